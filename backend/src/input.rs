@@ -1,0 +1,222 @@
+//! What the backend compiles: a PTX module without positions, names resolved and instructions typed.
+//!
+//! Built by the analysis from the syntax tree; compared and hashed by its queries, so it holds neither text
+//! ranges nor anything that changes when only comments or blanks do. A statement is known by its ordinal,
+//! [`SrcId`]; the analysis keeps the map from ordinals to ranges. Calling code has checked the program: a
+//! malformed one (an operand of the wrong class, a register that does not exist) gives
+//! [`CodegenError::Internal`](crate::CodegenError), never wrong code.
+
+use ptx_isa::{Opcode, PtxVersion, ScalarType, Sm, Space, SpecialReg};
+
+/// The ordinal of a statement in its function, in text order, labels and declarations not counted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct SrcId(pub u32);
+
+/// What a function's code may depend on besides its own body.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Env {
+    pub version: PtxVersion,
+    /// The module's own `.target`; the compilation's target is in [`crate::Options`].
+    pub target: Sm,
+    /// 64 or 32.
+    pub address_size: u8,
+    /// Module-scope variables, in text order. [`Symbol::Global`] indexes it.
+    pub variables: Vec<Variable>,
+    /// Every function that the module declares, once, in order of first appearance.
+    /// [`Symbol::Function`] indexes it.
+    pub functions: Vec<Signature>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Signature {
+    pub name: String,
+    pub entry: bool,
+    pub linkage: Linkage,
+    pub returns: Vec<Param>,
+    pub params: Vec<Param>,
+    /// Declared without a body in this module.
+    pub external: bool,
+    pub noreturn: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Linkage {
+    #[default]
+    Internal,
+    Visible,
+    Extern,
+    Weak,
+    Common,
+}
+
+/// A parameter, with its place in the parameter block computed.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Param {
+    pub name: String,
+    pub ty: ScalarType,
+    /// Bytes; a scalar's own size, an array's whole size.
+    pub size: u32,
+    /// Bytes, a power of two.
+    pub align: u32,
+    /// Bytes from the start of the parameter block.
+    pub offset: u32,
+    /// `.reg` parameters of functions are registers of the body.
+    pub reg: Option<RegId>,
+}
+
+/// A variable of any memory space, at module scope or in a body.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Variable {
+    pub name: String,
+    pub space: Space,
+    pub linkage: Linkage,
+    pub ty: ScalarType,
+    /// Bytes; 0 for an unsized `.extern .shared` array (dynamic shared memory).
+    pub size: u64,
+    /// Bytes, a power of two; the declared alignment or the element's own.
+    pub align: u32,
+    pub init: Option<Init>,
+    pub managed: bool,
+}
+
+/// The initial bytes of a variable and the addresses to patch into them.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Init {
+    /// At most `Variable::size` bytes; the rest is zero.
+    pub bytes: Vec<u8>,
+    pub relocs: Vec<InitReloc>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct InitReloc {
+    /// Byte offset in the variable.
+    pub at: u64,
+    pub symbol: Symbol,
+    pub addend: i64,
+    /// `generic(sym)`.
+    pub generic: bool,
+    /// 4 or 8.
+    pub size: u8,
+}
+
+/// A function with a body.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Function {
+    pub name: String,
+    pub entry: bool,
+    pub linkage: Linkage,
+    pub params: Vec<Param>,
+    pub returns: Vec<Param>,
+    /// Virtual registers of the body; scopes and ranges (`%r<5>`) are already resolved to single registers.
+    pub regs: Vec<Register>,
+    /// Variables declared in the body (`.shared`, `.local`, call `.param`s). [`Symbol::Local`] indexes it.
+    pub locals: Vec<Variable>,
+    /// Labels; `Stmt::Label` defines each exactly once.
+    pub labels: u32,
+    /// `.branchtargets` lists, indexed by [`Operand::Targets`].
+    pub targets: Vec<Vec<LabelId>>,
+    pub body: Vec<Stmt>,
+    pub launch: Launch,
+}
+
+/// Performance-tuning directives of an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Launch {
+    pub maxntid: Option<[u32; 3]>,
+    pub reqntid: Option<[u32; 3]>,
+    pub minnctapersm: Option<u32>,
+    pub maxnreg: Option<u32>,
+    pub reqnctapercluster: Option<[u32; 3]>,
+    pub explicitcluster: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Register {
+    pub ty: ScalarType,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RegId(pub u32);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LabelId(pub u32);
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Stmt {
+    Label(LabelId),
+    Instr(Instr),
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Instr {
+    pub src: SrcId,
+    pub opcode: Opcode,
+    pub guard: Option<Guard>,
+    /// As written, destinations first. `shfl.sync.idx.b32 %r|%p, …` has `Operand::Pair` at 0.
+    pub operands: Vec<Operand>,
+}
+
+/// `@%p` or `@!%p`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Guard {
+    pub reg: RegId,
+    pub negated: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Operand {
+    Reg(RegId),
+    /// `!%p`, as a source.
+    NotPred(RegId),
+    /// An integer constant, sign-extended to 64 bits.
+    Int(i64),
+    /// A float constant as the bits of an f64 (`0d`, decimal) — or of an f32 where written `0f`.
+    F64(u64),
+    F32(u32),
+    /// `[base+offset]`.
+    Address(Address),
+    /// A variable's or a function's address, plus bytes: `mov.u64 %rd1, table+8`.
+    Symbol(Symbol, i64),
+    Special(SpecialReg),
+    Label(LabelId),
+    /// A list declared by `.branchtargets`.
+    Targets(u32),
+    /// `{a, b, c, d}`.
+    Vector(Vec<Operand>),
+    /// `d|p`: two destinations.
+    Pair(Box<(Operand, Operand)>),
+    /// `_`.
+    Sink,
+    /// A call's parenthesised list.
+    List(Vec<Operand>),
+    /// A `.callprototype`.
+    Prototype(Box<Signature>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Address {
+    pub base: AddressBase,
+    pub offset: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum AddressBase {
+    Reg(RegId),
+    Symbol(Symbol),
+    /// A literal address; the offset holds it.
+    Absolute,
+}
+
+/// A named thing with an address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Symbol {
+    /// Index into [`Env::variables`].
+    Global(u32),
+    /// Index into [`Function::locals`].
+    Local(u32),
+    /// Index into [`Function::params`].
+    Param(u32),
+    /// Index into [`Function::returns`].
+    Return(u32),
+    /// Index into [`Env::functions`].
+    Function(u32),
+}

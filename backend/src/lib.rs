@@ -1,0 +1,109 @@
+//! PTX to machine code.
+//!
+//! ```text
+//! input::Function ──build──► ori (SSA) ──phases──► legalize ──► regalloc ──► ori (allocated)
+//!                  ──emit──► sass::Inst ──sched──► control fields ──encode──► CompiledFunction ──link──► cubin
+//! ```
+//!
+//! The backend knows neither text, trees nor queries. It takes a position-free module and gives back code,
+//! resources and a map from code offsets to statements. It does no IO and is deterministic.
+
+pub mod input;
+pub mod ori;
+
+use input::SrcId;
+use std::fmt;
+
+/// What to compile for, and how.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Options {
+    pub sm: ptx_isa::Sm,
+    /// 0 to 3, as `ptxas -O`.
+    pub opt_level: u8,
+    /// `--maxrregcount`: an upper bound on registers per thread.
+    pub max_registers: Option<u32>,
+}
+
+/// Why a function has no code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CodegenError {
+    /// A construct that the backend does not compile yet.
+    Unsupported { at: SrcId, what: String },
+    /// A limit of the hardware or of the format.
+    Limit { at: SrcId, what: String },
+    /// A defect of the backend: the phase and what it found.
+    Internal { at: SrcId, phase: &'static str, what: String },
+}
+
+impl CodegenError {
+    pub fn unsupported(at: SrcId, what: impl Into<String>) -> Self {
+        Self::Unsupported { at, what: what.into() }
+    }
+
+    pub fn internal(at: SrcId, phase: &'static str, what: impl Into<String>) -> Self {
+        Self::Internal { at, phase, what: what.into() }
+    }
+
+    pub fn at(&self) -> SrcId {
+        match self {
+            Self::Unsupported { at, .. } | Self::Limit { at, .. } | Self::Internal { at, .. } => *at,
+        }
+    }
+}
+
+impl fmt::Display for CodegenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsupported { what, .. } => write!(f, "not supported yet: {what}"),
+            Self::Limit { what, .. } => write!(f, "limit exceeded: {what}"),
+            Self::Internal { phase, what, .. } => write!(f, "internal error in {phase}: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for CodegenError {}
+
+/// Registers, memory and barriers of a compiled function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Resources {
+    /// As ptxas reports: highest register used, plus one, plus the two the hardware takes.
+    pub registers: u32,
+    pub stack_bytes: u32,
+    pub spill_store_bytes: u32,
+    pub spill_load_bytes: u32,
+    /// Static shared memory.
+    pub shared_bytes: u32,
+    pub barriers: u32,
+    /// Bytes of constant bank 0: the base and the parameters.
+    pub const0_bytes: u32,
+}
+
+/// One function's machine code, relocatable within its section.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CompiledFunction {
+    pub name: String,
+    pub entry: bool,
+    /// 128-bit words, little endian in the section; padded to a multiple of 128 bytes.
+    pub code: Box<[u128]>,
+    /// The statement of each instruction, parallel to `code`; `None` for padding.
+    pub lines: Box<[Option<SrcId>]>,
+    /// General registers live before each instruction, parallel to `code`.
+    pub live_registers: Box<[u16]>,
+    pub resources: Resources,
+    pub attributes: Attributes,
+}
+
+/// Byte offsets and facts for `.nv.info`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Attributes {
+    /// Byte offsets of every `EXIT`.
+    pub exits: Vec<u32>,
+    /// Warp-synchronous instructions: offset and mask register (all ones: a constant mask).
+    pub coop_groups: Vec<(u32, u32)>,
+    pub uses_convergence_barriers: bool,
+    pub reads_ctaid_z: bool,
+    /// Bank 4 slots: symbol and addend.
+    pub symbols: Vec<(input::Symbol, i64)>,
+    /// Jump tables in bank 2, and the `BRX` that reads each.
+    pub max_registers: Option<u32>,
+}

@@ -1,0 +1,4 @@
+//! The Ori IR.
+
+pub mod ir;
+pub mod op;

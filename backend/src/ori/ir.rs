@@ -1,0 +1,347 @@
+//! Ori: the one IR between PTX and machine code.
+//!
+//! Operations are machine operations from the start ([`Op`](super::op::Op)), so selection happens once, at
+//! construction, and every later phase sees what will be encoded. The same types carry two states:
+//!
+//! - **SSA**: every [`Value`] has one definition; joins are [`Phi`]s. From construction to allocation.
+//! - **Allocated**: every operand is a [`Reg`]; no phis, no [`Op::Pack`](super::op::Op::Pack).
+//!
+//! A value occupies `width` consecutive 32-bit registers of one file (1, 2, 3, 4, 8 …), and one wider than a
+//! register starts at a multiple of its width rounded up to a power of two, at most 4 in the R file. Parts of
+//! a wide value are read in place ([`SrcKind::Part`]) and put together by `Op::Pack`; the allocator makes
+//! both free wherever it can.
+//!
+//! A guarded instruction that writes leaves the old contents where the guard is false. In SSA this is an
+//! explicit operand: [`Inst::old`] names, for each destination, the value that survives, and the allocator
+//! ties both to one register.
+
+use crate::input::SrcId;
+use crate::ori::op::Op;
+use smallvec::SmallVec;
+
+/// Defines a `u32` index type.
+macro_rules! index {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+index! {
+    /// A block of [`Function::blocks`].
+    BlockId
+}
+index! {
+    /// An SSA value of [`Function::values`].
+    Value
+}
+
+/// A register file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum File {
+    /// R0–R254; 255 is RZ.
+    R,
+    /// P0–P6; 7 is PT.
+    P,
+    /// UR0–UR62; one value for the whole warp.
+    UR,
+    /// UP0–UP6.
+    UP,
+    /// B0–B15, convergence barriers.
+    B,
+}
+
+/// A physical register: the first of a run where the operand is wide.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Reg {
+    pub file: File,
+    pub index: u8,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ValueData {
+    pub file: File,
+    /// Registers occupied.
+    pub width: u8,
+}
+
+#[derive(Clone, Debug)]
+pub struct Function {
+    pub name: String,
+    pub entry: bool,
+    /// Indexed by [`BlockId`]; a block that left `layout` is dead.
+    pub blocks: Vec<Block>,
+    /// Emission order; the first is the entry block and has no predecessors.
+    pub layout: Vec<BlockId>,
+    /// Indexed by [`Value`].
+    pub values: Vec<ValueData>,
+    pub frame: Frame,
+    pub facts: Facts,
+}
+
+/// Thread-local memory of a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Frame {
+    /// Bytes of `.local` variables, at the bottom of the frame.
+    pub local_bytes: u32,
+    /// Bytes of spill slots, above them. Zero before allocation.
+    pub spill_bytes: u32,
+    /// Bytes stored and loaded by spills, counted per instruction as ptxas reports them.
+    pub spill_stores: u32,
+    pub spill_loads: u32,
+    /// R1 is live: the frame or a generic local address is used.
+    pub uses_stack: bool,
+}
+
+/// What the loader must know, collected while lowering.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Facts {
+    /// Bytes of static shared memory, laid out by [`crate::layout`].
+    pub shared_bytes: u32,
+    /// Highest named barrier in use, plus one.
+    pub barriers: u8,
+    pub reads_ctaid_z: bool,
+    /// Bank 4 slots: `Const { bank: 4, offset: 8 * i }` is the address of `symbols[i]` plus its addend.
+    pub symbols: Vec<(crate::input::Symbol, i64)>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    pub phis: Vec<Phi>,
+    pub insts: Vec<Inst>,
+    pub term: Term,
+    /// Statement of the terminator.
+    pub term_src: SrcId,
+}
+
+/// `dst` takes `args[p]` when control comes from block `p`; one argument per predecessor.
+#[derive(Clone, Debug)]
+pub struct Phi {
+    pub dst: Value,
+    pub args: Vec<(BlockId, Src)>,
+}
+
+/// How a block ends.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub enum Term {
+    Jump(BlockId),
+    /// To `then` where `cond` holds. `uniform`: all threads of the warp agree (`bra.uni` or proved).
+    Branch {
+        cond: Src,
+        then: BlockId,
+        els: BlockId,
+        uniform: bool,
+    },
+    /// Indirect jump to one of `targets`: `index` counts them from zero and is in range.
+    Switch {
+        index: Src,
+        targets: Vec<BlockId>,
+        uniform: bool,
+    },
+    /// The thread ends.
+    #[default]
+    Exit,
+    /// Return from a function.
+    Ret,
+    /// Not reached: the instruction before does not come back (`trap`).
+    Unreachable,
+}
+
+impl Term {
+    pub fn successors(&self) -> SmallVec<[BlockId; 2]> {
+        match self {
+            Term::Jump(b) => smallvec::smallvec![*b],
+            Term::Branch { then, els, .. } => smallvec::smallvec![*then, *els],
+            Term::Switch { targets, .. } => targets.iter().copied().collect(),
+            Term::Exit | Term::Ret | Term::Unreachable => SmallVec::new(),
+        }
+    }
+}
+
+/// One machine operation.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Inst {
+    pub op: Op,
+    /// The instruction acts where this holds; [`Src::TRUE`] for always. A predicate (or UP for uniform ops).
+    pub guard: Src,
+    /// In the order that [`Op`]'s documentation gives.
+    pub dsts: SmallVec<[Dst; 2]>,
+    /// In the order that [`Op`]'s documentation gives.
+    pub srcs: SmallVec<[Src; 4]>,
+    /// Empty when the guard is always true; else one per destination, what it keeps where the guard is false.
+    pub old: SmallVec<[Src; 2]>,
+    /// The PTX statement this came from.
+    pub src: SrcId,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Dst {
+    Value(Value),
+    Reg(Reg),
+    /// RZ, PT: the result is not wanted.
+    Sink,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Src {
+    pub kind: SrcKind,
+    pub mods: SrcMods,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SrcKind {
+    /// The whole value.
+    Value(Value),
+    /// One 32-bit register of a wide value.
+    Part(Value, u8),
+    Reg(Reg),
+    /// RZ or URZ; zero at any width.
+    Zero,
+    /// PT, or !PT.
+    Pred(bool),
+    /// 32 bits.
+    Imm(u32),
+    Const(Const),
+    /// A join or a kept value that nothing reads: any contents will do.
+    Undef,
+}
+
+/// `c[bank][offset]`; 8 bytes where the operation reads a pair. Offset in bytes, a multiple of 4.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Const {
+    pub bank: u8,
+    pub offset: u16,
+}
+
+/// Operand modifiers; what each means is the operation's own (`neg` is two's complement or the sign bit).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct SrcMods {
+    pub neg: bool,
+    pub abs: bool,
+    /// Bitwise complement, or logical for predicates.
+    pub not: bool,
+}
+
+impl SrcMods {
+    pub const NONE: SrcMods = SrcMods { neg: false, abs: false, not: false };
+}
+
+impl Src {
+    pub const TRUE: Src = Src { kind: SrcKind::Pred(true), mods: SrcMods::NONE };
+    pub const FALSE: Src = Src { kind: SrcKind::Pred(false), mods: SrcMods::NONE };
+    pub const ZERO: Src = Src { kind: SrcKind::Zero, mods: SrcMods::NONE };
+    pub const UNDEF: Src = Src { kind: SrcKind::Undef, mods: SrcMods::NONE };
+
+    pub const fn new(kind: SrcKind) -> Src {
+        Src { kind, mods: SrcMods::NONE }
+    }
+
+    /// An immediate; zero becomes RZ.
+    pub const fn imm(bits: u32) -> Src {
+        if bits == 0 { Src::ZERO } else { Src::new(SrcKind::Imm(bits)) }
+    }
+
+    pub const fn constant(bank: u8, offset: u16) -> Src {
+        Src::new(SrcKind::Const(Const { bank, offset }))
+    }
+
+    pub const fn part(value: Value, part: u8) -> Src {
+        Src::new(SrcKind::Part(value, part))
+    }
+
+    /// The value read, whole or in part.
+    pub const fn value(&self) -> Option<Value> {
+        match self.kind {
+            SrcKind::Value(v) | SrcKind::Part(v, _) => Some(v),
+            _ => None,
+        }
+    }
+
+    pub const fn neg(mut self) -> Src {
+        self.mods.neg = !self.mods.neg;
+        self
+    }
+
+    pub const fn not(mut self) -> Src {
+        self.mods.not = !self.mods.not;
+        self
+    }
+
+    pub fn is_true(&self) -> bool {
+        matches!((self.kind, self.mods.not), (SrcKind::Pred(true), false) | (SrcKind::Pred(false), true))
+    }
+}
+
+impl From<Value> for Src {
+    fn from(v: Value) -> Src {
+        Src::new(SrcKind::Value(v))
+    }
+}
+
+impl Default for Src {
+    fn default() -> Src {
+        Src::UNDEF
+    }
+}
+
+impl Inst {
+    pub fn new(op: Op, dsts: &[Dst], srcs: &[Src], src: SrcId) -> Inst {
+        Inst {
+            op,
+            guard: Src::TRUE,
+            dsts: SmallVec::from_slice(dsts),
+            srcs: SmallVec::from_slice(srcs),
+            old: SmallVec::new(),
+            src,
+        }
+    }
+
+    /// Everything read: guard, sources, kept values.
+    pub fn uses(&self) -> impl Iterator<Item = &Src> {
+        std::iter::once(&self.guard).chain(&self.srcs).chain(&self.old)
+    }
+
+    pub fn uses_mut(&mut self) -> impl Iterator<Item = &mut Src> {
+        std::iter::once(&mut self.guard).chain(&mut self.srcs).chain(&mut self.old)
+    }
+
+    /// Values written.
+    pub fn defs(&self) -> impl Iterator<Item = Value> + '_ {
+        self.dsts.iter().filter_map(|d| match d {
+            Dst::Value(v) => Some(*v),
+            _ => None,
+        })
+    }
+}
+
+impl Function {
+    pub fn value(&self, v: Value) -> ValueData {
+        self.values[v.index()]
+    }
+
+    pub fn new_value(&mut self, file: File, width: u8) -> Value {
+        self.values.push(ValueData { file, width });
+        Value(self.values.len() as u32 - 1)
+    }
+
+    /// Adds an empty block that is not in the layout yet.
+    pub fn new_block(&mut self) -> BlockId {
+        self.blocks.push(Block::default());
+        BlockId(self.blocks.len() as u32 - 1)
+    }
+
+    pub fn block(&self, b: BlockId) -> &Block {
+        &self.blocks[b.index()]
+    }
+
+    pub fn block_mut(&mut self, b: BlockId) -> &mut Block {
+        &mut self.blocks[b.index()]
+    }
+}
