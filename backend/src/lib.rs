@@ -9,7 +9,9 @@
 //! resources and a map from code offsets to statements. It does no IO and is deterministic.
 
 pub mod input;
+pub mod layout;
 pub mod ori;
+pub mod target;
 
 use input::SrcId;
 use std::fmt;
@@ -102,8 +104,8 @@ pub struct Attributes {
     pub coop_groups: Vec<(u32, u32)>,
     pub uses_convergence_barriers: bool,
     pub reads_ctaid_z: bool,
-    /// Bank 4 slots: symbol and addend.
-    pub symbols: Vec<(input::Symbol, i64)>,
-    /// Jump tables in bank 2, and the `BRX` that reads each.
+    /// Symbols whose address the code reads from bank 4 (see [`layout::address_slot`]).
+    pub symbols: Vec<input::Symbol>,
+    /// `.maxnreg`, where given.
     pub max_registers: Option<u32>,
 }

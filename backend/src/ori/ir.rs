@@ -108,8 +108,8 @@ pub struct Facts {
     /// Highest named barrier in use, plus one.
     pub barriers: u8,
     pub reads_ctaid_z: bool,
-    /// Bank 4 slots: `Const { bank: 4, offset: 8 * i }` is the address of `symbols[i]` plus its addend.
-    pub symbols: Vec<(crate::input::Symbol, i64)>,
+    /// Symbols whose address is read from its bank 4 slot ([`crate::layout::address_slot`]), each once.
+    pub symbols: Vec<crate::input::Symbol>,
 }
 
 #[derive(Clone, Debug, Default)]

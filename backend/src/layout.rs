@@ -1,0 +1,156 @@
+//! Where variables lie: shared memory of a function, constant bank 3 and the address slots of bank 4.
+//!
+//! Every offset is a function of the module environment and the one body, never of other bodies, so a
+//! function's code stays valid while its neighbours are edited.
+
+use crate::input::{Env, Function, Linkage, Symbol, Variable};
+use crate::target::Target;
+use ptx_isa::Space;
+
+/// The constant bank of `.const` variables.
+pub const CONST_BANK: u8 = 3;
+/// The constant bank whose 8-byte slots hold the addresses of global variables and functions.
+pub const ADDRESS_BANK: u8 = 4;
+/// Bytes in a constant bank.
+pub const BANK_BYTES: u64 = 0x10000;
+
+/// The variable a symbol names; `None` for parameters and functions.
+pub fn variable<'a>(env: &'a Env, func: &'a Function, symbol: Symbol) -> Option<&'a Variable> {
+    match symbol {
+        Symbol::Global(i) => env.variables.get(i as usize),
+        Symbol::Local(i) => func.locals.get(i as usize),
+        _ => None,
+    }
+}
+
+fn align_up(offset: u64, align: u32) -> u64 {
+    offset.next_multiple_of(u64::from(align.max(1)))
+}
+
+/// Is it shared memory whose size the launch gives?
+fn is_dynamic(v: &Variable) -> bool {
+    v.space == Space::Shared && v.size == 0
+}
+
+/// The shared memory of one kernel.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SharedLayout {
+    /// Static bytes, without the target's reserved part at the start.
+    pub static_bytes: u64,
+    globals: Vec<Option<u32>>,
+    locals: Vec<Option<u32>>,
+}
+
+impl SharedLayout {
+    /// Lays out the body's own shared variables and the module's that `uses` names; dynamic ones all
+    /// start where the static ones end.
+    pub fn new(env: &Env, func: &Function, target: &Target, uses: impl Fn(Symbol) -> bool) -> SharedLayout {
+        let place = |symbol: Symbol, v: &Variable| v.space == Space::Shared && uses(symbol);
+        let symbols = (0..env.variables.len() as u32)
+            .map(Symbol::Global)
+            .chain((0..func.locals.len() as u32).map(Symbol::Local));
+        let mut layout = SharedLayout {
+            static_bytes: 0,
+            globals: vec![None; env.variables.len()],
+            locals: vec![None; func.locals.len()],
+        };
+        let mut dynamic_align = 1;
+        let mut dynamic = Vec::new();
+        for symbol in symbols {
+            let Some(v) = variable(env, func, symbol).filter(|v| place(symbol, v)) else { continue };
+            if is_dynamic(v) {
+                dynamic_align = dynamic_align.max(v.align);
+                dynamic.push(symbol);
+                continue;
+            }
+            let start = align_up(layout.static_bytes, v.align);
+            layout.set(symbol, start);
+            layout.static_bytes = start + v.size;
+        }
+        if !dynamic.is_empty() {
+            // The launch's bytes follow the static ones, so those end where the strictest dynamic array may start.
+            layout.static_bytes = align_up(layout.static_bytes, dynamic_align.max(16));
+            for symbol in dynamic {
+                layout.set(symbol, layout.static_bytes);
+            }
+        }
+        for slot in layout.globals.iter_mut().chain(&mut layout.locals).flatten() {
+            *slot += target.shared_base;
+        }
+        layout
+    }
+
+    fn set(&mut self, symbol: Symbol, offset: u64) {
+        let slot = match symbol {
+            Symbol::Global(i) => &mut self.globals[i as usize],
+            Symbol::Local(i) => &mut self.locals[i as usize],
+            _ => return,
+        };
+        *slot = Some(u32::try_from(offset).unwrap_or(u32::MAX >> 1));
+    }
+
+    /// Byte offset in the block's window, the target's base included.
+    pub fn offset(&self, symbol: Symbol) -> Option<u32> {
+        match symbol {
+            Symbol::Global(i) => self.globals.get(i as usize).copied().flatten(),
+            Symbol::Local(i) => self.locals.get(i as usize).copied().flatten(),
+            _ => None,
+        }
+    }
+}
+
+/// Offsets of `.local` variables from the bottom of the frame, parallel to [`Function::locals`], and the
+/// frame's size (a multiple of 8).
+pub fn local_layout(func: &Function) -> (Vec<Option<u32>>, u64) {
+    let mut size = 0;
+    let offsets = func
+        .locals
+        .iter()
+        .map(|v| {
+            (v.space == Space::Local).then(|| {
+                let start = align_up(size, v.align);
+                size = start + v.size;
+                u32::try_from(start).unwrap_or(u32::MAX)
+            })
+        })
+        .collect();
+    (offsets, align_up(size, 8))
+}
+
+/// Byte offset of a module-scope `.const` variable in bank 3; `None` if it is none, or past the bank's end.
+pub fn const_offset(env: &Env, symbol: Symbol) -> Option<u16> {
+    let Symbol::Global(wanted) = symbol else { return None };
+    let (offset, _) = const_layout(env).find(|(_, i)| *i == wanted)?;
+    u16::try_from(offset).ok()
+}
+
+/// Offset and variable index of each `.const` variable that this module defines.
+pub fn const_layout(env: &Env) -> impl Iterator<Item = (u64, u32)> {
+    let mut size = 0;
+    env.variables
+        .iter()
+        .enumerate()
+        .filter(|(_, v)| v.space == Space::Const && v.linkage != Linkage::Extern)
+        .map(move |(i, v)| {
+            let start = align_up(size, v.align);
+            size = start + v.size;
+            (start, i as u32)
+        })
+}
+
+/// Byte offset in bank 4 of the slot with a variable's or function's 64-bit address; `None` past its end.
+pub fn address_slot(env: &Env, symbol: Symbol) -> Option<u16> {
+    let index = match symbol {
+        Symbol::Global(i) => u64::from(i),
+        Symbol::Function(i) => env.variables.len() as u64 + u64::from(i),
+        _ => return None,
+    };
+    u16::try_from(8 * index).ok()
+}
+
+/// The symbol of a bank 4 slot: the inverse of [`address_slot`].
+pub fn slot_symbol(env: &Env, offset: u16) -> Symbol {
+    let index = u32::from(offset / 8);
+    let variables = env.variables.len() as u32;
+    if index < variables { Symbol::Global(index) } else { Symbol::Function(index - variables) }
+}
