@@ -8,6 +8,7 @@
 //! The backend knows neither text, trees nor queries. It takes a position-free module and gives back code,
 //! resources and a map from code offsets to statements. It does no IO and is deterministic.
 
+pub mod cubin;
 pub mod input;
 pub mod layout;
 pub mod ori;

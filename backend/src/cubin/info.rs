@@ -1,0 +1,87 @@
+//! `.nv.info` records: what the driver must know of a module and of each kernel.
+
+/// Attribute numbers, with the names that `cuobjdump -elf` prints (`EIATTR_…`).
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+pub(super) enum Attribute {
+    MaxThreads = 0x05,
+    CtaidzUsed = 0x04,
+    ParamCbank = 0x0a,
+    ReqNtid = 0x10,
+    FrameSize = 0x11,
+    MinStackSize = 0x12,
+    KparamInfo = 0x17,
+    CbankParamSize = 0x19,
+    MaxregCount = 0x1b,
+    ExitInstrOffsets = 0x1c,
+    CrsStackSize = 0x1e,
+    CoopGroupInstrOffsets = 0x28,
+    CoopGroupMaskRegids = 0x29,
+    Regcount = 0x2f,
+    /// Without a public name; present on sm_80 to sm_88.
+    Workaround35 = 0x35,
+    SwWar = 0x36,
+    CudaApiVersion = 0x37,
+    CtaPerCluster = 0x3d,
+    ExplicitCluster = 0x3e,
+    VrcCtaInitCount = 0x4a,
+    NumBarriers = 0x4c,
+    SparseMmaMask = 0x50,
+    MercuryIsaVersion = 0x5f,
+}
+
+/// The records of one section.
+#[derive(Default)]
+pub(super) struct Records(Vec<u8>);
+
+impl Records {
+    /// A record without a value.
+    pub(super) fn flag(&mut self, attribute: Attribute) {
+        self.0.extend([1, attribute as u8, 0, 0]);
+    }
+
+    /// A record with an 8-bit value.
+    pub(super) fn byte(&mut self, attribute: Attribute, value: u8) {
+        self.0.extend([2, attribute as u8, value, 0]);
+    }
+
+    /// A record with a 16-bit value.
+    pub(super) fn half(&mut self, attribute: Attribute, value: u16) {
+        self.0.extend([3, attribute as u8]);
+        self.0.extend(value.to_le_bytes());
+    }
+
+    /// A record with 32-bit words.
+    pub(super) fn words(&mut self, attribute: Attribute, words: &[u32]) {
+        self.0.extend([4, attribute as u8]);
+        self.0.extend((words.len() as u16 * 4).to_le_bytes());
+        for word in words {
+            self.0.extend(word.to_le_bytes());
+        }
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// Driver ABI that the cubins are written for: CUDA 13.0.
+pub(super) const API_VERSION: u16 = 0x82;
+
+/// One record of `.nv.compat`: which other hardware may take the code.
+pub(super) fn compat(sm: ptx_isa::Sm) -> Vec<u8> {
+    let finalise_mask: u32 = match sm.number {
+        100 => 9,
+        120 => 0x50,
+        _ => 0,
+    };
+    let accelerator = u8::from(sm.feature == ptx_isa::Feature::Arch);
+    // No sections for re-finalisation are written, so from sm_100 on, opportunistic finalisation is off.
+    let refinalise = u8::from(sm.number < 100);
+    let mut out =
+        vec![2, 9, accelerator, 0, 2, 2, 1, 0, 2, 5, 5, 0, 3, 7, 1, 1, 2, 3, 0, 0, 2, 6, refinalise, 0];
+    out.extend([4, 11, 8, 0]);
+    out.extend(finalise_mask.to_le_bytes());
+    out.extend(0u32.to_le_bytes());
+    out
+}
