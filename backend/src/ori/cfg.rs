@@ -1,0 +1,154 @@
+//! The control flow graph: predecessors and orders of blocks.
+
+use crate::ori::ir::{BlockId, Function};
+
+/// Successor and predecessor lists, and reverse postorder, of the blocks that the entry reaches.
+#[derive(Clone, Debug)]
+pub struct Cfg {
+    /// Indexed by block: where its predecessors start in `preds`; one entry more than blocks.
+    pred_start: Vec<u32>,
+    preds: Vec<BlockId>,
+    /// Reached blocks, a block before its successors except along back edges.
+    pub order: Vec<BlockId>,
+    /// Indexed by block: its place in `order`.
+    place: Vec<u32>,
+}
+
+const UNREACHED: u32 = u32::MAX;
+
+impl Cfg {
+    pub fn new(func: &Function) -> Cfg {
+        let order = reverse_postorder(func);
+        let mut place = vec![UNREACHED; func.blocks.len()];
+        for (i, b) in order.iter().enumerate() {
+            place[b.index()] = i as u32;
+        }
+        let mut pred_start = vec![0u32; func.blocks.len() + 1];
+        let each_edge = |visit: &mut dyn FnMut(BlockId, BlockId)| {
+            for &from in &order {
+                for_each_successor(func, from, |to| visit(from, to));
+            }
+        };
+        each_edge(&mut |_, to| pred_start[to.index() + 1] += 1);
+        for i in 1..pred_start.len() {
+            pred_start[i] += pred_start[i - 1];
+        }
+        let mut next = pred_start.clone();
+        let mut preds = vec![BlockId(0); *pred_start.last().unwrap_or(&0) as usize];
+        each_edge(&mut |from, to| {
+            preds[next[to.index()] as usize] = from;
+            next[to.index()] += 1;
+        });
+        Cfg { pred_start, preds, order, place }
+    }
+
+    /// Reached predecessors of `b`, one for each edge's source (a block that branches twice to `b` is once).
+    pub fn preds(&self, b: BlockId) -> &[BlockId] {
+        &self.preds[self.pred_start[b.index()] as usize..self.pred_start[b.index() + 1] as usize]
+    }
+
+    pub fn is_reached(&self, b: BlockId) -> bool {
+        self.place[b.index()] != UNREACHED
+    }
+
+    /// Place of a reached block in reverse postorder.
+    pub fn place(&self, b: BlockId) -> usize {
+        self.place[b.index()] as usize
+    }
+}
+
+/// Calls `visit` for each different successor of `b`.
+pub fn for_each_successor(func: &Function, b: BlockId, mut visit: impl FnMut(BlockId)) {
+    let successors = func.block(b).term.successors();
+    if successors.len() <= 8 {
+        for (i, &to) in successors.iter().enumerate() {
+            if !successors[..i].contains(&to) {
+                visit(to);
+            }
+        }
+    } else {
+        let mut sorted = successors.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        sorted.into_iter().for_each(visit);
+    }
+}
+
+/// Blocks that the entry reaches, in reverse postorder. Without recursion: graphs are as deep as programs
+/// are long.
+pub fn reverse_postorder(func: &Function) -> Vec<BlockId> {
+    let Some(&entry) = func.layout.first() else { return Vec::new() };
+    let mut seen = vec![false; func.blocks.len()];
+    let mut order = Vec::with_capacity(func.layout.len());
+    let mut stack = vec![(entry, func.block(entry).term.successors())];
+    seen[entry.index()] = true;
+    while let Some((b, successors)) = stack.last_mut() {
+        // The last successor first, so that the first comes first in the result.
+        match successors.pop() {
+            Some(to) if !seen[to.index()] => {
+                seen[to.index()] = true;
+                stack.push((to, func.block(to).term.successors()));
+            }
+            Some(_) => {}
+            None => {
+                order.push(*b);
+                stack.pop();
+            }
+        }
+    }
+    order.reverse();
+    order
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::ori::text;
+
+    /// A function of empty blocks: `edges[i]` are the successors of block `i`.
+    pub(crate) fn graph(edges: &[&[u32]]) -> Function {
+        let mut text = String::from("func \"g\" {\n");
+        for (i, successors) in edges.iter().enumerate() {
+            text += &format!("b{i}:\n  ");
+            text += &match successors {
+                [] => "EXIT\n".to_owned(),
+                [a] => format!("JUMP b{a}\n"),
+                [a, b] => format!("BRA %v0, b{a}, b{b}\n"),
+                more => format!("BRX %v0{}\n", more.iter().map(|b| format!(", b{b}")).collect::<String>()),
+            };
+        }
+        text::parse(&(text + "}\n")).unwrap()
+    }
+
+    #[test]
+    fn order_and_predecessors_leave_unreached_blocks_out() {
+        let cfg = Cfg::new(&graph(&[&[1, 2], &[3], &[3], &[], &[3]]));
+        assert_eq!(cfg.order, [0, 1, 2, 3].map(BlockId));
+        assert_eq!(cfg.preds(BlockId(3)), [1, 2].map(BlockId));
+        assert!(!cfg.is_reached(BlockId(4)));
+    }
+
+    #[test]
+    fn a_branch_with_equal_targets_is_one_edge() {
+        let cfg = Cfg::new(&graph(&[&[1, 1], &[]]));
+        assert_eq!(cfg.preds(BlockId(1)), [BlockId(0)]);
+    }
+
+    #[test]
+    fn deep_graphs_need_no_stack() {
+        let edges: Vec<Vec<u32>> = (0..100_000u32).map(|i| vec![i + 1]).chain([vec![]]).collect();
+        let edges: Vec<&[u32]> = edges.iter().map(Vec::as_slice).collect();
+        let mut func = graph(&[&[]]);
+        func.blocks.clear();
+        func.layout.clear();
+        for (i, to) in edges.iter().enumerate() {
+            let mut block = crate::ori::ir::Block::default();
+            if let [to] = to {
+                block.term = crate::ori::ir::Term::Jump(BlockId(*to));
+            }
+            func.blocks.push(block);
+            func.layout.push(BlockId(i as u32));
+        }
+        assert_eq!(Cfg::new(&func).order.len(), 100_001);
+    }
+}
