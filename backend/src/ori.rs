@@ -1,9 +1,12 @@
 //! The Ori IR.
 
 pub mod cfg;
+pub mod divergence;
 pub mod dominators;
 pub mod ir;
+pub mod loops;
 pub mod mnemonic;
 pub mod op;
 pub mod signature;
 pub mod text;
+pub mod verify;

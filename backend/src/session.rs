@@ -82,8 +82,9 @@ impl Switches {
     pub fn parse(text: &str) -> Result<Switches, String> {
         let mut switches = Vec::new();
         for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
-            let (name, action) =
-                item.split_once('/').ok_or_else(|| format!("`{item}` is not of the form <phase>/<switch>"))?;
+            let (name, action) = item
+                .split_once('/')
+                .ok_or_else(|| format!("`{item}` is not of the form <phase>/<switch>"))?;
             let switch = match action {
                 "on" => Switch::On,
                 "off" => Switch::Off,
@@ -107,10 +108,7 @@ impl Switches {
     }
 
     pub fn is_on(&self, phase: &str) -> bool {
-        !matches!(
-            self.of(phase).filter(|s| matches!(s, Switch::On | Switch::Off)).last(),
-            Some(Switch::Off)
-        )
+        !matches!(self.of(phase).filter(|s| matches!(s, Switch::On | Switch::Off)).last(), Some(Switch::Off))
     }
 
     pub fn wants(&self, phase: &str, switch: Switch) -> bool {

@@ -305,13 +305,16 @@ pub fn signature(op: &Op) -> Signature {
         Op::Mufu { .. } => sig(&[D], &[alu(float)]),
         Op::Fchk => sig(&[DP], &[rm(float), alu(float)]),
 
-        Op::Dadd { .. } | Op::Dmul { .. } => sig(
-            &[D2],
-            &[SrcSlot::new(File::R, 2, Accept::REG, float), alu_wide(2, float)],
-        ),
+        Op::Dadd { .. } | Op::Dmul { .. } => {
+            sig(&[D2], &[SrcSlot::new(File::R, 2, Accept::REG, float), alu_wide(2, float)])
+        }
         Op::Dfma { .. } => sig(
             &[D2],
-            &[SrcSlot::new(File::R, 2, Accept::REG, Mods::NEG), alu_wide(2, Mods::NEG), alu_wide(2, Mods::NEG)],
+            &[
+                SrcSlot::new(File::R, 2, Accept::REG, Mods::NEG),
+                alu_wide(2, Mods::NEG),
+                alu_wide(2, Mods::NEG),
+            ],
         ),
         Op::Dsetp { .. } => sig(
             &[DP, DP.optional()],
@@ -336,10 +339,9 @@ pub fn signature(op: &Op) -> Signature {
         Op::Frnd { ty, .. } => sig(&[result(float_registers(ty))], &[alu_wide(float_registers(ty), float)]),
         Op::F2fp { .. } => sig(&[D], &[rm(float), alu(float)]),
 
-        Op::Uldc { wide: w } => sig(
-            &[DstSlot::new(File::UR, wide(w))],
-            &[SrcSlot::new(File::UR, wide(w), Accept::CONST, none)],
-        ),
+        Op::Uldc { wide: w } => {
+            sig(&[DstSlot::new(File::UR, wide(w))], &[SrcSlot::new(File::UR, wide(w), Accept::CONST, none)])
+        }
         Op::Umov => sig(&[DU], &[uniform_or_imm()]),
         Op::Ulea { .. } => sig(&[DU], &[uniform_base(), uniform_or_imm()]),
         Op::S2ur { .. } => sig(&[DU], &[]),
@@ -356,22 +358,19 @@ pub fn signature(op: &Op) -> Signature {
         Op::Ldl { size, .. } => sig(&[result(size_registers(size))], &[r()]),
         Op::Stl { size, .. } => sig(&[], &[r(), r_wide(size_registers(size))]),
         Op::Ldc { size, .. } => sig(&[result(size_registers(size))], &[r()]),
-        Op::Atom { ty, .. } => sig(
-            &[result(atom_registers(ty))],
-            &[address(), descriptor(), r_wide(atom_registers(ty))],
-        ),
-        Op::AtomCas { wide: w, .. } => sig(
-            &[result(wide(w))],
-            &[address(), descriptor(), r_wide(wide(w)), r_wide(wide(w))],
-        ),
+        Op::Atom { ty, .. } => {
+            sig(&[result(atom_registers(ty))], &[address(), descriptor(), r_wide(atom_registers(ty))])
+        }
+        Op::AtomCas { wide: w, .. } => {
+            sig(&[result(wide(w))], &[address(), descriptor(), r_wide(wide(w)), r_wide(wide(w))])
+        }
         Op::Red { ty, .. } => sig(&[], &[address(), descriptor(), r_wide(atom_registers(ty))]),
         Op::Atoms { ty, .. } => {
             sig(&[result(atom_registers(ty))], &[r(), uniform_base(), r_wide(atom_registers(ty))])
         }
-        Op::AtomsCas { wide: w, .. } => sig(
-            &[result(wide(w))],
-            &[r(), uniform_base(), r_wide(wide(w)), r_wide(wide(w))],
-        ),
+        Op::AtomsCas { wide: w, .. } => {
+            sig(&[result(wide(w))], &[r(), uniform_base(), r_wide(wide(w)), r_wide(wide(w))])
+        }
         Op::Membar { .. } | Op::Errbar | Op::Cctl { .. } => sig(&[], &[]),
 
         Op::Shfl { .. } => sig(&[D, DP.optional()], &[r(), reg_or_imm(), reg_or_imm()]),
@@ -538,15 +537,13 @@ pub fn is_speculatable(op: &Op) -> bool {
 
 /// The encoding has a guard that acts on it alone. Convergence operations have none that is safe to add.
 pub fn may_be_guarded(op: &Op) -> bool {
-    !is_convergent(op) && !matches!(op, Op::Pack | Op::Copy | Op::Bpt { .. } | Op::P2r { .. } | Op::R2p { .. })
+    !is_convergent(op)
+        && !matches!(op, Op::Pack | Op::Copy | Op::Bpt { .. } | Op::P2r { .. } | Op::R2p { .. })
 }
 
 /// Executes on the uniform datapath, for the whole warp at once.
 pub fn is_uniform_op(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Uldc { .. } | Op::Umov | Op::Ulea { .. } | Op::S2ur { .. } | Op::R2ur | Op::Redux { .. }
-    )
+    matches!(op, Op::Uldc { .. } | Op::Umov | Op::Ulea { .. } | Op::S2ur { .. } | Op::R2ur | Op::Redux { .. })
 }
 
 /// Two source slots that may be exchanged without changing the result.

@@ -16,8 +16,8 @@
 
 use crate::input::{SrcId, Symbol};
 use crate::ori::ir::{
-    Block, BlockId, Const, Dst, Facts, File, Frame, Function, Inst, Phi, Reg, Src, SrcKind, SrcMods, Term, Value,
-    ValueData,
+    Block, BlockId, Const, Dst, Facts, File, Frame, Function, Inst, Phi, Reg, Src, SrcKind, SrcMods, Term,
+    Value, ValueData,
 };
 use crate::ori::mnemonic;
 use std::fmt::{self, Write as _};
@@ -517,7 +517,8 @@ fn parse_src(func: &mut Function, text: &str) -> Result<Src, String> {
             None => SrcKind::Value(value_name(func, rest)?),
         },
         _ if rest.starts_with("c[") => SrcKind::Const(
-            parse_const(rest).ok_or_else(|| format!("`{rest}` is not a constant: expected `c[bank][offset]`"))?,
+            parse_const(rest)
+                .ok_or_else(|| format!("`{rest}` is not a constant: expected `c[bank][offset]`"))?,
         ),
         _ if rest.starts_with(|c: char| c.is_ascii_digit()) => {
             let bits = mnemonic::number(rest).and_then(|n| u32::try_from(n).ok());

@@ -1,0 +1,363 @@
+//! Which values and branches are the same for all threads of a warp that execute them together.
+//!
+//! A value is divergent when it is computed from a divergent one, when its operation differs by thread, when
+//! it joins different paths that a divergent branch opened (control dependence), or when it leaves a loop that
+//! threads leave at different times (temporal divergence). What is not proved uniform is divergent.
+
+use crate::ori::cfg::{Cfg, for_each_successor};
+use crate::ori::dominators::Tree;
+use crate::ori::ir::{BlockId, File, Function, Inst, SrcKind, Term, Value};
+use crate::ori::loops::{LoopId, Loops};
+use crate::ori::op::{MemOrder, Op};
+use crate::ori::signature::special;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The answer, for one state of a function.
+#[derive(Clone, Debug)]
+pub struct Divergence {
+    /// Indexed by value.
+    values: Vec<bool>,
+    /// Indexed by block: its branch is divergent.
+    branches: Vec<bool>,
+}
+
+impl Divergence {
+    pub fn is_divergent(&self, v: Value) -> bool {
+        self.values[v.index()]
+    }
+
+    /// The block ends in a branch that threads of a warp may leave in different ways.
+    pub fn branch_diverges(&self, b: BlockId) -> bool {
+        self.branches[b.index()]
+    }
+
+    pub fn new(func: &Function, cfg: &Cfg, post: &Tree, loops: &Loops) -> Divergence {
+        let mut analysis = Analysis {
+            func,
+            cfg,
+            post,
+            loops,
+            uses: Uses::new(func, cfg),
+            left: vec![false; loops.loops.len()],
+            result: Divergence {
+                values: vec![false; func.values.len()],
+                branches: vec![false; func.blocks.len()],
+            },
+            work: Vec::new(),
+            labels: vec![NO_LABEL; func.blocks.len()],
+            budget: 200_000 + 32 * func.blocks.len(),
+        };
+        for &b in &cfg.order {
+            for inst in &func.block(b).insts {
+                if is_source(inst) {
+                    inst.defs().for_each(|v| analysis.mark(v));
+                }
+            }
+        }
+        while let Some(v) = analysis.work.pop() {
+            for i in analysis.uses.start[v.index()]..analysis.uses.start[v.index() + 1] {
+                analysis.visit(analysis.uses.users[i as usize]);
+            }
+        }
+        analysis.result
+    }
+}
+
+/// The operation itself gives threads different results, whatever its operands.
+fn is_source(inst: &Inst) -> bool {
+    match inst.op {
+        Op::S2r { sr } | Op::Cs2r { sr, .. } => !special::is_uniform(sr),
+        Op::Ldg { access, .. } | Op::Ld { access } => {
+            !matches!(access.order, MemOrder::Weak | MemOrder::Constant)
+        }
+        // Local memory is a different place for each thread.
+        Op::Ldl { .. } => true,
+        Op::Atom { .. } | Op::AtomCas { .. } | Op::Atoms { .. } | Op::AtomsCas { .. } => true,
+        Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. } | Op::P2r { .. } => true,
+        // Registers of a calling convention and of the frame.
+        _ => inst.uses().any(|src| matches!(src.kind, SrcKind::Reg(reg) if reg.file == File::R)),
+    }
+}
+
+/// A reader of a value.
+#[derive(Clone, Copy)]
+enum User {
+    Inst(BlockId, u32),
+    Phi(BlockId, u32),
+    Term(BlockId),
+}
+
+/// For each value, its readers, in one array.
+struct Uses {
+    start: Vec<u32>,
+    users: Vec<User>,
+}
+
+impl Uses {
+    fn new(func: &Function, cfg: &Cfg) -> Uses {
+        let mut start = vec![0u32; func.values.len() + 1];
+        each_use(func, cfg, |v, _| start[v.index() + 1] += 1);
+        for i in 1..start.len() {
+            start[i] += start[i - 1];
+        }
+        let mut next = start.clone();
+        let mut users = vec![User::Term(BlockId(0)); start.last().copied().unwrap_or(0) as usize];
+        each_use(func, cfg, |v, user| {
+            users[next[v.index()] as usize] = user;
+            next[v.index()] += 1;
+        });
+        Uses { start, users }
+    }
+}
+
+fn each_use(func: &Function, cfg: &Cfg, mut visit: impl FnMut(Value, User)) {
+    for &b in &cfg.order {
+        let block = func.block(b);
+        for (i, phi) in block.phis.iter().enumerate() {
+            phi.args.iter().filter_map(|(_, a)| a.value()).for_each(|v| visit(v, User::Phi(b, i as u32)));
+        }
+        for (i, inst) in block.insts.iter().enumerate() {
+            inst.uses().filter_map(|s| s.value()).for_each(|v| visit(v, User::Inst(b, i as u32)));
+        }
+        if let Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } = &block.term
+            && let Some(v) = src.value()
+        {
+            visit(v, User::Term(b));
+        }
+    }
+}
+
+const NO_LABEL: u32 = u32::MAX;
+const JOIN: u32 = 1 << 31;
+
+struct Analysis<'a> {
+    func: &'a Function,
+    cfg: &'a Cfg,
+    post: &'a Tree,
+    loops: &'a Loops,
+    uses: Uses,
+    /// Indexed by loop: values that leave it are marked.
+    left: Vec<bool>,
+    result: Divergence,
+    work: Vec<Value>,
+    /// Scratch, indexed by block: from which way out of the branch the block is reached.
+    labels: Vec<u32>,
+    /// Block visits left before every join counts as divergent; keeps the analysis near linear.
+    budget: usize,
+}
+
+impl Analysis<'_> {
+    fn mark(&mut self, v: Value) {
+        if !self.result.values[v.index()] {
+            self.result.values[v.index()] = true;
+            self.work.push(v);
+        }
+    }
+
+    fn visit(&mut self, user: User) {
+        let func = self.func;
+        match user {
+            User::Phi(b, i) => self.mark(func.block(b).phis[i as usize].dst),
+            User::Inst(b, i) => func.block(b).insts[i as usize].defs().for_each(|v| self.mark(v)),
+            User::Term(b) => self.branch(b),
+        }
+    }
+
+    fn branch(&mut self, b: BlockId) {
+        let uniform = matches!(
+            self.func.block(b).term,
+            Term::Branch { uniform: true, .. } | Term::Switch { uniform: true, .. }
+        );
+        if uniform || self.result.branches[b.index()] {
+            return;
+        }
+        self.result.branches[b.index()] = true;
+        self.joins(b);
+        self.leaves_loops(b);
+    }
+
+    /// Marks the phis where paths from different ways out of `b` meet, up to its post-dominator.
+    fn joins(&mut self, b: BlockId) {
+        let func = self.func;
+        let end = self.post.parent(b);
+        // By place in reverse postorder. A block may come again when it turns out to be a join.
+        let mut pending = BinaryHeap::new();
+        let mut touched = Vec::new();
+        let mut ways = 0;
+        for_each_successor(func, b, |to| {
+            self.reach(to, ways, b, end, &mut pending, &mut touched);
+            ways += 1;
+        });
+        while let Some(Reverse(place)) = pending.pop() {
+            if self.budget == 0 {
+                self.every_join();
+                break;
+            }
+            self.budget -= 1;
+            let at = self.cfg.order[place];
+            let label = self.labels[at.index()];
+            for_each_successor(func, at, |to| self.reach(to, label, b, end, &mut pending, &mut touched));
+        }
+        for b in touched {
+            self.labels[b.index()] = NO_LABEL;
+        }
+    }
+
+    /// Control that left branch `b` with `label` arrives at `to`.
+    fn reach(
+        &mut self,
+        to: BlockId,
+        label: u32,
+        b: BlockId,
+        end: Option<BlockId>,
+        pending: &mut BinaryHeap<Reverse<usize>>,
+        touched: &mut Vec<BlockId>,
+    ) {
+        // Labels of joins are told from those of ways by their top bit.
+        let own = JOIN | to.0;
+        let old = self.labels[to.index()];
+        if old == label || old == own {
+            return;
+        }
+        if old == NO_LABEL {
+            touched.push(to);
+            self.labels[to.index()] = label;
+        } else {
+            let func = self.func;
+            func.block(to).phis.iter().for_each(|phi| self.mark(phi.dst));
+            self.labels[to.index()] = own;
+        }
+        if Some(to) != end && to != b {
+            pending.push(Reverse(self.cfg.place(to)));
+        }
+    }
+
+    fn every_join(&mut self) {
+        let func = self.func;
+        for &b in &self.cfg.order {
+            func.block(b).phis.iter().for_each(|phi| self.mark(phi.dst));
+        }
+    }
+
+    /// Values that live on after a loop which `b` lets threads leave one by one.
+    fn leaves_loops(&mut self, b: BlockId) {
+        let func = self.func;
+        if self.loops.is_irreducible(b) {
+            // No loop to tell inside from outside: every value of such cycles counts.
+            for &at in self.cfg.order.iter().filter(|at| self.loops.is_irreducible(**at)) {
+                func.block(at).phis.iter().for_each(|phi| self.mark(phi.dst));
+                func.block(at).insts.iter().flat_map(Inst::defs).for_each(|v| self.mark(v));
+            }
+        }
+        let mut left = None;
+        for_each_successor(func, b, |to| {
+            left = left.max(self.loops.outermost_without(b, to));
+        });
+        if let Some(end) = self.post.parent(b) {
+            left = left.max(self.loops.outermost_without(b, end));
+        }
+        let Some(left) = left else { return };
+        for id in self.loops.around(b).take_while(|id| *id <= left) {
+            if std::mem::replace(&mut self.left[id.0 as usize], true) {
+                continue;
+            }
+            for &at in self.cfg.order.iter().filter(|at| self.loops.contains(id, **at)) {
+                func.block(at).phis.iter().for_each(|phi| self.escapes(phi.dst, id));
+                func.block(at).insts.iter().flat_map(Inst::defs).for_each(|v| self.escapes(v, id));
+            }
+        }
+    }
+
+    /// What reads `v` outside the loop reads different iterations' values.
+    fn escapes(&mut self, v: Value, id: LoopId) {
+        for i in self.uses.start[v.index()]..self.uses.start[v.index() + 1] {
+            let user = self.uses.users[i as usize];
+            let (User::Inst(b, _) | User::Phi(b, _) | User::Term(b)) = user;
+            if !self.loops.contains(id, b) {
+                self.visit(user);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ori::dominators::{dominators, post_dominators};
+    use crate::ori::text;
+
+    fn divergent(body: &str) -> (Vec<u32>, Vec<u32>) {
+        let func = text::parse(&format!("func \"f\" {{\n{body}\n}}")).unwrap();
+        let cfg = Cfg::new(&func);
+        let loops = Loops::new(&func, &cfg, &dominators(&cfg, &func));
+        let result = Divergence::new(&func, &cfg, &post_dominators(&cfg, &func), &loops);
+        let values = (0..func.values.len() as u32).filter(|v| result.is_divergent(Value(*v))).collect();
+        let branches =
+            (0..func.blocks.len() as u32).filter(|b| result.branch_diverges(BlockId(*b))).collect();
+        (values, branches)
+    }
+
+    #[test]
+    fn thread_index_is_divergent_and_block_index_is_not() {
+        let body = "b0:
+            %v0:r = S2R{sr=0x21}
+            %v1:r = S2R{sr=0x25}
+            %v2:p = ISETP.LT.AND %v1, c[0x0][0x160], PT
+            %v3:p = ISETP.LT.AND %v0, c[0x0][0x160], PT
+            BRA %v2, b1, b2
+            b1:
+            BRA %v3, b2, b2
+            b2:
+            EXIT";
+        assert_eq!(divergent(body), (vec![0, 3], vec![1]));
+    }
+
+    #[test]
+    fn a_join_of_divergent_paths_is_divergent() {
+        let body = "b0:
+            %v0:r = S2R{sr=0x21}
+            %v1:p = ISETP.LT.AND %v0, 0x5, PT
+            BRA %v1, b1, b2
+            b1:
+            JUMP b2
+            b2:
+            %v2:r = phi b0 0x1, b1 0x2
+            EXIT";
+        assert_eq!(divergent(body), (vec![0, 1, 2], vec![0]));
+    }
+
+    #[test]
+    fn a_uniform_loop_in_a_divergent_region_stays_uniform() {
+        let body = "b0:
+            %v0:r = S2R{sr=0x21}
+            %v1:p = ISETP.LT.AND %v0, 0x5, PT
+            BRA %v1, b1, b3
+            b1:
+            JUMP b2
+            b2:
+            %v2:r = phi b1 RZ, b2 %v3
+            %v3:r = IADD3 %v2, 0x1, RZ
+            %v4:p = ISETP.LT.AND %v3, c[0x0][0x160], PT
+            BRA %v4, b2, b3
+            b3:
+            EXIT";
+        assert_eq!(divergent(body), (vec![0, 1], vec![0]));
+    }
+
+    #[test]
+    fn a_value_that_leaves_a_divergent_loop_is_divergent_outside() {
+        let body = "b0:
+            %v0:r = S2R{sr=0x21}
+            JUMP b1
+            b1:
+            %v1:r = phi b0 RZ, b1 %v2
+            %v2:r = IADD3 %v1, 0x1, RZ
+            %v3:p = ISETP.LT.AND %v2, %v0, PT
+            BRA %v3, b1, b2
+            b2:
+            %v4:r = IADD3 %v2, 0x1, RZ
+            EXIT";
+        assert_eq!(divergent(body), (vec![0, 3, 4], vec![1]));
+    }
+}

@@ -1,0 +1,420 @@
+//! Checks that a function in SSA form is well formed: control flow, definitions before uses, phis, and every
+//! operand against the signature of its operation.
+//!
+//! Blocks that the entry does not reach are not checked.
+
+use crate::ori::cfg::Cfg;
+use crate::ori::dominators::{Tree, dominators};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Term, Value};
+use crate::ori::op::Op;
+use crate::ori::signature::{self, Accept, SrcSlot, Width, signature};
+use crate::ori::text;
+use std::fmt;
+
+/// How strict operands are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Immediates and constants may stand in any general register slot.
+    Built,
+    /// Every operand has an encoding.
+    Legal,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VerifyError {
+    pub block: BlockId,
+    /// The instruction's text; empty where the block itself is wrong.
+    pub inst: String,
+    pub reason: String,
+}
+
+impl fmt::Display for VerifyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "b{}: ", self.block.0)?;
+        if !self.inst.is_empty() {
+            write!(f, "`{}`: ", self.inst)?;
+        }
+        write!(f, "{}", self.reason)
+    }
+}
+
+/// Everything that is wrong with `func`, in the order of its blocks.
+pub fn verify(func: &Function, stage: Stage) -> Result<(), Vec<VerifyError>> {
+    let mut check = Check { func, stage, defs: Vec::new(), errors: Vec::new() };
+    if check.control_flow() {
+        let cfg = Cfg::new(func);
+        let tree = dominators(&cfg, func);
+        check.definitions(&cfg);
+        for &b in &cfg.order {
+            check.block(b, &cfg, &tree);
+        }
+    }
+    if check.errors.is_empty() { Ok(()) } else { Err(check.errors) }
+}
+
+/// Where a value is defined.
+#[derive(Clone, Copy)]
+enum Def {
+    Nowhere,
+    /// A phi of the block.
+    Phi(BlockId),
+    /// The instruction with this index.
+    Inst(BlockId, u32),
+}
+
+struct Check<'a> {
+    func: &'a Function,
+    stage: Stage,
+    /// Indexed by value.
+    defs: Vec<Def>,
+    errors: Vec<VerifyError>,
+}
+
+impl Check<'_> {
+    fn error(&mut self, block: BlockId, inst: String, reason: impl Into<String>) {
+        self.errors.push(VerifyError { block, inst, reason: reason.into() });
+    }
+
+    fn control_flow(&mut self) -> bool {
+        let func = self.func;
+        let mut placed = vec![false; func.blocks.len()];
+        let Some(&entry) = func.layout.first() else {
+            self.error(BlockId(0), String::new(), "the function has no blocks");
+            return false;
+        };
+        for &b in &func.layout {
+            match placed.get_mut(b.index()) {
+                Some(placed) if !*placed => *placed = true,
+                _ => self.error(b, String::new(), "is in the layout twice or does not exist"),
+            }
+        }
+        for &b in &func.layout {
+            let Some(block) = func.blocks.get(b.index()) else { continue };
+            for to in block.term.successors() {
+                if !placed.get(to.index()).copied().unwrap_or(false) {
+                    self.error(b, String::new(), format!("goes to b{}, which is not in the layout", to.0));
+                } else if to == entry {
+                    self.error(b, String::new(), "goes to the entry block");
+                }
+            }
+        }
+        self.errors.is_empty()
+    }
+
+    fn definitions(&mut self, cfg: &Cfg) {
+        let func = self.func;
+        self.defs = vec![Def::Nowhere; func.values.len()];
+        for &b in &cfg.order {
+            let block = func.block(b);
+            for phi in &block.phis {
+                self.define(b, phi.dst, Def::Phi(b));
+            }
+            for (i, inst) in block.insts.iter().enumerate() {
+                for v in inst.defs() {
+                    self.define(b, v, Def::Inst(b, i as u32));
+                }
+            }
+        }
+    }
+
+    fn define(&mut self, b: BlockId, v: Value, def: Def) {
+        match self.defs.get_mut(v.index()) {
+            None => self.error(b, String::new(), format!("%v{} does not exist", v.0)),
+            Some(slot) => {
+                let again = !matches!(slot, Def::Nowhere);
+                *slot = def;
+                if again {
+                    self.error(b, String::new(), format!("%v{} is defined twice", v.0));
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, b: BlockId, cfg: &Cfg, tree: &Tree) {
+        let func = self.func;
+        let block = func.block(b);
+        for phi in &block.phis {
+            let name = format!("phi %v{}", phi.dst.0);
+            let mut from: Vec<_> = phi.args.iter().map(|(from, _)| *from).collect();
+            from.sort_unstable();
+            let mut preds = cfg.preds(b).to_vec();
+            preds.sort_unstable();
+            if from != preds {
+                let list =
+                    |ids: &[BlockId]| ids.iter().map(|b| format!("b{}", b.0)).collect::<Vec<_>>().join(", ");
+                self.error(
+                    b,
+                    name.clone(),
+                    format!("has arguments from {}, predecessors are {}", list(&from), list(&preds)),
+                );
+            }
+            let data = func.value(phi.dst);
+            let slot = kept_slot(data.file, data.width);
+            for (pred, arg) in &phi.args {
+                if let Err(reason) =
+                    self.operand(&slot, arg).and_then(|()| self.reaches(arg, *pred, None, tree))
+                {
+                    self.error(b, name.clone(), reason);
+                }
+            }
+        }
+        for (i, inst) in block.insts.iter().enumerate() {
+            if let Err(reason) = self.inst(b, i as u32, inst, tree) {
+                self.error(b, text::print_inst(func, inst), reason);
+            }
+        }
+        let end = block.insts.len() as u32;
+        let (cond, file, name) = match &block.term {
+            Term::Branch { cond, .. } => (cond, File::P, "BRA"),
+            Term::Switch { index, .. } => (index, File::R, "BRX"),
+            _ => return,
+        };
+        let file = match self.file_of(cond) {
+            Some(File::UP) if file == File::P => File::UP,
+            _ => file,
+        };
+        let slot = SrcSlot { mods: signature::Mods::NOT, ..kept_slot(file, 1) };
+        if let Err(reason) = self.operand(&slot, cond).and_then(|()| self.reaches(cond, b, Some(end), tree)) {
+            self.error(b, name.to_owned(), reason);
+        }
+    }
+
+    fn file_of(&self, src: &Src) -> Option<File> {
+        match src.kind {
+            SrcKind::Value(v) | SrcKind::Part(v, _) => self.func.values.get(v.index()).map(|d| d.file),
+            SrcKind::Reg(reg) => Some(reg.file),
+            _ => None,
+        }
+    }
+
+    fn inst(&self, b: BlockId, index: u32, inst: &Inst, tree: &Tree) -> Result<(), String> {
+        let sig = signature(&inst.op);
+        if !sig.admits_counts(inst) {
+            return Err(format!("has {} results and {} sources", inst.dsts.len(), inst.srcs.len()));
+        }
+        for src in inst.uses() {
+            self.reaches(src, b, Some(index), tree)?;
+        }
+        match inst.op {
+            Op::Pack => self.pack(inst)?,
+            Op::Copy => self.copy(inst)?,
+            _ => {
+                for (slot, dst) in sig.dsts.iter().zip(&inst.dsts) {
+                    if let Dst::Value(v) = dst {
+                        let data = self.func.value(*v);
+                        if data.file != slot.file || !slot.width.admits(data.width) {
+                            return Err(format!(
+                                "%v{} is {:?} {}, the result is {:?} {:?}",
+                                v.0, data.file, data.width, slot.file, slot.width
+                            ));
+                        }
+                    }
+                }
+                for (slot, src) in sig.srcs.iter().zip(&inst.srcs) {
+                    self.operand(slot, src)?;
+                }
+                self.one_special_operand(inst)?;
+            }
+        }
+        self.guard(inst)
+    }
+
+    fn pack(&self, inst: &Inst) -> Result<(), String> {
+        let [Dst::Value(v)] = inst.dsts[..] else { return Err("does not define a value".to_owned()) };
+        let data = self.func.value(v);
+        if usize::from(data.width) != inst.srcs.len() {
+            return Err(format!("{} sources for {} registers", inst.srcs.len(), data.width));
+        }
+        let slot = kept_slot(data.file, 1);
+        inst.srcs.iter().try_for_each(|src| self.operand(&slot, src))
+    }
+
+    fn copy(&self, inst: &Inst) -> Result<(), String> {
+        let (Some(Dst::Value(v)), [src]) = (inst.dsts.first(), &inst.srcs[..]) else { return Ok(()) };
+        let data = self.func.value(*v);
+        self.operand(&SrcSlot { mods: signature::Mods::NOT, ..kept_slot(data.file, data.width) }, src)
+    }
+
+    fn guard(&self, inst: &Inst) -> Result<(), String> {
+        let file = match self.file_of(&inst.guard) {
+            Some(File::UP) if signature::is_uniform_op(&inst.op) => File::UP,
+            _ => File::P,
+        };
+        self.operand(&SrcSlot { mods: signature::Mods::NOT, ..kept_slot(file, 1) }, &inst.guard)
+            .map_err(|reason| format!("guard: {reason}"))?;
+        if inst.guard.is_true() {
+            return if inst.old.is_empty() { Ok(()) } else { Err("keeps values without a guard".to_owned()) };
+        }
+        if inst.old.len() != inst.dsts.len() {
+            return Err("has a guard but not one kept value per result".to_owned());
+        }
+        for (dst, old) in inst.dsts.iter().zip(&inst.old) {
+            if let Dst::Value(v) = dst {
+                let data = self.func.value(*v);
+                self.operand(&kept_slot(data.file, data.width), old)
+                    .map_err(|reason| format!("kept value: {reason}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The operand fits the slot.
+    fn operand(&self, slot: &SrcSlot, src: &Src) -> Result<(), String> {
+        let mods = src.mods;
+        if (mods.neg && !slot.mods.neg) || (mods.abs && !slot.mods.abs) || (mods.not && !slot.mods.not) {
+            return Err("a modifier that the operand cannot have".to_owned());
+        }
+        let predicate = matches!(slot.file, File::P | File::UP);
+        let width = match src.kind {
+            SrcKind::Undef => return Ok(()),
+            SrcKind::Pred(_) if predicate => return Ok(()),
+            SrcKind::Pred(_) => return Err("a predicate in a register operand".to_owned()),
+            SrcKind::Zero | SrcKind::Imm(_) | SrcKind::Const(_) if predicate || slot.file == File::B => {
+                return Err("a number in a predicate or barrier operand".to_owned());
+            }
+            SrcKind::Zero => return Ok(()),
+            SrcKind::Value(v) => self.func.value(v).width,
+            SrcKind::Part(v, part) => {
+                if part >= self.func.value(v).width {
+                    return Err(format!("%v{} has no part {part}", v.0));
+                }
+                1
+            }
+            // The width of a register is its place's own; a number is as wide as its place.
+            SrcKind::Reg(_) | SrcKind::Imm(_) | SrcKind::Const(_) => match slot.width {
+                Width::Exactly(n) => n,
+                Width::OneOrTwo | Width::Any => 1,
+            },
+        };
+        if !slot.width.admits(width) {
+            return Err(format!("an operand of width {width} where {:?} is read", slot.width));
+        }
+        let kind = signature::kind_of(&src.kind, |v| self.func.value(v).file);
+        let Some(kind) = kind else { return Ok(()) };
+        if let Some(file) = self.file_of(src)
+            && file != slot.file
+        {
+            let uniform = file == File::UR && slot.file == File::R;
+            if !uniform || (self.stage == Stage::Legal && !slot.accept.has(Accept::UR)) {
+                return Err(format!("a {file:?} operand where {:?} is read", slot.file));
+            }
+            return Ok(());
+        }
+        let number = matches!(src.kind, SrcKind::Imm(_) | SrcKind::Const(_));
+        if number && self.stage == Stage::Legal && !slot.accept.has(kind) {
+            return Err("a number where only a register can be encoded".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Only one operand of an instruction can be something else than a register.
+    fn one_special_operand(&self, inst: &Inst) -> Result<(), String> {
+        if self.stage != Stage::Legal || signature::is_memory_access(&inst.op) {
+            return Ok(());
+        }
+        let exempt = matches!(inst.op, Op::Shfl { .. } | Op::Bar { .. } | Op::Uldc { .. } | Op::Ulea { .. });
+        let special = inst
+            .srcs
+            .iter()
+            .filter(|src| {
+                matches!(src.kind, SrcKind::Imm(_) | SrcKind::Const(_)) || self.file_of(src) == Some(File::UR)
+            })
+            .count();
+        if special > 1 && !exempt {
+            return Err(format!("{special} operands that are not registers"));
+        }
+        Ok(())
+    }
+
+    /// The value is defined before instruction `at` of `b`, or before its end.
+    fn reaches(&self, src: &Src, b: BlockId, at: Option<u32>, tree: &Tree) -> Result<(), String> {
+        let Some(v) = src.value() else { return Ok(()) };
+        match self.defs.get(v.index()) {
+            None | Some(Def::Nowhere) => Err(format!("%v{} is not defined", v.0)),
+            Some(Def::Phi(def)) if tree.dominates(*def, b) => Ok(()),
+            Some(Def::Inst(def, i)) if *def == b && at.is_none_or(|at| *i < at) => Ok(()),
+            Some(Def::Inst(def, _)) if *def != b && tree.dominates(*def, b) => Ok(()),
+            Some(_) => Err(format!("%v{} is used where its definition does not reach", v.0)),
+        }
+    }
+}
+
+/// A slot that takes any operand of one file and width.
+fn kept_slot(file: File, width: u8) -> SrcSlot {
+    SrcSlot {
+        file,
+        width: Width::Exactly(width),
+        accept: Accept::ALU,
+        mods: if matches!(file, File::P | File::UP) { signature::Mods::NOT } else { signature::Mods::NONE },
+        neutral: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn errors(body: &str) -> Vec<String> {
+        let func = text::parse(&format!("func \"f\" {{\n{body}\n}}")).unwrap();
+        verify(&func, Stage::Built).err().unwrap_or_default().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_good_function_has_no_errors() {
+        let body = "b0:\n%v0:r = S2R{sr=0x21}\n%v1:p = ISETP.LT.AND %v0, 0x5, PT\nBRA %v1, b1, b2
+            b1:\n%v2:r2 = PACK %v0, RZ\nJUMP b2\nb2:\n%v3:r = phi b0 %v0, b1 %v2.1\nEXIT";
+        assert_eq!(errors(body), [""; 0]);
+    }
+
+    #[test]
+    fn uses_need_definitions_that_reach_them() {
+        assert_eq!(
+            errors("b0:\n%v0:r = MOV %v1\n%v1:r = MOV RZ\nEXIT"),
+            ["b0: `%v0:r = MOV %v1`: %v1 is used where its definition does not reach"]
+        );
+        assert_eq!(errors("b0:\n%v0:r = MOV %v7\nEXIT"), ["b0: `%v0:r = MOV %v7`: %v7 is not defined"]);
+    }
+
+    #[test]
+    fn values_have_one_definition() {
+        assert_eq!(errors("b0:\n%v0:r = MOV RZ\n%v0:r = MOV RZ\nEXIT"), ["b0: %v0 is defined twice"]);
+    }
+
+    #[test]
+    fn operands_agree_with_signatures() {
+        assert_eq!(
+            errors("b0:\n%v0:p = MOV RZ\nEXIT"),
+            ["b0: `%v0:p = MOV RZ`: %v0 is P 1, the result is R Exactly(1)"]
+        );
+        assert_eq!(
+            errors("b0:\n%v0:r2 = PACK RZ, RZ\n%v1:r = IADD3 %v0, RZ, RZ\nEXIT"),
+            ["b0: `%v1:r = IADD3 %v0, RZ, RZ`: an operand of width 2 where Exactly(1) is read"]
+        );
+        assert_eq!(
+            errors("b0:\n%v1:r = LOP3 -RZ, RZ, RZ\nEXIT"),
+            ["b0: `%v1:r = LOP3 -RZ, RZ, RZ`: a modifier that the operand cannot have"]
+        );
+    }
+
+    #[test]
+    fn phis_match_predecessors() {
+        assert_eq!(
+            errors("b0:\nJUMP b1\nb1:\n%v0:r = phi b3 RZ\nEXIT\nb3:\nEXIT"),
+            ["b1: `phi %v0`: has arguments from b3, predecessors are b0"]
+        );
+    }
+
+    #[test]
+    fn a_guarded_result_keeps_a_value() {
+        assert_eq!(
+            errors("b0:\n%v0:p = ISETP.LT.AND RZ, RZ, PT\n@%v0 %v1:r = MOV RZ\nEXIT"),
+            ["b0: `@%v0 %v1:r = MOV RZ`: has a guard but not one kept value per result"]
+        );
+    }
+
+    #[test]
+    fn branches_stay_in_the_layout() {
+        assert_eq!(errors("b0:\nJUMP b4"), ["b0: goes to b4, which is not in the layout"]);
+        assert_eq!(errors("b0:\nJUMP b0"), ["b0: goes to the entry block"]);
+    }
+}
