@@ -1,1 +1,30 @@
+//! Lossless syntax trees for PTX.
+//!
+//! `text -> lex -> parse -> green tree`, with typed views (`ast`) on top. Nothing here fails: every byte of every
+//! input is in the tree, and what is wrong with it is in the list of errors. A file is first cut into top-level
+//! items (`split`), and each item is parsed on its own, so an edit costs one item.
+//!
+//! The grammar accepts instructions by shape (`name.suffix… operand, operand;`) whether or not the name exists;
+//! which suffixes and operands are legal is a question for the instruction table.
 
+pub mod ast;
+mod error;
+mod event;
+#[doc(hidden)]
+pub mod fuzz;
+mod grammar;
+mod kind;
+mod lexer;
+mod parser;
+pub mod ptr;
+mod scan;
+pub mod split;
+mod tree;
+mod validate;
+
+pub use error::{ErrorCode, SyntaxError};
+pub use kind::SyntaxKind;
+pub use lexer::{Token, lex};
+pub use rowan::{Direction, GreenNode, NodeOrToken, TextRange, TextSize, TokenAtOffset, WalkEvent};
+pub use split::{ItemKind, RawItem, split};
+pub use tree::{Parse, PtxLanguage, SyntaxElement, SyntaxNode, SyntaxToken, dump, parse_file, parse_item};

@@ -1,0 +1,188 @@
+//! The values of literals.
+
+/// Why a number has no value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum LiteralError {
+    /// No digit behind the prefix.
+    NoDigits,
+    /// The first character that is no digit of the base.
+    BadDigit { digit: char, base: u32 },
+    /// More than 64 bits. The value that remains is the low 64 bits.
+    TooLarge,
+    /// A `0f` or `0d` literal with another number of digits than its width has.
+    WrongDigitCount { expected: u32, found: u32 },
+}
+
+impl LiteralError {
+    /// What to tell the user about the literal `text`.
+    pub fn message(self, text: &str) -> String {
+        match self {
+            LiteralError::NoDigits => format!("number `{text}` has no digits"),
+            LiteralError::BadDigit { digit, base } => {
+                let base = match base {
+                    2 => "binary",
+                    8 => "octal",
+                    16 => "hexadecimal",
+                    _ => "decimal",
+                };
+                format!("`{digit}` is not a digit of the {base} number `{text}`")
+            }
+            LiteralError::TooLarge => format!("`{text}` does not fit in 64 bits"),
+            LiteralError::WrongDigitCount { expected, found } => {
+                format!("expected {expected} hexadecimal digits in `{text}`, found {found}")
+            }
+        }
+    }
+}
+
+/// An integer literal.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Integer {
+    pub value: u64,
+    /// The literal has type `.u64`: it ends in `U` or does not fit `.s64`.
+    pub is_unsigned: bool,
+}
+
+/// A floating-point literal, as bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Float {
+    /// `0f`: single precision, exactly these bits.
+    Single(u32),
+    /// `0d` or decimal: double precision.
+    Double(u64),
+}
+
+impl Float {
+    /// The value in double precision.
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Float::Single(bits) => f64::from(f32::from_bits(bits)),
+            Float::Double(bits) => f64::from_bits(bits),
+        }
+    }
+}
+
+/// The value of `12`, `0x1F`, `017`, `0b11`, each with an optional `U`.
+pub fn integer(text: &str) -> Result<Integer, LiteralError> {
+    let (digits, marked_unsigned) = match text.strip_suffix(['U', 'u']) {
+        Some(digits) => (digits, true),
+        None => (text, false),
+    };
+    let (digits, base) = match digits.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (&digits[2..], 16),
+        [b'0', b'b' | b'B', ..] => (&digits[2..], 2),
+        [b'0', _, ..] => (&digits[1..], 8),
+        _ => (digits, 10),
+    };
+    if digits.is_empty() {
+        return Err(LiteralError::NoDigits);
+    }
+    let mut value = 0u64;
+    let mut overflow = false;
+    for digit in digits.chars() {
+        let Some(number) = digit.to_digit(base) else { return Err(LiteralError::BadDigit { digit, base }) };
+        let (scaled, scale_overflow) = value.overflowing_mul(u64::from(base));
+        let (sum, add_overflow) = scaled.overflowing_add(u64::from(number));
+        overflow |= scale_overflow || add_overflow;
+        value = sum;
+    }
+    if overflow {
+        return Err(LiteralError::TooLarge);
+    }
+    Ok(Integer { value, is_unsigned: marked_unsigned || i64::try_from(value).is_err() })
+}
+
+/// The value of `0f3F800000`, `0d3FF0000000000000`, `1.5`, `1e-5`.
+pub fn float(text: &str) -> Result<Float, LiteralError> {
+    match text.as_bytes() {
+        [b'0', b'f' | b'F', ..] => float_bits(&text[2..], 8).map(|bits| Float::Single(bits as u32)),
+        [b'0', b'd' | b'D', ..] => float_bits(&text[2..], 16).map(Float::Double),
+        _ => match text.parse::<f64>() {
+            Ok(value) => Ok(Float::Double(value.to_bits())),
+            Err(_) => {
+                let digit = text
+                    .chars()
+                    .find(|character| !matches!(character, '0'..='9' | '.' | 'e' | 'E' | '+' | '-'));
+                Err(digit.map_or(LiteralError::NoDigits, |digit| LiteralError::BadDigit { digit, base: 10 }))
+            }
+        },
+    }
+}
+
+fn float_bits(digits: &str, expected: u32) -> Result<u64, LiteralError> {
+    if let Some(digit) = digits.chars().find(|digit| !digit.is_ascii_hexdigit()) {
+        return Err(LiteralError::BadDigit { digit, base: 16 });
+    }
+    let found = digits.len() as u32;
+    if found != expected {
+        return Err(LiteralError::WrongDigitCount { expected, found });
+    }
+    u64::from_str_radix(digits, 16).map_err(|_| LiteralError::TooLarge)
+}
+
+/// The text of a string literal without its quotes and with its escapes replaced.
+pub fn string(text: &str) -> String {
+    let inner = text.strip_prefix('"').unwrap_or(text);
+    let inner = inner.strip_suffix('"').unwrap_or(inner);
+    let mut out = String::with_capacity(inner.len());
+    let mut characters = inner.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some('n') => out.push('\n'),
+                Some('t') => out.push('\t'),
+                Some('r') => out.push('\r'),
+                Some(other) => out.push(other),
+                None => out.push('\\'),
+            },
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> u64 {
+        integer(text).unwrap().value
+    }
+
+    #[test]
+    fn integers() {
+        assert_eq!(value("0"), 0);
+        assert_eq!(value("0U"), 0);
+        assert_eq!(value("42"), 42);
+        assert_eq!(value("0x1fU"), 31);
+        assert_eq!(value("017"), 15);
+        assert_eq!(value("0b101"), 5);
+        assert_eq!(value("18446744073709551615"), u64::MAX);
+        assert!(integer("9223372036854775808").unwrap().is_unsigned);
+        assert!(!integer("9223372036854775807").unwrap().is_unsigned);
+        assert_eq!(integer("18446744073709551616"), Err(LiteralError::TooLarge));
+        assert_eq!(integer("089"), Err(LiteralError::BadDigit { digit: '8', base: 8 }));
+        assert_eq!(integer("12ab"), Err(LiteralError::BadDigit { digit: 'a', base: 10 }));
+        assert_eq!(integer("0x"), Err(LiteralError::NoDigits));
+        assert_eq!(integer("0xU"), Err(LiteralError::NoDigits));
+    }
+
+    #[test]
+    fn floats() {
+        assert_eq!(float("0f3F800000"), Ok(Float::Single(0x3F80_0000)));
+        assert_eq!(float("0d3FF0000000000000").unwrap().to_f64(), 1.0);
+        assert_eq!(float("1.5").unwrap().to_f64(), 1.5);
+        assert_eq!(float("1.").unwrap().to_f64(), 1.0);
+        assert_eq!(float(".5").unwrap().to_f64(), 0.5);
+        assert_eq!(float("1e-5").unwrap().to_f64(), 1e-5);
+        assert_eq!(float("0f3F8"), Err(LiteralError::WrongDigitCount { expected: 8, found: 3 }));
+        assert_eq!(float("0f3F80000G"), Err(LiteralError::BadDigit { digit: 'G', base: 16 }));
+        assert_eq!(float("1.5x"), Err(LiteralError::BadDigit { digit: 'x', base: 10 }));
+    }
+
+    #[test]
+    fn strings() {
+        assert_eq!(string(r#""a\"b\\""#), r#"a"b\"#);
+        assert_eq!(string("\"open"), "open");
+    }
+}

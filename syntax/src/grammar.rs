@@ -1,0 +1,55 @@
+//! The PTX grammar, as functions over the parser: one file per group of constructs.
+
+mod declaration;
+mod directive;
+mod expression;
+mod function;
+mod instruction;
+mod section;
+mod statement;
+
+use crate::SyntaxKind::*;
+use crate::parser::Parser;
+
+/// One top-level item; whatever is left of the text behind it becomes an error in it.
+pub(crate) fn item(p: &mut Parser<'_>) {
+    let marker = p.start();
+    let kind = match p.current() {
+        EOF => TRIVIA,
+        AT if p.nth(1) == AT => directive::dwarf_line(p),
+        DOT_WORD => match p.current_text() {
+            ".version" => directive::version(p),
+            ".target" => directive::target(p),
+            ".address_size" => directive::address_size(p),
+            ".file" => directive::file(p),
+            ".loc" => directive::loc(p),
+            ".section" => section::section(p),
+            ".pragma" => directive::pragma(p),
+            ".alias" => directive::alias(p),
+            _ => function::function_or_variable(p),
+        },
+        SEMICOLON => {
+            p.bump();
+            EMPTY_STATEMENT
+        }
+        R_BRACE => {
+            p.error_at(crate::ErrorCode::Unbalanced, p.current_range(), "`}` without a matching `{`");
+            ERROR
+        }
+        _ => {
+            let found = p.found();
+            p.error_here(format!("expected a directive at module scope, found {found}"));
+            ERROR
+        }
+    };
+    if p.nth(0) != EOF {
+        let found = p.found();
+        p.error_here(format!("expected the end of the declaration, found {found}"));
+        let rest = p.start();
+        while p.nth(0) != EOF {
+            p.bump();
+        }
+        rest.complete(p, ERROR);
+    }
+    marker.complete(p, kind);
+}

@@ -1,0 +1,229 @@
+//! Variables, registers and parameters.
+
+use super::expression;
+use super::statement::semicolon;
+use crate::SyntaxKind::{self, *};
+use crate::parser::Parser;
+
+/// `.global .align 16 .v4 .f32 x[4], y = { … };`, from the first word on.
+pub(super) fn variable(p: &mut Parser<'_>) -> SyntaxKind {
+    qualifiers(p);
+    loop {
+        if !declarator(p) {
+            p.error_expected("the name of a variable");
+            break;
+        }
+        if !p.eat(COMMA) {
+            break;
+        }
+    }
+    semicolon(p);
+    VARIABLE
+}
+
+/// `(.param .align 8 .b8 x[16], .reg .u32 %y)`
+pub(super) fn param_list(p: &mut Parser<'_>) {
+    let marker = p.start();
+    let open = p.current_range();
+    p.bump();
+    while !p.at(R_PAREN) {
+        match p.current() {
+            DOT_WORD => {
+                if starts_function(p.current_text()) {
+                    break;
+                }
+                let param = p.start();
+                qualifiers(p);
+                if !declarator(p) {
+                    p.error_expected("the name of a parameter");
+                }
+                param.complete(p, PARAM);
+            }
+            EOF | L_BRACE | SEMICOLON => break,
+            _ => {
+                p.error_expected("a parameter such as `.param .u64 x`");
+                while !matches!(p.current(), COMMA | R_PAREN | L_BRACE | R_BRACE | SEMICOLON | EOF) {
+                    p.bump_as_error();
+                }
+            }
+        }
+        if !p.at(R_PAREN) && !p.eat(COMMA) {
+            if p.at(DOT_WORD) && !starts_function(p.current_text()) {
+                p.error_expected("`,`");
+                continue;
+            }
+            break;
+        }
+    }
+    if !p.eat(R_PAREN) {
+        if p.at(EOF) {
+            p.error_at(
+                crate::ErrorCode::Unbalanced,
+                open,
+                "`(` is not closed, expected `)` behind the parameters",
+            );
+        } else {
+            p.error_expected("`,` or `)`");
+        }
+    }
+    marker.complete(p, PARAM_LIST);
+}
+
+fn starts_function(word: &str) -> bool {
+    matches!(
+        word,
+        ".visible" | ".extern" | ".weak" | ".entry" | ".func" | ".noreturn" | ".maxntid" | ".reqntid"
+    )
+}
+
+/// Everything in front of the names. The order is free here and checked by whoever reads the meaning.
+pub(super) fn qualifiers(p: &mut Parser<'_>) {
+    while p.at(DOT_WORD) {
+        match p.current_text() {
+            ".align" => align(p),
+            ".attribute" => attribute_list(p),
+            ".ptr" => pointer(p),
+            ".const" => {
+                p.bump();
+                bank(p);
+            }
+            _ => p.bump(),
+        }
+    }
+}
+
+/// `.align 8`
+fn align(p: &mut Parser<'_>) {
+    let marker = p.start();
+    p.bump();
+    if !p.eat(INT) {
+        p.error_expected("an alignment in bytes");
+    }
+    marker.complete(p, ALIGN);
+}
+
+/// `.ptr .global .align 8`
+fn pointer(p: &mut Parser<'_>) {
+    let marker = p.start();
+    p.bump();
+    if p.at(DOT_WORD) && matches!(p.current_text(), ".const" | ".global" | ".local" | ".shared" | ".param") {
+        p.bump();
+    }
+    if p.at_word(".align") {
+        align(p);
+    }
+    marker.complete(p, POINTER);
+}
+
+/// `[2]` behind `.const`, before PTX 2.2.
+pub(super) fn bank(p: &mut Parser<'_>) {
+    if p.at(L_BRACK) && p.nth(1) == INT && p.nth(2) == R_BRACK {
+        let marker = p.start();
+        p.bump();
+        p.bump();
+        p.bump();
+        marker.complete(p, BANK);
+    }
+}
+
+/// `.attribute(.managed, .unified(1, 2))`
+pub(super) fn attribute_list(p: &mut Parser<'_>) {
+    let marker = p.start();
+    p.bump();
+    if p.expect(L_PAREN) {
+        loop {
+            if !p.at(DOT_WORD) {
+                p.error_expected("an attribute such as `.managed`");
+                break;
+            }
+            let attribute = p.start();
+            p.bump();
+            if p.eat(L_PAREN) {
+                while expression::constant(p) && p.eat(COMMA) {}
+                p.expect(R_PAREN);
+            }
+            attribute.complete(p, ATTRIBUTE);
+            if !p.eat(COMMA) {
+                break;
+            }
+        }
+        p.expect(R_PAREN);
+    }
+    marker.complete(p, ATTRIBUTE_LIST);
+}
+
+/// `x`, `%r<10>`, `x[2][3] = { … }`, `_`
+fn declarator(p: &mut Parser<'_>) -> bool {
+    if !matches!(p.current(), IDENT | UNDERSCORE) {
+        return false;
+    }
+    let marker = p.start();
+    let name = p.start();
+    p.bump();
+    name.complete(p, NAME);
+    if p.at(LT) {
+        let range = p.start();
+        p.bump();
+        if !p.eat(INT) {
+            p.error_expected("the number of registers");
+        }
+        p.expect(GT);
+        range.complete(p, REGISTER_RANGE);
+    }
+    while p.at(L_BRACK) {
+        let dimension = p.start();
+        p.bump();
+        if !p.at(R_BRACK) {
+            expression::constant(p);
+        }
+        p.expect(R_BRACK);
+        dimension.complete(p, ARRAY_DIMENSION);
+    }
+    if p.at(EQ) {
+        let initializer = p.start();
+        p.bump();
+        initial_value(p);
+        initializer.complete(p, INITIALIZER);
+    }
+    marker.complete(p, DECLARATOR);
+    true
+}
+
+/// `1.0`, `{ 1, { 2, x + 4 } }`, `{ addr_mode_0 = wrap }`
+fn initial_value(p: &mut Parser<'_>) {
+    if !p.at(L_BRACE) {
+        expression::constant(p);
+        return;
+    }
+    if !p.enter() {
+        expression::skip_group(p);
+        return;
+    }
+    let marker = p.start();
+    p.bump();
+    while !matches!(p.current(), R_BRACE | SEMICOLON | EOF) {
+        match p.current() {
+            L_BRACE => initial_value(p),
+            IDENT if p.nth(1) == EQ => {
+                let field = p.start();
+                p.bump();
+                p.bump();
+                initial_value(p);
+                field.complete(p, FIELD_INITIALIZER);
+            }
+            _ => {
+                if !expression::constant(p) && !matches!(p.current(), COMMA | R_BRACE) {
+                    break;
+                }
+            }
+        }
+        if !p.at(R_BRACE) && !p.eat(COMMA) {
+            break;
+        }
+    }
+    if !p.eat(R_BRACE) {
+        p.error_expected("`,` or `}`");
+    }
+    p.leave();
+    marker.complete(p, INITIALIZER_LIST);
+}

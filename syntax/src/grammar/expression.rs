@@ -1,0 +1,308 @@
+//! Operands and constant expressions, by precedence climbing.
+
+use super::statement::at_statement_start;
+use crate::SyntaxKind::{self, *};
+use crate::parser::{CompletedMarker, Parser};
+
+/// An expression in a place that is evaluated at assembly time. False, with an error, if there is none.
+pub(super) fn constant(p: &mut Parser<'_>) -> bool {
+    // Most are a single number.
+    if p.at(INT) && matches!(p.nth(1), COMMA | R_BRACE | R_BRACK | SEMICOLON | DOT_WORD) {
+        literal(p);
+        return true;
+    }
+    match expression(p, 0) {
+        Some(left) => {
+            conditional(p, left);
+            true
+        }
+        None => {
+            p.error_expected("an expression");
+            false
+        }
+    }
+}
+
+/// `.debug_info + 8` in section data.
+pub(super) fn section_offset(p: &mut Parser<'_>) {
+    let marker = p.start();
+    p.bump();
+    while p.at(DOT_WORD) && p.is_joint() {
+        p.bump();
+    }
+    let name = marker.complete(p, NAME_REF);
+    binary(p, name, 0);
+}
+
+/// An operand of an instruction. False, with an error, if there is none.
+pub(super) fn operand(p: &mut Parser<'_>) -> bool {
+    match p.current() {
+        // Most are a single name or number.
+        IDENT if matches!(p.nth(1), COMMA | SEMICOLON | R_BRACE | R_BRACK | R_PAREN) => {
+            name_ref(p);
+            true
+        }
+        L_BRACK => {
+            group(p, R_BRACK, ADDRESS);
+            true
+        }
+        L_BRACE => {
+            group(p, R_BRACE, VECTOR);
+            true
+        }
+        _ => match expression(p, binding_power(PIPE) + 1) {
+            Some(left) => {
+                pair_or_rest(p, left);
+                true
+            }
+            None => {
+                p.error_expected("an operand");
+                false
+            }
+        },
+    }
+}
+
+/// `p|q` is two destinations where both sides are names, and otherwise an expression.
+fn pair_or_rest(p: &mut Parser<'_>, left: CompletedMarker) {
+    if p.at(PIPE) && matches!(left.kind(), NAME_REF | SINK | PREFIX_EXPR) {
+        let pair = left.precede(p);
+        p.bump();
+        if expression(p, binding_power(PIPE) + 1).is_none() {
+            p.error_expected("a predicate");
+        }
+        pair.complete(p, PAIR);
+        return;
+    }
+    let left = binary(p, left, 0);
+    conditional(p, left);
+}
+
+/// `[a, b]` or `{a, b}`.
+fn group(p: &mut Parser<'_>, close: SyntaxKind, kind: SyntaxKind) {
+    if !p.enter() {
+        skip_group(p);
+        return;
+    }
+    let marker = p.start();
+    p.bump();
+    while !matches!(p.current(), R_BRACK | R_BRACE | SEMICOLON | EOF) {
+        if at_statement_start(p) && !p.at(L_BRACE) {
+            break;
+        }
+        if !operand(p) && !p.at(COMMA) {
+            break;
+        }
+        if !p.at(close) && !p.eat(COMMA) {
+            break;
+        }
+    }
+    if !p.eat(close) {
+        p.error_expected(&format!("`,` or `{}`", close.fixed_text().unwrap_or_default()));
+    }
+    p.leave();
+    marker.complete(p, kind);
+}
+
+/// Takes a bracket and everything up to its partner into an `ERROR` node, without looking inside.
+pub(super) fn skip_group(p: &mut Parser<'_>) {
+    let marker = p.start();
+    let mut depth = 0usize;
+    loop {
+        match p.current() {
+            EOF => break,
+            L_BRACE | L_BRACK | L_PAREN => depth += 1,
+            R_BRACE | R_BRACK | R_PAREN => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        p.bump();
+        if depth == 0 {
+            break;
+        }
+    }
+    marker.complete(p, ERROR);
+}
+
+/// The binding power of a binary operator, as in C; zero for other tokens. The right side binds one tighter.
+fn binding_power(kind: SyntaxKind) -> u8 {
+    match kind {
+        PIPE2 => 1,
+        AMP2 => 2,
+        PIPE => 3,
+        CARET => 4,
+        AMP => 5,
+        EQ2 | NEQ => 6,
+        LT | GT | LE | GE => 7,
+        SHL | SHR => 8,
+        PLUS | MINUS => 9,
+        STAR | SLASH | PERCENT => 10,
+        _ => 0,
+    }
+}
+
+/// Operators of at least `min` power, and their operands. None, without an error, if there is no first operand.
+fn expression(p: &mut Parser<'_>, min: u8) -> Option<CompletedMarker> {
+    let left = unary(p)?;
+    Some(binary(p, left, min))
+}
+
+fn binary(p: &mut Parser<'_>, mut left: CompletedMarker, min: u8) -> CompletedMarker {
+    loop {
+        let power = binding_power(p.current());
+        if power == 0 || power < min {
+            return left;
+        }
+        let marker = left.precede(p);
+        p.bump();
+        if at_statement_start(p) || expression(p, power + 1).is_none() {
+            p.error_expected("an expression");
+        }
+        left = marker.complete(p, BINARY_EXPR);
+    }
+}
+
+/// `left ? a : b`
+fn conditional(p: &mut Parser<'_>, left: CompletedMarker) -> CompletedMarker {
+    if !p.at(QUESTION) {
+        return left;
+    }
+    let marker = left.precede(p);
+    p.bump();
+    if p.enter() {
+        constant(p);
+        if p.expect(COLON) {
+            constant(p);
+        }
+        p.leave();
+    }
+    marker.complete(p, CONDITIONAL_EXPR)
+}
+
+fn unary(p: &mut Parser<'_>) -> Option<CompletedMarker> {
+    if !matches!(p.current(), MINUS | PLUS | BANG | TILDE) {
+        return primary(p);
+    }
+    if !p.enter() {
+        // The operators themselves do no harm; only the nesting does.
+        while matches!(p.current(), MINUS | PLUS | BANG | TILDE) {
+            p.bump();
+        }
+        return primary(p);
+    }
+    let marker = p.start();
+    p.bump();
+    if unary(p).is_none() {
+        p.error_expected("an operand");
+    }
+    p.leave();
+    Some(marker.complete(p, PREFIX_EXPR))
+}
+
+fn primary(p: &mut Parser<'_>) -> Option<CompletedMarker> {
+    match p.current() {
+        IDENT => {
+            let name = name_ref(p);
+            Some(postfix(p, name))
+        }
+        INT => {
+            let value = literal(p);
+            Some(mask(p, value))
+        }
+        FLOAT | STRING => Some(literal(p)),
+        UNDERSCORE => {
+            let marker = p.start();
+            p.bump();
+            Some(marker.complete(p, SINK))
+        }
+        L_PAREN => Some(parenthesis(p)),
+        _ => None,
+    }
+}
+
+pub(super) fn name_ref(p: &mut Parser<'_>) -> CompletedMarker {
+    let marker = p.start();
+    p.bump();
+    marker.complete(p, NAME_REF)
+}
+
+fn literal(p: &mut Parser<'_>) -> CompletedMarker {
+    let marker = p.start();
+    p.bump();
+    marker.complete(p, LITERAL)
+}
+
+/// `name.x`, `name[3]`, `generic(name)`
+fn postfix(p: &mut Parser<'_>, name: CompletedMarker) -> CompletedMarker {
+    match p.current() {
+        DOT_WORD if !p.at_line_start() => {
+            let marker = name.precede(p);
+            p.bump();
+            marker.complete(p, COMPONENT)
+        }
+        L_BRACK if p.is_joint() => {
+            let marker = name.precede(p);
+            bracketed(p, R_BRACK);
+            marker.complete(p, INDEX_EXPR)
+        }
+        L_PAREN if p.is_joint() => {
+            let marker = name.precede(p);
+            bracketed(p, R_PAREN);
+            marker.complete(p, CALL_EXPR)
+        }
+        _ => name,
+    }
+}
+
+/// `0xFF(name)`
+fn mask(p: &mut Parser<'_>, value: CompletedMarker) -> CompletedMarker {
+    if !p.at(L_PAREN) || p.at_line_start() {
+        return value;
+    }
+    let marker = value.precede(p);
+    bracketed(p, R_PAREN);
+    marker.complete(p, MASK_EXPR)
+}
+
+/// `(value)`, `(.s64) value`
+fn parenthesis(p: &mut Parser<'_>) -> CompletedMarker {
+    let marker = p.start();
+    if p.nth(1) == DOT_WORD && p.nth(2) == R_PAREN {
+        p.bump();
+        p.bump();
+        p.bump();
+        if p.enter() {
+            if unary(p).is_none() {
+                p.error_expected("an expression");
+            }
+            p.leave();
+        }
+        return marker.complete(p, CAST_EXPR);
+    }
+    bracketed(p, R_PAREN);
+    marker.complete(p, PAREN_EXPR)
+}
+
+/// A bracket, one expression and the closing bracket, into the open node.
+fn bracketed(p: &mut Parser<'_>, close: SyntaxKind) {
+    if !p.enter() {
+        skip_group(p);
+        return;
+    }
+    p.bump();
+    constant(p);
+    p.expect(close);
+    p.leave();
+}
+
+/// A suffix that selects a part of a register: `.x`, `.r`, `.b0`, `.h1`, `.b3210`.
+pub(super) fn is_component(word: &str) -> bool {
+    match word.as_bytes() {
+        [b'.', b'x' | b'y' | b'z' | b'w' | b'r' | b'g' | b'b' | b'a'] => true,
+        [b'.', b'b' | b'h', digits @ ..] => {
+            !digits.is_empty()
+                && digits.len() != 2
+                && digits.iter().all(|digit| (b'0'..=b'7').contains(digit))
+        }
+        _ => false,
+    }
+}

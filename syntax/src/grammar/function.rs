@@ -1,0 +1,119 @@
+//! Functions and their headers.
+
+use super::{declaration, directive, expression, statement};
+use crate::SyntaxKind::{self, *};
+use crate::parser::Parser;
+
+/// Anything that starts with linkage, a state space, `.entry` or `.func`.
+pub(super) fn function_or_variable(p: &mut Parser<'_>) -> SyntaxKind {
+    let mut ahead = 0;
+    while matches!(p.nth_text(ahead), ".visible" | ".extern" | ".weak" | ".common") {
+        ahead += 1;
+    }
+    let is_function = matches!(p.nth_text(ahead), ".entry" | ".func");
+    if is_function {
+        for _ in 0..=ahead {
+            p.bump();
+        }
+        return function(p);
+    }
+    if ahead > 0 && p.nth(ahead) != DOT_WORD {
+        for _ in 0..ahead {
+            p.bump();
+        }
+        p.error_expected("`.entry`, `.func` or a state space");
+        return VARIABLE;
+    }
+    if !is_declaration_word(p.nth_text(ahead)) {
+        for _ in 0..ahead {
+            p.bump();
+        }
+        let found = p.found();
+        p.error_here(format!("expected a directive at module scope, found {found}"));
+        return ERROR;
+    }
+    declaration::variable(p)
+}
+
+/// Whether `word` can be the first of a declaration, after its linkage.
+pub(super) fn is_declaration_word(word: &str) -> bool {
+    matches!(
+        word,
+        ".global"
+            | ".const"
+            | ".shared"
+            | ".local"
+            | ".param"
+            | ".reg"
+            | ".sreg"
+            | ".tex"
+            | ".surf"
+            | ".sampler"
+            | ".align"
+            | ".attribute"
+    )
+}
+
+/// From behind `.entry` or `.func`.
+fn function(p: &mut Parser<'_>) -> SyntaxKind {
+    while p.at_word(".attribute") {
+        declaration::attribute_list(p);
+    }
+    // Results come before the name.
+    if p.at(L_PAREN) {
+        declaration::param_list(p);
+    }
+    let name = p.start();
+    if p.eat(IDENT) {
+        name.complete(p, NAME);
+    } else {
+        p.error_expected("the name of a function");
+    }
+    if p.at(L_PAREN) {
+        declaration::param_list(p);
+    }
+    function_directives(p);
+    match p.current() {
+        L_BRACE => statement::block(p),
+        SEMICOLON => p.bump(),
+        _ => {
+            p.error_expected("`{` or `;`");
+            // Debris between a header and its body; the body is worth keeping.
+            if !p.at(EOF) {
+                let debris = p.start();
+                while !matches!(p.current(), L_BRACE | SEMICOLON | EOF) {
+                    p.bump();
+                }
+                debris.complete(p, ERROR);
+                match p.current() {
+                    L_BRACE => statement::block(p),
+                    SEMICOLON => p.bump(),
+                    _ => {}
+                }
+            }
+        }
+    }
+    FUNCTION
+}
+
+/// `.maxntid 32, 1, 1 .noreturn .pragma "nounroll";`
+pub(super) fn function_directives(p: &mut Parser<'_>) {
+    while p.at(DOT_WORD) {
+        let marker = p.start();
+        let kind = match p.current_text() {
+            ".pragma" => directive::pragma(p),
+            ".attribute" => {
+                declaration::attribute_list(p);
+                continue;
+            }
+            _ => {
+                p.bump();
+                if !matches!(p.current(), DOT_WORD | L_BRACE | SEMICOLON | EOF) {
+                    while expression::constant(p) && p.eat(COMMA) {}
+                }
+                FUNCTION_DIRECTIVE
+            }
+        };
+        marker.complete(p, kind);
+    }
+}

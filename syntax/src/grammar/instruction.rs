@@ -1,0 +1,125 @@
+//! Instructions by shape, and the directives that list call and branch targets.
+
+use super::statement::{at_statement_start, semicolon, skip_statement};
+use super::{declaration, expression, function};
+use crate::SyntaxKind::{self, *};
+use crate::parser::Parser;
+
+/// `@!p name.suffix.suffix operand, operand;`
+pub(super) fn instruction(p: &mut Parser<'_>) {
+    let marker = p.start();
+    if p.at(AT) {
+        guard(p);
+    }
+    if !p.at(IDENT) {
+        p.error_expected("an instruction");
+        if !at_statement_start(p) {
+            skip_statement(p);
+        }
+        marker.complete(p, INSTRUCTION);
+        return;
+    }
+    let is_call = p.current_text() == "call";
+    p.bump();
+    while p.at(DOT_WORD) {
+        let is_const = p.current_text() == ".const";
+        p.bump();
+        // `ld.const[2].u32` of PTX 1.x.
+        if is_const && p.is_joint() && p.nth(3) == DOT_WORD {
+            declaration::bank(p);
+        }
+    }
+    if !p.at(SEMICOLON) && !at_statement_start(p) {
+        operands(p, is_call);
+    }
+    semicolon(p);
+    marker.complete(p, INSTRUCTION);
+}
+
+/// `@p`, `@!p`
+fn guard(p: &mut Parser<'_>) {
+    let marker = p.start();
+    p.bump();
+    p.eat(BANG);
+    if p.at(IDENT) {
+        expression::name_ref(p);
+    } else {
+        p.error_expected("a predicate");
+    }
+    marker.complete(p, GUARD);
+}
+
+/// Operands separated by commas, up to whatever cannot continue the list.
+fn operands(p: &mut Parser<'_>, is_call: bool) {
+    loop {
+        if is_call && p.at(L_PAREN) {
+            argument_list(p);
+        } else if at_statement_start(p) && !p.at(L_BRACE) {
+            p.error_expected("an operand");
+            return;
+        } else if !expression::operand(p) && !p.at(COMMA) {
+            return;
+        }
+        if !p.eat(COMMA) {
+            return;
+        }
+    }
+}
+
+/// `(a, b)` of a call.
+fn argument_list(p: &mut Parser<'_>) {
+    let marker = p.start();
+    p.bump();
+    while !matches!(p.current(), R_PAREN | SEMICOLON | EOF) {
+        if !expression::operand(p) && !p.at(COMMA) {
+            break;
+        }
+        if !p.at(R_PAREN) && !p.eat(COMMA) {
+            break;
+        }
+    }
+    if !p.eat(R_PAREN) {
+        p.error_expected("`,` or `)`");
+    }
+    marker.complete(p, ARGUMENT_LIST);
+}
+
+/// `.callprototype (.param .b32 _) _ (.param .b64 _);`, `.branchtargets a, b;`, `.calltargets f, g;`
+pub(super) fn target_directive(p: &mut Parser<'_>) -> SyntaxKind {
+    let word = p.current_text();
+    p.bump();
+    let kind = match word {
+        ".callprototype" => {
+            prototype(p);
+            CALL_PROTOTYPE
+        }
+        _ => {
+            loop {
+                if !p.at(IDENT) || (p.at_line_start() && at_statement_start(p)) {
+                    p.error_expected("a name");
+                    break;
+                }
+                expression::name_ref(p);
+                if !p.eat(COMMA) {
+                    break;
+                }
+            }
+            if word == ".branchtargets" { BRANCH_TARGETS } else { CALL_TARGETS }
+        }
+    };
+    semicolon(p);
+    kind
+}
+
+fn prototype(p: &mut Parser<'_>) {
+    if p.at(L_PAREN) {
+        declaration::param_list(p);
+    }
+    if !(p.eat(UNDERSCORE) || p.eat(IDENT)) {
+        p.error_expected("`_` in place of the name of a function");
+    }
+    if p.at(L_PAREN) {
+        declaration::param_list(p);
+    }
+    function::function_directives(p);
+}

@@ -1,0 +1,181 @@
+//! Blocks and the statements in them, and recovery between statements.
+
+use super::section::unclosed;
+use super::{declaration, directive, expression, function, instruction, section};
+use crate::ErrorCode;
+use crate::SyntaxKind::*;
+use crate::parser::Parser;
+
+/// `{ statements }`
+pub(super) fn block(p: &mut Parser<'_>) {
+    if !p.enter() {
+        expression::skip_group(p);
+        return;
+    }
+    let marker = p.start();
+    let open = p.current_range();
+    p.bump();
+    loop {
+        match p.current() {
+            R_BRACE => {
+                p.bump();
+                break;
+            }
+            EOF => {
+                unclosed(p, open, "function");
+                break;
+            }
+            _ => statement(p),
+        }
+    }
+    p.leave();
+    marker.complete(p, BLOCK);
+}
+
+fn statement(p: &mut Parser<'_>) {
+    match p.current() {
+        IDENT if p.nth(1) == COLON => labelled(p),
+        IDENT => instruction::instruction(p),
+        AT if p.nth(1) == AT => {
+            let marker = p.start();
+            let kind = directive::dwarf_line(p);
+            marker.complete(p, kind);
+        }
+        AT => instruction::instruction(p),
+        DOT_WORD => directive_statement(p),
+        L_BRACE => block(p),
+        SEMICOLON => {
+            let marker = p.start();
+            p.bump();
+            marker.complete(p, EMPTY_STATEMENT);
+        }
+        _ => {
+            let found = p.found();
+            p.error_here(format!("expected a statement, found {found}"));
+            skip_statement(p);
+        }
+    }
+}
+
+fn directive_statement(p: &mut Parser<'_>) {
+    let marker = p.start();
+    let kind = match p.current_text() {
+        ".loc" => directive::loc(p),
+        ".file" => directive::file(p),
+        ".pragma" => directive::pragma(p),
+        ".section" => section::section(p),
+        ".callprototype" | ".branchtargets" | ".calltargets" => {
+            let word = p.current_text();
+            p.error_here(format!("expected a label before `{word}`"));
+            instruction::target_directive(p)
+        }
+        ".visible" | ".extern" | ".weak" | ".common" => declaration::variable(p),
+        word if function::is_declaration_word(word) => declaration::variable(p),
+        word => {
+            p.error_here(format!("expected a statement, found `{word}`"));
+            skip_statement(p);
+            ERROR
+        }
+    };
+    marker.complete(p, kind);
+}
+
+/// A label, or one of the directives that have a label for a name.
+fn labelled(p: &mut Parser<'_>) {
+    if p.nth(2) == DOT_WORD && matches!(p.nth_text(2), ".callprototype" | ".branchtargets" | ".calltargets") {
+        let marker = p.start();
+        name(p);
+        p.bump();
+        let kind = instruction::target_directive(p);
+        marker.complete(p, kind);
+        return;
+    }
+    label(p);
+}
+
+/// `name:`
+pub(super) fn label(p: &mut Parser<'_>) {
+    let marker = p.start();
+    name(p);
+    p.bump();
+    marker.complete(p, LABEL);
+}
+
+fn name(p: &mut Parser<'_>) {
+    let name = p.start();
+    p.bump();
+    name.complete(p, NAME);
+}
+
+/// The `;` of a statement, or the error that it is missing, after which the next statement begins.
+pub(super) fn semicolon(p: &mut Parser<'_>) {
+    if p.eat(SEMICOLON) {
+        return;
+    }
+    let at = p.previous_end();
+    let found = p.found();
+    if at_statement_start(p) {
+        p.error_at(
+            ErrorCode::MissingSemicolon,
+            rowan::TextRange::empty(at),
+            format!("expected `;`, found {found}"),
+        );
+        return;
+    }
+    p.error_expected("`;`");
+    skip_statement(p);
+}
+
+/// Whether the current token cannot belong to the statement before it: the end of the block, or the first token of
+/// a line that looks like a statement.
+pub(super) fn at_statement_start(p: &Parser<'_>) -> bool {
+    match p.current() {
+        R_BRACE | EOF => true,
+        _ if !p.at_line_start() => false,
+        DOT_WORD | AT | L_BRACE => true,
+        IDENT => p.nth(1) == COLON || looks_like_instruction(p),
+        _ => false,
+    }
+}
+
+/// A name that is a mnemonic rather than an operand.
+fn looks_like_instruction(p: &Parser<'_>) -> bool {
+    let name = p.current_text();
+    if name.starts_with(['%', '$', '_']) {
+        return false;
+    }
+    match p.nth(1) {
+        DOT_WORD => !expression::is_component(p.nth_text(1)),
+        // `ret;`, `exit;`, `call f, …`
+        _ => matches!(name, "ret" | "exit" | "trap" | "brkpt" | "bra" | "call" | "bar" | "membar" | "mov"),
+    }
+}
+
+/// Takes the rest of a broken statement, with its `;`, into an `ERROR` node.
+pub(super) fn skip_statement(p: &mut Parser<'_>) {
+    let marker = p.start();
+    let mut first = true;
+    loop {
+        match p.current() {
+            SEMICOLON => {
+                p.bump();
+                break;
+            }
+            EOF | R_BRACE => break,
+            _ if !first && at_statement_start(p) => break,
+            _ => p.bump(),
+        }
+        first = false;
+    }
+    marker.complete(p, ERROR);
+}
+
+/// Takes the rest of the line into an `ERROR` node.
+pub(super) fn skip_line(p: &mut Parser<'_>) {
+    let marker = p.start();
+    p.bump();
+    while !p.at_line_start() && !matches!(p.current(), R_BRACE | EOF) {
+        p.bump();
+    }
+    marker.complete(p, ERROR);
+}

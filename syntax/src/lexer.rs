@@ -1,0 +1,167 @@
+//! Text to tokens. Total and lossless: the lengths of the tokens add up to the length of the text.
+//!
+//! A suffix or directive is one token with its dot and its `::` parts (`.global`, `.L2::128B`); a mnemonic is a
+//! plain name. A number is everything that starts like one, so that `12ab` is one bad number and not two tokens.
+
+use crate::SyntaxKind::{self, *};
+use crate::scan;
+
+/// A token; its start is the sum of the lengths before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Token {
+    pub kind: SyntaxKind,
+    /// In bytes, never zero.
+    pub len: u32,
+}
+
+/// Cuts `text` into tokens. Texts of 4 GiB and more are out of the range of positions and yield no tokens.
+pub fn lex(text: &str) -> Vec<Token> {
+    let bytes = text.as_bytes();
+    if u32::try_from(bytes.len()).is_err() {
+        return Vec::new();
+    }
+    let mut tokens = Vec::with_capacity(bytes.len() / 3 + 1);
+    let mut pos = 0;
+    // Only blanks since the last line break: a `#` here opens a preprocessor line.
+    let mut line_start = true;
+    while pos < bytes.len() {
+        let (kind, end) = token(bytes, pos, line_start);
+        line_start = match kind {
+            WHITESPACE => line_start || bytes[pos..end].contains(&b'\n'),
+            _ => false,
+        };
+        tokens.push(Token { kind, len: (end - pos) as u32 });
+        pos = end;
+    }
+    tokens
+}
+
+/// The kind and end of the token at `pos`.
+fn token(bytes: &[u8], pos: usize, line_start: bool) -> (SyntaxKind, usize) {
+    let next = bytes.get(pos + 1).copied().unwrap_or(0);
+    let one = |kind| (kind, pos + 1);
+    let two = |kind| (kind, pos + 2);
+    match bytes[pos] {
+        byte if scan::is_blank(byte) => {
+            let mut end = pos + 1;
+            while end < bytes.len() && scan::is_blank(bytes[end]) {
+                end += 1;
+            }
+            (WHITESPACE, end)
+        }
+        b'a'..=b'z' | b'A'..=b'Z' => (IDENT, scan::word_end(bytes, pos + 1)),
+        b'_' | b'$' | b'%' if scan::is_word(next) => (IDENT, scan::word_end(bytes, pos + 1)),
+        b'0'..=b'9' => number(bytes, pos),
+        b'.' => dot(bytes, pos),
+        b',' => one(COMMA),
+        b';' => one(SEMICOLON),
+        b'{' => one(L_BRACE),
+        b'}' => one(R_BRACE),
+        b'[' => one(L_BRACK),
+        b']' => one(R_BRACK),
+        b'(' => one(L_PAREN),
+        b')' => one(R_PAREN),
+        b'/' if next == b'/' => (LINE_COMMENT, scan::line_end(bytes, pos)),
+        b'/' if next == b'*' => (BLOCK_COMMENT, scan::block_comment_end(bytes, pos).0),
+        b'"' => (STRING, string_token_end(bytes, pos)),
+        b'#' if line_start => (HASH_LINE, scan::hash_line_end(bytes, pos)),
+        b'_' => one(UNDERSCORE),
+        b':' => one(COLON),
+        b'@' => one(AT),
+        b'?' => one(QUESTION),
+        b'=' if next == b'=' => two(EQ2),
+        b'=' => one(EQ),
+        b'!' if next == b'=' => two(NEQ),
+        b'!' => one(BANG),
+        b'<' if next == b'<' => two(SHL),
+        b'<' if next == b'=' => two(LE),
+        b'<' => one(LT),
+        b'>' if next == b'>' => two(SHR),
+        b'>' if next == b'=' => two(GE),
+        b'>' => one(GT),
+        b'&' if next == b'&' => two(AMP2),
+        b'&' => one(AMP),
+        b'|' if next == b'|' => two(PIPE2),
+        b'|' => one(PIPE),
+        b'^' => one(CARET),
+        b'~' => one(TILDE),
+        b'+' => one(PLUS),
+        b'-' => one(MINUS),
+        b'*' => one(STAR),
+        b'/' => one(SLASH),
+        b'%' => one(PERCENT),
+        byte if byte >= 0x80 => {
+            // Whole characters, since the text is UTF-8 and their bytes are all beyond ASCII.
+            let end = bytes[pos..].iter().position(|byte| *byte < 0x80).map_or(bytes.len(), |at| pos + at);
+            (BAD_CHAR, end)
+        }
+        _ => one(BAD_CHAR),
+    }
+}
+
+/// A string that is not closed ends before the carriage return of its line.
+fn string_token_end(bytes: &[u8], pos: usize) -> usize {
+    let (end, closed) = scan::string_end(bytes, pos);
+    if !closed && end > pos + 1 && bytes[end - 1] == b'\r' { end - 1 } else { end }
+}
+
+/// A number that starts with a digit. Whether its digits are good is decided with its value.
+fn number(bytes: &[u8], pos: usize) -> (SyntaxKind, usize) {
+    if bytes[pos] == b'0' {
+        match bytes.get(pos + 1) {
+            Some(b'x' | b'X' | b'b' | b'B') => return (INT, scan::word_end(bytes, pos + 2)),
+            Some(b'f' | b'F' | b'd' | b'D') => return (FLOAT, scan::word_end(bytes, pos + 2)),
+            _ => {}
+        }
+    }
+    let digits = digits_end(bytes, pos);
+    if bytes.get(digits) == Some(&b'.') {
+        // `1.5` and `1.`, but not the register range or label that `1..` or `1.x` would be.
+        let fraction = digits_end(bytes, digits + 1);
+        let end = exponent_end(bytes, fraction);
+        return (FLOAT, scan::word_end(bytes, end));
+    }
+    let end = exponent_end(bytes, digits);
+    if end > digits {
+        return (FLOAT, scan::word_end(bytes, end));
+    }
+    (INT, scan::word_end(bytes, digits))
+}
+
+/// `.word`, with its `::word` parts; `.5` where no word goes before; else a lone dot.
+fn dot(bytes: &[u8], pos: usize) -> (SyntaxKind, usize) {
+    let mut end = scan::word_end(bytes, pos + 1);
+    if end == pos + 1 {
+        return (DOT, end);
+    }
+    let after_word = pos > 0 && scan::is_word(bytes[pos - 1]);
+    if bytes[pos + 1].is_ascii_digit() && !after_word {
+        let number = exponent_end(bytes, digits_end(bytes, pos + 1));
+        if number >= end {
+            return (FLOAT, number);
+        }
+    }
+    while bytes.get(end..end + 2) == Some(b"::")
+        && bytes.get(end + 2).is_some_and(|&byte| scan::is_word(byte))
+    {
+        end = scan::word_end(bytes, end + 2);
+    }
+    (DOT_WORD, end)
+}
+
+fn digits_end(bytes: &[u8], mut pos: usize) -> usize {
+    while bytes.get(pos).is_some_and(u8::is_ascii_digit) {
+        pos += 1;
+    }
+    pos
+}
+
+/// Behind `e-5` at `pos`, or `pos` where there is no exponent.
+fn exponent_end(bytes: &[u8], pos: usize) -> usize {
+    if !matches!(bytes.get(pos), Some(b'e' | b'E')) {
+        return pos;
+    }
+    let sign = usize::from(matches!(bytes.get(pos + 1), Some(b'+' | b'-')));
+    let end = digits_end(bytes, pos + 1 + sign);
+    if end > pos + 1 + sign { end } else { pos }
+}

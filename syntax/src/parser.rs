@@ -1,0 +1,287 @@
+//! The cursor that the grammar works with: look-ahead, markers, errors and limits.
+//!
+//! The parser sees tokens without trivia and produces events. It always ends: nesting is bounded by `MAX_NESTING`,
+//! and a grammar that looks too often without consuming anything is told that the text has ended.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+
+use text_size::{TextRange, TextSize};
+
+use crate::event::Event;
+use crate::lexer::Token;
+use crate::{ErrorCode, SyntaxError, SyntaxKind};
+
+/// Brackets and blocks may be nested this deep. Real code stays below twenty.
+pub(crate) const MAX_NESTING: u32 = 200;
+
+/// More errors than this in one item help nobody.
+const MAX_ERRORS: usize = 200;
+
+/// Looks without a step forward before the parser gives up.
+const MAX_LOOKS: u32 = 10_000;
+
+/// A token with its position.
+#[derive(Clone, Copy, Debug)]
+struct Significant {
+    kind: SyntaxKind,
+    /// A line break lies between the token before and this one.
+    line_start: bool,
+    start: u32,
+    len: u32,
+}
+
+pub(crate) struct Parser<'t> {
+    text: &'t str,
+    tokens: Vec<Significant>,
+    pos: usize,
+    events: Vec<Event>,
+    errors: Vec<SyntaxError>,
+    nesting: u32,
+    looks: Cell<u32>,
+}
+
+impl<'t> Parser<'t> {
+    pub(crate) fn new(text: &'t str, tokens: &[Token]) -> Parser<'t> {
+        let mut significant = Vec::with_capacity(tokens.len() / 2 + 1);
+        let mut start = 0;
+        let mut line_start = true;
+        for token in tokens {
+            if token.kind.is_trivia() {
+                // A line comment ends before its line break, which is in the blanks behind it.
+                line_start |= token.kind != SyntaxKind::LINE_COMMENT
+                    && text.as_bytes()[start as usize..(start + token.len) as usize].contains(&b'\n');
+            } else {
+                significant.push(Significant { kind: token.kind, line_start, start, len: token.len });
+                line_start = false;
+            }
+            start += token.len;
+        }
+        Parser {
+            text,
+            events: Vec::with_capacity(significant.len() * 2 + 8),
+            tokens: significant,
+            pos: 0,
+            errors: Vec::new(),
+            nesting: 0,
+            looks: Cell::new(0),
+        }
+    }
+
+    pub(crate) fn finish(self) -> (Vec<Event>, Vec<SyntaxError>) {
+        (self.events, self.errors)
+    }
+
+    // Looking.
+
+    pub(crate) fn current(&self) -> SyntaxKind {
+        let looks = self.looks.get() + 1;
+        self.looks.set(looks);
+        if looks > MAX_LOOKS { SyntaxKind::EOF } else { self.nth(0) }
+    }
+
+    pub(crate) fn nth(&self, n: usize) -> SyntaxKind {
+        self.tokens.get(self.pos + n).map_or(SyntaxKind::EOF, |token| token.kind)
+    }
+
+    pub(crate) fn at(&self, kind: SyntaxKind) -> bool {
+        self.current() == kind
+    }
+
+    /// The text of the current token; empty at the end.
+    pub(crate) fn current_text(&self) -> &'t str {
+        self.nth_text(0)
+    }
+
+    pub(crate) fn nth_text(&self, n: usize) -> &'t str {
+        match self.tokens.get(self.pos + n) {
+            Some(token) => &self.text[token.start as usize..(token.start + token.len) as usize],
+            None => "",
+        }
+    }
+
+    /// Whether the current token is the suffix or directive `word`.
+    pub(crate) fn at_word(&self, word: &str) -> bool {
+        self.at(SyntaxKind::DOT_WORD) && self.current_text() == word
+    }
+
+    /// Whether the current token is the first of its line.
+    pub(crate) fn at_line_start(&self) -> bool {
+        self.nth_at_line_start(0)
+    }
+
+    pub(crate) fn nth_at_line_start(&self, n: usize) -> bool {
+        self.tokens.get(self.pos + n).is_some_and(|token| token.line_start)
+    }
+
+    /// Whether nothing, not even a blank, lies between the token before and the current one.
+    pub(crate) fn is_joint(&self) -> bool {
+        match (self.tokens.get(self.pos), self.pos.checked_sub(1).and_then(|before| self.tokens.get(before)))
+        {
+            (Some(token), Some(before)) => before.start + before.len == token.start,
+            _ => false,
+        }
+    }
+
+    /// The range of the current token; empty at the end of the last token when there is none.
+    pub(crate) fn current_range(&self) -> TextRange {
+        match self.tokens.get(self.pos) {
+            Some(token) => TextRange::at(TextSize::new(token.start), TextSize::new(token.len)),
+            None => TextRange::empty(self.previous_end()),
+        }
+    }
+
+    /// The end of the token before the current one.
+    pub(crate) fn previous_end(&self) -> TextSize {
+        let before = self.pos.checked_sub(1).and_then(|before| self.tokens.get(before));
+        TextSize::new(before.map_or(0, |token| token.start + token.len))
+    }
+
+    // Consuming.
+
+    pub(crate) fn bump(&mut self) {
+        if self.pos < self.tokens.len() {
+            self.pos += 1;
+            self.looks.set(0);
+            self.events.push(Event::Token);
+        }
+    }
+
+    pub(crate) fn eat(&mut self, kind: SyntaxKind) -> bool {
+        let found = self.at(kind);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    /// Consumes `kind` or reports that it is missing.
+    pub(crate) fn expect(&mut self, kind: SyntaxKind) -> bool {
+        let found = self.eat(kind);
+        if !found {
+            self.error_expected(&format!("`{}`", kind.fixed_text().unwrap_or("a name")));
+        }
+        found
+    }
+
+    /// Takes the current token into an `ERROR` node.
+    pub(crate) fn bump_as_error(&mut self) {
+        let marker = self.start();
+        self.bump();
+        marker.complete(self, SyntaxKind::ERROR);
+    }
+
+    // Nesting.
+
+    /// Enters a bracket, unless that would be too deep. Pairs with `leave`.
+    pub(crate) fn enter(&mut self) -> bool {
+        if self.nesting >= MAX_NESTING {
+            self.error_at(
+                ErrorCode::Limit,
+                self.current_range(),
+                format!("nested more than {MAX_NESTING} levels deep"),
+            );
+            return false;
+        }
+        self.nesting += 1;
+        true
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.nesting -= 1;
+    }
+
+    // Errors.
+
+    /// Reports that `what` was expected in place of the current token.
+    pub(crate) fn error_expected(&mut self, what: &str) {
+        // What is missing at the end of a line or of the text is missing behind the last token.
+        let range = if self.at_line_start() || self.nth(0) == SyntaxKind::EOF {
+            TextRange::empty(self.previous_end())
+        } else {
+            self.current_range()
+        };
+        let found = self.found();
+        self.error_at(ErrorCode::Unexpected, range, format!("expected {what}, found {found}"));
+    }
+
+    /// Reports `message` at the current token.
+    pub(crate) fn error_here(&mut self, message: impl Into<Cow<'static, str>>) {
+        self.error_at(ErrorCode::Unexpected, self.current_range(), message);
+    }
+
+    pub(crate) fn error_at(
+        &mut self,
+        code: ErrorCode,
+        range: TextRange,
+        message: impl Into<Cow<'static, str>>,
+    ) {
+        // A second complaint about the same place is an echo of the first.
+        if self.errors.last().is_some_and(|last| last.range == range) || self.errors.len() > MAX_ERRORS {
+            return;
+        }
+        if self.errors.len() == MAX_ERRORS {
+            let message = "too many syntax errors, the rest are not reported".into();
+            self.errors.push(SyntaxError { code: ErrorCode::Limit, range, message });
+            return;
+        }
+        self.errors.push(SyntaxError { code, range, message: message.into() });
+    }
+
+    /// The current token as a message shows it.
+    pub(crate) fn found(&self) -> String {
+        const MAX_SHOWN: usize = 32;
+        let text = self.current_text();
+        match self.nth(0) {
+            SyntaxKind::EOF => "the end of the text".to_owned(),
+            SyntaxKind::BAD_CHAR => "a character that PTX does not use".to_owned(),
+            SyntaxKind::STRING => "a string".to_owned(),
+            _ if text.chars().count() > MAX_SHOWN => {
+                format!("`{}…`", text.chars().take(MAX_SHOWN).collect::<String>())
+            }
+            _ => format!("`{text}`"),
+        }
+    }
+
+    // Nodes.
+
+    pub(crate) fn start(&mut self) -> Marker {
+        self.events.push(Event::Nothing);
+        Marker { event: self.events.len() - 1 }
+    }
+}
+
+/// A node that is open. Left alone, it becomes part of its parent.
+pub(crate) struct Marker {
+    event: usize,
+}
+
+impl Marker {
+    pub(crate) fn complete(self, p: &mut Parser<'_>, kind: SyntaxKind) -> CompletedMarker {
+        p.events[self.event] = Event::Start { kind, parent: 0 };
+        p.events.push(Event::Finish);
+        CompletedMarker { event: self.event, kind }
+    }
+}
+
+/// A node that is closed.
+#[derive(Clone, Copy)]
+pub(crate) struct CompletedMarker {
+    event: usize,
+    kind: SyntaxKind,
+}
+
+impl CompletedMarker {
+    pub(crate) fn kind(self) -> SyntaxKind {
+        self.kind
+    }
+
+    /// Opens a node that will be the parent of this one.
+    pub(crate) fn precede(self, p: &mut Parser<'_>) -> Marker {
+        let marker = p.start();
+        if let Event::Start { parent, .. } = &mut p.events[self.event] {
+            *parent = (marker.event - self.event) as u32;
+        }
+        marker
+    }
+}

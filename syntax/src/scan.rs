@@ -1,0 +1,75 @@
+//! Extents of comments, strings and preprocessor lines.
+//!
+//! Shared by the lexer and the splitter, so that both see the same braces.
+
+/// Where the first line break at or after `pos` is, or the end.
+pub(crate) fn line_end(bytes: &[u8], pos: usize) -> usize {
+    bytes[pos..].iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |at| pos + at)
+}
+
+/// The end of the block comment that opens at `pos`, and whether it is closed.
+pub(crate) fn block_comment_end(bytes: &[u8], pos: usize) -> (usize, bool) {
+    let mut at = pos + 2;
+    while let Some(star) = bytes.get(at..).and_then(|rest| rest.iter().position(|&byte| byte == b'*')) {
+        at += star + 1;
+        if bytes.get(at) == Some(&b'/') {
+            return (at + 1, true);
+        }
+    }
+    (bytes.len(), false)
+}
+
+/// The end of the string whose quote is at `pos`, and whether it is closed. A string does not cross a line.
+pub(crate) fn string_end(bytes: &[u8], pos: usize) -> (usize, bool) {
+    let mut at = pos + 1;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'"' => return (at + 1, true),
+            b'\n' => return (at, false),
+            b'\\' if matches!(bytes.get(at + 1), Some(&next) if next != b'\n') => at += 2,
+            _ => at += 1,
+        }
+    }
+    // An escape may have stepped over the first byte of a longer character, never past the end.
+    (bytes.len(), false)
+}
+
+/// The end of the preprocessor line at `pos`, with the lines a trailing `\` adds to it.
+pub(crate) fn hash_line_end(bytes: &[u8], pos: usize) -> usize {
+    let mut at = pos;
+    loop {
+        let end = line_end(bytes, at);
+        let line = bytes[at..end].strip_suffix(b"\r").unwrap_or(&bytes[at..end]);
+        if end == bytes.len() || line.last() != Some(&b'\\') {
+            return end;
+        }
+        at = end + 1;
+    }
+}
+
+/// A byte that continues a name or suffix.
+pub(crate) const fn is_word(byte: u8) -> bool {
+    WORD[byte as usize]
+}
+
+const WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_' || byte as u8 == b'$';
+        byte += 1;
+    }
+    table
+};
+
+/// The first position at or after `pos` that does not continue a word.
+pub(crate) fn word_end(bytes: &[u8], mut pos: usize) -> usize {
+    while pos < bytes.len() && is_word(bytes[pos]) {
+        pos += 1;
+    }
+    pos
+}
+
+pub(crate) const fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0B | 0x0C)
+}

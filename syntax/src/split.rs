@@ -1,0 +1,411 @@
+//! Cuts a file into top-level items in one scan, without tokens.
+//!
+//! An item is a header directive, a declaration up to its `;`, a function up to its closing brace, a section, or
+//! text that belongs nowhere. Blanks and comments belong to the item behind them. The ranges cover the text exactly
+//! and in order.
+//!
+//! The splitter decides only where items end; the parser of an item trusts nothing but the text it is given. Where
+//! braces do not balance, the next line that can only start a function or module-level declaration ends the item.
+
+use text_size::{TextRange, TextSize};
+
+use crate::scan;
+
+/// What the first words of an item say it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum ItemKind {
+    Version,
+    Target,
+    AddressSize,
+    /// A declaration in any state space, or one without any.
+    Variable,
+    Entry,
+    /// A device function.
+    Func,
+    File,
+    Loc,
+    Section,
+    Pragma,
+    Alias,
+    /// `@@DWARF …`
+    Dwarf,
+    /// Text that starts like no item.
+    Stray,
+    /// Blanks and comments at the end of the file.
+    Trivia,
+}
+
+/// A top-level item of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct RawItem {
+    /// Where it is, with the blanks and comments before it.
+    pub range: TextRange,
+    pub kind: ItemKind,
+    /// Where its name is, in the file.
+    pub name: Option<TextRange>,
+}
+
+/// Cuts `text` into items. Texts of 4 GiB and more are out of the range of positions and yield none.
+pub fn split(text: &str) -> Vec<RawItem> {
+    let mut items = Vec::new();
+    if u32::try_from(text.len()).is_err() {
+        return items;
+    }
+    let mut splitter = Splitter { bytes: text.as_bytes(), pos: 0 };
+    while splitter.pos < text.len() {
+        let start = splitter.pos;
+        let (kind, name) = splitter.item();
+        // Every path through `item` consumes something; this keeps a mistake there from becoming a hang.
+        if splitter.pos == start {
+            splitter.pos = text.len();
+        }
+        items.push(RawItem { range: range(start, splitter.pos), kind, name });
+    }
+    items
+}
+
+fn range(start: usize, end: usize) -> TextRange {
+    TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32))
+}
+
+/// Words that cannot occur inside a function: at the start of a line they end whatever came before.
+fn is_hard_start(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b".visible"
+            | b".entry"
+            | b".func"
+            | b".extern"
+            | b".weak"
+            | b".version"
+            | b".target"
+            | b".address_size"
+    )
+}
+
+/// Words that start another item when the present one, outside all braces, already has its name.
+fn is_soft_start(word: &[u8]) -> bool {
+    is_hard_start(word)
+        || is_space(word)
+        || matches!(word, b".common" | b".file" | b".loc" | b".section" | b".alias" | b".pragma")
+}
+
+/// Words that start another item behind stray text, which may be the rest of a function body.
+fn is_start_after_stray(word: &[u8]) -> bool {
+    is_hard_start(word)
+        || matches!(word, b".common" | b".global" | b".const" | b".file" | b".section" | b".alias")
+}
+
+fn is_space(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b".global"
+            | b".const"
+            | b".shared"
+            | b".local"
+            | b".param"
+            | b".reg"
+            | b".sreg"
+            | b".tex"
+            | b".surf"
+            | b".sampler"
+    )
+}
+
+struct Splitter<'a> {
+    bytes: &'a [u8],
+    pos: usize,
+}
+
+type Item = (ItemKind, Option<TextRange>);
+
+impl Splitter<'_> {
+    fn item(&mut self) -> Item {
+        self.skip_trivia(true);
+        let Some(&first) = self.bytes.get(self.pos) else { return (ItemKind::Trivia, None) };
+        if first == b'@' && self.bytes.get(self.pos + 1) == Some(&b'@') {
+            self.pos = scan::line_end(self.bytes, self.pos);
+            return (ItemKind::Dwarf, None);
+        }
+        if first != b'.' {
+            self.stray();
+            return (ItemKind::Stray, None);
+        }
+        let word = self.word_at(self.pos);
+        match word {
+            b".version" => self.line_item(ItemKind::Version),
+            b".target" => self.line_item(ItemKind::Target),
+            b".address_size" => self.line_item(ItemKind::AddressSize),
+            b".file" => self.line_item(ItemKind::File),
+            b".loc" => self.line_item(ItemKind::Loc),
+            b".section" => self.declaration(ItemKind::Section),
+            b".pragma" => self.declaration(ItemKind::Pragma),
+            b".alias" => self.declaration(ItemKind::Alias),
+            b".entry" => self.declaration(ItemKind::Entry),
+            b".func" => self.declaration(ItemKind::Func),
+            _ if is_soft_start(word) || word.len() > 1 => self.declaration(ItemKind::Variable),
+            _ => {
+                self.stray();
+                (ItemKind::Stray, None)
+            }
+        }
+    }
+
+    /// A directive whose operands end with its line, unless the line ends in a comma or holds no operand yet.
+    fn line_item(&mut self, kind: ItemKind) -> Item {
+        self.pos += self.word_at(self.pos).len();
+        // The last byte that is neither blank nor comment.
+        let mut last = 0;
+        loop {
+            let end = self.pos;
+            let broken = self.skip_trivia(false);
+            let Some(&byte) = self.bytes.get(self.pos) else {
+                self.pos = end;
+                break;
+            };
+            let wants_more = last == b',' || (last == 0 && byte != b'}' && byte != b'@');
+            let starts_item =
+                byte == b'.' && self.bytes.get(self.pos + 1).is_some_and(u8::is_ascii_alphabetic);
+            if (broken && !wants_more) || (starts_item && end != self.pos) {
+                self.pos = end;
+                break;
+            }
+            last = byte;
+            match byte {
+                b'"' => self.pos = scan::string_end(self.bytes, self.pos).0,
+                b';' => {
+                    self.pos += 1;
+                    break;
+                }
+                _ if scan::is_word(byte) => self.pos = scan::word_end(self.bytes, self.pos),
+                _ => self.skip_char(),
+            }
+        }
+        (kind, None)
+    }
+
+    /// A declaration, function or section: up to its `;` or closing brace.
+    fn declaration(&mut self, mut kind: ItemKind) -> Item {
+        let mut name = None;
+        let mut parens = 0usize;
+        // A `.pragma` in a function header has a `;` of its own.
+        let mut in_pragma = false;
+        let mut first = true;
+        loop {
+            let end = self.pos;
+            let broken = self.skip_trivia(false);
+            let Some(&byte) = self.bytes.get(self.pos) else {
+                self.pos = end;
+                break;
+            };
+            match byte {
+                b'.' => {
+                    let start = self.pos;
+                    let word = self.word_at(start);
+                    let headed = name.is_some() && parens == 0;
+                    let pragma_of_function = word == b".pragma" && is_function(kind);
+                    if broken
+                        && !first
+                        && ((headed && is_soft_start(word) && !pragma_of_function)
+                            || ((headed || parens > 0) && is_hard_start(word)))
+                    {
+                        self.pos = end;
+                        break;
+                    }
+                    match word {
+                        b".entry" if kind == ItemKind::Variable && name.is_none() => kind = ItemKind::Entry,
+                        b".func" if kind == ItemKind::Variable && name.is_none() => kind = ItemKind::Func,
+                        _ => {}
+                    }
+                    in_pragma |= pragma_of_function;
+                    self.pos += word.len();
+                    if kind == ItemKind::Section && !first && name.is_none() {
+                        name = Some(range(start, self.pos));
+                    }
+                }
+                b'(' => {
+                    parens += 1;
+                    self.pos += 1;
+                }
+                b')' => {
+                    parens = parens.saturating_sub(1);
+                    self.pos += 1;
+                }
+                b'{' => {
+                    let closed = self.braces();
+                    if !closed || is_function(kind) || kind == ItemKind::Section {
+                        break;
+                    }
+                }
+                b'}' if parens == 0 => {
+                    // A brace that nothing opened: the item ends before it, and it is stray.
+                    self.pos = end;
+                    break;
+                }
+                b';' => {
+                    self.pos += 1;
+                    if !in_pragma {
+                        break;
+                    }
+                    in_pragma = false;
+                }
+                b'"' => self.pos = scan::string_end(self.bytes, self.pos).0,
+                b'0'..=b'9' => self.pos = scan::word_end(self.bytes, self.pos),
+                b'%' | b'_' | b'$' | b'a'..=b'z' | b'A'..=b'Z' => {
+                    let start = self.pos;
+                    self.pos = scan::word_end(self.bytes, start + 1);
+                    if name.is_none() && parens == 0 && kind != ItemKind::Pragma {
+                        name = Some(range(start, self.pos));
+                    }
+                }
+                _ => self.skip_char(),
+            }
+            first = false;
+        }
+        (kind, name)
+    }
+
+    /// From `{` to behind its partner; false if a line that must start an item comes first.
+    ///
+    /// This is where nearly all bytes of a file go by.
+    fn braces(&mut self) -> bool {
+        let bytes = self.bytes;
+        let mut depth = 0usize;
+        let mut pos = self.pos;
+        while pos < bytes.len() {
+            match bytes[pos] {
+                b'{' => {
+                    depth += 1;
+                    pos += 1;
+                }
+                b'}' => {
+                    depth -= 1;
+                    pos += 1;
+                    if depth == 0 {
+                        self.pos = pos;
+                        return true;
+                    }
+                }
+                b'"' => pos = scan::string_end(bytes, pos).0,
+                b'/' => pos = comment_end(bytes, pos),
+                b'\n' => {
+                    let line = pos;
+                    pos += 1;
+                    while pos < bytes.len() && matches!(bytes[pos], b' ' | b'\t' | b'\r' | 0x0B | 0x0C) {
+                        pos += 1;
+                    }
+                    match bytes.get(pos) {
+                        Some(b'.') if self.is_item_start_in_braces(pos) => {
+                            self.pos = line;
+                            return false;
+                        }
+                        Some(b'#') => pos = scan::hash_line_end(bytes, pos),
+                        _ => {}
+                    }
+                }
+                _ => {
+                    pos += 1;
+                    while pos < bytes.len() && !IS_SPECIAL_IN_BRACES[bytes[pos] as usize] {
+                        pos += 1;
+                    }
+                }
+            }
+        }
+        self.pos = bytes.len();
+        false
+    }
+
+    /// Whether the word at `pos` can only mean that a closing brace is missing.
+    fn is_item_start_in_braces(&self, pos: usize) -> bool {
+        // Cheap refusal first: nearly every line of debug sections starts with a directive.
+        if !matches!(self.bytes.get(pos + 1), Some(b'v' | b'e' | b'f' | b'w' | b't' | b'a')) {
+            return false;
+        }
+        is_hard_start(self.word_at(pos))
+    }
+
+    /// Text that starts no item, up to the next line that does.
+    fn stray(&mut self) {
+        loop {
+            let end = self.pos;
+            let broken = self.skip_trivia(false);
+            let Some(&byte) = self.bytes.get(self.pos) else {
+                self.pos = end;
+                return;
+            };
+            match byte {
+                b'.' => {
+                    let word = self.word_at(self.pos);
+                    if broken && is_start_after_stray(word) {
+                        self.pos = end;
+                        return;
+                    }
+                    self.pos += word.len();
+                }
+                b'"' => self.pos = scan::string_end(self.bytes, self.pos).0,
+                _ => self.skip_char(),
+            }
+        }
+    }
+
+    /// Skips blanks, comments and preprocessor lines; true if a line break was among them.
+    fn skip_trivia(&mut self, mut line_start: bool) -> bool {
+        let mut broken = false;
+        while let Some(&byte) = self.bytes.get(self.pos) {
+            match byte {
+                b'\n' => {
+                    broken = true;
+                    line_start = true;
+                    self.pos += 1;
+                }
+                byte if scan::is_blank(byte) => self.pos += 1,
+                b'#' if line_start => self.pos = scan::hash_line_end(self.bytes, self.pos),
+                b'/' => {
+                    let end = comment_end(self.bytes, self.pos);
+                    if end == self.pos + 1 {
+                        break;
+                    }
+                    line_start = false;
+                    self.pos = end;
+                }
+                _ => break,
+            }
+        }
+        broken
+    }
+
+    fn skip_char(&mut self) {
+        self.pos += 1;
+        while self.bytes.get(self.pos).is_some_and(|byte| byte & 0xC0 == 0x80) {
+            self.pos += 1;
+        }
+    }
+
+    /// The `.word` at `pos`, which holds a dot.
+    fn word_at(&self, pos: usize) -> &[u8] {
+        &self.bytes[pos..scan::word_end(self.bytes, pos + 1)]
+    }
+}
+
+fn is_function(kind: ItemKind) -> bool {
+    matches!(kind, ItemKind::Entry | ItemKind::Func)
+}
+
+/// Behind the comment at `pos`, or behind the slash where there is none.
+fn comment_end(bytes: &[u8], pos: usize) -> usize {
+    match bytes.get(pos + 1) {
+        Some(b'/') => scan::line_end(bytes, pos),
+        Some(b'*') => scan::block_comment_end(bytes, pos).0,
+        _ => pos + 1,
+    }
+}
+
+const IS_SPECIAL_IN_BRACES: [bool; 256] = {
+    let mut table = [false; 256];
+    table[b'{' as usize] = true;
+    table[b'}' as usize] = true;
+    table[b'"' as usize] = true;
+    table[b'/' as usize] = true;
+    table[b'\n' as usize] = true;
+    table
+};

@@ -1,0 +1,189 @@
+//! Events and tokens to green trees. The only file that names rowan's builders.
+
+use std::fmt::Write as _;
+
+use rowan::{GreenNode, GreenNodeBuilder, NodeCache};
+
+use crate::event::Event;
+use crate::lexer::{Token, lex};
+use crate::parser::Parser;
+use crate::{ErrorCode, SyntaxError, SyntaxKind, grammar, split, validate};
+
+/// The language of our trees, for rowan.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum PtxLanguage {}
+
+impl rowan::Language for PtxLanguage {
+    type Kind = SyntaxKind;
+
+    fn kind_from_raw(raw: rowan::SyntaxKind) -> SyntaxKind {
+        SyntaxKind::from_raw(raw.0)
+    }
+
+    fn kind_to_raw(kind: SyntaxKind) -> rowan::SyntaxKind {
+        rowan::SyntaxKind(kind as u16)
+    }
+}
+
+pub type SyntaxNode = rowan::SyntaxNode<PtxLanguage>;
+pub type SyntaxToken = rowan::SyntaxToken<PtxLanguage>;
+pub type SyntaxElement = rowan::SyntaxElement<PtxLanguage>;
+
+/// A tree and what is wrong with its text, in text order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parse {
+    pub green: GreenNode,
+    pub errors: Vec<SyntaxError>,
+}
+
+impl Parse {
+    /// A cursor at the root.
+    pub fn syntax(&self) -> SyntaxNode {
+        SyntaxNode::new_root(self.green.clone())
+    }
+}
+
+/// Parses the text of one item. The root is the node of the item; text behind the item is an `ERROR` in it.
+pub fn parse_item(text: &str) -> Parse {
+    let mut cache = NodeCache::default();
+    let mut builder = GreenNodeBuilder::with_cache(&mut cache);
+    let errors = build_item(text, &mut builder);
+    Parse { green: builder.finish(), errors }
+}
+
+/// Parses a whole file: a `SOURCE_FILE` of the items that `split` finds, each as `parse_item` gives it.
+pub fn parse_file(text: &str) -> Parse {
+    let mut cache = NodeCache::default();
+    let mut builder = GreenNodeBuilder::with_cache(&mut cache);
+    let mut errors = Vec::new();
+    builder.start_node(raw(SyntaxKind::SOURCE_FILE));
+    for item in split(text) {
+        let start = item.range.start();
+        errors.extend(build_item(&text[item.range], &mut builder).into_iter().map(|mut error| {
+            error.range += start;
+            error
+        }));
+    }
+    builder.finish_node();
+    Parse { green: builder.finish(), errors }
+}
+
+/// Adds the node of an item to `builder`.
+fn build_item(text: &str, builder: &mut GreenNodeBuilder<'_>) -> Vec<SyntaxError> {
+    let tokens = lex(text);
+    let mut parser = Parser::new(text, &tokens);
+    grammar::item(&mut parser);
+    let (events, mut errors) = parser.finish();
+    build(text, &tokens, events, builder);
+    validate::tokens(text, &tokens, &mut errors);
+    errors.sort_by_key(|error| (error.range.start(), error.range.end()));
+    errors
+}
+
+fn build(text: &str, tokens: &[Token], mut events: Vec<Event>, builder: &mut GreenNodeBuilder<'_>) {
+    let mut sink = Sink { text, tokens, next: 0, start: 0, builder };
+    let mut depth = 0usize;
+    let mut parents = Vec::new();
+    for index in 0..events.len() {
+        match events[index] {
+            Event::Start { kind, parent: 0 } => {
+                if depth > 0 {
+                    sink.trivia();
+                }
+                sink.builder.start_node(raw(kind));
+                depth += 1;
+            }
+            Event::Start { .. } => {
+                if depth > 0 {
+                    sink.trivia();
+                }
+                // The chain of parents opens outermost first, here; their own events have nothing left to do.
+                let mut at = index;
+                while let Event::Start { kind, parent } = events[at] {
+                    parents.push(kind);
+                    events[at] = Event::Nothing;
+                    if parent == 0 {
+                        break;
+                    }
+                    at += parent as usize;
+                }
+                depth += parents.len();
+                while let Some(kind) = parents.pop() {
+                    sink.builder.start_node(raw(kind));
+                }
+            }
+            Event::Finish => {
+                depth -= 1;
+                if depth == 0 {
+                    sink.trivia();
+                }
+                sink.builder.finish_node();
+            }
+            Event::Token => {
+                sink.trivia();
+                sink.token();
+            }
+            Event::Nothing => {}
+        }
+    }
+    debug_assert_eq!(sink.next, tokens.len());
+}
+
+/// Hands tokens to the builder in order.
+struct Sink<'a, 'cache> {
+    text: &'a str,
+    tokens: &'a [Token],
+    next: usize,
+    start: usize,
+    builder: &'a mut GreenNodeBuilder<'cache>,
+}
+
+impl Sink<'_, '_> {
+    fn trivia(&mut self) {
+        while self.tokens.get(self.next).is_some_and(|token| token.kind.is_trivia()) {
+            self.token();
+        }
+    }
+
+    fn token(&mut self) {
+        let Some(token) = self.tokens.get(self.next) else { return };
+        let end = self.start + token.len as usize;
+        self.builder.token(raw(token.kind), &self.text[self.start..end]);
+        self.start = end;
+        self.next += 1;
+    }
+}
+
+fn raw(kind: SyntaxKind) -> rowan::SyntaxKind {
+    rowan::SyntaxKind(kind as u16)
+}
+
+/// The tree and the errors as text, one node or token per line.
+pub fn dump(parse: &Parse) -> String {
+    let mut out = String::new();
+    let mut depth = 0;
+    for event in parse.syntax().preorder_with_tokens() {
+        match event {
+            rowan::WalkEvent::Enter(element) => {
+                let _ = write!(
+                    out,
+                    "{:indent$}{:?}@{:?}",
+                    "",
+                    element.kind(),
+                    element.text_range(),
+                    indent = depth * 2
+                );
+                if let rowan::NodeOrToken::Token(token) = &element {
+                    let _ = write!(out, " {:?}", token.text());
+                }
+                out.push('\n');
+                depth += 1;
+            }
+            rowan::WalkEvent::Leave(_) => depth -= 1,
+        }
+    }
+    for SyntaxError { code, range, message } in &parse.errors {
+        let _ = writeln!(out, "error[{}] {range:?}: {message}", ErrorCode::as_str(*code));
+    }
+    out
+}

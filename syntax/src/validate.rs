@@ -1,0 +1,68 @@
+//! What is wrong with single tokens: bad characters, open comments and strings, bad numbers.
+
+use text_size::{TextRange, TextSize};
+
+use crate::ast::literal;
+use crate::lexer::Token;
+use crate::{ErrorCode, SyntaxError, SyntaxKind, scan};
+
+/// More bad tokens than this in one item help nobody.
+const MAX_ERRORS: usize = 200;
+
+/// Adds the errors of the tokens of `text` to `errors`.
+pub(crate) fn tokens(text: &str, tokens: &[Token], errors: &mut Vec<SyntaxError>) {
+    let mut start = 0;
+    let mut budget = MAX_ERRORS;
+    for token in tokens {
+        let end = start + token.len as usize;
+        if let Some((code, message)) = check(token.kind, &text[start..end]) {
+            let range = TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32));
+            // The parser may have wondered about the same token; the reason is here.
+            errors.retain(|error| error.range != range);
+            errors.push(SyntaxError { code, range, message });
+            budget -= 1;
+            if budget == 0 {
+                return;
+            }
+        }
+        start = end;
+    }
+}
+
+fn check(kind: SyntaxKind, text: &str) -> Option<(ErrorCode, std::borrow::Cow<'static, str>)> {
+    match kind {
+        SyntaxKind::INT => {
+            let error = literal::integer(text).err()?;
+            Some((ErrorCode::BadNumber, error.message(text).into()))
+        }
+        SyntaxKind::FLOAT => {
+            let error = literal::float(text).err()?;
+            Some((ErrorCode::BadNumber, error.message(text).into()))
+        }
+        SyntaxKind::STRING if !scan::string_end(text.as_bytes(), 0).1 => Some((
+            ErrorCode::Unterminated,
+            "string is not closed, expected `\"` before the end of the line".into(),
+        )),
+        SyntaxKind::BLOCK_COMMENT if !scan::block_comment_end(text.as_bytes(), 0).1 => {
+            Some((ErrorCode::Unterminated, "comment is not closed, expected `*/`".into()))
+        }
+        SyntaxKind::BAD_CHAR => Some((ErrorCode::BadCharacter, bad_character(text).into())),
+        _ => None,
+    }
+}
+
+fn bad_character(text: &str) -> String {
+    let mut characters = text.chars();
+    match (characters.next(), characters.next()) {
+        (Some('\0'), _) => {
+            "found a NUL byte; PTX taken out of a binary often ends in one, and it does not belong to the text".to_owned()
+        }
+        (Some('\u{FEFF}'), _) => "found a byte order mark; PTX is plain ASCII".to_owned(),
+        (Some(first), None) if first.is_ascii_control() => {
+            format!("found control character {:#04x}, expected printable ASCII", first as u32)
+        }
+        (Some(first), None) if first.is_ascii() => format!("found `{first}`, which PTX does not use"),
+        (Some(first), None) => format!("found `{first}`, expected ASCII; PTX allows other characters in comments only"),
+        _ => "found text that is not ASCII; PTX allows it in comments only".to_owned(),
+    }
+}
