@@ -3,14 +3,21 @@
 //! Facts only. Everything that knows PTX instructions (completion, validation, hover, lowering) reads the
 //! rows here; nothing repeats them as code. The crate has no dependencies.
 
+mod gate;
+mod lookup;
+mod model;
 mod opcode;
+mod resolve;
 mod special;
 mod table;
 mod types;
 mod version;
 
-pub use opcode::{MAX_MODS, MAX_TYPES, Mod, Opcode};
+pub use gate::{Gate, GateError, Removal, TargetSet};
+pub use model::{Class, Facts, Form, Group, Operand, OperandType, Presence, Role, Rule, Then, When};
+pub use opcode::{MAX_MODS, MAX_TYPES, Mod, Opcode, Suffix};
+pub use resolve::{ResolveError, forms_of, gates, is_mnemonic, mnemonics, resolve, suggestions};
 pub use special::SpecialReg;
-pub use table::FormId;
+pub use table::{FormId, form};
 pub use types::{ScalarType, Space, TypeKind, TypeSet};
 pub use version::{Feature, PtxVersion, Sm};

@@ -1,4 +1,20 @@
-//! The rows, grouped as in the manual. `FormId` has one variant per row.
+//! The rows, grouped as in the manual. `FormId` has one variant per row, in the order of the rows.
+
+mod compare;
+mod control;
+mod extended;
+mod float;
+mod half;
+mod integer;
+mod logic;
+mod memory;
+mod misc;
+mod mnemonics;
+mod prelude;
+mod sync;
+
+use crate::model::Form;
+pub(crate) use mnemonics::{INCOMPLETE, MNEMONICS};
 
 macro_rules! form_ids {
     ($($id:ident $mnemonic:literal;)*) => {
@@ -31,21 +47,184 @@ form_ids! {
     MaxF32 "max"; MaxF64 "max"; RcpF32 "rcp"; RcpF64 "rcp"; RcpApproxF64 "rcp"; SqrtF32 "sqrt"; SqrtF64 "sqrt";
     RsqrtF32 "rsqrt"; RsqrtF64 "rsqrt"; Sin "sin"; Cos "cos"; Lg2 "lg2"; Ex2 "ex2"; Tanh "tanh"; Testp "testp";
     Copysign "copysign";
+    AddF32x2 "add"; SubF32x2 "sub"; MulF32x2 "mul"; FmaF32x2 "fma"; AddMixed "add"; SubMixed "sub"; FmaMixed "fma";
     // Half precision.
     AddHalf "add"; SubHalf "sub"; MulHalf "mul"; FmaHalf "fma"; AbsHalf "abs"; NegHalf "neg"; MinHalf "min";
     MaxHalf "max"; Ex2Half "ex2"; TanhHalf "tanh";
     // Comparison and selection.
     SetpInt "setp"; SetpFloat "setp"; SetpHalf "setp"; SetInt "set"; SetFloat "set"; Selp "selp"; Slct "slct";
+    SetHalf "set"; SetHalfResult "set";
     // Logic and shift.
     And "and"; Or "or"; Xor "xor"; Not "not"; Cnot "cnot"; Lop3 "lop3"; Shf "shf"; Shl "shl"; Shr "shr";
     // Data movement and conversion.
     Mov "mov"; Prmt "prmt"; Ld "ld"; Ldu "ldu"; St "st"; Cvta "cvta"; Isspacep "isspacep"; Cvt "cvt";
     Prefetch "prefetch"; Shfl "shfl"; ShflSync "shfl";
+    CvtPair "cvt"; CvtTf32 "cvt"; CvtToNarrow "cvt"; CvtToNarrow4 "cvt"; CvtFromNarrow "cvt"; CvtToScale "cvt";
+    CvtFromScale "cvt"; CvtPack "cvt"; Prefetchu "prefetchu"; Applypriority "applypriority"; Discard "discard";
+    CreatepolicyRange "createpolicy"; CreatepolicyFractional "createpolicy"; CreatepolicyCvt "createpolicy";
+    Mapa "mapa"; Getctarank "getctarank";
     // Control flow.
     Bra "bra"; BrxIdx "brx"; Call "call"; Ret "ret"; Exit "exit";
     // Synchronisation, atomics and warp operations.
     Bar "bar"; Barrier "barrier"; BarWarpSync "bar"; Membar "membar"; Fence "fence"; Atom "atom"; Red "red";
     Vote "vote"; VoteSync "vote"; MatchSync "match"; Activemask "activemask"; Redux "redux"; Elect "elect";
+    AtomVector "atom"; RedVector "red"; MembarProxy "membar"; FenceProxy "fence"; FenceProxySpace "fence";
+    FenceProxyTensormap "fence"; FenceProxyAsyncGeneric "fence"; FenceSyncRestrict "fence";
+    FenceMbarrierInit "fence"; BarrierCluster "barrier";
     // Miscellaneous.
     Trap "trap"; Brkpt "brkpt"; Nanosleep "nanosleep"; Pmevent "pmevent";
+    Griddepcontrol "griddepcontrol"; Setmaxnreg "setmaxnreg"; Alloca "alloca"; Stacksave "stacksave";
+    Stackrestore "stackrestore"; ClusterlaunchcontrolTryCancel "clusterlaunchcontrol";
+    ClusterlaunchcontrolIsCanceled "clusterlaunchcontrol"; ClusterlaunchcontrolGetFirstCtaid "clusterlaunchcontrol";
+    ClusterlaunchcontrolGetFirstCtaidDim "clusterlaunchcontrol";
+}
+
+/// The rows of each group, in the order of [`FormId`].
+const GROUPS: &[&[Form]] = &[
+    integer::ROWS,
+    extended::ROWS,
+    float::ROWS,
+    half::ROWS,
+    compare::ROWS,
+    logic::ROWS,
+    memory::ROWS,
+    control::ROWS,
+    sync::ROWS,
+    misc::ROWS,
+];
+
+static TABLE: [Form; FormId::ALL.len()] = {
+    let mut table = [Form::new(FormId::AddInt); FormId::ALL.len()];
+    let (mut group, mut at) = (0, 0);
+    while group < GROUPS.len() {
+        let mut row = 0;
+        while row < GROUPS[group].len() {
+            let form = GROUPS[group][row];
+            assert!(form.id as usize == at, "rows stand in the order of FormId");
+            table[at] = form;
+            at += 1;
+            row += 1;
+        }
+        group += 1;
+    }
+    assert!(at == table.len(), "every FormId has a row");
+    table
+};
+
+/// The row of a form.
+pub fn form(id: FormId) -> &'static Form {
+    &TABLE[id as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Presence, Then};
+    use crate::opcode::{MAX_MODS, MAX_TYPES, Mod};
+    use crate::{Gate, ScalarType, gates, resolve};
+
+    /// The shortest name of a form: the first alternative of required groups and the first type of each set,
+    /// adjusted until the rules hold.
+    fn example(form: &'static Form) -> (Vec<Mod>, Vec<ScalarType>) {
+        let mut mods: Vec<Mod> = form.groups.iter().filter(|g| g.required).map(|g| g.names[0]).collect();
+        let sets = &form.types[..form.required_types as usize];
+        let mut types: Vec<ScalarType> = sets.iter().map(|set| set.iter().next().unwrap()).collect();
+        for _ in 0..8 {
+            let opcode = crate::Opcode::new(form.id, &mods, &types).unwrap();
+            let Some(rule) = form.rules.iter().find(|rule| !rule.allows(&opcode)) else { break };
+            match rule.then {
+                Then::Types(at, set) => types[at as usize] = set.iter().next().unwrap(),
+                Then::Needs(needed) => {
+                    let full = |m: &Mod| form.groups.iter().any(|g| g.contains(*m) && g.contains(needed[0]));
+                    match mods.iter().position(full) {
+                        Some(i) => mods[i] = needed[0],
+                        None => mods.push(needed[0]),
+                    }
+                }
+                Then::SameType(a, b) => types[b as usize] = types[a as usize],
+                Then::Excludes(excluded) => {
+                    for m in &mut mods {
+                        if excluded.contains(m) {
+                            let group = form.groups.iter().find(|g| g.contains(*m)).unwrap();
+                            *m = *group.names.iter().find(|n| !excluded.contains(n)).unwrap();
+                        }
+                    }
+                }
+                Then::Gate(_) => unreachable!(),
+            }
+        }
+        (mods, types)
+    }
+
+    #[test]
+    fn every_form_has_a_name_that_resolves_to_it() {
+        for &id in FormId::ALL {
+            let (mods, types) = example(form(id));
+            let names: Vec<&str> =
+                mods.iter().map(|m| m.text()).chain(types.iter().map(|t| t.text())).collect();
+            let opcode = resolve(id.mnemonic(), &names).unwrap_or_else(|e| panic!("{id:?} {names:?}: {e:?}"));
+            assert_eq!(opcode.form, id, "{names:?}");
+            assert!(!gates(&opcode).targets.is_empty(), "{id:?}: no target has {names:?}");
+        }
+    }
+
+    #[test]
+    fn rows_fit_the_limits_and_name_their_parts_once() {
+        for row in &TABLE {
+            assert!(row.groups.len() <= MAX_MODS && row.types.len() <= MAX_TYPES, "{:?}", row.id);
+            for group in row.groups {
+                assert!(!group.names.is_empty(), "{:?}: an empty group", row.id);
+                for (i, name) in group.names.iter().enumerate() {
+                    assert!(!group.names[..i].contains(name), "{:?}: {name:?} twice in one group", row.id);
+                }
+            }
+            for (i, operand) in row.operands.iter().enumerate() {
+                assert!(
+                    row.operands[..i].iter().all(|o| o.name != operand.name),
+                    "{:?}: {}",
+                    row.id,
+                    operand.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn rules_and_operands_speak_of_parts_that_the_row_has() {
+        for row in &TABLE {
+            let known = |mods: &[Mod]| mods.iter().any(|&m| row.groups.iter().any(|g| g.contains(m)));
+            for rule in row.rules {
+                assert!(rule.when.any.is_empty() || known(rule.when.any), "{:?}: {rule:?}", row.id);
+                if let Then::Needs(mods) = rule.then {
+                    assert!(known(mods), "{:?}: {rule:?}", row.id);
+                }
+                assert!((rule.when.position as usize) < row.types.len().max(1), "{:?}: {rule:?}", row.id);
+            }
+            for operand in row.operands {
+                if let Presence::With(mods) | Presence::Without(mods) | Presence::OptionalWith(mods) =
+                    operand.presence
+                {
+                    assert!(known(mods), "{:?}: {}", row.id, operand.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_gate_is_older_than_the_language() {
+        let gate_of = |then| if let Then::Gate(gate) = then { gate } else { Gate::BASE };
+        for row in &TABLE {
+            for gate in row.rules.iter().map(|r| gate_of(r.then)).chain([row.gate]) {
+                assert!(gate.ptx >= Gate::BASE.ptx && !gate.targets.is_empty(), "{:?}", row.id);
+            }
+        }
+    }
+
+    #[test]
+    fn mnemonics_are_sorted_and_cover_the_rows() {
+        assert!(MNEMONICS.is_sorted());
+        for id in FormId::ALL {
+            assert!(MNEMONICS.binary_search(&id.mnemonic()).is_ok(), "{id:?}");
+        }
+    }
 }

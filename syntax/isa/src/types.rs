@@ -26,7 +26,7 @@ macro_rules! scalar_types {
 
             /// Reads a name without its dot.
             pub fn parse(text: &str) -> Option<Self> {
-                Some(match text { $($text => ScalarType::$name,)* _ => return None })
+                match crate::opcode::Suffix::parse(text) { Some(crate::opcode::Suffix::Type(ty)) => Some(ty), _ => None }
             }
         }
     };
@@ -99,6 +99,8 @@ scalar_types! {
     B4x16 "b4x16" 64 Packed;
     B6x16P32 "b6x16_p32" 128 Packed;
     B4x16P64 "b4x16_p64" 128 Packed;
+    B8x16 "b8x16" 128 Packed;
+    B1024 "b1024" 1024 Bits;
     TexRef "texref" 64 Opaque;
     SamplerRef "samplerref" 64 Opaque;
     SurfRef "surfref" 64 Opaque;
@@ -120,6 +122,8 @@ impl ScalarType {
 pub struct TypeSet(pub u64);
 
 impl TypeSet {
+    pub const ALL: TypeSet = TypeSet((1 << ScalarType::ALL.len()) - 1);
+
     pub const fn of(types: &[ScalarType]) -> Self {
         let (mut bits, mut i) = (0, 0);
         while i < types.len() {
@@ -127,6 +131,10 @@ impl TypeSet {
             i += 1;
         }
         Self(bits)
+    }
+
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
     }
 
     pub const fn contains(self, ty: ScalarType) -> bool {

@@ -45,8 +45,73 @@ impl Sm {
     /// Targets that code is generated for, oldest first.
     pub const COMPILED: [u16; 11] = [75, 80, 86, 87, 88, 89, 90, 100, 103, 120, 121];
 
+    /// Every target that the language names, plain ones first, each group oldest first.
+    pub const KNOWN: [Sm; 44] = {
+        const PLAIN: [u16; 31] = [
+            10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89,
+            90, 100, 101, 103, 110, 120, 121,
+        ];
+        const ARCH: [u16; 7] = [90, 100, 101, 103, 110, 120, 121];
+        const FAMILY: [u16; 6] = [100, 101, 103, 110, 120, 121];
+        let mut known = [Sm::new(0); 44];
+        let mut i = 0;
+        while i < known.len() {
+            known[i] = if i < 31 {
+                Sm { number: PLAIN[i], feature: Feature::None }
+            } else if i < 38 {
+                Sm { number: ARCH[i - 31], feature: Feature::Arch }
+            } else {
+                Sm { number: FAMILY[i - 38], feature: Feature::Family }
+            };
+            i += 1;
+        }
+        known
+    };
+
     pub const fn new(number: u16) -> Self {
         Self { number, feature: Feature::None }
+    }
+
+    /// Targets of one family accept each other's `f` features: 100 and 103; 110 and its old name 101; 120 and 121.
+    pub const fn family(self) -> u16 {
+        match self.number {
+            101 | 110 => 110,
+            number => number / 10 * 10,
+        }
+    }
+
+    /// The lowest `.version` that names the target.
+    pub const fn since(self) -> PtxVersion {
+        let (major, minor) = match (self.number, self.feature) {
+            (90, Feature::Arch) => (8, 0),
+            (100 | 101, Feature::Arch) => (8, 6),
+            (120, Feature::Arch) => (8, 7),
+            (110, _) => (9, 0),
+            (_, Feature::Family | Feature::Arch) => (8, 8),
+            (0..=11, _) => (1, 0),
+            (12..=13, _) => (1, 2),
+            (14..=20, _) => (2, 0),
+            (21..=30, _) => (3, 0),
+            (31..=35, _) => (3, 1),
+            (36..=37, _) => (4, 1),
+            (38..=52, _) => (4, 0),
+            (53, _) => (4, 2),
+            (54..=62, _) => (5, 0),
+            (63..=70, _) => (6, 0),
+            (71..=72, _) => (6, 1),
+            (73..=75, _) => (6, 3),
+            (76..=80, _) => (7, 0),
+            (81..=86, _) => (7, 1),
+            (87, _) => (7, 4),
+            (88, _) => (9, 0),
+            (89..=90, _) => (7, 8),
+            (91..=101, _) => (8, 6),
+            (103, _) => (8, 8),
+            (120, _) => (8, 7),
+            (121, _) => (8, 8),
+            _ => (9, 0),
+        };
+        PtxVersion::new(major, minor)
     }
 
     /// Reads `sm_90`, `sm_100a`, `compute_80`. `None` for anything else.

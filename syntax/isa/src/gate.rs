@@ -1,0 +1,236 @@
+//! What an instruction, a modifier, a directive or a register needs: a language version and a target.
+
+use crate::{Feature, PtxVersion, Sm};
+use std::fmt;
+
+/// A set of targets, one bit each in the order of [`Sm::KNOWN`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TargetSet(u64);
+
+impl TargetSet {
+    pub const ALL: TargetSet = TargetSet::since(0);
+
+    /// Every target numbered `number` or higher, with and without a suffix.
+    pub const fn since(number: u16) -> Self {
+        let (mut bits, mut i) = (0, 0);
+        while i < Sm::KNOWN.len() {
+            if Sm::KNOWN[i].number >= number {
+                bits |= 1 << i;
+            }
+            i += 1;
+        }
+        Self(bits)
+    }
+
+    /// The architecture-specific target `sm_<number>a` alone.
+    pub const fn arch(number: u16) -> Self {
+        let (mut bits, mut i) = (0, 0);
+        while i < Sm::KNOWN.len() {
+            if Sm::KNOWN[i].number == number && matches!(Sm::KNOWN[i].feature, Feature::Arch) {
+                bits |= 1 << i;
+            }
+            i += 1;
+        }
+        Self(bits)
+    }
+
+    /// The targets with a suffix, `a` or `f`, of the family that `number` opens, from `number` on.
+    pub const fn family(number: u16) -> Self {
+        let (mut bits, mut i) = (0, 0);
+        while i < Sm::KNOWN.len() {
+            let sm = Sm::KNOWN[i];
+            if sm.number >= number
+                && sm.family() == Sm::new(number).family()
+                && !matches!(sm.feature, Feature::None)
+            {
+                bits |= 1 << i;
+            }
+            i += 1;
+        }
+        Self(bits)
+    }
+
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// A target newer than the table counts as the newest known one with the same suffix.
+    pub fn contains(self, sm: Sm) -> bool {
+        let known = Sm::KNOWN.iter().rposition(|k| *k == sm).or_else(|| {
+            let older = |k: &Sm| k.feature == Feature::None && k.number < sm.number;
+            Sm::KNOWN.iter().rposition(older)
+        });
+        known.is_some_and(|i| self.0 >> i & 1 != 0)
+    }
+
+    /// The lowest number in the set.
+    pub fn lowest(self) -> Option<u16> {
+        self.iter().map(|sm| sm.number).min()
+    }
+
+    /// In the order of [`Sm::KNOWN`].
+    pub fn iter(self) -> impl Iterator<Item = Sm> {
+        Sm::KNOWN.iter().enumerate().filter(move |(i, _)| self.0 >> i & 1 != 0).map(|(_, &sm)| sm)
+    }
+}
+
+impl fmt::Display for TargetSet {
+    /// "sm_80 or higher", or a list of names.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(lowest) = self.lowest()
+            && *self == TargetSet::since(lowest)
+        {
+            return write!(f, "sm_{lowest} or higher");
+        }
+        for (i, sm) in self.iter().enumerate() {
+            write!(f, "{}{sm}", if i == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+/// The end of a feature: refused from a language version on, for targets that lost it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Removal {
+    pub since: PtxVersion,
+    pub targets: TargetSet,
+}
+
+/// What a feature needs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Gate {
+    pub ptx: PtxVersion,
+    pub targets: TargetSet,
+    /// Targets that got the feature in a later language version than the others.
+    pub later: Option<Removal>,
+    pub removed: Option<Removal>,
+}
+
+impl Gate {
+    /// What needs nothing.
+    pub const BASE: Gate = Gate::since(1, 0, 10);
+
+    /// A language version and the lowest target.
+    pub const fn since(major: u8, minor: u8, sm: u16) -> Self {
+        Self { ptx: PtxVersion::new(major, minor), targets: TargetSet::since(sm), later: None, removed: None }
+    }
+
+    /// A language version and exactly these targets.
+    pub const fn only(major: u8, minor: u8, targets: TargetSet) -> Self {
+        Self { ptx: PtxVersion::new(major, minor), targets, later: None, removed: None }
+    }
+
+    /// Refused from this version on for targets numbered `sm` or higher.
+    pub const fn until(mut self, major: u8, minor: u8, sm: u16) -> Self {
+        self.removed = Some(Removal { since: PtxVersion::new(major, minor), targets: TargetSet::since(sm) });
+        self
+    }
+
+    /// For `targets`, available from this version only.
+    pub const fn later(mut self, major: u8, minor: u8, targets: TargetSet) -> Self {
+        self.later = Some(Removal { since: PtxVersion::new(major, minor), targets });
+        self
+    }
+
+    /// What two features together need.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            ptx: self.ptx.max(other.ptx),
+            targets: self.targets.and(other.targets),
+            later: self.later.or(other.later),
+            removed: self.removed.or(other.removed),
+        }
+    }
+
+    /// Whether a module with this `.version` and `.target` has the feature.
+    pub fn check(&self, version: PtxVersion, sm: Sm) -> Result<(), GateError> {
+        if !self.targets.contains(sm) {
+            return Err(GateError::Target(self.targets));
+        }
+        if version < self.ptx {
+            return Err(GateError::Version(self.ptx));
+        }
+        match (self.later, self.removed) {
+            (Some(later), _) if version < later.since && later.targets.contains(sm) => {
+                Err(GateError::Version(later.since))
+            }
+            (_, Some(removed)) if version >= removed.since && removed.targets.contains(sm) => {
+                Err(GateError::Removed(removed))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The first part of a [`Gate`] that a module does not meet.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum GateError {
+    Target(TargetSet),
+    Version(PtxVersion),
+    Removed(Removal),
+}
+
+impl fmt::Display for GateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GateError::Target(targets) => write!(f, "needs {targets}"),
+            GateError::Version(version) => write!(f, "needs PTX ISA {version}"),
+            GateError::Removed(removal) => {
+                write!(f, "removed in PTX ISA {} for {}", removal.since, removal.targets)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sm(text: &str) -> Sm {
+        Sm::parse(text).unwrap()
+    }
+
+    #[test]
+    fn families_are_closed_under_suffixes() {
+        let names = |set: TargetSet| set.to_string();
+        assert_eq!(names(TargetSet::family(100)), "sm_100a, sm_103a, sm_100f, sm_103f");
+        assert_eq!(names(TargetSet::arch(90)), "sm_90a");
+        assert_eq!(names(TargetSet::since(80)), "sm_80 or higher");
+    }
+
+    #[test]
+    fn unknown_newer_targets_count_as_the_newest_known() {
+        assert!(TargetSet::since(90).contains(sm("sm_130")));
+        assert!(!TargetSet::since(90).contains(sm("sm_89")));
+        assert!(!TargetSet::arch(90).contains(sm("sm_130a")));
+    }
+
+    #[test]
+    fn gates_name_what_is_missing() {
+        let gate = Gate::since(8, 0, 90);
+        assert_eq!(
+            gate.check(PtxVersion::new(7, 8), sm("sm_90")),
+            Err(GateError::Version(PtxVersion::new(8, 0)))
+        );
+        assert_eq!(
+            gate.check(PtxVersion::new(8, 0), sm("sm_80")).unwrap_err().to_string(),
+            "needs sm_90 or higher"
+        );
+        assert_eq!(gate.check(PtxVersion::new(8, 0), sm("sm_90a")), Ok(()));
+        let gone = Gate::BASE.until(6, 4, 70);
+        assert!(gone.check(PtxVersion::new(6, 4), sm("sm_70")).is_err());
+        assert!(gone.check(PtxVersion::new(6, 4), sm("sm_60")).is_ok());
+    }
+}

@@ -1,0 +1,480 @@
+//! From an instruction's dotted name to its row.
+//!
+//! The order of modifiers is free, as it is for ptxas; the order of types among themselves is not. Among the
+//! rows of a mnemonic the first that takes the whole name wins. When none does, the error is that of the row
+//! that took most of the name.
+
+use crate::lookup::NameIndex;
+use crate::model::{Form, Then};
+use crate::opcode::{MAX_MODS, MAX_TYPES, Mod, Opcode, Suffix};
+use crate::table::{self, FormId};
+use crate::{Gate, ScalarType};
+use std::sync::LazyLock;
+
+/// Why a name has no row. Indices count the suffixes, from 0.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ResolveError {
+    /// Not an instruction.
+    UnknownMnemonic,
+    /// An instruction of the language that the table does not describe yet: nothing can be said about it.
+    NoRow,
+    /// Not a modifier or type of any instruction.
+    UnknownSuffix {
+        index: usize,
+    },
+    /// A modifier of other instructions. `expected` is what this instruction could still take.
+    NotAllowed {
+        index: usize,
+        form: FormId,
+        expected: Vec<&'static str>,
+    },
+    /// Excluded by another suffix: two of one choice, a repetition, or a combination that a rule forbids.
+    Conflict {
+        index: usize,
+        with: usize,
+        form: FormId,
+    },
+    /// One of `expected` must be written; `because` is the suffix that asks for it, if one does.
+    MissingModifier {
+        form: FormId,
+        because: Option<usize>,
+        expected: Vec<&'static str>,
+    },
+    MissingType {
+        form: FormId,
+        expected: Vec<&'static str>,
+    },
+    /// A type that the form does not have at this place; `because` is the modifier that narrows the choice.
+    WrongType {
+        index: usize,
+        form: FormId,
+        because: Option<usize>,
+        expected: Vec<&'static str>,
+    },
+}
+
+impl ResolveError {
+    /// The suffix that is wrong; `None` for the whole name.
+    pub fn index(&self) -> Option<usize> {
+        match self {
+            ResolveError::UnknownSuffix { index }
+            | ResolveError::NotAllowed { index, .. }
+            | ResolveError::Conflict { index, .. }
+            | ResolveError::WrongType { index, .. } => Some(*index),
+            _ => None,
+        }
+    }
+
+    /// What could stand there instead, or is missing. Names without dots, in table order.
+    pub fn expected(&self) -> &[&'static str] {
+        match self {
+            ResolveError::NotAllowed { expected, .. }
+            | ResolveError::MissingModifier { expected, .. }
+            | ResolveError::MissingType { expected, .. }
+            | ResolveError::WrongType { expected, .. } => expected,
+            _ => &[],
+        }
+    }
+
+    /// The row that came nearest.
+    pub fn form(&self) -> Option<FormId> {
+        match self {
+            ResolveError::NotAllowed { form, .. }
+            | ResolveError::Conflict { form, .. }
+            | ResolveError::MissingModifier { form, .. }
+            | ResolveError::MissingType { form, .. }
+            | ResolveError::WrongType { form, .. } => Some(*form),
+            _ => None,
+        }
+    }
+}
+
+/// Finds the row of `mnemonic` with `suffixes` (without dots, as written).
+pub fn resolve(mnemonic: &str, suffixes: &[&str]) -> Result<Opcode, ResolveError> {
+    let forms = match forms_of(mnemonic) {
+        [] if is_mnemonic(mnemonic) => return Err(ResolveError::NoRow),
+        [] => return Err(ResolveError::UnknownMnemonic),
+        forms => forms,
+    };
+    let name = Name::read(suffixes)?;
+    let mut nearest: Option<Failure> = None;
+    for &id in forms {
+        match place(table::form(id), &name) {
+            Ok(opcode) => return Ok(opcode),
+            Err(failure) if nearest.as_ref().is_none_or(|n| failure.score > n.score) => {
+                nearest = Some(failure)
+            }
+            Err(_) => {}
+        }
+    }
+    let nearest = nearest.expect("the mnemonic has at least one row");
+    if table::INCOMPLETE.contains(&mnemonic) {
+        return Err(ResolveError::NoRow);
+    }
+    Err(nearest.explain(&name))
+}
+
+/// The rows of a mnemonic, in table order; empty when there is none.
+pub fn forms_of(mnemonic: &str) -> &'static [FormId] {
+    let index = &*BY_MNEMONIC;
+    index.names.get(mnemonic).map_or(&[], |i| &index.forms[i])
+}
+
+/// Whether the word begins an instruction of the language, with or without a row.
+pub fn is_mnemonic(word: &str) -> bool {
+    BY_MNEMONIC.names.get(word).is_some()
+}
+
+/// Every mnemonic of the language, sorted.
+pub fn mnemonics() -> &'static [&'static str] {
+    table::MNEMONICS
+}
+
+/// What an instruction needs: its form and everything its name says.
+pub fn gates(opcode: &Opcode) -> Gate {
+    let form = table::form(opcode.form);
+    form.rules.iter().fold(form.gate, |gate, rule| match rule.then {
+        Then::Gate(more) if rule.when.holds(opcode) => gate.and(more),
+        _ => gate,
+    })
+}
+
+struct ByMnemonic {
+    names: NameIndex,
+    forms: Box<[Box<[FormId]>]>,
+}
+
+static BY_MNEMONIC: LazyLock<ByMnemonic> = LazyLock::new(|| {
+    let of = |name: &&str| FormId::ALL.iter().copied().filter(|id| id.mnemonic() == *name).collect();
+    ByMnemonic {
+        names: NameIndex::new(table::MNEMONICS.iter().copied()),
+        forms: table::MNEMONICS.iter().map(of).collect(),
+    }
+});
+
+/// Suffixes more than this make a name too long for any row.
+const MAX_SUFFIXES: usize = MAX_MODS + MAX_TYPES;
+
+/// The suffixes, read.
+struct Name {
+    parts: [Suffix; MAX_SUFFIXES],
+    len: usize,
+}
+
+impl Name {
+    fn read(suffixes: &[&str]) -> Result<Self, ResolveError> {
+        let mut name = Name { parts: [Suffix::Mod(Mod::Rn); MAX_SUFFIXES], len: 0 };
+        for (index, text) in suffixes.iter().enumerate() {
+            let part = Suffix::parse(text).ok_or(ResolveError::UnknownSuffix { index })?;
+            // A name longer than any row repeats or contradicts itself; the part at the limit is refused.
+            if index >= MAX_SUFFIXES {
+                return Err(ResolveError::UnknownSuffix { index });
+            }
+            name.parts[index] = part;
+            name.len += 1;
+        }
+        Ok(name)
+    }
+
+    fn parts(&self) -> &[Suffix] {
+        &self.parts[..self.len]
+    }
+
+    fn position(&self, m: Mod) -> Option<usize> {
+        self.parts().iter().position(|&p| p == Suffix::Mod(m))
+    }
+
+    /// The index of the `i`-th type.
+    fn type_index(&self, i: u8) -> Option<usize> {
+        let types = self.parts().iter().enumerate().filter(|(_, p)| matches!(p, Suffix::Type(_)));
+        types.map(|(index, _)| index).nth(i as usize)
+    }
+}
+
+/// How far a row got with a name. Kept small: most rows of a mnemonic fail for most names.
+struct Failure {
+    form: &'static Form,
+    /// Larger is nearer.
+    score: u32,
+    kind: FailureKind,
+}
+
+#[derive(Clone, Copy)]
+enum FailureKind {
+    Modifier(usize),
+    Repeated { index: usize, with: usize },
+    Type { index: usize, position: u8 },
+    MissingGroup(usize),
+    MissingType(u8),
+    Rule(usize),
+}
+
+/// Flags that ptxas lets a program repeat.
+const REPEATABLE: &[Mod] = &[Mod::Sync, Mod::Approx, Mod::Sat, Mod::Relu, Mod::Satfinite, Mod::Cc];
+
+fn place(form: &'static Form, name: &Name) -> Result<Opcode, Failure> {
+    let mut mods = [Mod::Rn; MAX_MODS];
+    let mut types = [ScalarType::B32; MAX_TYPES];
+    let (mut mod_count, mut type_count) = (0, 0);
+    // Bit i: group i is taken.
+    let mut taken = 0u32;
+    // The first part that does not fit; the rest is still counted, to find the nearest row.
+    let mut first = None;
+    let mut fitting = 0u32;
+    for (index, &part) in name.parts().iter().enumerate() {
+        let failure = match part {
+            Suffix::Mod(m) => {
+                let free = |i: usize| taken >> i & 1 == 0;
+                match form.groups.iter().enumerate().find(|(i, g)| free(*i) && g.contains(m)) {
+                    Some((i, _)) if mod_count < MAX_MODS => {
+                        taken |= 1 << i;
+                        mods[mod_count] = m;
+                        mod_count += 1;
+                        None
+                    }
+                    _ => match rival(form, name, index, m) {
+                        Some(with) if REPEATABLE.contains(&m) && name.parts()[with] == part => None,
+                        Some(with) => Some(FailureKind::Repeated { index, with }),
+                        None => Some(FailureKind::Modifier(index)),
+                    },
+                }
+            }
+            Suffix::Type(ty) => {
+                let position = type_count as u8;
+                let fits = form.types.get(type_count).is_some_and(|set| set.contains(ty));
+                if fits {
+                    types[type_count] = ty;
+                    type_count += 1;
+                }
+                (!fits).then_some(FailureKind::Type { index, position })
+            }
+        };
+        match failure {
+            // The type says better than a flag which row was meant: `add.ftz.f64` has a flag too many.
+            None => fitting += if matches!(part, Suffix::Type(_)) { 2 } else { 1 },
+            Some(kind) => first = first.or(Some(kind)),
+        }
+    }
+    let fail = |kind: FailureKind, stage: u32| {
+        // What is peculiar to the form (`.async`, `.sync`) tells what was meant better than options do.
+        let fixed = form.fixed().filter(|&m| name.position(m).is_some()).count() as u32;
+        let absent = form.fixed().count() as u32 - fixed;
+        Failure { form, score: (64 + 3 * fitting + 2 * fixed - (2 * absent).min(32)) * 4 + stage, kind }
+    };
+    if let Some(kind) = first {
+        return Err(fail(kind, 0));
+    }
+    if let Some(i) = (0..form.groups.len()).find(|&i| form.groups[i].required && taken >> i & 1 == 0) {
+        return Err(fail(FailureKind::MissingGroup(i), 1));
+    }
+    if type_count < form.required_types as usize {
+        return Err(fail(FailureKind::MissingType(type_count as u8), 2));
+    }
+    let opcode = Opcode::new(form.id, &mods[..mod_count], &types[..type_count]).expect("both fit the limits");
+    match form.rules.iter().position(|rule| !rule.allows(&opcode)) {
+        Some(i) => Err(fail(FailureKind::Rule(i), 3)),
+        None => Ok(opcode),
+    }
+}
+
+/// The earlier suffix that took the place of `m`.
+fn rival(form: &Form, name: &Name, index: usize, m: Mod) -> Option<usize> {
+    let group = form.groups.iter().find(|g| g.contains(m))?;
+    (0..index).find(|&i| matches!(name.parts()[i], Suffix::Mod(other) if group.contains(other)))
+}
+
+impl Failure {
+    fn explain(self, name: &Name) -> ResolveError {
+        let (form, id) = (self.form, self.form.id);
+        match self.kind {
+            FailureKind::Modifier(index) => {
+                ResolveError::NotAllowed { index, form: id, expected: open(form, name) }
+            }
+            FailureKind::Repeated { index, with } => ResolveError::Conflict { index, with, form: id },
+            FailureKind::Type { index, position } => match form.types.get(position as usize) {
+                None => ResolveError::NotAllowed { index, form: id, expected: open(form, name) },
+                Some(_) => ResolveError::WrongType {
+                    index,
+                    form: id,
+                    because: None,
+                    expected: types(form, position),
+                },
+            },
+            FailureKind::MissingGroup(i) => {
+                let expected = form.groups[i].names.iter().map(|m| m.text()).collect();
+                ResolveError::MissingModifier { form: id, because: None, expected }
+            }
+            FailureKind::MissingType(position) => {
+                ResolveError::MissingType { form: id, expected: types(form, position) }
+            }
+            FailureKind::Rule(i) => self.explain_rule(i, name),
+        }
+    }
+
+    fn explain_rule(&self, rule: usize, name: &Name) -> ResolveError {
+        let (form, rule) = (self.form.id, &self.form.rules[rule]);
+        let cause = rule.when.any.iter().find_map(|&m| name.position(m));
+        let type_cause = || name.type_index(rule.when.position);
+        match rule.then {
+            Then::Types(position, set) => ResolveError::WrongType {
+                index: name.type_index(position).unwrap_or(0),
+                form,
+                because: cause,
+                expected: set.iter().map(|t| t.text()).collect(),
+            },
+            Then::SameType(a, b) => ResolveError::WrongType {
+                index: name.type_index(b).unwrap_or(0),
+                form,
+                because: name.type_index(a),
+                expected: name.type_index(a).map(|i| name.parts()[i].text()).into_iter().collect(),
+            },
+            Then::Excludes(mods) => {
+                let index = mods.iter().find_map(|&m| name.position(m)).unwrap_or(0);
+                match cause.or_else(type_cause) {
+                    Some(with) => ResolveError::Conflict { index, with, form },
+                    None => ResolveError::NotAllowed { index, form, expected: open(self.form, name) },
+                }
+            }
+            Then::Needs(mods) => ResolveError::MissingModifier {
+                form,
+                because: cause.or_else(type_cause),
+                expected: mods.iter().map(|m| m.text()).collect(),
+            },
+            Then::Gate(_) => unreachable!("a gate allows every name"),
+        }
+    }
+}
+
+/// The modifiers of groups that the name leaves open.
+fn open(form: &Form, name: &Name) -> Vec<&'static str> {
+    let groups = form.groups.iter().filter(|g| g.names.iter().all(|&m| name.position(m).is_none()));
+    groups.flat_map(|g| g.names).map(|m| m.text()).collect()
+}
+
+fn types(form: &Form, position: u8) -> Vec<&'static str> {
+    form.types.get(position as usize).into_iter().flat_map(|set| set.iter()).map(|t| t.text()).collect()
+}
+
+/// The words nearest to a misspelt one, nearest first, at most three; `candidates` in a stable order.
+pub fn suggestions(word: &str, candidates: impl IntoIterator<Item = &'static str>) -> Vec<&'static str> {
+    let limit = 1 + word.len() / 4;
+    let mut near: Vec<(usize, &'static str)> = Vec::new();
+    for candidate in candidates {
+        let distance = edit_distance(word, candidate, limit);
+        if let Some(distance) = distance {
+            near.push((distance, candidate));
+        }
+    }
+    near.sort_by_key(|&(distance, _)| distance);
+    near.into_iter().take(3).map(|(_, candidate)| candidate).collect()
+}
+
+/// Insertions, deletions, replacements and exchanges of neighbours between two words, upper and lower case alike;
+/// `None` above `limit`.
+fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
+    let (a, b) = (a.to_ascii_lowercase().into_bytes(), b.to_ascii_lowercase().into_bytes());
+    if a.len().abs_diff(b.len()) > limit {
+        return None;
+    }
+    let mut rows = [vec![0; b.len() + 1], (0..=b.len()).collect::<Vec<_>>(), vec![0; b.len() + 1]];
+    for i in 1..=a.len() {
+        // rows: two above, above, current.
+        rows[2][0] = i;
+        for j in 1..=b.len() {
+            let same = usize::from(a[i - 1] != b[j - 1]);
+            let mut best = (rows[1][j] + 1).min(rows[2][j - 1] + 1).min(rows[1][j - 1] + same);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[0][j - 2] + 1);
+            }
+            rows[2][j] = best;
+        }
+        rows.rotate_left(1);
+    }
+    Some(rows[1][b.len()]).filter(|&distance| distance <= limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str) -> Result<Opcode, ResolveError> {
+        let mut parts = name.split('.');
+        let mnemonic = parts.next().unwrap();
+        resolve(mnemonic, &parts.collect::<Vec<_>>())
+    }
+
+    fn form_of(name: &str) -> FormId {
+        read(name).unwrap_or_else(|e| panic!("{name}: {e:?}")).form
+    }
+
+    #[test]
+    fn the_first_row_that_takes_the_whole_name_wins() {
+        assert_eq!(form_of("add.s32"), FormId::AddInt);
+        assert_eq!(form_of("add.cc.u32"), FormId::AddCc);
+        assert_eq!(form_of("add.rn.f32"), FormId::AddF32);
+        assert_eq!(form_of("add.f16x2"), FormId::AddHalf);
+        assert_eq!(form_of("cvt.rn.f16x2.f32"), FormId::CvtPair);
+        assert_eq!(form_of("vote.sync.ballot.b32"), FormId::VoteSync);
+    }
+
+    #[test]
+    fn modifiers_stand_in_any_order() {
+        assert_eq!(form_of("ld.u32.global"), FormId::Ld);
+        assert_eq!(form_of("add.f32.rn"), FormId::AddF32);
+        let opcode = read("setp.lt.and.s32").unwrap();
+        assert_eq!(opcode.mods().collect::<Vec<_>>(), [Mod::Lt, Mod::And]);
+        assert_eq!(opcode.ty(0), Some(ScalarType::S32));
+    }
+
+    #[test]
+    fn flags_may_be_repeated_and_choices_may_not() {
+        assert_eq!(read("add.sat.sat.s32").unwrap().mods().count(), 1);
+        let conflict = |index, with, form| Err(ResolveError::Conflict { index, with, form });
+        assert_eq!(read("add.rn.rz.f32"), conflict(1, 0, FormId::AddF32));
+        assert_eq!(read("ld.global.global.u32"), conflict(1, 0, FormId::Ld));
+    }
+
+    #[test]
+    fn errors_say_which_part_is_wrong_and_what_is_right() {
+        assert_eq!(read("ad.s32"), Err(ResolveError::UnknownMnemonic));
+        assert_eq!(read("add.foo.s32"), Err(ResolveError::UnknownSuffix { index: 0 }));
+        let error = read("add.ftz.f64").unwrap_err();
+        assert_eq!(error.index(), Some(0));
+        let error = read("mul.s32").unwrap_err();
+        assert_eq!(error.expected(), ["hi", "lo", "wide"]);
+        let error = read("fma.f32").unwrap_err();
+        assert_eq!(error.expected(), ["rn", "rz", "rm", "rp"]);
+        let error = read("shl.u32").unwrap_err();
+        assert_eq!((error.index(), error.expected()), (Some(0), ["b16", "b32", "b64"].as_slice()));
+        let error = read("ld.global").unwrap_err();
+        assert!(matches!(error, ResolveError::MissingType { .. }) && error.expected().contains(&"u32"));
+        let error = read("setp.lo.s32").unwrap_err();
+        assert_eq!(error, ResolveError::Conflict { index: 0, with: 1, form: FormId::SetpInt });
+        let error = read("ld.relaxed.global.u32").unwrap_err();
+        assert_eq!(error.expected(), ["cta", "cluster", "gpu", "sys"]);
+    }
+
+    #[test]
+    fn names_of_any_length_are_answered() {
+        let many = vec!["sat"; 1000];
+        assert!(resolve("add", &many).is_err());
+        assert!(resolve("", &[]).is_err());
+        assert!(resolve("add", &[""]).is_err());
+    }
+
+    #[test]
+    fn gates_are_those_of_the_form_and_of_everything_named() {
+        let gate = |name: &str| gates(&read(name).unwrap());
+        assert_eq!(gate("add.s32"), Gate::BASE);
+        assert_eq!(gate("ld.relaxed.gpu.global.u32"), Gate::since(6, 0, 70));
+        assert_eq!(gate("ld.relaxed.cluster.global.u32"), Gate::since(7, 8, 90));
+    }
+
+    #[test]
+    fn misspelt_words_have_suggestions() {
+        assert_eq!(suggestions("gobal", Mod::ALL.iter().map(|m| m.text()))[0], "global");
+        assert_eq!(suggestions("st.", mnemonics().iter().copied())[0], "st");
+        assert_eq!(suggestions("SYNC", Mod::ALL.iter().map(|m| m.text()))[0], "sync");
+        assert!(suggestions("zzzzzz", mnemonics().iter().copied()).is_empty());
+    }
+}

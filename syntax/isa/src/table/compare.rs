@@ -1,0 +1,42 @@
+//! Comparison and selection.
+
+use super::prelude::*;
+
+const INTEGER: TypeSet = BITS.union(INT);
+const SIGNED: TypeSet = S16_64;
+/// Comparisons that know no order or unordered operands.
+const SETP: &[Operand] = &[dst_preds("p"), src("a", T0), src("b", T0), pred("c").with(&[And, Or, Xor])];
+const SET: &[Operand] = &[dst("d", T0), src("a", T1), src("b", T1), pred("c").with(&[And, Or, Xor])];
+const FLOAT_ONLY: &[Mod] = &[Equ, Neu, Ltu, Leu, Gtu, Geu, Num, IsNan];
+const UNSIGNED_ONLY: &[Mod] = &[Lo, Ls, Hi, Hs];
+const ORDERED: &[Mod] = &[Lt, Le, Gt, Ge, Lo, Ls, Hi, Hs];
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Form] = &[
+    form(F::SetpInt).name(&[COMPARE, BOOLEAN]).ty(&[INTEGER]).ops(SETP).rules(&[
+        on(INTEGER).excludes(FLOAT_ONLY), on(SIGNED).excludes(UNSIGNED_ONLY), on(BITS).excludes(ORDERED),
+    ]),
+    form(F::SetpFloat).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[t![F32 F64]]).ops(SETP).rules(&[
+        on(t![F32 F64]).excludes(UNSIGNED_ONLY), has(&[Ftz]).types(F32), on(F64).since(1, 0, 13),
+    ]),
+    form(F::SetpHalf).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[HALVES]).ops(SETP).since(4, 2, 53).rules(&[
+        on(HALVES).excludes(UNSIGNED_ONLY), has(&[Ftz]).types(HALF), on(BFLOAT).since(7, 8, 90),
+    ]),
+    form(F::SetInt).name(&[COMPARE, BOOLEAN]).ty(&[t![U32 S32 F32], INTEGER]).ops(SET).rules(&[
+        on_at(1, INTEGER).excludes(FLOAT_ONLY), on_at(1, SIGNED).excludes(UNSIGNED_ONLY), on_at(1, BITS).excludes(ORDERED),
+    ]),
+    form(F::SetFloat).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[t![U32 S32 F32], t![F32 F64]]).ops(SET).rules(&[
+        on_at(1, t![F32 F64]).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, F32), on_at(1, F64).since(1, 0, 13),
+    ]),
+    form(F::Selp).ty(&[BITS.union(INT).union(t![F32 F64])]).ops(&[dst("d", T0), src("a", T0), src("b", T0), pred("c")]).rules(&[on(F64).since(1, 0, 13)]),
+    form(F::Slct).name(&[FTZ]).ty(&[BITS.union(INT).union(t![F32 F64]), t![S32 F32]]).ops(&[dst("d", T0), src("a", T0), src("b", T0), src("c", T1)]).rules(&[
+        has(&[Ftz]).types_at(1, F32), on(F64).since(1, 0, 13),
+    ]),
+    form(F::SetHalf).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[t![F16 Bf16 F16x2 Bf16x2 U16 S16 U32 S32], HALVES]).ops(SET).since(4, 2, 53).rules(&[
+        on_at(1, HALVES).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, HALF), on_at(1, BFLOAT).since(7, 8, 90),
+    ]),
+    form(F::SetHalfResult).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[t![F16 Bf16], INTEGER.union(t![F32 F64])]).ops(SET).since(4, 2, 53).rules(&[
+        on_at(1, INTEGER).excludes(FLOAT_ONLY), on_at(1, SIGNED).excludes(UNSIGNED_ONLY), on_at(1, BITS).excludes(ORDERED),
+        on_at(1, t![F32 F64]).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, F32), on(t![Bf16]).since(7, 8, 90),
+    ]),
+];

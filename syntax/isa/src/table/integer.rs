@@ -1,0 +1,34 @@
+//! Integer arithmetic.
+
+use super::prelude::*;
+
+const MINMAX_RULES: &[Rule] =
+    &[has(&[Relu]).types(t![S32 S16x2]), has(&[Relu]).since(8, 0, 90), on(t![U16x2 S16x2]).since(8, 0, 90)];
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Form] = &[
+    form(F::AddInt).name(&[SAT]).ty(&[INT.union(t![U16x2 S16x2])]).ops(DAB).facts(Fact::COMMUTES).rules(&[has(&[Sat]).types(t![S32]), on(t![U16x2 S16x2]).since(8, 0, 90)]),
+    form(F::SubInt).name(&[SAT]).ty(&[INT]).ops(DAB).rules(&[has(&[Sat]).types(t![S32])]),
+    form(F::MulInt).name(&[req(&[Hi, Lo, Wide])]).ty(&[INT]).ops(&[dst("d", WIDE), src("a", T0), src("b", T0)]).facts(Fact::COMMUTES).rules(&[has(&[Wide]).types(t![U16 U32 S16 S32])]),
+    form(F::MadInt).name(&[req(&[Hi, Lo, Wide]), SAT]).ty(&[INT]).ops(&[dst("d", WIDE), src("a", T0), src("b", T0), src("c", WIDE)]).facts(Fact::COMMUTES).rules(&[has(&[Wide]).types(t![U16 U32 S16 S32]), has(&[Sat]).types(t![S32]), has(&[Sat]).needs(&[Hi])]),
+    form(F::Mul24).name(&[HI_LO]).ty(&[X32]).ops(DAB).facts(Fact::COMMUTES),
+    form(F::Mad24).name(&[HI_LO, SAT]).ty(&[X32]).ops(DABC).facts(Fact::COMMUTES).rules(&[has(&[Sat]).types(t![S32]), has(&[Sat]).needs(&[Hi])]),
+    form(F::Sad).ty(&[INT]).ops(DABC).facts(Fact::COMMUTES),
+    form(F::DivInt).ty(&[INT]).ops(DAB),
+    form(F::RemInt).ty(&[INT]).ops(DAB),
+    form(F::AbsInt).ty(&[S16_64]).ops(DA),
+    form(F::NegInt).ty(&[S16_64]).ops(DA),
+    form(F::MinInt).name(&[opt(&[Relu])]).ty(&[INT.union(t![U16x2 S16x2])]).ops(DAB).facts(Fact::COMMUTES).rules(MINMAX_RULES),
+    form(F::MaxInt).name(&[opt(&[Relu])]).ty(&[INT.union(t![U16x2 S16x2])]).ops(DAB).facts(Fact::COMMUTES).rules(MINMAX_RULES),
+    form(F::Popc).ty(&[B32_64]).ops(&[dst("d", TU32), src("a", T0)]).since(2, 0, 20),
+    form(F::Clz).ty(&[B32_64]).ops(&[dst("d", TU32), src("a", T0)]).since(2, 0, 20),
+    form(F::Bfind).name(&[opt(&[Shiftamt])]).ty(&[INT_32_64]).ops(&[dst("d", TU32), src("a", T0)]).since(2, 0, 20),
+    form(F::Fns).ty(&[B32]).ops(&[dst("d", TB32), src("mask", TB32), src("base", TB32), src("offset", is(ScalarType::S32))]).since(6, 0, 30),
+    form(F::Brev).ty(&[B32_64]).ops(DA).since(2, 0, 20),
+    form(F::Bfe).ty(&[INT_32_64]).ops(&[dst("d", T0), src("a", T0), src("b", TU32), src("c", TU32)]).since(2, 0, 20),
+    form(F::Bfi).ty(&[B32_64]).ops(&[dst("f", T0), src("a", T0), src("b", T0), src("c", TU32), src("d", TU32)]).since(2, 0, 20),
+    form(F::Szext).name(&[req(&[Clamp, Wrap])]).ty(&[X32]).ops(&[dst("d", T0), src("a", T0), src("b", TU32)]).since(7, 6, 70),
+    form(F::Bmsk).name(&[req(&[Clamp, Wrap])]).ty(&[B32]).ops(&[dst("d", TB32), src("a", TU32), src("b", TU32)]).since(7, 6, 70),
+    form(F::Dp4a).ty(&[X32, X32]).ops(&[dst("d", FREE), src("a", TB32), src("b", TB32), src("c", FREE)]).since(5, 0, 61),
+    form(F::Dp2a).name(&[HI_LO]).ty(&[X32, X32]).ops(&[dst("d", FREE), src("a", TB32), src("b", TB32), src("c", FREE)]).since(5, 0, 61),
+];

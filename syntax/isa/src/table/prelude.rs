@@ -1,0 +1,218 @@
+//! The words the rows are written in.
+
+pub(super) use crate::model::Facts as Fact;
+pub(super) use crate::model::{Class, Form, Group, Operand, OperandType, Presence, Role, Rule, Then, When};
+pub(super) use crate::opcode::Mod::{self, *};
+pub(super) use crate::table::FormId as F;
+pub(super) use crate::{Gate, ScalarType, TargetSet, TypeSet};
+
+/// A set of types: `t![U16 U32]`.
+macro_rules! t {
+    ($($ty:ident)*) => { $crate::TypeSet::of(&[$($crate::ScalarType::$ty),*]) };
+}
+pub(super) use t;
+
+pub(super) const fn form(id: F) -> Form {
+    Form::new(id)
+}
+
+// Groups of modifiers.
+
+pub(super) const fn req(names: &'static [Mod]) -> Group {
+    Group { required: true, names }
+}
+
+pub(super) const fn opt(names: &'static [Mod]) -> Group {
+    Group { required: false, names }
+}
+
+pub(super) const FTZ: Group = opt(&[Ftz]);
+pub(super) const SAT: Group = opt(&[Sat]);
+pub(super) const CC: Group = req(&[Cc]);
+pub(super) const APPROX: Group = req(&[Approx]);
+pub(super) const ROUND: Group = opt(&[Rn, Rz, Rm, Rp]);
+pub(super) const MUST_ROUND: Group = req(&[Rn, Rz, Rm, Rp]);
+pub(super) const HI_LO: Group = req(&[Hi, Lo]);
+pub(super) const ALIGNED: Group = req(&[Aligned]);
+pub(super) const SYNC: Group = req(&[Sync]);
+pub(super) const UNI: Group = opt(&[Uni]);
+pub(super) const ASYNC: Group = req(&[Async]);
+pub(super) const BULK: Group = req(&[Bulk]);
+pub(super) const TENSOR: Group = req(&[Tensor]);
+pub(super) const COMPARE: Group =
+    req(&[Eq, Ne, Lt, Le, Gt, Ge, Lo, Ls, Hi, Hs, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, IsNan]);
+pub(super) const BOOLEAN: Group = opt(&[And, Or, Xor]);
+pub(super) const SCOPES: &[Mod] = &[Cta, Cluster, Gpu, Sys];
+pub(super) const SCOPE: Group = opt(SCOPES);
+pub(super) const MUST_SCOPE: Group = req(SCOPES);
+pub(super) const VECTOR: Group = opt(&[V2, V4, V8]);
+pub(super) const CACHE_HINT: Group = opt(&[L2CacheHint]);
+pub(super) const SHARED_SPACES: &[Mod] = &[Shared, SharedCta, SharedCluster];
+
+// Types.
+
+pub(super) const U16_64: TypeSet = t![U16 U32 U64];
+pub(super) const S16_64: TypeSet = t![S16 S32 S64];
+pub(super) const INT: TypeSet = U16_64.union(S16_64);
+pub(super) const INT_32_64: TypeSet = t![U32 U64 S32 S64];
+pub(super) const BITS: TypeSet = t![B16 B32 B64];
+pub(super) const B32: TypeSet = t![B32];
+pub(super) const B64: TypeSet = t![B64];
+pub(super) const B32_64: TypeSet = t![B32 B64];
+pub(super) const U32: TypeSet = t![U32];
+pub(super) const U64: TypeSet = t![U64];
+pub(super) const X32: TypeSet = t![U32 S32];
+pub(super) const F32: TypeSet = t![F32];
+pub(super) const F64: TypeSet = t![F64];
+pub(super) const PRED: TypeSet = t![Pred];
+pub(super) const HALF: TypeSet = t![F16 F16x2];
+pub(super) const BFLOAT: TypeSet = t![Bf16 Bf16x2];
+pub(super) const HALVES: TypeSet = HALF.union(BFLOAT);
+pub(super) const SCALAR: TypeSet = t![B8 B16 B32 B64 U8 U16 U32 U64 S8 S16 S32 S64 F32 F64];
+
+// Operands.
+
+const fn operand(name: &'static str, role: Role, class: Class, ty: OperandType) -> Operand {
+    Operand { name, role, class, ty, presence: Presence::Always, gate: Gate::BASE }
+}
+
+pub(super) const T0: OperandType = OperandType::Suffix(0);
+pub(super) const T1: OperandType = OperandType::Suffix(1);
+pub(super) const T2: OperandType = OperandType::Suffix(2);
+pub(super) const WIDE: OperandType = OperandType::Wide(0);
+pub(super) const FREE: OperandType = OperandType::Free;
+
+pub(super) const fn is(ty: ScalarType) -> OperandType {
+    OperandType::Is(ty)
+}
+pub(super) const TU32: OperandType = is(ScalarType::U32);
+pub(super) const TB32: OperandType = is(ScalarType::B32);
+pub(super) const TB64: OperandType = is(ScalarType::B64);
+
+pub(super) const fn dst(name: &'static str, ty: OperandType) -> Operand {
+    operand(name, Role::Destination, Class::REGISTER.or(Class::SINK), ty)
+}
+pub(super) const fn dst_pred(name: &'static str) -> Operand {
+    operand(name, Role::Destination, Class::PREDICATE.or(Class::SINK), is(ScalarType::Pred))
+}
+/// `d|p`.
+pub(super) const fn dst_pair(name: &'static str, ty: OperandType) -> Operand {
+    operand(name, Role::Destination, Class::REGISTER.or(Class::PAIR).or(Class::SINK), ty)
+}
+/// `p|q`.
+pub(super) const fn dst_preds(name: &'static str) -> Operand {
+    operand(name, Role::Destination, Class::PREDICATE.or(Class::PAIR).or(Class::SINK), is(ScalarType::Pred))
+}
+pub(super) const fn dst_vector(name: &'static str, ty: OperandType) -> Operand {
+    operand(name, Role::Destination, Class::REGISTER.or(Class::VECTOR).or(Class::SINK), ty)
+}
+pub(super) const fn src(name: &'static str, ty: OperandType) -> Operand {
+    operand(name, Role::Source, Class::VALUE, ty)
+}
+pub(super) const fn src_any(name: &'static str, ty: OperandType) -> Operand {
+    operand(name, Role::Source, Class(u16::MAX).and_not(Class::LABEL).and_not(Class::ADDRESS), ty)
+}
+pub(super) const fn src_vector(name: &'static str, ty: OperandType) -> Operand {
+    operand(name, Role::Source, Class::VALUE.or(Class::VECTOR), ty)
+}
+pub(super) const fn imm(name: &'static str, ty: OperandType) -> Operand {
+    operand(name, Role::Source, Class::IMMEDIATE, ty)
+}
+pub(super) const fn pred(name: &'static str) -> Operand {
+    operand(name, Role::Source, Class::PREDICATE.or(Class::IMMEDIATE), is(ScalarType::Pred))
+}
+pub(super) const fn addr(name: &'static str) -> Operand {
+    operand(name, Role::Source, Class::ADDRESS, OperandType::Address)
+}
+pub(super) const fn texture(name: &'static str) -> Operand {
+    operand(name, Role::Source, Class::TEXTURE, FREE)
+}
+pub(super) const fn label(name: &'static str) -> Operand {
+    operand(name, Role::Source, Class::LABEL, FREE)
+}
+pub(super) const fn target(name: &'static str) -> Operand {
+    operand(name, Role::Source, Class::SYMBOL.or(Class::REGISTER), FREE)
+}
+pub(super) const fn list(name: &'static str, role: Role) -> Operand {
+    operand(name, role, Class::LIST, FREE)
+}
+
+impl Operand {
+    pub(super) const fn when(mut self, presence: Presence) -> Self {
+        self.presence = presence;
+        self
+    }
+    pub(super) const fn optional(self) -> Self {
+        self.when(Presence::Optional)
+    }
+    pub(super) const fn with(self, mods: &'static [Mod]) -> Self {
+        self.when(Presence::With(mods))
+    }
+    pub(super) const fn since(mut self, major: u8, minor: u8, sm: u16) -> Self {
+        self.gate = Gate::since(major, minor, sm);
+        self
+    }
+    pub(super) const fn both(mut self) -> Self {
+        self.role = Role::Both;
+        self
+    }
+}
+
+pub(super) const DA: &[Operand] = &[dst("d", T0), src("a", T0)];
+pub(super) const DAB: &[Operand] = &[dst("d", T0), src("a", T0), src("b", T0)];
+pub(super) const DABC: &[Operand] = &[dst("d", T0), src("a", T0), src("b", T0), src("c", T0)];
+/// The policy that `.L2::cache_hint` announces.
+pub(super) const POLICY: Operand = src("cache-policy", TB64).with(&[L2CacheHint]);
+
+// Rules.
+
+pub(super) const fn has(any: &'static [Mod]) -> When {
+    When { any, ..When::ALWAYS }
+}
+pub(super) const fn lacks(none: &'static [Mod]) -> When {
+    When { none, ..When::ALWAYS }
+}
+pub(super) const fn on(types: TypeSet) -> When {
+    When { types, ..When::ALWAYS }
+}
+pub(super) const fn on_at(position: u8, types: TypeSet) -> When {
+    When { position, types, ..When::ALWAYS }
+}
+
+impl When {
+    pub(super) const fn lacks(mut self, none: &'static [Mod]) -> Self {
+        self.none = none;
+        self
+    }
+    pub(super) const fn on(mut self, types: TypeSet) -> Self {
+        self.types = types;
+        self
+    }
+    pub(super) const fn on_at(mut self, position: u8, types: TypeSet) -> Self {
+        self.position = position;
+        self.types = types;
+        self
+    }
+    /// The first type is one of these.
+    pub(super) const fn types(self, types: TypeSet) -> Rule {
+        self.types_at(0, types)
+    }
+    pub(super) const fn types_at(self, position: u8, types: TypeSet) -> Rule {
+        Rule { when: self, then: Then::Types(position, types) }
+    }
+    pub(super) const fn needs(self, mods: &'static [Mod]) -> Rule {
+        Rule { when: self, then: Then::Needs(mods) }
+    }
+    pub(super) const fn excludes(self, mods: &'static [Mod]) -> Rule {
+        Rule { when: self, then: Then::Excludes(mods) }
+    }
+    pub(super) const fn same(self, a: u8, b: u8) -> Rule {
+        Rule { when: self, then: Then::SameType(a, b) }
+    }
+    pub(super) const fn gate(self, gate: Gate) -> Rule {
+        Rule { when: self, then: Then::Gate(gate) }
+    }
+    pub(super) const fn since(self, major: u8, minor: u8, sm: u16) -> Rule {
+        self.gate(Gate::since(major, minor, sm))
+    }
+}
