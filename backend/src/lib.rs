@@ -12,6 +12,7 @@ pub mod cubin;
 pub mod input;
 pub mod layout;
 pub mod ori;
+pub mod regalloc;
 pub mod session;
 pub mod target;
 

@@ -1,0 +1,166 @@
+//! Register allocation: SSA form in, registers out.
+//!
+//! ```text
+//! prepare ─► live ranges ─► bundles ─► assignment ──fits──► rewrite
+//!                ▲                          └──does not──► spill ─┐
+//!                └────────────────────────────────────────────────┘
+//! ```
+//!
+//! Live ranges are per 32-bit lane and precise, with holes ([`live`]). Values that a copy joins are coalesced
+//! into bundles that occupy one run of registers ([`bundle`]). Bundles take the lowest run that is free
+//! ([`assign`]); where the limit does not suffice, the cheapest go to memory or another file ([`spill`]) and
+//! all starts again. The design and what was considered: `docs/regalloc.md`.
+//!
+//! [`check`] proves an allocation right without trusting any of this.
+
+mod assign;
+mod bundle;
+pub mod check;
+mod draft;
+mod live;
+mod moves;
+mod prepare;
+#[cfg(test)]
+mod random;
+mod rewrite;
+
+use crate::CodegenError;
+use crate::input::SrcId;
+use crate::ori::cfg::Cfg;
+use crate::ori::dominators::dominators;
+use crate::ori::ir::{BlockId, File, Function, Reg};
+use crate::ori::loops::Loops;
+use crate::target::{HIDDEN_REGISTERS, MAX_REGISTERS, Target};
+use assign::Pool;
+use draft::Draft;
+use live::Liveness;
+use rewrite::Placement;
+
+/// The stack pointer, never given out.
+pub const STACK_POINTER: Reg = Reg { file: File::R, index: 1 };
+
+/// What allocation did, besides rewriting the function.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Allocation {
+    /// General registers as ptxas counts them: see [`Resources::registers`](crate::Resources::registers).
+    pub registers: u32,
+    /// Per file, in the order of [`File`]: one more than the highest index in use; zero for none.
+    pub used: [u16; 5],
+    /// Per block and instruction: its index in the same block of the input, `None` for moves, spills and
+    /// reloads that allocation added. Blocks that allocation added hold nothing else.
+    pub origin: Vec<Vec<Option<u32>>>,
+    /// Per block, general registers live before each instruction, and before the terminator.
+    pub live: Vec<Vec<u16>>,
+}
+
+/// Allocates registers. `max_registers` bounds them as ptxas counts; a function that cannot be allocated
+/// within it gives [`CodegenError::Limit`]. Builds with debug assertions check the result.
+pub fn allocate(
+    func: &mut Function,
+    target: &Target,
+    max_registers: u32,
+) -> Result<Allocation, CodegenError> {
+    allocate_with(func, target, max_registers, cfg!(debug_assertions))
+}
+
+/// As [`allocate`]; `verify` says whether to run the checker.
+pub fn allocate_with(
+    func: &mut Function,
+    target: &Target,
+    max_registers: u32,
+    verify: bool,
+) -> Result<Allocation, CodegenError> {
+    let before = verify.then(|| func.clone());
+    let allocation = run(func, target, max_registers)?;
+    if let Some(before) = before {
+        check::check(&before, func, &allocation)
+            .map_err(|what| CodegenError::internal(SrcId::default(), "regalloc", what))?;
+    }
+    Ok(allocation)
+}
+
+fn run(func: &mut Function, target: &Target, max_registers: u32) -> Result<Allocation, CodegenError> {
+    let mut draft = Draft::new(func);
+    prepare::prepare(&mut draft);
+    let cfg = Cfg::new(draft.func);
+    let live = Liveness::compute(draft.func, &cfg);
+    let frequency = frequency(draft.func, &cfg);
+    let bundles = bundle::build(draft.func, &live, &frequency, &draft.fixed);
+
+    let mut placement = Placement { registers: vec![None; draft.func.values.len()], occupancy: Vec::new() };
+    let mut used = [0; 5];
+    for pool in pools(target, max_registers) {
+        let Some((assignment, occupancy)) = assign::assign(&bundles, &live, pool) else {
+            let what = format!("more {:?} registers than {}", pool.file, pool.count);
+            return Err(CodegenError::Limit { at: SrcId::default(), what });
+        };
+        for (v, register) in placement.registers.iter_mut().enumerate() {
+            let (bundle, offset) = bundles.of[v];
+            if draft.func.values[v].file == pool.file {
+                *register =
+                    assignment.base[bundle as usize].map(|b| Reg { file: pool.file, index: b + offset });
+            }
+        }
+        used[pool.file as usize] = assignment.used;
+        placement.occupancy.push((pool.file, assignment.used, occupancy));
+    }
+    let counts = rewrite::rewrite(&mut draft, &live, &cfg, &placement)?;
+    let origin = draft.origin;
+    let registers =
+        u32::from(used[File::R as usize].max(u16::from(STACK_POINTER.index) + 1)) + HIDDEN_REGISTERS;
+    Ok(Allocation { registers, used, origin, live: counts })
+}
+
+/// How often each block is likely to run for one run of the function: a loop is taken to go round eight times.
+fn frequency(func: &Function, cfg: &Cfg) -> Vec<f32> {
+    let loops = Loops::new(func, cfg, &dominators(cfg, func));
+    let depth = |b| loops.depth(BlockId(b as u32)).min(6);
+    (0..func.blocks.len()).map(|b| 8f32.powi(depth(b) as i32)).collect()
+}
+
+fn pools(target: &Target, max_registers: u32) -> [Pool; 5] {
+    let pool = |file, count| Pool { file, count, reserved: None };
+    let general = max_registers.min(MAX_REGISTERS).saturating_sub(HIDDEN_REGISTERS) as u16;
+    [
+        pool(File::P, 7),
+        pool(File::UP, 7),
+        pool(File::B, 16),
+        pool(File::UR, u16::from(target.uniform_registers)),
+        Pool { file: File::R, count: general, reserved: Some(STACK_POINTER.index) },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ori::verify::Stage;
+    use random::Shape;
+
+    fn target() -> &'static Target {
+        Target::of(ptx_isa::Sm::new(90)).expect("a target")
+    }
+
+    #[test]
+    fn random_functions_pass_the_checker() {
+        for seed in 0..1500 {
+            let shape = Shape {
+                straight: 4 + seed as usize % 20,
+                depth: seed as usize % 4,
+                guarded: if seed % 3 == 0 { 30 } else { 5 },
+                far: seed as usize % 40,
+            };
+            let before = random::function(seed, shape);
+            assert_eq!(crate::ori::verify::verify(&before, Stage::Built), Ok(()), "seed {seed}");
+            let mut func = before.clone();
+            match allocate_with(&mut func, target(), 255, true) {
+                Ok(allocation) => {
+                    for &b in &func.layout {
+                        assert_eq!(allocation.live[b.index()].len(), func.block(b).insts.len() + 1);
+                    }
+                }
+                Err(CodegenError::Limit { .. }) => {}
+                Err(error) => panic!("seed {seed}: {error}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Bundles: values that share one run of registers at fixed offsets.
+//!
+//! Every value starts as its own bundle. Two bundles merge where a copy would join them (a phi and its
+//! argument, a pack and its parts, a guarded result and what it keeps) and no lane of one is live together
+//! with the lane of the other in the same place. A guarded result and what it keeps *must* share; the values
+//! so tied are a *piece*. All else is wished for, and a bundle that finds no registers is broken into its
+//! pieces again.
+
+use crate::ori::ir::{File, Function, Src, SrcKind, SrcMods, Value};
+use crate::ori::op::Op;
+use crate::regalloc::draft::{term_operand, tied};
+use crate::regalloc::live::{Liveness, Point, Ranges};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Bundle {
+    pub(crate) file: File,
+    /// The first register is `residue` modulo `align`, a power of two.
+    pub(crate) align: u8,
+    pub(crate) residue: u8,
+    /// Where each register of the run is live.
+    pub(crate) slots: Vec<Ranges>,
+    /// Values and their offsets in the run.
+    pub(crate) members: Vec<(Value, u8)>,
+    /// Expected executions of its reads and writes.
+    pub(crate) weight: f32,
+    /// Contains a value that spilling cannot shorten.
+    pub(crate) fixed: bool,
+}
+
+impl Bundle {
+    pub(crate) fn start(&self) -> Point {
+        self.slots.iter().filter(|s| !s.is_empty()).map(Ranges::start).min().unwrap_or(0)
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.slots.iter().map(Ranges::length).sum()
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn congruent(&self, other: &Bundle, shift: i32) -> bool {
+        let align = i32::from(self.align.min(other.align));
+        (i32::from(self.residue) + shift - i32::from(other.residue)).rem_euclid(align) == 0
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Bundles {
+    /// Merged ones are left empty, without members.
+    pub(crate) bundles: Vec<Bundle>,
+    /// Per value: its bundle and offset.
+    pub(crate) of: Vec<(u32, u8)>,
+    /// Per value: values of one piece have the same number.
+    piece: Vec<u32>,
+}
+
+/// Where the first register of a value may be: a multiple of this.
+pub(crate) fn alignment(file: File, width: u8) -> u8 {
+    match file {
+        File::R => width.next_power_of_two().min(4),
+        File::UR => width.next_power_of_two().min(4),
+        File::P | File::UP | File::B => 1,
+    }
+}
+
+/// A copy that disappears when both ends share: lane `dst.1` of `dst.0` is lane `src.1` of `src.0`.
+struct Affinity {
+    dst: (Value, u8),
+    src: (Value, u8),
+    weight: f32,
+}
+
+/// `frequency` and `fixed` are per block and per value.
+pub(crate) fn build(func: &Function, live: &Liveness, frequency: &[f32], fixed: &[bool]) -> Bundles {
+    let mut weight = vec![0f32; func.values.len()];
+    for &b in &func.layout {
+        let block = func.block(b);
+        let often = frequency[b.index()];
+        for phi in &block.phis {
+            weight[phi.dst.index()] += often;
+            for (pred, arg) in &phi.args {
+                if let Some(v) = arg.value() {
+                    weight[v.index()] += frequency[pred.index()];
+                }
+            }
+        }
+        for inst in &block.insts {
+            for v in inst.defs().chain(inst.uses().filter_map(Src::value)) {
+                weight[v.index()] += often;
+            }
+        }
+        if let Some(v) = term_operand(&block.term).and_then(Src::value) {
+            weight[v.index()] += often;
+        }
+    }
+    let bundles = (0..func.values.len() as u32)
+        .map(|v| {
+            let data = func.value(Value(v));
+            Bundle {
+                file: data.file,
+                align: alignment(data.file, data.width),
+                residue: 0,
+                slots: live.of(Value(v)).to_vec(),
+                members: vec![(Value(v), 0)],
+                weight: weight[v as usize],
+                fixed: fixed[v as usize],
+            }
+        })
+        .collect();
+    let of = (0..func.values.len() as u32).map(|v| (v, 0)).collect();
+    let mut result = Bundles { bundles, of, piece: Vec::new() };
+
+    for &b in &func.layout {
+        for inst in &func.block(b).insts {
+            for (dst, old) in tied(inst) {
+                let joined = result.join((dst, 0), (old, 0));
+                debug_assert!(joined, "a kept value dies in the instruction that keeps it");
+            }
+        }
+    }
+    result.piece = result.of.iter().map(|&(bundle, _)| bundle).collect();
+    for wish in wishes(func, frequency) {
+        result.join(wish.dst, wish.src);
+    }
+    result
+}
+
+fn wishes(func: &Function, frequency: &[f32]) -> Vec<Affinity> {
+    let mut wishes = Vec::new();
+    for &b in &func.layout {
+        let block = func.block(b);
+        for inst in &block.insts {
+            if let (Op::Pack | Op::Copy, Some(wide)) = (inst.op, inst.defs().next()) {
+                let mut part = 0;
+                for src in &inst.srcs {
+                    let width = source_width(func, src);
+                    add(func, &mut wishes, (wide, part), src, frequency[b.index()]);
+                    part += width;
+                }
+            }
+        }
+        for phi in &block.phis {
+            for (pred, arg) in &phi.args {
+                add(func, &mut wishes, (phi.dst, 0), arg, frequency[pred.index()]);
+            }
+        }
+    }
+    // The most frequent first; among equals in order of appearance.
+    wishes.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    wishes
+}
+
+/// Registers that one source of a pack or copy contributes.
+pub(crate) fn source_width(func: &Function, src: &Src) -> u8 {
+    match src.kind {
+        SrcKind::Value(v) => func.value(v).width,
+        _ => 1,
+    }
+}
+
+fn add(func: &Function, wishes: &mut Vec<Affinity>, dst: (Value, u8), src: &Src, often: f32) {
+    let (value, part, width) = match src.kind {
+        SrcKind::Value(v) => (v, 0, func.value(v).width),
+        SrcKind::Part(v, part) => (v, part, 1),
+        _ => return,
+    };
+    if src.mods == SrcMods::NONE && func.value(value).file == func.value(dst.0).file {
+        wishes.push(Affinity { dst, src: (value, part), weight: often * f32::from(width) });
+    }
+}
+
+impl Bundles {
+    /// Puts lane `a.1` of `a.0` and lane `b.1` of `b.0` into one register. False where that cannot be.
+    fn join(&mut self, a: (Value, u8), b: (Value, u8)) -> bool {
+        let (mut into, at) = self.of[a.0.index()];
+        let (mut from, from_at) = self.of[b.0.index()];
+        // The offset of `from`'s first register in `into`'s run.
+        let mut shift = i32::from(at) + i32::from(a.1) - i32::from(from_at) - i32::from(b.1);
+        if into == from {
+            return shift == 0;
+        }
+        if self.bundles[from as usize].width() > self.bundles[into as usize].width() {
+            std::mem::swap(&mut into, &mut from);
+            shift = -shift;
+        }
+        let (large, small) = (&self.bundles[into as usize], &self.bundles[from as usize]);
+        // Growing runs would fragment the file.
+        if shift < 0 || shift as usize + small.width() > large.width() || !large.congruent(small, shift) {
+            return false;
+        }
+        let shift = shift as usize;
+        if small.slots.iter().zip(&large.slots[shift..]).any(|(s, l)| s.intersects(l)) {
+            return false;
+        }
+        let empty = Bundle { slots: Vec::new(), members: Vec::new(), weight: 0.0, ..*small };
+        let small = std::mem::replace(&mut self.bundles[from as usize], empty);
+        let large = &mut self.bundles[into as usize];
+        for (l, s) in large.slots[shift..].iter_mut().zip(&small.slots) {
+            l.absorb(s);
+        }
+        if small.align > large.align {
+            large.residue =
+                (i32::from(small.residue) - shift as i32).rem_euclid(i32::from(small.align)) as u8;
+            large.align = small.align;
+        }
+        large.weight += small.weight;
+        large.fixed |= small.fixed;
+        for &(v, offset) in &small.members {
+            let offset = offset + shift as u8;
+            self.of[v.index()] = (into, offset);
+            large.members.push((v, offset));
+        }
+        true
+    }
+
+    /// The pieces of a bundle, as new bundles; the bundle itself is left empty.
+    pub(crate) fn break_up(
+        &mut self,
+        index: u32,
+        func: &Function,
+        live: &Liveness,
+        fixed: &[bool],
+    ) -> Vec<u32> {
+        let bundle = &mut self.bundles[index as usize];
+        let weight = bundle.weight / bundle.members.len().max(1) as f32;
+        let mut members = std::mem::take(&mut bundle.members);
+        bundle.slots.clear();
+        members.sort_by_key(|&(v, _)| (self.piece[v.index()], v));
+        let mut pieces = Vec::new();
+        for group in members.chunk_by(|a, b| self.piece[a.0.index()] == self.piece[b.0.index()]) {
+            // Tied values have the same width, hence the same offset.
+            let data = func.value(group[0].0);
+            let mut slots = vec![Ranges::default(); usize::from(data.width)];
+            for &(v, _) in group {
+                for (slot, ranges) in slots.iter_mut().zip(live.of(v)) {
+                    slot.absorb(ranges);
+                }
+                self.of[v.index()] = (self.bundles.len() as u32, 0);
+            }
+            pieces.push(self.bundles.len() as u32);
+            self.bundles.push(Bundle {
+                file: data.file,
+                align: alignment(data.file, data.width),
+                residue: 0,
+                slots,
+                members: group.iter().map(|&(v, _)| (v, 0)).collect(),
+                weight: weight * group.len() as f32,
+                fixed: group.iter().any(|(v, _)| fixed[v.index()]),
+            });
+        }
+        pieces
+    }
+}

@@ -1,0 +1,108 @@
+//! A function under allocation: its code, and for every instruction the one of the input that it stands for.
+
+use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, SrcKind, Term, Value};
+
+pub(crate) struct Draft<'a> {
+    pub(crate) func: &'a mut Function,
+    /// Parallel to the instructions of each block: index in the same block of the input, or `None` where the
+    /// allocator added one.
+    pub(crate) origin: Vec<Vec<Option<u32>>>,
+    /// Per value: made by the allocator with a live range as short as can be, so spilling it gains nothing.
+    pub(crate) fixed: Vec<bool>,
+}
+
+/// A block's code being rebuilt.
+#[derive(Default)]
+pub(crate) struct Code {
+    pub(crate) insts: Vec<Inst>,
+    pub(crate) origin: Vec<Option<u32>>,
+}
+
+impl Code {
+    pub(crate) fn push(&mut self, inst: Inst, origin: Option<u32>) {
+        self.insts.push(inst);
+        self.origin.push(origin);
+    }
+
+    pub(crate) fn added(&mut self, insts: impl IntoIterator<Item = Inst>) {
+        for inst in insts {
+            self.push(inst, None);
+        }
+    }
+}
+
+impl<'a> Draft<'a> {
+    pub(crate) fn new(func: &'a mut Function) -> Draft<'a> {
+        let origin = func.blocks.iter().map(|b| (0..b.insts.len() as u32).map(Some).collect()).collect();
+        let fixed = vec![false; func.values.len()];
+        Draft { func, origin, fixed }
+    }
+
+    /// Takes a block's code out, with its origins; [`Draft::put`] gives the new code back.
+    pub(crate) fn take(&mut self, b: BlockId) -> impl Iterator<Item = (Inst, Option<u32>)> + use<> {
+        let insts = std::mem::take(&mut self.func.block_mut(b).insts);
+        insts.into_iter().zip(std::mem::take(&mut self.origin[b.index()]))
+    }
+
+    pub(crate) fn put(&mut self, b: BlockId, code: Code) {
+        self.func.block_mut(b).insts = code.insts;
+        self.origin[b.index()] = code.origin;
+    }
+
+    /// A block on the edge from `from` to `to`, placed behind `from`; `to`'s phis come from it.
+    pub(crate) fn split_edge(&mut self, from: BlockId, to: BlockId) -> BlockId {
+        let middle = self.func.new_block();
+        self.origin.push(Vec::new());
+        let term_src = self.func.block(from).term_src;
+        let block = self.func.block_mut(middle);
+        block.term = Term::Jump(to);
+        block.term_src = term_src;
+        let retarget = |b: &mut BlockId| {
+            if *b == to {
+                *b = middle;
+            }
+        };
+        match &mut self.func.block_mut(from).term {
+            Term::Jump(b) => retarget(b),
+            Term::Branch { then, els, .. } => {
+                retarget(then);
+                retarget(els);
+            }
+            Term::Switch { targets, .. } => targets.iter_mut().for_each(retarget),
+            Term::Exit | Term::Ret | Term::Unreachable => {}
+        }
+        for phi in &mut self.func.block_mut(to).phis {
+            for (pred, _) in &mut phi.args {
+                if *pred == from {
+                    *pred = middle;
+                }
+            }
+        }
+        let at = self.func.layout.iter().position(|&b| b == from).map_or(self.func.layout.len(), |i| i + 1);
+        self.func.layout.insert(at, middle);
+        middle
+    }
+}
+
+/// What a terminator reads.
+pub(crate) fn term_operand(term: &Term) -> Option<&Src> {
+    match term {
+        Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } => Some(src),
+        Term::Jump(_) | Term::Exit | Term::Ret | Term::Unreachable => None,
+    }
+}
+
+pub(crate) fn term_operand_mut(term: &mut Term) -> Option<&mut Src> {
+    match term {
+        Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } => Some(src),
+        Term::Jump(_) | Term::Exit | Term::Ret | Term::Unreachable => None,
+    }
+}
+
+/// Results of a guarded instruction with the values they replace.
+pub(crate) fn tied(inst: &Inst) -> impl Iterator<Item = (Value, Value)> + '_ {
+    inst.dsts.iter().zip(&inst.old).filter_map(|(dst, old)| match (dst, old.kind) {
+        (Dst::Value(dst), SrcKind::Value(old)) => Some((*dst, old)),
+        _ => None,
+    })
+}

@@ -1,0 +1,300 @@
+//! Program points and the live ranges of lanes.
+//!
+//! A *lane* is one 32-bit register's worth of a value: a value of width `w` has `w` lanes, live each for
+//! itself, so reading one half of a pair does not keep the other.
+//!
+//! Blocks are numbered in layout order. Every block has a slot for its entry (where phis are defined), one per
+//! instruction and one for its terminator. Slot `s` has two points: `2s`, where operands are read, and `2s + 1`,
+//! where results are written. An interval is half open, so a value last read by the instruction that defines
+//! another does not interfere with it: `[.., 2s + 1)` and `[2s + 1, ..)`.
+//!
+//! A phi reads its arguments on the edge: they live to the end of the predecessor. Its result starts at the
+//! write point of the entry slot, after all values that live into the block.
+
+use crate::ori::cfg::Cfg;
+use crate::ori::ir::{BlockId, File, Function, SrcKind, Value};
+use crate::regalloc::draft::term_operand;
+use smallvec::SmallVec;
+
+pub(crate) type Point = u32;
+
+/// Half open.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Interval {
+    pub(crate) start: Point,
+    pub(crate) end: Point,
+}
+
+/// Sorted and disjoint; neighbours that touch are one.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Ranges(pub(crate) SmallVec<[Interval; 2]>);
+
+impl Ranges {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn start(&self) -> Point {
+        self.0.first().map_or(0, |i| i.start)
+    }
+
+    /// Points covered.
+    pub(crate) fn length(&self) -> u64 {
+        self.0.iter().map(|i| u64::from(i.end - i.start)).sum()
+    }
+
+    pub(crate) fn contains(&self, point: Point) -> bool {
+        let after = self.0.partition_point(|i| i.end <= point);
+        self.0.get(after).is_some_and(|i| i.start <= point)
+    }
+
+    pub(crate) fn intersects(&self, other: &Ranges) -> bool {
+        let (small, large) = if self.0.len() <= other.0.len() { (self, other) } else { (other, self) };
+        // Each interval of the shorter list is looked up in what is left of the longer one.
+        let mut rest = &large.0[..];
+        for interval in &small.0 {
+            let skip = rest.partition_point(|i| i.end <= interval.start);
+            rest = &rest[skip..];
+            match rest.first() {
+                Some(i) if i.start < interval.end => return true,
+                Some(_) => {}
+                None => return false,
+            }
+        }
+        false
+    }
+
+    /// The union of two disjoint sets.
+    pub(crate) fn absorb(&mut self, other: &Ranges) {
+        if other.is_empty() {
+            return;
+        }
+        let mut all = std::mem::take(&mut self.0);
+        all.extend_from_slice(&other.0);
+        *self = Ranges::from_unsorted(all);
+    }
+
+    fn from_unsorted(mut all: SmallVec<[Interval; 2]>) -> Ranges {
+        all.sort_unstable();
+        let mut merged: SmallVec<[Interval; 2]> = SmallVec::new();
+        for interval in all {
+            match merged.last_mut() {
+                Some(last) if interval.start <= last.end => last.end = last.end.max(interval.end),
+                _ => merged.push(interval),
+            }
+        }
+        Ranges(merged)
+    }
+}
+
+/// Where each block's slots are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Span {
+    /// Slot of the entry.
+    pub(crate) first: u32,
+    /// Slot of the terminator.
+    pub(crate) last: u32,
+}
+
+impl Span {
+    pub(crate) fn start(self) -> Point {
+        2 * self.first
+    }
+
+    pub(crate) fn phi(self) -> Point {
+        2 * self.first + 1
+    }
+
+    /// The write point of the terminator: where edge copies would write.
+    pub(crate) fn exit(self) -> Point {
+        2 * self.last + 1
+    }
+
+    pub(crate) fn end(self) -> Point {
+        2 * self.last + 2
+    }
+
+    /// Read point of an instruction.
+    pub(crate) fn read(self, inst: usize) -> Point {
+        2 * (self.first + 1 + inst as u32)
+    }
+
+    /// Write point of an instruction.
+    pub(crate) fn write(self, inst: usize) -> Point {
+        self.read(inst) + 1
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Liveness {
+    /// Per block; blocks outside the layout have no slots.
+    pub(crate) spans: Vec<Span>,
+    /// One past the last point.
+    pub(crate) points: Point,
+    /// First lane of each value; one more entry than values.
+    lane_base: Vec<u32>,
+    /// Per lane.
+    ranges: Vec<Ranges>,
+}
+
+impl Liveness {
+    pub(crate) fn lane(&self, value: Value, part: u8) -> usize {
+        self.lane_base[value.index()] as usize + usize::from(part)
+    }
+
+    pub(crate) fn ranges(&self, value: Value, part: u8) -> &Ranges {
+        &self.ranges[self.lane(value, part)]
+    }
+
+    /// The ranges of all lanes of a value.
+    pub(crate) fn of(&self, value: Value) -> &[Ranges] {
+        &self.ranges[self.lane_base[value.index()] as usize..self.lane_base[value.index() + 1] as usize]
+    }
+
+    pub(crate) fn live_at(&self, value: Value, point: Point) -> bool {
+        self.of(value).iter().any(|r| r.contains(point))
+    }
+
+    /// Per point, the lanes of a file that are live.
+    pub(crate) fn pressure(&self, func: &Function, file: File) -> Vec<u16> {
+        let mut delta = vec![0i32; self.points as usize + 1];
+        for (v, data) in func.values.iter().enumerate() {
+            if data.file == file {
+                for i in self.of(Value(v as u32)).iter().flat_map(|r| &r.0) {
+                    delta[i.start as usize] += 1;
+                    delta[i.end as usize] -= 1;
+                }
+            }
+        }
+        let mut live = 0;
+        let sum = |d: i32| {
+            live += d;
+            live.clamp(0, i32::from(u16::MAX)) as u16
+        };
+        delta.into_iter().map(sum).collect()
+    }
+
+    pub(crate) fn compute(func: &Function, cfg: &Cfg) -> Liveness {
+        let (spans, points) = number(func);
+        let mut lane_base = Vec::with_capacity(func.values.len() + 1);
+        let mut lanes = 0u32;
+        for data in &func.values {
+            lane_base.push(lanes);
+            lanes += u32::from(data.width);
+        }
+        lane_base.push(lanes);
+
+        let mut build = Build {
+            func,
+            cfg,
+            spans: &spans,
+            lane_base: &lane_base,
+            defs: vec![None; func.values.len()],
+            uses: Vec::new(),
+        };
+        build.collect();
+        let ranges = build.ranges(lanes as usize);
+        Liveness { spans, points, lane_base, ranges }
+    }
+}
+
+fn number(func: &Function) -> (Vec<Span>, Point) {
+    let mut spans = vec![Span::default(); func.blocks.len()];
+    let mut slot = 0;
+    for &b in &func.layout {
+        let first = slot;
+        slot += func.block(b).insts.len() as u32 + 1;
+        spans[b.index()] = Span { first, last: slot };
+        slot += 1;
+    }
+    (spans, 2 * slot)
+}
+
+struct Build<'a> {
+    func: &'a Function,
+    cfg: &'a Cfg,
+    spans: &'a [Span],
+    lane_base: &'a [u32],
+    /// Block and point of each value's definition.
+    defs: Vec<Option<(BlockId, Point)>>,
+    /// Lane, block, and the end of the interval that the use makes.
+    uses: Vec<(u32, BlockId, Point)>,
+}
+
+impl Build<'_> {
+    fn collect(&mut self) {
+        let func = self.func;
+        for &b in &func.layout {
+            let span = self.spans[b.index()];
+            let block = func.block(b);
+            for phi in &block.phis {
+                self.defs[phi.dst.index()] = Some((b, span.phi()));
+                for &(pred, arg) in &phi.args {
+                    self.read(arg.kind, pred, self.spans[pred.index()].end());
+                }
+            }
+            for (i, inst) in block.insts.iter().enumerate() {
+                for src in inst.uses() {
+                    self.read(src.kind, b, span.write(i));
+                }
+                for v in inst.defs() {
+                    self.defs[v.index()] = Some((b, span.write(i)));
+                }
+            }
+            if let Some(src) = term_operand(&block.term) {
+                self.read(src.kind, b, span.exit());
+            }
+        }
+    }
+
+    fn read(&mut self, kind: SrcKind, b: BlockId, end: Point) {
+        match kind {
+            SrcKind::Value(v) => {
+                let lanes = self.lane_base[v.index()]..self.lane_base[v.index() + 1];
+                self.uses.extend(lanes.map(|lane| (lane, b, end)));
+            }
+            SrcKind::Part(v, part) => {
+                self.uses.push((self.lane_base[v.index()] + u32::from(part), b, end));
+            }
+            _ => {}
+        }
+    }
+
+    /// Walks from every use up to the definition; each block is visited once per lane.
+    fn ranges(mut self, lanes: usize) -> Vec<Ranges> {
+        self.uses.sort_unstable();
+        let mut result = vec![Ranges::default(); lanes];
+        // The lane for which a block was last found live out.
+        let mut live_out = vec![u32::MAX; self.func.blocks.len()];
+        let mut pending: Vec<BlockId> = Vec::new();
+        let mut intervals: SmallVec<[Interval; 2]> = SmallVec::new();
+        let mut uses = self.uses.iter().peekable();
+        for (v, def) in self.defs.iter().enumerate() {
+            for lane in self.lane_base[v]..self.lane_base[v + 1] {
+                if let &Some((_, point)) = def {
+                    intervals.push(Interval { start: point, end: point + 1 });
+                }
+                while let Some(&&(_, b, end)) = uses.peek().filter(|u| u.0 == lane) {
+                    uses.next();
+                    let mut live_in = |b: BlockId, end: Point, pending: &mut Vec<BlockId>| match def {
+                        Some((at, point)) if *at == b => intervals.push(Interval { start: *point, end }),
+                        _ => {
+                            intervals.push(Interval { start: self.spans[b.index()].start(), end });
+                            pending.push(b);
+                        }
+                    };
+                    live_in(b, end, &mut pending);
+                    while let Some(b) = pending.pop() {
+                        for &pred in self.cfg.preds(b) {
+                            if std::mem::replace(&mut live_out[pred.index()], lane) != lane {
+                                live_in(pred, self.spans[pred.index()].end(), &mut pending);
+                            }
+                        }
+                    }
+                }
+                result[lane as usize] = Ranges::from_unsorted(std::mem::take(&mut intervals));
+            }
+        }
+        result
+    }
+}

@@ -1,0 +1,194 @@
+//! Parallel copies as sequences of machine moves.
+//!
+//! All sources of a parallel copy are read before any destination is written. A move whose destination no
+//! other move still reads can go first; when none is left but cycles, a cycle is opened by saving one register
+//! in a free one, or turned by swaps where no register is free.
+
+use crate::CodegenError;
+use crate::input::SrcId;
+use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind, SrcMods};
+use crate::ori::op::{Bool, ICmp, Op, Sign};
+
+/// One 32-bit register, or predicate, to be written. The source is a register or a constant of any kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Move {
+    pub(crate) dst: Reg,
+    pub(crate) src: Src,
+}
+
+/// The moves in an order that works. `free` names a register of a file that may be overwritten there.
+pub(crate) fn sequence(
+    mut pending: Vec<Move>,
+    at: SrcId,
+    mut free: impl FnMut(File) -> Option<Reg>,
+) -> Result<Vec<Inst>, CodegenError> {
+    let mut code = Vec::new();
+    pending.retain(|m| m.src != Src::new(SrcKind::Reg(m.dst)) && m.src.kind != SrcKind::Undef);
+    while !pending.is_empty() {
+        let ready =
+            pending.iter().position(|m| pending.iter().all(|other| other.src.kind != SrcKind::Reg(m.dst)));
+        if let Some(i) = ready {
+            let m = pending.remove(i);
+            code.push(move_inst(m, at)?);
+            continue;
+        }
+        // Every destination is read by another move: cycles only, so every source is a register.
+        let Move { dst, src } = pending[0];
+        let SrcKind::Reg(from) = src.kind else {
+            return Err(CodegenError::internal(
+                at,
+                "regalloc",
+                "a cycle of moves has a source that is no register",
+            ));
+        };
+        if dst == from {
+            // A register and its own complement.
+            pending.remove(0);
+            code.push(move_inst(Move { dst, src }, at)?);
+        } else if let Some(saved) = free(dst.file).filter(|r| pending.iter().all(|m| m.dst != *r)) {
+            code.push(move_inst(Move { dst: saved, src: Src::new(SrcKind::Reg(dst)) }, at)?);
+            redirect(&mut pending, dst, saved);
+        } else {
+            code.extend(swap(dst, from, at)?);
+            redirect(&mut pending, dst, Reg { index: u8::MAX, ..dst });
+            redirect(&mut pending, from, dst);
+            redirect(&mut pending, Reg { index: u8::MAX, ..dst }, from);
+            pending.retain(|m| m.src != Src::new(SrcKind::Reg(m.dst)));
+        }
+    }
+    Ok(code)
+}
+
+/// What was to be read in `old` is now in `new`.
+fn redirect(pending: &mut [Move], old: Reg, new: Reg) {
+    for m in pending {
+        if m.src.kind == SrcKind::Reg(old) {
+            m.src.kind = SrcKind::Reg(new);
+        }
+    }
+}
+
+/// The machine operation that writes one register.
+pub(crate) fn move_inst(m: Move, at: SrcId) -> Result<Inst, CodegenError> {
+    let dst = Dst::Reg(m.dst);
+    let from = match m.src.kind {
+        SrcKind::Reg(r) => Some(r.file),
+        _ => None,
+    };
+    let plain = m.src.mods == SrcMods::NONE;
+    let inst = match (m.dst.file, from) {
+        (File::R, None | Some(File::R | File::UR)) if plain => Inst::new(Op::Mov, &[dst], &[m.src], at),
+        (File::R, Some(File::P)) => Inst::new(Op::Sel, &[dst], &[Src::ZERO, Src::imm(1), m.src.not()], at),
+        (File::P, None | Some(File::P)) => {
+            let srcs = [m.src, Src::TRUE, Src::TRUE];
+            Inst::new(Op::Plop3 { lut: 0x80, lut2: 0x08 }, &[dst, Dst::Sink], &srcs, at)
+        }
+        (File::P, Some(File::R)) if plain => {
+            let op = Op::Isetp { cmp: ICmp::Ne, sign: Sign::U32, bool_: Bool::And, ex: false };
+            Inst::new(op, &[dst, Dst::Sink], &[m.src, Src::ZERO, Src::TRUE], at)
+        }
+        (File::UR, Some(File::R)) if plain => Inst::new(Op::R2ur, &[dst], &[m.src], at),
+        (File::UR, None) if plain && matches!(m.src.kind, SrcKind::Const(_)) => {
+            Inst::new(Op::Uldc { wide: false }, &[dst], &[m.src], at)
+        }
+        (File::UR, None | Some(File::UR)) if plain => Inst::new(Op::Umov, &[dst], &[m.src], at),
+        _ => {
+            let what = format!("no move from {:?} to {:?}", m.src, m.dst);
+            return Err(CodegenError::internal(at, "regalloc", what));
+        }
+    };
+    Ok(inst)
+}
+
+/// Exchanges two registers without a third.
+fn swap(a: Reg, b: Reg, at: SrcId) -> Result<Vec<Inst>, CodegenError> {
+    let [ra, rb] = [a, b].map(|r| Src::new(SrcKind::Reg(r)));
+    match a.file {
+        File::R => {
+            // The lookup table of `x ^ y` over the first two operands.
+            let xor =
+                |dst: Reg| Inst::new(Op::Lop3 { lut: 0x3c }, &[Dst::Reg(dst)], &[ra, rb, Src::ZERO], at);
+            Ok(vec![xor(a), xor(b), xor(a)])
+        }
+        // Both results at once: the first operand, and the second.
+        File::P => {
+            let op = Op::Plop3 { lut: 0xcc, lut2: 0xf0 };
+            Ok(vec![Inst::new(op, &[Dst::Reg(a), Dst::Reg(b)], &[ra, rb, Src::TRUE], at)])
+        }
+        file => Err(CodegenError::Limit {
+            at,
+            what: format!("no {file:?} register is free for a cycle of copies"),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn reg(file: File, index: u8) -> Reg {
+        Reg { file, index }
+    }
+
+    /// Runs moves and swaps on named contents.
+    fn run(code: &[Inst]) -> BTreeMap<Reg, u32> {
+        let mut contents: BTreeMap<Reg, u32> = BTreeMap::new();
+        for inst in code {
+            let read = |s: &Src, contents: &BTreeMap<Reg, u32>| match s.kind {
+                SrcKind::Reg(r) => contents.get(&r).copied().unwrap_or(1 << r.index),
+                SrcKind::Imm(i) => i,
+                _ => 0,
+            };
+            let srcs: Vec<u32> = inst.srcs.iter().map(|s| read(s, &contents)).collect();
+            let results = match inst.op {
+                Op::Mov => vec![srcs[0]],
+                Op::Lop3 { lut: 0x3c } => vec![srcs[0] ^ srcs[1]],
+                Op::Plop3 { lut: 0x80, .. } => vec![srcs[0]],
+                Op::Plop3 { lut: 0xcc, lut2: 0xf0 } => vec![srcs[1], srcs[0]],
+                op => panic!("not a move: {op:?}"),
+            };
+            for (dst, value) in inst.dsts.iter().zip(results) {
+                if let Dst::Reg(r) = dst {
+                    contents.insert(*r, value);
+                }
+            }
+        }
+        contents
+    }
+
+    fn check(file: File, pairs: &[(u8, u8)], free: Option<u8>) {
+        let moves =
+            pairs.iter().map(|&(d, s)| Move { dst: reg(file, d), src: Src::new(SrcKind::Reg(reg(file, s))) });
+        let code = sequence(moves.collect(), SrcId(0), |f| free.map(|i| reg(f, i))).expect("sequence");
+        let after = run(&code);
+        for &(d, s) in pairs {
+            let got = after.get(&reg(file, d)).copied().unwrap_or(1 << d);
+            assert_eq!(got, 1 << s, "{pairs:?}: {code:?}");
+        }
+    }
+
+    #[test]
+    fn chains_forks_and_cycles() {
+        for file in [File::R, File::P] {
+            for free in [None, Some(6)] {
+                check(file, &[(0, 1), (1, 2), (2, 3)], free);
+                check(file, &[(2, 1), (1, 0), (3, 1)], free);
+                check(file, &[(0, 1), (1, 0)], free);
+                check(file, &[(0, 1), (1, 2), (2, 0), (3, 1)], free);
+                check(file, &[(0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 4)], free);
+                check(file, &[(0, 0)], free);
+            }
+        }
+    }
+
+    #[test]
+    fn constants_come_after_the_reads_of_their_register() {
+        let moves = vec![
+            Move { dst: reg(File::R, 0), src: Src::imm(7) },
+            Move { dst: reg(File::R, 1), src: Src::new(SrcKind::Reg(reg(File::R, 0))) },
+        ];
+        let after = run(&sequence(moves, SrcId(0), |_| None).expect("sequence"));
+        assert_eq!(after, BTreeMap::from([(reg(File::R, 0), 7), (reg(File::R, 1), 1)]));
+    }
+}

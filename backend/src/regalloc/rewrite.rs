@@ -1,0 +1,194 @@
+//! Replaces values by their registers and takes the function out of SSA form.
+//!
+//! Phis, packs and copies become parallel copies; what was coalesced vanishes. The copies of an edge stand at
+//! the end of the predecessor if that has no other successor, at the start of the successor if that has no
+//! other predecessor, and in a block of their own otherwise.
+
+use crate::CodegenError;
+use crate::input::SrcId;
+use crate::ori::cfg::Cfg;
+use crate::ori::ir::{BlockId, Dst, File, Reg, Src, SrcKind, Term, Value};
+use crate::ori::op::Op;
+use crate::regalloc::assign::Occupancy;
+use crate::regalloc::bundle::source_width;
+use crate::regalloc::draft::{Code, Draft, term_operand_mut};
+use crate::regalloc::live::{Liveness, Point};
+use crate::regalloc::moves::{Move, sequence};
+
+/// Where everything went.
+pub(crate) struct Placement {
+    /// Per value; `None` for values without life.
+    pub(crate) registers: Vec<Option<Reg>>,
+    /// Of R, P and UR: what is free for breaking cycles, up to the highest register in use.
+    pub(crate) occupancy: Vec<(File, u16, Occupancy)>,
+}
+
+impl Placement {
+    fn lane(&self, value: Value, part: u8) -> Option<Reg> {
+        let Reg { file, index } = self.registers[value.index()]?;
+        Some(Reg { file, index: index + part })
+    }
+
+    fn operand(&self, src: &mut Src) {
+        let register = match src.kind {
+            SrcKind::Value(v) => self.lane(v, 0),
+            SrcKind::Part(v, part) => self.lane(v, part),
+            _ => return,
+        };
+        src.kind = register.map_or(SrcKind::Undef, SrcKind::Reg);
+    }
+
+    /// A register free at both points.
+    fn free(&self, file: File, points: [Point; 2]) -> Option<Reg> {
+        let (_, used, occupancy) = self.occupancy.iter().find(|o| o.0 == file)?;
+        let index = (0..usize::from(*used)).find(|&r| points.iter().all(|&p| occupancy.is_free_at(r, p)))?;
+        Some(Reg { file, index: index as u8 })
+    }
+
+    /// The moves of a pack, a copy or a phi's argument. What has no register is not read.
+    fn moves(&self, draft: &Draft<'_>, dst: Value, srcs: &[Src]) -> Vec<Move> {
+        let mut moves = Vec::new();
+        let width = draft.func.value(dst).width;
+        let mut part = 0;
+        for src in srcs {
+            let lanes = match src.kind {
+                // One constant or zero fills what is left of a copy's destination.
+                SrcKind::Value(_) => source_width(draft.func, src),
+                SrcKind::Part(..) => 1,
+                _ if srcs.len() == 1 => width,
+                _ => 1,
+            };
+            for i in 0..lanes {
+                let kind = match src.kind {
+                    SrcKind::Value(v) => self.lane(v, i).map_or(SrcKind::Undef, SrcKind::Reg),
+                    SrcKind::Part(v, p) => self.lane(v, p).map_or(SrcKind::Undef, SrcKind::Reg),
+                    // The second word of a wide constant.
+                    SrcKind::Const(mut c) => {
+                        c.offset += 4 * u16::from(i);
+                        SrcKind::Const(c)
+                    }
+                    // An immediate is its low word.
+                    SrcKind::Imm(_) if i > 0 => SrcKind::Zero,
+                    kind => kind,
+                };
+                if let Some(to) = self.lane(dst, part) {
+                    moves.push(Move { dst: to, src: Src { kind, mods: src.mods } });
+                }
+                part += 1;
+            }
+        }
+        moves
+    }
+}
+
+/// After: allocated form. Returns, per block, the general registers live before each instruction and the terminator.
+pub(crate) fn rewrite(
+    draft: &mut Draft<'_>,
+    live: &Liveness,
+    cfg: &Cfg,
+    placement: &Placement,
+) -> Result<Vec<Vec<u16>>, CodegenError> {
+    let layout = draft.func.layout.clone();
+    let pressure = live.pressure(draft.func, File::R);
+    let mut counts: Vec<Vec<u16>> = vec![Vec::new(); draft.func.blocks.len()];
+    for &b in &layout {
+        let span = live.spans[b.index()];
+        let mut code = Code::default();
+        for (i, (mut inst, origin)) in draft.take(b).enumerate() {
+            let count = pressure[span.read(i) as usize];
+            if let Op::Pack | Op::Copy = inst.op {
+                if let Some(dst) = inst.defs().next() {
+                    let mut moves = placement.moves(draft, dst, &inst.srcs);
+                    drop_dead(&mut moves, placement, live, dst, span.write(i));
+                    code.added(sequence(moves, inst.src, |f| {
+                        placement.free(f, [span.read(i), span.write(i)])
+                    })?);
+                }
+                counts[b.index()].resize(code.insts.len(), count);
+                continue;
+            }
+            inst.uses_mut().for_each(|src| placement.operand(src));
+            for dst in &mut inst.dsts {
+                if let Dst::Value(v) = *dst {
+                    *dst = placement.lane(v, 0).map_or(Dst::Sink, Dst::Reg);
+                }
+            }
+            code.push(inst, origin);
+            counts[b.index()].push(count);
+        }
+        counts[b.index()].push(pressure[span.exit() as usize - 1]);
+        draft.put(b, code);
+        if let Some(src) = term_operand_mut(&mut draft.func.block_mut(b).term) {
+            placement.operand(src);
+        }
+    }
+    for &b in &layout {
+        edges_into(draft, live, cfg, placement, b, |block, at_start, moves, pred| {
+            let count = pressure[live.spans[pred.index()].exit() as usize];
+            counts.resize(counts.len().max(block.index() + 1), Vec::new());
+            let counts = &mut counts[block.index()];
+            // Before the terminator, whose count is last; a block that was added has none yet.
+            let at = if at_start { 0 } else { counts.len().saturating_sub(1) };
+            let last = usize::from(counts.is_empty());
+            counts.splice(at..at, std::iter::repeat_n(count, moves + last));
+        })?;
+        draft.func.block_mut(b).phis.clear();
+    }
+    Ok(counts)
+}
+
+/// Results of a pack that nothing reads need no move.
+fn drop_dead(moves: &mut Vec<Move>, placement: &Placement, live: &Liveness, dst: Value, written: Point) {
+    moves.retain(|m| {
+        let Some(first) = placement.registers[dst.index()] else { return false };
+        let ranges = live.ranges(dst, m.dst.index - first.index);
+        ranges.0.iter().any(|i| i.start <= written && written + 1 < i.end)
+    });
+}
+
+/// Puts the copies of the edges into `b` in place. `placed` is told of the block, whether they are at its start,
+/// their number, and the predecessor.
+fn edges_into(
+    draft: &mut Draft<'_>,
+    live: &Liveness,
+    cfg: &Cfg,
+    placement: &Placement,
+    b: BlockId,
+    mut placed: impl FnMut(BlockId, bool, usize, BlockId),
+) -> Result<(), CodegenError> {
+    let here = live.spans[b.index()];
+    for &pred in cfg.preds(b) {
+        let mut moves = Vec::new();
+        for phi in &draft.func.block(b).phis {
+            for (_, arg) in phi.args.iter().filter(|(from, _)| *from == pred) {
+                let mut these = placement.moves(draft, phi.dst, &[*arg]);
+                drop_dead(&mut these, placement, live, phi.dst, here.phi());
+                moves.extend(these);
+            }
+        }
+        let at: SrcId = draft.func.block(pred).term_src;
+        let points = [live.spans[pred.index()].exit(), here.phi()];
+        let code = sequence(moves, at, |f| placement.free(f, points))?;
+        if code.is_empty() {
+            continue;
+        }
+        let only_successor = matches!(draft.func.block(pred).term, Term::Jump(_));
+        let home = if only_successor {
+            pred
+        } else if cfg.preds(b).len() == 1 {
+            b
+        } else {
+            draft.split_edge(pred, b)
+        };
+        let origins = vec![None; code.len()];
+        placed(home, home == b, code.len(), pred);
+        if home == b {
+            draft.func.block_mut(b).insts.splice(0..0, code);
+            draft.origin[b.index()].splice(0..0, origins);
+        } else {
+            draft.func.block_mut(home).insts.extend(code);
+            draft.origin[home.index()].extend(origins);
+        }
+    }
+    Ok(())
+}
