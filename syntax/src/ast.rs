@@ -10,6 +10,7 @@ mod function;
 mod instruction;
 pub mod literal;
 
+pub(crate) use declaration::is_type_word;
 pub use declaration::{
     Align, ArrayDimension, Attribute, AttributeList, Bank, Declarator, FieldInitializer, Initializer,
     InitializerList, InitializerValue, Param, Pointer, RegisterRange, Variable,

@@ -28,10 +28,6 @@ pub(crate) fn item(p: &mut Parser<'_>) {
             ".alias" => directive::alias(p),
             _ => function::function_or_variable(p),
         },
-        SEMICOLON => {
-            p.bump();
-            EMPTY_STATEMENT
-        }
         R_BRACE => {
             p.error_at(crate::ErrorCode::Unbalanced, p.current_range(), "`}` without a matching `{`");
             ERROR

@@ -51,7 +51,7 @@ pub fn split(text: &str) -> Vec<RawItem> {
     if u32::try_from(text.len()).is_err() {
         return items;
     }
-    let mut splitter = Splitter { bytes: text.as_bytes(), pos: 0 };
+    let mut splitter = Splitter { bytes: text.as_bytes(), pos: 0, last_end: 0 };
     while splitter.pos < text.len() {
         let start = splitter.pos;
         let (kind, name) = splitter.item();
@@ -96,6 +96,10 @@ fn is_start_after_stray(word: &[u8]) -> bool {
         || matches!(word, b".common" | b".global" | b".const" | b".file" | b".section" | b".alias")
 }
 
+fn is_linkage(word: &[u8]) -> bool {
+    matches!(word, b".visible" | b".extern" | b".weak")
+}
+
 fn is_space(word: &[u8]) -> bool {
     matches!(
         word,
@@ -115,6 +119,8 @@ fn is_space(word: &[u8]) -> bool {
 struct Splitter<'a> {
     bytes: &'a [u8],
     pos: usize,
+    /// The last answer of `next_end`.
+    last_end: usize,
 }
 
 type Item = (ItemKind, Option<TextRange>);
@@ -163,10 +169,10 @@ impl Splitter<'_> {
                 self.pos = end;
                 break;
             };
-            let wants_more = last == b',' || (last == 0 && byte != b'}' && byte != b'@');
+            let wants_more = last == b',' || last == 0;
             let starts_item =
                 byte == b'.' && self.bytes.get(self.pos + 1).is_some_and(u8::is_ascii_alphabetic);
-            if (broken && !wants_more) || (starts_item && end != self.pos) {
+            if (broken && !wants_more) || starts_item || matches!(byte, b'{' | b'}' | b'@') {
                 self.pos = end;
                 break;
             }
@@ -316,12 +322,29 @@ impl Splitter<'_> {
     }
 
     /// Whether the word at `pos` can only mean that a closing brace is missing.
-    fn is_item_start_in_braces(&self, pos: usize) -> bool {
+    fn is_item_start_in_braces(&mut self, pos: usize) -> bool {
         // Cheap refusal first: nearly every line of debug sections starts with a directive.
         if !matches!(self.bytes.get(pos + 1), Some(b'v' | b'e' | b'f' | b'w' | b't' | b'a')) {
             return false;
         }
-        is_hard_start(self.word_at(pos))
+        let word = self.word_at(pos);
+        if !is_hard_start(word) {
+            return false;
+        }
+        // A function may be declared in a block, though not defined.
+        let mut words = self.bytes[pos..].split(|byte| scan::is_blank(*byte)).filter(|word| !word.is_empty());
+        let is_func =
+            words.by_ref().take(3).find(|word| !is_linkage(word)).is_some_and(|word| word == b".func");
+        !is_func || self.bytes.get(self.next_end(pos)) != Some(&b';')
+    }
+
+    /// The first `;`, `{` or `}` at or after `pos`. Asked with growing positions, the text is read once.
+    fn next_end(&mut self, pos: usize) -> usize {
+        if self.last_end < pos {
+            let end = self.bytes[pos..].iter().position(|byte| matches!(byte, b';' | b'{' | b'}'));
+            self.last_end = end.map_or(self.bytes.len(), |at| pos + at);
+        }
+        self.last_end
     }
 
     /// Text that starts no item, up to the next line that does.

@@ -75,6 +75,10 @@ fn build_item(text: &str, builder: &mut GreenNodeBuilder<'_>) -> Vec<SyntaxError
     grammar::item(&mut parser);
     let (events, mut errors) = parser.finish();
     build(text, &tokens, events, builder);
+    if validate::ends_in_open_comment(text, &tokens) {
+        // What is missing behind it is in it.
+        errors.retain(|error| error.code != ErrorCode::Unbalanced);
+    }
     validate::tokens(text, &tokens, &mut errors);
     errors.sort_by_key(|error| (error.range.start(), error.range.end()));
     errors

@@ -29,6 +29,14 @@ pub(crate) fn tokens(text: &str, tokens: &[Token], errors: &mut Vec<SyntaxError>
     }
 }
 
+/// Whether the text ends inside a block comment.
+pub(crate) fn ends_in_open_comment(text: &str, tokens: &[Token]) -> bool {
+    tokens.last().is_some_and(|token| {
+        let start = text.len() - token.len as usize;
+        token.kind == SyntaxKind::BLOCK_COMMENT && !scan::block_comment_end(text.as_bytes(), start).1
+    })
+}
+
 fn check(kind: SyntaxKind, text: &str) -> Option<(ErrorCode, std::borrow::Cow<'static, str>)> {
     match kind {
         SyntaxKind::INT => {
@@ -46,9 +54,27 @@ fn check(kind: SyntaxKind, text: &str) -> Option<(ErrorCode, std::borrow::Cow<'s
         SyntaxKind::BLOCK_COMMENT if !scan::block_comment_end(text.as_bytes(), 0).1 => {
             Some((ErrorCode::Unterminated, "comment is not closed, expected `*/`".into()))
         }
+        SyntaxKind::HASH_LINE => hash_line(text),
+        SyntaxKind::LINE_COMMENT | SyntaxKind::BLOCK_COMMENT | SyntaxKind::STRING if !text.is_ascii() => {
+            Some((
+                ErrorCode::BadCharacter,
+                "found a character that is not ASCII; the vendor's assembler refuses it even in comments"
+                    .into(),
+            ))
+        }
         SyntaxKind::BAD_CHAR => Some((ErrorCode::BadCharacter, bad_character(text).into())),
         _ => None,
     }
+}
+
+/// Line markers say where text comes from; every other directive is for a preprocessor that has not run.
+fn hash_line(text: &str) -> Option<(ErrorCode, std::borrow::Cow<'static, str>)> {
+    let directive = text[1..].split_ascii_whitespace().next().unwrap_or("");
+    if directive == "line" || directive.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let message = format!("found preprocessor directive `#{directive}`, expected preprocessed text");
+    Some((ErrorCode::Unexpected, message.into()))
 }
 
 fn bad_character(text: &str) -> String {
@@ -62,7 +88,7 @@ fn bad_character(text: &str) -> String {
             format!("found control character {:#04x}, expected printable ASCII", first as u32)
         }
         (Some(first), None) if first.is_ascii() => format!("found `{first}`, which PTX does not use"),
-        (Some(first), None) => format!("found `{first}`, expected ASCII; PTX allows other characters in comments only"),
-        _ => "found text that is not ASCII; PTX allows it in comments only".to_owned(),
+        (Some(first), None) => format!("found `{first}`, expected ASCII"),
+        _ => "found text that is not ASCII".to_owned(),
     }
 }

@@ -68,10 +68,12 @@ fn vector_token(node: &SyntaxNode) -> Option<SyntaxToken> {
 }
 
 fn type_token(node: &SyntaxNode) -> Option<SyntaxToken> {
-    words(node).find(|token| {
-        let word = token.text();
-        !is_space(word) && !is_vector(word) && Linkage::from_word(word).is_none()
-    })
+    words(node).find(|token| is_type_word(token.text()))
+}
+
+/// Whether a word of a declaration stands where its type does: it is neither linkage, space nor vector.
+pub(crate) fn is_type_word(word: &str) -> bool {
+    !is_space(word) && !is_vector(word) && Linkage::from_word(word).is_none()
 }
 
 impl Variable {

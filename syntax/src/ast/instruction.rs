@@ -1,8 +1,8 @@
 //! Statements, instructions and their operands.
 
 use super::{
-    AstNode, Bank, Expr, FunctionDirective, Name, NameRef, ParamList, ast_enum, ast_node, child, children,
-    token, words,
+    AstNode, Bank, FunctionDirective, Name, NameRef, ParamList, ast_enum, ast_node, child, children, token,
+    words,
 };
 use crate::{SyntaxKind, SyntaxToken};
 
@@ -21,7 +21,7 @@ ast_node! {
     Address = ADDRESS;
     /// `{…}`
     Vector = VECTOR;
-    /// `p|q`
+    /// `p|q`, `{a, b}|p`
     Pair = PAIR;
     /// `_`
     Sink = SINK;
@@ -41,6 +41,9 @@ ast_enum! {
         FileDirective,
         Pragma,
         Section,
+        /// A function declared in a block.
+        Function,
+        DwarfLine,
         Error,
     }
 }
@@ -167,6 +170,13 @@ impl Address {
     }
 }
 
+impl Address {
+    /// `.unified` behind the bracket.
+    pub fn suffix(&self) -> Option<SyntaxToken> {
+        words(self.syntax()).next()
+    }
+}
+
 impl Vector {
     pub fn elements(&self) -> impl Iterator<Item = Operand> + use<> {
         children(self.syntax())
@@ -174,11 +184,11 @@ impl Vector {
 }
 
 impl Pair {
-    pub fn first(&self) -> Option<Expr> {
+    pub fn first(&self) -> Option<Operand> {
         child(self.syntax())
     }
 
-    pub fn second(&self) -> Option<Expr> {
+    pub fn second(&self) -> Option<Operand> {
         children(self.syntax()).nth(1)
     }
 }

@@ -7,7 +7,7 @@ pub enum LiteralError {
     NoDigits,
     /// The first character that is no digit of the base.
     BadDigit { digit: char, base: u32 },
-    /// More than 64 bits. The value that remains is the low 64 bits.
+    /// More than 64 bits, in a way that the vendor's assembler refuses too.
     TooLarge,
     /// A `0f` or `0d` literal with another number of digits than its width has.
     WrongDigitCount { expected: u32, found: u32 },
@@ -41,6 +41,11 @@ pub struct Integer {
     pub value: u64,
     /// The literal has type `.u64`: it ends in `U` or does not fit `.s64`.
     pub is_unsigned: bool,
+    /// The literal has more than 64 bits, of which `value` holds the low ones.
+    ///
+    /// The vendor's assembler takes such a literal in silence unless one of the digits is appended to a value that
+    /// has its top bit set; only then it is an error.
+    pub is_truncated: bool,
 }
 
 /// A floating-point literal, as bits.
@@ -78,18 +83,20 @@ pub fn integer(text: &str) -> Result<Integer, LiteralError> {
         return Err(LiteralError::NoDigits);
     }
     let mut value = 0u64;
+    let mut is_truncated = false;
     let mut overflow = false;
     for digit in digits.chars() {
         let Some(number) = digit.to_digit(base) else { return Err(LiteralError::BadDigit { digit, base }) };
         let (scaled, scale_overflow) = value.overflowing_mul(u64::from(base));
         let (sum, add_overflow) = scaled.overflowing_add(u64::from(number));
-        overflow |= scale_overflow || add_overflow;
+        is_truncated |= scale_overflow || add_overflow;
+        overflow |= value > i64::MAX as u64;
         value = sum;
     }
     if overflow {
         return Err(LiteralError::TooLarge);
     }
-    Ok(Integer { value, is_unsigned: marked_unsigned || i64::try_from(value).is_err() })
+    Ok(Integer { value, is_unsigned: marked_unsigned || i64::try_from(value).is_err(), is_truncated })
 }
 
 /// The value of `0f3F800000`, `0d3FF0000000000000`, `1.5`, `1e-5`.
@@ -160,7 +167,10 @@ mod tests {
         assert_eq!(value("18446744073709551615"), u64::MAX);
         assert!(integer("9223372036854775808").unwrap().is_unsigned);
         assert!(!integer("9223372036854775807").unwrap().is_unsigned);
-        assert_eq!(integer("18446744073709551616"), Err(LiteralError::TooLarge));
+        assert!(integer("18446744073709551616").unwrap().is_truncated);
+        assert_eq!(integer("99999999999999999999"), Err(LiteralError::TooLarge));
+        assert_eq!(value("0x7fffffffffffffff0"), 0xffff_ffff_ffff_fff0);
+        assert_eq!(integer("0x80000000000000000"), Err(LiteralError::TooLarge));
         assert_eq!(integer("089"), Err(LiteralError::BadDigit { digit: '8', base: 8 }));
         assert_eq!(integer("12ab"), Err(LiteralError::BadDigit { digit: 'a', base: 10 }));
         assert_eq!(integer("0x"), Err(LiteralError::NoDigits));

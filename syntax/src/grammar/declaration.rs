@@ -7,7 +7,14 @@ use crate::parser::Parser;
 
 /// `.global .align 16 .v4 .f32 x[4], y = { … };`, from the first word on.
 pub(super) fn variable(p: &mut Parser<'_>) -> SyntaxKind {
-    qualifiers(p);
+    let has_type = qualifiers(p);
+    if !has_type {
+        p.error_expected("a type");
+    } else if p.at(SEMICOLON) {
+        // A declaration may declare nothing.
+        p.bump();
+        return VARIABLE;
+    }
     loop {
         if !declarator(p) {
             p.error_expected("the name of a variable");
@@ -33,7 +40,9 @@ pub(super) fn param_list(p: &mut Parser<'_>) {
                     break;
                 }
                 let param = p.start();
-                qualifiers(p);
+                if !qualifiers(p) {
+                    p.error_expected("a type");
+                }
                 if !declarator(p) {
                     p.error_expected("the name of a parameter");
                 }
@@ -47,7 +56,11 @@ pub(super) fn param_list(p: &mut Parser<'_>) {
                 }
             }
         }
-        if !p.at(R_PAREN) && !p.eat(COMMA) {
+        if p.eat(COMMA) {
+            if p.at(R_PAREN) {
+                p.error_expected("a parameter");
+            }
+        } else if !p.at(R_PAREN) {
             if p.at(DOT_WORD) && !starts_function(p.current_text()) {
                 p.error_expected("`,`");
                 continue;
@@ -76,8 +89,10 @@ fn starts_function(word: &str) -> bool {
     )
 }
 
-/// Everything in front of the names. The order is free here and checked by whoever reads the meaning.
-pub(super) fn qualifiers(p: &mut Parser<'_>) {
+/// Everything in front of the names; true if there is a type. The order and which words exist are for whoever reads
+/// the meaning.
+fn qualifiers(p: &mut Parser<'_>) -> bool {
+    let mut has_type = false;
     while p.at(DOT_WORD) {
         match p.current_text() {
             ".align" => align(p),
@@ -87,9 +102,13 @@ pub(super) fn qualifiers(p: &mut Parser<'_>) {
                 p.bump();
                 bank(p);
             }
-            _ => p.bump(),
+            word => {
+                has_type |= crate::ast::is_type_word(word);
+                p.bump();
+            }
         }
     }
+    has_type
 }
 
 /// `.align 8`
@@ -212,13 +231,16 @@ fn initial_value(p: &mut Parser<'_>) {
                 field.complete(p, FIELD_INITIALIZER);
             }
             _ => {
-                if !expression::constant(p) && !matches!(p.current(), COMMA | R_BRACE) {
+                if !expression::constant(p) && !p.at(COMMA) {
                     break;
                 }
             }
         }
-        if !p.at(R_BRACE) && !p.eat(COMMA) {
+        if p.at(R_BRACE) || !p.eat(COMMA) {
             break;
+        }
+        if p.at(R_BRACE) {
+            p.error_expected("a value");
         }
     }
     if !p.eat(R_BRACE) {

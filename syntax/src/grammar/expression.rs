@@ -47,7 +47,9 @@ pub(super) fn operand(p: &mut Parser<'_>) -> bool {
             true
         }
         L_BRACE => {
-            group(p, R_BRACE, VECTOR);
+            if let Some(vector) = group(p, R_BRACE, VECTOR) {
+                pair(p, vector);
+            }
             true
         }
         _ => match expression(p, binding_power(PIPE) + 1) {
@@ -63,45 +65,57 @@ pub(super) fn operand(p: &mut Parser<'_>) -> bool {
     }
 }
 
-/// `p|q` is two destinations where both sides are names, and otherwise an expression.
+/// `p|q` is two destinations where the left side is one, and otherwise an expression.
 fn pair_or_rest(p: &mut Parser<'_>, left: CompletedMarker) {
-    if p.at(PIPE) && matches!(left.kind(), NAME_REF | SINK | PREFIX_EXPR) {
-        let pair = left.precede(p);
-        p.bump();
-        if expression(p, binding_power(PIPE) + 1).is_none() {
-            p.error_expected("a predicate");
-        }
-        pair.complete(p, PAIR);
+    if matches!(left.kind(), NAME_REF | SINK | PREFIX_EXPR) && pair(p, left) {
         return;
     }
     let left = binary(p, left, 0);
     conditional(p, left);
 }
 
+/// The rest of `p|q` or `{a, b}|p`. False if there is none.
+fn pair(p: &mut Parser<'_>, left: CompletedMarker) -> bool {
+    let found = p.at(PIPE);
+    if found {
+        let pair = left.precede(p);
+        p.bump();
+        if expression(p, binding_power(PIPE) + 1).is_none() {
+            p.error_expected("a predicate");
+        }
+        pair.complete(p, PAIR);
+    }
+    found
+}
+
 /// `[a, b]` or `{a, b}`.
-fn group(p: &mut Parser<'_>, close: SyntaxKind, kind: SyntaxKind) {
+fn group(p: &mut Parser<'_>, close: SyntaxKind, kind: SyntaxKind) -> Option<CompletedMarker> {
     if !p.enter() {
         skip_group(p);
-        return;
+        return None;
     }
     let marker = p.start();
     p.bump();
-    while !matches!(p.current(), R_BRACK | R_BRACE | SEMICOLON | EOF) {
+    loop {
         if at_statement_start(p) && !p.at(L_BRACE) {
+            p.error_expected("an operand");
             break;
         }
         if !operand(p) && !p.at(COMMA) {
             break;
         }
-        if !p.at(close) && !p.eat(COMMA) {
+        if !p.eat(COMMA) {
             break;
         }
     }
     if !p.eat(close) {
         p.error_expected(&format!("`,` or `{}`", close.fixed_text().unwrap_or_default()));
+    } else if kind == ADDRESS && p.at(DOT_WORD) && p.is_joint() {
+        // `[a].unified` of a load.
+        p.bump();
     }
     p.leave();
-    marker.complete(p, kind);
+    Some(marker.complete(p, kind))
 }
 
 /// Takes a bracket and everything up to its partner into an `ERROR` node, without looking inside.
@@ -208,7 +222,7 @@ fn primary(p: &mut Parser<'_>) -> Option<CompletedMarker> {
             let value = literal(p);
             Some(mask(p, value))
         }
-        FLOAT | STRING => Some(literal(p)),
+        FLOAT => Some(literal(p)),
         UNDERSCORE => {
             let marker = p.start();
             p.bump();

@@ -70,13 +70,14 @@ fn operands(p: &mut Parser<'_>, is_call: bool) {
 fn argument_list(p: &mut Parser<'_>) {
     let marker = p.start();
     p.bump();
-    while !matches!(p.current(), R_PAREN | SEMICOLON | EOF) {
-        if !expression::operand(p) && !p.at(COMMA) {
+    // Neither results nor arguments are needed.
+    let mut more = !p.at(R_PAREN);
+    while more {
+        if at_statement_start(p) {
+            p.error_expected("an operand");
             break;
         }
-        if !p.at(R_PAREN) && !p.eat(COMMA) {
-            break;
-        }
+        more = (expression::operand(p) || p.at(COMMA)) && p.eat(COMMA);
     }
     if !p.eat(R_PAREN) {
         p.error_expected("`,` or `)`");

@@ -45,6 +45,7 @@ fn statement(p: &mut Parser<'_>) {
         DOT_WORD => directive_statement(p),
         L_BRACE => block(p),
         SEMICOLON => {
+            p.error_here("expected a statement, found `;`");
             let marker = p.start();
             p.bump();
             marker.complete(p, EMPTY_STATEMENT);
@@ -69,7 +70,9 @@ fn directive_statement(p: &mut Parser<'_>) {
             p.error_here(format!("expected a label before `{word}`"));
             instruction::target_directive(p)
         }
-        ".visible" | ".extern" | ".weak" | ".common" => declaration::variable(p),
+        ".visible" | ".extern" | ".weak" | ".common" | ".func" | ".entry" => {
+            function::function_or_variable(p)
+        }
         word if function::is_declaration_word(word) => declaration::variable(p),
         word => {
             p.error_here(format!("expected a statement, found `{word}`"));
@@ -146,8 +149,10 @@ fn looks_like_instruction(p: &Parser<'_>) -> bool {
     }
     match p.nth(1) {
         DOT_WORD => !expression::is_component(p.nth_text(1)),
-        // `ret;`, `exit;`, `call f, …`
-        _ => matches!(name, "ret" | "exit" | "trap" | "brkpt" | "bra" | "call" | "bar" | "membar" | "mov"),
+        // Two operands are never neighbours without a comma.
+        IDENT | INT | L_BRACE | L_PAREN | UNDERSCORE => true,
+        SEMICOLON => matches!(name, "ret" | "exit" | "trap" | "brkpt"),
+        _ => false,
     }
 }
 
