@@ -1,5 +1,6 @@
 //! The Ori IR.
 
+pub mod build;
 pub mod cfg;
 pub mod divergence;
 pub mod dominators;

@@ -1,0 +1,456 @@
+//! From a position-free PTX function to Ori in SSA form.
+//!
+//! One statement at a time, in text order. Operations are chosen here once; constants stay operands (also where
+//! no encoding takes them: legalisation knows the encodings). A modifier of PTX is either honoured or refused.
+//!
+//! Guards: a single operation that is free of side effects or touches memory carries the guard itself and
+//! names what its destinations keep; an expansion is computed for all threads and its results are kept or
+//! dropped; one with effects and branches of its own is branched around.
+
+mod atomic;
+mod compare;
+mod control;
+mod convert;
+mod divide;
+mod double;
+mod float;
+mod form;
+mod half;
+mod integer;
+mod logic;
+mod memory;
+mod operand;
+mod rewrite;
+mod special;
+mod ssa;
+mod symbol;
+mod warp;
+
+use crate::input::{Env, Function, Guard, Instr, Operand, SrcId, Stmt};
+use crate::layout::{self, SharedLayout};
+use crate::ori::ir::{self, BlockId, Dst, File, Inst, Src, Term, Value};
+use crate::ori::op::Op;
+use crate::target::Target;
+use crate::{CodegenError, Options};
+use ptx_isa::Mod;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use ssa::{Shape, Ssa, Variable};
+
+type Result<T, E = CodegenError> = std::result::Result<T, E>;
+
+/// Lowers one function.
+pub fn build(env: &Env, func: &Function, options: &Options) -> Result<ir::Function> {
+    let at = SrcId::default();
+    let Some(target) = Target::of(options.sm) else {
+        return Err(CodegenError::unsupported(at, format!("code for {}", options.sm)));
+    };
+    if !func.entry {
+        return Err(CodegenError::unsupported(at, "device functions that are not kernels"));
+    }
+    if env.address_size != 64 {
+        return Err(CodegenError::unsupported(at, "32-bit addressing"));
+    }
+    let mut lowering = Lowering::new(env, func, options, target);
+    lowering.body()?;
+    Ok(lowering.finish())
+}
+
+/// A run of statements that is entered at its start and left at its end.
+struct Run {
+    statements: std::ops::Range<usize>,
+    block: Option<BlockId>,
+}
+
+struct Lowering<'a> {
+    env: &'a Env,
+    func: &'a Function,
+    target: &'static Target,
+    sm: u16,
+    out: ir::Function,
+    ssa: Ssa,
+    /// Where operations go, and how many stood there when the statement began.
+    block: BlockId,
+    begin: usize,
+    /// The statement and its guard.
+    src: SrcId,
+    guard: Src,
+    /// The block of each label that control reaches.
+    labels: Vec<Option<BlockId>>,
+    /// What the wide values were packed from.
+    packed: FxHashMap<Value, SmallVec<[Src; 4]>>,
+    temporaries: Vec<Shape>,
+    shared: SharedLayout,
+    locals: Vec<Option<u32>>,
+    /// Operations that the entry block starts with, and the values they give.
+    prologue: Vec<Inst>,
+    descriptor: Option<Src>,
+    shared_base: Option<Value>,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(env: &'a Env, func: &'a Function, options: &Options, target: &'static Target) -> Self {
+        let used = control::shared_symbols(env, func);
+        let shared = SharedLayout::new(env, func, target, |symbol| used.contains(&symbol));
+        let (locals, local_bytes) = layout::local_layout(func);
+        let mut out = ir::Function {
+            name: func.name.clone(),
+            entry: func.entry,
+            blocks: Vec::new(),
+            layout: Vec::new(),
+            values: Vec::new(),
+            frame: ir::Frame::default(),
+            facts: ir::Facts::default(),
+        };
+        out.facts.shared_bytes = u32::try_from(shared.static_bytes).unwrap_or(u32::MAX);
+        out.frame.local_bytes = u32::try_from(local_bytes).unwrap_or(u32::MAX);
+        Lowering {
+            env,
+            func,
+            target,
+            sm: options.sm.number,
+            out,
+            ssa: Ssa::default(),
+            block: BlockId(0),
+            begin: 0,
+            src: SrcId::default(),
+            guard: Src::TRUE,
+            labels: vec![None; func.labels as usize],
+            packed: FxHashMap::default(),
+            temporaries: Vec::new(),
+            shared,
+            locals,
+            prologue: Vec::new(),
+            descriptor: None,
+            shared_base: None,
+        }
+    }
+
+    fn body(&mut self) -> Result<()> {
+        let runs = self.split_into_blocks()?;
+        for (i, run) in runs.iter().enumerate() {
+            let Some(block) = run.block else { continue };
+            self.start(block);
+            let next = runs.get(i + 1).and_then(|r| r.block);
+            self.run(run.statements.clone(), next)?;
+        }
+        Ok(())
+    }
+
+    /// Lowers the statements of one run; `next` is the block that control falls into.
+    fn run(&mut self, statements: std::ops::Range<usize>, next: Option<BlockId>) -> Result<()> {
+        for stmt in &self.func.body[statements] {
+            let Stmt::Instr(instr) = stmt else { continue };
+            self.src = instr.src;
+            self.begin = self.out.block(self.block).insts.len();
+            self.guard = Src::TRUE;
+            if let Some(guard) = instr.guard {
+                self.guard = self.guard_source(guard)?;
+            }
+            if control::never(self.guard) {
+                continue;
+            }
+            if control::is_terminator(instr.opcode.form) {
+                return self.terminator(instr, next);
+            }
+            self.instruction(instr)?;
+        }
+        let term = next.map_or(Term::Exit, Term::Jump);
+        self.end(term);
+        Ok(())
+    }
+
+    fn guard_source(&mut self, guard: Guard) -> Result<Src> {
+        let src = self.read_register(guard.reg)?;
+        Ok(if guard.negated { src.not() } else { src })
+    }
+
+    fn finish(mut self) -> ir::Function {
+        let entry = self.out.layout[0];
+        let insts = &mut self.out.block_mut(entry).insts;
+        insts.splice(0..0, std::mem::take(&mut self.prologue));
+        ssa::simplify(&mut self.out);
+        self.out
+    }
+
+    // Blocks.
+
+    /// A block that `edges` edges will enter.
+    fn new_block(&mut self, edges: u32) -> BlockId {
+        let block = self.out.new_block();
+        self.ssa.add_block(block, edges);
+        block
+    }
+
+    /// Puts what follows into `block`.
+    fn start(&mut self, block: BlockId) {
+        self.out.layout.push(block);
+        self.block = block;
+        self.begin = 0;
+    }
+
+    /// Ends the current block.
+    fn end(&mut self, term: Term) {
+        let term = match term {
+            Term::Branch { then, els, .. } if then == els => Term::Jump(then),
+            Term::Branch { cond, then, .. } if cond.is_true() => Term::Jump(then),
+            other => other,
+        };
+        let from = self.block;
+        let mut successors = term.successors();
+        successors.sort_unstable();
+        successors.dedup();
+        let block = self.out.block_mut(from);
+        block.term = term;
+        block.term_src = self.src;
+        for to in successors {
+            let (func, temporaries) = (self.func, &self.temporaries);
+            self.ssa.add_edge(&mut self.out, from, to, &|v| shape(func, temporaries, v));
+        }
+    }
+
+    /// Branches to a new block where `cond` holds and to another where not; gives both.
+    fn fork(&mut self, cond: Src) -> (BlockId, BlockId) {
+        let (then, els) = (self.new_block(1), self.new_block(1));
+        self.end(Term::Branch { cond, then, els, uniform: false });
+        (then, els)
+    }
+
+    /// Runs `effects` only where the statement's guard holds, by a branch.
+    fn branch_around(&mut self, effects: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        if self.guard.is_true() {
+            return effects(self);
+        }
+        let (then, join) = (self.new_block(1), self.new_block(2));
+        self.end(Term::Branch { cond: self.guard, then, els: join, uniform: false });
+        self.start(then);
+        let guard = std::mem::replace(&mut self.guard, Src::TRUE);
+        effects(self)?;
+        self.guard = guard;
+        self.end(Term::Jump(join));
+        self.start(join);
+        Ok(())
+    }
+
+    // Variables.
+
+    fn read_variable(&mut self, variable: Variable) -> Src {
+        let (func, temporaries) = (self.func, &self.temporaries);
+        self.ssa.read(&mut self.out, self.block, variable, &|v| shape(func, temporaries, v))
+    }
+
+    /// A variable of the expansion's own, that may be assigned in several blocks.
+    fn temporary(&mut self, file: File, width: u8) -> Variable {
+        self.temporaries.push(Shape { file, width });
+        Variable::Temporary(self.temporaries.len() as u32 - 1)
+    }
+
+    fn write_variable(&mut self, variable: Variable, src: Src) {
+        self.ssa.write(self.block, variable, src);
+    }
+
+    // Operations.
+
+    fn push(&mut self, inst: Inst) {
+        self.out.block_mut(self.block).insts.push(inst);
+    }
+
+    fn new_value(&mut self, file: File, width: u8) -> Value {
+        self.out.new_value(file, width)
+    }
+
+    /// An operation with one result in `width` general registers.
+    fn wide(&mut self, width: u8, op: Op, srcs: &[Src]) -> Src {
+        let value = self.new_value(File::R, width);
+        self.push(Inst::new(op, &[Dst::Value(value)], srcs, self.src));
+        value.into()
+    }
+
+    /// An operation with one 32-bit result.
+    fn reg(&mut self, op: Op, srcs: &[Src]) -> Src {
+        self.wide(1, op, srcs)
+    }
+
+    /// An operation with one predicate result.
+    fn pred(&mut self, op: Op, srcs: &[Src]) -> Src {
+        let value = self.new_value(File::P, 1);
+        let dsts: &[Dst] = match op {
+            Op::Isetp { .. } | Op::Fsetp { .. } | Op::Dsetp { .. } | Op::Hsetp2 { .. } | Op::Plop3 { .. } => {
+                &[Dst::Value(value), Dst::Sink]
+            }
+            _ => &[Dst::Value(value)],
+        };
+        self.push(Inst::new(op, dsts, srcs, self.src));
+        value.into()
+    }
+
+    /// An operation with effects, under the statement's guard.
+    fn effect(&mut self, op: Op, srcs: &[Src]) {
+        let mut inst = Inst::new(op, &[], srcs, self.src);
+        inst.guard = self.guard;
+        self.push(inst);
+    }
+
+    /// An operation with effects and results, under the statement's guard; `old` is what the results keep.
+    fn guarded(&mut self, op: Op, dsts: &[Dst], srcs: &[Src], old: &[Src]) {
+        let mut inst = Inst::new(op, dsts, srcs, self.src);
+        if !self.guard.is_true() {
+            inst.guard = self.guard;
+            inst.old = SmallVec::from_slice(old);
+        }
+        self.push(inst);
+    }
+
+    // Errors.
+
+    fn unsupported<T>(&self, instr: &Instr, what: &str) -> Result<T> {
+        Err(CodegenError::unsupported(self.src, format!("{}: {what}", instr.opcode.form.mnemonic())))
+    }
+
+    fn malformed<T>(&self, what: impl Into<String>) -> Result<T> {
+        Err(CodegenError::internal(self.src, "build", what))
+    }
+
+    /// Refuses modifiers other than these.
+    fn accept(&self, instr: &Instr, known: &[Mod]) -> Result<()> {
+        match instr.opcode.mods().find(|m| !known.contains(m)) {
+            Some(m) => self.unsupported(instr, &format!("the modifier .{}", m.text())),
+            None => Ok(()),
+        }
+    }
+
+    fn operand(&self, instr: &'a Instr, i: usize) -> Result<&'a Operand> {
+        match instr.operands.get(i) {
+            Some(operand) => Ok(operand),
+            None => self.malformed(format!("{} has no operand {i}", instr.opcode.form.mnemonic())),
+        }
+    }
+
+    /// Refuses instructions with another number of operands.
+    fn arity(&self, instr: &Instr, count: std::ops::RangeInclusive<usize>) -> Result<()> {
+        if count.contains(&instr.operands.len()) {
+            return Ok(());
+        }
+        self.unsupported(instr, &format!("{} operands", instr.operands.len()))
+    }
+}
+
+/// Where the values of a variable live.
+fn shape(func: &Function, temporaries: &[Shape], variable: Variable) -> Shape {
+    match variable {
+        Variable::Reg(r) => {
+            func.regs.get(r.0 as usize).map_or(Shape { file: File::R, width: 1 }, |r| operand::shape(r.ty))
+        }
+        Variable::Carry => Shape { file: File::P, width: 1 },
+        Variable::Temporary(i) => temporaries[i as usize],
+    }
+}
+
+#[cfg(test)]
+mod sample;
+
+#[cfg(test)]
+mod tests {
+    use super::sample::Sample;
+    use crate::ori::text;
+    use crate::ori::verify::{Stage, verify};
+    use expect_test::{Expect, expect};
+
+    fn check(sm: u16, text: &str, expected: Expect) {
+        let func = Sample::new(text).build(sm).unwrap();
+        if let Err(errors) = verify(&func, Stage::Built) {
+            panic!(
+                "{}\n{}",
+                errors.iter().map(|e| e.to_string()).collect::<Vec<_>>().join("\n"),
+                text::print(&func)
+            );
+        }
+        expected.assert_eq(&text::print(&func));
+    }
+
+    #[test]
+    fn loops_join_in_phis() {
+        check(
+            80,
+            "param u64 out; param u32 n
+            ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [n]
+            mov.u32 %r2, 0; mov.u32 %r3, 7
+            loop:
+            add.s32 %r2, %r2, %r3
+            setp.lt.s32 %p1, %r2, %r1
+            @%p1 bra loop
+            cvta.to.global.u64 %rd2, %rd1
+            mov.u32 %r4, %tid.x
+            mul.wide.s32 %rd3, %r4, 4
+            add.s64 %rd4, %rd2, %rd3
+            st.global.u32 [%rd4+8], %r2
+            ret",
+            expect![[r#"
+                entry "sample" {
+                b0:
+                  %v12:ur2 = ULDC.64 c[0x0][0x118] #11
+                  JUMP b1 #3
+                b1:
+                  %v0:r = phi b0 RZ, b1 %v2
+                  %v2:r, _, _ = IADD3 %v0, 0x7, RZ #4
+                  %v4:p, _ = ISETP.LT.AND %v2, c[0x0][0x168], PT #5
+                  BRA %v4, b1, b2 #6
+                b2:
+                  %v6:r = S2R{sr=0x21} #8
+                  %v7:r2 = IMAD.WIDE %v6, 0x4, RZ #9
+                  %v8:r, %v9:p, _ = IADD3 c[0x0][0x160], %v7.0, RZ #10
+                  %v10:r, _, _ = IADD3.X c[0x0][0x164], %v7.1, RZ, %v9, PF #10
+                  %v11:r2 = PACK %v8, %v10 #10
+                  STG.E{offset=8} %v11, %v12, %v2 #11
+                  EXIT #12
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn guarded_statements_keep_what_was_there() {
+        check(
+            90,
+            "param u64 out; shared 64 s
+            ld.param.u64 %rd1, [out]
+            mov.u32 %r1, 1
+            mov.u32 %r4, %tid.x
+            setp.eq.s32 %p1, %r4, 3
+            @%p1 add.s32 %r4, %r4, 2
+            @!%p1 ld.global.u32 %r1, [%rd1]
+            @%p1 ld.shared.v2.u32 {%r5, %r6}, [s+8]
+            @%p1 bra end
+            @%p1 ret
+            st.shared.u32 [s], %r5
+            st.global.v2.u32 [%rd1], {%r1, %r4}
+            end:
+            ret",
+            expect![[r#"
+                entry "sample" facts(shared=64) {
+                b0:
+                  %v4:ur2 = ULDC.64 c[0x0][0x208] #5
+                  %v5:ur = S2UR{sr=0x88} #6
+                  %v6:ur = ULEA{shift=0x18} %v5, 0x400 #6
+                  %v0:r = S2R{sr=0x21} #2
+                  %v1:p, _ = ISETP.EQ.AND %v0, 0x3, PT #3
+                  @%v1 %v2:r, _, _ = IADD3 %v0, 0x2, RZ old(%v0, undef, undef) #4
+                  @!%v1 %v3:r = LDG.E c[0x0][0x210], %v4 old(0x1) #5
+                  @%v1 %v7:r2 = LDS.64{offset=8} RZ, %v6 old(undef) #6
+                  BRA %v1, b3, b1 #7
+                b1:
+                  BRA %v1, b4, b2 #8
+                b4:
+                  EXIT #8
+                b2:
+                  STS RZ, %v6, %v7.0 #9
+                  %v8:r2 = PACK %v3, %v2 #10
+                  STG.E.64 c[0x0][0x210], %v4, %v8 #10
+                  JUMP b3 #10
+                b3:
+                  EXIT #11
+                }
+            "#]],
+        );
+    }
+}

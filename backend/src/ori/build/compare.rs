@@ -1,0 +1,181 @@
+//! Comparisons: `setp` and `set` of every type.
+
+use super::integer::sign_of;
+use super::{Lowering, Result};
+use crate::input::{Instr, Operand};
+use crate::ori::ir::Src;
+use crate::ori::op::{Bool, FCmp, ICmp, Op};
+use ptx_isa::{Mod, ScalarType, TypeKind};
+
+/// Modifiers that name a comparison, for integers and for floats. `lo`, `ls`, `hi` and `hs` are unsigned.
+const COMPARISONS: [(Mod, Option<ICmp>, Option<FCmp>); 18] = [
+    (Mod::Eq, Some(ICmp::Eq), Some(FCmp::Eq)),
+    (Mod::Ne, Some(ICmp::Ne), Some(FCmp::Ne)),
+    (Mod::Lt, Some(ICmp::Lt), Some(FCmp::Lt)),
+    (Mod::Le, Some(ICmp::Le), Some(FCmp::Le)),
+    (Mod::Gt, Some(ICmp::Gt), Some(FCmp::Gt)),
+    (Mod::Ge, Some(ICmp::Ge), Some(FCmp::Ge)),
+    (Mod::Lo, Some(ICmp::Lt), None),
+    (Mod::Ls, Some(ICmp::Le), None),
+    (Mod::Hi, Some(ICmp::Gt), None),
+    (Mod::Hs, Some(ICmp::Ge), None),
+    (Mod::Equ, None, Some(FCmp::Equ)),
+    (Mod::Neu, None, Some(FCmp::Neu)),
+    (Mod::Ltu, None, Some(FCmp::Ltu)),
+    (Mod::Leu, None, Some(FCmp::Leu)),
+    (Mod::Gtu, None, Some(FCmp::Gtu)),
+    (Mod::Geu, None, Some(FCmp::Geu)),
+    (Mod::Num, None, Some(FCmp::Num)),
+    (Mod::IsNan, None, Some(FCmp::Nan)),
+];
+
+/// The comparison that holds where this one does not.
+pub(super) const fn inverse_integer(cmp: ICmp) -> ICmp {
+    match cmp {
+        ICmp::F => ICmp::T,
+        ICmp::Lt => ICmp::Ge,
+        ICmp::Eq => ICmp::Ne,
+        ICmp::Le => ICmp::Gt,
+        ICmp::Gt => ICmp::Le,
+        ICmp::Ne => ICmp::Eq,
+        ICmp::Ge => ICmp::Lt,
+        ICmp::T => ICmp::F,
+    }
+}
+
+/// As [`inverse_integer`]; ordered comparisons become unordered ones.
+pub(super) const fn inverse_float(cmp: FCmp) -> FCmp {
+    match cmp {
+        FCmp::F => FCmp::T,
+        FCmp::Lt => FCmp::Geu,
+        FCmp::Eq => FCmp::Neu,
+        FCmp::Le => FCmp::Gtu,
+        FCmp::Gt => FCmp::Leu,
+        FCmp::Ne => FCmp::Equ,
+        FCmp::Ge => FCmp::Ltu,
+        FCmp::Num => FCmp::Nan,
+        FCmp::Nan => FCmp::Num,
+        FCmp::Ltu => FCmp::Ge,
+        FCmp::Equ => FCmp::Ne,
+        FCmp::Leu => FCmp::Gt,
+        FCmp::Gtu => FCmp::Le,
+        FCmp::Neu => FCmp::Eq,
+        FCmp::Geu => FCmp::Lt,
+        FCmp::T => FCmp::F,
+    }
+}
+
+/// A comparison as one instruction makes it.
+#[derive(Clone, Copy)]
+struct Comparison {
+    ty: ScalarType,
+    integer: Option<ICmp>,
+    float: Option<FCmp>,
+    unsigned: bool,
+    ftz: bool,
+    bool_: Bool,
+}
+
+impl Comparison {
+    fn inverse(self) -> Comparison {
+        Comparison {
+            integer: self.integer.map(inverse_integer),
+            float: self.float.map(inverse_float),
+            ..self
+        }
+    }
+}
+
+impl<'a> Lowering<'a> {
+    fn comparison(&self, instr: &Instr, ty: ScalarType) -> Result<Comparison> {
+        let mut known: Vec<Mod> = COMPARISONS.iter().map(|c| c.0).collect();
+        known.extend([Mod::And, Mod::Or, Mod::Xor, Mod::Ftz]);
+        self.accept(instr, &known)?;
+        let opcode = &instr.opcode;
+        let Some((name, integer, float)) = COMPARISONS.into_iter().find(|c| opcode.has(c.0)) else {
+            return self.malformed("a comparison without an operator");
+        };
+        let bool_ = match () {
+            () if opcode.has(Mod::Or) => Bool::Or,
+            () if opcode.has(Mod::Xor) => Bool::Xor,
+            () => Bool::And,
+        };
+        let unsigned = matches!(name, Mod::Lo | Mod::Ls | Mod::Hi | Mod::Hs) || !ty.is_signed();
+        Ok(Comparison { ty, integer, float, unsigned, ftz: opcode.has(Mod::Ftz), bool_ })
+    }
+
+    /// Compares operands 1 and 2, combined with `with`.
+    fn compare_operands(&mut self, instr: &'a Instr, c: Comparison, with: Src) -> Result<Src> {
+        match (c.ty, c.ty.kind()) {
+            (ScalarType::F32, _) => {
+                let Some(cmp) = c.float else {
+                    return self.unsupported(instr, "an unsigned comparison of floats");
+                };
+                let (a, b) = (self.source(instr, 1, c.ty)?, self.source(instr, 2, c.ty)?);
+                Ok(self.pred(Op::Fsetp { cmp, ftz: c.ftz, bool_: c.bool_ }, &[a, b, with]))
+            }
+            (ScalarType::F64, _) => {
+                let Some(cmp) = c.float else {
+                    return self.unsupported(instr, "an unsigned comparison of floats");
+                };
+                let (a, b) = (self.source_double(instr, 1)?, self.source_double(instr, 2)?);
+                Ok(self.pred(Op::Dsetp { cmp, bool_: c.bool_ }, &[a, b, with]))
+            }
+            (_, TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed) => {
+                let Some(cmp) = c.integer else { return self.unsupported(instr, "an unordered comparison") };
+                if c.ty.bits() == 64 {
+                    let (a, b) = (self.source_pair(instr, 1, c.ty)?, self.source_pair(instr, 2, c.ty)?);
+                    return Ok(self.compare_pair_with(cmp, !c.unsigned, a, b, c.bool_, with));
+                }
+                let (a, b) = (self.source_extended(instr, 1, c.ty)?, self.source_extended(instr, 2, c.ty)?);
+                let op = Op::Isetp { cmp, sign: sign_of(!c.unsigned), bool_: c.bool_, ex: false };
+                Ok(self.pred(op, &[a, b, with]))
+            }
+            _ => self.compare_half(instr, c.ty, c.float, c.ftz, c.bool_, with),
+        }
+    }
+
+    /// `setp`.
+    pub(super) fn set_predicate(&mut self, instr: &'a Instr) -> Result<()> {
+        let ty = self.type_of(instr, 0)?;
+        let comparison = self.comparison(instr, ty)?;
+        let with = match instr.operands.get(3) {
+            Some(operand) => self.read(operand, ScalarType::Pred)?,
+            None if comparison.bool_ == Bool::And => Src::TRUE,
+            None => return self.malformed("a combination without a predicate"),
+        };
+        match self.operand(instr, 0)? {
+            Operand::Pair(pair) => {
+                let first = self.compare_operands(instr, comparison, with)?;
+                let second = self.compare_operands(instr, comparison.inverse(), with)?;
+                self.write(&pair.0, first)?;
+                self.write(&pair.1, second)
+            }
+            dst => {
+                let result = self.compare_operands(instr, comparison, with)?;
+                self.write(dst, result)
+            }
+        }
+    }
+
+    /// `set`: all ones or 1.0 where the comparison holds.
+    pub(super) fn set_register(&mut self, instr: &'a Instr) -> Result<()> {
+        let (to, from) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?);
+        let comparison = self.comparison(instr, from)?;
+        let with = match instr.operands.get(3) {
+            Some(operand) => self.read(operand, ScalarType::Pred)?,
+            None => Src::TRUE,
+        };
+        let yes = match to {
+            ScalarType::U32 | ScalarType::S32 => Src::imm(!0),
+            ScalarType::F32 => Src::imm(1f32.to_bits()),
+            _ => return self.unsupported(instr, &format!("the result type .{}", to.text())),
+        };
+        if from.kind() == TypeKind::Packed {
+            return self.unsupported(instr, &format!("the type .{}", from.text()));
+        }
+        let holds = self.compare_operands(instr, comparison, with)?;
+        let result = self.select(holds, yes, Src::ZERO, 1);
+        self.result(instr, result)
+    }
+}

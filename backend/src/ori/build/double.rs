@@ -1,0 +1,76 @@
+//! fp64 arithmetic.
+
+use super::float::rounding;
+use super::integer::lut;
+use super::operand::literal;
+use super::{Lowering, Result};
+use crate::input::Instr;
+use crate::ori::ir::Src;
+use crate::ori::op::{Bool, FCmp, MufuFunc, Op};
+use ptx_isa::{FormId, Mod, ScalarType};
+
+const ROUNDINGS: [Mod; 4] = [Mod::Rn, Mod::Rz, Mod::Rm, Mod::Rp];
+
+impl<'a> Lowering<'a> {
+    /// An operand of an fp64 operation: a constant whose low word is zero is an immediate, its high word.
+    pub(super) fn source_double(&mut self, instr: &'a Instr, i: usize) -> Result<Src> {
+        let operand = self.operand(instr, i)?;
+        match literal(operand, ScalarType::F64) {
+            Some(bits) if bits as u32 == 0 => Ok(Src::imm((bits >> 32) as u32)),
+            _ => self.read(operand, ScalarType::F64),
+        }
+    }
+
+    /// `add`, `sub`, `mul`, `fma`, `mad` of .f64.
+    pub(super) fn double_arithmetic(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &ROUNDINGS)?;
+        let round = rounding(instr);
+        let (a, b) = (self.source_double(instr, 1)?, self.source_double(instr, 2)?);
+        let result = match instr.opcode.form {
+            FormId::AddF64 => self.wide(2, Op::Dadd { round }, &[a, b]),
+            FormId::SubF64 => self.wide(2, Op::Dadd { round }, &[a, super::float::negated(b)]),
+            FormId::MulF64 => self.wide(2, Op::Dmul { round }, &[a, b]),
+            _ => {
+                let c = self.source_double(instr, 3)?;
+                self.wide(2, Op::Dfma { round }, &[a, b, c])
+            }
+        };
+        self.result(instr, result)
+    }
+
+    pub(super) fn dcompare(&mut self, cmp: FCmp, a: Src, b: Src) -> Src {
+        self.pred(Op::Dsetp { cmp, bool_: Bool::And }, &[a, b, Src::TRUE])
+    }
+
+    /// `min`, `max` of .f64: a NaN gives the other operand, and -0 is less than +0.
+    pub(super) fn double_minimum(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[])?;
+        let min = instr.opcode.form == FormId::MinF64;
+        let (a, b) = (self.source(instr, 1, ScalarType::F64)?, self.source(instr, 2, ScalarType::F64)?);
+        let first = self.dcompare(if min { FCmp::Lt } else { FCmp::Gt }, a, b);
+        let invalid = self.dcompare(FCmp::Nan, b, b);
+        let first = self.plop3(lut::A | lut::B, first, invalid, Src::TRUE);
+        let equal = self.dcompare(FCmp::Eq, a, b);
+        let (a, b) = (self.pair(a), self.pair(b));
+        let chosen = self.select_pair(first, a, b);
+        // Equal operands differ at most in the sign of zero.
+        let zero = self.lop3(if min { lut::A | lut::B } else { lut::A & lut::B }, a[1], b[1], Src::ZERO);
+        let high = self.select(equal, zero, chosen[1], 1);
+        self.result_pair(instr, [chosen[0], high])
+    }
+
+    /// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: of the high word alone.
+    pub(super) fn double_approximate(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[Mod::Approx, Mod::Ftz])?;
+        if !instr.opcode.has(Mod::Ftz) {
+            return self.unsupported(instr, "a result that keeps denormals");
+        }
+        let a = self.source_pair(instr, 1, ScalarType::F64)?;
+        let func = match instr.opcode.form {
+            FormId::RsqrtF64 => MufuFunc::Rsq64h,
+            _ => MufuFunc::Rcp64h,
+        };
+        let high = self.mufu(func, a[1]);
+        self.result_pair(instr, [Src::ZERO, high])
+    }
+}

@@ -1,0 +1,293 @@
+//! fp32 arithmetic and the approximate functions of the multi-function unit.
+//!
+//! The unit flushes denormals. Functions that must not are computed on a scaled operand and scaled back; the
+//! scales are powers of two, so no precision is lost.
+
+use super::integer::lut;
+use super::operand::known;
+use super::{Lowering, Result};
+use crate::input::Instr;
+use crate::ori::ir::{Src, SrcKind};
+use crate::ori::op::{Bool, FCmp, ICmp, MufuFunc, Op, Round};
+use ptx_isa::{FormId, Mod, ScalarType};
+
+pub(super) const MIN_NORMAL: f32 = f32::MIN_POSITIVE;
+const TWO_POW_24: f32 = 16_777_216.0;
+const TWO_POW_126: f32 = 8.507_059e37;
+
+pub(super) fn float(value: f32) -> Src {
+    Src::imm(value.to_bits())
+}
+
+/// `-src` as the operand of a float operation.
+pub(super) fn negated(src: Src) -> Src {
+    match known(src) {
+        Some(bits) => Src::new(SrcKind::Imm(bits ^ 0x8000_0000)),
+        None => src.neg(),
+    }
+}
+
+/// `|src|` as the operand of a float operation.
+pub(super) fn magnitude(src: Src) -> Src {
+    match known(src) {
+        Some(bits) => Src::imm(bits & 0x7fff_ffff),
+        None => {
+            let mut src = src;
+            src.mods.neg = false;
+            src.mods.abs = true;
+            src
+        }
+    }
+}
+
+/// The rounding that an instruction names; to nearest even by default.
+pub(super) fn rounding(instr: &Instr) -> Round {
+    let opcode = &instr.opcode;
+    match () {
+        () if opcode.has(Mod::Rz) => Round::Rz,
+        () if opcode.has(Mod::Rm) => Round::Rm,
+        () if opcode.has(Mod::Rp) => Round::Rp,
+        () => Round::Rn,
+    }
+}
+
+const ROUNDINGS: [Mod; 4] = [Mod::Rn, Mod::Rz, Mod::Rm, Mod::Rp];
+
+impl<'a> Lowering<'a> {
+    pub(super) fn fmul(&mut self, ftz: bool, a: Src, b: Src) -> Src {
+        let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
+        self.reg(Op::Fmul { round: Round::Rn, ftz, sat: false }, &[a, b])
+    }
+
+    pub(super) fn fadd(&mut self, ftz: bool, a: Src, b: Src) -> Src {
+        self.reg(Op::Fadd { round: Round::Rn, ftz, sat: false }, &[a, b])
+    }
+
+    pub(super) fn ffma(&mut self, round: Round, a: Src, b: Src, c: Src) -> Src {
+        self.reg(Op::Ffma { round, ftz: false, sat: false }, &[a, b, c])
+    }
+
+    pub(super) fn fcompare(&mut self, cmp: FCmp, ftz: bool, a: Src, b: Src) -> Src {
+        self.pred(Op::Fsetp { cmp, ftz, bool_: Bool::And }, &[a, b, Src::TRUE])
+    }
+
+    pub(super) fn mufu(&mut self, func: MufuFunc, a: Src) -> Src {
+        self.reg(Op::Mufu { func }, &[a])
+    }
+
+    fn scalar_f32(&self, instr: &Instr) -> Result<()> {
+        match instr.opcode.ty(0) {
+            Some(ScalarType::F32) => Ok(()),
+            Some(ty) => self.unsupported(instr, &format!("the type .{}", ty.text())),
+            None => self.malformed("a float instruction without a type"),
+        }
+    }
+
+    /// `add`, `sub`, `mul`, `fma`, `mad` of .f32.
+    pub(super) fn float_arithmetic(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[ROUNDINGS.as_slice(), &[Mod::Ftz, Mod::Sat]].concat())?;
+        self.scalar_f32(instr)?;
+        let ty = ScalarType::F32;
+        let (round, ftz, sat) = (rounding(instr), instr.opcode.has(Mod::Ftz), instr.opcode.has(Mod::Sat));
+        let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?);
+        let result = match instr.opcode.form {
+            FormId::SubF32 => self.reg(Op::Fadd { round, ftz, sat }, &[a, negated(b)]),
+            FormId::AddF32 | FormId::MulF32 => {
+                let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
+                let add = instr.opcode.form == FormId::AddF32;
+                let op = if add { Op::Fadd { round, ftz, sat } } else { Op::Fmul { round, ftz, sat } };
+                self.reg(op, &[a, b])
+            }
+            _ => {
+                let c = self.source(instr, 3, ty)?;
+                let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
+                self.reg(Op::Ffma { round, ftz, sat }, &[a, b, c])
+            }
+        };
+        self.result(instr, result)
+    }
+
+    /// `min`, `max` of .f32.
+    pub(super) fn float_minimum(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[Mod::Ftz, Mod::Nan])?;
+        self.scalar_f32(instr)?;
+        self.arity(instr, 3..=3)?;
+        let (ftz, nan) = (instr.opcode.has(Mod::Ftz), instr.opcode.has(Mod::Nan));
+        let (a, b) = (self.source(instr, 1, ScalarType::F32)?, self.source(instr, 2, ScalarType::F32)?);
+        let choose = if instr.opcode.form == FormId::MinF32 { Src::TRUE } else { Src::FALSE };
+        let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
+        let result = self.reg(Op::Fmnmx { ftz, nan }, &[a, b, choose]);
+        self.result(instr, result)
+    }
+
+    /// `abs`, `neg` of .f32 and .f64.
+    pub(super) fn float_sign(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[Mod::Ftz])?;
+        let abs = instr.opcode.form == FormId::AbsFloat;
+        let modify = |src| if abs { magnitude(src) } else { negated(src) };
+        // -0 + x is x for every x, also for -0.
+        let minus_zero = Src::ZERO.neg();
+        if instr.opcode.ty(0) == Some(ScalarType::F64) {
+            let a = self.source_double(instr, 1)?;
+            let result = self.wide(2, Op::Dadd { round: Round::Rn }, &[minus_zero, modify(a)]);
+            return self.result(instr, result);
+        }
+        self.scalar_f32(instr)?;
+        let a = self.source(instr, 1, ScalarType::F32)?;
+        let result = self.fadd(instr.opcode.has(Mod::Ftz), minus_zero, modify(a));
+        self.result(instr, result)
+    }
+
+    /// `copysign`: the sign of a and the magnitude of b.
+    pub(super) fn copy_sign(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[])?;
+        let ty = self.type_of(instr, 0)?;
+        // Where the mask b is set, c, else a.
+        let choose = (lut::B & lut::C) | (!lut::B & lut::A);
+        let mask = Src::imm(0x8000_0000);
+        if ty.bits() == 64 {
+            let (a, b) = (self.source_pair(instr, 1, ty)?, self.source_pair(instr, 2, ty)?);
+            let high = self.lop3(choose, b[1], mask, a[1]);
+            return self.result_pair(instr, [b[0], high]);
+        }
+        let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?);
+        let result = self.lop3(choose, b, mask, a);
+        self.result(instr, result)
+    }
+
+    /// `testp`, on the bits.
+    pub(super) fn test_property(&mut self, instr: &'a Instr) -> Result<()> {
+        const TESTS: [Mod; 6] =
+            [Mod::Finite, Mod::Infinite, Mod::Number, Mod::NotANumber, Mod::Normal, Mod::Subnormal];
+        self.accept(instr, &TESTS)?;
+        let ty = self.type_of(instr, 0)?;
+        let Some(test) = instr.opcode.mods().next() else {
+            return self.malformed("testp without a property");
+        };
+        let double = ty.bits() == 64;
+        let a =
+            if double { self.source_pair(instr, 1, ty)? } else { [Src::ZERO, self.source(instr, 1, ty)?] };
+        let high = self.lop3(lut::A & lut::B, a[1], Src::imm(0x7fff_ffff), Src::ZERO);
+        let (infinity, normal) = if double { (0x7ff0_0000, 0x0010_0000) } else { (0x7f80_0000, 0x0080_0000) };
+        let bits = [a[0], high];
+        let mut is = |cmp, limit| {
+            if double {
+                self.compare_pair(cmp, false, bits, [Src::ZERO, Src::imm(limit)])
+            } else {
+                self.compare(cmp, false, high, Src::imm(limit))
+            }
+        };
+        let result = match test {
+            Mod::Finite => is(ICmp::Lt, infinity),
+            Mod::Infinite => is(ICmp::Eq, infinity),
+            Mod::Number => is(ICmp::Le, infinity),
+            Mod::NotANumber => is(ICmp::Gt, infinity),
+            Mod::Normal => {
+                let (below, above) = (is(ICmp::Lt, infinity), is(ICmp::Ge, normal));
+                self.plop3(lut::A & lut::B, below, above, Src::TRUE)
+            }
+            _ => {
+                let (below, above) = (is(ICmp::Lt, normal), is(ICmp::Ne, 0));
+                self.plop3(lut::A & lut::B, below, above, Src::TRUE)
+            }
+        };
+        self.result(instr, result)
+    }
+
+    /// `ex2`, `lg2`, `sin`, `cos`, `tanh`, and the approximate `rcp`, `rsqrt`, `sqrt` of .f32.
+    pub(super) fn approximate(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[Mod::Approx, Mod::Ftz])?;
+        self.scalar_f32(instr)?;
+        let ftz = instr.opcode.has(Mod::Ftz);
+        let a = self.source(instr, 1, ScalarType::F32)?;
+        let result = match instr.opcode.form {
+            FormId::Ex2 => self.exponential(ftz, a),
+            FormId::Lg2 if !ftz => {
+                let (scaled, normal) = self.scale_up(a);
+                let log = self.mufu(MufuFunc::Lg2, scaled);
+                let less = self.fadd(false, log, float(-24.0));
+                self.select(normal, log, less, 1)
+            }
+            FormId::Lg2 => self.mufu(MufuFunc::Lg2, a),
+            FormId::Sin | FormId::Cos => {
+                // The unit takes turns.
+                const TURN: f32 = 0.159_154_937;
+                let op = Op::Fmul { round: Round::Rz, ftz: false, sat: false };
+                let turns = self.reg(op, &[a, float(TURN)]);
+                self.mufu(if instr.opcode.form == FormId::Sin { MufuFunc::Sin } else { MufuFunc::Cos }, turns)
+            }
+            FormId::Tanh => self.mufu(MufuFunc::Tanh, a),
+            FormId::RcpF32 => self.reciprocal(ftz, a),
+            FormId::RsqrtF32 => self.scaled_root(ftz, MufuFunc::Rsq, a, 4096.0),
+            _ => self.scaled_root(ftz, MufuFunc::Sqrt, a, 1.0 / 4096.0),
+        };
+        self.result(instr, result)
+    }
+
+    /// `a` times 2^24 where it is denormal, and whether it is not.
+    fn scale_up(&mut self, a: Src) -> (Src, Src) {
+        let normal = self.fcompare(FCmp::Geu, false, magnitude(a), float(MIN_NORMAL));
+        let scaled = self.fmul(false, a, float(TWO_POW_24));
+        (self.select(normal, a, scaled, 1), normal)
+    }
+
+    fn exponential(&mut self, ftz: bool, a: Src) -> Src {
+        if ftz {
+            return self.mufu(MufuFunc::Ex2, a);
+        }
+        // A result that is denormal is the square of one that is not.
+        let normal = self.fcompare(FCmp::Geu, false, a, float(-126.0));
+        let half = self.fmul(false, a, float(0.5));
+        let scaled = self.select(normal, a, half, 1);
+        let power = self.mufu(MufuFunc::Ex2, scaled);
+        let square = self.fmul(false, power, power);
+        self.select(normal, power, square, 1)
+    }
+
+    fn scaled_root(&mut self, ftz: bool, func: MufuFunc, a: Src, back: f32) -> Src {
+        if ftz {
+            return self.mufu(func, a);
+        }
+        let (scaled, normal) = self.scale_up(a);
+        let root = self.mufu(func, scaled);
+        let descaled = self.fmul(false, root, float(back));
+        self.select(normal, root, descaled, 1)
+    }
+
+    fn reciprocal(&mut self, ftz: bool, a: Src) -> Src {
+        if ftz {
+            return self.mufu(MufuFunc::Rcp, a);
+        }
+        let normal = self.fcompare(FCmp::Geu, false, magnitude(a), float(MIN_NORMAL));
+        let large = self.fcompare(FCmp::Gt, false, magnitude(a), float(TWO_POW_126));
+        let up = self.select(normal, float(1.0), float(TWO_POW_24), 1);
+        let scale = self.select(large, float(0.25), up, 1);
+        let scaled = self.fmul(false, scale, a);
+        let inverse = self.mufu(MufuFunc::Rcp, scaled);
+        self.fmul(false, scale, inverse)
+    }
+
+    /// `div.approx` and `div.full` of .f32.
+    pub(super) fn divide_approximately(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[Mod::Approx, Mod::Full, Mod::Ftz])?;
+        let (ftz, full) = (instr.opcode.has(Mod::Ftz), instr.opcode.has(Mod::Full));
+        let (mut a, mut b) =
+            (self.source(instr, 1, ScalarType::F32)?, self.source(instr, 2, ScalarType::F32)?);
+        let divisor = b;
+        if full {
+            // The reciprocal of a larger divisor would be denormal.
+            let large = self.fcompare(FCmp::Gt, ftz, magnitude(divisor), float(TWO_POW_126));
+            let (small_a, small_b) = (self.fmul(ftz, a, float(0.25)), self.fmul(ftz, b, float(0.25)));
+            (a, b) = (self.select(large, small_a, a, 1), self.select(large, small_b, b, 1));
+        }
+        if !ftz {
+            let normal = self.fcompare(FCmp::Geu, false, magnitude(divisor), float(MIN_NORMAL));
+            let (large_a, large_b) =
+                (self.fmul(false, a, float(TWO_POW_24)), self.fmul(false, b, float(TWO_POW_24)));
+            (a, b) = (self.select(normal, a, large_a, 1), self.select(normal, b, large_b, 1));
+        }
+        let inverse = self.mufu(MufuFunc::Rcp, b);
+        let quotient = self.fmul(ftz, inverse, a);
+        self.result(instr, quotient)
+    }
+}

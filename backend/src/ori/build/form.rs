@@ -1,0 +1,130 @@
+//! Every row of the PTX instruction table, and what lowers it.
+
+use super::{Lowering, Result};
+use crate::input::Instr;
+use ptx_isa::{FormId as F, Mod, ScalarType};
+
+impl<'a> Lowering<'a> {
+    /// Lowers one statement that does not end its block.
+    pub(super) fn instruction(&mut self, instr: &'a Instr) -> Result<()> {
+        match instr.opcode.form {
+            F::AddInt | F::SubInt => self.add_integer(instr),
+            F::MulInt | F::MadInt => self.multiply(instr),
+            F::Mul24 | F::Mad24 => self.multiply_24(instr),
+            F::Sad => self.sum_of_differences(instr),
+            F::DivInt | F::RemInt => self.divide_integer(instr),
+            F::AbsInt | F::NegInt => self.negate_integer(instr),
+            F::MinInt | F::MaxInt => self.minimum_integer(instr),
+            F::Popc | F::Clz | F::Bfind | F::Brev => self.count_bits(instr),
+            F::Fns => self.unsupported(instr, "needs a search over the bits"),
+            F::Bfe => self.extract_bits(instr),
+            F::Bfi => self.insert_bits(instr),
+            F::Szext | F::Bmsk => self.mask_or_extend(instr),
+            F::Dp4a | F::Dp2a => self.dot_product(instr),
+            F::AddCc | F::Addc | F::SubCc | F::Subc | F::MadCc | F::Madc => self.extended_precision(instr),
+
+            F::AddF32 | F::SubF32 | F::MulF32 | F::FmaF32 | F::MadF32 => self.float_arithmetic(instr),
+            F::AddF64 | F::SubF64 | F::MulF64 | F::FmaF64 | F::MadF64 => self.double_arithmetic(instr),
+            F::DivF32 if instr.opcode.has(Mod::Approx) || instr.opcode.has(Mod::Full) => {
+                self.divide_approximately(instr)
+            }
+            F::DivF32 => self.divide_float(instr),
+            F::RcpF32 | F::SqrtF32 if !instr.opcode.has(Mod::Approx) => self.round_float(instr),
+            F::DivF64 | F::RcpF64 | F::SqrtF64 => self.divide_double(instr),
+            F::AbsFloat | F::NegFloat => self.float_sign(instr),
+            F::MinF32 | F::MaxF32 => self.float_minimum(instr),
+            F::MinF64 | F::MaxF64 => self.double_minimum(instr),
+            F::RcpApproxF64 | F::RsqrtF64 => self.double_approximate(instr),
+            F::RcpF32 | F::SqrtF32 | F::RsqrtF32 | F::Sin | F::Cos | F::Lg2 | F::Ex2 | F::Tanh => {
+                self.approximate(instr)
+            }
+            F::Testp => self.test_property(instr),
+            F::Copysign => self.copy_sign(instr),
+
+            F::AddHalf | F::SubHalf | F::MulHalf | F::FmaHalf => self.half_arithmetic(instr),
+            F::AbsHalf | F::NegHalf => self.half_sign(instr),
+            F::MinHalf | F::MaxHalf => self.half_minimum(instr),
+            F::Ex2Half | F::TanhHalf => self.unsupported(instr, "half precision"),
+
+            F::SetpInt | F::SetpFloat | F::SetpHalf => self.set_predicate(instr),
+            F::SetInt | F::SetFloat => self.set_register(instr),
+            F::Selp => self.select_by_predicate(instr),
+            F::Slct => self.select_by_sign(instr),
+
+            F::And | F::Or | F::Xor => self.logic(instr),
+            F::Not | F::Cnot => self.complement(instr),
+            F::Lop3 => self.logic_three(instr),
+            F::Shf => self.funnel_shift(instr),
+            F::Shl | F::Shr => self.shift(instr),
+
+            F::Mov => self.mov(instr),
+            F::Prmt => self.permute(instr),
+            F::Ld | F::Ldu => self.load(instr),
+            F::St => self.store(instr),
+            F::Cvta => self.cvta(instr),
+            F::Isspacep => self.isspacep(instr),
+            F::Cvt => self.convert(instr),
+            // A hint without effect on results.
+            F::Prefetch | F::Pmevent => Ok(()),
+            F::Shfl => self.unsupported(instr, "without .sync, on targets that need it"),
+            F::ShflSync => self.shuffle(instr),
+
+            F::Call => self.unsupported(instr, "calls"),
+            F::Bra | F::BrxIdx | F::Ret | F::Exit => self.malformed("a terminator inside a block"),
+
+            F::Bar | F::Barrier => self.barrier(instr),
+            F::BarWarpSync => self.warp_barrier(instr),
+            F::Membar | F::Fence => self.fence(instr),
+            F::Atom | F::Red => self.atomic(instr),
+            F::Vote => self.unsupported(instr, "without .sync, on targets that need it"),
+            F::VoteSync => self.vote(instr),
+            F::MatchSync => self.matching(instr),
+            F::Activemask => self.active_mask(instr),
+            F::Redux => self.reduce(instr),
+            F::Elect => self.elect(instr),
+
+            F::AddF32x2 | F::SubF32x2 | F::MulF32x2 | F::FmaF32x2 => self.unsupported(instr, "packed .f32x2"),
+            F::AddMixed | F::SubMixed | F::FmaMixed => self.unsupported(instr, "mixed precision"),
+            F::SetHalf | F::SetHalfResult => self.unsupported(instr, "comparison results in half precision"),
+            F::CvtPair => self.convert_pair(instr),
+            F::CvtTf32 => self.unsupported(instr, "conversion to .tf32"),
+            F::CvtToNarrow | F::CvtToNarrow4 | F::CvtFromNarrow | F::CvtToScale | F::CvtFromScale => {
+                self.unsupported(instr, "formats of 8 bits and fewer")
+            }
+            F::CvtPack => self.unsupported(instr, "cvt.pack"),
+            // Hints without effect on results.
+            F::Prefetchu | F::Applypriority => Ok(()),
+            F::Discard => self.unsupported(instr, "discarding cached data"),
+            F::CreatepolicyRange | F::CreatepolicyFractional | F::CreatepolicyCvt => {
+                self.unsupported(instr, "cache eviction policies")
+            }
+            F::Mapa | F::Getctarank => self.unsupported(instr, "addresses in other blocks of the cluster"),
+            F::AtomVector | F::RedVector => self.unsupported(instr, "vectors"),
+            F::MembarProxy
+            | F::FenceProxy
+            | F::FenceProxySpace
+            | F::FenceProxyTensormap
+            | F::FenceProxyAsyncGeneric => self.unsupported(instr, "fences between proxies"),
+            F::FenceSyncRestrict | F::FenceMbarrierInit => self.unsupported(instr, "fences of mbarriers"),
+            F::BarrierCluster => self.unsupported(instr, "the cluster's barrier"),
+            F::Griddepcontrol => self.unsupported(instr, "dependent grids"),
+            F::Setmaxnreg => self.unsupported(instr, "register reallocation"),
+            F::Alloca | F::Stacksave | F::Stackrestore => self.unsupported(instr, "a stack of variable size"),
+            F::ClusterlaunchcontrolTryCancel
+            | F::ClusterlaunchcontrolIsCanceled
+            | F::ClusterlaunchcontrolGetFirstCtaid
+            | F::ClusterlaunchcontrolGetFirstCtaidDim => self.unsupported(instr, "cluster launch control"),
+
+            F::Trap | F::Brkpt => self.trap(instr),
+            F::Nanosleep => self.sleep(instr),
+        }
+    }
+
+    /// `nanosleep`.
+    fn sleep(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[])?;
+        let time = self.source(instr, 0, ScalarType::U32)?;
+        self.effect(crate::ori::op::Op::Nanosleep, &[time]);
+        Ok(())
+    }
+}

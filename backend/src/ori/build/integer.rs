@@ -1,0 +1,630 @@
+//! Integer arithmetic.
+//!
+//! Operations of 8 and 16 bits run in 32: results keep any upper bits, operands are extended where these matter.
+
+use super::operand::{known, registers};
+use super::ssa::Variable;
+use super::{Lowering, Result};
+use crate::input::Instr;
+use crate::ori::ir::{Dst, File, Inst, Src, Value};
+use crate::ori::op::{ICmp, Op, ShfType, Sign};
+use ptx_isa::{FormId, Mod, ScalarType, TypeKind};
+
+pub(super) fn sign_of(signed: bool) -> Sign {
+    if signed { Sign::S32 } else { Sign::U32 }
+}
+
+/// A logical function of the bits of three operands; combine the constants with Rust's operators.
+pub(super) mod lut {
+    pub(in super::super) const A: u8 = 0xf0;
+    pub(in super::super) const B: u8 = 0xcc;
+    pub(in super::super) const C: u8 = 0xaa;
+}
+
+/// `~src` as the operand of an addition with carry.
+fn complementable(src: Src) -> Src {
+    match known(src) {
+        Some(v) => Src::imm(!v),
+        None => src.neg(),
+    }
+}
+
+impl<'a> Lowering<'a> {
+    pub(super) fn push_add(&mut self, op: Op, dst: Value, srcs: [Src; 3]) {
+        let dsts = [Dst::Value(dst), Dst::Sink, Dst::Sink];
+        self.push(Inst::new(op, &dsts, &srcs, self.src));
+    }
+
+    /// `a + b`, 32-bit.
+    pub(super) fn add(&mut self, a: Src, b: Src) -> Src {
+        self.add3(a, b, Src::ZERO)
+    }
+
+    /// `a + b + c`, 32-bit.
+    pub(super) fn add3(&mut self, a: Src, b: Src, c: Src) -> Src {
+        match (known(a), known(b), known(c)) {
+            (Some(x), Some(y), Some(z)) => return Src::imm(x.wrapping_add(y).wrapping_add(z)),
+            (None, Some(0), Some(0)) if a.mods == Default::default() => return a,
+            (Some(0), None, Some(0)) if b.mods == Default::default() => return b,
+            _ => {}
+        }
+        let dst = self.new_value(File::R, 1);
+        let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
+        self.push_add(Op::Iadd3 { x: false }, dst, [a, b, c]);
+        dst.into()
+    }
+
+    /// `a - b`, 32-bit.
+    pub(super) fn subtract(&mut self, a: Src, b: Src) -> Src {
+        let b = match known(b) {
+            Some(v) => Src::imm(v.wrapping_neg()),
+            None => b.neg(),
+        };
+        self.add(a, b)
+    }
+
+    /// `a * b + c`, low 32 bits.
+    pub(super) fn multiply_add(&mut self, a: Src, b: Src, c: Src) -> Src {
+        let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
+        self.reg(Op::Imad { sign: Sign::U32 }, &[a, b, c])
+    }
+
+    /// The 64-bit product of 32-bit factors, plus a 64-bit addend.
+    pub(super) fn multiply_wide(&mut self, signed: bool, a: Src, b: Src, c: Src) -> Src {
+        let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
+        self.wide(2, Op::ImadWide { sign: sign_of(signed) }, &[a, b, c])
+    }
+
+    /// `a + b` and the carry.
+    pub(super) fn add_carry_out(&mut self, a: Src, b: Src) -> (Src, Src) {
+        let (dst, carry) = (self.new_value(File::R, 1), self.new_value(File::P, 1));
+        let dsts = [Dst::Value(dst), Dst::Value(carry), Dst::Sink];
+        self.push(Inst::new(Op::Iadd3 { x: false }, &dsts, &[a, b, Src::ZERO], self.src));
+        (dst.into(), carry.into())
+    }
+
+    /// `a + b + carry` and the carry; a negated `b` is complemented.
+    pub(super) fn add_carry(&mut self, a: Src, b: Src, carry: Src) -> (Src, Src) {
+        let (dst, out) = (self.new_value(File::R, 1), self.new_value(File::P, 1));
+        let dsts = [Dst::Value(dst), Dst::Value(out), Dst::Sink];
+        let srcs = [a, b, Src::ZERO, carry, Src::FALSE];
+        self.push(Inst::new(Op::Iadd3 { x: true }, &dsts, &srcs, self.src));
+        (dst.into(), out.into())
+    }
+
+    /// As [`Self::add_carry`], where nothing reads the carry.
+    pub(super) fn add_last(&mut self, a: Src, b: Src, carry: Src) -> Src {
+        let dst = self.new_value(File::R, 1);
+        let dsts = [Dst::Value(dst), Dst::Sink, Dst::Sink];
+        let srcs = [a, b, Src::ZERO, carry, Src::FALSE];
+        self.push(Inst::new(Op::Iadd3 { x: true }, &dsts, &srcs, self.src));
+        dst.into()
+    }
+
+    pub(super) fn add_pair(&mut self, a: [Src; 2], b: [Src; 2]) -> [Src; 2] {
+        if known(b[0]) == Some(0) {
+            return [a[0], self.add(a[1], b[1])];
+        }
+        if known(a[0]) == Some(0) {
+            return [b[0], self.add(a[1], b[1])];
+        }
+        let (low, carry) = self.add_carry_out(a[0], b[0]);
+        [low, self.add_last(a[1], b[1], carry)]
+    }
+
+    pub(super) fn subtract_pair(&mut self, a: [Src; 2], b: [Src; 2]) -> [Src; 2] {
+        if let (Some(low), Some(high)) = (known(b[0]), known(b[1])) {
+            let negated = (u64::from(high) << 32 | u64::from(low)).wrapping_neg();
+            return self.add_pair(a, super::operand::halves(negated));
+        }
+        // Where a known zero is taken off, nothing is borrowed; negating zero would make no carry.
+        if known(b[0]) == Some(0) {
+            return [a[0], self.subtract(a[1], b[1])];
+        }
+        let subtrahend = self.negatable(b[0]);
+        let (low, carry) = self.add_carry_out(a[0], subtrahend);
+        [low, self.add_last(a[1], complementable(b[1]), carry)]
+    }
+
+    /// `-src` as the operand of an addition whose carry is read.
+    fn negatable(&mut self, src: Src) -> Src {
+        match known(src) {
+            Some(_) => self.in_register(src).neg(),
+            None => src.neg(),
+        }
+    }
+
+    fn integer_type(&self, instr: &Instr) -> Result<ScalarType> {
+        match instr.opcode.ty(0) {
+            Some(ty) if matches!(ty.kind(), TypeKind::Signed | TypeKind::Unsigned | TypeKind::Bits) => Ok(ty),
+            Some(ty) => self.unsupported(instr, &format!("the type .{}", ty.text())),
+            None => self.malformed("an integer instruction without a type"),
+        }
+    }
+
+    /// `add` and `sub`.
+    pub(super) fn add_integer(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[Mod::Sat])?;
+        let ty = self.integer_type(instr)?;
+        let minus = instr.opcode.form == FormId::SubInt;
+        if ty.bits() == 64 {
+            let (a, b) = (self.source_pair(instr, 1, ty)?, self.source_pair(instr, 2, ty)?);
+            let sum = if minus { self.subtract_pair(a, b) } else { self.add_pair(a, b) };
+            return self.result_pair(instr, sum);
+        }
+        let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?);
+        let sum = if minus { self.subtract(a, b) } else { self.add(a, b) };
+        if !instr.opcode.has(Mod::Sat) {
+            return self.result(instr, sum);
+        }
+        if ty != ScalarType::S32 {
+            return self.unsupported(instr, ".sat of a type other than .s32");
+        }
+        // Overflow: the operands agree in sign (differ, for a difference) and the result has not a's.
+        let sign_a_sum = lut::A ^ lut::C;
+        let test = if minus { sign_a_sum & (lut::A ^ lut::B) } else { sign_a_sum & (lut::B ^ lut::C) };
+        let overflow = self.reg(Op::Lop3 { lut: test }, &[a, b, sum]);
+        let overflowed = self.compare(ICmp::Lt, true, overflow, Src::ZERO);
+        let sign = self.shift_right(sum, 31, true);
+        let limit = self.reg(Op::Lop3 { lut: lut::A ^ lut::B }, &[sign, Src::imm(0x8000_0000), Src::ZERO]);
+        let result = self.select(overflowed, limit, sum, 1);
+        self.result(instr, result)
+    }
+
+    /// A 32-bit shift to the right by a constant below 32.
+    pub(super) fn shift_right(&mut self, src: Src, by: u32, signed: bool) -> Src {
+        if let (Some(v), false) = (known(src), signed) {
+            return Src::imm(v >> by);
+        }
+        let ty = if signed { ShfType::S32 } else { ShfType::U32 };
+        self.reg(Op::Shf { right: true, wrap: false, hi: true, ty }, &[Src::ZERO, Src::imm(by), src])
+    }
+
+    /// `mul` and `mad`, of any width and part.
+    pub(super) fn multiply(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[Mod::Lo, Mod::Hi, Mod::Wide, Mod::Sat])?;
+        let ty = self.integer_type(instr)?;
+        let (opcode, signed) = (instr.opcode, ty.is_signed());
+        if opcode.has(Mod::Sat) {
+            return self.unsupported(instr, "the modifier .sat");
+        }
+        let add = opcode.form == FormId::MadInt;
+        match (ty.bits(), opcode.has(Mod::Wide), opcode.has(Mod::Hi)) {
+            (16, true, _) => {
+                let (a, b) = (self.source_extended(instr, 1, ty)?, self.source_extended(instr, 2, ty)?);
+                let c = if add { self.source(instr, 3, ScalarType::U32)? } else { Src::ZERO };
+                let product = self.multiply_add(a, b, c);
+                self.result(instr, product)
+            }
+            (16, false, true) => {
+                let (a, b) = (self.source_extended(instr, 1, ty)?, self.source_extended(instr, 2, ty)?);
+                let product = self.multiply_add(a, b, Src::ZERO);
+                let high = self.shift_right(product, 16, signed);
+                let c = if add { self.source(instr, 3, ty)? } else { Src::ZERO };
+                let sum = self.add(high, c);
+                self.result(instr, sum)
+            }
+            (16 | 32, false, false) => {
+                let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?);
+                let c = if add { self.source(instr, 3, ty)? } else { Src::ZERO };
+                let product = self.multiply_add(a, b, c);
+                self.result(instr, product)
+            }
+            (32, true, _) => {
+                let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?);
+                let c = if add { self.source(instr, 3, ScalarType::U64)? } else { Src::ZERO };
+                let product = self.multiply_wide(signed, a, b, c);
+                self.result(instr, product)
+            }
+            (32, false, true) => {
+                let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?);
+                let high = self.multiply_high(signed, a, b);
+                let c = if add { self.source(instr, 3, ty)? } else { Src::ZERO };
+                let sum = self.add(high, c);
+                self.result(instr, sum)
+            }
+            (64, false, high) => {
+                let (a, b) = (self.source_pair(instr, 1, ty)?, self.source_pair(instr, 2, ty)?);
+                let c = if add { self.source_pair(instr, 3, ty)? } else { [Src::ZERO; 2] };
+                let product = if high {
+                    let product = self.multiply_high_pair(signed, a, b);
+                    if add { self.add_pair(product, c) } else { product }
+                } else {
+                    self.multiply_low_pair(a, b, c)
+                };
+                self.result_pair(instr, product)
+            }
+            _ => self.unsupported(instr, &format!("the type .{}", ty.text())),
+        }
+    }
+
+    /// High 32 bits of the product.
+    pub(super) fn multiply_high(&mut self, signed: bool, a: Src, b: Src) -> Src {
+        let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
+        self.reg(Op::ImadHi { sign: sign_of(signed) }, &[a, b, Src::ZERO])
+    }
+
+    /// `a * b + c` modulo 2^64.
+    pub(super) fn multiply_low_pair(&mut self, a: [Src; 2], b: [Src; 2], c: [Src; 2]) -> [Src; 2] {
+        let c = self.pack(&c);
+        let low = self.multiply_wide(false, a[0], b[0], c);
+        let [low, mut high] = self.pair(low);
+        for (x, y) in [(a[0], b[1]), (a[1], b[0])] {
+            if known(x) != Some(0) && known(y) != Some(0) {
+                high = self.multiply_add(x, y, high);
+            }
+        }
+        [low, high]
+    }
+
+    /// High 64 bits of the 128-bit product.
+    pub(super) fn multiply_high_pair(&mut self, signed: bool, a: [Src; 2], b: [Src; 2]) -> [Src; 2] {
+        // No partial sum overflows: (2^32 - 1)^2 + 2^32 - 1 < 2^64.
+        let low = self.multiply_wide(false, a[0], b[0], Src::ZERO);
+        let carried = self.part(low, 1);
+        let addend = self.pack(&[carried, Src::ZERO]);
+        let middle = self.multiply_wide(false, a[0], b[1], addend);
+        let [middle_low, middle_high] = self.pair(middle);
+        let addend = self.pack(&[middle_low, Src::ZERO]);
+        let other = self.multiply_wide(false, a[1], b[0], addend);
+        let other_high = self.part(other, 1);
+        let addend = self.pack(&[middle_high, Src::ZERO]);
+        let top = self.multiply_wide(false, a[1], b[1], addend);
+        let top = self.pair(top);
+        let mut high = self.add_pair(top, [other_high, Src::ZERO]);
+        if signed {
+            // A negative factor counts 2^64 too much of the other.
+            for (x, y) in [(a, b), (b, a)] {
+                let mask = self.shift_right(x[1], 31, true);
+                let off = y.map(|half| self.reg(Op::Lop3 { lut: lut::A & lut::B }, &[mask, half, Src::ZERO]));
+                high = self.subtract_pair(high, off);
+            }
+        }
+        high
+    }
+
+    /// `mul24` and `mad24`.
+    pub(super) fn multiply_24(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[Mod::Lo, Mod::Hi])?;
+        let ty = self.integer_type(instr)?;
+        let signed = ty.is_signed();
+        let factor = |this: &mut Self, i| {
+            let src = this.source(instr, i, ty)?;
+            Ok(this.reg(Op::Sgxt { sign: sign_of(signed), wrap: false }, &[src, Src::imm(24)]))
+        };
+        let (a, b) = (factor(self, 1)?, factor(self, 2)?);
+        let c = if instr.opcode.form == FormId::Mad24 { self.source(instr, 3, ty)? } else { Src::ZERO };
+        if instr.opcode.has(Mod::Lo) {
+            let product = self.multiply_add(a, b, c);
+            return self.result(instr, product);
+        }
+        // Bits 16 to 47 of the 48-bit product.
+        let product = self.multiply_wide(signed, a, b, Src::ZERO);
+        let [low, high] = self.pair(product);
+        let op = Op::Shf { right: true, wrap: false, hi: false, ty: ShfType::U64 };
+        let middle = self.reg(op, &[low, Src::imm(16), high]);
+        let sum = self.add(middle, c);
+        self.result(instr, sum)
+    }
+
+    /// `sad`: |a - b| + c.
+    pub(super) fn sum_of_differences(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[])?;
+        let ty = self.integer_type(instr)?;
+        let signed = ty.is_signed();
+        if ty.bits() == 64 {
+            let (a, b) = (self.source_pair(instr, 1, ty)?, self.source_pair(instr, 2, ty)?);
+            let c = self.source_pair(instr, 3, ty)?;
+            let less = self.compare_pair(ICmp::Lt, signed, a, b);
+            let (large, small) = (self.select_pair(less, b, a), self.select_pair(less, a, b));
+            let difference = self.subtract_pair(large, small);
+            let sum = self.add_pair(difference, c);
+            return self.result_pair(instr, sum);
+        }
+        let (a, b) = (self.source_extended(instr, 1, ty)?, self.source_extended(instr, 2, ty)?);
+        let c = self.source(instr, 3, ty)?;
+        let sum = if self.sm < 100 {
+            self.reg(Op::Vabsdiff { sign: sign_of(signed) }, &[a, b, c])
+        } else {
+            let small = self.minimum(signed, true, a, b);
+            let large = self.minimum(signed, false, a, b);
+            self.add3(large, small.neg(), c)
+        };
+        self.result(instr, sum)
+    }
+
+    /// The smaller (`min`) or larger of two 32-bit integers.
+    pub(super) fn minimum(&mut self, signed: bool, min: bool, a: Src, b: Src) -> Src {
+        let choose = if min { Src::TRUE } else { Src::FALSE };
+        let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
+        self.reg(Op::Imnmx { sign: sign_of(signed) }, &[a, b, choose])
+    }
+
+    /// `min` and `max`.
+    pub(super) fn minimum_integer(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[Mod::Relu])?;
+        let ty = self.integer_type(instr)?;
+        let (signed, min) = (ty.is_signed(), instr.opcode.form == FormId::MinInt);
+        let relu = instr.opcode.has(Mod::Relu);
+        if ty.bits() == 64 {
+            if relu {
+                return self.unsupported(instr, ".relu of 64 bits");
+            }
+            let (a, b) = (self.source_pair(instr, 1, ty)?, self.source_pair(instr, 2, ty)?);
+            let cmp = if min { ICmp::Lt } else { ICmp::Gt };
+            let first = self.compare_pair(cmp, signed, a, b);
+            let result = self.select_pair(first, a, b);
+            return self.result_pair(instr, result);
+        }
+        let (a, b) = (self.source_extended(instr, 1, ty)?, self.source_extended(instr, 2, ty)?);
+        let mut result = self.minimum(signed, min, a, b);
+        if relu {
+            result = self.minimum(true, false, result, Src::ZERO);
+        }
+        self.result(instr, result)
+    }
+
+    /// `abs` and `neg`.
+    pub(super) fn negate_integer(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[])?;
+        let ty = self.integer_type(instr)?;
+        let abs = instr.opcode.form == FormId::AbsInt;
+        if ty.bits() == 64 {
+            let a = self.source_pair(instr, 1, ty)?;
+            let negated = self.subtract_pair([Src::ZERO; 2], a);
+            if !abs {
+                return self.result_pair(instr, negated);
+            }
+            let negative = self.compare(ICmp::Lt, true, a[1], Src::ZERO);
+            let result = self.select_pair(negative, negated, a);
+            return self.result_pair(instr, result);
+        }
+        let result = if abs {
+            let a = self.source_extended(instr, 1, ty)?;
+            self.reg(Op::Iabs, &[a])
+        } else {
+            let a = self.source(instr, 1, ty)?;
+            self.subtract(Src::ZERO, a)
+        };
+        self.result(instr, result)
+    }
+
+    /// A comparison of 64-bit integers: the low words unsigned, then the high words with its result.
+    pub(super) fn compare_pair(&mut self, cmp: ICmp, signed: bool, a: [Src; 2], b: [Src; 2]) -> Src {
+        use crate::ori::op::Bool;
+        self.compare_pair_with(cmp, signed, a, b, Bool::And, Src::TRUE)
+    }
+
+    pub(super) fn compare_pair_with(
+        &mut self,
+        cmp: ICmp,
+        signed: bool,
+        a: [Src; 2],
+        b: [Src; 2],
+        bool_: crate::ori::op::Bool,
+        with: Src,
+    ) -> Src {
+        let low = self.compare(cmp, false, a[0], b[0]);
+        self.pred(Op::Isetp { cmp, sign: sign_of(signed), bool_, ex: true }, &[a[1], b[1], with, low])
+    }
+
+    /// `popc`, `clz`, `bfind`, `brev`.
+    pub(super) fn count_bits(&mut self, instr: &'a Instr) -> Result<()> {
+        let shift = instr.opcode.form == FormId::Bfind && instr.opcode.has(Mod::Shiftamt);
+        self.accept(instr, if shift { &[Mod::Shiftamt] } else { &[] })?;
+        let ty = self.integer_type(instr)?;
+        let signed = ty.is_signed();
+        if ty.bits() == 64 {
+            let a = self.source_pair(instr, 1, ty)?;
+            return match instr.opcode.form {
+                FormId::Popc => {
+                    let (low, high) = (self.reg(Op::Popc, &[a[0]]), self.reg(Op::Popc, &[a[1]]));
+                    let sum = self.add(low, high);
+                    self.result(instr, sum)
+                }
+                FormId::Brev => {
+                    let halves = [self.reg(Op::Brev, &[a[1]]), self.reg(Op::Brev, &[a[0]])];
+                    self.result_pair(instr, halves)
+                }
+                FormId::Clz => {
+                    let position = self.leading_one(a, false);
+                    let count = self.subtract(Src::imm(63), position);
+                    self.result(instr, count)
+                }
+                _ => {
+                    let a = if signed {
+                        let sign = self.shift_right(a[1], 31, true);
+                        a.map(|half| self.reg(Op::Lop3 { lut: lut::A ^ lut::B }, &[half, sign, Src::ZERO]))
+                    } else {
+                        a
+                    };
+                    let position = self.leading_one(a, shift);
+                    self.result(instr, position)
+                }
+            };
+        }
+        let a = self.source_extended(instr, 1, ty)?;
+        let result = match instr.opcode.form {
+            FormId::Popc => self.reg(Op::Popc, &[a]),
+            FormId::Brev => self.reg(Op::Brev, &[a]),
+            FormId::Clz => {
+                let position = self.reg(Op::Flo { sign: Sign::U32, shift: false }, &[a]);
+                self.subtract(Src::imm(31), position)
+            }
+            _ => self.reg(Op::Flo { sign: sign_of(signed), shift }, &[a]),
+        };
+        self.result(instr, result)
+    }
+
+    /// Position of the leading one of 64 bits, from the bottom or (`shift`) from the top; all ones if none.
+    pub(super) fn leading_one(&mut self, a: [Src; 2], shift: bool) -> Src {
+        let in_high = self.compare(ICmp::Ne, false, a[1], Src::ZERO);
+        let word = self.select(in_high, a[1], a[0], 1);
+        let position = self.reg(Op::Flo { sign: Sign::U32, shift }, &[word]);
+        let further = self.add(position, Src::imm(32));
+        if !shift {
+            return self.select(in_high, further, position, 1);
+        }
+        let none = self.compare(ICmp::Eq, false, word, Src::ZERO);
+        let low = self.select(none, position, further, 1);
+        self.select(in_high, position, low, 1)
+    }
+
+    /// `bfe`.
+    pub(super) fn extract_bits(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[])?;
+        let ty = self.integer_type(instr)?;
+        let signed = ty.is_signed();
+        if ty.bits() == 64 {
+            let a = self.source_pair(instr, 1, ty)?;
+            let (from, count) = (self.byte(instr, 2)?, self.byte(instr, 3)?);
+            let moved = self.shift_right_pair(a, from, signed);
+            // The field goes to the top and comes back with its sign or zeros.
+            let count = self.minimum(false, true, count, Src::imm(64));
+            let gap = self.subtract(Src::imm(64), count);
+            let top = self.shift_left_pair(moved, gap);
+            let result = self.shift_right_pair(top, gap, signed);
+            return self.result_pair(instr, result);
+        }
+        let a = self.source(instr, 1, ty)?;
+        let (from, count) = (self.byte(instr, 2)?, self.byte(instr, 3)?);
+        let shift = if signed { ShfType::S32 } else { ShfType::U32 };
+        let op = Op::Shf { right: true, wrap: false, hi: true, ty: shift };
+        let moved = self.reg(op, &[Src::ZERO, from, a]);
+        let result = self.reg(Op::Sgxt { sign: sign_of(signed), wrap: false }, &[moved, count]);
+        self.result(instr, result)
+    }
+
+    /// The low byte of an operand.
+    fn byte(&mut self, instr: &'a Instr, i: usize) -> Result<Src> {
+        let src = self.source(instr, i, ScalarType::U32)?;
+        Ok(self.extend(src, ScalarType::U8))
+    }
+
+    /// `bfi`.
+    pub(super) fn insert_bits(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[])?;
+        let ty = self.integer_type(instr)?;
+        // Where the mask c is set, the field, else b.
+        let choose = Op::Lop3 { lut: (lut::A & lut::C) | (lut::B & !lut::C) };
+        if ty.bits() == 64 {
+            let (a, b) = (self.source_pair(instr, 1, ty)?, self.source_pair(instr, 2, ty)?);
+            let (to, count) = (self.byte(instr, 3)?, self.byte(instr, 4)?);
+            let one = self.shift_left_pair([Src::imm(1), Src::ZERO], count);
+            let ones = self.add_pair(one, [Src::imm(!0), Src::imm(!0)]);
+            let mask = self.shift_left_pair(ones, to);
+            let field = self.shift_left_pair(a, to);
+            let result = [0, 1].map(|i| self.reg(choose, &[field[i], b[i], mask[i]]));
+            return self.result_pair(instr, result);
+        }
+        let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?);
+        let (to, count) = (self.byte(instr, 3)?, self.byte(instr, 4)?);
+        let mask = match (known(to), known(count)) {
+            (Some(to), Some(count)) => {
+                let ones = 1u32.checked_shl(count).unwrap_or(0).wrapping_sub(1);
+                Src::imm(ones.checked_shl(to).unwrap_or(0))
+            }
+            _ => self.reg(Op::Bmsk { wrap: false }, &[to, count]),
+        };
+        let field = self.shift_left(a, to);
+        let result = self.reg(choose, &[field, b, mask]);
+        self.result(instr, result)
+    }
+
+    /// `bmsk` and `szext`.
+    pub(super) fn mask_or_extend(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[Mod::Wrap, Mod::Clamp])?;
+        let ty = self.integer_type(instr)?;
+        let wrap = instr.opcode.has(Mod::Wrap);
+        let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ScalarType::U32)?);
+        let op = match instr.opcode.form {
+            FormId::Bmsk => Op::Bmsk { wrap },
+            _ => Op::Sgxt { sign: sign_of(ty.is_signed()), wrap },
+        };
+        let result = self.reg(op, &[a, b]);
+        self.result(instr, result)
+    }
+
+    /// `dp4a` and `dp2a`.
+    pub(super) fn dot_product(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[Mod::Lo, Mod::Hi])?;
+        let (Some(a_type), Some(b_type)) = (instr.opcode.ty(0), instr.opcode.ty(1)) else {
+            return self.malformed("a dot product without types");
+        };
+        let op = Op::Idp {
+            two: instr.opcode.form == FormId::Dp2a,
+            a_signed: a_type.is_signed(),
+            b_signed: b_type.is_signed(),
+            hi: instr.opcode.has(Mod::Hi),
+        };
+        let srcs = [1, 2, 3].map(|i| self.source(instr, i, ScalarType::U32));
+        let [a, b, c] = srcs;
+        let result = self.reg(op, &[a?, b?, c?]);
+        self.result(instr, result)
+    }
+
+    /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`. The carry variable holds the hardware's carry of an
+    /// addition; after a subtraction PTX's is a borrow, its negation.
+    pub(super) fn extended_precision(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[Mod::Cc, Mod::Lo, Mod::Hi])?;
+        let ty = self.integer_type(instr)?;
+        let form = instr.opcode.form;
+        let minus = matches!(form, FormId::SubCc | FormId::Subc);
+        let takes = matches!(form, FormId::Addc | FormId::Subc | FormId::Madc);
+        let (mut a, mut b) = self.extended_operands(instr, ty)?;
+        if minus {
+            // A known subtrahend would lose the carry of its complement's increment.
+            b = b.map(|half| self.in_register(half));
+        } else if a.iter().any(|half| known(*half).is_some()) {
+            std::mem::swap(&mut a, &mut b);
+        }
+        let count = registers(ty) as usize;
+        let mut carry = takes.then(|| self.read_variable(Variable::Carry));
+        if let (Some(c), true) = (carry, minus) {
+            carry = Some(c.not());
+        }
+        let mut sum = [Src::ZERO; 2];
+        for i in 0..count {
+            let addend = if minus { b[i].neg() } else { b[i] };
+            let (word, out) = match carry {
+                Some(c) => self.add_carry(a[i], addend, c),
+                None => self.add_carry_out(a[i], addend),
+            };
+            (sum[i], carry) = (word, Some(out));
+        }
+        if instr.opcode.has(Mod::Cc)
+            && let Some(c) = carry
+        {
+            let c = if minus { c.not() } else { c };
+            let c = if self.guard.is_true() {
+                c
+            } else {
+                let old = self.read_variable(Variable::Carry);
+                self.pred(Op::Plop3 { lut: 0xca, lut2: 0 }, &[self.guard, c, old])
+            };
+            self.write_variable(Variable::Carry, c);
+        }
+        let result = if count == 2 { self.pack(&sum) } else { sum[0] };
+        self.result(instr, result)
+    }
+
+    /// What is added: the operands, or a product's half and the addend.
+    fn extended_operands(&mut self, instr: &'a Instr, ty: ScalarType) -> Result<([Src; 2], [Src; 2])> {
+        let wide = ty.bits() == 64;
+        let operand = |this: &mut Self, i| {
+            if wide { this.source_pair(instr, i, ty) } else { Ok([this.source(instr, i, ty)?, Src::ZERO]) }
+        };
+        let (a, b) = (operand(self, 1)?, operand(self, 2)?);
+        if !matches!(instr.opcode.form, FormId::MadCc | FormId::Madc) {
+            return Ok((a, b));
+        }
+        let c = operand(self, 3)?;
+        let product = match (wide, instr.opcode.has(Mod::Hi)) {
+            (true, true) => self.multiply_high_pair(ty.is_signed(), a, b),
+            (true, false) => self.multiply_low_pair(a, b, [Src::ZERO; 2]),
+            (false, true) => [self.multiply_high(ty.is_signed(), a[0], b[0]), Src::ZERO],
+            (false, false) => [self.multiply_add(a[0], b[0], Src::ZERO), Src::ZERO],
+        };
+        Ok((product, c))
+    }
+}

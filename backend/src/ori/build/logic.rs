@@ -1,0 +1,353 @@
+//! Bitwise logic, shifts, byte permutation and selection.
+
+use super::integer::lut;
+use super::operand::{known, registers};
+use super::{Lowering, Result};
+use crate::input::{Instr, Operand};
+use crate::ori::ir::Src;
+use crate::ori::op::{Bool, ICmp, Op, ShfType, Sign};
+use ptx_isa::{FormId, Mod, ScalarType, TypeKind};
+
+/// `prmt`'s named modes: for each value of the control, the selector of the general form, lowest first.
+const PERMUTATIONS: [(Mod, u64); 6] = [
+    (Mod::F4e, 0x6543_5432_4321_3210),
+    (Mod::B4e, 0x0123_7012_6701_5670),
+    (Mod::Rc8, 0x3333_2222_1111_0000),
+    (Mod::Ecl, 0x3333_3222_3211_3210),
+    (Mod::Ecr, 0x3210_2210_1110_0000),
+    (Mod::Rc16, 0x3232_1010_3232_1010),
+];
+
+impl<'a> Lowering<'a> {
+    /// The type of an instruction on bits; any type of that size has the same meaning.
+    pub(super) fn type_of(&self, instr: &Instr, i: usize) -> Result<ScalarType> {
+        match instr.opcode.ty(i) {
+            Some(ty) => Ok(ty),
+            None => self.malformed(format!("{} without a type", instr.opcode.form.mnemonic())),
+        }
+    }
+
+    pub(super) fn lop3(&mut self, lut: u8, a: Src, b: Src, c: Src) -> Src {
+        self.reg(Op::Lop3 { lut }, &[a, b, c])
+    }
+
+    /// A logical function of predicates.
+    pub(super) fn plop3(&mut self, lut: u8, a: Src, b: Src, c: Src) -> Src {
+        self.pred(Op::Plop3 { lut, lut2: 0 }, &[a, b, c])
+    }
+
+    /// `and`, `or`, `xor`.
+    pub(super) fn logic(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[])?;
+        let ty = self.type_of(instr, 0)?;
+        let lut = match instr.opcode.form {
+            FormId::And => lut::A & lut::B,
+            FormId::Or => lut::A | lut::B,
+            _ => lut::A ^ lut::B,
+        };
+        if ty == ScalarType::Pred {
+            let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?);
+            let result = self.plop3(lut, a, b, Src::TRUE);
+            return self.result(instr, result);
+        }
+        let mut result = [Src::ZERO; 4];
+        let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?);
+        let count = registers(ty);
+        for i in 0..count {
+            let (a, b) = (self.word(a, i, count), self.word(b, i, count));
+            let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
+            result[usize::from(i)] = self.lop3_folded(lut, a, b);
+        }
+        self.result_words(instr, &result[..usize::from(count)])
+    }
+
+    /// A logical function of two words; halves of wide constants are often all zeros or all ones.
+    fn lop3_folded(&mut self, lut: u8, a: Src, b: Src) -> Src {
+        const AND: u8 = lut::A & lut::B;
+        match (known(a), known(b)) {
+            (Some(a), Some(b)) => Src::imm(match lut {
+                AND => a & b,
+                l if l == lut::A | lut::B => a | b,
+                _ => a ^ b,
+            }),
+            (None, Some(0)) if lut == AND => Src::ZERO,
+            (None, Some(u32::MAX)) if lut == AND => a,
+            (None, Some(0)) => a,
+            (None, Some(u32::MAX)) if lut == lut::A | lut::B => b,
+            _ => self.lop3(lut, a, b, Src::ZERO),
+        }
+    }
+
+    pub(super) fn word(&self, src: Src, i: u8, count: u8) -> Src {
+        if count == 1 { src } else { self.part(src, i) }
+    }
+
+    pub(super) fn result_words(&mut self, instr: &'a Instr, words: &[Src]) -> Result<()> {
+        let src = if words.len() == 1 { words[0] } else { self.pack(words) };
+        self.result(instr, src)
+    }
+
+    /// `not`, `cnot`.
+    pub(super) fn complement(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[])?;
+        let ty = self.type_of(instr, 0)?;
+        if instr.opcode.form == FormId::Cnot {
+            let zero = self.is_zero(instr, ty)?;
+            let low = self.select(zero, Src::imm(1), Src::ZERO, 1);
+            let words = [low, Src::ZERO];
+            return self.result_words(instr, &words[..usize::from(registers(ty))]);
+        }
+        let a = self.source(instr, 1, ty)?;
+        if ty == ScalarType::Pred {
+            return self.result(instr, a.not());
+        }
+        let count = registers(ty);
+        let mut result = [Src::ZERO; 4];
+        for i in 0..count {
+            let a = self.word(a, i, count);
+            result[usize::from(i)] = self.lop3(!lut::A, a, Src::ZERO, Src::ZERO);
+        }
+        self.result_words(instr, &result[..usize::from(count)])
+    }
+
+    fn is_zero(&mut self, instr: &'a Instr, ty: ScalarType) -> Result<Src> {
+        if ty.bits() == 64 {
+            let a = self.source_pair(instr, 1, ty)?;
+            return Ok(self.compare_pair(ICmp::Eq, false, a, [Src::ZERO; 2]));
+        }
+        let a = self.source_extended(instr, 1, ty)?;
+        Ok(self.compare(ICmp::Eq, false, a, Src::ZERO))
+    }
+
+    /// `lop3`, also with a predicate that combines whether the result is not zero.
+    pub(super) fn logic_three(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[Mod::And, Mod::Or])?;
+        let ty = ScalarType::B32;
+        let (a, b, c) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?, self.source(instr, 3, ty)?);
+        let lut = self.immediate(instr, 4)? as u8;
+        let result = self.lop3(lut, a, b, c);
+        let Operand::Pair(pair) = self.operand(instr, 0)? else { return self.result(instr, result) };
+        let with = self.source(instr, 5, ScalarType::Pred)?;
+        let bool_ = if instr.opcode.has(Mod::Or) { Bool::Or } else { Bool::And };
+        let op = Op::Isetp { cmp: ICmp::Ne, sign: Sign::U32, bool_, ex: false };
+        let test = self.pred(op, &[result, Src::ZERO, with]);
+        self.write(&pair.1, test)?;
+        self.write(&pair.0, result)
+    }
+
+    /// `a << by`, 32-bit, zero from 32.
+    pub(super) fn shift_left(&mut self, a: Src, by: Src) -> Src {
+        match (known(a), known(by)) {
+            (_, Some(0)) => a,
+            (_, Some(32..)) => Src::ZERO,
+            (Some(a), Some(by)) => Src::imm(a << by),
+            _ => {
+                let op = Op::Shf { right: false, wrap: false, hi: false, ty: ShfType::U32 };
+                self.reg(op, &[a, by, Src::ZERO])
+            }
+        }
+    }
+
+    /// `a >> by`, 32-bit, zero or the sign from 32.
+    pub(super) fn shift_right_by(&mut self, a: Src, by: Src, signed: bool) -> Src {
+        match known(by) {
+            Some(0) => a,
+            Some(32..) if !signed => Src::ZERO,
+            Some(by) => self.shift_right(a, by.min(31), signed),
+            None => {
+                let ty = if signed { ShfType::S32 } else { ShfType::U32 };
+                self.reg(Op::Shf { right: true, wrap: false, hi: true, ty }, &[Src::ZERO, by, a])
+            }
+        }
+    }
+
+    pub(super) fn shift_left_pair(&mut self, a: [Src; 2], by: Src) -> [Src; 2] {
+        if let Some(by @ 32..) = known(by) {
+            return [Src::ZERO, self.shift_left(a[0], Src::imm(by - 32))];
+        }
+        if known(by) == Some(0) {
+            return a;
+        }
+        let low = self.shift_left(a[0], by);
+        let op = Op::Shf { right: false, wrap: false, hi: true, ty: ShfType::U64 };
+        [low, self.reg(op, &[a[0], by, a[1]])]
+    }
+
+    pub(super) fn shift_right_pair(&mut self, a: [Src; 2], by: Src, signed: bool) -> [Src; 2] {
+        if let Some(by @ 32..) = known(by) {
+            let high = if signed { self.shift_right(a[1], 31, true) } else { Src::ZERO };
+            return [self.shift_right_by(a[1], Src::imm(by - 32), signed), high];
+        }
+        if known(by) == Some(0) {
+            return a;
+        }
+        let ty = if signed { ShfType::S64 } else { ShfType::U64 };
+        let low = self.reg(Op::Shf { right: true, wrap: false, hi: false, ty }, &[a[0], by, a[1]]);
+        [low, self.shift_right_by(a[1], by, signed)]
+    }
+
+    /// `shl`, `shr`.
+    pub(super) fn shift(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[])?;
+        let ty = self.type_of(instr, 0)?;
+        let left = instr.opcode.form == FormId::Shl;
+        let by = self.source(instr, 2, ScalarType::U32)?;
+        if ty.bits() == 64 {
+            let a = self.source_pair(instr, 1, ty)?;
+            let result =
+                if left { self.shift_left_pair(a, by) } else { self.shift_right_pair(a, by, ty.is_signed()) };
+            return self.result_pair(instr, result);
+        }
+        let result = if left {
+            // Bits that leave a 16-bit value stay in the upper half, which is undefined.
+            let a = self.source(instr, 1, ty)?;
+            self.shift_left(a, by)
+        } else {
+            let a = self.source_extended(instr, 1, ty)?;
+            self.shift_right_by(a, by, ty.is_signed())
+        };
+        self.result(instr, result)
+    }
+
+    /// `shf`: a funnel shift of `b:a`.
+    pub(super) fn funnel_shift(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[Mod::L, Mod::R, Mod::Wrap, Mod::Clamp])?;
+        let ty = ScalarType::B32;
+        let (a, b, by) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?, self.source(instr, 3, ty)?);
+        let (right, wrap) = (instr.opcode.has(Mod::R), instr.opcode.has(Mod::Wrap));
+        let result = self.reg(Op::Shf { right, wrap, hi: !right, ty: ShfType::U32 }, &[a, by, b]);
+        self.result(instr, result)
+    }
+
+    /// `prmt`.
+    pub(super) fn permute(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &PERMUTATIONS.map(|(m, _)| m))?;
+        let ty = ScalarType::B32;
+        let (a, b, control) =
+            (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?, self.source(instr, 3, ty)?);
+        let table = PERMUTATIONS.iter().find(|(m, _)| instr.opcode.has(*m));
+        let selector = match (table, known(control)) {
+            (None, _) => control,
+            (Some((_, table)), Some(c)) => Src::imm((table >> (16 * (c & 3)) & 0xffff) as u32),
+            (Some((_, table)), None) => {
+                let index = self.lop3(lut::A & lut::B, control, Src::imm(3), Src::ZERO);
+                let by = self.shift_left(index, Src::imm(4));
+                let op = Op::Shf { right: true, wrap: false, hi: false, ty: ShfType::U64 };
+                let [low, high] = super::operand::halves(*table);
+                self.reg(op, &[low, by, high])
+            }
+        };
+        let result = self.reg(Op::Prmt, &[a, selector, b]);
+        self.result(instr, result)
+    }
+
+    /// `selp`.
+    pub(super) fn select_by_predicate(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[])?;
+        let ty = self.type_of(instr, 0)?;
+        let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?);
+        let cond = self.source(instr, 3, ScalarType::Pred)?;
+        let result = self.select(cond, a, b, registers(ty));
+        self.result(instr, result)
+    }
+
+    /// `slct`: a where c >= 0, else b.
+    pub(super) fn select_by_sign(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[Mod::Ftz])?;
+        let (ty, by) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?);
+        let (a, b, c) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?, self.source(instr, 3, by)?);
+        let cond = if by.kind() == TypeKind::Float {
+            use crate::ori::op::FCmp;
+            let ftz = instr.opcode.has(Mod::Ftz);
+            self.pred(Op::Fsetp { cmp: FCmp::Ge, ftz, bool_: Bool::And }, &[c, Src::ZERO, Src::TRUE])
+        } else {
+            self.compare(ICmp::Ge, true, c, Src::ZERO)
+        };
+        let result = self.select(cond, a, b, registers(ty));
+        self.result(instr, result)
+    }
+
+    /// `mov`: also packs and unpacks vectors.
+    pub(super) fn mov(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[])?;
+        let ty = self.type_of(instr, 0)?;
+        let (dst, src) = (self.operand(instr, 0)?, self.operand(instr, 1)?);
+        match (dst, src) {
+            (Operand::Vector(elements), _) => {
+                let src = self.read(src, ty)?;
+                self.unpack(elements, src, ty)
+            }
+            (_, Operand::Vector(elements)) => {
+                let src = self.pack_elements(elements, ty)?;
+                self.write(dst, src)
+            }
+            _ => {
+                let src = self.read(src, ty)?;
+                self.write(dst, src)
+            }
+        }
+    }
+
+    /// Writes the equal parts of a value, lowest first.
+    fn unpack(&mut self, elements: &[Operand], src: Src, ty: ScalarType) -> Result<()> {
+        let bits = ty.bits() / elements.len().max(1) as u32;
+        let count = registers(ty);
+        let values: Vec<Src> = (0..elements.len() as u32)
+            .map(|i| match bits {
+                64 => {
+                    let halves = [self.part(src, 2 * i as u8), self.part(src, 2 * i as u8 + 1)];
+                    self.pack(&halves)
+                }
+                32 => self.word(src, i as u8, count),
+                _ => {
+                    let word = self.word(src, (i * bits / 32) as u8, count);
+                    self.shift_right_by(word, Src::imm(i * bits % 32), false)
+                }
+            })
+            .collect();
+        elements.iter().zip(values).try_for_each(|(element, value)| self.write(element, value))
+    }
+
+    /// A value from its equal parts, lowest first.
+    fn pack_elements(&mut self, elements: &[Operand], ty: ScalarType) -> Result<Src> {
+        let bits = ty.bits() / elements.len().max(1) as u32;
+        let part_type = match bits {
+            8 => ScalarType::B8,
+            16 => ScalarType::B16,
+            32 => ScalarType::B32,
+            64 => ScalarType::B64,
+            _ => return self.malformed(format!("{} elements of a {}-bit value", elements.len(), ty.bits())),
+        };
+        let parts = elements.iter().map(|e| self.read(e, part_type)).collect::<Result<Vec<Src>>>()?;
+        let mut words = Vec::new();
+        match bits {
+            64 => words.extend(parts.iter().flat_map(|p| self.pair(*p))),
+            32 => words = parts,
+            16 => words.extend(
+                parts.chunks(2).map(|c| self.halves_of(c[0], c.get(1).copied().unwrap_or(Src::ZERO))),
+            ),
+            _ => {
+                for chunk in parts.chunks(4) {
+                    let byte = |i: usize| chunk.get(i).copied().unwrap_or(Src::ZERO);
+                    let bytes = Src::imm(0x0040);
+                    let low = self.reg(Op::Prmt, &[byte(0), bytes, byte(1)]);
+                    words.push(if chunk.len() > 2 {
+                        let high = self.reg(Op::Prmt, &[byte(2), bytes, byte(3)]);
+                        self.halves_of(low, high)
+                    } else {
+                        low
+                    });
+                }
+            }
+        }
+        Ok(if words.len() == 1 { words[0] } else { self.pack(&words) })
+    }
+
+    /// Two 16-bit values in one register.
+    pub(super) fn halves_of(&mut self, low: Src, high: Src) -> Src {
+        match (known(low), known(high)) {
+            (Some(low), Some(high)) => Src::imm(low & 0xffff | high << 16),
+            _ => self.reg(Op::Prmt, &[low, Src::imm(0x5410), high]),
+        }
+    }
+}

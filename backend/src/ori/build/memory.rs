@@ -1,0 +1,573 @@
+//! Loads, stores and fences.
+//!
+//! Kernel parameters and `.const` variables at known offsets are operands, not loads. What acquire, release
+//! and the fences become: observation of ptxas 13.0.88.
+
+use super::operand::{known, registers};
+use super::symbol::{Place, STACK};
+use super::{Lowering, Result};
+use crate::input::{Address, AddressBase, Instr, Operand, RegId, Symbol};
+use crate::ori::ir::{Dst, File, Src};
+use crate::ori::op::{Access, CctlOp, Evict, MemOrder, MemSize, MembarScope, Op, Prefetch};
+use ptx_isa::{Mod, ScalarType};
+
+/// Offsets that a memory operation adds to its address: signed 24 bits.
+const OFFSETS: std::ops::Range<i64> = -(1 << 23)..1 << 23;
+
+/// How wide synchronisation reaches.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Scope {
+    Block,
+    Device,
+    System,
+}
+
+/// The scope that an instruction names. A cluster's is served by the device's.
+pub(super) fn scope(instr: &Instr) -> Option<Scope> {
+    instr.opcode.mods().find_map(|m| match m {
+        Mod::Cta => Some(Scope::Block),
+        Mod::Cluster | Mod::Gpu | Mod::Gl => Some(Scope::Device),
+        Mod::Sys => Some(Scope::System),
+        _ => None,
+    })
+}
+
+pub(super) fn strong(scope: Scope) -> MemOrder {
+    match scope {
+        Scope::Block => MemOrder::StrongCta,
+        Scope::Device => MemOrder::StrongGpu,
+        Scope::System => MemOrder::StrongSys,
+    }
+}
+
+/// Where an access goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Target {
+    /// A 64-bit address; generic or global.
+    Wide {
+        address: Src,
+        offset: i32,
+        generic: bool,
+    },
+    /// A 32-bit shared address and a uniform base.
+    Shared {
+        address: Src,
+        base: Src,
+        offset: i32,
+    },
+    Local {
+        address: Src,
+        offset: i32,
+    },
+    /// A known place in a constant bank.
+    Constant {
+        bank: u8,
+        offset: u16,
+    },
+    /// A constant bank at an index in a register.
+    Indexed {
+        bank: u8,
+        index: Src,
+        offset: i32,
+    },
+}
+
+const SPACES: [Mod; 9] = [
+    Mod::Global,
+    Mod::Shared,
+    Mod::SharedCta,
+    Mod::Local,
+    Mod::Const,
+    Mod::Param,
+    Mod::ParamEntry,
+    Mod::SharedCluster,
+    Mod::ParamFunc,
+];
+
+const ACCESS: [Mod; 30] = [
+    Mod::Weak,
+    Mod::Relaxed,
+    Mod::Acquire,
+    Mod::Release,
+    Mod::Volatile,
+    Mod::Mmio,
+    Mod::Cta,
+    Mod::Cluster,
+    Mod::Gpu,
+    Mod::Sys,
+    Mod::Ca,
+    Mod::Cg,
+    Mod::Cs,
+    Mod::Lu,
+    Mod::Cv,
+    Mod::Wb,
+    Mod::Wt,
+    Mod::Nc,
+    Mod::L1EvictNormal,
+    Mod::L1EvictUnchanged,
+    Mod::L1EvictFirst,
+    Mod::L1EvictLast,
+    Mod::L1NoAllocate,
+    Mod::L264B,
+    Mod::L2128B,
+    Mod::L2256B,
+    Mod::V2,
+    Mod::V4,
+    Mod::L2EvictNormal,
+    Mod::V8,
+];
+
+/// The space that an instruction names; none for generic addresses.
+pub(super) fn space(instr: &Instr) -> Option<Mod> {
+    instr.opcode.mods().find(|m| SPACES.contains(m))
+}
+
+/// Ordering, eviction and prefetching that an access asks for.
+fn access(instr: &Instr, size: MemSize, offset: i32) -> Access {
+    let opcode = &instr.opcode;
+    let has = |m| opcode.has(m);
+    let order = match () {
+        () if has(Mod::Mmio) => MemOrder::Mmio,
+        () if has(Mod::Volatile) => MemOrder::StrongSys,
+        () if has(Mod::Relaxed) || has(Mod::Acquire) || has(Mod::Release) => {
+            strong(scope(instr).unwrap_or(Scope::System))
+        }
+        () if has(Mod::Nc) => MemOrder::Constant,
+        () if has(Mod::Ca) || has(Mod::Wb) => MemOrder::StrongCta,
+        () if has(Mod::Cg) => MemOrder::StrongGpu,
+        () if has(Mod::Cv) || has(Mod::Wt) => MemOrder::StrongSys,
+        () => MemOrder::Weak,
+    };
+    let evict = match () {
+        () if has(Mod::Cs) || has(Mod::L1EvictFirst) => Evict::First,
+        () if has(Mod::Lu) => Evict::LastUse,
+        () if has(Mod::L1EvictLast) => Evict::Last,
+        () if has(Mod::L1EvictUnchanged) => Evict::Unchanged,
+        () if has(Mod::L1NoAllocate) => Evict::NoAllocate,
+        () => Evict::Normal,
+    };
+    let prefetch = match () {
+        () if has(Mod::L264B) => Prefetch::B64,
+        () if has(Mod::L2128B) => Prefetch::B128,
+        () if has(Mod::L2256B) => Prefetch::B256,
+        () => Prefetch::None,
+    };
+    Access { size, order, evict, prefetch, offset }
+}
+
+/// The elements of a vector operand, or the one operand.
+fn elements(operand: &Operand) -> &[Operand] {
+    match operand {
+        Operand::Vector(elements) => elements,
+        single => std::slice::from_ref(single),
+    }
+}
+
+impl<'a> Lowering<'a> {
+    fn address(&self, instr: &'a Instr, i: usize) -> Result<Address> {
+        match self.operand(instr, i)? {
+            Operand::Address(address) => Ok(*address),
+            other => self.malformed(format!("operand {other:?} where an address is expected")),
+        }
+    }
+
+    /// Resolves the address operand of an access.
+    pub(super) fn target(&mut self, instr: &'a Instr, i: usize) -> Result<Target> {
+        let address = self.address(instr, i)?;
+        match space(instr) {
+            None => self.wide_target(address, true),
+            Some(Mod::Global) => self.wide_target(address, false),
+            Some(Mod::Shared | Mod::SharedCta) => self.shared_target(instr, address),
+            Some(Mod::Local) => self.local_target(instr, address),
+            Some(Mod::Const) => self.constant_target(instr, address, crate::layout::CONST_BANK),
+            Some(Mod::Param | Mod::ParamEntry) => self.constant_target(instr, address, 0),
+            Some(other) => self.unsupported(instr, &format!("the state space .{}", other.text())),
+        }
+    }
+
+    /// A register and the part of the offset that fits; the rest is added.
+    fn wide_target(&mut self, address: Address, generic: bool) -> Result<Target> {
+        let base = match address.base {
+            AddressBase::Reg(reg) => self.read_address(reg)?,
+            AddressBase::Symbol(symbol) => {
+                let base = self.symbol_address(symbol, 0)?;
+                if generic { self.generic_address(symbol, base)? } else { base }
+            }
+            AddressBase::Absolute => Src::ZERO,
+        };
+        if OFFSETS.contains(&address.offset) && address.base != AddressBase::Absolute {
+            return Ok(Target::Wide { address: base, offset: address.offset as i32, generic });
+        }
+        let base = self.pair(base);
+        let sum = self.add_pair(base, super::operand::halves(address.offset as u64));
+        Ok(Target::Wide { address: self.pack(&sum), offset: 0, generic })
+    }
+
+    /// A 64-bit address; a 32-bit register is extended with zeros.
+    fn read_address(&mut self, reg: RegId) -> Result<Src> {
+        self.read(&Operand::Reg(reg), ScalarType::U64)
+    }
+
+    /// Generic addresses of symbols: only global ones are their own.
+    fn generic_address(&mut self, symbol: Symbol, address: Src) -> Result<Src> {
+        match self.place(symbol)? {
+            Place::Slot(_) => Ok(address),
+            _ => Err(crate::CodegenError::unsupported(self.src, "a generic access that names a variable")),
+        }
+    }
+
+    fn shared_target(&mut self, instr: &'a Instr, address: Address) -> Result<Target> {
+        match address.base {
+            AddressBase::Symbol(symbol) => {
+                let Place::Shared(at) = self.place(symbol)? else {
+                    return self.unsupported(instr, "a shared access that names a variable of another space");
+                };
+                let at = i64::from(at) + address.offset;
+                let base = self.shared_base_uniform();
+                let at = if base.is_some() { at - i64::from(self.target.shared_base) } else { at };
+                if !OFFSETS.contains(&at) {
+                    return self.unsupported(instr, "an offset of more than 24 bits");
+                }
+                Ok(Target::Shared { address: Src::ZERO, base: base.unwrap_or(Src::ZERO), offset: at as i32 })
+            }
+            AddressBase::Reg(reg) => {
+                let address = self.narrow_address(reg, address.offset)?;
+                Ok(Target::Shared { address: address.0, base: Src::ZERO, offset: address.1 })
+            }
+            AddressBase::Absolute => {
+                let address = self.split_offset(Src::ZERO, address.offset);
+                Ok(Target::Shared { address: address.0, base: Src::ZERO, offset: address.1 })
+            }
+        }
+    }
+
+    /// A 32-bit address and the offset that the operation adds.
+    fn narrow_address(&mut self, reg: RegId, offset: i64) -> Result<(Src, i32)> {
+        let src = self.read(&Operand::Reg(reg), ScalarType::U32)?;
+        Ok(self.split_offset(src, offset))
+    }
+
+    fn split_offset(&mut self, src: Src, offset: i64) -> (Src, i32) {
+        match known(src) {
+            Some(v) if OFFSETS.contains(&(i64::from(v) + offset)) => {
+                (Src::ZERO, (i64::from(v) + offset) as i32)
+            }
+            None if OFFSETS.contains(&offset) => (src, offset as i32),
+            _ => (self.add(src, Src::imm(offset as u32)), 0),
+        }
+    }
+
+    fn local_target(&mut self, instr: &'a Instr, address: Address) -> Result<Target> {
+        self.out.frame.uses_stack = true;
+        let (address, offset) = match address.base {
+            AddressBase::Symbol(symbol) => {
+                let Place::Local(at) = self.place(symbol)? else {
+                    return self.unsupported(instr, "a local access that names a variable of another space");
+                };
+                let at = i64::from(at) + address.offset;
+                if !OFFSETS.contains(&at) {
+                    return self.unsupported(instr, "an offset of more than 24 bits");
+                }
+                (STACK, at as i32)
+            }
+            AddressBase::Reg(reg) => self.narrow_address(reg, address.offset)?,
+            AddressBase::Absolute => self.split_offset(Src::ZERO, address.offset),
+        };
+        Ok(Target::Local { address, offset })
+    }
+
+    fn constant_target(&mut self, instr: &'a Instr, address: Address, bank: u8) -> Result<Target> {
+        let (index, offset) = match address.base {
+            AddressBase::Symbol(symbol) => match self.place(symbol)? {
+                Place::Constant { bank: of_symbol, offset } if of_symbol == bank => {
+                    (Src::ZERO, i64::from(offset) + address.offset)
+                }
+                _ => return self.unsupported(instr, "an access that names a variable of another space"),
+            },
+            AddressBase::Reg(reg) => {
+                let src = self.read(&Operand::Reg(reg), ScalarType::U32)?;
+                match known(src) {
+                    Some(v) => (Src::ZERO, i64::from(v) + address.offset),
+                    None => (src, address.offset),
+                }
+            }
+            AddressBase::Absolute => (Src::ZERO, address.offset),
+        };
+        if index == Src::ZERO {
+            return match u16::try_from(offset) {
+                Ok(offset) => Ok(Target::Constant { bank, offset }),
+                Err(_) => self.unsupported(instr, "an offset outside the constant bank"),
+            };
+        }
+        if (0..0x8000).contains(&offset) {
+            return Ok(Target::Indexed { bank, index, offset: offset as i32 });
+        }
+        let index = self.add(index, Src::imm(offset as u32));
+        Ok(Target::Indexed { bank, index, offset: 0 })
+    }
+
+    fn memory_size(&self, instr: &Instr, ty: ScalarType, count: usize) -> Result<MemSize> {
+        match (ty.bytes() as usize * count, ty.is_signed() && count == 1) {
+            (1, true) => Ok(MemSize::S8),
+            (1, false) => Ok(MemSize::U8),
+            (2, true) => Ok(MemSize::S16),
+            (2, false) => Ok(MemSize::U16),
+            (4, _) => Ok(MemSize::B32),
+            (8, _) => Ok(MemSize::B64),
+            (16, _) => Ok(MemSize::B128),
+            (bytes, _) => self.unsupported(instr, &format!("an access of {bytes} bytes")),
+        }
+    }
+
+    /// `ld`, `ldu`.
+    pub(super) fn load(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[SPACES.as_slice(), &ACCESS].concat())?;
+        let ty = self.type_of(instr, 0)?;
+        let dsts = elements(self.operand(instr, 0)?);
+        let size = self.memory_size(instr, ty, dsts.len())?;
+        let target = self.target(instr, 1)?;
+        if let Target::Constant { bank, offset } = target
+            && let Some(words) = self.constant_words(bank, offset, ty, dsts.len())
+        {
+            return self.write_elements(dsts, &words, ty);
+        }
+        let count = (ty.bits() as usize * dsts.len()).div_ceil(32);
+        let direct = ty.bits() >= 32 || dsts.len() == 1;
+        let direct = direct && dsts.iter().all(|d| self.takes(d, ty));
+        let old = if direct && !self.guard.is_true() { self.kept(dsts, ty)? } else { Src::UNDEF };
+        let value = self.new_value(File::R, count as u8);
+        let (op, srcs) = self.load_operation(instr, target, size);
+        self.guarded(op, &[Dst::Value(value)], &srcs, &[old]);
+        if instr.opcode.has(Mod::Acquire) {
+            self.acquire(instr);
+        }
+        let words: Vec<Src> = match count {
+            1 => vec![value.into()],
+            _ => (0..count).map(|i| Src::part(value, i as u8)).collect(),
+        };
+        if !direct {
+            return self.write_elements(dsts, &words, ty);
+        }
+        let guard = std::mem::replace(&mut self.guard, Src::TRUE);
+        let written = self.write_elements(dsts, &words, ty);
+        self.guard = guard;
+        written
+    }
+
+    fn load_operation(&mut self, instr: &Instr, target: Target, size: MemSize) -> (Op, Vec<Src>) {
+        match target {
+            Target::Wide { address, offset, generic } => {
+                let access = access(instr, size, offset);
+                let descriptor = self.descriptor();
+                let op = if generic {
+                    Op::Ld { access }
+                } else {
+                    Op::Ldg { access, nc: instr.opcode.has(Mod::Nc) }
+                };
+                (op, vec![address, descriptor])
+            }
+            Target::Shared { address, base, offset } => (Op::Lds { size, offset }, vec![address, base]),
+            Target::Local { address, offset } => (Op::Ldl { size, offset }, vec![address]),
+            Target::Constant { bank, offset } => {
+                (Op::Ldc { size, bank, offset: offset.into() }, vec![Src::ZERO])
+            }
+            Target::Indexed { bank, index, offset } => (Op::Ldc { size, bank, offset }, vec![index]),
+        }
+    }
+
+    /// Elements at a known place of a constant bank, where operands can name them.
+    fn constant_words(&self, bank: u8, offset: u16, ty: ScalarType, count: usize) -> Option<Vec<Src>> {
+        if ty.bits() < 32 || !offset.is_multiple_of(4) {
+            return None;
+        }
+        let words = registers(ty) as usize * count;
+        let last = usize::from(offset) + 4 * words;
+        (last <= 0x10000).then(|| (0..words).map(|i| Src::constant(bank, offset + 4 * i as u16)).collect())
+    }
+
+    /// Does the destination take the memory's bits as they are?
+    fn takes(&self, dst: &Operand, ty: ScalarType) -> bool {
+        match dst {
+            Operand::Reg(reg) => self.register_type(*reg).is_ok_and(|r| registers(r) == registers(ty)),
+            _ => true,
+        }
+    }
+
+    /// What the destinations hold, as one value.
+    fn kept(&mut self, dsts: &[Operand], ty: ScalarType) -> Result<Src> {
+        let mut words = Vec::new();
+        for dst in dsts {
+            let src = match dst {
+                Operand::Reg(reg) => self.read_register(*reg)?,
+                _ => Src::UNDEF,
+            };
+            words.extend((0..registers(ty)).map(|i| self.word(src, i, registers(ty))));
+        }
+        Ok(match words[..] {
+            [word] => word,
+            _ if words.iter().all(|w| *w == Src::UNDEF) => Src::UNDEF,
+            _ => self.pack(&words),
+        })
+    }
+
+    /// Writes loaded words to the elements, extended to the registers' size.
+    fn write_elements(&mut self, dsts: &[Operand], words: &[Src], ty: ScalarType) -> Result<()> {
+        for (i, dst) in dsts.iter().enumerate() {
+            let src = match ty.bits() {
+                bits @ (8 | 16) if dsts.len() > 1 => {
+                    let at = i as u32 * bits;
+                    let word = words[(at / 32) as usize];
+                    let part = self.shift_right_by(word, Src::imm(at % 32), false);
+                    self.extend(part, ty)
+                }
+                64.. => {
+                    let count = registers(ty) as usize;
+                    self.pack(&words[count * i..count * (i + 1)])
+                }
+                _ => words[i],
+            };
+            let src = self.widen_to(dst, src, ty)?;
+            self.write(dst, src)?;
+        }
+        Ok(())
+    }
+
+    /// A loaded element in a register of 64 bits, where the destination has that.
+    fn widen_to(&mut self, dst: &Operand, src: Src, ty: ScalarType) -> Result<Src> {
+        let Operand::Reg(reg) = dst else { return Ok(src) };
+        let want = registers(self.register_type(*reg)?);
+        if want == registers(ty) {
+            return Ok(src);
+        }
+        match (want, registers(ty)) {
+            (2, 1) => {
+                let high = if ty.is_signed() { self.shift_right(src, 31, true) } else { Src::ZERO };
+                Ok(self.pack(&[src, high]))
+            }
+            _ => self.malformed(format!("a {}-bit element for register {}", ty.bits(), reg.0)),
+        }
+    }
+
+    /// `st`.
+    pub(super) fn store(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[SPACES.as_slice(), &ACCESS].concat())?;
+        let ty = self.type_of(instr, 0)?;
+        let srcs = elements(self.operand(instr, 1)?);
+        let size = match self.memory_size(instr, ty, srcs.len())? {
+            MemSize::S8 => MemSize::U8,
+            MemSize::S16 => MemSize::U16,
+            size => size,
+        };
+        let target = self.target(instr, 0)?;
+        let data = self.stored(srcs, ty)?;
+        if instr.opcode.has(Mod::Release) {
+            self.release(scope(instr).unwrap_or(Scope::System));
+        }
+        match target {
+            Target::Wide { address, offset, generic } => {
+                let access = access(instr, size, offset);
+                let descriptor = self.descriptor();
+                let op = if generic { Op::St { access } } else { Op::Stg { access } };
+                self.effect(op, &[address, descriptor, data]);
+            }
+            Target::Shared { address, base, offset } => {
+                self.effect(Op::Sts { size, offset }, &[address, base, data])
+            }
+            Target::Local { address, offset } => self.effect(Op::Stl { size, offset }, &[address, data]),
+            Target::Constant { .. } | Target::Indexed { .. } => {
+                return self.unsupported(instr, "a store to constant memory");
+            }
+        }
+        Ok(())
+    }
+
+    /// The registers that a store writes to memory.
+    fn stored(&mut self, srcs: &[Operand], ty: ScalarType) -> Result<Src> {
+        let values = srcs.iter().map(|s| self.read(s, ty)).collect::<Result<Vec<Src>>>()?;
+        let mut words = Vec::new();
+        match ty.bits() {
+            8 | 16 if values.len() > 1 => {
+                let per_word = 32 / ty.bits() as usize;
+                for chunk in values.chunks(per_word) {
+                    words.push(self.pack_small(chunk, ty));
+                }
+            }
+            _ => {
+                for value in values {
+                    words.extend((0..registers(ty)).map(|i| self.word(value, i, registers(ty))));
+                }
+            }
+        }
+        Ok(if words.len() == 1 { words[0] } else { self.pack(&words) })
+    }
+
+    /// Up to four bytes or two halves in one register.
+    fn pack_small(&mut self, values: &[Src], ty: ScalarType) -> Src {
+        if ty.bits() == 16 {
+            return self.halves_of(values[0], values.get(1).copied().unwrap_or(Src::ZERO));
+        }
+        let byte = |i: usize| values.get(i).copied().unwrap_or(Src::ZERO);
+        let low = self.reg(Op::Prmt, &[byte(0), Src::imm(0x0040), byte(1)]);
+        if values.len() <= 2 {
+            return low;
+        }
+        let high = self.reg(Op::Prmt, &[byte(2), Src::imm(0x0040), byte(3)]);
+        self.halves_of(low, high)
+    }
+
+    /// After an acquiring read: what other blocks wrote is not in this one's cache.
+    fn acquire(&mut self, instr: &Instr) {
+        if scope(instr).unwrap_or(Scope::System) > Scope::Block {
+            self.effect(Op::Cctl { op: CctlOp::Ivall }, &[]);
+        }
+    }
+
+    /// Before a releasing write.
+    fn release(&mut self, scope: Scope) {
+        let all = match scope {
+            Scope::Block => MembarScope::AllCta,
+            Scope::Device => MembarScope::AllGpu,
+            Scope::System => MembarScope::AllSys,
+        };
+        self.effect(Op::Membar { scope: all }, &[]);
+        if scope > Scope::Block {
+            self.effect(Op::Errbar, &[]);
+        }
+    }
+
+    /// The fences around an atomic operation, under its own ordering.
+    pub(super) fn release_before(&mut self, instr: &Instr) {
+        if instr.opcode.has(Mod::Release) || instr.opcode.has(Mod::AcqRel) {
+            self.release(scope(instr).unwrap_or(Scope::Device));
+        }
+    }
+
+    pub(super) fn acquire_after(&mut self, instr: &Instr) {
+        let opcode = &instr.opcode;
+        let wide = scope(instr).unwrap_or(Scope::Device) > Scope::Block;
+        if wide && (opcode.has(Mod::Acquire) || opcode.has(Mod::AcqRel)) {
+            self.effect(Op::Cctl { op: CctlOp::Ivall }, &[]);
+        }
+    }
+
+    /// `membar` and `fence`.
+    pub(super) fn fence(&mut self, instr: &'a Instr) -> Result<()> {
+        self.accept(instr, &[Mod::Cta, Mod::Cluster, Mod::Gpu, Mod::Gl, Mod::Sys, Mod::AcqRel, Mod::Sc])?;
+        let Some(scope) = scope(instr) else { return self.unsupported(instr, "a fence without a scope") };
+        let weak = instr.opcode.has(Mod::AcqRel);
+        let barrier = match (scope, weak) {
+            (Scope::Block, true) => MembarScope::AllCta,
+            (Scope::Device, true) => MembarScope::AllGpu,
+            (Scope::System, true) => MembarScope::AllSys,
+            (Scope::Block, false) => MembarScope::Cta,
+            (Scope::Device, false) => MembarScope::Gpu,
+            (Scope::System, false) => MembarScope::Sys,
+        };
+        self.effect(Op::Membar { scope: barrier }, &[]);
+        if scope > Scope::Block {
+            self.effect(Op::Errbar, &[]);
+            self.effect(Op::Cctl { op: CctlOp::Ivall }, &[]);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,317 @@
+//! Reading and writing PTX operands: registers, literals, wide values and their halves.
+
+use super::ssa::{Shape, Variable};
+use super::{Lowering, Result, rewrite};
+use crate::input::{Instr, Operand, RegId};
+use crate::ori::ir::{Const, Dst, File, Src, SrcKind, SrcMods};
+use crate::ori::op::Op;
+use ptx_isa::{ScalarType, TypeKind};
+use smallvec::SmallVec;
+
+/// The registers that a PTX type takes.
+pub(super) fn shape(ty: ScalarType) -> Shape {
+    match ty {
+        ScalarType::Pred => Shape { file: File::P, width: 1 },
+        _ => Shape { file: File::R, width: registers(ty) },
+    }
+}
+
+/// 32-bit registers of a value of this type; smaller ones take a whole register.
+pub(super) fn registers(ty: ScalarType) -> u8 {
+    ty.bits().div_ceil(32) as u8
+}
+
+/// A literal's bits in the type that the instruction gives it.
+pub(super) fn literal(operand: &Operand, ty: ScalarType) -> Option<u64> {
+    let bits = match (operand, ty) {
+        (&Operand::Int(v), _) => v as u64,
+        (&Operand::F32(bits), ScalarType::F64) => f64::from(f32::from_bits(bits)).to_bits(),
+        (&Operand::F32(bits), _) => u64::from(bits),
+        (&Operand::F64(bits), _) if ty.kind() == TypeKind::Float && ty.bits() == 32 => {
+            u64::from((f64::from_bits(bits) as f32).to_bits())
+        }
+        (&Operand::F64(bits), _) => bits,
+        _ => return None,
+    };
+    Some(match ty.bits() {
+        bits_of_type @ 0..64 => bits & ((1 << bits_of_type) - 1),
+        _ => bits,
+    })
+}
+
+/// The halves of a 64-bit literal.
+pub(super) fn halves(bits: u64) -> [Src; 2] {
+    [Src::imm(bits as u32), Src::imm((bits >> 32) as u32)]
+}
+
+/// The bits of a source that is known, 32-bit.
+pub(super) fn known(src: Src) -> Option<u32> {
+    match (src.kind, src.mods) {
+        (SrcKind::Imm(bits), SrcMods::NONE) => Some(bits),
+        (SrcKind::Zero, SrcMods::NONE) => Some(0),
+        _ => None,
+    }
+}
+
+impl<'a> Lowering<'a> {
+    pub(super) fn register_type(&self, reg: RegId) -> Result<ScalarType> {
+        match self.func.regs.get(reg.0 as usize) {
+            Some(r) => Ok(r.ty),
+            None => self.malformed(format!("register {} does not exist", reg.0)),
+        }
+    }
+
+    pub(super) fn read_register(&mut self, reg: RegId) -> Result<Src> {
+        self.register_type(reg)?;
+        Ok(self.read_variable(Variable::Reg(reg)))
+    }
+
+    /// An operand read as `ty`. A register of another size gives its low part, or is extended with zeros.
+    pub(super) fn read(&mut self, operand: &Operand, ty: ScalarType) -> Result<Src> {
+        let want = shape(ty);
+        match *operand {
+            Operand::Reg(reg) => {
+                let have = shape(self.register_type(reg)?);
+                let src = self.read_register(reg)?;
+                self.fit(src, have, want)
+            }
+            Operand::NotPred(reg) if want.file == File::P && self.register_type(reg)? == ScalarType::Pred => {
+                Ok(self.read_register(reg)?.not())
+            }
+            Operand::Special(special) => self.special_register(special),
+            Operand::Symbol(symbol, offset) => {
+                let address = self.symbol_address(symbol, offset)?;
+                self.fit(address, Shape { file: File::R, width: 2 }, want)
+            }
+            _ => match literal(operand, ty) {
+                Some(bits) if want.file == File::P => Ok(Src::new(SrcKind::Pred(bits & 1 != 0))),
+                Some(bits) if want.width == 1 => Ok(Src::imm(bits as u32)),
+                Some(bits) if want.width == 2 => Ok(self.pack(&halves(bits))),
+                Some(bits) => {
+                    let [low, high] = halves(bits);
+                    let sign = Src::imm(((bits as i64) >> 63) as u32);
+                    Ok(self.pack(&[low, high, sign, sign]))
+                }
+                None => self.malformed(format!("operand {operand:?} where a value is expected")),
+            },
+        }
+    }
+
+    fn fit(&mut self, src: Src, have: Shape, want: Shape) -> Result<Src> {
+        if have.file != want.file {
+            return self.malformed("a predicate where a value is expected, or the other way");
+        }
+        if have.width == want.width {
+            return Ok(src);
+        }
+        if have.width > want.width {
+            let parts: SmallVec<[Src; 4]> = (0..want.width).map(|i| self.part(src, i)).collect();
+            return Ok(if want.width == 1 { parts[0] } else { self.pack(&parts) });
+        }
+        let parts: SmallVec<[Src; 4]> = (0..want.width)
+            .map(|i| match (i < have.width, have.width) {
+                (true, 1) => src,
+                (true, _) => self.part(src, i),
+                (false, _) => Src::ZERO,
+            })
+            .collect();
+        Ok(self.pack(&parts))
+    }
+
+    /// The `i`-th operand of an instruction, as `ty`.
+    pub(super) fn source(&mut self, instr: &'a Instr, i: usize, ty: ScalarType) -> Result<Src> {
+        let operand = self.operand(instr, i)?;
+        self.read(operand, ty)
+    }
+
+    /// The halves of the `i`-th operand of a 64-bit instruction.
+    pub(super) fn source_pair(&mut self, instr: &'a Instr, i: usize, ty: ScalarType) -> Result<[Src; 2]> {
+        let operand = self.operand(instr, i)?;
+        if let Some(bits) = literal(operand, ty) {
+            return Ok(halves(bits));
+        }
+        let src = self.read(operand, ty)?;
+        Ok(self.pair(src))
+    }
+
+    /// A literal that the instruction requires to be one.
+    pub(super) fn immediate(&self, instr: &'a Instr, i: usize) -> Result<u32> {
+        match self.operand(instr, i)? {
+            Operand::Int(v) => Ok(*v as u32),
+            _ => self.unsupported(instr, &format!("operand {i} that is not a constant")),
+        }
+    }
+
+    /// One register of a wide source.
+    pub(super) fn part(&self, src: Src, part: u8) -> Src {
+        if let SrcKind::Value(v) = src.kind
+            && let Some(parts) = self.packed.get(&v)
+        {
+            return parts[usize::from(part)];
+        }
+        Src::new(rewrite::part_of(src.kind, part))
+    }
+
+    pub(super) fn pair(&self, src: Src) -> [Src; 2] {
+        [self.part(src, 0), self.part(src, 1)]
+    }
+
+    /// A wide value of 32-bit sources; the value they are the parts of where there is one.
+    pub(super) fn pack(&mut self, parts: &[Src]) -> Src {
+        if let Some(whole) = self.whole(parts) {
+            return whole;
+        }
+        let src = self.wide(parts.len() as u8, Op::Pack, parts);
+        if let SrcKind::Value(v) = src.kind {
+            self.packed.insert(v, SmallVec::from_slice(parts));
+        }
+        src
+    }
+
+    fn whole(&self, parts: &[Src]) -> Option<Src> {
+        if parts.iter().any(|p| p.mods != SrcMods::NONE) {
+            return None;
+        }
+        if parts.iter().all(|p| p.kind == SrcKind::Zero) {
+            return Some(Src::ZERO);
+        }
+        match parts[0].kind {
+            SrcKind::Part(v, 0) if usize::from(self.out.value(v).width) == parts.len() => {
+                let all = parts.iter().enumerate().all(|(i, p)| p.kind == SrcKind::Part(v, i as u8));
+                all.then_some(v.into())
+            }
+            SrcKind::Const(c) if parts.len() == 2 && c.offset % 8 == 0 => {
+                let high = Const { bank: c.bank, offset: c.offset + 4 };
+                (parts[1].kind == SrcKind::Const(high)).then_some(parts[0])
+            }
+            _ => None,
+        }
+    }
+
+    /// An 8- or 16-bit value in all 32 bits.
+    pub(super) fn extend(&mut self, src: Src, ty: ScalarType) -> Src {
+        let signed = ty.is_signed();
+        match (ty.bits(), known(src)) {
+            (8, Some(v)) if signed => Src::imm(v as i8 as u32),
+            (16, Some(v)) if signed => Src::imm(v as i16 as u32),
+            (8, Some(v)) => Src::imm(v & 0xff),
+            (16, Some(v)) => Src::imm(v & 0xffff),
+            (8, None) if signed => self.reg(Op::Prmt, &[src, Src::imm(0x8880), Src::ZERO]),
+            (16, None) if signed => self.reg(Op::Prmt, &[src, Src::imm(0x9910), Src::ZERO]),
+            (8, None) => self.reg(Op::Lop3 { lut: 0xc0 }, &[src, Src::imm(0xff), Src::ZERO]),
+            (16, None) => self.reg(Op::Lop3 { lut: 0xc0 }, &[src, Src::imm(0xffff), Src::ZERO]),
+            _ => src,
+        }
+    }
+
+    /// The `i`-th operand of an integer instruction of at most 32 bits, extended to 32.
+    pub(super) fn source_extended(&mut self, instr: &'a Instr, i: usize, ty: ScalarType) -> Result<Src> {
+        let src = self.source(instr, i, ty)?;
+        Ok(self.extend(src, ty))
+    }
+
+    /// Assigns a destination operand under the statement's guard.
+    pub(super) fn write(&mut self, operand: &Operand, src: Src) -> Result<()> {
+        match *operand {
+            Operand::Reg(reg) => self.write_register(reg, src),
+            Operand::Sink => Ok(()),
+            _ => self.malformed(format!("operand {operand:?} where a destination is expected")),
+        }
+    }
+
+    /// Assigns the first operand.
+    pub(super) fn result(&mut self, instr: &'a Instr, src: Src) -> Result<()> {
+        let operand = self.operand(instr, 0)?;
+        self.write(operand, src)
+    }
+
+    /// Assigns the first operand, 64-bit.
+    pub(super) fn result_pair(&mut self, instr: &'a Instr, halves: [Src; 2]) -> Result<()> {
+        let src = self.pack(&halves);
+        self.result(instr, src)
+    }
+
+    fn write_register(&mut self, reg: RegId, src: Src) -> Result<()> {
+        let want = shape(self.register_type(reg)?);
+        if let Some(v) = src.value() {
+            let have = self.out.value(v);
+            let width = if matches!(src.kind, SrcKind::Part(..)) { 1 } else { have.width };
+            if (have.file, width) != (want.file, want.width) {
+                return self.malformed(format!("a result of width {width} for register {}", reg.0));
+            }
+        }
+        let src = if self.guard.is_true() { src } else { self.keep(reg, src, want)? };
+        self.write_variable(Variable::Reg(reg), src);
+        Ok(())
+    }
+
+    /// `src` where the statement's guard holds, else what the register holds.
+    fn keep(&mut self, reg: RegId, src: Src, shape: Shape) -> Result<Src> {
+        let old = self.read_register(reg)?;
+        if old.kind == SrcKind::Undef || old == src {
+            return Ok(src);
+        }
+        if shape.file == File::P {
+            // guard ? src : old.
+            return Ok(self.pred(Op::Plop3 { lut: 0xca, lut2: 0 }, &[self.guard, src, old]));
+        }
+        if matches!(old.kind, SrcKind::Value(_)) && self.guard_in_place(src, old) {
+            return Ok(src);
+        }
+        if shape.width > 1 || !matches!(old.kind, SrcKind::Value(_)) || old.mods != SrcMods::NONE {
+            return Ok(self.select(self.guard, src, old, shape.width));
+        }
+        let value = self.new_value(shape.file, shape.width);
+        self.guarded(Op::Mov, &[Dst::Value(value)], &[src], &[old]);
+        Ok(value.into())
+    }
+
+    /// Guards the operation that made `src`, where this statement's last operation did and gives nothing else.
+    fn guard_in_place(&mut self, src: Src, old: Src) -> bool {
+        let (guard, begin) = (self.guard, self.begin);
+        let insts = &mut self.out.block_mut(self.block).insts;
+        if insts.len() <= begin {
+            return false;
+        }
+        let Some(inst) = insts.last_mut() else { return false };
+        let fits = matches!(src.kind, SrcKind::Value(v) if inst.defs().eq([v]))
+            && src.mods == SrcMods::NONE
+            && inst.guard.is_true()
+            && inst.op != Op::Pack;
+        if fits {
+            inst.guard = guard;
+            inst.old =
+                inst.dsts.iter().map(|d| if matches!(d, Dst::Value(_)) { old } else { Src::UNDEF }).collect();
+        }
+        fits
+    }
+
+    /// `yes` where the predicate holds, else `no`; `width` registers.
+    pub(super) fn select(&mut self, cond: Src, yes: Src, no: Src, width: u8) -> Src {
+        if cond.is_true() || yes == no {
+            return yes;
+        }
+        if width == 1 {
+            return self.reg(Op::Sel, &[yes, no, cond]);
+        }
+        let parts: SmallVec<[Src; 4]> = (0..width)
+            .map(|i| {
+                let (yes, no) = (self.part(yes, i), self.part(no, i));
+                self.select(cond, yes, no, 1)
+            })
+            .collect();
+        self.pack(&parts)
+    }
+
+    pub(super) fn select_pair(&mut self, cond: Src, yes: [Src; 2], no: [Src; 2]) -> [Src; 2] {
+        [self.select(cond, yes[0], no[0], 1), self.select(cond, yes[1], no[1], 1)]
+    }
+
+    /// A copy in registers of its own, for operands that must be one.
+    pub(super) fn in_register(&mut self, src: Src) -> Src {
+        match (src.kind, src.mods) {
+            (SrcKind::Value(_) | SrcKind::Part(..), SrcMods::NONE) => src,
+            _ => self.reg(Op::Mov, &[src]),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Replaces values by the sources they stand for.
+
+use crate::ori::ir::{Const, Function, Src, SrcKind, SrcMods, Term, Value};
+use crate::ori::op::Op;
+use rustc_hash::FxHashMap;
+
+/// Follows replacements; the result's modifiers are `src`'s own.
+pub(super) fn resolve(replaced: &FxHashMap<Value, Src>, mut src: Src) -> Src {
+    while let Some(by) = src.value().and_then(|v| replaced.get(&v)) {
+        let kind = match src.kind {
+            SrcKind::Part(_, part) => part_of(by.kind, part),
+            _ => by.kind,
+        };
+        src = Src { kind, mods: src.mods };
+    }
+    src
+}
+
+/// One 32-bit register of a wide source.
+pub(super) fn part_of(kind: SrcKind, part: u8) -> SrcKind {
+    match kind {
+        SrcKind::Value(v) => SrcKind::Part(v, part),
+        SrcKind::Const(c) => SrcKind::Const(Const { bank: c.bank, offset: c.offset + 4 * u16::from(part) }),
+        other => other,
+    }
+}
+
+/// Applies the replacements to every operand of the function.
+pub(super) fn sources(out: &mut Function, replaced: &FxHashMap<Value, Src>) {
+    for block in &mut out.blocks {
+        for inst in &mut block.insts {
+            let op = inst.op;
+            for src in inst.uses_mut() {
+                *src = fold_modifiers(op, resolve(replaced, *src));
+            }
+        }
+        for (_, arg) in block.phis.iter_mut().flat_map(|phi| &mut phi.args) {
+            *arg = resolve(replaced, *arg);
+        }
+        match &mut block.term {
+            Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } => {
+                *src = resolve(replaced, *src)
+            }
+            Term::Jump(_) | Term::Exit | Term::Ret | Term::Unreachable => {}
+        }
+    }
+}
+
+/// Operations whose operand modifiers act on floats; the immediate of the fp64 ones is the high word.
+fn is_float(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Fadd { .. }
+            | Op::Fmul { .. }
+            | Op::Ffma { .. }
+            | Op::Fmnmx { .. }
+            | Op::Fsetp { .. }
+            | Op::Fsel { .. }
+            | Op::Mufu { .. }
+            | Op::Fchk
+            | Op::Dadd { .. }
+            | Op::Dmul { .. }
+            | Op::Dfma { .. }
+            | Op::Dsetp { .. }
+            | Op::F2i { .. }
+            | Op::F2f { .. }
+            | Op::Frnd { .. }
+            | Op::F2fp { .. }
+    )
+}
+
+/// An immediate carries no modifiers. Packed halves keep theirs: each half has its own sign.
+fn fold_modifiers(op: Op, src: Src) -> Src {
+    let (SrcKind::Imm(bits), mods) = (src.kind, src.mods) else { return src };
+    let halves = matches!(
+        op,
+        Op::Hadd2 { .. } | Op::Hmul2 { .. } | Op::Hfma2 { .. } | Op::Hsetp2 { .. } | Op::Hmnmx2 { .. }
+    );
+    if mods == SrcMods::NONE || halves {
+        return src;
+    }
+    if is_float(op) {
+        let magnitude = if mods.abs { bits & 0x7fff_ffff } else { bits };
+        return Src::imm(if mods.neg { magnitude ^ 0x8000_0000 } else { magnitude });
+    }
+    let complement = mods.not || (mods.neg && op == Op::Iadd3 { x: true });
+    match (complement, mods.neg) {
+        (true, _) => Src::imm(!bits),
+        // The carry of a - b differs from that of a + (-b) only where b is zero, and an immediate is not.
+        (false, true) => Src::imm(bits.wrapping_neg()),
+        (false, false) => Src::imm(bits),
+    }
+}
+
+/// What a terminator reads.
+pub(super) fn terminator_source(term: &Term) -> Option<Src> {
+    match term {
+        Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } => Some(*src),
+        Term::Jump(_) | Term::Exit | Term::Ret | Term::Unreachable => None,
+    }
+}

@@ -1,0 +1,212 @@
+//! Static single assignment on the fly: PTX registers to values, after Braun et al., "Simple and Efficient
+//! Construction of Static Single Assignment Form" (CC 2013), with a worklist in place of the recursion.
+//!
+//! A block is *sealed* when all its predecessors are known. A read in an unsealed block makes a phi whose
+//! arguments are filled in by sealing. A variable may stand for any source operand, so a move costs nothing;
+//! a predicate may stand for the negation of another. Phi arguments carry no modifiers.
+
+use super::rewrite;
+use crate::input::{RegId, SrcId};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, SrcKind, SrcMods, Value};
+use crate::ori::op::Op;
+use rustc_hash::FxHashMap;
+
+/// What is assigned more than once in the source.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Variable {
+    Reg(RegId),
+    /// The carry of `add.cc` and its kin; PTX has one per thread.
+    Carry,
+    /// A value of an expansion that spans blocks.
+    Temporary(u32),
+}
+
+#[derive(Default)]
+struct BlockState {
+    predecessors: Vec<BlockId>,
+    /// Edges still to come.
+    missing: u32,
+    sealed: bool,
+    /// Phis without arguments: the variable and the position in the block's list.
+    incomplete: Vec<(Variable, usize)>,
+}
+
+#[derive(Default)]
+pub(super) struct Ssa {
+    blocks: Vec<BlockState>,
+    definitions: FxHashMap<(BlockId, Variable), Src>,
+    /// Phis of sealed blocks that wait for their arguments.
+    pending: Vec<(BlockId, Variable, usize)>,
+}
+
+impl Ssa {
+    /// Declares a block with the number of edges that will enter it.
+    pub(super) fn add_block(&mut self, block: BlockId, edges: u32) {
+        if self.blocks.len() <= block.index() {
+            self.blocks.resize_with(block.index() + 1, BlockState::default);
+        }
+        self.blocks[block.index()] =
+            BlockState { missing: edges, sealed: edges == 0, ..BlockState::default() };
+    }
+
+    /// Adds an edge out of a finished block; the last one expected seals `to`.
+    pub(super) fn add_edge(
+        &mut self,
+        out: &mut Function,
+        from: BlockId,
+        to: BlockId,
+        shape: &impl Fn(Variable) -> Shape,
+    ) {
+        let state = &mut self.blocks[to.index()];
+        state.predecessors.push(from);
+        state.missing = state.missing.saturating_sub(1);
+        if state.missing == 0 {
+            state.sealed = true;
+            for (variable, phi) in std::mem::take(&mut state.incomplete) {
+                self.pending.push((to, variable, phi));
+            }
+            self.fill(out, shape);
+        }
+    }
+
+    pub(super) fn write(&mut self, block: BlockId, variable: Variable, src: Src) {
+        self.definitions.insert((block, variable), src);
+    }
+
+    /// The value of a variable at the end of what `block` holds so far.
+    pub(super) fn read(
+        &mut self,
+        out: &mut Function,
+        block: BlockId,
+        variable: Variable,
+        shape: &impl Fn(Variable) -> Shape,
+    ) -> Src {
+        let src = self.find(out, block, variable, shape);
+        self.fill(out, shape);
+        src
+    }
+
+    /// Walks up to the definition, or makes a phi at the first join on the way.
+    fn find(
+        &mut self,
+        out: &mut Function,
+        start: BlockId,
+        variable: Variable,
+        shape: &impl Fn(Variable) -> Shape,
+    ) -> Src {
+        let mut block = start;
+        let src = loop {
+            if let Some(&src) = self.definitions.get(&(block, variable)) {
+                break src;
+            }
+            let state = &mut self.blocks[block.index()];
+            match state.predecessors[..] {
+                [] if state.sealed => break Src::UNDEF,
+                [only] if state.sealed => block = only,
+                _ => {
+                    let shape = shape(variable);
+                    let dst = out.new_value(shape.file, shape.width);
+                    let phis = &mut out.block_mut(block).phis;
+                    phis.push(Phi { dst, args: Vec::new() });
+                    if state.sealed {
+                        self.pending.push((block, variable, phis.len() - 1));
+                    } else {
+                        state.incomplete.push((variable, phis.len() - 1));
+                    }
+                    break dst.into();
+                }
+            }
+        };
+        self.definitions.insert((block, variable), src);
+        self.definitions.insert((start, variable), src);
+        src
+    }
+
+    fn fill(&mut self, out: &mut Function, shape: &impl Fn(Variable) -> Shape) {
+        while let Some((block, variable, phi)) = self.pending.pop() {
+            let predecessors = self.blocks[block.index()].predecessors.clone();
+            let mut args = Vec::with_capacity(predecessors.len());
+            for from in predecessors {
+                let src = self.find(out, from, variable, shape);
+                args.push((from, plain(out, from, src)));
+            }
+            out.block_mut(block).phis[phi].args = args;
+        }
+    }
+}
+
+/// Where a variable's values live.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Shape {
+    pub(super) file: File,
+    pub(super) width: u8,
+}
+
+/// A source without modifiers at the end of a finished block. Only predicates are kept negated.
+fn plain(out: &mut Function, block: BlockId, src: Src) -> Src {
+    if src.mods == SrcMods::NONE {
+        return src;
+    }
+    let dst = out.new_value(File::P, 1);
+    let block = out.block_mut(block);
+    let at = block.insts.last().map_or(SrcId::default(), |i| i.src);
+    let op = Op::Plop3 { lut: 0xf0, lut2: 0 };
+    block.insts.push(Inst::new(op, &[Dst::Value(dst), Dst::Sink], &[src, Src::TRUE, Src::TRUE], at));
+    dst.into()
+}
+
+/// Removes phis that join one value with itself, and those that nothing reads.
+pub(super) fn simplify(out: &mut Function) {
+    let phis: Vec<Phi> = out.layout.iter().flat_map(|b| out.block(*b).phis.clone()).collect();
+    let mut users: FxHashMap<Value, Vec<usize>> = FxHashMap::default();
+    for (i, phi) in phis.iter().enumerate() {
+        for v in phi.args.iter().filter_map(|(_, s)| s.value()) {
+            users.entry(v).or_default().push(i);
+        }
+    }
+    let mut replaced: FxHashMap<Value, Src> = FxHashMap::default();
+    let mut work: Vec<usize> = (0..phis.len()).rev().collect();
+    while let Some(i) = work.pop() {
+        let phi = &phis[i];
+        if replaced.contains_key(&phi.dst) {
+            continue;
+        }
+        let mut only = None;
+        let same = phi.args.iter().all(|&(_, arg)| {
+            let arg = rewrite::resolve(&replaced, arg);
+            arg.kind == SrcKind::Value(phi.dst) || *only.get_or_insert(arg) == arg
+        });
+        if same {
+            replaced.insert(phi.dst, only.unwrap_or(Src::UNDEF));
+            work.extend(users.get(&phi.dst).into_iter().flatten());
+        }
+    }
+    for block in &mut out.blocks {
+        block.phis.retain(|phi| !replaced.contains_key(&phi.dst));
+    }
+    rewrite::sources(out, &replaced);
+    remove_unread(out);
+}
+
+fn remove_unread(out: &mut Function) {
+    let mut read = vec![false; out.values.len()];
+    let mut work: Vec<Value> = Vec::new();
+    for block in &out.blocks {
+        work.extend(block.insts.iter().flat_map(Inst::uses).filter_map(Src::value));
+        work.extend(rewrite::terminator_source(&block.term).and_then(|s| s.value()));
+    }
+    let arguments: FxHashMap<Value, Vec<Value>> = out
+        .blocks
+        .iter()
+        .flat_map(|b| &b.phis)
+        .map(|phi| (phi.dst, phi.args.iter().filter_map(|(_, s)| s.value()).collect()))
+        .collect();
+    while let Some(v) = work.pop() {
+        if !std::mem::replace(&mut read[v.index()], true) {
+            work.extend(arguments.get(&v).into_iter().flatten());
+        }
+    }
+    for block in &mut out.blocks {
+        block.phis.retain(|phi| read[phi.dst.index()]);
+    }
+}

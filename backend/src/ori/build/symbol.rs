@@ -1,0 +1,211 @@
+//! Addresses of variables and parameters, and the conversion between a space's addresses and generic ones.
+
+use super::special::sr;
+use super::{Lowering, Result};
+use crate::CodegenError;
+use crate::input::{Instr, Symbol};
+use crate::layout;
+use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind};
+use crate::ori::op::{ICmp, Op};
+use ptx_isa::{Mod, ScalarType, Space};
+
+/// The stack pointer.
+pub(super) const STACK: Src = Src::new(SrcKind::Reg(Reg { file: File::R, index: 1 }));
+
+/// Where a symbol lies, as far as it is known here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// Bytes into the block's shared window.
+    Shared(u32),
+    /// Bytes above the stack pointer.
+    Local(u32),
+    /// Bytes into a constant bank: a `.const` variable or a kernel parameter.
+    Constant { bank: u8, offset: u32 },
+    /// Global memory or code; bank 4 slot with its address.
+    Slot(u16),
+}
+
+impl<'a> Lowering<'a> {
+    pub(super) fn place(&mut self, symbol: Symbol) -> Result<Place> {
+        let missing =
+            |at| CodegenError::Limit { at, what: "the offset of a variable exceeds its space".into() };
+        if let Symbol::Param(i) = symbol {
+            let Some(param) = self.func.params.get(i as usize) else {
+                return self.malformed(format!("parameter {i} does not exist"));
+            };
+            return Ok(Place::Constant { bank: 0, offset: u32::from(self.target.param_base) + param.offset });
+        }
+        if let Symbol::Function(_) = symbol {
+            return self.refuse("the address of a function");
+        }
+        let Some(variable) = layout::variable(self.env, self.func, symbol) else {
+            return self.malformed(format!("{symbol:?} is not a variable"));
+        };
+        match (variable.space, symbol) {
+            (Space::Shared, _) => {
+                self.shared.offset(symbol).map(Place::Shared).ok_or_else(|| missing(self.src))
+            }
+            (Space::Local, Symbol::Local(i)) => {
+                self.out.frame.uses_stack = true;
+                match self.locals.get(i as usize).copied().flatten() {
+                    Some(offset) => Ok(Place::Local(offset)),
+                    None => self.malformed(format!("local variable {i} has no offset")),
+                }
+            }
+            (Space::Const, _) => match layout::const_offset(self.env, symbol) {
+                Some(offset) => Ok(Place::Constant { bank: layout::CONST_BANK, offset: offset.into() }),
+                None => self.refuse("an external .const variable, or one past the end of its bank"),
+            },
+            (Space::Global, _) => {
+                let slot = layout::address_slot(self.env, symbol).ok_or_else(|| missing(self.src))?;
+                if !self.out.facts.symbols.contains(&symbol) {
+                    self.out.facts.symbols.push(symbol);
+                }
+                Ok(Place::Slot(slot))
+            }
+            (space, _) => self.refuse(&format!("the address of a variable in {space:?} space")),
+        }
+    }
+
+    fn refuse<T>(&self, what: &str) -> Result<T> {
+        Err(CodegenError::unsupported(self.src, what))
+    }
+
+    /// The 64-bit address of a symbol in its own space.
+    pub(super) fn symbol_address(&mut self, symbol: Symbol, offset: i64) -> Result<Src> {
+        let low = match self.place(symbol)? {
+            Place::Shared(base) => {
+                let at = base.wrapping_add(offset as u32);
+                match self.shared_base() {
+                    Some(window) => {
+                        let start = self.target.shared_base;
+                        self.add(window, Src::imm(at.wrapping_sub(start)))
+                    }
+                    None => Src::imm(at),
+                }
+            }
+            Place::Local(base) => {
+                self.out.frame.uses_stack = true;
+                self.reg_add(STACK, Src::imm(base.wrapping_add(offset as u32)))
+            }
+            Place::Constant { offset: base, .. } => Src::imm(base.wrapping_add(offset as u32)),
+            Place::Slot(slot) => {
+                let address = self.pair(Src::constant(layout::ADDRESS_BANK, slot));
+                if offset == 0 {
+                    return Ok(self.pack(&address));
+                }
+                let sum = self.add_pair(address, super::operand::halves(offset as u64));
+                return Ok(self.pack(&sum));
+            }
+        };
+        Ok(self.pack(&[low, Src::ZERO]))
+    }
+
+    /// `a + b` also where `a` is the stack pointer, which no folding may take for a known value.
+    fn reg_add(&mut self, a: Src, b: Src) -> Src {
+        let dst = self.new_value(File::R, 1);
+        self.push_add(Op::Iadd3 { x: false }, dst, [a, b, Src::ZERO]);
+        dst.into()
+    }
+
+    /// Where the block's shared memory starts, in a uniform register; `None` where it starts at 0.
+    pub(super) fn shared_base_uniform(&mut self) -> Option<Src> {
+        if !self.target.clusters {
+            return None;
+        }
+        if let Some(base) = self.shared_base {
+            return Some(base.into());
+        }
+        let block = self.new_value(File::UR, 1);
+        let base = self.new_value(File::UR, 1);
+        let sr = sr::CLUSTER_CTA_ID;
+        let start = Src::imm(self.target.shared_base);
+        self.prologue.push(Inst::new(Op::S2ur { sr }, &[Dst::Value(block)], &[], self.src));
+        self.prologue.push(Inst::new(
+            Op::Ulea { shift: 24 },
+            &[Dst::Value(base)],
+            &[block.into(), start],
+            self.src,
+        ));
+        self.shared_base = Some(base);
+        Some(base.into())
+    }
+
+    /// As [`Self::shared_base_uniform`], in a general register.
+    fn shared_base(&mut self) -> Option<Src> {
+        let base = self.shared_base_uniform()?;
+        Some(self.reg(Op::Mov, &[base]))
+    }
+
+    /// The descriptor of the global window: one load for the function.
+    pub(super) fn descriptor(&mut self) -> Src {
+        let Some(slot) = self.target.descriptor else { return Src::ZERO };
+        if let Some(descriptor) = self.descriptor {
+            return descriptor;
+        }
+        let value = self.new_value(File::UR, 2);
+        let load =
+            Inst::new(Op::Uldc { wide: true }, &[Dst::Value(value)], &[Src::constant(0, slot)], self.src);
+        self.prologue.push(load);
+        self.descriptor = Some(value.into());
+        value.into()
+    }
+
+    /// Generic address of the local window's or the shared window's start.
+    fn window(&mut self, instr: &Instr, space: Mod) -> Result<[Src; 2]> {
+        match (space, self.target.shared_window) {
+            (Mod::Local, _) => Ok(self.pair(Src::constant(0, self.target.local_window))),
+            (_, Some(window)) => Ok(self.pair(Src::constant(0, window))),
+            (_, None) if self.sm == 90 => Ok([Src::ZERO, self.s2r(sr::SHARED_WINDOW_HIGH)]),
+            (_, None) => self.unsupported(instr, &format!("the shared window on sm_{}", self.sm)),
+        }
+    }
+
+    /// `cvta` and `cvta.to`.
+    pub(super) fn cvta(&mut self, instr: &'a Instr) -> Result<()> {
+        let opcode = instr.opcode;
+        self.accept(
+            instr,
+            &[Mod::To, Mod::Global, Mod::Shared, Mod::SharedCta, Mod::Local, Mod::Const, Mod::Param],
+        )?;
+        if opcode.ty(0).is_none_or(|t| t.bits() != 64) {
+            return self.unsupported(instr, "32-bit addresses");
+        }
+        let Some(space) = opcode.mods().find(|m| *m != Mod::To) else {
+            return self.malformed("cvta without a state space");
+        };
+        let address = self.source(instr, 1, ScalarType::U64)?;
+        match space {
+            Mod::Global => self.result(instr, address),
+            Mod::Shared | Mod::SharedCta if self.target.shared_window.is_none() => {
+                // The window is aligned to 4 GiB.
+                let low = self.part(address, 0);
+                let high = if opcode.has(Mod::To) { Src::ZERO } else { self.window(instr, space)?[1] };
+                self.result_pair(instr, [low, high])
+            }
+            Mod::Shared | Mod::SharedCta | Mod::Local => {
+                let address = self.pair(address);
+                let window = self.window(instr, space)?;
+                let moved = if opcode.has(Mod::To) {
+                    self.subtract_pair(address, window)
+                } else {
+                    self.add_pair(address, window)
+                };
+                self.result_pair(instr, moved)
+            }
+            _ => self.unsupported(instr, &format!("generic addresses in the .{} space", space.text())),
+        }
+    }
+
+    /// `isspacep`.
+    pub(super) fn isspacep(&mut self, instr: &'a Instr) -> Result<()> {
+        self.unsupported(instr, "needs the window test QSPC")
+    }
+
+    /// A comparison of two 32-bit integers.
+    pub(super) fn compare(&mut self, cmp: ICmp, signed: bool, a: Src, b: Src) -> Src {
+        use crate::ori::op::{Bool, Sign};
+        let sign = if signed { Sign::S32 } else { Sign::U32 };
+        self.pred(Op::Isetp { cmp, sign, bool_: Bool::And, ex: false }, &[a, b, Src::TRUE])
+    }
+}
