@@ -3,3 +3,27 @@
 //! A [`Form`] is one row; an [`Inst`] is a form with a value for each of its fields and a control word.
 //! [`encode`] and [`decode`] are inverse; [`print()`] gives NVIDIA's text and [`parse`] reads it back.
 //! The crate has no dependencies.
+
+mod class;
+pub mod cubin;
+mod decode;
+mod encode;
+mod expand;
+mod float;
+mod inst;
+pub mod latency;
+pub mod model;
+mod parse;
+mod print;
+mod roles;
+mod table;
+
+pub use class::Class;
+pub use decode::decode;
+pub use encode::{EncodeError, encode};
+pub use expand::{form, forms, lookup, shapes};
+pub use inst::{Control, Inst};
+pub use model::{Field, Form, FormId, RegFile, Role, Sm};
+pub use parse::{ParseError, parse};
+pub use print::{INST_BYTES, print};
+pub use roles::RegUse;

@@ -1,0 +1,104 @@
+//! Pipes: what decides an instruction's latency, and whether a scoreboard guards its result.
+
+use crate::inst::Inst;
+use crate::model::{Field, Sm};
+
+/// Category of an instruction for the latency tables.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Class {
+    /// Integer, logic, comparison, selection and moves.
+    Alu,
+    /// Single-precision and 32-bit multiply-add.
+    Fma,
+    /// Integer multiplication with a wide or high result.
+    ImadWide,
+    /// Packed half arithmetic.
+    Half,
+    /// Packed half to single: `HADD2.F32`.
+    HalfToSingle,
+    /// `HFMA2.MMA`, half arithmetic on the tensor pipe.
+    HalfMma,
+    Fp64,
+    Fp64Compare,
+    /// Transcendentals, conversions and bit counts.
+    Xu,
+    /// Clocks and the zeroing of pairs.
+    Cs2r,
+    /// Special registers.
+    S2r,
+    Vote,
+    VoteUniform,
+    /// Uniform datapath.
+    Uniform,
+    /// `UMOV` and `ULDC`.
+    UniformMove,
+    /// Uniform results by scoreboard: `S2UR`, `R2UR`, `REDUX`, `LDCU`.
+    UniformLoad,
+    Hmma16,
+    Hmma32,
+    Imma16,
+    Imma32,
+    Dmma,
+    /// Loads and warp exchanges: sources read late, result by scoreboard.
+    Load,
+    /// Constant loads through the memory path.
+    LoadConstant,
+    /// Stores and reductions.
+    Store,
+    Atomic,
+    Texture,
+    /// Barriers, fences and cache control.
+    Sync,
+    /// Asynchronous copies and tensor operations.
+    Async,
+    Branch,
+    /// `NOP`, `DEPBAR` and others without operands.
+    Control,
+}
+
+impl Inst {
+    /// The pipe that executes the instruction.
+    pub fn class(&self, _sm: Sm) -> Class {
+        match self.form().class {
+            Class::Half if self.form().mnemonic == "HADD2" && self.get(Field::High) == Some(1) => {
+                Class::HalfToSingle
+            }
+            class => class,
+        }
+    }
+
+    /// The result is guarded by a scoreboard: its latency is not fixed.
+    pub fn is_variable(&self, sm: Sm) -> bool {
+        match self.class(sm) {
+            Class::Fp64 | Class::Fp64Compare => !matches!(sm.0, 80 | 90 | 100),
+            Class::Dmma => true,
+            Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 => sm.0 == 75,
+            Class::Xu
+            | Class::S2r
+            | Class::UniformLoad
+            | Class::Load
+            | Class::LoadConstant
+            | Class::Store
+            | Class::Atomic
+            | Class::Texture
+            | Class::Async => true,
+            _ => false,
+        }
+    }
+
+    /// Sources may be read after issue: overwriting one needs a read scoreboard.
+    pub fn reads_late(&self, sm: Sm) -> bool {
+        matches!(
+            self.class(sm),
+            Class::Xu
+                | Class::Load
+                | Class::LoadConstant
+                | Class::Store
+                | Class::Atomic
+                | Class::Texture
+                | Class::Sync
+                | Class::Async
+                | Class::UniformLoad
+        ) || self.is_variable(sm)
+    }
+}

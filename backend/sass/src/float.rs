@@ -1,0 +1,181 @@
+//! Floating-point immediates as NVIDIA prints them: C's `%.20g`, but `%.20e` from 1e9 on, and its own words for
+//! what is not finite.
+
+/// Significant digits, or decimals in scientific notation.
+const DIGITS: usize = 20;
+/// Decimal exponent from which numbers are scientific with all decimals.
+const SCIENTIFIC: i32 = 9;
+
+/// A single-precision immediate.
+pub(crate) fn print_f32(bits: u32) -> String {
+    let value = f32::from_bits(bits);
+    if value.is_nan() {
+        return nan_text(bits >> 31 != 0, bits >> 22 & 1 != 0);
+    }
+    general(f64::from(value))
+}
+
+/// The high word of a double-precision immediate.
+pub(crate) fn print_f64(high: u32) -> String {
+    let value = f64::from_bits(u64::from(high) << 32);
+    if value.is_nan() {
+        return nan_text(high >> 31 != 0, high >> 19 & 1 != 0);
+    }
+    general(value)
+}
+
+pub(crate) fn print_f16(bits: u16) -> String {
+    let value = f16_to_f64(bits);
+    if value.is_nan() {
+        return nan_text(bits >> 15 != 0, bits >> 9 & 1 != 0);
+    }
+    general(value)
+}
+
+pub(crate) fn print_bf16(bits: u16) -> String {
+    print_f32(u32::from(bits) << 16)
+}
+
+fn nan_text(negative: bool, quiet: bool) -> String {
+    format!("{}{} ", if negative { '-' } else { '+' }, if quiet { "QNAN" } else { "SNAN" })
+}
+
+fn general(value: f64) -> String {
+    if value.is_infinite() {
+        return if value > 0.0 { "+INF ".to_owned() } else { "-INF ".to_owned() };
+    }
+    if value == 0.0 {
+        return if value.is_sign_negative() { "-0".to_owned() } else { "0".to_owned() };
+    }
+    let scientific = |decimals| {
+        let text = format!("{value:.decimals$e}");
+        let (mantissa, exponent) = text.split_once('e').expect("the format has an exponent");
+        (mantissa.to_owned(), exponent.parse::<i32>().expect("the exponent is a number"))
+    };
+    let (mantissa, exponent) = scientific(DIGITS - 1);
+    if exponent >= SCIENTIFIC {
+        let (mantissa, exponent) = scientific(DIGITS);
+        format!("{mantissa}e+{exponent:02}")
+    } else if exponent < -4 {
+        format!("{}e-{:02}", trim_zeros(&mantissa), -exponent)
+    } else {
+        let decimals = (DIGITS as i32 - 1 - exponent) as usize;
+        trim_zeros(&format!("{value:.decimals$}")).to_owned()
+    }
+}
+
+fn trim_zeros(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+}
+
+/// Signals of the words that are not numbers, as (sign, all ones exponent, mantissa top bits).
+fn special(text: &str) -> Option<(bool, u8)> {
+    let (negative, word) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    match word {
+        "INF" => Some((negative, 0)),
+        "QNAN" => Some((negative, 2)),
+        "SNAN" => Some((negative, 1)),
+        _ => None,
+    }
+}
+
+pub(crate) fn parse_f32(text: &str) -> Option<u32> {
+    if let Some((negative, mantissa)) = special(text.trim_end()) {
+        // ptxas writes canonical NaNs with all mantissa bits set.
+        let mantissa = match mantissa {
+            2 => 0x7f_ffff,
+            1 => 0x3f_ffff,
+            _ => 0,
+        };
+        return Some(u32::from(negative) << 31 | 0x7f80_0000 | mantissa);
+    }
+    number(text)?.parse::<f32>().ok().map(f32::to_bits)
+}
+
+pub(crate) fn parse_f64(text: &str) -> Option<u32> {
+    if let Some((negative, mantissa)) = special(text.trim_end()) {
+        return Some(u32::from(negative) << 31 | 0x7ff0_0000 | u32::from(mantissa) << 18);
+    }
+    let bits = number(text)?.parse::<f64>().ok()?.to_bits();
+    (bits as u32 == 0).then_some((bits >> 32) as u32)
+}
+
+pub(crate) fn parse_f16(text: &str) -> Option<u16> {
+    if let Some((negative, mantissa)) = special(text.trim_end()) {
+        let mantissa = match mantissa {
+            2 => 0x3ff,
+            1 => 0x1ff,
+            _ => 0,
+        };
+        return Some(u16::from(negative) << 15 | 0x7c00 | mantissa);
+    }
+    let value = number(text)?.parse::<f64>().ok()?;
+    // The printed digits are exact, so the half that prints alike is found by its neighbours.
+    (0..=u16::MAX).find(|&bits| f16_to_f64(bits).to_bits() == value.to_bits())
+}
+
+pub(crate) fn parse_bf16(text: &str) -> Option<u16> {
+    let bits = parse_f32(text)?;
+    if special(text.trim_end()).is_some() {
+        return Some((bits >> 16) as u16);
+    }
+    (bits as u16 == 0).then_some((bits >> 16) as u16)
+}
+
+/// Only digits, sign, point and exponent: the standard parser also takes words.
+fn number(text: &str) -> Option<&str> {
+    let text = text.trim_end();
+    let plain = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e');
+    text.chars().all(plain).then_some(text)
+}
+
+fn f16_to_f64(bits: u16) -> f64 {
+    let sign = if bits >> 15 != 0 { -1.0 } else { 1.0 };
+    let exponent = i32::from(bits >> 10 & 31);
+    let mantissa = f64::from(bits & 0x3ff);
+    match exponent {
+        0 => sign * mantissa * 2f64.powi(-24),
+        31 if mantissa == 0.0 => sign * f64::INFINITY,
+        31 => f64::NAN,
+        _ => sign * (1.0 + mantissa / 1024.0) * 2f64.powi(exponent - 15),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_as_the_vendor_does() {
+        let text = |bits: u32| print_f32(bits);
+        assert_eq!(text(1.0f32.to_bits()), "1");
+        assert_eq!(text((-0.5f32).to_bits()), "-0.5");
+        assert_eq!(text(0x3380_0000), "5.9604644775390625e-08");
+        assert_eq!(text(0xbab6_07ed), "-0.0013887860113754868507");
+        assert_eq!(text(105_615f32.to_bits()), "105615");
+        assert_eq!(text(f32::INFINITY.to_bits()), "+INF ");
+        assert_eq!(text(0xffff_ffff), "-QNAN ");
+        assert_eq!(print_f64(0x7fe0_0000), "8.98846567431157953865e+307");
+        assert_eq!(text(1e9f32.to_bits()), "1.00000000000000000000e+09");
+        assert_eq!(text(123_456_792f32.to_bits()), "123456792");
+        assert_eq!(print_f16(3), "1.78813934326171875e-07");
+        assert_eq!(print_f16(0x3c00), "1");
+    }
+
+    #[test]
+    fn text_reads_back() {
+        for bits in [0, 1, 0x8000_0000, 0x3f80_0000, 0x7f7f_ffff, 0x7f80_0000, 0xbab6_07ed, 0x0080_0000] {
+            assert_eq!(parse_f32(&print_f32(bits)), Some(bits));
+            assert_eq!(parse_f64(&print_f64(bits)), Some(bits));
+        }
+        for bits in (0..0x7c00u16).step_by(97) {
+            assert_eq!(parse_f16(&print_f16(bits)), Some(bits));
+            assert_eq!(parse_bf16(&print_bf16(bits)), Some(bits));
+        }
+        assert_eq!(parse_f32("nan"), None);
+        assert_eq!(parse_f64("0.1"), None);
+    }
+}

@@ -1,0 +1,307 @@
+//! Instruction to NVIDIA's text.
+
+use crate::float;
+use crate::inst::Inst;
+use crate::model::*;
+use std::fmt::Write;
+
+/// Bytes of one instruction.
+pub const INST_BYTES: u64 = 16;
+/// The first generation whose descriptors show in the text.
+const SHOWN_DESCRIPTOR_SM: u8 = 90;
+
+/// The text of an instruction at an address, as `cuobjdump -sass` writes it, without the closing `;`.
+pub fn print(sm: Sm, inst: &Inst, address: u64) -> String {
+    let mut printer = Printer { sm, inst, address, out: String::with_capacity(64) };
+    printer.inst();
+    printer.out
+}
+
+struct Printer<'a> {
+    sm: Sm,
+    inst: &'a Inst,
+    address: u64,
+    out: String,
+}
+
+impl Printer<'_> {
+    fn inst(&mut self) {
+        let form = self.inst.form();
+        self.guard(form);
+        self.out.push_str(form.mnemonic);
+        for piece in &form.pieces {
+            match piece {
+                Piece::Mod(spec) => self.out.push_str(choice_text(self.inst, spec)),
+                Piece::ModIf(spec, show) if shown(self.inst, &[*spec], *show) => {
+                    self.out.push_str(choice_text(self.inst, spec));
+                }
+                Piece::Text(text) => self.out.push_str(text),
+                Piece::Alias(aliases) => self.out.push_str(implied(self.inst, aliases)),
+                _ => {}
+            }
+        }
+        let mut first = true;
+        for piece in &form.pieces {
+            let operand = match piece {
+                Piece::Op(operand) => operand,
+                Piece::OpIf(operand, show) if operand_shown(self.inst, operand, *show) => operand,
+                _ => continue,
+            };
+            self.out.push_str(if first { " " } else { ", " });
+            first = false;
+            self.operand(operand);
+        }
+    }
+
+    fn guard(&mut self, form: &Form) {
+        let (index, not) = (self.inst.word() >> 12 & 7, self.inst.word() >> 15 & 1 != 0);
+        if index == 7 && !not {
+            return;
+        }
+        self.out.push_str(if not { "@!" } else { "@" });
+        self.register_name(form.guard, index as u64, 3);
+        self.out.push(' ');
+    }
+
+    fn operand(&mut self, operand: &Operand) {
+        match operand {
+            Operand::Slot(_) => {}
+            Operand::Reg(reg) => self.reg(reg),
+            Operand::Imm(spec, style) => self.imm(spec, *style),
+            Operand::Const(c) => self.constant(c),
+            Operand::Mem(mem) => self.mem(mem),
+            Operand::Target(spec, style) => self.target(spec, *style),
+            Operand::RegTarget(reg, spec, style) => {
+                self.reg(reg);
+                self.out.push(' ');
+                self.target(spec, *style);
+            }
+            Operand::Word(spec) => {
+                let text = choice_text(self.inst, spec);
+                self.out.push_str(text);
+            }
+            Operand::Literal(text) => self.out.push_str(text),
+            Operand::Scoreboard(spec) => {
+                let value = self.inst.raw(spec);
+                write!(self.out, "SB{value}").expect("writing to a string");
+            }
+            Operand::ScoreboardSet(spec) => self.scoreboards(self.inst.raw(spec)),
+            Operand::Bracket(word, reg) => {
+                self.out.push_str(word);
+                self.out.push('[');
+                self.reg(reg);
+                self.out.push(']');
+            }
+        }
+    }
+
+    fn scoreboards(&mut self, set: u64) {
+        self.out.push('{');
+        let mut first = true;
+        for sb in (0..6).rev().filter(|sb| set >> sb & 1 != 0) {
+            if !first {
+                self.out.push(',');
+            }
+            first = false;
+            write!(self.out, "{sb}").expect("writing to a string");
+        }
+        self.out.push('}');
+    }
+
+    fn flag(&self, spec: &Option<FieldSpec>) -> bool {
+        spec.as_ref().is_some_and(|spec| self.inst.raw(spec) != 0)
+    }
+
+    fn open_mods(&mut self, neg: &Option<FieldSpec>, abs: &Option<FieldSpec>, complement: Option<Field>) {
+        if self.flag(neg) {
+            let complemented = complement.is_some_and(|field| self.inst.get(field).unwrap_or(0) != 0);
+            self.out.push(if complemented { '~' } else { '-' });
+        }
+        if self.flag(abs) {
+            self.out.push('|');
+        }
+    }
+
+    fn reg(&mut self, reg: &RegOperand) {
+        if self.flag(&reg.not) {
+            self.out.push('!');
+        }
+        self.open_mods(&reg.neg, &reg.abs, reg.complement);
+        self.register_name(reg.file, self.inst.raw(&reg.spec), reg.spec.width);
+        if self.flag(&reg.abs) {
+            self.out.push('|');
+        }
+        if reg.reuse.is_some_and(|bit| self.inst.control.reuse >> bit & 1 != 0) {
+            self.out.push_str(".reuse");
+        }
+        if let Some(spec) = &reg.suffix {
+            self.out.push_str(choice_text(self.inst, spec));
+        }
+    }
+
+    fn register_name(&mut self, file: RegFile, index: u64, width: u8) {
+        let (prefix, zero) = match file {
+            RegFile::R => ("R", 'Z'),
+            RegFile::P => ("P", 'T'),
+            RegFile::UR => ("UR", 'Z'),
+            RegFile::UP => ("UP", 'T'),
+            RegFile::B => ("B", '\0'),
+        };
+        self.out.push_str(prefix);
+        if zero != '\0' && index == (1 << width) - 1 {
+            self.out.push(zero);
+        } else {
+            write!(self.out, "{index}").expect("writing to a string");
+        }
+    }
+
+    fn imm(&mut self, spec: &FieldSpec, style: ImmStyle) {
+        let value = self.inst.get_spec(spec);
+        let text = match style {
+            ImmStyle::Hex => format!("{value:#x}"),
+            ImmStyle::SignedHex => {
+                let shift = 64 - spec.bits();
+                let signed = match spec.value {
+                    Value::Unsigned => (value << shift) as i64 >> shift,
+                    _ => value as i64,
+                };
+                if signed < 0 { format!("-{:#x}", signed.unsigned_abs()) } else { format!("{signed:#x}") }
+            }
+            ImmStyle::Decimal => format!("{value}"),
+            ImmStyle::Bracketed => format!("[{value:#x}]"),
+            ImmStyle::F32 => float::print_f32(value as u32),
+            ImmStyle::F64 => float::print_f64(value as u32),
+            ImmStyle::F16x2 => halves(value as u32, float::print_f16),
+            ImmStyle::Bf16x2 => halves(value as u32, float::print_bf16),
+            ImmStyle::HalfBy(field, bf16) => {
+                let bf16 = self.inst.get(field) == Some(bf16);
+                halves(value as u32, if bf16 { float::print_bf16 } else { float::print_f16 })
+            }
+        };
+        self.out.push_str(&text);
+    }
+
+    fn constant(&mut self, c: &ConstOperand) {
+        self.open_mods(&c.neg, &c.abs, c.complement);
+        match &c.handle {
+            Some(handle) => {
+                self.out.push_str("cx[");
+                self.register_name(RegFile::UR, self.inst.raw(handle), handle.width);
+                self.out.push(']');
+            }
+            None => {
+                let bank = self.inst.raw(&c.bank);
+                write!(self.out, "c[{bank:#x}]").expect("writing to a string");
+            }
+        }
+        let offset = self.inst.get_spec(&c.offset) as i64;
+        // NVIDIA sets the offset apart where lanes may follow.
+        self.out.push_str(if c.suffix.is_some() { " [" } else { "[" });
+        let index = c.index.as_ref().filter(|index| !is_neutral(self.inst, &index.spec));
+        if let Some(index) = index {
+            self.reg(index);
+        }
+        self.offset(offset, index.is_some());
+        self.out.push(']');
+        if self.flag(&c.abs) {
+            self.out.push('|');
+        }
+        if let Some(spec) = &c.suffix {
+            self.out.push_str(choice_text(self.inst, spec));
+        }
+    }
+
+    fn offset(&mut self, offset: i64, follows: bool) {
+        match (follows, offset) {
+            (true, 0) => Ok(()),
+            (true, offset) if offset < 0 => write!(self.out, "+-{:#x}", offset.unsigned_abs()),
+            (true, offset) => write!(self.out, "+{offset:#x}"),
+            (false, offset) if offset < 0 => write!(self.out, "-{:#x}", offset.unsigned_abs()),
+            (false, offset) => write!(self.out, "{offset:#x}"),
+        }
+        .expect("writing to a string");
+    }
+
+    fn mem(&mut self, mem: &MemOperand) {
+        if let Some(desc) = &mem.desc
+            && self.sm.0 >= SHOWN_DESCRIPTOR_SM
+        {
+            self.out.push_str("desc[");
+            self.register_name(RegFile::UR, self.inst.raw(desc), desc.width);
+            self.out.push(']');
+        }
+        self.out.push('[');
+        let mut follows = false;
+        let ureg = mem.ureg.as_ref().filter(|(ureg, _)| !is_neutral(self.inst, ureg));
+        let offset = mem.offset.as_ref().map_or(0, |spec| self.inst.get_spec(spec) as i64);
+        // A zero register is left out where anything else makes up the address.
+        if let Some(reg) = &mem.reg
+            && (!is_neutral(self.inst, &reg.spec) || (ureg.is_none() && offset == 0))
+        {
+            self.reg(reg);
+            follows = true;
+        }
+        if let Some((ureg, _)) = ureg {
+            if follows {
+                self.out.push('+');
+            }
+            self.register_name(RegFile::UR, self.inst.raw(ureg), ureg.width);
+            follows = true;
+        }
+        self.offset(offset, follows);
+        self.out.push(']');
+    }
+
+    fn target(&mut self, spec: &FieldSpec, style: TargetStyle) {
+        let distance = self.inst.get_spec(spec);
+        let target = match style {
+            TargetStyle::FromNext => self.address.wrapping_add(INST_BYTES).wrapping_add(distance),
+            TargetStyle::Plain => distance,
+        };
+        self.offset(target as i64, false);
+    }
+}
+
+fn halves(value: u32, print: impl Fn(u16) -> String) -> String {
+    format!("{}, {}", print((value >> 16) as u16), print(value as u16))
+}
+
+fn is_neutral(inst: &Inst, spec: &FieldSpec) -> bool {
+    inst.raw(spec) == spec.neutral
+}
+
+pub(crate) fn choice_text(inst: &Inst, spec: &FieldSpec) -> &'static str {
+    spec.texts().get(inst.raw(spec) as usize).copied().unwrap_or("")
+}
+
+/// Whether a conditional element shows, given its fields.
+pub(crate) fn shown(inst: &Inst, specs: &[FieldSpec], show: Show) -> bool {
+    match show {
+        Show::Always => true,
+        Show::Never => false,
+        Show::NotNeutral => specs.iter().any(|spec| !is_neutral(inst, spec)),
+        Show::When(field, value) => inst.get(field) == Some(value),
+        Show::Unless(field, value) => inst.get(field) != Some(value),
+    }
+}
+
+pub(crate) fn operand_shown(inst: &Inst, operand: &Operand, show: Show) -> bool {
+    let mut specs = Vec::new();
+    if show == Show::NotNeutral {
+        operand.each_field(&mut |spec| specs.push(*spec));
+    }
+    shown(inst, &specs, show)
+}
+
+/// The text of the first alternative whose conditions hold.
+fn implied(inst: &Inst, aliases: &[Alias]) -> &'static str {
+    let holds = |(field, condition): &(Field, AliasValue)| match (inst.get(*field), condition) {
+        (Some(value), AliasValue::Is(wanted)) => value == *wanted,
+        (Some(value), AliasValue::Below(limit)) => value < *limit,
+        (Some(value), AliasValue::PowerOfTwo) => {
+            value.is_power_of_two() && value < 1 << 31 && value != 1 << 16
+        }
+        (None, _) => false,
+    };
+    aliases.iter().find(|(_, conditions)| conditions.iter().all(holds)).map_or("", |(text, _)| text)
+}

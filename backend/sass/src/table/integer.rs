@@ -1,0 +1,132 @@
+//! Integer arithmetic, shifts, logic and comparison.
+
+use super::*;
+use crate::class::Class::*;
+use AliasValue::*;
+use ImmStyle::*;
+
+/// Set where comparisons and products are signed.
+const SIGNED: Piece = choice_from(Field::Signed, 73, 1, &[".U32", ""], 1);
+const EXTEND: Piece = flag(Field::Extend, 74, &["", ".X"]);
+const WRAP: Piece = flag(Field::Wrap, 75, &["", ".W"]);
+/// Carry and second carry in, shown with `.X`; new instructions have `!PT`.
+const CARRY: Piece =
+    op_when(noted_false(pred_at(Field::Pp, 87, Role::Carry), Field::PpNot, 90), Field::Extend, 1);
+const CARRY2: Piece =
+    op_when(noted_false(pred_at(Field::Pr, 77, Role::Carry), Field::PrNot, 80), Field::Extend, 1);
+const NEG: Mods = Mods::NegOrNot(Field::Extend);
+const A: Piece = source_a(NEG, SignedHex);
+const B: Piece = source_b(NEG, SignedHex);
+const B_HEX: Piece = source_b(NEG, Hex);
+const C: Piece = source_c(NEG, SignedHex);
+const A_PLAIN: Piece = source_a(Mods::None, Hex);
+const B_PLAIN: Piece = source_b(Mods::None, Hex);
+const C_PLAIN: Piece = source_c(Mods::None, Hex);
+const B_SIGNED: Piece = source_b(Mods::None, SignedHex);
+const TERNARY: &str = "rrr rir rcr rur";
+const MULTIPLY: &str = "rrr rri rrc rir rcr rur rru";
+const BINARY: &str = "rr ri rc ru";
+/// The optional carry or nonzero results.
+const CARRY_OUT: Piece = optional(PD_OPERAND);
+const CARRY_OUT2: Piece = optional(PQ_OPERAND);
+/// A third source that is not there reads RZ.
+const NO_C: u128 = 0xff << 64;
+const NO_PD: u128 = 7 << 81;
+
+const NOT_X: (Field, AliasValue) = (Field::Extend, Is(0));
+/// A product with zero, one or a power of two is named by what it does.
+const IMAD_ALIAS: Piece = Piece::Alias(&[
+    (".MOV", &[NOT_X, (Field::Ra, Is(RZ))]),
+    (".MOV", &[NOT_X, (Field::Rb, Is(RZ))]),
+    (".MOV", &[NOT_X, (Field::Imm32, Is(0)), (Field::Rc, Below(256))]),
+    (".MOV", &[NOT_X, (Field::Imm32, Is(1)), (Field::Rc, Is(RZ))]),
+    (".IADD", &[NOT_X, (Field::Imm32, Is(1)), (Field::Rc, Below(256))]),
+    (".SHL", &[NOT_X, (Field::Imm32, PowerOfTwo), (Field::Rc, Is(RZ))]),
+]);
+const IMAD: [Piece; 8] =
+    [IMAD_ALIAS, SIGNED, EXTEND, RD, source_a(Mods::None, SignedHex), B_SIGNED, C, CARRY];
+
+const WIDE: &[Piece] = &[
+    SIGNED,
+    EXTEND,
+    RD2,
+    CARRY_OUT,
+    source_a(Mods::None, SignedHex),
+    source_b(Mods::None, SignedHex),
+    pair(source_c(NEG, SignedHex)),
+    CARRY,
+];
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Family] = &[
+    Family::new("IADD3", 0x010, TERNARY, Alu, &[EXTEND, RD, CARRY_OUT, CARRY_OUT2, A, B, C, CARRY, CARRY2]).sm(75, 90),
+    Family::new("IADD3", 0x010, TERNARY, Alu, &[EXTEND, RD, PD, PQ, A, B, C, CARRY, CARRY2]).sm(100, 255),
+    Family::new("IMAD", 0x024, "rrr rri rrc rir rcr", Fma, &IMAD).ones(NO_PD),
+    Family::new("IMAD", 0x024, "rur rru", Fma, IMAD.split_at(1).1).ones(NO_PD),
+    Family::new("IMAD.WIDE", 0x025, MULTIPLY, ImadWide, &with_text(".WIDE", WIDE)),
+    Family::new("IMAD.HI", 0x027, MULTIPLY, ImadWide, &with_text(".HI", HIGH)),
+    Family::new("LEA", 0x011, BINARY, Alu, &[EXTEND, RD, CARRY_OUT, A, B_HEX, SHIFT, CARRY]).ones(NO_C),
+    Family::new("LEA.HI", 0x011, TERNARY, Alu, &[Piece::Text(".HI"), EXTEND, RD, CARRY_OUT, A, B_HEX, C_PLAIN, SHIFT, CARRY]).ones(one(80)),
+    Family::new("LEA.HI.SX32", 0x011, BINARY, Alu, &[Piece::Text(".HI"), EXTEND, Piece::Text(".SX32"), RD, CARRY_OUT, A, B_HEX, SHIFT, CARRY])
+        .ones(NO_C | one(73) | one(80)),
+    Family::new("LOP3", 0x012, TERNARY, Alu, &[
+        Piece::Text(".LUT"), flag(Field::Mode, 80, &["", ".PAND"]), CARRY_OUT, RD, A_PLAIN, B_PLAIN, C_PLAIN, imm(Field::Lut, 72, 8),
+        op(noted_false(pred_at(Field::Pp, 87, Role::Carry), Field::PpNot, 90)),
+    ]),
+    Family::new("SHF", 0x019, "rrr rri rrc rir rcr rur rru", Alu, &[
+        flag(Field::Right, 76, &[".L", ".R"]), WRAP, choice(Field::Type, 73, 2, &[".S64", ".U64", ".S32", ".U32"]),
+        flag(Field::High, 80, &["", ".HI"]), RD, A_PLAIN, B_PLAIN, C_PLAIN,
+    ]),
+    Family::new("ISETP", 0x00c, BINARY, Alu, &[
+        choice(Field::Cmp, 76, 3, INT_COMPARE), SIGNED, BOOL, flag(Field::Extend, 72, &["", ".EX"]), PD, PQ,
+        A_PLAIN, B_SIGNED, PP, op_when(noted(pred_at(Field::Pr, 68, Role::Carry), Field::PrNot, 71), Field::Extend, 1),
+    ]),
+    Family::new("IMNMX", 0x017, BINARY, Alu, &[SIGNED, RD, A_PLAIN, B_SIGNED, PP]),
+    Family::new("VIMNMX", 0x048, BINARY, Alu, &[
+        choice(Field::Type, 73, 1, &["", ".S16x2"]), RD, A_PLAIN, B_SIGNED, PP,
+    ]).sm(90, 255),
+    Family::new("IABS", 0x013, "r i c u:6", Alu, &[RD, source_wide(Mods::None, SignedHex)]),
+    Family::new("SGXT", 0x01a, BINARY, Alu, &[WRAP, SIGNED, RD, A_PLAIN, B_PLAIN]),
+    Family::new("BMSK", 0x01b, BINARY, Alu, &[WRAP, RD, A_PLAIN, B_PLAIN]),
+    Family::new("VIADD", 0x036, BINARY, Alu, &[flag(Field::Type, 73, &["", ".16x2"]), RD, source_a(Mods::Neg, Hex), source_b(Mods::Neg, Hex)]).sm(90, 103),
+    Family::new("IDP", 0x026, "rrr rir rcr rur", Fma, &[
+        choice(Field::Mode, 76, 2, &[".4A", ".2A.LO", BAD, ".2A.HI"]),
+        Piece::ModIf(FieldSpec::new(Field::SrcType, 73, 1).choice(&[".U8", ".S8"]), Show::When(Field::Mode, 0)),
+        Piece::ModIf(FieldSpec::new(Field::SrcType, 73, 1).choice(&[".U16", ".S16"]), Show::Unless(Field::Mode, 0)),
+        choice(Field::SrcType2, 74, 1, &[".U8", ".S8"]), RD, A_PLAIN, B_PLAIN, source_c(Mods::Neg, Hex),
+    ]),
+    Family::new("VABSDIFF", 0x014, MULTIPLY, Alu, &[SIGNED, RD, CARRY_OUT, A_PLAIN, B_SIGNED, C_PLAIN]),
+    Family::new("PLOP3", 0x81c, "", Alu, &[
+        Piece::Text(".LUT"), PD, PQ, PP,
+        op(noted(pred_at(Field::Pr, 77, Role::Carry), Field::PrNot, 80)),
+        op(noted(pred_at(Field::Ps, 68, Role::Carry), Field::PsNot, 71)),
+        Piece::Op(Operand::Imm(FieldSpec::new(Field::Lut, 64, 3).high(72, 5), Hex)), imm(Field::Lut2, 16, 8),
+    ]),
+    Family::new("POPC", 0x109, "r i c u:6", Xu, &[RD, source_wide(Mods::Not, Hex)]),
+    Family::new("BREV", 0x101, "r i c u:6", Xu, &[RD, source_wide(Mods::None, Hex)]),
+    Family::new("FLO", 0x100, "r i c u:6", Xu, &[SIGNED, flag(Field::Mode, 74, &["", ".SH"]), RD, CARRY_OUT, source_wide(Mods::Not, Hex)]),
+];
+
+const SHIFT: Piece = imm(Field::Imm2, 75, 5);
+
+const HIGH: &[Piece] = &[
+    SIGNED,
+    EXTEND,
+    RD,
+    CARRY_OUT,
+    source_a(Mods::None, SignedHex),
+    source_b(Mods::None, SignedHex),
+    pair(source_c(NEG, SignedHex)),
+    CARRY,
+];
+
+/// The pieces after a fixed modifier.
+const fn with_text(text: &'static str, pieces: &[Piece]) -> [Piece; 9] {
+    let mut out = [Piece::Text(text); 9];
+    let mut i = 0;
+    while i < pieces.len() {
+        out[i + 1] = pieces[i];
+        i += 1;
+    }
+    out
+}
