@@ -11,7 +11,10 @@
 pub mod cubin;
 pub mod input;
 pub mod layout;
+pub mod legalize;
 pub mod ori;
+pub mod phase;
+pub mod phases;
 pub mod regalloc;
 pub mod session;
 pub mod target;
