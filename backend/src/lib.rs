@@ -8,14 +8,16 @@
 //! The backend knows neither text, trees nor queries. It takes a position-free module and gives back code,
 //! resources and a map from code offsets to statements. It does no IO and is deterministic.
 
+pub mod assemble;
 pub mod cubin;
+pub mod emit;
+pub mod hazard;
 pub mod input;
 pub mod layout;
-pub mod legalize;
+pub mod mach;
 pub mod ori;
-pub mod phase;
-pub mod phases;
 pub mod regalloc;
+pub mod sched;
 pub mod session;
 pub mod target;
 

@@ -70,7 +70,7 @@ impl Inst {
     /// The result is guarded by a scoreboard: its latency is not fixed.
     pub fn is_variable(&self, sm: Sm) -> bool {
         match self.class(sm) {
-            Class::Fp64 | Class::Fp64Compare => !matches!(sm.0, 80 | 90 | 100),
+            Class::Fp64 | Class::Fp64Compare => !matches!(sm.0, 90 | 100),
             Class::Dmma => true,
             Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 => sm.0 == 75,
             Class::Xu

@@ -1,0 +1,205 @@
+//! Emission: allocated Ori to machine code.
+//!
+//! Before: every operand is a register, an immediate or a constant that the encoding takes (legalized).
+//! After: blocks of [`sass::Inst`] in layout order with neutral control words, ended by branches where control
+//! does not fall through; the first instruction loads R1.
+//!
+//! Almost every operation is one instruction, chosen by mnemonic and operand shape; what has no form is
+//! an internal error, since legalization must not leave it.
+
+mod builder;
+mod compute;
+mod float;
+mod layout;
+#[cfg(test)]
+pub(crate) mod listing;
+mod memory;
+mod warp;
+
+use crate::CodegenError;
+use crate::input::SrcId;
+use crate::mach::{Block, BlockId, Code, Effect, MachInst};
+use crate::ori::ir::{self, Dst, File, Function, Reg, Src, SrcKind};
+use crate::target::Target;
+use builder::{Builder, PHASE, Slot, predicate};
+use layout::{Leave, Place, Plan};
+use sass::{Field, Sm};
+use smallvec::SmallVec;
+
+/// The stack pointer.
+const STACK_POINTER: u8 = 1;
+
+/// The predicate that always holds.
+const PT: u64 = 7;
+
+/// The alignment of stack frames, in bytes.
+const FRAME_ALIGN: u32 = 8;
+
+/// Translates an allocated function.
+pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenError> {
+    let plan = Plan::of(func);
+    let mut emitter = Emitter { sm, target, plan: &plan, out: Vec::new(), blocks: Vec::new() };
+    emitter.prologue(func)?;
+    for (&id, leaves) in plan.order.iter().zip(&plan.leaves) {
+        let block = func.block(id);
+        for inst in &block.insts {
+            emitter.inst(inst)?;
+        }
+        for leave in leaves {
+            emitter.leave(leave, block.term_src)?;
+        }
+        if leaves.is_empty() {
+            emitter.end_block(None);
+        }
+    }
+    Ok(Code { sm, blocks: emitter.blocks, facts: func.facts.clone(), frame: func.frame })
+}
+
+/// Bytes of a function's stack frame.
+pub fn frame_bytes(frame: &ir::Frame) -> u32 {
+    (frame.local_bytes + frame.spill_bytes).next_multiple_of(FRAME_ALIGN)
+}
+
+struct Emitter<'a> {
+    sm: Sm,
+    target: &'a Target,
+    plan: &'a Plan,
+    /// The instructions of the block being emitted.
+    out: Vec<MachInst>,
+    /// The finished ones.
+    blocks: Vec<Block>,
+}
+
+impl Emitter<'_> {
+    /// Closes the block being emitted; control goes on behind it or to `target`.
+    fn end_block(&mut self, target: Option<BlockId>) {
+        let insts = std::mem::take(&mut self.out);
+        let always =
+            insts.last().is_some_and(|i| i.effect == Effect::Control && i.inst.get(Field::Guard) == Some(PT));
+        let next = (!always).then_some(BlockId(self.blocks.len() as u32 + 1));
+        let mut successors: SmallVec<[BlockId; 2]> = next.into_iter().chain(target).collect();
+        successors.dedup();
+        self.blocks.push(Block { insts, successors });
+    }
+
+    fn push(&mut self, builder: Builder, src: Option<SrcId>, effect: Effect) -> Result<(), CodegenError> {
+        self.out.push(MachInst { inst: builder.finish()?, src, target: None, effect });
+        Ok(())
+    }
+
+    /// Loads R1 and makes room for the frame.
+    fn prologue(&mut self, func: &Function) -> Result<(), CodegenError> {
+        let src = SrcId::default();
+        let stack = Dst::Reg(Reg { file: File::R, index: STACK_POINTER });
+        if func.entry {
+            let slot = Src::constant(0, self.target.stack_slot);
+            if self.sm.0 >= 90 {
+                let mut load = Builder::new(self.sm, src, "LDC", "")?;
+                load.dst(Field::Rd, Some(&stack)).constant(&slot);
+                self.push(load, None, Effect::None)?;
+            } else {
+                self.mov(&stack, &slot, None)?;
+            }
+        }
+        let bytes = frame_bytes(&func.frame);
+        if bytes > 0 {
+            let pointer = Src::new(SrcKind::Reg(Reg { file: File::R, index: STACK_POINTER }));
+            let size = Src::imm(bytes.wrapping_neg());
+            let slots = [(Slot::A, &pointer), (Slot::B, &size), (Slot::C, &Src::ZERO)];
+            let mut add = Builder::shaped(self.sm, src, "IADD3", &slots)?;
+            add.dst(Field::Rd, Some(&stack));
+            self.push(add, None, Effect::None)?;
+        }
+        Ok(())
+    }
+
+    /// A branch, which ends the block.
+    fn leave(&mut self, leave: &Leave, src: SrcId) -> Result<(), CodegenError> {
+        let (mnemonic, target) = match leave.to {
+            Place::Exit => ("EXIT", None),
+            Place::Block(to) => match self.plan.machine_block(to) {
+                Some(target) => ("BRA", Some(target)),
+                None => {
+                    return Err(CodegenError::internal(
+                        src,
+                        PHASE,
+                        format!("branch to {to:?}, which is dead"),
+                    ));
+                }
+            },
+            Place::Return => return Err(CodegenError::unsupported(src, "return from a function")),
+            Place::Switch => return Err(CodegenError::unsupported(src, "indirect branch")),
+        };
+        let mut builder = Builder::new(self.sm, src, mnemonic, "")?;
+        builder.pred(Field::Guard, Field::GuardNot, &leave.guard);
+        self.out.push(MachInst { inst: builder.finish()?, src: Some(src), target, effect: Effect::Control });
+        self.end_block(target);
+        Ok(())
+    }
+
+    /// One Ori instruction.
+    fn inst(&mut self, inst: &ir::Inst) -> Result<(), CodegenError> {
+        if inst.guard.kind == SrcKind::Pred(inst.guard.mods.not) {
+            // Never acts.
+            return Ok(());
+        }
+        let from = self.out.len();
+        self.select(inst)?;
+        let Some((index, negated)) = predicate(&inst.guard) else {
+            return Err(CodegenError::internal(inst.src, PHASE, format!("guard {:?}", inst.guard)));
+        };
+        for made in &mut self.out[from..] {
+            made.inst.set(Field::Guard, u64::from(index)).set(Field::GuardNot, u64::from(negated));
+        }
+        Ok(())
+    }
+
+    /// One general register from a register, an immediate or a constant.
+    fn mov(&mut self, dst: &Dst, src: &Src, at: Option<SrcId>) -> Result<(), CodegenError> {
+        let mut mov = Builder::shaped(self.sm, at.unwrap_or_default(), "MOV", &[(Slot::B, src)])?;
+        mov.dst(Field::Rd, Some(dst));
+        self.push(mov, at, Effect::None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listing::listing;
+    use crate::sched::Options;
+    use expect_test::{Expect, expect};
+
+    fn check(sm: u8, body: &str, expected: Expect) {
+        expected.assert_eq(&listing(sm, body, Options { reorder: false }));
+    }
+
+    #[test]
+    fn a_kernel() {
+        let body = "
+  R0 = S2R{sr=0x21}
+  P0, _ = ISETP.GE.U32.AND R0, c[0x0][0x168], PT
+  BRA P0, b1, b2
+b2:
+  R3 = MOV 0x4
+  UR4 = ULDC.64 c[0x0][0x118]
+  R2 = IMAD.WIDE.U32 R0, R3, c[0x0][0x160]
+  R5 = LDG.E R2, UR4
+  R5 = FADD.FTZ R5, -|R0|
+  STG.E R2, UR4, R5
+  JUMP b1
+b1:
+  EXIT";
+        check(80, body, expect![[r#"
+              0 -    -- --  1  MOV R1, c[0x0][0x28]
+             16 -    w0 --  2  S2R R0, SR_TID.X
+             32 0    -- -- Y13 ISETP.GE.U32.AND P0, PT, R0, c[0x0][0x168], PT
+             48 -    -- --  5  @P0 EXIT
+             64 -    -- --  1  MOV R3, 0x4
+             80 -    -- -- Y4  ULDC.64 UR4, c[0x0][0x118]
+             96 -    -- -- Y5  IMAD.WIDE.U32 R2, R0, R3, c[0x0][0x160]
+            112 -    w0 --  2  LDG.E R5, [R2.64]
+            128 0    -- -- Y5  FADD.FTZ R5, R5, -|R0|
+            144 -    -- --  1  STG.E [R2.64], R5
+            160 -    -- --  5  EXIT
+        "#]]);
+    }
+}

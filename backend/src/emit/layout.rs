@@ -1,0 +1,143 @@
+//! How blocks follow each other: which are emitted, and by what branches each is left.
+//!
+//! Empty blocks that only jump are skipped over, a jump to a block that only exits becomes an `EXIT`, and a
+//! branch to the next block becomes a fall-through.
+
+use crate::mach;
+use crate::ori::ir::{BlockId, Function, Src, Term};
+use crate::ori::op::Op;
+use smallvec::{SmallVec, smallvec};
+
+/// One branch at the end of a block. The last of a block always leaves, or control falls through behind it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Leave {
+    /// [`Src::TRUE`] for always.
+    pub(super) guard: Src,
+    pub(super) to: Place,
+}
+
+/// Where a branch leads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    Block(BlockId),
+    /// The thread ends.
+    Exit,
+    /// Back to the caller.
+    Return,
+    /// One of the targets of a [`Term::Switch`].
+    Switch,
+}
+
+pub(super) struct Plan {
+    /// The Ori blocks to emit.
+    pub(super) order: Vec<BlockId>,
+    /// The branches at the end of each; none: control falls through. Each ends a machine block.
+    pub(super) leaves: Vec<SmallVec<[Leave; 2]>>,
+    /// The first machine block of each Ori block that is emitted.
+    first: Vec<Option<mach::BlockId>>,
+    /// For each block, the one that stands for it; itself unless it is skipped.
+    resolved: Vec<BlockId>,
+}
+
+impl Plan {
+    pub(super) fn of(func: &Function) -> Plan {
+        let resolved: Vec<BlockId> =
+            (0..func.blocks.len()).map(|b| resolve(func, BlockId(b as u32))).collect();
+        let order = reachable(func, &resolved);
+        let mut plan = Plan { order, leaves: Vec::new(), first: vec![None; func.blocks.len()], resolved };
+        let mut next = 0;
+        for (i, &block) in plan.order.iter().enumerate() {
+            let leaves = plan.leaves_of(func, block, plan.order.get(i + 1).copied());
+            plan.first[block.index()] = Some(mach::BlockId(next));
+            next += leaves.len().max(1) as u32;
+            plan.leaves.push(leaves);
+        }
+        plan
+    }
+
+    /// The machine block that a branch to an Ori block leads to.
+    pub(super) fn machine_block(&self, block: BlockId) -> Option<mach::BlockId> {
+        self.first[self.resolved[block.index()].index()]
+    }
+
+    fn leaves_of(&self, func: &Function, block: BlockId, next: Option<BlockId>) -> SmallVec<[Leave; 2]> {
+        let place = |to: BlockId| {
+            let to = self.resolved[to.index()];
+            if only_exits(func, to) { Place::Exit } else { Place::Block(to) }
+        };
+        let always = |to: Place| -> SmallVec<[Leave; 2]> {
+            if next.is_some_and(|next| to == Place::Block(next)) {
+                SmallVec::new()
+            } else {
+                smallvec![Leave { guard: Src::TRUE, to }]
+            }
+        };
+        match &func.block(block).term {
+            Term::Jump(to) => always(place(*to)),
+            Term::Branch { cond, then, els, .. } => {
+                let (then, els) = (place(*then), place(*els));
+                if cond.is_true() || then == els {
+                    return always(then);
+                }
+                if cond.not().is_true() {
+                    return always(els);
+                }
+                // The guarded branch goes where control does not fall through, and exits rather than jumps.
+                let falls = |to: Place| next.is_some_and(|next| to == Place::Block(next));
+                let (guard, to, rest) = if falls(then) || (els == Place::Exit && !falls(els)) {
+                    (cond.not(), els, then)
+                } else {
+                    (*cond, then, els)
+                };
+                let mut leaves: SmallVec<[Leave; 2]> = smallvec![Leave { guard, to }];
+                leaves.extend(always(rest));
+                leaves
+            }
+            Term::Switch { .. } => smallvec![Leave { guard: Src::TRUE, to: Place::Switch }],
+            // What is not reached must still not fall into the next block.
+            Term::Exit | Term::Unreachable => smallvec![Leave { guard: Src::TRUE, to: Place::Exit }],
+            Term::Ret => smallvec![Leave { guard: Src::TRUE, to: Place::Return }],
+        }
+    }
+}
+
+fn only_exits(func: &Function, block: BlockId) -> bool {
+    let block = func.block(block);
+    block.insts.is_empty() && block.term == Term::Exit
+}
+
+/// The block that a jump to `block` reaches first with something to do.
+fn resolve(func: &Function, block: BlockId) -> BlockId {
+    let mut at = block;
+    for _ in 0..func.blocks.len() {
+        match func.block(at) {
+            b if !b.insts.is_empty() => return at,
+            b => match b.term {
+                Term::Jump(to) => at = to,
+                _ => return at,
+            },
+        }
+    }
+    // An endless loop of empty blocks.
+    block
+}
+
+/// The blocks that control can reach, in layout order.
+fn reachable(func: &Function, resolved: &[BlockId]) -> Vec<BlockId> {
+    let mut seen = vec![false; func.blocks.len()];
+    let mut work: Vec<BlockId> = func.layout.first().copied().into_iter().collect();
+    while let Some(block) = work.pop() {
+        if std::mem::replace(&mut seen[block.index()], true) {
+            continue;
+        }
+        let block = func.block(block);
+        let meeting = block.insts.iter().filter_map(|inst| match inst.op {
+            Op::Bssy { target } => Some(target),
+            _ => None,
+        });
+        // Who goes to a block that only exits, exits itself.
+        let next = block.term.successors().into_iter().filter(|b| !only_exits(func, resolved[b.index()]));
+        work.extend(next.chain(meeting).map(|b| resolved[b.index()]));
+    }
+    func.layout.iter().copied().filter(|b| seen[b.index()]).collect()
+}

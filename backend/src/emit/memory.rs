@@ -1,0 +1,207 @@
+//! Loads, stores, atomics and fences.
+
+use super::Emitter;
+use super::builder::Builder;
+use super::compute::operand;
+use crate::CodegenError;
+use crate::mach::{self, Effect, Space};
+use crate::ori::ir::{File, Inst, Reg, Src, SrcKind};
+use crate::ori::op::{Access, AtomType, CctlOp, MemOrder, MemSize, Op};
+use crate::ori::signature::size_bytes;
+use sass::Field;
+
+impl Emitter<'_> {
+    pub(super) fn memory(&mut self, inst: &Inst) -> Result<(), CodegenError> {
+        let (builder, access) = match inst.op {
+            Op::Ldg { access, nc } => {
+                let mut load = self.global(inst, "LDG", access.offset)?;
+                load.dst(Field::Rd, inst.dsts.first()).access(&access, nc);
+                (load, self.accessed(inst, Space::Global, &access, false))
+            }
+            Op::Ld { access } => {
+                let mut load = self.global(inst, "LD", access.offset)?;
+                load.dst(Field::Rd, inst.dsts.first()).access(&access, false);
+                (load, self.accessed(inst, Space::Generic, &access, false))
+            }
+            Op::Stg { access } => {
+                let mut store = self.global(inst, "STG", access.offset)?;
+                store.reg(Field::Rb, File::R, operand(inst, 2)?).access(&access, false);
+                (store, self.accessed(inst, Space::Global, &access, true))
+            }
+            Op::St { access } => {
+                let mut store = self.global(inst, "ST", access.offset)?;
+                store.reg(Field::Rb, File::R, operand(inst, 2)?).access(&access, false);
+                (store, self.accessed(inst, Space::Generic, &access, true))
+            }
+            Op::Lds { size, offset } => {
+                let mut load = self.shared(inst, "LDS", offset)?;
+                load.dst(Field::Rd, inst.dsts.first()).text(Field::Size, size.text());
+                (load, self.accessed(inst, Space::Shared, &Access::weak(size, offset), false))
+            }
+            Op::Sts { size, offset } => {
+                let mut store = self.shared(inst, "STS", offset)?;
+                store.reg(Field::Rb, File::R, operand(inst, 2)?).text(Field::Size, size.text());
+                (store, self.accessed(inst, Space::Shared, &Access::weak(size, offset), true))
+            }
+            Op::Ldl { size, offset } => {
+                let mut load = self.plain(inst, "LDL")?;
+                load.address(operand(inst, 0)?, offset).text(Field::Size, size.text());
+                (load, self.accessed(inst, Space::Local, &Access::weak(size, offset), false))
+            }
+            Op::Stl { size, offset } => {
+                let mut store = self.plain(inst, "STL")?;
+                store.address(operand(inst, 0)?, offset).text(Field::Size, size.text());
+                store.reg(Field::Rb, File::R, operand(inst, 1)?);
+                (store, self.accessed(inst, Space::Local, &Access::weak(size, offset), true))
+            }
+            Op::Ldc { size, bank, offset } => {
+                let mut load = self.plain(inst, "LDC")?;
+                load.reg(Field::Ra, File::R, operand(inst, 0)?).text(Field::Size, size.text());
+                load.value(Field::CBank, bank.into()).value(Field::COffset, i64::from(offset) as u64);
+                (load, self.accessed(inst, Space::Constant, &Access::weak(size, offset), false))
+            }
+            _ => return self.atomic(inst),
+        };
+        self.push(builder, Some(inst.src), Effect::Memory(access))
+    }
+
+    fn atomic(&mut self, inst: &Inst) -> Result<(), CodegenError> {
+        let (builder, access) = match inst.op {
+            Op::Atom { op, ty, order, offset, generic } => {
+                let space = if generic { Space::Generic } else { Space::Global };
+                let mnemonic = if generic { "ATOM" } else { "ATOMG" };
+                let mut atom = self.global(inst, mnemonic, offset)?;
+                atom.dst(Field::Rd, inst.dsts.first()).reg(Field::Rb, File::R, operand(inst, 2)?);
+                atom.text(Field::Op, op.text()).text(Field::Type, ty.text()).text(Field::Order, order.text());
+                (atom, self.atomic_access(inst, space, offset, bytes(ty)))
+            }
+            Op::AtomCas { wide, order, offset, generic } => {
+                let space = if generic { Space::Generic } else { Space::Global };
+                let mnemonic = if generic { "ATOM.CAS" } else { "ATOMG.CAS" };
+                let mut atom = self.global(inst, mnemonic, offset)?;
+                atom.dst(Field::Rd, inst.dsts.first());
+                atom.reg(Field::Rb, File::R, operand(inst, 2)?).reg(Field::Rc, File::R, operand(inst, 3)?);
+                atom.text(Field::Type, if wide { ".64" } else { "" }).text(Field::Order, order.text());
+                (atom, self.atomic_access(inst, space, offset, if wide { 8 } else { 4 }))
+            }
+            Op::Red { op, ty, order, offset } => {
+                let mnemonic = if self.sm.0 >= 90 { "REDG" } else { "RED" };
+                let mut red = self.global(inst, mnemonic, offset)?;
+                red.reg(Field::Rb, File::R, operand(inst, 2)?);
+                red.text(Field::Op, op.text()).text(Field::Type, ty.text()).text(Field::Order, order.text());
+                (red, self.atomic_access(inst, Space::Global, offset, bytes(ty)))
+            }
+            Op::Atoms { op, ty, offset } => {
+                let mut atom = self.shared(inst, "ATOMS", offset)?;
+                atom.dst(Field::Rd, inst.dsts.first()).reg(Field::Rb, File::R, operand(inst, 2)?);
+                atom.text(Field::Op, op.text()).text(Field::Type, ty.text());
+                (atom, self.atomic_access(inst, Space::Shared, offset, bytes(ty)))
+            }
+            Op::AtomsCas { wide, offset } => {
+                let mut atom = self.shared(inst, "ATOMS.CAS", offset)?;
+                atom.dst(Field::Rd, inst.dsts.first());
+                atom.reg(Field::Rb, File::R, operand(inst, 2)?).reg(Field::Rc, File::R, operand(inst, 3)?);
+                atom.text(Field::Type, if wide { ".64" } else { "" });
+                (atom, self.atomic_access(inst, Space::Shared, offset, if wide { 8 } else { 4 }))
+            }
+            _ => return self.misplaced(inst),
+        };
+        self.push(builder, Some(inst.src), Effect::Memory(access))
+    }
+
+    pub(super) fn fence(&mut self, inst: &Inst) -> Result<(), CodegenError> {
+        let fence = Effect::Fence { pinned: false };
+        match inst.op {
+            Op::Membar { scope } => {
+                let mut membar = self.plain(inst, "MEMBAR")?;
+                membar.text(Field::Scope, scope.text());
+                self.push(membar, Some(inst.src), fence)
+            }
+            Op::Errbar => {
+                let errbar = self.plain(inst, "ERRBAR")?;
+                self.push(errbar, Some(inst.src), fence)?;
+                if self.sm.0 >= 90 {
+                    let cluster = self.plain(inst, "CGAERRBAR")?;
+                    self.push(cluster, Some(inst.src), fence)?;
+                }
+                Ok(())
+            }
+            Op::Cctl { op: CctlOp::Ivall } => {
+                let cctl = self.plain(inst, "CCTL.IVALL")?;
+                self.push(cctl, Some(inst.src), fence)
+            }
+            _ => self.misplaced(inst),
+        }
+    }
+
+    /// A global or generic access: 64-bit address, and the window's descriptor where the target has one.
+    fn global(&self, inst: &Inst, mnemonic: &str, offset: i32) -> Result<Builder, CodegenError> {
+        let mut builder = Builder::new(self.sm, inst.src, mnemonic, "")?;
+        builder.address(operand(inst, 0)?, offset);
+        if builder.has(Field::UrDesc) {
+            builder.reg(Field::UrDesc, File::UR, operand(inst, 1)?);
+        }
+        Ok(builder)
+    }
+
+    /// A shared access: 32-bit address, and a uniform base.
+    fn shared(&self, inst: &Inst, mnemonic: &str, offset: i32) -> Result<Builder, CodegenError> {
+        let base = operand(inst, 1)?;
+        let shape = if base.kind == SrcKind::Zero { "" } else { "u" };
+        let mut builder = Builder::new(self.sm, inst.src, mnemonic, shape)?;
+        builder.address(operand(inst, 0)?, offset);
+        if base.kind != SrcKind::Zero {
+            builder.reg(Field::UrBase, File::UR, base);
+        }
+        Ok(builder)
+    }
+
+    fn accessed(&self, inst: &Inst, space: Space, access: &Access, store: bool) -> mach::Access {
+        let register = |n: usize, file: File| match inst.srcs.get(n).map(|s| s.kind) {
+            Some(SrcKind::Reg(Reg { file: found, index })) if found == file => Some(index),
+            _ => None,
+        };
+        mach::Access {
+            space,
+            base: register(0, File::R),
+            uniform: if space == Space::Shared { register(1, File::UR) } else { None },
+            offset: access.offset,
+            size: size_bytes(access.size),
+            store,
+            ordered: !matches!(access.order, MemOrder::Weak | MemOrder::Constant),
+        }
+    }
+
+    fn atomic_access(&self, inst: &Inst, space: Space, offset: i32, bytes: u8) -> mach::Access {
+        let access = self.accessed(inst, space, &Access::weak(MemSize::B32, offset), true);
+        mach::Access { size: bytes, ordered: true, ..access }
+    }
+}
+
+impl Builder {
+    pub(super) fn address(&mut self, base: &Src, offset: i32) -> &mut Builder {
+        self.reg(Field::Ra, File::R, base).value(Field::Offset, i64::from(offset) as u64)
+    }
+
+    /// The modifiers of a global or generic access.
+    fn access(&mut self, access: &Access, nc: bool) -> &mut Builder {
+        let order = if nc && access.order == MemOrder::Weak { MemOrder::Constant } else { access.order };
+        self.text(Field::Size, access.size.text()).text(Field::Order, order.text());
+        self.text(Field::Evict, access.evict.text()).text(Field::Prefetch, access.prefetch.text())
+    }
+
+    /// `c[bank][offset]` of a form that always has a constant.
+    pub(super) fn constant(&mut self, source: &Src) -> &mut Builder {
+        if let SrcKind::Const(c) = source.kind {
+            self.value(Field::CBank, c.bank.into()).value(Field::COffset, c.offset.into());
+        }
+        self
+    }
+}
+
+fn bytes(ty: AtomType) -> u8 {
+    match ty {
+        AtomType::U64 | AtomType::S64 | AtomType::F64 => 8,
+        _ => 4,
+    }
+}

@@ -1,0 +1,508 @@
+//! An independent check that the control fields of machine code make it right.
+//!
+//! For every path through the code: what reads or overwrites a register comes late enough after a
+//! fixed-latency instruction that writes it, and waits for the scoreboard of a variable-latency one; what
+//! overwrites a register that is read after issue waits for the scoreboard of that read; and every control
+//! word is one that the hardware accepts.
+//!
+//! It works on decoded instructions in address order, ours or anybody's, and shares the latency tables with
+//! the scheduler but none of its code.
+//!
+//! The state at a point is the set of accesses still in progress, each with the fewest cycles since it issued
+//! and the scoreboards any of which tells that it is done. Where paths join, the states unite: cycles by
+//! minimum, scoreboards by intersection. Accesses expire by time or by a wait, so states stay small.
+
+use sass::{Field, Inst, RegFile, RegUse, Sm, latency};
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// A finding: the instruction, by its index in the code, that issues too early or is malformed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hazard {
+    pub at: usize,
+    pub kind: Kind,
+    /// The register in danger and the instruction that is still busy with it; for dependences.
+    pub register: Option<(RegFile, u8)>,
+    pub earlier: Option<usize>,
+    /// Cycles needed since the earlier instruction issued, or [`SCOREBOARD`] where only a wait will do.
+    pub needed: u8,
+    /// Cycles that pass on the fastest path.
+    pub found: u8,
+}
+
+/// [`Hazard::needed`] where no number of cycles is enough.
+pub const SCOREBOARD: u8 = u8::MAX;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// Read before written.
+    ReadAfterWrite,
+    /// Overwritten before written.
+    WriteAfterWrite,
+    /// Overwritten before read.
+    WriteAfterRead,
+    /// A wait right behind the instruction that sets the scoreboard does not see it yet.
+    WaitTooEarly,
+    /// A stall count and yield bit that do not go together.
+    IllegalStall,
+    /// A scoreboard that does not exist, or on an instruction that takes none.
+    IllegalScoreboard,
+    /// A reuse flag without what it needs.
+    IllegalReuse,
+}
+
+impl fmt::Display for Hazard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#06x}: {:?}", self.at * 16, self.kind)?;
+        if let Some((file, index)) = self.register {
+            write!(f, " of {file:?}{index}")?;
+        }
+        if let Some(earlier) = self.earlier {
+            write!(f, " after {:#06x}", earlier * 16)?;
+        }
+        match self.needed {
+            SCOREBOARD => write!(f, ", no wait"),
+            needed => write!(f, ", {} of {needed} cycles", self.found),
+        }
+    }
+}
+
+/// Cycles after which a fixed-latency access is over for everybody.
+const HORIZON: u8 = 48;
+
+/// Cycles from setting a scoreboard until a wait sees it.
+const SCOREBOARD_DELAY: u8 = 2;
+
+/// What is still going on with a register.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Access {
+    /// Will be written after a known time.
+    FixedWrite,
+    /// Will be written at some time.
+    VariableWrite,
+    /// Was read at issue.
+    Read,
+    /// Will be read at some time.
+    LateRead,
+}
+
+/// One register in use by an earlier instruction.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct InProgress {
+    file: RegFile,
+    index: u8,
+    access: Access,
+    /// The instruction, and which of its operands.
+    at: u32,
+    operand: u8,
+    /// Scoreboards any of which, found at zero, tells that the access is over.
+    told_by: u8,
+    elapsed: u8,
+}
+
+impl InProgress {
+    fn key(&self) -> (RegFile, u8, Access, u32, u8) {
+        (self.file, self.index, self.access, self.at, self.operand)
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct State {
+    /// Sorted by [`InProgress::key`] between blocks.
+    in_progress: Vec<InProgress>,
+    /// Cycles since each scoreboard was last set.
+    since_set: [u8; 6],
+}
+
+impl State {
+    fn start() -> State {
+        State { in_progress: Vec::new(), since_set: [u8::MAX; 6] }
+    }
+
+    /// Whether the state got worse.
+    fn unite(&mut self, other: &State) -> bool {
+        let mut changed = false;
+        for (mine, theirs) in self.since_set.iter_mut().zip(other.since_set) {
+            changed |= theirs < *mine;
+            *mine = theirs.min(*mine);
+        }
+        for new in &other.in_progress {
+            match self.in_progress.binary_search_by_key(&new.key(), InProgress::key) {
+                Ok(i) => {
+                    let old = &mut self.in_progress[i];
+                    let worse = InProgress {
+                        told_by: old.told_by & new.told_by,
+                        elapsed: old.elapsed.min(new.elapsed),
+                        ..*old
+                    };
+                    changed |= worse != *old;
+                    *old = worse;
+                }
+                Err(i) => {
+                    self.in_progress.insert(i, *new);
+                    changed = true;
+                }
+            }
+        }
+        changed
+    }
+}
+
+/// What the check needs of one instruction.
+struct Facts {
+    reads: SmallVec<[RegUse; 6]>,
+    writes: SmallVec<[RegUse; 2]>,
+    variable: bool,
+    late: bool,
+    queue: Option<Queue>,
+}
+
+/// Units that finish in the order of issue: a later one's scoreboard tells of the earlier ones too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Queue {
+    /// Shared memory, shuffles and the rest of the memory input-output unit.
+    Shared,
+    /// Special functions and conversions.
+    Special,
+    /// Double precision where it is slow.
+    Double,
+}
+
+fn queue(inst: &Inst) -> Option<Queue> {
+    Some(match inst.form().mnemonic {
+        "LDS" | "LDSM" | "STS" | "SHFL" | "ATOMS" => Queue::Shared,
+        "MUFU" | "I2F" | "F2I" | "F2F" | "FRND" | "POPC" | "FLO" | "BREV" => Queue::Special,
+        "DADD" | "DMUL" | "DFMA" | "DSETP" => Queue::Double,
+        _ => return None,
+    })
+}
+
+/// Checks a function's code. `tables` gives the targets of each indirect branch, by its index; one that is
+/// not listed ends its path.
+pub fn check(sm: Sm, code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Vec<Hazard> {
+    let mut checker = Checker {
+        sm,
+        code,
+        facts: code
+            .iter()
+            .map(|inst| Facts {
+                reads: inst.reads(sm).collect(),
+                writes: inst.writes(sm).collect(),
+                variable: inst.is_variable(sm),
+                late: inst.reads_late(sm),
+                queue: queue(inst),
+            })
+            .collect(),
+        found: Vec::new(),
+    };
+    checker.legality();
+    checker.dependences(&Flow::of(code, tables));
+    checker.found.sort_by_key(|h| (h.at, h.kind, h.register, h.earlier));
+    checker.found
+}
+
+/// Control flow between basic blocks of instruction indices.
+struct Flow {
+    /// First instruction of each block, ascending; the first is 0.
+    starts: Vec<usize>,
+    successors: Vec<Vec<usize>>,
+}
+
+impl Flow {
+    fn of(code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Flow {
+        let target = |at: usize| -> Option<usize> {
+            let offset = code[at].get(Field::Target)? as i64;
+            let index = (at as i64 + 1) + offset / 16;
+            (0..code.len() as i64).contains(&index).then_some(index as usize)
+        };
+        let mnemonic = |at: usize| code[at].form().mnemonic;
+        let behind_calls: Vec<usize> = (0..code.len())
+            .filter(|&at| mnemonic(at) == "CALL" && at + 1 < code.len())
+            .map(|at| at + 1)
+            .collect();
+        // Where the threads that meet at a barrier go on.
+        let barrier_targets = |barrier: Option<u64>| -> Vec<usize> {
+            (0..code.len())
+                .filter(|&at| mnemonic(at) == "BSSY" && code[at].get(Field::Barrier) == barrier)
+                .filter_map(target)
+                .collect()
+        };
+        let next = |at: usize| if at + 1 < code.len() { vec![at + 1] } else { Vec::new() };
+        // Where control goes from instructions that may leave; others fall through.
+        let leave = |at: usize| -> Option<Vec<usize>> {
+            let mut to = match mnemonic(at) {
+                "BRA" | "JMP" => target(at).into_iter().collect(),
+                "CALL" => {
+                    let mut to: Vec<usize> = target(at).into_iter().collect();
+                    if to.is_empty() {
+                        to = next(at);
+                    }
+                    to
+                }
+                "BRX" | "BRXU" | "JMX" => {
+                    tables.iter().filter(|t| t.0 == at).flat_map(|t| t.1.clone()).collect()
+                }
+                "RET" => behind_calls.clone(),
+                "EXIT" => Vec::new(),
+                "BSYNC" => {
+                    let to = barrier_targets(code[at].get(Field::Barrier));
+                    if to.is_empty() { next(at) } else { to }
+                }
+                _ => return None,
+            };
+            let always = |field, not, constant| {
+                code[at].get(field).is_none_or(|p| p == constant) && code[at].get(not).is_none_or(|n| n == 0)
+            };
+            if !always(Field::Guard, Field::GuardNot, 7) || !always(Field::Pp, Field::PpNot, 7) {
+                to.extend(next(at));
+            }
+            Some(to)
+        };
+        let mut starts = BTreeSet::from([0]);
+        for at in 0..code.len() {
+            if let Some(to) = leave(at) {
+                starts.extend(to);
+                starts.extend(next(at));
+            }
+        }
+        let starts: Vec<usize> = starts.into_iter().collect();
+        let block_of = |at: usize| starts.partition_point(|&s| s <= at) - 1;
+        let successors = (0..starts.len())
+            .map(|b| {
+                let end = starts.get(b + 1).copied().unwrap_or(code.len());
+                let to = end
+                    .checked_sub(1)
+                    .and_then(leave)
+                    .unwrap_or_else(|| if end < code.len() { vec![end] } else { Vec::new() });
+                to.into_iter().map(block_of).collect()
+            })
+            .collect();
+        Flow { starts, successors }
+    }
+
+    fn range(&self, block: usize, len: usize) -> std::ops::Range<usize> {
+        self.starts[block]..self.starts.get(block + 1).copied().unwrap_or(len)
+    }
+}
+
+struct Checker<'a> {
+    sm: Sm,
+    code: &'a [Inst],
+    facts: Vec<Facts>,
+    found: Vec<Hazard>,
+}
+
+impl Checker<'_> {
+    /// Control words that the hardware does not accept.
+    fn legality(&mut self) {
+        for (at, inst) in self.code.iter().enumerate() {
+            let control = &inst.control;
+            let mut report = |kind| {
+                self.found.push(Hazard { at, kind, register: None, earlier: None, needed: 0, found: 0 });
+            };
+            if control.stall > 15 || (!control.yield_ && !(1..=11).contains(&control.stall)) {
+                report(Kind::IllegalStall);
+            }
+            let scoreboards = [control.write_sb, control.read_sb];
+            if scoreboards.iter().flatten().any(|&s| s > 5)
+                || control.wait > 0x3f
+                || (matches!(inst.form().mnemonic, "BRA" | "EXIT") && scoreboards.iter().any(Option::is_some))
+            {
+                report(Kind::IllegalScoreboard);
+            }
+            if control.reuse != 0 && control.yield_ {
+                report(Kind::IllegalReuse);
+            }
+        }
+    }
+
+    fn dependences(&mut self, flow: &Flow) {
+        let mut entry: Vec<Option<State>> = vec![None; flow.starts.len()];
+        let mut work = BTreeSet::new();
+        if !self.code.is_empty() {
+            entry[0] = Some(State::start());
+            work.insert(0);
+        }
+        while let Some(block) = work.pop_first() {
+            let Some(mut state) = entry[block].clone() else { continue };
+            for at in flow.range(block, self.code.len()) {
+                self.step(at, &mut state, None);
+            }
+            state.in_progress.sort_by_key(InProgress::key);
+            for &next in &flow.successors[block] {
+                let worse = match &mut entry[next] {
+                    Some(old) => old.unite(&state),
+                    none => {
+                        *none = Some(state.clone());
+                        true
+                    }
+                };
+                if worse {
+                    work.insert(next);
+                }
+            }
+        }
+        let mut found = std::mem::take(&mut self.found);
+        for (block, state) in entry.into_iter().enumerate() {
+            let Some(mut state) = state else { continue };
+            for at in flow.range(block, self.code.len()) {
+                self.step(at, &mut state, Some(&mut found));
+            }
+        }
+        self.found = found;
+    }
+
+    /// Passes one instruction: what it endangers, what its wait ends, what it starts.
+    fn step(&self, at: usize, state: &mut State, found: Option<&mut Vec<Hazard>>) {
+        let inst = &self.code[at];
+        let facts = &self.facts[at];
+        let waits = waits(inst);
+        state.in_progress.retain(|p| p.told_by & waits == 0);
+        if let Some(found) = found {
+            for s in (0..6).filter(|s| waits >> s & 1 == 1) {
+                let since = state.since_set[s];
+                if since < SCOREBOARD_DELAY {
+                    found.push(Hazard {
+                        at,
+                        kind: Kind::WaitTooEarly,
+                        register: None,
+                        earlier: None,
+                        needed: SCOREBOARD_DELAY,
+                        found: since,
+                    });
+                }
+            }
+            for p in &state.in_progress {
+                self.endangered(at, p, found);
+            }
+        }
+        self.start(at, state);
+        // A zero lets the hardware pause for longer than this.
+        let cycles = inst.control.stall.max(1);
+        for p in &mut state.in_progress {
+            p.elapsed = p.elapsed.saturating_add(cycles);
+        }
+        for since in &mut state.since_set {
+            *since = since.saturating_add(cycles);
+        }
+        state
+            .in_progress
+            .retain(|p| p.elapsed < HORIZON || !matches!(p.access, Access::FixedWrite | Access::Read));
+        // Beyond the horizon time does not matter, and must not keep states apart.
+        for p in &mut state.in_progress {
+            p.elapsed = p.elapsed.min(HORIZON);
+        }
+        let _ = facts;
+    }
+
+    /// Reports what an instruction does to an access in progress.
+    fn endangered(&self, at: usize, p: &InProgress, found: &mut Vec<Hazard>) {
+        let (inst, facts) = (&self.code[at], &self.facts[at]);
+        let (earlier, earlier_facts) = (&self.code[p.at as usize], &self.facts[p.at as usize]);
+        let names = |r: &&RegUse| {
+            r.file == p.file
+                && (u16::from(r.index)..u16::from(r.index) + u16::from(r.count)).contains(&u16::from(p.index))
+        };
+        let mut report = |kind, needed: u8| {
+            if needed == SCOREBOARD || p.elapsed < needed {
+                found.push(Hazard {
+                    at,
+                    kind,
+                    register: Some((p.file, p.index)),
+                    earlier: Some(p.at as usize),
+                    needed,
+                    found: p.elapsed,
+                });
+            }
+        };
+        let written = matches!(p.access, Access::FixedWrite | Access::VariableWrite);
+        if written {
+            let def = &earlier_facts.writes[usize::from(p.operand)];
+            if let Some(read) = facts.reads.iter().find(names) {
+                report(Kind::ReadAfterWrite, latency::raw(self.sm, earlier, def, inst, read));
+            }
+            if let Some(over) = facts.writes.iter().find(names) {
+                report(Kind::WriteAfterWrite, latency::waw(self.sm, earlier, def, inst, over));
+            }
+        } else if let Some(over) = facts.writes.iter().find(names) {
+            let read = &earlier_facts.reads[usize::from(p.operand)];
+            let needed = match p.access {
+                Access::LateRead => SCOREBOARD,
+                _ => latency::war(self.sm, earlier, read, inst, over),
+            };
+            report(Kind::WriteAfterRead, needed);
+        }
+    }
+
+    /// Adds what an instruction leaves in progress.
+    fn start(&self, at: usize, state: &mut State) {
+        let inst = &self.code[at];
+        let facts = &self.facts[at];
+        let write_sb = inst.control.write_sb.map_or(0, |s| 1 << s);
+        let read_sb = inst.control.read_sb.map_or(0, |s| 1 << s);
+        for s in (0..6).filter(|s| (write_sb | read_sb) >> s & 1 == 1) {
+            state.since_set[s] = 0;
+        }
+        if facts.queue.is_some() {
+            for p in &mut state.in_progress {
+                if self.facts[p.at as usize].queue == facts.queue {
+                    p.told_by |= match p.access {
+                        Access::VariableWrite => write_sb,
+                        Access::LateRead => write_sb | read_sb,
+                        _ => 0,
+                    };
+                }
+            }
+        }
+        let access = if facts.variable { Access::VariableWrite } else { Access::FixedWrite };
+        self.add(state, at, &facts.writes, |_| (access, write_sb));
+        // A result comes after its sources are read.
+        self.add(state, at, &facts.reads, |r| match r.file {
+            RegFile::R | RegFile::UR if facts.late => (Access::LateRead, write_sb | read_sb),
+            _ => (Access::Read, 0),
+        });
+    }
+
+    fn add(
+        &self,
+        state: &mut State,
+        at: usize,
+        operands: &[RegUse],
+        access: impl Fn(&RegUse) -> (Access, u8),
+    ) {
+        for (operand, register) in operands.iter().enumerate() {
+            let (access, told_by) = access(register);
+            for i in 0..register.count {
+                let new = InProgress {
+                    file: register.file,
+                    index: register.index.saturating_add(i),
+                    access,
+                    at: at as u32,
+                    operand: operand as u8,
+                    told_by,
+                    elapsed: 0,
+                };
+                // The same access again (by a loop), or one that ends no later by the same sign.
+                state.in_progress.retain(|old| {
+                    let same = (old.file, old.index, old.access) == (new.file, new.index, new.access);
+                    !(same
+                        && (old.key() == new.key() || (access == Access::LateRead && old.told_by == told_by)))
+                });
+                state.in_progress.push(new);
+            }
+        }
+    }
+}
+
+/// The scoreboards that are at zero when an instruction issues, or, for a `DEPBAR`, when it is over.
+fn waits(inst: &Inst) -> u8 {
+    let mut mask = inst.control.wait;
+    if inst.form().mnemonic == "DEPBAR"
+        && inst.get(Field::Imm2).is_none_or(|count| count == 0)
+        && let Some(s) = inst.get(Field::Scoreboard)
+    {
+        mask |= 1 << s;
+    }
+    mask
+}

@@ -1,0 +1,215 @@
+//! Machine code between emission and encoding: blocks of [`sass::Inst`], targets still names of blocks.
+//!
+//! Emission makes it from allocated Ori, the scheduler orders it and fills in the control fields, assembly
+//! lays it out and encodes it.
+//!
+//! Invariants: blocks stand in layout order; an instruction that may leave its block is its last one; control
+//! falls from a block into the next one unless that last instruction always leaves.
+
+use crate::input::SrcId;
+use crate::ori::ir::{Facts, Frame};
+use sass::{RegFile, RegUse, Sm};
+use smallvec::SmallVec;
+
+/// The index of a block in [`Code::blocks`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct BlockId(pub u32);
+
+impl BlockId {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A function's machine code.
+#[derive(Clone, Debug)]
+pub struct Code {
+    pub sm: Sm,
+    /// In layout order; the first is the entry.
+    pub blocks: Vec<Block>,
+    pub facts: Facts,
+    pub frame: Frame,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    pub insts: Vec<MachInst>,
+    /// Where control may go next; the block behind, where control falls through, included.
+    pub successors: SmallVec<[BlockId; 2]>,
+}
+
+#[derive(Clone, Debug)]
+pub struct MachInst {
+    pub inst: sass::Inst,
+    /// The statement that it came from; `None` for what the backend adds by itself.
+    pub src: Option<SrcId>,
+    /// The block that the instruction's target field will point to.
+    pub target: Option<BlockId>,
+    pub effect: Effect,
+}
+
+/// What an instruction does besides reading and writing registers: what may not be reordered with what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Effect {
+    /// Registers only.
+    #[default]
+    None,
+    Memory(Access),
+    /// Involves other threads of the warp; keeps its order among its like and among fences.
+    Convergent,
+    /// Orders memory, waits for others or reads a clock: nothing but pure computation crosses it, and
+    /// nothing at all where `pinned`.
+    Fence {
+        pinned: bool,
+    },
+    /// Ends its block.
+    Control,
+}
+
+/// One memory access, as far as it is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    pub space: Space,
+    /// The first address register; `None` where the address is the offset alone.
+    pub base: Option<u8>,
+    /// A warp-uniform register added to the address.
+    pub uniform: Option<u8>,
+    /// Bytes.
+    pub offset: i32,
+    /// Bytes.
+    pub size: u8,
+    pub store: bool,
+    /// Strong or atomic: keeps its order among all such accesses.
+    pub ordered: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Space {
+    Global,
+    /// May be any of the others.
+    Generic,
+    Shared,
+    /// The thread's own stack frame.
+    Local,
+    /// Never stored to.
+    Constant,
+}
+
+impl Access {
+    /// Whether exchanging two accesses could be seen, given that the address registers of the two hold the
+    /// same values where they are the same registers (`same_base`).
+    pub fn conflicts(&self, other: &Access, same_base: bool) -> bool {
+        if self.ordered && other.ordered {
+            return true;
+        }
+        if !self.store && !other.store {
+            return false;
+        }
+        if self.space == Space::Constant || other.space == Space::Constant {
+            return false;
+        }
+        if self.space != other.space && self.space != Space::Generic && other.space != Space::Generic {
+            return false;
+        }
+        let same_address = same_base
+            && self.space == other.space
+            && self.base == other.base
+            && self.uniform == other.uniform;
+        if same_address {
+            let (a, b) = (i64::from(self.offset), i64::from(other.offset));
+            return a < b + i64::from(other.size) && b < a + i64::from(self.size);
+        }
+        true
+    }
+}
+
+/// Registers of all files in one flat numbering, for sets of them.
+pub const REGISTERS: usize = 256 + 8 + 256 + 8 + 16;
+
+/// The first index of a file in the flat numbering.
+pub const fn file_base(file: RegFile) -> usize {
+    match file {
+        RegFile::R => 0,
+        RegFile::P => 256,
+        RegFile::UR => 264,
+        RegFile::UP => 520,
+        RegFile::B => 528,
+    }
+}
+
+/// The flat indices that an operand names.
+pub fn flat(register: &RegUse) -> std::ops::Range<usize> {
+    let start = file_base(register.file) + usize::from(register.index);
+    start..start + usize::from(register.count)
+}
+
+/// A set of registers of any file.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct RegisterSet([u64; REGISTERS.div_ceil(64)]);
+
+impl RegisterSet {
+    pub fn insert(&mut self, register: &RegUse) {
+        for r in flat(register) {
+            self.0[r / 64] |= 1 << (r % 64);
+        }
+    }
+
+    pub fn remove(&mut self, register: &RegUse) {
+        for r in flat(register) {
+            self.0[r / 64] &= !(1 << (r % 64));
+        }
+    }
+
+    /// Whether any register of the operand is in the set.
+    pub fn touches(&self, register: &RegUse) -> bool {
+        flat(register).any(|r| self.0[r / 64] >> (r % 64) & 1 == 1)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+
+    pub fn clear(&mut self) {
+        self.0 = Default::default();
+    }
+
+    /// Adds the other's registers; whether that changed anything.
+    pub fn unite(&mut self, other: &RegisterSet) -> bool {
+        let mut changed = false;
+        for (word, more) in self.0.iter_mut().zip(other.0) {
+            changed |= *word | more != *word;
+            *word |= more;
+        }
+        changed
+    }
+
+    /// How many registers of a file are in the set.
+    pub fn count(&self, file: RegFile) -> u32 {
+        let start = file_base(file);
+        let end = match file {
+            RegFile::R | RegFile::UR => start + 256,
+            RegFile::P | RegFile::UP => start + 8,
+            RegFile::B => start + 16,
+        };
+        (start..end).map(|r| (self.0[r / 64] >> (r % 64) & 1) as u32).sum()
+    }
+}
+
+impl std::fmt::Debug for RegisterSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries((0..REGISTERS).filter(|r| self.0[r / 64] >> (r % 64) & 1 == 1)).finish()
+    }
+}
+
+impl Code {
+    /// For each block, the blocks that control may come from.
+    pub fn predecessors(&self) -> Vec<SmallVec<[BlockId; 2]>> {
+        let mut predecessors = vec![SmallVec::new(); self.blocks.len()];
+        for (i, block) in self.blocks.iter().enumerate() {
+            for s in &block.successors {
+                predecessors[s.index()].push(BlockId(i as u32));
+            }
+        }
+        predecessors
+    }
+}

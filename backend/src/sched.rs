@@ -1,0 +1,29 @@
+//! Scheduling after allocation: the order of instructions within blocks, then the control fields.
+//!
+//! Before: blocks of instructions with neutral control words, in an order that is right.
+//! After: control words that make the code right on hardware without interlocks.
+//! See `docs/scheduling.md`.
+
+mod deps;
+pub(crate) mod facts;
+mod scoreboards;
+mod stalls;
+
+use crate::mach::Code;
+use sass::{FormId, Sm};
+
+/// What to do, by optimisation level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Reorder; otherwise keep the order of emission.
+    pub reorder: bool,
+}
+
+/// Orders the instructions and sets their control fields.
+pub fn schedule(code: &mut Code, _options: Options, checkpoint: &dyn Fn()) {
+    deps::assign(code, checkpoint);
+}
+
+fn nop(sm: Sm) -> FormId {
+    sass::lookup(sm, "NOP", "").expect("every generation has NOP")
+}

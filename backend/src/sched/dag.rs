@@ -1,0 +1,193 @@
+//! The dependence graph of a stretch of instructions: who must stay before whom, and by how many cycles.
+//!
+//! Registers are assigned, so anti- and output dependences count as much as true ones. Memory keeps its order
+//! where two accesses may meet; fences and warp-wide instructions keep theirs.
+
+use super::facts::InstFacts;
+use super::timing;
+use crate::mach::{Access, Effect, MachInst, REGISTERS, flat};
+use sass::{RegFile, RegUse, Sm, latency};
+use smallvec::SmallVec;
+
+/// One dependence; `cycles` from issue to issue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Edge {
+    pub(super) to: u32,
+    pub(super) cycles: u32,
+}
+
+pub(super) struct Dag {
+    /// Outgoing edges; every edge leads to a later instruction.
+    pub(super) edges: Vec<SmallVec<[Edge; 4]>>,
+    /// Incoming edges of each instruction.
+    pub(super) incoming: Vec<u32>,
+}
+
+impl Dag {
+    pub(super) fn build(sm: Sm, insts: &[MachInst], facts: &[InstFacts]) -> Dag {
+        let mut builder = Builder {
+            sm,
+            insts,
+            facts,
+            dag: Dag { edges: vec![SmallVec::new(); insts.len()], incoming: vec![0; insts.len()] },
+            registers: vec![Register::default(); REGISTERS],
+            accesses: Vec::new(),
+            last_fence: None,
+            last_convergent: None,
+        };
+        for at in 0..insts.len() {
+            builder.add(at);
+        }
+        builder.dag
+    }
+
+    /// Cycles from the issue of each instruction to the end along the longest path.
+    pub(super) fn heights(&self, own: impl Fn(usize) -> u32) -> Vec<u32> {
+        let mut heights = vec![0; self.edges.len()];
+        for at in (0..self.edges.len()).rev() {
+            let below = self.edges[at].iter().map(|e| e.cycles + heights[e.to as usize]).max().unwrap_or(0);
+            heights[at] = below.max(own(at));
+        }
+        heights
+    }
+}
+
+/// Who last wrote a register, and who read it since; with the operands' numbers.
+#[derive(Clone, Default)]
+struct Register {
+    writer: Option<(u32, RegUse)>,
+    readers: SmallVec<[(u32, RegUse); 2]>,
+    /// How often it was written before.
+    version: u32,
+}
+
+struct Builder<'a> {
+    sm: Sm,
+    insts: &'a [MachInst],
+    facts: &'a [InstFacts],
+    dag: Dag,
+    registers: Vec<Register>,
+    /// Memory accesses since the last fence, with the versions of their address registers.
+    accesses: Vec<(u32, Access, [u32; 3])>,
+    last_fence: Option<u32>,
+    last_convergent: Option<u32>,
+}
+
+impl Builder<'_> {
+    fn edge(&mut self, from: u32, to: usize, cycles: u32) {
+        debug_assert!((from as usize) < to);
+        let edges = &mut self.dag.edges[from as usize];
+        match edges.iter_mut().find(|e| e.to == to as u32) {
+            Some(edge) => edge.cycles = edge.cycles.max(cycles),
+            None => {
+                edges.push(Edge { to: to as u32, cycles });
+                self.dag.incoming[to] += 1;
+            }
+        }
+    }
+
+    fn add(&mut self, at: usize) {
+        self.registers(at);
+        match self.insts[at].effect {
+            Effect::None => {}
+            Effect::Memory(access) => self.memory(at, access),
+            Effect::Convergent => {
+                if let Some(fence) = self.last_fence.max(self.last_convergent) {
+                    self.edge(fence, at, 1);
+                }
+                self.last_convergent = Some(at as u32);
+            }
+            Effect::Fence { pinned: false } => {
+                let since = self.last_fence.map_or(0, |f| f as usize);
+                for earlier in since..at {
+                    if self.insts[earlier].effect != Effect::None {
+                        self.edge(earlier as u32, at, 1);
+                    }
+                }
+                self.accesses.clear();
+                self.last_fence = Some(at as u32);
+            }
+            Effect::Fence { pinned: true } | Effect::Control => {
+                for earlier in 0..at {
+                    self.edge(earlier as u32, at, 0);
+                }
+            }
+        }
+    }
+
+    fn memory(&mut self, at: usize, access: Access) {
+        if let Some(fence) = self.last_fence {
+            self.edge(fence, at, 1);
+        }
+        let version = |file, index: Option<u8>, high: u8| -> u32 {
+            index.map_or(0, |index| {
+                let register = RegUse { file, index: index.saturating_add(high), count: 1, role: sass::Role::Address };
+                self.registers[flat(&register).start].version
+            })
+        };
+        let versions =
+            [version(RegFile::R, access.base, 0), version(RegFile::R, access.base, 1), version(RegFile::UR, access.uniform, 0)];
+        let conflicts: SmallVec<[u32; 8]> = self
+            .accesses
+            .iter()
+            .filter(|(_, other, v)| access.conflicts(other, *v == versions))
+            .map(|(earlier, ..)| *earlier)
+            .collect();
+        for earlier in conflicts {
+            self.edge(earlier, at, 1);
+        }
+        self.accesses.push((at as u32, access, versions));
+    }
+
+    fn registers(&mut self, at: usize) {
+        let (insts, facts) = (self.insts, self.facts);
+        let inst = &insts[at].inst;
+        for read in &facts[at].reads {
+            for r in flat(read) {
+                if let Some((writer, def)) = self.registers[r].writer {
+                    let earlier = &insts[writer as usize].inst;
+                    let cycles = if facts[writer as usize].variable {
+                        timing::result(earlier.form().mnemonic)
+                    } else {
+                        u32::from(latency::raw(self.sm, earlier, &def, inst, read))
+                    };
+                    self.edge(writer, at, cycles);
+                }
+            }
+        }
+        for over in &facts[at].writes {
+            for r in flat(over) {
+                let register = std::mem::take(&mut self.registers[r]);
+                if let Some((writer, def)) = register.writer {
+                    let earlier = &insts[writer as usize].inst;
+                    let cycles = if facts[writer as usize].variable {
+                        timing::result(earlier.form().mnemonic)
+                    } else {
+                        u32::from(latency::waw(self.sm, earlier, &def, inst, over))
+                    };
+                    self.edge(writer, at, cycles);
+                }
+                for (reader, read) in register.readers.into_iter().filter(|r| r.0 as usize != at) {
+                    let earlier = &insts[reader as usize].inst;
+                    let late = facts[reader as usize].late && matches!(read.file, RegFile::R | RegFile::UR);
+                    let cycles = if late {
+                        timing::release(earlier.form().mnemonic)
+                    } else {
+                        u32::from(latency::war(self.sm, earlier, &read, inst, over))
+                    };
+                    self.edge(reader, at, cycles);
+                }
+                self.registers[r] =
+                    Register { writer: Some((at as u32, *over)), version: register.version + 1, ..Register::default() };
+            }
+        }
+        for read in &facts[at].reads {
+            for r in flat(read) {
+                // What the instruction itself overwrites is ordered by its being the writer.
+                if self.registers[r].writer.is_none_or(|(w, _)| w as usize != at) {
+                    self.registers[r].readers.push((at as u32, *read));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Scoreboards: which of the six each variable-latency instruction sets, and who waits for which.
+//!
+//! A scoreboard is a counter that instructions raise when they issue and lower when their results are
+//! written (or their sources read); waiting for it means waiting for all of them. So one scoreboard may guard
+//! several instructions, at the price of waiting for the latest.
+//!
+//! Invariants on return: whatever reads or overwrites a register that a variable-latency instruction is still
+//! going to write, and whatever overwrites one that it is still going to read, waits for its scoreboard, on
+//! every path. Pending scoreboards are kept across blocks.
+
+use super::facts::InstFacts;
+use crate::mach::{BlockId, Code, REGISTERS, RegisterSet, flat};
+
+/// The scoreboards of a warp.
+const SCOREBOARDS: usize = 6;
+
+/// A position behind every instruction of a block.
+const BEYOND: u32 = u32::MAX;
+
+/// Registers still to be written and still to be read, for each scoreboard, at a point of the program.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Pending {
+    writes: [RegisterSet; SCOREBOARDS],
+    reads: [RegisterSet; SCOREBOARDS],
+    /// Set by a load whose value orders later accesses; see [`InstFacts`].
+    loads: u8,
+}
+
+impl Pending {
+    fn unite(&mut self, other: &Pending) -> bool {
+        let mut changed = self.loads | other.loads != self.loads;
+        self.loads |= other.loads;
+        for s in 0..SCOREBOARDS {
+            changed |= self.writes[s].unite(&other.writes[s]);
+            changed |= self.reads[s].unite(&other.reads[s]);
+        }
+        changed
+    }
+
+    fn is_free(&self, s: usize) -> bool {
+        self.writes[s].is_empty() && self.reads[s].is_empty()
+    }
+
+    /// The scoreboards that an instruction must wait for.
+    fn conflicts(&self, facts: &InstFacts) -> u8 {
+        let mut mask = 0;
+        for s in 0..SCOREBOARDS {
+            let raw = facts.reads.iter().any(|r| self.writes[s].touches(r));
+            let overwrite =
+                facts.writes.iter().any(|w| self.writes[s].touches(w) || self.reads[s].touches(w));
+            if raw || overwrite {
+                mask |= 1 << s;
+            }
+        }
+        mask
+    }
+
+    fn release(&mut self, mask: u8) {
+        for s in (0..SCOREBOARDS).filter(|s| mask >> s & 1 == 1) {
+            self.writes[s].clear();
+            self.reads[s].clear();
+        }
+        self.loads &= !mask;
+    }
+}
+
+/// Sets the scoreboard and wait fields of the whole function.
+pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn Fn()) {
+    let later = later_accesses(code, facts);
+    let predecessors = code.predecessors();
+    let mut entry: Vec<Pending> = vec![Pending::default(); code.blocks.len()];
+    let mut exit: Vec<Pending> = entry.clone();
+    let mut visited = vec![false; code.blocks.len()];
+    // Entry states and waits only grow, so this ends; scoreboards are chosen at the first visit and kept.
+    let mut again = true;
+    while again {
+        again = false;
+        for b in 0..code.blocks.len() {
+            checkpoint();
+            let mut grown = false;
+            for p in &predecessors[b] {
+                if visited[p.index()] {
+                    grown |= entry[b].unite(&exit[p.index()]);
+                }
+            }
+            if visited[b] && !grown {
+                continue;
+            }
+            let mut state = entry[b].clone();
+            if !visited[b] {
+                choose(code, b, &facts[b], &later[b], &state);
+                visited[b] = true;
+            }
+            walk(code, b, &facts[b], &mut state);
+            if state != exit[b] {
+                exit[b] = state;
+                again = true;
+            }
+        }
+    }
+}
+
+/// Passes a block's instructions, adding the waits they need.
+fn walk(code: &mut Code, b: usize, facts: &[InstFacts], state: &mut Pending) {
+    for (inst, facts) in code.blocks[b].insts.iter_mut().zip(facts) {
+        let control = &mut inst.inst.control;
+        control.wait |= state.conflicts(facts) | ordering_waits(facts, state);
+        state.release(control.wait);
+        record(state, facts, control.write_sb, control.read_sb);
+    }
+}
+
+/// Adds what an instruction leaves pending.
+fn record(state: &mut Pending, facts: &InstFacts, write_sb: Option<u8>, read_sb: Option<u8>) {
+    if let Some(s) = write_sb {
+        facts.writes.iter().for_each(|w| state.writes[usize::from(s)].insert(w));
+        // Results come after the sources are read, so this scoreboard tells both.
+        if facts.late && read_sb.is_none() {
+            facts.late_reads().for_each(|r| state.reads[usize::from(s)].insert(r));
+        }
+        if facts.loads {
+            state.loads |= 1 << s;
+        }
+    }
+    if let Some(s) = read_sb {
+        facts.late_reads().for_each(|r| state.reads[usize::from(s)].insert(r));
+    }
+}
+
+/// An invalidation of the first-level cache must not overtake the loads before it.
+fn ordering_waits(facts: &InstFacts, state: &Pending) -> u8 {
+    if facts.invalidates { state.loads } else { 0 }
+}
+
+/// Where in its block a register is next written or read at all, scanning backwards.
+struct NextAccess {
+    any: Box<[u32]>,
+    write: Box<[u32]>,
+}
+
+/// What an instruction asks for.
+#[derive(Clone, Copy, Default)]
+struct Request {
+    /// The first instruction that must wait for the results.
+    result: Option<u32>,
+    /// The first instruction that must wait for the sources to be read, where no earlier wait tells it.
+    source: Option<u32>,
+}
+
+fn requests(facts: &[InstFacts], later: &LaterAccesses) -> Vec<Request> {
+    let mut next = NextAccess {
+        any: vec![BEYOND; REGISTERS].into_boxed_slice(),
+        write: vec![BEYOND; REGISTERS].into_boxed_slice(),
+    };
+    let mut requests = vec![Request::default(); facts.len()];
+    for (at, facts) in facts.iter().enumerate().rev() {
+        let request = &mut requests[at];
+        if facts.variable && !facts.writes.is_empty() {
+            let waiter = facts.writes.iter().flat_map(flat).map(|r| next.any[r]).min().unwrap_or(BEYOND);
+            let wanted = waiter != BEYOND || facts.writes.iter().any(|w| later.any.touches(w));
+            request.result = wanted.then_some(waiter);
+        }
+        if facts.late {
+            let own = |r: usize| facts.writes.iter().any(|w| flat(w).contains(&r));
+            let sources = facts.late_reads().flat_map(flat).filter(|&r| !own(r));
+            let overwriter = sources.map(|r| next.write[r]).min().unwrap_or(BEYOND);
+            let may_be_overwritten = overwriter != BEYOND
+                || facts.late_reads().any(|r| later.write.touches(r) && flat(r).any(|r| !own(r)));
+            // Whoever waits for the result waits for the sources too.
+            let told = request.result.is_some_and(|result| result != BEYOND && result <= overwriter);
+            if may_be_overwritten && !told {
+                request.source = Some(overwriter);
+            }
+        }
+        let at = at as u32;
+        for r in facts.writes.iter().flat_map(flat) {
+            next.any[r] = at;
+            next.write[r] = at;
+        }
+        for r in facts.reads.iter().flat_map(flat) {
+            next.any[r] = at;
+        }
+    }
+    requests
+}
+
+/// Gives each setter of a block its scoreboards.
+///
+/// Two that are first waited for by the same instruction share one at no cost. Otherwise a free one is
+/// taken; if none is free, the one whose first waiter comes at or after this one's own and nearest to it, so
+/// that nobody waits for something younger than what he needs; failing that, the one with the last waiter.
+fn choose(code: &mut Code, b: usize, facts: &[InstFacts], later: &LaterAccesses, entry: &Pending) {
+    let requests = requests(facts, later);
+    let mut state = entry.clone();
+    // The first instruction that will wait for each scoreboard.
+    let mut waiter = [BEYOND; SCOREBOARDS];
+    for (at, (inst, facts)) in code.blocks[b].insts.iter_mut().zip(facts).enumerate() {
+        let waits = state.conflicts(facts) | ordering_waits(facts, &state);
+        state.release(waits);
+        let control = &mut inst.inst.control;
+        let request = requests[at];
+        let mut take = |wanted: u32, avoid: Option<u8>| -> u8 {
+            let s = pick(&state, &waiter, wanted, avoid);
+            waiter[s] = if state.is_free(s) { wanted } else { waiter[s].min(wanted) };
+            s as u8
+        };
+        control.write_sb = request.result.map(|wanted| take(wanted, None));
+        control.read_sb = request.source.map(|wanted| take(wanted, control.write_sb));
+        record(&mut state, facts, control.write_sb, control.read_sb);
+    }
+}
+
+fn pick(state: &Pending, waiter: &[u32; SCOREBOARDS], wanted: u32, avoid: Option<u8>) -> usize {
+    let others = || (0..SCOREBOARDS).filter(|&s| Some(s as u8) != avoid);
+    if wanted != BEYOND
+        && let Some(s) = others().find(|&s| !state.is_free(s) && waiter[s] == wanted)
+    {
+        return s;
+    }
+    if let Some(s) = others().find(|&s| state.is_free(s)) {
+        return s;
+    }
+    others()
+        .filter(|&s| waiter[s] >= wanted)
+        .min_by_key(|&s| waiter[s])
+        .or_else(|| others().max_by_key(|&s| waiter[s]))
+        .unwrap_or(0)
+}
+
+/// The registers that may be accessed after a block.
+#[derive(Clone, Default)]
+struct LaterAccesses {
+    any: RegisterSet,
+    write: RegisterSet,
+}
+
+fn later_accesses(code: &Code, facts: &[Vec<InstFacts>]) -> Vec<LaterAccesses> {
+    // First what each block accesses itself, then that and what comes after it.
+    let mut from: Vec<LaterAccesses> = facts
+        .iter()
+        .map(|block| {
+            let mut own = LaterAccesses::default();
+            for facts in block {
+                facts.writes.iter().for_each(|w| {
+                    own.write.insert(w);
+                    own.any.insert(w);
+                });
+                facts.reads.iter().for_each(|r| own.any.insert(r));
+            }
+            own
+        })
+        .collect();
+    let mut after = vec![LaterAccesses::default(); code.blocks.len()];
+    let mut again = true;
+    while again {
+        again = false;
+        for b in (0..code.blocks.len()).rev() {
+            for &BlockId(s) in &code.blocks[b].successors {
+                let next = from[s as usize].clone();
+                let any = after[b].any.unite(&next.any);
+                let write = after[b].write.unite(&next.write);
+                if any || write {
+                    from[b].any.unite(&next.any);
+                    from[b].write.unite(&next.write);
+                    again = true;
+                }
+            }
+        }
+    }
+    after
+}

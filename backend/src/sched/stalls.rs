@@ -1,0 +1,183 @@
+//! Stall counts: enough cycles between a fixed-latency instruction and whoever depends on it.
+//!
+//! The hardware does not check: a consumer that issues too early reads the old value. So for every pair of
+//! dependent instructions, and along every path, the stall counts of the first and of all between must add
+//! up to the latency. What variable-latency instructions write is guarded by scoreboards instead.
+//!
+//! A forward pass carries the instructions that may still matter, with the fewest cycles since each issued;
+//! where a consumer comes too early, the instruction right before it stalls longer. Stalls only grow, and the
+//! pass repeats until nothing changes.
+
+use super::facts::InstFacts;
+use crate::input::SrcId;
+use crate::mach::{Code, Effect, MachInst};
+use sass::{Inst, RegUse, Sm, latency};
+
+/// Cycles after which nothing is waited for any more; above every latency of the tables.
+const HORIZON: u16 = 40;
+
+/// The most that one instruction can stall.
+const MAX_STALL: u16 = 15;
+
+/// Cycles from setting a scoreboard until a wait sees it.
+const SCOREBOARD_DELAY: u16 = 2;
+
+/// An instruction in flight: its block and place there, and the fewest cycles since it issued.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct InFlight {
+    block: u32,
+    at: u32,
+    elapsed: u16,
+}
+
+/// Sets the stall count of every instruction, adding `NOP`s where one count is not enough.
+pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn Fn()) {
+    let mut stalls: Vec<Vec<u16>> =
+        facts.iter().map(|block| block.iter().map(|f| u16::from(f.issue)).collect()).collect();
+    let predecessors = code.predecessors();
+    let mut exit: Vec<Option<Vec<InFlight>>> = vec![None; code.blocks.len()];
+    let mut again = true;
+    while again {
+        again = false;
+        for b in 0..code.blocks.len() {
+            checkpoint();
+            let mut entry = Vec::new();
+            for p in &predecessors[b] {
+                entry.extend(exit[p.index()].iter().flatten().copied());
+            }
+            entry.sort();
+            // The smallest `elapsed` comes first.
+            entry.dedup_by_key(|e| (e.block, e.at));
+            let mut window = Window { code, facts, in_flight: entry };
+            for at in 0..facts[b].len() {
+                let missing = window.missing(b, at);
+                if missing > 0 {
+                    if at > 0 {
+                        stalls[b][at - 1] += missing;
+                        window.pass(missing);
+                    } else {
+                        for p in &predecessors[b] {
+                            if let Some(last) = stalls[p.index()].last_mut() {
+                                *last += missing;
+                            }
+                        }
+                        window.pass(missing);
+                        again = true;
+                    }
+                }
+                window.push(b, at, stalls[b][at]);
+            }
+            let out = Some(window.in_flight);
+            if exit[b] != out {
+                exit[b] = out;
+                again = true;
+            }
+        }
+    }
+    for ((block, facts), stalls) in code.blocks.iter_mut().zip(facts).zip(&stalls) {
+        write(code.sm, &mut block.insts, facts, stalls);
+    }
+}
+
+struct Window<'a> {
+    code: &'a Code,
+    facts: &'a [Vec<InstFacts>],
+    in_flight: Vec<InFlight>,
+}
+
+impl Window<'_> {
+    fn inst(&self, block: usize, at: usize) -> (&Inst, &InstFacts) {
+        (&self.code.blocks[block].insts[at].inst, &self.facts[block][at])
+    }
+
+    /// Cycles by which an instruction would issue too early.
+    fn missing(&self, block: usize, at: usize) -> u16 {
+        let consumer = self.inst(block, at);
+        self.in_flight
+            .iter()
+            .map(|earlier| {
+                let producer = self.inst(earlier.block as usize, earlier.at as usize);
+                distance(self.code.sm, producer, consumer).saturating_sub(earlier.elapsed)
+            })
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn pass(&mut self, cycles: u16) {
+        self.in_flight.iter_mut().for_each(|e| e.elapsed += cycles);
+        self.in_flight.retain(|e| e.elapsed < HORIZON);
+    }
+
+    fn push(&mut self, block: usize, at: usize, stall: u16) {
+        let (block, at) = (block as u32, at as u32);
+        // Control came back to it through a loop: this time is the recent one.
+        self.in_flight.retain(|e| (e.block, e.at) != (block, at));
+        self.in_flight.push(InFlight { block, at, elapsed: 0 });
+        self.pass(stall);
+    }
+}
+
+/// Cycles that must lie between the issue of two instructions, the first before the second in time.
+pub(super) fn distance(sm: Sm, producer: (&Inst, &InstFacts), consumer: (&Inst, &InstFacts)) -> u16 {
+    let (first, first_facts) = producer;
+    let (second, second_facts) = consumer;
+    let mut cycles = 0;
+    let control = &first.control;
+    let sets = [control.write_sb, control.read_sb].into_iter().flatten();
+    if sets.fold(0, |mask, s| mask | 1 << s) & second.control.wait != 0 {
+        cycles = SCOREBOARD_DELAY;
+    }
+    for def in &first_facts.writes {
+        if first_facts.variable {
+            break;
+        }
+        for read in second_facts.reads.iter().filter(|r| overlap(def, r)) {
+            cycles = cycles.max(u16::from(latency::raw(sm, first, def, second, read)));
+        }
+        for over in second_facts.writes.iter().filter(|w| overlap(def, w)) {
+            cycles = cycles.max(u16::from(latency::waw(sm, first, def, second, over)));
+        }
+    }
+    for read in &first_facts.reads {
+        for over in second_facts.writes.iter().filter(|w| overlap(read, w)) {
+            cycles = cycles.max(u16::from(latency::war(sm, first, read, second, over)));
+        }
+    }
+    cycles
+}
+
+fn overlap(a: &RegUse, b: &RegUse) -> bool {
+    let (a_start, b_start) = (u16::from(a.index), u16::from(b.index));
+    a.file == b.file && a_start < b_start + u16::from(b.count) && b_start < a_start + u16::from(a.count)
+}
+
+/// Writes stall counts into the control words.
+fn write(sm: Sm, insts: &mut Vec<MachInst>, facts: &[InstFacts], stalls: &[u16]) {
+    let mut out = Vec::with_capacity(insts.len());
+    for ((mut inst, facts), &stall) in insts.drain(..).zip(facts).zip(stalls) {
+        // A count of zero has a meaning of its own and stays.
+        let own = if facts.issue == 0 { 0 } else { stall.min(MAX_STALL) };
+        inst.inst.control.stall = own as u8;
+        let src = inst.src;
+        let at = out.len();
+        // Control would jump over a pause behind a branch.
+        let before = inst.effect == Effect::Control;
+        out.push(inst);
+        let pauses = pauses(sm, src, stall - own);
+        if before {
+            out.splice(at..at, pauses);
+        } else {
+            out.extend(pauses);
+        }
+    }
+    *insts = out;
+}
+
+/// `NOP`s that take so many cycles.
+fn pauses(sm: Sm, src: Option<SrcId>, cycles: u16) -> impl Iterator<Item = MachInst> {
+    (0..cycles.div_ceil(MAX_STALL)).map(move |i| {
+        let mut inst = Inst::new(super::nop(sm));
+        inst.control.stall = (cycles - i * MAX_STALL).min(MAX_STALL) as u8;
+        MachInst { inst, src, target: None, effect: Effect::None }
+    })
+}
