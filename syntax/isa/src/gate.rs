@@ -159,6 +159,8 @@ impl Gate {
         if !self.targets.contains(sm) {
             return Err(GateError::Target(self.targets));
         }
+        // Version 5.1 was never published; ptxas takes it for 6.0.
+        let version = if version == PtxVersion::new(5, 1) { PtxVersion::new(6, 0) } else { version };
         if version < self.ptx {
             return Err(GateError::Version(self.ptx));
         }

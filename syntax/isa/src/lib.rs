@@ -14,7 +14,7 @@ mod types;
 mod version;
 
 pub use gate::{Gate, GateError, Removal, TargetSet};
-pub use model::{Class, Facts, Form, Group, Operand, OperandType, Presence, Role, Rule, Then, When};
+pub use model::{Class, Facts, Form, Group, Operand, OperandType, Place, Presence, Role, Rule, Then, When};
 pub use opcode::{MAX_MODS, MAX_TYPES, Mod, Opcode, Suffix};
 pub use resolve::{ResolveError, forms_of, gates, is_mnemonic, mnemonics, resolve, suggestions};
 pub use special::SpecialReg;

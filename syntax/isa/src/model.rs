@@ -6,10 +6,21 @@
 
 use crate::{FormId, Gate, Mod, Opcode, ScalarType, TypeSet};
 
+/// Where in the name a group's modifier may stand. ptxas leaves the order free except for these.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    Free,
+    /// Behind the mnemonic or another such group: the modifier tells which instruction it is (`mul.wide`).
+    Leading,
+    /// In the table's order among such groups: destination before source, `.row.col`.
+    Ordered,
+}
+
 /// A place in an instruction's name that takes one of several modifiers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Group {
     pub required: bool,
+    pub place: Place,
     /// What single alternatives need beyond the form stands in the form's rules.
     pub names: &'static [Mod],
 }
@@ -27,27 +38,26 @@ pub struct When {
     pub any: &'static [Mod],
     /// None of these is present.
     pub none: &'static [Mod],
-    /// The type at `position` is in the set; the full set: no condition.
-    pub position: u8,
-    pub types: TypeSet,
+    /// The first and the second type are in these sets; the full set: no condition.
+    pub first: TypeSet,
+    pub second: TypeSet,
 }
 
 impl When {
-    pub const ALWAYS: When = When { any: &[], none: &[], position: 0, types: TypeSet::ALL };
+    pub const ALWAYS: When = When { any: &[], none: &[], first: TypeSet::ALL, second: TypeSet::ALL };
 
     pub fn holds(&self, opcode: &Opcode) -> bool {
         (self.any.is_empty() || self.any.iter().any(|&m| opcode.has(m)))
             && !self.none.iter().any(|&m| opcode.has(m))
-            && opcode
-                .ty(self.position as usize)
-                .map_or(self.types == TypeSet::ALL, |ty| self.types.contains(ty))
+            && opcode.ty(0).map_or(self.first == TypeSet::ALL, |ty| self.first.contains(ty))
+            && opcode.ty(1).map_or(self.second == TypeSet::ALL, |ty| self.second.contains(ty))
     }
 }
 
 /// What a [`Rule`] asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Then {
-    /// The type at a position is one of these.
+    /// The type at a position is written and one of these.
     Types(u8, TypeSet),
     /// At least one of these is present.
     Needs(&'static [Mod]),
@@ -73,7 +83,7 @@ impl Rule {
             return true;
         }
         match self.then {
-            Then::Types(position, set) => opcode.ty(position as usize).is_none_or(|ty| set.contains(ty)),
+            Then::Types(position, set) => opcode.ty(position as usize).is_some_and(|ty| set.contains(ty)),
             Then::Needs(mods) => mods.iter().any(|&m| opcode.has(m)),
             Then::Excludes(mods) => !mods.iter().any(|&m| opcode.has(m)),
             Then::SameType(a, b) => opcode.ty(a as usize) == opcode.ty(b as usize),

@@ -73,7 +73,7 @@ mods! {
     FilterMode "filter_mode"; AddrMode0 "addr_mode_0"; AddrMode1 "addr_mode_1"; AddrMode2 "addr_mode_2";
     ForceUnnormalizedCoords "force_unnormalized_coords";
     // Asynchronous copies, barrier objects and proxies.
-    Bulk "bulk"; BulkGroup "bulk_group"; CommitGroup "commit_group"; WaitGroup "wait_group"; Read "read";
+    Bulk "bulk"; BulkGroup "bulk_group"; CommitGroup "commit_group"; WaitGroup "wait_group"; WaitAll "wait_all"; Read "read";
     Tensor "tensor"; Tile "tile"; TileGather4 "tile::gather4"; TileScatter4 "tile::scatter4"; Im2col "im2col";
     Im2colNoOffs "im2col_no_offs"; Im2colW "im2col::w"; Im2colW128 "im2col::w::128"; Reduce "reduce";
     Prefetch "prefetch"; Mbarrier "mbarrier"; MbarrierCompleteTxBytes "mbarrier::complete_tx::bytes";

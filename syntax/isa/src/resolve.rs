@@ -5,10 +5,10 @@
 //! that took most of the name.
 
 use crate::lookup::NameIndex;
-use crate::model::{Form, Then};
+use crate::model::{Form, Place, Then};
 use crate::opcode::{MAX_MODS, MAX_TYPES, Mod, Opcode, Suffix};
 use crate::table::{self, FormId};
-use crate::{Gate, ScalarType};
+use crate::{Gate, ScalarType, TypeSet};
 use std::sync::LazyLock;
 
 /// Why a name has no row. Indices count the suffixes, from 0.
@@ -27,6 +27,11 @@ pub enum ResolveError {
         index: usize,
         form: FormId,
         expected: Vec<&'static str>,
+    },
+    /// A modifier of this form at a place where it may not stand.
+    Misplaced {
+        index: usize,
+        form: FormId,
     },
     /// Excluded by another suffix: two of one choice, a repetition, or a combination that a rule forbids.
     Conflict {
@@ -59,6 +64,7 @@ impl ResolveError {
         match self {
             ResolveError::UnknownSuffix { index }
             | ResolveError::NotAllowed { index, .. }
+            | ResolveError::Misplaced { index, .. }
             | ResolveError::Conflict { index, .. }
             | ResolveError::WrongType { index, .. } => Some(*index),
             _ => None,
@@ -80,6 +86,7 @@ impl ResolveError {
     pub fn form(&self) -> Option<FormId> {
         match self {
             ResolveError::NotAllowed { form, .. }
+            | ResolveError::Misplaced { form, .. }
             | ResolveError::Conflict { form, .. }
             | ResolveError::MissingModifier { form, .. }
             | ResolveError::MissingType { form, .. }
@@ -202,6 +209,7 @@ struct Failure {
 #[derive(Clone, Copy)]
 enum FailureKind {
     Modifier(usize),
+    Misplaced(usize),
     Repeated { index: usize, with: usize },
     Type { index: usize, position: u8 },
     MissingGroup(usize),
@@ -218,6 +226,10 @@ fn place(form: &'static Form, name: &Name) -> Result<Opcode, Failure> {
     let (mut mod_count, mut type_count) = (0, 0);
     // Bit i: group i is taken.
     let mut taken = 0u32;
+    // Whether only leading modifiers came so far.
+    let mut leading = true;
+    // The ordered groups up to this one are behind us.
+    let mut ordered = 0;
     // The first part that does not fit; the rest is still counted, to find the nearest row.
     let mut first = None;
     let mut fitting = 0u32;
@@ -226,11 +238,17 @@ fn place(form: &'static Form, name: &Name) -> Result<Opcode, Failure> {
             Suffix::Mod(m) => {
                 let free = |i: usize| taken >> i & 1 == 0;
                 match form.groups.iter().enumerate().find(|(i, g)| free(*i) && g.contains(m)) {
-                    Some((i, _)) if mod_count < MAX_MODS => {
+                    Some((i, group)) if mod_count < MAX_MODS => {
                         taken |= 1 << i;
                         mods[mod_count] = m;
                         mod_count += 1;
-                        None
+                        let fits = match group.place {
+                            Place::Free => true,
+                            Place::Leading => leading && i >= std::mem::replace(&mut ordered, i),
+                            Place::Ordered => i >= std::mem::replace(&mut ordered, i),
+                        };
+                        leading &= group.place == Place::Leading;
+                        (!fits).then_some(FailureKind::Misplaced(index))
                     }
                     _ => match rival(form, name, index, m) {
                         Some(with) if REPEATABLE.contains(&m) && name.parts()[with] == part => None,
@@ -241,6 +259,7 @@ fn place(form: &'static Form, name: &Name) -> Result<Opcode, Failure> {
             }
             Suffix::Type(ty) => {
                 let position = type_count as u8;
+                leading = false;
                 let fits = form.types.get(type_count).is_some_and(|set| set.contains(ty));
                 if fits {
                     types[type_count] = ty;
@@ -290,6 +309,7 @@ impl Failure {
             FailureKind::Modifier(index) => {
                 ResolveError::NotAllowed { index, form: id, expected: open(form, name) }
             }
+            FailureKind::Misplaced(index) => ResolveError::Misplaced { index, form: id },
             FailureKind::Repeated { index, with } => ResolveError::Conflict { index, with, form: id },
             FailureKind::Type { index, position } => match form.types.get(position as usize) {
                 None => ResolveError::NotAllowed { index, form: id, expected: open(form, name) },
@@ -314,14 +334,18 @@ impl Failure {
     fn explain_rule(&self, rule: usize, name: &Name) -> ResolveError {
         let (form, rule) = (self.form.id, &self.form.rules[rule]);
         let cause = rule.when.any.iter().find_map(|&m| name.position(m));
-        let type_cause = || name.type_index(rule.when.position);
+        let type_cause = || {
+            let second = rule.when.second != TypeSet::ALL;
+            name.type_index(u8::from(second))
+        };
         match rule.then {
-            Then::Types(position, set) => ResolveError::WrongType {
-                index: name.type_index(position).unwrap_or(0),
-                form,
-                because: cause,
-                expected: set.iter().map(|t| t.text()).collect(),
-            },
+            Then::Types(position, set) => {
+                let expected = set.iter().map(|t| t.text()).collect();
+                match name.type_index(position) {
+                    Some(index) => ResolveError::WrongType { index, form, because: cause, expected },
+                    None => ResolveError::MissingType { form, expected },
+                }
+            }
             Then::SameType(a, b) => ResolveError::WrongType {
                 index: name.type_index(b).unwrap_or(0),
                 form,

@@ -1,5 +1,6 @@
 //! The rows, grouped as in the manual. `FormId` has one variant per row, in the order of the rows.
 
+mod asynchronous;
 mod compare;
 mod control;
 mod extended;
@@ -7,11 +8,14 @@ mod float;
 mod half;
 mod integer;
 mod logic;
+mod matrix;
 mod memory;
 mod misc;
 mod mnemonics;
 mod prelude;
 mod sync;
+mod texture;
+mod video;
 
 use crate::model::Form;
 pub(crate) use mnemonics::{INCOMPLETE, MNEMONICS};
@@ -60,7 +64,7 @@ form_ids! {
     Mov "mov"; Prmt "prmt"; Ld "ld"; Ldu "ldu"; St "st"; Cvta "cvta"; Isspacep "isspacep"; Cvt "cvt";
     Prefetch "prefetch"; Shfl "shfl"; ShflSync "shfl";
     CvtPair "cvt"; CvtTf32 "cvt"; CvtToNarrow "cvt"; CvtToNarrow4 "cvt"; CvtFromNarrow "cvt"; CvtToScale "cvt";
-    CvtFromScale "cvt"; CvtPack "cvt"; Prefetchu "prefetchu"; Applypriority "applypriority"; Discard "discard";
+    CvtFromScale "cvt"; CvtPack "cvt"; CvtPackInto "cvt"; Prefetchu "prefetchu"; Applypriority "applypriority"; Discard "discard";
     CreatepolicyRange "createpolicy"; CreatepolicyFractional "createpolicy"; CreatepolicyCvt "createpolicy";
     Mapa "mapa"; Getctarank "getctarank";
     // Control flow.
@@ -77,6 +81,29 @@ form_ids! {
     Stackrestore "stackrestore"; ClusterlaunchcontrolTryCancel "clusterlaunchcontrol";
     ClusterlaunchcontrolIsCanceled "clusterlaunchcontrol"; ClusterlaunchcontrolGetFirstCtaid "clusterlaunchcontrol";
     ClusterlaunchcontrolGetFirstCtaidDim "clusterlaunchcontrol";
+    // Asynchronous copies, barrier objects, tensor maps and multimem.
+    CpAsync "cp"; CpAsyncCommitGroup "cp"; CpAsyncWaitGroup "cp"; CpAsyncWaitAll "cp"; CpAsyncMbarrierArrive "cp";
+    CpAsyncBulkLoad "cp"; CpAsyncBulkCluster "cp"; CpAsyncBulkStore "cp"; CpAsyncBulkPrefetch "cp";
+    CpAsyncBulkCommitGroup "cp"; CpAsyncBulkWaitGroup "cp"; CpReduceAsyncBulkCluster "cp";
+    CpReduceAsyncBulkStore "cp"; CpAsyncBulkTensorLoad "cp"; CpAsyncBulkTensorStore "cp";
+    CpReduceAsyncBulkTensor "cp"; CpAsyncBulkPrefetchTensor "cp"; MbarrierInit "mbarrier";
+    MbarrierInval "mbarrier"; MbarrierExpectTx "mbarrier"; MbarrierCompleteTx "mbarrier";
+    MbarrierArrive "mbarrier"; MbarrierArriveDrop "mbarrier"; MbarrierTestWait "mbarrier";
+    MbarrierTryWait "mbarrier"; MbarrierPendingCount "mbarrier"; StAsync "st"; StAsyncRelease "st"; StBulk "st";
+    RedAsync "red"; RedAsyncRelease "red"; MultimemLdReduce "multimem"; MultimemSt "multimem";
+    MultimemRed "multimem"; TensormapReplace "tensormap"; TensormapCpFenceproxy "tensormap";
+    // Matrices held by a warp.
+    Ldmatrix "ldmatrix"; LdmatrixBytes "ldmatrix"; LdmatrixUnpack "ldmatrix"; Stmatrix "stmatrix";
+    StmatrixBytes "stmatrix"; Movmatrix "movmatrix"; MmaF16M8 "mma"; MmaF16 "mma"; MmaBf16 "mma"; MmaTf32 "mma";
+    MmaF64 "mma"; MmaInt8 "mma"; MmaInt4 "mma"; MmaBits "mma"; MmaFp8 "mma";
+    // Textures and surfaces.
+    Tex "tex"; Tld4 "tld4"; Txq "txq"; Istypep "istypep"; Suld "suld"; Sust "sust"; SustFormatted "sust";
+    Sured "sured"; Suq "suq";
+    // Video.
+    Vadd "vadd"; Vsub "vsub"; Vabsdiff "vabsdiff"; Vmin "vmin"; Vmax "vmax"; Vshl "vshl"; Vshr "vshr"; Vmad "vmad";
+    Vset "vset"; Vadd2 "vadd2"; Vsub2 "vsub2"; Vavrg2 "vavrg2"; Vabsdiff2 "vabsdiff2"; Vmin2 "vmin2";
+    Vmax2 "vmax2"; Vset2 "vset2"; Vadd4 "vadd4"; Vsub4 "vsub4"; Vavrg4 "vavrg4"; Vabsdiff4 "vabsdiff4";
+    Vmin4 "vmin4"; Vmax4 "vmax4"; Vset4 "vset4";
 }
 
 /// The rows of each group, in the order of [`FormId`].
@@ -91,6 +118,10 @@ const GROUPS: &[&[Form]] = &[
     control::ROWS,
     sync::ROWS,
     misc::ROWS,
+    asynchronous::ROWS,
+    matrix::ROWS,
+    texture::ROWS,
+    video::ROWS,
 ];
 
 static TABLE: [Form; FormId::ALL.len()] = {
@@ -121,7 +152,7 @@ mod tests {
     use super::*;
     use crate::model::{Presence, Then};
     use crate::opcode::{MAX_MODS, MAX_TYPES, Mod};
-    use crate::{Gate, ScalarType, gates, resolve};
+    use crate::{Gate, ScalarType, TypeSet, gates, resolve};
 
     /// The shortest name of a form: the first alternative of required groups and the first type of each set,
     /// adjusted until the rules hold.
@@ -198,7 +229,8 @@ mod tests {
                 if let Then::Needs(mods) = rule.then {
                     assert!(known(mods), "{:?}: {rule:?}", row.id);
                 }
-                assert!((rule.when.position as usize) < row.types.len().max(1), "{:?}: {rule:?}", row.id);
+                assert!(rule.when.first == TypeSet::ALL || !row.types.is_empty(), "{:?}: {rule:?}", row.id);
+                assert!(rule.when.second == TypeSet::ALL || row.types.len() > 1, "{:?}: {rule:?}", row.id);
             }
             for operand in row.operands {
                 if let Presence::With(mods) | Presence::Without(mods) | Presence::OptionalWith(mods) =

@@ -141,6 +141,10 @@ impl TypeSet {
         self.0 >> ty as u32 & 1 != 0
     }
 
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

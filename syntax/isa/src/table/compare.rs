@@ -4,7 +4,6 @@ use super::prelude::*;
 
 const INTEGER: TypeSet = BITS.union(INT);
 const SIGNED: TypeSet = S16_64;
-/// Comparisons that know no order or unordered operands.
 const SETP: &[Operand] = &[dst_preds("p"), src("a", T0), src("b", T0), pred("c").with(&[And, Or, Xor])];
 const SET: &[Operand] = &[dst("d", T0), src("a", T1), src("b", T1), pred("c").with(&[And, Or, Xor])];
 const FLOAT_ONLY: &[Mod] = &[Equ, Neu, Ltu, Leu, Gtu, Geu, Num, IsNan];
@@ -17,26 +16,28 @@ pub(super) const ROWS: &[Form] = &[
         on(INTEGER).excludes(FLOAT_ONLY), on(SIGNED).excludes(UNSIGNED_ONLY), on(BITS).excludes(ORDERED),
     ]),
     form(F::SetpFloat).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[t![F32 F64]]).ops(SETP).rules(&[
-        on(t![F32 F64]).excludes(UNSIGNED_ONLY), has(&[Ftz]).types(F32), on(F64).since(1, 0, 13),
+        on(t![F32 F64]).excludes(UNSIGNED_ONLY), has(&[Ftz]).types(F32)
     ]),
     form(F::SetpHalf).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[HALVES]).ops(SETP).since(4, 2, 53).rules(&[
         on(HALVES).excludes(UNSIGNED_ONLY), has(&[Ftz]).types(HALF), on(BFLOAT).since(7, 8, 90),
     ]),
     form(F::SetInt).name(&[COMPARE, BOOLEAN]).ty(&[t![U32 S32 F32], INTEGER]).ops(SET).rules(&[
-        on_at(1, INTEGER).excludes(FLOAT_ONLY), on_at(1, SIGNED).excludes(UNSIGNED_ONLY), on_at(1, BITS).excludes(ORDERED),
+        on_second(INTEGER).excludes(FLOAT_ONLY), on_second(SIGNED).excludes(UNSIGNED_ONLY), on_second(BITS).excludes(ORDERED),
     ]),
     form(F::SetFloat).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[t![U32 S32 F32], t![F32 F64]]).ops(SET).rules(&[
-        on_at(1, t![F32 F64]).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, F32), on_at(1, F64).since(1, 0, 13),
+        on_second(t![F32 F64]).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, F32)
     ]),
-    form(F::Selp).ty(&[BITS.union(INT).union(t![F32 F64])]).ops(&[dst("d", T0), src("a", T0), src("b", T0), pred("c")]).rules(&[on(F64).since(1, 0, 13)]),
+    form(F::Selp).ty(&[BITS.union(INT).union(t![F32 F64])]).ops(&[dst("d", T0), src("a", T0), src("b", T0), pred("c")]),
     form(F::Slct).name(&[FTZ]).ty(&[BITS.union(INT).union(t![F32 F64]), t![S32 F32]]).ops(&[dst("d", T0), src("a", T0), src("b", T0), src("c", T1)]).rules(&[
-        has(&[Ftz]).types_at(1, F32), on(F64).since(1, 0, 13),
+        has(&[Ftz]).types_at(1, F32)
     ]),
     form(F::SetHalf).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[t![F16 Bf16 F16x2 Bf16x2 U16 S16 U32 S32], HALVES]).ops(SET).since(4, 2, 53).rules(&[
-        on_at(1, HALVES).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, HALF), on_at(1, BFLOAT).since(7, 8, 90),
+        on_second(HALVES).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, HALF), on_second(BFLOAT).since(7, 8, 90),
+        on(t![U16 S16 U32 S32]).since(6, 5, 53), on(BFLOAT).since(7, 8, 90), on(t![F16x2]).types_at(1, t![F16x2]), on(t![Bf16x2]).types_at(1, t![Bf16x2]),
+        on_second(t![F16x2]).types(t![F16x2 U32 S32]), on_second(t![Bf16x2]).types(t![Bf16x2 U32 S32]),
     ]),
     form(F::SetHalfResult).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[t![F16 Bf16], INTEGER.union(t![F32 F64])]).ops(SET).since(4, 2, 53).rules(&[
-        on_at(1, INTEGER).excludes(FLOAT_ONLY), on_at(1, SIGNED).excludes(UNSIGNED_ONLY), on_at(1, BITS).excludes(ORDERED),
-        on_at(1, t![F32 F64]).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, F32), on(t![Bf16]).since(7, 8, 90),
+        on_second(INTEGER).excludes(FLOAT_ONLY), on_second(SIGNED).excludes(UNSIGNED_ONLY), on_second(BITS).excludes(ORDERED),
+        on_second(t![F32 F64]).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, F32), on(t![Bf16]).since(7, 8, 90),
     ]),
 ];

@@ -2,12 +2,14 @@
 
 use super::prelude::*;
 
+const WIDE: &[Rule] = &[has(&[Cc]).on(t![U64 S64]).since(4, 3, 20)];
+
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
-    form(F::AddCc).name(&[CC]).ty(&[INT_32_64]).ops(DAB).since(1, 2, 10).facts(Fact::COMMUTES).rules(&[on(t![U64 S64]).since(4, 3, 10)]),
-    form(F::Addc).name(&[opt(&[Cc])]).ty(&[INT_32_64]).ops(DAB).since(1, 2, 10).facts(Fact::COMMUTES).rules(&[on(t![U64 S64]).since(4, 3, 10)]),
-    form(F::SubCc).name(&[CC]).ty(&[INT_32_64]).ops(DAB).since(1, 2, 10).rules(&[on(t![U64 S64]).since(4, 3, 10)]),
-    form(F::Subc).name(&[opt(&[Cc])]).ty(&[INT_32_64]).ops(DAB).since(1, 2, 10).rules(&[on(t![U64 S64]).since(4, 3, 10)]),
-    form(F::MadCc).name(&[HI_LO, CC]).ty(&[INT_32_64]).ops(DABC).since(3, 0, 20).facts(Fact::COMMUTES).rules(&[on(t![U64 S64]).since(4, 3, 20)]),
-    form(F::Madc).name(&[HI_LO, opt(&[Cc])]).ty(&[INT_32_64]).ops(DABC).since(3, 0, 20).facts(Fact::COMMUTES).rules(&[on(t![U64 S64]).since(4, 3, 20)]),
+    form(F::AddCc).name(&[CC]).ty(&[INT_32_64]).ops(DAB).since(1, 2, 10).facts(Fact::COMMUTES).rules(WIDE),
+    form(F::Addc).name(&[opt(&[Cc])]).ty(&[INT_32_64]).ops(DAB).since(1, 2, 10).facts(Fact::COMMUTES).rules(WIDE),
+    form(F::SubCc).name(&[CC]).ty(&[INT_32_64]).ops(DAB).since(1, 2, 10).rules(WIDE),
+    form(F::Subc).name(&[opt(&[Cc])]).ty(&[INT_32_64]).ops(DAB).since(1, 2, 10).rules(WIDE),
+    form(F::MadCc).name(&[HI_LO, CC]).ty(&[INT_32_64]).ops(DABC).since(3, 0, 20).facts(Fact::COMMUTES).rules(WIDE),
+    form(F::Madc).name(&[HI_LO, opt(&[Cc])]).ty(&[INT_32_64]).ops(DABC).since(3, 0, 20).facts(Fact::COMMUTES).rules(WIDE),
 ];

@@ -2,9 +2,10 @@
 
 use super::prelude::*;
 
-const DOUBLE: Gate = Gate::since(1, 0, 13);
 /// Rounding towards an infinity came with sm_20 for `.f32`.
 const DIRECTED: Rule = has(&[Rm, Rp]).since(2, 0, 20);
+/// The truncating `mad.f32` of the first generation.
+const UNROUNDED: Gate = Gate::only(1, 0, TargetSet::ALL.without(TargetSet::since(20)));
 const MINMAX: &[Group] = &[FTZ, opt(&[Nan]), opt(&[XorSign]), opt(&[Abs])];
 const MINMAX_RULES: &[Rule] = &[
     has(&[XorSign]).needs(&[Abs]),
@@ -19,30 +20,30 @@ const PAIR: Gate = Gate::since(8, 6, 100);
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
     form(F::AddF32).name(&[ROUND, FTZ, SAT]).ty(&[F32]).ops(DAB).facts(Fact::COMMUTES).rules(&[DIRECTED]),
-    form(F::AddF64).name(&[ROUND]).ty(&[F64]).ops(DAB).facts(Fact::COMMUTES).gate(DOUBLE),
+    form(F::AddF64).name(&[ROUND]).ty(&[F64]).ops(DAB).facts(Fact::COMMUTES),
     form(F::SubF32).name(&[ROUND, FTZ, SAT]).ty(&[F32]).ops(DAB).rules(&[DIRECTED]),
-    form(F::SubF64).name(&[ROUND]).ty(&[F64]).ops(DAB).gate(DOUBLE),
+    form(F::SubF64).name(&[ROUND]).ty(&[F64]).ops(DAB),
     form(F::MulF32).name(&[ROUND, FTZ, SAT]).ty(&[F32]).ops(DAB).facts(Fact::COMMUTES).rules(&[DIRECTED]),
-    form(F::MulF64).name(&[ROUND]).ty(&[F64]).ops(DAB).facts(Fact::COMMUTES).gate(DOUBLE),
+    form(F::MulF64).name(&[ROUND]).ty(&[F64]).ops(DAB).facts(Fact::COMMUTES),
     form(F::FmaF32).name(&[MUST_ROUND, FTZ, SAT]).ty(&[F32]).ops(DABC).facts(Fact::COMMUTES).since(2, 0, 20),
-    form(F::FmaF64).name(&[MUST_ROUND]).ty(&[F64]).ops(DABC).facts(Fact::COMMUTES).since(1, 4, 13),
-    form(F::MadF32).name(&[ROUND, FTZ, SAT]).ty(&[F32]).ops(DABC).facts(Fact::COMMUTES).rules(&[has(&[Rn, Rz, Rm, Rp]).since(2, 0, 20)]),
-    form(F::MadF64).name(&[ROUND]).ty(&[F64]).ops(DABC).facts(Fact::COMMUTES).gate(DOUBLE),
+    form(F::FmaF64).name(&[MUST_ROUND]).ty(&[F64]).ops(DABC).facts(Fact::COMMUTES).since(1, 4, 10),
+    form(F::MadF32).name(&[ROUND, FTZ, SAT]).ty(&[F32]).ops(DABC).facts(Fact::COMMUTES).rules(&[has(&[Rn, Rz, Rm, Rp]).since(2, 0, 20), lacks(&[Rn, Rz, Rm, Rp]).gate(UNROUNDED)]),
+    form(F::MadF64).name(&[MUST_ROUND]).ty(&[F64]).ops(DABC).facts(Fact::COMMUTES),
     form(F::DivF32).name(&[req(&[Approx, Full, Rn, Rz, Rm, Rp]), FTZ]).ty(&[F32]).ops(DAB).rules(&[has(&[Rn, Rz, Rm, Rp]).since(2, 0, 20)]),
-    form(F::DivF64).name(&[MUST_ROUND]).ty(&[F64]).ops(DAB).gate(DOUBLE).rules(&[has(&[Rz, Rm, Rp]).since(2, 0, 20)]),
-    form(F::AbsFloat).name(&[FTZ]).ty(&[t![F32 F64]]).ops(DA).rules(&[has(&[Ftz]).types(F32), on(F64).gate(DOUBLE)]),
-    form(F::NegFloat).name(&[FTZ]).ty(&[t![F32 F64]]).ops(DA).rules(&[has(&[Ftz]).types(F32), on(F64).gate(DOUBLE)]),
+    form(F::DivF64).name(&[MUST_ROUND]).ty(&[F64]).ops(DAB).rules(&[has(&[Rz, Rm, Rp]).since(2, 0, 20)]),
+    form(F::AbsFloat).name(&[FTZ]).ty(&[t![F32 F64]]).ops(DA).rules(&[has(&[Ftz]).types(F32)]),
+    form(F::NegFloat).name(&[FTZ]).ty(&[t![F32 F64]]).ops(DA).rules(&[has(&[Ftz]).types(F32)]),
     form(F::MinF32).name(MINMAX).ty(&[F32]).ops(MINMAX_OPS).facts(Fact::COMMUTES).rules(MINMAX_RULES),
-    form(F::MinF64).ty(&[F64]).ops(DAB).facts(Fact::COMMUTES).gate(DOUBLE),
+    form(F::MinF64).ty(&[F64]).ops(DAB).facts(Fact::COMMUTES),
     form(F::MaxF32).name(MINMAX).ty(&[F32]).ops(MINMAX_OPS).facts(Fact::COMMUTES).rules(MINMAX_RULES),
-    form(F::MaxF64).ty(&[F64]).ops(DAB).facts(Fact::COMMUTES).gate(DOUBLE),
+    form(F::MaxF64).ty(&[F64]).ops(DAB).facts(Fact::COMMUTES),
     form(F::RcpF32).name(&[req(&[Approx, Rn, Rz, Rm, Rp]), FTZ]).ty(&[F32]).ops(DA).rules(&[has(&[Rn, Rz, Rm, Rp]).since(2, 0, 20)]),
-    form(F::RcpF64).name(&[MUST_ROUND]).ty(&[F64]).ops(DA).gate(DOUBLE).rules(&[has(&[Rz, Rm, Rp]).since(2, 0, 20)]),
+    form(F::RcpF64).name(&[MUST_ROUND]).ty(&[F64]).ops(DA).rules(&[has(&[Rz, Rm, Rp]).since(2, 0, 20)]),
     form(F::RcpApproxF64).name(&[APPROX, req(&[Ftz])]).ty(&[F64]).ops(DA).since(2, 1, 20),
     form(F::SqrtF32).name(&[req(&[Approx, Rn, Rz, Rm, Rp]), FTZ]).ty(&[F32]).ops(DA).rules(&[has(&[Rn, Rz, Rm, Rp]).since(2, 0, 20)]),
-    form(F::SqrtF64).name(&[MUST_ROUND]).ty(&[F64]).ops(DA).gate(DOUBLE).rules(&[has(&[Rz, Rm, Rp]).since(2, 0, 20)]),
+    form(F::SqrtF64).name(&[MUST_ROUND]).ty(&[F64]).ops(DA).rules(&[has(&[Rz, Rm, Rp]).since(2, 0, 20)]),
     form(F::RsqrtF32).name(&[APPROX, FTZ]).ty(&[F32]).ops(DA),
-    form(F::RsqrtF64).name(&[APPROX, FTZ]).ty(&[F64]).ops(DA).gate(DOUBLE).rules(&[has(&[Ftz]).since(4, 0, 20)]),
+    form(F::RsqrtF64).name(&[APPROX, FTZ]).ty(&[F64]).ops(DA).rules(&[has(&[Ftz]).since(4, 0, 20)]),
     form(F::Sin).name(&[APPROX, FTZ]).ty(&[F32]).ops(DA),
     form(F::Cos).name(&[APPROX, FTZ]).ty(&[F32]).ops(DA),
     form(F::Lg2).name(&[APPROX, FTZ]).ty(&[F32]).ops(DA),

@@ -9,8 +9,8 @@ const MINMAX_RULES: &[Rule] =
 pub(super) const ROWS: &[Form] = &[
     form(F::AddInt).name(&[SAT]).ty(&[INT.union(t![U16x2 S16x2])]).ops(DAB).facts(Fact::COMMUTES).rules(&[has(&[Sat]).types(t![S32]), on(t![U16x2 S16x2]).since(8, 0, 90)]),
     form(F::SubInt).name(&[SAT]).ty(&[INT]).ops(DAB).rules(&[has(&[Sat]).types(t![S32])]),
-    form(F::MulInt).name(&[req(&[Hi, Lo, Wide])]).ty(&[INT]).ops(&[dst("d", WIDE), src("a", T0), src("b", T0)]).facts(Fact::COMMUTES).rules(&[has(&[Wide]).types(t![U16 U32 S16 S32])]),
-    form(F::MadInt).name(&[req(&[Hi, Lo, Wide]), SAT]).ty(&[INT]).ops(&[dst("d", WIDE), src("a", T0), src("b", T0), src("c", WIDE)]).facts(Fact::COMMUTES).rules(&[has(&[Wide]).types(t![U16 U32 S16 S32]), has(&[Sat]).types(t![S32]), has(&[Sat]).needs(&[Hi])]),
+    form(F::MulInt).name(&[key(&[Hi, Lo, Wide])]).ty(&[INT]).ops(&[dst("d", WIDE), src("a", T0), src("b", T0)]).facts(Fact::COMMUTES).rules(&[has(&[Wide]).types(t![U16 U32 S16 S32])]),
+    form(F::MadInt).name(&[key(&[Hi, Lo, Wide]), SAT]).ty(&[INT]).ops(&[dst("d", WIDE), src("a", T0), src("b", T0), src("c", WIDE)]).facts(Fact::COMMUTES).rules(&[has(&[Wide]).types(t![U16 U32 S16 S32]), has(&[Sat]).types(t![S32]), has(&[Sat]).needs(&[Hi])]),
     form(F::Mul24).name(&[HI_LO]).ty(&[X32]).ops(DAB).facts(Fact::COMMUTES),
     form(F::Mad24).name(&[HI_LO, SAT]).ty(&[X32]).ops(DABC).facts(Fact::COMMUTES).rules(&[has(&[Sat]).types(t![S32]), has(&[Sat]).needs(&[Hi])]),
     form(F::Sad).ty(&[INT]).ops(DABC).facts(Fact::COMMUTES),

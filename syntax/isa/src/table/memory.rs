@@ -2,8 +2,10 @@
 
 use super::prelude::*;
 
-const L1_EVICT: Group = opt(&[L1EvictNormal, L1EvictUnchanged, L1EvictFirst, L1EvictLast, L1NoAllocate]);
-const L2_EVICT: Group = opt(&[L2EvictNormal, L2EvictFirst, L2EvictLast]);
+const L1_EVICTIONS: &[Mod] = &[L1EvictNormal, L1EvictUnchanged, L1EvictFirst, L1EvictLast, L1NoAllocate];
+const L2_EVICTIONS: &[Mod] = &[L2EvictNormal, L2EvictFirst, L2EvictLast];
+const L1_EVICT: Group = opt(L1_EVICTIONS);
+const L2_EVICT: Group = opt(L2_EVICTIONS);
 const PREFETCH_SIZE: Group = opt(&[L264B, L2128B, L2256B]);
 const LD_SPACE: Group =
     opt(&[Const, Global, Local, Param, ParamEntry, ParamFunc, Shared, SharedCta, SharedCluster]);
@@ -34,6 +36,7 @@ const ST: &[Group] = &[
     VECTOR,
 ];
 const ANY_MEMORY: TypeSet = SCALAR.union(t![B128]);
+const WIDE: TypeSet = t![B64 U64 S64 F64];
 const WIDE_VECTOR: Gate = Gate::since(8, 8, 100);
 const NOT_GLOBAL: &[Mod] = &[Const, Local, Param, ParamEntry, ParamFunc, Shared, SharedCta, SharedCluster];
 
@@ -44,26 +47,30 @@ macro_rules! access_rules {
         has(STRONG).excludes(&[Const, Local, Param, ParamEntry, ParamFunc]),
         has(&[Volatile]).excludes(&[Ca, Cg, Cs, Lu, Cv, Wb, Wt, Const, Param, ParamEntry, ParamFunc, L2CacheHint, Nc]),
         has(STRONG).excludes(&[Ca, Cg, Cs, Lu, Cv, Wb, Wt]),
-        has(&[L2EvictNormal, L2EvictFirst, L2EvictLast]).excludes(NOT_GLOBAL),
+        has(L2_EVICTIONS).excludes(NOT_GLOBAL), has(L2_EVICTIONS).needs(&[V4, V8]), has(L2_EVICTIONS).lacks(&[V8]).types(WIDE),
+        has(L1_EVICTIONS).excludes(NOT_GLOBAL),
+        has(L1_EVICTIONS).excludes(&[Volatile, Mmio]),
+        has(&[Mmio]).excludes(&[V2, V4, V8, Shared, SharedCta, SharedCluster]),
         has(&[L2CacheHint]).excludes(NOT_GLOBAL),
         has(&[V8]).types(t![B32 U32 S32 F32]), has(&[V8]).excludes(NOT_GLOBAL),
         has(&[V2, V4, V8]).types(SCALAR),
-        has(&[V8]).gate(WIDE_VECTOR), has(&[V4]).on(t![B64 U64 S64 F64]).gate(WIDE_VECTOR),
+        has(&[V8]).gate(WIDE_VECTOR), has(&[V4]).on(WIDE).gate(WIDE_VECTOR), has(&[V4]).on(WIDE).excludes(NOT_GLOBAL),
         has(&[Weak]).since(6, 0, 70), has(STRONG).since(6, 0, 70), has(&[Mmio]).since(8, 2, 70), has(&[Cluster]).since(7, 8, 90),
-        has(&[SharedCta]).since(7, 8, 30), has(&[SharedCluster]).since(7, 8, 90), has(&[ParamEntry, ParamFunc]).since(8, 3, 10),
-        has(&[L1EvictNormal, L1EvictUnchanged, L1EvictFirst, L1EvictLast, L1NoAllocate]).since(7, 4, 70),
-        has(&[L2EvictNormal, L2EvictFirst, L2EvictLast]).gate(WIDE_VECTOR), has(&[L2CacheHint]).since(7, 4, 80),
-        has(&[Ca, Cg, Cs, Lu, Cv, Wb, Wt]).since(2, 0, 20), on(F64).since(1, 0, 13), on(t![B128]).since(8, 3, 70),
+        has(&[SharedCta]).since(7, 8, 10), has(&[SharedCluster]).since(7, 8, 90), has(&[ParamEntry, ParamFunc]).since(8, 3, 10),
+        has(L1_EVICTIONS).since(7, 4, 70),
+        has(L2_EVICTIONS).gate(WIDE_VECTOR), has(&[L2CacheHint]).since(7, 4, 80),
+        has(&[Ca, Cg, Cs, Lu, Cv, Wb, Wt]).since(2, 0, 20), on(t![B128]).since(8, 3, 70),
         $($more),*
     ] };
 }
 
 const LD_RULES: &[Rule] = access_rules!(
     has(&[Nc]).needs(&[Global]),
-    has(&[Nc]).excludes(&[Relaxed, Acquire, Volatile, Mmio]),
+    has(&[Nc]).excludes(&[Weak, Relaxed, Acquire, Volatile, Mmio]),
     has(&[Nc]).excludes(&[Lu, Cv]),
     has(&[Nc]).since(3, 1, 32),
     has(&[L264B, L2128B, L2256B]).excludes(NOT_GLOBAL),
+    has(&[L264B, L2128B, L2256B]).excludes(&[Mmio]),
     has(&[L264B, L2128B]).since(7, 4, 75),
     has(&[L2256B]).since(7, 4, 80),
 );
@@ -73,12 +80,42 @@ const FLOATS: TypeSet = t![F16 Bf16 F32 F64];
 const INTS: TypeSet = t![U8 U16 U32 U64 S8 S16 S32 S64];
 const ROUND_INT: &[Mod] = &[Rni, Rzi, Rmi, Rpi];
 const ROUND_FLOAT: &[Mod] = &[Rn, Rz, Rm, Rp];
-const CVT_ROUND: Group = opt(&[Rni, Rzi, Rmi, Rpi, Rn, Rz, Rm, Rp, Rna, Rs]);
+const CVT_ROUND: Group = opt(&[Rni, Rzi, Rmi, Rpi, Rn, Rz, Rm, Rp]);
+const BF16: TypeSet = t![Bf16];
+const SMALL: TypeSet = t![F16 Bf16];
 const CVT: &[Rule] = &[
-    has(&[Rna, Rs]).types(t![Tf32]),
-    on(INTS).excludes(ROUND_FLOAT),
-    on(FLOATS).on_at(1, INTS).excludes(ROUND_INT),
-    has(&[Ftz]).excludes(&[Relu]),
+    // Which conversions round, and how.
+    on(INTS).second(FLOATS).needs(ROUND_INT),
+    on(INTS).second(INTS).excludes(&[Rni, Rzi, Rmi, Rpi, Rn, Rz, Rm, Rp, Ftz]),
+    on(FLOATS).second(INTS).needs(ROUND_FLOAT),
+    on(t![F16 Bf16 F32]).second(F64).needs(ROUND_FLOAT),
+    on(SMALL).second(F32).needs(ROUND_FLOAT),
+    on(F64).second(t![F16 F32]).excludes(&[Rni, Rzi, Rmi, Rpi, Rn, Rz, Rm, Rp]),
+    on(F32).second(t![F16]).excludes(&[Rni, Rzi, Rmi, Rpi, Rn, Rz, Rm, Rp]),
+    on(t![F32 F64 F16]).second(BF16).excludes(ROUND_INT),
+    on(BF16).second(t![F16]).excludes(ROUND_INT),
+    on(t![F16]).second(t![F16]).excludes(ROUND_FLOAT),
+    on(BF16).second(BF16).excludes(ROUND_FLOAT),
+    on(F32).second(F32).excludes(ROUND_FLOAT),
+    on(F64).second(F64).excludes(ROUND_FLOAT),
+    // What the flags ask for.
+    has(&[Ftz]).second(INTS.union(t![F16 Bf16 F64])).types(F32),
+    has(&[Sat]).on(BF16).excludes(&[Sat]),
+    has(&[Sat]).second(BF16).excludes(&[Sat]),
+    has(&[Relu, Satfinite]).types(SMALL),
+    has(&[Relu, Satfinite]).types_at(1, F32),
+    has(&[Relu, Satfinite]).needs(&[Rn, Rz]),
+    has(&[Relu, Satfinite]).excludes(&[Ftz, Sat]),
+    // Gates.
+    has(&[Relu]).since(7, 0, 80),
+    has(&[Satfinite]).on(t![F16]).since(8, 1, 70),
+    has(&[Satfinite]).on(BF16).since(8, 1, 80),
+    on(BF16).second(F32).since(7, 0, 80),
+    on(F32).second(BF16).since(7, 1, 80),
+    has(&[Ftz]).on(F32).second(BF16).since(7, 8, 90),
+    on(F32).second(BF16).lacks(ROUND_FLOAT).since(7, 8, 90),
+    on(BF16).second(INTS.union(t![F16 Bf16 F64])).since(7, 8, 90),
+    on(INTS.union(t![F16 F64])).second(BF16).since(7, 8, 90),
 ];
 const FP8X2: TypeSet = t![E4m3x2 E5m2x2];
 const FP6X2: TypeSet = t![E2m3x2 E3m2x2];
@@ -92,20 +129,20 @@ const STOCHASTIC: Gate = Gate::only(8, 7, TargetSet::arch(100).or(TargetSet::arc
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
-    form(F::Mov).ty(&[PRED.union(BITS).union(INT).union(t![F32 F64 B128])]).ops(&[dst_vector("d", T0), src_any("a", T0)]).rules(&[on(F64).since(1, 0, 13), on(t![B128]).since(8, 3, 70)]),
+    form(F::Mov).ty(&[PRED.union(BITS).union(INT).union(t![F32 F64 B128])]).ops(&[dst_vector("d", T0), src_any("a", T0)]).rules(&[on(t![B128]).since(8, 3, 70)]),
     form(F::Prmt).name(&[opt(&[F4e, B4e, Rc8, Ecl, Ecr, Rc16])]).ty(&[B32]).ops(DABC).since(2, 0, 20),
     form(F::Ld).name(LD).ty(&[ANY_MEMORY]).ops(&[dst_vector("d", T0), addr("a"), POLICY]).facts(Fact::READS).rules(LD_RULES),
-    form(F::Ldu).name(&[opt(&[Global]), opt(&[V2, V4])]).ty(&[ANY_MEMORY]).ops(&[dst_vector("d", T0), addr("a")]).facts(Fact::READS).since(2, 0, 20).rules(&[has(&[V2, V4]).types(SCALAR), on(t![B128]).since(8, 3, 70)]),
+    form(F::Ldu).name(&[opt(&[Global]), opt(&[V2, V4])]).ty(&[ANY_MEMORY]).ops(&[dst_vector("d", T0), addr("a")]).facts(Fact::READS).since(2, 0, 20).rules(&[has(&[V2, V4]).types(SCALAR), has(&[V4]).types(t![B8 B16 B32 U8 U16 U32 S8 S16 S32 F32]), on(t![B128]).since(8, 3, 70)]),
     form(F::St).name(ST).ty(&[ANY_MEMORY]).ops(&[addr("a"), src_vector("b", T0), POLICY]).facts(Fact::WRITES).rules(ST_RULES),
-    form(F::Cvta).name(&[opt(&[To]), req(&[Const, Global, Local, Param, ParamEntry, Shared, SharedCta, SharedCluster])]).ty(&[t![U32 U64]]).ops(&[dst("d", T0), src_any("a", T0)]).since(2, 0, 20).rules(&[
-        has(&[Const]).since(3, 1, 20), has(&[Param]).since(7, 7, 70), has(&[ParamEntry]).since(8, 3, 70), has(&[SharedCta]).since(7, 8, 30), has(&[SharedCluster]).since(7, 8, 90),
+    form(F::Cvta).name(&[opt(&[To]).at(Place::Leading), req(&[Const, Global, Local, Param, ParamEntry, Shared, SharedCta, SharedCluster])]).ty(&[t![U32 U64]]).ops(&[dst("d", T0), src_any("a", T0)]).since(2, 0, 20).rules(&[
+        has(&[Const]).since(3, 1, 20), has(&[Param]).since(7, 7, 70), has(&[ParamEntry]).since(8, 3, 70), has(&[SharedCta]).since(7, 8, 10), has(&[SharedCluster]).since(7, 8, 90),
     ]),
     form(F::Isspacep).name(&[req(&[Const, Global, Local, Param, ParamEntry, Shared, SharedCta, SharedCluster])]).ops(&[dst_pred("p"), src("a", FREE)]).since(2, 0, 20).rules(&[
-        has(&[Const]).since(3, 1, 20), has(&[Param]).since(7, 7, 70), has(&[ParamEntry]).since(8, 3, 70), has(&[SharedCta]).since(7, 8, 30), has(&[SharedCluster]).since(7, 8, 90),
+        has(&[Const]).since(3, 1, 20), has(&[Param]).since(7, 7, 70), has(&[ParamEntry]).since(8, 3, 70), has(&[SharedCta]).since(7, 8, 10), has(&[SharedCluster]).since(7, 8, 90),
     ]),
     form(F::Cvt).name(&[CVT_ROUND, FTZ, SAT, opt(&[Relu]), opt(&[Satfinite])]).ty(&[INTS.union(FLOATS), INTS.union(FLOATS)]).ops(&[dst("d", T0), src("a", T1)]).rules(CVT),
-    form(F::Prefetch).name(&[opt(&[Global, Local, Const, Param, ParamEntry]), req(&[L1, L2, L2EvictLast, L2EvictNormal, Tensormap])]).ops(&[addr("a")]).since(2, 0, 20).facts(Fact::EFFECT).rules(&[
-        has(&[L2EvictLast, L2EvictNormal]).needs(&[Global]), has(&[Const, Param, ParamEntry]).needs(&[Tensormap]), has(&[Tensormap]).excludes(&[Global, Local]),
+    form(F::Prefetch).name(&[opt(&[Global, Local, Const, Param]), req(&[L1, L2, L2EvictLast, L2EvictNormal, Tensormap])]).ops(&[addr("a")]).since(2, 0, 20).facts(Fact::EFFECT).rules(&[
+        has(&[L2EvictLast, L2EvictNormal]).excludes(&[Local]), has(&[Const, Param]).needs(&[Tensormap]), has(&[Tensormap]).excludes(&[Global, Local]),
         has(&[L2EvictLast, L2EvictNormal]).since(7, 4, 80), has(&[Tensormap]).since(8, 0, 90),
     ]),
     form(F::Shfl).name(&[req(&[Up, Down, Bfly, Idx])]).ty(&[B32]).ops(&[dst_pair("d", T0), src("a", T0), src("b", TU32), src("c", TU32)]).facts(Fact::CONVERGENT).gate(Gate::since(3, 0, 30).until(6, 4, 70)),
@@ -117,19 +154,20 @@ pub(super) const ROWS: &[Form] = &[
         has(&[Rna]).excludes(&[Relu]), has(&[Rn, Rz]).since(7, 8, 90), has(&[Satfinite]).since(8, 1, 80), has(&[Satfinite]).lacks(&[Rna]).since(8, 6, 100),
     ]),
     form(F::CvtToNarrow).name(&[req(&[Rn]), req(&[Satfinite]), opt(&[Relu])]).ty(&[NARROW_X2, t![F32 F16x2]]).ops(&[dst("d", T0), src("a", T1), src("b", T1).optional()]).since(7, 8, 89).rules(&[
-        on(FP6X2.union(FP4X2)).types_at(1, F32), on(FP6X2.union(FP4X2)).gate(BLOCK_FORMATS),
+        on(FP6X2).types_at(1, F32), on(FP6X2.union(FP4X2)).gate(BLOCK_FORMATS),
     ]),
     form(F::CvtToNarrow4).name(&[req(&[Rs]), opt(&[Relu]), req(&[Satfinite])]).ty(&[NARROW_X4, F32]).ops(&[dst("d", T0), src_vector("a", T1), src("rbits", TB32)]).gate(STOCHASTIC),
-    form(F::CvtFromNarrow).name(&[req(&[Rn]), opt(&[Relu])]).ty(&[t![F16x2], NARROW_X2]).ops(&[dst("d", T0), src("a", T1)]).since(7, 8, 89).rules(&[on_at(1, FP6X2.union(FP4X2)).gate(BLOCK_FORMATS)]),
+    form(F::CvtFromNarrow).name(&[req(&[Rn]), opt(&[Relu])]).ty(&[t![F16x2], NARROW_X2]).ops(&[dst("d", T0), src("a", T1)]).since(7, 8, 89).rules(&[on_second(FP6X2.union(FP4X2)).gate(BLOCK_FORMATS)]),
     form(F::CvtToScale).name(&[req(&[Rz, Rp]), opt(&[Satfinite])]).ty(&[t![Ue8m0x2], t![F32 Bf16x2]]).ops(&[dst("d", T0), src("a", T1), src("b", T1).optional()]).gate(BLOCK_FORMATS),
     form(F::CvtFromScale).name(&[req(&[Rn])]).ty(&[t![Bf16x2], t![Ue8m0x2]]).ops(&[dst("d", T0), src("a", T1)]).gate(BLOCK_FORMATS),
-    form(F::CvtPack).name(&[req(&[Pack]), req(&[Sat])]).ty(&[t![U16 S16 U8 S8 U4 S4 U2 S2], t![S32], B32]).optional_types(1).ops(&[dst("d", TB32), src("a", T1), src("b", T1), src("c", TB32).optional()]).since(6, 5, 72).rules(&[on(t![U4 S4 U2 S2]).since(6, 5, 75)]),
+    form(F::CvtPack).name(&[key(&[Pack]), req(&[Sat])]).ty(&[t![U16 S16], t![S32]]).ops(&[dst("d", TB32), src("a", T1), src("b", T1)]).since(6, 5, 72),
+    form(F::CvtPackInto).name(&[key(&[Pack]), req(&[Sat])]).ty(&[t![U8 S8 U4 S4 U2 S2], t![S32], B32]).ops(&[dst("d", TB32), src("a", T1), src("b", T1), src("c", TB32)]).since(6, 5, 72).rules(&[on(t![U4 S4 U2 S2]).since(6, 5, 75)]),
     form(F::Prefetchu).name(&[req(&[L1])]).ops(&[addr("a")]).since(2, 0, 20).facts(Fact::EFFECT),
     form(F::Applypriority).name(&[opt(&[Global]), req(&[L2EvictNormal])]).ops(&[addr("a"), imm("size", TU32)]).since(7, 4, 80).facts(Fact::EFFECT),
     form(F::Discard).name(&[opt(&[Global]), req(&[L2])]).ops(&[addr("a"), imm("size", TU32)]).since(7, 4, 80).facts(Fact::WRITES),
-    form(F::CreatepolicyRange).name(&[req(&[Range]), opt(&[Global]), req(&[L2EvictLast, L2EvictNormal, L2EvictFirst, L2EvictUnchanged]), opt(&[L2EvictFirst, L2EvictUnchanged])]).ty(&[B64]).ops(&[dst("policy", TB64), addr("a"), src("primary-size", TU32), src("total-size", TU32)]).since(7, 4, 80),
-    form(F::CreatepolicyFractional).name(&[req(&[Fractional]), req(&[L2EvictLast, L2EvictNormal, L2EvictFirst, L2EvictUnchanged]), opt(&[L2EvictFirst, L2EvictUnchanged])]).ty(&[B64]).ops(&[dst("policy", TB64), src("fraction", is(ScalarType::F32)).optional()]).since(7, 4, 80),
-    form(F::CreatepolicyCvt).name(&[req(&[Cvt]), req(&[L2])]).ty(&[B64]).ops(&[dst("policy", TB64), src("access-property", TB64)]).since(7, 4, 80),
+    form(F::CreatepolicyRange).name(&[key(&[Range]), opt(&[Global]), req(&[L2EvictLast, L2EvictNormal, L2EvictFirst, L2EvictUnchanged]), opt(&[L2EvictFirst, L2EvictUnchanged])]).ty(&[B64]).ops(&[dst("policy", TB64), addr("a"), src("primary-size", TU32), src("total-size", TU32)]).since(7, 4, 80),
+    form(F::CreatepolicyFractional).name(&[key(&[Fractional]), req(&[L2EvictLast, L2EvictNormal, L2EvictFirst, L2EvictUnchanged]), opt(&[L2EvictFirst, L2EvictUnchanged])]).ty(&[B64]).ops(&[dst("policy", TB64), src("fraction", is(ScalarType::F32)).optional()]).since(7, 4, 80),
+    form(F::CreatepolicyCvt).name(&[key(&[Cvt]), req(&[L2])]).ty(&[B64]).ops(&[dst("policy", TB64), src("access-property", TB64)]).since(7, 4, 80),
     form(F::Mapa).name(&[opt(&[SharedCluster])]).ty(&[t![U32 U64]]).ops(&[dst("d", T0), src_any("a", T0), src("b", TU32)]).since(7, 8, 90),
     form(F::Getctarank).name(&[opt(&[SharedCluster])]).ty(&[t![U32 U64]]).ops(&[dst("d", TU32), src_any("a", T0)]).since(7, 8, 90),
 ];

@@ -18,4 +18,4 @@ pub(crate) const MNEMONICS: &[&str] = &[
 ];
 
 /// Mnemonics of which only a part has rows: a name that no row takes may still be right.
-pub(crate) const INCOMPLETE: &[&str] = &["cp", "fence", "red", "st"];
+pub(crate) const INCOMPLETE: &[&str] = &["mma"];

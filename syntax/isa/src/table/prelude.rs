@@ -1,7 +1,9 @@
 //! The words the rows are written in.
 
 pub(super) use crate::model::Facts as Fact;
-pub(super) use crate::model::{Class, Form, Group, Operand, OperandType, Presence, Role, Rule, Then, When};
+pub(super) use crate::model::{
+    Class, Form, Group, Operand, OperandType, Place, Presence, Role, Rule, Then, When,
+};
 pub(super) use crate::opcode::Mod::{self, *};
 pub(super) use crate::table::FormId as F;
 pub(super) use crate::{Gate, ScalarType, TargetSet, TypeSet};
@@ -19,11 +21,28 @@ pub(super) const fn form(id: F) -> Form {
 // Groups of modifiers.
 
 pub(super) const fn req(names: &'static [Mod]) -> Group {
-    Group { required: true, names }
+    Group { required: true, place: Place::Free, names }
 }
 
 pub(super) const fn opt(names: &'static [Mod]) -> Group {
-    Group { required: false, names }
+    Group { required: false, place: Place::Free, names }
+}
+
+impl Group {
+    pub(super) const fn at(mut self, place: Place) -> Self {
+        self.place = place;
+        self
+    }
+}
+
+/// A required group right behind the mnemonic.
+pub(super) const fn key(names: &'static [Mod]) -> Group {
+    req(names).at(Place::Leading)
+}
+
+/// A required group that keeps its order among such groups.
+pub(super) const fn ordered(names: &'static [Mod]) -> Group {
+    req(names).at(Place::Ordered)
 }
 
 pub(super) const FTZ: Group = opt(&[Ftz]);
@@ -32,13 +51,13 @@ pub(super) const CC: Group = req(&[Cc]);
 pub(super) const APPROX: Group = req(&[Approx]);
 pub(super) const ROUND: Group = opt(&[Rn, Rz, Rm, Rp]);
 pub(super) const MUST_ROUND: Group = req(&[Rn, Rz, Rm, Rp]);
-pub(super) const HI_LO: Group = req(&[Hi, Lo]);
+pub(super) const HI_LO: Group = key(&[Hi, Lo]);
 pub(super) const ALIGNED: Group = req(&[Aligned]);
 pub(super) const SYNC: Group = req(&[Sync]);
 pub(super) const UNI: Group = opt(&[Uni]);
-pub(super) const ASYNC: Group = req(&[Async]);
-pub(super) const BULK: Group = req(&[Bulk]);
-pub(super) const TENSOR: Group = req(&[Tensor]);
+pub(super) const ASYNC: Group = key(&[Async]);
+pub(super) const BULK: Group = key(&[Bulk]);
+pub(super) const TENSOR: Group = key(&[Tensor]);
 pub(super) const COMPARE: Group =
     req(&[Eq, Ne, Lt, Le, Gt, Ge, Lo, Ls, Hi, Hs, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, IsNan]);
 pub(super) const BOOLEAN: Group = opt(&[And, Or, Xor]);
@@ -60,7 +79,6 @@ pub(super) const B32: TypeSet = t![B32];
 pub(super) const B64: TypeSet = t![B64];
 pub(super) const B32_64: TypeSet = t![B32 B64];
 pub(super) const U32: TypeSet = t![U32];
-pub(super) const U64: TypeSet = t![U64];
 pub(super) const X32: TypeSet = t![U32 S32];
 pub(super) const F32: TypeSet = t![F32];
 pub(super) const F64: TypeSet = t![F64];
@@ -152,8 +170,9 @@ impl Operand {
         self.gate = Gate::since(major, minor, sm);
         self
     }
-    pub(super) const fn both(mut self) -> Self {
-        self.role = Role::Both;
+    /// `d|p` is possible as well.
+    pub(super) const fn pair(mut self) -> Self {
+        self.class = self.class.or(Class::PAIR);
         self
     }
 }
@@ -173,10 +192,10 @@ pub(super) const fn lacks(none: &'static [Mod]) -> When {
     When { none, ..When::ALWAYS }
 }
 pub(super) const fn on(types: TypeSet) -> When {
-    When { types, ..When::ALWAYS }
+    When { first: types, ..When::ALWAYS }
 }
-pub(super) const fn on_at(position: u8, types: TypeSet) -> When {
-    When { position, types, ..When::ALWAYS }
+pub(super) const fn on_second(types: TypeSet) -> When {
+    When { second: types, ..When::ALWAYS }
 }
 
 impl When {
@@ -185,12 +204,11 @@ impl When {
         self
     }
     pub(super) const fn on(mut self, types: TypeSet) -> Self {
-        self.types = types;
+        self.first = types;
         self
     }
-    pub(super) const fn on_at(mut self, position: u8, types: TypeSet) -> Self {
-        self.position = position;
-        self.types = types;
+    pub(super) const fn second(mut self, types: TypeSet) -> Self {
+        self.second = types;
         self
     }
     /// The first type is one of these.

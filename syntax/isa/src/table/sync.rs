@@ -27,13 +27,13 @@ const ATOM_TYPES: TypeSet = t![B16 B32 B64 B128 U32 U64 S32 S64 F16 F16x2 Bf16 B
 /// What `atom` and `red` share.
 macro_rules! atomic_rules {
     ($($more:expr),* $(,)?) => { &[
-        has(&[Add]).types(t![U32 U64 S32 S64 F16 F16x2 Bf16 Bf16x2 F32 F64]),
+        has(&[Add]).types(t![U32 U64 S32 F16 F16x2 Bf16 Bf16x2 F32 F64]),
         has(&[Inc, Dec]).types(t![U32]),
         has(&[And, Or, Xor]).types(t![B32 B64]),
         has(&[Noftz]).types(HALVES), on(HALVES).needs(&[Noftz]),
         has(&[L2CacheHint]).excludes(SHARED_SPACES),
         has(&[Relaxed, Acquire, Release, AcqRel]).since(6, 0, 70), has(&[Cta, Gpu, Sys]).since(5, 0, 60), has(&[Cluster]).since(7, 8, 90),
-        has(&[SharedCta]).since(7, 8, 30), has(&[SharedCluster]).since(7, 8, 90), has(&[L2CacheHint]).since(7, 4, 80),
+        has(&[SharedCta]).since(7, 8, 10), has(&[SharedCluster]).since(7, 8, 90), has(&[L2CacheHint]).since(7, 4, 80),
         has(SHARED_SPACES).since(1, 2, 12), on(t![B64 U64 S64]).since(1, 2, 12), on(F32).since(2, 0, 20), on(F64).since(5, 0, 60),
         on(t![F16x2]).since(6, 2, 60), on(t![F16]).since(6, 3, 70), on(BFLOAT).since(7, 8, 90),
         has(&[Min, Max, And, Or, Xor]).on(t![B64 U64 S64]).since(3, 1, 32),
@@ -52,13 +52,13 @@ const VECTOR_RULES: &[Rule] = &[
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
-    form(F::Bar).name(&[opt(&[Cta]), req(&[Sync, Arrive, Red]), opt(REDUCE)]).ty(&[t![U32 Pred]]).optional_types(1).ops(BARRIER_OPS).facts(BARRIER).rules(BARRIER_RULES),
-    form(F::Barrier).name(&[opt(&[Cta]), req(&[Sync, Arrive, Red]), opt(REDUCE), opt(&[Aligned])]).ty(&[t![U32 Pred]]).optional_types(1).ops(BARRIER_OPS).facts(BARRIER).since(6, 0, 30).rules(BARRIER_RULES),
-    form(F::BarWarpSync).name(&[req(&[Warp]), SYNC]).ops(&[src("membermask", TB32)]).facts(BARRIER).since(6, 0, 30),
+    form(F::Bar).name(&[opt(&[Cta]).at(Place::Leading), key(&[Sync, Arrive, Red]), opt(REDUCE)]).ty(&[t![U32 Pred]]).optional_types(1).ops(BARRIER_OPS).facts(BARRIER).rules(BARRIER_RULES),
+    form(F::Barrier).name(&[opt(&[Cta]).at(Place::Leading), req(&[Sync, Arrive, Red]), opt(REDUCE), opt(&[Aligned])]).ty(&[t![U32 Pred]]).optional_types(1).ops(BARRIER_OPS).facts(BARRIER).since(6, 0, 30).rules(BARRIER_RULES),
+    form(F::BarWarpSync).name(&[key(&[Warp]), key(&[Sync])]).ops(&[src("membermask", TB32)]).facts(BARRIER).since(6, 0, 30),
     form(F::Membar).name(&[req(&[Cta, Gl, Sys])]).facts(Fact::ORDERS).since(1, 4, 10).rules(&[has(&[Sys]).since(2, 0, 20)]),
-    form(F::Fence).name(&[opt(&[Sc, AcqRel, Acquire, Release]), MUST_SCOPE]).facts(Fact::ORDERS).since(6, 0, 70).rules(&[has(&[Cluster]).since(7, 8, 90), has(&[Acquire, Release]).since(8, 6, 90)]),
+    form(F::Fence).name(&[opt(&[Sc, AcqRel, Acquire, Release]), MUST_SCOPE]).facts(Fact::ORDERS).since(6, 0, 70).rules(&[has(&[Cluster]).since(7, 8, 90)]),
     form(F::Atom).name(&[SEM, SCOPE, ATOM_SPACE, ATOM_OP, opt(&[Noftz]), CACHE_HINT]).ty(&[ATOM_TYPES]).ops(&[dst("d", T0), addr("a"), src("b", T0), src("c", T0).with(&[Cas]), POLICY]).facts(ATOMIC).since(1, 1, 11).rules(atomic_rules![
-        has(&[Exch]).types(t![B32 B64 B128]), has(&[Cas]).types(t![B16 B32 B64 B128]), has(&[Min, Max]).types(t![U32 U64 S32 S64]),
+        has(&[Cas]).excludes(&[L2CacheHint]), has(&[Exch]).types(t![B32 B64 B128]), has(&[Cas]).types(t![B16 B32 B64 B128]), has(&[Min, Max]).types(t![U32 U64 S32 S64]),
         on(t![B16]).since(6, 3, 70), on(t![B128]).since(8, 3, 90),
     ]),
     form(F::Red).name(&[RED_SEM, SCOPE, ATOM_SPACE, RED_OP, opt(&[Noftz]), CACHE_HINT]).ty(&[ATOM_TYPES]).ops(&[addr("a"), src("b", T0), POLICY]).facts(ATOMIC).since(1, 2, 11).rules(atomic_rules![
@@ -75,18 +75,18 @@ pub(super) const ROWS: &[Form] = &[
     form(F::Elect).name(&[SYNC]).ops(&[dst_pair("d", TB32), src("membermask", TU32)]).facts(Fact::CONVERGENT).since(8, 0, 90),
     form(F::AtomVector).name(&[SEM, SCOPE, opt(&[Global]), req(&[Add, Min, Max]), opt(&[Noftz]), CACHE_HINT, req(&[V2, V4, V8])]).ty(&[HALVES.union(F32)]).ops(&[dst_vector("d", T0), addr("a"), src_vector("b", T0), POLICY]).facts(ATOMIC).since(8, 1, 90).rules(VECTOR_RULES),
     form(F::RedVector).name(&[RED_SEM, SCOPE, opt(&[Global]), req(&[Add, Min, Max]), opt(&[Noftz]), CACHE_HINT, req(&[V2, V4, V8])]).ty(&[HALVES.union(F32)]).ops(&[addr("a"), src_vector("b", T0), POLICY]).facts(ATOMIC).since(8, 1, 90).rules(VECTOR_RULES),
-    form(F::MembarProxy).name(&[req(&[Proxy]), req(&[Alias, Async, AsyncGlobal, AsyncSharedCta, AsyncSharedCluster])]).facts(Fact::ORDERS).since(7, 5, 70).rules(&[has(&[Async, AsyncGlobal, AsyncSharedCta, AsyncSharedCluster]).since(8, 0, 90)]),
-    form(F::FenceProxy).name(&[req(&[Proxy]), req(&[Alias, Async, AsyncGlobal, AsyncSharedCta, AsyncSharedCluster])]).facts(Fact::ORDERS).since(7, 5, 70).rules(&[has(&[Async, AsyncGlobal, AsyncSharedCta, AsyncSharedCluster]).since(8, 0, 90)]),
-    form(F::FenceProxySpace).name(&[req(&[Proxy]), ASYNC, req(&[Global, Shared, SharedCta, SharedCluster])]).facts(Fact::ORDERS).since(8, 0, 90),
-    form(F::FenceProxyTensormap).name(&[req(&[Proxy]), req(&[TensormapGeneric]), req(&[Acquire, Release]), MUST_SCOPE]).ops(&[addr("addr").with(&[Acquire]), imm("size", TU32).with(&[Acquire])]).facts(Fact::ORDERS).since(8, 3, 90),
-    form(F::FenceProxyAsyncGeneric).name(&[req(&[Proxy]), req(&[AsyncGeneric]), req(&[Acquire, Release]), req(&[SyncRestrictSharedCta, SyncRestrictSharedCluster]), req(&[Cluster])]).facts(Fact::ORDERS).since(8, 6, 90).rules(&[
+    form(F::MembarProxy).name(&[key(&[Proxy]), key(&[Alias])]).facts(Fact::ORDERS).since(7, 5, 60),
+    form(F::FenceProxy).name(&[key(&[Proxy]), req(&[Alias, Async, AsyncGlobal, AsyncSharedCta, AsyncSharedCluster])]).facts(Fact::ORDERS).since(7, 5, 70).rules(&[has(&[Async, AsyncGlobal, AsyncSharedCta, AsyncSharedCluster]).since(8, 0, 90)]),
+    form(F::FenceProxySpace).name(&[key(&[Proxy]), key(&[Async]), req(&[Global, Shared, SharedCta, SharedCluster])]).facts(Fact::ORDERS).since(8, 0, 90),
+    form(F::FenceProxyTensormap).name(&[key(&[Proxy]), key(&[TensormapGeneric]), req(&[Acquire, Release]), MUST_SCOPE]).ops(&[addr("addr").with(&[Acquire]), imm("size", TU32).with(&[Acquire])]).facts(Fact::ORDERS).since(8, 3, 90),
+    form(F::FenceProxyAsyncGeneric).name(&[key(&[Proxy]), key(&[AsyncGeneric]), req(&[Acquire, Release]), req(&[SyncRestrictSharedCta, SyncRestrictSharedCluster]), req(&[Cluster])]).facts(Fact::ORDERS).since(8, 6, 90).rules(&[
         has(&[Acquire]).needs(&[SyncRestrictSharedCluster]), has(&[Release]).needs(&[SyncRestrictSharedCta]),
     ]),
     form(F::FenceSyncRestrict).name(&[req(&[Acquire, Release]), req(&[SyncRestrictSharedCta, SyncRestrictSharedCluster]), req(&[Cluster])]).facts(Fact::ORDERS).since(8, 6, 90).rules(&[
         has(&[Acquire]).needs(&[SyncRestrictSharedCluster]), has(&[Release]).needs(&[SyncRestrictSharedCta]),
     ]),
     form(F::FenceMbarrierInit).name(&[req(&[MbarrierInit]), req(&[Release]), req(&[Cluster])]).facts(Fact::ORDERS).since(8, 0, 90),
-    form(F::BarrierCluster).name(&[req(&[Cluster]), req(&[Arrive, Wait]), opt(&[Acquire, Release, Relaxed]), opt(&[Aligned])]).facts(BARRIER).since(7, 8, 90).rules(&[
+    form(F::BarrierCluster).name(&[key(&[Cluster]), key(&[Arrive, Wait]), opt(&[Acquire, Release, Relaxed]), opt(&[Aligned])]).facts(BARRIER).since(7, 8, 90).rules(&[
         has(&[Arrive]).excludes(&[Acquire]), has(&[Wait]).excludes(&[Release, Relaxed]), has(&[Acquire, Release, Relaxed]).since(8, 0, 90),
     ]),
 ];
