@@ -91,7 +91,7 @@ impl<'a> Lowering<'a> {
             F::CvtToNarrow | F::CvtToNarrow4 | F::CvtFromNarrow | F::CvtToScale | F::CvtFromScale => {
                 self.unsupported(instr, "formats of 8 bits and fewer")
             }
-            F::CvtPack => self.unsupported(instr, "cvt.pack"),
+            F::CvtPack | F::CvtPackInto => self.unsupported(instr, "cvt.pack"),
             // Hints without effect on results.
             F::Prefetchu | F::Applypriority => Ok(()),
             F::Discard => self.unsupported(instr, "discarding cached data"),
@@ -114,6 +114,88 @@ impl<'a> Lowering<'a> {
             | F::ClusterlaunchcontrolIsCanceled
             | F::ClusterlaunchcontrolGetFirstCtaid
             | F::ClusterlaunchcontrolGetFirstCtaidDim => self.unsupported(instr, "cluster launch control"),
+
+            F::CpAsync
+            | F::CpAsyncCommitGroup
+            | F::CpAsyncWaitGroup
+            | F::CpAsyncWaitAll
+            | F::CpAsyncMbarrierArrive
+            | F::CpAsyncBulkLoad
+            | F::CpAsyncBulkCluster
+            | F::CpAsyncBulkStore
+            | F::CpAsyncBulkPrefetch
+            | F::CpAsyncBulkCommitGroup
+            | F::CpAsyncBulkWaitGroup
+            | F::CpReduceAsyncBulkCluster
+            | F::CpReduceAsyncBulkStore
+            | F::CpAsyncBulkTensorLoad
+            | F::CpAsyncBulkTensorStore
+            | F::CpReduceAsyncBulkTensor
+            | F::CpAsyncBulkPrefetchTensor => self.unsupported(instr, "asynchronous copies"),
+            F::MbarrierInit
+            | F::MbarrierInval
+            | F::MbarrierExpectTx
+            | F::MbarrierCompleteTx
+            | F::MbarrierArrive
+            | F::MbarrierArriveDrop
+            | F::MbarrierTestWait
+            | F::MbarrierTryWait
+            | F::MbarrierPendingCount => self.unsupported(instr, "barrier objects"),
+            F::StAsync | F::StAsyncRelease | F::RedAsync | F::RedAsyncRelease => {
+                self.unsupported(instr, "asynchronous stores")
+            }
+            F::StBulk => self.unsupported(instr, "bulk initialisation"),
+            F::MultimemLdReduce | F::MultimemSt | F::MultimemRed => {
+                self.unsupported(instr, "multimem addresses")
+            }
+            F::TensormapReplace | F::TensormapCpFenceproxy => self.unsupported(instr, "tensor maps"),
+            F::Ldmatrix
+            | F::LdmatrixBytes
+            | F::LdmatrixUnpack
+            | F::Stmatrix
+            | F::StmatrixBytes
+            | F::Movmatrix
+            | F::MmaF16M8
+            | F::MmaF16
+            | F::MmaBf16
+            | F::MmaTf32
+            | F::MmaF64
+            | F::MmaInt8
+            | F::MmaInt4
+            | F::MmaBits
+            | F::MmaFp8 => self.unsupported(instr, "matrices"),
+            F::Tex
+            | F::Tld4
+            | F::Txq
+            | F::Istypep
+            | F::Suld
+            | F::Sust
+            | F::SustFormatted
+            | F::Sured
+            | F::Suq => self.unsupported(instr, "textures and surfaces"),
+            F::Vadd
+            | F::Vsub
+            | F::Vabsdiff
+            | F::Vmin
+            | F::Vmax
+            | F::Vshl
+            | F::Vshr
+            | F::Vmad
+            | F::Vset
+            | F::Vadd2
+            | F::Vsub2
+            | F::Vavrg2
+            | F::Vabsdiff2
+            | F::Vmin2
+            | F::Vmax2
+            | F::Vset2
+            | F::Vadd4
+            | F::Vsub4
+            | F::Vavrg4
+            | F::Vabsdiff4
+            | F::Vmin4
+            | F::Vmax4
+            | F::Vset4 => self.unsupported(instr, "video instructions"),
 
             F::Trap | F::Brkpt => self.trap(instr),
             F::Nanosleep => self.sleep(instr),
