@@ -188,7 +188,10 @@ b2:
   JUMP b1
 b1:
   EXIT";
-        check(80, body, expect![[r#"
+        check(
+            80,
+            body,
+            expect![[r#"
               0 -    -- --  1  MOV R1, c[0x0][0x28]
              16 -    w0 --  2  S2R R0, SR_TID.X
              32 0    -- -- Y13 ISETP.GE.U32.AND P0, PT, R0, c[0x0][0x168], PT
@@ -200,6 +203,7 @@ b1:
             128 0    -- -- Y5  FADD.FTZ R5, R5, -|R0|
             144 -    -- --  1  STG.E [R2.64], R5
             160 -    -- --  5  EXIT
-        "#]]);
+        "#]],
+        );
     }
 }

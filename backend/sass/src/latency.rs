@@ -50,7 +50,8 @@ pub fn war(_sm: Sm, _reader: &Inst, _read: &RegUse, _writer: &Inst, _over: &RegU
 
 /// The low half of a wide product is there before the high one.
 fn early_low_half(sm: Sm, producer: &Inst, def: &RegUse, column: Column, read: &RegUse) -> Option<u8> {
-    let low = sm.0 >= 90 && producer.class(sm) == Class::ImadWide && def.count == 2 && read.file == RegFile::R;
+    let low =
+        sm.0 >= 90 && producer.class(sm) == Class::ImadWide && def.count == 2 && read.file == RegFile::R;
     let only_low = read.count == 1 && read.index == def.index;
     match column {
         Column::Alu | Column::Viadd if low && only_low => Some(3),
@@ -126,7 +127,9 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
         Class::Uniform | Class::VoteUniform => Column::Uniform,
         Class::UniformMove if inst.form().mnemonic == "ULDC" => Column::Uldc,
         Class::UniformMove => Column::Uniform,
-        Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 | Class::Dmma if read.role == Role::C => {
+        Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 | Class::Dmma
+            if read.role == Role::C =>
+        {
             Column::Accumulate
         }
         Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 | Class::Dmma => Column::Tensor,
@@ -164,7 +167,9 @@ fn parse(text: &str) -> Table {
     let header: Vec<&str> = lines.next().unwrap_or("").split(',').skip(1).collect();
     for line in lines {
         let mut cells = line.split(',');
-        let Some(row) = cells.next().and_then(|name| Row::NAMES.iter().position(|n| *n == name)) else { continue };
+        let Some(row) = cells.next().and_then(|name| Row::NAMES.iter().position(|n| *n == name)) else {
+            continue;
+        };
         for (cell, name) in cells.zip(&header) {
             if let (Ok(cycles), Some(column)) = (cell.parse(), Column::NAMES.iter().position(|n| n == name)) {
                 table[row][column] = cycles;

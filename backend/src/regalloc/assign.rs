@@ -6,7 +6,7 @@
 //! to be spilled.
 
 use crate::ori::ir::{File, Function};
-use crate::regalloc::bundle::Bundles;
+use crate::regalloc::bundle::{Bundle, Bundles};
 use crate::regalloc::live::{Interval, Liveness, Point, Ranges};
 
 /// The registers that may be given out.
@@ -56,6 +56,16 @@ impl Occupancy {
 
     pub(crate) fn is_free_at(&self, register: usize, point: Point) -> bool {
         self.row(register)[point as usize / 64] >> (point % 64) & 1 == 0
+    }
+
+    /// Undoes [`Occupancy::take`].
+    fn release(&mut self, register: usize, ranges: &Ranges) {
+        let row = &mut self.words[register * self.words_per_register..][..self.words_per_register];
+        for &i in &ranges.0 {
+            for w in i.start as usize / 64..=(i.end as usize - 1) / 64 {
+                row[w] &= !mask(i, w);
+            }
+        }
     }
 
     pub(crate) fn take(&mut self, register: usize, ranges: &Ranges) {
@@ -115,20 +125,20 @@ pub(crate) fn assign(bundles: &Bundles, live: &Liveness, pool: Pool) -> Option<(
     best
 }
 
-/// Assigns in the order of cost; what has no place is in [`Assignment::failed`].
+/// Assigns in the order of cost; what has no place is in [`Assignment::failed`]. `None` if values that cannot be
+/// spilled have no place.
 pub(crate) fn assign_or_spill(
     bundles: &mut Bundles,
     func: &Function,
     live: &Liveness,
     fixed: &[bool],
     pool: Pool,
-) -> (Assignment, Occupancy) {
+) -> Option<(Assignment, Occupancy)> {
     let mut order = members_of(bundles, pool.file);
-    let cost = |b: &Bundles, i: u32| {
-        let bundle = &b.bundles[i as usize];
-        if bundle.fixed { f32::INFINITY } else { bundle.weight / bundle.length() as f32 }
-    };
-    order.sort_by(|&a, &b| cost(bundles, b).total_cmp(&cost(bundles, a)).then(a.cmp(&b)));
+    order.sort_by(|&a, &b| {
+        let [x, y] = [a, b].map(|i| cost(&bundles.bundles[i as usize]));
+        y.total_cmp(&x).then(a.cmp(&b))
+    });
     let mut run = Run::new(bundles, live, pool);
     for i in order {
         if run.place(bundles, i) {
@@ -136,47 +146,98 @@ pub(crate) fn assign_or_spill(
         }
         for piece in bundles.break_up(i, func, live, fixed) {
             run.assignment.base.resize(bundles.bundles.len(), None);
-            let alive = bundles.bundles[piece as usize].slots.iter().any(|s| !s.is_empty());
-            if alive && !run.place(bundles, piece) {
+            let bundle = &bundles.bundles[piece as usize];
+            if !bundle.slots.iter().any(|s| !s.is_empty()) || run.place(bundles, piece) {
+                continue;
+            }
+            if !bundle.fixed {
                 run.assignment.failed.push(piece);
+            } else if !run.evict_for(bundles, piece) {
+                return None;
             }
         }
     }
-    (run.assignment, run.occupancy)
+    Some((run.assignment, run.occupancy))
+}
+
+/// What spilling a bundle costs for each point that it frees.
+fn cost(bundle: &Bundle) -> f32 {
+    if bundle.fixed { f32::INFINITY } else { bundle.weight / bundle.length() as f32 }
 }
 
 struct Run {
     pool: Pool,
     occupancy: Occupancy,
     assignment: Assignment,
+    /// Points of registers that are never given out.
+    reserved: Option<(usize, Ranges)>,
 }
 
 impl Run {
     fn new(bundles: &Bundles, live: &Liveness, pool: Pool) -> Run {
         let mut occupancy = Occupancy::new(pool.count, live.points);
-        if let Some(r) = pool.reserved.filter(|&r| u16::from(r) < pool.count && live.points > 0) {
-            let everywhere = [Interval { start: 0, end: live.points }];
-            occupancy.take(usize::from(r), &Ranges(everywhere.into_iter().collect()));
+        let everywhere = Ranges([Interval { start: 0, end: live.points }].into_iter().collect());
+        let reserved = pool
+            .reserved
+            .filter(|&r| u16::from(r) < pool.count && live.points > 0)
+            .map(|r| (usize::from(r), everywhere));
+        if let Some((register, ranges)) = &reserved {
+            occupancy.take(*register, ranges);
         }
         let base = vec![None; bundles.bundles.len()];
-        Run { pool, occupancy, assignment: Assignment { base, ..Assignment::default() } }
+        Run { pool, occupancy, assignment: Assignment { base, ..Assignment::default() }, reserved }
+    }
+
+    fn bases(&self, bundle: &Bundle) -> impl Iterator<Item = usize> + use<> {
+        let end = (usize::from(self.pool.count) + 1).saturating_sub(bundle.width());
+        (usize::from(bundle.residue)..end).step_by(usize::from(bundle.align))
     }
 
     fn place(&mut self, bundles: &Bundles, index: u32) -> bool {
         let bundle = &bundles.bundles[index as usize];
-        let (width, count) = (bundle.width(), usize::from(self.pool.count));
-        let mut base = usize::from(bundle.residue);
-        while base + width <= count {
-            if bundle.slots.iter().enumerate().all(|(i, s)| self.occupancy.is_free(base + i, s)) {
-                for (i, s) in bundle.slots.iter().enumerate() {
-                    self.occupancy.take(base + i, s);
-                }
-                self.assignment.base[index as usize] = Some(base as u8);
-                self.assignment.used = self.assignment.used.max((base + width) as u16);
-                return true;
-            }
-            base += usize::from(bundle.align);
+        let free =
+            |base: usize| bundle.slots.iter().enumerate().all(|(i, s)| self.occupancy.is_free(base + i, s));
+        let Some(base) = self.bases(bundle).find(|&base| free(base)) else { return false };
+        for (i, s) in bundle.slots.iter().enumerate() {
+            self.occupancy.take(base + i, s);
         }
-        false
+        self.assignment.base[index as usize] = Some(base as u8);
+        self.assignment.used = self.assignment.used.max((base + bundle.width()) as u16);
+        true
+    }
+
+    /// Gives the bundle the place of others, the cheapest to spill, which then have failed.
+    fn evict_for(&mut self, bundles: &Bundles, index: u32) -> bool {
+        let bundle = &bundles.bundles[index as usize];
+        let placed: Vec<(u32, usize)> = (self.assignment.base.iter().enumerate())
+            .filter_map(|(i, base)| {
+                let same_file = bundles.bundles[i].file == bundle.file;
+                base.filter(|_| same_file).map(|b| (i as u32, usize::from(b)))
+            })
+            .collect();
+        let in_the_way = |base: usize| {
+            placed.iter().copied().filter(move |&(i, at)| {
+                let other = &bundles.bundles[i as usize];
+                let shared = at.max(base)..(at + other.width()).min(base + bundle.width());
+                shared.into_iter().any(|r| other.slots[r - at].intersects(&bundle.slots[r - base]))
+            })
+        };
+        let price = |base: usize| {
+            let reserved =
+                self.reserved.as_ref().is_some_and(|(r, _)| (base..base + bundle.width()).contains(r));
+            let sum: f32 = in_the_way(base).map(|(i, _)| cost(&bundles.bundles[i as usize])).sum();
+            if reserved { f32::INFINITY } else { sum }
+        };
+        let cheapest = self.bases(bundle).map(|base| (price(base), base)).min_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((_, base)) = cheapest.filter(|(price, _)| price.is_finite()) else { return false };
+        let evicted: Vec<(u32, usize)> = in_the_way(base).collect();
+        for &(i, at) in &evicted {
+            for (offset, slot) in bundles.bundles[i as usize].slots.iter().enumerate() {
+                self.occupancy.release(at + offset, slot);
+            }
+            self.assignment.base[i as usize] = None;
+            self.assignment.failed.push(i);
+        }
+        self.place(bundles, index)
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Bundle {
     pub(crate) members: Vec<(Value, u8)>,
     /// Expected executions of its reads and writes.
     pub(crate) weight: f32,
-    /// Contains a value that spilling cannot shorten.
+    /// Spilling cannot shorten any of its members.
     pub(crate) fixed: bool,
 }
 
@@ -206,7 +206,7 @@ impl Bundles {
             large.align = small.align;
         }
         large.weight += small.weight;
-        large.fixed |= small.fixed;
+        large.fixed &= small.fixed;
         for &(v, offset) in &small.members {
             let offset = offset + shift as u8;
             self.of[v.index()] = (into, offset);
@@ -247,7 +247,7 @@ impl Bundles {
                 slots,
                 members: group.iter().map(|&(v, _)| (v, 0)).collect(),
                 weight: weight * group.len() as f32,
-                fixed: group.iter().any(|(v, _)| fixed[v.index()]),
+                fixed: group.iter().all(|(v, _)| fixed[v.index()]),
             });
         }
         pieces

@@ -241,7 +241,7 @@ impl<'a> Checker<'a> {
                 Dst::Sink => {}
             }
         }
-        if let (Op::Stl { size, offset }, None) = (inst.op, original) {
+        if let (Op::Stl { size, offset } | Op::Ldl { size, offset }, None) = (inst.op, original) {
             for word in spill_words(&self.after.frame, size, offset)? {
                 self.number(Place::Word(word));
             }

@@ -24,6 +24,11 @@ impl Code {
         self.origin.push(origin);
     }
 
+    pub(crate) fn append(&mut self, other: Code) {
+        self.insts.extend(other.insts);
+        self.origin.extend(other.origin);
+    }
+
     pub(crate) fn added(&mut self, insts: impl IntoIterator<Item = Inst>) {
         for inst in insts {
             self.push(inst, None);

@@ -38,10 +38,12 @@ impl Placement {
         src.kind = register.map_or(SrcKind::Undef, SrcKind::Reg);
     }
 
-    /// A register free at both points.
+    /// A register free at both points. Above the highest in use only in the uniform file, which has no
+    /// exchange and keeps one back.
     fn free(&self, file: File, points: [Point; 2]) -> Option<Reg> {
         let (_, used, occupancy) = self.occupancy.iter().find(|o| o.0 == file)?;
-        let index = (0..usize::from(*used)).find(|&r| points.iter().all(|&p| occupancy.is_free_at(r, p)))?;
+        let free = (0..usize::from(*used)).find(|&r| points.iter().all(|&p| occupancy.is_free_at(r, p)));
+        let index = free.or((file == File::UR).then_some(usize::from(*used)))?;
         Some(Reg { file, index: index as u8 })
     }
 

@@ -1,0 +1,418 @@
+//! Makes every operand encodable.
+//!
+//! Before: operands are what they mean; an immediate or a constant may stand in any register slot. After: at most
+//! one operand of an instruction is something else than a register, in a slot that has such a form; the
+//! others are in registers, loaded in the block or, for loops, before the loop. Operands are exchanged first
+//! where the operation allows it.
+
+use crate::CodegenError;
+use crate::input::SrcId;
+use crate::ori::cfg::Cfg;
+use crate::ori::dominators::dominators;
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
+use crate::ori::loops::{LoopId, Loops};
+use crate::ori::op::{FCmp, ICmp, MemSize, Op};
+use crate::ori::signature::{self, Accept, SrcSlot, Width, commutes, signature};
+use crate::phases::Context;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// From this target on arithmetic does not read constant banks.
+const FIRST_SM_WITHOUT_CONSTANT_OPERANDS: u16 = 100;
+
+/// Registers that one loop may hold for values loaded before it.
+const HOISTED_PER_LOOP: u32 = 6;
+
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    let cfg = Cfg::new(func);
+    let loops = Loops::new(func, &cfg, &dominators(&cfg, func));
+    let mut legalizer = Legalizer {
+        constant_operands: context.sm.number < FIRST_SM_WITHOUT_CONSTANT_OPERANDS,
+        hoisted: vec![0; loops.loops.len()],
+        preheaders: (0..loops.loops.len()).map(|i| loops.preheader(func, &cfg, LoopId(i as u32))).collect(),
+        loops,
+        in_block: FxHashMap::default(),
+        before_loop: FxHashMap::default(),
+        block: BlockId(0),
+        out: Vec::new(),
+    };
+    for (i, &b) in cfg.order.iter().enumerate() {
+        if i % 64 == 0 {
+            (context.checkpoint)();
+        }
+        legalizer.block(func, b);
+    }
+    Ok(())
+}
+
+/// What is loaded into a register.
+type Key = (SrcKind, u8);
+
+struct Legalizer {
+    constant_operands: bool,
+    loops: Loops,
+    /// Indexed by loop.
+    preheaders: Vec<Option<BlockId>>,
+    hoisted: Vec<u32>,
+    /// Loaded in this block already.
+    in_block: FxHashMap<Key, Value>,
+    before_loop: FxHashMap<(LoopId, Key), Value>,
+    block: BlockId,
+    out: Vec<Inst>,
+}
+
+impl Legalizer {
+    fn block(&mut self, func: &mut Function, b: BlockId) {
+        self.block = b;
+        self.in_block.clear();
+        let insts = std::mem::take(&mut func.block_mut(b).insts);
+        self.out = Vec::with_capacity(insts.len() + insts.len() / 8);
+        for mut inst in insts {
+            self.inst(func, &mut inst);
+            self.out.push(inst);
+        }
+        if let Term::Switch { index, .. } = &func.block(b).term {
+            let (index, src) = (*index, func.block(b).term_src);
+            let register = self.register(func, index, 1, src);
+            if let Term::Switch { index, .. } = &mut func.block_mut(b).term {
+                *index = register;
+            }
+        }
+        func.block_mut(b).insts = std::mem::take(&mut self.out);
+    }
+
+    fn inst(&mut self, func: &mut Function, inst: &mut Inst) {
+        for src in &mut inst.srcs {
+            if src.kind == SrcKind::Undef && !matches!(inst.op, Op::Pack | Op::Copy) {
+                *src = Src::ZERO;
+            }
+        }
+        if matches!(inst.op, Op::Pack | Op::Copy) {
+            if !self.constant_operands {
+                self.constants_of_pack(func, inst);
+            }
+            return;
+        }
+        if !inst.srcs.iter().any(|src| is_special(func, src)) {
+            undefined_predicates(inst);
+            return;
+        }
+        let sig = signature(&inst.op);
+        undefined_predicates(inst);
+        exchange(func, inst);
+        let keep = self.kept(func, inst, &sig.srcs);
+        for i in 0..inst.srcs.len() {
+            let (src, Some(slot)) = (inst.srcs[i], sig.srcs.get(i)) else { continue };
+            if !is_special(func, &src) || keep == Some(i) || self.always_fits(func, &inst.op, slot, &src) {
+                continue;
+            }
+            let width = match slot.width {
+                Width::Exactly(n) => n,
+                // Constants as addresses are 64-bit pointers.
+                Width::OneOrTwo if matches!(src.kind, SrcKind::Const(_)) => 2,
+                Width::OneOrTwo | Width::Any => 1,
+            };
+            inst.srcs[i] = Src { mods: src.mods, ..self.register(func, Src::new(src.kind), width, inst.src) };
+        }
+    }
+
+    /// Operands that do not compete for the one slot: bits of other fields.
+    fn always_fits(&self, func: &Function, op: &Op, slot: &SrcSlot, src: &Src) -> bool {
+        let own_field = signature::is_memory_access(op)
+            || signature::is_uniform_op(op)
+            || matches!(op, Op::Shfl { .. } | Op::Bar { .. } | Op::Warpsync);
+        own_field && fits(func, slot, src)
+    }
+
+    /// Index of the operand that stays what it is.
+    fn kept(&self, func: &Function, inst: &Inst, slots: &[SrcSlot]) -> Option<usize> {
+        let fitting = inst.srcs.iter().zip(slots).enumerate().filter(|(_, (src, slot))| {
+            is_special(func, src)
+                && fits(func, slot, src)
+                && (self.constant_operands || !matches!(src.kind, SrcKind::Const(_)))
+        });
+        // Pairs cost two loads; a constant or uniform one; a short immediate is likely to be loaded already.
+        fitting
+            .max_by_key(|(i, (src, slot))| {
+                let wide = slot.width == Width::Exactly(2);
+                let immediate = matches!(src.kind, SrcKind::Imm(_));
+                let loaded = self.in_block.contains_key(&(src.kind, if wide { 2 } else { 1 }));
+                (wide, !immediate, !loaded, std::cmp::Reverse(*i))
+            })
+            .map(|(i, _)| i)
+    }
+
+    /// `src`, which carries no modifiers, in `width` registers.
+    fn register(&mut self, func: &mut Function, src: Src, width: u8, at: SrcId) -> Src {
+        if !is_special(func, &src) {
+            return src;
+        }
+        let key = (src.kind, width);
+        if let Some(v) = self.in_block.get(&key) {
+            return (*v).into();
+        }
+        let innermost = self.loops.innermost(self.block);
+        if let Some(id) = innermost {
+            if let Some(v) = self.before_loop.get(&(id, key)) {
+                return (*v).into();
+            }
+            // A uniform value may be defined in the loop.
+            let invariant = matches!(src.kind, SrcKind::Imm(_) | SrcKind::Const(_));
+            let room = self.hoisted[id.0 as usize] + u32::from(width) <= HOISTED_PER_LOOP;
+            if let (Some(preheader), true, true) = (self.preheaders[id.0 as usize], invariant, room) {
+                let mut load = Vec::new();
+                let v = self.load(func, src, width, at, &mut load);
+                func.block_mut(preheader).insts.append(&mut load);
+                self.before_loop.insert((id, key), v);
+                self.hoisted[id.0 as usize] += u32::from(width);
+                return v.into();
+            }
+        }
+        let mut out = std::mem::take(&mut self.out);
+        let v = self.load(func, src, width, at, &mut out);
+        self.out = out;
+        self.in_block.insert(key, v);
+        v.into()
+    }
+
+    fn load(&self, func: &mut Function, src: Src, width: u8, at: SrcId, out: &mut Vec<Inst>) -> Value {
+        let v = func.new_value(File::R, width);
+        let dst = [Dst::Value(v)];
+        let inst = match src.kind {
+            SrcKind::Const(c) if !self.constant_operands => {
+                let size = if width == 2 { MemSize::B64 } else { MemSize::B32 };
+                let op = Op::Ldc { size, bank: c.bank, offset: i32::from(c.offset) };
+                Inst::new(op, &dst, &[Src::ZERO], at)
+            }
+            _ if width == 1 => Inst::new(Op::Mov, &dst, &[src], at),
+            // The immediate of a double is its high word.
+            SrcKind::Imm(_) => Inst::new(Op::Pack, &dst, &[Src::ZERO, src], at),
+            kind => {
+                let parts: SmallVec<[Src; 4]> =
+                    (0..width).map(|i| Src::new(crate::phase::edit::part_of(kind, i))).collect();
+                Inst::new(Op::Pack, &dst, &parts, at)
+            }
+        };
+        out.push(inst);
+        v
+    }
+
+    /// Where constants are loaded by an instruction of their own, a pair of them is loaded by one.
+    fn constants_of_pack(&mut self, func: &mut Function, inst: &mut Inst) {
+        if let [a, b] = inst.srcs[..]
+            && inst.op == Op::Pack
+            && let Some(whole) = crate::phase::copy_propagation::whole_of(func, &[a, b])
+            && let SrcKind::Const(c) = whole.kind
+        {
+            inst.op = Op::Ldc { size: MemSize::B64, bank: c.bank, offset: i32::from(c.offset) };
+            inst.srcs = smallvec::smallvec![Src::ZERO];
+            return;
+        }
+        for i in 0..inst.srcs.len() {
+            let src = inst.srcs[i];
+            if matches!(src.kind, SrcKind::Const(_)) {
+                let width = if inst.op == Op::Pack { 1 } else { self.width_of(func, inst) };
+                inst.srcs[i] = self.register(func, src, width, inst.src);
+            }
+        }
+    }
+
+    fn width_of(&self, func: &Function, inst: &Inst) -> u8 {
+        inst.defs().next().map_or(1, |v| func.value(v).width)
+    }
+}
+
+/// Not a register of the general or predicate file, nor zero.
+fn is_special(func: &Function, src: &Src) -> bool {
+    match src.kind {
+        SrcKind::Imm(_) | SrcKind::Const(_) => true,
+        SrcKind::Value(v) | SrcKind::Part(v, _) => func.value(v).file == File::UR,
+        SrcKind::Reg(reg) => reg.file == File::UR,
+        SrcKind::Zero | SrcKind::Pred(_) | SrcKind::Undef => false,
+    }
+}
+
+/// The slot has a form for this operand. An immediate carries no modifiers.
+fn fits(func: &Function, slot: &SrcSlot, src: &Src) -> bool {
+    if slot.file == File::UR && !matches!(src.kind, SrcKind::Imm(_) | SrcKind::Const(_)) {
+        return true;
+    }
+    let Some(kind) = signature::kind_of(&src.kind, |v| func.value(v).file) else { return true };
+    let modified = src.mods != SrcMods::NONE;
+    slot.accept.has(kind) && !(modified && kind == Accept::IMM)
+}
+
+fn undefined_predicates(inst: &mut Inst) {
+    if inst.guard.kind == SrcKind::Undef {
+        inst.guard = Src::FALSE;
+        inst.old.clear();
+        inst.old.extend(inst.dsts.iter().map(|_| Src::UNDEF));
+    }
+    let sig_of = inst.op;
+    if inst.srcs.iter().all(|src| src.kind != SrcKind::Zero) {
+        return;
+    }
+    // `Undef` has become zero: in a predicate slot that is the false predicate.
+    let sig = signature(&sig_of);
+    for (slot, src) in sig.srcs.iter().zip(&mut inst.srcs) {
+        if matches!(slot.file, File::P | File::UP) && src.kind == SrcKind::Zero {
+            *src = Src::FALSE;
+        }
+    }
+}
+
+/// Brings an operand that is no register into the slot that can take one.
+fn exchange(func: &Function, inst: &mut Inst) {
+    let special = |inst: &Inst, i: usize| inst.srcs.get(i).is_some_and(|src| is_special(func, src));
+    match inst.op {
+        Op::Iadd3 { .. } => {
+            for i in [0, 2] {
+                if special(inst, i) && !special(inst, 1) {
+                    inst.srcs.swap(i, 1);
+                }
+            }
+        }
+        Op::Lop3 { lut } | Op::Lop3P { lut } => {
+            for i in [0, 2] {
+                if special(inst, i) && !special(inst, 1) {
+                    inst.srcs.swap(i, 1);
+                    let lut = swap_lut(lut, i);
+                    inst.op =
+                        if matches!(inst.op, Op::Lop3 { .. }) { Op::Lop3 { lut } } else { Op::Lop3P { lut } };
+                    break;
+                }
+            }
+        }
+        _ if !special(inst, 0) || special(inst, 1) => {}
+        Op::Sel | Op::Fsel { .. } => {
+            inst.srcs.swap(0, 1);
+            inst.srcs[2] = inst.srcs[2].not();
+            crate::phase::edit::normalize_predicate(&mut inst.srcs[2]);
+        }
+        Op::Isetp { cmp, sign, bool_, ex } => {
+            inst.srcs.swap(0, 1);
+            inst.op = Op::Isetp { cmp: reversed(cmp), sign, bool_, ex };
+        }
+        Op::Fsetp { cmp, ftz, bool_ } => {
+            inst.srcs.swap(0, 1);
+            inst.op = Op::Fsetp { cmp: reversed_float(cmp), ftz, bool_ };
+        }
+        Op::Dsetp { cmp, bool_ } => {
+            inst.srcs.swap(0, 1);
+            inst.op = Op::Dsetp { cmp: reversed_float(cmp), bool_ };
+        }
+        Op::Hsetp2 { cmp, bf16, ftz, bool_ } => {
+            inst.srcs.swap(0, 1);
+            inst.op = Op::Hsetp2 { cmp: reversed_float(cmp), bf16, ftz, bool_ };
+        }
+        op => {
+            if let Some((a, b)) = commutes(&op) {
+                inst.srcs.swap(a, b);
+            }
+        }
+    }
+}
+
+/// The table of the function with source `i` (0 or 2) and source 1 exchanged.
+pub fn swap_lut(lut: u8, i: usize) -> u8 {
+    let (x, y) = if i == 0 { (4, 2) } else { (1, 2) };
+    (0..8u8).fold(0, |table, index| {
+        let swapped =
+            (index & !(x | y)) | (if index & x != 0 { y } else { 0 }) | (if index & y != 0 { x } else { 0 });
+        table | ((lut >> swapped & 1) << index)
+    })
+}
+
+/// `a cmp b` as `b cmp a`.
+pub fn reversed(cmp: ICmp) -> ICmp {
+    match cmp {
+        ICmp::Lt => ICmp::Gt,
+        ICmp::Gt => ICmp::Lt,
+        ICmp::Le => ICmp::Ge,
+        ICmp::Ge => ICmp::Le,
+        ICmp::F | ICmp::Eq | ICmp::Ne | ICmp::T => cmp,
+    }
+}
+
+pub fn reversed_float(cmp: FCmp) -> FCmp {
+    match cmp {
+        FCmp::Lt => FCmp::Gt,
+        FCmp::Gt => FCmp::Lt,
+        FCmp::Le => FCmp::Ge,
+        FCmp::Ge => FCmp::Le,
+        FCmp::Ltu => FCmp::Gtu,
+        FCmp::Gtu => FCmp::Ltu,
+        FCmp::Leu => FCmp::Geu,
+        FCmp::Geu => FCmp::Leu,
+        FCmp::F | FCmp::Eq | FCmp::Ne | FCmp::Num | FCmp::Nan | FCmp::Equ | FCmp::Neu | FCmp::T => cmp,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ori::text;
+    use expect_test::{Expect, expect};
+
+    fn check(sm: u16, body: &str, expected: Expect) {
+        let mut func = text::parse(&format!("func \"f\" {{\nb0:\n{body}\nEXIT\n}}")).unwrap();
+        run(&mut func, &Context { sm: ptx_isa::Sm::new(sm), checkpoint: &|| () }).unwrap();
+        let text = text::print(&func);
+        let lines: Vec<&str> =
+            text.lines().skip(2).take_while(|l| !l.contains("EXIT")).map(str::trim).collect();
+        expected.assert_eq(&lines.join("\n"));
+    }
+
+    #[test]
+    fn operands_are_exchanged() {
+        check(
+            80,
+            "%v0:r = S2R\n%v1:r = IADD3 0x1, %v0, RZ\n%v2:p = ISETP.LT.AND c[0x0][0x160], %v0, PT
+             %v3:r = SEL 0x5, %v0, %v2\n%v4:r = LOP3{lut=0xd0} 0x5, %v0, %v1",
+            expect![[r#"
+                %v0:r = S2R
+                %v1:r = IADD3 %v0, 0x1, RZ
+                %v2:p = ISETP.GT.AND %v0, c[0x0][0x160], PT
+                %v3:r = SEL %v0, 0x5, !%v2
+                %v4:r = LOP3{lut=0xc4} %v0, 0x5, %v1"#]],
+        );
+    }
+
+    #[test]
+    fn all_but_one_are_loaded_once_per_block() {
+        check(
+            80,
+            "%v0:r = S2R\n%v1:r2 = IMAD.WIDE %v0, 0x4, c[0x0][0x160]\n%v2:r2 = IMAD.WIDE %v0, 0x4, c[0x0][0x168]",
+            expect![[r#"
+                %v0:r = S2R
+                %v3:r = MOV 0x4
+                %v1:r2 = IMAD.WIDE %v0, %v3, c[0x0][0x160]
+                %v2:r2 = IMAD.WIDE %v0, %v3, c[0x0][0x168]"#]],
+        );
+    }
+
+    #[test]
+    fn addresses_and_data_are_registers() {
+        check(
+            80,
+            "STG.E c[0x0][0x160], RZ, 0x7",
+            expect![[r#"
+                %v0:r2 = PACK c[0x0][0x160], c[0x0][0x164]
+                %v1:r = MOV 0x7
+                STG.E %v0, RZ, %v1"#]],
+        );
+    }
+
+    #[test]
+    fn newer_targets_load_constants() {
+        check(
+            120,
+            "%v0:r = IADD3 c[0x0][0x380], 0x1, RZ\nSTG.E c[0x0][0x388], RZ, %v0",
+            expect![[r#"
+                %v1:r = LDC{offset=0x380} RZ
+                %v0:r = IADD3 %v1, 0x1, RZ
+                %v2:r2 = LDC.64{offset=0x388} RZ
+                STG.E %v2, RZ, %v0"#]],
+        );
+    }
+}

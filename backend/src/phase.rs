@@ -1,0 +1,6 @@
+//! One file per phase over Ori in SSA form, and what they share. [`crate::phases`] has their order.
+
+pub mod convergence;
+pub mod copy_propagation;
+pub mod dead_code;
+pub mod edit;

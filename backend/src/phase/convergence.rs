@@ -1,0 +1,562 @@
+//! Brings diverged threads of a warp together again: `BSSY` before they part, `BSYNC` where they meet.
+//!
+//! A divergent branch at `b` parts threads; they meet at its post-dominator `d`. One barrier per `d`, set at a
+//! place that
+//!
+//! - dominates `d`, so that every thread that waits has set the barrier, and is post-dominated by `d`, so that
+//!   every thread that set it comes (threads that end take themselves out);
+//! - is in the same loops as `d`, so that setting and waiting alternate.
+//!
+//! That is the end of `b`, or of the preheader of the outermost loop around `b` that `d` is not in, or, where
+//! `d` is reached past `b` too, of a dominator. Where there is no such place threads stay apart until an outer
+//! barrier: slower, never wrong. See `docs/convergence.md`.
+//!
+//! A warp-synchronous operation outside divergent regions needs no `WARPSYNC` of the full mask: it is removed.
+
+use crate::CodegenError;
+use crate::input::SrcId;
+use crate::ori::cfg::{Cfg, for_each_successor};
+use crate::ori::divergence::Divergence;
+use crate::ori::dominators::{Tree, dominators, post_dominators};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, SrcKind, Term};
+use crate::ori::loops::{LoopId, Loops};
+use crate::ori::op::Op;
+use crate::phases::Context;
+
+/// Convergence barrier registers.
+const BARRIERS: u32 = 16;
+
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    // The first plan may ask for blocks to put barriers in; with these the second asks for none.
+    for _ in 0..8 {
+        let plan = Plan::new(func);
+        if plan.is_uniform {
+            break;
+        }
+        (context.checkpoint)();
+        if !plan.preheaders.is_empty() || !plan.latches.is_empty() {
+            for (header, inside) in plan.preheaders {
+                join_edges(func, header, |from| !inside.contains(&from));
+            }
+            for (header, inside) in plan.latches {
+                join_edges(func, header, |from| inside.contains(&from));
+            }
+            continue;
+        }
+        place_barriers(func, &plan.barriers)?;
+        remove_warp_syncs(func, &plan.diverged);
+        return Ok(());
+    }
+    remove_warp_syncs(func, &vec![false; func.blocks.len()]);
+    Ok(())
+}
+
+struct Barrier {
+    /// Set at the end of this block.
+    place: BlockId,
+    /// Waited for at the start of this one.
+    meet: BlockId,
+}
+
+struct Plan {
+    is_uniform: bool,
+    barriers: Vec<Barrier>,
+    /// Headers that need one entering edge, with the blocks of their loop that have edges to them.
+    preheaders: Vec<(BlockId, Vec<BlockId>)>,
+    /// Headers that need one back edge.
+    latches: Vec<(BlockId, Vec<BlockId>)>,
+    /// Indexed by block: threads of a warp may be apart here.
+    diverged: Vec<bool>,
+}
+
+/// Control does not come back from this edge's end: threads that take it never wait for the others. The code
+/// after a loop is not such an end: threads that leave the loop one by one had better meet there.
+fn leaves(func: &Function, cfg: &Cfg, loops: &Loops, from: BlockId, to: BlockId) -> bool {
+    let block = func.block(to);
+    match block.term {
+        Term::Unreachable => true,
+        Term::Exit | Term::Ret => {
+            block.insts.is_empty() || (cfg.preds(to).len() == 1 && loops.innermost(from).is_none())
+        }
+        Term::Jump(_) | Term::Branch { .. } | Term::Switch { .. } => false,
+    }
+}
+
+/// The function's graph without edges that leave, as far as another edge of the same branch stays.
+fn without_leaving_edges(func: &Function, cfg: &Cfg, loops: &Loops) -> Option<Function> {
+    let mut reduced: Option<Function> = None;
+    for &b in &cfg.order {
+        let Term::Branch { then, els, .. } = func.block(b).term else { continue };
+        let stays = match (leaves(func, cfg, loops, b, then), leaves(func, cfg, loops, b, els)) {
+            (true, false) => els,
+            (false, true) => then,
+            _ => continue,
+        };
+        let reduced = reduced.get_or_insert_with(|| skeleton(func));
+        reduced.block_mut(b).term = Term::Jump(stays);
+    }
+    reduced
+}
+
+/// The function's control flow alone.
+fn skeleton(func: &Function) -> Function {
+    Function {
+        name: String::new(),
+        entry: func.entry,
+        blocks: func
+            .blocks
+            .iter()
+            .map(|block| crate::ori::ir::Block { term: block.term.clone(), ..Default::default() })
+            .collect(),
+        layout: func.layout.clone(),
+        values: Vec::new(),
+        frame: func.frame,
+        facts: Default::default(),
+    }
+}
+
+impl Plan {
+    fn new(func: &Function) -> Plan {
+        let cfg = Cfg::new(func);
+        let dom = dominators(&cfg, func);
+        let loops = Loops::new(func, &cfg, &dom);
+        let post = post_dominators(&cfg, func);
+        let divergence = Divergence::new(func, &cfg, &post, &loops);
+        let mut plan = Plan {
+            is_uniform: true,
+            barriers: Vec::new(),
+            preheaders: Vec::new(),
+            latches: Vec::new(),
+            diverged: vec![false; func.blocks.len()],
+        };
+        if !cfg.order.iter().any(|b| divergence.branch_diverges(*b)) {
+            return plan;
+        }
+        plan.is_uniform = false;
+        let reduced = without_leaving_edges(func, &cfg, &loops);
+        let reduced = reduced.as_ref().unwrap_or(func);
+        let flow = Cfg::new(reduced);
+        let post = post_dominators(&flow, reduced);
+        for &b in &flow.order {
+            if !divergence.branch_diverges(b) {
+                continue;
+            }
+            let mut ways = 0;
+            for_each_successor(reduced, b, |_| ways += 1);
+            if ways > 1 {
+                plan.branch(func, reduced, &flow, &dom, &post, &loops, b);
+            }
+        }
+        plan
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the analyses of one function")]
+    fn branch(
+        &mut self,
+        func: &Function,
+        reduced: &Function,
+        flow: &Cfg,
+        dom: &Tree,
+        post: &Tree,
+        loops: &Loops,
+        b: BlockId,
+    ) {
+        let meet = post.parent(b);
+        self.mark_diverged(reduced, b, meet);
+        let Some(meet) = meet else { return };
+        if loops.is_header(meet) {
+            let id = loops.innermost(meet);
+            if let Some(id) = id
+                && loops.contains(id, b)
+            {
+                let latches = edges_inside(flow, loops, id, meet);
+                if latches.len() > 1 && !self.latches.iter().any(|(header, _)| *header == meet) {
+                    self.latches.push((meet, latches));
+                }
+                return;
+            }
+        }
+        if loops.is_irreducible(b) || loops.is_irreducible(meet) {
+            self.mark_diverged(reduced, b, None);
+            return;
+        }
+        match self.find_place(func, flow, dom, post, loops, b, meet) {
+            Place::At(place) => match self.barriers.iter_mut().find(|barrier| barrier.meet == meet) {
+                // The outermost setting covers the inner ones.
+                Some(barrier) if dom.dominates(place, barrier.place) => barrier.place = place,
+                Some(_) => {}
+                None => self.barriers.push(Barrier { place, meet }),
+            },
+            Place::NeedsPreheader(id) => {
+                let header = loops.get(id).header;
+                if !self.preheaders.iter().any(|(h, _)| *h == header) {
+                    self.preheaders.push((header, edges_inside(flow, loops, id, header)));
+                }
+            }
+            Place::NeedsOwnHeader(header, cycle) => {
+                if !self.preheaders.iter().any(|(h, _)| *h == header) {
+                    self.preheaders.push((header, cycle));
+                }
+            }
+            Place::None => self.mark_diverged(reduced, b, None),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the analyses of one function")]
+    fn find_place(
+        &self,
+        func: &Function,
+        flow: &Cfg,
+        dom: &Tree,
+        post: &Tree,
+        loops: &Loops,
+        b: BlockId,
+        meet: BlockId,
+    ) -> Place {
+        let mut place = b;
+        loop {
+            if let Some(id) = loops.outermost_without(place, meet) {
+                match loops.preheader(func, flow, id) {
+                    Some(preheader) => place = preheader,
+                    None => return Place::NeedsPreheader(id),
+                }
+            }
+            if dom.dominates(place, meet) {
+                break;
+            }
+            match dom.parent(place) {
+                Some(up) => place = up,
+                None => return Place::None,
+            }
+        }
+        let same_loops = loops.innermost(meet).is_none_or(|id| loops.contains(id, place));
+        let all_come = place == b || post.dominates(meet, place);
+        if !same_loops || !all_come || place == meet || loops.is_irreducible(place) {
+            return Place::None;
+        }
+        let cycle = cycle_without(func, flow, place, meet);
+        if cycle.is_empty() {
+            return Place::At(place);
+        }
+        // Two loops share a header: the inner one, without the meeting point, gets its own.
+        match loops.innermost(place).map(|id| loops.get(id).header) {
+            Some(header) if cycle.contains(&header) => Place::NeedsOwnHeader(header, cycle),
+            _ => Place::None,
+        }
+    }
+
+    /// Marks what `b` reaches before `meet`.
+    fn mark_diverged(&mut self, func: &Function, b: BlockId, meet: Option<BlockId>) {
+        let mut work = vec![b];
+        let mut seen = vec![false; func.blocks.len()];
+        while let Some(at) = work.pop() {
+            for_each_successor(func, at, |to| {
+                if Some(to) != meet && !std::mem::replace(&mut seen[to.index()], true) {
+                    self.diverged[to.index()] = true;
+                    work.push(to);
+                }
+            });
+        }
+    }
+}
+
+enum Place {
+    At(BlockId),
+    NeedsPreheader(LoopId),
+    /// The header, and the blocks of the inner loop.
+    NeedsOwnHeader(BlockId, Vec<BlockId>),
+    None,
+}
+
+/// Blocks through which control can come back to `place` without passing `meet`; empty if it cannot.
+fn cycle_without(func: &Function, cfg: &Cfg, place: BlockId, meet: BlockId) -> Vec<BlockId> {
+    let mut ahead = vec![false; func.blocks.len()];
+    let mut work = vec![place];
+    while let Some(at) = work.pop() {
+        for_each_successor(func, at, |to| {
+            if to != meet && !std::mem::replace(&mut ahead[to.index()], true) {
+                work.push(to);
+            }
+        });
+    }
+    let mut cycle = Vec::new();
+    if ahead[place.index()] {
+        work.push(place);
+        ahead[place.index()] = false;
+        while let Some(at) = work.pop() {
+            cycle.push(at);
+            for &from in cfg.preds(at) {
+                if std::mem::replace(&mut ahead[from.index()], false) {
+                    work.push(from);
+                }
+            }
+        }
+    }
+    cycle
+}
+
+/// Blocks of the loop with an edge to its header.
+fn edges_inside(cfg: &Cfg, loops: &Loops, id: LoopId, header: BlockId) -> Vec<BlockId> {
+    cfg.preds(header).iter().copied().filter(|p| loops.contains(id, *p)).collect()
+}
+
+/// Leads the edges into `to` from blocks that `takes` through one new block before it.
+fn join_edges(func: &mut Function, to: BlockId, takes: impl Fn(BlockId) -> bool) {
+    let sources: Vec<BlockId> = {
+        let cfg = Cfg::new(func);
+        cfg.preds(to).iter().copied().filter(|p| takes(*p)).collect()
+    };
+    let new = func.new_block();
+    func.block_mut(new).term = Term::Jump(to);
+    func.block_mut(new).term_src = func.block(to).term_src;
+    let mut phis = std::mem::take(&mut func.block_mut(to).phis);
+    for phi in &mut phis {
+        let (moved, mut kept): (Vec<_>, Vec<_>) = phi.args.drain(..).partition(|(from, _)| takes(*from));
+        let same =
+            moved.first().map(|(_, src)| *src).filter(|first| moved.iter().all(|(_, src)| src == first));
+        let joined = match same {
+            Some(src) => src,
+            None => {
+                let data = func.value(phi.dst);
+                let dst = func.new_value(data.file, data.width);
+                func.block_mut(new).phis.push(Phi { dst, args: moved });
+                dst.into()
+            }
+        };
+        kept.push((new, joined));
+        phi.args = kept;
+    }
+    func.block_mut(to).phis = phis;
+    for from in &sources {
+        retarget(&mut func.block_mut(*from).term, to, new);
+    }
+    // Before its target where control falls in from above, else after the last source.
+    let at = func.layout.iter().position(|b| *b == to).unwrap_or(0);
+    let above = at > 0 && sources.contains(&func.layout[at - 1]);
+    let last = func.layout.iter().rposition(|b| sources.contains(b)).map_or(at, |i| i + 1);
+    func.layout.insert(if above { at } else { last.max(1) }, new);
+}
+
+/// Makes edges to `old` go to `new`.
+pub(super) fn retarget(term: &mut Term, old: BlockId, new: BlockId) {
+    let change = |b: &mut BlockId| {
+        if *b == old {
+            *b = new;
+        }
+    };
+    match term {
+        Term::Jump(b) => change(b),
+        Term::Branch { then, els, .. } => {
+            change(then);
+            change(els);
+        }
+        Term::Switch { targets, .. } => targets.iter_mut().for_each(change),
+        Term::Exit | Term::Ret | Term::Unreachable => {}
+    }
+}
+
+fn place_barriers(func: &mut Function, barriers: &[Barrier]) -> Result<(), CodegenError> {
+    check_registers(func, barriers)?;
+    for barrier in barriers {
+        let value = func.new_value(File::B, 1);
+        let place = func.block_mut(barrier.place);
+        let src = place.term_src;
+        place.insts.push(Inst::new(Op::Bssy { target: barrier.meet }, &[Dst::Value(value)], &[], src));
+        let meet = func.block_mut(barrier.meet);
+        let src = meet.insts.first().map_or(meet.term_src, |inst| inst.src);
+        meet.insts.insert(0, Inst::new(Op::Bsync, &[], &[value.into()], src));
+    }
+    Ok(())
+}
+
+/// Refuses functions in which more barriers are set at once than there are registers.
+fn check_registers(func: &Function, barriers: &[Barrier]) -> Result<(), CodegenError> {
+    if barriers.len() <= BARRIERS as usize {
+        return Ok(());
+    }
+    let mut set = vec![0u32; func.blocks.len()];
+    let mut seen = vec![u32::MAX; func.blocks.len()];
+    for (i, barrier) in barriers.iter().enumerate() {
+        let mut work = vec![barrier.place];
+        while let Some(at) = work.pop() {
+            for_each_successor(func, at, |to| {
+                if to != barrier.meet && std::mem::replace(&mut seen[to.index()], i as u32) != i as u32 {
+                    set[to.index()] += 1;
+                    work.push(to);
+                }
+            });
+        }
+    }
+    match set.iter().position(|count| *count >= BARRIERS) {
+        Some(b) => {
+            let at = func.blocks[b].insts.first().map_or(SrcId::default(), |inst| inst.src);
+            Err(CodegenError::unsupported(at, "divergent regions nested more than 16 deep"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Removes `WARPSYNC` of all threads where they are together anyway.
+fn remove_warp_syncs(func: &mut Function, diverged: &[bool]) {
+    for i in 0..func.layout.len() {
+        let b = func.layout[i];
+        if diverged.get(b.index()).copied().unwrap_or(false) {
+            continue;
+        }
+        let insts = &mut func.block_mut(b).insts;
+        let all = |inst: &Inst| {
+            inst.op == Op::Warpsync
+                && inst.guard == Src::TRUE
+                && inst.srcs[..] == [Src::new(SrcKind::Imm(u32::MAX))]
+        };
+        // One that stands for `bar.warp.sync` also orders memory, and stays.
+        let synchronizes_next = |insts: &[Inst], i: usize| {
+            insts.get(i + 1).is_some_and(|next| {
+                matches!(next.op, Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. } | Op::Redux { .. })
+            })
+        };
+        let keep: Vec<bool> =
+            (0..insts.len()).map(|i| !(all(&insts[i]) && synchronizes_next(insts, i))).collect();
+        if keep.iter().all(|k| *k) {
+            continue;
+        }
+        let mut keep = keep.into_iter();
+        insts.retain(|_| keep.next().unwrap_or(true));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ori::text;
+    use expect_test::{Expect, expect};
+
+    fn check(body: &str, expected: Expect) {
+        let mut func = text::parse(&format!("func \"f\" {{\n{body}\n}}")).unwrap();
+        let context = Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| () };
+        run(&mut func, &context).unwrap();
+        crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
+        let text = text::print(&func);
+        let lines: Vec<&str> =
+            text.lines().filter(|l| l.ends_with(':') || l.contains("BS") || l.contains("JUMP")).collect();
+        expected.assert_eq(&lines.join("\n"));
+    }
+
+    const DIVERGENT: &str = "b0:\n%v0:r = S2R{sr=0x21}\n%v1:p = ISETP.LT.AND %v0, 0x5, PT\n";
+
+    #[test]
+    fn a_triangle_has_one_barrier() {
+        check(
+            &format!("{DIVERGENT} BRA %v1, b1, b2\nb1:\nBAR.SYNC RZ\nJUMP b2\nb2:\nBAR.SYNC RZ\nEXIT"),
+            expect![[r#"
+                b0:
+                  %v2:b = BSSY{target=b2}
+                b1:
+                  JUMP b2
+                b2:
+                  BSYNC %v2"#]],
+        );
+    }
+
+    #[test]
+    fn an_early_exit_needs_none() {
+        check(
+            &format!("{DIVERGENT} BRA %v1, b2, b1\nb1:\nBAR.SYNC RZ\nJUMP b2\nb2:\nEXIT"),
+            expect![[r#"
+            b0:
+            b1:
+              JUMP b2
+            b2:"#]],
+        );
+    }
+
+    #[test]
+    fn a_loop_left_at_different_times_is_set_before_it() {
+        check(
+            &format!("{DIVERGENT} JUMP b1\nb1:\nBAR.SYNC RZ\nBRA %v1, b1, b2\nb2:\nBAR.SYNC RZ\nEXIT"),
+            expect![[r#"
+                b0:
+                  %v2:b = BSSY{target=b2}
+                  JUMP b1
+                b1:
+                b2:
+                  BSYNC %v2"#]],
+        );
+    }
+
+    #[test]
+    fn short_circuits_share_the_outer_barrier() {
+        check(
+            &format!(
+                "{DIVERGENT} BRA %v1, b1, b3\nb1:\nBRA %v1, b2, b3\nb2:\nBAR.SYNC RZ\nJUMP b3\nb3:\nBAR.SYNC RZ\nEXIT"
+            ),
+            expect![[r#"
+                b0:
+                  %v2:b = BSSY{target=b3}
+                b1:
+                b2:
+                  JUMP b3
+                b3:
+                  BSYNC %v2"#]],
+        );
+    }
+
+    #[test]
+    fn branches_back_and_on_meet_in_a_common_latch() {
+        check(
+            &format!(
+                "{DIVERGENT} JUMP b1\nb1:\n%v2:p = ISETP.LT.AND c[0x0][0x160], RZ, PT\nBRA.U %v2, b4, b5\nb5:\nBRA %v1, b2, b3
+                b2:\nBAR.SYNC RZ\nJUMP b1\nb3:\nJUMP b1\nb4:\nBAR.SYNC RZ\nEXIT"
+            ),
+            expect![[r#"
+                b0:
+                  JUMP b1
+                b1:
+                b5:
+                  %v3:b = BSSY{target=b6}
+                b2:
+                  JUMP b6
+                b3:
+                  JUMP b6
+                b6:
+                  BSYNC %v3
+                  JUMP b1
+                b4:"#]],
+        );
+    }
+
+    #[test]
+    fn a_loop_inside_a_loop_with_the_same_header_is_set_before_it() {
+        check(
+            &format!(
+                "{DIVERGENT} JUMP b1\nb1:\nBRA %v1, b2, b3\nb2:\nBAR.SYNC RZ\nJUMP b1\n
+                b3:\nBRA.U %v1, b1, b4\nb4:\nBAR.SYNC RZ\nEXIT"
+            ),
+            expect![[r#"
+                b0:
+                  JUMP b5
+                b5:
+                  %v2:b = BSSY{target=b3}
+                  JUMP b1
+                b1:
+                b2:
+                  JUMP b1
+                b3:
+                  BSYNC %v2
+                b4:"#]],
+        );
+    }
+
+    #[test]
+    fn full_warp_syncs_stay_in_divergent_regions_only() {
+        let shuffle = "WARPSYNC 0xffffffff\n%v9:r = SHFL.IDX %v0, RZ, 0x1f\n";
+        let body = format!(
+            "{DIVERGENT}{shuffle} BRA %v1, b1, b2\nb1:\n{}STG.E RZ, RZ, %v8\nJUMP b2\nb2:\nBAR.SYNC RZ\nSTG.E RZ, RZ, %v9\nEXIT",
+            shuffle.replace("%v9", "%v8")
+        );
+        let mut func = text::parse(&format!("func \"f\" {{\n{body}\n}}")).unwrap();
+        run(&mut func, &Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| () }).unwrap();
+        let count = |b: u32| func.block(BlockId(b)).insts.iter().filter(|i| i.op == Op::Warpsync).count();
+        assert_eq!((count(0), count(1)), (0, 1));
+    }
+}

@@ -1,0 +1,112 @@
+//! Removes instructions and phis that nothing needs, and blocks that nothing reaches.
+//!
+//! Needed is what has an effect, ends a block, or gives a value to something needed; cycles of phis that feed
+//! only themselves go too.
+
+use crate::CodegenError;
+use crate::ori::cfg::Cfg;
+use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, Term, Value};
+use crate::ori::op::Op;
+use crate::ori::signature::has_side_effects;
+use crate::phase::edit;
+use crate::phases::Context;
+
+pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
+    let cfg = Cfg::new(func);
+    edit::remove_unreached(func, &cfg);
+    remove_dead(func, &cfg);
+    Ok(())
+}
+
+/// Stays whatever reads its results.
+fn is_root(inst: &Inst) -> bool {
+    // A guard that never holds takes the effect away.
+    let never = inst.guard == Src::FALSE;
+    has_side_effects(&inst.op) && !never
+}
+
+#[derive(Clone, Copy)]
+enum Def {
+    Nowhere,
+    Phi(BlockId, u32),
+    Inst(BlockId, u32),
+}
+
+pub fn remove_dead(func: &mut Function, cfg: &Cfg) {
+    let mut defs = vec![Def::Nowhere; func.values.len()];
+    let mut needed = vec![false; func.values.len()];
+    let mut work: Vec<Value> = Vec::new();
+    let need = |src: &Src, needed: &mut Vec<bool>, work: &mut Vec<Value>| {
+        if let Some(v) = src.value()
+            && !needed[v.index()]
+        {
+            needed[v.index()] = true;
+            work.push(v);
+        }
+    };
+    for &b in &cfg.order {
+        let block = func.block(b);
+        for (i, phi) in block.phis.iter().enumerate() {
+            defs[phi.dst.index()] = Def::Phi(b, i as u32);
+        }
+        for (i, inst) in block.insts.iter().enumerate() {
+            for v in inst.defs() {
+                defs[v.index()] = Def::Inst(b, i as u32);
+            }
+            if is_root(inst) {
+                inst.uses().for_each(|src| need(src, &mut needed, &mut work));
+            }
+        }
+        if let Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } = &block.term {
+            need(src, &mut needed, &mut work);
+        }
+    }
+    while let Some(v) = work.pop() {
+        match defs[v.index()] {
+            Def::Nowhere => {}
+            Def::Phi(b, i) => {
+                for (_, src) in &func.block(b).phis[i as usize].args {
+                    need(src, &mut needed, &mut work);
+                }
+            }
+            Def::Inst(b, i) => {
+                for src in func.block(b).insts[i as usize].uses() {
+                    need(src, &mut needed, &mut work);
+                }
+            }
+        }
+    }
+    for &b in &cfg.order {
+        let block = func.block_mut(b);
+        block.phis.retain(|phi| needed[phi.dst.index()]);
+        block.insts.retain_mut(|inst| {
+            let is_needed = is_root(inst) || inst.defs().any(|v| needed[v.index()]);
+            if is_needed {
+                sink_unread(inst, &needed);
+            }
+            is_needed && inst.op != Op::Nop
+        });
+    }
+}
+
+/// A result that nothing reads takes no register; an atomic whose result nothing reads is a reduction.
+fn sink_unread(inst: &mut Inst, needed: &[bool]) {
+    for (i, dst) in inst.dsts.iter_mut().enumerate() {
+        if let Dst::Value(v) = dst
+            && !needed[v.index()]
+        {
+            *dst = Dst::Sink;
+            if let Some(old) = inst.old.get_mut(i) {
+                *old = Src::UNDEF;
+            }
+        }
+    }
+    if let Op::Atom { op, ty, order, offset, generic: false } = inst.op
+        && inst.dsts[..] == [Dst::Sink]
+        && op != crate::ori::op::AtomOp::Exch
+    {
+        inst.op = Op::Red { op, ty, order, offset };
+        inst.dsts.clear();
+        inst.old.clear();
+    }
+}

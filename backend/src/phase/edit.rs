@@ -1,0 +1,284 @@
+//! Reading and rewriting SSA functions: definitions, use counts, replacement of values.
+
+use crate::ori::cfg::Cfg;
+use crate::ori::ir::{BlockId, Const, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
+use crate::ori::op::Op;
+
+/// Where each value is defined. Stays true while instructions are changed in place, and not inserted or removed.
+pub struct Defs {
+    /// Indexed by value: block and index of the instruction; `NOWHERE` for phis and dead values.
+    sites: Vec<(BlockId, u32)>,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+impl Defs {
+    pub fn new(func: &Function, cfg: &Cfg) -> Defs {
+        let mut sites = vec![(BlockId(0), NOWHERE); func.values.len()];
+        for &b in &cfg.order {
+            for (i, inst) in func.block(b).insts.iter().enumerate() {
+                for v in inst.defs() {
+                    sites[v.index()] = (b, i as u32);
+                }
+            }
+        }
+        Defs { sites }
+    }
+
+    /// The instruction that defines `v`; `None` for phis.
+    pub fn inst<'f>(&self, func: &'f Function, v: Value) -> Option<&'f Inst> {
+        let (b, i) = self.site(v)?;
+        func.block(b).insts.get(i)
+    }
+
+    pub fn site(&self, v: Value) -> Option<(BlockId, usize)> {
+        let (b, i) = *self.sites.get(v.index())?;
+        (i != NOWHERE).then_some((b, i as usize))
+    }
+
+    /// The unguarded instruction that defines the whole operand, which is read without modifiers.
+    pub fn of_src<'f>(&self, func: &'f Function, src: &Src) -> Option<&'f Inst> {
+        match src {
+            Src { kind: SrcKind::Value(v), mods: SrcMods::NONE } => {
+                self.inst(func, *v).filter(|inst| inst.guard.is_true())
+            }
+            _ => None,
+        }
+    }
+
+    pub fn set(&mut self, v: Value, b: BlockId, i: usize) {
+        if self.sites.len() <= v.index() {
+            self.sites.resize(v.index() + 1, (BlockId(0), NOWHERE));
+        }
+        self.sites[v.index()] = (b, i as u32);
+    }
+}
+
+/// How often each value is read, anywhere.
+pub fn count_uses(func: &Function, cfg: &Cfg) -> Vec<u32> {
+    let mut counts = vec![0u32; func.values.len()];
+    for &b in &cfg.order {
+        for_each_use(func, b, |src| {
+            if let Some(v) = src.value() {
+                counts[v.index()] += 1;
+            }
+        });
+    }
+    counts
+}
+
+/// Every operand read in `b`: by phis, instructions and the terminator.
+pub fn for_each_use(func: &Function, b: BlockId, mut visit: impl FnMut(&Src)) {
+    let block = func.block(b);
+    block.phis.iter().flat_map(|phi| &phi.args).for_each(|(_, src)| visit(src));
+    block.insts.iter().flat_map(Inst::uses).for_each(&mut visit);
+    if let Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } = &block.term {
+        visit(src);
+    }
+}
+
+pub fn for_each_use_mut(func: &mut Function, b: BlockId, mut visit: impl FnMut(&mut Src)) {
+    let block = func.block_mut(b);
+    block.phis.iter_mut().flat_map(|phi| &mut phi.args).for_each(|(_, src)| visit(src));
+    block.insts.iter_mut().flat_map(Inst::uses_mut).for_each(&mut visit);
+    if let Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } = &mut block.term {
+        visit(src);
+    }
+}
+
+/// Values and the operands that stand for them.
+pub struct Replacements {
+    /// Indexed by value.
+    by: Vec<Option<Src>>,
+    any: bool,
+}
+
+impl Replacements {
+    pub fn new(func: &Function) -> Replacements {
+        Replacements { by: vec![None; func.values.len()], any: false }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        !self.any
+    }
+
+    pub fn get(&self, v: Value) -> Option<Src> {
+        self.by.get(v.index()).copied().flatten()
+    }
+
+    /// From now on `by` is read for `v`. It must be available wherever `v` is, and carry no modifier but `not`
+    /// on a predicate.
+    pub fn insert(&mut self, v: Value, by: Src) {
+        if self.by.len() <= v.index() {
+            self.by.resize(v.index() + 1, None);
+        }
+        self.by[v.index()] = Some(by);
+        self.any = true;
+    }
+
+    /// What to read for `src`.
+    pub fn resolve(&self, mut src: Src) -> Src {
+        // Replacements never form a cycle: each names something defined earlier.
+        while let Some(by) = src.value().and_then(|v| self.get(v)) {
+            src.kind = match src.kind {
+                SrcKind::Part(_, part) => part_of(by.kind, part),
+                _ => by.kind,
+            };
+            src.mods.not ^= by.mods.not;
+        }
+        normalize_predicate(&mut src);
+        src
+    }
+
+    /// Rewrites every operand of the reached blocks.
+    pub fn apply(&self, func: &mut Function, cfg: &Cfg) {
+        if self.is_empty() {
+            return;
+        }
+        for &b in &cfg.order {
+            for_each_use_mut(func, b, |src| {
+                if src.value().is_some() {
+                    *src = self.resolve(*src);
+                }
+            });
+            func.block_mut(b).insts.iter_mut().for_each(fold_modifiers);
+        }
+    }
+}
+
+/// `!PT` and `!PF` without their modifier.
+pub fn normalize_predicate(src: &mut Src) {
+    if let SrcKind::Pred(value) = src.kind
+        && src.mods.not
+    {
+        *src = Src::new(SrcKind::Pred(!value));
+    }
+}
+
+/// One 32-bit register of a wide operand.
+pub fn part_of(kind: SrcKind, part: u8) -> SrcKind {
+    match kind {
+        SrcKind::Value(v) => SrcKind::Part(v, part),
+        SrcKind::Const(c) => SrcKind::Const(Const { bank: c.bank, offset: c.offset + 4 * u16::from(part) }),
+        other => other,
+    }
+}
+
+/// The bits of a 32-bit operand that is known.
+pub fn known(src: &Src) -> Option<u32> {
+    match (src.kind, src.mods) {
+        (SrcKind::Imm(bits), SrcMods::NONE) => Some(bits),
+        (SrcKind::Zero, SrcMods::NONE) => Some(0),
+        _ => None,
+    }
+}
+
+/// How an operation reads the modifiers of its operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interpretation {
+    Integer,
+    /// `neg` is a complement: additions with carry.
+    Complement,
+    Float,
+    /// Two floats in 32 bits.
+    Half,
+}
+
+pub fn interpretation(op: &Op) -> Interpretation {
+    match op {
+        Op::Iadd3 { x: true } => Interpretation::Complement,
+        Op::Fadd { .. }
+        | Op::Fmul { .. }
+        | Op::Ffma { .. }
+        | Op::Fmnmx { .. }
+        | Op::Fsetp { .. }
+        | Op::Fsel { .. }
+        | Op::Mufu { .. }
+        | Op::Fchk
+        | Op::Dadd { .. }
+        | Op::Dmul { .. }
+        | Op::Dfma { .. }
+        | Op::Dsetp { .. }
+        | Op::F2i { .. }
+        | Op::F2f { .. }
+        | Op::Frnd { .. }
+        | Op::F2fp { .. } => Interpretation::Float,
+        Op::Hadd2 { .. } | Op::Hmul2 { .. } | Op::Hfma2 { .. } | Op::Hsetp2 { .. } | Op::Hmnmx2 { .. } => {
+            Interpretation::Half
+        }
+        _ => Interpretation::Integer,
+    }
+}
+
+/// An immediate carries no modifiers: applies those that replacements have brought to one. A 16-bit float
+/// source of a conversion and the halves of packed operations are left as they are.
+pub fn fold_modifiers(inst: &mut Inst) {
+    let how = interpretation(&inst.op);
+    let narrow = matches!(
+        inst.op,
+        Op::F2f { from: crate::ori::op::FloatType::F16 | crate::ori::op::FloatType::Bf16, .. }
+            | Op::F2i { from: crate::ori::op::FloatType::F16 | crate::ori::op::FloatType::Bf16, .. }
+            | Op::Frnd { ty: crate::ori::op::FloatType::F16 | crate::ori::op::FloatType::Bf16, .. }
+    );
+    // A carry tells `-0` from `0`.
+    let carries = matches!(inst.op, Op::Iadd3 { x: false }) && inst.defs().count() > 1;
+    for src in &mut inst.srcs {
+        if src.mods == SrcMods::NONE {
+            continue;
+        }
+        let bits = match src.kind {
+            SrcKind::Imm(bits) => bits,
+            SrcKind::Zero if matches!(how, Interpretation::Integer) && !carries => {
+                src.mods.neg = false;
+                continue;
+            }
+            _ => continue,
+        };
+        let SrcMods { neg, abs, not } = src.mods;
+        let mut bits = bits;
+        match how {
+            Interpretation::Half => continue,
+            Interpretation::Float if narrow => continue,
+            Interpretation::Float => {
+                if abs {
+                    bits &= 0x7fff_ffff;
+                }
+                if neg {
+                    bits ^= 0x8000_0000;
+                }
+            }
+            Interpretation::Complement => {
+                if neg || not {
+                    bits = !bits;
+                }
+            }
+            Interpretation::Integer => {
+                if not {
+                    bits = !bits;
+                }
+                if neg {
+                    bits = bits.wrapping_neg();
+                }
+            }
+        }
+        *src = Src::imm(bits);
+    }
+}
+
+/// Takes blocks that the entry does not reach out of the layout and out of phis.
+pub fn remove_unreached(func: &mut Function, cfg: &Cfg) {
+    if func.layout.iter().all(|b| cfg.is_reached(*b)) {
+        return;
+    }
+    for i in 0..func.layout.len() {
+        let b = func.layout[i];
+        if cfg.is_reached(b) {
+            for phi in &mut func.block_mut(b).phis {
+                phi.args.retain(|(from, _)| cfg.is_reached(*from));
+            }
+        } else {
+            *func.block_mut(b) = Default::default();
+        }
+    }
+    func.layout.retain(|b| cfg.is_reached(*b));
+}

@@ -1,0 +1,131 @@
+//! The phases between construction and register allocation, as data, and their runner.
+//!
+//! Phases have the names that ptxas's own carry where there is a counterpart.
+
+use crate::ori::ir::Function;
+use crate::ori::text;
+use crate::ori::verify::{Stage, verify};
+use crate::phase;
+use crate::session::{Dump, Session, Switch};
+use crate::{CodegenError, Options};
+use ptx_isa::Sm;
+
+/// What a phase may know besides the function.
+pub struct Context<'a> {
+    pub sm: Sm,
+    pub checkpoint: &'a dyn Fn(),
+}
+
+pub struct Phase {
+    pub name: &'static str,
+    pub run: fn(&mut Function, &Context<'_>) -> Result<(), CodegenError>,
+    /// Phases that must have run before, and why.
+    pub after: &'static [(&'static str, &'static str)],
+    /// The lowest `-O` at which it runs; zero for the phases that code needs.
+    pub level: u8,
+    /// What the verifier asks of the result.
+    pub result: Stage,
+}
+
+const fn optional(
+    name: &'static str,
+    run: fn(&mut Function, &Context<'_>) -> Result<(), CodegenError>,
+    after: &'static [(&'static str, &'static str)],
+) -> Phase {
+    Phase { name, run, after, level: 1, result: Stage::Built }
+}
+
+/// In the order in which they run. A name may come again: `after` then asks for one earlier run.
+pub const PHASES: &[Phase] = &[
+    optional("OriCopyProp", phase::copy_propagation::run, &[]),
+    optional(
+        "OriLiveDead",
+        phase::dead_code::run,
+        &[("OriCopyProp", "values that only copies read are dead after it")],
+    ),
+    Phase {
+        name: "LateExpandSyncInstructions",
+        run: phase::convergence::run,
+        after: &[],
+        level: 0,
+        result: Stage::Built,
+    },
+    Phase {
+        name: "LateLegalization",
+        run: crate::legalize::run,
+        after: &[("LateExpandSyncInstructions", "its operations are legalised too")],
+        level: 0,
+        result: Stage::Legal,
+    },
+];
+
+/// Runs all phases that the options ask for.
+pub fn run(func: &mut Function, options: &Options, session: &mut Session<'_>) -> Result<(), CodegenError> {
+    let checks = cfg!(debug_assertions);
+    if checks {
+        check(func, "Build", Stage::Built)?;
+    }
+    for phase in PHASES {
+        if phase.level > 0 && (phase.level > options.opt_level || !session.switches.is_on(phase.name)) {
+            continue;
+        }
+        session.checkpoint();
+        run_phase(func, phase, options, session)?;
+        if checks || session.switches.wants(phase.name, Switch::Verify) {
+            check(func, phase.name, phase.result)?;
+        }
+        if session.switches.wants(phase.name, Switch::Dump) {
+            let text = text::print(func);
+            session.dumps.push(Dump { function: func.name.clone(), phase: phase.name, text });
+        }
+    }
+    Ok(())
+}
+
+/// Runs one phase.
+pub fn run_phase(
+    func: &mut Function,
+    phase: &Phase,
+    options: &Options,
+    session: &mut Session<'_>,
+) -> Result<(), CodegenError> {
+    session.timed(phase.name, |session| {
+        let context = Context { sm: options.sm, checkpoint: session.checkpoint };
+        (phase.run)(func, &context)
+    })
+}
+
+fn check(func: &Function, phase: &'static str, stage: Stage) -> Result<(), CodegenError> {
+    let Err(errors) = verify(func, stage) else { return Ok(()) };
+    let at = Default::default();
+    let what = errors.iter().take(5).map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    Err(CodegenError::internal(at, phase, what))
+}
+
+/// The phase of this name.
+pub fn find(name: &str) -> Option<&'static Phase> {
+    PHASES.iter().find(|phase| phase.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_come_after_what_they_need() {
+        for (i, phase) in PHASES.iter().enumerate() {
+            for (name, why) in phase.after {
+                assert!(
+                    PHASES[..i].iter().any(|earlier| earlier.name == *name),
+                    "{} must come after {name}: {why}",
+                    phase.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn operands_are_legal_at_the_end() {
+        assert!(PHASES.last().is_some_and(|last| last.result == Stage::Legal && last.level == 0));
+    }
+}
