@@ -22,6 +22,9 @@ pub mod split;
 mod tree;
 mod validate;
 
+#[cfg(test)]
+mod tests;
+
 pub use error::{ErrorCode, SyntaxError};
 pub use kind::SyntaxKind;
 pub use lexer::{Token, lex};

@@ -116,8 +116,12 @@ impl<'t> Parser<'t> {
 
     /// Whether nothing, not even a blank, lies between the token before and the current one.
     pub(crate) fn is_joint(&self) -> bool {
-        match (self.tokens.get(self.pos), self.pos.checked_sub(1).and_then(|before| self.tokens.get(before)))
-        {
+        self.nth_is_joint(0)
+    }
+
+    pub(crate) fn nth_is_joint(&self, n: usize) -> bool {
+        let at = self.pos + n;
+        match (self.tokens.get(at), at.checked_sub(1).and_then(|before| self.tokens.get(before))) {
             (Some(token), Some(before)) => before.start + before.len == token.start,
             _ => false,
         }
@@ -233,7 +237,7 @@ impl<'t> Parser<'t> {
         const MAX_SHOWN: usize = 32;
         let text = self.current_text();
         match self.nth(0) {
-            SyntaxKind::EOF => "the end of the text".to_owned(),
+            SyntaxKind::EOF => "the end of the declaration".to_owned(),
             SyntaxKind::BAD_CHAR => "a character that PTX does not use".to_owned(),
             SyntaxKind::STRING => "a string".to_owned(),
             _ if text.chars().count() > MAX_SHOWN => {

@@ -97,7 +97,7 @@ fn group(p: &mut Parser<'_>, close: SyntaxKind, kind: SyntaxKind) -> Option<Comp
     let marker = p.start();
     p.bump();
     loop {
-        if at_statement_start(p) && !p.at(L_BRACE) {
+        if at_statement_start(p) {
             p.error_expected("an operand");
             break;
         }

@@ -21,7 +21,7 @@ pub(super) fn instruction(p: &mut Parser<'_>) {
     }
     let is_call = p.current_text() == "call";
     p.bump();
-    while p.at(DOT_WORD) {
+    while p.at(DOT_WORD) && !is_next_statement(p) {
         let is_const = p.current_text() == ".const";
         p.bump();
         // `ld.const[2].u32` of PTX 1.x.
@@ -34,6 +34,19 @@ pub(super) fn instruction(p: &mut Parser<'_>) {
     }
     semicolon(p);
     marker.complete(p, INSTRUCTION);
+}
+
+/// Whether a directive on a new line is one, and not a suffix of the mnemonic above it.
+fn is_next_statement(p: &Parser<'_>) -> bool {
+    p.at_line_start()
+        && match p.current_text() {
+            ".reg" | ".loc" | ".pragma" | ".file" | ".section" => true,
+            // Suffixes are written without blanks between them, the words of a declaration with.
+            ".local" | ".shared" | ".param" | ".global" | ".const" => {
+                p.nth(1) == DOT_WORD && !p.nth_is_joint(1)
+            }
+            _ => false,
+        }
 }
 
 /// `@p`, `@!p`
@@ -54,7 +67,7 @@ fn operands(p: &mut Parser<'_>, is_call: bool) {
     loop {
         if is_call && p.at(L_PAREN) {
             argument_list(p);
-        } else if at_statement_start(p) && !p.at(L_BRACE) {
+        } else if at_statement_start(p) {
             p.error_expected("an operand");
             return;
         } else if !expression::operand(p) && !p.at(COMMA) {

@@ -135,9 +135,23 @@ pub(super) fn at_statement_start(p: &Parser<'_>) -> bool {
     match p.current() {
         R_BRACE | EOF => true,
         _ if !p.at_line_start() => false,
-        DOT_WORD | AT | L_BRACE => true,
+        DOT_WORD | AT => true,
+        L_BRACE => !looks_like_vector(p),
         IDENT => p.nth(1) == COLON || looks_like_instruction(p),
         _ => false,
+    }
+}
+
+/// A brace that opens an operand rather than a block.
+fn looks_like_vector(p: &Parser<'_>) -> bool {
+    match p.nth(1) {
+        IDENT => match p.nth(2) {
+            COMMA | R_BRACE => true,
+            DOT_WORD => expression::is_component(p.nth_text(2)),
+            _ => false,
+        },
+        DOT_WORD | AT | L_BRACE | R_BRACE | SEMICOLON | EOF => false,
+        _ => true,
     }
 }
 
@@ -150,7 +164,8 @@ fn looks_like_instruction(p: &Parser<'_>) -> bool {
     match p.nth(1) {
         DOT_WORD => !expression::is_component(p.nth_text(1)),
         // Two operands are never neighbours without a comma.
-        IDENT | INT | L_BRACE | L_PAREN | UNDERSCORE => true,
+        IDENT | INT | L_BRACE | UNDERSCORE => true,
+        L_PAREN => name == "call",
         SEMICOLON => matches!(name, "ret" | "exit" | "trap" | "brkpt"),
         _ => false,
     }
@@ -160,13 +175,24 @@ fn looks_like_instruction(p: &Parser<'_>) -> bool {
 pub(super) fn skip_statement(p: &mut Parser<'_>) {
     let marker = p.start();
     let mut first = true;
+    let mut vectors = 0usize;
     loop {
         match p.current() {
             SEMICOLON => {
                 p.bump();
                 break;
             }
-            EOF | R_BRACE => break,
+            EOF => break,
+            R_BRACE if vectors > 0 => {
+                vectors -= 1;
+                p.bump();
+            }
+            R_BRACE => break,
+            L_BRACE if looks_like_vector(p) => {
+                vectors += 1;
+                p.bump();
+            }
+            L_BRACE if !first => break,
             _ if !first && at_statement_start(p) => break,
             _ => p.bump(),
         }

@@ -1,0 +1,136 @@
+//! Whole trees against files, and the properties of `fuzz` on small inputs.
+//!
+//! `test_data/{lexer,parser}/{ok,err}/*.ptx` each have their dump beside them; `UPDATE_EXPECT=1` writes it.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use expect_test::expect_file;
+
+use crate::{dump, fuzz, lex, parse_file, parse_item};
+
+fn inputs(folder: &str) -> Vec<(PathBuf, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("test_data").join(folder);
+    let mut paths: Vec<PathBuf> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "ptx"))
+        .collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "no inputs in {}", folder.display());
+    paths.into_iter().map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
+}
+
+fn check_all(text: &str) {
+    fuzz::check_lex(text.as_bytes());
+    fuzz::check_split(text.as_bytes());
+    fuzz::check_parse(text.as_bytes());
+    fuzz::check_parse_item(text.as_bytes());
+}
+
+#[test]
+fn lexer() {
+    for folder in ["lexer/ok", "lexer/err"] {
+        for (path, text) in inputs(folder) {
+            let mut out = String::new();
+            let mut start = 0;
+            for token in lex(&text) {
+                let end = start + token.len as usize;
+                let _ = writeln!(out, "{:?} {:?}", token.kind, &text[start..end]);
+                start = end;
+            }
+            let errors = parse_file(&text).errors;
+            let is_lexical = |code: &str| code <= "E0003";
+            for error in errors.iter().filter(|error| is_lexical(error.code.as_str())) {
+                let _ = writeln!(out, "error[{}] {:?}: {}", error.code.as_str(), error.range, error.message);
+            }
+            expect_file![path.with_extension("txt")].assert_eq(&out);
+            check_all(&text);
+        }
+    }
+}
+
+#[test]
+fn parser() {
+    for (folder, has_errors) in [("parser/ok", false), ("parser/err", true)] {
+        for (path, text) in inputs(folder) {
+            let parse = parse_file(&text);
+            expect_file![path.with_extension("txt")].assert_eq(&dump(&parse));
+            assert_eq!(!parse.errors.is_empty(), has_errors, "{}", path.display());
+            check_all(&text);
+        }
+    }
+}
+
+/// Every prefix and every suffix of a file is a text like any other.
+#[test]
+fn truncation() {
+    for (_, text) in inputs("parser/ok").into_iter().chain(inputs("parser/err")) {
+        for at in (0..text.len()).step_by(3).filter(|at| text.is_char_boundary(*at)) {
+            check_all(&text[..at]);
+            fuzz::check_parse_item(&text.as_bytes()[at..]);
+        }
+    }
+}
+
+/// Deleting, doubling or replacing any one token.
+#[test]
+fn token_edits() {
+    for (_, text) in inputs("parser/ok") {
+        let mut start = 0;
+        for token in lex(&text) {
+            let end = start + token.len as usize;
+            let (before, token, after) = (&text[..start], &text[start..end], &text[end..]);
+            start = end;
+            if token.trim().is_empty() {
+                continue;
+            }
+            for replacement in ["", "}", "{", ";", "\n.visible .func f\n", &token.repeat(2)] {
+                fuzz::check_parse(format!("{before}{replacement}{after}").as_bytes());
+            }
+        }
+    }
+}
+
+/// Depth costs an error, not the stack.
+#[test]
+fn nesting() {
+    for open in ["{", "[", "(", "-", "!", "(.s64)", "{[", "1(", "a[", "a(", "a?", "{\n.reg .u32 x;", "1+("] {
+        for place in
+            [".func f() { mov.u32 %r1, ", ".func f() { ", ".global .u32 x = { ", ".section .s { .b8 "]
+        {
+            let text = format!("{place}{}", open.repeat(5_000));
+            check_all(&text);
+        }
+    }
+    let text = format!(".func f() {}{}", "{".repeat(5_000), "}".repeat(5_000));
+    let parse = parse_item(&text);
+    assert_eq!(parse.errors.len(), 1, "{:?}", parse.errors);
+    assert_eq!(parse.errors[0].message, "nested more than 200 levels deep");
+}
+
+/// An edit outside an item leaves its tree alone; an error in one item leaves the others alone.
+#[test]
+fn items_are_independent() {
+    let good = ".func g() {\n\tret;\n}\n";
+    for bad in [
+        ".func f() {\n\tret;\n",
+        ".func f(\n",
+        ".global .u32 x\n",
+        "} }\n",
+        ".func f() {\n\t{\n\t\tret;\n}\n",
+    ] {
+        let text = format!("{bad}.visible {good}");
+        let file = parse_file(&text);
+        let last = file.syntax().last_child().unwrap();
+        let last = last.prev_sibling().filter(|_| last.kind() == crate::SyntaxKind::TRIVIA).unwrap_or(last);
+        assert_eq!(last.text().to_string().trim(), format!(".visible {good}").trim(), "after {bad:?}");
+        assert!(
+            file.errors.iter().all(|error| usize::from(error.range.start()) <= bad.len()),
+            "{:?}",
+            file.errors
+        );
+        assert!(!file.errors.is_empty());
+    }
+}
