@@ -9,6 +9,7 @@
 //! resources and a map from code offsets to statements. It does no IO and is deterministic.
 
 pub mod assemble;
+pub mod compile;
 pub mod cubin;
 pub mod emit;
 pub mod hazard;
@@ -23,6 +24,10 @@ pub mod regalloc;
 pub mod sched;
 pub mod session;
 pub mod target;
+
+pub use compile::compile;
+pub use cubin::{LinkFunction, link};
+pub use session::Session;
 
 use input::SrcId;
 use std::fmt;

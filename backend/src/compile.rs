@@ -1,0 +1,104 @@
+//! One function, from input to machine code: the whole backend on one screen.
+
+use crate::hazard;
+use crate::input::{Env, Function, Launch, SrcId};
+use crate::ori::build;
+use crate::session::Session;
+use crate::target::{self, Target};
+use crate::{Attributes, CodegenError, CompiledFunction, Options, Resources};
+use crate::{assemble, emit, phases, regalloc, sched};
+use sass::Sm;
+
+/// Compiles a function. It depends on its own body, the module's environment and the options, nothing else.
+///
+/// Builds with debug assertions verify the IR after every phase, the allocation and the timing of the result.
+///
+/// # Errors
+/// [`CodegenError::Unsupported`] with the statement that cannot be compiled yet.
+pub fn compile(
+    env: &Env,
+    func: &Function,
+    options: &Options,
+    session: &mut Session<'_>,
+) -> Result<CompiledFunction, CodegenError> {
+    let target = Target::of(options.sm)
+        .ok_or_else(|| CodegenError::unsupported(SrcId(0), format!("code for {}", options.sm)))?;
+    let sm = Sm(options.sm.number as u8);
+    if !func.entry {
+        return Err(CodegenError::unsupported(SrcId(0), "functions that are called"));
+    }
+
+    let mut ori = session.timed("Build", |_| build::build(env, func, options))?;
+    phases::run(&mut ori, options, session)?;
+    session.checkpoint();
+    let limit = register_limit(&func.launch, options);
+    let allocation = session.timed("AllocateRegisters", |_| regalloc::allocate(&mut ori, target, limit))?;
+    session.checkpoint();
+    let mut code = session.timed("Emit", |_| emit::emit(&ori, sm, target))?;
+    let checkpoint = session.checkpoint;
+    let schedule = sched::Options { reorder: options.opt_level > 0 };
+    session.timed("PostSchedule", |_| sched::schedule(&mut code, schedule, checkpoint));
+    let assembled = session.timed("Encode", |_| assemble::assemble(&code))?;
+    if cfg!(debug_assertions) {
+        check_hazards(sm, &assembled.code)?;
+    }
+
+    let parameter_bytes = func.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
+    let stack_bytes = emit::frame_bytes(&ori.frame);
+    Ok(CompiledFunction {
+        name: func.name.clone(),
+        entry: func.entry,
+        code: assembled.code,
+        lines: assembled.lines,
+        live_registers: assembled.live_registers,
+        resources: Resources {
+            registers: allocation.registers,
+            stack_bytes,
+            spill_store_bytes: ori.frame.spill_stores,
+            spill_load_bytes: ori.frame.spill_loads,
+            shared_bytes: ori.facts.shared_bytes,
+            barriers: u32::from(ori.facts.barriers),
+            const0_bytes: u32::from(target.param_base) + parameter_bytes,
+        },
+        attributes: Attributes {
+            exits: assembled.exits,
+            coop_groups: assembled.coop_groups,
+            uses_convergence_barriers: assembled.uses_convergence_barriers,
+            reads_ctaid_z: ori.facts.reads_ctaid_z,
+            symbols: ori.facts.symbols,
+            max_registers: func.launch.maxnreg.or(options.max_registers),
+        },
+    })
+}
+
+/// Registers in a streaming multiprocessor, and how they are given out: per warp, in units.
+const SM_REGISTERS: u32 = 65536;
+const WARP: u32 = 32;
+const REGISTERS_PER_THREAD_UNIT: u32 = 8;
+
+/// The most registers per thread that the launch bounds and the options leave, as ptxas counts them.
+fn register_limit(launch: &Launch, options: &Options) -> u32 {
+    let threads = launch.reqntid.or(launch.maxntid).map(|n| n.iter().product::<u32>().max(1));
+    let from_launch = threads.map(|threads| {
+        let warps = threads.div_ceil(WARP) * launch.minnctapersm.unwrap_or(1).max(1);
+        let limit = SM_REGISTERS / warps.max(1) / WARP;
+        (limit - limit % REGISTERS_PER_THREAD_UNIT).max(24)
+    });
+    let explicit = launch.maxnreg.or(options.max_registers);
+    target::MAX_REGISTERS.min(explicit.or(from_launch).unwrap_or(target::MAX_REGISTERS))
+}
+
+/// Refuses code whose reads do not wait for their writers.
+fn check_hazards(sm: Sm, code: &[u128]) -> Result<(), CodegenError> {
+    let mut insts = Vec::with_capacity(code.len());
+    for (i, &word) in code.iter().enumerate() {
+        let inst = sass::decode(sm, word).ok_or_else(|| {
+            CodegenError::internal(SrcId(0), "hazard", format!("word {i} does not decode: {word:#034x}"))
+        })?;
+        insts.push(inst);
+    }
+    match hazard::check(sm, &insts, &[]).first() {
+        None => Ok(()),
+        Some(hazard) => Err(CodegenError::internal(SrcId(0), "hazard", format!("{hazard:?}"))),
+    }
+}
