@@ -6,6 +6,7 @@
 mod gate;
 mod lookup;
 mod model;
+mod names;
 mod opcode;
 mod resolve;
 mod special;
@@ -15,6 +16,7 @@ mod version;
 
 pub use gate::{Gate, GateError, Removal, TargetSet};
 pub use model::{Class, Facts, Form, Group, Operand, OperandType, Place, Presence, Role, Rule, Then, When};
+pub use names::{Directive, DirectiveKind, PRAGMAS, Pragma, Site};
 pub use opcode::{MAX_MODS, MAX_TYPES, Mod, Opcode, Suffix};
 pub use resolve::{ResolveError, forms_of, gates, is_mnemonic, mnemonics, resolve, suggestions};
 pub use special::SpecialReg;

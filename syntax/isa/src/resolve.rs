@@ -104,14 +104,21 @@ pub fn resolve(mnemonic: &str, suffixes: &[&str]) -> Result<Opcode, ResolveError
         forms => forms,
     };
     let name = Name::read(suffixes)?;
+    for &id in forms {
+        let form = table::form(id);
+        if name.has_types_of(form)
+            && let Ok(opcode) = place(form, &name)
+        {
+            return Ok(opcode);
+        }
+    }
+    // A failure: look for the nearest row.
     let mut nearest: Option<Failure> = None;
     for &id in forms {
-        match place(table::form(id), &name) {
-            Ok(opcode) => return Ok(opcode),
-            Err(failure) if nearest.as_ref().is_none_or(|n| failure.score > n.score) => {
-                nearest = Some(failure)
-            }
-            Err(_) => {}
+        if let Err(failure) = place(table::form(id), &name)
+            && nearest.as_ref().is_none_or(|n| failure.score > n.score)
+        {
+            nearest = Some(failure);
         }
     }
     let nearest = nearest.expect("the mnemonic has at least one row");
@@ -164,18 +171,25 @@ const MAX_SUFFIXES: usize = MAX_MODS + MAX_TYPES;
 
 /// The suffixes, read.
 struct Name {
+    types: usize,
+    first_type: Option<ScalarType>,
     parts: [Suffix; MAX_SUFFIXES],
     len: usize,
 }
 
 impl Name {
     fn read(suffixes: &[&str]) -> Result<Self, ResolveError> {
-        let mut name = Name { parts: [Suffix::Mod(Mod::Rn); MAX_SUFFIXES], len: 0 };
+        let parts = [Suffix::Mod(Mod::Rn); MAX_SUFFIXES];
+        let mut name = Name { types: 0, first_type: None, parts, len: 0 };
         for (index, text) in suffixes.iter().enumerate() {
             let part = Suffix::parse(text).ok_or(ResolveError::UnknownSuffix { index })?;
             // A name longer than any row repeats or contradicts itself; the part at the limit is refused.
             if index >= MAX_SUFFIXES {
                 return Err(ResolveError::UnknownSuffix { index });
+            }
+            if let Suffix::Type(ty) = part {
+                name.first_type = name.first_type.or(Some(ty));
+                name.types += 1;
             }
             name.parts[index] = part;
             name.len += 1;
@@ -185,6 +199,12 @@ impl Name {
 
     fn parts(&self) -> &[Suffix] {
         &self.parts[..self.len]
+    }
+
+    /// Whether the number of types and the first of them fit; passes over most rows of `add` or `cvt` early.
+    fn has_types_of(&self, form: &Form) -> bool {
+        (form.required_types as usize..=form.types.len()).contains(&self.types)
+            && self.first_type.is_none_or(|ty| form.types[0].contains(ty))
     }
 
     fn position(&self, m: Mod) -> Option<usize> {

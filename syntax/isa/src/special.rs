@@ -1,6 +1,8 @@
 //! Special registers.
 
-use crate::ScalarType;
+use crate::lookup::NameIndex;
+use crate::{Gate, ScalarType};
+use std::sync::LazyLock;
 
 macro_rules! special_regs {
     ($($name:ident $text:literal $ty:ident;)*) => {
@@ -21,11 +23,119 @@ macro_rules! special_regs {
                 match self { $(SpecialReg::$name => ScalarType::$ty),* }
             }
 
-            pub fn parse(text: &str) -> Option<Self> {
-                Some(match text { $($text => SpecialReg::$name,)* _ => return None })
-            }
         }
     };
+}
+
+impl SpecialReg {
+    /// Reads a name with its `%`. Components may be called `.r`, `.g` and `.b` as well.
+    pub fn parse(text: &str) -> Option<Self> {
+        static INDEX: LazyLock<NameIndex> =
+            LazyLock::new(|| NameIndex::new(SpecialReg::ALL.iter().map(|r| r.text())));
+        let component = |(vector, letter): (&str, char)| match (vector, letter) {
+            ("%tid", 'r') => Some(SpecialReg::TidX),
+            ("%tid", 'g') => Some(SpecialReg::TidY),
+            ("%tid", 'b') => Some(SpecialReg::TidZ),
+            ("%ntid", 'r') => Some(SpecialReg::NtidX),
+            ("%ntid", 'g') => Some(SpecialReg::NtidY),
+            ("%ntid", 'b') => Some(SpecialReg::NtidZ),
+            ("%ctaid", 'r') => Some(SpecialReg::CtaidX),
+            ("%ctaid", 'g') => Some(SpecialReg::CtaidY),
+            ("%ctaid", 'b') => Some(SpecialReg::CtaidZ),
+            ("%nctaid", 'r') => Some(SpecialReg::NctaidX),
+            ("%nctaid", 'g') => Some(SpecialReg::NctaidY),
+            ("%nctaid", 'b') => Some(SpecialReg::NctaidZ),
+            _ => None,
+        };
+        if let Some(i) = INDEX.get(text) {
+            return Some(Self::ALL[i]);
+        }
+        let (vector, letter) = text.rsplit_once('.')?;
+        component((vector, letter.parse().ok()?))
+    }
+
+    /// The vector register that this is a component of: `%tid` of `%tid.x`.
+    pub fn vector(self) -> Option<&'static str> {
+        self.text().split_once('.').map(|(vector, _)| vector)
+    }
+
+    /// What reading the register needs.
+    pub const fn gate(self) -> Gate {
+        use SpecialReg::*;
+        match self {
+            Laneid | Warpid | Smid | Pm0 | Pm1 | Pm2 | Pm3 => Gate::since(1, 3, 10),
+            Nwarpid | Nsmid | LanemaskEq | LanemaskLe | LanemaskLt | LanemaskGe | LanemaskGt | Clock64 => {
+                Gate::since(2, 0, 20)
+            }
+            ClockHi => Gate::since(5, 0, 20),
+            Pm4 | Pm5 | Pm6 | Pm7 => Gate::since(3, 0, 20),
+            Pm064 | Pm164 | Pm264 | Pm364 | Pm464 | Pm564 | Pm664 | Pm764 => Gate::since(4, 0, 50),
+            Globaltimer | GlobaltimerLo | GlobaltimerHi => Gate::since(3, 1, 30),
+            TotalSmemSize | DynamicSmemSize => Gate::since(4, 1, 20),
+            AggrSmemSize => Gate::since(8, 1, 90),
+            CurrentGraphExec => Gate::since(8, 0, 50),
+            ReservedSmemOffsetBegin
+            | ReservedSmemOffsetEnd
+            | ReservedSmemOffsetCap
+            | ReservedSmemOffset0
+            | ReservedSmemOffset1 => Gate::since(7, 6, 80),
+            IsExplicitCluster | ClusteridX | ClusteridY | ClusteridZ | NclusteridX | NclusteridY
+            | NclusteridZ | ClusterCtaidX | ClusterCtaidY | ClusterCtaidZ | ClusterNctaidX
+            | ClusterNctaidY | ClusterNctaidZ | ClusterCtarank | ClusterNctarank => Gate::since(7, 8, 90),
+            _ if self as u8 >= Envreg0 as u8 && self as u8 <= Envreg31 as u8 => Gate::since(2, 1, 10),
+            _ => Gate::BASE,
+        }
+    }
+
+    /// What the register holds, in one line.
+    pub const fn about(self) -> &'static str {
+        use SpecialReg::*;
+        match self {
+            TidX | TidY | TidZ => "index of the thread in its block",
+            NtidX | NtidY | NtidZ => "threads of the block in this dimension",
+            Laneid => "index of the thread in its warp, 0 to 31",
+            Warpid => "number of the warp in its block; may change while the thread runs",
+            Nwarpid => "most warps that the multiprocessor holds",
+            CtaidX | CtaidY | CtaidZ => "index of the block in the grid",
+            NctaidX | NctaidY | NctaidZ => "blocks of the grid in this dimension",
+            Smid => "number of the multiprocessor; may change while the thread runs",
+            Nsmid => "upper bound of the multiprocessor numbers, which need not be contiguous",
+            Gridid => "number of the grid launch in its context",
+            IsExplicitCluster => "whether the launch named a cluster shape",
+            ClusteridX | ClusteridY | ClusteridZ => "index of the cluster in the grid",
+            NclusteridX | NclusteridY | NclusteridZ => "clusters of the grid in this dimension",
+            ClusterCtaidX | ClusterCtaidY | ClusterCtaidZ => "index of the block in its cluster",
+            ClusterNctaidX | ClusterNctaidY | ClusterNctaidZ => "blocks of the cluster in this dimension",
+            ClusterCtarank => "flat index of the block in its cluster",
+            ClusterNctarank => "blocks of the cluster",
+            LanemaskEq => "mask with the bit of this lane",
+            LanemaskLe => "mask with the bits of the lanes up to this one",
+            LanemaskLt => "mask with the bits of the lanes below this one",
+            LanemaskGe => "mask with the bits of the lanes from this one on",
+            LanemaskGt => "mask with the bits of the lanes above this one",
+            Clock => "cycle counter of the multiprocessor, low half",
+            ClockHi => "cycle counter of the multiprocessor, high half",
+            Clock64 => "cycle counter of the multiprocessor",
+            Globaltimer => "nanoseconds of the device's clock, in steps that depend on the device",
+            GlobaltimerLo => "nanoseconds of the device's clock, low half",
+            GlobaltimerHi => "nanoseconds of the device's clock, high half",
+            ReservedSmemOffsetBegin => "start of the shared memory that the system reserves",
+            ReservedSmemOffsetEnd => "end of the shared memory that the system reserves",
+            ReservedSmemOffsetCap => "capacity of the shared memory that the system reserves",
+            ReservedSmemOffset0 | ReservedSmemOffset1 => {
+                "offset into the shared memory that the system reserves"
+            }
+            TotalSmemSize => "bytes of shared memory of the block: static, dynamic and reserved for the user",
+            AggrSmemSize => "bytes of shared memory of the block including the part that the system reserves",
+            DynamicSmemSize => "bytes of shared memory that the launch asked for",
+            CurrentGraphExec => "the graph whose node this kernel is, or 0",
+            WarpSz => "threads of a warp: 32",
+            _ if self as u8 >= Envreg0 as u8 && self as u8 <= Envreg31 as u8 => {
+                "a value that the driver sets before the launch"
+            }
+            _ => "a performance counter that tools set up",
+        }
+    }
 }
 
 special_regs! {
@@ -63,4 +173,21 @@ special_regs! {
     TotalSmemSize "%total_smem_size" U32; AggrSmemSize "%aggr_smem_size" U32; DynamicSmemSize "%dynamic_smem_size" U32;
     CurrentGraphExec "%current_graph_exec" U64;
     WarpSz "WARP_SZ" U32;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_register_reads_back() {
+        for &register in SpecialReg::ALL {
+            assert_eq!(SpecialReg::parse(register.text()), Some(register));
+            assert!(!register.about().is_empty());
+        }
+        assert_eq!(SpecialReg::parse("%tid.g"), Some(SpecialReg::TidY));
+        assert_eq!(SpecialReg::parse("%tid"), None);
+        assert_eq!(SpecialReg::TidX.vector(), Some("%tid"));
+        assert_eq!(SpecialReg::Smid.vector(), None);
+    }
 }

@@ -1,0 +1,219 @@
+//! Directives, state spaces and pragmas: every dotted word that is not part of an instruction's name.
+
+use crate::lookup::NameIndex;
+use crate::{Gate, Space};
+use std::sync::LazyLock;
+
+/// What a directive is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum DirectiveKind {
+    /// `.version`, `.target`, `.address_size`.
+    Module,
+    /// `.entry`, `.func`, `.alias`.
+    Function,
+    /// A state space, which begins a declaration.
+    Space,
+    /// `.visible` and the like, before a declaration.
+    Linkage,
+    /// Limits and promises of a function, between its parameters and its body.
+    Tuning,
+    /// `.branchtargets` and the like.
+    Control,
+    /// Part of a declaration: `.align`, `.ptr`.
+    Attribute,
+    Debug,
+    Pragma,
+}
+
+/// Where a directive may stand: a set of bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Site(pub u8);
+
+impl Site {
+    /// The first lines of a module.
+    pub const HEADER: Site = Site(1);
+    /// Between the declarations of a module.
+    pub const MODULE: Site = Site(1 << 1);
+    /// Behind the parameters of a function, before its body or the closing `;`.
+    pub const FUNCTION: Site = Site(1 << 2);
+    /// Between the statements of a body.
+    pub const BODY: Site = Site(1 << 3);
+    /// In a parameter list.
+    pub const PARAMETER: Site = Site(1 << 4);
+    /// Inside a declaration, behind its space.
+    pub const DECLARATION: Site = Site(1 << 5);
+
+    pub const fn or(self, other: Site) -> Site {
+        Site(self.0 | other.0)
+    }
+
+    pub const fn intersects(self, other: Site) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// A directive of the language.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Directive {
+    /// Without its dot; `@@dwarf` as it is written.
+    pub name: &'static str,
+    pub kind: DirectiveKind,
+    pub site: Site,
+    pub gate: Gate,
+    /// The syntax line.
+    pub syntax: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+}
+
+impl Directive {
+    /// Every directive, grouped by kind.
+    pub const ALL: &'static [Directive] = DIRECTIVES;
+
+    /// Finds a directive by its name without the dot.
+    pub fn parse(name: &str) -> Option<&'static Directive> {
+        static INDEX: LazyLock<NameIndex> =
+            LazyLock::new(|| NameIndex::new(DIRECTIVES.iter().map(|d| d.name)));
+        INDEX.get(name).map(|i| &DIRECTIVES[i])
+    }
+}
+
+impl Space {
+    /// Reads a state space without its dot; sub-spaces count as their space.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "reg" => Space::Reg,
+            "const" => Space::Const,
+            "global" => Space::Global,
+            "local" => Space::Local,
+            "param" | "param::entry" | "param::func" => Space::Param,
+            "shared" | "shared::cta" | "shared::cluster" => Space::Shared,
+            _ => return None,
+        })
+    }
+
+    /// The name without its dot; empty for the generic window.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Space::Generic => "",
+            Space::Reg => "reg",
+            Space::Const => "const",
+            Space::Global => "global",
+            Space::Local => "local",
+            Space::Param => "param",
+            Space::Shared => "shared",
+        }
+    }
+}
+
+/// A string that `.pragma` takes; the assembler ignores others with a warning.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Pragma {
+    /// The first word of the string.
+    pub name: &'static str,
+    /// Whether a value follows the name.
+    pub value: bool,
+    pub site: Site,
+    pub gate: Gate,
+    pub about: &'static str,
+}
+
+#[rustfmt::skip]
+pub const PRAGMAS: &[Pragma] = &[
+    Pragma { name: "nounroll", value: false, site: Site::MODULE.or(Site::FUNCTION).or(Site::BODY), gate: Gate::since(2, 0, 20), about: "do not unroll the loop that begins here, or any loop of the function or module" },
+    Pragma { name: "used_bytes_mask", value: true, site: Site::BODY, gate: Gate::since(8, 3, 50), about: "which bytes of the next vector load are used" },
+    Pragma { name: "enable_smem_spilling", value: false, site: Site::FUNCTION.or(Site::BODY), gate: Gate::since(9, 0, 75), about: "spill registers of the function to shared memory" },
+    Pragma { name: "frequency", value: true, site: Site::BODY, gate: Gate::since(9, 0, 32), about: "how often the block that begins here runs" },
+];
+
+const fn directive(
+    name: &'static str,
+    kind: DirectiveKind,
+    site: Site,
+    gate: Gate,
+    syntax: &'static str,
+    about: &'static str,
+) -> Directive {
+    Directive { name, kind, site, gate, syntax, about }
+}
+
+use DirectiveKind as K;
+const ANY: Gate = Gate::BASE;
+const DECLARATIONS: Site = Site::MODULE.or(Site::BODY);
+const CLUSTERS: Gate = Gate::since(7, 8, 90);
+
+#[rustfmt::skip]
+const DIRECTIVES: &[Directive] = &[
+    directive("version", K::Module, Site::HEADER, ANY, ".version major.minor", "the language version of the module; the first directive"),
+    directive("target", K::Module, Site::HEADER, ANY, ".target sm_NN [, option]", "the target and texture mode of the module"),
+    directive("address_size", K::Module, Site::HEADER, Gate::since(2, 3, 10), ".address_size 32 | 64", "the width of addresses"),
+    directive("entry", K::Function, Site::MODULE, ANY, ".entry name (params) [tuning] { body }", "a kernel"),
+    directive("func", K::Function, Site::MODULE, ANY, ".func (result) name (params) [tuning] { body }", "a function"),
+    directive("alias", K::Function, Site::MODULE, Gate::since(6, 3, 30), ".alias alias, aliasee;", "a second name of a function"),
+    directive("reg", K::Space, DECLARATIONS.or(Site::PARAMETER), ANY, ".reg .type name, name<n>;", "virtual registers"),
+    directive("sreg", K::Space, DECLARATIONS, ANY, ".sreg .type name;", "special registers, which are predefined"),
+    directive("const", K::Space, DECLARATIONS, ANY, ".const [.align n] .type name [= init];", "read-only variables in constant memory"),
+    directive("global", K::Space, DECLARATIONS, ANY, ".global [.align n] .type name [= init];", "variables in global memory"),
+    directive("local", K::Space, DECLARATIONS, ANY, ".local [.align n] .type name;", "variables private to a thread"),
+    directive("param", K::Space, Site::PARAMETER.or(Site::BODY), ANY, ".param [.align n] .type name", "parameters of kernels and functions"),
+    directive("shared", K::Space, DECLARATIONS, ANY, ".shared [.align n] .type name;", "variables shared by the threads of a block"),
+    directive("tex", K::Space, Site::MODULE, ANY, ".tex .u32 name;", "a bound texture; superseded by .global .texref"),
+    directive("extern", K::Linkage, Site::MODULE, ANY, ".extern declaration", "defined in another module"),
+    directive("visible", K::Linkage, Site::MODULE, ANY, ".visible declaration", "other modules may refer to it"),
+    directive("weak", K::Linkage, Site::MODULE, Gate::since(3, 1, 20), ".weak declaration", "gives way to a definition that is not weak"),
+    directive("common", K::Linkage, Site::MODULE, Gate::since(5, 0, 20), ".common .global declaration", "merged with the same name of other modules, the largest wins"),
+    directive("maxnreg", K::Tuning, Site::FUNCTION, Gate::since(1, 3, 10), ".maxnreg n", "the most registers a thread may use"),
+    directive("maxntid", K::Tuning, Site::FUNCTION, Gate::since(1, 3, 10), ".maxntid nx [, ny [, nz]]", "the most threads of a block"),
+    directive("reqntid", K::Tuning, Site::FUNCTION, Gate::since(2, 1, 10), ".reqntid nx [, ny [, nz]]", "the exact number of threads of a block"),
+    directive("minnctapersm", K::Tuning, Site::FUNCTION, Gate::since(2, 0, 20), ".minnctapersm n", "the least number of blocks that a multiprocessor must hold"),
+    directive("maxnctapersm", K::Tuning, Site::FUNCTION, Gate::since(1, 3, 10), ".maxnctapersm n", "the old name of .minnctapersm"),
+    directive("noreturn", K::Tuning, Site::FUNCTION, Gate::since(6, 4, 30), ".noreturn", "the function never returns"),
+    directive("abi_preserve", K::Tuning, Site::FUNCTION, Gate::since(9, 0, 80), ".abi_preserve n", "how many general registers the function leaves unchanged"),
+    directive("abi_preserve_control", K::Tuning, Site::FUNCTION, Gate::since(9, 0, 80), ".abi_preserve_control n", "how many control registers the function leaves unchanged"),
+    directive("reqnctapercluster", K::Tuning, Site::FUNCTION, CLUSTERS, ".reqnctapercluster nx [, ny [, nz]]", "the exact number of blocks of a cluster"),
+    directive("explicitcluster", K::Tuning, Site::FUNCTION, CLUSTERS, ".explicitcluster", "the launch must name the cluster shape"),
+    directive("maxclusterrank", K::Tuning, Site::FUNCTION, CLUSTERS, ".maxclusterrank n", "the most blocks of a cluster"),
+    directive("blocksareclusters", K::Tuning, Site::FUNCTION, Gate::since(9, 0, 90), ".blocksareclusters", "the launch counts clusters where it says blocks"),
+    directive("branchtargets", K::Control, Site::BODY, Gate::since(2, 1, 20), "name: .branchtargets label, ...;", "the labels that brx.idx may reach"),
+    directive("calltargets", K::Control, Site::BODY, Gate::since(2, 1, 20), "name: .calltargets function, ...;", "the functions that an indirect call may reach"),
+    directive("callprototype", K::Control, Site::BODY, Gate::since(2, 1, 20), "name: .callprototype (result) _ (params);", "the signature of an indirect call"),
+    directive("align", K::Attribute, Site::DECLARATION.or(Site::PARAMETER), ANY, ".align bytes", "the alignment, a power of two"),
+    directive("ptr", K::Attribute, Site::PARAMETER, Gate::since(2, 2, 10), ".ptr [.space] [.align n]", "the parameter points into a space with an alignment"),
+    directive("attribute", K::Attribute, Site::DECLARATION.or(Site::MODULE), Gate::since(4, 0, 30), ".attribute(.managed | .unified(a, b))", "attributes of a variable or function"),
+    directive("managed", K::Attribute, Site::DECLARATION, Gate::since(4, 0, 30), ".attribute(.managed)", "the variable is in memory that host and device share"),
+    directive("unified", K::Attribute, Site::DECLARATION.or(Site::MODULE), Gate::since(9, 0, 90), ".attribute(.unified(a, b))", "the same variable or function on host and device"),
+    directive("pragma", K::Pragma, Site::MODULE.or(Site::FUNCTION).or(Site::BODY), Gate::since(2, 0, 10), ".pragma \"text\";", "a hint to the assembler"),
+    directive("file", K::Debug, Site::MODULE, Gate::since(1, 0, 10), ".file index \"name\" [, timestamp, size]", "numbers a source file for .loc"),
+    directive("loc", K::Debug, Site::BODY, Gate::since(1, 0, 10), ".loc file line column [, function_name label, inlined_at ...]", "the source position of what follows"),
+    directive("section", K::Debug, Site::MODULE, Gate::since(2, 0, 10), ".section name { data }", "a section of debug data"),
+    directive("@@dwarf", K::Debug, Site::MODULE.or(Site::BODY), Gate::since(1, 2, 10), "@@dwarf data", "debug data in the form before .section"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directives_are_found_by_name_and_grouped() {
+        for directive in Directive::ALL {
+            assert_eq!(Directive::parse(directive.name).map(|d| d.name), Some(directive.name));
+            assert!(directive.gate.ptx >= Gate::BASE.ptx);
+        }
+        assert_eq!(Directive::parse("globl"), None);
+        let kinds: Vec<_> = Directive::ALL.iter().map(|d| d.kind).collect();
+        let mut changes = kinds.clone();
+        changes.dedup();
+        let mut kinds = kinds;
+        kinds.sort();
+        kinds.dedup();
+        assert_eq!(changes.len(), kinds.len(), "directives of one kind stand together");
+    }
+
+    #[test]
+    fn spaces_read_back() {
+        for space in [Space::Reg, Space::Const, Space::Global, Space::Local, Space::Param, Space::Shared] {
+            assert_eq!(Space::parse(space.text()), Some(space));
+        }
+        assert_eq!(Space::parse("shared::cluster"), Some(Space::Shared));
+    }
+}
