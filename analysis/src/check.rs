@@ -1,0 +1,76 @@
+//! Checks: one file each, one walk for all.
+//!
+//! The walk over an item (`crate::lower`) hands every instruction to each of [`STATEMENT_CHECKS`] once it is
+//! resolved, and the whole body to each of [`BODY_CHECKS`] at the end. A check looks at one thing and pushes
+//! what it finds; it never fails and never depends on another check. Its lint is declared beside it, and the
+//! page of the lint in `docs/lints` is its test.
+
+mod gates;
+mod immediates;
+pub mod lints;
+mod operands;
+mod types;
+mod unused;
+
+pub use lints::{LINTS, lint};
+
+use ptx_backend::input::{Env, Operand, RegId};
+use ptx_isa::{Form, Opcode, PtxVersion, ScalarType, Sm};
+use text_size::TextRange;
+
+use crate::diagnostic::Diagnostic;
+use crate::lower::SourceMap;
+use crate::scope::RegisterName;
+
+/// What an instruction check may look at besides the instruction.
+pub struct Context<'a> {
+    pub env: &'a Env,
+    pub version: PtxVersion,
+    /// The file's own target, or the one asked for instead.
+    pub target: Sm,
+    /// Neither a version nor a target is missing or unreadable, so gates mean something.
+    pub gated: bool,
+    pub registers: &'a [RegisterName],
+    /// The item's text.
+    pub text: &'a str,
+}
+
+impl Context<'_> {
+    pub fn register_type(&self, register: RegId) -> ScalarType {
+        self.registers[register.0 as usize].ty
+    }
+
+    pub fn slice(&self, range: TextRange) -> &str {
+        self.text.get(usize::from(range.start())..usize::from(range.end())).unwrap_or_default()
+    }
+}
+
+/// An instruction whose name and operands are known.
+pub struct Statement<'a> {
+    pub range: TextRange,
+    /// Mnemonic and suffixes.
+    pub name: TextRange,
+    /// The suffixes with their dots, as written.
+    pub suffixes: &'a [TextRange],
+    pub opcode: Opcode,
+    pub form: &'static Form,
+    /// `None` where the operand is wrong in itself and was reported.
+    pub operands: &'a [Option<Operand>],
+    /// Parallel to `operands`.
+    pub ranges: &'a [TextRange],
+}
+
+/// A body whose statements were all walked.
+pub struct Body<'a> {
+    pub map: &'a SourceMap,
+    pub text: &'a str,
+    /// Names or statements could not be read, so that absence of a use proves nothing.
+    pub incomplete: bool,
+}
+
+pub type StatementCheck = fn(&Context<'_>, &Statement<'_>, &mut Vec<Diagnostic>);
+pub type BodyCheck = fn(&Body<'_>, &mut Vec<Diagnostic>);
+
+pub const STATEMENT_CHECKS: &[StatementCheck] = &[operands::check, types::check, immediates::check, gates::check];
+
+pub const BODY_CHECKS: &[BodyCheck] = &[unused::check];

@@ -1,0 +1,46 @@
+//! Constants where an instruction reads a value.
+
+use ptx_backend::input::Operand;
+use ptx_isa::{OperandType, Role, ScalarType, TypeKind};
+use text_size::TextRange;
+
+use super::operands::bind;
+use super::{Context, Statement};
+use crate::declare_lint;
+use crate::diagnostic::Diagnostic;
+
+declare_lint! {
+    /// A constant is of a kind that the instruction's type does not have.
+    pub CONSTANT_TYPE = "E0304" "constant-type", Error, since "0.1.0"
+}
+
+pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
+    let Some(bound) = bind(statement) else { return };
+    for ((row, operand), &range) in bound.iter().zip(statement.operands).zip(statement.ranges) {
+        let expected = match row.ty {
+            OperandType::Suffix(i) | OperandType::Wide(i) => statement.opcode.ty(usize::from(i)),
+            OperandType::Is(ty) => Some(ty),
+            _ => None,
+        };
+        if let (Some(operand), Some(expected)) = (operand, expected)
+            && row.role == Role::Source
+        {
+            constant(operand, range, expected, out);
+        }
+    }
+}
+
+fn constant(operand: &Operand, range: TextRange, expected: ScalarType, out: &mut Vec<Diagnostic>) {
+    let ty = expected.text();
+    match (operand, expected.kind()) {
+        (Operand::F32(_) | Operand::F64(_), TypeKind::Signed | TypeKind::Unsigned) => out.push(
+            Diagnostic::new(&CONSTANT_TYPE, range, format!("a floating-point constant in place of a `.{ty}`"))
+                .note("write the value as an integer, or its bits in hexadecimal"),
+        ),
+        (Operand::Int(value), TypeKind::Float) => out.push(
+            Diagnostic::new(&CONSTANT_TYPE, range, format!("an integer constant in place of a `.{ty}`"))
+                .note(format!("write it with a point or by its bits, as `{value}.0`")),
+        ),
+        _ => {}
+    }
+}

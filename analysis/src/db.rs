@@ -1,0 +1,100 @@
+//! The database and its inputs.
+//!
+//! Two inputs exist: the text of each file and one set of [`Options`]. Everything else is derived. A handle is
+//! cheap to clone; a clone is a snapshot and must be dropped before the next write can finish.
+
+use std::sync::Arc;
+
+use ptx_isa::Sm;
+use salsa::{Durability, Setter};
+
+use crate::diagnostic::Levels;
+
+/// A PTX file: the only thing that changes while a user types.
+#[salsa::input(debug)]
+pub struct SourceFile {
+    #[returns(deref)]
+    pub text: Arc<str>,
+}
+
+/// What the checks and the compiler are asked to do, for all files of a database.
+#[salsa::input(singleton, debug)]
+pub struct Options {
+    /// Compile for and check against this target instead of the file's own.
+    #[returns(copy)]
+    pub target: Option<Sm>,
+    /// 0 to 3, as `ptxas -O`.
+    #[returns(copy)]
+    pub opt_level: u8,
+    #[returns(copy)]
+    pub max_registers: Option<u32>,
+    pub levels: Levels,
+}
+
+pub use salsa::Database as Db;
+
+/// Called with the name of each query about to run. Tests count them.
+pub type QueryHook = Box<dyn Fn(&str) + Send + Sync>;
+
+#[salsa::db]
+#[derive(Clone)]
+pub struct Database {
+    storage: salsa::Storage<Self>,
+}
+
+#[salsa::db]
+impl salsa::Database for Database {}
+
+impl Default for Database {
+    fn default() -> Self {
+        Self::with_storage(salsa::Storage::new(None))
+    }
+}
+
+impl Database {
+    /// A database that reports every executed query, as `name(id)`.
+    pub fn with_hook(hook: QueryHook) -> Self {
+        Self::with_storage(salsa::Storage::new(Some(Box::new(move |event| {
+            if let salsa::EventKind::WillExecute { database_key } = event.kind {
+                hook(&format!("{database_key:?}"));
+            }
+        }))))
+    }
+
+    fn with_storage(storage: salsa::Storage<Self>) -> Self {
+        let db = Self { storage };
+        Options::builder(None, 3, None, Levels::default()).durability(Durability::HIGH).new(&db);
+        db
+    }
+
+    /// Adds a file.
+    pub fn add_file(&self, text: impl Into<Arc<str>>) -> SourceFile {
+        SourceFile::new(self, text.into())
+    }
+
+    /// Adds a file that never changes: nothing is tracked for it. For one-shot runs.
+    pub fn add_frozen_file(&self, text: impl Into<Arc<str>>) -> SourceFile {
+        SourceFile::builder(text.into()).durability(Durability::NEVER_CHANGE).new(self)
+    }
+
+    /// Replaces a file's text. Cancels the running queries of all snapshots and waits until they are dropped.
+    pub fn set_text(&mut self, file: SourceFile, text: impl Into<Arc<str>>) {
+        file.set_text(self).to(text.into());
+    }
+
+    pub fn set_target(&mut self, target: Option<Sm>) {
+        Options::get(self).set_target(self).with_durability(Durability::HIGH).to(target);
+    }
+
+    pub fn set_opt_level(&mut self, level: u8) {
+        Options::get(self).set_opt_level(self).with_durability(Durability::HIGH).to(level);
+    }
+
+    pub fn set_max_registers(&mut self, limit: Option<u32>) {
+        Options::get(self).set_max_registers(self).with_durability(Durability::HIGH).to(limit);
+    }
+
+    pub fn set_levels(&mut self, levels: Levels) {
+        Options::get(self).set_levels(self).with_durability(Durability::HIGH).to(levels);
+    }
+}

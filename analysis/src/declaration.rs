@@ -1,0 +1,251 @@
+//! Declarations of variables, registers and parameters, read from their nodes.
+//!
+//! The same reading serves module scope, bodies and parameter lists. What is wrong in itself (an unknown type,
+//! two state spaces) is reported here; what depends on other declarations is for the callers.
+
+use ptx_backend::input::Linkage;
+use ptx_isa::{ScalarType, Space};
+use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use text_size::TextRange;
+
+use crate::constant::{self, Value};
+use crate::declare_lint;
+use crate::diagnostic::Diagnostic;
+
+declare_lint! {
+    /// A declaration lacks a part, has one twice, or has parts that exclude each other.
+    pub BAD_DECLARATION = "E0101" "bad-declaration", Error, since "0.1.0"
+}
+
+declare_lint! {
+    /// A size, an alignment or a dimension is not a sensible constant.
+    pub BAD_SIZE = "E0102" "bad-size", Error, since "0.1.0"
+}
+
+declare_lint! {
+    /// A constant expression has no value.
+    pub BAD_CONSTANT = "E0103" "bad-constant", Error, since "0.1.0"
+}
+
+/// Most bytes of a variable: the address space of the largest device is far smaller.
+const MAX_BYTES: u64 = 1 << 40;
+/// Most registers that one declaration may name, so that a typing slip costs no memory.
+const MAX_RANGE: i64 = 1 << 31;
+
+/// What stands before the names of a declaration.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Head {
+    pub linkage: Linkage,
+    pub space: Space,
+    pub ty: ScalarType,
+    /// 1 for a scalar, 2 or 4 for `.v2` and `.v4`.
+    pub lanes: u8,
+    /// Bytes, as written.
+    pub align: Option<u32>,
+    pub managed: bool,
+}
+
+impl Head {
+    /// Bytes of one element, lanes included.
+    pub fn element_bytes(&self) -> u64 {
+        u64::from(self.ty.bytes()) * u64::from(self.lanes)
+    }
+
+    /// The alignment in effect.
+    pub fn alignment(&self) -> u32 {
+        let natural = (self.element_bytes() as u32).next_power_of_two();
+        self.align.unwrap_or(natural).max(1)
+    }
+}
+
+/// One declared name.
+#[derive(Clone, Debug)]
+pub struct Declarator {
+    /// `None` where the name is missing; the parser has reported it.
+    pub name: Option<TextRange>,
+    /// `%r<10>`: 10.
+    pub count: Option<u32>,
+    /// Outermost first; `None` for `[]`.
+    pub dimensions: Vec<Option<u64>>,
+    pub initializer: Option<SyntaxNode>,
+}
+
+impl Declarator {
+    /// Elements in all; `None` when the outermost dimension is left open.
+    pub fn elements(&self) -> Option<u64> {
+        self.dimensions.iter().try_fold(1u64, |product, dimension| Some(product.saturating_mul((*dimension)?)))
+    }
+}
+
+/// A declaration with everything it declares.
+#[derive(Clone, Debug)]
+pub struct Declaration {
+    pub head: Head,
+    pub declarators: Vec<Declarator>,
+}
+
+/// Reads the state spaces.
+pub fn space(word: &str) -> Option<Space> {
+    Some(match word {
+        ".reg" => Space::Reg,
+        ".const" => Space::Const,
+        ".global" | ".tex" => Space::Global,
+        ".local" => Space::Local,
+        ".param" => Space::Param,
+        ".shared" => Space::Shared,
+        _ => return None,
+    })
+}
+
+/// Reads the linkage directives.
+pub fn linkage(word: &str) -> Option<Linkage> {
+    Some(match word {
+        ".visible" => Linkage::Visible,
+        ".extern" => Linkage::Extern,
+        ".weak" => Linkage::Weak,
+        ".common" => Linkage::Common,
+        _ => return None,
+    })
+}
+
+/// Reads a `VARIABLE` or `PARAM` node. `None` when it has no type or no space, which is reported.
+pub fn read(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Option<Declaration> {
+    let mut head =
+        Head { linkage: Linkage::Internal, space: Space::Generic, ty: ScalarType::B8, lanes: 1, align: None, managed: false };
+    let mut spaces = None;
+    let mut ty = None;
+    let mut declarators = Vec::new();
+    // A parameter holds its name and dimensions itself.
+    let mut own = Declarator { name: None, count: None, dimensions: Vec::new(), initializer: None };
+    for element in node.children_with_tokens() {
+        match element {
+            NodeOrToken::Token(token) if token.kind() == SyntaxKind::DOT_WORD => {
+                let word = &text[token.text_range()];
+                if let Some(found) = space(word) {
+                    if word == ".tex" {
+                        ty.get_or_insert(ScalarType::TexRef);
+                    }
+                    if spaces.replace(found).is_some() {
+                        let message = "a declaration has one state space".to_owned();
+                        out.push(Diagnostic::new(&BAD_DECLARATION, token.text_range(), message));
+                    }
+                } else if let Some(found) = linkage(word) {
+                    head.linkage = found;
+                } else if let Some(lanes) = lanes(word) {
+                    head.lanes = lanes;
+                } else if let Some(found) = word.get(1..).and_then(ScalarType::parse) {
+                    if ty.replace(found).is_some() && word != ".texref" {
+                        let message = "a declaration has one type".to_owned();
+                        out.push(Diagnostic::new(&BAD_DECLARATION, token.text_range(), message));
+                    }
+                } else if !matches!(word, ".ptr" | ".sreg") {
+                    let message = format!("`{word}` is neither a state space nor a type");
+                    out.push(Diagnostic::new(&BAD_DECLARATION, token.text_range(), message));
+                    return None;
+                }
+            }
+            NodeOrToken::Token(_) => {}
+            NodeOrToken::Node(child) => match child.kind() {
+                SyntaxKind::ALIGN => head.align = align(&child, text, out),
+                SyntaxKind::ATTRIBUTE_LIST => head.managed |= text[child.text_range()].contains(".managed"),
+                SyntaxKind::DECLARATOR => declarators.push(declarator(&child, text, out)),
+                SyntaxKind::NAME => own.name = Some(child.text_range()),
+                SyntaxKind::ARRAY_DIMENSION => own.dimensions.push(dimension(&child, text, out)),
+                _ => {}
+            },
+        }
+    }
+    if node.kind() == SyntaxKind::PARAM && declarators.is_empty() {
+        declarators.push(own);
+    }
+    let (Some(space), Some(ty)) = (spaces, ty) else {
+        if !declarators.is_empty() {
+            let missing = if spaces.is_none() { "state space" } else { "type" };
+            let range = declarators.iter().find_map(|d| d.name).unwrap_or(node.text_range());
+            out.push(Diagnostic::new(&BAD_DECLARATION, range, format!("this declaration has no {missing}")));
+        }
+        return None;
+    };
+    head.space = space;
+    head.ty = ty;
+    Some(Declaration { head, declarators })
+}
+
+fn lanes(word: &str) -> Option<u8> {
+    match word {
+        ".v2" => Some(2),
+        ".v4" => Some(4),
+        ".v8" => Some(8),
+        _ => None,
+    }
+}
+
+/// The value of the first number directly in `node`.
+pub fn integer_in(node: &SyntaxNode, text: &str) -> Option<i64> {
+    let mut tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
+    let token = tokens.find(|token| token.kind() == SyntaxKind::INT)?;
+    constant::literal_value(&text[token.text_range()])?.as_int()
+}
+
+/// The value of the expression below `node`.
+pub fn integer_below(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Option<i64> {
+    let expression = node.first_child()?;
+    match constant::evaluate(&expression, text) {
+        Ok(Value::Int { value, .. }) => Some(value),
+        Ok(_) => {
+            out.push(Diagnostic::new(&BAD_CONSTANT, expression.text_range(), "expected an integer constant"));
+            None
+        }
+        Err(error) => {
+            out.push(Diagnostic::new(&BAD_CONSTANT, error.range, error.message));
+            None
+        }
+    }
+}
+
+fn align(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Option<u32> {
+    let value = integer_in(node, text)?;
+    match u32::try_from(value) {
+        Ok(bytes) if bytes.is_power_of_two() => Some(bytes),
+        _ => {
+            let message = format!("an alignment is a power of two, not {value}");
+            out.push(Diagnostic::new(&BAD_SIZE, node.text_range(), message));
+            None
+        }
+    }
+}
+
+fn dimension(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Option<u64> {
+    let value = integer_below(node, text, out)?;
+    match u64::try_from(value) {
+        Ok(size) if size <= MAX_BYTES => Some(size),
+        _ => {
+            out.push(Diagnostic::new(&BAD_SIZE, node.text_range(), format!("{value} is no array dimension")));
+            Some(1)
+        }
+    }
+}
+
+fn declarator(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Declarator {
+    let mut result = Declarator { name: None, count: None, dimensions: Vec::new(), initializer: None };
+    for child in node.children() {
+        match child.kind() {
+            SyntaxKind::NAME => result.name = Some(child.text_range()),
+            SyntaxKind::REGISTER_RANGE => {
+                if let Some(value) = integer_in(&child, text) {
+                    if (1..=MAX_RANGE).contains(&value) {
+                        result.count = Some(value as u32);
+                    } else {
+                        let message = format!("{value} is no number of registers");
+                        out.push(Diagnostic::new(&BAD_SIZE, child.text_range(), message));
+                        result.count = Some(0);
+                    }
+                }
+            }
+            SyntaxKind::ARRAY_DIMENSION => result.dimensions.push(dimension(&child, text, out)),
+            SyntaxKind::INITIALIZER => result.initializer = Some(child),
+            _ => {}
+        }
+    }
+    result
+}

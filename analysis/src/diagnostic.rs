@@ -1,0 +1,230 @@
+//! What a check has to say, and how loudly.
+//!
+//! A diagnostic names its [`Lint`]: the stable code, the default level, the documentation. Ranges are relative
+//! to the item until [`Diagnostic::shifted`] moves them into the file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use text_size::{TextRange, TextSize};
+
+/// How loudly a diagnostic is reported. The order is by urgency.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Severity {
+    /// Not reported.
+    Allow,
+    Information,
+    Warning,
+    Error,
+}
+
+impl Severity {
+    /// Reads the name used in settings and on the command line.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "allow" | "off" | "none" => Self::Allow,
+            "info" | "information" | "note" => Self::Information,
+            "warn" | "warning" => Self::Warning,
+            "error" | "deny" => Self::Error,
+            _ => return None,
+        })
+    }
+
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Information => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A kind of finding. Declared with [`declare_lint!`](crate::declare_lint) beside the check that reports it.
+#[derive(Debug)]
+pub struct Lint {
+    /// Stable: `E0201`. `E` is an invalid program, `W` doubtful, `I` information.
+    pub code: &'static str,
+    /// For people and settings: `unknown-instruction`.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    pub default: Severity,
+    /// The release that introduced it.
+    pub since: &'static str,
+    /// The documentation page, Markdown. Its examples are tests.
+    pub page: &'static str,
+}
+
+impl PartialEq for Lint {
+    fn eq(&self, other: &Self) -> bool {
+        self.code == other.code
+    }
+}
+impl Eq for Lint {}
+
+/// Declares a [`Lint`]: the doc comment is its summary, the page is `docs/lints/<code>.md`.
+#[macro_export]
+macro_rules! declare_lint {
+    ($(#[doc = $summary:literal])+ $vis:vis $ident:ident = $code:literal $name:literal, $default:ident, since $since:literal) => {
+        $(#[doc = $summary])+
+        $vis static $ident: $crate::diagnostic::Lint = $crate::diagnostic::Lint {
+            code: $code,
+            name: $name,
+            summary: concat!($($summary),+),
+            default: $crate::diagnostic::Severity::$default,
+            since: $since,
+            page: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/lints/", $code, ".md")),
+        };
+    };
+}
+
+/// Levels that differ from the defaults, by code or name. Later settings win.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Levels(BTreeMap<String, Severity>);
+
+impl Levels {
+    /// Sets the level of a lint, by code or by name. `warnings` and `all` are not names of lints and are ignored.
+    pub fn set(&mut self, lint: &str, level: Severity) {
+        self.0.insert(lint.to_owned(), level);
+    }
+
+    pub fn level(&self, lint: &Lint) -> Severity {
+        if self.0.is_empty() {
+            return lint.default;
+        }
+        self.0.get(lint.code).or_else(|| self.0.get(lint.name)).copied().unwrap_or(lint.default)
+    }
+}
+
+/// A finding at a place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    pub lint: &'static Lint,
+    pub severity: Severity,
+    pub range: TextRange,
+    /// Lower case, no full stop: what was found, what is expected and why.
+    pub message: String,
+    /// Remedies and background.
+    pub notes: Vec<String>,
+    pub related: Vec<Related>,
+    pub fixes: Vec<Fix>,
+    /// The code at `range` has no effect; editors fade it.
+    pub unnecessary: bool,
+}
+
+/// Another place that explains the finding.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Related {
+    pub range: TextRange,
+    pub message: String,
+}
+
+/// A way to resolve the finding.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fix {
+    pub title: String,
+    pub edits: Vec<TextEdit>,
+}
+
+/// Replace `range` by `text`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TextEdit {
+    pub range: TextRange,
+    pub text: String,
+}
+
+impl Diagnostic {
+    pub fn new(lint: &'static Lint, range: TextRange, message: impl Into<String>) -> Self {
+        Self {
+            lint,
+            severity: lint.default,
+            range,
+            message: message.into(),
+            notes: Vec::new(),
+            related: Vec::new(),
+            fixes: Vec::new(),
+            unnecessary: false,
+        }
+    }
+
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    pub fn related(mut self, range: TextRange, message: impl Into<String>) -> Self {
+        self.related.push(Related { range, message: message.into() });
+        self
+    }
+
+    /// Adds a fix that replaces one range.
+    pub fn fix(mut self, title: impl Into<String>, range: TextRange, text: impl Into<String>) -> Self {
+        let edits = vec![TextEdit { range, text: text.into() }];
+        self.fixes.push(Fix { title: title.into(), edits });
+        self
+    }
+
+    pub fn unnecessary(mut self) -> Self {
+        self.unnecessary = true;
+        self
+    }
+
+    /// The code: `E0201`.
+    pub fn code(&self) -> &'static str {
+        self.lint.code
+    }
+
+    /// Moves all ranges by the offset of the item in the file.
+    pub fn shifted(mut self, offset: TextSize) -> Self {
+        self.range += offset;
+        for related in &mut self.related {
+            related.range += offset;
+        }
+        for edit in self.fixes.iter_mut().flat_map(|fix| &mut fix.edits) {
+            edit.range += offset;
+        }
+        self
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}]: {}", self.severity.text(), self.lint.code, self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static SAMPLE: Lint = Lint {
+        code: "E9999",
+        name: "sample",
+        summary: "",
+        default: Severity::Error,
+        since: "0.1.0",
+        page: "",
+    };
+
+    #[test]
+    fn levels_by_code_or_name() {
+        let mut levels = Levels::default();
+        assert_eq!(levels.level(&SAMPLE), Severity::Error);
+        levels.set("sample", Severity::Warning);
+        assert_eq!(levels.level(&SAMPLE), Severity::Warning);
+        levels.set("E9999", Severity::Allow);
+        assert_eq!(levels.level(&SAMPLE), Severity::Allow);
+    }
+
+    #[test]
+    fn shifting_moves_everything() {
+        let range = TextRange::new(1.into(), 2.into());
+        let shifted =
+            Diagnostic::new(&SAMPLE, range, "x").related(range, "y").fix("z", range, "").shifted(10.into());
+        let expected = TextRange::new(11.into(), 12.into());
+        assert_eq!(shifted.range, expected);
+        assert_eq!(shifted.related[0].range, expected);
+        assert_eq!(shifted.fixes[0].edits[0].range, expected);
+    }
+}

@@ -1,0 +1,243 @@
+//! Editor features: file offsets in, plain data out.
+//!
+//! Nothing here knows a protocol, a column or a terminal. Each feature is a function of the database, the file
+//! and usually an offset; it finds the item at the offset, works inside the item, and moves the answer into the
+//! file at the end.
+
+mod actions;
+mod completion;
+mod diagnostics;
+mod folding;
+mod hover;
+mod locate;
+mod navigation;
+mod resources;
+mod sass;
+mod signature_help;
+mod symbols;
+mod tokens;
+
+pub use actions::code_actions;
+pub use completion::completions;
+pub use diagnostics::{check_all, compile_diagnostics, diagnostics};
+pub use folding::folding_ranges;
+pub use hover::hover;
+pub use navigation::{definition, highlights, prepare_rename, references, rename};
+pub use resources::{code_lenses, function_resources, inlay_hints};
+pub use sass::{sass_at, sass_view};
+pub use signature_help::signature_help;
+pub use symbols::document_symbols;
+pub use tokens::semantic_tokens;
+
+pub use crate::diagnostic::{Diagnostic, Fix, Related, Severity, TextEdit};
+
+use std::sync::Arc;
+
+use text_size::{TextRange, TextSize};
+
+/// The text index of a file: lines and columns.
+pub use crate::items::line_index;
+
+/// Markdown about the thing at `range`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hover {
+    pub range: TextRange,
+    pub markdown: String,
+}
+
+/// A place in the file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Target {
+    /// All of it: the declaration, the function.
+    pub full: TextRange,
+    /// Its name.
+    pub focus: TextRange,
+}
+
+/// How a name is used at a place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Access {
+    Declaration,
+    Read,
+    Write,
+    /// Both at once, as the data operand of some instructions.
+    ReadWrite,
+}
+
+/// A use of a name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Reference {
+    pub range: TextRange,
+    pub access: Access,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SymbolKind {
+    Entry,
+    Function,
+    Prototype,
+    Variable,
+    Constant,
+    Parameter,
+    Register,
+    Label,
+    Directive,
+}
+
+/// An outline entry.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DocumentSymbol {
+    pub name: String,
+    pub detail: String,
+    pub kind: SymbolKind,
+    pub full: TextRange,
+    pub focus: TextRange,
+    pub children: Vec<DocumentSymbol>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum TokenKind {
+    Comment,
+    Directive,
+    Mnemonic,
+    Modifier,
+    Type,
+    Register,
+    Predicate,
+    SpecialRegister,
+    Variable,
+    Parameter,
+    Function,
+    Label,
+    Number,
+    String,
+}
+
+impl TokenKind {
+    pub const ALL: &'static [TokenKind] = &[
+        Self::Comment,
+        Self::Directive,
+        Self::Mnemonic,
+        Self::Modifier,
+        Self::Type,
+        Self::Register,
+        Self::Predicate,
+        Self::SpecialRegister,
+        Self::Variable,
+        Self::Parameter,
+        Self::Function,
+        Self::Label,
+        Self::Number,
+        Self::String,
+    ];
+}
+
+/// A coloured token. Never crosses a line unless a block comment does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SemanticToken {
+    pub range: TextRange,
+    pub kind: TokenKind,
+    pub declaration: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FoldKind {
+    Comment,
+    /// A function, a block, an initialiser.
+    Region,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fold {
+    pub range: TextRange,
+    pub kind: FoldKind,
+}
+
+/// Text shown after `offset`, not part of the file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InlayHint {
+    pub offset: TextSize,
+    pub label: String,
+    pub tooltip: String,
+}
+
+/// A line of text above a function, and what clicking it does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lens {
+    pub range: TextRange,
+    pub title: String,
+    pub command: Option<Command>,
+}
+
+/// Something the client can ask the server to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// Open the machine code of this function.
+    ShowSass { function: String },
+    /// Open the documentation of this lint.
+    Explain { code: &'static str },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ActionKind {
+    QuickFix,
+    Rewrite,
+    Source,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CodeAction {
+    pub title: String,
+    pub kind: ActionKind,
+    pub edits: Vec<TextEdit>,
+    pub command: Option<Command>,
+    /// The code of the diagnostic that this resolves.
+    pub fixes: Option<&'static str>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum CompletionKind {
+    Mnemonic,
+    Modifier,
+    Type,
+    Register,
+    SpecialRegister,
+    Variable,
+    Parameter,
+    Function,
+    Label,
+    Directive,
+    Target,
+    Snippet,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Completion {
+    pub label: String,
+    pub kind: CompletionKind,
+    /// One line beside the label.
+    pub detail: String,
+    /// Markdown.
+    pub documentation: String,
+    /// What to replace, and by what.
+    pub edit: TextEdit,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SignatureHelp {
+    pub label: String,
+    /// Markdown.
+    pub documentation: String,
+    /// Byte ranges of the operands in `label`.
+    pub parameters: Vec<std::ops::Range<u32>>,
+    pub active: Option<u32>,
+}
+
+/// A function's machine code as text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SassView {
+    pub function: String,
+    pub text: Arc<str>,
+    /// For each line of `text`, the statement it comes from.
+    pub lines: Box<[Option<TextRange>]>,
+}

@@ -1,0 +1,186 @@
+//! How many blocks of a kernel fit on a multiprocessor, and what stops the next one.
+//!
+//! The limits come from the table "Technical Specifications per Compute Capability" of the CUDA Programming
+//! Guide; the granularities from the occupancy chapter of the Best Practices Guide. Values that the tables do
+//! not print (sm_88) follow the generation's other members.
+
+use ptx_isa::Sm;
+use std::fmt;
+
+/// What one multiprocessor holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SmLimits {
+    /// `75` for `sm_75`.
+    pub sm: u16,
+    pub warps: u32,
+    pub blocks: u32,
+    /// Bytes of shared memory, that of the system included.
+    pub shared: u32,
+    /// Most bytes of shared memory that one block may use.
+    pub shared_per_block: u32,
+    /// Bytes of shared memory that the system takes from each block.
+    pub shared_reserved: u32,
+    /// Shared memory is given to blocks in multiples of this many bytes.
+    pub shared_unit: u32,
+}
+
+/// 32-bit registers of a multiprocessor.
+const REGISTERS: u32 = 65536;
+/// Registers are given to a warp in multiples of this many.
+const REGISTER_UNIT: u32 = 256;
+/// Each partition has its own register file and its own warps.
+const PARTITIONS: u32 = 4;
+pub const WARP: u32 = 32;
+pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
+const KB: u32 = 1024;
+
+#[rustfmt::skip]
+const LIMITS: &[SmLimits] = &[
+    SmLimits { sm:  75, warps: 32, blocks: 16, shared:  64 * KB, shared_per_block:  64 * KB, shared_reserved:    0, shared_unit: 256 },
+    SmLimits { sm:  80, warps: 64, blocks: 32, shared: 164 * KB, shared_per_block: 163 * KB, shared_reserved: 1024, shared_unit: 128 },
+    SmLimits { sm:  86, warps: 48, blocks: 16, shared: 100 * KB, shared_per_block:  99 * KB, shared_reserved: 1024, shared_unit: 128 },
+    SmLimits { sm:  87, warps: 48, blocks: 16, shared: 164 * KB, shared_per_block: 163 * KB, shared_reserved: 1024, shared_unit: 128 },
+    SmLimits { sm:  88, warps: 48, blocks: 16, shared: 100 * KB, shared_per_block:  99 * KB, shared_reserved: 1024, shared_unit: 128 },
+    SmLimits { sm:  89, warps: 48, blocks: 24, shared: 100 * KB, shared_per_block:  99 * KB, shared_reserved: 1024, shared_unit: 128 },
+    SmLimits { sm:  90, warps: 64, blocks: 32, shared: 228 * KB, shared_per_block: 227 * KB, shared_reserved: 1024, shared_unit: 128 },
+    SmLimits { sm: 100, warps: 64, blocks: 32, shared: 228 * KB, shared_per_block: 227 * KB, shared_reserved: 1024, shared_unit: 128 },
+    SmLimits { sm: 103, warps: 64, blocks: 32, shared: 228 * KB, shared_per_block: 227 * KB, shared_reserved: 1024, shared_unit: 128 },
+    SmLimits { sm: 110, warps: 48, blocks: 24, shared: 228 * KB, shared_per_block: 227 * KB, shared_reserved: 1024, shared_unit: 128 },
+    SmLimits { sm: 120, warps: 48, blocks: 24, shared: 100 * KB, shared_per_block:  99 * KB, shared_reserved: 1024, shared_unit: 128 },
+    SmLimits { sm: 121, warps: 48, blocks: 24, shared: 100 * KB, shared_per_block:  99 * KB, shared_reserved: 1024, shared_unit: 128 },
+];
+
+/// The limits of a target: its own row, or that of the nearest older target.
+pub fn limits(sm: Sm) -> Option<&'static SmLimits> {
+    LIMITS.iter().rev().find(|row| row.sm <= sm.number)
+}
+
+/// What a block of a kernel takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BlockUse {
+    pub threads: u32,
+    /// Registers per thread.
+    pub registers: u32,
+    /// Bytes, static and dynamic.
+    pub shared: u32,
+}
+
+/// What stops another block from fitting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limiter {
+    Warps,
+    Blocks,
+    Registers,
+    SharedMemory,
+}
+
+impl fmt::Display for Limiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Warps => "warps",
+            Self::Blocks => "blocks",
+            Self::Registers => "registers",
+            Self::SharedMemory => "shared memory",
+        })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Occupancy {
+    /// Blocks resident on one multiprocessor; 0 when the kernel cannot be launched.
+    pub blocks: u32,
+    pub warps: u32,
+    pub max_warps: u32,
+    /// The tightest resource; of several equally tight ones the first in the order of [`Limiter`].
+    pub limiter: Limiter,
+}
+
+impl Occupancy {
+    pub fn percent(&self) -> u32 {
+        (self.warps * 100).div_ceil(self.max_warps)
+    }
+}
+
+/// Computes the occupancy of a kernel. `None` when the target has no limits on record or the block is empty or
+/// larger than a block may be.
+pub fn occupancy(sm: Sm, block: BlockUse) -> Option<Occupancy> {
+    let limits = limits(sm)?;
+    if block.threads == 0 || block.threads > MAX_THREADS_PER_BLOCK {
+        return None;
+    }
+    let warps_per_block = block.threads.div_ceil(WARP);
+
+    let by_warps = limits.warps / warps_per_block;
+    let by_registers = match (block.registers * WARP).next_multiple_of(REGISTER_UNIT) {
+        0 => u32::MAX,
+        per_warp => {
+            let warps = REGISTERS / PARTITIONS / per_warp * PARTITIONS;
+            // A block's warps are spread over the partitions, so a partial round takes a whole one.
+            let rounded = warps_per_block.next_multiple_of(PARTITIONS);
+            if rounded * per_warp > REGISTERS { 0 } else { warps / warps_per_block }
+        }
+    };
+    let by_shared = if block.shared > limits.shared_per_block {
+        0
+    } else {
+        match (block.shared + limits.shared_reserved).next_multiple_of(limits.shared_unit) {
+            0 => u32::MAX,
+            per_block => limits.shared / per_block,
+        }
+    };
+
+    let candidates = [
+        (by_warps, Limiter::Warps),
+        (limits.blocks, Limiter::Blocks),
+        (by_registers, Limiter::Registers),
+        (by_shared, Limiter::SharedMemory),
+    ];
+    let (blocks, limiter) = candidates.into_iter().min_by_key(|&(blocks, _)| blocks)?;
+    Some(Occupancy { blocks, warps: blocks * warps_per_block, max_warps: limits.warps, limiter })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(sm: u16, threads: u32, registers: u32, shared: u32) -> (u32, u32, Limiter) {
+        let result = occupancy(Sm::new(sm), BlockUse { threads, registers, shared }).unwrap();
+        (result.blocks, result.percent(), result.limiter)
+    }
+
+    #[test]
+    fn full_occupancy() {
+        assert_eq!(check(80, 256, 32, 0), (8, 100, Limiter::Warps));
+        assert_eq!(check(75, 1024, 64, 0), (1, 100, Limiter::Warps));
+        assert_eq!(check(120, 128, 40, 0), (12, 100, Limiter::Warps));
+    }
+
+    #[test]
+    fn small_blocks_meet_the_block_limit() {
+        assert_eq!(check(90, 32, 16, 0), (32, 50, Limiter::Blocks));
+        assert_eq!(check(86, 32, 16, 0), (16, 34, Limiter::Blocks));
+    }
+
+    #[test]
+    fn registers_round_up_per_warp() {
+        // 33 registers take 40: 1280 per warp, 12 warps per partition.
+        assert_eq!(check(80, 256, 33, 0), (6, 75, Limiter::Registers));
+        assert_eq!(check(90, 256, 255, 0), (1, 13, Limiter::Registers));
+        assert_eq!(check(90, 1024, 65, 0), (0, 0, Limiter::Registers));
+    }
+
+    #[test]
+    fn the_system_takes_shared_memory_of_each_block() {
+        assert_eq!(check(90, 128, 32, 227 * KB), (1, 7, Limiter::SharedMemory));
+        assert_eq!(check(80, 128, 32, 16 * KB), (9, 57, Limiter::SharedMemory));
+        assert_eq!(check(75, 128, 32, 16 * KB), (4, 50, Limiter::SharedMemory));
+        assert_eq!(check(75, 128, 32, 65 * KB).0, 0);
+    }
+
+    #[test]
+    fn unknown_targets_take_the_nearest_older_row() {
+        assert_eq!(limits(Sm::new(101)).unwrap().sm, 100);
+        assert!(limits(Sm::new(70)).is_none());
+        assert!(occupancy(Sm::new(90), BlockUse { threads: 2048, registers: 32, shared: 0 }).is_none());
+    }
+}

@@ -1,0 +1,250 @@
+//! Names of a function body: nested blocks, register ranges, shadowing.
+//!
+//! A block opens a scope; a name is visible from its declaration to the end of its block and hides outer ones.
+//! Labels are visible in their whole block and the blocks inside, so they are declared when the block opens.
+//! `%r<100>` declares a hundred names at once: it is kept as one declaration and a register gets its number
+//! when it is first mentioned, so unmentioned registers cost nothing.
+
+use ptx_backend::input::{LabelId, RegId, Symbol};
+use ptx_isa::ScalarType;
+use rustc_hash::FxHashMap;
+use text_size::TextRange;
+
+/// Index into [`Names::declarations`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct DeclId(pub u32);
+
+/// A name that a body declares. Ranges are relative to the item.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Declaration {
+    /// The name, without the `<count>` of a range.
+    pub range: TextRange,
+    /// Where the name is visible; ends with the block.
+    pub visible: TextRange,
+    pub kind: DeclKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DeclKind {
+    /// `count` names `name0`, `name1`, … where written `name<count>`; `lanes` registers each, 1 unless a vector.
+    Register { ty: ScalarType, count: Option<u32>, lanes: u8 },
+    Label(LabelId),
+    Symbol(Symbol),
+    /// `.branchtargets` or `.calltargets`.
+    Targets(u32),
+    /// `.callprototype`.
+    Prototype(u32),
+}
+
+/// What a name means.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Entity {
+    Register(RegId),
+    Label(LabelId),
+    Symbol(Symbol),
+    Targets(u32),
+    Prototype(u32),
+}
+
+/// Where a register comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RegisterName {
+    pub declaration: DeclId,
+    /// Its number in a declared range.
+    pub number: Option<u32>,
+    /// Its component of a declared vector.
+    pub lane: u8,
+    pub ty: ScalarType,
+}
+
+/// Ranges up to this size keep their numbers in a vector, larger ones in the map.
+const DENSE: u32 = 1 << 16;
+
+#[derive(Default)]
+struct Scope<'t> {
+    names: FxHashMap<&'t str, DeclId>,
+    ranges: FxHashMap<&'t str, DeclId>,
+}
+
+/// The scopes that are open and everything declared so far.
+#[derive(Default)]
+pub struct Names<'t> {
+    scopes: Vec<Scope<'t>>,
+    pub declarations: Vec<Declaration>,
+    pub registers: Vec<RegisterName>,
+    pub labels: Vec<DeclId>,
+    /// Registers of a declaration by number, plus one; zero is not numbered yet.
+    dense: Vec<Vec<u32>>,
+    sparse: FxHashMap<(DeclId, u32), RegId>,
+}
+
+impl<'t> Names<'t> {
+    pub fn open(&mut self) {
+        self.scopes.push(Scope::default());
+    }
+
+    /// Ends the innermost scope: its names stop being visible.
+    pub fn close(&mut self) {
+        self.scopes.pop();
+    }
+
+    pub fn depth(&self) -> usize {
+        self.scopes.len()
+    }
+
+    /// Declares `name` in the innermost scope. Gives the earlier declaration of the same name there, if any;
+    /// the later one then wins.
+    pub fn declare(&mut self, name: &'t str, declaration: Declaration) -> (DeclId, Option<DeclId>) {
+        let id = DeclId(self.declarations.len() as u32);
+        let ranged = matches!(declaration.kind, DeclKind::Register { count: Some(_), .. });
+        if let DeclKind::Label(label) = declaration.kind {
+            debug_assert_eq!(label.0 as usize, self.labels.len());
+            self.labels.push(id);
+        }
+        self.declarations.push(declaration);
+        self.dense.push(Vec::new());
+        let previous = self.clash(name, id, ranged);
+        if let Some(scope) = self.scopes.last_mut() {
+            if ranged { scope.ranges.insert(name, id) } else { scope.names.insert(name, id) };
+        }
+        (id, previous)
+    }
+
+    /// A declaration in the innermost scope that already covers a name of `id`.
+    fn clash(&self, name: &str, id: DeclId, ranged: bool) -> Option<DeclId> {
+        let scope = self.scopes.last()?;
+        if ranged {
+            if let Some(&previous) = scope.ranges.get(name) {
+                return Some(previous);
+            }
+            let count = self.range_count(id)?;
+            // `%r<4>` after `%r1`: rare, so the few plain names of the scope are tried one by one only here.
+            return (count <= 64)
+                .then(|| {
+                    (0..count).find_map(|number| scope.names.get(format!("{name}{number}").as_str()).copied())
+                })
+                .flatten();
+        }
+        scope.names.get(name).copied().or_else(|| {
+            let (prefix, number) = split_number(name)?;
+            let range = *scope.ranges.get(prefix)?;
+            (number < self.range_count(range)?).then_some(range)
+        })
+    }
+
+    fn range_count(&self, id: DeclId) -> Option<u32> {
+        match self.declarations[id.0 as usize].kind {
+            DeclKind::Register { count, .. } => count,
+            _ => None,
+        }
+    }
+
+    /// Finds the declaration of `name`, innermost scope first, and its number in a range.
+    pub fn find(&self, name: &str) -> Option<(DeclId, Option<u32>)> {
+        let numbered = split_number(name);
+        self.scopes.iter().rev().find_map(|scope| {
+            if let Some((prefix, number)) = numbered
+                && let Some(&id) = scope.ranges.get(prefix)
+                && self.range_count(id).is_some_and(|count| number < count)
+            {
+                return Some((id, Some(number)));
+            }
+            scope.names.get(name).map(|&id| (id, None))
+        })
+    }
+
+    /// A register of a declaration, numbered on first mention.
+    pub fn register(&mut self, declaration: DeclId, number: Option<u32>, lane: u8) -> RegId {
+        let DeclKind::Register { ty, lanes, .. } = self.declarations[declaration.0 as usize].kind else {
+            unreachable!("only registers are numbered");
+        };
+        let slot = number.unwrap_or(0).saturating_mul(u32::from(lanes)).saturating_add(u32::from(lane));
+        let next = RegId(self.registers.len() as u32);
+        let id = if slot < DENSE {
+            let dense = &mut self.dense[declaration.0 as usize];
+            if dense.len() <= slot as usize {
+                dense.resize(slot as usize + 1, 0);
+            }
+            let known = &mut dense[slot as usize];
+            if *known == 0 {
+                *known = next.0 + 1;
+            }
+            RegId(*known - 1)
+        } else {
+            *self.sparse.entry((declaration, slot)).or_insert(next)
+        };
+        if id == next {
+            self.registers.push(RegisterName { declaration, number, lane, ty });
+        }
+        id
+    }
+
+    /// Every name visible now, for suggestions: ranges give their first names.
+    pub fn visible(&self) -> impl Iterator<Item = (&'t str, DeclId)> + '_ {
+        self.scopes.iter().rev().flat_map(|scope| {
+            #[expect(clippy::iter_over_hash_type, reason = "callers choose by distance and then by text")]
+            let names = scope.names.iter().chain(&scope.ranges).map(|(&name, &id)| (name, id));
+            names
+        })
+    }
+}
+
+/// `%r12` is `%r` and 12. `None` without digits, with leading zeros, or beyond 32 bits.
+pub fn split_number(name: &str) -> Option<(&str, u32)> {
+    let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (prefix, number) = name.split_at(name.len() - digits);
+    if digits == 0 || digits > 10 || (digits > 1 && number.starts_with('0')) || prefix.is_empty() {
+        return None;
+    }
+    Some((prefix, number.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn register(count: Option<u32>) -> Declaration {
+        let range = TextRange::empty(0.into());
+        let kind = DeclKind::Register { ty: ScalarType::B32, count, lanes: 1 };
+        Declaration { range, visible: range, kind }
+    }
+
+    #[test]
+    fn ranges_are_numbered_on_first_mention() {
+        let mut names = Names::default();
+        names.open();
+        let (range, _) = names.declare("%r", register(Some(1_000_000)));
+        assert_eq!(names.find("%r999999"), Some((range, Some(999_999))));
+        assert_eq!(names.find("%r1000000"), None);
+        assert_eq!(names.find("%r01"), None);
+        assert_eq!(names.find("%r"), None);
+        assert_eq!(names.register(range, Some(999_999), 0), RegId(0));
+        assert_eq!(names.register(range, Some(3), 0), RegId(1));
+        assert_eq!(names.register(range, Some(999_999), 0), RegId(0));
+    }
+
+    #[test]
+    fn inner_names_hide_outer_ones() {
+        let mut names = Names::default();
+        names.open();
+        let (outer, _) = names.declare("%r", register(Some(4)));
+        names.open();
+        let (inner, clash) = names.declare("%r2", register(None));
+        assert_eq!(clash, None);
+        assert_eq!(names.find("%r2"), Some((inner, None)));
+        assert_eq!(names.find("%r1"), Some((outer, Some(1))));
+        names.close();
+        assert_eq!(names.find("%r2"), Some((outer, Some(2))));
+    }
+
+    #[test]
+    fn clashes_within_a_scope() {
+        let mut names = Names::default();
+        names.open();
+        let (range, _) = names.declare("%r", register(Some(4)));
+        assert_eq!(names.declare("%r3", register(None)).1, Some(range));
+        assert_eq!(names.declare("%r4", register(None)).1, None);
+        let (plain, _) = names.declare("%f1", register(None));
+        assert_eq!(names.declare("%f", register(Some(2))).1, Some(plain));
+    }
+}

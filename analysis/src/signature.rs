@@ -1,0 +1,206 @@
+//! What an item declares at module scope, without its body and without positions.
+//!
+//! These values are what other items see. Editing a body, a comment or a blank leaves them equal, so nothing
+//! that reads them runs again. What is wrong with a declaration is reported by the walk over its item, not
+//! here.
+
+use ptx_backend::input::{Init, Linkage, Param, Signature, Variable};
+use ptx_isa::{PtxVersion, ScalarType, Sm, Space};
+use ptx_syntax::{ItemKind, NodeOrToken, SyntaxKind, SyntaxNode};
+use smol_str::SmolStr;
+
+use crate::constant::{self, Value};
+use crate::db::Db;
+use crate::declaration::{self, Declaration, Declarator, Head};
+use crate::initializer::{self, NamedReloc};
+use crate::items::{Item, parse};
+
+/// What an item declares.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ItemDecl {
+    /// Nothing that other items see.
+    None,
+    /// `None` where it cannot be read.
+    Version(Option<PtxVersion>),
+    Target(TargetDecl),
+    AddressSize(Option<u8>),
+    Variables(Box<[VariableDecl]>),
+    Registers(Box<[RegisterDecl]>),
+    Function(Box<FunctionDecl>),
+    Alias { name: SmolStr, aliasee: SmolStr },
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TargetDecl {
+    pub sm: Option<Sm>,
+    /// The other words: `texmode_independent`, `debug`, `map_f64_to_f32`.
+    pub options: Box<[SmolStr]>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct VariableDecl {
+    /// Its initialiser has no addresses yet.
+    pub variable: Variable,
+    pub relocs: Box<[NamedReloc]>,
+}
+
+/// A register of module scope, as old programs have: each function gets its own.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RegisterDecl {
+    pub name: SmolStr,
+    pub ty: ScalarType,
+    pub count: Option<u32>,
+    pub lanes: u8,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct FunctionDecl {
+    pub signature: Signature,
+    pub has_body: bool,
+}
+
+#[salsa::tracked]
+pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
+    let text = item.text(db);
+    // The kinds that declare nothing are often large: debug data.
+    if matches!(item.kind(db), ItemKind::Section | ItemKind::Dwarf | ItemKind::Loc | ItemKind::File | ItemKind::Trivia) {
+        return ItemDecl::None;
+    }
+    let node = parse(db, item).syntax();
+    let words = |kind: SyntaxKind| {
+        let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
+        tokens.filter(move |token| token.kind() == kind).map(|token| &text[token.text_range()])
+    };
+    match node.kind() {
+        SyntaxKind::VERSION_DIRECTIVE => ItemDecl::Version(
+            words(SyntaxKind::FLOAT).chain(words(SyntaxKind::INT)).next().and_then(version),
+        ),
+        SyntaxKind::TARGET_DIRECTIVE => {
+            let sm = words(SyntaxKind::IDENT).find_map(Sm::parse);
+            let options = words(SyntaxKind::IDENT).filter(|word| Sm::parse(word).is_none()).map(SmolStr::new).collect();
+            ItemDecl::Target(TargetDecl { sm, options })
+        }
+        SyntaxKind::ADDRESS_SIZE_DIRECTIVE => ItemDecl::AddressSize(match words(SyntaxKind::INT).next() {
+            Some("32") => Some(32),
+            Some("64") => Some(64),
+            _ => None,
+        }),
+        SyntaxKind::VARIABLE => variables(&node, text),
+        SyntaxKind::FUNCTION => match function(&node, text) {
+            Some(function) => ItemDecl::Function(Box::new(function)),
+            None => ItemDecl::None,
+        },
+        SyntaxKind::ALIAS => {
+            let mut names = node.children().map(|child| SmolStr::new(&text[child.text_range()]));
+            match (names.next(), names.next()) {
+                (Some(name), Some(aliasee)) => ItemDecl::Alias { name, aliasee },
+                _ => ItemDecl::None,
+            }
+        }
+        _ => ItemDecl::None,
+    }
+}
+
+/// Reads `8.0`.
+pub fn version(text: &str) -> Option<PtxVersion> {
+    let (major, minor) = text.split_once('.')?;
+    Some(PtxVersion::new(major.parse().ok()?, minor.parse().ok()?))
+}
+
+fn variables(node: &SyntaxNode, text: &str) -> ItemDecl {
+    let Some(Declaration { head, declarators }) = declaration::read(node, text, &mut Vec::new()) else {
+        return ItemDecl::None;
+    };
+    let name = |declarator: &Declarator| declarator.name.map(|range| &text[range]);
+    if head.space == Space::Reg {
+        let registers = declarators.iter().filter_map(|declarator| {
+            let (ty, lanes, count) = (head.ty, head.lanes, declarator.count);
+            Some(RegisterDecl { name: SmolStr::new(name(declarator)?), ty, count, lanes })
+        });
+        return ItemDecl::Registers(registers.collect());
+    }
+    let variables = declarators.iter().filter_map(|declarator| {
+        let (variable, relocs) = variable(&head, declarator, name(declarator)?, text);
+        Some(VariableDecl { variable, relocs })
+    });
+    ItemDecl::Variables(variables.collect())
+}
+
+/// A variable with its initialiser evaluated; names of other variables stay names.
+pub fn variable(head: &Head, declarator: &Declarator, name: &str, text: &str) -> (Variable, Box<[NamedReloc]>) {
+    let mut init = None;
+    let mut relocs: Box<[NamedReloc]> = Box::default();
+    let mut elements = declarator.elements();
+    if let Some(node) = &declarator.initializer {
+        let value = initializer::read(node, head, &declarator.dimensions, text, &mut Vec::new());
+        elements = elements.or(Some(value.elements));
+        relocs = value.relocs.into();
+        init = Some(Init { bytes: value.bytes, relocs: Vec::new() });
+    }
+    let variable = Variable {
+        name: name.to_owned(),
+        space: head.space,
+        linkage: head.linkage,
+        ty: head.ty,
+        size: elements.unwrap_or(0).saturating_mul(head.element_bytes()),
+        align: head.alignment(),
+        init,
+        managed: head.managed,
+    };
+    (variable, relocs)
+}
+
+/// The signature of a `FUNCTION` node. `None` when it has no name.
+fn function(node: &SyntaxNode, text: &str) -> Option<FunctionDecl> {
+    let mut linkage = Linkage::Internal;
+    let (mut entry, mut noreturn, mut has_body) = (false, false, false);
+    let mut name = None;
+    let (mut returns, mut params) = (Vec::new(), Vec::new());
+    for element in node.children_with_tokens() {
+        match element {
+            NodeOrToken::Token(token) if token.kind() == SyntaxKind::DOT_WORD => {
+                let word = &text[token.text_range()];
+                entry |= word == ".entry";
+                if let Some(found) = declaration::linkage(word) {
+                    linkage = found;
+                }
+            }
+            NodeOrToken::Token(_) => {}
+            NodeOrToken::Node(child) => match child.kind() {
+                SyntaxKind::NAME => name = Some(text[child.text_range()].to_owned()),
+                SyntaxKind::PARAM_LIST if name.is_none() => returns = parameters(&child, text),
+                SyntaxKind::PARAM_LIST => params = parameters(&child, text),
+                SyntaxKind::FUNCTION_DIRECTIVE => noreturn |= text[child.text_range()].starts_with(".noreturn"),
+                SyntaxKind::BLOCK => has_body = true,
+                _ => {}
+            },
+        }
+    }
+    let signature =
+        Signature { name: name?, entry, linkage, returns, params, external: !has_body, noreturn };
+    Some(FunctionDecl { signature, has_body })
+}
+
+/// The parameters of a `PARAM_LIST`, laid out in order.
+pub fn parameters(node: &SyntaxNode, text: &str) -> Vec<Param> {
+    let mut offset = 0u32;
+    let mut params = Vec::new();
+    for child in node.children().filter(|child| child.kind() == SyntaxKind::PARAM) {
+        let Some(Declaration { head, declarators }) = declaration::read(&child, text, &mut Vec::new()) else { continue };
+        for declarator in declarators {
+            let Some(name) = declarator.name else { continue };
+            let size = declarator.elements().unwrap_or(0).saturating_mul(head.element_bytes());
+            let size = u32::try_from(size).unwrap_or(u32::MAX);
+            let align = head.alignment();
+            offset = offset.checked_next_multiple_of(align).unwrap_or(u32::MAX);
+            params.push(Param { name: text[name].to_owned(), ty: head.ty, size, align, offset, reg: None });
+            offset = offset.saturating_add(size);
+        }
+    }
+    params
+}
+
+/// The value of a constant that may be an expression.
+pub fn integers(node: &SyntaxNode, text: &str) -> Vec<Option<i64>> {
+    node.children().map(|child| constant::evaluate(&child, text).ok().and_then(Value::as_int)).collect()
+}
