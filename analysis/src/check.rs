@@ -13,18 +13,20 @@ mod types;
 mod unused;
 
 pub use lints::{LINTS, lint};
+pub use operands::bind;
 
-use ptx_backend::input::{Env, Operand, RegId};
+use ptx_backend::input::{Operand, RegId};
 use ptx_isa::{Form, Opcode, PtxVersion, ScalarType, Sm};
 use text_size::TextRange;
 
 use crate::diagnostic::Diagnostic;
 use crate::lower::SourceMap;
+use crate::module::Header;
 use crate::scope::RegisterName;
 
 /// What an instruction check may look at besides the instruction.
 pub struct Context<'a> {
-    pub env: &'a Env,
+    pub header: &'a Header,
     pub version: PtxVersion,
     /// The file's own target, or the one asked for instead.
     pub target: Sm,
@@ -58,6 +60,8 @@ pub struct Statement<'a> {
     pub operands: &'a [Option<Operand>],
     /// Parallel to `operands`.
     pub ranges: &'a [TextRange],
+    /// The row's operands, parallel to `operands`. `None` when their number is wrong.
+    pub rows: Option<&'a [&'static ptx_isa::Operand]>,
 }
 
 /// A body whose statements were all walked.

@@ -31,7 +31,12 @@ pub struct Options {
     pub levels: Levels,
 }
 
-pub use salsa::Database as Db;
+pub use salsa::{Cancelled, CancellationToken, Database as Db};
+
+/// Runs queries until they end or a write cancels them. Real panics go through.
+pub fn catch_cancelled<T>(work: impl FnOnce() -> T + std::panic::UnwindSafe) -> Result<T, Cancelled> {
+    Cancelled::catch(work)
+}
 
 /// Called with the name of each query about to run. Tests count them.
 pub type QueryHook = Box<dyn Fn(&str) + Send + Sync>;
@@ -63,8 +68,13 @@ impl Database {
 
     fn with_storage(storage: salsa::Storage<Self>) -> Self {
         let db = Self { storage };
-        Options::builder(None, 3, None, Levels::default()).durability(Durability::HIGH).new(&db);
+        let _options = Options::builder(None, 3, None, Levels::default()).durability(Durability::HIGH).new(&db);
         db
+    }
+
+    /// Stops the queries of this handle, and of no other, when its `cancel` is called.
+    pub fn cancellation_token(&self) -> CancellationToken {
+        Db::cancellation_token(self)
     }
 
     /// Adds a file.
@@ -82,7 +92,7 @@ impl Database {
         file.set_text(self).to(text.into());
     }
 
-    pub fn set_target(&mut self, target: Option<Sm>) {
+    pub fn set_target_override(&mut self, target: Option<Sm>) {
         Options::get(self).set_target(self).with_durability(Durability::HIGH).to(target);
     }
 

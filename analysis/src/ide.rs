@@ -46,7 +46,7 @@ pub struct Hover {
 }
 
 /// A place in the file.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Target {
     /// All of it: the declaration, the function.
     pub full: TextRange,
@@ -65,7 +65,7 @@ pub enum Access {
 }
 
 /// A use of a name.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Reference {
     pub range: TextRange,
     pub access: Access,

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use line_index::LineIndex;
+use ::line_index::LineIndex;
 use ptx_syntax::{ItemKind, Parse};
 use smol_str::SmolStr;
 use text_size::{TextRange, TextSize};

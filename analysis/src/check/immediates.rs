@@ -4,7 +4,6 @@ use ptx_backend::input::Operand;
 use ptx_isa::{OperandType, Role, ScalarType, TypeKind};
 use text_size::TextRange;
 
-use super::operands::bind;
 use super::{Context, Statement};
 use crate::declare_lint;
 use crate::diagnostic::Diagnostic;
@@ -15,8 +14,8 @@ declare_lint! {
 }
 
 pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
-    let Some(bound) = bind(statement) else { return };
-    for ((row, operand), &range) in bound.iter().zip(statement.operands).zip(statement.ranges) {
+    let Some(rows) = statement.rows else { return };
+    for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         let expected = match row.ty {
             OperandType::Suffix(i) | OperandType::Wide(i) => statement.opcode.ty(usize::from(i)),
             OperandType::Is(ty) => Some(ty),

@@ -1,7 +1,8 @@
 //! The number of operands and the class of each.
 
 use ptx_backend::input::{self, AddressBase};
-use ptx_isa::{Class, Operand as Row, Presence, ScalarType};
+use ptx_isa::{Class, Form, Mod, Opcode, Operand as Row, Presence, ScalarType};
+use smallvec::SmallVec;
 use text_size::TextRange;
 
 use super::{Context, Statement};
@@ -19,11 +20,11 @@ declare_lint! {
 }
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
-    let Some(bound) = bind(statement) else {
+    let Some(rows) = statement.rows else {
         out.push(count(statement));
         return;
     };
-    for ((row, operand), &range) in bound.iter().zip(statement.operands).zip(statement.ranges) {
+    for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         if let Some(operand) = operand {
             class(ctx, row, operand, range, out);
         }
@@ -31,12 +32,12 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<
 }
 
 /// The row of each written operand. `None` when their number is wrong.
-pub(super) fn bind(statement: &Statement<'_>) -> Option<smallvec::SmallVec<[&'static Row; 8]>> {
-    let (least, _) = bounds(statement);
-    let mut spare = statement.operands.len().checked_sub(least)?;
-    let mut bound = smallvec::SmallVec::new();
-    for row in statement.form.operands {
-        match presence(statement, row) {
+pub fn bind(form: &'static Form, opcode: &Opcode, written: usize) -> Option<SmallVec<[&'static Row; 8]>> {
+    let (least, _) = bounds(form, opcode);
+    let mut spare = written.checked_sub(least)?;
+    let mut bound = SmallVec::new();
+    for row in form.operands {
+        match presence(opcode, row) {
             Some(true) => bound.push(row),
             None if spare > 0 => {
                 spare -= 1;
@@ -49,20 +50,20 @@ pub(super) fn bind(statement: &Statement<'_>) -> Option<smallvec::SmallVec<[&'st
 }
 
 /// `Some(true)`: must be written; `Some(false)`: must not; `None`: may.
-fn presence(statement: &Statement<'_>, row: &Row) -> Option<bool> {
-    let any = |mods: &[ptx_isa::Mod]| mods.iter().any(|&m| statement.opcode.has(m));
+fn presence(opcode: &Opcode, row: &Row) -> Option<bool> {
+    let any = |mods: &[Mod]| mods.iter().any(|&m| opcode.has(m));
     match row.presence {
         Presence::Always => Some(true),
         Presence::Optional => None,
         Presence::With(mods) => Some(any(mods)),
         Presence::Without(mods) => Some(!any(mods)),
-        Presence::OptionalWith(mods) => if any(mods) { None } else { Some(false) },
+        Presence::OptionalWith(mods) => (!any(mods)).then_some(false),
     }
 }
 
 /// The least and the greatest number of operands.
-fn bounds(statement: &Statement<'_>) -> (usize, usize) {
-    statement.form.operands.iter().fold((0, 0), |(least, most), row| match presence(statement, row) {
+fn bounds(form: &Form, opcode: &Opcode) -> (usize, usize) {
+    form.operands.iter().fold((0, 0), |(least, most), row| match presence(opcode, row) {
         Some(true) => (least + 1, most + 1),
         Some(false) => (least, most),
         None => (least, most + 1),
@@ -70,7 +71,7 @@ fn bounds(statement: &Statement<'_>) -> (usize, usize) {
 }
 
 fn count(statement: &Statement<'_>) -> Diagnostic {
-    let (least, most) = bounds(statement);
+    let (least, most) = bounds(statement.form, &statement.opcode);
     let found = statement.operands.len();
     let expected = match (least, most) {
         (1, 1) => "1 operand".to_owned(),
@@ -82,7 +83,7 @@ fn count(statement: &Statement<'_>) -> Diagnostic {
         Some(first) if found > most => first.cover(statement.ranges[found - 1]),
         _ => statement.name,
     };
-    let names: Vec<&str> = statement.form.operands.iter().filter(|row| presence(statement, row) != Some(false)).map(|row| row.name).collect();
+    let names: Vec<&str> = statement.form.operands.iter().filter(|row| presence(&statement.opcode, row) != Some(false)).map(|row| row.name).collect();
     Diagnostic::new(&OPERAND_COUNT, range, format!("`{mnemonic}` takes {expected} here, found {found}"))
         .note(format!("operands: {}", names.join(", ")))
 }

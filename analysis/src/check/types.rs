@@ -9,7 +9,6 @@ use ptx_backend::input::Operand;
 use ptx_isa::{FormId, Mod, OperandType, ScalarType, TypeKind};
 use text_size::TextRange;
 
-use super::operands::bind;
 use super::{Context, Statement};
 use crate::declare_lint;
 use crate::diagnostic::Diagnostic;
@@ -20,9 +19,9 @@ declare_lint! {
 }
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
-    let Some(bound) = bind(statement) else { return };
+    let Some(rows) = statement.rows else { return };
     let wider = matches!(statement.form.id, FormId::Ld | FormId::Ldu | FormId::St | FormId::Cvt);
-    for ((row, operand), &range) in bound.iter().zip(statement.operands).zip(statement.ranges) {
+    for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         let Some(operand) = operand else { continue };
         let expected = match row.ty {
             OperandType::Suffix(i) => statement.opcode.ty(usize::from(i)),

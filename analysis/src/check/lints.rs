@@ -1,0 +1,300 @@
+//! The list of all lints, and the findings of the walk itself: names and instructions that do not exist.
+
+use ptx_isa::ResolveError;
+use ptx_syntax::ErrorCode;
+use text_size::TextRange;
+
+use crate::declare_lint;
+use crate::diagnostic::{Diagnostic, Lint};
+
+declare_lint! {
+    /// The text holds a character that PTX does not use.
+    pub BAD_CHARACTER = "E0001" "bad-character", Error, since "0.1.0"
+}
+declare_lint! {
+    /// A comment or string is not closed.
+    pub UNTERMINATED = "E0002" "unterminated", Error, since "0.1.0"
+}
+declare_lint! {
+    /// A number has bad digits or too many of them.
+    pub BAD_NUMBER = "E0003" "bad-number", Error, since "0.1.0"
+}
+declare_lint! {
+    /// The grammar wants something else here.
+    pub UNEXPECTED = "E0004" "unexpected", Error, since "0.1.0"
+}
+declare_lint! {
+    /// A statement does not end with `;`.
+    pub MISSING_SEMICOLON = "E0005" "missing-semicolon", Error, since "0.1.0"
+}
+declare_lint! {
+    /// A bracket has no partner.
+    pub UNBALANCED = "E0006" "unbalanced", Error, since "0.1.0"
+}
+declare_lint! {
+    /// Nesting or the number of errors is beyond the limit.
+    pub LIMIT = "E0007" "limit", Error, since "0.1.0"
+}
+
+declare_lint! {
+    /// A register is used that is not declared.
+    pub UNDEFINED_REGISTER = "E0202" "undefined-register", Error, since "0.1.0"
+}
+declare_lint! {
+    /// A branch goes to a label that does not exist in its scope.
+    pub UNDEFINED_LABEL = "E0203" "undefined-label", Error, since "0.1.0"
+}
+declare_lint! {
+    /// A name is used that nothing declares.
+    pub UNDEFINED_SYMBOL = "E0204" "undefined-symbol", Error, since "0.1.0"
+}
+declare_lint! {
+    /// No instruction has this name.
+    pub UNKNOWN_INSTRUCTION = "E0210" "unknown-instruction", Error, since "0.1.0"
+}
+declare_lint! {
+    /// An instruction does not take this modifier or type.
+    pub BAD_MODIFIER = "E0211" "bad-modifier", Error, since "0.1.0"
+}
+declare_lint! {
+    /// An instruction lacks a modifier or type that it must have.
+    pub MISSING_MODIFIER = "E0212" "missing-modifier", Error, since "0.1.0"
+}
+declare_lint! {
+    /// Something other than a predicate stands where only a predicate can.
+    pub PREDICATE = "E0305" "predicate", Error, since "0.1.0"
+}
+declare_lint! {
+    /// Something in brackets is not an address.
+    pub ADDRESS = "E0306" "bad-address", Error, since "0.1.0"
+}
+declare_lint! {
+    /// The instruction table does not describe this instruction yet, so nothing about it is checked.
+    pub NOT_CHECKED = "I0601" "not-checked", Information, since "0.1.0"
+}
+declare_lint! {
+    /// The compiler does not support this construct yet, so the function has no machine code.
+    pub NOT_COMPILED = "I0602" "not-compiled", Information, since "0.1.0"
+}
+declare_lint! {
+    /// The function exceeds a limit of the hardware.
+    pub HARDWARE_LIMIT = "E0603" "hardware-limit", Error, since "0.1.0"
+}
+declare_lint! {
+    /// The compiler contradicted itself; this is a defect of it and not of the program.
+    pub INTERNAL = "W0604" "internal", Warning, since "0.1.0"
+}
+
+/// Every lint, by code.
+pub static LINTS: &[&Lint] = &[
+    &BAD_CHARACTER,
+    &UNTERMINATED,
+    &BAD_NUMBER,
+    &UNEXPECTED,
+    &MISSING_SEMICOLON,
+    &UNBALANCED,
+    &LIMIT,
+    &crate::declaration::BAD_DECLARATION,
+    &crate::declaration::BAD_SIZE,
+    &crate::declaration::BAD_CONSTANT,
+    &crate::module::MISSING_VERSION,
+    &crate::initializer::INITIAL_VALUE,
+    &crate::initializer::TOO_MANY_VALUES,
+    &crate::module::MISSING_TARGET,
+    &crate::module::REDEFINITION,
+    &UNDEFINED_REGISTER,
+    &UNDEFINED_LABEL,
+    &UNDEFINED_SYMBOL,
+    &UNKNOWN_INSTRUCTION,
+    &BAD_MODIFIER,
+    &MISSING_MODIFIER,
+    &super::operands::OPERAND_COUNT,
+    &super::operands::OPERAND_CLASS,
+    &super::types::OPERAND_TYPE,
+    &super::immediates::CONSTANT_TYPE,
+    &PREDICATE,
+    &ADDRESS,
+    &super::gates::VERSION_GATE,
+    &super::gates::TARGET_GATE,
+    &crate::module::UNKNOWN_TARGET,
+    &crate::module::ADDRESS_SIZE,
+    &super::unused::UNUSED_LABEL,
+    &super::unused::UNUSED_REGISTER,
+    &NOT_CHECKED,
+    &NOT_COMPILED,
+    &HARDWARE_LIMIT,
+    &INTERNAL,
+];
+
+/// Finds a lint by code or name.
+pub fn lint(name: &str) -> Option<&'static Lint> {
+    LINTS.iter().copied().find(|lint| lint.code == name || lint.name == name)
+}
+
+/// The lint of a class of syntax errors.
+pub fn syntax(code: ErrorCode) -> &'static Lint {
+    match code {
+        ErrorCode::BadCharacter => &BAD_CHARACTER,
+        ErrorCode::Unterminated => &UNTERMINATED,
+        ErrorCode::BadNumber => &BAD_NUMBER,
+        ErrorCode::Unexpected => &UNEXPECTED,
+        ErrorCode::MissingSemicolon => &MISSING_SEMICOLON,
+        ErrorCode::Unbalanced => &UNBALANCED,
+        ErrorCode::Limit => &LIMIT,
+    }
+}
+
+/// What an undefined name should have been.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Expected {
+    Register,
+    Label,
+    Symbol,
+}
+
+/// A name that nothing declares, with the nearest names that exist.
+pub fn undefined<'t>(
+    name: &str,
+    range: TextRange,
+    expected: Expected,
+    visible: impl Iterator<Item = &'t str>,
+) -> Diagnostic {
+    let (lint, what) = match expected {
+        Expected::Register => (&UNDEFINED_REGISTER, "register"),
+        Expected::Label => (&UNDEFINED_LABEL, "label"),
+        Expected::Symbol => (&UNDEFINED_SYMBOL, "name"),
+    };
+    let diagnostic = Diagnostic::new(lint, range, format!("there is no {what} `{name}` here"));
+    match nearest(name, visible) {
+        Some(near) => diagnostic.fix(format!("change to `{near}`"), range, near),
+        None => diagnostic,
+    }
+}
+
+/// The name most like `name`: same length or nearly, and at most one in four characters different.
+fn nearest<'t>(name: &str, candidates: impl Iterator<Item = &'t str>) -> Option<&'t str> {
+    let limit = 1 + name.len() / 5;
+    candidates
+        .filter(|candidate| candidate.len().abs_diff(name.len()) <= limit && *candidate != name)
+        .map(|candidate| (difference(name, candidate), candidate))
+        .filter(|&(difference, _)| difference <= limit)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Characters left between the common start and the common end.
+fn difference(a: &str, b: &str) -> usize {
+    let start = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
+    let rest = a.len().min(b.len()) - start;
+    let end = a.bytes().rev().zip(b.bytes().rev()).take(rest).take_while(|(x, y)| x == y).count();
+    a.len().max(b.len()) - start - end
+}
+
+/// A dotted name that has no row.
+pub fn unresolved(
+    text: &str,
+    name: TextRange,
+    mnemonic: TextRange,
+    suffixes: &[TextRange],
+    error: &ResolveError,
+) -> Diagnostic {
+    let word = &text[mnemonic];
+    let suffix = |index: usize| suffixes.get(index).copied().unwrap_or(name);
+    let spelled = |index: usize| &text[suffix(index)];
+    match error {
+        ResolveError::UnknownMnemonic => {
+            let diagnostic =
+                Diagnostic::new(&UNKNOWN_INSTRUCTION, mnemonic, format!("there is no instruction `{word}`"));
+            suggest(diagnostic, mnemonic, word, "", ptx_isa::mnemonics().iter().copied())
+        }
+        ResolveError::NoRow => Diagnostic::new(&NOT_CHECKED, name, format!("`{word}` is not checked")),
+        ResolveError::UnknownSuffix { index } => {
+            let found = spelled(*index);
+            let message = format!("`{found}` is no modifier or type of any instruction");
+            let words = ptx_isa::Suffix::all().map(ptx_isa::Suffix::text);
+            suggest(Diagnostic::new(&BAD_MODIFIER, suffix(*index), message), suffix(*index), &found[1..], ".", words)
+        }
+        ResolveError::NotAllowed { index, expected, .. } => {
+            let found = spelled(*index);
+            let message = format!("`{word}` does not take `{found}` here");
+            let diagnostic = alternatives(Diagnostic::new(&BAD_MODIFIER, suffix(*index), message), expected);
+            let diagnostic = suggest(diagnostic, suffix(*index), &found[1..], ".", expected.iter().copied());
+            diagnostic.fix(format!("remove `{found}`"), suffix(*index), "")
+        }
+        ResolveError::Conflict { index, with, .. } => {
+            let message = format!("`{}` does not go together with `{}`", spelled(*index), spelled(*with));
+            Diagnostic::new(&BAD_MODIFIER, suffix(*index), message)
+                .related(suffix(*with), "because of this")
+                .fix(format!("remove `{}`", spelled(*index)), suffix(*index), "")
+        }
+        ResolveError::WrongType { index, because, expected, .. } => {
+            let reason = because.map_or(String::new(), |because| format!(" with `{}`", spelled(because)));
+            let message = format!("`{word}` does not take the type `{}`{reason}", spelled(*index));
+            let diagnostic = alternatives(Diagnostic::new(&BAD_MODIFIER, suffix(*index), message), expected);
+            let found = &spelled(*index)[1..];
+            suggest(diagnostic, suffix(*index), found, ".", expected.iter().copied())
+        }
+        ResolveError::MissingModifier { because, expected, .. } => {
+            let reason = because.map_or(String::new(), |because| format!(" with `{}`", spelled(because)));
+            let message = format!("`{word}` needs a modifier{reason}");
+            missing(alternatives(Diagnostic::new(&MISSING_MODIFIER, name, message), expected), name, expected)
+        }
+        ResolveError::MissingType { expected, .. } => {
+            let message = format!("`{word}` needs a type");
+            missing(alternatives(Diagnostic::new(&MISSING_MODIFIER, name, message), expected), name, expected)
+        }
+    }
+}
+
+/// Most alternatives that a message lists.
+const LISTED: usize = 12;
+
+fn alternatives(diagnostic: Diagnostic, expected: &[&'static str]) -> Diagnostic {
+    let listed: Vec<String> = expected.iter().take(LISTED).map(|word| format!("`.{word}`")).collect();
+    match expected.len() {
+        0 => diagnostic,
+        1..=LISTED => diagnostic.note(format!("expected {}", listed.join(", "))),
+        more => diagnostic.note(format!("expected {} or {} others", listed.join(", "), more - LISTED)),
+    }
+}
+
+fn missing(diagnostic: Diagnostic, name: TextRange, expected: &[&'static str]) -> Diagnostic {
+    expected.iter().take(3).fold(diagnostic, |diagnostic, word| {
+        diagnostic.fix(format!("add `.{word}`"), TextRange::empty(name.end()), format!(".{word}"))
+    })
+}
+
+fn suggest(
+    diagnostic: Diagnostic,
+    range: TextRange,
+    word: &str,
+    dot: &str,
+    candidates: impl IntoIterator<Item = &'static str>,
+) -> Diagnostic {
+    ptx_isa::suggestions(word, candidates)
+        .into_iter()
+        .fold(diagnostic, |d, near| d.fix(format!("change to `{dot}{near}`"), range, format!("{dot}{near}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_sorted_or_grouped_and_distinct() {
+        let mut codes: Vec<&str> = LINTS.iter().map(|lint| lint.code).collect();
+        let mut names: Vec<&str> = LINTS.iter().map(|lint| lint.name).collect();
+        codes.sort_unstable();
+        names.sort_unstable();
+        assert!(codes.windows(2).all(|pair| pair[0] != pair[1]));
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn pages_begin_with_code_and_name() {
+        for lint in LINTS {
+            let title = lint.page.lines().next().unwrap_or_default();
+            assert_eq!(title, format!("# {} {}", lint.code, lint.name));
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The compiler behind queries.
+//!
+//! A function is compiled from its own [`Function`] and from what it mentions of the module, so an edit
+//! elsewhere compiles nothing again. The fan-out over functions happens outside queries, one database handle per
+//! worker; [`link`] then finds every function compiled.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+use ptx_backend::cubin::{self, LinkFunction};
+use ptx_backend::input::{AddressBase, Env, Function, Operand, Signature, SrcId, Stmt, Symbol};
+use ptx_backend::session::Session;
+use ptx_backend::{CodegenError, CompiledFunction, Resources};
+use ptx_syntax::ItemKind;
+use rayon::prelude::*;
+
+use crate::check::lints;
+use crate::db::{Cancelled, Database, Db, Options, SourceFile};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::items::{Item, items};
+use crate::lower::{function, lower};
+use crate::module::{effective_target, module};
+
+/// A compiled function, or why there is none.
+pub type Compiled = Result<CompiledFunction, CodegenError>;
+
+/// The module as one function sees it: declarations of functions that it does not mention are blank, and
+/// initial values are left out, so that changes to them compile nothing again.
+#[salsa::tracked]
+pub fn function_env<'db>(db: &'db dyn Db, item: Item<'db>) -> Arc<Env> {
+    let whole = &module(db, item.file(db)).env;
+    let mut mentioned = vec![false; whole.functions.len()];
+    if let Some(function) = function(db, item) {
+        visit_symbols(function, &mut |symbol| {
+            if let Symbol::Function(index) = symbol
+                && let Some(flag) = mentioned.get_mut(index as usize)
+            {
+                *flag = true;
+            }
+        });
+        for (flag, signature) in mentioned.iter_mut().zip(&whole.functions) {
+            *flag |= signature.name == function.name;
+        }
+    }
+    let blank = |signature: &Signature| Signature {
+        name: signature.name.clone(),
+        entry: signature.entry,
+        linkage: signature.linkage,
+        returns: Vec::new(),
+        params: Vec::new(),
+        external: signature.external,
+        noreturn: signature.noreturn,
+    };
+    let functions = whole.functions.iter().zip(mentioned);
+    let variables = whole.variables.iter().map(|variable| {
+        let mut variable = variable.clone();
+        variable.init = None;
+        variable
+    });
+    Arc::new(Env {
+        version: whole.version,
+        target: whole.target,
+        address_size: whole.address_size,
+        variables: variables.collect(),
+        functions: functions.map(|(signature, whole)| if whole { signature.clone() } else { blank(signature) }).collect(),
+    })
+}
+
+/// Calls `visit` with every symbol that a body mentions.
+fn visit_symbols(function: &Function, visit: &mut impl FnMut(Symbol)) {
+    fn operand(operand: &Operand, visit: &mut impl FnMut(Symbol)) {
+        match operand {
+            Operand::Symbol(symbol, _) => visit(*symbol),
+            Operand::Address(address) => {
+                if let AddressBase::Symbol(symbol) = address.base {
+                    visit(symbol);
+                }
+            }
+            Operand::Vector(parts) | Operand::List(parts) => parts.iter().for_each(|part| self::operand(part, visit)),
+            Operand::Pair(pair) => {
+                self::operand(&pair.0, visit);
+                self::operand(&pair.1, visit);
+            }
+            _ => {}
+        }
+    }
+    use operand as visit_operand;
+    for statement in &function.body {
+        if let Stmt::Instr(instruction) = statement {
+            instruction.operands.iter().for_each(|part| visit_operand(part, visit));
+        }
+    }
+    let relocs = function.locals.iter().filter_map(|variable| variable.init.as_ref()).flat_map(|init| &init.relocs);
+    relocs.for_each(|reloc| visit(reloc.symbol));
+}
+
+fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Options> {
+    let options = Options::get(db);
+    Some(ptx_backend::Options {
+        sm: effective_target(db, file)?,
+        opt_level: options.opt_level(db),
+        max_registers: options.max_registers(db),
+    })
+}
+
+/// Compiles a function. `None` for items that are no functions, have no body or have errors.
+#[salsa::tracked]
+pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Compiled>> {
+    let input = function(db, item).as_ref()?;
+    let options = backend_options(db, item.file(db))?;
+    let env = function_env(db, item);
+    Some(Arc::new(compile(db, env, input, &options)))
+}
+
+/// One compilation: cancelled by unwinding, and a panic of the compiler is its own error.
+fn compile(db: &dyn Db, env: &Env, input: &Function, options: &ptx_backend::Options) -> Compiled {
+    let checkpoint = || db.unwind_if_revision_cancelled();
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let mut session = Session::new(&checkpoint);
+        ptx_backend::compile(env, input, options, &mut session)
+    }));
+    result.unwrap_or_else(|payload| {
+        if payload.is::<Cancelled>() {
+            resume_unwind(payload);
+        }
+        let what = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "panic".to_owned());
+        Err(CodegenError::internal(SrcId(0), "compile", what))
+    })
+}
+
+/// The functions of a file that have a body, in text order.
+pub fn functions<'db>(db: &'db dyn Db, file: SourceFile) -> impl Iterator<Item = Item<'db>> {
+    items(db, file)
+        .iter()
+        .copied()
+        .filter(move |&item| matches!(item.kind(db), ItemKind::Entry | ItemKind::Func) && lower(db, item).has_body)
+}
+
+/// Compiles every function of a file on all cores. `progress` is called with the number done and the total, in
+/// no particular order.
+pub fn compile_all(db: &Database, file: SourceFile, progress: &(dyn Fn(usize, usize) + Sync)) {
+    let total = items(db, file).len();
+    let done = std::sync::atomic::AtomicUsize::new(0);
+    (0..total).into_par_iter().for_each_with(db.clone(), |db, index| {
+        let db: &Database = db;
+        let item = items(db, file)[index];
+        if matches!(item.kind(db), ItemKind::Entry | ItemKind::Func) {
+            compile_function(db, item);
+        }
+        let done = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        progress(done, total);
+    });
+}
+
+/// Checks every item of a file on all cores, so that the diagnostics are there when asked for.
+pub fn check_all(db: &Database, file: SourceFile) {
+    let total = items(db, file).len();
+    (0..total).into_par_iter().for_each_with(db.clone(), |db, index| {
+        let db: &Database = db;
+        lower(db, items(db, file)[index]);
+    });
+}
+
+/// What the compiler says about an item, relative to it.
+pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
+    let compiled = compile_function(db, item).as_ref()?;
+    let error = compiled.as_ref().as_ref().err()?;
+    let map = &lower(db, item).map;
+    let range = map.statement(error.at()).or_else(|| map.name_range()).unwrap_or_default();
+    Some(match error {
+        CodegenError::Unsupported { what, .. } => {
+            Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: {what}"))
+        }
+        CodegenError::Limit { what, .. } => Diagnostic::new(&lints::HARDWARE_LIMIT, range, what.clone()),
+        CodegenError::Internal { phase, what, .. } => {
+            Diagnostic::new(&lints::INTERNAL, range, format!("the compiler failed in {phase}: {what}"))
+                .note("this is a defect of the compiler, not of the program; the function has no machine code")
+        }
+    })
+}
+
+/// A linked module.
+#[derive(Clone, Debug)]
+pub struct Linked {
+    pub cubin: Vec<u8>,
+    pub functions: Vec<FunctionReport>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FunctionReport {
+    pub name: String,
+    pub entry: bool,
+    pub resources: Resources,
+}
+
+/// Compiles and links a file. `arguments` is recorded in the cubin as the tool's command line.
+///
+/// # Errors
+/// Everything that keeps the module from being linked, in file offsets: errors of the program first, and where
+/// there are none what the compiler cannot do.
+pub fn link(db: &Database, file: SourceFile, arguments: &str) -> Result<Linked, Vec<Diagnostic>> {
+    let mut errors = crate::ide::diagnostics(db, file);
+    errors.retain(|diagnostic| diagnostic.severity == Severity::Error);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    compile_all(db, file, &|_, _| ());
+    let mut reports = Vec::new();
+    let mut linked = Vec::new();
+    for item in functions(db, file) {
+        let offset = item.offset(db);
+        let (Some(input), Some(compiled)) = (function(db, item), compile_function(db, item)) else {
+            // Not an error of the program: an instruction that is not described, or no target.
+            let reasons = lower(db, item).diagnostics.iter().filter(|d| d.lint == &lints::NOT_CHECKED);
+            errors.extend(reasons.map(|d| d.clone().shifted(offset)));
+            if errors.is_empty() {
+                let range = lower(db, item).map.name_range().unwrap_or_default();
+                let message = "not compiled: this function holds something that is not understood yet";
+                errors.push(Diagnostic::new(&lints::NOT_COMPILED, range, message).shifted(offset));
+            }
+            continue;
+        };
+        match compiled.as_ref() {
+            Ok(code) => {
+                let (name, entry, resources) = (code.name.clone(), code.entry, code.resources);
+                reports.push(FunctionReport { name, entry, resources });
+                linked.push(LinkFunction { input, code });
+            }
+            Err(_) => errors.extend(compile_diagnostic(db, item).map(|d| d.shifted(offset))),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let Some(options) = backend_options(db, file) else { return Err(errors) };
+    let module = module(db, file);
+    match cubin::link(&module.env, &linked, &options, arguments) {
+        Ok(cubin) => Ok(Linked { cubin, functions: reports }),
+        Err(error) => {
+            let range = text_size::TextRange::empty(0.into());
+            Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("not linked: {error}"))])
+        }
+    }
+}

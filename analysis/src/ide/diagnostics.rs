@@ -1,0 +1,96 @@
+//! All findings of a file, in file offsets, with levels and suppressions applied.
+
+use text_size::{TextRange, TextSize};
+
+use crate::compile::compile_diagnostic;
+use crate::db::{Database, Db, Options, SourceFile};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::ide::locate::place_range;
+use crate::items::items;
+use crate::lower::lower;
+use crate::module::module;
+
+pub use crate::compile::check_all;
+
+/// What the checks find. Nothing is compiled.
+pub fn diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
+    let mut all = module_findings(db, file);
+    for &item in items(db, file) {
+        let found = &lower(db, item).diagnostics;
+        if !found.is_empty() {
+            let offset = item.offset(db);
+            all.extend(found.iter().filter(|d| is_reported(db, d)).map(|d| d.clone().shifted(offset)));
+        }
+    }
+    finish(db, file, all)
+}
+
+/// What the compiler adds. Compiles everything that is not compiled yet.
+pub fn compile_diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
+    let mut all = Vec::new();
+    for &item in items(db, file) {
+        let found = compile_diagnostic(db, item);
+        all.extend(found.map(|d| d.shifted(item.offset(db))));
+    }
+    finish(db, file, all)
+}
+
+fn is_reported(db: &dyn Db, diagnostic: &Diagnostic) -> bool {
+    Options::get(db).levels(db).level(diagnostic.lint) != Severity::Allow
+}
+
+fn module_findings(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
+    let findings = module(db, file).findings.iter();
+    let place = |place| place_range(db, file, place);
+    findings
+        .map(|finding| {
+            let range = finding.at.and_then(place).unwrap_or_else(|| TextRange::empty(0.into()));
+            let mut diagnostic = Diagnostic::new(finding.lint, range, finding.message.clone());
+            diagnostic.notes.extend(finding.note.clone());
+            if let Some((at, message)) = finding.related
+                && let Some(range) = place(at)
+            {
+                diagnostic = diagnostic.related(range, message);
+            }
+            diagnostic
+        })
+        .collect()
+}
+
+fn finish(db: &dyn Db, file: SourceFile, mut all: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let levels = Options::get(db).levels(db);
+    let text = file.text(db);
+    for diagnostic in &mut all {
+        diagnostic.severity = levels.level(diagnostic.lint);
+    }
+    all.retain(|d| d.severity != Severity::Allow);
+    if !all.is_empty() && text.contains(SUPPRESSION) {
+        all.retain(|d| !is_suppressed(text, d));
+    }
+    all.sort_by_key(|d| (d.range.start(), d.range.end(), d.lint.code));
+    all
+}
+
+/// `// ptx-ignore: E0303, unused-label` silences its own line, or the next one when it stands alone.
+const SUPPRESSION: &str = "// ptx-ignore:";
+
+fn is_suppressed(text: &str, diagnostic: &Diagnostic) -> bool {
+    let start = usize::from(diagnostic.range.start().min(TextSize::of(text)));
+    let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+    let mut comments = vec![&text[line_start..line_end]];
+    // The lines above, as long as they hold nothing but such comments.
+    let mut end = line_start;
+    while end > 0 {
+        let start = text[..end - 1].rfind('\n').map_or(0, |at| at + 1);
+        let line = &text[start..end - 1];
+        if !line.trim_start().starts_with(SUPPRESSION) {
+            break;
+        }
+        comments.push(line);
+        end = start;
+    }
+    let names = comments.iter().filter_map(|line| Some(line.split_once(SUPPRESSION)?.1));
+    let mut words = names.flat_map(|names| names.split(|c: char| c == ',' || c.is_whitespace()));
+    words.any(|word| word == diagnostic.lint.code || word == diagnostic.lint.name)
+}

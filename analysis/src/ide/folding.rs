@@ -1,0 +1,83 @@
+//! What can be folded: blocks, initialisers, sections, and comments of more than one line.
+
+use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use text_size::{TextRange, TextSize};
+
+use crate::db::{Database, SourceFile};
+use crate::ide::{Fold, FoldKind};
+use crate::items::{items, parse};
+
+/// Folds in text order, outer ones first.
+pub fn folding_ranges(db: &Database, file: SourceFile) -> Vec<Fold> {
+    let mut folds = Vec::new();
+    for &item in items(db, file) {
+        let text = item.text(db);
+        if !text.contains('\n') {
+            continue;
+        }
+        let first = folds.len();
+        node_folds(&parse(db, item).syntax(), text, &mut folds);
+        for fold in &mut folds[first..] {
+            fold.range += item.offset(db);
+        }
+    }
+    folds.sort_by_key(|fold| (fold.range.start(), std::cmp::Reverse(fold.range.end())));
+    folds
+}
+
+fn node_folds(node: &SyntaxNode, text: &str, out: &mut Vec<Fold>) {
+    let lines = |range: TextRange| text[range].contains('\n');
+    // Line comments on neighbouring lines fold together.
+    let mut comments: Option<(TextRange, usize)> = None;
+    let mut flush = |comments: &mut Option<(TextRange, usize)>, out: &mut Vec<Fold>| {
+        if let Some((range, count)) = comments.take()
+            && count > 1
+        {
+            out.push(Fold { range, kind: FoldKind::Comment });
+        }
+    };
+    for element in node.children_with_tokens() {
+        let range = element.text_range();
+        match element {
+            NodeOrToken::Token(token) => match token.kind() {
+                SyntaxKind::WHITESPACE if text[range].matches('\n').count() <= 1 => {}
+                SyntaxKind::LINE_COMMENT => {
+                    comments = Some(match comments {
+                        Some((all, count)) => (all.cover(range), count + 1),
+                        None => (range, 1),
+                    });
+                }
+                SyntaxKind::BLOCK_COMMENT if lines(range) => {
+                    flush(&mut comments, out);
+                    out.push(Fold { range, kind: FoldKind::Comment });
+                }
+                SyntaxKind::L_BRACE if node.kind() == SyntaxKind::SECTION => {
+                    flush(&mut comments, out);
+                    out.push(Fold { range: TextRange::new(range.start(), end(node)), kind: FoldKind::Region });
+                }
+                _ => flush(&mut comments, out),
+            },
+            NodeOrToken::Node(child) => {
+                flush(&mut comments, out);
+                match child.kind() {
+                    SyntaxKind::BLOCK => {
+                        if lines(range) {
+                            out.push(Fold { range, kind: FoldKind::Region });
+                        }
+                        node_folds(&child, text, out);
+                    }
+                    SyntaxKind::INITIALIZER_LIST if lines(range) => {
+                        out.push(Fold { range, kind: FoldKind::Region });
+                    }
+                    SyntaxKind::DECLARATOR | SyntaxKind::INITIALIZER => node_folds(&child, text, out),
+                    _ => {}
+                }
+            }
+        }
+    }
+    flush(&mut comments, out);
+}
+
+fn end(node: &SyntaxNode) -> TextSize {
+    node.text_range().end()
+}

@@ -1,0 +1,155 @@
+//! Registers, memory and occupancy of functions, as hints and lenses.
+
+use ptx_backend::Resources;
+use text_size::TextRange;
+
+use crate::compile::{compile_diagnostic, compile_function, functions};
+use crate::db::{Database, Db, SourceFile};
+use crate::diagnostic::Diagnostic;
+use crate::ide::{Command, InlayHint, Lens};
+use crate::items::Item;
+use crate::lower::{function, lower};
+use crate::module::effective_target;
+use crate::occupancy::{BlockUse, Occupancy, occupancy};
+
+/// Threads per block where a kernel does not say.
+const DEFAULT_THREADS: u32 = 256;
+
+/// Lenses compile every function of the file; beyond this many bytes they only offer to.
+const LENS_LIMIT: usize = 1 << 19;
+
+/// A function's resources, or why it has none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FunctionResources {
+    pub name: String,
+    pub entry: bool,
+    /// Its name in the file.
+    pub range: TextRange,
+    /// `Err(None)`: the function has errors.
+    pub resources: Result<Resources, Option<Diagnostic>>,
+    /// Of entries.
+    pub occupancy: Option<Occupancy>,
+    /// Threads per block that the occupancy is for.
+    pub threads: u32,
+}
+
+/// Compiles every function of a file and gives what each takes, in text order.
+pub fn function_resources(db: &Database, file: SourceFile) -> Vec<FunctionResources> {
+    functions(db, file).filter_map(|item| of_item(db, file, item)).collect()
+}
+
+pub(super) fn of_item(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<FunctionResources> {
+    let range = lower(db, item).map.name_range()? + item.offset(db);
+    let resources = match compile_function(db, item).as_deref() {
+        Some(Ok(compiled)) => Ok(compiled.resources),
+        Some(Err(_)) => Err(compile_diagnostic(db, item).map(|d| d.shifted(item.offset(db)))),
+        None => Err(None),
+    };
+    let input = function(db, item).as_deref();
+    let launch = input.map(|function| function.launch).unwrap_or_default();
+    let threads = launch.reqntid.or(launch.maxntid).map_or(DEFAULT_THREADS, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
+    let entry = input.is_some_and(|function| function.entry);
+    let occupancy = match (&resources, effective_target(db, file)) {
+        (Ok(found), Some(sm)) if entry => {
+            occupancy(sm, BlockUse { threads, registers: found.registers, shared: found.shared_bytes })
+        }
+        _ => None,
+    };
+    Some(FunctionResources { name: item.name(db).to_string(), entry, range, resources, occupancy, threads })
+}
+
+/// Registers and occupancy behind the names of the functions in a range.
+pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<InlayHint> {
+    let names = functions(db, file).filter(|&item| {
+        let name = lower(db, item).map.name_range();
+        name.is_some_and(|name| range.intersect(name + item.offset(db)).is_some())
+    });
+    names
+        .filter_map(|item| {
+            let found = of_item(db, file, item)?;
+            let resources = found.resources.as_ref().ok()?;
+            let mut label = format!("{} registers", resources.registers);
+            let spilled = resources.spill_store_bytes + resources.spill_load_bytes;
+            if spilled > 0 {
+                label.push_str(&format!(", {spilled} bytes spilled"));
+            }
+            if let Some(occupancy) = found.occupancy {
+                label.push_str(&format!(", {}% occupancy", occupancy.percent()));
+            }
+            Some(InlayHint { offset: found.range.end(), label, tooltip: details(&found) })
+        })
+        .collect()
+}
+
+/// One lens per function: what it takes; clicking shows the machine code.
+pub fn code_lenses(db: &Database, file: SourceFile) -> Vec<Lens> {
+    let is_large = file.text(db).len() > LENS_LIMIT;
+    let lens = |item: Item<'_>| {
+        let range = lower(db, item).map.name_range()? + item.offset(db);
+        let command = Some(Command::ShowSass { function: item.name(db).to_string() });
+        if is_large {
+            return Some(Lens { range, title: "Show SASS".to_owned(), command });
+        }
+        let found = of_item(db, file, item)?;
+        Some(match &found.resources {
+            Ok(_) => Lens { range, title: summary(&found), command },
+            Err(Some(diagnostic)) => Lens { range, title: diagnostic.message.clone(), command: None },
+            Err(None) => return None,
+        })
+    };
+    functions(db, file).filter_map(lens).collect()
+}
+
+/// One line: `32 registers · 0 spills · 1024 B shared · 100% occupancy (warps)`.
+pub(super) fn summary(found: &FunctionResources) -> String {
+    let Ok(resources) = &found.resources else { return String::new() };
+    let mut parts = vec![format!("{} registers", resources.registers)];
+    match resources.spill_store_bytes + resources.spill_load_bytes {
+        0 => parts.push("no spills".to_owned()),
+        bytes => parts.push(format!("{bytes} bytes spilled")),
+    }
+    if resources.stack_bytes > 0 {
+        parts.push(format!("{} bytes stack", resources.stack_bytes));
+    }
+    if resources.shared_bytes > 0 {
+        parts.push(format!("{} bytes shared", resources.shared_bytes));
+    }
+    if let Some(occupancy) = found.occupancy {
+        parts.push(format!("{}% occupancy, limited by {}", occupancy.percent(), occupancy.limiter));
+    }
+    parts.join(" · ")
+}
+
+/// Markdown: everything known.
+pub(super) fn details(found: &FunctionResources) -> String {
+    let Ok(resources) = &found.resources else {
+        return match &found.resources {
+            Err(Some(diagnostic)) => diagnostic.message.clone(),
+            _ => String::new(),
+        };
+    };
+    let mut text = format!(
+        "| resource | amount |\n|---|---|\n| registers | {} |\n| stack | {} bytes |\n| spill stores | {} bytes |\n\
+         | spill loads | {} bytes |\n| shared memory | {} bytes |\n| barriers | {} |\n| constant bank 0 | {} bytes |\n",
+        resources.registers,
+        resources.stack_bytes,
+        resources.spill_store_bytes,
+        resources.spill_load_bytes,
+        resources.shared_bytes,
+        resources.barriers,
+        resources.const0_bytes,
+    );
+    if let Some(occupancy) = found.occupancy {
+        text.push_str(&format!(
+            "\nWith {} threads per block: {} blocks and {} of {} warps per multiprocessor, {}%. The next block is \
+             stopped by {}.\n",
+            found.threads,
+            occupancy.blocks,
+            occupancy.warps,
+            occupancy.max_warps,
+            occupancy.percent(),
+            occupancy.limiter
+        ));
+    }
+    text
+}

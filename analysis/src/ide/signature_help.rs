@@ -1,0 +1,95 @@
+//! The operands of the instruction that is being typed.
+
+use ptx_isa::{Form, Operand, Presence, forms_of};
+use text_size::{TextRange, TextSize};
+
+use crate::db::{Database, SourceFile};
+use crate::ide::SignatureHelp;
+use crate::ide::locate::spot;
+
+/// The operands of the instruction around an offset, and which one the offset is in.
+pub fn signature_help(db: &Database, file: SourceFile, offset: TextSize) -> Option<SignatureHelp> {
+    let spot = spot(db, file, offset)?;
+    let text = spot.item.text(db);
+    let before = &text[..usize::from(spot.offset)];
+    let statement = statement_before(before);
+    let (name, rest) = statement.split_once(|c: char| c.is_ascii_whitespace())?;
+    let mut words = name.split('.');
+    let mnemonic = words.next()?;
+    let suffixes: Vec<&str> = words.collect();
+    let form = match ptx_isa::resolve(mnemonic, &suffixes) {
+        Ok(opcode) => ptx_isa::form(opcode.form),
+        Err(error) => ptx_isa::form(error.form().or_else(|| forms_of(mnemonic).first().copied())?),
+    };
+    let (label, parameters) = label(name, form);
+    let mut depth = 0usize;
+    let commas = rest.bytes().filter(|byte| {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        *byte == b',' && depth == 0
+    });
+    let active = commas.count() as u32;
+    let active = ((active as usize) < parameters.len()).then_some(active);
+    Some(SignatureHelp { label, documentation: String::new(), parameters, active })
+}
+
+/// The text of the statement that ends at the end of `before`, without guard.
+pub(super) fn statement_before(before: &str) -> &str {
+    let start = before.rfind([';', '}']).map_or(0, |at| at + 1);
+    let mut statement = before[start..].trim_start();
+    // The block's own brace, comments and labels in front.
+    loop {
+        let rest = if let Some(rest) = statement.strip_prefix("//") {
+            rest.split_once('\n').map_or("", |(_, rest)| rest)
+        } else if let Some(rest) = statement.strip_prefix("/*") {
+            rest.split_once("*/").map_or("", |(_, rest)| rest)
+        } else if let Some(rest) = statement.strip_prefix('@') {
+            rest.split_once(|c: char| c.is_ascii_whitespace()).map_or("", |(_, rest)| rest)
+        } else if let Some((label, rest)) = statement.split_once(':')
+            && !label.is_empty()
+            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b"_$%".contains(&b))
+            && !rest.starts_with(':')
+        {
+            rest
+        } else if let Some((head, rest)) = statement.split_once("{\n")
+            && !head.contains(',')
+        {
+            rest
+        } else {
+            return statement;
+        };
+        statement = rest.trim_start();
+    }
+}
+
+fn label(name: &str, form: &Form) -> (String, Vec<std::ops::Range<u32>>) {
+    let mut label = format!("{name} ");
+    let mut parameters = Vec::new();
+    for (i, operand) in form.operands.iter().enumerate() {
+        if i > 0 {
+            label.push_str(", ");
+        }
+        let start = label.len() as u32;
+        label.push_str(&spelled(operand));
+        parameters.push(start..label.len() as u32);
+    }
+    (label, parameters)
+}
+
+pub(super) fn spelled(operand: &Operand) -> String {
+    match operand.presence {
+        Presence::Always => operand.name.to_owned(),
+        _ => format!("{}?", operand.name),
+    }
+}
+
+/// The word that ends at an offset.
+pub(super) fn word_before(text: &str, offset: TextSize) -> TextRange {
+    let before = &text[..usize::from(offset)];
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%' | ':');
+    let length = before.chars().rev().take_while(|&c| is_word(c)).map(char::len_utf8).sum::<usize>();
+    TextRange::new(offset - TextSize::new(length as u32), offset)
+}

@@ -1,0 +1,447 @@
+//! The walk: functions, blocks, declarations, statements.
+
+use std::sync::Arc;
+
+use ptx_backend::input::{Function, LabelId, Launch, Linkage, Param, Register, Signature, Stmt, Symbol};
+use ptx_isa::{Opcode, Space};
+use ptx_syntax::{NodeOrToken, SyntaxError, SyntaxKind, SyntaxNode};
+use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
+use text_size::{TextRange, TextSize};
+
+use super::{Lowered, Occurrence, SourceMap};
+use crate::check::{self, lints};
+use crate::db::{Db, SourceFile};
+use crate::declaration;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::ide::Access;
+use crate::items::Item;
+use crate::module::{self, Global, Header, Name, REDEFINITION};
+use crate::scope::{DeclId, DeclKind, Declaration, Entity, Names};
+use crate::signature;
+
+/// An instruction's dotted name, looked up once per function.
+#[derive(Clone, Copy)]
+pub(super) enum Resolution {
+    Opcode(Opcode),
+    /// The table knows nothing about it.
+    NoRow,
+    Wrong,
+}
+
+/// The state of the walk over one item.
+pub(super) struct Walker<'db> {
+    pub(super) db: &'db dyn Db,
+    pub(super) file: SourceFile,
+    pub(super) text: &'db str,
+    pub(super) header: &'db Header,
+    pub(super) context: ContextFacts,
+    pub(super) names: Names<'db>,
+    globals: FxHashMap<&'db str, &'db Option<Global>>,
+    pub(super) resolutions: FxHashMap<&'db str, Resolution>,
+    pub(super) statements: Vec<TextRange>,
+    pub(super) occurrences: Vec<Occurrence>,
+    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) function: Function,
+    pub(super) prototypes: Vec<Signature>,
+    locals: Vec<DeclId>,
+    params: Vec<DeclId>,
+    returns: Vec<DeclId>,
+    targets: Vec<DeclId>,
+    prototype_declarations: Vec<DeclId>,
+    has_body: bool,
+    /// Something was not understood: no [`Function`] can be built, and absence of uses proves nothing.
+    pub(super) incomplete: bool,
+}
+
+/// What the gates of instructions are checked against.
+#[derive(Clone, Copy)]
+pub(super) struct ContextFacts {
+    pub(super) version: ptx_isa::PtxVersion,
+    pub(super) target: ptx_isa::Sm,
+    pub(super) gated: bool,
+}
+
+impl<'db> Walker<'db> {
+    pub(super) fn new(db: &'db dyn Db, item: Item<'db>) -> Self {
+        let file = item.file(db);
+        let header = module::header(db, file);
+        let target = module::effective_target(db, file);
+        let context = ContextFacts {
+            version: header.version_or_newest(),
+            target: target.unwrap_or(ptx_isa::Sm::new(75)),
+            gated: target.is_some() && header.version.is_some(),
+        };
+        Self {
+            db,
+            file,
+            text: item.text(db),
+            header,
+            context,
+            names: Names::default(),
+            globals: FxHashMap::default(),
+            resolutions: FxHashMap::default(),
+            statements: Vec::new(),
+            occurrences: Vec::new(),
+            diagnostics: Vec::new(),
+            function: Function {
+                name: String::new(),
+                entry: false,
+                linkage: Linkage::Internal,
+                params: Vec::new(),
+                returns: Vec::new(),
+                regs: Vec::new(),
+                locals: Vec::new(),
+                labels: 0,
+                targets: Vec::new(),
+                body: Vec::new(),
+                launch: Launch::default(),
+            },
+            prototypes: Vec::new(),
+            locals: Vec::new(),
+            params: Vec::new(),
+            returns: Vec::new(),
+            targets: Vec::new(),
+            prototype_declarations: Vec::new(),
+            has_body: false,
+            incomplete: false,
+        }
+    }
+
+    pub(super) fn slice(&self, range: TextRange) -> &'db str {
+        &self.text[range]
+    }
+
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    pub(super) fn syntax_errors(&mut self, errors: &[SyntaxError]) {
+        for error in errors {
+            let lint = lints::syntax(error.code);
+            self.report(Diagnostic::new(lint, error.range, error.message.clone()));
+            self.incomplete = true;
+        }
+    }
+
+    /// A name of module scope.
+    pub(super) fn global(&mut self, name: &'db str) -> Option<&'db Global> {
+        let (db, file) = (self.db, self.file);
+        let found = self.globals.entry(name).or_insert_with(|| module::global(db, file, Name::new(db, SmolStr::new(name))));
+        found.as_ref()
+    }
+
+    pub(super) fn occur(&mut self, range: TextRange, entity: Entity, access: Access) {
+        self.occurrences.push(Occurrence { range, entity, access });
+    }
+
+    pub(super) fn function(&mut self, node: &SyntaxNode) {
+        self.names.open();
+        self.module_registers();
+        self.names.open();
+        let mut named = false;
+        for element in node.children_with_tokens() {
+            match element {
+                NodeOrToken::Token(token) if token.kind() == SyntaxKind::DOT_WORD => {
+                    let word = self.slice(token.text_range());
+                    self.function.entry |= word == ".entry";
+                    if let Some(linkage) = declaration::linkage(word) {
+                        self.function.linkage = linkage;
+                    }
+                }
+                NodeOrToken::Token(_) => {}
+                NodeOrToken::Node(child) => match child.kind() {
+                    SyntaxKind::NAME => {
+                        named = true;
+                        let name = self.slice(child.text_range());
+                        self.function.name = name.to_owned();
+                        if let Some(symbol) = self.global(name).map(Global::symbol) {
+                            self.occur(child.text_range(), Entity::Symbol(symbol), Access::Declaration);
+                        }
+                    }
+                    SyntaxKind::PARAM_LIST => self.parameters(&child, node.text_range(), named),
+                    SyntaxKind::FUNCTION_DIRECTIVE => self.function_directive(&child),
+                    SyntaxKind::BLOCK => {
+                        self.has_body = true;
+                        self.block(&child);
+                    }
+                    _ => {}
+                },
+            }
+        }
+        self.names.close();
+        self.names.close();
+        self.incomplete |= !named;
+    }
+
+    /// Registers of module scope: every function has its own.
+    fn module_registers(&mut self) {
+        for register in module::module_registers(self.db, self.file) {
+            // They are declared outside this item: the place is empty, at its start.
+            let range = TextRange::empty(TextSize::new(0));
+            let kind = DeclKind::Register { ty: register.ty, count: register.count, lanes: register.lanes };
+            self.names.declare(&register.name, Declaration { range, visible: TextRange::up_to(TextSize::of(self.text)), kind });
+        }
+    }
+
+    fn parameters(&mut self, list: &SyntaxNode, visible: TextRange, is_input: bool) {
+        let mut offset = 0u32;
+        for node in list.children().filter(|child| child.kind() == SyntaxKind::PARAM) {
+            let Some(declaration) = declaration::read(&node, self.text, &mut self.diagnostics) else { continue };
+            let head = declaration.head;
+            for declarator in declaration.declarators {
+                let Some(range) = declarator.name else { continue };
+                let size = declarator.elements().unwrap_or(0).saturating_mul(head.element_bytes());
+                let size = u32::try_from(size).unwrap_or(u32::MAX);
+                let align = head.alignment();
+                offset = offset.checked_next_multiple_of(align).unwrap_or(u32::MAX);
+                let index = if is_input { self.function.params.len() } else { self.function.returns.len() } as u32;
+                let symbol = if is_input { Symbol::Param(index) } else { Symbol::Return(index) };
+                let is_register = head.space == Space::Reg;
+                let kind = if is_register {
+                    DeclKind::Register { ty: head.ty, count: declarator.count, lanes: head.lanes }
+                } else {
+                    DeclKind::Symbol(symbol)
+                };
+                let id = self.declare(range, visible, kind);
+                let reg = (is_register && declarator.count.is_none() && head.lanes == 1)
+                    .then(|| self.names.register(id, None, 0));
+                let entity = reg.map_or(Entity::Symbol(symbol), Entity::Register);
+                self.occur(range, entity, Access::Declaration);
+                let name = self.slice(range).to_owned();
+                let param = Param { name, ty: head.ty, size, align, offset, reg };
+                offset = offset.saturating_add(size);
+                if is_input {
+                    self.function.params.push(param);
+                    self.params.push(id);
+                } else {
+                    self.function.returns.push(param);
+                    self.returns.push(id);
+                }
+            }
+        }
+    }
+
+    /// Declares a name in the innermost scope and reports an earlier one there.
+    fn declare(&mut self, range: TextRange, visible: TextRange, kind: DeclKind) -> DeclId {
+        let name = self.slice(range);
+        let (id, previous) = self.names.declare(name, Declaration { range, visible, kind });
+        if let Some(previous) = previous
+            && name != "_"
+        {
+            let earlier = self.names.declarations[previous.0 as usize].range;
+            let message = format!("`{name}` is declared twice in this scope");
+            self.report(Diagnostic::new(&REDEFINITION, range, message).related(earlier, "first declared here"));
+        }
+        id
+    }
+
+    fn function_directive(&mut self, node: &SyntaxNode) {
+        let text = &self.text[node.text_range()];
+        let word = text.split(|c: char| c.is_ascii_whitespace()).next().unwrap_or_default();
+        let values = signature::integers(node, self.text);
+        let value = |i: usize| values.get(i).copied().flatten().and_then(|value| u32::try_from(value).ok());
+        let triple = || value(0).map(|x| [x, value(1).unwrap_or(1), value(2).unwrap_or(1)]);
+        let launch = &mut self.function.launch;
+        match word {
+            ".maxntid" => launch.maxntid = triple(),
+            ".reqntid" => launch.reqntid = triple(),
+            ".minnctapersm" => launch.minnctapersm = value(0),
+            ".maxnreg" => launch.maxnreg = value(0),
+            ".reqnctapercluster" => launch.reqnctapercluster = triple(),
+            ".explicitcluster" => launch.explicitcluster = true,
+            _ => {}
+        }
+    }
+
+    fn block(&mut self, block: &SyntaxNode) {
+        let visible = block.text_range();
+        self.names.open();
+        let first_label = self.labels_of(block);
+        let mut label = first_label;
+        for child in block.children() {
+            match child.kind() {
+                SyntaxKind::INSTRUCTION => self.instruction(&child),
+                SyntaxKind::VARIABLE => self.variable(&child, visible),
+                SyntaxKind::LABEL => {
+                    self.function.body.push(Stmt::Label(label));
+                    let range = self.names.declarations[self.names.labels[label.0 as usize].0 as usize].range;
+                    self.occur(range, Entity::Label(label), Access::Declaration);
+                    label.0 += 1;
+                }
+                SyntaxKind::BLOCK => self.block(&child),
+                SyntaxKind::BRANCH_TARGETS => self.branch_targets(&child, visible),
+                SyntaxKind::CALL_TARGETS => self.call_targets(&child, visible),
+                SyntaxKind::CALL_PROTOTYPE => self.prototype(&child, visible),
+                SyntaxKind::ERROR => self.incomplete = true,
+                _ => {}
+            }
+        }
+        self.names.close();
+    }
+
+    /// Declares the labels of a block, those of inner blocks not; gives the first.
+    fn labels_of(&mut self, block: &SyntaxNode) -> LabelId {
+        let first = LabelId(self.names.labels.len() as u32);
+        let visible = block.text_range();
+        let mut at = visible.start();
+        // Green nodes have no places of their own, and walking them costs nothing.
+        for child in block.green().children() {
+            let length = child.text_len();
+            if let NodeOrToken::Node(node) = child
+                && node.kind().0 == SyntaxKind::LABEL as u16
+            {
+                let name = node.children().next().map_or(TextSize::new(0), |name| name.text_len());
+                let label = LabelId(self.names.labels.len() as u32);
+                self.declare(TextRange::at(at, name), visible, DeclKind::Label(label));
+            }
+            at += length;
+        }
+        first
+    }
+
+    fn variable(&mut self, node: &SyntaxNode, block: TextRange) {
+        let Some(declaration) = declaration::read(node, self.text, &mut self.diagnostics) else {
+            self.incomplete = true;
+            return;
+        };
+        let head = declaration.head;
+        for declarator in declaration.declarators {
+            let Some(range) = declarator.name else { continue };
+            let visible = TextRange::new(range.start(), block.end());
+            if head.space == Space::Reg {
+                let kind = DeclKind::Register { ty: head.ty, count: declarator.count, lanes: head.lanes };
+                self.declare(range, visible, kind);
+                continue;
+            }
+            let symbol = Symbol::Local(self.function.locals.len() as u32);
+            let id = self.declare(range, visible, DeclKind::Symbol(symbol));
+            self.occur(range, Entity::Symbol(symbol), Access::Declaration);
+            self.locals.push(id);
+            let variable = self.variable_value(&head, &declarator, range);
+            self.function.locals.push(variable);
+        }
+    }
+
+    fn branch_targets(&mut self, node: &SyntaxNode, block: TextRange) {
+        let index = self.function.targets.len() as u32;
+        let Some(id) = self.named_list(node, block, DeclKind::Targets(index), Entity::Targets(index)) else { return };
+        self.targets.push(id);
+        let mut labels = Vec::new();
+        for name in node.children().filter(|child| child.kind() == SyntaxKind::NAME_REF) {
+            match self.find_name(name.text_range()) {
+                Some(Entity::Label(label)) => {
+                    self.occur(name.text_range(), Entity::Label(label), Access::Read);
+                    labels.push(label);
+                }
+                _ => {
+                    self.undefined(name.text_range(), lints::Expected::Label);
+                    self.incomplete = true;
+                }
+            }
+        }
+        self.function.targets.push(labels);
+    }
+
+    fn call_targets(&mut self, node: &SyntaxNode, block: TextRange) {
+        // Kept as a prototype: that of the first function named.
+        let index = self.prototypes.len() as u32;
+        let Some(id) = self.named_list(node, block, DeclKind::Prototype(index), Entity::Prototype(index)) else { return };
+        self.prototype_declarations.push(id);
+        let mut first = None;
+        for name in node.children().filter(|child| child.kind() == SyntaxKind::NAME_REF) {
+            let range = name.text_range();
+            match self.global(self.slice(range)) {
+                Some(Global::Function { index, signature }) => {
+                    first.get_or_insert_with(|| Signature::clone(signature));
+                    self.occur(range, Entity::Symbol(Symbol::Function(*index)), Access::Read);
+                }
+                _ => self.undefined(range, lints::Expected::Symbol),
+            }
+        }
+        self.incomplete |= first.is_none();
+        self.prototypes.push(first.unwrap_or_else(empty_signature));
+    }
+
+    fn prototype(&mut self, node: &SyntaxNode, block: TextRange) {
+        let index = self.prototypes.len() as u32;
+        let Some(id) = self.named_list(node, block, DeclKind::Prototype(index), Entity::Prototype(index)) else { return };
+        self.prototype_declarations.push(id);
+        let mut result = empty_signature();
+        let mut named = false;
+        for element in node.children_with_tokens() {
+            match element {
+                NodeOrToken::Token(token) => {
+                    named |= matches!(token.kind(), SyntaxKind::UNDERSCORE | SyntaxKind::IDENT);
+                }
+                NodeOrToken::Node(child) if child.kind() == SyntaxKind::PARAM_LIST => {
+                    let params = signature::parameters(&child, self.text);
+                    if named { result.params = params } else { result.returns = params }
+                }
+                NodeOrToken::Node(child) => {
+                    result.noreturn |= self.slice(child.text_range()).starts_with(".noreturn");
+                }
+            }
+        }
+        self.prototypes.push(result);
+    }
+
+    fn named_list(&mut self, node: &SyntaxNode, block: TextRange, kind: DeclKind, entity: Entity) -> Option<DeclId> {
+        let name = node.children().find(|child| child.kind() == SyntaxKind::NAME);
+        let Some(name) = name else {
+            self.incomplete = true;
+            return None;
+        };
+        let range = name.text_range();
+        let id = self.declare(range, block, kind);
+        self.occur(range, entity, Access::Declaration);
+        Some(id)
+    }
+
+    pub(super) fn finish(mut self) -> Lowered {
+        let has_errors = self.diagnostics.iter().any(|d| d.severity == Severity::Error);
+        let is_complete = self.has_body && !has_errors && !self.incomplete;
+        let mut function = self.function;
+        function.regs = self.names.registers.iter().map(|register| Register { ty: register.ty }).collect();
+        function.labels = self.names.labels.len() as u32;
+        let mut occurrences = self.occurrences;
+        occurrences.sort_by_key(|occurrence| occurrence.range.start());
+        let map = SourceMap {
+            statements: self.statements.into(),
+            declarations: self.names.declarations.into(),
+            registers: self.names.registers.into(),
+            labels: self.names.labels.into(),
+            locals: self.locals.into(),
+            params: self.params.into(),
+            returns: self.returns.into(),
+            targets: self.targets.into(),
+            prototypes: self.prototype_declarations.into(),
+            occurrences: occurrences.into(),
+        };
+        if self.has_body {
+            let body = check::Body { map: &map, text: self.text, incomplete: self.incomplete || has_errors };
+            for check in check::BODY_CHECKS {
+                check(&body, &mut self.diagnostics);
+            }
+        }
+        self.diagnostics.sort_by_key(|d| (d.range.start(), d.range.end()));
+        Lowered {
+            function: is_complete.then(|| Arc::new(function)),
+            has_body: self.has_body,
+            map,
+            diagnostics: self.diagnostics.into(),
+        }
+    }
+}
+
+fn empty_signature() -> Signature {
+    Signature {
+        name: String::new(),
+        entry: false,
+        linkage: Linkage::Internal,
+        returns: Vec::new(),
+        params: Vec::new(),
+        external: true,
+        noreturn: false,
+    }
+}

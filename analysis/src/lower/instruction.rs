@@ -1,0 +1,153 @@
+//! Instructions: name, guard, operands, and the checks of each.
+
+use ptx_backend::input::{Guard, Instr, Operand, SrcId, Stmt};
+use ptx_isa::{Opcode, ResolveError, Role, ScalarType};
+use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use smallvec::SmallVec;
+use text_size::TextRange;
+
+use super::body::{Resolution, Walker};
+use crate::check::{self, lints};
+use crate::diagnostic::Diagnostic;
+use crate::ide::Access;
+
+/// An operand with its place and the first occurrence recorded for it.
+struct Lowered {
+    operands: SmallVec<[Option<Operand>; 6]>,
+    ranges: SmallVec<[TextRange; 6]>,
+    occurrences: SmallVec<[usize; 6]>,
+}
+
+impl<'db> Walker<'db> {
+    pub(super) fn instruction(&mut self, node: &SyntaxNode) {
+        let src = SrcId(self.statements.len() as u32);
+        let range = node.text_range();
+        self.statements.push(range);
+        let mut guard = None;
+        let mut mnemonic = None;
+        let mut suffixes: SmallVec<[TextRange; 8]> = SmallVec::new();
+        let mut lowered =
+            Lowered { operands: SmallVec::new(), ranges: SmallVec::new(), occurrences: SmallVec::new() };
+        for element in node.children_with_tokens() {
+            match element {
+                NodeOrToken::Token(token) => match token.kind() {
+                    SyntaxKind::IDENT => mnemonic = Some(token.text_range()),
+                    SyntaxKind::DOT_WORD => suffixes.push(token.text_range()),
+                    _ => {}
+                },
+                NodeOrToken::Node(child) => match child.kind() {
+                    SyntaxKind::GUARD => guard = self.guard(&child),
+                    SyntaxKind::BANK => self.incomplete = true,
+                    _ => {
+                        lowered.occurrences.push(self.occurrences.len());
+                        let operand = self.operand(&child);
+                        lowered.operands.push(operand);
+                        lowered.ranges.push(child.text_range());
+                    }
+                },
+            }
+        }
+        let Some(mnemonic) = mnemonic else {
+            self.incomplete = true;
+            return;
+        };
+        let name = suffixes.last().map_or(mnemonic, |last| mnemonic.cover(*last));
+        let Some(opcode) = self.opcode(name, mnemonic, &suffixes) else {
+            self.incomplete = true;
+            return;
+        };
+        self.check(range, name, &suffixes, opcode, &lowered);
+        if lowered.operands.iter().all(Option::is_some) {
+            let operands = lowered.operands.into_iter().flatten().collect();
+            self.function.body.push(Stmt::Instr(Instr { src, opcode, guard, operands }));
+        } else {
+            self.incomplete = true;
+        }
+    }
+
+    fn guard(&mut self, node: &SyntaxNode) -> Option<Guard> {
+        let name = node.first_child()?;
+        let mut tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
+        let negated = tokens.any(|token| token.kind() == SyntaxKind::BANG);
+        match self.operand(&name)? {
+            Operand::Reg(reg) if self.names.registers[reg.0 as usize].ty == ScalarType::Pred => {
+                Some(Guard { reg, negated })
+            }
+            _ => {
+                let text = self.slice(name.text_range());
+                let message = format!("a guard is a predicate, `{text}` is not");
+                self.report(Diagnostic::new(&lints::PREDICATE, name.text_range(), message));
+                None
+            }
+        }
+    }
+
+    /// The opcode of a dotted name; `None` is reported.
+    fn opcode(&mut self, name: TextRange, mnemonic: TextRange, suffixes: &[TextRange]) -> Option<Opcode> {
+        let key = self.slice(name);
+        let known = self.resolutions.get(key).copied();
+        if let Some(Resolution::Opcode(opcode)) = known {
+            return Some(opcode);
+        }
+        let words: SmallVec<[&str; 8]> = suffixes.iter().map(|&suffix| &self.slice(suffix)[1..]).collect();
+        let resolution = match ptx_isa::resolve(self.slice(mnemonic), &words) {
+            Ok(opcode) => Resolution::Opcode(opcode),
+            Err(ResolveError::NoRow) => {
+                let message = format!("`{key}` is not checked: the instruction table does not describe it yet");
+                self.report(Diagnostic::new(&lints::NOT_CHECKED, name, message));
+                Resolution::NoRow
+            }
+            Err(error) => {
+                let diagnostic = lints::unresolved(self.text, name, mnemonic, suffixes, &error);
+                self.report(diagnostic);
+                Resolution::Wrong
+            }
+        };
+        self.resolutions.insert(key, resolution);
+        match resolution {
+            Resolution::Opcode(opcode) => Some(opcode),
+            Resolution::NoRow | Resolution::Wrong => None,
+        }
+    }
+
+    fn check(&mut self, range: TextRange, name: TextRange, suffixes: &[TextRange], opcode: Opcode, lowered: &Lowered) {
+        let form = ptx_isa::form(opcode.form);
+        let bound = check::bind(form, &opcode, lowered.operands.len());
+        // Destinations are written; all names inside addresses are read.
+        for (i, row) in bound.iter().flatten().enumerate() {
+            let access = match row.role {
+                Role::Source => continue,
+                Role::Destination => Access::Write,
+                Role::Both => Access::ReadWrite,
+            };
+            if matches!(lowered.operands[i], Some(Operand::Address(_) | Operand::Symbol(..)) | None) {
+                continue;
+            }
+            let end = lowered.occurrences.get(i + 1).copied().unwrap_or(self.occurrences.len());
+            for occurrence in &mut self.occurrences[lowered.occurrences[i]..end] {
+                occurrence.access = access;
+            }
+        }
+        let context = check::Context {
+            header: self.header,
+            version: self.context.version,
+            target: self.context.target,
+            gated: self.context.gated,
+            registers: &self.names.registers,
+            text: self.text,
+        };
+        let statement = check::Statement {
+            range,
+            name,
+            suffixes,
+            opcode,
+            form,
+            operands: &lowered.operands,
+            ranges: &lowered.ranges,
+            rows: bound.as_deref(),
+        };
+        for check in check::STATEMENT_CHECKS {
+            check(&context, &statement, &mut self.diagnostics);
+        }
+    }
+}

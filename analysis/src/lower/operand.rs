@@ -1,0 +1,337 @@
+//! Operands: names, constants, addresses, vectors.
+
+use ptx_backend::input::{Address, AddressBase, Operand, Symbol};
+use ptx_isa::{ScalarType, SpecialReg};
+use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use text_size::TextRange;
+
+use super::body::Walker;
+use crate::check::lints::{self, Expected};
+use crate::constant::{self, Value};
+use crate::declaration::BAD_CONSTANT;
+use crate::diagnostic::Diagnostic;
+use crate::ide::Access;
+use crate::module::Global;
+use crate::scope::{DeclKind, Entity};
+
+impl<'db> Walker<'db> {
+    /// What a name means here, without recording a use.
+    pub(super) fn find_name(&mut self, range: TextRange) -> Option<Entity> {
+        let name = self.slice(range);
+        if let Some((id, number)) = self.names.find(name) {
+            return Some(match self.names.declarations[id.0 as usize].kind {
+                DeclKind::Register { .. } => Entity::Register(self.names.register(id, number, 0)),
+                DeclKind::Label(label) => Entity::Label(label),
+                DeclKind::Symbol(symbol) => Entity::Symbol(symbol),
+                DeclKind::Targets(index) => Entity::Targets(index),
+                DeclKind::Prototype(index) => Entity::Prototype(index),
+            });
+        }
+        self.global(name).map(|global| Entity::Symbol(global.symbol()))
+    }
+
+    pub(super) fn undefined(&mut self, range: TextRange, expected: Expected) {
+        self.incomplete = true;
+        let name = self.slice(range);
+        let visible = self.names.visible().map(|(name, _)| name);
+        let diagnostic = lints::undefined(name, range, expected, visible);
+        self.report(diagnostic);
+    }
+
+    /// `None`: the operand is wrong, which is reported.
+    pub(super) fn operand(&mut self, node: &SyntaxNode) -> Option<Operand> {
+        match node.kind() {
+            SyntaxKind::NAME_REF => self.name(node.text_range()),
+            SyntaxKind::ADDRESS => self.address(node),
+            SyntaxKind::VECTOR => self.elements(node).map(Operand::Vector),
+            SyntaxKind::ARGUMENT_LIST => self.elements(node).map(Operand::List),
+            SyntaxKind::PAIR => {
+                let mut parts = node.children();
+                let (first, second) = (parts.next()?, parts.next()?);
+                let (first, second) = (self.operand(&first), self.operand(&second));
+                Some(Operand::Pair(Box::new((first?, second?))))
+            }
+            SyntaxKind::SINK => Some(Operand::Sink),
+            SyntaxKind::COMPONENT => self.component(node),
+            SyntaxKind::PREFIX_EXPR => self.negated(node),
+            SyntaxKind::ERROR => {
+                self.incomplete = true;
+                None
+            }
+            _ => self.constant(node),
+        }
+    }
+
+    fn elements(&mut self, node: &SyntaxNode) -> Option<Vec<Operand>> {
+        let mut elements = Vec::with_capacity(4);
+        let mut complete = true;
+        for child in node.children() {
+            match self.operand(&child) {
+                Some(element) => elements.push(element),
+                None => complete = false,
+            }
+        }
+        complete.then_some(elements)
+    }
+
+    fn name(&mut self, range: TextRange) -> Option<Operand> {
+        let name = self.slice(range);
+        if let Some((id, number)) = self.names.find(name) {
+            return Some(match self.names.declarations[id.0 as usize].kind {
+                DeclKind::Register { lanes: 1, .. } => {
+                    let register = self.names.register(id, number, 0);
+                    self.occur(range, Entity::Register(register), Access::Read);
+                    Operand::Reg(register)
+                }
+                DeclKind::Register { lanes, .. } => {
+                    let registers: Vec<_> = (0..lanes).map(|lane| self.names.register(id, number, lane)).collect();
+                    self.occur(range, Entity::Register(registers[0]), Access::Read);
+                    Operand::Vector(registers.into_iter().map(Operand::Reg).collect())
+                }
+                DeclKind::Label(label) => {
+                    self.occur(range, Entity::Label(label), Access::Read);
+                    Operand::Label(label)
+                }
+                DeclKind::Symbol(symbol) => {
+                    self.occur(range, Entity::Symbol(symbol), Access::Read);
+                    Operand::Symbol(symbol, 0)
+                }
+                DeclKind::Targets(index) => {
+                    self.occur(range, Entity::Targets(index), Access::Read);
+                    Operand::Targets(index)
+                }
+                DeclKind::Prototype(index) => {
+                    self.occur(range, Entity::Prototype(index), Access::Read);
+                    Operand::Prototype(Box::new(self.prototypes.get(index as usize)?.clone()))
+                }
+            });
+        }
+        if let Some(special) = special(name) {
+            return Some(special);
+        }
+        if let Some(symbol) = self.global(name).map(Global::symbol) {
+            self.occur(range, Entity::Symbol(symbol), Access::Read);
+            return Some(Operand::Symbol(symbol, 0));
+        }
+        let expected = match name.as_bytes() {
+            [b'%', ..] => Expected::Register,
+            _ => Expected::Symbol,
+        };
+        self.undefined(range, expected);
+        None
+    }
+
+    /// `%tid.x`, `%v.y` of a declared vector, `%r1.b0` of the video instructions.
+    fn component(&mut self, node: &SyntaxNode) -> Option<Operand> {
+        let name = node.first_child()?.text_range();
+        let suffix = node.children_with_tokens().filter_map(NodeOrToken::into_token).last()?;
+        let suffix = self.slice(suffix.text_range());
+        if let Some((id, number)) = self.names.find(self.slice(name))
+            && let DeclKind::Register { lanes, .. } = self.names.declarations[id.0 as usize].kind
+        {
+            let lane = match suffix {
+                ".x" | ".r" => 0,
+                ".y" | ".g" => 1,
+                ".z" | ".b" => 2,
+                ".w" | ".a" => 3,
+                _ => {
+                    // A part of a register: the operand has no place for it yet.
+                    self.incomplete = true;
+                    0
+                }
+            };
+            let lane = if lane < lanes { lane } else { 0 };
+            let register = self.names.register(id, number, lane);
+            self.occur(name, Entity::Register(register), Access::Read);
+            return Some(Operand::Reg(register));
+        }
+        let whole = format!("{}{suffix}", self.slice(name));
+        match special(&whole) {
+            Some(operand) => Some(operand),
+            None => {
+                self.undefined(name, Expected::Register);
+                None
+            }
+        }
+    }
+
+    /// `!%p`, or a constant.
+    fn negated(&mut self, node: &SyntaxNode) -> Option<Operand> {
+        let Some(inner) = node.first_child() else {
+            self.incomplete = true;
+            return None;
+        };
+        if inner.kind() != SyntaxKind::NAME_REF {
+            return self.constant(node);
+        }
+        match self.name(inner.text_range())? {
+            Operand::Reg(register) if self.names.registers[register.0 as usize].ty == ScalarType::Pred => {
+                Some(Operand::NotPred(register))
+            }
+            Operand::Int(_) => self.constant(node),
+            _ => {
+                let message = "only predicates can be negated in an operand";
+                self.report(Diagnostic::new(&lints::PREDICATE, node.text_range(), message));
+                None
+            }
+        }
+    }
+
+    fn constant(&mut self, node: &SyntaxNode) -> Option<Operand> {
+        if node.kind() == SyntaxKind::INDEX_EXPR {
+            return self.indexed(node).map(|(symbol, offset)| Operand::Symbol(symbol, offset));
+        }
+        match constant::evaluate(node, self.text) {
+            Ok(Value::Int { value, .. }) => Some(Operand::Int(value)),
+            Ok(Value::F32(bits)) => Some(Operand::F32(bits)),
+            Ok(Value::F64(value)) => Some(Operand::F64(value.to_bits())),
+            Ok(Value::Address { name, addend, .. }) => match self.name(name)? {
+                Operand::Symbol(symbol, _) => Some(Operand::Symbol(symbol, addend)),
+                // The assembler takes `%r1+4` for an operand; what it does with it is not documented.
+                other => {
+                    self.incomplete = true;
+                    Some(other)
+                }
+            },
+            Ok(Value::AddressByte { .. }) => {
+                self.incomplete = true;
+                None
+            }
+            Err(error) => {
+                self.report(Diagnostic::new(&BAD_CONSTANT, error.range, error.message));
+                None
+            }
+        }
+    }
+
+    /// `[a]`, `[a+8]`, `[64]`; several parts, as of textures and tensor maps, are a list.
+    fn address(&mut self, node: &SyntaxNode) -> Option<Operand> {
+        let mut children = node.children();
+        let Some(first) = children.next() else {
+            self.incomplete = true;
+            return None;
+        };
+        let Some(second) = children.next() else {
+            let (base, offset) = self.base(&first)?;
+            return Some(Operand::Address(Address { base, offset }));
+        };
+        let mut parts = Vec::with_capacity(2);
+        let mut complete = true;
+        for child in [first, second].into_iter().chain(children) {
+            match self.operand(&child) {
+                Some(part) => parts.push(part),
+                None => complete = false,
+            }
+        }
+        complete.then_some(Operand::List(parts))
+    }
+
+    fn base(&mut self, node: &SyntaxNode) -> Option<(AddressBase, i64)> {
+        match node.kind() {
+            SyntaxKind::NAME_REF | SyntaxKind::COMPONENT => match self.operand(node)? {
+                Operand::Reg(register) => Some((AddressBase::Reg(register), 0)),
+                Operand::Symbol(symbol, offset) => Some((AddressBase::Symbol(symbol), offset)),
+                Operand::Int(value) => Some((AddressBase::Absolute, value)),
+                _ => {
+                    let message = "this is no address: expected a register, a variable or a constant";
+                    self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message));
+                    None
+                }
+            },
+            SyntaxKind::BINARY_EXPR => {
+                let mut parts = node.children();
+                let (left, right) = (parts.next()?, parts.next()?);
+                let is_sum = |kind| matches!(kind, SyntaxKind::PLUS | SyntaxKind::MINUS);
+                let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
+                let operator = tokens.map(|token| token.kind()).find(|&kind| is_sum(kind));
+                let Some(operator) = operator else { return self.absolute(node) };
+                if left.kind() == SyntaxKind::LITERAL && right.kind() != SyntaxKind::LITERAL {
+                    return self.absolute(node);
+                }
+                let (base, offset) = self.base(&left)?;
+                let right = match constant::evaluate(&right, self.text) {
+                    Ok(Value::Int { value, .. }) => value,
+                    Ok(_) => {
+                        let message = "the offset of an address is an integer constant";
+                        self.report(Diagnostic::new(&lints::ADDRESS, right.text_range(), message));
+                        return None;
+                    }
+                    Err(error) => {
+                        self.report(Diagnostic::new(&BAD_CONSTANT, error.range, error.message));
+                        return None;
+                    }
+                };
+                let offset = match operator {
+                    SyntaxKind::PLUS => offset.wrapping_add(right),
+                    _ => offset.wrapping_sub(right),
+                };
+                Some((base, offset))
+            }
+            SyntaxKind::INDEX_EXPR => self.indexed(node).map(|(symbol, offset)| (AddressBase::Symbol(symbol), offset)),
+            SyntaxKind::VECTOR | SyntaxKind::ERROR | SyntaxKind::SINK | SyntaxKind::PAIR => {
+                self.incomplete = true;
+                let message = "this is no address: expected a register, a variable or a constant";
+                self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message));
+                None
+            }
+            _ => self.absolute(node),
+        }
+    }
+
+    fn absolute(&mut self, node: &SyntaxNode) -> Option<(AddressBase, i64)> {
+        match self.constant(node)? {
+            Operand::Int(value) => Some((AddressBase::Absolute, value)),
+            Operand::Symbol(symbol, offset) => Some((AddressBase::Symbol(symbol), offset)),
+            Operand::Reg(register) => Some((AddressBase::Reg(register), 0)),
+            _ => {
+                let message = "this is no address: expected a register, a variable or a constant";
+                self.report(Diagnostic::new(&lints::ADDRESS, node.text_range(), message));
+                None
+            }
+        }
+    }
+
+    /// `table[3]`: the address of an element.
+    fn indexed(&mut self, node: &SyntaxNode) -> Option<(Symbol, i64)> {
+        let mut parts = node.children();
+        let (name, index) = (parts.next()?, parts.next()?);
+        let Operand::Symbol(symbol, _) = self.operand(&name)? else {
+            let message = "only variables have elements";
+            self.report(Diagnostic::new(&lints::ADDRESS, name.text_range(), message));
+            return None;
+        };
+        let index = match constant::evaluate(&index, self.text) {
+            Ok(Value::Int { value, .. }) => value,
+            _ => {
+                let message = "an index is an integer constant";
+                self.report(Diagnostic::new(&BAD_CONSTANT, index.text_range(), message));
+                return None;
+            }
+        };
+        let bytes = match symbol {
+            Symbol::Local(i) => self.function.locals.get(i as usize)?.ty.bytes(),
+            Symbol::Param(i) => self.function.params.get(i as usize)?.ty.bytes(),
+            Symbol::Return(i) => self.function.returns.get(i as usize)?.ty.bytes(),
+            Symbol::Global(_) | Symbol::Function(_) => match self.global(self.slice(name.text_range())) {
+                Some(Global::Variable { ty, .. }) => ty.bytes(),
+                _ => 1,
+            },
+        };
+        Some((symbol, index.wrapping_mul(i64::from(bytes))))
+    }
+}
+
+/// Predefined registers; the vectors among them have three lanes and a zero.
+fn special(name: &str) -> Option<Operand> {
+    if name == "WARP_SZ" {
+        return Some(Operand::Int(32));
+    }
+    if !name.starts_with('%') {
+        return None;
+    }
+    if let Some(register) = SpecialReg::parse(name) {
+        return Some(Operand::Special(register));
+    }
+    let lane = |suffix: &str| SpecialReg::parse(&format!("{name}{suffix}")).map(Operand::Special);
+    Some(Operand::Vector(vec![lane(".x")?, lane(".y")?, lane(".z")?, Operand::Int(0)]))
+}

@@ -1,0 +1,86 @@
+//! Variables of bodies and of module scope: names in initialisers, uses of other variables.
+
+use ptx_backend::input::{Init, InitReloc, Variable};
+use ptx_syntax::{SyntaxKind, SyntaxNode};
+use text_size::TextRange;
+
+use super::body::Walker;
+use crate::check::lints;
+use crate::declaration::{self, Declarator, Head};
+use crate::ide::Access;
+use crate::initializer::{self, InitialValue};
+use crate::module::Global;
+use crate::scope::Entity;
+
+impl Walker<'_> {
+    /// A declaration at module scope: its parts are reported here, its meaning is the module's.
+    pub(super) fn module_variable(&mut self, node: &SyntaxNode) {
+        let Some(declaration) = declaration::read(node, self.text, &mut self.diagnostics) else { return };
+        self.names.open();
+        for declarator in declaration.declarators {
+            let Some(range) = declarator.name else { continue };
+            if let Some(symbol) = self.global(self.slice(range)).map(Global::symbol) {
+                self.occur(range, Entity::Symbol(symbol), Access::Declaration);
+            }
+            self.initial_value(&declaration.head, &declarator);
+        }
+        self.names.close();
+    }
+
+    pub(super) fn alias(&mut self, node: &SyntaxNode) {
+        if let Some(name) = node.children().find(|child| child.kind() == SyntaxKind::NAME_REF) {
+            let range = name.text_range();
+            match self.global(self.slice(range)).map(Global::symbol) {
+                Some(symbol) => self.occur(range, Entity::Symbol(symbol), Access::Read),
+                None => self.undefined(range, lints::Expected::Symbol),
+            }
+        }
+    }
+
+    /// Evaluates an initialiser and records the names in it.
+    fn initial_value(&mut self, head: &Head, declarator: &Declarator) -> Option<InitialValue> {
+        let node = declarator.initializer.as_ref()?;
+        let value = initializer::read(node, head, &declarator.dimensions, self.text, &mut self.diagnostics);
+        for &range in &value.names {
+            match self.find_name(range) {
+                Some(entity @ Entity::Symbol(_)) => self.occur(range, entity, Access::Read),
+                _ => self.undefined(range, lints::Expected::Symbol),
+            }
+        }
+        Some(value)
+    }
+
+    pub(super) fn variable_value(&mut self, head: &Head, declarator: &Declarator, name: TextRange) -> Variable {
+        let value = self.initial_value(head, declarator);
+        let elements = declarator.elements().or(value.as_ref().map(|value| value.elements)).unwrap_or(0);
+        let init = value.map(|value| {
+            let mut relocs = Vec::new();
+            for reloc in value.relocs {
+                let place = self.names.find(&reloc.name).map(|(id, _)| self.names.declarations[id.0 as usize].kind);
+                let symbol = match place {
+                    Some(crate::scope::DeclKind::Symbol(symbol)) => Some(symbol),
+                    Some(_) => None,
+                    None => {
+                        let interned = crate::module::Name::new(self.db, reloc.name.clone());
+                        crate::module::global(self.db, self.file, interned).as_ref().map(Global::symbol)
+                    }
+                };
+                if let Some(symbol) = symbol {
+                    let (at, addend, generic, size) = (reloc.at, reloc.addend, reloc.generic, reloc.size);
+                    relocs.push(InitReloc { at, symbol, addend, generic, size });
+                }
+            }
+            Init { bytes: value.bytes, relocs }
+        });
+        Variable {
+            name: self.slice(name).to_owned(),
+            space: head.space,
+            linkage: head.linkage,
+            ty: head.ty,
+            size: elements.saturating_mul(head.element_bytes()),
+            align: head.alignment(),
+            init,
+            managed: head.managed,
+        }
+    }
+}
