@@ -75,6 +75,7 @@ pub struct Body<'a> {
 pub type StatementCheck = fn(&Context<'_>, &Statement<'_>, &mut Vec<Diagnostic>);
 pub type BodyCheck = fn(&Body<'_>, &mut Vec<Diagnostic>);
 
-pub const STATEMENT_CHECKS: &[StatementCheck] = &[operands::check, types::check, immediates::check, gates::check];
+pub const STATEMENT_CHECKS: &[StatementCheck] =
+    &[operands::check, types::check, immediates::check, gates::check];
 
 pub const BODY_CHECKS: &[BodyCheck] = &[unused::check];

@@ -11,6 +11,7 @@ use ptx_backend::cubin::{self, LinkFunction};
 use ptx_backend::input::{AddressBase, Env, Function, Operand, Signature, SrcId, Stmt, Symbol};
 use ptx_backend::session::Session;
 use ptx_backend::{CodegenError, CompiledFunction, Resources};
+use ptx_isa::Space;
 use ptx_syntax::ItemKind;
 use rayon::prelude::*;
 
@@ -62,36 +63,41 @@ pub fn function_env<'db>(db: &'db dyn Db, item: Item<'db>) -> Arc<Env> {
         target: whole.target,
         address_size: whole.address_size,
         variables: variables.collect(),
-        functions: functions.map(|(signature, whole)| if whole { signature.clone() } else { blank(signature) }).collect(),
+        functions: functions
+            .map(|(signature, whole)| if whole { signature.clone() } else { blank(signature) })
+            .collect(),
     })
 }
 
 /// Calls `visit` with every symbol that a body mentions.
 fn visit_symbols(function: &Function, visit: &mut impl FnMut(Symbol)) {
-    fn operand(operand: &Operand, visit: &mut impl FnMut(Symbol)) {
-        match operand {
-            Operand::Symbol(symbol, _) => visit(*symbol),
-            Operand::Address(address) => {
-                if let AddressBase::Symbol(symbol) = address.base {
-                    visit(symbol);
-                }
-            }
-            Operand::Vector(parts) | Operand::List(parts) => parts.iter().for_each(|part| self::operand(part, visit)),
-            Operand::Pair(pair) => {
-                self::operand(&pair.0, visit);
-                self::operand(&pair.1, visit);
-            }
-            _ => {}
-        }
-    }
-    use operand as visit_operand;
     for statement in &function.body {
         if let Stmt::Instr(instruction) = statement {
-            instruction.operands.iter().for_each(|part| visit_operand(part, visit));
+            instruction.operands.iter().for_each(|operand| visit_operand(operand, visit));
         }
     }
-    let relocs = function.locals.iter().filter_map(|variable| variable.init.as_ref()).flat_map(|init| &init.relocs);
+    let relocs =
+        function.locals.iter().filter_map(|variable| variable.init.as_ref()).flat_map(|init| &init.relocs);
     relocs.for_each(|reloc| visit(reloc.symbol));
+}
+
+fn visit_operand(operand: &Operand, visit: &mut impl FnMut(Symbol)) {
+    match operand {
+        Operand::Symbol(symbol, _) => visit(*symbol),
+        Operand::Address(address) => {
+            if let AddressBase::Symbol(symbol) = address.base {
+                visit(symbol);
+            }
+        }
+        Operand::Vector(parts) | Operand::List(parts) => {
+            parts.iter().for_each(|part| visit_operand(part, visit))
+        }
+        Operand::Pair(pair) => {
+            visit_operand(&pair.0, visit);
+            visit_operand(&pair.1, visit);
+        }
+        _ => {}
+    }
 }
 
 fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Options> {
@@ -117,7 +123,7 @@ fn compile(db: &dyn Db, env: &Env, input: &Function, options: &ptx_backend::Opti
     let checkpoint = || db.unwind_if_revision_cancelled();
     let result = catch_unwind(AssertUnwindSafe(|| {
         let mut session = Session::new(&checkpoint);
-        ptx_backend::compile(env, input, options, &mut session)
+        generate(env, input, options, &mut session)
     }));
     result.unwrap_or_else(|payload| {
         if payload.is::<Cancelled>() {
@@ -134,10 +140,9 @@ fn compile(db: &dyn Db, env: &Env, input: &Function, options: &ptx_backend::Opti
 
 /// The functions of a file that have a body, in text order.
 pub fn functions<'db>(db: &'db dyn Db, file: SourceFile) -> impl Iterator<Item = Item<'db>> {
-    items(db, file)
-        .iter()
-        .copied()
-        .filter(move |&item| matches!(item.kind(db), ItemKind::Entry | ItemKind::Func) && lower(db, item).has_body)
+    items(db, file).iter().copied().filter(move |&item| {
+        matches!(item.kind(db), ItemKind::Entry | ItemKind::Func) && lower(db, item).has_body
+    })
 }
 
 /// Compiles every function of a file on all cores. `progress` is called with the number done and the total, in
@@ -177,32 +182,45 @@ pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
         }
         CodegenError::Limit { what, .. } => Diagnostic::new(&lints::HARDWARE_LIMIT, range, what.clone()),
         CodegenError::Internal { phase, what, .. } => {
-            Diagnostic::new(&lints::INTERNAL, range, format!("the compiler failed in {phase}: {what}"))
-                .note("this is a defect of the compiler, not of the program; the function has no machine code")
+            Diagnostic::new(&lints::INTERNAL, range, format!("the compiler failed in {phase}: {what}")).note(
+                "this is a defect of the compiler, not of the program; the function has no machine code",
+            )
         }
     })
 }
 
+/// What to link.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LinkOptions {
+    /// Names of kernels; empty: all.
+    pub entries: Vec<String>,
+    /// Recorded in the cubin as the tool's command line.
+    pub arguments: String,
+}
+
 /// A linked module.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Linked {
     pub cubin: Vec<u8>,
-    pub functions: Vec<FunctionReport>,
+    pub functions: Vec<LinkedFunction>,
+    /// Bytes of global and of constant variables.
+    pub global_bytes: u64,
+    pub constant_bytes: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FunctionReport {
+pub struct LinkedFunction {
     pub name: String,
     pub entry: bool,
     pub resources: Resources,
 }
 
-/// Compiles and links a file. `arguments` is recorded in the cubin as the tool's command line.
+/// Compiles and links a file.
 ///
 /// # Errors
 /// Everything that keeps the module from being linked, in file offsets: errors of the program first, and where
 /// there are none what the compiler cannot do.
-pub fn link(db: &Database, file: SourceFile, arguments: &str) -> Result<Linked, Vec<Diagnostic>> {
+pub fn link(db: &Database, file: SourceFile, options: &LinkOptions) -> Result<Linked, Vec<Diagnostic>> {
     let mut errors = crate::ide::diagnostics(db, file);
     errors.retain(|diagnostic| diagnostic.severity == Severity::Error);
     if !errors.is_empty() {
@@ -211,7 +229,12 @@ pub fn link(db: &Database, file: SourceFile, arguments: &str) -> Result<Linked, 
     compile_all(db, file, &|_, _| ());
     let mut reports = Vec::new();
     let mut linked = Vec::new();
-    for item in functions(db, file) {
+    let is_wanted = |item: &Item<'_>| {
+        item.kind(db) != ItemKind::Entry
+            || options.entries.is_empty()
+            || options.entries.iter().any(|name| item.name(db) == name)
+    };
+    for item in functions(db, file).filter(is_wanted) {
         let offset = item.offset(db);
         let (Some(input), Some(compiled)) = (function(db, item), compile_function(db, item)) else {
             // Not an error of the program: an instruction that is not described, or no target.
@@ -227,7 +250,7 @@ pub fn link(db: &Database, file: SourceFile, arguments: &str) -> Result<Linked, 
         match compiled.as_ref() {
             Ok(code) => {
                 let (name, entry, resources) = (code.name.clone(), code.entry, code.resources);
-                reports.push(FunctionReport { name, entry, resources });
+                reports.push(LinkedFunction { name, entry, resources });
                 linked.push(LinkFunction { input, code });
             }
             Err(_) => errors.extend(compile_diagnostic(db, item).map(|d| d.shifted(offset))),
@@ -236,13 +259,29 @@ pub fn link(db: &Database, file: SourceFile, arguments: &str) -> Result<Linked, 
     if !errors.is_empty() {
         return Err(errors);
     }
-    let Some(options) = backend_options(db, file) else { return Err(errors) };
+    let Some(target) = backend_options(db, file) else { return Err(errors) };
     let module = module(db, file);
-    match cubin::link(&module.env, &linked, &options, arguments) {
-        Ok(cubin) => Ok(Linked { cubin, functions: reports }),
+    let bytes = |space: Space| {
+        let variables = module.env.variables.iter().filter(|variable| variable.space == space);
+        variables.fold(0u64, |sum, variable| {
+            sum.next_multiple_of(u64::from(variable.align.max(1))) + variable.size
+        })
+    };
+    match cubin::link(&module.env, &linked, &target, &options.arguments) {
+        Ok(cubin) => Ok(Linked {
+            cubin,
+            functions: reports,
+            global_bytes: bytes(Space::Global),
+            constant_bytes: bytes(Space::Const),
+        }),
         Err(error) => {
             let range = text_size::TextRange::empty(0.into());
             Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("not linked: {error}"))])
         }
     }
+}
+
+/// Until the phases are joined, every function is reported as not compiled.
+fn generate(_: &Env, _: &Function, _: &ptx_backend::Options, _: &mut Session<'_>) -> Compiled {
+    Err(CodegenError::unsupported(SrcId(0), "code generation"))
 }

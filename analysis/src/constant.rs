@@ -11,15 +11,27 @@ use text_size::TextRange;
 /// What an expression is worth.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Value {
-    Int { value: i64, unsigned: bool },
+    Int {
+        value: i64,
+        unsigned: bool,
+    },
     /// Written `0f…`: the bits.
     F32(u32),
     /// Written `0d…` or in decimal.
     F64(f64),
     /// The address of a name, plus bytes.
-    Address { name: TextRange, addend: i64, generic: bool },
+    Address {
+        name: TextRange,
+        addend: i64,
+        generic: bool,
+    },
     /// Eight bits of such an address, from bit `shift` up.
-    AddressByte { name: TextRange, addend: i64, generic: bool, shift: u8 },
+    AddressByte {
+        name: TextRange,
+        addend: i64,
+        generic: bool,
+        shift: u8,
+    },
 }
 
 impl Value {
@@ -49,7 +61,9 @@ type Result<T> = std::result::Result<T, ConstantError>;
 pub fn evaluate(node: &SyntaxNode, text: &str) -> Result<Value> {
     let fail = |message| Err(ConstantError { range: node.text_range(), message });
     match node.kind() {
-        SyntaxKind::LITERAL => literal_value(&text[node.text_range()]).map_or_else(|| fail("not a number"), Ok),
+        SyntaxKind::LITERAL => {
+            literal_value(&text[node.text_range()]).map_or_else(|| fail("not a number"), Ok)
+        }
         SyntaxKind::NAME_REF => {
             if &text[node.text_range()] == "WARP_SZ" {
                 return Ok(Value::int(32));
@@ -164,7 +178,9 @@ fn binary(node: &SyntaxNode, text: &str) -> Result<Value> {
             SyntaxKind::MINUS => Ok(Value::Address { name, addend: addend.wrapping_sub(value), generic }),
             _ => fail("only `+` and `-` apply to an address"),
         },
-        (Value::Int { value, .. }, Value::Address { name, addend, generic }) if operator == SyntaxKind::PLUS => {
+        (Value::Int { value, .. }, Value::Address { name, addend, generic })
+            if operator == SyntaxKind::PLUS =>
+        {
             Ok(Value::Address { name, addend: addend.wrapping_add(value), generic })
         }
         _ => fail("these operands do not go together"),
@@ -195,11 +211,8 @@ fn integer(operator: SyntaxKind, a: i64, b: i64, left_unsigned: bool, right_unsi
         }
         K::SHR => {
             let count = u32::try_from(ub).unwrap_or(u32::MAX);
-            let value = if left_unsigned {
-                ua.checked_shr(count).unwrap_or(0) as i64
-            } else {
-                a >> count.min(63)
-            };
+            let value =
+                if left_unsigned { ua.checked_shr(count).unwrap_or(0) as i64 } else { a >> count.min(63) };
             return Some(Value::Int { value, unsigned: left_unsigned });
         }
         K::AMP => a & b,
@@ -242,14 +255,18 @@ fn float(operator: SyntaxKind, a: f64, b: f64) -> Option<Value> {
 fn mask(node: &SyntaxNode, text: &str) -> Result<Value> {
     let fail = |message| Err(ConstantError { range: node.text_range(), message });
     let mut parts = node.children();
-    let (Some(mask), Some(inner)) = (parts.next(), parts.next()) else { return fail("expected `0xFF(name)`") };
+    let (Some(mask), Some(inner)) = (parts.next(), parts.next()) else {
+        return fail("expected `0xFF(name)`");
+    };
     let bits = evaluate(&mask, text)?.as_int().unwrap_or(0) as u64;
     let shift = bits.trailing_zeros() & !7;
     match evaluate(&inner, text)? {
         Value::Address { name, addend, generic } if bits != 0 && bits >> shift == 0xFF => {
             Ok(Value::AddressByte { name, addend, generic, shift: shift as u8 })
         }
-        Value::Int { value, .. } if bits != 0 && bits >> shift == 0xFF => Ok(Value::int((value >> shift) & 0xFF)),
+        Value::Int { value, .. } if bits != 0 && bits >> shift == 0xFF => {
+            Ok(Value::int((value >> shift) & 0xFF))
+        }
         _ => fail("the mask selects one byte of an address"),
     }
 }

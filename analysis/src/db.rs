@@ -31,7 +31,7 @@ pub struct Options {
     pub levels: Levels,
 }
 
-pub use salsa::{Cancelled, CancellationToken, Database as Db};
+pub use salsa::{CancellationToken, Cancelled, Database as Db};
 
 /// Runs queries until they end or a write cancels them. Real panics go through.
 pub fn catch_cancelled<T>(work: impl FnOnce() -> T + std::panic::UnwindSafe) -> Result<T, Cancelled> {
@@ -68,7 +68,8 @@ impl Database {
 
     fn with_storage(storage: salsa::Storage<Self>) -> Self {
         let db = Self { storage };
-        let _options = Options::builder(None, 3, None, Levels::default()).durability(Durability::HIGH).new(&db);
+        let _options =
+            Options::builder(None, 3, None, Levels::default()).durability(Durability::HIGH).new(&db);
         db
     }
 

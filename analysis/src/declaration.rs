@@ -73,7 +73,9 @@ pub struct Declarator {
 impl Declarator {
     /// Elements in all; `None` when the outermost dimension is left open.
     pub fn elements(&self) -> Option<u64> {
-        self.dimensions.iter().try_fold(1u64, |product, dimension| Some(product.saturating_mul((*dimension)?)))
+        self.dimensions
+            .iter()
+            .try_fold(1u64, |product, dimension| Some(product.saturating_mul((*dimension)?)))
     }
 }
 
@@ -110,8 +112,14 @@ pub fn linkage(word: &str) -> Option<Linkage> {
 
 /// Reads a `VARIABLE` or `PARAM` node. `None` when it has no type or no space, which is reported.
 pub fn read(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Option<Declaration> {
-    let mut head =
-        Head { linkage: Linkage::Internal, space: Space::Generic, ty: ScalarType::B8, lanes: 1, align: None, managed: false };
+    let mut head = Head {
+        linkage: Linkage::Internal,
+        space: Space::Generic,
+        ty: ScalarType::B8,
+        lanes: 1,
+        align: None,
+        managed: false,
+    };
     let mut spaces = None;
     let mut ty = None;
     let mut declarators = Vec::new();

@@ -79,7 +79,8 @@ impl Reader<'_> {
     fn value(&mut self, node: &SyntaxNode, shape: &[Option<u64>], at: u64) -> u64 {
         if node.kind() != SyntaxKind::INITIALIZER_LIST {
             self.element(node, at);
-            return at.saturating_add(shape.iter().map(|d| d.unwrap_or(1)).fold(1u64, u64::saturating_mul).max(1));
+            return at
+                .saturating_add(shape.iter().map(|d| d.unwrap_or(1)).fold(1u64, u64::saturating_mul).max(1));
         }
         let inner = shape.get(1..).unwrap_or_default();
         let stride = inner.iter().map(|d| d.unwrap_or(1)).fold(1u64, u64::saturating_mul).max(1);
@@ -132,7 +133,13 @@ impl Reader<'_> {
                     return;
                 }
                 let name = SmolStr::new(&self.text[name]);
-                self.result.relocs.push(NamedReloc { at: offset, name, addend, generic, size: size.min(8) as u8 });
+                self.result.relocs.push(NamedReloc {
+                    at: offset,
+                    name,
+                    addend,
+                    generic,
+                    size: size.min(8) as u8,
+                });
                 self.store(offset, &[0; 8][..size.min(8) as usize]);
             }
             Value::AddressByte { name, addend, generic, shift } => {
@@ -144,7 +151,8 @@ impl Reader<'_> {
             number => match encode(number, self.head.ty) {
                 Some(bytes) => self.store(offset, &bytes.to_le_bytes()[..size.min(16) as usize]),
                 None => {
-                    let what = if number.as_int().is_some() { "an integer" } else { "a floating-point number" };
+                    let what =
+                        if number.as_int().is_some() { "an integer" } else { "a floating-point number" };
                     self.mismatch(node, what);
                 }
             },
@@ -171,7 +179,11 @@ impl Reader<'_> {
 
     fn mismatch(&mut self, node: &SyntaxNode, what: &str) {
         let ty = self.head.ty.text();
-        self.out.push(Diagnostic::new(&INITIAL_VALUE, node.text_range(), format!("{what} cannot initialise a `.{ty}`")));
+        self.out.push(Diagnostic::new(
+            &INITIAL_VALUE,
+            node.text_range(),
+            format!("{what} cannot initialise a `.{ty}`"),
+        ));
     }
 
     fn store(&mut self, offset: u64, bytes: &[u8]) {
@@ -190,7 +202,9 @@ impl Reader<'_> {
 /// The bits of a number in a type. `None` where the kinds do not go together.
 fn encode(value: Value, ty: ScalarType) -> Option<u128> {
     match (value, ty.kind()) {
-        (Value::Int { value, unsigned: true }, kind) if kind != TypeKind::Float => Some(u128::from(value as u64)),
+        (Value::Int { value, unsigned: true }, kind) if kind != TypeKind::Float => {
+            Some(u128::from(value as u64))
+        }
         (Value::Int { value, .. }, kind) if kind != TypeKind::Float => Some(i128::from(value) as u128),
         (Value::F32(bits), TypeKind::Float | TypeKind::Bits) => match ty.bits() {
             64 => Some(u128::from(f64::from(f32::from_bits(bits)).to_bits())),

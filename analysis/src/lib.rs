@@ -4,10 +4,12 @@
 //! [`ide`] speaks in file offsets.
 
 pub mod check;
+pub mod compile;
 pub mod constant;
 pub mod db;
 pub mod declaration;
 pub mod diagnostic;
+pub mod dump;
 pub mod ide;
 pub mod initializer;
 pub mod items;
@@ -17,4 +19,11 @@ pub mod occupancy;
 pub mod scope;
 pub mod signature;
 
-pub use db::{Database, Db, Options, SourceFile};
+pub use check::lints::INVALID_UTF8;
+pub use compile::{LinkOptions, Linked, LinkedFunction, check_all, compile_all, link};
+pub use db::{CancellationToken, Cancelled, Database, Db, Options, SourceFile, catch_cancelled};
+
+/// Every lint, for lists and explanations.
+pub fn lints() -> &'static [&'static diagnostic::Lint] {
+    check::LINTS
+}

@@ -80,7 +80,8 @@ impl SourceMap {
     /// The name of the function or variable that the item declares.
     pub fn name_range(&self) -> Option<TextRange> {
         let is_name = |o: &&Occurrence| {
-            o.access == Access::Declaration && matches!(o.entity, Entity::Symbol(Symbol::Global(_) | Symbol::Function(_)))
+            o.access == Access::Declaration
+                && matches!(o.entity, Entity::Symbol(Symbol::Global(_) | Symbol::Function(_)))
         };
         self.occurrences.iter().find(is_name).map(|occurrence| occurrence.range)
     }

@@ -161,25 +161,31 @@ impl Builder {
 
     fn header(&mut self, db: &dyn Db, file: SourceFile, header: &Header) {
         let place = |wanted: fn(&ItemDecl) -> bool| {
-            let mut all = items(db, file).iter().enumerate().take_while(|(_, item)| may_precede_header(db, **item));
-            all.find(|(_, item)| wanted(item_decl(db, **item))).map(|(i, _)| Place { item: i as u32, declarator: 0 })
+            let mut all =
+                items(db, file).iter().enumerate().take_while(|(_, item)| may_precede_header(db, **item));
+            all.find(|(_, item)| wanted(item_decl(db, **item)))
+                .map(|(i, _)| Place { item: i as u32, declarator: 0 })
         };
         let version = place(|decl| matches!(decl, ItemDecl::Version(_)));
         let target = place(|decl| matches!(decl, ItemDecl::Target(_)));
         match (header.version, version) {
             (None, None) => {
                 let message = "the module has no `.version`".to_owned();
-                self.find(&MISSING_VERSION, None, message).note = Some("a module starts with `.version` and `.target`".to_owned());
+                self.find(&MISSING_VERSION, None, message).note =
+                    Some("a module starts with `.version` and `.target`".to_owned());
             }
             (None, at) => drop(self.find(&MISSING_VERSION, at, "this is no language version".to_owned())),
             (Some(found), at) if found > PtxVersion::NEWEST => {
-                let message = format!("version {found} is newer than {}, the newest known", PtxVersion::NEWEST);
+                let message =
+                    format!("version {found} is newer than {}, the newest known", PtxVersion::NEWEST);
                 self.find(&UNKNOWN_TARGET, at, message);
             }
             _ => {}
         }
         match (header.target.sm, target) {
-            (None, None) => drop(self.find(&MISSING_TARGET, version, "the module has no `.target`".to_owned())),
+            (None, None) => {
+                drop(self.find(&MISSING_TARGET, version, "the module has no `.target`".to_owned()))
+            }
             (None, at) => drop(self.find(&UNKNOWN_TARGET, at, "this names no target".to_owned())),
             (Some(sm), at) => {
                 if !Sm::KNOWN.contains(&sm) {
@@ -263,7 +269,8 @@ impl Builder {
                 self.redefinition(at, self.variable_items[index as usize], &signature.name);
             }
             _ => {
-                self.names.insert(SmolStr::new(&signature.name), Symbol::Function(self.functions.len() as u32));
+                self.names
+                    .insert(SmolStr::new(&signature.name), Symbol::Function(self.functions.len() as u32));
                 self.functions.push(signature.clone());
                 self.function_items.push(at);
                 self.has_body.push(has_body);

@@ -27,7 +27,11 @@ pub struct Declaration {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeclKind {
     /// `count` names `name0`, `name1`, … where written `name<count>`; `lanes` registers each, 1 unless a vector.
-    Register { ty: ScalarType, count: Option<u32>, lanes: u8 },
+    Register {
+        ty: ScalarType,
+        count: Option<u32>,
+        lanes: u8,
+    },
     Label(LabelId),
     Symbol(Symbol),
     /// `.branchtargets` or `.calltargets`.
@@ -105,7 +109,11 @@ impl<'t> Names<'t> {
         self.dense.push(Vec::new());
         let previous = self.clash(name, id, ranged);
         if let Some(scope) = self.scopes.last_mut() {
-            if ranged { scope.ranges.insert(name, id) } else { scope.names.insert(name, id) };
+            if ranged {
+                scope.ranges.insert(name, id)
+            } else {
+                scope.names.insert(name, id)
+            };
         }
         (id, previous)
     }

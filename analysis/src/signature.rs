@@ -27,7 +27,10 @@ pub enum ItemDecl {
     Variables(Box<[VariableDecl]>),
     Registers(Box<[RegisterDecl]>),
     Function(Box<FunctionDecl>),
-    Alias { name: SmolStr, aliasee: SmolStr },
+    Alias {
+        name: SmolStr,
+        aliasee: SmolStr,
+    },
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -63,7 +66,10 @@ pub struct FunctionDecl {
 pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
     let text = item.text(db);
     // The kinds that declare nothing are often large: debug data.
-    if matches!(item.kind(db), ItemKind::Section | ItemKind::Dwarf | ItemKind::Loc | ItemKind::File | ItemKind::Trivia) {
+    if matches!(
+        item.kind(db),
+        ItemKind::Section | ItemKind::Dwarf | ItemKind::Loc | ItemKind::File | ItemKind::Trivia
+    ) {
         return ItemDecl::None;
     }
     let node = parse(db, item).syntax();
@@ -72,12 +78,13 @@ pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
         tokens.filter(move |token| token.kind() == kind).map(|token| &text[token.text_range()])
     };
     match node.kind() {
-        SyntaxKind::VERSION_DIRECTIVE => ItemDecl::Version(
-            words(SyntaxKind::FLOAT).chain(words(SyntaxKind::INT)).next().and_then(version),
-        ),
+        SyntaxKind::VERSION_DIRECTIVE => {
+            ItemDecl::Version(words(SyntaxKind::FLOAT).chain(words(SyntaxKind::INT)).next().and_then(version))
+        }
         SyntaxKind::TARGET_DIRECTIVE => {
             let sm = words(SyntaxKind::IDENT).find_map(Sm::parse);
-            let options = words(SyntaxKind::IDENT).filter(|word| Sm::parse(word).is_none()).map(SmolStr::new).collect();
+            let options =
+                words(SyntaxKind::IDENT).filter(|word| Sm::parse(word).is_none()).map(SmolStr::new).collect();
             ItemDecl::Target(TargetDecl { sm, options })
         }
         SyntaxKind::ADDRESS_SIZE_DIRECTIVE => ItemDecl::AddressSize(match words(SyntaxKind::INT).next() {
@@ -127,7 +134,12 @@ fn variables(node: &SyntaxNode, text: &str) -> ItemDecl {
 }
 
 /// A variable with its initialiser evaluated; names of other variables stay names.
-pub fn variable(head: &Head, declarator: &Declarator, name: &str, text: &str) -> (Variable, Box<[NamedReloc]>) {
+pub fn variable(
+    head: &Head,
+    declarator: &Declarator,
+    name: &str,
+    text: &str,
+) -> (Variable, Box<[NamedReloc]>) {
     let mut init = None;
     let mut relocs: Box<[NamedReloc]> = Box::default();
     let mut elements = declarator.elements();
@@ -170,14 +182,15 @@ fn function(node: &SyntaxNode, text: &str) -> Option<FunctionDecl> {
                 SyntaxKind::NAME => name = Some(text[child.text_range()].to_owned()),
                 SyntaxKind::PARAM_LIST if name.is_none() => returns = parameters(&child, text),
                 SyntaxKind::PARAM_LIST => params = parameters(&child, text),
-                SyntaxKind::FUNCTION_DIRECTIVE => noreturn |= text[child.text_range()].starts_with(".noreturn"),
+                SyntaxKind::FUNCTION_DIRECTIVE => {
+                    noreturn |= text[child.text_range()].starts_with(".noreturn")
+                }
                 SyntaxKind::BLOCK => has_body = true,
                 _ => {}
             },
         }
     }
-    let signature =
-        Signature { name: name?, entry, linkage, returns, params, external: !has_body, noreturn };
+    let signature = Signature { name: name?, entry, linkage, returns, params, external: !has_body, noreturn };
     Some(FunctionDecl { signature, has_body })
 }
 
@@ -186,7 +199,9 @@ pub fn parameters(node: &SyntaxNode, text: &str) -> Vec<Param> {
     let mut offset = 0u32;
     let mut params = Vec::new();
     for child in node.children().filter(|child| child.kind() == SyntaxKind::PARAM) {
-        let Some(Declaration { head, declarators }) = declaration::read(&child, text, &mut Vec::new()) else { continue };
+        let Some(Declaration { head, declarators }) = declaration::read(&child, text, &mut Vec::new()) else {
+            continue;
+        };
         for declarator in declarators {
             let Some(name) = declarator.name else { continue };
             let size = declarator.elements().unwrap_or(0).saturating_mul(head.element_bytes());

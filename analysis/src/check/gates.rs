@@ -35,9 +35,8 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<
                 None => diagnostic,
             }
         }
-        GateError::Removed(_) => {
-            Diagnostic::new(&TARGET_GATE, statement.name, what).note(replacement(statement.form.mnemonic(), ctx.version))
-        }
+        GateError::Removed(_) => Diagnostic::new(&TARGET_GATE, statement.name, what)
+            .note(replacement(statement.form.mnemonic(), ctx.version)),
     };
     out.push(diagnostic);
 }

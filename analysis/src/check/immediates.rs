@@ -33,8 +33,12 @@ fn constant(operand: &Operand, range: TextRange, expected: ScalarType, out: &mut
     let ty = expected.text();
     match (operand, expected.kind()) {
         (Operand::F32(_) | Operand::F64(_), TypeKind::Signed | TypeKind::Unsigned) => out.push(
-            Diagnostic::new(&CONSTANT_TYPE, range, format!("a floating-point constant in place of a `.{ty}`"))
-                .note("write the value as an integer, or its bits in hexadecimal"),
+            Diagnostic::new(
+                &CONSTANT_TYPE,
+                range,
+                format!("a floating-point constant in place of a `.{ty}`"),
+            )
+            .note("write the value as an integer, or its bits in hexadecimal"),
         ),
         (Operand::Int(value), TypeKind::Float) => out.push(
             Diagnostic::new(&CONSTANT_TYPE, range, format!("an integer constant in place of a `.{ty}`"))

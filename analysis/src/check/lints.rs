@@ -37,6 +37,11 @@ declare_lint! {
 }
 
 declare_lint! {
+    /// The file holds bytes that are not UTF-8.
+    pub INVALID_UTF8 = "E0008" "invalid-utf8", Error, since "0.1.0"
+}
+
+declare_lint! {
     /// A register is used that is not declared.
     pub UNDEFINED_REGISTER = "E0202" "undefined-register", Error, since "0.1.0"
 }
@@ -94,6 +99,7 @@ pub static LINTS: &[&Lint] = &[
     &MISSING_SEMICOLON,
     &UNBALANCED,
     &LIMIT,
+    &INVALID_UTF8,
     &crate::declaration::BAD_DECLARATION,
     &crate::declaration::BAD_SIZE,
     &crate::declaration::BAD_CONSTANT,
@@ -212,7 +218,13 @@ pub fn unresolved(
             let found = spelled(*index);
             let message = format!("`{found}` is no modifier or type of any instruction");
             let words = ptx_isa::Suffix::all().map(ptx_isa::Suffix::text);
-            suggest(Diagnostic::new(&BAD_MODIFIER, suffix(*index), message), suffix(*index), &found[1..], ".", words)
+            suggest(
+                Diagnostic::new(&BAD_MODIFIER, suffix(*index), message),
+                suffix(*index),
+                &found[1..],
+                ".",
+                words,
+            )
         }
         ResolveError::NotAllowed { index, expected, .. } => {
             let found = spelled(*index);

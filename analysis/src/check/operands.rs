@@ -83,12 +83,24 @@ fn count(statement: &Statement<'_>) -> Diagnostic {
         Some(first) if found > most => first.cover(statement.ranges[found - 1]),
         _ => statement.name,
     };
-    let names: Vec<&str> = statement.form.operands.iter().filter(|row| presence(&statement.opcode, row) != Some(false)).map(|row| row.name).collect();
+    let names: Vec<&str> = statement
+        .form
+        .operands
+        .iter()
+        .filter(|row| presence(&statement.opcode, row) != Some(false))
+        .map(|row| row.name)
+        .collect();
     Diagnostic::new(&OPERAND_COUNT, range, format!("`{mnemonic}` takes {expected} here, found {found}"))
         .note(format!("operands: {}", names.join(", ")))
 }
 
-fn class(ctx: &Context<'_>, row: &Row, operand: &input::Operand, range: TextRange, out: &mut Vec<Diagnostic>) {
+fn class(
+    ctx: &Context<'_>,
+    row: &Row,
+    operand: &input::Operand,
+    range: TextRange,
+    out: &mut Vec<Diagnostic>,
+) {
     let found = classes(ctx, operand);
     if row.class.intersects(found) || row.class == Class(0) {
         return;
@@ -99,7 +111,9 @@ fn class(ctx: &Context<'_>, row: &Row, operand: &input::Operand, range: TextRang
         return;
     }
     let message = format!("expected {}, found {}", describe(row.class), name(operand));
-    out.push(Diagnostic::new(&OPERAND_CLASS, range, message).note(format!("this is the operand `{}`", row.name)));
+    out.push(
+        Diagnostic::new(&OPERAND_CLASS, range, message).note(format!("this is the operand `{}`", row.name)),
+    );
 }
 
 /// The classes that an operand can pass for.
@@ -111,7 +125,9 @@ fn classes(ctx: &Context<'_>, operand: &input::Operand) -> Class {
         O::NotPred(_) => Class::PREDICATE,
         O::Int(_) | O::F64(_) | O::F32(_) => Class::IMMEDIATE,
         O::Address(address) => match address.base {
-            AddressBase::Reg(_) | AddressBase::Symbol(_) | AddressBase::Absolute => Class::ADDRESS.or(Class::TEXTURE),
+            AddressBase::Reg(_) | AddressBase::Symbol(_) | AddressBase::Absolute => {
+                Class::ADDRESS.or(Class::TEXTURE)
+            }
         },
         O::Symbol(..) => Class::SYMBOL.or(Class::IMMEDIATE).or(Class::LABEL),
         O::Special(_) => Class::SPECIAL.or(Class::REGISTER),
@@ -156,7 +172,8 @@ fn describe(class: Class) -> String {
         (Class::LIST, "a list in parentheses"),
         (Class::TEXTURE, "a texture or surface in brackets"),
     ];
-    let names: Vec<&str> = names.iter().filter(|(bit, _)| class.intersects(*bit)).map(|&(_, name)| name).collect();
+    let names: Vec<&str> =
+        names.iter().filter(|(bit, _)| class.intersects(*bit)).map(|&(_, name)| name).collect();
     match names.as_slice() {
         [] => "nothing".to_owned(),
         [only] => (*only).to_owned(),

@@ -6,7 +6,7 @@
 //! that loads, stores and conversions take wider registers. A packed pair of halves counts as an integer.
 
 use ptx_backend::input::Operand;
-use ptx_isa::{FormId, Mod, OperandType, ScalarType, TypeKind};
+use ptx_isa::{Mod, OperandType, ScalarType, TypeKind};
 use text_size::TextRange;
 
 use super::{Context, Statement};
@@ -20,7 +20,7 @@ declare_lint! {
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
     let Some(rows) = statement.rows else { return };
-    let wider = matches!(statement.form.id, FormId::Ld | FormId::Ldu | FormId::St | FormId::Cvt);
+    let wider = matches!(statement.form.mnemonic(), "ld" | "ldu" | "st" | "cvt");
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         let Some(operand) = operand else { continue };
         let expected = match row.ty {
@@ -61,7 +61,8 @@ fn operand_type(
             let found = ctx.register_type(*register);
             if !fits(expected, found, wider) {
                 let name = ctx.slice(range);
-                let message = format!("`{name}` is `.{}`, expected {}", found.text(), describe(expected, wider));
+                let message =
+                    format!("`{name}` is `.{}`, expected {}", found.text(), describe(expected, wider));
                 out.push(Diagnostic::new(&OPERAND_TYPE, range, message));
             }
         }

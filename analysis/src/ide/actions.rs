@@ -15,7 +15,13 @@ pub fn code_actions(db: &Database, file: SourceFile, range: TextRange) -> Vec<Co
         let code = diagnostic.lint.code;
         for fix in diagnostic.fixes {
             let kind = ActionKind::QuickFix;
-            actions.push(CodeAction { title: fix.title, kind, edits: fix.edits, command: None, fixes: Some(code) });
+            actions.push(CodeAction {
+                title: fix.title,
+                kind,
+                edits: fix.edits,
+                command: None,
+                fixes: Some(code),
+            });
         }
         let title = format!("Explain {code}");
         let command = Some(Command::Explain { code });
@@ -26,7 +32,13 @@ pub fn code_actions(db: &Database, file: SourceFile, range: TextRange) -> Vec<Co
             let function = item.name(db).to_string();
             let title = format!("Show SASS of {function}");
             let command = Some(Command::ShowSass { function });
-            actions.push(CodeAction { title, kind: ActionKind::Source, edits: Vec::new(), command, fixes: None });
+            actions.push(CodeAction {
+                title,
+                kind: ActionKind::Source,
+                edits: Vec::new(),
+                command,
+                fixes: None,
+            });
         }
     }
     actions

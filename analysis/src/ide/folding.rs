@@ -53,7 +53,10 @@ fn node_folds(node: &SyntaxNode, text: &str, out: &mut Vec<Fold>) {
                 }
                 SyntaxKind::L_BRACE if node.kind() == SyntaxKind::SECTION => {
                     flush(&mut comments, out);
-                    out.push(Fold { range: TextRange::new(range.start(), end(node)), kind: FoldKind::Region });
+                    out.push(Fold {
+                        range: TextRange::new(range.start(), end(node)),
+                        kind: FoldKind::Region,
+                    });
                 }
                 _ => flush(&mut comments, out),
             },

@@ -32,7 +32,11 @@ pub(super) enum Found {
 }
 
 /// The name at an offset, also when the offset is at its end.
-pub(super) fn name_at<'db>(db: &'db dyn Db, file: SourceFile, offset: TextSize) -> Option<(Item<'db>, Found)> {
+pub(super) fn name_at<'db>(
+    db: &'db dyn Db,
+    file: SourceFile,
+    offset: TextSize,
+) -> Option<(Item<'db>, Found)> {
     let before = (offset > TextSize::new(0)).then(|| offset - TextSize::new(1));
     [Some(offset), before].into_iter().flatten().find_map(|offset| {
         let Spot { item, offset } = spot(db, file, offset)?;
@@ -40,7 +44,10 @@ pub(super) fn name_at<'db>(db: &'db dyn Db, file: SourceFile, offset: TextSize) 
         if let Some(occurrence) = map.occurrence_at(offset) {
             return Some((item, Found::Name(*occurrence)));
         }
-        let index = map.declarations.iter().position(|d| !d.range.is_empty() && d.range.contains_inclusive(offset))?;
+        let index = map
+            .declarations
+            .iter()
+            .position(|d| !d.range.is_empty() && d.range.contains_inclusive(offset))?;
         Some((item, Found::Declaration(DeclId(index as u32), map.declarations[index].range)))
     })
 }
@@ -51,7 +58,8 @@ pub(super) fn items_in<'db>(
     file: SourceFile,
     range: Option<TextRange>,
 ) -> impl Iterator<Item = Item<'db>> {
-    let overlaps = move |item: &Item<'db>| range.is_none_or(|range| range.intersect(item.range(db)).is_some());
+    let overlaps =
+        move |item: &Item<'db>| range.is_none_or(|range| range.intersect(item.range(db)).is_some());
     items(db, file).iter().copied().filter(overlaps)
 }
 
@@ -81,7 +89,8 @@ pub(super) fn place_range(db: &dyn Db, file: SourceFile, place: Place) -> Option
 
 fn declared_name(db: &dyn Db, item: Item<'_>, symbol: Symbol) -> Option<TextRange> {
     let mut all = lower(db, item).map.occurrences.iter();
-    let declared = |o: &&Occurrence| o.access == super::Access::Declaration && o.entity == Entity::Symbol(symbol);
+    let declared =
+        |o: &&Occurrence| o.access == super::Access::Declaration && o.entity == Entity::Symbol(symbol);
     all.find(declared).map(|occurrence| occurrence.range)
 }
 

@@ -72,9 +72,10 @@ fn uses(db: &dyn Db, file: SourceFile, subject: Subject<'_>) -> Vec<Reference> {
         all.map(|o| Reference { range: o.range + offset, access: o.access }).collect()
     };
     match subject {
-        Subject::Module(symbol) => {
-            items(db, file).iter().flat_map(|&item| in_item(item, &|entity| entity == Entity::Symbol(symbol))).collect()
-        }
+        Subject::Module(symbol) => items(db, file)
+            .iter()
+            .flat_map(|&item| in_item(item, &|entity| entity == Entity::Symbol(symbol)))
+            .collect(),
         Subject::Declared(item, id) => {
             let map = &lower(db, item).map;
             let mut all = in_item(item, &|entity| map.declaration_of(entity) == Some(id));
@@ -118,7 +119,12 @@ fn one_of_range(db: &dyn Db, subject: Subject<'_>) -> Option<DeclId> {
 ///
 /// # Errors
 /// Says why the name cannot be changed, or not to this.
-pub fn rename(db: &Database, file: SourceFile, offset: TextSize, new_name: &str) -> Result<Vec<TextEdit>, String> {
+pub fn rename(
+    db: &Database,
+    file: SourceFile,
+    offset: TextSize,
+    new_name: &str,
+) -> Result<Vec<TextEdit>, String> {
     let (subject, range) = subject(db, file, offset).ok_or("there is no name here")?;
     if one_of_range(db, subject).is_some() {
         return Err("this register is one of a range; rename the declaration of the range".to_owned());

@@ -12,6 +12,19 @@ use crate::lower::{function, lower};
 use crate::module::effective_target;
 use crate::occupancy::{BlockUse, Occupancy, occupancy};
 
+impl FunctionResources {
+    /// One line: registers, spills, stack, shared memory, occupancy and its limiter; or why there is no code.
+    pub fn summary(&self) -> String {
+        match &self.resources {
+            Ok(_) => summary(self),
+            Err(Some(diagnostic)) => diagnostic.message.clone(),
+            Err(None) => {
+                "not compiled: the function has errors or instructions that are not described yet".to_owned()
+            }
+        }
+    }
+}
+
 /// Threads per block where a kernel does not say.
 const DEFAULT_THREADS: u32 = 256;
 
@@ -47,7 +60,10 @@ pub(super) fn of_item(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<F
     };
     let input = function(db, item).as_deref();
     let launch = input.map(|function| function.launch).unwrap_or_default();
-    let threads = launch.reqntid.or(launch.maxntid).map_or(DEFAULT_THREADS, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
+    let threads = launch
+        .reqntid
+        .or(launch.maxntid)
+        .map_or(DEFAULT_THREADS, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
     let entry = input.is_some_and(|function| function.entry);
     let occupancy = match (&resources, effective_target(db, file)) {
         (Ok(found), Some(sm)) if entry => {

@@ -29,7 +29,10 @@ fn item_symbols(db: &dyn Db, item: Item<'_>) -> Vec<DocumentSymbol> {
             let plural = if count == 1 { "" } else { "s" };
             let what = if decl.signature.entry { ".entry" } else { ".func" };
             let detail = format!("{what}, {count} parameter{plural}");
-            named(db, item, kind, detail).map(|symbol| DocumentSymbol { children: members(db, item), ..symbol }).into_iter().collect()
+            named(db, item, kind, detail)
+                .map(|symbol| DocumentSymbol { children: members(db, item), ..symbol })
+                .into_iter()
+                .collect()
         }
         ItemDecl::Variables(variables) => {
             let map = &lower(db, item).map;
@@ -37,7 +40,8 @@ fn item_symbols(db: &dyn Db, item: Item<'_>) -> Vec<DocumentSymbol> {
             let offset = item.offset(db);
             let symbols = variables.iter().zip(names).map(|(decl, name)| {
                 let variable = &decl.variable;
-                let kind = if variable.space == Space::Const { SymbolKind::Constant } else { SymbolKind::Variable };
+                let kind =
+                    if variable.space == Space::Const { SymbolKind::Constant } else { SymbolKind::Variable };
                 let full = if variables.len() == 1 { trimmed(db, item) } else { name.range + offset };
                 DocumentSymbol {
                     name: variable.name.clone(),
@@ -70,31 +74,32 @@ fn named(db: &dyn Db, item: Item<'_>, kind: SymbolKind, detail: String) -> Optio
 fn members(db: &dyn Db, item: Item<'_>) -> Vec<DocumentSymbol> {
     let lowered = lower(db, item);
     let (text, offset) = (item.text(db), item.offset(db));
-    let members = lowered.map.occurrences.iter().filter(|o| o.access == Access::Declaration).filter_map(|occurrence| {
-        let kind = match occurrence.entity {
-            Entity::Label(_) => SymbolKind::Label,
-            Entity::Symbol(Symbol::Param(_) | Symbol::Return(_)) => SymbolKind::Parameter,
-            Entity::Symbol(Symbol::Local(_)) => SymbolKind::Variable,
-            Entity::Prototype(_) => SymbolKind::Prototype,
-            _ => return None,
-        };
-        let id = lowered.map.declaration_of(occurrence.entity)?;
-        let declaration = &lowered.map.declarations[id.0 as usize];
-        // Parameters of calls are declared in small blocks of their own, by the hundred.
-        let is_call_parameter = matches!(declaration.kind, DeclKind::Symbol(Symbol::Local(_)))
-            && lowered.function.as_ref().is_some_and(|function| {
-                matches!(occurrence.entity, Entity::Symbol(Symbol::Local(i))
+    let members =
+        lowered.map.occurrences.iter().filter(|o| o.access == Access::Declaration).filter_map(|occurrence| {
+            let kind = match occurrence.entity {
+                Entity::Label(_) => SymbolKind::Label,
+                Entity::Symbol(Symbol::Param(_) | Symbol::Return(_)) => SymbolKind::Parameter,
+                Entity::Symbol(Symbol::Local(_)) => SymbolKind::Variable,
+                Entity::Prototype(_) => SymbolKind::Prototype,
+                _ => return None,
+            };
+            let id = lowered.map.declaration_of(occurrence.entity)?;
+            let declaration = &lowered.map.declarations[id.0 as usize];
+            // Parameters of calls are declared in small blocks of their own, by the hundred.
+            let is_call_parameter = matches!(declaration.kind, DeclKind::Symbol(Symbol::Local(_)))
+                && lowered.function.as_ref().is_some_and(|function| {
+                    matches!(occurrence.entity, Entity::Symbol(Symbol::Local(i))
                     if function.locals.get(i as usize).is_some_and(|v| v.space == Space::Param))
-            });
-        let full = occurrence.range + offset;
-        (!is_call_parameter).then(|| DocumentSymbol {
-            name: text[occurrence.range].to_owned(),
-            detail: String::new(),
-            kind,
-            full,
-            focus: full,
-            children: Vec::new(),
-        })
-    });
+                });
+            let full = occurrence.range + offset;
+            (!is_call_parameter).then(|| DocumentSymbol {
+                name: text[occurrence.range].to_owned(),
+                detail: String::new(),
+                kind,
+                full,
+                focus: full,
+                children: Vec::new(),
+            })
+        });
     members.collect()
 }

@@ -127,7 +127,10 @@ impl<'db> Walker<'db> {
     /// A name of module scope.
     pub(super) fn global(&mut self, name: &'db str) -> Option<&'db Global> {
         let (db, file) = (self.db, self.file);
-        let found = self.globals.entry(name).or_insert_with(|| module::global(db, file, Name::new(db, SmolStr::new(name))));
+        let found = self
+            .globals
+            .entry(name)
+            .or_insert_with(|| module::global(db, file, Name::new(db, SmolStr::new(name))));
         found.as_ref()
     }
 
@@ -180,14 +183,19 @@ impl<'db> Walker<'db> {
             // They are declared outside this item: the place is empty, at its start.
             let range = TextRange::empty(TextSize::new(0));
             let kind = DeclKind::Register { ty: register.ty, count: register.count, lanes: register.lanes };
-            self.names.declare(&register.name, Declaration { range, visible: TextRange::up_to(TextSize::of(self.text)), kind });
+            self.names.declare(
+                &register.name,
+                Declaration { range, visible: TextRange::up_to(TextSize::of(self.text)), kind },
+            );
         }
     }
 
     fn parameters(&mut self, list: &SyntaxNode, visible: TextRange, is_input: bool) {
         let mut offset = 0u32;
         for node in list.children().filter(|child| child.kind() == SyntaxKind::PARAM) {
-            let Some(declaration) = declaration::read(&node, self.text, &mut self.diagnostics) else { continue };
+            let Some(declaration) = declaration::read(&node, self.text, &mut self.diagnostics) else {
+                continue;
+            };
             let head = declaration.head;
             for declarator in declaration.declarators {
                 let Some(range) = declarator.name else { continue };
@@ -195,7 +203,8 @@ impl<'db> Walker<'db> {
                 let size = u32::try_from(size).unwrap_or(u32::MAX);
                 let align = head.alignment();
                 offset = offset.checked_next_multiple_of(align).unwrap_or(u32::MAX);
-                let index = if is_input { self.function.params.len() } else { self.function.returns.len() } as u32;
+                let index =
+                    if is_input { self.function.params.len() } else { self.function.returns.len() } as u32;
                 let symbol = if is_input { Symbol::Param(index) } else { Symbol::Return(index) };
                 let is_register = head.space == Space::Reg;
                 let kind = if is_register {
@@ -231,7 +240,9 @@ impl<'db> Walker<'db> {
         {
             let earlier = self.names.declarations[previous.0 as usize].range;
             let message = format!("`{name}` is declared twice in this scope");
-            self.report(Diagnostic::new(&REDEFINITION, range, message).related(earlier, "first declared here"));
+            self.report(
+                Diagnostic::new(&REDEFINITION, range, message).related(earlier, "first declared here"),
+            );
         }
         id
     }
@@ -325,7 +336,9 @@ impl<'db> Walker<'db> {
 
     fn branch_targets(&mut self, node: &SyntaxNode, block: TextRange) {
         let index = self.function.targets.len() as u32;
-        let Some(id) = self.named_list(node, block, DeclKind::Targets(index), Entity::Targets(index)) else { return };
+        let Some(id) = self.named_list(node, block, DeclKind::Targets(index), Entity::Targets(index)) else {
+            return;
+        };
         self.targets.push(id);
         let mut labels = Vec::new();
         for name in node.children().filter(|child| child.kind() == SyntaxKind::NAME_REF) {
@@ -346,7 +359,10 @@ impl<'db> Walker<'db> {
     fn call_targets(&mut self, node: &SyntaxNode, block: TextRange) {
         // Kept as a prototype: that of the first function named.
         let index = self.prototypes.len() as u32;
-        let Some(id) = self.named_list(node, block, DeclKind::Prototype(index), Entity::Prototype(index)) else { return };
+        let Some(id) = self.named_list(node, block, DeclKind::Prototype(index), Entity::Prototype(index))
+        else {
+            return;
+        };
         self.prototype_declarations.push(id);
         let mut first = None;
         for name in node.children().filter(|child| child.kind() == SyntaxKind::NAME_REF) {
@@ -365,7 +381,10 @@ impl<'db> Walker<'db> {
 
     fn prototype(&mut self, node: &SyntaxNode, block: TextRange) {
         let index = self.prototypes.len() as u32;
-        let Some(id) = self.named_list(node, block, DeclKind::Prototype(index), Entity::Prototype(index)) else { return };
+        let Some(id) = self.named_list(node, block, DeclKind::Prototype(index), Entity::Prototype(index))
+        else {
+            return;
+        };
         self.prototype_declarations.push(id);
         let mut result = empty_signature();
         let mut named = false;
@@ -386,7 +405,13 @@ impl<'db> Walker<'db> {
         self.prototypes.push(result);
     }
 
-    fn named_list(&mut self, node: &SyntaxNode, block: TextRange, kind: DeclKind, entity: Entity) -> Option<DeclId> {
+    fn named_list(
+        &mut self,
+        node: &SyntaxNode,
+        block: TextRange,
+        kind: DeclKind,
+        entity: Entity,
+    ) -> Option<DeclId> {
         let name = node.children().find(|child| child.kind() == SyntaxKind::NAME);
         let Some(name) = name else {
             self.incomplete = true;

@@ -93,7 +93,8 @@ impl<'db> Walker<'db> {
         let resolution = match ptx_isa::resolve(self.slice(mnemonic), &words) {
             Ok(opcode) => Resolution::Opcode(opcode),
             Err(ResolveError::NoRow) => {
-                let message = format!("`{key}` is not checked: the instruction table does not describe it yet");
+                let message =
+                    format!("`{key}` is not checked: the instruction table does not describe it yet");
                 self.report(Diagnostic::new(&lints::NOT_CHECKED, name, message));
                 Resolution::NoRow
             }
@@ -110,7 +111,14 @@ impl<'db> Walker<'db> {
         }
     }
 
-    fn check(&mut self, range: TextRange, name: TextRange, suffixes: &[TextRange], opcode: Opcode, lowered: &Lowered) {
+    fn check(
+        &mut self,
+        range: TextRange,
+        name: TextRange,
+        suffixes: &[TextRange],
+        opcode: Opcode,
+        lowered: &Lowered,
+    ) {
         let form = ptx_isa::form(opcode.form);
         let bound = check::bind(form, &opcode, lowered.operands.len());
         // Destinations are written; all names inside addresses are read.

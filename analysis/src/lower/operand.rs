@@ -84,7 +84,8 @@ impl<'db> Walker<'db> {
                     Operand::Reg(register)
                 }
                 DeclKind::Register { lanes, .. } => {
-                    let registers: Vec<_> = (0..lanes).map(|lane| self.names.register(id, number, lane)).collect();
+                    let registers: Vec<_> =
+                        (0..lanes).map(|lane| self.names.register(id, number, lane)).collect();
                     self.occur(range, Entity::Register(registers[0]), Access::Read);
                     Operand::Vector(registers.into_iter().map(Operand::Reg).collect())
                 }
@@ -267,7 +268,9 @@ impl<'db> Walker<'db> {
                 };
                 Some((base, offset))
             }
-            SyntaxKind::INDEX_EXPR => self.indexed(node).map(|(symbol, offset)| (AddressBase::Symbol(symbol), offset)),
+            SyntaxKind::INDEX_EXPR => {
+                self.indexed(node).map(|(symbol, offset)| (AddressBase::Symbol(symbol), offset))
+            }
             SyntaxKind::VECTOR | SyntaxKind::ERROR | SyntaxKind::SINK | SyntaxKind::PAIR => {
                 self.incomplete = true;
                 let message = "this is no address: expected a register, a variable or a constant";

@@ -50,13 +50,19 @@ impl Walker<'_> {
         Some(value)
     }
 
-    pub(super) fn variable_value(&mut self, head: &Head, declarator: &Declarator, name: TextRange) -> Variable {
+    pub(super) fn variable_value(
+        &mut self,
+        head: &Head,
+        declarator: &Declarator,
+        name: TextRange,
+    ) -> Variable {
         let value = self.initial_value(head, declarator);
         let elements = declarator.elements().or(value.as_ref().map(|value| value.elements)).unwrap_or(0);
         let init = value.map(|value| {
             let mut relocs = Vec::new();
             for reloc in value.relocs {
-                let place = self.names.find(&reloc.name).map(|(id, _)| self.names.declarations[id.0 as usize].kind);
+                let place =
+                    self.names.find(&reloc.name).map(|(id, _)| self.names.declarations[id.0 as usize].kind);
                 let symbol = match place {
                     Some(crate::scope::DeclKind::Symbol(symbol)) => Some(symbol),
                     Some(_) => None,

@@ -1,0 +1,253 @@
+//! What could be written at an offset.
+
+use ptx_isa::{ScalarType, Sm, SpecialReg, Suffix, forms_of};
+use text_size::{TextRange, TextSize};
+
+use crate::db::{Database, Db, SourceFile};
+use crate::diagnostic::TextEdit;
+use crate::ide::locate::spot;
+use crate::ide::signature_help::{spelled, statement_before, word_before};
+use crate::ide::{Completion, CompletionKind};
+use crate::items::Item;
+use crate::lower::lower;
+use crate::module::module;
+use crate::scope::DeclKind;
+use ptx_backend::input::Symbol;
+
+/// Directives with what they are for.
+#[rustfmt::skip]
+pub(super) const DIRECTIVES: &[(&str, &str)] = &[
+    (".version", "the version of the language"),
+    (".target", "the architecture the module is for"),
+    (".address_size", "the width of addresses, 32 or 64"),
+    (".entry", "a kernel"),
+    (".func", "a device function"),
+    (".visible", "visible to other modules"),
+    (".extern", "defined in another module"),
+    (".weak", "visible, and replaceable by another module's definition"),
+    (".common", "visible, merged with other modules' definitions"),
+    (".alias", "another name for a function"),
+    (".reg", "registers"),
+    (".const", "constant memory"),
+    (".global", "global memory"),
+    (".local", "memory of one thread"),
+    (".param", "a parameter"),
+    (".shared", "memory of a block of threads"),
+    (".align", "alignment in bytes"),
+    (".maxntid", "the most threads of a block"),
+    (".reqntid", "the exact number of threads of a block"),
+    (".minnctapersm", "blocks that should fit on a multiprocessor"),
+    (".maxnreg", "the most registers of a thread"),
+    (".noreturn", "the function does not return"),
+    (".reqnctapercluster", "the exact number of blocks of a cluster"),
+    (".maxclusterrank", "the most blocks of a cluster"),
+    (".explicitcluster", "the kernel is launched with clusters"),
+    (".pragma", "a hint to the compiler"),
+    (".loc", "the source line of what follows"),
+    (".file", "a source file for `.loc`"),
+    (".section", "debug data"),
+    (".branchtargets", "the labels that an indirect branch can reach"),
+    (".calltargets", "the functions that an indirect call can reach"),
+    (".callprototype", "the signature of an indirect call"),
+    (".attribute", "attributes of a variable or function"),
+    (".ptr", "the parameter is a pointer"),
+    (".managed", "the variable is reachable from the host"),
+];
+
+/// Completions at an offset, best kinds first; clients filter by prefix.
+pub fn completions(db: &Database, file: SourceFile, offset: TextSize) -> Vec<Completion> {
+    let Some(spot) = spot(db, file, offset)
+        .or_else(|| (offset > TextSize::new(0)).then(|| spot(db, file, offset - TextSize::new(1))).flatten())
+    else {
+        return Vec::new();
+    };
+    let text = file.text(db);
+    let Some(before) = text.get(..usize::from(offset)) else { return Vec::new() };
+    let word = word_before(text, offset);
+    let item = spot.item;
+    let mut out = Collector { edit: word, items: Vec::new() };
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    if line.contains("//") {
+        return Vec::new();
+    }
+    if line.trim_start().starts_with(".target") {
+        for sm in Sm::KNOWN {
+            out.add(&sm.to_string(), CompletionKind::Target, format!("since PTX ISA {}", sm.since()));
+        }
+        return out.items;
+    }
+    let inside = lower(db, item).has_body && is_in_braces(item.text(db), offset - item.offset(db));
+    let statement = statement_before(before);
+    let dotted = text[..usize::from(word.start())].ends_with('.');
+    if !inside {
+        directives(&mut out, dotted);
+        return out.items;
+    }
+    match statement.split_once(|c: char| c.is_ascii_whitespace()) {
+        // Still in the name.
+        None if statement.contains('.') && !statement.starts_with('.') => {
+            modifiers(
+                &mut out,
+                &statement[..statement.len() - usize::from(word.len()) - usize::from(dotted)],
+            );
+        }
+        None if statement.starts_with('.') => directives(&mut out, dotted),
+        None => {
+            for &mnemonic in ptx_isa::mnemonics() {
+                let form = forms_of(mnemonic).first().map(|&id| ptx_isa::form(id));
+                let operands = form.map_or(String::new(), |form| {
+                    form.operands.iter().map(spelled).collect::<Vec<_>>().join(", ")
+                });
+                out.add(mnemonic, CompletionKind::Mnemonic, operands);
+            }
+            directives(&mut out, dotted);
+        }
+        Some((name, _)) => {
+            if name.starts_with('.') {
+                directives(&mut out, dotted);
+                for ty in ScalarType::ALL {
+                    out.add_dotted(ty.text(), dotted, CompletionKind::Type, format!("{} bits", ty.bits()));
+                }
+                return out.items;
+            }
+            let is_branch = name.starts_with("bra");
+            names(&mut out, db, item, offset, is_branch);
+            if !is_branch {
+                module_names(&mut out, db, file, name.starts_with("call"));
+                for register in SpecialReg::ALL {
+                    out.add(
+                        register.text(),
+                        CompletionKind::SpecialRegister,
+                        format!(".{}", register.ty().text()),
+                    );
+                }
+            }
+        }
+    }
+    out.items
+}
+
+struct Collector {
+    edit: TextRange,
+    items: Vec<Completion>,
+}
+
+impl Collector {
+    fn add(&mut self, label: &str, kind: CompletionKind, detail: String) {
+        let edit = TextEdit { range: self.edit, text: label.to_owned() };
+        self.items.push(Completion {
+            label: label.to_owned(),
+            kind,
+            detail,
+            documentation: String::new(),
+            edit,
+        });
+    }
+
+    /// A word that is written with a dot, which may be there already.
+    fn add_dotted(&mut self, word: &str, dotted: bool, kind: CompletionKind, detail: String) {
+        if dotted { self.add(word, kind, detail) } else { self.add(&format!(".{word}"), kind, detail) }
+    }
+}
+
+fn directives(out: &mut Collector, dotted: bool) {
+    for (name, meaning) in DIRECTIVES {
+        out.add_dotted(&name[1..], dotted, CompletionKind::Directive, (*meaning).to_owned());
+    }
+}
+
+/// Whether an offset is inside the braces of a body.
+fn is_in_braces(text: &str, offset: TextSize) -> bool {
+    text[..usize::from(offset)].contains('{')
+}
+
+/// What can follow a name such as `ld.global`: modifiers and types of the rows that fit so far.
+fn modifiers(out: &mut Collector, name: &str) {
+    let mut words = name.split('.').filter(|word| !word.is_empty());
+    let Some(mnemonic) = words.next() else { return };
+    let written: Vec<Suffix> = words.filter_map(Suffix::parse).collect();
+    let mut seen: Vec<Suffix> = Vec::new();
+    for &id in forms_of(mnemonic) {
+        let form = ptx_isa::form(id);
+        let types_written = written.iter().filter(|suffix| matches!(suffix, Suffix::Type(_))).count();
+        let fits = written.iter().all(|suffix| match suffix {
+            Suffix::Mod(m) => form.groups.iter().any(|group| group.contains(*m)),
+            Suffix::Type(ty) => form.types.iter().any(|set| set.contains(*ty)),
+        });
+        if !fits {
+            continue;
+        }
+        let open = form.groups.iter().filter(|group| {
+            !written.iter().any(|suffix| matches!(suffix, Suffix::Mod(m) if group.contains(*m)))
+        });
+        let mods = open.flat_map(|group| group.names).map(|&m| Suffix::Mod(m));
+        let types = form.types.get(types_written).into_iter().flat_map(|set| set.iter()).map(Suffix::Type);
+        for suffix in mods.chain(types) {
+            if !seen.contains(&suffix) {
+                seen.push(suffix);
+            }
+        }
+    }
+    for suffix in seen {
+        match suffix {
+            Suffix::Mod(m) => out.add_dotted(m.text(), true, CompletionKind::Modifier, String::new()),
+            Suffix::Type(ty) => {
+                out.add_dotted(ty.text(), true, CompletionKind::Type, format!("{} bits", ty.bits()));
+            }
+        }
+    }
+}
+
+/// Most registers of one range that are offered.
+const OFFERED: u32 = 64;
+
+fn names(out: &mut Collector, db: &dyn Db, item: Item<'_>, offset: TextSize, only_labels: bool) {
+    let (map, text) = (&lower(db, item).map, item.text(db));
+    let here = offset - item.offset(db);
+    let visible =
+        map.declarations.iter().filter(|d| d.visible.contains_inclusive(here) && !d.range.is_empty());
+    for declaration in visible {
+        let name = &text[declaration.range];
+        match declaration.kind {
+            DeclKind::Label(_) => out.add(name, CompletionKind::Label, "label".to_owned()),
+            _ if only_labels => {}
+            DeclKind::Register { ty, count: None, .. } => {
+                out.add(name, CompletionKind::Register, format!(".{}", ty.text()));
+            }
+            DeclKind::Register { ty, count: Some(count), .. } => {
+                for number in 0..count.min(OFFERED) {
+                    out.add(&format!("{name}{number}"), CompletionKind::Register, format!(".{}", ty.text()));
+                }
+            }
+            DeclKind::Symbol(Symbol::Param(_) | Symbol::Return(_)) => {
+                out.add(name, CompletionKind::Parameter, "parameter".to_owned());
+            }
+            DeclKind::Symbol(_) => out.add(name, CompletionKind::Variable, "variable".to_owned()),
+            DeclKind::Targets(_) | DeclKind::Prototype(_) => {
+                out.add(name, CompletionKind::Label, "list of targets".to_owned());
+            }
+        }
+    }
+}
+
+fn module_names(out: &mut Collector, db: &dyn Db, file: SourceFile, functions_first: bool) {
+    let env = &module(db, file).env;
+    let functions = |out: &mut Collector| {
+        for function in env.functions.iter().filter(|function| !function.entry) {
+            out.add(
+                &function.name,
+                CompletionKind::Function,
+                format!("{} parameters", function.params.len()),
+            );
+        }
+    };
+    if functions_first {
+        functions(out);
+    }
+    for variable in &env.variables {
+        out.add(&variable.name, CompletionKind::Variable, super::hover::describe_variable(variable));
+    }
+    if !functions_first {
+        functions(out);
+    }
+}

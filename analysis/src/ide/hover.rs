@@ -1,0 +1,324 @@
+//! What a word means.
+
+use std::fmt::Write as _;
+
+use ptx_backend::input::{Linkage, SrcId, Symbol, Variable};
+use ptx_isa::{Form, Role, ScalarType, Space, SpecialReg};
+use ptx_syntax::{SyntaxKind, SyntaxToken, TokenAtOffset};
+use text_size::TextSize;
+
+use crate::compile::compile_function;
+use crate::db::{Database, Db, SourceFile};
+use crate::ide::Hover;
+use crate::ide::locate::{Found, module_target, name_at, spot};
+use crate::ide::resources::{details, of_item};
+use crate::ide::sass::statement_sass;
+use crate::ide::signature_help::spelled;
+use crate::items::{Item, items, line_index, parse};
+use crate::lower::{Lowered, lower};
+use crate::module::module;
+use crate::scope::{DeclId, DeclKind, Entity};
+
+/// Markdown about the name, instruction, register or directive at an offset.
+pub fn hover(db: &Database, file: SourceFile, offset: TextSize) -> Option<Hover> {
+    if let Some((item, found)) = name_at(db, file, offset) {
+        let (range, markdown) = match found {
+            Found::Name(occurrence) => (occurrence.range, entity(db, file, item, occurrence.entity)?),
+            Found::Declaration(id, range) => (range, declaration(db, file, item, id)?),
+        };
+        return Some(Hover { range: range + item.offset(db), markdown });
+    }
+    let spot = spot(db, file, offset)?;
+    let token = match parse(db, spot.item).syntax().token_at_offset(spot.offset) {
+        TokenAtOffset::None => return None,
+        TokenAtOffset::Single(token) => token,
+        TokenAtOffset::Between(left, right) => {
+            if right.kind().is_trivia() {
+                left
+            } else {
+                right
+            }
+        }
+    };
+    let parent = token.parent()?;
+    let (range, markdown) = match (token.kind(), parent.kind()) {
+        (SyntaxKind::IDENT | SyntaxKind::DOT_WORD, SyntaxKind::INSTRUCTION) => {
+            let src = lower(db, spot.item).map.statement_at(spot.offset)?;
+            (token.text_range(), instruction(db, file, spot.item, src, &parent, &token)?)
+        }
+        (SyntaxKind::IDENT | SyntaxKind::DOT_WORD, SyntaxKind::NAME_REF | SyntaxKind::COMPONENT) => {
+            let node = if parent.kind() == SyntaxKind::COMPONENT {
+                parent
+            } else {
+                parent.parent().filter(|p| p.kind() == SyntaxKind::COMPONENT).unwrap_or(parent)
+            };
+            (node.text_range(), special(&spot.item.text(db)[node.text_range()])?)
+        }
+        (SyntaxKind::DOT_WORD, _) => (token.text_range(), directive(token.text())?),
+        _ => return None,
+    };
+    Some(Hover { range: range + spot.item.offset(db), markdown })
+}
+
+fn code(text: &str) -> String {
+    format!("```ptx\n{text}\n```\n")
+}
+
+/// A line number as people count.
+fn line(db: &dyn Db, file: SourceFile, offset: TextSize) -> u32 {
+    line_index(db, file).line_col(offset).line + 1
+}
+
+fn entity(db: &dyn Db, file: SourceFile, item: Item<'_>, entity: Entity) -> Option<String> {
+    let lowered = lower(db, item);
+    match entity {
+        Entity::Register(register) => {
+            let name = lowered.map.registers.get(register.0 as usize)?;
+            let declared = lowered.map.declarations.get(name.declaration.0 as usize)?;
+            let text = item.text(db);
+            let number = name.number.map_or(String::new(), |number| number.to_string());
+            let mut out = code(&format!(".reg .{} {}{number}", name.ty.text(), &text[declared.range]));
+            let uses = lowered
+                .map
+                .occurrences
+                .iter()
+                .filter(|o| o.entity == entity && o.access != crate::ide::Access::Declaration);
+            let (mut reads, mut writes) = (0, 0);
+            for occurrence in uses {
+                match occurrence.access {
+                    crate::ide::Access::Write => writes += 1,
+                    _ => reads += 1,
+                }
+            }
+            let _ = writeln!(
+                out,
+                "{}, {} bits; written {writes}×, read {reads}×",
+                kind_name(name.ty),
+                name.ty.bits()
+            );
+            if !declared.range.is_empty() {
+                let _ = writeln!(
+                    out,
+                    "\ndeclared on line {}",
+                    line(db, file, declared.range.start() + item.offset(db))
+                );
+            }
+            Some(out)
+        }
+        Entity::Symbol(symbol @ (Symbol::Global(_) | Symbol::Function(_))) => module_symbol(db, file, symbol),
+        _ => declaration(db, file, item, lowered.map.declaration_of(entity)?),
+    }
+}
+
+fn kind_name(ty: ScalarType) -> &'static str {
+    use ptx_isa::TypeKind as K;
+    match ty.kind() {
+        K::Bits => "untyped",
+        K::Unsigned => "unsigned integer",
+        K::Signed => "signed integer",
+        K::Float => "floating point",
+        K::Packed => "packed",
+        K::Pred => "predicate",
+        K::Opaque => "opaque",
+    }
+}
+
+fn declaration(db: &dyn Db, file: SourceFile, item: Item<'_>, id: DeclId) -> Option<String> {
+    let lowered = lower(db, item);
+    let declared = lowered.map.declarations.get(id.0 as usize)?;
+    let name = &item.text(db)[declared.range];
+    let mut out = match declared.kind {
+        DeclKind::Register { ty, count: Some(count), .. } => {
+            code(&format!(".reg .{} {name}<{count}>", ty.text()))
+                + &format!("{}, `{name}0` to `{name}{}`\n", kind_name(ty), count.saturating_sub(1))
+        }
+        DeclKind::Register { ty, .. } => code(&format!(".reg .{} {name}", ty.text())) + kind_name(ty) + "\n",
+        DeclKind::Label(_) => code(&format!("{name}:")) + "label\n",
+        DeclKind::Targets(_) => code(&format!("{name}: .branchtargets")),
+        DeclKind::Prototype(_) => code(&format!("{name}: .callprototype")),
+        DeclKind::Symbol(symbol) => local_symbol(lowered, symbol, name)?,
+    };
+    if !declared.range.is_empty() {
+        let _ =
+            writeln!(out, "\ndeclared on line {}", line(db, file, declared.range.start() + item.offset(db)));
+    }
+    Some(out)
+}
+
+fn local_symbol(lowered: &Lowered, symbol: Symbol, name: &str) -> Option<String> {
+    let Some(function) = &lowered.function else { return Some(code(name)) };
+    Some(match symbol {
+        Symbol::Local(index) => code(&describe_variable(function.locals.get(index as usize)?)),
+        Symbol::Param(index) | Symbol::Return(index) => {
+            let list = if matches!(symbol, Symbol::Param(_)) { &function.params } else { &function.returns };
+            let param = list.get(index as usize)?;
+            let mut out = code(&format!(".param .{} {name}", param.ty.text()));
+            let _ =
+                writeln!(out, "{} bytes, aligned to {}, at offset {}", param.size, param.align, param.offset);
+            out
+        }
+        Symbol::Global(_) | Symbol::Function(_) => return None,
+    })
+}
+
+/// `.global .align 4 .f32 table[16], 64 bytes`
+pub(super) fn describe_variable(variable: &Variable) -> String {
+    let linkage = match variable.linkage {
+        Linkage::Internal => "",
+        Linkage::Visible => ".visible ",
+        Linkage::Extern => ".extern ",
+        Linkage::Weak => ".weak ",
+        Linkage::Common => ".common ",
+    };
+    let space = match variable.space {
+        Space::Const => ".const",
+        Space::Global => ".global",
+        Space::Local => ".local",
+        Space::Shared => ".shared",
+        Space::Param => ".param",
+        Space::Reg => ".reg",
+        Space::Generic => "",
+    };
+    let element = u64::from(variable.ty.bytes());
+    let dimension = match variable.size {
+        0 => "[]".to_owned(),
+        size if size == element => String::new(),
+        size => format!("[{}]", size / element.max(1)),
+    };
+    format!("{linkage}{space} .align {} .{} {}{dimension}", variable.align, variable.ty.text(), variable.name)
+}
+
+fn module_symbol(db: &dyn Db, file: SourceFile, symbol: Symbol) -> Option<String> {
+    let module = module(db, file);
+    let mut out = match symbol {
+        Symbol::Global(index) => {
+            let variable = module.env.variables.get(index as usize)?;
+            code(&describe_variable(variable)) + &format!("{} bytes\n", variable.size)
+        }
+        Symbol::Function(index) => {
+            let signature = module.env.functions.get(index as usize)?;
+            let list = |params: &[ptx_backend::input::Param]| {
+                let params: Vec<String> = params
+                    .iter()
+                    .map(|param| {
+                        let element = param.ty.bytes();
+                        let count = if param.size == element {
+                            String::new()
+                        } else {
+                            format!("[{}]", param.size / element.max(1))
+                        };
+                        format!(".param .{} {}{count}", param.ty.text(), param.name)
+                    })
+                    .collect();
+                params.join(", ")
+            };
+            let kind = if signature.entry { ".entry" } else { ".func" };
+            let returns = if signature.returns.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", list(&signature.returns))
+            };
+            let mut out = code(&format!("{kind}{returns} {} ({})", signature.name, list(&signature.params)));
+            let place = module.function_items.get(index as usize)?;
+            let item = items(db, file)[place.item as usize];
+            if let Some(found) = of_item(db, file, item) {
+                let _ = write!(out, "\n{}", details(&found));
+            }
+            out
+        }
+        Symbol::Local(_) | Symbol::Param(_) | Symbol::Return(_) => return None,
+    };
+    if let Some(target) = module_target(db, file, symbol) {
+        let _ = writeln!(out, "\ndeclared on line {}", line(db, file, target.focus.start()));
+    }
+    Some(out)
+}
+
+fn special(text: &str) -> Option<String> {
+    let name: String = text.split_whitespace().collect();
+    if let Some(register) = SpecialReg::parse(&name) {
+        return Some(code(&format!(".sreg .{} {name}", register.ty().text())) + "special register\n");
+    }
+    SpecialReg::parse(&format!("{name}.x")).map(|register| {
+        code(&format!(".sreg .v4 .{} {name}", register.ty().text())) + "special register, a vector\n"
+    })
+}
+
+/// Most lines of machine code shown for one statement.
+const SHOWN: usize = 24;
+
+fn instruction(
+    db: &dyn Db,
+    file: SourceFile,
+    item: Item<'_>,
+    src: SrcId,
+    node: &ptx_syntax::SyntaxNode,
+    token: &SyntaxToken,
+) -> Option<String> {
+    let text = item.text(db);
+    let tokens = node.children_with_tokens().filter_map(ptx_syntax::NodeOrToken::into_token);
+    let words: Vec<&str> = tokens
+        .filter(|t| matches!(t.kind(), SyntaxKind::IDENT | SyntaxKind::DOT_WORD))
+        .map(|t| &text[t.text_range()])
+        .collect();
+    let (mnemonic, suffixes) = words.split_first()?;
+    let names: Vec<&str> = suffixes.iter().map(|suffix| suffix.trim_start_matches('.')).collect();
+    let mut out = String::new();
+    match ptx_isa::resolve(mnemonic, &names) {
+        Ok(opcode) => {
+            let form = ptx_isa::form(opcode.form);
+            out.push_str(&code(&syntax_line(&words.concat(), form)));
+            let gate = ptx_isa::gates(&opcode);
+            let _ = writeln!(out, "since PTX ISA {}, {}", gate.ptx, gate.targets);
+        }
+        Err(_) => {
+            let _ = writeln!(out, "`{}`", words.concat());
+        }
+    }
+    if token.kind() == SyntaxKind::DOT_WORD
+        && let Some(ty) = ScalarType::parse(&token.text()[1..])
+    {
+        let _ = writeln!(out, "\n`{}`: {}, {} bits", token.text(), kind_name(ty), ty.bits());
+    }
+    match statement_sass(db, file, item, src) {
+        Some((lines, live)) if !lines.is_empty() => {
+            let _ = writeln!(out, "\n```sass");
+            for line in lines.iter().take(SHOWN) {
+                let _ = writeln!(out, "{line}");
+            }
+            if lines.len() > SHOWN {
+                let _ = writeln!(out, "// {} more", lines.len() - SHOWN);
+            }
+            let _ = writeln!(out, "```\n\n{live} registers live");
+        }
+        Some(_) => out.push_str("\nno machine code of its own\n"),
+        None => {
+            if let Some(Err(error)) = compile_function(db, item).as_deref() {
+                let _ = writeln!(out, "\nnot compiled: {error}");
+            }
+        }
+    }
+    Some(out)
+}
+
+/// `add.s32 d, a, b`
+fn syntax_line(name: &str, form: &Form) -> String {
+    let operands: Vec<String> = form
+        .operands
+        .iter()
+        .map(|operand| {
+            let name = spelled(operand);
+            if operand.role == Role::Both { format!("{name} (read and written)") } else { name }
+        })
+        .collect();
+    format!("{name} {}", operands.join(", "))
+}
+
+/// What a directive is for, in a line.
+fn directive(word: &str) -> Option<String> {
+    if let Some(ty) = word.get(1..).and_then(ScalarType::parse) {
+        return Some(format!("`{word}`: {}, {} bits\n", kind_name(ty), ty.bits()));
+    }
+    let meaning = crate::ide::completion::DIRECTIVES.iter().find(|(name, _)| *name == word)?.1;
+    Some(format!("`{word}`: {meaning}\n"))
+}

@@ -1,0 +1,121 @@
+//! A function's machine code as text, each line tied to its statement.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use ptx_backend::CompiledFunction;
+use ptx_backend::input::SrcId;
+use ptx_isa::Sm;
+use text_size::{TextRange, TextSize};
+
+use crate::compile::{compile_function, functions};
+use crate::db::{Database, Db, SourceFile};
+use crate::ide::SassView;
+use crate::ide::locate::spot;
+use crate::items::Item;
+use crate::lower::lower;
+use crate::module::effective_target;
+
+/// The machine code of a function by name.
+pub fn sass_view(db: &Database, file: SourceFile, name: &str) -> Option<SassView> {
+    let item = functions(db, file).find(|item| item.name(db) == name)?;
+    view(db, file, item)
+}
+
+/// The machine code of the function around an offset.
+pub fn sass_view_at(db: &Database, file: SourceFile, offset: TextSize) -> Option<SassView> {
+    view(db, file, spot(db, file, offset)?.item)
+}
+
+fn view(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<SassView> {
+    let compiled = compile_function(db, item).as_deref()?.as_ref().ok()?;
+    let sm = effective_target(db, file)?;
+    let (map, offset, text) = (&lower(db, item).map, item.offset(db), item.text(db));
+    let mut out = String::new();
+    let mut lines: Vec<Option<TextRange>> = Vec::new();
+    let _ = writeln!(out, "// {} for {sm}: {} registers", compiled.name, compiled.resources.registers);
+    let _ = writeln!(
+        out,
+        "// B: scoreboards waited for, R and W: scoreboards released, Y: yield, S: cycles; live: registers"
+    );
+    lines.extend([None, None]);
+    let mut previous = None;
+    for index in 0..compiled.code.len() {
+        let src = compiled.lines.get(index).copied().flatten();
+        let range = src.and_then(|src| map.statement(src));
+        if src != previous
+            && let Some(range) = range
+        {
+            let statement = text[range].split_whitespace().collect::<Vec<_>>().join(" ");
+            let _ = writeln!(out, "// {}", shortened(&statement));
+            lines.push(Some(range + offset));
+        }
+        previous = src;
+        let _ = writeln!(out, "{}", line(compiled, sm, index));
+        lines.push(range.map(|range| range + offset));
+    }
+    Some(SassView { function: compiled.name.clone(), text: Arc::from(out), lines: lines.into() })
+}
+
+/// Longest statement shown whole.
+const WIDTH: usize = 160;
+
+fn shortened(statement: &str) -> String {
+    if statement.chars().count() <= WIDTH {
+        return statement.to_owned();
+    }
+    let mut short: String = statement.chars().take(WIDTH).collect();
+    short.push('…');
+    short
+}
+
+/// One instruction: offset, control fields, live registers, text.
+fn line(compiled: &CompiledFunction, sm: Sm, index: usize) -> String {
+    let word = compiled.code[index];
+    let address = index as u64 * sass::INST_BYTES;
+    let live = compiled.live_registers.get(index).copied().unwrap_or(0);
+    let table = sass::Sm(sm.number as u8);
+    let Some(instruction) = sass::decode(table, word) else {
+        return format!("/*{address:04x}*/ .inst {word:#034x}");
+    };
+    let text = sass::print(table, &instruction, address);
+    format!("/*{address:04x}*/ {} live {live:3}  {text} ;", control(&instruction.control))
+}
+
+/// `B--2---:R-:W0:-:S04`, as the reverse-engineering tools write it.
+fn control(control: &sass::Control) -> String {
+    let mut text = String::from("B");
+    for bit in 0..6u8 {
+        text.push(if control.wait >> bit & 1 != 0 { char::from(b'0' + bit) } else { '-' });
+    }
+    let board = |board: Option<u8>| board.map_or('-', |board| char::from(b'0' + board.min(9)));
+    let _ = write!(
+        text,
+        ":R{}:W{}:{}:S{:02}",
+        board(control.read_sb),
+        board(control.write_sb),
+        if control.yield_ { 'Y' } else { '-' },
+        control.stall
+    );
+    text
+}
+
+/// The machine code of one statement, and the most registers live in it. `None` when the function is not compiled.
+pub(super) fn statement_sass(
+    db: &dyn Db,
+    file: SourceFile,
+    item: Item<'_>,
+    src: SrcId,
+) -> Option<(Vec<String>, u16)> {
+    let compiled = compile_function(db, item).as_deref()?.as_ref().ok()?;
+    let sm = effective_target(db, file)?;
+    let own =
+        (0..compiled.code.len()).filter(|&index| compiled.lines.get(index).copied().flatten() == Some(src));
+    let mut lines = Vec::new();
+    let mut live = 0;
+    for index in own {
+        live = live.max(compiled.live_registers.get(index).copied().unwrap_or(0));
+        lines.push(line(compiled, sm, index));
+    }
+    Some((lines, live))
+}
