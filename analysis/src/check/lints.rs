@@ -233,6 +233,17 @@ pub fn unresolved(
             let diagnostic = suggest(diagnostic, suffix(*index), &found[1..], ".", expected.iter().copied());
             diagnostic.fix(format!("remove `{found}`"), suffix(*index), "")
         }
+        ResolveError::Misplaced { index, form } => {
+            let message = format!("`{}` does not stand here in `{word}`", spelled(*index));
+            let order: Vec<&str> = ptx_isa::form(*form)
+                .groups
+                .iter()
+                .flat_map(|group| group.names.first())
+                .map(|m| m.text())
+                .collect();
+            Diagnostic::new(&BAD_MODIFIER, suffix(*index), message)
+                .note(format!("the order is that of `{word}.{}`", order.join(".")))
+        }
         ResolveError::Conflict { index, with, .. } => {
             let message = format!("`{}` does not go together with `{}`", spelled(*index), spelled(*with));
             Diagnostic::new(&BAD_MODIFIER, suffix(*index), message)
