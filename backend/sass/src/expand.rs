@@ -98,7 +98,7 @@ impl Table {
 
 fn expand(family: &'static Family, out: &mut Vec<Form>) {
     if family.shapes.is_empty() {
-        expand_generations(family, "", u128::from(family.opcode), |_, piece| piece, out);
+        expand_generations(family, family.label, u128::from(family.opcode), |_, piece| piece, out);
         return;
     }
     for shape in family.shapes.split_ascii_whitespace() {
@@ -196,8 +196,8 @@ fn at_generation(mut piece: Piece, sm: u8) -> Piece {
                 if let Some((spec, _)) = &mut mem.ureg {
                     widen_spec(spec, sm);
                 }
-                if let Some(spec) = &mut mem.desc {
-                    widen_spec(spec, sm);
+                if let Some(desc) = &mut mem.desc {
+                    widen_spec(&mut desc.spec, sm);
                 }
             }
             Operand::Target(spec, _) | Operand::RegTarget(_, spec, _)
@@ -243,7 +243,8 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
         Place::C | Place::WideC => 2,
     };
     // The third source of packed halves has its modifiers elsewhere than that of singles.
-    let (neg, abs) = if slot.mods == Mods::Half && lo == 64 { (84, 83) } else { (neg, abs) };
+    let half = matches!(slot.mods, Mods::Half | Mods::HalfWhole);
+    let (neg, abs) = if half && lo == 64 { (84, 83) } else { (neg, abs) };
     let (f_neg, f_abs, f_swizzle, f_reg, f_ureg) = match slot.role {
         Role::A => (Field::NegA, Field::AbsA, Field::SwizzleA, Field::Ra, Field::URa),
         Role::B => (Field::NegB, Field::AbsB, Field::SwizzleB, Field::Rb, Field::URb),
@@ -253,7 +254,7 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
     let (neg, abs, suffix, complement) = match slot.mods {
         Mods::None => (None, None, None, None),
         Mods::Neg => (flag(f_neg, neg), None, None, None),
-        Mods::NegAbs => (flag(f_neg, neg), flag(f_abs, abs), None, None),
+        Mods::NegAbs | Mods::HalfWhole => (flag(f_neg, neg), flag(f_abs, abs), None, None),
         Mods::NegOrNot(field) => (flag(f_neg, neg), None, None, Some(field)),
         Mods::Not => (flag(f_neg, neg), None, None, Some(f_neg)),
         Mods::Half => (
@@ -268,7 +269,7 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
             count: slot.count,
             neg,
             abs,
-            suffix,
+            suffix: suffix.or(slot.suffix),
             complement,
             reuse: (file == RegFile::R).then_some(reuse),
             ..RegOperand::new(file, FieldSpec::new(field, lo, width).neutral(neutral), slot.role)

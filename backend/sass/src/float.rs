@@ -84,10 +84,12 @@ fn special(text: &str) -> Option<(bool, u8)> {
 
 pub(crate) fn parse_f32(text: &str) -> Option<u32> {
     if let Some((negative, mantissa)) = special(text.trim_end()) {
-        // ptxas writes canonical NaNs with all mantissa bits set.
-        let mantissa = match mantissa {
-            2 => 0x7f_ffff,
-            1 => 0x3f_ffff,
+        // The text does not tell the payload. These are the commonest: the positive NaN of single-precision
+        // code, and the high word of the negative double one.
+        let mantissa = match (mantissa, negative) {
+            (2, false) => 0x7f_ffff,
+            (2, true) => 0x78_0000,
+            (1, _) => 0x3f_ffff,
             _ => 0,
         };
         return Some(u32::from(negative) << 31 | 0x7f80_0000 | mantissa);

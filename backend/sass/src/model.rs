@@ -69,6 +69,8 @@ pub enum Field {
     Ur,
     UrBase,
     UrDesc,
+    /// The descriptor is the access's own.
+    OwnDescriptor,
     /// Predicate destinations.
     Pd,
     Pq,
@@ -360,6 +362,8 @@ pub struct RegOperand {
     pub not: Option<FieldSpec>,
     /// The flag under which `neg` complements: it prints `~`.
     pub complement: Option<Field>,
+    /// Fixed text after the name.
+    pub text: &'static str,
     /// Text after the name, a choice.
     pub suffix: Option<FieldSpec>,
     /// Bit of [`crate::Control::reuse`].
@@ -379,6 +383,8 @@ pub enum ImmStyle {
     F32,
     /// The high word of a double.
     F64,
+    /// As a float, or the high word of a double where the field is in the range.
+    DoubleIn(Field, u64, u64),
     /// Two halves: `1, 0.5`, the high one second.
     F16x2,
     /// Two bfloat16.
@@ -403,13 +409,21 @@ pub struct ConstOperand {
     pub complement: Option<Field>,
 }
 
+/// The descriptor of a global or generic access, a pair of uniform registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Descriptor {
+    pub spec: FieldSpec,
+    /// Set where it describes this access, with a cache policy, and not the window. Before sm_90 the text shows
+    /// the register only then.
+    pub own: FieldSpec,
+}
+
 /// `desc[UR][R.64+UR+offset]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemOperand {
-    /// Window descriptor; the text shows it from sm_90.
-    pub desc: Option<FieldSpec>,
+    pub desc: Option<Descriptor>,
     pub reg: Option<RegOperand>,
-    /// Uniform base and the registers it spans.
+    /// Uniform base, shown even if it is URZ, and the registers it spans.
     pub ureg: Option<(FieldSpec, u8)>,
     pub offset: Option<FieldSpec>,
 }
@@ -439,6 +453,8 @@ pub enum Mods {
     NegOrNot(Field),
     /// Half: sign, magnitude, lanes.
     Half,
+    /// Half without lanes.
+    HalfWhole,
     /// Bitwise complement at the place of the sign.
     Not,
 }
@@ -451,6 +467,8 @@ pub struct Slot {
     pub mods: Mods,
     pub count: Count,
     pub imm: ImmStyle,
+    /// Text after the source, unless [`Mods::Half`] has its own.
+    pub suffix: Option<FieldSpec>,
 }
 
 /// How a branch distance prints.
@@ -525,6 +543,8 @@ pub struct Family {
     pub opcode: u16,
     /// Blank-separated shapes; `ri:2` names the operand form where it differs from the usual one.
     pub shapes: &'static str,
+    /// The shape's name where there are no slots.
+    pub label: &'static str,
     /// First and last generation.
     pub sm: (u8, u8),
     /// Further fixed bits that are one.
@@ -542,12 +562,18 @@ impl Family {
         class: Class,
         pieces: &'static [Piece],
     ) -> Family {
-        Family { name, opcode, shapes, sm: (75, 255), ones: 0, guard: RegFile::P, class, pieces }
+        Family { name, opcode, shapes, label: "", sm: (75, 255), ones: 0, guard: RegFile::P, class, pieces }
     }
 
     /// Restricts the row to generations.
     pub const fn sm(mut self, first: u8, last: u8) -> Family {
         self.sm = (first, last);
+        self
+    }
+
+    /// Names the shape of a row without slots.
+    pub const fn labelled(mut self, label: &'static str) -> Family {
+        self.label = label;
         self
     }
 
@@ -613,6 +639,7 @@ impl RegOperand {
             abs: None,
             not: None,
             complement: None,
+            text: "",
             suffix: None,
             reuse: None,
         }
@@ -652,7 +679,8 @@ impl Operand {
             }
             Operand::Mem(mem) => {
                 if let Some(desc) = &mem.desc {
-                    visit(desc);
+                    visit(&desc.spec);
+                    visit(&desc.own);
                 }
                 if let Some(reg) = &mem.reg {
                     reg.each_field(visit);

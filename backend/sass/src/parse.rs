@@ -7,7 +7,7 @@ use crate::expand::table;
 use crate::float;
 use crate::inst::Inst;
 use crate::model::*;
-use crate::print::{INST_BYTES, operand_shown};
+use crate::print::{INST_BYTES, SHOWN_DESCRIPTOR_SM, operand_shown};
 use std::fmt;
 
 /// Why a text is no instruction, and at which byte of it.
@@ -49,6 +49,9 @@ pub fn parse(sm: Sm, text: &str, address: u64) -> Result<Inst, ParseError> {
     }
     Err(furthest)
 }
+
+/// Before sm_90 the text does not tell the window's descriptor. This is the pair that NVIDIA's compiler takes first.
+const UNSHOWN_DESCRIPTOR: u64 = 4;
 
 #[derive(Clone, Copy)]
 struct Cursor<'a> {
@@ -355,6 +358,7 @@ impl Parser<'_> {
         {
             self.inst.control.reuse |= 1 << bit;
         }
+        self.cursor.expect(reg.text)?;
         self.suffix(&reg.suffix)
     }
 
@@ -391,6 +395,12 @@ impl Parser<'_> {
             }
             ImmStyle::F32 => self.float(float::parse_f32)?.into(),
             ImmStyle::F64 => self.float(float::parse_f64)?.into(),
+            ImmStyle::DoubleIn(field, first, last)
+                if self.inst.get(field).is_some_and(|value| (first..=last).contains(&value)) =>
+            {
+                self.float(float::parse_f64)?.into()
+            }
+            ImmStyle::DoubleIn(..) => self.float(float::parse_f32)?.into(),
             ImmStyle::F16x2 => self.halves(float::parse_f16)?,
             ImmStyle::Bf16x2 => self.halves(float::parse_bf16)?,
             ImmStyle::HalfBy(field, bf16) if self.inst.get(field) == Some(bf16) => {
@@ -473,12 +483,16 @@ impl Parser<'_> {
 
     fn mem(&mut self, mem: &MemOperand) -> Result<(), ParseError> {
         if let Some(desc) = &mem.desc {
+            let shown = self.sm.0 >= SHOWN_DESCRIPTOR_SM;
             if self.cursor.eat("desc[") {
-                let index = self.cursor.register(RegFile::UR, desc.width)?;
-                self.inst.set_spec(desc, index);
+                let index = self.cursor.register(RegFile::UR, desc.spec.width)?;
+                self.inst.set_spec(&desc.spec, index);
+                self.inst.set_spec(&desc.own, u64::from(!shown));
                 self.cursor.expect("]")?;
-            } else if self.sm.0 >= 90 {
+            } else if shown {
                 return self.cursor.fail("expected a descriptor");
+            } else {
+                self.inst.set_spec(&desc.spec, UNSHOWN_DESCRIPTOR);
             }
         }
         self.cursor.expect("[")?;

@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// Bytes of one instruction.
 pub const INST_BYTES: u64 = 16;
 /// The first generation whose descriptors show in the text.
-const SHOWN_DESCRIPTOR_SM: u8 = 90;
+pub(crate) const SHOWN_DESCRIPTOR_SM: u8 = 90;
 
 /// The text of an instruction at an address, as `cuobjdump -sass` writes it, without the closing `;`.
 pub fn print(sm: Sm, inst: &Inst, address: u64) -> String {
@@ -134,6 +134,7 @@ impl Printer<'_> {
         if reg.reuse.is_some_and(|bit| self.inst.control.reuse >> bit & 1 != 0) {
             self.out.push_str(".reuse");
         }
+        self.out.push_str(reg.text);
         if let Some(spec) = &reg.suffix {
             self.out.push_str(choice_text(self.inst, spec));
         }
@@ -171,6 +172,12 @@ impl Printer<'_> {
             ImmStyle::Bracketed => format!("[{value:#x}]"),
             ImmStyle::F32 => float::print_f32(value as u32),
             ImmStyle::F64 => float::print_f64(value as u32),
+            ImmStyle::DoubleIn(field, first, last) => {
+                match self.inst.get(field).is_some_and(|value| (first..=last).contains(&value)) {
+                    true => float::print_f64(value as u32),
+                    false => float::print_f32(value as u32),
+                }
+            }
             ImmStyle::F16x2 => halves(value as u32, float::print_f16),
             ImmStyle::Bf16x2 => halves(value as u32, float::print_bf16),
             ImmStyle::HalfBy(field, bf16) => {
@@ -224,15 +231,15 @@ impl Printer<'_> {
 
     fn mem(&mut self, mem: &MemOperand) {
         if let Some(desc) = &mem.desc
-            && self.sm.0 >= SHOWN_DESCRIPTOR_SM
+            && (self.sm.0 >= SHOWN_DESCRIPTOR_SM || self.inst.raw(&desc.own) != 0)
         {
             self.out.push_str("desc[");
-            self.register_name(RegFile::UR, self.inst.raw(desc), desc.width);
+            self.register_name(RegFile::UR, self.inst.raw(&desc.spec), desc.spec.width);
             self.out.push(']');
         }
         self.out.push('[');
         let mut follows = false;
-        let ureg = mem.ureg.as_ref().filter(|(ureg, _)| !is_neutral(self.inst, ureg));
+        let ureg = mem.ureg.as_ref();
         let offset = mem.offset.as_ref().map_or(0, |spec| self.inst.get_spec(spec) as i64);
         // A zero register is left out where anything else makes up the address.
         if let Some(reg) = &mem.reg

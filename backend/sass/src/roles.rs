@@ -51,7 +51,7 @@ impl Inst {
                 [handle, index, None]
             }
             Operand::Mem(mem) => {
-                let desc = mem.desc.and_then(|desc| self.used(RegFile::UR, &desc, Role::Descriptor, 2));
+                let desc = mem.desc.and_then(|desc| self.used(RegFile::UR, &desc.spec, Role::Descriptor, 2));
                 let reg = mem.reg.and_then(|reg| self.reg_use(&reg));
                 let ureg =
                     mem.ureg.and_then(|(ureg, count)| self.used(RegFile::UR, &ureg, Role::Base, count));

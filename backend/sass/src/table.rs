@@ -7,6 +7,7 @@ mod convert;
 mod float;
 mod half;
 mod integer;
+mod matrix;
 mod memory;
 mod moves;
 mod uniform;
@@ -22,6 +23,7 @@ pub(crate) static FAMILIES: &[&[Family]] = &[
     convert::ROWS,
     uniform::ROWS,
     memory::ROWS,
+    matrix::ROWS,
     control::ROWS,
 ];
 
@@ -46,6 +48,11 @@ const fn choice(field: Field, lo: u8, width: u8, texts: &'static [&'static str])
 /// A modifier whose new instructions have another value than 0.
 const fn choice_from(field: Field, lo: u8, width: u8, texts: &'static [&'static str], neutral: u64) -> Piece {
     Piece::Mod(FieldSpec::new(field, lo, width).choice(texts).neutral(neutral))
+}
+
+/// A flag that new instructions have set.
+const fn flag_from(field: Field, bit: u8, texts: &'static [&'static str], neutral: u64) -> Piece {
+    choice_from(field, bit, 1, texts, neutral)
 }
 
 const fn reg_at(field: Field, lo: u8, role: Role) -> RegOperand {
@@ -127,7 +134,7 @@ const UPP: Piece = op(UPP_OPERAND);
 
 /// Sources that the shape places.
 const fn slot(role: Role, place: Place, mods: Mods, imm: ImmStyle) -> Slot {
-    Slot { role, place, mods, count: Count::Fixed(1), imm }
+    Slot { role, place, mods, count: Count::Fixed(1), imm, suffix: None }
 }
 
 const fn source(slot: Slot) -> Piece {

@@ -15,8 +15,11 @@ const C: Piece = source_c(Mods::NegAbs, F32);
 const A2: Piece = pair(source_a(Mods::NegAbs, F64));
 const B2: Piece = pair(source_b(Mods::NegAbs, F64));
 const C2: Piece = pair(source_c(Mods::NegAbs, F64));
-/// The second source of `DADD` and `DSETP` is encoded as if it were the third.
+/// The second source of `DADD` is encoded as if it were the third.
 const B2_AS_C: Piece = pair(source(slot(Role::B, Place::C, Mods::NegAbs, F64)));
+const B2_WIDE: Piece = pair(source_wide_c(Mods::NegAbs, F64));
+/// `RCP64H` and `RSQ64H` take the high word of a double.
+const MUFU_SOURCE: Piece = source_wide(Mods::NegAbs, DoubleIn(Field::Op, 6, 7));
 const BINARY: &str = "rr ri rc ru";
 const AS_C: &str = "rr ri:2 rc:3 ru:7";
 const MULTIPLY: &str = "rrr rri rrc rir rcr rur rru";
@@ -31,16 +34,16 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("FSET", 0x00a, BINARY, Alu, &[Piece::Text(".BF"), COMPARE, FTZ, BOOL, RD, A, B, PP]),
     Family::new("FCHK", 0x102, "rr ri rc ru", Xu, &[PD, A, source_wide(Mods::NegAbs, F32)]),
     Family::new("MUFU", 0x108, "r i c u:6", Xu, &[
-        choice(Field::Op, 74, 4, MUFU), choice(Field::Type, 72, 2, &["", BAD, ".F16", BAD]), RD, source_wide(Mods::NegAbs, F32),
+        choice(Field::Op, 74, 4, MUFU), choice(Field::Type, 72, 2, &["", BAD, ".F16", BAD]), RD, MUFU_SOURCE,
     ]).sm(75, 89),
     Family::new("MUFU", 0x108, "r i c u:6", Xu, &[
-        choice(Field::Op, 74, 4, MUFU), choice(Field::Type, 72, 2, &["", ".F16", ".BF16", BAD]), RD, source_wide(Mods::NegAbs, F32),
+        choice(Field::Op, 74, 4, MUFU), choice(Field::Type, 72, 2, &["", ".F16", ".BF16", BAD]), RD, MUFU_SOURCE,
     ]).sm(90, 255),
     Family::new("DADD", 0x029, AS_C, Fp64, &[ROUND, RD2, A2, B2_AS_C]),
     Family::new("DMUL", 0x028, BINARY, Fp64, &[ROUND, RD2, A2, B2]),
     Family::new("DFMA", 0x02b, MULTIPLY, Fp64, &[ROUND, RD2, A2, B2, C2]),
     Family::new("DSETP", 0x02a, AS_C, Fp64Compare, &[
-        choice(Field::Cmp, 76, 4, DOUBLE_COMPARE), BOOL, PD, PQ, A2, B2_AS_C, PP,
+        choice(Field::Cmp, 76, 4, DOUBLE_COMPARE), BOOL, PD, PQ, A2, B2_WIDE, PP,
     ]),
 ];
 

@@ -22,9 +22,9 @@ const COMBINE: Piece = choice(Field::Bool, 69, 2, &[".AND", ".OR", ".XOR", BAD])
 const BINARY: &str = "rr ri rc ru";
 const AS_C: &str = "rr ri:2 rc:3 ru:7";
 const MULTIPLY: &str = "rrr rri rrc rir rcr rur rru";
-const A_WHOLE: Piece = source_a(Mods::NegAbs, STYLE);
+const A_WHOLE: Piece = source_a(Mods::HalfWhole, STYLE);
 const B_WHOLE: Piece = source_b(Mods::None, STYLE);
-const C_WHOLE: Piece = source_c(Mods::NegAbs, STYLE);
+const C_WHOLE: Piece = source_c(Mods::HalfWhole, STYLE);
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[

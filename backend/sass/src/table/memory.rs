@@ -47,34 +47,255 @@ const STORE_ORDER: &[&str] = &[
 const EXTENDED: Piece = Piece::Text(".E");
 const PREFETCH: Piece = choice(Field::Prefetch, 68, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]);
 const OFFSET: FieldSpec = FieldSpec::new(Field::Offset, 40, 24).value(Value::Signed { scale: 1 });
-const ADDRESS64: RegOperand = RegOperand {
-    count: Count::Fixed(2),
-    suffix: Some(FieldSpec::new(Field::AddressWidth, 90, 1).choice(&[".U32", ".64"]).neutral(1)),
-    ..reg_at(Field::Ra, 24, Role::Address)
+/// A 64-bit address beside a descriptor: its width is fixed, and its suffix too.
+const ADDRESS_DESC: RegOperand =
+    RegOperand { text: ".64", count: Count::Fixed(2), ..reg_at(Field::Ra, 24, Role::Address) };
+/// An address beside a uniform register.
+const fn address_beside(width_bit: u8) -> RegOperand {
+    RegOperand {
+        count: Count::By(Field::AddressWidth, &[1, 2]),
+        suffix: Some(FieldSpec::new(Field::AddressWidth, width_bit, 1).choice(&[".U32", ".64"]).neutral(1)),
+        ..reg_at(Field::Ra, 24, Role::Address)
+    }
+}
+/// A 64-bit address alone.
+const ADDRESS: RegOperand = counted(reg_at(Field::Ra, 24, Role::Address), Count::Fixed(2));
+/// A 32-bit address, of shared or local memory.
+const ADDRESS32: RegOperand = reg_at(Field::Ra, 24, Role::Address);
+/// The same, as an index of elements.
+const INDEX32: RegOperand = RegOperand {
+    suffix: Some(FieldSpec::new(Field::Scale, 78, 2).choice(&["", ".X4", ".X8", ".X16"])),
+    ..ADDRESS32
 };
-const GLOBAL: Piece = Piece::Op(Operand::Mem(MemOperand {
-    desc: Some(FieldSpec::new(Field::UrDesc, 32, 6).neutral(URZ)),
-    reg: Some(ADDRESS64),
-    ureg: None,
-    offset: Some(OFFSET),
+
+const fn memory(reg: RegOperand) -> Piece {
+    Piece::Op(Operand::Mem(MemOperand { desc: None, reg: Some(reg), ureg: None, offset: Some(OFFSET) }))
+}
+
+/// The global window's descriptor, or one for this access alone.
+const fn descriptor(lo: u8) -> Descriptor {
+    Descriptor {
+        spec: FieldSpec::new(Field::UrDesc, lo, 6).neutral(URZ),
+        own: FieldSpec::new(Field::OwnDescriptor, 101, 1),
+    }
+}
+
+/// `desc[UR][R.64+offset]`, the descriptor's register from `lo` on.
+const fn described(lo: u8) -> Piece {
+    Piece::Op(Operand::Mem(MemOperand {
+        desc: Some(descriptor(lo)),
+        reg: Some(ADDRESS_DESC),
+        ureg: None,
+        offset: Some(OFFSET),
+    }))
+}
+
+/// `[R+UR+offset]`, the uniform register from `lo` on; it is shown even if URZ.
+const fn based(reg: RegOperand, lo: u8, count: u8) -> Piece {
+    Piece::Op(Operand::Mem(MemOperand {
+        desc: None,
+        reg: Some(reg),
+        ureg: Some((FieldSpec::new(Field::UrBase, lo, 6).neutral(URZ), count)),
+        offset: Some(OFFSET),
+    }))
+}
+
+const fn data(count: Count) -> Piece {
+    op(RegOperand { role: Role::Data, reuse: None, ..counted(RB_OPERAND, count) })
+}
+
+const fn data2(count: Count) -> Piece {
+    op(RegOperand { role: Role::Data, reuse: None, ..counted(RC_OPERAND, count) })
+}
+
+const LOADED: Piece = op(counted(RD_OPERAND, COUNT));
+const ORDER_LOAD: Piece = choice(Field::Order, 77, 4, LOAD_ORDER);
+const ORDER_STORE: Piece = choice(Field::Order, 77, 4, STORE_ORDER);
+const WITH_BASE: u128 = one(91);
+/// The descriptor bit of plain loads and stores, with a 64-bit address.
+const DESCRIPTOR: u128 = one(76) | one(90) | one(91);
+/// A predicate of loads that is stored inverted and not used by the compiler: zero is PT.
+const ATOM_OPS: &[&str] = &[
+    ".ADD", ".MIN", ".MAX", ".INC", ".DEC", ".AND", ".OR", ".XOR", ".EXCH", ".SAFEADD", BAD, BAD, BAD, BAD,
+    BAD, BAD,
+];
+const RED_OPS: &[&str] = &[".ADD", ".MIN", ".MAX", ".INC", ".DEC", ".AND", ".OR", ".XOR"];
+const ATOM_OP: Piece = choice(Field::Op, 87, 4, ATOM_OPS);
+const RED_OP: Piece = choice(Field::Op, 87, 3, RED_OPS);
+/// Integers and floats together, up to sm_89.
+const ATOM_TYPE: Piece =
+    choice(Field::Type, 73, 3, &["", ".S32", ".64", ".F32.FTZ.RN", ".F16x2.RN", ".S64", ".F64.RN", BAD]);
+const ATOM_COUNT: Count = Count::By(Field::Type, &[1, 1, 2, 1, 1, 2, 2, 1]);
+/// Integers, from sm_90 on.
+const ATOM_INT_TYPE: Piece = choice(Field::Type, 73, 3, &["", ".S32", ".64", ".S64", ".128", BAD, BAD, BAD]);
+const ATOM_INT_COUNT: Count = Count::By(Field::Type, &[1, 1, 2, 2, 4]);
+const ATOM_FLOAT_TYPE: Piece = choice(
+    Field::Type,
+    73,
+    4,
+    &[
+        ".F16x2.RN",
+        ".F16x4.RN",
+        ".F16x8.RN",
+        ".BF16x2.RN",
+        ".BF16x4.RN",
+        ".BF16x8.RN",
+        BAD,
+        BAD,
+        BAD,
+        ".F32.FTZ.RN",
+        ".F32x2.FTZ.RN",
+        ".F32x4.FTZ.RN",
+        ".F32.RN",
+        ".F32x2.RN",
+        ".F32x4.RN",
+        ".F64.RN",
+    ],
+);
+const ATOM_FLOAT_COUNT: Count = Count::By(Field::Type, &[1, 2, 4, 1, 2, 4, 1, 1, 1, 1, 2, 4, 1, 2, 4, 2]);
+const ATOM_FLOAT_OP: Piece = choice(Field::Op, 87, 3, &[".ADD", BAD, ".MIN", BAD, ".MAX", BAD, BAD, BAD]);
+const RED_FLOAT_OP: Piece = choice(Field::Op, 87, 3, &[".ADD", BAD, ".MIN", BAD, ".MAX", BAD, BAD, BAD]);
+const CAS_TYPE: Piece = choice(Field::Type, 73, 3, &["", ".S32", ".64", BAD, ".128", BAD, BAD, BAD]);
+const CAS_COUNT: Count = Count::By(Field::Type, &[1, 1, 2, 1, 4]);
+/// Descriptor and 64-bit address of atomics.
+const ATOM_DESCRIPTOR: u128 = one(70) | one(71) | one(91);
+const RED_DESCRIPTOR: u128 = one(71) | one(90) | one(91);
+const ATOMS_TYPE: Piece = choice(Field::Type, 73, 2, &["", ".S32", ".64", BAD]);
+const ATOMS_COUNT: Count = Count::By(Field::Type, &[1, 1, 2]);
+const ATOMS_OP: Piece = choice(
+    Field::Op,
+    87,
+    4,
+    &[
+        ".ADD", ".MIN", ".MAX", ".INC", ".DEC", ".AND", ".OR", ".XOR", ".EXCH", BAD, BAD, BAD, BAD, BAD, BAD,
+        BAD,
+    ],
+);
+const SHARED_CAS: Piece = choice(Field::Op, 87, 2, &[".CAS", ".CAST", BAD, ".CAST.SPIN"]);
+const CONSTANT_INDEX: Piece = Piece::Op(Operand::Const(ConstOperand {
+    bank: FieldSpec::new(Field::CBank, 54, 5),
+    offset: FieldSpec::new(Field::COffset, 38, 16).value(Value::Signed { scale: 1 }),
+    index: Some(ADDRESS32),
+    handle: None,
+    neg: None,
+    abs: None,
+    suffix: None,
+    complement: None,
 }));
-const GLOBAL_BITS: u128 = one(72) | one(76) | one(91);
+
+/// What else `ATOMS.POPC.INC.32` has set.
+const POPC_INC: u128 = one(88) | one(90);
+
+const fn atomic(name: &'static str, opcode: u16, pieces: &'static [Piece]) -> Family {
+    Family::new(name, opcode, "", Atomic, pieces).sm(80, 255)
+}
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[
-    Family::new("LDG", 0x981, "", Load, &[
-        EXTENDED, EVICT, PREFETCH, SIZE, choice(Field::Order, 77, 4, LOAD_ORDER),
-        optional(PD_OPERAND), op(counted(RD_OPERAND, COUNT)), GLOBAL,
-    ]).ones(GLOBAL_BITS).sm(80, 255),
-    Family::new("STG", 0x986, "", Store, &[
-        EXTENDED, EVICT, SIZE, choice(Field::Order, 77, 4, STORE_ORDER),
-        GLOBAL_STORE, op(RegOperand { role: Role::Data, ..counted(RB_OPERAND, COUNT) }),
-    ]).ones(GLOBAL_BITS).sm(80, 255),
+    Family::new("LDG", 0x981, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, optional(PD_OPERAND), LOADED, described(32)])
+        .ones(one(72) | DESCRIPTOR).sm(80, 255),
+    Family::new("LDG", 0x981, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, optional(PD_OPERAND), LOADED, based(address_beside(90), 32, 2)])
+        .ones(one(72) | WITH_BASE).sm(80, 255).labelled("u"),
+    Family::new("LDG", 0x381, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, optional(PD_OPERAND), LOADED, memory(ADDRESS)])
+        .ones(one(72)).sm(80, 255).labelled("r"),
+    Family::new("STG", 0x986, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, described(64), data(COUNT)])
+        .ones(one(72) | DESCRIPTOR).sm(80, 255),
+    Family::new("STG", 0x986, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, based(address_beside(90), 64, 2), data(COUNT)])
+        .ones(one(72) | WITH_BASE).sm(80, 255).labelled("u"),
+    Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, LOADED, described(32)])
+        .ones(one(72) | DESCRIPTOR).sm(80, 255),
+    Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, LOADED, based(address_beside(90), 32, 2)])
+        .ones(one(72) | WITH_BASE).sm(80, 255).labelled("u"),
+    Family::new("ST", 0x985, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, described(64), data(COUNT)])
+        .ones(one(72) | DESCRIPTOR).sm(80, 255),
+    Family::new("ST", 0x985, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, based(address_beside(90), 64, 2), data(COUNT)])
+        .ones(one(72) | WITH_BASE).sm(80, 255).labelled("u"),
+    Family::new("LDS", 0x984, "", Load, &[SIZE, LOADED, memory(INDEX32)]).sm(80, 255),
+    Family::new("LDS", 0x984, "", Load, &[SIZE, LOADED, based(INDEX32, 32, 1)]).ones(WITH_BASE).sm(80, 255).labelled("u"),
+    Family::new("STS", 0x388, "", Store, &[SIZE, memory(INDEX32), data(COUNT)]),
+    Family::new("STS", 0x988, "", Store, &[SIZE, based(INDEX32, 64, 1), data(COUNT)]).ones(WITH_BASE).labelled("u"),
+    Family::new("LDL", 0x983, "", Load, &[EVICT, SIZE, LOADED, memory(ADDRESS32)]),
+    Family::new("LDL", 0x983, "", Load, &[EVICT, SIZE, LOADED, based(ADDRESS32, 32, 1)]).ones(WITH_BASE).labelled("u"),
+    Family::new("STL", 0x387, "", Store, &[EVICT, SIZE, memory(ADDRESS32), data(COUNT)]),
+    Family::new("LDC", 0xb82, "", LoadConstant, &[choice(Field::Mode, 78, 2, &["", ".IL", ".IS", ".ISL"]), SIZE, LOADED, CONSTANT_INDEX]),
+    atomic("ATOM", 0x98a, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), described(64), data(ATOM_COUNT)])
+        .ones(one(72) | ATOM_DESCRIPTOR).sm(80, 89),
+    atomic("ATOMG", 0x9a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), described(64), data(ATOM_COUNT)])
+        .ones(one(72) | ATOM_DESCRIPTOR).sm(80, 89),
+    atomic("ATOM", 0x98a, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), described(64), data(ATOM_INT_COUNT)])
+        .ones(one(72) | ATOM_DESCRIPTOR).sm(90, 90),
+    atomic("ATOMG", 0x9a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), described(64), data(ATOM_INT_COUNT)])
+        .ones(one(72) | ATOM_DESCRIPTOR).sm(90, 90),
+    atomic("ATOM.F", 0x9a2, &[EXTENDED, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), described(64), data(ATOM_FLOAT_COUNT)])
+        .ones(one(72) | ATOM_DESCRIPTOR).sm(90, 90),
+    atomic("ATOMG.F", 0x9a3, &[EXTENDED, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), described(64), data(ATOM_FLOAT_COUNT)])
+        .ones(one(72) | ATOM_DESCRIPTOR).sm(90, 90),
+    atomic("ATOM.CAS", 0x38b, &[EXTENDED, Piece::Text(".CAS"), EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
+        .ones(one(72)).sm(75, 255),
+    atomic("ATOMG.CAS", 0x3a9, &[EXTENDED, Piece::Text(".CAS"), EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
+        .ones(one(72)).sm(75, 255),
+    atomic("RED", 0x98e, &[EXTENDED, RED_OP, EVICT, ATOM_TYPE, ORDER_STORE, described(64), data(ATOM_COUNT)]).ones(one(72) | RED_DESCRIPTOR).sm(80, 89),
+    atomic("REDG", 0x98e, &[EXTENDED, RED_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, described(64), data(ATOM_INT_COUNT)]).ones(one(72) | RED_DESCRIPTOR).sm(90, 90),
+    atomic("REDG.F", 0x9a6, &[EXTENDED, RED_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, described(64), data(ATOM_FLOAT_COUNT)])
+        .ones(one(72) | RED_DESCRIPTOR).sm(90, 90),
+    atomic("ATOMS", 0x38c, &[ATOMS_OP, ATOMS_TYPE, op(counted(RD_OPERAND, ATOMS_COUNT)), memory(INDEX32), data(ATOMS_COUNT)]).sm(75, 255),
+    atomic("ATOMS", 0x98c, &[ATOMS_OP, ATOMS_TYPE, op(counted(RD_OPERAND, ATOMS_COUNT)), based(INDEX32, 64, 1), data(ATOMS_COUNT)]).ones(WITH_BASE).sm(75, 255).labelled("u"),
+    atomic("ATOMS.POPC.INC", 0xf8c, &[Piece::Text(".POPC"), Piece::Text(".INC"), Piece::Text(".32"), RD, based(INDEX32, 64, 1)]).ones(POPC_INC | WITH_BASE).sm(75, 89),
+    atomic("ATOMS.CAS", 0x38d, &[SHARED_CAS, choice(Field::Type, 73, 2, &["", ".S32", ".64", BAD]), op(counted(RD_OPERAND, ATOMS_COUNT)), memory(INDEX32), data(ATOMS_COUNT), data2(ATOMS_COUNT)])
+        .sm(75, 255),
+    Family::new("LDSM", 0x83b, "", Load, &[Piece::Text(".16"), MATRIX, MATRICES, op(counted(RD_OPERAND, MATRIX_COUNT)), memory(ADDRESS32)]),
+    Family::new("LDSM", 0x83b, "", Load, &[Piece::Text(".16"), MATRIX, MATRICES, op(counted(RD_OPERAND, MATRIX_COUNT)), based(ADDRESS32, 32, 1)]).ones(WITH_BASE).labelled("u"),
+    Family::new("STSM", 0x844, "", Store, &[Piece::Text(".16"), MATRIX, MATRICES, memory(ADDRESS32), data(MATRIX_COUNT)]).sm(90, 255),
+    Family::new("MOVM", 0x23a, "", Load, &[Piece::Text(".16"), choice(Field::Mode, 78, 2, &[".MT88", ".M832", ".M864", BAD]), RD, RA]),
+    Family::new("LDGSTS", 0xfae, "", Async, &[
+        EXTENDED, EVICT, flag_from(Field::Bypass, 81, &[".BYPASS", ""], 1), choice(Field::Prefetch, 71, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]),
+        choice_from(Field::Size, 73, 3, &[BAD, BAD, BAD, BAD, "", ".64", ".128", BAD], 4), choice(Field::Order, 77, 4, COPY_ORDER), flag(Field::ZeroFill, 82, &["", ".ZFILL"]),
+        Piece::Op(Operand::Mem(MemOperand {
+            desc: None, reg: Some(reg_at(Field::Rc, 16, Role::Address)), ureg: None,
+            offset: Some(FieldSpec::new(Field::Imm2, 44, 20).value(Value::Signed { scale: 1 })),
+        })),
+        Piece::Op(Operand::Mem(MemOperand {
+            desc: Some(descriptor(64)), reg: Some(ADDRESS_DESC), ureg: None,
+            offset: Some(FieldSpec::new(Field::Offset, 32, 12).value(Value::Signed { scale: 1 })),
+        })),
+        optional(PP_OPERAND),
+    ]).ones(one(70) | one(76) | one(91)).sm(80, 90),
+    Family::new("LDGDEPBAR", 0x9af, "", Async, &[]).sm(80, 255),
+    Family::new("ARRIVES.LDGSTSBAR", 0x9b0, "", Async, &[
+        Piece::Text(".LDGSTSBAR"), Piece::Text(".64"), based(ADDRESS32, 64, 1),
+    ]).ones(one(73) | one(75) | WITH_BASE).sm(80, 255),
+    Family::new("QSPC", 0x3aa, "", Load, &[EXTENDED, choice(Field::Mode, 73, 2, &[".G", ".L", ".S", ".D"]), PD, RD, memory(ADDRESS)]).ones(one(72)),
+    Family::new("CCTL", 0x98f, "", Sync, &[
+        EXTENDED, choice(Field::Mode, 78, 3, &["", ".U", ".C", BAD, BAD, BAD, BAD, BAD]),
+        choice(Field::Op, 87, 4, &[".PF1", ".PF2", ".WB", ".IV", BAD, ".RS", BAD, BAD, BAD, ".PML2", ".DML2", ".RML2", BAD, BAD, BAD, BAD]),
+        Piece::Op(Operand::Mem(MemOperand { desc: None, reg: Some(ADDRESS), ureg: None, offset: Some(FieldSpec::new(Field::Offset, 32, 32).value(Value::Signed { scale: 1 })) })),
+    ]).ones(one(72)),
+    Family::new("CCTL.IVALL", 0x98f, "", Sync, &[Piece::Text(".IVALL")]).ones(one(89) | 0xff << 24),
+    Family::new("MEMBAR", 0x992, "", Sync, &[
+        choice(Field::Mode, 79, 2, &[".SC", ".ALL", "", ".MMIO"]), choice(Field::Scope, 76, 3, &[".CTA", ".SM", ".GPU", ".SYS", BAD, ".VC", BAD, BAD]),
+    ]),
+    Family::new("ERRBAR", 0x9ab, "", Sync, &[]),
+    Family::new("CGAERRBAR", 0x5ab, "", Sync, &[]).sm(90, 255),
 ];
 
-const GLOBAL_STORE: Piece = Piece::Op(Operand::Mem(MemOperand {
-    desc: Some(FieldSpec::new(Field::UrDesc, 64, 6).neutral(URZ)),
-    reg: Some(ADDRESS64),
-    ureg: None,
-    offset: Some(OFFSET),
-}));
+const MATRIX: Piece = choice(Field::Mode, 78, 2, &[".M88", ".MT88", ".M816", ".M832"]);
+const MATRICES: Piece = choice(Field::Size, 72, 2, &["", ".2", ".4", BAD]);
+const MATRIX_COUNT: Count = Count::By(Field::Size, &[1, 2, 4]);
+const COPY_ORDER: &[&str] = &[
+    "",
+    ".CONSTANT.PRIVATE",
+    ".CONSTANT.CTA",
+    ".CONSTANT.CTA.PRIVATE",
+    ".CONSTANT",
+    ".MMIO.CTA",
+    ".GPU.PRIVATE",
+    ".MMIO.CTA.PRIVATE",
+    ".MMIO.SM",
+    ".CONSTANT.SM",
+    ".MMIO.VC",
+    ".CONSTANT.SM.PRIVATE",
+    ".MMIO.GPU",
+    ".CONSTANT.VC",
+    ".CONSTANT.VC.PRIVATE",
+    ".CONSTANT.GPU",
+];

@@ -27,7 +27,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("P2R", 0x003, "ri", Alu, &[BYTES, RD, PREDICATES, source_a(Mods::None, Hex), source_b(Mods::None, SignedHex)]),
     Family::new("R2P", 0x004, "ri", Alu, &[
         PREDICATES,
-        source(Slot { place: Place::A, ..slot(Role::A, Place::A, Mods::None, Hex) }),
+        source(Slot { suffix: Some(FieldSpec::new(Field::Mode, 76, 2).choice(&["", ".B1", ".B2", ".B3"])), ..slot(Role::A, Place::A, Mods::None, Hex) }),
         source_b(Mods::None, Hex),
     ]),
 ];

@@ -33,10 +33,24 @@ const fn row(name: &'static str, opcode: u16, shapes: &'static str, pieces: &'st
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[
     Family::new("UMOV", 0x082, "u:6 i", UniformMove, &[URD, source_wide(Mods::None, Hex)]).uniform(),
-    Family::new("ULDC", 0xab9, "", UniformMove, &[LOAD_SIZE, op(counted(ureg_at(Field::URd, 16, Role::Dst), UNIFORM_COUNT)), CONSTANT]).uniform().ones(one(91)).sm(75, 90),
+    Family::new("ULDC", 0xab9, "", UniformMove, &[LOAD_SIZE, op(counted(ureg_at(Field::URd, 16, Role::Dst), UNIFORM_COUNT)), CONSTANT]).uniform().sm(75, 90),
+    Family::new("ULDC", 0xabb, "", UniformMove, &[LOAD_SIZE, op(counted(ureg_at(Field::URd, 16, Role::Dst), UNIFORM_COUNT)), CONSTANT_INDEX])
+        .uniform().ones(one(91)).sm(75, 90).labelled("u"),
     row("UIADD3", 0x090, TERNARY, &[EXTEND, URD, CARRY_OUT, CARRY_OUT2, A, B, C, CARRY, CARRY2]).sm(75, 90),
     row("UIADD3", 0x090, TERNARY, &[EXTEND, URD, UPD, UPQ, A, B, C, CARRY, CARRY2]).sm(100, 255),
     row("ULEA", 0x091, BINARY, &[EXTEND, URD, CARRY_OUT, A, B, SHIFT, CARRY]).ones(NO_C).sm(75, 90),
+    row("ULEA.HI", 0x091, TERNARY, &[Piece::Text(".HI"), EXTEND, URD, CARRY_OUT, A, source_b(NEG, Hex), C_PLAIN, SHIFT, CARRY]).ones(one(80)).sm(75, 90),
+    row("ULEA.HI.SX32", 0x091, BINARY, &[Piece::Text(".HI"), EXTEND, Piece::Text(".SX32"), URD, CARRY_OUT, A, source_b(NEG, Hex), SHIFT, CARRY])
+        .ones(NO_C | one(73) | one(80)).sm(75, 90),
+    row("UIMAD", 0x0a4, MULTIPLY, &[SIGNED, EXTEND, URD, source_a(Mods::None, SignedHex), source_b(Mods::None, SignedHex), C, CARRY]).ones(7 << 81),
+    row("UIMAD.WIDE", 0x0a5, MULTIPLY, &[
+        Piece::Text(".WIDE"), SIGNED, EXTEND, URD2, CARRY_OUT, source_a(Mods::None, SignedHex), source_b(Mods::None, SignedHex), pair(C), CARRY,
+    ]),
+    row("UFLO", 0x0bd, "u:1 i", &[SIGNED, flag(Field::Mode, 74, &["", ".SH"]), URD, CARRY_OUT, source_wide(Mods::Not, Hex)]),
+    row("UPOPC", 0x0bf, "u:1 i", &[URD, source_wide(Mods::Not, Hex)]),
+    row("UBREV", 0x0be, "u:1 i", &[URD, source_wide(Mods::None, Hex)]),
+    row("UP2UR", 0x083, "ui", &[choice(Field::Mode, 76, 2, &["", ".B1", ".B2", ".B3"]), URD, Piece::Op(Operand::Literal("UPR")), A_PLAIN, B_PLAIN]),
+    row("UR2UP", 0x084, "ui", &[Piece::Op(Operand::Literal("UPR")), source_a_bytes(), B_PLAIN]),
     row("ULOP3", 0x092, TERNARY, &[
         Piece::Text(".LUT"), flag(Field::Mode, 80, &["", ".PAND"]), CARRY_OUT, URD, A_PLAIN, B_PLAIN, C_PLAIN, imm(Field::Lut, 72, 8),
         op(noted_false(upred_at(Field::Pp, 87, Role::Carry), Field::PpNot, 90)),
@@ -59,6 +73,24 @@ pub(super) const ROWS: &[Family] = &[
 const SIZES: &[&str] = &[".U8", ".S8", ".U16", ".S16", "", ".64", BAD, BAD];
 const LOAD_SIZE: Piece = choice_from(Field::Size, 73, 3, SIZES, 4);
 const UNIFORM_COUNT: Count = Count::By(Field::Size, &[1, 1, 1, 1, 1, 2]);
+/// `UR.B1`.
+const fn source_a_bytes() -> Piece {
+    source(Slot {
+        suffix: Some(FieldSpec::new(Field::Mode, 76, 2).choice(&["", ".B1", ".B2", ".B3"])),
+        ..slot(Role::A, Place::A, Mods::None, Hex)
+    })
+}
+
+const CONSTANT_INDEX: Piece = Piece::Op(Operand::Const(ConstOperand {
+    bank: FieldSpec::new(Field::CBank, 54, 5),
+    offset: FieldSpec::new(Field::COffset, 38, 16).value(Value::Signed { scale: 1 }),
+    index: Some(ureg_at(Field::URa, 24, Role::Address)),
+    handle: None,
+    neg: None,
+    abs: None,
+    suffix: None,
+    complement: None,
+}));
 const CONSTANT: Piece = Piece::Op(Operand::Const(ConstOperand {
     bank: FieldSpec::new(Field::CBank, 54, 5),
     offset: FieldSpec::new(Field::COffset, 38, 16),
