@@ -1,11 +1,325 @@
+//! `cvt`: between integers, between floats, and from one to the other.
+
+use super::float::rounding;
+use super::operand::{known, registers};
 use super::{Lowering, Result};
-use crate::input::Instr;
+use crate::input::{Instr, Operand};
+use crate::ori::ir::Src;
+use crate::ori::op::{FCmp, FloatType, IntRound, IntType, Op, Round};
+use ptx_isa::{Mod, ScalarType, TypeKind};
+
+const MODIFIERS: [Mod; 11] = [
+    Mod::Rn,
+    Mod::Rz,
+    Mod::Rm,
+    Mod::Rp,
+    Mod::Rni,
+    Mod::Rzi,
+    Mod::Rmi,
+    Mod::Rpi,
+    Mod::Ftz,
+    Mod::Sat,
+    Mod::Relu,
+];
+
+fn float_type(ty: ScalarType) -> Option<FloatType> {
+    match ty {
+        ScalarType::F16 => Some(FloatType::F16),
+        ScalarType::Bf16 => Some(FloatType::Bf16),
+        ScalarType::F32 => Some(FloatType::F32),
+        ScalarType::F64 => Some(FloatType::F64),
+        _ => None,
+    }
+}
+
+fn integer_type(ty: ScalarType) -> Option<IntType> {
+    match (ty.kind(), ty.bits()) {
+        (TypeKind::Signed, 8) => Some(IntType::S8),
+        (TypeKind::Signed, 16) => Some(IntType::S16),
+        (TypeKind::Signed, 32) => Some(IntType::S32),
+        (TypeKind::Signed, 64) => Some(IntType::S64),
+        (TypeKind::Unsigned | TypeKind::Bits, 8) => Some(IntType::U8),
+        (TypeKind::Unsigned | TypeKind::Bits, 16) => Some(IntType::U16),
+        (TypeKind::Unsigned | TypeKind::Bits, 32) => Some(IntType::U32),
+        (TypeKind::Unsigned | TypeKind::Bits, 64) => Some(IntType::U64),
+        _ => None,
+    }
+}
+
+/// Rounding to an integral value.
+fn integral_rounding(instr: &Instr) -> Option<IntRound> {
+    let opcode = &instr.opcode;
+    match () {
+        () if opcode.has(Mod::Rni) => Some(IntRound::Near),
+        () if opcode.has(Mod::Rzi) => Some(IntRound::Trunc),
+        () if opcode.has(Mod::Rmi) => Some(IntRound::Floor),
+        () if opcode.has(Mod::Rpi) => Some(IntRound::Ceil),
+        () => None,
+    }
+}
+
+/// The least and greatest value of an integer type.
+fn range(ty: ScalarType) -> (i128, i128) {
+    let bits = ty.bits();
+    if ty.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
+}
 
 impl<'a> Lowering<'a> {
+    /// `cvt` of one scalar to another.
     pub(super) fn convert(&mut self, instr: &'a Instr) -> Result<()> {
-        self.unsupported(instr, "not lowered")
+        self.accept(instr, &MODIFIERS)?;
+        let (to, from) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?);
+        if instr.opcode.has(Mod::Relu) && !(from == ScalarType::F32 && to.bits() == 16) {
+            return self.unsupported(instr, "the modifier .relu between these types");
+        }
+        let result = match (float_type(to), float_type(from)) {
+            (None, None) => self.integer_to_integer(instr, to, from)?,
+            (Some(float), None) => self.integer_to_float(instr, float, from)?,
+            (None, Some(float)) => self.float_to_integer(instr, to, float)?,
+            (Some(to), Some(from)) => self.float_to_float(instr, to, from)?,
+        };
+        let dst = self.operand(instr, 0)?;
+        let result = self.in_destination(dst, result, to)?;
+        self.write(dst, result)
     }
+
+    /// A small integer fills a destination register larger than its type.
+    fn in_destination(&mut self, dst: &Operand, src: Src, ty: ScalarType) -> Result<Src> {
+        let Operand::Reg(reg) = dst else { return Ok(src) };
+        let bits = self.register_type(*reg)?.bits();
+        let src = if bits > ty.bits() && integer_type(ty).is_some() { self.extend(src, ty) } else { src };
+        self.widen_to(dst, src, ty)
+    }
+
+    fn integer_to_integer(&mut self, instr: &'a Instr, to: ScalarType, from: ScalarType) -> Result<Src> {
+        if integer_type(to).is_none() || integer_type(from).is_none() {
+            return self.unsupported(instr, &format!("from .{} to .{}", from.text(), to.text()));
+        }
+        let sat = instr.opcode.has(Mod::Sat);
+        let wide = to.bits() == 64 || from.bits() == 64;
+        if !wide {
+            let src = if sat || from.bits() < to.bits() {
+                self.source_extended(instr, 1, from)?
+            } else {
+                self.source(instr, 1, from)?
+            };
+            return Ok(if sat { self.clamp(src, to, from) } else { src });
+        }
+        let pair = if from.bits() == 64 {
+            self.source_pair(instr, 1, from)?
+        } else {
+            let low = self.source_extended(instr, 1, from)?;
+            let high = match (from.is_signed(), known(low)) {
+                (false, _) => Src::ZERO,
+                (true, Some(v)) => Src::imm((v as i32 >> 31) as u32),
+                (true, None) => self.shift_right(low, 31, true),
+            };
+            [low, high]
+        };
+        let pair = if sat { self.clamp_pair(pair, to, from) } else { pair };
+        Ok(if to.bits() == 64 { self.pack(&pair) } else { pair[0] })
+    }
+
+    /// Clamps a 32-bit integer to the range of another type of at most 32 bits.
+    fn clamp(&mut self, src: Src, to: ScalarType, from: ScalarType) -> Src {
+        let ((least, most), (from_least, from_most)) = (range(to), range(from));
+        let signed = from.is_signed();
+        let mut src = src;
+        if least > from_least {
+            src = self.minimum(signed, false, src, Src::imm(least as u32));
+        }
+        if most < from_most {
+            src = self.minimum(signed, true, src, Src::imm(most as u32));
+        }
+        src
+    }
+
+    /// As [`Self::clamp`], in 64 bits.
+    fn clamp_pair(&mut self, src: [Src; 2], to: ScalarType, from: ScalarType) -> [Src; 2] {
+        use crate::ori::op::ICmp;
+        let ((least, most), (from_least, from_most)) = (range(to), range(from));
+        let mut src = src;
+        let bounds = [(least > from_least, ICmp::Lt, least), (most < from_most, ICmp::Gt, most)];
+        for (needed, outside, bound) in bounds {
+            if needed {
+                let limit = super::operand::halves(bound as u64);
+                let outside = self.compare_pair(outside, from.is_signed(), src, limit);
+                src = self.select_pair(outside, limit, src);
+            }
+        }
+        src
+    }
+
+    fn integer_to_float(&mut self, instr: &'a Instr, to: FloatType, from: ScalarType) -> Result<Src> {
+        if to == FloatType::Bf16 {
+            return self.unsupported(instr, "from an integer to .bf16");
+        }
+        let Some(kind) = integer_type(from) else {
+            return self.unsupported(instr, &format!("from .{}", from.text()));
+        };
+        let (src, kind) = match kind {
+            IntType::U64 | IntType::S64 => (self.source(instr, 1, from)?, kind),
+            _ => {
+                let kind = if from.is_signed() { IntType::S32 } else { IntType::U32 };
+                (self.source_extended(instr, 1, from)?, kind)
+            }
+        };
+        let width = if to == FloatType::F64 { 2 } else { 1 };
+        let result = self.wide(width, Op::I2f { to, from: kind, round: rounding(instr) }, &[src]);
+        match (instr.opcode.has(Mod::Sat), to) {
+            (false, _) => Ok(result),
+            (true, FloatType::F32) => Ok(self.saturate(false, result)),
+            _ => self.unsupported(instr, ".sat of this type"),
+        }
+    }
+
+    fn float_to_integer(&mut self, instr: &'a Instr, to: ScalarType, from: FloatType) -> Result<Src> {
+        let Some(round) = integral_rounding(instr) else {
+            return self.malformed("a conversion to an integer without its rounding");
+        };
+        let Some(kind) = integer_type(to) else {
+            return self.unsupported(instr, &format!("to .{}", to.text()));
+        };
+        if from == FloatType::Bf16 {
+            return self.unsupported(instr, "from .bf16 to an integer");
+        }
+        let src = self.float_source(instr, from)?;
+        // The operation saturates by itself.
+        let ntz = from != FloatType::F64 && to.bits() < 64;
+        let op = Op::F2i { to: kind, from, round, ftz: instr.opcode.has(Mod::Ftz), ntz };
+        Ok(self.wide(registers(to), op, &[src]))
+    }
+
+    fn float_source(&mut self, instr: &'a Instr, ty: FloatType) -> Result<Src> {
+        match ty {
+            FloatType::F64 => self.source_double(instr, 1),
+            FloatType::F32 => self.source(instr, 1, ScalarType::F32),
+            FloatType::F16 => self.source(instr, 1, ScalarType::F16),
+            FloatType::Bf16 => self.source(instr, 1, ScalarType::Bf16),
+        }
+    }
+
+    /// Clamps to [0, 1]; a NaN gives 0.
+    fn saturate(&mut self, ftz: bool, src: Src) -> Src {
+        self.reg(Op::Fadd { round: Round::Rn, ftz, sat: true }, &[src, Src::ZERO])
+    }
+
+    /// The value with denormals as zeros of their sign.
+    pub(super) fn flush(&mut self, src: Src) -> Src {
+        self.reg(Op::Fadd { round: Round::Rn, ftz: true, sat: false }, &[src, Src::ZERO.neg()])
+    }
+
+    fn saturate_double(&mut self, src: Src) -> Src {
+        let one = Src::imm((1f64.to_bits() >> 32) as u32);
+        let positive = self.dcompare(FCmp::Gt, src, Src::ZERO);
+        let least = self.select(positive, src, Src::ZERO, 2);
+        let below = self.dcompare(FCmp::Lt, least, one);
+        let one = self.pack(&[Src::ZERO, one]);
+        self.select(below, least, one, 2)
+    }
+
+    fn float_to_float(&mut self, instr: &'a Instr, to: FloatType, from: FloatType) -> Result<Src> {
+        use FloatType::{Bf16, F16, F32, F64};
+        let (ftz, sat) = (instr.opcode.has(Mod::Ftz), instr.opcode.has(Mod::Sat));
+        let (round, integral) = (rounding(instr), integral_rounding(instr));
+        let src = self.float_source(instr, from)?;
+        if integral.is_some() && to != from {
+            return self.unsupported(instr, "integral rounding between types");
+        }
+        let result = match (from, to) {
+            (F32, F32) => match integral {
+                Some(round) => {
+                    let rounded = self.reg(Op::Frnd { ty: F32, round, ftz }, &[src]);
+                    if sat { self.saturate(ftz, rounded) } else { rounded }
+                }
+                None if sat => self.saturate(ftz, src),
+                None if ftz => self.flush(src),
+                None => src,
+            },
+            (F64, F64) => {
+                let rounded = match integral {
+                    Some(round) => self.wide(2, Op::Frnd { ty: F64, round, ftz: false }, &[src]),
+                    None => self.source(instr, 1, ScalarType::F64)?,
+                };
+                if sat { self.saturate_double(rounded) } else { rounded }
+            }
+            (F16, F16) if !sat => match integral {
+                Some(round) => self.reg(Op::Frnd { ty: F16, round, ftz }, &[src]),
+                None => src,
+            },
+            (F64, F32) => {
+                let rounded = self.reg(Op::F2f { to, from, round, ftz: false, sat: false }, &[src]);
+                match (sat, ftz) {
+                    (true, _) => self.saturate(ftz, rounded),
+                    (false, true) => self.flush(rounded),
+                    (false, false) => rounded,
+                }
+            }
+            (F32, F64) => {
+                let src = if ftz { self.flush(src) } else { src };
+                let wide =
+                    self.wide(2, Op::F2f { to, from, round: Round::Rn, ftz: false, sat: false }, &[src]);
+                if sat { self.saturate_double(wide) } else { wide }
+            }
+            (F32, F16 | Bf16) => {
+                let src = match (sat, ftz) {
+                    (true, _) => self.saturate(ftz, src),
+                    (false, true) => self.flush(src),
+                    (false, false) => src,
+                };
+                self.float_to_half(instr, to, round, src)?
+            }
+            (F16, F32) => {
+                let op = Op::Hadd2 { bf16: false, ftz: false, sat: false, f32: true };
+                let wide = self.reg(op, &[Src::ZERO.neg(), src]);
+                if sat { self.saturate(ftz, wide) } else { wide }
+            }
+            (Bf16, F32) => {
+                // The upper half of a float.
+                let wide = self.reg(Op::Prmt, &[src, Src::imm(0x1044), Src::ZERO]);
+                match (sat, ftz) {
+                    (true, _) => self.saturate(ftz, wide),
+                    (false, true) => self.flush(wide),
+                    (false, false) => wide,
+                }
+            }
+            (F16, F64) if !sat => {
+                self.wide(2, Op::F2f { to, from, round: Round::Rn, ftz: false, sat }, &[src])
+            }
+            (F64, F16) if !sat => self.reg(Op::F2f { to, from, round, ftz: false, sat }, &[src]),
+            _ => return self.unsupported(instr, "between these float types"),
+        };
+        Ok(result)
+    }
+
+    fn float_to_half(&mut self, instr: &Instr, to: FloatType, round: Round, src: Src) -> Result<Src> {
+        let (bf16, relu) = (to == FloatType::Bf16, instr.opcode.has(Mod::Relu));
+        match round {
+            Round::Rn | Round::Rz if self.sm >= 80 => {
+                Ok(self.reg(Op::F2fp { bf16, round, relu, sat: false }, &[Src::ZERO, src]))
+            }
+            _ if bf16 || relu => self.unsupported(instr, "this rounding on the target"),
+            _ => {
+                let op = Op::F2f { to, from: FloatType::F32, round, ftz: false, sat: false };
+                Ok(self.reg(op, &[src]))
+            }
+        }
+    }
+
+    /// `cvt` of two floats to a pair of halves: the first operand is the high one.
     pub(super) fn convert_pair(&mut self, instr: &'a Instr) -> Result<()> {
-        self.unsupported(instr, "not lowered")
+        self.accept(instr, &[Mod::Rn, Mod::Rz, Mod::Relu])?;
+        let bf16 = match self.type_of(instr, 0)? {
+            ScalarType::F16x2 => false,
+            ScalarType::Bf16x2 => true,
+            other => return self.unsupported(instr, &format!("to .{}", other.text())),
+        };
+        if self.sm < 80 {
+            return self.unsupported(instr, "packed conversions before sm_80");
+        }
+        let (high, low) = (self.source(instr, 1, ScalarType::F32)?, self.source(instr, 2, ScalarType::F32)?);
+        let op = Op::F2fp { bf16, round: rounding(instr), relu: instr.opcode.has(Mod::Relu), sat: false };
+        let result = self.reg(op, &[high, low]);
+        self.result(instr, result)
     }
 }

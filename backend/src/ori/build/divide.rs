@@ -1,17 +1,301 @@
+//! Division, remainder, reciprocal and square root, exact.
+//!
+//! Integers: an estimate of 2^n / b that is never too large, refined in fixed point, then at most two
+//! corrections of the quotient. Floats: fp32 has a fast path whose operands' exponents are checked, and a slow
+//! one in fp64, where every fp32 value is normal and 53 bits leave rounding to 24 exact.
+
+use super::float::{float, negated, rounding};
+use super::integer::lut;
 use super::{Lowering, Result};
 use crate::input::Instr;
+use crate::ori::ir::{Dst, File, Inst, Src, Term};
+use crate::ori::op::{FCmp, FloatType, ICmp, IntRound, IntType, MufuFunc, Op, Round, Sign};
+use ptx_isa::{FormId, Mod, ScalarType};
+use smallvec::SmallVec;
+
+/// Multiplies a float by almost 2^32 (2^64), two units below, when added to its bits: the product of a
+/// reciprocal rounded anyhow stays below the exact one.
+const BELOW_TWO_POW_32: u32 = 0x0fff_fffe;
+const BELOW_TWO_POW_64: u32 = 0x1fff_fffe;
+
+/// An immediate of fp64: the high word of a value whose low word is zero.
+fn double(value: f64) -> Src {
+    Src::imm((value.to_bits() >> 32) as u32)
+}
 
 impl<'a> Lowering<'a> {
+    /// `a + b` where the predicate holds, else `old`.
+    fn add_where(&mut self, cond: Src, a: Src, b: Src, old: Src) -> Src {
+        let value = self.new_value(File::R, 1);
+        let dsts = [Dst::Value(value), Dst::Sink, Dst::Sink];
+        let mut inst = Inst::new(Op::Iadd3 { x: false }, &dsts, &[a, b, Src::ZERO], self.src);
+        inst.guard = cond;
+        inst.old = SmallVec::from_slice(&[old, Src::UNDEF, Src::UNDEF]);
+        self.push(inst);
+        value.into()
+    }
+
+    /// `div` and `rem`. Division by zero gives all ones, as the hardware's other paths do.
     pub(super) fn divide_integer(&mut self, instr: &'a Instr) -> Result<()> {
-        self.unsupported(instr, "not lowered")
+        self.accept(instr, &[])?;
+        let ty = self.type_of(instr, 0)?;
+        let (signed, rem) = (ty.is_signed(), instr.opcode.form == FormId::RemInt);
+        if ty.bits() == 64 {
+            let (a, b) = (self.source_pair(instr, 1, ty)?, self.source_pair(instr, 2, ty)?);
+            let result = self.divide_pair(signed, rem, a, b);
+            return self.result_pair(instr, result);
+        }
+        let (a, b) = (self.source_extended(instr, 1, ty)?, self.source_extended(instr, 2, ty)?);
+        let (a, b) = (self.in_register(a), self.in_register(b));
+        let zero = self.compare(ICmp::Eq, false, b, Src::ZERO);
+        let result = if signed {
+            let (positive_a, positive_b) = (self.reg(Op::Iabs, &[a]), self.reg(Op::Iabs, &[b]));
+            let result = self.divide_unsigned(rem, positive_a, positive_b);
+            let sign = if rem { a } else { self.lop3(lut::A ^ lut::B, a, b, Src::ZERO) };
+            let negative = self.compare(ICmp::Lt, true, sign, Src::ZERO);
+            self.add_where(negative, result.neg(), Src::ZERO, result)
+        } else {
+            self.divide_unsigned(rem, a, b)
+        };
+        let result = self.select(zero, Src::imm(!0), result, 1);
+        self.result(instr, result)
     }
+
+    /// The quotient or remainder of 32-bit unsigned integers; `b` is not zero.
+    fn divide_unsigned(&mut self, rem: bool, a: Src, b: Src) -> Src {
+        let up = self.reg(Op::I2f { to: FloatType::F32, from: IntType::U32, round: Round::Rp }, &[b]);
+        let inverse = self.mufu(MufuFunc::Rcp, up);
+        let scaled = self.add(inverse, Src::imm(BELOW_TWO_POW_32));
+        let convert =
+            Op::F2i { to: IntType::U32, from: FloatType::F32, round: IntRound::Trunc, ftz: true, ntz: true };
+        let estimate = self.reg(convert, &[scaled]);
+        // One Newton step: estimate + estimate * (2^32 - estimate * b) / 2^32.
+        let minus = self.subtract(Src::ZERO, estimate);
+        let error = self.multiply_add(minus, b, Src::ZERO);
+        let addend = self.pack(&[Src::ZERO, estimate]);
+        let refined = self.reg(Op::ImadHi { sign: Sign::U32 }, &[estimate, error, addend]);
+        let quotient = self.multiply_high(false, refined, a);
+        let minus = self.subtract(Src::ZERO, quotient);
+        let rest = self.multiply_add(minus, b, a);
+        let over = self.compare(ICmp::Ge, false, rest, b);
+        let rest1 = self.add_where(over, rest, b.neg(), rest);
+        if rem {
+            let over = self.compare(ICmp::Ge, false, rest1, b);
+            return self.add_where(over, rest1, b.neg(), rest1);
+        }
+        let quotient = self.add_where(over, quotient, Src::imm(1), quotient);
+        let over = self.compare(ICmp::Ge, false, rest1, b);
+        self.add_where(over, quotient, Src::imm(1), quotient)
+    }
+
+    fn divide_pair(&mut self, signed: bool, rem: bool, a: [Src; 2], b: [Src; 2]) -> [Src; 2] {
+        let (a, b) = (a.map(|half| self.in_register(half)), b.map(|half| self.in_register(half)));
+        let zero = self.compare_pair(ICmp::Eq, false, b, [Src::ZERO; 2]);
+        let ones = [Src::imm(!0); 2];
+        if !signed {
+            let result = self.divide_unsigned_pair(rem, a, b);
+            return self.select_pair(zero, ones, result);
+        }
+        let (positive_a, positive_b) = (self.absolute_pair(a), self.absolute_pair(b));
+        let result = self.divide_unsigned_pair(rem, positive_a, positive_b);
+        let sign = if rem { a[1] } else { self.lop3(lut::A ^ lut::B, a[1], b[1], Src::ZERO) };
+        let negative = self.compare(ICmp::Lt, true, sign, Src::ZERO);
+        let negated = self.subtract_pair([Src::ZERO; 2], result);
+        let result = self.select_pair(negative, negated, result);
+        self.select_pair(zero, ones, result)
+    }
+
+    fn absolute_pair(&mut self, a: [Src; 2]) -> [Src; 2] {
+        let negative = self.compare(ICmp::Lt, true, a[1], Src::ZERO);
+        let negated = self.subtract_pair([Src::ZERO; 2], a);
+        self.select_pair(negative, negated, a)
+    }
+
+    /// The quotient or remainder of 64-bit unsigned integers; `b` is not zero.
+    fn divide_unsigned_pair(&mut self, rem: bool, a: [Src; 2], b: [Src; 2]) -> [Src; 2] {
+        let whole = self.pack(&b);
+        let up = self.reg(Op::I2f { to: FloatType::F32, from: IntType::U64, round: Round::Rp }, &[whole]);
+        let inverse = self.mufu(MufuFunc::Rcp, up);
+        let scaled = self.add(inverse, Src::imm(BELOW_TWO_POW_64));
+        let convert = Op::F2i {
+            to: IntType::U64,
+            from: FloatType::F32,
+            round: IntRound::Trunc,
+            ftz: false,
+            ntz: false,
+        };
+        let estimate = self.wide(2, convert, &[scaled]);
+        let mut estimate = self.pair(estimate);
+        // 22 bits of the estimate are right, then 44, then all.
+        for _ in 0..2 {
+            let product = self.multiply_low_pair(estimate, b, [Src::ZERO; 2]);
+            let error = self.subtract_pair([Src::ZERO; 2], product);
+            let step = self.multiply_high_pair(false, estimate, error);
+            estimate = self.add_pair(estimate, step);
+        }
+        let mut quotient = self.multiply_high_pair(false, estimate, a);
+        let product = self.multiply_low_pair(quotient, b, [Src::ZERO; 2]);
+        let mut rest = self.subtract_pair(a, product);
+        for _ in 0..2 {
+            let over = self.compare_pair(ICmp::Ge, false, rest, b);
+            if rem {
+                let less = self.subtract_pair(rest, b);
+                rest = self.select_pair(over, less, rest);
+            } else {
+                let less = self.subtract_pair(rest, b);
+                rest = self.select_pair(over, less, rest);
+                let more = self.add_pair(quotient, [Src::imm(1), Src::ZERO]);
+                quotient = self.select_pair(over, more, quotient);
+            }
+        }
+        if rem { rest } else { quotient }
+    }
+
+    /// `fast` unless `slow` holds; then what `path` computes, in a block of its own.
+    fn unless(&mut self, fast: Src, slow: Src, width: u8, path: impl FnOnce(&mut Self) -> Src) -> Src {
+        let result = self.temporary(File::R, width);
+        self.write_variable(result, fast);
+        let (then, join) = (self.new_block(1), self.new_block(2));
+        self.end(Term::Branch { cond: slow, then, els: join, uniform: false });
+        self.start(then);
+        let value = path(self);
+        self.write_variable(result, value);
+        self.end(Term::Jump(join));
+        self.start(join);
+        self.read_variable(result)
+    }
+
+    fn fma(&mut self, a: Src, b: Src, c: Src) -> Src {
+        self.ffma(Round::Rn, a, b, c)
+    }
+
+    fn dfma(&mut self, a: Src, b: Src, c: Src) -> Src {
+        self.wide(2, Op::Dfma { round: Round::Rn }, &[a, b, c])
+    }
+
+    fn dmul(&mut self, a: Src, b: Src) -> Src {
+        self.wide(2, Op::Dmul { round: Round::Rn }, &[a, b])
+    }
+
+    fn to_double(&mut self, src: Src) -> Src {
+        let op =
+            Op::F2f { to: FloatType::F64, from: FloatType::F32, round: Round::Rn, ftz: false, sat: false };
+        self.wide(2, op, &[src])
+    }
+
+    fn to_single(&mut self, src: Src, round: Round, ftz: bool) -> Src {
+        let op = Op::F2f { to: FloatType::F32, from: FloatType::F64, round, ftz: false, sat: false };
+        let single = self.reg(op, &[src]);
+        if ftz { self.flush(single) } else { single }
+    }
+
+    /// `div` of .f32 with a rounding.
     pub(super) fn divide_float(&mut self, instr: &'a Instr) -> Result<()> {
-        self.unsupported(instr, "not lowered")
+        self.accept(instr, &[Mod::Rn, Mod::Rz, Mod::Rm, Mod::Rp, Mod::Ftz])?;
+        let (round, ftz) = (rounding(instr), instr.opcode.has(Mod::Ftz));
+        let (a, b) = (self.source(instr, 1, ScalarType::F32)?, self.source(instr, 2, ScalarType::F32)?);
+        let (a, b) = (self.in_register(a), self.in_register(b));
+        if round != Round::Rn {
+            let result = self.divide_in_double(a, b, round, ftz);
+            return self.result(instr, result);
+        }
+        let slow = self.pred(Op::Fchk, &[a, b]);
+        let inverse = self.mufu(MufuFunc::Rcp, b);
+        let error = self.fma(inverse, negated(b), float(1.0));
+        let inverse = self.fma(inverse, error, inverse);
+        let quotient = self.fma(a, inverse, Src::ZERO);
+        let rest = self.fma(quotient, negated(b), a);
+        let fast = self.fma(inverse, rest, quotient);
+        let result = self.unless(fast, slow, 1, |this| this.divide_in_double(a, b, Round::Rn, ftz));
+        self.result(instr, result)
     }
+
+    /// The quotient of fp32 values by way of fp64: exact for every operand.
+    fn divide_in_double(&mut self, a: Src, b: Src, round: Round, ftz: bool) -> Src {
+        let (a, b) = if ftz { (self.flush(a), self.flush(b)) } else { (a, b) };
+        let (a, b) = (self.to_double(a), self.to_double(b));
+        let high = self.part(b, 1);
+        let high = self.mufu(MufuFunc::Rcp64h, high);
+        let estimate = self.pack(&[Src::ZERO, high]);
+        let error = self.dfma(estimate, negated(b), double(1.0));
+        let error = self.dfma(error, error, error);
+        let inverse = self.dfma(estimate, error, estimate);
+        let quotient = self.dmul(a, inverse);
+        let rest = self.dfma(quotient, negated(b), a);
+        let refined = self.dfma(inverse, rest, quotient);
+        // Infinities and zeros: the refinement gives a NaN or loses the sign of zero, the estimate does not.
+        let crude = self.dmul(a, estimate);
+        let special = self.dcompare(FCmp::Equ, refined, Src::ZERO);
+        let quotient = self.select(special, crude, refined, 2);
+        self.to_single(quotient, round, ftz)
+    }
+
+    /// `rcp` and `sqrt` of .f32 with a rounding.
     pub(super) fn round_float(&mut self, instr: &'a Instr) -> Result<()> {
-        self.unsupported(instr, "not lowered")
+        self.accept(instr, &[Mod::Rn, Mod::Rz, Mod::Rm, Mod::Rp, Mod::Ftz])?;
+        let (round, ftz) = (rounding(instr), instr.opcode.has(Mod::Ftz));
+        let a = self.source(instr, 1, ScalarType::F32)?;
+        let a = self.in_register(a);
+        let root = instr.opcode.form == FormId::SqrtF32;
+        let result = match (root, round) {
+            (true, Round::Rn) => self.root_with_fast_path(a, ftz),
+            (true, _) => self.root_in_double(a, round, ftz),
+            (false, Round::Rn) => self.reciprocal_with_fast_path(a, ftz),
+            (false, _) => self.divide_in_double(float(1.0), a, round, ftz),
+        };
+        self.result(instr, result)
     }
+
+    fn reciprocal_with_fast_path(&mut self, a: Src, ftz: bool) -> Src {
+        // Exponents of 2^-126 to 2^125: neither the operand nor the result nor what is between is denormal.
+        let shifted = self.add(a, Src::imm(0x0180_0000));
+        let exponent = self.lop3(lut::A & lut::B, shifted, Src::imm(0x7f80_0000), Src::ZERO);
+        let slow = self.compare(ICmp::Le, false, exponent, Src::imm(0x01ff_ffff));
+        let inverse = self.mufu(MufuFunc::Rcp, a);
+        let error = self.fma(inverse, a, float(-1.0));
+        let fast = self.fma(inverse, negated(error), inverse);
+        self.unless(fast, slow, 1, |this| this.divide_in_double(float(1.0), a, Round::Rn, ftz))
+    }
+
+    fn root_with_fast_path(&mut self, a: Src, ftz: bool) -> Src {
+        // From 2^-101 to the largest finite value: positive, and the rest below is exact.
+        let shifted = self.add(a, Src::imm(0xf300_0000));
+        let slow = self.compare(ICmp::Gt, false, shifted, Src::imm(0x727f_ffff));
+        let inverse = self.mufu(MufuFunc::Rsq, a);
+        let root = self.fmul(true, a, inverse);
+        let half = self.fmul(true, inverse, float(0.5));
+        let rest = self.fma(negated(root), root, a);
+        let fast = self.fma(rest, half, root);
+        self.unless(fast, slow, 1, |this| this.root_in_double(a, Round::Rn, ftz))
+    }
+
+    /// The square root of an fp32 value by way of fp64.
+    fn root_in_double(&mut self, a: Src, round: Round, ftz: bool) -> Src {
+        let a = if ftz { self.flush(a) } else { a };
+        let wide = self.to_double(a);
+        let high = self.part(wide, 1);
+        let high = self.mufu(MufuFunc::Rsq64h, high);
+        let estimate = self.pack(&[Src::ZERO, high]);
+        // 1/sqrt(a) = y * (1 + e/2 + 3e^2/8 + ...) where e = 1 - a*y^2.
+        let square = self.dmul(estimate, estimate);
+        let error = self.dfma(square, negated(wide), double(1.0));
+        let series = self.dfma(error, double(0.375), double(0.5));
+        let step = self.dmul(estimate, error);
+        let inverse = self.dfma(series, step, estimate);
+        let root = self.dmul(wide, inverse);
+        let half = self.dmul(inverse, double(0.5));
+        let rest = self.dfma(negated(root), root, wide);
+        let root = self.dfma(rest, half, root);
+        let root = self.to_single(root, round, false);
+        // Zero and infinity are their own roots.
+        let zero = self.fcompare(FCmp::Eq, false, a, Src::ZERO);
+        let infinite = self.fcompare(FCmp::Eq, false, a, float(f32::INFINITY));
+        let itself = self.plop3(lut::A | lut::B, zero, infinite, Src::TRUE);
+        self.select(itself, a, root, 1)
+    }
+
+    /// `div`, `rcp` and `sqrt` of .f64.
     pub(super) fn divide_double(&mut self, instr: &'a Instr) -> Result<()> {
-        self.unsupported(instr, "not lowered")
+        self.unsupported(instr, "correctly rounded in double precision")
     }
 }

@@ -433,7 +433,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A loaded element in a register of 64 bits, where the destination has that.
-    fn widen_to(&mut self, dst: &Operand, src: Src, ty: ScalarType) -> Result<Src> {
+    pub(super) fn widen_to(&mut self, dst: &Operand, src: Src, ty: ScalarType) -> Result<Src> {
         let Operand::Reg(reg) = dst else { return Ok(src) };
         let want = registers(self.register_type(*reg)?);
         if want == registers(ty) {
