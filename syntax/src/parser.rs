@@ -214,6 +214,14 @@ impl<'t> Parser<'t> {
         self.error_at(ErrorCode::Unexpected, self.current_range(), message);
     }
 
+    /// Reports `message` at the token `n` behind the current one.
+    pub(crate) fn nth_error(&mut self, n: usize, message: &'static str) {
+        if let Some(token) = self.tokens.get(self.pos + n) {
+            let range = TextRange::at(TextSize::new(token.start), TextSize::new(token.len));
+            self.error_at(ErrorCode::Unexpected, range, message);
+        }
+    }
+
     pub(crate) fn error_at(
         &mut self,
         code: ErrorCode,

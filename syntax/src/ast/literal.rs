@@ -69,7 +69,7 @@ impl Float {
 
 /// The value of `12`, `0x1F`, `017`, `0b11`, each with an optional `U`.
 pub fn integer(text: &str) -> Result<Integer, LiteralError> {
-    let (digits, marked_unsigned) = match text.strip_suffix(['U', 'u']) {
+    let (digits, marked_unsigned) = match text.strip_suffix('U') {
         Some(digits) => (digits, true),
         None => (text, false),
     };

@@ -94,6 +94,10 @@ fn starts_function(word: &str) -> bool {
 fn qualifiers(p: &mut Parser<'_>) -> bool {
     let mut has_type = false;
     while p.at(DOT_WORD) {
+        // The type is last, but for `.ptr`.
+        if has_type && p.current_text() != ".ptr" {
+            p.error_expected("a name");
+        }
         match p.current_text() {
             ".align" => align(p),
             ".attribute" => attribute_list(p),
@@ -189,12 +193,18 @@ fn declarator(p: &mut Parser<'_>) -> bool {
         p.expect(GT);
         range.complete(p, REGISTER_RANGE);
     }
+    let mut is_first = true;
     while p.at(L_BRACK) {
         let dimension = p.start();
         p.bump();
-        if !p.at(R_BRACK) {
-            expression::constant(p);
+        // Only the outermost size may be left to the initialiser, and none is more than a number.
+        if !(p.eat(INT) || is_first && p.at(R_BRACK)) {
+            p.error_expected("a number of elements");
+            if !p.at(R_BRACK) {
+                expression::constant(p);
+            }
         }
+        is_first = false;
         p.expect(R_BRACK);
         dimension.complete(p, ARRAY_DIMENSION);
     }

@@ -35,7 +35,7 @@ pub(super) fn section_offset(p: &mut Parser<'_>) {
 }
 
 /// An operand of an instruction. False, with an error, if there is none.
-pub(super) fn operand(p: &mut Parser<'_>) -> bool {
+pub(super) fn operand(p: &mut Parser<'_>, may_be_pair: bool) -> bool {
     match p.current() {
         // Most are a single name or number.
         IDENT if matches!(p.nth(1), COMMA | SEMICOLON | R_BRACE | R_BRACK | R_PAREN) => {
@@ -43,18 +43,19 @@ pub(super) fn operand(p: &mut Parser<'_>) -> bool {
             true
         }
         L_BRACK => {
+            check_address(p);
             group(p, R_BRACK, ADDRESS);
             true
         }
         L_BRACE => {
             if let Some(vector) = group(p, R_BRACE, VECTOR) {
-                pair(p, vector);
+                pair(p, vector, may_be_pair);
             }
             true
         }
-        _ => match expression(p, binding_power(PIPE) + 1) {
+        _ => match unary(p) {
             Some(left) => {
-                pair_or_rest(p, left);
+                pair_or_rest(p, left, may_be_pair);
                 true
             }
             None => {
@@ -65,9 +66,25 @@ pub(super) fn operand(p: &mut Parser<'_>) -> bool {
     }
 }
 
+/// `+ constant` behind a name: the whole constant is the offset, whatever its operators.
+fn offset(p: &mut Parser<'_>, base: CompletedMarker) {
+    let marker = base.precede(p);
+    p.bump();
+    if at_statement_start(p) {
+        p.error_expected("an expression");
+    } else {
+        constant(p);
+    }
+    marker.complete(p, BINARY_EXPR);
+}
+
 /// `p|q` is two destinations where the left side is one, and otherwise an expression.
-fn pair_or_rest(p: &mut Parser<'_>, left: CompletedMarker) {
-    if matches!(left.kind(), NAME_REF | SINK | PREFIX_EXPR) && pair(p, left) {
+fn pair_or_rest(p: &mut Parser<'_>, left: CompletedMarker, may_be_pair: bool) {
+    if matches!(left.kind(), NAME_REF | SINK | PREFIX_EXPR) && pair(p, left, may_be_pair) {
+        return;
+    }
+    if left.kind() == NAME_REF && p.at(PLUS) {
+        offset(p, left);
         return;
     }
     let left = binary(p, left, 0);
@@ -75,9 +92,12 @@ fn pair_or_rest(p: &mut Parser<'_>, left: CompletedMarker) {
 }
 
 /// The rest of `p|q` or `{a, b}|p`. False if there is none.
-fn pair(p: &mut Parser<'_>, left: CompletedMarker) -> bool {
+fn pair(p: &mut Parser<'_>, left: CompletedMarker, may_be_pair: bool) -> bool {
     let found = p.at(PIPE);
     if found {
+        if !may_be_pair {
+            p.error_expected("`,` or `;`");
+        }
         let pair = left.precede(p);
         p.bump();
         if expression(p, binding_power(PIPE) + 1).is_none() {
@@ -86,6 +106,37 @@ fn pair(p: &mut Parser<'_>, left: CompletedMarker) -> bool {
         pair.complete(p, PAIR);
     }
     found
+}
+
+/// The base of an address is a name with an optional constant behind `+`, or a constant.
+fn check_address(p: &mut Parser<'_>) {
+    let is_named = p.nth(1) == IDENT;
+    let mut at = if is_named { 2 } else { 1 };
+    if is_named {
+        match p.nth(at) {
+            COMMA | R_BRACK => return,
+            PLUS if p.nth(3) == INT && p.nth(4) == R_BRACK => return,
+            PLUS => at += 1,
+            EOF | SEMICOLON => return,
+            MINUS => {
+                return p.nth_error(
+                    at,
+                    "expected `+` or `]` behind the base of an address, found `-`; write `+-`",
+                );
+            }
+            _ => return p.nth_error(at, "expected `+` or `]` behind the base of an address"),
+        }
+    }
+    loop {
+        match p.nth(at) {
+            // An index, a vector or a second name.
+            L_BRACK | L_BRACE | UNDERSCORE => break,
+            IDENT if p.nth_text(at) != "WARP_SZ" => break,
+            COMMA | R_BRACK | R_BRACE | SEMICOLON | EOF => return,
+            _ => at += 1,
+        }
+    }
+    p.nth_error(at, "expected an address such as `[a]`, `[a+8]` or `[8]`");
 }
 
 /// `[a, b]` or `{a, b}`.
@@ -101,7 +152,7 @@ fn group(p: &mut Parser<'_>, close: SyntaxKind, kind: SyntaxKind) -> Option<Comp
             p.error_expected("an operand");
             break;
         }
-        if !operand(p) && !p.at(COMMA) {
+        if !operand(p, false) && !p.at(COMMA) {
             break;
         }
         if !p.eat(COMMA) {

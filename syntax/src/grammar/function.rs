@@ -11,11 +11,12 @@ pub(super) fn function_or_variable(p: &mut Parser<'_>) -> SyntaxKind {
         ahead += 1;
     }
     let is_function = matches!(p.nth_text(ahead), ".entry" | ".func");
+    let is_entry = p.nth_text(ahead) == ".entry";
     if is_function {
         for _ in 0..=ahead {
             p.bump();
         }
-        return function(p);
+        return function(p, is_entry);
     }
     if ahead > 0 && p.nth(ahead) != DOT_WORD {
         for _ in 0..ahead {
@@ -55,12 +56,15 @@ pub(super) fn is_declaration_word(word: &str) -> bool {
 }
 
 /// From behind `.entry` or `.func`.
-fn function(p: &mut Parser<'_>) -> SyntaxKind {
+fn function(p: &mut Parser<'_>, is_entry: bool) -> SyntaxKind {
     while p.at_word(".attribute") {
         declaration::attribute_list(p);
     }
     // Results come before the name.
     if p.at(L_PAREN) {
+        if is_entry {
+            p.error_expected("the name of a kernel, which has no results");
+        }
         declaration::param_list(p);
     }
     let name = p.start();

@@ -64,18 +64,21 @@ fn guard(p: &mut Parser<'_>) {
 
 /// Operands separated by commas, up to whatever cannot continue the list.
 fn operands(p: &mut Parser<'_>, is_call: bool) {
+    // Only a first operand can be two destinations.
+    let mut is_first = true;
     loop {
         if is_call && p.at(L_PAREN) {
             argument_list(p);
         } else if at_statement_start(p) {
             p.error_expected("an operand");
             return;
-        } else if !expression::operand(p) && !p.at(COMMA) {
+        } else if !expression::operand(p, is_first) && !p.at(COMMA) {
             return;
         }
         if !p.eat(COMMA) {
             return;
         }
+        is_first = false;
     }
 }
 
@@ -90,7 +93,7 @@ fn argument_list(p: &mut Parser<'_>) {
             p.error_expected("an operand");
             break;
         }
-        more = (expression::operand(p) || p.at(COMMA)) && p.eat(COMMA);
+        more = (expression::operand(p, false) || p.at(COMMA)) && p.eat(COMMA);
     }
     if !p.eat(R_PAREN) {
         p.error_expected("`,` or `)`");
@@ -129,8 +132,9 @@ fn prototype(p: &mut Parser<'_>) {
     if p.at(L_PAREN) {
         declaration::param_list(p);
     }
-    if !(p.eat(UNDERSCORE) || p.eat(IDENT)) {
+    if !p.eat(UNDERSCORE) {
         p.error_expected("`_` in place of the name of a function");
+        p.eat(IDENT);
     }
     if p.at(L_PAREN) {
         declaration::param_list(p);

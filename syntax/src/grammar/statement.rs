@@ -62,9 +62,15 @@ fn directive_statement(p: &mut Parser<'_>) {
     let marker = p.start();
     let kind = match p.current_text() {
         ".loc" => directive::loc(p),
-        ".file" => directive::file(p),
+        ".file" => {
+            p.error_here("`.file` belongs outside functions");
+            directive::file(p)
+        }
+        ".section" => {
+            p.error_here("`.section` belongs outside functions");
+            section::section(p)
+        }
         ".pragma" => directive::pragma(p),
-        ".section" => section::section(p),
         ".callprototype" | ".branchtargets" | ".calltargets" => {
             let word = p.current_text();
             p.error_here(format!("expected a label before `{word}`"));
