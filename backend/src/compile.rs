@@ -32,10 +32,15 @@ pub fn compile(
     phases::run(&mut ori, options, session)?;
     session.checkpoint();
     let limit = register_limit(&func.launch, options);
-    let allocation = session.timed("AllocateRegisters", |_| regalloc::allocate(&mut ori, target, limit))?;
+    let checkpoint = session.checkpoint;
+    if options.opt_level > 0 {
+        session.timed("PreSchedule", |_| sched::pre::schedule(&mut ori, limit, checkpoint));
+    }
+    let config = regalloc::Config { checkpoint, ..regalloc::Config::default() };
+    let allocation =
+        session.timed("AllocateRegisters", |_| regalloc::allocate_with(&mut ori, target, limit, &config))?;
     session.checkpoint();
     let mut code = session.timed("Emit", |_| emit::emit(&ori, sm, target))?;
-    let checkpoint = session.checkpoint;
     let schedule = sched::Options { reorder: options.opt_level > 0 };
     session.timed("PostSchedule", |_| sched::schedule(&mut code, schedule, checkpoint));
     let assembled = session.timed("Encode", |_| assemble::assemble(&code))?;

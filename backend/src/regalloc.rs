@@ -17,11 +17,11 @@ mod assign;
 mod bundle;
 pub mod check;
 mod draft;
-mod live;
+pub(crate) mod live;
 mod moves;
 mod prepare;
 #[cfg(test)]
-mod random;
+pub(crate) mod random;
 mod rewrite;
 mod spill;
 
@@ -55,6 +55,20 @@ pub struct Allocation {
     pub live: Vec<Vec<u16>>,
 }
 
+/// How to allocate.
+pub struct Config<'a> {
+    /// Run the checker on the result.
+    pub verify: bool,
+    /// Called often; cancels by unwinding.
+    pub checkpoint: &'a dyn Fn(),
+}
+
+impl Default for Config<'_> {
+    fn default() -> Self {
+        Config { verify: cfg!(debug_assertions), checkpoint: &|| () }
+    }
+}
+
 /// Allocates registers. `max_registers` bounds them as ptxas counts; a function that cannot be allocated
 /// within it gives [`CodegenError::Limit`]. Builds with debug assertions check the result.
 pub fn allocate(
@@ -62,18 +76,18 @@ pub fn allocate(
     target: &Target,
     max_registers: u32,
 ) -> Result<Allocation, CodegenError> {
-    allocate_with(func, target, max_registers, cfg!(debug_assertions))
+    allocate_with(func, target, max_registers, &Config::default())
 }
 
-/// As [`allocate`]; `verify` says whether to run the checker.
+/// As [`allocate`].
 pub fn allocate_with(
     func: &mut Function,
     target: &Target,
     max_registers: u32,
-    verify: bool,
+    config: &Config<'_>,
 ) -> Result<Allocation, CodegenError> {
-    let before = verify.then(|| func.clone());
-    let allocation = run(func, target, max_registers)?;
+    let before = config.verify.then(|| func.clone());
+    let allocation = run(func, target, max_registers, config.checkpoint)?;
     if let Some(before) = before {
         check::check(&before, func, &allocation)
             .map_err(|what| CodegenError::internal(SrcId::default(), "regalloc", what))?;
@@ -81,17 +95,23 @@ pub fn allocate_with(
     Ok(allocation)
 }
 
-fn run(func: &mut Function, target: &Target, max_registers: u32) -> Result<Allocation, CodegenError> {
+fn run(
+    func: &mut Function,
+    target: &Target,
+    max_registers: u32,
+    checkpoint: &dyn Fn(),
+) -> Result<Allocation, CodegenError> {
     let mut draft = Draft::new(func);
     prepare::prepare(&mut draft);
     // Every round that does not fit makes at least one value fixed.
     loop {
+        checkpoint();
         let cfg = Cfg::new(draft.func);
         let live = Liveness::compute(draft.func, &cfg);
         let frequency = frequency(draft.func, &cfg);
         let mut bundles = bundle::build(draft.func, &live, &frequency, &draft.fixed);
-        let Some((placement, used)) = place(&mut draft, &cfg, &live, &mut bundles, target, max_registers)?
-        else {
+        let pools = pools(target, max_registers);
+        let Some((placement, used)) = place(&mut draft, &cfg, &live, &mut bundles, pools, checkpoint)? else {
             continue;
         };
         let counts = rewrite::rewrite(&mut draft, &live, &cfg, &placement)?;
@@ -107,13 +127,13 @@ fn place(
     cfg: &Cfg,
     live: &Liveness,
     bundles: &mut Bundles,
-    target: &Target,
-    max_registers: u32,
+    pools: [Pool; 5],
+    checkpoint: &dyn Fn(),
 ) -> Result<Option<(Placement, [u16; 5])>, CodegenError> {
     let mut placement = Placement { registers: vec![None; draft.func.values.len()], occupancy: Vec::new() };
     let mut used = [0; 5];
-    for pool in pools(target, max_registers) {
-        let solution = assign::assign(bundles, live, pool)
+    for pool in pools {
+        let solution = assign::assign(bundles, live, pool, checkpoint)
             .or_else(|| assign::assign_or_spill(bundles, draft.func, live, &draft.fixed, pool));
         let can_spill = matches!(pool.file, File::R | File::P | File::UR);
         let Some((assignment, occupancy)) = solution.filter(|(a, _)| a.failed.is_empty() || can_spill) else {
@@ -178,7 +198,7 @@ mod tests {
         assert_eq!(crate::ori::verify::verify(&before, Stage::Built), Ok(()), "seed {seed}");
         for &limit in limits {
             let mut func = before.clone();
-            let allocation = allocate_with(&mut func, target(), limit, true).unwrap_or_else(|error| {
+            let allocation = allocate(&mut func, target(), limit).unwrap_or_else(|error| {
                 panic!("seed {seed}, limit {limit}: {error}\n{}", crate::ori::text::print(&before));
             });
             assert!(allocation.registers <= limit, "seed {seed}, limit {limit}");

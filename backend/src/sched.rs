@@ -6,6 +6,7 @@
 
 mod deps;
 pub(crate) mod facts;
+pub mod pre;
 mod scoreboards;
 mod stalls;
 

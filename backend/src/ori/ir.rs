@@ -163,6 +163,21 @@ impl Term {
             Term::Exit | Term::Ret | Term::Unreachable => SmallVec::new(),
         }
     }
+
+    /// What it reads: the condition or the index.
+    pub fn operand(&self) -> Option<&Src> {
+        match self {
+            Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } => Some(src),
+            Term::Jump(_) | Term::Exit | Term::Ret | Term::Unreachable => None,
+        }
+    }
+
+    pub fn operand_mut(&mut self) -> Option<&mut Src> {
+        match self {
+            Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } => Some(src),
+            Term::Jump(_) | Term::Exit | Term::Ret | Term::Unreachable => None,
+        }
+    }
 }
 
 /// One machine operation.

@@ -96,7 +96,12 @@ fn members_of(bundles: &Bundles, file: File) -> Order {
 }
 
 /// Assigns without regard for costs, in the best of a few orders. `None` if none fits.
-pub(crate) fn assign(bundles: &Bundles, live: &Liveness, pool: Pool) -> Option<(Assignment, Occupancy)> {
+pub(crate) fn assign(
+    bundles: &Bundles,
+    live: &Liveness,
+    pool: Pool,
+    checkpoint: &dyn Fn(),
+) -> Option<(Assignment, Occupancy)> {
     let all = members_of(bundles, pool.file);
     let at = |i: u32| &bundles.bundles[i as usize];
     let mut orders: Vec<Order> = Vec::new();
@@ -115,6 +120,7 @@ pub(crate) fn assign(bundles: &Bundles, live: &Liveness, pool: Pool) -> Option<(
 
     let mut best: Option<(Assignment, Occupancy)> = None;
     for order in orders {
+        checkpoint();
         // A later order must do better.
         let count = best.as_ref().map_or(pool.count, |(a, _)| a.used.saturating_sub(1));
         let mut run = Run::new(bundles, live, Pool { count, ..pool });
@@ -176,7 +182,7 @@ struct Run {
 impl Run {
     fn new(bundles: &Bundles, live: &Liveness, pool: Pool) -> Run {
         let mut occupancy = Occupancy::new(pool.count, live.points);
-        let everywhere = Ranges([Interval { start: 0, end: live.points }].into_iter().collect());
+        let everywhere = live.everywhere();
         let reserved = pool
             .reserved
             .filter(|&r| u16::from(r) < pool.count && live.points > 0)

@@ -8,7 +8,7 @@
 
 use crate::ori::ir::{File, Function, Src, SrcKind, SrcMods, Value};
 use crate::ori::op::Op;
-use crate::regalloc::draft::{term_operand, tied};
+use crate::regalloc::draft::tied;
 use crate::regalloc::live::{Liveness, Point, Ranges};
 
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ pub(crate) fn build(func: &Function, live: &Liveness, frequency: &[f32], fixed: 
                 weight[v.index()] += often;
             }
         }
-        if let Some(v) = term_operand(&block.term).and_then(Src::value) {
+        if let Some(v) = block.term.operand().and_then(Src::value) {
             weight[v.index()] += often;
         }
     }
@@ -124,6 +124,7 @@ pub(crate) fn build(func: &Function, live: &Liveness, frequency: &[f32], fixed: 
     for wish in wishes(func, frequency) {
         result.join(wish.dst, wish.src);
     }
+    result.keep_uniform(live);
     result
 }
 
@@ -172,6 +173,18 @@ fn add(func: &Function, wishes: &mut Vec<Affinity>, dst: (Value, u8), src: &Src,
 }
 
 impl Bundles {
+    /// Uniform registers belong to the warp, live ranges to a thread: while some threads wait in one arm of a
+    /// divergent branch, the others run the other arm. A uniform value that lives across blocks therefore keeps
+    /// its register for the whole function.
+    fn keep_uniform(&mut self, live: &Liveness) {
+        for bundle in &mut self.bundles {
+            let uniform = matches!(bundle.file, File::UR | File::UP);
+            if uniform && bundle.slots.iter().any(|s| live.crosses_blocks(s)) {
+                bundle.slots.fill(live.everywhere());
+            }
+        }
+    }
+
     /// Puts lane `a.1` of `a.0` and lane `b.1` of `b.0` into one register. False where that cannot be.
     fn join(&mut self, a: (Value, u8), b: (Value, u8)) -> bool {
         let (mut into, at) = self.of[a.0.index()];
@@ -250,6 +263,7 @@ impl Bundles {
                 fixed: group.iter().all(|(v, _)| fixed[v.index()]),
             });
         }
+        self.keep_uniform(live);
         pieces
     }
 }

@@ -406,7 +406,7 @@ impl<'a> Checker<'a> {
 
     fn verify_block(&self, b: BlockId, state: &mut State) -> Result<(), String> {
         self.run(b, state, true)?;
-        let (was, is) = (operand(&self.before.block(b).term), operand(&self.after.block(b).term));
+        let (was, is) = (self.before.block(b).term.operand(), self.after.block(b).term.operand());
         if let (Some(was), Some(is)) = (was, is) {
             self.read(was, is, state).map_err(|e| format!("{b:?}, terminator: {e}"))?;
         }
@@ -676,13 +676,6 @@ fn dst_of(src: &Src) -> Dst {
     match src.kind {
         SrcKind::Reg(r) => Dst::Reg(r),
         _ => Dst::Sink,
-    }
-}
-
-fn operand(term: &Term) -> Option<&Src> {
-    match term {
-        Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } => Some(src),
-        _ => None,
     }
 }
 

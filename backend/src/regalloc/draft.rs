@@ -1,6 +1,6 @@
 //! A function under allocation: its code, and for every instruction the one of the input that it stands for.
 
-use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, SrcKind, Term, Value};
+use crate::ori::ir::{BlockId, Dst, Function, Inst, SrcKind, Term, Value};
 
 pub(crate) struct Draft<'a> {
     pub(crate) func: &'a mut Function,
@@ -86,21 +86,6 @@ impl<'a> Draft<'a> {
         let at = self.func.layout.iter().position(|&b| b == from).map_or(self.func.layout.len(), |i| i + 1);
         self.func.layout.insert(at, middle);
         middle
-    }
-}
-
-/// What a terminator reads.
-pub(crate) fn term_operand(term: &Term) -> Option<&Src> {
-    match term {
-        Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } => Some(src),
-        Term::Jump(_) | Term::Exit | Term::Ret | Term::Unreachable => None,
-    }
-}
-
-pub(crate) fn term_operand_mut(term: &mut Term) -> Option<&mut Src> {
-    match term {
-        Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } => Some(src),
-        Term::Jump(_) | Term::Exit | Term::Ret | Term::Unreachable => None,
     }
 }
 

@@ -13,7 +13,6 @@
 
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, File, Function, SrcKind, Value};
-use crate::regalloc::draft::term_operand;
 use smallvec::SmallVec;
 
 pub(crate) type Point = u32;
@@ -131,6 +130,8 @@ pub(crate) struct Liveness {
     pub(crate) spans: Vec<Span>,
     /// One past the last point.
     pub(crate) points: Point,
+    /// The ends of the blocks, ascending.
+    ends: Vec<Point>,
     /// First lane of each value; one more entry than values.
     lane_base: Vec<u32>,
     /// Per lane.
@@ -153,6 +154,18 @@ impl Liveness {
 
     pub(crate) fn live_at(&self, value: Value, point: Point) -> bool {
         self.of(value).iter().any(|r| r.contains(point))
+    }
+
+    /// The whole function.
+    pub(crate) fn everywhere(&self) -> Ranges {
+        Ranges([Interval { start: 0, end: self.points }].into_iter().collect())
+    }
+
+    pub(crate) fn crosses_blocks(&self, ranges: &Ranges) -> bool {
+        ranges.0.iter().any(|i| {
+            let after = self.ends.partition_point(|&end| end <= i.start);
+            self.ends.get(after).is_some_and(|&end| end < i.end)
+        })
     }
 
     /// Per point, the lanes of a file that are live.
@@ -194,7 +207,8 @@ impl Liveness {
         };
         build.collect();
         let ranges = build.ranges(lanes as usize);
-        Liveness { spans, points, lane_base, ranges }
+        let ends = func.layout.iter().map(|b| spans[b.index()].end()).collect();
+        Liveness { spans, points, ends, lane_base, ranges }
     }
 }
 
@@ -241,7 +255,7 @@ impl Build<'_> {
                     self.defs[v.index()] = Some((b, span.write(i)));
                 }
             }
-            if let Some(src) = term_operand(&block.term) {
+            if let Some(src) = block.term.operand() {
                 self.read(src.kind, b, span.exit());
             }
         }

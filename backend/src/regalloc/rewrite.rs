@@ -11,7 +11,7 @@ use crate::ori::ir::{BlockId, Dst, File, Reg, Src, SrcKind, Term, Value};
 use crate::ori::op::Op;
 use crate::regalloc::assign::Occupancy;
 use crate::regalloc::bundle::source_width;
-use crate::regalloc::draft::{Code, Draft, term_operand_mut};
+use crate::regalloc::draft::{Code, Draft};
 use crate::regalloc::live::{Liveness, Point};
 use crate::regalloc::moves::{Move, sequence};
 
@@ -120,7 +120,7 @@ pub(crate) fn rewrite(
         }
         counts[b.index()].push(pressure[span.exit() as usize - 1]);
         draft.put(b, code);
-        if let Some(src) = term_operand_mut(&mut draft.func.block_mut(b).term) {
+        if let Some(src) = draft.func.block_mut(b).term.operand_mut() {
             placement.operand(src);
         }
     }

@@ -12,7 +12,7 @@ use crate::ori::ir::{BlockId, Dst, File, Inst, Phi, Src, SrcKind, SrcMods, Term,
 use crate::ori::op::{MemSize, Op};
 use crate::regalloc::STACK_POINTER;
 use crate::regalloc::bundle::{Bundle, Bundles, source_width};
-use crate::regalloc::draft::{Code, Draft, term_operand_mut};
+use crate::regalloc::draft::{Code, Draft};
 use crate::regalloc::live::Ranges;
 
 /// Where a spilled value is.
@@ -144,7 +144,7 @@ impl Spiller<'_, '_> {
                 self.inst(inst, origin, &mut code);
             }
             let mut term = self.draft.func.block(b).term.clone();
-            if let Some(src) = term_operand_mut(&mut term) {
+            if let Some(src) = term.operand_mut() {
                 let at = self.draft.func.block(b).term_src;
                 self.reload(src, at, &mut code, &mut Vec::new());
             }
