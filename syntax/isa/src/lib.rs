@@ -3,6 +3,7 @@
 //! Facts only. Everything that knows PTX instructions (completion, validation, hover, lowering) reads the
 //! rows here; nothing repeats them as code. The crate has no dependencies.
 
+mod docs;
 mod gate;
 mod lookup;
 mod model;
@@ -14,6 +15,7 @@ mod table;
 mod types;
 mod version;
 
+pub use docs::{DOCUMENTED, doc};
 pub use gate::{Gate, GateError, Removal, TargetSet};
 pub use model::{Class, Facts, Form, Group, Operand, OperandType, Place, Presence, Role, Rule, Then, When};
 pub use names::{Directive, DirectiveKind, PRAGMAS, Pragma, Site};
