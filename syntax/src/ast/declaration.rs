@@ -188,8 +188,8 @@ impl RegisterRange {
 
 impl ArrayDimension {
     /// None for `[]`.
-    pub fn size(&self) -> Option<Result<Integer, LiteralError>> {
-        integer(self.syntax())
+    pub fn size(&self) -> Option<Expr> {
+        child(self.syntax())
     }
 }
 

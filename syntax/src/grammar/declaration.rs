@@ -198,7 +198,9 @@ fn declarator(p: &mut Parser<'_>) -> bool {
         let dimension = p.start();
         p.bump();
         // Only the outermost size may be left to the initialiser, and none is more than a number.
-        if !(p.eat(INT) || is_first && p.at(R_BRACK)) {
+        if p.at(INT) && p.nth(1) == R_BRACK {
+            expression::literal(p);
+        } else if !(is_first && p.at(R_BRACK)) {
             p.error_expected("a number of elements");
             if !p.at(R_BRACK) {
                 expression::constant(p);

@@ -290,7 +290,7 @@ pub(super) fn name_ref(p: &mut Parser<'_>) -> CompletedMarker {
     marker.complete(p, NAME_REF)
 }
 
-fn literal(p: &mut Parser<'_>) -> CompletedMarker {
+pub(super) fn literal(p: &mut Parser<'_>) -> CompletedMarker {
     let marker = p.start();
     p.bump();
     marker.complete(p, LITERAL)
