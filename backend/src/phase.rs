@@ -4,3 +4,5 @@ pub mod convergence;
 pub mod copy_propagation;
 pub mod dead_code;
 pub mod edit;
+pub mod fold;
+pub mod value_numbering;

@@ -38,6 +38,8 @@ const fn optional(
 /// In the order in which they run. A name may come again: `after` then asks for one earlier run.
 pub const PHASES: &[Phase] = &[
     optional("OriCopyProp", phase::copy_propagation::run, &[]),
+    optional("OriFold", phase::fold::run, &[("OriCopyProp", "it looks at constants where they are used")]),
+    optional("GvnCse", phase::value_numbering::run, &[("OriFold", "equal values get equal operands there")]),
     optional(
         "OriLiveDead",
         phase::dead_code::run,

@@ -1,0 +1,473 @@
+//! Computes what is known: operations on constants, identities, bits that are zero anyway.
+//!
+//! Before and after: SSA. One pass in reverse postorder; results that became known or equal to an operand are
+//! read in place of the operation, which is left for the removal of dead code.
+
+use crate::CodegenError;
+use crate::ori::cfg::Cfg;
+use crate::ori::ir::{Dst, Function, Inst, Src, SrcKind, SrcMods, Term};
+use crate::ori::op::{Bool, ICmp, MemSize, Op, ShfType, Sign};
+use crate::ori::signature::special;
+use crate::phase::edit::{Defs, Replacements, fold_modifiers, known};
+use crate::phases::Context;
+
+pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
+    let cfg = Cfg::new(func);
+    let defs = Defs::new(func, &cfg);
+    let mut replaced = Replacements::new(func);
+    for &b in &cfg.order {
+        for i in 0..func.block(b).insts.len() {
+            let inst = &mut func.block_mut(b).insts[i];
+            if !replaced.is_empty() {
+                inst.uses_mut().for_each(|src| *src = replaced.resolve(*src));
+                fold_modifiers(inst);
+            }
+            fold_guard(inst);
+            simplify(inst);
+            let Some(Dst::Value(v)) = inst.dsts.first().copied() else { continue };
+            let others_unread = inst.dsts[1..].iter().all(|dst| *dst == Dst::Sink);
+            if !inst.guard.is_true() || !others_unread {
+                continue;
+            }
+            let inst = &func.block(b).insts[i];
+            let result = value_of(inst).or_else(|| value_with_defs(func, &defs, inst));
+            if let Some(src) = result {
+                replaced.insert(v, src);
+            }
+        }
+        let term = &mut func.block_mut(b).term;
+        if let Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } = term {
+            *src = replaced.resolve(*src);
+        }
+    }
+    replaced.apply(func, &cfg);
+    Ok(())
+}
+
+/// An instruction whose guard is known to fail does nothing.
+fn fold_guard(inst: &mut Inst) {
+    if inst.guard == Src::FALSE && inst.dsts.is_empty() {
+        inst.op = Op::Nop;
+        inst.srcs.clear();
+        inst.guard = Src::TRUE;
+    } else if inst.guard.is_true() && !inst.old.is_empty() {
+        inst.guard = Src::TRUE;
+        inst.old.clear();
+    }
+}
+
+/// Rewrites the operation itself.
+fn simplify(inst: &mut Inst) {
+    match inst.op {
+        Op::Lop3 { lut } => {
+            let lut = reduce_lut(lut, &mut inst.srcs);
+            inst.op = Op::Lop3 { lut };
+        }
+        Op::Lop3P { lut } => {
+            let lut = reduce_lut(lut, &mut inst.srcs);
+            inst.op = Op::Lop3P { lut };
+        }
+        Op::Plop3 { lut, lut2 } if inst.srcs.len() == 3 && inst.dsts[1..].iter().all(|d| *d == Dst::Sink) => {
+            let lut = reduce_predicates(lut, &mut inst.srcs);
+            inst.op = Op::Plop3 { lut, lut2 };
+        }
+        Op::Iadd3 { x: false } if inst.dsts[1..].iter().all(|d| *d == Dst::Sink) => {
+            // One constant, in the middle.
+            let sum = inst.srcs.iter().filter_map(known).fold(0u32, u32::wrapping_add);
+            let mut rest: smallvec::SmallVec<[Src; 3]> =
+                inst.srcs.iter().copied().filter(|src| known(src).is_none()).collect();
+            if rest.len() < 3 {
+                if sum != 0 {
+                    rest.insert(rest.len().min(1), Src::imm(sum));
+                }
+                rest.resize(3, Src::ZERO);
+                inst.srcs.copy_from_slice(&rest);
+            }
+        }
+        Op::Imad { .. } => {
+            if known(&inst.srcs[0]).is_some() {
+                inst.srcs.swap(0, 1);
+            }
+            let factor = known(&inst.srcs[1]);
+            if factor == Some(1) || (factor == Some(0) && known(&inst.srcs[2]).is_none()) {
+                let a = if factor == Some(1) { inst.srcs[0] } else { Src::ZERO };
+                inst.op = Op::Iadd3 { x: false };
+                inst.srcs[0] = a;
+                inst.srcs[1] = inst.srcs[2];
+                inst.srcs[2] = Src::ZERO;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What the result is, from the operands alone.
+fn value_of(inst: &Inst) -> Option<Src> {
+    let plain = |src: &Src| (src.mods == SrcMods::NONE).then_some(*src);
+    let srcs = &inst.srcs;
+    match inst.op {
+        Op::Iadd3 { x: false } => match (known(&srcs[0]), known(&srcs[1]), known(&srcs[2])) {
+            (Some(a), Some(b), Some(c)) => Some(Src::imm(a.wrapping_add(b).wrapping_add(c))),
+            (None, Some(0), Some(0)) => plain(&srcs[0]),
+            (Some(0), None, Some(0)) => plain(&srcs[1]),
+            (Some(0), Some(0), None) => plain(&srcs[2]),
+            _ => None,
+        },
+        Op::Imad { .. } => match (known(&srcs[0]), known(&srcs[1]), known(&srcs[2])) {
+            (Some(a), Some(b), Some(c)) => Some(Src::imm(a.wrapping_mul(b).wrapping_add(c))),
+            _ => None,
+        },
+        Op::ImadHi { sign } => {
+            let (a, b) = (known(&srcs[0])?, known(&srcs[1])?);
+            let zero = known(&srcs[2])? == 0;
+            let high = match sign {
+                Sign::U32 => ((u64::from(a) * u64::from(b)) >> 32) as u32,
+                Sign::S32 => ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32,
+            };
+            zero.then_some(Src::imm(high))
+        }
+        Op::Lop3 { lut } => match lut {
+            0x00 => Some(Src::ZERO),
+            0xff => Some(Src::imm(u32::MAX)),
+            0xf0 => plain(&srcs[0]),
+            0xcc => plain(&srcs[1]),
+            0xaa => plain(&srcs[2]),
+            _ => {
+                let (a, b, c) = (known(&srcs[0])?, known(&srcs[1])?, known(&srcs[2])?);
+                Some(Src::imm(logic(lut, a, b, c)))
+            }
+        },
+        Op::Plop3 { lut, .. } if srcs.len() == 3 => match lut {
+            0x00 => Some(Src::FALSE),
+            0xff => Some(Src::TRUE),
+            0xf0 => Some(srcs[0]),
+            0x0f => Some(srcs[0].not()),
+            _ => None,
+        },
+        Op::Sel | Op::Fsel { .. } => {
+            let (yes, no) = (plain(&srcs[0])?, plain(&srcs[1])?);
+            match srcs[2] {
+                cond if cond.is_true() || yes == no => Some(yes),
+                cond if cond == Src::FALSE => Some(no),
+                _ => None,
+            }
+        }
+        Op::Prmt => match (known(&srcs[1])?, known(&srcs[0]), known(&srcs[2])) {
+            (0x3210, ..) => plain(&srcs[0]),
+            (0x7654, ..) => plain(&srcs[2]),
+            (selector, Some(a), Some(c)) => Some(Src::imm(permute(selector, a, c))),
+            _ => None,
+        },
+        Op::Shf { right, wrap: false, hi, ty } => {
+            let by = known(&srcs[1])?;
+            if by == 0 {
+                return plain(if hi { &srcs[2] } else { &srcs[0] });
+            }
+            let (low, high) = (known(&srcs[0])?, known(&srcs[2])?);
+            shift(right, hi, ty, low, high, by).map(Src::imm)
+        }
+        Op::Isetp { cmp, sign, bool_, ex: false } => {
+            let holds = compare(cmp, sign, &srcs[0], &srcs[1])?;
+            combine(bool_, holds, srcs.get(2).copied().unwrap_or(Src::TRUE))
+        }
+        Op::Imnmx { sign } => {
+            let (a, b) = (known(&srcs[0])?, known(&srcs[1])?);
+            let less = compare(ICmp::Lt, sign, &srcs[0], &srcs[1])?;
+            match srcs[2] {
+                Src::TRUE => Some(Src::imm(if less { a } else { b })),
+                Src::FALSE => Some(Src::imm(if less { b } else { a })),
+                _ => None,
+            }
+        }
+        Op::Popc => Some(Src::imm(known(&srcs[0])?.count_ones())),
+        Op::Brev => Some(Src::imm(known(&srcs[0])?.reverse_bits())),
+        _ => None,
+    }
+}
+
+/// What the result is, from how the operands were made.
+fn value_with_defs(func: &Function, defs: &Defs, inst: &Inst) -> Option<Src> {
+    let srcs = &inst.srcs;
+    match inst.op {
+        // A mask that takes nothing away.
+        Op::Lop3 { lut: 0xc0 } => {
+            let mask = known(&srcs[1])?;
+            (srcs[0].mods == SrcMods::NONE && !mask & !zero_bits(func, defs, &srcs[0], 4) == 0)
+                .then_some(srcs[0])
+        }
+        // A sign that is known to be zero, or is there already.
+        Op::Prmt if known(&srcs[2]) == Some(0) => {
+            let bits = match known(&srcs[1])? {
+                0x8880 => 8,
+                0x9910 => 16,
+                _ => return None,
+            };
+            let positive = zero_bits(func, defs, &srcs[0], 4) >> (bits - 1) == u32::MAX >> (bits - 1);
+            let extended = defs.of_src(func, &srcs[0]).is_some_and(|def| match def.op {
+                Op::Ldg { access, .. } | Op::Ld { access } => sign_bits(access.size) >= 33 - bits,
+                Op::Lds { size, .. } | Op::Ldl { size, .. } | Op::Ldc { size, .. } => {
+                    sign_bits(size) >= 33 - bits
+                }
+                // Extended once before.
+                Op::Prmt => def.srcs[1..] == srcs[1..],
+                _ => false,
+            });
+            (positive || extended).then_some(srcs[0])
+        }
+        // Whether the number made from a predicate is zero.
+        Op::Isetp { cmp: cmp @ (ICmp::Ne | ICmp::Eq), bool_: Bool::And, ex: false, .. }
+            if known(&srcs[1]) == Some(0) && srcs.get(2).is_none_or(Src::is_true) =>
+        {
+            let select = defs.of_src(func, &srcs[0])?;
+            if select.op != Op::Sel {
+                return None;
+            }
+            let (yes, no) = (known(&select.srcs[0])?, known(&select.srcs[1])?);
+            let cond = select.srcs[2];
+            match (yes != 0, no != 0, cmp) {
+                (true, false, ICmp::Ne) | (false, true, ICmp::Eq) => Some(cond),
+                (true, false, _) | (false, true, _) => Some(cond.not()),
+                (nonzero, _, _) => Some(Src::new(SrcKind::Pred(nonzero == (cmp == ICmp::Ne)))),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Copies of the sign bit at the top of a loaded element.
+fn sign_bits(size: MemSize) -> u32 {
+    match size {
+        MemSize::S8 => 25,
+        MemSize::S16 => 17,
+        MemSize::U8 | MemSize::U16 | MemSize::B32 | MemSize::B64 | MemSize::B128 => 1,
+    }
+}
+
+/// Bits that are zero in any case. `depth` bounds the chain of definitions looked at.
+fn zero_bits(func: &Function, defs: &Defs, src: &Src, depth: u32) -> u32 {
+    if let Some(bits) = known(src) {
+        return !bits;
+    }
+    let Some(inst) = defs.of_src(func, src) else { return 0 };
+    let size_bits = |size| match size {
+        MemSize::U8 => !0xff,
+        MemSize::U16 => !0xffff,
+        _ => 0,
+    };
+    let below = |src: &Src| if depth == 0 { 0 } else { zero_bits(func, defs, src, depth - 1) };
+    match inst.op {
+        Op::Ldg { access, .. } | Op::Ld { access } => size_bits(access.size),
+        Op::Lds { size, .. } | Op::Ldl { size, .. } | Op::Ldc { size, .. } => size_bits(size),
+        // A block has at most 1024 threads, 64 in its third dimension.
+        Op::S2r { sr } if sr == special::TID[2] => !0x3f,
+        Op::S2r { sr } if special::is_tid(sr) => !0x3ff,
+        Op::S2r { sr } if sr == special::LANE_ID => !0x1f,
+        Op::Lop3 { lut: 0xc0 } => below(&inst.srcs[0]) | below(&inst.srcs[1]),
+        Op::Lop3 { lut: 0xfc | 0x3c } => below(&inst.srcs[0]) & below(&inst.srcs[1]),
+        Op::Sel => below(&inst.srcs[0]) & below(&inst.srcs[1]),
+        Op::Shf { right: true, hi: true, ty: ShfType::U32, wrap: false } => match known(&inst.srcs[1]) {
+            Some(by @ 0..32) => {
+                if by == 0 {
+                    0
+                } else {
+                    (below(&inst.srcs[2]) >> by) | (u32::MAX << (32 - by))
+                }
+            }
+            _ => 0,
+        },
+        Op::Popc => !0x3f,
+        _ => 0,
+    }
+}
+
+/// `lut` of the bits of three words.
+pub fn logic(lut: u8, a: u32, b: u32, c: u32) -> u32 {
+    (0..8u32).filter(|index| lut >> index & 1 != 0).fold(0, |word, index| {
+        let pick = |word: u32, bit: u32| if index & bit != 0 { word } else { !word };
+        word | (pick(a, 4) & pick(b, 2) & pick(c, 1))
+    })
+}
+
+/// Where source `i` (bit 4, 2 or 1 of the index) has the value `to`, as a table that does not depend on it.
+pub fn fix_input(lut: u8, i: usize, to: bool) -> u8 {
+    let bit = 4u8 >> i;
+    (0..8u8).fold(0, |table, index| {
+        let from = if to { index | bit } else { index & !bit };
+        table | ((lut >> from & 1) << index)
+    })
+}
+
+/// `lut` does not depend on source `i`.
+fn ignores(lut: u8, i: usize) -> bool {
+    fix_input(lut, i, false) == fix_input(lut, i, true)
+}
+
+/// Drops sources that are all zeros, all ones, read twice or not at all.
+fn reduce_lut(mut lut: u8, srcs: &mut [Src]) -> u8 {
+    for i in 0..srcs.len().min(3) {
+        match known(&srcs[i]) {
+            Some(0) => lut = fix_input(lut, i, false),
+            Some(u32::MAX) => lut = fix_input(lut, i, true),
+            _ => {}
+        }
+        for j in 0..i {
+            if srcs[i] == srcs[j] && known(&srcs[i]).is_none() {
+                lut = equal_inputs(lut, i, j);
+            }
+        }
+        if ignores(lut, i) {
+            srcs[i] = Src::ZERO;
+        }
+    }
+    for i in 0..srcs.len().min(3) {
+        if ignores(lut, i) {
+            srcs[i] = Src::ZERO;
+        }
+    }
+    lut
+}
+
+/// Source `i` is always source `j`: as a table that does not depend on `i`.
+fn equal_inputs(lut: u8, i: usize, j: usize) -> u8 {
+    let (bit_i, bit_j) = (4u8 >> i, 4u8 >> j);
+    (0..8u8).fold(0, |table, index| {
+        let from = if index & bit_j != 0 { index | bit_i } else { index & !bit_i };
+        table | ((lut >> from & 1) << index)
+    })
+}
+
+/// As [`reduce_lut`], of predicates. What is not read becomes PT; a single input moves to the front.
+fn reduce_predicates(mut lut: u8, srcs: &mut [Src]) -> u8 {
+    for i in 0..3 {
+        if srcs[i].mods.not {
+            // Negation goes into the table.
+            let bit = 4u8 >> i;
+            lut = (0..8u8).fold(0, |table, index| table | ((lut >> (index ^ bit) & 1) << index));
+            srcs[i].mods.not = false;
+        }
+        if let SrcKind::Pred(value) = srcs[i].kind {
+            lut = fix_input(lut, i, value);
+        }
+        for j in 0..i {
+            if srcs[i] == srcs[j] {
+                lut = equal_inputs(lut, i, j);
+            }
+        }
+    }
+    for (i, src) in srcs.iter_mut().enumerate() {
+        if ignores(lut, i) {
+            *src = Src::TRUE;
+        }
+    }
+    for i in [1, 2] {
+        if srcs[0] == Src::TRUE && srcs[i] != Src::TRUE {
+            srcs.swap(0, i);
+            lut = exchange_inputs(lut, 0, i);
+        }
+    }
+    lut
+}
+
+/// The table with sources `i` and `j` exchanged.
+pub fn exchange_inputs(lut: u8, i: usize, j: usize) -> u8 {
+    let (x, y) = (4u8 >> i, 4u8 >> j);
+    (0..8u8).fold(0, |table, index| {
+        let from =
+            (index & !(x | y)) | (if index & x != 0 { y } else { 0 }) | (if index & y != 0 { x } else { 0 });
+        table | ((lut >> from & 1) << index)
+    })
+}
+
+fn permute(selector: u32, a: u32, c: u32) -> u32 {
+    let bytes = (u64::from(c) << 32) | u64::from(a);
+    (0..4).fold(0, |word, i| {
+        let nibble = selector >> (4 * i) & 0xf;
+        let byte = (bytes >> (8 * (nibble & 7))) as u8;
+        let byte = if nibble & 8 != 0 { ((byte as i8) >> 7) as u8 } else { byte };
+        word | u32::from(byte) << (8 * i)
+    })
+}
+
+/// Shifts by a known amount that are worth folding: of 32 bits, and of 64 below 32.
+fn shift(right: bool, hi: bool, ty: ShfType, low: u32, high: u32, by: u32) -> Option<u32> {
+    let wide = (u64::from(high) << 32) | u64::from(low);
+    Some(match (right, hi, ty) {
+        (false, false, ShfType::U32) if high == 0 => low.checked_shl(by).unwrap_or(0),
+        (true, true, ShfType::U32) if low == 0 => high.checked_shr(by).unwrap_or(0),
+        (true, true, ShfType::S32) if low == 0 => ((high as i32) >> by.min(31)) as u32,
+        (false, true, ShfType::U64) if by < 32 => ((wide << by) >> 32) as u32,
+        (true, false, ShfType::U64 | ShfType::S64) if by < 32 => (wide >> by) as u32,
+        _ => return None,
+    })
+}
+
+fn compare(cmp: ICmp, sign: Sign, a: &Src, b: &Src) -> Option<bool> {
+    match cmp {
+        ICmp::F => return Some(false),
+        ICmp::T => return Some(true),
+        _ => {}
+    }
+    if a == b && a.mods == SrcMods::NONE && a.kind != SrcKind::Undef {
+        return Some(matches!(cmp, ICmp::Eq | ICmp::Le | ICmp::Ge));
+    }
+    let below_zero = known(b) == Some(0) && sign == Sign::U32;
+    match cmp {
+        ICmp::Lt if below_zero => return Some(false),
+        ICmp::Ge if below_zero => return Some(true),
+        _ => {}
+    }
+    let (a, b) = (known(a)?, known(b)?);
+    let order = match sign {
+        Sign::U32 => a.cmp(&b),
+        Sign::S32 => (a as i32).cmp(&(b as i32)),
+    };
+    Some(match cmp {
+        ICmp::Lt => order.is_lt(),
+        ICmp::Le => order.is_le(),
+        ICmp::Eq => order.is_eq(),
+        ICmp::Ne => order.is_ne(),
+        ICmp::Ge => order.is_ge(),
+        ICmp::Gt => order.is_gt(),
+        ICmp::F | ICmp::T => return None,
+    })
+}
+
+fn combine(bool_: Bool, holds: bool, with: Src) -> Option<Src> {
+    Some(match (bool_, holds) {
+        (Bool::And, true) | (Bool::Or, false) | (Bool::Xor, false) => with,
+        (Bool::And, false) => Src::FALSE,
+        (Bool::Or, true) => Src::TRUE,
+        (Bool::Xor, true) => with.not(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_of_bits() {
+        let (a, b, c) = (0xf0, 0xcc, 0xaa);
+        for lut in 0..=255 {
+            assert_eq!(logic(lut, a, b, c) as u8, lut, "words with every combination of bits give the table");
+        }
+        assert_eq!(fix_input(0xc0, 1, true), 0xf0);
+        assert_eq!(exchange_inputs(0xd0, 0, 1), 0xc4);
+        assert_eq!(equal_inputs(0xc0, 1, 0), 0xf0);
+    }
+
+    #[test]
+    fn bytes() {
+        assert_eq!(permute(0x3210, 0x4433_2211, 0x8877_6655), 0x4433_2211);
+        assert_eq!(permute(0x8880, 0x80, 0), 0xffff_ff80);
+        assert_eq!(permute(0x5410, 0x4433_2211, 0x8877_6655), 0x6655_2211);
+    }
+
+    #[test]
+    fn shifts() {
+        assert_eq!(shift(true, true, ShfType::S32, 0, 0x8000_0000, 31), Some(u32::MAX));
+        assert_eq!(shift(false, true, ShfType::U64, 0x8000_0000, 1, 1), Some(3));
+        assert_eq!(shift(true, false, ShfType::U64, 0, 3, 1), Some(0x8000_0000));
+        assert_eq!(shift(false, false, ShfType::U32, 1, 0, 40), Some(0));
+    }
+}

@@ -1,0 +1,118 @@
+//! Global value numbering: an operation on the same operands as one that dominates it is read from there.
+//!
+//! Only pure operations take part ([`is_pure`]), and loads that nothing can have changed.
+
+use crate::CodegenError;
+use crate::ori::cfg::Cfg;
+use crate::ori::dominators::dominators;
+use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, Value};
+use crate::ori::op::Op;
+use crate::ori::signature::{commutes, is_pure};
+use crate::phase::edit::{Replacements, fold_modifiers};
+use crate::phases::Context;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
+
+pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
+    let cfg = Cfg::new(func);
+    let tree = dominators(&cfg, func);
+    let mut replaced = Replacements::new(func);
+    // The last instruction seen with a hash; it counts where its block dominates.
+    let mut seen: FxHashMap<u64, (BlockId, u32)> = FxHashMap::default();
+    for &b in &tree.preorder {
+        for i in 0..func.block(b).insts.len() {
+            let inst = &mut func.block_mut(b).insts[i];
+            if !replaced.is_empty() {
+                inst.uses_mut().for_each(|src| *src = replaced.resolve(*src));
+                fold_modifiers(inst);
+            }
+            if !takes_part(inst) {
+                continue;
+            }
+            let inst = &func.block(b).insts[i];
+            let hash = hash(inst);
+            let here = (b, i as u32);
+            let (at, index) = *seen.entry(hash).or_insert(here);
+            if (at, index) == here {
+                continue;
+            }
+            if !tree.dominates(at, b) {
+                seen.insert(hash, here);
+                continue;
+            }
+            let earlier = &func.block(at).insts[index as usize];
+            if !same(func, earlier, inst) {
+                continue;
+            }
+            let pairs: Vec<(Dst, Dst)> =
+                earlier.dsts.iter().copied().zip(inst.dsts.iter().copied()).collect();
+            for (k, (to, from)) in pairs.into_iter().enumerate() {
+                match (to, from) {
+                    (Dst::Value(to), Dst::Value(from)) => replaced.insert(from, to.into()),
+                    // The earlier one did not need this result; now it gives it.
+                    (_, Dst::Value(from)) => {
+                        func.block_mut(at).insts[index as usize].dsts[k] = Dst::Value(from);
+                        func.block_mut(b).insts[i].dsts[k] = Dst::Sink;
+                    }
+                    _ => {}
+                }
+            }
+            let inst = &mut func.block_mut(b).insts[i];
+            *inst = Inst::new(Op::Nop, &[], &[], inst.src);
+        }
+    }
+    replaced.apply(func, &cfg);
+    Ok(())
+}
+
+fn takes_part(inst: &Inst) -> bool {
+    let loads_constant_memory = matches!(inst.op, Op::Ldg { nc: true, .. });
+    inst.guard == Src::TRUE && !inst.dsts.is_empty() && (is_pure(&inst.op) || loads_constant_memory)
+}
+
+fn hash(inst: &Inst) -> u64 {
+    let mut hasher = FxHasher::default();
+    inst.op.hash(&mut hasher);
+    inst.dsts.len().hash(&mut hasher);
+    match commutes(&inst.op) {
+        Some((a, b)) if b < inst.srcs.len() => {
+            // The same for either order of the two.
+            let one = |src: &Src| {
+                let mut hasher = FxHasher::default();
+                src.hash(&mut hasher);
+                hasher.finish()
+            };
+            one(&inst.srcs[a]).wrapping_add(one(&inst.srcs[b])).hash(&mut hasher);
+            for (i, src) in inst.srcs.iter().enumerate() {
+                if i != a && i != b {
+                    src.hash(&mut hasher);
+                }
+            }
+        }
+        _ => inst.srcs.hash(&mut hasher),
+    }
+    hasher.finish()
+}
+
+fn same(func: &Function, a: &Inst, b: &Inst) -> bool {
+    if a.op != b.op || a.srcs.len() != b.srcs.len() || a.dsts.len() != b.dsts.len() {
+        return false;
+    }
+    // `PACK` and `COPY` are of any width and file.
+    let shape = |v: Value| func.value(v);
+    let same_shapes = a.dsts.iter().zip(&b.dsts).all(|pair| match pair {
+        (Dst::Value(x), Dst::Value(y)) => shape(*x) == shape(*y),
+        _ => true,
+    });
+    if !same_shapes {
+        return false;
+    }
+    if a.srcs == b.srcs {
+        return true;
+    }
+    let Some((i, j)) = commutes(&a.op) else { return false };
+    j < a.srcs.len()
+        && a.srcs[i] == b.srcs[j]
+        && a.srcs[j] == b.srcs[i]
+        && (0..a.srcs.len()).all(|k| k == i || k == j || a.srcs[k] == b.srcs[k])
+}
