@@ -1,8 +1,12 @@
 //! One file per phase over Ori in SSA form, and what they share. [`crate::phases`] has their order.
 
+pub mod addresses;
+pub mod branches;
+pub mod combine;
 pub mod convergence;
 pub mod copy_propagation;
 pub mod dead_code;
 pub mod edit;
 pub mod fold;
+pub mod predication;
 pub mod value_numbering;

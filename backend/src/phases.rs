@@ -37,6 +37,7 @@ const fn optional(
 
 /// In the order in which they run. A name may come again: `after` then asks for one earlier run.
 pub const PHASES: &[Phase] = &[
+    optional("OriBranchOpt", phase::branches::run, &[]),
     optional("OriCopyProp", phase::copy_propagation::run, &[]),
     optional("OriFold", phase::fold::run, &[("OriCopyProp", "it looks at constants where they are used")]),
     optional("GvnCse", phase::value_numbering::run, &[("OriFold", "equal values get equal operands there")]),
@@ -45,10 +46,34 @@ pub const PHASES: &[Phase] = &[
         phase::dead_code::run,
         &[("OriCopyProp", "values that only copies read are dead after it")],
     ),
+    optional(
+        "GeneralOptimize",
+        phase::combine::run,
+        &[
+            ("OriCopyProp", "patterns are looked for through definitions, not through copies"),
+            ("GvnCse", "what is read once is taken in; equal operations must have become one before"),
+            ("OriLiveDead", "what reads a value must be alive to count"),
+        ],
+    ),
+    optional(
+        "OriAddressFold",
+        phase::addresses::run,
+        &[("GeneralOptimize", "sums that become part of a multiply-add are bases then, not addends")],
+    ),
+    optional("OriCopyProp", phase::copy_propagation::run, &[]),
+    optional("OriFold", phase::fold::run, &[]),
+    optional("GvnCse", phase::value_numbering::run, &[]),
+    optional("OriLiveDead", phase::dead_code::run, &[]),
+    optional(
+        "OriDoPredication",
+        phase::predication::run,
+        &[("OriLiveDead", "the length of a block is that of the code that stays")],
+    ),
+    optional("OriBranchOpt", phase::branches::run, &[]),
     Phase {
         name: "LateExpandSyncInstructions",
         run: phase::convergence::run,
-        after: &[],
+        after: &[("OriDoPredication", "branches that are predicated away need no barrier")],
         level: 0,
         result: Stage::Built,
     },

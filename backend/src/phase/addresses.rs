@@ -1,0 +1,207 @@
+//! Constant offsets of addresses into the offset fields of loads and stores, and uniform addends into the
+//! uniform operand.
+
+use crate::CodegenError;
+use crate::ori::cfg::Cfg;
+use crate::ori::dominators::{Tree, dominators};
+use crate::ori::ir::{BlockId, Dst, File, Function, Src, SrcKind, SrcMods, Value};
+use crate::ori::op::Op;
+use crate::ori::signature::is_memory_access;
+use crate::phase::copy_propagation::whole_of;
+use crate::phase::edit::{Defs, known};
+use crate::phases::Context;
+
+/// Offsets are signed 24-bit numbers.
+const OFFSETS: std::ops::RangeInclusive<i64> = -(1 << 23)..=(1 << 23) - 1;
+
+pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
+    let cfg = Cfg::new(func);
+    let defs = Defs::new(func, &cfg);
+    let tree = dominators(&cfg, func);
+    let mut folder = Addresses { func, defs, tree, packs: Vec::new() };
+    folder.packs = folder.pairs_by_low_half(&cfg);
+    for &b in &cfg.order {
+        for i in 0..folder.func.block(b).insts.len() {
+            if is_memory_access(&folder.func.block(b).insts[i].op) {
+                folder.fold(b, i);
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Addresses<'a> {
+    func: &'a mut Function,
+    defs: Defs,
+    tree: Tree,
+    /// Indexed by value: the pairs of which it is the low half.
+    packs: Vec<Option<Value>>,
+}
+
+/// The offset field of a memory operation.
+fn offset_mut(op: &mut Op) -> Option<&mut i32> {
+    match op {
+        Op::Ldg { access, .. } | Op::Ld { access } | Op::Stg { access } | Op::St { access } => {
+            Some(&mut access.offset)
+        }
+        Op::Lds { offset, .. }
+        | Op::Sts { offset, .. }
+        | Op::Ldl { offset, .. }
+        | Op::Stl { offset, .. }
+        | Op::Atom { offset, .. }
+        | Op::AtomCas { offset, .. }
+        | Op::Red { offset, .. }
+        | Op::Atoms { offset, .. }
+        | Op::AtomsCas { offset, .. } => Some(offset),
+        _ => None,
+    }
+}
+
+impl Addresses<'_> {
+    fn pairs_by_low_half(&self, cfg: &Cfg) -> Vec<Option<Value>> {
+        let mut packs = vec![None; self.func.values.len()];
+        for &b in &cfg.order {
+            for inst in &self.func.block(b).insts {
+                if let (Op::Pack, [Dst::Value(pair)], [low, _]) = (inst.op, &inst.dsts[..], &inst.srcs[..])
+                    && let SrcKind::Value(low) = low.kind
+                {
+                    packs[low.index()].get_or_insert(*pair);
+                }
+            }
+        }
+        packs
+    }
+
+    fn fold(&mut self, b: BlockId, i: usize) {
+        let inst = &self.func.block(b).insts[i];
+        let mut op = inst.op;
+        let mut address = inst.srcs[0];
+        let mut uniform = inst.srcs.get(1).copied();
+        let has_uniform =
+            matches!(op, Op::Lds { .. } | Op::Sts { .. } | Op::Atoms { .. } | Op::AtomsCas { .. });
+        let Some(offset) = offset_mut(&mut op) else { return };
+        let mut total = i64::from(*offset);
+        // Each step goes to an earlier definition.
+        for _ in 0..16 {
+            let Some((base, add)) = self.step(&address, b, i) else { break };
+            if !OFFSETS.contains(&(total + add)) {
+                break;
+            }
+            address = base;
+            total += add;
+        }
+        if has_uniform
+            && uniform == Some(Src::ZERO)
+            && let Some((base, addend)) = self.uniform_addend(&address)
+        {
+            (address, uniform) = (base, Some(addend));
+        }
+        *offset = total as i32;
+        let inst = &mut self.func.block_mut(b).insts[i];
+        inst.op = op;
+        inst.srcs[0] = address;
+        if let (Some(uniform), true) = (uniform, has_uniform) {
+            inst.srcs[1] = uniform;
+        }
+    }
+
+    /// The address without one constant addend.
+    fn step(&self, address: &Src, b: BlockId, i: usize) -> Option<(Src, i64)> {
+        if address.mods != SrcMods::NONE {
+            return None;
+        }
+        let v = match address.kind {
+            SrcKind::Imm(bits) => return Some((Src::ZERO, i64::from(bits as i32))),
+            SrcKind::Value(v) => v,
+            _ => return None,
+        };
+        let inst = self.defs.inst(self.func, v).filter(|inst| inst.guard.is_true())?;
+        match inst.op {
+            Op::Iadd3 { x: false } if self.func.value(v).width == 1 => {
+                let zero = (0..3).find(|k| inst.srcs[*k] == Src::ZERO)?;
+                let [x, y] = [[1, 2], [0, 2], [0, 1]][zero].map(|k| inst.srcs[k]);
+                let (base, add) = match (known(&x), known(&y)) {
+                    (None, Some(add)) => (x, add),
+                    (Some(add), None) => (y, add),
+                    _ => return None,
+                };
+                let base_in_register = base.mods == SrcMods::NONE && self.is_general(&base);
+                base_in_register.then_some((base, i64::from(add as i32)))
+            }
+            Op::Pack if inst.srcs.len() == 2 => self.step_of_pair([inst.srcs[0], inst.srcs[1]], b, i),
+            _ => None,
+        }
+    }
+
+    fn is_general(&self, src: &Src) -> bool {
+        match src.kind {
+            SrcKind::Value(v) | SrcKind::Part(v, _) => self.func.value(v).file == File::R,
+            SrcKind::Reg(reg) => reg.file == File::R,
+            _ => false,
+        }
+    }
+
+    fn step_of_pair(&self, parts: [Src; 2], b: BlockId, i: usize) -> Option<(Src, i64)> {
+        if let (Some(low), Some(high)) = (known(&parts[0]), known(&parts[1])) {
+            // An absolute address.
+            let bits = (u64::from(high) << 32 | u64::from(low)) as i64;
+            return OFFSETS.contains(&bits).then_some((Src::ZERO, bits));
+        }
+        let (low, high) = (self.defs.of_src(self.func, &parts[0])?, self.defs.of_src(self.func, &parts[1])?);
+        if low.op != (Op::Iadd3 { x: false }) || high.op != (Op::Iadd3 { x: true }) {
+            return None;
+        }
+        let Some(Dst::Value(carry)) = low.dsts.get(1) else { return None };
+        let carried = high.srcs.get(3) == Some(&Src::from(*carry))
+            && high.srcs.get(4).is_none_or(|second| *second == Src::FALSE);
+        let zero = (0..3).find(|k| low.srcs[*k] == Src::ZERO && high.srcs[*k] == Src::ZERO)?;
+        if !carried {
+            return None;
+        }
+        let [k, l] = [[1, 2], [0, 2], [0, 1]][zero];
+        for (base, constant) in [(k, l), (l, k)] {
+            let (Some(add), Some(extension)) = (known(&low.srcs[constant]), known(&high.srcs[constant]))
+            else {
+                continue;
+            };
+            if extension != ((add as i32) >> 31) as u32 {
+                continue;
+            }
+            let base = self.whole([low.srcs[base], high.srcs[base]], b, i)?;
+            return Some((base, i64::from(add as i32)));
+        }
+        None
+    }
+
+    /// The pair that these are the halves of, where instruction `i` of `b` can read it.
+    fn whole(&self, parts: [Src; 2], b: BlockId, i: usize) -> Option<Src> {
+        if let Some(whole) = whole_of(self.func, &parts) {
+            return Some(whole);
+        }
+        let SrcKind::Value(low) = parts[0].kind else { return None };
+        let pair = self.packs.get(low.index()).copied().flatten()?;
+        let (at, index) = self.defs.site(pair)?;
+        let inst = &self.func.block(at).insts[index];
+        let before = if at == b { index < i } else { self.tree.dominates(at, b) };
+        (before && inst.op == Op::Pack && inst.srcs[..] == parts).then(|| pair.into())
+    }
+
+    /// A 32-bit address that is a register plus a uniform register.
+    fn uniform_addend(&self, address: &Src) -> Option<(Src, Src)> {
+        let inst = self.defs.of_src(self.func, address)?;
+        if inst.op != (Op::Iadd3 { x: false }) {
+            return None;
+        }
+        let zero = (0..3).find(|k| inst.srcs[*k] == Src::ZERO)?;
+        let [x, y] = [[1, 2], [0, 2], [0, 1]][zero].map(|k| inst.srcs[k]);
+        let uniform = |src: &Src| {
+            src.mods == SrcMods::NONE && src.value().is_some_and(|v| self.func.value(v).file == File::UR)
+        };
+        let general = |src: &Src| src.mods == SrcMods::NONE && self.is_general(src);
+        match (x, y) {
+            (x, y) if general(&x) && uniform(&y) => Some((x, y)),
+            (x, y) if general(&y) && uniform(&x) => Some((y, x)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Selects one machine operation for several: multiply-add, shift-add, three-input sums and logic, 64-bit address
+//! arithmetic, comparisons with the logic of their results, signs of floats into operands.
+//!
+//! Before and after: SSA. One pass in reverse postorder over definitions; an operation takes in what computes its
+//! operands where nothing else reads that (or where doing so costs nothing), and what is left over dies. The
+//! rules are grouped by file: [`sums`], [`pairs`], [`logic`], [`floats`].
+
+mod floats;
+mod logic;
+mod pairs;
+mod sums;
+
+use crate::CodegenError;
+use crate::ori::cfg::Cfg;
+use crate::ori::dominators::{Tree, dominators};
+use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
+use crate::ori::op::Op;
+use crate::ori::signature::has_side_effects;
+use crate::phase::edit::{Defs, Replacements, count_uses, fold_modifiers};
+use crate::phases::Context;
+
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    let cfg = Cfg::new(func);
+    let tree = dominators(&cfg, func);
+    let mut combiner = Combiner {
+        defs: Defs::new(func, &cfg),
+        uses: count_uses(func, &cfg),
+        replaced: Replacements::new(func),
+        packs: packs(func, &cfg),
+        tree,
+        func,
+    };
+    for (n, &b) in cfg.order.iter().enumerate() {
+        if n % 64 == 0 {
+            (context.checkpoint)();
+        }
+        for i in 0..combiner.func.block(b).insts.len() {
+            combiner.resolve(b, i);
+            combiner.visit(b, i);
+        }
+        let term = &mut combiner.func.block_mut(b).term;
+        if let Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } = term {
+            *src = combiner.replaced.resolve(*src);
+        }
+    }
+    let Combiner { replaced, func, .. } = combiner;
+    replaced.apply(func, &cfg);
+    Ok(())
+}
+
+/// For each value that is the first part of a pair, the pair.
+fn packs(func: &Function, cfg: &Cfg) -> Vec<Option<Value>> {
+    let mut packs = vec![None; func.values.len()];
+    for &b in &cfg.order {
+        for inst in &func.block(b).insts {
+            if inst.op == Op::Pack
+                && let ([Dst::Value(pair)], [Src { kind: SrcKind::Value(low), mods: SrcMods::NONE }, _]) =
+                    (&inst.dsts[..], &inst.srcs[..])
+            {
+                packs[low.index()].get_or_insert(*pair);
+            }
+        }
+    }
+    packs
+}
+
+struct Combiner<'a> {
+    func: &'a mut Function,
+    defs: Defs,
+    /// Indexed by value: readers.
+    uses: Vec<u32>,
+    replaced: Replacements,
+    packs: Vec<Option<Value>>,
+    tree: Tree,
+}
+
+impl Combiner<'_> {
+    fn inst(&self, b: BlockId, i: usize) -> &Inst {
+        &self.func.block(b).insts[i]
+    }
+
+    fn resolve(&mut self, b: BlockId, i: usize) {
+        if self.replaced.is_empty() {
+            return;
+        }
+        let inst = &mut self.func.block_mut(b).insts[i];
+        inst.uses_mut().for_each(|src| *src = self.replaced.resolve(*src));
+        fold_modifiers(inst);
+    }
+
+    fn visit(&mut self, b: BlockId, i: usize) {
+        let inst = self.inst(b, i);
+        if !inst.guard.is_true() {
+            return;
+        }
+        match inst.op {
+            Op::Pack if inst.srcs.len() == 2 => self.pair(b, i),
+            Op::Iadd3 { x: false } => self.sum(b, i),
+            Op::Lop3 { .. } | Op::Lop3P { .. } => self.logic(b, i),
+            Op::Plop3 { .. } => self.predicate_logic(b, i),
+            Op::Isetp { .. } => self.test(b, i),
+            _ => self.float_signs(b, i),
+        }
+    }
+
+    fn uses(&self, v: Value) -> u32 {
+        self.uses.get(v.index()).copied().unwrap_or(0)
+    }
+
+    /// The unguarded operation that makes the operand; with `only`, where nothing else reads any result of it.
+    fn def(&self, src: &Src, only: bool) -> Option<&Inst> {
+        let inst = self.defs.of_src(self.func, src)?;
+        let lone = !only || (inst.defs().count() == 1 && src.value().is_some_and(|v| self.uses(v) == 1));
+        lone.then_some(inst)
+    }
+
+    /// Puts `new` in the place of an instruction and keeps the counts. What nothing reads any more dies, and
+    /// what it read may die too.
+    fn rewrite(&mut self, b: BlockId, i: usize, new: Inst) {
+        for src in new.uses() {
+            self.count(src, 1);
+        }
+        for v in new.defs() {
+            self.defs.set(v, b, i);
+        }
+        let old = std::mem::replace(&mut self.func.block_mut(b).insts[i], new);
+        self.release(&old);
+    }
+
+    fn count(&mut self, src: &Src, change: i32) {
+        if let Some(v) = src.value() {
+            if self.uses.len() <= v.index() {
+                self.uses.resize(v.index() + 1, 0);
+            }
+            self.uses[v.index()] = self.uses[v.index()].saturating_add_signed(change);
+        }
+    }
+
+    fn release(&mut self, old: &Inst) {
+        let mut work: Vec<Value> = Vec::new();
+        for src in old.uses() {
+            self.count(src, -1);
+            work.extend(src.value());
+        }
+        while let Some(v) = work.pop() {
+            if self.uses(v) > 0 {
+                continue;
+            }
+            let Some((b, i)) = self.defs.site(v) else { continue };
+            let inst = self.inst(b, i);
+            if has_side_effects(&inst.op) || inst.op == Op::Nop || inst.defs().any(|d| self.uses(d) > 0) {
+                continue;
+            }
+            let dead = Inst::new(Op::Nop, &[], &[], inst.src);
+            let dead = std::mem::replace(&mut self.func.block_mut(b).insts[i], dead);
+            for src in dead.uses() {
+                self.count(src, -1);
+                work.extend(src.value());
+            }
+        }
+    }
+
+    /// From now on `by` is read for `v`.
+    fn replace(&mut self, v: Value, by: Src) {
+        let moved = self.uses(v);
+        self.count(&by, moved as i32);
+        self.uses[v.index()] = 0;
+        self.replaced.insert(v, by);
+    }
+
+    fn new_value(&mut self, file: crate::ori::ir::File, width: u8) -> Value {
+        let v = self.func.new_value(file, width);
+        self.uses.resize(self.func.values.len(), 0);
+        v
+    }
+
+    /// The pair that these are the halves of, defined before the end of `b`'s instruction `i`.
+    fn whole(&self, parts: [Src; 2], b: BlockId, i: usize) -> Option<Src> {
+        if let Some(whole) = crate::phase::copy_propagation::whole_of(self.func, &parts) {
+            return Some(whole);
+        }
+        let SrcKind::Value(low) = parts[0].kind else { return None };
+        let pair = self.packs.get(low.index()).copied().flatten()?;
+        let (at, index) = self.defs.site(pair)?;
+        let inst = self.inst(at, index);
+        let before = if at == b { index < i } else { self.tree.dominates(at, b) };
+        (before && inst.op == Op::Pack && inst.srcs[..] == parts).then(|| pair.into())
+    }
+}
+
+/// The operands besides zeros.
+fn nonzero(srcs: &[Src]) -> impl Iterator<Item = Src> + '_ {
+    srcs.iter().copied().filter(|src| src.kind != SrcKind::Zero)
+}
+
+/// Nothing reads the results after the first.
+fn single_result(inst: &Inst) -> bool {
+    inst.dsts[1..].iter().all(|dst| *dst == Dst::Sink)
+}

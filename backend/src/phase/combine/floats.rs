@@ -1,0 +1,83 @@
+//! Signs and magnitudes of floats as modifiers of the operands that read them.
+
+use super::{Combiner, single_result};
+use crate::ori::ir::{BlockId, Src, SrcKind, SrcMods};
+use crate::ori::op::{Op, Round};
+use crate::ori::signature::signature;
+use crate::phase::edit::{Interpretation, interpretation};
+
+impl Combiner<'_> {
+    pub(super) fn float_signs(&mut self, b: BlockId, i: usize) {
+        let inst = self.inst(b, i);
+        let wide = match inst.op {
+            Op::Fadd { .. } | Op::Fmul { .. } | Op::Ffma { .. } | Op::Fmnmx { .. } | Op::Fsetp { .. } => {
+                false
+            }
+            Op::Mufu { .. } => false,
+            Op::Dadd { .. } | Op::Dmul { .. } | Op::Dfma { .. } | Op::Dsetp { .. } => true,
+            _ => return,
+        };
+        debug_assert_eq!(interpretation(&inst.op), Interpretation::Float);
+        // The operation that only changes a sign is one itself.
+        if self.sign_change(&inst.srcs, inst.op, wide).is_some() {
+            return;
+        }
+        let sig = signature(&inst.op);
+        let mut new = None;
+        for (k, slot) in sig.srcs.iter().enumerate() {
+            let Some(src) = inst.srcs.get(k).copied() else { break };
+            let Some(def) = self.def(&Src::new(src.kind), false) else { continue };
+            if !single_result(def) {
+                continue;
+            }
+            let Some(inner) = self.sign_change(&def.srcs, def.op, wide) else { continue };
+            let mods = compose(src.mods, inner.mods);
+            if (mods.abs && !slot.mods.abs) || (mods.neg && !slot.mods.neg) || !in_register(&inner) {
+                continue;
+            }
+            // Flushing denormals is only left out where the reader does it.
+            if flushes(def.op) && !flushes(inst.op) {
+                continue;
+            }
+            new.get_or_insert_with(|| inst.clone()).srcs[k] = Src { kind: inner.kind, mods };
+        }
+        if let Some(new) = new {
+            self.rewrite(b, i, new);
+        }
+    }
+
+    /// The operand whose sign alone the operation changes: it adds negative zero.
+    fn sign_change(&self, srcs: &[Src], op: Op, wide: bool) -> Option<Src> {
+        let adds = match op {
+            Op::Fadd { round: Round::Rn, sat: false, .. } => !wide,
+            Op::Dadd { round: Round::Rn } => wide,
+            _ => false,
+        };
+        let [a, zero] = srcs else { return None };
+        let minus_zero = *zero == Src::ZERO.neg() || *zero == Src::imm(0x8000_0000);
+        (adds && minus_zero && (a.mods.neg || a.mods.abs)).then_some(*a)
+    }
+}
+
+/// The outer modifiers applied to the inner ones: magnitude first, then sign.
+fn compose(outer: SrcMods, inner: SrcMods) -> SrcMods {
+    if outer.abs {
+        SrcMods { neg: outer.neg, abs: true, not: false }
+    } else {
+        SrcMods { neg: outer.neg != inner.neg, abs: inner.abs, not: false }
+    }
+}
+
+fn in_register(src: &Src) -> bool {
+    matches!(src.kind, SrcKind::Value(_) | SrcKind::Part(..) | SrcKind::Const(_))
+}
+
+fn flushes(op: Op) -> bool {
+    match op {
+        Op::Fadd { ftz, .. } | Op::Fmul { ftz, .. } | Op::Ffma { ftz, .. } => ftz,
+        Op::Fmnmx { ftz, .. } | Op::Fsetp { ftz, .. } => ftz,
+        // It flushes by itself.
+        Op::Mufu { .. } => true,
+        _ => false,
+    }
+}

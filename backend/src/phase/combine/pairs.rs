@@ -1,0 +1,209 @@
+//! 64-bit arithmetic, which is made of 32-bit halves: sums of pairs with products, extensions and shifts.
+//!
+//! A sum of pairs is `IADD3` with a carry, `IADD3.X` and the `PACK` of both. Where one operation gives the pair
+//! it takes the place of the `PACK`, and the halves are read as its parts.
+
+use super::{Combiner, single_result};
+use crate::ori::ir::{BlockId, Dst, File, Inst, Src, SrcKind, SrcMods, Value};
+use crate::ori::op::{Op, ShfType, Sign};
+use crate::phase::edit::known;
+
+/// Two halves, low first.
+type Pair = [Src; 2];
+
+/// Instructions of one block that add two pairs.
+struct Add {
+    low: usize,
+    high: usize,
+    /// The halves' sums.
+    results: [Value; 2],
+    a: Pair,
+    b: Pair,
+}
+
+/// How far apart the operations of one 64-bit sum may stand.
+const REACH: usize = 8;
+
+impl Combiner<'_> {
+    pub(super) fn pair(&mut self, b: BlockId, i: usize) {
+        let inst = self.inst(b, i);
+        let parts = [inst.srcs[0], inst.srcs[1]];
+        if let Some((x, scale, sign)) = self.scaled_extension(parts)
+            && scale > 1
+        {
+            let new = self.product(b, i, sign, x, Src::imm(scale), Src::ZERO);
+            self.rewrite(b, i, new);
+            return;
+        }
+        let Some(add) = self.add_of_pair(b, i, parts) else { return };
+        for (x, y) in [(add.a, add.b), (add.b, add.a)] {
+            if self.multiply_add(b, i, &add, x, y) {
+                return;
+            }
+        }
+        for (x, y) in [(add.a, add.b), (add.b, add.a)] {
+            if self.shift_add(b, &add, x, y) {
+                return;
+            }
+        }
+    }
+
+    /// The sum of which these are the halves.
+    fn add_of_pair(&self, b: BlockId, i: usize, parts: Pair) -> Option<Add> {
+        let [SrcKind::Value(low), SrcKind::Value(high)] = parts.map(|part| part.kind) else { return None };
+        let ((low_block, low_index), (high_block, high_index)) =
+            (self.defs.site(low)?, self.defs.site(high)?);
+        if low_block != b || high_block != b || low_index >= high_index || i - low_index > REACH {
+            return None;
+        }
+        let (low_inst, high_inst) = (self.inst(b, low_index), self.inst(b, high_index));
+        let [Dst::Value(_), Dst::Value(carry), ref rest @ ..] = low_inst.dsts[..] else { return None };
+        let adds = low_inst.op == (Op::Iadd3 { x: false }) && high_inst.op == (Op::Iadd3 { x: true });
+        let carried = high_inst.srcs.get(3) == Some(&carry.into())
+            && high_inst.srcs.get(4).is_none_or(|second| *second == Src::FALSE)
+            && self.uses(carry) == 1
+            && rest.iter().all(|dst| *dst == Dst::Sink);
+        let unguarded = low_inst.guard.is_true() && high_inst.guard.is_true();
+        if !adds || !carried || !unguarded || !single_result(high_inst) {
+            return None;
+        }
+        let zero = (0..3).find(|k| low_inst.srcs[*k] == Src::ZERO && high_inst.srcs[*k] == Src::ZERO)?;
+        let [k, l] = match zero {
+            0 => [1, 2],
+            1 => [0, 2],
+            _ => [0, 1],
+        };
+        let pair = |k: usize| [low_inst.srcs[k], high_inst.srcs[k]];
+        Some(Add { low: low_index, high: high_index, results: [low, high], a: pair(k), b: pair(l) })
+    }
+
+    /// `x` and a power of two of which the pair is the product, sign- or zero-extended.
+    fn scaled_extension(&self, pair: Pair) -> Option<(Src, u32, Sign)> {
+        if let Some((x, sign)) = self.extension(pair) {
+            return Some((x, 1, sign));
+        }
+        let (source, shift) = self.shifted(pair)?;
+        let (x, sign) = self.extension(source)?;
+        // A factor of 2^31 would be negative.
+        (shift < 31).then_some((x, 1 << shift, sign))
+    }
+
+    /// The 32-bit operand that the pair extends.
+    fn extension(&self, pair: Pair) -> Option<(Src, Sign)> {
+        let [low, high] = pair;
+        let in_register = matches!(low.kind, SrcKind::Value(_) | SrcKind::Part(..));
+        if low.mods != SrcMods::NONE || !in_register {
+            return None;
+        }
+        if high == Src::ZERO {
+            return Some((low, Sign::U32));
+        }
+        let inst = self.def(&high, false)?;
+        let sign = inst.op == (Op::Shf { right: true, wrap: false, hi: true, ty: ShfType::S32 })
+            && known(&inst.srcs[1]) == Some(31)
+            && inst.srcs[2] == low;
+        sign.then_some((low, Sign::S32))
+    }
+
+    /// The pair, shifted to the left by less than 32, that this one is.
+    fn shifted(&self, pair: Pair) -> Option<(Pair, u32)> {
+        let (low, high) = (self.def(&pair[0], false)?, self.def(&pair[1], false)?);
+        let low_shifts = matches!(low.op, Op::Shf { right: false, wrap: false, hi: false, ty: ShfType::U32 })
+            && low.srcs[2] == Src::ZERO;
+        let high_shifts =
+            matches!(high.op, Op::Shf { right: false, wrap: false, hi: true, ty: ShfType::U64 });
+        let by = known(&low.srcs[1])?;
+        let fits =
+            low_shifts && high_shifts && high.srcs[0] == low.srcs[0] && known(&high.srcs[1]) == Some(by);
+        (fits && (1..32).contains(&by)).then(|| ([low.srcs[0], high.srcs[2]], by))
+    }
+
+    fn product(&self, b: BlockId, i: usize, sign: Sign, x: Src, y: Src, z: Src) -> Inst {
+        let pack = self.inst(b, i);
+        Inst::new(Op::ImadWide { sign }, &[pack.dsts[0]], &[x, y, z], pack.src)
+    }
+
+    /// `x * y + z` in one `IMAD.WIDE` in place of the pair.
+    fn multiply_add(&mut self, b: BlockId, i: usize, add: &Add, x: Pair, z: Pair) -> bool {
+        if z.iter().any(|half| half.mods != SrcMods::NONE) {
+            return false;
+        }
+        let product = crate::phase::copy_propagation::whole_of(self.func, &x)
+            .and_then(|whole| self.def(&whole, false))
+            .filter(|inst| matches!(inst.op, Op::ImadWide { .. }) && inst.srcs[2] == Src::ZERO)
+            .filter(|inst| single_result(inst))
+            .map(|inst| (inst.op, inst.srcs[0], inst.srcs[1]))
+            .or_else(|| {
+                let (x, scale, sign) = self.scaled_extension(x)?;
+                Some((Op::ImadWide { sign }, x, Src::imm(scale)))
+            });
+        let Some((Op::ImadWide { sign }, factor, by)) = product else { return false };
+        if self.read_between(b, add, i) {
+            return false;
+        }
+        let addend = match self.whole(z, b, i) {
+            Some(whole) => whole,
+            None => {
+                // The addend becomes a pair where the high half was computed.
+                let pair = self.new_value(File::R, 2);
+                let src = self.inst(b, add.high).src;
+                let high = add.results[1];
+                let pack = Inst::new(Op::Pack, &[Dst::Value(pair)], &z, src);
+                // Its former result is read as part of the product from here on.
+                self.defs.set(high, b, i);
+                self.rewrite(b, add.high, pack);
+                pair.into()
+            }
+        };
+        let new = self.product(b, i, sign, factor, by, addend);
+        let Dst::Value(pair) = new.dsts[0] else { return false };
+        self.rewrite(b, i, new);
+        for (half, part) in add.results.into_iter().zip(0..) {
+            self.defs.set(half, b, i);
+            self.replace(half, Src::part(pair, part));
+        }
+        // The sums are dead; nothing has named their removal yet.
+        for at in [add.low, add.high] {
+            let inst = self.inst(b, at);
+            if matches!(inst.op, Op::Iadd3 { .. }) {
+                let nop = Inst::new(Op::Nop, &[], &[], inst.src);
+                self.rewrite(b, at, nop);
+            }
+        }
+        true
+    }
+
+    /// Something between the sums and the pair reads a half.
+    fn read_between(&self, b: BlockId, add: &Add, i: usize) -> bool {
+        let [low, high] = add.results;
+        (add.low + 1..i)
+            .filter(|at| *at != add.high)
+            .any(|at| self.inst(b, at).uses().any(|src| src.value().is_some_and(|v| v == low || v == high)))
+    }
+
+    /// `(x << k) + z` by `LEA` and `LEA.HI.X` in place of the sums.
+    fn shift_add(&mut self, b: BlockId, add: &Add, x: Pair, z: Pair) -> bool {
+        if z.iter().any(|half| half.mods != SrcMods::NONE) || x.iter().any(|half| half.mods != SrcMods::NONE)
+        {
+            return false;
+        }
+        let Some((source, shift)) = self.shifted(x) else { return false };
+        if source.iter().any(|half| half.mods != SrcMods::NONE) {
+            return false;
+        }
+        let shift = shift as u8;
+        let (low, high) = (self.inst(b, add.low), self.inst(b, add.high));
+        let carry = low.dsts[1];
+        let Dst::Value(carry_value) = carry else { return false };
+        let new_low = Inst::new(Op::Lea { shift }, &[low.dsts[0], carry], &[source[0], z[0]], low.src);
+        let new_high = Inst::new(
+            Op::LeaHi { shift, x: true },
+            &[high.dsts[0]],
+            &[source[0], z[1], source[1], carry_value.into()],
+            high.src,
+        );
+        self.rewrite(b, add.low, new_low);
+        self.rewrite(b, add.high, new_high);
+        true
+    }
+}

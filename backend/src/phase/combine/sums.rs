@@ -1,0 +1,110 @@
+//! 32-bit sums: three terms at once, a product or a shifted term with an addend.
+
+use super::{Combiner, nonzero, single_result};
+use crate::ori::ir::{BlockId, Inst, Src, SrcKind, SrcMods};
+use crate::ori::op::{Op, ShfType};
+use crate::phase::edit::known;
+use smallvec::SmallVec;
+
+type Terms = SmallVec<[Src; 6]>;
+
+impl Combiner<'_> {
+    pub(super) fn sum(&mut self, b: BlockId, i: usize) {
+        let inst = self.inst(b, i);
+        if !single_result(inst) {
+            return;
+        }
+        let (mut terms, mut constant) = (Terms::new(), 0u32);
+        split(&inst.srcs, false, &mut terms, &mut constant);
+        let mut changed = false;
+        // Take in the sums that the terms are.
+        let mut at = 0;
+        while at < terms.len() {
+            let term = terms[at];
+            if let Some((inner, inner_constant)) = self.inner_sum(&term, terms.len(), constant) {
+                terms.remove(at);
+                terms.extend(inner);
+                constant = constant.wrapping_add(inner_constant);
+                changed = true;
+            } else {
+                at += 1;
+            }
+        }
+        if changed {
+            let mut srcs = terms.clone();
+            if constant != 0 || srcs.is_empty() {
+                srcs.insert(srcs.len().min(1), Src::imm(constant));
+            }
+            srcs.resize(3, Src::ZERO);
+            let mut new = self.inst(b, i).clone();
+            new.srcs = srcs.iter().copied().collect();
+            self.rewrite(b, i, new);
+        }
+        self.product_or_shift(b, i);
+    }
+
+    /// The terms of a sum that the term is, where they fit with `others` and the result stays one operation.
+    fn inner_sum(&self, term: &Src, others: usize, constant: u32) -> Option<(Terms, u32)> {
+        if term.mods.not || term.mods.abs {
+            return None;
+        }
+        let plain = Src::new(term.kind);
+        let inst = self.def(&plain, false)?;
+        if inst.op != (Op::Iadd3 { x: false }) || !single_result(inst) {
+            return None;
+        }
+        let (mut inner, mut inner_constant) = (Terms::new(), 0u32);
+        split(&inst.srcs, term.mods.neg, &mut inner, &mut inner_constant);
+        let has_constant = constant.wrapping_add(inner_constant) != 0;
+        let total = others - 1 + inner.len() + usize::from(has_constant);
+        let only = term.value().is_some_and(|v| self.uses(v) == 1);
+        // A term plus a constant is looked through also where others read it: no operation is added.
+        let offset = inner.len() == 1 && inner_constant != 0 && constant != 0;
+        let negated = inner.iter().filter(|src| src.mods.neg).count() + usize::from(others > 1);
+        (total <= 3 && negated <= 2 && (only || offset)).then_some((inner, inner_constant))
+    }
+
+    /// `x * y + z` and `(x << k) + z`, of a sum of two terms.
+    fn product_or_shift(&mut self, b: BlockId, i: usize) {
+        let inst = self.inst(b, i);
+        let terms: SmallVec<[Src; 3]> = nonzero(&inst.srcs).collect();
+        let [first, second] = terms[..] else { return };
+        for (term, other) in [(first, second), (second, first)] {
+            let Some(inner) = self.def(&term, true) else { continue };
+            let inst = self.inst(b, i);
+            let dst = [inst.dsts[0]];
+            let new = match inner.op {
+                Op::Imad { sign } if inner.srcs[2] == Src::ZERO => {
+                    Inst::new(Op::Imad { sign }, &dst, &[inner.srcs[0], inner.srcs[1], other], inst.src)
+                }
+                Op::Shf { right: false, hi: false, ty: ShfType::U32, .. }
+                    if other.mods == SrcMods::NONE && inner.srcs[2] == Src::ZERO =>
+                {
+                    match known(&inner.srcs[1]) {
+                        Some(shift @ 1..32) => {
+                            let op = Op::Lea { shift: shift as u8 };
+                            Inst::new(op, &dst, &[inner.srcs[0], other], inst.src)
+                        }
+                        _ => continue,
+                    }
+                }
+                _ => continue,
+            };
+            self.rewrite(b, i, new);
+            return;
+        }
+    }
+}
+
+/// Terms and the constant of a sum, with all signs changed where `negate`.
+fn split(srcs: &[Src], negate: bool, terms: &mut Terms, constant: &mut u32) {
+    for src in srcs {
+        match known(src) {
+            Some(bits) => {
+                *constant = constant.wrapping_add(if negate { bits.wrapping_neg() } else { bits });
+            }
+            None if src.kind == SrcKind::Zero => {}
+            None => terms.push(if negate { src.neg() } else { *src }),
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! Predication: short sides of a branch become guarded or speculated operations of the block that branches.
+//!
+//! Operations without effects are computed for all threads; those that access memory carry the branch's
+//! predicate. A value that differs by side is written over the other side's where its operation can be guarded,
+//! else selected.
+//!
+//! Before: SSA, any control flow. After: SSA with fewer blocks; inner branches go first.
+
+use crate::CodegenError;
+use crate::input::SrcId;
+use crate::ori::cfg::Cfg;
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Term};
+use crate::ori::op::{MufuFunc, Op};
+use crate::ori::signature::{has_side_effects, is_convergent, is_memory_access, is_pure, may_be_guarded};
+use crate::phase::branches::{arguments_from, merge_chains};
+use crate::phase::edit::{count_uses, normalize_predicate};
+use crate::phases::Context;
+
+/// Operations that may move out of one side: as many as a barrier, a branch and the lost cycles cost.
+const SIDE: usize = 8;
+/// And out of both.
+const BOTH: usize = 12;
+
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    // Each round joins what the last one straightened; nesting deeper than this is not short.
+    for _ in 0..4 {
+        (context.checkpoint)();
+        let cfg = Cfg::new(func);
+        let uses = count_uses(func, &cfg);
+        let mut changed = false;
+        let mut touched = vec![false; func.blocks.len()];
+        for &b in cfg.order.iter().rev() {
+            let Some(shape) = Shape::of(func, &cfg, b) else { continue };
+            if shape.blocks().chain([b]).any(|at| touched[at.index()]) || !shape.is_short(func) {
+                continue;
+            }
+            shape.blocks().chain([b]).for_each(|at| touched[at.index()] = true);
+            shape.convert(func, b, &uses);
+            changed = true;
+        }
+        if !changed {
+            break;
+        }
+        let cfg = Cfg::new(func);
+        crate::phase::edit::remove_unreached(func, &cfg);
+        merge_chains(func);
+    }
+    Ok(())
+}
+
+/// The sides of a branch that can be taken in.
+struct Shape {
+    cond: Src,
+    /// The side where `cond` holds.
+    yes: Option<BlockId>,
+    no: Option<BlockId>,
+    /// Where the sides go on; `None`: the side ends the thread.
+    join: Option<BlockId>,
+}
+
+impl Shape {
+    fn of(func: &Function, cfg: &Cfg, b: BlockId) -> Option<Shape> {
+        let Term::Branch { cond, then, els, .. } = func.block(b).term else { return None };
+        if then == els || then == b || els == b {
+            return None;
+        }
+        // A side belongs to the branch alone.
+        let own = |side: BlockId| cfg.preds(side).len() == 1 && func.block(side).phis.is_empty();
+        let next = |side: BlockId| match func.block(side).term {
+            Term::Jump(to) if own(side) => Some(to),
+            _ => None,
+        };
+        let (yes_to, no_to) = (next(then), next(els));
+        let shape = |yes, no, join| Some(Shape { cond, yes, no, join });
+        match (yes_to, no_to) {
+            (Some(x), Some(y)) if x == y && x != b => shape(Some(then), Some(els), Some(x)),
+            (Some(x), _) if x == els => shape(Some(then), None, Some(els)),
+            (_, Some(y)) if y == then => shape(None, Some(els), Some(then)),
+            _ => {
+                // A side that ends the thread keeps its end: a guarded `EXIT`.
+                let ends = |side: BlockId| {
+                    own(side) && func.block(side).term == Term::Exit && !func.block(side).insts.is_empty()
+                };
+                match (ends(then), ends(els)) {
+                    (true, false) => shape(Some(then), None, None),
+                    (false, true) => shape(None, Some(els), None),
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = BlockId> + use<> {
+        self.yes.into_iter().chain(self.no).chain(self.join)
+    }
+
+    fn is_short(&self, func: &Function) -> bool {
+        let mut total = 0;
+        for side in self.yes.into_iter().chain(self.no) {
+            let mut length = 0;
+            for inst in &func.block(side).insts {
+                if !can_move(inst) {
+                    return false;
+                }
+                length += cost(inst);
+            }
+            if length > SIDE {
+                return false;
+            }
+            total += length;
+        }
+        let phis = self.join.map_or(0, |join| func.block(join).phis.len());
+        total + phis / 2 <= BOTH
+    }
+
+    fn convert(&self, func: &mut Function, b: BlockId, uses: &[u32]) {
+        let at = func.block(b).term_src;
+        let args = |func: &Function, side: Option<BlockId>| match self.join {
+            Some(join) => arguments_from(func, join, side.unwrap_or(b)),
+            None => Vec::new(),
+        };
+        let (yes_args, no_args) = (args(func, self.yes), args(func, self.no));
+        let mut negated = self.cond.not();
+        normalize_predicate(&mut negated);
+        let mut moved = Vec::new();
+        for (side, guard) in [(self.no, negated), (self.yes, self.cond)] {
+            let Some(side) = side else { continue };
+            let mut insts = std::mem::take(&mut func.block_mut(side).insts);
+            for inst in &mut insts {
+                if !is_pure(&inst.op) {
+                    inst.guard = guard;
+                    inst.old = inst.dsts.iter().map(|_| Src::UNDEF).collect();
+                }
+            }
+            moved.append(&mut insts);
+        }
+        let block = func.block_mut(b);
+        let start = block.insts.len();
+        block.insts.append(&mut moved);
+        let Some(join) = self.join else { return };
+        let mut joined = Vec::with_capacity(yes_args.len());
+        for (yes, no) in yes_args.into_iter().zip(no_args) {
+            joined.push(self.select(func, b, start, yes, no, uses, at));
+        }
+        let sides: Vec<BlockId> = self.yes.into_iter().chain(self.no).collect();
+        for (phi, src) in func.block_mut(join).phis.iter_mut().zip(joined) {
+            phi.args.retain(|(from, _)| *from != b && !sides.contains(from));
+            phi.args.push((b, src));
+        }
+        func.block_mut(b).term = Term::Jump(join);
+    }
+
+    /// `yes` where the branch's predicate holds, else `no`; operations from `start` on came from the sides.
+    #[expect(clippy::too_many_arguments, reason = "one value of one conversion")]
+    fn select(
+        &self,
+        func: &mut Function,
+        b: BlockId,
+        start: usize,
+        yes: Src,
+        no: Src,
+        uses: &[u32],
+        at: SrcId,
+    ) -> Src {
+        if yes == no || no.kind == SrcKind::Undef {
+            return yes;
+        }
+        if yes.kind == SrcKind::Undef {
+            return no;
+        }
+        let mut negated = self.cond.not();
+        normalize_predicate(&mut negated);
+        for (value, kept, guard) in [(yes, no, self.cond), (no, yes, negated)] {
+            if let Some(src) = overwrite(func, b, start, value, kept, guard, uses) {
+                return src;
+            }
+        }
+        let shape = [yes, no].iter().find_map(|src| match src.kind {
+            SrcKind::Value(v) => Some(func.value(v)),
+            SrcKind::Part(v, _) => Some(crate::ori::ir::ValueData { file: func.value(v).file, width: 1 }),
+            _ => None,
+        });
+        let predicate = matches!((yes.kind, no.kind), (SrcKind::Pred(_), _) | (_, SrcKind::Pred(_)));
+        let (file, width) = match shape {
+            Some(data) => (data.file, data.width),
+            None if predicate => (File::P, 1),
+            None => (File::R, 1),
+        };
+        let dst = func.new_value(file, width);
+        let insts = if file == File::P {
+            // cond ? yes : no.
+            let op = Op::Plop3 { lut: 0xca, lut2: 0 };
+            vec![Inst::new(op, &[Dst::Value(dst), Dst::Sink], &[self.cond, yes, no], at)]
+        } else if width == 1 {
+            vec![Inst::new(Op::Sel, &[Dst::Value(dst)], &[yes, no, self.cond], at)]
+        } else {
+            let mut insts = Vec::new();
+            let mut parts = Vec::new();
+            for i in 0..width {
+                let part = func.new_value(File::R, 1);
+                let of = |src: Src| Src::new(crate::phase::edit::part_of(src.kind, i));
+                insts.push(Inst::new(Op::Sel, &[Dst::Value(part)], &[of(yes), of(no), self.cond], at));
+                parts.push(Src::from(part));
+            }
+            insts.push(Inst::new(Op::Pack, &[Dst::Value(dst)], &parts, at));
+            insts
+        };
+        func.block_mut(b).insts.extend(insts);
+        dst.into()
+    }
+}
+
+/// Guards the operation that makes `value`, so that it leaves `kept` where the guard fails; gives its result.
+fn overwrite(
+    func: &mut Function,
+    b: BlockId,
+    start: usize,
+    value: Src,
+    kept: Src,
+    guard: Src,
+    uses: &[u32],
+) -> Option<Src> {
+    let SrcKind::Value(v) = value.kind else { return None };
+    let same_shape = matches!(kept.kind, SrcKind::Value(k) if func.value(k) == func.value(v));
+    let read_once = uses.get(v.index()) == Some(&1);
+    if value.mods != SrcMods::NONE || kept.mods != SrcMods::NONE || !same_shape || !read_once {
+        return None;
+    }
+    let insts = &mut func.block_mut(b).insts;
+    let index = start + insts[start..].iter().position(|inst| inst.dsts.first() == Some(&Dst::Value(v)))?;
+    // What is kept must be there before; the operations of the other side may come later.
+    let kept_value = kept.value()?;
+    let kept_index = insts[start..].iter().position(|inst| inst.defs().any(|d| d == kept_value));
+    if kept_index.is_some_and(|k| start + k >= index) {
+        return None;
+    }
+    let inst = &mut insts[index];
+    let guarded = inst.guard == guard && inst.old.iter().all(|old| *old == Src::UNDEF);
+    let free = inst.guard == Src::TRUE && may_be_guarded(&inst.op);
+    if inst.defs().count() != 1 || !(guarded || free) || inst.guard == Src::TRUE && has_side_effects(&inst.op)
+    {
+        return None;
+    }
+    inst.guard = guard;
+    inst.old = inst.dsts.iter().map(|dst| if *dst == Dst::Value(v) { kept } else { Src::UNDEF }).collect();
+    Some(value)
+}
+
+/// May stand in the branching block: speculated, or under the branch's predicate.
+fn can_move(inst: &Inst) -> bool {
+    let unguarded = inst.guard == Src::TRUE;
+    let guardable = is_memory_access(&inst.op) && !is_convergent(&inst.op) && may_be_guarded(&inst.op);
+    (is_pure(&inst.op) || guardable) && unguarded
+}
+
+/// In issue slots; operations of slow units count more.
+fn cost(inst: &Inst) -> usize {
+    match inst.op {
+        Op::Pack | Op::Copy | Op::Nop => 0,
+        Op::Mufu { func: MufuFunc::Rcp64h | MufuFunc::Rsq64h } => 4,
+        Op::Dadd { .. } | Op::Dmul { .. } | Op::Dfma { .. } | Op::Dsetp { .. } => 3,
+        Op::Mufu { .. } | Op::I2f { .. } | Op::F2i { .. } | Op::F2f { .. } | Op::Frnd { .. } => 2,
+        Op::Atom { .. } | Op::AtomCas { .. } | Op::Atoms { .. } | Op::AtomsCas { .. } | Op::Red { .. } => 4,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ori::text;
+    use expect_test::{Expect, expect};
+
+    fn check(body: &str, expected: Expect) {
+        let head = "b0:\n%v0:r = S2R{sr=0x21}\n%v1:p = ISETP.LT.AND %v0, 0x5, PT\nBRA %v1, b1, b2\n";
+        let mut func = text::parse(&format!("func \"f\" {{\n{head}{body}\n}}")).unwrap();
+        run(&mut func, &Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| () }).unwrap();
+        crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
+        expected.assert_eq(&text::print(&func));
+    }
+
+    #[test]
+    fn a_store_is_guarded() {
+        check(
+            "b1:\nSTS %v0, RZ, %v0\nJUMP b2\nb2:\nEXIT",
+            expect![[r#"
+                func "f" {
+                b0:
+                  %v0:r = S2R{sr=0x21}
+                  %v1:p = ISETP.LT.AND %v0, 0x5, PT
+                  @%v1 STS %v0, RZ, %v0
+                  EXIT
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_value_is_written_over_the_other() {
+        check(
+            "b1:\n%v2:r = IADD3 %v0, 0x1, RZ\nJUMP b2\nb2:\n%v3:r = phi b0 %v0, b1 %v2\nSTS %v0, RZ, %v3\nEXIT",
+            expect![[r#"
+                func "f" {
+                b0:
+                  %v0:r = S2R{sr=0x21}
+                  %v1:p = ISETP.LT.AND %v0, 0x5, PT
+                  @%v1 %v2:r = IADD3 %v0, 0x1, RZ old(%v0)
+                  STS %v0, RZ, %v2
+                  EXIT
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn constants_are_selected() {
+        check(
+            "b1:\nJUMP b3\nb2:\nJUMP b3\nb3:\n%v3:r = phi b1 0x1, b2 0x2\nSTS %v0, RZ, %v3\nEXIT",
+            expect![[r#"
+                func "f" {
+                b0:
+                  %v0:r = S2R{sr=0x21}
+                  %v1:p = ISETP.LT.AND %v0, 0x5, PT
+                  %v4:r = SEL 0x1, 0x2, %v1
+                  STS %v0, RZ, %v4
+                  EXIT
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_end_of_the_thread_stays_a_block() {
+        check(
+            "b1:\nSTS %v0, RZ, %v0\nEXIT\nb2:\nBAR.SYNC RZ\nEXIT",
+            expect![[r#"
+            func "f" {
+            b0:
+              %v0:r = S2R{sr=0x21}
+              %v1:p = ISETP.LT.AND %v0, 0x5, PT
+              BRA %v1, b1, b2
+            b1:
+              STS %v0, RZ, %v0
+              EXIT
+            b2:
+              BAR.SYNC RZ
+              EXIT
+            }
+        "#]],
+        );
+    }
+}
