@@ -9,6 +9,8 @@ mod expression;
 mod function;
 mod instruction;
 pub mod literal;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use declaration::is_type_word;
 pub use declaration::{

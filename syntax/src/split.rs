@@ -432,3 +432,143 @@ const IS_SPECIAL_IN_BRACES: [bool; 256] = {
     table[b'\n' as usize] = true;
     table
 };
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn check(text: &str, expected: Expect) {
+        let mut out = String::new();
+        for item in split(text) {
+            let name = item.name.map_or("-", |name| &text[name]);
+            out.push_str(&format!("{:?} {name} {:?}\n", item.kind, &text[item.range]));
+        }
+        expected.assert_eq(&out);
+    }
+
+    #[test]
+    fn header() {
+        check(
+            "// c\n.version 9.0.target sm_90,\n debug .address_size 64\n.file 1 \"a\" // d\n.loc 1 2 3",
+            expect![[r#"
+                Version - "// c\n.version 9.0"
+                Target - ".target sm_90,\n debug"
+                AddressSize - " .address_size 64"
+                File - "\n.file 1 \"a\""
+                Loc - " // d\n.loc 1 2 3"
+            "#]],
+        );
+    }
+
+    #[test]
+    fn incomplete_header() {
+        check(
+            ".version\n.target\n.address_size }\n",
+            expect![[r#"
+                Version - ".version"
+                Target - "\n.target"
+                AddressSize - "\n.address_size"
+                Stray - " }"
+                Trivia - "\n"
+            "#]],
+        );
+    }
+
+    #[test]
+    fn declarations() {
+        check(
+            ".global .align 8 .attribute(.managed) .u32 x[] = {1, {2}}, y;.extern .func (.param .u32 r) f(.param .u32 a);\n.alias g, f;.pragma \"a;\";",
+            expect![[r#"
+                Variable x ".global .align 8 .attribute(.managed) .u32 x[] = {1, {2}}, y;"
+                Func f ".extern .func (.param .u32 r) f(.param .u32 a);"
+                Alias g "\n.alias g, f;"
+                Pragma - ".pragma \"a;\";"
+            "#]],
+        );
+    }
+
+    #[test]
+    fn functions_and_sections() {
+        check(
+            ".visible\n.entry k() .pragma \"x\"; .maxntid 1 { { } // }\n /* } */ \"}\" }\n.section .debug_str { .b8 1 }\n",
+            expect![[r#"
+                Entry k ".visible\n.entry k() .pragma \"x\"; .maxntid 1 { { } // }\n /* } */ \"}\" }"
+                Section .debug_str "\n.section .debug_str { .b8 1 }"
+                Trivia - "\n"
+            "#]],
+        );
+    }
+
+    #[test]
+    fn missing_semicolon() {
+        check(
+            ".global .u32 x\n.global .u32 y\n.func f()\n.func g();",
+            expect![[r#"
+                Variable x ".global .u32 x"
+                Variable y "\n.global .u32 y"
+                Func f "\n.func f()"
+                Func g "\n.func g();"
+            "#]],
+        );
+    }
+
+    #[test]
+    fn missing_brace() {
+        check(
+            ".func f() {\n{ ret;\n}\n// of g\n.visible .func g() { ret; }\n.entry h(\n.entry i() {}",
+            expect![[r#"
+                Func f ".func f() {\n{ ret;\n}\n// of g"
+                Func g "\n.visible .func g() { ret; }"
+                Entry h "\n.entry h("
+                Entry i "\n.entry i() {}"
+            "#]],
+        );
+    }
+
+    #[test]
+    fn function_declared_in_block() {
+        check(
+            ".func f() {\n.extern .func g(\n.param .u32 a);\n.func h(); }",
+            expect![[r#"
+                Func f ".func f() {\n.extern .func g(\n.param .u32 a);\n.func h(); }"
+            "#]],
+        );
+    }
+
+    #[test]
+    fn extra_brace() {
+        check(
+            ".func f() { }\n ret;\n}\n.reg .u32 r;\n.global .u32 x;",
+            expect![[r#"
+                Func f ".func f() { }"
+                Stray - "\n ret;\n}\n.reg .u32 r;"
+                Variable x "\n.global .u32 x;"
+            "#]],
+        );
+    }
+
+    #[test]
+    fn preprocessor_lines_hide_braces() {
+        check(
+            ".func f() {\n# 1 \"}\"\n}\n# 2 {\n.global .u32 x;",
+            expect![[r##"
+                Func f ".func f() {\n# 1 \"}\"\n}"
+                Variable x "\n# 2 {\n.global .u32 x;"
+            "##]],
+        );
+    }
+
+    #[test]
+    fn dwarf_lines() {
+        check(
+            "@@DWARF .section .debug_info, \"\", @progbits\n@@DWARF .byte 0x1, {\n",
+            expect![[r#"
+                Dwarf - "@@DWARF .section .debug_info, \"\", @progbits"
+                Dwarf - "\n@@DWARF .byte 0x1, {"
+                Trivia - "\n"
+            "#]],
+        );
+    }
+}

@@ -93,6 +93,84 @@ fn token_edits() {
     }
 }
 
+/// Words of the language in any order: much closer to programs than random bytes.
+const WORDS: &[&str] = &[
+    ".visible",
+    ".extern",
+    ".entry",
+    ".func",
+    "\n.func",
+    "\n.entry",
+    ".global",
+    "\n.global",
+    ".reg",
+    ".param",
+    ".align",
+    ".u32",
+    ".pragma",
+    ".section",
+    ".file",
+    "\n.loc",
+    ".callprototype",
+    ".attribute",
+    "f",
+    "%r1",
+    "$L",
+    "_",
+    "call",
+    "add.u32",
+    "\nret",
+    "generic",
+    "0xFF",
+    "12",
+    "0f3F800000",
+    "1.5",
+    "\"a\"",
+    "\"",
+    "{",
+    "}",
+    "(",
+    ")",
+    "[",
+    "]",
+    ";",
+    ",",
+    ":",
+    "@",
+    "@@",
+    "!",
+    "-",
+    "+",
+    "|",
+    "||",
+    "?",
+    "=",
+    "<",
+    "<<",
+    ">",
+    "%",
+    "/*",
+    "*/",
+    "//",
+    "\n",
+    "\n#",
+    " ",
+    " ",
+    ".",
+    "::",
+    "é",
+    "\0",
+    "\\",
+];
+
+proptest::proptest! {
+    #[test]
+    fn word_soup(words in proptest::collection::vec(proptest::sample::select(WORDS), 0..60)) {
+        check_all(&words.concat());
+        check_all(&words.join(" "));
+    }
+}
+
 /// Depth costs an error, not the stack.
 #[test]
 fn nesting() {

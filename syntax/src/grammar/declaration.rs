@@ -198,7 +198,7 @@ fn declarator(p: &mut Parser<'_>) -> bool {
         let dimension = p.start();
         p.bump();
         // Only the outermost size may be left to the initialiser, and none is more than a number.
-        if p.at(INT) && p.nth(1) == R_BRACK {
+        if p.at(INT) {
             expression::literal(p);
         } else if !(is_first && p.at(R_BRACK)) {
             p.error_expected("a number of elements");
