@@ -1,1 +1,33 @@
+//! The language server, the checker and the compiler driver: the only package that knows the protocol, JSON,
+//! terminals, files and time.
 
+#![expect(clippy::print_stderr, reason = "the binaries' messages; standard output belongs to the protocol")]
+
+pub mod check;
+pub mod compile;
+pub mod config;
+pub mod convert;
+pub mod document;
+pub mod dump;
+pub mod handlers;
+pub mod owner;
+pub mod progress;
+pub mod pump;
+pub mod server;
+pub mod tap;
+
+use std::process::ExitCode;
+
+/// Serves one client over standard input and output until it exits.
+pub fn serve_stdio() -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("ptx-lsp: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    runtime.block_on(server::serve(tokio::io::stdin(), tokio::io::stdout()));
+    // tokio's standard input is a blocking thread that a plain return would wait for.
+    std::process::exit(0)
+}

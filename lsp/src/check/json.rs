@@ -1,0 +1,51 @@
+//! One JSON object per diagnostic and line.
+
+use line_index::LineIndex;
+use ptx_analysis::ide::Diagnostic;
+use serde_json::{Value, json};
+use text_size::{TextRange, TextSize};
+
+/// Line and column, both from 1, columns in bytes.
+fn place(index: &LineIndex, offset: TextSize) -> (u32, u32) {
+    let line_col = index.line_col(offset.min(index.len()));
+    (line_col.line + 1, line_col.col + 1)
+}
+
+fn span(index: &LineIndex, range: TextRange) -> [u32; 4] {
+    let (line, column) = place(index, range.start());
+    let (end_line, end_column) = place(index, range.end());
+    [line, column, end_line, end_column]
+}
+
+/// The object of a diagnostic: `file, line, column, end_line, end_column, severity, code, message`, and
+/// `notes`, `related` and `fixes` where there are any.
+pub fn object(file: &str, index: &LineIndex, d: &Diagnostic) -> Value {
+    let [line, column, end_line, end_column] = span(index, d.range);
+    let mut object = json!({
+        "file": file, "line": line, "column": column, "end_line": end_line, "end_column": end_column,
+        "severity": d.severity.text(), "code": d.code(), "message": d.message,
+    });
+    if !d.notes.is_empty() {
+        object["notes"] = json!(d.notes);
+    }
+    if !d.related.is_empty() {
+        let related = d.related.iter().map(|r| {
+            let [line, column, end_line, end_column] = span(index, r.range);
+            json!({ "line": line, "column": column, "end_line": end_line, "end_column": end_column,
+                    "message": r.message })
+        });
+        object["related"] = related.collect();
+    }
+    if !d.fixes.is_empty() {
+        let fixes = d.fixes.iter().map(|fix| {
+            let edits = fix.edits.iter().map(|e| {
+                let [line, column, end_line, end_column] = span(index, e.range);
+                json!({ "line": line, "column": column, "end_line": end_line, "end_column": end_column,
+                        "text": e.text })
+            });
+            json!({ "title": fix.title, "edits": edits.collect::<Value>() })
+        });
+        object["fixes"] = fixes.collect();
+    }
+    object
+}

@@ -1,0 +1,122 @@
+//! An open document: its text as the editor sees it, edited in place.
+//!
+//! The rope lives here and nowhere else; analysis receives whole texts. Columns are counted in the encoding
+//! agreed with the client, lines end at `\n`, and a column past a line's end means the end, as the protocol says.
+
+use ropey::Rope;
+use tower_lsp::lsp_types::{Position, Range, TextDocumentContentChangeEvent};
+
+/// What a column counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Encoding {
+    Utf8,
+    #[default]
+    Utf16,
+}
+
+#[derive(Debug)]
+pub struct Document {
+    rope: Rope,
+    version: i32,
+    encoding: Encoding,
+}
+
+impl Document {
+    pub fn new(text: &str, version: i32, encoding: Encoding) -> Self {
+        Self { rope: Rope::from_str(text), version, encoding }
+    }
+
+    pub fn version(&self) -> i32 {
+        self.version
+    }
+
+    pub fn text(&self) -> String {
+        self.rope.to_string()
+    }
+
+    /// Applies the changes of one notification, in order. A range outside the text is clamped to it.
+    pub fn apply(&mut self, version: i32, changes: Vec<TextDocumentContentChangeEvent>) {
+        for change in changes {
+            match change.range {
+                Some(range) => self.replace(range, &change.text),
+                None => self.rope = Rope::from_str(&change.text),
+            }
+        }
+        self.version = version;
+    }
+
+    fn replace(&mut self, range: Range, text: &str) {
+        let (start, end) = (self.char_index(range.start), self.char_index(range.end));
+        let (start, end) = (start.min(end), start.max(end));
+        self.rope.remove(start..end);
+        self.rope.insert(start, text);
+    }
+
+    fn char_index(&self, position: Position) -> usize {
+        let line = position.line as usize;
+        if line >= self.rope.len_lines() {
+            return self.rope.len_chars();
+        }
+        let start = self.rope.line_to_char(line);
+        let slice = self.rope.line(line);
+        let mut length = slice.len_chars();
+        for end in ['\n', '\r'] {
+            if length > 0 && slice.char(length - 1) == end {
+                length -= 1;
+            }
+        }
+        let column = position.character as usize;
+        let within = match self.encoding {
+            Encoding::Utf8 => {
+                let column = column.min(slice.char_to_byte(length));
+                slice.byte_to_char(column)
+            }
+            Encoding::Utf16 => {
+                let column = column.min(slice.char_to_utf16_cu(length));
+                slice.utf16_cu_to_char(column)
+            }
+        };
+        start + within
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(encoding: Encoding, text: &str, edit: (u32, u32, u32, u32, &str), expected: &str) {
+        let mut document = Document::new(text, 1, encoding);
+        let range = Range::new(Position::new(edit.0, edit.1), Position::new(edit.2, edit.3));
+        let change =
+            TextDocumentContentChangeEvent { range: Some(range), range_length: None, text: edit.4.into() };
+        document.apply(2, vec![change]);
+        assert_eq!(document.text(), expected);
+        assert_eq!(document.version(), 2);
+    }
+
+    #[test]
+    fn columns_count_code_units() {
+        check(Encoding::Utf16, "// 𝄞 x\n", (0, 5, 0, 6, ""), "// 𝄞x\n");
+        check(Encoding::Utf8, "// 𝄞 x\n", (0, 7, 0, 8, ""), "// 𝄞x\n");
+    }
+
+    #[test]
+    fn positions_outside_are_clamped() {
+        check(Encoding::Utf16, "ab\r\ncd", (0, 9, 0, 9, "!"), "ab!\r\ncd");
+        check(Encoding::Utf16, "ab", (7, 0, 9, 0, "!"), "ab!");
+        check(Encoding::Utf8, "ab\ncd", (0, 1, 1, 99, ""), "a");
+    }
+
+    #[test]
+    fn reversed_ranges_are_put_in_order() {
+        check(Encoding::Utf16, "abcd", (0, 3, 0, 1, "-"), "a-d");
+    }
+
+    #[test]
+    fn a_change_without_range_replaces_everything() {
+        let mut document = Document::new("old", 1, Encoding::Utf16);
+        let change = TextDocumentContentChangeEvent { range: None, range_length: None, text: "new".into() };
+        document.apply(5, vec![change]);
+        assert_eq!((document.text().as_str(), document.version()), ("new", 5));
+    }
+}

@@ -1,0 +1,17 @@
+//! One file per request: a snapshot and the parameters in, the protocol's answer out.
+
+pub mod code_action;
+pub mod code_lens;
+pub mod completion;
+pub mod definition;
+pub mod diagnostic;
+pub mod document_symbol;
+pub mod folding_range;
+pub mod highlight;
+pub mod hover;
+pub mod inlay_hint;
+pub mod references;
+pub mod rename;
+pub mod sass_view;
+pub mod semantic_tokens;
+pub mod signature_help;

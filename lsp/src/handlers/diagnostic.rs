@@ -1,0 +1,14 @@
+//! `textDocument/diagnostic`: the checks of the current text, and what its compilation found if that is done.
+
+use crate::owner::Snapshot;
+use ptx_analysis::ide;
+use tower_lsp::lsp_types::Diagnostic;
+
+pub fn handle(s: &Snapshot) -> Vec<Diagnostic> {
+    let lines = s.lines();
+    let mut all = lines.diagnostics(&s.uri, &ide::diagnostics(&s.db, s.file));
+    if let Some(compiled) = &s.compiled {
+        all.extend(lines.diagnostics(&s.uri, compiled));
+    }
+    all
+}

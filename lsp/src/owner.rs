@@ -1,0 +1,464 @@
+//! The one thread that owns the database and the documents.
+//!
+//! Everything that changes state arrives here as an [`Event`], in order. Reading happens elsewhere: the owner
+//! clones the database, which is a snapshot, and hands it to a worker. Setting a text cancels what the workers
+//! are doing with older snapshots and waits until they let go, which is why this is a thread and no task.
+//! No async code ever holds a snapshot.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use crate::config::Config;
+use crate::convert::Lines;
+use crate::document::{Document, Encoding};
+use crate::progress::Progress;
+use ptx_analysis::ide;
+use ptx_analysis::{CancellationToken, Database, SourceFile, catch_cancelled};
+use rustc_hash::FxHashMap;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, error::TryRecvError};
+use tower_lsp::Client;
+use tower_lsp::lsp_types::{self as lsp, TextDocumentContentChangeEvent, Url};
+
+/// How long typing must pause before functions are compiled in the background.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// Everything that reaches the owner.
+pub enum Event {
+    Initialize {
+        config: Config,
+        client: ClientAbilities,
+    },
+    Configure {
+        config: Config,
+    },
+    Open {
+        uri: Url,
+        version: i32,
+        text: String,
+    },
+    Change {
+        uri: Url,
+        version: i32,
+        changes: Vec<TextDocumentContentChangeEvent>,
+    },
+    Save {
+        uri: Url,
+    },
+    Close {
+        uri: Url,
+    },
+    Read {
+        uri: Url,
+        job: ReadJob,
+        token: Arc<OnceLock<CancellationToken>>,
+    },
+    /// The checks of a version are done.
+    Checked {
+        uri: Url,
+        version: i32,
+        diagnostics: Arc<[ide::Diagnostic]>,
+    },
+    /// All functions of a version are compiled, or could not be.
+    Compiled {
+        uri: Url,
+        version: i32,
+        diagnostics: Arc<[ide::Diagnostic]>,
+    },
+    /// A write to another document cancelled background work on this version.
+    Interrupted {
+        uri: Url,
+        version: i32,
+        work: Work,
+    },
+    Shutdown,
+}
+
+/// What the owner starts by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    Check,
+    Compile,
+}
+
+/// What the client can do, as far as it matters here.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClientAbilities {
+    pub encoding: Encoding,
+    /// The client asks for diagnostics; else they are sent.
+    pub pulls_diagnostics: bool,
+    pub refreshes_diagnostics: bool,
+    pub refreshes_inlay_hints: bool,
+    pub refreshes_code_lenses: bool,
+    pub shows_progress: bool,
+}
+
+/// A consistent state of one file, for a worker.
+pub struct Snapshot {
+    pub db: Database,
+    pub file: SourceFile,
+    pub uri: Url,
+    pub version: i32,
+    pub encoding: Encoding,
+    pub config: Arc<Config>,
+    /// What the last compilation of exactly this version found.
+    pub compiled: Option<Arc<[ide::Diagnostic]>>,
+}
+
+impl Snapshot {
+    pub fn lines(&self) -> Lines<'_> {
+        Lines { index: ide::line_index(&self.db, self.file), encoding: self.encoding }
+    }
+}
+
+/// A query of a handler; gets `None` for a document that is not open.
+pub type ReadJob = Box<dyn FnOnce(Option<Snapshot>) + Send>;
+
+struct Open {
+    document: Document,
+    file: SourceFile,
+    compiled: Option<(i32, Arc<[ide::Diagnostic]>)>,
+    checked: Option<(i32, Arc<[ide::Diagnostic]>)>,
+    /// Compile this version when typing has paused until then.
+    compile_at: Option<Instant>,
+    compiling: Option<i32>,
+}
+
+pub struct Owner {
+    db: Database,
+    config: Arc<Config>,
+    abilities: ClientAbilities,
+    documents: FxHashMap<Url, Open>,
+    client: Client,
+    runtime: Handle,
+    events: UnboundedSender<Event>,
+}
+
+impl Owner {
+    pub fn new(client: Client, runtime: Handle, events: UnboundedSender<Event>) -> Self {
+        Self {
+            db: Database::default(),
+            config: Arc::default(),
+            abilities: ClientAbilities::default(),
+            documents: FxHashMap::default(),
+            client,
+            runtime,
+            events,
+        }
+    }
+
+    /// Handles events until shutdown or until every sender is gone.
+    pub fn run(mut self, mut queue: UnboundedReceiver<Event>) {
+        loop {
+            let event = match self.next_deadline() {
+                None => queue.blocking_recv(),
+                Some(deadline) => match self.receive_until(&mut queue, deadline) {
+                    Ok(event) => event,
+                    Err(TimedOut) => {
+                        self.start_due_compilations();
+                        continue;
+                    }
+                },
+            };
+            let Some(event) = event else { return };
+            if !self.handle_with_followers(event, &mut queue) {
+                return;
+            }
+        }
+    }
+
+    /// Handles an event, and with a change all changes queued behind it, so that a burst costs one write.
+    /// False at shutdown.
+    fn handle_with_followers(&mut self, event: Event, queue: &mut UnboundedReceiver<Event>) -> bool {
+        let mut event = event;
+        let mut changed: Vec<Url> = Vec::new();
+        loop {
+            match event {
+                Event::Change { uri, version, changes } => {
+                    if self.edit(&uri, version, changes) && !changed.contains(&uri) {
+                        changed.push(uri);
+                    }
+                }
+                other => {
+                    self.commit(&mut changed);
+                    return self.handle(other);
+                }
+            }
+            event = match queue.try_recv() {
+                Ok(next) => next,
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => {
+                    self.commit(&mut changed);
+                    return true;
+                }
+            };
+        }
+    }
+
+    fn handle(&mut self, event: Event) -> bool {
+        match event {
+            Event::Initialize { config, client } => {
+                self.abilities = client;
+                self.configure(config);
+            }
+            Event::Configure { config } => self.configure(config),
+            Event::Open { uri, version, text } => self.open(uri, version, &text),
+            Event::Change { .. } => unreachable!("changes are handled with their followers"),
+            Event::Save { uri } => self.start_compilation(&uri),
+            Event::Close { uri } => self.close(&uri),
+            Event::Read { uri, job, token } => self.read(&uri, job, &token),
+            Event::Checked { uri, version, diagnostics } => self.checked(&uri, version, diagnostics),
+            Event::Compiled { uri, version, diagnostics } => self.compiled(&uri, version, diagnostics),
+            Event::Interrupted { uri, version, work } => self.interrupted(&uri, version, work),
+            Event::Shutdown => return false,
+        }
+        true
+    }
+
+    fn configure(&mut self, config: Config) {
+        self.db.set_target(config.target);
+        self.db.set_levels(config.levels.clone());
+        self.config = Arc::new(config);
+        let uris: Vec<Url> = self.documents.keys().cloned().collect();
+        for uri in uris {
+            self.start_checks(&uri);
+            self.schedule_compilation(&uri);
+        }
+    }
+
+    fn open(&mut self, uri: Url, version: i32, text: &str) {
+        let document = Document::new(text, version, self.abilities.encoding);
+        let file = match self.documents.get(&uri) {
+            Some(open) => {
+                self.db.set_text(open.file, document.text());
+                open.file
+            }
+            None => self.db.add_file(document.text()),
+        };
+        let open = Open { document, file, compiled: None, checked: None, compile_at: None, compiling: None };
+        self.documents.insert(uri.clone(), open);
+        self.start_checks(&uri);
+        self.schedule_compilation(&uri);
+    }
+
+    fn close(&mut self, uri: &Url) {
+        let Some(open) = self.documents.remove(uri) else { return };
+        // The input cannot be taken back; an empty text frees everything derived from the old one.
+        self.db.set_text(open.file, "");
+        if !self.abilities.pulls_diagnostics {
+            self.send_diagnostics(uri.clone(), Vec::new(), None);
+        }
+    }
+
+    /// Applies changes to the rope. False for an unknown document or an old version.
+    fn edit(&mut self, uri: &Url, version: i32, changes: Vec<TextDocumentContentChangeEvent>) -> bool {
+        let Some(open) = self.documents.get_mut(uri) else {
+            tracing::warn!("change of {uri}, which is not open");
+            return false;
+        };
+        if version <= open.document.version() {
+            tracing::warn!("change of {uri} from version {} to {version}", open.document.version());
+        }
+        open.document.apply(version, changes);
+        true
+    }
+
+    /// Makes edited texts the database's, and checks them.
+    fn commit(&mut self, changed: &mut Vec<Url>) {
+        for uri in changed.drain(..) {
+            let Some(open) = self.documents.get(&uri) else { continue };
+            self.db.set_text(open.file, open.document.text());
+            self.start_checks(&uri);
+            self.schedule_compilation(&uri);
+        }
+    }
+
+    fn snapshot(&self, uri: &Url) -> Option<Snapshot> {
+        let open = self.documents.get(uri)?;
+        let version = open.document.version();
+        let compiled = open.compiled.as_ref().filter(|(v, _)| *v == version).map(|(_, d)| d.clone());
+        Some(Snapshot {
+            db: self.db.clone(),
+            file: open.file,
+            uri: uri.clone(),
+            version,
+            encoding: self.abilities.encoding,
+            config: self.config.clone(),
+            compiled,
+        })
+    }
+
+    fn read(&self, uri: &Url, job: ReadJob, token: &OnceLock<CancellationToken>) {
+        let snapshot = self.snapshot(uri);
+        if let Some(snapshot) = &snapshot {
+            let _ = token.set(snapshot.db.cancellation_token());
+        }
+        self.runtime.spawn_blocking(move || job(snapshot));
+    }
+
+    fn start_checks(&self, uri: &Url) {
+        if self.abilities.pulls_diagnostics {
+            return;
+        }
+        let Some(snapshot) = self.snapshot(uri) else { return };
+        let events = self.events.clone();
+        self.runtime.spawn_blocking(move || {
+            let Snapshot { db, file, uri, version, .. } = snapshot;
+            let found = catch_cancelled(AssertUnwindSafe(|| ide::diagnostics(&db, file)));
+            drop(db);
+            let _ = events.send(match found {
+                Ok(found) => Event::Checked { uri, version, diagnostics: found.into() },
+                Err(_) => Event::Interrupted { uri, version, work: Work::Check },
+            });
+        });
+    }
+
+    /// Starts again what was cancelled, unless a newer version has taken its place.
+    fn interrupted(&mut self, uri: &Url, version: i32, work: Work) {
+        let Some(open) = self.documents.get_mut(uri) else { return };
+        if work == Work::Compile && open.compiling == Some(version) {
+            open.compiling = None;
+        }
+        if version != open.document.version() {
+            return;
+        }
+        match work {
+            Work::Check => self.start_checks(uri),
+            Work::Compile => self.schedule_compilation(uri),
+        }
+    }
+
+    fn checked(&mut self, uri: &Url, version: i32, diagnostics: Arc<[ide::Diagnostic]>) {
+        let Some(open) = self.documents.get_mut(uri) else { return };
+        if version == open.document.version() {
+            open.checked = Some((version, diagnostics));
+            self.publish(uri);
+        }
+    }
+
+    fn compiled(&mut self, uri: &Url, version: i32, diagnostics: Arc<[ide::Diagnostic]>) {
+        let Some(open) = self.documents.get_mut(uri) else { return };
+        if open.compiling == Some(version) {
+            open.compiling = None;
+        }
+        if version != open.document.version() {
+            return;
+        }
+        open.compiled = Some((version, diagnostics));
+        if !self.abilities.pulls_diagnostics {
+            self.publish(uri);
+        }
+        self.refresh();
+    }
+
+    /// Asks the client to fetch again what compilation may have changed.
+    fn refresh(&self) {
+        let (client, abilities) = (self.client.clone(), self.abilities);
+        self.runtime.spawn(async move {
+            if abilities.pulls_diagnostics && abilities.refreshes_diagnostics {
+                let _ = client.workspace_diagnostic_refresh().await;
+            }
+            if abilities.refreshes_inlay_hints {
+                let _ = client.inlay_hint_refresh().await;
+            }
+            if abilities.refreshes_code_lenses {
+                let _ = client.code_lens_refresh().await;
+            }
+        });
+    }
+
+    /// Sends what is known of the current version: the checks, and the compilation's findings if it is done.
+    fn publish(&self, uri: &Url) {
+        let Some(snapshot) = self.snapshot(uri) else { return };
+        let Some(open) = self.documents.get(uri) else { return };
+        let Some((version, checked)) = open.checked.clone() else { return };
+        if version != snapshot.version {
+            return;
+        }
+        let mut all = snapshot.lines().diagnostics(uri, &checked);
+        if let Some(compiled) = &snapshot.compiled {
+            all.extend(snapshot.lines().diagnostics(uri, compiled));
+        }
+        self.send_diagnostics(uri.clone(), all, Some(version));
+    }
+
+    fn send_diagnostics(&self, uri: Url, all: Vec<lsp::Diagnostic>, version: Option<i32>) {
+        let client = self.client.clone();
+        self.runtime.spawn(async move { client.publish_diagnostics(uri, all, version).await });
+    }
+
+    fn schedule_compilation(&mut self, uri: &Url) {
+        if !self.config.compile {
+            return;
+        }
+        if let Some(open) = self.documents.get_mut(uri) {
+            open.compile_at = Some(Instant::now() + QUIET);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.documents.values().filter_map(|open| open.compile_at).min()
+    }
+
+    fn start_due_compilations(&mut self) {
+        let now = Instant::now();
+        let mut due: Vec<Url> = self
+            .documents
+            .iter()
+            .filter(|(_, open)| open.compile_at.is_some_and(|at| at <= now))
+            .map(|(uri, _)| uri.clone())
+            .collect();
+        due.sort();
+        for uri in due {
+            self.start_compilation(&uri);
+        }
+    }
+
+    /// Compiles every function of the current version. What is compiled already costs nothing.
+    fn start_compilation(&mut self, uri: &Url) {
+        let enabled = self.config.compile;
+        let Some(open) = self.documents.get_mut(uri) else { return };
+        open.compile_at = None;
+        let version = open.document.version();
+        if !enabled || open.compiling == Some(version) {
+            return;
+        }
+        open.compiling = Some(version);
+        let Some(snapshot) = self.snapshot(uri) else { return };
+        let progress = self
+            .abilities
+            .shows_progress
+            .then(|| Progress::begin(&self.client, &self.runtime, "Compiling PTX"));
+        let events = self.events.clone();
+        self.runtime.spawn_blocking(move || {
+            let Snapshot { db, file, uri, version, .. } = snapshot;
+            let report = |done, total| {
+                if let Some(progress) = &progress {
+                    progress.report(done, total);
+                }
+            };
+            let found = catch_cancelled(AssertUnwindSafe(|| {
+                ptx_analysis::compile_all(&db, file, &report);
+                ide::compile_diagnostics(&db, file)
+            }));
+            drop(db);
+            let _ = events.send(match found {
+                Ok(found) => Event::Compiled { uri, version, diagnostics: found.into() },
+                Err(_) => Event::Interrupted { uri, version, work: Work::Compile },
+            });
+        });
+    }
+
+    /// The next event, or a time-out at `deadline`.
+    fn receive_until(
+        &self,
+        queue: &mut UnboundedReceiver<Event>,
+        deadline: Instant,
+    ) -> Result<Option<Event>, TimedOut> {
+        self.runtime
+            .block_on(async { tokio::time::timeout_at(deadline.into(), queue.recv()).await })
+            .map_err(|_| TimedOut)
+    }
+}
+
+struct TimedOut;

@@ -1,0 +1,331 @@
+//! The protocol: each handler posts one event and waits for its answer. No handler computes anything.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use crate::config::Config;
+use crate::document::Encoding;
+use crate::handlers;
+use crate::handlers::sass_view::{SassViewParams, SassViewResult};
+use crate::owner::{ClientAbilities, Event, Owner, Snapshot};
+use crate::pump::pump;
+use crate::tap::Tap;
+use ptx_analysis::{CancellationToken, catch_cancelled};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+use tower_lsp::jsonrpc::{Error, Result};
+use tower_lsp::lsp_types::*;
+use tower_lsp::{Client, LanguageServer, LspService, Server};
+
+/// Requests handled at once. The transport's default of four would let four slow hovers hold up the edit that
+/// would cancel them.
+const CONCURRENCY: usize = 256;
+
+pub struct Backend {
+    client: Client,
+    events: UnboundedSender<Event>,
+    /// Taken when the owner starts, at `initialize`.
+    queue: Mutex<Option<UnboundedReceiver<Event>>>,
+}
+
+/// Serves one client over the given streams until it exits or disconnects.
+pub async fn serve(
+    input: impl AsyncRead + Unpin + Send + 'static,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+) {
+    let (events, queue) = unbounded_channel();
+    let backend_events = events.clone();
+    let (service, socket) = LspService::build(move |client| Backend {
+        client,
+        events: backend_events,
+        queue: Mutex::new(Some(queue)),
+    })
+    .custom_method("ptx/sassView", Backend::sass_view)
+    .finish();
+    let (output, drained) = pump(output);
+    let server = Server::new(input, output, socket).concurrency_level(CONCURRENCY);
+    let tap = Tap::new(service, events.clone());
+    // The transport panics if the client vanishes with replies pending: the same as a disconnect.
+    if tokio::spawn(server.serve(tap)).await.is_err() {
+        tracing::warn!("transport ended abnormally");
+    }
+    let _ = events.send(Event::Shutdown);
+    let _ = drained.await;
+}
+
+/// Cancels the work of a request whose handler is dropped, which is what the transport does on
+/// `$/cancelRequest`.
+struct CancelOnDrop(Arc<OnceLock<CancellationToken>>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(token) = self.0.get() {
+            token.cancel();
+        }
+    }
+}
+
+impl Backend {
+    /// Runs `query` on a snapshot of the document. A document that is not open gives the default answer; a
+    /// change in between gives "content modified", upon which clients ask again.
+    async fn read<T: Default + Send + 'static>(
+        &self,
+        uri: Url,
+        query: impl FnOnce(&Snapshot) -> T + Send + 'static,
+    ) -> Result<T> {
+        let (sender, receiver) = oneshot::channel();
+        let token = Arc::new(OnceLock::new());
+        let job = Box::new(move |snapshot: Option<Snapshot>| {
+            if sender.is_closed() {
+                return;
+            }
+            let answer = match snapshot {
+                None => Ok(T::default()),
+                Some(snapshot) => {
+                    let answer = catch_cancelled(AssertUnwindSafe(|| query(&snapshot)));
+                    // A held snapshot blocks every write.
+                    drop(snapshot);
+                    answer
+                }
+            };
+            let _ = sender.send(answer);
+        });
+        let event = Event::Read { uri, job, token: token.clone() };
+        self.events.send(event).map_err(|_| Error::internal_error())?;
+        let _guard = CancelOnDrop(token);
+        match receiver.await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(_cancelled)) => Err(Error::content_modified()),
+            Err(_panicked) => Err(Error::internal_error()),
+        }
+    }
+
+    async fn sass_view(&self, params: SassViewParams) -> Result<Option<SassViewResult>> {
+        let uri = params.text_document.uri.clone();
+        self.read(uri, move |s| handlers::sass_view::handle(s, &params)).await
+    }
+}
+
+fn abilities(capabilities: &ClientCapabilities) -> ClientAbilities {
+    let encodings =
+        capabilities.general.as_ref().and_then(|g| g.position_encodings.as_deref()).unwrap_or(&[]);
+    let workspace = capabilities.workspace.as_ref();
+    let text = capabilities.text_document.as_ref();
+    let window = capabilities.window.as_ref();
+    ClientAbilities {
+        encoding: if encodings.contains(&PositionEncodingKind::UTF8) {
+            Encoding::Utf8
+        } else {
+            Encoding::Utf16
+        },
+        pulls_diagnostics: text.is_some_and(|t| t.diagnostic.is_some()),
+        refreshes_diagnostics: workspace
+            .and_then(|w| w.diagnostic.as_ref())
+            .is_some_and(|d| d.refresh_support == Some(true)),
+        refreshes_inlay_hints: workspace
+            .and_then(|w| w.inlay_hint.as_ref())
+            .is_some_and(|h| h.refresh_support == Some(true)),
+        refreshes_code_lenses: workspace
+            .and_then(|w| w.code_lens.as_ref())
+            .is_some_and(|l| l.refresh_support == Some(true)),
+        shows_progress: window.is_some_and(|w| w.work_done_progress == Some(true)),
+    }
+}
+
+fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
+    ServerCapabilities {
+        position_encoding: Some(match client.encoding {
+            Encoding::Utf8 => PositionEncodingKind::UTF8,
+            Encoding::Utf16 => PositionEncodingKind::UTF16,
+        }),
+        text_document_sync: Some(TextDocumentSyncCapability::Options(TextDocumentSyncOptions {
+            open_close: Some(true),
+            change: Some(TextDocumentSyncKind::INCREMENTAL),
+            save: Some(TextDocumentSyncSaveOptions::Supported(true)),
+            ..Default::default()
+        })),
+        diagnostic_provider: client.pulls_diagnostics.then(|| {
+            DiagnosticServerCapabilities::Options(DiagnosticOptions {
+                identifier: Some("ptx".into()),
+                inter_file_dependencies: false,
+                workspace_diagnostics: false,
+                ..Default::default()
+            })
+        }),
+        hover_provider: Some(true.into()),
+        completion_provider: Some(CompletionOptions {
+            trigger_characters: Some([".", "%", "@", "["].map(String::from).into()),
+            ..Default::default()
+        }),
+        signature_help_provider: Some(SignatureHelpOptions {
+            trigger_characters: Some([" ", ","].map(String::from).into()),
+            ..Default::default()
+        }),
+        definition_provider: Some(OneOf::Left(true)),
+        references_provider: Some(OneOf::Left(true)),
+        document_highlight_provider: Some(OneOf::Left(true)),
+        document_symbol_provider: Some(OneOf::Left(true)),
+        code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
+            code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::REFACTOR_REWRITE]),
+            ..Default::default()
+        })),
+        code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(false) }),
+        folding_range_provider: Some(FoldingRangeProviderCapability::Simple(true)),
+        rename_provider: Some(OneOf::Right(RenameOptions {
+            prepare_provider: Some(true),
+            work_done_progress_options: WorkDoneProgressOptions::default(),
+        })),
+        inlay_hint_provider: Some(OneOf::Left(true)),
+        semantic_tokens_provider: Some(
+            SemanticTokensOptions {
+                legend: handlers::semantic_tokens::legend(),
+                full: Some(SemanticTokensFullOptions::Bool(true)),
+                range: Some(true),
+                ..Default::default()
+            }
+            .into(),
+        ),
+        ..Default::default()
+    }
+}
+
+#[tower_lsp::async_trait]
+impl LanguageServer for Backend {
+    async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
+        let client = abilities(&params.capabilities);
+        let config = params.initialization_options.as_ref().map(Config::from_json).unwrap_or_default();
+        let queue = self.queue.lock().ok().and_then(|mut q| q.take());
+        if let Some(queue) = queue {
+            let runtime = tokio::runtime::Handle::current();
+            let owner = Owner::new(self.client.clone(), runtime, self.events.clone());
+            std::thread::Builder::new()
+                .name("owner".into())
+                .spawn(move || owner.run(queue))
+                .map_err(|_| Error::internal_error())?;
+        }
+        self.events.send(Event::Initialize { config, client }).map_err(|_| Error::internal_error())?;
+        Ok(InitializeResult {
+            capabilities: server_capabilities(client),
+            server_info: Some(ServerInfo {
+                name: "ptx-lsp".into(),
+                version: Some(env!("CARGO_PKG_VERSION").into()),
+            }),
+        })
+    }
+
+    async fn shutdown(&self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
+        let _ = self.events.send(Event::Configure { config: Config::from_json(&params.settings) });
+    }
+
+    async fn diagnostic(&self, params: DocumentDiagnosticParams) -> Result<DocumentDiagnosticReportResult> {
+        let items = self.read(params.text_document.uri, handlers::diagnostic::handle).await?;
+        let full = FullDocumentDiagnosticReport { result_id: None, items };
+        let report = RelatedFullDocumentDiagnosticReport {
+            related_documents: None,
+            full_document_diagnostic_report: full,
+        };
+        Ok(DocumentDiagnosticReportResult::Report(DocumentDiagnosticReport::Full(report)))
+    }
+
+    async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
+        let p = params.text_document_position_params;
+        self.read(p.text_document.uri, move |s| handlers::hover::handle(s, p.position)).await
+    }
+
+    async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
+        let p = params.text_document_position;
+        self.read(p.text_document.uri, move |s| handlers::completion::handle(s, p.position)).await
+    }
+
+    async fn signature_help(&self, params: SignatureHelpParams) -> Result<Option<SignatureHelp>> {
+        let p = params.text_document_position_params;
+        self.read(p.text_document.uri, move |s| handlers::signature_help::handle(s, p.position)).await
+    }
+
+    async fn goto_definition(&self, params: GotoDefinitionParams) -> Result<Option<GotoDefinitionResponse>> {
+        let p = params.text_document_position_params;
+        self.read(p.text_document.uri, move |s| handlers::definition::handle(s, p.position)).await
+    }
+
+    async fn references(&self, params: ReferenceParams) -> Result<Option<Vec<Location>>> {
+        let p = params.text_document_position;
+        let declaration = params.context.include_declaration;
+        self.read(p.text_document.uri, move |s| handlers::references::handle(s, p.position, declaration))
+            .await
+    }
+
+    async fn document_highlight(
+        &self,
+        params: DocumentHighlightParams,
+    ) -> Result<Option<Vec<DocumentHighlight>>> {
+        let p = params.text_document_position_params;
+        self.read(p.text_document.uri, move |s| handlers::highlight::handle(s, p.position)).await
+    }
+
+    async fn document_symbol(&self, params: DocumentSymbolParams) -> Result<Option<DocumentSymbolResponse>> {
+        self.read(params.text_document.uri, handlers::document_symbol::handle).await
+    }
+
+    async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
+        let uri = params.text_document.uri.clone();
+        self.read(uri, move |s| handlers::code_action::handle(s, params.range)).await
+    }
+
+    async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
+        self.read(params.text_document.uri, handlers::code_lens::handle).await
+    }
+
+    async fn folding_range(&self, params: FoldingRangeParams) -> Result<Option<Vec<FoldingRange>>> {
+        self.read(params.text_document.uri, handlers::folding_range::handle).await
+    }
+
+    async fn prepare_rename(
+        &self,
+        params: TextDocumentPositionParams,
+    ) -> Result<Option<PrepareRenameResponse>> {
+        self.read(params.text_document.uri, move |s| handlers::rename::prepare(s, params.position)).await
+    }
+
+    async fn rename(&self, params: RenameParams) -> Result<Option<WorkspaceEdit>> {
+        let p = params.text_document_position;
+        let answer = self
+            .read(p.text_document.uri, move |s| {
+                Some(handlers::rename::handle(s, p.position, &params.new_name))
+            })
+            .await?;
+        match answer {
+            None => Ok(None),
+            Some(Ok(edit)) => Ok(Some(edit)),
+            Some(Err(reason)) => Err(Error::invalid_params(reason)),
+        }
+    }
+
+    async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
+        let uri = params.text_document.uri;
+        self.read(uri, move |s| handlers::inlay_hint::handle(s, params.range)).await
+    }
+
+    async fn semantic_tokens_full(
+        &self,
+        params: SemanticTokensParams,
+    ) -> Result<Option<SemanticTokensResult>> {
+        self.read(params.text_document.uri, |s| handlers::semantic_tokens::handle(s, None).map(Into::into))
+            .await
+    }
+
+    async fn semantic_tokens_range(
+        &self,
+        params: SemanticTokensRangeParams,
+    ) -> Result<Option<SemanticTokensRangeResult>> {
+        let range = params.range;
+        self.read(params.text_document.uri, move |s| {
+            handlers::semantic_tokens::handle(s, Some(range)).map(Into::into)
+        })
+        .await
+    }
+}

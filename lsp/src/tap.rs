@@ -1,0 +1,90 @@
+//! Delivers document notifications in order.
+//!
+//! tower-lsp runs handlers concurrently, so a handler that awaits before it acts may be overtaken by a later
+//! edit. This layer sits in front of the service. The transport calls it in message order, so an event posted
+//! here, before anything is polled, arrives at the owner in order and needs no free handler slot.
+
+use std::future::{Future, ready};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::owner::Event;
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+use tower::Service;
+use tower_lsp::jsonrpc::{Request, Response};
+use tower_lsp::lsp_types::{
+    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    DidSaveTextDocumentParams,
+};
+
+pub struct Tap<S> {
+    inner: S,
+    events: UnboundedSender<Event>,
+}
+
+impl<S> Tap<S> {
+    pub fn new(inner: S, events: UnboundedSender<Event>) -> Self {
+        Self { inner, events }
+    }
+}
+
+/// The event of a document notification; `None` if its parameters are not what the protocol says.
+fn event(method: &str, params: Value) -> Option<Event> {
+    Some(match method {
+        "textDocument/didOpen" => {
+            let p: DidOpenTextDocumentParams = serde_json::from_value(params).ok()?;
+            let d = p.text_document;
+            Event::Open { uri: d.uri, version: d.version, text: d.text }
+        }
+        "textDocument/didChange" => {
+            let p: DidChangeTextDocumentParams = serde_json::from_value(params).ok()?;
+            let d = p.text_document;
+            Event::Change { uri: d.uri, version: d.version, changes: p.content_changes }
+        }
+        "textDocument/didSave" => {
+            let p: DidSaveTextDocumentParams = serde_json::from_value(params).ok()?;
+            Event::Save { uri: p.text_document.uri }
+        }
+        "textDocument/didClose" => {
+            let p: DidCloseTextDocumentParams = serde_json::from_value(params).ok()?;
+            Event::Close { uri: p.text_document.uri }
+        }
+        _ => return None,
+    })
+}
+
+fn is_document_notification(method: &str) -> bool {
+    matches!(
+        method,
+        "textDocument/didOpen" | "textDocument/didChange" | "textDocument/didSave" | "textDocument/didClose"
+    )
+}
+
+impl<S> Service<Request> for Tap<S>
+where
+    S: Service<Request, Response = Option<Response>>,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+{
+    type Response = Option<Response>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Option<Response>, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        if !is_document_notification(request.method()) {
+            return Box::pin(self.inner.call(request));
+        }
+        let (method, _, params) = request.into_parts();
+        match params.and_then(|p| event(&method, p)) {
+            // The owner is gone only when the process ends.
+            Some(event) => drop(self.events.send(event)),
+            None => tracing::warn!("malformed {method} ignored"),
+        }
+        Box::pin(ready(Ok(None)))
+    }
+}
