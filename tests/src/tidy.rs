@@ -1,0 +1,150 @@
+//! Rules about the source tree itself: which package may know which, and how files look.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package lies in the workspace").to_owned()
+}
+
+/// Edges between our packages. Any other is a design change.
+const EDGES: &[(&str, &[&str])] = &[
+    ("ptx-isa", &[]),
+    ("ptx-syntax", &["ptx-isa"]),
+    ("sass", &[]),
+    ("ptx-backend", &["ptx-isa", "sass"]),
+    ("ptx-analysis", &["ptx-isa", "ptx-syntax", "ptx-backend", "sass"]),
+    ("ptx-analyzer", &["ptx-isa", "ptx-syntax", "ptx-backend", "ptx-analysis", "sass"]),
+];
+
+/// Each of these has one home.
+const HOMES: &[(&str, &str)] = &[
+    ("rowan", "ptx-syntax"),
+    ("salsa", "ptx-analysis"),
+    ("object", "ptx-backend"),
+    ("tower-lsp", "ptx-analyzer"),
+    ("lsp-types", "ptx-analyzer"),
+    ("tokio", "ptx-analyzer"),
+    ("ropey", "ptx-analyzer"),
+    ("serde_json", "ptx-analyzer"),
+    ("codespan-reporting", "ptx-analyzer"),
+];
+
+/// The tests may use everything.
+const TESTS: &str = "conformance";
+
+fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    serde_json::from_slice(&output.stdout).expect("cargo prints JSON")
+}
+
+/// Normal dependencies of each package of the workspace.
+fn dependencies() -> Vec<(String, BTreeSet<String>)> {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages");
+    packages
+        .iter()
+        .map(|package| {
+            let name = package["name"].as_str().unwrap_or_default().to_owned();
+            let normal = package["dependencies"].as_array().into_iter().flatten();
+            let normal = normal
+                .filter(|d| d["kind"].is_null())
+                .filter_map(|d| d["name"].as_str().map(str::to_owned))
+                .collect();
+            (name, normal)
+        })
+        .collect()
+}
+
+#[test]
+fn packages_know_only_what_they_may() {
+    let all = dependencies();
+    let ours: BTreeSet<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+    for (name, depends_on) in &all {
+        if name == TESTS {
+            continue;
+        }
+        let (_, allowed) = EDGES.iter().find(|(p, _)| p == name).expect("every package is in the list");
+        for dependency in depends_on.iter().filter(|d| ours.contains(d.as_str())) {
+            assert!(allowed.contains(&dependency.as_str()), "{name} may not depend on {dependency}");
+        }
+    }
+}
+
+#[test]
+fn fact_tables_depend_on_nothing() {
+    for (name, depends_on) in dependencies() {
+        if name == "ptx-isa" || name == "sass" {
+            assert!(depends_on.is_empty(), "{name} depends on {depends_on:?}");
+        }
+    }
+}
+
+#[test]
+fn given_packages_have_one_home() {
+    for (name, depends_on) in dependencies() {
+        for (package, home) in HOMES {
+            let at_home = name == *home || name == TESTS;
+            assert!(at_home || !depends_on.contains(*package), "{package} belongs to {home}, not {name}");
+        }
+    }
+}
+
+/// The source files that git would track, relative to the root.
+fn sources(extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut pending = vec![root()];
+    while let Some(folder) = pending.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a readable folder").flatten() {
+            let path = entry.path();
+            let name = entry.file_name();
+            let hidden = name.to_string_lossy().starts_with('.');
+            if path.is_dir() && !hidden && name != "target" && name != "node_modules" {
+                pending.push(path);
+            } else if path.extension().is_some_and(|e| e == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn every_module_says_what_it_is() {
+    for path in sources("rs") {
+        let text = std::fs::read_to_string(&path).expect("a text file");
+        assert!(text.starts_with("//!"), "{} has no module comment", path.display());
+    }
+}
+
+/// Lines of code before the tests. Tables are data and may be as long as the facts are many.
+const MOST_LINES: usize = 1000;
+
+#[test]
+fn files_are_one_idea_long() {
+    for path in sources("rs") {
+        let text = std::fs::read_to_string(&path).expect("a text file");
+        let is_table = path.components().any(|c| c.as_os_str() == "table");
+        let code = text.lines().position(|l| l == "#[cfg(test)]").unwrap_or(text.lines().count());
+        assert!(is_table || code <= MOST_LINES, "{} has {code} lines", path.display());
+    }
+}
+
+#[test]
+fn nothing_is_left_to_do_silently() {
+    // Written in parts so that this file does not find itself.
+    let stubs = [concat!("todo", "!("), concat!("unimplemented", "!("), concat!("#[", "ignore")];
+    for path in sources("rs") {
+        let text = std::fs::read_to_string(&path).expect("a text file");
+        for stub in stubs {
+            assert!(!text.contains(stub), "{} contains {stub}", path.display());
+        }
+    }
+}
