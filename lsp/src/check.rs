@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use ptx_analysis::diagnostic::{INVALID_UTF8, Levels};
+use ptx_analysis::INVALID_UTF8;
+use ptx_analysis::diagnostic::Levels;
 use ptx_analysis::ide::{self, Diagnostic, Severity};
 use ptx_analysis::{Database, SourceFile};
 use ptx_isa::Sm;
@@ -162,7 +163,7 @@ fn check(arguments: &Arguments, input: files::Input) -> Report {
         return Report { output: String::new(), worst: None, status: CLEAN };
     }
     let mut db = Database::default();
-    db.set_target(arguments.target);
+    db.set_target_override(arguments.target);
     let mut levels = Levels::default();
     for (lint, level) in &arguments.levels {
         levels.set(lint, *level);

@@ -77,7 +77,7 @@ fn compile(options: &Options, input: &Path, command_line: &str, log: &mut String
         return FAILED;
     }
     let mut db = Database::default();
-    db.set_target(Some(options.sm));
+    db.set_target_override(Some(options.sm));
     db.set_opt_level(options.opt_level);
     db.set_max_registers(options.max_registers);
     let file = db.add_frozen_file(text);

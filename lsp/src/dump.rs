@@ -48,7 +48,7 @@ fn run(arguments: &Arguments) -> Result<String, String> {
     let input = files::read(&arguments.file).map_err(|e| e.to_string())?;
     let (text, _) = files::decode(input.bytes);
     let mut db = Database::default();
-    db.set_target(arguments.target);
+    db.set_target_override(arguments.target);
     let file = db.add_frozen_file(text);
     ptx_analysis::dump::dump(&db, file, &arguments.stage, arguments.function.as_deref())
 }

@@ -216,7 +216,7 @@ impl Owner {
     }
 
     fn configure(&mut self, config: Config) {
-        self.db.set_target(config.target);
+        self.db.set_target_override(config.target);
         self.db.set_levels(config.levels.clone());
         self.config = Arc::new(config);
         let uris: Vec<Url> = self.documents.keys().cloned().collect();

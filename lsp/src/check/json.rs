@@ -1,7 +1,7 @@
 //! One JSON object per diagnostic and line.
 
 use line_index::LineIndex;
-use ptx_analysis::ide::Diagnostic;
+use ptx_analysis::ide::{Diagnostic, FunctionResources};
 use serde_json::{Value, json};
 use text_size::{TextRange, TextSize};
 
@@ -48,4 +48,22 @@ pub fn object(file: &str, index: &LineIndex, d: &Diagnostic) -> Value {
         object["fixes"] = fixes.collect();
     }
     object
+}
+
+/// The object of a function: its resources and occupancy, or why it has none.
+pub fn resources(function: &FunctionResources) -> Value {
+    match &function.resources {
+        Ok(r) => json!({
+            "function": function.name, "entry": function.entry, "registers": r.registers,
+            "stack_bytes": r.stack_bytes, "spill_store_bytes": r.spill_store_bytes,
+            "spill_load_bytes": r.spill_load_bytes, "shared_bytes": r.shared_bytes, "barriers": r.barriers,
+            "occupancy": function.occupancy.map(|o| json!({
+                "threads_per_block": function.threads, "blocks": o.blocks, "warps": o.warps,
+                "percent": o.percent(), "limiter": o.limiter.to_string(),
+            })),
+        }),
+        Err(_) => json!({
+            "function": function.name, "entry": function.entry, "not_compiled": function.summary(),
+        }),
+    }
 }

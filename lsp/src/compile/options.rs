@@ -223,7 +223,7 @@ fn set_value(options: &mut Options, long: &str, value: &str) -> Result<(), Strin
             options.check_only = value.starts_with("compute_");
         }
         "opt-level" => {
-            options.opt_level = value.parse().ok().filter(|l| *l <= 4).ok_or_else(undefined)?.min(3);
+            options.opt_level = value.parse().ok().filter(|l: &u8| *l <= 4).ok_or_else(undefined)?.min(3);
         }
         "output-file" => options.output = value.into(),
         "maxrregcount" => {
