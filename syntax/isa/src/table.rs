@@ -14,11 +14,13 @@ mod misc;
 mod mnemonics;
 mod prelude;
 mod sync;
+mod tcgen05;
 mod texture;
 mod video;
+mod wgmma;
 
 use crate::model::Form;
-pub(crate) use mnemonics::{INCOMPLETE, MNEMONICS};
+pub(crate) use mnemonics::MNEMONICS;
 
 macro_rules! form_ids {
     ($($id:ident $mnemonic:literal;)*) => {
@@ -96,6 +98,9 @@ form_ids! {
     Ldmatrix "ldmatrix"; LdmatrixBytes "ldmatrix"; LdmatrixUnpack "ldmatrix"; Stmatrix "stmatrix";
     StmatrixBytes "stmatrix"; Movmatrix "movmatrix"; MmaF16M8 "mma"; MmaF16 "mma"; MmaBf16 "mma"; MmaTf32 "mma";
     MmaF64 "mma"; MmaInt8 "mma"; MmaInt4 "mma"; MmaBits "mma"; MmaFp8 "mma";
+    MmaBf16M8 "mma"; MmaKind "mma"; MmaBlockScale "mma"; MmaSpF16 "mma"; MmaSpBf16 "mma"; MmaSpTf32 "mma";
+    MmaSpInt8 "mma"; MmaSpInt4 "mma"; MmaSpFp8 "mma"; MmaSpKind "mma"; MmaSpBlockScale "mma"; WmmaLoad "wmma";
+    WmmaLoadC "wmma"; WmmaStore "wmma"; WmmaMmaF16 "wmma"; WmmaMma "wmma"; WmmaMmaInt4 "wmma"; WmmaMmaBits "wmma";
     // Textures and surfaces.
     Tex "tex"; Tld4 "tld4"; Txq "txq"; Istypep "istypep"; Suld "suld"; Sust "sust"; SustFormatted "sust";
     Sured "sured"; Suq "suq";
@@ -104,6 +109,14 @@ form_ids! {
     Vset "vset"; Vadd2 "vadd2"; Vsub2 "vsub2"; Vavrg2 "vavrg2"; Vabsdiff2 "vabsdiff2"; Vmin2 "vmin2";
     Vmax2 "vmax2"; Vset2 "vset2"; Vadd4 "vadd4"; Vsub4 "vsub4"; Vavrg4 "vavrg4"; Vabsdiff4 "vabsdiff4";
     Vmin4 "vmin4"; Vmax4 "vmax4"; Vset4 "vset4";
+    // Warp groups.
+    WgmmaFence "wgmma"; WgmmaCommitGroup "wgmma"; WgmmaWaitGroup "wgmma"; WgmmaMma "wgmma"; WgmmaMmaSp "wgmma";
+    WgmmaMmaBits "wgmma";
+    // Tensor memory.
+    Tcgen05Alloc "tcgen05"; Tcgen05Dealloc "tcgen05"; Tcgen05RelinquishAllocPermit "tcgen05"; Tcgen05Ld "tcgen05";
+    Tcgen05LdRed "tcgen05"; Tcgen05St "tcgen05"; Tcgen05Wait "tcgen05"; Tcgen05Cp "tcgen05";
+    Tcgen05Shift "tcgen05"; Tcgen05Mma "tcgen05"; Tcgen05MmaBlockScale "tcgen05"; Tcgen05MmaWs "tcgen05";
+    Tcgen05Commit "tcgen05"; Tcgen05Fence "tcgen05";
 }
 
 /// The rows of each group, in the order of [`FormId`].
@@ -122,6 +135,8 @@ const GROUPS: &[&[Form]] = &[
     matrix::ROWS,
     texture::ROWS,
     video::ROWS,
+    wgmma::ROWS,
+    tcgen05::ROWS,
 ];
 
 static TABLE: [Form; FormId::ALL.len()] = {
@@ -257,6 +272,9 @@ mod tests {
         assert!(MNEMONICS.is_sorted());
         for id in FormId::ALL {
             assert!(MNEMONICS.binary_search(&id.mnemonic()).is_ok(), "{id:?}");
+        }
+        for mnemonic in MNEMONICS {
+            assert!(!crate::forms_of(mnemonic).is_empty(), "{mnemonic} has no row");
         }
     }
 }

@@ -197,6 +197,45 @@ impl<'a> Lowering<'a> {
             | F::Vmax4
             | F::Vset4 => self.unsupported(instr, "video instructions"),
 
+            F::MmaBf16M8
+            | F::MmaKind
+            | F::MmaBlockScale
+            | F::MmaSpF16
+            | F::MmaSpBf16
+            | F::MmaSpTf32
+            | F::MmaSpInt8
+            | F::MmaSpInt4
+            | F::MmaSpFp8
+            | F::MmaSpKind
+            | F::MmaSpBlockScale
+            | F::WmmaLoad
+            | F::WmmaLoadC
+            | F::WmmaStore
+            | F::WmmaMmaF16
+            | F::WmmaMma
+            | F::WmmaMmaInt4
+            | F::WmmaMmaBits => self.unsupported(instr, "matrices"),
+            F::WgmmaFence
+            | F::WgmmaCommitGroup
+            | F::WgmmaWaitGroup
+            | F::WgmmaMma
+            | F::WgmmaMmaSp
+            | F::WgmmaMmaBits => self.unsupported(instr, "warp group products"),
+            F::Tcgen05Alloc
+            | F::Tcgen05Dealloc
+            | F::Tcgen05RelinquishAllocPermit
+            | F::Tcgen05Ld
+            | F::Tcgen05LdRed
+            | F::Tcgen05St
+            | F::Tcgen05Wait
+            | F::Tcgen05Cp
+            | F::Tcgen05Shift
+            | F::Tcgen05Mma
+            | F::Tcgen05MmaBlockScale
+            | F::Tcgen05MmaWs
+            | F::Tcgen05Commit
+            | F::Tcgen05Fence => self.unsupported(instr, "tensor memory"),
+
             F::Trap | F::Brkpt => self.trap(instr),
             F::Nanosleep => self.sleep(instr),
         }

@@ -60,7 +60,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::CpAsyncBulkCommitGroup).name(&[ASYNC, BULK, key(&[CommitGroup])]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(8, 0, 90),
     form(F::CpAsyncBulkWaitGroup).name(&[ASYNC, BULK, key(&[WaitGroup]), opt(&[Read])]).ops(&[imm("n", TU32)]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(8, 0, 90),
     form(F::CpReduceAsyncBulkCluster).name(&[key(&[Reduce]), ASYNC, BULK, ordered(&[SharedCluster]), ordered(&[SharedCta]), BY_BARRIER, req(&[And, Or, Xor, Add, Inc, Dec, Min, Max])]).ty(&[t![S32 U32 S64 U64 B32 B64]]).ops(&[addr("dstMem"), addr("srcMem"), src("size", TU32), addr("mbar")]).facts(COPY).since(8, 0, 90).rules(&[
-        has(&[And, Or, Xor]).types(B32), has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(X32), has(&[Add]).types(t![U32 S32 U64]),
+        has(&[And, Or, Xor]).types(B32), has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(UI32), has(&[Add]).types(t![U32 S32 U64]),
     ]),
     form(F::CpReduceAsyncBulkStore).name(&[key(&[Reduce]), ASYNC, BULK, ordered(&[Global]), ordered(&[SharedCta]), BY_GROUP, CACHE_HINT, req(&[And, Or, Xor, Add, Inc, Dec, Min, Max]), opt(&[Noftz])]).ty(&[t![F16 Bf16 B32 U32 S32 B64 U64 S64 F32 F64]]).ops(&[addr("dstMem"), addr("srcMem"), src("size", TU32), POLICY]).facts(COPY).since(8, 0, 90).rules(&[
         has(&[And, Or, Xor]).types(B32_64), has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(t![U32 S32 U64 S64 F16 Bf16]), has(&[Add]).types(t![U32 S32 U64 F32 F64 F16 Bf16]),
@@ -94,7 +94,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::StAsyncRelease).name(&[ASYNC, opt(&[Mmio]), opt(&[Release]), RELEASE_SCOPE, opt(&[Global])]).ty(&[SCALAR]).ops(&[addr("a"), src("b", T0)]).facts(Fact::WRITES.or(Fact::ASYNC).or(Fact::ORDERS)).since(8, 7, 100).rules(&[has(&[Mmio]).needs(&[Sys]), has(&[Mmio]).needs(&[Release])]),
     form(F::StBulk).name(&[BULK, opt(&[Weak]), opt(&[SharedCta])]).ops(&[addr("a"), src("size", TB64), src("initval", TB64)]).facts(Fact::WRITES).since(8, 6, 100),
     form(F::RedAsync).name(&[ASYNC, req(&[Relaxed]), req(&[Cluster]), opt(&[SharedCluster]), BY_BARRIER, req(&[Inc, Dec, Min, Max, Add, And, Or, Xor])]).ty(&[t![U32 S32 U64 S64 B32 B64]]).ops(&[addr("a"), src("b", T0), addr("mbar")]).facts(COPY).since(8, 1, 90).rules(&[
-        has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(X32), has(&[And, Or, Xor]).types(B32_64), has(&[Add]).types(t![U32 S32 U64 S64]),
+        has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(UI32), has(&[And, Or, Xor]).types(B32_64), has(&[Add]).types(t![U32 S32 U64 S64]),
     ]),
     form(F::RedAsyncRelease).name(&[ASYNC, opt(&[Mmio]), req(&[Release]), RELEASE_SCOPE, opt(&[Global]), req(&[Inc, Dec, Min, Max, Add, And, Or, Xor])]).ty(&[t![U32 S32 U64 S64 B32 B64]]).ops(&[addr("a"), src("b", T0)]).facts(COPY.or(Fact::ORDERS)).since(8, 7, 100).rules(&[has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(t![U32 S32 U64 S64]), has(&[And, Or, Xor]).types(B32_64), has(&[Add]).types(t![U32 S32 U64]), has(&[Mmio]).needs(&[Sys])]),
     form(F::MultimemLdReduce).name(&[key(&[LdReduce]), opt(&[Weak, Relaxed, Acquire]), SCOPE, MULTIMEM_SPACE, req(&[Min, Max, Add, And, Or, Xor]), opt(&[AccF32, AccF16]), VECTOR]).ty(&[MULTIMEM]).ops(&[dst_vector("d", T0), addr("a")]).facts(Fact::READS).since(8, 1, 90).rules(&[

@@ -113,7 +113,6 @@ const CVT: &[Rule] = &[
     on(BF16).second(F32).since(7, 0, 80),
     on(F32).second(BF16).since(7, 1, 80),
     has(&[Ftz]).on(F32).second(BF16).since(7, 8, 90),
-    on(F32).second(BF16).lacks(ROUND_FLOAT).since(7, 8, 90),
     on(BF16).second(INTS.union(t![F16 Bf16 F64])).since(7, 8, 90),
     on(INTS.union(t![F16 F64])).second(BF16).since(7, 8, 90),
 ];

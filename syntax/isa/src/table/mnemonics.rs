@@ -1,4 +1,4 @@
-//! Every mnemonic of the language, with or without rows.
+//! Every mnemonic of the language, each of which has rows.
 
 /// Sorted.
 #[rustfmt::skip]
@@ -16,6 +16,3 @@ pub(crate) const MNEMONICS: &[&str] = &[
     "vmin", "vmin2", "vmin4", "vote", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4", "wgmma",
     "wmma", "xor",
 ];
-
-/// Mnemonics of which only a part has rows: a name that no row takes may still be right.
-pub(crate) const INCOMPLETE: &[&str] = &["mma"];

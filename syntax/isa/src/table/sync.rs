@@ -69,7 +69,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::MatchSync).name(&[req(&[Any, All]), SYNC]).ty(&[B32_64]).ops(&[dst_pair("d", TB32), src("a", T0), src("membermask", TU32)]).facts(Fact::CONVERGENT).since(6, 0, 70),
     form(F::Activemask).ty(&[B32]).ops(&[dst("d", TB32)]).facts(Fact::CONVERGENT.or(Fact::EFFECT)).since(6, 2, 30),
     form(F::Redux).name(&[SYNC, req(&[Add, Min, Max, And, Or, Xor]), opt(&[Abs]), opt(&[Nan])]).ty(&[t![U32 S32 B32 F32]]).ops(&[dst("d", T0), src("a", T0), src("membermask", TU32)]).facts(Fact::CONVERGENT).since(7, 0, 80).rules(&[
-        has(&[Add]).types(X32), has(&[Min, Max]).types(t![U32 S32 F32]), has(&[And, Or, Xor]).types(B32), has(&[Abs, Nan]).types(F32),
+        has(&[Add]).types(UI32), has(&[Min, Max]).types(t![U32 S32 F32]), has(&[And, Or, Xor]).types(B32), has(&[Abs, Nan]).types(F32),
         on(F32).gate(Gate::only(8, 6, TargetSet::family(100))),
     ]),
     form(F::Elect).name(&[SYNC]).ops(&[dst_pair("d", TB32), src("membermask", TU32)]).facts(Fact::CONVERGENT).since(8, 0, 90),
