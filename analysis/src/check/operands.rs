@@ -1,7 +1,7 @@
 //! The number of operands and the class of each.
 
-use ptx_backend::input::{self, AddressBase};
-use ptx_isa::{Class, Form, Mod, Opcode, Operand as Row, Presence, ScalarType};
+use ptx_backend::input;
+use ptx_isa::{Class, Form, Mod, Opcode, Operand as Row, Presence};
 use smallvec::SmallVec;
 use text_size::TextRange;
 
@@ -19,29 +19,48 @@ declare_lint! {
     pub OPERAND_CLASS = "E0302" "operand-class", Error, since "0.1.0"
 }
 
-pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
     let Some(rows) = statement.rows else {
         out.push(count(statement));
         return;
     };
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         if let Some(operand) = operand {
-            class(ctx, row, operand, range, out);
+            class(row, operand, range, out);
         }
     }
 }
 
 /// The row of each written operand. `None` when their number is wrong.
-pub fn bind(form: &'static Form, opcode: &Opcode, written: usize) -> Option<SmallVec<[&'static Row; 8]>> {
+///
+/// An optional operand is taken for present when what is written there can be it, so that `call f, (x)` and
+/// `call (r), f` are told apart; when that leaves operands over, by count alone.
+pub fn bind(form: &'static Form, opcode: &Opcode, operands: &[Option<input::Operand>]) -> Option<Rows> {
     let (least, _) = bounds(form, opcode);
-    let mut spare = written.checked_sub(least)?;
+    let spare = operands.len().checked_sub(least)?;
+    assign(form, opcode, operands, spare, true).or_else(|| assign(form, opcode, operands, spare, false))
+}
+
+/// The rows of the operands of one instruction.
+pub type Rows = SmallVec<[&'static Row; 8]>;
+
+fn assign(
+    form: &'static Form,
+    opcode: &Opcode,
+    operands: &[Option<input::Operand>],
+    mut spare: usize,
+    by_class: bool,
+) -> Option<Rows> {
     let mut bound = SmallVec::new();
     for row in form.operands {
         match presence(opcode, row) {
             Some(true) => bound.push(row),
             None if spare > 0 => {
-                spare -= 1;
-                bound.push(row);
+                let operand = operands.get(bound.len()).and_then(Option::as_ref);
+                if !by_class || operand.is_none_or(|operand| row.class.intersects(classes(operand))) {
+                    spare -= 1;
+                    bound.push(row);
+                }
             }
             _ => {}
         }
@@ -71,43 +90,28 @@ fn bounds(form: &Form, opcode: &Opcode) -> (usize, usize) {
 }
 
 fn count(statement: &Statement<'_>) -> Diagnostic {
-    let (least, most) = bounds(statement.form, &statement.opcode);
+    let (form, opcode) = (statement.form, &statement.opcode);
+    let (least, most) = bounds(form, opcode);
     let found = statement.operands.len();
     let expected = match (least, most) {
+        (0, 0) => "no operands".to_owned(),
         (1, 1) => "1 operand".to_owned(),
         (a, b) if a == b => format!("{a} operands"),
         (a, b) => format!("{a} to {b} operands"),
     };
-    let mnemonic = statement.form.mnemonic();
     let range = match statement.ranges.get(most) {
         Some(first) if found > most => first.cover(statement.ranges[found - 1]),
         _ => statement.name,
     };
-    let names: Vec<&str> = statement
-        .form
-        .operands
-        .iter()
-        .filter(|row| presence(&statement.opcode, row) != Some(false))
-        .map(|row| row.name)
-        .collect();
-    Diagnostic::new(&OPERAND_COUNT, range, format!("`{mnemonic}` takes {expected} here, found {found}"))
-        .note(format!("operands: {}", names.join(", ")))
+    let rows = form.operands.iter().filter(|row| presence(opcode, row) != Some(false));
+    let names: Vec<&str> = rows.map(|row| row.name).collect();
+    let message = format!("`{}` takes {expected} here, found {found}", form.mnemonic());
+    let diagnostic = Diagnostic::new(&OPERAND_COUNT, range, message);
+    if names.is_empty() { diagnostic } else { diagnostic.note(format!("operands: {}", names.join(", "))) }
 }
 
-fn class(
-    ctx: &Context<'_>,
-    row: &Row,
-    operand: &input::Operand,
-    range: TextRange,
-    out: &mut Vec<Diagnostic>,
-) {
-    let found = classes(ctx, operand);
-    if row.class.intersects(found) || row.class == Class(0) {
-        return;
-    }
-    // Whether a register is a predicate is a question of its type; see the type check.
-    let registers = Class::REGISTER.or(Class::PREDICATE);
-    if found.intersects(registers) && row.class.intersects(registers) {
+fn class(row: &Row, operand: &input::Operand, range: TextRange, out: &mut Vec<Diagnostic>) {
+    if row.class.intersects(classes(operand)) || row.class == Class(0) {
         return;
     }
     let message = format!("expected {}, found {}", describe(row.class), name(operand));
@@ -116,26 +120,24 @@ fn class(
     );
 }
 
-/// The classes that an operand can pass for.
-fn classes(ctx: &Context<'_>, operand: &input::Operand) -> Class {
+/// The classes that an operand can pass for. Whether a register is a predicate is a question of its type; see
+/// the type check.
+fn classes(operand: &input::Operand) -> Class {
     use input::Operand as O;
+    let register = Class::REGISTER.or(Class::PREDICATE);
     match operand {
-        O::Reg(register) if ctx.register_type(*register) == ScalarType::Pred => Class::PREDICATE,
-        O::Reg(_) => Class::REGISTER,
+        O::Reg(_) => register,
         O::NotPred(_) => Class::PREDICATE,
         O::Int(_) | O::F64(_) | O::F32(_) => Class::IMMEDIATE,
-        O::Address(address) => match address.base {
-            AddressBase::Reg(_) | AddressBase::Symbol(_) | AddressBase::Absolute => {
-                Class::ADDRESS.or(Class::TEXTURE)
-            }
-        },
+        O::Address(_) => Class::ADDRESS.or(Class::TEXTURE),
         O::Symbol(..) => Class::SYMBOL.or(Class::IMMEDIATE).or(Class::LABEL),
-        O::Special(_) => Class::SPECIAL.or(Class::REGISTER),
+        O::Special(_) => Class::SPECIAL.or(register),
         O::Label(_) | O::Targets(_) | O::Prototype(_) => Class::LABEL.or(Class::SYMBOL),
         O::Vector(_) => Class::VECTOR,
         O::Pair(_) => Class::PAIR,
         O::Sink => Class::SINK,
-        O::List(_) => Class::LIST,
+        // Arguments, or brackets with several parts.
+        O::List(_) => Class::LIST.or(Class::TEXTURE).or(Class::ADDRESS),
     }
 }
 
@@ -155,7 +157,7 @@ fn name(operand: &input::Operand) -> &'static str {
         O::Vector(_) => "a vector",
         O::Pair(_) => "a pair of destinations",
         O::Sink => "`_`",
-        O::List(_) => "a list in parentheses",
+        O::List(_) => "a list",
     }
 }
 

@@ -20,7 +20,9 @@ declare_lint! {
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
     let Some(rows) = statement.rows else { return };
-    let wider = matches!(statement.form.mnemonic(), "ld" | "ldu" | "st" | "cvt");
+    let mnemonic = statement.form.mnemonic();
+    let wider = matches!(mnemonic, "ld" | "ldu" | "st" | "cvt");
+    let element_width = if mnemonic == "mov" { ElementWidth::Share } else { ElementWidth::Whole };
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         let Some(operand) = operand else { continue };
         let expected = match row.ty {
@@ -30,9 +32,28 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<
             OperandType::Bits(_) | OperandType::Address | OperandType::Free => None,
         };
         if let Some(expected) = expected {
-            operand_type(ctx, operand, range, expected, wider, out);
+            operand_type(ctx, operand, range, expected, wider, element_width, out);
         }
     }
+}
+
+/// How the type of an instruction relates to the elements of a vector operand.
+#[derive(Clone, Copy)]
+enum ElementWidth {
+    /// Each element has the type.
+    Whole,
+    /// The elements share the bits of the type.
+    Share,
+}
+
+fn untyped(bits: u32) -> Option<ScalarType> {
+    Some(match bits {
+        8 => ScalarType::B8,
+        16 => ScalarType::B16,
+        32 => ScalarType::B32,
+        64 => ScalarType::B64,
+        _ => return None,
+    })
 }
 
 fn widened(ty: ScalarType, statement: &Statement<'_>) -> ScalarType {
@@ -54,6 +75,7 @@ fn operand_type(
     range: TextRange,
     expected: ScalarType,
     wider: bool,
+    element_width: ElementWidth,
     out: &mut Vec<Diagnostic>,
 ) {
     match operand {
@@ -67,10 +89,18 @@ fn operand_type(
             }
         }
         Operand::Vector(elements) => {
+            // `mov` packs and unpacks; everywhere else each element has the instruction's type.
+            let expected = match (element_width, elements.len() as u32) {
+                (ElementWidth::Whole, _) | (_, 0) => expected,
+                (ElementWidth::Share, count) => match untyped(expected.bits() / count) {
+                    Some(share) => share,
+                    None => return,
+                },
+            };
             for element in elements {
                 // Elements have no ranges of their own; the first wrong one stands for all.
                 let before = out.len();
-                operand_type(ctx, element, range, expected, wider, out);
+                operand_type(ctx, element, range, expected, wider, ElementWidth::Whole, out);
                 if out.len() > before {
                     break;
                 }

@@ -120,7 +120,7 @@ impl<'db> Walker<'db> {
         lowered: &Lowered,
     ) {
         let form = ptx_isa::form(opcode.form);
-        let bound = check::bind(form, &opcode, lowered.operands.len());
+        let bound = check::bind(form, &opcode, &lowered.operands);
         // Destinations are written; all names inside addresses are read.
         for (i, row) in bound.iter().flatten().enumerate() {
             let access = match row.role {
