@@ -11,6 +11,7 @@ pub mod lints;
 mod operands;
 mod types;
 mod unused;
+mod vectors;
 
 pub use lints::{LINTS, lint};
 pub use operands::bind;
@@ -76,6 +77,6 @@ pub type StatementCheck = fn(&Context<'_>, &Statement<'_>, &mut Vec<Diagnostic>)
 pub type BodyCheck = fn(&Body<'_>, &mut Vec<Diagnostic>);
 
 pub const STATEMENT_CHECKS: &[StatementCheck] =
-    &[operands::check, types::check, immediates::check, gates::check];
+    &[operands::check, types::check, immediates::check, vectors::check, gates::check];
 
 pub const BODY_CHECKS: &[BodyCheck] = &[unused::check];

@@ -18,6 +18,11 @@ declare_lint! {
 }
 
 declare_lint! {
+    /// Two directives of a function exclude each other.
+    pub CONFLICTING_DIRECTIVES = "E0108" "conflicting-directives", Error, since "0.1.0"
+}
+
+declare_lint! {
     /// A size, an alignment or a dimension is not a sensible constant.
     pub BAD_SIZE = "E0102" "bad-size", Error, since "0.1.0"
 }

@@ -6,6 +6,7 @@
 
 use ptx_backend::input::{Env, Init, InitReloc, Linkage, Signature, Symbol, Variable};
 use ptx_isa::{PtxVersion, ScalarType, Sm, Space};
+use ptx_syntax::ItemKind;
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::sync::Arc;
@@ -46,7 +47,7 @@ declare_lint! {
 pub struct Header {
     pub version: Option<PtxVersion>,
     pub target: TargetDecl,
-    /// 64 or 32; 32 where the file does not say, as the language has it.
+    /// 64 or 32; 64 where the file does not say, since nothing else is assembled any more.
     pub address_size: u8,
 }
 
@@ -60,7 +61,7 @@ impl Header {
 /// The first of each header directive wins.
 #[salsa::tracked]
 pub fn header(db: &dyn Db, file: SourceFile) -> Header {
-    let mut header = Header { version: None, target: TargetDecl::default(), address_size: 32 };
+    let mut header = Header { version: None, target: TargetDecl::default(), address_size: 64 };
     let mut address_size = None;
     let mut target = None;
     for &item in items(db, file) {
@@ -78,13 +79,12 @@ pub fn header(db: &dyn Db, file: SourceFile) -> Header {
         }
     }
     header.target = target.unwrap_or_default();
-    header.address_size = address_size.unwrap_or(32);
+    header.address_size = address_size.unwrap_or(64);
     header
 }
 
 fn may_precede_header(db: &dyn Db, item: Item<'_>) -> bool {
-    use ptx_syntax::ItemKind as K;
-    !matches!(item.kind(db), K::Entry | K::Func | K::Variable)
+    !matches!(item.kind(db), ItemKind::Entry | ItemKind::Func | ItemKind::Variable)
 }
 
 /// The target in effect: the one asked for, else the file's own.
@@ -166,12 +166,20 @@ impl Builder {
             all.find(|(_, item)| wanted(item_decl(db, **item)))
                 .map(|(i, _)| Place { item: i as u32, declarator: 0 })
         };
+        let first = items(db, file).iter().position(|item| item.kind(db) != ItemKind::Trivia);
+        let first = first.map(|item| Place { item: item as u32, declarator: 0 });
+        let address_size = place(|decl| matches!(decl, ItemDecl::AddressSize(Some(32))));
+        if address_size.is_some() {
+            let message = "32-bit addresses are not supported".to_owned();
+            self.find(&ADDRESS_SIZE, address_size, message).note =
+                Some("write `.address_size 64`".to_owned());
+        }
         let version = place(|decl| matches!(decl, ItemDecl::Version(_)));
         let target = place(|decl| matches!(decl, ItemDecl::Target(_)));
         match (header.version, version) {
             (None, None) => {
                 let message = "the module has no `.version`".to_owned();
-                self.find(&MISSING_VERSION, None, message).note =
+                self.find(&MISSING_VERSION, first, message).note =
                     Some("a module starts with `.version` and `.target`".to_owned());
             }
             (None, at) => drop(self.find(&MISSING_VERSION, at, "this is no language version".to_owned())),
@@ -184,7 +192,7 @@ impl Builder {
         }
         match (header.target.sm, target) {
             (None, None) => {
-                drop(self.find(&MISSING_TARGET, version, "the module has no `.target`".to_owned()))
+                drop(self.find(&MISSING_TARGET, version.or(first), "the module has no `.target`".to_owned()))
             }
             (None, at) => drop(self.find(&UNKNOWN_TARGET, at, "this names no target".to_owned())),
             (Some(sm), at) => {

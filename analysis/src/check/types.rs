@@ -21,7 +21,7 @@ declare_lint! {
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
     let Some(rows) = statement.rows else { return };
     let mnemonic = statement.form.mnemonic();
-    let wider = matches!(mnemonic, "ld" | "ldu" | "st" | "cvt");
+    let wider = matches!(mnemonic, "ld" | "ldu" | "st" | "cvt" | "suld" | "sust");
     let element_width = if mnemonic == "mov" { ElementWidth::Share } else { ElementWidth::Whole };
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         let Some(operand) = operand else { continue };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ptx_backend::input::{Function, LabelId, Launch, Linkage, Param, Register, Signature, Stmt, Symbol};
-use ptx_isa::{Opcode, Space};
+use ptx_isa::{Opcode, Space, TypeKind};
 use ptx_syntax::{NodeOrToken, SyntaxError, SyntaxKind, SyntaxNode};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
@@ -12,7 +12,7 @@ use text_size::{TextRange, TextSize};
 use super::{Lowered, Occurrence, SourceMap};
 use crate::check::{self, lints};
 use crate::db::{Db, SourceFile};
-use crate::declaration;
+use crate::declaration::{self, BAD_DECLARATION, CONFLICTING_DIRECTIVES};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::ide::Access;
 use crate::items::Item;
@@ -263,6 +263,10 @@ impl<'db> Walker<'db> {
             ".explicitcluster" => launch.explicitcluster = true,
             _ => {}
         }
+        if matches!(word, ".maxntid" | ".reqntid") && launch.maxntid.is_some() && launch.reqntid.is_some() {
+            let message = "a kernel has `.maxntid` or `.reqntid`, not both";
+            self.report(Diagnostic::new(&CONFLICTING_DIRECTIVES, node.text_range(), message));
+        }
     }
 
     fn block(&mut self, block: &SyntaxNode) {
@@ -317,6 +321,11 @@ impl<'db> Walker<'db> {
             return;
         };
         let head = declaration.head;
+        if head.ty.kind() == TypeKind::Opaque {
+            let message =
+                format!("`.{}` variables stand at module scope or among the parameters", head.ty.text());
+            self.report(Diagnostic::new(&BAD_DECLARATION, node.text_range(), message));
+        }
         for declarator in declaration.declarators {
             let Some(range) = declarator.name else { continue };
             let visible = TextRange::new(range.start(), block.end());
