@@ -1,20 +1,27 @@
-//! Checks files and prints what was found and how long it took: `stats [--quiet] FILE...`.
+//! Checks files and prints what was found and how long it took.
+//!
+//! `stats [--quiet | --json | --edits] FILE...`: errors alone, one JSON object per finding, or the time from an
+//! edit in each file to all its diagnostics.
 #![expect(clippy::print_stdout, reason = "a command-line tool")]
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ptx_analysis::{Database, ide};
 
 fn main() {
     let mut paths: Vec<String> = std::env::args().skip(1).collect();
-    let quiet = paths.first().is_some_and(|arg| arg == "--quiet");
-    if quiet {
+    let mode = paths.first().filter(|arg| arg.starts_with("--")).cloned().unwrap_or_default();
+    if !mode.is_empty() {
         paths.remove(0);
     }
     let (mut bytes, mut total) = (0, 0.0);
     for path in paths {
         let Ok(text) = std::fs::read(&path) else { continue };
         let text = String::from_utf8_lossy(&text).into_owned();
+        if mode == "--edits" {
+            edits(&path, text);
+            continue;
+        }
         let db = Database::default();
         bytes += text.len();
         let start = Instant::now();
@@ -22,10 +29,49 @@ fn main() {
         let found = ide::diagnostics(&db, file);
         total += start.elapsed().as_secs_f64();
         let lines = ide::line_index(&db, file);
-        for diagnostic in found.iter().filter(|d| !quiet || d.severity == ide::Severity::Error) {
+        for diagnostic in found.iter().filter(|d| mode.is_empty() || d.severity == ide::Severity::Error) {
             let line = lines.line_col(diagnostic.range.start()).line + 1;
-            println!("{path}:{line}: {diagnostic}");
+            if mode == "--json" {
+                let (severity, code) = (diagnostic.severity.text(), diagnostic.code());
+                let name = path.rsplit('/').next().unwrap_or(&path);
+                let message = diagnostic.message.replace('\\', "\\\\").replace('"', "\\\"");
+                let message: String = message.chars().filter(|c| !c.is_control()).collect();
+                println!(
+                    r#"{{"file":"{name}","line":{line},"severity":"{severity}","code":"{code}","message":"{message}"}}"#
+                );
+            } else {
+                println!("{path}:{line}: {diagnostic}");
+            }
         }
     }
-    println!("{bytes} bytes, {total:.3} s, {:.1} MB/s", bytes as f64 / total / 1e6);
+    if matches!(mode.as_str(), "" | "--quiet") {
+        println!("{bytes} bytes, {total:.3} s, {:.1} MB/s", bytes as f64 / total / 1e6);
+    }
+}
+
+/// Inserts a statement at places spread over the file, one at a time.
+fn edits(path: &str, text: String) {
+    const EDITS: usize = 21;
+    let mut db = Database::default();
+    let start = Instant::now();
+    let file = db.add_file(text.as_str());
+    let count = ide::diagnostics(&db, file).len();
+    let cold = start.elapsed();
+    let mut times: Vec<Duration> = Vec::new();
+    for i in 0..EDITS {
+        let from = text.len() / (EDITS + 1) * (i + 1);
+        let Some(at) = text[from..].find(";\n").map(|at| from + at + 2) else { continue };
+        let edited = format!("{}\tmov.u32 %nothing, 1;\n{}", &text[..at], &text[at..]);
+        let start = Instant::now();
+        db.set_text(file, edited);
+        let _ = ide::diagnostics(&db, file);
+        times.push(start.elapsed());
+    }
+    times.sort_unstable();
+    let median = times.get(times.len() / 2).copied().unwrap_or_default();
+    let last = times.last().copied().unwrap_or_default();
+    println!(
+        "{path}: {} bytes, {count} findings, cold {cold:.1?}, edit {median:.1?} median, {last:.1?} worst",
+        text.len()
+    );
 }
