@@ -100,7 +100,8 @@ fn visit_operand(operand: &Operand, visit: &mut impl FnMut(Symbol)) {
     }
 }
 
-fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Options> {
+/// The compiler's options for a file; `None` without a target.
+pub fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Options> {
     let options = Options::get(db);
     Some(ptx_backend::Options {
         sm: effective_target(db, file)?,
@@ -123,7 +124,7 @@ fn compile(db: &dyn Db, env: &Env, input: &Function, options: &ptx_backend::Opti
     let checkpoint = || db.unwind_if_revision_cancelled();
     let result = catch_unwind(AssertUnwindSafe(|| {
         let mut session = Session::new(&checkpoint);
-        generate(env, input, options, &mut session)
+        ptx_backend::compile(env, input, options, &mut session)
     }));
     result.unwrap_or_else(|payload| {
         if payload.is::<Cancelled>() {
@@ -279,9 +280,4 @@ pub fn link(db: &Database, file: SourceFile, options: &LinkOptions) -> Result<Li
             Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("not linked: {error}"))])
         }
     }
-}
-
-/// Until the phases are joined, every function is reported as not compiled.
-fn generate(_: &Env, _: &Function, _: &ptx_backend::Options, _: &mut Session<'_>) -> Compiled {
-    Err(CodegenError::unsupported(SrcId(0), "code generation"))
 }

@@ -3,13 +3,16 @@
 use std::fmt::Write as _;
 
 use ptx_backend::input::Stmt;
+use ptx_backend::phases::PHASES;
+use ptx_backend::session::{Session, Switches};
 
+use crate::compile::{backend_options, function_env};
 use crate::db::{Database, SourceFile};
-use crate::items::{items, parse};
+use crate::items::{Item, items, parse};
 use crate::lower::{function, lower};
 
 /// The stages that [`dump`] knows.
-pub const STAGES: &[&str] = &["tokens", "tree", "items", "lowered", "names", "sass"];
+pub const STAGES: &[&str] = &["tokens", "tree", "items", "lowered", "names", "ori", "phase:<name>", "sass"];
 
 /// The text of a stage, of one function or of the file.
 ///
@@ -70,6 +73,17 @@ pub fn dump(db: &Database, file: SourceFile, stage: &str, only: Option<&str>) ->
                     out.push_str(&view.text);
                 }
             }
+            "ori" => {
+                if let (Some(input), Some(options)) = (function(db, item), backend_options(db, file)) {
+                    match ptx_backend::ori::build::build(function_env(db, item), input, &options) {
+                        Ok(built) => out.push_str(&ptx_backend::ori::text::print(&built)),
+                        Err(error) => drop(writeln!(out, "// {}: {error}", input.name)),
+                    }
+                }
+            }
+            _ if stage.starts_with("phase:") => {
+                out.push_str(&after_phase(db, file, item, &stage["phase:".len()..])?)
+            }
             _ => return Err(format!("there is no stage `{stage}`; the stages are {}", STAGES.join(", "))),
         }
     }
@@ -77,6 +91,24 @@ pub fn dump(db: &Database, file: SourceFile, stage: &str, only: Option<&str>) ->
         && let Some(name) = only
     {
         return Err(format!("nothing to show of `{name}` at this stage"));
+    }
+    Ok(out)
+}
+
+/// The function after a phase of the compiler, whether or not the later ones succeed.
+fn after_phase(db: &Database, file: SourceFile, item: Item<'_>, phase: &str) -> Result<String, String> {
+    if !PHASES.iter().any(|known| known.name == phase) {
+        let known: Vec<&str> = PHASES.iter().map(|phase| phase.name).collect();
+        return Err(format!("there is no phase `{phase}`; the phases are {}", known.join(", ")));
+    }
+    let (Some(input), Some(options)) = (function(db, item), backend_options(db, file)) else {
+        return Ok(String::new());
+    };
+    let mut session = Session { switches: Switches::parse(&format!("{phase}/dump"))?, ..Session::default() };
+    let result = ptx_backend::compile(function_env(db, item), input, &options, &mut session);
+    let mut out: String = session.dumps.into_iter().map(|dump| dump.text).collect();
+    if let Err(error) = result {
+        let _ = writeln!(out, "// {}: {error}", input.name);
     }
     Ok(out)
 }
