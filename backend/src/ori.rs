@@ -4,6 +4,7 @@ pub mod build;
 pub mod cfg;
 pub mod divergence;
 pub mod dominators;
+pub mod eval;
 pub mod ir;
 pub mod loops;
 pub mod mnemonic;

@@ -348,6 +348,8 @@ fn shape(func: &Function, temporaries: &[Shape], variable: Variable) -> Shape {
 
 #[cfg(test)]
 mod sample;
+#[cfg(test)]
+mod semantics;
 
 #[cfg(test)]
 mod tests {
