@@ -1,6 +1,8 @@
 //! Functions and their headers.
 
 use super::{declaration, directive, expression, statement};
+use ptx_isa::{Directive, Site};
+
 use crate::SyntaxKind::{self, *};
 use crate::parser::Parser;
 
@@ -110,9 +112,19 @@ pub(super) fn function_directives(p: &mut Parser<'_>) {
                 declaration::attribute_list(p);
                 continue;
             }
-            _ => {
+            word => {
+                let known =
+                    Directive::parse(&word[1..]).filter(|known| known.site.intersects(Site::FUNCTION));
+                if known.is_none() {
+                    p.error_here(format!("expected a directive of a function, `{{` or `;`, found `{word}`"));
+                }
                 p.bump();
-                if !matches!(p.current(), DOT_WORD | L_BRACE | SEMICOLON | EOF) {
+                // The syntax line of a directive shows arguments behind a blank.
+                let has_arguments = match known {
+                    Some(known) => known.syntax.contains(' '),
+                    None => !matches!(p.current(), DOT_WORD | L_BRACE | SEMICOLON | EOF),
+                };
+                if has_arguments {
                     while expression::constant(p) && p.eat(COMMA) {}
                 }
                 FUNCTION_DIRECTIVE

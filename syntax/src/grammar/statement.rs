@@ -126,7 +126,7 @@ pub(super) fn semicolon(p: &mut Parser<'_>) {
     if at_statement_start(p) {
         p.error_at(
             ErrorCode::MissingSemicolon,
-            rowan::TextRange::empty(at),
+            crate::TextRange::empty(at),
             format!("expected `;`, found {found}"),
         );
         return;
