@@ -19,8 +19,10 @@ pages! {
     "mul24", "multimem", "nanosleep", "neg", "not", "or", "pmevent", "popc", "prefetch", "prefetchu", "prmt",
     "rcp", "red", "redux", "rem", "ret", "rsqrt", "sad", "selp", "set", "setmaxnreg", "setp", "shf", "shfl", "shl",
     "shr", "sin", "slct", "sqrt", "st", "stackrestore", "stacksave", "stmatrix", "sub", "subc", "suld", "suq",
-    "sured", "sust", "szext", "tanh", "tensormap", "testp", "tex", "tld4", "trap", "txq", "vabsdiff4", "vadd",
-    "vote", "xor",
+    "sured", "sust", "szext", "tanh", "tcgen05", "tensormap", "testp", "tex", "tld4", "trap", "txq", "vabsdiff",
+    "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmad", "vmax", "vmax2", "vmax4",
+    "vmin", "vmin2", "vmin4", "vote", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4", "wgmma",
+    "wmma", "xor",
 }
 
 /// The page of a mnemonic, in Markdown: syntax lines, what it does, what it needs.
@@ -43,6 +45,7 @@ mod tests {
             assert!(page.lines().any(|line| line.starts_with(char::is_uppercase)), "{mnemonic}");
             assert!(page.len() < 4000, "{mnemonic}: hover text is short");
         }
+        assert_eq!(DOCUMENTED, crate::mnemonics(), "every mnemonic has a page");
         assert_eq!(doc("nothing"), None);
     }
 
@@ -86,6 +89,15 @@ mod tests {
             "level::cache_hint",
             "level::prefetch_size",
             "mask",
+            "layout",
+            "alayout",
+            "blayout",
+            "num",
+            "multicast",
+            "fmt",
+            "kind",
+            "cta_group",
+            "scale",
         ];
         for mnemonic in DOCUMENTED {
             for line in doc(mnemonic).unwrap().lines().filter(|line| line.starts_with("    ")) {

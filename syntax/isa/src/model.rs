@@ -98,6 +98,7 @@ pub struct Class(pub u16);
 
 impl Class {
     pub const REGISTER: Class = Class(1);
+    /// A constant expression; `WARP_SZ` is one.
     pub const IMMEDIATE: Class = Class(1 << 1);
     /// `[base+offset]`.
     pub const ADDRESS: Class = Class(1 << 2);
@@ -117,7 +118,7 @@ impl Class {
     pub const LIST: Class = Class(1 << 10);
     /// `[tex, sampler, {coordinates}]`.
     pub const TEXTURE: Class = Class(1 << 11);
-    /// Registers, constants and special registers: what arithmetic reads.
+    /// Registers and constants: what arithmetic reads.
     pub const VALUE: Class = Class(1 | 1 << 1);
 
     pub const fn or(self, other: Class) -> Class {

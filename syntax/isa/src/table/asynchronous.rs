@@ -48,7 +48,7 @@ const ORDERED: &[Mod] = &[Relaxed, Acquire, Release];
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
-    form(F::CpAsync).name(&[ASYNC, req(&[Ca, Cg]), ordered(&[Shared, SharedCta]), ordered(&[Global]), CACHE_HINT, PREFETCH_SIZES]).ops(&[addr("dst"), addr("src"), imm("cp-size", TU32), src("src-size", TU32).optional(), POLICY]).facts(COPY).since(7, 0, 80).rules(&[has(&[L2CacheHint, L264B, L2128B, L2256B]).since(7, 4, 80)]),
+    form(F::CpAsync).name(&[ASYNC, req(&[Ca, Cg]), ordered(&[Shared, SharedCta]), ordered(&[Global]), CACHE_HINT, PREFETCH_SIZES]).ops(&[addr("dst"), addr("src"), imm("cp-size", TU32), src("src-size", TU32).or(Class::PREDICATE).optional(), POLICY]).facts(COPY).since(7, 0, 80).rules(&[has(&[L2CacheHint, L264B, L2128B, L2256B]).since(7, 4, 80)]),
     form(F::CpAsyncCommitGroup).name(&[ASYNC, key(&[CommitGroup])]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(7, 0, 80),
     form(F::CpAsyncWaitGroup).name(&[ASYNC, key(&[WaitGroup])]).ops(&[imm("n", TU32)]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(7, 0, 80),
     form(F::CpAsyncWaitAll).name(&[ASYNC, key(&[WaitAll])]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(7, 0, 80),
@@ -91,12 +91,12 @@ pub(super) const ROWS: &[Form] = &[
     form(F::MbarrierTryWait).name(&[key(&[TryWait]), opt(&[Parity]), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[dst_pred("waitComplete"), addr("addr"), src("state", FREE), src("suspendTimeHint", TU32).optional()]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 8, 90).rules(WAIT_RULES),
     form(F::MbarrierPendingCount).name(&[key(&[PendingCount])]).ty(&[B64]).ops(&[dst("count", TU32), src("state", TB64)]).since(7, 0, 80),
     form(F::StAsync).name(&[ASYNC, opt(&[Weak]), opt(&[Shared, SharedCta, SharedCluster]), BY_BARRIER, opt(&[V2, V4])]).ty(&[t![B32 B64 U32 U64 S32 S64 F32 F64]]).ops(&[addr("a"), src_vector("b", T0), addr("mbar")]).facts(Fact::WRITES.or(Fact::ASYNC)).since(8, 1, 90).rules(&[has(&[V4]).types(t![B32 U32 S32 F32])]),
-    form(F::StAsyncRelease).name(&[ASYNC, opt(&[Mmio]), opt(&[Release]), RELEASE_SCOPE, opt(&[Global])]).ty(&[SCALAR]).ops(&[addr("a"), src("b", T0)]).facts(Fact::WRITES.or(Fact::ASYNC).or(Fact::ORDERS)).since(8, 7, 100).rules(&[has(&[Mmio]).needs(&[Sys]), has(&[Mmio]).needs(&[Release])]),
+    form(F::StAsyncRelease).name(&[ASYNC, opt(&[Mmio]), opt(&[Release]), RELEASE_SCOPE, opt(&[Global])]).ty(&[SCALAR]).ops(&[addr("a"), src("b", T0)]).facts(Fact::WRITES.or(Fact::ASYNC).or(Fact::ORDERS)).since(8, 7, 100).rules(&[has(&[Mmio]).needs(&[Release])]),
     form(F::StBulk).name(&[BULK, opt(&[Weak]), opt(&[SharedCta])]).ops(&[addr("a"), src("size", TB64), src("initval", TB64)]).facts(Fact::WRITES).since(8, 6, 100),
     form(F::RedAsync).name(&[ASYNC, req(&[Relaxed]), req(&[Cluster]), opt(&[SharedCluster]), BY_BARRIER, req(&[Inc, Dec, Min, Max, Add, And, Or, Xor])]).ty(&[t![U32 S32 U64 S64 B32 B64]]).ops(&[addr("a"), src("b", T0), addr("mbar")]).facts(COPY).since(8, 1, 90).rules(&[
         has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(UI32), has(&[And, Or, Xor]).types(B32_64), has(&[Add]).types(t![U32 S32 U64 S64]),
     ]),
-    form(F::RedAsyncRelease).name(&[ASYNC, opt(&[Mmio]), req(&[Release]), RELEASE_SCOPE, opt(&[Global]), req(&[Inc, Dec, Min, Max, Add, And, Or, Xor])]).ty(&[t![U32 S32 U64 S64 B32 B64]]).ops(&[addr("a"), src("b", T0)]).facts(COPY.or(Fact::ORDERS)).since(8, 7, 100).rules(&[has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(t![U32 S32 U64 S64]), has(&[And, Or, Xor]).types(B32_64), has(&[Add]).types(t![U32 S32 U64]), has(&[Mmio]).needs(&[Sys])]),
+    form(F::RedAsyncRelease).name(&[ASYNC, opt(&[Mmio]), req(&[Release]), RELEASE_SCOPE, opt(&[Global]), req(&[Inc, Dec, Min, Max, Add, And, Or, Xor])]).ty(&[t![U32 S32 U64 S64 B32 B64]]).ops(&[addr("a"), src("b", T0)]).facts(COPY.or(Fact::ORDERS)).since(8, 7, 100).rules(&[has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(t![U32 S32 U64 S64]), has(&[And, Or, Xor]).types(B32_64), has(&[Add]).types(t![U32 S32 U64 S64])]),
     form(F::MultimemLdReduce).name(&[key(&[LdReduce]), opt(&[Weak, Relaxed, Acquire]), SCOPE, MULTIMEM_SPACE, req(&[Min, Max, Add, And, Or, Xor]), opt(&[AccF32, AccF16]), VECTOR]).ty(&[MULTIMEM]).ops(&[dst_vector("d", T0), addr("a")]).facts(Fact::READS).since(8, 1, 90).rules(&[
         has(ORDERED).needs(SCOPES), has(SCOPES).needs(ORDERED), has(&[Add]).types(MULTIMEM_ADD), has(&[And, Or, Xor]).types(B32_64), has(&[Min, Max]).types(t![U32 S32 U64 S64 F16 F16x2 Bf16 Bf16x2].union(E8)),
         has(&[AccF32]).types(HALVES), has(&[AccF16]).types(E8), has(&[AccF32]).since(8, 2, 90), has(&[AccF32, AccF16]).needs(&[Add]), on(E8).gate(MULTIMEM_GATES), has(&[V2, V4, V8]).types(MULTIMEM_VECTOR), has(&[V8]).types(t![F16 Bf16 E4m3 E5m2 E4m3x2 E5m2x2]),

@@ -128,7 +128,7 @@ const STOCHASTIC: Gate = Gate::only(8, 7, TargetSet::arch(100).or(TargetSet::arc
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
-    form(F::Mov).ty(&[PRED.union(BITS).union(INT).union(t![F32 F64 B128])]).ops(&[dst_vector("d", T0), src_any("a", T0)]).rules(&[on(t![B128]).since(8, 3, 70)]),
+    form(F::Mov).ty(&[PRED.union(BITS).union(INT).union(t![F32 F64 B128])]).ops(&[dst_vector("d", T0).or(Class::PREDICATE), src_any("a", T0)]).rules(&[on(t![B128]).since(8, 3, 70)]),
     form(F::Prmt).name(&[opt(&[F4e, B4e, Rc8, Ecl, Ecr, Rc16])]).ty(&[B32]).ops(DABC).since(2, 0, 20),
     form(F::Ld).name(LD).ty(&[ANY_MEMORY]).ops(&[dst_vector("d", T0), addr("a"), POLICY]).facts(Fact::READS).rules(LD_RULES),
     form(F::Ldu).name(&[opt(&[Global]), opt(&[V2, V4])]).ty(&[ANY_MEMORY]).ops(&[dst_vector("d", T0), addr("a")]).facts(Fact::READS).since(2, 0, 20).rules(&[has(&[V2, V4]).types(SCALAR), has(&[V4]).types(t![B8 B16 B32 U8 U16 U32 S8 S16 S32 F32]), on(t![B128]).since(8, 3, 70)]),
@@ -139,7 +139,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::Isspacep).name(&[req(&[Const, Global, Local, Param, ParamEntry, Shared, SharedCta, SharedCluster])]).ops(&[dst_pred("p"), src("a", FREE)]).since(2, 0, 20).rules(&[
         has(&[Const]).since(3, 1, 20), has(&[Param]).since(7, 7, 70), has(&[ParamEntry]).since(8, 3, 70), has(&[SharedCta]).since(7, 8, 10), has(&[SharedCluster]).since(7, 8, 90),
     ]),
-    form(F::Cvt).name(&[CVT_ROUND, FTZ, SAT, opt(&[Relu]), opt(&[Satfinite])]).ty(&[INTS.union(FLOATS), INTS.union(FLOATS)]).ops(&[dst("d", T0), src("a", T1)]).rules(CVT),
+    form(F::Cvt).name(&[CVT_ROUND, FTZ, SAT, opt(&[Relu]), opt(&[Satfinite])]).ty(&[INTS.union(FLOATS), INTS.union(FLOATS)]).ops(&[dst("d", T0), src("a", T1).or(Class::SPECIAL)]).rules(CVT),
     form(F::Prefetch).name(&[opt(&[Global, Local, Const, Param]), req(&[L1, L2, L2EvictLast, L2EvictNormal, Tensormap])]).ops(&[addr("a")]).since(2, 0, 20).facts(Fact::EFFECT).rules(&[
         has(&[L2EvictLast, L2EvictNormal]).excludes(&[Local]), has(&[Const, Param]).needs(&[Tensormap]), has(&[Tensormap]).excludes(&[Global, Local]),
         has(&[L2EvictLast, L2EvictNormal]).since(7, 4, 80), has(&[Tensormap]).since(8, 0, 90),

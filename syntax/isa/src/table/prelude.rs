@@ -171,8 +171,12 @@ impl Operand {
         self
     }
     /// `d|p` is possible as well.
-    pub(super) const fn pair(mut self) -> Self {
-        self.class = self.class.or(Class::PAIR);
+    pub(super) const fn pair(self) -> Self {
+        self.or(Class::PAIR)
+    }
+    /// The operand may be of another class as well.
+    pub(super) const fn or(mut self, class: Class) -> Self {
+        self.class = self.class.or(class);
         self
     }
 }

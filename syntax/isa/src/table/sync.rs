@@ -4,8 +4,12 @@ use super::prelude::*;
 
 const BARRIER: Fact = Fact::CONVERGENT.or(Fact::ORDERS);
 const REDUCE: &[Mod] = &[Popc, And, Or];
-const BARRIER_OPS: &[Operand] =
-    &[dst("d", T0).with(&[Red]), src("a", TU32), src("b", TU32).optional(), pred("c").with(&[Red])];
+const BARRIER_OPS: &[Operand] = &[
+    dst("d", T0).or(Class::PREDICATE).with(&[Red]),
+    src("a", TU32),
+    src("b", TU32).optional(),
+    pred("c").with(&[Red]),
+];
 const BARRIER_RULES: &[Rule] = &[
     has(&[Red]).needs(REDUCE),
     has(REDUCE).needs(&[Red]),
@@ -64,8 +68,8 @@ pub(super) const ROWS: &[Form] = &[
     form(F::Red).name(&[RED_SEM, SCOPE, ATOM_SPACE, RED_OP, opt(&[Noftz]), CACHE_HINT]).ty(&[ATOM_TYPES]).ops(&[addr("a"), src("b", T0), POLICY]).facts(ATOMIC).since(1, 2, 11).rules(atomic_rules![
         has(&[Min, Max]).types(t![U32 U64 S32 S64]),
     ]),
-    form(F::Vote).name(&[req(&[All, Any, Uni, Ballot])]).ty(&[t![Pred B32]]).ops(&[dst("d", T0), pred("a")]).facts(Fact::CONVERGENT).gate(Gate::since(1, 2, 12).until(6, 4, 70)).rules(&[has(&[Ballot]).types(B32), on(B32).needs(&[Ballot]), has(&[Ballot]).since(2, 0, 20)]),
-    form(F::VoteSync).name(&[SYNC, req(&[All, Any, Uni, Ballot])]).ty(&[t![Pred B32]]).ops(&[dst("d", T0), pred("a"), src("membermask", TU32)]).facts(Fact::CONVERGENT).since(6, 0, 30).rules(&[has(&[Ballot]).types(B32), on(B32).needs(&[Ballot])]),
+    form(F::Vote).name(&[req(&[All, Any, Uni, Ballot])]).ty(&[t![Pred B32]]).ops(&[dst("d", T0).or(Class::PREDICATE), pred("a")]).facts(Fact::CONVERGENT).gate(Gate::since(1, 2, 12).until(6, 4, 70)).rules(&[has(&[Ballot]).types(B32), on(B32).needs(&[Ballot]), has(&[Ballot]).since(2, 0, 20)]),
+    form(F::VoteSync).name(&[SYNC, req(&[All, Any, Uni, Ballot])]).ty(&[t![Pred B32]]).ops(&[dst("d", T0).or(Class::PREDICATE), pred("a"), src("membermask", TU32)]).facts(Fact::CONVERGENT).since(6, 0, 30).rules(&[has(&[Ballot]).types(B32), on(B32).needs(&[Ballot])]),
     form(F::MatchSync).name(&[req(&[Any, All]), SYNC]).ty(&[B32_64]).ops(&[dst_pair("d", TB32), src("a", T0), src("membermask", TU32)]).facts(Fact::CONVERGENT).since(6, 0, 70),
     form(F::Activemask).ty(&[B32]).ops(&[dst("d", TB32)]).facts(Fact::CONVERGENT.or(Fact::EFFECT)).since(6, 2, 30),
     form(F::Redux).name(&[SYNC, req(&[Add, Min, Max, And, Or, Xor]), opt(&[Abs]), opt(&[Nan])]).ty(&[t![U32 S32 B32 F32]]).ops(&[dst("d", T0), src("a", T0), src("membermask", TU32)]).facts(Fact::CONVERGENT).since(7, 0, 80).rules(&[

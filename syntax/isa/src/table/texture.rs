@@ -11,15 +11,15 @@ const SURFACE_RULES: &[Rule] = &[
     has(&[V4]).types(t![B8 B16 B32]),
     has(&[D3d]).since(3, 0, 20),
     has(&[A1d, A2d]).since(3, 0, 20),
-    has(&[Clamp, Zero]).since(2, 0, 20),
+    has(&[Clamp, Zero]).since(2, 0, 10),
     has(&[Ca, Cg, Cs, Cv, Wb, Wt]).since(2, 0, 20),
 ];
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
     form(F::Tex).name(&[UNI, opt(&[Base, Level, Grad]).at(Place::Leading), req(GEOMETRY), req(&[V2, V4])]).ty(&[TEXEL, t![S32 F32]]).ops(&[dst_vector("d", T0).pair(), texture("a"), src_vector("lod", T1).when(Presence::OptionalWith(&[Level, Grad])), src_vector("dPdy", T1).when(Presence::OptionalWith(&[Grad])), src_vector("e", FREE).optional(), src("f", is(ScalarType::F32)).optional()]).facts(Fact::READS).rules(&[
-        has(&[V2]).types(t![F16x2]), on(t![F16x2]).needs(&[V2]), on(t![F16 F16x2]).since(4, 2, 53), has(&[A1d, A2d]).since(1, 5, 10), has(&[Cube, Acube, Grad, Level, Base]).since(3, 0, 20),
-        has(&[Level, Grad, Cube, Acube]).types_at(1, F32), has(&[D2dms, A2dms]).types_at(1, t![S32]), has(&[D2dms, A2dms]).since(3, 2, 30), has(&[D2dms, A2dms]).excludes(&[Level, Grad]),
+        has(&[V2]).types(t![F16x2]), on(t![F16x2]).needs(&[V2]), on(t![F16 F16x2]).since(4, 2, 53), has(&[Cube, Acube]).since(3, 0, 10), has(&[Grad, Level, Base]).since(3, 1, 20),
+        has(&[Level, Cube, Acube]).types_at(1, F32), has(&[D2dms, A2dms]).types_at(1, t![S32]), has(&[D2dms, A2dms]).since(3, 2, 30), has(&[D2dms, A2dms]).excludes(&[Level, Grad]),
     ]),
     form(F::Tld4).name(&[UNI, req(&[R, G, B, A]), req(&[D2d, A2d, Cube, Acube]), req(&[V4])]).ty(&[t![U32 S32 F32], F32]).ops(&[dst_vector("d", T0).pair(), texture("a"), src_vector("e", FREE).optional(), src("f", is(ScalarType::F32)).optional()]).facts(Fact::READS).since(2, 2, 20).rules(&[has(&[A2d, Cube, Acube]).since(4, 3, 30)]),
     form(F::Txq).name(&[req(&[Width, Height, Depth, ChannelDataType, ChannelOrder, NormalizedCoords, ForceUnnormalizedCoords, FilterMode, AddrMode0, AddrMode1, AddrMode2, ArraySize, NumMipmapLevels, NumSamples]), opt(&[Level])]).ty(&[B32]).ops(&[dst("d", TB32), addr("a"), src("lod", TU32).with(&[Level])]).facts(Fact::READS).since(1, 5, 10).rules(&[
