@@ -105,6 +105,8 @@ pub fn float(text: &str) -> Result<Float, LiteralError> {
         [b'0', b'f' | b'F', ..] => float_bits(&text[2..], 8).map(|bits| Float::Single(bits as u32)),
         [b'0', b'd' | b'D', ..] => float_bits(&text[2..], 16).map(Float::Double),
         _ => match text.parse::<f64>() {
+            // No digits of a decimal number spell infinity.
+            Ok(value) if value.is_infinite() => Err(LiteralError::TooLarge),
             Ok(value) => Ok(Float::Double(value.to_bits())),
             Err(_) => {
                 let digit = text
@@ -187,6 +189,7 @@ mod tests {
         assert_eq!(float("1e-5").unwrap().to_f64(), 1e-5);
         assert_eq!(float("0f3F8"), Err(LiteralError::WrongDigitCount { expected: 8, found: 3 }));
         assert_eq!(float("0f3F80000G"), Err(LiteralError::BadDigit { digit: 'G', base: 16 }));
+        assert_eq!(float("1e400"), Err(LiteralError::TooLarge));
         assert_eq!(float("1.5x"), Err(LiteralError::BadDigit { digit: 'x', base: 10 }));
     }
 
