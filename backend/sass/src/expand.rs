@@ -270,6 +270,7 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
             neg,
             abs,
             suffix: suffix.or(slot.suffix),
+            text: slot.text,
             complement,
             reuse: (file == RegFile::R).then_some(reuse),
             ..RegOperand::new(file, FieldSpec::new(field, lo, width).neutral(neutral), slot.role)
@@ -285,6 +286,7 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
             neg,
             abs,
             suffix,
+            text: slot.text,
             complement,
         }),
         b'u' if lo == 32 && !matches!(slot.place, Place::A) && operand_form >= 6 => {

@@ -160,6 +160,8 @@ pub enum Value {
     Signed {
         scale: u8,
     },
+    /// All bits complemented: zero stands for the highest value.
+    Inverted,
     /// Unsigned in units of `scale`.
     Scaled {
         scale: u8,
@@ -244,6 +246,7 @@ impl FieldSpec {
                 let shift = 64 - self.bits();
                 (((raw << shift) as i64 >> shift) as u64).wrapping_mul(scale as u64)
             }
+            Value::Inverted => raw ^ (u64::MAX >> (64 - self.bits())),
             Value::Scaled { scale } => raw * scale as u64,
         }
     }
@@ -252,6 +255,7 @@ impl FieldSpec {
     pub fn to_raw(&self, value: u64) -> Option<u64> {
         let raw = match self.value {
             Value::Unsigned => value,
+            Value::Inverted => value ^ (u64::MAX >> (64 - self.bits())),
             Value::Choice(texts) => {
                 let text = *texts.get(usize::try_from(value).ok()?)?;
                 if text == BAD {
@@ -406,6 +410,8 @@ pub struct ConstOperand {
     pub neg: Option<FieldSpec>,
     pub abs: Option<FieldSpec>,
     pub suffix: Option<FieldSpec>,
+    /// Fixed text after the operand.
+    pub text: &'static str,
     pub complement: Option<Field>,
 }
 
@@ -469,6 +475,8 @@ pub struct Slot {
     pub imm: ImmStyle,
     /// Text after the source, unless [`Mods::Half`] has its own.
     pub suffix: Option<FieldSpec>,
+    /// Fixed text after the source.
+    pub text: &'static str,
 }
 
 /// How a branch distance prints.

@@ -464,6 +464,7 @@ impl Parser<'_> {
         if magnitude {
             self.cursor.expect("|")?;
         }
+        self.cursor.expect(c.text)?;
         self.suffix(&c.suffix)
     }
 

@@ -127,7 +127,7 @@ impl Printer<'_> {
             self.out.push('!');
         }
         self.open_mods(&reg.neg, &reg.abs, reg.complement);
-        self.register_name(reg.file, self.inst.raw(&reg.spec), reg.spec.width);
+        self.register_name(reg.file, self.inst.get_spec(&reg.spec), reg.spec.width);
         if self.flag(&reg.abs) {
             self.out.push('|');
         }
@@ -203,8 +203,9 @@ impl Printer<'_> {
         }
         let offset = self.inst.get_spec(&c.offset) as i64;
         // NVIDIA sets the offset apart where lanes may follow.
-        self.out.push_str(if c.suffix.is_some() { " [" } else { "[" });
-        let index = c.index.as_ref().filter(|index| !is_neutral(self.inst, &index.spec));
+        self.out.push_str(if c.suffix.is_some() || !c.text.is_empty() { " [" } else { "[" });
+        // A zero index shows only where it would be all.
+        let index = c.index.as_ref().filter(|index| offset == 0 || !is_neutral(self.inst, &index.spec));
         if let Some(index) = index {
             self.reg(index);
         }
@@ -213,6 +214,7 @@ impl Printer<'_> {
         if self.flag(&c.abs) {
             self.out.push('|');
         }
+        self.out.push_str(c.text);
         if let Some(spec) = &c.suffix {
             self.out.push_str(choice_text(self.inst, spec));
         }

@@ -75,7 +75,7 @@ impl Inst {
     }
 
     fn used(&self, file: RegFile, spec: &FieldSpec, role: Role, count: u8) -> Option<RegUse> {
-        let index = self.raw(spec) as u8;
+        let index = self.get_spec(spec) as u8;
         // The last register of a file reads as zero or true; there is none among the barriers.
         let absent = file != RegFile::B && u128::from(index) == ones(spec.width);
         (!absent && count > 0).then_some(RegUse { file, index, count, role })

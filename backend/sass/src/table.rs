@@ -88,6 +88,11 @@ const fn noted_false(reg: RegOperand, not: Field, bit: u8) -> RegOperand {
     RegOperand { not: Some(FieldSpec::new(not, bit, 1).neutral(1)), ..reg }
 }
 
+/// A predicate source whose register is stored complemented, so that zero is PT.
+const fn inverted(reg: RegOperand) -> RegOperand {
+    RegOperand { spec: FieldSpec { value: Value::Inverted, neutral: 0, ..reg.spec }, ..reg }
+}
+
 const fn op(reg: RegOperand) -> Piece {
     Piece::Op(Operand::Reg(reg))
 }
@@ -134,7 +139,7 @@ const UPP: Piece = op(UPP_OPERAND);
 
 /// Sources that the shape places.
 const fn slot(role: Role, place: Place, mods: Mods, imm: ImmStyle) -> Slot {
-    Slot { role, place, mods, count: Count::Fixed(1), imm, suffix: None }
+    Slot { role, place, mods, count: Count::Fixed(1), imm, suffix: None, text: "" }
 }
 
 const fn source(slot: Slot) -> Piece {

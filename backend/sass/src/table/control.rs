@@ -81,8 +81,9 @@ const SHUFFLE: Piece = choice(Field::Mode, 58, 2, &[".IDX", ".UP", ".DOWN", ".BF
 const LANE: Piece = imm(Field::Imm2, 53, 5);
 const CLAMP: Piece = imm(Field::Imm3, 40, 13);
 const MASK: Piece = imm(Field::Imm32, 32, 32);
-const SLEEP: [Piece; 5] = [
+const SLEEP: [Piece; 6] = [
     flag(Field::Mode, 83, &["", ".CLEAR"]),
+    flag(Field::Mode2, 84, &["", ".SYNCS"]),
     flag(Field::Flag2, 85, &["", ".WARP"]),
     flag(Field::Flag3, 86, &["", ".RAND"]),
     CONDITION,
@@ -93,12 +94,17 @@ const SLEEP: [Piece; 5] = [
 pub(super) const ROWS: &[Family] = &[
     Family::new("NOP", 0x918, "", Control, &[]),
     Family::new("EXIT", 0x94d, "", Branch, &[choice(Field::Mode, 84, 2, &["", ".KEEPREFCOUNT", ".PREEMPTED", BAD]), flag(Field::Flag, 86, &["", ".NO_ATEXIT"]), CONDITION]),
-    Family::new("BRA", 0x947, "", Branch, &[choice(Field::Mode, 32, 1, &["", ".U"]), COUNTED, CONDITION, TARGET]),
+    Family::new("BRA", 0x947, "", Branch, &[choice(Field::Mode, 32, 1, &["", ".U"]), flag(Field::Flag, 84, &["", ".ANY"]), COUNTED, CONDITION, TARGET]),
     Family::new("BRA.DIV", 0x947, "", Branch, &[
         choice_from(Field::Mode, 32, 2, &[BAD, BAD, ".DIV", ".CONV"], 2), COUNTED, CONDITION,
         op(RegOperand { neg: Some(FieldSpec::new(Field::NegA, 30, 1)), complement: Some(Field::NegA), ..ureg_at(Field::Ur, 24, Role::A) }), TARGET,
     ]).ones(one(91)),
+    Family::new("BRA.U", 0x547, "", Branch, &[
+        Piece::Text(".U"), CONDITION, op(noted(upred_at(Field::Pr, 24, Role::Carry), Field::PrNot, 27)), TARGET,
+    ]).ones(one(32) | one(91)).sm(90, 255),
     Family::new("BRX", 0x949, "", Branch, &[COUNTED, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::Plain))]),
+    Family::new("BRXU", 0x958, "", Branch, &[COUNTED, CONDITION, Piece::Op(Operand::RegTarget(
+        counted(ureg_at(Field::URa, 24, Role::Address), Count::Fixed(2)), DISTANCE, TargetStyle::Plain))]).ones(one(91)),
     Family::new("CALL.REL", 0x944, "", Branch, &[Piece::Text(".REL"), NOINC, CONDITION, TARGET]),
     Family::new("CALL.ABS", 0x943, "", Branch, &[Piece::Text(".ABS"), NOINC, CONDITION, Piece::Op(Operand::Target(DISTANCE, TargetStyle::Plain))]),
     Family::new("CALL.REL", 0x344, "", Branch, &[Piece::Text(".REL"), NOINC, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::FromNext))]).labelled("r"),
@@ -106,19 +112,21 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("RET.REL", 0x950, "", Branch, &[Piece::Text(".REL"), NODEC, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::FromNext))]),
     Family::new("RET.ABS", 0x950, "", Branch, &[Piece::Text(".ABS"), NODEC, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::Plain))]).ones(one(85)),
     Family::new("LEPC", 0x34e, "", S2r, &[RD2]).sm(75, 89),
-    Family::new("LEPC", 0x94e, "", S2r, &[RD2, TARGET_ONLY]).sm(90, 255),
+    Family::new("LEPC", 0x94e, "", S2r, &[RD2, EPILOGUE]).sm(90, 255),
     Family::new("BSSY", 0x945, "", Branch, &[CONDITION, SET_BARRIER, NEAR_TARGET]),
     Family::new("BSYNC", 0x941, "", Branch, &[CONDITION, BARRIER]),
     Family::new("BREAK", 0x942, "", Branch, &[CONDITION, BARRIER]),
     Family::new("YIELD", 0x946, "", Branch, &[CONDITION]),
-    Family::new("WARPSYNC", 0x948, "", Branch, &[CONDITION, MASK]),
+    Family::new("WARPSYNC", 0x948, "", Branch, &[CONDITION, MASK]).sm(75, 89),
+    Family::new("WARPSYNC.ALL", 0x948, "", Branch, &[Piece::Text(".ALL"), CONDITION]).sm(90, 255),
+    Family::new("WARPSYNC.COLLECTIVE.ALL", 0x948, "", Branch, &[Piece::Text(".COLLECTIVE"), Piece::Text(".ALL"), CONDITION, TARGET]).ones(one(86)).sm(90, 255),
     Family::new("WARPSYNC", 0x348, "", Branch, &[CONDITION, RB]).sm(75, 89).labelled("r"),
     Family::new("WARPSYNC", 0x348, "", Branch, &[choice(Field::Mode, 85, 1, &["", ".EXCLUSIVE"]), CONDITION, RA]).sm(90, 255).labelled("r"),
-    Family::new("WARPSYNC.COLLECTIVE", 0x348, "", Branch, &[Piece::Text(".COLLECTIVE"), CONDITION, RA, TARGET_ONLY]).ones(one(86)).sm(90, 255),
+    Family::new("WARPSYNC.COLLECTIVE", 0x348, "", Branch, &[Piece::Text(".COLLECTIVE"), CONDITION, RA, TARGET]).ones(one(86)).sm(90, 255),
     Family::new("ENDCOLLECTIVE", 0x91b, "", Branch, &[CONDITION]).sm(90, 255),
     Family::new("BPT", 0x95c, "", Branch, &[choice_from(Field::Mode, 84, 3, &[BAD, BAD, BAD, ".TRAP", BAD, BAD, BAD, BAD], 3), imm(Field::Imm2, 34, 20)]),
     Family::new("NANOSLEEP", 0x95d, "", Branch, &SLEEP),
-    Family::new("NANOSLEEP", 0x35d, "", Branch, &[SLEEP[0], SLEEP[1], SLEEP[2], CONDITION, RB]).labelled("r"),
+    Family::new("NANOSLEEP", 0x35d, "", Branch, &[SLEEP[0], SLEEP[1], SLEEP[2], SLEEP[3], CONDITION, RB]).labelled("r"),
     Family::new("BMOV.32.STATE", 0xf55, "", S2r, &[Piece::Text(".32"), flag(Field::Flag, 84, &["", ".CLEAR"]), SET_BARRIER, THREAD_STATE]).labelled("s"),
     Family::new("BMOV.32.STATE", 0xf56, "", S2r, &[Piece::Text(".32"), flag(Field::Flag, 84, &["", ".PQUAD"]), THREAD_STATE, BARRIER]).labelled("b"),
     Family::new("PMTRIG", 0x801, "", Control, &[MASK, CONDITION]),
@@ -127,6 +135,8 @@ pub(super) const ROWS: &[Family] = &[
         .labelled("r"),
     Family::new("BAR", 0xb1d, "", Sync, &[BARRIER_MODE, BARRIER_REDUCTION, DEFER, BARRIER_NUMBER, BARRIER_THREADS, BARRIER_VALUE]),
     Family::new("BAR", 0x91d, "", Sync, &[BARRIER_MODE, BARRIER_REDUCTION, DEFER, BARRIER_NUMBER, RB, BARRIER_VALUE]).labelled("ir"),
+    Family::new("BAR", 0x51d, "", Sync, &[BARRIER_MODE, BARRIER_REDUCTION, DEFER, RB, BARRIER_THREADS, BARRIER_VALUE]).labelled("r"),
+    Family::new("BAR", 0x31d, "", Sync, &[BARRIER_MODE, BARRIER_REDUCTION, DEFER, RB, RB, BARRIER_VALUE]).labelled("rr"),
     Family::new("B2R.RESULT", 0x31c, "", Load, &[Piece::Text(".RESULT"), RD, optional(PD_OPERAND)]).ones(one(78)),
     Family::new("DEPBAR.LE", 0x91a, "", Control, &[
         Piece::Text(".LE"), Piece::Op(Operand::Scoreboard(FieldSpec::new(Field::Scoreboard, 44, 3))), imm(Field::Imm2, 38, 6),
@@ -137,6 +147,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("SHFL", 0x589, "", Load, &[SHUFFLE, PD, RD, RA, RB, CLAMP]).labelled("ri"),
     Family::new("SHFL", 0x989, "", Load, &[SHUFFLE, PD, RD, RA, LANE, RC]).labelled("ir"),
     Family::new("SHFL", 0x389, "", Load, &[SHUFFLE, PD, RD, RA, RB, RC]).labelled("rr"),
+    Family::new("ELECT", 0x82f, "", Vote, &[flag(Field::Flag, 85, &["", ".IGNOREKILL"]), PD, URD, PP]).sm(90, 255),
     Family::new("VOTE", 0x806, "", Vote, &[choice(Field::Mode, 72, 2, VOTES), optional(RD_OPERAND), PD, PP]),
     Family::new("VOTEU", 0x886, "", VoteUniform, &[choice(Field::Mode, 72, 2, VOTES), optional(ureg_at(Field::URd, 16, Role::Dst)), UPD, PP]),
     Family::new("MATCH.ANY", 0x3a1, "", Load, &[Piece::Text(".ANY"), MATCH_TYPE, RD, op(counted(RA_OPERAND, MATCH_COUNT))]).ones(7 << 81 | one(79)),
@@ -146,7 +157,11 @@ pub(super) const ROWS: &[Family] = &[
     ]).sm(80, 255),
 ];
 
-const TARGET_ONLY: Piece = TARGET;
+/// The address that `LEPC` adds to the counter.
+const EPILOGUE: Piece = Piece::Op(Operand::Target(
+    FieldSpec::new(Field::Target, 24, 58).value(Value::Signed { scale: 1 }),
+    TargetStyle::FromNext,
+));
 const VOTES: &[&str] = &[".ALL", ".ANY", ".EQ", BAD];
 const MATCH_TYPE: Piece = flag(Field::Wide, 73, &["", ".U64"]);
 const MATCH_COUNT: Count = Count::By(Field::Wide, &[1, 2]);

@@ -5,6 +5,7 @@ use crate::class::Class::*;
 use ImmStyle::*;
 
 const BF16: Piece = flag(Field::Type, 85, &["", ".BF16_V2"]);
+const BF16_COMPARE: Piece = flag(Field::Type, 65, &["", ".BF16_V2"]);
 const STYLE: ImmStyle = HalfBy(Field::Type, 1);
 const A: Piece = source_a(Mods::Half, STYLE);
 const B: Piece = source_b(Mods::Half, STYLE);
@@ -32,8 +33,8 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("HMUL2", 0x032, BINARY, Half, &[BF16, SINGLE, FMZ, FTZ, SAT, RD, A, B]),
     Family::new("HFMA2", 0x031, MULTIPLY, Half, &[BF16, SINGLE, FMZ, FTZ, RELU, SAT, RD, A, B, C]),
     Family::new("HFMA2.MMA", 0x035, MULTIPLY, HalfMma, &[Piece::Text(".MMA"), BF16, FMZ, FTZ, RELU, SAT, RD, A_WHOLE, B_WHOLE, C_WHOLE]).sm(80, 90),
-    Family::new("HSET2", 0x033, AS_C, Half, &[flag(Field::Flag, 71, &["", ".BF"]), COMPARE, FTZ, COMBINE, RD, A, B_WIDE, PP]),
-    Family::new("HSETP2", 0x034, AS_C, Half, &[COMPARE, flag(Field::Flag, 71, &["", ".H_AND"]), FTZ, COMBINE, PD, PQ, A, B_WIDE, PP]),
+    Family::new("HSET2", 0x033, AS_C, Half, &[BF16_COMPARE, flag(Field::Flag, 71, &["", ".BF"]), COMPARE, FTZ, COMBINE, RD, A, B_WIDE, PP]),
+    Family::new("HSETP2", 0x034, AS_C, Half, &[BF16_COMPARE, COMPARE, flag(Field::Flag, 71, &["", ".H_AND"]), FTZ, COMBINE, PD, PQ, A, B_WIDE, PP]),
     Family::new("HMNMX2", 0x040, BINARY, Half, &[
         BF16, FTZ, flag(Field::Mode, 81, &["", ".NAN"]), flag(Field::Flag, 82, &["", ".XORSIGN"]), RD, A, B, PP,
     ]).sm(80, 255),

@@ -82,9 +82,9 @@ pub(super) const ROWS: &[Family] = &[
         A_PLAIN, B_SIGNED, PP, op_when(noted(pred_at(Field::Pr, 68, Role::Carry), Field::PrNot, 71), Field::Extend, 1),
     ]),
     Family::new("IMNMX", 0x017, BINARY, Alu, &[SIGNED, RD, A_PLAIN, B_SIGNED, PP]),
-    Family::new("VIMNMX", 0x048, BINARY, Alu, &[
-        choice(Field::Type, 73, 1, &["", ".S16x2"]), RD, A_PLAIN, B_SIGNED, PP,
-    ]).sm(90, 255),
+    Family::new("VIMNMX", 0x048, BINARY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, A_PLAIN, B_SIGNED, PP]).ones(0x3f << 81).sm(90, 255),
+    Family::new("VIADDMNMX", 0x046, MULTIPLY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, A_PLAIN, source_b(Mods::Neg, Hex), C_PLAIN, PP]).sm(90, 103),
+    Family::new("VIMNMX3", 0x00f, MULTIPLY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, A_PLAIN, B_PLAIN, C_PLAIN, PP]).sm(90, 103),
     Family::new("IABS", 0x013, "r i c u:6", Alu, &[RD, source_wide(Mods::None, SignedHex)]),
     Family::new("SGXT", 0x01a, BINARY, Alu, &[WRAP, SIGNED, RD, A_PLAIN, B_PLAIN]),
     Family::new("BMSK", 0x01b, BINARY, Alu, &[WRAP, RD, A_PLAIN, B_PLAIN]),
@@ -108,12 +108,22 @@ pub(super) const ROWS: &[Family] = &[
         op(noted(upred_at(Field::Ps, 68, Role::Carry), Field::PsNot, 71)),
         Piece::Op(Operand::Imm(FieldSpec::new(Field::Lut, 64, 3).high(72, 5), Hex)), imm(Field::Lut2, 16, 8),
     ]).ones(one(67)).labelled("u"),
+    Family::new("PLOP3.SIGN", 0x01f, TERNARY, Alu, &[
+        Piece::Text(".LUT"), PD, PQ, sign_of(Role::A, Place::A), sign_of(Role::B, Place::B), sign_of(Role::C, Place::C), imm(Field::Lut, 72, 8), imm(Field::Lut2, 16, 8),
+    ]),
     Family::new("VABSDIFF4", 0x015, MULTIPLY, Alu, &[flag(Field::Signed, 73, &[".U8", ""]), flag(Field::Mode, 75, &["", ".ACC"]), RD, CARRY_OUT, A_PLAIN, B_PLAIN, C_PLAIN]),
     Family::new("I2I", 0x038, "r i c u:6", Alu, &[choice(Field::Type, 76, 2, &[".U8", ".S8", ".U16", ".S16"]), Piece::Text(".S32"), Piece::Text(".SAT"), RD, source_wide(Mods::None, Hex)]),
     Family::new("POPC", 0x109, "r i c u:6", Xu, &[RD, source_wide(Mods::Not, Hex)]),
     Family::new("BREV", 0x101, "r i c u:6", Xu, &[RD, source_wide(Mods::None, Hex)]),
     Family::new("FLO", 0x100, "r i c u:6", Xu, &[SIGNED, flag(Field::Mode, 74, &["", ".SH"]), RD, CARRY_OUT, source_wide(Mods::Not, Hex)]),
 ];
+
+const VIDEO_TYPE: Piece = choice_from(Field::Type, 72, 2, &[".U32", "", ".U16x2", ".S16x2"], 1);
+const VIDEO_RELU: Piece = flag(Field::Relu, 76, &["", ".RELU"]);
+/// The sign bit of a source as a predicate.
+const fn sign_of(role: Role, place: Place) -> Piece {
+    source(Slot { text: ".SIGN", ..slot(role, place, Mods::None, Hex) })
+}
 
 const SHIFT: Piece = imm(Field::Imm2, 75, 5);
 

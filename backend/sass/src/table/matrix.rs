@@ -53,7 +53,18 @@ pub(super) const ROWS: &[Family] = &[
         Piece::Text(".SP"), Piece::Mod(FieldSpec::new(Field::Size, 75, 1).high(78, 1).choice(&[".1688", ".16816", BAD, ".16832"])), RESULT, flag(Field::SrcType, 82, &["", ".BF16"]),
         op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 2, 2, 4]))), op(counted(NEG_B, by_shape(&[2, 2, 2, 4]))), op(counted(NEG_C_HMMA, RESULT_COUNT)),
         METADATA, SELECTOR,
-    ]).ones(one(73)).sm(80, 89),
+    ]).ones(one(73)).sm(80, 255),
+    Family::new("IMMA.SP", 0x237, "", Imma32, &[
+        Piece::Text(".SP"), Piece::Mod(INT_SHAPE.choice(&[BAD, BAD, BAD, BAD, BAD, ".16832", ".16864", BAD])),
+        choice(Field::SrcType, 76, 1, &[".U8", ".S8"]), choice(Field::SrcType2, 78, 1, &[".U8", ".S8"]), SAT,
+        op(counted(RD_OPERAND, Count::Fixed(4))), op(counted(layout_a(RA_OPERAND), by_shape(&[2, 2, 2, 2, 2, 2, 4]))),
+        op(counted(layout_b(RB_OPERAND), by_shape(&[2, 2, 2, 2, 2, 2, 4]))), op(counted(RC_OPERAND, Count::Fixed(4))), METADATA, SELECTOR,
+    ]).ones(one(72)).sm(80, 255),
+    Family::new("BMMA", 0x23d, "", Imma32, &[
+        choice(Field::Size, 75, 2, &[".88128", ".168128", ".168256", BAD]), flag(Field::Op, 78, &[".XOR", ".AND"]), Piece::Text(".POPC"),
+        op(counted(RD_OPERAND, by_shape(&[2, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 2, 4]))),
+        op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 4, 4]))),
+    ]).ones(one(80)).sm(80, 255),
     Family::new("IMMA", 0x237, "", Imma16, &[
         Piece::Mod(INT_SHAPE.choice(BYTES)), choice(Field::SrcType, 76, 1, &[".U8", ".S8"]), choice(Field::SrcType2, 78, 1, &[".U8", ".S8"]), SAT,
         op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 4]))),
@@ -86,15 +97,5 @@ const NEG_ABS_B: RegOperand = RegOperand { abs: Some(FieldSpec::new(Field::AbsB,
 const NEG_ABS_C: RegOperand = RegOperand { abs: Some(FieldSpec::new(Field::AbsC, 74, 1)), ..NEG_C };
 const METADATA: Piece = op(reg_at(Field::Re, 40, Role::D));
 const SELECTOR: Piece = imm(Field::Imm2, 48, 2);
-/// A uniform predicate that is zero where it is not used.
-const UNIFORM_CONDITION: Piece = Piece::OpIf(
-    Operand::Reg(noted(
-        RegOperand {
-            file: RegFile::UP,
-            ..RegOperand::new(RegFile::UP, FieldSpec::new(Field::Pp, 87, 3).neutral(7), Role::Carry)
-        },
-        Field::PpNot,
-        90,
-    )),
-    Show::NotNeutral,
-);
+/// A uniform predicate, shown unless UPT.
+const UNIFORM_CONDITION: Piece = optional(inverted(UPP_OPERAND));

@@ -109,12 +109,13 @@ const fn data2(count: Count) -> Piece {
 }
 
 const LOADED: Piece = op(counted(RD_OPERAND, COUNT));
+/// A condition of loads beside the guard.
+const CONDITION: Piece = optional(inverted(noted(pred_at(Field::Pp, 64, Role::Carry), Field::PpNot, 67)));
 const ORDER_LOAD: Piece = choice(Field::Order, 77, 4, LOAD_ORDER);
 const ORDER_STORE: Piece = choice(Field::Order, 77, 4, STORE_ORDER);
 const WITH_BASE: u128 = one(91);
 /// The descriptor bit of plain loads and stores, with a 64-bit address.
 const DESCRIPTOR: u128 = one(76) | one(90) | one(91);
-/// A predicate of loads that is stored inverted and not used by the compiler: zero is PT.
 const ATOM_OPS: &[&str] = &[
     ".ADD", ".MIN", ".MAX", ".INC", ".DEC", ".AND", ".OR", ".XOR", ".EXCH", ".SAFEADD", BAD, BAD, BAD, BAD,
     BAD, BAD,
@@ -171,6 +172,7 @@ const ATOMS_OP: Piece = choice(
         BAD,
     ],
 );
+const GLOBAL_CAS: Piece = SHARED_CAS;
 const SHARED_CAS: Piece = choice(Field::Op, 87, 2, &[".CAS", ".CAST", BAD, ".CAST.SPIN"]);
 const CONSTANT_INDEX: Piece = Piece::Op(Operand::Const(ConstOperand {
     bank: FieldSpec::new(Field::CBank, 54, 5),
@@ -180,6 +182,7 @@ const CONSTANT_INDEX: Piece = Piece::Op(Operand::Const(ConstOperand {
     neg: None,
     abs: None,
     suffix: None,
+    text: "",
     complement: None,
 }));
 
@@ -192,20 +195,24 @@ const fn atomic(name: &'static str, opcode: u16, pieces: &'static [Piece]) -> Fa
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[
-    Family::new("LDG", 0x981, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, optional(PD_OPERAND), LOADED, described(32)])
+    Family::new("LDG", 0x981, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, optional(PD_OPERAND), LOADED, described(32), CONDITION])
         .ones(one(72) | DESCRIPTOR).sm(80, 255),
-    Family::new("LDG", 0x981, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, optional(PD_OPERAND), LOADED, based(address_beside(90), 32, 2)])
+    Family::new("LDG", 0x981, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, optional(PD_OPERAND), LOADED, based(address_beside(90), 32, 2), CONDITION])
         .ones(one(72) | WITH_BASE).sm(80, 255).labelled("u"),
-    Family::new("LDG", 0x381, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, optional(PD_OPERAND), LOADED, memory(ADDRESS)])
+    Family::new("LDG", 0x381, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, optional(PD_OPERAND), LOADED, memory(ADDRESS), CONDITION])
         .ones(one(72)).sm(80, 255).labelled("r"),
     Family::new("STG", 0x986, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, described(64), data(COUNT)])
         .ones(one(72) | DESCRIPTOR).sm(80, 255),
     Family::new("STG", 0x986, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, based(address_beside(90), 64, 2), data(COUNT)])
         .ones(one(72) | WITH_BASE).sm(80, 255).labelled("u"),
-    Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, LOADED, described(32)])
+    Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, LOADED, described(32), CONDITION])
         .ones(one(72) | DESCRIPTOR).sm(80, 255),
-    Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, LOADED, based(address_beside(90), 32, 2)])
+    Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, LOADED, based(address_beside(90), 32, 2), CONDITION])
         .ones(one(72) | WITH_BASE).sm(80, 255).labelled("u"),
+    Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, LOADED, memory(ADDRESS), CONDITION])
+        .ones(one(72)).sm(80, 255).labelled("r"),
+    Family::new("ST", 0x385, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, memory(ADDRESS), data(COUNT)]).ones(one(72)).sm(80, 255).labelled("r"),
+    Family::new("STG", 0x386, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, memory(ADDRESS), data(COUNT)]).ones(one(72)).sm(80, 255).labelled("r"),
     Family::new("ST", 0x985, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, described(64), data(COUNT)])
         .ones(one(72) | DESCRIPTOR).sm(80, 255),
     Family::new("ST", 0x985, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, based(address_beside(90), 64, 2), data(COUNT)])
@@ -230,9 +237,17 @@ pub(super) const ROWS: &[Family] = &[
         .ones(one(72) | ATOM_DESCRIPTOR).sm(90, 90),
     atomic("ATOMG.F", 0x9a3, &[EXTENDED, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), described(64), data(ATOM_FLOAT_COUNT)])
         .ones(one(72) | ATOM_DESCRIPTOR).sm(90, 90),
-    atomic("ATOM.CAS", 0x38b, &[EXTENDED, Piece::Text(".CAS"), EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
+    atomic("ATOM", 0x38a, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS), data(ATOM_COUNT)])
+        .ones(one(72)).sm(80, 89).labelled("r"),
+    atomic("ATOM", 0x38a, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), memory(ADDRESS), data(ATOM_INT_COUNT)])
+        .ones(one(72)).sm(90, 255).labelled("r"),
+    atomic("ATOMG", 0x3a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS), data(ATOM_COUNT)])
+        .ones(one(72)).sm(80, 89).labelled("r"),
+    atomic("ATOMG", 0x3a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), memory(ADDRESS), data(ATOM_INT_COUNT)])
+        .ones(one(72)).sm(90, 255).labelled("r"),
+    atomic("ATOM.CAS", 0x38b, &[EXTENDED, GLOBAL_CAS, EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
         .ones(one(72)).sm(75, 255),
-    atomic("ATOMG.CAS", 0x3a9, &[EXTENDED, Piece::Text(".CAS"), EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
+    atomic("ATOMG.CAS", 0x3a9, &[EXTENDED, GLOBAL_CAS, EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
         .ones(one(72)).sm(75, 255),
     atomic("RED", 0x98e, &[EXTENDED, RED_OP, EVICT, ATOM_TYPE, ORDER_STORE, described(64), data(ATOM_COUNT)]).ones(one(72) | RED_DESCRIPTOR).sm(80, 89),
     atomic("REDG", 0x98e, &[EXTENDED, RED_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, described(64), data(ATOM_INT_COUNT)]).ones(one(72) | RED_DESCRIPTOR).sm(90, 90),
@@ -241,6 +256,8 @@ pub(super) const ROWS: &[Family] = &[
     atomic("ATOMS", 0x38c, &[ATOMS_OP, ATOMS_TYPE, op(counted(RD_OPERAND, ATOMS_COUNT)), memory(INDEX32), data(ATOMS_COUNT)]).sm(75, 255),
     atomic("ATOMS", 0x98c, &[ATOMS_OP, ATOMS_TYPE, op(counted(RD_OPERAND, ATOMS_COUNT)), based(INDEX32, 64, 1), data(ATOMS_COUNT)]).ones(WITH_BASE).sm(75, 255).labelled("u"),
     atomic("ATOMS.POPC.INC", 0xf8c, &[Piece::Text(".POPC"), Piece::Text(".INC"), Piece::Text(".32"), RD, based(INDEX32, 64, 1)]).ones(POPC_INC | WITH_BASE).sm(75, 89),
+    atomic("ATOMS.POPC.INC", 0xf8c, &[Piece::Text(".POPC"), Piece::Text(".INC"), Piece::Text(".32"), RD, based(INDEX32, 64, 1)]).ones(POPC_INC | one(87) | WITH_BASE).sm(90, 255),
+    atomic("ATOMS.ARRIVE", 0xf8c, &[Piece::Text(".ARRIVE"), Piece::Text(".64"), RD2, based(ADDRESS32, 64, 1)]).ones(one(74) | one(87) | one(90) | WITH_BASE).sm(80, 89),
     atomic("ATOMS.CAS", 0x38d, &[SHARED_CAS, choice(Field::Type, 73, 2, &["", ".S32", ".64", BAD]), op(counted(RD_OPERAND, ATOMS_COUNT)), memory(INDEX32), data(ATOMS_COUNT), data2(ATOMS_COUNT)])
         .sm(75, 255),
     Family::new("LDSM", 0x83b, "", Load, &[Piece::Text(".16"), MATRIX, MATRICES, op(counted(RD_OPERAND, MATRIX_COUNT)), memory(ADDRESS32)]),
@@ -262,7 +279,7 @@ pub(super) const ROWS: &[Family] = &[
     ]).ones(one(70) | one(76) | one(91)).sm(80, 90),
     Family::new("LDGDEPBAR", 0x9af, "", Async, &[]).sm(80, 255),
     Family::new("ARRIVES.LDGSTSBAR", 0x9b0, "", Async, &[
-        Piece::Text(".LDGSTSBAR"), Piece::Text(".64"), based(ADDRESS32, 64, 1),
+        Piece::Text(".LDGSTSBAR"), Piece::Text(".64"), flag(Field::Flag, 71, &["", ".TRANSCNT"]), based(ADDRESS32, 64, 1),
     ]).ones(one(73) | one(75) | WITH_BASE).sm(80, 255),
     Family::new("QSPC", 0x3aa, "", Load, &[EXTENDED, choice(Field::Mode, 73, 2, &[".G", ".L", ".S", ".D"]), PD, RD, memory(ADDRESS)]).ones(one(72)),
     Family::new("CCTL", 0x98f, "", Sync, &[
@@ -271,10 +288,30 @@ pub(super) const ROWS: &[Family] = &[
         Piece::Op(Operand::Mem(MemOperand { desc: None, reg: Some(ADDRESS), ureg: None, offset: Some(FieldSpec::new(Field::Offset, 32, 32).value(Value::Signed { scale: 1 })) })),
     ]).ones(one(72)),
     Family::new("CCTL.IVALL", 0x98f, "", Sync, &[Piece::Text(".IVALL")]).ones(one(89) | 0xff << 24),
+    Family::new("CCTLL", 0x990, "", Sync, &[choice(Field::Op, 87, 3, &[".PF1", ".PF2", ".WB", BAD, ".IVALL", BAD, BAD, BAD]), memory(ADDRESS32)]),
     Family::new("MEMBAR", 0x992, "", Sync, &[
         choice(Field::Mode, 79, 2, &[".SC", ".ALL", "", ".MMIO"]), choice(Field::Scope, 76, 3, &[".CTA", ".SM", ".GPU", ".SYS", BAD, ".VC", BAD, BAD]),
     ]),
     Family::new("ERRBAR", 0x9ab, "", Sync, &[]),
+    Family::new("SYNCS.PHASECHK", 0x5a7, "", Load, &[
+        Piece::Text(".PHASECHK"), Piece::Text(".TRANS64"), flag(Field::Mode, 72, &["", ".TRYWAIT"]), PD, based(ADDRESS32, 64, 1), data(Count::Fixed(1)),
+    ]).ones(one(70) | WITH_BASE).sm(90, 90),
+    Family::new("SYNCS.ARRIVE", 0x9a7, "", Atomic, &[
+        Piece::Text(".ARRIVE"), Piece::Text(".TRANS64"), flag(Field::Flag, 73, &["", ".TMASK"]), flag(Field::Flag2, 74, &["", ".RED"]),
+        flag(Field::Flag3, 75, &["", ".OPTOUT"]), choice(Field::Mode, 84, 3, &["", ".A1T0", ".A0T1", ".A0TR", ".A0TX", ".ART0", BAD, BAD]), RD2, based(ADDRESS32, 64, 1), data(Count::Fixed(1)),
+    ]).ones(WITH_BASE).sm(90, 90),
+    Family::new("SYNCS.CCTL", 0x9b1, "", Sync, &[Piece::Text(".CCTL"), flag(Field::Op, 72, &[".IV", ".WB"]), based(ADDRESS32, 64, 1)]).ones(WITH_BASE).sm(90, 90),
+    Family::new("SYNCS.EXCH", 0x5b2, "", Atomic, &[
+        Piece::Text(".EXCH"), Piece::Text(".64"), op(counted(ureg_at(Field::URd, 16, Role::Dst), Count::Fixed(2))),
+        Piece::Op(Operand::Mem(MemOperand { desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 1)), offset: Some(OFFSET) })),
+        op(RegOperand { role: Role::Data, ..counted(ureg_at(Field::URb, 32, Role::Data), Count::Fixed(2)) }),
+    ]).ones(one(72) | WITH_BASE).uniform().sm(90, 90),
+    Family::new("FENCE.VIEW.ASYNC", 0x3c6, "", Sync, &[Piece::Text(".VIEW"), Piece::Text(".ASYNC"), choice(Field::Mode, 72, 1, &[".S", ".G"])]).sm(90, 255),
+    Family::new("ACQBULK", 0x82e, "", Sync, &[]).sm(90, 255),
+    Family::new("PREEXIT", 0x82d, "", Sync, &[]).sm(90, 255),
+    Family::new("UCGABAR_ARV", 0x9c7, "", Sync, &[]).ones(one(91)).sm(90, 255),
+    Family::new("UCGABAR_WAIT", 0xdc7, "", Sync, &[]).ones(one(91)).sm(90, 255),
+    Family::new("UTMACMDFLUSH", 0x9b7, "", Sync, &[]).sm(90, 255),
     Family::new("CGAERRBAR", 0x5ab, "", Sync, &[]).sm(90, 255),
 ];
 

@@ -38,6 +38,12 @@ pub(super) const ROWS: &[Family] = &[
         .uniform().ones(one(91)).sm(75, 90).labelled("u"),
     row("UIADD3", 0x090, TERNARY, &[EXTEND, URD, CARRY_OUT, CARRY_OUT2, A, B, C, CARRY, CARRY2]).sm(75, 90),
     row("UIADD3", 0x090, TERNARY, &[EXTEND, URD, UPD, UPQ, A, B, C, CARRY, CARRY2]).sm(100, 255),
+    row("UIADD3.64", 0x097, TERNARY, &[
+        Piece::Text(".64"), EXTEND, URD2, CARRY_OUT, CARRY_OUT2, pair(A), pair(B), pair(C), CARRY, CARRY2,
+    ]).sm(90, 90),
+    row("UIADD3.64", 0x097, TERNARY, &[
+        Piece::Text(".64"), EXTEND, URD2, UPD, UPQ, pair(A), pair(B), pair(C), CARRY, CARRY2,
+    ]).sm(100, 255),
     row("ULEA", 0x091, BINARY, &[EXTEND, URD, CARRY_OUT, A, B, SHIFT, CARRY]).ones(NO_C).sm(75, 90),
     row("ULEA.HI", 0x091, TERNARY, &[Piece::Text(".HI"), EXTEND, URD, CARRY_OUT, A, source_b(NEG, Hex), C_PLAIN, SHIFT, CARRY]).ones(one(80)).sm(75, 90),
     row("ULEA.HI.SX32", 0x091, BINARY, &[Piece::Text(".HI"), EXTEND, Piece::Text(".SX32"), URD, CARRY_OUT, A, source_b(NEG, Hex), SHIFT, CARRY])
@@ -50,7 +56,7 @@ pub(super) const ROWS: &[Family] = &[
     row("UPOPC", 0x0bf, "u:1 i", &[URD, source_wide(Mods::Not, Hex)]),
     row("UBREV", 0x0be, "u:1 i", &[URD, source_wide(Mods::None, Hex)]),
     row("UP2UR", 0x083, "ui", &[choice(Field::Mode, 76, 2, &["", ".B1", ".B2", ".B3"]), URD, Piece::Op(Operand::Literal("UPR")), A_PLAIN, B_PLAIN]),
-    row("UR2UP", 0x084, "ui", &[Piece::Op(Operand::Literal("UPR")), source_a_bytes(), B_PLAIN]),
+    row("UR2UP", 0x884, "", &[Piece::Op(Operand::Literal("UPR")), source_a_bytes(), UNLESS_ALL]).ones(one(91)),
     row("ULOP3", 0x092, TERNARY, &[
         Piece::Text(".LUT"), flag(Field::Mode, 80, &["", ".PAND"]), CARRY_OUT, URD, A_PLAIN, B_PLAIN, C_PLAIN, imm(Field::Lut, 72, 8),
         op(noted_false(upred_at(Field::Pp, 87, Role::Carry), Field::PpNot, 90)),
@@ -73,6 +79,10 @@ pub(super) const ROWS: &[Family] = &[
 const SIZES: &[&str] = &[".U8", ".S8", ".U16", ".S16", "", ".64", BAD, BAD];
 const LOAD_SIZE: Piece = choice_from(Field::Size, 73, 3, SIZES, 4);
 const UNIFORM_COUNT: Count = Count::By(Field::Size, &[1, 1, 1, 1, 1, 2]);
+/// The predicates that `UR2UP` writes, shown unless the lowest eight.
+const UNLESS_ALL: Piece =
+    Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Imm32, 32, 32).neutral(0xff), Hex), Show::NotNeutral);
+
 /// `UR.B1`.
 const fn source_a_bytes() -> Piece {
     source(Slot {
@@ -89,6 +99,7 @@ const CONSTANT_INDEX: Piece = Piece::Op(Operand::Const(ConstOperand {
     neg: None,
     abs: None,
     suffix: None,
+    text: "",
     complement: None,
 }));
 const CONSTANT: Piece = Piece::Op(Operand::Const(ConstOperand {
@@ -99,5 +110,6 @@ const CONSTANT: Piece = Piece::Op(Operand::Const(ConstOperand {
     neg: None,
     abs: None,
     suffix: None,
+    text: "",
     complement: None,
 }));
