@@ -93,12 +93,14 @@ impl Emitter<'_> {
         let stack = Dst::Reg(Reg { file: File::R, index: STACK_POINTER });
         if func.entry {
             let slot = Src::constant(0, self.target.stack_slot);
+            let first = Effect::Fence { pinned: true };
             if self.sm.0 >= 90 {
                 let mut load = Builder::new(self.sm, src, "LDC", "")?;
                 load.dst(Field::Rd, Some(&stack)).constant(&slot);
-                self.push(load, None, Effect::None)?;
+                self.push(load, None, first)?;
             } else {
                 self.mov(&stack, &slot, None)?;
+                self.out.iter_mut().for_each(|i| i.effect = first);
             }
         }
         let bytes = frame_bytes(&func.frame);

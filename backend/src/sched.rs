@@ -4,11 +4,14 @@
 //! After: control words that make the code right on hardware without interlocks.
 //! See `docs/scheduling.md`.
 
+mod dag;
 mod deps;
 pub(crate) mod facts;
+mod list;
 pub mod pre;
 mod scoreboards;
 mod stalls;
+mod timing;
 
 use crate::mach::Code;
 use sass::{FormId, Sm};
@@ -21,7 +24,13 @@ pub struct Options {
 }
 
 /// Orders the instructions and sets their control fields.
-pub fn schedule(code: &mut Code, _options: Options, checkpoint: &dyn Fn()) {
+pub fn schedule(code: &mut Code, options: Options, checkpoint: &dyn Fn()) {
+    if options.reorder {
+        let sm = code.sm;
+        for block in &mut code.blocks {
+            list::reorder(sm, &mut block.insts, checkpoint);
+        }
+    }
     deps::assign(code, checkpoint);
 }
 

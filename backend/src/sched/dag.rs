@@ -121,12 +121,16 @@ impl Builder<'_> {
         }
         let version = |file, index: Option<u8>, high: u8| -> u32 {
             index.map_or(0, |index| {
-                let register = RegUse { file, index: index.saturating_add(high), count: 1, role: sass::Role::Address };
+                let register =
+                    RegUse { file, index: index.saturating_add(high), count: 1, role: sass::Role::Address };
                 self.registers[flat(&register).start].version
             })
         };
-        let versions =
-            [version(RegFile::R, access.base, 0), version(RegFile::R, access.base, 1), version(RegFile::UR, access.uniform, 0)];
+        let versions = [
+            version(RegFile::R, access.base, 0),
+            version(RegFile::R, access.base, 1),
+            version(RegFile::UR, access.uniform, 0),
+        ];
         let conflicts: SmallVec<[u32; 8]> = self
             .accesses
             .iter()
@@ -177,8 +181,11 @@ impl Builder<'_> {
                     };
                     self.edge(reader, at, cycles);
                 }
-                self.registers[r] =
-                    Register { writer: Some((at as u32, *over)), version: register.version + 1, ..Register::default() };
+                self.registers[r] = Register {
+                    writer: Some((at as u32, *over)),
+                    version: register.version + 1,
+                    ..Register::default()
+                };
             }
         }
         for read in &facts[at].reads {

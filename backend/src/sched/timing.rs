@@ -27,8 +27,8 @@ pub(super) fn release(mnemonic: &str) -> u32 {
 /// Cycles for which an instruction keeps its unit busy, so that the next of its kind issues no earlier.
 pub(super) fn occupancy(mnemonic: &str) -> u32 {
     match mnemonic {
-        "LDG" | "LD" | "LDS" | "LDL" | "STG" | "ST" | "STS" | "STL" | "ATOM" | "ATOMG" | "ATOMS" | "RED" | "REDG"
-        | "SHFL" | "LDSM" => 4,
+        "LDG" | "LD" | "LDS" | "LDL" | "STG" | "ST" | "STS" | "STL" | "ATOM" | "ATOMG" | "ATOMS" | "RED"
+        | "REDG" | "SHFL" | "LDSM" => 4,
         "MUFU" | "I2F" | "F2I" | "F2F" | "FRND" | "POPC" | "FLO" | "BREV" => 4,
         "DADD" | "DMUL" | "DFMA" | "DSETP" => 4,
         _ => 1,
