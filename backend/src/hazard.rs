@@ -12,7 +12,7 @@
 //! and the scoreboards any of which tells that it is done. Where paths join, the states unite: cycles by
 //! minimum, scoreboards by intersection. Accesses expire by time or by a wait, so states stay small.
 
-use sass::{Field, Inst, RegFile, RegUse, Sm, latency};
+use sass::{Class, Field, Inst, RegFile, RegUse, Sm, latency};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -155,27 +155,42 @@ struct Facts {
     writes: SmallVec<[RegUse; 2]>,
     variable: bool,
     late: bool,
-    queue: Option<Queue>,
+    read_queue: Option<Queue>,
+    write_queue: Option<Queue>,
 }
 
-/// Units that finish in the order of issue: a later one's scoreboard tells of the earlier ones too.
+/// Units that take their sources, or finish, in the order of issue: the scoreboard of a later instruction
+/// tells of the earlier ones too, and a later one cannot overtake them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Queue {
-    /// Shared memory, shuffles and the rest of the memory input-output unit.
-    Shared,
+    /// Everything that goes through the memory input-output unit.
+    Memory,
     /// Special functions and conversions.
     Special,
     /// Double precision where it is slow.
     Double,
 }
 
-fn queue(inst: &Inst) -> Option<Queue> {
-    Some(match inst.form().mnemonic {
-        "LDS" | "LDSM" | "STS" | "SHFL" | "ATOMS" => Queue::Shared,
-        "MUFU" | "I2F" | "F2I" | "F2F" | "FRND" | "POPC" | "FLO" | "BREV" => Queue::Special,
-        "DADD" | "DMUL" | "DFMA" | "DSETP" => Queue::Double,
-        _ => return None,
-    })
+/// The queue in which an instruction reads its sources.
+fn read_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
+    match inst.class(sm) {
+        Class::Load | Class::Store | Class::Atomic => Some(Queue::Memory),
+        Class::Xu => Some(Queue::Special),
+        Class::Fp64 | Class::Fp64Compare => Some(Queue::Double),
+        _ => None,
+    }
+}
+
+/// The queue in which an instruction writes its results; loads from global memory overtake one another.
+fn write_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
+    match inst.form().mnemonic {
+        "LDS" | "LDSM" | "SHFL" | "ATOMS" | "MOVM" => Some(Queue::Memory),
+        _ => read_queue(sm, inst).filter(|q| *q != Queue::Memory),
+    }
+}
+
+fn same(a: Option<Queue>, b: Option<Queue>) -> bool {
+    a.is_some() && a == b
 }
 
 /// Checks a function's code. `tables` gives the targets of each indirect branch, by its index; one that is
@@ -191,7 +206,8 @@ pub fn check(sm: Sm, code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Vec<Hazar
                 writes: inst.writes(sm).collect(),
                 variable: inst.is_variable(sm),
                 late: inst.reads_late(sm),
-                queue: queue(inst),
+                read_queue: read_queue(sm, inst),
+                write_queue: write_queue(sm, inst),
             })
             .collect(),
         found: Vec::new(),
@@ -356,7 +372,6 @@ impl Checker<'_> {
     /// Passes one instruction: what it endangers, what its wait ends, what it starts.
     fn step(&self, at: usize, state: &mut State, found: Option<&mut Vec<Hazard>>) {
         let inst = &self.code[at];
-        let facts = &self.facts[at];
         let waits = waits(inst);
         state.in_progress.retain(|p| p.told_by & waits == 0);
         if let Some(found) = found {
@@ -393,7 +408,6 @@ impl Checker<'_> {
         for p in &mut state.in_progress {
             p.elapsed = p.elapsed.min(HORIZON);
         }
-        let _ = facts;
     }
 
     /// Reports what an instruction does to an access in progress.
@@ -422,12 +436,16 @@ impl Checker<'_> {
             if let Some(read) = facts.reads.iter().find(names) {
                 report(Kind::ReadAfterWrite, latency::raw(self.sm, earlier, def, inst, read));
             }
-            if let Some(over) = facts.writes.iter().find(names) {
+            if let Some(over) = facts.writes.iter().find(names)
+                && !same(earlier_facts.write_queue, facts.write_queue)
+            {
                 report(Kind::WriteAfterWrite, latency::waw(self.sm, earlier, def, inst, over));
             }
         } else if let Some(over) = facts.writes.iter().find(names) {
             let read = &earlier_facts.reads[usize::from(p.operand)];
             let needed = match p.access {
+                // What is written in the same queue is written later.
+                Access::LateRead if same(earlier_facts.read_queue, facts.read_queue) => 1,
                 Access::LateRead => SCOREBOARD,
                 _ => latency::war(self.sm, earlier, read, inst, over),
             };
@@ -444,16 +462,14 @@ impl Checker<'_> {
         for s in (0..6).filter(|s| (write_sb | read_sb) >> s & 1 == 1) {
             state.since_set[s] = 0;
         }
-        if facts.queue.is_some() {
-            for p in &mut state.in_progress {
-                if self.facts[p.at as usize].queue == facts.queue {
-                    p.told_by |= match p.access {
-                        Access::VariableWrite => write_sb,
-                        Access::LateRead => write_sb | read_sb,
-                        _ => 0,
-                    };
-                }
-            }
+        for p in &mut state.in_progress {
+            let earlier = &self.facts[p.at as usize];
+            let told_by = match p.access {
+                Access::VariableWrite if same(facts.write_queue, earlier.write_queue) => write_sb,
+                Access::LateRead if same(facts.read_queue, earlier.read_queue) => write_sb | read_sb,
+                _ => 0,
+            };
+            p.told_by |= told_by;
         }
         let access = if facts.variable { Access::VariableWrite } else { Access::FixedWrite };
         self.add(state, at, &facts.writes, |_| (access, write_sb));
@@ -555,10 +571,16 @@ mod tests {
 
     #[test]
     fn fixed_latencies_need_their_cycles() {
-        assert_eq!(findings(&["s4: MOV R0, 0x1", "s5: IADD3 R1, R0, R0, RZ", "s1: FADD R2, R1, R1"]), [""; 0]);
+        assert_eq!(
+            findings(&["s4: MOV R0, 0x1", "s5: IADD3 R1, R0, R0, RZ", "s1: FADD R2, R1, R1"]),
+            [""; 0]
+        );
         assert_eq!(
             findings(&["s3: MOV R0, 0x1", "s4: IADD3 R1, R0, R0, RZ", "s1: FADD R2, R1, R1"]),
-            ["0x0010: ReadAfterWrite of R0 after 0x0000, 3 of 4 cycles", "0x0020: ReadAfterWrite of R1 after 0x0010, 4 of 5 cycles"]
+            [
+                "0x0010: ReadAfterWrite of R0 after 0x0000, 3 of 4 cycles",
+                "0x0020: ReadAfterWrite of R1 after 0x0010, 4 of 5 cycles"
+            ]
         );
     }
 
@@ -566,9 +588,18 @@ mod tests {
     fn variable_latencies_need_their_scoreboard() {
         let load = "s2 w3: LDG.E R0, [R2.64]";
         assert_eq!(findings(&[load, "s1 ?3: FADD R1, R0, R0"]), [""; 0]);
-        assert_eq!(findings(&[load, "s1 ?2: FADD R1, R0, R0"]), ["0x0010: ReadAfterWrite of R0 after 0x0000, no wait"]);
-        assert_eq!(findings(&[load, "s1: MOV R0, 0x1"]), ["0x0010: WriteAfterWrite of R0 after 0x0000, no wait"]);
-        assert_eq!(findings(&[load, "s1: MOV R2, 0x1"]), ["0x0010: WriteAfterRead of R2 after 0x0000, no wait"]);
+        assert_eq!(
+            findings(&[load, "s1 ?2: FADD R1, R0, R0"]),
+            ["0x0010: ReadAfterWrite of R0 after 0x0000, no wait"]
+        );
+        assert_eq!(
+            findings(&[load, "s1: MOV R0, 0x1"]),
+            ["0x0010: WriteAfterWrite of R0 after 0x0000, no wait"]
+        );
+        assert_eq!(
+            findings(&[load, "s1: MOV R2, 0x1"]),
+            ["0x0010: WriteAfterRead of R2 after 0x0000, no wait"]
+        );
         assert_eq!(findings(&["s2 w3 r1: LDG.E R0, [R2.64]", "s1 ?1: MOV R2, 0x1"]), [""; 0]);
         assert_eq!(
             findings(&["s1 w3: LDG.E R0, [R2.64]", "s1 ?3: FADD R1, R0, R0"]),
@@ -629,11 +660,16 @@ mod tests {
     fn instantiate(template: &str, registers: [u8; 3]) -> MachInst {
         let mut text = String::new();
         for (i, word) in template.split_inclusive([' ', ',', '[', '.', ']']).enumerate() {
-            let (name, rest) = word.split_at(word.len() - usize::from(!word.ends_with(|c: char| c.is_alphanumeric())));
+            let (name, rest) =
+                word.split_at(word.len() - usize::from(!word.ends_with(|c: char| c.is_alphanumeric())));
             let register = |i: usize| registers[i] % 12;
             match name {
-                "a" | "b" | "c" if i > 0 => text += &format!("R{}", register(usize::from(name.as_bytes()[0] - b'a'))),
-                "A" | "B" | "C" if i > 0 => text += &format!("R{}", register(usize::from(name.as_bytes()[0] - b'A')) & !1),
+                "a" | "b" | "c" if i > 0 => {
+                    text += &format!("R{}", register(usize::from(name.as_bytes()[0] - b'a')))
+                }
+                "A" | "B" | "C" if i > 0 => {
+                    text += &format!("R{}", register(usize::from(name.as_bytes()[0] - b'A')) & !1)
+                }
                 _ => text += name,
             }
             text += rest;
@@ -710,7 +746,10 @@ mod tests {
             };
             for at in 0..insts.len() {
                 let control = insts[at].control;
-                if control.stall > 2 && insts[at].form().mnemonic != "BRA" && insts[at].form().mnemonic != "EXIT" {
+                if control.stall > 2
+                    && insts[at].form().mnemonic != "BRA"
+                    && insts[at].form().mnemonic != "EXIT"
+                {
                     let shorter = |inst: &mut Inst| {
                         inst.control.stall -= 1;
                         inst.control.yield_ = inst.control.stall >= 12;
@@ -726,7 +765,12 @@ mod tests {
             }
         }
         let percent = |(caught, all): (u32, u32)| caught * 100 / all.max(1);
-        let found = format!("stalls {}, waits {}, scoreboards {}", percent(stalls), percent(waits), percent(scoreboards));
-        expect_test::expect![[""]].assert_eq(&found);
+        let found = format!(
+            "stalls {}, waits {}, scoreboards {}",
+            percent(stalls),
+            percent(waits),
+            percent(scoreboards)
+        );
+        expect_test::expect!["stalls 82, waits 78, scoreboards 54"].assert_eq(&found);
     }
 }

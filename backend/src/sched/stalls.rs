@@ -32,18 +32,37 @@ struct InFlight {
 
 /// Sets the stall count of every instruction, adding `NOP`s where one count is not enough.
 pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn Fn()) {
+    let count = code.blocks.len();
+    let sources = sources(code);
+    let mut consumers: Vec<Vec<usize>> = vec![Vec::new(); count];
+    for (b, sources) in sources.iter().enumerate() {
+        if !facts[b].is_empty() {
+            sources.iter().for_each(|&p| consumers[p].push(b));
+        }
+    }
     let mut stalls: Vec<Vec<u16>> =
         facts.iter().map(|block| block.iter().map(|f| u16::from(f.issue)).collect()).collect();
-    let predecessors = code.predecessors();
-    let mut exit: Vec<Option<Vec<InFlight>>> = vec![None; code.blocks.len()];
-    let mut again = true;
-    while again {
-        again = false;
-        for b in 0..code.blocks.len() {
+    // What is in flight when a block is left; nothing is known of a block before its first visit.
+    let mut exit: Vec<Option<Vec<InFlight>>> = vec![None; count];
+    let mut dirty: Vec<bool> = facts.iter().map(|block| !block.is_empty()).collect();
+    while dirty.contains(&true) {
+        for b in 0..count {
+            if !std::mem::take(&mut dirty[b]) {
+                continue;
+            }
             checkpoint();
             let mut entry = Vec::new();
-            for p in &predecessors[b] {
-                entry.extend(exit[p.index()].iter().flatten().copied());
+            for &p in &sources[b] {
+                let Some(in_flight) = exit[p].take() else { continue };
+                let mut window = Window { code, facts, in_flight };
+                let missing = window.missing(b, 0);
+                if missing > 0 {
+                    *stalls[p].last_mut().expect("sources are not empty") += missing;
+                    window.pass(missing);
+                    consumers[p].iter().filter(|&&c| c != b).for_each(|&c| dirty[c] = true);
+                }
+                entry.extend(window.in_flight.iter().copied());
+                exit[p] = Some(window.in_flight);
             }
             entry.sort();
             // The smallest `elapsed` comes first.
@@ -51,32 +70,46 @@ pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn
             let mut window = Window { code, facts, in_flight: entry };
             for at in 0..facts[b].len() {
                 let missing = window.missing(b, at);
-                if missing > 0 {
-                    if at > 0 {
-                        stalls[b][at - 1] += missing;
-                        window.pass(missing);
-                    } else {
-                        for p in &predecessors[b] {
-                            if let Some(last) = stalls[p.index()].last_mut() {
-                                *last += missing;
-                            }
-                        }
-                        window.pass(missing);
-                        again = true;
-                    }
+                if missing > 0 && at > 0 {
+                    stalls[b][at - 1] += missing;
+                    window.pass(missing);
                 }
                 window.push(b, at, stalls[b][at]);
             }
-            let out = Some(window.in_flight);
-            if exit[b] != out {
-                exit[b] = out;
-                again = true;
+            window.in_flight.sort();
+            if exit[b].as_ref() != Some(&window.in_flight) {
+                exit[b] = Some(window.in_flight);
+                consumers[b].iter().for_each(|&c| dirty[c] = true);
             }
         }
     }
     for ((block, facts), stalls) in code.blocks.iter_mut().zip(facts).zip(&stalls) {
         write(code.sm, &mut block.insts, facts, stalls);
     }
+}
+
+/// For each block, those whose last instruction may issue right before its first one: its predecessors, and
+/// theirs in the place of empty ones.
+fn sources(code: &Code) -> Vec<Vec<usize>> {
+    let predecessors = code.predecessors();
+    (0..code.blocks.len())
+        .map(|b| {
+            let mut work: Vec<usize> = predecessors[b].iter().map(|p| p.index()).collect();
+            let mut seen = Vec::new();
+            while let Some(p) = work.pop() {
+                if seen.contains(&p) {
+                    continue;
+                }
+                seen.push(p);
+                if code.blocks[p].insts.is_empty() {
+                    work.extend(predecessors[p].iter().map(|q| q.index()));
+                }
+            }
+            seen.retain(|&p| !code.blocks[p].insts.is_empty());
+            seen.sort_unstable();
+            seen
+        })
+        .collect()
 }
 
 struct Window<'a> {
