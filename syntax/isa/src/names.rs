@@ -122,7 +122,7 @@ pub struct Pragma {
 pub const PRAGMAS: &[Pragma] = &[
     Pragma { name: "nounroll", value: false, site: Site::MODULE.or(Site::FUNCTION).or(Site::BODY), gate: Gate::since(2, 0, 20), about: "do not unroll the loop that begins here, or any loop of the function or module" },
     Pragma { name: "used_bytes_mask", value: true, site: Site::BODY, gate: Gate::since(8, 3, 50), about: "which bytes of the next vector load are used" },
-    Pragma { name: "enable_smem_spilling", value: false, site: Site::FUNCTION.or(Site::BODY), gate: Gate::since(9, 0, 75), about: "spill registers of the function to shared memory" },
+    Pragma { name: "enable_smem_spilling", value: false, site: Site::FUNCTION.or(Site::BODY), gate: Gate::since(8, 7, 75), about: "spill registers of the function to shared memory" },
     Pragma { name: "frequency", value: true, site: Site::BODY, gate: Gate::since(9, 0, 32), about: "how often the block that begins here runs" },
 ];
 
@@ -174,7 +174,7 @@ const DIRECTIVES: &[Directive] = &[
     directive("explicitcluster", K::Tuning, Site::FUNCTION, CLUSTERS, ".explicitcluster", "the launch must name the cluster shape"),
     directive("maxclusterrank", K::Tuning, Site::FUNCTION, CLUSTERS, ".maxclusterrank n", "the most blocks of a cluster"),
     directive("blocksareclusters", K::Tuning, Site::FUNCTION, Gate::since(9, 0, 90), ".blocksareclusters", "the launch counts clusters where it says blocks"),
-    directive("branchtargets", K::Control, Site::BODY, Gate::since(2, 1, 20), "name: .branchtargets label, ...;", "the labels that brx.idx may reach"),
+    directive("branchtargets", K::Control, Site::BODY, Gate::since(6, 0, 30), "name: .branchtargets label, ...;", "the labels that brx.idx may reach"),
     directive("calltargets", K::Control, Site::BODY, Gate::since(2, 1, 20), "name: .calltargets function, ...;", "the functions that an indirect call may reach"),
     directive("callprototype", K::Control, Site::BODY, Gate::since(2, 1, 20), "name: .callprototype (result) _ (params);", "the signature of an indirect call"),
     directive("align", K::Attribute, Site::DECLARATION.or(Site::PARAMETER), ANY, ".align bytes", "the alignment, a power of two"),

@@ -83,6 +83,24 @@ impl ResolveError {
         }
     }
 
+    /// Adds what another row expects at the same place.
+    fn widen(&mut self, other: &ResolveError) {
+        let same =
+            std::mem::discriminant(self) == std::mem::discriminant(other) && self.index() == other.index();
+        if let ResolveError::NotAllowed { expected, .. }
+        | ResolveError::MissingModifier { expected, .. }
+        | ResolveError::MissingType { expected, .. }
+        | ResolveError::WrongType { expected, .. } = self
+            && same
+        {
+            for name in other.expected() {
+                if !expected.contains(name) {
+                    expected.push(name);
+                }
+            }
+        }
+    }
+
     /// The row that came nearest.
     pub fn form(&self) -> Option<FormId> {
         match self {
@@ -113,17 +131,16 @@ pub fn resolve(mnemonic: &str, suffixes: &[&str]) -> Result<Opcode, ResolveError
             return Ok(opcode);
         }
     }
-    // A failure: look for the nearest row.
-    let mut nearest: Option<Failure> = None;
-    for &id in forms {
-        if let Err(failure) = place(table::form(id), &name)
-            && nearest.as_ref().is_none_or(|n| failure.score > n.score)
-        {
-            nearest = Some(failure);
-        }
+    // A failure: explain it by the nearest rows, all of them when several are as near.
+    let failures: Vec<Failure> = forms.iter().filter_map(|&id| place(table::form(id), &name).err()).collect();
+    let nearest = failures.iter().map(|failure| failure.score).max().unwrap_or(0);
+    let mut errors =
+        failures.into_iter().filter(|failure| failure.score == nearest).map(|failure| failure.explain(&name));
+    let mut error = errors.next().expect("the mnemonic has a row and none took the name");
+    for other in errors {
+        error.widen(&other);
     }
-    let nearest = nearest.expect("the mnemonic has at least one row");
-    Err(nearest.explain(&name))
+    Err(error)
 }
 
 /// The rows of a mnemonic, in table order; empty when there is none.
@@ -193,6 +210,13 @@ impl Name {
             name.len += 1;
         }
         Ok(name)
+    }
+
+    /// The name with another part at `index`, which may be its end.
+    fn with(&self, index: usize, part: Suffix) -> Option<Self> {
+        let mut name = Name { len: self.len.max(index + 1), ..*self };
+        *name.parts.get_mut(index)? = part;
+        Some(name)
     }
 
     fn parts(&self) -> &[Suffix] {
@@ -335,15 +359,16 @@ impl Failure {
                     index,
                     form: id,
                     because: None,
-                    expected: types(form, position),
+                    expected: types(form, name, index, position),
                 },
             },
             FailureKind::MissingGroup(i) => {
-                let expected = form.groups[i].names.iter().map(|m| m.text()).collect();
+                let names: Vec<Suffix> = form.groups[i].names.iter().map(|&m| Suffix::Mod(m)).collect();
+                let expected = viable(form, name, name.len, &names);
                 ResolveError::MissingModifier { form: id, because: None, expected }
             }
             FailureKind::MissingType(position) => {
-                ResolveError::MissingType { form: id, expected: types(form, position) }
+                ResolveError::MissingType { form: id, expected: types(form, name, name.len, position) }
             }
             FailureKind::Rule(i) => self.explain_rule(i, name),
         }
@@ -393,8 +418,19 @@ fn open(form: &Form, name: &Name) -> Vec<&'static str> {
     groups.flat_map(|g| g.names).map(|m| m.text()).collect()
 }
 
-fn types(form: &Form, position: u8) -> Vec<&'static str> {
-    form.types.get(position as usize).into_iter().flat_map(|set| set.iter()).map(|t| t.text()).collect()
+fn types(form: &'static Form, name: &Name, index: usize, position: u8) -> Vec<&'static str> {
+    let set = form.types.get(position as usize).copied().unwrap_or_default();
+    viable(form, name, index, &set.iter().map(Suffix::Type).collect::<Vec<_>>())
+}
+
+/// Those of the candidates that the form's rules let stand at `index` beside the rest of the name; all when none.
+fn viable(form: &'static Form, name: &Name, index: usize, candidates: &[Suffix]) -> Vec<&'static str> {
+    let allowed = |part: &Suffix| {
+        let Some(trial) = name.with(index, *part) else { return true };
+        !matches!(place(form, &trial), Err(Failure { kind: FailureKind::Rule(_), .. }))
+    };
+    let viable: Vec<_> = candidates.iter().copied().filter(allowed).map(Suffix::text).collect();
+    if viable.is_empty() { candidates.iter().map(|part| part.text()).collect() } else { viable }
 }
 
 /// The words nearest to a misspelt one, nearest first, at most three; `candidates` in a stable order.
@@ -488,6 +524,12 @@ mod tests {
         assert_eq!(error.expected(), ["rn", "rz", "rm", "rp"]);
         let error = read("shl.u32").unwrap_err();
         assert_eq!((error.index(), error.expected()), (Some(0), ["b16", "b32", "b64"].as_slice()));
+        let error = read("setp.s32").unwrap_err();
+        assert_eq!(error.expected(), ["eq", "ne", "lt", "le", "gt", "ge"]);
+        let error = read("mbarrier.b64").unwrap_err();
+        assert!(error.expected().contains(&"init") && error.expected().contains(&"try_wait"));
+        let error = read("add").unwrap_err();
+        assert!(error.expected().contains(&"s32") && error.expected().contains(&"f32"));
         let error = read("ld.global").unwrap_err();
         assert!(matches!(error, ResolveError::MissingType { .. }) && error.expected().contains(&"u32"));
         let error = read("setp.lo.s32").unwrap_err();

@@ -69,7 +69,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::CpAsyncBulkTensorLoad).name(&[ASYNC, BULK, TENSOR, DIMS, ordered(&[SharedCta, SharedCluster]), ordered(&[Global]), opt(&[Tile, TileGather4, Im2col, Im2colW, Im2colW128]), BY_BARRIER, MULTICAST, opt(CTA_GROUPS), CACHE_HINT]).ops(&[addr("dstMem"), texture("tensorMap"), addr("mbar"), src_vector("im2colInfo", is(ScalarType::U16)).when(Presence::OptionalWith(&[Im2col, Im2colW, Im2colW128])), MASK, POLICY]).facts(COPY).since(8, 0, 90).rules(&[
         has(&[SharedCta]).since(8, 6, 90), has(&[MulticastCluster]).needs(&[SharedCluster]),
         has(&[TileGather4]).needs(&[D2d]), has(&[Im2col, Im2colW, Im2colW128]).excludes(&[D1d, D2d]),
-        has(&[Im2colW, Im2colW128]).lacks(&[SharedCta]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)), has(&[Im2colW, Im2colW128]).since(8, 6, 100), has(CTA_GROUPS).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)),
+        has(&[Im2colW]).lacks(&[SharedCta]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)), has(&[Im2colW128]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)), has(&[Im2colW]).since(8, 6, 100), has(CTA_GROUPS).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)),
         has(&[TileGather4]).lacks(&[SharedCta]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)), has(&[TileGather4]).since(8, 6, 100),
     ]),
     form(F::CpAsyncBulkTensorStore).name(&[ASYNC, BULK, TENSOR, DIMS, ordered(&[Global]), ordered(&[SharedCta]), opt(&[Tile, TileScatter4, Im2colNoOffs]), BY_GROUP, CACHE_HINT]).ops(&[texture("tensorMap"), addr("srcMem"), POLICY]).facts(COPY).since(8, 0, 90).rules(&[

@@ -23,15 +23,15 @@ pub(super) const ROWS: &[Form] = &[
     ]),
     form(F::Tld4).name(&[UNI, req(&[R, G, B, A]), req(&[D2d, A2d, Cube, Acube]), req(&[V4])]).ty(&[t![U32 S32 F32], F32]).ops(&[dst_vector("d", T0).pair(), texture("a"), src_vector("e", FREE).optional(), src("f", is(ScalarType::F32)).optional()]).facts(Fact::READS).since(2, 2, 20).rules(&[has(&[A2d, Cube, Acube]).since(4, 3, 30)]),
     form(F::Txq).name(&[req(&[Width, Height, Depth, ChannelDataType, ChannelOrder, NormalizedCoords, ForceUnnormalizedCoords, FilterMode, AddrMode0, AddrMode1, AddrMode2, ArraySize, NumMipmapLevels, NumSamples]), opt(&[Level])]).ty(&[B32]).ops(&[dst("d", TB32), addr("a"), src("lod", TU32).with(&[Level])]).facts(Fact::READS).since(1, 5, 10).rules(&[
-        has(&[Level]).needs(&[Width, Height, Depth]), has(&[Level]).since(4, 1, 30), has(&[ArraySize, NumMipmapLevels, NumSamples]).since(4, 1, 10),
+        has(&[Level]).needs(&[Width, Height, Depth]), has(&[Level]).since(4, 3, 30), has(&[ArraySize, NumMipmapLevels]).since(4, 1, 10), has(&[NumSamples]).since(4, 1, 30), has(&[ForceUnnormalizedCoords]).since(3, 1, 10),
     ]),
     form(F::Istypep).ty(&[t![TexRef SamplerRef SurfRef]]).ops(&[dst_pred("p"), src_any("a", FREE)]).since(4, 0, 30),
     form(F::Suld).name(&[key(&[B]), SURFACE, opt(&[Ca, Cg, Cs, Cv]), opt(&[V2, V4]), CLAMP]).ty(&[SURFACE_TYPES]).ops(&[dst_vector("d", T0), texture("a")]).facts(Fact::READS).since(1, 5, 10).rules(SURFACE_RULES),
     form(F::Sust).name(&[key(&[B]), SURFACE, opt(&[Wb, Cg, Cs, Wt]), opt(&[V2, V4]), CLAMP]).ty(&[SURFACE_TYPES]).ops(&[texture("a"), src_vector("c", T0)]).facts(Fact::WRITES).since(1, 5, 10).rules(SURFACE_RULES),
-    form(F::SustFormatted).name(&[key(&[P]), SURFACE, opt(&[V2, V4]), CLAMP]).ty(&[t![U32 S32 B32 F32]]).ops(&[texture("a"), src_vector("c", T0)]).facts(Fact::WRITES).since(2, 0, 20).rules(&[has(&[A1d, A2d]).since(4, 1, 30)]),
+    form(F::SustFormatted).name(&[key(&[P]), SURFACE, opt(&[V2, V4]), CLAMP]).ty(&[t![U32 S32 B32 F32]]).ops(&[texture("a"), src_vector("c", T0)]).facts(Fact::WRITES).since(2, 0, 20).rules(&[has(&[D3d]).since(3, 0, 20), has(&[A1d, A2d]).since(4, 1, 30)]),
     form(F::Sured).name(&[key(&[B, P]), req(&[Add, Min, Max, And, Or]), req(&[D1d, D2d, D3d]), CLAMP]).ty(&[t![U32 U64 S32 B32 S64 B64]]).ops(&[texture("a"), src("c", T0)]).facts(Fact::READS.or(Fact::WRITES)).since(2, 0, 20).rules(&[
         has(&[Add]).types(t![U32 U64 S32 B32 B64]), has(&[And, Or]).types(B32_64), has(&[P]).types(B32_64), has(&[B]).lacks(&[And, Or]).types(t![U32 S32 U64 S64]),
         has(&[Min, Max]).on(t![U64 S64 B64]).since(8, 1, 50), has(&[D3d]).since(3, 0, 20),
     ]),
-    form(F::Suq).name(&[req(&[Width, Height, Depth, ChannelDataType, ChannelOrder, ArraySize, MemoryLayout])]).ty(&[B32]).ops(&[dst("d", TB32), addr("a")]).facts(Fact::READS).since(1, 5, 10),
+    form(F::Suq).name(&[req(&[Width, Height, Depth, ChannelDataType, ChannelOrder, ArraySize, MemoryLayout])]).ty(&[B32]).ops(&[dst("d", TB32), addr("a")]).facts(Fact::READS).since(1, 5, 10).rules(&[has(&[ArraySize]).since(4, 1, 10), has(&[MemoryLayout]).since(4, 2, 10)]),
 ];
