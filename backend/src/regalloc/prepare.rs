@@ -5,10 +5,12 @@
 //! - A value that a guarded instruction keeps dies in it: where it lives on, the instruction keeps a copy.
 
 use crate::ori::cfg::Cfg;
-use crate::ori::ir::{Dst, Inst, Src, SrcKind, SrcMods, Value};
+use crate::ori::dominators::{Tree, dominators};
+use crate::ori::ir::{BlockId, Dst, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::op::Op;
 use crate::regalloc::draft::{Code, Draft};
 use crate::regalloc::live::Liveness;
+use smallvec::SmallVec;
 
 pub(crate) fn prepare(draft: &mut Draft<'_>) {
     read_packed(draft);
@@ -17,44 +19,76 @@ pub(crate) fn prepare(draft: &mut Draft<'_>) {
 
 /// After `w = Pack(a, b)`, reads of `a` that the pack dominates become reads of part 0 of `w`.
 fn read_packed(draft: &mut Draft<'_>) {
-    // Where each value was packed in the current block; later packs of it read the first one.
-    let mut packed: Vec<Option<(Value, u8)>> = vec![None; draft.func.values.len()];
-    let mut touched: Vec<Value> = Vec::new();
+    let cfg = Cfg::new(draft.func);
+    let tree = dominators(&cfg, draft.func);
+    let mut packs = Packs { seen: vec![SmallVec::new(); draft.func.values.len()], tree: &tree };
     let values = draft.func.values.clone();
-    for b in draft.func.layout.clone() {
+    for &b in &cfg.order {
         for inst in &mut draft.func.block_mut(b).insts {
-            let replace = |src: &mut Src| {
-                if let SrcKind::Value(v) = src.kind
-                    && let Some((wide, part)) = packed[v.index()]
-                {
-                    src.kind = SrcKind::Part(wide, part);
-                }
-            };
-            std::iter::once(&mut inst.guard).chain(&mut inst.srcs).for_each(replace);
+            // What a guarded instruction keeps has to die there, which its own value may and a part cannot.
+            std::iter::once(&mut inst.guard).chain(&mut inst.srcs).for_each(|src| packs.replace(src, b));
             if let (Op::Pack, [Dst::Value(wide)], true) = (inst.op, &inst.dsts[..], inst.guard.is_true()) {
                 let mut part = 0;
                 for src in &inst.srcs {
-                    let Some(v) = src.value() else {
-                        part += 1;
-                        continue;
+                    let width = match src.kind {
+                        SrcKind::Value(v) => values[v.index()].width,
+                        _ => 1,
                     };
-                    let width =
-                        if matches!(src.kind, SrcKind::Value(_)) { values[v.index()].width } else { 1 };
-                    if src.kind == SrcKind::Value(v)
+                    if let SrcKind::Value(v) = src.kind
                         && width == 1
                         && values[v.index()].file == values[wide.index()].file
                         && src.mods == SrcMods::NONE
-                        && packed[v.index()].is_none()
                     {
-                        packed[v.index()] = Some((*wide, part));
-                        touched.push(v);
+                        packs.add(v, Packed { block: b, wide: *wide, part });
                     }
                     part += width;
                 }
             }
         }
-        for v in touched.drain(..) {
-            packed[v.index()] = None;
+    }
+    for &b in &cfg.order {
+        for phi in &mut draft.func.block_mut(b).phis {
+            for (pred, arg) in phi.args.iter_mut().filter(|(pred, _)| cfg.is_reached(*pred)) {
+                packs.replace(arg, *pred);
+            }
+        }
+    }
+}
+
+/// Where a value was packed.
+#[derive(Clone, Copy)]
+struct Packed {
+    block: BlockId,
+    wide: Value,
+    part: u8,
+}
+
+struct Packs<'a> {
+    /// Per value; a few packs in different blocks, none of which dominates another.
+    seen: Vec<SmallVec<[Packed; 1]>>,
+    tree: &'a Tree,
+}
+
+impl Packs<'_> {
+    const KEPT: usize = 8;
+
+    fn find(&self, v: Value, b: BlockId) -> Option<&Packed> {
+        self.seen[v.index()].iter().find(|p| self.tree.dominates(p.block, b))
+    }
+
+    /// Later packs of a value that an earlier one dominates read that one, and never get here.
+    fn add(&mut self, v: Value, packed: Packed) {
+        if self.seen[v.index()].len() < Self::KEPT && self.find(v, packed.block).is_none() {
+            self.seen[v.index()].push(packed);
+        }
+    }
+
+    /// Replaces a read behind all packs seen in `b` so far.
+    fn replace(&self, src: &mut Src, b: BlockId) {
+        if let SrcKind::Value(v) = src.kind
+            && let Some(packed) = self.find(v, b)
+        {
+            src.kind = SrcKind::Part(packed.wide, packed.part);
         }
     }
 }

@@ -9,17 +9,22 @@
 //! Before and after: SSA form. Only the order within blocks changes.
 
 use crate::ori::cfg::Cfg;
-use crate::ori::ir::{Dst, File, Function, Inst, SrcKind, Value};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, SrcKind, Value};
 use crate::ori::op::{MemOrder, MemSize, MufuFunc, Op};
 use crate::ori::signature::{
     has_side_effects, is_barrier, is_convergent, is_memory_access, is_pure, reads_memory, size_bytes,
     writes_memory,
 };
 use crate::regalloc::live::Liveness;
+use std::cmp::Reverse;
 
-/// General registers below which more cost nothing: with them the register file holds as many warps as an SM
-/// can run.
-const FREE_REGISTERS: u32 = 24;
+/// General registers, as ptxas counts them, below which fewer gain nothing: with them the register file holds as
+/// many warps as an SM can run.
+const FREE_REGISTERS: u32 = 32;
+/// Registers are given out in units of this.
+const REGISTER_UNIT: u32 = 8;
+/// Registers that are counted but hold no value: the stack pointer, and what the hardware takes.
+const NOT_LIVE: u32 = 3;
 /// Predicates that may be live together: one is left for allocation to move.
 const PREDICATES: u32 = 6;
 /// Candidates that one step looks at, nearest to the end of the original order first.
@@ -32,33 +37,89 @@ pub fn schedule(func: &mut Function, max_registers: u32, checkpoint: &dyn Fn()) 
     let cfg = Cfg::new(func);
     let live = Liveness::compute(func, &cfg);
     let mut lanes = Lanes::new(func, &live);
-    let need = live.pressure(func, File::R).into_iter().max().unwrap_or(0);
-    let limit = u32::from(need).max(FREE_REGISTERS).min(max_registers.saturating_sub(6));
+    let mut plans: Vec<Plan> = Vec::new();
     for &b in &cfg.order {
         checkpoint();
+        plans.extend(Plan::new(func, b, &mut lanes));
+    }
+    let need = plans.iter().map(Plan::need).max().unwrap_or(0);
+    let limit = affordable(need).min(max_registers.saturating_sub(NOT_LIVE + 3));
+    for plan in plans {
+        checkpoint();
+        plan.carry_out(func, &mut lanes, limit);
+    }
+}
+
+/// Live registers that cost no more occupancy than `need` does.
+fn affordable(need: u32) -> u32 {
+    let counted = (need + NOT_LIVE).max(FREE_REGISTERS);
+    counted.next_multiple_of(REGISTER_UNIT) - NOT_LIVE
+}
+
+/// What is known of a block before its limit is.
+struct Plan {
+    block: BlockId,
+    /// Values live at the end.
+    end: Vec<u32>,
+    original: Count,
+    /// The order that keeps the fewest values live, from the last instruction to the first, where it beats the
+    /// original one.
+    narrow: Option<(Vec<u32>, Count)>,
+}
+
+impl Plan {
+    fn new(func: &Function, b: BlockId, lanes: &mut Lanes) -> Option<Plan> {
         let block = func.block(b);
-        if block.insts.len() < 3 {
-            continue;
-        }
-        lanes.enter(b.index(), block.term.operand().map(|s| s.kind));
+        let end = lanes.enter(b.index(), block.term.operand().map(|s| s.kind));
         let original = lanes.peak(block.insts.iter().rev());
-        let graph = Graph::new(&block.insts);
-        // What is tight in the original order gets no tighter.
-        for limit in [limit, limit.min(original.general) * 7 / 8] {
-            lanes.reset();
-            let order = Scheduler::new(&graph, &block.insts, &mut lanes, limit).run();
-            lanes.reset();
-            let peak = lanes.peak(order.iter().map(|&i| &block.insts[i as usize]));
-            let fits = peak.general <= original.general.max(limit)
-                && peak.predicates <= original.predicates.max(PREDICATES);
-            if fits {
-                let block = func.block_mut(b);
-                let mut insts: Vec<Option<Inst>> =
-                    std::mem::take(&mut block.insts).into_iter().map(Some).collect();
-                block.insts = order.iter().rev().filter_map(|&i| insts[i as usize].take()).collect();
-                break;
+        let mut plan = Plan { block: b, end, original, narrow: None };
+        if original.general + NOT_LIVE > FREE_REGISTERS {
+            let graph = Graph::new(&block.insts);
+            let (order, peak) = plan.attempt(&graph, &block.insts, lanes, 0);
+            if peak.general < original.general && peak.predicates <= original.predicates.max(PREDICATES) {
+                plan.narrow = Some((order, peak));
             }
         }
+        Some(plan)
+    }
+
+    fn attempt(&self, graph: &Graph, insts: &[Inst], lanes: &mut Lanes, limit: u32) -> (Vec<u32>, Count) {
+        lanes.reset(&self.end);
+        let order = Scheduler::new(graph, insts, lanes, limit).run();
+        lanes.reset(&self.end);
+        let peak = lanes.peak(order.iter().map(|&i| &insts[i as usize]));
+        (order, peak)
+    }
+
+    /// Registers that some order does with.
+    fn need(&self) -> u32 {
+        self.narrow.as_ref().map_or(self.original, |(_, peak)| *peak).general
+    }
+
+    fn carry_out(self, func: &mut Function, lanes: &mut Lanes, limit: u32) {
+        let insts = &func.block(self.block).insts;
+        if insts.len() < 3 {
+            return;
+        }
+        let graph = Graph::new(insts);
+        let predicates = self.original.predicates.max(PREDICATES);
+        // Steps overshoot the limit they are given where nothing fits, so a second try gets less.
+        let tries = [limit, limit * 7 / 8];
+        let fitting = tries.into_iter().find_map(|limit_given| {
+            let (order, peak) = self.attempt(&graph, insts, lanes, limit_given);
+            (peak.general <= limit && peak.predicates <= predicates).then_some(order)
+        });
+        let order = match fitting {
+            Some(order) => order,
+            None if self.original.general <= limit => return,
+            None => match self.narrow {
+                Some((order, _)) => order,
+                None => return,
+            },
+        };
+        let block = func.block_mut(self.block);
+        let mut insts: Vec<Option<Inst>> = std::mem::take(&mut block.insts).into_iter().map(Some).collect();
+        block.insts = order.iter().rev().filter_map(|&i| insts[i as usize].take()).collect();
     }
 }
 
@@ -77,12 +138,9 @@ struct Lanes {
     width: Vec<u8>,
     /// Per block: lanes live at its end.
     live_out: Vec<Vec<u32>>,
-    /// Lanes live at the end of the current block, its terminator's among them.
-    end: Vec<u32>,
     is_live: Vec<bool>,
     /// Lanes that may be live.
     touched: Vec<u32>,
-    /// Per lane, for [`Lanes::end`].
     file_of_lane: Vec<File>,
     count: Count,
 }
@@ -94,7 +152,6 @@ impl Lanes {
             file: func.values.iter().map(|d| d.file).collect(),
             width: func.values.iter().map(|d| d.width).collect(),
             live_out: vec![Vec::new(); func.blocks.len()],
-            end: Vec::new(),
             is_live: Vec::new(),
             touched: Vec::new(),
             file_of_lane: Vec::new(),
@@ -121,22 +178,22 @@ impl Lanes {
         lanes
     }
 
-    fn enter(&mut self, block: usize, term: Option<SrcKind>) {
-        self.end = std::mem::take(&mut self.live_out[block]);
-        if let Some(range) = term.and_then(|kind| self.lanes(kind)) {
-            self.end.extend(range);
-        }
-        self.reset();
+    /// Starts at the end of a block; returns what is live there.
+    fn enter(&mut self, block: usize, term: Option<SrcKind>) -> Vec<u32> {
+        let mut end = std::mem::take(&mut self.live_out[block]);
+        end.extend(term.and_then(|kind| self.lanes(kind)).into_iter().flatten());
+        self.reset(&end);
+        end
     }
 
-    /// Back to the end of the block.
-    fn reset(&mut self) {
+    /// Back to the end of a block.
+    fn reset(&mut self, end: &[u32]) {
         for lane in self.touched.drain(..) {
             self.is_live[lane as usize] = false;
         }
         self.count = Count::default();
-        for i in 0..self.end.len() {
-            self.start(self.end[i]);
+        for &lane in end {
+            self.start(lane);
         }
     }
 
@@ -463,6 +520,7 @@ struct Scheduler<'a> {
     graph: &'a Graph,
     insts: &'a [Inst],
     lanes: &'a mut Lanes,
+    /// General registers; zero to use as few as can be.
     limit: u32,
     /// Per instruction: later ones that depend on it and are not placed.
     waiting: Vec<u32>,
@@ -470,13 +528,24 @@ struct Scheduler<'a> {
     earliest: Vec<u32>,
     /// Instructions all of whose users are placed, by descending place in the original order.
     ready: Vec<u32>,
+    /// Per instruction: how many were placed when it became ready.
+    since: Vec<u32>,
 }
 
 impl<'a> Scheduler<'a> {
     fn new(graph: &'a Graph, insts: &'a [Inst], lanes: &'a mut Lanes, limit: u32) -> Scheduler<'a> {
         let waiting = graph.after.clone();
         let ready = (0..insts.len() as u32).rev().filter(|&i| waiting[i as usize] == 0).collect();
-        Scheduler { graph, insts, lanes, limit, waiting, earliest: vec![0; insts.len()], ready }
+        Scheduler {
+            graph,
+            insts,
+            lanes,
+            limit,
+            waiting,
+            earliest: vec![0; insts.len()],
+            ready,
+            since: vec![0; insts.len()],
+        }
     }
 
     /// The instructions from the last to the first.
@@ -495,6 +564,7 @@ impl<'a> Scheduler<'a> {
                 if self.waiting[before as usize] == 0 {
                     let at = self.ready.partition_point(|&r| r > before);
                     self.ready.insert(at, before);
+                    self.since[before as usize] = order.len() as u32;
                 }
             }
             // What becomes no instruction takes no time.
@@ -518,7 +588,11 @@ impl<'a> Scheduler<'a> {
             // Smaller is better: what must not be done, then relief where registers are short, else no waiting,
             // free relief, and depth.
             let pressed = if tight { relief } else { 0 };
-            (!fits, pressed, stall, relief.min(0), std::cmp::Reverse(self.graph.depth[i as usize]))
+            if self.limit == 0 {
+                // For the fewest registers: what the last one read, so that expressions stay together.
+                return (!fits, pressed, 0, 0, Reverse(self.since[i as usize]));
+            }
+            (!fits, pressed, stall, relief.min(0), Reverse(self.graph.depth[i as usize]))
         };
         (0..window.len()).min_by_key(|&place| (key(window[place]), place))
     }
