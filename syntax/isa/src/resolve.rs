@@ -475,6 +475,9 @@ fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
+    /// Every so many suffixes are tried with every mnemonic.
+    const STEP: usize = 7;
+
     fn read(name: &str) -> Result<Opcode, ResolveError> {
         let mut parts = name.split('.');
         let mnemonic = parts.next().unwrap();
@@ -544,6 +547,15 @@ mod tests {
         assert!(resolve("add", &many).is_err());
         assert!(resolve("", &[]).is_err());
         assert!(resolve("add", &[""]).is_err());
+        for mnemonic in mnemonics() {
+            for part in Suffix::all().step_by(STEP).map(Suffix::text) {
+                let _ = (
+                    resolve(mnemonic, &[part]),
+                    resolve(mnemonic, &[part, "u32", part]),
+                    resolve(mnemonic, &[part; 18]),
+                );
+            }
+        }
     }
 
     #[test]

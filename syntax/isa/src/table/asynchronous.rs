@@ -92,7 +92,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::MbarrierPendingCount).name(&[key(&[PendingCount])]).ty(&[B64]).ops(&[dst("count", TU32), src("state", TB64)]).since(7, 0, 80),
     form(F::StAsync).name(&[ASYNC, opt(&[Weak]), opt(&[Shared, SharedCta, SharedCluster]), BY_BARRIER, opt(&[V2, V4])]).ty(&[t![B32 B64 U32 U64 S32 S64 F32 F64]]).ops(&[addr("a"), src_vector("b", T0), addr("mbar")]).facts(Fact::WRITES.or(Fact::ASYNC)).since(8, 1, 90).rules(&[has(&[V4]).types(t![B32 U32 S32 F32])]),
     form(F::StAsyncRelease).name(&[ASYNC, opt(&[Mmio]), opt(&[Release]), RELEASE_SCOPE, opt(&[Global])]).ty(&[SCALAR]).ops(&[addr("a"), src("b", T0)]).facts(Fact::WRITES.or(Fact::ASYNC).or(Fact::ORDERS)).since(8, 7, 100).rules(&[has(&[Mmio]).needs(&[Release])]),
-    form(F::StBulk).name(&[BULK, opt(&[Weak]), opt(&[SharedCta])]).ops(&[addr("a"), src("size", TB64), src("initval", TB64)]).facts(Fact::WRITES).since(8, 6, 100),
+    form(F::StBulk).name(&[BULK, opt(&[Weak]), opt(&[SharedCta])]).ops(&[addr("a"), src("size", FREE), src("initval", TB64)]).facts(Fact::WRITES).since(8, 6, 100),
     form(F::RedAsync).name(&[ASYNC, req(&[Relaxed]), req(&[Cluster]), opt(&[SharedCluster]), BY_BARRIER, req(&[Inc, Dec, Min, Max, Add, And, Or, Xor])]).ty(&[t![U32 S32 U64 S64 B32 B64]]).ops(&[addr("a"), src("b", T0), addr("mbar")]).facts(COPY).since(8, 1, 90).rules(&[
         has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(UI32), has(&[And, Or, Xor]).types(B32_64), has(&[Add]).types(t![U32 S32 U64 S64]),
     ]),
