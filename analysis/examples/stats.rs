@@ -1,7 +1,7 @@
 //! Checks files and prints what was found and how long it took.
 //!
-//! `stats [--quiet | --json | --edits] FILE...`: errors alone, one JSON object per finding, or the time from an
-//! edit in each file to all its diagnostics.
+//! `stats [--quiet | --json | --ranges | --edits] FILE...`: errors alone, one JSON object per error, all findings
+//! with their columns, or the time from an edit in each file to all its diagnostics.
 #![expect(clippy::print_stdout, reason = "a command-line tool")]
 
 use std::time::{Duration, Instant};
@@ -29,8 +29,13 @@ fn main() {
         let found = ide::diagnostics(&db, file);
         total += start.elapsed().as_secs_f64();
         let lines = ide::line_index(&db, file);
-        for diagnostic in found.iter().filter(|d| mode.is_empty() || d.severity == ide::Severity::Error) {
-            let line = lines.line_col(diagnostic.range.start()).line + 1;
+        for diagnostic in found
+            .iter()
+            .filter(|d| matches!(mode.as_str(), "" | "--ranges") || d.severity == ide::Severity::Error)
+        {
+            let (start, end) =
+                (lines.line_col(diagnostic.range.start()), lines.line_col(diagnostic.range.end()));
+            let line = start.line + 1;
             if mode == "--json" {
                 let (severity, code) = (diagnostic.severity.text(), diagnostic.code());
                 let name = path.rsplit('/').next().unwrap_or(&path);
@@ -41,6 +46,9 @@ fn main() {
                 );
             } else {
                 println!("{path}:{line}: {diagnostic}");
+                if mode == "--ranges" {
+                    println!("  {}..{}:{}", start.col, end.line + 1, end.col);
+                }
             }
         }
     }

@@ -27,3 +27,6 @@ pub use db::{CancellationToken, Cancelled, Database, Db, Options, SourceFile, ca
 pub fn lints() -> &'static [&'static diagnostic::Lint] {
     check::LINTS
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,6 +50,8 @@ pub(super) struct Walker<'db> {
     targets: Vec<DeclId>,
     prototype_declarations: Vec<DeclId>,
     has_body: bool,
+    /// Where the syntax errors are, in text order.
+    broken: Vec<TextRange>,
     /// Something was not understood: no [`Function`] can be built, and absence of uses proves nothing.
     pub(super) incomplete: bool,
 }
@@ -104,6 +106,7 @@ impl<'db> Walker<'db> {
             targets: Vec::new(),
             prototype_declarations: Vec::new(),
             has_body: false,
+            broken: Vec::new(),
             incomplete: false,
         }
     }
@@ -120,8 +123,15 @@ impl<'db> Walker<'db> {
         for error in errors {
             let lint = lints::syntax(error.code);
             self.report(Diagnostic::new(lint, error.range, error.message.clone()));
+            self.broken.push(error.range);
             self.incomplete = true;
         }
+    }
+
+    /// Whether a syntax error touches a node, so that what is missing in it was said already.
+    pub(super) fn is_broken(&self, range: TextRange) -> bool {
+        let before = self.broken.partition_point(|error| error.end() < range.start());
+        self.broken.get(before).is_some_and(|error| error.start() <= range.end())
     }
 
     /// A name of module scope.

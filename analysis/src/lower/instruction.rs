@@ -56,7 +56,9 @@ impl<'db> Walker<'db> {
             self.incomplete = true;
             return;
         };
-        self.check(range, name, &suffixes, opcode, &lowered);
+        if !self.is_broken(range) {
+            self.check(range, name, &suffixes, opcode, &lowered);
+        }
         if lowered.operands.iter().all(Option::is_some) {
             let operands = lowered.operands.into_iter().flatten().collect();
             self.function.body.push(Stmt::Instr(Instr { src, opcode, guard, operands }));
@@ -98,6 +100,7 @@ impl<'db> Walker<'db> {
                 self.report(Diagnostic::new(&lints::NOT_CHECKED, name, message));
                 Resolution::NoRow
             }
+            Err(_) if self.is_broken(name) => Resolution::Wrong,
             Err(error) => {
                 let diagnostic = lints::unresolved(self.text, name, mnemonic, suffixes, &error);
                 self.report(diagnostic);

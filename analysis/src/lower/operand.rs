@@ -199,7 +199,10 @@ impl<'db> Walker<'db> {
                 None
             }
             Err(error) => {
-                self.report(Diagnostic::new(&BAD_CONSTANT, error.range, error.message));
+                if !self.is_broken(node.text_range()) {
+                    self.report(Diagnostic::new(&BAD_CONSTANT, error.range, error.message));
+                }
+                self.incomplete = true;
                 None
             }
         }

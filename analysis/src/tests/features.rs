@@ -1,0 +1,273 @@
+//! Editor features on small files; `$0` is the cursor.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+use text_size::{TextRange, TextSize};
+
+use crate::db::{Database, SourceFile};
+use crate::ide;
+
+/// A kernel around `body`.
+fn kernel(body: &str) -> String {
+    format!(
+        ".version 9.0\n.target sm_90\n.address_size 64\n.visible .global .align 4 .b32 table[4];\n\
+         .visible .entry kernel(.param .u64 input)\n{{\n{body}\n}}\n"
+    )
+}
+
+fn open(body: &str) -> (Database, SourceFile, TextSize) {
+    let text = kernel(body);
+    let offset = text.find("$0").expect("the fixture has a cursor");
+    let db = Database::default();
+    let file = db.add_file(text.replacen("$0", "", 1));
+    (db, file, TextSize::new(offset as u32))
+}
+
+fn shown(db: &Database, file: SourceFile, range: TextRange) -> String {
+    let start = ide::line_index(db, file).line_col(range.start());
+    format!("{}:{} {}", start.line + 1, start.col, &file.text(db)[range])
+}
+
+#[test]
+fn hover_on_register() {
+    let (db, file, offset) = open(".reg .b32 %r<3>;\nmov.u32 %r$01, 1;\nadd.s32 %r2, %r1, %r1;\nret;");
+    let hover = ide::hover(&db, file, offset).unwrap();
+    expect![[r#"
+        ```ptx
+        .reg .b32 %r1
+        ```
+        untyped, 32 bits; written 1×, read 2×
+
+        declared on line 7
+    "#]]
+    .assert_eq(&hover.markdown);
+}
+
+#[test]
+fn hover_on_instruction() {
+    let (db, file, offset) = open(".reg .b32 %r<3>;\na$0dd.s32 %r2, %r1, 1;\nret;");
+    let hover = ide::hover(&db, file, offset).unwrap();
+    let head: Vec<&str> = hover.markdown.lines().take(4).collect();
+    expect![[r#"
+        ```ptx
+        add.s32 d, a, b
+        ```
+        since PTX ISA 1.0, sm_10 or higher"#]]
+    .assert_eq(&head.join("\n"));
+}
+
+#[test]
+fn hover_on_names_of_the_module() {
+    let (db, file, offset) = open(".reg .b64 %rd<2>;\nmov.u64 %rd1, tab$0le;\nret;");
+    expect![[r#"
+        ```ptx
+        .visible .global .align 4 .b32 table[4]
+        ```
+        16 bytes
+
+        declared on line 4
+    "#]]
+    .assert_eq(&ide::hover(&db, file, offset).unwrap().markdown);
+}
+
+fn check_references(body: &str, expected: Expect) {
+    let (db, file, offset) = open(body);
+    let mut out = String::new();
+    for reference in ide::references(&db, file, offset).unwrap_or_default() {
+        let _ = writeln!(out, "{} {:?}", shown(&db, file, reference.range), reference.access);
+    }
+    let definition = ide::definition(&db, file, offset).map(|target| shown(&db, file, target.focus));
+    let _ = writeln!(out, "defined at {definition:?}");
+    expected.assert_eq(&out);
+}
+
+#[test]
+fn references_to_one_register_of_a_range() {
+    check_references(
+        ".reg .b32 %r<3>;\nmov.u32 %r1, 1;\nadd.s32 %r2, %r$01, %r1;\nret;",
+        expect![[r#"
+        7:10 %r Declaration
+        8:8 %r1 Write
+        9:13 %r1 Read
+        9:18 %r1 Read
+        defined at Some("7:10 %r")
+    "#]],
+    );
+}
+
+#[test]
+fn references_respect_scopes() {
+    check_references(
+        ".reg .b32 x;\nmov.u32 x, 1;\n{\n.reg .b32 x;\nmov.u32 $0x, 2;\n}\nadd.s32 x, x, 1;\nret;",
+        expect![[r#"
+            10:10 x Declaration
+            11:8 x Write
+            defined at Some("10:10 x")
+        "#]],
+    );
+}
+
+#[test]
+fn references_to_label_and_variable() {
+    check_references(
+        "bra DO$0NE;\nDONE:\nret;",
+        expect![[r#"
+        7:4 DONE Read
+        8:0 DONE Declaration
+        defined at Some("8:0 DONE")
+    "#]],
+    );
+    check_references(
+        ".reg .b32 %r1;\nld.global.u32 %r1, [ta$0ble+4];\nret;",
+        expect![[r#"
+        4:31 table Declaration
+        8:20 table Read
+        defined at Some("4:31 table")
+    "#]],
+    );
+}
+
+#[test]
+fn rename_label() {
+    let (db, file, offset) = open("bra DO$0NE;\nDONE:\nret;");
+    let edits = ide::rename(&db, file, offset, "END").unwrap();
+    let edits: Vec<String> =
+        edits.iter().map(|edit| shown(&db, file, edit.range) + " -> " + &edit.text).collect();
+    expect![[r#"
+        7:4 DONE -> END
+        8:0 DONE -> END"#]]
+    .assert_eq(&edits.join("\n"));
+    expect!["`1x` is not a name in PTX"].assert_eq(&ide::rename(&db, file, offset, "1x").unwrap_err());
+}
+
+#[test]
+fn rename_range_of_registers() {
+    let (db, file, offset) = open(".reg .b32 %$0r<3>;\nmov.u32 %r1, 1;\nret;");
+    let edits = ide::rename(&db, file, offset, "%x").unwrap();
+    let edits: Vec<String> =
+        edits.iter().map(|edit| shown(&db, file, edit.range) + " -> " + &edit.text).collect();
+    expect![[r#"
+        7:10 %r -> %x
+        8:8 %r1 -> %x1"#]]
+    .assert_eq(&edits.join("\n"));
+}
+
+fn check_completions(body: &str, wanted: &[&str], unwanted: &[&str]) {
+    let (db, file, offset) = open(body);
+    let labels: Vec<String> =
+        ide::completions(&db, file, offset).into_iter().map(|item| item.label).collect();
+    for word in wanted {
+        assert!(labels.iter().any(|label| label == word), "no `{word}` in {labels:?}");
+    }
+    for word in unwanted {
+        assert!(!labels.iter().any(|label| label == word), "`{word}` in {labels:?}");
+    }
+}
+
+#[test]
+fn completions_by_place() {
+    check_completions("ad$0", &["add", "addc", "mad"], &["%r1"]);
+    check_completions("ld.global.$0", &["nc", "u32", "v4", "relaxed"], &["shared", "rn"]);
+    check_completions(".reg .b32 %r<3>;\nadd.s32 %$0", &["%r1", "%tid.x", "table", "input"], &["add"]);
+    check_completions("L1:\nbra $0;\n{\nL2:\n}", &["L1"], &["L2", "%tid.x"]);
+}
+
+#[test]
+fn outline_and_folds() {
+    let (db, file, _) = open(".shared .b8 tile[16];\nLOOP:\nbra LOOP;$0");
+    let mut out = String::new();
+    for symbol in ide::document_symbols(&db, file) {
+        let _ = writeln!(out, "{:?} {} ({})", symbol.kind, symbol.name, symbol.detail);
+        for child in &symbol.children {
+            let _ = writeln!(out, "  {:?} {}", child.kind, child.name);
+        }
+    }
+    for fold in ide::folding_ranges(&db, file) {
+        let lines = ide::line_index(&db, file);
+        let (start, end) =
+            (lines.line_col(fold.range.start()).line + 1, lines.line_col(fold.range.end()).line + 1);
+        let _ = writeln!(out, "{:?} {start}-{end}", fold.kind);
+    }
+    expect![[r#"
+        Variable table (.visible .global .align 4 .b32 table[4])
+        Entry kernel (.entry, 1 parameter)
+          Parameter input
+          Variable tile
+          Label LOOP
+        Region 6-10
+    "#]]
+    .assert_eq(&out);
+}
+
+#[test]
+fn tokens_know_their_names() {
+    let (db, file, _) = open(".reg .pred %p<2>;\n@%p1 bra L;\nL:\nmov.u32 %x, %tid.x;$0");
+    let tokens = ide::semantic_tokens(&db, file, None);
+    let body: Vec<String> = tokens
+        .iter()
+        .skip_while(|token| &file.text(&db)[token.range] != "input")
+        .map(|token| format!("{} {:?}", &file.text(&db)[token.range], token.kind))
+        .collect();
+    expect![[r#"
+        input Parameter
+        .reg Directive
+        .pred Type
+        %p Register
+        2 Number
+        %p1 Predicate
+        bra Mnemonic
+        L Label
+        L Label
+        mov Mnemonic
+        .u32 Type
+        %tid SpecialRegister
+        .x SpecialRegister"#]]
+    .assert_eq(&body.join("\n"));
+}
+
+#[test]
+fn fixes_are_offered() {
+    let (db, file, offset) = open(".reg .b32 %r<3>;\nad$0.s32 %r1, %r2, 1;\nret;");
+    let actions = ide::code_actions(&db, file, TextRange::empty(offset));
+    let titles: Vec<&str> = actions.iter().map(|action| action.title.as_str()).collect();
+    expect![[r#"
+        change to `add`
+        change to `and`
+        change to `ld`
+        Explain E0210"#]]
+    .assert_eq(&titles.join("\n"));
+}
+
+#[test]
+fn signature_names_the_operand() {
+    let (db, file, offset) = open(".reg .b32 %r<3>;\nadd.s32 %r1, $0");
+    let help = ide::signature_help(&db, file, offset).unwrap();
+    expect!["add.s32 d, a, b Some(1)"].assert_eq(&format!("{} {:?}", help.label, help.active));
+}
+
+#[test]
+fn suppression_comments() {
+    let check = |body: &str| {
+        let db = Database::default();
+        let file = db.add_file(kernel(body));
+        ide::diagnostics(&db, file).len()
+    };
+    assert_eq!(check("mov.u32 %r1, 1;"), 1);
+    assert_eq!(check("mov.u32 %r1, 1; // ptx-ignore: E0202"), 0);
+    assert_eq!(check("// ptx-ignore: undefined-register\nmov.u32 %r1, 1;"), 0);
+    assert_eq!(check("// ptx-ignore: E0203\nmov.u32 %r1, 1;"), 1);
+}
+
+#[test]
+fn machine_code_of_a_kernel() {
+    let (db, file, offset) = open(
+        ".reg .b32 %r<3>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [input];\nst.global.u32 [%rd1], 7;$0\nret;",
+    );
+    let view = ide::sass_view_at(&db, file, offset).unwrap();
+    assert_eq!(view.text.lines().count(), view.lines.len());
+    let store = view.text.lines().position(|line| line.contains("STG")).unwrap();
+    assert_eq!(shown(&db, file, view.lines[store].unwrap()), "10:0 st.global.u32 [%rd1], 7;");
+    let resources = &ide::function_resources(&db, file)[0];
+    assert!(resources.resources.is_ok(), "{}", resources.summary());
+}

@@ -1,0 +1,128 @@
+//! Which queries run after an edit.
+
+use std::sync::{Arc, Mutex};
+
+use expect_test::{Expect, expect};
+
+use crate::db::Database;
+use crate::{compile, ide};
+
+const TEXT: &str = "\
+.version 9.0
+.target sm_90
+.address_size 64
+.visible .global .align 4 .u32 counter;
+.func helper(.param .b32 a)
+{
+	.reg .b32 %r<2>;
+	ld.param.b32 %r1, [a];
+	ret;
+}
+.visible .entry first(.param .u64 p)
+{
+	.reg .b32 %r<3>;
+	mov.u32 %r1, 1;
+	ret;
+}
+.visible .entry second(.param .u64 q)
+{
+	.reg .b32 %r<3>;
+	{
+	.param .b32 x;
+	st.param.b32 [x], 1;
+	call helper, (x);
+	}
+	ret;
+}
+";
+
+/// Checks and compiles the text, replaces `old` by `new`, does it again, and counts the queries of the second time.
+fn check(old: &str, new: &str, expected: Expect) {
+    let log: Arc<Mutex<Vec<String>>> = Arc::default();
+    let sink = Arc::clone(&log);
+    let mut db = Database::with_hook(Box::new(move |query| sink.lock().unwrap().push(query.to_owned())));
+    let file = db.add_file(TEXT);
+    let run = |db: &Database| {
+        assert!(ide::diagnostics(db, file).is_empty());
+        for item in compile::functions(db, file) {
+            compile::compile_function(db, item);
+        }
+    };
+    run(&db);
+    log.lock().unwrap().clear();
+    assert!(TEXT.contains(old));
+    db.set_text(file, TEXT.replacen(old, new, 1));
+    run(&db);
+    let log = log.lock().unwrap();
+    let count = |name: &str| log.iter().filter(|query| query.split('(').next() == Some(name)).count();
+    let queries = ["items", "parse", "item_decl", "module", "lower", "function_env", "compile_function"];
+    let counts: Vec<String> = queries.iter().map(|name| format!("{name} {}", count(name))).collect();
+    expected.assert_eq(&counts.join(", "));
+}
+
+#[test]
+fn comment_above_everything() {
+    check(
+        ".func helper",
+        "// a comment\n.func helper",
+        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, function_env 0, compile_function 0"],
+    );
+}
+
+#[test]
+fn comment_before_the_header() {
+    check(
+        ".version",
+        "// a comment\n.version",
+        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, function_env 0, compile_function 0"],
+    );
+}
+
+#[test]
+fn comment_inside_one_body() {
+    check(
+        "mov.u32 %r1, 1;",
+        "mov.u32 %r1, 1; // a comment",
+        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, function_env 0, compile_function 0"],
+    );
+}
+
+#[test]
+fn one_statement_in_one_body() {
+    check(
+        "mov.u32 %r1, 1;",
+        "mov.u32 %r1, 2;",
+        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, function_env 1, compile_function 1"],
+    );
+}
+
+#[test]
+fn parameter_added() {
+    check(
+        "first(.param .u64 p)",
+        "first(.param .u64 p, .param .u32 n)",
+        expect!["items 1, parse 1, item_decl 1, module 1, lower 1, function_env 3, compile_function 1"],
+    );
+}
+
+#[test]
+fn initial_value_changed() {
+    check(
+        "counter;",
+        "counter = 7;",
+        expect!["items 1, parse 1, item_decl 1, module 1, lower 1, function_env 3, compile_function 0"],
+    );
+}
+
+#[test]
+fn levels_repeat_no_walk() {
+    let log: Arc<Mutex<Vec<String>>> = Arc::default();
+    let sink = Arc::clone(&log);
+    let mut db = Database::with_hook(Box::new(move |query| sink.lock().unwrap().push(query.to_owned())));
+    let file = db.add_file(TEXT);
+    ide::diagnostics(&db, file);
+    log.lock().unwrap().clear();
+    db.set_levels(crate::diagnostic::Levels::default());
+    ide::diagnostics(&db, file);
+    assert_eq!(*log.lock().unwrap(), Vec::<String>::new());
+}

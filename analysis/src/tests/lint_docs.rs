@@ -1,0 +1,116 @@
+//! The pages in `docs/lints` are tests: the first example of a page fires its lint where the carets are, the
+//! last one does not.
+//!
+//! A block marked `ptx` is a module, one marked `ptx body` the body of a kernel. Below a line with a finding
+//! stands `// ^^^ error[CODE]: start of the message`, the carets below the text that it marks.
+
+use crate::check::LINTS;
+use crate::db::Database;
+use crate::diagnostic::{Diagnostic, Levels, Lint, Severity};
+use crate::ide;
+
+/// Lints that no text provokes for good: they come from outside, from a defect, or from what is not done yet.
+const WITHOUT_EXAMPLE: &[&str] = &["E0007", "E0008", "I0601", "I0602", "E0603", "W0604"];
+
+const HEADER: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
+
+struct Example {
+    is_body: bool,
+    text: String,
+}
+
+fn examples(page: &str) -> Vec<Example> {
+    let mut examples = Vec::new();
+    let mut open: Option<Example> = None;
+    for line in page.lines() {
+        match (&mut open, line.trim_end()) {
+            (None, "```ptx") => open = Some(Example { is_body: false, text: String::new() }),
+            (None, "```ptx body") => open = Some(Example { is_body: true, text: String::new() }),
+            (Some(_), "```") => examples.extend(open.take()),
+            (Some(example), line) => {
+                example.text.push_str(line);
+                example.text.push('\n');
+            }
+            _ => {}
+        }
+    }
+    examples
+}
+
+/// The module of an example and its findings.
+fn findings(lint: &Lint, example: &Example) -> (String, Vec<Diagnostic>) {
+    let text = if example.is_body {
+        format!("{HEADER}.visible .entry kernel(.param .u64 p)\n{{\n{}ret;\n}}\n", example.text)
+    } else {
+        example.text.clone()
+    };
+    let mut db = Database::default();
+    if lint.default == Severity::Allow {
+        let mut levels = Levels::default();
+        levels.set(lint.code, Severity::Warning);
+        db.set_levels(levels);
+    }
+    let file = db.add_file(text.as_str());
+    let found = ide::diagnostics(&db, file);
+    (text, found)
+}
+
+/// The markers of a text: line, columns and what stands behind the carets.
+fn markers(text: &str) -> Vec<(u32, u32, u32, String)> {
+    let mut markers = Vec::new();
+    let mut code_line = 0;
+    for (number, line) in text.lines().enumerate() {
+        let Some(start) = line.find("^").filter(|_| line.trim_start().starts_with("//")) else {
+            code_line = number as u32;
+            continue;
+        };
+        let count = line[start..].bytes().take_while(|&byte| byte == b'^').count();
+        let rest = line[start + count..].trim().to_owned();
+        markers.push((code_line, start as u32, (start + count) as u32, rest));
+    }
+    markers
+}
+
+fn check(lint: &Lint) -> Result<(), String> {
+    let examples = examples(lint.page);
+    let (Some(first), Some(last)) = (examples.first(), examples.last()) else {
+        return if WITHOUT_EXAMPLE.contains(&lint.code) { Ok(()) } else { Err("no example".to_owned()) };
+    };
+    let (text, found) = findings(lint, first);
+    let lines = ::line_index::LineIndex::new(&text);
+    let markers = markers(&text);
+    if !markers.iter().any(|(.., rest)| rest.contains(lint.code)) {
+        return Err("the first example does not mark the lint".to_owned());
+    }
+    for (line, start, end, rest) in &markers {
+        let here = |d: &&Diagnostic| {
+            let (from, to) = (lines.line_col(d.range.start()), lines.line_col(d.range.end()));
+            from.line == *line
+                && from.col == *start
+                && (to.col.max(from.col + 1) == *end || to.line > from.line)
+        };
+        if !found.iter().filter(here).any(|d| d.to_string().starts_with(rest.as_str())) {
+            let all: Vec<String> =
+                found.iter().map(|d| format!("{:?} {d}", lines.line_col(d.range.start()))).collect();
+            return Err(format!("line {line}, column {start}: expected `{rest}`, found {all:#?}"));
+        }
+    }
+    if found.len() != markers.len() {
+        let all: Vec<String> = found.iter().map(Diagnostic::to_string).collect();
+        return Err(format!("{} markers for {all:#?}", markers.len()));
+    }
+    let (_, found) = findings(lint, last);
+    match found.first() {
+        Some(finding) => Err(format!("the last example still gives {finding}")),
+        None => Ok(()),
+    }
+}
+
+#[test]
+fn pages_are_true() {
+    let failures: Vec<String> = LINTS
+        .iter()
+        .filter_map(|lint| check(lint).err().map(|error| format!("{}: {error}", lint.code)))
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
