@@ -113,8 +113,6 @@ pub struct Removal {
 pub struct Gate {
     pub ptx: PtxVersion,
     pub targets: TargetSet,
-    /// Targets that got the feature in a later language version than the others.
-    pub later: Option<Removal>,
     pub removed: Option<Removal>,
 }
 
@@ -124,12 +122,12 @@ impl Gate {
 
     /// A language version and the lowest target.
     pub const fn since(major: u8, minor: u8, sm: u16) -> Self {
-        Self { ptx: PtxVersion::new(major, minor), targets: TargetSet::since(sm), later: None, removed: None }
+        Self { ptx: PtxVersion::new(major, minor), targets: TargetSet::since(sm), removed: None }
     }
 
     /// A language version and exactly these targets.
     pub const fn only(major: u8, minor: u8, targets: TargetSet) -> Self {
-        Self { ptx: PtxVersion::new(major, minor), targets, later: None, removed: None }
+        Self { ptx: PtxVersion::new(major, minor), targets, removed: None }
     }
 
     /// Refused from this version on for targets numbered `sm` or higher.
@@ -138,18 +136,11 @@ impl Gate {
         self
     }
 
-    /// For `targets`, available from this version only.
-    pub const fn later(mut self, major: u8, minor: u8, targets: TargetSet) -> Self {
-        self.later = Some(Removal { since: PtxVersion::new(major, minor), targets });
-        self
-    }
-
     /// What two features together need.
     pub fn and(self, other: Self) -> Self {
         Self {
             ptx: self.ptx.max(other.ptx),
             targets: self.targets.and(other.targets),
-            later: self.later.or(other.later),
             removed: self.removed.or(other.removed),
         }
     }
@@ -164,11 +155,8 @@ impl Gate {
         if version < self.ptx {
             return Err(GateError::Version(self.ptx));
         }
-        match (self.later, self.removed) {
-            (Some(later), _) if version < later.since && later.targets.contains(sm) => {
-                Err(GateError::Version(later.since))
-            }
-            (_, Some(removed)) if version >= removed.since && removed.targets.contains(sm) => {
+        match self.removed {
+            Some(removed) if version >= removed.since && removed.targets.contains(sm) => {
                 Err(GateError::Removed(removed))
             }
             _ => Ok(()),
