@@ -5,13 +5,38 @@ use crate::CodegenError;
 use crate::input::{AddressBase, Env, Function, Instr, LabelId, Operand, Stmt, Symbol};
 use crate::layout;
 use crate::ori::ir::{BlockId, Src, Term};
-use crate::ori::op::Op;
+use crate::ori::op::{ICmp, Op};
 use ptx_isa::{FormId, Mod, ScalarType, Space};
 use rustc_hash::FxHashSet;
 
 /// Statements that end a block.
 pub(super) fn is_terminator(form: FormId) -> bool {
     matches!(form, FormId::Bra | FormId::BrxIdx | FormId::Ret | FormId::Exit)
+}
+
+/// A node of the tree that finds one of a list of targets.
+struct Decision {
+    low: usize,
+    /// The last of the lower half.
+    middle: usize,
+    /// One target from `low` on.
+    leaf: bool,
+}
+
+/// The tree's nodes, each before its lower and then its upper half.
+fn decisions(targets: &[LabelId]) -> Vec<Decision> {
+    let mut nodes = Vec::new();
+    let mut work: Vec<(usize, usize)> =
+        targets.len().checked_sub(1).map(|last| (0, last)).into_iter().collect();
+    while let Some((low, high)) = work.pop() {
+        let leaf = targets[low..=high].iter().all(|t| *t == targets[low]);
+        let middle = low.midpoint(high);
+        nodes.push(Decision { low, middle, leaf });
+        if !leaf {
+            work.extend([(middle + 1, high), (low, middle)]);
+        }
+    }
+    nodes
 }
 
 /// The shared variables that a body names.
@@ -84,10 +109,7 @@ impl<'a> Lowering<'a> {
         let mut work = vec![0];
         reached[0] = true;
         while let Some(i) = work.pop() {
-            let mut successors = self.successors(&runs[i], i + 1, runs.len(), run_of_label)?;
-            successors.sort_unstable();
-            successors.dedup();
-            for next in successors {
+            for next in self.successors(&runs[i], i + 1, runs.len(), run_of_label)? {
                 edges[next] += 1;
                 if !std::mem::replace(&mut reached[next], true) {
                     work.push(next);
@@ -111,6 +133,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
+    /// Where a run goes, once for each edge that its blocks will have.
     fn successors(
         &self,
         run: &Run,
@@ -125,13 +148,14 @@ impl<'a> Lowering<'a> {
         else {
             return Ok(next.into_iter().collect());
         };
-        let labels: &[LabelId] = match (instr.opcode.form, instr.operands.last()) {
-            (FormId::Bra, Some(Operand::Label(label))) => std::slice::from_ref(label),
+        let labels = match (instr.opcode.form, instr.operands.last()) {
+            (FormId::Bra, Some(Operand::Label(label))) => vec![*label],
             (FormId::BrxIdx, Some(Operand::Targets(i))) => {
-                self.func.targets.get(*i as usize).map_or(&[], |t| t)
+                let targets = self.func.targets.get(*i as usize).map_or(&[][..], |t| t);
+                decisions(targets).into_iter().filter(|d| d.leaf).map(|d| targets[d.low]).collect()
             }
             (FormId::Bra | FormId::BrxIdx, _) => return self.malformed("a branch without a target"),
-            _ => &[],
+            _ => Vec::new(),
         };
         let mut successors = Vec::new();
         for label in labels {
@@ -146,13 +170,16 @@ impl<'a> Lowering<'a> {
         if instr.guard.is_some() {
             successors.extend(next);
         }
+        if instr.opcode.form == FormId::Bra {
+            successors.dedup();
+        }
         Ok(successors)
     }
 
     /// Ends the block with a branch or the end of the thread; guarded, it may fall into `next`.
     pub(super) fn terminator(&mut self, instr: &'a Instr, next: Option<BlockId>) -> Result<()> {
         let uniform = instr.opcode.has(Mod::Uni);
-        self.accept(instr, &[Mod::Uni])?;
+        self.accept(instr, &[Mod::Uni, Mod::Idx])?;
         let guarded = !self.guard.is_true();
         let els = match next {
             _ if !guarded => None,
@@ -215,9 +242,28 @@ impl<'a> Lowering<'a> {
         if targets.is_empty() {
             return self.malformed("brx.idx without targets");
         }
-        let index = self.in_register(index);
-        self.end(Term::Switch { index, targets, uniform });
+        self.decide(index, &targets, labels, uniform);
         Ok(())
+    }
+
+    /// Branches to `targets[index]` by a balanced tree of comparisons. PTX leaves an index past the end
+    /// undefined; it takes the last target.
+    fn decide(&mut self, index: Src, targets: &[BlockId], labels: &[LabelId], uniform: bool) {
+        let mut blocks = vec![self.block];
+        for decision in decisions(labels) {
+            let Some(block) = blocks.pop() else { return };
+            if block != self.block {
+                self.start(block);
+            }
+            if decision.leaf {
+                self.end(Term::Jump(targets[decision.low]));
+                continue;
+            }
+            let cond = self.compare(ICmp::Le, false, index, Src::imm(decision.middle as u32));
+            let (then, els) = (self.new_block(1), self.new_block(1));
+            self.end(Term::Branch { cond, then, els, uniform });
+            blocks.extend([els, then]);
+        }
     }
 
     /// `trap`, `brkpt`.

@@ -1,7 +1,8 @@
 //! Functions from short texts, for tests: a subset of PTX with one statement per `;`.
 //!
 //! Registers are typed by their names' prefixes: `%p` predicate, `%rs` 16 bits, `%r` 32, `%rd` 64, `%f` float,
-//! `%fd` double. Declarations: `param <type> <name>`, `shared|local|global|const <bytes> <name>`.
+//! `%fd` double. Declarations: `param <type> <name>`, `shared|local|global|const <bytes> <name>`,
+//! `.branchtargets <labels>`; the lists are the operands `$0`, `$1`, ….
 
 use crate::input::*;
 use crate::ori::ir;
@@ -54,6 +55,10 @@ impl Sample {
         if let Some(label) = text.strip_suffix(':') {
             let label = self.label(label);
             return self.func.body.push(Stmt::Label(label));
+        }
+        if let Some(list) = text.strip_prefix(".branchtargets ") {
+            let labels = split(list).into_iter().map(|l| self.label(l)).collect();
+            return self.func.targets.push(labels);
         }
         let words: Vec<&str> = text.split_whitespace().collect();
         match words[..] {
@@ -151,6 +156,9 @@ impl Sample {
         }
         if let Some(name) = text.strip_prefix('!') {
             return Operand::NotPred(self.register(name));
+        }
+        if let Some(list) = text.strip_prefix('$') {
+            return Operand::Targets(list.parse().unwrap());
         }
         if let Some(special) = SpecialReg::parse(text) {
             return Operand::Special(special);

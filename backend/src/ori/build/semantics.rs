@@ -733,4 +733,23 @@ fn control_flow() {
         "%rd9",
         |[_, b, ..]| b,
     );
+    check(
+        ".branchtargets a, b, a, c, c
+         and.b32 %r8, %r1, 3; mov.u32 %r9, 9; setp.gt.u32 %p1, %r2, 5; add.u32 %r8, %r8, 1
+         @%p1 brx.idx %r8, $0
+         add.u32 %r9, %r9, 50
+         a: add.u32 %r9, %r9, 100; bra end
+         b: add.u32 %r9, %r9, 200; bra end
+         c: add.u32 %r9, %r9, 300
+         end:"
+            .replace(": add", ":\n add")
+            .as_str(),
+        "%r9",
+        |[a, b, ..]| {
+            if u(b) <= 5 {
+                return 159;
+            }
+            9 + [100, 200, 100, 300, 300][(a & 3) as usize + 1]
+        },
+    );
 }
