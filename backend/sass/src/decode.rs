@@ -2,7 +2,7 @@
 
 use crate::expand::table;
 use crate::inst::{Control, Inst};
-use crate::model::{BAD, Form, Sm, Value};
+use crate::model::{Form, Sm};
 
 /// The instruction that a word encodes, or `None` where no form of the generation matches.
 ///
@@ -19,9 +19,5 @@ pub fn decode(sm: Sm, word: u128) -> Option<Inst> {
 
 /// The fixed bits are as the form says, and every choice exists.
 pub(crate) fn matches(form: &Form, word: u128) -> bool {
-    word & form.fixed_mask == form.fixed
-        && form.fields.iter().all(|spec| match spec.value {
-            Value::Choice(texts) => texts.get(spec.extract(word) as usize).is_some_and(|&text| text != BAD),
-            _ => true,
-        })
+    word & form.fixed_mask == form.fixed && form.fields.iter().all(|spec| spec.allows(spec.extract(word)))
 }

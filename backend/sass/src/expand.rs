@@ -162,7 +162,7 @@ fn expand_generations(
         })
         .collect();
     let mut starts = vec![family.sm.0];
-    for boundary in [SPLIT_TARGET_SM, WIDE_UNIFORM_SM] {
+    for boundary in [80, 86, 89, 90, WIDE_UNIFORM_SM] {
         let differs =
             pieces.iter().any(|piece| at_generation(*piece, boundary) != at_generation(*piece, boundary - 1));
         if differs && family.sm.0 < boundary && boundary <= family.sm.1 {
@@ -178,6 +178,11 @@ fn expand_generations(
 
 /// The piece as the generation encodes it.
 fn at_generation(mut piece: Piece, sm: u8) -> Piece {
+    if let Piece::Mod(spec) | Piece::ModIf(spec, _) = &mut piece
+        && sm < spec.since.1
+    {
+        spec.limit = spec.since.0;
+    }
     if let Piece::Op(operand) | Piece::OpIf(operand, _) = &mut piece {
         match operand {
             Operand::Reg(reg) | Operand::Bracket(_, reg) => widen(reg, sm),

@@ -185,12 +185,25 @@ pub struct FieldSpec {
     pub value: Value,
     /// Raw bits in a new instruction.
     pub neutral: u64,
+    /// Raw values from this one on do not exist.
+    pub limit: u64,
+    /// Raw values from the first on exist only since the second, a generation.
+    pub since: (u64, u8),
 }
 
 impl FieldSpec {
     /// An unsigned field in one piece whose neutral value is zero.
     pub const fn new(field: Field, lo: u8, width: u8) -> FieldSpec {
-        FieldSpec { field, lo, width, high: (0, 0), value: Value::Unsigned, neutral: 0 }
+        FieldSpec {
+            field,
+            lo,
+            width,
+            high: (0, 0),
+            value: Value::Unsigned,
+            neutral: 0,
+            limit: u64::MAX,
+            since: (0, 0),
+        }
     }
 
     pub const fn value(mut self, value: Value) -> FieldSpec {
@@ -206,6 +219,21 @@ impl FieldSpec {
     pub const fn neutral(mut self, bits: u64) -> FieldSpec {
         self.neutral = bits;
         self
+    }
+
+    /// Restricts the values from `first` on to the generations from `sm` on.
+    pub const fn since(mut self, first: u64, sm: u8) -> FieldSpec {
+        self.since = (first, sm);
+        self
+    }
+
+    /// Whether raw bits stand for a value that exists.
+    pub fn allows(&self, raw: u64) -> bool {
+        raw < self.limit
+            && match self.value {
+                Value::Choice(texts) => texts.get(raw as usize).is_some_and(|&text| text != BAD),
+                _ => true,
+            }
     }
 
     /// Continues the field in the bits from `lo` on.
@@ -256,13 +284,7 @@ impl FieldSpec {
         let raw = match self.value {
             Value::Unsigned => value,
             Value::Inverted => value ^ (u64::MAX >> (64 - self.bits())),
-            Value::Choice(texts) => {
-                let text = *texts.get(usize::try_from(value).ok()?)?;
-                if text == BAD {
-                    return None;
-                }
-                value
-            }
+            Value::Choice(_) => self.allows(value).then_some(value)?,
             Value::Signed { scale } => {
                 let value = value as i64;
                 if value % i64::from(scale) != 0 {
@@ -486,6 +508,8 @@ pub enum TargetStyle {
     FromNext,
     /// The field itself, signed.
     Plain,
+    /// The same, and nothing where it is zero.
+    Optional,
 }
 
 /// An operand in the text, which also tells how its fields are encoded and what it reads or writes.

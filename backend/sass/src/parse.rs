@@ -275,6 +275,9 @@ impl Parser<'_> {
             Operand::RegTarget(reg, spec, style) => {
                 self.reg(reg)?;
                 self.cursor.blanks();
+                if *style == TargetStyle::Optional && !self.cursor.rest().starts_with(['-', '0']) {
+                    return Ok(());
+                }
                 self.target(spec, *style)
             }
             Operand::Word(spec) => match self.cursor.choice(spec.texts()) {
@@ -318,7 +321,7 @@ impl Parser<'_> {
         let target = self.cursor.integer()? as u64;
         let distance = match style {
             TargetStyle::FromNext => target.wrapping_sub(self.address.wrapping_add(INST_BYTES)),
-            TargetStyle::Plain => target,
+            TargetStyle::Plain | TargetStyle::Optional => target,
         };
         self.inst.set_spec(spec, distance);
         Ok(())
@@ -350,6 +353,10 @@ impl Parser<'_> {
         let magnitude = self.flag(&reg.abs, "|");
         let index = self.cursor.register(reg.file, reg.spec.width)?;
         self.inst.set_spec(&reg.spec, index);
+        let inside = reg.file != RegFile::R;
+        if inside {
+            self.suffix(reg.text, &reg.suffix)?;
+        }
         if magnitude {
             self.cursor.expect("|")?;
         }
@@ -358,11 +365,11 @@ impl Parser<'_> {
         {
             self.inst.control.reuse |= 1 << bit;
         }
-        self.cursor.expect(reg.text)?;
-        self.suffix(&reg.suffix)
+        if inside { Ok(()) } else { self.suffix(reg.text, &reg.suffix) }
     }
 
-    fn suffix(&mut self, suffix: &Option<FieldSpec>) -> Result<(), ParseError> {
+    fn suffix(&mut self, text: &str, suffix: &Option<FieldSpec>) -> Result<(), ParseError> {
+        self.cursor.expect(text)?;
         if let Some(spec) = suffix {
             match self.cursor.choice(spec.texts()) {
                 Some(value) => self.inst.set_spec(spec, value),
@@ -459,13 +466,19 @@ impl Parser<'_> {
             self.reg(index)?;
             follows = true;
         }
-        self.offset(Some(&c.offset), follows)?;
+        if !follows || self.cursor.eat("+") {
+            let offset = self.cursor.integer()?;
+            if offset < i64::from(i16::MIN) || offset > i64::from(u16::MAX) {
+                return self.cursor.fail("the offset does not fit");
+            }
+            self.inst.set_spec(&c.offset, u64::from(offset as u16));
+        }
         self.cursor.expect("]")?;
+        self.suffix(c.text, &c.suffix)?;
         if magnitude {
             self.cursor.expect("|")?;
         }
-        self.cursor.expect(c.text)?;
-        self.suffix(&c.suffix)
+        Ok(())
     }
 
     /// `+0x8`, `+-0x8`, or alone without the plus.

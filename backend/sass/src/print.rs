@@ -73,8 +73,10 @@ impl Printer<'_> {
             Operand::Target(spec, style) => self.target(spec, *style),
             Operand::RegTarget(reg, spec, style) => {
                 self.reg(reg);
-                self.out.push(' ');
-                self.target(spec, *style);
+                if *style != TargetStyle::Optional || !is_neutral(self.inst, spec) {
+                    self.out.push(' ');
+                    self.target(spec, *style);
+                }
             }
             Operand::Word(spec) => {
                 let text = choice_text(self.inst, spec);
@@ -128,14 +130,25 @@ impl Printer<'_> {
         }
         self.open_mods(&reg.neg, &reg.abs, reg.complement);
         self.register_name(reg.file, self.inst.get_spec(&reg.spec), reg.spec.width);
+        // The lanes of a general register follow the bars, those of others stand between them.
+        let inside = reg.file != RegFile::R;
+        if inside {
+            self.suffix(reg.text, &reg.suffix);
+        }
         if self.flag(&reg.abs) {
             self.out.push('|');
         }
         if reg.reuse.is_some_and(|bit| self.inst.control.reuse >> bit & 1 != 0) {
             self.out.push_str(".reuse");
         }
-        self.out.push_str(reg.text);
-        if let Some(spec) = &reg.suffix {
+        if !inside {
+            self.suffix(reg.text, &reg.suffix);
+        }
+    }
+
+    fn suffix(&mut self, text: &str, suffix: &Option<FieldSpec>) {
+        self.out.push_str(text);
+        if let Some(spec) = suffix {
             self.out.push_str(choice_text(self.inst, spec));
         }
     }
@@ -201,7 +214,8 @@ impl Printer<'_> {
                 write!(self.out, "c[{bank:#x}]").expect("writing to a string");
             }
         }
-        let offset = self.inst.get_spec(&c.offset) as i64;
+        // The field holds 16 bits of offset that print as signed.
+        let offset = i64::from(self.inst.get_spec(&c.offset) as i16);
         // NVIDIA sets the offset apart where lanes may follow.
         self.out.push_str(if c.suffix.is_some() || !c.text.is_empty() { " [" } else { "[" });
         // A zero index shows only where it would be all.
@@ -211,12 +225,9 @@ impl Printer<'_> {
         }
         self.offset(offset, index.is_some());
         self.out.push(']');
+        self.suffix(c.text, &c.suffix);
         if self.flag(&c.abs) {
             self.out.push('|');
-        }
-        self.out.push_str(c.text);
-        if let Some(spec) = &c.suffix {
-            self.out.push_str(choice_text(self.inst, spec));
         }
     }
 
@@ -265,7 +276,7 @@ impl Printer<'_> {
         let distance = self.inst.get_spec(spec);
         let target = match style {
             TargetStyle::FromNext => self.address.wrapping_add(INST_BYTES).wrapping_add(distance),
-            TargetStyle::Plain => distance,
+            TargetStyle::Plain | TargetStyle::Optional => distance,
         };
         self.offset(target as i64, false);
     }

@@ -50,6 +50,14 @@ const fn choice_from(field: Field, lo: u8, width: u8, texts: &'static [&'static 
     Piece::Mod(FieldSpec::new(field, lo, width).choice(texts).neutral(neutral))
 }
 
+/// The piece, whose values from `first` on exist since generation `sm`.
+const fn since(piece: Piece, first: u64, sm: u8) -> Piece {
+    match piece {
+        Piece::Mod(spec) => Piece::Mod(spec.since(first, sm)),
+        other => other,
+    }
+}
+
 /// A flag that new instructions have set.
 const fn flag_from(field: Field, bit: u8, texts: &'static [&'static str], neutral: u64) -> Piece {
     choice_from(field, bit, 1, texts, neutral)
@@ -176,6 +184,9 @@ const fn pair(piece: Piece) -> Piece {
 }
 
 const ROUND: Piece = choice(Field::Round, 78, 2, &["", ".RM", ".RP", ".RZ"]);
+/// Flushing of denormals, for both operands of a product or as `.FMZ` makes zero times anything zero.
+const FTZ_FMZ: Piece =
+    Piece::Mod(FieldSpec::new(Field::Ftz, 80, 1).high(76, 1).choice(&["", ".FTZ", ".FMZ", BAD]));
 const FTZ: Piece = flag(Field::Ftz, 80, &["", ".FTZ"]);
 const SAT: Piece = flag(Field::Sat, 77, &["", ".SAT"]);
 const BOOL: Piece = choice(Field::Bool, 74, 2, &[".AND", ".OR", ".XOR"]);

@@ -21,7 +21,7 @@ const ADDRESS: RegOperand = counted(reg_at(Field::Ra, 24, Role::Address), Count:
 const NOINC: Piece = flag_from(Field::Flag, 86, &["", ".NOINC"], 1);
 const NODEC: Piece = flag_from(Field::Flag, 86, &["", ".NODEC"], 1);
 /// Named barriers.
-const BARRIER_MODE: Piece = choice(Field::Mode, 77, 2, &[".SYNC", ".ARV", ".RED", ".SCAN"]);
+const BARRIER_MODE: Piece = choice(Field::Mode, 77, 2, &[".SYNC", ".ARV", ".RED", BAD]);
 const BARRIER_REDUCTION: Piece = Piece::ModIf(
     FieldSpec::new(Field::Op, 74, 2).choice(&[".POPC", ".AND", ".OR", BAD]),
     Show::When(Field::Mode, 2),
@@ -83,7 +83,7 @@ const CLAMP: Piece = imm(Field::Imm3, 40, 13);
 const MASK: Piece = imm(Field::Imm32, 32, 32);
 const SLEEP: [Piece; 6] = [
     flag(Field::Mode, 83, &["", ".CLEAR"]),
-    flag(Field::Mode2, 84, &["", ".SYNCS"]),
+    since(flag(Field::Mode2, 84, &["", ".SYNCS"]), 1, 90),
     flag(Field::Flag2, 85, &["", ".WARP"]),
     flag(Field::Flag3, 86, &["", ".RAND"]),
     CONDITION,
@@ -98,13 +98,13 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("BRA.DIV", 0x947, "", Branch, &[
         choice_from(Field::Mode, 32, 2, &[BAD, BAD, ".DIV", ".CONV"], 2), COUNTED, CONDITION,
         op(RegOperand { neg: Some(FieldSpec::new(Field::NegA, 30, 1)), complement: Some(Field::NegA), ..ureg_at(Field::Ur, 24, Role::A) }), TARGET,
-    ]).ones(one(91)),
+    ]).ones(one(91)).sm(75, 90),
     Family::new("BRA.U", 0x547, "", Branch, &[
         Piece::Text(".U"), CONDITION, op(noted(upred_at(Field::Pr, 24, Role::Carry), Field::PrNot, 27)), TARGET,
     ]).ones(one(32) | one(91)).sm(90, 255),
-    Family::new("BRX", 0x949, "", Branch, &[COUNTED, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::Plain))]),
+    Family::new("BRX", 0x949, "", Branch, &[COUNTED, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::Optional))]),
     Family::new("BRXU", 0x958, "", Branch, &[COUNTED, CONDITION, Piece::Op(Operand::RegTarget(
-        counted(ureg_at(Field::URa, 24, Role::Address), Count::Fixed(2)), DISTANCE, TargetStyle::Plain))]).ones(one(91)),
+        counted(ureg_at(Field::URa, 24, Role::Address), Count::Fixed(2)), DISTANCE, TargetStyle::Optional))]).ones(one(91)),
     Family::new("CALL.REL", 0x944, "", Branch, &[Piece::Text(".REL"), NOINC, CONDITION, TARGET]),
     Family::new("CALL.ABS", 0x943, "", Branch, &[Piece::Text(".ABS"), NOINC, CONDITION, Piece::Op(Operand::Target(DISTANCE, TargetStyle::Plain))]),
     Family::new("CALL.REL", 0x344, "", Branch, &[Piece::Text(".REL"), NOINC, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::FromNext))]).labelled("r"),
@@ -124,12 +124,12 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("WARPSYNC", 0x348, "", Branch, &[choice(Field::Mode, 85, 1, &["", ".EXCLUSIVE"]), CONDITION, RA]).sm(90, 255).labelled("r"),
     Family::new("WARPSYNC.COLLECTIVE", 0x348, "", Branch, &[Piece::Text(".COLLECTIVE"), CONDITION, RA, TARGET]).ones(one(86)).sm(90, 255),
     Family::new("ENDCOLLECTIVE", 0x91b, "", Branch, &[CONDITION]).sm(90, 255),
-    Family::new("BPT", 0x95c, "", Branch, &[choice_from(Field::Mode, 84, 3, &[BAD, BAD, BAD, ".TRAP", BAD, BAD, BAD, BAD], 3), imm(Field::Imm2, 34, 20)]),
+    Family::new("BPT", 0x95c, "", Branch, &[choice_from(Field::Mode, 84, 3, &[BAD, BAD, BAD, ".TRAP", BAD, BAD, BAD, BAD], 3), Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Imm2, 34, 3), Hex), Show::NotNeutral)]),
     Family::new("NANOSLEEP", 0x95d, "", Branch, &SLEEP),
     Family::new("NANOSLEEP", 0x35d, "", Branch, &[SLEEP[0], SLEEP[1], SLEEP[2], SLEEP[3], CONDITION, RB]).labelled("r"),
     Family::new("BMOV.32.STATE", 0xf55, "", S2r, &[Piece::Text(".32"), flag(Field::Flag, 84, &["", ".CLEAR"]), SET_BARRIER, THREAD_STATE]).labelled("s"),
     Family::new("BMOV.32.STATE", 0xf56, "", S2r, &[Piece::Text(".32"), flag(Field::Flag, 84, &["", ".PQUAD"]), THREAD_STATE, BARRIER]).labelled("b"),
-    Family::new("PMTRIG", 0x801, "", Control, &[MASK, CONDITION]),
+    Family::new("PMTRIG", 0x801, "", Control, &[CONDITION, imm(Field::Imm32, 32, 16)]),
     Family::new("BMOV.32", 0x355, "", S2r, &[Piece::Text(".32"), flag(Field::Flag, 84, &["", ".CLEAR"]), RD, op(RegOperand { spec: FieldSpec::new(Field::Barrier, 24, 4), ..BARRIER_OPERAND })]),
     Family::new("BMOV.32", 0x356, "", S2r, &[Piece::Text(".32"), flag(Field::Flag, 84, &["", ".PQUAD"]), op(RegOperand { spec: FieldSpec::new(Field::Barrier, 24, 4), role: Role::Dst, ..BARRIER_OPERAND }), RB])
         .labelled("r"),
@@ -142,7 +142,7 @@ pub(super) const ROWS: &[Family] = &[
         Piece::Text(".LE"), Piece::Op(Operand::Scoreboard(FieldSpec::new(Field::Scoreboard, 44, 3))), imm(Field::Imm2, 38, 6),
         Piece::OpIf(Operand::ScoreboardSet(FieldSpec::new(Field::Imm3, 32, 6)), Show::NotNeutral),
     ]).ones(one(47)),
-    Family::new("DEPBAR", 0x91a, "", Control, &[Piece::Op(Operand::ScoreboardSet(FieldSpec::new(Field::Imm3, 32, 6)))]),
+    Family::new("DEPBAR", 0x91a, "", Control, &[Piece::OpIf(Operand::ScoreboardSet(FieldSpec::new(Field::Imm3, 32, 6)), Show::NotNeutral)]),
     Family::new("SHFL", 0xf89, "", Load, &[SHUFFLE, PD, RD, RA, LANE, CLAMP]).labelled("ii"),
     Family::new("SHFL", 0x589, "", Load, &[SHUFFLE, PD, RD, RA, RB, CLAMP]).labelled("ri"),
     Family::new("SHFL", 0x989, "", Load, &[SHUFFLE, PD, RD, RA, LANE, RC]).labelled("ir"),

@@ -9,8 +9,8 @@ const TO_INTEGRAL: Piece = choice(Field::Round, 78, 2, &["", ".FLOOR", ".CEIL", 
 const NTZ: Piece = flag(Field::Mode, 77, &["", ".NTZ"]);
 const FLOAT: Piece = source_wide(Mods::NegAbs, F32);
 const DOUBLE: Piece = pair(source_wide(Mods::NegAbs, F64));
-const INT: Piece = source_wide(Mods::None, Hex);
-const LONG: Piece = pair(source_wide(Mods::None, Hex));
+const INT: Piece = source_wide(Mods::None, SignedHex);
+const LONG: Piece = pair(source_wide(Mods::None, SignedHex));
 const UNARY: &str = "r i c u:6";
 
 const fn integer_type(
@@ -32,6 +32,7 @@ const HALVES: &[&str] = &[BAD, BAD, ".U16", ".S16", BAD, BAD, BAD, BAD];
 const DOUBLE_ONLY: &[&str] = &[BAD, BAD, BAD, ".F64", BAD, BAD, BAD, BAD];
 /// Formats of at most 32 bits, where single precision goes without saying.
 const SINGLES: &[&str] = &[BAD, ".F16", "", BAD, ".BF16", BAD, BAD, BAD];
+const HALF_ONLY: &[&str] = &[BAD, ".F16", BAD, BAD, ".BF16", BAD, BAD, BAD];
 const SHORT: &[&str] = &[BAD, ".F16", ".F32", BAD, ".BF16", BAD, BAD, BAD];
 
 const fn to_int(texts: &'static [&'static str], neutral: u64) -> Piece {
@@ -43,7 +44,8 @@ const fn from_int(texts: &'static [&'static str], neutral: u64) -> Piece {
 }
 
 const fn float_type(field: Field, lo: u8, texts: &'static [&'static str], neutral: u64) -> Piece {
-    choice_from(field, lo, 3, texts, neutral)
+    // Bfloat16 came late to the conversions.
+    since(choice_from(field, lo, 3, texts, neutral), 4, 90)
 }
 
 const BYTE_SELECT: &[&str] = &["", ".B1", ".B2", ".B3"];
@@ -68,14 +70,14 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("I2F.F64.S64", 0x112, UNARY, Xu, &[float_type(Field::Type, 75, DOUBLE_ONLY, 3), from_int(LONGS, 7), FLOAT_ROUND, RD2, LONG]),
     Family::new("I2F.F64.S8", 0x312, "", Xu, &[float_type(Field::Type, 75, DOUBLE_ONLY, 3), from_int(BYTES, 1), FLOAT_ROUND, RD2, part(BYTE_SELECT)]),
     Family::new("I2F.F64.S16", 0x312, "", Xu, &[float_type(Field::Type, 75, DOUBLE_ONLY, 3), from_int(HALVES, 3), FLOAT_ROUND, RD2, part(HALF_SELECT)]),
-    Family::new("F2F", 0x104, UNARY, Xu, &[FTZ, float_type(Field::Type, 75, SHORT, 2), float_type(Field::SrcType, 84, SHORT, 2), FLOAT_ROUND, RD, FLOAT]),
+    Family::new("F2F", 0x104, UNARY, Xu, &[FTZ, float_type(Field::Type, 75, HALF_ONLY, 1), Piece::Text(".F32"), FLOAT_ROUND, RD, FLOAT]).ones(2 << 84),
     Family::new("F2F.F64", 0x110, UNARY, Xu, &[FTZ, float_type(Field::Type, 75, DOUBLE_ONLY, 3), float_type(Field::SrcType, 84, SHORT, 2), FLOAT_ROUND, RD2, FLOAT]),
     Family::new("F2F.F32.F64", 0x110, UNARY, Xu, &[FTZ, float_type(Field::Type, 75, SHORT, 2), float_type(Field::SrcType, 84, DOUBLE_ONLY, 3), FLOAT_ROUND, RD, DOUBLE]),
     Family::new("FRND", 0x107, UNARY, Xu, &[FTZ, Piece::Mod(FieldSpec::new(Field::Type, 75, 2).high(84, 2).choice(SAME).neutral(10)), TO_INTEGRAL, RD, FLOAT]),
     Family::new("FRND.F64", 0x113, UNARY, Xu, &[Piece::Text(".F64"), TO_INTEGRAL, RD2, DOUBLE]).ones(0xf << 75 & (one(75) | one(76)) | 3 << 84),
-    Family::new("I2FP.F32", 0x045, UNARY, Alu, &[Piece::Text(".F32"), flag(Field::SrcType, 74, &[".U32", ".S32"]), FLOAT_ROUND, RD, INT]).ones(one(76) | one(85)).sm(86, 255),
+    Family::new("I2FP.F32", 0x045, UNARY, Alu, &[Piece::Text(".F32"), flag(Field::SrcType, 74, &[".U32", ".S32"]), choice(Field::Round, 78, 2, &["", BAD, BAD, ".RZ"]), RD, INT]).ones(one(76) | one(85)).sm(86, 255),
     Family::new("F2FP.PACK_AB", 0x03e, "rr ri rc ru", Alu, &[
-        choice(Field::Type, 76, 1, &["", ".BF16"]), RELU, Piece::Text(".PACK_AB"), ROUND_PACK, RD, source_a(Mods::None, F32), source_b(Mods::None, F32),
+        RELU, choice(Field::Type, 76, 1, &["", ".BF16"]), Piece::Text(".PACK_AB"), ROUND_PACK, RD, source_a(Mods::None, F32), source_b(Mods::None, F32),
     ]).ones(0xff << 64).sm(80, 88),
     Family::new("F2FP.PACK_AB", 0x03e, "rr ri rc ru", Alu, &[
         SATFINITE, RELU, PACKED, Piece::Text(".F32"), Piece::Text(".PACK_AB"), ROUND_PACK, RD, source_a(Mods::None, F32), source_b(Mods::None, F32),

@@ -4,7 +4,6 @@ use super::*;
 use crate::class::Class::*;
 use ImmStyle::*;
 
-const FMZ: Piece = flag(Field::Mode, 76, &["", ".FMZ"]);
 const COMPARE: Piece = choice(Field::Cmp, 76, 4, FLOAT_COMPARE);
 /// A factor of the product; new instructions have none.
 const SCALE: Piece =
@@ -27,9 +26,9 @@ const MULTIPLY: &str = "rrr rri rrc rir rcr rur rru";
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[
     Family::new("FADD", 0x021, AS_C, Fma, &[FTZ, ROUND, SAT, RD, A, source_wide_c(Mods::NegAbs, F32)]),
-    Family::new("FMUL", 0x020, BINARY, Fma, &[FMZ, FTZ, SCALE, ROUND, SAT, RD, A, B]),
-    Family::new("FFMA", 0x023, MULTIPLY, Fma, &[FMZ, FTZ, ROUND, SAT, RD, A, B, C]),
-    Family::new("FMNMX", 0x009, BINARY, Alu, &[FTZ, flag(Field::Mode, 81, &["", ".NAN"]), flag(Field::Flag, 82, &["", ".XORSIGN"]), RD, A, B, PP]),
+    Family::new("FMUL", 0x020, BINARY, Fma, &[FTZ_FMZ, SCALE, ROUND, SAT, RD, A, B]),
+    Family::new("FFMA", 0x023, MULTIPLY, Fma, &[FTZ_FMZ, ROUND, SAT, RD, A, B, C]),
+    Family::new("FMNMX", 0x009, BINARY, Alu, &[FTZ, flag(Field::Mode, 81, &["", ".NAN"]), since(flag(Field::Flag, 82, &["", ".XORSIGN"]), 1, 86), RD, A, B, PP]),
     Family::new("FSETP", 0x00b, BINARY, Alu, &[COMPARE, FTZ, BOOL, PD, PQ, A, B, PP]),
     Family::new("FSET", 0x00a, BINARY, Alu, &[Piece::Text(".BF"), COMPARE, FTZ, BOOL, RD, A, B, PP]),
     Family::new("FCHK", 0x102, "rr ri rc ru", Xu, &[PD, A, source_wide(Mods::NegAbs, F32)]),

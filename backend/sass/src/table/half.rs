@@ -5,14 +5,16 @@ use crate::class::Class::*;
 use ImmStyle::*;
 
 const BF16: Piece = flag(Field::Type, 85, &["", ".BF16_V2"]);
-const BF16_COMPARE: Piece = flag(Field::Type, 65, &["", ".BF16_V2"]);
+const BF16_COMPARE: Piece = since(flag(Field::Type, 65, &["", ".BF16_V2"]), 1, 90);
+const BF16_90: Piece = since(BF16, 1, 90);
+const BF16_OR_SINGLE: Piece =
+    Piece::Mod(FieldSpec::new(Field::Type, 85, 1).high(78, 1).choice(&["", ".BF16_V2", ".F32", BAD]));
 const STYLE: ImmStyle = HalfBy(Field::Type, 1);
 const A: Piece = source_a(Mods::Half, STYLE);
 const B: Piece = source_b(Mods::Half, STYLE);
 const C: Piece = source_c(Mods::Half, STYLE);
 /// The second source of `HADD2` and what compares, which takes the wide slot in every shape.
 const B_WIDE: Piece = source_wide_c(Mods::Half, STYLE);
-const FMZ: Piece = flag(Field::Mode2, 76, &["", ".FMZ"]);
 const SINGLE: Piece = flag(Field::High, 78, &["", ".F32"]);
 /// With `.RELU` bits 87 to 89 are PT, else zero.
 const RELU: Piece = Piece::Mod(FieldSpec::new(Field::Relu, 79, 1).high(87, 3).choice(RELU_TEXTS));
@@ -29,13 +31,13 @@ const C_WHOLE: Piece = source_c(Mods::HalfWhole, STYLE);
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[
-    Family::new("HADD2", 0x030, AS_C, Half, &[BF16, SINGLE, FTZ, SAT, RD, A, B_WIDE]),
-    Family::new("HMUL2", 0x032, BINARY, Half, &[BF16, SINGLE, FMZ, FTZ, SAT, RD, A, B]),
-    Family::new("HFMA2", 0x031, MULTIPLY, Half, &[BF16, SINGLE, FMZ, FTZ, RELU, SAT, RD, A, B, C]),
-    Family::new("HFMA2.MMA", 0x035, MULTIPLY, HalfMma, &[Piece::Text(".MMA"), BF16, FMZ, FTZ, RELU, SAT, RD, A_WHOLE, B_WHOLE, C_WHOLE]).sm(80, 90),
+    Family::new("HADD2", 0x030, AS_C, Half, &[BF16_90, SINGLE, FTZ, SAT, RD, A, B_WIDE]),
+    Family::new("HMUL2", 0x032, BINARY, Half, &[BF16_90, SINGLE, FTZ_FMZ, SAT, RD, A, B]),
+    Family::new("HFMA2", 0x031, MULTIPLY, Half, &[BF16_OR_SINGLE, FTZ_FMZ, RELU, SAT, RD, A, B, C]),
+    Family::new("HFMA2.MMA", 0x035, MULTIPLY, HalfMma, &[Piece::Text(".MMA"), BF16_90, FTZ_FMZ, RELU, SAT, RD, A_WHOLE, B_WHOLE, C_WHOLE]).sm(80, 90),
     Family::new("HSET2", 0x033, AS_C, Half, &[BF16_COMPARE, flag(Field::Flag, 71, &["", ".BF"]), COMPARE, FTZ, COMBINE, RD, A, B_WIDE, PP]),
     Family::new("HSETP2", 0x034, AS_C, Half, &[BF16_COMPARE, COMPARE, flag(Field::Flag, 71, &["", ".H_AND"]), FTZ, COMBINE, PD, PQ, A, B_WIDE, PP]),
     Family::new("HMNMX2", 0x040, BINARY, Half, &[
-        BF16, FTZ, flag(Field::Mode, 81, &["", ".NAN"]), flag(Field::Flag, 82, &["", ".XORSIGN"]), RD, A, B, PP,
+        BF16, FTZ, flag(Field::Mode, 81, &["", ".NAN"]), since(flag(Field::Flag, 82, &["", ".XORSIGN"]), 1, 86), RD, A, B, PP,
     ]).sm(80, 255),
 ];

@@ -63,8 +63,8 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("IADD3", 0x010, TERNARY, Alu, &[EXTEND, RD, PD, PQ, A, B, C, CARRY, CARRY2]).sm(100, 255),
     Family::new("IMAD", 0x024, "rrr rri rrc rir rcr", Fma, &IMAD).ones(NO_PD),
     Family::new("IMAD", 0x024, "rur rru", Fma, IMAD.split_at(1).1).ones(NO_PD),
-    Family::new("IMAD.WIDE", 0x025, MULTIPLY, ImadWide, &with_text(".WIDE", WIDE)),
-    Family::new("IMAD.HI", 0x027, MULTIPLY, ImadWide, &with_text(".HI", HIGH)),
+    Family::new("IMAD.WIDE", 0x025, "rrr rrc rir rcr rur rru", ImadWide, &with_text(".WIDE", WIDE)),
+    Family::new("IMAD.HI", 0x027, "rrr rrc rir rcr rur rru", ImadWide, &with_text(".HI", HIGH)),
     Family::new("LEA", 0x011, BINARY, Alu, &[EXTEND, RD, CARRY_OUT, A, B_HEX, SHIFT, CARRY]).ones(NO_C),
     Family::new("LEA.HI", 0x011, TERNARY, Alu, &[Piece::Text(".HI"), EXTEND, RD, CARRY_OUT, A, B_HEX, C_PLAIN, SHIFT, CARRY]).ones(one(80)),
     Family::new("LEA.HI.SX32", 0x011, BINARY, Alu, &[Piece::Text(".HI"), EXTEND, Piece::Text(".SX32"), RD, CARRY_OUT, A, B_HEX, SHIFT, CARRY])
@@ -84,18 +84,18 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("IMNMX", 0x017, BINARY, Alu, &[SIGNED, RD, A_PLAIN, B_SIGNED, PP]),
     Family::new("VIMNMX", 0x048, BINARY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, A_PLAIN, B_SIGNED, PP]).ones(0x3f << 81).sm(90, 255),
     Family::new("VIADDMNMX", 0x046, MULTIPLY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, A_PLAIN, source_b(Mods::Neg, Hex), C_PLAIN, PP]).sm(90, 103),
-    Family::new("VIMNMX3", 0x00f, MULTIPLY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, A_PLAIN, B_PLAIN, C_PLAIN, PP]).sm(90, 103),
+    Family::new("VIMNMX3", 0x00f, TERNARY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, A_PLAIN, B_PLAIN, C_PLAIN, PP]).sm(90, 103),
     Family::new("IABS", 0x013, "r i c u:6", Alu, &[RD, source_wide(Mods::None, SignedHex)]),
     Family::new("SGXT", 0x01a, BINARY, Alu, &[WRAP, SIGNED, RD, A_PLAIN, B_PLAIN]),
     Family::new("BMSK", 0x01b, BINARY, Alu, &[WRAP, RD, A_PLAIN, B_PLAIN]),
-    Family::new("VIADD", 0x036, BINARY, Alu, &[flag(Field::Type, 73, &["", ".16x2"]), RD, source_a(Mods::Neg, Hex), source_b(Mods::Neg, Hex)]).sm(90, 103),
-    Family::new("IDP", 0x026, "rrr rir rcr rur", Fma, &[
+    Family::new("VIADD", 0x036, BINARY, Alu, &[flag(Field::Type, 73, &["", ".16x2"]), RD, A_PLAIN, source_b(Mods::Neg, Hex)]).sm(90, 103),
+    Family::new("IDP", 0x026, "rrr rcr rur", Fma, &[
         choice(Field::Mode, 76, 2, &[".4A", ".2A.LO", BAD, ".2A.HI"]),
         Piece::ModIf(FieldSpec::new(Field::SrcType, 73, 1).choice(&[".U8", ".S8"]), Show::When(Field::Mode, 0)),
         Piece::ModIf(FieldSpec::new(Field::SrcType, 73, 1).choice(&[".U16", ".S16"]), Show::Unless(Field::Mode, 0)),
         choice(Field::SrcType2, 74, 1, &[".U8", ".S8"]), RD, A_PLAIN, B_PLAIN, source_c(Mods::Neg, Hex),
     ]),
-    Family::new("VABSDIFF", 0x014, MULTIPLY, Alu, &[SIGNED, RD, CARRY_OUT, A_PLAIN, B_SIGNED, C_PLAIN]),
+    Family::new("VABSDIFF", 0x014, MULTIPLY, Alu, &[SIGNED, RD, CARRY_OUT, A_PLAIN, B_PLAIN, C_PLAIN]),
     Family::new("PLOP3", 0x81c, "", Alu, &[
         Piece::Text(".LUT"), PD, PQ, PP,
         op(noted(pred_at(Field::Pr, 77, Role::Carry), Field::PrNot, 80)),
@@ -108,11 +108,11 @@ pub(super) const ROWS: &[Family] = &[
         op(noted(upred_at(Field::Ps, 68, Role::Carry), Field::PsNot, 71)),
         Piece::Op(Operand::Imm(FieldSpec::new(Field::Lut, 64, 3).high(72, 5), Hex)), imm(Field::Lut2, 16, 8),
     ]).ones(one(67)).labelled("u"),
-    Family::new("PLOP3.SIGN", 0x01f, TERNARY, Alu, &[
+    Family::new("PLOP3.SIGN", 0x01f, "rrr rcr rur", Alu, &[
         Piece::Text(".LUT"), PD, PQ, sign_of(Role::A, Place::A), sign_of(Role::B, Place::B), sign_of(Role::C, Place::C), imm(Field::Lut, 72, 8), imm(Field::Lut2, 16, 8),
     ]),
     Family::new("VABSDIFF4", 0x015, MULTIPLY, Alu, &[flag(Field::Signed, 73, &[".U8", ""]), flag(Field::Mode, 75, &["", ".ACC"]), RD, CARRY_OUT, A_PLAIN, B_PLAIN, C_PLAIN]),
-    Family::new("I2I", 0x038, "r i c u:6", Alu, &[choice(Field::Type, 76, 2, &[".U8", ".S8", ".U16", ".S16"]), Piece::Text(".S32"), Piece::Text(".SAT"), RD, source_wide(Mods::None, Hex)]),
+    Family::new("I2I", 0x038, "r i c u:6", Alu, &[choice(Field::Type, 76, 2, &[".U8", ".S8", ".U16", ".S16"]), Piece::Text(".S32"), Piece::Text(".SAT"), RD, source_wide(Mods::None, SignedHex)]),
     Family::new("POPC", 0x109, "r i c u:6", Xu, &[RD, source_wide(Mods::Not, Hex)]),
     Family::new("BREV", 0x101, "r i c u:6", Xu, &[RD, source_wide(Mods::None, Hex)]),
     Family::new("FLO", 0x100, "r i c u:6", Xu, &[SIGNED, flag(Field::Mode, 74, &["", ".SH"]), RD, CARRY_OUT, source_wide(Mods::Not, Hex)]),

@@ -55,7 +55,7 @@ pub(super) const ROWS: &[Family] = &[
         METADATA, SELECTOR,
     ]).ones(one(73)).sm(80, 255),
     Family::new("IMMA.SP", 0x237, "", Imma32, &[
-        Piece::Text(".SP"), Piece::Mod(INT_SHAPE.choice(&[BAD, BAD, BAD, BAD, BAD, ".16832", ".16864", BAD])),
+        Piece::Text(".SP"), Piece::Mod(INT_SHAPE.choice(&[BAD, BAD, BAD, BAD, BAD, ".16832", ".16864", BAD]).neutral(5)),
         choice(Field::SrcType, 76, 1, &[".U8", ".S8"]), choice(Field::SrcType2, 78, 1, &[".U8", ".S8"]), SAT,
         op(counted(RD_OPERAND, Count::Fixed(4))), op(counted(layout_a(RA_OPERAND), by_shape(&[2, 2, 2, 2, 2, 2, 4]))),
         op(counted(layout_b(RB_OPERAND), by_shape(&[2, 2, 2, 2, 2, 2, 4]))), op(counted(RC_OPERAND, Count::Fixed(4))), METADATA, SELECTOR,
@@ -76,7 +76,7 @@ pub(super) const ROWS: &[Family] = &[
         op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))), UNIFORM_CONDITION,
     ]).sm(90, 255),
     Family::new("IMMA.S4", 0x237, "", Imma32, &[
-        Piece::Mod(INT_SHAPE.choice(NIBBLES)), choice(Field::SrcType, 76, 1, &[".U4", ".S4"]), choice(Field::SrcType2, 78, 1, &[".U4", ".S4"]), SAT,
+        Piece::Mod(INT_SHAPE.choice(NIBBLES).neutral(5)), choice(Field::SrcType, 76, 1, &[".U4", ".S4"]), choice(Field::SrcType2, 78, 1, &[".U4", ".S4"]), SAT,
         op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))),
         op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4]))),
     ]).ones(one(83) | one(84)).sm(75, 89),

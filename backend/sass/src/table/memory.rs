@@ -5,6 +5,8 @@ use crate::class::Class::*;
 
 const SIZES: &[&str] = &[".U8", ".S8", ".U16", ".S16", "", ".64", ".128", BAD];
 const SIZE: Piece = choice_from(Field::Size, 73, 3, SIZES, 4);
+const CONSTANT_SIZE: Piece =
+    choice_from(Field::Size, 73, 3, &[".U8", ".S8", ".U16", ".S16", "", ".64", BAD, BAD], 4);
 const COUNT: Count = Count::By(Field::Size, &[1, 1, 1, 1, 1, 2, 4, 1]);
 const EVICT: Piece = choice_from(Field::Evict, 84, 3, &[".EF", "", ".EL", ".LU", ".EU", ".NA", BAD, BAD], 1);
 /// Ordering and scope of a global or generic access; a load that need not be coherent is `.CONSTANT`.
@@ -72,6 +74,12 @@ const fn memory(reg: RegOperand) -> Piece {
     Piece::Op(Operand::Mem(MemOperand { desc: None, reg: Some(reg), ureg: None, offset: Some(OFFSET) }))
 }
 
+/// `[R+offset]` with 32 bits of offset, where nothing else takes the wide slot.
+const fn far(reg: RegOperand) -> Piece {
+    let offset = FieldSpec::new(Field::Offset, 32, 32).value(Value::Signed { scale: 1 });
+    Piece::Op(Operand::Mem(MemOperand { desc: None, reg: Some(reg), ureg: None, offset: Some(offset) }))
+}
+
 /// The global window's descriptor, or one for this access alone.
 const fn descriptor(lo: u8) -> Descriptor {
     Descriptor {
@@ -117,8 +125,7 @@ const WITH_BASE: u128 = one(91);
 /// The descriptor bit of plain loads and stores, with a 64-bit address.
 const DESCRIPTOR: u128 = one(76) | one(90) | one(91);
 const ATOM_OPS: &[&str] = &[
-    ".ADD", ".MIN", ".MAX", ".INC", ".DEC", ".AND", ".OR", ".XOR", ".EXCH", ".SAFEADD", BAD, BAD, BAD, BAD,
-    BAD, BAD,
+    ".ADD", ".MIN", ".MAX", ".INC", ".DEC", ".AND", ".OR", ".XOR", ".EXCH", BAD, BAD, BAD, BAD, BAD, BAD, BAD,
 ];
 const RED_OPS: &[&str] = &[".ADD", ".MIN", ".MAX", ".INC", ".DEC", ".AND", ".OR", ".XOR"];
 const ATOM_OP: Piece = choice(Field::Op, 87, 4, ATOM_OPS);
@@ -129,6 +136,7 @@ const ATOM_TYPE: Piece =
 const ATOM_COUNT: Count = Count::By(Field::Type, &[1, 1, 2, 1, 1, 2, 2, 1]);
 /// Integers, from sm_90 on.
 const ATOM_INT_TYPE: Piece = choice(Field::Type, 73, 3, &["", ".S32", ".64", ".S64", ".128", BAD, BAD, BAD]);
+const RED_INT_TYPE: Piece = choice(Field::Type, 73, 3, &["", ".S32", ".64", ".S64", BAD, BAD, BAD, BAD]);
 const ATOM_INT_COUNT: Count = Count::By(Field::Type, &[1, 1, 2, 2, 4]);
 const ATOM_FLOAT_TYPE: Piece = choice(
     Field::Type,
@@ -156,7 +164,8 @@ const ATOM_FLOAT_TYPE: Piece = choice(
 const ATOM_FLOAT_COUNT: Count = Count::By(Field::Type, &[1, 2, 4, 1, 2, 4, 1, 1, 1, 1, 2, 4, 1, 2, 4, 2]);
 const ATOM_FLOAT_OP: Piece = choice(Field::Op, 87, 3, &[".ADD", BAD, ".MIN", BAD, ".MAX", BAD, BAD, BAD]);
 const RED_FLOAT_OP: Piece = choice(Field::Op, 87, 3, &[".ADD", BAD, ".MIN", BAD, ".MAX", BAD, BAD, BAD]);
-const CAS_TYPE: Piece = choice(Field::Type, 73, 3, &["", ".S32", ".64", BAD, ".128", BAD, BAD, BAD]);
+const CAS_TYPE: Piece =
+    since(choice(Field::Type, 73, 3, &["", ".S32", ".64", BAD, ".128", BAD, BAD, BAD]), 4, 90);
 const CAS_COUNT: Count = Count::By(Field::Type, &[1, 1, 2, 1, 4]);
 /// Descriptor and 64-bit address of atomics.
 const ATOM_DESCRIPTOR: u128 = one(70) | one(71) | one(91);
@@ -172,11 +181,10 @@ const ATOMS_OP: Piece = choice(
         BAD,
     ],
 );
-const GLOBAL_CAS: Piece = SHARED_CAS;
 const SHARED_CAS: Piece = choice(Field::Op, 87, 2, &[".CAS", ".CAST", BAD, ".CAST.SPIN"]);
 const CONSTANT_INDEX: Piece = Piece::Op(Operand::Const(ConstOperand {
     bank: FieldSpec::new(Field::CBank, 54, 5),
-    offset: FieldSpec::new(Field::COffset, 38, 16).value(Value::Signed { scale: 1 }),
+    offset: FieldSpec::new(Field::COffset, 38, 16),
     index: Some(ADDRESS32),
     handle: None,
     neg: None,
@@ -209,9 +217,9 @@ pub(super) const ROWS: &[Family] = &[
         .ones(one(72) | DESCRIPTOR).sm(80, 255),
     Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, LOADED, based(address_beside(90), 32, 2), CONDITION])
         .ones(one(72) | WITH_BASE).sm(80, 255).labelled("u"),
-    Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, LOADED, memory(ADDRESS), CONDITION])
+    Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, LOADED, far(ADDRESS), CONDITION])
         .ones(one(72)).sm(80, 255).labelled("r"),
-    Family::new("ST", 0x385, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, memory(ADDRESS), data(COUNT)]).ones(one(72)).sm(80, 255).labelled("r"),
+    Family::new("ST", 0x385, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, far(ADDRESS), data2(COUNT)]).ones(one(72)).sm(80, 255).labelled("r"),
     Family::new("STG", 0x386, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, memory(ADDRESS), data(COUNT)]).ones(one(72)).sm(80, 255).labelled("r"),
     Family::new("ST", 0x985, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, described(64), data(COUNT)])
         .ones(one(72) | DESCRIPTOR).sm(80, 255),
@@ -224,7 +232,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("LDL", 0x983, "", Load, &[EVICT, SIZE, LOADED, memory(ADDRESS32)]),
     Family::new("LDL", 0x983, "", Load, &[EVICT, SIZE, LOADED, based(ADDRESS32, 32, 1)]).ones(WITH_BASE).labelled("u"),
     Family::new("STL", 0x387, "", Store, &[EVICT, SIZE, memory(ADDRESS32), data(COUNT)]),
-    Family::new("LDC", 0xb82, "", LoadConstant, &[choice(Field::Mode, 78, 2, &["", ".IL", ".IS", ".ISL"]), SIZE, LOADED, CONSTANT_INDEX]),
+    Family::new("LDC", 0xb82, "", LoadConstant, &[CONSTANT_SIZE, choice(Field::Mode, 78, 2, &["", ".IL", ".IS", ".ISL"]), LOADED, CONSTANT_INDEX]),
     atomic("ATOM", 0x98a, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), described(64), data(ATOM_COUNT)])
         .ones(one(72) | ATOM_DESCRIPTOR).sm(80, 89),
     atomic("ATOMG", 0x9a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), described(64), data(ATOM_COUNT)])
@@ -245,12 +253,12 @@ pub(super) const ROWS: &[Family] = &[
         .ones(one(72)).sm(80, 89).labelled("r"),
     atomic("ATOMG", 0x3a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), memory(ADDRESS), data(ATOM_INT_COUNT)])
         .ones(one(72)).sm(90, 255).labelled("r"),
-    atomic("ATOM.CAS", 0x38b, &[EXTENDED, GLOBAL_CAS, EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
+    atomic("ATOM.CAS", 0x38b, &[EXTENDED, SHARED_CAS, EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
         .ones(one(72)).sm(75, 255),
-    atomic("ATOMG.CAS", 0x3a9, &[EXTENDED, GLOBAL_CAS, EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
+    atomic("ATOMG.CAS", 0x3a9, &[EXTENDED, Piece::Text(".CAS"), EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
         .ones(one(72)).sm(75, 255),
     atomic("RED", 0x98e, &[EXTENDED, RED_OP, EVICT, ATOM_TYPE, ORDER_STORE, described(64), data(ATOM_COUNT)]).ones(one(72) | RED_DESCRIPTOR).sm(80, 89),
-    atomic("REDG", 0x98e, &[EXTENDED, RED_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, described(64), data(ATOM_INT_COUNT)]).ones(one(72) | RED_DESCRIPTOR).sm(90, 90),
+    atomic("REDG", 0x98e, &[EXTENDED, RED_OP, EVICT, RED_INT_TYPE, ORDER_STORE, described(64), data(ATOM_INT_COUNT)]).ones(one(72) | RED_DESCRIPTOR).sm(90, 90),
     atomic("REDG.F", 0x9a6, &[EXTENDED, RED_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, described(64), data(ATOM_FLOAT_COUNT)])
         .ones(one(72) | RED_DESCRIPTOR).sm(90, 90),
     atomic("ATOMS", 0x38c, &[ATOMS_OP, ATOMS_TYPE, op(counted(RD_OPERAND, ATOMS_COUNT)), memory(INDEX32), data(ATOMS_COUNT)]).sm(75, 255),
@@ -262,11 +270,11 @@ pub(super) const ROWS: &[Family] = &[
         .sm(75, 255),
     Family::new("LDSM", 0x83b, "", Load, &[Piece::Text(".16"), MATRIX, MATRICES, op(counted(RD_OPERAND, MATRIX_COUNT)), memory(ADDRESS32)]),
     Family::new("LDSM", 0x83b, "", Load, &[Piece::Text(".16"), MATRIX, MATRICES, op(counted(RD_OPERAND, MATRIX_COUNT)), based(ADDRESS32, 32, 1)]).ones(WITH_BASE).labelled("u"),
-    Family::new("STSM", 0x844, "", Store, &[Piece::Text(".16"), MATRIX, MATRICES, memory(ADDRESS32), data(MATRIX_COUNT)]).sm(90, 255),
+    Family::new("STSM", 0x844, "", Store, &[Piece::Text(".16"), choice(Field::Mode, 78, 2, &[".M88", ".MT88", BAD, BAD]), MATRICES, memory(ADDRESS32), data(MATRIX_COUNT)]).sm(90, 255),
     Family::new("MOVM", 0x23a, "", Load, &[Piece::Text(".16"), choice(Field::Mode, 78, 2, &[".MT88", ".M832", ".M864", BAD]), RD, RA]),
     Family::new("LDGSTS", 0xfae, "", Async, &[
-        EXTENDED, EVICT, flag_from(Field::Bypass, 81, &[".BYPASS", ""], 1), choice(Field::Prefetch, 71, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]),
-        choice_from(Field::Size, 73, 3, &[BAD, BAD, BAD, BAD, "", ".64", ".128", BAD], 4), choice(Field::Order, 77, 4, COPY_ORDER), flag(Field::ZeroFill, 82, &["", ".ZFILL"]),
+        EXTENDED, flag_from(Field::Bypass, 81, &[".BYPASS", ""], 1), EVICT, choice(Field::Prefetch, 71, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]),
+        choice_from(Field::Size, 73, 3, &[BAD, BAD, BAD, BAD, "", ".64", ".128", BAD], 4), flag(Field::ZeroFill, 82, &["", ".ZFILL"]), choice(Field::Order, 77, 4, COPY_ORDER),
         Piece::Op(Operand::Mem(MemOperand {
             desc: None, reg: Some(reg_at(Field::Rc, 16, Role::Address)), ureg: None,
             offset: Some(FieldSpec::new(Field::Imm2, 44, 20).value(Value::Signed { scale: 1 })),
@@ -279,9 +287,9 @@ pub(super) const ROWS: &[Family] = &[
     ]).ones(one(70) | one(76) | one(91)).sm(80, 90),
     Family::new("LDGDEPBAR", 0x9af, "", Async, &[]).sm(80, 255),
     Family::new("ARRIVES.LDGSTSBAR", 0x9b0, "", Async, &[
-        Piece::Text(".LDGSTSBAR"), Piece::Text(".64"), flag(Field::Flag, 71, &["", ".TRANSCNT"]), based(ADDRESS32, 64, 1),
-    ]).ones(one(73) | one(75) | WITH_BASE).sm(80, 255),
-    Family::new("QSPC", 0x3aa, "", Load, &[EXTENDED, choice(Field::Mode, 73, 2, &[".G", ".L", ".S", ".D"]), PD, RD, memory(ADDRESS)]).ones(one(72)),
+        Piece::Text(".LDGSTSBAR"), Piece::Text(".64"), since(flag(Field::Flag, 71, &["", ".TRANSCNT"]), 1, 90), based(ADDRESS32, 64, 1),
+    ]).ones(one(73) | one(75) | WITH_BASE).sm(80, 90),
+    Family::new("QSPC", 0x3aa, "", Load, &[EXTENDED, since(choice(Field::Mode, 73, 2, &[".G", ".L", ".S", ".D"]), 3, 90), PD, RD, memory(ADDRESS)]).ones(one(72)),
     Family::new("CCTL", 0x98f, "", Sync, &[
         EXTENDED, choice(Field::Mode, 78, 3, &["", ".U", ".C", BAD, BAD, BAD, BAD, BAD]),
         choice(Field::Op, 87, 4, &[".PF1", ".PF2", ".WB", ".IV", BAD, ".RS", BAD, BAD, BAD, ".PML2", ".DML2", ".RML2", BAD, BAD, BAD, BAD]),
@@ -309,9 +317,9 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("FENCE.VIEW.ASYNC", 0x3c6, "", Sync, &[Piece::Text(".VIEW"), Piece::Text(".ASYNC"), choice(Field::Mode, 72, 1, &[".S", ".G"])]).sm(90, 255),
     Family::new("ACQBULK", 0x82e, "", Sync, &[]).sm(90, 255),
     Family::new("PREEXIT", 0x82d, "", Sync, &[]).sm(90, 255),
-    Family::new("UCGABAR_ARV", 0x9c7, "", Sync, &[]).ones(one(91)).sm(90, 255),
-    Family::new("UCGABAR_WAIT", 0xdc7, "", Sync, &[]).ones(one(91)).sm(90, 255),
-    Family::new("UTMACMDFLUSH", 0x9b7, "", Sync, &[]).sm(90, 255),
+    Family::new("UCGABAR_ARV", 0x9c7, "", Sync, &[]).ones(one(91)).uniform().sm(90, 255),
+    Family::new("UCGABAR_WAIT", 0xdc7, "", Sync, &[]).ones(one(91)).uniform().sm(90, 255),
+    Family::new("UTMACMDFLUSH", 0x9b7, "", Sync, &[]).uniform().sm(90, 255),
     Family::new("CGAERRBAR", 0x5ab, "", Sync, &[]).sm(90, 255),
 ];
 

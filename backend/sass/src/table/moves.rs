@@ -24,7 +24,8 @@ pub(super) const ROWS: &[Family] = &[
         choice_from(Field::Wide, 80, 1, &[".32", ""], 1),
         op(counted(RD_OPERAND, Count::By(Field::Wide, &[1, 2]))), SPECIAL,
     ]),
-    Family::new("P2R", 0x003, "ri", Alu, &[BYTES, RD, PREDICATES, source_a(Mods::None, Hex), source_b(Mods::None, SignedHex)]),
+    Family::new("P2R", 0x003, "ri", Alu, &[BYTES, RD, PREDICATES, source_a(Mods::None, Hex), source_b(Mods::None, SignedHex)]).sm(75, 89),
+    Family::new("P2R", 0x003, "ri", Alu, &[BYTES, RD, PREDICATES, source_a(Mods::None, Hex), source_b(Mods::None, Hex)]).sm(90, 255),
     Family::new("R2P", 0x004, "ri", Alu, &[
         PREDICATES,
         source(Slot { suffix: Some(FieldSpec::new(Field::Mode, 76, 2).choice(&["", ".B1", ".B2", ".B3"])), ..slot(Role::A, Place::A, Mods::None, Hex) }),

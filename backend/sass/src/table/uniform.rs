@@ -44,17 +44,17 @@ pub(super) const ROWS: &[Family] = &[
     row("UIADD3.64", 0x097, TERNARY, &[
         Piece::Text(".64"), EXTEND, URD2, UPD, UPQ, pair(A), pair(B), pair(C), CARRY, CARRY2,
     ]).sm(100, 255),
-    row("ULEA", 0x091, BINARY, &[EXTEND, URD, CARRY_OUT, A, B, SHIFT, CARRY]).ones(NO_C).sm(75, 90),
+    row("ULEA", 0x091, BINARY, &[EXTEND, URD, CARRY_OUT, A, source_b(NEG, Hex), SHIFT, CARRY]).ones(NO_C).sm(75, 90),
     row("ULEA.HI", 0x091, TERNARY, &[Piece::Text(".HI"), EXTEND, URD, CARRY_OUT, A, source_b(NEG, Hex), C_PLAIN, SHIFT, CARRY]).ones(one(80)).sm(75, 90),
     row("ULEA.HI.SX32", 0x091, BINARY, &[Piece::Text(".HI"), EXTEND, Piece::Text(".SX32"), URD, CARRY_OUT, A, source_b(NEG, Hex), SHIFT, CARRY])
         .ones(NO_C | one(73) | one(80)).sm(75, 90),
     row("UIMAD", 0x0a4, MULTIPLY, &[SIGNED, EXTEND, URD, source_a(Mods::None, SignedHex), source_b(Mods::None, SignedHex), C, CARRY]).ones(7 << 81),
-    row("UIMAD.WIDE", 0x0a5, MULTIPLY, &[
+    row("UIMAD.WIDE", 0x0a5, TERNARY, &[
         Piece::Text(".WIDE"), SIGNED, EXTEND, URD2, CARRY_OUT, source_a(Mods::None, SignedHex), source_b(Mods::None, SignedHex), pair(C), CARRY,
     ]),
-    row("UFLO", 0x0bd, "u:1 i", &[SIGNED, flag(Field::Mode, 74, &["", ".SH"]), URD, CARRY_OUT, source_wide(Mods::Not, Hex)]),
-    row("UPOPC", 0x0bf, "u:1 i", &[URD, source_wide(Mods::Not, Hex)]),
-    row("UBREV", 0x0be, "u:1 i", &[URD, source_wide(Mods::None, Hex)]),
+    row("UFLO", 0x0bd, "u:1", &[SIGNED, flag(Field::Mode, 74, &["", ".SH"]), URD, CARRY_OUT, source_wide(Mods::Not, Hex)]),
+    row("UPOPC", 0x0bf, "u:1", &[URD, source_wide(Mods::Not, Hex)]),
+    row("UBREV", 0x0be, "u:1", &[URD, source_wide(Mods::None, Hex)]),
     row("UP2UR", 0x083, "ui", &[choice(Field::Mode, 76, 2, &["", ".B1", ".B2", ".B3"]), URD, Piece::Op(Operand::Literal("UPR")), A_PLAIN, B_PLAIN]),
     row("UR2UP", 0x884, "", &[Piece::Op(Operand::Literal("UPR")), source_a_bytes(), UNLESS_ALL]).ones(one(91)),
     row("ULOP3", 0x092, TERNARY, &[
@@ -71,7 +71,7 @@ pub(super) const ROWS: &[Family] = &[
     ]),
     row("USEL", 0x087, BINARY, &[URD, A_PLAIN, B_PLAIN, UPP]),
     row("UPRMT", 0x096, TERNARY, &[URD, A_PLAIN, B_PLAIN, C_PLAIN]),
-    Family::new("S2UR", 0x9c3, "", UniformLoad, &[URD, SPECIAL]),
+    Family::new("S2UR", 0x9c3, "", UniformLoad, &[URD, SPECIAL]).uniform(),
     Family::new("R2UR", 0x3c2, "", UniformLoad, &[optional(PD_OPERAND), URD, RA]).sm(75, 89),
     Family::new("R2UR", 0x2ca, "", UniformLoad, &[optional(PD_OPERAND), URD, RA]).sm(90, 255),
 ];
@@ -85,15 +85,15 @@ const UNLESS_ALL: Piece =
 
 /// `UR.B1`.
 const fn source_a_bytes() -> Piece {
-    source(Slot {
+    op(RegOperand {
         suffix: Some(FieldSpec::new(Field::Mode, 76, 2).choice(&["", ".B1", ".B2", ".B3"])),
-        ..slot(Role::A, Place::A, Mods::None, Hex)
+        ..ureg_at(Field::URa, 24, Role::A)
     })
 }
 
 const CONSTANT_INDEX: Piece = Piece::Op(Operand::Const(ConstOperand {
     bank: FieldSpec::new(Field::CBank, 54, 5),
-    offset: FieldSpec::new(Field::COffset, 38, 16).value(Value::Signed { scale: 1 }),
+    offset: FieldSpec::new(Field::COffset, 38, 16),
     index: Some(ureg_at(Field::URa, 24, Role::Address)),
     handle: None,
     neg: None,
