@@ -104,7 +104,7 @@ pub(super) fn number(text: &str) -> Option<i64> {
 fn write_number(name: &str, value: i64, out: &mut Writer) {
     let separator = if out.numbers.is_empty() { "" } else { "," };
     let _ = match value {
-        0..=9 | -9..=-1 => write!(out.numbers, "{separator}{name}={value}"),
+        -9..=9 => write!(out.numbers, "{separator}{name}={value}"),
         ..0 => write!(out.numbers, "{separator}{name}=-{:#x}", -value),
         _ => write!(out.numbers, "{separator}{name}={value:#x}"),
     };
