@@ -5,9 +5,9 @@
 //! geometric means and the reasons for which kernels were not compiled. `-v` lists kernels, `-d` prints the
 //! machine code, `-t` the time by phase.
 
+use ptx_analysis::Database;
 use ptx_analysis::compile::{function_env, functions};
 use ptx_analysis::lower::function;
-use ptx_analysis::Database;
 use ptx_backend::{CodegenError, Options, Session};
 use ptx_isa::Sm;
 use std::collections::BTreeMap;
@@ -83,7 +83,8 @@ fn compare_file(
         let clock = move || start.elapsed();
         let mut session = Session { clock: Some(&clock), ..Session::default() };
         if let Ok(switches) = std::env::var("PTX_PHASE") {
-            session.switches = ptx_backend::session::Switches::parse(&switches).expect("PTX_PHASE is well formed");
+            session.switches =
+                ptx_backend::session::Switches::parse(&switches).expect("PTX_PHASE is well formed");
         }
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             ptx_backend::compile(env, func, &options, &mut session)
@@ -153,11 +154,17 @@ fn report(mut totals: Totals, verbose: bool, times: bool) {
         totals.rows.iter().for_each(|(_, row)| println!("{row}"));
     }
     if times {
-        totals.times.iter().for_each(|(phase, time)| println!("{:10.1} ms  {phase}", time.as_secs_f64() * 1e3));
+        totals
+            .times
+            .iter()
+            .for_each(|(phase, time)| println!("{:10.1} ms  {phase}", time.as_secs_f64() * 1e3));
     }
     let mut reasons: Vec<_> = totals.reasons.into_iter().collect();
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    reasons.iter().take(40).for_each(|(reason, count)| println!("{count:5}  {}", &reason[..reason.len().min(400)]));
+    reasons
+        .iter()
+        .take(40)
+        .for_each(|(reason, count)| println!("{count:5}  {}", &reason[..reason.len().min(400)]));
     let n = f64::from(totals.compiled.max(1));
     println!(
         "{} of {} kernels; instructions {:.3}, registers {:.3}",

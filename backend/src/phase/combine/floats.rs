@@ -53,9 +53,10 @@ impl Combiner<'_> {
             Op::Dadd { round: Round::Rn } => wide,
             _ => false,
         };
-        let [a, zero] = srcs else { return None };
-        let minus_zero = *zero == Src::ZERO.neg() || *zero == Src::imm(0x8000_0000);
-        (adds && minus_zero && (a.mods.neg || a.mods.abs)).then_some(*a)
+        let [x, y] = srcs else { return None };
+        let minus_zero = |src: &Src| *src == Src::ZERO.neg() || *src == Src::imm(0x8000_0000);
+        let a = if minus_zero(y) { x } else { y };
+        (adds && (minus_zero(x) || minus_zero(y)) && (a.mods.neg || a.mods.abs)).then_some(*a)
     }
 }
 
