@@ -771,6 +771,6 @@ mod tests {
             percent(waits),
             percent(scoreboards)
         );
-        expect_test::expect!["stalls 82, waits 78, scoreboards 54"].assert_eq(&found);
+        expect_test::expect!["stalls 82, waits 72, scoreboards 53"].assert_eq(&found);
     }
 }

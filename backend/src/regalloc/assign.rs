@@ -119,13 +119,19 @@ pub(crate) fn assign(
     by(&|i| (u64::MAX - at(i).length(), u64::from(at(i).start())));
 
     let mut best: Option<(Assignment, Occupancy)> = None;
-    for order in orders {
-        checkpoint();
-        // A later order must do better.
-        let count = best.as_ref().map_or(pool.count, |(a, _)| a.used.saturating_sub(1));
-        let mut run = Run::new(bundles, live, Pool { count, ..pool });
-        if order.iter().all(|&i| run.place(bundles, i)) {
-            best = Some((run.assignment, run.occupancy));
+    for fit in [Fit::Lowest, Fit::Snug] {
+        for order in &orders {
+            checkpoint();
+            // A later attempt must do better.
+            let count = best.as_ref().map_or(pool.count, |(a, _)| a.used.saturating_sub(1));
+            let mut run = Run::new(bundles, live, Pool { count, ..pool });
+            if order.iter().all(|&i| run.place(bundles, i, fit)) {
+                best = Some((run.assignment, run.occupancy));
+            }
+        }
+        // Only runs leave gaps that a snug fit could avoid.
+        if all.iter().all(|&i| at(i).width() == 1) {
+            break;
         }
     }
     best
@@ -147,13 +153,13 @@ pub(crate) fn assign_or_spill(
     });
     let mut run = Run::new(bundles, live, pool);
     for i in order {
-        if run.place(bundles, i) {
+        if run.place(bundles, i, Fit::Lowest) {
             continue;
         }
         for piece in bundles.break_up(i, func, live, fixed) {
             run.assignment.base.resize(bundles.bundles.len(), None);
             let bundle = &bundles.bundles[piece as usize];
-            if !bundle.slots.iter().any(|s| !s.is_empty()) || run.place(bundles, piece) {
+            if !bundle.slots.iter().any(|s| !s.is_empty()) || run.place(bundles, piece, Fit::Lowest) {
                 continue;
             }
             if !bundle.fixed {
@@ -170,6 +176,17 @@ pub(crate) fn assign_or_spill(
 fn cost(bundle: &Bundle) -> f32 {
     if bundle.fixed { f32::INFINITY } else { bundle.weight / bundle.length() as f32 }
 }
+
+/// Which of several free places to take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fit {
+    Lowest,
+    /// Where the aligned group of registers is fullest already, so that whole groups stay free for runs.
+    Snug,
+}
+
+/// The widest alignment of a run.
+const WIDEST_ALIGNMENT: usize = 4;
 
 struct Run {
     pool: Pool,
@@ -199,11 +216,24 @@ impl Run {
         (usize::from(bundle.residue)..end).step_by(usize::from(bundle.align))
     }
 
-    fn place(&mut self, bundles: &Bundles, index: u32) -> bool {
+    fn place(&mut self, bundles: &Bundles, index: u32, fit: Fit) -> bool {
         let bundle = &bundles.bundles[index as usize];
         let free =
-            |base: usize| bundle.slots.iter().enumerate().all(|(i, s)| self.occupancy.is_free(base + i, s));
-        let Some(base) = self.bases(bundle).find(|&base| free(base)) else { return false };
+            |base: &usize| bundle.slots.iter().enumerate().all(|(i, s)| self.occupancy.is_free(base + i, s));
+        let mut bases = self.bases(bundle).filter(free);
+        let Some(mut base) = bases.next() else { return false };
+        let used = usize::from(self.assignment.used);
+        if fit == Fit::Snug && bundle.width() < WIDEST_ALIGNMENT && base + bundle.width() <= used {
+            let start = bundle.start();
+            let below = bases.take_while(|base| base + bundle.width() <= used);
+            let neighbours = |base: usize| {
+                let group = base - base % WIDEST_ALIGNMENT;
+                let rows = (group..group + WIDEST_ALIGNMENT).filter(|&r| r < usize::from(self.pool.count));
+                rows.filter(|&r| !self.occupancy.is_free_at(r, start)).count()
+            };
+            // The first of the fullest.
+            base = below.fold(base, |best, b| if neighbours(b) > neighbours(best) { b } else { best });
+        }
         for (i, s) in bundle.slots.iter().enumerate() {
             self.occupancy.take(base + i, s);
         }
@@ -244,6 +274,6 @@ impl Run {
             self.assignment.base[i as usize] = None;
             self.assignment.failed.push(i);
         }
-        self.place(bundles, index)
+        self.place(bundles, index, Fit::Lowest)
     }
 }

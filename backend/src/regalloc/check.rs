@@ -14,6 +14,7 @@ use crate::ori::ir::{
     Block, BlockId, Dst, File, Frame, Function, Inst, Reg, Src, SrcKind, SrcMods, Term, Value,
 };
 use crate::ori::op::{ICmp, MemSize, Op};
+use crate::ori::signature::special;
 use crate::regalloc::{Allocation, STACK_POINTER};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -225,6 +226,7 @@ impl<'a> Checker<'a> {
                 Some(Dst::Value(v)) => self.before.value(*v).width,
                 _ => match inst.op {
                     Op::Ldl { size, .. } => words(size),
+                    Op::Cs2r { wide: true, .. } => 2,
                     _ => 1,
                 },
             };
@@ -567,6 +569,13 @@ impl<'a> Checker<'a> {
         match (inst.op, dst, &inst.srcs[..]) {
             (Op::Mov | Op::Umov | Op::R2ur | Op::Uldc { wide: false }, Some(dst), [src]) if plain => {
                 self.write(Place::Reg(dst), simple(src), state);
+            }
+            (Op::Cs2r { sr: special::ZERO, wide: true }, Some(dst), []) => {
+                aligned(dst, File::R, 2)?;
+                for i in 0..2 {
+                    let zero = SmallVec::from_slice(&[Content::Bits(0)]);
+                    self.write(Place::Reg(offset(dst, i)?), zero, state);
+                }
             }
             (Op::Uldc { wide: true }, Some(dst), [src]) if plain => {
                 for i in 0..2 {

@@ -8,6 +8,7 @@ use crate::CodegenError;
 use crate::input::SrcId;
 use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind, SrcMods};
 use crate::ori::op::{Bool, ICmp, Op, Sign};
+use crate::ori::signature::special;
 
 /// One 32-bit register, or predicate, to be written. The source is a register or a constant of any kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +30,13 @@ pub(crate) fn sequence(
             pending.iter().position(|m| pending.iter().all(|other| other.src.kind != SrcKind::Reg(m.dst)));
         if let Some(i) = ready {
             let m = pending.remove(i);
-            code.push(move_inst(m, at)?);
+            match zeroed_pair(&m, &pending) {
+                Some((other, pair)) => {
+                    pending.remove(other);
+                    code.push(Inst::new(ZERO_PAIR, &[Dst::Reg(pair)], &[], at));
+                }
+                None => code.push(move_inst(m, at)?),
+            }
             continue;
         }
         // Every destination is read by another move: cycles only, so every source is a register.
@@ -57,6 +64,18 @@ pub(crate) fn sequence(
         }
     }
     Ok(code)
+}
+
+/// Zeroes an aligned pair of general registers.
+pub(crate) const ZERO_PAIR: Op = Op::Cs2r { sr: special::ZERO, wide: true };
+
+/// The other move, of those pending, that clears the other register of the pair; and the pair.
+fn zeroed_pair(m: &Move, pending: &[Move]) -> Option<(usize, Reg)> {
+    let mate = Reg { index: m.dst.index ^ 1, ..m.dst };
+    let clears = |m: &Move| m.dst.file == File::R && m.src == Src::ZERO;
+    let unread = pending.iter().all(|other| other.src.kind != SrcKind::Reg(mate));
+    let other = pending.iter().position(|other| other.dst == mate && clears(other))?;
+    (clears(m) && unread).then_some((other, Reg { index: m.dst.index & !1, ..m.dst }))
 }
 
 /// What was to be read in `old` is now in `new`.

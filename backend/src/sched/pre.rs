@@ -618,7 +618,7 @@ mod tests {
 
     #[test]
     fn random_functions_stay_right() {
-        for seed in 0..50 {
+        for seed in 0..30 {
             let before = function(seed, Shape { straight: 30, depth: 2, guarded: 10, far: 10 });
             let mut after = before.clone();
             schedule(&mut after, 64, &|| ());
