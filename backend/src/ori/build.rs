@@ -12,6 +12,7 @@ mod compare;
 mod control;
 mod convert;
 mod divide;
+mod divide_double;
 mod double;
 mod float;
 mod form;

@@ -19,7 +19,7 @@ const BELOW_TWO_POW_32: u32 = 0x0fff_fffe;
 const BELOW_TWO_POW_64: u32 = 0x1fff_fffe;
 
 /// An immediate of fp64: the high word of a value whose low word is zero.
-fn double(value: f64) -> Src {
+pub(super) fn double(value: f64) -> Src {
     Src::imm((value.to_bits() >> 32) as u32)
 }
 
@@ -152,7 +152,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// `fast` unless `slow` holds; then what `path` computes, in a block of its own.
-    fn unless(&mut self, fast: Src, slow: Src, width: u8, path: impl FnOnce(&mut Self) -> Src) -> Src {
+    pub(super) fn unless(
+        &mut self,
+        fast: Src,
+        slow: Src,
+        width: u8,
+        path: impl FnOnce(&mut Self) -> Src,
+    ) -> Src {
         let result = self.temporary(File::R, width);
         self.write_variable(result, fast);
         let (then, join) = (self.new_block(1), self.new_block(2));
@@ -169,11 +175,11 @@ impl<'a> Lowering<'a> {
         self.ffma(Round::Rn, a, b, c)
     }
 
-    fn dfma(&mut self, a: Src, b: Src, c: Src) -> Src {
+    pub(super) fn dfma(&mut self, a: Src, b: Src, c: Src) -> Src {
         self.wide(2, Op::Dfma { round: Round::Rn }, &[a, b, c])
     }
 
-    fn dmul(&mut self, a: Src, b: Src) -> Src {
+    pub(super) fn dmul(&mut self, a: Src, b: Src) -> Src {
         self.wide(2, Op::Dmul { round: Round::Rn }, &[a, b])
     }
 
@@ -273,29 +279,12 @@ impl<'a> Lowering<'a> {
     fn root_in_double(&mut self, a: Src, round: Round, ftz: bool) -> Src {
         let a = if ftz { self.flush(a) } else { a };
         let wide = self.to_double(a);
-        let high = self.part(wide, 1);
-        let high = self.mufu(MufuFunc::Rsq64h, high);
-        let estimate = self.pack(&[Src::ZERO, high]);
-        // 1/sqrt(a) = y * (1 + e/2 + 3e^2/8 + ...) where e = 1 - a*y^2.
-        let square = self.dmul(estimate, estimate);
-        let error = self.dfma(square, negated(wide), double(1.0));
-        let series = self.dfma(error, double(0.375), double(0.5));
-        let step = self.dmul(estimate, error);
-        let inverse = self.dfma(series, step, estimate);
-        let root = self.dmul(wide, inverse);
-        let half = self.dmul(inverse, double(0.5));
-        let rest = self.dfma(negated(root), root, wide);
-        let root = self.dfma(rest, half, root);
+        let root = self.refined_root(wide);
         let root = self.to_single(root, round, false);
         // Zero and infinity are their own roots.
         let zero = self.fcompare(FCmp::Eq, false, a, Src::ZERO);
         let infinite = self.fcompare(FCmp::Eq, false, a, float(f32::INFINITY));
         let itself = self.plop3(lut::A | lut::B, zero, infinite, Src::TRUE);
         self.select(itself, a, root, 1)
-    }
-
-    /// `div`, `rcp` and `sqrt` of .f64.
-    pub(super) fn divide_double(&mut self, instr: &'a Instr) -> Result<()> {
-        self.unsupported(instr, "correctly rounded in double precision")
     }
 }

@@ -59,11 +59,13 @@ impl<'a> Lowering<'a> {
         self.result_pair(instr, [chosen[0], high])
     }
 
-    /// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: of the high word alone.
+    /// `rcp.approx` and `rsqrt.approx` of .f64; with `.ftz`, of the high word alone.
     pub(super) fn double_approximate(&mut self, instr: &'a Instr) -> Result<()> {
         self.accept(instr, &[Mod::Approx, Mod::Ftz])?;
-        if !instr.opcode.has(Mod::Ftz) {
-            return self.unsupported(instr, "a result that keeps denormals");
+        match (instr.opcode.has(Mod::Ftz), instr.opcode.form) {
+            (true, _) => {}
+            (false, FormId::RsqrtF64) => return self.reciprocal_root_of_double(instr),
+            (false, _) => return self.unsupported(instr, "a result that keeps denormals"),
         }
         let a = self.source_pair(instr, 1, ScalarType::F64)?;
         let func = match instr.opcode.form {

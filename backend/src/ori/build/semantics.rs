@@ -636,6 +636,76 @@ fn float_division_is_exact() {
     check_float("div.rn.ftz.f32 %f9, %f1, %f2", &[-1, 0, 1], |a, b, _| flushed(flushed(a) / flushed(b)));
 }
 
+/// Doubles of every exponent, special ones and neighbours of powers of two.
+fn doubles() -> Vec<[u64; 4]> {
+    let mut random = Random(0x0fed_cba9_8765_4321);
+    let mut list = Vec::new();
+    let edges = [
+        0u64,
+        1,
+        2,
+        0xf_ffff_ffff_ffff,
+        0x10_0000_0000_0000,
+        0x10_0000_0000_0001,
+        0x8_0000_0000_0001,
+        0x0350_0000_0000_0000,
+        0x035f_ffff_ffff_ffff,
+        0x3fef_ffff_ffff_fffe,
+        0x3ff0_0000_0000_0000,
+        0x3ff0_0000_0000_0001,
+        0x4008_0000_0000_0000,
+        0x7fd0_0000_0000_0000,
+        0x7fef_ffff_ffff_ffff,
+        0x7ff0_0000_0000_0000,
+        0x7ff0_0000_0000_0001,
+        0x7ff8_0000_0000_0000,
+        0x7f80_0000_0000_0000,
+        0x7f8f_ffff_0000_0001,
+    ];
+    for a in edges {
+        for b in edges {
+            let sign = random.next();
+            list.push([a | (sign & 1) << 63, b | (sign & 2) << 62, 0, 0]);
+        }
+    }
+    for i in 0..1500 {
+        let mut bits = || random.next().wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(i);
+        let (a, b) = (bits(), bits());
+        list.push([a, b, 0, 0]);
+        // Quotients about the least normal number.
+        let exponent = 1 + (b >> 52 & 0x3ff);
+        let near = (exponent + i as u64 % 60).saturating_sub(58).max(1) << 52;
+        list.push([near | a & 0xf_ffff_ffff_ffff, (exponent + 1022) << 52 | b & 0xf_ffff_ffff_ffff, 0, 0]);
+    }
+    list
+}
+
+#[test]
+fn double_division_is_exact() {
+    type Case = (&'static str, fn(f64, f64) -> f64);
+    let cases: [Case; 3] = [
+        ("div.rn.f64 %fd9, %fd1, %fd2", |a, b| a / b),
+        ("rcp.rn.f64 %fd9, %fd1", |a, _| 1.0 / a),
+        ("sqrt.rn.f64 %fd9, %fd1", |a, _| a.sqrt()),
+    ];
+    for (body, expected) in cases {
+        let kernel = Kernel::new(80, body, "%fd9");
+        for input in doubles() {
+            let [a, b, ..] = input.map(f64::from_bits);
+            let want = expected(a, b);
+            for error in [-1, 0, 1] {
+                let got = f64::from_bits(kernel.run(input, error));
+                let same = got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan());
+                assert!(
+                    same,
+                    "{body} of {a:e} {b:e} ({:x?}), error {error}: {got:e}, not {want:e}",
+                    &input[..2]
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn directed_float_division_brackets_the_quotient() {
     let [down, up] = ["rm", "rp"].map(|m| Kernel::new(80, &format!("div.{m}.f32 %f9, %f1, %f2"), "%f9"));

@@ -120,7 +120,9 @@ fn mufu(machine: &Machine, func: MufuFunc, operand: &Operand) -> Word {
         let x = f64::from_bits(modified(F64, bits, operand.1));
         let y = if func == MufuFunc::Rcp64h { 1.0 / x } else { 1.0 / x.sqrt() };
         let high = F64.flush(y.to_bits()) >> 32;
-        let exact = y == 0.0 || !y.is_finite();
+        // As below, of a significand of all ones.
+        let all_ones = func == MufuFunc::Rcp64h && operand.0[0] & 0xf_ffff == 0xf_ffff;
+        let exact = y == 0.0 || !y.is_finite() || all_ones;
         return reg(if exact { high as u32 } else { high.wrapping_add(machine.error as i64 as u64) as u32 });
     }
     let x = f64::from(f32::from_bits(F32.flush(single(operand)) as u32));
