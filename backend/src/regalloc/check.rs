@@ -291,7 +291,7 @@ impl<'a> Checker<'a> {
                     && matches!(inst.op, Op::Mov | Op::Umov | Op::Uldc { .. })
                     && inst.defs().all(|v| !matches!(self.expected(v, 0), Content::Lane { .. }));
                 if !matches!(inst.op, Op::Pack | Op::Copy) && !replaced {
-                    return Err(format!("{b:?} lost instruction {i}: {inst:?}"));
+                    return Err(format!("{b:?} lost instruction {i}, {:?}", inst.op));
                 }
             }
             next = upto + 1;
@@ -759,4 +759,128 @@ fn meet(entry: &mut Option<State>, state: State) -> bool {
         changed |= into.len() != size;
     }
     changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ori::text;
+    use crate::regalloc::allocate;
+    use crate::target::Target;
+    use expect_test::{Expect, expect};
+
+    const LOOP: &str = "entry \"f\" {
+        b0:
+          %v0:r = S2R{sr=0x21}
+          %v1:r2 = PACK c[0x0][0x160], c[0x0][0x164]
+          JUMP b1
+        b1:
+          %v2:r = phi b0 %v0, b1 %v3
+          %v3:r = phi b0 0x5, b1 %v2
+          %v4:r = LDG.E %v1, RZ
+          %v5:p, _ = ISETP.LT.AND %v2, %v4, PT
+          @%v5 %v6:r, _, _ = IADD3 %v2, %v3, RZ old(%v4, PF, PF)
+          STG.E %v1, RZ, %v6
+          BRA %v5, b1, b2
+        b2:
+          STG.E{offset=4} %v1, RZ, %v3
+          EXIT
+        }";
+
+    /// Allocates `LOOP`, breaks the result, and expects the checker to say so.
+    fn check_broken(damage: impl FnOnce(&mut Function, &mut Allocation), expect: Expect) {
+        let before = text::parse(LOOP).expect("parses");
+        let mut after = before.clone();
+        let target = Target::of(ptx_isa::Sm::new(80)).expect("a target");
+        let mut allocation = allocate(&mut after, target, 255).expect("allocates");
+        assert_eq!(check(&before, &after, &allocation), Ok(()));
+        damage(&mut after, &mut allocation);
+        expect.assert_eq(&check(&before, &after, &allocation).expect_err("is broken"));
+    }
+
+    fn remove(func: &mut Function, allocation: &mut Allocation, b: usize, i: usize) {
+        func.blocks[b].insts.remove(i);
+        allocation.origin[b].remove(i);
+    }
+
+    fn find(func: &Function, b: usize, op: impl Fn(&Op) -> bool) -> usize {
+        func.blocks[b].insts.iter().position(|i| op(&i.op)).expect("is there")
+    }
+
+    #[test]
+    fn a_lost_move_is_found() {
+        check_broken(
+            |func, allocation| {
+                // The copies of the back edge are in a block of their own.
+                let edge = func.blocks.len() - 1;
+                remove(func, allocation, edge, 0);
+            },
+            expect![
+                "BlockId(1), instruction 1, Isetp { cmp: Lt, sign: S32, bool_: And, ex: false }: Reg { file: R, index: 0 } should hold Lane { lane: 3, not: false } but holds []"
+            ],
+        );
+    }
+
+    #[test]
+    fn another_register_is_found() {
+        check_broken(
+            |func, _| {
+                let load = find(func, 1, |op| matches!(op, Op::Ldg { .. }));
+                func.blocks[1].insts[load].srcs[0].kind = SrcKind::Reg(Reg { file: File::R, index: 8 });
+            },
+            expect![
+                "BlockId(1), instruction 0, Ldg { access: Access { size: B32, order: Weak, evict: Normal, prefetch: None, offset: 0 }, nc: false }: Reg { file: R, index: 8 } should hold Const { bank: 0, offset: 352 } but holds [Fixed(Reg { file: R, index: 8 })]"
+            ],
+        );
+    }
+
+    #[test]
+    fn a_clobbered_register_is_found() {
+        check_broken(
+            |func, _| {
+                let load = find(func, 1, |op| matches!(op, Op::Ldg { .. }));
+                let SrcKind::Reg(address) = func.blocks[1].insts[load].srcs[0].kind else {
+                    panic!("a register")
+                };
+                func.blocks[1].insts[load].dsts[0] = Dst::Reg(address);
+            },
+            expect![
+                "BlockId(1), instruction 0, Ldg { access: Access { size: B32, order: Weak, evict: Normal, prefetch: None, offset: 0 }, nc: false }: Reg { file: R, index: 2 } should hold Const { bank: 0, offset: 352 } but holds []"
+            ],
+        );
+    }
+
+    #[test]
+    fn a_result_apart_from_what_it_keeps_is_found() {
+        check_broken(
+            |func, _| {
+                let add = find(func, 1, |op| matches!(op, Op::Iadd3 { .. }));
+                func.blocks[1].insts[add].dsts[0] = Dst::Reg(Reg { file: File::R, index: 9 });
+            },
+            expect![
+                "BlockId(1), instruction 2, Iadd3 { x: false }: Reg { file: R, index: 9 } should hold Lane { lane: 5, not: false } but holds []"
+            ],
+        );
+    }
+
+    #[test]
+    fn a_lost_instruction_is_found() {
+        check_broken(
+            |func, allocation| {
+                let store = find(func, 2, |op| matches!(op, Op::Stg { .. }));
+                remove(func, allocation, 2, store);
+            },
+            expect![
+                "BlockId(2) lost instruction 0: Inst { op: Stg { access: Access { size: B32, order: Weak, evict: Normal, prefetch: None, offset: 4 } }, guard: Src { kind: Pred(true), mods: SrcMods { neg: false, abs: false, not: false } }, dsts: [], srcs: [Src { kind: Value(Value(1)), mods: SrcMods { neg: false, abs: false, not: false } }, Src { kind: Zero, mods: SrcMods { neg: false, abs: false, not: false } }, Src { kind: Value(Value(3)), mods: SrcMods { neg: false, abs: false, not: false } }], old: [], src: SrcId(0) }"
+            ],
+        );
+    }
+
+    #[test]
+    fn another_target_is_found() {
+        check_broken(
+            |func, _| func.blocks[0].term = Term::Jump(BlockId(2)),
+            expect!["BlockId(0) ended with Jump(BlockId(1)) and now ends with Jump(BlockId(2))"],
+        );
+    }
 }

@@ -9,12 +9,22 @@ use crate::input::SrcId;
 use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind, SrcMods};
 use crate::ori::op::{Bool, ICmp, Op, Sign};
 use crate::ori::signature::special;
+use rustc_hash::FxHashSet;
 
 /// One 32-bit register, or predicate, to be written. The source is a register or a constant of any kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Move {
     pub(crate) dst: Reg,
     pub(crate) src: Src,
+}
+
+impl Move {
+    fn reads(&self) -> Option<Reg> {
+        match self.src.kind {
+            SrcKind::Reg(r) => Some(r),
+            _ => None,
+        }
+    }
 }
 
 /// The moves in an order that works. `free` names a register of a file that may be overwritten there.
@@ -26,8 +36,8 @@ pub(crate) fn sequence(
     let mut code = Vec::new();
     pending.retain(|m| m.src != Src::new(SrcKind::Reg(m.dst)) && m.src.kind != SrcKind::Undef);
     while !pending.is_empty() {
-        let ready =
-            pending.iter().position(|m| pending.iter().all(|other| other.src.kind != SrcKind::Reg(m.dst)));
+        let read: FxHashSet<Reg> = pending.iter().filter_map(|m| m.reads()).collect();
+        let ready = pending.iter().position(|m| !read.contains(&m.dst));
         if let Some(i) = ready {
             let m = pending.remove(i);
             match zeroed_pair(&m, &pending) {
@@ -41,7 +51,7 @@ pub(crate) fn sequence(
         }
         // Every destination is read by another move: cycles only, so every source is a register.
         let Move { dst, src } = pending[0];
-        let SrcKind::Reg(from) = src.kind else {
+        let Some(from) = pending[0].reads() else {
             return Err(CodegenError::internal(
                 at,
                 "regalloc",
@@ -90,10 +100,7 @@ fn redirect(pending: &mut [Move], old: Reg, new: Reg) {
 /// The machine operation that writes one register.
 pub(crate) fn move_inst(m: Move, at: SrcId) -> Result<Inst, CodegenError> {
     let dst = Dst::Reg(m.dst);
-    let from = match m.src.kind {
-        SrcKind::Reg(r) => Some(r.file),
-        _ => None,
-    };
+    let from = m.reads().map(|r| r.file);
     let plain = m.src.mods == SrcMods::NONE;
     let inst = match (m.dst.file, from) {
         (File::R, None | Some(File::R | File::UR)) if plain => Inst::new(Op::Mov, &[dst], &[m.src], at),

@@ -466,32 +466,30 @@ fn is_ordered_store(op: &Op) -> bool {
 
 impl Access {
     fn new(inst: u32, of: &Inst) -> Access {
-        let (space, start, bytes) = match of.op {
-            Op::Ldg { access, .. } | Op::Stg { access } => {
-                (Space::Global, access.offset, size_bytes(access.size))
+        let known = match of.op {
+            Op::Ldg { access, .. } | Op::Stg { access } => Some((Space::Global, access.offset, access.size)),
+            Op::Ld { access } | Op::St { access } => Some((Space::Generic, access.offset, access.size)),
+            Op::Lds { size, offset } | Op::Sts { size, offset } => Some((Space::Shared, offset, size)),
+            Op::Ldl { size, offset } | Op::Stl { size, offset } => Some((Space::Local, offset, size)),
+            Op::Atoms { offset, .. } | Op::AtomsCas { offset, .. } => {
+                Some((Space::Shared, offset, MemSize::B128))
             }
-            Op::Ld { access } | Op::St { access } => (Space::Generic, access.offset, size_bytes(access.size)),
-            Op::Lds { size, offset } | Op::Sts { size, offset } => (Space::Shared, offset, size_bytes(size)),
-            Op::Ldl { size, offset } | Op::Stl { size, offset } => (Space::Local, offset, size_bytes(size)),
-            Op::Atoms { offset, .. } | Op::AtomsCas { offset, .. } => (Space::Shared, offset, 8),
-            Op::Atom { offset, generic: false, .. } | Op::AtomCas { offset, generic: false, .. } => {
-                (Space::Global, offset, 8)
-            }
-            Op::Red { offset, .. } => (Space::Global, offset, 8),
-            _ => (Space::Generic, 0, size_bytes(MemSize::B128)),
+            _ => None,
         };
-        // Without a base that two accesses share, nothing is known of their distance.
+        // A shared address has a second, uniform base.
+        let second_base = known.is_some_and(|(space, ..)| space == Space::Shared)
+            && of.srcs.get(1).is_some_and(|s| s.kind != SrcKind::Zero);
         let base = of.srcs.first().map_or(SrcKind::Undef, |s| s.kind);
-        let uniform = match of.op {
-            Op::Lds { .. } | Op::Sts { .. } | Op::Atoms { .. } | Op::AtomsCas { .. } => {
-                of.srcs.get(1).is_some_and(|s| s.kind != SrcKind::Zero)
+        match known.filter(|_| !second_base) {
+            Some((space, start, size)) => {
+                let end = start.saturating_add(i32::from(size_bytes(size)));
+                Access { inst, space, base, start, end }
             }
-            _ => false,
-        };
-        if uniform {
-            return Access { inst, space, base, start: i32::MIN, end: i32::MAX };
+            None => {
+                let space = known.map_or(Space::Generic, |(space, ..)| space);
+                Access { inst, space, base, start: i32::MIN, end: i32::MAX }
+            }
         }
-        Access { inst, space, base, start, end: start.saturating_add(i32::from(bytes)) }
     }
 }
 
