@@ -63,7 +63,7 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
     let mut words = Vec::with_capacity(insts.len());
     for (at, (inst, src)) in insts.iter().enumerate() {
         let offset = at as u32 * WORD;
-        match inst.form().mnemonic {
+        match crate::sched::facts::name(inst) {
             "EXIT" => assembled.exits.push(offset),
             "SHFL" | "VOTE" | "VOTEU" | "MATCH" | "REDUX" => {
                 assembled.coop_groups.push((offset, CONSTANT_MASK))

@@ -68,6 +68,9 @@ impl fmt::Display for Hazard {
     }
 }
 
+/// The predicate that always holds.
+const PT: u64 = 7;
+
 /// Cycles after which a fixed-latency access is over for everybody.
 const HORIZON: u8 = 48;
 
@@ -174,7 +177,7 @@ enum Queue {
 /// The queue in which an instruction reads its sources.
 fn read_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
     match inst.class(sm) {
-        Class::Load | Class::Store | Class::Atomic => Some(Queue::Memory),
+        Class::Load | Class::Store | Class::Atomic | Class::Async => Some(Queue::Memory),
         Class::Xu => Some(Queue::Special),
         Class::Fp64 | Class::Fp64Compare => Some(Queue::Double),
         _ => None,
@@ -183,7 +186,7 @@ fn read_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
 
 /// The queue in which an instruction writes its results; loads from global memory overtake one another.
 fn write_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
-    match inst.form().mnemonic {
+    match name(inst) {
         "LDS" | "LDSM" | "SHFL" | "ATOMS" | "MOVM" => Some(Queue::Memory),
         _ => read_queue(sm, inst).filter(|q| *q != Queue::Memory),
     }
@@ -223,6 +226,10 @@ struct Flow {
     /// First instruction of each block, ascending; the first is 0.
     starts: Vec<usize>,
     successors: Vec<Vec<usize>>,
+    /// Instructions that control reaches from a call and before a return.
+    in_subroutine: Vec<bool>,
+    /// Blocks that end with a return.
+    returns: Vec<usize>,
 }
 
 impl Flow {
@@ -232,19 +239,13 @@ impl Flow {
             let index = (at as i64 + 1) + offset / 16;
             (0..code.len() as i64).contains(&index).then_some(index as usize)
         };
-        let mnemonic = |at: usize| code[at].form().mnemonic;
+        let mnemonic = |at: usize| name(&code[at]);
         let behind_calls: Vec<usize> = (0..code.len())
             .filter(|&at| mnemonic(at) == "CALL" && at + 1 < code.len())
             .map(|at| at + 1)
             .collect();
-        // Where the threads that meet at a barrier go on.
-        let barrier_targets = |barrier: Option<u64>| -> Vec<usize> {
-            (0..code.len())
-                .filter(|&at| mnemonic(at) == "BSSY" && code[at].get(Field::Barrier) == barrier)
-                .filter_map(target)
-                .collect()
-        };
         let next = |at: usize| if at + 1 < code.len() { vec![at + 1] } else { Vec::new() };
+        let meetings = meetings(code, &target);
         // Where control goes from instructions that may leave; others fall through.
         let leave = |at: usize| -> Option<Vec<usize>> {
             let mut to = match mnemonic(at) {
@@ -261,16 +262,13 @@ impl Flow {
                 }
                 "RET" => behind_calls.clone(),
                 "EXIT" => Vec::new(),
-                "BSYNC" => {
-                    let to = barrier_targets(code[at].get(Field::Barrier));
-                    if to.is_empty() { next(at) } else { to }
-                }
+                "BSYNC" => match &meetings[at] {
+                    to if to.is_empty() => next(at),
+                    to => to.clone(),
+                },
                 _ => return None,
             };
-            let always = |field, not, constant| {
-                code[at].get(field).is_none_or(|p| p == constant) && code[at].get(not).is_none_or(|n| n == 0)
-            };
-            if !always(Field::Guard, Field::GuardNot, 7) || !always(Field::Pp, Field::PpNot, 7) {
+            if !is_unguarded(&code[at]) {
                 to.extend(next(at));
             }
             Some(to)
@@ -284,7 +282,7 @@ impl Flow {
         }
         let starts: Vec<usize> = starts.into_iter().collect();
         let block_of = |at: usize| starts.partition_point(|&s| s <= at) - 1;
-        let successors = (0..starts.len())
+        let successors: Vec<Vec<usize>> = (0..starts.len())
             .map(|b| {
                 let end = starts.get(b + 1).copied().unwrap_or(code.len());
                 let to = end
@@ -294,12 +292,68 @@ impl Flow {
                 to.into_iter().map(block_of).collect()
             })
             .collect();
-        Flow { starts, successors }
+        let last = |b: usize| starts.get(b + 1).copied().unwrap_or(code.len()) - 1;
+        let mut in_subroutine = vec![false; code.len()];
+        let mut work: Vec<usize> =
+            (0..code.len()).filter(|&at| mnemonic(at) == "CALL").filter_map(target).map(block_of).collect();
+        while let Some(b) = work.pop() {
+            if !std::mem::replace(&mut in_subroutine[starts[b]], true) {
+                in_subroutine[starts[b]..=last(b)].fill(true);
+                if mnemonic(last(b)) != "RET" {
+                    work.extend(&successors[b]);
+                }
+            }
+        }
+        let returns = (0..starts.len()).filter(|&b| mnemonic(last(b)) == "RET").collect();
+        Flow { starts, successors, in_subroutine, returns }
     }
 
     fn range(&self, block: usize, len: usize) -> std::ops::Range<usize> {
         self.starts[block]..self.starts.get(block + 1).copied().unwrap_or(len)
     }
+}
+
+/// For each `BSYNC`, where the threads that meet there go on: the targets of the `BSSY`s whose barrier it may
+/// be, those from which control reaches it with the barrier not set anew.
+fn meetings(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>) -> Vec<Vec<usize>> {
+    let barrier = |at: usize| code[at].get(Field::Barrier);
+    let mut meetings: Vec<Vec<usize>> = vec![Vec::new(); code.len()];
+    // The setter that last visited an instruction.
+    let mut visited = vec![usize::MAX; code.len()];
+    for setter in (0..code.len()).filter(|&at| name(&code[at]) == "BSSY") {
+        let Some(meeting) = target(setter) else { continue };
+        let mut work = vec![setter + 1];
+        while let Some(at) = work.pop() {
+            if at >= code.len() || std::mem::replace(&mut visited[at], setter) == setter {
+                continue;
+            }
+            match name(&code[at]) {
+                "BSSY" if barrier(at) == barrier(setter) => {}
+                "BSYNC" if barrier(at) == barrier(setter) => {
+                    if !meetings[at].contains(&meeting) {
+                        meetings[at].push(meeting);
+                    }
+                }
+                "EXIT" | "RET" | "BRX" | "BRXU" | "JMX" if is_unguarded(&code[at]) => {}
+                "BRA" | "JMP" => {
+                    work.extend(target(at));
+                    if !is_unguarded(&code[at]) {
+                        work.push(at + 1);
+                    }
+                }
+                _ => work.push(at + 1),
+            }
+        }
+    }
+    meetings
+}
+
+/// Acts in every thread that comes to it.
+fn is_unguarded(inst: &Inst) -> bool {
+    let always = |field, not| {
+        inst.get(field).is_none_or(|p| p == PT) && inst.get(not).is_none_or(|negated| negated == 0)
+    };
+    always(Field::Guard, Field::GuardNot) && always(Field::Pp, Field::PpNot)
 }
 
 struct Checker<'a> {
@@ -323,7 +377,7 @@ impl Checker<'_> {
             let scoreboards = [control.write_sb, control.read_sb];
             if scoreboards.iter().flatten().any(|&s| s > 5)
                 || control.wait > 0x3f
-                || (matches!(inst.form().mnemonic, "BRA" | "EXIT") && scoreboards.iter().any(Option::is_some))
+                || (matches!(name(inst), "BRA" | "EXIT") && scoreboards.iter().any(Option::is_some))
             {
                 report(Kind::IllegalScoreboard);
             }
@@ -335,6 +389,8 @@ impl Checker<'_> {
 
     fn dependences(&mut self, flow: &Flow) {
         let mut entry: Vec<Option<State>> = vec![None; flow.starts.len()];
+        // What holds where a block calls a subroutine.
+        let mut calling: Vec<Option<State>> = vec![None; flow.starts.len()];
         let mut work = BTreeSet::new();
         if !self.code.is_empty() {
             entry[0] = Some(State::start());
@@ -342,15 +398,32 @@ impl Checker<'_> {
         }
         while let Some(block) = work.pop_first() {
             let Some(mut state) = entry[block].clone() else { continue };
-            for at in flow.range(block, self.code.len()) {
+            let range = flow.range(block, self.code.len());
+            let last = name(&self.code[range.end - 1]);
+            for at in range {
                 self.step(at, &mut state, None);
             }
             state.in_progress.sort_by_key(InProgress::key);
+            if last == "CALL" {
+                calling[block] = Some(state.clone());
+                work.extend(flow.returns.iter().filter(|&&b| entry[b].is_some()));
+            }
             for &next in &flow.successors[block] {
+                let mut state = state.clone();
+                if last == "RET" {
+                    // Only what the caller had in progress, and what the subroutine began, comes back.
+                    let Some(call) = next.checked_sub(1).and_then(|caller| calling[caller].as_ref()) else {
+                        continue;
+                    };
+                    state.in_progress.retain(|p| {
+                        flow.in_subroutine[p.at as usize]
+                            || call.in_progress.binary_search_by_key(&p.key(), InProgress::key).is_ok()
+                    });
+                }
                 let worse = match &mut entry[next] {
                     Some(old) => old.unite(&state),
                     none => {
-                        *none = Some(state.clone());
+                        *none = Some(state);
                         true
                     }
                 };
@@ -438,6 +511,7 @@ impl Checker<'_> {
             }
             if let Some(over) = facts.writes.iter().find(names)
                 && !same(earlier_facts.write_queue, facts.write_queue)
+                && !exclude_each_other(earlier, inst)
             {
                 report(Kind::WriteAfterWrite, latency::waw(self.sm, earlier, def, inst, over));
             }
@@ -511,14 +585,27 @@ impl Checker<'_> {
     }
 }
 
+/// Never both act in a thread, if nothing changed the predicate in between.
+fn exclude_each_other(a: &Inst, b: &Inst) -> bool {
+    a.get(Field::Guard) == b.get(Field::Guard) && a.get(Field::GuardNot) != b.get(Field::GuardNot)
+}
+
+/// The mnemonic without its modifiers.
+fn name(inst: &Inst) -> &'static str {
+    let mnemonic = inst.form().mnemonic;
+    mnemonic.split_once('.').map_or(mnemonic, |(name, _)| name)
+}
+
 /// The scoreboards that are at zero when an instruction issues, or, for a `DEPBAR`, when it is over.
 fn waits(inst: &Inst) -> u8 {
     let mut mask = inst.control.wait;
-    if inst.form().mnemonic == "DEPBAR"
-        && inst.get(Field::Imm2).is_none_or(|count| count == 0)
-        && let Some(s) = inst.get(Field::Scoreboard)
-    {
-        mask |= 1 << s;
+    if name(inst) == "DEPBAR" {
+        mask |= inst.get(Field::Imm3).unwrap_or(0) as u8;
+        if let Some(s) = inst.get(Field::Scoreboard)
+            && inst.get(Field::Imm2) == Some(0)
+        {
+            mask |= 1 << s;
+        }
     }
     mask
 }

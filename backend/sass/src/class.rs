@@ -73,8 +73,9 @@ impl Inst {
             Class::Fp64 | Class::Fp64Compare => !matches!(sm.0, 90 | 100),
             Class::Dmma => true,
             Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 => sm.0 == 75,
+            // The counter is at hand, and what goes to a convergence barrier has nobody to tell.
+            Class::S2r => self.form().mnemonic != "LEPC" && self.has(Field::Rd),
             Class::Xu
-            | Class::S2r
             | Class::UniformLoad
             | Class::Load
             | Class::LoadConstant

@@ -97,6 +97,8 @@ fn producer_row(sm: Sm, inst: &Inst) -> Option<Row> {
         Class::Fp64 => Row::Fp64,
         Class::Fp64Compare => Row::Compare64,
         Class::Cs2r => Row::Clock,
+        // What is fixed among what is not otherwise: `LEPC`, moves to barriers.
+        Class::S2r => Row::Clock,
         Class::Vote => Row::Vote,
         Class::VoteUniform => Row::UniformVote,
         Class::Uniform => Row::Uniform,
@@ -135,7 +137,8 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
         Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 | Class::Dmma => Column::Tensor,
         // Predicates of everything else are read when guards are.
         _ if predicate => Column::Guard,
-        Class::Xu | Class::LoadConstant => Column::Xu,
+        Class::Xu | Class::LoadConstant | Class::Branch => Column::Xu,
+        _ if inst.form().mnemonic.starts_with("MATCH") => Column::Xu,
         Class::Load if matches!(inst.form().mnemonic, "LDG" | "LD") => Column::Ldg,
         _ => Column::Memory,
     }

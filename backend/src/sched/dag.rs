@@ -3,7 +3,7 @@
 //! Registers are assigned, so anti- and output dependences count as much as true ones. Memory keeps its order
 //! where two accesses may meet; fences and warp-wide instructions keep theirs.
 
-use super::facts::InstFacts;
+use super::facts::{InstFacts, name};
 use super::timing;
 use crate::mach::{Access, Effect, MachInst, REGISTERS, flat};
 use sass::{RegFile, RegUse, Sm, latency};
@@ -151,7 +151,7 @@ impl Builder<'_> {
                 if let Some((writer, def)) = self.registers[r].writer {
                     let earlier = &insts[writer as usize].inst;
                     let cycles = if facts[writer as usize].variable {
-                        timing::result(earlier.form().mnemonic)
+                        timing::result(name(earlier))
                     } else {
                         u32::from(latency::raw(self.sm, earlier, &def, inst, read))
                     };
@@ -165,7 +165,7 @@ impl Builder<'_> {
                 if let Some((writer, def)) = register.writer {
                     let earlier = &insts[writer as usize].inst;
                     let cycles = if facts[writer as usize].variable {
-                        timing::result(earlier.form().mnemonic)
+                        timing::result(name(earlier))
                     } else {
                         u32::from(latency::waw(self.sm, earlier, &def, inst, over))
                     };
@@ -175,7 +175,7 @@ impl Builder<'_> {
                     let earlier = &insts[reader as usize].inst;
                     let late = facts[reader as usize].late && matches!(read.file, RegFile::R | RegFile::UR);
                     let cycles = if late {
-                        timing::release(earlier.form().mnemonic)
+                        timing::release(name(earlier))
                     } else {
                         u32::from(latency::war(self.sm, earlier, &read, inst, over))
                     };

@@ -1,7 +1,7 @@
 //! What scheduling needs to know of one instruction, asked of the machine table once.
 
 use crate::mach::MachInst;
-use sass::{Class, Inst, RegFile, RegUse, Sm};
+use sass::{Inst, RegFile, RegUse, Sm};
 use smallvec::SmallVec;
 
 #[derive(Clone, Debug)]
@@ -12,7 +12,6 @@ pub(crate) struct InstFacts {
     pub(crate) variable: bool,
     /// Sources may be read after issue, told by a scoreboard.
     pub(crate) late: bool,
-    pub(crate) class: Class,
     /// Reads memory that others may write; ordered before an invalidation of the first-level cache.
     pub(crate) loads: bool,
     /// Invalidates the first-level cache.
@@ -23,13 +22,12 @@ pub(crate) struct InstFacts {
 
 impl InstFacts {
     pub(crate) fn new(sm: Sm, inst: &Inst) -> InstFacts {
-        let mnemonic = inst.form().mnemonic;
+        let mnemonic = name(inst);
         InstFacts {
             reads: inst.reads(sm).collect(),
             writes: inst.writes(sm).collect(),
             variable: inst.is_variable(sm),
             late: inst.reads_late(sm),
-            class: inst.class(sm),
             loads: matches!(mnemonic, "LD" | "LDG" | "ATOM" | "ATOMG"),
             invalidates: mnemonic == "CCTL",
             issue: issue_cycles(sm, inst),
@@ -44,16 +42,11 @@ impl InstFacts {
     pub(crate) fn late_reads(&self) -> impl Iterator<Item = &RegUse> {
         self.reads.iter().filter(|r| matches!(r.file, RegFile::R | RegFile::UR))
     }
-
-    /// Takes no scoreboards: the control word of a branch has no room for them.
-    pub(crate) fn is_branch(&self) -> bool {
-        self.class == Class::Branch
-    }
 }
 
 /// The least stall count of an instruction, as observed of ptxas 13.0 for every target.
 pub(crate) fn issue_cycles(sm: Sm, inst: &Inst) -> u8 {
-    match inst.form().mnemonic {
+    match name(inst) {
         "EXIT" | "BRA" | "BSYNC" | "CALL" | "BRX" | "JMP" | "RET" | "BREAK" | "WARPSYNC" | "BPT" | "CCTL" => {
             5
         }
@@ -64,4 +57,10 @@ pub(crate) fn issue_cycles(sm: Sm, inst: &Inst) -> u8 {
         "ERRBAR" => 0,
         _ => 1,
     }
+}
+
+/// The mnemonic without its modifiers.
+pub(crate) fn name(inst: &Inst) -> &'static str {
+    let mnemonic = inst.form().mnemonic;
+    mnemonic.split_once('.').map_or(mnemonic, |(name, _)| name)
 }

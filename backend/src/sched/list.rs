@@ -5,7 +5,7 @@
 //! source on a tie.
 
 use super::dag::Dag;
-use super::facts::InstFacts;
+use super::facts::{InstFacts, name};
 use super::timing::{self, UNITS};
 use crate::mach::{Effect, MachInst};
 use sass::Sm;
@@ -43,7 +43,7 @@ fn order(sm: Sm, insts: &[MachInst], facts: &[InstFacts]) -> Vec<usize> {
     }
     let dag = Dag::build(sm, insts, facts);
     let heights =
-        dag.heights(|at| if facts[at].variable { timing::result(insts[at].inst.form().mnemonic) } else { 1 });
+        dag.heights(|at| if facts[at].variable { timing::result(name(&insts[at].inst)) } else { 1 });
     let list = schedule(&dag, insts, facts, &heights);
     let cost = |order: &[usize]| simulate(&dag, insts, facts, order);
     if cost(&list) < cost(&source) { list } else { source }
@@ -68,13 +68,13 @@ impl<'a> Machine<'a> {
 
     /// The cycle at which an instruction could issue next.
     fn earliest(&self, at: usize) -> u32 {
-        let unit = timing::unit(self.insts[at].inst.form().mnemonic).map_or(0, |u| self.free[u as usize]);
+        let unit = timing::unit(name(&self.insts[at].inst)).map_or(0, |u| self.free[u as usize]);
         self.ready[at].max(unit).max(self.cycle)
     }
 
     fn issue(&mut self, at: usize) {
         let issue = self.earliest(at);
-        let mnemonic = self.insts[at].inst.form().mnemonic;
+        let mnemonic = name(&self.insts[at].inst);
         if let Some(unit) = timing::unit(mnemonic) {
             self.free[unit as usize] = issue + timing::occupancy(mnemonic);
         }
