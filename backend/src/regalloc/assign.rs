@@ -62,8 +62,9 @@ impl Occupancy {
     fn release(&mut self, register: usize, ranges: &Ranges) {
         let row = &mut self.words[register * self.words_per_register..][..self.words_per_register];
         for &i in &ranges.0 {
-            for w in i.start as usize / 64..=(i.end as usize - 1) / 64 {
-                row[w] &= !mask(i, w);
+            let first = i.start as usize / 64;
+            for (w, word) in row[first..=(i.end as usize - 1) / 64].iter_mut().enumerate() {
+                *word &= !mask(i, first + w);
             }
         }
     }
@@ -71,8 +72,9 @@ impl Occupancy {
     pub(crate) fn take(&mut self, register: usize, ranges: &Ranges) {
         let row = &mut self.words[register * self.words_per_register..][..self.words_per_register];
         for &i in &ranges.0 {
-            for w in i.start as usize / 64..=(i.end as usize - 1) / 64 {
-                row[w] |= mask(i, w);
+            let first = i.start as usize / 64;
+            for (w, word) in row[first..=(i.end as usize - 1) / 64].iter_mut().enumerate() {
+                *word |= mask(i, first + w);
             }
         }
     }

@@ -229,7 +229,7 @@ impl Spiller<'_, '_> {
                         _ if inst.srcs.len() == 1 => self.draft.func.value(dst).width,
                         _ => 1,
                     };
-                    self.into_frame(offset + 4 * u32::from(part), width, src, at, &mut edge);
+                    self.store_in_frame(offset + 4 * u32::from(part), width, src, at, &mut edge);
                     part += width;
                 }
                 code.append(edge.loads);
@@ -268,7 +268,7 @@ impl Spiller<'_, '_> {
     }
 
     /// Stores `src` into the frame unless it is there already.
-    fn into_frame(&mut self, offset: u32, width: u8, src: &Src, at: SrcId, edge: &mut EdgeCode) {
+    fn store_in_frame(&mut self, offset: u32, width: u8, src: &Src, at: SrcId, edge: &mut EdgeCode) {
         if src.kind == SrcKind::Undef {
             return;
         }
@@ -364,7 +364,7 @@ impl Spiller<'_, '_> {
             let home = self.home(phi.dst);
             for (_, arg) in phi.args.iter_mut().filter(|(pred, _)| *pred == from) {
                 match home {
-                    Some(Home::Frame(offset)) => self.into_frame(offset, width, arg, at, &mut edge),
+                    Some(Home::Frame(offset)) => self.store_in_frame(offset, width, arg, at, &mut edge),
                     Some(Home::Shadow(_)) => self.shadow_source(arg, width, at, &mut end),
                     Some(Home::Constant(_)) | None => self.pseudo_source(arg, at, &mut end, &mut loaded),
                 }
