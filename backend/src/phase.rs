@@ -6,6 +6,8 @@ pub mod combine;
 pub mod convergence;
 pub mod copy_propagation;
 pub mod dead_code;
+#[cfg(test)]
+mod differential;
 pub mod edit;
 pub mod fold;
 pub mod predication;

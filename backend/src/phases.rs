@@ -64,6 +64,7 @@ pub const PHASES: &[Phase] = &[
     optional("OriFold", phase::fold::run, &[]),
     optional("GvnCse", phase::value_numbering::run, &[]),
     optional("OriLiveDead", phase::dead_code::run, &[]),
+    optional("OriBranchOpt", phase::branches::run, &[("OriFold", "it makes predicates known")]),
     optional(
         "OriDoPredication",
         phase::predication::run,

@@ -61,7 +61,8 @@ struct Shape {
 impl Shape {
     fn of(func: &Function, cfg: &Cfg, b: BlockId) -> Option<Shape> {
         let Term::Branch { cond, then, els, .. } = func.block(b).term else { return None };
-        if then == els || then == b || els == b {
+        // Known branches are another phase's.
+        if then == els || then == b || els == b || matches!(cond.kind, SrcKind::Pred(_)) {
             return None;
         }
         // A side belongs to the branch alone.

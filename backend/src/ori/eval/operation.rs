@@ -323,6 +323,7 @@ fn minimum(format: Format, a: u64, b: u64, min: bool, nan: bool) -> u64 {
 pub(super) fn apply(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>, EvalError> {
     let r = |i: usize| s[i].0[0];
     Ok(match inst.op {
+        Op::Nop => Vec::new(),
         Op::Pack => {
             let mut word = [0; 4];
             for (to, from) in word.iter_mut().zip(s) {

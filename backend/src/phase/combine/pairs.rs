@@ -112,9 +112,11 @@ impl Combiner<'_> {
             && low.srcs[2] == Src::ZERO;
         let high_shifts =
             matches!(high.op, Op::Shf { right: false, wrap: false, hi: true, ty: ShfType::U64 });
+        if !low_shifts || !high_shifts {
+            return None;
+        }
         let by = known(&low.srcs[1])?;
-        let fits =
-            low_shifts && high_shifts && high.srcs[0] == low.srcs[0] && known(&high.srcs[1]) == Some(by);
+        let fits = high.srcs[0] == low.srcs[0] && known(&high.srcs[1]) == Some(by);
         (fits && (1..32).contains(&by)).then(|| ([low.srcs[0], high.srcs[2]], by))
     }
 
