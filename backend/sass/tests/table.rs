@@ -8,8 +8,15 @@ use std::collections::BTreeSet;
 
 /// The recorded instructions: generation, address, word, text.
 fn recorded() -> Vec<(Sm, u64, u128, &'static str)> {
-    const FILES: &[(u8, &str)] =
-        &[(80, include_str!("recorded/sm_80.txt")), (90, include_str!("recorded/sm_90.txt"))];
+    const FILES: &[(u8, &str)] = &[
+        (75, include_str!("recorded/sm_75.txt")),
+        (80, include_str!("recorded/sm_80.txt")),
+        (86, include_str!("recorded/sm_86.txt")),
+        (89, include_str!("recorded/sm_89.txt")),
+        (90, include_str!("recorded/sm_90.txt")),
+        (100, include_str!("recorded/sm_100.txt")),
+        (120, include_str!("recorded/sm_120.txt")),
+    ];
     let mut samples = Vec::new();
     for &(sm, text) in FILES {
         for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -132,6 +139,96 @@ fn recorded_words_print_as_recorded() {
     }
     let undecoded: String = undecoded.into_iter().map(|line| line + "\n").collect();
     expect![[r#"
+        sm_100 ARRIVES
+        sm_100 ATOMS
+        sm_100 CCTL
+        sm_100 CREDUX
+        sm_100 FADD2
+        sm_100 FFMA2
+        sm_100 FMUL2
+        sm_100 I2F
+        sm_100 LDG
+        sm_100 LDGMC
+        sm_100 MOVM
+        sm_100 REDAS
+        sm_100 STAS
+        sm_100 STG
+        sm_100 SULD
+        sm_100 SURED
+        sm_100 SUST
+        sm_100 SYNCS
+        sm_100 TEX
+        sm_100 TLD
+        sm_100 TLD4
+        sm_100 TXD
+        sm_100 TXQ
+        sm_100 UBLKCP
+        sm_100 UBLKPF
+        sm_100 UBLKRED
+        sm_100 UGETNEXTWORKID
+        sm_100 UPLOP3
+        sm_100 UTMACCTL
+        sm_100 UTMALDG
+        sm_100 UTMAPF
+        sm_100 UTMAREDG
+        sm_100 UTMASTG
+        sm_120 ARRIVES
+        sm_120 ATOMS
+        sm_120 CCTL
+        sm_120 CS2UR
+        sm_120 I2F
+        sm_120 IMNMX
+        sm_120 LDG
+        sm_120 LDGMC
+        sm_120 MOVM
+        sm_120 QMMA
+        sm_120 REDAS
+        sm_120 STAS
+        sm_120 STG
+        sm_120 STL
+        sm_120 SULD
+        sm_120 SURED
+        sm_120 SUST
+        sm_120 SYNCS
+        sm_120 TEX
+        sm_120 TLD
+        sm_120 TLD4
+        sm_120 TXD
+        sm_120 TXQ
+        sm_120 UBLKCP
+        sm_120 UBLKPF
+        sm_120 UBLKRED
+        sm_120 UF2I
+        sm_120 UFADD
+        sm_120 UFFMA
+        sm_120 UFMUL
+        sm_120 UFSEL
+        sm_120 UGETNEXTWORKID
+        sm_120 UI2F
+        sm_120 UI2FP
+        sm_120 UIMNMX
+        sm_120 UMOV
+        sm_120 UPLOP3
+        sm_120 USEL
+        sm_120 UTMACCTL
+        sm_120 UTMALDG
+        sm_120 UTMAPF
+        sm_120 UTMAREDG
+        sm_120 UTMASTG
+        sm_120 UVIMNMX
+        sm_120 VIADD
+        sm_75 FSWZADD
+        sm_75 I2F
+        sm_75 LD
+        sm_75 QSPC
+        sm_75 SULD
+        sm_75 SURED
+        sm_75 SUST
+        sm_75 TEX
+        sm_75 TLD
+        sm_75 TLD4
+        sm_75 TXD
+        sm_75 TXQ
         sm_80 FSWZADD
         sm_80 I2F
         sm_80 SULD
@@ -142,6 +239,25 @@ fn recorded_words_print_as_recorded() {
         sm_80 TLD4
         sm_80 TXD
         sm_80 TXQ
+        sm_86 FSWZADD
+        sm_86 I2F
+        sm_86 SULD
+        sm_86 SURED
+        sm_86 SUST
+        sm_86 TEX
+        sm_86 TLD
+        sm_86 TLD4
+        sm_86 TXD
+        sm_86 TXQ
+        sm_89 FSWZADD
+        sm_89 I2F
+        sm_89 QMMA
+        sm_89 SULD
+        sm_89 SUST
+        sm_89 TEX
+        sm_89 TLD
+        sm_89 TLD4
+        sm_89 TXD
         sm_90 I2F
         sm_90 LDGMC
         sm_90 REDAS
@@ -162,7 +278,8 @@ fn recorded_words_print_as_recorded() {
         sm_90 UTMAPF
         sm_90 UTMAREDG
         sm_90 UTMASTG
-    "#]].assert_eq(&undecoded);
+    "#]]
+    .assert_eq(&undecoded);
 }
 
 /// The text does not tell everything: NaN payloads, and the window's descriptor before sm_90.
@@ -196,7 +313,7 @@ fn forms_without_a_recorded_sample() {
             unseen.remove(&inst.form);
         }
     }
-    let of_recorded = |form: &&Form| [80, 90].iter().any(|&sm| form.holds_for(Sm(sm)));
+    let of_recorded = |form: &&Form| [75, 80, 90, 100, 120].iter().any(|&sm| form.holds_for(Sm(sm)));
     let unseen: Vec<String> = unseen
         .into_iter()
         .map(form)
@@ -206,24 +323,43 @@ fn forms_without_a_recorded_sample() {
     expect![[r#"
         PRMT rcr
         PRMT rur
+        PRMT rur
         PRMT rru
+        PRMT rru
+        IADD3 rcr
         IMAD.WIDE rru
         IMAD.HI rru
+        IMAD.HI rru
         LEA.HI.SX32 ri
+        LEA.HI.SX32 ru
+        SHF rru
         SHF rru
         IMNMX rc
+        IMNMX ru
         VIMNMX rc
+        VIMNMX rc
+        VIMNMX rc
+        IADD.64 rc
+        ISETP.64 rr
+        ISETP.64 ri
+        ISETP.64 rc
         VIADDMNMX rrc
         VIADDMNMX rcr
         VIADDMNMX rur
+        VIADDMNMX rur
+        VIADDMNMX rru
         VIADDMNMX rru
         VIMNMX3 rir
         VIMNMX3 rcr
         VIMNMX3 rur
+        VIMNMX3 rur
         IABS i
         IABS u
+        IABS u
+        SGXT ru
         SGXT ru
         BMSK ri
+        BMSK ru
         BMSK ru
         VIADD rc
         IDP rcr
@@ -232,32 +368,46 @@ fn forms_without_a_recorded_sample() {
         VABSDIFF rir
         VABSDIFF rcr
         VABSDIFF rur
+        VABSDIFF rur
+        VABSDIFF rru
         VABSDIFF rru
         PLOP3 u
+        PLOP3.SIGN rur
         PLOP3.SIGN rur
         VABSDIFF4 rri
         VABSDIFF4 rrc
         VABSDIFF4 rir
         VABSDIFF4 rcr
         VABSDIFF4 rur
+        VABSDIFF4 rur
+        VABSDIFF4 rru
         VABSDIFF4 rru
         I2I i
+        I2I u
         I2I u
         POPC i
         POPC c
         BREV i
         BREV c
         BREV u
+        BREV u
         FLO i
         FFMA rru
-        FMNMX rc
+        FFMA rru
         FMNMX ru
         FMNMX ru
+        FMNMX ru
+        FMNMX3 rir
+        FMNMX3 rcr
+        FMNMX3 rur
+        FSETP ru
         FSETP ru
         FSET ri
         FSET rc
         FSET ru
+        FSET ru
         FCHK rc
+        FCHK ru
         FCHK ru
         MUFU c
         MUFU c
@@ -269,6 +419,8 @@ fn forms_without_a_recorded_sample() {
         HMUL2 rc
         HMUL2 ru
         HMUL2 ru
+        HMUL2 ru
+        HFMA2 rru
         HFMA2 rru
         HFMA2.MMA rrc
         HFMA2.MMA rcr
@@ -280,16 +432,19 @@ fn forms_without_a_recorded_sample() {
         HSET2 rc
         HSET2 ru
         HSET2 ru
+        HSET2 ru
         HSETP2 rc
         HSETP2 ru
         HSETP2 ru
+        HSETP2 ru
         HMNMX2 ri
         HMNMX2 ri
-        HMNMX2 rc
+        HMNMX2 ru
         HMNMX2 ru
         HMNMX2 ru
         F2I c
         F2I c
+        F2I u
         F2I u
         F2I u
         F2I.F64 i
@@ -298,16 +453,19 @@ fn forms_without_a_recorded_sample() {
         F2I.F64 c
         F2I.F64 u
         F2I.F64 u
+        F2I.F64 u
         F2I.S64 i
         F2I.S64 i
         F2I.S64 c
         F2I.S64 c
         F2I.S64 u
         F2I.S64 u
+        F2I.S64 u
         F2I.S64.F64 i
         F2I.S64.F64 i
         F2I.S64.F64 c
         F2I.S64.F64 c
+        F2I.S64.F64 u
         F2I.S64.F64 u
         F2I.S64.F64 u
         I2F i
@@ -323,9 +481,11 @@ fn forms_without_a_recorded_sample() {
         I2F.F64 c
         I2F.F64 u
         I2F.F64 u
+        I2F.F64 u
         I2F.F64.S64 i
         I2F.F64.S64 i
         I2F.F64.S64 c
+        I2F.F64.S64 u
         I2F.F64.S64 u
         I2F.F64.S8 
         I2F.F64.S8 
@@ -335,47 +495,68 @@ fn forms_without_a_recorded_sample() {
         F2F c
         F2F u
         F2F u
+        F2F u
         F2F.F64 i
         F2F.F64 i
         F2F.F64 c
         F2F.F64 c
         F2F.F64 u
         F2F.F64 u
+        F2F.F64 u
         F2F.F32.F64 i
         F2F.F32.F64 i
         F2F.F32.F64 c
         F2F.F32.F64 c
+        F2F.F32.F64 u
         F2F.F32.F64 u
         F2F.F32.F64 u
         FRND i
         FRND c
         FRND u
+        FRND u
         FRND.F64 i
         FRND.F64 c
         FRND.F64 u
+        FRND.F64 u
         I2FP.F32 i
-        I2FP.F32 c
         F2FP.PACK_AB rc
         F2FP.PACK_AB ru
         F2FP.PACK_AB rc
+        F2FP.PACK_AB ru
         F2FP.PACK_AB ru
         ULEA ui
+        ULEA ui
+        ULEA.HI uiu
         ULEA.HI uiu
         ULEA.HI.SX32 ui
+        ULEA.HI.SX32 uu
+        ULEA.HI.SX32 ui
         UIMAD uiu
+        UIMAD uiu
+        UISETP.64 uu
+        UISETP.64 ui
+        UPRMT uuu
         UPRMT uuu
         LDG u
+        LDG u
         STG u
+        STG u
+        LD u
         LD u
         LD r
         ST r
         STG r
         ST u
+        ST u
         LDL u
         ATOM r
         ATOMG r
+        LD 
+        LDS u
+        RED 
         BAR r
-    "#]].assert_eq(&unseen.concat());
+    "#]]
+    .assert_eq(&unseen.concat());
 }
 
 /// An instruction of any form with random values in its fields.

@@ -16,6 +16,9 @@ const BARRIER_OPERAND: RegOperand =
     RegOperand::new(RegFile::B, FieldSpec::new(Field::Barrier, 16, 4), Role::A);
 const BARRIER: Piece = op(BARRIER_OPERAND);
 const SET_BARRIER: Piece = op(RegOperand { role: Role::Dst, ..BARRIER_OPERAND });
+/// What a barrier promises, from sm_100 on.
+const RECONVERGENT: Piece =
+    since(choice(Field::Mode, 72, 2, &["", ".RELIABLE", ".RECONVERGENT", BAD]), 1, 100);
 const COUNTED: Piece = choice(Field::Mode2, 85, 2, &["", ".INC", ".DEC", BAD]);
 const ADDRESS: RegOperand = counted(reg_at(Field::Ra, 24, Role::Address), Count::Fixed(2));
 const NOINC: Piece = flag_from(Field::Flag, 86, &["", ".NOINC"], 1);
@@ -102,6 +105,9 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("BRA.U", 0x547, "", Branch, &[
         Piece::Text(".U"), CONDITION, op(noted(upred_at(Field::Pr, 24, Role::Carry), Field::PrNot, 27)), TARGET,
     ]).ones(one(32) | one(91)).sm(90, 255),
+    Family::new("BRA.DIV", 0x947, "", Branch, &[choice_from(Field::Mode, 32, 2, &[BAD, BAD, ".DIV", ".CONV"], 2), COUNTED, CONDITION, op(ureg_at(Field::Ur, 24, Role::A)), TARGET])
+        .ones(one(91)).sm(100, 255),
+    Family::new("BRA.DIV", 0x947, "", Branch, &[choice_from(Field::Mode, 32, 2, &[BAD, BAD, ".DIV", ".CONV"], 2), COUNTED, CONDITION, TARGET]).sm(75, 75).labelled("p"),
     Family::new("BRX", 0x949, "", Branch, &[COUNTED, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::Optional))]),
     Family::new("BRXU", 0x958, "", Branch, &[COUNTED, CONDITION, Piece::Op(Operand::RegTarget(
         counted(ureg_at(Field::URa, 24, Role::Address), Count::Fixed(2)), DISTANCE, TargetStyle::Optional))]).ones(one(91)),
@@ -113,9 +119,9 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("RET.ABS", 0x950, "", Branch, &[Piece::Text(".ABS"), NODEC, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::Plain))]).ones(one(85)),
     Family::new("LEPC", 0x34e, "", S2r, &[RD2]).sm(75, 89),
     Family::new("LEPC", 0x94e, "", S2r, &[RD2, EPILOGUE]).sm(90, 255),
-    Family::new("BSSY", 0x945, "", Branch, &[CONDITION, SET_BARRIER, NEAR_TARGET]),
-    Family::new("BSYNC", 0x941, "", Branch, &[CONDITION, BARRIER]),
-    Family::new("BREAK", 0x942, "", Branch, &[CONDITION, BARRIER]),
+    Family::new("BSSY", 0x945, "", Branch, &[RECONVERGENT, CONDITION, SET_BARRIER, NEAR_TARGET]),
+    Family::new("BSYNC", 0x941, "", Branch, &[RECONVERGENT, CONDITION, BARRIER]),
+    Family::new("BREAK", 0x942, "", Branch, &[RECONVERGENT, CONDITION, BARRIER]),
     Family::new("YIELD", 0x946, "", Branch, &[CONDITION]),
     Family::new("WARPSYNC", 0x948, "", Branch, &[CONDITION, MASK]).sm(75, 89),
     Family::new("WARPSYNC.ALL", 0x948, "", Branch, &[Piece::Text(".ALL"), CONDITION]).sm(90, 255),

@@ -29,6 +29,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("FMUL", 0x020, BINARY, Fma, &[FTZ_FMZ, SCALE, ROUND, SAT, RD, A, B]),
     Family::new("FFMA", 0x023, MULTIPLY, Fma, &[FTZ_FMZ, ROUND, SAT, RD, A, B, C]),
     Family::new("FMNMX", 0x009, BINARY, Alu, &[FTZ, flag(Field::Mode, 81, &["", ".NAN"]), since(flag(Field::Flag, 82, &["", ".XORSIGN"]), 1, 86), RD, A, B, PP]),
+    Family::new("FMNMX3", 0x076, "rrr rir rcr rur", Alu, &[FTZ, flag(Field::Mode, 81, &["", ".NAN"]), RD, A, B, C, PP]).sm(100, 110),
     Family::new("FSETP", 0x00b, BINARY, Alu, &[COMPARE, FTZ, BOOL, PD, PQ, A, B, PP]),
     Family::new("FSET", 0x00a, BINARY, Alu, &[Piece::Text(".BF"), COMPARE, FTZ, BOOL, RD, A, B, PP]),
     Family::new("FCHK", 0x102, "rr ri rc ru", Xu, &[PD, A, source_wide(Mods::NegAbs, F32)]),

@@ -82,7 +82,17 @@ pub(super) const ROWS: &[Family] = &[
         A_PLAIN, B_SIGNED, PP, op_when(noted(pred_at(Field::Pr, 68, Role::Carry), Field::PrNot, 71), Field::Extend, 1),
     ]),
     Family::new("IMNMX", 0x017, BINARY, Alu, &[SIGNED, RD, A_PLAIN, B_SIGNED, PP]),
-    Family::new("VIMNMX", 0x048, BINARY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, A_PLAIN, B_SIGNED, PP]).ones(0x3f << 81).sm(90, 255),
+    Family::new("VIMNMX", 0x048, BINARY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, A_PLAIN, B_SIGNED, PP]).ones(0x3f << 81).sm(90, 90),
+    Family::new("VIMNMX", 0x048, BINARY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, PD, PQ, A_PLAIN, B_SIGNED, PP]).sm(100, 110),
+    Family::new("VIMNMX", 0x048, BINARY, Alu, &[
+        choice_from(Field::Type, 72, 3, &[".U32", ".S32", ".U16x2", ".S16x2", ".U8x4", ".S8x4", BAD, BAD], 1), VIDEO_RELU, RD, A_PLAIN, B_SIGNED, PP,
+    ]).ones(0x3f << 81).sm(120, 255),
+    Family::new("IADD.64", 0x035, BINARY, Alu, &[
+        Piece::Text(".64"), RD2, pair(source_a(Mods::Neg, SignedHex)), pair(source_b(Mods::Neg, SignedHex)),
+    ]).ones(one(73) | 7 << 81 | 0xf << 87).sm(120, 255),
+    Family::new("ISETP.64", 0x00c, BINARY, Alu, &[
+        choice(Field::Cmp, 76, 3, INT_COMPARE), flag_from(Field::Signed, 73, &[".U64", ".S64"], 1), BOOL, PD, PQ, pair(A_PLAIN), pair(B_SIGNED), PP,
+    ]).ones(one(80) | 7 << 68).sm(120, 255),
     Family::new("VIADDMNMX", 0x046, MULTIPLY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, A_PLAIN, source_b(Mods::Neg, Hex), C_PLAIN, PP]).sm(90, 103),
     Family::new("VIMNMX3", 0x00f, TERNARY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, A_PLAIN, B_PLAIN, C_PLAIN, PP]).sm(90, 103),
     Family::new("IABS", 0x013, "r i c u:6", Alu, &[RD, source_wide(Mods::None, SignedHex)]),

@@ -169,6 +169,90 @@ const CAS_TYPE: Piece =
 const CAS_COUNT: Count = Count::By(Field::Type, &[1, 1, 2, 1, 4]);
 /// Descriptor and 64-bit address of atomics.
 const ATOM_DESCRIPTOR: u128 = one(70) | one(71) | one(91);
+const RED_DESCRIPTOR_100: u128 = one(81) | one(90) | one(91);
+/// Ordering and scope on sm_75, where what orders nothing is `.SYS`.
+const ORDER_LOAD_75: Piece = choice_from(
+    Field::Order,
+    77,
+    4,
+    &[
+        ".CONSTANT.CTA",
+        ".CONSTANT.SM",
+        ".CONSTANT.GPU",
+        ".CONSTANT.SYS",
+        ".CTA",
+        ".SM",
+        ".GPU",
+        ".SYS",
+        ".STRONG.CTA",
+        ".STRONG.SM",
+        ".STRONG.GPU",
+        ".STRONG.SYS",
+        ".MMIO.CTA",
+        ".MMIO.SM",
+        ".MMIO.GPU",
+        ".MMIO.SYS",
+    ],
+    7,
+);
+const ORDER_STORE_75: Piece = choice_from(
+    Field::Order,
+    77,
+    4,
+    &[
+        BAD,
+        BAD,
+        BAD,
+        BAD,
+        ".CTA",
+        ".SM",
+        ".GPU",
+        ".SYS",
+        ".STRONG.CTA",
+        ".STRONG.SM",
+        ".STRONG.GPU",
+        ".STRONG.SYS",
+        ".MMIO.CTA",
+        ".MMIO.SM",
+        ".MMIO.GPU",
+        ".MMIO.SYS",
+    ],
+    7,
+);
+const ORDER_ATOM_75: Piece = choice_from(
+    Field::Order,
+    77,
+    4,
+    &[
+        BAD,
+        BAD,
+        BAD,
+        BAD,
+        ".CTA",
+        ".SM",
+        ".GPU",
+        ".SYS",
+        ".STRONG.CTA",
+        ".STRONG.SM",
+        ".STRONG.GPU",
+        ".STRONG.SYS",
+        BAD,
+        BAD,
+        BAD,
+        BAD,
+    ],
+    10,
+);
+const PRIVATE: Piece = flag(Field::Mode2, 76, &["", ".PRIVATE"]);
+/// As [`described`], with an offset that lacks the highest bit.
+const fn described_short(lo: u8) -> Piece {
+    Piece::Op(Operand::Mem(MemOperand {
+        desc: Some(descriptor(lo)),
+        reg: Some(ADDRESS_DESC),
+        ureg: None,
+        offset: Some(FieldSpec::new(Field::Offset, 40, 23).value(Value::Signed { scale: 1 })),
+    }))
+}
 const RED_DESCRIPTOR: u128 = one(71) | one(90) | one(91);
 const ATOMS_TYPE: Piece = choice(Field::Type, 73, 2, &["", ".S32", ".64", BAD]);
 const ATOMS_COUNT: Count = Count::By(Field::Type, &[1, 1, 2]);
@@ -254,20 +338,70 @@ pub(super) const ROWS: &[Family] = &[
     atomic("ATOMG", 0x3a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), memory(ADDRESS), data(ATOM_INT_COUNT)])
         .ones(one(72)).sm(90, 255).labelled("r"),
     atomic("ATOM.CAS", 0x38b, &[EXTENDED, SHARED_CAS, EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
-        .ones(one(72)).sm(75, 255),
+        .ones(one(72)).sm(80, 255),
+    atomic("ATOM.CAS", 0x38b, &[EXTENDED, SHARED_CAS, EVICT, CAS_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
+        .ones(one(72)).sm(75, 75),
     atomic("ATOMG.CAS", 0x3a9, &[EXTENDED, Piece::Text(".CAS"), EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
-        .ones(one(72)).sm(75, 255),
+        .ones(one(72)).sm(80, 255),
+    atomic("ATOMG.CAS", 0x3a9, &[EXTENDED, Piece::Text(".CAS"), EVICT, CAS_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
+        .ones(one(72)).sm(75, 75),
     atomic("RED", 0x98e, &[EXTENDED, RED_OP, EVICT, ATOM_TYPE, ORDER_STORE, described(64), data(ATOM_COUNT)]).ones(one(72) | RED_DESCRIPTOR).sm(80, 89),
     atomic("REDG", 0x98e, &[EXTENDED, RED_OP, EVICT, RED_INT_TYPE, ORDER_STORE, described(64), data(ATOM_INT_COUNT)]).ones(one(72) | RED_DESCRIPTOR).sm(90, 90),
     atomic("REDG.F", 0x9a6, &[EXTENDED, RED_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, described(64), data(ATOM_FLOAT_COUNT)])
         .ones(one(72) | RED_DESCRIPTOR).sm(90, 90),
-    atomic("ATOMS", 0x38c, &[ATOMS_OP, ATOMS_TYPE, op(counted(RD_OPERAND, ATOMS_COUNT)), memory(INDEX32), data(ATOMS_COUNT)]).sm(75, 255),
+    atomic("ATOMS", 0x38c, &[ATOMS_OP, ATOMS_TYPE, op(counted(RD_OPERAND, ATOMS_COUNT)), memory(INDEX32), data(ATOMS_COUNT)]).sm(80, 255),
+    atomic("ATOMS", 0x38c, &[ATOMS_OP, ATOMS_TYPE, op(counted(RD_OPERAND, ATOMS_COUNT)), memory(INDEX32), data(ATOMS_COUNT)]).ones(0xff << 64).sm(75, 75),
     atomic("ATOMS", 0x98c, &[ATOMS_OP, ATOMS_TYPE, op(counted(RD_OPERAND, ATOMS_COUNT)), based(INDEX32, 64, 1), data(ATOMS_COUNT)]).ones(WITH_BASE).sm(75, 255).labelled("u"),
     atomic("ATOMS.POPC.INC", 0xf8c, &[Piece::Text(".POPC"), Piece::Text(".INC"), Piece::Text(".32"), RD, based(INDEX32, 64, 1)]).ones(POPC_INC | WITH_BASE).sm(75, 89),
     atomic("ATOMS.POPC.INC", 0xf8c, &[Piece::Text(".POPC"), Piece::Text(".INC"), Piece::Text(".32"), RD, based(INDEX32, 64, 1)]).ones(POPC_INC | one(87) | WITH_BASE).sm(90, 255),
     atomic("ATOMS.ARRIVE", 0xf8c, &[Piece::Text(".ARRIVE"), Piece::Text(".64"), RD2, based(ADDRESS32, 64, 1)]).ones(one(74) | one(87) | one(90) | WITH_BASE).sm(80, 89),
     atomic("ATOMS.CAS", 0x38d, &[SHARED_CAS, choice(Field::Type, 73, 2, &["", ".S32", ".64", BAD]), op(counted(RD_OPERAND, ATOMS_COUNT)), memory(INDEX32), data(ATOMS_COUNT), data2(ATOMS_COUNT)])
         .sm(75, 255),
+    Family::new("LDG", 0x381, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD_75, PRIVATE, optional(PD_OPERAND), LOADED, memory(ADDRESS), CONDITION]).ones(one(72)).sm(75, 75),
+    Family::new("LDG", 0x981, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD_75, PRIVATE, optional(PD_OPERAND), LOADED, based(address_beside(90), 32, 2), CONDITION])
+        .ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
+    Family::new("STG", 0x386, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE_75, PRIVATE, memory(ADDRESS), data(COUNT)]).ones(one(72)).sm(75, 75),
+    Family::new("STG", 0x986, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE_75, PRIVATE, based(address_beside(90), 64, 2), data(COUNT)]).ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
+    Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD_75, PRIVATE, LOADED, far(ADDRESS), CONDITION]).ones(one(72)).sm(75, 75),
+    Family::new("ST", 0x385, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE_75, PRIVATE, far(ADDRESS), data2(COUNT)]).ones(one(72)).sm(75, 75),
+    Family::new("ST", 0x985, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE_75, PRIVATE, based(address_beside(90), 64, 2), data(COUNT)]).ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
+    Family::new("LDS", 0x984, "", Load, &[flag(Field::Flag, 76, &["", ".U"]), SIZE, LOADED, memory(INDEX32)]).sm(75, 75),
+    Family::new("LDS", 0x984, "", Load, &[flag(Field::Flag, 76, &["", ".U"]), SIZE, LOADED, based(INDEX32, 32, 1)]).ones(WITH_BASE).sm(75, 75).labelled("u"),
+    Family::new("RED", 0x98e, "", Atomic, &[EXTENDED, RED_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, memory(ADDRESS), data(ATOM_COUNT)]).ones(one(72)).sm(75, 75),
+    Family::new("RED", 0x98e, "", Atomic, &[EXTENDED, RED_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, based(address_beside(90), 64, 2), data(ATOM_COUNT)])
+        .ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
+    Family::new("ATOM", 0x38a, "", Atomic, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS), data(ATOM_COUNT)])
+        .ones(one(72) | 0xff << 64).sm(75, 75),
+    Family::new("ATOM", 0x98a, "", Atomic, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, ATOM_COUNT)), based(address_beside(70), 64, 2), data(ATOM_COUNT)])
+        .ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
+    Family::new("ATOMG", 0x3a8, "", Atomic, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS), data(ATOM_COUNT)])
+        .ones(one(72) | 0xff << 64).sm(75, 75),
+    Family::new("ATOMG", 0x9a8, "", Atomic, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, ATOM_COUNT)), based(address_beside(70), 64, 2), data(ATOM_COUNT)])
+        .ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
+    atomic("REDG", 0x98e, &[EXTENDED, RED_OP, EVICT, RED_INT_TYPE, ORDER_STORE, described(64), data(ATOM_INT_COUNT)]).ones(one(72) | RED_DESCRIPTOR_100).sm(100, 255),
+    atomic("REDG.F", 0x9a6, &[EXTENDED, RED_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, described(64), data(ATOM_FLOAT_COUNT)])
+        .ones(one(72) | RED_DESCRIPTOR_100).sm(100, 255),
+    atomic("ATOM", 0x98a, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), described_short(64), data(ATOM_INT_COUNT)])
+        .ones(one(72) | one(63) | one(76) | one(91)).sm(100, 255),
+    atomic("ATOMG", 0x9a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), described_short(64), data(ATOM_INT_COUNT)])
+        .ones(one(72) | one(63) | one(76) | one(91)).sm(100, 255),
+    atomic("ATOM.F", 0x9a2, &[EXTENDED, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), described_short(64), data(ATOM_FLOAT_COUNT)])
+        .ones(one(72) | one(63) | one(90) | one(91)).sm(100, 255),
+    atomic("ATOMG.F", 0x9a3, &[EXTENDED, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), described_short(64), data(ATOM_FLOAT_COUNT)])
+        .ones(one(72) | one(63) | one(90) | one(91)).sm(100, 255),
+    Family::new("LDGSTS", 0xfae, "", Async, &[
+        EXTENDED, flag_from(Field::Bypass, 81, &[".BYPASS", ""], 1), EVICT, choice(Field::Prefetch, 72, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]),
+        choice(Field::Size, 74, 2, &["", ".64", ".128", BAD]), flag(Field::ZeroFill, 82, &["", ".ZFILL"]), choice(Field::Order, 77, 4, COPY_ORDER),
+        Piece::Op(Operand::Mem(MemOperand {
+            desc: None, reg: Some(reg_at(Field::Rc, 16, Role::Address)), ureg: None,
+            offset: Some(FieldSpec::new(Field::Imm2, 44, 20).value(Value::Signed { scale: 1 })),
+        })),
+        Piece::Op(Operand::Mem(MemOperand {
+            desc: Some(descriptor(64)), reg: Some(ADDRESS_DESC), ureg: None,
+            offset: Some(FieldSpec::new(Field::Offset, 32, 12).value(Value::Signed { scale: 1 })),
+        })),
+        optional(PP_OPERAND),
+    ]).ones(one(76) | one(83) | one(91)).sm(100, 255),
     Family::new("LDSM", 0x83b, "", Load, &[Piece::Text(".16"), MATRIX, MATRICES, op(counted(RD_OPERAND, MATRIX_COUNT)), memory(ADDRESS32)]),
     Family::new("LDSM", 0x83b, "", Load, &[Piece::Text(".16"), MATRIX, MATRICES, op(counted(RD_OPERAND, MATRIX_COUNT)), based(ADDRESS32, 32, 1)]).ones(WITH_BASE).labelled("u"),
     Family::new("STSM", 0x844, "", Store, &[Piece::Text(".16"), choice(Field::Mode, 78, 2, &[".M88", ".MT88", BAD, BAD]), MATRICES, memory(ADDRESS32), data(MATRIX_COUNT)]).sm(90, 255),

@@ -13,6 +13,13 @@ const PREDICATES: Piece = Piece::Op(Operand::Literal("PR"));
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[
     Family::new("MOV", 0x002, "r i c u:6", Alu, &[RD, source_wide(Mods::None, Hex), LANES]),
+    Family::new("MOV.64", 0x002, "r u:6", Alu, &[Piece::Text(".64"), RD2, pair(source_wide(Mods::None, Hex))]).ones(0xf << 72 | one(80)).sm(120, 255),
+    Family::new("MOV.64", 0x402, "", Alu, &[Piece::Text(".64"), RD2, imm(Field::Imm32, 24, 64)]).sm(120, 255).labelled("i"),
+    Family::new("SEL.64", 0x007, "rr:3 ru:7", Alu, &[Piece::Text(".64"), RD2, pair(source_a(Mods::None, Hex)), pair(source(slot(Role::B, Place::WideC, Mods::None, SignedHex))), PP]).sm(120, 255),
+    Family::new("SEL.64", 0x407, "", Alu, &[
+        Piece::Text(".64"), RD2, op(counted(RA_OPERAND, Count::Fixed(2))),
+        Piece::Op(Operand::Imm(FieldSpec::new(Field::Imm32, 32, 33).value(Value::Signed { scale: 1 }), SignedHex)), PP,
+    ]).sm(120, 255).labelled("ri"),
     Family::new("SEL", 0x007, "rr ri rc ru", Alu, &[RD, source_a(Mods::None, Hex), source_b(Mods::None, Hex), PP]),
     Family::new("FSEL", 0x008, "rr ri rc ru", Alu, &[FTZ, RD, source_a(Mods::NegAbs, F32), source_b(Mods::NegAbs, F32), PP]),
     Family::new("PRMT", 0x016, "rrr rri rrc rir rcr rur rru", Alu, &[

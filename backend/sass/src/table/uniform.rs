@@ -25,6 +25,7 @@ const TERNARY: &str = "uuu uiu";
 const MULTIPLY: &str = "uuu uiu uui";
 const BINARY: &str = "uu ui";
 const NO_C: u128 = 0x3f << 64;
+const NO_C_WIDE: u128 = 0xff << 64;
 
 const fn row(name: &'static str, opcode: u16, shapes: &'static str, pieces: &'static [Piece]) -> Family {
     Family::new(name, opcode, shapes, Uniform, pieces).uniform()
@@ -36,6 +37,10 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("ULDC", 0xab9, "", UniformMove, &[LOAD_SIZE, op(counted(ureg_at(Field::URd, 16, Role::Dst), UNIFORM_COUNT)), CONSTANT]).uniform().sm(75, 90),
     Family::new("ULDC", 0xabb, "", UniformMove, &[LOAD_SIZE, op(counted(ureg_at(Field::URd, 16, Role::Dst), UNIFORM_COUNT)), CONSTANT_INDEX])
         .uniform().ones(one(91)).sm(75, 90).labelled("u"),
+    Family::new("LDCU", 0x7ac, "", UniformLoad, &[
+        choice_from(Field::Size, 73, 3, &[".U8", ".S8", ".U16", ".S16", "", ".64", ".128", BAD], 4),
+        op(counted(ureg_at(Field::URd, 16, Role::Dst), Count::By(Field::Size, &[1, 1, 1, 1, 1, 2, 4]))), CONSTANT_WORDS,
+    ]).uniform().ones(one(91)).sm(100, 255),
     row("UIADD3", 0x090, TERNARY, &[EXTEND, URD, CARRY_OUT, CARRY_OUT2, A, B, C, CARRY, CARRY2]).sm(75, 90),
     row("UIADD3", 0x090, TERNARY, &[EXTEND, URD, UPD, UPQ, A, B, C, CARRY, CARRY2]).sm(100, 255),
     row("UIADD3.64", 0x097, TERNARY, &[
@@ -45,9 +50,12 @@ pub(super) const ROWS: &[Family] = &[
         Piece::Text(".64"), EXTEND, URD2, UPD, UPQ, pair(A), pair(B), pair(C), CARRY, CARRY2,
     ]).sm(100, 255),
     row("ULEA", 0x091, BINARY, &[EXTEND, URD, CARRY_OUT, A, source_b(NEG, Hex), SHIFT, CARRY]).ones(NO_C).sm(75, 90),
-    row("ULEA.HI", 0x091, TERNARY, &[Piece::Text(".HI"), EXTEND, URD, CARRY_OUT, A, source_b(NEG, Hex), C_PLAIN, SHIFT, CARRY]).ones(one(80)).sm(75, 90),
+    row("ULEA", 0x091, BINARY, &[EXTEND, URD, CARRY_OUT, A, source_b(NEG, Hex), SHIFT, CARRY]).ones(NO_C_WIDE).sm(100, 255),
+    row("ULEA.HI", 0x091, TERNARY, &[Piece::Text(".HI"), EXTEND, URD, CARRY_OUT, A, source_b(NEG, Hex), C_PLAIN, SHIFT, CARRY]).ones(one(80)),
     row("ULEA.HI.SX32", 0x091, BINARY, &[Piece::Text(".HI"), EXTEND, Piece::Text(".SX32"), URD, CARRY_OUT, A, source_b(NEG, Hex), SHIFT, CARRY])
         .ones(NO_C | one(73) | one(80)).sm(75, 90),
+    row("ULEA.HI.SX32", 0x091, BINARY, &[Piece::Text(".HI"), EXTEND, Piece::Text(".SX32"), URD, CARRY_OUT, A, source_b(NEG, Hex), SHIFT, CARRY])
+        .ones(NO_C_WIDE | one(73) | one(80)).sm(100, 255),
     row("UIMAD", 0x0a4, MULTIPLY, &[SIGNED, EXTEND, URD, source_a(Mods::None, SignedHex), source_b(Mods::None, SignedHex), C, CARRY]).ones(7 << 81),
     row("UIMAD.WIDE", 0x0a5, TERNARY, &[
         Piece::Text(".WIDE"), SIGNED, EXTEND, URD2, CARRY_OUT, source_a(Mods::None, SignedHex), source_b(Mods::None, SignedHex), pair(C), CARRY,
@@ -69,6 +77,10 @@ pub(super) const ROWS: &[Family] = &[
         choice(Field::Cmp, 76, 3, INT_COMPARE), SIGNED, BOOL, flag(Field::Extend, 72, &["", ".EX"]), UPD, UPQ,
         A_PLAIN, source_b(Mods::None, SignedHex), UPP, op_when(noted(upred_at(Field::Pr, 68, Role::Carry), Field::PrNot, 71), Field::Extend, 1),
     ]),
+    Family::new("UMOV.64", 0x482, "", UniformMove, &[Piece::Text(".64"), URD2, imm(Field::Imm32, 24, 64)]).uniform().ones(one(91)).sm(120, 255).labelled("i"),
+    row("UISETP.64", 0x08c, BINARY, &[
+        choice(Field::Cmp, 76, 3, INT_COMPARE), choice_from(Field::Signed, 73, 1, &[".U64", ".S64"], 1), BOOL, UPD, UPQ, pair(A_PLAIN), pair(source_b(Mods::None, SignedHex)), UPP,
+    ]).ones(one(80) | 7 << 68).sm(120, 255),
     row("USEL", 0x087, BINARY, &[URD, A_PLAIN, B_PLAIN, UPP]),
     row("UPRMT", 0x096, TERNARY, &[URD, A_PLAIN, B_PLAIN, C_PLAIN]),
     Family::new("S2UR", 0x9c3, "", UniformLoad, &[URD, SPECIAL]).uniform(),
@@ -94,6 +106,17 @@ const fn source_a_bytes() -> Piece {
 const CONSTANT_INDEX: Piece = Piece::Op(Operand::Const(ConstOperand {
     bank: FieldSpec::new(Field::CBank, 54, 5),
     offset: FieldSpec::new(Field::COffset, 38, 16),
+    index: Some(ureg_at(Field::URa, 24, Role::Address)),
+    handle: None,
+    neg: None,
+    abs: None,
+    suffix: None,
+    text: "",
+    complement: None,
+}));
+const CONSTANT_WORDS: Piece = Piece::Op(Operand::Const(ConstOperand {
+    bank: FieldSpec::new(Field::CBank, 54, 5),
+    offset: FieldSpec::new(Field::COffset, 37, 17),
     index: Some(ureg_at(Field::URa, 24, Role::Address)),
     handle: None,
     neg: None,
