@@ -141,7 +141,7 @@ impl<'a> Lowering<'a> {
                 };
                 let descriptor = self.descriptor();
                 let srcs = [address, descriptor, value];
-                if matches!(dst, Operand::Sink) && !generic {
+                if matches!(dst, Operand::Sink) && !generic && op != AtomOp::Exch {
                     self.effect(Op::Red { op, ty, order, offset }, &srcs);
                     return Ok(());
                 }

@@ -65,7 +65,8 @@ impl<'a> Lowering<'a> {
             F::Isspacep => self.isspacep(instr),
             F::Cvt => self.convert(instr),
             // A hint without effect on results.
-            F::Prefetch | F::Pmevent => Ok(()),
+            F::Prefetch => Ok(()),
+            F::Pmevent => self.unsupported(instr, "performance monitor events"),
             F::Shfl => self.unsupported(instr, "without .sync, on targets that need it"),
             F::ShflSync => self.shuffle(instr),
 

@@ -12,6 +12,16 @@ use ptx_isa::{Mod, ScalarType, Space};
 /// The stack pointer.
 pub(super) const STACK: Src = Src::new(SrcKind::Reg(Reg { file: File::R, index: 1 }));
 
+/// Offsets in bank 0 of 64-bit generic addresses of constant memory: observation of ptxas 13.0.88.
+mod constant_windows {
+    /// Bank 3, before sm_90 and there.
+    pub(super) const VARIABLES: u16 = 0x50;
+    pub(super) const VARIABLES_90: u16 = 0xd0;
+    /// Bank 0 before sm_90; its first parameter there.
+    pub(super) const BANK_0: u16 = 0x40;
+    pub(super) const PARAMETERS_90: u16 = 0x198;
+}
+
 /// Where a symbol lies, as far as it is known here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
@@ -151,9 +161,21 @@ impl<'a> Lowering<'a> {
         value.into()
     }
 
-    /// Generic address of the local window's or the shared window's start.
+    /// Generic address of the start of a window: the local, the shared, that of `.const` variables or that of parameters.
     fn window(&mut self, instr: &Instr, space: Mod) -> Result<[Src; 2]> {
         match (space, self.target.shared_window) {
+            (Mod::Const, _) if self.sm < 90 => Ok(self.pair(Src::constant(0, constant_windows::VARIABLES))),
+            (Mod::Const, _) if self.sm == 90 => {
+                Ok(self.pair(Src::constant(0, constant_windows::VARIABLES_90)))
+            }
+            (Mod::Param, _) if self.sm < 90 => Ok(self.pair(Src::constant(0, constant_windows::BANK_0))),
+            (Mod::Param, _) if self.sm == 90 => {
+                // Addresses here count from the start of the bank.
+                let first = self.pair(Src::constant(0, constant_windows::PARAMETERS_90));
+                let base = super::operand::halves(self.target.param_base.into());
+                Ok(self.subtract_pair(first, base))
+            }
+            (Mod::Const | Mod::Param, _) => self.unsupported(instr, "the constant window on this target"),
             (Mod::Local, _) => Ok(self.pair(Src::constant(0, self.target.local_window))),
             (_, Some(window)) => Ok(self.pair(Src::constant(0, window))),
             (_, None) if self.sm == 90 => Ok([Src::ZERO, self.s2r(sr::SHARED_WINDOW_HIGH)]),
@@ -183,7 +205,7 @@ impl<'a> Lowering<'a> {
                 let high = if opcode.has(Mod::To) { Src::ZERO } else { self.window(instr, space)?[1] };
                 self.result_pair(instr, [low, high])
             }
-            Mod::Shared | Mod::SharedCta | Mod::Local => {
+            Mod::Shared | Mod::SharedCta | Mod::Local | Mod::Const | Mod::Param => {
                 let address = self.pair(address);
                 let window = self.window(instr, space)?;
                 let moved = if opcode.has(Mod::To) {
