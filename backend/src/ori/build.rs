@@ -210,13 +210,6 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Branches to a new block where `cond` holds and to another where not; gives both.
-    fn fork(&mut self, cond: Src) -> (BlockId, BlockId) {
-        let (then, els) = (self.new_block(1), self.new_block(1));
-        self.end(Term::Branch { cond, then, els, uniform: false });
-        (then, els)
-    }
-
     /// Runs `effects` only where the statement's guard holds, by a branch.
     fn branch_around(&mut self, effects: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         if self.guard.is_true() {
@@ -455,5 +448,66 @@ mod tests {
                 }
             "#]],
         );
+    }
+
+    /// Operations that one thread alone does not explain are checked for their form, on every generation.
+    #[test]
+    fn memory_and_warp_operations_are_well_formed() {
+        let statements = [
+            "@%p1 shfl.sync.idx.b32 %r9|%p2, %r1, %r2, 31, -1",
+            "shfl.sync.bfly.b32 %r9, %r1, 1, 0x1f, %r3",
+            "vote.sync.ballot.b32 %r9, %p1, -1",
+            "vote.sync.all.pred %p2, !%p1, -1",
+            "match.any.sync.b32 %r9, %r1, -1",
+            "match.all.sync.b64 %r9|%p2, %rd1, %r2",
+            "activemask.b32 %r9",
+            "bar.sync 0",
+            "@%p1 bar.sync %r1",
+            "barrier.sync 3, 64",
+            "bar.arrive 1, 64",
+            "@%p1 bar.red.popc.u32 %r9, 1, %p1",
+            "bar.red.and.pred %p2, 1, 64, !%p1",
+            "bar.warp.sync %r1",
+            "bar.sync 2, %r1",
+            "bar.sync %r1, %r2",
+            "membar.gl",
+            "fence.acq_rel.sys",
+            "nanosleep.u32 %r1",
+            "@%p1 atom.global.add.u32 %r9, [%rd1+4], %r2",
+            "atom.add.f64 %fd9, [%rd1], %fd2",
+            "atom.global.acq_rel.gpu.cas.b64 %rd9, [%rd1], %rd2, %rd3",
+            "atom.global.exch.b32 _, [%rd1], %r2",
+            "red.global.max.s64 [%rd1], %rd2",
+            "red.add.u32 [%rd1], %r2",
+            "atom.shared.inc.u32 %r9, [s+4], %r1",
+            "@%p1 atom.shared.add.f32 %f9, [s], %f1",
+            "atom.shared.min.u64 %rd9, [%rd1], %rd2",
+            "red.shared.add.f64 [s+8], %fd1",
+            "atom.shared.cas.b32 %r9, [%r1], %r2, %r3",
+            "ld.global.nc.L1::no_allocate.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1+16]",
+            "@%p1 ld.acquire.gpu.global.v2.u64 {%rd5, %rd6}, [%rd1]",
+            "st.release.sys.global.u32 [%rd1], %r1",
+            "@!%p1 st.volatile.shared.v4.u16 [s], {%rs1, %rs2, %rs3, %rs4}",
+            "st.local.u32 [l+4], %r1; mov.u64 %rd5, l; cvta.local.u64 %rd6, %rd5; ld.u8 %r9, [%rd6]",
+            "mov.u64 %rd5, s; cvta.shared.u64 %rd6, %rd5; cvta.to.shared.u64 %rd7, %rd6; ld.shared.f64 %fd9, [%rd7]",
+            "ld.global.u32 %r9, [g+4]; mov.u64 %rd5, g; st.global.u64 [%rd5], %rd1",
+            "ld.const.v2.f32 {%f1, %f2}, [c+8]; ld.const.u32 %r9, [%rd1]",
+            "mov.u32 %r9, %laneid; mov.u64 %rd9, %clock64; mov.u32 %r8, %nctaid.z; mov.u32 %r7, %ctaid.z",
+            "@%p1 trap",
+        ];
+        for sm in [75, 80, 86, 90] {
+            for text in statements {
+                let head = "param u64 p; param u32 q; shared 64 s; local 16 l; global 64 g; const 64 c
+                    ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [q]; setp.eq.u32 %p1, %r1, 1";
+                let func =
+                    match Sample::new(&format!("{head}\n{text}\nst.global.u32 [%rd1], %r9; ret")).build(sm) {
+                        Ok(func) => func,
+                        Err(e) => panic!("sm_{sm} {text}: {e}"),
+                    };
+                if let Err(errors) = verify(&func, Stage::Built) {
+                    panic!("sm_{sm} {text}: {}\n{}", errors[0], text::print(&func));
+                }
+            }
+        }
     }
 }

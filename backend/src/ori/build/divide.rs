@@ -183,13 +183,13 @@ impl<'a> Lowering<'a> {
         self.wide(2, Op::Dmul { round: Round::Rn }, &[a, b])
     }
 
-    fn to_double(&mut self, src: Src) -> Src {
+    fn widened(&mut self, src: Src) -> Src {
         let op =
             Op::F2f { to: FloatType::F64, from: FloatType::F32, round: Round::Rn, ftz: false, sat: false };
         self.wide(2, op, &[src])
     }
 
-    fn to_single(&mut self, src: Src, round: Round, ftz: bool) -> Src {
+    fn narrowed(&mut self, src: Src, round: Round, ftz: bool) -> Src {
         let op = Op::F2f { to: FloatType::F32, from: FloatType::F64, round, ftz: false, sat: false };
         let single = self.reg(op, &[src]);
         if ftz { self.flush(single) } else { single }
@@ -219,7 +219,7 @@ impl<'a> Lowering<'a> {
     /// The quotient of fp32 values by way of fp64: exact for every operand.
     fn divide_in_double(&mut self, a: Src, b: Src, round: Round, ftz: bool) -> Src {
         let (a, b) = if ftz { (self.flush(a), self.flush(b)) } else { (a, b) };
-        let (a, b) = (self.to_double(a), self.to_double(b));
+        let (a, b) = (self.widened(a), self.widened(b));
         let high = self.part(b, 1);
         let high = self.mufu(MufuFunc::Rcp64h, high);
         let estimate = self.pack(&[Src::ZERO, high]);
@@ -233,7 +233,7 @@ impl<'a> Lowering<'a> {
         let crude = self.dmul(a, estimate);
         let special = self.dcompare(FCmp::Equ, refined, Src::ZERO);
         let quotient = self.select(special, crude, refined, 2);
-        self.to_single(quotient, round, ftz)
+        self.narrowed(quotient, round, ftz)
     }
 
     /// `rcp` and `sqrt` of .f32 with a rounding.
@@ -278,9 +278,9 @@ impl<'a> Lowering<'a> {
     /// The square root of an fp32 value by way of fp64.
     fn root_in_double(&mut self, a: Src, round: Round, ftz: bool) -> Src {
         let a = if ftz { self.flush(a) } else { a };
-        let wide = self.to_double(a);
+        let wide = self.widened(a);
         let root = self.refined_root(wide);
-        let root = self.to_single(root, round, false);
+        let root = self.narrowed(root, round, false);
         // Zero and infinity are their own roots.
         let zero = self.fcompare(FCmp::Eq, false, a, Src::ZERO);
         let infinite = self.fcompare(FCmp::Eq, false, a, float(f32::INFINITY));

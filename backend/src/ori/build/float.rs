@@ -211,7 +211,7 @@ impl<'a> Lowering<'a> {
             FormId::Lg2 => self.mufu(MufuFunc::Lg2, a),
             FormId::Sin | FormId::Cos => {
                 // The unit takes turns.
-                const TURN: f32 = 0.159_154_937;
+                const TURN: f32 = std::f32::consts::FRAC_1_PI / 2.0;
                 let op = Op::Fmul { round: Round::Rz, ftz: false, sat: false };
                 let turns = self.reg(op, &[a, float(TURN)]);
                 self.mufu(if instr.opcode.form == FormId::Sin { MufuFunc::Sin } else { MufuFunc::Cos }, turns)

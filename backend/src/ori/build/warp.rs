@@ -185,17 +185,23 @@ impl<'a> Lowering<'a> {
         let highest = match srcs.first().copied().map(known) {
             Some(Some(n)) if n < u32::from(BARRIERS) => n as u8 + 1,
             Some(Some(n)) => return self.malformed(format!("barrier {n} does not exist")),
-            Some(None) => {
-                if srcs.len() > 1 {
-                    return self.unsupported(instr, "a barrier in a register with a count of threads");
-                }
-                srcs[0] = self.in_register(srcs[0]);
-                BARRIERS
-            }
+            Some(None) => BARRIERS,
             None => return self.malformed("a barrier without a number"),
         };
-        if srcs.len() > 1 && known(srcs[1]).is_none() {
-            return self.unsupported(instr, "a count of threads in a register");
+        for src in &mut srcs {
+            if known(*src).is_none() {
+                *src = self.in_register(*src);
+            }
+        }
+        if let [number, count] = srcs[..]
+            && known(number).is_none()
+            && known(count).is_none()
+        {
+            // One register holds both: the count in the upper half.
+            use super::integer::lut;
+            let moved = self.shift_left(count, Src::imm(16));
+            let both = self.lop3(lut::A | (lut::B & lut::C), moved, Src::imm(0xf), number);
+            srcs = vec![both, both];
         }
         let barriers = &mut self.out.facts.barriers;
         *barriers = highest.max(*barriers);
