@@ -9,15 +9,19 @@ mod gates;
 mod immediates;
 pub mod lints;
 mod operands;
+mod spaces;
+mod textures;
 mod types;
 mod unused;
 mod vectors;
 
+pub use gates::Gates;
 pub use lints::{LINTS, lint};
 pub use operands::bind;
 
-use ptx_backend::input::{Operand, RegId};
-use ptx_isa::{Form, Opcode, PtxVersion, ScalarType, Sm};
+use ptx_backend::input::{Operand, RegId, Symbol};
+use ptx_isa::{Form, Opcode, ScalarType, Space};
+use rustc_hash::FxHashMap;
 use text_size::TextRange;
 
 use crate::diagnostic::Diagnostic;
@@ -28,11 +32,9 @@ use crate::scope::RegisterName;
 /// What an instruction check may look at besides the instruction.
 pub struct Context<'a> {
     pub header: &'a Header,
-    pub version: PtxVersion,
-    /// The file's own target, or the one asked for instead.
-    pub target: Sm,
-    /// Neither a version nor a target is missing or unreadable, so gates mean something.
-    pub gated: bool,
+    pub gates: Gates,
+    /// The state spaces of the variables mentioned so far.
+    pub spaces: &'a FxHashMap<Symbol, Space>,
     pub registers: &'a [RegisterName],
     /// The item's text.
     pub text: &'a str,
@@ -57,6 +59,8 @@ pub struct Statement<'a> {
     pub suffixes: &'a [TextRange],
     pub opcode: Opcode,
     pub form: &'static Form,
+    /// The version and the target have the instruction.
+    pub available: bool,
     /// `None` where the operand is wrong in itself and was reported.
     pub operands: &'a [Option<Operand>],
     /// Parallel to `operands`.
@@ -76,7 +80,14 @@ pub struct Body<'a> {
 pub type StatementCheck = fn(&Context<'_>, &Statement<'_>, &mut Vec<Diagnostic>);
 pub type BodyCheck = fn(&Body<'_>, &mut Vec<Diagnostic>);
 
-pub const STATEMENT_CHECKS: &[StatementCheck] =
-    &[operands::check, types::check, immediates::check, vectors::check, gates::check];
+pub const STATEMENT_CHECKS: &[StatementCheck] = &[
+    operands::check,
+    types::check,
+    immediates::check,
+    vectors::check,
+    spaces::check,
+    textures::check,
+    gates::check,
+];
 
 pub const BODY_CHECKS: &[BodyCheck] = &[unused::check];

@@ -4,7 +4,7 @@
 //! whole: they ask [`header`] and [`global`], one name at a time, so that a change to one declaration touches
 //! only those who mention it.
 
-use ptx_backend::input::{Env, Init, InitReloc, Linkage, Signature, Symbol, Variable};
+use ptx_backend::input::{Env, Init, InitReloc, Linkage, Param, Signature, Symbol, Variable};
 use ptx_isa::{PtxVersion, ScalarType, Sm, Space};
 use ptx_syntax::ItemKind;
 use rustc_hash::FxHashMap;
@@ -30,6 +30,11 @@ declare_lint! {
 declare_lint! {
     /// A name is defined more than once in its scope.
     pub REDEFINITION = "E0201" "redefinition", Error, since "0.1.0"
+}
+
+declare_lint! {
+    /// Two declarations of a function differ in their parameters.
+    pub PROTOTYPE_MISMATCH = "E0205" "prototype-mismatch", Error, since "0.1.0"
 }
 
 declare_lint! {
@@ -262,6 +267,16 @@ impl Builder {
         match self.names.get(signature.name.as_str()) {
             Some(&Symbol::Function(index)) => {
                 let index = index as usize;
+                let shape = |params: &[Param]| params.iter().map(|p| (p.ty, p.size)).collect::<Vec<_>>();
+                let earlier = &self.functions[index];
+                if shape(&earlier.params) != shape(&signature.params)
+                    || shape(&earlier.returns) != shape(&signature.returns)
+                {
+                    let earlier = self.function_items[index];
+                    let message = format!("`{}` was declared with other parameters", signature.name);
+                    let finding = self.find(&PROTOTYPE_MISMATCH, Some(at), message);
+                    finding.related = Some((earlier, "first declared here"));
+                }
                 if has_body && self.has_body[index] {
                     self.redefinition(at, self.function_items[index], &signature.name);
                 } else if has_body {

@@ -1,6 +1,8 @@
 //! Language versions and targets that instructions need.
 
-use ptx_isa::{GateError, PtxVersion};
+use ptx_backend::input::Operand;
+use ptx_isa::{Gate, GateError, PtxVersion, Sm};
+use text_size::TextRange;
 
 use super::{Context, Statement};
 use crate::declare_lint;
@@ -17,33 +19,81 @@ declare_lint! {
 }
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
-    if !ctx.gated {
+    if !ctx.gates.enabled {
         return;
     }
-    let gate = ptx_isa::gates(&statement.opcode);
-    let Err(error) = gate.check(ctx.version, ctx.target) else { return };
-    let name = ctx.slice(statement.name);
-    let what = format!("`{name}` {error}");
-    let diagnostic = match error {
-        GateError::Version(version) => Diagnostic::new(&VERSION_GATE, statement.name, what)
-            .note(format!("the module says `.version {}`; raise it to {version}", ctx.version)),
-        GateError::Target(targets) => {
-            let needed = targets.iter().find(|sm| *sm >= ctx.target).or_else(|| targets.iter().next());
-            let diagnostic = Diagnostic::new(&TARGET_GATE, statement.name, what);
-            match needed {
-                Some(sm) => diagnostic.note(format!("the target is {}; `.target {sm}` would do", ctx.target)),
-                None => diagnostic,
-            }
+    if !statement.available {
+        let gate = ptx_isa::gates(&statement.opcode);
+        out.extend(ctx.gates.check(
+            &gate,
+            ctx.slice(statement.name),
+            statement.name,
+            statement.form.mnemonic(),
+        ));
+        return;
+    }
+    for (i, operand) in statement.operands.iter().enumerate() {
+        let range = statement.ranges[i];
+        if let Some(row) = statement.rows.and_then(|rows| rows.get(i))
+            && row.gate != Gate::BASE
+        {
+            let what = format!("the operand `{}` of `{}`", row.name, statement.form.mnemonic());
+            out.extend(ctx.gates.check_phrase(&row.gate, what, range));
         }
-        GateError::Removed(_) => Diagnostic::new(&TARGET_GATE, statement.name, what)
-            .note(replacement(statement.form.mnemonic(), ctx.version)),
-    };
-    out.push(diagnostic);
+        if let Some(Operand::Special(register)) = operand {
+            out.extend(ctx.gates.check(&register.gate(), register.text(), range, ""));
+        }
+    }
 }
 
-fn replacement(mnemonic: &str, version: PtxVersion) -> String {
-    match mnemonic {
-        "shfl" | "vote" => format!("use `{mnemonic}.sync` with a mask of the participating threads"),
-        _ => format!("the module says `.version {version}`"),
+/// What the module offers.
+#[derive(Clone, Copy, Debug)]
+pub struct Gates {
+    pub version: PtxVersion,
+    /// The file's own target, or the one asked for instead.
+    pub target: Sm,
+    /// Neither is missing or unreadable, so that gates mean something.
+    pub enabled: bool,
+}
+
+impl Gates {
+    pub fn is_open(&self, gate: &Gate) -> bool {
+        !self.enabled || gate.check(self.version, self.target).is_ok()
+    }
+
+    /// What is missing for the word at `range`.
+    pub fn check(&self, gate: &Gate, word: &str, range: TextRange, mnemonic: &str) -> Option<Diagnostic> {
+        let diagnostic = self.check_phrase(gate, format!("`{word}`"), range)?;
+        let removed = matches!(gate.check(self.version, self.target), Err(GateError::Removed(_)));
+        Some(match mnemonic {
+            "shfl" | "vote" if removed => {
+                diagnostic.note(format!("use `{mnemonic}.sync` with a mask of the participating threads"))
+            }
+            _ => diagnostic,
+        })
+    }
+
+    pub fn check_phrase(&self, gate: &Gate, what: String, range: TextRange) -> Option<Diagnostic> {
+        if !self.enabled {
+            return None;
+        }
+        let error = gate.check(self.version, self.target).err()?;
+        let message = format!("{what} {error}");
+        Some(match error {
+            GateError::Version(version) => Diagnostic::new(&VERSION_GATE, range, message)
+                .note(format!("the module says `.version {}`; raise it to {version}", self.version)),
+            GateError::Target(targets) => {
+                let needed = targets.iter().find(|sm| *sm >= self.target).or_else(|| targets.iter().next());
+                let diagnostic = Diagnostic::new(&TARGET_GATE, range, message);
+                match needed {
+                    Some(sm) => {
+                        diagnostic.note(format!("the target is {}; `.target {sm}` would do", self.target))
+                    }
+                    None => diagnostic,
+                }
+            }
+            GateError::Removed(_) => Diagnostic::new(&TARGET_GATE, range, message)
+                .note(format!("the module says `.version {}`", self.version)),
+        })
     }
 }

@@ -24,26 +24,36 @@ pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Di
         if let (Some(operand), Some(expected)) = (operand, expected)
             && row.role == Role::Source
         {
-            constant(operand, range, expected, out);
+            let fixed = matches!(row.ty, OperandType::Is(_));
+            constant(operand, range, expected, fixed, out);
         }
     }
 }
 
-fn constant(operand: &Operand, range: TextRange, expected: ScalarType, out: &mut Vec<Diagnostic>) {
+/// An untyped operand takes a floating-point constant for its bits where the type is the instruction's own, and
+/// not where the operand has a `fixed` one.
+fn constant(
+    operand: &Operand,
+    range: TextRange,
+    expected: ScalarType,
+    fixed: bool,
+    out: &mut Vec<Diagnostic>,
+) {
     let ty = expected.text();
     match (operand, expected.kind()) {
-        (Operand::F32(_) | Operand::F64(_), TypeKind::Signed | TypeKind::Unsigned) => out.push(
-            Diagnostic::new(
-                &CONSTANT_TYPE,
-                range,
-                format!("a floating-point constant in place of a `.{ty}`"),
-            )
-            .note("write the value as an integer, or its bits in hexadecimal"),
-        ),
-        (Operand::Int(value), TypeKind::Float) => out.push(
-            Diagnostic::new(&CONSTANT_TYPE, range, format!("an integer constant in place of a `.{ty}`"))
-                .note(format!("write it with a point or by its bits, as `{value}.0`")),
-        ),
+        (Operand::F32(_) | Operand::F64(_), kind)
+            if matches!(kind, TypeKind::Signed | TypeKind::Unsigned | TypeKind::Pred)
+                || fixed && kind == TypeKind::Bits =>
+        {
+            let message = format!("a floating-point constant in place of a `.{ty}`");
+            let note = "write the value as an integer, or its bits in hexadecimal";
+            out.push(Diagnostic::new(&CONSTANT_TYPE, range, message).note(note));
+        }
+        (Operand::Int(value), TypeKind::Float) => {
+            let message = format!("an integer constant in place of a `.{ty}`");
+            let note = format!("write it with a point or by its bits, as `{value}.0`");
+            out.push(Diagnostic::new(&CONSTANT_TYPE, range, message).note(note));
+        }
         _ => {}
     }
 }

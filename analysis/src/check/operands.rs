@@ -1,13 +1,14 @@
 //! The number of operands and the class of each.
 
 use ptx_backend::input;
-use ptx_isa::{Class, Form, Mod, Opcode, Operand as Row, Presence};
+use ptx_isa::{Class, Facts, Form, Mod, Opcode, Operand as Row, Presence, Role, ScalarType};
 use smallvec::SmallVec;
 use text_size::TextRange;
 
 use super::{Context, Statement};
 use crate::declare_lint;
 use crate::diagnostic::Diagnostic;
+use crate::scope::RegisterName;
 
 declare_lint! {
     /// An instruction has too many or too few operands.
@@ -26,7 +27,16 @@ pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Di
     };
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         if let Some(operand) = operand {
-            class(row, operand, range, out);
+            // Memory instructions take one element with or without its braces.
+            let accesses = statement.form.facts.has(Facts::READS) || statement.form.facts.has(Facts::WRITES);
+            match operand {
+                input::Operand::Vector(elements) if accesses && elements.len() == 1 => {}
+                operand => class(row, operand, range, out),
+            }
+            // `mov` leaves the bits of a `_` in a vector undefined.
+            if statement.form.mnemonic() != "mov" {
+                sink(row, operand, range, out);
+            }
         }
     }
 }
@@ -35,10 +45,16 @@ pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Di
 ///
 /// An optional operand is taken for present when what is written there can be it, so that `call f, (x)` and
 /// `call (r), f` are told apart; when that leaves operands over, by count alone.
-pub fn bind(form: &'static Form, opcode: &Opcode, operands: &[Option<input::Operand>]) -> Option<Rows> {
+pub fn bind(
+    form: &'static Form,
+    opcode: &Opcode,
+    operands: &[Option<input::Operand>],
+    registers: &[RegisterName],
+) -> Option<Rows> {
     let (least, _) = bounds(form, opcode);
     let spare = operands.len().checked_sub(least)?;
-    assign(form, opcode, operands, spare, true).or_else(|| assign(form, opcode, operands, spare, false))
+    assign(form, opcode, operands, spare, Some(registers))
+        .or_else(|| assign(form, opcode, operands, spare, None))
 }
 
 /// The rows of the operands of one instruction.
@@ -49,7 +65,7 @@ fn assign(
     opcode: &Opcode,
     operands: &[Option<input::Operand>],
     mut spare: usize,
-    by_class: bool,
+    registers: Option<&[RegisterName]>,
 ) -> Option<Rows> {
     let mut bound = SmallVec::new();
     for row in form.operands {
@@ -57,7 +73,9 @@ fn assign(
             Some(true) => bound.push(row),
             None if spare > 0 => {
                 let operand = operands.get(bound.len()).and_then(Option::as_ref);
-                if !by_class || operand.is_none_or(|operand| row.class.intersects(classes(operand))) {
+                let fits =
+                    |registers| operand.is_none_or(|operand| row.class.intersects(exact(operand, registers)));
+                if registers.is_none_or(fits) {
                     spare -= 1;
                     bound.push(row);
                 }
@@ -120,6 +138,17 @@ fn class(row: &Row, operand: &input::Operand, range: TextRange, out: &mut Vec<Di
     );
 }
 
+/// The classes of an operand, registers told apart by their type.
+fn exact(operand: &input::Operand, registers: &[RegisterName]) -> Class {
+    match operand {
+        input::Operand::Reg(register) => match registers.get(register.0 as usize) {
+            Some(name) if name.ty == ScalarType::Pred => Class::PREDICATE,
+            _ => Class::REGISTER,
+        },
+        other => classes(other),
+    }
+}
+
 /// The classes that an operand can pass for. Whether a register is a predicate is a question of its type; see
 /// the type check.
 fn classes(operand: &input::Operand) -> Class {
@@ -131,13 +160,23 @@ fn classes(operand: &input::Operand) -> Class {
         O::Int(_) | O::F64(_) | O::F32(_) => Class::IMMEDIATE,
         O::Address(_) => Class::ADDRESS.or(Class::TEXTURE),
         O::Symbol(..) => Class::SYMBOL.or(Class::IMMEDIATE).or(Class::LABEL),
-        O::Special(_) => Class::SPECIAL.or(register),
+        O::Special(_) => Class::SPECIAL,
         O::Label(_) | O::Targets(_) | O::Prototype(_) => Class::LABEL.or(Class::SYMBOL),
         O::Vector(_) => Class::VECTOR,
         O::Pair(_) => Class::PAIR,
         O::Sink => Class::SINK,
         // Arguments, or brackets with several parts.
         O::List(_) => Class::LIST.or(Class::TEXTURE).or(Class::ADDRESS),
+    }
+}
+
+/// `_` stands for a result that nobody wants, so it is no source.
+fn sink(row: &Row, operand: &input::Operand, range: TextRange, out: &mut Vec<Diagnostic>) {
+    if row.role == Role::Source
+        && let input::Operand::Vector(elements) = operand
+        && elements.contains(&input::Operand::Sink)
+    {
+        out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be read"));
     }
 }
 
@@ -173,6 +212,7 @@ fn describe(class: Class) -> String {
         (Class::PAIR, "a pair `d|p`"),
         (Class::LIST, "a list in parentheses"),
         (Class::TEXTURE, "a texture or surface in brackets"),
+        (Class::SPECIAL, "a special register"),
     ];
     let names: Vec<&str> =
         names.iter().filter(|(bit, _)| class.intersects(*bit)).map(|&(_, name)| name).collect();

@@ -29,10 +29,25 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<
             OperandType::Suffix(i) => statement.opcode.ty(usize::from(i)),
             OperandType::Wide(i) => statement.opcode.ty(usize::from(i)).map(|ty| widened(ty, statement)),
             OperandType::Is(ty) => Some(ty),
-            OperandType::Bits(_) | OperandType::Address | OperandType::Free => None,
+            OperandType::Address => {
+                address(ctx, operand, range, out);
+                None
+            }
+            OperandType::Bits(_) | OperandType::Free => None,
         };
         if let Some(expected) = expected {
             operand_type(ctx, operand, range, expected, wider, element_width, out);
+        }
+    }
+}
+
+/// A register that holds an address, without brackets.
+fn address(ctx: &Context<'_>, operand: &Operand, range: TextRange, out: &mut Vec<Diagnostic>) {
+    if let Operand::Reg(register) = operand {
+        let ty = ctx.register_type(*register);
+        if matches!(ty.kind(), TypeKind::Float | TypeKind::Pred) {
+            let message = format!("`{}` is `.{}`, expected an address", ctx.slice(range), ty.text());
+            out.push(Diagnostic::new(&OPERAND_TYPE, range, message));
         }
     }
 }

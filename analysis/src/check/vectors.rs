@@ -13,8 +13,8 @@ declare_lint! {
 }
 
 pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
-    // Only where `.v2`, `.v4` and `.v8` speak of the operand in braces and not of texture coordinates.
-    if !matches!(statement.form.mnemonic(), "ld" | "ldu" | "st" | "suld" | "sust") {
+    // Surface accesses and `st.async` take fewer and more elements than their names say.
+    if !matches!(statement.form.mnemonic(), "ld" | "ldu" | "st") || statement.opcode.has(Mod::Async) {
         return;
     }
     let Some(rows) = statement.rows else { return };

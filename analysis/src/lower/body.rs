@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use ptx_backend::input::{Function, LabelId, Launch, Linkage, Param, Register, Signature, Stmt, Symbol};
-use ptx_isa::{Opcode, Space, TypeKind};
+use ptx_isa::{Directive, Gate, Opcode, ScalarType, Space, TypeKind};
 use ptx_syntax::{NodeOrToken, SyntaxError, SyntaxKind, SyntaxNode};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use text_size::{TextRange, TextSize};
 
 use super::{Lowered, Occurrence, SourceMap};
-use crate::check::{self, lints};
+use crate::check::{self, Gates, lints};
 use crate::db::{Db, SourceFile};
 use crate::declaration::{self, BAD_DECLARATION, CONFLICTING_DIRECTIVES};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -23,7 +23,8 @@ use crate::signature;
 /// An instruction's dotted name, looked up once per function.
 #[derive(Clone, Copy)]
 pub(super) enum Resolution {
-    Opcode(Opcode),
+    /// With whether the version and the target have it.
+    Opcode(Opcode, bool),
     /// The table knows nothing about it.
     NoRow,
     Wrong,
@@ -35,7 +36,11 @@ pub(super) struct Walker<'db> {
     pub(super) file: SourceFile,
     pub(super) text: &'db str,
     pub(super) header: &'db Header,
-    pub(super) context: ContextFacts,
+    pub(super) gates: Gates,
+    /// State spaces of the variables mentioned.
+    pub(super) spaces: FxHashMap<Symbol, Space>,
+    /// The instruction is one of the video instructions, whose operands have signs and selectors.
+    pub(super) is_video: bool,
     pub(super) names: Names<'db>,
     globals: FxHashMap<&'db str, &'db Option<Global>>,
     pub(super) resolutions: FxHashMap<&'db str, Resolution>,
@@ -56,30 +61,24 @@ pub(super) struct Walker<'db> {
     pub(super) incomplete: bool,
 }
 
-/// What the gates of instructions are checked against.
-#[derive(Clone, Copy)]
-pub(super) struct ContextFacts {
-    pub(super) version: ptx_isa::PtxVersion,
-    pub(super) target: ptx_isa::Sm,
-    pub(super) gated: bool,
-}
-
 impl<'db> Walker<'db> {
     pub(super) fn new(db: &'db dyn Db, item: Item<'db>) -> Self {
         let file = item.file(db);
         let header = module::header(db, file);
         let target = module::effective_target(db, file);
-        let context = ContextFacts {
+        let gates = Gates {
             version: header.version_or_newest(),
             target: target.unwrap_or(ptx_isa::Sm::new(75)),
-            gated: target.is_some() && header.version.is_some(),
+            enabled: target.is_some() && header.version.is_some(),
         };
         Self {
             db,
             file,
             text: item.text(db),
             header,
-            context,
+            gates,
+            spaces: FxHashMap::default(),
+            is_video: false,
             names: Names::default(),
             globals: FxHashMap::default(),
             resolutions: FxHashMap::default(),
@@ -141,6 +140,9 @@ impl<'db> Walker<'db> {
             .globals
             .entry(name)
             .or_insert_with(|| module::global(db, file, Name::new(db, SmolStr::new(name))));
+        if let Some(Global::Variable { index, space, .. }) = found {
+            self.spaces.insert(Symbol::Global(*index), *space);
+        }
         found.as_ref()
     }
 
@@ -185,6 +187,11 @@ impl<'db> Walker<'db> {
         self.names.close();
         self.names.close();
         self.incomplete |= !named;
+        if self.has_body && self.function.linkage == Linkage::Extern {
+            let range = self.occurrences.first().map_or(node.text_range(), |name| name.range);
+            let message = "an `.extern` function is defined elsewhere and has no body".to_owned();
+            self.report(Diagnostic::new(&BAD_DECLARATION, range, message));
+        }
     }
 
     /// Registers of module scope: every function has its own.
@@ -273,6 +280,17 @@ impl<'db> Walker<'db> {
             ".explicitcluster" => launch.explicitcluster = true,
             _ => {}
         }
+        match word.get(1..).and_then(Directive::parse) {
+            Some(directive) => {
+                let range = TextRange::at(node.text_range().start(), TextSize::of(word));
+                self.diagnostics.extend(self.gates.check(&directive.gate, word, range, ""));
+            }
+            None => {
+                let message = format!("`{word}` is no directive of a function");
+                self.report(Diagnostic::new(&BAD_DECLARATION, node.text_range(), message));
+            }
+        }
+        let launch = &self.function.launch;
         if matches!(word, ".maxntid" | ".reqntid") && launch.maxntid.is_some() && launch.reqntid.is_some() {
             let message = "a kernel has `.maxntid` or `.reqntid`, not both";
             self.report(Diagnostic::new(&CONFLICTING_DIRECTIVES, node.text_range(), message));
@@ -331,6 +349,7 @@ impl<'db> Walker<'db> {
             return;
         };
         let head = declaration.head;
+        self.type_gate(head.ty, node.text_range());
         if head.ty.kind() == TypeKind::Opaque {
             let message =
                 format!("`.{}` variables stand at module scope or among the parameters", head.ty.text());
@@ -348,9 +367,20 @@ impl<'db> Walker<'db> {
             let id = self.declare(range, visible, DeclKind::Symbol(symbol));
             self.occur(range, Entity::Symbol(symbol), Access::Declaration);
             self.locals.push(id);
+            self.spaces.insert(symbol, head.space);
             let variable = self.variable_value(&head, &declarator, range);
             self.function.locals.push(variable);
         }
+    }
+
+    /// Types that came later than the language.
+    fn type_gate(&mut self, ty: ScalarType, range: TextRange) {
+        let gate = match ty {
+            ScalarType::B128 => Gate::since(8, 3, 70),
+            ScalarType::F16x2 => Gate::since(4, 2, 53),
+            _ => return,
+        };
+        self.diagnostics.extend(self.gates.check(&gate, &format!(".{}", ty.text()), range, ""));
     }
 
     fn branch_targets(&mut self, node: &SyntaxNode, block: TextRange) {

@@ -31,7 +31,10 @@ impl<'db> Walker<'db> {
         for element in node.children_with_tokens() {
             match element {
                 NodeOrToken::Token(token) => match token.kind() {
-                    SyntaxKind::IDENT => mnemonic = Some(token.text_range()),
+                    SyntaxKind::IDENT => {
+                        mnemonic = Some(token.text_range());
+                        self.is_video = self.slice(token.text_range()).starts_with('v');
+                    }
                     SyntaxKind::DOT_WORD => suffixes.push(token.text_range()),
                     _ => {}
                 },
@@ -52,12 +55,12 @@ impl<'db> Walker<'db> {
             return;
         };
         let name = suffixes.last().map_or(mnemonic, |last| mnemonic.cover(*last));
-        let Some(opcode) = self.opcode(name, mnemonic, &suffixes) else {
+        let Some((opcode, available)) = self.opcode(name, mnemonic, &suffixes) else {
             self.incomplete = true;
             return;
         };
         if !self.is_broken(range) {
-            self.check(range, name, &suffixes, opcode, &lowered);
+            self.check(range, name, &suffixes, (opcode, available), &lowered);
         }
         if lowered.operands.iter().all(Option::is_some) {
             let operands = lowered.operands.into_iter().flatten().collect();
@@ -85,15 +88,20 @@ impl<'db> Walker<'db> {
     }
 
     /// The opcode of a dotted name; `None` is reported.
-    fn opcode(&mut self, name: TextRange, mnemonic: TextRange, suffixes: &[TextRange]) -> Option<Opcode> {
+    fn opcode(
+        &mut self,
+        name: TextRange,
+        mnemonic: TextRange,
+        suffixes: &[TextRange],
+    ) -> Option<(Opcode, bool)> {
         let key = self.slice(name);
         let known = self.resolutions.get(key).copied();
-        if let Some(Resolution::Opcode(opcode)) = known {
-            return Some(opcode);
+        if let Some(Resolution::Opcode(opcode, available)) = known {
+            return Some((opcode, available));
         }
         let words: SmallVec<[&str; 8]> = suffixes.iter().map(|&suffix| &self.slice(suffix)[1..]).collect();
         let resolution = match ptx_isa::resolve(self.slice(mnemonic), &words) {
-            Ok(opcode) => Resolution::Opcode(opcode),
+            Ok(opcode) => Resolution::Opcode(opcode, self.gates.is_open(&ptx_isa::gates(&opcode))),
             Err(ResolveError::NoRow) => {
                 let message =
                     format!("`{key}` is not checked: the instruction table does not describe it yet");
@@ -109,7 +117,7 @@ impl<'db> Walker<'db> {
         };
         self.resolutions.insert(key, resolution);
         match resolution {
-            Resolution::Opcode(opcode) => Some(opcode),
+            Resolution::Opcode(opcode, available) => Some((opcode, available)),
             Resolution::NoRow | Resolution::Wrong => None,
         }
     }
@@ -119,11 +127,11 @@ impl<'db> Walker<'db> {
         range: TextRange,
         name: TextRange,
         suffixes: &[TextRange],
-        opcode: Opcode,
+        (opcode, available): (Opcode, bool),
         lowered: &Lowered,
     ) {
         let form = ptx_isa::form(opcode.form);
-        let bound = check::bind(form, &opcode, &lowered.operands);
+        let bound = check::bind(form, &opcode, &lowered.operands, &self.names.registers);
         // Destinations are written; all names inside addresses are read.
         for (i, row) in bound.iter().flatten().enumerate() {
             let access = match row.role {
@@ -141,9 +149,8 @@ impl<'db> Walker<'db> {
         }
         let context = check::Context {
             header: self.header,
-            version: self.context.version,
-            target: self.context.target,
-            gated: self.context.gated,
+            gates: self.gates,
+            spaces: &self.spaces,
             registers: &self.names.registers,
             text: self.text,
         };
@@ -153,6 +160,7 @@ impl<'db> Walker<'db> {
             suffixes,
             opcode,
             form,
+            available,
             operands: &lowered.operands,
             ranges: &lowered.ranges,
             rows: bound.as_deref(),

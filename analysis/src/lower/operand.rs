@@ -1,7 +1,7 @@
 //! Operands: names, constants, addresses, vectors.
 
-use ptx_backend::input::{Address, AddressBase, Operand, Symbol};
-use ptx_isa::{ScalarType, SpecialReg};
+use ptx_backend::input::{Address, AddressBase, Operand, RegId, Symbol};
+use ptx_isa::{ScalarType, SpecialReg, TypeKind};
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
 use text_size::TextRange;
 
@@ -141,7 +141,11 @@ impl<'db> Walker<'db> {
                     0
                 }
             };
-            let lane = if lane < lanes { lane } else { 0 };
+            if lane >= lanes || (lanes == 1 && matches!(suffix, ".x" | ".r")) {
+                let message = format!("`{}` has no component `{suffix}`", self.slice(name));
+                self.report(Diagnostic::new(&lints::BAD_MODIFIER, node.text_range(), message));
+                return None;
+            }
             let register = self.names.register(id, number, lane);
             self.occur(name, Entity::Register(register), Access::Read);
             return Some(Operand::Reg(register));
@@ -166,6 +170,10 @@ impl<'db> Walker<'db> {
             return self.constant(node);
         }
         match self.name(inner.text_range())? {
+            operand if self.is_video => {
+                self.incomplete = true;
+                Some(operand)
+            }
             Operand::Reg(register) if self.names.registers[register.0 as usize].ty == ScalarType::Pred => {
                 Some(Operand::NotPred(register))
             }
@@ -233,7 +241,15 @@ impl<'db> Walker<'db> {
     fn base(&mut self, node: &SyntaxNode) -> Option<(AddressBase, i64)> {
         match node.kind() {
             SyntaxKind::NAME_REF | SyntaxKind::COMPONENT => match self.operand(node)? {
-                Operand::Reg(register) => Some((AddressBase::Reg(register), 0)),
+                Operand::Reg(register) => {
+                    self.address_register(register, node.text_range());
+                    Some((AddressBase::Reg(register), 0))
+                }
+                // The assembler takes them, whatever they are good for.
+                Operand::Special(_) => {
+                    self.incomplete = true;
+                    Some((AddressBase::Absolute, 0))
+                }
                 Operand::Symbol(symbol, offset) => Some((AddressBase::Symbol(symbol), offset)),
                 Operand::Int(value) => Some((AddressBase::Absolute, value)),
                 _ => {
@@ -281,6 +297,16 @@ impl<'db> Walker<'db> {
                 None
             }
             _ => self.absolute(node),
+        }
+    }
+
+    /// An address is an integer or untyped.
+    fn address_register(&mut self, register: RegId, range: TextRange) {
+        let ty = self.names.registers[register.0 as usize].ty;
+        if matches!(ty.kind(), TypeKind::Float | TypeKind::Pred | TypeKind::Packed) || ty.bits() > 64 {
+            let name = self.slice(range);
+            let message = format!("`{name}` is `.{}`, an address is an integer of up to 64 bits", ty.text());
+            self.report(Diagnostic::new(&lints::ADDRESS, range, message));
         }
     }
 

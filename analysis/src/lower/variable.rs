@@ -1,14 +1,16 @@
 //! Variables of bodies and of module scope: names in initialisers, uses of other variables.
 
 use ptx_backend::input::{Init, InitReloc, Variable};
+use ptx_isa::{Space, TypeKind};
 use ptx_syntax::{SyntaxKind, SyntaxNode};
 use text_size::TextRange;
 
 use super::body::Walker;
 use crate::check::lints;
-use crate::declaration::{self, Declarator, Head};
+use crate::declaration::{self, BAD_DECLARATION, Declarator, Head};
+use crate::diagnostic::Diagnostic;
 use crate::ide::Access;
-use crate::initializer::{self, InitialValue};
+use crate::initializer::{self, INITIAL_VALUE, InitialValue};
 use crate::module::Global;
 use crate::scope::Entity;
 
@@ -16,6 +18,11 @@ impl Walker<'_> {
     /// A declaration at module scope: its parts are reported here, its meaning is the module's.
     pub(super) fn module_variable(&mut self, node: &SyntaxNode) {
         let Some(declaration) = declaration::read(node, self.text, &mut self.diagnostics) else { return };
+        let head = &declaration.head;
+        if head.ty.kind() == TypeKind::Opaque && !matches!(head.space, Space::Global | Space::Param) {
+            let message = format!("a `.{}` is declared in `.global`", head.ty.text());
+            self.report(Diagnostic::new(&BAD_DECLARATION, node.text_range(), message));
+        }
         self.names.open();
         for declarator in declaration.declarators {
             let Some(range) = declarator.name else { continue };
@@ -40,6 +47,10 @@ impl Walker<'_> {
     /// Evaluates an initialiser and records the names in it.
     fn initial_value(&mut self, head: &Head, declarator: &Declarator) -> Option<InitialValue> {
         let node = declarator.initializer.as_ref()?;
+        if !matches!(head.space, Space::Global | Space::Const) {
+            let message = format!("a `.{}` variable has no initial value", head.space.text());
+            self.report(Diagnostic::new(&INITIAL_VALUE, node.text_range(), message));
+        }
         let value = initializer::read(node, head, &declarator.dimensions, self.text, &mut self.diagnostics);
         for &range in &value.names {
             match self.find_name(range) {
