@@ -178,7 +178,7 @@ impl Emitter<'_> {
                 let mut add = self.alu(inst, "IADD3", &[A, B, C])?;
                 add.dst(Field::Pd, inst.dsts.get(1)).dst(Field::Pq, inst.dsts.get(2)).flag(Field::Extend, x);
                 if x {
-                    add.pred(Field::Pp, Field::PpNot, operand(inst, 3)?);
+                    add.pred(Field::Pp, Field::PpNot, inst.srcs.get(3).unwrap_or(&Src::FALSE));
                     add.pred(Field::Pr, Field::PrNot, inst.srcs.get(4).unwrap_or(&Src::FALSE));
                 }
                 add
@@ -201,7 +201,11 @@ impl Emitter<'_> {
             Op::ImadX { sign, hi } => {
                 let mut mad = self.alu(inst, if hi { "IMAD.HI" } else { "IMAD" }, &[A, B, C])?;
                 mad.signed(sign).flag(Field::Extend, true);
-                mad.dst(Field::Pd, inst.dsts.get(1)).pred(Field::Pp, Field::PpNot, operand(inst, 3)?);
+                mad.dst(Field::Pd, inst.dsts.get(1)).pred(
+                    Field::Pp,
+                    Field::PpNot,
+                    inst.srcs.get(3).unwrap_or(&Src::FALSE),
+                );
                 mad
             }
             Op::Lea { shift } => {
@@ -213,7 +217,7 @@ impl Emitter<'_> {
                 let mut lea = self.alu(inst, "LEA.HI", &[A, B, C])?;
                 lea.value(Field::Imm2, shift.into()).flag(Field::Extend, x).dst(Field::Pd, inst.dsts.get(1));
                 if x {
-                    lea.pred(Field::Pp, Field::PpNot, operand(inst, 3)?);
+                    lea.pred(Field::Pp, Field::PpNot, inst.srcs.get(3).unwrap_or(&Src::FALSE));
                 }
                 lea
             }
@@ -221,14 +225,15 @@ impl Emitter<'_> {
                 let mut lea = self.alu(inst, "LEA.HI.SX32", &[A, B])?;
                 lea.value(Field::Imm2, shift.into()).flag(Field::Extend, x).dst(Field::Pd, inst.dsts.get(1));
                 if x {
-                    lea.pred(Field::Pp, Field::PpNot, operand(inst, 2)?);
+                    lea.pred(Field::Pp, Field::PpNot, inst.srcs.get(2).unwrap_or(&Src::FALSE));
                 }
                 lea
             }
             Op::Imnmx { sign } => {
-                let mnemonic = if self.sm.0 >= 90 { "VIMNMX" } else { "IMNMX" };
+                let (mnemonic, field) =
+                    if self.sm.0 >= 90 { ("VIMNMX", Field::Type) } else { ("IMNMX", Field::Signed) };
                 let mut minmax = self.alu(inst, mnemonic, &[A, B])?;
-                minmax.signed(sign).pred(Field::Pp, Field::PpNot, operand(inst, 2)?);
+                minmax.text(field, sign.text()).pred(Field::Pp, Field::PpNot, operand(inst, 2)?);
                 minmax
             }
             Op::Iabs => self.alu(inst, "IABS", &[B])?,
@@ -273,8 +278,8 @@ impl Emitter<'_> {
                 lop.value(Field::Lut, lut.into()).value(Field::Lut2, lut2.into());
                 lop.dst(Field::Pd, inst.dsts.first()).dst(Field::Pq, inst.dsts.get(1));
                 lop.pred(Field::Pp, Field::PpNot, operand(inst, 0)?);
-                lop.pred(Field::Pr, Field::PrNot, operand(inst, 1)?);
-                lop.pred(Field::Ps, Field::PsNot, operand(inst, 2)?);
+                lop.pred(Field::Pr, Field::PrNot, inst.srcs.get(1).unwrap_or(&Src::TRUE));
+                lop.pred(Field::Ps, Field::PsNot, inst.srcs.get(2).unwrap_or(&Src::TRUE));
                 lop
             }
             Op::Shf { right, wrap, hi, ty } => {
@@ -287,9 +292,10 @@ impl Emitter<'_> {
                 let mut set = self.alu(inst, "ISETP", &[A, B])?;
                 set.text(Field::Cmp, cmp.text()).text(Field::Bool, bool_.text()).signed(sign);
                 set.dst(Field::Pd, inst.dsts.first()).dst(Field::Pq, inst.dsts.get(1));
-                set.pred(Field::Pp, Field::PpNot, operand(inst, 2)?).flag(Field::Extend, ex);
+                set.pred(Field::Pp, Field::PpNot, inst.srcs.get(2).unwrap_or(&Src::TRUE))
+                    .flag(Field::Extend, ex);
                 if ex {
-                    set.pred(Field::Pr, Field::PrNot, operand(inst, 3)?);
+                    set.pred(Field::Pr, Field::PrNot, inst.srcs.get(3).unwrap_or(&Src::TRUE));
                 }
                 set
             }

@@ -6,7 +6,7 @@ use super::compute::operand;
 use crate::CodegenError;
 use crate::mach::{self, Effect, Space};
 use crate::ori::ir::{File, Inst, Reg, Src, SrcKind};
-use crate::ori::op::{Access, AtomType, CctlOp, MemOrder, MemSize, Op};
+use crate::ori::op::{Access, AtomType, CctlOp, MemOrder, MemSize, MembarScope, Op};
 use crate::ori::signature::size_bytes;
 use sass::Field;
 
@@ -69,7 +69,12 @@ impl Emitter<'_> {
         let (builder, access) = match inst.op {
             Op::Atom { op, ty, order, offset, generic } => {
                 let space = if generic { Space::Generic } else { Space::Global };
-                let mnemonic = if generic { "ATOM" } else { "ATOMG" };
+                let mnemonic = match (generic, self.float_atomics_apart(ty)) {
+                    (true, false) => "ATOM",
+                    (true, true) => "ATOM.F",
+                    (false, false) => "ATOMG",
+                    (false, true) => "ATOMG.F",
+                };
                 let mut atom = self.global(inst, mnemonic, offset)?;
                 atom.dst(Field::Rd, inst.dsts.first()).reg(Field::Rb, File::R, operand(inst, 2)?);
                 atom.text(Field::Op, op.text()).text(Field::Type, ty.text()).text(Field::Order, order.text());
@@ -85,7 +90,11 @@ impl Emitter<'_> {
                 (atom, self.atomic_access(inst, space, offset, if wide { 8 } else { 4 }))
             }
             Op::Red { op, ty, order, offset } => {
-                let mnemonic = if self.sm.0 >= 90 { "REDG" } else { "RED" };
+                let mnemonic = match (self.sm.0 >= 90, self.float_atomics_apart(ty)) {
+                    (false, _) => "RED",
+                    (true, false) => "REDG",
+                    (true, true) => "REDG.F",
+                };
                 let mut red = self.global(inst, mnemonic, offset)?;
                 red.reg(Field::Rb, File::R, operand(inst, 2)?);
                 red.text(Field::Op, op.text()).text(Field::Type, ty.text()).text(Field::Order, order.text());
@@ -114,7 +123,15 @@ impl Emitter<'_> {
         match inst.op {
             Op::Membar { scope } => {
                 let mut membar = self.plain(inst, "MEMBAR")?;
-                membar.text(Field::Scope, scope.text());
+                let (mode, scope) = match scope {
+                    MembarScope::Cta => (".SC", ".CTA"),
+                    MembarScope::Gpu => (".SC", ".GPU"),
+                    MembarScope::Sys => (".SC", ".SYS"),
+                    MembarScope::AllCta => (".ALL", ".CTA"),
+                    MembarScope::AllGpu => (".ALL", ".GPU"),
+                    MembarScope::AllSys => (".ALL", ".SYS"),
+                };
+                membar.text(Field::Mode, mode).text(Field::Scope, scope);
                 self.push(membar, Some(inst.src), fence)
             }
             Op::Errbar => {
@@ -134,9 +151,17 @@ impl Emitter<'_> {
         }
     }
 
+    /// From sm_90 the float atomics have opcodes of their own.
+    fn float_atomics_apart(&self, ty: AtomType) -> bool {
+        let float = matches!(ty, AtomType::F32 | AtomType::F64 | AtomType::F16x2 | AtomType::Bf16x2);
+        float && self.sm.0 >= 90
+    }
+
     /// A global or generic access: 64-bit address, and the window's descriptor where the target has one.
     fn global(&self, inst: &Inst, mnemonic: &str, offset: i32) -> Result<Builder, CodegenError> {
-        let mut builder = Builder::new(self.sm, inst.src, mnemonic, "")?;
+        // Compare-and-swap takes no descriptor anywhere.
+        let plain = self.target.descriptor.is_none() && sass::lookup(self.sm, mnemonic, "r").is_some();
+        let mut builder = Builder::new(self.sm, inst.src, mnemonic, if plain { "r" } else { "" })?;
         builder.address(operand(inst, 0)?, offset);
         if builder.has(Field::UrDesc) {
             builder.reg(Field::UrDesc, File::UR, operand(inst, 1)?);

@@ -6,7 +6,7 @@ use super::compute::operand;
 use crate::CodegenError;
 use crate::mach::{Effect, MachInst};
 use crate::ori::ir::{Dst, File, Inst, Src, SrcKind};
-use crate::ori::op::{BarMode, Op};
+use crate::ori::op::{BarMode, MatchMode, Op, ReduxOp, Sign};
 use sass::Field;
 
 impl Emitter<'_> {
@@ -14,7 +14,7 @@ impl Emitter<'_> {
         let builder = match inst.op {
             Op::Shfl { mode } => {
                 let (lane, clamp) = (operand(inst, 1)?, operand(inst, 2)?);
-                let mut shuffle = Builder::new(self.sm, inst.src, "SHFL", shape(&[lane, clamp]))?;
+                let mut shuffle = Builder::new(self.sm, inst.src, "SHFL", shape(lane, clamp))?;
                 shuffle.text(Field::Mode, mode.text());
                 shuffle.dst(Field::Rd, inst.dsts.first()).dst(Field::Pd, inst.dsts.get(1));
                 shuffle.reg(Field::Ra, File::R, operand(inst, 0)?);
@@ -28,28 +28,33 @@ impl Emitter<'_> {
                 vote
             }
             Op::Match { mode, wide } => {
-                let mut matching = self.plain(inst, "MATCH")?;
-                matching.text(Field::Mode, mode.text()).text(Field::Size, if wide { ".U64" } else { "" });
-                matching.reg(Field::Ra, File::R, operand(inst, 0)?);
-                if matching.has(Field::Pd) {
+                let all = mode == MatchMode::All;
+                let mut matching = self.plain(inst, if all { "MATCH.ALL" } else { "MATCH.ANY" })?;
+                matching.flag(Field::Wide, wide).reg(Field::Ra, File::R, operand(inst, 0)?);
+                if all {
                     matching.dst(Field::Pd, inst.dsts.get(1));
                 }
                 matching
             }
             Op::Redux { op, sign } => {
                 let mut redux = self.plain(inst, "REDUX")?;
-                redux.text(Field::Op, op.text()).signed(sign);
+                // The bitwise ones and the sum do not care, and `AND` is not named.
+                let signed = sign == Sign::S32 && matches!(op, ReduxOp::Min | ReduxOp::Max);
+                redux
+                    .text(Field::Op, if op == ReduxOp::And { "" } else { op.text() })
+                    .flag(Field::Signed, signed);
                 redux.dst(Field::URd, inst.dsts.first()).reg(Field::Ra, File::R, operand(inst, 0)?);
                 redux
             }
             Op::Warpsync => {
-                let mask = operand(inst, 0)?;
-                let mut sync = Builder::new(self.sm, inst.src, "WARPSYNC", shape(&[mask]))?;
-                sync.reg_or_imm(Field::Ra, Field::Imm32, mask);
+                let sync = self.warpsync(inst, operand(inst, 0)?)?;
                 return self.push(sync, Some(inst.src), Effect::Fence { pinned: false });
             }
             Op::Nanosleep => {
-                let sleep = self.alu(inst, "NANOSLEEP", &[super::compute::B])?;
+                let time = operand(inst, 0)?;
+                let mut sleep =
+                    Builder::new(self.sm, inst.src, "NANOSLEEP", if is_imm(time) { "" } else { "r" })?;
+                sleep.reg_or_imm(Field::Rb, Field::Imm32, time);
                 return self.push(sleep, Some(inst.src), Effect::Fence { pinned: true });
             }
             _ => return self.misplaced(inst),
@@ -62,8 +67,7 @@ impl Emitter<'_> {
         let (builder, effect) = match inst.op {
             Op::Bar { mode } => (self.barrier(inst, mode)?, fence),
             Op::B2r { result } => {
-                let mut read = Builder::new(self.sm, inst.src, "B2R", "")?;
-                read.text(Field::Mode, ".RESULT");
+                let mut read = Builder::new(self.sm, inst.src, "B2R.RESULT", "")?;
                 read.dst(if result { Field::Pd } else { Field::Rd }, inst.dsts.first());
                 (read, fence)
             }
@@ -90,9 +94,10 @@ impl Emitter<'_> {
             }
             Op::Bsync => (self.on_barrier(inst, "BSYNC")?, Effect::Fence { pinned: true }),
             Op::Break => (self.on_barrier(inst, "BREAK")?, Effect::Fence { pinned: true }),
-            Op::Bpt { trap } => {
+            // A breakpoint is a trap to the hardware too.
+            Op::Bpt { .. } => {
                 let mut stop = self.plain(inst, "BPT")?;
-                stop.text(Field::Mode, if trap { ".TRAP" } else { ".INT" }).value(Field::Imm2, 1);
+                stop.text(Field::Mode, ".TRAP").value(Field::Imm2, 1);
                 (stop, Effect::Fence { pinned: true })
             }
             Op::Nop => (self.plain(inst, "NOP")?, Effect::Fence { pinned: true }),
@@ -111,17 +116,45 @@ impl Emitter<'_> {
 
     fn barrier(&self, inst: &Inst, mode: BarMode) -> Result<Builder, CodegenError> {
         let id = operand(inst, 0)?;
-        let threads = inst.srcs.get(1).filter(|s| s.kind != SrcKind::Zero);
-        let mut bar = Builder::new(self.sm, inst.src, "BAR", shape(&[id]))?;
-        bar.text(Field::Mode, mode.text());
-        bar.reg_or_imm(Field::Ra, Field::Imm2, id);
-        if let Some(threads) = threads {
-            bar.reg_or_imm(Field::Rb, Field::Imm3, threads);
+        let threads = inst.srcs.get(1).unwrap_or(&Src::ZERO);
+        let shape = match (is_imm(id), is_imm(threads)) {
+            (true, true) => "",
+            (true, false) => "ir",
+            (false, true) => "r",
+            (false, false) => {
+                return Err(CodegenError::unsupported(inst.src, "barrier and thread count in registers"));
+            }
+        };
+        let (kind, reduction, defers) = match mode {
+            BarMode::Sync => (".SYNC", None, false),
+            BarMode::SyncDefer => (".SYNC", None, true),
+            BarMode::Arv => (".ARV", None, false),
+            BarMode::RedPopc => (".RED", Some(".POPC"), true),
+            BarMode::RedAnd => (".RED", Some(".AND"), true),
+            BarMode::RedOr => (".RED", Some(".OR"), true),
+        };
+        let mut bar = Builder::new(self.sm, inst.src, "BAR", shape)?;
+        bar.text(Field::Mode, kind).flag(Field::Flag, defers);
+        if let Some(reduction) = reduction {
+            bar.text(Field::Op, reduction);
         }
-        if let Some(p) = inst.srcs.get(2) {
+        bar.reg_or_imm(Field::Rb, Field::Imm2, id).reg_or_imm(Field::Rb, Field::Imm3, threads);
+        if let Some(p) = inst.srcs.get(2)
+            && reduction.is_some()
+        {
             bar.pred(Field::Pp, Field::PpNot, p);
         }
         Ok(bar)
+    }
+
+    fn warpsync(&self, inst: &Inst, mask: &Src) -> Result<Builder, CodegenError> {
+        if self.sm.0 >= 90 && mask.kind == SrcKind::Imm(u32::MAX) {
+            return Builder::new(self.sm, inst.src, "WARPSYNC.ALL", "");
+        }
+        let mut sync = Builder::new(self.sm, inst.src, "WARPSYNC", if is_imm(mask) { "" } else { "r" })?;
+        let register = if sync.has(Field::Ra) { Field::Ra } else { Field::Rb };
+        sync.reg_or_imm(register, Field::Imm32, mask);
+        Ok(sync)
     }
 }
 
@@ -136,16 +169,16 @@ impl Builder {
     }
 }
 
-/// The shape of sources that are registers or immediates.
-fn shape(sources: &[&Src]) -> &'static str {
-    let imm = |n: usize| sources.get(n).map(|s| matches!(s.kind, SrcKind::Imm(_) | SrcKind::Zero));
-    match (imm(0), imm(1)) {
-        (Some(false), None) => "r",
-        (Some(true), None) => "i",
-        (Some(false), Some(false)) => "rr",
-        (Some(false), Some(true)) => "ri",
-        (Some(true), Some(false)) => "ir",
-        (Some(true), Some(true)) => "ii",
-        (None, _) => "",
+fn is_imm(source: &Src) -> bool {
+    matches!(source.kind, SrcKind::Imm(_) | SrcKind::Zero)
+}
+
+/// The shape of two sources that are registers or immediates.
+fn shape(a: &Src, b: &Src) -> &'static str {
+    match (is_imm(a), is_imm(b)) {
+        (false, false) => "rr",
+        (false, true) => "ri",
+        (true, false) => "ir",
+        (true, true) => "ii",
     }
 }
