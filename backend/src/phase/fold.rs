@@ -84,6 +84,23 @@ fn simplify(inst: &mut Inst) {
                 inst.srcs.copy_from_slice(&rest);
             }
         }
+        Op::Isetp { cmp, sign, bool_, ex: true } => {
+            // The low words' result is known: the high words decide alone.
+            let Some(Src { kind: SrcKind::Pred(low), mods }) = inst.srcs.get(3).copied() else { return };
+            let cmp = match (cmp, low != mods.not) {
+                (ICmp::Lt | ICmp::Le, false) => ICmp::Lt,
+                (ICmp::Lt | ICmp::Le, true) => ICmp::Le,
+                (ICmp::Gt | ICmp::Ge, false) => ICmp::Gt,
+                (ICmp::Gt | ICmp::Ge, true) => ICmp::Ge,
+                (ICmp::Eq, true) => ICmp::Eq,
+                (ICmp::Eq, false) => ICmp::F,
+                (ICmp::Ne, false) => ICmp::Ne,
+                (ICmp::Ne, true) => ICmp::T,
+                (ICmp::F | ICmp::T, _) => cmp,
+            };
+            inst.op = Op::Isetp { cmp, sign, bool_, ex: false };
+            inst.srcs.truncate(3);
+        }
         Op::Imad { .. } => {
             if known(&inst.srcs[0]).is_some() {
                 inst.srcs.swap(0, 1);

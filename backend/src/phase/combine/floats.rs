@@ -18,6 +18,10 @@ impl Combiner<'_> {
             _ => return,
         };
         debug_assert_eq!(interpretation(&inst.op), Interpretation::Float);
+        if wide {
+            self.double_immediate(b, i);
+        }
+        let inst = self.inst(b, i);
         // The operation that only changes a sign is one itself.
         if self.sign_change(&inst.srcs, inst.op, wide).is_some() {
             return;
@@ -43,6 +47,29 @@ impl Combiner<'_> {
         }
         if let Some(new) = new {
             self.rewrite(b, i, new);
+        }
+    }
+
+    /// A double whose low word is zero is an immediate, its high word. One other operand may not be a register.
+    fn double_immediate(&mut self, b: BlockId, i: usize) {
+        let inst = self.inst(b, i);
+        if inst.srcs.iter().any(|src| matches!(src.kind, SrcKind::Imm(_) | SrcKind::Const(_))) {
+            return;
+        }
+        for k in [1, 2, 0] {
+            let Some(src) = inst.srcs.get(k).copied() else { continue };
+            let Some(pack) = self.def(&Src::new(src.kind), false) else { continue };
+            let [low, Src { kind: SrcKind::Imm(high), mods: SrcMods::NONE }] = pack.srcs[..] else {
+                continue;
+            };
+            if pack.op != Op::Pack || low != Src::ZERO {
+                continue;
+            }
+            let mut new = inst.clone();
+            new.srcs[k].kind = SrcKind::Imm(high);
+            crate::phase::edit::fold_modifiers(&mut new);
+            self.rewrite(b, i, new);
+            return;
         }
     }
 
