@@ -11,4 +11,5 @@ mod differential;
 pub mod edit;
 pub mod fold;
 pub mod predication;
+pub mod split_phis;
 pub mod value_numbering;

@@ -60,6 +60,11 @@ pub const PHASES: &[Phase] = &[
         phase::addresses::run,
         &[("GeneralOptimize", "sums that become part of a multiply-add are bases then, not addends")],
     ),
+    optional(
+        "OriSplitPhis",
+        phase::split_phis::run,
+        &[("OriAddressFold", "addresses that an offset takes in are not read whole any more")],
+    ),
     optional("OriCopyProp", phase::copy_propagation::run, &[]),
     optional("OriFold", phase::fold::run, &[]),
     optional("GvnCse", phase::value_numbering::run, &[]),
