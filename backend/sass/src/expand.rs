@@ -23,6 +23,8 @@ pub(crate) struct Table {
 const OPCODE_BITS: u8 = 12;
 /// Set where the wide slot holds a uniform register, and in all instructions of the uniform datapath.
 const UNIFORM_BIT: u128 = 1 << 91;
+/// The last generation whose arithmetic reads constants in place.
+const LAST_CONSTANT_SM: u8 = 90;
 /// The first generation whose uniform registers take eight bits.
 const WIDE_UNIFORM_SM: u8 = 100;
 /// The first generation whose branch offsets are split around bit 24.
@@ -106,6 +108,13 @@ fn expand(family: &'static Family, out: &mut Vec<Form>) {
             Some((letters, digit)) => (letters, u16::from(digit.as_bytes()[0] - b'0')),
             None => (shape, operand_form(shape)),
         };
+        let mut family = *family;
+        if letters.contains(['c', 'x']) {
+            family.sm.1 = family.sm.1.min(LAST_CONSTANT_SM);
+            if family.sm.0 > family.sm.1 {
+                continue;
+            }
+        }
         let mut opcode = u128::from(family.opcode | operand_form << 9);
         if letters.contains(['u', 'x']) {
             opcode |= UNIFORM_BIT;
@@ -119,7 +128,7 @@ fn expand(family: &'static Family, out: &mut Vec<Form>) {
             }
             other => other,
         };
-        expand_generations(family, letters, opcode, place, out);
+        expand_generations(&family, letters, opcode, place, out);
     }
 }
 
@@ -144,7 +153,7 @@ fn operand_form(letters: &str) -> u16 {
 
 /// Splits a form where its bits differ between generations.
 fn expand_generations(
-    family: &'static Family,
+    family: &Family,
     shape: &'static str,
     opcode: u128,
     place: impl Fn(usize, Piece) -> Piece,

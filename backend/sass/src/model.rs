@@ -298,7 +298,7 @@ impl FieldSpec {
                 return Some(units as u64 & (u64::MAX >> (64 - self.bits())));
             }
             Value::Scaled { scale } => {
-                if value % u64::from(scale) != 0 {
+                if !value.is_multiple_of(u64::from(scale)) {
                     return None;
                 }
                 value / u64::from(scale)

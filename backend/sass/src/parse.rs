@@ -233,10 +233,8 @@ impl Parser<'_> {
                     None if matches!(piece, Piece::ModIf(..)) => {}
                     None => return self.cursor.fail(format!("expected a modifier for {:?}", spec.field)),
                 },
-                Piece::Text(text) => {
-                    if self.cursor.choice(&[text]).is_none() {
-                        return self.cursor.fail(format!("expected '{text}'"));
-                    }
+                Piece::Text(text) if self.cursor.choice(&[text]).is_none() => {
+                    return self.cursor.fail(format!("expected '{text}'"));
                 }
                 Piece::Alias(aliases) => {
                     for (text, _) in *aliases {
@@ -511,11 +509,11 @@ impl Parser<'_> {
         }
         self.cursor.expect("[")?;
         let mut follows = false;
-        if let Some(reg) = &mem.reg {
-            if self.cursor.rest().starts_with('R') {
-                self.reg(reg)?;
-                follows = true;
-            }
+        if let Some(reg) = &mem.reg
+            && self.cursor.rest().starts_with('R')
+        {
+            self.reg(reg)?;
+            follows = true;
         }
         if let Some((ureg, _)) = &mem.ureg {
             let before = self.cursor;

@@ -185,7 +185,6 @@ fn recorded_words_print_as_recorded() {
         sm_120 REDAS
         sm_120 STAS
         sm_120 STG
-        sm_120 STL
         sm_120 SULD
         sm_120 SURED
         sm_120 SUST
@@ -217,6 +216,7 @@ fn recorded_words_print_as_recorded() {
         sm_120 UTMASTG
         sm_120 UVIMNMX
         sm_120 VIADD
+        sm_75 BMOV
         sm_75 FSWZADD
         sm_75 I2F
         sm_75 LD
@@ -326,7 +326,6 @@ fn forms_without_a_recorded_sample() {
         PRMT rur
         PRMT rru
         PRMT rru
-        IADD3 rcr
         IMAD.WIDE rru
         IMAD.HI rru
         IMAD.HI rru
@@ -337,12 +336,8 @@ fn forms_without_a_recorded_sample() {
         IMNMX rc
         IMNMX ru
         VIMNMX rc
-        VIMNMX rc
-        VIMNMX rc
-        IADD.64 rc
         ISETP.64 rr
         ISETP.64 ri
-        ISETP.64 rc
         VIADDMNMX rrc
         VIADDMNMX rcr
         VIADDMNMX rur
@@ -397,8 +392,8 @@ fn forms_without_a_recorded_sample() {
         FMNMX ru
         FMNMX ru
         FMNMX ru
+        FMNMX ru
         FMNMX3 rir
-        FMNMX3 rcr
         FMNMX3 rur
         FSETP ru
         FSETP ru
@@ -420,6 +415,11 @@ fn forms_without_a_recorded_sample() {
         HMUL2 ru
         HMUL2 ru
         HMUL2 ru
+        HFMA2 rri
+        HFMA2 rrc
+        HFMA2 rir
+        HFMA2 rur
+        HFMA2 rru
         HFMA2 rru
         HFMA2 rru
         HFMA2.MMA rrc
@@ -549,11 +549,15 @@ fn forms_without_a_recorded_sample() {
         ST u
         ST u
         LDL u
+        STL u
         ATOM r
         ATOMG r
         LD 
         LDS u
         RED 
+        IMMA 
+        IMMA.S4 
+        NANOSLEEP r
         BAR r
     "#]]
     .assert_eq(&unseen.concat());

@@ -1,4 +1,7 @@
 //! Branches, barriers and what the warp does together.
+//!
+//! The letters of a shape tell immediates from registers: lane and clamp of `SHFL` ("ii", "ri", "ir", "rr"), barrier
+//! and thread count of `BAR` ("" for two immediates, "ir", "r", "rr"), mask, time or target elsewhere ("", "r").
 
 use super::*;
 use crate::class::Class::*;
@@ -85,7 +88,7 @@ const LANE: Piece = imm(Field::Imm2, 53, 5);
 const CLAMP: Piece = imm(Field::Imm3, 40, 13);
 const MASK: Piece = imm(Field::Imm32, 32, 32);
 const SLEEP: [Piece; 6] = [
-    flag(Field::Mode, 83, &["", ".CLEAR"]),
+    since(flag(Field::Mode, 83, &["", ".CLEAR"]), 1, 80),
     since(flag(Field::Mode2, 84, &["", ".SYNCS"]), 1, 90),
     flag(Field::Flag2, 85, &["", ".WARP"]),
     flag(Field::Flag3, 86, &["", ".RAND"]),
@@ -133,8 +136,8 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("BPT", 0x95c, "", Branch, &[choice_from(Field::Mode, 84, 3, &[BAD, BAD, BAD, ".TRAP", BAD, BAD, BAD, BAD], 3), Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Imm2, 34, 3), Hex), Show::NotNeutral)]),
     Family::new("NANOSLEEP", 0x95d, "", Branch, &SLEEP),
     Family::new("NANOSLEEP", 0x35d, "", Branch, &[SLEEP[0], SLEEP[1], SLEEP[2], SLEEP[3], CONDITION, RB]).labelled("r"),
-    Family::new("BMOV.32.STATE", 0xf55, "", S2r, &[Piece::Text(".32"), flag(Field::Flag, 84, &["", ".CLEAR"]), SET_BARRIER, THREAD_STATE]).labelled("s"),
-    Family::new("BMOV.32.STATE", 0xf56, "", S2r, &[Piece::Text(".32"), flag(Field::Flag, 84, &["", ".PQUAD"]), THREAD_STATE, BARRIER]).labelled("b"),
+    Family::new("BMOV.32.STATE", 0xf55, "", S2r, &[Piece::Text(".32"), flag(Field::Flag, 84, &["", ".CLEAR"]), SET_BARRIER, THREAD_STATE]).sm(80, 255).labelled("s"),
+    Family::new("BMOV.32.STATE", 0xf56, "", S2r, &[Piece::Text(".32"), flag(Field::Flag, 84, &["", ".PQUAD"]), THREAD_STATE, BARRIER]).sm(80, 255).labelled("b"),
     Family::new("PMTRIG", 0x801, "", Control, &[CONDITION, imm(Field::Imm32, 32, 16)]),
     Family::new("BMOV.32", 0x355, "", S2r, &[Piece::Text(".32"), flag(Field::Flag, 84, &["", ".CLEAR"]), RD, op(RegOperand { spec: FieldSpec::new(Field::Barrier, 24, 4), ..BARRIER_OPERAND })]),
     Family::new("BMOV.32", 0x356, "", S2r, &[Piece::Text(".32"), flag(Field::Flag, 84, &["", ".PQUAD"]), op(RegOperand { spec: FieldSpec::new(Field::Barrier, 24, 4), role: Role::Dst, ..BARRIER_OPERAND }), RB])

@@ -83,16 +83,24 @@ pub(super) const ROWS: &[Family] = &[
         SATFINITE, RELU, PACKED, Piece::Text(".F32"), Piece::Text(".PACK_AB"), ROUND_PACK, RD, source_a(Mods::None, F32), source_b(Mods::None, F32),
     ]).ones(0xff << 64).sm(89, 255),
     Family::new("F2FP.PACK_AB_MERGE_C", 0x23e, "", Alu, &[
-        SATFINITE, RELU, PACKED, Piece::Text(".F32"), Piece::Text(".PACK_AB_MERGE_C"), RD, RA, RB, RC,
+        SATFINITE, RELU, PACKED8, Piece::Text(".F32"), Piece::Text(".PACK_AB_MERGE_C"), RD, RA, RB, RC,
     ]).ones(one(78) | one(90)).sm(89, 255),
     Family::new("F2FP.UNPACK_B", 0x23e, "", Alu, &[
-        RELU, PACKED, flag(Field::SrcType, 73, &[".E5M2", ".E4M3"]), Piece::Text(".UNPACK_B"), RD, RB,
+        RELU, PACKED, flag(Field::SrcType, 73, &[".E5M2", ".E4M3"]), Piece::Text(".UNPACK_B"), RD, UPPER_HALF,
     ]).ones(0xff << 64 | 0xff << 24 | one(74) | one(89)).sm(89, 255),
     Family::new("F2FP.UNPACK_B_MERGE_C", 0x23e, "", Alu, &[
-        SATFINITE, RELU, PACKED, Piece::Text(".F16"), Piece::Text(".UNPACK_B_MERGE_C"), RD, RB, RC,
+        SATFINITE, RELU, PACKED8, Piece::Text(".F16"), Piece::Text(".UNPACK_B_MERGE_C"), RD, RB, RC,
     ]).ones(0xff << 24 | one(73) | one(90)).sm(89, 255),
 ];
 
+const UPPER_HALF: Piece = op(RegOperand {
+    suffix: Some(FieldSpec::new(Field::SwizzleB, 88, 1).choice(&["", ".H1"])),
+    ..RB_OPERAND
+});
+/// The same of bytes alone.
+const PACKED8: Piece = Piece::Mod(
+    FieldSpec::new(Field::Type, 76, 1).high(87, 1).choice(&[BAD, BAD, ".E5M2", ".E4M3"]).neutral(3),
+);
 /// The format of the packed results.
 const PACKED: Piece =
     Piece::Mod(FieldSpec::new(Field::Type, 76, 1).high(87, 1).choice(&[".F16", ".BF16", ".E5M2", ".E4M3"]));

@@ -17,7 +17,8 @@ const C: Piece = source_c(Mods::Half, STYLE);
 const B_WIDE: Piece = source_wide_c(Mods::Half, STYLE);
 const SINGLE: Piece = flag(Field::High, 78, &["", ".F32"]);
 /// With `.RELU` bits 87 to 89 are PT, else zero.
-const RELU: Piece = Piece::Mod(FieldSpec::new(Field::Relu, 79, 1).high(87, 3).choice(RELU_TEXTS));
+const RELU: Piece =
+    Piece::Mod(FieldSpec::new(Field::Relu, 79, 1).high(87, 3).choice(RELU_TEXTS).since(1, 80));
 const RELU_TEXTS: &[&str] =
     &["", BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, ".RELU"];
 const COMPARE: Piece = choice(Field::Cmp, 76, 4, FLOAT_COMPARE);

@@ -24,6 +24,8 @@ const fn layout_b(reg: RegOperand) -> RegOperand {
 
 const INT_SHAPE: FieldSpec = FieldSpec::new(Field::Size, 75, 1).high(85, 2);
 const BYTES: &[&str] = &[".8816", BAD, BAD, BAD, ".16816", ".16832", BAD, BAD];
+/// The shapes that are left from sm_100 on.
+const LARGE: &[&str] = &[BAD, BAD, BAD, BAD, ".16816", ".16832", BAD, BAD];
 const NIBBLES: &[&str] = &[BAD, BAD, ".8832", BAD, BAD, ".16832", ".16864", BAD];
 const SAT: Piece = flag(Field::Sat, 82, &["", ".SAT"]);
 
@@ -64,19 +66,24 @@ pub(super) const ROWS: &[Family] = &[
         choice(Field::Size, 75, 2, &[".88128", ".168128", ".168256", BAD]), flag(Field::Op, 78, &[".XOR", ".AND"]), Piece::Text(".POPC"),
         op(counted(RD_OPERAND, by_shape(&[2, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 2, 4]))),
         op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 4, 4]))),
-    ]).ones(one(80)).sm(80, 255),
+    ]).ones(one(80)).sm(80, 90),
     Family::new("IMMA", 0x237, "", Imma16, &[
-        Piece::Mod(INT_SHAPE.choice(BYTES)), choice(Field::SrcType, 76, 1, &[".U8", ".S8"]), choice(Field::SrcType2, 78, 1, &[".U8", ".S8"]), SAT,
+        Piece::Mod(INT_SHAPE.choice(BYTES).since(4, 80)), choice(Field::SrcType, 76, 1, &[".U8", ".S8"]), choice(Field::SrcType2, 78, 1, &[".U8", ".S8"]), SAT,
         op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 4]))),
         op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))),
     ]).sm(75, 89),
     Family::new("IMMA", 0x237, "", Imma16, &[
-        Piece::Mod(INT_SHAPE.choice(BYTES)), choice(Field::SrcType, 76, 1, &[".U8", ".S8"]), choice(Field::SrcType2, 78, 1, &[".U8", ".S8"]), SAT,
+        Piece::Mod(INT_SHAPE.choice(BYTES).since(4, 80)), choice(Field::SrcType, 76, 1, &[".U8", ".S8"]), choice(Field::SrcType2, 78, 1, &[".U8", ".S8"]), SAT,
         op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 4]))),
         op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))), UNIFORM_CONDITION,
-    ]).sm(90, 255),
+    ]).sm(90, 90),
+    Family::new("IMMA", 0x237, "", Imma16, &[
+        Piece::Mod(INT_SHAPE.choice(LARGE).neutral(4)), choice(Field::SrcType, 76, 1, &[".U8", ".S8"]), choice(Field::SrcType2, 78, 1, &[".U8", ".S8"]), SAT,
+        op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 4]))),
+        op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))), UNIFORM_CONDITION,
+    ]).sm(100, 255),
     Family::new("IMMA.S4", 0x237, "", Imma32, &[
-        Piece::Mod(INT_SHAPE.choice(NIBBLES).neutral(5)), choice(Field::SrcType, 76, 1, &[".U4", ".S4"]), choice(Field::SrcType2, 78, 1, &[".U4", ".S4"]), SAT,
+        Piece::Mod(INT_SHAPE.choice(NIBBLES).neutral(2).since(4, 80)), choice(Field::SrcType, 76, 1, &[".U4", ".S4"]), choice(Field::SrcType2, 78, 1, &[".U4", ".S4"]), SAT,
         op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))),
         op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4]))),
     ]).ones(one(83) | one(84)).sm(75, 89),

@@ -1,4 +1,8 @@
 //! Loads, stores and atomics.
+//!
+//! The shape "" is the usual form: with the window's descriptor for global and generic accesses from sm_80 on, and
+//! the address alone for all others. "u" adds a uniform register to the address, and "r" has neither where the
+//! usual form has a descriptor.
 
 use super::*;
 use crate::class::Class::*;
@@ -316,6 +320,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("LDL", 0x983, "", Load, &[EVICT, SIZE, LOADED, memory(ADDRESS32)]),
     Family::new("LDL", 0x983, "", Load, &[EVICT, SIZE, LOADED, based(ADDRESS32, 32, 1)]).ones(WITH_BASE).labelled("u"),
     Family::new("STL", 0x387, "", Store, &[EVICT, SIZE, memory(ADDRESS32), data(COUNT)]),
+    Family::new("STL", 0x987, "", Store, &[EVICT, SIZE, based(ADDRESS32, 64, 1), data(COUNT)]).ones(WITH_BASE).labelled("u"),
     Family::new("LDC", 0xb82, "", LoadConstant, &[CONSTANT_SIZE, choice(Field::Mode, 78, 2, &["", ".IL", ".IS", ".ISL"]), LOADED, CONSTANT_INDEX]),
     atomic("ATOM", 0x98a, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), described(64), data(ATOM_COUNT)])
         .ones(one(72) | ATOM_DESCRIPTOR).sm(80, 89),
@@ -352,7 +357,7 @@ pub(super) const ROWS: &[Family] = &[
     atomic("ATOMS", 0x38c, &[ATOMS_OP, ATOMS_TYPE, op(counted(RD_OPERAND, ATOMS_COUNT)), memory(INDEX32), data(ATOMS_COUNT)]).sm(80, 255),
     atomic("ATOMS", 0x38c, &[ATOMS_OP, ATOMS_TYPE, op(counted(RD_OPERAND, ATOMS_COUNT)), memory(INDEX32), data(ATOMS_COUNT)]).ones(0xff << 64).sm(75, 75),
     atomic("ATOMS", 0x98c, &[ATOMS_OP, ATOMS_TYPE, op(counted(RD_OPERAND, ATOMS_COUNT)), based(INDEX32, 64, 1), data(ATOMS_COUNT)]).ones(WITH_BASE).sm(75, 255).labelled("u"),
-    atomic("ATOMS.POPC.INC", 0xf8c, &[Piece::Text(".POPC"), Piece::Text(".INC"), Piece::Text(".32"), RD, based(INDEX32, 64, 1)]).ones(POPC_INC | WITH_BASE).sm(75, 89),
+    atomic("ATOMS.POPC.INC", 0xf8c, &[Piece::Text(".POPC"), Piece::Text(".INC"), Piece::Text(".32"), RD, based(INDEX32, 64, 1)]).ones(POPC_INC | WITH_BASE).sm(80, 89),
     atomic("ATOMS.POPC.INC", 0xf8c, &[Piece::Text(".POPC"), Piece::Text(".INC"), Piece::Text(".32"), RD, based(INDEX32, 64, 1)]).ones(POPC_INC | one(87) | WITH_BASE).sm(90, 255),
     atomic("ATOMS.ARRIVE", 0xf8c, &[Piece::Text(".ARRIVE"), Piece::Text(".64"), RD2, based(ADDRESS32, 64, 1)]).ones(one(74) | one(87) | one(90) | WITH_BASE).sm(80, 89),
     atomic("ATOMS.CAS", 0x38d, &[SHARED_CAS, choice(Field::Type, 73, 2, &["", ".S32", ".64", BAD]), op(counted(RD_OPERAND, ATOMS_COUNT)), memory(INDEX32), data(ATOMS_COUNT), data2(ATOMS_COUNT)])
