@@ -488,6 +488,7 @@ pub fn is_convergent(op: &Op) -> bool {
             | Op::Vote { .. }
             | Op::Match { .. }
             | Op::Redux { .. }
+            | Op::R2ur
             | Op::Warpsync
             | Op::Bar { .. }
             | Op::B2r { .. }
