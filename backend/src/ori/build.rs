@@ -450,53 +450,57 @@ mod tests {
         );
     }
 
+    const HEAD: &str = "param u64 p; param u32 q; shared 64 s; local 16 l; global 64 g; const 64 c
+        ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [q]; setp.eq.u32 %p1, %r1, 1";
+
+    const STATEMENTS: &[&str] = &[
+        "@%p1 shfl.sync.idx.b32 %r9|%p2, %r1, %r2, 31, -1",
+        "shfl.sync.bfly.b32 %r9, %r1, 1, 0x1f, %r3",
+        "vote.sync.ballot.b32 %r9, %p1, -1",
+        "vote.sync.all.pred %p2, !%p1, -1",
+        "match.any.sync.b32 %r9, %r1, -1",
+        "match.all.sync.b64 %r9|%p2, %rd1, %r2",
+        "activemask.b32 %r9",
+        "bar.sync 0",
+        "@%p1 bar.sync %r1",
+        "barrier.sync 3, 64",
+        "bar.arrive 1, 64",
+        "@%p1 bar.red.popc.u32 %r9, 1, %p1",
+        "bar.red.and.pred %p2, 1, 64, !%p1",
+        "bar.warp.sync %r1",
+        "bar.sync 2, %r1",
+        "bar.sync %r1, %r2",
+        "membar.gl",
+        "fence.acq_rel.sys",
+        "nanosleep.u32 %r1",
+        "@%p1 atom.global.add.u32 %r9, [%rd1+4], %r2",
+        "atom.add.f64 %fd9, [%rd1], %fd2",
+        "atom.global.acq_rel.gpu.cas.b64 %rd9, [%rd1], %rd2, %rd3",
+        "atom.global.exch.b32 _, [%rd1], %r2",
+        "red.global.max.s64 [%rd1], %rd2",
+        "red.add.u32 [%rd1], %r2",
+        "atom.shared.inc.u32 %r9, [s+4], %r1",
+        "@%p1 atom.shared.add.f32 %f9, [s], %f1",
+        "atom.shared.min.u64 %rd9, [%rd1], %rd2",
+        "red.shared.add.f64 [s+8], %fd1",
+        "atom.shared.cas.b32 %r9, [%r1], %r2, %r3",
+        "ld.global.nc.L1::no_allocate.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1+16]",
+        "@%p1 ld.acquire.gpu.global.v2.u64 {%rd5, %rd6}, [%rd1]",
+        "st.release.sys.global.u32 [%rd1], %r1",
+        "@!%p1 st.volatile.shared.v4.u16 [s], {%rs1, %rs2, %rs3, %rs4}",
+        "st.local.u32 [l+4], %r1; mov.u64 %rd5, l; cvta.local.u64 %rd6, %rd5; ld.u8 %r9, [%rd6]",
+        "mov.u64 %rd5, s; cvta.shared.u64 %rd6, %rd5; cvta.to.shared.u64 %rd7, %rd6; ld.shared.f64 %fd9, [%rd7]",
+        "ld.global.u32 %r9, [g+4]; mov.u64 %rd5, g; st.global.u64 [%rd5], %rd1",
+        "ld.const.v2.f32 {%f1, %f2}, [c+8]; ld.const.u32 %r9, [%rd1]",
+        "mov.u32 %r9, %laneid; mov.u64 %rd9, %clock64; mov.u32 %r8, %nctaid.z; mov.u32 %r7, %ctaid.z",
+        "@%p1 trap",
+    ];
+
     /// Operations that one thread alone does not explain are checked for their form, on every generation.
     #[test]
     fn memory_and_warp_operations_are_well_formed() {
-        let statements = [
-            "@%p1 shfl.sync.idx.b32 %r9|%p2, %r1, %r2, 31, -1",
-            "shfl.sync.bfly.b32 %r9, %r1, 1, 0x1f, %r3",
-            "vote.sync.ballot.b32 %r9, %p1, -1",
-            "vote.sync.all.pred %p2, !%p1, -1",
-            "match.any.sync.b32 %r9, %r1, -1",
-            "match.all.sync.b64 %r9|%p2, %rd1, %r2",
-            "activemask.b32 %r9",
-            "bar.sync 0",
-            "@%p1 bar.sync %r1",
-            "barrier.sync 3, 64",
-            "bar.arrive 1, 64",
-            "@%p1 bar.red.popc.u32 %r9, 1, %p1",
-            "bar.red.and.pred %p2, 1, 64, !%p1",
-            "bar.warp.sync %r1",
-            "bar.sync 2, %r1",
-            "bar.sync %r1, %r2",
-            "membar.gl",
-            "fence.acq_rel.sys",
-            "nanosleep.u32 %r1",
-            "@%p1 atom.global.add.u32 %r9, [%rd1+4], %r2",
-            "atom.add.f64 %fd9, [%rd1], %fd2",
-            "atom.global.acq_rel.gpu.cas.b64 %rd9, [%rd1], %rd2, %rd3",
-            "atom.global.exch.b32 _, [%rd1], %r2",
-            "red.global.max.s64 [%rd1], %rd2",
-            "red.add.u32 [%rd1], %r2",
-            "atom.shared.inc.u32 %r9, [s+4], %r1",
-            "@%p1 atom.shared.add.f32 %f9, [s], %f1",
-            "atom.shared.min.u64 %rd9, [%rd1], %rd2",
-            "red.shared.add.f64 [s+8], %fd1",
-            "atom.shared.cas.b32 %r9, [%r1], %r2, %r3",
-            "ld.global.nc.L1::no_allocate.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1+16]",
-            "@%p1 ld.acquire.gpu.global.v2.u64 {%rd5, %rd6}, [%rd1]",
-            "st.release.sys.global.u32 [%rd1], %r1",
-            "@!%p1 st.volatile.shared.v4.u16 [s], {%rs1, %rs2, %rs3, %rs4}",
-            "st.local.u32 [l+4], %r1; mov.u64 %rd5, l; cvta.local.u64 %rd6, %rd5; ld.u8 %r9, [%rd6]",
-            "mov.u64 %rd5, s; cvta.shared.u64 %rd6, %rd5; cvta.to.shared.u64 %rd7, %rd6; ld.shared.f64 %fd9, [%rd7]",
-            "ld.global.u32 %r9, [g+4]; mov.u64 %rd5, g; st.global.u64 [%rd5], %rd1",
-            "ld.const.v2.f32 {%f1, %f2}, [c+8]; ld.const.u32 %r9, [%rd1]",
-            "mov.u32 %r9, %laneid; mov.u64 %rd9, %clock64; mov.u32 %r8, %nctaid.z; mov.u32 %r7, %ctaid.z",
-            "@%p1 trap",
-        ];
         for sm in [75, 80, 86, 90] {
-            for text in statements {
+            for text in STATEMENTS {
                 let head = "param u64 p; param u32 q; shared 64 s; local 16 l; global 64 g; const 64 c
                     ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [q]; setp.eq.u32 %p1, %r1, 1";
                 let func =
@@ -506,6 +510,65 @@ mod tests {
                     };
                 if let Err(errors) = verify(&func, Stage::Built) {
                     panic!("sm_{sm} {text}: {}\n{}", errors[0], text::print(&func));
+                }
+            }
+        }
+    }
+
+    /// Operands of the wrong kind or number give errors.
+    #[test]
+    fn malformed_operands_never_panic() {
+        use crate::input::{Address, AddressBase, LabelId, Operand, RegId, Stmt, Symbol};
+        let arithmetic = [
+            "add.cc.u64 %rd9, %rd1, %rd2; mad.wide.u32 %rd9, %r1, %r2, %rd3; div.s64 %rd9, %rd1, %rd2",
+            "div.rn.f64 %fd9, %fd1, %fd2; sqrt.rn.f32 %f9, %f1; cvt.rzi.s8.f32 %r9, %f1; cvt.sat.u8.s64 %r9, %rd1",
+            "mov.b64 {%r1, %r2}, %rd1; mov.b64 %rd1, {%r1, %r2}; mov.b32 {%rs1, %rs2}, %r1; selp.u64 %rd9, %rd1, %rd2, %p1",
+            "lop3.b32 %r9, %r1, %r2, %r3, 128; bfi.b64 %rd9, %rd1, %rd2, %r1, %r2; set.lt.u32.f32 %r9, %f1, %f2",
+            ".branchtargets end, top; top: ; brx.idx %r1, $0; end:",
+        ];
+        let bases = [
+            AddressBase::Reg(RegId(0)),
+            AddressBase::Reg(RegId(1)),
+            AddressBase::Symbol(Symbol::Local(0)),
+            AddressBase::Symbol(Symbol::Local(1)),
+            AddressBase::Symbol(Symbol::Global(1)),
+            AddressBase::Symbol(Symbol::Param(0)),
+            AddressBase::Absolute,
+        ];
+        let addresses = bases.into_iter().flat_map(|base| {
+            [i64::MIN, i64::MAX, 1 << 23].map(|offset| Operand::Address(Address { base, offset }))
+        });
+        let addresses: Vec<Operand> = addresses.collect();
+        for text in STATEMENTS.iter().chain(&arithmetic) {
+            let sample = Sample::new(&format!("{HEAD}\n{text}\nret"));
+            for at in 0..sample.func.body.len() {
+                let Stmt::Instr(instr) = &sample.func.body[at] else { continue };
+                for operand in 0..=instr.operands.len() {
+                    let wrong = [
+                        Operand::Reg(RegId(0)),
+                        Operand::Reg(RegId(2)),
+                        Operand::Reg(RegId(99)),
+                        Operand::NotPred(RegId(0)),
+                        Operand::Int(-1),
+                        Operand::F64(u64::MAX),
+                        Operand::Symbol(Symbol::Global(77), i64::MIN),
+                        Operand::Symbol(Symbol::Local(0), 5),
+                        Operand::Label(LabelId(99)),
+                        Operand::Targets(7),
+                        Operand::Sink,
+                        Operand::Vector(Vec::new()),
+                        Operand::Vector(vec![Operand::Reg(RegId(1)); 9]),
+                        Operand::Pair(Box::new((Operand::Sink, Operand::Int(3)))),
+                    ];
+                    for replacement in wrong.iter().chain(&addresses).cloned() {
+                        let mut broken = Sample::new(&format!("{HEAD}\n{text}\nret"));
+                        let Stmt::Instr(instr) = &mut broken.func.body[at] else { continue };
+                        match instr.operands.get_mut(operand) {
+                            Some(slot) => *slot = replacement,
+                            None => drop(instr.operands.pop()),
+                        }
+                        let _ = broken.build(90);
+                    }
                 }
             }
         }

@@ -222,7 +222,7 @@ impl<'a> Lowering<'a> {
                 let Place::Shared(at) = self.place(symbol)? else {
                     return self.unsupported(instr, "a shared access that names a variable of another space");
                 };
-                let at = i64::from(at) + address.offset;
+                let at = i64::from(at).saturating_add(address.offset);
                 let base = self.shared_base_uniform();
                 let at = if base.is_some() { at - i64::from(self.target.shared_base) } else { at };
                 if !OFFSETS.contains(&at) {
@@ -249,8 +249,8 @@ impl<'a> Lowering<'a> {
 
     fn split_offset(&mut self, src: Src, offset: i64) -> (Src, i32) {
         match known(src) {
-            Some(v) if OFFSETS.contains(&(i64::from(v) + offset)) => {
-                (Src::ZERO, (i64::from(v) + offset) as i32)
+            Some(v) if OFFSETS.contains(&i64::from(v).saturating_add(offset)) => {
+                (Src::ZERO, i64::from(v).saturating_add(offset) as i32)
             }
             None if OFFSETS.contains(&offset) => (src, offset as i32),
             _ => (self.add(src, Src::imm(offset as u32)), 0),
@@ -264,7 +264,7 @@ impl<'a> Lowering<'a> {
                 let Place::Local(at) = self.place(symbol)? else {
                     return self.unsupported(instr, "a local access that names a variable of another space");
                 };
-                let at = i64::from(at) + address.offset;
+                let at = i64::from(at).saturating_add(address.offset);
                 if !OFFSETS.contains(&at) {
                     return self.unsupported(instr, "an offset of more than 24 bits");
                 }
@@ -280,14 +280,14 @@ impl<'a> Lowering<'a> {
         let (index, offset) = match address.base {
             AddressBase::Symbol(symbol) => match self.place(symbol)? {
                 Place::Constant { bank: of_symbol, offset } if of_symbol == bank => {
-                    (Src::ZERO, i64::from(offset) + address.offset)
+                    (Src::ZERO, i64::from(offset).saturating_add(address.offset))
                 }
                 _ => return self.unsupported(instr, "an access that names a variable of another space"),
             },
             AddressBase::Reg(reg) => {
                 let src = self.read(&Operand::Reg(reg), ScalarType::U32)?;
                 match known(src) {
-                    Some(v) => (Src::ZERO, i64::from(v) + address.offset),
+                    Some(v) => (Src::ZERO, i64::from(v).saturating_add(address.offset)),
                     None => (src, address.offset),
                 }
             }

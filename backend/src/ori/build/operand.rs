@@ -145,9 +145,9 @@ impl<'a> Lowering<'a> {
     /// One register of a wide source.
     pub(super) fn part(&self, src: Src, part: u8) -> Src {
         if let SrcKind::Value(v) = src.kind
-            && let Some(parts) = self.packed.get(&v)
+            && let Some(part) = self.packed.get(&v).and_then(|parts| parts.get(usize::from(part)))
         {
-            return parts[usize::from(part)];
+            return *part;
         }
         Src::new(rewrite::part_of(src.kind, part))
     }
