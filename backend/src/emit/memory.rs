@@ -15,22 +15,26 @@ impl Emitter<'_> {
         let (builder, access) = match inst.op {
             Op::Ldg { access, nc } => {
                 let mut load = self.global(inst, "LDG", access.offset)?;
-                load.dst(Field::Rd, inst.dsts.first()).access(&access, nc);
+                load.dst(Field::Rd, inst.dsts.first());
+                self.modify(&mut load, &access, nc);
                 (load, self.accessed(inst, Space::Global, &access, false))
             }
             Op::Ld { access } => {
                 let mut load = self.global(inst, "LD", access.offset)?;
-                load.dst(Field::Rd, inst.dsts.first()).access(&access, false);
+                load.dst(Field::Rd, inst.dsts.first());
+                self.modify(&mut load, &access, false);
                 (load, self.accessed(inst, Space::Generic, &access, false))
             }
             Op::Stg { access } => {
                 let mut store = self.global(inst, "STG", access.offset)?;
-                store.reg(Field::Rb, File::R, operand(inst, 2)?).access(&access, false);
+                store.stored(operand(inst, 2)?);
+                self.modify(&mut store, &access, false);
                 (store, self.accessed(inst, Space::Global, &access, true))
             }
             Op::St { access } => {
                 let mut store = self.global(inst, "ST", access.offset)?;
-                store.reg(Field::Rb, File::R, operand(inst, 2)?).access(&access, false);
+                store.stored(operand(inst, 2)?);
+                self.modify(&mut store, &access, false);
                 (store, self.accessed(inst, Space::Generic, &access, true))
             }
             Op::Lds { size, offset } => {
@@ -77,7 +81,9 @@ impl Emitter<'_> {
                 };
                 let mut atom = self.global(inst, mnemonic, offset)?;
                 atom.dst(Field::Rd, inst.dsts.first()).reg(Field::Rb, File::R, operand(inst, 2)?);
-                atom.text(Field::Op, op.text()).text(Field::Type, ty.text()).text(Field::Order, order.text());
+                atom.text(Field::Op, op.text())
+                    .text(Field::Type, ty.text())
+                    .text(Field::Order, self.order(order));
                 (atom, self.atomic_access(inst, space, offset, bytes(ty)))
             }
             Op::AtomCas { wide, order, offset, generic } => {
@@ -86,7 +92,7 @@ impl Emitter<'_> {
                 let mut atom = self.global(inst, mnemonic, offset)?;
                 atom.dst(Field::Rd, inst.dsts.first());
                 atom.reg(Field::Rb, File::R, operand(inst, 2)?).reg(Field::Rc, File::R, operand(inst, 3)?);
-                atom.text(Field::Type, if wide { ".64" } else { "" }).text(Field::Order, order.text());
+                atom.text(Field::Type, if wide { ".64" } else { "" }).text(Field::Order, self.order(order));
                 (atom, self.atomic_access(inst, space, offset, if wide { 8 } else { 4 }))
             }
             Op::Red { op, ty, order, offset } => {
@@ -97,7 +103,9 @@ impl Emitter<'_> {
                 };
                 let mut red = self.global(inst, mnemonic, offset)?;
                 red.reg(Field::Rb, File::R, operand(inst, 2)?);
-                red.text(Field::Op, op.text()).text(Field::Type, ty.text()).text(Field::Order, order.text());
+                red.text(Field::Op, op.text())
+                    .text(Field::Type, ty.text())
+                    .text(Field::Order, self.order(order));
                 (red, self.atomic_access(inst, Space::Global, offset, bytes(ty)))
             }
             Op::Atoms { op, ty, offset } => {
@@ -169,6 +177,28 @@ impl Emitter<'_> {
         Ok(builder)
     }
 
+    /// The modifiers of a global or generic access.
+    fn modify(&self, builder: &mut Builder, access: &Access, nc: bool) {
+        let order = if nc && access.order == MemOrder::Weak { MemOrder::Constant } else { access.order };
+        builder.text(Field::Size, access.size.text()).text(Field::Order, self.order(order));
+        builder.text(Field::Evict, access.evict.text()).text(Field::Prefetch, access.prefetch.text());
+    }
+
+    /// How the target names an ordering: before sm_80 every access has a scope.
+    fn order(&self, order: MemOrder) -> &'static str {
+        if self.sm.0 >= 80 {
+            return order.text();
+        }
+        match order {
+            MemOrder::Weak => ".SYS",
+            MemOrder::Constant => ".CONSTANT.SYS",
+            MemOrder::StrongCta => ".STRONG.CTA",
+            MemOrder::StrongGpu => ".STRONG.GPU",
+            MemOrder::StrongSys => ".STRONG.SYS",
+            MemOrder::Mmio => ".MMIO.SYS",
+        }
+    }
+
     /// A shared access: 32-bit address, and a uniform base.
     fn shared(&self, inst: &Inst, mnemonic: &str, offset: i32) -> Result<Builder, CodegenError> {
         let base = operand(inst, 1)?;
@@ -208,11 +238,10 @@ impl Builder {
         self.reg(Field::Ra, File::R, base).value(Field::Offset, i64::from(offset) as u64)
     }
 
-    /// The modifiers of a global or generic access.
-    fn access(&mut self, access: &Access, nc: bool) -> &mut Builder {
-        let order = if nc && access.order == MemOrder::Weak { MemOrder::Constant } else { access.order };
-        self.text(Field::Size, access.size.text()).text(Field::Order, order.text());
-        self.text(Field::Evict, access.evict.text()).text(Field::Prefetch, access.prefetch.text())
+    /// The stored value; some forms have it in another slot.
+    fn stored(&mut self, value: &Src) -> &mut Builder {
+        let field = if self.has(Field::Rb) { Field::Rb } else { Field::Rc };
+        self.reg(field, File::R, value)
     }
 
     /// `c[bank][offset]` of a form that always has a constant.
