@@ -81,7 +81,7 @@ pub(super) const ROWS: &[Family] = &[
         choice(Field::Cmp, 76, 3, INT_COMPARE), SIGNED, BOOL, flag(Field::Extend, 72, &["", ".EX"]), PD, PQ,
         A_PLAIN, B_SIGNED, PP, op_when(noted(pred_at(Field::Pr, 68, Role::Carry), Field::PrNot, 71), Field::Extend, 1),
     ]),
-    Family::new("IMNMX", 0x017, BINARY, Alu, &[SIGNED, RD, A_PLAIN, B_SIGNED, PP]),
+    Family::new("IMNMX", 0x017, BINARY, Alu, &[SIGNED, RD, A_PLAIN, B_SIGNED, PP]).sm(75, 110),
     Family::new("VIMNMX", 0x048, BINARY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, A_PLAIN, B_SIGNED, PP]).ones(0x3f << 81).sm(90, 90),
     Family::new("VIMNMX", 0x048, BINARY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, PD, PQ, A_PLAIN, B_SIGNED, PP]).sm(100, 110),
     Family::new("VIMNMX", 0x048, BINARY, Alu, &[
@@ -105,7 +105,7 @@ pub(super) const ROWS: &[Family] = &[
         Piece::ModIf(FieldSpec::new(Field::SrcType, 73, 1).choice(&[".U16", ".S16"]), Show::Unless(Field::Mode, 0)),
         choice(Field::SrcType2, 74, 1, &[".U8", ".S8"]), RD, A_PLAIN, B_PLAIN, source_c(Mods::Neg, Hex),
     ]),
-    Family::new("VABSDIFF", 0x014, MULTIPLY, Alu, &[SIGNED, RD, CARRY_OUT, A_PLAIN, B_PLAIN, C_PLAIN]),
+    Family::new("VABSDIFF", 0x014, MULTIPLY, Alu, &[SIGNED, RD, CARRY_OUT, A_PLAIN, B_PLAIN, C_PLAIN]).sm(75, 110),
     Family::new("PLOP3", 0x81c, "", Alu, &[
         Piece::Text(".LUT"), PD, PQ, PP,
         op(noted(pred_at(Field::Pr, 77, Role::Carry), Field::PrNot, 80)),
@@ -121,7 +121,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("PLOP3.SIGN", 0x01f, "rrr rcr rur", Alu, &[
         Piece::Text(".LUT"), PD, PQ, sign_of(Role::A, Place::A), sign_of(Role::B, Place::B), sign_of(Role::C, Place::C), imm(Field::Lut, 72, 8), imm(Field::Lut2, 16, 8),
     ]),
-    Family::new("VABSDIFF4", 0x015, MULTIPLY, Alu, &[flag(Field::Signed, 73, &[".U8", ""]), flag(Field::Mode, 75, &["", ".ACC"]), RD, CARRY_OUT, A_PLAIN, B_PLAIN, C_PLAIN]),
+    Family::new("VABSDIFF4", 0x015, MULTIPLY, Alu, &[flag(Field::Signed, 73, &[".U8", ""]), flag(Field::Mode, 75, &["", ".ACC"]), RD, CARRY_OUT, A_PLAIN, B_PLAIN, C_PLAIN]).sm(75, 110),
     Family::new("I2I", 0x038, "r i c u:6", Alu, &[choice(Field::Type, 76, 2, &[".U8", ".S8", ".U16", ".S16"]), Piece::Text(".S32"), Piece::Text(".SAT"), RD, source_wide(Mods::None, SignedHex)]),
     Family::new("POPC", 0x109, "r i c u:6", Xu, &[RD, source_wide(Mods::Not, Hex)]),
     Family::new("BREV", 0x101, "r i c u:6", Xu, &[RD, source_wide(Mods::None, Hex)]),
