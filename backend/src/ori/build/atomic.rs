@@ -175,6 +175,15 @@ impl<'a> Lowering<'a> {
         written
     }
 
+    /// A shared address with its base added: compare-and-swap takes no uniform base.
+    fn based(&mut self, address: Src, base: Src) -> Src {
+        if base == Src::ZERO {
+            return address;
+        }
+        let base = self.reg(Op::Mov, &[base]);
+        self.add(base, address)
+    }
+
     #[expect(clippy::too_many_arguments, reason = "the operands of one operation")]
     fn swap_once(
         &mut self,
@@ -194,7 +203,9 @@ impl<'a> Lowering<'a> {
                 self.returning(dst, wide, op, &[address, descriptor, compare, swap])
             }
             Target::Shared { address, base, offset } => {
-                self.returning(dst, wide, Op::AtomsCas { wide, offset }, &[address, base, compare, swap])
+                let address = self.based(address, base);
+                let srcs = [address, Src::ZERO, compare, swap];
+                self.returning(dst, wide, Op::AtomsCas { wide, offset }, &srcs)
             }
             _ => self.unsupported(instr, "an atomic operation in this state space"),
         }
@@ -212,6 +223,7 @@ impl<'a> Lowering<'a> {
         let Target::Shared { address, base, offset } = target else {
             return self.unsupported(instr, "a loop outside shared memory");
         };
+        let (address, base) = (self.based(address, base), Src::ZERO);
         let (wide, width) = if atomic.wide() { (true, 2) } else { (false, 1) };
         let size = if wide { MemSize::B64 } else { MemSize::B32 };
         let seen = self.temporary(File::R, width);

@@ -16,6 +16,8 @@ const BARRIERS: u8 = 16;
 impl<'a> Lowering<'a> {
     fn join_warp(&mut self, instr: &'a Instr, mask: usize) -> Result<()> {
         let mask = self.source(instr, mask, ScalarType::B32)?;
+        // Only the whole warp is an immediate on every target.
+        let mask = if known(mask) == Some(!0) { mask } else { self.in_register(mask) };
         self.effect(Op::Warpsync, &[mask]);
         Ok(())
     }
