@@ -8,7 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use ptx_backend::cubin::{self, LinkFunction};
-use ptx_backend::input::{AddressBase, Env, Function, Operand, Signature, SrcId, Stmt, Symbol};
+use ptx_backend::input::{
+    AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
+};
 use ptx_backend::session::Session;
 use ptx_backend::{CodegenError, CompiledFunction, Resources};
 use ptx_isa::Space;
@@ -25,48 +27,69 @@ use crate::module::{effective_target, module};
 /// A compiled function, or why there is none.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
 
-/// The module as one function sees it: declarations of functions that it does not mention are blank, and
-/// initial values are left out, so that changes to them compile nothing again.
+/// The functions that a function mentions, as ordinals of the module, sorted.
+#[salsa::interned(debug)]
+pub struct Mentions<'db> {
+    #[returns(deref)]
+    pub functions: Box<[u32]>,
+}
+
+/// The module as functions see it that mention the same other functions: those they do not mention are blank,
+/// and initial values are left out, so that changes to them compile nothing again. Shared, since most functions
+/// of a large module mention none or the same few.
 #[salsa::tracked]
-pub fn function_env<'db>(db: &'db dyn Db, item: Item<'db>) -> Arc<Env> {
-    let whole = &module(db, item.file(db)).env;
-    let mut mentioned = vec![false; whole.functions.len()];
-    if let Some(function) = function(db, item) {
-        visit_symbols(function, &mut |symbol| {
-            if let Symbol::Function(index) = symbol
-                && let Some(flag) = mentioned.get_mut(index as usize)
-            {
-                *flag = true;
-            }
-        });
-        for (flag, signature) in mentioned.iter_mut().zip(&whole.functions) {
-            *flag |= signature.name == function.name;
+pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'db>) -> Arc<Env> {
+    let whole = &module(db, file).env;
+    let mut functions: Vec<Signature> = whole.functions.iter().map(|_| blank()).collect();
+    for &index in mentions.functions(db) {
+        if let (Some(slot), Some(signature)) =
+            (functions.get_mut(index as usize), whole.functions.get(index as usize))
+        {
+            slot.clone_from(signature);
         }
     }
-    let blank = |signature: &Signature| Signature {
-        name: signature.name.clone(),
-        entry: signature.entry,
-        linkage: signature.linkage,
-        returns: Vec::new(),
-        params: Vec::new(),
-        external: signature.external,
-        noreturn: signature.noreturn,
-    };
-    let functions = whole.functions.iter().zip(mentioned);
-    let variables = whole.variables.iter().map(|variable| {
-        let mut variable = variable.clone();
-        variable.init = None;
-        variable
+    let variables = whole.variables.iter().map(|variable| Variable {
+        name: variable.name.clone(),
+        space: variable.space,
+        linkage: variable.linkage,
+        ty: variable.ty,
+        size: variable.size,
+        align: variable.align,
+        init: None,
+        managed: variable.managed,
     });
     Arc::new(Env {
         version: whole.version,
         target: whole.target,
         address_size: whole.address_size,
         variables: variables.collect(),
-        functions: functions
-            .map(|(signature, whole)| if whole { signature.clone() } else { blank(signature) })
-            .collect(),
+        functions,
     })
+}
+
+fn blank() -> Signature {
+    Signature {
+        name: String::new(),
+        entry: false,
+        linkage: Linkage::Internal,
+        returns: Vec::new(),
+        params: Vec::new(),
+        external: false,
+        noreturn: false,
+    }
+}
+
+/// The environment that a function is compiled in.
+pub fn function_env<'db>(db: &'db dyn Db, file: SourceFile, function: &Function) -> &'db Arc<Env> {
+    let mut mentioned = Vec::new();
+    visit_symbols(function, &mut |symbol| {
+        if let Symbol::Function(index) = symbol {
+            mentioned.push(index);
+        }
+    });
+    mentioned.sort_unstable();
+    mentioned.dedup();
+    environment(db, file, Mentions::new(db, mentioned.into_boxed_slice()))
 }
 
 /// Calls `visit` with every symbol that a body mentions.
@@ -115,7 +138,7 @@ pub fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Opt
 pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Compiled>> {
     let input = function(db, item).as_ref()?;
     let options = backend_options(db, item.file(db))?;
-    let env = function_env(db, item);
+    let env = function_env(db, item.file(db), input);
     Some(Arc::new(compile(db, env, input, &options)))
 }
 

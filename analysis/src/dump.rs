@@ -75,7 +75,7 @@ pub fn dump(db: &Database, file: SourceFile, stage: &str, only: Option<&str>) ->
             }
             "ori" => {
                 if let (Some(input), Some(options)) = (function(db, item), backend_options(db, file)) {
-                    match ptx_backend::ori::build::build(function_env(db, item), input, &options) {
+                    match ptx_backend::ori::build::build(function_env(db, file, input), input, &options) {
                         Ok(built) => out.push_str(&ptx_backend::ori::text::print(&built)),
                         Err(error) => drop(writeln!(out, "// {}: {error}", input.name)),
                     }
@@ -105,7 +105,7 @@ fn after_phase(db: &Database, file: SourceFile, item: Item<'_>, phase: &str) -> 
         return Ok(String::new());
     };
     let mut session = Session { switches: Switches::parse(&format!("{phase}/dump"))?, ..Session::default() };
-    let result = ptx_backend::compile(function_env(db, item), input, &options, &mut session);
+    let result = ptx_backend::compile(function_env(db, file, input), input, &options, &mut session);
     let mut out: String = session.dumps.into_iter().map(|dump| dump.text).collect();
     if let Err(error) = result {
         let _ = writeln!(out, "// {}: {error}", input.name);

@@ -1,6 +1,6 @@
 //! What could be written at an offset.
 
-use ptx_isa::{ScalarType, Sm, SpecialReg, Suffix, forms_of};
+use ptx_isa::{Directive, ScalarType, Sm, SpecialReg, Suffix, forms_of};
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, Db, SourceFile};
@@ -13,46 +13,6 @@ use crate::lower::lower;
 use crate::module::module;
 use crate::scope::DeclKind;
 use ptx_backend::input::Symbol;
-
-/// Directives with what they are for.
-#[rustfmt::skip]
-pub(super) const DIRECTIVES: &[(&str, &str)] = &[
-    (".version", "the version of the language"),
-    (".target", "the architecture the module is for"),
-    (".address_size", "the width of addresses, 32 or 64"),
-    (".entry", "a kernel"),
-    (".func", "a device function"),
-    (".visible", "visible to other modules"),
-    (".extern", "defined in another module"),
-    (".weak", "visible, and replaceable by another module's definition"),
-    (".common", "visible, merged with other modules' definitions"),
-    (".alias", "another name for a function"),
-    (".reg", "registers"),
-    (".const", "constant memory"),
-    (".global", "global memory"),
-    (".local", "memory of one thread"),
-    (".param", "a parameter"),
-    (".shared", "memory of a block of threads"),
-    (".align", "alignment in bytes"),
-    (".maxntid", "the most threads of a block"),
-    (".reqntid", "the exact number of threads of a block"),
-    (".minnctapersm", "blocks that should fit on a multiprocessor"),
-    (".maxnreg", "the most registers of a thread"),
-    (".noreturn", "the function does not return"),
-    (".reqnctapercluster", "the exact number of blocks of a cluster"),
-    (".maxclusterrank", "the most blocks of a cluster"),
-    (".explicitcluster", "the kernel is launched with clusters"),
-    (".pragma", "a hint to the compiler"),
-    (".loc", "the source line of what follows"),
-    (".file", "a source file for `.loc`"),
-    (".section", "debug data"),
-    (".branchtargets", "the labels that an indirect branch can reach"),
-    (".calltargets", "the functions that an indirect call can reach"),
-    (".callprototype", "the signature of an indirect call"),
-    (".attribute", "attributes of a variable or function"),
-    (".ptr", "the parameter is a pointer"),
-    (".managed", "the variable is reachable from the host"),
-];
 
 /// Completions at an offset, best kinds first; clients filter by prefix.
 pub fn completions(db: &Database, file: SourceFile, offset: TextSize) -> Vec<Completion> {
@@ -115,11 +75,7 @@ pub fn completions(db: &Database, file: SourceFile, offset: TextSize) -> Vec<Com
             if !is_branch {
                 module_names(&mut out, db, file, name.starts_with("call"));
                 for register in SpecialReg::ALL {
-                    out.add(
-                        register.text(),
-                        CompletionKind::SpecialRegister,
-                        format!(".{}", register.ty().text()),
-                    );
+                    out.add(register.text(), CompletionKind::SpecialRegister, register.about().to_owned());
                 }
             }
         }
@@ -135,13 +91,11 @@ struct Collector {
 impl Collector {
     fn add(&mut self, label: &str, kind: CompletionKind, detail: String) {
         let edit = TextEdit { range: self.edit, text: label.to_owned() };
-        self.items.push(Completion {
-            label: label.to_owned(),
-            kind,
-            detail,
-            documentation: String::new(),
-            edit,
-        });
+        let documentation = match kind {
+            CompletionKind::Mnemonic => ptx_isa::doc(label).unwrap_or_default().to_owned(),
+            _ => String::new(),
+        };
+        self.items.push(Completion { label: label.to_owned(), kind, detail, documentation, edit });
     }
 
     /// A word that is written with a dot, which may be there already.
@@ -151,8 +105,8 @@ impl Collector {
 }
 
 fn directives(out: &mut Collector, dotted: bool) {
-    for (name, meaning) in DIRECTIVES {
-        out.add_dotted(&name[1..], dotted, CompletionKind::Directive, (*meaning).to_owned());
+    for directive in Directive::ALL.iter().filter(|directive| !directive.name.starts_with('@')) {
+        out.add_dotted(directive.name, dotted, CompletionKind::Directive, directive.about.to_owned());
     }
 }
 

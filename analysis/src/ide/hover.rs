@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ptx_backend::input::{Linkage, SrcId, Symbol, Variable};
-use ptx_isa::{Form, Role, ScalarType, Space, SpecialReg};
+use ptx_isa::{Directive, Form, Role, ScalarType, SpecialReg};
 use ptx_syntax::{SyntaxKind, SyntaxToken, TokenAtOffset};
 use text_size::TextSize;
 
@@ -170,22 +170,19 @@ pub(super) fn describe_variable(variable: &Variable) -> String {
         Linkage::Weak => ".weak ",
         Linkage::Common => ".common ",
     };
-    let space = match variable.space {
-        Space::Const => ".const",
-        Space::Global => ".global",
-        Space::Local => ".local",
-        Space::Shared => ".shared",
-        Space::Param => ".param",
-        Space::Reg => ".reg",
-        Space::Generic => "",
-    };
+    let space = variable.space.text();
     let element = u64::from(variable.ty.bytes());
     let dimension = match variable.size {
         0 => "[]".to_owned(),
         size if size == element => String::new(),
         size => format!("[{}]", size / element.max(1)),
     };
-    format!("{linkage}{space} .align {} .{} {}{dimension}", variable.align, variable.ty.text(), variable.name)
+    format!(
+        "{linkage}.{space} .align {} .{} {}{dimension}",
+        variable.align,
+        variable.ty.text(),
+        variable.name
+    )
 }
 
 fn module_symbol(db: &dyn Db, file: SourceFile, symbol: Symbol) -> Option<String> {
@@ -237,10 +234,13 @@ fn module_symbol(db: &dyn Db, file: SourceFile, symbol: Symbol) -> Option<String
 fn special(text: &str) -> Option<String> {
     let name: String = text.split_whitespace().collect();
     if let Some(register) = SpecialReg::parse(&name) {
-        return Some(code(&format!(".sreg .{} {name}", register.ty().text())) + "special register\n");
+        return Some(code(&format!(".sreg .{} {name}", register.ty().text())) + register.about() + "\n");
     }
     SpecialReg::parse(&format!("{name}.x")).map(|register| {
-        code(&format!(".sreg .v4 .{} {name}", register.ty().text())) + "special register, a vector\n"
+        code(&format!(".sreg .v4 .{} {name}", register.ty().text()))
+            + "a vector; `.x`: "
+            + register.about()
+            + "\n"
     })
 }
 
@@ -264,12 +264,14 @@ fn instruction(
     let (mnemonic, suffixes) = words.split_first()?;
     let names: Vec<&str> = suffixes.iter().map(|suffix| suffix.trim_start_matches('.')).collect();
     let mut out = String::new();
+    let mut page = None;
     match ptx_isa::resolve(mnemonic, &names) {
         Ok(opcode) => {
             let form = ptx_isa::form(opcode.form);
             out.push_str(&code(&syntax_line(&words.concat(), form)));
             let gate = ptx_isa::gates(&opcode);
             let _ = writeln!(out, "since PTX ISA {}, {}", gate.ptx, gate.targets);
+            page = ptx_isa::doc(mnemonic);
         }
         Err(_) => {
             let _ = writeln!(out, "`{}`", words.concat());
@@ -298,6 +300,11 @@ fn instruction(
             }
         }
     }
+    if let Some(page) = page {
+        // The title is the mnemonic, which stands above already.
+        let body = page.split_once('\n').map_or(page, |(_, body)| body);
+        let _ = write!(out, "\n---\n{body}");
+    }
     Some(out)
 }
 
@@ -319,6 +326,6 @@ fn directive(word: &str) -> Option<String> {
     if let Some(ty) = word.get(1..).and_then(ScalarType::parse) {
         return Some(format!("`{word}`: {}, {} bits\n", kind_name(ty), ty.bits()));
     }
-    let meaning = crate::ide::completion::DIRECTIVES.iter().find(|(name, _)| *name == word)?.1;
-    Some(format!("`{word}`: {meaning}\n"))
+    let directive = Directive::parse(word.get(1..)?)?;
+    Some(format!("{}{}\n\nsince PTX ISA {}\n", code(directive.syntax), directive.about, directive.gate.ptx))
 }

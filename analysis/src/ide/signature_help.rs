@@ -33,7 +33,12 @@ pub fn signature_help(db: &Database, file: SourceFile, offset: TextSize) -> Opti
     });
     let active = commas.count() as u32;
     let active = ((active as usize) < parameters.len()).then_some(active);
-    Some(SignatureHelp { label, documentation: String::new(), parameters, active })
+    Some(SignatureHelp {
+        label,
+        documentation: ptx_isa::doc(mnemonic).unwrap_or_default().to_owned(),
+        parameters,
+        active,
+    })
 }
 
 /// The text of the statement that ends at the end of `before`, without guard.

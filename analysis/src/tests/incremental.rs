@@ -55,7 +55,7 @@ fn check(old: &str, new: &str, expected: Expect) {
     run(&db);
     let log = log.lock().unwrap();
     let count = |name: &str| log.iter().filter(|query| query.split('(').next() == Some(name)).count();
-    let queries = ["items", "parse", "item_decl", "module", "lower", "function_env", "compile_function"];
+    let queries = ["items", "parse", "item_decl", "module", "lower", "environment", "compile_function"];
     let counts: Vec<String> = queries.iter().map(|name| format!("{name} {}", count(name))).collect();
     expected.assert_eq(&counts.join(", "));
 }
@@ -65,7 +65,7 @@ fn comment_above_everything() {
     check(
         ".func helper",
         "// a comment\n.func helper",
-        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, function_env 0, compile_function 0"],
+        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, environment 0, compile_function 0"],
     );
 }
 
@@ -74,7 +74,7 @@ fn comment_before_the_header() {
     check(
         ".version",
         "// a comment\n.version",
-        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, function_env 0, compile_function 0"],
+        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, environment 0, compile_function 0"],
     );
 }
 
@@ -83,7 +83,7 @@ fn comment_inside_one_body() {
     check(
         "mov.u32 %r1, 1;",
         "mov.u32 %r1, 1; // a comment",
-        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, function_env 0, compile_function 0"],
+        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, environment 0, compile_function 0"],
     );
 }
 
@@ -92,7 +92,7 @@ fn one_statement_in_one_body() {
     check(
         "mov.u32 %r1, 1;",
         "mov.u32 %r1, 2;",
-        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, function_env 1, compile_function 1"],
+        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, environment 0, compile_function 1"],
     );
 }
 
@@ -101,7 +101,7 @@ fn parameter_added() {
     check(
         "first(.param .u64 p)",
         "first(.param .u64 p, .param .u32 n)",
-        expect!["items 1, parse 1, item_decl 1, module 1, lower 1, function_env 3, compile_function 1"],
+        expect!["items 1, parse 1, item_decl 1, module 1, lower 1, environment 2, compile_function 1"],
     );
 }
 
@@ -110,7 +110,7 @@ fn initial_value_changed() {
     check(
         "counter;",
         "counter = 7;",
-        expect!["items 1, parse 1, item_decl 1, module 1, lower 1, function_env 3, compile_function 0"],
+        expect!["items 1, parse 1, item_decl 1, module 1, lower 1, environment 2, compile_function 0"],
     );
 }
 
