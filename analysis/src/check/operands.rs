@@ -27,8 +27,11 @@ pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Di
     };
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         if let Some(operand) = operand {
-            // Memory instructions take one element with or without its braces.
-            let accesses = statement.form.facts.has(Facts::READS) || statement.form.facts.has(Facts::WRITES);
+            // Memory and matrix instructions take one element with or without its braces.
+            let facts = statement.form.facts;
+            let accesses = facts.has(Facts::READS)
+                || facts.has(Facts::WRITES)
+                || matches!(statement.form.mnemonic(), "mma");
             match operand {
                 input::Operand::Vector(elements) if accesses && elements.len() == 1 => {}
                 operand => class(row, operand, range, out),
