@@ -57,8 +57,20 @@ impl Inst {
                     mem.ureg.and_then(|(ureg, count)| self.used(RegFile::UR, &ureg, Role::Base, count));
                 [desc, reg, ureg]
             }
+            Operand::Literal("PR") => [self.predicates(RegFile::P), None, None],
+            Operand::Literal("UPR") => [self.predicates(RegFile::UP), None, None],
             _ => [None; 3],
         }
+    }
+
+    /// The predicates that a mask spans, from its lowest bit to its highest. The text names the file first where
+    /// they are written.
+    fn predicates(&self, file: RegFile) -> Option<RegUse> {
+        let mask = (self.get(Field::Imm32)? & 0x7f) as u8;
+        let written = matches!(self.form().operands().next(), Some(Operand::Literal(_)));
+        let index = mask.trailing_zeros() as u8;
+        let role = if written { Role::Dst } else { Role::Carry };
+        (mask != 0).then(|| RegUse { file, index, count: 8 - mask.leading_zeros() as u8 - index, role })
     }
 
     fn reg_use(&self, reg: &RegOperand) -> Option<RegUse> {
@@ -79,5 +91,35 @@ impl Inst {
         // The last register of a file reads as zero or true; there is none among the barriers.
         let absent = file != RegFile::B && u128::from(index) == ones(spec.width);
         (!absent && count > 0).then_some(RegUse { file, index, count, role })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    fn check(text: &str, reads: &str, writes: &str) {
+        let sm = Sm(80);
+        let inst = parse(sm, text, 0).unwrap();
+        let show = |used: RegUse| format!("{:?}{}x{}", used.file, used.index, used.count);
+        assert_eq!(inst.reads(sm).map(show).collect::<Vec<_>>().join(" "), reads, "{text}");
+        assert_eq!(inst.writes(sm).map(show).collect::<Vec<_>>().join(" "), writes, "{text}");
+    }
+
+    #[test]
+    fn counts_follow_sizes() {
+        check("@!P1 LDG.E.128 R4, [R2.64+0x10]", "P1x1 UR4x2 R2x2", "R4x4");
+        check("STS.64 [R3+0x8], R6", "R3x1 R6x2", "");
+        check("IMAD.WIDE.U32 R2, R4, R5, R6", "R4x1 R5x1 R6x2", "R2x2");
+        check("DFMA R2, R4, -R6, R8", "R4x2 R6x2 R8x2", "R2x2");
+        check("IADD3.X R3, R11, R3, RZ, P0, !PT", "R11x1 R3x1 P0x1", "R3x1");
+        check("HMMA.16816.F32 R8, R2, R6, R8", "R2x4 R6x2 R8x4", "R8x4");
+    }
+
+    #[test]
+    fn masks_span_predicates() {
+        check("P2R R0, PR, RZ, 0x14", "P2x3", "R0x1");
+        check("R2P PR, R5, 0x60", "R5x1", "P5x2");
     }
 }
