@@ -75,8 +75,8 @@ impl Inst {
             Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 => sm.0 == 75,
             // The counter is at hand, and what goes to a convergence barrier has nobody to tell.
             Class::S2r => self.form().mnemonic != "LEPC" && self.has(Field::Rd),
+            Class::UniformLoad => !self.is_fixed_to_uniform(sm),
             Class::Xu
-            | Class::UniformLoad
             | Class::Load
             | Class::LoadConstant
             | Class::Store
@@ -89,6 +89,9 @@ impl Inst {
 
     /// Sources may be read after issue: overwriting one needs a read scoreboard.
     pub fn reads_late(&self, sm: Sm) -> bool {
+        if self.is_fixed_to_uniform(sm) {
+            return false;
+        }
         matches!(
             self.class(sm),
             Class::Xu
@@ -101,5 +104,10 @@ impl Inst {
                 | Class::Async
                 | Class::UniformLoad
         ) || self.is_variable(sm)
+    }
+
+    /// From sm_90, moving a register to a uniform one takes a known time.
+    fn is_fixed_to_uniform(&self, sm: Sm) -> bool {
+        sm.0 >= 90 && self.form().mnemonic == "R2UR"
     }
 }

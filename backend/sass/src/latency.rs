@@ -75,6 +75,7 @@ names! { Row {
     Alu "alu", Viadd "viadd", Fma "fma", Wide "wide", Half "half", HalfMma "halfmma", Fp64 "fp64",
     Compare64 "compare64", Clock "clock", Vote "vote", Uniform "uniform", UniformMove "uniformmove",
     UniformVote "uniformvote", Hmma16 "hmma16", Hmma32 "hmma32", Imma16 "imma16", Imma32 "imma32", Dmma "dmma",
+    ToUniform "touniform",
 } }
 
 names! { Column {
@@ -108,6 +109,7 @@ fn producer_row(sm: Sm, inst: &Inst) -> Option<Row> {
         Class::Imma16 => Row::Imma16,
         Class::Imma32 => Row::Imma32,
         Class::Dmma => Row::Dmma,
+        Class::UniformLoad => Row::ToUniform,
         _ => return None,
     })
 }
