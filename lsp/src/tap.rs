@@ -61,6 +61,19 @@ fn is_document_notification(method: &str) -> bool {
     )
 }
 
+/// Leaves out parameters that are null, as some clients send with `shutdown`; the transport takes only none.
+fn without_null(request: Request) -> Request {
+    if request.params() != Some(&Value::Null) {
+        return request;
+    }
+    let (method, id, _) = request.into_parts();
+    let request = Request::build(method);
+    match id {
+        Some(id) => request.id(id).finish(),
+        None => request.finish(),
+    }
+}
+
 impl<S> Service<Request> for Tap<S>
 where
     S: Service<Request, Response = Option<Response>>,
@@ -77,7 +90,7 @@ where
 
     fn call(&mut self, request: Request) -> Self::Future {
         if !is_document_notification(request.method()) {
-            return Box::pin(self.inner.call(request));
+            return Box::pin(self.inner.call(without_null(request)));
         }
         let (method, _, params) = request.into_parts();
         match params.and_then(|p| event(&method, p)) {

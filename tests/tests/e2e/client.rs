@@ -1,0 +1,184 @@
+//! A client in the same process: the server's streams are pipes in memory.
+//!
+//! Requests and notifications go out as an editor sends them; what comes in is sorted into replies and
+//! notifications. Dropping the client fails the test if a reply was never looked at.
+
+use serde_json::{Value, json};
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf};
+use tokio::task::JoinHandle;
+
+/// Longer than anything here takes on a busy machine; only a hang reaches it.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub(crate) struct Client {
+    input: ReadHalf<DuplexStream>,
+    output: WriteHalf<DuplexStream>,
+    buffer: Vec<u8>,
+    next_id: i64,
+    replies: HashMap<i64, Value>,
+    notifications: VecDeque<Value>,
+    server: Option<JoinHandle<()>>,
+}
+
+impl Client {
+    /// Starts a server and initialises it with the given client capabilities and options.
+    pub(crate) async fn start(capabilities: Value, options: Value) -> (Client, Value) {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let (read, write) = tokio::io::split(theirs);
+        let server = tokio::spawn(ptx_analyzer::server::serve(read, write));
+        let (input, output) = tokio::io::split(ours);
+        let mut client = Client {
+            input,
+            output,
+            buffer: Vec::new(),
+            next_id: 0,
+            replies: HashMap::new(),
+            notifications: VecDeque::new(),
+            server: Some(server),
+        };
+        let parameters = json!({ "processId": null, "rootUri": null, "capabilities": capabilities, "initializationOptions": options });
+        let answer = client.request("initialize", parameters).await.expect("initialize succeeds");
+        client.notify("initialized", json!({})).await;
+        (client, answer)
+    }
+
+    async fn send(&mut self, message: Value) {
+        let body = message.to_string();
+        let text = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        self.output.write_all(text.as_bytes()).await.expect("the server reads");
+    }
+
+    pub(crate) async fn notify(&mut self, method: &str, params: Value) {
+        self.send(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
+    }
+
+    /// Sends a request and gives its id, to be waited for later.
+    pub(crate) async fn post(&mut self, method: &str, params: Value) -> i64 {
+        self.next_id += 1;
+        let id = self.next_id;
+        self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await;
+        id
+    }
+
+    /// Waits for the reply to a request.
+    pub(crate) async fn reply(&mut self, id: i64) -> Result<Value, Value> {
+        loop {
+            if let Some(mut reply) = self.replies.remove(&id) {
+                return match reply.get("error") {
+                    Some(error) => Err(error.clone()),
+                    None => Ok(reply["result"].take()),
+                };
+            }
+            self.receive().await;
+        }
+    }
+
+    /// A request and its reply; asked again when the text changed meanwhile, as editors do.
+    pub(crate) async fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+        loop {
+            let id = self.post(method, params.clone()).await;
+            match self.reply(id).await {
+                Err(error) if error["code"] == -32801 => {}
+                answer => return answer,
+            }
+        }
+    }
+
+    /// The parameters of the next notification of a method; others are dropped.
+    pub(crate) async fn notification(&mut self, method: &str) -> Value {
+        loop {
+            while let Some(mut message) = self.notifications.pop_front() {
+                if message["method"] == method {
+                    return message["params"].take();
+                }
+            }
+            self.receive().await;
+        }
+    }
+
+    /// The diagnostics sent for a version of a document.
+    pub(crate) async fn diagnostics(&mut self, version: i32) -> Vec<Value> {
+        loop {
+            let mut params = self.notification("textDocument/publishDiagnostics").await;
+            if params["version"] == version {
+                return params["diagnostics"].as_array_mut().map(std::mem::take).unwrap_or_default();
+            }
+        }
+    }
+
+    /// Reads one message; answers what the server asks of us.
+    async fn receive(&mut self) {
+        let message =
+            tokio::time::timeout(PATIENCE, self.message()).await.expect("the server answers in time");
+        if message.get("method").is_none() {
+            let id = message["id"].as_i64().expect("replies carry our ids");
+            self.replies.insert(id, message);
+        } else if let Some(id) = message.get("id") {
+            self.send(json!({ "jsonrpc": "2.0", "id": id, "result": null })).await;
+        } else {
+            self.notifications.push_back(message);
+        }
+    }
+
+    async fn message(&mut self) -> Value {
+        loop {
+            if let Some(message) = self.take_message() {
+                return message;
+            }
+            let mut chunk = [0; 4096];
+            let count = self.input.read(&mut chunk).await.expect("the server writes");
+            assert!(count > 0, "the server closed the stream");
+            self.buffer.extend_from_slice(&chunk[..count]);
+        }
+    }
+
+    fn take_message(&mut self) -> Option<Value> {
+        let head = self.buffer.windows(4).position(|w| w == b"\r\n\r\n")?;
+        let header = std::str::from_utf8(&self.buffer[..head]).expect("headers are text");
+        let length = header.lines().find_map(|l| l.strip_prefix("Content-Length: ")).expect("a length");
+        let length: usize = length.trim().parse().expect("a number");
+        let end = head + 4 + length;
+        if self.buffer.len() < end {
+            return None;
+        }
+        let message = serde_json::from_slice(&self.buffer[head + 4..end]).expect("JSON");
+        self.buffer.drain(..end);
+        Some(message)
+    }
+
+    pub(crate) async fn open(&mut self, uri: &str, text: &str) {
+        let document = json!({ "uri": uri, "languageId": "ptx", "version": 1, "text": text });
+        self.notify("textDocument/didOpen", json!({ "textDocument": document })).await;
+    }
+
+    /// Replaces columns `from..to` of a line.
+    pub(crate) async fn edit(&mut self, uri: &str, version: i32, line: u32, from: u32, to: u32, text: &str) {
+        let range =
+            json!({ "start": { "line": line, "character": from }, "end": { "line": line, "character": to } });
+        let params = json!({
+            "textDocument": { "uri": uri, "version": version },
+            "contentChanges": [{ "range": range, "text": text }],
+        });
+        self.notify("textDocument/didChange", params).await;
+    }
+
+    /// Ends the session as an editor does.
+    pub(crate) async fn stop(mut self) {
+        self.request("shutdown", Value::Null).await.expect("shutdown succeeds");
+        self.notify("exit", Value::Null).await;
+        let server = self.server.take().expect("started once");
+        self.output.shutdown().await.expect("the server still reads");
+        tokio::time::timeout(PATIENCE, server).await.expect("the server ends").expect("without a panic");
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let unread: Vec<_> = self.replies.keys().collect();
+            assert!(unread.is_empty(), "replies nobody looked at: {unread:?}");
+        }
+    }
+}

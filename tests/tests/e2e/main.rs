@@ -1,0 +1,227 @@
+//! The server as an editor sees it.
+
+mod client;
+
+use client::Client;
+use serde_json::{Value, json};
+
+const URI: &str = "file:///kernel.ptx";
+const KERNEL: &str = include_str!("../../../examples/saxpy.ptx");
+
+/// The line and the column of a piece of the kernel.
+fn place(text: &str, what: &str) -> (u32, u32) {
+    let at = text.find(what).unwrap_or_else(|| panic!("`{what}` is in the text"));
+    let line = text[..at].matches('\n').count();
+    let column = at - text[..at].rfind('\n').map_or(0, |n| n + 1);
+    (line as u32, column as u32)
+}
+
+fn at(what: &str) -> Value {
+    let (line, character) = place(KERNEL, what);
+    json!({ "textDocument": { "uri": URI }, "position": { "line": line, "character": character } })
+}
+
+fn document() -> Value {
+    json!({ "textDocument": { "uri": URI } })
+}
+
+async fn started() -> Client {
+    let (mut client, _) = Client::start(json!({}), json!({})).await;
+    client.open(URI, KERNEL).await;
+    assert_eq!(client.diagnostics(1).await, [] as [Value; 0]);
+    client
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn diagnostics_follow_the_text() {
+    let mut client = started().await;
+    let (line, column) = place(KERNEL, "fma.rn");
+    client.edit(URI, 2, line, column, column + 3, "fna").await;
+    let found = client.diagnostics(2).await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["severity"], 1);
+    assert_eq!(found[0]["range"]["start"], json!({ "line": line, "character": column }));
+    assert_eq!(found[0]["range"]["end"], json!({ "line": line, "character": column + 3 }));
+    client.edit(URI, 3, line, column, column + 3, "fma").await;
+    assert_eq!(client.diagnostics(3).await, [] as [Value; 0]);
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_may_ask_for_diagnostics() {
+    let (mut client, answer) =
+        Client::start(json!({ "textDocument": { "diagnostic": {} } }), json!({})).await;
+    assert!(answer["capabilities"]["diagnosticProvider"].is_object());
+    client.open(URI, &KERNEL.replace("fma.rn", "fna.rn")).await;
+    let report = client.request("textDocument/diagnostic", document()).await.unwrap();
+    assert_eq!(report["items"].as_array().unwrap().len(), 1);
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hover_shows_machine_code_and_registers() {
+    let mut client = started().await;
+    let hover = client.request("textDocument/hover", at("fma.rn.f32")).await.unwrap();
+    let text = hover["contents"]["value"].as_str().unwrap();
+    assert!(text.contains("FFMA"), "{text}");
+    assert!(text.contains("live"), "{text}");
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resources_stand_at_the_entry() {
+    let mut client = started().await;
+    let range = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 } });
+    let parameters = json!({ "textDocument": { "uri": URI }, "range": range });
+    let hints = client.request("textDocument/inlayHint", parameters).await.unwrap();
+    let label = hints[0]["label"].as_str().unwrap();
+    assert!(label.contains("registers") && label.contains("occupancy"), "{label}");
+    assert_eq!(hints[0]["position"]["line"], place(KERNEL, ".visible .entry").0);
+    let lenses = client.request("textDocument/codeLens", document()).await.unwrap();
+    assert_eq!(lenses[0]["command"]["command"], "ptx.showSass");
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sass_view_maps_back_to_the_text() {
+    let mut client = started().await;
+    let actions = client
+        .request("textDocument/codeAction", {
+            let (line, character) = place(KERNEL, "fma.rn");
+            let here = json!({ "line": line, "character": character });
+            json!({ "textDocument": { "uri": URI }, "range": { "start": here, "end": here }, "context": { "diagnostics": [] } })
+        })
+        .await
+        .unwrap();
+    let show = actions.as_array().unwrap().iter().find(|a| a["command"]["command"] == "ptx.showSass");
+    let name = show.expect("the action is offered")["command"]["arguments"][1].clone();
+    let parameters = json!({ "textDocument": { "uri": URI }, "function": name });
+    let view = client.request("ptx/sassView", parameters).await.unwrap();
+    let text = view["text"].as_str().unwrap();
+    let line = text.lines().position(|l| l.contains("FFMA")).expect("the multiplication is there");
+    assert_eq!(view["lines"][line]["start"]["line"], place(KERNEL, "fma.rn").0);
+    let here = client.request("ptx/sassView", at("fma.rn")).await.unwrap();
+    assert_eq!(here, view);
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_lead_to_their_declarations() {
+    let mut client = started().await;
+    let definition = client.request("textDocument/definition", at("done;")).await.unwrap();
+    assert_eq!(definition["range"]["start"]["line"], place(KERNEL, "\ndone:").0 + 1);
+    let mut parameters = at("%f4, %f1");
+    parameters["context"] = json!({ "includeDeclaration": false });
+    let references = client.request("textDocument/references", parameters).await.unwrap();
+    assert_eq!(references.as_array().unwrap().len(), 2, "one write and one read of %f4");
+    let symbols = client.request("textDocument/documentSymbol", document()).await.unwrap();
+    assert!(symbols.as_array().unwrap().iter().any(|s| s["name"] == "saxpy"));
+    let folds = client.request("textDocument/foldingRange", document()).await.unwrap();
+    assert!(!folds.as_array().unwrap().is_empty());
+    let tokens = client.request("textDocument/semanticTokens/full", document()).await.unwrap();
+    assert_eq!(tokens["data"].as_array().unwrap().len() % 5, 0);
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_are_counted_as_agreed() {
+    for (encoding, units) in [("utf-16", 2), ("utf-8", 4)] {
+        let capabilities = json!({ "general": { "positionEncodings": [encoding] } });
+        let (mut client, answer) = Client::start(capabilities, json!({})).await;
+        assert_eq!(answer["capabilities"]["positionEncoding"], encoding);
+        let text = KERNEL.replace("fma.rn", "/*𝄞*/ fna.rn");
+        client.open(URI, &text).await;
+        let found = client.diagnostics(1).await;
+        let fault = found.iter().find(|d| d["message"].as_str().is_some_and(|m| m.contains("fna"))).unwrap();
+        let (line, column) = place(KERNEL, "fma.rn");
+        assert_eq!(fault["range"]["start"], json!({ "line": line, "character": column + 5 + units }));
+        // Delete the comment and mend the name, in the client's columns.
+        client.edit(URI, 2, line, column, column + 5 + units + 3, "fma").await;
+        assert_eq!(client.diagnostics(2).await, [] as [Value; 0]);
+        client.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn edits_arrive_in_order_whatever_else_is_asked() {
+    let mut client = started().await;
+    let (line, column) = place(KERNEL, "%f4, %f1");
+    let mut pending = Vec::new();
+    // Each edit is made against the result of the one before; the last leaves the text as it was.
+    for version in 2..=301 {
+        let (to, text) = if version % 2 == 0 { (column, "x") } else { (column + 1, "") };
+        client.edit(URI, version, line, column, to, text).await;
+        if version % 3 == 0 {
+            pending.push(client.post("textDocument/hover", at("fma.rn")).await);
+        }
+    }
+    for id in pending {
+        if let Err(error) = client.reply(id).await {
+            assert_eq!(error["code"], -32801, "{error}");
+        }
+    }
+    assert_eq!(client.diagnostics(301).await, [] as [Value; 0]);
+    let hover = client.request("textDocument/hover", at("fma.rn")).await.unwrap();
+    assert!(hover["contents"]["value"].as_str().unwrap().contains("FFMA"));
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelled_requests_are_answered_and_nothing_hangs() {
+    let mut client = started().await;
+    for _ in 0..20 {
+        let id = client.post("textDocument/hover", at("fma.rn")).await;
+        client.notify("$/cancelRequest", json!({ "id": id })).await;
+        if let Err(error) = client.reply(id).await {
+            assert_eq!(error["code"], -32800, "{error}");
+        }
+    }
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn saving_compiles_with_progress() {
+    let capabilities = json!({ "window": { "workDoneProgress": true } });
+    let (mut client, _) = Client::start(capabilities, json!({})).await;
+    // Something that is not compiled yet is said where it stands, once compilation has come to it.
+    let text = KERNEL.replace(
+        "fma.rn.f32      %f4, %f1, %f2, %f3;",
+        "fma.rn.f32 %f4, %f1, %f2, %f3; brkpt; { .reg .b64 %s; mapa.u64 %s, %rd7, 0; }",
+    );
+    client.open(URI, &text.replace(".target sm_80", ".target sm_90")).await;
+    client.diagnostics(1).await;
+    client.notify("textDocument/didSave", document()).await;
+    let progress = client.notification("$/progress").await;
+    assert_eq!(progress["value"]["kind"], "begin");
+    loop {
+        let found = client.diagnostics(1).await;
+        if let Some(note) = found.iter().find(|d| d["severity"] == 3) {
+            assert!(note["message"].as_str().unwrap().contains("not compiled"), "{note}");
+            break;
+        }
+    }
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nonsense_is_survived() {
+    let mut client = started().await;
+    client.notify("textDocument/didChange", json!({ "garbage": [1, 2, 3] })).await;
+    client.edit("file:///never-opened.ptx", 2, 0, 0, 0, "x").await;
+    client.edit(URI, 2, 9999, 7, 9999, "\u{0}\u{fffd}{{{{").await;
+    client.diagnostics(2).await;
+    let closed = client
+        .request(
+            "textDocument/hover",
+            json!({ "textDocument": { "uri": "file:///no.ptx" }, "position": { "line": 0, "character": 0 } }),
+        )
+        .await;
+    assert_eq!(closed, Ok(Value::Null));
+    let far = json!({ "textDocument": { "uri": URI }, "position": { "line": 4000000000u32, "character": 4000000000u32 } });
+    client.request("textDocument/hover", far).await.unwrap();
+    client.notify("textDocument/didClose", document()).await;
+    let reopened = ".version 8.0\n.target sm_90\n.address_size 64\n";
+    client.open(URI, reopened).await;
+    assert_eq!(client.diagnostics(1).await, [] as [Value; 0]);
+    client.stop().await;
+}
