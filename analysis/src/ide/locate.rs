@@ -20,7 +20,10 @@ pub(super) struct Spot<'db> {
 
 pub(super) fn spot<'db>(db: &'db dyn Db, file: SourceFile, offset: TextSize) -> Option<Spot<'db>> {
     let item = item_at(db, file, offset)?;
-    Some(Spot { item, offset: offset - item.offset(db) })
+    let text = item.text(db);
+    // Offsets behind the end or inside a character are those of the place before.
+    let inside = text.floor_char_boundary(usize::from(offset - item.offset(db)));
+    Some(Spot { item, offset: TextSize::new(inside as u32) })
 }
 
 /// What stands at an offset.

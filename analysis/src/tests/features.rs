@@ -271,3 +271,24 @@ fn machine_code_of_a_kernel() {
     let resources = &ide::function_resources(&db, file)[0];
     assert!(resources.resources.is_ok(), "{}", resources.summary());
 }
+
+#[test]
+fn no_offset_is_out_of_reach() {
+    let broken =
+        kernel(".reg .b32 %r<3>;\n// \u{e4}\nadd.s32 %r1, {%r2, \u{20ac}[;\n@ bra\n.loc 1\nmov.u32 %tid.x")
+            + "}} .entry\n/* open";
+    let db = Database::default();
+    let file = db.add_file(broken.as_str());
+    for offset in 0..=broken.len() as u32 + 2 {
+        let offset = TextSize::new(offset);
+        let _ = ide::hover(&db, file, offset);
+        let _ = ide::completions(&db, file, offset);
+        let _ = ide::signature_help(&db, file, offset);
+        let _ = ide::definition(&db, file, offset);
+        let _ = ide::highlights(&db, file, offset);
+        let _ = ide::rename(&db, file, offset, "x");
+        let _ = ide::code_actions(&db, file, TextRange::empty(offset));
+    }
+    let _ = (ide::document_symbols(&db, file), ide::folding_ranges(&db, file), ide::code_lenses(&db, file));
+    let _ = ide::semantic_tokens(&db, file, None);
+}
