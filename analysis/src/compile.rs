@@ -4,6 +4,8 @@
 //! elsewhere compiles nothing again. The fan-out over functions happens outside queries, one database handle per
 //! worker; [`link`] then finds every function compiled.
 
+#![expect(unused_lifetimes, reason = "interned structs need the lifetime and use it in generated code")]
+
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 

@@ -4,6 +4,8 @@
 //! whole: they ask [`header`] and [`global`], one name at a time, so that a change to one declaration touches
 //! only those who mention it.
 
+#![expect(unused_lifetimes, reason = "interned structs need the lifetime and use it in generated code")]
+
 use ptx_backend::input::{Env, Init, InitReloc, Linkage, Param, Signature, Symbol, Variable};
 use ptx_isa::{PtxVersion, ScalarType, Sm, Space};
 use ptx_syntax::ItemKind;
@@ -187,7 +189,9 @@ impl Builder {
                 self.find(&MISSING_VERSION, first, message).note =
                     Some("a module starts with `.version` and `.target`".to_owned());
             }
-            (None, at) => drop(self.find(&MISSING_VERSION, at, "this is no language version".to_owned())),
+            (None, at) => {
+                let _ = self.find(&MISSING_VERSION, at, "this is no language version".to_owned());
+            }
             (Some(found), at) if found > PtxVersion::NEWEST => {
                 let message =
                     format!("version {found} is newer than {}, the newest known", PtxVersion::NEWEST);
@@ -197,9 +201,12 @@ impl Builder {
         }
         match (header.target.sm, target) {
             (None, None) => {
-                drop(self.find(&MISSING_TARGET, version.or(first), "the module has no `.target`".to_owned()))
+                let _ =
+                    self.find(&MISSING_TARGET, version.or(first), "the module has no `.target`".to_owned());
             }
-            (None, at) => drop(self.find(&UNKNOWN_TARGET, at, "this names no target".to_owned())),
+            (None, at) => {
+                let _ = self.find(&UNKNOWN_TARGET, at, "this names no target".to_owned());
+            }
             (Some(sm), at) => {
                 if !Sm::KNOWN.contains(&sm) {
                     self.find(&UNKNOWN_TARGET, at, format!("there is no target {sm}"));

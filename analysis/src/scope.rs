@@ -190,9 +190,8 @@ impl<'t> Names<'t> {
     /// Every name visible now, for suggestions: ranges give their first names.
     pub fn visible(&self) -> impl Iterator<Item = (&'t str, DeclId)> + '_ {
         self.scopes.iter().rev().flat_map(|scope| {
-            #[expect(clippy::iter_over_hash_type, reason = "callers choose by distance and then by text")]
-            let names = scope.names.iter().chain(&scope.ranges).map(|(&name, &id)| (name, id));
-            names
+            // In no particular order: callers choose by distance and then by text.
+            scope.names.iter().chain(&scope.ranges).map(|(&name, &id)| (name, id))
         })
     }
 }

@@ -10,12 +10,12 @@ use crate::diagnostic::Diagnostic;
 
 declare_lint! {
     /// The instruction needs a newer `.version` than the module has.
-    pub VERSION_GATE = "E0401" "version-gate", Error, since "0.1.0"
+    pub(super) VERSION_GATE = "E0401" "version-gate", Error, since "0.1.0"
 }
 
 declare_lint! {
     /// The instruction does not exist on the module's target.
-    pub TARGET_GATE = "E0402" "target-gate", Error, since "0.1.0"
+    pub(super) TARGET_GATE = "E0402" "target-gate", Error, since "0.1.0"
 }
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {

@@ -9,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 
 declare_lint! {
     /// An address names a variable of another state space than the instruction's.
-    pub STATE_SPACE = "E0308" "state-space", Error, since "0.1.0"
+    pub(super) STATE_SPACE = "E0308" "state-space", Error, since "0.1.0"
 }
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {

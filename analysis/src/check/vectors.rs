@@ -9,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 
 declare_lint! {
     /// A vector operand has another number of elements than the instruction says.
-    pub VECTOR_SIZE = "E0307" "vector-size", Error, since "0.1.0"
+    pub(super) VECTOR_SIZE = "E0307" "vector-size", Error, since "0.1.0"
 }
 
 pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {

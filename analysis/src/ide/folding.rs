@@ -29,7 +29,7 @@ fn node_folds(node: &SyntaxNode, text: &str, out: &mut Vec<Fold>) {
     let lines = |range: TextRange| text[range].contains('\n');
     // Line comments on neighbouring lines fold together.
     let mut comments: Option<(TextRange, usize)> = None;
-    let mut flush = |comments: &mut Option<(TextRange, usize)>, out: &mut Vec<Fold>| {
+    let flush = |comments: &mut Option<(TextRange, usize)>, out: &mut Vec<Fold>| {
         if let Some((range, count)) = comments.take()
             && count > 1
         {
