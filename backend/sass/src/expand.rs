@@ -1,5 +1,8 @@
 //! The table: families expanded into forms, with the indices that the walkers use.
 //!
+//! Finding which forms exist is cheap and done once; a form's fields are worked out when it is first used, since
+//! one run of a tool meets few of them.
+//!
 //! A shape has one letter per slot: `r` register, `i` immediate, `c` constant, `u` uniform register,
 //! `x` constant through a handle. The letters choose the operand form, bits 9 to 11 of the opcode, and the
 //! place of each source: one source at most is not a register, and it takes the wide slot from bit 32.
@@ -8,15 +11,26 @@ use crate::inst::Control;
 use crate::model::*;
 use crate::table::FAMILIES;
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 /// All forms of all generations.
 pub(crate) struct Table {
-    forms: Vec<Form>,
+    entries: Vec<Entry>,
     by_opcode: Vec<Vec<FormId>>,
     by_mnemonic: HashMap<&'static str, Vec<FormId>>,
     /// Names with dots, of rows that share their mnemonic with others.
     by_name: HashMap<&'static str, Vec<FormId>>,
+}
+
+/// A form that exists, and the form itself once it is asked for.
+struct Entry {
+    family: &'static Family,
+    shape: &'static str,
+    /// Bits 9 to 11 of the opcode, which say where each source lies.
+    operand_form: u16,
+    fixed: u128,
+    sm: (u8, u8),
+    form: OnceLock<Form>,
 }
 
 /// The low bits of a word that every form fixes.
@@ -39,19 +53,19 @@ pub(crate) fn table() -> &'static Table {
 /// The form of a name with an operand shape on a generation. The name is a mnemonic, or for the rows that
 /// need one, a mnemonic with modifiers: `IMAD.WIDE`. Rows without a choice of operands have the shape "".
 pub fn lookup(sm: Sm, name: &str, shape: &str) -> Option<FormId> {
-    named(sm, name).find(|&id| table().form(id).shape == shape)
+    named(sm, name).find(|&id| table().entry(id).shape == shape)
 }
 
 /// The operand shapes that a name has on a generation.
 pub fn shapes(sm: Sm, name: &str) -> impl Iterator<Item = &'static str> {
-    named(sm, name).map(|id| table().form(id).shape)
+    named(sm, name).map(|id| table().entry(id).shape)
 }
 
 fn named(sm: Sm, name: &str) -> impl Iterator<Item = FormId> {
     let ids = if name.contains('.') { table().by_name.get(name) } else { table().by_mnemonic.get(name) };
     ids.into_iter().flatten().copied().filter(move |&id| {
-        let form = table().form(id);
-        form.holds_for(sm) && (form.name == name)
+        let entry = table().entry(id);
+        entry.holds_for(sm) && entry.family.name == name
     })
 }
 
@@ -62,31 +76,36 @@ pub fn form(id: FormId) -> &'static Form {
 
 /// Every form, in the order of the table.
 pub fn forms() -> impl Iterator<Item = FormId> {
-    (0..table().forms.len()).map(|i| FormId(i as u16))
+    (0..table().entries.len()).map(|i| FormId(i as u16))
 }
 
 impl Table {
     fn build() -> Table {
-        let mut forms = Vec::new();
+        let mut entries = Vec::new();
         for family in FAMILIES.iter().copied().flatten() {
-            expand(family, &mut forms);
+            expand(family, &mut entries);
         }
         let mut by_opcode = vec![Vec::new(); 1 << OPCODE_BITS];
         let mut by_mnemonic: HashMap<_, Vec<FormId>> = HashMap::new();
         let mut by_name: HashMap<_, Vec<FormId>> = HashMap::new();
-        for (i, form) in forms.iter().enumerate() {
+        for (i, entry) in entries.iter().enumerate() {
             let id = FormId(i as u16);
-            by_opcode[(form.fixed & ones(OPCODE_BITS)) as usize].push(id);
-            by_mnemonic.entry(form.mnemonic).or_default().push(id);
-            if form.name != form.mnemonic {
-                by_name.entry(form.name).or_default().push(id);
+            by_opcode[(entry.fixed & ones(OPCODE_BITS)) as usize].push(id);
+            by_mnemonic.entry(mnemonic(entry.family)).or_default().push(id);
+            if entry.family.name != mnemonic(entry.family) {
+                by_name.entry(entry.family.name).or_default().push(id);
             }
         }
-        Table { forms, by_opcode, by_mnemonic, by_name }
+        Table { entries, by_opcode, by_mnemonic, by_name }
+    }
+
+    fn entry(&self, id: FormId) -> &Entry {
+        &self.entries[usize::from(id.0)]
     }
 
     pub(crate) fn form(&self, id: FormId) -> &Form {
-        &self.forms[usize::from(id.0)]
+        let entry = self.entry(id);
+        entry.form.get_or_init(|| entry.expand())
     }
 
     pub(crate) fn forms_of_opcode(&self, word: u128) -> impl Iterator<Item = FormId> {
@@ -98,9 +117,14 @@ impl Table {
     }
 }
 
-fn expand(family: &'static Family, out: &mut Vec<Form>) {
+fn mnemonic(family: &Family) -> &'static str {
+    family.name.split('.').next().unwrap_or_default()
+}
+
+/// Adds the forms of a family: one per shape, split where the bits differ between generations.
+fn expand(family: &'static Family, out: &mut Vec<Entry>) {
     if family.shapes.is_empty() {
-        expand_generations(family, family.label, u128::from(family.opcode), |_, piece| piece, out);
+        split_generations(family, family.label, 0, u128::from(family.opcode), family.sm, out);
         return;
     }
     for shape in family.shapes.split_ascii_whitespace() {
@@ -108,10 +132,10 @@ fn expand(family: &'static Family, out: &mut Vec<Form>) {
             Some((letters, digit)) => (letters, u16::from(digit.as_bytes()[0] - b'0')),
             None => (shape, operand_form(shape)),
         };
-        let mut family = *family;
+        let mut sm = family.sm;
         if letters.contains(['c', 'x']) {
-            family.sm.1 = family.sm.1.min(LAST_CONSTANT_SM);
-            if family.sm.0 > family.sm.1 {
+            sm.1 = sm.1.min(LAST_CONSTANT_SM);
+            if sm.0 > sm.1 {
                 continue;
             }
         }
@@ -119,16 +143,62 @@ fn expand(family: &'static Family, out: &mut Vec<Form>) {
         if letters.contains(['u', 'x']) {
             opcode |= UNIFORM_BIT;
         }
-        let place = |nth: usize, piece: Piece| match piece {
-            Piece::Op(Operand::Slot(slot)) => {
-                Piece::Op(place_slot(slot, letters.as_bytes()[nth], operand_form))
-            }
-            Piece::OpIf(Operand::Slot(slot), show) => {
-                Piece::OpIf(place_slot(slot, letters.as_bytes()[nth], operand_form), show)
-            }
-            other => other,
-        };
-        expand_generations(&family, letters, opcode, place, out);
+        split_generations(family, letters, operand_form, opcode, sm, out);
+    }
+}
+
+fn split_generations(
+    family: &'static Family,
+    shape: &'static str,
+    operand_form: u16,
+    opcode: u128,
+    sm: (u8, u8),
+    out: &mut Vec<Entry>,
+) {
+    let has_boundary = |boundary| {
+        let takes_uniform =
+            boundary == WIDE_UNIFORM_SM && !family.shapes.is_empty() && shape.contains(['u', 'x']);
+        takes_uniform || family.pieces.iter().any(|piece| changes_at(piece, boundary))
+    };
+    let mut first = sm.0;
+    let boundaries = [80, 86, 89, SPLIT_TARGET_SM, WIDE_UNIFORM_SM];
+    let inner = boundaries.into_iter().filter(|&b| sm.0 < b && b <= sm.1 && has_boundary(b));
+    for next in inner.chain([sm.1 + 1]) {
+        let fixed = opcode | family.ones;
+        let form = OnceLock::new();
+        out.push(Entry { family, shape, operand_form, fixed, sm: (first, next - 1), form });
+        first = next;
+    }
+}
+
+/// Is the piece encoded otherwise from this generation on?
+fn changes_at(piece: &Piece, sm: u8) -> bool {
+    match piece {
+        Piece::Mod(spec) | Piece::ModIf(spec, _) => spec.since.1 == sm,
+        Piece::Op(_) | Piece::OpIf(..) if sm == SPLIT_TARGET_SM || sm == WIDE_UNIFORM_SM => {
+            at_generation(*piece, sm) != at_generation(*piece, sm - 1)
+        }
+        _ => false,
+    }
+}
+
+impl Entry {
+    fn holds_for(&self, sm: Sm) -> bool {
+        (self.sm.0..=self.sm.1).contains(&sm.0)
+    }
+
+    fn expand(&self) -> Form {
+        let mut letters = self.shape.bytes();
+        let pieces = self.family.pieces.iter().map(|&piece| {
+            let mut place = |slot| place_slot(slot, letters.next().unwrap_or(b'r'), self.operand_form);
+            let placed = match piece {
+                Piece::Op(Operand::Slot(slot)) => Piece::Op(place(slot)),
+                Piece::OpIf(Operand::Slot(slot), show) => Piece::OpIf(place(slot), show),
+                other => other,
+            };
+            at_generation(placed, self.sm.0)
+        });
+        finish(self, pieces.collect())
     }
 }
 
@@ -148,40 +218,6 @@ fn operand_form(letters: &str) -> u16 {
         (2, 2) => 7,
         (2, kind) => 2 + kind,
         (_, kind) => 4 + kind,
-    }
-}
-
-/// Splits a form where its bits differ between generations.
-fn expand_generations(
-    family: &Family,
-    shape: &'static str,
-    opcode: u128,
-    place: impl Fn(usize, Piece) -> Piece,
-    out: &mut Vec<Form>,
-) {
-    let mut nth = 0;
-    let pieces: Vec<Piece> = family
-        .pieces
-        .iter()
-        .map(|&piece| {
-            let slot = matches!(piece, Piece::Op(Operand::Slot(_)) | Piece::OpIf(Operand::Slot(_), _));
-            let placed = place(nth, piece);
-            nth += usize::from(slot);
-            placed
-        })
-        .collect();
-    let mut starts = vec![family.sm.0];
-    for boundary in [80, 86, 89, 90, WIDE_UNIFORM_SM] {
-        let differs =
-            pieces.iter().any(|piece| at_generation(*piece, boundary) != at_generation(*piece, boundary - 1));
-        if differs && family.sm.0 < boundary && boundary <= family.sm.1 {
-            starts.push(boundary);
-        }
-    }
-    for (i, &first) in starts.iter().enumerate() {
-        let last = starts.get(i + 1).map_or(family.sm.1, |&next| next - 1);
-        let pieces: Vec<Piece> = pieces.iter().map(|piece| at_generation(*piece, first)).collect();
-        out.push(finish(family, shape, opcode, (first, last), pieces));
     }
 }
 
@@ -314,7 +350,7 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
 /// Lanes of a packed half source.
 pub(crate) const SWIZZLE: &[&str] = &["", ".F32", ".H0_H0", ".H1_H1"];
 
-fn finish(family: &Family, shape: &'static str, opcode: u128, sm: (u8, u8), pieces: Vec<Piece>) -> Form {
+fn finish(entry: &Entry, pieces: Vec<Piece>) -> Form {
     let mut fields =
         vec![FieldSpec::new(Field::Guard, 12, 3).neutral(7), FieldSpec::new(Field::GuardNot, 15, 1)];
     for piece in &pieces {
@@ -325,7 +361,7 @@ fn finish(family: &Family, shape: &'static str, opcode: u128, sm: (u8, u8), piec
             }
         });
     }
-    let fixed = opcode | family.ones;
+    let (family, fixed) = (entry.family, entry.fixed);
     let mut taken = Control::MASK;
     let mut neutral = fixed;
     for spec in &fields {
@@ -334,9 +370,9 @@ fn finish(family: &Family, shape: &'static str, opcode: u128, sm: (u8, u8), piec
     }
     Form {
         name: family.name,
-        mnemonic: family.name.split('.').next().unwrap_or_default(),
-        shape,
-        sm,
+        mnemonic: mnemonic(family),
+        shape: entry.shape,
+        sm: entry.sm,
         fixed_mask: !taken,
         fixed,
         neutral,
