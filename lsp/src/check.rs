@@ -180,9 +180,13 @@ fn check(arguments: &Arguments, input: files::Input) -> Report {
         found.extend(ide::compile_diagnostics(&db, file));
     }
     let mut output = String::new();
+    let mut renderer = None;
     for d in found.iter().filter(|d| d.severity != Severity::Allow) {
         match arguments.format {
-            Format::Human => output += &human::render(&input.name, &text, d),
+            Format::Human => {
+                let renderer = renderer.get_or_insert_with(|| human::Renderer::new(&input.name, &text));
+                output += &renderer.render(d);
+            }
             Format::Json => {
                 output += &json::object(&input.name, ide::line_index(&db, file), d).to_string();
                 output.push('\n');

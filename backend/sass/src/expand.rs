@@ -163,11 +163,11 @@ fn split_generations(
     let mut first = sm.0;
     let boundaries = [80, 86, 89, SPLIT_TARGET_SM, WIDE_UNIFORM_SM];
     let inner = boundaries.into_iter().filter(|&b| sm.0 < b && b <= sm.1 && has_boundary(b));
-    for next in inner.chain([sm.1 + 1]) {
+    for next in inner.map(Some).chain([None]) {
+        let last = next.map_or(sm.1, |next| next - 1);
         let fixed = opcode | family.ones;
-        let form = OnceLock::new();
-        out.push(Entry { family, shape, operand_form, fixed, sm: (first, next - 1), form });
-        first = next;
+        out.push(Entry { family, shape, operand_form, fixed, sm: (first, last), form: OnceLock::new() });
+        first = next.unwrap_or(first);
     }
 }
 
