@@ -113,7 +113,7 @@ fn close(sm: Sm, insts: &mut Vec<(Inst, Option<SrcId>)>) {
         insts.push((inst, None));
     };
     add("BRA", insts);
-    while insts.len() % PADDING != 0 {
+    while !insts.len().is_multiple_of(PADDING) {
         add("NOP", insts);
     }
 }

@@ -67,6 +67,7 @@ pub fn link(
 }
 
 /// A relocation of a section under construction.
+#[derive(Clone, Copy)]
 struct Reloc {
     at: u64,
     symbol: Referent,
@@ -74,9 +75,24 @@ struct Reloc {
     addend: i64,
 }
 
+#[derive(Clone, Copy)]
 enum Referent {
     Variable(u32),
     Kernel(usize),
+}
+
+/// The contents of a data section.
+#[derive(Default)]
+struct Data {
+    bytes: Vec<u8>,
+    relocs: Vec<Reloc>,
+}
+
+impl Data {
+    /// Nothing to write is no section.
+    fn if_any(self) -> Option<Data> {
+        (!self.bytes.is_empty()).then_some(self)
+    }
 }
 
 struct Linker<'a> {
@@ -176,9 +192,9 @@ impl<'a> Linker<'a> {
             .map(|(i, &at)| Reloc { at, symbol: Referent::Kernel(i), kind: R_CUDA_64, addend: 0 })
             .collect();
         let pending: Vec<(SectionId, bool, Vec<Reloc>, &str)> = [
-            (".nv.constant4", slots.as_ref().map(|s| &s.1)),
-            (".nv.constant3", constants.as_ref().map(|s| &s.1)),
-            (".nv.global.init", globals.initialised.as_ref().map(|s| &s.1)),
+            (".nv.constant4", slots.as_ref().map(|d| &d.relocs)),
+            (".nv.constant3", constants.as_ref().map(|d| &d.relocs)),
+            (".nv.global.init", globals.initialised.as_ref().map(|d| &d.relocs)),
             (".debug_frame", Some(&frame_relocs)),
         ]
         .into_iter()
@@ -187,17 +203,15 @@ impl<'a> Linker<'a> {
 
         // Data, in the file order of the target.
         let code_segment = if rela { Segment::Constants } else { Segment::Code };
-        let constant4 =
-            slots.map(|(bytes, _)| self.constant_section(".nv.constant4", 8, bytes, code_segment));
-        let constant3 =
-            constants.map(|(bytes, _)| self.constant_section(".nv.constant3", 4, bytes, code_segment));
+        let constant4 = slots.map(|d| self.constant_section(".nv.constant4", 8, d.bytes, code_segment));
+        let constant3 = constants.map(|d| self.constant_section(".nv.constant3", 4, d.bytes, code_segment));
         let parameters_first = !rela;
         let mut parameters = Vec::new();
         if parameters_first {
             parameters = self.parameter_sections(Segment::Code);
         }
         let text: Vec<SectionId> = self.functions.iter().map(|f| self.text_section(f)).collect();
-        let init = globals.initialised.map(|(bytes, _)| {
+        let init = globals.initialised.map(|Data { bytes, .. }| {
             let mut section = Self::plain(".nv.global.init", SHT_PROGBITS, SHF_WRITE | SHF_ALLOC, 8, bytes);
             section.segment = Some(Segment::Data);
             self.image.add_section(section)
@@ -352,14 +366,7 @@ impl<'a> Linker<'a> {
             let mine: Vec<Reloc> = relocs
                 .iter()
                 .filter(|r| (self.target.rela || r.addend != 0) == with_addends)
-                .map(|r| Reloc {
-                    at: r.at,
-                    symbol: match r.symbol {
-                        Referent::Variable(i) => Referent::Variable(i),
-                        Referent::Kernel(i) => Referent::Kernel(i),
-                    },
-                    ..*r
-                })
+                .copied()
                 .collect();
             if mine.is_empty() {
                 continue;
@@ -445,7 +452,7 @@ impl<'a> Linker<'a> {
     }
 
     /// Bank 4: the addresses that any kernel reads.
-    fn address_slots(&self) -> Result<Option<(Vec<u8>, Vec<Reloc>)>, CodegenError> {
+    fn address_slots(&self) -> Result<Option<Data>, CodegenError> {
         let mut symbols: Vec<Name> =
             self.functions.iter().flat_map(|f| f.code.attributes.symbols.iter().copied()).collect();
         symbols.sort_unstable();
@@ -468,11 +475,11 @@ impl<'a> Linker<'a> {
         }
         let Some(last) = relocs.iter().map(|r| r.at).max() else { return Ok(None) };
         relocs.reverse();
-        Ok(Some((vec![0; last as usize + 8], relocs)))
+        Ok(Some(Data { bytes: vec![0; last as usize + 8], relocs }))
     }
 
-    fn constant_data(&mut self) -> Result<Option<(Vec<u8>, Vec<Reloc>)>, CodegenError> {
-        let (mut bytes, mut relocs) = (Vec::new(), Vec::new());
+    fn constant_data(&mut self) -> Result<Option<Data>, CodegenError> {
+        let mut data = Data::default();
         for (at, i) in layout::const_layout(self.env) {
             let v = &self.env.variables[i as usize];
             if at + v.size > layout::BANK_BYTES {
@@ -482,13 +489,13 @@ impl<'a> Linker<'a> {
                 });
             }
             self.places[i as usize] = Some((SectionId(0), at));
-            append_variable(&mut bytes, &mut relocs, at, v)?;
+            append_variable(&mut data, at, v)?;
         }
-        Ok((!bytes.is_empty()).then_some((bytes, relocs)))
+        Ok(data.if_any())
     }
 
     fn global_data(&mut self) -> Result<Globals, CodegenError> {
-        let (mut bytes, mut relocs) = (Vec::new(), Vec::new());
+        let mut data = Data::default();
         let (mut zeroed_bytes, mut zeroed_align) = (0u64, 1u64);
         for (i, v) in self.env.variables.iter().enumerate() {
             if v.space != Space::Global || v.linkage == Linkage::Extern {
@@ -496,8 +503,8 @@ impl<'a> Linker<'a> {
             }
             let align = u64::from(v.align.max(1));
             let at = if v.init.is_some() {
-                let at = (bytes.len() as u64).next_multiple_of(align);
-                append_variable(&mut bytes, &mut relocs, at, v)?;
+                let at = (data.bytes.len() as u64).next_multiple_of(align);
+                append_variable(&mut data, at, v)?;
                 at
             } else {
                 let at = zeroed_bytes.next_multiple_of(align);
@@ -507,8 +514,7 @@ impl<'a> Linker<'a> {
             };
             self.places[i] = Some((SectionId(0), at));
         }
-        let initialised = (!bytes.is_empty()).then_some((bytes, relocs));
-        Ok(Globals { initialised, zeroed_bytes, zeroed_align })
+        Ok(Globals { initialised: data.if_any(), zeroed_bytes, zeroed_align })
     }
 
     /// Fills in the sections of `places`, which are known only now.
@@ -648,23 +654,18 @@ impl<'a> Linker<'a> {
 }
 
 struct Globals {
-    initialised: Option<(Vec<u8>, Vec<Reloc>)>,
+    initialised: Option<Data>,
     zeroed_bytes: u64,
     zeroed_align: u64,
 }
 
 /// Appends a variable's bytes at offset `at` of a section, and its relocations.
-fn append_variable(
-    bytes: &mut Vec<u8>,
-    relocs: &mut Vec<Reloc>,
-    at: u64,
-    v: &Variable,
-) -> Result<(), CodegenError> {
-    bytes.resize(at as usize, 0);
+fn append_variable(data: &mut Data, at: u64, v: &Variable) -> Result<(), CodegenError> {
+    data.bytes.resize(at as usize, 0);
     let empty = Init::default();
     let init = v.init.as_ref().unwrap_or(&empty);
-    bytes.extend(&init.bytes);
-    bytes.resize((at + v.size) as usize, 0);
+    data.bytes.extend(&init.bytes);
+    data.bytes.resize((at + v.size) as usize, 0);
     for reloc in &init.relocs {
         let Name::Global(symbol) = reloc.symbol else {
             return Err(CodegenError::unsupported(
@@ -678,7 +679,7 @@ fn append_variable(
                 format!("a {}-byte address in the initialiser of '{}'", reloc.size, v.name),
             ));
         }
-        relocs.push(Reloc {
+        data.relocs.push(Reloc {
             at: at + reloc.at,
             symbol: Referent::Variable(symbol),
             kind: R_CUDA_G64,

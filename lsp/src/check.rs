@@ -170,7 +170,7 @@ fn check(arguments: &Arguments, input: files::Input) -> Report {
     }
     db.set_levels(levels);
     let file = db.add_frozen_file(text.as_str());
-    let mut found: Vec<Diagnostic> = ide::diagnostics(&db, file).into();
+    let mut found: Vec<Diagnostic> = ide::diagnostics(&db, file);
     if let Some(at) = replaced {
         let at = TextSize::new(at as u32);
         let range = TextRange::at(at, TextSize::of('\u{fffd}'));

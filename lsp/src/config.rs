@@ -26,8 +26,8 @@ impl Config {
     /// "compile": true}`, alone or under `"ptx"`. What is missing or of the wrong type keeps its default.
     pub fn from_json(value: &Value) -> Config {
         let value = value.get("ptx").unwrap_or(value);
-        let mut config = Config::default();
-        config.target = value.get("target").and_then(Value::as_str).and_then(Sm::parse);
+        let target = value.get("target").and_then(Value::as_str).and_then(Sm::parse);
+        let mut config = Config { target, ..Config::default() };
         for (lint, level) in value.get("lints").and_then(Value::as_object).into_iter().flatten() {
             if let Some(level) = level.as_str().and_then(Severity::parse) {
                 config.levels.set(lint, level);

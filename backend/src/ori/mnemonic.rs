@@ -105,7 +105,7 @@ fn write_number(name: &str, value: i64, out: &mut Writer) {
     let separator = if out.numbers.is_empty() { "" } else { "," };
     let _ = match value {
         -9..=9 => write!(out.numbers, "{separator}{name}={value}"),
-        ..0 => write!(out.numbers, "{separator}{name}=-{:#x}", -value),
+        ..-9 => write!(out.numbers, "{separator}{name}=-{:#x}", -value),
         _ => write!(out.numbers, "{separator}{name}={value:#x}"),
     };
 }

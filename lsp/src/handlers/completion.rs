@@ -14,7 +14,7 @@ pub fn handle(s: &Snapshot, position: Position) -> Option<CompletionResponse> {
         .map(|c| CompletionItem {
             kind: Some(kind(c.kind)),
             detail: (!c.detail.is_empty()).then_some(c.detail),
-            documentation: (!c.documentation.is_empty()).then(|| {
+            documentation: (!c.documentation.is_empty()).then_some({
                 Documentation::MarkupContent(MarkupContent {
                     kind: MarkupKind::Markdown,
                     value: c.documentation,
