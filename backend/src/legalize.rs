@@ -20,6 +20,9 @@ use smallvec::SmallVec;
 /// From this target on arithmetic does not read constant banks.
 const FIRST_SM_WITHOUT_CONSTANT_OPERANDS: u16 = 100;
 
+/// From this target on a mask of some threads, and not all, is in a register.
+const FIRST_SM_WITHOUT_MASK_OPERANDS: u16 = 90;
+
 /// Registers that one loop may hold for values loaded before it.
 const HOISTED_PER_LOOP: u32 = 6;
 
@@ -28,6 +31,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     let loops = Loops::new(func, &cfg, &dominators(&cfg, func));
     let mut legalizer = Legalizer {
         constant_operands: context.sm.number < FIRST_SM_WITHOUT_CONSTANT_OPERANDS,
+        mask_operands: context.sm.number < FIRST_SM_WITHOUT_MASK_OPERANDS,
         hoisted: vec![0; loops.loops.len()],
         preheaders: (0..loops.loops.len()).map(|i| loops.preheader(func, &cfg, LoopId(i as u32))).collect(),
         loops,
@@ -50,6 +54,7 @@ type Key = (SrcKind, u8);
 
 struct Legalizer {
     constant_operands: bool,
+    mask_operands: bool,
     loops: Loops,
     /// Indexed by loop.
     preheaders: Vec<Option<BlockId>>,
@@ -78,7 +83,27 @@ impl Legalizer {
                 *index = register;
             }
         }
+        if !self.constant_operands {
+            self.constants_of_phis(func, b);
+        }
         func.block_mut(b).insts = std::mem::take(&mut self.out);
+    }
+
+    /// A copy does not read constants either: what phis take from here is loaded here.
+    fn constants_of_phis(&mut self, func: &mut Function, b: BlockId) {
+        let at = func.block(b).term_src;
+        for next in func.block(b).term.successors() {
+            for p in 0..func.block(next).phis.len() {
+                let phi = &func.block(next).phis[p];
+                let dst = func.value(phi.dst);
+                let Some(a) = phi.args.iter().position(|(from, _)| *from == b) else { continue };
+                let src = phi.args[a].1;
+                if matches!(src.kind, SrcKind::Const(_)) && dst.file == File::R {
+                    let loaded = self.register(func, src, dst.width, at);
+                    func.block_mut(next).phis[p].args[a].1 = loaded;
+                }
+            }
+        }
     }
 
     fn inst(&mut self, func: &mut Function, inst: &mut Inst) {
@@ -91,6 +116,12 @@ impl Legalizer {
             if !self.constant_operands {
                 self.constants_of_pack(func, inst);
             }
+            return;
+        }
+        if let (Op::Warpsync, [mask], false) = (inst.op, &inst.srcs[..], self.mask_operands)
+            && mask.kind != SrcKind::Imm(u32::MAX)
+        {
+            inst.srcs[0] = self.register(func, *mask, 1, inst.src);
             return;
         }
         if !inst.srcs.iter().any(|src| is_special(func, src)) {

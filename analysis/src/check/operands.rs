@@ -36,8 +36,11 @@ pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Di
                 input::Operand::Vector(elements) if accesses && elements.len() == 1 => {}
                 operand => class(row, operand, range, out),
             }
+            if let input::Operand::Pair(pair) = operand {
+                destinations(pair, range, out);
+            }
             // `mov` leaves the bits of a `_` in a vector undefined.
-            if statement.form.mnemonic() != "mov" {
+            if statement.form.mnemonic() != "mov" || matches!(operand, input::Operand::Sink) {
                 sink(row, operand, range, out);
             }
         }
@@ -173,12 +176,24 @@ fn classes(operand: &input::Operand) -> Class {
     }
 }
 
+/// Both halves of `d|p` are written.
+fn destinations(pair: &(input::Operand, input::Operand), range: TextRange, out: &mut Vec<Diagnostic>) {
+    let written = Class::REGISTER.or(Class::PREDICATE).or(Class::SINK);
+    if let Some(wrong) = [&pair.0, &pair.1].into_iter().find(|half| !classes(half).intersects(written)) {
+        let message = format!("expected a register or a predicate, found {}", name(wrong));
+        out.push(Diagnostic::new(&OPERAND_CLASS, range, message));
+    }
+}
+
 /// `_` stands for a result that nobody wants, so it is no source.
 fn sink(row: &Row, operand: &input::Operand, range: TextRange, out: &mut Vec<Diagnostic>) {
-    if row.role == Role::Source
-        && let input::Operand::Vector(elements) = operand
-        && elements.contains(&input::Operand::Sink)
-    {
+    let is_sink = |operand: &input::Operand| matches!(operand, input::Operand::Sink);
+    let read = match operand {
+        input::Operand::Vector(elements) => elements.iter().any(is_sink),
+        // Where the row takes no `_` that is said already.
+        operand => is_sink(operand) && (row.class.intersects(Class::SINK) || row.class == Class(0)),
+    };
+    if row.role == Role::Source && read {
         out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be read"));
     }
 }

@@ -121,6 +121,11 @@ fn operand_type(
                 }
             }
         }
+        Operand::Pair(pair) => {
+            operand_type(ctx, &pair.0, range, expected, wider, element_width, out);
+            // The second result of every such instruction is a predicate.
+            operand_type(ctx, &pair.1, range, ScalarType::Pred, wider, element_width, out);
+        }
         _ => {}
     }
 }

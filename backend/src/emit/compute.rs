@@ -233,7 +233,9 @@ impl Emitter<'_> {
                 let (mnemonic, field) =
                     if self.sm.0 >= 90 { ("VIMNMX", Field::Type) } else { ("IMNMX", Field::Signed) };
                 let mut minmax = self.alu(inst, mnemonic, &[A, B])?;
-                minmax.text(field, sign.text()).pred(Field::Pp, Field::PpNot, operand(inst, 2)?);
+                // From sm_120 on the type has a name for either sign.
+                let sign = if self.sm.0 >= 120 && sign == Sign::S32 { ".S32" } else { sign.text() };
+                minmax.text(field, sign).pred(Field::Pp, Field::PpNot, operand(inst, 2)?);
                 minmax
             }
             Op::Iabs => self.alu(inst, "IABS", &[B])?,

@@ -101,7 +101,7 @@ impl Emitter<'_> {
                 fma.text(Field::Type, format(bf16))
                     .flag(Field::Ftz, ftz)
                     .flag(Field::Sat, sat)
-                    .flag(Field::Relu, relu);
+                    .text(Field::Relu, if relu { ".RELU" } else { "" });
                 fma
             }
             Op::Hsetp2 { cmp, bf16, ftz, bool_ } => {
@@ -154,7 +154,11 @@ impl Emitter<'_> {
                     (false, true) => "F2F.F32.F64",
                 };
                 let mut cvt = self.alu(inst, mnemonic, &[B])?;
-                cvt.text(Field::Type, to.text()).text(Field::SrcType, from.text());
+                cvt.text(Field::Type, to.text());
+                // To halves there is a form from floats only.
+                if from != FloatType::F32 || cvt.has(Field::SrcType) {
+                    cvt.text(Field::SrcType, from.text());
+                }
                 cvt.rounded(round).flag(Field::Ftz, ftz).flag(Field::Sat, sat);
                 cvt
             }

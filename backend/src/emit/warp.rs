@@ -13,12 +13,13 @@ impl Emitter<'_> {
     pub(super) fn warp(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         let builder = match inst.op {
             Op::Shfl { mode } => {
-                let (lane, clamp) = (operand(inst, 1)?, operand(inst, 2)?);
-                let mut shuffle = Builder::new(self.sm, inst.src, "SHFL", shape(lane, clamp))?;
+                // Bits that do not count need not fit either.
+                let (lane, clamp) = (low_bits(operand(inst, 1)?, 0x1f), low_bits(operand(inst, 2)?, 0x1f1f));
+                let mut shuffle = Builder::new(self.sm, inst.src, "SHFL", shape(&lane, &clamp))?;
                 shuffle.text(Field::Mode, mode.text());
                 shuffle.dst(Field::Rd, inst.dsts.first()).dst(Field::Pd, inst.dsts.get(1));
                 shuffle.reg(Field::Ra, File::R, operand(inst, 0)?);
-                shuffle.reg_or_imm(Field::Rb, Field::Imm2, lane).reg_or_imm(Field::Rc, Field::Imm3, clamp);
+                shuffle.reg_or_imm(Field::Rb, Field::Imm2, &lane).reg_or_imm(Field::Rc, Field::Imm3, &clamp);
                 shuffle
             }
             Op::Vote { mode } => {
@@ -166,6 +167,14 @@ impl Builder {
             SrcKind::Zero => self.value(imm, 0),
             _ => self.reg(reg, File::R, source),
         }
+    }
+}
+
+/// An immediate without the bits outside `mask`.
+fn low_bits(source: &Src, mask: u32) -> Src {
+    match source.kind {
+        SrcKind::Imm(bits) => Src { kind: SrcKind::Imm(bits & mask), ..*source },
+        _ => *source,
     }
 }
 
