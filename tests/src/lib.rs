@@ -1,6 +1,8 @@
 //! Tests across packages, and the tools they need. Nothing here is part of the product.
 
+pub mod case;
 pub mod filetest;
 pub mod fuzz;
+pub mod sweep;
 #[cfg(test)]
 mod tidy;

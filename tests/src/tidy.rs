@@ -15,6 +15,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ptx-syntax", &["ptx-isa"]),
     ("sass", &[]),
     ("ptx-backend", &["ptx-isa", "sass"]),
+    ("ptx-emu", &["ptx-isa", "ptx-backend", "sass"]),
     ("ptx-analysis", &["ptx-isa", "ptx-syntax", "ptx-backend", "sass"]),
     ("ptx-analyzer", &["ptx-isa", "ptx-syntax", "ptx-backend", "ptx-analysis", "sass"]),
 ];

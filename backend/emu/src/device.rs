@@ -1,0 +1,98 @@
+//! A device with a module loaded: its variables in memory, and where they lie.
+
+use crate::launch::FaultKind;
+use crate::memory::{Global, number};
+use ptx_backend::input::{Env, Symbol};
+use ptx_isa::Space;
+
+/// Memory and the places of the module's variables.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Device {
+    pub global: Global,
+    /// Names and addresses of the global variables, in the order of the module.
+    pub variables: Vec<(String, u64)>,
+    /// Places of the module's variables: addresses of global ones, offsets of constant ones.
+    places: Vec<Option<u64>>,
+    /// The buffer with the constant variables.
+    constants: u64,
+}
+
+impl Device {
+    /// Places the module's variables and writes their initial values.
+    pub fn new(env: &Env) -> Result<Device, FaultKind> {
+        let mut global = Global::default();
+        let mut places = vec![None; env.variables.len()];
+        let mut variables = Vec::new();
+        let mut bank = Vec::new();
+        for (variable, place) in env.variables.iter().zip(&mut places) {
+            let mut bytes = variable.init.as_ref().map(|init| init.bytes.clone()).unwrap_or_default();
+            bytes.resize(variable.size as usize, 0);
+            match variable.space {
+                Space::Global => {
+                    let address = global.add(bytes);
+                    variables.push((variable.name.clone(), address));
+                    *place = Some(address);
+                }
+                Space::Const => {
+                    bank.resize(bank.len().next_multiple_of(variable.align.max(1) as usize), 0);
+                    *place = Some(bank.len() as u64);
+                    bank.extend(bytes);
+                }
+                _ => {}
+            }
+        }
+        let constants = global.add(bank);
+        let mut device = Device { global, variables, places, constants };
+        for (i, variable) in env.variables.iter().enumerate() {
+            let Some(init) = &variable.init else { continue };
+            for reloc in &init.relocs {
+                let Symbol::Global(symbol) = reloc.symbol else {
+                    return Err(FaultKind::Unsupported("the address of a function in memory".into()));
+                };
+                let value = device.generic(env, symbol as usize).unwrap_or(0).wrapping_add(reloc.addend as u64);
+                let place = device.places[i].unwrap_or(0);
+                let (buffer, start) = match variable.space {
+                    Space::Const => (device.constants, place + reloc.at),
+                    _ => (place, reloc.at),
+                };
+                let (start, size) = (start as usize, usize::from(reloc.size));
+                let field = device.global.buffer_mut(buffer).and_then(|b| b.get_mut(start..start + size));
+                let Some(field) = field else { return Err(FaultKind::Malformed("an address outside".into())) };
+                field.copy_from_slice(&value.to_le_bytes()[..size]);
+            }
+        }
+        Ok(device)
+    }
+
+    /// The address of a global variable, or the offset of a constant one among the constants.
+    pub fn place(&self, variable: usize) -> Option<u64> {
+        self.places.get(variable).copied().flatten()
+    }
+
+    /// The generic address of a global or constant variable.
+    pub fn generic(&self, env: &Env, variable: usize) -> Option<u64> {
+        let place = self.place(variable)?;
+        Some(if env.variables[variable].space == Space::Const { self.constants + place } else { place })
+    }
+
+    /// The address of a global variable by name.
+    pub fn variable(&self, name: &str) -> Option<u64> {
+        self.variables.iter().find(|(known, _)| known == name).map(|(_, address)| *address)
+    }
+
+    /// The generic address of the constants.
+    pub fn constants(&self) -> u64 {
+        self.constants
+    }
+
+    pub fn constant_bytes(&self) -> &[u8] {
+        self.global.buffer(self.constants).unwrap_or_default()
+    }
+
+    /// A number among the constants.
+    pub fn constant(&self, offset: u64, size: u32) -> Result<u64, FaultKind> {
+        let start = offset as usize;
+        let bytes = self.constant_bytes().get(start..start.saturating_add(size as usize));
+        bytes.map(number).ok_or(FaultKind::OutOfBounds { space: "constant", address: offset, size })
+    }
+}

@@ -1,0 +1,114 @@
+//! What a kernel is launched with, and how a run can fail.
+
+use std::fmt;
+
+/// Threads of a warp.
+pub const WARP: usize = 32;
+
+/// A launch of one kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Launch {
+    /// Blocks of the grid.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// The parameter block.
+    pub params: Vec<u8>,
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+    /// Instructions of warps after which the run is given up.
+    pub steps: u64,
+}
+
+impl Launch {
+    /// A launch of a line of blocks.
+    pub fn new(grid: u32, block: u32, params: Vec<u8>) -> Launch {
+        Launch { grid: [grid, 1, 1], block: [block, 1, 1], params, dynamic_shared: 0, steps: 20_000_000 }
+    }
+
+    pub fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// The indices of the blocks.
+    pub fn blocks(&self) -> impl Iterator<Item = [u32; 3]> + use<> {
+        let [x, y, z] = self.grid;
+        (0..z).flat_map(move |k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])))
+    }
+
+    /// The index in the block of a thread by its number.
+    pub fn thread(&self, number: u32) -> [u32; 3] {
+        let [x, y, _] = self.block;
+        [number % x, number / x % y, number / x / y]
+    }
+}
+
+/// What a run did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Work {
+    /// Instructions issued for warps.
+    pub warp_instructions: u64,
+    /// Instructions executed by threads.
+    pub thread_instructions: u64,
+}
+
+/// Why a run ended early.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// The statement or the instruction, by its number.
+    pub at: usize,
+    pub kind: FaultKind,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FaultKind {
+    /// A form that is not executed.
+    Unsupported(String),
+    OutOfBounds {
+        space: &'static str,
+        address: u64,
+        size: u32,
+    },
+    Misaligned {
+        space: &'static str,
+        address: u64,
+        size: u32,
+    },
+    /// A register was read before its producer's result was there.
+    Hazard(String),
+    /// Threads wait for others that never come.
+    Deadlock(String),
+    /// The launch's limit of steps.
+    Steps,
+    Trap,
+    /// The program contradicts itself.
+    Malformed(String),
+}
+
+impl FaultKind {
+    pub fn at(self, at: usize) -> Fault {
+        Fault { at, kind: self }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at {}: ", self.at)?;
+        match &self.kind {
+            FaultKind::Unsupported(what) => write!(f, "not executed: {what}"),
+            FaultKind::OutOfBounds { space, address, size } => {
+                write!(f, "{size} bytes at {address:#x} are outside {space} memory")
+            }
+            FaultKind::Misaligned { space, address, size } => {
+                write!(f, "{size} bytes at {address:#x} of {space} memory are misaligned")
+            }
+            FaultKind::Hazard(what) => write!(f, "read too early: {what}"),
+            FaultKind::Deadlock(what) => write!(f, "deadlock: {what}"),
+            FaultKind::Steps => write!(f, "too many steps"),
+            FaultKind::Trap => write!(f, "trap"),
+            FaultKind::Malformed(what) => write!(f, "malformed: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,19 @@
+//! Two independent executions of a kernel, to compare: of PTX as its manual defines it, and of machine code as
+//! the hardware runs it.
+//!
+//! [`ptx::run`] interprets the typed program that the compiler takes; [`machine::run`] executes encoded
+//! instructions, a compiled function's or a cubin's. They share memory, floating-point formats and the
+//! values of approximate functions, nothing else, and nothing with the compiler. What they do not know is a
+//! [`Fault`], never a guess.
+
+pub mod approximate;
+pub mod cubin;
+pub mod device;
+pub mod float;
+mod launch;
+pub mod machine;
+pub mod memory;
+pub mod ptx;
+
+pub use device::Device;
+pub use launch::{Fault, FaultKind, Launch, WARP, Work};

@@ -1,0 +1,241 @@
+//! The emulator of machine code.
+//!
+//! Threads of a warp that run together are a group. Groups part at branches and unite only where the hardware
+//! unites them: at `BSYNC`, `WARPSYNC` and barriers of the block. Values become visible when the latency tables and the
+//! scoreboards say so; a read before that is a fault.
+
+mod alu;
+mod decode;
+mod hazard;
+mod memory;
+mod operand;
+mod sync;
+
+use crate::device::Device;
+use crate::launch::{Fault, FaultKind, Launch, WARP, Work};
+use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW, UNWRITTEN};
+use decode::Step as Instruction;
+use ptx_backend::CompiledFunction;
+use ptx_backend::input::{Env, Symbol};
+use ptx_backend::layout;
+use ptx_backend::target::Target;
+use sass::Sm;
+
+/// Group instructions before the next warp has its turn.
+const TURN: u32 = 64;
+/// Bytes of an instruction.
+const INSTRUCTION: u32 = 16;
+/// The top of every thread's stack.
+const STACK_TOP: u64 = 0x10_0000;
+/// Bytes of stack that a thread has.
+const STACK_BYTES: u32 = 0x800;
+
+type Result<T> = std::result::Result<T, FaultKind>;
+
+/// A kernel's machine code and what it needs.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    pub sm: Sm,
+    pub code: Vec<u128>,
+    /// Static shared memory in bytes, without what the target reserves.
+    pub shared_bytes: u32,
+    /// Bytes of stack; at least [`STACK_BYTES`] are there.
+    pub stack_bytes: u32,
+    /// Constant banks 3 and 4, addresses filled in.
+    pub bank3: Vec<u8>,
+    pub bank4: Vec<u8>,
+}
+
+impl Kernel {
+    /// A function as the compiler leaves it.
+    pub fn compiled(env: &Env, function: &CompiledFunction, sm: Sm, device: &Device) -> Kernel {
+        let mut bank4 = Vec::new();
+        for &symbol in &function.attributes.symbols {
+            if let (Some(slot), Symbol::Global(variable)) = (layout::address_slot(env, symbol), symbol) {
+                let slot = usize::from(slot);
+                bank4.resize(bank4.len().max(slot + 8), 0);
+                let address = device.generic(env, variable as usize).unwrap_or(0);
+                bank4[slot..slot + 8].copy_from_slice(&address.to_le_bytes());
+            }
+        }
+        Kernel {
+            sm,
+            code: function.code.to_vec(),
+            shared_bytes: function.resources.shared_bytes,
+            stack_bytes: function.resources.stack_bytes,
+            bank3: device.constant_bytes().to_vec(),
+            bank4,
+        }
+    }
+}
+
+/// Runs a kernel.
+///
+/// # Errors
+/// What the program does wrong, or what is not executed, at the instruction.
+pub fn run(kernel: &Kernel, launch: &Launch, device: &mut Device) -> std::result::Result<Work, Fault> {
+    let sm = ptx_isa::Sm::new(kernel.sm.0.into());
+    let target = Target::of(sm).ok_or_else(|| FaultKind::Unsupported(format!("{sm}")).at(0))?;
+    let code = decode::decode(kernel)?;
+    let machine = Machine { sm: kernel.sm, target, code, launch, kernel, bank0: bank0(target, launch) };
+    let mut work = Work::default();
+    for ctaid in launch.blocks() {
+        let mut block = Block::new(&machine, device, ctaid);
+        block.run(&mut work).map_err(|(pc, kind)| kind.at(pc as usize))?;
+    }
+    Ok(work)
+}
+
+/// What the driver writes in front of the parameters, and those.
+fn bank0(target: &Target, launch: &Launch) -> Vec<u8> {
+    let base = usize::from(target.param_base);
+    let mut bank = vec![UNWRITTEN; base];
+    let mut put = |offset: u16, bytes: &[u8]| {
+        bank[usize::from(offset)..usize::from(offset) + bytes.len()].copy_from_slice(bytes);
+    };
+    for i in 0..3 {
+        put(target.ntid + 4 * i as u16, &launch.block[i].to_le_bytes());
+        put(target.nctaid + 4 * i as u16, &launch.grid[i].to_le_bytes());
+    }
+    put(target.stack_slot, &(STACK_TOP as u32).to_le_bytes());
+    put(target.local_window, &LOCAL_WINDOW.to_le_bytes());
+    if let Some(slot) = target.shared_window {
+        put(slot, &SHARED_WINDOW.to_le_bytes());
+    }
+    bank.extend(&launch.params);
+    // Loads of whole words may touch the bytes behind.
+    bank.resize(bank.len().next_multiple_of(16), 0);
+    bank
+}
+
+struct Machine<'a> {
+    sm: Sm,
+    target: &'static Target,
+    code: Vec<Instruction>,
+    launch: &'a Launch,
+    kernel: &'a Kernel,
+    bank0: Vec<u8>,
+}
+
+/// What a group of threads waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Runs,
+    /// The other threads of a convergence barrier.
+    Converges(u8),
+    /// The threads of a mask, at this place.
+    Meets(u32),
+    /// A barrier of the block.
+    Barrier(u32),
+}
+
+/// Threads that run together.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    pc: u32,
+    mask: u32,
+    state: State,
+}
+
+struct Warp {
+    first: u32,
+    /// By register, then by lane; the last register is RZ.
+    registers: Vec<u32>,
+    /// Each register's lanes; the last is PT.
+    predicates: [u32; 8],
+    uniform: [u32; 256],
+    uniform_predicates: [bool; 8],
+    convergence: [u32; 16],
+    groups: Vec<Group>,
+    /// Of barrier reductions: count, and whether the predicate held for all or any.
+    reduction: [u32; 2],
+    local: Vec<u8>,
+    timing: hazard::Timing,
+}
+
+impl Warp {
+    fn new(machine: &Machine<'_>, first: u32) -> Warp {
+        let threads = (machine.launch.threads() - first).min(WARP as u32);
+        let mask = u32::MAX >> (WARP as u32 - threads);
+        let mut registers = vec![u32::from_le_bytes([UNWRITTEN; 4]); 256 * WARP];
+        registers[255 * WARP..].fill(0);
+        let stack = machine.kernel.stack_bytes.max(STACK_BYTES) as usize;
+        let mut uniform = [u32::from_le_bytes([UNWRITTEN; 4]); 256];
+        uniform[usize::from(machine.sm.urz())] = 0;
+        Warp {
+            first,
+            registers,
+            predicates: [0, 0, 0, 0, 0, 0, 0, u32::MAX],
+            uniform,
+            uniform_predicates: [false, false, false, false, false, false, false, true],
+            convergence: [0; 16],
+            groups: vec![Group { pc: 0, mask, state: State::Runs }],
+            reduction: [0; 2],
+            local: vec![UNWRITTEN; stack * WARP],
+            timing: hazard::Timing::default(),
+        }
+    }
+
+    fn live(&self) -> u32 {
+        self.groups.iter().fold(0, |mask, group| mask | group.mask)
+    }
+
+    /// The threads in a state.
+    fn lanes(&self, state: State) -> u32 {
+        self.groups.iter().filter(|g| g.state == state).fold(0, |mask, group| mask | group.mask)
+    }
+}
+
+/// The lanes of a mask.
+fn each(mask: u32) -> impl Iterator<Item = usize> {
+    (0..WARP).filter(move |lane| mask >> lane & 1 == 1)
+}
+
+struct Block<'a> {
+    machine: &'a Machine<'a>,
+    device: &'a mut Device,
+    ctaid: [u32; 3],
+    shared: Vec<u8>,
+    warps: Vec<Warp>,
+    barriers: [sync::Barrier; 16],
+}
+
+impl<'a> Block<'a> {
+    fn new(machine: &'a Machine<'a>, device: &'a mut Device, ctaid: [u32; 3]) -> Block<'a> {
+        let threads = machine.launch.threads();
+        let warps = (0..threads).step_by(WARP).map(|first| Warp::new(machine, first)).collect();
+        let bytes = machine.kernel.shared_bytes + machine.launch.dynamic_shared;
+        let shared = vec![UNWRITTEN; bytes as usize];
+        Block { machine, device, ctaid, shared, warps, barriers: Default::default() }
+    }
+
+    fn run(&mut self, work: &mut Work) -> std::result::Result<(), (u32, FaultKind)> {
+        loop {
+            let mut went = false;
+            for w in 0..self.warps.len() {
+                for _ in 0..TURN {
+                    let Some(g) = self.warps[w].groups.iter().position(|g| g.state == State::Runs) else { break };
+                    went = true;
+                    let Group { pc, mask, .. } = self.warps[w].groups[g];
+                    work.warp_instructions += 1;
+                    work.thread_instructions += u64::from(mask.count_ones());
+                    if work.warp_instructions > self.machine.launch.steps {
+                        return Err((pc, FaultKind::Steps));
+                    }
+                    self.step(w, g).map_err(|kind| (pc, kind))?;
+                }
+                // Every group has its turn, or one that waits in a loop for another would wait forever.
+                let groups = &mut self.warps[w].groups;
+                let by = usize::from(groups.len() > 1);
+                groups.rotate_left(by);
+            }
+            if !went {
+                let waits = self.warps.iter().find_map(|w| w.groups.first());
+                return match waits {
+                    None => Ok(()),
+                    Some(group) => Err((group.pc, FaultKind::Deadlock(format!("{:?}", group.state)))),
+                };
+            }
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Instructions on registers of one lane, or on the warp's.
+
+mod float;
+mod integer;
+
+use super::decode::Step;
+use super::operand::Source;
+use super::{Block, Result, each};
+use crate::float::{Format, Rounding};
+use crate::launch::FaultKind;
+use sass::{Field, Inst};
+
+/// A computation with all that its encoding selects besides operands.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Compute {
+    Mov,
+    Sel,
+    Fsel { ftz: bool },
+    Prmt { mode: u8 },
+    P2r { byte: u8 },
+    R2p { byte: u8 },
+    Iadd3 { x: bool },
+    Imad { x: bool },
+    ImadWide { signed: bool, x: bool },
+    ImadHi { signed: bool, x: bool },
+    Lea { shift: u8, x: bool },
+    LeaHi { shift: u8, x: bool, sign: bool },
+    Lop3 { lut: u8, and: bool },
+    Plop3 { lut: u8, lut2: u8, uniform_s: bool },
+    Shf { right: bool, wrap: bool, high: bool, ty: u8 },
+    Isetp { cmp: u8, signed: bool, combine: u8, extended: bool },
+    Imnmx { signed: bool },
+    Vimnmx { ty: u8, relu: bool },
+    Iabs,
+    Viadd { packed: bool },
+    Popc,
+    Flo { signed: bool, shift: bool },
+    Brev,
+    Sgxt { signed: bool, wrap: bool },
+    Bmsk { wrap: bool },
+    Idp { mode: u8, a_signed: bool, b_signed: bool },
+    Vabsdiff { signed: bool },
+    I2i { ty: u8 },
+    Fadd(Mode),
+    Fmul(Mode, u8),
+    Ffma(Mode),
+    Fmnmx { ftz: bool, nan: bool, xor: bool },
+    Fsetp { cmp: u8, ftz: bool, combine: u8 },
+    Fset { cmp: u8, ftz: bool, combine: u8 },
+    Fchk,
+    Mufu(u8),
+    Dadd(Mode),
+    Dmul(Mode),
+    Dfma(Mode),
+    Dsetp { cmp: u8, combine: u8 },
+    Hadd2 { format: Format, mode: Mode, single: bool },
+    Hmul2 { format: Format, mode: Mode },
+    Hfma2 { format: Format, mode: Mode, relu: bool },
+    Hmnmx2 { format: Format, nan: bool, ftz: bool, xor: bool },
+    F2i { from: Format, ty: u8, long: bool, mode: Rounding, ftz: bool },
+    I2f { to: Format, ty: u8, mode: Rounding },
+    F2f { from: Format, to: Format, mode: Rounding, ftz: bool },
+    Frnd { format: Format, mode: Rounding, ftz: bool },
+    F2fp { format: Format, relu: bool, finite: bool, mode: Rounding },
+}
+
+/// How a float result is rounded.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Mode {
+    pub(super) round: Rounding,
+    pub(super) ftz: bool,
+    /// Zero times anything is zero.
+    pub(super) fmz: bool,
+    pub(super) sat: bool,
+}
+
+pub(super) fn rounding(raw: u64) -> Rounding {
+    [Rounding::Nearest, Rounding::Down, Rounding::Up, Rounding::Zero][raw as usize & 3]
+}
+
+fn format_of(text: &str) -> Option<Format> {
+    use crate::float::{BF16, F16, F32, F64};
+    Some(match text {
+        ".F16" => F16,
+        ".BF16" | ".BF16_V2" => BF16,
+        "" | ".F32" => F32,
+        ".F64" => F64,
+        _ => return None,
+    })
+}
+
+impl Compute {
+    /// `None` for what is not executed.
+    pub(super) fn of(inst: &Inst) -> Option<Compute> {
+        use crate::float::{BF16, F16, F32, F64};
+        let get = |field| inst.get(field).unwrap_or(0);
+        let flag = |field| get(field) == 1;
+        let byte = |field| get(field) as u8;
+        let text = |field| inst.text(field).unwrap_or("");
+        let round = rounding(get(Field::Round));
+        let ftz = get(Field::Ftz) >= 1;
+        let mode = Mode { round, ftz, fmz: get(Field::Ftz) == 2, sat: flag(Field::Sat) };
+        let x = flag(Field::Extend);
+        let signed = get(Field::Signed) == 1;
+        let combine = byte(Field::Bool);
+        let half = if text(Field::Type) == ".BF16_V2" { BF16 } else { F16 };
+        let name = inst.form().name;
+        let (name, uniform) = match name.strip_prefix('U') {
+            Some(rest) => (rest, true),
+            None => (name, false),
+        };
+        Some(match name {
+            "MOV" if inst.get(Field::Mode).unwrap_or(15) == 15 => Compute::Mov,
+            "SEL" => Compute::Sel,
+            "FSEL" => Compute::Fsel { ftz },
+            "PRMT" => Compute::Prmt { mode: byte(Field::Mode) },
+            "P2R" | "P2UR" => Compute::P2r { byte: byte(Field::Mode) },
+            "R2P" => Compute::R2p { byte: byte(Field::Mode) },
+            "IADD3" => Compute::Iadd3 { x },
+            "IMAD" => Compute::Imad { x },
+            "IMAD.WIDE" => Compute::ImadWide { signed, x },
+            "IMAD.HI" => Compute::ImadHi { signed, x },
+            "LEA" => Compute::Lea { shift: byte(Field::Imm2), x },
+            "LEA.HI" => Compute::LeaHi { shift: byte(Field::Imm2), x, sign: false },
+            "LEA.HI.SX32" => Compute::LeaHi { shift: byte(Field::Imm2), x, sign: true },
+            "LOP3" => Compute::Lop3 { lut: byte(Field::Lut), and: flag(Field::Mode) },
+            "PLOP3" => Compute::Plop3 {
+                lut: byte(Field::Lut),
+                lut2: byte(Field::Lut2),
+                uniform_s: inst.form().shape == "u",
+            },
+            "SHF" => Compute::Shf {
+                right: flag(Field::Right),
+                wrap: flag(Field::Wrap),
+                high: flag(Field::High),
+                ty: byte(Field::Type),
+            },
+            "ISETP" => Compute::Isetp { cmp: byte(Field::Cmp), signed, combine, extended: x },
+            "IMNMX" => Compute::Imnmx { signed },
+            "VIMNMX" if !inst.has(Field::Pd) => Compute::Vimnmx { ty: byte(Field::Type), relu: flag(Field::Relu) },
+            "VIADD" => Compute::Viadd { packed: flag(Field::Type) },
+            "IABS" => Compute::Iabs,
+            "POPC" => Compute::Popc,
+            "FLO" if get(Field::Pd) == 7 => Compute::Flo { signed, shift: flag(Field::Mode) },
+            "BREV" => Compute::Brev,
+            "SGXT" => Compute::Sgxt { signed, wrap: flag(Field::Wrap) },
+            "BMSK" => Compute::Bmsk { wrap: flag(Field::Wrap) },
+            "IDP" => Compute::Idp {
+                mode: byte(Field::Mode),
+                a_signed: flag(Field::SrcType),
+                b_signed: flag(Field::SrcType2),
+            },
+            "VABSDIFF" if get(Field::Pd) == 7 => Compute::Vabsdiff { signed },
+            "I2I" => Compute::I2i { ty: byte(Field::Type) },
+            "FADD" => Compute::Fadd(mode),
+            "FMUL" => Compute::Fmul(mode, byte(Field::Scale)),
+            "FFMA" => Compute::Ffma(mode),
+            "FMNMX" => Compute::Fmnmx { ftz, nan: flag(Field::Mode), xor: flag(Field::Flag) },
+            "FSETP" => Compute::Fsetp { cmp: byte(Field::Cmp), ftz, combine },
+            "FSET" => Compute::Fset { cmp: byte(Field::Cmp), ftz, combine },
+            "FCHK" => Compute::Fchk,
+            "MUFU" if get(Field::Type) == 0 => Compute::Mufu(byte(Field::Op)),
+            "DADD" => Compute::Dadd(mode),
+            "DMUL" => Compute::Dmul(mode),
+            "DFMA" => Compute::Dfma(mode),
+            "DSETP" => Compute::Dsetp { cmp: byte(Field::Cmp), combine },
+            "HADD2" => Compute::Hadd2 { format: half, mode, single: flag(Field::High) },
+            "HMUL2" if !flag(Field::High) => Compute::Hmul2 { format: half, mode },
+            "HFMA2" | "HFMA2.MMA" if text(Field::Type) != ".F32" => {
+                Compute::Hfma2 { format: half, mode, relu: get(Field::Relu) != 0 }
+            }
+            "HMNMX2" => Compute::Hmnmx2 { format: half, nan: flag(Field::Mode), ftz, xor: flag(Field::Flag) },
+            "F2I" | "F2I.F64" | "F2I.S64" | "F2I.S64.F64" => Compute::F2i {
+                from: format_of(text(Field::SrcType))?,
+                ty: byte(Field::Type),
+                long: name.contains("S64"),
+                mode: round,
+                ftz,
+            },
+            "I2F" | "I2F.S8" | "I2F.S16" | "I2F.S64" | "I2F.F64" | "I2F.F64.S64" | "I2F.F64.S8" | "I2F.F64.S16" => {
+                Compute::I2f { to: format_of(text(Field::Type))?, ty: byte(Field::SrcType), mode: round }
+            }
+            "I2FP.F32" => Compute::I2f { to: F32, ty: 4 + byte(Field::SrcType), mode: round },
+            "F2F" => Compute::F2f { from: F32, to: format_of(text(Field::Type))?, mode: round, ftz },
+            "F2F.F64" => Compute::F2f { from: format_of(text(Field::SrcType))?, to: F64, mode: round, ftz },
+            "F2F.F32.F64" => Compute::F2f { from: F64, to: format_of(text(Field::Type))?, mode: round, ftz },
+            "FRND" => Compute::Frnd { format: format_of(text(Field::Type))?, mode: round, ftz },
+            "FRND.F64" => Compute::Frnd { format: F64, mode: round, ftz },
+            "F2FP.PACK_AB" if matches!(text(Field::Type), "" | ".F16" | ".BF16") => Compute::F2fp {
+                format: if text(Field::Type) == ".BF16" { BF16 } else { F16 },
+                relu: flag(Field::Relu),
+                finite: flag(Field::Sat),
+                mode: round,
+            },
+            _ => {
+                let _ = uniform;
+                return None;
+            }
+        })
+    }
+}
+
+/// The results of a computation: up to two registers and two predicates.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Results {
+    pub(super) low: u32,
+    pub(super) high: Option<u32>,
+    pub(super) p: bool,
+    pub(super) q: bool,
+}
+
+impl From<u32> for Results {
+    fn from(low: u32) -> Results {
+        Results { low, ..Results::default() }
+    }
+}
+
+impl From<u64> for Results {
+    fn from(value: u64) -> Results {
+        Results { low: value as u32, high: Some((value >> 32) as u32), ..Results::default() }
+    }
+}
+
+/// One lane's view of an instruction.
+pub(super) struct Lane<'a, 'b> {
+    pub(super) block: &'a Block<'b>,
+    pub(super) step: &'a Step,
+    pub(super) w: usize,
+    pub(super) lane: usize,
+}
+
+impl Lane<'_, '_> {
+    pub(super) fn source(&self, i: usize) -> Source {
+        self.step.sources[i]
+    }
+
+    /// The bits of a source, without modifiers.
+    pub(super) fn bits(&self, i: usize) -> Result<u32> {
+        self.block.bits(self.w, self.lane, self.step.sources[i])
+    }
+
+    pub(super) fn pair(&self, i: usize, high: bool) -> Result<u64> {
+        self.block.pair(self.w, self.lane, self.step.sources[i], high)
+    }
+
+    pub(super) fn p(&self, i: usize) -> bool {
+        self.block.holds(self.w, self.lane, self.step.uniform, self.step.predicates[i])
+    }
+}
+
+impl Block<'_> {
+    /// Computes for the lanes of a mask.
+    pub(super) fn compute(&mut self, w: usize, mask: u32, at: u32, compute: Compute) -> Result<()> {
+        let machine = self.machine;
+        let step = &machine.code[at as usize];
+        let lanes = if step.uniform { mask & mask.wrapping_neg() } else { mask };
+        if let Compute::R2p { byte } = compute {
+            for lane in each(lanes) {
+                let value = self.bits(w, lane, step.sources[0])? >> (8 * byte);
+                let which = self.bits(w, lane, step.sources[1])?;
+                for p in (0..7).filter(|p| which >> p & 1 == 1) {
+                    self.set_predicate(w, lane, false, p, value >> p & 1 == 1);
+                }
+            }
+            return Ok(());
+        }
+        for lane in each(lanes) {
+            let view = Lane { block: self, step, w, lane };
+            let results = view.compute(compute)?;
+            if step.uniform {
+                self.set_uniform(w, step.rd, results.low);
+                if let Some(high) = results.high.filter(|_| step.rd != machine.sm.urz()) {
+                    self.set_uniform(w, step.rd + 1, high);
+                }
+            } else {
+                self.set_register(w, lane, step.rd, results.low);
+                if let Some(high) = results.high.filter(|_| step.rd != 255) {
+                    self.set_register(w, lane, step.rd + 1, high);
+                }
+            }
+            self.set_predicate(w, lane, step.uniform, step.pd, results.p);
+            self.set_predicate(w, lane, step.uniform, step.pq, results.q);
+        }
+        Ok(())
+    }
+}
+
+impl Lane<'_, '_> {
+    fn compute(&self, compute: Compute) -> Result<Results> {
+        match self.integer(compute)? {
+            Some(results) => Ok(results),
+            None => self.float(compute)?.ok_or_else(|| FaultKind::Unsupported(format!("{compute:?}"))),
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Integers, logic, selection.
+
+use super::{Compute, Lane, Results};
+use crate::machine::Result;
+
+const fn ones(bits: u32) -> u32 {
+    if bits >= 32 { u32::MAX } else { (1 << bits) - 1 }
+}
+
+fn less(signed: bool, a: u32, b: u32) -> bool {
+    if signed { (a as i32) < b as i32 } else { a < b }
+}
+
+/// A combination with a predicate: and, or, exclusive or.
+pub(super) fn boolean(combine: u8, holds: bool, p: bool) -> bool {
+    match combine {
+        0 => holds & p,
+        1 => holds | p,
+        _ => holds ^ p,
+    }
+}
+
+fn extend64(value: u32, signed: bool) -> i128 {
+    if signed { (value as i32).into() } else { value.into() }
+}
+
+impl Lane<'_, '_> {
+    /// A summand: negated, or complemented in extended arithmetic. May have 33 bits.
+    fn summand(&self, i: usize, x: bool) -> Result<u64> {
+        let bits = self.bits(i)?;
+        Ok(match (self.source(i).negated, x) {
+            (false, _) => bits.into(),
+            (true, true) => (!bits).into(),
+            (true, false) => u64::from(!bits) + 1,
+        })
+    }
+
+    /// The third source of a wide product: 64 bits, negated as a summand is.
+    fn wide_summand(&self, x: bool) -> Result<u128> {
+        let c = self.pair(2, false)?;
+        Ok(match (self.source(2).negated, x) {
+            (false, _) => c.into(),
+            (true, true) => (!c).into(),
+            (true, false) => u128::from(!c) + 1,
+        })
+    }
+
+    fn carry_in(&self, x: bool) -> u64 {
+        u64::from(x && self.p(0))
+    }
+
+    pub(super) fn integer(&self, compute: Compute) -> Result<Option<Results>> {
+        Ok(Some(match compute {
+            Compute::Mov => self.bits(1)?.into(),
+            Compute::Sel => if self.p(0) { self.bits(0)? } else { self.bits(1)? }.into(),
+            Compute::Prmt { mode } => permute(mode, self.bits(0)?, self.bits(1)?, self.bits(2)?).into(),
+            Compute::P2r { byte } => {
+                let (keep, which) = (self.bits(0)?, self.bits(1)?);
+                let mut values = 0;
+                for p in 0..7 {
+                    let p_ = super::super::operand::Predicate { index: p, negated: false };
+                    let holds = self.block.holds(self.w, self.lane, self.step.uniform, p_);
+                    values |= u32::from(holds) << p;
+                }
+                let shift = 8 * u32::from(byte);
+                let which = which & 0x7f;
+                (keep & !(which << shift) | (values & which) << shift).into()
+            }
+            Compute::Iadd3 { x } => {
+                let carries = self.carry_in(x) + u64::from(x && self.p(1));
+                let sum = self.summand(0, x)? + self.summand(1, x)? + self.summand(2, x)? + carries;
+                let carry = sum >> 32;
+                Results { low: sum as u32, high: None, p: carry >= 1, q: carry >= 2 }
+            }
+            Compute::Imad { x } => {
+                let product = self.bits(0)?.wrapping_mul(self.bits(1)?);
+                let sum = self.summand(2, x)? as u32;
+                product.wrapping_add(sum).wrapping_add(self.carry_in(x) as u32).into()
+            }
+            Compute::ImadWide { signed, x } | Compute::ImadHi { signed, x } => {
+                let product = extend64(self.bits(0)?, signed) * extend64(self.bits(1)?, signed);
+                let product = u128::from(product as u64);
+                let sum = product + self.wide_summand(x)? + u128::from(self.carry_in(x));
+                let p = sum >> 64 != 0;
+                if matches!(compute, Compute::ImadHi { .. }) {
+                    Results { low: (sum >> 32) as u32, high: None, p, q: false }
+                } else {
+                    Results { p, ..Results::from(sum as u64) }
+                }
+            }
+            Compute::Lea { shift, x } => {
+                let a = self.bits(0)?;
+                let shifted = if self.source(0).negated { a.wrapping_neg() << shift } else { a << shift };
+                let shifted = if self.source(0).negated && x { !(a << shift) } else { shifted };
+                let sum = u64::from(shifted) + self.summand(1, x)? + self.carry_in(x);
+                Results { low: sum as u32, high: None, p: sum >> 32 != 0, q: false }
+            }
+            Compute::LeaHi { shift, x, sign } => {
+                let a = self.bits(0)?;
+                let high = if sign { (a as i32 >> 31) as u32 } else { self.bits(2)? };
+                let both = u64::from(high) << 32 | u64::from(a);
+                let both = match (self.source(0).negated, x) {
+                    (false, _) => both << shift,
+                    (true, false) => both.wrapping_neg() << shift,
+                    (true, true) => !(both << shift),
+                };
+                let sum = (both >> 32) + self.summand(1, x)? + self.carry_in(x);
+                Results { low: sum as u32, high: None, p: sum >> 32 != 0, q: false }
+            }
+            Compute::Lop3 { lut, and } => {
+                let (a, b, c) = (self.bits(0)?, self.bits(1)?, self.bits(2)?);
+                let mut result = 0;
+                for i in (0..8).filter(|i| lut >> i & 1 == 1) {
+                    let pick = |x: u32, bit: u32| if i >> bit & 1 == 1 { x } else { !x };
+                    result |= pick(a, 2) & pick(b, 1) & pick(c, 0);
+                }
+                let p = self.p(0);
+                let some = result != 0;
+                Results { low: result, high: None, p: if and { some & p } else { some | p }, q: false }
+            }
+            Compute::Plop3 { lut, lut2, uniform_s } => {
+                let s = if uniform_s {
+                    self.block.holds(self.w, self.lane, true, self.step.predicates[2])
+                } else {
+                    self.p(2)
+                };
+                let index = u8::from(self.p(0)) << 2 | u8::from(self.p(1)) << 1 | u8::from(s);
+                Results { p: lut >> index & 1 == 1, q: lut2 >> index & 1 == 1, ..Results::default() }
+            }
+            Compute::Shf { right, wrap, high, ty } => {
+                let both = u64::from(self.bits(2)?) << 32 | u64::from(self.bits(0)?);
+                // 64-bit types count to 64, 32-bit ones to 32.
+                let limit = if ty < 2 { 64 } else { 32 };
+                let count = self.bits(1)?;
+                let count = if wrap { count & (limit - 1) } else { count.min(limit) };
+                let signed = ty == 0 || ty == 2;
+                let shifted = match (right, signed) {
+                    (false, _) => (u128::from(both) << count) as u64,
+                    (true, true) => (both as i64 >> count.min(63)) as u64,
+                    (true, false) => (u128::from(both) >> count) as u64,
+                };
+                if high { (shifted >> 32) as u32 } else { shifted as u32 }.into()
+            }
+            Compute::Isetp { cmp, signed, combine, extended } => {
+                let (a, b) = (self.bits(0)?, self.bits(1)?);
+                let b = if self.source(1).negated { b.wrapping_neg() } else { b };
+                let (lt, eq) = (less(signed, a, b), a == b);
+                let low = !extended || self.p(1);
+                let holds = match cmp {
+                    0 => false,
+                    1 | 3 if extended => lt || eq && low,
+                    4 | 6 if extended => !lt && !eq || eq && low,
+                    2 => eq && low,
+                    5 if extended => !eq || low,
+                    1 => lt,
+                    3 => lt || eq,
+                    4 => !lt && !eq,
+                    5 => !eq,
+                    6 => !lt,
+                    _ => true,
+                };
+                let p = self.p(0);
+                Results { p: boolean(combine, holds, p), q: boolean(combine, !holds, p), ..Results::default() }
+            }
+            Compute::Imnmx { signed } => {
+                let (a, b) = (self.bits(0)?, self.bits(1)?);
+                if less(signed, a, b) == self.p(0) { a } else { b }.into()
+            }
+            Compute::Vimnmx { ty, relu } => {
+                let (a, b, smallest) = (self.bits(0)?, self.bits(1)?, self.p(0));
+                let signed = ty & 1 == 1;
+                if ty < 2 {
+                    let result = if less(signed, a, b) == smallest { a } else { b };
+                    if relu && (result as i32) < 0 { 0 } else { result }.into()
+                } else {
+                    let mut result = 0;
+                    for shift in [0, 16] {
+                        let cut = |x: u32| if signed { (x << (16 - shift)) as i32 as i64 >> 16 } else { (x >> shift & 0xffff).into() };
+                        let value = if (cut(a) < cut(b)) == smallest { cut(a) } else { cut(b) };
+                        let value = if relu { value.max(0) } else { value };
+                        result |= (value as u32 & 0xffff) << shift;
+                    }
+                    result.into()
+                }
+            }
+            Compute::Viadd { packed } => {
+                let (a, b) = (self.bits(0)?, self.bits(1)?);
+                let negated = self.source(1).negated;
+                let add = |a: u32, b: u32| if negated { a.wrapping_sub(b) } else { a.wrapping_add(b) };
+                match packed {
+                    false => add(a, b),
+                    true => add(a & 0xffff, b & 0xffff) & 0xffff | add(a >> 16, b >> 16) << 16,
+                }
+                .into()
+            }
+            Compute::Iabs => (self.bits(1)? as i32).unsigned_abs().into(),
+            Compute::Popc => {
+                let a = self.bits(1)?;
+                if self.source(1).negated { !a } else { a }.count_ones().into()
+            }
+            Compute::Brev => self.bits(1)?.reverse_bits().into(),
+            Compute::Flo { signed, shift } => {
+                let a = self.bits(1)?;
+                let a = if self.source(1).negated { !a } else { a };
+                let a = if signed && (a as i32) < 0 { !a } else { a };
+                match (a, shift) {
+                    (0, _) => u32::MAX,
+                    (_, true) => a.leading_zeros(),
+                    (_, false) => 31 - a.leading_zeros(),
+                }
+                .into()
+            }
+            Compute::Sgxt { signed, wrap } => {
+                let (a, b) = (self.bits(0)?, self.bits(1)?);
+                let b = if wrap { b & 31 } else { b.min(32) };
+                match (b, signed) {
+                    (0, _) => 0,
+                    (_, true) => ((a << (32 - b)) as i32 >> (32 - b)) as u32,
+                    (_, false) => a & ones(b),
+                }
+                .into()
+            }
+            Compute::Bmsk { wrap } => {
+                let (a, b) = (self.bits(0)?, self.bits(1)?);
+                let (a, b) = if wrap { (a & 31, b & 31) } else { (a.min(32), b.min(32)) };
+                ((u64::from(ones(b)) << a) as u32).into()
+            }
+            Compute::Idp { mode, a_signed, b_signed } => {
+                let (a, b, c) = (self.bits(0)?, self.bits(1)?, self.bits(2)?);
+                let c = if self.source(2).negated { c.wrapping_neg() } else { c };
+                let part = |x: u32, at: u32, bits: u32, signed: bool| {
+                    let x = i64::from(x >> at & ones(bits));
+                    if signed { x << (64 - bits) >> (64 - bits) } else { x }
+                };
+                let sum: i64 = match mode {
+                    0 => (0..4).map(|i| part(a, 8 * i, 8, a_signed) * part(b, 8 * i, 8, b_signed)).sum(),
+                    _ => {
+                        let from = if mode == 3 { 16 } else { 0 };
+                        (0..2).map(|i| part(a, 16 * i, 16, a_signed) * part(b, from + 8 * i, 8, b_signed)).sum()
+                    }
+                };
+                c.wrapping_add(sum as u32).into()
+            }
+            Compute::Vabsdiff { signed } => {
+                let (a, b, c) = (self.bits(0)?, self.bits(1)?, self.bits(2)?);
+                let difference = if less(signed, a, b) { b.wrapping_sub(a) } else { a.wrapping_sub(b) };
+                c.wrapping_add(difference).into()
+            }
+            Compute::I2i { ty } => {
+                let a = self.bits(1)? as i32;
+                (match ty {
+                    0 => a.clamp(0, 0xff),
+                    1 => a.clamp(-0x80, 0x7f),
+                    2 => a.clamp(0, 0xffff),
+                    _ => a.clamp(-0x8000, 0x7fff),
+                } as u32)
+                    .into()
+            }
+            _ => return Ok(None),
+        }))
+    }
+}
+
+fn permute(mode: u8, a: u32, selector: u32, c: u32) -> u32 {
+    let bytes = u64::from(c) << 32 | u64::from(a);
+    let byte = |i: u32| (bytes >> (8 * (i & 7)) & 255) as u32;
+    let s = selector & 3;
+    let picks = match mode {
+        0 => {
+            return (0..4).fold(0, |result, i| {
+                let nibble = selector >> (4 * i) & 15;
+                let value = byte(nibble);
+                let value = if nibble & 8 == 0 { value } else if value & 128 != 0 { 255 } else { 0 };
+                result | value << (8 * i)
+            });
+        }
+        1 => [s, s + 1, s + 2, s + 3],
+        2 => [s, s + 7, s + 6, s + 5],
+        3 => [s; 4],
+        4 => [s, s.max(1), s.max(2), 3],
+        5 => [0, s.min(1), s.min(2), s],
+        _ => [2 * (s & 1), 2 * (s & 1) + 1, 2 * (s & 1), 2 * (s & 1) + 1],
+    };
+    picks.iter().enumerate().fold(0, |result, (i, &pick)| result | byte(pick) << (8 * i))
+}

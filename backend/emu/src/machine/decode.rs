@@ -1,0 +1,89 @@
+//! Machine instructions taken apart once, before the run.
+
+use super::alu::Compute;
+use super::operand::{self, Predicate, Source};
+use super::{Kernel, Result};
+use crate::launch::{Fault, FaultKind};
+use sass::{Field, Inst, RegFile, RegUse, Sm};
+
+/// An instruction with its operands resolved.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) inst: Inst,
+    pub(super) what: What,
+    pub(super) guard: Predicate,
+    /// The guard and the predicates are the warp's, and one value serves all lanes.
+    pub(super) uniform: bool,
+    pub(super) uniform_guard: bool,
+    pub(super) sources: [Source; 3],
+    /// Pp, Pr, Ps.
+    pub(super) predicates: [Predicate; 3],
+    pub(super) rd: u8,
+    pub(super) pd: u8,
+    pub(super) pq: u8,
+    pub(super) reads: Vec<RegUse>,
+    pub(super) writes: Vec<RegUse>,
+}
+
+/// What executes an instruction.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum What {
+    /// Registers of one lane, or the warp's.
+    Compute(Compute),
+    Memory(&'static str),
+    /// Control flow and what lanes do together.
+    Sync(&'static str),
+    Unknown,
+}
+
+/// Mnemonics of memory instructions.
+const MEMORY: &[&str] = &[
+    "LDG", "STG", "LD", "ST", "LDS", "STS", "LDL", "STL", "LDC", "ULDC", "LDCU", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "QSPC",
+];
+const SYNC: &[&str] = &[
+    "NOP", "EXIT", "BRA", "BRX", "BSSY", "BSYNC", "BREAK", "YIELD", "WARPSYNC", "BPT", "NANOSLEEP", "BMOV", "BAR", "B2R",
+    "DEPBAR", "SHFL", "ELECT", "VOTE", "VOTEU", "MATCH", "REDUX", "R2UR", "MEMBAR", "ERRBAR", "CCTL", "CCTLL", "CGAERRBAR",
+    "S2R", "CS2R", "S2UR", "LEPC", "CALL", "RET", "PMTRIG",
+];
+
+pub(super) fn decode(kernel: &Kernel) -> std::result::Result<Vec<Step>, Fault> {
+    let steps = kernel.code.iter().enumerate().map(|(at, &word)| {
+        let inst = sass::decode(kernel.sm, word);
+        let inst = inst.ok_or_else(|| FaultKind::Unsupported(format!("the word {word:#034x}")).at(at))?;
+        step(kernel.sm, inst).map_err(|kind| kind.at(at))
+    });
+    steps.collect()
+}
+
+fn step(sm: Sm, inst: Inst) -> Result<Step> {
+    let form = inst.form();
+    let find = |list: &[&'static str]| list.iter().copied().find(|&name| name == form.mnemonic);
+    let what = if let Some(name) = find(MEMORY) {
+        What::Memory(name)
+    } else if let Some(name) = find(SYNC) {
+        What::Sync(name)
+    } else {
+        Compute::of(&inst).map_or(What::Unknown, What::Compute)
+    };
+    let uniform = inst.has(Field::URd) || (form.mnemonic.starts_with('U') && form.mnemonic != "UNKNOWN");
+    let destination = if inst.has(Field::URd) { Field::URd } else { Field::Rd };
+    let none = if inst.has(Field::URd) || uniform { u64::from(sm.urz()) } else { 255 };
+    Ok(Step {
+        what,
+        guard: operand::predicate(&inst, Field::Guard, Field::GuardNot),
+        uniform: uniform && matches!(what, What::Compute(_)),
+        uniform_guard: form.guard == RegFile::UP,
+        sources: operand::sources(sm, &inst)?,
+        predicates: [
+            operand::predicate(&inst, Field::Pp, Field::PpNot),
+            operand::predicate(&inst, Field::Pr, Field::PrNot),
+            operand::predicate(&inst, Field::Ps, Field::PsNot),
+        ],
+        rd: inst.get(destination).unwrap_or(none) as u8,
+        pd: inst.get(Field::Pd).unwrap_or(7) as u8,
+        pq: inst.get(Field::Pq).unwrap_or(7) as u8,
+        reads: inst.reads(sm).collect(),
+        writes: inst.writes(sm).collect(),
+        inst,
+    })
+}

@@ -1,0 +1,227 @@
+//! Loads, stores and atomics.
+
+use super::operand::Kind;
+use super::{Block, Result, STACK_TOP, WARP, each};
+use crate::float::{BF16, F16, F32, F64, Format, Rounding};
+use crate::launch::FaultKind;
+use crate::memory::{Space, View, number, space_of};
+use sass::Field;
+
+const BYTES: [u32; 7] = [1, 1, 2, 2, 4, 8, 16];
+
+impl Block<'_> {
+    fn view(&mut self, w: usize, lane: usize) -> View<'_> {
+        let bytes = self.warps[w].local.len() / WARP;
+        View {
+            global: &mut self.device.global,
+            shared: &mut self.shared,
+            shared_base: self.machine.target.shared_base.into(),
+            local: &mut self.warps[w].local[lane * bytes..][..bytes],
+            local_end: STACK_TOP,
+        }
+    }
+
+    /// The address of a lane's access in the space of the instruction.
+    fn address(&self, w: usize, lane: usize, at: u32, narrow: bool) -> Result<u64> {
+        let step = &self.machine.code[at as usize];
+        let offset = step.inst.get(Field::Offset).unwrap_or(0);
+        let mut source = step.sources[0];
+        if source.kind == Kind::None {
+            source.kind = Kind::Immediate(0);
+        }
+        let uniform = step.inst.get(Field::UrBase).map(|index| index as u8);
+        let base = uniform.map_or(Kind::Immediate(0), Kind::Uniform);
+        let base = super::operand::Source { kind: base, ..source };
+        if narrow {
+            let scale = step.inst.get(Field::Scale).map_or(0, |scale| [0, 2, 3, 4][scale as usize & 3]);
+            let index = self.bits(w, lane, source)? << scale;
+            return Ok(index.wrapping_add(self.bits(w, lane, base)?).wrapping_add(offset as u32).into());
+        }
+        let register = match step.inst.get(Field::AddressWidth) {
+            Some(0) => self.bits(w, lane, source)?.into(),
+            _ => self.pair(w, lane, source, false)?,
+        };
+        Ok(register.wrapping_add(self.pair(w, lane, base, false)?).wrapping_add(offset))
+    }
+
+    pub(super) fn access(&mut self, w: usize, mask: u32, at: u32, name: &'static str) -> Result<()> {
+        let machine = self.machine;
+        let step = &machine.code[at as usize];
+        let full = step.inst.form().name;
+        let unsupported = || Err(FaultKind::Unsupported(format!("this form of {full}")));
+        if matches!(name, "LDG" | "LD") && (step.pd != 7 || step.inst.get(Field::Pp).unwrap_or(7) != 7) {
+            return unsupported();
+        }
+        let (space, narrow) = match name {
+            "LDG" | "STG" | "ATOMG" | "RED" | "REDG" => (Space::Global, false),
+            "LDS" | "STS" | "ATOMS" => (Space::Shared, true),
+            "LDL" | "STL" => (Space::Local, true),
+            _ => (Space::Generic, false),
+        };
+        let size = step.inst.get(Field::Size).unwrap_or(4) as usize;
+        match name {
+            "LDC" => {
+                let (bank, offset) = (step.inst.get(Field::CBank).unwrap_or(0) as u8, step.inst.get(Field::COffset));
+                if step.inst.get(Field::Mode).unwrap_or(0) != 0 {
+                    return unsupported();
+                }
+                let index = super::operand::Source {
+                    kind: Kind::Register(step.inst.get(Field::Ra).unwrap_or(255) as u8),
+                    ..step.sources[0]
+                };
+                for lane in each(mask) {
+                    let address = self.bits(w, lane, index)?.wrapping_add(offset.unwrap_or(0) as u32);
+                    let value = self.constant(bank, address.into(), BYTES[size])?;
+                    self.loaded(w, lane, step.rd, size, &value.to_le_bytes());
+                }
+                Ok(())
+            }
+            "ULDC" | "LDCU" => {
+                let (bank, offset) = (step.inst.get(Field::CBank).unwrap_or(0) as u8, step.inst.get(Field::COffset));
+                let index = match step.inst.get(Field::URa) {
+                    Some(index) => self.warps[w].uniform[index as usize],
+                    None => 0,
+                };
+                let address = u64::from(index.wrapping_add(offset.unwrap_or(0) as u32));
+                for word in 0..BYTES[size].div_ceil(4) {
+                    let value = self.constant(bank, address + u64::from(4 * word), BYTES[size].min(4))?;
+                    self.set_uniform(w, step.rd + word as u8, value as u32);
+                }
+                Ok(())
+            }
+            "LDG" | "LD" | "LDS" | "LDL" => {
+                for lane in each(mask) {
+                    let address = self.address(w, lane, at, narrow)?;
+                    let mut bytes = [0; 16];
+                    let found = self.view(w, lane);
+                    let mut found = found;
+                    bytes[..BYTES[size] as usize].copy_from_slice(found.slice(space, address, BYTES[size])?);
+                    self.loaded(w, lane, step.rd, size, &bytes);
+                }
+                Ok(())
+            }
+            "STG" | "ST" | "STS" | "STL" => {
+                let data = data(step, Field::Rb).or(data(step, Field::Rc)).unwrap_or(255);
+                for lane in each(mask) {
+                    let address = self.address(w, lane, at, narrow)?;
+                    let mut bytes = [0; 16];
+                    for (i, word) in bytes.chunks_mut(4).take(BYTES[size].div_ceil(4) as usize).enumerate() {
+                        let index = if data == 255 { 255 } else { usize::from(data) + i };
+                        word.copy_from_slice(&self.warps[w].registers[index * WARP + lane].to_le_bytes());
+                    }
+                    let mut view = self.view(w, lane);
+                    view.slice(space, address, BYTES[size])?.copy_from_slice(&bytes[..BYTES[size] as usize]);
+                }
+                Ok(())
+            }
+            "QSPC" => {
+                let wanted = match step.inst.get(Field::Mode) {
+                    Some(0) => Space::Global,
+                    Some(1) => Space::Local,
+                    Some(2) => Space::Shared,
+                    _ => return unsupported(),
+                };
+                for lane in each(mask) {
+                    let holds = space_of(self.address(w, lane, at, false)?) == wanted;
+                    self.set_predicate(w, lane, false, step.pd, holds);
+                    self.set_register(w, lane, step.rd, holds.into());
+                }
+                Ok(())
+            }
+            _ => self.atomic(w, mask, at, space, narrow),
+        }
+    }
+
+    fn loaded(&mut self, w: usize, lane: usize, rd: u8, size: usize, bytes: &[u8]) {
+        if rd == 255 {
+            return;
+        }
+        let first = number(&bytes[..4.min(BYTES[size] as usize)]) as u32;
+        let first = match size {
+            1 => first as u8 as i8 as u32,
+            3 => first as u16 as i16 as u32,
+            _ => first,
+        };
+        self.set_register(w, lane, rd, first);
+        for word in 1..BYTES[size] as usize / 4 {
+            self.set_register(w, lane, rd + word as u8, number(&bytes[4 * word..4 * word + 4]) as u32);
+        }
+    }
+
+    fn atomic(&mut self, w: usize, mask: u32, at: u32, space: Space, narrow: bool) -> Result<()> {
+        let step = &self.machine.code[at as usize];
+        let inst = &step.inst;
+        let name = inst.form().name;
+        let ty = inst.text(Field::Type).unwrap_or("");
+        let float = matches!(name, "ATOM.F" | "ATOMG.F" | "REDG.F");
+        let size = match ty {
+            ".64" | ".S64" | ".F64.RN" => 8,
+            "" | ".S32" | ".F32.FTZ.RN" | ".F32.RN" | ".F16x2.RN" | ".BF16x2.RN" => 4,
+            _ => return Err(FaultKind::Unsupported(format!("{name}{ty}"))),
+        };
+        let compare = name.ends_with(".CAS");
+        let op = inst.text(Field::Op).unwrap_or("");
+        for lane in each(mask) {
+            let address = self.address(w, lane, at, narrow)?;
+            let operand = |field| -> Result<u64> {
+                let source = super::operand::Source {
+                    kind: Kind::Register(data(step, field).unwrap_or(255)),
+                    ..step.sources[0]
+                };
+                if size == 8 { self.pair(w, lane, source, false) } else { Ok(self.bits(w, lane, source)?.into()) }
+            };
+            let (b, c) = (operand(Field::Rb)?, operand(Field::Rc)?);
+            let mut view = self.view(w, lane);
+            let old = view.load(space, address, size)?;
+            let new = match name {
+                _ if compare => if old == b { c } else { old },
+                "ATOMS.POPC.INC" => (old + 1) & 0xffff_ffff,
+                _ => update(op, ty, float, old, b).ok_or_else(|| FaultKind::Unsupported(format!("{name}{op}{ty}")))?,
+            };
+            view.store(space, address, size, new)?;
+            self.set_register(w, lane, step.rd, old as u32);
+            if size == 8 && step.rd != 255 {
+                self.set_register(w, lane, step.rd + 1, (old >> 32) as u32);
+            }
+            self.set_predicate(w, lane, false, step.pd, true);
+        }
+        Ok(())
+    }
+}
+
+fn data(step: &super::decode::Step, field: Field) -> Option<u8> {
+    step.inst.get(field).map(|index| index as u8)
+}
+
+/// What an atomic operation leaves in memory.
+fn update(op: &str, ty: &str, float: bool, old: u64, b: u64) -> Option<u64> {
+    let bits = if matches!(ty, ".64" | ".S64" | ".F64.RN") { 64 } else { 32 };
+    let signed = matches!(ty, ".S32" | ".S64");
+    let wide = |x: u64| if signed { i128::from((x << (64 - bits)) as i64 >> (64 - bits)) } else { x.into() };
+    let less = wide(old) < wide(b);
+    let packed = |format: Format| {
+        let add = |x: u64, y: u64| format.add(x & 0xffff, y & 0xffff, Rounding::Nearest);
+        add(old >> 16, b >> 16) << 16 | add(old, b)
+    };
+    let sum = match ty {
+        ".F32.FTZ.RN" => F32.flush(F32.add(F32.flush(old), F32.flush(b), Rounding::Nearest)),
+        ".F32.RN" => F32.add(old, b, Rounding::Nearest),
+        ".F64.RN" => F64.add(old, b, Rounding::Nearest),
+        ".F16x2.RN" => packed(F16),
+        ".BF16x2.RN" => packed(BF16),
+        _ => old.wrapping_add(b) & (u64::MAX >> (64 - bits)),
+    };
+    Some(match op {
+        ".ADD" => sum,
+        _ if float => return None,
+        ".MIN" => if less { old } else { b },
+        ".MAX" => if less { b } else { old },
+        ".INC" => if old >= b { 0 } else { old + 1 },
+        ".DEC" => if old == 0 || old > b { b } else { old - 1 },
+        ".AND" => old & b,
+        ".OR" => old | b,
+        ".XOR" => old ^ b,
+        ".EXCH" => b,
+        _ => return None,
+    })
+}

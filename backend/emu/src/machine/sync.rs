@@ -1,0 +1,443 @@
+//! Control flow, convergence, barriers, and what the lanes of a warp do together.
+
+use super::decode::What;
+use super::{Block, Group, INSTRUCTION, Result, State, WARP, each};
+use crate::launch::FaultKind;
+use sass::Field;
+
+/// A barrier of the block.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Barrier {
+    /// Threads that have arrived without waiting.
+    arrived: u32,
+    /// Threads that it is for; zero: all.
+    expected: u32,
+    /// Waiting threads for which the predicate held.
+    ones: u32,
+}
+
+impl Block<'_> {
+    /// The group's next instruction.
+    pub(super) fn step(&mut self, w: usize, g: usize) -> Result<()> {
+        let machine = self.machine;
+        let Group { pc, mask, .. } = self.warps[w].groups[g];
+        let step = machine.code.get(pc as usize);
+        let step = step.ok_or_else(|| FaultKind::Malformed("control runs out of the code".into()))?;
+        let active = self.guarded(w, mask, step.uniform_guard, step.guard);
+        self.issue(w, pc, active)?;
+        match step.what {
+            What::Sync(name) => return self.sync(w, g, active, name),
+            _ if active == 0 => {}
+            What::Compute(compute) => self.compute(w, active, pc, compute)?,
+            What::Memory(name) => self.access(w, active, pc, name)?,
+            What::Unknown => return Err(FaultKind::Unsupported(sass::print(machine.sm, &step.inst, u64::from(pc * INSTRUCTION)))),
+        }
+        self.warps[w].groups[g].pc = pc + 1;
+        Ok(())
+    }
+
+    fn guarded(&self, w: usize, mask: u32, uniform: bool, p: super::operand::Predicate) -> u32 {
+        if p.index == 7 {
+            return if p.negated { 0 } else { mask };
+        }
+        let warp = &self.warps[w];
+        let word = match uniform {
+            true => u32::from(warp.uniform_predicates[usize::from(p.index)]).wrapping_neg(),
+            false => warp.predicates[usize::from(p.index)],
+        };
+        mask & if p.negated { !word } else { word }
+    }
+
+    fn sync(&mut self, w: usize, g: usize, active: u32, name: &'static str) -> Result<()> {
+        let machine = self.machine;
+        let Group { pc, mask, .. } = self.warps[w].groups[g];
+        let step = &machine.code[pc as usize];
+        let inst = &step.inst;
+        let form = inst.form();
+        let unsupported = || Err(FaultKind::Unsupported(sass::print(machine.sm, inst, u64::from(pc * INSTRUCTION))));
+        let barrier = inst.get(Field::Barrier).unwrap_or(0) as usize;
+        let relative = |base: u64| -> Result<u32> {
+            let address = u64::from(INSTRUCTION * (pc + 1)).wrapping_add(inst.get(Field::Target).unwrap_or(0)).wrapping_add(base);
+            u32::try_from(address / u64::from(INSTRUCTION)).map_err(|_| FaultKind::Malformed("a jump out of the code".into()))
+        };
+        // Control transfers have a second condition.
+        let uniform_condition = form.name == "BRA.U";
+        let condition = match uniform_condition {
+            true => self.guarded(w, active, true, step.predicates[1]),
+            false => active,
+        };
+        let taken = self.guarded(w, condition, false, step.predicates[0]);
+        match name {
+            "BRA" if form.name == "BRA.DIV" => {
+                if !inst.has(Field::Ur) && !inst.has(Field::URa) {
+                    return unsupported();
+                }
+                // Threads that parted meet here instead of taking the path for parted ones.
+                let index = inst.get(Field::Ur).unwrap_or(63) as usize;
+                let word = self.warps[w].uniform[index];
+                let members = if inst.get(Field::NegA) == Some(1) { !word } else { word };
+                return self.meet(w, g, active, members);
+            }
+            "BRA" => {
+                let target = relative(0)?;
+                self.jump(w, g, taken, |_| target);
+                return Ok(());
+            }
+            "CALL" | "RET" | "BRX" => {
+                let mut targets = [0; WARP];
+                for lane in each(taken) {
+                    let address = match form.name {
+                        "CALL.REL" if form.shape != "r" => 0,
+                        "RET.REL" | "BRX" => self.pair(w, lane, step.sources[0], false)?,
+                        _ => return unsupported(),
+                    };
+                    targets[lane] = relative(address)?;
+                }
+                self.jump(w, g, taken, |lane| targets[lane]);
+                return Ok(());
+            }
+            "EXIT" => {
+                self.warps[w].groups[g] = Group { pc: pc + 1, mask: mask & !taken, state: State::Runs };
+                self.warps[w].groups.retain(|group| group.mask != 0);
+                self.settle(w)?;
+                return Ok(());
+            }
+            "BPT" => return if active != 0 { Err(FaultKind::Trap) } else { self.go_on(w, g) },
+            "BSSY" => {
+                if active != 0 {
+                    self.warps[w].convergence[barrier] = active;
+                }
+            }
+            "BSYNC" => {
+                self.park(w, g, taken, State::Converges(barrier as u8));
+                return self.settle(w);
+            }
+            "BREAK" => {
+                self.warps[w].convergence[barrier] &= !taken;
+                self.warps[w].groups[g].pc = pc + 1;
+                return self.settle(w);
+            }
+            "BMOV" if form.name == "BMOV.32" => {
+                for lane in each(active) {
+                    if form.shape == "r" {
+                        self.warps[w].convergence[barrier] = self.bits(w, lane, step.sources[1])?;
+                    } else {
+                        let value = self.warps[w].convergence[barrier];
+                        self.set_register(w, lane, step.rd, value);
+                    }
+                }
+            }
+            "WARPSYNC" if form.name == "WARPSYNC" || form.name == "WARPSYNC.ALL" => {
+                let lane = active.trailing_zeros() as usize % WARP;
+                let members = match inst.get(Field::Imm32) {
+                    _ if form.name == "WARPSYNC.ALL" => u32::MAX,
+                    Some(members) => members as u32,
+                    None => {
+                        let source = if inst.has(Field::Ra) { step.sources[0] } else { step.sources[1] };
+                        self.bits(w, lane, source)?
+                    }
+                };
+                return self.meet(w, g, active, members);
+            }
+            "BAR" => return self.barrier(w, g, active),
+            "B2R" => {
+                let [count, holds] = self.warps[w].reduction;
+                for lane in each(active) {
+                    self.set_register(w, lane, step.rd, count);
+                    self.set_predicate(w, lane, false, step.pd, holds != 0);
+                }
+            }
+            "SHFL" => self.shuffle(w, active, pc)?,
+            "VOTE" | "VOTEU" => {
+                let ones = self.guarded(w, active, false, step.predicates[0]);
+                let holds = match inst.get(Field::Mode) {
+                    Some(0) => ones == active,
+                    Some(1) => ones != 0,
+                    _ => ones == 0 || ones == active,
+                };
+                if name == "VOTEU" {
+                    self.set_uniform(w, step.rd, ones);
+                    self.set_predicate(w, 0, true, step.pd, holds);
+                } else {
+                    for lane in each(active) {
+                        self.set_register(w, lane, step.rd, ones);
+                        self.set_predicate(w, lane, false, step.pd, holds);
+                    }
+                }
+            }
+            "MATCH" => {
+                let wide = inst.get(Field::Wide) == Some(1);
+                let mut values = [0; WARP];
+                for lane in each(active) {
+                    let source = step.sources[0];
+                    values[lane] =
+                        if wide { self.pair(w, lane, source, false)? } else { self.bits(w, lane, source)?.into() };
+                }
+                for lane in each(active) {
+                    let same = each(active).filter(|&l| values[l] == values[lane]).fold(0u32, |m, l| m | 1 << l);
+                    let all = same == active;
+                    let any = form.name == "MATCH.ANY";
+                    self.set_register(w, lane, step.rd, if any || all { same } else { 0 });
+                    self.set_predicate(w, lane, false, step.pd, all);
+                }
+            }
+            "REDUX" => {
+                let mut values = Vec::new();
+                for lane in each(active) {
+                    values.push(self.bits(w, lane, step.sources[0])?);
+                }
+                let values = values.into_iter();
+                let signed = inst.get(Field::Signed) == Some(1);
+                let flip = if signed { 1 << 31 } else { 0 };
+                let result = match inst.get(Field::Op) {
+                    Some(0) => values.fold(u32::MAX, |x, y| x & y),
+                    Some(1) => values.fold(0, |x, y| x | y),
+                    Some(2) => values.fold(0, |x, y| x ^ y),
+                    Some(3) => values.fold(0, u32::wrapping_add),
+                    Some(4) => values.map(|x| x ^ flip).min().unwrap_or(0) ^ flip,
+                    _ => values.map(|x| x ^ flip).max().unwrap_or(0) ^ flip,
+                };
+                self.set_uniform(w, step.rd, result);
+            }
+            "ELECT" => {
+                let leader = active.trailing_zeros();
+                self.set_uniform(w, step.rd, leader);
+                for lane in each(active) {
+                    self.set_predicate(w, lane, false, step.pd, lane as u32 == leader);
+                }
+            }
+            "R2UR" if active != 0 && step.pd == 7 => {
+                let value = self.bits(w, active.trailing_zeros() as usize, step.sources[0])?;
+                self.set_uniform(w, step.rd, value);
+            }
+            "S2R" => {
+                for lane in each(active) {
+                    let value = self.special(w, lane, inst.text(Field::Special).unwrap_or(""))?;
+                    self.set_register(w, lane, step.rd, value);
+                }
+            }
+            "S2UR" => {
+                let lane = active.trailing_zeros() as usize % WARP;
+                let value = self.special(w, lane, inst.text(Field::Special).unwrap_or(""))?;
+                self.set_uniform(w, step.rd, value);
+            }
+            "CS2R" => {
+                if inst.text(Field::Special) != Some("SRZ") {
+                    return unsupported();
+                }
+                let wide = inst.get(Field::Wide) == Some(1) && step.rd != 255;
+                for lane in each(active) {
+                    self.set_register(w, lane, step.rd, 0);
+                    if wide {
+                        self.set_register(w, lane, step.rd + 1, 0);
+                    }
+                }
+            }
+            "NOP" | "YIELD" | "NANOSLEEP" | "DEPBAR" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL" | "CGAERRBAR" | "PMTRIG" => {}
+            _ if active == 0 => {}
+            _ => return unsupported(),
+        }
+        self.go_on(w, g)
+    }
+
+    fn go_on(&mut self, w: usize, g: usize) -> Result<()> {
+        self.warps[w].groups[g].pc += 1;
+        Ok(())
+    }
+
+    /// Lanes go to their targets, the others on.
+    fn jump(&mut self, w: usize, g: usize, taken: u32, target: impl Fn(usize) -> u32) {
+        let Group { pc, mask, .. } = self.warps[w].groups[g];
+        self.warps[w].groups[g] = Group { pc: pc + 1, mask: mask & !taken, state: State::Runs };
+        let mut left = taken;
+        while left != 0 {
+            let to = target(left.trailing_zeros() as usize);
+            let same = each(left).filter(|&lane| target(lane) == to).fold(0, |m, lane| m | 1 << lane);
+            left &= !same;
+            self.warps[w].groups.push(Group { pc: to, mask: same, state: State::Runs });
+        }
+        self.warps[w].groups.retain(|group| group.mask != 0);
+    }
+
+    /// Lanes wait behind the instruction, the others go on.
+    fn park(&mut self, w: usize, g: usize, waiting: u32, state: State) {
+        let Group { pc, mask, .. } = self.warps[w].groups[g];
+        self.warps[w].groups[g] = Group { pc: pc + 1, mask: mask & !waiting, state: State::Runs };
+        self.warps[w].groups.push(Group { pc: pc + 1, mask: waiting, state });
+        self.warps[w].groups.retain(|group| group.mask != 0);
+    }
+
+    fn meet(&mut self, w: usize, g: usize, active: u32, members: u32) -> Result<()> {
+        let pc = self.warps[w].groups[g].pc;
+        let state = State::Meets(members);
+        self.park(w, g, active, state);
+        let _ = pc;
+        self.settle(w)
+    }
+
+    /// Unites the threads in a state, by place.
+    fn unite(&mut self, w: usize, state: State) {
+        let groups = &mut self.warps[w].groups;
+        let mut united: Vec<Group> = Vec::new();
+        groups.retain(|group| {
+            if group.state != state {
+                return true;
+            }
+            match united.iter_mut().find(|known| known.pc == group.pc) {
+                Some(known) => known.mask |= group.mask,
+                None => united.push(Group { state: State::Runs, ..*group }),
+            }
+            false
+        });
+        groups.extend(united);
+    }
+
+    /// Lets those go on that wait for nobody any more.
+    fn settle(&mut self, w: usize) -> Result<()> {
+        loop {
+            let warp = &self.warps[w];
+            let live = warp.live();
+            let ready = warp.groups.iter().map(|group| group.state).find(|&state| match state {
+                State::Converges(b) => warp.convergence[usize::from(b)] & live & !warp.lanes(state) == 0,
+                State::Meets(members) => members & live & !warp.lanes(state) == 0,
+                _ => false,
+            });
+            let Some(state) = ready else { break };
+            self.unite(w, state);
+        }
+        self.release()
+    }
+
+    fn barrier(&mut self, w: usize, g: usize, active: u32) -> Result<()> {
+        let machine = self.machine;
+        let pc = self.warps[w].groups[g].pc;
+        let step = &machine.code[pc as usize];
+        let inst = &step.inst;
+        let lane = active.trailing_zeros() as usize % WARP;
+        let (id, count) = match inst.form().shape {
+            "" => (inst.get(Field::Imm2).unwrap_or(0), inst.get(Field::Imm3).unwrap_or(0)),
+            "ir" => (inst.get(Field::Imm2).unwrap_or(0), self.bits(w, lane, step.sources[1])?.into()),
+            "r" => (self.bits(w, lane, step.sources[1])?.into(), inst.get(Field::Imm3).unwrap_or(0)),
+            shape => return Err(FaultKind::Unsupported(format!("BAR {shape}"))),
+        };
+        let Some(barrier) = self.barriers.get_mut(id as usize) else {
+            return Err(FaultKind::Malformed(format!("barrier {id}")));
+        };
+        barrier.expected = count as u32;
+        match inst.get(Field::Mode) {
+            Some(1) => {
+                barrier.arrived += active.count_ones();
+                self.warps[w].groups[g].pc = pc + 1;
+            }
+            mode => {
+                if mode == Some(2) {
+                    let ones = self.guarded(w, active, false, step.predicates[0]).count_ones();
+                    self.barriers[id as usize].ones += ones;
+                    let op = inst.get(Field::Op).unwrap_or(0) as u32;
+                    // What the warp waits for, until the result replaces it.
+                    self.warps[w].reduction = [op, 0];
+                }
+                self.park(w, g, active, State::Barrier(id as u32));
+            }
+        }
+        self.release()
+    }
+
+    /// Lets the threads of complete barriers go on.
+    fn release(&mut self) -> Result<()> {
+        for id in 0..self.barriers.len() {
+            let state = State::Barrier(id as u32);
+            let waiting: u32 = self.warps.iter().map(|w| w.lanes(state).count_ones()).sum();
+            if waiting == 0 {
+                continue;
+            }
+            let barrier = self.barriers[id];
+            let complete = if barrier.expected == 0 {
+                let live: u32 = self.warps.iter().map(|w| w.live().count_ones()).sum();
+                waiting + barrier.arrived >= live
+            } else {
+                let whole = self.warps.iter().all(|w| w.lanes(state) == 0 || w.lanes(state) == w.live());
+                let warps = self.warps.iter().filter(|w| w.lanes(state) != 0).count() as u32;
+                whole && warps * WARP as u32 + barrier.arrived.next_multiple_of(WARP as u32) >= barrier.expected
+            };
+            if !complete {
+                continue;
+            }
+            self.barriers[id] = Barrier::default();
+            for w in 0..self.warps.len() {
+                if self.warps[w].lanes(state) == 0 {
+                    continue;
+                }
+                let holds = match self.warps[w].reduction[0] {
+                    1 => barrier.ones == waiting,
+                    _ => barrier.ones > 0,
+                };
+                self.warps[w].reduction = [barrier.ones, holds.into()];
+                self.unite(w, state);
+            }
+        }
+        Ok(())
+    }
+
+    fn shuffle(&mut self, w: usize, active: u32, pc: u32) -> Result<()> {
+        let machine = self.machine;
+        let step = &machine.code[pc as usize];
+        let inst = &step.inst;
+        let mut values = [0; WARP];
+        let mut moves = [(0, 0); WARP];
+        for lane in each(active) {
+            values[lane] = self.bits(w, lane, step.sources[0])?;
+            let register = |source: super::operand::Source, field, imm| match inst.has(field) {
+                true => self.bits(w, lane, source),
+                false => Ok(inst.get(imm).unwrap_or(0) as u32),
+            };
+            moves[lane] = (
+                register(step.sources[1], Field::Rb, Field::Imm2)?,
+                register(step.sources[2], Field::Rc, Field::Imm3)?,
+            );
+        }
+        for lane in each(active) {
+            let (by, bounds) = (moves[lane].0 & 31, moves[lane].1);
+            let (clamp, segment) = (bounds & 31, bounds >> 8 & 31);
+            let own = lane as u32;
+            let least = own & segment;
+            let most = least | clamp & !segment;
+            let (from, inside) = match inst.get(Field::Mode) {
+                Some(1) => (own.wrapping_sub(by), i64::from(own) - i64::from(by) >= i64::from(most)),
+                Some(2) => (own + by, own + by <= most),
+                Some(3) => (own ^ by, own ^ by <= most),
+                _ => (least | by & !segment, least | by & !segment <= most),
+            };
+            let from = if inside { from as usize } else { lane };
+            let value = if active >> from & 1 == 1 { values[from] } else { 0xdead_beef };
+            self.set_register(w, lane, step.rd, value);
+            self.set_predicate(w, lane, false, step.pd, inside);
+        }
+        Ok(())
+    }
+
+    fn special(&self, w: usize, lane: usize, name: &str) -> Result<u32> {
+        let number = self.warps[w].first + lane as u32;
+        let [x, y, z] = self.machine.launch.thread(number);
+        let lane = lane as u32;
+        Ok(match name {
+            "SR_TID.X" => x,
+            "SR_TID.Y" => y,
+            "SR_TID.Z" => z,
+            "SR_CTAID.X" => self.ctaid[0],
+            "SR_CTAID.Y" => self.ctaid[1],
+            "SR_CTAID.Z" => self.ctaid[2],
+            "SR_LANEID" => lane,
+            "SR_EQMASK" => 1 << lane,
+            "SR_LTMASK" => (1 << lane) - 1,
+            "SR_LEMASK" => u32::MAX >> (31 - lane),
+            "SR_GEMASK" => u32::MAX << lane,
+            "SR_GTMASK" => (u32::MAX << lane) << 1,
+            "SR_CgaCtaId" => 0,
+            "SR_SWINHI" => (crate::memory::SHARED_WINDOW >> 32) as u32,
+            "SR_LWINHI" => (crate::memory::LOCAL_WINDOW >> 32) as u32,
+            "SRZ" => 0,
+            _ => return Err(FaultKind::Unsupported(format!("the special register {name}"))),
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! Memory: buffers of the device, shared memory of a block, stacks of threads, and generic addresses.
+//!
+//! Both executions address memory alike, so that pointers in buffers compare equal. Little endian.
+
+use crate::launch::FaultKind;
+
+/// Where the windows of shared and local memory lie among generic addresses; their low words are zero.
+pub const SHARED_WINDOW: u64 = 0x7000_0000_0000;
+pub const LOCAL_WINDOW: u64 = 0x7001_0000_0000;
+/// Bytes of a window.
+const WINDOW_BYTES: u64 = 1 << 24;
+/// The first buffer, and what separates buffers, so that running over an end is noticed.
+const FIRST_BUFFER: u64 = 0x10_0000_0000;
+const BUFFER_UNIT: u64 = 0x1_0000;
+/// What memory holds that nobody wrote.
+pub const UNWRITTEN: u8 = 0xa5;
+
+/// A kind of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Space {
+    Generic,
+    Global,
+    Shared,
+    Local,
+}
+
+/// The buffers of the device.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Global {
+    /// By address, ascending.
+    buffers: Vec<Buffer>,
+    next: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Buffer {
+    address: u64,
+    bytes: Vec<u8>,
+}
+
+impl Global {
+    /// Adds a buffer and gives its address, which is at least 64 KiB away from others.
+    pub fn add(&mut self, bytes: Vec<u8>) -> u64 {
+        let address = self.next.max(FIRST_BUFFER);
+        self.next = (address + bytes.len() as u64 + BUFFER_UNIT).next_multiple_of(BUFFER_UNIT);
+        self.buffers.push(Buffer { address, bytes });
+        address
+    }
+
+    /// A buffer's bytes, by its address.
+    pub fn buffer(&self, address: u64) -> Option<&[u8]> {
+        self.buffers.iter().find(|b| b.address == address).map(|b| &b.bytes[..])
+    }
+
+    pub fn buffer_mut(&mut self, address: u64) -> Option<&mut Vec<u8>> {
+        self.buffers.iter_mut().find(|b| b.address == address).map(|b| &mut b.bytes)
+    }
+
+    fn slice(&mut self, address: u64, size: usize) -> Option<&mut [u8]> {
+        let i = self.buffers.partition_point(|b| b.address <= address).checked_sub(1)?;
+        let buffer = &mut self.buffers[i];
+        let start = usize::try_from(address - buffer.address).ok()?;
+        buffer.bytes.get_mut(start..start.checked_add(size)?)
+    }
+}
+
+/// Everything that a thread can address.
+pub struct View<'a> {
+    pub global: &'a mut Global,
+    pub shared: &'a mut [u8],
+    /// Added to offsets of `shared` to give addresses.
+    pub shared_base: u64,
+    /// The thread's stack; ends where the window of addresses `local_end` does.
+    pub local: &'a mut [u8],
+    pub local_end: u64,
+}
+
+impl View<'_> {
+    /// The bytes at an address.
+    pub fn slice(&mut self, space: Space, address: u64, size: u32) -> Result<&mut [u8], FaultKind> {
+        let (space, address) = match space {
+            Space::Generic if (SHARED_WINDOW..SHARED_WINDOW + WINDOW_BYTES).contains(&address) => {
+                (Space::Shared, address - SHARED_WINDOW)
+            }
+            Space::Generic if (LOCAL_WINDOW..LOCAL_WINDOW + WINDOW_BYTES).contains(&address) => {
+                (Space::Local, address - LOCAL_WINDOW)
+            }
+            Space::Generic => (Space::Global, address),
+            other => (other, address),
+        };
+        let name = match space {
+            Space::Shared => "shared",
+            Space::Local => "local",
+            _ => "global",
+        };
+        if address % u64::from(size) != 0 {
+            return Err(FaultKind::Misaligned { space: name, address, size });
+        }
+        let bytes = size as usize;
+        let within = |memory: &mut [u8], start: Option<u64>| {
+            let start = usize::try_from(start?).ok()?;
+            (start.checked_add(bytes)? <= memory.len()).then_some(start)
+        };
+        let found = match space {
+            Space::Shared => {
+                let start = address.checked_sub(self.shared_base);
+                within(self.shared, start).map(|s| &mut self.shared[s..s + bytes])
+            }
+            Space::Local => {
+                let start = address.checked_sub(self.local_end - self.local.len() as u64);
+                within(self.local, start).map(|s| &mut self.local[s..s + bytes])
+            }
+            _ => self.global.slice(address, bytes),
+        };
+        found.ok_or(FaultKind::OutOfBounds { space: name, address, size })
+    }
+
+    /// A little-endian number of 1, 2, 4 or 8 bytes.
+    pub fn load(&mut self, space: Space, address: u64, size: u32) -> Result<u64, FaultKind> {
+        Ok(number(self.slice(space, address, size)?))
+    }
+
+    pub fn store(&mut self, space: Space, address: u64, size: u32, value: u64) -> Result<(), FaultKind> {
+        let bytes = value.to_le_bytes();
+        self.slice(space, address, size)?.copy_from_slice(&bytes[..size as usize]);
+        Ok(())
+    }
+}
+
+/// The space of a generic address.
+pub fn space_of(address: u64) -> Space {
+    match address {
+        SHARED_WINDOW.. if address < SHARED_WINDOW + WINDOW_BYTES => Space::Shared,
+        LOCAL_WINDOW.. if address < LOCAL_WINDOW + WINDOW_BYTES => Space::Local,
+        _ => Space::Global,
+    }
+}
+
+/// A little-endian number of at most eight bytes.
+pub fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accesses_are_checked() {
+        let mut global = Global::default();
+        let buffer = global.add(vec![1, 2, 3, 4]);
+        global.add(vec![0; 8]);
+        let (mut shared, mut local) = (vec![0; 16], vec![0; 8]);
+        let mut view =
+            View { global: &mut global, shared: &mut shared, shared_base: 0x400, local: &mut local, local_end: 0x1000 };
+        assert_eq!(view.load(Space::Generic, buffer, 4), Ok(0x0403_0201));
+        assert!(view.load(Space::Global, buffer + 4, 4).is_err());
+        assert!(view.load(Space::Global, buffer + 1, 2).is_err());
+        view.store(Space::Shared, 0x404, 4, 7).unwrap();
+        assert_eq!(view.load(Space::Generic, SHARED_WINDOW + 0x404, 4), Ok(7));
+        assert!(view.load(Space::Shared, 0x3fc, 4).is_err());
+        view.store(Space::Local, 0xff8, 8, 9).unwrap();
+        assert!(view.store(Space::Local, 0x1000, 4, 9).is_err());
+    }
+}

@@ -1,0 +1,154 @@
+//! The PTX interpreter.
+//!
+//! Every thread has its own place in the program. Of the threads of a warp that can go on, those at the lowest
+//! place go first, together; so threads that parted meet again where their paths do. Operations of several
+//! threads (`.sync`) wait until all that they name have come. Blocks run one after the other.
+
+mod arithmetic;
+mod convert;
+mod decode;
+mod float;
+mod memory;
+mod sync;
+
+use crate::device::Device;
+use crate::launch::{Fault, FaultKind, Launch, WARP, Work};
+use crate::memory::UNWRITTEN;
+use decode::Program;
+use ptx_backend::input::{Env, Function};
+
+/// Warp instructions before the next warp has its turn.
+const TURN: u32 = 64;
+
+type Step<T> = Result<T, FaultKind>;
+
+/// Runs a kernel.
+///
+/// # Errors
+/// What the program does wrong, or what is not executed yet, at the statement.
+pub fn run(env: &Env, func: &Function, launch: &Launch, device: &mut Device) -> Result<Work, Fault> {
+    let program = Program::load(env, func, device, launch)?;
+    let mut work = Work::default();
+    for ctaid in launch.blocks() {
+        let mut block = Block::new(&program, launch, device, ctaid);
+        let result = block.run(&mut work);
+        result.map_err(|(pc, kind)| kind.at(program.source(pc)))?;
+    }
+    Ok(work)
+}
+
+/// What a thread does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Runs,
+    /// Waits at an operation of several threads.
+    Meets,
+    /// Waits at a barrier of the block.
+    Barrier(u32),
+    Exited,
+}
+
+struct Warp {
+    /// The number of its first thread in the block.
+    first: u32,
+    pc: [u32; WARP],
+    state: [State; WARP],
+    /// By register, then by lane.
+    registers: Vec<u64>,
+    carry: [bool; WARP],
+    /// Local memory of the lanes, one behind the other.
+    local: Vec<u8>,
+}
+
+impl Warp {
+    fn new(program: &Program<'_>, first: u32, threads: u32) -> Warp {
+        let mut warp = Warp {
+            first,
+            pc: [0; WARP],
+            state: [State::Exited; WARP],
+            registers: vec![u64::from_le_bytes([UNWRITTEN; 8]); program.registers() * WARP],
+            carry: [false; WARP],
+            local: vec![UNWRITTEN; program.local_bytes as usize * WARP],
+        };
+        for (register, ty) in program.register_types().enumerate() {
+            let mask = decode::ones(ty.bits());
+            warp.registers[register * WARP..][..WARP].iter_mut().for_each(|value| *value &= mask);
+        }
+        warp.state[..(threads - first).min(WARP as u32) as usize].fill(State::Runs);
+        warp
+    }
+
+    fn lanes(&self, which: impl Fn(State) -> bool) -> u32 {
+        (0..WARP).filter(|&lane| which(self.state[lane])).fold(0, |mask, lane| mask | 1 << lane)
+    }
+
+    fn live(&self) -> u32 {
+        self.lanes(|state| state != State::Exited)
+    }
+
+    /// The lanes that go next, and their place.
+    fn next(&self) -> Option<(u32, u32)> {
+        let mut lowest = u32::MAX;
+        let mut mask = 0;
+        for lane in 0..WARP {
+            if self.state[lane] != State::Runs {
+                continue;
+            }
+            match self.pc[lane].cmp(&lowest) {
+                std::cmp::Ordering::Less => (lowest, mask) = (self.pc[lane], 1 << lane),
+                std::cmp::Ordering::Equal => mask |= 1 << lane,
+                std::cmp::Ordering::Greater => {}
+            }
+        }
+        (mask != 0).then_some((lowest, mask))
+    }
+}
+
+/// The lanes of a mask.
+fn each(mask: u32) -> impl Iterator<Item = usize> {
+    (0..WARP).filter(move |lane| mask >> lane & 1 == 1)
+}
+
+struct Block<'a> {
+    program: &'a Program<'a>,
+    launch: &'a Launch,
+    device: &'a mut Device,
+    ctaid: [u32; 3],
+    shared: Vec<u8>,
+    warps: Vec<Warp>,
+    barriers: [sync::Barrier; sync::BARRIERS],
+}
+
+impl<'a> Block<'a> {
+    fn new(program: &'a Program<'a>, launch: &'a Launch, device: &'a mut Device, ctaid: [u32; 3]) -> Block<'a> {
+        let threads = launch.threads();
+        let warps = (0..threads).step_by(WARP).map(|first| Warp::new(program, first, threads)).collect();
+        let shared = vec![UNWRITTEN; (program.shared_bytes + launch.dynamic_shared) as usize];
+        Block { program, launch, device, ctaid, shared, warps, barriers: Default::default() }
+    }
+
+    fn run(&mut self, work: &mut Work) -> Result<(), (u32, FaultKind)> {
+        loop {
+            let mut went = false;
+            for w in 0..self.warps.len() {
+                for _ in 0..TURN {
+                    let Some((pc, mask)) = self.warps[w].next() else { break };
+                    went = true;
+                    work.warp_instructions += 1;
+                    work.thread_instructions += u64::from(mask.count_ones());
+                    if work.warp_instructions > self.launch.steps {
+                        return Err((pc, FaultKind::Steps));
+                    }
+                    self.step(w, pc, mask).map_err(|kind| (pc, kind))?;
+                }
+            }
+            if !went {
+                let waits = self.warps.iter().find_map(|w| each(w.live()).next().map(|lane| w.pc[lane]));
+                return match waits {
+                    None => Ok(()),
+                    Some(pc) => Err((pc, FaultKind::Deadlock("threads wait here for others".into()))),
+                };
+            }
+        }
+    }
+}

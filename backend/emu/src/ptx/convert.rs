@@ -1,0 +1,96 @@
+//! Conversions between types.
+
+use super::arithmetic::{ty, unsupported};
+use super::decode::ones;
+use super::float::{format, rounding};
+use super::{Block, Step};
+use crate::float::{self, BF16, F16, F32, Format, Rounding, TF32};
+use crate::launch::FaultKind;
+use ptx_backend::input::Instr;
+use ptx_isa::{FormId, Mod, Opcode, ScalarType};
+
+impl Block<'_> {
+    pub(super) fn convert(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let op = &instr.opcode;
+        let (d, s) = (ty(op, 0)?, ty(op, 1)?);
+        match op.form {
+            FormId::CvtPair if instr.operands.len() == 3 && !op.has(Mod::Rs) => {
+                let to = if d == ScalarType::F16x2 { F16 } else { BF16 };
+                self.map2(w, mask, instr, d, [s, s], |a, b| {
+                    let narrow = |x| limit(op, to, F32.convert(x, to, rounding(op)));
+                    Ok(narrow(a) << 16 | narrow(b))
+                })
+            }
+            FormId::CvtTf32 => self.map1(w, mask, instr, ScalarType::B32, s, |a| {
+                let mode = if op.has(Mod::Rna) { Rounding::NearestAway } else { rounding(op) };
+                let narrow = limit(op, TF32, F32.convert(a, TF32, mode));
+                Ok(narrow << (F32.fraction - TF32.fraction))
+            }),
+            FormId::Cvt => self.map1(w, mask, instr, d, s, |a| convert(op, d, s, a)),
+            _ => unsupported(instr),
+        }
+    }
+}
+
+/// `.relu` and `.satfinite`.
+fn limit(op: &Opcode, format: Format, value: u64) -> u64 {
+    let magnitude = value & (format.sign() - 1);
+    match () {
+        () if op.has(Mod::Relu) && format.is_negative(value) && !format.is_nan(value) => 0,
+        () if op.has(Mod::Satfinite) && magnitude == format.infinity() => value & format.sign() | format.greatest(),
+        () => value,
+    }
+}
+
+fn integral(op: &Opcode) -> Option<Rounding> {
+    Some(match () {
+        () if op.has(Mod::Rni) => Rounding::Nearest,
+        () if op.has(Mod::Rzi) => Rounding::Zero,
+        () if op.has(Mod::Rmi) => Rounding::Down,
+        () if op.has(Mod::Rpi) => Rounding::Up,
+        () => return None,
+    })
+}
+
+/// The least and the greatest value of an integer type.
+fn range(ty: ScalarType) -> (i128, i128) {
+    let bits = ty.bits();
+    if ty.is_signed() { (-1 << (bits - 1), (1 << (bits - 1)) - 1) } else { (0, ones(bits).into()) }
+}
+
+fn convert(op: &Opcode, d: ScalarType, s: ScalarType, a: u64) -> Step<u64> {
+    let missing = || FaultKind::Malformed("a conversion without rounding".into());
+    match (format(d), format(s)) {
+        (None, None) => {
+            let value = if s.is_signed() { i128::from(a as i64) } else { a.into() };
+            let (least, greatest) = range(d);
+            Ok(if op.has(Mod::Sat) { value.clamp(least, greatest) } else { value } as u64)
+        }
+        (Some(to), None) => {
+            let value = if s.is_signed() { i128::from(a as i64) } else { a.into() };
+            let result = to.round(float::from_integer(value), rounding(op));
+            Ok(if op.has(Mod::Sat) { to.saturate(result) } else { result })
+        }
+        (None, Some(from)) => {
+            let a = if op.has(Mod::Ftz) { from.flush(a) } else { a };
+            let mode = integral(op).ok_or_else(missing)?;
+            let (least, greatest) = range(d);
+            if from.is_nan(a) {
+                let wide = s == ScalarType::F64 || d.bits() == 64;
+                return Ok(if wide { 1 << (d.bits() - 1) } else { 0 });
+            }
+            let limit = if from.is_negative(a) { least } else { greatest };
+            let value = float::integer(from.unpack(a), mode).unwrap_or(limit);
+            Ok(value.clamp(least, greatest) as u64)
+        }
+        (Some(to), Some(from)) => {
+            let ftz = op.has(Mod::Ftz);
+            let flush = |format: Format, x: u64| if ftz && format == F32 { format.flush(x) } else { x };
+            let a = flush(from, a);
+            let a = integral(op).map_or(a, |mode| from.integral(a, mode));
+            let result = if to == from && !from.is_nan(a) { a } else { from.convert(a, to, rounding(op)) };
+            let result = if op.has(Mod::Sat) { to.saturate(result) } else { result };
+            Ok(limit(op, to, flush(to, result)))
+        }
+    }
+}

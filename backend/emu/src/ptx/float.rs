@@ -1,0 +1,119 @@
+//! Arithmetic on floats of all widths.
+
+use super::arithmetic::{compares, ty, unsupported};
+use super::{Block, Step};
+use crate::approximate::{Function, double, single};
+use crate::float::{BF16, F16, F32, F64, Format, Rounding};
+use ptx_backend::input::Instr;
+use ptx_isa::{FormId, Mod, Opcode, ScalarType};
+
+pub(super) fn rounding(op: &Opcode) -> Rounding {
+    match () {
+        () if op.has(Mod::Rz) => Rounding::Zero,
+        () if op.has(Mod::Rm) => Rounding::Down,
+        () if op.has(Mod::Rp) => Rounding::Up,
+        () => Rounding::Nearest,
+    }
+}
+
+pub(super) fn format(ty: ScalarType) -> Option<Format> {
+    Some(match ty {
+        ScalarType::F16 | ScalarType::F16x2 => F16,
+        ScalarType::Bf16 | ScalarType::Bf16x2 => BF16,
+        ScalarType::F32 => F32,
+        ScalarType::F64 => F64,
+        _ => return None,
+    })
+}
+
+impl Block<'_> {
+    pub(super) fn float(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        use FormId as F;
+        let op = &instr.opcode;
+        let t = ty(op, 0)?;
+        let Some(format) = format(t) else { return unsupported(instr) };
+        if op.form == F::Testp {
+            return self.map1(w, mask, instr, ScalarType::Pred, t, |a| Ok(has_property(op, format, a).into()));
+        }
+        let packed = matches!(t, ScalarType::F16x2 | ScalarType::Bf16x2);
+        self.map4(w, mask, instr, t, [t; 4], |a, b, c, _| {
+            if !packed {
+                return compute(instr, format, a, b, c);
+            }
+            let low = compute(instr, format, a & 0xffff, b & 0xffff, c & 0xffff)?;
+            let high = compute(instr, format, a >> 16, b >> 16, c >> 16)?;
+            Ok(high << 16 | low)
+        })
+    }
+}
+
+fn has_property(op: &Opcode, format: Format, a: u64) -> bool {
+    let magnitude = a & (format.sign() - 1);
+    match () {
+        () if op.has(Mod::Finite) => magnitude < format.infinity(),
+        () if op.has(Mod::Infinite) => magnitude == format.infinity(),
+        () if op.has(Mod::Number) => magnitude <= format.infinity(),
+        () if op.has(Mod::NotANumber) => magnitude > format.infinity(),
+        () if op.has(Mod::Normal) => magnitude < format.infinity() && magnitude >> format.fraction != 0,
+        () => format.is_subnormal(a),
+    }
+}
+
+fn compute(instr: &Instr, format: Format, a: u64, b: u64, c: u64) -> Step<u64> {
+    use FormId as F;
+    let op = &instr.opcode;
+    let ftz = op.has(Mod::Ftz);
+    let flush = |x: u64| if ftz { format.flush(x) } else { x };
+    let (a, b, c) = match op.form {
+        F::Copysign => (a, b, c),
+        _ => (flush(a), flush(b), flush(c)),
+    };
+    let mode = rounding(op);
+    let approximate = op.has(Mod::Approx);
+    let function = |function| {
+        if format == F64 { double(function, f64::from_bits(a)).to_bits() } else { single(function, a) }
+    };
+    let result = match op.form {
+        F::AddF32 | F::AddF64 | F::AddHalf => format.add(a, b, mode),
+        F::SubF32 | F::SubF64 | F::SubHalf => format.add(a, b ^ format.sign(), mode),
+        F::MulF32 | F::MulF64 | F::MulHalf => format.mul(a, b, mode),
+        F::FmaF32 | F::FmaF64 | F::MadF32 | F::MadF64 | F::FmaHalf if !op.has(Mod::Oob) => {
+            format.fma(a, b, c, mode)
+        }
+        F::DivF32 if approximate || op.has(Mod::Full) => {
+            F32.from_f64(F32.to_f64(a) / F32.to_f64(b))
+        }
+        F::DivF32 | F::DivF64 => format.div(a, b, mode),
+        F::RcpF32 if approximate => function(Function::Reciprocal),
+        F::RcpF32 | F::RcpF64 => format.div(format.one(), a, mode),
+        F::RcpApproxF64 => function(Function::Reciprocal) & !0xffff_ffff,
+        F::SqrtF32 if approximate => function(Function::Root),
+        F::SqrtF32 | F::SqrtF64 => format.sqrt(a, mode),
+        F::RsqrtF32 | F::RsqrtF64 => function(Function::ReciprocalRoot),
+        F::Sin => F32.from_f64(F32.to_f64(a).sin()),
+        F::Cos => F32.from_f64(F32.to_f64(a).cos()),
+        F::Lg2 => function(Function::Logarithm),
+        F::Ex2 => function(Function::Exponential),
+        F::Tanh => function(Function::Tangent),
+        F::Ex2Half => format.from_f64(format.to_f64(a).exp2()),
+        F::TanhHalf => format.from_f64(format.to_f64(a).tanh()),
+        F::AbsFloat | F::AbsHalf => a & !format.sign(),
+        F::NegFloat | F::NegHalf => a ^ format.sign(),
+        F::Copysign => a & format.sign() | b & (format.sign() - 1),
+        F::MinF32 | F::MaxF32 | F::MinF64 | F::MaxF64 | F::MinHalf | F::MaxHalf if instr.operands.len() == 3 => {
+            let greatest = matches!(op.form, F::MaxF32 | F::MaxF64 | F::MaxHalf);
+            if op.has(Mod::XorSign) {
+                let magnitude = format.sign() - 1;
+                let sign = (a ^ b) & format.sign();
+                format.extremum(a & magnitude, b & magnitude, greatest, op.has(Mod::Nan)) | sign
+            } else {
+                format.extremum(a, b, greatest, op.has(Mod::Nan))
+            }
+        }
+        F::SetpHalf => return compares(instr, ScalarType::F16, a, b).map(u64::from),
+        _ => return unsupported(instr),
+    };
+    let result = if op.has(Mod::Sat) { format.saturate(result) } else { result };
+    let result = if op.has(Mod::Relu) && format.is_negative(result) && !format.is_nan(result) { 0 } else { result };
+    Ok(flush(result))
+}

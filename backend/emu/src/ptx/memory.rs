@@ -1,0 +1,219 @@
+//! Loads, stores, atomics, and addresses of one space as generic ones.
+
+use super::arithmetic::{ty, unsupported};
+use super::decode::{SHARED_BASE, extend, ones};
+use super::{Block, Step, WARP, each};
+use crate::float::{BF16, F16, F32, F64, Rounding};
+use crate::launch::FaultKind;
+use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW, Space, View, number, space_of};
+use ptx_backend::input::{AddressBase, Instr, Operand, Symbol};
+use ptx_isa::{FormId, Mod, ScalarType};
+
+/// Where a PTX access goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Where {
+    Memory(Space),
+    Constant,
+    Param,
+}
+
+fn place(instr: &Instr) -> Where {
+    let op = &instr.opcode;
+    let has = |mods: &[Mod]| mods.iter().any(|&m| op.has(m));
+    match () {
+        () if has(&[Mod::Global]) || op.form == FormId::Ldu => Where::Memory(Space::Global),
+        () if has(&[Mod::Shared, Mod::SharedCta, Mod::SharedCluster]) => Where::Memory(Space::Shared),
+        () if has(&[Mod::Local]) => Where::Memory(Space::Local),
+        () if has(&[Mod::Const]) => Where::Constant,
+        () if has(&[Mod::Param, Mod::ParamEntry]) => Where::Param,
+        () => Where::Memory(Space::Generic),
+    }
+}
+
+impl Block<'_> {
+    fn view(&mut self, w: usize, lane: usize) -> View<'_> {
+        let bytes = self.program.local_bytes as usize;
+        View {
+            global: &mut self.device.global,
+            shared: &mut self.shared,
+            shared_base: SHARED_BASE,
+            local: &mut self.warps[w].local[lane * bytes..][..bytes],
+            local_end: bytes as u64,
+        }
+    }
+
+    pub(super) fn memory(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        match instr.opcode.form {
+            FormId::Ld | FormId::Ldu => self.load(w, mask, instr),
+            FormId::St => self.store(w, mask, instr),
+            FormId::Atom | FormId::Red => self.atomic(w, mask, instr),
+            FormId::Cvta => self.to_generic(w, mask, instr),
+            _ => self.is_space(w, mask, instr),
+        }
+    }
+
+    fn load(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let t = ty(&instr.opcode, 0)?;
+        let parts = match &instr.operands[0] {
+            Operand::Vector(parts) => &parts[..],
+            one => std::slice::from_ref(one),
+        };
+        let size = t.bytes();
+        if size > 8 {
+            return unsupported(instr);
+        }
+        let place = place(instr);
+        for lane in each(mask) {
+            let address = self.address(w, lane, &instr.operands[1])?;
+            let total = size * parts.len() as u32;
+            let mut bytes = [0; 64];
+            let bytes = &mut bytes[..total as usize];
+            match place {
+                Where::Memory(space) => bytes.copy_from_slice(self.view(w, lane).slice(space, address, total)?),
+                Where::Constant | Where::Param => {
+                    let (memory, space) = match place {
+                        Where::Constant => (self.device.constant_bytes(), "constant"),
+                        _ => (&self.launch.params[..], "param"),
+                    };
+                    if address % u64::from(total.next_power_of_two()) != 0 {
+                        return Err(FaultKind::Misaligned { space, address, size: total });
+                    }
+                    let start = address as usize;
+                    let found = memory.get(start..start.saturating_add(bytes.len()));
+                    bytes.copy_from_slice(found.ok_or(FaultKind::OutOfBounds { space, address, size: total })?);
+                }
+            }
+            let mut values = [0; 8];
+            for (value, chunk) in values.iter_mut().zip(bytes.chunks(size as usize)) {
+                *value = number(chunk);
+            }
+            for (d, value) in parts.iter().zip(values) {
+                self.put(w, lane, d, t, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let t = ty(&instr.opcode, 0)?;
+        let parts = match &instr.operands[1] {
+            Operand::Vector(parts) => &parts[..],
+            one => std::slice::from_ref(one),
+        };
+        let size = t.bytes();
+        let Where::Memory(space) = place(instr) else { return unsupported(instr) };
+        if size > 8 {
+            return unsupported(instr);
+        }
+        let values: Vec<[u64; WARP]> =
+            parts.iter().map(|part| self.gather(w, mask, part, t)).collect::<Step<_>>()?;
+        for lane in each(mask) {
+            let address = self.address(w, lane, &instr.operands[0])?;
+            let mut view = self.view(w, lane);
+            let bytes = view.slice(space, address, size * parts.len() as u32)?;
+            for (value, bytes) in values.iter().zip(bytes.chunks_mut(size as usize)) {
+                bytes.copy_from_slice(&value[lane].to_le_bytes()[..size as usize]);
+            }
+        }
+        Ok(())
+    }
+
+    fn atomic(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let t = ty(&instr.opcode, 0)?;
+        let Where::Memory(space) = place(instr) else { return unsupported(instr) };
+        // A reduction has no destination.
+        let at = usize::from(instr.opcode.form == FormId::Atom);
+        if t.bytes() > 8 {
+            return unsupported(instr);
+        }
+        let b = self.gather(w, mask, &instr.operands[at + 1], t)?;
+        let cas = instr.opcode.has(Mod::Cas);
+        let c = if cas { self.gather(w, mask, &instr.operands[at + 2], t)? } else { [0; WARP] };
+        for lane in each(mask) {
+            let address = self.address(w, lane, &instr.operands[at])?;
+            let resolved = if space == Space::Generic { space_of(address) } else { space };
+            let mut view = self.view(w, lane);
+            let old = view.load(space, address, t.bytes())?;
+            let new = update(instr, t, resolved == Space::Global, old, b[lane], c[lane])?;
+            view.store(space, address, t.bytes(), new)?;
+            if at == 1 {
+                self.put(w, lane, &instr.operands[0], t, old)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The generic address of the start of a space.
+    fn window(&self, instr: &Instr) -> Step<u64> {
+        let op = &instr.opcode;
+        Ok(match () {
+            () if op.has(Mod::Global) => 0,
+            () if op.has(Mod::Shared) || op.has(Mod::SharedCta) || op.has(Mod::SharedCluster) => SHARED_WINDOW,
+            () if op.has(Mod::Local) => LOCAL_WINDOW,
+            () if op.has(Mod::Const) => self.device.constants(),
+            () => return unsupported(instr),
+        })
+    }
+
+    fn to_generic(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let t = ty(&instr.opcode, 0)?;
+        let window = self.window(instr)?;
+        let to = instr.opcode.has(Mod::To);
+        // The address of a variable is the one in its space, whichever the operand is.
+        if let Operand::Address(address) = &instr.operands[1]
+            && matches!(address.base, AddressBase::Symbol(Symbol::Param(_)))
+        {
+            return unsupported(instr);
+        }
+        self.map1(w, mask, instr, t, t, |a| {
+            Ok(if to { a.wrapping_sub(window) } else { a.wrapping_add(window) })
+        })
+    }
+
+    fn is_space(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let op = &instr.opcode;
+        let wanted = match () {
+            () if op.has(Mod::Global) => Space::Global,
+            () if op.has(Mod::Shared) || op.has(Mod::SharedCta) || op.has(Mod::SharedCluster) => Space::Shared,
+            () if op.has(Mod::Local) => Space::Local,
+            () => return unsupported(instr),
+        };
+        self.map1(w, mask, instr, ScalarType::Pred, ScalarType::U64, |a| Ok((space_of(a) == wanted).into()))
+    }
+}
+
+/// What an atomic operation leaves in memory.
+fn update(instr: &Instr, t: ScalarType, global: bool, old: u64, b: u64, c: u64) -> Step<u64> {
+    let op = &instr.opcode;
+    let (x, y) = (extend(old, t), extend(b, t));
+    let halves = |format: crate::float::Format| {
+        let add = |x: u64, y: u64| format.add(x & 0xffff, y & 0xffff, Rounding::Nearest);
+        add(x >> 16, y >> 16) << 16 | add(x, y)
+    };
+    let less = if t.is_signed() { (x as i64) < y as i64 } else { x < y };
+    Ok(match () {
+        () if op.has(Mod::Exch) => b,
+        () if op.has(Mod::Cas) => {
+            if old == b { c } else { old }
+        }
+        () if op.has(Mod::And) => x & y,
+        () if op.has(Mod::Or) => x | y,
+        () if op.has(Mod::Xor) => x ^ y,
+        () if op.has(Mod::Inc) => if x >= y { 0 } else { x + 1 },
+        () if op.has(Mod::Dec) => if x == 0 || x > y { y } else { x - 1 },
+        () if op.has(Mod::Min) => if less { x } else { y },
+        () if op.has(Mod::Max) => if less { y } else { x },
+        () if op.has(Mod::Add) => match t {
+            // Global memory's adder has no subnormal numbers.
+            ScalarType::F32 if global => F32.flush(F32.add(F32.flush(x), F32.flush(y), Rounding::Nearest)),
+            ScalarType::F32 => F32.add(x, y, Rounding::Nearest),
+            ScalarType::F64 => F64.add(x, y, Rounding::Nearest),
+            ScalarType::F16x2 => halves(F16),
+            ScalarType::Bf16x2 => halves(BF16),
+            ScalarType::F16 => F16.add(x, y, Rounding::Nearest),
+            ScalarType::Bf16 => BF16.add(x, y, Rounding::Nearest),
+            _ => x.wrapping_add(y) & ones(t.bits()),
+        },
+        () => return unsupported(instr),
+    })
+}

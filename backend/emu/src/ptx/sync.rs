@@ -1,0 +1,232 @@
+//! What threads do together: barriers of the block, and operations of a warp.
+
+use super::arithmetic::{split, ty, unsupported};
+use super::decode::extend;
+use super::{Block, State, Step, WARP, each};
+use crate::launch::FaultKind;
+use ptx_backend::input::{Instr, Operand};
+use ptx_isa::{FormId, Mod, ScalarType};
+
+/// Barriers of a block.
+pub(super) const BARRIERS: usize = 16;
+
+/// A barrier of the block and who has come to it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Barrier {
+    /// Threads that have arrived without waiting.
+    arrived: u32,
+    /// Threads that it is for; `None`: all.
+    expected: Option<u32>,
+    /// Waiting threads for which the predicate held.
+    ones: u32,
+    /// The reductions that threads wait for are at this place.
+    reduces: Option<u32>,
+}
+
+impl Block<'_> {
+    pub(super) fn barrier(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
+        let op = &instr.opcode;
+        let reduces = op.has(Mod::Red);
+        let at = usize::from(reduces);
+        let u32_ = ScalarType::U32;
+        let ids = self.gather(w, mask, &instr.operands[at], u32_)?;
+        // A reduction's last operand is its predicate.
+        let count = instr.operands.len() - at - usize::from(reduces);
+        let counts = if count > 1 { Some(self.gather(w, mask, &instr.operands[at + 1], u32_)?) } else { None };
+        let inputs = match instr.operands.last() {
+            Some(operand) if reduces => self.gather(w, mask, operand, ScalarType::Pred)?,
+            _ => [0; WARP],
+        };
+        for lane in each(mask) {
+            let id = ids[lane] as usize;
+            let Some(barrier) = self.barriers.get_mut(id) else {
+                return Err(FaultKind::Malformed(format!("barrier {id}")));
+            };
+            barrier.expected = counts.map(|counts| counts[lane] as u32);
+            if op.has(Mod::Arrive) {
+                barrier.arrived += 1;
+                continue;
+            }
+            barrier.ones += inputs[lane] as u32;
+            barrier.reduces = reduces.then_some(pc);
+            self.warps[w].state[lane] = State::Barrier(id as u32);
+        }
+        self.release()
+    }
+
+    /// Exited threads count as arrived: lets those go that waited for them.
+    pub(super) fn leave(&mut self, w: usize) {
+        // Reductions that cannot complete are found when nothing goes on.
+        let _ = self.release();
+        for lane in 0..WARP {
+            if self.warps[w].state[lane] == State::Meets {
+                self.warps[w].state[lane] = State::Runs;
+            }
+        }
+    }
+
+    /// Lets the threads of complete barriers go on.
+    fn release(&mut self) -> Step<()> {
+        for id in 0..BARRIERS {
+            let state = State::Barrier(id as u32);
+            let waiting: u32 = self.warps.iter().map(|w| w.lanes(|s| s == state).count_ones()).sum();
+            if waiting == 0 {
+                continue;
+            }
+            let barrier = self.barriers[id];
+            let live: u32 = self.warps.iter().map(|w| w.live().count_ones()).sum();
+            // With a number of threads, warps count as a whole.
+            let rounded: u32 = self.warps.iter().map(|w| if w.lanes(|s| s == state) == 0 { 0 } else { WARP as u32 }).sum();
+            let whole = self.warps.iter().all(|w| matches!(w.lanes(|s| s == state), 0) || w.lanes(|s| s == state) == w.live());
+            let complete = match barrier.expected {
+                None => waiting + barrier.arrived >= live,
+                Some(expected) => {
+                    let arrived = barrier.arrived.next_multiple_of(WARP as u32);
+                    whole && rounded + arrived >= expected
+                }
+            };
+            if !complete {
+                continue;
+            }
+            self.barriers[id] = Barrier::default();
+            for w in 0..self.warps.len() {
+                for lane in each(self.warps[w].lanes(|s| s == state)) {
+                    self.warps[w].state[lane] = State::Runs;
+                    let Some(instr) = barrier.reduces.and_then(|pc| self.program.instr(pc)) else { continue };
+                    let (t, value) = match () {
+                        () if instr.opcode.has(Mod::Popc) => (ScalarType::U32, barrier.ones),
+                        () if instr.opcode.has(Mod::And) => (ScalarType::Pred, u32::from(barrier.ones == waiting)),
+                        () => (ScalarType::Pred, u32::from(barrier.ones > 0)),
+                    };
+                    self.put(w, lane, &instr.operands[0], t, value.into())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An operation of the threads that a mask names: waits until all of them are here.
+    pub(super) fn meet(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
+        let Some(member) = instr.operands.last() else { return unsupported(instr) };
+        let masks = self.gather(w, mask, member, ScalarType::U32)?;
+        // Waiting threads have their place behind the instruction already.
+        let waiting = {
+            let warp = &self.warps[w];
+            each(warp.lanes(|s| s == State::Meets)).filter(|&l| warp.pc[l] == pc + 1).fold(0, |m, l| m | 1 << l)
+        };
+        let here = waiting | mask;
+        let live = self.warps[w].live();
+        let mut left = mask;
+        while left != 0 {
+            let lane = left.trailing_zeros() as usize;
+            let members = masks[lane] as u32;
+            if members >> lane & 1 == 0 {
+                return Err(FaultKind::Malformed("a thread that its mask does not name".into()));
+            }
+            let needed = members & live;
+            left &= !members;
+            if needed & !here != 0 {
+                for lane in each(needed & here) {
+                    self.warps[w].state[lane] = State::Meets;
+                }
+                continue;
+            }
+            each(needed).for_each(|lane| self.warps[w].state[lane] = State::Runs);
+            self.together(w, needed, instr)?;
+        }
+        Ok(())
+    }
+
+    fn together(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let op = &instr.opcode;
+        let operands = &instr.operands;
+        match op.form {
+            FormId::BarWarpSync => Ok(()),
+            FormId::ShflSync => self.shuffle(w, mask, instr),
+            FormId::VoteSync => {
+                let a = self.gather(w, mask, &operands[1], ScalarType::Pred)?;
+                let ones = each(mask).filter(|&lane| a[lane] != 0).fold(0u32, |m, lane| m | 1 << lane);
+                let (t, value) = match () {
+                    () if op.has(Mod::Ballot) => (ScalarType::B32, ones),
+                    () if op.has(Mod::All) => (ScalarType::Pred, u32::from(ones == mask)),
+                    () if op.has(Mod::Any) => (ScalarType::Pred, u32::from(ones != 0)),
+                    () => (ScalarType::Pred, u32::from(ones == mask || ones == 0)),
+                };
+                each(mask).try_for_each(|lane| self.put(w, lane, &operands[0], t, value.into()))
+            }
+            FormId::MatchSync => {
+                let t = ty(op, 0)?;
+                let a = self.gather(w, mask, &operands[1], t)?;
+                let (d, p) = split(&operands[0]);
+                for lane in each(mask) {
+                    let same = each(mask).filter(|&l| a[l] == a[lane]).fold(0u32, |m, l| m | 1 << l);
+                    let all = same == mask;
+                    let value = if op.has(Mod::All) && !all { 0 } else { same };
+                    self.put(w, lane, d, ScalarType::B32, value.into())?;
+                    if let Some(p) = p {
+                        self.put(w, lane, p, ScalarType::Pred, all.into())?;
+                    }
+                }
+                Ok(())
+            }
+            FormId::Redux => {
+                let t = ty(op, 0)?;
+                let a = self.gather(w, mask, &operands[1], t)?;
+                let values = each(mask).map(|lane| extend(a[lane], t));
+                let signed = t.is_signed();
+                let result = match () {
+                    () if op.has(Mod::Add) => values.fold(0, u64::wrapping_add),
+                    () if op.has(Mod::And) => values.fold(u64::MAX, |x, y| x & y),
+                    () if op.has(Mod::Or) => values.fold(0, |x, y| x | y),
+                    () if op.has(Mod::Xor) => values.fold(0, |x, y| x ^ y),
+                    () if t == ScalarType::F32 => return unsupported(instr),
+                    () if op.has(Mod::Min) && signed => values.map(|x| x as i64).min().unwrap_or(0) as u64,
+                    () if op.has(Mod::Min) => values.min().unwrap_or(0),
+                    () if signed => values.map(|x| x as i64).max().unwrap_or(0) as u64,
+                    () => values.max().unwrap_or(0),
+                };
+                each(mask).try_for_each(|lane| self.put(w, lane, &operands[0], t, result))
+            }
+            FormId::Elect => {
+                let leader = mask.trailing_zeros();
+                let (d, p) = split(&operands[0]);
+                for lane in each(mask) {
+                    self.put(w, lane, d, ScalarType::B32, leader.into())?;
+                    if let Some(p) = p {
+                        self.put(w, lane, p, ScalarType::Pred, (lane as u32 == leader).into())?;
+                    }
+                }
+                Ok(())
+            }
+            _ => unsupported(instr),
+        }
+    }
+
+    fn shuffle(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let op = &instr.opcode;
+        let u32_ = ScalarType::U32;
+        let [a, b, c] = [1, 2, 3].map(|i| self.gather(w, mask, &instr.operands[i], u32_));
+        let (a, b, c) = (a?, b?, c?);
+        let (d, p): (&Operand, _) = split(&instr.operands[0]);
+        for lane in each(mask) {
+            let (offset, clamp, segment) = (b[lane] & 31, c[lane] & 31, c[lane] >> 8 & 31);
+            let own = lane as u64;
+            let max = own & segment | clamp & !segment & 31;
+            let min = own & segment;
+            let (from, inside) = match () {
+                () if op.has(Mod::Up) => (own.wrapping_sub(offset), own as i64 - offset as i64 >= max as i64),
+                () if op.has(Mod::Down) => (own + offset, own + offset <= max),
+                () if op.has(Mod::Bfly) => (own ^ offset, own ^ offset <= max),
+                () => (min | offset & !segment & 31, min | offset & !segment & 31 <= max),
+            };
+            let from = if inside { from as usize } else { lane };
+            // What a thread outside the mask has is not defined.
+            let value = if mask >> from & 1 == 1 { a[from] } else { 0xdead_beef };
+            self.put(w, lane, d, ScalarType::B32, value)?;
+            if let Some(p) = p {
+                self.put(w, lane, p, ScalarType::Pred, inside.into())?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,260 @@
+//! Kernels to run and what to compare: the interpreter of PTX against the emulator of machine code.
+
+use ptx_analysis::Database;
+use ptx_analysis::compile::functions;
+use ptx_analysis::lower::function;
+use ptx_analysis::module::module;
+use ptx_backend::input::{Env, Function};
+use ptx_backend::{CodegenError, Options, Session};
+use ptx_emu::machine::{self, Kernel};
+use ptx_emu::{Device, Fault, Launch};
+use ptx_isa::Sm;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// A kernel's argument.
+#[derive(Clone, Debug)]
+pub enum Argument {
+    U32(u32),
+    U64(u64),
+    F32(f32),
+    F64(f64),
+    Buffer(Vec<u8>, Compare),
+}
+
+/// How the contents of a buffer are compared after the run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Compare {
+    Exact,
+    /// Equal, both NaN, or within so many units in the last place or so much of one.
+    F32 { ulps: u32, absolute: f32 },
+    /// Equal or both NaN, or within so many units in the last place.
+    F64 { ulps: u64 },
+    /// Two halves in each word: equal or both NaN.
+    F16,
+    Bf16,
+}
+
+impl Compare {
+    pub const SINGLE: Compare = Compare::F32 { ulps: 0, absolute: 0.0 };
+    pub const DOUBLE: Compare = Compare::F64 { ulps: 0 };
+
+    /// The first bytes that differ more than they may.
+    fn difference(self, a: &[u8], b: &[u8]) -> Option<usize> {
+        let unit = match self {
+            Compare::Exact => 1,
+            Compare::F32 { .. } => 4,
+            Compare::F64 { .. } => 8,
+            Compare::F16 | Compare::Bf16 => 2,
+        };
+        let differs = |(a, b): (&[u8], &[u8])| {
+            if a == b || a.len() < unit {
+                return a != b;
+            }
+            match self {
+                Compare::Exact => true,
+                Compare::F32 { ulps, absolute } => {
+                    let [x, y] = [a, b].map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]]));
+                    let order = |x: f32| {
+                        let bits = x.to_bits() as i32;
+                        i64::from(if bits < 0 { i32::MIN.wrapping_sub(bits) } else { bits })
+                    };
+                    let close = (order(x) - order(y)).unsigned_abs() <= ulps.into() || (x - y).abs() <= absolute;
+                    !(x.is_nan() && y.is_nan()) && (x.is_nan() != y.is_nan() || !close)
+                }
+                Compare::F64 { ulps } => {
+                    let [x, y] = [a, b].map(|x| f64::from_le_bytes(x.try_into().unwrap_or_default()));
+                    let order = |x: f64| {
+                        let bits = x.to_bits() as i64;
+                        i128::from(if bits < 0 { i64::MIN.wrapping_sub(bits) } else { bits })
+                    };
+                    let close = (order(x) - order(y)).unsigned_abs() <= ulps.into();
+                    !(x.is_nan() && y.is_nan()) && (x.is_nan() != y.is_nan() || !close)
+                }
+                Compare::F16 | Compare::Bf16 => {
+                    let infinity = if self == Compare::F16 { 0x7c00 } else { 0x7f80 };
+                    let nan = |x: &[u8]| u16::from_le_bytes([x[0], x[1]]) & 0x7fff > infinity;
+                    !(nan(a) && nan(b))
+                }
+            }
+        };
+        a.chunks(unit).zip(b.chunks(unit)).position(differs).map(|at| at * unit)
+    }
+}
+
+/// A launch of one kernel.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub ptx: String,
+    /// The kernel's name; empty: the first one.
+    pub kernel: String,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub dynamic_shared: u32,
+    pub arguments: Vec<Argument>,
+}
+
+impl Case {
+    pub fn new(ptx: impl Into<String>, grid: u32, block: u32, arguments: Vec<Argument>) -> Case {
+        Case {
+            ptx: ptx.into(),
+            kernel: String::new(),
+            grid: [grid, 1, 1],
+            block: [block, 1, 1],
+            dynamic_shared: 0,
+            arguments,
+        }
+    }
+}
+
+/// A module and one of its kernels as the compiler takes them.
+pub struct Input {
+    pub env: Arc<Env>,
+    pub function: Arc<Function>,
+}
+
+/// Parses a module.
+///
+/// # Errors
+/// The diagnostics of a program that cannot be compiled.
+pub fn input(ptx: &str, kernel: &str) -> Result<Input, String> {
+    let db = Database::default();
+    let file = db.add_frozen_file(ptx);
+    let diagnostics = ptx_analysis::ide::diagnostics(&db, file);
+    let errors: Vec<String> = diagnostics
+        .iter()
+        .filter(|d| d.severity == ptx_analysis::diagnostic::Severity::Error)
+        .map(|d| d.message.clone())
+        .collect();
+    if !errors.is_empty() {
+        return Err(format!("{}\n{ptx}", errors.join("\n")));
+    }
+    let found = functions(&db, file).find_map(|item| {
+        let function = function(&db, item).as_ref()?;
+        (function.entry && (kernel.is_empty() || function.name == kernel)).then(|| function.clone())
+    });
+    let function = found.ok_or_else(|| format!("no kernel {kernel}"))?;
+    Ok(Input { env: module(&db, file).env.clone(), function })
+}
+
+/// Memory before a launch, the launch, and the buffers to compare after it.
+pub struct Prepared {
+    pub device: Device,
+    pub launch: Launch,
+    pub buffers: Vec<(u64, Compare)>,
+}
+
+pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
+    let mut device = Device::new(&input.env).map_err(|kind| format!("{kind:?}"))?;
+    let mut params = Vec::new();
+    let mut buffers: Vec<_> = device.variables.iter().map(|(_, address)| (*address, Compare::Exact)).collect();
+    let declared = &input.function.params;
+    if declared.len() != case.arguments.len() {
+        return Err(format!("{} parameters, {} arguments", declared.len(), case.arguments.len()));
+    }
+    for (param, argument) in declared.iter().zip(&case.arguments) {
+        params.resize(param.offset as usize, 0);
+        match argument {
+            Argument::U32(value) => params.extend(value.to_le_bytes()),
+            Argument::U64(value) => params.extend(value.to_le_bytes()),
+            Argument::F32(value) => params.extend(value.to_le_bytes()),
+            Argument::F64(value) => params.extend(value.to_le_bytes()),
+            Argument::Buffer(bytes, compare) => {
+                let address = device.global.add(bytes.clone());
+                buffers.push((address, *compare));
+                params.extend(address.to_le_bytes());
+            }
+        }
+    }
+    let mut launch = Launch::new(1, 1, params);
+    (launch.grid, launch.block, launch.dynamic_shared) = (case.grid, case.block, case.dynamic_shared);
+    Ok(Prepared { device, launch, buffers })
+}
+
+/// How an execution of machine code ended that should have agreed with the interpreter.
+#[derive(Debug)]
+pub enum Outcome {
+    Agrees,
+    /// The compiler has no code for it.
+    NotCompiled(CodegenError),
+    Differs(String),
+}
+
+fn compile(input: &Input, sm: Sm, level: u8) -> Result<ptx_backend::CompiledFunction, CodegenError> {
+    let options = Options { sm, opt_level: level, max_registers: None };
+    ptx_backend::compile(&input.env, &input.function, &options, &mut Session::default())
+}
+
+/// The state of memory that the interpreter leaves.
+pub fn interpret(case: &Case, input: &Input) -> Result<(Prepared, Device), String> {
+    let prepared = prepare(case, input)?;
+    let mut device = prepared.device.clone();
+    ptx_emu::ptx::run(&input.env, &input.function, &prepared.launch, &mut device)
+        .map_err(|fault| format!("interpreter: {fault}"))?;
+    Ok((prepared, device))
+}
+
+/// Runs machine code and compares what it leaves in memory.
+pub fn agrees(prepared: &Prepared, expected: &Device, kernel: &Kernel) -> Result<(), String> {
+    let mut device = prepared.device.clone();
+    let run: Result<_, Fault> = machine::run(kernel, &prepared.launch, &mut device);
+    run.map_err(|fault| format!("emulator: {fault}"))?;
+    for (i, &(address, compare)) in prepared.buffers.iter().enumerate() {
+        let (Some(a), Some(b)) = (expected.global.buffer(address), device.global.buffer(address)) else { continue };
+        if let Some(at) = compare.difference(a, b) {
+            let at = at / 8 * 8;
+            let show = |bytes: &[u8]| {
+                bytes[at..bytes.len().min(at + 8)].iter().fold(String::new(), |mut text, byte| {
+                    let _ = write!(text, "{byte:02x} ");
+                    text
+                })
+            };
+            return Err(format!("buffer {i}, byte {at}: interpreted {}emulated {}", show(a), show(b)));
+        }
+    }
+    Ok(())
+}
+
+/// Compiles a case for a target at a level and compares its run with the interpreter's.
+pub fn check(case: &Case, input: &Input, interpreted: &(Prepared, Device), sm: Sm, level: u8) -> Outcome {
+    let (prepared, expected) = interpreted;
+    let _ = case;
+    let function = match compile(input, sm, level) {
+        Ok(function) => function,
+        Err(error) => return Outcome::NotCompiled(error),
+    };
+    let kernel = Kernel::compiled(&input.env, &function, sass::Sm(sm.number as u8), &prepared.device);
+    match agrees(prepared, expected, &kernel) {
+        Ok(()) => Outcome::Agrees,
+        Err(difference) => Outcome::Differs(format!("{difference}\n{}", listing(&kernel))),
+    }
+}
+
+/// The machine code as text.
+pub fn listing(kernel: &Kernel) -> String {
+    let mut text = String::new();
+    for (at, &word) in kernel.code.iter().enumerate() {
+        if let Some(inst) = sass::decode(kernel.sm, word) {
+            let _ = writeln!(text, "{at:4} {}", sass::print(kernel.sm, &inst, at as u64 * 16));
+        }
+    }
+    text
+}
+
+/// What every target and level makes of a case: the differences, and what was not compiled.
+pub fn differences(case: &Case) -> Result<(Vec<String>, Vec<String>), String> {
+    let input = input(&case.ptx, &case.kernel)?;
+    let interpreted = interpret(case, &input)?;
+    let (mut wrong, mut missing) = (Vec::new(), Vec::new());
+    for number in [80, 90] {
+        for level in [0, 1, 3] {
+            let sm = Sm::new(number);
+            match check(case, &input, &interpreted, sm, level) {
+                Outcome::Agrees => {}
+                Outcome::NotCompiled(error) => missing.push(format!("{sm} -O{level}: {error}")),
+                Outcome::Differs(how) => wrong.push(format!("{sm} -O{level}: {how}")),
+            }
+        }
+    }
+    Ok((wrong, missing))
+}
