@@ -27,9 +27,14 @@ pub enum Argument {
 pub enum Compare {
     Exact,
     /// Equal, both NaN, or within so many units in the last place or so much of one.
-    F32 { ulps: u32, absolute: f32 },
+    F32 {
+        ulps: u32,
+        absolute: f32,
+    },
     /// Equal or both NaN, or within so many units in the last place.
-    F64 { ulps: u64 },
+    F64 {
+        ulps: u64,
+    },
     /// Two halves in each word: equal or both NaN.
     F16,
     Bf16,
@@ -59,7 +64,8 @@ impl Compare {
                         let bits = x.to_bits() as i32;
                         i64::from(if bits < 0 { i32::MIN.wrapping_sub(bits) } else { bits })
                     };
-                    let close = (order(x) - order(y)).unsigned_abs() <= ulps.into() || (x - y).abs() <= absolute;
+                    let close =
+                        (order(x) - order(y)).unsigned_abs() <= ulps.into() || (x - y).abs() <= absolute;
                     !(x.is_nan() && y.is_nan()) && (x.is_nan() != y.is_nan() || !close)
                 }
                 Compare::F64 { ulps } => {
@@ -147,7 +153,8 @@ pub struct Prepared {
 pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
     let mut device = Device::new(&input.env).map_err(|kind| format!("{kind:?}"))?;
     let mut params = Vec::new();
-    let mut buffers: Vec<_> = device.variables.iter().map(|(_, address)| (*address, Compare::Exact)).collect();
+    let mut buffers: Vec<_> =
+        device.variables.iter().map(|(_, address)| (*address, Compare::Exact)).collect();
     let declared = &input.function.params;
     if declared.len() != case.arguments.len() {
         return Err(format!("{} parameters, {} arguments", declared.len(), case.arguments.len()));
@@ -200,7 +207,9 @@ pub fn agrees(prepared: &Prepared, expected: &Device, kernel: &Kernel) -> Result
     let run: Result<_, Fault> = machine::run(kernel, &prepared.launch, &mut device);
     run.map_err(|fault| format!("emulator: {fault}"))?;
     for (i, &(address, compare)) in prepared.buffers.iter().enumerate() {
-        let (Some(a), Some(b)) = (expected.global.buffer(address), device.global.buffer(address)) else { continue };
+        let (Some(a), Some(b)) = (expected.global.buffer(address), device.global.buffer(address)) else {
+            continue;
+        };
         if let Some(at) = compare.difference(a, b) {
             let at = at / 8 * 8;
             let show = |bytes: &[u8]| {

@@ -34,8 +34,26 @@ fn value(ty: &str, random: &mut Random) -> u64 {
     match ty {
         "f32" if random.below(3) > 0 => {
             let edges = [
-                0.0f32, 1.0, 0.5, 1.5, 2.5, 3.0, 1e-40, f32::MIN_POSITIVE, f32::MAX, f32::INFINITY, f32::NAN, 255.5,
-                127.5, 65535.0, 2147483648.0, 4294967296.0, 9.2e18, 0.1, 3.7e-5, 1e30,
+                0.0f32,
+                1.0,
+                0.5,
+                1.5,
+                2.5,
+                3.0,
+                1e-40,
+                f32::MIN_POSITIVE,
+                f32::MAX,
+                f32::INFINITY,
+                f32::NAN,
+                255.5,
+                127.5,
+                65535.0,
+                2147483648.0,
+                4294967296.0,
+                9.2e18,
+                0.1,
+                3.7e-5,
+                1e30,
             ];
             u64::from(edges[random.below(edges.len() as u64) as usize].to_bits()) | random.below(2) << 31
         }
@@ -44,22 +62,48 @@ fn value(ty: &str, random: &mut Random) -> u64 {
         }
         "f64" if random.below(3) > 0 => {
             let edges = [
-                0.0f64, 1.0, 0.5, 1.5, 2.5, 3.0, 1e-310, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY, f64::NAN, 255.5,
-                2147483648.0, 9.3e18, 0.1, 1e200, 1e-200, 1e38, 1e-40,
+                0.0f64,
+                1.0,
+                0.5,
+                1.5,
+                2.5,
+                3.0,
+                1e-310,
+                f64::MIN_POSITIVE,
+                f64::MAX,
+                f64::INFINITY,
+                f64::NAN,
+                255.5,
+                2147483648.0,
+                9.3e18,
+                0.1,
+                1e200,
+                1e-200,
+                1e38,
+                1e-40,
             ];
             edges[random.below(edges.len() as u64) as usize].to_bits() | random.below(2) << 63
         }
-        "f64" if random.below(2) == 0 => (random.next() as i64 as f64 / (1u64 << random.below(60)) as f64).to_bits(),
+        "f64" if random.below(2) == 0 => {
+            (random.next() as i64 as f64 / (1u64 << random.below(60)) as f64).to_bits()
+        }
         "f16" | "f16x2" | "bf16" | "bf16x2" if random.below(2) == 0 => {
-            let edges = [0u64, 0x8000, 0x3c00, 0x3f80, 0x0001, 0x0400, 0x7bff, 0x7c00, 0x7e00, 0x7f80, 0xbc00, 0x4248];
+            let edges = [
+                0u64, 0x8000, 0x3c00, 0x3f80, 0x0001, 0x0400, 0x7bff, 0x7c00, 0x7e00, 0x7f80, 0xbc00, 0x4248,
+            ];
             pick(&edges, random) | pick(&edges, random) << 16
         }
         "pred" => random.below(2),
-        "shift" => pick(&[0, 1, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 127, 255, 256, u32::MAX.into()], random),
+        "shift" => {
+            pick(&[0, 1, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 127, 255, 256, u32::MAX.into()], random)
+        }
         _ if random.below(2) == 0 => {
             let top = 1u64 << (bits - 1);
             let ones = u64::MAX >> (64 - bits);
-            pick(&[0, 1, 2, 3, 5, 7, 10, 0x7f, 0x80, 0xff, top, top - 1, top + 1, ones, ones - 1, 0x5555_5555], random) & ones
+            pick(
+                &[0, 1, 2, 3, 5, 7, 10, 0x7f, 0x80, 0xff, top, top - 1, top + 1, ones, ones - 1, 0x5555_5555],
+                random,
+            ) & ones
         }
         _ => random.next() >> random.below(bits.into()) & (u64::MAX >> (64 - bits)),
     }
@@ -67,7 +111,8 @@ fn value(ty: &str, random: &mut Random) -> u64 {
 
 /// Bits of a type's memory.
 fn width(ty: &str) -> u32 {
-    let digits: String = ty.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    let digits: String =
+        ty.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
     match ty {
         "pred" | "shift" => 32,
         _ if ty.contains('x') => 32,
@@ -124,7 +169,8 @@ pub fn kernel(text: &str, result: &str, sources: &[&str]) -> String {
 
 /// The case of one instruction over edge and random values.
 pub fn case(text: &str, result: &str, sources: &[&str], compare: Compare) -> Case {
-    let mut random = Random::new(text.bytes().fold(7, |hash: u64, byte| hash.wrapping_mul(31) + u64::from(byte)));
+    let mut random =
+        Random::new(text.bytes().fold(7, |hash: u64, byte| hash.wrapping_mul(31) + u64::from(byte)));
     let bytes = |ty: &str| width(ty) as usize / 8;
     let mut arguments = vec![Argument::Buffer(vec![0; THREADS * bytes(result)], compare)];
     for ty in sources {
@@ -158,7 +204,12 @@ pub fn all() -> Vec<Case> {
         cases.push(case(&format!("shr.{t} {{d}}, {{a}}, {{b}};"), t, &[t, "shift"], exact));
         for cmp in ["eq", "ne", "lt", "le", "gt", "ge"] {
             cases.push(case(&format!("setp.{cmp}.{t} {{d}}, {{a}}, {{b}};"), "pred", &[t, t], exact));
-            cases.push(case(&format!("setp.{cmp}.and.{t} {{d}}, {{a}}, {{b}}, {{c}};"), "pred", &[t, t, "pred"], exact));
+            cases.push(case(
+                &format!("setp.{cmp}.and.{t} {{d}}, {{a}}, {{b}}, {{c}};"),
+                "pred",
+                &[t, t, "pred"],
+                exact,
+            ));
             cases.push(case(&format!("set.{cmp}.u32.{t} {{d}}, {{a}}, {{b}};"), "u32", &[t, t], exact));
         }
         cases.push(case(&format!("selp.{t} {{d}}, {{a}}, {{b}}, {{c}};"), t, &[t, t, "pred"], exact));
@@ -180,9 +231,19 @@ pub fn all() -> Vec<Case> {
         }
         for u in ["u32", "s32"] {
             let d = if t == "u32" && u == "u32" { "u32" } else { "s32" };
-            cases.push(case(&format!("dp4a.{t}.{u} {{d}}, {{a}}, {{b}}, {{c}};"), d, &["b32", "b32", d], exact));
+            cases.push(case(
+                &format!("dp4a.{t}.{u} {{d}}, {{a}}, {{b}}, {{c}};"),
+                d,
+                &["b32", "b32", d],
+                exact,
+            ));
             for half in ["lo", "hi"] {
-                cases.push(case(&format!("dp2a.{half}.{t}.{u} {{d}}, {{a}}, {{b}}, {{c}};"), d, &["b32", "b32", d], exact));
+                cases.push(case(
+                    &format!("dp2a.{half}.{t}.{u} {{d}}, {{a}}, {{b}}, {{c}};"),
+                    d,
+                    &["b32", "b32", d],
+                    exact,
+                ));
             }
         }
     }
@@ -196,9 +257,7 @@ pub fn all() -> Vec<Case> {
         }
         cases.push(case(&format!("bfe.{t} {{d}}, {{a}}, {{b}}, {{c}};"), t, &[t, "shift", "shift"], exact));
         cases.push(case(&format!("bfe.{t} {{d}}, {{a}}, 5, 9;"), t, &[t], exact));
-        let carry = format!(
-            "add.cc.{t} {{d}}, {{a}}, {{b}}; addc.{t} {{d}}, {{b}}, {{c}}; "
-        );
+        let carry = format!("add.cc.{t} {{d}}, {{a}}, {{b}}; addc.{t} {{d}}, {{b}}, {{c}}; ");
         cases.push(case(&carry, t, &[t, t, t], exact));
         let borrow = format!("sub.cc.{t} {{d}}, {{a}}, {{b}}; subc.{t} {{d}}, {{b}}, {{c}};");
         cases.push(case(&borrow, t, &[t, t, t], exact));
@@ -222,7 +281,12 @@ pub fn all() -> Vec<Case> {
             cases.push(case(&format!("{op}.{t} {{d}}, {{a}};"), "u32", &[t], exact));
         }
         cases.push(case(&format!("brev.{t} {{d}}, {{a}};"), t, &[t], exact));
-        cases.push(case(&format!("bfi.{t} {{d}}, {{a}}, {{b}}, {{c}}, {{e}};"), t, &[t, t, "shift", "shift"], exact));
+        cases.push(case(
+            &format!("bfi.{t} {{d}}, {{a}}, {{b}}, {{c}}, {{e}};"),
+            t,
+            &[t, t, "shift", "shift"],
+            exact,
+        ));
         cases.push(case(&format!("bfi.{t} {{d}}, {{a}}, {{b}}, 4, 11;"), t, &[t, t], exact));
     }
     for mode in ["clamp", "wrap"] {
@@ -233,12 +297,26 @@ pub fn all() -> Vec<Case> {
         cases.push(case(&format!("bmsk.{mode}.b32 {{d}}, {{a}}, {{b}};"), "b32", &["shift", "shift"], exact));
     }
     for mode in ["", ".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"] {
-        cases.push(case(&format!("prmt.b32{mode} {{d}}, {{a}}, {{b}}, {{c}};"), "b32", &["b32", "b32", "b32"], exact));
+        cases.push(case(
+            &format!("prmt.b32{mode} {{d}}, {{a}}, {{b}}, {{c}};"),
+            "b32",
+            &["b32", "b32", "b32"],
+            exact,
+        ));
     }
     for table in [0x80, 0xe8, 0x96, 0x1b, 0xca] {
-        cases.push(case(&format!("lop3.b32 {{d}}, {{a}}, {{b}}, {{c}}, {table};"), "b32", &["b32", "b32", "b32"], exact));
+        cases.push(case(
+            &format!("lop3.b32 {{d}}, {{a}}, {{b}}, {{c}}, {table};"),
+            "b32",
+            &["b32", "b32", "b32"],
+            exact,
+        ));
     }
-    for (from, to) in ints.into_iter().chain(["u8", "s8"]).flat_map(|a| ints.into_iter().chain(["u8", "s8"]).map(move |b| (a, b))) {
+    for (from, to) in ints
+        .into_iter()
+        .chain(["u8", "s8"])
+        .flat_map(|a| ints.into_iter().chain(["u8", "s8"]).map(move |b| (a, b)))
+    {
         cases.push(case(&format!("cvt.{to}.{from} {{d}}, {{a}};"), to, &[from], exact));
         if from != to {
             cases.push(case(&format!("cvt.sat.{to}.{from} {{d}}, {{a}};"), to, &[from], exact));
@@ -266,9 +344,19 @@ fn floats(cases: &mut Vec<Case>) {
         for round in ["rn", "rz", "rm", "rp"] {
             for flag in flags {
                 for op in ["add", "sub", "mul"] {
-                    cases.push(case(&format!("{op}.{round}{flag}.{t} {{d}}, {{a}}, {{b}};"), t, &[t, t], close));
+                    cases.push(case(
+                        &format!("{op}.{round}{flag}.{t} {{d}}, {{a}}, {{b}};"),
+                        t,
+                        &[t, t],
+                        close,
+                    ));
                 }
-                cases.push(case(&format!("fma.{round}{flag}.{t} {{d}}, {{a}}, {{b}}, {{c}};"), t, &[t, t, t], close));
+                cases.push(case(
+                    &format!("fma.{round}{flag}.{t} {{d}}, {{a}}, {{b}}, {{c}};"),
+                    t,
+                    &[t, t, t],
+                    close,
+                ));
             }
             for flag in flags.iter().filter(|flag| !flag.contains("sat")) {
                 cases.push(case(&format!("div.{round}{flag}.{t} {{d}}, {{a}}, {{b}};"), t, &[t, t], close));
@@ -283,11 +371,28 @@ fn floats(cases: &mut Vec<Case>) {
             for op in ["abs", "neg"] {
                 cases.push(case(&format!("{op}{flag}.{t} {{d}}, {{a}};"), t, &[t], close));
             }
-            for cmp in ["eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"] {
-                cases.push(case(&format!("setp.{cmp}{flag}.{t} {{d}}, {{a}}, {{b}};"), "pred", &[t, t], exact));
-                cases.push(case(&format!("set.{cmp}{flag}.u32.{t} {{d}}, {{a}}, {{b}};"), "u32", &[t, t], exact));
+            for cmp in
+                ["eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"]
+            {
+                cases.push(case(
+                    &format!("setp.{cmp}{flag}.{t} {{d}}, {{a}}, {{b}};"),
+                    "pred",
+                    &[t, t],
+                    exact,
+                ));
+                cases.push(case(
+                    &format!("set.{cmp}{flag}.u32.{t} {{d}}, {{a}}, {{b}};"),
+                    "u32",
+                    &[t, t],
+                    exact,
+                ));
             }
-            cases.push(case(&format!("setp.lt.or{flag}.{t} {{d}}, {{a}}, {{b}}, {{c}};"), "pred", &[t, t, "pred"], exact));
+            cases.push(case(
+                &format!("setp.lt.or{flag}.{t} {{d}}, {{a}}, {{b}}, {{c}};"),
+                "pred",
+                &[t, t, "pred"],
+                exact,
+            ));
         }
         for property in ["finite", "infinite", "number", "notanumber", "normal", "subnormal"] {
             cases.push(case(&format!("testp.{property}.{t} {{d}}, {{a}};"), "pred", &[t], exact));
@@ -350,4 +455,11 @@ fn floats(cases: &mut Vec<Case>) {
             cases.push(case(&scaled, "f32", &["s32", "s32"], approximate));
         }
     }
+}
+
+/// The statement that a case is about.
+pub fn statement(case: &Case) -> String {
+    let statements = case.ptx.lines().filter(|line| line.contains("%d") && !line.contains("st.global"));
+    let last = statements.filter(|line| !line.contains("selp.b32 %d, 1, 0") && !line.contains(".reg")).last();
+    last.unwrap_or_default().trim().to_owned()
 }

@@ -8,7 +8,7 @@ fn every_instruction_computes_what_the_manual_says() {
     let (mut wrong, mut missing) = (Vec::new(), Vec::new());
     let cases = sweep::all();
     for case in &cases {
-        let name = case.ptx.lines().rev().nth(5).unwrap_or("").trim().to_owned();
+        let name = sweep::statement(case);
         match differences(case) {
             Ok((differences, not_compiled)) => {
                 wrong.extend(differences.into_iter().take(1).map(|how| format!("{name}\n{how}")));

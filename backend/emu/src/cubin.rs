@@ -50,7 +50,8 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
     let sm = sass::cubin::read(bytes).map_err(|error| CubinError(error.to_string()))?.sm;
     let sections = sections(bytes)?;
     let find = |wanted: &str| sections.iter().position(|section| section.name == wanted);
-    let text = find(&format!(".text.{name}")).ok_or_else(|| CubinError(format!("there is no kernel {name}")))?;
+    let text =
+        find(&format!(".text.{name}")).ok_or_else(|| CubinError(format!("there is no kernel {name}")))?;
     let mut code: Vec<u128> = sass::cubin::words(sections[text].data).collect();
     let symbols = symbols(&sections)?;
     let data = |index: Option<usize>| index.map(|i| sections[i].data.to_vec()).unwrap_or_default();
@@ -124,7 +125,8 @@ fn sections(bytes: &[u8]) -> Result<Vec<Section<'_>>, CubinError> {
             0,
         ])
     };
-    let slice = |offset: usize, size: usize| bytes.get(offset..offset.saturating_add(size)).ok_or_else(broken);
+    let slice =
+        |offset: usize, size: usize| bytes.get(offset..offset.saturating_add(size)).ok_or_else(broken);
     let [_, _, names_offset, names_size, ..] = raw(names)?;
     let names = slice(names_offset, names_size)?;
     let sections = (0..count).map(|index| {

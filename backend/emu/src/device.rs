@@ -49,7 +49,8 @@ impl Device {
                 let Symbol::Global(symbol) = reloc.symbol else {
                     return Err(FaultKind::Unsupported("the address of a function in memory".into()));
                 };
-                let value = device.generic(env, symbol as usize).unwrap_or(0).wrapping_add(reloc.addend as u64);
+                let value =
+                    device.generic(env, symbol as usize).unwrap_or(0).wrapping_add(reloc.addend as u64);
                 let place = device.places[i].unwrap_or(0);
                 let (buffer, start) = match variable.space {
                     Space::Const => (device.constants, place + reloc.at),
@@ -57,7 +58,9 @@ impl Device {
                 };
                 let (start, size) = (start as usize, usize::from(reloc.size));
                 let field = device.global.buffer_mut(buffer).and_then(|b| b.get_mut(start..start + size));
-                let Some(field) = field else { return Err(FaultKind::Malformed("an address outside".into())) };
+                let Some(field) = field else {
+                    return Err(FaultKind::Malformed("an address outside".into()));
+                };
                 field.copy_from_slice(&value.to_le_bytes()[..size]);
             }
         }

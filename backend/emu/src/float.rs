@@ -219,7 +219,11 @@ impl Format {
                 let m = magnitude << shift;
                 let root = m.isqrt();
                 let sticky = u128::from(root * root != m);
-                Finite { negative: false, magnitude: root << 1 | sticky, exponent: (exponent - shift) / 2 - 1 }
+                Finite {
+                    negative: false,
+                    magnitude: root << 1 | sticky,
+                    exponent: (exponent - shift) / 2 - 1,
+                }
             }
         };
         self.round(root, mode)
@@ -337,7 +341,9 @@ pub fn integer(number: Number, mode: Rounding) -> Option<i128> {
 pub fn mul(a: Number, b: Number) -> Number {
     match (a, b) {
         (Nan, _) | (_, Nan) => Nan,
-        (Infinity { .. }, Finite { magnitude: 0, .. }) | (Finite { magnitude: 0, .. }, Infinity { .. }) => Nan,
+        (Infinity { .. }, Finite { magnitude: 0, .. }) | (Finite { magnitude: 0, .. }, Infinity { .. }) => {
+            Nan
+        }
         (Infinity { negative: a }, Infinity { negative: b } | Finite { negative: b, .. })
         | (Finite { negative: a, .. }, Infinity { negative: b }) => Infinity { negative: a != b },
         (
@@ -389,9 +395,7 @@ pub fn add(a: Number, b: Number, mode: Rounding) -> Number {
         return Finite { negative: sa, magnitude: ma + mb, exponent };
     }
     match ma.cmp(&mb) {
-        std::cmp::Ordering::Equal => {
-            Finite { negative: mode == Rounding::Down, magnitude: 0, exponent: 0 }
-        }
+        std::cmp::Ordering::Equal => Finite { negative: mode == Rounding::Down, magnitude: 0, exponent: 0 },
         std::cmp::Ordering::Greater => Finite { negative: sa, magnitude: ma - mb, exponent },
         std::cmp::Ordering::Less => Finite { negative: sb, magnitude: mb - ma, exponent },
     }
@@ -402,8 +406,19 @@ mod tests {
     use super::*;
 
     const EDGES: &[u32] = &[
-        0, 1, 0x0080_0000, 0x007f_ffff, 0x3f80_0000, 0x3f80_0001, 0x7f7f_ffff, 0x7f80_0000, 0x7fc0_0000, 0x3300_0000,
-        0x4b80_0000, 0x3eaa_aaab, 0x40490fdb,
+        0,
+        1,
+        0x0080_0000,
+        0x007f_ffff,
+        0x3f80_0000,
+        0x3f80_0001,
+        0x7f7f_ffff,
+        0x7f80_0000,
+        0x7fc0_0000,
+        0x3300_0000,
+        0x4b80_0000,
+        0x3eaa_aaab,
+        0x40490fdb,
     ];
 
     #[test]

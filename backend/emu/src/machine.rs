@@ -214,7 +214,9 @@ impl<'a> Block<'a> {
             let mut went = false;
             for w in 0..self.warps.len() {
                 for _ in 0..TURN {
-                    let Some(g) = self.warps[w].groups.iter().position(|g| g.state == State::Runs) else { break };
+                    let Some(g) = self.warps[w].groups.iter().position(|g| g.state == State::Runs) else {
+                        break;
+                    };
                     went = true;
                     let Group { pc, mask, .. } = self.warps[w].groups[g];
                     work.warp_instructions += 1;

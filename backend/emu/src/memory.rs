@@ -151,8 +151,13 @@ mod tests {
         let buffer = global.add(vec![1, 2, 3, 4]);
         global.add(vec![0; 8]);
         let (mut shared, mut local) = (vec![0; 16], vec![0; 8]);
-        let mut view =
-            View { global: &mut global, shared: &mut shared, shared_base: 0x400, local: &mut local, local_end: 0x1000 };
+        let mut view = View {
+            global: &mut global,
+            shared: &mut shared,
+            shared_base: 0x400,
+            local: &mut local,
+            local_end: 0x1000,
+        };
         assert_eq!(view.load(Space::Generic, buffer, 4), Ok(0x0403_0201));
         assert!(view.load(Space::Global, buffer + 4, 4).is_err());
         assert!(view.load(Space::Global, buffer + 1, 2).is_err());

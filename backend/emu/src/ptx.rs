@@ -120,7 +120,12 @@ struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    fn new(program: &'a Program<'a>, launch: &'a Launch, device: &'a mut Device, ctaid: [u32; 3]) -> Block<'a> {
+    fn new(
+        program: &'a Program<'a>,
+        launch: &'a Launch,
+        device: &'a mut Device,
+        ctaid: [u32; 3],
+    ) -> Block<'a> {
         let threads = launch.threads();
         let warps = (0..threads).step_by(WARP).map(|first| Warp::new(program, first, threads)).collect();
         let shared = vec![UNWRITTEN; (program.shared_bytes + launch.dynamic_shared) as usize];

@@ -137,7 +137,9 @@ impl Compute {
             },
             "ISETP" => Compute::Isetp { cmp: byte(Field::Cmp), signed, combine, extended: x },
             "IMNMX" => Compute::Imnmx { signed },
-            "VIMNMX" if !inst.has(Field::Pd) => Compute::Vimnmx { ty: byte(Field::Type), relu: flag(Field::Relu) },
+            "VIMNMX" if !inst.has(Field::Pd) => {
+                Compute::Vimnmx { ty: byte(Field::Type), relu: flag(Field::Relu) }
+            }
             "VIADD" => Compute::Viadd { packed: flag(Field::Type) },
             "IABS" => Compute::Iabs,
             "POPC" => Compute::Popc,
@@ -177,7 +179,8 @@ impl Compute {
                 mode: round,
                 ftz,
             },
-            "I2F" | "I2F.S8" | "I2F.S16" | "I2F.S64" | "I2F.F64" | "I2F.F64.S64" | "I2F.F64.S8" | "I2F.F64.S16" => {
+            "I2F" | "I2F.S8" | "I2F.S16" | "I2F.S64" | "I2F.F64" | "I2F.F64.S64" | "I2F.F64.S8"
+            | "I2F.F64.S16" => {
                 Compute::I2f { to: format_of(text(Field::Type))?, ty: byte(Field::SrcType), mode: round }
             }
             "I2FP.F32" => Compute::I2f { to: F32, ty: 4 + byte(Field::SrcType), mode: round },

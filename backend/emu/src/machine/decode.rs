@@ -38,12 +38,44 @@ pub(super) enum What {
 
 /// Mnemonics of memory instructions.
 const MEMORY: &[&str] = &[
-    "LDG", "STG", "LD", "ST", "LDS", "STS", "LDL", "STL", "LDC", "ULDC", "LDCU", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "QSPC",
+    "LDG", "STG", "LD", "ST", "LDS", "STS", "LDL", "STL", "LDC", "ULDC", "LDCU", "ATOM", "ATOMG", "ATOMS",
+    "RED", "REDG", "QSPC",
 ];
 const SYNC: &[&str] = &[
-    "NOP", "EXIT", "BRA", "BRX", "BSSY", "BSYNC", "BREAK", "YIELD", "WARPSYNC", "BPT", "NANOSLEEP", "BMOV", "BAR", "B2R",
-    "DEPBAR", "SHFL", "ELECT", "VOTE", "VOTEU", "MATCH", "REDUX", "R2UR", "MEMBAR", "ERRBAR", "CCTL", "CCTLL", "CGAERRBAR",
-    "S2R", "CS2R", "S2UR", "LEPC", "CALL", "RET", "PMTRIG",
+    "NOP",
+    "EXIT",
+    "BRA",
+    "BRX",
+    "BSSY",
+    "BSYNC",
+    "BREAK",
+    "YIELD",
+    "WARPSYNC",
+    "BPT",
+    "NANOSLEEP",
+    "BMOV",
+    "BAR",
+    "B2R",
+    "DEPBAR",
+    "SHFL",
+    "ELECT",
+    "VOTE",
+    "VOTEU",
+    "MATCH",
+    "REDUX",
+    "R2UR",
+    "MEMBAR",
+    "ERRBAR",
+    "CCTL",
+    "CCTLL",
+    "CGAERRBAR",
+    "S2R",
+    "CS2R",
+    "S2UR",
+    "LEPC",
+    "CALL",
+    "RET",
+    "PMTRIG",
 ];
 
 pub(super) fn decode(kernel: &Kernel) -> std::result::Result<Vec<Step>, Fault> {

@@ -47,7 +47,8 @@ impl Block<'_> {
         }
         if waits != 0 {
             for writer in &mut timing.writers {
-                let scoreboard = writer.and_then(|writer| machine.code[writer.at as usize].inst.control.write_sb);
+                let scoreboard =
+                    writer.and_then(|writer| machine.code[writer.at as usize].inst.control.write_sb);
                 if scoreboard.is_some_and(|scoreboard| waits >> scoreboard & 1 == 1) {
                     *writer = None;
                 }
@@ -55,7 +56,9 @@ impl Block<'_> {
         }
         for read in &step.reads {
             for register in flat(read) {
-                let Some(writer) = timing.writers[register].filter(|writer| writer.lanes & lanes != 0) else { continue };
+                let Some(writer) = timing.writers[register].filter(|writer| writer.lanes & lanes != 0) else {
+                    continue;
+                };
                 let producer = &machine.code[writer.at as usize].inst;
                 let needs = latency::raw(sm, producer, &writer.operand, &step.inst, read);
                 let early = if needs == latency::UNKNOWN {

@@ -61,7 +61,8 @@ impl Block<'_> {
         let size = step.inst.get(Field::Size).unwrap_or(4) as usize;
         match name {
             "LDC" => {
-                let (bank, offset) = (step.inst.get(Field::CBank).unwrap_or(0) as u8, step.inst.get(Field::COffset));
+                let (bank, offset) =
+                    (step.inst.get(Field::CBank).unwrap_or(0) as u8, step.inst.get(Field::COffset));
                 if step.inst.get(Field::Mode).unwrap_or(0) != 0 {
                     return unsupported();
                 }
@@ -77,7 +78,8 @@ impl Block<'_> {
                 Ok(())
             }
             "ULDC" | "LDCU" => {
-                let (bank, offset) = (step.inst.get(Field::CBank).unwrap_or(0) as u8, step.inst.get(Field::COffset));
+                let (bank, offset) =
+                    (step.inst.get(Field::CBank).unwrap_or(0) as u8, step.inst.get(Field::COffset));
                 let index = match step.inst.get(Field::URa) {
                     Some(index) => self.warps[w].uniform[index as usize],
                     None => 0,
@@ -95,7 +97,11 @@ impl Block<'_> {
                     let mut bytes = [0; 16];
                     let found = self.view(w, lane);
                     let mut found = found;
-                    bytes[..BYTES[size] as usize].copy_from_slice(found.slice(space, address, BYTES[size])?);
+                    bytes[..BYTES[size] as usize].copy_from_slice(found.slice(
+                        space,
+                        address,
+                        BYTES[size],
+                    )?);
                     self.loaded(w, lane, step.rd, size, &bytes);
                 }
                 Ok(())
@@ -168,15 +174,26 @@ impl Block<'_> {
                     kind: Kind::Register(data(step, field).unwrap_or(255)),
                     ..step.sources[0]
                 };
-                if size == 8 { self.pair(w, lane, source, false) } else { Ok(self.bits(w, lane, source)?.into()) }
+                if size == 8 {
+                    self.pair(w, lane, source, false)
+                } else {
+                    Ok(self.bits(w, lane, source)?.into())
+                }
             };
             let (b, c) = (operand(Field::Rb)?, operand(Field::Rc)?);
             let mut view = self.view(w, lane);
             let old = view.load(space, address, size)?;
             let new = match name {
-                _ if compare => if old == b { c } else { old },
+                _ if compare => {
+                    if old == b {
+                        c
+                    } else {
+                        old
+                    }
+                }
                 "ATOMS.POPC.INC" => (old + 1) & 0xffff_ffff,
-                _ => update(op, ty, float, old, b).ok_or_else(|| FaultKind::Unsupported(format!("{name}{op}{ty}")))?,
+                _ => update(op, ty, float, old, b)
+                    .ok_or_else(|| FaultKind::Unsupported(format!("{name}{op}{ty}")))?,
             };
             view.store(space, address, size, new)?;
             self.set_register(w, lane, step.rd, old as u32);
@@ -214,10 +231,34 @@ fn update(op: &str, ty: &str, float: bool, old: u64, b: u64) -> Option<u64> {
     Some(match op {
         ".ADD" => sum,
         _ if float => return None,
-        ".MIN" => if less { old } else { b },
-        ".MAX" => if less { b } else { old },
-        ".INC" => if old >= b { 0 } else { old + 1 },
-        ".DEC" => if old == 0 || old > b { b } else { old - 1 },
+        ".MIN" => {
+            if less {
+                old
+            } else {
+                b
+            }
+        }
+        ".MAX" => {
+            if less {
+                b
+            } else {
+                old
+            }
+        }
+        ".INC" => {
+            if old >= b {
+                0
+            } else {
+                old + 1
+            }
+        }
+        ".DEC" => {
+            if old == 0 || old > b {
+                b
+            } else {
+                old - 1
+            }
+        }
         ".AND" => old & b,
         ".OR" => old | b,
         ".XOR" => old ^ b,

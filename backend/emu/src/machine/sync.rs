@@ -30,7 +30,13 @@ impl Block<'_> {
             _ if active == 0 => {}
             What::Compute(compute) => self.compute(w, active, pc, compute)?,
             What::Memory(name) => self.access(w, active, pc, name)?,
-            What::Unknown => return Err(FaultKind::Unsupported(sass::print(machine.sm, &step.inst, u64::from(pc * INSTRUCTION)))),
+            What::Unknown => {
+                return Err(FaultKind::Unsupported(sass::print(
+                    machine.sm,
+                    &step.inst,
+                    u64::from(pc * INSTRUCTION),
+                )));
+            }
         }
         self.warps[w].groups[g].pc = pc + 1;
         Ok(())
@@ -54,11 +60,15 @@ impl Block<'_> {
         let step = &machine.code[pc as usize];
         let inst = &step.inst;
         let form = inst.form();
-        let unsupported = || Err(FaultKind::Unsupported(sass::print(machine.sm, inst, u64::from(pc * INSTRUCTION))));
+        let unsupported =
+            || Err(FaultKind::Unsupported(sass::print(machine.sm, inst, u64::from(pc * INSTRUCTION))));
         let barrier = inst.get(Field::Barrier).unwrap_or(0) as usize;
         let relative = |base: u64| -> Result<u32> {
-            let address = u64::from(INSTRUCTION * (pc + 1)).wrapping_add(inst.get(Field::Target).unwrap_or(0)).wrapping_add(base);
-            u32::try_from(address / u64::from(INSTRUCTION)).map_err(|_| FaultKind::Malformed("a jump out of the code".into()))
+            let address = u64::from(INSTRUCTION * (pc + 1))
+                .wrapping_add(inst.get(Field::Target).unwrap_or(0))
+                .wrapping_add(base);
+            u32::try_from(address / u64::from(INSTRUCTION))
+                .map_err(|_| FaultKind::Malformed("a jump out of the code".into()))
         };
         // Control transfers have a second condition.
         let uniform_condition = form.name == "BRA.U";
@@ -170,11 +180,15 @@ impl Block<'_> {
                 let mut values = [0; WARP];
                 for lane in each(active) {
                     let source = step.sources[0];
-                    values[lane] =
-                        if wide { self.pair(w, lane, source, false)? } else { self.bits(w, lane, source)?.into() };
+                    values[lane] = if wide {
+                        self.pair(w, lane, source, false)?
+                    } else {
+                        self.bits(w, lane, source)?.into()
+                    };
                 }
                 for lane in each(active) {
-                    let same = each(active).filter(|&l| values[l] == values[lane]).fold(0u32, |m, l| m | 1 << l);
+                    let same =
+                        each(active).filter(|&l| values[l] == values[lane]).fold(0u32, |m, l| m | 1 << l);
                     let all = same == active;
                     let any = form.name == "MATCH.ANY";
                     self.set_register(w, lane, step.rd, if any || all { same } else { 0 });
@@ -233,7 +247,8 @@ impl Block<'_> {
                     }
                 }
             }
-            "NOP" | "YIELD" | "NANOSLEEP" | "DEPBAR" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL" | "CGAERRBAR" | "PMTRIG" => {}
+            "NOP" | "YIELD" | "NANOSLEEP" | "DEPBAR" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL"
+            | "CGAERRBAR" | "PMTRIG" => {}
             _ if active == 0 => {}
             _ => return unsupported(),
         }
@@ -358,7 +373,8 @@ impl Block<'_> {
             } else {
                 let whole = self.warps.iter().all(|w| w.lanes(state) == 0 || w.lanes(state) == w.live());
                 let warps = self.warps.iter().filter(|w| w.lanes(state) != 0).count() as u32;
-                whole && warps * WARP as u32 + barrier.arrived.next_multiple_of(WARP as u32) >= barrier.expected
+                whole
+                    && warps * WARP as u32 + barrier.arrived.next_multiple_of(WARP as u32) >= barrier.expected
             };
             if !complete {
                 continue;

@@ -44,7 +44,8 @@ impl Block<'_> {
         let mut active = mask;
         if let Some(guard) = instr.guard {
             let values = &self.warps[w].registers[guard.reg.0 as usize * WARP..][..WARP];
-            active = each(mask).filter(|&lane| (values[lane] != 0) != guard.negated).fold(0, |m, l| m | 1 << l);
+            active =
+                each(mask).filter(|&lane| (values[lane] != 0) != guard.negated).fold(0, |m, l| m | 1 << l);
         }
         for lane in each(mask) {
             self.warps[w].pc[lane] = pc + 1;
@@ -59,7 +60,15 @@ impl Block<'_> {
         use FormId as F;
         let op = &instr.opcode;
         match op.form {
-            F::AddInt | F::SubInt | F::DivInt | F::RemInt | F::MinInt | F::MaxInt | F::And | F::Or | F::Xor => {
+            F::AddInt
+            | F::SubInt
+            | F::DivInt
+            | F::RemInt
+            | F::MinInt
+            | F::MaxInt
+            | F::And
+            | F::Or
+            | F::Xor => {
                 let t = ty(op, 0)?;
                 self.map2(w, mask, instr, t, [t, t], |a, b| binary(instr, t, a, b))
             }
@@ -94,7 +103,8 @@ impl Block<'_> {
                 }
                 self.map3(w, mask, instr, t, [t; 3], |a, b, c| {
                     let sum = (product(a, b) as i64).wrapping_add(c as i64);
-                    Ok(if op.has(Mod::Sat) { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum } as u64)
+                    Ok(if op.has(Mod::Sat) { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum }
+                        as u64)
                 })
             }
             F::Sad => {
@@ -138,7 +148,9 @@ impl Block<'_> {
             F::Bfe => {
                 let t = ty(op, 0)?;
                 let u = ScalarType::U32;
-                self.map3(w, mask, instr, t, [t, u, u], |a, b, c| Ok(extract(t, a, b as u32 & 255, c as u32 & 255)))
+                self.map3(w, mask, instr, t, [t, u, u], |a, b, c| {
+                    Ok(extract(t, a, b as u32 & 255, c as u32 & 255))
+                })
             }
             F::Bfi => {
                 let t = ty(op, 0)?;
@@ -215,7 +227,9 @@ impl Block<'_> {
             F::Lop3 => self.logic3(w, mask, instr),
             F::Selp => {
                 let t = ty(op, 0)?;
-                self.map3(w, mask, instr, t, [t, t, ScalarType::Pred], |a, b, c| Ok(if c != 0 { a } else { b }))
+                self.map3(w, mask, instr, t, [t, t, ScalarType::Pred], |a, b, c| {
+                    Ok(if c != 0 { a } else { b })
+                })
             }
             F::Slct => {
                 let (t, s) = (ty(op, 0)?, ty(op, 1)?);
@@ -232,7 +246,10 @@ impl Block<'_> {
             F::SetInt | F::SetFloat => {
                 let (d, t) = (ty(op, 0)?, ty(op, 1)?);
                 let combine = op.has(Mod::And) || op.has(Mod::Or) || op.has(Mod::Xor);
-                let (a, b) = (self.gather(w, mask, operand(instr, 1)?, t)?, self.gather(w, mask, operand(instr, 2)?, t)?);
+                let (a, b) = (
+                    self.gather(w, mask, operand(instr, 1)?, t)?,
+                    self.gather(w, mask, operand(instr, 2)?, t)?,
+                );
                 let c = match combine {
                     true => self.gather(w, mask, operand(instr, 3)?, ScalarType::Pred)?,
                     false => [0; WARP],
@@ -267,7 +284,9 @@ impl Block<'_> {
                 Ok(())
             }
             F::Trap => Err(FaultKind::Trap),
-            F::Brkpt | F::Nanosleep | F::Membar | F::Fence | F::Prefetch | F::Prefetchu | F::Pmevent => Ok(()),
+            F::Brkpt | F::Nanosleep | F::Membar | F::Fence | F::Prefetch | F::Prefetchu | F::Pmevent => {
+                Ok(())
+            }
             F::Bar | F::Barrier => self.barrier(w, pc, mask, instr),
             F::BarWarpSync | F::ShflSync | F::VoteSync | F::MatchSync | F::Redux | F::Elect => {
                 self.meet(w, pc, mask, instr)
@@ -285,19 +304,43 @@ impl Block<'_> {
     }
 
     pub(super) fn map1(
-        &mut self, w: usize, mask: u32, instr: &Instr, d: ScalarType, a: ScalarType, f: impl Fn(u64) -> Step<u64>,
+        &mut self,
+        w: usize,
+        mask: u32,
+        instr: &Instr,
+        d: ScalarType,
+        a: ScalarType,
+        f: impl Fn(u64) -> Step<u64>,
     ) -> Step<()> {
-        self.map4(w, mask, instr, d, [a, ScalarType::Pred, ScalarType::Pred, ScalarType::Pred], |a, _, _, _| f(a))
+        self.map4(
+            w,
+            mask,
+            instr,
+            d,
+            [a, ScalarType::Pred, ScalarType::Pred, ScalarType::Pred],
+            |a, _, _, _| f(a),
+        )
     }
 
     pub(super) fn map2(
-        &mut self, w: usize, mask: u32, instr: &Instr, d: ScalarType, t: [ScalarType; 2], f: impl Fn(u64, u64) -> Step<u64>,
+        &mut self,
+        w: usize,
+        mask: u32,
+        instr: &Instr,
+        d: ScalarType,
+        t: [ScalarType; 2],
+        f: impl Fn(u64, u64) -> Step<u64>,
     ) -> Step<()> {
         self.map4(w, mask, instr, d, [t[0], t[1], ScalarType::Pred, ScalarType::Pred], |a, b, _, _| f(a, b))
     }
 
     pub(super) fn map3(
-        &mut self, w: usize, mask: u32, instr: &Instr, d: ScalarType, t: [ScalarType; 3],
+        &mut self,
+        w: usize,
+        mask: u32,
+        instr: &Instr,
+        d: ScalarType,
+        t: [ScalarType; 3],
         f: impl Fn(u64, u64, u64) -> Step<u64>,
     ) -> Step<()> {
         self.map4(w, mask, instr, d, [t[0], t[1], t[2], ScalarType::Pred], |a, b, c, _| f(a, b, c))
@@ -305,7 +348,12 @@ impl Block<'_> {
 
     /// Computes a result from up to four sources, each extended as its type says.
     pub(super) fn map4(
-        &mut self, w: usize, mask: u32, instr: &Instr, d: ScalarType, t: [ScalarType; 4],
+        &mut self,
+        w: usize,
+        mask: u32,
+        instr: &Instr,
+        d: ScalarType,
+        t: [ScalarType; 4],
         f: impl Fn(u64, u64, u64, u64) -> Step<u64>,
     ) -> Step<()> {
         let destination = operand(instr, 0)?;
@@ -389,7 +437,8 @@ impl Block<'_> {
     fn set_predicate(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
         let t = ty(op, 0)?;
-        let (a, b) = (self.gather(w, mask, operand(instr, 1)?, t)?, self.gather(w, mask, operand(instr, 2)?, t)?);
+        let (a, b) =
+            (self.gather(w, mask, operand(instr, 1)?, t)?, self.gather(w, mask, operand(instr, 2)?, t)?);
         let combine = op.has(Mod::And) || op.has(Mod::Or) || op.has(Mod::Xor);
         let c = if combine { self.gather(w, mask, operand(instr, 3)?, ScalarType::Pred)? } else { [0; WARP] };
         let (p, q) = split(operand(instr, 0)?);
@@ -522,7 +571,13 @@ fn permute(instr: &Instr, a: u64, b: u64, c: u64) -> Step<u64> {
             for i in 0..4 {
                 let selector = c >> (4 * i) & 15;
                 let value = byte(selector & 7);
-                let value = if selector & 8 == 0 { value } else if value & 128 != 0 { 255 } else { 0 };
+                let value = if selector & 8 == 0 {
+                    value
+                } else if value & 128 != 0 {
+                    255
+                } else {
+                    0
+                };
                 result |= value << (8 * i);
             }
             return Ok(result);
@@ -559,7 +614,8 @@ pub(super) fn compares(instr: &Instr, t: ScalarType, a: u64, b: u64) -> Step<boo
         _ if t.is_signed() => Some((a as i64).cmp(&(b as i64))),
         _ => Some(a.cmp(&b)),
     };
-    let (lt, eq, gt) = (order == Some(Ordering::Less), order == Some(Ordering::Equal), order == Some(Ordering::Greater));
+    let (lt, eq, gt) =
+        (order == Some(Ordering::Less), order == Some(Ordering::Equal), order == Some(Ordering::Greater));
     let open = order.is_none();
     for comparison in op.mods() {
         return Ok(match comparison {

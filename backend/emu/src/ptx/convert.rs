@@ -37,7 +37,9 @@ fn limit(op: &Opcode, format: Format, value: u64) -> u64 {
     let magnitude = value & (format.sign() - 1);
     match () {
         () if op.has(Mod::Relu) && format.is_negative(value) && !format.is_nan(value) => 0,
-        () if op.has(Mod::Satfinite) && magnitude == format.infinity() => value & format.sign() | format.greatest(),
+        () if op.has(Mod::Satfinite) && magnitude == format.infinity() => {
+            value & format.sign() | format.greatest()
+        }
         () => value,
     }
 }

@@ -82,7 +82,11 @@ impl<'a> Program<'a> {
                 Space::Shared => {
                     let start = shared.next_multiple_of(align);
                     shared = start + variable.size;
-                    if module { self.shared_globals[i] = Some(start) } else { self.shared[i] = Some(start) }
+                    if module {
+                        self.shared_globals[i] = Some(start)
+                    } else {
+                        self.shared[i] = Some(start)
+                    }
                     continue;
                 }
                 Space::Local if !module => {
@@ -155,7 +159,9 @@ impl<'a> Program<'a> {
             Symbol::Param(i) => Some(self.func.params[i as usize].offset.into()),
             Symbol::Return(_) | Symbol::Function(_) => None,
         };
-        found.ok_or_else(|| FaultKind::Unsupported("the address of a function or of a call's parameter".into()))
+        found.ok_or_else(|| {
+            FaultKind::Unsupported("the address of a function or of a call's parameter".into())
+        })
     }
 }
 
@@ -217,7 +223,14 @@ impl Block<'_> {
     }
 
     /// Writes a result of a type to a register of at least its width, extended as the type says.
-    pub(super) fn put(&mut self, w: usize, lane: usize, operand: &Operand, ty: ScalarType, value: u64) -> Step<()> {
+    pub(super) fn put(
+        &mut self,
+        w: usize,
+        lane: usize,
+        operand: &Operand,
+        ty: ScalarType,
+        value: u64,
+    ) -> Step<()> {
         match operand {
             Operand::Reg(register) => {
                 let value = extend(value, ty) & ones(self.program.bits(*register));

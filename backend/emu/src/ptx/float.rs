@@ -33,7 +33,14 @@ impl Block<'_> {
         let t = ty(op, 0)?;
         let Some(format) = format(t) else { return unsupported(instr) };
         if op.form == F::Testp {
-            return self.map1(w, mask, instr, ScalarType::Pred, t, |a| Ok(has_property(op, format, a).into()));
+            return self.map1(
+                w,
+                mask,
+                instr,
+                ScalarType::Pred,
+                t,
+                |a| Ok(has_property(op, format, a).into()),
+            );
         }
         let packed = matches!(t, ScalarType::F16x2 | ScalarType::Bf16x2);
         self.map4(w, mask, instr, t, [t; 4], |a, b, c, _| {
@@ -80,9 +87,7 @@ fn compute(instr: &Instr, format: Format, a: u64, b: u64, c: u64) -> Step<u64> {
         F::FmaF32 | F::FmaF64 | F::MadF32 | F::MadF64 | F::FmaHalf if !op.has(Mod::Oob) => {
             format.fma(a, b, c, mode)
         }
-        F::DivF32 if approximate || op.has(Mod::Full) => {
-            F32.from_f64(F32.to_f64(a) / F32.to_f64(b))
-        }
+        F::DivF32 if approximate || op.has(Mod::Full) => F32.from_f64(F32.to_f64(a) / F32.to_f64(b)),
         F::DivF32 | F::DivF64 => format.div(a, b, mode),
         F::RcpF32 if approximate => function(Function::Reciprocal),
         F::RcpF32 | F::RcpF64 => format.div(format.one(), a, mode),
@@ -100,7 +105,9 @@ fn compute(instr: &Instr, format: Format, a: u64, b: u64, c: u64) -> Step<u64> {
         F::AbsFloat | F::AbsHalf => a & !format.sign(),
         F::NegFloat | F::NegHalf => a ^ format.sign(),
         F::Copysign => a & format.sign() | b & (format.sign() - 1),
-        F::MinF32 | F::MaxF32 | F::MinF64 | F::MaxF64 | F::MinHalf | F::MaxHalf if instr.operands.len() == 3 => {
+        F::MinF32 | F::MaxF32 | F::MinF64 | F::MaxF64 | F::MinHalf | F::MaxHalf
+            if instr.operands.len() == 3 =>
+        {
             let greatest = matches!(op.form, F::MaxF32 | F::MaxF64 | F::MaxHalf);
             if op.has(Mod::XorSign) {
                 let magnitude = format.sign() - 1;
@@ -114,6 +121,7 @@ fn compute(instr: &Instr, format: Format, a: u64, b: u64, c: u64) -> Step<u64> {
         _ => return unsupported(instr),
     };
     let result = if op.has(Mod::Sat) { format.saturate(result) } else { result };
-    let result = if op.has(Mod::Relu) && format.is_negative(result) && !format.is_nan(result) { 0 } else { result };
+    let result =
+        if op.has(Mod::Relu) && format.is_negative(result) && !format.is_nan(result) { 0 } else { result };
     Ok(flush(result))
 }

@@ -69,7 +69,9 @@ impl Block<'_> {
             let mut bytes = [0; 64];
             let bytes = &mut bytes[..total as usize];
             match place {
-                Where::Memory(space) => bytes.copy_from_slice(self.view(w, lane).slice(space, address, total)?),
+                Where::Memory(space) => {
+                    bytes.copy_from_slice(self.view(w, lane).slice(space, address, total)?)
+                }
                 Where::Constant | Where::Param => {
                     let (memory, space) = match place {
                         Where::Constant => (self.device.constant_bytes(), "constant"),
@@ -80,7 +82,11 @@ impl Block<'_> {
                     }
                     let start = address as usize;
                     let found = memory.get(start..start.saturating_add(bytes.len()));
-                    bytes.copy_from_slice(found.ok_or(FaultKind::OutOfBounds { space, address, size: total })?);
+                    bytes.copy_from_slice(found.ok_or(FaultKind::OutOfBounds {
+                        space,
+                        address,
+                        size: total,
+                    })?);
                 }
             }
             let mut values = [0; 8];
@@ -148,7 +154,9 @@ impl Block<'_> {
         let op = &instr.opcode;
         Ok(match () {
             () if op.has(Mod::Global) => 0,
-            () if op.has(Mod::Shared) || op.has(Mod::SharedCta) || op.has(Mod::SharedCluster) => SHARED_WINDOW,
+            () if op.has(Mod::Shared) || op.has(Mod::SharedCta) || op.has(Mod::SharedCluster) => {
+                SHARED_WINDOW
+            }
             () if op.has(Mod::Local) => LOCAL_WINDOW,
             () if op.has(Mod::Const) => self.device.constants(),
             () => return unsupported(instr),
@@ -174,7 +182,9 @@ impl Block<'_> {
         let op = &instr.opcode;
         let wanted = match () {
             () if op.has(Mod::Global) => Space::Global,
-            () if op.has(Mod::Shared) || op.has(Mod::SharedCta) || op.has(Mod::SharedCluster) => Space::Shared,
+            () if op.has(Mod::Shared) || op.has(Mod::SharedCta) || op.has(Mod::SharedCluster) => {
+                Space::Shared
+            }
             () if op.has(Mod::Local) => Space::Local,
             () => return unsupported(instr),
         };
@@ -194,15 +204,43 @@ fn update(instr: &Instr, t: ScalarType, global: bool, old: u64, b: u64, c: u64) 
     Ok(match () {
         () if op.has(Mod::Exch) => b,
         () if op.has(Mod::Cas) => {
-            if old == b { c } else { old }
+            if old == b {
+                c
+            } else {
+                old
+            }
         }
         () if op.has(Mod::And) => x & y,
         () if op.has(Mod::Or) => x | y,
         () if op.has(Mod::Xor) => x ^ y,
-        () if op.has(Mod::Inc) => if x >= y { 0 } else { x + 1 },
-        () if op.has(Mod::Dec) => if x == 0 || x > y { y } else { x - 1 },
-        () if op.has(Mod::Min) => if less { x } else { y },
-        () if op.has(Mod::Max) => if less { y } else { x },
+        () if op.has(Mod::Inc) => {
+            if x >= y {
+                0
+            } else {
+                x + 1
+            }
+        }
+        () if op.has(Mod::Dec) => {
+            if x == 0 || x > y {
+                y
+            } else {
+                x - 1
+            }
+        }
+        () if op.has(Mod::Min) => {
+            if less {
+                x
+            } else {
+                y
+            }
+        }
+        () if op.has(Mod::Max) => {
+            if less {
+                y
+            } else {
+                x
+            }
+        }
         () if op.has(Mod::Add) => match t {
             // Global memory's adder has no subnormal numbers.
             ScalarType::F32 if global => F32.flush(F32.add(F32.flush(x), F32.flush(y), Rounding::Nearest)),

@@ -32,7 +32,8 @@ impl Block<'_> {
         let ids = self.gather(w, mask, &instr.operands[at], u32_)?;
         // A reduction's last operand is its predicate.
         let count = instr.operands.len() - at - usize::from(reduces);
-        let counts = if count > 1 { Some(self.gather(w, mask, &instr.operands[at + 1], u32_)?) } else { None };
+        let counts =
+            if count > 1 { Some(self.gather(w, mask, &instr.operands[at + 1], u32_)?) } else { None };
         let inputs = match instr.operands.last() {
             Some(operand) if reduces => self.gather(w, mask, operand, ScalarType::Pred)?,
             _ => [0; WARP],
@@ -76,8 +77,12 @@ impl Block<'_> {
             let barrier = self.barriers[id];
             let live: u32 = self.warps.iter().map(|w| w.live().count_ones()).sum();
             // With a number of threads, warps count as a whole.
-            let rounded: u32 = self.warps.iter().map(|w| if w.lanes(|s| s == state) == 0 { 0 } else { WARP as u32 }).sum();
-            let whole = self.warps.iter().all(|w| matches!(w.lanes(|s| s == state), 0) || w.lanes(|s| s == state) == w.live());
+            let rounded: u32 =
+                self.warps.iter().map(|w| if w.lanes(|s| s == state) == 0 { 0 } else { WARP as u32 }).sum();
+            let whole = self
+                .warps
+                .iter()
+                .all(|w| matches!(w.lanes(|s| s == state), 0) || w.lanes(|s| s == state) == w.live());
             let complete = match barrier.expected {
                 None => waiting + barrier.arrived >= live,
                 Some(expected) => {
@@ -95,7 +100,9 @@ impl Block<'_> {
                     let Some(instr) = barrier.reduces.and_then(|pc| self.program.instr(pc)) else { continue };
                     let (t, value) = match () {
                         () if instr.opcode.has(Mod::Popc) => (ScalarType::U32, barrier.ones),
-                        () if instr.opcode.has(Mod::And) => (ScalarType::Pred, u32::from(barrier.ones == waiting)),
+                        () if instr.opcode.has(Mod::And) => {
+                            (ScalarType::Pred, u32::from(barrier.ones == waiting))
+                        }
                         () => (ScalarType::Pred, u32::from(barrier.ones > 0)),
                     };
                     self.put(w, lane, &instr.operands[0], t, value.into())?;
@@ -112,7 +119,9 @@ impl Block<'_> {
         // Waiting threads have their place behind the instruction already.
         let waiting = {
             let warp = &self.warps[w];
-            each(warp.lanes(|s| s == State::Meets)).filter(|&l| warp.pc[l] == pc + 1).fold(0, |m, l| m | 1 << l)
+            each(warp.lanes(|s| s == State::Meets))
+                .filter(|&l| warp.pc[l] == pc + 1)
+                .fold(0, |m, l| m | 1 << l)
         };
         let here = waiting | mask;
         let live = self.warps[w].live();

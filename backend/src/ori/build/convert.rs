@@ -184,16 +184,18 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "from .bf16 to an integer");
         }
         let src = self.float_source(instr, from)?;
-        // The operation saturates to its own type; smaller ones are clamped after it.
+        // The operation saturates to its own type; smaller ones are clamped after it. A NaN gives the highest
+        // bit of the type that the operation has, which clamping would lose where that is unsigned.
         let (wide, kind) = match (to.bits(), to.is_signed()) {
             (64, _) => (to, kind),
+            (..32, false) if from == FloatType::F64 => (to, kind),
             (_, true) => (ScalarType::S32, IntType::S32),
             (_, false) => (ScalarType::U32, IntType::U32),
         };
         let ntz = from != FloatType::F64 && to.bits() < 64;
         let op = Op::F2i { to: kind, from, round, ftz: instr.opcode.has(Mod::Ftz), ntz };
         let result = self.wide(registers(wide), op, &[src]);
-        Ok(if to.bits() < 32 { self.clamp(result, to, wide) } else { result })
+        Ok(if wide == to { result } else { self.clamp(result, to, wide) })
     }
 
     fn float_source(&mut self, instr: &'a Instr, ty: FloatType) -> Result<Src> {

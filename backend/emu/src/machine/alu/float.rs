@@ -82,7 +82,11 @@ impl Lane<'_, '_> {
                     None if scale == 4 || scale == 0 => F32.mul(a, b, m.round),
                     None => {
                         let exact = float::mul(F32.unpack(a), F32.unpack(b));
-                        let by = float::Number::Finite { negative: false, magnitude: 1, exponent: i32::from(scale) - 4 };
+                        let by = float::Number::Finite {
+                            negative: false,
+                            magnitude: 1,
+                            exponent: i32::from(scale) - 4,
+                        };
                         F32.round(float::mul(exact, by), m.round)
                     }
                 };
@@ -119,7 +123,11 @@ impl Lane<'_, '_> {
                 let exponent = |bits: u32| (bits >> 23 & 255) as i32;
                 let (a, b) = (exponent(self.bits(0)?), exponent(self.bits(1)?));
                 // Whatever the short path of a division could lose takes the long one.
-                let slow = a == 255 || b == 255 || a < 25 || !(2..=252).contains(&b) || !(-124..=125).contains(&(a - b));
+                let slow = a == 255
+                    || b == 255
+                    || a < 25
+                    || !(2..=252).contains(&b)
+                    || !(-124..=125).contains(&(a - b));
                 Results { p: slow, ..Results::default() }
             }
             Compute::Mufu(op) => {
@@ -154,7 +162,11 @@ impl Lane<'_, '_> {
             Compute::Dsetp { cmp, combine } if cmp != 0 && cmp != 15 => {
                 let holds = compares(cmp, F64.compare(self.double(0)?, self.double(1)?));
                 let p = self.p(0);
-                Results { p: boolean(combine, holds, p), q: boolean(combine, !holds, p), ..Results::default() }
+                Results {
+                    p: boolean(combine, holds, p),
+                    q: boolean(combine, !holds, p),
+                    ..Results::default()
+                }
             }
             Compute::Hadd2 { format, mode, single } => {
                 let (a, b) = (self.halves(0, format, mode)?, self.halves(1, format, mode)?);
@@ -196,7 +208,8 @@ impl Lane<'_, '_> {
                 pack(|i| format.extremum(a[i], b[i], greatest, nan))
             }
             Compute::F2i { from, ty, long, mode, ftz } => {
-                let bits = if from == F64 { self.double(1)? } else { self.modified(1, from, self.bits(1)?.into()) };
+                let bits =
+                    if from == F64 { self.double(1)? } else { self.modified(1, from, self.bits(1)?.into()) };
                 let bits = if from == F16 { bits & 0xffff } else { bits };
                 let bits = if ftz { from.flush(bits) } else { bits };
                 let (width, signed) = integer_type(ty);
@@ -229,9 +242,12 @@ impl Lane<'_, '_> {
             Compute::F2f { from, to, mode, ftz } => {
                 let bits = match from == F64 {
                     true => self.double(1)?,
-                    false => self.modified(1, from, u64::from(self.bits(1)?) & (from.sign() << 1).wrapping_sub(1)),
+                    false => {
+                        self.modified(1, from, u64::from(self.bits(1)?) & (from.sign() << 1).wrapping_sub(1))
+                    }
                 };
-                let flush = |format: Format, bits: u64| if ftz && format == F32 { format.flush(bits) } else { bits };
+                let flush =
+                    |format: Format, bits: u64| if ftz && format == F32 { format.flush(bits) } else { bits };
                 let result = flush(to, from.convert(flush(from, bits), to, mode));
                 if to == F64 { Results::from(result) } else { word(result) }
             }
@@ -250,7 +266,9 @@ impl Lane<'_, '_> {
                     let magnitude = result & (format.sign() - 1);
                     Ok(match () {
                         () if relu && format.is_negative(result) && !format.is_nan(result) => 0,
-                        () if finite && magnitude == format.infinity() => result & format.sign() | format.greatest(),
+                        () if finite && magnitude == format.infinity() => {
+                            result & format.sign() | format.greatest()
+                        }
                         () => result,
                     })
                 };

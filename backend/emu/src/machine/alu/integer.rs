@@ -160,7 +160,11 @@ impl Lane<'_, '_> {
                     _ => true,
                 };
                 let p = self.p(0);
-                Results { p: boolean(combine, holds, p), q: boolean(combine, !holds, p), ..Results::default() }
+                Results {
+                    p: boolean(combine, holds, p),
+                    q: boolean(combine, !holds, p),
+                    ..Results::default()
+                }
             }
             Compute::Imnmx { signed } => {
                 let (a, b) = (self.bits(0)?, self.bits(1)?);
@@ -175,7 +179,13 @@ impl Lane<'_, '_> {
                 } else {
                     let mut result = 0;
                     for shift in [0, 16] {
-                        let cut = |x: u32| if signed { (x << (16 - shift)) as i32 as i64 >> 16 } else { (x >> shift & 0xffff).into() };
+                        let cut = |x: u32| {
+                            if signed {
+                                (x << (16 - shift)) as i32 as i64 >> 16
+                            } else {
+                                (x >> shift & 0xffff).into()
+                            }
+                        };
                         let value = if (cut(a) < cut(b)) == smallest { cut(a) } else { cut(b) };
                         let value = if relu { value.max(0) } else { value };
                         result |= (value as u32 & 0xffff) << shift;
@@ -236,7 +246,9 @@ impl Lane<'_, '_> {
                     0 => (0..4).map(|i| part(a, 8 * i, 8, a_signed) * part(b, 8 * i, 8, b_signed)).sum(),
                     _ => {
                         let from = if mode == 3 { 16 } else { 0 };
-                        (0..2).map(|i| part(a, 16 * i, 16, a_signed) * part(b, from + 8 * i, 8, b_signed)).sum()
+                        (0..2)
+                            .map(|i| part(a, 16 * i, 16, a_signed) * part(b, from + 8 * i, 8, b_signed))
+                            .sum()
                     }
                 };
                 c.wrapping_add(sum as u32).into()
@@ -270,7 +282,13 @@ fn permute(mode: u8, a: u32, selector: u32, c: u32) -> u32 {
             return (0..4).fold(0, |result, i| {
                 let nibble = selector >> (4 * i) & 15;
                 let value = byte(nibble);
-                let value = if nibble & 8 == 0 { value } else if value & 128 != 0 { 255 } else { 0 };
+                let value = if nibble & 8 == 0 {
+                    value
+                } else if value & 128 != 0 {
+                    255
+                } else {
+                    0
+                };
                 result | value << (8 * i)
             });
         }
