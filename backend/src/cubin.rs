@@ -95,6 +95,49 @@ impl Data {
     }
 }
 
+/// Sections that describe the file.
+struct About {
+    frame: SectionId,
+    tool_note: SectionId,
+    cuda_note: SectionId,
+    module_info: SectionId,
+    /// Parallel to the functions.
+    kernel_info: Vec<SectionId>,
+    callgraph: SectionId,
+}
+
+/// Sections that are loaded.
+struct Loaded {
+    constant4: Option<SectionId>,
+    constant3: Option<SectionId>,
+    /// Constant bank 0 of each function, and its code.
+    parameters: Vec<SectionId>,
+    text: Vec<SectionId>,
+    init: Option<SectionId>,
+    /// Index of the function, and its shared memory.
+    shared: Vec<(usize, SectionId)>,
+    reserved: Option<SectionId>,
+    zeroed: Option<SectionId>,
+}
+
+/// Symbols that other sections refer to.
+struct Names {
+    /// Of each function's constant bank 0.
+    parameters: Vec<SymbolId>,
+    /// Parallel to the module's variables; 0 for those without a place in the file.
+    variables: Vec<SymbolId>,
+    kernels: Vec<SymbolId>,
+}
+
+/// A relocation section whose entries wait for the symbols.
+struct PendingRelocs<'n> {
+    section: SectionId,
+    with_addends: bool,
+    relocs: Vec<Reloc>,
+    /// The name of the section that the entries apply to.
+    of: &'n str,
+}
+
 struct Linker<'a> {
     env: &'a Env,
     functions: &'a [LinkFunction<'a>],
@@ -140,74 +183,93 @@ impl<'a> Linker<'a> {
     }
 
     fn run(mut self, arguments: &str) -> Result<Vec<u8>, CodegenError> {
-        let rela = self.target.rela;
-        let sm = self.options.sm;
         let code_bytes: Vec<u64> = self.functions.iter().map(|f| f.code.code.len() as u64 * 16).collect();
         let (frames, frame_addresses) = note::debug_frame(&code_bytes);
-
-        let frame_section = self.image.add_section(Self::plain(".debug_frame", SHT_PROGBITS, 0, 1, frames));
-        let tool_note = Self::plain(".note.nv.tkinfo", SHT_NOTE, 0x200_0000, 4, note::tool(arguments));
-        let tool_note = self.image.add_section(tool_note);
-        let mut cuda_note =
-            Self::plain(".note.nv.cuinfo", SHT_NOTE, 0x100_0000, 4, note::cuda(self.env.target));
-        cuda_note.link = tool_note.0;
-        let cuda_note = self.image.add_section(cuda_note);
-        let module_info = self.image.add_section(Self::plain(".nv.info", SHT_CUDA_INFO, 0, 4, Vec::new()));
-        self.image.section_mut(module_info).link = Image::SYMTAB;
-        if rela {
-            let compat = Self::plain(".nv.compat", SHT_CUDA_COMPAT, 0, 4, info::compat(sm));
-            let compat = self.image.add_section(compat);
-            let note = self.image.section_mut(cuda_note);
-            note.flags |= SHF_INFO;
-            note.info = compat.0;
-        }
-        let kernel_info: Vec<SectionId> = self
-            .functions
-            .iter()
-            .map(|f| {
-                let mut section =
-                    Self::plain(format!(".nv.info.{}", f.code.name), SHT_CUDA_INFO, SHF_INFO, 4, Vec::new());
-                section.link = Image::SYMTAB;
-                self.image.add_section(section)
-            })
-            .collect();
-        let callgraph: Vec<u8> =
-            (1..=4).flat_map(|i: u32| [0, i.wrapping_neg()]).flat_map(u32::to_le_bytes).collect();
-        let mut callgraph = Self::plain(".nv.callgraph", SHT_CUDA_CALLGRAPH, 0, 4, callgraph);
-        callgraph.link = Image::SYMTAB;
-        callgraph.entry_size = 8;
-        let callgraph = self.image.add_section(callgraph);
-        if !rela {
-            let mut action = Self::plain(".nv.rel.action", SHT_CUDA_RELOCINFO, 0, 8, REL_ACTION.to_vec());
-            action.entry_size = 8;
-            self.image.add_section(action);
-        }
-
-        let slots = self.address_slots()?;
-        let globals = self.global_data()?;
-        let constants = self.constant_data()?;
         let frame_relocs: Vec<Reloc> = frame_addresses
             .iter()
             .enumerate()
             .map(|(i, &at)| Reloc { at, symbol: Referent::Kernel(i), kind: R_CUDA_64, addend: 0 })
             .collect();
-        let pending: Vec<(SectionId, bool, Vec<Reloc>, &str)> = [
-            (".nv.constant4", slots.as_ref().map(|d| &d.relocs)),
-            (".nv.constant3", constants.as_ref().map(|d| &d.relocs)),
-            (".nv.global.init", globals.initialised.as_ref().map(|d| &d.relocs)),
-            (".debug_frame", Some(&frame_relocs)),
-        ]
-        .into_iter()
-        .flat_map(|(name, relocs)| self.relocation_sections(name, relocs.map_or(&[], |r| r)))
-        .collect();
 
-        // Data, in the file order of the target.
-        let code_segment = if rela { Segment::Constants } else { Segment::Code };
-        let constant4 = slots.map(|d| self.constant_section(".nv.constant4", 8, d.bytes, code_segment));
-        let constant3 = constants.map(|d| self.constant_section(".nv.constant3", 4, d.bytes, code_segment));
-        let parameters_first = !rela;
+        let about = self.about_sections(arguments, frames);
+        let (slots, constants, globals) = (self.address_slots()?, self.constant_data()?, self.global_data()?);
+        let mut pending = Vec::new();
+        for (name, data) in [
+            (".nv.constant4", &slots),
+            (".nv.constant3", &constants),
+            (".nv.global.init", &globals.initialised),
+        ] {
+            pending.extend(self.relocation_sections(name, data.as_ref().map_or(&[], |d| &d.relocs)));
+        }
+        pending.extend(self.relocation_sections(".debug_frame", &frame_relocs));
+        let loaded = self.loaded_sections(slots, constants, globals);
+        let names = self.name_all(&about, &loaded, &code_bytes);
+        self.describe_functions(&about, &loaded, &names);
+        self.fill_relocations(pending, &about, &loaded, &names);
+
+        let sm = self.options.sm;
+        let low = if sm.number >= 100 { 2 } else { 4 };
+        let format = Format {
+            e_flags: 0x0600_0000 | u32::from(sm.number) << 8 | low,
+            plain_header_segment: self.target.rela,
+        };
+        self.image
+            .write(format)
+            .map_err(|e| CodegenError::internal(SrcId(0), "cubin", format!("writing the object: {e}")))
+    }
+
+    /// Sections that describe the file and are not loaded.
+    fn about_sections(&mut self, arguments: &str, frames: Vec<u8>) -> About {
+        let frame = self.image.add_section(Self::plain(".debug_frame", SHT_PROGBITS, 0, 1, frames));
+        let tool_note = Self::plain(".note.nv.tkinfo", SHT_NOTE, 0x200_0000, 4, note::tool(arguments));
+        let tool_note = self.image.add_section(tool_note);
+        let cuda_note = note::cuda(self.env.target);
+        let mut cuda_note = Self::plain(".note.nv.cuinfo", SHT_NOTE, 0x100_0000, 4, cuda_note);
+        cuda_note.link = tool_note.0;
+        let cuda_note = self.image.add_section(cuda_note);
+        let module_info = self.linked(Self::plain(".nv.info", SHT_CUDA_INFO, 0, 4, Vec::new()));
+        if self.target.rela {
+            let compat = Self::plain(".nv.compat", SHT_CUDA_COMPAT, 0, 4, info::compat(self.options.sm));
+            let compat = self.image.add_section(compat);
+            let note = self.image.section_mut(cuda_note);
+            note.flags |= SHF_INFO;
+            note.info = compat.0;
+        }
+        let mut kernel_info = Vec::new();
+        for f in self.functions {
+            let name = format!(".nv.info.{}", f.code.name);
+            kernel_info.push(self.linked(Self::plain(name, SHT_CUDA_INFO, SHF_INFO, 4, Vec::new())));
+        }
+        // No kernel calls another function: only the four pairs that stand in every file.
+        let pairs = (1..=4).flat_map(|i: u32| [0, i.wrapping_neg()]).flat_map(u32::to_le_bytes).collect();
+        let mut callgraph = Self::plain(".nv.callgraph", SHT_CUDA_CALLGRAPH, 0, 4, pairs);
+        callgraph.entry_size = 8;
+        let callgraph = self.linked(callgraph);
+        if !self.target.rela {
+            let mut action = Self::plain(".nv.rel.action", SHT_CUDA_RELOCINFO, 0, 8, REL_ACTION.to_vec());
+            action.entry_size = 8;
+            self.image.add_section(action);
+        }
+        About { frame, tool_note, cuda_note, module_info, kernel_info, callgraph }
+    }
+
+    /// Adds a section that refers to the symbol table.
+    fn linked(&mut self, mut section: Section) -> SectionId {
+        section.link = Image::SYMTAB;
+        self.image.add_section(section)
+    }
+
+    /// Code and data, in the file order of the target.
+    fn loaded_sections(&mut self, slots: Option<Data>, constants: Option<Data>, globals: Globals) -> Loaded {
+        let rela = self.target.rela;
+        let constant_segment = if rela { Segment::Constants } else { Segment::Code };
+        let mut constant = |name, align, data: Option<Data>| {
+            data.map(|d| self.constant_section(name, align, d.bytes, constant_segment))
+        };
+        let constant4 = constant(".nv.constant4", 8, slots);
+        let constant3 = constant(".nv.constant3", 4, constants);
         let mut parameters = Vec::new();
-        if parameters_first {
+        if !rela {
             parameters = self.parameter_sections(Segment::Code);
         }
         let text: Vec<SectionId> = self.functions.iter().map(|f| self.text_section(f)).collect();
@@ -219,24 +281,26 @@ impl<'a> Linker<'a> {
         let shared: Vec<(usize, SectionId)> =
             (0..self.functions.len()).filter_map(|i| Some((i, self.shared_section(i, text[i])?))).collect();
         let reserved = (rela && !shared.is_empty()).then(|| {
-            let size = if sm.number >= 100 { 0x40 } else { 0 };
+            let size = self.reserved_shared_bytes();
             self.zero_section(".nv.shared.reserved.0".into(), SHF_WRITE | SHF_ALLOC, 1, size)
         });
         let zeroed = (globals.zeroed_bytes > 0).then(|| {
             let (align, bytes) = (globals.zeroed_align, globals.zeroed_bytes);
             self.zero_section(".nv.global".into(), SHF_WRITE | SHF_ALLOC, align, bytes)
         });
-        if !parameters_first {
+        if rela {
             parameters = self.parameter_sections(Segment::Parameters);
         }
-        for (i, &section) in parameters.iter().enumerate() {
-            self.image.section_mut(section).info = text[i].0;
-        }
-        for (i, &section) in kernel_info.iter().enumerate() {
-            self.image.section_mut(section).info = text[i].0;
-        }
+        Loaded { constant4, constant3, parameters, text, init, shared, reserved, zeroed }
+    }
 
-        // Symbols: locals, then the others.
+    /// Shared memory that the system keeps for itself in every block.
+    fn reserved_shared_bytes(&self) -> u64 {
+        if self.options.sm.number >= 100 { 0x40 } else { 0 }
+    }
+
+    /// Makes the symbol table: locals, then the others.
+    fn name_all(&mut self, about: &About, loaded: &Loaded, code_bytes: &[u64]) -> Names {
         let mut symbols = Vec::new();
         let section_symbol = |section: SectionId, name: &str| Symbol {
             name: name.into(),
@@ -247,57 +311,36 @@ impl<'a> Linker<'a> {
             value: 0,
             size: 0,
         };
-        symbols.push(section_symbol(tool_note, ".note.nv.tkinfo"));
-        symbols.push(section_symbol(cuda_note, ".note.nv.cuinfo"));
-        symbols.push(section_symbol(frame_section, ".debug_frame"));
-        symbols.push(section_symbol(callgraph, ".nv.callgraph"));
-        let optional = [
-            (".nv.constant4", constant4),
-            (".nv.constant3", constant3),
-            (".nv.global.init", init),
-            (".nv.global", zeroed),
-        ];
-        for (name, section) in optional {
+        symbols.push(section_symbol(about.tool_note, ".note.nv.tkinfo"));
+        symbols.push(section_symbol(about.cuda_note, ".note.nv.cuinfo"));
+        symbols.push(section_symbol(about.frame, ".debug_frame"));
+        symbols.push(section_symbol(about.callgraph, ".nv.callgraph"));
+        for (name, section) in [
+            (".nv.constant4", loaded.constant4),
+            (".nv.constant3", loaded.constant3),
+            (".nv.global.init", loaded.init),
+            (".nv.global", loaded.zeroed),
+        ] {
             symbols.extend(section.map(|s| section_symbol(s, name)));
         }
-        let mut parameter_symbols = Vec::new();
+        let mut parameters = Vec::new();
         for (i, f) in self.functions.iter().enumerate() {
-            symbols.push(section_symbol(text[i], &format!(".text.{}", f.code.name)));
-            parameter_symbols.push(Image::symbol_id(symbols.len()));
-            symbols.push(section_symbol(parameters[i], &format!(".nv.constant0.{}", f.code.name)));
+            symbols.push(section_symbol(loaded.text[i], &format!(".text.{}", f.code.name)));
+            parameters.push(Image::symbol_id(symbols.len()));
+            symbols.push(section_symbol(loaded.parameters[i], &format!(".nv.constant0.{}", f.code.name)));
         }
-        for &(i, section) in &shared {
+        for &(i, section) in &loaded.shared {
             symbols.push(section_symbol(section, &format!(".nv.shared.{}", self.functions[i].code.name)));
         }
-        self.resolve_places(init, zeroed, constant3);
-        let variable_symbols = self.variable_symbols(&mut symbols);
-        if let Some(reserved) = reserved {
-            let value = if sm.number >= 100 { 0x40 } else { 0 };
-            symbols.push(Symbol {
-                name: ".nv.reservedSmem.offset0".into(),
-                section: None,
-                binding: Binding::Weak,
-                kind: SymbolKind::Object,
-                other: 0,
-                value,
-                size: 4,
-            });
-            symbols.push(Symbol {
-                name: "__nv_reservedSMEM_offset_0_alias".into(),
-                section: Some(reserved),
-                binding: Binding::Weak,
-                kind: SymbolKind::None,
-                other: STO_CUDA_RESERVED_SHARED,
-                value,
-                size: 0,
-            });
-        }
-        let mut kernel_symbols = Vec::new();
+        self.resolve_places(loaded.init, loaded.zeroed, loaded.constant3);
+        let variables = self.variable_symbols(&mut symbols);
+        symbols.extend(loaded.reserved.into_iter().flat_map(|section| self.reserved_symbols(section)));
+        let mut kernels = Vec::new();
         for (i, f) in self.functions.iter().enumerate() {
-            kernel_symbols.push(Image::symbol_id(symbols.len()));
+            kernels.push(Image::symbol_id(symbols.len()));
             symbols.push(Symbol {
                 name: f.code.name.clone(),
-                section: Some(text[i]),
+                section: Some(loaded.text[i]),
                 binding: if f.input.linkage == Linkage::Weak { Binding::Weak } else { Binding::Global },
                 kind: SymbolKind::Function,
                 other: STO_CUDA_ENTRY,
@@ -306,61 +349,79 @@ impl<'a> Linker<'a> {
             });
         }
         self.image.set_symbols(symbols);
+        Names { parameters, variables, kernels }
+    }
 
-        // What refers to symbols by index.
-        for (i, f) in self.functions.iter().enumerate() {
-            let registers = f.code.resources.registers;
-            let symbol = kernel_symbols[i].0;
-            // Before sm_90 the register count stands in the top byte too.
-            let info = if rela { symbol } else { registers << 24 | symbol };
-            self.image.section_mut(text[i]).info = info;
-            let records = self.kernel_records(f, parameter_symbols[i]);
-            self.image.section_mut(kernel_info[i]).body = Body::Bytes(records);
-        }
-        let records = self.module_records(&kernel_symbols);
-        self.image.section_mut(module_info).body = Body::Bytes(records);
-        let by_name = |name: &str| match name {
-            ".nv.constant4" => constant4,
-            ".nv.constant3" => constant3,
-            ".nv.global.init" => init,
-            _ => Some(frame_section),
+    /// The two names of the system's part of shared memory.
+    fn reserved_symbols(&self, section: SectionId) -> [Symbol; 2] {
+        let value = self.reserved_shared_bytes();
+        let name = |name: &str, section, kind, other, size| Symbol {
+            name: name.into(),
+            section,
+            binding: Binding::Weak,
+            kind,
+            other,
+            value,
+            size,
         };
-        for (section, with_addends, relocs, name) in pending {
-            let bytes = relocs
-                .iter()
-                .flat_map(|r| {
-                    let symbol = match r.symbol {
-                        Referent::Variable(i) => variable_symbols[i as usize],
-                        Referent::Kernel(i) => kernel_symbols[i],
-                    };
-                    let mut entry = r.at.to_le_bytes().to_vec();
-                    entry.extend((u64::from(symbol.0) << 32 | u64::from(r.kind)).to_le_bytes());
-                    if with_addends {
-                        entry.extend(r.addend.to_le_bytes());
-                    }
-                    entry
-                })
-                .collect();
-            let applies_to = by_name(name).map_or(0, |s| s.0);
+        let alias = "__nv_reservedSMEM_offset_0_alias";
+        [
+            name(".nv.reservedSmem.offset0", None, SymbolKind::Object, 0, 4),
+            name(alias, Some(section), SymbolKind::None, STO_CUDA_RESERVED_SHARED, 0),
+        ]
+    }
+
+    /// Fills in what refers to the sections and symbols of functions by index.
+    fn describe_functions(&mut self, about: &About, loaded: &Loaded, names: &Names) {
+        for (i, f) in self.functions.iter().enumerate() {
+            let (text, symbol) = (loaded.text[i], names.kernels[i].0);
+            self.image.section_mut(loaded.parameters[i]).info = text.0;
+            // Before sm_90 the register count stands in the top byte too.
+            let registers = if self.target.rela { 0 } else { f.code.resources.registers };
+            self.image.section_mut(text).info = registers << 24 | symbol;
+            let records = self.kernel_records(f, names.parameters[i]);
+            let info = self.image.section_mut(about.kernel_info[i]);
+            info.info = text.0;
+            info.body = Body::Bytes(records);
+        }
+        let records = self.module_records(&names.kernels);
+        self.image.section_mut(about.module_info).body = Body::Bytes(records);
+    }
+
+    fn fill_relocations(
+        &mut self,
+        pending: Vec<PendingRelocs<'_>>,
+        about: &About,
+        loaded: &Loaded,
+        names: &Names,
+    ) {
+        for PendingRelocs { section, with_addends, relocs, of } in pending {
+            let mut bytes = Vec::new();
+            for r in &relocs {
+                let symbol = match r.symbol {
+                    Referent::Variable(i) => names.variables[i as usize],
+                    Referent::Kernel(i) => names.kernels[i],
+                };
+                bytes.extend(r.at.to_le_bytes());
+                bytes.extend((u64::from(symbol.0) << 32 | u64::from(r.kind)).to_le_bytes());
+                if with_addends {
+                    bytes.extend(r.addend.to_le_bytes());
+                }
+            }
+            let applies_to = match of {
+                ".nv.constant4" => loaded.constant4,
+                ".nv.constant3" => loaded.constant3,
+                ".nv.global.init" => loaded.init,
+                _ => Some(about.frame),
+            };
             let section = self.image.section_mut(section);
-            section.info = applies_to;
+            section.info = applies_to.map_or(0, |s| s.0);
             section.body = Body::Bytes(bytes);
         }
-
-        let low = if sm.number >= 100 { 2 } else { 4 };
-        let format =
-            Format { e_flags: 0x0600_0000 | u32::from(sm.number) << 8 | low, plain_header_segment: rela };
-        self.image
-            .write(format)
-            .map_err(|e| CodegenError::internal(SrcId(0), "cubin", format!("writing the object: {e}")))
     }
 
     /// Placeholders for the relocations of a section: with and without addends apart where the target wants it.
-    fn relocation_sections<'n>(
-        &mut self,
-        name: &'n str,
-        relocs: &[Reloc],
-    ) -> Vec<(SectionId, bool, Vec<Reloc>, &'n str)> {
+    fn relocation_sections<'n>(&mut self, name: &'n str, relocs: &[Reloc]) -> Vec<PendingRelocs<'n>> {
         let mut out = Vec::new();
         for with_addends in [true, false] {
             let mine: Vec<Reloc> = relocs
@@ -378,7 +439,8 @@ impl<'a> Linker<'a> {
             section.body = Body::Bytes(vec![0; mine.len() * entry_size as usize]);
             section.link = Image::SYMTAB;
             section.entry_size = entry_size;
-            out.push((self.image.add_section(section), with_addends, mine, name));
+            let section = self.image.add_section(section);
+            out.push(PendingRelocs { section, with_addends, relocs: mine, of: name });
         }
         out
     }
