@@ -97,6 +97,9 @@ fn value(ty: &str, random: &mut Random) -> u64 {
         "shift" => {
             pick(&[0, 1, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 127, 255, 256, u32::MAX.into()], random)
         }
+        // Positions and lengths of fields have 8 bits.
+        "field" if random.below(2) == 0 => random.below(256),
+        "field" => random.below(70),
         _ if random.below(2) == 0 => {
             let top = 1u64 << (bits - 1);
             let ones = u64::MAX >> (64 - bits);
@@ -114,7 +117,7 @@ fn width(ty: &str) -> u32 {
     let digits: String =
         ty.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
     match ty {
-        "pred" | "shift" => 32,
+        "pred" | "shift" | "field" => 32,
         _ if ty.contains('x') => 32,
         _ => digits.parse().unwrap_or(32),
     }
@@ -255,7 +258,7 @@ pub fn all() -> Vec<Case> {
         for op in ["bfind", "bfind.shiftamt"] {
             cases.push(case(&format!("{op}.{t} {{d}}, {{a}};"), "u32", &[t], exact));
         }
-        cases.push(case(&format!("bfe.{t} {{d}}, {{a}}, {{b}}, {{c}};"), t, &[t, "shift", "shift"], exact));
+        cases.push(case(&format!("bfe.{t} {{d}}, {{a}}, {{b}}, {{c}};"), t, &[t, "field", "field"], exact));
         cases.push(case(&format!("bfe.{t} {{d}}, {{a}}, 5, 9;"), t, &[t], exact));
         let carry = format!("add.cc.{t} {{d}}, {{a}}, {{b}}; addc.{t} {{d}}, {{b}}, {{c}}; ");
         cases.push(case(&carry, t, &[t, t, t], exact));
@@ -284,7 +287,7 @@ pub fn all() -> Vec<Case> {
         cases.push(case(
             &format!("bfi.{t} {{d}}, {{a}}, {{b}}, {{c}}, {{e}};"),
             t,
-            &[t, t, "shift", "shift"],
+            &[t, t, "field", "field"],
             exact,
         ));
         cases.push(case(&format!("bfi.{t} {{d}}, {{a}}, {{b}}, 4, 11;"), t, &[t, t], exact));
@@ -459,7 +462,6 @@ fn floats(cases: &mut Vec<Case>) {
 
 /// The statement that a case is about.
 pub fn statement(case: &Case) -> String {
-    let statements = case.ptx.lines().filter(|line| line.contains("%d") && !line.contains("st.global"));
-    let last = statements.filter(|line| !line.contains("selp.b32 %d, 1, 0") && !line.contains(".reg")).last();
-    last.unwrap_or_default().trim().to_owned()
+    let mut lines = case.ptx.lines().skip_while(|line| !line.contains("mov.b") || !line.contains(" %d, 0;"));
+    lines.nth(1).unwrap_or_default().trim().to_owned()
 }

@@ -145,7 +145,9 @@ struct Warp {
     predicates: [u32; 8],
     uniform: [u32; 256],
     uniform_predicates: [bool; 8],
-    convergence: [u32; 16],
+    /// By convergence barrier and lane: the threads that take part, as of the lane's `BSSY`. Groups that parted before
+    /// may use one barrier at the same time.
+    convergence: [[u32; WARP]; 16],
     groups: Vec<Group>,
     /// Of barrier reductions: count, and whether the predicate held for all or any.
     reduction: [u32; 2],
@@ -168,7 +170,7 @@ impl Warp {
             predicates: [0, 0, 0, 0, 0, 0, 0, u32::MAX],
             uniform,
             uniform_predicates: [false, false, false, false, false, false, false, true],
-            convergence: [0; 16],
+            convergence: [[0; WARP]; 16],
             groups: vec![Group { pc: 0, mask, state: State::Runs }],
             reduction: [0; 2],
             local: vec![UNWRITTEN; stack * WARP],
@@ -232,11 +234,9 @@ impl<'a> Block<'a> {
                 groups.rotate_left(by);
             }
             if !went {
-                let waits = self.warps.iter().find_map(|w| w.groups.first());
-                return match waits {
-                    None => Ok(()),
-                    Some(group) => Err((group.pc, FaultKind::Deadlock(format!("{:?}", group.state)))),
-                };
+                let Some(warp) = self.warps.iter().find(|w| !w.groups.is_empty()) else { return Ok(()) };
+                let waits = format!("{:x?}", warp.groups);
+                return Err((warp.groups[0].pc, FaultKind::Deadlock(waits)));
             }
         }
     }

@@ -114,25 +114,23 @@ impl Block<'_> {
             }
             "BPT" => return if active != 0 { Err(FaultKind::Trap) } else { self.go_on(w, g) },
             "BSSY" => {
-                if active != 0 {
-                    self.warps[w].convergence[barrier] = active;
-                }
+                each(active).for_each(|lane| self.warps[w].convergence[barrier][lane] = active);
             }
             "BSYNC" => {
                 self.park(w, g, taken, State::Converges(barrier as u8));
                 return self.settle(w);
             }
             "BREAK" => {
-                self.warps[w].convergence[barrier] &= !taken;
+                self.warps[w].convergence[barrier].iter_mut().for_each(|members| *members &= !taken);
                 self.warps[w].groups[g].pc = pc + 1;
                 return self.settle(w);
             }
             "BMOV" if form.name == "BMOV.32" => {
                 for lane in each(active) {
                     if form.shape == "r" {
-                        self.warps[w].convergence[barrier] = self.bits(w, lane, step.sources[1])?;
+                        self.warps[w].convergence[barrier][lane] = self.bits(w, lane, step.sources[1])?;
                     } else {
-                        let value = self.warps[w].convergence[barrier];
+                        let value = self.warps[w].convergence[barrier][lane];
                         self.set_register(w, lane, step.rd, value);
                     }
                 }
@@ -290,12 +288,12 @@ impl Block<'_> {
         self.settle(w)
     }
 
-    /// Unites the threads in a state, by place.
-    fn unite(&mut self, w: usize, state: State) {
+    /// Unites those members that are in a state, by place.
+    fn unite(&mut self, w: usize, state: State, members: u32) {
         let groups = &mut self.warps[w].groups;
         let mut united: Vec<Group> = Vec::new();
         groups.retain(|group| {
-            if group.state != state {
+            if group.state != state || group.mask & members == 0 {
                 return true;
             }
             match united.iter_mut().find(|known| known.pc == group.pc) {
@@ -312,13 +310,19 @@ impl Block<'_> {
         loop {
             let warp = &self.warps[w];
             let live = warp.live();
-            let ready = warp.groups.iter().map(|group| group.state).find(|&state| match state {
-                State::Converges(b) => warp.convergence[usize::from(b)] & live & !warp.lanes(state) == 0,
-                State::Meets(members) => members & live & !warp.lanes(state) == 0,
-                _ => false,
+            let ready = warp.groups.iter().find_map(|group| {
+                let members = match group.state {
+                    State::Converges(b) => {
+                        warp.convergence[usize::from(b)][group.mask.trailing_zeros() as usize]
+                    }
+                    State::Meets(members) => members,
+                    _ => return None,
+                };
+                let members = members & live | group.mask;
+                (members & !warp.lanes(group.state) == 0).then_some((group.state, members))
             });
-            let Some(state) = ready else { break };
-            self.unite(w, state);
+            let Some((state, members)) = ready else { break };
+            self.unite(w, state, members);
         }
         self.release()
     }
@@ -389,7 +393,7 @@ impl Block<'_> {
                     _ => barrier.ones > 0,
                 };
                 self.warps[w].reduction = [barrier.ones, holds.into()];
-                self.unite(w, state);
+                self.unite(w, state, u32::MAX);
             }
         }
         Ok(())

@@ -61,7 +61,8 @@ fn has_property(op: &Opcode, format: Format, a: u64) -> bool {
         () if op.has(Mod::Infinite) => magnitude == format.infinity(),
         () if op.has(Mod::Number) => magnitude <= format.infinity(),
         () if op.has(Mod::NotANumber) => magnitude > format.infinity(),
-        () if op.has(Mod::Normal) => magnitude < format.infinity() && magnitude >> format.fraction != 0,
+        // Zeros count as normal.
+        () if op.has(Mod::Normal) => magnitude < format.infinity() && !format.is_subnormal(a),
         () => format.is_subnormal(a),
     }
 }

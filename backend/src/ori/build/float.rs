@@ -183,8 +183,10 @@ impl<'a> Lowering<'a> {
             Mod::Number => is(ICmp::Le, infinity),
             Mod::NotANumber => is(ICmp::Gt, infinity),
             Mod::Normal => {
+                // Zeros count as normal.
                 let (below, above) = (is(ICmp::Lt, infinity), is(ICmp::Ge, normal));
-                self.plop3(lut::A & lut::B, below, above, Src::TRUE)
+                let zero = is(ICmp::Eq, 0);
+                self.plop3(lut::A & lut::B | lut::C, below, above, zero)
             }
             _ => {
                 let (below, above) = (is(ICmp::Lt, normal), is(ICmp::Ne, 0));
