@@ -2,6 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use crate::config::Config;
 use crate::document::Encoding;
@@ -13,7 +14,7 @@ use crate::tap::Tap;
 use ptx_analysis::{CancellationToken, catch_cancelled};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::*;
 use tower_lsp::{Client, LanguageServer, LspService, Server};
@@ -21,6 +22,9 @@ use tower_lsp::{Client, LanguageServer, LspService, Server};
 /// Requests handled at once. The transport's default of four would let four slow hovers hold up the edit that
 /// would cancel them.
 const CONCURRENCY: usize = 256;
+
+/// How long replies under way may take after `exit`.
+const GOODBYE: Duration = Duration::from_millis(50);
 
 pub struct Backend {
     client: Client,
@@ -45,10 +49,22 @@ pub async fn serve(
     .finish();
     let (output, drained) = pump(output);
     let server = Server::new(input, output, socket).concurrency_level(CONCURRENCY);
-    let tap = Tap::new(service, events.clone());
-    // The transport panics if the client vanishes with replies pending: the same as a disconnect.
-    if tokio::spawn(server.serve(tap)).await.is_err() {
-        tracing::warn!("transport ended abnormally");
+    let exit = Arc::new(Notify::new());
+    let tap = Tap::new(service, events.clone(), exit.clone());
+    let mut transport = tokio::spawn(server.serve(tap));
+    tokio::select! {
+        ended = &mut transport => {
+            // The transport panics if the client vanishes with replies pending: the same as a disconnect.
+            if ended.is_err() {
+                tracing::warn!("transport ended abnormally");
+            }
+        }
+        // After `exit` the transport would wait for one more message, or for the client to close the stream.
+        () = exit.notified() => {
+            let _ = tokio::time::timeout(GOODBYE, &mut transport).await;
+            transport.abort();
+            let _ = transport.await;
+        }
     }
     let _ = events.send(Event::Shutdown);
     let _ = drained.await;

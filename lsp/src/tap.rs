@@ -6,10 +6,12 @@
 
 use std::future::{Future, ready};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use crate::owner::Event;
 use serde_json::Value;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 use tower::Service;
 use tower_lsp::jsonrpc::{Request, Response};
@@ -21,11 +23,13 @@ use tower_lsp::lsp_types::{
 pub struct Tap<S> {
     inner: S,
     events: UnboundedSender<Event>,
+    exit: Arc<Notify>,
 }
 
 impl<S> Tap<S> {
-    pub fn new(inner: S, events: UnboundedSender<Event>) -> Self {
-        Self { inner, events }
+    /// `exit` is notified when the client asks the server to end.
+    pub fn new(inner: S, events: UnboundedSender<Event>, exit: Arc<Notify>) -> Self {
+        Self { inner, events, exit }
     }
 }
 
@@ -89,6 +93,9 @@ where
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
+        if request.method() == "exit" {
+            self.exit.notify_one();
+        }
         if !is_document_notification(request.method()) {
             return Box::pin(self.inner.call(without_null(request)));
         }

@@ -53,11 +53,15 @@ fn check(old: &str, new: &str, expected: Expect) {
     assert!(TEXT.contains(old));
     db.set_text(file, TEXT.replacen(old, new, 1));
     run(&db);
-    let log = log.lock().unwrap();
+    expected.assert_eq(&counts(&log.lock().unwrap()));
+}
+
+/// How often each of the queries that cost something ran.
+fn counts(log: &[String]) -> String {
     let count = |name: &str| log.iter().filter(|query| query.split('(').next() == Some(name)).count();
     let queries = ["items", "parse", "item_decl", "module", "lower", "environment", "compile_function"];
     let counts: Vec<String> = queries.iter().map(|name| format!("{name} {}", count(name))).collect();
-    expected.assert_eq(&counts.join(", "));
+    counts.join(", ")
 }
 
 #[test]
@@ -125,4 +129,36 @@ fn levels_repeat_no_walk() {
     db.set_levels(crate::diagnostic::Levels::default());
     ide::diagnostics(&db, file);
     assert_eq!(*log.lock().unwrap(), Vec::<String>::new());
+}
+
+/// The same at the size of real modules: the work of an edit does not grow with the number of functions.
+#[test]
+fn one_statement_among_two_thousand_functions() {
+    let log: Arc<Mutex<Vec<String>>> = Arc::default();
+    let sink = Arc::clone(&log);
+    let mut db = Database::with_hook(Box::new(move |query| sink.lock().unwrap().push(query.to_owned())));
+    let mut text = ".version 9.0\n.target sm_90\n.address_size 64\n".to_owned();
+    for index in 0..2000 {
+        text += &format!(".visible .entry kernel{index}(.param .u64 p)\n{{\n\t// {index}\n\tret;\n}}\n");
+    }
+    let file = db.add_file(text.as_str());
+    let run = |db: &Database| {
+        assert!(ide::diagnostics(db, file).is_empty());
+        compile::compile_all(db, file, &|_, _| ());
+    };
+    run(&db);
+    let mut edit = |new: &str, expected: Expect| {
+        log.lock().unwrap().clear();
+        db.set_text(file, text.replacen("// 1000", new, 1));
+        run(&db);
+        expected.assert_eq(&counts(&log.lock().unwrap()));
+    };
+    edit(
+        "// one thousand",
+        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, environment 0, compile_function 0"],
+    );
+    edit(
+        "trap;",
+        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, environment 0, compile_function 1"],
+    );
 }

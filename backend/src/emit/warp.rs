@@ -152,9 +152,13 @@ impl Emitter<'_> {
         if self.sm.0 >= 90 && mask.kind == SrcKind::Imm(u32::MAX) {
             return Builder::new(self.sm, inst.src, "WARPSYNC.ALL", "");
         }
+        if self.sm.0 >= 90 {
+            let mut sync = Builder::new(self.sm, inst.src, "WARPSYNC", "r")?;
+            sync.reg(Field::Ra, File::R, mask);
+            return Ok(sync);
+        }
         let mut sync = Builder::new(self.sm, inst.src, "WARPSYNC", if is_imm(mask) { "" } else { "r" })?;
-        let register = if sync.has(Field::Ra) { Field::Ra } else { Field::Rb };
-        sync.reg_or_imm(register, Field::Imm32, mask);
+        sync.reg_or_imm(Field::Rb, Field::Imm32, mask);
         Ok(sync)
     }
 }
