@@ -38,6 +38,9 @@ pub(crate) struct Parser<'t> {
     events: Vec<Event>,
     errors: Vec<SyntaxError>,
     nesting: u32,
+    /// Operators above each other on the longest path of the current expression. A chain such as `1+1+1` is as
+    /// deep as it is long without being nested.
+    height: u32,
     looks: Cell<u32>,
 }
 
@@ -64,6 +67,7 @@ impl<'t> Parser<'t> {
             pos: 0,
             errors: Vec::new(),
             nesting: 0,
+            height: 0,
             looks: Cell::new(0),
         }
     }
@@ -193,6 +197,31 @@ impl<'t> Parser<'t> {
 
     pub(crate) fn leave(&mut self) {
         self.nesting -= 1;
+    }
+
+    /// Parses an expression that starts a tree of its own.
+    pub(crate) fn with_own_height<T>(&mut self, parse: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::take(&mut self.height);
+        let result = parse(self);
+        self.height = self.height.max(outer);
+        result
+    }
+
+    /// Parses the right side of an operator, which is one level above both its sides.
+    pub(crate) fn grow<T>(&mut self, parse: impl FnOnce(&mut Self) -> T) -> T {
+        let result = self.with_own_height(parse);
+        self.height += 1;
+        result
+    }
+
+    /// Whether one more operator fits above what is parsed of the expression; an error if not.
+    pub(crate) fn may_grow(&mut self) -> bool {
+        let fits = self.height < MAX_NESTING;
+        if !fits {
+            let message = format!("more than {MAX_NESTING} operators in one expression");
+            self.error_at(ErrorCode::Limit, self.current_range(), message);
+        }
+        fits
     }
 
     // Errors.

@@ -41,7 +41,7 @@ local ok, failure = pcall(function()
   wait('diagnostic', function() return #vim.diagnostic.get(buffer) > 0 end)
   local found = vim.diagnostic.get(buffer)[1]
   assert(found.lnum == line and found.col == column and found.code, vim.inspect(found))
-  vim.cmd.undo()
+  vim.cmd('silent undo')
   wait('end of the diagnostic', function() return #vim.diagnostic.get(buffer) == 0 end)
 
   vim.api.nvim_win_set_cursor(0, { line + 1, column })

@@ -23,14 +23,23 @@ cd "$work"
 "$nvim" --headless --clean -u init.lua -c "luafile $root/tests/editors/neovim.lua"
 [ -n "${CAPTURE:-}" ] || exit 0
 
-tmux -L ptx -f /dev/null new-session -d -s ptx -x 150 -y 42 \
+cat >>"$work/saxpy.ptx" <<'PTX'
+
+.visible .entry halve(.param .f32 a)
+{
+    .reg .f32 %f<3>;
+    ld.param.f32 %f1, [a];
+    fma.rn.f32 %f2, %f1, 0f3F000000, %r1;
+    ret;
+}
+PTX
+tmux -L ptx -f /dev/null new-session -d -s ptx -x 160 -y 52 \
     "env TERM=tmux-256color COLORTERM=truecolor $nvim --clean -u init.lua +'set termguicolors number laststatus=0' saxpy.ptx"
 trap 'tmux -L ptx kill-server 2>/dev/null || true; rm -rf "$work"' EXIT
-keys() { tmux -L ptx send-keys -t ptx "$@"; sleep 1; }
+keys() { tmux -L ptx send-keys -t ptx "$@"; sleep 0.7; }
 sleep 2
+keys ':37' Enter '4l'
 keys ':PtxSass' Enter
-keys '/fma' Enter
-keys 'ofna.rn.f32 %f5, %f1, %f2, %f3;' Escape
-keys 'k' 'K'
-sleep 1
+keys 'hl'
+keys 'K'
 tmux -L ptx capture-pane -e -p -t ptx >"$CAPTURE"

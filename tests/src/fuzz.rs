@@ -52,6 +52,39 @@ mod tests {
         }
     }
 
+    /// What was found once, as small as it got.
+    #[test]
+    fn findings_stay_fixed() {
+        let registers =
+            ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %d<9>;";
+        let bodies = [
+            ("sm_120", "min.s32 %r1, %r2, %r3; max.s32 %r4, %r1, 2; st.global.u32 [%d1], %r4;"),
+            ("sm_90", "bar.warp.sync 0xf;"),
+            ("sm_100", "vote.sync.all.pred %p1, %p2, %r1;"),
+            ("sm_90", "fma.rn.relu.f16x2 %r1, %r2, %r3, %r2; st.global.u32 [%d1], %r1;"),
+            ("sm_80", "cvt.rm.f16.f32 %h1, %f1; st.global.u16 [%d1], %h1;"),
+            ("sm_90", "shfl.sync.bfly.b32 %r1, %r2, 66, 1, -1; st.global.u32 [%d1], %r1;"),
+            (
+                "sm_100",
+                "ld.param.u32 %r1, [a]; L: mov.u32 %r2, %r1; @%p1 bra M; mov.u32 %r2, 1; @%p2 bra L; \
+                M: st.global.u32 [%d1], %r2;",
+            ),
+            ("sm_90", "mov.b32 %r1, _;"),
+            ("sm_90", "shfl.sync.down.b32 %r1|%r2, %r3, 6, 3, 5;"),
+            ("sm_75", "shfl.sync.bfly.b32 %r1|%ctaid, %r2, %r3, %r4, %r5;"),
+            ("sm_100", "@%p1 ld.global.v4.b32 {%r3, %clock64, %r5, %r1}, [%r0];"),
+        ];
+        for (target, body) in bodies {
+            let text = format!(
+                ".version 9.0\n.target {target}\n.address_size 64\n.entry f(.param .u32 a) {{ {registers} {body} ret; }}\n"
+            );
+            let case = Case { texts: vec![text], target: None };
+            for property in PROPERTIES {
+                assert_eq!(outcome(property, &case), Ok(()), "{body}");
+            }
+        }
+    }
+
     #[test]
     fn shrinking_keeps_what_matters() {
         let text = "a\nb\nlong line with x in it\nc\nd\n".repeat(3);

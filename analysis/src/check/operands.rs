@@ -36,8 +36,12 @@ pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Di
                 input::Operand::Vector(elements) if accesses && elements.len() == 1 => {}
                 operand => class(row, operand, range, out),
             }
-            if let input::Operand::Pair(pair) = operand {
-                destinations(pair, range, out);
+            match operand {
+                input::Operand::Pair(pair) => destinations(&[&pair.0, &pair.1], range, out),
+                input::Operand::Vector(elements) if row.role == Role::Destination => {
+                    destinations(&elements.iter().collect::<SmallVec<[_; 8]>>(), range, out);
+                }
+                _ => {}
             }
             // `mov` leaves the bits of a `_` in a vector undefined.
             if statement.form.mnemonic() != "mov" || matches!(operand, input::Operand::Sink) {
@@ -176,10 +180,10 @@ fn classes(operand: &input::Operand) -> Class {
     }
 }
 
-/// Both halves of `d|p` are written.
-fn destinations(pair: &(input::Operand, input::Operand), range: TextRange, out: &mut Vec<Diagnostic>) {
+/// Both halves of `d|p` and all elements of a vector are written.
+fn destinations(parts: &[&input::Operand], range: TextRange, out: &mut Vec<Diagnostic>) {
     let written = Class::REGISTER.or(Class::PREDICATE).or(Class::SINK);
-    if let Some(wrong) = [&pair.0, &pair.1].into_iter().find(|half| !classes(half).intersects(written)) {
+    if let Some(wrong) = parts.iter().find(|part| !classes(part).intersects(written)) {
         let message = format!("expected a register or a predicate, found {}", name(wrong));
         out.push(Diagnostic::new(&OPERAND_CLASS, range, message));
     }

@@ -303,9 +303,30 @@ fn instruction(
     if let Some(page) = page {
         // The title is the mnemonic, which stands above already.
         let body = page.split_once('\n').map_or(page, |(_, body)| body);
-        let _ = write!(out, "\n---\n{body}");
+        let _ = write!(out, "\n---\n{}", prose(body));
     }
     Some(out)
+}
+
+/// Markdown whose underscores outside code are underscores: `sm_80` to `sm_90` is no emphasis.
+fn prose(markdown: &str) -> String {
+    let mut out = String::with_capacity(markdown.len() + 16);
+    let mut is_block = false;
+    for line in markdown.split_inclusive('\n') {
+        if line.starts_with("```") {
+            is_block = !is_block;
+        }
+        let is_verbatim = is_block || line.starts_with("    ");
+        let mut is_code = false;
+        for c in line.chars() {
+            is_code ^= c == '`';
+            if c == '_' && !is_code && !is_verbatim {
+                out.push('\\');
+            }
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// `add.s32 d, a, b`

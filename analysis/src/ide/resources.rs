@@ -1,7 +1,7 @@
 //! Registers, memory and occupancy of functions, as hints and lenses.
 
 use ptx_backend::Resources;
-use text_size::TextRange;
+use text_size::{TextRange, TextSize};
 
 use crate::compile::{compile_diagnostic, compile_function, functions};
 use crate::db::{Database, Db, SourceFile};
@@ -74,7 +74,7 @@ pub(super) fn of_item(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<F
     Some(FunctionResources { name: item.name(db).to_string(), entry, range, resources, occupancy, threads })
 }
 
-/// Registers and occupancy behind the names of the functions in a range.
+/// Registers and occupancy at the ends of the lines with the names of the functions in a range.
 pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<InlayHint> {
     let names = functions(db, file).filter(|&item| {
         let name = lower(db, item).map.name_range();
@@ -92,7 +92,9 @@ pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<Inl
             if let Some(occupancy) = found.occupancy {
                 label.push_str(&format!(", {}% occupancy", occupancy.percent()));
             }
-            Some(InlayHint { offset: found.range.end(), label, tooltip: details(&found) })
+            let text = &file.text(db)[usize::from(found.range.end())..];
+            let rest_of_line = TextSize::of(text.lines().next().unwrap_or_default().trim_end());
+            Some(InlayHint { offset: found.range.end() + rest_of_line, label, tooltip: details(&found) })
         })
         .collect()
 }

@@ -11,7 +11,7 @@ pub(super) fn constant(p: &mut Parser<'_>) -> bool {
         literal(p);
         return true;
     }
-    match expression(p, 0) {
+    p.with_own_height(|p| match expression(p, 0) {
         Some(left) => {
             conditional(p, left);
             true
@@ -20,7 +20,7 @@ pub(super) fn constant(p: &mut Parser<'_>) -> bool {
             p.error_expected("an expression");
             false
         }
-    }
+    })
 }
 
 /// `.debug_info + 8` in section data.
@@ -53,7 +53,7 @@ pub(super) fn operand(p: &mut Parser<'_>, may_be_pair: bool) -> bool {
             }
             true
         }
-        _ => match unary(p) {
+        _ => p.with_own_height(|p| match unary(p) {
             Some(left) => {
                 pair_or_rest(p, left, may_be_pair);
                 true
@@ -62,7 +62,7 @@ pub(super) fn operand(p: &mut Parser<'_>, may_be_pair: bool) -> bool {
                 p.error_expected("an operand");
                 false
             }
-        },
+        }),
     }
 }
 
@@ -217,9 +217,18 @@ fn binary(p: &mut Parser<'_>, mut left: CompletedMarker, min: u8) -> CompletedMa
         if power == 0 || power < min {
             return left;
         }
+        if !p.may_grow() {
+            // What is left of the chain lies beside the tree instead of above it.
+            while binding_power(p.current()) > 0 {
+                p.bump();
+                unary(p);
+            }
+            return left;
+        }
         let marker = left.precede(p);
         p.bump();
-        if at_statement_start(p) || expression(p, power + 1).is_none() {
+        let found = p.grow(|p| !at_statement_start(p) && expression(p, power + 1).is_some());
+        if !found {
             p.error_expected("an expression");
         }
         left = marker.complete(p, BINARY_EXPR);

@@ -37,7 +37,8 @@ function M.open(source, view)
   vim.bo[buffer].modifiable = false
   if vim.fn.bufwinid(buffer) < 0 then
     local window = vim.api.nvim_get_current_win()
-    vim.cmd('vertical sbuffer ' .. buffer)
+    vim.cmd('rightbelow vertical sbuffer ' .. buffer)
+    vim.wo.wrap, vim.wo.number = false, false
     vim.api.nvim_set_current_win(window)
   end
   M.follow(source, buffer, view.lines)

@@ -1,0 +1,161 @@
+//! `ptx-check` as a shell sees it, and texts that no compiler would write.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use ptx_analysis::{Database, ide};
+use serde_json::Value;
+
+const KERNEL: &str = include_str!("../../examples/saxpy.ptx");
+
+/// Binaries of another package lie beside the folder of this test. `None` where they were not built.
+fn checker() -> Option<PathBuf> {
+    let test = std::env::current_exe().ok()?;
+    let path = test.parent()?.parent()?.join(format!("ptx-check{}", std::env::consts::EXE_SUFFIX));
+    path.is_file().then_some(path)
+}
+
+fn run(checker: &Path, arguments: &[&str], input: &[u8]) -> Output {
+    let mut command = Command::new(checker);
+    let pipes = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = pipes.spawn().expect("the checker starts");
+    // A checker that refuses its arguments does not read.
+    let _ = child.stdin.take().expect("a pipe").write_all(input);
+    child.wait_with_output().expect("the checker ends")
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().expect("no signal")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("text")
+}
+
+#[test]
+fn statuses_tell_findings_from_failures() {
+    let Some(checker) = checker() else { return };
+    let wrong = KERNEL.replace("fma.rn", "fna.rn");
+    assert_eq!(status(&run(&checker, &["-"], KERNEL.as_bytes())), 0);
+    assert_eq!(status(&run(&checker, &["-"], wrong.as_bytes())), 1);
+    assert_eq!(status(&run(&checker, &[], b"")), 2);
+    assert_eq!(status(&run(&checker, &["--no-such-option", "-"], b"")), 2);
+    assert_eq!(status(&run(&checker, &["--target", "sm_1x", "-"], b"")), 2);
+    assert_eq!(status(&run(&checker, &["no/such/file.ptx"], b"")), 2);
+    assert_eq!(status(&run(&checker, &["--explain", "E0210"], b"")), 0);
+    assert_eq!(status(&run(&checker, &["--explain", "E9999"], b"")), 2);
+    assert_eq!(status(&run(&checker, &["-W", "E0210=info", "-"], wrong.as_bytes())), 0);
+}
+
+#[test]
+fn json_has_one_object_per_line_with_these_fields() {
+    let Some(checker) = checker() else { return };
+    let wrong = KERNEL.replace("fma.rn", "fna.rn");
+    let output = run(&checker, &["--format", "json", "-"], wrong.as_bytes());
+    let lines: Vec<&str> = text(&output.stdout).lines().collect();
+    assert_eq!(lines.len(), 1);
+    let object: Value = serde_json::from_str(lines[0]).expect("JSON");
+    let fields = ["file", "line", "column", "end_line", "end_column", "severity", "code", "message"];
+    for field in fields {
+        assert!(object.get(field).is_some(), "no {field} in {object}");
+    }
+    assert_eq!(object["file"], "<stdin>");
+    assert_eq!((&object["line"], &object["column"]), (&Value::from(37), &Value::from(5)));
+    assert_eq!((&object["end_line"], &object["end_column"]), (&Value::from(37), &Value::from(8)));
+    assert_eq!(object["severity"], "error");
+}
+
+#[test]
+fn folders_are_searched_and_code_is_printed() {
+    let Some(checker) = checker() else { return };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    let examples = root.join("examples");
+    let examples = examples.to_str().expect("a path in UTF-8");
+    let output = run(&checker, &["--target", "sm_90", "--emit", "sass", examples], b"");
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    assert!(printed.contains("saxpy") && printed.contains("FFMA") && printed.contains("sm_90"), "{printed}");
+    assert!(printed.contains("registers") && printed.contains("occupancy"), "{printed}");
+}
+
+/// The codes of what is found.
+fn codes(text: &str) -> Vec<&'static str> {
+    let db = Database::default();
+    let file = db.add_file(text);
+    let mut found = ide::diagnostics(&db, file);
+    found.extend(ide::compile_diagnostics(&db, file));
+    for diagnostic in &found {
+        assert!(usize::from(diagnostic.range.end()) <= text.len() && !diagnostic.message.is_empty());
+        assert_ne!(diagnostic.lint.name, "internal", "{}", diagnostic.message);
+    }
+    found.iter().map(|diagnostic| diagnostic.code()).collect()
+}
+
+#[test]
+fn files_without_a_module_say_what_is_missing() {
+    assert_eq!(codes(""), ["E0104", "E0107"]);
+    assert_eq!(codes("// nothing\n"), ["E0104", "E0107"]);
+    let start = KERNEL.find(".target").expect("a target");
+    assert_eq!(codes(&KERNEL[start..]), ["E0104"]);
+}
+
+#[test]
+fn a_kernel_cut_anywhere_has_errors_and_no_more() {
+    let body = KERNEL.find("\n{").expect("a body") + 2;
+    let end = KERNEL.rfind('}').expect("an end");
+    for at in 0..KERNEL.len() {
+        let found = codes(&KERNEL[..at]);
+        assert!((body..=end).contains(&at) <= !found.is_empty(), "nothing wrong with the first {at} bytes");
+    }
+}
+
+#[test]
+fn brackets_in_the_wrong_places_end_what_they_end() {
+    for (old, new) in [("{\n", "{{\n"), ("}\n", "}}\n"), ("}\n", ""), ("(\n", "((\n"), ("[n]", "[n")] {
+        assert!(!codes(&KERNEL.replacen(old, new, 1)).is_empty(), "{old:?} as {new:?}");
+    }
+    assert!(!codes(&KERNEL.replace('}', "")).is_empty());
+}
+
+#[test]
+fn bytes_that_are_no_text_are_errors() {
+    assert!(codes(&KERNEL.replace("fma", "f\0ma")).contains(&"E0001"));
+    let garbage: Vec<u8> = (0..20_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    assert!(!codes(&String::from_utf8_lossy(&garbage)).is_empty());
+    assert!(!codes(&"\0".repeat(10_000)).is_empty());
+}
+
+/// Depth and length of a text cost no stack, and time in proportion.
+#[test]
+fn deep_and_long_texts_are_checked_in_time() {
+    let module = |body: &str| {
+        format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.entry f()\n{{\n.reg .b32 %r<9>;\n{body}\nret;\n}}\n"
+        )
+    };
+    let texts = [
+        module(&"{".repeat(50_000)),
+        module(&format!("{}{}", "{".repeat(50_000), "}".repeat(50_000))),
+        module(&format!("mov.b32 %r1, {}1{};", "(".repeat(50_000), ")".repeat(50_000))),
+        module(&format!("mov.b32 %r1, {}1;", "-".repeat(50_000))),
+        module(&format!("mov.b32 %r1, 1{};", "+1".repeat(50_000))),
+        module(&format!("mov.b32 %r1, {}1{};", "1?2:".repeat(20_000), "")),
+        module(&format!("mov.b32 {}%r1{}, %r2;", "{".repeat(50_000), "}".repeat(50_000))),
+        module(&"add.s32 %r1, %r2, %r3; ".repeat(5_000)),
+        module(&format!("// {}", "x".repeat(1_000_000))),
+        module(&format!("{};", "x".repeat(1_000_000))),
+        format!(".global .b8 a[] = {{{}}};", "{".repeat(50_000)),
+        "/*".repeat(500_000),
+        "\"".repeat(100_001),
+        "@".repeat(100_000),
+        ".visible ".repeat(50_000),
+    ];
+    for text in texts {
+        let start = Instant::now();
+        codes(&text);
+        let time = start.elapsed();
+        assert!(time < Duration::from_secs(20), "{:?} took {time:?}", &text[..text.len().min(160)]);
+    }
+}
