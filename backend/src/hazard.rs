@@ -263,7 +263,8 @@ impl Flow {
                 "RET" => behind_calls.clone(),
                 "EXIT" => Vec::new(),
                 "BSYNC" => match &meetings[at] {
-                    to if to.is_empty() => next(at),
+                    // The meeting point may be named by the `BSYNC` itself or by what is behind it.
+                    to if to.is_empty() || to.contains(&at) => next(at),
                     to => to.clone(),
                 },
                 _ => return None,
@@ -434,7 +435,8 @@ impl Checker<'_> {
         }
         let mut found = std::mem::take(&mut self.found);
         for (block, state) in entry.into_iter().enumerate() {
-            let Some(mut state) = state else { continue };
+            // What no path is known to reach is checked by itself.
+            let mut state = state.unwrap_or_else(State::start);
             for at in flow.range(block, self.code.len()) {
                 self.step(at, &mut state, Some(&mut found));
             }

@@ -1,0 +1,284 @@
+//! Compares with NVIDIA's tools: `oracle FILE-OR-FOLDER…`, started by `tests/oracle/run`.
+//!
+//! For every PTX file and target: `ptx-check` finds errors exactly where ptxas does; the vendor's readers read
+//! our cubins and print their code as we do; the hazard checker finds nothing in our code and nothing in
+//! ptxas's, and sees damage to either; registers, instructions and spills stay near ptxas's.
+
+mod code;
+mod mutations;
+mod pair;
+mod tools;
+
+use mutations::Tally;
+use pair::{Counts, Outcome, Pair};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tools::Tools;
+
+/// What is compiled for.
+const TARGETS: &[u32] = &[80, 90];
+
+/// The most that the geometric means over all kernels may be of ptxas's.
+const MOST_REGISTERS: f64 = 1.15;
+const MOST_INSTRUCTIONS: f64 = 1.35;
+
+/// What CPU time should be of ptxas's; shown, not required, since machines differ.
+const WANTED_CPU: f64 = 0.3;
+
+/// Pairs whose CPU time is measured.
+const MEASURED: usize = 40;
+
+fn main() -> ExitCode {
+    match compare(std::env::args().skip(1).map(PathBuf::from)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("oracle: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn compare(paths: impl Iterator<Item = PathBuf>) -> Result<bool, String> {
+    let tools = Tools::find()?;
+    let mut files = Vec::new();
+    for path in paths {
+        collect(&path, &mut files).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    files.sort();
+    let pairs: Vec<Pair> = files.iter().flat_map(|file| pairs(file)).collect();
+    let scratch = std::env::temp_dir().join(format!("ptx-oracle-{}", std::process::id()));
+    let outcomes = in_parallel(&tools, &pairs, &scratch);
+    let cpu = measure(&tools, &pairs, &outcomes, &scratch);
+    let _ = std::fs::remove_dir_all(&scratch);
+    Ok(report(&pairs, &outcomes?, cpu))
+}
+
+fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    if path.is_dir() {
+        for entry in std::fs::read_dir(path)? {
+            collect(&entry?.path(), files)?;
+        }
+    } else if path.extension().is_some_and(|extension| extension == "ptx") {
+        files.push(path.to_owned());
+    }
+    Ok(())
+}
+
+/// The targets that a file's own target allows; code for one architecture only has no other.
+fn pairs(file: &Path) -> Vec<Pair> {
+    let text = std::fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let own = text.lines().find_map(|line| line.trim_start().strip_prefix(".target"));
+    let own = own.and_then(|rest| rest.trim_start().strip_prefix("sm_")).unwrap_or("");
+    let digits = own.find(|c: char| !c.is_ascii_digit()).unwrap_or(own.len());
+    let (number, suffix) = own.split_at(digits);
+    let Some(least) = number.parse::<u32>().ok().filter(|_| !suffix.starts_with(['a', 'f'])) else {
+        return Vec::new();
+    };
+    let fitting = TARGETS.iter().filter(|&&target| target >= least);
+    fitting.map(|&target| Pair { file: file.to_owned(), target }).collect()
+}
+
+/// The outcome of each pair, in their order.
+fn in_parallel(tools: &Tools, pairs: &[Pair], scratch: &Path) -> Result<Vec<Outcome>, String> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    let outcomes: Mutex<BTreeMap<usize, Outcome>> = Mutex::default();
+    for worker in 0..workers {
+        std::fs::create_dir_all(scratch.join(worker.to_string())).map_err(|error| error.to_string())?;
+    }
+    std::thread::scope(|scope| {
+        for worker in 0..workers {
+            let scratch = scratch.join(worker.to_string());
+            let (next, outcomes) = (&next, &outcomes);
+            scope.spawn(move || {
+                while let index = next.fetch_add(1, Ordering::Relaxed)
+                    && let Some(pair) = pairs.get(index)
+                {
+                    let outcome = pair::compare(tools, pair, &scratch);
+                    outcomes.lock().expect("no worker panics").insert(index, outcome);
+                }
+            });
+        }
+    });
+    Ok(outcomes.into_inner().expect("no worker panics").into_values().collect())
+}
+
+/// CPU seconds of ours and of ptxas, in turns and one process at a time, over a sample of what both compile.
+fn measure(
+    tools: &Tools,
+    pairs: &[Pair],
+    outcomes: &Result<Vec<Outcome>, String>,
+    scratch: &Path,
+) -> (f64, f64) {
+    let compiled: Vec<&Pair> =
+        pairs.iter().zip(outcomes.iter().flatten()).filter(|(_, o)| o.compiled).map(|(p, _)| p).collect();
+    let step = compiled.len().div_ceil(MEASURED).max(1);
+    let output = scratch.join("measured.cubin");
+    let mut seconds = (0.0, 0.0);
+    for pair in compiled.into_iter().step_by(step) {
+        let arguments = tools::compile_arguments(&pair.arch(), &pair.file, &output);
+        let of = |tool| tools::cpu_seconds(tool, &arguments).unwrap_or(f64::NAN);
+        seconds = (seconds.0 + of(&tools.ptxc), seconds.1 + of(&tools.ptxas));
+    }
+    seconds
+}
+
+/// Whether every requirement holds.
+fn report(pairs: &[Pair], outcomes: &[Outcome], cpu: (f64, f64)) -> bool {
+    let mut failed = 0;
+    println!("{:<40} {:>6} {:>7} {:>6} {:>7}  result", "file", "target", "kernels", "regs", "instrs");
+    for (pair, outcome) in pairs.iter().zip(outcomes) {
+        let name = pair.file.file_name().unwrap_or_default().to_string_lossy();
+        let result = match outcome {
+            Outcome { accepted: false, .. } => "ptxas refuses it",
+            Outcome { compiled: false, .. } => "not compiled yet",
+            _ => "compiled",
+        };
+        println!(
+            "{name:<40} {:>6} {:>7} {:>6} {:>7}  {result}",
+            pair.arch(),
+            outcome.kernels.len(),
+            ratio(registers([outcome])),
+            ratio(instructions([outcome])),
+        );
+        for failure in &outcome.failures {
+            failed += 1;
+            println!("    FAILED: {failure}");
+        }
+    }
+    let mut require = |holds: bool, what: &str| {
+        if !holds {
+            failed += 1;
+            println!("FAILED: {what}");
+        }
+    };
+    println!();
+    reasons(outcomes);
+    let count = |is: fn(&Outcome) -> bool| outcomes.iter().filter(|o| is(o)).count();
+    println!(
+        "pairs          {}; ptxas accepts {}, of which ptxc compiles {}",
+        outcomes.len(),
+        count(|o| o.accepted),
+        count(|o| o.compiled)
+    );
+    println!("hazard checker accepts {} of our functions", counts(outcomes, |o| o.clean.0));
+    println!("               and {} of ptxas's", counts(outcomes, |o| o.clean.1));
+    println!(
+        "damage seen    stalls {} of ours, {} of ptxas's; waits {} of ours, {} of ptxas's",
+        tally(outcomes, |o| o.stalls.0),
+        tally(outcomes, |o| o.stalls.1),
+        tally(outcomes, |o| o.waits.0),
+        tally(outcomes, |o| o.waits.1)
+    );
+    let kernels = || outcomes.iter().flat_map(|o| &o.kernels);
+    let (registers, instructions) = (registers(outcomes), instructions(outcomes));
+    println!(
+        "kernels        {}; of ptxas's: registers {} (at most {MOST_REGISTERS}), instructions {} (at most {MOST_INSTRUCTIONS})",
+        kernels().count(),
+        ratio(registers),
+        ratio(instructions)
+    );
+    let spilled: Vec<&str> =
+        kernels().filter(|k| k.spills.0 && !k.spills.1).map(|k| k.name.as_str()).collect();
+    let theirs = kernels().filter(|k| k.spills.1 && !k.spills.0).count();
+    println!("spills         only ours {}, only ptxas's {theirs}", spilled.len());
+    println!(
+        "cpu            {:.3} of ptxas's ({:.2} s of {:.2} s; wanted {WANTED_CPU})",
+        cpu.0 / cpu.1,
+        cpu.0,
+        cpu.1
+    );
+    require(registers.is_some_and(|r| r <= MOST_REGISTERS), "too many registers");
+    require(instructions.is_some_and(|r| r <= MOST_INSTRUCTIONS), "too many instructions");
+    require(spilled.is_empty(), &format!("spills where ptxas has none: {}", spilled.join(", ")));
+    if failed > 0 {
+        println!("{failed} requirements do not hold");
+    }
+    failed == 0
+}
+
+/// Why files are not compiled, the most frequent first.
+fn reasons(outcomes: &[Outcome]) {
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for outcome in outcomes {
+        let mut own: Vec<String> = outcome.refusals.iter().map(|line| general(line)).collect();
+        own.sort();
+        own.dedup();
+        for reason in own {
+            *reasons.entry(reason).or_default() += 1;
+        }
+    }
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    for (reason, count) in reasons {
+        println!("{count:5} pairs with {reason}");
+    }
+}
+
+/// A message without its place and the names in it.
+fn general(message: &str) -> String {
+    let reason = message.split_once(": ").map_or(message, |(_, reason)| reason);
+    let mut quoted = false;
+    reason
+        .split('\'')
+        .map(|part| {
+            quoted = !quoted;
+            if quoted { part } else { "…" }
+        })
+        .collect()
+}
+
+fn registers<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Option<f64> {
+    let kernels = outcomes.into_iter().flat_map(|o| &o.kernels);
+    geometric_mean(kernels.map(|k| f64::from(k.registers.0) / f64::from(k.registers.1)))
+}
+
+fn instructions<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Option<f64> {
+    let kernels = outcomes.into_iter().flat_map(|o| &o.kernels);
+    geometric_mean(kernels.map(|k| k.instructions.0 as f64 / k.instructions.1 as f64))
+}
+
+/// Of what is finite; `None` where nothing is.
+fn geometric_mean(ratios: impl Iterator<Item = f64>) -> Option<f64> {
+    let (mut logarithms, mut count) = (0.0, 0);
+    for logarithm in ratios.map(f64::ln).filter(|l| l.is_finite()) {
+        logarithms += logarithm;
+        count += 1;
+    }
+    (count > 0).then(|| (logarithms / f64::from(count)).exp())
+}
+
+fn ratio(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.3}"))
+}
+
+fn counts(outcomes: &[Outcome], of: fn(&Outcome) -> Counts) -> String {
+    let (clean, all) = outcomes.iter().map(of).fold((0, 0), |(c, a), n| (c + n.clean, a + n.all));
+    format!("{clean} of {all}")
+}
+
+fn tally(outcomes: &[Outcome], of: fn(&Outcome) -> Tally) -> String {
+    let mut sum = Tally::default();
+    outcomes.iter().map(of).for_each(|t| sum.add(t));
+    format!("{} of {}", sum.caught, sum.made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_are_geometric() {
+        assert_eq!(geometric_mean([0.5, 2.0, f64::INFINITY].into_iter()), Some(1.0));
+        assert_eq!(geometric_mean(std::iter::empty()), None);
+    }
+
+    #[test]
+    fn reasons_lose_names() {
+        assert_eq!(general("error   : no code for 'foo' yet"), "no code for '…' yet".replace('\'', ""));
+    }
+}

@@ -1,0 +1,149 @@
+//! Damage to control fields that a hazard checker must see.
+//!
+//! A mutation takes away one thing that code needs exactly: a cycle between a fixed-latency instruction and the
+//! reader of its result where there are as many as the latency, or a wait for the only scoreboard that tells of
+//! an operand. Both are looked for within straight lines of code, by a scan that knows nothing of the checker.
+
+use crate::code::Function;
+use ptx_backend::hazard;
+use sass::{Inst, RegFile, RegUse, Sm, latency};
+
+/// Mutations, and how many of them the checker saw.
+#[derive(Clone, Copy, Default)]
+pub struct Tally {
+    pub made: u32,
+    pub caught: u32,
+}
+
+impl Tally {
+    pub fn add(&mut self, other: Tally) {
+        self.made += other.made;
+        self.caught += other.caught;
+    }
+}
+
+/// Damages of one function, at most `most` of each kind, chosen by `seed`: shortened stalls, removed waits.
+/// Ones that are not seen are described in `missed`.
+pub fn mutate(
+    sm: Sm,
+    function: &Function,
+    most: usize,
+    seed: u64,
+    missed: &mut Vec<String>,
+) -> (Tally, Tally) {
+    let Some(code) = &function.code else { return Default::default() };
+    let mut random = Random(seed);
+    let mut caught = |mutations: Vec<Mutation>| {
+        let mut tally = Tally::default();
+        for mutation in random.choose(mutations, most) {
+            let mut damaged = code.clone();
+            mutation.apply(&mut damaged);
+            let seen = !hazard::check(sm, &damaged, &function.tables).is_empty();
+            tally.add(Tally { made: 1, caught: seen.into() });
+            if !seen {
+                missed.push(format!("{}: {mutation:?} is not seen", function.name));
+            }
+        }
+        tally
+    };
+    let (stalls, waits) = needed(sm, code);
+    (caught(stalls), caught(waits))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Mutation {
+    ShortenStall { at: usize },
+    RemoveWait { at: usize },
+}
+
+impl Mutation {
+    fn apply(self, code: &mut [Inst]) {
+        match self {
+            Mutation::ShortenStall { at } => {
+                let control = &mut code[at].control;
+                control.stall -= 1;
+                // Keep the word legal: long stalls yield.
+                control.yield_ = control.stall >= 12;
+                if control.yield_ {
+                    control.reuse = 0;
+                }
+            }
+            Mutation::RemoveWait { at } => code[at].control.wait = 0,
+        }
+    }
+}
+
+/// Every mutation that takes away what is needed exactly: of stalls, of waits.
+fn needed(sm: Sm, code: &[Inst]) -> (Vec<Mutation>, Vec<Mutation>) {
+    let (mut stalls, mut waits) = (Vec::new(), Vec::new());
+    for (first, producer) in code.iter().enumerate() {
+        for def in producer.writes(sm) {
+            match reader(sm, code, first, &def) {
+                Some((second, read)) if !producer.is_variable(sm) => {
+                    let cycles: u32 = code[first..second].iter().map(|i| u32::from(i.control.stall)).sum();
+                    let latency = latency::raw(sm, producer, &def, &code[second], &read);
+                    if cycles == u32::from(latency) {
+                        let long = (first..second).filter(|&at| code[at].control.stall > 1);
+                        stalls.extend(long.map(|at| Mutation::ShortenStall { at }));
+                    }
+                }
+                Some((second, _)) => {
+                    let set = producer.control.write_sb.map(|s| 1 << s);
+                    let no_other = code[first + 1..second].iter().all(|i| i.control.wait == 0);
+                    if no_other && set == Some(code[second].control.wait) {
+                        waits.push(Mutation::RemoveWait { at: second });
+                    }
+                }
+                None => {}
+            }
+        }
+    }
+    for list in [&mut stalls, &mut waits] {
+        list.sort();
+        list.dedup();
+    }
+    (stalls, waits)
+}
+
+/// The first reader of what an instruction writes, in the same straight line of code.
+fn reader(sm: Sm, code: &[Inst], first: usize, def: &RegUse) -> Option<(usize, RegUse)> {
+    for (at, inst) in code.iter().enumerate().skip(first + 1) {
+        if let Some(read) = inst.reads(sm).find(|read| overlap(read, def)) {
+            return Some((at, read));
+        }
+        let overwritten = inst.writes(sm).any(|w| overlap(&w, def));
+        // Waits on a counter are waits too.
+        let leaves = inst.form().class == sass::Class::Branch || inst.form().mnemonic.starts_with("DEPBAR");
+        if overwritten || leaves || inst.control.stall == 0 {
+            return None;
+        }
+    }
+    None
+}
+
+fn overlap(a: &RegUse, b: &RegUse) -> bool {
+    let end = |r: &RegUse| u16::from(r.index) + u16::from(r.count);
+    a.file == b.file
+        && a.file != RegFile::B
+        && u16::from(a.index) < end(b)
+        && u16::from(b.index) < end(a)
+}
+
+/// A linear congruential generator: the same choice every time.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    fn choose<T>(&mut self, mut from: Vec<T>, most: usize) -> Vec<T> {
+        let mut chosen = Vec::new();
+        while chosen.len() < most && !from.is_empty() {
+            let index = self.next() as usize % from.len();
+            chosen.push(from.swap_remove(index));
+        }
+        chosen
+    }
+}
