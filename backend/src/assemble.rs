@@ -5,7 +5,7 @@
 
 use crate::CodegenError;
 use crate::input::SrcId;
-use crate::mach::{BlockId, Code, MachInst, RegisterSet};
+use crate::mach::{Block, BlockId, Code, MachInst, RegisterSet};
 use sass::{Field, Inst, RegFile, Sm};
 
 /// Bytes of an instruction.
@@ -43,7 +43,8 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
         let next = insts.len() as i64 + 1;
         let mut inst = made.inst;
         if let Some(target) = made.target {
-            let distance = (i64::from(starts[target.index()]) - next) * i64::from(WORD);
+            let behind = meeting_place(&code.blocks[target.index()], &inst);
+            let distance = (i64::from(starts[target.index()] + behind) - next) * i64::from(WORD);
             inst.set(Field::Target, distance as u64);
         }
         insts.push((inst, made.src));
@@ -85,6 +86,18 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
     }
     assembled.code = words.into_boxed_slice();
     Ok(assembled)
+}
+
+/// Instructions of a block up to and with the `BSYNC` at which the threads of a `BSSY` meet: it names what is
+/// behind. Other branches lead to the block's first instruction.
+fn meeting_place(block: &Block, inst: &Inst) -> u32 {
+    let name = crate::sched::facts::name;
+    if name(inst) != "BSSY" {
+        return 0;
+    }
+    let barrier = inst.get(Field::Barrier);
+    let meets = |made: &MachInst| name(&made.inst) == "BSYNC" && made.inst.get(Field::Barrier) == barrier;
+    block.insts.iter().position(meets).map_or(0, |at| at as u32 + 1)
 }
 
 /// The index of each block's first instruction.

@@ -14,7 +14,7 @@
 
 use sass::{Class, Field, Inst, RegFile, RegUse, Sm, latency};
 use smallvec::SmallVec;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// A finding: the instruction, by its index in the code, that issues too early or is malformed.
@@ -172,6 +172,8 @@ enum Queue {
     Special,
     /// Double precision where it is slow.
     Double,
+    /// One kind of instruction, among itself.
+    Same(&'static str),
 }
 
 /// The queue in which an instruction reads its sources.
@@ -180,6 +182,7 @@ fn read_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
         Class::Load | Class::Store | Class::Atomic | Class::Async => Some(Queue::Memory),
         Class::Xu => Some(Queue::Special),
         Class::Fp64 | Class::Fp64Compare => Some(Queue::Double),
+        Class::UniformLoad => Some(Queue::Same(name(inst))).filter(|_| name(inst) != "LDCU"),
         _ => None,
     }
 }
@@ -187,7 +190,8 @@ fn read_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
 /// The queue in which an instruction writes its results; loads from global memory overtake one another.
 fn write_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
     match name(inst) {
-        "LDS" | "LDSM" | "SHFL" | "ATOMS" | "MOVM" => Some(Queue::Memory),
+        "LDS" | "LDSM" | "SHFL" | "ATOMS" | "MOVM" | "QSPC" => Some(Queue::Memory),
+        "B2R" => Some(Queue::Same("B2R")),
         _ => read_queue(sm, inst).filter(|q| *q != Queue::Memory),
     }
 }
@@ -240,12 +244,9 @@ impl Flow {
             (0..code.len() as i64).contains(&index).then_some(index as usize)
         };
         let mnemonic = |at: usize| name(&code[at]);
-        let behind_calls: Vec<usize> = (0..code.len())
-            .filter(|&at| mnemonic(at) == "CALL" && at + 1 < code.len())
-            .map(|at| at + 1)
-            .collect();
         let next = |at: usize| if at + 1 < code.len() { vec![at + 1] } else { Vec::new() };
         let meetings = meetings(code, &target);
+        let returns = returns(code, &target);
         // Where control goes from instructions that may leave; others fall through.
         let leave = |at: usize| -> Option<Vec<usize>> {
             let mut to = match mnemonic(at) {
@@ -260,7 +261,7 @@ impl Flow {
                 "BRX" | "BRXU" | "JMX" => {
                     tables.iter().filter(|t| t.0 == at).flat_map(|t| t.1.clone()).collect()
                 }
-                "RET" => behind_calls.clone(),
+                "RET" => returns[at].clone(),
                 "EXIT" => Vec::new(),
                 "BSYNC" => match &meetings[at] {
                     // The meeting point may be named by the `BSYNC` itself or by what is behind it.
@@ -347,6 +348,47 @@ fn meetings(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>) -> Vec<Vec<u
         }
     }
     meetings
+}
+
+/// For each `RET`, where it may lead: behind the calls from whose target control reaches it. What is called
+/// elsewhere may return to all of them.
+fn returns(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>) -> Vec<Vec<usize>> {
+    let mut returns: Vec<Vec<usize>> = vec![Vec::new(); code.len()];
+    let calls = (0..code.len()).filter(|&at| name(&code[at]) == "CALL" && at + 1 < code.len());
+    let mut callers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for call in calls.clone() {
+        if let Some(entry) = target(call) {
+            callers.entry(entry).or_default().push(call + 1);
+        }
+    }
+    for (&entry, behind) in &callers {
+        let mut visited = vec![false; code.len()];
+        let mut work = vec![entry];
+        while let Some(at) = work.pop() {
+            if at >= code.len() || std::mem::replace(&mut visited[at], true) {
+                continue;
+            }
+            let ends = is_unguarded(&code[at]);
+            match name(&code[at]) {
+                "RET" => returns[at].extend(behind),
+                "BRA" | "JMP" => work.extend(target(at)),
+                "EXIT" | "BRX" | "BRXU" | "JMX" => {}
+                _ => {
+                    work.push(at + 1);
+                    continue;
+                }
+            }
+            if !ends {
+                work.push(at + 1);
+            }
+        }
+    }
+    for (at, to) in returns.iter_mut().enumerate() {
+        if name(&code[at]) == "RET" && to.is_empty() {
+            *to = calls.clone().map(|call| call + 1).collect();
+        }
+    }
+    returns
 }
 
 /// Acts in every thread that comes to it.
@@ -450,7 +492,8 @@ impl Checker<'_> {
         let waits = waits(inst);
         state.in_progress.retain(|p| p.told_by & waits == 0);
         if let Some(found) = found {
-            for s in (0..6).filter(|s| waits >> s & 1 == 1) {
+            // A `DEPBAR` looks at its own operands later.
+            for s in (0..6).filter(|s| inst.control.wait >> s & 1 == 1) {
                 let since = state.since_set[s];
                 if since < SCOREBOARD_DELAY {
                     found.push(Hazard {
@@ -493,6 +536,9 @@ impl Checker<'_> {
             r.file == p.file
                 && (u16::from(r.index)..u16::from(r.index) + u16::from(r.count)).contains(&u16::from(p.index))
         };
+        if self.exclude_each_other(p.at as usize, at) {
+            return;
+        }
         let mut report = |kind, needed: u8| {
             if needed == SCOREBOARD || p.elapsed < needed {
                 found.push(Hazard {
@@ -513,7 +559,6 @@ impl Checker<'_> {
             }
             if let Some(over) = facts.writes.iter().find(names)
                 && !same(earlier_facts.write_queue, facts.write_queue)
-                && !exclude_each_other(earlier, inst)
             {
                 report(Kind::WriteAfterWrite, latency::waw(self.sm, earlier, def, inst, over));
             }
@@ -527,6 +572,21 @@ impl Checker<'_> {
             };
             report(Kind::WriteAfterRead, needed);
         }
+    }
+
+    /// Never both act in a thread: one is guarded by what the other's guard denies, and that does not change on
+    /// the way from one to the other.
+    fn exclude_each_other(&self, first: usize, second: usize) -> bool {
+        let (a, b) = (&self.code[first], &self.code[second]);
+        let Some(guard) = a.get(Field::Guard).filter(|&guard| b.get(Field::Guard) == Some(guard)) else {
+            return false;
+        };
+        let changes = |facts: &Facts| {
+            facts.writes.iter().any(|w| w.file == a.form().guard && u64::from(w.index) == guard)
+        };
+        a.get(Field::GuardNot) != b.get(Field::GuardNot)
+            && first < second
+            && !self.facts[first..second].iter().any(changes)
     }
 
     /// Adds what an instruction leaves in progress.
@@ -548,10 +608,16 @@ impl Checker<'_> {
             p.told_by |= told_by;
         }
         let access = if facts.variable { Access::VariableWrite } else { Access::FixedWrite };
-        self.add(state, at, &facts.writes, |_| (access, write_sb));
+        // An atomic tells of its predicate when it has read its sources, too.
+        let atomic = inst.class(self.sm) == Class::Atomic;
+        self.add(state, at, &facts.writes, |r| match r.file {
+            RegFile::P if atomic => (access, write_sb | read_sb),
+            _ => (access, write_sb),
+        });
         // A result comes after its sources are read.
         self.add(state, at, &facts.reads, |r| match r.file {
-            RegFile::R | RegFile::UR if facts.late => (Access::LateRead, write_sb | read_sb),
+            // Uniform registers are read at issue by everybody.
+            RegFile::R if facts.late => (Access::LateRead, write_sb | read_sb),
             _ => (Access::Read, 0),
         });
     }
@@ -585,11 +651,6 @@ impl Checker<'_> {
             }
         }
     }
-}
-
-/// Never both act in a thread, if nothing changed the predicate in between.
-fn exclude_each_other(a: &Inst, b: &Inst) -> bool {
-    a.get(Field::Guard) == b.get(Field::Guard) && a.get(Field::GuardNot) != b.get(Field::GuardNot)
 }
 
 /// The mnemonic without its modifiers.

@@ -13,17 +13,21 @@ use std::sync::LazyLock;
 /// The result of [`raw`] and [`waw`] for a producer whose latency is not fixed.
 pub const UNKNOWN: u8 = u8::MAX;
 
+/// No result that a scoreboard guards lands earlier after issue.
+const LEAST_VARIABLE: u8 = 8;
+
 /// Cycles from the issue of a producer to that of a consumer of its result; [`UNKNOWN`] where only a
 /// scoreboard tells. `def` and `read` are the operands of the two that share a register.
 pub fn raw(sm: Sm, producer: &Inst, def: &RegUse, consumer: &Inst, read: &RegUse) -> u8 {
     if producer.is_variable(sm) {
         return UNKNOWN;
     }
-    match producer_row(sm, producer) {
+    match producer_row(sm, producer, def) {
         Some(row) => {
             let table = table(sm);
             let (row, column) = (row as usize, column(sm, consumer, read));
-            early_low_half(sm, producer, def, column, read).unwrap_or(table[row][column as usize])
+            early_low_half(sm, producer, def, column, read)
+                .unwrap_or(table[row][column as usize] - late_high_half(sm, def, column, read))
         }
         // Nothing else writes registers.
         None => 1,
@@ -32,15 +36,18 @@ pub fn raw(sm: Sm, producer: &Inst, def: &RegUse, consumer: &Inst, read: &RegUse
 
 /// Cycles from the issue of a writer to that of another one of the same register; [`UNKNOWN`] where only a
 /// scoreboard tells.
-pub fn waw(sm: Sm, first: &Inst, _def: &RegUse, second: &Inst, _over: &RegUse) -> u8 {
+pub fn waw(sm: Sm, first: &Inst, def: &RegUse, second: &Inst, over: &RegUse) -> u8 {
     if first.is_variable(sm) {
         return UNKNOWN;
     }
-    let Some(row) = producer_row(sm, first) else { return 1 };
-    // The first result must land before the second one.
+    let Some(row) = producer_row(sm, first, def) else { return 1 };
+    // The first result must not land after the second one.
     let lands = |row: Row| table(sm)[row as usize][Column::Alu as usize];
-    let second = producer_row(sm, second).filter(|_| !second.is_variable(sm)).map_or(1, lands);
-    (lands(row) + 1).saturating_sub(second).max(1)
+    let second = match producer_row(sm, second, over) {
+        Some(row) if !second.is_variable(sm) => lands(row),
+        _ => LEAST_VARIABLE,
+    };
+    lands(row).saturating_sub(second).max(1)
 }
 
 /// Cycles from the issue of a reader, which reads at issue, to that of an instruction that overwrites what it read.
@@ -60,6 +67,12 @@ fn early_low_half(sm: Sm, producer: &Inst, def: &RegUse, column: Column, read: &
     }
 }
 
+/// Cycles by which the high half of an addend is read later than the low one.
+fn late_high_half(sm: Sm, def: &RegUse, column: Column, read: &RegUse) -> u8 {
+    let high = sm.0 >= 90 && read.file == RegFile::R && read.count == 2 && def.index > read.index;
+    if high && column == Column::Addend { 2 } else { 0 }
+}
+
 macro_rules! names {
     ($name:ident { $($variant:ident $text:literal),* $(,)? }) => {
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,7 +88,7 @@ names! { Row {
     Alu "alu", Viadd "viadd", Fma "fma", Wide "wide", Half "half", HalfMma "halfmma", Fp64 "fp64",
     Compare64 "compare64", Clock "clock", Vote "vote", Uniform "uniform", UniformMove "uniformmove",
     UniformVote "uniformvote", Hmma16 "hmma16", Hmma32 "hmma32", Imma16 "imma16", Imma32 "imma32", Dmma "dmma",
-    ToUniform "touniform",
+    Imma4 "imma4", ToUniform "touniform",
 } }
 
 names! { Column {
@@ -87,8 +100,9 @@ names! { Column {
 const ROWS: usize = Row::NAMES.len();
 const COLUMNS: usize = Column::NAMES.len();
 
-fn producer_row(sm: Sm, inst: &Inst) -> Option<Row> {
+fn producer_row(sm: Sm, inst: &Inst, def: &RegUse) -> Option<Row> {
     Some(match inst.class(sm) {
+        _ if inst.form().mnemonic == "ELECT" && def.file == RegFile::UR => Row::UniformVote,
         Class::Alu if inst.form().mnemonic == "VIADD" => Row::Viadd,
         Class::Alu => Row::Alu,
         Class::Fma => Row::Fma,
@@ -106,6 +120,8 @@ fn producer_row(sm: Sm, inst: &Inst) -> Option<Row> {
         Class::UniformMove => Row::UniformMove,
         Class::Hmma16 => Row::Hmma16,
         Class::Hmma32 => Row::Hmma32,
+        // Four bits and one bit.
+        Class::Imma16 | Class::Imma32 if matches!(inst.form().mnemonic, "IMMA.S4" | "BMMA") => Row::Imma4,
         Class::Imma16 => Row::Imma16,
         Class::Imma32 => Row::Imma32,
         Class::Dmma => Row::Dmma,
@@ -140,7 +156,8 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
         // Predicates of everything else are read when guards are.
         _ if predicate => Column::Guard,
         Class::Xu | Class::LoadConstant | Class::Branch => Column::Xu,
-        _ if inst.form().mnemonic.starts_with("MATCH") => Column::Xu,
+        Class::UniformLoad => Column::Xu,
+        _ if ["MATCH", "SYNCS"].iter().any(|m| inst.form().mnemonic.starts_with(m)) => Column::Xu,
         Class::Load if matches!(inst.form().mnemonic, "LDG" | "LD") => Column::Ldg,
         _ => Column::Memory,
     }
