@@ -598,6 +598,13 @@ impl Checker<'_> {
         for s in (0..6).filter(|s| (write_sb | read_sb) >> s & 1 == 1) {
             state.since_set[s] = 0;
         }
+        // A barrier that holds the warp back at once goes through the queue of the memory accesses before it.
+        if name(inst) == "BAR" && inst.get(Field::Flag) == Some(0) {
+            state.in_progress.retain(|p| {
+                let queue = self.facts[p.at as usize].read_queue;
+                p.access != Access::LateRead || queue != Some(Queue::Memory)
+            });
+        }
         for p in &mut state.in_progress {
             let earlier = &self.facts[p.at as usize];
             let told_by = match p.access {

@@ -121,7 +121,7 @@ fn producer_row(sm: Sm, inst: &Inst, def: &RegUse) -> Option<Row> {
         Class::Hmma16 => Row::Hmma16,
         Class::Hmma32 => Row::Hmma32,
         // Four bits and one bit.
-        Class::Imma16 | Class::Imma32 if matches!(inst.form().mnemonic, "IMMA.S4" | "BMMA") => Row::Imma4,
+        Class::Imma16 | Class::Imma32 if matches!(inst.form().name, "IMMA.S4" | "BMMA") => Row::Imma4,
         Class::Imma16 => Row::Imma16,
         Class::Imma32 => Row::Imma32,
         Class::Dmma => Row::Dmma,
