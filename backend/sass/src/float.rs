@@ -45,7 +45,7 @@ fn general(value: f64) -> String {
         return if value > 0.0 { "+INF ".to_owned() } else { "-INF ".to_owned() };
     }
     if value == 0.0 {
-        return if value.is_sign_negative() { "-0".to_owned() } else { "0".to_owned() };
+        return if value.is_sign_negative() { "-0.0 ".to_owned() } else { "0".to_owned() };
     }
     let scientific = |decimals| {
         let text = format!("{value:.decimals$e}");

@@ -62,11 +62,10 @@ impl Builder {
     pub(super) fn new(sm: Sm, src: SrcId, mnemonic: &str, shape: &str) -> Result<Builder, CodegenError> {
         match sass::lookup(sm, mnemonic, shape) {
             Some(form) => Ok(Builder { inst: Inst::new(form), src, problem: None }),
-            None => Err(CodegenError::internal(
-                src,
-                PHASE,
-                format!("no form {mnemonic} {shape:?} on sm_{}", sm.0),
-            )),
+            None => {
+                let what = format!("{mnemonic} {shape:?}, which has no encoding on sm_{}", sm.0);
+                Err(CodegenError::unsupported(src, what))
+            }
         }
     }
 
@@ -95,11 +94,8 @@ impl Builder {
             None => Ok(self.inst),
             Some(problem) => {
                 let form = self.inst.form();
-                Err(CodegenError::internal(
-                    self.src,
-                    PHASE,
-                    format!("{} {:?}: {problem}", form.mnemonic, form.shape),
-                ))
+                let what = format!("{} {:?}: {problem}", form.mnemonic, form.shape);
+                Err(CodegenError::unsupported(self.src, what))
             }
         }
     }

@@ -5,13 +5,13 @@ use sass::{Inst, Sm, cubin};
 use std::collections::BTreeMap;
 
 /// A text section.
-pub struct Function {
-    pub name: String,
-    pub words: Vec<u128>,
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) words: Vec<u128>,
     /// `None` where a word does not decode.
-    pub code: Option<Vec<Inst>>,
+    pub(crate) code: Option<Vec<Inst>>,
     /// Indices of the targets of each indirect branch.
-    pub tables: Vec<(usize, Vec<usize>)>,
+    pub(crate) tables: Vec<(usize, Vec<usize>)>,
 }
 
 const NOP: u128 = 0x918;
@@ -19,12 +19,12 @@ const OPCODE_MASK: u128 = 0xfff;
 
 impl Function {
     /// Instructions, without padding and the branch to itself in front of it.
-    pub fn instructions(&self) -> usize {
+    pub(crate) fn instructions(&self) -> usize {
         self.words.iter().filter(|&word| word & OPCODE_MASK != NOP).count().saturating_sub(1)
     }
 }
 
-pub fn read(bytes: &[u8]) -> Result<(Sm, Vec<Function>), String> {
+pub(crate) fn read(bytes: &[u8]) -> Result<(Sm, Vec<Function>), String> {
     let cubin = cubin::read(bytes).map_err(|error| error.to_string())?;
     let sm = cubin.sm;
     let mut tables = indirect_branches(bytes)?;
@@ -80,7 +80,7 @@ fn targets(value: &[u8]) -> Vec<(usize, Vec<usize>)> {
 }
 
 /// The instructions of each function in what `cuobjdump -sass` prints.
-pub fn printed(text: &str) -> BTreeMap<String, Vec<String>> {
+pub(crate) fn printed(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut functions: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut current = None;
     for line in text.lines() {

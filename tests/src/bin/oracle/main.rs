@@ -70,7 +70,8 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 
 /// The targets that a file's own target allows; code for one architecture only has no other.
 fn pairs(file: &Path) -> Vec<Pair> {
-    let text = std::fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let text =
+        std::fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let own = text.lines().find_map(|line| line.trim_start().strip_prefix(".target"));
     let own = own.and_then(|rest| rest.trim_start().strip_prefix("sm_")).unwrap_or("");
     let digits = own.find(|c: char| !c.is_ascii_digit()).unwrap_or(own.len());

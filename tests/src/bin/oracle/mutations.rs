@@ -10,13 +10,13 @@ use sass::{Inst, RegFile, RegUse, Sm, latency};
 
 /// Mutations, and how many of them the checker saw.
 #[derive(Clone, Copy, Default)]
-pub struct Tally {
-    pub made: u32,
-    pub caught: u32,
+pub(crate) struct Tally {
+    pub(crate) made: u32,
+    pub(crate) caught: u32,
 }
 
 impl Tally {
-    pub fn add(&mut self, other: Tally) {
+    pub(crate) fn add(&mut self, other: Tally) {
         self.made += other.made;
         self.caught += other.caught;
     }
@@ -24,7 +24,7 @@ impl Tally {
 
 /// Damages of one function, at most `most` of each kind, chosen by `seed`: shortened stalls, removed waits.
 /// Ones that are not seen are described in `missed`.
-pub fn mutate(
+pub(crate) fn mutate(
     sm: Sm,
     function: &Function,
     most: usize,
@@ -123,10 +123,7 @@ fn reader(sm: Sm, code: &[Inst], first: usize, def: &RegUse) -> Option<(usize, R
 
 fn overlap(a: &RegUse, b: &RegUse) -> bool {
     let end = |r: &RegUse| u16::from(r.index) + u16::from(r.count);
-    a.file == b.file
-        && a.file != RegFile::B
-        && u16::from(a.index) < end(b)
-        && u16::from(b.index) < end(a)
+    a.file == b.file && a.file != RegFile::B && u16::from(a.index) < end(b) && u16::from(b.index) < end(a)
 }
 
 /// A linear congruential generator: the same choice every time.

@@ -10,44 +10,44 @@ use std::path::{Path, PathBuf};
 
 /// A file and the number of a target that it may be compiled for.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Pair {
-    pub file: PathBuf,
-    pub target: u32,
+pub(crate) struct Pair {
+    pub(crate) file: PathBuf,
+    pub(crate) target: u32,
 }
 
 impl Pair {
-    pub fn arch(&self) -> String {
+    pub(crate) fn arch(&self) -> String {
         format!("sm_{}", self.target)
     }
 }
 
 /// One kernel that both compile: ours, then the vendor's.
-pub struct Kernel {
-    pub name: String,
-    pub registers: (u32, u32),
-    pub instructions: (usize, usize),
-    pub spills: (bool, bool),
+pub(crate) struct Kernel {
+    pub(crate) name: String,
+    pub(crate) registers: (u32, u32),
+    pub(crate) instructions: (usize, usize),
+    pub(crate) spills: (bool, bool),
 }
 
 #[derive(Default)]
-pub struct Outcome {
-    pub accepted: bool,
-    pub compiled: bool,
-    pub kernels: Vec<Kernel>,
+pub(crate) struct Outcome {
+    pub(crate) accepted: bool,
+    pub(crate) compiled: bool,
+    pub(crate) kernels: Vec<Kernel>,
     /// Functions without findings, and all, of ours and of the vendor's code.
-    pub clean: (Counts, Counts),
-    pub stalls: (Tally, Tally),
-    pub waits: (Tally, Tally),
+    pub(crate) clean: (Counts, Counts),
+    pub(crate) stalls: (Tally, Tally),
+    pub(crate) waits: (Tally, Tally),
     /// Why the file is not compiled; not a failure where the file is not one of ours.
-    pub refusals: Vec<String>,
+    pub(crate) refusals: Vec<String>,
     /// Requirements that do not hold.
-    pub failures: Vec<String>,
+    pub(crate) failures: Vec<String>,
 }
 
 #[derive(Clone, Copy, Default)]
-pub struct Counts {
-    pub clean: usize,
-    pub all: usize,
+pub(crate) struct Counts {
+    pub(crate) clean: usize,
+    pub(crate) all: usize,
 }
 
 /// Mutations of each kind per function.
@@ -56,7 +56,7 @@ const MUTATIONS: usize = 8;
 /// Findings of a kind that are shown per file.
 const SHOWN: usize = 3;
 
-pub fn compare(tools: &Tools, pair: &Pair, scratch: &Path) -> Outcome {
+pub(crate) fn compare(tools: &Tools, pair: &Pair, scratch: &Path) -> Outcome {
     let mut outcome = Outcome::default();
     let arch = pair.arch();
     let (theirs, ours) = (scratch.join("vendor.cubin"), scratch.join("ours.cubin"));
@@ -66,7 +66,8 @@ pub fn compare(tools: &Tools, pair: &Pair, scratch: &Path) -> Outcome {
     if !vendor.ok {
         return outcome;
     }
-    let (functions, mut missed) = inspect(&theirs, &mut outcome.failures, "the vendor's code");
+    let mut missed = Vec::new();
+    let functions = inspect(&theirs, &mut outcome.failures, "the vendor's code");
     let vendor_sizes = sizes(&functions);
     outcome.clean.1 = functions.counts;
     (outcome.stalls.1, outcome.waits.1) = damage(pair, &functions, &mut missed);
@@ -84,7 +85,7 @@ pub fn compare(tools: &Tools, pair: &Pair, scratch: &Path) -> Outcome {
         return outcome;
     }
     check_readers(tools, &ours, &mut outcome.failures);
-    let (functions, _) = inspect(&ours, &mut outcome.failures, "our code");
+    let functions = inspect(&ours, &mut outcome.failures, "our code");
     outcome.clean.0 = functions.counts;
     (outcome.stalls.0, outcome.waits.0) = damage(pair, &functions, &mut missed);
     check_listing(tools, &ours, &functions, &mut outcome.failures);
@@ -106,7 +107,8 @@ pub fn compare(tools: &Tools, pair: &Pair, scratch: &Path) -> Outcome {
 
 /// `ptx-check` finds an error where the vendor's assembler does, and nowhere else.
 fn check_diagnostics(tools: &Tools, pair: &Pair, vendor: &tools::Said, outcome: &mut Outcome) {
-    let arguments = ["--target", &pair.arch(), "--fail-on", "error", &pair.file.to_string_lossy()].map(str::to_owned);
+    let arguments =
+        ["--target", &pair.arch(), "--fail-on", "error", &pair.file.to_string_lossy()].map(str::to_owned);
     let checked = tools::run(&tools.ptx_check, arguments);
     // Without a place, ptxas means its options or what it links.
     let comparable = vendor.ok || vendor.text.contains("; error");
@@ -138,7 +140,7 @@ struct Inspected {
 }
 
 /// Decodes a cubin and runs the hazard checker on it.
-fn inspect(cubin: &Path, failures: &mut Vec<String>, whose: &str) -> (Inspected, Vec<String>) {
+fn inspect(cubin: &Path, failures: &mut Vec<String>, whose: &str) -> Inspected {
     let read = std::fs::read(cubin).map_err(|e| e.to_string()).and_then(|bytes| code::read(&bytes));
     let (sm, functions) = match read {
         Ok(read) => read,
@@ -168,7 +170,7 @@ fn inspect(cubin: &Path, failures: &mut Vec<String>, whose: &str) -> (Inspected,
             failures.push(format!("{whose}: {}: {hazard}: {earlier} | {}", function.name, text(hazard.at)));
         }
     }
-    (Inspected { sm, functions, counts }, Vec::new())
+    Inspected { sm, functions, counts }
 }
 
 fn sizes(inspected: &Inspected) -> BTreeMap<&str, usize> {
@@ -197,7 +199,12 @@ fn check_listing(tools: &Tools, cubin: &Path, inspected: &Inspected, failures: &
             continue;
         };
         if lines.len() != code.len() {
-            failures.push(format!("{}: cuobjdump prints {} of {} words", function.name, lines.len(), code.len()));
+            failures.push(format!(
+                "{}: cuobjdump prints {} of {} words",
+                function.name,
+                lines.len(),
+                code.len()
+            ));
         }
         for (at, (inst, line)) in code.iter().zip(lines).enumerate() {
             let ours = sass::print(inspected.sm, inst, at as u64 * sass::INST_BYTES);

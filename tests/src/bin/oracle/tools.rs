@@ -5,22 +5,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Where the commands are: NVIDIA's by the environment, ours beside this program.
-pub struct Tools {
-    pub ptxas: PathBuf,
-    pub nvdisasm: PathBuf,
-    pub cuobjdump: PathBuf,
-    pub ptxc: PathBuf,
-    pub ptx_check: PathBuf,
+pub(crate) struct Tools {
+    pub(crate) ptxas: PathBuf,
+    pub(crate) nvdisasm: PathBuf,
+    pub(crate) cuobjdump: PathBuf,
+    pub(crate) ptxc: PathBuf,
+    pub(crate) ptx_check: PathBuf,
 }
 
 /// What a command said.
-pub struct Said {
-    pub ok: bool,
-    pub text: String,
+pub(crate) struct Said {
+    pub(crate) ok: bool,
+    pub(crate) text: String,
 }
 
 impl Tools {
-    pub fn find() -> Result<Tools, String> {
+    pub(crate) fn find() -> Result<Tools, String> {
         let named = |name: &str| {
             std::env::var_os(name)
                 .map(PathBuf::from)
@@ -39,12 +39,12 @@ impl Tools {
 }
 
 /// The arguments that both compilers take.
-pub fn compile_arguments(arch: &str, input: &Path, output: &Path) -> Vec<String> {
+pub(crate) fn compile_arguments(arch: &str, input: &Path, output: &Path) -> Vec<String> {
     let path = |p: &Path| p.to_string_lossy().into_owned();
     vec![format!("-arch={arch}"), "-O3".into(), "-v".into(), "-o".into(), path(output), path(input)]
 }
 
-pub fn run(tool: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Said {
+pub(crate) fn run(tool: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Said {
     said(Command::new(tool).args(arguments).output())
 }
 
@@ -59,7 +59,7 @@ fn said(output: std::io::Result<Output>) -> Said {
 }
 
 /// User and system seconds of a whole process, as the shell accounts for its children.
-pub fn cpu_seconds(tool: &Path, arguments: &[String]) -> Option<f64> {
+pub(crate) fn cpu_seconds(tool: &Path, arguments: &[String]) -> Option<f64> {
     const SCRIPT: &str = r#""$@" >/dev/null 2>&1; times"#;
     let output = Command::new("bash").args(["-c", SCRIPT, "bash"]).arg(tool).args(arguments).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -74,14 +74,14 @@ fn seconds(text: &str) -> Option<f64> {
 
 /// What the compilers print about a kernel with `-v`.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Kernel {
-    pub name: String,
-    pub registers: u32,
-    pub spill_stores: u32,
+pub(crate) struct Kernel {
+    pub(crate) name: String,
+    pub(crate) registers: u32,
+    pub(crate) spill_stores: u32,
 }
 
 /// The kernels in what a compiler printed.
-pub fn kernels(text: &str) -> Vec<Kernel> {
+pub(crate) fn kernels(text: &str) -> Vec<Kernel> {
     let mut kernels: Vec<Kernel> = Vec::new();
     let mut about_kernel = false;
     for line in text.lines() {
