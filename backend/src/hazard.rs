@@ -928,6 +928,6 @@ mod tests {
             percent(waits),
             percent(scoreboards)
         );
-        expect_test::expect!["stalls 82, waits 72, scoreboards 53"].assert_eq(&found);
+        expect_test::expect!["stalls 99, waits 82, scoreboards 61"].assert_eq(&found);
     }
 }
