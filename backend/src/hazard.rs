@@ -901,12 +901,9 @@ mod tests {
                 tally.1 += 1;
                 tally.0 += u32::from(!check(SM, &changed, &[]).is_empty());
             };
-            for at in 0..insts.len() {
-                let control = insts[at].control;
-                if control.stall > 2
-                    && insts[at].form().mnemonic != "BRA"
-                    && insts[at].form().mnemonic != "EXIT"
-                {
+            for (at, inst) in insts.iter().enumerate() {
+                let control = inst.control;
+                if control.stall > 2 && inst.form().mnemonic != "BRA" && inst.form().mnemonic != "EXIT" {
                     let shorter = |inst: &mut Inst| {
                         inst.control.stall -= 1;
                         inst.control.yield_ = inst.control.stall >= 12;

@@ -200,7 +200,7 @@ impl Format {
             ) => {
                 let shift = m.leading_zeros() as i32 - 1;
                 let m = m << shift;
-                let sticky = u128::from(m % divisor != 0);
+                let sticky = u128::from(!m.is_multiple_of(divisor));
                 // The quotient has at least 73 bits, so the sticky bit is below any format's last place.
                 Finite { negative, magnitude: (m / divisor) << 1 | sticky, exponent: e - shift - divided - 1 }
             }

@@ -39,7 +39,7 @@ pub struct Kernel {
     pub code: Vec<u128>,
     /// Static shared memory in bytes, without what the target reserves.
     pub shared_bytes: u32,
-    /// Bytes of stack; at least [`STACK_BYTES`] are there.
+    /// Bytes of stack that the code asks for; the machine gives at least `STACK_BYTES`.
     pub stack_bytes: u32,
     /// Constant banks 3 and 4, addresses filled in.
     pub bank3: Vec<u8>,

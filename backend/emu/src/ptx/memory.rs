@@ -47,7 +47,7 @@ impl Block<'_> {
             FormId::Ld | FormId::Ldu => self.load(w, mask, instr),
             FormId::St => self.store(w, mask, instr),
             FormId::Atom | FormId::Red => self.atomic(w, mask, instr),
-            FormId::Cvta => self.to_generic(w, mask, instr),
+            FormId::Cvta => self.cvta(w, mask, instr),
             _ => self.is_space(w, mask, instr),
         }
     }
@@ -163,7 +163,7 @@ impl Block<'_> {
         })
     }
 
-    fn to_generic(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+    fn cvta(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         let t = ty(&instr.opcode, 0)?;
         let window = self.window(instr)?;
         let to = instr.opcode.has(Mod::To);
