@@ -1,7 +1,7 @@
 //! Diagnostics for people: source excerpts with the range underlined.
 
 use codespan_reporting::diagnostic::{Diagnostic as Report, Label, Severity as Level};
-use codespan_reporting::files::SimpleFile;
+use codespan_reporting::files::{Files, SimpleFile};
 use codespan_reporting::term::{self, Config};
 use ptx_analysis::ide::{Diagnostic, Severity};
 use text_size::TextRange;
@@ -9,6 +9,9 @@ use text_size::TextRange;
 fn bytes(range: TextRange) -> std::ops::Range<usize> {
     range.start().into()..range.end().into()
 }
+
+/// Lines longer than this are not shown: a generated file may be one line of megabytes with as many findings.
+const LONGEST_LINE: usize = 2000;
 
 /// A text with its line starts found, to render any number of diagnostics of.
 pub struct Renderer<'a> {
@@ -23,6 +26,9 @@ impl<'a> Renderer<'a> {
 
     /// The report of a diagnostic as plain text.
     pub fn render(&self, d: &Diagnostic) -> String {
+        if self.has_long_line(d.range) || d.related.iter().any(|r| self.has_long_line(r.range)) {
+            return self.without_excerpt(d);
+        }
         let level = match d.severity {
             Severity::Error => Level::Error,
             Severity::Warning => Level::Warning,
@@ -40,8 +46,36 @@ impl<'a> Renderer<'a> {
             .with_notes(notes);
         let config = Config { tab_width: 4, ..Config::default() };
         // Rendering fails only for ranges outside the text; the message is worth more than the excerpt.
-        term::emit_into_string(&config, &self.file, &report).unwrap_or_else(|_| {
-            format!("{}: {}[{}]: {}\n", self.name, d.severity.text(), d.code(), d.message)
+        term::emit_into_string(&config, &self.file, &report).unwrap_or_else(|_| self.without_excerpt(d))
+    }
+
+    fn has_long_line(&self, range: TextRange) -> bool {
+        [range.start(), range.end()].into_iter().any(|offset| {
+            let line = self.file.line_index((), offset.into());
+            line.and_then(|line| self.file.line_range((), line)).is_ok_and(|line| line.len() > LONGEST_LINE)
         })
+    }
+
+    fn without_excerpt(&self, d: &Diagnostic) -> String {
+        let start = usize::from(d.range.start());
+        let place = self.file.line_index((), start).and_then(|line| {
+            let column = start - self.file.line_range((), line)?.start + 1;
+            Ok(format!(":{}:{column}", line + 1))
+        });
+        let place = place.unwrap_or_default();
+        format!("{}[{}]: {}\n   at {}{place}\n", d.severity.text(), d.code(), d.message, self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ptx_analysis::INVALID_UTF8;
+
+    #[test]
+    fn long_lines_are_named_and_not_shown() {
+        let text = format!("short\n{}", "x".repeat(10_000));
+        let d = Diagnostic::new(&INVALID_UTF8, TextRange::new(9.into(), 10.into()), "bad");
+        assert_eq!(Renderer::new("f", &text).render(&d), "error[E0008]: bad\n   at f:2:4\n");
     }
 }
