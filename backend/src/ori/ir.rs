@@ -1,10 +1,10 @@
 //! Ori: the one IR between PTX and machine code.
 //!
-//! Operations are machine operations from the start ([`Op`](super::op::Op)), so selection happens once, at
+//! Operations are machine operations from the start ([`Op`]), so selection happens once, at
 //! construction, and every later phase sees what will be encoded. The same types carry two states:
 //!
 //! - **SSA**: every [`Value`] has one definition; joins are [`Phi`]s. From construction to allocation.
-//! - **Allocated**: every operand is a [`Reg`]; no phis, no [`Op::Pack`](super::op::Op::Pack).
+//! - **Allocated**: every operand is a [`Reg`]; no phis, no [`Op::Pack`].
 //!
 //! A value occupies `width` consecutive 32-bit registers of one file (1, 2, 3, 4, 8 …), and one wider than a
 //! register starts at a multiple of its width rounded up to a power of two, at most 4 in the R file. Parts of

@@ -372,7 +372,7 @@ pub fn print(op: &Op) -> String {
     text
 }
 
-/// The operation that [`print`] writes as `text`.
+/// The operation that [`print()`] writes as `text`.
 pub fn parse(text: &str) -> Option<Op> {
     let (name, numbers) = match text.split_once('{') {
         Some((name, rest)) => (name, rest.strip_suffix('}')?),

@@ -1,4 +1,4 @@
-//! Functions as text: [`print`] and [`parse`] are inverse to each other.
+//! Functions as text: [`print()`] and [`parse`] are inverse to each other.
 //!
 //! ```text
 //! entry "axpy" frame(local=16,stack) {
@@ -238,7 +238,7 @@ impl fmt::Display for ParseError {
 /// Numbers of values and blocks beyond this are refused, so that a short text cannot ask for much memory.
 const MAX_INDEX: u32 = 1 << 20;
 
-/// Reads the function that [`print`] writes. Blank lines and `//` comments are skipped.
+/// Reads the function that [`print()`] writes. Blank lines and `//` comments are skipped.
 pub fn parse(text: &str) -> Result<Function, ParseError> {
     let mut func = Function {
         name: String::new(),
