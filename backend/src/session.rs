@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-/// Lent by the caller of [`crate::compile`].
+/// Lent by the caller of [`crate::compile()`].
 pub struct Session<'a> {
     /// Called at every phase boundary and inside every loop that may exceed a millisecond. Cancels by
     /// unwinding.
