@@ -308,22 +308,27 @@ fn instruction(
     Some(out)
 }
 
-/// Markdown whose underscores outside code are underscores: `sm_80` to `sm_90` is no emphasis.
+/// Markdown with names such as `sm_80` as code, since underscores are emphasis to some clients.
 fn prose(markdown: &str) -> String {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut out = String::with_capacity(markdown.len() + 16);
     let mut is_block = false;
     for line in markdown.split_inclusive('\n') {
-        if line.starts_with("```") {
-            is_block = !is_block;
-        }
+        is_block ^= line.starts_with("```");
         let is_verbatim = is_block || line.starts_with("    ");
-        let mut is_code = false;
-        for c in line.chars() {
-            is_code ^= c == '`';
-            if c == '_' && !is_code && !is_verbatim {
-                out.push('\\');
+        // Every second part of a line stands between backquotes.
+        for (i, part) in line.split('`').enumerate() {
+            if i > 0 {
+                out.push('`');
             }
-            out.push(c);
+            let mut rest = part;
+            while !rest.is_empty() {
+                let end = rest.find(|c| is_name(c) != rest.starts_with(is_name)).unwrap_or(rest.len());
+                let (word, behind) = rest.split_at(end);
+                let marks = if word.contains('_') && !is_verbatim && i % 2 == 0 { "`" } else { "" };
+                out.extend([marks, word, marks]);
+                rest = behind;
+            }
         }
     }
     out
@@ -349,4 +354,12 @@ fn directive(word: &str) -> Option<String> {
     }
     let directive = Directive::parse(word.get(1..)?)?;
     Some(format!("{}{}\n\nsince PTX ISA {}\n", code(directive.syntax), directive.about, directive.gate.ptx))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_with_underscores_are_code() {
+        assert_eq!(super::prose("On sm_80, `a_b`.\n    c_d\n"), "On `sm_80`, `a_b`.\n    c_d\n");
+    }
 }
