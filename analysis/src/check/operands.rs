@@ -37,9 +37,13 @@ pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Di
                 operand => class(row, operand, range, out),
             }
             match operand {
-                input::Operand::Pair(pair) => destinations(&[&pair.0, &pair.1], range, out),
-                input::Operand::Vector(elements) if row.role == Role::Destination => {
-                    destinations(&elements.iter().collect::<SmallVec<[_; 8]>>(), range, out);
+                // A texture's result may be a vector with a predicate.
+                input::Operand::Pair(pair) => {
+                    destinations(&elements(&pair.0), range, out);
+                    destinations(&[&pair.1], range, out);
+                }
+                input::Operand::Vector(_) if row.role == Role::Destination => {
+                    destinations(&elements(operand), range, out);
                 }
                 _ => {}
             }
@@ -48,6 +52,14 @@ pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Di
                 sink(row, operand, range, out);
             }
         }
+    }
+}
+
+/// The elements of a vector; anything else by itself.
+fn elements(operand: &input::Operand) -> SmallVec<[&input::Operand; 8]> {
+    match operand {
+        input::Operand::Vector(elements) => elements.iter().collect(),
+        other => smallvec::smallvec![other],
     }
 }
 

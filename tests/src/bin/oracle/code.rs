@@ -44,8 +44,11 @@ pub(crate) fn read(bytes: &[u8]) -> Result<(Sm, Vec<Function>), String> {
     Ok((sm, functions))
 }
 
-/// Records of the attribute that lists the targets of indirect branches.
-fn indirect_branches(bytes: &[u8]) -> Result<BTreeMap<String, Vec<(usize, Vec<usize>)>>, String> {
+/// Of each function, its indirect branches: where they are and where they may go. From the records of the
+/// attribute that lists them.
+type IndirectBranches = BTreeMap<String, Vec<(usize, Vec<usize>)>>;
+
+fn indirect_branches(bytes: &[u8]) -> Result<IndirectBranches, String> {
     const SIZED: u8 = 4;
     const TARGETS: u8 = 0x34;
     let file = object::File::parse(bytes).map_err(|error| error.to_string())?;
