@@ -6,6 +6,7 @@
 //! No async code ever holds a snapshot.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,6 @@ use ptx_analysis::ide;
 use ptx_analysis::{CancellationToken, Database, SourceFile, catch_cancelled};
 use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, error::TryRecvError};
 use tower_lsp::Client;
 use tower_lsp::lsp_types::{self as lsp, TextDocumentContentChangeEvent, Url};
 
@@ -132,11 +132,11 @@ pub struct Owner {
     documents: FxHashMap<Url, Open>,
     client: Client,
     runtime: Handle,
-    events: UnboundedSender<Event>,
+    events: Sender<Event>,
 }
 
 impl Owner {
-    pub fn new(client: Client, runtime: Handle, events: UnboundedSender<Event>) -> Self {
+    pub fn new(client: Client, runtime: Handle, events: Sender<Event>) -> Self {
         Self {
             db: Database::default(),
             config: Arc::default(),
@@ -149,28 +149,27 @@ impl Owner {
     }
 
     /// Handles events until shutdown or until every sender is gone.
-    pub fn run(mut self, mut queue: UnboundedReceiver<Event>) {
+    pub fn run(mut self, queue: Receiver<Event>) {
         loop {
             let event = match self.next_deadline() {
-                None => queue.blocking_recv(),
-                Some(deadline) => match self.receive_until(&mut queue, deadline) {
-                    Ok(event) => event,
-                    Err(TimedOut) => {
-                        self.start_due_compilations();
-                        continue;
-                    }
-                },
+                None => queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(deadline) => queue.recv_timeout(deadline.saturating_duration_since(Instant::now())),
             };
-            let Some(event) = event else { return };
-            if !self.handle_with_followers(event, &mut queue) {
-                return;
+            match event {
+                Ok(event) => {
+                    if !self.handle_with_followers(event, &queue) {
+                        return;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => self.start_due_compilations(),
+                Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
 
     /// Handles an event, and with a change all changes queued behind it, so that a burst costs one write.
     /// False at shutdown.
-    fn handle_with_followers(&mut self, event: Event, queue: &mut UnboundedReceiver<Event>) -> bool {
+    fn handle_with_followers(&mut self, event: Event, queue: &Receiver<Event>) -> bool {
         let mut event = event;
         let mut changed: Vec<Url> = Vec::new();
         loop {
@@ -187,7 +186,7 @@ impl Owner {
             }
             event = match queue.try_recv() {
                 Ok(next) => next,
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => {
+                Err(_) => {
                     self.commit(&mut changed);
                     return true;
                 }
@@ -448,17 +447,4 @@ impl Owner {
             });
         });
     }
-
-    /// The next event, or a time-out at `deadline`.
-    fn receive_until(
-        &self,
-        queue: &mut UnboundedReceiver<Event>,
-        deadline: Instant,
-    ) -> Result<Option<Event>, TimedOut> {
-        self.runtime
-            .block_on(async { tokio::time::timeout_at(deadline.into(), queue.recv()).await })
-            .map_err(|_| TimedOut)
-    }
 }
-
-struct TimedOut;

@@ -1,6 +1,7 @@
 //! The protocol: each handler posts one event and waits for its answer. No handler computes anything.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -13,7 +14,6 @@ use crate::pump::pump;
 use crate::tap::Tap;
 use ptx_analysis::{CancellationToken, catch_cancelled};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, oneshot};
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::*;
@@ -25,12 +25,14 @@ const CONCURRENCY: usize = 256;
 
 /// How long replies under way may take after `exit`.
 const GOODBYE: Duration = Duration::from_millis(50);
+/// How long a client that is going may take to read what was written for it.
+const DRAIN: Duration = Duration::from_secs(1);
 
 pub struct Backend {
     client: Client,
-    events: UnboundedSender<Event>,
+    events: Sender<Event>,
     /// Taken when the owner starts, at `initialize`.
-    queue: Mutex<Option<UnboundedReceiver<Event>>>,
+    queue: Mutex<Option<Receiver<Event>>>,
 }
 
 /// Serves one client over the given streams until it exits or disconnects.
@@ -38,7 +40,7 @@ pub async fn serve(
     input: impl AsyncRead + Unpin + Send + 'static,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) {
-    let (events, queue) = unbounded_channel();
+    let (events, queue) = channel();
     let backend_events = events.clone();
     let (service, socket) = LspService::build(move |client| Backend {
         client,
@@ -61,13 +63,14 @@ pub async fn serve(
         }
         // After `exit` the transport would wait for one more message, or for the client to close the stream.
         () = exit.notified() => {
-            let _ = tokio::time::timeout(GOODBYE, &mut transport).await;
-            transport.abort();
-            let _ = transport.await;
+            if tokio::time::timeout(GOODBYE, &mut transport).await.is_err() {
+                transport.abort();
+            }
         }
     }
     let _ = events.send(Event::Shutdown);
-    let _ = drained.await;
+    // A client that has stopped reading keeps nobody.
+    let _ = tokio::time::timeout(DRAIN, drained).await;
 }
 
 /// Cancels the work of a request whose handler is dropped, which is what the transport does on

@@ -7,12 +7,12 @@
 use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::task::{Context, Poll};
 
 use crate::owner::Event;
 use serde_json::Value;
 use tokio::sync::Notify;
-use tokio::sync::mpsc::UnboundedSender;
 use tower::Service;
 use tower_lsp::jsonrpc::{Request, Response};
 use tower_lsp::lsp_types::{
@@ -22,13 +22,13 @@ use tower_lsp::lsp_types::{
 
 pub struct Tap<S> {
     inner: S,
-    events: UnboundedSender<Event>,
+    events: Sender<Event>,
     exit: Arc<Notify>,
 }
 
 impl<S> Tap<S> {
     /// `exit` is notified when the client asks the server to end.
-    pub fn new(inner: S, events: UnboundedSender<Event>, exit: Arc<Notify>) -> Self {
+    pub fn new(inner: S, events: Sender<Event>, exit: Arc<Notify>) -> Self {
         Self { inner, events, exit }
     }
 }
