@@ -32,8 +32,8 @@ const STACK_POINTER: u8 = 1;
 /// The predicate that always holds.
 const PT: u64 = 7;
 
-/// The alignment of stack frames, in bytes.
-const FRAME_ALIGN: u32 = 8;
+/// The alignment of stack frames with spilled values, in bytes: that of the widest access to one.
+const SPILL_ALIGN: u32 = 16;
 
 /// Translates an allocated function.
 pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenError> {
@@ -55,9 +55,17 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
     Ok(Code { sm, blocks: emitter.blocks, facts: func.facts.clone(), frame: func.frame })
 }
 
-/// Bytes of a function's stack frame.
+/// Bytes of a function's stack frame. Its lowest byte is as aligned as this number is.
 pub fn frame_bytes(frame: &ir::Frame) -> u32 {
-    (frame.local_bytes + frame.spill_bytes).next_multiple_of(FRAME_ALIGN)
+    match frame.spill_bytes {
+        0 => frame.local_bytes,
+        spill if frame.local_bytes == 0 => spill.next_multiple_of(SPILL_ALIGN),
+        spill => {
+            // The variables need no more alignment than their size has; more than 128 bytes means nothing.
+            let local_align = 1 << frame.local_bytes.trailing_zeros().min(7);
+            (frame.local_bytes + spill).next_multiple_of(SPILL_ALIGN.max(local_align))
+        }
+    }
 }
 
 struct Emitter<'a> {

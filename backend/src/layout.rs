@@ -100,9 +100,9 @@ impl SharedLayout {
 }
 
 /// Offsets of `.local` variables from the bottom of the frame, parallel to [`Function::locals`], and the
-/// frame's size (a multiple of 8).
+/// frame's size: a multiple of 8 and of every variable's alignment, as the frame lies below an aligned address.
 pub fn local_layout(func: &Function) -> (Vec<Option<u32>>, u64) {
-    let mut size = 0;
+    let (mut size, mut align) = (0, 8);
     let offsets = func
         .locals
         .iter()
@@ -110,11 +110,12 @@ pub fn local_layout(func: &Function) -> (Vec<Option<u32>>, u64) {
             (v.space == Space::Local).then(|| {
                 let start = align_up(size, v.align);
                 size = start + v.size;
+                align = align.max(v.align);
                 u32::try_from(start).unwrap_or(u32::MAX)
             })
         })
         .collect();
-    (offsets, align_up(size, 8))
+    (offsets, align_up(size, align))
 }
 
 /// Byte offset of a module-scope `.const` variable in bank 3; `None` if it is none, or past the bank's end.
