@@ -139,7 +139,10 @@ pub fn input(ptx: &str, kernel: &str) -> Result<Input, String> {
         let function = function(&db, item).as_ref()?;
         (function.entry && (kernel.is_empty() || function.name == kernel)).then(|| function.clone())
     });
-    let function = found.ok_or_else(|| format!("no kernel {kernel}"))?;
+    let function = found.ok_or_else(|| {
+        let messages: Vec<&str> = diagnostics.iter().map(|d| d.message.as_str()).collect();
+        format!("no kernel {kernel}: {}", messages.join("\n"))
+    })?;
     Ok(Input { env: module(&db, file).env.clone(), function })
 }
 

@@ -3,6 +3,7 @@
 pub mod case;
 pub mod filetest;
 pub mod fuzz;
+pub mod program;
 pub mod sweep;
 #[cfg(test)]
 mod tidy;

@@ -33,7 +33,8 @@ impl<'db> Walker<'db> {
                 NodeOrToken::Token(token) => match token.kind() {
                     SyntaxKind::IDENT => {
                         mnemonic = Some(token.text_range());
-                        self.is_video = self.slice(token.text_range()).starts_with('v');
+                        let name = self.slice(token.text_range());
+                        self.is_video = name.starts_with('v') && name != "vote";
                     }
                     SyntaxKind::DOT_WORD => suffixes.push(token.text_range()),
                     _ => {}

@@ -1,0 +1,524 @@
+//! Random kernels that end: typed registers, nested conditions and loops, jumps forwards, memory of the thread's own.
+
+use crate::case::{Argument, Case, Compare};
+use crate::sweep::Random;
+use std::fmt::Write;
+
+const THREADS: usize = 64;
+/// Bytes of a thread's part of each buffer and array.
+const PART: usize = 128;
+/// Variables of each class.
+const WORDS: u64 = 8;
+const DOUBLES: u64 = 4;
+const HALVES: u64 = 3;
+const PREDICATES: u64 = 4;
+
+/// A program being written.
+struct Writer {
+    random: Random,
+    text: String,
+    labels: usize,
+    /// Counters and masks used by the program's structure; statements do not write them.
+    own: usize,
+    /// Labels still to come: of conditions' ends and of loops' ends.
+    ahead: Vec<String>,
+    /// Whether threads jump out of their structure; otherwise operations of several threads name those that come.
+    jumps: bool,
+    statements: usize,
+}
+
+/// The case of a seed.
+pub fn case(seed: u64) -> Case {
+    let mut random = Random::new(seed);
+    random.next();
+    let jumps = random.below(2) == 0;
+    let registers = [None, None, Some(24), Some(28), Some(32)][random.below(5) as usize];
+    let input: Vec<u8> = (0..THREADS * PART).map(|_| random.next() as u8).collect();
+    let statements = 10 + random.below(50) as usize;
+    let mut writer = Writer {
+        random,
+        text: String::new(),
+        labels: 0,
+        own: 0,
+        ahead: vec!["END".into()],
+        jumps,
+        statements,
+    };
+    while writer.statements > 0 {
+        writer.statement(0, Some("%all"));
+    }
+    let Writer { text: body, own, .. } = writer;
+    let limit = registers.map_or(String::new(), |count| format!("\n.maxnreg {count}"));
+    let mut text = format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 out){limit}\n{{\n\
+         .reg .b32 %r<{WORDS}>, %t<4>, %own<{}>, %me, %all;\n.reg .b64 %d<{DOUBLES}>, %in, %out, %at, %local;\n\
+         .reg .b16 %h<{HALVES}>;\n.reg .pred %p<{PREDICATES}>, %q;\n.reg .b32 %shared;\n\
+         .local .align 16 .b8 array[{PART}];\n.shared .align 16 .b8 exchange[{}];\n\
+         mov.u32 %me, %tid.x;\nmov.b32 %all, -1;\nld.param.u64 %in, [in];\nld.param.u64 %out, [out];\n\
+         mad.wide.u32 %in, %me, {PART}, %in;\nmad.wide.u32 %out, %me, {PART}, %out;\n\
+         mov.u32 %shared, exchange;\nmad.lo.u32 %shared, %me, {PART}, %shared;\nmov.u64 %local, array;\n",
+        own.max(1),
+        THREADS * PART
+    );
+    let _ = writeln!(text, "mov.b32 %t0, 0;");
+    for at in (0..PART).step_by(16) {
+        let _ = writeln!(text, "st.local.v4.b32 [array+{at}], {{%t0, %me, %all, %t0}};");
+        let _ = writeln!(text, "st.shared.v4.b32 [%shared+{at}], {{%me, %t0, %all, %me}};");
+    }
+    for i in 0..WORDS {
+        let _ = writeln!(text, "ld.global.b32 %r{i}, [%in+{}];", i * 4);
+    }
+    for i in 0..DOUBLES {
+        let _ = writeln!(text, "ld.global.b64 %d{i}, [%in+{}];", 32 + i * 8);
+    }
+    for i in 0..HALVES {
+        let _ = writeln!(text, "ld.global.b16 %h{i}, [%in+{}];", 64 + i * 2);
+    }
+    for i in 0..PREDICATES {
+        let _ = writeln!(text, "setp.lt.s32 %p{i}, %r{i}, %r{};", i + 4);
+    }
+    text += &body;
+    text += "END:\n";
+    for i in 0..WORDS {
+        let _ = writeln!(text, "st.global.b32 [%out+{}], %r{i};", i * 4);
+    }
+    for i in 0..DOUBLES {
+        let _ = writeln!(text, "st.global.b64 [%out+{}], %d{i};", 32 + i * 8);
+    }
+    for i in 0..HALVES {
+        let _ = writeln!(text, "st.global.b16 [%out+{}], %h{i};", 64 + i * 2);
+    }
+    for i in 0..PREDICATES {
+        let _ = writeln!(text, "selp.b32 %t0, 1, 0, %p{i};\nst.global.b8 [%out+{}], %t0;", 70 + i);
+    }
+    text += "mov.b32 %t2, 0;\nmov.b32 %t0, 0;\nSUM:\ncvt.u64.u32 %at, %t0;\nadd.u64 %at, %at, %local;\n\
+             ld.local.b32 %t1, [%at];\nmad.lo.u32 %t2, %t2, 31, %t1;\nadd.u32 %t3, %shared, %t0;\n\
+             ld.shared.b32 %t1, [%t3];\nmad.lo.u32 %t2, %t2, 31, %t1;\nadd.u32 %t0, %t0, 4;\n";
+    let _ =
+        writeln!(text, "setp.lt.u32 %q, %t0, {PART};\n@%q bra SUM;\nst.global.b32 [%out+76], %t2;\nret;\n}}");
+    let exact = |bytes| Argument::Buffer(bytes, Compare::Exact);
+    Case::new(text, 1, THREADS as u32, vec![exact(input), exact(vec![0; THREADS * PART])])
+}
+
+impl Writer {
+    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        from[self.random.below(from.len() as u64) as usize]
+    }
+
+    fn word(&mut self) -> String {
+        format!("%r{}", self.random.below(WORDS))
+    }
+
+    fn double(&mut self) -> String {
+        format!("%d{}", self.random.below(DOUBLES))
+    }
+
+    fn half(&mut self) -> String {
+        format!("%h{}", self.random.below(HALVES))
+    }
+
+    fn predicate(&mut self) -> String {
+        format!("%p{}", self.random.below(PREDICATES))
+    }
+
+    /// A register of so many bits, or a number.
+    fn operand(&mut self, bits: u32) -> String {
+        if self.random.below(4) == 0 {
+            let number = self.random.next() as i64 >> self.random.below(64);
+            return match bits {
+                16 => (number as i16).to_string(),
+                32 => (number as i32).to_string(),
+                _ => number.to_string(),
+            };
+        }
+        self.register(bits)
+    }
+
+    fn register(&mut self, bits: u32) -> String {
+        match bits {
+            16 => self.half(),
+            32 => self.word(),
+            _ => self.double(),
+        }
+    }
+
+    fn label(&mut self) -> String {
+        self.labels += 1;
+        format!("L{}", self.labels)
+    }
+
+    /// A register of the structure's own.
+    fn own(&mut self) -> String {
+        self.own += 1;
+        format!("%own{}", self.own - 1)
+    }
+
+    fn guard(&mut self) -> String {
+        match self.random.below(5) {
+            0 => format!("@{} ", self.predicate()),
+            1 => format!("@!{} ", self.predicate()),
+            _ => String::new(),
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.text += text;
+        self.text += "\n";
+    }
+
+    fn guarded(&mut self, text: &str) {
+        let guard = self.guard();
+        self.line(&format!("{guard}{text}"));
+    }
+
+    fn block(&mut self, depth: usize, mask: Option<&str>) {
+        for _ in 0..1 + self.random.below(4) {
+            self.statement(depth, mask);
+        }
+    }
+
+    /// One statement; `mask` is the register with the threads that run it, where they are known.
+    fn statement(&mut self, depth: usize, mask: Option<&str>) {
+        self.statements = self.statements.saturating_sub(1);
+        let structured = depth < 4 && self.statements > 0;
+        match self.random.below(30) {
+            0..=2 if structured => self.condition(depth, mask),
+            3..=4 if structured => self.repeat(depth, mask),
+            5 if structured && self.jumps => self.two_entries(depth),
+            6 if self.jumps => {
+                let to = self.ahead[self.random.below(self.ahead.len() as u64) as usize].clone();
+                let predicate = self.predicate();
+                let not = self.pick(&["", "!"]);
+                self.line(&format!("@{not}{predicate} bra {to};"));
+            }
+            7..=8 if !self.jumps => match mask {
+                Some(mask) => self.several_threads(mask, depth),
+                None => self.arithmetic(32),
+            },
+            9..=10 => self.comparison(),
+            11 => self.chain(),
+            12..=13 => self.conversion(),
+            14..=18 => self.memory(),
+            19 => self.choice(),
+            20..=22 => self.arithmetic(64),
+            23 => self.arithmetic(16),
+            _ => self.arithmetic(32),
+        }
+    }
+
+    fn condition(&mut self, depth: usize, mask: Option<&str>) {
+        let predicate = self.predicate();
+        let (otherwise, end) = (self.label(), self.label());
+        let mask = if self.jumps { None } else { mask };
+        let masks = mask.map(|mask| (mask.to_owned(), self.own(), self.own()));
+        if let Some((mask, then, rest)) = &masks {
+            self.line(&format!("vote.sync.ballot.b32 {then}, {predicate}, {mask};"));
+            self.line(&format!("not.b32 {rest}, {then};\nand.b32 {rest}, {rest}, {mask};"));
+        }
+        self.line(&format!("@!{predicate} bra {otherwise};"));
+        self.ahead.push(end.clone());
+        self.block(depth + 1, masks.as_ref().map(|masks| &*masks.1));
+        if self.random.below(3) == 0 {
+            self.line(&format!("{otherwise}:"));
+        } else {
+            let jump = self.pick(&["bra", "bra.uni"]);
+            // `.uni` is a promise that all that run here jump together, which they do.
+            self.line(&format!("{jump} {end};\n{otherwise}:"));
+            self.block(depth + 1, masks.as_ref().map(|masks| &*masks.2));
+        }
+        self.ahead.pop();
+        self.line(&format!("{end}:"));
+    }
+
+    fn repeat(&mut self, depth: usize, mask: Option<&str>) {
+        let (head, next, end, count) = (self.label(), self.label(), self.label(), self.own());
+        let trips = self.word();
+        let mask = if self.jumps { None } else { mask };
+        if self.random.below(2) == 0 {
+            self.line(&format!("and.b32 {count}, {trips}, 3;"));
+        } else {
+            let trips = 1 + self.random.below(4);
+            self.line(&format!("mov.b32 {count}, {trips};"));
+        }
+        let inside = mask.map(|mask| {
+            let inside = self.own();
+            self.line(&format!("mov.b32 {inside}, {mask};"));
+            inside
+        });
+        self.line(&format!("{head}:"));
+        self.ahead.extend([end.clone(), next.clone()]);
+        self.block(depth + 1, inside.as_deref());
+        self.ahead.truncate(self.ahead.len() - 2);
+        self.line(&format!("{next}:\nsub.u32 {count}, {count}, 1;\nsetp.gt.s32 %q, {count}, 0;"));
+        if let Some(inside) = inside {
+            self.line(&format!("vote.sync.ballot.b32 {inside}, %q, {inside};"));
+        }
+        self.line(&format!("@%q bra {head};\n{end}:"));
+    }
+
+    /// A loop that some threads enter in its middle.
+    fn two_entries(&mut self, depth: usize) {
+        let (head, middle, end, count) = (self.label(), self.label(), self.label(), self.own());
+        let predicate = self.predicate();
+        let trips = 2 + self.random.below(3);
+        self.line(&format!("mov.b32 {count}, {trips};\n@{predicate} bra {middle};\n{head}:"));
+        self.ahead.push(end.clone());
+        self.block(depth + 1, None);
+        self.line(&format!("{middle}:"));
+        self.block(depth + 1, None);
+        self.ahead.pop();
+        self.line(&format!(
+            "sub.u32 {count}, {count}, 1;\nsetp.ne.u32 %q, {count}, 0;\n@%q bra {head};\n{end}:"
+        ));
+    }
+
+    fn several_threads(&mut self, mask: &str, depth: usize) {
+        let (d, a, b) = (self.word(), self.word(), self.operand(32));
+        let (p, q) = (self.predicate(), self.predicate());
+        match self.random.below(if depth == 0 { 7 } else { 6 }) {
+            0 => {
+                let mode = self.pick(&["all", "any", "uni"]);
+                self.line(&format!("vote.sync.{mode}.pred {p}, {q}, {mask};"));
+            }
+            1 => self.line(&format!("vote.sync.ballot.b32 {d}, !{p}, {mask};")),
+            2 => {
+                // A lane outside the mask gives nothing certain: threads read their own value or a vote's.
+                self.line(&format!("shfl.sync.idx.b32 %t0, {a}, %me, 31, {mask};\nmov.b32 {d}, %t0;"));
+            }
+            3 => self.line(&format!("match.any.sync.b32 {d}, {a}, {mask};")),
+            4 => {
+                let op = self.pick(&["add.u32", "min.s32", "max.u32", "and.b32", "or.b32", "xor.b32"]);
+                self.line(&format!("redux.sync.{op} {d}, {a}, {mask};"));
+            }
+            5 => self.line(&format!("bar.warp.sync {mask};")),
+            _ => {
+                let mode = self.pick(&["up", "down", "bfly", "idx"]);
+                let clamp = if mode == "up" { 0 } else { 31 }
+                    | self.pick(&["0", "4096", "6144"]).parse().unwrap_or(0);
+                let lane = self.random.below(32);
+                let lane = if self.random.below(2) == 0 { b } else { lane.to_string() };
+                self.line(&format!("shfl.sync.{mode}.b32 {d}|{p}, {a}, {lane}, {clamp}, -1;"));
+                let other = [4, 32, 36][self.random.below(3) as usize];
+                self.line(&format!("bar.sync 0;\nmov.u32 %t0, exchange;\nxor.b32 %t1, %me, {other};\nmad.lo.u32 %t0, %t1, {PART}, %t0;\nld.shared.b32 {d}, [%t0+8];\nbar.sync 0;"));
+            }
+        }
+    }
+
+    fn comparison(&mut self) {
+        let ty = self.pick(&["s32", "u32", "s64", "u64", "s16", "u16", "b32", "b64"]);
+        let bits = ty[1..].parse().unwrap_or(32);
+        let (a, b, c) = (self.register(bits), self.operand(bits), self.predicate());
+        let how = if ty.starts_with('b') {
+            self.pick(&["eq", "ne"])
+        } else {
+            self.pick(&["eq", "ne", "lt", "le", "gt", "ge"])
+        };
+        let p = self.predicate();
+        let q = self.predicate();
+        let not = self.pick(&["", "!"]);
+        let join = self.pick(&["and", "or", "xor"]);
+        let text = match self.random.below(5) {
+            0 => format!("setp.{how}.{ty} {p}, {a}, {b};"),
+            1 if p != q => format!("setp.{how}.{ty} {p}|{q}, {a}, {b};"),
+            2 if p != q => format!("setp.{how}.{join}.{ty} {p}|{q}, {a}, {b}, {not}{c};"),
+            3 => format!("{join}.pred {p}, {q}, {c};"),
+            4 => format!("not.pred {p}, {q};"),
+            _ => format!("setp.{how}.{join}.{ty} {p}, {a}, {b}, {not}{c};"),
+        };
+        self.guarded(&text);
+    }
+
+    fn choice(&mut self) {
+        let bits = [16, 32, 64][self.random.below(3) as usize];
+        let (d, a, b, p) = (self.register(bits), self.operand(bits), self.operand(bits), self.predicate());
+        self.guarded(&format!("selp.b{bits} {d}, {a}, {b}, {p};"));
+    }
+
+    fn chain(&mut self) {
+        let (a, b, c, d) = (self.word(), self.word(), self.word(), self.operand(32));
+        let op = self.pick(&["add", "sub"]);
+        self.line(&format!(
+            "{op}.cc.u32 %t0, {a}, {b};\n{op}c.cc.u32 %t1, {b}, {d};\n{op}c.u32 %t2, {c}, 0;"
+        ));
+        self.guarded(&format!("xor.b32 {a}, %t0, %t1;"));
+        self.line(&format!("add.u32 {c}, {c}, %t2;"));
+    }
+
+    fn conversion(&mut self) {
+        let from = self.pick(&["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"]);
+        let to = self.pick(&["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"]);
+        let class = |ty: &str| ty[1..].parse().unwrap_or(32).max(16);
+        let (d, a) = (self.register(class(to)), self.register(class(from)));
+        let saturate = self.pick(&["", "", ".sat"]);
+        let text = match self.random.below(4) {
+            0 => {
+                let (d, a) = (self.word(), self.word());
+                let to = self.pick(&["s32", "u32"]);
+                self.line(&format!(
+                    "cvt.rn.f32.{to} %t0, {a};\nfma.rn.f32 %t0, %t0, 0f3F400000, 0f41200000;"
+                ));
+                format!("cvt.rzi.{to}.f32 {d}, %t0;")
+            }
+            1 => {
+                let (d, a, b) = (self.double(), self.word(), self.word());
+                format!("mov.b64 {d}, {{{a}, {b}}};")
+            }
+            2 => {
+                let (d, a, b) = (self.double(), self.word(), self.word());
+                if a == b { format!("cvt.u32.u64 {a}, {d};") } else { format!("mov.b64 {{{a}, {b}}}, {d};") }
+            }
+            _ => format!("cvt{saturate}.{to}.{from} {d}, {a};"),
+        };
+        self.guarded(&text);
+    }
+
+    fn memory(&mut self) {
+        let ty = self.pick(&["s8", "u8", "b8", "s16", "u16", "b16", "b32", "u32", "s32", "b64", "u64"]);
+        let bits: u32 = ty[1..].parse().unwrap_or(32);
+        let count = match self.random.below(4) {
+            0 => 2,
+            1 if bits <= 32 => 4,
+            _ => 1,
+        };
+        let class = if bits == 8 { [16, 32, 64][self.random.below(3) as usize] } else { bits };
+        let size = (bits / 8 * count) as usize;
+        let space = self.pick(&["global", "local", "shared", "local", "generic"]);
+        let store = self.random.below(2) == 0;
+        let mut values: Vec<String> = Vec::new();
+        while values.len() < count as usize {
+            let value = if store && count == 1 || class == 16 && count == 4 {
+                if class == 16 && count == 4 && !store { "_".to_owned() } else { self.register(class) }
+            } else {
+                self.register(class)
+            };
+            if store || value == "_" && values.len() > 2 || !values.contains(&value) && value != "_" {
+                values.push(value);
+            } else if class == 16 && count == 4 {
+                let value = format!("%h{}", values.len() % HALVES as usize);
+                values.push(if values.contains(&value) { "_".into() } else { value });
+            }
+        }
+        // Outputs written here lie behind the registers' final values.
+        let (low, high) = if space == "global" || space == "generic" { (80, PART) } else { (0, PART) };
+        let slots = (high - low) / size;
+        let at = low + self.random.below(slots as u64) as usize * size;
+        let base = match space {
+            "global" => "%out",
+            "shared" => "%shared",
+            _ => "%local",
+        };
+        let address = if self.random.below(2) == 0 {
+            if space == "local" && self.random.below(2) == 0 {
+                format!("array+{at}")
+            } else {
+                format!("{base}+{at}")
+            }
+        } else {
+            let index = self.word();
+            let mask = slots.next_power_of_two() / if slots.is_power_of_two() { 1 } else { 2 } - 1;
+            self.line(&format!("and.b32 %t0, {index}, {mask};\nmul.lo.u32 %t0, %t0, {size};"));
+            if space == "shared" {
+                self.line("add.u32 %t0, %t0, %shared;");
+                "%t0".into()
+            } else {
+                self.line(&format!("cvt.u64.u32 %at, %t0;\nadd.u64 %at, %at, {base};"));
+                let low = low.next_multiple_of(size);
+                if space == "global" || space == "generic" { format!("%at+{low}") } else { "%at".into() }
+            }
+        };
+        let (address, space) = if space == "generic" {
+            if address.starts_with("%at") {
+                self.line("cvta.local.u64 %at, %at;");
+            } else {
+                self.line("cvta.local.u64 %at, %local;");
+            }
+            let plus = address.split_once('+').map_or("0", |(_, at)| at);
+            (format!("%at+{plus}"), String::new())
+        } else {
+            (address, format!(".{space}"))
+        };
+        if store
+            && count == 1
+            && bits >= 32
+            && space != ".local"
+            && !space.is_empty()
+            && self.random.below(2) == 0
+        {
+            let op = self.pick(&["add.u", "min.s", "max.u", "and.b", "or.b", "xor.b", "exch.b"]);
+            let (d, value) = (self.register(bits), &values[0]);
+            let text = if self.random.below(2) == 0 || op.starts_with("exch") {
+                format!("atom{space}.{op}{bits} {d}, [{address}], {value};")
+            } else {
+                format!("red{space}.{op}{bits} [{address}], {value};")
+            };
+            return self.guarded(&text);
+        }
+        let (vector, list) = match count {
+            1 => (String::new(), values[0].clone()),
+            _ => (format!(".v{count}"), format!("{{{}}}", values.join(", "))),
+        };
+        let text = if store {
+            format!("st{space}{vector}.{ty} [{address}], {list};")
+        } else {
+            format!("ld{space}{vector}.{ty} {list}, [{address}];")
+        };
+        self.guarded(&text);
+    }
+
+    fn arithmetic(&mut self, bits: u32) {
+        let sign = self.pick(&["s", "u"]);
+        let [d, e] = [self.register(bits), self.register(bits)];
+        let [a, b, c] = [self.operand(bits), self.operand(bits), self.operand(bits)];
+        let w = self.operand(32);
+        let table = self.random.below(256);
+        let text = match self.random.below(if bits == 16 {
+            8
+        } else if bits == 64 {
+            17
+        } else {
+            24
+        }) {
+            0 => format!("add.{sign}{bits} {d}, {e}, {b};"),
+            1 => format!("sub.{sign}{bits} {d}, {a}, {e};"),
+            2 => format!("mul.lo.{sign}{bits} {d}, {e}, {b};"),
+            3 => format!("mad.lo.{sign}{bits} {d}, {e}, {b}, {c};"),
+            4 => format!("{}.{sign}{bits} {d}, {e}, {b};", self.pick(&["min", "max"])),
+            5 => format!("{}.b{bits} {d}, {e}, {b};", self.pick(&["and", "or", "xor"])),
+            6 => format!("shl.b{bits} {d}, {e}, {w};"),
+            7 => format!("shr.{sign}{bits} {d}, {e}, {w};"),
+            8 => format!("not.b{bits} {d}, {e};"),
+            9 => format!("{}.s{bits} {d}, {e};", self.pick(&["neg", "abs"])),
+            10 => format!("{}.b{bits} {}, {e};", self.pick(&["popc", "clz"]), self.word()),
+            11 => format!("brev.b{bits} {d}, {e};"),
+            12 => format!("mul.hi.{sign}{bits} {d}, {e}, {b};"),
+            13 => format!("bfe.{sign}{bits} {d}, {e}, {}, {};", self.random.below(70), self.random.below(70)),
+            14 => {
+                let (at, length) = (self.random.below(70), self.random.below(70));
+                format!("bfi.b{bits} {d}, {e}, {a}, {at}, {length};")
+            }
+            15 => {
+                let (wide, x, y) = (self.double(), self.word(), self.operand(32));
+                format!("mul.wide.{sign}32 {wide}, {x}, {y};")
+            }
+            16 => {
+                let (wide, x, y, z) = (self.double(), self.word(), self.operand(32), self.operand(64));
+                format!("mad.wide.{sign}32 {wide}, {x}, {y}, {z};")
+            }
+            17 => format!("lop3.b32 {d}, {e}, {b}, {c}, {table};"),
+            18 => format!("prmt.b32 {d}, {e}, {b}, {c};"),
+            19 => {
+                let (side, mode) = (self.pick(&["l", "r"]), self.pick(&["wrap", "clamp"]));
+                format!("shf.{side}.{mode}.b32 {d}, {e}, {b}, {c};")
+            }
+            20 => format!("sad.{sign}32 {d}, {e}, {b}, {c};"),
+            21 => format!("bfind.{sign}32 {d}, {e};"),
+            22 => format!("slct.{sign}32.s32 {d}, {e}, {b}, {};", self.word()),
+            _ => {
+                let op = self.pick(&["div", "rem"]);
+                self.line(&format!("or.b32 %t0, {e}, 1;"));
+                format!("{op}.u32 {d}, {d}, %t0;")
+            }
+        };
+        self.guarded(&text);
+    }
+}
