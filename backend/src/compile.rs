@@ -11,7 +11,8 @@ use sass::Sm;
 
 /// Compiles a function. It depends on its own body, the module's environment and the options, nothing else.
 ///
-/// Builds with debug assertions verify the IR after every phase, the allocation and the timing of the result.
+/// The timing of the result is checked always; builds with debug assertions verify the IR after every phase and
+/// the allocation too.
 ///
 /// # Errors
 /// [`CodegenError::Unsupported`] with the statement that cannot be compiled yet.
@@ -44,9 +45,8 @@ pub fn compile(
     let schedule = sched::Options { reorder: options.opt_level > 0 };
     session.timed("PostSchedule", |_| sched::schedule(&mut code, schedule, checkpoint));
     let assembled = session.timed("Encode", |_| assemble::assemble(&code))?;
-    if cfg!(debug_assertions) {
-        check_hazards(sm, &assembled.code)?;
-    }
+    // Always: code that reads too early runs, and runs wrongly.
+    session.timed("CheckHazards", |_| check_hazards(sm, &assembled.code))?;
 
     let parameter_bytes = func.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
     let stack_bytes = emit::frame_bytes(&ori.frame);

@@ -86,15 +86,23 @@ impl Client {
         }
     }
 
+    /// The next notification, whatever it is about.
+    pub(crate) async fn any_notification(&mut self) -> Value {
+        loop {
+            match self.notifications.pop_front() {
+                Some(message) => return message,
+                None => self.receive().await,
+            }
+        }
+    }
+
     /// The parameters of the next notification of a method; others are dropped.
     pub(crate) async fn notification(&mut self, method: &str) -> Value {
         loop {
-            while let Some(mut message) = self.notifications.pop_front() {
-                if message["method"] == method {
-                    return message["params"].take();
-                }
+            let mut message = self.any_notification().await;
+            if message["method"] == method {
+                return message["params"].take();
             }
-            self.receive().await;
         }
     }
 
