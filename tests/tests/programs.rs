@@ -3,14 +3,10 @@
 use conformance::case::differences;
 use conformance::program;
 
-/// Seeds whose code at -O1 the hazard check refuses: the scheduler leaves out a wait at a loop's back edge. Refused,
-/// not wrong, because the check runs on everything compiled.
-const REFUSED: [u64; 1] = [62];
-
 #[test]
 fn random_programs() {
     let mut wrong = Vec::new();
-    for seed in (0..100).filter(|seed| !REFUSED.contains(seed)) {
+    for seed in 0..100 {
         let case = program::case(seed);
         match differences(&case) {
             Ok((differences, missing)) => {
