@@ -92,6 +92,46 @@ pub struct Access {
     pub offset: i32,
 }
 
+impl ICmp {
+    /// The comparison that holds where this one does not.
+    pub const fn inverse(self) -> ICmp {
+        match self {
+            ICmp::F => ICmp::T,
+            ICmp::Lt => ICmp::Ge,
+            ICmp::Eq => ICmp::Ne,
+            ICmp::Le => ICmp::Gt,
+            ICmp::Gt => ICmp::Le,
+            ICmp::Ne => ICmp::Eq,
+            ICmp::Ge => ICmp::Lt,
+            ICmp::T => ICmp::F,
+        }
+    }
+}
+
+impl FCmp {
+    /// The comparison that holds where this one does not: ordered and unordered change places.
+    pub const fn inverse(self) -> FCmp {
+        match self {
+            FCmp::F => FCmp::T,
+            FCmp::Lt => FCmp::Geu,
+            FCmp::Eq => FCmp::Neu,
+            FCmp::Le => FCmp::Gtu,
+            FCmp::Gt => FCmp::Leu,
+            FCmp::Ne => FCmp::Equ,
+            FCmp::Ge => FCmp::Ltu,
+            FCmp::Num => FCmp::Nan,
+            FCmp::Nan => FCmp::Num,
+            FCmp::Ltu => FCmp::Ge,
+            FCmp::Equ => FCmp::Ne,
+            FCmp::Leu => FCmp::Gt,
+            FCmp::Gtu => FCmp::Le,
+            FCmp::Neu => FCmp::Eq,
+            FCmp::Geu => FCmp::Lt,
+            FCmp::T => FCmp::F,
+        }
+    }
+}
+
 impl Access {
     pub const fn weak(size: MemSize, offset: i32) -> Access {
         Access { size, order: MemOrder::Weak, evict: Evict::Normal, prefetch: Prefetch::None, offset }

@@ -29,42 +29,6 @@ const COMPARISONS: [(Mod, Option<ICmp>, Option<FCmp>); 18] = [
     (Mod::IsNan, None, Some(FCmp::Nan)),
 ];
 
-/// The comparison that holds where this one does not.
-pub(super) const fn inverse_integer(cmp: ICmp) -> ICmp {
-    match cmp {
-        ICmp::F => ICmp::T,
-        ICmp::Lt => ICmp::Ge,
-        ICmp::Eq => ICmp::Ne,
-        ICmp::Le => ICmp::Gt,
-        ICmp::Gt => ICmp::Le,
-        ICmp::Ne => ICmp::Eq,
-        ICmp::Ge => ICmp::Lt,
-        ICmp::T => ICmp::F,
-    }
-}
-
-/// As [`inverse_integer`]; ordered comparisons become unordered ones.
-pub(super) const fn inverse_float(cmp: FCmp) -> FCmp {
-    match cmp {
-        FCmp::F => FCmp::T,
-        FCmp::Lt => FCmp::Geu,
-        FCmp::Eq => FCmp::Neu,
-        FCmp::Le => FCmp::Gtu,
-        FCmp::Gt => FCmp::Leu,
-        FCmp::Ne => FCmp::Equ,
-        FCmp::Ge => FCmp::Ltu,
-        FCmp::Num => FCmp::Nan,
-        FCmp::Nan => FCmp::Num,
-        FCmp::Ltu => FCmp::Ge,
-        FCmp::Equ => FCmp::Ne,
-        FCmp::Leu => FCmp::Gt,
-        FCmp::Gtu => FCmp::Le,
-        FCmp::Neu => FCmp::Eq,
-        FCmp::Geu => FCmp::Lt,
-        FCmp::T => FCmp::F,
-    }
-}
-
 /// A comparison as one instruction makes it.
 #[derive(Clone, Copy)]
 struct Comparison {
@@ -78,11 +42,7 @@ struct Comparison {
 
 impl Comparison {
     fn inverse(self) -> Comparison {
-        Comparison {
-            integer: self.integer.map(inverse_integer),
-            float: self.float.map(inverse_float),
-            ..self
-        }
+        Comparison { integer: self.integer.map(ICmp::inverse), float: self.float.map(FCmp::inverse), ..self }
     }
 }
 

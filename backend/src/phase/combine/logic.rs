@@ -2,7 +2,7 @@
 
 use super::{Combiner, single_result};
 use crate::ori::ir::{BlockId, Dst, File, Inst, Src, SrcKind};
-use crate::ori::op::{Bool, FCmp, ICmp, Op};
+use crate::ori::op::{Bool, ICmp, Op};
 use crate::phase::edit::known;
 use smallvec::SmallVec;
 
@@ -163,50 +163,12 @@ fn combined(op: Op, with: Bool, negate: bool) -> Option<Op> {
         // Of an extended one the low words' result would have to be the opposite too.
         Op::Isetp { ex: true, .. } if negate => return None,
         Op::Isetp { cmp, sign, ex, .. } => {
-            Op::Isetp { cmp: if negate { opposite(cmp) } else { cmp }, sign, bool_: with, ex }
+            Op::Isetp { cmp: if negate { cmp.inverse() } else { cmp }, sign, bool_: with, ex }
         }
         Op::Fsetp { cmp, ftz, .. } => {
-            Op::Fsetp { cmp: if negate { opposite_float(cmp) } else { cmp }, ftz, bool_: with }
+            Op::Fsetp { cmp: if negate { cmp.inverse() } else { cmp }, ftz, bool_: with }
         }
-        Op::Dsetp { cmp, .. } => {
-            Op::Dsetp { cmp: if negate { opposite_float(cmp) } else { cmp }, bool_: with }
-        }
+        Op::Dsetp { cmp, .. } => Op::Dsetp { cmp: if negate { cmp.inverse() } else { cmp }, bool_: with },
         _ => return None,
     })
-}
-
-/// Holds where `cmp` does not.
-fn opposite(cmp: ICmp) -> ICmp {
-    match cmp {
-        ICmp::F => ICmp::T,
-        ICmp::Lt => ICmp::Ge,
-        ICmp::Eq => ICmp::Ne,
-        ICmp::Le => ICmp::Gt,
-        ICmp::Gt => ICmp::Le,
-        ICmp::Ne => ICmp::Eq,
-        ICmp::Ge => ICmp::Lt,
-        ICmp::T => ICmp::F,
-    }
-}
-
-/// As [`opposite`]: ordered and unordered change places.
-fn opposite_float(cmp: FCmp) -> FCmp {
-    match cmp {
-        FCmp::F => FCmp::T,
-        FCmp::Lt => FCmp::Geu,
-        FCmp::Eq => FCmp::Neu,
-        FCmp::Le => FCmp::Gtu,
-        FCmp::Gt => FCmp::Leu,
-        FCmp::Ne => FCmp::Equ,
-        FCmp::Ge => FCmp::Ltu,
-        FCmp::Num => FCmp::Nan,
-        FCmp::Nan => FCmp::Num,
-        FCmp::Ltu => FCmp::Ge,
-        FCmp::Equ => FCmp::Ne,
-        FCmp::Leu => FCmp::Gt,
-        FCmp::Gtu => FCmp::Le,
-        FCmp::Neu => FCmp::Eq,
-        FCmp::Geu => FCmp::Lt,
-        FCmp::T => FCmp::F,
-    }
 }
