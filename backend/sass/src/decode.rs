@@ -1,23 +1,104 @@
 //! Word to instruction.
+//!
+//! Of one generation, the forms that share an opcode make a bucket. What tells them apart are the bits that any
+//! of them uses. NVIDIA's disassembler ignores all others, which no compiler sets; where one is set all the same,
+//! it may be a modifier that the table lacks. [`decode`] refuses it, [`decode_tolerant`] keeps it.
 
-use crate::expand::table;
+use crate::expand::{UNIFORM_BIT, table};
 use crate::inst::{Control, Inst};
-use crate::model::{Form, Sm};
+use crate::model::{FieldSpec, Form, FormId, Sm, Value};
 
 /// The instruction that a word encodes, or `None` where no form of the generation matches.
 ///
-/// Exact: what this returns encodes to the same word.
+/// Exact: what this returns encodes to the same word, and every bit of it has a meaning.
 pub fn decode(sm: Sm, word: u128) -> Option<Inst> {
-    let control = Control::from_bits(word)?;
-    let rest = word & !Control::MASK;
-    let form = table().forms_of_opcode(word).find(|&id| {
-        let form = table().form(id);
-        form.holds_for(sm) && matches(form, rest)
-    })?;
-    Some(Inst::from_word(form, control, rest))
+    decode_tolerant(sm, word).filter(|inst| inst.stray() == 0)
 }
 
-/// The fixed bits are as the form says, and every choice exists.
-pub(crate) fn matches(form: &Form, word: u128) -> bool {
-    word & form.fixed_mask == form.fixed && form.fields.iter().all(|spec| spec.allows(spec.extract(word)))
+/// As [`decode`], and bits that no form of the opcode uses are ignored as NVIDIA's disassembler does.
+///
+/// They stay in the instruction, so that it encodes to the same word; [`Inst::stray`] tells them.
+pub fn decode_tolerant(sm: Sm, word: u128) -> Option<Inst> {
+    let bucket = table().bucket(sm, word)?;
+    let rest = word & !Control::MASK;
+    let known = rest & bucket.used;
+    let candidate = bucket.candidates.iter().find(|candidate| candidate.matches(known))?;
+    Some(Inst::from_word(candidate.form, Control::from_bits(word), rest))
+}
+
+/// The forms of a generation that share an opcode.
+pub(crate) struct Bucket {
+    /// The bits that any of the forms fixes to one or has a field in.
+    used: u128,
+    candidates: Vec<Candidate>,
+}
+
+struct Candidate {
+    form: FormId,
+    /// Bits outside the fields and their values.
+    fixed_mask: u128,
+    fixed: u128,
+    checks: Vec<Check>,
+}
+
+/// A field that does not have all values that its bits can hold.
+enum Check {
+    /// In one piece, with the existing values as bits.
+    Small {
+        lo: u8,
+        mask: u8,
+        legal: u64,
+    },
+    Large(FieldSpec),
+}
+
+impl Bucket {
+    pub(crate) fn new<'a>(forms: impl Iterator<Item = (FormId, &'a Form)>) -> Bucket {
+        // It is as good as a bit of the opcode.
+        let mut used = UNIFORM_BIT;
+        let candidates = forms
+            .map(|(id, form)| {
+                used |= form.fixed | !form.fixed_mask;
+                Candidate {
+                    form: id,
+                    fixed_mask: form.fixed_mask,
+                    fixed: form.fixed,
+                    checks: form.fields.iter().filter_map(Check::new).collect(),
+                }
+            })
+            .collect();
+        Bucket { used, candidates }
+    }
+}
+
+impl Candidate {
+    fn matches(&self, word: u128) -> bool {
+        word & self.fixed_mask == self.fixed && self.checks.iter().all(|check| check.holds(word))
+    }
+}
+
+impl Check {
+    /// `None` where every value exists.
+    fn new(spec: &FieldSpec) -> Option<Check> {
+        if !matches!(spec.value, Value::Choice(_)) && spec.limit == u64::MAX {
+            return None;
+        }
+        if spec.high.1 != 0 || spec.width > 6 {
+            return Some(Check::Large(*spec));
+        }
+        let values = 1u64 << spec.width;
+        let legal = (0..values).filter(|&raw| spec.allows(raw)).fold(0, |set, raw| set | 1u64 << raw);
+        (legal.count_ones() as u64 != values).then_some(Check::Small {
+            lo: spec.lo,
+            mask: (values - 1) as u8,
+            legal,
+        })
+    }
+
+    fn holds(&self, word: u128) -> bool {
+        match self {
+            Check::Small { lo, mask, legal } => legal >> ((word >> lo) as u8 & mask) & 1 != 0,
+            Check::Large(spec) => spec.allows(spec.extract(word)),
+        }
+    }
 }

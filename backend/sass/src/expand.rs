@@ -7,6 +7,7 @@
 //! `x` constant through a handle. The letters choose the operand form, bits 9 to 11 of the opcode, and the
 //! place of each source: one source at most is not a register, and it takes the wide slot from bit 32.
 
+use crate::decode::Bucket;
 use crate::inst::Control;
 use crate::model::*;
 use crate::table::FAMILIES;
@@ -17,6 +18,8 @@ use std::sync::{LazyLock, OnceLock};
 pub(crate) struct Table {
     entries: Vec<Entry>,
     by_opcode: Vec<Vec<FormId>>,
+    /// What decoding needs, of each generation that anything was decoded for.
+    generations: Vec<OnceLock<Generation>>,
     by_mnemonic: HashMap<&'static str, Vec<FormId>>,
     /// Names with dots, of rows that share their mnemonic with others.
     by_name: HashMap<&'static str, Vec<FormId>>,
@@ -33,10 +36,13 @@ struct Entry {
     form: OnceLock<Form>,
 }
 
+/// The bucket of each opcode, once it is asked for.
+struct Generation(Vec<OnceLock<Bucket>>);
+
 /// The low bits of a word that every form fixes.
 const OPCODE_BITS: u8 = 12;
 /// Set where the wide slot holds a uniform register, and in all instructions of the uniform datapath.
-const UNIFORM_BIT: u128 = 1 << 91;
+pub(crate) const UNIFORM_BIT: u128 = 1 << 91;
 /// The last generation whose arithmetic reads constants in place.
 const LAST_CONSTANT_SM: u8 = 90;
 /// The first generation whose uniform registers take eight bits.
@@ -96,7 +102,8 @@ impl Table {
                 by_name.entry(entry.family.name).or_default().push(id);
             }
         }
-        Table { entries, by_opcode, by_mnemonic, by_name }
+        let generations = Sm::ALL.iter().map(|_| OnceLock::new()).collect();
+        Table { entries, by_opcode, generations, by_mnemonic, by_name }
     }
 
     fn entry(&self, id: FormId) -> &Entry {
@@ -108,8 +115,14 @@ impl Table {
         entry.form.get_or_init(|| entry.expand())
     }
 
-    pub(crate) fn forms_of_opcode(&self, word: u128) -> impl Iterator<Item = FormId> {
-        self.by_opcode[(word & ones(OPCODE_BITS)) as usize].iter().copied()
+    /// The forms of a word's opcode on a generation; `None` for an unknown generation.
+    pub(crate) fn bucket(&self, sm: Sm, word: u128) -> Option<&Bucket> {
+        let opcode = (word & ones(OPCODE_BITS)) as usize;
+        let generation = self.generations[sm.ordinal()?].get_or_init(Generation::new);
+        Some(generation.0[opcode].get_or_init(|| {
+            let holds = |id: &&FormId| self.entry(**id).holds_for(sm);
+            Bucket::new(self.by_opcode[opcode].iter().filter(holds).map(|&id| (id, self.form(id))))
+        }))
     }
 
     pub(crate) fn forms_of_mnemonic(&self, mnemonic: &str) -> impl Iterator<Item = FormId> + use<'_> {
@@ -179,6 +192,12 @@ fn changes_at(piece: &Piece, sm: u8) -> bool {
             at_generation(*piece, sm) != at_generation(*piece, sm - 1)
         }
         _ => false,
+    }
+}
+
+impl Generation {
+    fn new() -> Generation {
+        Generation((0..1 << OPCODE_BITS).map(|_| OnceLock::new()).collect())
     }
 }
 

@@ -10,7 +10,8 @@ pub struct Control {
     pub stall: u8,
     /// The scheduler may turn to another warp. In the word this is bit 109 when clear.
     pub yield_: bool,
-    /// Scoreboard released when the result is written.
+    /// Scoreboard released when the result is written. There are six; that a seventh can be named does not mean
+    /// that it exists.
     pub write_sb: Option<u8>,
     /// Scoreboard released when the sources have been read.
     pub read_sb: Option<u8>,
@@ -22,7 +23,7 @@ pub struct Control {
 
 /// Lowest bit of the control word.
 const CONTROL_LOW: u8 = 105;
-/// Bits 105 to 124; bit 125 is never set.
+/// Bits 105 to 124; nothing is known to use bit 125.
 const CONTROL_BITS: u8 = 20;
 /// The value of a scoreboard field that names none.
 const NO_SCOREBOARD: u8 = 7;
@@ -34,7 +35,7 @@ impl Control {
     /// The word's bits, in place; `None` where a value is out of range.
     pub fn to_bits(self) -> Option<u128> {
         let scoreboard = |sb: Option<u8>| sb.unwrap_or(NO_SCOREBOARD);
-        let named = |sb: Option<u8>| sb.is_none_or(|sb| sb < 6);
+        let named = |sb: Option<u8>| sb.is_none_or(|sb| sb < NO_SCOREBOARD);
         let in_range = self.stall < 16
             && named(self.write_sb)
             && named(self.read_sb)
@@ -49,22 +50,21 @@ impl Control {
         in_range.then_some(u128::from(bits) << CONTROL_LOW)
     }
 
-    /// Reads the control word; `None` for scoreboard 6, which does not exist.
-    pub fn from_bits(word: u128) -> Option<Control> {
+    /// Reads the control word.
+    pub fn from_bits(word: u128) -> Control {
         let bits = (word >> CONTROL_LOW & ones(CONTROL_BITS)) as u32;
-        let scoreboard = |at: u32| match (bits >> at & 7) as u8 {
-            NO_SCOREBOARD => Some(None),
-            6 => None,
-            sb => Some(Some(sb)),
+        let scoreboard = |at: u32| {
+            let sb = (bits >> at & 7) as u8;
+            (sb != NO_SCOREBOARD).then_some(sb)
         };
-        Some(Control {
+        Control {
             stall: (bits & 15) as u8,
             yield_: bits >> 4 & 1 == 0,
-            write_sb: scoreboard(5)?,
-            read_sb: scoreboard(8)?,
+            write_sb: scoreboard(5),
+            read_sb: scoreboard(8),
             wait: (bits >> 11 & 63) as u8,
             reuse: (bits >> 17 & 7) as u8,
-        })
+        }
     }
 }
 
@@ -98,6 +98,12 @@ impl Inst {
 
     pub(crate) fn word(&self) -> u128 {
         self.word
+    }
+
+    /// The bits that are not as the form has them, of those that no form of the opcode gives a meaning.
+    pub fn stray(&self) -> u128 {
+        let form = self.form();
+        (self.word ^ form.fixed) & form.fixed_mask
     }
 
     /// The field whose last value did not fit.
@@ -177,9 +183,9 @@ mod tests {
     fn control_round_trips() {
         let control =
             Control { stall: 11, yield_: false, write_sb: Some(2), read_sb: None, wait: 0b101, reuse: 3 };
-        assert_eq!(Control::from_bits(control.to_bits().unwrap()), Some(control));
+        assert_eq!(Control::from_bits(control.to_bits().unwrap()), control);
         assert_eq!(Control { stall: 16, ..control }.to_bits(), None);
-        assert_eq!(Control { write_sb: Some(6), ..control }.to_bits(), None);
+        assert_eq!(Control { write_sb: Some(7), ..control }.to_bits(), None);
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod roles;
 mod table;
 
 pub use class::Class;
-pub use decode::decode;
+pub use decode::{decode, decode_tolerant};
 pub use encode::{EncodeError, encode};
 pub use expand::{form, forms, lookup, shapes};
 pub use inst::{Control, Inst};

@@ -2,8 +2,8 @@
 //!
 //! A [`Family`] is what is written down: a mnemonic with all its operand shapes. [`crate::table`] expands the
 //! families into [`Form`]s, one per encodable operand shape, and each form lists where every bit of the word
-//! goes. Bits of a form that belong to no field are fixed, so that decoding is exact: a word that has a
-//! form encodes back to itself.
+//! goes. Bits of a form that belong to no field are fixed. Decoding holds a word to those that another form of the
+//! opcode uses and keeps the others, so that it is exact: a word that has a form encodes back to itself.
 
 use crate::class::Class;
 
@@ -33,6 +33,11 @@ impl Sm {
         let digits = text.strip_prefix("sm_")?.trim_end_matches(['a', 'f']);
         let number = digits.parse().ok()?;
         Sm::ALL.contains(&Sm(number)).then_some(Sm(number))
+    }
+
+    /// The index in [`Sm::ALL`].
+    pub(crate) fn ordinal(self) -> Option<usize> {
+        Sm::ALL.iter().position(|&sm| sm == self)
     }
 
     /// The value that means URZ: the highest of the field, which grew with sm_100.
