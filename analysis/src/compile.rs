@@ -241,7 +241,8 @@ pub struct LinkedFunction {
     pub resources: Resources,
 }
 
-/// Compiles and links a file.
+/// Compiles and links a file. What [`compile_all`] has not compiled yet is compiled here, by one thread: for few
+/// functions that takes less of the machine than waking others.
 ///
 /// # Errors
 /// Everything that keeps the module from being linked, in file offsets: errors of the program first, and where
@@ -252,7 +253,6 @@ pub fn link(db: &Database, file: SourceFile, options: &LinkOptions) -> Result<Li
     if !errors.is_empty() {
         return Err(errors);
     }
-    compile_all(db, file, &|_, _| ());
     let mut reports = Vec::new();
     let mut linked = Vec::new();
     let is_wanted = |item: &Item<'_>| {

@@ -6,7 +6,8 @@
 use crate::CodegenError;
 use crate::input::SrcId;
 use crate::mach::{Block, BlockId, Code, MachInst, RegisterSet};
-use sass::{Field, Inst, RegFile, Sm};
+use sass::{Field, Inst, RegFile, RegUse, Role, Sm};
+use smallvec::SmallVec;
 
 /// Bytes of an instruction.
 const WORD: u32 = 16;
@@ -25,8 +26,6 @@ pub struct Assembled {
     pub lines: Box<[Option<SrcId>]>,
     /// General registers live before each instruction.
     pub live_registers: Box<[u16]>,
-    /// Highest general register named, plus one.
-    pub registers: u32,
     /// Byte offsets of every `EXIT`.
     pub exits: Vec<u32>,
     /// Warp-synchronous instructions: byte offset and mask register.
@@ -56,7 +55,6 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
         code: Box::default(),
         lines: insts.iter().map(|(_, src)| *src).collect(),
         live_registers: live.into_boxed_slice(),
-        registers: 0,
         exits: Vec::new(),
         coop_groups: Vec::new(),
         uses_convergence_barriers: false,
@@ -72,9 +70,6 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
             "BSSY" | "CALL" | "BRX" => assembled.uses_convergence_barriers = true,
             _ => {}
         }
-        let named = inst.reads(sm).chain(inst.writes(sm)).filter(|r| r.file == RegFile::R);
-        let highest = named.map(|r| u32::from(r.index) + u32::from(r.count)).max().unwrap_or(0);
-        assembled.registers = assembled.registers.max(highest);
         words.push(sass::encode(sm, inst).map_err(|error| {
             let form = inst.form();
             CodegenError::internal(
@@ -131,10 +126,49 @@ fn close(sm: Sm, insts: &mut Vec<(Inst, Option<SrcId>)>) {
     }
 }
 
+/// The registers of an instruction, as liveness sees them.
+struct Uses {
+    reads: SmallVec<[RegUse; 6]>,
+    /// What is surely overwritten: a guarded write may leave the old value.
+    overwrites: SmallVec<[RegUse; 2]>,
+}
+
+impl Uses {
+    fn of(sm: Sm, inst: &Inst) -> Uses {
+        const PT: u64 = 7;
+        let always = inst.get(Field::Guard) == Some(PT);
+        let mut uses = Uses { reads: SmallVec::new(), overwrites: SmallVec::new() };
+        inst.uses(sm).for_each(|used| match used.role {
+            Role::Dst if always => uses.overwrites.push(used),
+            Role::Dst => {}
+            _ => uses.reads.push(used),
+        });
+        uses
+    }
+
+    fn pass_backwards(&self, live: &mut RegisterSet) {
+        self.overwrites.iter().for_each(|w| live.remove(w));
+        self.reads.iter().for_each(|r| live.insert(r));
+    }
+}
+
 /// For each instruction in layout order, how many general registers hold a value before it that is read later.
 fn live_registers(code: &Code) -> Vec<u16> {
-    let sm = code.sm;
-    let mut entry = vec![RegisterSet::default(); code.blocks.len()];
+    let uses: Vec<Vec<Uses>> =
+        code.blocks.iter().map(|b| b.insts.iter().map(|i| Uses::of(code.sm, &i.inst)).collect()).collect();
+    // Per block: what is live at its start though nothing is at its end, and what it does not overwrite.
+    let summaries: Vec<(RegisterSet, RegisterSet)> = uses
+        .iter()
+        .map(|block| {
+            let (mut needed, mut kept) = (RegisterSet::default(), RegisterSet::full());
+            for uses in block.iter().rev() {
+                uses.pass_backwards(&mut needed);
+                uses.overwrites.iter().for_each(|w| kept.remove(w));
+            }
+            (needed, kept)
+        })
+        .collect();
+    let mut entry: Vec<RegisterSet> = summaries.iter().map(|(needed, _)| *needed).collect();
     let exit = |entry: &[RegisterSet], b: usize| {
         let mut live = RegisterSet::default();
         for &BlockId(s) in &code.blocks[b].successors {
@@ -149,28 +183,19 @@ fn live_registers(code: &Code) -> Vec<u16> {
         again = false;
         for b in (0..code.blocks.len()).rev() {
             let mut live = exit(&entry, b);
-            code.blocks[b].insts.iter().rev().for_each(|inst| pass_backwards(sm, inst, &mut live));
+            live.intersect(&summaries[b].1);
             again |= entry[b].unite(&live);
         }
     }
     let mut counts = Vec::new();
-    for b in 0..code.blocks.len() {
+    for (b, block) in uses.iter().enumerate() {
         let mut live = exit(&entry, b);
         let start = counts.len();
-        for inst in code.blocks[b].insts.iter().rev() {
-            pass_backwards(sm, inst, &mut live);
+        for uses in block.iter().rev() {
+            uses.pass_backwards(&mut live);
             counts.push(live.count(RegFile::R) as u16);
         }
         counts[start..].reverse();
     }
     counts
-}
-
-fn pass_backwards(sm: Sm, inst: &MachInst, live: &mut RegisterSet) {
-    // A guarded write may leave the old value.
-    const PT: u64 = 7;
-    if inst.inst.get(Field::Guard) == Some(PT) {
-        inst.inst.writes(sm).for_each(|w| live.remove(&w));
-    }
-    inst.inst.reads(sm).for_each(|r| live.insert(&r));
 }

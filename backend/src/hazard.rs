@@ -12,7 +12,7 @@
 //! and the scoreboards any of which tells that it is done. Where paths join, the states unite: cycles by
 //! minimum, scoreboards by intersection. Accesses expire by time or by a wait, so states stay small.
 
-use sass::{Class, Field, Inst, RegFile, RegUse, Sm, latency};
+use sass::{Class, Field, Inst, RegFile, RegUse, Role, Sm, latency};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -71,11 +71,11 @@ impl fmt::Display for Hazard {
 /// The predicate that always holds.
 const PT: u64 = 7;
 
-/// Cycles after which a fixed-latency access is over for everybody.
-const HORIZON: u8 = 48;
-
 /// Cycles from setting a scoreboard until a wait sees it.
 const SCOREBOARD_DELAY: u8 = 2;
+
+// What is read at issue is out of danger when the next instruction issues, so it is not kept.
+const _: () = assert!(latency::WAR == 1);
 
 /// What is still going on with a register.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -84,8 +84,6 @@ enum Access {
     FixedWrite,
     /// Will be written at some time.
     VariableWrite,
-    /// Was read at issue.
-    Read,
     /// Will be read at some time.
     LateRead,
 }
@@ -101,26 +99,48 @@ struct InProgress {
     operand: u8,
     /// Scoreboards any of which, found at zero, tells that the access is over.
     told_by: u8,
+    /// Cycles since it issued, and how many of them are enough for everybody. Of fixed-latency writes only.
     elapsed: u8,
+    enough: u8,
 }
 
 impl InProgress {
     fn key(&self) -> (RegFile, u8, Access, u32, u8) {
         (self.file, self.index, self.access, self.at, self.operand)
     }
+
+    fn mark(&self) -> u64 {
+        mark(self.file, self.index)
+    }
+}
+
+/// One bit for a register; other registers may have the same, so it only tells what is not there.
+fn mark(file: RegFile, index: u8) -> u64 {
+    1 << ((u32::from(index) + 11 * file as u32) % 64)
+}
+
+fn marks(registers: &[RegUse]) -> u64 {
+    let each = registers.iter().flat_map(|r| (0..r.count).map(|i| mark(r.file, r.index.saturating_add(i))));
+    each.fold(0, |all, mark| all | mark)
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct State {
-    /// Sorted by [`InProgress::key`] between blocks.
-    in_progress: Vec<InProgress>,
+    /// What time ends, and what only scoreboards do. Sorted by [`InProgress::key`] between blocks.
+    fixed: Vec<InProgress>,
+    pending: Vec<InProgress>,
     /// Cycles since each scoreboard was last set.
     since_set: [u8; 6],
 }
 
 impl State {
     fn start() -> State {
-        State { in_progress: Vec::new(), since_set: [u8::MAX; 6] }
+        State { fixed: Vec::new(), pending: Vec::new(), since_set: [SCOREBOARD_DELAY; 6] }
+    }
+
+    fn sort(&mut self) {
+        self.fixed.sort_unstable_by_key(InProgress::key);
+        self.pending.sort_unstable_by_key(InProgress::key);
     }
 
     /// Whether the state got worse.
@@ -130,36 +150,66 @@ impl State {
             changed |= theirs < *mine;
             *mine = theirs.min(*mine);
         }
-        for new in &other.in_progress {
-            match self.in_progress.binary_search_by_key(&new.key(), InProgress::key) {
-                Ok(i) => {
-                    let old = &mut self.in_progress[i];
-                    let worse = InProgress {
-                        told_by: old.told_by & new.told_by,
-                        elapsed: old.elapsed.min(new.elapsed),
-                        ..*old
-                    };
-                    changed |= worse != *old;
-                    *old = worse;
-                }
-                Err(i) => {
-                    self.in_progress.insert(i, *new);
-                    changed = true;
-                }
+        changed |= unite(&mut self.fixed, &other.fixed);
+        changed | unite(&mut self.pending, &other.pending)
+    }
+}
+
+/// Adds accesses to others, both sorted: the fewest cycles, the scoreboards that tell on both paths.
+fn unite(into: &mut Vec<InProgress>, from: &[InProgress]) -> bool {
+    let mut changed = false;
+    for new in from {
+        match into.binary_search_by_key(&new.key(), InProgress::key) {
+            Ok(i) => {
+                let old = &mut into[i];
+                let worse = InProgress {
+                    told_by: old.told_by & new.told_by,
+                    elapsed: old.elapsed.min(new.elapsed),
+                    ..*old
+                };
+                changed |= worse != *old;
+                *old = worse;
+            }
+            Err(i) => {
+                into.insert(i, *new);
+                changed = true;
             }
         }
-        changed
     }
+    changed
 }
 
 /// What the check needs of one instruction.
 struct Facts {
     reads: SmallVec<[RegUse; 6]>,
     writes: SmallVec<[RegUse; 2]>,
+    /// The [`mark`]s of both.
+    read_marks: u64,
+    write_marks: u64,
     variable: bool,
     late: bool,
     read_queue: Option<Queue>,
     write_queue: Option<Queue>,
+}
+
+impl Facts {
+    fn of(sm: Sm, inst: &Inst) -> Facts {
+        let (mut reads, mut writes) = (SmallVec::new(), SmallVec::new());
+        inst.uses(sm).for_each(|used| match used.role {
+            Role::Dst => writes.push(used),
+            _ => reads.push(used),
+        });
+        Facts {
+            read_marks: marks(&reads),
+            write_marks: marks(&writes),
+            reads,
+            writes,
+            variable: inst.is_variable(sm),
+            late: inst.reads_late(sm),
+            read_queue: read_queue(sm, inst),
+            write_queue: write_queue(sm, inst),
+        }
+    }
 }
 
 /// Units that take their sources, or finish, in the order of issue: the scoreboard of a later instruction
@@ -206,22 +256,14 @@ pub fn check(sm: Sm, code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Vec<Hazar
     let mut checker = Checker {
         sm,
         code,
-        facts: code
-            .iter()
-            .map(|inst| Facts {
-                reads: inst.reads(sm).collect(),
-                writes: inst.writes(sm).collect(),
-                variable: inst.is_variable(sm),
-                late: inst.reads_late(sm),
-                read_queue: read_queue(sm, inst),
-                write_queue: write_queue(sm, inst),
-            })
-            .collect(),
+        facts: code.iter().map(|inst| Facts::of(sm, inst)).collect(),
         found: Vec::new(),
     };
     checker.legality();
     checker.dependences(&Flow::of(code, tables));
     checker.found.sort_by_key(|h| (h.at, h.kind, h.register, h.earlier));
+    // An instruction may read a register by several operands.
+    checker.found.dedup();
     checker.found
 }
 
@@ -446,7 +488,7 @@ impl Checker<'_> {
             for at in range {
                 self.step(at, &mut state, None);
             }
-            state.in_progress.sort_by_key(InProgress::key);
+            state.sort();
             if last == "CALL" {
                 calling[block] = Some(state.clone());
                 work.extend(flow.returns.iter().filter(|&&b| entry[b].is_some()));
@@ -458,10 +500,12 @@ impl Checker<'_> {
                     let Some(call) = next.checked_sub(1).and_then(|caller| calling[caller].as_ref()) else {
                         continue;
                     };
-                    state.in_progress.retain(|p| {
+                    let comes_back = |p: &InProgress, callers: &[InProgress]| {
                         flow.in_subroutine[p.at as usize]
-                            || call.in_progress.binary_search_by_key(&p.key(), InProgress::key).is_ok()
-                    });
+                            || callers.binary_search_by_key(&p.key(), InProgress::key).is_ok()
+                    };
+                    state.fixed.retain(|p| comes_back(p, &call.fixed));
+                    state.pending.retain(|p| comes_back(p, &call.pending));
                 }
                 let worse = match &mut entry[next] {
                     Some(old) => old.unite(&state),
@@ -490,7 +534,10 @@ impl Checker<'_> {
     fn step(&self, at: usize, state: &mut State, found: Option<&mut Vec<Hazard>>) {
         let inst = &self.code[at];
         let waits = waits(inst);
-        state.in_progress.retain(|p| p.told_by & waits == 0);
+        if waits != 0 {
+            state.fixed.retain(|p| p.told_by & waits == 0);
+            state.pending.retain(|p| p.told_by & waits == 0);
+        }
         if let Some(found) = found {
             // A `DEPBAR` looks at its own operands later.
             for s in (0..6).filter(|s| inst.control.wait >> s & 1 == 1) {
@@ -506,25 +553,29 @@ impl Checker<'_> {
                     });
                 }
             }
-            for p in &state.in_progress {
-                self.endangered(at, p, found);
+            let facts = &self.facts[at];
+            let (writes, named) = (facts.write_marks, facts.read_marks | facts.write_marks);
+            for p in &state.fixed {
+                if p.mark() & named != 0 {
+                    self.endangered(at, p, found);
+                }
+            }
+            for p in &state.pending {
+                if p.mark() & if p.access == Access::LateRead { writes } else { named } != 0 {
+                    self.endangered(at, p, found);
+                }
             }
         }
         self.start(at, state);
         // A zero lets the hardware pause for longer than this.
         let cycles = inst.control.stall.max(1);
-        for p in &mut state.in_progress {
+        state.fixed.retain_mut(|p| {
             p.elapsed = p.elapsed.saturating_add(cycles);
-        }
+            p.elapsed < p.enough
+        });
         for since in &mut state.since_set {
-            *since = since.saturating_add(cycles);
-        }
-        state
-            .in_progress
-            .retain(|p| p.elapsed < HORIZON || !matches!(p.access, Access::FixedWrite | Access::Read));
-        // Beyond the horizon time does not matter, and must not keep states apart.
-        for p in &mut state.in_progress {
-            p.elapsed = p.elapsed.min(HORIZON);
+            // Beyond the delay time does not matter, and must not keep states apart.
+            *since = since.saturating_add(cycles).min(SCOREBOARD_DELAY);
         }
     }
 
@@ -536,11 +587,9 @@ impl Checker<'_> {
             r.file == p.file
                 && (u16::from(r.index)..u16::from(r.index) + u16::from(r.count)).contains(&u16::from(p.index))
         };
-        if self.exclude_each_other(p.at as usize, at) {
-            return;
-        }
         let mut report = |kind, needed: u8| {
-            if needed == SCOREBOARD || p.elapsed < needed {
+            let in_time = needed != SCOREBOARD && p.elapsed >= needed;
+            if !in_time && !self.exclude_each_other(p.at as usize, at) {
                 found.push(Hazard {
                     at,
                     kind,
@@ -551,26 +600,22 @@ impl Checker<'_> {
                 });
             }
         };
-        let written = matches!(p.access, Access::FixedWrite | Access::VariableWrite);
-        if written {
-            let def = &earlier_facts.writes[usize::from(p.operand)];
-            if let Some(read) = facts.reads.iter().find(names) {
-                report(Kind::ReadAfterWrite, latency::raw(self.sm, earlier, def, inst, read));
+        let over = facts.writes.iter().find(names);
+        if p.access == Access::LateRead {
+            // What is written in the same queue is written later.
+            if over.is_some() && !same(earlier_facts.read_queue, facts.read_queue) {
+                report(Kind::WriteAfterRead, SCOREBOARD);
             }
-            if let Some(over) = facts.writes.iter().find(names)
-                && !same(earlier_facts.write_queue, facts.write_queue)
-            {
-                report(Kind::WriteAfterWrite, latency::waw(self.sm, earlier, def, inst, over));
-            }
-        } else if let Some(over) = facts.writes.iter().find(names) {
-            let read = &earlier_facts.reads[usize::from(p.operand)];
-            let needed = match p.access {
-                // What is written in the same queue is written later.
-                Access::LateRead if same(earlier_facts.read_queue, facts.read_queue) => 1,
-                Access::LateRead => SCOREBOARD,
-                _ => latency::war(self.sm, earlier, read, inst, over),
-            };
-            report(Kind::WriteAfterRead, needed);
+            return;
+        }
+        let def = &earlier_facts.writes[usize::from(p.operand)];
+        if let Some(read) = facts.reads.iter().find(names) {
+            report(Kind::ReadAfterWrite, latency::raw(self.sm, earlier, def, inst, read));
+        }
+        if let Some(over) = over
+            && !same(earlier_facts.write_queue, facts.write_queue)
+        {
+            report(Kind::WriteAfterWrite, latency::waw(self.sm, earlier, def, inst, over));
         }
     }
 
@@ -600,70 +645,88 @@ impl Checker<'_> {
         }
         // A barrier that holds the warp back at once goes through the queue of the memory accesses before it.
         if name(inst) == "BAR" && inst.get(Field::Flag) == Some(0) {
-            state.in_progress.retain(|p| {
+            state.pending.retain(|p| {
                 let queue = self.facts[p.at as usize].read_queue;
                 p.access != Access::LateRead || queue != Some(Queue::Memory)
             });
         }
-        for p in &mut state.in_progress {
-            let earlier = &self.facts[p.at as usize];
-            let told_by = match p.access {
-                Access::VariableWrite if same(facts.write_queue, earlier.write_queue) => write_sb,
-                Access::LateRead if same(facts.read_queue, earlier.read_queue) => write_sb | read_sb,
-                _ => 0,
-            };
-            p.told_by |= told_by;
-        }
-        let access = if facts.variable { Access::VariableWrite } else { Access::FixedWrite };
-        // An atomic tells of its predicate when it has read its sources, too.
-        let atomic = inst.class(self.sm) == Class::Atomic;
-        self.add(state, at, &facts.writes, |r| match r.file {
-            RegFile::P if atomic => (access, write_sb | read_sb),
-            _ => (access, write_sb),
-        });
-        // A result comes after its sources are read.
-        self.add(state, at, &facts.reads, |r| match r.file {
-            // Uniform registers are read at issue by everybody.
-            RegFile::R if facts.late => (Access::LateRead, write_sb | read_sb),
-            _ => (Access::Read, 0),
-        });
-    }
-
-    fn add(
-        &self,
-        state: &mut State,
-        at: usize,
-        operands: &[RegUse],
-        access: impl Fn(&RegUse) -> (Access, u8),
-    ) {
-        for (operand, register) in operands.iter().enumerate() {
-            let (access, told_by) = access(register);
-            for i in 0..register.count {
-                let new = InProgress {
-                    file: register.file,
-                    index: register.index.saturating_add(i),
-                    access,
-                    at: at as u32,
-                    operand: operand as u8,
-                    told_by,
-                    elapsed: 0,
+        if write_sb | read_sb != 0 {
+            for p in &mut state.pending {
+                let earlier = &self.facts[p.at as usize];
+                p.told_by |= match p.access {
+                    Access::VariableWrite if same(facts.write_queue, earlier.write_queue) => write_sb,
+                    Access::LateRead if same(facts.read_queue, earlier.read_queue) => write_sb | read_sb,
+                    _ => 0,
                 };
-                // The same access again (by a loop), or one that ends no later by the same sign.
-                state.in_progress.retain(|old| {
-                    let same = (old.file, old.index, old.access) == (new.file, new.index, new.access);
-                    !(same
-                        && (old.key() == new.key() || (access == Access::LateRead && old.told_by == told_by)))
-                });
-                state.in_progress.push(new);
             }
+        }
+        // The same instruction again, by a loop.
+        state.fixed.retain(|p| p.at as usize != at);
+        if !facts.variable {
+            let writes = facts.writes.iter().enumerate();
+            add(&mut state.fixed, at, writes, Access::FixedWrite, |r| {
+                (write_sb, latency::longest(self.sm, inst, r))
+            });
+        }
+        if !facts.variable && !facts.late {
+            return;
+        }
+        let told_by = write_sb | read_sb;
+        // What was read before ends no later by the same sign.
+        let always = is_unguarded(inst);
+        state.pending.retain(|p| {
+            let again = facts.late
+                && always
+                && p.access == Access::LateRead
+                && p.told_by == told_by
+                && p.mark() & facts.read_marks != 0
+                && facts.reads.iter().any(|r| {
+                    r.file == p.file && r.index <= p.index && p.index - r.index < r.count
+                });
+            p.at as usize != at && !again
+        });
+        if facts.variable {
+            // An atomic tells of its predicate when it has read its sources, too.
+            let atomic = inst.class(self.sm) == Class::Atomic;
+            let writes = facts.writes.iter().enumerate();
+            add(&mut state.pending, at, writes, Access::VariableWrite, |r| match r.file {
+                RegFile::P if atomic => (told_by, SCOREBOARD),
+                _ => (write_sb, SCOREBOARD),
+            });
+        }
+        if facts.late {
+            // A result comes after its sources are read. Uniform registers are read at issue by everybody.
+            let late = facts.reads.iter().enumerate().filter(|(_, r)| r.file == RegFile::R);
+            add(&mut state.pending, at, late, Access::LateRead, |_| (told_by, SCOREBOARD));
         }
     }
 }
 
-/// The mnemonic without its modifiers.
+/// Adds the accesses of an instruction's numbered operands; `told` gives each one's scoreboards and cycles.
+fn add<'r>(
+    into: &mut Vec<InProgress>,
+    at: usize,
+    operands: impl Iterator<Item = (usize, &'r RegUse)>,
+    access: Access,
+    told: impl Fn(&RegUse) -> (u8, u8),
+) {
+    for (operand, register) in operands {
+        let (told_by, enough) = told(register);
+        into.extend((0..register.count).map(|i| InProgress {
+            file: register.file,
+            index: register.index.saturating_add(i),
+            access,
+            at: at as u32,
+            operand: operand as u8,
+            told_by,
+            elapsed: 0,
+            enough,
+        }));
+    }
+}
+
 fn name(inst: &Inst) -> &'static str {
-    let mnemonic = inst.form().mnemonic;
-    mnemonic.split_once('.').map_or(mnemonic, |(name, _)| name)
+    inst.form().mnemonic
 }
 
 /// The scoreboards that are at zero when an instruction issues, or, for a `DEPBAR`, when it is over.

@@ -165,6 +165,10 @@ impl RegisterSet {
         flat(register).any(|r| self.0[r / 64] >> (r % 64) & 1 == 1)
     }
 
+    pub fn full() -> RegisterSet {
+        RegisterSet([u64::MAX; REGISTERS.div_ceil(64)])
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(|&word| word == 0)
     }
@@ -183,6 +187,13 @@ impl RegisterSet {
         changed
     }
 
+    /// Keeps what is in both.
+    pub fn intersect(&mut self, other: &RegisterSet) {
+        for (word, kept) in self.0.iter_mut().zip(other.0) {
+            *word &= kept;
+        }
+    }
+
     /// How many registers of a file are in the set.
     pub fn count(&self, file: RegFile) -> u32 {
         let start = file_base(file);
@@ -191,7 +202,15 @@ impl RegisterSet {
             RegFile::P | RegFile::UP => start + 8,
             RegFile::B => start + 16,
         };
-        (start..end).map(|r| (self.0[r / 64] >> (r % 64) & 1) as u32).sum()
+        let from = |r: usize| u64::MAX.checked_shl(r as u32).unwrap_or(0);
+        let words = self.0[start / 64..end.div_ceil(64)].iter().enumerate();
+        words
+            .map(|(i, word)| {
+                let first = start / 64 * 64 + i * 64;
+                let mask = from(start.saturating_sub(first)) & !from(end - first);
+                (word & mask).count_ones()
+            })
+            .sum()
     }
 }
 

@@ -14,6 +14,7 @@ mod stalls;
 mod timing;
 
 use crate::mach::Code;
+use facts::InstFacts;
 use sass::{FormId, Sm};
 
 /// What to do, by optimisation level.
@@ -25,13 +26,14 @@ pub struct Options {
 
 /// Orders the instructions and sets their control fields.
 pub fn schedule(code: &mut Code, options: Options, checkpoint: &dyn Fn()) {
+    let sm = code.sm;
+    let mut facts: Vec<_> = code.blocks.iter().map(|b| InstFacts::of(sm, &b.insts)).collect();
     if options.reorder {
-        let sm = code.sm;
-        for block in &mut code.blocks {
-            list::reorder(sm, &mut block.insts, checkpoint);
+        for (block, facts) in code.blocks.iter_mut().zip(&mut facts) {
+            list::reorder(sm, &mut block.insts, facts, checkpoint);
         }
     }
-    deps::assign(code, checkpoint);
+    deps::assign(code, &facts, checkpoint);
 }
 
 fn nop(sm: Sm) -> FormId {

@@ -4,6 +4,7 @@ pub mod options;
 
 use std::fmt::Write as _;
 use std::fs;
+use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -56,6 +57,7 @@ usage: ptxc [options] FILE.ptx
   -O 0..3                optimisation level (default 3)
   -maxrregcount N        most registers per thread
   -e NAME,...            only these entries
+  -split-compile N       with N other than 1, compile functions on all cores
   -v                     print resources of each function
   -w, -Werror            no warnings; warnings are errors
 The other options of ptxas are accepted where they cannot change the output, else refused by name.
@@ -76,7 +78,8 @@ fn compile(options: &Options, input: &Path, command_line: &str, log: &mut String
         let _ = writeln!(log, "ptxc {}, line {line}; fatal   : byte that is not UTF-8 text", read.name);
         return FAILED;
     }
-    let mut db = Database::default();
+    // The process ends with this compilation: taking everything apart again would only cost time.
+    let mut db = ManuallyDrop::new(Database::default());
     db.set_target_override(Some(options.sm));
     db.set_opt_level(options.opt_level);
     db.set_max_registers(options.max_registers);
@@ -85,6 +88,9 @@ fn compile(options: &Options, input: &Path, command_line: &str, log: &mut String
     let found = ide::diagnostics(&db, file);
     let mut failed = report(options, &read.name, &db, file, &found, log);
     if !failed && !options.check_only {
+        if options.split {
+            ptx_analysis::compile_all(&db, file, &|_, _| ());
+        }
         let link = LinkOptions { entries: options.entries.clone(), arguments: command_line.to_owned() };
         match ptx_analysis::link(&db, file, &link) {
             Ok(linked) => {

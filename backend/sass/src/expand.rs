@@ -398,6 +398,7 @@ fn finish(entry: &Entry, pieces: Vec<Piece>) -> Form {
         guard: family.guard,
         class: family.class,
         pieces,
+        places: Places::of(&fields),
         fields,
     }
 }

@@ -51,8 +51,16 @@ pub fn waw(sm: Sm, first: &Inst, def: &RegUse, second: &Inst, over: &RegUse) -> 
 }
 
 /// Cycles from the issue of a reader, which reads at issue, to that of an instruction that overwrites what it read.
-pub fn war(_sm: Sm, _reader: &Inst, _read: &RegUse, _writer: &Inst, _over: &RegUse) -> u8 {
-    1
+pub const WAR: u8 = 1;
+
+/// Cycles from the issue of a producer after which nobody can come too early: no [`raw`] or [`waw`] of it is
+/// longer. [`UNKNOWN`] where only a scoreboard tells.
+pub fn longest(sm: Sm, producer: &Inst, def: &RegUse) -> u8 {
+    if producer.is_variable(sm) {
+        return UNKNOWN;
+    }
+    let row = producer_row(sm, producer, def);
+    row.map_or(1, |row| table(sm)[row as usize].into_iter().max().unwrap_or(1))
 }
 
 /// The low half of a wide product is there before the high one.

@@ -645,11 +645,31 @@ pub struct Form {
     pub pieces: Vec<Piece>,
     /// Every field, guard included, in the order of the text.
     pub fields: Vec<FieldSpec>,
+    pub(crate) places: Places,
+}
+
+/// Where in [`Form::fields`] each role is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Places([u8; Places::ROLES]);
+
+impl Places {
+    /// Room for every [`Field`].
+    const ROLES: usize = 128;
+    const ABSENT: u8 = u8::MAX;
+
+    pub(crate) fn of(fields: &[FieldSpec]) -> Places {
+        let mut places = [Places::ABSENT; Places::ROLES];
+        // The first of a role counts.
+        for (place, spec) in fields.iter().enumerate().rev() {
+            places[spec.field as usize] = place as u8;
+        }
+        Places(places)
+    }
 }
 
 impl Form {
     pub fn spec(&self, field: Field) -> Option<&FieldSpec> {
-        self.fields.iter().find(|spec| spec.field == field)
+        self.fields.get(usize::from(self.places.0[field as usize]))
     }
 
     pub fn holds_for(&self, sm: Sm) -> bool {

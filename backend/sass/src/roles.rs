@@ -25,7 +25,8 @@ impl Inst {
         self.uses(sm).filter(|used| used.role == Role::Dst)
     }
 
-    fn uses(&self, _sm: Sm) -> impl Iterator<Item = RegUse> + '_ {
+    /// All of them: the guard first, then in the order of the text.
+    pub fn uses(&self, _sm: Sm) -> impl Iterator<Item = RegUse> + '_ {
         let form = self.form();
         let guard = FieldSpec::new(Field::Guard, 12, 3);
         let guard = self.used(form.guard, &guard, Role::Guard, 1);
@@ -46,15 +47,15 @@ impl Inst {
                 [self.reg_use(reg), None, None]
             }
             Operand::Const(c) => {
-                let handle = c.handle.and_then(|handle| self.used(RegFile::UR, &handle, Role::Base, 1));
-                let index = c.index.and_then(|index| self.reg_use(&index));
+                let handle = c.handle.as_ref().and_then(|handle| self.used(RegFile::UR, handle, Role::Base, 1));
+                let index = c.index.as_ref().and_then(|index| self.reg_use(index));
                 [handle, index, None]
             }
             Operand::Mem(mem) => {
-                let desc = mem.desc.and_then(|desc| self.used(RegFile::UR, &desc.spec, Role::Descriptor, 2));
-                let reg = mem.reg.and_then(|reg| self.reg_use(&reg));
+                let desc = mem.desc.as_ref().and_then(|desc| self.used(RegFile::UR, &desc.spec, Role::Descriptor, 2));
+                let reg = mem.reg.as_ref().and_then(|reg| self.reg_use(reg));
                 let ureg =
-                    mem.ureg.and_then(|(ureg, count)| self.used(RegFile::UR, &ureg, Role::Base, count));
+                    mem.ureg.as_ref().and_then(|(ureg, count)| self.used(RegFile::UR, ureg, Role::Base, *count));
                 [desc, reg, ureg]
             }
             Operand::Literal("PR") => [self.predicates(RegFile::P), None, None],

@@ -30,7 +30,7 @@ impl Dag {
             insts,
             facts,
             dag: Dag { edges: vec![SmallVec::new(); insts.len()], incoming: vec![0; insts.len()] },
-            registers: vec![Register::default(); REGISTERS],
+            registers: Registers::default(),
             accesses: Vec::new(),
             last_fence: None,
             last_convergent: None,
@@ -61,12 +61,40 @@ struct Register {
     version: u32,
 }
 
+/// The registers that a stretch names: few of all.
+struct Registers {
+    /// One more than the place of each register, by its flat number; 0 for those not named.
+    places: [u16; REGISTERS],
+    named: Vec<Register>,
+}
+
+impl Default for Registers {
+    fn default() -> Registers {
+        Registers { places: [0; REGISTERS], named: Vec::new() }
+    }
+}
+
+impl Registers {
+    fn get(&self, register: usize) -> Option<&Register> {
+        self.named.get(usize::from(self.places[register]).checked_sub(1)?)
+    }
+
+    fn named(&mut self, register: usize) -> &mut Register {
+        let place = &mut self.places[register];
+        if *place == 0 {
+            self.named.push(Register::default());
+            *place = self.named.len() as u16;
+        }
+        &mut self.named[usize::from(*place) - 1]
+    }
+}
+
 struct Builder<'a> {
     sm: Sm,
     insts: &'a [MachInst],
     facts: &'a [InstFacts],
     dag: Dag,
-    registers: Vec<Register>,
+    registers: Registers,
     /// Memory accesses since the last fence, with the versions of their address registers.
     accesses: Vec<(u32, Access, [u32; 3])>,
     last_fence: Option<u32>,
@@ -77,7 +105,8 @@ impl Builder<'_> {
     fn edge(&mut self, from: u32, to: usize, cycles: u32) {
         debug_assert!((from as usize) < to);
         let edges = &mut self.dag.edges[from as usize];
-        match edges.iter_mut().find(|e| e.to == to as u32) {
+        // Edges come by ascending ends.
+        match edges.last_mut().filter(|e| e.to == to as u32) {
             Some(edge) => edge.cycles = edge.cycles.max(cycles),
             None => {
                 edges.push(Edge { to: to as u32, cycles });
@@ -123,7 +152,7 @@ impl Builder<'_> {
             index.map_or(0, |index| {
                 let register =
                     RegUse { file, index: index.saturating_add(high), count: 1, role: sass::Role::Address };
-                self.registers[flat(&register).start].version
+                self.registers.get(flat(&register).start).map_or(0, |r| r.version)
             })
         };
         let versions = [
@@ -148,7 +177,7 @@ impl Builder<'_> {
         let inst = &insts[at].inst;
         for read in &facts[at].reads {
             for r in flat(read) {
-                if let Some((writer, def)) = self.registers[r].writer {
+                if let Some((writer, def)) = self.registers.get(r).and_then(|r| r.writer) {
                     let earlier = &insts[writer as usize].inst;
                     let cycles = if facts[writer as usize].variable {
                         timing::result(name(earlier))
@@ -161,7 +190,7 @@ impl Builder<'_> {
         }
         for over in &facts[at].writes {
             for r in flat(over) {
-                let register = std::mem::take(&mut self.registers[r]);
+                let register = std::mem::take(self.registers.named(r));
                 if let Some((writer, def)) = register.writer {
                     let earlier = &insts[writer as usize].inst;
                     let cycles = if facts[writer as usize].variable {
@@ -177,11 +206,11 @@ impl Builder<'_> {
                     let cycles = if late {
                         timing::release(name(earlier))
                     } else {
-                        u32::from(latency::war(self.sm, earlier, &read, inst, over))
+                        u32::from(latency::WAR)
                     };
                     self.edge(reader, at, cycles);
                 }
-                self.registers[r] = Register {
+                *self.registers.named(r) = Register {
                     writer: Some((at as u32, *over)),
                     version: register.version + 1,
                     ..Register::default()
@@ -191,8 +220,9 @@ impl Builder<'_> {
         for read in &facts[at].reads {
             for r in flat(read) {
                 // What the instruction itself overwrites is ordered by its being the writer.
-                if self.registers[r].writer.is_none_or(|(w, _)| w as usize != at) {
-                    self.registers[r].readers.push((at as u32, *read));
+                let register = self.registers.named(r);
+                if register.writer.is_none_or(|(w, _)| w as usize != at) {
+                    register.readers.push((at as u32, *read));
                 }
             }
         }

@@ -9,11 +9,10 @@ use crate::mach::Code;
 use sass::{Class, Inst, Sm};
 
 /// Fills in the control words of the whole function; adds `NOP`s where a stall count does not reach.
-pub(super) fn assign(code: &mut Code, checkpoint: &dyn Fn()) {
+pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn Fn()) {
     let sm = code.sm;
-    let facts: Vec<Vec<InstFacts>> = code.blocks.iter().map(|b| InstFacts::of(sm, &b.insts)).collect();
-    scoreboards::assign(code, &facts, checkpoint);
-    stalls::assign(code, &facts, checkpoint);
+    scoreboards::assign(code, facts, checkpoint);
+    stalls::assign(code, facts, checkpoint);
     for inst in code.blocks.iter_mut().flat_map(|b| &mut b.insts) {
         inst.inst.control.yield_ = yields(sm, &inst.inst);
     }

@@ -1,7 +1,7 @@
 //! What scheduling needs to know of one instruction, asked of the machine table once.
 
 use crate::mach::MachInst;
-use sass::{Inst, RegFile, RegUse, Sm};
+use sass::{Inst, RegFile, RegUse, Role, Sm};
 use smallvec::SmallVec;
 
 #[derive(Clone, Debug)]
@@ -23,9 +23,14 @@ pub(crate) struct InstFacts {
 impl InstFacts {
     pub(crate) fn new(sm: Sm, inst: &Inst) -> InstFacts {
         let mnemonic = name(inst);
+        let (mut reads, mut writes) = (SmallVec::new(), SmallVec::new());
+        inst.uses(sm).for_each(|used| match used.role {
+            Role::Dst => writes.push(used),
+            _ => reads.push(used),
+        });
         InstFacts {
-            reads: inst.reads(sm).collect(),
-            writes: inst.writes(sm).collect(),
+            reads,
+            writes,
             variable: inst.is_variable(sm),
             late: inst.reads_late(sm),
             loads: matches!(mnemonic, "LD" | "LDG" | "ATOM" | "ATOMG"),
@@ -59,8 +64,6 @@ pub(crate) fn issue_cycles(sm: Sm, inst: &Inst) -> u8 {
     }
 }
 
-/// The mnemonic without its modifiers.
 pub(crate) fn name(inst: &Inst) -> &'static str {
-    let mnemonic = inst.form().mnemonic;
-    mnemonic.split_once('.').map_or(mnemonic, |(name, _)| name)
+    inst.form().mnemonic
 }

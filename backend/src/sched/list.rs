@@ -6,25 +6,39 @@
 
 use super::dag::Dag;
 use super::facts::{InstFacts, name};
-use super::timing::{self, UNITS};
+use super::timing::{self, UNITS, Unit};
 use crate::mach::{Effect, MachInst};
-use sass::Sm;
+use sass::{Inst, Sm};
 
 /// The longest stretch scheduled as a whole.
 const STRETCH: usize = 400;
 
-/// Orders the instructions of a block.
-pub(super) fn reorder(sm: Sm, insts: &mut Vec<MachInst>, checkpoint: &dyn Fn()) {
-    let mut out = Vec::with_capacity(insts.len());
-    let mut rest = insts.as_slice();
-    while !rest.is_empty() {
+/// Orders the instructions of a block, and what is known of each.
+pub(super) fn reorder(
+    sm: Sm,
+    insts: &mut [MachInst],
+    facts: &mut [InstFacts],
+    checkpoint: &dyn Fn(),
+) {
+    let mut start = 0;
+    while start < insts.len() {
         checkpoint();
-        let (stretch, behind) = rest.split_at(stretch_end(rest));
-        rest = behind;
-        let facts = InstFacts::of(sm, stretch);
-        out.extend(order(sm, stretch, &facts).into_iter().map(|i| stretch[i].clone()));
+        let stretch = start..start + stretch_end(&insts[start..]);
+        start = stretch.end;
+        let (insts, facts) = (&mut insts[stretch.clone()], &mut facts[stretch]);
+        if let Some(order) = order(sm, insts, facts) {
+            permute(insts, &order);
+            permute(facts, &order);
+        }
     }
-    *insts = out;
+}
+
+/// Puts the item `order[i]` at `i`.
+fn permute<T: Clone>(items: &mut [T], order: &[usize]) {
+    let old = items.to_vec();
+    for (place, &from) in items.iter_mut().zip(order) {
+        place.clone_from(&old[from]);
+    }
 }
 
 /// Up to a pinned fence or the control instruction, inclusive.
@@ -36,24 +50,43 @@ fn stretch_end(insts: &[MachInst]) -> usize {
     last.min(STRETCH)
 }
 
-fn order(sm: Sm, insts: &[MachInst], facts: &[InstFacts]) -> Vec<usize> {
-    let source: Vec<usize> = (0..insts.len()).collect();
+/// A better order than that of the source, if there is one.
+fn order(sm: Sm, insts: &[MachInst], facts: &[InstFacts]) -> Option<Vec<usize>> {
     if insts.len() < 3 {
-        return source;
+        return None;
     }
     let dag = Dag::build(sm, insts, facts);
     let heights =
         dag.heights(|at| if facts[at].variable { timing::result(name(&insts[at].inst)) } else { 1 });
-    let list = schedule(&dag, insts, facts, &heights);
-    let cost = |order: &[usize]| simulate(&dag, insts, facts, order);
-    if cost(&list) < cost(&source) { list } else { source }
+    let timings: Vec<Timing> = insts.iter().zip(facts).map(|(i, f)| Timing::of(&i.inst, f)).collect();
+    let list = schedule(&dag, &timings, &heights);
+    let cost = |order: &mut dyn Iterator<Item = usize>| simulate(&dag, &timings, order);
+    let better = cost(&mut list.iter().copied()) < cost(&mut (0..insts.len()));
+    better.then_some(list)
+}
+
+/// What an instruction occupies, and for how many cycles.
+struct Timing {
+    unit: Option<Unit>,
+    occupancy: u32,
+    issue: u32,
+}
+
+impl Timing {
+    fn of(inst: &Inst, facts: &InstFacts) -> Timing {
+        let name = name(inst);
+        Timing {
+            unit: timing::unit(name),
+            occupancy: timing::occupancy(name),
+            issue: u32::from(facts.issue.max(1)),
+        }
+    }
 }
 
 /// When things may issue, given what issued before.
 struct Machine<'a> {
     dag: &'a Dag,
-    insts: &'a [MachInst],
-    facts: &'a [InstFacts],
+    timings: &'a [Timing],
     cycle: u32,
     /// The earliest cycle of each instruction by its dependences.
     ready: Vec<u32>,
@@ -62,42 +95,42 @@ struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    fn new(dag: &'a Dag, insts: &'a [MachInst], facts: &'a [InstFacts]) -> Machine<'a> {
-        Machine { dag, insts, facts, cycle: 0, ready: vec![0; insts.len()], free: [0; UNITS] }
+    fn new(dag: &'a Dag, timings: &'a [Timing]) -> Machine<'a> {
+        Machine { dag, timings, cycle: 0, ready: vec![0; timings.len()], free: [0; UNITS] }
     }
 
     /// The cycle at which an instruction could issue next.
     fn earliest(&self, at: usize) -> u32 {
-        let unit = timing::unit(name(&self.insts[at].inst)).map_or(0, |u| self.free[u as usize]);
+        let unit = self.timings[at].unit.map_or(0, |u| self.free[u as usize]);
         self.ready[at].max(unit).max(self.cycle)
     }
 
     fn issue(&mut self, at: usize) {
         let issue = self.earliest(at);
-        let mnemonic = name(&self.insts[at].inst);
-        if let Some(unit) = timing::unit(mnemonic) {
-            self.free[unit as usize] = issue + timing::occupancy(mnemonic);
+        let timing = &self.timings[at];
+        if let Some(unit) = timing.unit {
+            self.free[unit as usize] = issue + timing.occupancy;
         }
         for edge in &self.dag.edges[at] {
             let ready = &mut self.ready[edge.to as usize];
             *ready = (*ready).max(issue + edge.cycles);
         }
-        self.cycle = issue + u32::from(self.facts[at].issue.max(1));
+        self.cycle = issue + timing.issue;
     }
 }
 
 /// The cycle at which everything has issued and every result is there.
-fn simulate(dag: &Dag, insts: &[MachInst], facts: &[InstFacts], order: &[usize]) -> u32 {
-    let mut machine = Machine::new(dag, insts, facts);
-    order.iter().for_each(|&at| machine.issue(at));
+fn simulate(dag: &Dag, timings: &[Timing], order: &mut dyn Iterator<Item = usize>) -> u32 {
+    let mut machine = Machine::new(dag, timings);
+    order.for_each(|at| machine.issue(at));
     machine.cycle
 }
 
-fn schedule(dag: &Dag, insts: &[MachInst], facts: &[InstFacts], heights: &[u32]) -> Vec<usize> {
-    let mut machine = Machine::new(dag, insts, facts);
+fn schedule(dag: &Dag, timings: &[Timing], heights: &[u32]) -> Vec<usize> {
+    let mut machine = Machine::new(dag, timings);
     let mut missing = dag.incoming.clone();
-    let mut available: Vec<usize> = (0..insts.len()).filter(|&at| missing[at] == 0).collect();
-    let mut order = Vec::with_capacity(insts.len());
+    let mut available: Vec<usize> = (0..timings.len()).filter(|&at| missing[at] == 0).collect();
+    let mut order = Vec::with_capacity(timings.len());
     while !available.is_empty() {
         // What can issue now by its height; if nothing can, what can soonest.
         let best = (0..available.len())
@@ -185,6 +218,10 @@ mod tests {
         MachInst { inst, src: None, target: None, effect }
     }
 
+    fn reorder_alone(insts: &mut [MachInst]) {
+        reorder(SM, insts, &mut InstFacts::of(SM, insts), &|| ());
+    }
+
     /// Runs a program on registers and a small memory whose addresses often collide.
     fn run(insts: &[MachInst]) -> (BTreeMap<usize, u64>, BTreeMap<u64, u64>) {
         let mut registers: BTreeMap<usize, u64> = BTreeMap::new();
@@ -222,7 +259,7 @@ mod tests {
         fn the_new_order_computes_the_same(steps in prop::collection::vec(step(), 0..60)) {
             let before: Vec<MachInst> = steps.into_iter().map(made).collect();
             let mut after = before.clone();
-            reorder(SM, &mut after, &|| ());
+            reorder_alone(&mut after);
             prop_assert_eq!(before.len(), after.len());
             prop_assert_eq!(run(&before), run(&after));
         }
@@ -237,7 +274,7 @@ mod tests {
             Step::Add { dst: 7, a: 7, b: 7, guarded: false },
         ];
         let mut insts: Vec<MachInst> = steps.into_iter().map(made).collect();
-        reorder(SM, &mut insts, &|| ());
+        reorder_alone(&mut insts);
         let names: Vec<&str> = insts.iter().map(|i| i.inst.form().mnemonic).collect();
         assert_eq!(names, ["LDG", "LDG", "IADD3", "IADD3"]);
     }

@@ -13,21 +13,23 @@ use crate::input::SrcId;
 use crate::mach::{Code, Effect, MachInst};
 use sass::{Inst, RegUse, Sm, latency};
 
-/// Cycles after which nothing is waited for any more; above every latency of the tables.
-const HORIZON: u16 = 40;
-
 /// The most that one instruction can stall.
 const MAX_STALL: u16 = 15;
 
 /// Cycles from setting a scoreboard until a wait sees it.
 const SCOREBOARD_DELAY: u16 = 2;
 
-/// An instruction in flight: its block and place there, and the fewest cycles since it issued.
+// What is read at issue may be overwritten by the next instruction.
+const _: () = assert!(latency::WAR == 1);
+
+/// An instruction in flight: its block and place there, the fewest cycles since it issued, and how many of them
+/// are enough for everybody.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct InFlight {
     block: u32,
     at: u32,
     elapsed: u16,
+    enough: u16,
 }
 
 /// Sets the stall count of every instruction, adding `NOP`s where one count is not enough.
@@ -137,17 +139,30 @@ impl Window<'_> {
     }
 
     fn pass(&mut self, cycles: u16) {
-        self.in_flight.iter_mut().for_each(|e| e.elapsed += cycles);
-        self.in_flight.retain(|e| e.elapsed < HORIZON);
+        self.in_flight.retain_mut(|e| {
+            e.elapsed += cycles;
+            e.elapsed < e.enough
+        });
     }
 
     fn push(&mut self, block: usize, at: usize, stall: u16) {
+        let (inst, facts) = self.inst(block, at);
+        let enough = enough(self.code.sm, inst, facts);
         let (block, at) = (block as u32, at as u32);
         // Control came back to it through a loop: this time is the recent one.
         self.in_flight.retain(|e| (e.block, e.at) != (block, at));
-        self.in_flight.push(InFlight { block, at, elapsed: 0 });
+        self.in_flight.push(InFlight { block, at, elapsed: 0, enough });
         self.pass(stall);
     }
+}
+
+/// The most that [`distance`] can be from an instruction.
+fn enough(sm: Sm, inst: &Inst, facts: &InstFacts) -> u16 {
+    let control = &inst.control;
+    let sets = control.write_sb.is_some() || control.read_sb.is_some();
+    let results = facts.writes.iter().filter(|_| !facts.variable);
+    let longest = results.map(|def| u16::from(latency::longest(sm, inst, def))).max();
+    longest.unwrap_or(0).max(if sets { SCOREBOARD_DELAY } else { 0 })
 }
 
 /// Cycles that must lie between the issue of two instructions, the first before the second in time.
@@ -169,11 +184,6 @@ pub(super) fn distance(sm: Sm, producer: (&Inst, &InstFacts), consumer: (&Inst, 
         }
         for over in second_facts.writes.iter().filter(|w| overlap(def, w)) {
             cycles = cycles.max(u16::from(latency::waw(sm, first, def, second, over)));
-        }
-    }
-    for read in &first_facts.reads {
-        for over in second_facts.writes.iter().filter(|w| overlap(read, w)) {
-            cycles = cycles.max(u16::from(latency::war(sm, first, read, second, over)));
         }
     }
     cycles

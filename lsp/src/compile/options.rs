@@ -18,6 +18,8 @@ pub struct Options {
     pub opt_level: u8,
     pub max_registers: Option<u32>,
     pub entries: Vec<String>,
+    /// Compile functions on all cores instead of one after another.
+    pub split: bool,
     pub verbose: bool,
     pub quiet: bool,
     pub warnings_are_errors: bool,
@@ -39,6 +41,7 @@ impl Default for Options {
             opt_level: 3,
             max_registers: None,
             entries: Vec::new(),
+            split: false,
             verbose: false,
             quiet: false,
             warnings_are_errors: false,
@@ -87,7 +90,7 @@ const OPTIONS: &[(&str, &str, Kind)] = &[
     ("allow-expensive-optimizations", "allow-expensive-optimizations", Kind::IgnoredValue),
     ("Ofast-compile", "Ofc", Kind::IgnoredValue),
     ("register-usage-level", "regUsageLevel", Kind::IgnoredValue),
-    ("split-compile", "split-compile", Kind::IgnoredValue),
+    ("split-compile", "split-compile", Kind::Value),
     ("fmad", "fmad", Kind::IgnoredValue),
     ("compiler-annotations", "annotate", Kind::Ignored),
     ("disable-optimizer-constants", "disable-optimizer-consts", Kind::Ignored),
@@ -238,6 +241,8 @@ fn set_value(options: &mut Options, long: &str, value: &str) -> Result<(), Strin
             };
         }
         "entry" => options.entries.extend(value.split(',').map(str::to_owned)),
+        // One thread is the default; zero stands for as many as there are cores.
+        "split-compile" => options.split = value.parse::<u32>().map_err(|_| undefined())? != 1,
         "machine" if value == "64" => {}
         _ => return Err(undefined()),
     }
