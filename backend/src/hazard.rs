@@ -253,12 +253,8 @@ fn same(a: Option<Queue>, b: Option<Queue>) -> bool {
 /// Checks a function's code. `tables` gives the targets of each indirect branch, by its index; one that is
 /// not listed ends its path.
 pub fn check(sm: Sm, code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Vec<Hazard> {
-    let mut checker = Checker {
-        sm,
-        code,
-        facts: code.iter().map(|inst| Facts::of(sm, inst)).collect(),
-        found: Vec::new(),
-    };
+    let mut checker =
+        Checker { sm, code, facts: code.iter().map(|inst| Facts::of(sm, inst)).collect(), found: Vec::new() };
     checker.legality();
     checker.dependences(&Flow::of(code, tables));
     checker.found.sort_by_key(|h| (h.at, h.kind, h.register, h.earlier));
@@ -680,9 +676,10 @@ impl Checker<'_> {
                 && p.access == Access::LateRead
                 && p.told_by == told_by
                 && p.mark() & facts.read_marks != 0
-                && facts.reads.iter().any(|r| {
-                    r.file == p.file && r.index <= p.index && p.index - r.index < r.count
-                });
+                && facts
+                    .reads
+                    .iter()
+                    .any(|r| r.file == p.file && r.index <= p.index && p.index - r.index < r.count);
             p.at as usize != at && !again
         });
         if facts.variable {

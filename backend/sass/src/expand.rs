@@ -17,7 +17,8 @@ use std::sync::{LazyLock, OnceLock};
 /// All forms of all generations.
 pub(crate) struct Table {
     entries: Vec<Entry>,
-    by_opcode: Vec<Vec<FormId>>,
+    /// Sorted.
+    by_opcode: Vec<(u16, FormId)>,
     /// What decoding needs, of each generation that anything was decoded for.
     generations: Vec<OnceLock<Generation>>,
     by_mnemonic: HashMap<&'static str, Vec<FormId>>,
@@ -33,11 +34,11 @@ struct Entry {
     operand_form: u16,
     fixed: u128,
     sm: (u8, u8),
-    form: OnceLock<Form>,
+    form: OnceLock<Box<Form>>,
 }
 
-/// The bucket of each opcode, once it is asked for.
-struct Generation(Vec<OnceLock<Bucket>>);
+/// The bucket of each opcode, once it is asked for: at the place of its first form in [`Table::by_opcode`].
+struct Generation(Vec<OnceLock<Box<Bucket>>>);
 
 /// The low bits of a word that every form fixes.
 const OPCODE_BITS: u8 = 12;
@@ -47,8 +48,9 @@ pub(crate) const UNIFORM_BIT: u128 = 1 << 91;
 const LAST_CONSTANT_SM: u8 = 90;
 /// The first generation whose uniform registers take eight bits.
 const WIDE_UNIFORM_SM: u8 = 100;
-/// The first generation whose branch offsets are split around bit 24.
+/// The first generation whose branch offsets are split around bit 24, and the width of those in one piece.
 const SPLIT_TARGET_SM: u8 = 90;
+const WHOLE_TARGET: u8 = 48;
 
 static TABLE: LazyLock<Table> = LazyLock::new(Table::build);
 
@@ -88,20 +90,20 @@ pub fn forms() -> impl Iterator<Item = FormId> {
 impl Table {
     fn build() -> Table {
         let mut entries = Vec::new();
-        for family in FAMILIES.iter().copied().flatten() {
-            expand(family, &mut entries);
-        }
-        let mut by_opcode = vec![Vec::new(); 1 << OPCODE_BITS];
         let mut by_mnemonic: HashMap<_, Vec<FormId>> = HashMap::new();
         let mut by_name: HashMap<_, Vec<FormId>> = HashMap::new();
-        for (i, entry) in entries.iter().enumerate() {
-            let id = FormId(i as u16);
-            by_opcode[(entry.fixed & ones(OPCODE_BITS)) as usize].push(id);
-            by_mnemonic.entry(mnemonic(entry.family)).or_default().push(id);
-            if entry.family.name != mnemonic(entry.family) {
-                by_name.entry(entry.family.name).or_default().push(id);
+        for family in FAMILIES.iter().copied().flatten() {
+            let first = entries.len() as u16;
+            expand(family, &mut entries);
+            let ids = (first..entries.len() as u16).map(FormId);
+            by_mnemonic.entry(mnemonic(family)).or_default().extend(ids.clone());
+            if family.name != mnemonic(family) {
+                by_name.entry(family.name).or_default().extend(ids);
             }
         }
+        let opcodes = entries.iter().map(|entry| opcode(entry.fixed));
+        let mut by_opcode: Vec<_> = opcodes.zip((0..).map(FormId)).collect();
+        by_opcode.sort_unstable();
         let generations = Sm::ALL.iter().map(|_| OnceLock::new()).collect();
         Table { entries, by_opcode, generations, by_mnemonic, by_name }
     }
@@ -112,22 +114,30 @@ impl Table {
 
     pub(crate) fn form(&self, id: FormId) -> &Form {
         let entry = self.entry(id);
-        entry.form.get_or_init(|| entry.expand())
+        entry.form.get_or_init(|| Box::new(entry.expand()))
     }
 
-    /// The forms of a word's opcode on a generation; `None` for an unknown generation.
+    /// The forms of a word's opcode on a generation; `None` for an unknown generation or opcode.
     pub(crate) fn bucket(&self, sm: Sm, word: u128) -> Option<&Bucket> {
-        let opcode = (word & ones(OPCODE_BITS)) as usize;
-        let generation = self.generations[sm.ordinal()?].get_or_init(Generation::new);
-        Some(generation.0[opcode].get_or_init(|| {
-            let holds = |id: &&FormId| self.entry(**id).holds_for(sm);
-            Bucket::new(self.by_opcode[opcode].iter().filter(holds).map(|&id| (id, self.form(id))))
+        let opcode = opcode(word);
+        let first = self.by_opcode.partition_point(|&(other, _)| other < opcode);
+        let forms = self.by_opcode[first..].iter().take_while(|&&(other, _)| other == opcode);
+        forms.clone().next()?;
+        let new = || Generation(self.by_opcode.iter().map(|_| OnceLock::new()).collect());
+        let generation = self.generations[sm.ordinal()?].get_or_init(new);
+        Some(generation.0[first].get_or_init(|| {
+            let holds = forms.map(|&(_, id)| id).filter(|&id| self.entry(id).holds_for(sm));
+            Box::new(Bucket::new(holds.map(|id| (id, self.form(id)))))
         }))
     }
 
     pub(crate) fn forms_of_mnemonic(&self, mnemonic: &str) -> impl Iterator<Item = FormId> + use<'_> {
         self.by_mnemonic.get(mnemonic).into_iter().flatten().copied()
     }
+}
+
+fn opcode(word: u128) -> u16 {
+    (word & ones(OPCODE_BITS)) as u16
 }
 
 fn mnemonic(family: &Family) -> &'static str {
@@ -184,20 +194,30 @@ fn split_generations(
     }
 }
 
-/// Is the piece encoded otherwise from this generation on?
+/// Is the piece encoded otherwise from this generation on? See [`at_generation`].
 fn changes_at(piece: &Piece, sm: u8) -> bool {
-    match piece {
-        Piece::Mod(spec) | Piece::ModIf(spec, _) => spec.since.1 == sm,
-        Piece::Op(_) | Piece::OpIf(..) if sm == SPLIT_TARGET_SM || sm == WIDE_UNIFORM_SM => {
-            at_generation(*piece, sm) != at_generation(*piece, sm - 1)
+    let operand = match piece {
+        Piece::Mod(spec) | Piece::ModIf(spec, _) => return spec.since.1 == sm,
+        Piece::Op(operand) | Piece::OpIf(operand, _) => operand,
+        _ => return false,
+    };
+    let is_narrow = |spec: &FieldSpec| spec.width == 6;
+    let is_uniform = |reg: &RegOperand| reg.file == RegFile::UR && is_narrow(&reg.spec);
+    match operand {
+        Operand::Target(spec, _) | Operand::RegTarget(_, spec, _) => {
+            sm == SPLIT_TARGET_SM && spec.width == WHOLE_TARGET
+        }
+        _ if sm != WIDE_UNIFORM_SM => false,
+        Operand::Reg(reg) | Operand::Bracket(_, reg) => is_uniform(reg),
+        Operand::Const(c) => {
+            c.index.as_ref().is_some_and(is_uniform) || c.handle.as_ref().is_some_and(is_narrow)
+        }
+        Operand::Mem(mem) => {
+            mem.reg.as_ref().is_some_and(is_uniform)
+                || mem.ureg.as_ref().is_some_and(|(spec, _)| is_narrow(spec))
+                || mem.desc.as_ref().is_some_and(|desc| is_narrow(&desc.spec))
         }
         _ => false,
-    }
-}
-
-impl Generation {
-    fn new() -> Generation {
-        Generation((0..1 << OPCODE_BITS).map(|_| OnceLock::new()).collect())
     }
 }
 
@@ -270,7 +290,7 @@ fn at_generation(mut piece: Piece, sm: u8) -> Piece {
                 }
             }
             Operand::Target(spec, _) | Operand::RegTarget(_, spec, _)
-                if spec.width == 48 && sm >= SPLIT_TARGET_SM =>
+                if spec.width == WHOLE_TARGET && sm >= SPLIT_TARGET_SM =>
             {
                 *spec = FieldSpec { lo: 16, width: 8, high: (34, 48), ..*spec };
             }
@@ -400,5 +420,22 @@ fn finish(entry: &Entry, pieces: Vec<Piece>) -> Form {
         pieces,
         places: Places::of(&fields),
         fields,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_split_exactly_where_their_encoding_changes() {
+        for piece in FAMILIES.iter().copied().flatten().flat_map(|family| family.pieces) {
+            if matches!(piece, Piece::Op(_) | Piece::OpIf(..)) {
+                for sm in [80, 86, 89, SPLIT_TARGET_SM, WIDE_UNIFORM_SM] {
+                    let differs = at_generation(*piece, sm) != at_generation(*piece, sm - 1);
+                    assert_eq!(changes_at(piece, sm), differs, "{piece:?} at sm_{sm}");
+                }
+            }
+        }
     }
 }

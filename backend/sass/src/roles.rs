@@ -47,15 +47,21 @@ impl Inst {
                 [self.reg_use(reg), None, None]
             }
             Operand::Const(c) => {
-                let handle = c.handle.as_ref().and_then(|handle| self.used(RegFile::UR, handle, Role::Base, 1));
+                let handle =
+                    c.handle.as_ref().and_then(|handle| self.used(RegFile::UR, handle, Role::Base, 1));
                 let index = c.index.as_ref().and_then(|index| self.reg_use(index));
                 [handle, index, None]
             }
             Operand::Mem(mem) => {
-                let desc = mem.desc.as_ref().and_then(|desc| self.used(RegFile::UR, &desc.spec, Role::Descriptor, 2));
+                let desc = mem
+                    .desc
+                    .as_ref()
+                    .and_then(|desc| self.used(RegFile::UR, &desc.spec, Role::Descriptor, 2));
                 let reg = mem.reg.as_ref().and_then(|reg| self.reg_use(reg));
-                let ureg =
-                    mem.ureg.as_ref().and_then(|(ureg, count)| self.used(RegFile::UR, ureg, Role::Base, *count));
+                let ureg = mem
+                    .ureg
+                    .as_ref()
+                    .and_then(|(ureg, count)| self.used(RegFile::UR, ureg, Role::Base, *count));
                 [desc, reg, ureg]
             }
             Operand::Literal("PR") => [self.predicates(RegFile::P), None, None],

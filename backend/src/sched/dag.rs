@@ -203,11 +203,7 @@ impl Builder<'_> {
                 for (reader, read) in register.readers.into_iter().filter(|r| r.0 as usize != at) {
                     let earlier = &insts[reader as usize].inst;
                     let late = facts[reader as usize].late && matches!(read.file, RegFile::R | RegFile::UR);
-                    let cycles = if late {
-                        timing::release(name(earlier))
-                    } else {
-                        u32::from(latency::WAR)
-                    };
+                    let cycles = if late { timing::release(name(earlier)) } else { u32::from(latency::WAR) };
                     self.edge(reader, at, cycles);
                 }
                 *self.registers.named(r) = Register {

@@ -14,12 +14,7 @@ use sass::{Inst, Sm};
 const STRETCH: usize = 400;
 
 /// Orders the instructions of a block, and what is known of each.
-pub(super) fn reorder(
-    sm: Sm,
-    insts: &mut [MachInst],
-    facts: &mut [InstFacts],
-    checkpoint: &dyn Fn(),
-) {
+pub(super) fn reorder(sm: Sm, insts: &mut [MachInst], facts: &mut [InstFacts], checkpoint: &dyn Fn()) {
     let mut start = 0;
     while start < insts.len() {
         checkpoint();
