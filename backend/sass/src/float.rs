@@ -7,65 +7,91 @@ const DIGITS: usize = 20;
 const SCIENTIFIC: i32 = 9;
 
 /// A single-precision immediate.
-pub(crate) fn print_f32(bits: u32) -> String {
+pub(crate) fn print_f32(out: &mut String, bits: u32) {
     let value = f32::from_bits(bits);
     if value.is_nan() {
-        return nan_text(bits >> 31 != 0, bits >> 22 & 1 != 0);
+        return nan_text(out, bits >> 31 != 0, bits >> 22 & 1 != 0);
     }
-    general(f64::from(value))
+    general(out, f64::from(value));
 }
 
 /// The high word of a double-precision immediate.
-pub(crate) fn print_f64(high: u32) -> String {
+pub(crate) fn print_f64(out: &mut String, high: u32) {
     let value = f64::from_bits(u64::from(high) << 32);
     if value.is_nan() {
-        return nan_text(high >> 31 != 0, high >> 19 & 1 != 0);
+        return nan_text(out, high >> 31 != 0, high >> 19 & 1 != 0);
     }
-    general(value)
+    general(out, value);
 }
 
-pub(crate) fn print_f16(bits: u16) -> String {
+pub(crate) fn print_f16(out: &mut String, bits: u16) {
     let value = f16_to_f64(bits);
     if value.is_nan() {
-        return nan_text(bits >> 15 != 0, bits >> 9 & 1 != 0);
+        return nan_text(out, bits >> 15 != 0, bits >> 9 & 1 != 0);
     }
-    general(value)
+    general(out, value);
 }
 
-pub(crate) fn print_bf16(bits: u16) -> String {
-    print_f32(u32::from(bits) << 16)
+pub(crate) fn print_bf16(out: &mut String, bits: u16) {
+    print_f32(out, u32::from(bits) << 16);
 }
 
-fn nan_text(negative: bool, quiet: bool) -> String {
-    format!("{}{} ", if negative { '-' } else { '+' }, if quiet { "QNAN" } else { "SNAN" })
+fn nan_text(out: &mut String, negative: bool, quiet: bool) {
+    out.push(if negative { '-' } else { '+' });
+    out.push_str(if quiet { "QNAN " } else { "SNAN " });
 }
 
-fn general(value: f64) -> String {
+fn general(out: &mut String, value: f64) {
     if value.is_infinite() {
-        return if value > 0.0 { "+INF ".to_owned() } else { "-INF ".to_owned() };
+        return out.push_str(if value > 0.0 { "+INF " } else { "-INF " });
     }
     if value == 0.0 {
-        return if value.is_sign_negative() { "-0.0 ".to_owned() } else { "0".to_owned() };
+        return out.push_str(if value.is_sign_negative() { "-0.0 " } else { "0" });
     }
-    let scientific = |decimals| {
-        let text = format!("{value:.decimals$e}");
-        let (mantissa, exponent) = text.split_once('e').expect("the format has an exponent");
-        (mantissa.to_owned(), exponent.parse::<i32>().expect("the exponent is a number"))
-    };
-    let (mantissa, exponent) = scientific(DIGITS - 1);
+    // The digits are written in place, and what is too many of them is taken back.
+    let start = out.len();
+    let exponent = push_scientific(out, value, DIGITS - 1);
     if exponent >= SCIENTIFIC {
-        let (mantissa, exponent) = scientific(DIGITS);
-        format!("{mantissa}e+{exponent:02}")
+        out.truncate(start);
+        push_scientific(out, value, DIGITS);
+        push_exponent(out, '+', exponent);
     } else if exponent < -4 {
-        format!("{}e-{:02}", trim_zeros(&mantissa), -exponent)
+        trim_zeros(out, start);
+        push_exponent(out, '-', -exponent);
     } else {
+        out.truncate(start);
         let decimals = (DIGITS as i32 - 1 - exponent) as usize;
-        trim_zeros(&format!("{value:.decimals$}")).to_owned()
+        push(out, format_args!("{value:.decimals$}"));
+        trim_zeros(out, start);
     }
 }
 
-fn trim_zeros(text: &str) -> &str {
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+/// Appends the mantissa of a number with a digit before the point, and returns the decimal exponent.
+fn push_scientific(out: &mut String, value: f64, decimals: usize) -> i32 {
+    let start = out.len();
+    push(out, format_args!("{value:.decimals$e}"));
+    let at = start + out[start..].find('e').expect("the format has an exponent");
+    let exponent = out[at + 1..].parse().expect("the exponent is a number");
+    out.truncate(at);
+    exponent
+}
+
+fn push_exponent(out: &mut String, sign: char, exponent: i32) {
+    push(out, format_args!("e{sign}{exponent:02}"));
+}
+
+fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    use std::fmt::Write;
+    out.write_fmt(text).expect("writing to a string");
+}
+
+/// Takes back the zeros behind the point of the number from `start` on.
+fn trim_zeros(out: &mut String, start: usize) {
+    let text = &out[start..];
+    if text.contains('.') {
+        let kept = text.trim_end_matches('0').trim_end_matches('.').len();
+        out.truncate(start + kept);
+    }
 }
 
 /// Signals of the words that are not numbers, as (sign, all ones exponent, mantissa top bits).
@@ -150,32 +176,38 @@ fn f16_to_f64(bits: u16) -> f64 {
 mod tests {
     use super::*;
 
+    fn text<T>(print: fn(&mut String, T), bits: T) -> String {
+        let mut out = String::new();
+        print(&mut out, bits);
+        out
+    }
+
     #[test]
     fn prints_as_the_vendor_does() {
-        let text = |bits: u32| print_f32(bits);
-        assert_eq!(text(1.0f32.to_bits()), "1");
-        assert_eq!(text((-0.5f32).to_bits()), "-0.5");
-        assert_eq!(text(0x3380_0000), "5.9604644775390625e-08");
-        assert_eq!(text(0xbab6_07ed), "-0.0013887860113754868507");
-        assert_eq!(text(105_615f32.to_bits()), "105615");
-        assert_eq!(text(f32::INFINITY.to_bits()), "+INF ");
-        assert_eq!(text(0xffff_ffff), "-QNAN ");
-        assert_eq!(print_f64(0x7fe0_0000), "8.98846567431157953865e+307");
-        assert_eq!(text(1e9f32.to_bits()), "1.00000000000000000000e+09");
-        assert_eq!(text(123_456_792f32.to_bits()), "123456792");
-        assert_eq!(print_f16(3), "1.78813934326171875e-07");
-        assert_eq!(print_f16(0x3c00), "1");
+        let single = |bits: u32| text(print_f32, bits);
+        assert_eq!(single(1.0f32.to_bits()), "1");
+        assert_eq!(single((-0.5f32).to_bits()), "-0.5");
+        assert_eq!(single(0x3380_0000), "5.9604644775390625e-08");
+        assert_eq!(single(0xbab6_07ed), "-0.0013887860113754868507");
+        assert_eq!(single(105_615f32.to_bits()), "105615");
+        assert_eq!(single(f32::INFINITY.to_bits()), "+INF ");
+        assert_eq!(single(0xffff_ffff), "-QNAN ");
+        assert_eq!(text(print_f64, 0x7fe0_0000), "8.98846567431157953865e+307");
+        assert_eq!(single(1e9f32.to_bits()), "1.00000000000000000000e+09");
+        assert_eq!(single(123_456_792f32.to_bits()), "123456792");
+        assert_eq!(text(print_f16, 3), "1.78813934326171875e-07");
+        assert_eq!(text(print_f16, 0x3c00), "1");
     }
 
     #[test]
     fn text_reads_back() {
         for bits in [0, 1, 0x8000_0000, 0x3f80_0000, 0x7f7f_ffff, 0x7f80_0000, 0xbab6_07ed, 0x0080_0000] {
-            assert_eq!(parse_f32(&print_f32(bits)), Some(bits));
-            assert_eq!(parse_f64(&print_f64(bits)), Some(bits));
+            assert_eq!(parse_f32(&text(print_f32, bits)), Some(bits));
+            assert_eq!(parse_f64(&text(print_f64, bits)), Some(bits));
         }
         for bits in (0..0x7c00u16).step_by(97) {
-            assert_eq!(parse_f16(&print_f16(bits)), Some(bits));
-            assert_eq!(parse_bf16(&print_bf16(bits)), Some(bits));
+            assert_eq!(parse_f16(&text(print_f16, bits)), Some(bits));
+            assert_eq!(parse_bf16(&text(print_bf16, bits)), Some(bits));
         }
         assert_eq!(parse_f32("nan"), None);
         assert_eq!(parse_f64("0.1"), None);

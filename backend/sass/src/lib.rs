@@ -25,5 +25,5 @@ pub use expand::{form, forms, lookup, shapes};
 pub use inst::{Control, Inst};
 pub use model::{Field, Form, FormId, RegFile, Role, Sm};
 pub use parse::{ParseError, parse};
-pub use print::{INST_BYTES, print};
+pub use print::{INST_BYTES, print, print_to};
 pub use roles::RegUse;

@@ -3,7 +3,6 @@
 use crate::float;
 use crate::inst::Inst;
 use crate::model::*;
-use std::fmt::Write;
 
 /// Bytes of one instruction.
 pub const INST_BYTES: u64 = 16;
@@ -12,16 +11,21 @@ pub(crate) const SHOWN_DESCRIPTOR_SM: u8 = 90;
 
 /// The text of an instruction at an address, as `cuobjdump -sass` writes it, without the closing `;`.
 pub fn print(sm: Sm, inst: &Inst, address: u64) -> String {
-    let mut printer = Printer { sm, inst, address, out: String::with_capacity(64) };
-    printer.inst();
-    printer.out
+    let mut out = String::with_capacity(64);
+    print_to(&mut out, sm, inst, address);
+    out
+}
+
+/// Appends what [`print`] returns.
+pub fn print_to(out: &mut String, sm: Sm, inst: &Inst, address: u64) {
+    Printer { sm, inst, address, out }.inst();
 }
 
 struct Printer<'a> {
     sm: Sm,
     inst: &'a Inst,
     address: u64,
-    out: String,
+    out: &'a mut String,
 }
 
 impl Printer<'_> {
@@ -32,7 +36,7 @@ impl Printer<'_> {
         for piece in &form.pieces {
             match piece {
                 Piece::Mod(spec) => self.out.push_str(choice_text(self.inst, spec)),
-                Piece::ModIf(spec, show) if shown(self.inst, &[*spec], *show) => {
+                Piece::ModIf(spec, show) if modifier_shown(self.inst, spec, *show) => {
                     self.out.push_str(choice_text(self.inst, spec));
                 }
                 Piece::Text(text) => self.out.push_str(text),
@@ -84,8 +88,8 @@ impl Printer<'_> {
             }
             Operand::Literal(text) => self.out.push_str(text),
             Operand::Scoreboard(spec) => {
-                let value = self.inst.raw(spec);
-                write!(self.out, "SB{value}").expect("writing to a string");
+                self.out.push_str("SB");
+                push_decimal(self.out, self.inst.raw(spec));
             }
             Operand::ScoreboardSet(spec) => self.scoreboards(self.inst.raw(spec)),
             Operand::Bracket(word, reg) => {
@@ -105,7 +109,7 @@ impl Printer<'_> {
                 self.out.push(',');
             }
             first = false;
-            write!(self.out, "{sb}").expect("writing to a string");
+            push_decimal(self.out, sb);
         }
         self.out.push('}');
     }
@@ -138,7 +142,9 @@ impl Printer<'_> {
         if self.flag(&reg.abs) {
             self.out.push('|');
         }
-        if reg.reuse.is_some_and(|bit| self.inst.control.reuse >> bit & 1 != 0) {
+        let control = &self.inst.control;
+        // The bits mean something else where the warp may yield.
+        if reg.reuse.is_some_and(|bit| control.reuse >> bit & 1 != 0) && !control.yield_ {
             self.out.push_str(".reuse");
         }
         if !inside {
@@ -165,40 +171,52 @@ impl Printer<'_> {
         if zero != '\0' && index == (1 << width) - 1 {
             self.out.push(zero);
         } else {
-            write!(self.out, "{index}").expect("writing to a string");
+            push_decimal(self.out, index);
         }
     }
 
     fn imm(&mut self, spec: &FieldSpec, style: ImmStyle) {
         let value = self.inst.get_spec(spec);
-        let text = match style {
-            ImmStyle::Hex => format!("{value:#x}"),
+        match style {
+            ImmStyle::Hex => push_hex(self.out, value),
             ImmStyle::SignedHex => {
                 let shift = 64 - spec.bits();
-                let signed = match spec.value {
-                    Value::Unsigned => (value << shift) as i64 >> shift,
-                    _ => value as i64,
-                };
-                if signed < 0 { format!("-{:#x}", signed.unsigned_abs()) } else { format!("{signed:#x}") }
+                push_signed(
+                    self.out,
+                    match spec.value {
+                        Value::Unsigned => (value << shift) as i64 >> shift,
+                        _ => value as i64,
+                    },
+                );
             }
-            ImmStyle::Decimal => format!("{value}"),
-            ImmStyle::Bracketed => format!("[{value:#x}]"),
-            ImmStyle::F32 => float::print_f32(value as u32),
-            ImmStyle::F64 => float::print_f64(value as u32),
+            ImmStyle::Decimal => push_decimal(self.out, value),
+            ImmStyle::Bracketed => {
+                self.out.push('[');
+                push_hex(self.out, value);
+                self.out.push(']');
+            }
+            ImmStyle::F32 => float::print_f32(self.out, value as u32),
+            ImmStyle::F64 => float::print_f64(self.out, value as u32),
             ImmStyle::DoubleIn(field, first, last) => {
                 match self.inst.get(field).is_some_and(|value| (first..=last).contains(&value)) {
-                    true => float::print_f64(value as u32),
-                    false => float::print_f32(value as u32),
+                    true => float::print_f64(self.out, value as u32),
+                    false => float::print_f32(self.out, value as u32),
                 }
             }
-            ImmStyle::F16x2 => halves(value as u32, float::print_f16),
-            ImmStyle::Bf16x2 => halves(value as u32, float::print_bf16),
+            ImmStyle::F16x2 => self.halves(value as u32, float::print_f16),
+            ImmStyle::Bf16x2 => self.halves(value as u32, float::print_bf16),
             ImmStyle::HalfBy(field, bf16) => {
                 let bf16 = self.inst.get(field) == Some(bf16);
-                halves(value as u32, if bf16 { float::print_bf16 } else { float::print_f16 })
+                self.halves(value as u32, if bf16 { float::print_bf16 } else { float::print_f16 });
             }
-        };
-        self.out.push_str(&text);
+        }
+    }
+
+    /// The high half first.
+    fn halves(&mut self, value: u32, print: fn(&mut String, u16)) {
+        print(self.out, (value >> 16) as u16);
+        self.out.push_str(", ");
+        print(self.out, value as u16);
     }
 
     fn constant(&mut self, c: &ConstOperand) {
@@ -210,8 +228,9 @@ impl Printer<'_> {
                 self.out.push(']');
             }
             None => {
-                let bank = self.inst.raw(&c.bank);
-                write!(self.out, "c[{bank:#x}]").expect("writing to a string");
+                self.out.push_str("c[");
+                push_hex(self.out, self.inst.raw(&c.bank));
+                self.out.push(']');
             }
         }
         // The field holds 16 bits of offset that print as signed.
@@ -233,13 +252,13 @@ impl Printer<'_> {
 
     fn offset(&mut self, offset: i64, follows: bool) {
         match (follows, offset) {
-            (true, 0) => Ok(()),
-            (true, offset) if offset < 0 => write!(self.out, "+-{:#x}", offset.unsigned_abs()),
-            (true, offset) => write!(self.out, "+{offset:#x}"),
-            (false, offset) if offset < 0 => write!(self.out, "-{:#x}", offset.unsigned_abs()),
-            (false, offset) => write!(self.out, "{offset:#x}"),
+            (true, 0) => {}
+            (true, offset) => {
+                self.out.push('+');
+                push_signed(self.out, offset);
+            }
+            (false, offset) => push_signed(self.out, offset),
         }
-        .expect("writing to a string");
     }
 
     fn mem(&mut self, mem: &MemOperand) {
@@ -282,8 +301,28 @@ impl Printer<'_> {
     }
 }
 
-fn halves(value: u32, print: impl Fn(u16) -> String) -> String {
-    format!("{}, {}", print((value >> 16) as u16), print(value as u16))
+fn push_decimal(out: &mut String, value: u64) {
+    if value >= 10 {
+        push_decimal(out, value / 10);
+    }
+    out.push(char::from(b'0' + (value % 10) as u8));
+}
+
+/// `0x1f`.
+fn push_hex(out: &mut String, value: u64) {
+    out.push_str("0x");
+    let digits = (u64::BITS - value.leading_zeros()).div_ceil(4).max(1);
+    for digit in (0..digits).rev() {
+        let digit = (value >> (4 * digit) & 15) as u8;
+        out.push(char::from(if digit < 10 { b'0' + digit } else { b'a' + digit - 10 }));
+    }
+}
+
+fn push_signed(out: &mut String, value: i64) {
+    if value < 0 {
+        out.push('-');
+    }
+    push_hex(out, value.unsigned_abs());
 }
 
 fn is_neutral(inst: &Inst, spec: &FieldSpec) -> bool {
@@ -294,23 +333,28 @@ pub(crate) fn choice_text(inst: &Inst, spec: &FieldSpec) -> &'static str {
     spec.texts().get(inst.raw(spec) as usize).copied().unwrap_or("")
 }
 
-/// Whether a conditional element shows, given its fields.
-pub(crate) fn shown(inst: &Inst, specs: &[FieldSpec], show: Show) -> bool {
+/// Whether a conditional modifier shows.
+fn modifier_shown(inst: &Inst, spec: &FieldSpec, show: Show) -> bool {
+    shown(inst, show, || !is_neutral(inst, spec))
+}
+
+/// Whether a conditional operand shows.
+pub(crate) fn operand_shown(inst: &Inst, operand: &Operand, show: Show) -> bool {
+    shown(inst, show, || {
+        let mut neutral = true;
+        operand.each_field(&mut |spec| neutral &= is_neutral(inst, spec));
+        !neutral
+    })
+}
+
+fn shown(inst: &Inst, show: Show, not_neutral: impl Fn() -> bool) -> bool {
     match show {
         Show::Always => true,
         Show::Never => false,
-        Show::NotNeutral => specs.iter().any(|spec| !is_neutral(inst, spec)),
+        Show::NotNeutral => not_neutral(),
         Show::When(field, value) => inst.get(field) == Some(value),
         Show::Unless(field, value) => inst.get(field) != Some(value),
     }
-}
-
-pub(crate) fn operand_shown(inst: &Inst, operand: &Operand, show: Show) -> bool {
-    let mut specs = Vec::new();
-    if show == Show::NotNeutral {
-        operand.each_field(&mut |spec| specs.push(*spec));
-    }
-    shown(inst, &specs, show)
 }
 
 /// The text of the first alternative whose conditions hold.
