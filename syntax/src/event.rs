@@ -11,6 +11,8 @@ pub(crate) enum Event {
     Finish,
     /// The next token that is not trivia.
     Token,
+    /// So many of them as one token, for text of which no more is known than that it is wrong.
+    Skipped { tokens: u32 },
     /// A node that was given up, or one that is already open through a child's `parent`.
     Nothing,
 }

@@ -83,6 +83,9 @@ kinds! {
     CARET = "^",
     /// Bytes that no PTX token contains: a run of non-ASCII text, or one control or stray character.
     BAD_CHAR,
+    /// Many tokens in one piece, with the blanks between them, which the grammar has no place for. The lexer never
+    /// makes one.
+    SKIPPED,
 
     // Items.
     SOURCE_FILE,

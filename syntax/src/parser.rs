@@ -18,6 +18,13 @@ pub(crate) const MAX_NESTING: u32 = 200;
 /// More errors than this in one item help nobody.
 const MAX_ERRORS: usize = 200;
 
+/// An item with more faults than this, reported or not, is no PTX: the parser is told that its text has ended.
+const MAX_FAULTS: usize = 10_000;
+
+/// Wrong tokens in a row that the tree keeps one by one. Behind that they are one token, so that the tree of text
+/// which is no PTX stays small.
+const MAX_ERROR_TOKENS: usize = 1_000;
+
 /// Looks without a step forward before the parser gives up.
 const MAX_LOOKS: u32 = 10_000;
 
@@ -37,6 +44,8 @@ pub(crate) struct Parser<'t> {
     pos: usize,
     events: Vec<Event>,
     errors: Vec<SyntaxError>,
+    /// Errors found, reported or not.
+    faults: usize,
     nesting: u32,
     /// Operators above each other on the longest path of the current expression. A chain such as `1+1+1` is as
     /// deep as it is long without being nested.
@@ -66,6 +75,7 @@ impl<'t> Parser<'t> {
             tokens: significant,
             pos: 0,
             errors: Vec::new(),
+            faults: 0,
             nesting: 0,
             height: 0,
             looks: Cell::new(0),
@@ -257,6 +267,10 @@ impl<'t> Parser<'t> {
         range: TextRange,
         message: impl Into<Cow<'static, str>>,
     ) {
+        self.faults += 1;
+        if self.faults > MAX_FAULTS {
+            self.tokens.truncate(self.pos);
+        }
         // A second complaint about the same place is an echo of the first.
         if self.errors.last().is_some_and(|last| last.range == range) || self.errors.len() > MAX_ERRORS {
             return;
@@ -300,6 +314,16 @@ pub(crate) struct Marker {
 impl Marker {
     pub(crate) fn complete(self, p: &mut Parser<'_>, kind: SyntaxKind) -> CompletedMarker {
         p.events[self.event] = Event::Start { kind, parent: 0 };
+        let first = self.event + 1;
+        let inside = &p.events[first..];
+        if kind == SyntaxKind::ERROR
+            && inside.len() > MAX_ERROR_TOKENS
+            && inside.iter().all(|event| matches!(event, Event::Token))
+        {
+            let tokens = inside.len() as u32;
+            p.events.truncate(first);
+            p.events.push(Event::Skipped { tokens });
+        }
         p.events.push(Event::Finish);
         CompletedMarker { event: self.event, kind }
     }

@@ -212,3 +212,23 @@ fn items_are_independent() {
         assert!(!file.errors.is_empty());
     }
 }
+
+/// Text that is no PTX costs a small tree, however long it is.
+#[test]
+fn soup_is_kept_in_one_piece() {
+    let nodes = |text: &str| {
+        fuzz::check_parse_item(text.as_bytes());
+        parse_item(text).syntax().descendants_with_tokens().count()
+    };
+    // More faults than the parser looks at, and a single one before very many tokens.
+    for (open, piece, close) in [
+        (".func f() {", "; ", "}"),
+        (".func f() {", ")(,+ ", "}"),
+        (".global .u32 a = 1", "+1", ";"),
+        ("", "+ ", ""),
+    ] {
+        let [short, long] =
+            [20_000, 40_000].map(|count| nodes(&(open.to_owned() + &piece.repeat(count) + close)));
+        assert_eq!(short, long, "{open}{piece}{close}");
+    }
+}

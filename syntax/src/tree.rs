@@ -119,13 +119,17 @@ fn build(text: &str, tokens: &[Token], mut events: Vec<Event>, builder: &mut Gre
             Event::Finish => {
                 depth -= 1;
                 if depth == 0 {
-                    sink.trivia();
+                    sink.rest();
                 }
                 sink.builder.finish_node();
             }
             Event::Token => {
                 sink.trivia();
                 sink.token();
+            }
+            Event::Skipped { tokens } => {
+                sink.trivia();
+                sink.skipped(tokens);
             }
             Event::Nothing => {}
         }
@@ -147,6 +151,32 @@ impl Sink<'_, '_> {
         while self.tokens.get(self.next).is_some_and(|token| token.kind.is_trivia()) {
             self.token();
         }
+    }
+
+    /// What a parser that gave up has left, as an error.
+    fn rest(&mut self) {
+        self.trivia();
+        if self.next < self.tokens.len() {
+            self.builder.start_node(raw(SyntaxKind::ERROR));
+            self.builder.token(raw(SyntaxKind::SKIPPED), &self.text[self.start..]);
+            self.builder.finish_node();
+            self.next = self.tokens.len();
+        }
+    }
+
+    /// The next `count` tokens that are not trivia, with the trivia between them, as one token.
+    fn skipped(&mut self, count: u32) {
+        let mut left = count;
+        let mut end = self.start;
+        while left > 0
+            && let Some(token) = self.tokens.get(self.next)
+        {
+            end += token.len as usize;
+            self.next += 1;
+            left -= u32::from(!token.kind.is_trivia());
+        }
+        self.builder.token(raw(SyntaxKind::SKIPPED), &self.text[self.start..end]);
+        self.start = end;
     }
 
     fn token(&mut self) {

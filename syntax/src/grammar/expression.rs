@@ -188,6 +188,22 @@ pub(super) fn skip_group(p: &mut Parser<'_>) {
     marker.complete(p, ERROR);
 }
 
+/// Takes the rest of a chain of operators into an `ERROR` node, beside the tree instead of above it.
+fn skip_chain(p: &mut Parser<'_>) {
+    let marker = p.start();
+    let mut depth = 0usize;
+    while !at_statement_start(p) {
+        match p.current() {
+            L_PAREN => depth += 1,
+            R_PAREN if depth > 0 => depth -= 1,
+            COMMA | SEMICOLON | L_BRACE | R_PAREN | R_BRACK => break,
+            _ => {}
+        }
+        p.bump();
+    }
+    marker.complete(p, ERROR);
+}
+
 /// The binding power of a binary operator, as in C; zero for other tokens. The right side binds one tighter.
 fn binding_power(kind: SyntaxKind) -> u8 {
     match kind {
@@ -218,11 +234,7 @@ fn binary(p: &mut Parser<'_>, mut left: CompletedMarker, min: u8) -> CompletedMa
             return left;
         }
         if !p.may_grow() {
-            // What is left of the chain lies beside the tree instead of above it.
-            while binding_power(p.current()) > 0 {
-                p.bump();
-                unary(p);
-            }
+            skip_chain(p);
             return left;
         }
         let marker = left.precede(p);
