@@ -1,6 +1,6 @@
 //! A file as a list of items, and each item as a tree.
 //!
-//! An item's identity is its kind and name, with equal ones told apart by order. Its text and its place are
+//! An item's identity is its kind and name, with equal ones numbered in their order. Its text and its place are
 //! fields of their own, so an edit changes the text of one item and the places of those behind it, and only
 //! what reads those runs again. Items carry their own text because a slice of the file would tie every query
 //! about an item to the whole file.
@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ::line_index::LineIndex;
 use ptx_syntax::{ItemKind, Parse};
+use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use text_size::{TextRange, TextSize};
 
@@ -23,6 +24,10 @@ pub struct Item<'db> {
     pub kind: ItemKind,
     /// Empty for directives.
     pub name: SmolStr,
+    /// How many items of this kind and name are before it. The database could tell them apart itself, but in time
+    /// that grows with the square of their number.
+    #[returns(copy)]
+    pub ordinal: u32,
     #[tracked]
     #[returns(deref)]
     pub text: Arc<str>,
@@ -43,11 +48,15 @@ impl<'db> Item<'db> {
 #[salsa::tracked(returns(deref))]
 pub fn items<'db>(db: &'db dyn Db, file: SourceFile) -> Box<[Item<'db>]> {
     let text = file.text(db);
+    let mut equals: FxHashMap<(ItemKind, SmolStr), u32> = FxHashMap::default();
     ptx_syntax::split(text)
         .into_iter()
         .map(|raw| {
             let name = raw.name.map_or_else(SmolStr::default, |name| SmolStr::new(&text[name]));
-            Item::new(db, file, raw.kind, name, Arc::from(&text[raw.range]), raw.range.start())
+            let equal = equals.entry((raw.kind, name.clone())).or_default();
+            let ordinal = *equal;
+            *equal += 1;
+            Item::new(db, file, raw.kind, name, ordinal, Arc::from(&text[raw.range]), raw.range.start())
         })
         .collect()
 }
