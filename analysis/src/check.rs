@@ -5,12 +5,16 @@
 //! what it finds; it never fails and never depends on another check. Its lint is declared beside it, and the
 //! page of the lint in `docs/lints` is its test.
 
+pub(crate) mod debug;
+pub(crate) mod declarations;
+pub(crate) mod directives;
 mod gates;
 mod immediates;
 pub mod lints;
 mod operands;
+pub(crate) mod pragmas;
 mod spaces;
-mod textures;
+pub(crate) mod textures;
 mod types;
 mod unused;
 mod vectors;

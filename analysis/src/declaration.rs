@@ -48,6 +48,27 @@ pub struct Head {
     /// Bytes, as written.
     pub align: Option<u32>,
     pub managed: bool,
+    /// Where the words are that only some declarations may have.
+    pub words: Words,
+}
+
+/// Places of words that the rules of [`crate::check::declarations`] are about.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Words {
+    pub linkage: Option<TextRange>,
+    pub ty: Option<TextRange>,
+    pub lanes: Option<TextRange>,
+    pub align: Option<TextRange>,
+    /// `.attribute(.managed)`
+    pub managed: Option<TextRange>,
+    /// `.attribute(.unified(1, 2))`
+    pub unified: Option<TextRange>,
+    /// `.ptr` and what belongs to it.
+    pub pointer: Option<TextRange>,
+    /// `[2]` behind `.const`.
+    pub bank: Option<TextRange>,
+    /// `.tex`
+    pub texture: Option<TextRange>,
 }
 
 impl Head {
@@ -124,43 +145,64 @@ pub fn read(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Option<
         lanes: 1,
         align: None,
         managed: false,
+        words: Words::default(),
     };
+    let mut words = Words::default();
     let mut spaces = None;
     let mut ty = None;
+    let mut last = LINKAGE - 1;
     let mut declarators = Vec::new();
     // A parameter holds its name and dimensions itself.
     let mut own = Declarator { name: None, count: None, dimensions: Vec::new(), initializer: None };
     for element in node.children_with_tokens() {
         match element {
             NodeOrToken::Token(token) if token.kind() == SyntaxKind::DOT_WORD => {
-                let word = &text[token.text_range()];
+                let (word, range) = (&text[token.text_range()], token.text_range());
+                let rank = order(word);
+                if rank < last || (rank == last && matches!(rank, LINKAGE | LANES)) {
+                    let message =
+                        format!("`{word}` does not stand here: linkage, space, vector, type is the order");
+                    out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+                }
+                last = last.max(rank);
                 if let Some(found) = space(word) {
                     if word == ".tex" {
-                        ty.get_or_insert(ScalarType::TexRef);
+                        words.texture = Some(range);
                     }
                     if spaces.replace(found).is_some() {
                         let message = "a declaration has one state space".to_owned();
-                        out.push(Diagnostic::new(&BAD_DECLARATION, token.text_range(), message));
+                        out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
                     }
                 } else if let Some(found) = linkage(word) {
-                    head.linkage = found;
+                    (head.linkage, words.linkage) = (found, Some(range));
                 } else if let Some(lanes) = lanes(word) {
-                    head.lanes = lanes;
+                    (head.lanes, words.lanes) = (lanes, Some(range));
                 } else if let Some(found) = word.get(1..).and_then(ScalarType::parse) {
-                    if ty.replace(found).is_some() && word != ".texref" {
+                    words.ty = Some(range);
+                    if ty.replace(found).is_some() {
                         let message = "a declaration has one type".to_owned();
-                        out.push(Diagnostic::new(&BAD_DECLARATION, token.text_range(), message));
+                        out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
                     }
-                } else if !matches!(word, ".ptr" | ".sreg") {
+                } else {
                     let message = format!("`{word}` is neither a state space nor a type");
-                    out.push(Diagnostic::new(&BAD_DECLARATION, token.text_range(), message));
+                    out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
                     return None;
                 }
             }
             NodeOrToken::Token(_) => {}
             NodeOrToken::Node(child) => match child.kind() {
-                SyntaxKind::ALIGN => head.align = align(&child, text, out),
-                SyntaxKind::ATTRIBUTE_LIST => head.managed |= text[child.text_range()].contains(".managed"),
+                SyntaxKind::ALIGN => {
+                    words.align = Some(child.text_range());
+                    head.align = align(&child, text, out);
+                }
+                SyntaxKind::ATTRIBUTE_LIST => attributes(&child, text, &mut words, out),
+                SyntaxKind::BANK => words.bank = Some(child.text_range()),
+                SyntaxKind::POINTER => {
+                    words.pointer = Some(child.text_range());
+                    if let Some(child) = child.children().find(|child| child.kind() == SyntaxKind::ALIGN) {
+                        align(&child, text, out);
+                    }
+                }
                 SyntaxKind::DECLARATOR => declarators.push(declarator(&child, text, out)),
                 SyntaxKind::NAME => own.name = Some(child.text_range()),
                 SyntaxKind::ARRAY_DIMENSION => own.dimensions.push(dimension(&child, text, out)),
@@ -181,6 +223,8 @@ pub fn read(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Option<
     };
     head.space = space;
     head.ty = ty;
+    head.managed = words.managed.is_some();
+    head.words = words;
     Some(Declaration { head, declarators })
 }
 
@@ -188,8 +232,47 @@ fn lanes(word: &str) -> Option<u8> {
     match word {
         ".v2" => Some(2),
         ".v4" => Some(4),
-        ".v8" => Some(8),
         _ => None,
+    }
+}
+
+/// Ranks of the words of a declaration, which never fall from one word to the next.
+const LINKAGE: u8 = 1;
+const SPACE: u8 = 2;
+const LANES: u8 = 3;
+const TYPE: u8 = 4;
+
+fn order(word: &str) -> u8 {
+    if linkage(word).is_some() {
+        LINKAGE
+    } else if space(word).is_some() {
+        SPACE
+    } else if lanes(word).is_some() {
+        LANES
+    } else {
+        TYPE
+    }
+}
+
+/// `.attribute(.managed, .unified(1, 2))`
+fn attributes(node: &SyntaxNode, text: &str, words: &mut Words, out: &mut Vec<Diagnostic>) {
+    for attribute in node.children().filter(|child| child.kind() == SyntaxKind::ATTRIBUTE) {
+        let range = attribute.text_range();
+        let word =
+            text[range].split(|c: char| !(c == '.' || c.is_ascii_alphanumeric())).next().unwrap_or_default();
+        let arguments = attribute.children().count();
+        match (word, arguments) {
+            (".managed", 0) => words.managed = Some(range),
+            (".unified", 2) => words.unified = Some(range),
+            (".managed" | ".unified", _) => {
+                let message = "`.managed` has no arguments, `.unified` has two integers";
+                out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+            }
+            _ => {
+                let message = format!("`{word}` is no attribute, expected `.managed` or `.unified`");
+                out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+            }
+        }
     }
 }
 

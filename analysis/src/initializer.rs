@@ -1,9 +1,11 @@
 //! Initial values of variables: bytes and the addresses to patch into them.
 
 use ptx_isa::{ScalarType, TypeKind};
-use ptx_syntax::{SyntaxKind, SyntaxNode};
+use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
 use smol_str::SmolStr;
 use text_size::TextRange;
+
+mod opaque;
 
 use crate::constant::{self, Value};
 use crate::declaration::{BAD_CONSTANT, BAD_SIZE, Head};
@@ -42,8 +44,17 @@ pub struct InitialValue {
     pub relocs: Vec<NamedReloc>,
     /// Elements of the outermost dimension times those inside, for arrays of open size.
     pub elements: u64,
-    /// The names in it, for the index of uses.
-    pub names: Vec<TextRange>,
+    /// The names in it.
+    pub names: Vec<NameUse>,
+}
+
+/// A name whose address an initialiser takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NameUse {
+    pub range: TextRange,
+    /// `generic(name)`
+    pub generic: bool,
+    pub addend: i64,
 }
 
 /// Evaluates an `INITIALIZER`. Missing values are zero.
@@ -57,14 +68,17 @@ pub fn read(
     let mut reader = Reader { head, text, out, result: InitialValue::default() };
     let lanes = u64::from(head.lanes);
     if let Some(value) = node.first_child() {
-        let mut shape: Vec<Option<u64>> = dimensions.to_vec();
-        if lanes > 1 {
-            shape.push(Some(lanes));
+        if head.ty == ScalarType::F16 {
+            let message = "a `.f16` variable has no initial value, declare it `.b16`";
+            reader.out.push(Diagnostic::new(&INITIAL_VALUE, value.text_range(), message));
+            return reader.result;
         }
+        // `[0]` is open like `[]`.
+        let shape: Vec<Option<u64>> = dimensions.iter().map(|d| d.filter(|&count| count > 0)).collect();
         let end = reader.value(&value, &shape, 0);
         reader.result.elements = end.div_ceil(lanes);
     }
-    reader.finish()
+    reader.result
 }
 
 struct Reader<'a> {
@@ -75,40 +89,73 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads a value of the given shape at element `at`; gives the element behind it.
+    /// Reads a value of the given shape at scalar element `at`; gives the element behind it.
     fn value(&mut self, node: &SyntaxNode, shape: &[Option<u64>], at: u64) -> u64 {
-        if node.kind() != SyntaxKind::INITIALIZER_LIST {
-            self.element(node, at);
-            return at
-                .saturating_add(shape.iter().map(|d| d.unwrap_or(1)).fold(1u64, u64::saturating_mul).max(1));
-        }
-        let inner = shape.get(1..).unwrap_or_default();
-        let stride = inner.iter().map(|d| d.unwrap_or(1)).fold(1u64, u64::saturating_mul).max(1);
-        let limit = match shape.first() {
-            Some(Some(count)) => Some(count.saturating_mul(stride)),
-            Some(None) => None,
-            None => Some(1),
-        };
-        let mut next = 0;
-        for child in node.children() {
-            if child.kind() == SyntaxKind::FIELD_INITIALIZER {
-                continue;
+        let is_list = node.kind() == SyntaxKind::INITIALIZER_LIST;
+        let lanes = u64::from(self.head.lanes);
+        let Some((&count, inner)) = shape.split_first() else {
+            match (is_list, lanes) {
+                (false, 1) => self.element(node, at),
+                (false, _) => self.mismatch(node, "a single value"),
+                (true, 1) => self.fields(node),
+                (true, _) => self.vector(node, at),
             }
-            if limit.is_some_and(|limit| next >= limit) {
+            return at.saturating_add(lanes);
+        };
+        if !is_list {
+            self.mismatch(node, "a single value");
+            return at;
+        }
+        let stride = inner.iter().map(|d| d.unwrap_or(1)).fold(lanes, u64::saturating_mul);
+        let mut next = at;
+        for (index, child) in node.children().enumerate() {
+            if count.is_some_and(|count| index as u64 >= count) {
                 let message = "more values than the variable has elements";
                 self.out.push(Diagnostic::new(&TOO_MANY_VALUES, child.text_range(), message));
                 break;
             }
-            if child.kind() == SyntaxKind::INITIALIZER_LIST {
-                next = next.checked_next_multiple_of(stride).unwrap_or(u64::MAX);
-                self.value(&child, inner, at.saturating_add(next));
-                next = next.saturating_add(stride);
-            } else {
-                self.element(&child, at.saturating_add(next));
-                next += 1;
+            self.value(&child, inner, next);
+            next = next.saturating_add(stride);
+        }
+        if count.is_none() && next == at {
+            self.mismatch(node, "an empty list");
+        }
+        count.map_or(next, |count| at.saturating_add(count.saturating_mul(stride)))
+    }
+
+    /// The lanes of a vector, all of them.
+    fn vector(&mut self, node: &SyntaxNode, at: u64) {
+        let lanes = usize::from(self.head.lanes);
+        if node.children().count() != lanes {
+            let message = format!("a `.v{lanes}` has {lanes} values");
+            self.out.push(Diagnostic::new(&INITIAL_VALUE, node.text_range(), message));
+            return;
+        }
+        for (lane, child) in node.children().enumerate() {
+            match child.kind() {
+                SyntaxKind::INITIALIZER_LIST => self.mismatch(&child, "a list"),
+                _ => self.element(&child, at.saturating_add(lane as u64)),
             }
         }
-        at.saturating_add(limit.unwrap_or(next.checked_next_multiple_of(stride).unwrap_or(next)))
+    }
+
+    /// Braces around the value of a scalar: only textures, samplers and surfaces have fields.
+    fn fields(&mut self, node: &SyntaxNode) {
+        if self.head.ty == ScalarType::F16x2 {
+            return;
+        }
+        if self.head.ty.kind() != TypeKind::Opaque {
+            self.mismatch(node, "a list");
+            return;
+        }
+        for child in node.children() {
+            if child.kind() == SyntaxKind::FIELD_INITIALIZER {
+                opaque::field(&child, self.head.ty, self.text, self.out);
+            } else {
+                let message = "the fields of textures, samplers and surfaces are named";
+                self.out.push(Diagnostic::new(&INITIAL_VALUE, child.text_range(), message));
+            }
+        }
     }
 
     fn element(&mut self, node: &SyntaxNode, at: u64) {
@@ -127,8 +174,12 @@ impl Reader<'_> {
         };
         match value {
             Value::Address { name, addend, generic } => {
-                self.result.names.push(name);
-                if size < 4 {
+                if !is_address(node) {
+                    let message = "an address is `name`, `generic(name)`, or one of them plus a constant";
+                    self.out.push(Diagnostic::new(&BAD_CONSTANT, node.text_range(), message));
+                }
+                self.result.names.push(NameUse { range: name, generic, addend });
+                if !matches!(self.head.ty, ScalarType::U32 | ScalarType::U64) {
                     self.mismatch(node, "an address");
                     return;
                 }
@@ -143,7 +194,11 @@ impl Reader<'_> {
                 self.store(offset, &[0; 8][..size.min(8) as usize]);
             }
             Value::AddressByte { name, addend, generic, shift } => {
-                self.result.names.push(name);
+                self.result.names.push(NameUse { range: name, generic, addend: 0 });
+                if !matches!(self.head.ty, ScalarType::U8 | ScalarType::U32 | ScalarType::U64) {
+                    self.mismatch(node, "a byte of an address");
+                    return;
+                }
                 let name = SmolStr::new(&self.text[name]);
                 self.address_byte(offset, NamedReloc { at: offset, name, addend, generic, size: 1 }, shift);
                 self.store(offset, &[0]);
@@ -193,25 +248,43 @@ impl Reader<'_> {
         }
         self.result.bytes[offset as usize..end].copy_from_slice(bytes);
     }
+}
 
-    fn finish(self) -> InitialValue {
-        self.result
+/// `name`, `generic(name)`, and either plus a constant.
+fn is_address(node: &SyntaxNode) -> bool {
+    match node.kind() {
+        SyntaxKind::NAME_REF => true,
+        SyntaxKind::CALL_EXPR => node.last_child().is_some_and(|name| name.kind() == SyntaxKind::NAME_REF),
+        SyntaxKind::BINARY_EXPR => {
+            let mut tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
+            let is_sum = tokens.any(|token| token.kind() == SyntaxKind::PLUS);
+            // The constant behind the first `+` may itself be a difference.
+            node.first_child()
+                .is_some_and(|left| is_address(&left) && (is_sum || left.kind() == SyntaxKind::BINARY_EXPR))
+        }
+        _ => false,
     }
 }
 
 /// The bits of a number in a type. `None` where the kinds do not go together.
 fn encode(value: Value, ty: ScalarType) -> Option<u128> {
     match (value, ty.kind()) {
-        (Value::Int { value, unsigned: true }, kind) if kind != TypeKind::Float => {
+        (Value::Int { value, unsigned: true }, TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed) => {
             Some(u128::from(value as u64))
         }
-        (Value::Int { value, .. }, kind) if kind != TypeKind::Float => Some(i128::from(value) as u128),
-        (Value::F32(bits), TypeKind::Float | TypeKind::Bits) => match ty.bits() {
+        (Value::Int { value, .. }, TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed) => {
+            Some(i128::from(value) as u128)
+        }
+        // Untyped memory takes the bits as they are written.
+        (Value::F32(bits), TypeKind::Bits) => Some(u128::from(bits)),
+        (Value::F64(value), TypeKind::Bits) if ty.bits() == 32 => Some(u128::from((value as f32).to_bits())),
+        (Value::F64(value), TypeKind::Bits) => Some(u128::from(value.to_bits())),
+        (Value::F32(bits), TypeKind::Float) => match ty.bits() {
             64 => Some(u128::from(f64::from(f32::from_bits(bits)).to_bits())),
             32 => Some(u128::from(bits)),
             _ => None,
         },
-        (Value::F64(value), TypeKind::Float | TypeKind::Bits) => match ty.bits() {
+        (Value::F64(value), TypeKind::Float) => match ty.bits() {
             64 => Some(u128::from(value.to_bits())),
             32 => Some(u128::from((value as f32).to_bits())),
             _ => None,

@@ -108,13 +108,14 @@ pub fn lower<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
     let parsed = parse(db, item);
     let mut walker = body::Walker::new(db, item);
     walker.syntax_errors(&parsed.errors);
-    // Debug data can be most of a file and nothing in it is checked yet beyond its syntax.
-    if !matches!(item.kind(db), ItemKind::Section | ItemKind::Dwarf | ItemKind::Trivia) {
+    if !matches!(item.kind(db), ItemKind::Dwarf | ItemKind::Trivia) {
         let node = parsed.syntax();
         match node.kind() {
             SyntaxKind::FUNCTION => walker.function(&node),
             SyntaxKind::VARIABLE => walker.module_variable(&node),
+            SyntaxKind::SECTION => walker.section(&node),
             SyntaxKind::ALIAS => walker.alias(&node),
+            SyntaxKind::PRAGMA => walker.pragma(&node, crate::check::pragmas::Site::Module),
             _ => {}
         }
     }

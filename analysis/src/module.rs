@@ -105,6 +105,8 @@ pub fn effective_target(db: &dyn Db, file: SourceFile) -> Option<Sm> {
 pub struct Module {
     pub env: Arc<Env>,
     pub names: FxHashMap<SmolStr, Symbol>,
+    /// Where each name is first declared, aliases included.
+    pub first: FxHashMap<SmolStr, Place>,
     pub registers: Box<[RegisterDecl]>,
     /// Where each variable of `env` is declared: the item and which of its names.
     pub variable_items: Box<[Place]>,
@@ -152,6 +154,7 @@ struct Builder {
     functions: Vec<Signature>,
     relocs: Vec<(usize, Box<[crate::initializer::NamedReloc]>)>,
     names: FxHashMap<SmolStr, Symbol>,
+    first: FxHashMap<SmolStr, Place>,
     registers: Vec<RegisterDecl>,
     variable_items: Vec<Place>,
     function_items: Vec<Place>,
@@ -231,7 +234,10 @@ impl Builder {
             ItemDecl::Function(function) => {
                 self.function(Place { item, declarator: 0 }, &function.signature, function.has_body)
             }
-            ItemDecl::Alias { name, aliasee } => self.aliases.push((name.clone(), aliasee.clone())),
+            ItemDecl::Alias { name, aliasee } => {
+                self.first.entry(name.clone()).or_insert(Place { item, declarator: 0 });
+                self.aliases.push((name.clone(), aliasee.clone()));
+            }
             ItemDecl::None | ItemDecl::Version(_) | ItemDecl::Target(_) | ItemDecl::AddressSize(_) => {}
         }
     }
@@ -263,6 +269,7 @@ impl Builder {
             _ => {
                 let index = self.variables.len();
                 self.names.insert(SmolStr::new(&variable.name), Symbol::Global(index as u32));
+                self.first.insert(SmolStr::new(&variable.name), at);
                 self.relocs.push((index, decl.relocs.clone()));
                 self.variables.push(variable.clone());
                 self.variable_items.push(at);
@@ -301,6 +308,7 @@ impl Builder {
             _ => {
                 self.names
                     .insert(SmolStr::new(&signature.name), Symbol::Function(self.functions.len() as u32));
+                self.first.insert(SmolStr::new(&signature.name), at);
                 self.functions.push(signature.clone());
                 self.function_items.push(at);
                 self.has_body.push(has_body);
@@ -332,6 +340,7 @@ impl Builder {
         Module {
             env: Arc::new(env),
             names: self.names,
+            first: self.first,
             registers: self.registers.into(),
             variable_items: self.variable_items.into(),
             function_items: self.function_items.into(),
@@ -382,6 +391,14 @@ pub fn global<'db>(db: &'db dyn Db, file: SourceFile, name: Name<'db>) -> Option
         }
         Symbol::Local(_) | Symbol::Param(_) | Symbol::Return(_) => return None,
     })
+}
+
+/// Whether a name of module scope is declared before an item or by it, so that the item may use it.
+#[salsa::tracked(returns(copy))]
+pub fn is_declared_before<'db>(db: &'db dyn Db, item: Item<'db>, name: Name<'db>) -> bool {
+    let file = item.file(db);
+    let before = items(db, file).partition_point(|other| other.offset(db) <= item.offset(db));
+    module(db, file).first.get(name.text(db)).is_some_and(|place| (place.item as usize) < before)
 }
 
 /// Registers of module scope.

@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 
 declare_lint! {
     /// A texture access names a sampler although the module has unified texture mode.
-    pub(super) TEXTURE_MODE = "E0309" "texture-mode", Error, since "0.1.0"
+    pub(crate) TEXTURE_MODE = "E0309" "texture-mode", Error, since "0.1.0"
 }
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use ptx_backend::input::{Function, LabelId, Launch, Linkage, Param, Register, Signature, Stmt, Symbol};
-use ptx_isa::{Directive, Gate, Opcode, ScalarType, Space, TypeKind};
+use ptx_isa::{Opcode, Space};
 use ptx_syntax::{NodeOrToken, SyntaxError, SyntaxKind, SyntaxNode};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use text_size::{TextRange, TextSize};
 
 use super::{Lowered, Occurrence, SourceMap};
-use crate::check::{self, Gates, lints};
+use crate::check::declarations::{self, Site};
+use crate::check::{self, Gates, debug, directives, lints, pragmas};
 use crate::db::{Db, SourceFile};
-use crate::declaration::{self, BAD_DECLARATION, CONFLICTING_DIRECTIVES};
+use crate::declaration::{self, BAD_DECLARATION};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::ide::Access;
 use crate::items::Item;
@@ -34,6 +35,7 @@ pub(super) enum Resolution {
 pub(super) struct Walker<'db> {
     pub(super) db: &'db dyn Db,
     pub(super) file: SourceFile,
+    item: Item<'db>,
     pub(super) text: &'db str,
     pub(super) header: &'db Header,
     pub(super) gates: Gates,
@@ -55,6 +57,7 @@ pub(super) struct Walker<'db> {
     targets: Vec<DeclId>,
     prototype_declarations: Vec<DeclId>,
     has_body: bool,
+    positions: debug::Positions,
     /// Where the syntax errors are, in text order.
     broken: Vec<TextRange>,
     /// Something was not understood: no [`Function`] can be built, and absence of uses proves nothing.
@@ -74,6 +77,7 @@ impl<'db> Walker<'db> {
         Self {
             db,
             file,
+            item,
             text: item.text(db),
             header,
             gates,
@@ -105,6 +109,7 @@ impl<'db> Walker<'db> {
             targets: Vec::new(),
             prototype_declarations: Vec::new(),
             has_body: false,
+            positions: debug::Positions::default(),
             broken: Vec::new(),
             incomplete: false,
         }
@@ -133,13 +138,14 @@ impl<'db> Walker<'db> {
         self.broken.get(before).is_some_and(|error| error.start() <= range.end())
     }
 
-    /// A name of module scope.
+    /// A name of module scope that is declared before this item or by it.
     pub(super) fn global(&mut self, name: &'db str) -> Option<&'db Global> {
-        let (db, file) = (self.db, self.file);
-        let found = self
-            .globals
-            .entry(name)
-            .or_insert_with(|| module::global(db, file, Name::new(db, SmolStr::new(name))));
+        let (db, item) = (self.db, self.item);
+        let found = self.globals.entry(name).or_insert_with(|| {
+            let name = Name::new(db, SmolStr::new(name));
+            let found = module::global(db, item.file(db), name);
+            if found.is_some() && module::is_declared_before(db, item, name) { found } else { &None }
+        });
         if let Some(Global::Variable { index, space, .. }) = found {
             self.spaces.insert(Symbol::Global(*index), *space);
         }
@@ -155,11 +161,13 @@ impl<'db> Walker<'db> {
         self.module_registers();
         self.names.open();
         let mut named = false;
+        let is_entry = is_entry(node, self.text);
+        directives::check(node, is_entry, &self.gates, self.text, &mut self.diagnostics);
+        self.function.entry = is_entry;
         for element in node.children_with_tokens() {
             match element {
                 NodeOrToken::Token(token) if token.kind() == SyntaxKind::DOT_WORD => {
                     let word = self.slice(token.text_range());
-                    self.function.entry |= word == ".entry";
                     if let Some(linkage) = declaration::linkage(word) {
                         self.function.linkage = linkage;
                     }
@@ -174,8 +182,16 @@ impl<'db> Walker<'db> {
                             self.occur(child.text_range(), Entity::Symbol(symbol), Access::Declaration);
                         }
                     }
-                    SyntaxKind::PARAM_LIST => self.parameters(&child, node.text_range(), named),
+                    SyntaxKind::PARAM_LIST => {
+                        let site = match (named, self.function.entry) {
+                            (false, _) => Site::Result,
+                            (true, true) => Site::Kernel,
+                            (true, false) => Site::Function,
+                        };
+                        self.parameters(&child, node.text_range(), site);
+                    }
                     SyntaxKind::FUNCTION_DIRECTIVE => self.function_directive(&child),
+                    SyntaxKind::PRAGMA => self.pragma(&child, pragmas::Site::Kernel),
                     SyntaxKind::BLOCK => {
                         self.has_body = true;
                         self.block(&child);
@@ -207,12 +223,23 @@ impl<'db> Walker<'db> {
         }
     }
 
-    fn parameters(&mut self, list: &SyntaxNode, visible: TextRange, is_input: bool) {
+    /// Reads the parameters of a list and checks them, alone and together.
+    fn parameter_list(&mut self, list: &SyntaxNode, site: Site) -> Vec<declaration::Declaration> {
+        let nodes = list.children().filter(|child| child.kind() == SyntaxKind::PARAM);
+        let read: Vec<_> =
+            nodes.filter_map(|node| declaration::read(&node, self.text, &mut self.diagnostics)).collect();
+        for declaration in &read {
+            let context = (self.header, &self.gates);
+            declarations::check(site, declaration, context, self.text, &mut self.diagnostics);
+        }
+        declarations::check_list(site, &read, &self.gates, &mut self.diagnostics);
+        read
+    }
+
+    fn parameters(&mut self, list: &SyntaxNode, visible: TextRange, site: Site) {
+        let is_input = site != Site::Result;
         let mut offset = 0u32;
-        for node in list.children().filter(|child| child.kind() == SyntaxKind::PARAM) {
-            let Some(declaration) = declaration::read(&node, self.text, &mut self.diagnostics) else {
-                continue;
-            };
+        for declaration in self.parameter_list(list, site) {
             let head = declaration.head;
             for declarator in declaration.declarators {
                 let Some(range) = declarator.name else { continue };
@@ -280,21 +307,6 @@ impl<'db> Walker<'db> {
             ".explicitcluster" => launch.explicitcluster = true,
             _ => {}
         }
-        match word.get(1..).and_then(Directive::parse) {
-            Some(directive) => {
-                let range = TextRange::at(node.text_range().start(), TextSize::of(word));
-                self.diagnostics.extend(self.gates.check(&directive.gate, word, range, ""));
-            }
-            None => {
-                let message = format!("`{word}` is no directive of a function");
-                self.report(Diagnostic::new(&BAD_DECLARATION, node.text_range(), message));
-            }
-        }
-        let launch = &self.function.launch;
-        if matches!(word, ".maxntid" | ".reqntid") && launch.maxntid.is_some() && launch.reqntid.is_some() {
-            let message = "a kernel has `.maxntid` or `.reqntid`, not both";
-            self.report(Diagnostic::new(&CONFLICTING_DIRECTIVES, node.text_range(), message));
-        }
     }
 
     fn block(&mut self, block: &SyntaxNode) {
@@ -313,6 +325,12 @@ impl<'db> Walker<'db> {
                     label.0 += 1;
                 }
                 SyntaxKind::BLOCK => self.block(&child),
+                SyntaxKind::LOC_DIRECTIVE => self.loc(&child),
+                SyntaxKind::PRAGMA => {
+                    let is_entry = self.function.entry;
+                    let site = if is_entry { pragmas::Site::KernelBody } else { pragmas::Site::FunctionBody };
+                    self.pragma(&child, site);
+                }
                 SyntaxKind::BRANCH_TARGETS => self.branch_targets(&child, visible),
                 SyntaxKind::CALL_TARGETS => self.call_targets(&child, visible),
                 SyntaxKind::CALL_PROTOTYPE => self.prototype(&child, visible),
@@ -321,6 +339,25 @@ impl<'db> Walker<'db> {
             }
         }
         self.names.close();
+    }
+
+    fn loc(&mut self, node: &SyntaxNode) {
+        let Some(label) = self.positions.check(node, self.text, &mut self.diagnostics) else { return };
+        if !debug::section_labels(self.db, self.file).contains(&self.text[label]) {
+            let message = format!("no section has the label `{}`", &self.text[label]);
+            self.report(Diagnostic::new(&debug::BAD_DEBUG_DATA, label, message));
+        }
+    }
+
+    /// A section of debug data; its syntax errors were reported.
+    pub(super) fn section(&mut self, node: &SyntaxNode) {
+        if self.broken.is_empty() {
+            debug::section(node, &self.gates, self.text, &mut self.diagnostics);
+        }
+    }
+
+    pub(super) fn pragma(&mut self, node: &SyntaxNode, site: pragmas::Site) {
+        pragmas::check(node, site, &self.gates, self.text, &mut self.diagnostics);
     }
 
     /// Declares the labels of a block, those of inner blocks not; gives the first.
@@ -348,13 +385,9 @@ impl<'db> Walker<'db> {
             self.incomplete = true;
             return;
         };
+        let context = (self.header, &self.gates);
+        declarations::check(Site::Body, &declaration, context, self.text, &mut self.diagnostics);
         let head = declaration.head;
-        self.type_gate(head.ty, node.text_range());
-        if head.ty.kind() == TypeKind::Opaque {
-            let message =
-                format!("`.{}` variables stand at module scope or among the parameters", head.ty.text());
-            self.report(Diagnostic::new(&BAD_DECLARATION, node.text_range(), message));
-        }
         for declarator in declaration.declarators {
             let Some(range) = declarator.name else { continue };
             let visible = TextRange::new(range.start(), block.end());
@@ -371,16 +404,6 @@ impl<'db> Walker<'db> {
             let variable = self.variable_value(&head, &declarator, range);
             self.function.locals.push(variable);
         }
-    }
-
-    /// Types that came later than the language.
-    fn type_gate(&mut self, ty: ScalarType, range: TextRange) {
-        let gate = match ty {
-            ScalarType::B128 => Gate::since(8, 3, 70),
-            ScalarType::F16x2 => Gate::since(4, 2, 53),
-            _ => return,
-        };
-        self.diagnostics.extend(self.gates.check(&gate, &format!(".{}", ty.text()), range, ""));
     }
 
     fn branch_targets(&mut self, node: &SyntaxNode, block: TextRange) {
@@ -435,6 +458,7 @@ impl<'db> Walker<'db> {
             return;
         };
         self.prototype_declarations.push(id);
+        directives::check(node, false, &self.gates, self.text, &mut self.diagnostics);
         let mut result = empty_signature();
         let mut named = false;
         for element in node.children_with_tokens() {
@@ -443,6 +467,8 @@ impl<'db> Walker<'db> {
                     named |= matches!(token.kind(), SyntaxKind::UNDERSCORE | SyntaxKind::IDENT);
                 }
                 NodeOrToken::Node(child) if child.kind() == SyntaxKind::PARAM_LIST => {
+                    let site = if named { Site::Prototype } else { Site::PrototypeResult };
+                    self.parameter_list(&child, site);
                     let params = signature::parameters(&child, self.text);
                     if named { result.params = params } else { result.returns = params }
                 }
@@ -506,6 +532,11 @@ impl<'db> Walker<'db> {
             diagnostics: self.diagnostics.into(),
         }
     }
+}
+
+fn is_entry(function: &SyntaxNode, text: &str) -> bool {
+    let mut tokens = function.children_with_tokens().filter_map(NodeOrToken::into_token);
+    tokens.any(|token| token.kind() == SyntaxKind::DOT_WORD && &text[token.text_range()] == ".entry")
 }
 
 fn empty_signature() -> Signature {

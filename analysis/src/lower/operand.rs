@@ -3,6 +3,7 @@
 use ptx_backend::input::{Address, AddressBase, Operand, RegId, Symbol};
 use ptx_isa::{ScalarType, SpecialReg, TypeKind};
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use smol_str::SmolStr;
 use text_size::TextRange;
 
 use super::body::Walker;
@@ -11,7 +12,7 @@ use crate::constant::{self, Value};
 use crate::declaration::BAD_CONSTANT;
 use crate::diagnostic::Diagnostic;
 use crate::ide::Access;
-use crate::module::Global;
+use crate::module::{self, Global};
 use crate::scope::{DeclKind, Entity};
 
 impl<'db> Walker<'db> {
@@ -35,7 +36,13 @@ impl<'db> Walker<'db> {
         let name = self.slice(range);
         let visible = self.names.visible().map(|(name, _)| name);
         let diagnostic = lints::undefined(name, range, expected, visible);
-        self.report(diagnostic);
+        let key = module::Name::new(self.db, SmolStr::new(name));
+        let is_later = module::global(self.db, self.file, key).is_some();
+        self.report(if is_later {
+            diagnostic.note(format!("`{name}` is declared below, names are declared before their use"))
+        } else {
+            diagnostic
+        });
     }
 
     /// `None`: the operand is wrong, which is reported.

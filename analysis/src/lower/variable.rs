@@ -1,16 +1,17 @@
 //! Variables of bodies and of module scope: names in initialisers, uses of other variables.
 
-use ptx_backend::input::{Init, InitReloc, Variable};
-use ptx_isa::{Space, TypeKind};
+use ptx_backend::input::{Init, InitReloc, Symbol, Variable};
+use ptx_isa::Space;
 use ptx_syntax::{SyntaxKind, SyntaxNode};
 use text_size::TextRange;
 
 use super::body::Walker;
+use crate::check::declarations::{self, Site};
 use crate::check::lints;
-use crate::declaration::{self, BAD_DECLARATION, Declarator, Head};
+use crate::declaration::{self, Declarator, Head};
 use crate::diagnostic::Diagnostic;
 use crate::ide::Access;
-use crate::initializer::{self, INITIAL_VALUE, InitialValue};
+use crate::initializer::{self, INITIAL_VALUE, InitialValue, NameUse};
 use crate::module::Global;
 use crate::scope::Entity;
 
@@ -18,11 +19,8 @@ impl Walker<'_> {
     /// A declaration at module scope: its parts are reported here, its meaning is the module's.
     pub(super) fn module_variable(&mut self, node: &SyntaxNode) {
         let Some(declaration) = declaration::read(node, self.text, &mut self.diagnostics) else { return };
-        let head = &declaration.head;
-        if head.ty.kind() == TypeKind::Opaque && !matches!(head.space, Space::Global | Space::Param) {
-            let message = format!("a `.{}` is declared in `.global`", head.ty.text());
-            self.report(Diagnostic::new(&BAD_DECLARATION, node.text_range(), message));
-        }
+        let context = (self.header, &self.gates);
+        declarations::check(Site::Module, &declaration, context, self.text, &mut self.diagnostics);
         self.names.open();
         for declarator in declaration.declarators {
             let Some(range) = declarator.name else { continue };
@@ -47,18 +45,46 @@ impl Walker<'_> {
     /// Evaluates an initialiser and records the names in it.
     fn initial_value(&mut self, head: &Head, declarator: &Declarator) -> Option<InitialValue> {
         let node = declarator.initializer.as_ref()?;
-        if !matches!(head.space, Space::Global | Space::Const) {
-            let message = format!("a `.{}` variable has no initial value", head.space.text());
-            self.report(Diagnostic::new(&INITIAL_VALUE, node.text_range(), message));
-        }
         let value = initializer::read(node, head, &declarator.dimensions, self.text, &mut self.diagnostics);
-        for &range in &value.names {
-            match self.find_name(range) {
-                Some(entity @ Entity::Symbol(_)) => self.occur(range, entity, Access::Read),
-                _ => self.undefined(range, lints::Expected::Symbol),
-            }
+        for &name in &value.names {
+            self.address_in_value(name, declarator.name);
         }
         Some(value)
+    }
+
+    /// Checks a name whose address is an initial value. `variable` is the name being initialised.
+    fn address_in_value(&mut self, name: NameUse, variable: Option<TextRange>) {
+        let range = name.range;
+        let is_own = variable.is_some_and(|own| self.slice(own) == self.slice(range));
+        let symbol = match self.find_name(range) {
+            Some(Entity::Symbol(symbol)) if !is_own => symbol,
+            _ if is_own => {
+                let message = format!("`{}` is not yet declared in its own value", self.slice(range));
+                self.report(Diagnostic::new(&INITIAL_VALUE, range, message));
+                return;
+            }
+            _ => return self.undefined(range, lints::Expected::Symbol),
+        };
+        self.occur(range, Entity::Symbol(symbol), Access::Read);
+        let space = match symbol {
+            Symbol::Function(_) => None,
+            Symbol::Param(_) | Symbol::Return(_) => Some(Space::Param),
+            Symbol::Global(_) | Symbol::Local(_) => self.spaces.get(&symbol).copied(),
+        };
+        let text = self.slice(range);
+        let message = match space {
+            Some(Space::Global | Space::Const) => return,
+            Some(space) => {
+                format!(
+                    "`{text}` is in `.{}`, only `.global` and `.const` have addresses before launch",
+                    space.text()
+                )
+            }
+            None if name.generic => format!("`{text}` is a function, `generic()` is for variables"),
+            None if name.addend != 0 => format!("`{text}` is a function, nothing is added to its address"),
+            None => return,
+        };
+        self.report(Diagnostic::new(&INITIAL_VALUE, range, message));
     }
 
     pub(super) fn variable_value(

@@ -1,0 +1,214 @@
+//! Debug data: `.loc`, and the numbers and labels of `.section`.
+//!
+//! Sections are most of the text of programs compiled for a debugger, so they are read by a scan of the text
+//! and not through the tree.
+
+use ptx_isa::Gate;
+use ptx_syntax::ast::literal;
+use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smol_str::SmolStr;
+use text_size::{TextRange, TextSize};
+
+use super::Gates;
+use crate::db::{Db, SourceFile};
+use crate::declaration::{BAD_DECLARATION, BAD_SIZE};
+use crate::declare_lint;
+use crate::diagnostic::Diagnostic;
+use crate::items::items;
+use crate::module::REDEFINITION;
+
+declare_lint! {
+    /// A source position or a piece of debug data makes no sense.
+    pub(crate) BAD_DEBUG_DATA = "E0114" "bad-debug-data", Error, since "0.2.0"
+}
+
+/// Labels in sections came with this version.
+const LABELS: Gate = Gate::since(7, 0, 10);
+/// Differences of labels came with this one.
+const DIFFERENCES: Gate = Gate::since(7, 5, 10);
+
+/// The positions that the `.loc` directives of a body have named so far.
+#[derive(Default)]
+pub(crate) struct Positions(FxHashSet<[u64; 3]>);
+
+impl Positions {
+    /// Checks a `LOC_DIRECTIVE`. Gives the label of its `function_name`, which may be in any section.
+    pub(crate) fn check(
+        &mut self,
+        node: &SyntaxNode,
+        text: &str,
+        out: &mut Vec<Diagnostic>,
+    ) -> Option<TextRange> {
+        self.0.insert(position(node, text, out)?);
+        let clauses: Vec<SyntaxNode> = node.children().collect();
+        let mut label = None;
+        for (index, clause) in clauses.iter().enumerate() {
+            let is_function = clause.kind() == SyntaxKind::LOC_FUNCTION;
+            if is_function == (index == 1) || clauses.len() == 1 {
+                let message = "an inlined position has `function_name` and then `inlined_at`";
+                out.push(Diagnostic::new(&BAD_DECLARATION, clause.text_range(), message));
+                return None;
+            }
+            if is_function {
+                label = clause.first_child().map(|expression| first_name(&expression));
+            } else if let Some(caller) = position(clause, text, out)
+                && !self.0.contains(&caller)
+            {
+                let [file, line, column] = caller;
+                let message = format!("no `.loc` before this one names the position {file} {line} {column}");
+                out.push(Diagnostic::new(&BAD_DEBUG_DATA, clause.text_range(), message));
+            }
+        }
+        label
+    }
+}
+
+fn first_name(expression: &SyntaxNode) -> TextRange {
+    let mut node = expression.clone();
+    while let Some(child) = node.first_child() {
+        node = child;
+    }
+    node.text_range()
+}
+
+/// The three numbers directly in a node.
+fn position(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Option<[u64; 3]> {
+    let mut numbers = [0; 3];
+    let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
+    for (i, token) in tokens.filter(|token| token.kind() == SyntaxKind::INT).take(3).enumerate() {
+        let range = token.text_range();
+        numbers[i] = literal::integer(&text[range]).ok()?.value;
+        if numbers[i] > u64::from(u32::MAX) {
+            out.push(Diagnostic::new(&BAD_SIZE, range, "a position has 32-bit numbers"));
+        }
+    }
+    Some(numbers)
+}
+
+/// The labels of all sections of a file.
+#[salsa::tracked]
+pub(crate) fn section_labels(db: &dyn Db, file: SourceFile) -> FxHashSet<SmolStr> {
+    let mut labels = FxHashSet::default();
+    for item in items(db, file).iter().filter(|item| item.kind(db) == ptx_syntax::ItemKind::Section) {
+        let text = item.text(db);
+        for (end, _) in text.match_indices(':') {
+            let name = word_before(text, end);
+            if !name.is_empty() {
+                labels.insert(SmolStr::new(name));
+            }
+        }
+    }
+    labels
+}
+
+fn word_before(text: &str, end: usize) -> &str {
+    let text = text[..end].trim_end();
+    let start = text.bytes().rev().take_while(|&byte| is_word(byte)).count();
+    &text[text.len() - start..]
+}
+
+const fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%')
+}
+
+/// Checks the contents of a `SECTION` without syntax errors.
+pub(crate) fn section(node: &SyntaxNode, gates: &Gates, text: &str, out: &mut Vec<Diagnostic>) {
+    let mut labels: FxHashMap<&str, TextRange> = FxHashMap::default();
+    let mut at = node.text_range().start();
+    // Green nodes have no places of their own, and walking them costs nothing.
+    for child in node.green().children() {
+        let range = TextRange::at(at, child.text_len());
+        at += child.text_len();
+        let NodeOrToken::Node(child) = child else { continue };
+        if child.kind().0 == SyntaxKind::SECTION_DATA as u16 {
+            data(range, gates, text, out);
+        } else if child.kind().0 == SyntaxKind::LABEL as u16 {
+            let length = child.children().next().map_or(TextSize::new(0), |name| name.text_len());
+            let name = TextRange::at(range.start(), length);
+            out.extend(gates.check(&LABELS, &text[name], name, ""));
+            if let Some(first) = labels.insert(&text[name], name) {
+                let message = format!("the label `{}` is defined twice", &text[name]);
+                out.push(Diagnostic::new(&REDEFINITION, name, message).related(first, "first defined here"));
+            }
+        }
+    }
+}
+
+/// `.b8 1, 2`: one line of data.
+fn data(range: TextRange, gates: &Gates, text: &str, out: &mut Vec<Diagnostic>) {
+    let all = text[range].trim_end();
+    let end = all.bytes().skip(1).position(|byte| !is_word(byte)).map_or(all.len(), |at| at + 1);
+    let (word, values) = all.split_at(end);
+    // Values of 64 bits wrap, and those of 32 may be written signed or unsigned and longer than they are.
+    let limits = match word {
+        ".b8" => Some((i128::from(i8::MIN), i128::from(u8::MAX))),
+        ".b16" => Some((i128::from(i16::MIN), i128::from(u16::MAX))),
+        ".b32" => Some((i128::from(i32::MIN), i128::MAX)),
+        ".b64" => Some((i128::MIN, i128::MAX)),
+        _ => None,
+    };
+    let Some((least, most)) = limits else {
+        let range = TextRange::at(range.start(), TextSize::of(word));
+        let message = format!("section data is `.b8`, `.b16`, `.b32` or `.b64`, not `{word}`");
+        out.push(Diagnostic::new(&BAD_DEBUG_DATA, range, message));
+        return;
+    };
+    let mut start = end;
+    for piece in values.split(',') {
+        let value = piece.trim();
+        let offset = start + (piece.len() - piece.trim_start().len());
+        start += piece.len() + 1;
+        let place = || TextRange::at(range.start() + TextSize::new(offset as u32), TextSize::of(value));
+        match Value::read(value) {
+            Some(Value::Number(number)) if number < least || number > most => {
+                let message = format!("{number} does not fit into `{word}`");
+                out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), message));
+            }
+            Some(Value::Number(_)) => {}
+            Some(_) if matches!(word, ".b8" | ".b16") => {
+                let message = format!("an address does not fit into `{word}`");
+                out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), message));
+            }
+            Some(Value::Label) => {}
+            Some(Value::Difference) => out.extend(gates.check(&DIFFERENCES, value, place(), "")),
+            // Comments stand between values in hand-written text only; the tree has accepted them.
+            None if value.contains("/*") || value.contains("//") => {}
+            None => {
+                let message =
+                    "section data is a number, a label, a section, one plus a number, or a difference";
+                out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), message));
+            }
+        }
+    }
+}
+
+/// A value of section data.
+enum Value {
+    Number(i128),
+    /// A label or a section, perhaps with an offset.
+    Label,
+    Difference,
+}
+
+impl Value {
+    fn read(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix('-').map(str::trim_start);
+        if let Ok(integer) = literal::integer(digits.unwrap_or(text)) {
+            let magnitude = i128::from(integer.value);
+            return Some(Self::Number(if digits.is_some() { -magnitude } else { magnitude }));
+        }
+        let is_name = |text: &str| {
+            let text = text.strip_prefix('.').unwrap_or(text);
+            text.bytes().all(is_word) && !text.starts_with(|c: char| c.is_ascii_digit()) && !text.is_empty()
+        };
+        if is_name(text) {
+            return Some(Self::Label);
+        }
+        if let Some((left, right)) = text.split_once('+') {
+            return (is_name(left.trim()) && literal::integer(right.trim()).is_ok()).then_some(Self::Label);
+        }
+        let (left, right) = text.split_once('-')?;
+        (is_name(left.trim()) && is_name(right.trim())).then_some(Self::Difference)
+    }
+}

@@ -1,0 +1,403 @@
+//! What a declaration of a variable, a register or a parameter may combine.
+//!
+//! Everything here depends on the declaration alone and on where it stands; names and other declarations are
+//! for [`crate::module`] and the walk.
+
+use ptx_backend::input::Linkage;
+use ptx_isa::{Gate, PtxVersion, ScalarType, Space, TypeKind};
+use text_size::TextRange;
+
+use super::Gates;
+use super::textures::TEXTURE_MODE;
+use crate::declaration::{BAD_DECLARATION, BAD_SIZE, Declaration, Declarator, Head};
+use crate::declare_lint;
+use crate::diagnostic::{Diagnostic, Lint};
+use crate::initializer::INITIAL_VALUE;
+use crate::module::Header;
+
+declare_lint! {
+    /// A variable or a parameter stands where its state space or type cannot.
+    pub(crate) MISPLACED = "E0109" "misplaced-declaration", Error, since "0.2.0"
+}
+
+declare_lint! {
+    /// A parameter has a form that its kind of function does not take.
+    pub(crate) BAD_PARAMETER = "E0110" "bad-parameter", Error, since "0.2.0"
+}
+
+declare_lint! {
+    /// A way of writing that the language gave up.
+    pub(crate) REMOVED_FORM = "E0112" "removed-form", Error, since "0.2.0"
+}
+
+/// Where a declaration stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Site {
+    Module,
+    Body,
+    /// A parameter of a kernel.
+    Kernel,
+    /// A parameter of a device function.
+    Function,
+    Result,
+    /// A parameter in a `.callprototype`.
+    Prototype,
+    PrototypeResult,
+}
+
+impl Site {
+    const fn is_parameter(self) -> bool {
+        !matches!(self, Self::Module | Self::Body)
+    }
+
+    const fn is_result(self) -> bool {
+        matches!(self, Self::Result | Self::PrototypeResult)
+    }
+
+    const fn is_prototype(self) -> bool {
+        matches!(self, Self::Prototype | Self::PrototypeResult)
+    }
+}
+
+/// Types that a declaration can write; the others are a syntax error in one.
+const fn is_written(ty: ScalarType) -> bool {
+    use ScalarType as T;
+    match ty.kind() {
+        TypeKind::Bits => !matches!(ty, T::B1 | T::B1024),
+        TypeKind::Unsigned | TypeKind::Signed => ty.bits() >= 8,
+        TypeKind::Float => matches!(ty, T::F16 | T::F32 | T::F64 | T::E4m3 | T::E5m2),
+        TypeKind::Packed => {
+            !matches!(ty, T::Bf16x2 | T::U8x4 | T::S8x4 | T::B4x16 | T::B6x16P32 | T::B4x16P64 | T::B8x16)
+        }
+        TypeKind::Pred | TypeKind::Opaque => true,
+    }
+}
+
+/// Types that only instructions have, as `.e4m3x2`.
+const fn is_instruction_type(ty: ScalarType) -> bool {
+    use ScalarType as T;
+    matches!(ty, T::E4m3 | T::E5m2) || matches!(ty.kind(), TypeKind::Packed) && !matches!(ty, T::F16x2)
+}
+
+/// One declared name with its head.
+struct Declared<'a> {
+    site: Site,
+    head: &'a Head,
+    declarator: &'a Declarator,
+    name: TextRange,
+    text: &'a str,
+    is_array: bool,
+    /// Its first dimension is open or zero.
+    is_incomplete: bool,
+}
+
+impl Declared<'_> {
+    fn is_opaque(&self) -> bool {
+        self.head.ty.kind() == TypeKind::Opaque
+    }
+
+    /// Neither an array nor a vector.
+    fn is_scalar(&self) -> bool {
+        !self.is_array && self.head.lanes == 1
+    }
+
+    fn name(&self) -> &str {
+        &self.text[self.name]
+    }
+
+    fn report(&self, out: &mut Vec<Diagnostic>, lint: &'static Lint, message: String) {
+        out.push(Diagnostic::new(lint, self.name, message));
+    }
+}
+
+/// Everything that is wrong with a declaration.
+pub(crate) fn check(
+    site: Site,
+    declaration: &Declaration,
+    (header, gates): (&Header, &Gates),
+    text: &str,
+    out: &mut Vec<Diagnostic>,
+) {
+    let head = &declaration.head;
+    if let Some(range) = head.words.ty
+        && !is_written(head.ty)
+    {
+        let message = format!("`.{}` is no type of variables and registers", head.ty.text());
+        out.push(Diagnostic::new(&BAD_DECLARATION, range, message).note(storage_note(head.ty)));
+        return;
+    }
+    words(site, head, gates, out);
+    for declarator in &declaration.declarators {
+        let Some(name) = declarator.name else { continue };
+        let declared = Declared {
+            site,
+            head,
+            declarator,
+            name,
+            text,
+            is_array: !declarator.dimensions.is_empty(),
+            is_incomplete: matches!(declarator.dimensions.first(), Some(None | Some(0))),
+        };
+        types(&declared, header, out);
+        if site.is_parameter() {
+            parameter(&declared, out);
+        } else {
+            variable(&declared, out);
+        }
+    }
+}
+
+/// Where the values of an instruction's own type are kept.
+fn storage_note(ty: ScalarType) -> String {
+    let bits = ty.bits().next_power_of_two().clamp(8, 128);
+    format!("declare it `.b{bits}`; the type stands on the instructions that use it")
+}
+
+/// The words of the head, whatever is declared.
+fn words(site: Site, head: &Head, gates: &Gates, out: &mut Vec<Diagnostic>) {
+    let words = &head.words;
+    let mut gate = |gate: Gate, word: &str, range: Option<TextRange>| {
+        out.extend(range.and_then(|range| gates.check(&gate, word, range, "")));
+    };
+    match head.linkage {
+        Linkage::Weak => gate(Gate::since(3, 1, 20), ".weak", words.linkage),
+        Linkage::Common => gate(Gate::since(5, 0, 20), ".common", words.linkage),
+        _ => {}
+    }
+    match head.ty {
+        ScalarType::B128 => gate(Gate::since(8, 3, 70), ".b128", words.ty),
+        ScalarType::F16x2 => gate(Gate::since(4, 2, 53), ".f16x2", words.ty),
+        _ => {}
+    }
+    gate(Gate::since(4, 0, 30), ".attribute(.managed)", words.managed);
+    gate(Gate::since(9, 0, 90), ".attribute(.unified)", words.unified);
+    gate(Gate::since(2, 2, 10), ".ptr", words.pointer);
+    for (range, word) in [(words.managed, ".managed"), (words.unified, ".unified")] {
+        if let Some(range) = range
+            && head.space != Space::Global
+        {
+            let message = format!("`{word}` is an attribute of `.global` variables");
+            out.push(Diagnostic::new(&MISPLACED, range, message));
+        }
+    }
+    if let Some(range) = words.pointer
+        && matches!(site, Site::Function | Site::Result)
+    {
+        let message = "`.ptr` describes parameters of kernels";
+        out.push(Diagnostic::new(&MISPLACED, range, message).fix("remove it", range, ""));
+    }
+    if let Some(range) = words.bank
+        && gates.version >= PtxVersion::new(2, 2)
+    {
+        let message = "constant banks are no longer written, PTX ISA 2.2 removed them";
+        out.push(Diagnostic::new(&REMOVED_FORM, range, message).fix("remove the bank", range, ""));
+    }
+    if let Some(range) = words.texture {
+        if gates.version >= PtxVersion::new(1, 5) {
+            let message = "`.tex` is no longer a state space, PTX ISA 1.5 replaced it";
+            let diagnostic = Diagnostic::new(&REMOVED_FORM, range, message);
+            out.push(diagnostic.note("declare the texture as `.global .texref name;`"));
+        }
+        if !matches!(head.ty, ScalarType::U32 | ScalarType::U64) {
+            let message = format!("a `.tex` is a `.u32` or `.u64`, not a `.{}`", head.ty.text());
+            out.push(Diagnostic::new(&BAD_DECLARATION, words.ty.unwrap_or(range), message));
+        }
+    }
+}
+
+/// The type: what it can be made of, and where a value of it can be kept.
+fn types(d: &Declared<'_>, header: &Header, out: &mut Vec<Diagnostic>) {
+    let head = d.head;
+    let ty = head.ty.text();
+    if is_instruction_type(head.ty) || (d.is_opaque() && head.lanes > 1) {
+        let message = if head.lanes > 1 {
+            format!("there are no vectors of `.{ty}`")
+        } else {
+            format!("`.{ty}` is a type of instructions, nothing is declared with it")
+        };
+        let range = head.words.ty.unwrap_or(d.name);
+        let diagnostic = Diagnostic::new(&BAD_DECLARATION, range, message);
+        out.push(if d.is_opaque() { diagnostic } else { diagnostic.note(storage_note(head.ty)) });
+    }
+    if u64::from(head.lanes) * u64::from(head.ty.bits()) > 128 {
+        let message = format!("`.v{} .{ty}` is longer than a vector can be, 128 bits", head.lanes);
+        out.push(Diagnostic::new(&BAD_DECLARATION, head.words.lanes.unwrap_or(d.name), message));
+    }
+    if head.ty == ScalarType::Pred && !d.site.is_prototype() {
+        if !d.is_scalar() {
+            d.report(
+                out,
+                &BAD_DECLARATION,
+                "a predicate is a single register, no array or vector".to_owned(),
+            );
+        } else if head.space != Space::Reg {
+            let message = format!("`{}` is a predicate, predicates are registers", d.name());
+            d.report(out, &MISPLACED, message);
+        }
+    }
+    if head.space == Space::Reg && (d.is_array || d.is_opaque()) {
+        let what = if d.is_array { "an array".to_owned() } else { format!("a `.{ty}`") };
+        let message = format!("`{}` is {what}, which no register can hold", d.name());
+        let note = "`name<4>` declares four registers";
+        out.push(Diagnostic::new(&MISPLACED, d.name, message).note(note));
+    }
+    if head.space == Space::Param && !d.site.is_prototype() {
+        let opaque = d.is_opaque() && d.is_scalar() && d.site != Site::Kernel && d.site != Site::Body;
+        let packed = head.ty == ScalarType::F16x2 && d.is_scalar();
+        if head.lanes > 1 && !d.is_array || packed || opaque {
+            let what = if head.lanes > 1 { "a vector".to_owned() } else { format!("a `.{ty}`") };
+            let message = format!("`{}` is {what}, which is not passed in `.param`", d.name());
+            let note = match head.words.lanes {
+                Some(_) => format!("pass `.align {} .b8 name[{0}]`", head.element_bytes()),
+                None => storage_note(head.ty),
+            };
+            let diagnostic = Diagnostic::new(&MISPLACED, d.name, message);
+            out.push(if opaque { diagnostic } else { diagnostic.note(note) });
+        }
+    }
+    opaque(d, header, out);
+}
+
+/// Textures, samplers and surfaces.
+fn opaque(d: &Declared<'_>, header: &Header, out: &mut Vec<Diagnostic>) {
+    if !d.is_opaque() {
+        return;
+    }
+    let ty = d.head.ty.text();
+    if d.site == Site::Body {
+        let message = format!("a `.{ty}` is declared at module scope or as a parameter of a kernel");
+        d.report(out, &MISPLACED, message);
+        return;
+    }
+    if d.site == Site::Module && d.is_scalar() && d.head.space != Space::Global {
+        d.report(out, &MISPLACED, format!("a `.{ty}` is declared in `.global`"));
+    }
+    if d.head.linkage == Linkage::Common && d.is_scalar() {
+        d.report(out, &BAD_DECLARATION, format!("a `.{ty}` cannot be `.common`"));
+    }
+    let is_independent = header.target.options.iter().any(|option| option == "texmode_independent");
+    if d.head.ty == ScalarType::SamplerRef && d.is_scalar() && !is_independent && !d.site.is_prototype() {
+        let message = "samplers of their own need the independent texture mode";
+        let note = "write `.target …, texmode_independent`";
+        out.push(Diagnostic::new(&TEXTURE_MODE, d.name, message).note(note));
+    }
+}
+
+/// Variables and registers of modules and bodies.
+fn variable(d: &Declared<'_>, out: &mut Vec<Diagnostic>) {
+    let head = d.head;
+    let is_extern = head.linkage == Linkage::Extern;
+    if head.linkage == Linkage::Common && head.space != Space::Global {
+        d.report(out, &MISPLACED, "`.common` variables are in `.global`".to_owned());
+    }
+    if d.site == Site::Body
+        && let Some(range) = head.words.linkage
+    {
+        let message = "variables of a body have no linkage, declare it at module scope";
+        out.push(Diagnostic::new(&MISPLACED, range, message));
+    }
+    if d.site == Site::Module && matches!(head.space, Space::Reg | Space::Local | Space::Param) {
+        let what = match head.space {
+            Space::Reg => "registers are",
+            Space::Local => "`.local` variables are",
+            _ => "`.param` variables are",
+        };
+        let message = format!("{what} declared in functions, `{}` stands outside", d.name());
+        d.report(out, &MISPLACED, message);
+    }
+    if d.is_incomplete && !is_extern && d.declarator.initializer.is_none() {
+        let message = format!("the size of `{}` is open, only `.extern` arrays leave it so", d.name());
+        d.report(out, &BAD_SIZE, message);
+    }
+    if let Some(value) = &d.declarator.initializer {
+        let range = value.text_range();
+        let mut report = |message: String| out.push(Diagnostic::new(&INITIAL_VALUE, range, message));
+        if !matches!(head.space, Space::Global | Space::Const) {
+            report(format!("a `.{}` variable has no initial value", head.space.text()));
+        } else if is_extern {
+            report(format!("`{}` is `.extern`, its value stands where it is defined", d.name()));
+        }
+        if d.declarator.count.is_some() {
+            report("a range of names has no initial value".to_owned());
+        }
+    }
+    if d.declarator.count.is_some() && d.is_array {
+        d.report(out, &BAD_DECLARATION, "a range of names has no dimensions".to_owned());
+    }
+}
+
+/// Alignments that the calling convention knows end here.
+const MAX_PARAMETER_ALIGNMENT: u32 = 128;
+
+/// Parameters and results.
+fn parameter(d: &Declared<'_>, out: &mut Vec<Diagnostic>) {
+    let head = d.head;
+    let name = d.name();
+    let space = head.space.text();
+    match d.site {
+        Site::Kernel if head.space != Space::Param => {
+            d.report(out, &BAD_PARAMETER, format!("`{name}` is in `.{space}`, a kernel takes `.param`"));
+        }
+        Site::Kernel => {}
+        _ if !matches!(head.space, Space::Param | Space::Reg) => {
+            let message = format!("`{name}` is in `.{space}`, a function takes `.param` and `.reg`");
+            d.report(out, &BAD_PARAMETER, message);
+        }
+        _ => {}
+    }
+    if d.is_incomplete && (d.site == Site::Kernel || d.site.is_result()) {
+        let what = if d.site == Site::Kernel { "a kernel's parameter" } else { "a result" };
+        d.report(out, &BAD_PARAMETER, format!("{what} has a size, `{name}` leaves it open"));
+    }
+    if d.declarator.dimensions.len() > 1 {
+        d.report(out, &BAD_PARAMETER, "a parameter has one dimension at most".to_owned());
+    }
+    if d.declarator.count.is_some() {
+        d.report(out, &BAD_PARAMETER, "a parameter is one name, no range".to_owned());
+    }
+    if let Some(value) = &d.declarator.initializer {
+        out.push(Diagnostic::new(&BAD_PARAMETER, value.text_range(), "a parameter has no initial value"));
+    }
+    if matches!(d.site, Site::Function | Site::Result) {
+        if name == "_" {
+            d.report(out, &BAD_PARAMETER, "a parameter of a function has a name".to_owned());
+        }
+        if head.space == Space::Param
+            && let Some(align) = head.align
+            && align > MAX_PARAMETER_ALIGNMENT
+        {
+            let message =
+                format!("a parameter is aligned to {MAX_PARAMETER_ALIGNMENT} bytes at most, not {align}");
+            out.push(Diagnostic::new(&BAD_SIZE, head.words.align.unwrap_or(d.name), message));
+        }
+    }
+}
+
+/// What the parameters of a list say about each other.
+pub(crate) fn check_list(site: Site, parameters: &[Declaration], gates: &Gates, out: &mut Vec<Diagnostic>) {
+    let declared: Vec<(&Head, &Declarator, TextRange)> = parameters
+        .iter()
+        .flat_map(|p| p.declarators.iter().map(|d| (&p.head, d)))
+        .filter_map(|(head, declarator)| Some((head, declarator, declarator.name?)))
+        .collect();
+    if site.is_result() && declared.len() > 1 {
+        let in_memory = declared.iter().find(|(head, ..)| head.space == Space::Param);
+        if let Some(&(_, _, range)) = in_memory {
+            let message = "several results are returned in registers, in `.param` only one is";
+            out.push(Diagnostic::new(&BAD_PARAMETER, range, message));
+        }
+    }
+    if site.is_result() {
+        return;
+    }
+    for (index, (_, declarator, range)) in declared.iter().enumerate() {
+        if !matches!(declarator.dimensions.first(), Some(None | Some(0))) {
+            continue;
+        }
+        if index + 1 < declared.len() {
+            let message = "only the last parameter may leave its size open";
+            out.push(Diagnostic::new(&BAD_PARAMETER, *range, message));
+        }
+        out.extend(gates.check(&Gate::since(6, 0, 30), "[]", *range, ""));
+    }
+}

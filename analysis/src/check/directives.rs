@@ -1,0 +1,180 @@
+//! Directives between the header of a function and its body.
+
+use ptx_isa::{Directive, PtxVersion};
+use ptx_syntax::{SyntaxKind, SyntaxNode};
+use text_size::{TextRange, TextSize};
+
+use super::Gates;
+use super::declarations::REMOVED_FORM;
+use crate::constant::{self, Value};
+use crate::declaration::{BAD_CONSTANT, BAD_DECLARATION, BAD_SIZE, CONFLICTING_DIRECTIVES};
+use crate::declare_lint;
+use crate::diagnostic::Diagnostic;
+
+declare_lint! {
+    /// A directive of a kernel or of a function has no effect without another one.
+    pub(crate) IGNORED_DIRECTIVE = "W0503" "ignored-directive", Warning, since "0.2.0"
+}
+
+/// Registers that a callee can promise to keep: those below are the caller's to save.
+const MAX_PRESERVED: u64 = 239;
+/// Predicates and barrier registers that a callee can promise to keep.
+const MAX_PRESERVED_CONTROL: u64 = 11;
+
+/// A directive with its arguments.
+struct Found<'t> {
+    word: &'t str,
+    range: TextRange,
+    /// `None` where an argument is no integer, which is reported.
+    arguments: Vec<(TextRange, Option<u64>)>,
+}
+
+/// The most arguments of a directive and whether it belongs to kernels, by name.
+fn shape(word: &str) -> Option<(usize, bool)> {
+    Some(match word {
+        ".maxntid" | ".reqntid" | ".reqnctapercluster" => (3, true),
+        ".minnctapersm" | ".maxnctapersm" | ".maxnreg" | ".maxclusterrank" => (1, true),
+        ".explicitcluster" | ".blocksareclusters" => (0, true),
+        ".noreturn" => (0, false),
+        ".abi_preserve" | ".abi_preserve_control" => (1, false),
+        _ => return None,
+    })
+}
+
+/// Checks the directives of a `FUNCTION` or `CALL_PROTOTYPE`.
+pub(crate) fn check(node: &SyntaxNode, is_entry: bool, gates: &Gates, text: &str, out: &mut Vec<Diagnostic>) {
+    let mut all: Vec<Found<'_>> = Vec::new();
+    let has_body = node.children().any(|child| child.kind() == SyntaxKind::BLOCK);
+    for child in node.children() {
+        match child.kind() {
+            SyntaxKind::FUNCTION_DIRECTIVE => all.push(read(&child, text, out)),
+            SyntaxKind::PRAGMA if !is_entry && has_body => {
+                let message = "only kernels have pragmas here, a function has them in its body";
+                out.push(Diagnostic::new(&BAD_DECLARATION, child.text_range(), message));
+            }
+            _ => {}
+        }
+    }
+    let mut preserved: Vec<&Found<'_>> = Vec::new();
+    for (index, found) in all.iter().enumerate() {
+        let Some((_, of_kernels)) = shape(found.word) else { continue };
+        if of_kernels != is_entry {
+            let owner = if of_kernels { "kernels" } else { "device functions" };
+            let message = format!("`{}` is a directive of {owner}", found.word);
+            out.push(Diagnostic::new(&BAD_DECLARATION, found.range, message).fix(
+                "remove it",
+                found.range,
+                "",
+            ));
+            continue;
+        }
+        if let Some(directive) = Directive::parse(&found.word[1..]) {
+            out.extend(gates.check(&directive.gate, found.word, found.range, ""));
+        }
+        values(found, gates, out);
+        if found.word == ".noreturn" && index > 0 {
+            let message = "`.noreturn` stands once, before the other directives";
+            out.push(Diagnostic::new(&BAD_DECLARATION, found.range, message));
+        }
+        if found.word.starts_with(".abi") {
+            if let Some(first) = preserved.iter().find(|first| first.word == found.word) {
+                let message = format!("`{}` stands twice", found.word);
+                let diagnostic = Diagnostic::new(&CONFLICTING_DIRECTIVES, found.range, message);
+                out.push(diagnostic.related(first.range, "first here"));
+            }
+            preserved.push(found);
+        }
+    }
+    if is_entry {
+        together(&all, out);
+        if !has_body && let Some(first) = all.first() {
+            let message = "a kernel that is declared and not defined has no directives";
+            out.push(Diagnostic::new(&BAD_DECLARATION, first.range, message));
+        }
+    }
+}
+
+fn read<'t>(node: &SyntaxNode, text: &'t str, out: &mut Vec<Diagnostic>) -> Found<'t> {
+    let all = &text[node.text_range()];
+    let word = &all
+        [..all[1..].find(|c: char| !(c == '_' || c.is_ascii_alphanumeric())).map_or(all.len(), |at| at + 1)];
+    let range = TextRange::at(node.text_range().start(), TextSize::of(word));
+    let mut arguments = Vec::new();
+    for child in node.children() {
+        let range = child.text_range();
+        let value = match constant::evaluate(&child, text) {
+            Ok(Value::Int { value, .. }) if child.kind() == SyntaxKind::LITERAL => Some(value as u64),
+            Ok(_) => {
+                out.push(Diagnostic::new(&BAD_CONSTANT, range, "expected an integer, written as a number"));
+                None
+            }
+            Err(error) => {
+                out.push(Diagnostic::new(&BAD_CONSTANT, error.range, error.message));
+                None
+            }
+        };
+        arguments.push((range, value));
+    }
+    if let Some((most, _)) = shape(word)
+        && let Some(&(range, _)) = arguments.get(most)
+    {
+        let message = format!("`{word}` has at most {most} arguments");
+        out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+    }
+    Found { word, range, arguments }
+}
+
+/// The values of a directive's arguments.
+fn values(found: &Found<'_>, gates: &Gates, out: &mut Vec<Diagnostic>) {
+    let word = found.word;
+    let positive = matches!(word, ".maxntid" | ".reqntid" | ".minnctapersm" | ".maxnctapersm" | ".maxnreg");
+    let most = match word {
+        ".abi_preserve" => MAX_PRESERVED,
+        ".abi_preserve_control" => MAX_PRESERVED_CONTROL,
+        _ => u64::from(u32::MAX),
+    };
+    for &(range, value) in &found.arguments {
+        let Some(value) = value else { continue };
+        if value == 0 && positive {
+            out.push(Diagnostic::new(&BAD_SIZE, range, format!("`{word}` is at least 1")));
+        } else if value > most {
+            out.push(Diagnostic::new(&BAD_SIZE, range, format!("`{word}` is at most {most}, not {value}")));
+        }
+    }
+    if word == ".maxnctapersm" && gates.version >= PtxVersion::new(2, 1) {
+        let message = "PTX ISA 2.1 removed `.maxnctapersm`";
+        let diagnostic = Diagnostic::new(&REMOVED_FORM, found.range, message);
+        out.push(diagnostic.fix("change to `.minnctapersm`", found.range, ".minnctapersm"));
+    }
+}
+
+/// Directives that exclude or need each other.
+fn together(all: &[Found<'_>], out: &mut Vec<Diagnostic>) {
+    let find = |word: &str| all.iter().find(|found| found.word == word);
+    for (one, other) in [(".maxntid", ".reqntid"), (".maxclusterrank", ".reqnctapercluster")] {
+        if let (Some(one), Some(other)) = (find(one), find(other)) {
+            let (first, second) =
+                if one.range.start() < other.range.start() { (one, other) } else { (other, one) };
+            let message = format!("a kernel has `{}` or `{}`, not both", first.word, second.word);
+            let diagnostic = Diagnostic::new(&CONFLICTING_DIRECTIVES, second.range, message);
+            out.push(diagnostic.related(first.range, "because of this"));
+        }
+    }
+    if let Some(found) = find(".blocksareclusters") {
+        let missing: Vec<&str> =
+            [".reqntid", ".reqnctapercluster"].into_iter().filter(|word| find(word).is_none()).collect();
+        if !missing.is_empty() {
+            let message = format!("`.blocksareclusters` needs `{}`", missing.join("` and `"));
+            out.push(Diagnostic::new(&CONFLICTING_DIRECTIVES, found.range, message));
+        }
+    }
+    let blocks = find(".minnctapersm").or(find(".maxnctapersm"));
+    if let Some(found) = blocks
+        && find(".maxntid").is_none()
+        && find(".reqntid").is_none()
+    {
+        let message = format!("`{}` is ignored without `.maxntid` or `.reqntid`", found.word);
+        let diagnostic = Diagnostic::new(&IGNORED_DIRECTIVE, found.range, message);
+        out.push(diagnostic.note("how many blocks fit depends on how many threads a block has"));
+    }
+}

@@ -1,0 +1,133 @@
+//! `.pragma`: which strings mean something, where, and with which argument.
+
+use ptx_isa::Gate;
+use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use text_size::TextRange;
+
+use super::Gates;
+use crate::declare_lint;
+use crate::diagnostic::Diagnostic;
+
+declare_lint! {
+    /// A pragma stands where it has no meaning, or its argument is none.
+    pub(crate) BAD_PRAGMA = "E0113" "bad-pragma", Error, since "0.2.0"
+}
+
+declare_lint! {
+    /// A pragma that the assembler does not know and ignores.
+    pub(crate) UNKNOWN_PRAGMA = "W0504" "unknown-pragma", Warning, since "0.2.0"
+}
+
+/// Where a pragma stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Site {
+    Module,
+    /// Between the header of a kernel and its body.
+    Kernel,
+    KernelBody,
+    FunctionBody,
+}
+
+impl Site {
+    const fn is_body(self) -> bool {
+        matches!(self, Self::KernelBody | Self::FunctionBody)
+    }
+}
+
+/// A pragma with meaning.
+struct Pragma {
+    name: &'static str,
+    gate: Gate,
+    /// It describes the statement behind it, so it stands in a body.
+    of_statements: bool,
+    argument: Argument,
+}
+
+enum Argument {
+    None,
+    /// May follow and is not read.
+    Ignored,
+    /// A positive integer.
+    Count,
+    /// A hexadecimal or decimal mask.
+    Mask,
+}
+
+const PRAGMAS: &[Pragma] = &[
+    Pragma { name: "nounroll", gate: Gate::since(2, 0, 20), of_statements: false, argument: Argument::None },
+    Pragma {
+        name: "used_bytes_mask",
+        gate: Gate::since(8, 3, 50),
+        of_statements: true,
+        argument: Argument::Mask,
+    },
+    Pragma {
+        name: "enable_smem_spilling",
+        gate: Gate::since(8, 7, 75),
+        of_statements: true,
+        argument: Argument::Ignored,
+    },
+    Pragma { name: "frequency", gate: Gate::since(9, 0, 10), of_statements: true, argument: Argument::Count },
+];
+
+/// Checks the strings of a `PRAGMA`.
+pub(crate) fn check(node: &SyntaxNode, site: Site, gates: &Gates, text: &str, out: &mut Vec<Diagnostic>) {
+    for token in node.children_with_tokens().filter_map(NodeOrToken::into_token) {
+        if token.kind() == SyntaxKind::STRING {
+            let range = token.text_range();
+            string(text[range].trim_matches('"'), range, site, gates, out);
+        }
+    }
+}
+
+fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut Vec<Diagnostic>) {
+    let (name, argument) = match content.trim().split_once(' ') {
+        Some((name, argument)) => (name, argument.trim()),
+        None => (content.trim(), ""),
+    };
+    if name == "abi_param_reg" {
+        // Not documented; in bodies it is refused.
+        if site == Site::KernelBody {
+            out.push(Diagnostic::new(&BAD_PRAGMA, range, format!("`{name}` stands before a body")));
+        }
+        return;
+    }
+    let known = PRAGMAS.iter().find(|pragma| pragma.name == name);
+    let Some(pragma) = known.filter(|p| argument.is_empty() || !matches!(p.argument, Argument::None)) else {
+        if site == Site::Module {
+            let message = format!("there is no pragma `{content}` for modules");
+            out.push(Diagnostic::new(&BAD_PRAGMA, range, message).note("the module pragma is \"nounroll\""));
+        } else {
+            let message = format!("the pragma `{content}` is not known and ignored");
+            out.push(Diagnostic::new(&UNKNOWN_PRAGMA, range, message));
+        }
+        return;
+    };
+    out.extend(gates.check(&pragma.gate, name, range, ""));
+    let mut report = |message: String| out.push(Diagnostic::new(&BAD_PRAGMA, range, message));
+    if pragma.of_statements && !site.is_body() {
+        report(format!("the pragma `{name}` stands inside a body, before the statement that it describes"));
+        return;
+    }
+    match pragma.argument {
+        Argument::None => {}
+        Argument::Ignored if site == Site::FunctionBody => {
+            report(format!("the pragma `{name}` is for kernels, not for device functions"));
+        }
+        Argument::Ignored => {}
+        Argument::Count if argument.parse::<u64>().is_ok_and(|count| count > 0) => {}
+        Argument::Count => report(format!("`{name}` has a positive integer, not `{argument}`")),
+        // Nothing looks at the statements of a device function that is not compiled on its own.
+        Argument::Mask if site == Site::FunctionBody => {}
+        Argument::Mask => {
+            let digits = argument.strip_prefix("0x").or_else(|| argument.strip_prefix("0X"));
+            let is_mask = match digits {
+                Some(digits) => !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit()),
+                None => !argument.is_empty() && argument.bytes().all(|b| b.is_ascii_digit()),
+            };
+            if !is_mask {
+                report(format!("`{name}` has a mask of the bytes that are used, not `{argument}`"));
+            }
+        }
+    }
+}
