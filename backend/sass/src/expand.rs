@@ -269,7 +269,7 @@ fn at_generation(mut piece: Piece, sm: u8) -> Piece {
     }
     if let Piece::Op(operand) | Piece::OpIf(operand, _) = &mut piece {
         match operand {
-            Operand::Reg(reg) | Operand::Bracket(_, reg) => widen(reg, sm),
+            Operand::Reg(reg) | Operand::Handle(HandleOperand { reg, .. }) => widen(reg, sm),
             Operand::Const(c) => {
                 if let Some(index) = &mut c.index {
                     widen(index, sm);

@@ -461,6 +461,16 @@ pub struct MemOperand {
     pub offset: Option<FieldSpec>,
 }
 
+/// `tmem[UR4+0x10].A_KEEP`: what a uniform register describes. The register's suffix follows the bracket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HandleOperand {
+    pub word: &'static str,
+    pub reg: RegOperand,
+    pub offset: Option<FieldSpec>,
+    /// The register in the text is the one after the field's, URZ after itself.
+    pub next: bool,
+}
+
 /// Where a source that may be a register, an immediate, a constant or a uniform register is encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
@@ -538,8 +548,8 @@ pub enum Operand {
     Scoreboard(FieldSpec),
     /// `{5,4,3}`: a set of scoreboards as bits.
     ScoreboardSet(FieldSpec),
-    /// `tmem[UR4]`, `gdesc[UR4]`, `idesc[UR4]`.
-    Bracket(&'static str, RegOperand),
+    /// `tmem[UR4+0x10]`, `gdesc[UR4].negA`, `idesc[UR5]`.
+    Handle(HandleOperand),
 }
 
 /// An element of a form's text, in the order of printing.
@@ -713,7 +723,11 @@ impl Operand {
     pub fn each_field(&self, visit: &mut dyn FnMut(&FieldSpec)) {
         match self {
             Operand::Slot(_) | Operand::Literal(_) => {}
-            Operand::Reg(reg) | Operand::Bracket(_, reg) => reg.each_field(visit),
+            Operand::Reg(reg) => reg.each_field(visit),
+            Operand::Handle(handle) => {
+                handle.reg.each_field(visit);
+                handle.offset.iter().for_each(visit);
+            }
             Operand::Imm(spec, _)
             | Operand::Target(spec, _)
             | Operand::Word(spec)

@@ -104,7 +104,7 @@ impl<'a> Cursor<'a> {
         Ok(Some((file, index, not)))
     }
 
-    fn register(&mut self, file: RegFile, width: u8) -> Result<u64, ParseError> {
+    fn register(&mut self, file: RegFile, width: u32) -> Result<u64, ParseError> {
         let start = *self;
         let (prefix, zero) = match file {
             RegFile::R => ("R", "Z"),
@@ -306,12 +306,7 @@ impl Parser<'_> {
                 self.inst.set_spec(spec, set);
                 Ok(())
             }
-            Operand::Bracket(word, reg) => {
-                self.cursor.expect(word)?;
-                self.cursor.expect("[")?;
-                self.reg(reg)?;
-                self.cursor.expect("]")
-            }
+            Operand::Handle(handle) => self.handle(handle),
         }
     }
 
@@ -349,7 +344,7 @@ impl Parser<'_> {
         }
         self.sign(&reg.neg, reg.complement);
         let magnitude = self.flag(&reg.abs, "|");
-        let index = self.cursor.register(reg.file, reg.spec.width)?;
+        let index = self.cursor.register(reg.file, reg.spec.bits())?;
         self.inst.set_spec(&reg.spec, index);
         let inside = reg.file != RegFile::R;
         if inside {
@@ -445,7 +440,7 @@ impl Parser<'_> {
         match &c.handle {
             Some(handle) => {
                 self.cursor.expect("cx[")?;
-                let index = self.cursor.register(RegFile::UR, handle.width)?;
+                let index = self.cursor.register(RegFile::UR, handle.bits())?;
                 self.inst.set_spec(handle, index);
             }
             None => {
@@ -479,6 +474,27 @@ impl Parser<'_> {
         Ok(())
     }
 
+    fn handle(&mut self, handle: &HandleOperand) -> Result<(), ParseError> {
+        let spec = &handle.reg.spec;
+        self.cursor.expect(handle.word)?;
+        self.cursor.expect("[")?;
+        let before = self.cursor;
+        let named = handle.offset.is_none() || before.rest().starts_with('U');
+        if named {
+            let index = self.cursor.register(handle.reg.file, spec.bits())?;
+            if !handle.next {
+                self.inst.set_spec(spec, index);
+            } else if index != (self.inst.get_spec(spec) + 1).min((1 << spec.bits()) - 1) {
+                return before.fail("expected the register after the one before");
+            }
+        }
+        if handle.offset.is_some() {
+            self.offset(handle.offset.as_ref(), named)?;
+        }
+        self.cursor.expect("]")?;
+        self.suffix(handle.reg.text, &handle.reg.suffix)
+    }
+
     /// `+0x8`, `+-0x8`, or alone without the plus.
     fn offset(&mut self, spec: Option<&FieldSpec>, follows: bool) -> Result<(), ParseError> {
         if follows && !self.cursor.eat("+") {
@@ -497,7 +513,7 @@ impl Parser<'_> {
         if let Some(desc) = &mem.desc {
             let shown = self.sm.0 >= SHOWN_DESCRIPTOR_SM;
             if self.cursor.eat("desc[") {
-                let index = self.cursor.register(RegFile::UR, desc.spec.width)?;
+                let index = self.cursor.register(RegFile::UR, desc.spec.bits())?;
                 self.inst.set_spec(&desc.spec, index);
                 self.inst.set_spec(&desc.own, u64::from(!shown));
                 self.cursor.expect("]")?;
@@ -518,7 +534,7 @@ impl Parser<'_> {
         if let Some((ureg, _)) = &mem.ureg {
             let before = self.cursor;
             if (!follows || self.cursor.eat("+")) && self.cursor.rest().starts_with("UR") {
-                let index = self.cursor.register(RegFile::UR, ureg.width)?;
+                let index = self.cursor.register(RegFile::UR, ureg.bits())?;
                 self.inst.set_spec(ureg, index);
                 follows = true;
             } else {

@@ -92,13 +92,23 @@ impl Printer<'_> {
                 push_decimal(self.out, self.inst.raw(spec));
             }
             Operand::ScoreboardSet(spec) => self.scoreboards(self.inst.raw(spec)),
-            Operand::Bracket(word, reg) => {
-                self.out.push_str(word);
-                self.out.push('[');
-                self.reg(reg);
-                self.out.push(']');
-            }
+            Operand::Handle(handle) => self.handle(handle),
         }
+    }
+
+    fn handle(&mut self, handle: &HandleOperand) {
+        let spec = &handle.reg.spec;
+        let index = self.inst.raw(spec) + u64::from(handle.next);
+        let offset = handle.offset.as_ref().map_or(0, |spec| self.inst.get_spec(spec) as i64);
+        self.out.push_str(handle.word);
+        self.out.push('[');
+        let named = !is_neutral(self.inst, spec) || offset == 0;
+        if named {
+            self.register_name(handle.reg.file, index.min((1 << spec.bits()) - 1), spec.bits());
+        }
+        self.offset(offset, named);
+        self.out.push(']');
+        self.suffix(handle.reg.text, &handle.reg.suffix);
     }
 
     fn scoreboards(&mut self, set: u64) {
@@ -133,7 +143,7 @@ impl Printer<'_> {
             self.out.push('!');
         }
         self.open_mods(&reg.neg, &reg.abs, reg.complement);
-        self.register_name(reg.file, self.inst.get_spec(&reg.spec), reg.spec.width);
+        self.register_name(reg.file, self.inst.get_spec(&reg.spec), reg.spec.bits());
         // The lanes of a general register follow the bars, those of others stand between them.
         let inside = reg.file != RegFile::R;
         if inside {
@@ -159,7 +169,7 @@ impl Printer<'_> {
         }
     }
 
-    fn register_name(&mut self, file: RegFile, index: u64, width: u8) {
+    fn register_name(&mut self, file: RegFile, index: u64, width: u32) {
         let (prefix, zero) = match file {
             RegFile::R => ("R", 'Z'),
             RegFile::P => ("P", 'T'),
@@ -224,7 +234,7 @@ impl Printer<'_> {
         match &c.handle {
             Some(handle) => {
                 self.out.push_str("cx[");
-                self.register_name(RegFile::UR, self.inst.raw(handle), handle.width);
+                self.register_name(RegFile::UR, self.inst.raw(handle), handle.bits());
                 self.out.push(']');
             }
             None => {
@@ -266,7 +276,7 @@ impl Printer<'_> {
             && (self.sm.0 >= SHOWN_DESCRIPTOR_SM || self.inst.raw(&desc.own) != 0)
         {
             self.out.push_str("desc[");
-            self.register_name(RegFile::UR, self.inst.raw(&desc.spec), desc.spec.width);
+            self.register_name(RegFile::UR, self.inst.raw(&desc.spec), desc.spec.bits());
             self.out.push(']');
         }
         self.out.push('[');
@@ -284,7 +294,7 @@ impl Printer<'_> {
             if follows {
                 self.out.push('+');
             }
-            self.register_name(RegFile::UR, self.inst.raw(ureg), ureg.width);
+            self.register_name(RegFile::UR, self.inst.raw(ureg), ureg.bits());
             follows = true;
         }
         self.offset(offset, follows);

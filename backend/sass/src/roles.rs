@@ -43,9 +43,9 @@ impl Inst {
 
     fn operand_uses(&self, operand: &Operand) -> [Option<RegUse>; 3] {
         match operand {
-            Operand::Reg(reg) | Operand::RegTarget(reg, ..) | Operand::Bracket(_, reg) => {
-                [self.reg_use(reg), None, None]
-            }
+            Operand::Reg(reg)
+            | Operand::RegTarget(reg, ..)
+            | Operand::Handle(HandleOperand { reg, next: false, .. }) => [self.reg_use(reg), None, None],
             Operand::Const(c) => {
                 let handle =
                     c.handle.as_ref().and_then(|handle| self.used(RegFile::UR, handle, Role::Base, 1));
@@ -96,7 +96,7 @@ impl Inst {
     fn used(&self, file: RegFile, spec: &FieldSpec, role: Role, count: u8) -> Option<RegUse> {
         let index = self.get_spec(spec) as u8;
         // The last register of a file reads as zero or true; there is none among the barriers.
-        let absent = file != RegFile::B && u128::from(index) == ones(spec.width);
+        let absent = file != RegFile::B && u128::from(index) == ones(spec.bits() as u8);
         (!absent && count > 0).then_some(RegUse { file, index, count, role })
     }
 }

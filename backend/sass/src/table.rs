@@ -8,9 +8,12 @@ mod float;
 mod half;
 mod integer;
 mod matrix;
+mod matrix_moves;
 mod memory;
 mod moves;
+mod tensor_memory;
 mod uniform;
+mod warpgroup;
 
 use crate::model::*;
 
@@ -24,6 +27,9 @@ pub(crate) static FAMILIES: &[&[Family]] = &[
     uniform::ROWS,
     memory::ROWS,
     matrix::ROWS,
+    matrix_moves::ROWS,
+    warpgroup::ROWS,
+    tensor_memory::ROWS,
     control::ROWS,
 ];
 
@@ -112,6 +118,11 @@ const fn optional(reg: RegOperand) -> Piece {
 
 const fn op_when(reg: RegOperand, field: Field, value: u64) -> Piece {
     Piece::OpIf(Operand::Reg(reg), Show::When(field, value))
+}
+
+/// `gdesc[UR4]`, `tmem[UR4+0x10]`.
+const fn handle(word: &'static str, reg: RegOperand, offset: Option<FieldSpec>) -> Piece {
+    Piece::Op(Operand::Handle(HandleOperand { word, reg, offset, next: false }))
 }
 
 const fn imm(field: Field, lo: u8, width: u8) -> Piece {

@@ -67,14 +67,14 @@ const fn address_beside(width_bit: u8) -> RegOperand {
 /// A 64-bit address alone.
 const ADDRESS: RegOperand = counted(reg_at(Field::Ra, 24, Role::Address), Count::Fixed(2));
 /// A 32-bit address, of shared or local memory.
-const ADDRESS32: RegOperand = reg_at(Field::Ra, 24, Role::Address);
+pub(super) const ADDRESS32: RegOperand = reg_at(Field::Ra, 24, Role::Address);
 /// The same, as an index of elements.
 const INDEX32: RegOperand = RegOperand {
     suffix: Some(FieldSpec::new(Field::Scale, 78, 2).choice(&["", ".X4", ".X8", ".X16"])),
     ..ADDRESS32
 };
 
-const fn memory(reg: RegOperand) -> Piece {
+pub(super) const fn memory(reg: RegOperand) -> Piece {
     Piece::Op(Operand::Mem(MemOperand { desc: None, reg: Some(reg), ureg: None, offset: Some(OFFSET) }))
 }
 
@@ -103,7 +103,7 @@ const fn described(lo: u8) -> Piece {
 }
 
 /// `[R+UR+offset]`, the uniform register from `lo` on; it is shown even if URZ.
-const fn based(reg: RegOperand, lo: u8, count: u8) -> Piece {
+pub(super) const fn based(reg: RegOperand, lo: u8, count: u8) -> Piece {
     Piece::Op(Operand::Mem(MemOperand {
         desc: None,
         reg: Some(reg),
@@ -112,7 +112,7 @@ const fn based(reg: RegOperand, lo: u8, count: u8) -> Piece {
     }))
 }
 
-const fn data(count: Count) -> Piece {
+pub(super) const fn data(count: Count) -> Piece {
     op(RegOperand { role: Role::Data, reuse: None, ..counted(RB_OPERAND, count) })
 }
 
@@ -125,7 +125,7 @@ const LOADED: Piece = op(counted(RD_OPERAND, COUNT));
 const CONDITION: Piece = optional(inverted(noted(pred_at(Field::Pp, 64, Role::Carry), Field::PpNot, 67)));
 const ORDER_LOAD: Piece = choice(Field::Order, 77, 4, LOAD_ORDER);
 const ORDER_STORE: Piece = choice(Field::Order, 77, 4, STORE_ORDER);
-const WITH_BASE: u128 = one(91);
+pub(super) const WITH_BASE: u128 = one(91);
 /// The descriptor bit of plain loads and stores, with a 64-bit address.
 const DESCRIPTOR: u128 = one(76) | one(90) | one(91);
 const ATOM_OPS: &[&str] = &[
@@ -407,10 +407,6 @@ pub(super) const ROWS: &[Family] = &[
         })),
         optional(PP_OPERAND),
     ]).ones(one(76) | one(83) | one(91)).sm(100, 255),
-    Family::new("LDSM", 0x83b, "", Load, &[Piece::Text(".16"), MATRIX, MATRICES, op(counted(RD_OPERAND, MATRIX_COUNT)), memory(ADDRESS32)]),
-    Family::new("LDSM", 0x83b, "", Load, &[Piece::Text(".16"), MATRIX, MATRICES, op(counted(RD_OPERAND, MATRIX_COUNT)), based(ADDRESS32, 32, 1)]).ones(WITH_BASE).labelled("u"),
-    Family::new("STSM", 0x844, "", Store, &[Piece::Text(".16"), choice(Field::Mode, 78, 2, &[".M88", ".MT88", BAD, BAD]), MATRICES, memory(ADDRESS32), data(MATRIX_COUNT)]).sm(90, 255),
-    Family::new("MOVM", 0x23a, "", Load, &[Piece::Text(".16"), choice(Field::Mode, 78, 2, &[".MT88", ".M832", ".M864", BAD]), RD, RA]),
     Family::new("LDGSTS", 0xfae, "", Async, &[
         EXTENDED, flag_from(Field::Bypass, 81, &[".BYPASS", ""], 1), EVICT, choice(Field::Prefetch, 71, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]),
         choice_from(Field::Size, 73, 3, &[BAD, BAD, BAD, BAD, "", ".64", ".128", BAD], 4), flag(Field::ZeroFill, 82, &["", ".ZFILL"]), choice(Field::Order, 77, 4, COPY_ORDER),
@@ -462,9 +458,6 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("CGAERRBAR", 0x5ab, "", Sync, &[]).sm(90, 255),
 ];
 
-const MATRIX: Piece = choice(Field::Mode, 78, 2, &[".M88", ".MT88", ".M816", ".M832"]);
-const MATRICES: Piece = choice(Field::Size, 72, 2, &["", ".2", ".4", BAD]);
-const MATRIX_COUNT: Count = Count::By(Field::Size, &[1, 2, 4]);
 const COPY_ORDER: &[&str] = &[
     "",
     ".CONSTANT.PRIVATE",
