@@ -208,7 +208,7 @@ fn changes_at(piece: &Piece, sm: u8) -> bool {
             sm == SPLIT_TARGET_SM && spec.width == WHOLE_TARGET
         }
         _ if sm != WIDE_UNIFORM_SM => false,
-        Operand::Reg(reg) | Operand::Bracket(_, reg) => is_uniform(reg),
+        Operand::Reg(reg) | Operand::Handle(HandleOperand { reg, .. }) => is_uniform(reg),
         Operand::Const(c) => {
             c.index.as_ref().is_some_and(is_uniform) || c.handle.as_ref().is_some_and(is_narrow)
         }

@@ -150,7 +150,6 @@ fn recorded_words_print_as_recorded() {
         sm_100 I2F
         sm_100 LDG
         sm_100 LDGMC
-        sm_100 MOVM
         sm_100 REDAS
         sm_100 STAS
         sm_100 STG
@@ -181,8 +180,6 @@ fn recorded_words_print_as_recorded() {
         sm_120 IMNMX
         sm_120 LDG
         sm_120 LDGMC
-        sm_120 MOVM
-        sm_120 QMMA
         sm_120 REDAS
         sm_120 STAS
         sm_120 STG
@@ -252,7 +249,6 @@ fn recorded_words_print_as_recorded() {
         sm_86 TXQ
         sm_89 FSWZADD
         sm_89 I2F
-        sm_89 QMMA
         sm_89 SULD
         sm_89 SUST
         sm_89 TEX
@@ -556,8 +552,11 @@ fn forms_without_a_recorded_sample() {
         LD 
         LDS u
         RED 
-        IMMA 
-        IMMA.S4 
+        STSM u
+        STSM u
+        WARPGROUP.WAIT 
+        UVIRTCOUNT u
+        UTCATOMSWS.CAS 
         NANOSLEEP r
         BAR r
     "#]]
