@@ -169,10 +169,6 @@ impl RegisterSet {
         RegisterSet([u64::MAX; REGISTERS.div_ceil(64)])
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|&word| word == 0)
-    }
-
     pub fn clear(&mut self) {
         self.0 = Default::default();
     }

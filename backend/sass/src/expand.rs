@@ -22,7 +22,6 @@ pub(crate) struct Table {
     /// What decoding needs, of each generation that anything was decoded for.
     generations: Vec<OnceLock<Generation>>,
     by_mnemonic: HashMap<&'static str, Vec<FormId>>,
-    /// Names with dots, of rows that share their mnemonic with others.
     by_name: HashMap<&'static str, Vec<FormId>>,
 }
 
@@ -70,11 +69,8 @@ pub fn shapes(sm: Sm, name: &str) -> impl Iterator<Item = &'static str> {
 }
 
 fn named(sm: Sm, name: &str) -> impl Iterator<Item = FormId> {
-    let ids = if name.contains('.') { table().by_name.get(name) } else { table().by_mnemonic.get(name) };
-    ids.into_iter().flatten().copied().filter(move |&id| {
-        let entry = table().entry(id);
-        entry.holds_for(sm) && entry.family.name == name
-    })
+    let ids = table().by_name.get(name);
+    ids.into_iter().flatten().copied().filter(move |&id| table().entry(id).holds_for(sm))
 }
 
 /// The row of a form.
@@ -97,9 +93,7 @@ impl Table {
             expand(family, &mut entries);
             let ids = (first..entries.len() as u16).map(FormId);
             by_mnemonic.entry(mnemonic(family)).or_default().extend(ids.clone());
-            if family.name != mnemonic(family) {
-                by_name.entry(family.name).or_default().extend(ids);
-            }
+            by_name.entry(family.name).or_default().extend(ids);
         }
         let opcodes = entries.iter().map(|entry| opcode(entry.fixed));
         let mut by_opcode: Vec<_> = opcodes.zip((0..).map(FormId)).collect();

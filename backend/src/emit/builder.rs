@@ -133,8 +133,8 @@ impl Builder {
             if !text.is_empty() {
                 self.fail(format!("no {field:?} for {text}"));
             }
-        } else if self.inst.choice(field, text).is_some() {
-            self.inst.set_text(field, text);
+        } else if let Some(value) = self.inst.choice(field, text) {
+            self.inst.set(field, value);
         } else {
             self.fail(format!("{field:?} has no {text:?}"));
         }

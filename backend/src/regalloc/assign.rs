@@ -97,6 +97,23 @@ fn members_of(bundles: &Bundles, file: File) -> Order {
         .collect()
 }
 
+/// Registers that no order does without: the most that are live together, and the reserved one among them.
+fn fewest(bundles: &Bundles, all: &Order, points: Point, pool: Pool) -> u16 {
+    let mut delta = vec![0i32; points as usize + 1];
+    let slots = all.iter().flat_map(|&i| &bundles.bundles[i as usize].slots);
+    for interval in slots.flat_map(|s| &s.0) {
+        delta[interval.start as usize] += 1;
+        delta[interval.end as usize] -= 1;
+    }
+    let mut live = 0;
+    let most = delta.into_iter().map(|change| {
+        live += change;
+        live
+    });
+    let most = most.max().unwrap_or(0).clamp(0, i32::from(u16::MAX) - 1) as u16;
+    most + u16::from(pool.reserved.is_some_and(|r| most > u16::from(r)))
+}
+
 /// Assigns without regard for costs, in the best of a few orders. `None` if none fits.
 pub(crate) fn assign(
     bundles: &Bundles,
@@ -106,34 +123,39 @@ pub(crate) fn assign(
 ) -> Option<(Assignment, Occupancy)> {
     let all = members_of(bundles, pool.file);
     let at = |i: u32| &bundles.bundles[i as usize];
+    let wide_first = |i: u32| u64::MAX - at(i).width() as u64;
+    let long_first = |i: u32| u64::MAX - at(i).length();
+    let start = |i: u32| u64::from(at(i).start());
+    let keys: [&dyn Fn(u32) -> (u64, u64); 4] = [
+        &|i| (wide_first(i), start(i)),
+        &|i| (start(i), wide_first(i)),
+        &|i| (wide_first(i), long_first(i)),
+        &|i| (long_first(i), start(i)),
+    ];
+    // Only runs leave gaps that a snug fit could avoid.
+    let fits =
+        if all.iter().any(|&i| at(i).width() > 1) { &[Fit::Lowest, Fit::Snug][..] } else { &[Fit::Lowest] };
+    let fewest = fewest(bundles, &all, live.points, pool);
     let mut orders: Vec<Order> = Vec::new();
-    let mut by = |key: &dyn Fn(u32) -> (u64, u64)| {
-        let mut order = all.clone();
-        order.sort_by_key(|&i| (key(i), i));
-        if !orders.contains(&order) {
+    let mut best: Option<(Assignment, Occupancy)> = None;
+    for (&fit, attempt) in fits.iter().flat_map(|fit| (0..keys.len()).map(move |attempt| (fit, attempt))) {
+        checkpoint();
+        // A later attempt must do better.
+        let count = best.as_ref().map_or(pool.count, |(a, _)| a.used.saturating_sub(1));
+        if count < fewest {
+            break;
+        }
+        if attempt == orders.len() {
+            let mut order = all.clone();
+            order.sort_by_cached_key(|&i| (keys[attempt](i), i));
             orders.push(order);
         }
-    };
-    let wide_first = |i: u32| u64::MAX - at(i).width() as u64;
-    by(&|i| (wide_first(i), u64::from(at(i).start())));
-    by(&|i| (u64::from(at(i).start()), wide_first(i)));
-    by(&|i| (wide_first(i), u64::MAX - at(i).length()));
-    by(&|i| (u64::MAX - at(i).length(), u64::from(at(i).start())));
-
-    let mut best: Option<(Assignment, Occupancy)> = None;
-    for fit in [Fit::Lowest, Fit::Snug] {
-        for order in &orders {
-            checkpoint();
-            // A later attempt must do better.
-            let count = best.as_ref().map_or(pool.count, |(a, _)| a.used.saturating_sub(1));
-            let mut run = Run::new(bundles, live, Pool { count, ..pool });
-            if order.iter().all(|&i| run.place(bundles, i, fit)) {
-                best = Some((run.assignment, run.occupancy));
-            }
+        if orders[..attempt].contains(&orders[attempt]) {
+            continue;
         }
-        // Only runs leave gaps that a snug fit could avoid.
-        if all.iter().all(|&i| at(i).width() == 1) {
-            break;
+        let mut run = Run::new(bundles, live, Pool { count, ..pool });
+        if orders[attempt].iter().all(|&i| run.place(bundles, i, fit)) {
+            best = Some((run.assignment, run.occupancy));
         }
     }
     best

@@ -94,9 +94,13 @@ impl Packs<'_> {
 }
 
 fn copy_kept(draft: &mut Draft<'_>) {
+    let keeps = |inst: &Inst| !inst.old.is_empty();
+    if !draft.func.layout.iter().any(|&b| draft.func.block(b).insts.iter().any(keeps)) {
+        return;
+    }
     let live = Liveness::compute(draft.func, &Cfg::new(draft.func));
     for b in draft.func.layout.clone() {
-        if !draft.func.block(b).insts.iter().any(|i| !i.old.is_empty()) {
+        if !draft.func.block(b).insts.iter().any(keeps) {
             continue;
         }
         let span = live.spans[b.index()];

@@ -16,6 +16,7 @@ use crate::ori::signature::{
     writes_memory,
 };
 use crate::regalloc::live::Liveness;
+use smallvec::SmallVec;
 use std::cmp::Reverse;
 
 /// General registers, as ptxas counts them, below which fewer gain nothing: with them the register file holds as
@@ -74,7 +75,7 @@ impl Plan {
         let original = lanes.peak(block.insts.iter().rev());
         let mut plan = Plan { block: b, end, original, narrow: None };
         if original.general + NOT_LIVE > FREE_REGISTERS {
-            let graph = Graph::new(&block.insts);
+            let graph = Graph::new(&block.insts, lanes);
             let (order, peak) = plan.attempt(&graph, &block.insts, lanes, 0);
             if peak.general < original.general && peak.predicates <= original.predicates.max(PREDICATES) {
                 plan.narrow = Some((order, peak));
@@ -101,7 +102,7 @@ impl Plan {
         if insts.len() < 3 {
             return;
         }
-        let graph = Graph::new(insts);
+        let graph = Graph::new(insts, lanes);
         let predicates = self.original.predicates.max(PREDICATES);
         // Steps overshoot the limit they are given where nothing fits, so a second try gets less.
         let tries = [limit, limit * 7 / 8];
@@ -258,27 +259,40 @@ impl Lanes {
         }
     }
 
-    /// What placing the instruction would add to what is live.
-    fn change(&self, inst: &Inst) -> (i32, i32) {
-        let mut change = (0, 0);
-        let mut add = |file: File, by: i32| match file {
-            File::R => change.0 += by,
-            File::P => change.1 += by,
-            _ => {}
+    /// The lanes that decide what placing an instruction adds to what is live.
+    fn touches(&self, inst: &Inst) -> Touches {
+        let mut touches = Touches::new();
+        let mut add = |v: Value, kind: SrcKind, defined: bool| {
+            let file = self.file[v.index()];
+            if matches!(file, File::R | File::P) {
+                let lanes = self.lanes(kind).into_iter().flatten();
+                touches.extend(lanes.map(|lane| Touch { lane, general: file == File::R, defined }));
+            }
         };
         for v in inst.defs() {
-            for lane in self.lanes(SrcKind::Value(v)).into_iter().flatten() {
-                add(self.file[v.index()], -i32::from(self.is_live[lane as usize]));
-            }
+            add(v, SrcKind::Value(v), true);
         }
         for (i, src) in inst.uses().enumerate() {
-            let Some(v) = src.value() else { continue };
             // Repeated operands count once.
-            if inst.uses().take(i).any(|earlier| earlier.kind == src.kind) {
-                continue;
+            if let Some(v) = src.value()
+                && !inst.uses().take(i).any(|earlier| earlier.kind == src.kind)
+            {
+                add(v, src.kind, false);
             }
-            for lane in self.lanes(src.kind).into_iter().flatten() {
-                add(self.file[v.index()], i32::from(!self.is_live[lane as usize]));
+        }
+        touches
+    }
+
+    /// What placing the instruction would add to what is live: general registers and predicates.
+    fn change(&self, touches: &Touches) -> (i32, i32) {
+        let mut change = (0, 0);
+        for touch in touches {
+            let is_live = self.is_live[touch.lane as usize];
+            let by = i32::from(!touch.defined) - i32::from(is_live);
+            if touch.general {
+                change.0 += by;
+            } else {
+                change.1 += by;
             }
         }
         change
@@ -296,8 +310,21 @@ impl Lanes {
     }
 }
 
+/// A lane that an instruction defines or reads.
+#[derive(Clone, Copy)]
+struct Touch {
+    lane: u32,
+    /// Of a general register; else of a predicate.
+    general: bool,
+    defined: bool,
+}
+
+type Touches = SmallVec<[Touch; 6]>;
+
 /// Which instructions must come before which.
 struct Graph {
+    /// Per instruction.
+    touches: Vec<Touches>,
     /// Per instruction: earlier ones it depends on, with the cycles to wait between.
     before: Vec<Vec<(u32, u32)>>,
     /// Per instruction: how many later ones depend on it.
@@ -335,8 +362,9 @@ impl Access {
 }
 
 impl Graph {
-    fn new(insts: &[Inst]) -> Graph {
+    fn new(insts: &[Inst], lanes: &Lanes) -> Graph {
         let mut graph = Graph {
+            touches: insts.iter().map(|inst| lanes.touches(inst)).collect(),
             before: vec![Vec::new(); insts.len()],
             after: vec![0; insts.len()],
             depth: vec![0; insts.len()],
@@ -576,7 +604,7 @@ impl<'a> Scheduler<'a> {
         let window = &self.ready[..self.ready.len().min(WINDOW)];
         let live = self.lanes.count;
         let key = |i: u32| {
-            let (general, predicates) = self.lanes.change(&self.insts[i as usize]);
+            let (general, predicates) = self.lanes.change(&self.graph.touches[i as usize]);
             let fits = |now: u32, by: i32, limit: u32| by <= 0 || now as i32 + by <= limit as i32;
             let fits =
                 fits(live.general, general, self.limit) && fits(live.predicates, predicates, PREDICATES);

@@ -10,6 +10,7 @@
 
 use super::facts::InstFacts;
 use crate::mach::{BlockId, Code, REGISTERS, RegisterSet, flat};
+use sass::RegUse;
 
 /// The scoreboards of a warp.
 const SCOREBOARDS: usize = 6;
@@ -22,6 +23,8 @@ const BEYOND: u32 = u32::MAX;
 struct Pending {
     writes: [RegisterSet; SCOREBOARDS],
     reads: [RegisterSet; SCOREBOARDS],
+    /// Those that have any, one bit each.
+    taken: u8,
     /// Set by a load whose value orders later accesses; see [`InstFacts`].
     loads: u8,
 }
@@ -30,7 +33,8 @@ impl Pending {
     fn unite(&mut self, other: &Pending) -> bool {
         let mut changed = self.loads | other.loads != self.loads;
         self.loads |= other.loads;
-        for s in 0..SCOREBOARDS {
+        self.taken |= other.taken;
+        for s in bits(other.taken) {
             changed |= self.writes[s].unite(&other.writes[s]);
             changed |= self.reads[s].unite(&other.reads[s]);
         }
@@ -38,13 +42,13 @@ impl Pending {
     }
 
     fn is_free(&self, s: usize) -> bool {
-        self.writes[s].is_empty() && self.reads[s].is_empty()
+        self.taken >> s & 1 == 0
     }
 
     /// The scoreboards that an instruction must wait for.
     fn conflicts(&self, facts: &InstFacts) -> u8 {
         let mut mask = 0;
-        for s in 0..SCOREBOARDS {
+        for s in bits(self.taken) {
             let raw = facts.reads.iter().any(|r| self.writes[s].touches(r));
             let overwrite =
                 facts.writes.iter().any(|w| self.writes[s].touches(w) || self.reads[s].touches(w));
@@ -56,12 +60,31 @@ impl Pending {
     }
 
     fn release(&mut self, mask: u8) {
-        for s in (0..SCOREBOARDS).filter(|s| mask >> s & 1 == 1) {
+        for s in bits(mask & self.taken) {
             self.writes[s].clear();
             self.reads[s].clear();
         }
+        self.taken &= !mask;
         self.loads &= !mask;
     }
+
+    fn add_writes<'r>(&mut self, scoreboard: u8, registers: impl Iterator<Item = &'r RegUse>) {
+        for register in registers.filter(|r| r.count > 0) {
+            self.taken |= 1 << scoreboard;
+            self.writes[usize::from(scoreboard)].insert(register);
+        }
+    }
+
+    fn add_reads<'r>(&mut self, scoreboard: u8, registers: impl Iterator<Item = &'r RegUse>) {
+        for register in registers.filter(|r| r.count > 0) {
+            self.taken |= 1 << scoreboard;
+            self.reads[usize::from(scoreboard)].insert(register);
+        }
+    }
+}
+
+fn bits(mask: u8) -> impl Iterator<Item = usize> {
+    (0..SCOREBOARDS).filter(move |s| mask >> s & 1 == 1)
 }
 
 /// Sets the scoreboard and wait fields of the whole function.
@@ -113,17 +136,17 @@ fn walk(code: &mut Code, b: usize, facts: &[InstFacts], state: &mut Pending) {
 /// Adds what an instruction leaves pending.
 fn record(state: &mut Pending, facts: &InstFacts, write_sb: Option<u8>, read_sb: Option<u8>) {
     if let Some(s) = write_sb {
-        facts.writes.iter().for_each(|w| state.writes[usize::from(s)].insert(w));
+        state.add_writes(s, facts.writes.iter());
         // Results come after the sources are read, so this scoreboard tells both.
         if facts.late && read_sb.is_none() {
-            facts.late_reads().for_each(|r| state.reads[usize::from(s)].insert(r));
+            state.add_reads(s, facts.late_reads());
         }
         if facts.loads {
             state.loads |= 1 << s;
         }
     }
     if let Some(s) = read_sb {
-        facts.late_reads().for_each(|r| state.reads[usize::from(s)].insert(r));
+        state.add_reads(s, facts.late_reads());
     }
 }
 
