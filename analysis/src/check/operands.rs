@@ -181,7 +181,7 @@ fn classes(operand: &input::Operand) -> Class {
         O::NotPred(_) => Class::PREDICATE,
         O::Int(_) | O::F64(_) | O::F32(_) => Class::IMMEDIATE,
         O::Address(_) => Class::ADDRESS.or(Class::TEXTURE),
-        O::Symbol(..) => Class::SYMBOL.or(Class::IMMEDIATE).or(Class::LABEL),
+        O::Symbol(..) => Class::SYMBOL.or(Class::IMMEDIATE),
         O::Special(_) => Class::SPECIAL,
         O::Label(_) | O::Targets(_) | O::Prototype(_) => Class::LABEL.or(Class::SYMBOL),
         O::Vector(_) => Class::VECTOR,
