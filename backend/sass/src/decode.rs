@@ -12,18 +12,19 @@ use crate::model::{FieldSpec, Form, FormId, Sm, Value};
 ///
 /// Exact: what this returns encodes to the same word, and every bit of it has a meaning.
 pub fn decode(sm: Sm, word: u128) -> Option<Inst> {
-    decode_tolerant(sm, word).filter(|inst| inst.stray() == 0)
+    let rest = word & !Control::MASK;
+    let form = table().bucket(sm, word)?.find(rest)?;
+    Some(Inst::from_word(form, Control::from_bits(word), rest))
 }
 
 /// As [`decode`], and bits that no form of the opcode uses are ignored as NVIDIA's disassembler does.
 ///
 /// They stay in the instruction, so that it encodes to the same word; [`Inst::stray`] tells them.
 pub fn decode_tolerant(sm: Sm, word: u128) -> Option<Inst> {
-    let bucket = table().bucket(sm, word)?;
     let rest = word & !Control::MASK;
-    let known = rest & bucket.used;
-    let candidate = bucket.candidates.iter().find(|candidate| candidate.matches(known))?;
-    Some(Inst::from_word(candidate.form, Control::from_bits(word), rest))
+    let bucket = table().bucket(sm, word)?;
+    let form = bucket.find(rest & bucket.used)?;
+    Some(Inst::from_word(form, Control::from_bits(word), rest))
 }
 
 /// The forms of a generation that share an opcode.
@@ -68,6 +69,11 @@ impl Bucket {
             })
             .collect();
         Bucket { used, candidates }
+    }
+
+    /// The form that a word without its control bits is of. At most one matches.
+    fn find(&self, word: u128) -> Option<FormId> {
+        self.candidates.iter().find(|candidate| candidate.matches(word)).map(|candidate| candidate.form)
     }
 }
 

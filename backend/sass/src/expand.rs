@@ -17,8 +17,9 @@ use std::sync::{LazyLock, OnceLock};
 /// All forms of all generations.
 pub(crate) struct Table {
     entries: Vec<Entry>,
-    /// Sorted.
-    by_opcode: Vec<(u16, FormId)>,
+    /// The forms, those of an opcode together, and where each opcode's begin.
+    by_opcode: Vec<FormId>,
+    opcodes: Vec<u16>,
     /// What decoding needs, of each generation that anything was decoded for.
     generations: Vec<OnceLock<Generation>>,
     by_mnemonic: HashMap<&'static str, Vec<FormId>>,
@@ -95,11 +96,22 @@ impl Table {
             by_mnemonic.entry(mnemonic(family)).or_default().extend(ids.clone());
             by_name.entry(family.name).or_default().extend(ids);
         }
-        let opcodes = entries.iter().map(|entry| opcode(entry.fixed));
-        let mut by_opcode: Vec<_> = opcodes.zip((0..).map(FormId)).collect();
-        by_opcode.sort_unstable();
+        let mut opcodes = vec![0; (1 << OPCODE_BITS) + 1];
+        for entry in &entries {
+            opcodes[opcode(entry.fixed) + 1] += 1;
+        }
+        for i in 1..opcodes.len() {
+            opcodes[i] += opcodes[i - 1];
+        }
+        let mut by_opcode = vec![FormId(0); entries.len()];
+        let mut next = opcodes.clone();
+        for (entry, id) in entries.iter().zip(0..) {
+            let at = &mut next[opcode(entry.fixed)];
+            by_opcode[usize::from(*at)] = FormId(id);
+            *at += 1;
+        }
         let generations = Sm::ALL.iter().map(|_| OnceLock::new()).collect();
-        Table { entries, by_opcode, generations, by_mnemonic, by_name }
+        Table { entries, by_opcode, opcodes, generations, by_mnemonic, by_name }
     }
 
     fn entry(&self, id: FormId) -> &Entry {
@@ -114,13 +126,16 @@ impl Table {
     /// The forms of a word's opcode on a generation; `None` for an unknown generation or opcode.
     pub(crate) fn bucket(&self, sm: Sm, word: u128) -> Option<&Bucket> {
         let opcode = opcode(word);
-        let first = self.by_opcode.partition_point(|&(other, _)| other < opcode);
-        let forms = self.by_opcode[first..].iter().take_while(|&&(other, _)| other == opcode);
-        forms.clone().next()?;
+        let first = usize::from(self.opcodes[opcode]);
+        let end = usize::from(self.opcodes[opcode + 1]);
+        if first == end {
+            return None;
+        }
         let new = || Generation(self.by_opcode.iter().map(|_| OnceLock::new()).collect());
         let generation = self.generations[sm.ordinal()?].get_or_init(new);
         Some(generation.0[first].get_or_init(|| {
-            let holds = forms.map(|&(_, id)| id).filter(|&id| self.entry(id).holds_for(sm));
+            let forms = self.by_opcode[first..end].iter().copied();
+            let holds = forms.filter(|&id| self.entry(id).holds_for(sm));
             Box::new(Bucket::new(holds.map(|id| (id, self.form(id)))))
         }))
     }
@@ -130,8 +145,8 @@ impl Table {
     }
 }
 
-fn opcode(word: u128) -> u16 {
-    (word & ones(OPCODE_BITS)) as u16
+fn opcode(word: u128) -> usize {
+    (word & ones(OPCODE_BITS)) as usize
 }
 
 fn mnemonic(family: &Family) -> &'static str {
@@ -178,8 +193,8 @@ fn split_generations(
         takes_uniform || family.pieces.iter().any(|piece| changes_at(piece, boundary))
     };
     let mut first = sm.0;
-    let boundaries = [80, 86, 89, SPLIT_TARGET_SM, WIDE_UNIFORM_SM];
-    let inner = boundaries.into_iter().filter(|&b| sm.0 < b && b <= sm.1 && has_boundary(b));
+    let boundaries = Sm::ALL[1..].iter().map(|sm| sm.0);
+    let inner = boundaries.filter(|&b| sm.0 < b && b <= sm.1 && has_boundary(b));
     for next in inner.map(Some).chain([None]) {
         let last = next.map_or(sm.1, |next| next - 1);
         let fixed = opcode | family.ones;
