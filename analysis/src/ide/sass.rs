@@ -79,25 +79,7 @@ fn line(compiled: &CompiledFunction, sm: Sm, index: usize) -> String {
         return format!("/*{address:04x}*/ .inst {word:#034x}");
     };
     let text = sass::print(table, &instruction, address);
-    format!("/*{address:04x}*/ {} live {live:3}  {text} ;", control(&instruction.control))
-}
-
-/// `B--2---:R-:W0:-:S04`, as the reverse-engineering tools write it.
-fn control(control: &sass::Control) -> String {
-    let mut text = String::from("B");
-    for bit in 0..6u8 {
-        text.push(if control.wait >> bit & 1 != 0 { char::from(b'0' + bit) } else { '-' });
-    }
-    let board = |board: Option<u8>| board.map_or('-', |board| char::from(b'0' + board.min(9)));
-    let _ = write!(
-        text,
-        ":R{}:W{}:{}:S{:02}",
-        board(control.read_sb),
-        board(control.write_sb),
-        if control.yield_ { 'Y' } else { '-' },
-        control.stall
-    );
-    text
+    format!("/*{address:04x}*/ {} live {live:3}  {text} ;", instruction.control)
 }
 
 /// The machine code of one statement, and the most registers live in it. `None` when the function is not compiled.

@@ -4,8 +4,9 @@
 //! of them uses. NVIDIA's disassembler ignores all others, which no compiler sets; where one is set all the same,
 //! it may be a modifier that the table lacks. [`decode`] refuses it, [`decode_tolerant`] keeps it.
 
+use crate::control::Control;
 use crate::expand::{UNIFORM_BIT, table};
-use crate::inst::{Control, Inst};
+use crate::inst::Inst;
 use crate::model::{FieldSpec, Form, FormId, Sm, Value};
 
 /// The instruction that a word encodes, or `None` where no form of the generation matches.

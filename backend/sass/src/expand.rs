@@ -7,8 +7,8 @@
 //! `x` constant through a handle. The letters choose the operand form, bits 9 to 11 of the opcode, and the
 //! place of each source: one source at most is not a register, and it takes the wide slot from bit 32.
 
+use crate::control::Control;
 use crate::decode::Bucket;
-use crate::inst::Control;
 use crate::model::*;
 use crate::table::FAMILIES;
 use std::collections::HashMap;

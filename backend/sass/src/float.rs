@@ -108,24 +108,36 @@ fn special(text: &str) -> Option<(bool, u8)> {
     }
 }
 
+/// The bits themselves, `0x7fc00000`, which tell what the word for a NaN does not.
+fn raw(text: &str) -> Option<u32> {
+    u32::from_str_radix(text.trim_end().strip_prefix("0x")?, 16).ok()
+}
+
 pub(crate) fn parse_f32(text: &str) -> Option<u32> {
     if let Some((negative, mantissa)) = special(text.trim_end()) {
-        // The text does not tell the payload. These are the commonest: the positive NaN of single-precision
-        // code, and the high word of the negative double one.
+        // The text does not tell the payload. These are the commonest.
         let mantissa = match (mantissa, negative) {
             (2, false) => 0x7f_ffff,
-            (2, true) => 0x78_0000,
+            (2, true) => 0x40_0000,
             (1, _) => 0x3f_ffff,
             _ => 0,
         };
         return Some(u32::from(negative) << 31 | 0x7f80_0000 | mantissa);
     }
-    number(text)?.parse::<f32>().ok().map(f32::to_bits)
+    raw(text).or_else(|| number(text)?.parse::<f32>().ok().map(f32::to_bits))
+}
+
+/// A float that may be the high word of a double: the commonest NaN is that of an infinite one.
+pub(crate) fn parse_high_word(text: &str) -> Option<u32> {
+    if special(text.trim_end()) == Some((true, 2)) { Some(0xfff0_0000) } else { parse_f32(text) }
 }
 
 pub(crate) fn parse_f64(text: &str) -> Option<u32> {
     if let Some((negative, mantissa)) = special(text.trim_end()) {
         return Some(u32::from(negative) << 31 | 0x7ff0_0000 | u32::from(mantissa) << 18);
+    }
+    if let Some(bits) = raw(text) {
+        return Some(bits);
     }
     let bits = number(text)?.parse::<f64>().ok()?.to_bits();
     (bits as u32 == 0).then_some((bits >> 32) as u32)
@@ -140,12 +152,18 @@ pub(crate) fn parse_f16(text: &str) -> Option<u16> {
         };
         return Some(u16::from(negative) << 15 | 0x7c00 | mantissa);
     }
+    if let Some(bits) = raw(text) {
+        return u16::try_from(bits).ok();
+    }
     let value = number(text)?.parse::<f64>().ok()?;
     // The printed digits are exact, so the half that prints alike is found by its neighbours.
     (0..=u16::MAX).find(|&bits| f16_to_f64(bits).to_bits() == value.to_bits())
 }
 
 pub(crate) fn parse_bf16(text: &str) -> Option<u16> {
+    if let Some(bits) = raw(text) {
+        return u16::try_from(bits).ok();
+    }
     let bits = parse_f32(text)?;
     if special(text.trim_end()).is_some() {
         return Some((bits >> 16) as u16);
@@ -209,6 +227,7 @@ mod tests {
             assert_eq!(parse_f16(&text(print_f16, bits)), Some(bits));
             assert_eq!(parse_bf16(&text(print_bf16, bits)), Some(bits));
         }
+        assert_eq!(parse_f32("0x7fc00001"), Some(0x7fc0_0001));
         assert_eq!(parse_f32("nan"), None);
         assert_eq!(parse_f64("0.1"), None);
     }

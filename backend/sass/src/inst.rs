@@ -1,79 +1,8 @@
 //! An instruction: a form with a value for each field, and its control word.
 
+use crate::control::Control;
 use crate::expand::table;
-use crate::model::{Field, FieldSpec, Form, FormId, ones};
-
-/// Scheduling of an instruction, bits 105 to 125 of the word.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Control {
-    /// Cycles until the warp may issue its next instruction, 0 to 15.
-    pub stall: u8,
-    /// The scheduler may turn to another warp. In the word this is bit 109 when clear.
-    pub yield_: bool,
-    /// Scoreboard released when the result is written. There are six; that a seventh can be named does not mean
-    /// that it exists.
-    pub write_sb: Option<u8>,
-    /// Scoreboard released when the sources have been read.
-    pub read_sb: Option<u8>,
-    /// Scoreboards that must be free before issue, one bit each.
-    pub wait: u8,
-    /// Operand caches kept for the next instruction: bit 0 for slot A, 1 for B, 2 for C.
-    pub reuse: u8,
-}
-
-/// Lowest bit of the control word.
-const CONTROL_LOW: u8 = 105;
-/// Bits 105 to 124; nothing is known to use bit 125.
-const CONTROL_BITS: u8 = 20;
-/// The value of a scoreboard field that names none.
-const NO_SCOREBOARD: u8 = 7;
-
-impl Control {
-    /// The bits of a word that hold the control word.
-    pub const MASK: u128 = ones(CONTROL_BITS) << CONTROL_LOW;
-
-    /// The word's bits, in place; `None` where a value is out of range.
-    pub fn to_bits(self) -> Option<u128> {
-        let scoreboard = |sb: Option<u8>| sb.unwrap_or(NO_SCOREBOARD);
-        let named = |sb: Option<u8>| sb.is_none_or(|sb| sb < NO_SCOREBOARD);
-        let in_range = self.stall < 16
-            && named(self.write_sb)
-            && named(self.read_sb)
-            && self.wait < 64
-            && self.reuse < 8;
-        let bits = u32::from(self.stall)
-            | u32::from(!self.yield_) << 4
-            | u32::from(scoreboard(self.write_sb)) << 5
-            | u32::from(scoreboard(self.read_sb)) << 8
-            | u32::from(self.wait) << 11
-            | u32::from(self.reuse) << 17;
-        in_range.then_some(u128::from(bits) << CONTROL_LOW)
-    }
-
-    /// Reads the control word.
-    pub fn from_bits(word: u128) -> Control {
-        let bits = (word >> CONTROL_LOW & ones(CONTROL_BITS)) as u32;
-        let scoreboard = |at: u32| {
-            let sb = (bits >> at & 7) as u8;
-            (sb != NO_SCOREBOARD).then_some(sb)
-        };
-        Control {
-            stall: (bits & 15) as u8,
-            yield_: bits >> 4 & 1 == 0,
-            write_sb: scoreboard(5),
-            read_sb: scoreboard(8),
-            wait: (bits >> 11 & 63) as u8,
-            reuse: (bits >> 17 & 7) as u8,
-        }
-    }
-}
-
-impl Default for Control {
-    /// One cycle, no scoreboards.
-    fn default() -> Control {
-        Control { stall: 1, yield_: false, write_sb: None, read_sb: None, wait: 0, reuse: 0 }
-    }
-}
+use crate::model::{Field, FieldSpec, Form, FormId};
 
 /// One machine instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -178,15 +107,6 @@ impl Inst {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn control_round_trips() {
-        let control =
-            Control { stall: 11, yield_: false, write_sb: Some(2), read_sb: None, wait: 0b101, reuse: 3 };
-        assert_eq!(Control::from_bits(control.to_bits().unwrap()), control);
-        assert_eq!(Control { stall: 16, ..control }.to_bits(), None);
-        assert_eq!(Control { write_sb: Some(7), ..control }.to_bits(), None);
-    }
 
     #[test]
     fn a_rejected_value_is_reported_when_encoding() {

@@ -4,25 +4,31 @@
 //! [`encode`] and [`decode`] are inverse; [`print()`] gives NVIDIA's text and [`parse`] reads it back.
 //! The crate has no dependencies.
 
+mod assemble;
 mod class;
+mod control;
 pub mod cubin;
 mod decode;
 mod encode;
 mod expand;
 mod float;
+pub mod image;
 mod inst;
 pub mod latency;
+mod lz4;
 pub mod model;
 mod parse;
 mod print;
 mod roles;
 mod table;
 
+pub use assemble::{Assembler, print_exact};
 pub use class::Class;
+pub use control::Control;
 pub use decode::{decode, decode_tolerant};
 pub use encode::{EncodeError, encode};
 pub use expand::{form, forms, lookup, shapes};
-pub use inst::{Control, Inst};
+pub use inst::Inst;
 pub use model::{Field, Form, FormId, RegFile, Role, Sm};
 pub use parse::{ParseError, parse};
 pub use print::{INST_BYTES, print, print_to};

@@ -1,27 +1,28 @@
 //! The disassembler and assembler as a command.
 
-use sass::{Sm, cubin};
+mod tool;
+
+use sass::{Assembler, Sm};
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
+use tool::{Style, disassemble, disassemble_raw, written};
 
 const USAGE: &str = "usage:
-  sass dis FILE.cubin          disassemble every function
-  sass dis --raw --arch sm_90 FILE
+  sass dis [STYLE] FILE        disassemble a cubin, or those of a fatbin or a host program
+  sass dis [STYLE] --raw --arch sm_90 FILE
                                disassemble a file of nothing but instructions
   sass words --arch sm_90      disassemble lines OFFSET<TAB>WORD, a word being 128 bits in hexadecimal
-  sass asm --arch sm_90        assemble lines OFFSET<TAB>TEXT into lines 0xLOW 0xHIGH";
+  sass asm --arch sm_90        assemble lines OFFSET<TAB>TEXT into lines 0xLOW 0xHIGH
+
+Styles: as `cuobjdump -sass` prints; --nv, with labels as `nvdisasm -c` prints; --json, an object per instruction;
+--control, lines OFFSET<TAB>TEXT with all that `sass asm` needs to make the same words:
+  B--2---:R-:W0:Y:S04  LDG.E R5, [R2.64] {UrDesc=0x6}
+waits for scoreboard 2; reading releases none, writing scoreboard 0; the warp may yield; stalls for 4 cycles. In braces
+stand fields that the text does not show.";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let result = match args[..] {
-        ["dis", path] => disassemble(path),
-        ["dis", "--raw", "--arch", arch, path] => disassemble_raw(arch, path),
-        ["words", "--arch", arch] => lines(arch, word_line),
-        ["asm", "--arch", arch] => lines(arch, asm_line),
-        _ => Err(USAGE.to_owned()),
-    };
-    match result {
+    match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             let _ = writeln!(io::stderr(), "{message}");
@@ -30,75 +31,73 @@ fn main() -> ExitCode {
     }
 }
 
-fn disassemble(path: &str) -> Result<(), String> {
-    let bytes = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
-    let cubin = cubin::read(&bytes).map_err(|error| format!("{path}: {error}"))?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut print = || -> io::Result<()> {
-        writeln!(out, "\tcode for sm_{}", cubin.sm.0)?;
-        for function in &cubin.functions {
-            writeln!(out, "\t\tFunction : {}", function.name)?;
-            print_code(&mut out, cubin.sm, function.code)?;
+fn run(args: &[String]) -> Result<(), String> {
+    let mut style = Style::Listing;
+    let mut arch = None;
+    let mut raw = false;
+    let mut words = Vec::new();
+    let mut args = args.iter().map(String::as_str);
+    while let Some(arg) = args.next() {
+        match arg {
+            "--json" => style = Style::Json,
+            "--nv" => style = Style::Labels,
+            "--control" => style = Style::Control,
+            "--raw" => raw = true,
+            "--arch" => arch = Some(generation(args.next().unwrap_or_default())?),
+            "--help" | "-h" => words = vec!["help"],
+            option if option.starts_with("--") => return Err(format!("unknown option '{option}'\n{USAGE}")),
+            word => words.push(word),
         }
-        out.flush()
-    };
-    print().map_err(|error| error.to_string())
-}
-
-fn disassemble_raw(arch: &str, path: &str) -> Result<(), String> {
-    let sm = generation(arch)?;
-    let bytes = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    print_code(&mut out, sm, &bytes).and_then(|()| out.flush()).map_err(|error| error.to_string())
-}
-
-fn print_code(out: &mut impl Write, sm: Sm, code: &[u8]) -> io::Result<()> {
-    for (i, word) in cubin::words(code).enumerate() {
-        let address = i as u64 * sass::INST_BYTES;
-        let text = word_text(sm, word, address);
-        write!(out, "        /*{address:04x}*/  {text} ;  /* {:#018x} */", word as u64)?;
-        match sass::decode_tolerant(sm, word).map_or(0, |inst| inst.stray()) {
-            0 => writeln!(out)?,
-            stray => writeln!(out, " // unknown bits {stray:#x}")?,
-        }
-        writeln!(out, "        /* {:#018x} */", (word >> 64) as u64)?;
     }
-    Ok(())
+    match (words.as_slice(), arch) {
+        (["help"], _) => written(writeln!(io::stdout(), "{USAGE}")),
+        (["dis", path], Some(sm)) if raw => disassemble_raw(style, sm, path),
+        (["dis", path], None) if !raw => disassemble(style, path),
+        (["words"], Some(sm)) => lines(|offset, text| word_line(sm, offset, text)),
+        (["asm"], Some(sm)) => {
+            let mut assembler = Assembler::new(sm);
+            lines(|offset, text| asm_line(&mut assembler, sm, offset, text))
+        }
+        _ => Err(USAGE.to_owned()),
+    }
 }
 
 fn generation(arch: &str) -> Result<Sm, String> {
     Sm::parse(arch).ok_or_else(|| format!("unknown architecture '{arch}'"))
 }
 
-fn word_text(sm: Sm, word: u128, address: u64) -> String {
-    match sass::decode_tolerant(sm, word) {
-        Some(inst) => sass::print(sm, &inst, address),
-        None => format!(".word {word:#034x}"),
-    }
-}
-
 /// Answers each line of the standard input with a line.
-fn lines(arch: &str, answer: fn(Sm, u64, &str) -> String) -> Result<(), String> {
-    let sm = generation(arch)?;
+fn lines(mut answer: impl FnMut(u64, &str) -> String) -> Result<(), String> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    for line in io::stdin().lock().lines() {
-        let line = line.map_err(|error| error.to_string())?;
-        let (offset, rest) = line.split_once('\t').unwrap_or(("0", &line));
-        let offset = u64::from_str_radix(offset.trim_start_matches("0x"), 16).unwrap_or(0);
-        writeln!(out, "{}", answer(sm, offset, rest)).map_err(|error| error.to_string())?;
-    }
-    out.flush().map_err(|error| error.to_string())
+    let mut answers = || -> io::Result<()> {
+        for line in io::stdin().lock().lines() {
+            let line = line?;
+            let (offset, rest) = line.split_once('\t').unwrap_or(("0", &line));
+            let answer = match u64::from_str_radix(offset.trim_start_matches("0x"), 16) {
+                Ok(offset) => answer(offset, rest),
+                Err(_) => format!("error: '{offset}' is no offset"),
+            };
+            writeln!(out, "{answer}")?;
+        }
+        out.flush()
+    };
+    written(answers())
 }
 
 fn word_line(sm: Sm, offset: u64, text: &str) -> String {
     match u128::from_str_radix(text.trim().trim_start_matches("0x"), 16) {
-        Ok(word) => word_text(sm, word, offset),
+        Ok(word) => {
+            let mut out = String::new();
+            tool::push_text(&mut out, sm, word, offset);
+            out
+        }
         Err(error) => format!("error: {error}"),
     }
 }
 
-fn asm_line(sm: Sm, offset: u64, text: &str) -> String {
-    let word = sass::parse(sm, text, offset)
+fn asm_line(assembler: &mut Assembler, sm: Sm, offset: u64, text: &str) -> String {
+    let word = assembler
+        .line(offset, text)
         .map_err(|error| error.to_string())
         .and_then(|inst| sass::encode(sm, &inst).map_err(|error| error.to_string()));
     match word {

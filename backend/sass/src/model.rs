@@ -412,6 +412,8 @@ pub enum ImmStyle {
     Decimal,
     /// As a float.
     F32,
+    /// As a float, though it may be the high word of a double.
+    HighWord,
     /// The high word of a double.
     F64,
     /// As a float, or the high word of a double where the field is in the range.

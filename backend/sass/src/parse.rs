@@ -1,13 +1,16 @@
 //! NVIDIA's text to instruction.
 //!
 //! Every form of the mnemonic is tried in the order of the table, and the first that reads the whole text
-//! wins; otherwise the error is the one that came furthest.
+//! wins; otherwise the error is where any of them came furthest, and tells what they wanted there.
+
+mod cursor;
 
 use crate::expand::table;
 use crate::float;
 use crate::inst::Inst;
 use crate::model::*;
 use crate::print::{INST_BYTES, SHOWN_DESCRIPTOR_SM, operand_shown};
+use cursor::{Cursor, Failed, Wanted};
 use std::fmt;
 
 /// Why a text is no instruction, and at which byte of it.
@@ -25,165 +28,77 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
+/// Before sm_90 the text does not tell the window's descriptor. This is the pair that NVIDIA's compiler takes first.
+pub(crate) const USUAL_DESCRIPTOR: u64 = 4;
+
 /// The instruction that the text denotes at an address; a closing `;` is allowed. The control word is the
 /// default one but for `.reuse`.
 pub fn parse(sm: Sm, text: &str, address: u64) -> Result<Inst, ParseError> {
+    parse_with(sm, text, address, USUAL_DESCRIPTOR)
+}
+
+/// As [`parse`], with the register of the window's descriptor where the text does not tell it.
+pub(crate) fn parse_with(sm: Sm, text: &str, address: u64, descriptor: u64) -> Result<Inst, ParseError> {
     let text = text.trim_end().trim_end_matches(';').trim_end();
-    let mut head = Cursor { text, at: 0 };
-    head.blanks();
-    let guard = head.guard()?;
-    let name_at = head.at;
-    let name = head.word(|c| c.is_ascii_alphanumeric() || c == '_');
-    let mut furthest = ParseError { column: name_at, message: format!("unknown mnemonic '{name}'") };
-    for id in table().forms_of_mnemonic(name) {
-        let form = table().form(id);
-        if !form.holds_for(sm) {
-            continue;
-        }
-        let mut parser = Parser { sm, address, inst: Inst::new(id), cursor: head };
-        match parser.form(form, guard) {
-            Ok(()) => return Ok(parser.inst),
-            Err(error) if error.column >= furthest.column => furthest = error,
-            Err(_) => {}
+    let mut cursor = Cursor::new(text);
+    attempt(sm, &mut cursor, address, descriptor).map_err(|Failed| {
+        let (column, message) = cursor.error();
+        ParseError { column, message }
+    })
+}
+
+fn attempt(sm: Sm, cursor: &mut Cursor<'_>, address: u64, descriptor: u64) -> Result<Inst, Failed> {
+    cursor.blanks();
+    let guard = guard(cursor)?;
+    let name_at = cursor.at;
+    let name = cursor.word(|c| c.is_ascii_alphanumeric() || c == b'_');
+    let after_name = cursor.at;
+    let mut known = false;
+    let mut forms = table().forms_of_mnemonic(name).map(|id| (id, table().form(id)));
+    while let Some((id, form)) = forms.find(|(_, form)| form.holds_for(sm)) {
+        known = true;
+        cursor.at = after_name;
+        let mut parser = Parser { sm, address, descriptor, inst: Inst::new(id), cursor };
+        if parser.form(form, guard).is_ok() {
+            return Ok(parser.inst);
         }
     }
-    Err(furthest)
+    Err(match (known, table().forms_of_mnemonic(name).next()) {
+        (true, _) => Failed,
+        (false, Some(_)) => cursor.fail_at(name_at, Wanted::Not("this generation has no such mnemonic")),
+        (false, None) => cursor.fail_at(name_at, Wanted::Not("unknown mnemonic")),
+    })
 }
 
-/// Before sm_90 the text does not tell the window's descriptor. This is the pair that NVIDIA's compiler takes first.
-const UNSHOWN_DESCRIPTOR: u64 = 4;
-
-#[derive(Clone, Copy)]
-struct Cursor<'a> {
-    text: &'a str,
-    at: usize,
-}
-
+/// File, index and negation of the guard.
 type Guard = Option<(RegFile, u64, bool)>;
 
-impl<'a> Cursor<'a> {
-    fn rest(&self) -> &'a str {
-        &self.text[self.at..]
+fn guard(cursor: &mut Cursor<'_>) -> Result<Guard, Failed> {
+    if !cursor.eat("@") {
+        return Ok(None);
     }
-
-    fn blanks(&mut self) {
-        self.at += self.rest().len() - self.rest().trim_start_matches(' ').len();
-    }
-
-    fn eat(&mut self, text: &str) -> bool {
-        let found = self.rest().starts_with(text);
-        if found {
-            self.at += text.len();
-        }
-        found
-    }
-
-    fn expect(&mut self, text: &str) -> Result<(), ParseError> {
-        if self.eat(text) { Ok(()) } else { self.fail(format!("expected '{text}'")) }
-    }
-
-    fn fail<T>(&self, message: impl Into<String>) -> Result<T, ParseError> {
-        Err(ParseError { column: self.at, message: message.into() })
-    }
-
-    fn word(&mut self, accept: impl Fn(char) -> bool) -> &'a str {
-        let rest = self.rest();
-        let end = rest.find(|c| !accept(c)).unwrap_or(rest.len());
-        self.at += end;
-        &rest[..end]
-    }
-
-    fn guard(&mut self) -> Result<Guard, ParseError> {
-        if !self.eat("@") {
-            return Ok(None);
-        }
-        let not = self.eat("!");
-        let file = if self.rest().starts_with('U') { RegFile::UP } else { RegFile::P };
-        let index = self.register(file, 3)?;
-        self.blanks();
-        Ok(Some((file, index, not)))
-    }
-
-    fn register(&mut self, file: RegFile, width: u32) -> Result<u64, ParseError> {
-        let start = *self;
-        let (prefix, zero) = match file {
-            RegFile::R => ("R", "Z"),
-            RegFile::P => ("P", "T"),
-            RegFile::UR => ("UR", "Z"),
-            RegFile::UP => ("UP", "T"),
-            RegFile::B => ("B", ""),
-        };
-        let all_ones = (1u64 << width) - 1;
-        if self.eat(prefix) {
-            if !zero.is_empty() && self.eat(zero) {
-                return Ok(all_ones);
-            }
-            let digits = self.word(|c| c.is_ascii_digit());
-            let limit = all_ones + u64::from(zero.is_empty());
-            if let Ok(index) = digits.parse::<u64>()
-                && index < limit
-            {
-                return Ok(index);
-            }
-        }
-        self.at = start.at;
-        self.fail(format!("expected a register of the {file:?} file"))
-    }
-
-    /// A hexadecimal or decimal integer with an optional sign.
-    fn integer(&mut self) -> Result<i64, ParseError> {
-        let start = self.at;
-        let negative = self.eat("-");
-        let parsed = if self.eat("0x") {
-            u64::from_str_radix(self.word(|c| c.is_ascii_hexdigit()), 16).ok()
-        } else {
-            self.word(|c| c.is_ascii_digit()).parse().ok()
-        };
-        match parsed {
-            Some(value) => Ok(if negative { (value as i64).wrapping_neg() } else { value as i64 }),
-            None => {
-                self.at = start;
-                self.fail("expected an integer")
-            }
-        }
-    }
-
-    fn choice(&mut self, texts: &[&str]) -> Option<u64> {
-        let (value, text) = longest_choice(texts, self.rest())?;
-        self.at += text;
-        Some(value)
-    }
+    let not = cursor.eat("!");
+    let file = if cursor.starts_with("U") { RegFile::UP } else { RegFile::P };
+    let index = cursor.register(file, 3)?;
+    cursor.blanks();
+    Ok(Some((file, index, not)))
 }
 
-/// The longest text of a choice at the start, which ends where a word ends.
-fn longest_choice(texts: &[&str], rest: &str) -> Option<(u64, usize)> {
-    let ends = |text: &str| {
-        text.is_empty() || !rest[text.len()..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-    };
-    texts
-        .iter()
-        .enumerate()
-        .filter(|(_, text)| **text != BAD && rest.starts_with(**text) && ends(text))
-        .rev()
-        .max_by_key(|(_, text)| text.len())
-        .map(|(value, text)| (value as u64, text.len()))
-}
-
-struct Parser<'a> {
+struct Parser<'a, 'text> {
     sm: Sm,
     address: u64,
+    descriptor: u64,
     inst: Inst,
-    cursor: Cursor<'a>,
+    cursor: &'a mut Cursor<'text>,
 }
 
-impl Parser<'_> {
-    fn form(&mut self, form: &Form, guard: Guard) -> Result<(), ParseError> {
+impl Parser<'_, '_> {
+    fn form(&mut self, form: &Form, guard: Guard) -> Result<(), Failed> {
         if let Some((file, index, not)) = guard {
             if file != form.guard {
-                return Err(ParseError {
-                    column: 0,
-                    message: format!("expected a guard of the {:?} file", form.guard),
-                });
+                let uniform = form.guard == RegFile::UP;
+                let wanted = if uniform { "a uniform predicate as guard" } else { "a predicate as guard" };
+                return Err(self.cursor.fail_at(0, Wanted::Thing(wanted)));
             }
             self.inst.set(Field::Guard, index).set(Field::GuardNot, u64::from(not));
         }
@@ -198,11 +113,11 @@ impl Parser<'_> {
                 }
                 Piece::OpIf(operand, Show::NotNeutral) => {
                     // Present where it reads; what it took is given back where it does not.
-                    let (cursor, inst) = (self.cursor, self.inst);
+                    let (at, inst) = (self.cursor.at, self.inst);
                     if self.separator(first).is_ok() && self.operand(operand).is_ok() {
                         first = false;
                     } else {
-                        (self.cursor, self.inst) = (cursor, inst);
+                        (self.cursor.at, self.inst) = (at, inst);
                     }
                 }
                 Piece::OpIf(operand, show) if operand_shown(&self.inst, operand, *show) => {
@@ -215,26 +130,37 @@ impl Parser<'_> {
         }
         self.cursor.blanks();
         if !self.cursor.rest().is_empty() {
-            return self.cursor.fail("unexpected text after the instruction");
+            return Err(self.cursor.fail(Wanted::Thing("the end")));
         }
+        Ok(())
+    }
+
+    /// Sets a field to the value that stands at a place of the text.
+    fn set(&mut self, at: usize, spec: &FieldSpec, value: u64) -> Result<(), Failed> {
+        self.inst.set_spec(spec, value);
         match self.inst.rejected() {
-            Some(field) => {
-                Err(ParseError { column: 0, message: format!("the value of {field:?} does not fit") })
-            }
+            Some(_) => Err(self.cursor.fail_at(at, Wanted::Not("the value does not fit its field"))),
             None => Ok(()),
         }
     }
 
-    fn modifiers(&mut self, form: &Form) -> Result<(), ParseError> {
-        for piece in &form.pieces {
+    fn modifiers(&mut self, form: &Form) -> Result<(), Failed> {
+        // The modifiers that would still be in order after the last one that the text has.
+        let mut open = 0;
+        for (i, piece) in form.pieces.iter().enumerate() {
+            let start = self.cursor.at;
             match piece {
                 Piece::Mod(spec) | Piece::ModIf(spec, _) => match self.cursor.choice(spec.texts()) {
-                    Some(value) => self.inst.set_spec(spec, value),
+                    Some(value) => self.set(start, spec, value)?,
                     None if matches!(piece, Piece::ModIf(..)) => {}
-                    None => return self.cursor.fail(format!("expected a modifier for {:?}", spec.field)),
+                    None => {
+                        self.note_modifiers(&form.pieces[open..i]);
+                        return Err(self.cursor.fail(Wanted::Texts(spec.texts())));
+                    }
                 },
                 Piece::Text(text) if self.cursor.choice(&[text]).is_none() => {
-                    return self.cursor.fail(format!("expected '{text}'"));
+                    self.note_modifiers(&form.pieces[open..i]);
+                    return Err(self.cursor.fail(Wanted::Text(text)));
                 }
                 Piece::Alias(aliases) => {
                     for (text, _) in *aliases {
@@ -245,15 +171,26 @@ impl Parser<'_> {
                 }
                 _ => {}
             }
+            if self.cursor.at > start {
+                open = i + 1;
+            }
         }
-        if self.cursor.rest().is_empty() || self.cursor.rest().starts_with(' ') {
-            Ok(())
-        } else {
-            self.cursor.fail("unknown modifier")
+        if self.cursor.rest().is_empty() || self.cursor.at_any(b" ") {
+            return Ok(());
+        }
+        self.note_modifiers(&form.pieces[open..]);
+        Err(self.cursor.fail(Wanted::Thing("a blank")))
+    }
+
+    fn note_modifiers(&mut self, pieces: &[Piece]) {
+        for piece in pieces {
+            if let Piece::Mod(spec) | Piece::ModIf(spec, _) = piece {
+                self.cursor.fail(Wanted::Texts(spec.texts()));
+            }
         }
     }
 
-    fn separator(&mut self, first: bool) -> Result<(), ParseError> {
+    fn separator(&mut self, first: bool) -> Result<(), Failed> {
         self.cursor.blanks();
         if !first {
             self.cursor.expect(",")?;
@@ -262,9 +199,9 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn operand(&mut self, operand: &Operand) -> Result<(), ParseError> {
+    fn operand(&mut self, operand: &Operand) -> Result<(), Failed> {
         match operand {
-            Operand::Slot(_) => self.cursor.fail("a slot without a place"),
+            Operand::Slot(_) => Err(self.cursor.fail(Wanted::Not("a source without a place"))),
             Operand::Reg(reg) => self.reg(reg),
             Operand::Imm(spec, style) => self.imm(spec, *style),
             Operand::Const(c) => self.constant(c),
@@ -273,51 +210,56 @@ impl Parser<'_> {
             Operand::RegTarget(reg, spec, style) => {
                 self.reg(reg)?;
                 self.cursor.blanks();
-                if *style == TargetStyle::Optional && !self.cursor.rest().starts_with(['-', '0']) {
+                if *style == TargetStyle::Optional && !self.cursor.at_any(b"-0") {
                     return Ok(());
                 }
                 self.target(spec, *style)
             }
-            Operand::Word(spec) => match self.cursor.choice(spec.texts()) {
-                Some(value) => {
-                    self.inst.set_spec(spec, value);
-                    Ok(())
-                }
-                None => self.cursor.fail("unknown word"),
-            },
+            Operand::Word(spec) => self.choice(spec),
             Operand::Literal(text) => self.cursor.expect(text),
             Operand::Scoreboard(spec) => {
+                let start = self.cursor.at;
                 self.cursor.expect("SB")?;
                 let index = self.cursor.integer()?;
-                self.inst.set_spec(spec, index as u64);
-                Ok(())
+                self.set(start, spec, index as u64)
             }
             Operand::ScoreboardSet(spec) => {
                 self.cursor.expect("{")?;
                 let mut set = 0;
                 while !self.cursor.eat("}") {
+                    let start = self.cursor.at;
                     let sb = self.cursor.integer()?;
                     if !(0..6).contains(&sb) {
-                        return self.cursor.fail("expected a scoreboard");
+                        return Err(self
+                            .cursor
+                            .fail_at(start, Wanted::Not("there is no scoreboard of this number")));
                     }
                     set |= 1 << sb;
                     self.cursor.eat(",");
                 }
-                self.inst.set_spec(spec, set);
-                Ok(())
+                self.set(self.cursor.at, spec, set)
             }
             Operand::Handle(handle) => self.handle(handle),
         }
     }
 
-    fn target(&mut self, spec: &FieldSpec, style: TargetStyle) -> Result<(), ParseError> {
+    fn target(&mut self, spec: &FieldSpec, style: TargetStyle) -> Result<(), Failed> {
+        let start = self.cursor.at;
         let target = self.cursor.integer()? as u64;
         let distance = match style {
             TargetStyle::FromNext => target.wrapping_sub(self.address.wrapping_add(INST_BYTES)),
             TargetStyle::Plain | TargetStyle::Optional => target,
         };
-        self.inst.set_spec(spec, distance);
-        Ok(())
+        self.set(start, spec, distance)
+    }
+
+    /// One of the texts of a choice.
+    fn choice(&mut self, spec: &FieldSpec) -> Result<(), Failed> {
+        let start = self.cursor.at;
+        match self.cursor.choice(spec.texts()) {
+            Some(value) => self.set(start, spec, value),
+            None => Err(self.cursor.fail(Wanted::Texts(spec.texts()))),
+        }
     }
 
     fn flag(&mut self, spec: &Option<FieldSpec>, text: &str) -> bool {
@@ -337,15 +279,16 @@ impl Parser<'_> {
         self.flag(neg, if complemented || always { "~" } else { "-" });
     }
 
-    fn reg(&mut self, reg: &RegOperand) -> Result<(), ParseError> {
+    fn reg(&mut self, reg: &RegOperand) -> Result<(), Failed> {
         if let Some(not) = &reg.not {
             let set = self.cursor.eat("!");
             self.inst.set_spec(not, u64::from(set));
         }
         self.sign(&reg.neg, reg.complement);
         let magnitude = self.flag(&reg.abs, "|");
+        let start = self.cursor.at;
         let index = self.cursor.register(reg.file, reg.spec.bits())?;
-        self.inst.set_spec(&reg.spec, index);
+        self.set(start, &reg.spec, index)?;
         let inside = reg.file != RegFile::R;
         if inside {
             self.suffix(reg.text, &reg.suffix)?;
@@ -361,18 +304,13 @@ impl Parser<'_> {
         if inside { Ok(()) } else { self.suffix(reg.text, &reg.suffix) }
     }
 
-    fn suffix(&mut self, text: &str, suffix: &Option<FieldSpec>) -> Result<(), ParseError> {
+    fn suffix(&mut self, text: &'static str, suffix: &Option<FieldSpec>) -> Result<(), Failed> {
         self.cursor.expect(text)?;
-        if let Some(spec) = suffix {
-            match self.cursor.choice(spec.texts()) {
-                Some(value) => self.inst.set_spec(spec, value),
-                None => return self.cursor.fail("unknown suffix of a register"),
-            }
-        }
-        Ok(())
+        suffix.as_ref().map_or(Ok(()), |spec| self.choice(spec))
     }
 
-    fn imm(&mut self, spec: &FieldSpec, style: ImmStyle) -> Result<(), ParseError> {
+    fn imm(&mut self, spec: &FieldSpec, style: ImmStyle) -> Result<(), Failed> {
+        let start = self.cursor.at;
         let value = match style {
             ImmStyle::Hex | ImmStyle::Decimal => self.cursor.integer()? as u64,
             ImmStyle::Bracketed => {
@@ -386,7 +324,7 @@ impl Parser<'_> {
                 if spec.value == Value::Unsigned && value < 0 {
                     let limit = 1i64 << (spec.bits() - 1);
                     if value < -limit {
-                        return self.cursor.fail("the immediate does not fit");
+                        return Err(self.cursor.fail(Wanted::Not("the value does not fit its field")));
                     }
                     value as u64 & ones(spec.bits() as u8) as u64
                 } else {
@@ -394,6 +332,7 @@ impl Parser<'_> {
                 }
             }
             ImmStyle::F32 => self.float(float::parse_f32)?.into(),
+            ImmStyle::HighWord => self.float(float::parse_high_word)?.into(),
             ImmStyle::F64 => self.float(float::parse_f64)?.into(),
             ImmStyle::DoubleIn(field, first, last)
                 if self.inst.get(field).is_some_and(|value| (first..=last).contains(&value)) =>
@@ -408,13 +347,12 @@ impl Parser<'_> {
             }
             ImmStyle::HalfBy(..) => self.halves(float::parse_f16)?,
         };
-        self.inst.set_spec(spec, value);
-        Ok(())
+        self.set(start, spec, value)
     }
 
-    fn float<T>(&mut self, parse: impl Fn(&str) -> Option<T>) -> Result<T, ParseError> {
+    fn float<T>(&mut self, parse: impl Fn(&str) -> Option<T>) -> Result<T, Failed> {
         let start = self.cursor.at;
-        let word = self.cursor.word(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+        let word = self.cursor.word(|c| c.is_ascii_alphanumeric() || matches!(c, b'+' | b'-' | b'.'));
         match parse(word) {
             Some(value) => {
                 self.cursor.blanks();
@@ -422,19 +360,19 @@ impl Parser<'_> {
             }
             None => {
                 self.cursor.at = start;
-                self.cursor.fail("expected a number that the immediate can hold")
+                Err(self.cursor.fail(Wanted::Thing("a number that the immediate can hold")))
             }
         }
     }
 
-    fn halves(&mut self, parse: impl Fn(&str) -> Option<u16>) -> Result<u64, ParseError> {
+    fn halves(&mut self, parse: impl Fn(&str) -> Option<u16>) -> Result<u64, Failed> {
         let high = self.float(&parse)?;
         self.separator(false)?;
         let low = self.float(&parse)?;
         Ok(u64::from(high) << 16 | u64::from(low))
     }
 
-    fn constant(&mut self, c: &ConstOperand) -> Result<(), ParseError> {
+    fn constant(&mut self, c: &ConstOperand) -> Result<(), Failed> {
         self.sign(&c.neg, c.complement);
         let magnitude = self.flag(&c.abs, "|");
         match &c.handle {
@@ -445,8 +383,9 @@ impl Parser<'_> {
             }
             None => {
                 self.cursor.expect("c[")?;
+                let start = self.cursor.at;
                 let bank = self.cursor.integer()?;
-                self.inst.set_spec(&c.bank, bank as u64);
+                self.set(start, &c.bank, bank as u64)?;
             }
         }
         self.cursor.expect("]")?;
@@ -454,17 +393,18 @@ impl Parser<'_> {
         self.cursor.expect("[")?;
         let mut follows = false;
         if let Some(index) = &c.index
-            && self.cursor.rest().starts_with(['R', 'U'])
+            && self.cursor.at_any(b"RU")
         {
             self.reg(index)?;
             follows = true;
         }
         if !follows || self.cursor.eat("+") {
+            let start = self.cursor.at;
             let offset = self.cursor.integer()?;
             if offset < i64::from(i16::MIN) || offset > i64::from(u16::MAX) {
-                return self.cursor.fail("the offset does not fit");
+                return Err(self.cursor.fail_at(start, Wanted::Not("the value does not fit its field")));
             }
-            self.inst.set_spec(&c.offset, u64::from(offset as u16));
+            self.set(start, &c.offset, u64::from(offset as u16))?;
         }
         self.cursor.expect("]")?;
         self.suffix(c.text, &c.suffix)?;
@@ -474,18 +414,18 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn handle(&mut self, handle: &HandleOperand) -> Result<(), ParseError> {
+    fn handle(&mut self, handle: &HandleOperand) -> Result<(), Failed> {
         let spec = &handle.reg.spec;
         self.cursor.expect(handle.word)?;
         self.cursor.expect("[")?;
-        let before = self.cursor;
-        let named = handle.offset.is_none() || before.rest().starts_with('U');
+        let start = self.cursor.at;
+        let named = handle.offset.is_none() || self.cursor.starts_with("U");
         if named {
             let index = self.cursor.register(handle.reg.file, spec.bits())?;
             if !handle.next {
-                self.inst.set_spec(spec, index);
+                self.set(start, spec, index)?;
             } else if index != (self.inst.get_spec(spec) + 1).min((1 << spec.bits()) - 1) {
-                return before.fail("expected the register after the one before");
+                return Err(self.cursor.fail_at(start, Wanted::Thing("the register after the one before")));
             }
         }
         if handle.offset.is_some() {
@@ -496,20 +436,20 @@ impl Parser<'_> {
     }
 
     /// `+0x8`, `+-0x8`, or alone without the plus.
-    fn offset(&mut self, spec: Option<&FieldSpec>, follows: bool) -> Result<(), ParseError> {
+    fn offset(&mut self, spec: Option<&FieldSpec>, follows: bool) -> Result<(), Failed> {
         if follows && !self.cursor.eat("+") {
             return Ok(());
         }
+        let start = self.cursor.at;
         let value = self.cursor.integer()?;
         match spec {
-            Some(spec) => self.inst.set_spec(spec, value as u64),
-            None if value == 0 => {}
-            None => return self.cursor.fail("the operand has no offset"),
+            Some(spec) => self.set(start, spec, value as u64),
+            None if value == 0 => Ok(()),
+            None => Err(self.cursor.fail_at(start, Wanted::Not("the operand has no offset"))),
         }
-        Ok(())
     }
 
-    fn mem(&mut self, mem: &MemOperand) -> Result<(), ParseError> {
+    fn mem(&mut self, mem: &MemOperand) -> Result<(), Failed> {
         if let Some(desc) = &mem.desc {
             let shown = self.sm.0 >= SHOWN_DESCRIPTOR_SM;
             if self.cursor.eat("desc[") {
@@ -518,30 +458,30 @@ impl Parser<'_> {
                 self.inst.set_spec(&desc.own, u64::from(!shown));
                 self.cursor.expect("]")?;
             } else if shown {
-                return self.cursor.fail("expected a descriptor");
+                return Err(self.cursor.fail(Wanted::Text("desc[")));
             } else {
-                self.inst.set_spec(&desc.spec, UNSHOWN_DESCRIPTOR);
+                self.inst.set_spec(&desc.spec, self.descriptor);
             }
         }
         self.cursor.expect("[")?;
         let mut follows = false;
         if let Some(reg) = &mem.reg
-            && self.cursor.rest().starts_with('R')
+            && self.cursor.starts_with("R")
         {
             self.reg(reg)?;
             follows = true;
         }
         if let Some((ureg, _)) = &mem.ureg {
-            let before = self.cursor;
-            if (!follows || self.cursor.eat("+")) && self.cursor.rest().starts_with("UR") {
+            let before = self.cursor.at;
+            if (!follows || self.cursor.eat("+")) && self.cursor.starts_with("UR") {
                 let index = self.cursor.register(RegFile::UR, ureg.bits())?;
                 self.inst.set_spec(ureg, index);
                 follows = true;
             } else {
-                self.cursor = before;
+                self.cursor.at = before;
             }
         }
-        if !(follows && self.cursor.rest().starts_with(']')) {
+        if !(follows && self.cursor.starts_with("]")) {
             self.offset(mem.offset.as_ref(), follows)?;
         }
         self.cursor.expect("]")

@@ -205,7 +205,7 @@ impl Printer<'_> {
                 push_hex(self.out, value);
                 self.out.push(']');
             }
-            ImmStyle::F32 => float::print_f32(self.out, value as u32),
+            ImmStyle::F32 | ImmStyle::HighWord => float::print_f32(self.out, value as u32),
             ImmStyle::F64 => float::print_f64(self.out, value as u32),
             ImmStyle::DoubleIn(field, first, last) => {
                 match self.inst.get(field).is_some_and(|value| (first..=last).contains(&value)) {

@@ -2,6 +2,7 @@
 
 use crate::inst::Inst;
 use crate::model::*;
+use crate::print::INST_BYTES;
 
 /// Registers that an instruction uses as one operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +19,16 @@ impl Inst {
     /// Registers read, guard included. RZ, PT and URZ are never listed.
     pub fn reads(&self, sm: Sm) -> impl Iterator<Item = RegUse> + '_ {
         self.uses(sm).filter(|used| used.role != Role::Dst)
+    }
+
+    /// The address that the instruction at an address may go to, or name, by its distance alone.
+    pub fn target(&self, address: u64) -> Option<u64> {
+        self.form().operands().find_map(|operand| match operand {
+            Operand::Target(spec, TargetStyle::FromNext) => {
+                Some(address.wrapping_add(INST_BYTES).wrapping_add(self.get_spec(spec)))
+            }
+            _ => None,
+        })
     }
 
     /// Registers written.

@@ -21,7 +21,7 @@ pub(super) const ROWS: &[Family] = &[
         Piece::Op(Operand::Imm(FieldSpec::new(Field::Imm32, 32, 33).value(Value::Signed { scale: 1 }), SignedHex)), PP,
     ]).sm(120, 255).labelled("ri"),
     Family::new("SEL", 0x007, "rr ri rc ru", Alu, &[RD, source_a(Mods::None, Hex), source_b(Mods::None, Hex), PP]),
-    Family::new("FSEL", 0x008, "rr ri rc ru", Alu, &[FTZ, RD, source_a(Mods::NegAbs, F32), source_b(Mods::NegAbs, F32), PP]),
+    Family::new("FSEL", 0x008, "rr ri rc ru", Alu, &[FTZ, RD, source_a(Mods::NegAbs, F32), source_b(Mods::NegAbs, HighWord), PP]),
     Family::new("PRMT", 0x016, "rrr rri rrc rir rcr rur rru", Alu, &[
         choice(Field::Mode, 72, 3, &["", ".F4E", ".B4E", ".RC8", ".ECL", ".ECR", ".RC16", BAD]),
         RD, source_a(Mods::None, Hex), source_b(Mods::None, Hex), source_c(Mods::None, Hex),

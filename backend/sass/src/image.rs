@@ -1,0 +1,196 @@
+//! Files that hold cubins: a cubin, a container of several images ("fatbin"), or a host program with containers.
+
+use crate::cubin::{Bytes, CubinError, Elf};
+use crate::lz4;
+use std::borrow::Cow;
+use std::fmt;
+
+/// A piece of GPU code in a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Image<'a> {
+    pub kind: ImageKind,
+    /// The number of the generation it is for; 0 where only the image itself tells.
+    pub sm: u32,
+    /// How it is contained; `None` where it is the whole file.
+    pub container: Option<Container>,
+    pub content: Result<Cow<'a, [u8]>, ImageError>,
+}
+
+/// What a container says of an image.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Container {
+    pub version: (u16, u16),
+    pub compressed: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ImageKind {
+    Cubin,
+    /// Source text.
+    Ptx,
+    Other(u16),
+}
+
+/// Why an image cannot be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ImageError {
+    /// No kind of file that holds GPU code.
+    Unknown,
+    /// A host program without any.
+    NoImages,
+    Truncated,
+    /// Compressed with Zstandard, which is not implemented.
+    Zstandard,
+    /// Compressed data is damaged.
+    Damaged,
+}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ImageError::Unknown => "neither a cubin nor a file that holds cubins",
+            ImageError::NoImages => "the program has no GPU code",
+            ImageError::Truncated => "the file is truncated",
+            ImageError::Zstandard => {
+                "compressed with Zstandard, which is not supported; cuobjdump -xelf all extracts it"
+            }
+            ImageError::Damaged => "the compressed data is damaged",
+        })
+    }
+}
+
+impl std::error::Error for ImageError {}
+
+impl From<CubinError> for ImageError {
+    fn from(_: CubinError) -> ImageError {
+        ImageError::Truncated
+    }
+}
+
+const CONTAINER_MAGIC: &[u8] = b"\x50\xed\x55\xba";
+/// Sections of host programs that hold containers; the second one's are to be linked.
+const CONTAINER_SECTIONS: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
+/// Offset of the machine in an ELF header, and the GPU's.
+const MACHINE_AT: usize = 18;
+const MACHINE_CUDA: u64 = 190;
+const KIND_PTX: u16 = 1;
+const KIND_CUBIN: u16 = 2;
+const FLAG_LZ4: u64 = 1 << 13;
+const FLAG_ZSTANDARD: u64 = 1 << 15;
+
+/// The images of a file in their order.
+pub fn images(bytes: &[u8]) -> Result<Vec<Image<'_>>, ImageError> {
+    if bytes.starts_with(CONTAINER_MAGIC) {
+        let mut out = Vec::new();
+        containers(bytes, &mut out)?;
+        return Ok(out);
+    }
+    let elf = Elf::new(bytes).map_err(|error| match error {
+        CubinError::NotElf => ImageError::Unknown,
+        _ => ImageError::Truncated,
+    })?;
+    if Bytes(bytes).number(MACHINE_AT, 2)? == MACHINE_CUDA {
+        let content = Ok(Cow::Borrowed(bytes));
+        return Ok(vec![Image { kind: ImageKind::Cubin, sm: 0, container: None, content }]);
+    }
+    let mut out = Vec::new();
+    for section in elf.sections.iter().filter(|section| CONTAINER_SECTIONS.contains(&section.name)) {
+        containers(elf.content(section)?, &mut out)?;
+    }
+    if out.is_empty() { Err(ImageError::NoImages) } else { Ok(out) }
+}
+
+/// Containers that follow each other, with zeros between them.
+fn containers<'a>(mut bytes: &'a [u8], out: &mut Vec<Image<'a>>) -> Result<(), ImageError> {
+    loop {
+        let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
+        bytes = &bytes[zeros..];
+        if !bytes.starts_with(CONTAINER_MAGIC) {
+            return if bytes.is_empty() { Ok(()) } else { Err(ImageError::Truncated) };
+        }
+        let container = Bytes(bytes);
+        let header = container.number(6, 2)? as usize;
+        let size = container.number(8, 8)? as usize;
+        container_images(container.slice(header, size)?, out)?;
+        bytes = &bytes[header + size..];
+        if header + size == 0 {
+            return Err(ImageError::Truncated);
+        }
+    }
+}
+
+fn container_images<'a>(mut bytes: &'a [u8], out: &mut Vec<Image<'a>>) -> Result<(), ImageError> {
+    while !bytes.is_empty() {
+        let image = Bytes(bytes);
+        let header = image.number(4, 4)? as usize;
+        // Padding included.
+        let size = image.number(8, 8)? as usize;
+        let compressed = image.number(16, 4)? as usize;
+        let flags = image.number(40, 8)?;
+        let unpacked = image.number(56, 8)? as usize;
+        let content = image.slice(header, size)?;
+        let packed = content.get(..compressed).unwrap_or(content);
+        out.push(Image {
+            kind: match image.number(0, 2)? as u16 {
+                KIND_PTX => ImageKind::Ptx,
+                KIND_CUBIN => ImageKind::Cubin,
+                other => ImageKind::Other(other),
+            },
+            sm: image.number(28, 4)? as u32,
+            container: Some(Container {
+                version: (image.number(26, 2)? as u16, image.number(24, 2)? as u16),
+                compressed: flags & (FLAG_LZ4 | FLAG_ZSTANDARD) != 0,
+            }),
+            content: if flags & FLAG_ZSTANDARD != 0 {
+                Err(ImageError::Zstandard)
+            } else if flags & FLAG_LZ4 != 0 {
+                lz4::unpack(packed, unpacked).map(Cow::Owned).ok_or(ImageError::Damaged)
+            } else {
+                Ok(Cow::Borrowed(content))
+            },
+        });
+        let end = header.checked_add(size).filter(|&end| end > 0).ok_or(ImageError::Truncated)?;
+        bytes = &bytes[end..];
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A container with one image.
+    fn container(kind: u8, flags: u16, unpacked: u8, content: &[u8]) -> Vec<u8> {
+        let mut image = vec![0; 64];
+        image[0] = kind;
+        image[4] = 64;
+        image[8] = content.len() as u8;
+        image[16] = content.len() as u8;
+        image[28] = 90;
+        image[40..42].copy_from_slice(&flags.to_le_bytes());
+        image[56] = unpacked;
+        image.extend(content);
+        let mut out = CONTAINER_MAGIC.to_vec();
+        out.extend([1, 0, 16, 0, image.len() as u8, 0, 0, 0, 0, 0, 0, 0]);
+        out.extend(image);
+        out
+    }
+
+    #[test]
+    fn reads_containers() {
+        let plain = container(1, 0, 0, b"text");
+        let found = images(&plain).unwrap();
+        assert_eq!((found[0].kind, found[0].sm), (ImageKind::Ptx, 90));
+        assert_eq!(found[0].content.as_deref(), Ok(b"text".as_slice()));
+        let packed = container(2, 1 << 13, 8, b"\x12a\x01\x00\x10b");
+        assert_eq!(images(&packed).unwrap()[0].content.as_deref(), Ok(b"aaaaaaab".as_slice()));
+        let foreign = container(2, 1 << 15, 9, b"xyz");
+        assert_eq!(images(&foreign).unwrap()[0].content, Err(ImageError::Zstandard));
+        let two = [plain.as_slice(), &[0; 8], &foreign].concat();
+        assert_eq!(images(&two).unwrap().len(), 2);
+        for len in 4..plain.len() {
+            assert_eq!(images(&plain[..len]), Err(ImageError::Truncated));
+        }
+        assert_eq!(images(b"MZ"), Err(ImageError::Unknown));
+    }
+}

@@ -1,0 +1,189 @@
+//! Reading text from the left, and keeping what would have been accepted where it failed.
+
+use crate::model::{BAD, RegFile};
+
+/// What was wrong is noted in the cursor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Failed;
+
+/// What a place of the text should have had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wanted {
+    /// This text.
+    Text(&'static str),
+    /// One of these, the empty one left out.
+    Texts(&'static [&'static str]),
+    /// Something of this description.
+    Thing(&'static str),
+    /// What stands here is wrong for another reason.
+    Not(&'static str),
+}
+
+pub(crate) struct Cursor<'a> {
+    text: &'a str,
+    pub(crate) at: usize,
+    /// The place that any attempt reached, and what each wanted there.
+    furthest: usize,
+    wanted: Vec<Wanted>,
+}
+
+/// Alternatives that a message lists.
+const LISTED: usize = 16;
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(text: &'a str) -> Cursor<'a> {
+        Cursor { text, at: 0, furthest: 0, wanted: Vec::new() }
+    }
+
+    pub(crate) fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    pub(crate) fn starts_with(&self, text: &str) -> bool {
+        self.rest().as_bytes().starts_with(text.as_bytes())
+    }
+
+    /// Whether the next character is one of these.
+    pub(crate) fn at_any(&self, characters: &[u8]) -> bool {
+        self.rest().as_bytes().first().is_some_and(|next| characters.contains(next))
+    }
+
+    pub(crate) fn blanks(&mut self) {
+        while self.at_any(b" ") {
+            self.at += 1;
+        }
+    }
+
+    pub(crate) fn eat(&mut self, text: &str) -> bool {
+        let found = self.starts_with(text);
+        if found {
+            self.at += text.len();
+        }
+        found
+    }
+
+    pub(crate) fn expect(&mut self, text: &'static str) -> Result<(), Failed> {
+        if self.eat(text) { Ok(()) } else { Err(self.fail(Wanted::Text(text))) }
+    }
+
+    pub(crate) fn fail(&mut self, wanted: Wanted) -> Failed {
+        self.fail_at(self.at, wanted)
+    }
+
+    /// Notes a failure at a place of its own.
+    pub(crate) fn fail_at(&mut self, at: usize, wanted: Wanted) -> Failed {
+        if at > self.furthest {
+            self.furthest = at;
+            self.wanted.clear();
+        }
+        if at == self.furthest {
+            self.wanted.push(wanted);
+        }
+        Failed
+    }
+
+    /// The furthest place and what would have been right there.
+    pub(crate) fn error(&self) -> (usize, String) {
+        if let Some(Wanted::Not(reason)) = self.wanted.iter().find(|wanted| matches!(wanted, Wanted::Not(_)))
+        {
+            return (self.furthest, (*reason).to_owned());
+        }
+        let mut names: Vec<String> = Vec::new();
+        let mut add = |name: String| {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        };
+        for wanted in &self.wanted {
+            match wanted {
+                Wanted::Text(text) => add(format!("'{text}'")),
+                Wanted::Texts(texts) => {
+                    texts
+                        .iter()
+                        .filter(|text| !text.is_empty() && **text != BAD)
+                        .for_each(|text| add((*text).to_owned()));
+                }
+                Wanted::Thing(thing) => add((*thing).to_owned()),
+                Wanted::Not(_) => {}
+            }
+        }
+        let more = names.len() > LISTED;
+        names.truncate(LISTED);
+        let list = match names.split_last() {
+            None => "nothing more".to_owned(),
+            Some((last, [])) => last.clone(),
+            Some(_) if more => format!("{}, ...", names.join(", ")),
+            Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        };
+        (self.furthest, format!("expected {list} here"))
+    }
+
+    pub(crate) fn word(&mut self, accept: impl Fn(u8) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.bytes().position(|c| !c.is_ascii() || !accept(c)).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    /// The index of a register; the last one of `width` bits has a name of its own.
+    pub(crate) fn register(&mut self, file: RegFile, width: u32) -> Result<u64, Failed> {
+        let start = self.at;
+        let (prefix, zero, thing) = match file {
+            RegFile::R => ("R", "Z", "a register"),
+            RegFile::P => ("P", "T", "a predicate"),
+            RegFile::UR => ("UR", "Z", "a uniform register"),
+            RegFile::UP => ("UP", "T", "a uniform predicate"),
+            RegFile::B => ("B", "", "a barrier register"),
+        };
+        let all_ones = (1u64 << width) - 1;
+        if self.eat(prefix) {
+            if !zero.is_empty() && self.eat(zero) {
+                return Ok(all_ones);
+            }
+            let digits = self.word(|c| c.is_ascii_digit());
+            let limit = all_ones + u64::from(zero.is_empty());
+            match digits.parse::<u64>() {
+                Ok(index) if index < limit => return Ok(index),
+                Ok(_) => return Err(self.fail_at(start, Wanted::Not("there is no register of this number"))),
+                Err(_) => {}
+            }
+        }
+        self.at = start;
+        Err(self.fail(Wanted::Thing(thing)))
+    }
+
+    /// A hexadecimal or decimal integer with an optional sign.
+    pub(crate) fn integer(&mut self) -> Result<i64, Failed> {
+        let start = self.at;
+        let negative = self.eat("-");
+        let parsed = if self.eat("0x") {
+            u64::from_str_radix(self.word(|c| c.is_ascii_hexdigit()), 16).ok()
+        } else {
+            self.word(|c| c.is_ascii_digit()).parse().ok()
+        };
+        match parsed {
+            Some(value) => Ok(if negative { (value as i64).wrapping_neg() } else { value as i64 }),
+            None => {
+                self.at = start;
+                Err(self.fail(Wanted::Thing("an integer")))
+            }
+        }
+    }
+
+    /// The longest text of a choice that stands here and ends where a word ends, as its index.
+    pub(crate) fn choice(&mut self, texts: &[&str]) -> Option<u64> {
+        let rest = self.rest().as_bytes();
+        let ends =
+            |len: usize| !rest.get(len).is_some_and(|c| c.is_ascii_alphanumeric() || *c == b'_') || len == 0;
+        let mut best: Option<(usize, usize)> = None;
+        for (value, text) in texts.iter().enumerate() {
+            let longer = best.is_none_or(|(_, len)| text.len() > len);
+            if longer && *text != BAD && rest.starts_with(text.as_bytes()) && ends(text.len()) {
+                best = Some((value, text.len()));
+            }
+        }
+        let (value, len) = best?;
+        self.at += len;
+        Some(value as u64)
+    }
+}

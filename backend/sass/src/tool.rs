@@ -1,0 +1,164 @@
+//! What the disassembler prints, style by style. Lines are made in one buffer that is written in large pieces.
+
+mod json;
+mod labels;
+mod listing;
+
+use sass::cubin::{Cubin, Function};
+use sass::image::{self, Container, ImageKind};
+use sass::{INST_BYTES, Sm, cubin};
+use std::io::{self, Write};
+
+/// How the code is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Style {
+    Listing,
+    Labels,
+    Json,
+    Control,
+}
+
+/// The text that is written so far, and where to.
+struct Out<W: Write> {
+    text: String,
+    to: W,
+}
+
+/// Bytes of text that are written at once.
+const PIECE: usize = 1 << 16;
+
+impl<W: Write> Out<W> {
+    /// Writes what has gathered, if it is much.
+    fn pause(&mut self) -> io::Result<()> {
+        if self.text.len() >= PIECE { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.write_all(self.text.as_bytes())?;
+        self.text.clear();
+        Ok(())
+    }
+}
+
+/// The outcome of writing; that nobody reads on is none of our errors.
+pub(crate) fn written(result: io::Result<()>) -> Result<(), String> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.to_string()),
+        _ => Ok(()),
+    }
+}
+
+/// Disassembles every cubin of a file. Images that cannot be read are named on the standard error.
+pub(crate) fn disassemble(style: Style, path: &str) -> Result<(), String> {
+    let named = |error: &dyn std::fmt::Display| format!("{path}: {error}");
+    let bytes = std::fs::read(path).map_err(|error| named(&error))?;
+    let images = image::images(&bytes).map_err(|error| named(&error))?;
+    let mut out = Out { text: String::new(), to: io::stdout().lock() };
+    let mut failures = Vec::new();
+    for (index, image) in images.iter().enumerate().filter(|(_, image)| image.kind == ImageKind::Cubin) {
+        let mut failed = |error: &dyn std::fmt::Display| {
+            failures.push(format!("{path}: image {index} for sm_{}: {error}", image.sm));
+        };
+        let content = match &image.content {
+            Ok(content) => content,
+            Err(error) => {
+                failed(error);
+                continue;
+            }
+        };
+        match cubin::read(content) {
+            Ok(cubin) => written(print_cubin(&mut out, style, &cubin, image.container.as_ref()))?,
+            Err(error) if image.container.is_some() => failed(&error),
+            Err(error) => return Err(named(&error)),
+        }
+    }
+    written(out.flush())?;
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+}
+
+/// Disassembles a file of nothing but instructions.
+pub(crate) fn disassemble_raw(style: Style, sm: Sm, path: &str) -> Result<(), String> {
+    let bytes = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
+    let function = Function { name: "", code: &bytes, symbols: Vec::new(), relocations: Vec::new() };
+    let mut out = Out { text: String::new(), to: io::stdout().lock() };
+    let printed = match style {
+        Style::Listing => listing::code(&mut out, sm, &bytes, listing::width(sm, [&*bytes])),
+        Style::Labels => labels::code(&mut out, sm, &function, &mut 0),
+        Style::Json => json::function(&mut out, sm, &function),
+        Style::Control => control_lines(&mut out, sm, &bytes),
+    };
+    written(printed.and_then(|()| out.flush()))
+}
+
+fn print_cubin(
+    out: &mut Out<impl Write>,
+    style: Style,
+    cubin: &Cubin<'_>,
+    container: Option<&Container>,
+) -> io::Result<()> {
+    match style {
+        Style::Listing => listing::cubin(out, cubin, container),
+        Style::Labels => labels::cubin(out, cubin),
+        Style::Json => {
+            cubin.functions.iter().try_for_each(|function| json::function(out, cubin.sm, function))
+        }
+        Style::Control => cubin.functions.iter().try_for_each(|function| {
+            out.text += &format!("# {} {}\n", cubin.target(), function.name);
+            control_lines(out, cubin.sm, function.code)
+        }),
+    }
+}
+
+/// Lines for the assembler.
+fn control_lines(out: &mut Out<impl Write>, sm: Sm, code: &[u8]) -> io::Result<()> {
+    for (address, word) in addressed(code) {
+        push_hex(&mut out.text, address, 4);
+        out.text.push('\t');
+        match sass::decode_tolerant(sm, word) {
+            Some(inst) => sass::print_exact(&mut out.text, sm, &inst, address),
+            None => push_unknown(&mut out.text, word),
+        }
+        out.text.push('\n');
+        out.pause()?;
+    }
+    Ok(())
+}
+
+/// The words of a section with their addresses.
+fn addressed(code: &[u8]) -> impl Iterator<Item = (u64, u128)> {
+    (0..).step_by(INST_BYTES as usize).zip(cubin::words(code))
+}
+
+/// Appends the text of a word.
+pub(crate) fn push_text(out: &mut String, sm: Sm, word: u128, address: u64) {
+    match sass::decode_tolerant(sm, word) {
+        Some(inst) => sass::print_to(out, sm, &inst, address),
+        None => push_unknown(out, word),
+    }
+}
+
+/// A word that is no instruction.
+fn push_unknown(out: &mut String, word: u128) {
+    out.push_str(".word 0x");
+    push_hex(out, (word >> 64) as u64, 16);
+    push_hex(out, word as u64, 16);
+}
+
+/// Appends hexadecimal digits, at least as many as given.
+fn push_hex(out: &mut String, value: u64, least: u32) {
+    let digits = (u64::BITS - value.leading_zeros()).div_ceil(4).max(least);
+    for digit in (0..digits).rev() {
+        let digit = (value >> (4 * digit) & 15) as u8;
+        out.push(char::from(if digit < 10 { b'0' + digit } else { b'a' + digit - 10 }));
+    }
+}
+
+fn push_blanks(out: &mut String, count: usize) {
+    (0..count).for_each(|_| out.push(' '));
+}
+
+/// What separates text and semicolon: nothing where the word has no stall count and may yield, as NVIDIA has it.
+fn end(word: u128) -> &'static str {
+    const ISSUE: u128 = 0x1f << 105;
+    if word & ISSUE == 0 { ";" } else { " ;" }
+}
