@@ -46,8 +46,12 @@ def _with_file(words, command):
         return subprocess.run([*command, file.name], capture_output=True, text=True)
 
 
+# What NVIDIA's disassembler puts in the place of a value that does not exist.
+NO_VALUE = re.compile(r"INVALID\d|\?\?\?")
+
+
 def vendor_texts(arch, words):
-    """NVIDIA's text of each word at its index times 16, None where it refuses the word."""
+    """NVIDIA's text of each word at its index times 16, None where it refuses the word or a value in it."""
     sm = generation(arch)
     target = f"SM{sm}" + "a" * (sm in ACCELERATED)
 
@@ -65,7 +69,8 @@ def vendor_texts(arch, words):
             for index in bad:
                 words[index] = NOP
         texts = {int(at, 16) // INST_BYTES: squeeze(text) for at, text in LINE.findall(answer.stdout)}
-        return [None if index in refused else texts.get(index) for index in range(len(words))]
+        known = lambda text: None if text is None or NO_VALUE.search(text) else text
+        return [None if index in refused else known(texts.get(index)) for index in range(len(words))]
 
     return _in_calls(words, run)
 

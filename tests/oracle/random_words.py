@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Compares the texts of random instruction words with NVIDIA's, and groups the differences by form.
+
+  random_words.py [--arch sm_90] [--count 20000] [--sass target/release/sass]
+
+A tenth of the words are uniformly random. The others are recorded instructions (backend/sass/tests/recorded) with some
+bits flipped or some adjacent bits replaced. All generations are walked unless one is named. The exit status tells
+whether every word that both accept has the same text."""
+import argparse
+import collections
+import pathlib
+import random
+import sys
+
+import vendor
+import walk
+
+RECORDED = pathlib.Path(__file__).parents[2] / "backend/sass/tests/recorded"
+# The control word is legal on every instruction, so that what varies is the instruction.
+FLIPPED = [bit for bit in range(12, 105)]
+
+
+def bases(sm):
+    """The recorded words of a generation, or of the newest one before it that has some."""
+    files = {int(path.stem.split("_")[1]): path for path in RECORDED.glob("sm_*.txt")}
+    lines = files[max(number for number in files if number <= sm)].read_text().splitlines()
+    return [int(line.split()[1], 16) for line in lines if not line.startswith("#")]
+
+
+def varied(dice, base):
+    word = base
+    for _ in range(dice.randint(1, 3)):
+        if dice.random() < 0.5:
+            for bit in dice.sample(FLIPPED, dice.randint(1, 4)):
+                word ^= 1 << bit
+        else:
+            low = dice.randrange(12, 97)
+            word = walk.spread(word, [(low, 8)], dice.getrandbits(8))
+    return word
+
+
+def words(sm, count, seed):
+    dice = random.Random(seed + sm)
+    recorded = bases(sm)
+    for index in range(count):
+        word = dice.getrandbits(128) if index % 10 == 0 else varied(dice, dice.choice(recorded))
+        yield word & ~vendor.CONTROL_MASK | vendor.PLAIN_CONTROL
+
+
+def mnemonic(text):
+    text = text.split(" ", 1)[1] if text.startswith("@") and " " in text else text
+    return text.split(" ")[0].split(".")[0]
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--arch", action="append")
+    options.add_argument("--count", type=int, default=20_000)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--sass", default=vendor.SASS)
+    options.add_argument("--grep", default="", help="show only mnemonics that begin so")
+    options.add_argument("--examples", type=int, default=1)
+    options = options.parse_args()
+    wrong = 0
+    for sm in map(vendor.generation, options.arch or [f"sm_{sm}" for sm in vendor.GENERATIONS]):
+        tried = list(dict.fromkeys(words(sm, options.count, options.seed)))
+        theirs, ours = vendor.vendor_texts(f"sm_{sm}", tried), vendor.our_texts(f"sm_{sm}", tried, options.sass)
+        both = sum(a is not None and b is not None for a, b in zip(theirs, ours))
+        same = sum(a is not None and a == b for a, b in zip(theirs, ours))
+        accepted = sum(text is not None for text in theirs)
+        missing = sum(a is not None and b is None for a, b in zip(theirs, ours))
+        extra = sum(a is None and b is not None for a, b in zip(theirs, ours))
+        wrong += both - same
+        print(f"sm_{sm}: {len(tried)} words, NVIDIA accepts {accepted}; both accept {both}, of which {same} "
+              f"({100 * same / max(both, 1):.2f} %) agree; we alone refuse {missing}, accept {extra}")
+        groups = collections.defaultdict(list)
+        for word, one, other in zip(tried, theirs, ours):
+            if one != other:
+                key = (mnemonic(one or other), walk.difference(one, other))
+                groups[key].append((len(one or other), word, one, other))
+        for (name, kind), found in sorted(groups.items(), key=lambda item: -len(item[1])):
+            if name.startswith(options.grep):
+                print(f"  {len(found):5} x {name}: {kind}")
+                for _, word, one, other in sorted(found)[: options.examples]:
+                    print(f"          {word:032x}\n            NVIDIA: {one}\n            we:     {other}")
+    sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main()
