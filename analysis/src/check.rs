@@ -24,7 +24,7 @@ pub use lints::{LINTS, lint};
 pub use operands::bind;
 
 use ptx_backend::input::{Operand, RegId, Symbol};
-use ptx_isa::{Form, Opcode, ScalarType, Space};
+use ptx_isa::{Expected, Form, Opcode, ScalarType, Signature, Space};
 use rustc_hash::FxHashMap;
 use text_size::TextRange;
 
@@ -33,12 +33,19 @@ use crate::lower::SourceMap;
 use crate::module::Header;
 use crate::scope::RegisterName;
 
+/// Where a variable lies and what it consists of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    pub space: Space,
+    pub ty: ScalarType,
+}
+
 /// What an instruction check may look at besides the instruction.
 pub struct Context<'a> {
     pub header: &'a Header,
     pub gates: Gates,
-    /// The state spaces of the variables mentioned so far.
-    pub spaces: &'a FxHashMap<Symbol, Space>,
+    /// What the variables mentioned so far are.
+    pub variables: &'a FxHashMap<Symbol, Place>,
     pub registers: &'a [RegisterName],
     /// The item's text.
     pub text: &'a str,
@@ -69,8 +76,9 @@ pub struct Statement<'a> {
     pub operands: &'a [Option<Operand>],
     /// Parallel to `operands`.
     pub ranges: &'a [TextRange],
-    /// The row's operands, parallel to `operands`. `None` when their number is wrong.
-    pub rows: Option<&'a [&'static ptx_isa::Operand]>,
+    pub signature: &'a Signature,
+    /// Those of the signature that are written, parallel to `operands`. `None` when their number is wrong.
+    pub rows: Option<&'a [&'a Expected]>,
 }
 
 /// A body whose statements were all walked.

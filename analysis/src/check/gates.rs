@@ -40,6 +40,13 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<
             let what = format!("the operand `{}` of `{}`", row.name, statement.form.mnemonic());
             out.extend(ctx.gates.check_phrase(&row.gate, what, range));
         }
+        if let Some(row) = statement.rows.and_then(|rows| rows.get(i))
+            && let (Some(Operand::Int(value)), Some((values, gate))) = (operand, row.gated)
+            && values.contains(*value)
+        {
+            let what = format!("{value} for the operand `{}`", row.name);
+            out.extend(ctx.gates.check_phrase(&gate, what, range));
+        }
         if let Some(Operand::Special(register)) = operand {
             out.extend(ctx.gates.check(&register.gate(), register.text(), range, ""));
         }

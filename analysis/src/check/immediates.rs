@@ -1,7 +1,7 @@
-//! Constants where an instruction reads a value.
+//! Constants where an instruction reads a value: their kind and their range.
 
 use ptx_backend::input::Operand;
-use ptx_isa::{OperandType, Role, ScalarType, TypeKind};
+use ptx_isa::{Class, Expected, ExpectedType, ScalarType, TypeKind, Values};
 use text_size::TextRange;
 
 use super::{Context, Statement};
@@ -13,47 +13,115 @@ declare_lint! {
     pub(super) CONSTANT_TYPE = "E0304" "constant-type", Error, since "0.1.0"
 }
 
+declare_lint! {
+    /// A constant is not one that the instruction takes.
+    pub(super) CONSTANT_RANGE = "E0310" "constant-range", Error, since "0.1.0"
+}
+
 pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
     let Some(rows) = statement.rows else { return };
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
-        let expected = match row.ty {
-            OperandType::Suffix(i) | OperandType::Wide(i) => statement.opcode.ty(usize::from(i)),
-            OperandType::Is(ty) => Some(ty),
-            _ => None,
-        };
-        if let (Some(operand), Some(expected)) = (operand, expected)
-            && row.role == Role::Source
+        if let (Some(Operand::Vector(elements)), Values::Each(each)) = (operand, row.values) {
+            out.extend(
+                elements.iter().zip(each).find_map(|(element, values)| field(row, element, *values, range)),
+            );
+        }
+        if let Some(operand @ (Operand::Int(_) | Operand::F32(_) | Operand::F64(_))) = operand
+            && row.class.intersects(Class::IMMEDIATE)
         {
-            let fixed = matches!(row.ty, OperandType::Is(_));
-            constant(operand, range, expected, fixed, out);
+            out.extend(kind(operand, range, row.ty));
+            out.extend(value(statement, row, operand, range));
         }
     }
 }
 
-/// An untyped operand takes a floating-point constant for its bits where the type is the instruction's own, and
-/// not where the operand has a `fixed` one.
-fn constant(
+/// Untyped operands take the bits of a float of their width.
+fn kind(operand: &Operand, range: TextRange, ty: ExpectedType) -> Option<Diagnostic> {
+    let (fits, ty) = match ty {
+        ExpectedType::Typed(ty) => {
+            let fits = match (operand, ty.kind()) {
+                (Operand::Int(_), _) => super::types::takes_integers(ty),
+                (_, TypeKind::Float) => matches!(ty, ScalarType::F32 | ScalarType::F64),
+                (Operand::F32(_), _) => ty == ScalarType::B32,
+                _ => ty == ScalarType::B64,
+            };
+            (fits, format!("a `.{}`", ty.text()))
+        }
+        ExpectedType::Integer(bits) => (matches!(operand, Operand::Int(_)), format!("a {bits}-bit integer")),
+        ExpectedType::Pointer => (matches!(operand, Operand::Int(_)), "an address".to_owned()),
+        ExpectedType::OrDescriptor(_) => (false, "a descriptor".to_owned()),
+        ExpectedType::Coordinates(..) | ExpectedType::Address(_) | ExpectedType::Free => return None,
+    };
+    if fits {
+        return None;
+    }
+    Some(match operand {
+        Operand::Int(value) => {
+            let message = format!("an integer constant in place of {ty}");
+            let note = format!("write it with a point or by its bits, as `{value}.0`");
+            Diagnostic::new(&CONSTANT_TYPE, range, message).note(note)
+        }
+        _ => {
+            let message = format!("a floating-point constant in place of {ty}");
+            let note = "write the value as an integer, or its bits in hexadecimal";
+            Diagnostic::new(&CONSTANT_TYPE, range, message).note(note)
+        }
+    })
+}
+
+fn value(
+    statement: &Statement<'_>,
+    row: &Expected,
     operand: &Operand,
     range: TextRange,
-    expected: ScalarType,
-    fixed: bool,
-    out: &mut Vec<Diagnostic>,
-) {
-    let ty = expected.text();
-    match (operand, expected.kind()) {
-        (Operand::F32(_) | Operand::F64(_), kind)
-            if matches!(kind, TypeKind::Signed | TypeKind::Unsigned | TypeKind::Pred)
-                || fixed && kind == TypeKind::Bits =>
-        {
-            let message = format!("a floating-point constant in place of a `.{ty}`");
-            let note = "write the value as an integer, or its bits in hexadecimal";
-            out.push(Diagnostic::new(&CONSTANT_TYPE, range, message).note(note));
-        }
-        (Operand::Int(value), TypeKind::Float) => {
-            let message = format!("an integer constant in place of a `.{ty}`");
-            let note = format!("write it with a point or by its bits, as `{value}.0`");
-            out.push(Diagnostic::new(&CONSTANT_TYPE, range, message).note(note));
-        }
-        _ => {}
+) -> Option<Diagnostic> {
+    let fits = match (operand, row.values) {
+        (Operand::Int(value), Values::UpTo(name)) => match constant_of(statement, name) {
+            // Compared as the 32 bits that they are.
+            Some(most) => *value as u32 <= most as u32,
+            None => true,
+        },
+        (Operand::Int(value), values) => values.contains(*value),
+        (Operand::F32(bits), Values::Fraction) => is_fraction(f64::from(f32::from_bits(*bits))),
+        (Operand::F64(bits), Values::Fraction) => is_fraction(f64::from_bits(*bits)),
+        _ => true,
+    };
+    if fits {
+        return None;
+    }
+    let found = match operand {
+        Operand::Int(value) => value.to_string(),
+        Operand::F32(bits) => f32::from_bits(*bits).to_string(),
+        Operand::F64(bits) => f64::from_bits(*bits).to_string(),
+        _ => String::new(),
+    };
+    let message = match row.values {
+        Values::Of([]) => "a constant cannot stand here".to_owned(),
+        values => format!("{found} is out of range: `{}` takes {values}", row.name),
+    };
+    Some(Diagnostic::new(&CONSTANT_RANGE, range, message))
+}
+
+/// An element of a vector of constants.
+fn field(row: &Expected, element: &Operand, values: Values, range: TextRange) -> Option<Diagnostic> {
+    let message = match element {
+        Operand::Reg(_) => return None,
+        Operand::Int(value) if values.contains(*value) => return None,
+        Operand::Int(value) => format!("{value} is out of range: this part of `{}` is {values}", row.name),
+        _ => format!("`{}` consists of integer constants", row.name),
+    };
+    Some(Diagnostic::new(&CONSTANT_RANGE, range, message))
+}
+
+fn is_fraction(value: f64) -> bool {
+    value > 0.0 && value <= 1.0
+}
+
+/// The constant that another operand of the statement is.
+fn constant_of(statement: &Statement<'_>, name: &str) -> Option<i64> {
+    let index = statement.rows?.iter().position(|row| row.name == name)?;
+    match statement.operands.get(index)? {
+        Some(Operand::Int(value)) => Some(*value),
+        _ => None,
     }
 }

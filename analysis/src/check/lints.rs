@@ -126,6 +126,7 @@ pub static LINTS: &[&Lint] = &[
     &super::operands::OPERAND_CLASS,
     &super::types::OPERAND_TYPE,
     &super::immediates::CONSTANT_TYPE,
+    &super::immediates::CONSTANT_RANGE,
     &super::vectors::VECTOR_SIZE,
     &super::spaces::STATE_SPACE,
     &PREDICATE,

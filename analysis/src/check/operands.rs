@@ -1,7 +1,7 @@
 //! The number of operands and the class of each.
 
 use ptx_backend::input;
-use ptx_isa::{Class, Facts, Form, Mod, Opcode, Operand as Row, Presence, Role, ScalarType};
+use ptx_isa::{Class, Expected, ExpectedType, Role, ScalarType, Signature};
 use smallvec::SmallVec;
 use text_size::TextRange;
 
@@ -27,15 +27,7 @@ pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Di
     };
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         if let Some(operand) = operand {
-            // Memory and matrix instructions take one element with or without its braces.
-            let facts = statement.form.facts;
-            let accesses = facts.has(Facts::READS)
-                || facts.has(Facts::WRITES)
-                || matches!(statement.form.mnemonic(), "mma");
-            match operand {
-                input::Operand::Vector(elements) if accesses && elements.len() == 1 => {}
-                operand => class(row, operand, range, out),
-            }
+            class(row, operand, range, out);
             match operand {
                 // A texture's result may be a vector with a predicate.
                 input::Operand::Pair(pair) => {
@@ -45,12 +37,13 @@ pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Di
                 input::Operand::Vector(_) if row.role == Role::Destination => {
                     destinations(&elements(operand), range, out);
                 }
+                input::Operand::NotPred(_) if row.role == Role::Destination => {
+                    let message = "a result cannot be written to a negated predicate";
+                    out.push(Diagnostic::new(&OPERAND_CLASS, range, message));
+                }
                 _ => {}
             }
-            // `mov` leaves the bits of a `_` in a vector undefined.
-            if statement.form.mnemonic() != "mov" || matches!(operand, input::Operand::Sink) {
-                sink(row, operand, range, out);
-            }
+            sink(row, operand, range, out);
         }
     }
 }
@@ -63,75 +56,51 @@ fn elements(operand: &input::Operand) -> SmallVec<[&input::Operand; 8]> {
     }
 }
 
-/// The row of each written operand. `None` when their number is wrong.
+/// What is expected of each written operand. `None` when their number is wrong.
 ///
 /// An optional operand is taken for present when what is written there can be it, so that `call f, (x)` and
 /// `call (r), f` are told apart; when that leaves operands over, by count alone.
-pub fn bind(
-    form: &'static Form,
-    opcode: &Opcode,
+pub fn bind<'s>(
+    signature: &'s Signature,
     operands: &[Option<input::Operand>],
     registers: &[RegisterName],
-) -> Option<Rows> {
-    let (least, _) = bounds(form, opcode);
-    let spare = operands.len().checked_sub(least)?;
-    assign(form, opcode, operands, spare, Some(registers))
-        .or_else(|| assign(form, opcode, operands, spare, None))
+) -> Option<Rows<'s>> {
+    let spare = operands.len().checked_sub(signature.least)?;
+    if signature.least == signature.operands.len() {
+        return (spare == 0).then(|| signature.operands.iter().collect());
+    }
+    assign(signature, operands, spare, Some(registers)).or_else(|| assign(signature, operands, spare, None))
 }
 
-/// The rows of the operands of one instruction.
-pub(crate) type Rows = SmallVec<[&'static Row; 8]>;
+/// What is expected of the operands of one instruction.
+pub(crate) type Rows<'s> = SmallVec<[&'s Expected; 8]>;
 
-fn assign(
-    form: &'static Form,
-    opcode: &Opcode,
+fn assign<'s>(
+    signature: &'s Signature,
     operands: &[Option<input::Operand>],
     mut spare: usize,
     registers: Option<&[RegisterName]>,
-) -> Option<Rows> {
+) -> Option<Rows<'s>> {
     let mut bound = SmallVec::new();
-    for row in form.operands {
-        match presence(opcode, row) {
-            Some(true) => bound.push(row),
-            None if spare > 0 => {
-                let operand = operands.get(bound.len()).and_then(Option::as_ref);
-                let fits =
-                    |registers| operand.is_none_or(|operand| row.class.intersects(exact(operand, registers)));
-                if registers.is_none_or(fits) {
-                    spare -= 1;
-                    bound.push(row);
-                }
+    for row in &signature.operands {
+        if !row.optional {
+            bound.push(row);
+        } else if spare > 0 {
+            let operand = operands.get(bound.len()).and_then(Option::as_ref);
+            let fits =
+                |registers| operand.is_none_or(|operand| row.class.intersects(exact(operand, registers)));
+            if registers.is_none_or(fits) {
+                spare -= 1;
+                bound.push(row);
             }
-            _ => {}
         }
     }
     (spare == 0).then_some(bound)
 }
 
-/// `Some(true)`: must be written; `Some(false)`: must not; `None`: may.
-fn presence(opcode: &Opcode, row: &Row) -> Option<bool> {
-    let any = |mods: &[Mod]| mods.iter().any(|&m| opcode.has(m));
-    match row.presence {
-        Presence::Always => Some(true),
-        Presence::Optional => None,
-        Presence::With(mods) => Some(any(mods)),
-        Presence::Without(mods) => Some(!any(mods)),
-        Presence::OptionalWith(mods) => (!any(mods)).then_some(false),
-    }
-}
-
-/// The least and the greatest number of operands.
-fn bounds(form: &Form, opcode: &Opcode) -> (usize, usize) {
-    form.operands.iter().fold((0, 0), |(least, most), row| match presence(opcode, row) {
-        Some(true) => (least + 1, most + 1),
-        Some(false) => (least, most),
-        None => (least, most + 1),
-    })
-}
-
 fn count(statement: &Statement<'_>) -> Diagnostic {
-    let (form, opcode) = (statement.form, &statement.opcode);
-    let (least, most) = bounds(form, opcode);
+    let signature = statement.signature;
+    let (least, most) = (signature.least, signature.operands.len());
     let found = statement.operands.len();
     let expected = match (least, most) {
         (0, 0) => "no operands".to_owned(),
@@ -143,21 +112,37 @@ fn count(statement: &Statement<'_>) -> Diagnostic {
         Some(first) if found > most => first.cover(statement.ranges[found - 1]),
         _ => statement.name,
     };
-    let rows = form.operands.iter().filter(|row| presence(opcode, row) != Some(false));
-    let names: Vec<&str> = rows.map(|row| row.name).collect();
-    let message = format!("`{}` takes {expected} here, found {found}", form.mnemonic());
+    let names: Vec<&str> = signature.operands.iter().map(|row| row.name).collect();
+    let message = format!("`{}` takes {expected} here, found {found}", statement.form.mnemonic());
     let diagnostic = Diagnostic::new(&OPERAND_COUNT, range, message);
     if names.is_empty() { diagnostic } else { diagnostic.note(format!("operands: {}", names.join(", "))) }
 }
 
-fn class(row: &Row, operand: &input::Operand, range: TextRange, out: &mut Vec<Diagnostic>) {
-    if row.class.intersects(classes(operand)) || row.class == Class(0) {
+fn class(row: &Expected, operand: &input::Operand, range: TextRange, out: &mut Vec<Diagnostic>) {
+    if row.class.intersects(classes(operand)) || is_value(row, operand) {
         return;
     }
+    // One element takes braces or not where vectors are read and written.
     let message = format!("expected {}, found {}", describe(row.class), name(operand));
     out.push(
         Diagnostic::new(&OPERAND_CLASS, range, message).note(format!("this is the operand `{}`", row.name)),
     );
+}
+
+/// Whether the name of a function, or a variable's plus an offset, stands for a number.
+fn is_value(row: &Expected, operand: &input::Operand) -> bool {
+    let input::Operand::Symbol(symbol, offset) = operand else { return false };
+    if !row.class.intersects(Class::IMMEDIATE) || !row.class.intersects(Class::REGISTER) {
+        return false;
+    }
+    let is_function = matches!(symbol, input::Symbol::Function(_));
+    match row.ty {
+        ExpectedType::Typed(ty) if is_function => !super::types::is_untyped_only(ty),
+        ExpectedType::Typed(ty) => *offset != 0 && super::types::takes_integers(ty) && ty != ScalarType::Pred,
+        ExpectedType::Integer(bits) => *offset != 0 && bits == 32,
+        ExpectedType::Pointer => *offset != 0,
+        _ => false,
+    }
 }
 
 /// The classes of an operand, registers told apart by their type.
@@ -181,36 +166,35 @@ fn classes(operand: &input::Operand) -> Class {
         O::NotPred(_) => Class::PREDICATE,
         O::Int(_) | O::F64(_) | O::F32(_) => Class::IMMEDIATE,
         O::Address(_) => Class::ADDRESS.or(Class::TEXTURE),
-        O::Symbol(..) => Class::SYMBOL.or(Class::IMMEDIATE),
+        O::Symbol(..) => Class::SYMBOL,
         O::Special(_) => Class::SPECIAL,
         O::Label(_) | O::Targets(_) | O::Prototype(_) => Class::LABEL.or(Class::SYMBOL),
         O::Vector(_) => Class::VECTOR,
         O::Pair(_) => Class::PAIR,
         O::Sink => Class::SINK,
         // Arguments, or brackets with several parts.
-        O::List(_) => Class::LIST.or(Class::TEXTURE).or(Class::ADDRESS),
+        O::List(_) => Class::LIST.or(Class::TEXTURE),
     }
 }
 
 /// Both halves of `d|p` and all elements of a vector are written.
 fn destinations(parts: &[&input::Operand], range: TextRange, out: &mut Vec<Diagnostic>) {
-    let written = Class::REGISTER.or(Class::PREDICATE).or(Class::SINK);
+    let written = Class::REGISTER.or(Class::PREDICATE).or(Class::SINK).or(Class::SPECIAL);
     if let Some(wrong) = parts.iter().find(|part| !classes(part).intersects(written)) {
         let message = format!("expected a register or a predicate, found {}", name(wrong));
         out.push(Diagnostic::new(&OPERAND_CLASS, range, message));
     }
 }
 
-/// `_` stands for a result that nobody wants, so it is no source.
-fn sink(row: &Row, operand: &input::Operand, range: TextRange, out: &mut Vec<Diagnostic>) {
+/// `_` stands for a result that nobody wants, so it is no source; a vector has something besides.
+fn sink(row: &Expected, operand: &input::Operand, range: TextRange, out: &mut Vec<Diagnostic>) {
     let is_sink = |operand: &input::Operand| matches!(operand, input::Operand::Sink);
-    let read = match operand {
-        input::Operand::Vector(elements) => elements.iter().any(is_sink),
-        // Where the row takes no `_` that is said already.
-        operand => is_sink(operand) && (row.class.intersects(Class::SINK) || row.class == Class(0)),
-    };
-    if row.role == Role::Source && read {
+    let input::Operand::Vector(elements) = operand else { return };
+    if row.role == Role::Source && elements.iter().any(is_sink) {
         out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be read"));
+    } else if elements.iter().all(is_sink) {
+        let message = "a vector of `_` alone has no type";
+        out.push(Diagnostic::new(&OPERAND_CLASS, range, message));
     }
 }
 
@@ -247,6 +231,7 @@ fn describe(class: Class) -> String {
         (Class::LIST, "a list in parentheses"),
         (Class::TEXTURE, "a texture or surface in brackets"),
         (Class::SPECIAL, "a special register"),
+        (Class::SINK, "`_`"),
     ];
     let names: Vec<&str> =
         names.iter().filter(|(bit, _)| class.intersects(*bit)).map(|&(_, name)| name).collect();

@@ -3,10 +3,11 @@
 //! The rules are those of "Operand Type Checking" and "Operand Size Exceeding Instruction-Type Size" in the
 //! manual, as the vendor's assembler applies them: an untyped instruction takes registers of any kind, an
 //! integer one those without a float, a float one those of its own type or untyped; widths are equal, except
-//! that loads, stores and conversions take wider registers. A packed pair of halves counts as an integer.
+//! that loads, stores and conversions take wider registers. A packed pair of halves counts as an integer. A
+//! vector has one type, which its elements agree on.
 
 use ptx_backend::input::Operand;
-use ptx_isa::{Mod, OperandType, ScalarType, TypeKind};
+use ptx_isa::{Class, Expected, ExpectedType, Role, ScalarType, SpecialReg, TypeKind};
 use text_size::TextRange;
 
 use super::{Context, Statement};
@@ -21,144 +22,269 @@ declare_lint! {
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
     let Some(rows) = statement.rows else { return };
     let mnemonic = statement.form.mnemonic();
-    let wider = matches!(mnemonic, "ld" | "ldu" | "st" | "cvt" | "suld" | "sust");
-    let element_width = if mnemonic == "mov" { ElementWidth::Share } else { ElementWidth::Whole };
+    let wider = matches!(mnemonic, "ld" | "ldu" | "st" | "cvt" | "suld" | "sust" | "sured");
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         let Some(operand) = operand else { continue };
-        let expected = match row.ty {
-            OperandType::Suffix(i) => statement.opcode.ty(usize::from(i)),
-            OperandType::Wide(i) => statement.opcode.ty(usize::from(i)).map(|ty| widened(ty, statement)),
-            OperandType::Is(ty) => Some(ty),
-            OperandType::Address => {
-                address(ctx, operand, range, out);
-                None
-            }
-            OperandType::Bits(_) | OperandType::Free => None,
-        };
-        if let Some(expected) = expected {
-            operand_type(ctx, operand, range, expected, wider, element_width, out);
-        }
-    }
-}
-
-/// A register that holds an address, without brackets.
-fn address(ctx: &Context<'_>, operand: &Operand, range: TextRange, out: &mut Vec<Diagnostic>) {
-    if let Operand::Reg(register) = operand {
-        let ty = ctx.register_type(*register);
-        if matches!(ty.kind(), TypeKind::Float | TypeKind::Pred) {
-            let message = format!("`{}` is `.{}`, expected an address", ctx.slice(range), ty.text());
-            out.push(Diagnostic::new(&OPERAND_TYPE, range, message));
-        }
-    }
-}
-
-/// How the type of an instruction relates to the elements of a vector operand.
-#[derive(Clone, Copy)]
-enum ElementWidth {
-    /// Each element has the type.
-    Whole,
-    /// The elements share the bits of the type.
-    Share,
-}
-
-fn untyped(bits: u32) -> Option<ScalarType> {
-    Some(match bits {
-        8 => ScalarType::B8,
-        16 => ScalarType::B16,
-        32 => ScalarType::B32,
-        64 => ScalarType::B64,
-        _ => return None,
-    })
-}
-
-fn widened(ty: ScalarType, statement: &Statement<'_>) -> ScalarType {
-    if !statement.opcode.has(Mod::Wide) {
-        return ty;
-    }
-    match ty {
-        ScalarType::U16 => ScalarType::U32,
-        ScalarType::S16 => ScalarType::S32,
-        ScalarType::U32 => ScalarType::U64,
-        ScalarType::S32 => ScalarType::S64,
-        other => other,
+        operand_type(ctx, row, operand, range, wider, out);
     }
 }
 
 fn operand_type(
     ctx: &Context<'_>,
+    row: &Expected,
     operand: &Operand,
     range: TextRange,
-    expected: ScalarType,
     wider: bool,
-    element_width: ElementWidth,
     out: &mut Vec<Diagnostic>,
 ) {
     match operand {
         Operand::Reg(register) | Operand::NotPred(register) => {
             let found = ctx.register_type(*register);
-            if !fits(expected, found, wider) {
-                let name = ctx.slice(range);
-                let message =
-                    format!("`{name}` is `.{}`, expected {}", found.text(), describe(expected, wider));
+            if !accepts(row, found, wider) {
+                out.push(mismatch(ctx, row, found, range, wider));
+            }
+        }
+        Operand::Vector(elements) => match unify(ctx, elements) {
+            Ok(None) => {}
+            Ok(Some(found)) => {
+                // `mov` packs and unpacks: the elements share the bits of its type.
+                let share = row.lanes == ptx_isa::ExpectedLanes::Any && row.class.intersects(Class::SYMBOL)
+                    || row.class.intersects(Class::PREDICATE) && row.role == Role::Destination;
+                let fits = match row.ty {
+                    ExpectedType::Typed(ty) if share => {
+                        let count = elements.len() as u32;
+                        bits_of(found) * count == ty.bits()
+                            && (fits(untyped(found), found, false) || found == ScalarType::Pred)
+                    }
+                    ExpectedType::OrDescriptor(ty) => fits(ty, found, false),
+                    _ => accepts(row, found, wider),
+                };
+                if !fits {
+                    out.push(mismatch(ctx, row, found, range, wider));
+                }
+            }
+            Err(()) => {
+                let message = "the elements of this vector have different types";
+                out.push(Diagnostic::new(&OPERAND_TYPE, range, message));
+            }
+        },
+        Operand::Pair(pair) => {
+            operand_type(ctx, row, &pair.0, range, wider, out);
+            // The second result of every such instruction is a predicate.
+            if let Operand::Reg(register) = pair.1
+                && ctx.register_type(register) != ScalarType::Pred
+            {
+                let message = format!(
+                    "the second result is `.{}`, expected a predicate",
+                    ctx.register_type(register).text()
+                );
                 out.push(Diagnostic::new(&OPERAND_TYPE, range, message));
             }
         }
-        Operand::Vector(elements) => {
-            // `mov` packs and unpacks; everywhere else each element has the instruction's type.
-            let expected = match (element_width, elements.len() as u32) {
-                (ElementWidth::Whole, _) | (_, 0) => expected,
-                (ElementWidth::Share, count) => match untyped(expected.bits() / count) {
-                    Some(share) => share,
-                    None => return,
-                },
-            };
-            for element in elements {
-                // Elements have no ranges of their own; the first wrong one stands for all.
-                let before = out.len();
-                operand_type(ctx, element, range, expected, wider, ElementWidth::Whole, out);
-                if out.len() > before {
-                    break;
+        Operand::List(parts) => {
+            if let Some(Operand::Vector(coordinates)) = parts.last() {
+                let found = unify(ctx, coordinates);
+                if found.is_err() || found.is_ok_and(|ty| ty.is_some_and(|ty| !coordinate(row.ty, ty))) {
+                    let message = format!("expected {}", describe(row.ty, false));
+                    out.push(Diagnostic::new(&OPERAND_TYPE, range, message));
                 }
             }
         }
-        Operand::Pair(pair) => {
-            operand_type(ctx, &pair.0, range, expected, wider, element_width, out);
-            // The second result of every such instruction is a predicate.
-            operand_type(ctx, &pair.1, range, ScalarType::Pred, wider, element_width, out);
+        Operand::Special(register) if row.class.intersects(Class::SPECIAL) => {
+            if let ExpectedType::Typed(expected) = row.ty
+                && !special(expected, *register, wider)
+            {
+                out.push(mismatch(ctx, row, register.ty(), range, wider));
+            }
         }
         _ => {}
     }
+}
+
+/// Whether a special register can be read as the type. The oldest of them have 16 bits as well.
+fn special(expected: ScalarType, register: SpecialReg, wider: bool) -> bool {
+    let found = register.ty();
+    match expected.kind() {
+        TypeKind::Pred => found == ScalarType::Pred,
+        TypeKind::Float | TypeKind::Packed | TypeKind::Opaque => false,
+        _ if found == ScalarType::Pred => false,
+        _ => {
+            let bits = expected.bits();
+            found.bits() == bits
+                || wider && found.bits() > bits
+                || bits < 32 && register.is_index()
+                || bits <= 32 && register == SpecialReg::Gridid
+        }
+    }
+}
+
+fn mismatch(
+    ctx: &Context<'_>,
+    row: &Expected,
+    found: ScalarType,
+    range: TextRange,
+    wider: bool,
+) -> Diagnostic {
+    let name = ctx.slice(range);
+    let message = format!("`{name}` is `.{}`, expected {}", found.text(), describe(row.ty, wider));
+    Diagnostic::new(&OPERAND_TYPE, range, message)
+}
+
+/// The bits that a vector's element has; predicates may stand among 32-bit registers.
+fn bits_of(ty: ScalarType) -> u32 {
+    if ty == ScalarType::Pred { 32 } else { ty.bits() }
+}
+
+/// The type without sign and kind.
+fn untyped(ty: ScalarType) -> ScalarType {
+    match bits_of(ty) {
+        8 => ScalarType::B8,
+        16 => ScalarType::B16,
+        32 => ScalarType::B32,
+        64 => ScalarType::B64,
+        _ => ScalarType::B128,
+    }
+}
+
+/// The type on which the elements agree; `None` where there is no register among them.
+///
+/// An untyped register agrees with everything of its width, and so do signed with unsigned ones.
+fn unify(ctx: &Context<'_>, elements: &[Operand]) -> Result<Option<ScalarType>, ()> {
+    let mut all: Option<ScalarType> = None;
+    let (mut integers, mut floats) = (false, false);
+    for element in elements {
+        let ty = match element {
+            Operand::Reg(register) => ctx.register_type(*register),
+            Operand::Special(register) => untyped(register.ty()),
+            Operand::Int(_) => {
+                integers = true;
+                continue;
+            }
+            Operand::F32(_) | Operand::F64(_) => {
+                floats = true;
+                continue;
+            }
+            Operand::Sink => continue,
+            _ => return Err(()),
+        };
+        all = Some(match all {
+            None => ty,
+            Some(known) => join(known, ty).ok_or(())?,
+        });
+    }
+    match all.map(ScalarType::kind) {
+        Some(TypeKind::Float | TypeKind::Packed) if integers => Err(()),
+        Some(TypeKind::Unsigned | TypeKind::Signed | TypeKind::Packed) if floats => Err(()),
+        _ => Ok(all),
+    }
+}
+
+fn join(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
+    use TypeKind::*;
+    if a == b {
+        return Some(a);
+    }
+    if bits_of(a) != bits_of(b) {
+        return None;
+    }
+    match (a.kind(), b.kind()) {
+        (Bits, _) | (_, Bits) | (Unsigned, Signed) | (Signed, Unsigned) => Some(untyped(a)),
+        _ => None,
+    }
+}
+
+/// Whether a register of type `found` can be the operand.
+fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
+    let integer = matches!(found.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
+    match row.ty {
+        // Where any register can stand the assembler lets a packed pair pass for a predicate.
+        ExpectedType::Typed(ScalarType::Pred) => {
+            found == ScalarType::Pred
+                || found.kind() == TypeKind::Packed && row.class.intersects(Class::REGISTER)
+        }
+        ExpectedType::Typed(ty) => fits(ty, found, wider),
+        ExpectedType::Integer(_) if found == ScalarType::Pred => row.class.intersects(Class::PREDICATE),
+        ExpectedType::Integer(bits) => integer && found.bits() == bits,
+        ExpectedType::Pointer => integer && matches!(found.bits(), 32 | 64),
+        // The operand of this kind that is no vector.
+        ExpectedType::OrDescriptor(_) => integer && found.bits() == 64,
+        ExpectedType::Coordinates(..) | ExpectedType::Address(_) | ExpectedType::Free => true,
+    }
+}
+
+/// Whether coordinates may be of type `found`. Arrays have an integer in front, so that floats alone are wrong.
+fn coordinate(expected: ExpectedType, found: ScalarType) -> bool {
+    match expected {
+        ExpectedType::Coordinates(ty, array) => {
+            found.bits() == 32
+                && match found.kind() {
+                    TypeKind::Bits | TypeKind::Unsigned => true,
+                    TypeKind::Signed => ty != ScalarType::F32,
+                    TypeKind::Float => ty == ScalarType::F32 && !array,
+                    _ => false,
+                }
+        }
+        ExpectedType::Integer(bits) => {
+            found.bits() == bits
+                && matches!(found.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed)
+        }
+        _ => true,
+    }
+}
+
+/// Whether registers of the type are untyped ones alone.
+pub(super) fn is_untyped_only(ty: ScalarType) -> bool {
+    use ScalarType::*;
+    match ty.kind() {
+        TypeKind::Float => !matches!(ty, F16 | F32 | F64),
+        TypeKind::Packed => !matches!(ty, F16x2 | U16x2 | S16x2 | U8x4 | S8x4),
+        _ => false,
+    }
+}
+
+/// Whether an integer constant can be of the type.
+pub(super) fn takes_integers(ty: ScalarType) -> bool {
+    matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed | TypeKind::Pred)
 }
 
 /// Whether a register of type `found` can hold a value of the instruction type `expected`.
 fn fits(expected: ScalarType, found: ScalarType, wider: bool) -> bool {
     use TypeKind::*;
     let integer = |kind| matches!(kind, Bits | Unsigned | Signed | Packed);
-    let same_width = found.bits() == expected.bits();
-    let width = same_width || wider && found.bits() > expected.bits();
+    let width = found.bits() == expected.bits() || wider && found.bits() > expected.bits();
     match (expected.kind(), found.kind()) {
-        // The assembler lets a packed pair pass for a predicate.
-        (Pred, kind) => kind == Pred || kind == Packed,
         (_, Pred) => false,
         (Opaque, _) | (_, Opaque) => found.bits() == 64,
+        (Float | Packed, Bits) => width,
+        _ if is_untyped_only(expected) => false,
         (Bits, _) => width,
         (Unsigned | Signed, kind) => width && integer(kind),
         (Float, Float) => found == expected,
-        (Float, Bits) => width,
-        (Float, _) => false,
-        (Packed, Bits | Packed) => width,
-        (Packed, _) => false,
+        (Packed, Packed) => width,
+        (Float | Packed | Pred, _) => false,
     }
 }
 
-fn describe(expected: ScalarType, wider: bool) -> String {
-    let bits = expected.bits();
+fn describe(ty: ExpectedType, wider: bool) -> String {
     let or_wider = if wider { " or more" } else { "" };
-    match expected.kind() {
-        TypeKind::Pred => "a predicate".to_owned(),
-        TypeKind::Bits => format!("a register of {bits} bits{or_wider}"),
-        TypeKind::Unsigned | TypeKind::Signed => format!("an integer register of {bits} bits{or_wider}"),
-        _ => format!("`.{}` or `.b{bits}`", expected.text()),
+    match ty {
+        ExpectedType::Typed(ty) => {
+            let bits = ty.bits();
+            match ty.kind() {
+                TypeKind::Pred => "a predicate".to_owned(),
+                TypeKind::Bits => format!("a register of {bits} bits{or_wider}"),
+                TypeKind::Unsigned | TypeKind::Signed => {
+                    format!("an integer register of {bits} bits{or_wider}")
+                }
+                _ if is_untyped_only(ty) => format!("`.b{bits}` for `.{}`", ty.text()),
+                _ => format!("`.{}` or `.b{bits}`", ty.text()),
+            }
+        }
+        ExpectedType::Integer(bits) => format!("an integer register of {bits} bits"),
+        ExpectedType::Pointer => "an integer register of 32 or 64 bits".to_owned(),
+        ExpectedType::OrDescriptor(_) => "32-bit registers in braces or a 64-bit descriptor".to_owned(),
+        ExpectedType::Coordinates(ty, _) => format!("coordinates of type `.{}`", ty.text()),
+        ExpectedType::Address(_) | ExpectedType::Free => "another register".to_owned(),
     }
 }
 
@@ -174,6 +300,16 @@ mod tests {
         assert!(fits(F32, B64, true) && !fits(F32, F64, true) && !fits(F32, B64, false));
         assert!(fits(U8, B128, true) && !fits(U8, F32, true) && fits(B8, F32, true));
         assert!(fits(F16x2, B32, false) && !fits(F16x2, U32, false));
+        assert!(fits(Bf16, B16, false) && !fits(Bf16, F16, false) && !fits(E4m3x2, U16, false));
         assert!(!fits(B32, Pred, false) && !fits(Pred, B32, false));
+    }
+
+    #[test]
+    fn elements_agree_on_a_type() {
+        assert_eq!(join(B32, F32), Some(B32));
+        assert_eq!(join(U32, S32), Some(B32));
+        assert_eq!(join(F32, U32), None);
+        assert_eq!(join(B32, B64), None);
+        assert_eq!(join(Pred, B32), Some(B32));
     }
 }

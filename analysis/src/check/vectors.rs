@@ -1,7 +1,7 @@
 //! The number of elements of vector operands.
 
 use ptx_backend::input::Operand;
-use ptx_isa::{Class, Mod};
+use ptx_isa::{Class, ExpectedLanes};
 
 use super::{Context, Statement};
 use crate::declare_lint;
@@ -13,35 +13,47 @@ declare_lint! {
 }
 
 pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
-    // Surface accesses and `st.async` take fewer and more elements than their names say.
-    if !matches!(statement.form.mnemonic(), "ld" | "ldu" | "st") || statement.opcode.has(Mod::Async) {
-        return;
-    }
     let Some(rows) = statement.rows else { return };
-    let lanes = statement.opcode.mods().find_map(|m| match m {
-        Mod::V2 => Some(2),
-        Mod::V4 => Some(4),
-        Mod::V8 => Some(8),
-        _ => None,
-    });
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
-        if !row.class.intersects(Class::VECTOR) {
+        if !row.class.intersects(Class::VECTOR.or(Class::TEXTURE)) {
             continue;
         }
+        let operand = match operand {
+            Some(Operand::Pair(pair)) => Some(&pair.0),
+            operand => operand.as_ref(),
+        };
         let found = match operand {
             Some(Operand::Vector(elements)) => elements.len(),
+            Some(Operand::List(parts)) => match parts.last() {
+                Some(Operand::Vector(elements)) => elements.len(),
+                _ => 1,
+            },
+            Some(Operand::Sink) | None => continue,
             // One element may stand without braces.
             Some(_) => 1,
-            None => continue,
         };
-        let expected = lanes.unwrap_or(1);
-        if found != expected {
-            let plural = if expected == 1 { "" } else { "s" };
-            let message = match lanes {
-                Some(_) => format!("expected a vector of {expected} element{plural}, found {found}"),
-                None => format!("found {found} elements, but the instruction has no `.v{found}`"),
+        if row.lanes == ExpectedLanes::Any && !found.is_power_of_two() {
+            let message = format!("no vector has {found} elements");
+            out.push(Diagnostic::new(&VECTOR_SIZE, range, message));
+        } else if !row.lanes.contains(found) {
+            let message = match row.lanes {
+                ExpectedLanes::Exactly(1) => {
+                    format!("found {found} elements, but the instruction has no `.v{found}`")
+                }
+                lanes => format!("expected a vector of {}, found {found}", describe(lanes)),
             };
             out.push(Diagnostic::new(&VECTOR_SIZE, range, message));
+        }
+    }
+}
+
+fn describe(lanes: ExpectedLanes) -> String {
+    match lanes {
+        ExpectedLanes::Exactly(1) | ExpectedLanes::Any => "1 element".to_owned(),
+        ExpectedLanes::Exactly(count) => format!("{count} elements"),
+        ExpectedLanes::Of(counts) => {
+            let counts: Vec<String> = counts.iter().map(u8::to_string).collect();
+            format!("{} elements", counts.join(" or "))
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The walk: functions, blocks, declarations, statements.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use ptx_backend::input::{Function, LabelId, Launch, Linkage, Param, Register, Signature, Stmt, Symbol};
@@ -11,7 +12,7 @@ use text_size::{TextRange, TextSize};
 
 use super::{Lowered, Occurrence, SourceMap};
 use crate::check::declarations::{self, Site};
-use crate::check::{self, Gates, debug, directives, lints, pragmas};
+use crate::check::{self, Gates, Place, debug, directives, lints, pragmas};
 use crate::db::{Db, SourceFile};
 use crate::declaration::{self, BAD_DECLARATION};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -24,8 +25,8 @@ use crate::signature;
 /// An instruction's dotted name, looked up once per function.
 #[derive(Clone, Copy)]
 pub(super) enum Resolution {
-    /// With whether the version and the target have it.
-    Opcode(Opcode, bool),
+    /// The opcode, whether the version and the target have it, and the index of its signature.
+    Opcode(Opcode, bool, u32),
     /// The table knows nothing about it.
     NoRow,
     Wrong,
@@ -39,13 +40,15 @@ pub(super) struct Walker<'db> {
     pub(super) text: &'db str,
     pub(super) header: &'db Header,
     pub(super) gates: Gates,
-    /// State spaces of the variables mentioned.
-    pub(super) spaces: FxHashMap<Symbol, Space>,
+    /// What the variables mentioned are.
+    pub(super) variables: FxHashMap<Symbol, Place>,
     /// The instruction is one of the video instructions, whose operands have signs and selectors.
     pub(super) is_video: bool,
     pub(super) names: Names<'db>,
     globals: FxHashMap<&'db str, &'db Option<Global>>,
     pub(super) resolutions: FxHashMap<&'db str, Resolution>,
+    /// What the operands of the opcodes must be.
+    pub(super) signatures: Vec<Rc<ptx_isa::Signature>>,
     pub(super) statements: Vec<TextRange>,
     pub(super) occurrences: Vec<Occurrence>,
     pub(super) diagnostics: Vec<Diagnostic>,
@@ -81,11 +84,12 @@ impl<'db> Walker<'db> {
             text: item.text(db),
             header,
             gates,
-            spaces: FxHashMap::default(),
+            variables: FxHashMap::default(),
             is_video: false,
             names: Names::default(),
             globals: FxHashMap::default(),
             resolutions: FxHashMap::default(),
+            signatures: Vec::new(),
             statements: Vec::new(),
             occurrences: Vec::new(),
             diagnostics: Vec::new(),
@@ -146,8 +150,8 @@ impl<'db> Walker<'db> {
             let found = module::global(db, item.file(db), name);
             if found.is_some() && module::is_declared_before(db, item, name) { found } else { &None }
         });
-        if let Some(Global::Variable { index, space, .. }) = found {
-            self.spaces.insert(Symbol::Global(*index), *space);
+        if let Some(Global::Variable { index, space, ty, .. }) = found {
+            self.variables.insert(Symbol::Global(*index), Place { space: *space, ty: *ty });
         }
         found.as_ref()
     }
@@ -400,7 +404,7 @@ impl<'db> Walker<'db> {
             let id = self.declare(range, visible, DeclKind::Symbol(symbol));
             self.occur(range, Entity::Symbol(symbol), Access::Declaration);
             self.locals.push(id);
-            self.spaces.insert(symbol, head.space);
+            self.variables.insert(symbol, Place { space: head.space, ty: head.ty });
             let variable = self.variable_value(&head, &declarator, range);
             self.function.locals.push(variable);
         }

@@ -4,12 +4,23 @@ use ptx_backend::input::{Guard, Instr, Operand, SrcId, Stmt};
 use ptx_isa::{Opcode, ResolveError, Role, ScalarType};
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
 use smallvec::SmallVec;
+use std::rc::Rc;
 use text_size::TextRange;
 
 use super::body::{Resolution, Walker};
 use crate::check::{self, lints};
 use crate::diagnostic::Diagnostic;
 use crate::ide::Access;
+
+/// An instruction's name, looked up.
+#[derive(Clone, Copy)]
+struct Resolved {
+    opcode: Opcode,
+    /// The version and the target have it.
+    available: bool,
+    /// Index of what its operands must be.
+    signature: u32,
+}
 
 /// An operand with its place and the first occurrence recorded for it.
 struct Lowered {
@@ -56,16 +67,16 @@ impl<'db> Walker<'db> {
             return;
         };
         let name = suffixes.last().map_or(mnemonic, |last| mnemonic.cover(*last));
-        let Some((opcode, available)) = self.opcode(name, mnemonic, &suffixes) else {
+        let Some(resolved) = self.opcode(name, mnemonic, &suffixes) else {
             self.incomplete = true;
             return;
         };
         if !self.is_broken(range) {
-            self.check(range, name, &suffixes, (opcode, available), &lowered);
+            self.check(range, name, &suffixes, resolved, &lowered);
         }
         if lowered.operands.iter().all(Option::is_some) {
             let operands = lowered.operands.into_iter().flatten().collect();
-            self.function.body.push(Stmt::Instr(Instr { src, opcode, guard, operands }));
+            self.function.body.push(Stmt::Instr(Instr { src, opcode: resolved.opcode, guard, operands }));
         } else {
             self.incomplete = true;
         }
@@ -89,20 +100,19 @@ impl<'db> Walker<'db> {
     }
 
     /// The opcode of a dotted name; `None` is reported.
-    fn opcode(
-        &mut self,
-        name: TextRange,
-        mnemonic: TextRange,
-        suffixes: &[TextRange],
-    ) -> Option<(Opcode, bool)> {
+    fn opcode(&mut self, name: TextRange, mnemonic: TextRange, suffixes: &[TextRange]) -> Option<Resolved> {
         let key = self.slice(name);
         let known = self.resolutions.get(key).copied();
-        if let Some(Resolution::Opcode(opcode, available)) = known {
-            return Some((opcode, available));
+        if let Some(Resolution::Opcode(opcode, available, signature)) = known {
+            return Some(Resolved { opcode, available, signature });
         }
         let words: SmallVec<[&str; 8]> = suffixes.iter().map(|&suffix| &self.slice(suffix)[1..]).collect();
         let resolution = match ptx_isa::resolve(self.slice(mnemonic), &words) {
-            Ok(opcode) => Resolution::Opcode(opcode, self.gates.is_open(&ptx_isa::gates(&opcode))),
+            Ok(opcode) => {
+                let signature = self.signatures.len() as u32;
+                self.signatures.push(Rc::new(ptx_isa::signature(&opcode)));
+                Resolution::Opcode(opcode, self.gates.is_open(&ptx_isa::gates(&opcode)), signature)
+            }
             Err(ResolveError::NoRow) => {
                 let message =
                     format!("`{key}` is not checked: the instruction table does not describe it yet");
@@ -118,7 +128,9 @@ impl<'db> Walker<'db> {
         };
         self.resolutions.insert(key, resolution);
         match resolution {
-            Resolution::Opcode(opcode, available) => Some((opcode, available)),
+            Resolution::Opcode(opcode, available, signature) => {
+                Some(Resolved { opcode, available, signature })
+            }
             Resolution::NoRow | Resolution::Wrong => None,
         }
     }
@@ -128,11 +140,12 @@ impl<'db> Walker<'db> {
         range: TextRange,
         name: TextRange,
         suffixes: &[TextRange],
-        (opcode, available): (Opcode, bool),
+        Resolved { opcode, available, signature }: Resolved,
         lowered: &Lowered,
     ) {
         let form = ptx_isa::form(opcode.form);
-        let bound = check::bind(form, &opcode, &lowered.operands, &self.names.registers);
+        let signature = Rc::clone(&self.signatures[signature as usize]);
+        let bound = check::bind(&signature, &lowered.operands, &self.names.registers);
         // Destinations are written; all names inside addresses are read.
         for (i, row) in bound.iter().flatten().enumerate() {
             let access = match row.role {
@@ -151,7 +164,7 @@ impl<'db> Walker<'db> {
         let context = check::Context {
             header: self.header,
             gates: self.gates,
-            spaces: &self.spaces,
+            variables: &self.variables,
             registers: &self.names.registers,
             text: self.text,
         };
@@ -164,6 +177,7 @@ impl<'db> Walker<'db> {
             available,
             operands: &lowered.operands,
             ranges: &lowered.ranges,
+            signature: &signature,
             rows: bound.as_deref(),
         };
         for check in check::STATEMENT_CHECKS {

@@ -1,7 +1,7 @@
 //! Operands: names, constants, addresses, vectors.
 
-use ptx_backend::input::{Address, AddressBase, Operand, RegId, Symbol};
-use ptx_isa::{ScalarType, SpecialReg, TypeKind};
+use ptx_backend::input::{Address, AddressBase, Operand, Symbol};
+use ptx_isa::{ScalarType, SpecialReg};
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
 use smol_str::SmolStr;
 use text_size::TextRange;
@@ -160,6 +160,10 @@ impl<'db> Walker<'db> {
         let whole = format!("{}{suffix}", self.slice(name));
         match special(&whole) {
             Some(operand) => Some(operand),
+            // The fourth component of every such vector is zero.
+            None if matches!(suffix, ".w" | ".a") && is_special_vector(self.slice(name)) => {
+                Some(Operand::Int(0))
+            }
             None => {
                 self.undefined(name, Expected::Register);
                 None
@@ -248,14 +252,11 @@ impl<'db> Walker<'db> {
     fn base(&mut self, node: &SyntaxNode) -> Option<(AddressBase, i64)> {
         match node.kind() {
             SyntaxKind::NAME_REF | SyntaxKind::COMPONENT => match self.operand(node)? {
-                Operand::Reg(register) => {
-                    self.address_register(register, node.text_range());
-                    Some((AddressBase::Reg(register), 0))
-                }
+                Operand::Reg(register) => Some((AddressBase::Reg(register), 0)),
                 // The assembler takes them, whatever they are good for.
-                Operand::Special(_) => {
+                Operand::Special(register) if register.ty().bits() == 64 => {
                     self.incomplete = true;
-                    Some((AddressBase::Absolute, 0))
+                    None
                 }
                 Operand::Symbol(symbol, offset) => Some((AddressBase::Symbol(symbol), offset)),
                 Operand::Int(value) => Some((AddressBase::Absolute, value)),
@@ -307,16 +308,6 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// An address is an integer or untyped.
-    fn address_register(&mut self, register: RegId, range: TextRange) {
-        let ty = self.names.registers[register.0 as usize].ty;
-        if matches!(ty.kind(), TypeKind::Float | TypeKind::Pred | TypeKind::Packed) || ty.bits() > 64 {
-            let name = self.slice(range);
-            let message = format!("`{name}` is `.{}`, an address is an integer of up to 64 bits", ty.text());
-            self.report(Diagnostic::new(&lints::ADDRESS, range, message));
-        }
-    }
-
     fn absolute(&mut self, node: &SyntaxNode) -> Option<(AddressBase, i64)> {
         match self.constant(node)? {
             Operand::Int(value) => Some((AddressBase::Absolute, value)),
@@ -358,6 +349,10 @@ impl<'db> Walker<'db> {
         };
         Some((symbol, index.wrapping_mul(i64::from(bytes))))
     }
+}
+
+fn is_special_vector(name: &str) -> bool {
+    SpecialReg::parse(&format!("{name}.x")).is_some()
 }
 
 /// Predefined registers; the vectors among them have three lanes and a zero.

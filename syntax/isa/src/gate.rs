@@ -114,6 +114,15 @@ pub struct Gate {
     pub ptx: PtxVersion,
     pub targets: TargetSet,
     pub removed: Option<Removal>,
+    /// Targets that got the feature in a later version than the others.
+    pub late: Option<Late>,
+}
+
+/// Targets that a feature came to later.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Late {
+    pub since: PtxVersion,
+    pub targets: TargetSet,
 }
 
 impl Gate {
@@ -122,17 +131,23 @@ impl Gate {
 
     /// A language version and the lowest target.
     pub const fn since(major: u8, minor: u8, sm: u16) -> Self {
-        Self { ptx: PtxVersion::new(major, minor), targets: TargetSet::since(sm), removed: None }
+        Self { ptx: PtxVersion::new(major, minor), targets: TargetSet::since(sm), removed: None, late: None }
     }
 
     /// A language version and exactly these targets.
     pub const fn only(major: u8, minor: u8, targets: TargetSet) -> Self {
-        Self { ptx: PtxVersion::new(major, minor), targets, removed: None }
+        Self { ptx: PtxVersion::new(major, minor), targets, removed: None, late: None }
     }
 
     /// Refused from this version on for targets numbered `sm` or higher.
     pub const fn until(mut self, major: u8, minor: u8, sm: u16) -> Self {
         self.removed = Some(Removal { since: PtxVersion::new(major, minor), targets: TargetSet::since(sm) });
+        self
+    }
+
+    /// These targets have it only from this version on.
+    pub const fn late(mut self, major: u8, minor: u8, targets: TargetSet) -> Self {
+        self.late = Some(Late { since: PtxVersion::new(major, minor), targets });
         self
     }
 
@@ -142,6 +157,7 @@ impl Gate {
             ptx: self.ptx.max(other.ptx),
             targets: self.targets.and(other.targets),
             removed: self.removed.or(other.removed),
+            late: self.late.or(other.late),
         }
     }
 
@@ -152,8 +168,12 @@ impl Gate {
         }
         // Version 5.1 was never published; ptxas takes it for 6.0.
         let version = if version == PtxVersion::new(5, 1) { PtxVersion::new(6, 0) } else { version };
-        if version < self.ptx {
-            return Err(GateError::Version(self.ptx));
+        let since = match self.late {
+            Some(late) if late.targets.contains(sm) => late.since.max(self.ptx),
+            _ => self.ptx,
+        };
+        if version < since {
+            return Err(GateError::Version(since));
         }
         match self.removed {
             Some(removed) if version >= removed.since && removed.targets.contains(sm) => {

@@ -10,17 +10,22 @@ mod model;
 mod names;
 mod opcode;
 mod resolve;
+mod signature;
 mod special;
 mod table;
 mod types;
 mod version;
 
 pub use docs::{DOCUMENTED, doc};
-pub use gate::{Gate, GateError, Removal, TargetSet};
-pub use model::{Class, Facts, Form, Group, Operand, OperandType, Place, Presence, Role, Rule, Then, When};
+pub use gate::{Gate, GateError, Late, Removal, TargetSet};
+pub use model::{
+    Base, Class, Column, Facts, Form, Group, Lanes, Matrix, Operand, OperandType, Place, Presence, Role,
+    Rule, Then, Values, When, Window,
+};
 pub use names::{Directive, DirectiveKind, PRAGMAS, Pragma, Site};
 pub use opcode::{MAX_MODS, MAX_TYPES, Mod, Opcode, Suffix};
 pub use resolve::{ResolveError, forms_of, gates, is_mnemonic, mnemonics, resolve, suggestions};
+pub use signature::{Expected, ExpectedLanes, ExpectedType, Signature, Target, signature};
 pub use special::SpecialReg;
 pub use table::{FormId, form};
 pub use types::{ScalarType, Space, TypeKind, TypeSet};

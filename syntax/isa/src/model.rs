@@ -4,7 +4,8 @@
 //! there, a set of types for each type position, operands, and rules for what the groups alone cannot say
 //! ("`.ftz` only with `.f32`"). All of it is constant data built by the small functions here.
 
-use crate::{FormId, Gate, Mod, Opcode, ScalarType, TypeSet};
+use crate::{FormId, Gate, Mod, Opcode, ScalarType, Space, TypeSet};
+use std::fmt;
 
 /// Where in the name a group's modifier may stand. ptxas leaves the order free except for these.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,21 +37,39 @@ impl Group {
 pub struct When {
     /// At least one of these is present; empty: no condition.
     pub any: &'static [Mod],
+    /// At least one of these is present as well; empty: no condition.
+    pub and: &'static [Mod],
     /// None of these is present.
     pub none: &'static [Mod],
-    /// The first and the second type are in these sets; the full set: no condition.
+    /// The first three types are in these sets; the full set: no condition.
     pub first: TypeSet,
     pub second: TypeSet,
+    pub third: TypeSet,
 }
 
 impl When {
-    pub const ALWAYS: When = When { any: &[], none: &[], first: TypeSet::ALL, second: TypeSet::ALL };
+    pub const ALWAYS: When = When {
+        any: &[],
+        and: &[],
+        none: &[],
+        first: TypeSet::ALL,
+        second: TypeSet::ALL,
+        third: TypeSet::ALL,
+    };
 
     pub fn holds(&self, opcode: &Opcode) -> bool {
-        (self.any.is_empty() || self.any.iter().any(|&m| opcode.has(m)))
+        let any = |mods: &[Mod]| mods.is_empty() || mods.iter().any(|&m| opcode.has(m));
+        let typed = |set: TypeSet, i| match opcode.ty(i) {
+            _ if set == TypeSet::ALL => true,
+            Some(ty) => set.contains(ty),
+            None => false,
+        };
+        any(self.any)
+            && any(self.and)
             && !self.none.iter().any(|&m| opcode.has(m))
-            && opcode.ty(0).map_or(self.first == TypeSet::ALL, |ty| self.first.contains(ty))
-            && opcode.ty(1).map_or(self.second == TypeSet::ALL, |ty| self.second.contains(ty))
+            && typed(self.first, 0)
+            && typed(self.second, 1)
+            && typed(self.third, 2)
     }
 }
 
@@ -67,6 +86,21 @@ pub enum Then {
     SameType(u8, u8),
     /// A version and target beyond the form's.
     Gate(Gate),
+    /// The operand of this name differs from what its own columns say.
+    Operand(&'static str, Column),
+}
+
+/// A column of an operand that a rule replaces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Column {
+    Class(Class),
+    Type(OperandType),
+    Lanes(Lanes),
+    Values(Values),
+    Presence(Presence),
+    Gate(Gate),
+    /// Some of the constants need more than the others.
+    Gated(Values, Gate),
 }
 
 /// A restriction that relates modifiers, types and gates of one form.
@@ -77,7 +111,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Whether the rule lets the name pass; gates do not concern names.
+    /// Whether the rule lets the name pass; gates and operands do not concern names.
     pub fn allows(&self, opcode: &Opcode) -> bool {
         if !self.when.holds(opcode) {
             return true;
@@ -87,7 +121,7 @@ impl Rule {
             Then::Needs(mods) => mods.iter().any(|&m| opcode.has(m)),
             Then::Excludes(mods) => !mods.iter().any(|&m| opcode.has(m)),
             Then::SameType(a, b) => opcode.ty(a as usize) == opcode.ty(b as usize),
-            Then::Gate(_) => true,
+            Then::Gate(_) | Then::Operand(..) => true,
         }
     }
 }
@@ -151,12 +185,171 @@ pub enum OperandType {
     Wide(u8),
     /// This type whatever the name says.
     Is(ScalarType),
-    /// An integer or untyped register of this many bits, whatever its kind.
-    Bits(u16),
-    /// An address in the state space that the name gives, or a generic one.
-    Address,
-    /// Given by the modifiers (`ldmatrix.x4`) or not a typed thing (labels, lists).
+    /// An integer of this many bits that is no packed pair: shift amounts, masks, sizes, policies.
+    Integer(u16),
+    /// An integer of the width of the suffix at this position.
+    IntegerLike(u8),
+    /// An integer of 32 or 64 bits.
+    Pointer,
+    /// Registers with a part of a matrix.
+    Fragment(Matrix),
+    /// The same in a vector, or a 64-bit descriptor of shared memory.
+    FragmentOrDescriptor(Matrix),
+    /// Coordinates of the type at this position; the first of arrays is an index.
+    Coordinates(u8),
+    /// An address, and where it points.
+    Address(Base),
+    /// Not a typed thing: labels, lists.
     Free,
+}
+
+/// Where an address operand points, and what may be written for it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Base {
+    pub window: Window,
+    /// The only state space whose variables may be named, where the window does not say that.
+    pub variables: Option<Space>,
+    /// Textures, samplers and surfaces may be named too.
+    pub opaque: bool,
+    /// Registers have the module's address size unless the space is a small one.
+    pub sized: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Window {
+    /// The state space that the name gives at this position; the generic window when it gives none there.
+    Named(u8),
+    In(Space),
+    /// Tensor memory: a 32-bit register without an offset.
+    Tensor,
+    /// The assembler takes anything in brackets.
+    Unchecked,
+}
+
+impl Base {
+    pub(crate) const fn of(window: Window) -> Self {
+        Self { window, variables: None, opaque: true, sized: false }
+    }
+
+    pub(crate) const fn named(position: u8) -> Self {
+        Self::of(Window::Named(position))
+    }
+
+    /// Only memory may be named.
+    pub(crate) const fn memory(mut self) -> Self {
+        self.opaque = false;
+        self
+    }
+
+    pub(crate) const fn sized(mut self) -> Self {
+        self.sized = true;
+        self
+    }
+
+    pub(crate) const fn variables(mut self, space: Space) -> Self {
+        self.variables = Some(space);
+        self
+    }
+}
+
+/// How many elements a vector operand has. An operand without braces has one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Lanes {
+    /// Any number.
+    Any,
+    /// One of these.
+    Of(&'static [u8]),
+    /// This often the number that `.v2`, `.x4` and the like name; without one, this number.
+    Named(u8),
+    /// One; pairs of `.bf16` may stand in braces, any number of them.
+    Bf16Pair,
+    /// The registers of a thread's part of a matrix, by shape, type and sparsity.
+    Fragment(Matrix),
+}
+
+/// The matrices of a product `d = a * b + c`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Matrix {
+    A,
+    B,
+    C,
+    D,
+}
+
+/// Which constants an operand takes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Values {
+    Any,
+    /// From the first to the second.
+    Range(i64, i64),
+    Of(&'static [i64]),
+    /// Multiples of the first number from the second to the third.
+    Multiple(i64, i64, i64),
+    /// Multiples of the number, as unsigned ones of 32 bits; zero or not.
+    Multiples {
+        of: i64,
+        zero: bool,
+    },
+    /// These, element by element.
+    Each(&'static [Values]),
+    /// Powers of two from the first to the second.
+    PowerOfTwo(i64, i64),
+    /// From zero to the constant that the operand of this name is.
+    UpTo(&'static str),
+    /// Floats above zero up to one.
+    Fraction,
+}
+
+impl Values {
+    /// Whether an integer is among them, as far as it alone tells.
+    pub fn contains(self, value: i64) -> bool {
+        match self {
+            Values::Any | Values::UpTo(_) | Values::Fraction | Values::Each(_) => true,
+            Values::Range(from, to) => (from..=to).contains(&value),
+            Values::Of(values) => values.contains(&value),
+            Values::Multiple(of, from, to) => value % of == 0 && (from..=to).contains(&value),
+            Values::Multiples { of, zero } => value % of == 0 && (zero || value != 0),
+            Values::PowerOfTwo(from, to) => value.count_ones() == 1 && (from..=to).contains(&value),
+        }
+    }
+}
+
+impl fmt::Display for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let range = |f: &mut fmt::Formatter<'_>, from, to| match to {
+            i64::MAX => write!(f, "{from} or more"),
+            to => write!(f, "{from} to {to}"),
+        };
+        match *self {
+            Values::Any => f.write_str("any value"),
+            Values::Range(from, to) => range(f, from, to),
+            Values::Of(values) => {
+                for (i, value) in values.iter().enumerate() {
+                    write!(f, "{}{value}", if i == 0 { "" } else { " or " })?;
+                }
+                Ok(())
+            }
+            Values::Multiple(of, from, to) => {
+                write!(f, "a multiple of {of}, ")?;
+                range(f, from, to)
+            }
+            Values::Multiples { of, zero } => {
+                write!(f, "a multiple of {of}{}", if zero { "" } else { ", not 0" })
+            }
+            Values::Each(each) => {
+                for (i, values) in each.iter().enumerate() {
+                    write!(f, "{}{values}", if i == 0 { "" } else { "; " })?;
+                }
+                Ok(())
+            }
+            Values::PowerOfTwo(from, to) => {
+                f.write_str("a power of two, ")?;
+                range(f, from, to)
+            }
+            Values::UpTo(name) => write!(f, "0 to the value of `{name}`"),
+            Values::Fraction => f.write_str("above 0 and up to 1"),
+        }
+    }
 }
 
 /// When an operand is written.
@@ -164,6 +357,7 @@ pub enum OperandType {
 pub enum Presence {
     Always,
     Optional,
+    Never,
     /// Written exactly when one of these is present.
     With(&'static [Mod]),
     /// Written exactly when none of these is present.
@@ -180,6 +374,10 @@ pub struct Operand {
     pub role: Role,
     pub class: Class,
     pub ty: OperandType,
+    /// Of operands that may be vectors.
+    pub lanes: Lanes,
+    /// Of operands that may be constants.
+    pub values: Values,
     pub presence: Presence,
     /// What writing this operand needs beyond the form.
     pub gate: Gate,

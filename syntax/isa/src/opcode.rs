@@ -4,7 +4,7 @@
 //! the types in the order written. It is small, `Copy` and independent of the text.
 
 use crate::lookup::NameIndex;
-use crate::{FormId, ScalarType};
+use crate::{FormId, ScalarType, Space};
 use std::sync::LazyLock;
 
 macro_rules! mods {
@@ -165,6 +165,42 @@ mods! {
     M64n240k256 "m64n240k256"; M64n248k8 "m64n248k8"; M64n248k16 "m64n248k16"; M64n248k32 "m64n248k32";
     M64n248k64 "m64n248k64"; M64n248k256 "m64n248k256"; M64n256k8 "m64n256k8"; M64n256k16 "m64n256k16";
     M64n256k32 "m64n256k32"; M64n256k64 "m64n256k64"; M64n256k256 "m64n256k256";
+}
+
+impl Mod {
+    /// The state space that the modifier names.
+    pub const fn space(self) -> Option<Space> {
+        Some(match self {
+            Mod::Global => Space::Global,
+            Mod::Shared | Mod::SharedCta | Mod::SharedCluster => Space::Shared,
+            Mod::Const => Space::Const,
+            Mod::Local => Space::Local,
+            Mod::Param | Mod::ParamEntry | Mod::ParamFunc => Space::Param,
+            _ => return None,
+        })
+    }
+
+    /// The number of elements or matrices that the modifier names: 4 of `.v4` and `.x4`.
+    pub const fn count(self) -> Option<u32> {
+        Some(match self {
+            Mod::X1 => 1,
+            Mod::V2 | Mod::X2 => 2,
+            Mod::V4 | Mod::X4 => 4,
+            Mod::V8 | Mod::X8 => 8,
+            Mod::X16 => 16,
+            Mod::X32 => 32,
+            Mod::X64 => 64,
+            Mod::X128 => 128,
+            _ => return None,
+        })
+    }
+
+    /// The rows, columns and depth of a product's shape: `m16n8k4`.
+    pub fn shape(self) -> Option<(u32, u32, u32)> {
+        let (m, rest) = self.text().strip_prefix('m')?.split_once('n')?;
+        let (n, k) = rest.split_once('k')?;
+        Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
+    }
 }
 
 /// A dotted part of an instruction's name after the mnemonic.

@@ -407,7 +407,7 @@ impl Failure {
                 because: cause.or_else(type_cause),
                 expected: mods.iter().map(|m| m.text()).collect(),
             },
-            Then::Gate(_) => unreachable!("a gate allows every name"),
+            Then::Gate(_) | Then::Operand(..) => unreachable!("it allows every name"),
         }
     }
 }

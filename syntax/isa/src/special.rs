@@ -32,31 +32,43 @@ impl SpecialReg {
     pub fn parse(text: &str) -> Option<Self> {
         static INDEX: LazyLock<NameIndex> =
             LazyLock::new(|| NameIndex::new(SpecialReg::ALL.iter().map(|r| r.text())));
-        let component = |(vector, letter): (&str, char)| match (vector, letter) {
-            ("%tid", 'r') => Some(SpecialReg::TidX),
-            ("%tid", 'g') => Some(SpecialReg::TidY),
-            ("%tid", 'b') => Some(SpecialReg::TidZ),
-            ("%ntid", 'r') => Some(SpecialReg::NtidX),
-            ("%ntid", 'g') => Some(SpecialReg::NtidY),
-            ("%ntid", 'b') => Some(SpecialReg::NtidZ),
-            ("%ctaid", 'r') => Some(SpecialReg::CtaidX),
-            ("%ctaid", 'g') => Some(SpecialReg::CtaidY),
-            ("%ctaid", 'b') => Some(SpecialReg::CtaidZ),
-            ("%nctaid", 'r') => Some(SpecialReg::NctaidX),
-            ("%nctaid", 'g') => Some(SpecialReg::NctaidY),
-            ("%nctaid", 'b') => Some(SpecialReg::NctaidZ),
-            _ => None,
-        };
         if let Some(i) = INDEX.get(text) {
             return Some(Self::ALL[i]);
         }
         let (vector, letter) = text.rsplit_once('.')?;
-        component((vector, letter.parse().ok()?))
+        let letter = match letter {
+            "r" => ".x",
+            "g" => ".y",
+            "b" => ".z",
+            _ => return None,
+        };
+        let component =
+            |register: &&Self| register.text().strip_suffix(letter).is_some_and(|name| name == vector);
+        Self::ALL.iter().find(component).copied()
     }
 
     /// The vector register that this is a component of: `%tid` of `%tid.x`.
     pub fn vector(self) -> Option<&'static str> {
         self.text().split_once('.').map(|(vector, _)| vector)
+    }
+
+    /// The index or the size of a block or the grid, which the first generation had in 16 bits.
+    pub const fn is_index(self) -> bool {
+        use SpecialReg::*;
+        matches!(
+            self,
+            TidX | TidY
+                | TidZ
+                | NtidX
+                | NtidY
+                | NtidZ
+                | CtaidX
+                | CtaidY
+                | CtaidZ
+                | NctaidX
+                | NctaidY
+                | NctaidZ
+        )
     }
 
     /// What reading the register needs.

@@ -68,7 +68,7 @@ form_ids! {
     CvtPair "cvt"; CvtTf32 "cvt"; CvtToNarrow "cvt"; CvtToNarrow4 "cvt"; CvtFromNarrow "cvt"; CvtToScale "cvt";
     CvtFromScale "cvt"; CvtPack "cvt"; CvtPackInto "cvt"; Prefetchu "prefetchu"; Applypriority "applypriority"; Discard "discard";
     CreatepolicyRange "createpolicy"; CreatepolicyFractional "createpolicy"; CreatepolicyCvt "createpolicy";
-    Mapa "mapa"; Getctarank "getctarank";
+    Mapa "mapa"; Getctarank "getctarank"; MovVector "mov"; CvtToScale4 "cvt";
     // Control flow.
     Bra "bra"; BrxIdx "brx"; Call "call"; Ret "ret"; Exit "exit";
     // Synchronisation, atomics and warp operations.
@@ -196,7 +196,7 @@ mod tests {
                         }
                     }
                 }
-                Then::Gate(_) => unreachable!(),
+                Then::Gate(_) | Then::Operand(..) => unreachable!(),
             }
         }
         (mods, types)
@@ -241,8 +241,12 @@ mod tests {
             let known = |mods: &[Mod]| mods.iter().any(|&m| row.groups.iter().any(|g| g.contains(m)));
             for rule in row.rules {
                 assert!(rule.when.any.is_empty() || known(rule.when.any), "{:?}: {rule:?}", row.id);
+                assert!(rule.when.and.is_empty() || known(rule.when.and), "{:?}: {rule:?}", row.id);
                 if let Then::Needs(mods) = rule.then {
                     assert!(known(mods), "{:?}: {rule:?}", row.id);
+                }
+                if let Then::Operand(name, _) = rule.then {
+                    assert!(row.operands.iter().any(|o| o.name == name), "{:?}: {rule:?}", row.id);
                 }
                 assert!(rule.when.first == TypeSet::ALL || !row.types.is_empty(), "{:?}: {rule:?}", row.id);
                 assert!(rule.when.second == TypeSet::ALL || row.types.len() > 1, "{:?}: {rule:?}", row.id);

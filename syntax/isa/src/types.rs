@@ -91,6 +91,7 @@ scalar_types! {
     E2m1x4 "e2m1x4" 16 Packed;
     E2m3x4 "e2m3x4" 32 Packed;
     E3m2x4 "e3m2x4" 32 Packed;
+    Ue8m0x4 "ue8m0x4" 32 Packed;
     B1 "b1" 1 Bits;
     U4 "u4" 4 Unsigned;
     S4 "s4" 4 Signed;

@@ -162,7 +162,7 @@ impl<'a> Lowering<'a> {
         self.accept(instr, &TESTS)?;
         let ty = self.type_of(instr, 0)?;
         let Some(test) = instr.opcode.mods().next() else {
-            return self.malformed("testp without a property");
+            return self.unsupported(instr, "`testp` without a property");
         };
         let double = ty.bits() == 64;
         let a =

@@ -89,9 +89,12 @@ impl<'a> Lowering<'a> {
             F::SetHalf | F::SetHalfResult => self.unsupported(instr, "comparison results in half precision"),
             F::CvtPair => self.convert_pair(instr),
             F::CvtTf32 => self.unsupported(instr, "conversion to .tf32"),
-            F::CvtToNarrow | F::CvtToNarrow4 | F::CvtFromNarrow | F::CvtToScale | F::CvtFromScale => {
-                self.unsupported(instr, "formats of 8 bits and fewer")
-            }
+            F::CvtToNarrow
+            | F::CvtToNarrow4
+            | F::CvtFromNarrow
+            | F::CvtToScale
+            | F::CvtToScale4
+            | F::CvtFromScale => self.unsupported(instr, "formats of 8 bits and fewer"),
             F::CvtPack | F::CvtPackInto => self.unsupported(instr, "cvt.pack"),
             // Hints without effect on results.
             F::Prefetchu | F::Applypriority => Ok(()),
@@ -100,6 +103,7 @@ impl<'a> Lowering<'a> {
                 self.unsupported(instr, "cache eviction policies")
             }
             F::Mapa | F::Getctarank => self.unsupported(instr, "addresses in other blocks of the cluster"),
+            F::MovVector => self.unsupported(instr, "copies of whole vectors"),
             F::AtomVector | F::RedVector => self.unsupported(instr, "vectors"),
             F::MembarProxy
             | F::FenceProxy

@@ -568,6 +568,9 @@ impl<'a> Lowering<'a> {
     pub(super) fn extended_precision(&mut self, instr: &'a Instr) -> Result<()> {
         self.accept(instr, &[Mod::Cc, Mod::Lo, Mod::Hi])?;
         let ty = self.integer_type(instr)?;
+        if ty.bits() == 16 {
+            return self.unsupported(instr, "carries between 16-bit integers");
+        }
         let form = instr.opcode.form;
         let minus = matches!(form, FormId::SubCc | FormId::Subc);
         let takes = matches!(form, FormId::Addc | FormId::Subc | FormId::Madc);

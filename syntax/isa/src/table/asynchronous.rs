@@ -9,12 +9,35 @@ const COPY: Fact = Fact::READS.or(Fact::WRITES).or(Fact::ASYNC);
 const BY_BARRIER: Group = req(&[MbarrierCompleteTxBytes]);
 const BY_GROUP: Group = req(&[BulkGroup]);
 const MULTICAST: Group = opt(&[MulticastCluster]);
+/// Coordinates of a tensor.
+const fn tensor(name: &'static str) -> Operand {
+    texture(name, OperandType::Integer(32), Lanes::Of(&[1]))
+}
+/// One coordinate for each dimension; `.tile::gather4` and the like have five. Offsets of `.im2col` go without the
+/// outer two.
+macro_rules! tensor_rules {
+    ($($more:expr),* $(,)?) => { &[
+        has(&[D2d]).lanes("tensorMap", Lanes::Of(&[2])), has(&[D3d]).lanes("tensorMap", Lanes::Of(&[3])),
+        has(&[D4d]).lanes("tensorMap", Lanes::Of(&[4])), has(&[D5d]).lanes("tensorMap", Lanes::Of(&[5])),
+        has(&[TileGather4, TileScatter4]).lanes("tensorMap", Lanes::Of(&[5])),
+        $($more),*
+    ] };
+}
 const DIMS: Group = req(&[D1d, D2d, D3d, D4d, D5d]);
 const PREFETCH_SIZES: Group = opt(&[L264B, L2128B, L2256B]);
 const BLACKWELL_DATACENTER: TargetSet = TargetSet::family(100).or(TargetSet::family(110));
 const CTA_GROUPS: &[Mod] = &[CtaGroup1, CtaGroup2];
-const MASK: Operand = src("ctaMask", is(ScalarType::U16)).with(&[MulticastCluster]);
-const CP_MASK: Operand = src("byteMask", is(ScalarType::U16)).with(&[CpMask]);
+const MASK: Operand = src("ctaMask", I16).with(&[MulticastCluster]);
+const CP_MASK: Operand = src("byteMask", I16).with(&[CpMask]);
+
+/// Bytes of a bulk copy.
+const BULK_SIZE: Values = Values::Multiple(16, 0, 0xffff0);
+/// A barrier object: a variable of shared memory, whatever window the address is in.
+const BARRIER_ADDRESS: Operand = addr_at("addr", Base::named(0).memory().variables(Space::Shared).sized());
+/// Shared memory of a tensor copy. The assembler takes all but integers without brackets.
+const TENSOR_SHARED: Operand = addr_at("dstMem", Base::of(Window::In(Space::Shared)))
+    .class(Class::ADDRESS.or(Class::REGISTER).or(Class::PREDICATE).or(Class::IMMEDIATE).or(Class::SYMBOL))
+    .values(Values::Of(&[]));
 
 const SEMANTICS: &[Mod] = &[Acquire, Release, Relaxed];
 const CLUSTER_SCOPE: Gate = Gate::since(8, 0, 90);
@@ -29,10 +52,24 @@ macro_rules! mbarrier_rules {
 }
 const ARRIVE_RULES: &[Rule] = mbarrier_rules![
     has(&[SharedCluster, ExpectTx]).gate(CLUSTER_SCOPE),
+    has(&[SharedCluster]).operand("state", Column::Presence(Presence::Never)),
+    has(&[ExpectTx]).operand("count", Column::Class(Class::VALUE)),
+    has(&[ExpectTx]).values("count", Values::Any),
+    has(&[ExpectTx, NoComplete]).operand("count", Column::Presence(Presence::Always)),
+    lacks(&[NoComplete]).operand("count", Column::Gate(CLUSTER_SCOPE)),
     has(&[NoComplete]).excludes(&[ExpectTx, SharedCluster, Relaxed, Cluster])
 ];
-const WAIT_RULES: &[Rule] = mbarrier_rules![has(&[Parity]).since(7, 1, 80)];
-const ARRIVE: &[Operand] = &[dst("state", TB64).optional(), addr("addr"), src("count", TU32).optional()];
+const WAIT_RULES: &[Rule] = mbarrier_rules![
+    has(&[Parity]).operand("state", Column::Type(I32)),
+    has(&[Parity]).values("state", Values::Range(0, 1)),
+    has(&[Parity]).since(7, 1, 80)
+];
+const ARRIVE: &[Operand] = &[
+    dst("state", I64).optional(),
+    dst("_", FREE).class(Class::SINK).optional().since(7, 1, 80),
+    BARRIER_ADDRESS,
+    src_vector("count", I32).lanes(Lanes::Any).range(1, i64::MAX).optional(),
+];
 const SCOPED: Group = opt(&[Cta, Cluster]);
 
 const RELEASE_SCOPE: Group = req(&[Gpu, Sys]);
@@ -45,69 +82,77 @@ const MULTIMEM_VECTOR: TypeSet = t![F16 F16x2 Bf16 Bf16x2 F32].union(E8);
 const MULTIMEM_GATES: Gate =
     Gate::only(8, 6, BLACKWELL_DATACENTER.or(TargetSet::arch(120)).or(TargetSet::arch(121)));
 const ORDERED: &[Mod] = &[Relaxed, Acquire, Release];
+/// Fields of a tensor map that have one entry for each dimension.
+const ORDINAL: &[Mod] = &[BoxDim, GlobalDim, GlobalStride, ElementStride];
+/// Fields with a constant for their value.
+/// Element types of tensor maps.
+const ELEMENTS: Values = Values::Of(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+const FIELDS: &[Mod] = &[Elemtype, InterleaveLayout, SwizzleMode, SwizzleAtomicity, FillMode];
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
-    form(F::CpAsync).name(&[ASYNC, req(&[Ca, Cg]), ordered(&[Shared, SharedCta]), ordered(&[Global]), CACHE_HINT, PREFETCH_SIZES]).ops(&[addr("dst"), addr("src"), imm("cp-size", TU32), src("src-size", TU32).or(Class::PREDICATE).optional(), POLICY]).facts(COPY).since(7, 0, 80).rules(&[has(&[L2CacheHint, L264B, L2128B, L2256B]).since(7, 4, 80)]),
+    form(F::CpAsync).name(&[ASYNC, req(&[Ca, Cg]), ordered(&[Shared, SharedCta]), ordered(&[Global]), CACHE_HINT, PREFETCH_SIZES]).ops(&[addr("dst"), addr_at("src", Base::named(1)), imm("cp-size", I32).values(Values::Of(&[4, 8, 16])), src("src-size", I32).values(Values::UpTo("cp-size")).optional(), reg("ignore-src", is(ScalarType::Pred)).class(Class::PREDICATE).optional().since(7, 5, 80), POLICY]).facts(COPY).since(7, 0, 80).rules(&[has(&[Cg]).values("cp-size", Values::Of(&[16])), has(&[L2CacheHint, L264B, L2128B, L2256B]).since(7, 4, 80)]),
     form(F::CpAsyncCommitGroup).name(&[ASYNC, key(&[CommitGroup])]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(7, 0, 80),
-    form(F::CpAsyncWaitGroup).name(&[ASYNC, key(&[WaitGroup])]).ops(&[imm("n", TU32)]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(7, 0, 80),
+    form(F::CpAsyncWaitGroup).name(&[ASYNC, key(&[WaitGroup])]).ops(&[imm("n", I32)]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(7, 0, 80),
     form(F::CpAsyncWaitAll).name(&[ASYNC, key(&[WaitAll])]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(7, 0, 80),
     form(F::CpAsyncMbarrierArrive).name(&[ASYNC, key(&[Mbarrier]), key(&[Arrive]), opt(&[Noinc]), OWN_BARRIER]).ty(&[B64]).ops(&[addr("addr")]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(7, 0, 80).rules(&[has(&[SharedCta]).since(7, 8, 80)]),
-    form(F::CpAsyncBulkLoad).name(&[ASYNC, BULK, ordered(&[SharedCta, SharedCluster]), ordered(&[Global]), BY_BARRIER, MULTICAST, CACHE_HINT]).ops(&[addr("dstMem"), addr("srcMem"), src("size", TU32), addr("mbar"), MASK, POLICY]).facts(COPY).since(8, 0, 90).rules(&[has(&[SharedCta]).since(8, 6, 90), has(&[MulticastCluster]).needs(&[SharedCluster])]),
-    form(F::CpAsyncBulkCluster).name(&[ASYNC, BULK, ordered(&[SharedCluster]), ordered(&[SharedCta]), BY_BARRIER]).ops(&[addr("dstMem"), addr("srcMem"), src("size", TU32), addr("mbar")]).facts(COPY).since(8, 0, 90),
-    form(F::CpAsyncBulkStore).name(&[ASYNC, BULK, ordered(&[Global]), ordered(&[SharedCta]), BY_GROUP, CACHE_HINT, opt(&[CpMask])]).ops(&[addr("dstMem"), addr("srcMem"), src("size", TU32), POLICY, CP_MASK]).facts(COPY).since(8, 0, 90).rules(&[has(&[CpMask]).since(8, 6, 100)]),
-    form(F::CpAsyncBulkPrefetch).name(&[ASYNC, BULK, key(&[Prefetch]), req(&[L2]), ordered(&[Global]), CACHE_HINT]).ops(&[addr("srcMem"), src("size", TU32), POLICY]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(8, 0, 90),
+    form(F::CpAsyncBulkLoad).name(&[ASYNC, BULK, ordered(&[SharedCta, SharedCluster]), ordered(&[Global]), BY_BARRIER, MULTICAST, CACHE_HINT]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), addr_at("mbar", Base::of(Window::In(Space::Shared))), MASK, POLICY]).facts(COPY).since(8, 0, 90).rules(&[has(&[SharedCta]).since(8, 6, 90), has(&[MulticastCluster]).needs(&[SharedCluster])]),
+    form(F::CpAsyncBulkCluster).name(&[ASYNC, BULK, ordered(&[SharedCluster]), ordered(&[SharedCta]), BY_BARRIER]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), addr_at("mbar", Base::of(Window::In(Space::Shared)))]).facts(COPY).since(8, 0, 90),
+    form(F::CpAsyncBulkStore).name(&[ASYNC, BULK, ordered(&[Global]), ordered(&[SharedCta]), BY_GROUP, CACHE_HINT, opt(&[CpMask])]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), POLICY, CP_MASK]).facts(COPY).since(8, 0, 90).rules(&[has(&[CpMask]).since(8, 6, 100)]),
+    form(F::CpAsyncBulkPrefetch).name(&[ASYNC, BULK, key(&[Prefetch]), req(&[L2]), ordered(&[Global]), CACHE_HINT]).ops(&[addr("srcMem"), src("size", I32).values(BULK_SIZE), POLICY]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(8, 0, 90),
     form(F::CpAsyncBulkCommitGroup).name(&[ASYNC, BULK, key(&[CommitGroup])]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(8, 0, 90),
-    form(F::CpAsyncBulkWaitGroup).name(&[ASYNC, BULK, key(&[WaitGroup]), opt(&[Read])]).ops(&[imm("n", TU32)]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(8, 0, 90),
-    form(F::CpReduceAsyncBulkCluster).name(&[key(&[Reduce]), ASYNC, BULK, ordered(&[SharedCluster]), ordered(&[SharedCta]), BY_BARRIER, req(&[And, Or, Xor, Add, Inc, Dec, Min, Max])]).ty(&[t![S32 U32 S64 U64 B32 B64]]).ops(&[addr("dstMem"), addr("srcMem"), src("size", TU32), addr("mbar")]).facts(COPY).since(8, 0, 90).rules(&[
+    form(F::CpAsyncBulkWaitGroup).name(&[ASYNC, BULK, key(&[WaitGroup]), opt(&[Read])]).ops(&[imm("n", I32)]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(8, 0, 90),
+    form(F::CpReduceAsyncBulkCluster).name(&[key(&[Reduce]), ASYNC, BULK, ordered(&[SharedCluster]), ordered(&[SharedCta]), BY_BARRIER, req(&[And, Or, Xor, Add, Inc, Dec, Min, Max])]).ty(&[t![S32 U32 S64 U64 B32 B64]]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), addr_at("mbar", Base::of(Window::In(Space::Shared)))]).facts(COPY).since(8, 0, 90).rules(&[
         has(&[And, Or, Xor]).types(B32), has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(UI32), has(&[Add]).types(t![U32 S32 U64]),
     ]),
-    form(F::CpReduceAsyncBulkStore).name(&[key(&[Reduce]), ASYNC, BULK, ordered(&[Global]), ordered(&[SharedCta]), BY_GROUP, CACHE_HINT, req(&[And, Or, Xor, Add, Inc, Dec, Min, Max]), opt(&[Noftz])]).ty(&[t![F16 Bf16 B32 U32 S32 B64 U64 S64 F32 F64]]).ops(&[addr("dstMem"), addr("srcMem"), src("size", TU32), POLICY]).facts(COPY).since(8, 0, 90).rules(&[
+    form(F::CpReduceAsyncBulkStore).name(&[key(&[Reduce]), ASYNC, BULK, ordered(&[Global]), ordered(&[SharedCta]), BY_GROUP, CACHE_HINT, req(&[And, Or, Xor, Add, Inc, Dec, Min, Max]), opt(&[Noftz])]).ty(&[t![F16 Bf16 B32 U32 S32 B64 U64 S64 F32 F64]]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), POLICY]).facts(COPY).since(8, 0, 90).rules(&[
         has(&[And, Or, Xor]).types(B32_64), has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(t![U32 S32 U64 S64 F16 Bf16]), has(&[Add]).types(t![U32 S32 U64 F32 F64 F16 Bf16]),
         has(&[Noftz]).types(t![F16 Bf16]), has(&[Noftz]).needs(&[Add]), has(&[Add]).on(t![F16 Bf16]).needs(&[Noftz]),
     ]),
-    form(F::CpAsyncBulkTensorLoad).name(&[ASYNC, BULK, TENSOR, DIMS, ordered(&[SharedCta, SharedCluster]), ordered(&[Global]), opt(&[Tile, TileGather4, Im2col, Im2colW, Im2colW128]), BY_BARRIER, MULTICAST, opt(CTA_GROUPS), CACHE_HINT]).ops(&[addr("dstMem"), texture("tensorMap"), addr("mbar"), src_vector("im2colInfo", is(ScalarType::U16)).when(Presence::OptionalWith(&[Im2col, Im2colW, Im2colW128])), MASK, POLICY]).facts(COPY).since(8, 0, 90).rules(&[
+    form(F::CpAsyncBulkTensorLoad).name(&[ASYNC, BULK, TENSOR, DIMS, ordered(&[SharedCta, SharedCluster]), ordered(&[Global]), opt(&[Tile, TileGather4, Im2col, Im2colW, Im2colW128]), BY_BARRIER, MULTICAST, opt(CTA_GROUPS), CACHE_HINT]).ops(&[TENSOR_SHARED, tensor("tensorMap"), Operand { name: "mbar", ..TENSOR_SHARED }, src_vector("im2colInfo", I16).braces(Lanes::Of(&[1])).when(Presence::OptionalWith(&[Im2col, Im2colW, Im2colW128])), MASK, POLICY]).facts(COPY).since(8, 0, 90).rules(tensor_rules![has(&[D4d]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[D5d]).lanes("im2colInfo", Lanes::Of(&[3])), has(&[Im2colW, Im2colW128]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[Im2col, Im2colW, Im2colW128]).operand("im2colInfo", Column::Presence(Presence::Always)), 
         has(&[SharedCta]).since(8, 6, 90), has(&[MulticastCluster]).needs(&[SharedCluster]),
         has(&[TileGather4]).needs(&[D2d]), has(&[Im2col, Im2colW, Im2colW128]).excludes(&[D1d, D2d]),
         has(&[Im2colW]).lacks(&[SharedCta]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)), has(&[Im2colW128]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)), has(&[Im2colW]).since(8, 6, 100), has(CTA_GROUPS).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)),
         has(&[TileGather4]).lacks(&[SharedCta]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)), has(&[TileGather4]).since(8, 6, 100),
     ]),
-    form(F::CpAsyncBulkTensorStore).name(&[ASYNC, BULK, TENSOR, DIMS, ordered(&[Global]), ordered(&[SharedCta]), opt(&[Tile, TileScatter4, Im2colNoOffs]), BY_GROUP, CACHE_HINT]).ops(&[texture("tensorMap"), addr("srcMem"), POLICY]).facts(COPY).since(8, 0, 90).rules(&[
+    form(F::CpAsyncBulkTensorStore).name(&[ASYNC, BULK, TENSOR, DIMS, ordered(&[Global]), ordered(&[SharedCta]), opt(&[Tile, TileScatter4, Im2colNoOffs]), BY_GROUP, CACHE_HINT]).ops(&[tensor("tensorMap"), Operand { name: "srcMem", ..TENSOR_SHARED }, POLICY]).facts(COPY).since(8, 0, 90).rules(tensor_rules![
         has(&[Im2colNoOffs]).excludes(&[D1d, D2d]), has(&[TileScatter4]).needs(&[D2d]), has(&[TileScatter4]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)),
     ]),
-    form(F::CpReduceAsyncBulkTensor).name(&[key(&[Reduce]), ASYNC, BULK, TENSOR, DIMS, ordered(&[Global]), ordered(&[SharedCta]), req(&[Add, Min, Max, Inc, Dec, And, Or, Xor]), opt(&[Tile, TileScatter4, Im2colNoOffs]), BY_GROUP, CACHE_HINT]).ops(&[texture("tensorMap"), addr("srcMem"), POLICY]).facts(COPY).since(8, 0, 90).rules(&[
+    form(F::CpReduceAsyncBulkTensor).name(&[key(&[Reduce]), ASYNC, BULK, TENSOR, DIMS, ordered(&[Global]), ordered(&[SharedCta]), req(&[Add, Min, Max, Inc, Dec, And, Or, Xor]), opt(&[Tile, TileScatter4, Im2colNoOffs]), BY_GROUP, CACHE_HINT]).ops(&[tensor("tensorMap"), Operand { name: "srcMem", ..TENSOR_SHARED }, POLICY]).facts(COPY).since(8, 0, 90).rules(tensor_rules![
         has(&[Im2colNoOffs]).excludes(&[D1d, D2d]), has(&[TileScatter4]).needs(&[D2d]), has(&[TileScatter4]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)),
     ]),
-    form(F::CpAsyncBulkPrefetchTensor).name(&[ASYNC, BULK, key(&[Prefetch]), TENSOR, DIMS, req(&[L2]), ordered(&[Global]), opt(&[Tile, TileGather4, Im2col, Im2colW, Im2colW128]), CACHE_HINT]).ops(&[texture("tensorMap"), src_vector("im2colInfo", is(ScalarType::U16)).when(Presence::OptionalWith(&[Im2col, Im2colW, Im2colW128])), POLICY]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(8, 0, 90).rules(&[
+    form(F::CpAsyncBulkPrefetchTensor).name(&[ASYNC, BULK, key(&[Prefetch]), TENSOR, DIMS, req(&[L2]), ordered(&[Global]), opt(&[Tile, TileGather4, Im2col, Im2colW, Im2colW128]), CACHE_HINT]).ops(&[tensor("tensorMap"), src_vector("im2colInfo", I16).braces(Lanes::Of(&[1])).when(Presence::OptionalWith(&[Im2col, Im2colW, Im2colW128])), POLICY]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(8, 0, 90).rules(tensor_rules![has(&[D4d]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[D5d]).lanes("im2colInfo", Lanes::Of(&[3])), has(&[Im2colW, Im2colW128]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[Im2col, Im2colW, Im2colW128]).operand("im2colInfo", Column::Presence(Presence::Always)), 
         has(&[Im2col, Im2colW, Im2colW128]).excludes(&[D1d, D2d]), has(&[TileGather4]).needs(&[D2d]), has(&[TileGather4, Im2colW, Im2colW128]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)),
     ]),
-    form(F::MbarrierInit).name(&[key(&[Init]), OWN_BARRIER]).ty(&[B64]).ops(&[addr("addr"), src("count", TU32)]).facts(Fact::WRITES).since(7, 0, 80).rules(&[has(&[SharedCta]).since(7, 8, 80)]),
-    form(F::MbarrierInval).name(&[key(&[Inval]), OWN_BARRIER]).ty(&[B64]).ops(&[addr("addr")]).facts(Fact::WRITES).since(7, 0, 80).rules(&[has(&[SharedCta]).since(7, 8, 80)]),
-    form(F::MbarrierExpectTx).name(&[key(&[ExpectTx]), opt(&[Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(&[addr("addr"), src("txCount", TU32)]).facts(ATOMIC).since(8, 0, 90).rules(&[has(&[Relaxed]).needs(&[Cta, Cluster]), has(&[Cta, Cluster]).needs(&[Relaxed])]),
-    form(F::MbarrierCompleteTx).name(&[key(&[CompleteTx]), opt(&[Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(&[addr("addr"), src("txCount", TU32)]).facts(ATOMIC).since(8, 0, 90).rules(&[has(&[Relaxed]).needs(&[Cta, Cluster]), has(&[Cta, Cluster]).needs(&[Relaxed])]),
+    form(F::MbarrierInit).name(&[key(&[Init]), OWN_BARRIER]).ty(&[B64]).ops(&[BARRIER_ADDRESS, src("count", I32)]).facts(Fact::WRITES).since(7, 0, 80).rules(&[has(&[SharedCta]).since(7, 8, 80)]),
+    form(F::MbarrierInval).name(&[key(&[Inval]), OWN_BARRIER]).ty(&[B64]).ops(&[BARRIER_ADDRESS]).facts(Fact::WRITES).since(7, 0, 80).rules(&[has(&[SharedCta]).since(7, 8, 80)]),
+    form(F::MbarrierExpectTx).name(&[key(&[ExpectTx]), opt(&[Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(&[BARRIER_ADDRESS, src("txCount", I32)]).facts(ATOMIC).since(8, 0, 90).rules(&[has(&[Relaxed]).needs(&[Cta, Cluster]), has(&[Cta, Cluster]).needs(&[Relaxed])]),
+    form(F::MbarrierCompleteTx).name(&[key(&[CompleteTx]), opt(&[Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(&[BARRIER_ADDRESS, src("txCount", I32)]).facts(ATOMIC).since(8, 0, 90).rules(&[has(&[Relaxed]).needs(&[Cta, Cluster]), has(&[Cta, Cluster]).needs(&[Relaxed])]),
     form(F::MbarrierArrive).name(&[key(&[Arrive]), opt(&[ExpectTx]), opt(&[NoComplete]), opt(&[Release, Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(ARRIVE).facts(ATOMIC.or(Fact::ORDERS)).since(7, 0, 80).rules(ARRIVE_RULES),
     form(F::MbarrierArriveDrop).name(&[key(&[ArriveDrop]), opt(&[ExpectTx]), opt(&[NoComplete]), opt(&[Release, Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(ARRIVE).facts(ATOMIC.or(Fact::ORDERS)).since(7, 0, 80).rules(ARRIVE_RULES),
-    form(F::MbarrierTestWait).name(&[key(&[TestWait]), opt(&[Parity]), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[dst_pred("waitComplete"), addr("addr"), src("state", FREE)]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 0, 80).rules(WAIT_RULES),
-    form(F::MbarrierTryWait).name(&[key(&[TryWait]), opt(&[Parity]), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[dst_pred("waitComplete"), addr("addr"), src("state", FREE), src("suspendTimeHint", TU32).optional()]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 8, 90).rules(WAIT_RULES),
-    form(F::MbarrierPendingCount).name(&[key(&[PendingCount])]).ty(&[B64]).ops(&[dst("count", TU32), src("state", TB64)]).since(7, 0, 80),
-    form(F::StAsync).name(&[ASYNC, opt(&[Weak]), opt(&[Shared, SharedCta, SharedCluster]), BY_BARRIER, opt(&[V2, V4])]).ty(&[t![B32 B64 U32 U64 S32 S64 F32 F64]]).ops(&[addr("a"), src_vector("b", T0), addr("mbar")]).facts(Fact::WRITES.or(Fact::ASYNC)).since(8, 1, 90).rules(&[has(&[V4]).types(t![B32 U32 S32 F32])]),
-    form(F::StAsyncRelease).name(&[ASYNC, opt(&[Mmio]), opt(&[Release]), RELEASE_SCOPE, opt(&[Global])]).ty(&[SCALAR]).ops(&[addr("a"), src("b", T0)]).facts(Fact::WRITES.or(Fact::ASYNC).or(Fact::ORDERS)).since(8, 7, 100).rules(&[has(&[Mmio]).needs(&[Release])]),
-    form(F::StBulk).name(&[BULK, opt(&[Weak]), opt(&[SharedCta])]).ops(&[addr("a"), src("size", FREE), src("initval", TB64)]).facts(Fact::WRITES).since(8, 6, 100),
-    form(F::RedAsync).name(&[ASYNC, req(&[Relaxed]), req(&[Cluster]), opt(&[SharedCluster]), BY_BARRIER, req(&[Inc, Dec, Min, Max, Add, And, Or, Xor])]).ty(&[t![U32 S32 U64 S64 B32 B64]]).ops(&[addr("a"), src("b", T0), addr("mbar")]).facts(COPY).since(8, 1, 90).rules(&[
+    form(F::MbarrierTestWait).name(&[key(&[TestWait]), opt(&[Parity]), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[dst_pred("waitComplete"), BARRIER_ADDRESS, src("state", I64)]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 0, 80).rules(WAIT_RULES),
+    form(F::MbarrierTryWait).name(&[key(&[TryWait]), opt(&[Parity]), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[dst_pred("waitComplete"), BARRIER_ADDRESS, src("state", I64), src("suspendTimeHint", I32).optional()]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 8, 90).rules(WAIT_RULES),
+    form(F::MbarrierPendingCount).name(&[key(&[PendingCount])]).ty(&[B64]).ops(&[dst("count", I32), src("state", I64)]).since(7, 0, 80),
+    form(F::StAsync).name(&[ASYNC, opt(&[Weak]), opt(&[Shared, SharedCta, SharedCluster]), BY_BARRIER, opt(&[V2, V4])]).ty(&[t![B32 B64 U32 U64 S32 S64 F32 F64]]).ops(&[addr("a"), src_vector("b", T0).lanes(Lanes::Any), addr("mbar").optional()]).facts(Fact::WRITES.or(Fact::ASYNC)).since(8, 1, 90).rules(&[has(&[V4]).types(t![B32 U32 S32 F32])]),
+    form(F::StAsyncRelease).name(&[ASYNC, opt(&[Mmio]), opt(&[Release]), RELEASE_SCOPE, opt(&[Global])]).ty(&[SCALAR]).ops(&[addr("a"), src("b", T0), addr("mbar").optional()]).facts(Fact::WRITES.or(Fact::ASYNC).or(Fact::ORDERS)).since(8, 7, 100).rules(&[has(&[Mmio]).needs(&[Release])]),
+    form(F::StBulk).name(&[BULK, opt(&[Weak]), opt(&[SharedCta])]).ops(&[addr("a"), src("size", OperandType::Pointer).values(Values::Multiple(8, 0, 1 << 24)), imm("initval", I64).values(Values::Of(&[0]))]).facts(Fact::WRITES).since(8, 6, 100),
+    form(F::RedAsync).name(&[ASYNC, req(&[Relaxed]), req(&[Cluster]), opt(&[SharedCluster]), BY_BARRIER, req(&[Inc, Dec, Min, Max, Add, And, Or, Xor])]).ty(&[t![U32 S32 U64 S64 B32 B64]]).ops(&[addr("a"), src("b", T0), addr("mbar").optional()]).facts(COPY).since(8, 1, 90).rules(&[
         has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(UI32), has(&[And, Or, Xor]).types(B32_64), has(&[Add]).types(t![U32 S32 U64 S64]),
     ]),
-    form(F::RedAsyncRelease).name(&[ASYNC, opt(&[Mmio]), req(&[Release]), RELEASE_SCOPE, opt(&[Global]), req(&[Inc, Dec, Min, Max, Add, And, Or, Xor])]).ty(&[t![U32 S32 U64 S64 B32 B64]]).ops(&[addr("a"), src("b", T0)]).facts(COPY.or(Fact::ORDERS)).since(8, 7, 100).rules(&[has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(t![U32 S32 U64 S64]), has(&[And, Or, Xor]).types(B32_64), has(&[Add]).types(t![U32 S32 U64 S64])]),
-    form(F::MultimemLdReduce).name(&[key(&[LdReduce]), opt(&[Weak, Relaxed, Acquire]), SCOPE, MULTIMEM_SPACE, req(&[Min, Max, Add, And, Or, Xor]), opt(&[AccF32, AccF16]), VECTOR]).ty(&[MULTIMEM]).ops(&[dst_vector("d", T0), addr("a")]).facts(Fact::READS).since(8, 1, 90).rules(&[
+    form(F::RedAsyncRelease).name(&[ASYNC, opt(&[Mmio]), req(&[Release, Relaxed]), RELEASE_SCOPE, opt(&[Global]), req(&[Inc, Dec, Min, Max, Add, And, Or, Xor])]).ty(&[t![U32 S32 U64 S64 B32 B64]]).ops(&[addr("a"), src("b", T0)]).facts(COPY.or(Fact::ORDERS)).since(8, 7, 100).rules(&[has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(t![U32 S32 U64 S64]), has(&[And, Or, Xor]).types(B32_64), has(&[Add]).types(t![U32 S32 U64 S64])]),
+    form(F::MultimemLdReduce).name(&[key(&[LdReduce]), opt(&[Weak, Relaxed, Acquire]), SCOPE, MULTIMEM_SPACE, req(&[Min, Max, Add, And, Or, Xor]), opt(&[AccF32, AccF16]), VECTOR]).ty(&[MULTIMEM]).ops(&[dst_vector("d", T0), addr_sized("a")]).facts(Fact::READS).since(8, 1, 90).rules(&[
         has(ORDERED).needs(SCOPES), has(SCOPES).needs(ORDERED), has(&[Add]).types(MULTIMEM_ADD), has(&[And, Or, Xor]).types(B32_64), has(&[Min, Max]).types(t![U32 S32 U64 S64 F16 F16x2 Bf16 Bf16x2].union(E8)),
         has(&[AccF32]).types(HALVES), has(&[AccF16]).types(E8), has(&[AccF32]).since(8, 2, 90), has(&[AccF32, AccF16]).needs(&[Add]), on(E8).gate(MULTIMEM_GATES), has(&[V2, V4, V8]).types(MULTIMEM_VECTOR), has(&[V8]).types(t![F16 Bf16 E4m3 E5m2 E4m3x2 E5m2x2]),
     ]),
-    form(F::MultimemSt).name(&[key(&[St]), opt(&[Weak, Relaxed, Release]), SCOPE, MULTIMEM_SPACE, VECTOR]).ty(&[MULTIMEM]).ops(&[addr("a"), src_vector("b", T0)]).facts(Fact::WRITES).since(8, 1, 90).rules(&[has(ORDERED).needs(SCOPES), has(SCOPES).needs(ORDERED), on(E8).gate(MULTIMEM_GATES), has(&[V2, V4, V8]).types(MULTIMEM_VECTOR), has(&[V8]).types(t![F16 Bf16 E4m3 E5m2 E4m3x2 E5m2x2])]),
-    form(F::MultimemRed).name(&[key(&[Red]), opt(&[Relaxed, Release]), SCOPE, MULTIMEM_SPACE, req(&[Min, Max, Add, And, Or, Xor]), VECTOR]).ty(&[MULTIMEM.without(E8)]).ops(&[addr("a"), src_vector("b", T0)]).facts(ATOMIC).since(8, 1, 90).rules(&[
+    form(F::MultimemSt).name(&[key(&[St]), opt(&[Weak, Relaxed, Release]), SCOPE, MULTIMEM_SPACE, opt(&[AccF32, AccF16]), VECTOR]).ty(&[MULTIMEM]).ops(&[addr_sized("a"), src_vector("b", T0)]).facts(Fact::WRITES).since(8, 1, 90).rules(&[has(ORDERED).needs(SCOPES), has(SCOPES).needs(ORDERED), on(E8).gate(MULTIMEM_GATES), has(&[V2, V4, V8]).types(MULTIMEM_VECTOR), has(&[V8]).types(t![F16 Bf16 E4m3 E5m2 E4m3x2 E5m2x2])]),
+    form(F::MultimemRed).name(&[key(&[Red]), opt(&[Relaxed, Release]), SCOPE, MULTIMEM_SPACE, req(&[Min, Max, Add, And, Or, Xor]), opt(&[AccF32, AccF16]), VECTOR]).ty(&[MULTIMEM.without(E8)]).ops(&[addr_sized("a"), src_vector("b", T0)]).facts(ATOMIC).since(8, 1, 90).rules(&[
         has(ORDERED).needs(SCOPES), has(SCOPES).needs(ORDERED), has(&[Add]).types(MULTIMEM_ADD), has(&[And, Or, Xor]).types(B32_64), has(&[Min, Max]).types(t![U32 S32 U64 S64 F16 F16x2 Bf16 Bf16x2]), has(&[V2, V4, V8]).types(MULTIMEM_VECTOR.without(E8)), has(&[V8]).types(t![F16 Bf16]),
     ]),
-    form(F::TensormapReplace).name(&[key(&[Replace]), req(&[Tile]), req(&[GlobalAddress, Rank, BoxDim, GlobalDim, GlobalStride, ElementStride, Elemtype, InterleaveLayout, SwizzleMode, SwizzleAtomicity, FillMode]), opt(&[Global, SharedCta])]).ty(&[t![B1024], B32_64]).ops(&[addr("addr"), imm("ord", TU32).optional(), src("new_val", T1)]).facts(Fact::READS.or(Fact::WRITES)).gate(Gate::only(8, 3, TargetSet::arch(90).or(BLACKWELL_DATACENTER).or(TargetSet::family(120)))).rules(&[
+    form(F::TensormapReplace).name(&[key(&[Replace]), req(&[Tile]), req(&[GlobalAddress, Rank, BoxDim, GlobalDim, GlobalStride, ElementStride, Elemtype, InterleaveLayout, SwizzleMode, SwizzleAtomicity, FillMode]), opt(&[Global, SharedCta])]).ty(&[t![B1024], B32_64]).ops(&[addr("addr"), imm("ord", I32).range(0, 4).with(ORDINAL), src("new_val", T1)]).facts(Fact::READS.or(Fact::WRITES)).gate(Gate::only(8, 3, TargetSet::arch(90).or(BLACKWELL_DATACENTER).or(TargetSet::family(120)))).rules(&[
         has(&[GlobalAddress, GlobalStride]).types_at(1, B64), has(&[Rank, BoxDim, GlobalDim, ElementStride, Elemtype, InterleaveLayout, SwizzleMode, SwizzleAtomicity, FillMode]).types_at(1, B32),
+        has(FIELDS).operand("new_val", Column::Class(Class::IMMEDIATE)), has(&[InterleaveLayout]).values("new_val", Values::Range(0, 2)), has(&[SwizzleMode]).values("new_val", Values::Range(0, 4)), has(&[SwizzleMode]).operand("new_val", Column::Gated(Values::Range(4, 4), Gate::only(8, 8, TargetSet::arch(103)))), has(&[Elemtype]).operand("new_val", Column::Gated(Values::Range(13, 15), Gate::only(8, 7, BLACKWELL_DATACENTER.or(TargetSet::family(120))))), has(&[SwizzleAtomicity]).values("new_val", Values::Range(0, 3)),
+        has(&[FillMode]).values("new_val", Values::Range(0, 1)), has(&[Elemtype]).values("new_val", ELEMENTS), has(&[Elemtype]).operand("new_val", Column::Class(Class::IMMEDIATE)),
         has(&[SwizzleAtomicity]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER.or(TargetSet::family(120)))),
     ]),
-    form(F::TensormapCpFenceproxy).name(&[key(&[CpFenceproxy]), ordered(&[Global]), ordered(&[SharedCta]), req(&[TensormapGeneric]), req(&[Release]), MUST_SCOPE, SYNC, ALIGNED]).ops(&[addr("dst"), addr("src"), imm("size", TU32)]).facts(COPY.or(Fact::ORDERS).or(Fact::CONVERGENT)).since(8, 3, 90),
+    form(F::TensormapCpFenceproxy).name(&[key(&[CpFenceproxy]), ordered(&[Global]), ordered(&[SharedCta]), req(&[TensormapGeneric]), req(&[Release]), MUST_SCOPE, SYNC, ALIGNED]).ops(&[addr("dst"), addr_at("src", Base::named(1)), imm("size", I32).values(Values::Of(&[128]))]).facts(COPY.or(Fact::ORDERS).or(Fact::CONVERGENT)).since(8, 3, 90),
 ];

@@ -18,7 +18,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::SetpFloat).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[t![F32 F64]]).ops(SETP).rules(&[
         on(t![F32 F64]).excludes(UNSIGNED_ONLY), has(&[Ftz]).types(F32)
     ]),
-    form(F::SetpHalf).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[HALVES]).ops(SETP).since(4, 2, 53).rules(&[
+    form(F::SetpHalf).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[HALVES]).ops(SETP).since(4, 2, 53).rules(&[on(t![F16 Bf16]).operand("p", Column::Class(Class::PREDICATE.or(Class::SINK))), 
         on(HALVES).excludes(UNSIGNED_ONLY), has(&[Ftz]).types(HALF), on(BFLOAT).since(7, 8, 90),
     ]),
     form(F::SetInt).name(&[COMPARE, BOOLEAN]).ty(&[t![U32 S32 F32], INTEGER]).ops(SET).rules(&[

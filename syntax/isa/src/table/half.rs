@@ -2,6 +2,14 @@
 
 use super::prelude::*;
 
+/// The assembler takes pairs of `.bf16` in braces, whatever they are good for.
+const PAIR: Lanes = Lanes::Bf16Pair;
+const D: Operand = dst_vector("d", T0).lanes(PAIR);
+const A: Operand = src_vector("a", T0).lanes(PAIR);
+const B: Operand = src_vector("b", T0).lanes(PAIR);
+const TWO: &[Operand] = &[D, A];
+const THREE: &[Operand] = &[D, A, B];
+const FOUR: &[Operand] = &[D, A, B, src_vector("c", T0).lanes(PAIR)];
 const RN: Group = opt(&[Rn]);
 const ARITH: &[Rule] = &[on(BFLOAT).excludes(&[Ftz, Sat]), on(BFLOAT).since(7, 8, 90)];
 const MINMAX: &[Group] = &[FTZ, opt(&[Nan]), opt(&[XorSign]), opt(&[Abs])];
@@ -14,17 +22,17 @@ const MINMAX_RULES: &[Rule] = &[
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
-    form(F::AddHalf).name(&[RN, FTZ, SAT]).ty(&[HALVES]).ops(DAB).facts(Fact::COMMUTES).since(4, 2, 53).rules(ARITH),
-    form(F::SubHalf).name(&[RN, FTZ, SAT]).ty(&[HALVES]).ops(DAB).since(4, 2, 53).rules(ARITH),
-    form(F::MulHalf).name(&[RN, FTZ, SAT]).ty(&[HALVES]).ops(DAB).facts(Fact::COMMUTES).since(4, 2, 53).rules(ARITH),
-    form(F::FmaHalf).name(&[req(&[Rn]), FTZ, SAT, opt(&[Relu]), opt(&[Oob])]).ty(&[HALVES]).ops(DABC).facts(Fact::COMMUTES).since(4, 2, 53).rules(&[
-        on(BFLOAT).excludes(&[Ftz, Sat]), has(&[Relu]).excludes(&[Sat]), has(&[Oob]).excludes(&[Ftz, Sat]),
+    form(F::AddHalf).name(&[RN, FTZ, SAT]).ty(&[HALVES]).ops(THREE).facts(Fact::COMMUTES).since(4, 2, 53).rules(ARITH),
+    form(F::SubHalf).name(&[RN, FTZ, SAT]).ty(&[HALVES]).ops(THREE).since(4, 2, 53).rules(ARITH),
+    form(F::MulHalf).name(&[RN, FTZ, SAT]).ty(&[HALVES]).ops(THREE).facts(Fact::COMMUTES).since(4, 2, 53).rules(ARITH),
+    form(F::FmaHalf).name(&[MUST_ROUND, FTZ, SAT, opt(&[Relu]), opt(&[Oob])]).ty(&[HALVES]).ops(FOUR).facts(Fact::COMMUTES).since(4, 2, 53).rules(&[
+        on(BFLOAT).excludes(&[Ftz, Sat]), has(&[Relu]).excludes(&[Sat]), has(&[Oob]).excludes(&[Ftz]), on(HALF).excludes(&[Rz, Rm, Rp]),
         on(BFLOAT).since(7, 0, 80), has(&[Relu]).since(7, 0, 80), has(&[Oob]).since(8, 1, 90),
     ]),
-    form(F::AbsHalf).name(&[FTZ]).ty(&[HALVES]).ops(DA).since(6, 5, 53).rules(&[on(BFLOAT).excludes(&[Ftz]), on(BFLOAT).since(7, 0, 80)]),
-    form(F::NegHalf).name(&[FTZ]).ty(&[HALVES]).ops(DA).since(6, 0, 53).rules(&[on(BFLOAT).excludes(&[Ftz]), on(BFLOAT).since(7, 0, 80)]),
-    form(F::MinHalf).name(MINMAX).ty(&[HALVES]).ops(DAB).facts(Fact::COMMUTES).since(7, 0, 80).rules(MINMAX_RULES),
-    form(F::MaxHalf).name(MINMAX).ty(&[HALVES]).ops(DAB).facts(Fact::COMMUTES).since(7, 0, 80).rules(MINMAX_RULES),
-    form(F::Ex2Half).name(&[APPROX, FTZ]).ty(&[HALVES]).ops(DA).since(7, 0, 75).rules(&[has(&[Ftz]).types(BFLOAT), on(BFLOAT).needs(&[Ftz]), on(BFLOAT).since(7, 8, 90)]),
-    form(F::TanhHalf).name(&[APPROX]).ty(&[HALVES]).ops(DA).since(7, 0, 75).rules(&[on(BFLOAT).since(7, 8, 90)]),
+    form(F::AbsHalf).name(&[FTZ]).ty(&[HALVES]).ops(TWO).since(6, 5, 53).rules(&[on(BFLOAT).excludes(&[Ftz]), on(BFLOAT).since(7, 0, 80)]),
+    form(F::NegHalf).name(&[FTZ]).ty(&[HALVES]).ops(TWO).since(6, 0, 53).rules(&[on(BFLOAT).excludes(&[Ftz]), on(BFLOAT).since(7, 0, 80)]),
+    form(F::MinHalf).name(MINMAX).ty(&[HALVES]).ops(THREE).facts(Fact::COMMUTES).since(7, 0, 80).rules(MINMAX_RULES),
+    form(F::MaxHalf).name(MINMAX).ty(&[HALVES]).ops(THREE).facts(Fact::COMMUTES).since(7, 0, 80).rules(MINMAX_RULES),
+    form(F::Ex2Half).name(&[APPROX, FTZ]).ty(&[HALVES]).ops(TWO).since(7, 0, 75).rules(&[has(&[Ftz]).types(BFLOAT), on(BFLOAT).needs(&[Ftz]), on(BFLOAT).since(7, 8, 90)]),
+    form(F::TanhHalf).name(&[APPROX]).ty(&[HALVES]).ops(TWO).since(7, 0, 75).rules(&[on(BFLOAT).since(7, 8, 90)]),
 ];

@@ -76,6 +76,17 @@ const LD_RULES: &[Rule] = access_rules!(
 );
 const ST_RULES: &[Rule] = access_rules!();
 
+/// What `mov` copies: besides values the names of variables and special registers.
+const SOURCE: Operand = src_vector("a", T0)
+    .or(Class::SPECIAL)
+    .or(Class::SYMBOL)
+    .or(Class::PREDICATE)
+    .or(Class::REGISTER)
+    .lanes(Lanes::Any);
+const F32_ONLY: OperandType = is(ScalarType::F32);
+/// Bytes of a line of the second-level cache.
+const LINE: Values = Values::Of(&[128]);
+
 const FLOATS: TypeSet = t![F16 Bf16 F32 F64];
 const INTS: TypeSet = t![U8 U16 U32 U64 S8 S16 S32 S64];
 const ROUND_INT: &[Mod] = &[Rni, Rzi, Rmi, Rpi];
@@ -84,6 +95,7 @@ const CVT_ROUND: Group = opt(&[Rni, Rzi, Rmi, Rpi, Rn, Rz, Rm, Rp]);
 const BF16: TypeSet = t![Bf16];
 const SMALL: TypeSet = t![F16 Bf16];
 const CVT: &[Rule] = &[
+    on(FLOATS).operand("a", Column::Class(Class::VALUE)),
     // Which conversions round, and how.
     on(INTS).second(FLOATS).needs(ROUND_INT),
     on(INTS).second(INTS).excludes(&[Rni, Rzi, Rmi, Rpi, Rn, Rz, Rm, Rp, Ftz]),
@@ -124,49 +136,54 @@ const NARROW_X4: TypeSet = t![E4m3x4 E5m2x4 E2m3x4 E3m2x4 E2m1x4];
 /// Conversions to the formats of blocked matrices: the families of sm_100, sm_110 and sm_120.
 const BLOCK_FORMATS: Gate = Gate::only(8, 6, BLOCK_TARGETS);
 const BLOCK_TARGETS: TargetSet = TargetSet::family(100).or(TargetSet::family(110)).or(TargetSet::family(120));
+/// Conversions to and from eight-bit floats came to sm_89 after sm_90.
+const FP8: Gate = Gate::since(7, 8, 89).late(8, 1, TargetSet::since(89).without(TargetSet::since(90)));
 const STOCHASTIC: Gate = Gate::only(8, 7, TargetSet::arch(100).or(TargetSet::arch(103)));
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
-    form(F::Mov).ty(&[PRED.union(BITS).union(INT).union(t![F32 F64 B128])]).ops(&[dst_vector("d", T0).or(Class::PREDICATE), src_any("a", T0)]).rules(&[on(t![B128]).since(8, 3, 70)]),
+    form(F::Mov).ty(&[PRED.union(BITS).union(INT).union(t![F32 F64 B128])]).ops(&[dst_vector("d", T0).or(Class::PREDICATE).lanes(Lanes::Any), SOURCE]).rules(&[on(t![B128]).since(8, 3, 70)]),
     form(F::Prmt).name(&[opt(&[F4e, B4e, Rc8, Ecl, Ecr, Rc16])]).ty(&[B32]).ops(DABC).since(2, 0, 20),
-    form(F::Ld).name(LD).ty(&[ANY_MEMORY]).ops(&[dst_vector("d", T0), addr("a"), POLICY]).facts(Fact::READS).rules(LD_RULES),
-    form(F::Ldu).name(&[opt(&[Global]), opt(&[V2, V4])]).ty(&[ANY_MEMORY]).ops(&[dst_vector("d", T0), addr("a")]).facts(Fact::READS).since(2, 0, 20).rules(&[has(&[V2, V4]).types(SCALAR), has(&[V4]).types(t![B8 B16 B32 U8 U16 U32 S8 S16 S32 F32]), on(t![B128]).since(8, 3, 70)]),
-    form(F::St).name(ST).ty(&[ANY_MEMORY]).ops(&[addr("a"), src_vector("b", T0), POLICY]).facts(Fact::WRITES).rules(ST_RULES),
-    form(F::Cvta).name(&[opt(&[To]).at(Place::Leading), req(&[Const, Global, Local, Param, ParamEntry, Shared, SharedCta, SharedCluster])]).ty(&[t![U32 U64]]).ops(&[dst("d", T0), src_any("a", T0)]).since(2, 0, 20).rules(&[
+    form(F::Ld).name(LD).ty(&[ANY_MEMORY]).ops(&[dst_vector("d", T0), addr_at("a", Base::named(0).memory().sized()), POLICY]).facts(Fact::READS).rules(LD_RULES),
+    form(F::Ldu).name(&[opt(&[Global]), opt(&[V2, V4])]).ty(&[ANY_MEMORY]).ops(&[dst_vector("d", T0), addr_at("a", Base::named(0).memory().sized())]).facts(Fact::READS).since(2, 0, 20).rules(&[has(&[V2, V4]).types(SCALAR), has(&[V4]).types(t![B8 B16 B32 U8 U16 U32 S8 S16 S32 F32]), on(t![B128]).since(8, 3, 70)]),
+    form(F::St).name(ST).ty(&[ANY_MEMORY]).ops(&[addr_at("a", Base::named(0).memory().sized()), src_vector("b", T0), POLICY]).facts(Fact::WRITES).rules(ST_RULES),
+    form(F::Cvta).name(&[opt(&[To]).at(Place::Leading), req(&[Const, Global, Local, Param, ParamEntry, Shared, SharedCta, SharedCluster])]).ty(&[t![U32 U64]]).ops(&[dst("d", T0), src("a", T0).or(Class::SYMBOL)]).since(2, 0, 20).rules(&[
         has(&[Const]).since(3, 1, 20), has(&[Param]).since(7, 7, 70), has(&[ParamEntry]).since(8, 3, 70), has(&[SharedCta]).since(7, 8, 10), has(&[SharedCluster]).since(7, 8, 90),
     ]),
-    form(F::Isspacep).name(&[req(&[Const, Global, Local, Param, ParamEntry, Shared, SharedCta, SharedCluster])]).ops(&[dst_pred("p"), src("a", FREE)]).since(2, 0, 20).rules(&[
+    form(F::Isspacep).name(&[req(&[Const, Global, Local, Param, ParamEntry, Shared, SharedCta, SharedCluster])]).ops(&[dst_pred("p"), src("a", OperandType::Pointer)]).since(2, 0, 20).rules(&[
         has(&[Const]).since(3, 1, 20), has(&[Param]).since(7, 7, 70), has(&[ParamEntry]).since(8, 3, 70), has(&[SharedCta]).since(7, 8, 10), has(&[SharedCluster]).since(7, 8, 90),
     ]),
     form(F::Cvt).name(&[CVT_ROUND, FTZ, SAT, opt(&[Relu]), opt(&[Satfinite])]).ty(&[INTS.union(FLOATS), INTS.union(FLOATS)]).ops(&[dst("d", T0), src("a", T1).or(Class::SPECIAL)]).rules(CVT),
-    form(F::Prefetch).name(&[opt(&[Global, Local, Const, Param]), req(&[L1, L2, L2EvictLast, L2EvictNormal, Tensormap])]).ops(&[addr("a")]).since(2, 0, 20).facts(Fact::EFFECT).rules(&[
+    form(F::Prefetch).name(&[opt(&[Global, Local, Const, Param]), req(&[L1, L2, L2EvictLast, L2EvictNormal, Tensormap])]).ops(&[addr_sized("a")]).since(2, 0, 20).facts(Fact::EFFECT).rules(&[
         has(&[L2EvictLast, L2EvictNormal]).excludes(&[Local]), has(&[Const, Param]).needs(&[Tensormap]), has(&[Tensormap]).excludes(&[Global, Local]),
         has(&[L2EvictLast, L2EvictNormal]).since(7, 4, 80), has(&[Tensormap]).since(8, 0, 90),
     ]),
-    form(F::Shfl).name(&[req(&[Up, Down, Bfly, Idx])]).ty(&[B32]).ops(&[dst_pair("d", T0), src("a", T0), src("b", TU32), src("c", TU32)]).facts(Fact::CONVERGENT).gate(Gate::since(3, 0, 30).until(6, 4, 70)),
-    form(F::ShflSync).name(&[SYNC, req(&[Up, Down, Bfly, Idx])]).ty(&[B32]).ops(&[dst_pair("d", T0), src("a", T0), src("b", TU32), src("c", TU32), src("membermask", TU32)]).facts(Fact::CONVERGENT).since(6, 0, 30),
+    form(F::Shfl).name(&[req(&[Up, Down, Bfly, Idx])]).ty(&[B32]).ops(&[dst_pair("d", T0), src("a", T0), src("b", T0), src("c", T0)]).facts(Fact::CONVERGENT).gate(Gate::since(3, 0, 30).until(6, 4, 70)),
+    form(F::ShflSync).name(&[SYNC, req(&[Up, Down, Bfly, Idx])]).ty(&[B32]).ops(&[dst_pair("d", T0), src("a", T0), src("b", T0), src("c", T0), src("membermask", I32)]).facts(Fact::CONVERGENT).since(6, 0, 30),
     form(F::CvtPair).name(&[req(&[Rn, Rz, Rs]), opt(&[Relu]), opt(&[Satfinite])]).ty(&[t![F16x2 Bf16x2], F32]).ops(&[dst("d", T0), src("a", T1), src("b", T1), src("rbits", TB32).with(&[Rs])]).since(7, 0, 80).rules(&[
         has(&[Satfinite]).since(8, 1, 80), has(&[Rs]).gate(STOCHASTIC),
     ]),
     form(F::CvtTf32).name(&[req(&[Rna, Rn, Rz]), opt(&[Relu]), opt(&[Satfinite])]).ty(&[t![Tf32], F32]).ops(&[dst("d", TB32), src("a", T1)]).since(7, 0, 80).rules(&[
         has(&[Rna]).excludes(&[Relu]), has(&[Rn, Rz]).since(7, 8, 90), has(&[Satfinite]).since(8, 1, 80), has(&[Satfinite]).lacks(&[Rna]).since(8, 6, 100),
     ]),
-    form(F::CvtToNarrow).name(&[req(&[Rn]), req(&[Satfinite]), opt(&[Relu])]).ty(&[NARROW_X2, t![F32 F16x2]]).ops(&[dst("d", T0), src("a", T1), src("b", T1).optional()]).since(7, 8, 89).rules(&[
+    form(F::CvtToNarrow).name(&[req(&[Rn]), req(&[Satfinite]), opt(&[Relu])]).ty(&[NARROW_X2, t![F32 F16x2]]).ops(&[dst("d", T0), src("a", T1), src("b", T1).optional()]).gate(FP8).rules(&[
         on(FP6X2).types_at(1, F32), on(FP6X2.union(FP4X2)).gate(BLOCK_FORMATS),
     ]),
-    form(F::CvtToNarrow4).name(&[req(&[Rs]), opt(&[Relu]), req(&[Satfinite])]).ty(&[NARROW_X4, F32]).ops(&[dst("d", T0), src_vector("a", T1), src("rbits", TB32)]).gate(STOCHASTIC),
-    form(F::CvtFromNarrow).name(&[req(&[Rn]), opt(&[Relu])]).ty(&[t![F16x2], NARROW_X2]).ops(&[dst("d", T0), src("a", T1)]).since(7, 8, 89).rules(&[on_second(FP6X2.union(FP4X2)).gate(BLOCK_FORMATS)]),
+    form(F::CvtToNarrow4).name(&[req(&[Rs]), opt(&[Relu]), req(&[Satfinite])]).ty(&[NARROW_X4, F32]).ops(&[dst("d", T0), src_vector("a", T1).braces(Lanes::Of(&[4])), reg("rbits", is(ScalarType::Bf16x2))]).gate(STOCHASTIC),
+    form(F::CvtFromNarrow).name(&[req(&[Rn]), opt(&[Relu])]).ty(&[t![F16x2], NARROW_X2]).ops(&[dst("d", T0), src("a", T1)]).gate(FP8).rules(&[on_second(FP6X2.union(FP4X2)).gate(BLOCK_FORMATS)]),
     form(F::CvtToScale).name(&[req(&[Rz, Rp]), opt(&[Satfinite])]).ty(&[t![Ue8m0x2], t![F32 Bf16x2]]).ops(&[dst("d", T0), src("a", T1), src("b", T1).optional()]).gate(BLOCK_FORMATS),
     form(F::CvtFromScale).name(&[req(&[Rn])]).ty(&[t![Bf16x2], t![Ue8m0x2]]).ops(&[dst("d", T0), src("a", T1)]).gate(BLOCK_FORMATS),
     form(F::CvtPack).name(&[key(&[Pack]), req(&[Sat])]).ty(&[t![U16 S16], t![S32]]).ops(&[dst("d", TB32), src("a", T1), src("b", T1)]).since(6, 5, 72),
     form(F::CvtPackInto).name(&[key(&[Pack]), req(&[Sat])]).ty(&[t![U8 S8 U4 S4 U2 S2], t![S32], B32]).ops(&[dst("d", TB32), src("a", T1), src("b", T1), src("c", TB32)]).since(6, 5, 72).rules(&[on(t![U4 S4 U2 S2]).since(6, 5, 75)]),
-    form(F::Prefetchu).name(&[req(&[L1])]).ops(&[addr("a")]).since(2, 0, 20).facts(Fact::EFFECT),
-    form(F::Applypriority).name(&[opt(&[Global]), req(&[L2EvictNormal])]).ops(&[addr("a"), imm("size", TU32)]).since(7, 4, 80).facts(Fact::EFFECT),
-    form(F::Discard).name(&[opt(&[Global]), req(&[L2])]).ops(&[addr("a"), imm("size", TU32)]).since(7, 4, 80).facts(Fact::WRITES),
-    form(F::CreatepolicyRange).name(&[key(&[Range]), opt(&[Global]), req(&[L2EvictLast, L2EvictNormal, L2EvictFirst, L2EvictUnchanged]), opt(&[L2EvictFirst, L2EvictUnchanged])]).ty(&[B64]).ops(&[dst("policy", TB64), addr("a"), src("primary-size", TU32), src("total-size", TU32)]).since(7, 4, 80),
-    form(F::CreatepolicyFractional).name(&[key(&[Fractional]), req(&[L2EvictLast, L2EvictNormal, L2EvictFirst, L2EvictUnchanged]), opt(&[L2EvictFirst, L2EvictUnchanged])]).ty(&[B64]).ops(&[dst("policy", TB64), src("fraction", is(ScalarType::F32)).optional()]).since(7, 4, 80),
-    form(F::CreatepolicyCvt).name(&[key(&[Cvt]), req(&[L2])]).ty(&[B64]).ops(&[dst("policy", TB64), src("access-property", TB64)]).since(7, 4, 80),
-    form(F::Mapa).name(&[opt(&[SharedCluster])]).ty(&[t![U32 U64]]).ops(&[dst("d", T0), src_any("a", T0), src("b", TU32)]).since(7, 8, 90),
-    form(F::Getctarank).name(&[opt(&[SharedCluster])]).ty(&[t![U32 U64]]).ops(&[dst("d", TU32), src_any("a", T0)]).since(7, 8, 90),
+    form(F::Prefetchu).name(&[req(&[L1])]).ops(&[addr_at("a", Base::named(0).variables(Space::Global).sized())]).since(2, 0, 20).facts(Fact::EFFECT),
+    form(F::Applypriority).name(&[opt(&[Global]), req(&[L2EvictNormal])]).ops(&[addr_sized("a"), imm("size", I32).values(LINE)]).since(7, 4, 80).facts(Fact::EFFECT),
+    form(F::Discard).name(&[opt(&[Global]), req(&[L2])]).ops(&[addr_sized("a"), imm("size", I32).values(LINE)]).since(7, 4, 80).facts(Fact::WRITES),
+    form(F::CreatepolicyRange).name(&[key(&[Range]), opt(&[Global]), req(&[L2EvictLast, L2EvictNormal, L2EvictFirst, L2EvictUnchanged]), opt(&[L2EvictFirst, L2EvictUnchanged])]).ty(&[B64]).ops(&[dst("policy", I64), addr("a"), src("primary-size", I32).values(Values::UpTo("total-size")), src("total-size", I32)]).since(7, 4, 80),
+    form(F::CreatepolicyFractional).name(&[key(&[Fractional]), req(&[L2EvictLast, L2EvictNormal, L2EvictFirst, L2EvictUnchanged]), opt(&[L2EvictFirst, L2EvictUnchanged])]).ty(&[B64]).ops(&[dst("policy", I64), src("fraction", F32_ONLY).values(Values::Fraction).optional()]).since(7, 4, 80),
+    form(F::CreatepolicyCvt).name(&[key(&[Cvt]), req(&[L2])]).ty(&[B64]).ops(&[dst("policy", I64).or(Class::IMMEDIATE), src("access-property", I64)]).since(7, 4, 80),
+    form(F::Mapa).name(&[opt(&[SharedCluster])]).ty(&[INT_32_64]).ops(&[dst("d", T0), src("a", T0).or(Class::SYMBOL), src("b", I32)]).since(7, 8, 90),
+    form(F::Getctarank).name(&[opt(&[SharedCluster])]).ty(&[INT_32_64]).ops(&[dst("d", I32), src("a", T0).or(Class::SYMBOL)]).since(7, 8, 90),
+    form(F::MovVector).name(&[req(&[V2, V4])]).ty(&[BITS.union(INT).union(t![F32 F64])]).ops(&[dst_vector("d", T0).class(Class::VECTOR), SOURCE.lanes(Lanes::Of(&[1, 2, 4]))]),
+    // Not in the manual; the assembler takes it, for every target.
+    form(F::CvtToScale4).name(&[MUST_ROUND, opt(&[Relu]), opt(&[Satfinite])]).ty(&[t![Ue8m0x4], F32]).ops(&[dst("d", TB32), src_vector("a", T1).lanes(Lanes::Of(&[1, 4])), src("b", FREE)]).rules(&[has(&[Relu]).excludes(&[Rm, Rp]), has(&[Relu]).since(7, 0, 80)]),
 ];

@@ -2,11 +2,12 @@
 
 pub(super) use crate::model::Facts as Fact;
 pub(super) use crate::model::{
-    Class, Form, Group, Operand, OperandType, Place, Presence, Role, Rule, Then, When,
+    Base, Class, Column, Form, Group, Lanes, Matrix, Operand, OperandType, Place, Presence, Role, Rule, Then,
+    Values, When, Window,
 };
 pub(super) use crate::opcode::Mod::{self, *};
 pub(super) use crate::table::FormId as F;
-pub(super) use crate::{Gate, ScalarType, TargetSet, TypeSet};
+pub(super) use crate::{Gate, ScalarType, Space, TargetSet, TypeSet};
 
 /// A set of types: `t![U16 U32]`.
 macro_rules! t {
@@ -91,7 +92,8 @@ pub(super) const SCALAR: TypeSet = t![B8 B16 B32 B64 U8 U16 U32 U64 S8 S16 S32 S
 // Operands.
 
 const fn operand(name: &'static str, role: Role, class: Class, ty: OperandType) -> Operand {
-    Operand { name, role, class, ty, presence: Presence::Always, gate: Gate::BASE }
+    let (lanes, values) = (Lanes::Named(1), Values::Any);
+    Operand { name, role, class, ty, lanes, values, presence: Presence::Always, gate: Gate::BASE }
 }
 
 pub(super) const T0: OperandType = OperandType::Suffix(0);
@@ -103,32 +105,34 @@ pub(super) const FREE: OperandType = OperandType::Free;
 pub(super) const fn is(ty: ScalarType) -> OperandType {
     OperandType::Is(ty)
 }
-pub(super) const TU32: OperandType = is(ScalarType::U32);
+pub(super) const I16: OperandType = OperandType::Integer(16);
+pub(super) const I32: OperandType = OperandType::Integer(32);
+pub(super) const I64: OperandType = OperandType::Integer(64);
 pub(super) const TB32: OperandType = is(ScalarType::B32);
-pub(super) const TB64: OperandType = is(ScalarType::B64);
 
 pub(super) const fn dst(name: &'static str, ty: OperandType) -> Operand {
-    operand(name, Role::Destination, Class::REGISTER.or(Class::SINK), ty)
+    operand(name, Role::Destination, Class::REGISTER, ty)
 }
 pub(super) const fn dst_pred(name: &'static str) -> Operand {
-    operand(name, Role::Destination, Class::PREDICATE.or(Class::SINK), is(ScalarType::Pred))
+    operand(name, Role::Destination, Class::PREDICATE, is(ScalarType::Pred))
 }
 /// `d|p`.
 pub(super) const fn dst_pair(name: &'static str, ty: OperandType) -> Operand {
-    operand(name, Role::Destination, Class::REGISTER.or(Class::PAIR).or(Class::SINK), ty)
+    operand(name, Role::Destination, Class::REGISTER.or(Class::PAIR), ty)
 }
 /// `p|q`.
 pub(super) const fn dst_preds(name: &'static str) -> Operand {
     operand(name, Role::Destination, Class::PREDICATE.or(Class::PAIR).or(Class::SINK), is(ScalarType::Pred))
 }
+/// A vector as wide as the name says, or a register.
 pub(super) const fn dst_vector(name: &'static str, ty: OperandType) -> Operand {
-    operand(name, Role::Destination, Class::REGISTER.or(Class::VECTOR).or(Class::SINK), ty)
+    operand(name, Role::Destination, Class::REGISTER.or(Class::VECTOR), ty)
 }
 pub(super) const fn src(name: &'static str, ty: OperandType) -> Operand {
     operand(name, Role::Source, Class::VALUE, ty)
 }
-pub(super) const fn src_any(name: &'static str, ty: OperandType) -> Operand {
-    operand(name, Role::Source, Class(u16::MAX).and_not(Class::LABEL).and_not(Class::ADDRESS), ty)
+pub(super) const fn reg(name: &'static str, ty: OperandType) -> Operand {
+    operand(name, Role::Source, Class::REGISTER, ty)
 }
 pub(super) const fn src_vector(name: &'static str, ty: OperandType) -> Operand {
     operand(name, Role::Source, Class::VALUE.or(Class::VECTOR), ty)
@@ -139,11 +143,29 @@ pub(super) const fn imm(name: &'static str, ty: OperandType) -> Operand {
 pub(super) const fn pred(name: &'static str) -> Operand {
     operand(name, Role::Source, Class::PREDICATE.or(Class::IMMEDIATE), is(ScalarType::Pred))
 }
-pub(super) const fn addr(name: &'static str) -> Operand {
-    operand(name, Role::Source, Class::ADDRESS, OperandType::Address)
+/// As [`addr`], and the module's address size counts.
+pub(super) const fn addr_sized(name: &'static str) -> Operand {
+    addr_at(name, Base::named(0).sized())
 }
-pub(super) const fn texture(name: &'static str) -> Operand {
-    operand(name, Role::Source, Class::TEXTURE, FREE)
+/// Registers with a part of a matrix.
+pub(super) const fn fragment(name: &'static str, matrix: Matrix) -> Operand {
+    let ty = OperandType::Fragment(matrix);
+    operand(name, Role::Source, Class::VECTOR, ty).lanes(Lanes::Fragment(matrix))
+}
+/// Two constants in braces.
+pub(super) const fn fields(name: &'static str, values: Values) -> Operand {
+    operand(name, Role::Source, Class::VECTOR, FREE).lanes(Lanes::Of(&[2])).values(values)
+}
+/// An address in the first state space that the name gives.
+pub(super) const fn addr(name: &'static str) -> Operand {
+    addr_at(name, Base::named(0))
+}
+pub(super) const fn addr_at(name: &'static str, base: Base) -> Operand {
+    operand(name, Role::Source, Class::ADDRESS, OperandType::Address(base))
+}
+/// A texture, surface or tensor map with coordinates.
+pub(super) const fn texture(name: &'static str, coordinates: OperandType, lanes: Lanes) -> Operand {
+    operand(name, Role::Source, Class::TEXTURE, coordinates).lanes(lanes)
 }
 pub(super) const fn label(name: &'static str) -> Operand {
     operand(name, Role::Source, Class::LABEL, FREE)
@@ -170,6 +192,31 @@ impl Operand {
         self.gate = Gate::since(major, minor, sm);
         self
     }
+    pub(super) const fn class(mut self, class: Class) -> Self {
+        self.class = class;
+        self
+    }
+    /// `_` may stand in its place.
+    pub(super) const fn sink(self) -> Self {
+        self.or(Class::SINK)
+    }
+    /// In braces, always, with these numbers of elements.
+    pub(super) const fn braces(mut self, lanes: Lanes) -> Self {
+        self.class = Class::VECTOR;
+        self.lanes = lanes;
+        self
+    }
+    pub(super) const fn lanes(mut self, lanes: Lanes) -> Self {
+        self.lanes = lanes;
+        self
+    }
+    pub(super) const fn values(mut self, values: Values) -> Self {
+        self.values = values;
+        self
+    }
+    pub(super) const fn range(self, from: i64, to: i64) -> Self {
+        self.values(Values::Range(from, to))
+    }
     /// `d|p` is possible as well.
     pub(super) const fn pair(self) -> Self {
         self.or(Class::PAIR)
@@ -185,7 +232,7 @@ pub(super) const DA: &[Operand] = &[dst("d", T0), src("a", T0)];
 pub(super) const DAB: &[Operand] = &[dst("d", T0), src("a", T0), src("b", T0)];
 pub(super) const DABC: &[Operand] = &[dst("d", T0), src("a", T0), src("b", T0), src("c", T0)];
 /// The policy that `.L2::cache_hint` announces.
-pub(super) const POLICY: Operand = src("cache-policy", TB64).with(&[L2CacheHint]);
+pub(super) const POLICY: Operand = src("cache-policy", I64).with(&[L2CacheHint]);
 
 // Rules.
 
@@ -236,5 +283,19 @@ impl When {
     }
     pub(super) const fn since(self, major: u8, minor: u8, sm: u16) -> Rule {
         self.gate(Gate::since(major, minor, sm))
+    }
+    /// At least one of these is present as well.
+    pub(super) const fn and(mut self, mods: &'static [Mod]) -> Self {
+        self.and = mods;
+        self
+    }
+    pub(super) const fn operand(self, name: &'static str, column: Column) -> Rule {
+        Rule { when: self, then: Then::Operand(name, column) }
+    }
+    pub(super) const fn values(self, name: &'static str, values: Values) -> Rule {
+        self.operand(name, Column::Values(values))
+    }
+    pub(super) const fn lanes(self, name: &'static str, lanes: Lanes) -> Rule {
+        self.operand(name, Column::Lanes(lanes))
     }
 }

@@ -9,7 +9,12 @@ const ARCH: TargetSet = TargetSet::arch(100).or(TargetSet::arch(103)).or(TargetS
 const CTA_GROUP: Group = req(&[CtaGroup1, CtaGroup2]);
 const SHAPE: Group = req(&[N16x64b, N16x128b, N16x256b, N32x32b, N16x32bx2]);
 const COUNT: Group = req(&[X1, X2, X4, X8, X16, X32, X64, X128]);
-const COUNT_RULES: &[Rule] = &[has(&[N16x128b]).excludes(&[X128]), has(&[N16x256b]).excludes(&[X64, X128])];
+const COUNT_RULES: &[Rule] = &[
+    has(&[N16x128b]).lanes("r", Lanes::Named(2)),
+    has(&[N16x256b]).lanes("r", Lanes::Named(4)),
+    has(&[N16x128b]).excludes(&[X128]),
+    has(&[N16x256b]).excludes(&[X64, X128]),
+];
 const COLLECT_A: Group = opt(&[CollectorAFill, CollectorAUse, CollectorALastuse, CollectorADiscard]);
 const COLLECT_B: Group = opt(&[
     CollectorB0Fill,
@@ -32,50 +37,59 @@ const COLLECT_B: Group = opt(&[
 const WARP: Fact = Fact::CONVERGENT;
 const START: Fact = Fact::ASYNC.or(Fact::READS).or(Fact::WRITES);
 const INT8: Rule = has(&[KindI8]).gate(Gate::only(8, 6, TargetSet::arch(100).or(TargetSet::arch(110))));
+/// The first factor: in tensor memory, or a descriptor of shared memory.
+const A: Operand = src("a", I64).or(Class::ADDRESS);
+/// Columns of tensor memory that are allocated together.
+const COLUMNS: Values = Values::PowerOfTwo(32, 512);
+
+const fn tensor(name: &'static str) -> Operand {
+    addr_at(name, Base::of(Window::Tensor))
+}
+
 const MMA: &[Operand] = &[
-    addr("d-tmem"),
-    src_any("a", FREE),
-    src("b-desc", TB64),
-    addr("sp-meta-tmem").with(&[Sp]),
+    tensor("d-tmem"),
+    A,
+    src("b-desc", I64),
+    tensor("sp-meta-tmem").with(&[Sp]),
     src("idesc", TB32),
-    src_vector("disable-output-lane", TB32).optional(),
+    src_vector("disable-output-lane", TB32).braces(Lanes::Of(&[4])).optional(),
     pred("enable-input-d"),
-    imm("scale-input-d", FREE).optional(),
+    imm("scale-input-d", I32).range(0, 15).optional(),
 ];
 const SCALED: &[Operand] = &[
-    addr("d-tmem"),
-    src_any("a", FREE),
-    src("b-desc", TB64),
-    addr("sp-meta-tmem").with(&[Sp]),
+    tensor("d-tmem"),
+    A,
+    src("b-desc", I64),
+    tensor("sp-meta-tmem").with(&[Sp]),
     src("idesc", TB32),
-    addr("scale-A-tmem"),
-    addr("scale-B-tmem"),
+    tensor("scale-A-tmem"),
+    tensor("scale-B-tmem"),
     pred("enable-input-d"),
 ];
 const WEIGHTS: &[Operand] = &[
-    addr("d-tmem"),
-    src_any("a", FREE),
-    src("b-desc", TB64),
-    addr("sp-meta-tmem").with(&[Sp]),
+    tensor("d-tmem"),
+    A,
+    src("b-desc", I64),
+    tensor("sp-meta-tmem").with(&[Sp]),
     src("idesc", TB32),
     pred("enable-input-d"),
-    src("zero-column-mask-desc", TB64).optional(),
+    src("zero-column-mask-desc", I64).optional(),
 ];
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
-    form(F::Tcgen05Alloc).name(&[key(&[Alloc]), CTA_GROUP, SYNC, ALIGNED, opt(&[SharedCta])]).ty(&[B32]).ops(&[addr("dst"), src("nCols", TU32)]).facts(WARP.or(Fact::WRITES).or(Fact::EFFECT)).gate(GATE),
-    form(F::Tcgen05Dealloc).name(&[key(&[Dealloc]), CTA_GROUP, SYNC, ALIGNED]).ty(&[B32]).ops(&[src("taddr", TB32), src("nCols", TU32)]).facts(WARP.or(Fact::EFFECT)).gate(GATE),
+    form(F::Tcgen05Alloc).name(&[key(&[Alloc]), CTA_GROUP, SYNC, ALIGNED, opt(&[SharedCta])]).ty(&[B32]).ops(&[addr("dst"), src("nCols", I32).values(COLUMNS)]).facts(WARP.or(Fact::WRITES).or(Fact::EFFECT)).gate(GATE),
+    form(F::Tcgen05Dealloc).name(&[key(&[Dealloc]), CTA_GROUP, SYNC, ALIGNED]).ty(&[B32]).ops(&[src("taddr", I32), src("nCols", I32).values(Values::Multiples { of: 32, zero: true })]).facts(WARP.or(Fact::EFFECT)).gate(GATE),
     form(F::Tcgen05RelinquishAllocPermit).name(&[key(&[RelinquishAllocPermit]), CTA_GROUP, SYNC, ALIGNED]).facts(WARP.or(Fact::EFFECT)).gate(GATE),
-    form(F::Tcgen05Ld).name(&[key(&[Ld]), SYNC, opt(&[Aligned]), SHAPE, COUNT, opt(&[Pack16b])]).ty(&[B32]).ops(&[dst_vector("r", TB32), addr("taddr"), imm("immHalfSplitoff", FREE).with(&[N16x32bx2])]).facts(WARP.or(Fact::READS).or(Fact::ASYNC)).gate(GATE).rules(COUNT_RULES),
-    form(F::Tcgen05LdRed).name(&[key(&[Ld]), key(&[Red]), SYNC, ALIGNED, req(&[N32x32b, N16x32bx2]), req(&[X2, X4, X8, X16, X32, X64, X128]), req(&[Min, Max]), opt(&[Abs]), opt(&[Nan])]).ty(&[t![F32 U32 S32]]).ops(&[dst_vector("r", T0), dst("redval", T0), addr("taddr"), imm("immHalfSplitoff", FREE).with(&[N16x32bx2])]).facts(WARP.or(Fact::READS).or(Fact::ASYNC)).gate(Gate::only(8, 8, TargetSet::family(103).or(TargetSet::family(110)))).rules(&[has(&[Abs, Nan]).types(F32)]),
-    form(F::Tcgen05St).name(&[key(&[St]), SYNC, opt(&[Aligned]), SHAPE, COUNT, opt(&[Unpack16b])]).ty(&[B32]).ops(&[addr("taddr"), imm("immHalfSplitoff", FREE).with(&[N16x32bx2]), src_vector("r", TB32)]).facts(WARP.or(Fact::WRITES).or(Fact::ASYNC)).gate(GATE).rules(COUNT_RULES),
+    form(F::Tcgen05Ld).name(&[key(&[Ld]), SYNC, opt(&[Aligned]), SHAPE, COUNT, opt(&[Pack16b])]).ty(&[B32]).ops(&[dst_vector("r", TB32).braces(Lanes::Named(1)), tensor("taddr"), imm("immHalfSplitoff", I32).with(&[N16x32bx2])]).facts(WARP.or(Fact::READS).or(Fact::ASYNC)).gate(GATE).rules(COUNT_RULES),
+    form(F::Tcgen05LdRed).name(&[key(&[Ld]), key(&[Red]), SYNC, ALIGNED, req(&[N32x32b, N16x32bx2]), req(&[X2, X4, X8, X16, X32, X64, X128]), req(&[Min, Max]), opt(&[Abs]), opt(&[Nan])]).ty(&[t![F32 U32 S32]]).ops(&[dst_vector("r", T0).braces(Lanes::Named(1)), dst("redval", T0), tensor("taddr"), imm("immHalfSplitoff", I32).with(&[N16x32bx2])]).facts(WARP.or(Fact::READS).or(Fact::ASYNC)).gate(Gate::only(8, 8, TargetSet::family(103).or(TargetSet::family(110)))).rules(&[has(&[Abs, Nan]).types(F32)]),
+    form(F::Tcgen05St).name(&[key(&[St]), SYNC, opt(&[Aligned]), SHAPE, COUNT, opt(&[Unpack16b])]).ty(&[B32]).ops(&[tensor("taddr"), imm("immHalfSplitoff", I32).with(&[N16x32bx2]), src_vector("r", TB32).braces(Lanes::Named(1))]).facts(WARP.or(Fact::WRITES).or(Fact::ASYNC)).gate(GATE).rules(COUNT_RULES),
     form(F::Tcgen05Wait).name(&[key(&[WaitLd, WaitSt]), SYNC, ALIGNED]).facts(WARP.or(Fact::ORDERS)).gate(GATE),
-    form(F::Tcgen05Cp).name(&[key(&[Cp]), CTA_GROUP, req(&[N128x256b, N4x256b, N128x128b, N64x128b, N32x128b]), opt(&[Warpx20213, Warpx20123, Warpx4])]).ty(&[t![B8x16], t![B6x16P32 B4x16P64]]).optional_types(2).ops(&[addr("taddr"), src("s-desc", TB64)]).facts(START).gate(GATE).rules(&[
+    form(F::Tcgen05Cp).name(&[key(&[Cp]), CTA_GROUP, req(&[N128x256b, N4x256b, N128x128b, N64x128b, N32x128b]), opt(&[Warpx20213, Warpx20123, Warpx4])]).ty(&[t![B8x16], t![B6x16P32 B4x16P64]]).optional_types(2).ops(&[addr_at("taddr", Base::of(Window::Unchecked)), reg("s-desc", is(ScalarType::F32x2))]).facts(START).gate(GATE).rules(&[
         has(&[N64x128b]).needs(&[Warpx20213, Warpx20123]), has(&[N32x128b]).needs(&[Warpx4]), has(&[N128x256b, N4x256b, N128x128b]).excludes(&[Warpx20213, Warpx20123, Warpx4]), on(t![B8x16]).types_at(1, t![B6x16P32 B4x16P64]),
     ]),
-    form(F::Tcgen05Shift).name(&[key(&[Shift]), CTA_GROUP, req(&[Down])]).ops(&[addr("taddr")]).facts(START).gate(Gate::only(8, 6, ARCH)),
-    form(F::Tcgen05Mma).name(&[key(&[Mma]), opt(&[Sp]), CTA_GROUP, req(&[KindF16, KindTf32, KindF8f6f4, KindI8]), opt(&[Ashift]), COLLECT_A]).ops(MMA).facts(START).gate(GATE).rules(&[INT8, has(&[Ashift]).excludes(&[CollectorAFill, CollectorAUse])]),
+    form(F::Tcgen05Shift).name(&[key(&[Shift]), CTA_GROUP, req(&[Down])]).ops(&[addr_at("taddr", Base::of(Window::Unchecked))]).facts(START).gate(Gate::only(8, 6, ARCH)),
+    form(F::Tcgen05Mma).name(&[key(&[Mma]), opt(&[Sp]), CTA_GROUP, req(&[KindF16, KindTf32, KindF8f6f4, KindI8]), opt(&[Ashift]), COLLECT_A]).ops(MMA).facts(START).gate(GATE).rules(&[INT8, has(&[CtaGroup2]).lanes("disable-output-lane", Lanes::Of(&[8])), has(&[KindF8f6f4]).operand("scale-input-d", Column::Presence(Presence::Never)), has(&[KindI8]).values("scale-input-d", Values::Any), has(&[KindF16, KindTf32]).operand("scale-input-d", Column::Gate(Gate::only(8, 6, TargetSet::family(100)))), has(&[Ashift]).operand("a", Column::Class(Class::ADDRESS)), has(&[Ashift]).excludes(&[CollectorAFill, CollectorAUse])]),
     form(F::Tcgen05MmaBlockScale).name(&[key(&[Mma]), opt(&[Sp]), CTA_GROUP, req(&[KindMxf8f6f4, KindMxf4, KindMxf4nvf4]), req(&[BlockScale]), opt(&[ScaleVec1X, ScaleVec2X, ScaleVec4X, Block16, Block32]), COLLECT_A]).ops(SCALED).facts(START).gate(GATE).rules(&[
         has(&[KindMxf8f6f4]).excludes(&[ScaleVec2X, ScaleVec4X, Block16]), has(&[KindMxf4]).excludes(&[ScaleVec1X, ScaleVec4X, Block16]), has(&[KindMxf4nvf4]).needs(&[ScaleVec2X, ScaleVec4X, Block16, Block32]),
         has(&[ScaleVec1X, ScaleVec2X, ScaleVec4X]).gate(Gate::only(8, 6, ARCH)), has(&[KindMxf4nvf4]).gate(Gate::only(8, 7, TARGETS)),
@@ -83,6 +97,6 @@ pub(super) const ROWS: &[Form] = &[
         lacks(&[ScaleVec1X, ScaleVec2X, ScaleVec4X]).gate(Gate::only(8, 8, TARGETS)),
     ]),
     form(F::Tcgen05MmaWs).name(&[key(&[Mma]), key(&[Ws]), opt(&[Sp]), req(&[CtaGroup1]), req(&[KindF16, KindTf32, KindF8f6f4, KindI8]), COLLECT_B]).ops(WEIGHTS).facts(START).gate(GATE).rules(&[INT8]),
-    form(F::Tcgen05Commit).name(&[key(&[Commit]), CTA_GROUP, req(&[MbarrierArriveOne]), opt(&[SharedCluster]), opt(&[MulticastCluster])]).ty(&[B64]).ops(&[addr("mbar"), src("ctaMask", is(ScalarType::U16)).with(&[MulticastCluster])]).facts(Fact::ASYNC.or(Fact::EFFECT)).gate(GATE),
+    form(F::Tcgen05Commit).name(&[key(&[Commit]), CTA_GROUP, req(&[MbarrierArriveOne]), opt(&[SharedCluster]), opt(&[MulticastCluster])]).ty(&[B64]).ops(&[addr("mbar"), reg("ctaMask", I16).with(&[MulticastCluster])]).facts(Fact::ASYNC.or(Fact::EFFECT)).gate(GATE),
     form(F::Tcgen05Fence).name(&[key(&[FenceBeforeThreadSync, FenceAfterThreadSync])]).facts(Fact::ORDERS).gate(GATE),
 ];

@@ -7,7 +7,7 @@ const ACCUMULATE: Group = opt(&[Add]);
 const VIDEO: &[TypeSet] = &[UI32, UI32, UI32];
 const OPS: &[Operand] = &[dst("d", T0), src("a", T1), src("b", T2), src("c", T0).optional()];
 const SIMD: &[Operand] = &[dst("d", T0), src("a", T1), src("b", T2), src("c", T0)];
-const SET: &[Operand] = &[dst("d", TU32), src("a", T0), src("b", T1), src("c", TU32).optional()];
+const SET: &[Operand] = &[dst("d", I32), src("a", T0), src("b", T1), src("c", I32).optional()];
 const INTEGER_COMPARE: Group = req(&[Eq, Ne, Lt, Le, Gt, Ge]);
 
 const fn scalar(id: F) -> Form {

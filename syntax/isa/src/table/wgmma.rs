@@ -75,35 +75,43 @@ const SHAPES: &[Mod] = &[
     M64n232k64, M64n240k64, M64n248k64, M64n256k64,
 ];
 
+/// In shared memory, or in four registers.
+const FACTOR: Operand =
+    reg("a", OperandType::FragmentOrDescriptor(Matrix::A)).or(Class::VECTOR).lanes(Lanes::Of(&[1, 4]));
+const SIGN: Values = Values::Of(&[-1, 1]);
+
 const OPERANDS: &[Operand] = &[
-    dst_vector("d", FREE),
-    src_vector("a", FREE),
-    src("b-desc", TB64),
+    Operand { role: Role::Destination, ..fragment("d", Matrix::D) },
+    FACTOR,
+    reg("b-desc", I64),
     pred("scale-d").optional(),
-    imm("imm-scale-a", FREE).optional(),
-    imm("imm-scale-b", FREE).optional(),
-    imm("imm-trans-a", FREE).optional(),
-    imm("imm-trans-b", FREE).optional(),
+    imm("imm-scale-a", I32).values(SIGN).optional(),
+    imm("imm-scale-b", I32).values(SIGN).optional(),
+    imm("imm-trans-a", I32).range(0, 1).optional(),
+    imm("imm-trans-b", I32).range(0, 1).optional(),
 ];
 const SPARSE: &[Operand] = &[
-    dst_vector("d", FREE),
-    src_vector("a", FREE),
-    src("b-desc", TB64),
+    Operand { role: Role::Destination, ..fragment("d", Matrix::D) },
+    FACTOR,
+    reg("b-desc", I64),
     src("sp-meta", TB32),
-    imm("sp-sel", TU32),
+    imm("sp-sel", I32).range(0, 1),
     pred("scale-d").optional(),
-    imm("imm-scale-a", FREE).optional(),
-    imm("imm-scale-b", FREE).optional(),
-    imm("imm-trans-a", FREE).optional(),
-    imm("imm-trans-b", FREE).optional(),
+    imm("imm-scale-a", I32).values(SIGN).optional(),
+    imm("imm-scale-b", I32).values(SIGN).optional(),
+    imm("imm-trans-a", I32).range(0, 1).optional(),
+    imm("imm-trans-b", I32).range(0, 1).optional(),
 ];
 const A: TypeSet = t![F16 Bf16 Tf32 E4m3 E5m2 U8 S8];
+
+/// Factors of different signs came later.
+const MIXED: Then = Then::Gate(Gate::only(8, 4, TargetSet::arch(90)));
 
 /// What element types ask of accumulator and partner.
 macro_rules! product_rules {
     ($($more:expr),* $(,)?) => { &[
         on_second(t![F16]).types(t![F16 F32]), on_second(t![Bf16 Tf32]).types(F32), on_second(NARROW).types(t![F16 F32]), on_second(INT8).types(S32),
-        on_second(t![F16 Bf16 Tf32]).same(1, 2), on_second(NARROW).types_at(2, NARROW), on_second(INT8).types_at(2, INT8), has(&[Satfinite]).types(S32),
+        on_second(t![F16 Bf16 Tf32]).same(1, 2), Rule { when: When { second: t![S8], third: t![U8], ..When::ALWAYS }, then: MIXED }, Rule { when: When { second: t![U8], third: t![S8], ..When::ALWAYS }, then: MIXED }, on_second(NARROW).types_at(2, NARROW), on_second(INT8).types_at(2, INT8), has(&[Satfinite]).types(S32),
         $($more),*
     ] };
 }
@@ -112,12 +120,12 @@ macro_rules! product_rules {
 pub(super) const ROWS: &[Form] = &[
     form(F::WgmmaFence).name(&[key(&[Fence]), SYNC, opt(&[Aligned])]).facts(GROUP.or(Fact::ORDERS)).gate(HOPPER),
     form(F::WgmmaCommitGroup).name(&[key(&[CommitGroup]), SYNC, opt(&[Aligned])]).facts(GROUP.or(Fact::ASYNC).or(Fact::EFFECT)).gate(HOPPER),
-    form(F::WgmmaWaitGroup).name(&[key(&[WaitGroup]), SYNC, opt(&[Aligned])]).ops(&[imm("n", TU32)]).facts(GROUP.or(Fact::ORDERS).or(Fact::EFFECT)).gate(HOPPER),
+    form(F::WgmmaWaitGroup).name(&[key(&[WaitGroup]), SYNC, opt(&[Aligned])]).ops(&[imm("n", I32).range(0, i64::MAX)]).facts(GROUP.or(Fact::ORDERS).or(Fact::EFFECT)).gate(HOPPER),
     form(F::WgmmaMma).name(&[key(&[MmaAsync]), SYNC, ALIGNED, req(SHAPES), opt(&[Satfinite])]).ty(&[t![F16 F32 S32], A, A]).ops(OPERANDS).facts(GROUP.or(Fact::READS).or(Fact::ASYNC)).gate(HOPPER).rules(product_rules![
         on_second(t![F16 Bf16]).needs(K16), on_second(t![Tf32]).needs(K8), on_second(NARROW).needs(K32), on_second(INT8).needs(K32_INT),
     ]),
     form(F::WgmmaMmaSp).name(&[key(&[MmaAsync]), key(&[Sp]), SYNC, ALIGNED, req(SHAPES), opt(&[Satfinite])]).ty(&[t![F16 F32 S32], A, A]).ops(SPARSE).facts(GROUP.or(Fact::READS).or(Fact::ASYNC)).gate(Gate::only(8, 2, TargetSet::arch(90))).rules(product_rules![
-        on_second(t![F16 Bf16]).needs(K32), on_second(t![Tf32]).needs(K16), on_second(NARROW).needs(K64), on_second(INT8).needs(K64_INT),
+        on_second(NARROW.union(INT8)).values("sp-sel", Values::Range(0, 0)), on_second(t![F16 Bf16]).needs(K32), on_second(t![Tf32]).needs(K16), on_second(NARROW).needs(K64), on_second(INT8).needs(K64_INT),
     ]),
     form(F::WgmmaMmaBits).name(&[key(&[MmaAsync]), SYNC, ALIGNED, req(K256), req(&[And]), req(&[Popc])]).ty(&[S32, t![B1], t![B1]]).ops(OPERANDS).facts(GROUP.or(Fact::READS).or(Fact::ASYNC)).gate(HOPPER),
 ];

@@ -1,0 +1,272 @@
+//! What the operands of one instruction must be: the columns of its row with the rules of its name applied.
+//!
+//! A signature is made once for a name and asked for every instruction of that name, so everything that
+//! depends on the name alone is computed here.
+
+use crate::model::{
+    Base, Class, Column, Lanes, Matrix, Operand, OperandType, Presence, Role, Then, Values, Window,
+};
+use crate::table;
+use crate::{Gate, Mod, Opcode, ScalarType, Space, TypeKind};
+
+/// The operands that an instruction may have, in order.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Signature {
+    pub operands: Box<[Expected]>,
+    /// How many of them must be written.
+    pub least: usize,
+}
+
+/// An operand of a [`Signature`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct Expected {
+    /// As the manual names it.
+    pub name: &'static str,
+    pub role: Role,
+    pub class: Class,
+    pub ty: ExpectedType,
+    pub lanes: ExpectedLanes,
+    pub values: Values,
+    pub gate: Gate,
+    /// Constants that need more, and what.
+    pub gated: Option<(Values, Gate)>,
+    pub optional: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExpectedType {
+    /// A register or a constant that can hold the type.
+    Typed(ScalarType),
+    /// An integer of this many bits, neither a float nor a packed pair.
+    Integer(u32),
+    /// Such an integer of 32 or 64 bits.
+    Pointer,
+    /// A vector of registers that can hold the type, or a 64-bit integer.
+    OrDescriptor(ScalarType),
+    /// Coordinates of a texture or surface of this type; all of it, or behind an index.
+    Coordinates(ScalarType, bool),
+    Address(Target),
+    Free,
+}
+
+/// Where an address points.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// As the table has it.
+    pub base: Base,
+    /// The state space; the generic window as well for what has none.
+    pub space: Space,
+}
+
+/// The numbers of elements that an operand may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExpectedLanes {
+    Any,
+    Exactly(u32),
+    Of(&'static [u8]),
+}
+
+impl ExpectedLanes {
+    pub fn contains(self, count: usize) -> bool {
+        match self {
+            ExpectedLanes::Any => true,
+            ExpectedLanes::Exactly(expected) => count == expected as usize,
+            ExpectedLanes::Of(counts) => counts.iter().any(|&expected| count == usize::from(expected)),
+        }
+    }
+}
+
+/// The signature of an instruction.
+pub fn signature(opcode: &Opcode) -> Signature {
+    let form = table::form(opcode.form);
+    let mut operands = Vec::with_capacity(form.operands.len());
+    for row in form.operands {
+        let mut row = *row;
+        let mut gated = None;
+        for rule in form.rules {
+            if let Then::Operand(name, column) = rule.then
+                && name == row.name
+                && rule.when.holds(opcode)
+            {
+                match column {
+                    Column::Gated(values, gate) => gated = Some((values, gate)),
+                    column => apply(&mut row, column),
+                }
+            }
+        }
+        if let Some(optional) = presence(opcode, &row) {
+            operands.push(Expected { gated, ..expected(opcode, &row, optional) });
+        }
+    }
+    let least = operands.iter().filter(|operand| !operand.optional).count();
+    Signature { operands: operands.into(), least }
+}
+
+fn apply(row: &mut Operand, column: Column) {
+    match column {
+        Column::Class(class) => row.class = class,
+        Column::Type(ty) => row.ty = ty,
+        Column::Lanes(lanes) => row.lanes = lanes,
+        Column::Values(values) => row.values = values,
+        Column::Presence(presence) => row.presence = presence,
+        Column::Gate(gate) => row.gate = gate,
+        Column::Gated(..) => {}
+    }
+}
+
+/// Whether the operand may be left out; `None` where it must be.
+fn presence(opcode: &Opcode, row: &Operand) -> Option<bool> {
+    let any = |mods: &[Mod]| mods.iter().any(|&m| opcode.has(m));
+    match row.presence {
+        Presence::Always => Some(false),
+        Presence::Optional => Some(true),
+        Presence::Never => None,
+        Presence::With(mods) => any(mods).then_some(false),
+        Presence::Without(mods) => (!any(mods)).then_some(false),
+        Presence::OptionalWith(mods) => any(mods).then_some(true),
+    }
+}
+
+fn expected(opcode: &Opcode, row: &Operand, optional: bool) -> Expected {
+    let scalar = row.lanes == Lanes::Bf16Pair && opcode.ty(0) != Some(ScalarType::Bf16x2);
+    Expected {
+        name: row.name,
+        role: row.role,
+        class: if scalar { row.class.and_not(Class::VECTOR) } else { row.class },
+        ty: expected_type(opcode, row.ty),
+        lanes: expected_lanes(opcode, row.lanes),
+        values: row.values,
+        gate: row.gate,
+        gated: None,
+        optional,
+    }
+}
+
+fn expected_type(opcode: &Opcode, ty: OperandType) -> ExpectedType {
+    let suffix = |i: u8| opcode.ty(usize::from(i));
+    let typed = |ty: Option<ScalarType>| ty.map_or(ExpectedType::Free, ExpectedType::Typed);
+    match ty {
+        OperandType::Suffix(i) => typed(suffix(i)),
+        OperandType::Wide(i) if opcode.has(Mod::Wide) => typed(suffix(i).map(widened)),
+        OperandType::Wide(i) => typed(suffix(i)),
+        OperandType::Is(ty) => ExpectedType::Typed(ty),
+        OperandType::Integer(bits) => ExpectedType::Integer(bits.into()),
+        OperandType::IntegerLike(i) => {
+            suffix(i).map_or(ExpectedType::Free, |ty| ExpectedType::Integer(ty.bits()))
+        }
+        OperandType::FragmentOrDescriptor(matrix) => match fragment_type(opcode, matrix) {
+            ExpectedType::Typed(ty) => ExpectedType::OrDescriptor(ty),
+            ExpectedType::Integer(_) => ExpectedType::OrDescriptor(ScalarType::U32),
+            other => other,
+        },
+        OperandType::Coordinates(i) => {
+            const ARRAYS: [Mod; 4] = [Mod::A1d, Mod::A2d, Mod::Acube, Mod::A2dms];
+            let array = ARRAYS.iter().any(|&m| opcode.has(m));
+            suffix(i).map_or(ExpectedType::Free, |ty| ExpectedType::Coordinates(ty, array))
+        }
+        OperandType::Pointer => ExpectedType::Pointer,
+        OperandType::Fragment(matrix) => fragment_type(opcode, matrix),
+        OperandType::Address(base) => ExpectedType::Address(target(opcode, base)),
+        OperandType::Free => ExpectedType::Free,
+    }
+}
+
+/// The type with twice as many bits.
+fn widened(ty: ScalarType) -> ScalarType {
+    match ty {
+        ScalarType::U16 => ScalarType::U32,
+        ScalarType::S16 => ScalarType::S32,
+        ScalarType::U32 => ScalarType::U64,
+        ScalarType::S32 => ScalarType::S64,
+        other => other,
+    }
+}
+
+fn target(opcode: &Opcode, base: Base) -> Target {
+    let space = match base.window {
+        Window::Named(i) => opcode.mods().filter_map(Mod::space).nth(usize::from(i)),
+        Window::In(space) => Some(space),
+        Window::Tensor | Window::Unchecked => None,
+    };
+    Target { base, space: space.unwrap_or(Space::Generic) }
+}
+
+fn expected_lanes(opcode: &Opcode, lanes: Lanes) -> ExpectedLanes {
+    match lanes {
+        Lanes::Any => ExpectedLanes::Any,
+        Lanes::Of(counts) => ExpectedLanes::Of(counts),
+        Lanes::Named(factor) => {
+            let named = opcode.mods().find_map(Mod::count).unwrap_or(1);
+            ExpectedLanes::Exactly(u32::from(factor) * named)
+        }
+        Lanes::Bf16Pair if opcode.ty(0) == Some(ScalarType::Bf16x2) => ExpectedLanes::Any,
+        Lanes::Bf16Pair => ExpectedLanes::Exactly(1),
+        Lanes::Fragment(matrix) => match fragment_registers(opcode, matrix) {
+            Some(count) => ExpectedLanes::Exactly(count),
+            None => ExpectedLanes::Any,
+        },
+    }
+}
+
+/// Whether the instruction is a product of a whole warp group.
+fn is_warp_group(opcode: &Opcode) -> bool {
+    opcode.has(Mod::MmaAsync)
+}
+
+/// The element type of a matrix. Names with two types (`wmma.mma` on halves) leave out those of the factors.
+fn element(opcode: &Opcode, matrix: Matrix) -> Option<ScalarType> {
+    let types = opcode.types().count();
+    let factors = |i| if types == 2 { Some(ScalarType::F16) } else { opcode.ty(i) };
+    match matrix {
+        _ if types == 1 => opcode.ty(0),
+        Matrix::A => factors(1),
+        Matrix::B => factors(2),
+        Matrix::C if types == 2 => opcode.ty(1),
+        Matrix::C => opcode.ty(3),
+        Matrix::D => opcode.ty(0),
+    }
+}
+
+/// Bits of an element in a fragment. Narrow floats have a byte each, but four bits in products of `.kind::mxf4`.
+fn element_bits(opcode: &Opcode, ty: ScalarType) -> u32 {
+    match ty {
+        ScalarType::E2m1 if opcode.has(Mod::KindMxf4) || opcode.has(Mod::KindMxf4nvf4) => 4,
+        ScalarType::E2m1 | ScalarType::E2m3 | ScalarType::E3m2 => 8,
+        ty => ty.bits(),
+    }
+}
+
+/// The registers of one thread for a matrix: its elements over the threads, packed into 32 bits where they are
+/// narrower.
+fn fragment_registers(opcode: &Opcode, matrix: Matrix) -> Option<u32> {
+    let (m, n, k) = opcode.mods().find_map(Mod::shape)?;
+    let ty = element(opcode, matrix)?;
+    let sparse = opcode.has(Mod::Sp) || opcode.has(Mod::SpOrderedMetadata);
+    // The factors of `wmma` on halves have eight registers whatever the shape.
+    if opcode.form.mnemonic() == "wmma" && ty == ScalarType::F16 && matches!(matrix, Matrix::A | Matrix::B) {
+        return Some(8);
+    }
+    let elements = match matrix {
+        Matrix::A if sparse => m * k / 2,
+        Matrix::A => m * k,
+        Matrix::B => k * n,
+        Matrix::C | Matrix::D => m * n,
+    };
+    // Four products at once, one for each eight threads.
+    let quads = (m, n, k) == (8, 8, 4) && opcode.form.mnemonic() == "mma" && ty != ScalarType::F64;
+    let copies = if quads { 4 } else { 1 };
+    let threads = if is_warp_group(opcode) { 128 } else { 32 };
+    let per_register = (32 / element_bits(opcode, ty)).max(1);
+    Some((elements * copies).div_ceil(threads * per_register))
+}
+
+/// What a fragment's registers hold: integers and narrow floats are packed in plain 32-bit registers.
+fn fragment_type(opcode: &Opcode, matrix: Matrix) -> ExpectedType {
+    match element(opcode, matrix) {
+        Some(ScalarType::F16) => ExpectedType::Typed(ScalarType::F16x2),
+        Some(ty @ (ScalarType::F32 | ScalarType::F64)) => ExpectedType::Typed(ty),
+        Some(ty) if ty.kind() == TypeKind::Float => ExpectedType::Typed(ScalarType::Bf16x2),
+        Some(_) => ExpectedType::Integer(32),
+        None => ExpectedType::Free,
+    }
+}
