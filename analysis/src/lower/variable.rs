@@ -69,7 +69,7 @@ impl Walker<'_> {
         let space = match symbol {
             Symbol::Function(_) => None,
             Symbol::Param(_) | Symbol::Return(_) => Some(Space::Param),
-            Symbol::Global(_) | Symbol::Local(_) => self.spaces.get(&symbol).copied(),
+            Symbol::Global(_) | Symbol::Local(_) => self.variables.get(&symbol).map(|place| place.space),
         };
         let text = self.slice(range);
         let message = match space {
