@@ -151,6 +151,15 @@ pub enum Field {
     AddressWidth,
     Bypass,
     ZeroFill,
+    /// Texture and surface modifiers: kind of texture, components, level of detail, texel offsets, uniform array
+    /// index, comparison or sample, coordinates outside.
+    Dims,
+    Mask,
+    Lod,
+    Offsets,
+    Index,
+    Compare,
+    Clamp,
     /// Flags of control flow and other single-purpose bits.
     Flag,
     Flag2,
@@ -364,6 +373,8 @@ pub enum Count {
     By(Field, &'static [u8]),
     /// By the product of two fields' counts.
     By2(Field, &'static [u8], Field, &'static [u8]),
+    /// By the sum of several fields' counts; a field that the form lacks counts nothing.
+    Sum(&'static [(Field, &'static [u8])]),
 }
 
 /// When an operand or a modifier is part of the text.

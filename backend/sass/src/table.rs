@@ -12,6 +12,7 @@ mod matrix_moves;
 mod memory;
 mod moves;
 mod tensor_memory;
+mod texture;
 mod uniform;
 mod warpgroup;
 
@@ -26,6 +27,16 @@ pub(crate) static FAMILIES: &[&[Family]] = &[
     convert::ROWS,
     uniform::ROWS,
     memory::ROWS,
+    &texture::TEX,
+    &texture::TLD,
+    &texture::TLD4,
+    &texture::TXD,
+    &texture::TMML,
+    texture::TXQ,
+    &texture::SULD,
+    &texture::SUST,
+    &texture::SUST_P,
+    &texture::SURED,
     matrix::ROWS,
     matrix_moves::ROWS,
     warpgroup::ROWS,

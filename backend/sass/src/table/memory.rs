@@ -8,11 +8,11 @@ use super::*;
 use crate::class::Class::*;
 
 const SIZES: &[&str] = &[".U8", ".S8", ".U16", ".S16", "", ".64", ".128", BAD];
-const SIZE: Piece = choice_from(Field::Size, 73, 3, SIZES, 4);
+pub(super) const SIZE: Piece = choice_from(Field::Size, 73, 3, SIZES, 4);
 const CONSTANT_SIZE: Piece =
     choice_from(Field::Size, 73, 3, &[".U8", ".S8", ".U16", ".S16", "", ".64", BAD, BAD], 4);
-const COUNT: Count = Count::By(Field::Size, &[1, 1, 1, 1, 1, 2, 4, 1]);
-const EVICT: Piece = choice_from(Field::Evict, 84, 3, &[".EF", "", ".EL", ".LU", ".EU", ".NA", BAD, BAD], 1);
+pub(super) const COUNT: Count = Count::By(Field::Size, &[1, 1, 1, 1, 1, 2, 4, 1]);
+pub(super) const EVICT: Piece = choice_from(Field::Evict, 84, 3, &[".EF", "", ".EL", ".LU", ".EU", ".NA", BAD, BAD], 1);
 /// Ordering and scope of a global or generic access; a load that need not be coherent is `.CONSTANT`.
 const LOAD_ORDER: &[&str] = &[
     "",
@@ -123,8 +123,8 @@ const fn data2(count: Count) -> Piece {
 const LOADED: Piece = op(counted(RD_OPERAND, COUNT));
 /// A condition of loads beside the guard.
 const CONDITION: Piece = optional(inverted(noted(pred_at(Field::Pp, 64, Role::Carry), Field::PpNot, 67)));
-const ORDER_LOAD: Piece = choice(Field::Order, 77, 4, LOAD_ORDER);
-const ORDER_STORE: Piece = choice(Field::Order, 77, 4, STORE_ORDER);
+pub(super) const ORDER_LOAD: Piece = choice(Field::Order, 77, 4, LOAD_ORDER);
+pub(super) const ORDER_STORE: Piece = choice(Field::Order, 77, 4, STORE_ORDER);
 pub(super) const WITH_BASE: u128 = one(91);
 /// The descriptor bit of plain loads and stores, with a 64-bit address.
 const DESCRIPTOR: u128 = one(76) | one(90) | one(91);
@@ -133,7 +133,7 @@ const ATOM_OPS: &[&str] = &[
 ];
 const RED_OPS: &[&str] = &[".ADD", ".MIN", ".MAX", ".INC", ".DEC", ".AND", ".OR", ".XOR"];
 const ATOM_OP: Piece = choice(Field::Op, 87, 4, ATOM_OPS);
-const RED_OP: Piece = choice(Field::Op, 87, 3, RED_OPS);
+pub(super) const RED_OP: Piece = choice(Field::Op, 87, 3, RED_OPS);
 /// Integers and floats together, up to sm_89.
 const ATOM_TYPE: Piece =
     choice(Field::Type, 73, 3, &["", ".S32", ".64", ".F32.FTZ.RN", ".F16x2.RN", ".S64", ".F64.RN", BAD]);
@@ -199,7 +199,7 @@ const ORDER_LOAD_75: Piece = choice_from(
     ],
     7,
 );
-const ORDER_STORE_75: Piece = choice_from(
+pub(super) const ORDER_STORE_75: Piece = choice_from(
     Field::Order,
     77,
     4,
@@ -223,7 +223,7 @@ const ORDER_STORE_75: Piece = choice_from(
     ],
     7,
 );
-const ORDER_ATOM_75: Piece = choice_from(
+pub(super) const ORDER_ATOM_75: Piece = choice_from(
     Field::Order,
     77,
     4,
@@ -247,7 +247,7 @@ const ORDER_ATOM_75: Piece = choice_from(
     ],
     10,
 );
-const PRIVATE: Piece = flag(Field::Mode2, 76, &["", ".PRIVATE"]);
+pub(super) const PRIVATE: Piece = flag(Field::Mode2, 76, &["", ".PRIVATE"]);
 /// As [`described`], with an offset that lacks the highest bit.
 const fn described_short(lo: u8) -> Piece {
     Piece::Op(Operand::Mem(MemOperand {
