@@ -471,6 +471,8 @@ pub struct MemOperand {
     pub reg: Option<RegOperand>,
     /// Uniform base, shown even if it is URZ, and the registers it spans.
     pub ureg: Option<(FieldSpec, u8)>,
+    /// The uniform base is left out where it is URZ and the address has 64 bits.
+    pub urz_left_out: bool,
     pub offset: Option<FieldSpec>,
 }
 

@@ -283,14 +283,22 @@ impl Printer<'_> {
         let mut follows = false;
         let ureg = mem.ureg.as_ref();
         let offset = mem.offset.as_ref().map_or(0, |spec| self.inst.get_spec(spec) as i64);
-        // A zero register is left out where anything else makes up the address.
-        if let Some(reg) = &mem.reg
-            && (!is_neutral(self.inst, &reg.spec) || (ureg.is_none() && offset == 0))
-        {
-            self.reg(reg);
-            follows = true;
+        let based = ureg.is_some() || mem.desc.is_some();
+        if let Some(reg) = &mem.reg {
+            let suffixed = !reg.text.is_empty()
+                || reg.suffix.as_ref().is_some_and(|suffix| !choice_text(self.inst, suffix).is_empty());
+            let width = reg.suffix.is_some_and(|suffix| suffix.field == Field::AddressWidth);
+            let shows_suffix = suffixed && (!width || self.sm.0 >= SHOWN_DESCRIPTOR_SM);
+            // A zero register shows where its suffix or the lack of anything else asks for it.
+            if !is_neutral(self.inst, &reg.spec) || (based && shows_suffix) {
+                self.reg(reg);
+                follows = true;
+            } else if ureg.is_none() && offset == 0 {
+                self.out.push_str("RZ");
+                follows = true;
+            }
         }
-        if let Some((ureg, _)) = ureg {
+        if let Some((ureg, _)) = ureg.filter(|(ureg, _)| !self.left_out(mem, ureg)) {
             if follows {
                 self.out.push('+');
             }
@@ -299,6 +307,10 @@ impl Printer<'_> {
         }
         self.offset(offset, follows);
         self.out.push(']');
+    }
+
+    fn left_out(&self, mem: &MemOperand, ureg: &FieldSpec) -> bool {
+        mem.urz_left_out && is_neutral(self.inst, ureg) && self.inst.get(Field::AddressWidth) == Some(1)
     }
 
     fn target(&mut self, spec: &FieldSpec, style: TargetStyle) {

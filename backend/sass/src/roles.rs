@@ -100,9 +100,11 @@ impl Inst {
             Count::Fixed(count) => count,
             Count::By(field, counts) => by(field, counts),
             Count::By2(field, counts, field2, counts2) => by(field, counts) * by(field2, counts2),
-            Count::Sum(terms) => {
-                terms.iter().filter(|(field, _)| self.has(*field)).map(|(field, counts)| by(*field, counts)).sum()
-            }
+            Count::Sum(terms) => terms
+                .iter()
+                .filter(|(field, _)| self.has(*field))
+                .map(|(field, counts)| by(*field, counts))
+                .sum(),
         };
         self.used(reg.file, &reg.spec, reg.role, count)
     }

@@ -2,6 +2,7 @@
 //!
 //! Bits come from flipping bits of real instructions and reading NVIDIA's disassembly.
 
+mod bulk;
 mod control;
 mod convert;
 mod float;
@@ -11,6 +12,7 @@ mod matrix;
 mod matrix_moves;
 mod memory;
 mod moves;
+mod remote;
 mod tensor_memory;
 mod texture;
 mod uniform;
@@ -27,6 +29,8 @@ pub(crate) static FAMILIES: &[&[Family]] = &[
     convert::ROWS,
     uniform::ROWS,
     memory::ROWS,
+    remote::ROWS,
+    bulk::ROWS,
     &texture::TEX,
     &texture::TLD,
     &texture::TLD4,
@@ -134,6 +138,11 @@ const fn op_when(reg: RegOperand, field: Field, value: u64) -> Piece {
 /// `gdesc[UR4]`, `tmem[UR4+0x10]`.
 const fn handle(word: &'static str, reg: RegOperand, offset: Option<FieldSpec>) -> Piece {
     Piece::Op(Operand::Handle(HandleOperand { word, reg, offset, next: false }))
+}
+
+/// `word[UR]`, whose register may span several.
+const fn bracket(word: &'static str, reg: RegOperand) -> Piece {
+    Piece::Op(Operand::Handle(HandleOperand { word, reg, offset: None, next: false }))
 }
 
 const fn imm(field: Field, lo: u8, width: u8) -> Piece {

@@ -142,59 +142,22 @@ fn recorded_words_print_as_recorded() {
     expect![[r#"
         sm_100 ARRIVES
         sm_100 ATOMS
-        sm_100 CCTL
         sm_100 CREDUX
         sm_100 FADD2
         sm_100 FFMA2
         sm_100 FMUL2
         sm_100 I2F
         sm_100 LDG
-        sm_100 LDGMC
-        sm_100 REDAS
-        sm_100 STAS
         sm_100 STG
-        sm_100 SULD
-        sm_100 SURED
-        sm_100 SUST
-        sm_100 SYNCS
-        sm_100 TEX
-        sm_100 TLD
-        sm_100 TLD4
-        sm_100 TXD
-        sm_100 TXQ
-        sm_100 UBLKCP
-        sm_100 UBLKPF
-        sm_100 UBLKRED
         sm_100 UGETNEXTWORKID
         sm_100 UPLOP3
-        sm_100 UTMACCTL
-        sm_100 UTMALDG
-        sm_100 UTMAPF
-        sm_100 UTMAREDG
-        sm_100 UTMASTG
         sm_120 ARRIVES
         sm_120 ATOMS
-        sm_120 CCTL
         sm_120 CS2UR
         sm_120 I2F
         sm_120 IMNMX
         sm_120 LDG
-        sm_120 LDGMC
-        sm_120 REDAS
-        sm_120 STAS
         sm_120 STG
-        sm_120 SULD
-        sm_120 SURED
-        sm_120 SUST
-        sm_120 SYNCS
-        sm_120 TEX
-        sm_120 TLD
-        sm_120 TLD4
-        sm_120 TXD
-        sm_120 TXQ
-        sm_120 UBLKCP
-        sm_120 UBLKPF
-        sm_120 UBLKRED
         sm_120 UF2I
         sm_120 UFADD
         sm_120 UFFMA
@@ -207,11 +170,6 @@ fn recorded_words_print_as_recorded() {
         sm_120 UMOV
         sm_120 UPLOP3
         sm_120 USEL
-        sm_120 UTMACCTL
-        sm_120 UTMALDG
-        sm_120 UTMAPF
-        sm_120 UTMAREDG
-        sm_120 UTMASTG
         sm_120 UVIMNMX
         sm_120 VIADD
         sm_75 BMOV
@@ -219,62 +177,13 @@ fn recorded_words_print_as_recorded() {
         sm_75 I2F
         sm_75 LD
         sm_75 QSPC
-        sm_75 SULD
-        sm_75 SURED
-        sm_75 SUST
-        sm_75 TEX
-        sm_75 TLD
-        sm_75 TLD4
-        sm_75 TXD
-        sm_75 TXQ
         sm_80 FSWZADD
         sm_80 I2F
-        sm_80 SULD
-        sm_80 SURED
-        sm_80 SUST
-        sm_80 TEX
-        sm_80 TLD
-        sm_80 TLD4
-        sm_80 TXD
-        sm_80 TXQ
         sm_86 FSWZADD
         sm_86 I2F
-        sm_86 SULD
-        sm_86 SURED
-        sm_86 SUST
-        sm_86 TEX
-        sm_86 TLD
-        sm_86 TLD4
-        sm_86 TXD
-        sm_86 TXQ
         sm_89 FSWZADD
         sm_89 I2F
-        sm_89 SULD
-        sm_89 SUST
-        sm_89 TEX
-        sm_89 TLD
-        sm_89 TLD4
-        sm_89 TXD
         sm_90 I2F
-        sm_90 LDGMC
-        sm_90 REDAS
-        sm_90 STAS
-        sm_90 SULD
-        sm_90 SURED
-        sm_90 SUST
-        sm_90 TEX
-        sm_90 TLD
-        sm_90 TLD4
-        sm_90 TXD
-        sm_90 TXQ
-        sm_90 UBLKCP
-        sm_90 UBLKPF
-        sm_90 UBLKRED
-        sm_90 UTMACCTL
-        sm_90 UTMALDG
-        sm_90 UTMAPF
-        sm_90 UTMAREDG
-        sm_90 UTMASTG
     "#]]
     .assert_eq(&undecoded);
 }
@@ -552,6 +461,59 @@ fn forms_without_a_recorded_sample() {
         LD 
         LDS u
         RED 
+        SYNCS.CCTL.IVALL 
+        UTMACCTL.IVALL 
+        LDGMC u
+        LDGMC d
+        LDGMC u
+        LDGMC d
+        LDGMC.F d
+        LDGMC.F d
+        UREDGR 
+        UBLKPF d
+        UBLKPF d
+        UBLKRED d
+        UBLKRED d
+        UBLKRED d
+        UTMALDG md
+        UTMALDG md
+        UTMALDG md
+        UTMASTG d
+        UTMASTG d
+        UTMAPF d
+        UTMAPF d
+        UTMAPF m
+        UTMAPF md
+        UTMAPF m
+        UTMAPF md
+        UTMAPF m
+        UTMAPF md
+        TEX r
+        TLD r
+        TLD4 r
+        TXD r
+        TMML c
+        TMML u
+        TMML r
+        TMML u
+        TMML u
+        TXQ r
+        SULD u
+        SULD r
+        SULD r
+        SULD r
+        SUST u
+        SUST r
+        SUST r
+        SUST r
+        SUST.P u
+        SUST.P r
+        SUST.P r
+        SUST.P r
+        SURED u
+        SURED r
+        SURED r
+        SURED r
         STSM u
         STSM u
         WARPGROUP.WAIT 

@@ -12,7 +12,8 @@ pub(super) const SIZE: Piece = choice_from(Field::Size, 73, 3, SIZES, 4);
 const CONSTANT_SIZE: Piece =
     choice_from(Field::Size, 73, 3, &[".U8", ".S8", ".U16", ".S16", "", ".64", BAD, BAD], 4);
 pub(super) const COUNT: Count = Count::By(Field::Size, &[1, 1, 1, 1, 1, 2, 4, 1]);
-pub(super) const EVICT: Piece = choice_from(Field::Evict, 84, 3, &[".EF", "", ".EL", ".LU", ".EU", ".NA", BAD, BAD], 1);
+pub(super) const EVICT: Piece =
+    choice_from(Field::Evict, 84, 3, &[".EF", "", ".EL", ".LU", ".EU", ".NA", BAD, BAD], 1);
 /// Ordering and scope of a global or generic access; a load that need not be coherent is `.CONSTANT`.
 const LOAD_ORDER: &[&str] = &[
     "",
@@ -50,14 +51,14 @@ const STORE_ORDER: &[&str] = &[
     ".CONSTANT.VC.PRIVATE",
     ".CONSTANT.GPU",
 ];
-const EXTENDED: Piece = Piece::Text(".E");
+pub(super) const EXTENDED: Piece = Piece::Text(".E");
 const PREFETCH: Piece = choice(Field::Prefetch, 68, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]);
-const OFFSET: FieldSpec = FieldSpec::new(Field::Offset, 40, 24).value(Value::Signed { scale: 1 });
+pub(super) const OFFSET: FieldSpec = FieldSpec::new(Field::Offset, 40, 24).value(Value::Signed { scale: 1 });
 /// A 64-bit address beside a descriptor: its width is fixed, and its suffix too.
-const ADDRESS_DESC: RegOperand =
+pub(super) const ADDRESS_DESC: RegOperand =
     RegOperand { text: ".64", count: Count::Fixed(2), ..reg_at(Field::Ra, 24, Role::Address) };
 /// An address beside a uniform register.
-const fn address_beside(width_bit: u8) -> RegOperand {
+pub(super) const fn address_beside(width_bit: u8) -> RegOperand {
     RegOperand {
         count: Count::By(Field::AddressWidth, &[1, 2]),
         suffix: Some(FieldSpec::new(Field::AddressWidth, width_bit, 1).choice(&[".U32", ".64"]).neutral(1)),
@@ -75,17 +76,29 @@ const INDEX32: RegOperand = RegOperand {
 };
 
 pub(super) const fn memory(reg: RegOperand) -> Piece {
-    Piece::Op(Operand::Mem(MemOperand { desc: None, reg: Some(reg), ureg: None, offset: Some(OFFSET) }))
+    Piece::Op(Operand::Mem(MemOperand {
+        desc: None,
+        reg: Some(reg),
+        ureg: None,
+        urz_left_out: false,
+        offset: Some(OFFSET),
+    }))
 }
 
 /// `[R+offset]` with 32 bits of offset, where nothing else takes the wide slot.
 const fn far(reg: RegOperand) -> Piece {
     let offset = FieldSpec::new(Field::Offset, 32, 32).value(Value::Signed { scale: 1 });
-    Piece::Op(Operand::Mem(MemOperand { desc: None, reg: Some(reg), ureg: None, offset: Some(offset) }))
+    Piece::Op(Operand::Mem(MemOperand {
+        desc: None,
+        reg: Some(reg),
+        ureg: None,
+        urz_left_out: false,
+        offset: Some(offset),
+    }))
 }
 
 /// The global window's descriptor, or one for this access alone.
-const fn descriptor(lo: u8) -> Descriptor {
+pub(super) const fn descriptor(lo: u8) -> Descriptor {
     Descriptor {
         spec: FieldSpec::new(Field::UrDesc, lo, 6).neutral(URZ),
         own: FieldSpec::new(Field::OwnDescriptor, 101, 1),
@@ -98,6 +111,7 @@ const fn described(lo: u8) -> Piece {
         desc: Some(descriptor(lo)),
         reg: Some(ADDRESS_DESC),
         ureg: None,
+        urz_left_out: false,
         offset: Some(OFFSET),
     }))
 }
@@ -108,6 +122,7 @@ pub(super) const fn based(reg: RegOperand, lo: u8, count: u8) -> Piece {
         desc: None,
         reg: Some(reg),
         ureg: Some((FieldSpec::new(Field::UrBase, lo, 6).neutral(URZ), count)),
+        urz_left_out: false,
         offset: Some(OFFSET),
     }))
 }
@@ -116,7 +131,7 @@ pub(super) const fn data(count: Count) -> Piece {
     op(RegOperand { role: Role::Data, reuse: None, ..counted(RB_OPERAND, count) })
 }
 
-const fn data2(count: Count) -> Piece {
+pub(super) const fn data2(count: Count) -> Piece {
     op(RegOperand { role: Role::Data, reuse: None, ..counted(RC_OPERAND, count) })
 }
 
@@ -254,6 +269,7 @@ const fn described_short(lo: u8) -> Piece {
         desc: Some(descriptor(lo)),
         reg: Some(ADDRESS_DESC),
         ureg: None,
+        urz_left_out: false,
         offset: Some(FieldSpec::new(Field::Offset, 40, 23).value(Value::Signed { scale: 1 })),
     }))
 }
@@ -398,11 +414,11 @@ pub(super) const ROWS: &[Family] = &[
         EXTENDED, flag_from(Field::Bypass, 81, &[".BYPASS", ""], 1), EVICT, choice(Field::Prefetch, 72, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]),
         choice(Field::Size, 74, 2, &["", ".64", ".128", BAD]), flag(Field::ZeroFill, 82, &["", ".ZFILL"]), choice(Field::Order, 77, 4, COPY_ORDER),
         Piece::Op(Operand::Mem(MemOperand {
-            desc: None, reg: Some(reg_at(Field::Rc, 16, Role::Address)), ureg: None,
+            desc: None, reg: Some(reg_at(Field::Rc, 16, Role::Address)), ureg: None, urz_left_out: false,
             offset: Some(FieldSpec::new(Field::Imm2, 44, 20).value(Value::Signed { scale: 1 })),
         })),
         Piece::Op(Operand::Mem(MemOperand {
-            desc: Some(descriptor(64)), reg: Some(ADDRESS_DESC), ureg: None,
+            desc: Some(descriptor(64)), reg: Some(ADDRESS_DESC), ureg: None, urz_left_out: false,
             offset: Some(FieldSpec::new(Field::Offset, 32, 12).value(Value::Signed { scale: 1 })),
         })),
         optional(PP_OPERAND),
@@ -411,11 +427,11 @@ pub(super) const ROWS: &[Family] = &[
         EXTENDED, flag_from(Field::Bypass, 81, &[".BYPASS", ""], 1), EVICT, choice(Field::Prefetch, 71, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]),
         choice_from(Field::Size, 73, 3, &[BAD, BAD, BAD, BAD, "", ".64", ".128", BAD], 4), flag(Field::ZeroFill, 82, &["", ".ZFILL"]), choice(Field::Order, 77, 4, COPY_ORDER),
         Piece::Op(Operand::Mem(MemOperand {
-            desc: None, reg: Some(reg_at(Field::Rc, 16, Role::Address)), ureg: None,
+            desc: None, reg: Some(reg_at(Field::Rc, 16, Role::Address)), ureg: None, urz_left_out: false,
             offset: Some(FieldSpec::new(Field::Imm2, 44, 20).value(Value::Signed { scale: 1 })),
         })),
         Piece::Op(Operand::Mem(MemOperand {
-            desc: Some(descriptor(64)), reg: Some(ADDRESS_DESC), ureg: None,
+            desc: Some(descriptor(64)), reg: Some(ADDRESS_DESC), ureg: None, urz_left_out: false,
             offset: Some(FieldSpec::new(Field::Offset, 32, 12).value(Value::Signed { scale: 1 })),
         })),
         optional(PP_OPERAND),
@@ -428,7 +444,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("CCTL", 0x98f, "", Sync, &[
         EXTENDED, choice(Field::Mode, 78, 3, &["", ".U", ".C", BAD, BAD, BAD, BAD, BAD]),
         choice(Field::Op, 87, 4, &[".PF1", ".PF2", ".WB", ".IV", BAD, ".RS", BAD, BAD, BAD, ".PML2", ".DML2", ".RML2", BAD, BAD, BAD, BAD]),
-        Piece::Op(Operand::Mem(MemOperand { desc: None, reg: Some(ADDRESS), ureg: None, offset: Some(FieldSpec::new(Field::Offset, 32, 32).value(Value::Signed { scale: 1 })) })),
+        Piece::Op(Operand::Mem(MemOperand { desc: None, reg: Some(ADDRESS), ureg: None, urz_left_out: false, offset: Some(FieldSpec::new(Field::Offset, 32, 32).value(Value::Signed { scale: 1 })) })),
     ]).ones(one(72)),
     Family::new("CCTL.IVALL", 0x98f, "", Sync, &[Piece::Text(".IVALL")]).ones(one(89) | 0xff << 24),
     Family::new("CCTLL", 0x990, "", Sync, &[choice(Field::Op, 87, 3, &[".PF1", ".PF2", ".WB", BAD, ".IVALL", BAD, BAD, BAD]), memory(ADDRESS32)]),
@@ -439,16 +455,27 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("SYNCS.PHASECHK", 0x5a7, "", Load, &[
         Piece::Text(".PHASECHK"), Piece::Text(".TRANS64"), flag(Field::Mode, 72, &["", ".TRYWAIT"]), PD, based(ADDRESS32, 64, 1), data(Count::Fixed(1)),
     ]).ones(one(70) | WITH_BASE).sm(90, 90),
+    Family::new("SYNCS.PHASECHK", 0x5a7, "", Load, &[
+        Piece::Text(".PHASECHK"), Piece::Text(".TRANS64"), flag(Field::Mode, 72, &["", ".TRYWAIT"]), PD, based(ADDRESS32, 64, 1), data(Count::Fixed(1)),
+    ]).ones(one(76) | WITH_BASE).sm(100, 255),
     Family::new("SYNCS.ARRIVE", 0x9a7, "", Atomic, &[
-        Piece::Text(".ARRIVE"), Piece::Text(".TRANS64"), flag(Field::Flag, 73, &["", ".TMASK"]), flag(Field::Flag2, 74, &["", ".RED"]),
+        Piece::Text(".ARRIVE"), Piece::Text(".TRANS64"), choice(Field::Flag, 73, 2, &["", ".TMASK", ".RED", BAD]),
         flag(Field::Flag3, 75, &["", ".OPTOUT"]), choice(Field::Mode, 84, 3, &["", ".A1T0", ".A0T1", ".A0TR", ".A0TX", ".ART0", BAD, BAD]), RD2, based(ADDRESS32, 64, 1), data(Count::Fixed(1)),
-    ]).ones(WITH_BASE).sm(90, 90),
-    Family::new("SYNCS.CCTL", 0x9b1, "", Sync, &[Piece::Text(".CCTL"), flag(Field::Op, 72, &[".IV", ".WB"]), based(ADDRESS32, 64, 1)]).ones(WITH_BASE).sm(90, 90),
+    ]).ones(WITH_BASE).sm(90, 255),
+    Family::new("SYNCS.CCTL", 0x9b1, "", Sync, &[Piece::Text(".CCTL"), flag(Field::Op, 72, &[".IV", ".WB"]), based(ADDRESS32, 64, 1)]).ones(WITH_BASE).sm(90, 255),
+    Family::new("SYNCS.CCTL.IVALL", 0x9b1, "", Sync, &[Piece::Text(".CCTL"), Piece::Text(".IVALL")]).ones(0xff << 24).sm(90, 255),
     Family::new("SYNCS.EXCH", 0x5b2, "", Atomic, &[
         Piece::Text(".EXCH"), Piece::Text(".64"), op(counted(ureg_at(Field::URd, 16, Role::Dst), Count::Fixed(2))),
-        Piece::Op(Operand::Mem(MemOperand { desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 1)), offset: Some(OFFSET) })),
+        Piece::Op(Operand::Mem(MemOperand { desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 1)), urz_left_out: false, offset: Some(OFFSET) })),
         op(RegOperand { role: Role::Data, ..counted(ureg_at(Field::URb, 32, Role::Data), Count::Fixed(2)) }),
-    ]).ones(one(72) | WITH_BASE).uniform().sm(90, 90),
+    ]).ones(one(72) | WITH_BASE).uniform().sm(90, 255),
+    Family::new("UTMACCTL", 0x9b9, "", Sync, &[choice(Field::Op, 82, 1, &[".IV", ".PF"]), bracket("", counted(ureg_at(Field::UrBase, 24, Role::Base), Count::Fixed(2)))])
+        .ones(one(91)).uniform().sm(90, 255),
+    Family::new("UTMACCTL.IVALL", 0x9b9, "", Sync, &[Piece::Text(".IVALL")]).ones(one(83)).uniform().sm(90, 255),
+    Family::new("CCTL.C", 0x540, "", Sync, &[
+        EXTENDED, Piece::Text(".C"), Piece::Text(".LDCU"), Piece::Text(".IV"), flag(Field::Flag, 86, &["", ".DEEP"]),
+        Piece::Op(Operand::Mem(MemOperand { desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 2)), urz_left_out: false, offset: Some(FieldSpec::new(Field::Offset, 32, 32).value(Value::Signed { scale: 1 })) })),
+    ]).ones(one(79) | one(87) | one(88) | one(91)).sm(100, 255),
     Family::new("FENCE.VIEW.ASYNC", 0x3c6, "", Sync, &[Piece::Text(".VIEW"), Piece::Text(".ASYNC"), choice(Field::Mode, 72, 1, &[".S", ".G"])]).sm(90, 255),
     Family::new("ACQBULK", 0x82e, "", Sync, &[]).sm(90, 255),
     Family::new("PREEXIT", 0x82d, "", Sync, &[]).sm(90, 255),

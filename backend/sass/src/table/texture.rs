@@ -9,8 +9,7 @@ use ImmStyle::*;
 
 /// The register that the first coordinate is in, and the ones after it.
 const COORDINATES: &[u8] = &[1, 2, 3, 3, 2, 3, 1, 4];
-const SAMPLED_DIMS: &[&str] =
-    &["1D", "2D", "3D", "CUBE", "ARRAY_1D", "ARRAY_2D", BAD, "ARRAY_CUBE"];
+const SAMPLED_DIMS: &[&str] = &["1D", "2D", "3D", "CUBE", "ARRAY_1D", "ARRAY_2D", BAD, "ARRAY_CUBE"];
 const FETCHED_DIMS: &[&str] = &["1D", "2D", "3D", BAD, "ARRAY_1D", "ARRAY_2D", BAD, BAD];
 const GATHERED_DIMS: &[&str] = &[BAD, "2D", BAD, "CUBE", BAD, "ARRAY_2D", BAD, "ARRAY_CUBE"];
 const DERIVED_DIMS: &[&str] = &["1D", "2D", BAD, BAD, "ARRAY_1D", "ARRAY_2D", BAD, BAD];
@@ -29,8 +28,7 @@ const LAST_TWO: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1, 2];
 const RESIDENT: Piece = optional(PD_OPERAND);
 const HIGH: Piece = op(counted(reg_at(Field::Rd2, 64, Role::Dst), Count::By(Field::Mask, LAST_TWO)));
 const LOW: Piece = op(counted(RD_OPERAND, Count::By(Field::Mask, FIRST_TWO)));
-const COORDINATE: Piece =
-    op(counted(reg_at(Field::Ra, 24, Role::A), Count::By(Field::Dims, COORDINATES)));
+const COORDINATE: Piece = op(counted(reg_at(Field::Ra, 24, Role::A), Count::By(Field::Dims, COORDINATES)));
 const EXTRA_OPERAND: RegOperand = reg_at(Field::Rb, 32, Role::B);
 /// What follows the coordinates: level of detail, offsets, value to compare with; shown unless none.
 const LEVEL_EXTRA: Piece = optional(counted(
@@ -53,8 +51,7 @@ const GATHER_EXTRA: Piece = optional(counted(
     EXTRA_OPERAND,
     Count::Sum(&[(Field::Offsets, &[0, 1, 2, 0]), (Field::Compare, &[0, 1])]),
 ));
-const DERIVATIVES: Piece =
-    optional(counted(EXTRA_OPERAND, Count::By(Field::Dims, &[2, 4, 1, 1, 2, 4])));
+const DERIVATIVES: Piece = optional(counted(EXTRA_OPERAND, Count::By(Field::Dims, &[2, 4, 1, 1, 2, 4])));
 const EXTRA: Piece = optional(EXTRA_OPERAND);
 /// The same where the register is never left out.
 const LEVEL_PRESENT: Piece = op(EXTRA_OPERAND);
@@ -65,14 +62,15 @@ const BINDLESS: Piece = flag(Field::Flag2, 59, &["", ".B"]);
 const IN_REGISTER: Piece = Piece::Text(".B");
 const HALVES: Piece = choice(Field::Round, 79, 2, &["", ".F16.RN", ".F16.RZ", BAD]);
 const LEVEL: Piece = choice(Field::Lod, 87, 3, &["", ".LZ", ".LB", ".LL", ".LC", ".LB.LC", ".LC.FDV", BAD]);
-const LEVEL_100: Piece = Piece::Mod(FieldSpec::new(Field::Lod, 59, 1).high(87, 3).choice(&[
-    "", ".LZ", ".LB", ".LL", ".LC", ".LB.LC", BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD,
-]));
+const LEVEL_100: Piece =
+    Piece::Mod(FieldSpec::new(Field::Lod, 59, 1).high(87, 3).choice(&[
+        "", ".LZ", ".LB", ".LL", ".LC", ".LB.LC", BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD,
+    ]));
 const LEVEL_120: Piece = Piece::Mod(FieldSpec::new(Field::Lod, 59, 1).high(87, 3).choice(&[
-    "", ".LZ", ".LB", ".LL", ".LC", ".LB.LC", ".ULB", ".ULL", ".ULC", ".ULB.LC", ".LB.ULC", BAD, BAD, BAD, BAD, BAD,
+    "", ".LZ", ".LB", ".LL", ".LC", ".LB.LC", ".ULB", ".ULL", ".ULC", ".ULB.LC", ".LB.ULC", BAD, BAD, BAD,
+    BAD, BAD,
 ]));
-const FETCH_LEVEL: Piece =
-    choice_from(Field::Lod, 87, 3, &[BAD, ".LZ", BAD, ".LL", BAD, BAD, BAD, BAD], 1);
+const FETCH_LEVEL: Piece = choice_from(Field::Lod, 87, 3, &[BAD, ".LZ", BAD, ".LL", BAD, BAD, BAD, BAD], 1);
 const FETCH_LEVEL_100: Piece = choice(Field::Lod, 87, 2, &[".LZ", ".LL", BAD, BAD]);
 const FETCH_LEVEL_120: Piece = choice(Field::Lod, 87, 2, &[".LZ", ".LL", ".ULL", BAD]);
 const COMPONENT: Piece = choice(Field::Op, 87, 2, &[".R", ".G", ".B", ".A"]);
@@ -200,6 +198,7 @@ const SURFACE_ADDRESS: Piece = Piece::Op(Operand::Mem(MemOperand {
     desc: None,
     reg: Some(counted(reg_at(Field::Ra, 24, Role::Address), Count::By(Field::Dims, SURFACE_COORDINATES))),
     ureg: None,
+    urz_left_out: false,
     offset: None,
 }));
 const SIZE: Piece = memory::SIZE;
@@ -221,12 +220,8 @@ const REDUCED: Piece = op(RegOperand {
     reuse: None,
     ..counted(RB_OPERAND, Count::By(Field::Type, &[1, 1, 2, 1, 1, 2, 1, 2]))
 });
-const REDUCTION_TYPE: Piece = choice(
-    Field::Type,
-    73,
-    3,
-    &["", ".S32", ".U64", ".F32.FTZ.RN", ".F16x2.RN", ".S64", ".SD32", ".SD64"],
-);
+const REDUCTION_TYPE: Piece =
+    choice(Field::Type, 73, 3, &["", ".S32", ".U64", ".F32.FTZ.RN", ".F16x2.RN", ".S64", ".SD32", ".SD64"]);
 const SURFACE_REGISTER: Piece = op(reg_at(Field::Rc, 64, Role::Descriptor));
 
 /// The rows of a surface instruction: opcodes of the constant, the uniform and the register kind; modifiers before
