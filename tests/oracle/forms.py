@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Compares words of every form of the table, on every generation, with NVIDIA's disassembler.
+
+  forms.py [--arch sm_90] [--count 12] [--grep NAME]     texts that differ, and forms that NVIDIA never accepts
+  forms.py --record                                      a word of each form that has no recorded instruction
+
+Recorded words go to backend/sass/tests/recorded/forms.txt, one for each form, with the text of NVIDIA's disassembler."""
+import argparse
+import collections
+import pathlib
+import subprocess
+import sys
+
+import vendor
+import walk
+
+ROOT = pathlib.Path(__file__).parents[2]
+RECORDED = ROOT / "backend/sass/tests/recorded"
+OUT = RECORDED / "forms.txt"
+BUILD = ["cargo", "run", "--release", "--quiet", "-p", "sass", "--example"]
+
+
+def samples(count):
+    """(form, generation) -> words. A form is its name, shape and range of generations."""
+    text = subprocess.run([*BUILD, "forms", "--", str(count)], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = collections.defaultdict(list)
+    for line in text.splitlines():
+        name, shape, generations, sm, word = line.split("\t")
+        found[(name, shape, generations), int(sm)].append(int(word, 16))
+    return found
+
+
+def compare(found, generations, sass):
+    """Yields (form, generation, [(word, NVIDIA's text, ours, address)])."""
+    for sm in generations:
+        keys = [key for key in found if key[1] == sm]
+        words = [word & ~vendor.CONTROL_MASK | vendor.PLAIN_CONTROL for key in keys for word in found[key]]
+        addresses = (at % vendor.WORDS_PER_CALL * vendor.INST_BYTES for at in range(len(words)))
+        theirs, ours = vendor.vendor_texts(f"sm_{sm}", words), vendor.our_texts(f"sm_{sm}", words, sass)
+        texts = zip(words, theirs, ours, addresses)
+        for key in keys:
+            yield key[0], sm, [next(texts) for _ in found[key]]
+
+
+def check(options):
+    wrong = 0
+    for form, sm, texts in compare(samples(options.count), options.generations, options.sass):
+        if options.grep not in form[0]:
+            continue
+        differ = [(word, one, other) for word, one, other, _ in texts if one is not None and one != other]
+        refused = all(one is None for _, one, _, _ in texts)
+        wrong += bool(differ) + refused
+        if refused:
+            print(f"sm_{sm} {' '.join(form)}: NVIDIA refuses all, such as {texts[0][0]:032x} {texts[0][2]}")
+        for word, one, other in differ[: options.examples]:
+            print(f"sm_{sm} {' '.join(form)}: {walk.difference(one, other)}\n  {word:032x}\n    NVIDIA: {one}\n    we:     {other}")
+    print(f"{wrong} forms differ")
+    return wrong > 0
+
+
+def record(options):
+    """Of each form that no recorded instruction has, the first word that NVIDIA accepts with our text."""
+    unseen = subprocess.run([*BUILD, "coverage"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    unseen = {tuple(line.split("\t")) for line in unseen.splitlines()}
+    lines = {}
+    for form, sm, texts in compare(samples(max(options.count, 32)), options.generations, options.sass):
+        if form in unseen and form not in lines:
+            good = next((sample for sample in texts if sample[1] is not None and sample[1] == sample[2]), None)
+            if good:
+                word, text, _, address = good
+                lines[form] = f"{sm} {address:x} {word:032x} {text}"
+    kept = OUT.read_text().splitlines() if OUT.exists() else []
+    head = "# Words made of the table's forms that the recorded instructions lack: generation, address, word, text of\n" \
+           "# NVIDIA's disassembler."
+    kept = [line for line in kept if not line.startswith("#")]
+    OUT.write_text("\n".join([head, *kept, *lines.values()]) + "\n")
+    print(f"{len(lines)} words recorded; no word was accepted with our text for")
+    for form in sorted(unseen - set(lines)):
+        print("  " + " ".join(form))
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--arch", action="append")
+    options.add_argument("--count", type=int, default=12)
+    options.add_argument("--grep", default="")
+    options.add_argument("--examples", type=int, default=1)
+    options.add_argument("--record", action="store_true")
+    options.add_argument("--sass", default=vendor.SASS)
+    options = options.parse_args()
+    options.generations = [vendor.generation(arch) for arch in options.arch or map(str, vendor.GENERATIONS)]
+    if options.record:
+        record(options)
+    else:
+        sys.exit(check(options))
+
+
+if __name__ == "__main__":
+    main()
