@@ -4,7 +4,8 @@
   forms.py [--arch sm_90] [--count 12] [--grep NAME]     texts that differ, and forms that NVIDIA never accepts
   forms.py --record                                      a word of each form that has no recorded instruction
 
-Recorded words go to backend/sass/tests/recorded/forms.txt, one for each form, with the text of NVIDIA's disassembler."""
+Recorded words go to backend/sass/tests/recorded/made_sm_N.txt, one for each form, with the text of NVIDIA's
+disassembler. cargo run -p sass --example coverage lists the forms without one."""
 import argparse
 import collections
 import pathlib
@@ -14,9 +15,9 @@ import sys
 import vendor
 import walk
 
+HEAD = "# Words made of rows of the table: address, word, text of NVIDIA's disassembler."
 ROOT = pathlib.Path(__file__).parents[2]
 RECORDED = ROOT / "backend/sass/tests/recorded"
-OUT = RECORDED / "forms.txt"
 BUILD = ["cargo", "run", "--release", "--quiet", "-p", "sass", "--example"]
 
 
@@ -62,18 +63,17 @@ def record(options):
     """Of each form that no recorded instruction has, the first word that NVIDIA accepts with our text."""
     unseen = subprocess.run([*BUILD, "coverage"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     unseen = {tuple(line.split("\t")) for line in unseen.splitlines()}
-    lines = {}
+    lines, files = {}, collections.defaultdict(list)
     for form, sm, texts in compare(samples(max(options.count, 32)), options.generations, options.sass):
-        if form in unseen and form not in lines:
-            good = next((sample for sample in texts if sample[1] is not None and sample[1] == sample[2]), None)
-            if good:
-                word, text, _, address = good
-                lines[form] = f"{sm} {address:x} {word:032x} {text}"
-    kept = OUT.read_text().splitlines() if OUT.exists() else []
-    head = "# Words made of the table's forms that the recorded instructions lack: generation, address, word, text of\n" \
-           "# NVIDIA's disassembler."
-    kept = [line for line in kept if not line.startswith("#")]
-    OUT.write_text("\n".join([head, *kept, *lines.values()]) + "\n")
+        good = next((sample for sample in texts if sample[1] is not None and sample[1] == sample[2]), None)
+        if good and form in unseen and form not in lines:
+            word, text, _, address = good
+            lines[form] = f"{address:x} {word:032x} {text}"
+            files[sm].append(lines[form])
+    for sm, new in files.items():
+        path = RECORDED / f"made_sm_{sm}.txt"
+        old = path.read_text().splitlines() if path.exists() else [HEAD]
+        path.write_text("\n".join(old + new) + "\n")
     print(f"{len(lines)} words recorded; no word was accepted with our text for")
     for form in sorted(unseen - set(lines)):
         print("  " + " ".join(form))
