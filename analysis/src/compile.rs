@@ -196,9 +196,25 @@ pub fn check_all(db: &Database, file: SourceFile) {
     });
 }
 
+/// Why a function has no machine code though nothing in it is wrong and the compiler has not seen it.
+fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
+    let lowered = lower(db, item);
+    let is_wrong = || lowered.diagnostics.iter().any(|d| d.severity == Severity::Error);
+    if !matches!(item.kind(db), ItemKind::Entry | ItemKind::Func) || !lowered.has_body || is_wrong() {
+        return None;
+    }
+    let name = lowered.map.name_range().unwrap_or_default();
+    let refused = |what: &str| Diagnostic::new(&lints::NOT_COMPILED, name, format!("not compiled: {what}"));
+    Some(match lowered.diagnostics.iter().find(|d| d.lint == &lints::NOT_CHECKED) {
+        Some(why) => refused("it holds what is not understood yet").related(why.range, why.message.clone()),
+        None if lowered.function.is_some() => refused("the module has no target"),
+        None => refused("it holds something that is not understood yet"),
+    })
+}
+
 /// What the compiler says about an item, relative to it.
 pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
-    let compiled = compile_function(db, item).as_ref()?;
+    let Some(compiled) = compile_function(db, item).as_ref() else { return not_lowered(db, item) };
     let error = compiled.as_ref().as_ref().err()?;
     let map = &lower(db, item).map;
     let range = map.statement(error.at()).or_else(|| map.name_range()).unwrap_or_default();
@@ -265,11 +281,10 @@ pub fn link(db: &Database, file: SourceFile, options: &LinkOptions) -> Result<Li
         let (Some(input), Some(compiled)) = (function(db, item), compile_function(db, item)) else {
             // Not an error of the program: an instruction that is not described, or no target.
             let reasons = lower(db, item).diagnostics.iter().filter(|d| d.lint == &lints::NOT_CHECKED);
+            let known = errors.len();
             errors.extend(reasons.map(|d| d.clone().shifted(offset)));
-            if errors.is_empty() {
-                let range = lower(db, item).map.name_range().unwrap_or_default();
-                let message = "not compiled: this function holds something that is not understood yet";
-                errors.push(Diagnostic::new(&lints::NOT_COMPILED, range, message).shifted(offset));
+            if errors.len() == known {
+                errors.extend(compile_diagnostic(db, item).map(|d| d.shifted(offset)));
             }
             continue;
         };

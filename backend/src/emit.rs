@@ -55,17 +55,11 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
     Ok(Code { sm, blocks: emitter.blocks, facts: func.facts.clone(), frame: func.frame })
 }
 
-/// Bytes of a function's stack frame. Its lowest byte is as aligned as this number is.
+/// Bytes of a function's stack frame. It lies below an aligned address, so its lowest byte is as aligned as this
+/// number is.
 pub fn frame_bytes(frame: &ir::Frame) -> u32 {
-    match frame.spill_bytes {
-        0 => frame.local_bytes,
-        spill if frame.local_bytes == 0 => spill.next_multiple_of(SPILL_ALIGN),
-        spill => {
-            // The variables need no more alignment than their size has; more than 128 bytes means nothing.
-            let local_align = 1 << frame.local_bytes.trailing_zeros().min(7);
-            (frame.local_bytes + spill).next_multiple_of(SPILL_ALIGN.max(local_align))
-        }
-    }
+    let spill_align = if frame.spill_bytes > 0 { SPILL_ALIGN } else { 1 };
+    (frame.local_bytes + frame.spill_bytes).next_multiple_of(frame.local_align.max(spill_align))
 }
 
 struct Emitter<'a> {

@@ -88,6 +88,34 @@ enum Access {
     LateRead,
 }
 
+/// The predicate that an instruction asks for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Guard {
+    file: RegFile,
+    index: u8,
+    not: bool,
+}
+
+impl Guard {
+    /// `None` for instructions that always act.
+    fn of(inst: &Inst) -> Option<Guard> {
+        let index = inst.get(Field::Guard)?;
+        let not = inst.get(Field::GuardNot) == Some(1);
+        let file = inst.form().guard;
+        (index != PT || not).then_some(Guard { file, index: index as u8, not })
+    }
+
+    /// Whether one of the registers is its predicate.
+    fn changes(self, writes: &[RegUse]) -> bool {
+        writes.iter().any(|w| w.file == self.file && w.index <= self.index && self.index - w.index < w.count)
+    }
+
+    /// Whether only one of the two can hold.
+    fn excludes(self, other: Guard) -> bool {
+        other == Guard { not: !self.not, ..self }
+    }
+}
+
 /// One register in use by an earlier instruction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct InProgress {
@@ -99,6 +127,9 @@ struct InProgress {
     operand: u8,
     /// Scoreboards any of which, found at zero, tells that the access is over.
     told_by: u8,
+    /// The condition under which it happens, as long as its predicate keeps its value; `None` where it cannot be
+    /// told from others by that.
+    guard: Option<Guard>,
     /// Cycles since it issued, and how many of them are enough for everybody. Of fixed-latency writes only.
     elapsed: u8,
     enough: u8,
@@ -165,6 +196,7 @@ fn unite(into: &mut Vec<InProgress>, from: &[InProgress]) -> bool {
                 let worse = InProgress {
                     told_by: old.told_by & new.told_by,
                     elapsed: old.elapsed.min(new.elapsed),
+                    guard: old.guard.filter(|_| old.guard == new.guard),
                     ..*old
                 };
                 changed |= worse != *old;
@@ -186,6 +218,7 @@ struct Facts {
     /// The [`mark`]s of both.
     read_marks: u64,
     write_marks: u64,
+    guard: Option<Guard>,
     variable: bool,
     late: bool,
     read_queue: Option<Queue>,
@@ -204,6 +237,7 @@ impl Facts {
             write_marks: marks(&writes),
             reads,
             writes,
+            guard: Guard::of(inst),
             variable: inst.is_variable(sm),
             late: inst.reads_late(sm),
             read_queue: read_queue(sm, inst),
@@ -214,7 +248,7 @@ impl Facts {
 
 /// Units that take their sources, or finish, in the order of issue: the scoreboard of a later instruction
 /// tells of the earlier ones too, and a later one cannot overtake them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Queue {
     /// Everything that goes through the memory input-output unit.
     Memory,
@@ -585,7 +619,9 @@ impl Checker<'_> {
         };
         let mut report = |kind, needed: u8| {
             let in_time = needed != SCOREBOARD && p.elapsed >= needed;
-            if !in_time && !self.exclude_each_other(p.at as usize, at) {
+            // Never both act in a thread where one is guarded by what the other's guard denies.
+            let exclude = p.guard.zip(facts.guard).is_some_and(|(a, b)| a.excludes(b));
+            if !in_time && !exclude {
                 found.push(Hazard {
                     at,
                     kind,
@@ -615,19 +651,26 @@ impl Checker<'_> {
         }
     }
 
-    /// Never both act in a thread: one is guarded by what the other's guard denies, and that does not change on
-    /// the way from one to the other.
-    fn exclude_each_other(&self, first: usize, second: usize) -> bool {
-        let (a, b) = (&self.code[first], &self.code[second]);
-        let Some(guard) = a.get(Field::Guard).filter(|&guard| b.get(Field::Guard) == Some(guard)) else {
-            return false;
-        };
-        let changes = |facts: &Facts| {
-            facts.writes.iter().any(|w| w.file == a.form().guard && u64::from(w.index) == guard)
-        };
-        a.get(Field::GuardNot) != b.get(Field::GuardNot)
-            && first < second
-            && !self.facts[first..second].iter().any(changes)
+    /// Guards whose predicates are among the written registers tell nothing from now on.
+    fn forget_guards(&self, state: &mut State, writes: &[RegUse]) {
+        if !writes.iter().any(|w| matches!(w.file, RegFile::P | RegFile::UP)) {
+            return;
+        }
+        let forgotten = |p: &InProgress| p.guard.is_some_and(|guard| guard.changes(writes));
+        state.fixed.iter_mut().filter(|p| forgotten(p)).for_each(|p| p.guard = None);
+        if state.pending.iter().any(forgotten) {
+            // Of late reads that differed by their guards alone one is enough.
+            let key = |p: &InProgress| (p.file, p.index, p.told_by, self.facts[p.at as usize].read_queue);
+            let is_bare = |p: &&InProgress| p.guard.is_none() && p.access == Access::LateRead;
+            let mut known: BTreeSet<_> = state.pending.iter().filter(is_bare).map(key).collect();
+            state.pending.retain_mut(|p| {
+                if !forgotten(p) {
+                    return true;
+                }
+                p.guard = None;
+                p.access != Access::LateRead || known.insert(key(p))
+            });
+        }
     }
 
     /// Adds what an instruction leaves in progress.
@@ -639,6 +682,8 @@ impl Checker<'_> {
         for s in (0..6).filter(|s| (write_sb | read_sb) >> s & 1 == 1) {
             state.since_set[s] = 0;
         }
+        self.forget_guards(state, &facts.writes);
+        let guard = facts.guard.filter(|guard| !guard.changes(&facts.writes));
         // A barrier that holds the warp back at once goes through the queue of the memory accesses before it.
         if name(inst) == "BAR" && inst.get(Field::Flag) == Some(0) {
             state.pending.retain(|p| {
@@ -660,7 +705,7 @@ impl Checker<'_> {
         state.fixed.retain(|p| p.at as usize != at);
         if !facts.variable {
             let writes = facts.writes.iter().enumerate();
-            add(&mut state.fixed, at, writes, Access::FixedWrite, |r| {
+            add(&mut state.fixed, at, guard, writes, Access::FixedWrite, |r| {
                 (write_sb, latency::longest(self.sm, inst, r))
             });
         }
@@ -668,13 +713,13 @@ impl Checker<'_> {
             return;
         }
         let told_by = write_sb | read_sb;
-        // What was read before ends no later by the same sign.
-        let always = is_unguarded(inst);
+        // What was read before in the same queue ends no later by the same sign.
         state.pending.retain(|p| {
             let again = facts.late
-                && always
                 && p.access == Access::LateRead
                 && p.told_by == told_by
+                && (guard.is_none() || p.guard == guard)
+                && self.facts[p.at as usize].read_queue == facts.read_queue
                 && p.mark() & facts.read_marks != 0
                 && facts
                     .reads
@@ -686,7 +731,7 @@ impl Checker<'_> {
             // An atomic tells of its predicate when it has read its sources, too.
             let atomic = inst.class(self.sm) == Class::Atomic;
             let writes = facts.writes.iter().enumerate();
-            add(&mut state.pending, at, writes, Access::VariableWrite, |r| match r.file {
+            add(&mut state.pending, at, guard, writes, Access::VariableWrite, |r| match r.file {
                 RegFile::P if atomic => (told_by, SCOREBOARD),
                 _ => (write_sb, SCOREBOARD),
             });
@@ -694,7 +739,7 @@ impl Checker<'_> {
         if facts.late {
             // A result comes after its sources are read. Uniform registers are read at issue by everybody.
             let late = facts.reads.iter().enumerate().filter(|(_, r)| r.file == RegFile::R);
-            add(&mut state.pending, at, late, Access::LateRead, |_| (told_by, SCOREBOARD));
+            add(&mut state.pending, at, guard, late, Access::LateRead, |_| (told_by, SCOREBOARD));
         }
     }
 }
@@ -703,6 +748,7 @@ impl Checker<'_> {
 fn add<'r>(
     into: &mut Vec<InProgress>,
     at: usize,
+    guard: Option<Guard>,
     operands: impl Iterator<Item = (usize, &'r RegUse)>,
     access: Access,
     told: impl Fn(&RegUse) -> (u8, u8),
@@ -716,6 +762,7 @@ fn add<'r>(
             at: at as u32,
             operand: operand as u8,
             told_by,
+            guard,
             elapsed: 0,
             enough,
         }));

@@ -99,9 +99,18 @@ impl SharedLayout {
     }
 }
 
-/// Offsets of `.local` variables from the bottom of the frame, parallel to [`Function::locals`], and the
-/// frame's size: a multiple of 8 and of every variable's alignment, as the frame lies below an aligned address.
-pub fn local_layout(func: &Function) -> (Vec<Option<u32>>, u64) {
+/// The `.local` variables of a function, at the bottom of its frame.
+pub struct LocalLayout {
+    /// From the bottom, parallel to [`Function::locals`].
+    pub offsets: Vec<Option<u32>>,
+    /// Bytes: a multiple of the alignment.
+    pub size: u64,
+    /// Bytes: 8 and every variable's alignment divide it. Zero without variables.
+    pub align: u32,
+}
+
+/// Lays out the `.local` variables.
+pub fn local_layout(func: &Function) -> LocalLayout {
     let (mut size, mut align) = (0, 8);
     let offsets = func
         .locals
@@ -115,7 +124,7 @@ pub fn local_layout(func: &Function) -> (Vec<Option<u32>>, u64) {
             })
         })
         .collect();
-    (offsets, align_up(size, align))
+    LocalLayout { offsets, size: align_up(size, align), align: if size > 0 { align } else { 0 } }
 }
 
 /// Byte offset of a module-scope `.const` variable in bank 3; `None` if it is none, or past the bank's end.

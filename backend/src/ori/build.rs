@@ -93,7 +93,7 @@ impl<'a> Lowering<'a> {
     fn new(env: &'a Env, func: &'a Function, options: &Options, target: &'static Target) -> Self {
         let used = control::shared_symbols(env, func);
         let shared = SharedLayout::new(env, func, target, |symbol| used.contains(&symbol));
-        let (locals, local_bytes) = layout::local_layout(func);
+        let locals = layout::local_layout(func);
         let mut out = ir::Function {
             name: func.name.clone(),
             entry: func.entry,
@@ -104,7 +104,8 @@ impl<'a> Lowering<'a> {
             facts: ir::Facts::default(),
         };
         out.facts.shared_bytes = u32::try_from(shared.static_bytes).unwrap_or(u32::MAX);
-        out.frame.local_bytes = u32::try_from(local_bytes).unwrap_or(u32::MAX);
+        out.frame.local_bytes = u32::try_from(locals.size).unwrap_or(u32::MAX);
+        out.frame.local_align = locals.align;
         Lowering {
             env,
             func,
@@ -120,7 +121,7 @@ impl<'a> Lowering<'a> {
             packed: FxHashMap::default(),
             temporaries: Vec::new(),
             shared,
-            locals,
+            locals: locals.offsets,
             prologue: Vec::new(),
             descriptor: None,
             shared_base: None,

@@ -262,7 +262,7 @@ impl Analysis<'_> {
             if std::mem::replace(&mut self.left[id.0 as usize], true) {
                 continue;
             }
-            for &at in self.cfg.order.iter().filter(|at| self.loops.contains(id, **at)) {
+            for at in self.loops.blocks(id) {
                 func.block(at).phis.iter().for_each(|phi| self.escapes(phi.dst, id));
                 func.block(at).insts.iter().flat_map(Inst::defs).for_each(|v| self.escapes(v, id));
             }

@@ -91,6 +91,8 @@ pub struct Function {
 pub struct Frame {
     /// Bytes of `.local` variables, at the bottom of the frame.
     pub local_bytes: u32,
+    /// Bytes: what the frame's lowest address is a multiple of for the variables' sake. Zero without variables.
+    pub local_align: u32,
     /// Bytes of spill slots, above them. Zero before allocation.
     pub spill_bytes: u32,
     /// Bytes stored and loaded by spills, counted per instruction as ptxas reports them.

@@ -3,6 +3,7 @@
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, Function};
+use std::ops::Range;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LoopId(pub u32);
@@ -24,12 +25,21 @@ pub struct Loops {
     innermost: Vec<Option<LoopId>>,
     /// Indexed by block: part of a cycle with several entries. Empty when there is none.
     irreducible: Vec<bool>,
+    /// Indexed by loop: numbers of it and of the loops in it, in an order that keeps these together.
+    numbers: Vec<Range<u32>>,
+    /// The blocks in loops, by the number of the innermost one.
+    blocks: Vec<(u32, BlockId)>,
 }
 
 impl Loops {
     pub fn new(func: &Function, cfg: &Cfg, dominators: &Tree) -> Loops {
-        let mut forest =
-            Loops { loops: Vec::new(), innermost: vec![None; func.blocks.len()], irreducible: Vec::new() };
+        let mut forest = Loops {
+            loops: Vec::new(),
+            innermost: vec![None; func.blocks.len()],
+            irreducible: Vec::new(),
+            numbers: Vec::new(),
+            blocks: Vec::new(),
+        };
         let mut is_irreducible = false;
         // Inner headers first: an inner header is below the outer one in the dominator tree.
         for &header in dominators.preorder.iter().rev() {
@@ -75,10 +85,40 @@ impl Loops {
                 None => 1,
             };
         }
+        forest.number(cfg);
         if is_irreducible {
             forest.irreducible = irreducible_blocks(func, cfg, dominators);
         }
         forest
+    }
+
+    fn number(&mut self, cfg: &Cfg) {
+        let mut sizes = vec![1u32; self.loops.len()];
+        for (i, one) in self.loops.iter().enumerate() {
+            if let Some(parent) = one.parent {
+                sizes[parent.0 as usize] += sizes[i];
+            }
+        }
+        // Parents come after their children, so going backwards each finds the place that its parent left it.
+        self.numbers = vec![0..0; self.loops.len()];
+        let mut next_root = 0;
+        let mut next = vec![0u32; self.loops.len()];
+        for (i, one) in self.loops.iter().enumerate().rev() {
+            let place = one.parent.map_or(&mut next_root, |parent| &mut next[parent.0 as usize]);
+            let start = *place;
+            *place += sizes[i];
+            self.numbers[i] = start..start + sizes[i];
+            next[i] = start + 1;
+        }
+        let numbered = cfg.order.iter().filter_map(|&b| Some((self.number_of(b)?, b)));
+        let mut blocks: Vec<_> = numbered.collect();
+        blocks.sort_by_key(|&(number, _)| number);
+        self.blocks = blocks;
+    }
+
+    /// The number of the innermost loop around a block.
+    fn number_of(&self, b: BlockId) -> Option<u32> {
+        self.innermost(b).map(|id| self.numbers[id.0 as usize].start)
     }
 
     fn outermost_so_far(&self, mut id: LoopId) -> LoopId {
@@ -107,8 +147,14 @@ impl Loops {
     }
 
     pub fn contains(&self, id: LoopId, b: BlockId) -> bool {
-        let depth = self.get(id).depth;
-        self.around(b).find(|l| self.get(*l).depth <= depth) == Some(id)
+        self.number_of(b).is_some_and(|number| self.numbers[id.0 as usize].contains(&number))
+    }
+
+    /// The blocks of a loop, those of the loops in it included.
+    pub fn blocks(&self, id: LoopId) -> impl Iterator<Item = BlockId> + '_ {
+        let Range { start, end } = self.numbers[id.0 as usize];
+        let first = self.blocks.partition_point(|&(number, _)| number < start);
+        self.blocks[first..].iter().take_while(move |&&(number, _)| number < end).map(|&(_, b)| b)
     }
 
     pub fn is_header(&self, b: BlockId) -> bool {

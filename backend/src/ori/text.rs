@@ -51,11 +51,15 @@ pub fn print_inst(func: &Function, inst: &Inst) -> String {
 
 fn write_function(func: &Function, out: &mut String) -> fmt::Result {
     write!(out, "{} {:?}", if func.entry { "entry" } else { "func" }, func.name)?;
-    let Frame { local_bytes, spill_bytes, spill_stores, spill_loads, uses_stack } = func.frame;
+    let Frame { local_bytes, local_align, spill_bytes, spill_stores, spill_loads, uses_stack } = func.frame;
     let mut frame = Vec::new();
-    for (name, value) in
-        [("local", local_bytes), ("spill", spill_bytes), ("stores", spill_stores), ("loads", spill_loads)]
-    {
+    for (name, value) in [
+        ("local", local_bytes),
+        ("align", local_align),
+        ("spill", spill_bytes),
+        ("stores", spill_stores),
+        ("loads", spill_loads),
+    ] {
         if value != 0 {
             frame.push(format!("{name}={value}"));
         }
@@ -322,6 +326,7 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
             let value: u32 = value.parse().map_err(|_| format!("`{value}` is not a number"))?;
             match (name, key) {
                 ("frame", "local") => func.frame.local_bytes = value,
+                ("frame", "align") => func.frame.local_align = value,
                 ("frame", "spill") => func.frame.spill_bytes = value,
                 ("frame", "stores") => func.frame.spill_stores = value,
                 ("frame", "loads") => func.frame.spill_loads = value,

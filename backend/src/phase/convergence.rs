@@ -22,6 +22,7 @@ use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, SrcKind, Term
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::op::Op;
 use crate::phases::Context;
+use rustc_hash::FxHashMap;
 
 /// Convergence barrier registers.
 const BARRIERS: u32 = 16;
@@ -35,11 +36,20 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         }
         (context.checkpoint)();
         if !plan.preheaders.is_empty() || !plan.latches.is_empty() {
+            let cfg = Cfg::new(func);
+            // What leads to a header after its edges are joined: the new block is the only change.
+            let mut joined: FxHashMap<BlockId, Vec<BlockId>> = FxHashMap::default();
+            let mut join = |header: BlockId, takes: &dyn Fn(BlockId) -> bool| {
+                let preds = joined.entry(header).or_insert_with(|| cfg.preds(header).to_vec());
+                let sources: Vec<BlockId> = preds.iter().copied().filter(|p| takes(*p)).collect();
+                preds.retain(|p| !takes(*p));
+                preds.push(join_edges(func, header, &sources, takes));
+            };
             for (header, inside) in plan.preheaders {
-                join_edges(func, header, |from| !inside.contains(&from));
+                join(header, &|from| !inside.contains(&from));
             }
             for (header, inside) in plan.latches {
-                join_edges(func, header, |from| inside.contains(&from));
+                join(header, &|from| inside.contains(&from));
             }
             continue;
         }
@@ -61,12 +71,25 @@ struct Barrier {
 struct Plan {
     is_uniform: bool,
     barriers: Vec<Barrier>,
+    /// Indexed by block: the barrier that is waited for there.
+    barrier_at: Vec<Option<u32>>,
     /// Headers that need one entering edge, with the blocks of their loop that have edges to them.
     preheaders: Vec<(BlockId, Vec<BlockId>)>,
     /// Headers that need one back edge.
     latches: Vec<(BlockId, Vec<BlockId>)>,
     /// Indexed by block: threads of a warp may be apart here.
     diverged: Vec<bool>,
+    /// Indexed by block: what the block reaches before its post-dominator, or all that it reaches, is marked.
+    marked: Vec<Option<Marked>>,
+    /// Scratch, indexed by block: the last walk that came to it.
+    seen: Vec<u32>,
+    walks: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Marked {
+    UpTo(BlockId),
+    All,
 }
 
 /// Control does not come back from this edge's end: threads that take it never wait for the others. The code
@@ -125,9 +148,13 @@ impl Plan {
         let mut plan = Plan {
             is_uniform: true,
             barriers: Vec::new(),
+            barrier_at: vec![None; func.blocks.len()],
             preheaders: Vec::new(),
             latches: Vec::new(),
             diverged: vec![false; func.blocks.len()],
+            marked: vec![None; func.blocks.len()],
+            seen: vec![0; func.blocks.len()],
+            walks: 0,
         };
         if !cfg.order.iter().any(|b| divergence.branch_diverges(*b)) {
             return plan;
@@ -137,15 +164,18 @@ impl Plan {
         let reduced = reduced.as_ref().unwrap_or(func);
         let flow = Cfg::new(reduced);
         let post = post_dominators(&flow, reduced);
-        for &b in &flow.order {
-            if !divergence.branch_diverges(b) {
-                continue;
-            }
+        let parts = |&b: &BlockId| {
             let mut ways = 0;
             for_each_successor(reduced, b, |_| ways += 1);
-            if ways > 1 {
-                plan.branch(func, reduced, &flow, &dom, &post, &loops, b);
-            }
+            ways > 1 && divergence.branch_diverges(b)
+        };
+        let branches: Vec<BlockId> = flow.order.iter().copied().filter(parts).collect();
+        // Inner regions first: walks of outer ones pass over them.
+        for &b in branches.iter().rev() {
+            plan.mark_diverged(reduced, b, post.parent(b));
+        }
+        for b in branches {
+            plan.branch(func, reduced, &flow, &dom, &post, &loops, b);
         }
         plan
     }
@@ -161,9 +191,7 @@ impl Plan {
         loops: &Loops,
         b: BlockId,
     ) {
-        let meet = post.parent(b);
-        self.mark_diverged(reduced, b, meet);
-        let Some(meet) = meet else { return };
+        let Some(meet) = post.parent(b) else { return };
         if loops.is_header(meet) {
             let id = loops.innermost(meet);
             if let Some(id) = id
@@ -181,11 +209,18 @@ impl Plan {
             return;
         }
         match self.find_place(func, flow, dom, post, loops, b, meet) {
-            Place::At(place) => match self.barriers.iter_mut().find(|barrier| barrier.meet == meet) {
+            Place::At(place) => match self.barrier_at[meet.index()] {
                 // The outermost setting covers the inner ones.
-                Some(barrier) if dom.dominates(place, barrier.place) => barrier.place = place,
-                Some(_) => {}
-                None => self.barriers.push(Barrier { place, meet }),
+                Some(known) => {
+                    let barrier = &mut self.barriers[known as usize];
+                    if dom.dominates(place, barrier.place) {
+                        barrier.place = place;
+                    }
+                }
+                None => {
+                    self.barrier_at[meet.index()] = Some(self.barriers.len() as u32);
+                    self.barriers.push(Barrier { place, meet });
+                }
             },
             Place::NeedsPreheader(id) => {
                 let header = loops.get(id).header;
@@ -234,7 +269,7 @@ impl Plan {
         if !same_loops || !all_come || place == meet || loops.is_irreducible(place) {
             return Place::None;
         }
-        let cycle = cycle_without(func, flow, place, meet);
+        let cycle = cycle_without(func, flow, loops, place, meet);
         if cycle.is_empty() {
             return Place::At(place);
         }
@@ -245,18 +280,26 @@ impl Plan {
         }
     }
 
-    /// Marks what `b` reaches before `meet`.
+    /// Marks what `b` reaches before `meet`, its post-dominator, or all that it reaches.
     fn mark_diverged(&mut self, func: &Function, b: BlockId, meet: Option<BlockId>) {
+        self.walks += 1;
         let mut work = vec![b];
-        let mut seen = vec![false; func.blocks.len()];
         while let Some(at) = work.pop() {
-            for_each_successor(func, at, |to| {
-                if Some(to) != meet && !std::mem::replace(&mut seen[to.index()], true) {
+            let mut reach = |to: BlockId| {
+                if Some(to) != meet && std::mem::replace(&mut self.seen[to.index()], self.walks) != self.walks
+                {
                     self.diverged[to.index()] = true;
                     work.push(to);
                 }
-            });
+            };
+            match self.marked[at.index()] {
+                Some(Marked::All) => {}
+                // What is behind the inner region's end is not.
+                Some(Marked::UpTo(inner)) if at != b => reach(inner),
+                _ => for_each_successor(func, at, reach),
+            }
         }
+        self.marked[b.index()] = Some(meet.map_or(Marked::All, Marked::UpTo));
     }
 }
 
@@ -269,7 +312,10 @@ enum Place {
 }
 
 /// Blocks through which control can come back to `place` without passing `meet`; empty if it cannot.
-fn cycle_without(func: &Function, cfg: &Cfg, place: BlockId, meet: BlockId) -> Vec<BlockId> {
+fn cycle_without(func: &Function, cfg: &Cfg, loops: &Loops, place: BlockId, meet: BlockId) -> Vec<BlockId> {
+    if loops.innermost(place).is_none() && !loops.is_irreducible(place) {
+        return Vec::new();
+    }
     let mut ahead = vec![false; func.blocks.len()];
     let mut work = vec![place];
     while let Some(at) = work.pop() {
@@ -300,12 +346,14 @@ fn edges_inside(cfg: &Cfg, loops: &Loops, id: LoopId, header: BlockId) -> Vec<Bl
     cfg.preds(header).iter().copied().filter(|p| loops.contains(id, *p)).collect()
 }
 
-/// Leads the edges into `to` from blocks that `takes` through one new block before it.
-fn join_edges(func: &mut Function, to: BlockId, takes: impl Fn(BlockId) -> bool) {
-    let sources: Vec<BlockId> = {
-        let cfg = Cfg::new(func);
-        cfg.preds(to).iter().copied().filter(|p| takes(*p)).collect()
-    };
+/// Leads the edges into `to` from `sources`, the reached blocks that `takes`, through one new block before it,
+/// which it returns.
+fn join_edges(
+    func: &mut Function,
+    to: BlockId,
+    sources: &[BlockId],
+    takes: &dyn Fn(BlockId) -> bool,
+) -> BlockId {
     let new = func.new_block();
     func.block_mut(new).term = Term::Jump(to);
     func.block_mut(new).term_src = func.block(to).term_src;
@@ -327,7 +375,7 @@ fn join_edges(func: &mut Function, to: BlockId, takes: impl Fn(BlockId) -> bool)
         phi.args = kept;
     }
     func.block_mut(to).phis = phis;
-    for from in &sources {
+    for from in sources {
         retarget(&mut func.block_mut(*from).term, to, new);
     }
     // Before its target where control falls in from above, else after the last source.
@@ -335,6 +383,7 @@ fn join_edges(func: &mut Function, to: BlockId, takes: impl Fn(BlockId) -> bool)
     let above = at > 0 && sources.contains(&func.layout[at - 1]);
     let last = func.layout.iter().rposition(|b| sources.contains(b)).map_or(at, |i| i + 1);
     func.layout.insert(if above { at } else { last.max(1) }, new);
+    new
 }
 
 /// Makes edges to `old` go to `new`.
@@ -377,23 +426,23 @@ fn check_registers(func: &Function, barriers: &[Barrier]) -> Result<(), CodegenE
     let mut set = vec![0u32; func.blocks.len()];
     let mut seen = vec![u32::MAX; func.blocks.len()];
     for (i, barrier) in barriers.iter().enumerate() {
+        let mut is_full = false;
         let mut work = vec![barrier.place];
         while let Some(at) = work.pop() {
             for_each_successor(func, at, |to| {
                 if to != barrier.meet && std::mem::replace(&mut seen[to.index()], i as u32) != i as u32 {
                     set[to.index()] += 1;
+                    is_full |= set[to.index()] >= BARRIERS;
                     work.push(to);
                 }
             });
         }
-    }
-    match set.iter().position(|count| *count >= BARRIERS) {
-        Some(b) => {
+        if is_full && let Some(b) = set.iter().position(|count| *count >= BARRIERS) {
             let at = func.blocks[b].insts.first().map_or(SrcId::default(), |inst| inst.src);
-            Err(CodegenError::unsupported(at, "divergent regions nested more than 16 deep"))
+            return Err(CodegenError::unsupported(at, "divergent regions nested more than 16 deep"));
         }
-        None => Ok(()),
     }
+    Ok(())
 }
 
 /// Removes `WARPSYNC` of all threads where they are together anyway.

@@ -124,7 +124,7 @@ pub(crate) fn build(func: &Function, live: &Liveness, frequency: &[f32], fixed: 
     for wish in wishes(func, frequency) {
         result.join(wish.dst, wish.src);
     }
-    result.keep_uniform(live);
+    result.keep_uniform(0, live);
     result
 }
 
@@ -176,8 +176,8 @@ impl Bundles {
     /// Uniform registers belong to the warp, live ranges to a thread: while some threads wait in one arm of a
     /// divergent branch, the others run the other arm. A uniform value that lives across blocks therefore keeps
     /// its register for the whole function.
-    fn keep_uniform(&mut self, live: &Liveness) {
-        for bundle in &mut self.bundles {
+    fn keep_uniform(&mut self, from: usize, live: &Liveness) {
+        for bundle in &mut self.bundles[from..] {
             let uniform = matches!(bundle.file, File::UR | File::UP);
             if uniform && bundle.slots.iter().any(|s| live.crosses_blocks(s)) {
                 bundle.slots.fill(live.everywhere());
@@ -241,6 +241,7 @@ impl Bundles {
         let mut members = std::mem::take(&mut bundle.members);
         bundle.slots.clear();
         members.sort_by_key(|&(v, _)| (self.piece[v.index()], v));
+        let first = self.bundles.len();
         let mut pieces = Vec::new();
         for group in members.chunk_by(|a, b| self.piece[a.0.index()] == self.piece[b.0.index()]) {
             // Tied values have the same width, hence the same offset.
@@ -263,7 +264,7 @@ impl Bundles {
                 fixed: group.iter().all(|(v, _)| fixed[v.index()]),
             });
         }
-        self.keep_uniform(live);
+        self.keep_uniform(first, live);
         pieces
     }
 }

@@ -68,9 +68,18 @@ impl Ranges {
         if other.is_empty() {
             return;
         }
-        let mut all = std::mem::take(&mut self.0);
-        all.extend_from_slice(&other.0);
-        *self = Ranges::from_unsorted(all);
+        let (small, mut large) = match std::mem::take(&mut self.0) {
+            own if own.len() < other.0.len() => (own, other.0.clone()),
+            own => (other.0.clone(), own),
+        };
+        // Many small sets may come one by one into a large one.
+        if small.len() <= large.len() / 8 {
+            small.into_iter().for_each(|interval| insert(&mut large, interval));
+            self.0 = large;
+        } else {
+            large.extend_from_slice(&small);
+            *self = Ranges::from_unsorted(large);
+        }
     }
 
     fn from_unsorted(mut all: SmallVec<[Interval; 2]>) -> Ranges {
@@ -83,6 +92,20 @@ impl Ranges {
             }
         }
         Ranges(merged)
+    }
+}
+
+/// Adds an interval that is disjoint from the others.
+fn insert(into: &mut SmallVec<[Interval; 2]>, new: Interval) {
+    let at = into.partition_point(|i| i.start < new.start);
+    debug_assert!(at == 0 || into[at - 1].end <= new.start);
+    debug_assert!(into.get(at).is_none_or(|i| new.end <= i.start));
+    let after = into.get(at).is_some_and(|i| i.start == new.end);
+    match at.checked_sub(1).filter(|&before| into[before].end == new.start) {
+        Some(before) if after => into[before].end = into.remove(at).end,
+        Some(before) => into[before].end = new.end,
+        None if after => into[at].start = new.start,
+        None => into.insert(at, new),
     }
 }
 

@@ -16,6 +16,19 @@ pub(super) fn resolve(replaced: &FxHashMap<Value, Src>, mut src: Src) -> Src {
     src
 }
 
+/// As [`resolve`]; the replacements on the way lead to the end directly from then on, so that chains of them stay
+/// short.
+pub(super) fn resolve_shortening(replaced: &mut FxHashMap<Value, Src>, src: Src) -> Src {
+    let end = resolve(replaced, src);
+    let mut at = src.kind;
+    while let SrcKind::Value(v) = at
+        && let Some(by) = replaced.get_mut(&v)
+    {
+        at = std::mem::replace(&mut by.kind, end.kind);
+    }
+    end
+}
+
 /// One 32-bit register of a wide source.
 pub(super) fn part_of(kind: SrcKind, part: u8) -> SrcKind {
     match kind {

@@ -173,7 +173,7 @@ pub(super) fn simplify(out: &mut Function) {
         }
         let mut only = None;
         let same = phi.args.iter().all(|&(_, arg)| {
-            let arg = rewrite::resolve(&replaced, arg);
+            let arg = rewrite::resolve_shortening(&mut replaced, arg);
             arg.kind == SrcKind::Value(phi.dst) || *only.get_or_insert(arg) == arg
         });
         if same {
@@ -183,6 +183,9 @@ pub(super) fn simplify(out: &mut Function) {
     }
     for block in &mut out.blocks {
         block.phis.retain(|phi| !replaced.contains_key(&phi.dst));
+    }
+    for phi in &phis {
+        rewrite::resolve_shortening(&mut replaced, phi.dst.into());
     }
     rewrite::sources(out, &replaced);
     remove_unread(out);
