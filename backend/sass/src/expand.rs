@@ -213,11 +213,12 @@ fn changes_at(piece: &Piece, sm: u8) -> bool {
     let is_narrow = |spec: &FieldSpec| spec.width == 6;
     let is_uniform = |reg: &RegOperand| reg.file == RegFile::UR && is_narrow(&reg.spec);
     match operand {
-        Operand::Target(spec, _) | Operand::RegTarget(_, spec, _) => {
-            sm == SPLIT_TARGET_SM && spec.width == WHOLE_TARGET
-        }
+        Operand::Target(spec, _) if sm == SPLIT_TARGET_SM => spec.width == WHOLE_TARGET,
+        Operand::RegTarget(_, spec, _) if sm == SPLIT_TARGET_SM => spec.width == WHOLE_TARGET,
         _ if sm != WIDE_UNIFORM_SM => false,
-        Operand::Reg(reg) | Operand::Handle(HandleOperand { reg, .. }) => is_uniform(reg),
+        Operand::Reg(reg) | Operand::Handle(HandleOperand { reg, .. }) | Operand::RegTarget(reg, ..) => {
+            is_uniform(reg)
+        }
         Operand::Const(c) => {
             c.index.as_ref().is_some_and(is_uniform) || c.handle.as_ref().is_some_and(is_narrow)
         }
@@ -277,6 +278,9 @@ fn at_generation(mut piece: Piece, sm: u8) -> Piece {
         spec.limit = spec.since.0;
     }
     if let Piece::Op(operand) | Piece::OpIf(operand, _) = &mut piece {
+        if let Operand::RegTarget(reg, ..) = operand {
+            widen(reg, sm);
+        }
         match operand {
             Operand::Reg(reg) | Operand::Handle(HandleOperand { reg, .. }) => widen(reg, sm),
             Operand::Const(c) => {
@@ -369,13 +373,18 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
             abs,
             suffix: suffix.or(slot.suffix),
             text: slot.text,
+            // The lanes of a general register follow the bars, those of others stand between them.
+            inside: file != RegFile::R || matches!(slot.imm, ImmStyle::HalfWord(..)),
             complement,
             reuse: (file == RegFile::R).then_some(reuse),
             ..RegOperand::new(file, FieldSpec::new(field, lo, width).neutral(neutral), slot.role)
         })
     };
     match letter {
-        b'i' => Operand::Imm(FieldSpec::new(Field::Imm32, 32, 32), slot.imm),
+        b'i' => {
+            let width = if matches!(slot.imm, ImmStyle::HalfWord(..)) { 16 } else { 32 };
+            Operand::Imm(FieldSpec::new(Field::Imm32, 32, width), slot.imm)
+        }
         b'c' | b'x' => Operand::Const(ConstOperand {
             bank: FieldSpec::new(Field::CBank, 54, 5),
             offset: FieldSpec::new(Field::COffset, 40, 14).value(Value::Scaled { scale: 4 }),
@@ -383,7 +392,7 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
             handle: (letter == b'x').then_some(FieldSpec::new(Field::Ur, 32, 6).neutral(63)),
             neg,
             abs,
-            suffix,
+            suffix: suffix.or(slot.suffix),
             text: slot.text,
             complement,
         }),

@@ -243,7 +243,7 @@ impl FieldSpec {
 
     /// Whether raw bits stand for a value that exists.
     pub fn allows(&self, raw: u64) -> bool {
-        raw < self.limit
+        (raw < self.limit || self.limit == u64::MAX)
             && match self.value {
                 Value::Choice(texts) => texts.get(raw as usize).is_some_and(|&text| text != BAD),
                 _ => true,
@@ -408,6 +408,8 @@ pub struct RegOperand {
     pub text: &'static str,
     /// Text after the name, a choice.
     pub suffix: Option<FieldSpec>,
+    /// What follows the name stands between the bars of a magnitude.
+    pub inside: bool,
     /// Bit of [`crate::Control::reuse`].
     pub reuse: Option<u8>,
 }
@@ -435,6 +437,8 @@ pub enum ImmStyle {
     Bf16x2,
     /// Two halves or, where the field has the value, bfloat16.
     HalfBy(Field, u64),
+    /// One half in the low bits or, where the field has the value, bfloat16.
+    HalfWord(Field, u64),
     /// Single-digit flag texts are not needed here: a plain hexadecimal byte without sign in brackets.
     Bracketed,
 }
@@ -538,6 +542,8 @@ pub enum TargetStyle {
     FromNext,
     /// The field itself, signed.
     Plain,
+    /// The field itself, without sign.
+    Unsigned,
     /// The same, and nothing where it is zero.
     Optional,
 }
@@ -565,6 +571,8 @@ pub enum Operand {
     ScoreboardSet(FieldSpec),
     /// `tmem[UR4+0x10]`, `gdesc[UR4].negA`, `idesc[UR5]`.
     Handle(HandleOperand),
+    /// `PNZPPPPP`: two letters for each two bits, the lowest last.
+    Signs(FieldSpec),
 }
 
 /// An element of a form's text, in the order of printing.
@@ -723,6 +731,7 @@ impl RegOperand {
             complement: None,
             text: "",
             suffix: None,
+            inside: !matches!(file, RegFile::R),
             reuse: None,
         }
     }
@@ -747,7 +756,8 @@ impl Operand {
             | Operand::Target(spec, _)
             | Operand::Word(spec)
             | Operand::Scoreboard(spec)
-            | Operand::ScoreboardSet(spec) => visit(spec),
+            | Operand::ScoreboardSet(spec)
+            | Operand::Signs(spec) => visit(spec),
             Operand::RegTarget(reg, spec, _) => {
                 reg.each_field(visit);
                 visit(spec);

@@ -9,7 +9,7 @@ use crate::expand::table;
 use crate::float;
 use crate::inst::Inst;
 use crate::model::*;
-use crate::print::{INST_BYTES, SHOWN_DESCRIPTOR_SM, operand_shown};
+use crate::print::{INST_BYTES, SHOWN_DESCRIPTOR_SM, SIGNS, operand_shown};
 use cursor::{Cursor, Failed, Wanted};
 use std::fmt;
 
@@ -239,6 +239,17 @@ impl Parser<'_, '_> {
                 }
                 self.set(self.cursor.at, spec, set)
             }
+            Operand::Signs(spec) => {
+                let start = self.cursor.at;
+                let mut signs = 0;
+                for _ in (0..spec.bits()).step_by(2) {
+                    match SIGNS.iter().position(|text| self.cursor.eat(text)) {
+                        Some(value) => signs = signs << 2 | value as u64,
+                        None => return Err(self.cursor.fail(Wanted::Texts(SIGNS))),
+                    }
+                }
+                self.set(start, spec, signs)
+            }
             Operand::Handle(handle) => self.handle(handle),
         }
     }
@@ -249,6 +260,14 @@ impl Parser<'_, '_> {
         let distance = match style {
             TargetStyle::FromNext => target.wrapping_sub(self.address.wrapping_add(INST_BYTES)),
             TargetStyle::Plain | TargetStyle::Optional => target,
+            // The field counts in words and is kept with a sign.
+            TargetStyle::Unsigned => {
+                let shift = 62 - spec.bits();
+                if target.leading_zeros() < shift {
+                    return Err(self.cursor.fail(Wanted::Not("the address does not fit")));
+                }
+                ((target << shift) as i64 >> shift) as u64
+            }
         };
         self.set(start, spec, distance)
     }
@@ -289,8 +308,7 @@ impl Parser<'_, '_> {
         let start = self.cursor.at;
         let index = self.cursor.register(reg.file, reg.spec.bits())?;
         self.set(start, &reg.spec, index)?;
-        let inside = reg.file != RegFile::R;
-        if inside {
+        if reg.inside {
             self.suffix(reg.text, &reg.suffix)?;
         }
         if magnitude {
@@ -301,7 +319,7 @@ impl Parser<'_, '_> {
         {
             self.inst.control.reuse |= 1 << bit;
         }
-        if inside { Ok(()) } else { self.suffix(reg.text, &reg.suffix) }
+        if reg.inside { Ok(()) } else { self.suffix(reg.text, &reg.suffix) }
     }
 
     fn suffix(&mut self, text: &'static str, suffix: &Option<FieldSpec>) -> Result<(), Failed> {
@@ -342,6 +360,10 @@ impl Parser<'_, '_> {
             ImmStyle::DoubleIn(..) => self.float(float::parse_f32)?.into(),
             ImmStyle::F16x2 => self.halves(float::parse_f16)?,
             ImmStyle::Bf16x2 => self.halves(float::parse_bf16)?,
+            ImmStyle::HalfWord(field, bf16) if self.inst.get(field) == Some(bf16) => {
+                self.float(float::parse_bf16)?.into()
+            }
+            ImmStyle::HalfWord(..) => self.float(float::parse_f16)?.into(),
             ImmStyle::HalfBy(field, bf16) if self.inst.get(field) == Some(bf16) => {
                 self.halves(float::parse_bf16)?
             }

@@ -21,6 +21,10 @@ pub fn print_to(out: &mut String, sm: Sm, inst: &Inst, address: u64) {
     Printer { sm, inst, address, out }.inst();
 }
 
+/// What `FSWZADD` does with its two sources in one lane: add, subtract the second, subtract the first, take zero for
+/// the first.
+pub(crate) const SIGNS: &[&str] = &["PP", "PN", "NP", "ZP"];
+
 struct Printer<'a> {
     sm: Sm,
     inst: &'a Inst,
@@ -93,6 +97,10 @@ impl Printer<'_> {
             }
             Operand::ScoreboardSet(spec) => self.scoreboards(self.inst.raw(spec)),
             Operand::Handle(handle) => self.handle(handle),
+            Operand::Signs(spec) => {
+                let pairs = (0..spec.bits()).step_by(2).rev();
+                pairs.for_each(|at| self.out.push_str(SIGNS[(self.inst.raw(spec) >> at & 3) as usize]));
+            }
         }
     }
 
@@ -144,9 +152,7 @@ impl Printer<'_> {
         }
         self.open_mods(&reg.neg, &reg.abs, reg.complement);
         self.register_name(reg.file, self.inst.get_spec(&reg.spec), reg.spec.bits());
-        // The lanes of a general register follow the bars, those of others stand between them.
-        let inside = reg.file != RegFile::R;
-        if inside {
+        if reg.inside {
             self.suffix(reg.text, &reg.suffix);
         }
         if self.flag(&reg.abs) {
@@ -157,7 +163,7 @@ impl Printer<'_> {
         if reg.reuse.is_some_and(|bit| control.reuse >> bit & 1 != 0) && !control.yield_ {
             self.out.push_str(".reuse");
         }
-        if !inside {
+        if !reg.inside {
             self.suffix(reg.text, &reg.suffix);
         }
     }
@@ -215,6 +221,10 @@ impl Printer<'_> {
             }
             ImmStyle::F16x2 => self.halves(value as u32, float::print_f16),
             ImmStyle::Bf16x2 => self.halves(value as u32, float::print_bf16),
+            ImmStyle::HalfWord(field, bf16) => match self.inst.get(field) == Some(bf16) {
+                true => float::print_bf16(self.out, value as u16),
+                false => float::print_f16(self.out, value as u16),
+            },
             ImmStyle::HalfBy(field, bf16) => {
                 let bf16 = self.inst.get(field) == Some(bf16);
                 self.halves(value as u32, if bf16 { float::print_bf16 } else { float::print_f16 });
@@ -243,8 +253,9 @@ impl Printer<'_> {
                 self.out.push(']');
             }
         }
-        // The field holds 16 bits of offset that print as signed.
-        let offset = i64::from(self.inst.get_spec(&c.offset) as i16);
+        // The field holds 16 bits of offset that print as signed, but not from a handle on.
+        let offset = self.inst.get_spec(&c.offset);
+        let offset = if c.handle.is_some() { offset as i64 } else { i64::from(offset as i16) };
         // NVIDIA sets the offset apart where lanes may follow.
         self.out.push_str(if c.suffix.is_some() || !c.text.is_empty() { " [" } else { "[" });
         // A zero index shows only where it would be all.
@@ -318,6 +329,8 @@ impl Printer<'_> {
         let target = match style {
             TargetStyle::FromNext => self.address.wrapping_add(INST_BYTES).wrapping_add(distance),
             TargetStyle::Plain | TargetStyle::Optional => distance,
+            // The field counts in words.
+            TargetStyle::Unsigned => distance & ones(spec.bits() as u8 + 2) as u64,
         };
         self.offset(target as i64, false);
     }

@@ -136,11 +136,13 @@ impl Emitter<'_> {
                 cvt
             }
             Op::F2i { to, from, round, ftz, ntz } => {
-                let mnemonic = match (is_long(to), from == FloatType::F64) {
-                    (false, false) => "F2I",
-                    (false, true) => "F2I.F64",
-                    (true, false) => "F2I.S64",
-                    (true, true) => "F2I.S64.F64",
+                let mnemonic = match (is_long(to), from) {
+                    (false, FloatType::F32) => "F2I",
+                    (false, FloatType::F64) => "F2I.F64",
+                    (false, _) => "F2I.F16",
+                    (true, FloatType::F32) => "F2I.S64",
+                    (true, FloatType::F64) => "F2I.S64.F64",
+                    (true, _) => "F2I.S64.F16",
                 };
                 let mut cvt = self.alu(inst, mnemonic, &[B])?;
                 cvt.text(Field::Type, to.text()).text(Field::SrcType, float_text(from));
@@ -148,10 +150,11 @@ impl Emitter<'_> {
                 cvt
             }
             Op::F2f { to, from, round, ftz, sat } => {
-                let mnemonic = match (to == FloatType::F64, from == FloatType::F64) {
-                    (false, false) => "F2F",
-                    (true, _) => "F2F.F64",
-                    (false, true) => "F2F.F32.F64",
+                let mnemonic = match (to, from) {
+                    (FloatType::F64, FloatType::F32 | FloatType::F64) => "F2F.F64",
+                    (FloatType::F64, _) => "F2F.F64.F16",
+                    (_, FloatType::F64) => "F2F.F32.F64",
+                    (_, _) => "F2F",
                 };
                 let mut cvt = self.alu(inst, mnemonic, &[B])?;
                 cvt.text(Field::Type, to.text());
@@ -163,11 +166,13 @@ impl Emitter<'_> {
                 cvt
             }
             Op::Frnd { ty, round, ftz } => {
-                let double = ty == FloatType::F64;
-                let mut cvt = self.alu(inst, if double { "FRND.F64" } else { "FRND" }, &[B])?;
-                if !double {
-                    cvt.text(Field::Type, float_text(ty));
-                }
+                let mnemonic = match ty {
+                    FloatType::F64 => "FRND.F64",
+                    FloatType::F32 => "FRND",
+                    FloatType::F16 => "FRND.F16",
+                    FloatType::Bf16 => "FRND.BF16",
+                };
+                let mut cvt = self.alu(inst, mnemonic, &[B])?;
                 cvt.text(Field::Round, integral(round)).flag(Field::Ftz, ftz);
                 cvt
             }

@@ -136,11 +136,13 @@ impl Compute {
                 ty: byte(Field::Type),
             },
             "ISETP" => Compute::Isetp { cmp: byte(Field::Cmp), signed, combine, extended: x },
-            "IMNMX" => Compute::Imnmx { signed },
+            "IMNMX" if !inst.has(Field::Pd) => Compute::Imnmx { signed },
             "VIMNMX" if !inst.has(Field::Pd) => {
                 Compute::Vimnmx { ty: byte(Field::Type), relu: flag(Field::Relu) }
             }
-            "VIADD" => Compute::Viadd { packed: flag(Field::Type) },
+            "VIADD" if get(Field::Type) <= 1 && !flag(Field::Sat) => {
+                Compute::Viadd { packed: flag(Field::Type) }
+            }
             "IABS" => Compute::Iabs,
             "POPC" => Compute::Popc,
             "FLO" if get(Field::Pd) == 7 => Compute::Flo { signed, shift: flag(Field::Mode) },
@@ -161,7 +163,7 @@ impl Compute {
             "FSETP" => Compute::Fsetp { cmp: byte(Field::Cmp), ftz, combine },
             "FSET" => Compute::Fset { cmp: byte(Field::Cmp), ftz, combine },
             "FCHK" => Compute::Fchk,
-            "MUFU" if get(Field::Type) == 0 => Compute::Mufu(byte(Field::Op)),
+            "MUFU" => Compute::Mufu(byte(Field::Op)),
             "DADD" => Compute::Dadd(mode),
             "DMUL" => Compute::Dmul(mode),
             "DFMA" => Compute::Dfma(mode),
@@ -172,7 +174,8 @@ impl Compute {
                 Compute::Hfma2 { format: half, mode, relu: get(Field::Relu) != 0 }
             }
             "HMNMX2" => Compute::Hmnmx2 { format: half, nan: flag(Field::Mode), ftz, xor: flag(Field::Flag) },
-            "F2I" | "F2I.F64" | "F2I.S64" | "F2I.S64.F64" => Compute::F2i {
+            "F2I.F16" | "F2I.S64.F16" | "F2F.F64.F16" if get(Field::SwizzleB) != 0 => return None,
+            "F2I" | "F2I.F64" | "F2I.F16" | "F2I.S64" | "F2I.S64.F64" | "F2I.S64.F16" => Compute::F2i {
                 from: format_of(text(Field::SrcType))?,
                 ty: byte(Field::Type),
                 long: name.contains("S64"),
@@ -185,9 +188,13 @@ impl Compute {
             }
             "I2FP.F32" => Compute::I2f { to: F32, ty: 4 + byte(Field::SrcType), mode: round },
             "F2F" => Compute::F2f { from: F32, to: format_of(text(Field::Type))?, mode: round, ftz },
-            "F2F.F64" => Compute::F2f { from: format_of(text(Field::SrcType))?, to: F64, mode: round, ftz },
+            "F2F.F64" | "F2F.F64.F16" => {
+                Compute::F2f { from: format_of(text(Field::SrcType))?, to: F64, mode: round, ftz }
+            }
             "F2F.F32.F64" => Compute::F2f { from: F64, to: format_of(text(Field::Type))?, mode: round, ftz },
-            "FRND" => Compute::Frnd { format: format_of(text(Field::Type))?, mode: round, ftz },
+            "FRND" => Compute::Frnd { format: F32, mode: round, ftz },
+            "FRND.F16" if get(Field::SwizzleB) == 0 => Compute::Frnd { format: F16, mode: round, ftz },
+            "FRND.BF16" if get(Field::SwizzleB) == 0 => Compute::Frnd { format: BF16, mode: round, ftz },
             "FRND.F64" => Compute::Frnd { format: F64, mode: round, ftz },
             "F2FP.PACK_AB" if matches!(text(Field::Type), "" | ".F16" | ".BF16") => Compute::F2fp {
                 format: if text(Field::Type) == ".BF16" { BF16 } else { F16 },

@@ -23,6 +23,17 @@ const SET_BARRIER: Piece = op(RegOperand { role: Role::Dst, ..BARRIER_OPERAND })
 const RECONVERGENT: Piece =
     since(choice(Field::Mode, 72, 2, &["", ".RELIABLE", ".RECONVERGENT", BAD]), 1, 100);
 const COUNTED: Piece = choice(Field::Mode2, 85, 2, &["", ".INC", ".DEC", BAD]);
+/// The branch is the same for the whole warp.
+const TOGETHER: Piece = since(
+    Piece::Mod(
+        FieldSpec::new(Field::Mode, 32, 2).high(84, 1).choice(&["", ".U", BAD, BAD, BAD, ".U.ANY", BAD, BAD]),
+    ),
+    4,
+    90,
+);
+/// The threads part, or meet again.
+const APART: Piece = choice_from(Field::Mode, 32, 2, &[BAD, BAD, ".DIV", ".CONV"], 2);
+const UNIFORM_ADDRESS: RegOperand = counted(ureg_at(Field::URa, 24, Role::Address), Count::Fixed(2));
 const ADDRESS: RegOperand = counted(reg_at(Field::Ra, 24, Role::Address), Count::Fixed(2));
 const NOINC: Piece = flag_from(Field::Flag, 86, &["", ".NOINC"], 1);
 const NODEC: Piece = flag_from(Field::Flag, 86, &["", ".NODEC"], 1);
@@ -45,44 +56,29 @@ const BARRIER_NUMBER: Piece = imm(Field::Imm2, 54, 4);
 const BARRIER_THREADS: Piece =
     Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Imm3, 42, 12), Hex), Show::NotNeutral);
 /// Parts of a thread's state beside the barriers, which have the lower numbers.
-const THREAD_STATE: Piece = Piece::Op(Operand::Word(
-    FieldSpec::new(Field::Special, 24, 5)
-        .choice(&[
-            BAD,
-            BAD,
-            BAD,
-            BAD,
-            BAD,
-            BAD,
-            BAD,
-            BAD,
-            BAD,
-            BAD,
-            BAD,
-            BAD,
-            BAD,
-            BAD,
-            BAD,
-            BAD,
-            "THREAD_STATE_ENUM.0",
-            "THREAD_STATE_ENUM.1",
-            "THREAD_STATE_ENUM.2",
-            "THREAD_STATE_ENUM.3",
-            "THREAD_STATE_ENUM.4",
-            "TRAP_RETURN_PC.LO",
-            "TRAP_RETURN_PC.HI",
-            "TRAP_RETURN_MASK",
-            "MEXITED",
-            "MKILL",
-            "MACTIVE",
-            "MATEXIT",
-            "OPT_STACK",
-            "API_CALL_DEPTH",
-            "ATEXIT_PC.LO",
-            "ATEXIT_PC.HI",
-        ])
-        .neutral(26),
-));
+#[rustfmt::skip]
+const THREAD_STATES: &[&str] = &[
+    BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD,
+    "THREAD_STATE_ENUM.0", "THREAD_STATE_ENUM.1", "THREAD_STATE_ENUM.2", "THREAD_STATE_ENUM.3", "THREAD_STATE_ENUM.4",
+    "TRAP_RETURN_PC.LO", "TRAP_RETURN_PC.HI", "TRAP_RETURN_MASK", "MEXITED", "MKILL", "MACTIVE", "MATEXIT", "OPT_STACK",
+    "API_CALL_DEPTH", "ATEXIT_PC.LO", "ATEXIT_PC.HI", "MCOLLECTIVE",
+];
+const THREAD_STATE: Piece =
+    Piece::Op(Operand::Word(FieldSpec::new(Field::Special, 24, 6).choice(THREAD_STATES).neutral(26)));
+const CLEAR: Piece = flag(Field::Flag, 84, &["", ".CLEAR"]);
+const PQUAD: Piece = flag(Field::Flag, 84, &["", ".PQUAD"]);
+const MOVED_BARRIER: RegOperand =
+    RegOperand { spec: FieldSpec::new(Field::Barrier, 24, 4), ..BARRIER_OPERAND };
+const SOURCES: &str = "r i c x u:6";
+/// The program counter of the calling context: a half of it, or both.
+const RPC: Piece =
+    Piece::Op(Operand::Word(FieldSpec::new(Field::Special, 31, 1).choice(&["Rpc.LO", "Rpc.HI"])));
+const ABSOLUTE: Piece = Piece::Op(Operand::Target(DISTANCE, TargetStyle::Unsigned));
+const UNIFORM_OR_DIVERGENT: Piece = choice(Field::Mode, 32, 2, &["", ".U", ".DIV", ".CONV"]);
+const PLAIN_SOURCE: Piece = source_wide(Mods::None, Hex);
+const ATEXIT: Piece = Piece::Op(Operand::Literal("ATEXIT_PC"));
+const RPC_WHOLE: Piece = Piece::Op(Operand::Literal("Rpc"));
+const PLAIN_PAIR: Piece = pair(source_wide(Mods::None, Hex));
 const SHUFFLE: Piece = choice(Field::Mode, 58, 2, &[".IDX", ".UP", ".DOWN", ".BFLY"]);
 const LANE: Piece = imm(Field::Imm2, 53, 5);
 const CLAMP: Piece = imm(Field::Imm3, 40, 13);
@@ -100,27 +96,43 @@ const SLEEP: [Piece; 6] = [
 pub(super) const ROWS: &[Family] = &[
     Family::new("NOP", 0x918, "", Control, &[]),
     Family::new("EXIT", 0x94d, "", Branch, &[choice(Field::Mode, 84, 2, &["", ".KEEPREFCOUNT", ".PREEMPTED", BAD]), flag(Field::Flag, 86, &["", ".NO_ATEXIT"]), CONDITION]),
-    Family::new("BRA", 0x947, "", Branch, &[choice(Field::Mode, 32, 1, &["", ".U"]), flag(Field::Flag, 84, &["", ".ANY"]), COUNTED, CONDITION, TARGET]),
+    Family::new("BRA", 0x947, "", Branch, &[COUNTED, TOGETHER, CONDITION, TARGET]),
     Family::new("BRA.DIV", 0x947, "", Branch, &[
-        choice_from(Field::Mode, 32, 2, &[BAD, BAD, ".DIV", ".CONV"], 2), COUNTED, CONDITION,
+        COUNTED, APART, CONDITION,
         op(RegOperand { neg: Some(FieldSpec::new(Field::NegA, 30, 1)), complement: Some(Field::NegA), ..ureg_at(Field::Ur, 24, Role::A) }), TARGET,
-    ]).ones(one(91)).sm(75, 90),
+    ]).ones(one(91)).sm(80, 90),
+    Family::new("BRA.DIV", 0x947, "", Branch, &[COUNTED, APART, CONDITION, op(ureg_at(Field::Ur, 24, Role::A)), TARGET]).ones(one(91)).sm(100, 255),
+    Family::new("BRA.DIV", 0x947, "", Branch, &[COUNTED, APART, CONDITION, TARGET]).labelled("p"),
     Family::new("BRA.U", 0x547, "", Branch, &[
-        Piece::Text(".U"), CONDITION, op(noted(upred_at(Field::Pr, 24, Role::Carry), Field::PrNot, 27)), TARGET,
+        COUNTED, Piece::Text(".U"), flag(Field::Flag, 84, &["", ".ANY"]), CONDITION, op(noted(upred_at(Field::Pr, 24, Role::Carry), Field::PrNot, 27)), TARGET,
     ]).ones(one(32) | one(91)).sm(90, 255),
-    Family::new("BRA.DIV", 0x947, "", Branch, &[choice_from(Field::Mode, 32, 2, &[BAD, BAD, ".DIV", ".CONV"], 2), COUNTED, CONDITION, op(ureg_at(Field::Ur, 24, Role::A)), TARGET])
-        .ones(one(91)).sm(100, 255),
-    Family::new("BRA.DIV", 0x947, "", Branch, &[choice_from(Field::Mode, 32, 2, &[BAD, BAD, ".DIV", ".CONV"], 2), COUNTED, CONDITION, TARGET]).sm(75, 75).labelled("p"),
     Family::new("BRX", 0x949, "", Branch, &[COUNTED, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::Optional))]),
-    Family::new("BRXU", 0x958, "", Branch, &[COUNTED, CONDITION, Piece::Op(Operand::RegTarget(
-        counted(ureg_at(Field::URa, 24, Role::Address), Count::Fixed(2)), DISTANCE, TargetStyle::Optional))]).ones(one(91)),
+    Family::new("BRXU", 0x958, "", Branch, &[
+        COUNTED, choice(Field::Mode, 32, 2, &["", ".U", ".DIV", ".CONV"]), CONDITION, Piece::Op(Operand::RegTarget(UNIFORM_ADDRESS, DISTANCE, TargetStyle::Optional)),
+    ]).ones(one(91)),
+    Family::new("CALL.REL", 0x944, "", Branch, &[Piece::Text(".REL"), NOINC, CONDITION, Piece::Op(Operand::RegTarget(UNIFORM_ADDRESS, DISTANCE, TargetStyle::FromNext))])
+        .ones(one(91)).labelled("u"),
+    Family::new("CALL.ABS", 0x943, "", Branch, &[Piece::Text(".ABS"), NOINC, CONDITION, Piece::Op(Operand::RegTarget(UNIFORM_ADDRESS, DISTANCE, TargetStyle::Optional))])
+        .ones(one(91)).labelled("u"),
+    Family::new("RET.REL", 0x950, "", Branch, &[Piece::Text(".REL"), NODEC, CONDITION, Piece::Op(Operand::RegTarget(UNIFORM_ADDRESS, DISTANCE, TargetStyle::FromNext))])
+        .ones(one(91)).labelled("u"),
+    Family::new("RET.ABS", 0x950, "", Branch, &[Piece::Text(".ABS"), NODEC, CONDITION, Piece::Op(Operand::RegTarget(UNIFORM_ADDRESS, DISTANCE, TargetStyle::Plain))])
+        .ones(one(85) | one(91)).labelled("u"),
     Family::new("CALL.REL", 0x944, "", Branch, &[Piece::Text(".REL"), NOINC, CONDITION, TARGET]),
-    Family::new("CALL.ABS", 0x943, "", Branch, &[Piece::Text(".ABS"), NOINC, CONDITION, Piece::Op(Operand::Target(DISTANCE, TargetStyle::Plain))]),
+    Family::new("CALL.ABS", 0x943, "", Branch, &[Piece::Text(".ABS"), NOINC, CONDITION, ABSOLUTE]),
+    Family::new("CALL.ABS", 0x143, "c x", Branch, &[Piece::Text(".ABS"), NOINC, CONDITION, PLAIN_PAIR]),
+    Family::new("JMP", 0x94a, "", Branch, &[COUNTED, UNIFORM_OR_DIVERGENT, CONDITION, ABSOLUTE]),
+    Family::new("JMP", 0x14a, "c", Branch, &[COUNTED, UNIFORM_OR_DIVERGENT, CONDITION, PLAIN_PAIR]),
+    Family::new("JMX", 0x94c, "", Branch, &[COUNTED, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::Optional))]),
+    Family::new("JMXU", 0x959, "", Branch, &[
+        COUNTED, choice(Field::Mode, 32, 2, &["", ".U", ".DIV", ".CONV"]), CONDITION, Piece::Op(Operand::RegTarget(UNIFORM_ADDRESS, DISTANCE, TargetStyle::Optional)),
+    ]).ones(one(91)),
     Family::new("CALL.REL", 0x344, "", Branch, &[Piece::Text(".REL"), NOINC, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::FromNext))]).labelled("r"),
-    Family::new("CALL.ABS", 0x343, "", Branch, &[Piece::Text(".ABS"), NOINC, CONDITION, op(ADDRESS)]).labelled("r"),
+    Family::new("CALL.ABS", 0x343, "", Branch, &[Piece::Text(".ABS"), NOINC, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::Optional))]).labelled("r"),
     Family::new("RET.REL", 0x950, "", Branch, &[Piece::Text(".REL"), NODEC, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::FromNext))]),
     Family::new("RET.ABS", 0x950, "", Branch, &[Piece::Text(".ABS"), NODEC, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::Plain))]).ones(one(85)),
     Family::new("LEPC", 0x34e, "", S2r, &[RD2]).sm(75, 89),
+    Family::new("LEPC", 0x34e, "", S2r, &[RD2]).sm(90, 255).labelled("r"),
     Family::new("LEPC", 0x94e, "", S2r, &[RD2, EPILOGUE]).sm(90, 255),
     Family::new("BSSY", 0x945, "", Branch, &[RECONVERGENT, CONDITION, SET_BARRIER, NEAR_TARGET]),
     Family::new("BSYNC", 0x941, "", Branch, &[RECONVERGENT, CONDITION, BARRIER]),
@@ -129,19 +141,33 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("WARPSYNC", 0x948, "", Branch, &[CONDITION, MASK]).sm(75, 89),
     Family::new("WARPSYNC.ALL", 0x948, "", Branch, &[Piece::Text(".ALL"), CONDITION]).sm(90, 255),
     Family::new("WARPSYNC.COLLECTIVE.ALL", 0x948, "", Branch, &[Piece::Text(".COLLECTIVE"), Piece::Text(".ALL"), CONDITION, TARGET]).ones(one(86)).sm(90, 255),
-    Family::new("WARPSYNC", 0x348, "", Branch, &[CONDITION, RB]).sm(75, 89).labelled("r"),
+    Family::new("WARPSYNC", 0x148, "r c x u:6", Branch, &[CONDITION, PLAIN_SOURCE]).sm(75, 89),
     Family::new("WARPSYNC", 0x348, "", Branch, &[choice(Field::Mode, 85, 1, &["", ".EXCLUSIVE"]), CONDITION, RA]).sm(90, 255).labelled("r"),
     Family::new("WARPSYNC.COLLECTIVE", 0x348, "", Branch, &[Piece::Text(".COLLECTIVE"), CONDITION, RA, TARGET]).ones(one(86)).sm(90, 255),
     Family::new("ENDCOLLECTIVE", 0x91b, "", Branch, &[CONDITION]).sm(90, 255),
     Family::new("BPT", 0x95c, "", Branch, &[choice_from(Field::Mode, 84, 3, &[BAD, BAD, BAD, ".TRAP", BAD, BAD, BAD, BAD], 3), Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Imm2, 34, 3), Hex), Show::NotNeutral)]),
     Family::new("NANOSLEEP", 0x95d, "", Branch, &SLEEP),
-    Family::new("NANOSLEEP", 0x35d, "", Branch, &[SLEEP[0], SLEEP[1], SLEEP[2], SLEEP[3], CONDITION, RB]).labelled("r"),
-    Family::new("BMOV.32.STATE", 0xf55, "", S2r, &[Piece::Text(".32"), flag(Field::Flag, 84, &["", ".CLEAR"]), SET_BARRIER, THREAD_STATE]).sm(80, 255).labelled("s"),
-    Family::new("BMOV.32.STATE", 0xf56, "", S2r, &[Piece::Text(".32"), flag(Field::Flag, 84, &["", ".PQUAD"]), THREAD_STATE, BARRIER]).sm(80, 255).labelled("b"),
+    Family::new("NANOSLEEP", 0x15d, "r c x u:6", Branch, &[SLEEP[0], SLEEP[1], SLEEP[2], SLEEP[3], CONDITION, PLAIN_SOURCE]),
+    Family::new("BMOV.32", 0x355, "", S2r, &[Piece::Text(".32"), CLEAR, RD, op(MOVED_BARRIER)]),
+    Family::new("BMOV.32.STATE", 0x355, "", S2r, &[Piece::Text(".32"), CLEAR, RD, THREAD_STATE]),
+    Family::new("BMOV.32", 0x156, SOURCES, S2r, &[Piece::Text(".32"), PQUAD, op(RegOperand { role: Role::Dst, ..MOVED_BARRIER }), PLAIN_SOURCE]),
+    Family::new("BMOV.32.STATE", 0x156, SOURCES, S2r, &[Piece::Text(".32"), PQUAD, THREAD_STATE, PLAIN_SOURCE]),
+    Family::new("BMOV.32.STATE", 0xf55, "", S2r, &[Piece::Text(".32"), CLEAR, SET_BARRIER, THREAD_STATE]).labelled("s"),
+    Family::new("BMOV.32", 0xf55, "", S2r, &[Piece::Text(".32"), CLEAR, SET_BARRIER, op(RegOperand { spec: FieldSpec::new(Field::Imm2, 24, 4), ..BARRIER_OPERAND })]).labelled("b"),
+    Family::new("BMOV.32.STATE", 0xf56, "", S2r, &[Piece::Text(".32"), PQUAD, THREAD_STATE, BARRIER]).labelled("b"),
+    Family::new("BMOV.32", 0xf56, "", S2r, &[Piece::Text(".32"), PQUAD, op(RegOperand { spec: FieldSpec::new(Field::Imm2, 24, 4), role: Role::Dst, ..BARRIER_OPERAND }), BARRIER])
+        .labelled("bb"),
+    Family::new("BMOV.64", 0x157, "r c x u:6", S2r, &[Piece::Text(".64"), ATEXIT, PLAIN_PAIR]),
+    Family::new("BMOV.64", 0x957, "", S2r, &[Piece::Text(".64"), ATEXIT, ABSOLUTE]).labelled("i"),
+    Family::new("RPCMOV.32", 0x152, SOURCES, S2r, &[Piece::Text(".32"), RPC, PLAIN_SOURCE]),
+    Family::new("RPCMOV.32", 0x353, "", S2r, &[Piece::Text(".32"), RD, RPC]),
+    Family::new("RPCMOV.64", 0x154, "c x u:6", S2r, &[Piece::Text(".64"), RPC_WHOLE, PLAIN_PAIR]),
+    Family::new("RPCMOV.64", 0x954, "", S2r, &[Piece::Text(".64"), RPC_WHOLE, ABSOLUTE]).labelled("i"),
+    Family::new("GETLMEMBASE", 0x3c0, "", S2r, &[RD2]),
+    Family::new("SETLMEMBASE", 0x3c1, "", S2r, &[op(counted(RA_OPERAND, Count::Fixed(2)))]),
+    Family::new("SETCTAID", 0x31f, "", S2r, &[choice(Field::Mode, 78, 2, &[".X", ".Y", ".Z", BAD]), RA]),
+    Family::new("KILL", 0x95b, "", Branch, &[CONDITION]),
     Family::new("PMTRIG", 0x801, "", Control, &[CONDITION, imm(Field::Imm32, 32, 16)]),
-    Family::new("BMOV.32", 0x355, "", S2r, &[Piece::Text(".32"), flag(Field::Flag, 84, &["", ".CLEAR"]), RD, op(RegOperand { spec: FieldSpec::new(Field::Barrier, 24, 4), ..BARRIER_OPERAND })]),
-    Family::new("BMOV.32", 0x356, "", S2r, &[Piece::Text(".32"), flag(Field::Flag, 84, &["", ".PQUAD"]), op(RegOperand { spec: FieldSpec::new(Field::Barrier, 24, 4), role: Role::Dst, ..BARRIER_OPERAND }), RB])
-        .labelled("r"),
     Family::new("BAR", 0xb1d, "", Sync, &[BARRIER_MODE, BARRIER_REDUCTION, DEFER, BARRIER_NUMBER, BARRIER_THREADS, BARRIER_VALUE]),
     Family::new("BAR", 0x91d, "", Sync, &[BARRIER_MODE, BARRIER_REDUCTION, DEFER, BARRIER_NUMBER, RB, BARRIER_VALUE]).labelled("ir"),
     Family::new("BAR", 0x51d, "", Sync, &[BARRIER_MODE, BARRIER_REDUCTION, DEFER, RB, BARRIER_THREADS, BARRIER_VALUE]).labelled("r"),

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::class::Class::*;
+use crate::expand::SWIZZLE;
 use ImmStyle::*;
 
 const BF16: Piece = flag(Field::Type, 85, &["", ".BF16_V2"]);
@@ -13,8 +14,17 @@ const STYLE: ImmStyle = HalfBy(Field::Type, 1);
 const A: Piece = source_a(Mods::Half, STYLE);
 const B: Piece = source_b(Mods::Half, STYLE);
 const C: Piece = source_c(Mods::Half, STYLE);
+/// The third source of a minimum of three.
+const C_76: Piece = source(Slot {
+    suffix: Some(FieldSpec::new(Field::SwizzleC, 76, 2).choice(SWIZZLE)),
+    ..slot(Role::C, Place::C, Mods::HalfWhole, STYLE)
+});
 /// The second source of `HADD2` and what compares, which takes the wide slot in every shape.
 const B_WIDE: Piece = source_wide_c(Mods::Half, STYLE);
+/// Out of bounds: what was not read does not turn a product into NaN.
+const FTZ_FMZ_OOB: Piece = Piece::Mod(
+    FieldSpec::new(Field::Ftz, 80, 1).high(76, 1).choice(&["", ".FTZ", ".FMZ", ".OOB"]).since(3, 90),
+);
 const SINGLE: Piece = flag(Field::High, 78, &["", ".F32"]);
 /// With `.RELU` bits 87 to 89 are PT, else zero.
 const RELU: Piece =
@@ -23,21 +33,24 @@ const RELU_TEXTS: &[&str] =
     &["", BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, ".RELU"];
 const COMPARE: Piece = choice(Field::Cmp, 76, 4, FLOAT_COMPARE);
 const COMBINE: Piece = choice(Field::Bool, 69, 2, &[".AND", ".OR", ".XOR", BAD]);
-const BINARY: &str = "rr ri rc ru";
-const AS_C: &str = "rr ri:2 rc:3 ru:7";
-const MULTIPLY: &str = "rrr rri rrc rir rcr rur rru";
+const BINARY: &str = "rr ri rc rx ru";
+const AS_C: &str = "rr ri:2 rc:3 rx:3 ru:7";
+const MULTIPLY: &str = "rrr rri rrc rrx rir rcr rxr rur rru";
 const A_WHOLE: Piece = source_a(Mods::HalfWhole, STYLE);
-const B_WHOLE: Piece = source_b(Mods::None, STYLE);
+const B_WHOLE: Piece = source_b(Mods::HalfWhole, STYLE);
 const C_WHOLE: Piece = source_c(Mods::HalfWhole, STYLE);
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[
     Family::new("HADD2", 0x030, AS_C, Half, &[BF16_90, SINGLE, FTZ, SAT, RD, A, B_WIDE]),
     Family::new("HMUL2", 0x032, BINARY, Half, &[BF16_90, SINGLE, FTZ_FMZ, SAT, RD, A, B]),
-    Family::new("HFMA2", 0x031, MULTIPLY, Half, &[BF16_OR_SINGLE, FTZ_FMZ, RELU, SAT, RD, A, B, C]),
+    Family::new("HFMA2", 0x031, MULTIPLY, Half, &[BF16_OR_SINGLE, FTZ_FMZ_OOB, RELU, SAT, RD, A, B, C]),
     Family::new("HFMA2.MMA", 0x035, MULTIPLY, HalfMma, &[Piece::Text(".MMA"), BF16_90, FTZ_FMZ, RELU, SAT, RD, A_WHOLE, B_WHOLE, C_WHOLE]).sm(80, 90),
     Family::new("HSET2", 0x033, AS_C, Half, &[BF16_COMPARE, flag(Field::Flag, 71, &["", ".BF"]), COMPARE, FTZ, COMBINE, RD, A, B_WIDE, PP]),
     Family::new("HSETP2", 0x034, AS_C, Half, &[BF16_COMPARE, COMPARE, flag(Field::Flag, 71, &["", ".H_AND"]), FTZ, COMBINE, PD, PQ, A, B_WIDE, PP]),
+    Family::new("VHMNMX", 0x047, "rrr rir rcr rxr rur", Half, &[
+        BF16, FTZ, flag(Field::Mode, 81, &["", ".NAN"]), flag(Field::Flag, 82, &["", ".XORSIGN"]), RD, A, B, C_76, PP,
+    ]).sm(90, 103),
     Family::new("HMNMX2", 0x040, BINARY, Half, &[
         BF16, FTZ, flag(Field::Mode, 81, &["", ".NAN"]), since(flag(Field::Flag, 82, &["", ".XORSIGN"]), 1, 86), RD, A, B, PP,
     ]).sm(80, 255),

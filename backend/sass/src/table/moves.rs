@@ -12,7 +12,9 @@ const PREDICATES: Piece = Piece::Op(Operand::Literal("PR"));
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[
-    Family::new("MOV", 0x002, "r i c u:6", Alu, &[RD, source_wide(Mods::None, Hex), LANES]),
+    Family::new("MOV", 0x002, "r i c x", Alu, &[RD, source_wide(Mods::None, Hex), LANES]),
+    Family::new("MOV", 0x002, "u:6", Alu, &[RD, source_wide(Mods::None, Hex), LANES]).sm(75, 90),
+    Family::new("MOV", 0x002, "u:6", Alu, &[flag(Field::Flag, 88, &["", ".SPILL"]), RD, source_wide(Mods::None, Hex), LANES]).sm(100, 255),
     Family::new("MOV.64", 0x002, "r u:6", Alu, &[Piece::Text(".64"), RD2, pair(source_wide(Mods::None, Hex))]).ones(0xf << 72 | one(80)).sm(120, 255),
     Family::new("MOV.64", 0x402, "", Alu, &[Piece::Text(".64"), RD2, imm(Field::Imm32, 24, 64)]).sm(120, 255).labelled("i"),
     Family::new("SEL.64", 0x007, "rr:3 ru:7", Alu, &[Piece::Text(".64"), RD2, pair(source_a(Mods::None, Hex)), pair(source(slot(Role::B, Place::WideC, Mods::None, SignedHex))), PP]).sm(120, 255),
@@ -20,9 +22,9 @@ pub(super) const ROWS: &[Family] = &[
         Piece::Text(".64"), RD2, op(counted(RA_OPERAND, Count::Fixed(2))),
         Piece::Op(Operand::Imm(FieldSpec::new(Field::Imm32, 32, 33).value(Value::Signed { scale: 1 }), SignedHex)), PP,
     ]).sm(120, 255).labelled("ri"),
-    Family::new("SEL", 0x007, "rr ri rc ru", Alu, &[RD, source_a(Mods::None, Hex), source_b(Mods::None, Hex), PP]),
-    Family::new("FSEL", 0x008, "rr ri rc ru", Alu, &[FTZ, RD, source_a(Mods::NegAbs, F32), source_b(Mods::NegAbs, HighWord), PP]),
-    Family::new("PRMT", 0x016, "rrr rri rrc rir rcr rur rru", Alu, &[
+    Family::new("SEL", 0x007, "rr ri rc rx ru", Alu, &[RD, source_a(Mods::None, Hex), source_b(Mods::None, Hex), PP]),
+    Family::new("FSEL", 0x008, "rr ri rc rx ru", Alu, &[FTZ, RD, source_a(Mods::NegAbs, F32), source_b(Mods::NegAbs, HighWord), PP]),
+    Family::new("PRMT", 0x016, "rrr rri rrc rrx rir rcr rxr rur rru", Alu, &[
         choice(Field::Mode, 72, 3, &["", ".F4E", ".B4E", ".RC8", ".ECL", ".ECR", ".RC16", BAD]),
         RD, source_a(Mods::None, Hex), source_b(Mods::None, Hex), source_c(Mods::None, Hex),
     ]),
@@ -31,9 +33,13 @@ pub(super) const ROWS: &[Family] = &[
         choice_from(Field::Wide, 80, 1, &[".32", ""], 1),
         op(counted(RD_OPERAND, Count::By(Field::Wide, &[1, 2]))), SPECIAL,
     ]),
-    Family::new("P2R", 0x003, "ri", Alu, &[BYTES, RD, PREDICATES, source_a(Mods::None, Hex), source_b(Mods::None, SignedHex)]).sm(75, 89),
-    Family::new("P2R", 0x003, "ri", Alu, &[BYTES, RD, PREDICATES, source_a(Mods::None, Hex), source_b(Mods::None, Hex)]).sm(90, 255),
-    Family::new("R2P", 0x004, "ri", Alu, &[
+    Family::new("CS2UR", 0x8cb, "", Cs2r, &[
+        choice_from(Field::Wide, 80, 1, &[".32", ""], 1),
+        op(counted(ureg_at(Field::URd, 16, Role::Dst), Count::By(Field::Wide, &[1, 2]))), SPECIAL,
+    ]).uniform().sm(120, 255),
+    Family::new("P2R", 0x003, "rr ri rc rx ru", Alu, &[BYTES, RD, PREDICATES, source_a(Mods::None, Hex), source_b(Mods::None, SignedHex)]).sm(75, 89),
+    Family::new("P2R", 0x003, "rr ri rc rx ru", Alu, &[BYTES, RD, PREDICATES, source_a(Mods::None, Hex), source_b(Mods::None, Hex)]).sm(90, 255),
+    Family::new("R2P", 0x004, "rr ri rc rx ru", Alu, &[
         PREDICATES,
         source(Slot { suffix: Some(FieldSpec::new(Field::Mode, 76, 2).choice(&["", ".B1", ".B2", ".B3"])), ..slot(Role::A, Place::A, Mods::None, Hex) }),
         source_b(Mods::None, Hex),
