@@ -96,12 +96,17 @@ fn word_line(sm: Sm, offset: u64, text: &str) -> String {
 }
 
 fn asm_line(assembler: &mut Assembler, sm: Sm, offset: u64, text: &str) -> String {
-    let word = assembler
-        .line(offset, text)
-        .map_err(|error| error.to_string())
-        .and_then(|inst| sass::encode(sm, &inst).map_err(|error| error.to_string()));
+    let as_is = text.trim().strip_prefix(".word 0x").and_then(|digits| u128::from_str_radix(digits, 16).ok());
+    let word = as_is.map(Ok).unwrap_or_else(|| assemble(assembler, sm, offset, text));
     match word {
         Ok(word) => format!("{:#018x} {:#018x}", word as u64, (word >> 64) as u64),
         Err(error) => format!("error: {error}"),
     }
+}
+
+fn assemble(assembler: &mut Assembler, sm: Sm, offset: u64, text: &str) -> Result<u128, String> {
+    assembler
+        .line(offset, text)
+        .map_err(|error| error.to_string())
+        .and_then(|inst| sass::encode(sm, &inst).map_err(|error| error.to_string()))
 }

@@ -99,7 +99,9 @@ impl Inst {
         let count = match reg.count {
             Count::Fixed(count) => count,
             Count::By(field, counts) => by(field, counts),
-            Count::By2(field, counts, field2, counts2) => by(field, counts) * by(field2, counts2),
+            Count::By2(field, counts, field2, counts2) => {
+                by(field, counts).saturating_mul(by(field2, counts2))
+            }
             Count::Sum(terms) => terms
                 .iter()
                 .filter(|(field, _)| self.has(*field))

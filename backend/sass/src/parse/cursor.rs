@@ -28,7 +28,7 @@ pub(crate) struct Cursor<'a> {
 }
 
 /// Alternatives that a message lists.
-const LISTED: usize = 16;
+const LISTED: usize = 64;
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(text: &'a str) -> Cursor<'a> {

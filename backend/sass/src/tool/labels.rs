@@ -17,7 +17,7 @@ pub(super) fn cubin(out: &mut Out<impl Write>, cubin: &Cubin<'_>) -> io::Result<
     for function in &cubin.functions {
         let section = format!(".text.{}", function.name);
         let rule = "-".repeat(26);
-        out.text += &format!("\n\n//{:-<21} {section:<32}{rule}\n", "");
+        out.text += &format!("\n\n//{:-<21} {section:<26}{rule}\n", "");
         out.text += &format!("\t.section\t{section},\"ax\",@progbits\n\t.align\t128\n");
         code(out, cubin.sm, function, &mut labels)?;
     }

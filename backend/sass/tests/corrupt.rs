@@ -1,0 +1,50 @@
+//! Files with wrong bytes are refused or read, and never more than that.
+
+mod files;
+
+use files::container;
+use sass::cubin::{Symbol, read};
+use sass::image::{ImageKind, images};
+use sass::{Sm, cubin, decode_tolerant, print};
+
+/// Reads everything there is.
+fn walk(bytes: &[u8]) {
+    for image in images(bytes).unwrap_or_default() {
+        let Ok(content) = &image.content else { continue };
+        let Ok(cubin) = read(content) else { continue };
+        for function in &cubin.functions {
+            for word in cubin::words(function.code) {
+                if let Some(inst) = decode_tolerant(cubin.sm, word) {
+                    print(cubin.sm, &inst, 0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_sample_is_read_whole() {
+    let bytes = container();
+    let images = images(&bytes).unwrap();
+    assert_eq!((images.len(), images[0].kind), (1, ImageKind::Cubin));
+    let cubin = read(images[0].content.as_ref().unwrap()).unwrap();
+    assert_eq!((cubin.sm, cubin.target(), cubin.virtual_sm), (Sm(90), "sm_90a".to_owned(), Some(90)));
+    let function = &cubin.functions[0];
+    assert_eq!((function.name, cubin::words(function.code).count()), ("k", 3));
+    let k = Symbol { name: "k", offset: 0, size: 48, global: true, entry: true };
+    assert_eq!(function.symbols, [k]);
+    assert_eq!((function.relocations[0].symbol, function.relocations[0].addend), ("callee", 4));
+}
+
+#[test]
+fn wrong_bytes_and_ends_never_panic() {
+    let bytes = container();
+    for at in 0..bytes.len() {
+        for value in [0, 1, 0x7f, 0x80, 0xff, bytes[at].wrapping_add(1)] {
+            let mut wrong = bytes.clone();
+            wrong[at] = value;
+            walk(&wrong);
+        }
+        walk(&bytes[..at]);
+    }
+}
