@@ -156,8 +156,17 @@ pub(crate) fn parse_f16(text: &str) -> Option<u16> {
         return u16::try_from(bits).ok();
     }
     let value = number(text)?.parse::<f64>().ok()?;
-    // The printed digits are exact, so the half that prints alike is found by its neighbours.
-    (0..=u16::MAX).find(|&bits| f16_to_f64(bits).to_bits() == value.to_bits())
+    // The printed digits are exact.
+    let units = match value.abs() {
+        small if small < f64::powi(2.0, -14) => small * f64::powi(2.0, 24),
+        normal => {
+            let bits = normal.to_bits();
+            let exponent = (bits >> 52) as i32 - 1023 + 15;
+            f64::from(exponent.min(31)) * 1024.0 + (bits >> 42 & 0x3ff) as f64
+        }
+    };
+    let bits = u16::from(value.is_sign_negative()) << 15 | units as u16;
+    (f16_to_f64(bits).to_bits() == value.to_bits()).then_some(bits)
 }
 
 pub(crate) fn parse_bf16(text: &str) -> Option<u16> {
@@ -223,12 +232,14 @@ mod tests {
             assert_eq!(parse_f32(&text(print_f32, bits)), Some(bits));
             assert_eq!(parse_f64(&text(print_f64, bits)), Some(bits));
         }
-        for bits in (0..0x7c00u16).step_by(97) {
+        for bits in (0..0x7c00u16).step_by(97).chain([1, 0x3ff, 0x400, 0x8001, 0xfbff]) {
             assert_eq!(parse_f16(&text(print_f16, bits)), Some(bits));
             assert_eq!(parse_bf16(&text(print_bf16, bits)), Some(bits));
         }
         assert_eq!(parse_f32("0x7fc00001"), Some(0x7fc0_0001));
         assert_eq!(parse_f32("nan"), None);
         assert_eq!(parse_f64("0.1"), None);
+        assert_eq!(parse_f16("0.1"), None);
+        assert_eq!(parse_f16("65536"), None);
     }
 }

@@ -82,7 +82,7 @@ pub(crate) fn disassemble_raw(style: Style, sm: Sm, path: &str) -> Result<(), St
     let function = Function { name: "", code: &bytes, symbols: Vec::new(), relocations: Vec::new() };
     let mut out = Out { text: String::new(), to: io::stdout().lock() };
     let printed = match style {
-        Style::Listing => listing::code(&mut out, sm, &bytes, listing::width(sm, [&*bytes])),
+        Style::Listing => listing::raw(&mut out, sm, &bytes),
         Style::Labels => labels::code(&mut out, sm, &function, &mut 0),
         Style::Json => json::function(&mut out, sm, &function),
         Style::Control => control_lines(&mut out, sm, &bytes),
@@ -129,11 +129,17 @@ fn addressed(code: &[u8]) -> impl Iterator<Item = (u64, u128)> {
     (0..).step_by(INST_BYTES as usize).zip(cubin::words(code))
 }
 
-/// Appends the text of a word.
-pub(crate) fn push_text(out: &mut String, sm: Sm, word: u128, address: u64) {
+/// Appends the text of a word, and returns its bits without a meaning.
+pub(crate) fn push_text(out: &mut String, sm: Sm, word: u128, address: u64) -> u128 {
     match sass::decode_tolerant(sm, word) {
-        Some(inst) => sass::print_to(out, sm, &inst, address),
-        None => push_unknown(out, word),
+        Some(inst) => {
+            sass::print_to(out, sm, &inst, address);
+            inst.stray()
+        }
+        None => {
+            push_unknown(out, word);
+            0
+        }
     }
 }
 
@@ -146,15 +152,22 @@ fn push_unknown(out: &mut String, word: u128) {
 
 /// Appends hexadecimal digits, at least as many as given.
 fn push_hex(out: &mut String, value: u64, least: u32) {
-    let digits = (u64::BITS - value.leading_zeros()).div_ceil(4).max(least);
-    for digit in (0..digits).rev() {
-        let digit = (value >> (4 * digit) & 15) as u8;
-        out.push(char::from(if digit < 10 { b'0' + digit } else { b'a' + digit - 10 }));
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = (u64::BITS - value.leading_zeros()).div_ceil(4).max(least) as usize;
+    let mut text = [0; 16];
+    for (i, digit) in text[..digits].iter_mut().enumerate() {
+        *digit = DIGITS[(value >> (4 * (digits - 1 - i)) & 15) as usize];
     }
+    out.push_str(str::from_utf8(&text[..digits]).unwrap_or_default());
 }
 
-fn push_blanks(out: &mut String, count: usize) {
-    (0..count).for_each(|_| out.push(' '));
+fn push_blanks(out: &mut String, mut count: usize) {
+    const BLANKS: &str = "                                                                ";
+    while count > 0 {
+        let some = count.min(BLANKS.len());
+        out.push_str(&BLANKS[..some]);
+        count -= some;
+    }
 }
 
 /// What separates text and semicolon: nothing where the word has no stall count and may yield, as NVIDIA has it.

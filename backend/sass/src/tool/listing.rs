@@ -24,7 +24,8 @@ pub(super) fn cubin(
         out.text += if container.compressed { "compressed\n" } else { "" };
     }
     out.text += &format!("\n\tcode for {target}\n\t.target\t{target}\n\n");
-    let width = width(cubin.sm, cubin.functions.iter().map(|function| function.code));
+    let texts = Texts::new(cubin.sm, cubin.functions.iter().map(|function| function.code));
+    let mut lines = texts.lines();
     for function in &cubin.functions {
         out.text += &format!("\t\tFunction : {}\n\t.headerflags\t@\"", function.name);
         if cubin.accelerated {
@@ -35,22 +36,42 @@ pub(super) fn cubin(
             out.text += &format!(" EF_CUDA_VIRTUAL_SM(EF_CUDA_SM{sm})");
         }
         out.text += "\"\n";
-        code(out, cubin.sm, function.code, width)?;
+        code(out, function.code, texts.width, &mut lines)?;
         out.text += "\t\t..........\n\n\n";
     }
     Ok(())
 }
 
-/// The longest text of a file's code.
-pub(super) fn width<'a>(sm: Sm, codes: impl IntoIterator<Item = &'a [u8]>) -> usize {
-    let mut text = String::new();
-    let mut width = 0;
-    for (address, word) in codes.into_iter().flat_map(addressed) {
-        text.clear();
-        push_text(&mut text, sm, word, address);
-        width = width.max(text.len() + end(word).len());
+/// The texts of all instructions of a file, since the longest one sets the columns.
+struct Texts {
+    text: String,
+    /// Where each text ends, and its bits without a meaning.
+    ends: Vec<(usize, u128)>,
+    width: usize,
+}
+
+impl Texts {
+    fn new<'a>(sm: Sm, codes: impl IntoIterator<Item = &'a [u8]>) -> Texts {
+        let mut texts = Texts { text: String::new(), ends: Vec::new(), width: 0 };
+        for (address, word) in codes.into_iter().flat_map(addressed) {
+            let start = texts.text.len();
+            let stray = push_text(&mut texts.text, sm, word, address);
+            texts.text.push_str(end(word));
+            texts.width = texts.width.max(texts.text.len() - start);
+            texts.ends.push((texts.text.len(), stray));
+        }
+        texts
     }
-    width
+
+    /// The texts, with their bits without a meaning.
+    fn lines(&self) -> impl Iterator<Item = (&str, u128)> {
+        let mut start = 0;
+        self.ends.iter().map(move |&(end, stray)| {
+            let text = &self.text[start..end];
+            start = end;
+            (text, stray)
+        })
+    }
 }
 
 /// Bytes of the guard and the blank after it.
@@ -58,13 +79,21 @@ fn guard(text: &str) -> usize {
     if text.starts_with('@') { text.find(' ').map_or(0, |at| at + 1) } else { 0 }
 }
 
-pub(super) fn code(out: &mut Out<impl Write>, sm: Sm, code: &[u8], width: usize) -> io::Result<()> {
-    let mut text = String::new();
-    for (address, word) in addressed(code) {
-        text.clear();
-        push_text(&mut text, sm, word, address);
-        let guard = guard(&text);
-        text.push_str(end(word));
+/// A file of nothing but instructions.
+pub(super) fn raw(out: &mut Out<impl Write>, sm: Sm, bytes: &[u8]) -> io::Result<()> {
+    let texts = Texts::new(sm, [bytes]);
+    code(out, bytes, texts.width, &mut texts.lines())
+}
+
+/// The code of a section, whose texts come next.
+fn code<'a>(
+    out: &mut Out<impl Write>,
+    code: &[u8],
+    width: usize,
+    lines: &mut impl Iterator<Item = (&'a str, u128)>,
+) -> io::Result<()> {
+    for ((address, word), (text, stray)) in addressed(code).zip(lines) {
+        let guard = guard(text);
         let line = &mut out.text;
         let start = line.len();
         line.push_str("        /*");
@@ -72,15 +101,13 @@ pub(super) fn code(out: &mut Out<impl Write>, sm: Sm, code: &[u8], width: usize)
         line.push_str("*/");
         let blanks = (MNEMONIC_COLUMN - guard).saturating_sub(line.len() - start);
         push_blanks(line, blanks.max(1));
-        line.push_str(&text);
+        line.push_str(text);
         let column = MNEMONIC_COLUMN + width + GAP;
         let blanks = column.saturating_sub(line.len() - start);
         push_blanks(line, blanks.max(1));
         push_half(line, word as u64);
-        // No form gives these bits a meaning: a modifier may be missing in the text.
-        if let Some(stray) =
-            sass::decode_tolerant(sm, word).map(|inst| inst.stray()).filter(|&bits| bits != 0)
-        {
+        // A modifier may be missing in the text.
+        if stray != 0 {
             line.push_str(&format!(" // unknown bits {stray:#x}"));
         }
         line.push('\n');
