@@ -72,7 +72,7 @@ impl fmt::Display for Hazard {
 const PT: u64 = 7;
 
 /// Cycles from setting a scoreboard until a wait sees it.
-const SCOREBOARD_DELAY: u8 = 2;
+pub const SCOREBOARD_DELAY: u8 = 2;
 
 // What is read at issue is out of danger when the next instruction issues, so it is not kept.
 const _: () = assert!(latency::WAR == 1);
@@ -249,7 +249,7 @@ impl Facts {
 /// Units that take their sources, or finish, in the order of issue: the scoreboard of a later instruction
 /// tells of the earlier ones too, and a later one cannot overtake them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Queue {
+pub enum Queue {
     /// Everything that goes through the memory input-output unit.
     Memory,
     /// Special functions and conversions.
@@ -261,7 +261,7 @@ enum Queue {
 }
 
 /// The queue in which an instruction reads its sources.
-fn read_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
+pub fn read_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
     match inst.class(sm) {
         Class::Load | Class::Store | Class::Atomic | Class::Async => Some(Queue::Memory),
         Class::Xu => Some(Queue::Special),
@@ -272,7 +272,7 @@ fn read_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
 }
 
 /// The queue in which an instruction writes its results; loads from global memory overtake one another.
-fn write_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
+pub fn write_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
     match name(inst) {
         "LDS" | "LDSM" | "SHFL" | "ATOMS" | "MOVM" | "QSPC" => Some(Queue::Memory),
         "B2R" => Some(Queue::Same("B2R")),
@@ -774,7 +774,7 @@ fn name(inst: &Inst) -> &'static str {
 }
 
 /// The scoreboards that are at zero when an instruction issues, or, for a `DEPBAR`, when it is over.
-fn waits(inst: &Inst) -> u8 {
+pub fn waits(inst: &Inst) -> u8 {
     let mut mask = inst.control.wait;
     if name(inst) == "DEPBAR" {
         mask |= inst.get(Field::Imm3).unwrap_or(0) as u8;

@@ -20,6 +20,8 @@ pub enum Argument {
     F32(f32),
     F64(f64),
     Buffer(Vec<u8>, Compare),
+    /// The bytes of a number or a structure.
+    Bytes(Vec<u8>),
 }
 
 /// How the contents of a buffer are compared after the run.
@@ -35,6 +37,8 @@ pub enum Compare {
     F64 {
         ulps: u64,
     },
+    /// May hold anything.
+    Ignored,
     /// Two halves in each word: equal or both NaN.
     F16,
     Bf16,
@@ -47,6 +51,7 @@ impl Compare {
     /// The first bytes that differ more than they may.
     fn difference(self, a: &[u8], b: &[u8]) -> Option<usize> {
         let unit = match self {
+            Compare::Ignored => return None,
             Compare::Exact => 1,
             Compare::F32 { .. } => 4,
             Compare::F64 { .. } => 8,
@@ -57,7 +62,7 @@ impl Compare {
                 return a != b;
             }
             match self {
-                Compare::Exact => true,
+                Compare::Exact | Compare::Ignored => true,
                 Compare::F32 { ulps, absolute } => {
                     let [x, y] = [a, b].map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]]));
                     let order = |x: f32| {
@@ -169,6 +174,7 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
             Argument::U64(value) => params.extend(value.to_le_bytes()),
             Argument::F32(value) => params.extend(value.to_le_bytes()),
             Argument::F64(value) => params.extend(value.to_le_bytes()),
+            Argument::Bytes(bytes) => params.extend(bytes),
             Argument::Buffer(bytes, compare) => {
                 let address = device.global.add(bytes.clone());
                 buffers.push((address, *compare));
@@ -176,7 +182,7 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
             }
         }
     }
-    let mut launch = Launch::new(1, 1, params);
+    let mut launch = Launch { strict: true, ..Launch::new(1, 1, params) };
     (launch.grid, launch.block, launch.dynamic_shared) = (case.grid, case.block, case.dynamic_shared);
     Ok(Prepared { device, launch, buffers })
 }

@@ -1,6 +1,7 @@
 //! Tests across packages, and the tools they need. Nothing here is part of the product.
 
 pub mod case;
+pub mod description;
 pub mod filetest;
 pub mod fuzz;
 pub mod program;

@@ -24,11 +24,23 @@ struct Writer {
     ahead: Vec<String>,
     /// Whether threads jump out of their structure; otherwise operations of several threads name those that come.
     jumps: bool,
+    /// Whether threads may enter loops in the middle.
+    two_entries: bool,
     statements: usize,
 }
 
 /// The case of a seed.
 pub fn case(seed: u64) -> Case {
+    write(seed, true)
+}
+
+/// The case of a seed without loops that threads enter in the middle: ptxas counts their trips in registers that
+/// the warp shares, even where threads come at different times.
+pub fn case_of_plain_loops(seed: u64) -> Case {
+    write(seed, false)
+}
+
+fn write(seed: u64, two_entries: bool) -> Case {
     let mut random = Random::new(seed);
     random.next();
     let jumps = random.below(2) == 0;
@@ -42,6 +54,7 @@ pub fn case(seed: u64) -> Case {
         own: 0,
         ahead: vec!["END".into()],
         jumps,
+        two_entries,
         statements,
     };
     while writer.statements > 0 {
@@ -100,6 +113,32 @@ pub fn case(seed: u64) -> Case {
     Case::new(text, 1, THREADS as u32, vec![exact(input), exact(vec![0; THREADS * PART])])
 }
 
+/// A case with as few lines as still fail, found by taking away runs of lines, long ones first.
+pub fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
+    let mut best = case.clone();
+    // What comes first gives registers and memory their values.
+    let first = best.ptx.lines().take_while(|line| !line.starts_with("setp.")).count();
+    let mut size = best.ptx.lines().count().saturating_sub(first).div_ceil(2);
+    while size > 0 {
+        let mut at = first;
+        loop {
+            let lines: Vec<&str> = best.ptx.split_inclusive('\n').collect();
+            if at >= lines.len() {
+                break;
+            }
+            let rest = [&lines[..at], &lines[lines.len().min(at + size)..]].concat().concat();
+            let candidate = Case { ptx: rest, ..best.clone() };
+            if fails(&candidate) {
+                best = candidate;
+            } else {
+                at += size;
+            }
+        }
+        size /= 2;
+    }
+    best
+}
+
 impl Writer {
     fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
         from[self.random.below(from.len() as u64) as usize]
@@ -140,6 +179,13 @@ impl Writer {
             32 => self.word(),
             _ => self.double(),
         }
+    }
+
+    /// The position and the length of a field. Where they are constants and lead past the end, ptxas does not do
+    /// what the manual says.
+    fn field(&mut self, bits: u32) -> (u64, u64) {
+        let at = self.random.below(bits.into());
+        (at, self.random.below(u64::from(bits) - at + 1))
     }
 
     fn label(&mut self) -> String {
@@ -184,7 +230,7 @@ impl Writer {
         match self.random.below(30) {
             0..=2 if structured => self.condition(depth, mask),
             3..=4 if structured => self.repeat(depth, mask),
-            5 if structured && self.jumps => self.two_entries(depth),
+            5 if structured && self.jumps && self.two_entries => self.two_entries(depth),
             6 if self.jumps => {
                 let to = self.ahead[self.random.below(self.ahead.len() as u64) as usize].clone();
                 let predicate = self.predicate();
@@ -491,9 +537,12 @@ impl Writer {
             10 => format!("{}.b{bits} {}, {e};", self.pick(&["popc", "clz"]), self.word()),
             11 => format!("brev.b{bits} {d}, {e};"),
             12 => format!("mul.hi.{sign}{bits} {d}, {e}, {b};"),
-            13 => format!("bfe.{sign}{bits} {d}, {e}, {}, {};", self.random.below(70), self.random.below(70)),
+            13 => {
+                let (at, length) = self.field(bits);
+                format!("bfe.{sign}{bits} {d}, {e}, {at}, {length};")
+            }
             14 => {
-                let (at, length) = (self.random.below(70), self.random.below(70));
+                let (at, length) = self.field(bits);
                 format!("bfi.b{bits} {d}, {e}, {a}, {at}, {length};")
             }
             15 => {

@@ -29,7 +29,7 @@ impl Random {
 }
 
 /// Values of a type that instructions have trouble with, and random ones.
-fn value(ty: &str, random: &mut Random) -> u64 {
+pub fn value(ty: &str, random: &mut Random) -> u64 {
     let bits = width(ty);
     let pick = |values: &[u64], random: &mut Random| values[random.below(values.len() as u64) as usize];
     match ty {

@@ -62,6 +62,7 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
         code: Vec::new(),
         shared_bytes: find(&format!(".nv.shared.{name}")).map_or(0, |i| sections[i].size as u32),
         stack_bytes: 0,
+        bank2: data(find(&format!(".nv.constant2.{name}")).or(find(".nv.constant2"))),
         bank3: data(bank3),
         bank4: data(bank4),
     };

@@ -18,12 +18,21 @@ pub struct Launch {
     pub dynamic_shared: u32,
     /// Instructions of warps after which the run is given up.
     pub steps: u64,
+    /// Reading a register that was never written is a fault of PTX.
+    pub strict: bool,
 }
 
 impl Launch {
     /// A launch of a line of blocks.
     pub fn new(grid: u32, block: u32, params: Vec<u8>) -> Launch {
-        Launch { grid: [grid, 1, 1], block: [block, 1, 1], params, dynamic_shared: 0, steps: 20_000_000 }
+        Launch {
+            grid: [grid, 1, 1],
+            block: [block, 1, 1],
+            params,
+            dynamic_shared: 0,
+            steps: 20_000_000,
+            strict: false,
+        }
     }
 
     pub fn threads(&self) -> u32 {
@@ -76,6 +85,8 @@ pub enum FaultKind {
     },
     /// A register was read before its producer's result was there.
     Hazard(String),
+    /// A register was read that was never written.
+    Unwritten(String),
     /// Threads wait for others that never come.
     Deadlock(String),
     /// The launch's limit of steps.
@@ -102,7 +113,8 @@ impl fmt::Display for Fault {
             FaultKind::Misaligned { space, address, size } => {
                 write!(f, "{size} bytes at {address:#x} of {space} memory are misaligned")
             }
-            FaultKind::Hazard(what) => write!(f, "read too early: {what}"),
+            FaultKind::Hazard(what) => write!(f, "too early: {what}"),
+            FaultKind::Unwritten(name) => write!(f, "{name} is read and was never written"),
             FaultKind::Deadlock(what) => write!(f, "deadlock: {what}"),
             FaultKind::Steps => write!(f, "too many steps"),
             FaultKind::Trap => write!(f, "trap"),

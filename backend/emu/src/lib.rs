@@ -12,6 +12,7 @@ pub mod device;
 pub mod float;
 mod launch;
 pub mod machine;
+pub mod matrix;
 pub mod memory;
 pub mod ptx;
 

@@ -7,6 +7,7 @@
 mod alu;
 mod decode;
 mod hazard;
+mod matrix;
 mod memory;
 mod operand;
 mod sync;
@@ -41,7 +42,8 @@ pub struct Kernel {
     pub shared_bytes: u32,
     /// Bytes of stack that the code asks for; the machine gives at least `STACK_BYTES`.
     pub stack_bytes: u32,
-    /// Constant banks 3 and 4, addresses filled in.
+    /// Constant banks 2, 3 and 4, addresses filled in.
+    pub bank2: Vec<u8>,
     pub bank3: Vec<u8>,
     pub bank4: Vec<u8>,
 }
@@ -63,6 +65,7 @@ impl Kernel {
             code: function.code.to_vec(),
             shared_bytes: function.resources.shared_bytes,
             stack_bytes: function.resources.stack_bytes,
+            bank2: Vec::new(),
             bank3: device.constant_bytes().to_vec(),
             bank4,
         }
@@ -74,6 +77,19 @@ impl Kernel {
 /// # Errors
 /// What the program does wrong, or what is not executed, at the instruction.
 pub fn run(kernel: &Kernel, launch: &Launch, device: &mut Device) -> std::result::Result<Work, Fault> {
+    run_covering(kernel, launch, device, &mut Vec::new())
+}
+
+/// Runs a kernel and marks the instructions that acted in some thread.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_covering(
+    kernel: &Kernel,
+    launch: &Launch,
+    device: &mut Device,
+    covered: &mut Vec<bool>,
+) -> std::result::Result<Work, Fault> {
     let sm = ptx_isa::Sm::new(kernel.sm.0.into());
     let target = Target::of(sm).ok_or_else(|| FaultKind::Unsupported(format!("{sm}")).at(0))?;
     let code = decode::decode(kernel)?;
@@ -81,7 +97,11 @@ pub fn run(kernel: &Kernel, launch: &Launch, device: &mut Device) -> std::result
     let mut work = Work::default();
     for ctaid in launch.blocks() {
         let mut block = Block::new(&machine, device, ctaid);
-        block.run(&mut work).map_err(|(pc, kind)| kind.at(pc as usize))?;
+        block.covered = std::mem::take(covered);
+        block.covered.resize(machine.code.len(), false);
+        let result = block.run(&mut work);
+        *covered = std::mem::take(&mut block.covered);
+        result.map_err(|(pc, kind)| kind.at(pc as usize))?;
     }
     Ok(work)
 }
@@ -135,6 +155,8 @@ struct Group {
     pc: u32,
     mask: u32,
     state: State,
+    /// Cycles along the path of these threads.
+    clock: u64,
 }
 
 struct Warp {
@@ -153,6 +175,8 @@ struct Warp {
     reduction: [u32; 2],
     local: Vec<u8>,
     timing: hazard::Timing,
+    /// The last instruction was a jump backwards.
+    went_back: bool,
 }
 
 impl Warp {
@@ -171,10 +195,11 @@ impl Warp {
             uniform,
             uniform_predicates: [false, false, false, false, false, false, false, true],
             convergence: [[0; WARP]; 16],
-            groups: vec![Group { pc: 0, mask, state: State::Runs }],
+            groups: vec![Group { pc: 0, mask, state: State::Runs, clock: 0 }],
             reduction: [0; 2],
             local: vec![UNWRITTEN; stack * WARP],
             timing: hazard::Timing::default(),
+            went_back: false,
         }
     }
 
@@ -200,6 +225,8 @@ struct Block<'a> {
     shared: Vec<u8>,
     warps: Vec<Warp>,
     barriers: [sync::Barrier; 16],
+    /// Instructions that acted in some thread.
+    covered: Vec<bool>,
 }
 
 impl<'a> Block<'a> {
@@ -208,14 +235,15 @@ impl<'a> Block<'a> {
         let warps = (0..threads).step_by(WARP).map(|first| Warp::new(machine, first)).collect();
         let bytes = machine.kernel.shared_bytes + machine.launch.dynamic_shared;
         let shared = vec![UNWRITTEN; bytes as usize];
-        Block { machine, device, ctaid, shared, warps, barriers: Default::default() }
+        Block { machine, device, ctaid, shared, warps, barriers: Default::default(), covered: Vec::new() }
     }
 
     fn run(&mut self, work: &mut Work) -> std::result::Result<(), (u32, FaultKind)> {
         loop {
             let mut went = false;
             for w in 0..self.warps.len() {
-                for _ in 0..TURN {
+                let mut issued = 0;
+                loop {
                     let Some(g) = self.warps[w].groups.iter().position(|g| g.state == State::Runs) else {
                         break;
                     };
@@ -226,7 +254,13 @@ impl<'a> Block<'a> {
                     if work.warp_instructions > self.machine.launch.steps {
                         return Err((pc, FaultKind::Steps));
                     }
+                    self.warps[w].went_back = false;
                     self.step(w, g).map_err(|kind| (pc, kind))?;
+                    issued += 1;
+                    // Groups share the uniform registers, so they take turns only where a loop begins again.
+                    if issued >= TURN && (self.warps[w].went_back || self.warps[w].groups.len() == 1) {
+                        break;
+                    }
                 }
                 // Every group has its turn, or one that waits in a loop for another would wait forever.
                 let groups = &mut self.warps[w].groups;

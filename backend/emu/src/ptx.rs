@@ -8,6 +8,7 @@ mod arithmetic;
 mod convert;
 mod decode;
 mod float;
+mod matrix;
 mod memory;
 mod sync;
 
@@ -55,7 +56,10 @@ struct Warp {
     state: [State; WARP],
     /// By register, then by lane.
     registers: Vec<u64>,
-    carry: [bool; WARP],
+    /// By register: the lanes that have written it.
+    written: Vec<u32>,
+    /// The lanes' carries, where one was computed.
+    carry: [Option<bool>; WARP],
     /// Local memory of the lanes, one behind the other.
     local: Vec<u8>,
 }
@@ -67,7 +71,8 @@ impl Warp {
             pc: [0; WARP],
             state: [State::Exited; WARP],
             registers: vec![u64::from_le_bytes([UNWRITTEN; 8]); program.registers() * WARP],
-            carry: [false; WARP],
+            written: vec![0; program.registers()],
+            carry: [None; WARP],
             local: vec![UNWRITTEN; program.local_bytes as usize * WARP],
         };
         for (register, ty) in program.register_types().enumerate() {

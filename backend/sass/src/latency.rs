@@ -75,10 +75,14 @@ fn early_low_half(sm: Sm, producer: &Inst, def: &RegUse, column: Column, read: &
     }
 }
 
-/// Cycles by which the high half of an addend is read later than the low one.
+/// Cycles by which the high half of an addend or an address is read later than the low one.
 fn late_high_half(sm: Sm, def: &RegUse, column: Column, read: &RegUse) -> u8 {
-    let high = sm.0 >= 90 && read.file == RegFile::R && read.count == 2 && def.index > read.index;
-    if high && column == Column::Addend { 2 } else { 0 }
+    let high = read.file == RegFile::R && read.count == 2 && def.index > read.index;
+    match column {
+        Column::Addend if high && sm.0 >= 90 => 2,
+        Column::Ldg if high && (100..110).contains(&sm.0) => 1,
+        _ => 0,
+    }
 }
 
 macro_rules! names {
@@ -166,7 +170,8 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
         Class::Xu | Class::LoadConstant | Class::Branch => Column::Xu,
         Class::UniformLoad => Column::Xu,
         _ if ["MATCH", "SYNCS"].iter().any(|m| inst.form().mnemonic.starts_with(m)) => Column::Xu,
-        Class::Load if matches!(inst.form().mnemonic, "LDG" | "LD") => Column::Ldg,
+        Class::Load if inst.form().mnemonic == "LDG" => Column::Ldg,
+        Class::Load if inst.form().mnemonic == "LD" && sm.0 < 100 => Column::Ldg,
         _ => Column::Memory,
     }
 }

@@ -14,7 +14,11 @@ use sass::{Field, Inst};
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Compute {
     Mov,
+    Mov64,
     Sel,
+    Sel64,
+    Iadd64,
+    Isetp64 { cmp: u8, signed: bool, combine: u8 },
     Fsel { ftz: bool },
     Prmt { mode: u8 },
     P2r { byte: u8 },
@@ -27,11 +31,13 @@ pub(super) enum Compute {
     LeaHi { shift: u8, x: bool, sign: bool },
     Lop3 { lut: u8, and: bool },
     Plop3 { lut: u8, lut2: u8, uniform_s: bool },
+    Plop3Sign { lut: u8, lut2: u8 },
     Shf { right: bool, wrap: bool, high: bool, ty: u8 },
     Isetp { cmp: u8, signed: bool, combine: u8, extended: bool },
     Imnmx { signed: bool },
     Vimnmx { ty: u8, relu: bool },
     Iabs,
+    Viaddmnmx { ty: u8, relu: bool },
     Viadd { packed: bool },
     Popc,
     Flo { signed: bool, shift: bool },
@@ -111,7 +117,12 @@ impl Compute {
         };
         Some(match name {
             "MOV" if inst.get(Field::Mode).unwrap_or(15) == 15 => Compute::Mov,
+            "MOV.64" => Compute::Mov64,
             "SEL" => Compute::Sel,
+            "SEL.64" => Compute::Sel64,
+            "IADD.64" => Compute::Iadd64,
+            "IADD3.64" if !x => Compute::Iadd64,
+            "ISETP.64" => Compute::Isetp64 { cmp: byte(Field::Cmp), signed, combine },
             "FSEL" => Compute::Fsel { ftz },
             "PRMT" => Compute::Prmt { mode: byte(Field::Mode) },
             "P2R" | "P2UR" => Compute::P2r { byte: byte(Field::Mode) },
@@ -129,6 +140,7 @@ impl Compute {
                 lut2: byte(Field::Lut2),
                 uniform_s: inst.form().shape == "u",
             },
+            "PLOP3.SIGN" => Compute::Plop3Sign { lut: byte(Field::Lut), lut2: byte(Field::Lut2) },
             "SHF" => Compute::Shf {
                 right: flag(Field::Right),
                 wrap: flag(Field::Wrap),
@@ -136,6 +148,7 @@ impl Compute {
                 ty: byte(Field::Type),
             },
             "ISETP" => Compute::Isetp { cmp: byte(Field::Cmp), signed, combine, extended: x },
+            "VIADDMNMX" => Compute::Viaddmnmx { ty: byte(Field::Type), relu: flag(Field::Relu) },
             "IMNMX" if !inst.has(Field::Pd) => Compute::Imnmx { signed },
             "VIMNMX" if !inst.has(Field::Pd) => {
                 Compute::Vimnmx { ty: byte(Field::Type), relu: flag(Field::Relu) }

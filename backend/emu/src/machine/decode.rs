@@ -1,10 +1,11 @@
 //! Machine instructions taken apart once, before the run.
 
 use super::alu::Compute;
+use super::hazard::Facts;
 use super::operand::{self, Predicate, Source};
 use super::{Kernel, Result};
 use crate::launch::{Fault, FaultKind};
-use sass::{Field, Inst, RegFile, RegUse, Sm};
+use sass::{Field, Inst, RegFile, Sm};
 
 /// An instruction with its operands resolved.
 #[derive(Clone, Debug)]
@@ -21,8 +22,7 @@ pub(super) struct Step {
     pub(super) rd: u8,
     pub(super) pd: u8,
     pub(super) pq: u8,
-    pub(super) reads: Vec<RegUse>,
-    pub(super) writes: Vec<RegUse>,
+    pub(super) facts: Facts,
 }
 
 /// What executes an instruction.
@@ -33,13 +33,15 @@ pub(super) enum What {
     Memory(&'static str),
     /// Control flow and what lanes do together.
     Sync(&'static str),
+    /// What a warp does with matrices.
+    Matrix(&'static str),
     Unknown,
 }
 
 /// Mnemonics of memory instructions.
 const MEMORY: &[&str] = &[
     "LDG", "STG", "LD", "ST", "LDS", "STS", "LDL", "STL", "LDC", "ULDC", "LDCU", "ATOM", "ATOMG", "ATOMS",
-    "RED", "REDG", "QSPC",
+    "RED", "REDG", "QSPC", "LDGSTS",
 ];
 const SYNC: &[&str] = &[
     "NOP",
@@ -76,6 +78,7 @@ const SYNC: &[&str] = &[
     "CALL",
     "RET",
     "PMTRIG",
+    "LDGDEPBAR",
 ];
 
 pub(super) fn decode(kernel: &Kernel) -> std::result::Result<Vec<Step>, Fault> {
@@ -92,6 +95,8 @@ fn step(sm: Sm, inst: Inst) -> Result<Step> {
     let find = |list: &[&'static str]| list.iter().copied().find(|&name| name == form.mnemonic);
     let what = if let Some(name) = find(MEMORY) {
         What::Memory(name)
+    } else if let Some(name) = find(super::matrix::MNEMONICS) {
+        What::Matrix(name)
     } else if let Some(name) = find(SYNC) {
         What::Sync(name)
     } else {
@@ -114,8 +119,7 @@ fn step(sm: Sm, inst: Inst) -> Result<Step> {
         rd: inst.get(destination).unwrap_or(none) as u8,
         pd: inst.get(Field::Pd).unwrap_or(7) as u8,
         pq: inst.get(Field::Pq).unwrap_or(7) as u8,
-        reads: inst.reads(sm).collect(),
-        writes: inst.writes(sm).collect(),
+        facts: Facts::of(sm, &inst),
         inst,
     })
 }

@@ -1,90 +1,349 @@
-//! When results become visible: fixed latencies by the tables, others by scoreboards.
+//! When results are there and when sources have been read: an instruction that issues too early is a fault.
+//!
+//! A result of fixed latency is there after the cycles of the latency tables. Any other result, and a source
+//! that is read after issue, takes forever: until the threads concerned wait for a scoreboard that counts it,
+//! or that a later instruction in the same queue set. What is not waited for is therefore never there by luck.
+//!
+//! Every group of threads has its own clock, the cycles along its own path, so nothing is hidden by what
+//! other groups of the warp did in between.
 
+use super::decode::Step;
 use super::{Block, Result};
 use crate::launch::FaultKind;
-use ptx_backend::mach::{REGISTERS, flat};
-use sass::{Field, RegUse, latency};
+use ptx_backend::hazard::{Queue, SCOREBOARD_DELAY, read_queue, waits, write_queue};
+use ptx_backend::mach::flat;
+use sass::{Class, Field, Inst, RegFile, RegUse, Role, Sm, latency};
+use std::ops::Range;
 
-/// A result on its way.
-#[derive(Clone, Copy, Debug)]
-struct Writer {
-    /// The instruction, and the operand that it writes.
-    at: u32,
-    operand: RegUse,
-    issued: u64,
-    lanes: u32,
-}
-
-/// A warp's clock and the results on their way.
+/// What the model needs of an instruction, besides its operands.
 #[derive(Clone, Debug)]
-pub(super) struct Timing {
-    now: u64,
-    writers: Vec<Option<Writer>>,
+pub(super) struct Facts {
+    /// Scoreboards that are at zero when it issues, one bit each; of these those that its control word names.
+    waits: u8,
+    at_issue: u8,
+    write_sb: u8,
+    read_sb: u8,
+    variable: bool,
+    late: bool,
+    atomic: bool,
+    /// Comes back when the memory queue has read the sources of all before.
+    drains: bool,
+    read_queue: Option<Queue>,
+    write_queue: Option<Queue>,
+    stall: u64,
+    reads: Vec<(RegUse, Range<u16>)>,
+    writes: Vec<(RegUse, Range<u16>)>,
+    /// The registers in the slots of the operand caches, and which of them are kept.
+    slots: [Option<u8>; 3],
+    kept: u8,
 }
 
-impl Default for Timing {
-    fn default() -> Timing {
-        Timing { now: 0, writers: vec![None; REGISTERS] }
+impl Facts {
+    pub(super) fn of(sm: Sm, inst: &Inst) -> Facts {
+        let bit = |scoreboard: Option<u8>| scoreboard.map_or(0, |s| 1 << s);
+        let range = |used: RegUse| {
+            let range = flat(&used);
+            (used, range.start as u16..range.end as u16)
+        };
+        let mut slots = [None; 3];
+        for read in inst.reads(sm).filter(|read| read.file == RegFile::R) {
+            let slot = match read.role {
+                Role::A => 0,
+                Role::B => 1,
+                Role::C => 2,
+                _ => continue,
+            };
+            slots[slot] = Some(read.index);
+        }
+        Facts {
+            waits: waits(inst),
+            at_issue: inst.control.wait,
+            write_sb: bit(inst.control.write_sb),
+            read_sb: bit(inst.control.read_sb),
+            variable: inst.is_variable(sm),
+            late: inst.reads_late(sm),
+            atomic: inst.class(sm) == Class::Atomic,
+            drains: inst.form().mnemonic == "BAR" && inst.get(Field::Flag) == Some(0),
+            read_queue: read_queue(sm, inst),
+            write_queue: write_queue(sm, inst),
+            // A zero lets the hardware pause for longer than this.
+            stall: inst.control.stall.max(1).into(),
+            reads: inst.reads(sm).map(range).collect(),
+            writes: inst.writes(sm).map(range).collect(),
+            slots,
+            kept: inst.control.reuse,
+        }
     }
 }
 
-/// Cycles after which any fixed latency has passed.
-const LONGEST: u64 = 40;
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Access {
+    FixedWrite,
+    VariableWrite,
+    LateRead,
+    /// A scoreboard was set, which waits do not see at once.
+    Set,
+}
+
+/// The operand of what concerns none.
+const NONE: RegUse = RegUse { file: RegFile::R, index: 0, count: 0, role: Role::Dst };
+
+/// An operand that an earlier instruction is not done with.
+#[derive(Clone, Debug)]
+struct InProgress {
+    access: Access,
+    at: u32,
+    operand: RegUse,
+    registers: Range<u16>,
+    /// Threads that have not waited for it.
+    lanes: u32,
+    issued: u64,
+    /// Scoreboards any of which, found at zero, tells that it is over.
+    told_by: u8,
+    /// Cycles after which it is over for everybody; waits tell of what takes an unknown time.
+    cycles: u64,
+}
+
+/// An operand cache: the register that the instruction before left in it, and whether it was written since.
+#[derive(Clone, Copy, Debug)]
+struct Cached {
+    register: u8,
+    stale: bool,
+}
+
+impl InProgress {
+    fn until(&self) -> u64 {
+        self.issued.saturating_add(self.cycles)
+    }
+}
+
+/// What is in progress in a warp.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Timing {
+    in_progress: Vec<InProgress>,
+    caches: [Option<Cached>; 3],
+}
+
+impl Timing {
+    /// Lets groups, each with its threads and its clock, go on with the clock that is ahead. What several of them
+    /// have in progress counts from the path that took the fewest cycles.
+    pub(super) fn align(&mut self, groups: &[(u32, u64)]) {
+        let ahead = groups.iter().map(|group| group.1).max().unwrap_or(0);
+        let all = groups.iter().fold(0, |lanes, group| lanes | group.0);
+        for i in 0..self.in_progress.len() {
+            let access = &mut self.in_progress[i];
+            let behind = groups.iter().filter(|(lanes, _)| lanes & access.lanes != 0);
+            let behind = behind.map(|(_, clock)| ahead - clock).max().unwrap_or(0);
+            if behind == 0 {
+                continue;
+            }
+            // Threads elsewhere keep their clock.
+            let others = InProgress { lanes: access.lanes & !all, ..access.clone() };
+            access.lanes &= all;
+            access.issued += behind;
+            if others.lanes != 0 {
+                self.in_progress.push(others);
+            }
+        }
+    }
+
+    /// Issues an instruction at `now` for a group, `active` of whose threads it acts in.
+    fn issue(
+        &mut self,
+        sm: Sm,
+        code: &[Step],
+        at: u32,
+        now: u64,
+        [group, active]: [u32; 2],
+    ) -> std::result::Result<(), String> {
+        let step = &code[at as usize];
+        let facts = &step.facts;
+        if facts.waits != 0 {
+            for access in &self.in_progress {
+                let sees = access.access == Access::Set && access.lanes & group != 0;
+                if sees && access.told_by & facts.at_issue != 0 && now < access.until() {
+                    return Err("waits for a scoreboard that was set just before".into());
+                }
+            }
+            for access in self.in_progress.iter_mut().filter(|access| access.told_by & facts.waits != 0) {
+                access.lanes &= !group;
+            }
+        }
+        // Only these threads' clock tells of what is theirs.
+        self.in_progress
+            .retain(|access| access.lanes != 0 && (access.lanes & !group != 0 || now < access.until()));
+        for access in &self.in_progress {
+            endangered(sm, code, step, access, now, [group, active])?;
+        }
+        self.cached(facts)?;
+        self.start(sm, code, at, now, [group, active]);
+        Ok(())
+    }
+
+    /// Reads of the operand caches, and what is left in them for the next instruction.
+    fn cached(&mut self, facts: &Facts) -> std::result::Result<(), String> {
+        for (cache, slot) in self.caches.iter().zip(facts.slots) {
+            if let (Some(cached), Some(register)) = (cache, slot)
+                && cached.stale
+                && cached.register == register
+            {
+                return Err(format!("reads R{register} from an operand cache that holds an older value"));
+            }
+        }
+        let written = |register: u8| {
+            facts.writes.iter().any(|(def, range)| def.file == RegFile::R && range.contains(&register.into()))
+        };
+        for (slot, cache) in self.caches.iter_mut().enumerate() {
+            *cache = facts.slots[slot]
+                .filter(|_| facts.kept >> slot & 1 == 1)
+                .map(|register| Cached { register, stale: written(register) });
+        }
+        Ok(())
+    }
+
+    /// Adds what an instruction leaves in progress.
+    fn start(&mut self, sm: Sm, code: &[Step], at: u32, now: u64, [group, active]: [u32; 2]) {
+        let step = &code[at as usize];
+        let facts = &step.facts;
+        let both = facts.write_sb | facts.read_sb;
+        if facts.drains {
+            self.in_progress.retain(|access| {
+                let queue = code[access.at as usize].facts.read_queue;
+                access.access != Access::LateRead || queue != Some(Queue::Memory)
+            });
+        }
+        if both != 0 {
+            let same = |a: Option<Queue>, b: Option<Queue>| a.is_some() && a == b;
+            for access in self.in_progress.iter_mut().filter(|access| access.lanes & !group == 0) {
+                let earlier = &code[access.at as usize].facts;
+                access.told_by |= match access.access {
+                    Access::VariableWrite if same(facts.write_queue, earlier.write_queue) => facts.write_sb,
+                    Access::LateRead if same(facts.read_queue, earlier.read_queue) => both,
+                    _ => 0,
+                };
+            }
+        }
+        if both != 0 {
+            self.in_progress.push(InProgress {
+                access: Access::Set,
+                at,
+                operand: NONE,
+                registers: 0..0,
+                lanes: group,
+                issued: now,
+                told_by: both,
+                cycles: SCOREBOARD_DELAY.into(),
+            });
+        }
+        let mut add = |access, (operand, range): &(RegUse, Range<u16>), told_by| {
+            let lanes = if matches!(operand.file, RegFile::UR | RegFile::UP) { group } else { active };
+            let new = InProgress {
+                access,
+                at,
+                operand: *operand,
+                registers: range.clone(),
+                lanes,
+                issued: now,
+                told_by,
+                cycles: match access {
+                    Access::FixedWrite => latency::longest(sm, &step.inst, operand).into(),
+                    _ => u64::MAX,
+                },
+            };
+            // The same again, around a loop: the later one is over last.
+            self.in_progress.retain(|old| {
+                old.at != at || old.operand != *operand || old.lanes & !lanes != 0 || old.access != access
+            });
+            if lanes != 0 {
+                self.in_progress.push(new);
+            }
+        };
+        for operand in &facts.writes {
+            let access = if facts.variable { Access::VariableWrite } else { Access::FixedWrite };
+            // An atomic tells of its predicate when it has read its sources, too.
+            let predicate = operand.0.file == RegFile::P && facts.atomic;
+            add(access, operand, if predicate { both } else { facts.write_sb });
+        }
+        if facts.late {
+            // Uniform registers are read at issue by everybody.
+            for operand in facts.reads.iter().filter(|(operand, _)| operand.file == RegFile::R) {
+                add(Access::LateRead, operand, both);
+            }
+        }
+    }
+}
+
+/// What an instruction does to an operand that is in progress.
+fn endangered(
+    sm: Sm,
+    code: &[Step],
+    step: &Step,
+    earlier: &InProgress,
+    now: u64,
+    [group, active]: [u32; 2],
+) -> std::result::Result<(), String> {
+    let producer = &code[earlier.at as usize];
+    let overlaps =
+        |range: &Range<u16>| range.start < earlier.registers.end && earlier.registers.start < range.end;
+    let passed = now - earlier.issued;
+    let complain = |what: &str, needed: u8| {
+        let needed = if needed == latency::UNKNOWN { "a wait".into() } else { format!("{needed} cycles") };
+        let name = producer.inst.form().mnemonic;
+        let RegUse { file, index, .. } = earlier.operand;
+        Err(format!("{what} {file:?}{index} of {name} at {} after {passed} of {needed}", earlier.at))
+    };
+    let late = |needed: u8| needed == latency::UNKNOWN || passed < needed.into();
+    if earlier.registers.is_empty() {
+        return Ok(());
+    }
+    if earlier.access != Access::LateRead {
+        for (read, range) in &step.facts.reads {
+            let lanes = match read.role {
+                Role::Guard => group,
+                _ if matches!(read.file, RegFile::UR | RegFile::UP) => group,
+                _ => active,
+            };
+            if lanes & earlier.lanes != 0 && overlaps(range) {
+                let needed = latency::raw(sm, &producer.inst, &earlier.operand, &step.inst, read);
+                if late(needed) {
+                    return complain("reads", needed);
+                }
+            }
+        }
+    }
+    for (over, range) in &step.facts.writes {
+        let lanes = if matches!(over.file, RegFile::UR | RegFile::UP) { group } else { active };
+        if lanes & earlier.lanes == 0 || !overlaps(range) {
+            continue;
+        }
+        let ours = &step.facts;
+        let in_order = |a: Option<Queue>, b: Option<Queue>| a.is_some() && a == b;
+        if earlier.access == Access::LateRead {
+            // What is written in the same queue is written later.
+            if !in_order(producer.facts.read_queue, ours.read_queue) {
+                return complain("overwrites the source", latency::UNKNOWN);
+            }
+        } else if !in_order(producer.facts.write_queue, ours.write_queue) {
+            let needed = latency::waw(sm, &producer.inst, &earlier.operand, &step.inst, over);
+            if late(needed) {
+                return complain("overwrites", needed);
+            }
+        }
+    }
+    Ok(())
+}
 
 impl Block<'_> {
-    /// Issues an instruction: its sources must be there.
-    pub(super) fn issue(&mut self, w: usize, at: u32, lanes: u32) -> Result<()> {
+    /// Issues an instruction for a group: what it uses must be free.
+    pub(super) fn issue(&mut self, w: usize, g: usize, active: u32) -> Result<()> {
         let machine = self.machine;
+        let warp = &mut self.warps[w];
+        let group = &mut warp.groups[g];
+        let (at, now, mask) = (group.pc, group.clock, group.mask);
         let step = &machine.code[at as usize];
-        let sm = machine.sm;
-        let timing = &mut self.warps[w].timing;
-        let control = step.inst.control;
-        let mut waits = control.wait;
-        let mnemonic = step.inst.form().mnemonic;
-        if mnemonic == "DEPBAR" {
-            waits |= step.inst.get(Field::Imm3).unwrap_or(0) as u8;
-            waits |= step.inst.get(Field::Scoreboard).map_or(0, |scoreboard| 1 << scoreboard);
-        }
-        if waits != 0 {
-            for writer in &mut timing.writers {
-                let scoreboard =
-                    writer.and_then(|writer| machine.code[writer.at as usize].inst.control.write_sb);
-                if scoreboard.is_some_and(|scoreboard| waits >> scoreboard & 1 == 1) {
-                    *writer = None;
-                }
-            }
-        }
-        for read in &step.reads {
-            for register in flat(read) {
-                let Some(writer) = timing.writers[register].filter(|writer| writer.lanes & lanes != 0) else {
-                    continue;
-                };
-                let producer = &machine.code[writer.at as usize].inst;
-                let needs = latency::raw(sm, producer, &writer.operand, &step.inst, read);
-                let early = if needs == latency::UNKNOWN {
-                    true
-                } else {
-                    timing.now < writer.issued + u64::from(needs)
-                };
-                if early {
-                    let what = producer.form().mnemonic;
-                    let passed = timing.now - writer.issued;
-                    return Err(FaultKind::Hazard(format!(
-                        "{mnemonic} reads {:?}{} of {what} at {} after {passed} cycles",
-                        read.file, read.index, writer.at
-                    )));
-                }
-                if needs != latency::UNKNOWN && timing.now > writer.issued + LONGEST {
-                    timing.writers[register] = None;
-                }
-            }
-        }
-        for &operand in &step.writes {
-            for register in flat(&operand) {
-                timing.writers[register] = Some(Writer { at, operand, issued: timing.now, lanes });
-            }
-        }
-        timing.now += u64::from(control.stall.max(1));
-        Ok(())
+        group.clock += step.facts.stall;
+        warp.timing
+            .issue(machine.sm, &machine.code, at, now, [mask, active])
+            .map_err(|what| FaultKind::Hazard(format!("{} {what}", step.inst.form().mnemonic)))
     }
 }

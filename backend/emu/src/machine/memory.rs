@@ -10,7 +10,7 @@ use sass::Field;
 const BYTES: [u32; 7] = [1, 1, 2, 2, 4, 8, 16];
 
 impl Block<'_> {
-    fn view(&mut self, w: usize, lane: usize) -> View<'_> {
+    pub(super) fn view(&mut self, w: usize, lane: usize) -> View<'_> {
         let bytes = self.warps[w].local.len() / WARP;
         View {
             global: &mut self.device.global,
@@ -22,7 +22,7 @@ impl Block<'_> {
     }
 
     /// The address of a lane's access in the space of the instruction.
-    fn address(&self, w: usize, lane: usize, at: u32, narrow: bool) -> Result<u64> {
+    pub(super) fn address(&self, w: usize, lane: usize, at: u32, narrow: bool) -> Result<u64> {
         let step = &self.machine.code[at as usize];
         let offset = step.inst.get(Field::Offset).unwrap_or(0);
         let mut source = step.sources[0];
@@ -120,6 +120,29 @@ impl Block<'_> {
                 }
                 Ok(())
             }
+            "LDGSTS" => {
+                let size = match step.inst.text(Field::Size) {
+                    Some(".64") => 8,
+                    Some(".128") => 16,
+                    _ => 4,
+                };
+                let to = Kind::Register(data(step, Field::Rc).unwrap_or(255));
+                let to = super::operand::Source { kind: to, ..step.sources[0] };
+                let offset = step.inst.get(Field::Imm2).unwrap_or(0) as u32;
+                for lane in each(mask) {
+                    let address = self.address(w, lane, at, false)?;
+                    let to = self.bits(w, lane, to)?.wrapping_add(offset);
+                    let copies = self.holds(w, lane, false, step.predicates[0]);
+                    let mut bytes = [0; 16];
+                    let bytes = &mut bytes[..size as usize];
+                    let mut view = self.view(w, lane);
+                    if copies {
+                        bytes.copy_from_slice(view.slice(Space::Global, address, size)?);
+                    }
+                    view.slice(Space::Shared, to.into(), size)?.copy_from_slice(bytes);
+                }
+                Ok(())
+            }
             "QSPC" => {
                 let wanted = match step.inst.get(Field::Mode) {
                     Some(0) => Space::Global,
@@ -196,9 +219,11 @@ impl Block<'_> {
                     .ok_or_else(|| FaultKind::Unsupported(format!("{name}{op}{ty}")))?,
             };
             view.store(space, address, size, new)?;
-            self.set_register(w, lane, step.rd, old as u32);
+            // The forms that test tell whether they stored.
+            let result = if op.starts_with(".CAST") { u64::from(old == b) } else { old };
+            self.set_register(w, lane, step.rd, result as u32);
             if size == 8 && step.rd != 255 {
-                self.set_register(w, lane, step.rd + 1, (old >> 32) as u32);
+                self.set_register(w, lane, step.rd + 1, (result >> 32) as u32);
             }
             self.set_predicate(w, lane, false, step.pd, true);
         }

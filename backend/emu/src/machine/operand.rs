@@ -95,6 +95,7 @@ impl Block<'_> {
     pub(super) fn constant(&self, bank: u8, offset: u64, size: u32) -> Result<u64> {
         let bytes = match bank {
             0 => &self.machine.bank0,
+            2 => &self.machine.kernel.bank2,
             3 => &self.machine.kernel.bank3,
             4 => &self.machine.kernel.bank4,
             _ => return Err(FaultKind::Unsupported(format!("constant bank {bank}"))),

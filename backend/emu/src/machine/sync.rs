@@ -1,7 +1,7 @@
 //! Control flow, convergence, barriers, and what the lanes of a warp do together.
 
 use super::decode::What;
-use super::{Block, Group, INSTRUCTION, Result, State, WARP, each};
+use super::{Block, Group, INSTRUCTION, Result, State, WARP, Warp, each};
 use crate::launch::FaultKind;
 use sass::Field;
 
@@ -24,12 +24,14 @@ impl Block<'_> {
         let step = machine.code.get(pc as usize);
         let step = step.ok_or_else(|| FaultKind::Malformed("control runs out of the code".into()))?;
         let active = self.guarded(w, mask, step.uniform_guard, step.guard);
-        self.issue(w, pc, active)?;
+        self.covered[pc as usize] |= active != 0;
+        self.issue(w, g, active)?;
         match step.what {
             What::Sync(name) => return self.sync(w, g, active, name),
             _ if active == 0 => {}
             What::Compute(compute) => self.compute(w, active, pc, compute)?,
             What::Memory(name) => self.access(w, active, pc, name)?,
+            What::Matrix(name) => self.matrix(w, active, pc, name)?,
             What::Unknown => {
                 return Err(FaultKind::Unsupported(sass::print(
                     machine.sm,
@@ -79,13 +81,23 @@ impl Block<'_> {
         let taken = self.guarded(w, condition, false, step.predicates[0]);
         match name {
             "BRA" if form.name == "BRA.DIV" => {
-                if !inst.has(Field::Ur) && !inst.has(Field::URa) {
-                    return unsupported();
+                const CONVERGED: u64 = 3;
+                let wants_converged = inst.get(Field::Mode) == Some(CONVERGED);
+                // Without a register of threads it is about all of the warp.
+                let members = match inst.get(Field::Ur) {
+                    Some(index) => {
+                        let word = self.warps[w].uniform[index as usize];
+                        if inst.get(Field::NegA) == Some(1) { !word } else { word }
+                    }
+                    None => self.warps[w].live(),
+                };
+                if wants_converged || !inst.has(Field::Ur) {
+                    let goes = (active == members) == wants_converged;
+                    let target = relative(0)?;
+                    self.jump(w, g, if goes { active } else { 0 }, |_| target);
+                    return Ok(());
                 }
                 // Threads that parted meet here instead of taking the path for parted ones.
-                let index = inst.get(Field::Ur).unwrap_or(63) as usize;
-                let word = self.warps[w].uniform[index];
-                let members = if inst.get(Field::NegA) == Some(1) { !word } else { word };
                 return self.meet(w, g, active, members);
             }
             "BRA" => {
@@ -107,7 +119,8 @@ impl Block<'_> {
                 return Ok(());
             }
             "EXIT" => {
-                self.warps[w].groups[g] = Group { pc: pc + 1, mask: mask & !taken, state: State::Runs };
+                let group = &mut self.warps[w].groups[g];
+                (group.pc, group.mask) = (pc + 1, mask & !taken);
                 self.warps[w].groups.retain(|group| group.mask != 0);
                 self.settle(w)?;
                 return Ok(());
@@ -218,8 +231,17 @@ impl Block<'_> {
                     self.set_predicate(w, lane, false, step.pd, lane as u32 == leader);
                 }
             }
-            "R2UR" if active != 0 && step.pd == 7 => {
+            "R2UR" if active != 0 => {
                 let value = self.bits(w, active.trailing_zeros() as usize, step.sources[0])?;
+                if step.pd != 7 {
+                    // Holds where lanes differ; which one's value counts then is not known.
+                    for lane in each(active) {
+                        if self.bits(w, lane, step.sources[0])? != value {
+                            return unsupported();
+                        }
+                        self.set_predicate(w, lane, false, step.pd, false);
+                    }
+                }
                 self.set_uniform(w, step.rd, value);
             }
             "S2R" => {
@@ -246,7 +268,7 @@ impl Block<'_> {
                 }
             }
             "NOP" | "YIELD" | "NANOSLEEP" | "DEPBAR" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL"
-            | "CGAERRBAR" | "PMTRIG" => {}
+            | "CGAERRBAR" | "PMTRIG" | "LDGDEPBAR" => {}
             _ if active == 0 => {}
             _ => return unsupported(),
         }
@@ -260,23 +282,24 @@ impl Block<'_> {
 
     /// Lanes go to their targets, the others on.
     fn jump(&mut self, w: usize, g: usize, taken: u32, target: impl Fn(usize) -> u32) {
-        let Group { pc, mask, .. } = self.warps[w].groups[g];
-        self.warps[w].groups[g] = Group { pc: pc + 1, mask: mask & !taken, state: State::Runs };
+        let group @ Group { pc, mask, .. } = self.warps[w].groups[g];
+        self.warps[w].groups[g] = Group { pc: pc + 1, mask: mask & !taken, ..group };
         let mut left = taken;
         while left != 0 {
             let to = target(left.trailing_zeros() as usize);
             let same = each(left).filter(|&lane| target(lane) == to).fold(0, |m, lane| m | 1 << lane);
             left &= !same;
-            self.warps[w].groups.push(Group { pc: to, mask: same, state: State::Runs });
+            self.warps[w].went_back |= to <= pc;
+            self.warps[w].groups.push(Group { pc: to, mask: same, ..group });
         }
         self.warps[w].groups.retain(|group| group.mask != 0);
     }
 
     /// Lanes wait behind the instruction, the others go on.
     fn park(&mut self, w: usize, g: usize, waiting: u32, state: State) {
-        let Group { pc, mask, .. } = self.warps[w].groups[g];
-        self.warps[w].groups[g] = Group { pc: pc + 1, mask: mask & !waiting, state: State::Runs };
-        self.warps[w].groups.push(Group { pc: pc + 1, mask: waiting, state });
+        let group @ Group { pc, mask, .. } = self.warps[w].groups[g];
+        self.warps[w].groups[g] = Group { pc: pc + 1, mask: mask & !waiting, ..group };
+        self.warps[w].groups.push(Group { pc: pc + 1, mask: waiting, state, ..group });
         self.warps[w].groups.retain(|group| group.mask != 0);
     }
 
@@ -290,19 +313,21 @@ impl Block<'_> {
 
     /// Unites those members that are in a state, by place.
     fn unite(&mut self, w: usize, state: State, members: u32) {
-        let groups = &mut self.warps[w].groups;
-        let mut united: Vec<Group> = Vec::new();
-        groups.retain(|group| {
-            if group.state != state || group.mask & members == 0 {
-                return true;
-            }
-            match united.iter_mut().find(|known| known.pc == group.pc) {
-                Some(known) => known.mask |= group.mask,
-                None => united.push(Group { state: State::Runs, ..*group }),
-            }
-            false
-        });
-        groups.extend(united);
+        let Warp { groups, timing, .. } = &mut self.warps[w];
+        let (mut ready, others): (Vec<Group>, Vec<Group>) =
+            groups.iter().partition(|group| group.state == state && group.mask & members != 0);
+        *groups = others;
+        ready.sort_by_key(|group| group.pc);
+        for same in ready.chunk_by(|a, b| a.pc == b.pc) {
+            let clocks: Vec<(u32, u64)> = same.iter().map(|group| (group.mask, group.clock)).collect();
+            timing.align(&clocks);
+            groups.push(Group {
+                mask: clocks.iter().fold(0, |mask, group| mask | group.0),
+                clock: clocks.iter().map(|group| group.1).max().unwrap_or(0),
+                state: State::Runs,
+                ..same[0]
+            });
+        }
     }
 
     /// Lets those go on that wait for nobody any more.

@@ -43,7 +43,9 @@ impl Block<'_> {
         };
         let mut active = mask;
         if let Some(guard) = instr.guard {
-            let values = &self.warps[w].registers[guard.reg.0 as usize * WARP..][..WARP];
+            let register = guard.reg.0 as usize;
+            self.is_written(w, register, mask)?;
+            let values = &self.warps[w].registers[register * WARP..][..WARP];
             active =
                 each(mask).filter(|&lane| (values[lane] != 0) != guard.negated).fold(0, |m, l| m | 1 << l);
         }
@@ -291,6 +293,20 @@ impl Block<'_> {
             F::BarWarpSync | F::ShflSync | F::VoteSync | F::MatchSync | F::Redux | F::Elect => {
                 self.meet(w, pc, mask, instr)
             }
+            F::MmaF16 | F::MmaBf16 | F::MmaTf32 | F::MmaF64 | F::MmaInt8 | F::MmaInt4 | F::MmaBits => {
+                self.meet(w, pc, mask, instr)
+            }
+            F::Ldmatrix | F::Stmatrix | F::Movmatrix => self.meet(w, pc, mask, instr),
+            F::WmmaLoad | F::WmmaLoadC | F::WmmaStore => self.meet(w, pc, mask, instr),
+            F::WmmaMmaF16 | F::WmmaMma | F::WmmaMmaInt4 | F::WmmaMmaBits => self.meet(w, pc, mask, instr),
+            F::CpAsync => self.copy(w, mask, instr),
+            F::CpAsyncCommitGroup | F::CpAsyncWaitGroup | F::CpAsyncWaitAll => Ok(()),
+            F::Fns => {
+                let (u, s) = (ScalarType::U32, ScalarType::S32);
+                self.map3(w, mask, instr, u, [u, u, s], |mask, base, offset| {
+                    Ok(nth_set(mask as u32, base as u32, offset as i64))
+                })
+            }
             F::Activemask => {
                 for lane in each(mask) {
                     self.put(w, lane, operand(instr, 0)?, ScalarType::B32, mask.into())?;
@@ -383,8 +399,10 @@ impl Block<'_> {
         let multiplies = matches!(op.form, F::MadCc | F::Madc);
         let c = if multiplies { self.gather(w, mask, operand(instr, 3)?, t)? } else { [0; WARP] };
         for lane in each(mask) {
-            let takes = matches!(op.form, F::Addc | F::Subc | F::Madc) && self.warps[w].carry[lane];
-            let takes = u128::from(takes);
+            let takes = match (matches!(op.form, F::Addc | F::Subc | F::Madc), self.warps[w].carry[lane]) {
+                (true, None) if self.launch.strict => return Err(FaultKind::Unwritten("the carry".into())),
+                (takes, carry) => u128::from(takes && carry == Some(true)),
+            };
             let (x, y) = match multiplies {
                 true => (product(op, t, extend(a[lane], t), extend(b[lane], t)) & ones(bits), c[lane]),
                 false => (a[lane], b[lane]),
@@ -397,7 +415,7 @@ impl Block<'_> {
                 (sum as u64, sum >> bits != 0)
             };
             if op.has(Mod::Cc) {
-                self.warps[w].carry[lane] = carry;
+                self.warps[w].carry[lane] = Some(carry);
             }
             self.put(w, lane, &instr.operands[0], t, result)?;
         }
@@ -484,6 +502,18 @@ impl Block<'_> {
             }
         }
     }
+}
+
+/// The position of a set bit counted from a base upwards or downwards; all ones if there is none.
+fn nth_set(mask: u32, base: u32, offset: i64) -> u64 {
+    const NONE: u64 = u32::MAX as u64;
+    if offset == 0 {
+        return if base < 32 && mask >> base & 1 == 1 { base.into() } else { NONE };
+    }
+    let base = i64::from(base);
+    let place = |i: i64| if offset > 0 { base + i } else { base - i };
+    let places = (0..32).map(place).filter(|p| (0..32).contains(p) && mask >> p & 1 == 1);
+    places.skip(offset.unsigned_abs() as usize - 1).next().map_or(NONE, |p| p as u64)
 }
 
 fn part_type(bits: u32) -> Step<ScalarType> {

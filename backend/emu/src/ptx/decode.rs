@@ -120,6 +120,10 @@ impl<'a> Program<'a> {
         self.func.regs[register.0 as usize].ty.bits()
     }
 
+    pub(super) fn name(&self, register: usize) -> String {
+        format!("register {register} of type {}", self.func.regs[register].ty.text())
+    }
+
     pub(super) fn instr(&self, pc: u32) -> Option<&'a Instr> {
         self.code.get(pc as usize).copied()
     }
@@ -203,7 +207,18 @@ impl Block<'_> {
         })
     }
 
+    /// A fault if a strict run reads a register that a lane never wrote.
+    pub(super) fn is_written(&self, w: usize, register: usize, lanes: u32) -> Step<()> {
+        if self.launch.strict && lanes & !self.warps[w].written[register] != 0 {
+            return Err(FaultKind::Unwritten(self.program.name(register)));
+        }
+        Ok(())
+    }
+
     pub(super) fn get(&self, w: usize, lane: usize, value: Value) -> Step<u64> {
+        if let Value::Register(base, _) | Value::NotPredicate(base) = value {
+            self.is_written(w, base / WARP, 1 << lane)?;
+        }
         Ok(match value {
             Value::Register(base, mask) => self.warps[w].registers[base + lane] & mask,
             Value::NotPredicate(base) => 1 ^ self.warps[w].registers[base + lane],
@@ -235,6 +250,7 @@ impl Block<'_> {
             Operand::Reg(register) => {
                 let value = extend(value, ty) & ones(self.program.bits(*register));
                 self.warps[w].registers[register.0 as usize * WARP + lane] = value;
+                self.warps[w].written[register.0 as usize] |= 1 << lane;
                 Ok(())
             }
             Operand::Sink => Ok(()),
@@ -248,7 +264,10 @@ impl Block<'_> {
             return Err(FaultKind::Malformed("no address".into()));
         };
         let base = match address.base {
-            AddressBase::Reg(register) => self.warps[w].registers[register.0 as usize * WARP + lane],
+            AddressBase::Reg(register) => {
+                self.is_written(w, register.0 as usize, 1 << lane)?;
+                self.warps[w].registers[register.0 as usize * WARP + lane]
+            }
             AddressBase::Symbol(symbol) => self.program.address(symbol)?,
             AddressBase::Absolute => 0,
         };

@@ -31,7 +31,7 @@ fn place(instr: &Instr) -> Where {
 }
 
 impl Block<'_> {
-    fn view(&mut self, w: usize, lane: usize) -> View<'_> {
+    pub(super) fn view(&mut self, w: usize, lane: usize) -> View<'_> {
         let bytes = self.program.local_bytes as usize;
         View {
             global: &mut self.device.global,
@@ -180,6 +180,12 @@ impl Block<'_> {
 
     fn is_space(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
+        if op.has(Mod::Const) {
+            let start = self.device.constants();
+            let end = start + self.device.constant_bytes().len() as u64;
+            let within = |a| Ok((start..end).contains(&a).into());
+            return self.map1(w, mask, instr, ScalarType::Pred, ScalarType::U64, within);
+        }
         let wanted = match () {
             () if op.has(Mod::Global) => Space::Global,
             () if op.has(Mod::Shared) || op.has(Mod::SharedCta) || op.has(Mod::SharedCluster) => {

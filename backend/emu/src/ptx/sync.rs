@@ -114,8 +114,20 @@ impl Block<'_> {
 
     /// An operation of the threads that a mask names: waits until all of them are here.
     pub(super) fn meet(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
-        let Some(member) = instr.operands.last() else { return unsupported(instr) };
-        let masks = self.gather(w, mask, member, ScalarType::U32)?;
+        let names_threads = matches!(
+            instr.opcode.form,
+            FormId::BarWarpSync
+                | FormId::ShflSync
+                | FormId::VoteSync
+                | FormId::MatchSync
+                | FormId::Redux
+                | FormId::Elect
+        );
+        let masks = match instr.operands.last() {
+            Some(member) if names_threads => self.gather(w, mask, member, ScalarType::U32)?,
+            // The others are for all threads.
+            _ => [u32::MAX.into(); WARP],
+        };
         // Waiting threads have their place behind the instruction already.
         let waiting = {
             let warp = &self.warps[w];
@@ -207,7 +219,7 @@ impl Block<'_> {
                 }
                 Ok(())
             }
-            _ => unsupported(instr),
+            _ => self.matrix(w, mask, instr),
         }
     }
 

@@ -141,7 +141,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("WARPSYNC", 0x948, "", Branch, &[CONDITION, MASK]).sm(75, 89),
     Family::new("WARPSYNC.ALL", 0x948, "", Branch, &[Piece::Text(".ALL"), CONDITION]).sm(90, 255),
     Family::new("WARPSYNC.COLLECTIVE.ALL", 0x948, "", Branch, &[Piece::Text(".COLLECTIVE"), Piece::Text(".ALL"), CONDITION, TARGET]).ones(one(86)).sm(90, 255),
-    Family::new("WARPSYNC", 0x148, "r c x u:6", Branch, &[CONDITION, PLAIN_SOURCE]).sm(75, 89),
+    Family::new("WARPSYNC", 0x148, "r c x u:6", Branch, &[choice(Field::Mode, 86, 1, &["", ".EXCLUSIVE"]), CONDITION, PLAIN_SOURCE]).sm(75, 89),
     Family::new("WARPSYNC", 0x348, "", Branch, &[choice(Field::Mode, 85, 1, &["", ".EXCLUSIVE"]), CONDITION, RA]).sm(90, 255).labelled("r"),
     Family::new("WARPSYNC.COLLECTIVE", 0x348, "", Branch, &[Piece::Text(".COLLECTIVE"), CONDITION, RA, TARGET]).ones(one(86)).sm(90, 255),
     Family::new("ENDCOLLECTIVE", 0x91b, "", Branch, &[CONDITION]).sm(90, 255),

@@ -8,6 +8,7 @@ mod code;
 mod mutations;
 mod pair;
 mod tools;
+mod triangle;
 
 use mutations::Tally;
 use pair::{Counts, Outcome, Pair};
@@ -32,6 +33,17 @@ const WANTED_CPU: f64 = 0.3;
 const MEASURED: usize = 40;
 
 fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1).peekable();
+    if arguments.next_if_eq("--execute").is_some() {
+        return match execute(&arguments.next().unwrap_or_default(), arguments.next()) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(message) => {
+                eprintln!("oracle: {message}");
+                ExitCode::from(2)
+            }
+        };
+    }
     match compare(std::env::args().skip(1).map(PathBuf::from)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -55,6 +67,36 @@ fn compare(paths: impl Iterator<Item = PathBuf>) -> Result<bool, String> {
     let cpu = measure(&tools, &pairs, &outcomes, &scratch);
     let _ = std::fs::remove_dir_all(&scratch);
     Ok(report(&pairs, &outcomes?, cpu))
+}
+
+/// Runs ptxas's code of the cases whose text contains `wanted`; whether all is as it must be.
+fn execute(wanted: &str, target: Option<String>) -> Result<bool, String> {
+    let tools = Tools::find()?;
+    let scratch = std::env::temp_dir().join(format!("ptx-oracle-{}", std::process::id()));
+    let target = target.and_then(|text| text.parse().ok());
+    let targets = target.map_or(triangle::TARGETS.to_vec(), |target| vec![target]);
+    if let Some(seed) = wanted.strip_prefix("program ").and_then(|seed| seed.parse().ok()) {
+        println!("{}", triangle::shrink(&tools, seed, targets[0], &scratch));
+        return Ok(true);
+    }
+    let triangle = triangle::run(&tools, &targets, wanted, &scratch);
+    let _ = std::fs::remove_dir_all(&scratch);
+    for finding in &triangle.findings {
+        println!("{finding}");
+    }
+    for (target, agree) in &triangle.agree {
+        println!(
+            "sm_{target:<4} ptxas's code agrees with the interpreter in {} of {} runs",
+            agree.good, agree.all
+        );
+    }
+    let seen = triangle.seen;
+    println!(
+        "hazards found in {} runs of ptxas's code; damage seen {} of {}",
+        triangle.hazards, seen.good, seen.all
+    );
+    let agree = triangle.agree.values().all(|count| count.good == count.all);
+    Ok(agree && seen.good * 100 >= seen.all * 99)
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {

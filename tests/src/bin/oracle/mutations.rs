@@ -46,18 +46,18 @@ pub(crate) fn mutate(
         }
         tally
     };
-    let (stalls, waits) = needed(sm, code);
+    let (stalls, waits) = needed(sm, code, &|_| true);
     (caught(stalls), caught(waits))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Mutation {
+pub(crate) enum Mutation {
     ShortenStall { at: usize },
     RemoveWait { at: usize },
 }
 
 impl Mutation {
-    fn apply(self, code: &mut [Inst]) {
+    pub(crate) fn apply(self, code: &mut [Inst]) {
         match self {
             Mutation::ShortenStall { at } => {
                 let control = &mut code[at].control;
@@ -73,12 +73,19 @@ impl Mutation {
     }
 }
 
+/// At most `most` damages of a function's code between instructions that acted, chosen by `seed`.
+pub(crate) fn choose(sm: Sm, code: &[Inst], acted: &[bool], most: usize, seed: u64) -> Vec<Mutation> {
+    let (stalls, waits) = needed(sm, code, &|at| acted[at]);
+    Random(seed).choose([stalls, waits].concat(), most)
+}
+
 /// Every mutation that takes away what is needed exactly: of stalls, of waits.
-fn needed(sm: Sm, code: &[Inst]) -> (Vec<Mutation>, Vec<Mutation>) {
+fn needed(sm: Sm, code: &[Inst], acts: &dyn Fn(usize) -> bool) -> (Vec<Mutation>, Vec<Mutation>) {
     let (mut stalls, mut waits) = (Vec::new(), Vec::new());
     for (first, producer) in code.iter().enumerate() {
         for def in producer.writes(sm) {
-            match reader(sm, code, first, &def) {
+            let reader = reader(sm, code, first, &def).filter(|reader| acts(first) && acts(reader.0));
+            match reader {
                 Some((second, read)) if !producer.is_variable(sm) => {
                     let cycles: u32 = code[first..second].iter().map(|i| u32::from(i.control.stall)).sum();
                     let latency = latency::raw(sm, producer, &def, &code[second], &read);

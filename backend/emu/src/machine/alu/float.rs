@@ -159,7 +159,19 @@ impl Lane<'_, '_> {
             Compute::Dadd(m) => F64.add(self.double(0)?, self.double(1)?, m.round).into(),
             Compute::Dmul(m) => F64.mul(self.double(0)?, self.double(1)?, m.round).into(),
             Compute::Dfma(m) => F64.fma(self.double(0)?, self.double(1)?, self.double(2)?, m.round).into(),
-            Compute::Dsetp { cmp, combine } if cmp != 0 && cmp != 15 => {
+            Compute::Dsetp { cmp: cmp @ (0 | 15), .. } => {
+                // Whether the first is the one to take, and whether neither is a number.
+                let (a, b) = (self.double(0)?, self.double(1)?);
+                let (first, second) = if cmp == 0 { (a, b) } else { (b, a) };
+                let zeros = (a | b) & (F64.sign() - 1) == 0;
+                let less = match F64.compare(first, second) {
+                    Some(Ordering::Equal) if zeros => F64.is_negative(first) && !F64.is_negative(second),
+                    order => order == Some(Ordering::Less),
+                };
+                let (a_nan, b_nan) = (F64.is_nan(a), F64.is_nan(b));
+                Results { p: less || b_nan && !a_nan, q: a_nan && b_nan, ..Results::default() }
+            }
+            Compute::Dsetp { cmp, combine } => {
                 let holds = compares(cmp, F64.compare(self.double(0)?, self.double(1)?));
                 let p = self.p(0);
                 Results {

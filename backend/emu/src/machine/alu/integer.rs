@@ -52,6 +52,41 @@ impl Lane<'_, '_> {
     pub(super) fn integer(&self, compute: Compute) -> Result<Option<Results>> {
         Ok(Some(match compute {
             Compute::Mov => self.bits(1)?.into(),
+            Compute::Mov64 => match self.step.inst.get(sass::Field::Imm32) {
+                Some(bits) => bits.into(),
+                None => self.pair(1, false)?.into(),
+            },
+            Compute::Sel64 => if self.p(0) { self.pair(0, false)? } else { self.pair(1, false)? }.into(),
+            Compute::Iadd64 => {
+                let mut sum = 0u64;
+                for i in 0..3 {
+                    let term = self.pair(i, false)?;
+                    sum =
+                        if self.source(i).negated { sum.wrapping_sub(term) } else { sum.wrapping_add(term) };
+                }
+                sum.into()
+            }
+            Compute::Isetp64 { cmp, signed, combine } => {
+                let (a, b) = (self.pair(0, false)?, self.pair(1, false)?);
+                let b = if self.source(1).negated { b.wrapping_neg() } else { b };
+                let order = if signed { (a as i64).cmp(&(b as i64)) } else { a.cmp(&b) };
+                let holds = match cmp {
+                    0 => false,
+                    1 => order.is_lt(),
+                    2 => order.is_eq(),
+                    3 => order.is_le(),
+                    4 => order.is_gt(),
+                    5 => order.is_ne(),
+                    6 => order.is_ge(),
+                    _ => true,
+                };
+                let p = self.p(0);
+                Results {
+                    p: boolean(combine, holds, p),
+                    q: boolean(combine, !holds, p),
+                    ..Results::default()
+                }
+            }
             Compute::Sel => if self.p(0) { self.bits(0)? } else { self.bits(1)? }.into(),
             Compute::Prmt { mode } => permute(mode, self.bits(0)?, self.bits(1)?, self.bits(2)?).into(),
             Compute::P2r { byte } => {
@@ -127,6 +162,14 @@ impl Lane<'_, '_> {
                 let index = u8::from(self.p(0)) << 2 | u8::from(self.p(1)) << 1 | u8::from(s);
                 Results { p: lut >> index & 1 == 1, q: lut2 >> index & 1 == 1, ..Results::default() }
             }
+            Compute::Plop3Sign { lut, lut2 } => {
+                let sign = |i: usize| -> Result<u8> {
+                    let bit = (self.bits(i)? >> 31) as u8;
+                    Ok(bit ^ u8::from(self.source(i).negated))
+                };
+                let index = sign(0)? << 2 | sign(1)? << 1 | sign(2)?;
+                Results { p: lut >> index & 1 == 1, q: lut2 >> index & 1 == 1, ..Results::default() }
+            }
             Compute::Shf { right, wrap, high, ty } => {
                 let both = u64::from(self.bits(2)?) << 32 | u64::from(self.bits(0)?);
                 // 64-bit types count to 64, 32-bit ones to 32.
@@ -171,37 +214,14 @@ impl Lane<'_, '_> {
                 if less(signed, a, b) == self.p(0) { a } else { b }.into()
             }
             Compute::Vimnmx { ty, relu } => {
-                let (a, b, smallest) = (self.bits(0)?, self.bits(1)?, self.p(0));
-                let signed = ty & 1 == 1;
-                if ty < 2 {
-                    let result = if less(signed, a, b) == smallest { a } else { b };
-                    if relu && (result as i32) < 0 { 0 } else { result }.into()
-                } else {
-                    let mut result = 0;
-                    for shift in [0, 16] {
-                        let cut = |x: u32| {
-                            if signed {
-                                (x << (16 - shift)) as i32 as i64 >> 16
-                            } else {
-                                (x >> shift & 0xffff).into()
-                            }
-                        };
-                        let value = if (cut(a) < cut(b)) == smallest { cut(a) } else { cut(b) };
-                        let value = if relu { value.max(0) } else { value };
-                        result |= (value as u32 & 0xffff) << shift;
-                    }
-                    result.into()
-                }
+                extremum(ty, relu, self.p(0), self.bits(0)?, self.bits(1)?).into()
+            }
+            Compute::Viaddmnmx { ty, relu } => {
+                let sum = add(ty >= 2, self.source(1).negated, self.bits(0)?, self.bits(1)?);
+                extremum(ty, relu, self.p(0), sum, self.bits(2)?).into()
             }
             Compute::Viadd { packed } => {
-                let (a, b) = (self.bits(0)?, self.bits(1)?);
-                let negated = self.source(1).negated;
-                let add = |a: u32, b: u32| if negated { a.wrapping_sub(b) } else { a.wrapping_add(b) };
-                match packed {
-                    false => add(a, b),
-                    true => add(a & 0xffff, b & 0xffff) & 0xffff | add(a >> 16, b >> 16) << 16,
-                }
-                .into()
+                add(packed, self.source(1).negated, self.bits(0)?, self.bits(1)?).into()
             }
             Compute::Iabs => (self.bits(1)? as i32).unsigned_abs().into(),
             Compute::Popc => {
@@ -271,6 +291,35 @@ impl Lane<'_, '_> {
             _ => return Ok(None),
         }))
     }
+}
+
+/// The smaller or the greater of two numbers of a type of the video instructions, one or two in a word.
+fn extremum(ty: u8, relu: bool, smallest: bool, a: u32, b: u32) -> u32 {
+    let signed = ty & 1 == 1;
+    if ty < 2 {
+        let result = if less(signed, a, b) == smallest { a } else { b };
+        return if relu && (result as i32) < 0 { 0 } else { result };
+    }
+    let mut result = 0;
+    for shift in [0, 16] {
+        let cut = |x: u32| match signed {
+            true => i64::from((x << (16 - shift)) as i32 >> 16),
+            false => (x >> shift & 0xffff).into(),
+        };
+        let value = if (cut(a) < cut(b)) == smallest { cut(a) } else { cut(b) };
+        let value = if relu { value.max(0) } else { value };
+        result |= (value as u32 & 0xffff) << shift;
+    }
+    result
+}
+
+/// The sum of one or two numbers in a word, or their difference.
+fn add(packed: bool, negated: bool, a: u32, b: u32) -> u32 {
+    let add = |a: u32, b: u32| if negated { a.wrapping_sub(b) } else { a.wrapping_add(b) };
+    if !packed {
+        return add(a, b);
+    }
+    add(a & 0xffff, b & 0xffff) & 0xffff | add(a >> 16, b >> 16) << 16
 }
 
 fn permute(mode: u8, a: u32, selector: u32, c: u32) -> u32 {

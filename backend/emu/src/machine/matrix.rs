@@ -1,0 +1,152 @@
+//! Products of matrices, and matrices from and to shared memory.
+
+use super::{Block, Result, WARP};
+use crate::launch::FaultKind;
+use crate::matrix::{Element, Fragment, Product, Sum, half_place, transpose};
+use crate::memory::Space;
+use sass::{Field, Inst};
+
+/// Mnemonics that a whole warp executes on matrices.
+pub(super) const MNEMONICS: &[&str] = &["HMMA", "IMMA", "BMMA", "DMMA", "LDSM", "STSM", "MOVM"];
+
+/// The product that an instruction computes; `None` for what is not executed.
+fn product(inst: &Inst) -> Option<Product> {
+    let text = |field| inst.text(field).unwrap_or("");
+    let half = if text(Field::SrcType) == ".BF16" { Element::Bf16 } else { Element::F16 };
+    let integer = |field| match text(field) {
+        ".U8" => Some(Element::Integer { bits: 8, signed: false }),
+        ".S8" => Some(Element::Integer { bits: 8, signed: true }),
+        ".U4" => Some(Element::Integer { bits: 4, signed: false }),
+        ".S4" => Some(Element::Integer { bits: 4, signed: true }),
+        _ => None,
+    };
+    let float_sum = if text(Field::Type) == ".F16" { Sum::F16 } else { Sum::F32 };
+    let (a, b, sum) = match inst.form().name {
+        "HMMA" => (half, half, float_sum),
+        "HMMA.TF32" => (Element::Tf32, Element::Tf32, float_sum),
+        "IMMA" | "IMMA.S4" => {
+            let saturates = inst.get(Field::Sat) == Some(1);
+            (integer(Field::SrcType)?, integer(Field::SrcType2)?, Sum::S32(saturates))
+        }
+        "BMMA" => {
+            let bit = Element::Integer { bits: 1, signed: false };
+            (bit, bit, Sum::Bits { and: inst.get(Field::Op) == Some(1) })
+        }
+        "DMMA" if inst.get(Field::Round).unwrap_or(0) == 0 => (Element::F64, Element::F64, Sum::F64),
+        _ => return None,
+    };
+    let (rows, depth) = match text(Field::Size) {
+        ".1684" | ".16x8x4" => (16, 4),
+        ".1688" | ".16x8x8" => (16, 8),
+        ".16816" | ".16x8x16" => (16, 16),
+        ".16832" => (16, 32),
+        ".16864" => (16, 64),
+        ".168128" => (16, 128),
+        ".168256" => (16, 256),
+        ".8816" => (8, 16),
+        ".8832" => (8, 32),
+        ".88128" => (8, 128),
+        "" | ".8x8x4" if sum == Sum::F64 => (8, 4),
+        _ => return None,
+    };
+    Some(Product { rows, depth, a, b, sum })
+}
+
+impl Block<'_> {
+    fn fragment(&self, w: usize, first: u64, count: usize) -> Fragment {
+        let registers = &self.warps[w].registers;
+        (0..count)
+            .map(|i| {
+                if first == 255 {
+                    return [0; WARP];
+                }
+                let start = (first as usize + i) * WARP;
+                registers[start..start + WARP].try_into().unwrap_or([0; WARP])
+            })
+            .collect()
+    }
+
+    fn put_fragment(&mut self, w: usize, first: u8, fragment: &Fragment) {
+        for (i, register) in fragment.iter().enumerate().filter(|_| first != 255) {
+            let start = (usize::from(first) + i) * WARP;
+            self.warps[w].registers[start..start + WARP].copy_from_slice(register);
+        }
+    }
+
+    pub(super) fn matrix(&mut self, w: usize, active: u32, at: u32, name: &str) -> Result<()> {
+        let machine = self.machine;
+        let step = &machine.code[at as usize];
+        let inst = &step.inst;
+        if active != u32::MAX {
+            return Err(FaultKind::Malformed(format!("{name} without some threads of the warp")));
+        }
+        let unsupported = || Err(FaultKind::Unsupported(sass::print(machine.sm, inst, 0)));
+        let register = |field| inst.get(field).unwrap_or(255);
+        let modified = [Field::NegA, Field::NegB, Field::NegC, Field::AbsA, Field::AbsB, Field::AbsC];
+        if modified.iter().any(|&field| inst.get(field) == Some(1)) {
+            return unsupported();
+        }
+        match name {
+            "MOVM" => {
+                if inst.get(Field::Mode) != Some(0) {
+                    return unsupported();
+                }
+                let fragment = self.fragment(w, register(Field::Ra), 1);
+                self.put_fragment(w, step.rd, &vec![transpose(&fragment[0])]);
+            }
+            "LDSM" | "STSM" => return self.move_matrices(w, at, name == "STSM"),
+            _ => {
+                let Some(product) = product(inst) else { return unsupported() };
+                let words = |element: Element, across: usize| {
+                    across * product.depth * element.bits() as usize / 32 / WARP
+                };
+                let a = self.fragment(w, register(Field::Ra), words(product.a, product.rows));
+                let b = self.fragment(w, register(Field::Rb), words(product.b, 8));
+                let c = self.fragment(w, register(Field::Rc), product.result_registers());
+                let result = product.compute(&a, &b, &c);
+                self.put_fragment(w, step.rd, &result);
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads or stores of one, two or four matrices, each lane giving the address of a row.
+    fn move_matrices(&mut self, w: usize, at: u32, stores: bool) -> Result<()> {
+        let inst = &self.machine.code[at as usize].inst;
+        let step = &self.machine.code[at as usize];
+        let transposed = match inst.get(Field::Mode) {
+            Some(0) => false,
+            Some(1) => true,
+            _ => return Err(FaultKind::Unsupported(sass::print(self.machine.sm, inst, 0))),
+        };
+        let count = [1, 2, 4][inst.get(Field::Size).unwrap_or(0).min(2) as usize];
+        let data = inst.get(Field::Rb).or(inst.get(Field::Rc)).unwrap_or(255);
+        let mut fragment = if stores { self.fragment(w, data, count) } else { vec![[0; WARP]; count] };
+        for (matrix, register) in fragment.iter_mut().enumerate() {
+            if stores && transposed {
+                *register = transpose(register);
+            }
+            for row in 0..8 {
+                let address = self.address(w, 8 * matrix + row, at, true)?;
+                let mut view = self.view(w, 0);
+                let bytes = view.slice(Space::Shared, address, 16)?;
+                for column in 0..8 {
+                    let (lane, half) = half_place(row, column);
+                    let place = &mut bytes[2 * column..2 * column + 2];
+                    if stores {
+                        place.copy_from_slice(&((register[lane] >> (16 * half)) as u16).to_le_bytes());
+                    } else {
+                        register[lane] |= u32::from(u16::from_le_bytes([place[0], place[1]])) << (16 * half);
+                    }
+                }
+            }
+            if !stores && transposed {
+                *register = transpose(register);
+            }
+        }
+        if !stores {
+            self.put_fragment(w, step.rd, &fragment);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,228 @@
+//! Products of matrices that the threads of a warp hold in fragments, laid out as the PTX manual's figures show.
+//!
+//! The machine's registers hold what PTX's fragments do. Sums of floats are exact and rounded once: neither manual nor
+//! machine says more than that they are at least this good, so tests use numbers whose sums need no rounding.
+
+use crate::float::{BF16, F16, F32, F64, Format, Rounding};
+use crate::launch::WARP;
+
+/// What the factors hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Element {
+    F16,
+    Bf16,
+    Tf32,
+    F64,
+    Integer { bits: u32, signed: bool },
+}
+
+/// What the sum holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sum {
+    F16,
+    F32,
+    F64,
+    /// Saturating or not.
+    S32(bool),
+    /// Numbers of ones in the exclusive or, or in the conjunction, of bits.
+    Bits {
+        and: bool,
+    },
+}
+
+/// A product D = A·B + C of matrices with 8 columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Product {
+    pub rows: usize,
+    /// Columns of A.
+    pub depth: usize,
+    pub a: Element,
+    pub b: Element,
+    pub sum: Sum,
+}
+
+/// The 32-bit registers of a fragment, each with its value in every lane.
+pub type Fragment = Vec<[u32; WARP]>;
+
+const COLUMNS: usize = 8;
+
+impl Element {
+    pub fn bits(self) -> u32 {
+        match self {
+            Element::F16 | Element::Bf16 => 16,
+            Element::Tf32 => 32,
+            Element::F64 => 64,
+            Element::Integer { bits, .. } => bits,
+        }
+    }
+
+    fn format(self) -> Format {
+        match self {
+            Element::F16 => F16,
+            Element::Bf16 => BF16,
+            Element::F64 => F64,
+            _ => F32,
+        }
+    }
+
+    /// The number that bits stand for.
+    pub fn float(self, bits: u64) -> f64 {
+        // Of single-precision numbers the tensor pipe reads 10 bits of the fraction.
+        let bits = if self == Element::Tf32 { bits & !0x1fff } else { bits };
+        f64::from_bits(self.format().convert(bits, F64, Rounding::Nearest))
+    }
+
+    pub fn integer(self, bits: u64) -> i64 {
+        let unused = 64 - self.bits();
+        match self {
+            Element::Integer { signed: true, .. } => (bits << unused) as i64 >> unused,
+            _ => bits as i64,
+        }
+    }
+}
+
+/// An element of a fragment: so many bits at a position of a lane's registers.
+fn extract(fragment: &Fragment, lane: usize, position: usize, bits: u32) -> u64 {
+    if bits == 64 {
+        let half = |i: usize| u64::from(fragment[2 * position + i][lane]);
+        return half(1) << 32 | half(0);
+    }
+    let each = (32 / bits) as usize;
+    let word = u64::from(fragment[position / each][lane]);
+    word >> (position % each * bits as usize) & (u64::MAX >> (64 - bits))
+}
+
+impl Product {
+    /// How many neighbours of a row one thread holds.
+    fn run(element: Element) -> usize {
+        (32 / element.bits().min(32)) as usize
+    }
+
+    fn a(&self, fragment: &Fragment, row: usize, k: usize) -> u64 {
+        let run = Product::run(self.a);
+        let (lane, block) = (row % 8 * 4 + k / run % 4, k / (4 * run));
+        let register = block * (self.rows / 8) + row / 8;
+        extract(fragment, lane, register * run + k % run, self.a.bits())
+    }
+
+    fn b(&self, fragment: &Fragment, k: usize, column: usize) -> u64 {
+        let run = Product::run(self.b);
+        let (lane, block) = (column * 4 + k / run % 4, k / (4 * run));
+        extract(fragment, lane, block * run + k % run, self.b.bits())
+    }
+
+    fn sum_bits(&self) -> u32 {
+        match self.sum {
+            Sum::F16 => 16,
+            Sum::F64 => 64,
+            _ => 32,
+        }
+    }
+
+    /// Registers of the result in each thread.
+    pub fn result_registers(&self) -> usize {
+        self.rows * COLUMNS * self.sum_bits() as usize / 32 / WARP
+    }
+
+    /// The registers of the result.
+    pub fn compute(&self, a: &Fragment, b: &Fragment, c: &Fragment) -> Fragment {
+        let mut result = vec![[0; WARP]; self.result_registers()];
+        let bits = self.sum_bits();
+        for row in 0..self.rows {
+            for column in 0..COLUMNS {
+                let (lane, position) = (row % 8 * 4 + column / 2, row / 8 * 2 + column % 2);
+                let factors = (0..self.depth).map(|k| (self.a(a, row, k), self.b(b, k, column)));
+                let value = total(self.a, self.b, self.sum, factors, extract(c, lane, position, bits));
+                match bits {
+                    64 => {
+                        result[2 * position][lane] = value as u32;
+                        result[2 * position + 1][lane] = (value >> 32) as u32;
+                    }
+                    32 => result[position][lane] = value as u32,
+                    _ => result[position / 2][lane] |= (value as u32) << (position % 2 * 16),
+                }
+            }
+        }
+        result
+    }
+}
+
+/// A sum of products and what they are added to.
+pub fn total(a: Element, b: Element, sum: Sum, factors: impl Iterator<Item = (u64, u64)>, start: u64) -> u64 {
+    match sum {
+        Sum::Bits { and } => {
+            let ones = factors.map(|(x, y)| if and { x & y } else { x ^ y }).sum::<u64>();
+            u64::from((start as u32).wrapping_add(ones as u32))
+        }
+        Sum::S32(saturates) => {
+            let products = factors.map(|(x, y)| a.integer(x) * b.integer(y)).sum::<i64>();
+            let sum = i64::from(start as i32) + products;
+            let sum = if saturates { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
+            u64::from(sum as u32)
+        }
+        Sum::F64 => {
+            let fused = |sum: f64, (x, y)| f64::from_bits(x).mul_add(f64::from_bits(y), sum);
+            factors.fold(f64::from_bits(start), fused).to_bits()
+        }
+        Sum::F16 | Sum::F32 => {
+            let format = if sum == Sum::F16 { F16 } else { F32 };
+            let start = f64::from_bits(format.convert(start, F64, Rounding::Nearest));
+            let sum = factors.fold(start, |sum, (x, y)| sum + a.float(x) * b.float(y));
+            F64.convert(sum.to_bits(), format, Rounding::Nearest)
+        }
+    }
+}
+
+/// Where an element of an 8×8 matrix of halves is: its lane and which half of the register.
+pub fn half_place(row: usize, column: usize) -> (usize, usize) {
+    (row * 4 + column / 2, column % 2)
+}
+
+/// An 8×8 matrix of halves, transposed.
+pub fn transpose(register: &[u32; WARP]) -> [u32; WARP] {
+    let mut result = [0; WARP];
+    for row in 0..8 {
+        for column in 0..8 {
+            let (from, half) = half_place(row, column);
+            let (to, other) = half_place(column, row);
+            result[to] |= (register[from] >> (16 * half) & 0xffff) << (16 * other);
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The unit matrix leaves the other factor as it is.
+    #[test]
+    fn one_times_a_matrix() {
+        let element = Element::Integer { bits: 8, signed: true };
+        let product = Product { rows: 16, depth: 32, a: element, b: element, sum: Sum::S32(false) };
+        let (mut a, mut b) = (vec![[0; WARP]; 4], vec![[0; WARP]; 2]);
+        for row in 0..16 {
+            // Row `row`, column `row`: register row / 16 * 2 + row / 8, byte row % 4.
+            a[row / 8][row % 8 * 4 + row / 4] |= 1 << (row % 4 * 8);
+        }
+        for k in 0..32 {
+            for column in 0..8 {
+                b[k / 16][column * 4 + k / 4 % 4] |= ((k * 8 + column) as u32 & 0x7f) << (k % 4 * 8);
+            }
+        }
+        let c = product.compute(&a, &b, &vec![[1; WARP]; 4]);
+        for row in 0..16 {
+            for column in 0..8 {
+                let found = c[row / 8 * 2 + column % 2][row % 8 * 4 + column / 2];
+                assert_eq!(found, ((row * 8 + column) as u32 & 0x7f) + 1, "{row} {column}");
+            }
+        }
+    }
+
+    #[test]
+    fn transposed_twice() {
+        let register = std::array::from_fn(|lane| (lane * 65537 + 7) as u32);
+        assert_ne!(transpose(&register), register);
+        assert_eq!(transpose(&transpose(&register)), register);
+    }
+}

@@ -1,0 +1,330 @@
+//! Matrices that a warp holds: products, and their ways from and to shared memory.
+
+use super::arithmetic::{ty, unsupported};
+use super::{Block, Step, WARP, each};
+use crate::launch::FaultKind;
+use crate::matrix::{Element, Fragment, Product, Sum, half_place, total, transpose};
+use crate::memory::Space;
+use ptx_backend::input::{Instr, Operand};
+use ptx_isa::{FormId, Mod, Opcode, ScalarType};
+
+/// Rows, columns and depth of the shapes.
+const SHAPES: &[(Mod, [usize; 3])] = &[
+    (Mod::M8n8k4, [8, 8, 4]),
+    (Mod::M8n8k16, [8, 8, 16]),
+    (Mod::M8n8k32, [8, 8, 32]),
+    (Mod::M8n8k128, [8, 8, 128]),
+    (Mod::M16n8k4, [16, 8, 4]),
+    (Mod::M16n8k8, [16, 8, 8]),
+    (Mod::M16n8k16, [16, 8, 16]),
+    (Mod::M16n8k32, [16, 8, 32]),
+    (Mod::M16n8k64, [16, 8, 64]),
+    (Mod::M16n8k128, [16, 8, 128]),
+    (Mod::M16n8k256, [16, 8, 256]),
+    (Mod::M16n16k8, [16, 16, 8]),
+    (Mod::M16n16k16, [16, 16, 16]),
+    (Mod::M32n8k16, [32, 8, 16]),
+    (Mod::M8n32k16, [8, 32, 16]),
+];
+
+fn shape(op: &Opcode) -> Option<[usize; 3]> {
+    SHAPES.iter().find(|(name, _)| op.has(*name)).map(|(_, shape)| *shape)
+}
+
+fn element(ty: ScalarType) -> Option<Element> {
+    let integer = |bits, signed| Some(Element::Integer { bits, signed });
+    match ty {
+        ScalarType::F16 => Some(Element::F16),
+        ScalarType::Bf16 => Some(Element::Bf16),
+        ScalarType::Tf32 => Some(Element::Tf32),
+        ScalarType::F64 => Some(Element::F64),
+        ScalarType::U8 => integer(8, false),
+        ScalarType::S8 => integer(8, true),
+        ScalarType::U4 => integer(4, false),
+        ScalarType::S4 => integer(4, true),
+        ScalarType::B1 => integer(1, false),
+        _ => None,
+    }
+}
+
+fn sum(op: &Opcode, ty: ScalarType) -> Option<Sum> {
+    match ty {
+        ScalarType::F16 => Some(Sum::F16),
+        ScalarType::F32 => Some(Sum::F32),
+        ScalarType::F64 => Some(Sum::F64),
+        ScalarType::S32 if op.has(Mod::Popc) => Some(Sum::Bits { and: op.has(Mod::And) }),
+        ScalarType::S32 => Some(Sum::S32(op.has(Mod::Satfinite))),
+        _ => None,
+    }
+}
+
+fn parts(operand: &Operand) -> &[Operand] {
+    match operand {
+        Operand::Vector(parts) => parts,
+        one => std::slice::from_ref(one),
+    }
+}
+
+/// The bits of one register of a fragment.
+fn register_type(bits: u32) -> ScalarType {
+    if bits == 64 { ScalarType::B64 } else { ScalarType::B32 }
+}
+
+impl Block<'_> {
+    /// The registers of a fragment whose elements have so many bits.
+    fn fragment(&self, w: usize, operand: &Operand, bits: u32) -> Step<Fragment> {
+        let mut fragment = Vec::new();
+        for part in parts(operand) {
+            let values = self.gather(w, u32::MAX, part, register_type(bits))?;
+            fragment.push(values.map(|value| value as u32));
+            if bits == 64 {
+                fragment.push(values.map(|value| (value >> 32) as u32));
+            }
+        }
+        Ok(fragment)
+    }
+
+    fn put_fragment(&mut self, w: usize, operand: &Operand, bits: u32, fragment: &Fragment) -> Step<()> {
+        let words = bits.div_ceil(32) as usize;
+        for (part, registers) in parts(operand).iter().zip(fragment.chunks(words)) {
+            for lane in 0..WARP {
+                let value = registers.iter().rev().fold(0, |value, word| value << 32 | u64::from(word[lane]));
+                self.put(w, lane, part, register_type(bits), value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An operation of all threads of a full warp.
+    pub(super) fn matrix(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        use FormId as F;
+        if mask != u32::MAX {
+            return Err(FaultKind::Malformed("an operation of the whole warp without some threads".into()));
+        }
+        match instr.opcode.form {
+            F::MmaF16 | F::MmaBf16 | F::MmaTf32 | F::MmaF64 | F::MmaInt8 | F::MmaInt4 | F::MmaBits => {
+                self.mma(w, instr)
+            }
+            F::Ldmatrix => self.load_matrix(w, instr),
+            F::Stmatrix => self.store_matrix(w, instr),
+            F::Movmatrix => {
+                let fragment = self.fragment(w, &instr.operands[1], 16)?;
+                self.put_fragment(w, &instr.operands[0], 16, &vec![transpose(&fragment[0])])
+            }
+            F::WmmaLoad | F::WmmaLoadC | F::WmmaStore => self.wmma_memory(w, instr),
+            F::WmmaMmaF16 | F::WmmaMma | F::WmmaMmaInt4 | F::WmmaMmaBits => self.wmma(w, instr),
+            _ => unsupported(instr),
+        }
+    }
+
+    fn mma(&mut self, w: usize, instr: &Instr) -> Step<()> {
+        let op = &instr.opcode;
+        let Some([rows, 8, depth]) = shape(op) else { return unsupported(instr) };
+        let (Some(a), Some(b), Some(sum)) = (element(ty(op, 1)?), element(ty(op, 2)?), sum(op, ty(op, 0)?))
+        else {
+            return unsupported(instr);
+        };
+        let product = Product { rows, depth, a, b, sum };
+        let bits = if sum == Sum::F64 { 64 } else { 32 };
+        let [x, y, z] = [(1, a.bits()), (2, b.bits()), (3, bits)]
+            .map(|(i, bits)| self.fragment(w, &instr.operands[i], bits));
+        let result = product.compute(&x?, &y?, &z?);
+        self.put_fragment(w, &instr.operands[0], bits, &result)
+    }
+
+    /// The addresses of the rows of `count` matrices, in the order of the lanes that give them.
+    fn rows(&self, w: usize, count: usize, operand: &Operand) -> Step<Vec<u64>> {
+        (0..8 * count).map(|lane| self.address(w, lane, operand)).collect()
+    }
+
+    fn load_matrix(&mut self, w: usize, instr: &Instr) -> Step<()> {
+        let count = parts(&instr.operands[0]).len();
+        let rows = self.rows(w, count, &instr.operands[1])?;
+        let space = self.matrix_space(&instr.opcode);
+        for (matrix, part) in parts(&instr.operands[0]).iter().enumerate() {
+            let mut register = [0; WARP];
+            for row in 0..8 {
+                let start = rows[8 * matrix + row];
+                let bytes: [u8; 16] = self.view(w, 0).slice(space, start, 16)?.try_into().unwrap_or([0; 16]);
+                for column in 0..8 {
+                    let (lane, half) = half_place(row, column);
+                    let element = u16::from_le_bytes([bytes[2 * column], bytes[2 * column + 1]]);
+                    register[lane] |= u32::from(element) << (16 * half);
+                }
+            }
+            let register = if instr.opcode.has(Mod::Trans) { transpose(&register) } else { register };
+            self.put_fragment(w, part, 16, &vec![register])?;
+        }
+        Ok(())
+    }
+
+    fn store_matrix(&mut self, w: usize, instr: &Instr) -> Step<()> {
+        let fragment = self.fragment(w, &instr.operands[1], 16)?;
+        let rows = self.rows(w, fragment.len(), &instr.operands[0])?;
+        let space = self.matrix_space(&instr.opcode);
+        for (matrix, register) in fragment.iter().enumerate() {
+            let register = if instr.opcode.has(Mod::Trans) { transpose(register) } else { *register };
+            for row in 0..8 {
+                let mut bytes = [0; 16];
+                for column in 0..8 {
+                    let (lane, half) = half_place(row, column);
+                    let element = (register[lane] >> (16 * half)) as u16;
+                    bytes[2 * column..2 * column + 2].copy_from_slice(&element.to_le_bytes());
+                }
+                self.view(w, 0).slice(space, rows[8 * matrix + row], 16)?.copy_from_slice(&bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn matrix_space(&self, op: &Opcode) -> Space {
+        match () {
+            () if op.has(Mod::Global) => Space::Global,
+            () if op.has(Mod::Shared) || op.has(Mod::SharedCta) => Space::Shared,
+            () => Space::Generic,
+        }
+    }
+
+    /// Loads and stores of fragments whose layout only these operations know: elements follow each other by rows.
+    fn wmma_memory(&mut self, w: usize, instr: &Instr) -> Step<()> {
+        let op = &instr.opcode;
+        let Some([m, n, k]) = shape(op) else { return unsupported(instr) };
+        let t = ty(op, 0)?;
+        let (rows, columns) = match () {
+            () if op.has(Mod::A) => (m, k),
+            () if op.has(Mod::B) => (k, n),
+            () => (m, n),
+        };
+        let stores = op.form == FormId::WmmaStore;
+        let (fragment, address) = if stores { (1, 0) } else { (0, 1) };
+        let bits = t.bits() as usize;
+        let by_row = op.has(Mod::Row);
+        let stride = match instr.operands.get(2) {
+            Some(operand) => self.gather(w, u32::MAX, operand, ScalarType::U32)?[0] as usize,
+            None if by_row => columns,
+            None => rows,
+        };
+        let start = self.address(w, 0, &instr.operands[address])?;
+        let space = self.matrix_space(op);
+        let count = parts(&instr.operands[fragment]).len() * bits.div_ceil(32);
+        let mut registers =
+            if stores { self.fragment(w, &instr.operands[1], t.bits())? } else { vec![[0; WARP]; count] };
+        for row in 0..rows {
+            for column in 0..columns {
+                let at = if by_row { row * stride + column } else { column * stride + row };
+                let place = Place::of(row * columns + column, bits);
+                if bits < 8 {
+                    let byte = self.view(w, 0).load(space, start + (at * bits / 8) as u64, 1)?;
+                    place.put(&mut registers, byte >> (at * bits % 8));
+                    continue;
+                }
+                let (address, size) = (start + (at * bits / 8) as u64, (bits / 8) as u32);
+                if stores {
+                    let value = place.get(&registers);
+                    self.view(w, 0).store(space, address, size, value)?;
+                } else {
+                    let value = self.view(w, 0).load(space, address, size)?;
+                    place.put(&mut registers, value);
+                }
+            }
+        }
+        if stores { Ok(()) } else { self.put_fragment(w, &instr.operands[0], t.bits(), &registers) }
+    }
+
+    fn wmma(&mut self, w: usize, instr: &Instr) -> Step<()> {
+        let op = &instr.opcode;
+        let Some([m, n, k]) = shape(op) else { return unsupported(instr) };
+        // Of halves only the types of the sums are named.
+        let half = op.form == FormId::WmmaMmaF16;
+        let factor = if half { Some(Element::F16) } else { element(ty(op, 1)?) };
+        let other = if half { Some(Element::F16) } else { element(ty(op, 2)?) };
+        let (Some(a), Some(b), Some(d)) = (factor, other, sum(op, ty(op, 0)?)) else {
+            return unsupported(instr);
+        };
+        let (result, start) = (ty(op, 0)?.bits(), ty(op, if half { 1 } else { 3 })?.bits());
+        if result != start {
+            return unsupported(instr);
+        }
+        let [x, y, z] = [(1, a.bits()), (2, b.bits()), (3, start)]
+            .map(|(i, bits)| self.fragment(w, &instr.operands[i], bits));
+        let (x, y, z) = (x?, y?, z?);
+        let words = parts(&instr.operands[0]).len() * result.div_ceil(32) as usize;
+        let mut registers = vec![[0; WARP]; words];
+        for row in 0..m {
+            for column in 0..n {
+                let place = Place::of(row * n + column, result as usize);
+                let factors = (0..k).map(|i| {
+                    let left = Place::of(row * k + i, a.bits() as usize).get(&x);
+                    (left, Place::of(i * n + column, b.bits() as usize).get(&y))
+                });
+                place.put(&mut registers, total(a, b, d, factors, place.get(&z)));
+            }
+        }
+        self.put_fragment(w, &instr.operands[0], result, &registers)
+    }
+
+    /// Copies to shared memory that are waited for later: they are done at once.
+    pub(super) fn copy(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let Some(Operand::Int(size)) = instr.operands.get(2) else { return unsupported(instr) };
+        let size = *size as u32;
+        let filled = match instr.operands.get(3) {
+            None => [u64::from(size); WARP],
+            Some(operand) if instr.opcode.has(Mod::L2CacheHint) && instr.operands.len() == 4 => {
+                let _ = operand;
+                [u64::from(size); WARP]
+            }
+            Some(operand) => self.gather(w, mask, operand, ScalarType::U32)?,
+        };
+        for lane in each(mask) {
+            let to = self.address(w, lane, &instr.operands[0])?;
+            let from = self.address(w, lane, &instr.operands[1])?;
+            let mut bytes = [0; 16];
+            let bytes = &mut bytes[..size as usize];
+            let count = filled[lane].min(size.into()) as u32;
+            let mut view = self.view(w, lane);
+            for i in 0..count {
+                bytes[i as usize] = view.load(Space::Global, from + u64::from(i), 1)? as u8;
+            }
+            view.slice(Space::Shared, to, size)?.copy_from_slice(bytes);
+        }
+        Ok(())
+    }
+}
+
+/// Where an element of a fragment of unknown layout is.
+#[derive(Clone, Copy)]
+struct Place {
+    register: usize,
+    lane: usize,
+    shift: usize,
+    bits: usize,
+}
+
+impl Place {
+    /// Words follow each other through the lanes, then through the registers.
+    fn of(element: usize, bits: usize) -> Place {
+        if bits == 64 {
+            return Place { register: element / WARP * 2, lane: element % WARP, shift: 0, bits };
+        }
+        let (word, shift) = (element * bits / 32, element * bits % 32);
+        Place { register: word / WARP, lane: word % WARP, shift, bits }
+    }
+
+    fn get(self, fragment: &Fragment) -> u64 {
+        let word = |i: usize| u64::from(fragment.get(self.register + i).map_or(0, |word| word[self.lane]));
+        if self.bits == 64 {
+            return word(1) << 32 | word(0);
+        }
+        word(0) >> self.shift & (u64::MAX >> (64 - self.bits))
+    }
+
+    fn put(self, fragment: &mut Fragment, value: u64) {
+        if self.bits == 64 {
+            fragment[self.register][self.lane] = value as u32;
+            fragment[self.register + 1][self.lane] = (value >> 32) as u32;
+            return;
+        }
+        let value = (value & (u64::MAX >> (64 - self.bits))) as u32;
+        fragment[self.register][self.lane] |= value << self.shift;
+    }
+}

@@ -1,0 +1,293 @@
+//! The interpreter, and the emulator on ptxas's code: what both leave in memory must agree.
+//!
+//! The emulator's model of hazards must accept all that ptxas emits, and must see what damage to control
+//! fields endangers. Kernels are assembled many at a time, since most of what ptxas does is starting.
+
+use crate::mutations;
+use crate::tools::{self, Tools};
+use conformance::case::{self, Case, Prepared};
+use conformance::description::{self, Described};
+use conformance::{program, sweep};
+use ptx_emu::machine::Kernel;
+use ptx_emu::{Device, FaultKind, cubin, machine};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+/// What ptxas assembles for.
+pub(crate) const TARGETS: [u32; 5] = [75, 80, 90, 100, 120];
+
+/// Kernels of one module.
+const MODULE: usize = 64;
+
+/// Random programs.
+const PROGRAMS: u64 = 60;
+
+/// Damaged kernels that the emulator's model is tried on.
+const MUTATIONS: usize = 10_000;
+
+/// What a case's text is called in reports.
+struct Named {
+    name: String,
+    case: Case,
+    whole: bool,
+}
+
+/// How many of what was tried were as wanted.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Count {
+    pub(crate) good: usize,
+    pub(crate) all: usize,
+}
+
+impl Count {
+    fn add(&mut self, good: bool) {
+        self.good += usize::from(good);
+        self.all += 1;
+    }
+}
+
+/// The figures of a run.
+#[derive(Default)]
+pub(crate) struct Triangle {
+    /// By target.
+    pub(crate) agree: BTreeMap<u32, Count>,
+    /// Runs in which the model found a hazard in ptxas's code.
+    pub(crate) hazards: usize,
+    /// Damage to control fields that was seen.
+    pub(crate) seen: Count,
+    pub(crate) findings: Vec<String>,
+}
+
+/// A case as the interpreter leaves it, and its kernels in ptxas's code.
+struct Interpreted {
+    name: String,
+    ptx: String,
+    kernel: String,
+    /// The kernel needs its whole module.
+    whole: bool,
+    prepared: Prepared,
+    expected: Device,
+}
+
+impl Interpreted {
+    fn of(name: &str, case: &Case, whole: bool) -> Result<Interpreted, String> {
+        let input = case::input(&case.ptx, &case.kernel)?;
+        let (prepared, expected) = case::interpret(case, &input)?;
+        let kernel = input.function.name.clone();
+        Ok(Interpreted { name: name.to_owned(), ptx: case.ptx.clone(), kernel, whole, prepared, expected })
+    }
+}
+
+/// The shortest program of the seed's that fails on a target, and how.
+pub(crate) fn shrink(tools: &Tools, seed: u64, target: u32, scratch: &Path) -> String {
+    let assembler = Assembler { tools, folder: scratch.to_owned() };
+    let failure = |case: &Case| {
+        let interpreted = Interpreted::of("", case, false).ok()?;
+        let cases = std::slice::from_ref(&interpreted);
+        let bytes = assembler.assemble(target, cases)?;
+        let kernel = cubin::kernel(&bytes, "k0", &interpreted.prepared.device).ok()?;
+        let how = case::agrees(&interpreted.prepared, &interpreted.expected, &kernel).err()?;
+        Some(format!("{how}\n{}", case::listing(&kernel)))
+    };
+    let whole = program::case_of_plain_loops(seed);
+    let Some(how) = failure(&whole) else { return format!("program {seed} does not fail") };
+    let kind = |how: &str| how.split([' ', ':']).next().unwrap_or_default().to_owned();
+    let small = program::shrink(&whole, |case| failure(case).is_some_and(|other| kind(&other) == kind(&how)));
+    format!("{}\n{}", small.ptx, failure(&small).unwrap_or_default())
+}
+
+/// Runs every case whose text or name contains `only` on the code of ptxas for `targets`.
+pub(crate) fn run(tools: &Tools, targets: &[u32], only: &str, scratch: &Path) -> Triangle {
+    let mut triangle = Triangle::default();
+    let mut cases = Vec::new();
+    let sweeps =
+        sweep::all().into_iter().map(|case| Named { name: sweep::statement(&case), case, whole: false });
+    let programs = (0..PROGRAMS).map(|seed| Named {
+        name: format!("program {seed}"),
+        case: program::case_of_plain_loops(seed),
+        whole: false,
+    });
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+    let described = description::folder(&folder).unwrap_or_else(|error| {
+        triangle.findings.push(error);
+        Vec::new()
+    });
+    let described = described.into_iter().map(|Described { name, case }| Named { name, case, whole: true });
+    let wanted = |named: &Named| named.case.ptx.contains(only) || named.name.contains(only);
+    for Named { name, case, whole } in sweeps.chain(programs).chain(described).filter(wanted) {
+        match Interpreted::of(&name, &case, whole) {
+            Ok(interpreted) => cases.push(interpreted),
+            Err(error) => triangle.findings.push(format!("{name}: {error}")),
+        }
+    }
+    let verbose = !only.is_empty();
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let same = |a: &Interpreted, b: &Interpreted| a.whole == b.whole && (!a.whole || a.ptx == b.ptx);
+    let chunks: Vec<&[Interpreted]> = cases.chunk_by(same).flat_map(|chunk| chunk.chunks(MODULE)).collect();
+    let modules: Vec<(u32, &[Interpreted])> =
+        targets.iter().flat_map(|&target| chunks.iter().map(move |&chunk| (target, chunk))).collect();
+    let share = MUTATIONS.div_ceil(modules.len().max(1));
+    let results = std::sync::Mutex::new(&mut triangle);
+    std::thread::scope(|scope| {
+        for worker in 0..workers {
+            let assembler = Assembler { tools, folder: scratch.join(format!("triangle-{worker}")) };
+            let (modules, next, results) = (&modules, &next, &results);
+            scope.spawn(move || {
+                while let Some(&(target, chunk)) =
+                    modules.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+                {
+                    let mut part = Part::default();
+                    part.module(&assembler, target, chunk, share, verbose);
+                    let mut all = results.lock().expect("no worker panics");
+                    let agree = all.agree.entry(target).or_default();
+                    agree.good += part.agree.good;
+                    agree.all += part.agree.all;
+                    all.hazards += part.hazards;
+                    all.seen.good += part.seen.good;
+                    all.seen.all += part.seen.all;
+                    all.findings.append(&mut part.findings);
+                }
+            });
+        }
+    });
+    triangle.findings.sort();
+    triangle
+}
+
+/// What one module gave.
+#[derive(Default)]
+struct Part {
+    agree: Count,
+    hazards: usize,
+    seen: Count,
+    findings: Vec<String>,
+}
+
+impl Part {
+    fn module(
+        &mut self,
+        assembler: &Assembler<'_>,
+        target: u32,
+        cases: &[Interpreted],
+        mutations: usize,
+        verbose: bool,
+    ) {
+        let Some(bytes) = assembler.assemble(target, cases) else {
+            match cases {
+                // Not every target has every instruction.
+                [] | [_] => {}
+                [one, ..] if one.whole => {}
+                _ => {
+                    let (first, second) = cases.split_at(cases.len() / 2);
+                    self.module(assembler, target, first, mutations / 2, verbose);
+                    self.module(assembler, target, second, mutations.div_ceil(2), verbose);
+                }
+            }
+            return;
+        };
+        let mut left = mutations;
+        for (i, case) in cases.iter().enumerate() {
+            let name = &case.name;
+            let kernel = if case.whole { case.kernel.clone() } else { format!("k{i}") };
+            let kernel = match cubin::kernel(&bytes, &kernel, &case.prepared.device) {
+                Ok(kernel) => kernel,
+                Err(error) => {
+                    self.agree.add(false);
+                    self.findings.push(format!("{name} sm_{target}: {error}"));
+                    continue;
+                }
+            };
+            let outcome = case::agrees(&case.prepared, &case.expected, &kernel);
+            self.agree.add(outcome.is_ok());
+            if let Err(how) = &outcome {
+                self.hazards += usize::from(how.contains("too early"));
+                let listing = if verbose { case::listing(&kernel) } else { String::new() };
+                self.findings.push(format!("{name} sm_{target}: {how}\n{listing}"));
+                continue;
+            }
+            let share = left / (cases.len() - i);
+            let before = self.seen.all;
+            self.damage(case, &kernel, share);
+            left -= (self.seen.all - before).min(left);
+        }
+    }
+
+    /// Damages a kernel that runs well, in at most `most` ways; each must be seen.
+    fn damage(&mut self, case: &Interpreted, kernel: &Kernel, most: usize) {
+        let Some(code) =
+            kernel.code.iter().map(|&word| sass::decode(kernel.sm, word)).collect::<Option<Vec<_>>>()
+        else {
+            return;
+        };
+        let mut hasher = DefaultHasher::new();
+        case.name.hash(&mut hasher);
+        let mut acted = Vec::new();
+        let mut device = case.prepared.device.clone();
+        let _ = machine::run_covering(kernel, &case.prepared.launch, &mut device, &mut acted);
+        for mutation in mutations::choose(kernel.sm, &code, &acted, most, hasher.finish()) {
+            let mut damaged = code.clone();
+            mutation.apply(&mut damaged);
+            let words =
+                damaged.iter().map(|inst| sass::encode(kernel.sm, inst)).collect::<Result<Vec<_>, _>>();
+            let Ok(code) = words else { continue };
+            let damaged = Kernel { code, ..kernel.clone() };
+            let mut device = case.prepared.device.clone();
+            let run = machine::run(&damaged, &case.prepared.launch, &mut device);
+            let seen = matches!(&run, Err(fault) if matches!(fault.kind, FaultKind::Hazard(_)));
+            self.seen.add(seen);
+            if !seen {
+                self.findings.push(format!("{} sm_{}: {mutation:?} is not seen", case.name, kernel.sm.0));
+            }
+        }
+    }
+}
+
+struct Assembler<'a> {
+    tools: &'a Tools,
+    folder: PathBuf,
+}
+
+impl Assembler<'_> {
+    /// A cubin with the kernels of the cases, which share a module or need none. `None` where ptxas refuses one.
+    ///
+    /// `PTX_CUBINS` names a folder in which cubins are kept for another run.
+    fn assemble(&self, target: u32, cases: &[Interpreted]) -> Option<Vec<u8>> {
+        let module = match cases {
+            [Interpreted { whole: true, ptx, .. }, ..] => ptx.clone(),
+            _ => together(target, cases)?,
+        };
+        let mut hasher = DefaultHasher::new();
+        module.hash(&mut hasher);
+        let kept = std::env::var_os("PTX_CUBINS")
+            .map(|folder| PathBuf::from(folder).join(format!("{target}-{:016x}.cubin", hasher.finish())));
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.exists()) {
+            return std::fs::read(kept).ok().filter(|bytes| !bytes.is_empty());
+        }
+        std::fs::create_dir_all(&self.folder).ok()?;
+        let (input, output) = (self.folder.join("module.ptx"), self.folder.join("module.cubin"));
+        std::fs::write(&input, module).ok()?;
+        let arguments = tools::compile_arguments(&format!("sm_{target}"), &input, &output);
+        let bytes = match tools::run(&self.tools.ptxas, arguments).ok {
+            true => std::fs::read(&output).ok()?,
+            false => Vec::new(),
+        };
+        if let Some(kept) = kept {
+            let _ = std::fs::write(kept, &bytes);
+        }
+        Some(bytes).filter(|bytes| !bytes.is_empty())
+    }
+}
+
+/// A module with the kernels of the cases as `k0`, `k1` and so on.
+fn together(target: u32, cases: &[Interpreted]) -> Option<String> {
+    let mut module = format!(".version 8.8\n.target sm_{target}\n.address_size 64\n");
+    for (i, case) in cases.iter().enumerate() {
+        let entry = case.ptx.find(".visible .entry")?;
+        let body = case.ptx[entry..].replacen(&format!(".entry {}", case.kernel), &format!(".entry k{i}"), 1);
+        let _ = writeln!(module, "{body}");
+    }
+    Some(module)
+}

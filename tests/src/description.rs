@@ -1,0 +1,227 @@
+//! Launches of kernels as text: `NAME.cases` beside `NAME.ptx`.
+//!
+//! Lines of words; `#` starts a comment. A case begins with `case NAME` and takes what follows:
+//!
+//! ```text
+//! case sum of an array
+//! kernel sum other_sum             # one case for each; the arguments are the same
+//! grid 2 1 1                       # missing dimensions are 1
+//! block 128
+//! shared 1024                      # bytes of dynamic shared memory
+//! buffer f32 1000 small 7          # type, count, contents: here from a seed
+//! buffer f32 1 zero near 4 1e-6    # and how it is compared afterwards
+//! u32 1000                         # a number
+//! bytes 16 random 3                # a parameter of many bytes
+//! ```
+//!
+//! Contents are `zero`, `ones`, `index` (0, 1, 2 and so on), `random SEED`, `below LIMIT SEED` (whole numbers), `small SEED`
+//! (multiples of 1/256 between -4 and 4) and `edges SEED` (values that instructions have trouble with). A comparison
+//! is `exact` (floats: all NaNs are equal), `near ULPS ABSOLUTE` or `ignored`. Buffers hold `u8` to `u64`, `f16`,
+//! `bf16`, `f32` and `f64`.
+
+use crate::case::{Argument, Case, Compare};
+use crate::sweep::{self, Random};
+use std::path::Path;
+
+/// A case and what it is called.
+#[derive(Clone, Debug)]
+pub struct Described {
+    pub name: String,
+    pub case: Case,
+}
+
+/// The cases of every description in a folder, in the order of the files' names.
+///
+/// # Errors
+/// The file, the line and what is wrong with it.
+pub fn folder(path: &Path) -> Result<Vec<Described>, String> {
+    let entries = std::fs::read_dir(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "cases"));
+    files.sort();
+    let mut cases = Vec::new();
+    for file in files {
+        let read = |path: &Path| {
+            std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let (ptx, text) = (read(&file.with_extension("ptx"))?, read(&file)?);
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        cases.extend(parse(&stem, &ptx, &text).map_err(|error| format!("{}: {error}", file.display()))?);
+    }
+    Ok(cases)
+}
+
+/// The cases that a text describes, of kernels of a module.
+///
+/// # Errors
+/// The line and what is wrong with it.
+pub fn parse(stem: &str, ptx: &str, text: &str) -> Result<Vec<Described>, String> {
+    let mut cases: Vec<(String, Vec<String>, Case)> = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default();
+        let mut words = line.split_whitespace();
+        let Some(first) = words.next() else { continue };
+        let words: Vec<&str> = words.collect();
+        if first == "case" {
+            cases.push((words.join(" "), Vec::new(), Case::new(ptx, 1, 1, Vec::new())));
+            continue;
+        }
+        let (_, kernels, case) = cases.last_mut().ok_or(format!("line {}: no case", number + 1))?;
+        let done = match first {
+            "kernel" => {
+                kernels.extend(words.iter().map(|&kernel| kernel.to_owned()));
+                Some(())
+            }
+            _ => setting(case, first, &words),
+        };
+        done.ok_or(format!("line {}: {line}", number + 1))?;
+    }
+    let mut described = Vec::new();
+    for (name, kernels, case) in cases {
+        let kernels = if kernels.is_empty() { vec![String::new()] } else { kernels };
+        let several = kernels.len() > 1;
+        described.extend(kernels.into_iter().map(|kernel| {
+            let suffix = if several { format!(" {kernel}") } else { String::new() };
+            Described { name: format!("{stem}: {name}{suffix}"), case: Case { kernel, ..case.clone() } }
+        }));
+    }
+    Ok(described)
+}
+
+/// Applies one line to a case.
+fn setting(case: &mut Case, first: &str, words: &[&str]) -> Option<()> {
+    let number = |at: usize| words.get(at)?.parse::<u64>().ok();
+    let extent = || {
+        let mut extent = [1; 3];
+        for (dimension, word) in extent.iter_mut().zip(words) {
+            *dimension = word.parse().ok()?;
+        }
+        Some(extent)
+    };
+    match first {
+        "grid" => case.grid = extent()?,
+        "block" => case.block = extent()?,
+        "shared" => case.dynamic_shared = number(0)? as u32,
+        "buffer" => {
+            let (ty, count) = (*words.first()?, number(1)? as usize);
+            let (bytes, rest) = contents(ty, count, &words[2..])?;
+            case.arguments.push(Argument::Buffer(bytes, compare(ty, rest)?));
+        }
+        "bytes" => {
+            let (bytes, _) = contents("u8", number(0)? as usize, &words[1..])?;
+            case.arguments.push(Argument::Bytes(bytes));
+        }
+        ty => {
+            let text = words.first()?;
+            let bytes = match ty {
+                "f32" => text.parse::<f32>().ok()?.to_le_bytes().to_vec(),
+                "f64" => text.parse::<f64>().ok()?.to_le_bytes().to_vec(),
+                _ => {
+                    let value: i128 = text.parse().ok()?;
+                    value.to_le_bytes()[..size(ty)?].to_vec()
+                }
+            };
+            case.arguments.push(Argument::Bytes(bytes));
+        }
+    }
+    Some(())
+}
+
+fn size(ty: &str) -> Option<usize> {
+    Some(match ty {
+        "u8" | "s8" => 1,
+        "u16" | "s16" | "f16" | "bf16" => 2,
+        "u32" | "s32" | "f32" => 4,
+        "u64" | "s64" | "f64" => 8,
+        _ => return None,
+    })
+}
+
+/// So many numbers of a type, and the words behind the description of them.
+fn contents<'a>(ty: &str, count: usize, words: &'a [&'a str]) -> Option<(Vec<u8>, &'a [&'a str])> {
+    let size = size(ty)?;
+    let number = |at: usize| words.get(at)?.parse::<u64>().ok();
+    let float = |value: f64| -> u64 {
+        match ty {
+            "f64" => value.to_bits(),
+            "f32" => (value as f32).to_bits().into(),
+            "f16" => half(value as f32).into(),
+            "bf16" => u64::from((value as f32).to_bits() >> 16),
+            _ => value as i64 as u64,
+        }
+    };
+    let is_float = ty.contains('f');
+    let (used, seed) = match *words.first()? {
+        "zero" | "ones" | "index" => (1, 0),
+        "random" | "small" | "edges" => (2, number(1)?),
+        "below" => (3, number(2)?),
+        _ => return None,
+    };
+    let limit = if words[0] == "below" { number(1)?.max(1) } else { 1 };
+    let mut random = Random::new(seed);
+    let mut value = |i: usize| match words[0] {
+        "zero" => 0,
+        "ones" if is_float => float(1.0),
+        "ones" => u64::MAX,
+        "index" if is_float => float(i as f64),
+        "index" => i as u64,
+        "random" => random.next(),
+        "small" => float((random.below(2048) as f64 - 1024.0) / 256.0),
+        "below" if is_float => float(random.below(limit) as f64),
+        "below" => random.below(limit),
+        _ => sweep::value(ty, &mut random),
+    };
+    let bytes = (0..count).flat_map(|i| value(i).to_le_bytes()[..size].to_vec()).collect();
+    Some((bytes, &words[used..]))
+}
+
+/// The half that is nearest to a number which one can hold.
+fn half(value: f32) -> u16 {
+    ptx_emu::float::F32.convert(
+        value.to_bits().into(),
+        ptx_emu::float::F16,
+        ptx_emu::float::Rounding::Nearest,
+    ) as u16
+}
+
+fn compare(ty: &str, words: &[&str]) -> Option<Compare> {
+    let exactly = match ty {
+        "f32" => Compare::SINGLE,
+        "f64" => Compare::DOUBLE,
+        "f16" => Compare::F16,
+        "bf16" => Compare::Bf16,
+        _ => Compare::Exact,
+    };
+    Some(match *words {
+        [] | ["exact"] => exactly,
+        ["ignored"] => Compare::Ignored,
+        ["near", ulps, absolute] if ty == "f32" => {
+            Compare::F32 { ulps: ulps.parse().ok()?, absolute: absolute.parse().ok()? }
+        }
+        ["near", ulps, _] if ty == "f64" => Compare::F64 { ulps: ulps.parse().ok()? },
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_read() {
+        let text = "# one\ncase a b\nkernel k l\ngrid 2 3\nblock 64\nbuffer u16 2 index\nbuffer f32 1 ones near 4 1e-6\ns32 -1\n";
+        let cases = parse("f", "", text).unwrap();
+        assert_eq!(cases.iter().map(|c| &*c.name).collect::<Vec<_>>(), ["f: a b k", "f: a b l"]);
+        let case = &cases[1].case;
+        assert_eq!((case.grid, case.block), ([2, 3, 1], [64, 1, 1]));
+        let [Argument::Buffer(index, Compare::Exact), Argument::Buffer(ones, near), Argument::Bytes(number)] =
+            &case.arguments[..]
+        else {
+            panic!("{:?}", case.arguments)
+        };
+        assert_eq!((&index[..], &ones[..]), (&[0, 0, 1, 0][..], &1.0f32.to_le_bytes()[..]));
+        assert_eq!(*near, Compare::F32 { ulps: 4, absolute: 1e-6 });
+        assert_eq!(number[..], [255; 4]);
+        assert_eq!(parse("f", "", "case a\nbuffer f32 x").unwrap_err(), "line 2: buffer f32 x");
+    }
+}

@@ -1,0 +1,24 @@
+//! The described kernels: compiled code leaves in memory what the interpreter does.
+
+use conformance::case::differences;
+use conformance::description;
+use std::path::Path;
+
+#[test]
+fn described_kernels() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+    let cases = description::folder(&folder).unwrap_or_else(|error| panic!("{error}"));
+    let (mut wrong, mut missing) = (Vec::new(), Vec::new());
+    for described in &cases {
+        let name = &described.name;
+        match differences(&described.case) {
+            Ok((differences, not_compiled)) => {
+                wrong.extend(differences.into_iter().take(1).map(|how| format!("{name}\n{how}")));
+                missing.extend(not_compiled.into_iter().take(1).map(|why| format!("{name} {why}")));
+            }
+            Err(error) => wrong.push(format!("{name}: {error}")),
+        }
+    }
+    eprintln!("{} cases; not compiled:\n{}", cases.len(), missing.join("\n"));
+    assert!(wrong.is_empty(), "{} differ\n{}", wrong.len(), wrong.join("\n\n"));
+}
