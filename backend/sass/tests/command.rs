@@ -22,14 +22,18 @@ fn run(args: &[&str], input: &str) -> (String, String) {
 }
 
 /// Disassembles a file in a style.
-fn check(name: &str, file: &[u8], style: &[&str], expected: Expect) {
+fn disassemble(name: &str, file: &[u8], style: &[&str]) -> String {
     let path = std::env::temp_dir().join(format!("sass-{}-{name}", std::process::id()));
     std::fs::write(&path, file).expect("a temporary file");
     let args = [&["dis"], style, &[path.to_str().expect("a path")]].concat();
     let (out, errors) = run(&args, "");
     std::fs::remove_file(&path).expect("the temporary file");
     assert_eq!(errors, "");
-    expected.assert_eq(&out);
+    out
+}
+
+fn check(name: &str, file: &[u8], style: &[&str], expected: Expect) {
+    expected.assert_eq(&disassemble(name, file, style));
 }
 
 #[test]
@@ -97,16 +101,46 @@ fn labels() {
 
 #[test]
 fn json() {
-    check(
-        "json",
-        &files::cubin(),
-        &["--json"],
-        expect![[r#"
-        {"function":"k","address":0,"word":"0x000fe20000000f000000000800028202","text":"@!P0 MOV R2, R8","form":"MOV","shape":"r","class":"Alu","control":{"stall":1,"yield":false,"write":null,"read":null,"wait":0,"reuse":0},"fields":{"Guard":0,"GuardNot":1,"Rd":2,"Rb":8,"Mode":15},"operands":[{"role":"Dst","file":"R","index":2,"count":1},{"role":"Guard","file":"P","index":0,"count":1},{"role":"B","file":"R","index":8,"count":1}],"guarded":true,"relocation":{"kind":56,"symbol":"callee","addend":4}}
-        {"function":"k","address":16,"word":"0x000fea0003800000000000000000794d","text":"EXIT","form":"EXIT","shape":"","class":"Branch","control":{"stall":5,"yield":false,"write":null,"read":null,"wait":0,"reuse":0},"fields":{"Guard":7,"GuardNot":0,"Mode":"","Flag":"","Pp":7,"PpNot":0},"operands":[],"guarded":false}
-        {"function":"k","address":32,"word":"0x000fc0000383fffffffffffc00fc7947","text":"BRA 0x20","form":"BRA","shape":"","class":"Branch","control":{"stall":0,"yield":true,"write":null,"read":null,"wait":0,"reuse":0},"fields":{"Guard":7,"GuardNot":0,"Mode":"","Flag":"","Mode2":"","Pp":7,"PpNot":0,"Target":-16},"operands":[],"target":32,"guarded":false}
-    "#]],
-    );
+    let out = disassemble("json", &files::cubin(), &["--json"]);
+    let (first, rest) = out.split_once('\n').expect("a line for each instruction");
+    assert_eq!(rest.lines().count(), 2);
+    // A line for each field.
+    let first = first.replace(",\"", "\n\"") + "\n";
+    expect![[r#"
+        {"function":"k"
+        "address":0
+        "word":"0x000fe20000000f000000000800028202"
+        "text":"@!P0 MOV R2, R8"
+        "form":"MOV"
+        "shape":"r"
+        "class":"Alu"
+        "control":{"stall":1
+        "yield":false
+        "write":null
+        "read":null
+        "wait":0
+        "reuse":0}
+        "fields":{"Guard":0
+        "GuardNot":1
+        "Rd":2
+        "Rb":8
+        "Mode":15}
+        "operands":[{"role":"Dst"
+        "file":"R"
+        "index":2
+        "count":1},{"role":"Guard"
+        "file":"P"
+        "index":0
+        "count":1},{"role":"B"
+        "file":"R"
+        "index":8
+        "count":1}]
+        "guarded":true
+        "relocation":{"kind":56
+        "symbol":"callee"
+        "addend":4}}
+    "#]]
+    .assert_eq(&first);
 }
 
 #[test]
