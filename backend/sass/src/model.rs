@@ -383,6 +383,8 @@ pub enum Show {
     Always,
     /// Unless it has its neutral value.
     NotNeutral,
+    /// The same, and in any case where a field has a value.
+    NotNeutralOr(Field, u64),
     /// Where a field has a value.
     When(Field, u64),
     /// Where a field has another value.
@@ -466,6 +468,17 @@ pub struct Descriptor {
     /// Set where it describes this access, with a cache policy, and not the window. Before sm_90 the text shows
     /// the register only then.
     pub own: FieldSpec,
+    /// The register is the one after the field's, URZ after the last; the field is that of a base before it.
+    pub next: bool,
+}
+
+/// Whether a uniform base shows that is URZ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Urz {
+    Shown,
+    /// Beside an address of 32 bits only.
+    Beside32,
+    Hidden,
 }
 
 /// `desc[UR][R.64+UR+offset]`.
@@ -473,10 +486,9 @@ pub struct Descriptor {
 pub struct MemOperand {
     pub desc: Option<Descriptor>,
     pub reg: Option<RegOperand>,
-    /// Uniform base, shown even if it is URZ, and the registers it spans.
+    /// Uniform base and the registers it spans.
     pub ureg: Option<(FieldSpec, u8)>,
-    /// The uniform base is left out where it is URZ and the address has 64 bits.
-    pub urz_left_out: bool,
+    pub urz: Urz,
     pub offset: Option<FieldSpec>,
 }
 

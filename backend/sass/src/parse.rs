@@ -111,7 +111,7 @@ impl Parser<'_, '_> {
                     self.operand(operand)?;
                     first = false;
                 }
-                Piece::OpIf(operand, Show::NotNeutral) => {
+                Piece::OpIf(operand, Show::NotNeutral | Show::NotNeutralOr(..)) => {
                     // Present where it reads; what it took is given back where it does not.
                     let (at, inst) = (self.cursor.at, self.inst);
                     if self.separator(first).is_ok() && self.operand(operand).is_ok() {
@@ -476,12 +476,17 @@ impl Parser<'_, '_> {
             let shown = self.sm.0 >= SHOWN_DESCRIPTOR_SM;
             if self.cursor.eat("desc[") {
                 let index = self.cursor.register(RegFile::UR, desc.spec.bits())?;
-                self.inst.set_spec(&desc.spec, index);
+                let last = (1 << desc.spec.bits()) - 1;
+                if !desc.next {
+                    self.inst.set_spec(&desc.spec, index);
+                } else if index != (self.inst.raw(&desc.spec) + 1).min(last) {
+                    return Err(self.cursor.fail(Wanted::Thing("the uniform register after the base")));
+                }
                 self.inst.set_spec(&desc.own, u64::from(!shown));
                 self.cursor.expect("]")?;
             } else if shown {
                 return Err(self.cursor.fail(Wanted::Text("desc[")));
-            } else {
+            } else if !desc.next {
                 self.inst.set_spec(&desc.spec, self.descriptor);
             }
         }

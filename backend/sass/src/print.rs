@@ -287,7 +287,9 @@ impl Printer<'_> {
             && (self.sm.0 >= SHOWN_DESCRIPTOR_SM || self.inst.raw(&desc.own) != 0)
         {
             self.out.push_str("desc[");
-            self.register_name(RegFile::UR, self.inst.raw(&desc.spec), desc.spec.bits());
+            let last = (1 << desc.spec.bits()) - 1;
+            let index = (self.inst.raw(&desc.spec) + u64::from(desc.next)).min(last);
+            self.register_name(RegFile::UR, index, desc.spec.bits());
             self.out.push(']');
         }
         self.out.push('[');
@@ -309,7 +311,7 @@ impl Printer<'_> {
                 follows = true;
             }
         }
-        if let Some((ureg, _)) = ureg.filter(|(ureg, _)| !self.left_out(mem, ureg)) {
+        if let Some((ureg, _)) = ureg.filter(|(ureg, _)| self.shows_base(mem, ureg)) {
             if follows {
                 self.out.push('+');
             }
@@ -320,8 +322,13 @@ impl Printer<'_> {
         self.out.push(']');
     }
 
-    fn left_out(&self, mem: &MemOperand, ureg: &FieldSpec) -> bool {
-        mem.urz_left_out && is_neutral(self.inst, ureg) && self.inst.get(Field::AddressWidth) == Some(1)
+    fn shows_base(&self, mem: &MemOperand, ureg: &FieldSpec) -> bool {
+        !is_neutral(self.inst, ureg)
+            || match mem.urz {
+                Urz::Shown => true,
+                Urz::Beside32 => self.inst.get(Field::AddressWidth) == Some(0),
+                Urz::Hidden => false,
+            }
     }
 
     fn target(&mut self, spec: &FieldSpec, style: TargetStyle) {
@@ -387,6 +394,7 @@ fn shown(inst: &Inst, show: Show, not_neutral: impl Fn() -> bool) -> bool {
         Show::Always => true,
         Show::Never => false,
         Show::NotNeutral => not_neutral(),
+        Show::NotNeutralOr(field, value) => inst.get(field) == Some(value) || not_neutral(),
         Show::When(field, value) => inst.get(field) == Some(value),
         Show::Unless(field, value) => inst.get(field) != Some(value),
     }

@@ -43,7 +43,7 @@ impl Inst {
         let guard = self.used(form.guard, &guard, Role::Guard, 1);
         let operands = form.pieces.iter().flat_map(move |piece| match piece {
             Piece::Op(operand) => self.operand_uses(operand),
-            Piece::OpIf(operand, Show::NotNeutral) => self.operand_uses(operand),
+            Piece::OpIf(operand, Show::NotNeutral | Show::NotNeutralOr(..)) => self.operand_uses(operand),
             Piece::OpIf(operand, show) if crate::print::operand_shown(self, operand, *show) => {
                 self.operand_uses(operand)
             }
@@ -67,6 +67,7 @@ impl Inst {
                 let desc = mem
                     .desc
                     .as_ref()
+                    .filter(|desc| !desc.next)
                     .and_then(|desc| self.used(RegFile::UR, &desc.spec, Role::Descriptor, 2));
                 let reg = mem.reg.as_ref().and_then(|reg| self.reg_use(reg));
                 let ureg = mem

@@ -5,6 +5,7 @@
 mod bulk;
 mod control;
 mod convert;
+mod copies;
 mod float;
 mod half;
 mod integer;
@@ -29,6 +30,9 @@ pub(crate) static FAMILIES: &[&[Family]] = &[
     convert::ROWS,
     uniform::ROWS,
     memory::ROWS,
+    &copies::LDGSTS,
+    &copies::LDGSTS_100,
+    copies::ROWS,
     remote::ROWS,
     bulk::ROWS,
     &texture::TEX,

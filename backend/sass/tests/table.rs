@@ -118,19 +118,14 @@ fn recorded_words_print_as_recorded() {
     }
     let undecoded: String = undecoded.into_iter().map(|line| line + "\n").collect();
     expect![[r#"
-        sm_100 ARRIVES
-        sm_100 ATOMS
-        sm_100 LDG
-        sm_100 STG
         sm_100 UGETNEXTWORKID
-        sm_120 ARRIVES
-        sm_120 ATOMS
-        sm_120 LDG
-        sm_120 STG
         sm_120 UGETNEXTWORKID
         sm_120 UVIMNMX
         sm_75 LD
         sm_75 QSPC
+        sm_75 SULD
+        sm_80 ATOMG
+        sm_80 SULD
     "#]]
     .assert_eq(&undecoded);
 }
@@ -170,6 +165,8 @@ fn forms_without_a_recorded_sample() {
     let unseen: Vec<String> = unseen.into_iter().map(|id| format!("{}\n", name(form(id)))).collect();
     expect![[r#"
         UI2FP.F32 i sm_120-255
+        ATOMG.F r sm_90-255
+        LDGSTS u sm_100-255
         TMML u sm_120-255
         UVIRTCOUNT u sm_100-110
     "#]]

@@ -9,8 +9,12 @@ use crate::class::Class::*;
 
 const SIZES: &[&str] = &[".U8", ".S8", ".U16", ".S16", "", ".64", ".128", BAD];
 pub(super) const SIZE: Piece = choice_from(Field::Size, 73, 3, SIZES, 4);
+/// NVIDIA's compiler makes loads of size 6, whose result nobody reads, and its disassembler has no name for it.
 const CONSTANT_SIZE: Piece =
-    choice_from(Field::Size, 73, 3, &[".U8", ".S8", ".U16", ".S16", "", ".64", BAD, BAD], 4);
+    choice_from(Field::Size, 73, 3, &[".U8", ".S8", ".U16", ".S16", "", ".64", ".INVALID6", BAD], 4);
+const SIZE_75: Piece =
+    choice_from(Field::Size, 73, 3, &[".U8", ".S8", ".U16", ".S16", "", ".64", ".128", ".U.128"], 4);
+const COUNT_75: Count = Count::By(Field::Size, &[1, 1, 1, 1, 1, 2, 4, 4]);
 pub(super) const COUNT: Count = Count::By(Field::Size, &[1, 1, 1, 1, 1, 2, 4, 1]);
 pub(super) const EVICT: Piece =
     choice_from(Field::Evict, 84, 3, &[".EF", "", ".EL", ".LU", ".EU", ".NA", BAD, BAD], 1);
@@ -54,6 +58,10 @@ const STORE_ORDER: &[&str] = &[
 pub(super) const EXTENDED: Piece = Piece::Text(".E");
 const PREFETCH: Piece = choice(Field::Prefetch, 68, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]);
 pub(super) const OFFSET: FieldSpec = FieldSpec::new(Field::Offset, 40, 24).value(Value::Signed { scale: 1 });
+/// The address alone has 64 bits or, seldom, 32.
+const EXTENDED_OR_NOT: Piece = flag_from(Field::Wide, 72, &["", ".E"], 1);
+const ADDRESS_PLAIN: RegOperand =
+    counted(reg_at(Field::Ra, 24, Role::Address), Count::By(Field::Wide, &[1, 2]));
 /// A 64-bit address beside a descriptor: its width is fixed, and its suffix too.
 pub(super) const ADDRESS_DESC: RegOperand =
     RegOperand { text: ".64", count: Count::Fixed(2), ..reg_at(Field::Ra, 24, Role::Address) };
@@ -80,7 +88,7 @@ pub(super) const fn memory(reg: RegOperand) -> Piece {
         desc: None,
         reg: Some(reg),
         ureg: None,
-        urz_left_out: false,
+        urz: Urz::Shown,
         offset: Some(OFFSET),
     }))
 }
@@ -92,7 +100,7 @@ const fn far(reg: RegOperand) -> Piece {
         desc: None,
         reg: Some(reg),
         ureg: None,
-        urz_left_out: false,
+        urz: Urz::Shown,
         offset: Some(offset),
     }))
 }
@@ -102,6 +110,7 @@ pub(super) const fn descriptor(lo: u8) -> Descriptor {
     Descriptor {
         spec: FieldSpec::new(Field::UrDesc, lo, 6).neutral(URZ),
         own: FieldSpec::new(Field::OwnDescriptor, 101, 1),
+        next: false,
     }
 }
 
@@ -111,7 +120,7 @@ const fn described(lo: u8) -> Piece {
         desc: Some(descriptor(lo)),
         reg: Some(ADDRESS_DESC),
         ureg: None,
-        urz_left_out: false,
+        urz: Urz::Shown,
         offset: Some(OFFSET),
     }))
 }
@@ -122,7 +131,7 @@ pub(super) const fn based(reg: RegOperand, lo: u8, count: u8) -> Piece {
         desc: None,
         reg: Some(reg),
         ureg: Some((FieldSpec::new(Field::UrBase, lo, 6).neutral(URZ), count)),
-        urz_left_out: false,
+        urz: Urz::Shown,
         offset: Some(OFFSET),
     }))
 }
@@ -136,6 +145,7 @@ pub(super) const fn data2(count: Count) -> Piece {
 }
 
 const LOADED: Piece = op(counted(RD_OPERAND, COUNT));
+const LOADED_75: Piece = op(counted(RD_OPERAND, COUNT_75));
 /// A condition of loads beside the guard.
 const CONDITION: Piece = optional(inverted(noted(pred_at(Field::Pp, 64, Role::Carry), Field::PpNot, 67)));
 pub(super) const ORDER_LOAD: Piece = choice(Field::Order, 77, 4, LOAD_ORDER);
@@ -269,10 +279,51 @@ const fn described_short(lo: u8) -> Piece {
         desc: Some(descriptor(lo)),
         reg: Some(ADDRESS_DESC),
         ureg: None,
-        urz_left_out: false,
+        urz: Urz::Shown,
         offset: Some(FieldSpec::new(Field::Offset, 40, 23).value(Value::Signed { scale: 1 })),
     }))
 }
+/// Eight registers at once, as two groups of four, each with its place in the word.
+const EVICT_L2: Piece = choice_from(Field::Scope, 81, 2, &[".EFL2", ".ENL2", ".ELL2", BAD], 1);
+const PREFETCH_WIDE: Piece = choice(Field::Prefetch, 73, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]);
+const LOADED_HIGH: Piece = op(counted(reg_at(Field::Rd2, 64, Role::Dst), Count::Fixed(4)));
+const LOADED_LOW: Piece = op(counted(RD_OPERAND, Count::Fixed(4)));
+const STORED_LOW: Piece = data(Count::Fixed(4));
+const STORED_HIGH: Piece = op(counted(reg_at(Field::Rc, 16, Role::Data), Count::Fixed(4)));
+/// The registers that are loaded or stored, one bit each; shown unless all.
+const LOADED_MASK: Piece = mask(FieldSpec::new(Field::Mask, 57, 7).high(72, 1));
+const STORED_MASK: Piece = mask(FieldSpec::new(Field::Mask, 59, 5).high(88, 3));
+const CONDITION_WIDE: Piece =
+    optional(inverted(noted(pred_at(Field::Pp, 87, Role::Carry), Field::PpNot, 90)));
+
+const fn mask(spec: FieldSpec) -> Piece {
+    Piece::OpIf(Operand::Imm(spec.neutral(0xff), ImmStyle::Hex), Show::NotNeutral)
+}
+
+const fn wide_offset(bits: u8) -> Option<FieldSpec> {
+    Some(FieldSpec::new(Field::Offset, 40, bits).value(Value::Signed { scale: 32 }))
+}
+
+const fn described_wide(lo: u8, offset_bits: u8) -> Piece {
+    Piece::Op(Operand::Mem(MemOperand {
+        desc: Some(descriptor(lo)),
+        reg: Some(ADDRESS_DESC),
+        ureg: None,
+        urz: Urz::Shown,
+        offset: wide_offset(offset_bits),
+    }))
+}
+
+const fn based_wide(lo: u8, offset_bits: u8) -> Piece {
+    Piece::Op(Operand::Mem(MemOperand {
+        desc: None,
+        reg: Some(ADDRESS_DESC),
+        ureg: Some((FieldSpec::new(Field::UrBase, lo, 6).neutral(URZ), 2)),
+        urz: Urz::Shown,
+        offset: wide_offset(offset_bits),
+    }))
+}
+
 const RED_DESCRIPTOR: u128 = one(71) | one(90) | one(91);
 const ATOMS_TYPE: Piece = choice(Field::Type, 73, 2, &["", ".S32", ".64", BAD]);
 const ATOMS_COUNT: Count = Count::By(Field::Type, &[1, 1, 2]);
@@ -311,20 +362,28 @@ pub(super) const ROWS: &[Family] = &[
         .ones(one(72) | DESCRIPTOR).sm(80, 255),
     Family::new("LDG", 0x981, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, optional(PD_OPERAND), LOADED, based(address_beside(90), 32, 2), CONDITION])
         .ones(one(72) | WITH_BASE).sm(80, 255).labelled("u"),
-    Family::new("LDG", 0x381, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, optional(PD_OPERAND), LOADED, memory(ADDRESS), CONDITION])
-        .ones(one(72)).sm(80, 255).labelled("r"),
+    Family::new("LDG", 0x381, "", Load, &[EXTENDED_OR_NOT, EVICT, PREFETCH, SIZE, ORDER_LOAD, optional(PD_OPERAND), LOADED, memory(ADDRESS_PLAIN), CONDITION])
+        .sm(80, 255).labelled("r"),
     Family::new("STG", 0x986, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, described(64), data(COUNT)])
         .ones(one(72) | DESCRIPTOR).sm(80, 255),
     Family::new("STG", 0x986, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, based(address_beside(90), 64, 2), data(COUNT)])
         .ones(one(72) | WITH_BASE).sm(80, 255).labelled("u"),
+    Family::new("LDG.256", 0x97e, "", Load, &[EXTENDED, EVICT, EVICT_L2, PREFETCH_WIDE, Piece::Text(".256"), ORDER_LOAD, LOADED_HIGH, LOADED_LOW, described_wide(32, 17), LOADED_MASK, CONDITION_WIDE])
+        .ones(one(75) | one(76) | one(91)).sm(100, 255),
+    Family::new("LDG.256", 0x97e, "", Load, &[EXTENDED, EVICT, EVICT_L2, PREFETCH_WIDE, Piece::Text(".256"), ORDER_LOAD, LOADED_HIGH, LOADED_LOW, based_wide(32, 17), LOADED_MASK, CONDITION_WIDE])
+        .ones(one(75) | one(91)).sm(100, 255).labelled("u"),
+    Family::new("STG.256", 0x97f, "", Store, &[EXTENDED, EVICT, EVICT_L2, Piece::Text(".256"), ORDER_STORE, described_wide(64, 19), STORED_LOW, STORED_HIGH, STORED_MASK])
+        .ones(one(75) | one(76) | one(91)).sm(100, 255),
+    Family::new("STG.256", 0x97f, "", Store, &[EXTENDED, EVICT, EVICT_L2, Piece::Text(".256"), ORDER_STORE, based_wide(64, 19), STORED_LOW, STORED_HIGH, STORED_MASK])
+        .ones(one(75) | one(91)).sm(100, 255).labelled("u"),
     Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, LOADED, described(32), CONDITION])
         .ones(one(72) | DESCRIPTOR).sm(80, 255),
     Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, LOADED, based(address_beside(90), 32, 2), CONDITION])
         .ones(one(72) | WITH_BASE).sm(80, 255).labelled("u"),
-    Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, LOADED, far(ADDRESS), CONDITION])
-        .ones(one(72)).sm(80, 255).labelled("r"),
-    Family::new("ST", 0x385, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, far(ADDRESS), data2(COUNT)]).ones(one(72)).sm(80, 255).labelled("r"),
-    Family::new("STG", 0x386, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, memory(ADDRESS), data(COUNT)]).ones(one(72)).sm(80, 255).labelled("r"),
+    Family::new("LD", 0x980, "", Load, &[EXTENDED_OR_NOT, EVICT, PREFETCH, SIZE, ORDER_LOAD, LOADED, far(ADDRESS_PLAIN), CONDITION])
+        .sm(80, 255).labelled("r"),
+    Family::new("ST", 0x385, "", Store, &[EXTENDED_OR_NOT, EVICT, SIZE, ORDER_STORE, far(ADDRESS_PLAIN), data2(COUNT)]).sm(80, 255).labelled("r"),
+    Family::new("STG", 0x386, "", Store, &[EXTENDED_OR_NOT, EVICT, SIZE, ORDER_STORE, memory(ADDRESS_PLAIN), data(COUNT)]).sm(80, 255).labelled("r"),
     Family::new("ST", 0x985, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, described(64), data(COUNT)])
         .ones(one(72) | DESCRIPTOR).sm(80, 255),
     Family::new("ST", 0x985, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, based(address_beside(90), 64, 2), data(COUNT)])
@@ -350,22 +409,22 @@ pub(super) const ROWS: &[Family] = &[
         .ones(one(72) | ATOM_DESCRIPTOR).sm(90, 90),
     atomic("ATOMG.F", 0x9a3, &[EXTENDED, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), described(64), data(ATOM_FLOAT_COUNT)])
         .ones(one(72) | ATOM_DESCRIPTOR).sm(90, 90),
-    atomic("ATOM", 0x38a, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS), data(ATOM_COUNT)])
-        .ones(one(72)).sm(80, 89).labelled("r"),
-    atomic("ATOM", 0x38a, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), memory(ADDRESS), data(ATOM_INT_COUNT)])
-        .ones(one(72)).sm(90, 255).labelled("r"),
-    atomic("ATOMG", 0x3a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS), data(ATOM_COUNT)])
-        .ones(one(72)).sm(80, 89).labelled("r"),
-    atomic("ATOMG", 0x3a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), memory(ADDRESS), data(ATOM_INT_COUNT)])
-        .ones(one(72)).sm(90, 255).labelled("r"),
-    atomic("ATOM.CAS", 0x38b, &[EXTENDED, SHARED_CAS, EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
-        .ones(one(72)).sm(80, 255),
-    atomic("ATOM.CAS", 0x38b, &[EXTENDED, SHARED_CAS, EVICT, CAS_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
-        .ones(one(72)).sm(75, 75),
-    atomic("ATOMG.CAS", 0x3a9, &[EXTENDED, Piece::Text(".CAS"), EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
-        .ones(one(72)).sm(80, 255),
-    atomic("ATOMG.CAS", 0x3a9, &[EXTENDED, Piece::Text(".CAS"), EVICT, CAS_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS), data(CAS_COUNT), data2(CAS_COUNT)])
-        .ones(one(72)).sm(75, 75),
+    atomic("ATOM", 0x38a, &[EXTENDED_OR_NOT, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS_PLAIN), data(ATOM_COUNT)])
+        .sm(80, 89).labelled("r"),
+    atomic("ATOM", 0x38a, &[EXTENDED_OR_NOT, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), memory(ADDRESS_PLAIN), data(ATOM_INT_COUNT)])
+        .sm(90, 255).labelled("r"),
+    atomic("ATOMG", 0x3a8, &[EXTENDED_OR_NOT, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS_PLAIN), data(ATOM_COUNT)])
+        .sm(80, 89).labelled("r"),
+    atomic("ATOMG", 0x3a8, &[EXTENDED_OR_NOT, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), memory(ADDRESS_PLAIN), data(ATOM_INT_COUNT)])
+        .sm(90, 255).labelled("r"),
+    atomic("ATOM.CAS", 0x38b, &[EXTENDED_OR_NOT, SHARED_CAS, EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS_PLAIN), data(CAS_COUNT), data2(CAS_COUNT)])
+        .sm(80, 255),
+    atomic("ATOM.CAS", 0x38b, &[EXTENDED_OR_NOT, SHARED_CAS, EVICT, CAS_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS_PLAIN), data(CAS_COUNT), data2(CAS_COUNT)])
+        .sm(75, 75),
+    atomic("ATOMG.CAS", 0x3a9, &[EXTENDED_OR_NOT, Piece::Text(".CAS"), EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS_PLAIN), data(CAS_COUNT), data2(CAS_COUNT)])
+        .sm(80, 255),
+    atomic("ATOMG.CAS", 0x3a9, &[EXTENDED_OR_NOT, Piece::Text(".CAS"), EVICT, CAS_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS_PLAIN), data(CAS_COUNT), data2(CAS_COUNT)])
+        .sm(75, 75),
     atomic("RED", 0x98e, &[EXTENDED, RED_OP, EVICT, ATOM_TYPE, ORDER_STORE, described(64), data(ATOM_COUNT)]).ones(one(72) | RED_DESCRIPTOR).sm(80, 89),
     atomic("REDG", 0x98e, &[EXTENDED, RED_OP, EVICT, RED_INT_TYPE, ORDER_STORE, described(64), data(ATOM_INT_COUNT)]).ones(one(72) | RED_DESCRIPTOR).sm(90, 90),
     atomic("REDG.F", 0x9a6, &[EXTENDED, RED_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, described(64), data(ATOM_FLOAT_COUNT)])
@@ -376,32 +435,38 @@ pub(super) const ROWS: &[Family] = &[
     atomic("ATOMS.POPC.INC", 0xf8c, &[Piece::Text(".POPC"), Piece::Text(".INC"), Piece::Text(".32"), RD, based(INDEX32, 64, 1)]).ones(POPC_INC | WITH_BASE).sm(80, 89),
     atomic("ATOMS.POPC.INC", 0xf8c, &[Piece::Text(".POPC"), Piece::Text(".INC"), Piece::Text(".32"), RD, based(INDEX32, 64, 1)]).ones(POPC_INC | one(87) | WITH_BASE).sm(90, 255),
     atomic("ATOMS.ARRIVE", 0xf8c, &[Piece::Text(".ARRIVE"), Piece::Text(".64"), RD2, based(ADDRESS32, 64, 1)]).ones(one(74) | one(87) | one(90) | WITH_BASE).sm(80, 89),
-    atomic("ATOMS.CAS", 0x38d, &[SHARED_CAS, choice(Field::Type, 73, 2, &["", ".S32", ".64", BAD]), op(counted(RD_OPERAND, ATOMS_COUNT)), memory(INDEX32), data(ATOMS_COUNT), data2(ATOMS_COUNT)])
+    atomic("ATOMS.CAS", 0x38d, &[SHARED_CAS, since(choice(Field::Type, 73, 3, &["", ".S32", ".64", BAD, ".128", BAD, BAD, BAD]), 4, 90), op(counted(RD_OPERAND, CAS_COUNT)), memory(INDEX32), data(CAS_COUNT), data2(CAS_COUNT)])
         .sm(75, 255),
-    Family::new("LDG", 0x381, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD_75, PRIVATE, optional(PD_OPERAND), LOADED, memory(ADDRESS), CONDITION]).ones(one(72)).sm(75, 75),
-    Family::new("LDG", 0x981, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD_75, PRIVATE, optional(PD_OPERAND), LOADED, based(address_beside(90), 32, 2), CONDITION])
+    atomic("ATOMS.CAST", 0x58d, &[choice_from(Field::Op, 87, 2, &[BAD, ".CAST", BAD, ".CAST.SPIN"], 1), CAS_TYPE, PD, memory(INDEX32), data(CAS_COUNT), data2(CAS_COUNT)])
+        .sm(100, 255),
+    Family::new("LDG", 0x381, "", Load, &[EXTENDED_OR_NOT, EVICT, PREFETCH, SIZE_75, ORDER_LOAD_75, PRIVATE, optional(PD_OPERAND), LOADED_75, memory(ADDRESS_PLAIN), CONDITION]).sm(75, 75),
+    Family::new("LDG", 0x981, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE_75, ORDER_LOAD_75, PRIVATE, optional(PD_OPERAND), LOADED_75, based(address_beside(90), 32, 2), CONDITION])
         .ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
-    Family::new("STG", 0x386, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE_75, PRIVATE, memory(ADDRESS), data(COUNT)]).ones(one(72)).sm(75, 75),
-    Family::new("STG", 0x986, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE_75, PRIVATE, based(address_beside(90), 64, 2), data(COUNT)]).ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
-    Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD_75, PRIVATE, LOADED, far(ADDRESS), CONDITION]).ones(one(72)).sm(75, 75),
-    Family::new("ST", 0x385, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE_75, PRIVATE, far(ADDRESS), data2(COUNT)]).ones(one(72)).sm(75, 75),
-    Family::new("ST", 0x985, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE_75, PRIVATE, based(address_beside(90), 64, 2), data(COUNT)]).ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
+    Family::new("STG", 0x386, "", Store, &[EXTENDED_OR_NOT, EVICT, SIZE_75, ORDER_STORE_75, PRIVATE, memory(ADDRESS_PLAIN), data(COUNT_75)]).sm(75, 75),
+    Family::new("STG", 0x986, "", Store, &[EXTENDED, EVICT, SIZE_75, ORDER_STORE_75, PRIVATE, based(address_beside(90), 64, 2), data(COUNT_75)]).ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
+    Family::new("LD", 0x980, "", Load, &[EXTENDED_OR_NOT, EVICT, PREFETCH, SIZE_75, ORDER_LOAD_75, PRIVATE, LOADED_75, far(ADDRESS_PLAIN), CONDITION]).sm(75, 75),
+    Family::new("ST", 0x385, "", Store, &[EXTENDED_OR_NOT, EVICT, SIZE_75, ORDER_STORE_75, PRIVATE, far(ADDRESS_PLAIN), data2(COUNT_75)]).sm(75, 75),
+    Family::new("ST", 0x985, "", Store, &[EXTENDED, EVICT, SIZE_75, ORDER_STORE_75, PRIVATE, based(address_beside(90), 64, 2), data(COUNT_75)]).ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
     Family::new("LDS", 0x984, "", Load, &[flag(Field::Flag, 76, &["", ".U"]), SIZE, LOADED, memory(INDEX32)]).sm(75, 75),
     Family::new("LDS", 0x984, "", Load, &[flag(Field::Flag, 76, &["", ".U"]), SIZE, LOADED, based(INDEX32, 32, 1)]).ones(WITH_BASE).sm(75, 75).labelled("u"),
-    Family::new("RED", 0x98e, "", Atomic, &[EXTENDED, RED_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, memory(ADDRESS), data(ATOM_COUNT)]).ones(one(72)).sm(75, 75),
+    Family::new("RED", 0x98e, "", Atomic, &[EXTENDED_OR_NOT, RED_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, memory(ADDRESS_PLAIN), data(ATOM_COUNT)]).sm(75, 75),
     Family::new("RED", 0x98e, "", Atomic, &[EXTENDED, RED_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, based(address_beside(90), 64, 2), data(ATOM_COUNT)])
         .ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
-    Family::new("ATOM", 0x38a, "", Atomic, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS), data(ATOM_COUNT)])
-        .ones(one(72) | 0xff << 64).sm(75, 75),
+    Family::new("ATOM", 0x38a, "", Atomic, &[EXTENDED_OR_NOT, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS_PLAIN), data(ATOM_COUNT)])
+        .ones(0xff << 64).sm(75, 75),
     Family::new("ATOM", 0x98a, "", Atomic, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, ATOM_COUNT)), based(address_beside(70), 64, 2), data(ATOM_COUNT)])
         .ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
-    Family::new("ATOMG", 0x3a8, "", Atomic, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS), data(ATOM_COUNT)])
-        .ones(one(72) | 0xff << 64).sm(75, 75),
+    Family::new("ATOMG", 0x3a8, "", Atomic, &[EXTENDED_OR_NOT, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS_PLAIN), data(ATOM_COUNT)])
+        .ones(0xff << 64).sm(75, 75),
     Family::new("ATOMG", 0x9a8, "", Atomic, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, ATOM_COUNT)), based(address_beside(70), 64, 2), data(ATOM_COUNT)])
         .ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
     atomic("REDG", 0x98e, &[EXTENDED, RED_OP, EVICT, RED_INT_TYPE, ORDER_STORE, described(64), data(ATOM_INT_COUNT)]).ones(one(72) | RED_DESCRIPTOR_100).sm(100, 255),
     atomic("REDG.F", 0x9a6, &[EXTENDED, RED_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, described(64), data(ATOM_FLOAT_COUNT)])
         .ones(one(72) | RED_DESCRIPTOR_100).sm(100, 255),
+    atomic("ATOM.F", 0x3a2, &[EXTENDED_OR_NOT, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), memory(ADDRESS_PLAIN), data(ATOM_FLOAT_COUNT)])
+        .sm(90, 255).labelled("r"),
+    atomic("ATOMG.F", 0x3a3, &[EXTENDED_OR_NOT, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), memory(ADDRESS_PLAIN), data(ATOM_FLOAT_COUNT)])
+        .sm(90, 255).labelled("r"),
     atomic("ATOM", 0x98a, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), described_short(64), data(ATOM_INT_COUNT)])
         .ones(one(72) | one(63) | one(76) | one(91)).sm(100, 255),
     atomic("ATOMG", 0x9a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), described_short(64), data(ATOM_INT_COUNT)])
@@ -410,41 +475,11 @@ pub(super) const ROWS: &[Family] = &[
         .ones(one(72) | one(63) | one(90) | one(91)).sm(100, 255),
     atomic("ATOMG.F", 0x9a3, &[EXTENDED, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), described_short(64), data(ATOM_FLOAT_COUNT)])
         .ones(one(72) | one(63) | one(90) | one(91)).sm(100, 255),
-    Family::new("LDGSTS", 0xfae, "", Async, &[
-        EXTENDED, flag_from(Field::Bypass, 81, &[".BYPASS", ""], 1), EVICT, choice(Field::Prefetch, 72, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]),
-        choice(Field::Size, 74, 2, &["", ".64", ".128", BAD]), flag(Field::ZeroFill, 82, &["", ".ZFILL"]), choice(Field::Order, 77, 4, COPY_ORDER),
-        Piece::Op(Operand::Mem(MemOperand {
-            desc: None, reg: Some(reg_at(Field::Rc, 16, Role::Address)), ureg: None, urz_left_out: false,
-            offset: Some(FieldSpec::new(Field::Imm2, 44, 20).value(Value::Signed { scale: 1 })),
-        })),
-        Piece::Op(Operand::Mem(MemOperand {
-            desc: Some(descriptor(64)), reg: Some(ADDRESS_DESC), ureg: None, urz_left_out: false,
-            offset: Some(FieldSpec::new(Field::Offset, 32, 12).value(Value::Signed { scale: 1 })),
-        })),
-        optional(PP_OPERAND),
-    ]).ones(one(76) | one(83) | one(91)).sm(100, 255),
-    Family::new("LDGSTS", 0xfae, "", Async, &[
-        EXTENDED, flag_from(Field::Bypass, 81, &[".BYPASS", ""], 1), EVICT, choice(Field::Prefetch, 71, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]),
-        choice_from(Field::Size, 73, 3, &[BAD, BAD, BAD, BAD, "", ".64", ".128", BAD], 4), flag(Field::ZeroFill, 82, &["", ".ZFILL"]), choice(Field::Order, 77, 4, COPY_ORDER),
-        Piece::Op(Operand::Mem(MemOperand {
-            desc: None, reg: Some(reg_at(Field::Rc, 16, Role::Address)), ureg: None, urz_left_out: false,
-            offset: Some(FieldSpec::new(Field::Imm2, 44, 20).value(Value::Signed { scale: 1 })),
-        })),
-        Piece::Op(Operand::Mem(MemOperand {
-            desc: Some(descriptor(64)), reg: Some(ADDRESS_DESC), ureg: None, urz_left_out: false,
-            offset: Some(FieldSpec::new(Field::Offset, 32, 12).value(Value::Signed { scale: 1 })),
-        })),
-        optional(PP_OPERAND),
-    ]).ones(one(70) | one(76) | one(91)).sm(80, 90),
-    Family::new("LDGDEPBAR", 0x9af, "", Async, &[]).sm(80, 255),
-    Family::new("ARRIVES.LDGSTSBAR", 0x9b0, "", Async, &[
-        Piece::Text(".LDGSTSBAR"), Piece::Text(".64"), since(flag(Field::Flag, 71, &["", ".TRANSCNT"]), 1, 90), based(ADDRESS32, 64, 1),
-    ]).ones(one(73) | one(75) | WITH_BASE).sm(80, 90),
     Family::new("QSPC", 0x3aa, "", Load, &[EXTENDED, since(choice(Field::Mode, 73, 2, &[".G", ".L", ".S", ".D"]), 3, 90), PD, RD, memory(ADDRESS)]).ones(one(72)),
     Family::new("CCTL", 0x98f, "", Sync, &[
         EXTENDED, choice(Field::Mode, 78, 3, &["", ".U", ".C", BAD, BAD, BAD, BAD, BAD]),
         choice(Field::Op, 87, 4, &[".PF1", ".PF2", ".WB", ".IV", BAD, ".RS", BAD, BAD, BAD, ".PML2", ".DML2", ".RML2", BAD, BAD, BAD, BAD]),
-        Piece::Op(Operand::Mem(MemOperand { desc: None, reg: Some(ADDRESS), ureg: None, urz_left_out: false, offset: Some(FieldSpec::new(Field::Offset, 32, 32).value(Value::Signed { scale: 1 })) })),
+        Piece::Op(Operand::Mem(MemOperand { desc: None, reg: Some(ADDRESS), ureg: None, urz: Urz::Shown, offset: Some(FieldSpec::new(Field::Offset, 32, 32).value(Value::Signed { scale: 1 })) })),
     ]).ones(one(72)),
     Family::new("CCTL.IVALL", 0x98f, "", Sync, &[Piece::Text(".IVALL")]).ones(one(89) | 0xff << 24),
     Family::new("CCTLL", 0x990, "", Sync, &[choice(Field::Op, 87, 3, &[".PF1", ".PF2", ".WB", BAD, ".IVALL", BAD, BAD, BAD]), memory(ADDRESS32)]),
@@ -466,7 +501,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("SYNCS.CCTL.IVALL", 0x9b1, "", Sync, &[Piece::Text(".CCTL"), Piece::Text(".IVALL")]).ones(0xff << 24).sm(90, 255),
     Family::new("SYNCS.EXCH", 0x5b2, "", Atomic, &[
         Piece::Text(".EXCH"), Piece::Text(".64"), op(counted(ureg_at(Field::URd, 16, Role::Dst), Count::Fixed(2))),
-        Piece::Op(Operand::Mem(MemOperand { desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 1)), urz_left_out: false, offset: Some(OFFSET) })),
+        Piece::Op(Operand::Mem(MemOperand { desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 1)), urz: Urz::Shown, offset: Some(OFFSET) })),
         op(RegOperand { role: Role::Data, ..counted(ureg_at(Field::URb, 32, Role::Data), Count::Fixed(2)) }),
     ]).ones(one(72) | WITH_BASE).uniform().sm(90, 255),
     Family::new("UTMACCTL", 0x9b9, "", Sync, &[choice(Field::Op, 82, 1, &[".IV", ".PF"]), bracket("", counted(ureg_at(Field::UrBase, 24, Role::Base), Count::Fixed(2)))])
@@ -474,7 +509,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("UTMACCTL.IVALL", 0x9b9, "", Sync, &[Piece::Text(".IVALL")]).ones(one(83)).uniform().sm(90, 255),
     Family::new("CCTL.C", 0x540, "", Sync, &[
         EXTENDED, Piece::Text(".C"), Piece::Text(".LDCU"), Piece::Text(".IV"), flag(Field::Flag, 86, &["", ".DEEP"]),
-        Piece::Op(Operand::Mem(MemOperand { desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 2)), urz_left_out: false, offset: Some(FieldSpec::new(Field::Offset, 32, 32).value(Value::Signed { scale: 1 })) })),
+        Piece::Op(Operand::Mem(MemOperand { desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 2)), urz: Urz::Shown, offset: Some(FieldSpec::new(Field::Offset, 32, 32).value(Value::Signed { scale: 1 })) })),
     ]).ones(one(79) | one(87) | one(88) | one(91)).sm(100, 255),
     Family::new("FENCE.VIEW.ASYNC", 0x3c6, "", Sync, &[Piece::Text(".VIEW"), Piece::Text(".ASYNC"), choice(Field::Mode, 72, 1, &[".S", ".G"])]).sm(90, 255),
     Family::new("ACQBULK", 0x82e, "", Sync, &[]).sm(90, 255),
@@ -483,23 +518,4 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("UCGABAR_WAIT", 0xdc7, "", Sync, &[]).ones(one(91)).uniform().sm(90, 255),
     Family::new("UTMACMDFLUSH", 0x9b7, "", Sync, &[]).uniform().sm(90, 255),
     Family::new("CGAERRBAR", 0x5ab, "", Sync, &[]).sm(90, 255),
-];
-
-const COPY_ORDER: &[&str] = &[
-    "",
-    ".CONSTANT.PRIVATE",
-    ".CONSTANT.CTA",
-    ".CONSTANT.CTA.PRIVATE",
-    ".CONSTANT",
-    ".MMIO.CTA",
-    ".GPU.PRIVATE",
-    ".MMIO.CTA.PRIVATE",
-    ".MMIO.SM",
-    ".CONSTANT.SM",
-    ".MMIO.VC",
-    ".CONSTANT.SM.PRIVATE",
-    ".MMIO.GPU",
-    ".CONSTANT.VC",
-    ".CONSTANT.VC.PRIVATE",
-    ".CONSTANT.GPU",
 ];

@@ -8,12 +8,12 @@ use crate::class::Class::*;
 
 /// `[R.64+UR+offset]`; the width of the address in one bit. With 64 bits the register pair is an address and the
 /// address of a barrier.
-const fn based(width_bit: u8, left_out: bool) -> Piece {
+const fn based(width_bit: u8, urz: Urz) -> Piece {
     Piece::Op(Operand::Mem(MemOperand {
         desc: None,
         reg: Some(address_beside(width_bit)),
         ureg: Some((FieldSpec::new(Field::UrBase, 64, 6).neutral(URZ), 1)),
-        urz_left_out: left_out,
+        urz,
         offset: Some(OFFSET),
     }))
 }
@@ -22,7 +22,7 @@ const DESCRIBED: Piece = Piece::Op(Operand::Mem(MemOperand {
     desc: Some(descriptor(64)),
     reg: Some(ADDRESS_DESC),
     ureg: None,
-    urz_left_out: false,
+    urz: Urz::Shown,
     offset: Some(OFFSET),
 }));
 
@@ -96,20 +96,20 @@ const UNIFORM_ORDER: Piece = choice_from(
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[
-    Family::new("STAS", 0xdbd, "", Store, &[STORE_SIZE, based(90, true), data(STORE_COUNT)]).ones(one(91)).sm(90, 255),
-    Family::new("REDAS", 0xdbe, "", Store, &[RED_OP, REDUCTION_TYPE, based(72, true), data(REDUCTION_COUNT)]).ones(one(91)).sm(90, 255),
-    Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, based(70, false)]).ones(LOAD).sm(90, 90).labelled("u"),
+    Family::new("STAS", 0xdbd, "", Store, &[STORE_SIZE, based(90, Urz::Beside32), data(STORE_COUNT)]).ones(one(91)).sm(90, 255),
+    Family::new("REDAS", 0xdbe, "", Store, &[RED_OP, REDUCTION_TYPE, based(72, Urz::Beside32), data(REDUCTION_COUNT)]).ones(one(91)).sm(90, 255),
+    Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, based(70, Urz::Shown)]).ones(LOAD).sm(90, 90).labelled("u"),
     Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, DESCRIBED]).ones(LOAD | one(70) | one(71)).sm(90, 90).labelled("d"),
-    Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, based(81, false)]).ones(LOAD).sm(100, 255).labelled("u"),
+    Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, based(81, Urz::Shown)]).ones(LOAD).sm(100, 255).labelled("u"),
     Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, DESCRIBED]).ones(LOAD | one(81) | one(82)).sm(100, 255).labelled("d"),
-    Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP, FLOAT_TYPE, ROUNDED, ORDER, FLOAT_LOADED, based(70, false)]).ones(LOAD).sm(90, 90).labelled("u"),
+    Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP, FLOAT_TYPE, ROUNDED, ORDER, FLOAT_LOADED, based(70, Urz::Shown)]).ones(LOAD).sm(90, 90).labelled("u"),
     Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP, FLOAT_TYPE, ROUNDED, ORDER, FLOAT_LOADED, DESCRIBED]).ones(LOAD | one(70) | one(71)).sm(90, 90).labelled("d"),
-    Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP_100, FLOAT_TYPE_100, ROUNDED, ORDER, FLOAT_LOADED, based(81, false)]).ones(LOAD).sm(100, 255).labelled("u"),
+    Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP_100, FLOAT_TYPE_100, ROUNDED, ORDER, FLOAT_LOADED, based(81, Urz::Shown)]).ones(LOAD).sm(100, 255).labelled("u"),
     Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP_100, FLOAT_TYPE_100, ROUNDED, ORDER, FLOAT_LOADED, DESCRIBED]).ones(LOAD | one(81) | one(82)).sm(100, 255).labelled("d"),
     Family::new("UREDGR", 0x378, "", Store, &[
         EXTENDED, Piece::Text(".ADD"), Piece::Text(".NA"), UNIFORM_EVICT, UNIFORM_TYPE, UNIFORM_ORDER,
         Piece::Op(Operand::Mem(MemOperand {
-            desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 2)), urz_left_out: false, offset: Some(OFFSET),
+            desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 2)), urz: Urz::Shown, offset: Some(OFFSET),
         })),
         op(RegOperand { role: Role::Data, ..counted(ureg_at(Field::URb, 32, Role::Data), REDUCTION_COUNT) }),
     ]).ones(one(91)).uniform().sm(100, 119),

@@ -200,7 +200,7 @@ const BARRIER: Piece = Piece::Op(Operand::Mem(MemOperand {
     desc: None,
     reg: None,
     ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 1)),
-    urz_left_out: false,
+    urz: Urz::Shown,
     offset: None,
 }));
 const MULTICAST_MASK: Piece = optional(ureg_at(Field::URc, 64, Role::C));

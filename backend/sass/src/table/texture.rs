@@ -109,6 +109,8 @@ const WORD: Piece = imm(Field::COffset, 40, 14);
 const HANDLE: Piece = op(ureg_at(Field::Ur, 40, Role::Descriptor));
 const DISTANCE: Piece = imm(Field::Imm2, 46, 8);
 const SAMPLER: Piece = optional(ureg_at(Field::UrBase, 48, Role::Descriptor));
+/// What NVIDIA's compiler has there where nothing is, which the text does not tell.
+const UNUSED_SAMPLER: Piece = Piece::Hidden(FieldSpec::new(Field::UrBase, 48, 8).neutral(255));
 const UNIFORM: u128 = one(91);
 const REGISTER: u128 = one(59);
 /// Where one uniform register is all, the place of the second holds URZ.
@@ -119,7 +121,7 @@ const ONE_UNIFORM: u128 = one(91) | 0xff << 48;
 macro_rules! by_handle {
     ($name:ident, $class:expr, [$c:literal $u:literal $r:literal],
      [$($before:expr),*], [$($after:expr),*], [$($on100:expr),*], [$($on120:expr),*],
-     [$($operand:expr),*], [$($operand_r:expr),*], [$($operand_100:expr),*], [$($last:expr),*]) => {
+     [$($operand:expr),*], [$($operand_r:expr),*], [$($operand_100:expr),*], [$($handle_120:expr),*], [$($last:expr),*]) => {
         [
             Family::new(stringify!($name), $c, "", $class, &[$($before,)* BINDLESS, $($after,)* $($operand,)* BANK, WORD, $($last),*])
                 .sm(75, 90).labelled("c"),
@@ -129,7 +131,7 @@ macro_rules! by_handle {
                 .ones(REGISTER).sm(75, 90).labelled("r"),
             Family::new(stringify!($name), $u, "", $class, &[$($on100,)* $($operand_100,)* HANDLE, $($last),*])
                 .ones(ONE_UNIFORM).sm(100, 119).labelled("u"),
-            Family::new(stringify!($name), $u, "", $class, &[$($on120,)* $($operand_100,)* HANDLE, SAMPLER, $($last),*])
+            Family::new(stringify!($name), $u, "", $class, &[$($on120,)* $($operand_100,)* $($handle_120,)* $($last),*])
                 .ones(UNIFORM).sm(120, 255).labelled("u"),
         ]
     };
@@ -141,7 +143,7 @@ pub(super) const TEX: [Family; 5] = by_handle!(TEX, Texture, [0xb60 0xf60 0x361]
     [SCALAR, HALVES, LEVEL_100, OFFSETS_100, COMPARE, EVICT, DERIVATIVE_100, NODEP],
     [SCALAR, HALVES, LEVEL_120, OFFSETS_120, UNIFORM_INDEX, COMPARE, EVICT, DERIVATIVE_120, NODEP],
     [RESIDENT, HIGH, LOW, COORDINATE, LEVEL_EXTRA], [RESIDENT, HIGH, LOW, COORDINATE, LEVEL_PRESENT],
-    [RESIDENT, HIGH, LOW, COORDINATE, LEVEL_EXTRA], [dims(SAMPLED_DIMS, 0), MASK]);
+    [RESIDENT, HIGH, LOW, COORDINATE, LEVEL_EXTRA], [HANDLE, SAMPLER], [dims(SAMPLED_DIMS, 0), MASK]);
 
 #[rustfmt::skip]
 pub(super) const TLD: [Family; 5] = by_handle!(TLD, Texture, [0xb66 0xf66 0x367],
@@ -149,7 +151,7 @@ pub(super) const TLD: [Family; 5] = by_handle!(TLD, Texture, [0xb66 0xf66 0x367]
     [SCALAR, HALVES, FETCH_LEVEL_100, OFFSETS_100, EVICT, SAMPLES_100, CLAMP_LEVEL_100, NODEP],
     [SCALAR, HALVES, FETCH_LEVEL_120, OFFSETS_120, UNIFORM_INDEX, EVICT, SAMPLES_120, CLAMP_LEVEL_100, NODEP],
     [RESIDENT, HIGH, LOW, COORDINATE, FETCH_EXTRA], [RESIDENT, HIGH, LOW, COORDINATE, LEVEL_PRESENT],
-    [RESIDENT, HIGH, LOW, COORDINATE, FETCH_EXTRA_100], [dims(FETCHED_DIMS, 0), MASK]);
+    [RESIDENT, HIGH, LOW, COORDINATE, FETCH_EXTRA_100], [HANDLE, SAMPLER], [dims(FETCHED_DIMS, 0), MASK]);
 
 #[rustfmt::skip]
 pub(super) const TLD4: [Family; 5] = by_handle!(TLD4, Texture, [0xb63 0xf63 0x364],
@@ -157,7 +159,7 @@ pub(super) const TLD4: [Family; 5] = by_handle!(TLD4, Texture, [0xb63 0xf63 0x36
     [SCALAR, COMPONENT, HALVES, GATHER_OFFSETS, COMPARE, EVICT, NODEP],
     [SCALAR, COMPONENT, HALVES, GATHER_OFFSETS_120, UNIFORM_INDEX, COMPARE, EVICT, NODEP],
     [RESIDENT, HIGH, LOW, COORDINATE, GATHER_EXTRA], [RESIDENT, HIGH, LOW, COORDINATE, LEVEL_PRESENT],
-    [RESIDENT, HIGH, LOW, COORDINATE, GATHER_EXTRA], [dims(GATHERED_DIMS, 1), MASK]);
+    [RESIDENT, HIGH, LOW, COORDINATE, GATHER_EXTRA], [HANDLE, SAMPLER], [dims(GATHERED_DIMS, 1), MASK]);
 
 #[rustfmt::skip]
 pub(super) const TXD: [Family; 5] = by_handle!(TXD, Texture, [0xb6c 0xf6c 0x36d],
@@ -165,7 +167,7 @@ pub(super) const TXD: [Family; 5] = by_handle!(TXD, Texture, [0xb6c 0xf6c 0x36d]
     [HALVES, CLAMPED, OFFSETS_100, EVICT, NODEP],
     [HALVES, CLAMPED_120, OFFSETS_120, UNIFORM_INDEX, EVICT, NODEP],
     [RESIDENT, HIGH, LOW, COORDINATE, DERIVATIVES], [RESIDENT, HIGH, LOW, COORDINATE, LEVEL_PRESENT],
-    [RESIDENT, HIGH, LOW, COORDINATE, DERIVATIVES], [dims(DERIVED_DIMS, 0), MASK]);
+    [RESIDENT, HIGH, LOW, COORDINATE, DERIVATIVES], [HANDLE, SAMPLER], [dims(DERIVED_DIMS, 0), MASK]);
 
 /// The level of detail that a fetch would have.
 #[rustfmt::skip]
@@ -174,7 +176,7 @@ pub(super) const TMML: [Family; 5] = by_handle!(TMML, Texture, [0xb69 0xf69 0x36
     [Piece::Text(".LOD"), LEVEL_DERIVATIVE_100, NODEP],
     [Piece::Text(".LOD"), DERIVATIVE_120, NODEP],
     [HIGH, LOW, COORDINATE, EXTRA], [HIGH, LOW, COORDINATE, LEVEL_PRESENT],
-    [HIGH, LOW, COORDINATE, EXTRA], [dims(SAMPLED_DIMS, 0), MASK]);
+    [HIGH, LOW, COORDINATE, EXTRA], [HANDLE, UNUSED_SAMPLER], [dims(SAMPLED_DIMS, 0), MASK]);
 
 #[rustfmt::skip]
 pub(super) const TXQ: &[Family] = &[
@@ -198,7 +200,7 @@ const SURFACE_ADDRESS: Piece = Piece::Op(Operand::Mem(MemOperand {
     desc: None,
     reg: Some(counted(reg_at(Field::Ra, 24, Role::Address), Count::By(Field::Dims, SURFACE_COORDINATES))),
     ureg: None,
-    urz_left_out: false,
+    urz: Urz::Shown,
     offset: None,
 }));
 const SIZE: Piece = memory::SIZE;
