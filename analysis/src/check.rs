@@ -9,13 +9,14 @@ pub(crate) mod debug;
 pub(crate) mod declarations;
 pub(crate) mod directives;
 mod gates;
-mod immediates;
+pub(crate) mod immediates;
+pub mod limits;
 pub mod lints;
-mod operands;
+pub(crate) mod operands;
 pub(crate) mod pragmas;
 mod spaces;
 pub(crate) mod textures;
-mod types;
+pub(crate) mod types;
 mod unused;
 mod vectors;
 
@@ -38,6 +39,7 @@ use crate::scope::RegisterName;
 pub struct Place {
     pub space: Space,
     pub ty: ScalarType,
+    pub is_array: bool,
 }
 
 /// What an instruction check may look at besides the instruction.

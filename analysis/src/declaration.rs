@@ -105,6 +105,72 @@ impl Declarator {
     }
 }
 
+/// What declarations of one thing must agree on, and an argument with its parameter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shape {
+    pub space: Space,
+    pub ty: ScalarType,
+    pub lanes: u8,
+    /// Outermost first; an open or zero size is `None`.
+    pub dimensions: Box<[Option<u64>]>,
+    pub align: u32,
+}
+
+impl Shape {
+    pub fn new(head: &Head, declarator: &Declarator) -> Self {
+        Self {
+            space: head.space,
+            ty: head.ty,
+            lanes: head.lanes,
+            dimensions: declarator.dimensions.iter().map(|d| d.filter(|&count| count > 0)).collect(),
+            align: head.alignment(),
+        }
+    }
+
+    pub fn is_array(&self) -> bool {
+        !self.dimensions.is_empty()
+    }
+
+    pub fn is_open(&self) -> bool {
+        matches!(self.dimensions.first(), Some(None))
+    }
+
+    /// Bytes, a dimension of open size counting once.
+    pub fn bytes(&self) -> u64 {
+        let elements = self.dimensions.iter().fold(1u64, |n, d| n.saturating_mul(d.unwrap_or(1)));
+        elements.saturating_mul(u64::from(self.ty.bytes()) * u64::from(self.lanes))
+    }
+
+    /// The same type; an array of open size is like one of any size.
+    pub fn is_same_type(&self, other: &Self) -> bool {
+        let open = self.is_open() || other.is_open();
+        let skip = usize::from(open);
+        (self.ty, self.lanes, self.dimensions.len()) == (other.ty, other.lanes, other.dimensions.len())
+            && self.dimensions.get(skip..) == other.dimensions.get(skip..)
+    }
+}
+
+impl std::fmt::Display for Shape {
+    /// As it is declared: `.param .align 8 .b8 [16]`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, ".{}", self.space.text())?;
+        if self.align != (self.ty.bytes() * u32::from(self.lanes)).next_power_of_two() {
+            write!(f, " .align {}", self.align)?;
+        }
+        if self.lanes > 1 {
+            write!(f, " .v{}", self.lanes)?;
+        }
+        write!(f, " .{}", self.ty.text())?;
+        for dimension in &self.dimensions {
+            match dimension {
+                Some(count) => write!(f, "[{count}]")?,
+                None => write!(f, "[]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A declaration with everything it declares.
 #[derive(Clone, Debug)]
 pub struct Declaration {

@@ -54,6 +54,8 @@ pub struct NameUse {
     pub range: TextRange,
     /// `generic(name)`
     pub generic: bool,
+    /// `0xFF(name)`
+    pub masked: bool,
     pub addend: i64,
 }
 
@@ -178,7 +180,7 @@ impl Reader<'_> {
                     let message = "an address is `name`, `generic(name)`, or one of them plus a constant";
                     self.out.push(Diagnostic::new(&BAD_CONSTANT, node.text_range(), message));
                 }
-                self.result.names.push(NameUse { range: name, generic, addend });
+                self.result.names.push(NameUse { range: name, generic, masked: false, addend });
                 if !matches!(self.head.ty, ScalarType::U32 | ScalarType::U64) {
                     self.mismatch(node, "an address");
                     return;
@@ -194,7 +196,7 @@ impl Reader<'_> {
                 self.store(offset, &[0; 8][..size.min(8) as usize]);
             }
             Value::AddressByte { name, addend, generic, shift } => {
-                self.result.names.push(NameUse { range: name, generic, addend: 0 });
+                self.result.names.push(NameUse { range: name, generic, masked: true, addend: 0 });
                 if !matches!(self.head.ty, ScalarType::U8 | ScalarType::U32 | ScalarType::U64) {
                     self.mismatch(node, "a byte of an address");
                     return;

@@ -6,6 +6,7 @@
 //! and suppressions later, so that changing a setting repeats no walk.
 
 mod body;
+pub mod call;
 mod instruction;
 mod operand;
 mod variable;
@@ -13,6 +14,7 @@ mod variable;
 use std::sync::Arc;
 
 use ptx_backend::input::{Function, SrcId, Symbol};
+use ptx_isa::Space;
 use ptx_syntax::{ItemKind, SyntaxKind};
 use text_size::{TextRange, TextSize};
 
@@ -97,6 +99,8 @@ pub struct Lowered {
     /// For functions with a body and without errors.
     pub function: Option<Arc<Function>>,
     pub has_body: bool,
+    /// What the body declares in `.shared` and `.const`.
+    pub storage: Box<[(Space, crate::check::limits::Block)]>,
     pub map: SourceMap,
     /// In text order, all levels.
     pub diagnostics: Box<[Diagnostic]>,
@@ -108,12 +112,16 @@ pub fn lower<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
     let parsed = parse(db, item);
     let mut walker = body::Walker::new(db, item);
     walker.syntax_errors(&parsed.errors);
-    if !matches!(item.kind(db), ItemKind::Dwarf | ItemKind::Trivia) {
+    if item.kind(db) == ItemKind::Dwarf {
+        walker.dwarf();
+    } else if item.kind(db) != ItemKind::Trivia {
         let node = parsed.syntax();
         match node.kind() {
             SyntaxKind::FUNCTION => walker.function(&node),
             SyntaxKind::VARIABLE => walker.module_variable(&node),
             SyntaxKind::SECTION => walker.section(&node),
+            SyntaxKind::FILE_DIRECTIVE => walker.file_directive(&node),
+            SyntaxKind::LOC_DIRECTIVE => walker.misplaced_loc(&node),
             SyntaxKind::ALIAS => walker.alias(&node),
             SyntaxKind::PRAGMA => walker.pragma(&node, crate::check::pragmas::Site::Module),
             _ => {}

@@ -6,18 +6,22 @@
 
 #![expect(unused_lifetimes, reason = "interned structs need the lifetime and use it in generated code")]
 
-use ptx_backend::input::{Env, Init, InitReloc, Linkage, Param, Signature, Symbol, Variable};
+use ptx_backend::input::{Env, Init, InitReloc, Linkage, Signature, Symbol, Variable};
 use ptx_isa::{PtxVersion, ScalarType, Sm, Space};
 use ptx_syntax::ItemKind;
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::sync::Arc;
 
+mod directives;
+mod linking;
+
 use crate::db::{Db, Options, SourceFile};
+use crate::declaration::Shape;
 use crate::declare_lint;
 use crate::diagnostic::Lint;
 use crate::items::{Item, items};
-use crate::signature::{ItemDecl, RegisterDecl, TargetDecl, item_decl};
+use crate::signature::{FunctionDecl, ItemDecl, RegisterDecl, Shapes, TargetDecl, VariableDecl, item_decl};
 
 declare_lint! {
     /// The module does not start with a readable `.version`.
@@ -37,6 +41,16 @@ declare_lint! {
 declare_lint! {
     /// Two declarations of a function differ in their parameters.
     pub PROTOTYPE_MISMATCH = "E0205" "prototype-mismatch", Error, since "0.1.0"
+}
+
+declare_lint! {
+    /// An `.alias` does not name two functions that can be one.
+    pub BAD_ALIAS = "E0206" "bad-alias", Error, since "0.2.0"
+}
+
+declare_lint! {
+    /// A function of this module is declared and nowhere defined.
+    pub UNDEFINED_FUNCTION = "E0207" "undefined-function", Error, since "0.2.0"
 }
 
 declare_lint! {
@@ -112,8 +126,12 @@ pub struct Module {
     pub variable_items: Box<[Place]>,
     /// Where each function is declared: its definition, or else its first declaration.
     pub function_items: Box<[Place]>,
-    /// Names without a symbol of their own: `.alias`.
+    /// Second names of functions, `.alias`, and what they stand for.
     pub aliases: Box<[(SmolStr, SmolStr)]>,
+    /// The parameters of the functions of `env`, as declared.
+    pub shapes: Box<[Arc<Shapes>]>,
+    /// The variables of `env`, as declared.
+    pub variable_shapes: Box<[Shape]>,
     pub findings: Box<[Finding]>,
 }
 
@@ -137,11 +155,21 @@ pub struct Finding {
     pub related: Option<(Place, &'static str)>,
 }
 
+fn find<'a>(
+    findings: &'a mut Vec<Finding>,
+    lint: &'static Lint,
+    at: Option<Place>,
+    message: String,
+) -> &'a mut Finding {
+    findings.push(Finding { lint, at, message, note: None, related: None });
+    findings.last_mut().expect("just pushed")
+}
+
 #[salsa::tracked]
 pub fn module(db: &dyn Db, file: SourceFile) -> Module {
     let header = header(db, file);
     let mut builder = Builder::default();
-    builder.header(db, file, header);
+    directives::check(db, file, header, &mut builder.findings);
     for (ordinal, &item) in items(db, file).iter().enumerate() {
         builder.item(ordinal as u32, item_decl(db, item));
     }
@@ -160,67 +188,18 @@ struct Builder {
     function_items: Vec<Place>,
     has_body: Vec<bool>,
     aliases: Vec<(SmolStr, SmolStr)>,
+    /// By number.
+    files: FxHashMap<u64, Place>,
+    /// Parallel to `functions`.
+    shapes: Vec<Arc<Shapes>>,
+    /// Parallel to `variables`.
+    variable_shapes: Vec<Shape>,
     findings: Vec<Finding>,
 }
 
 impl Builder {
     fn find(&mut self, lint: &'static Lint, at: Option<Place>, message: String) -> &mut Finding {
-        self.findings.push(Finding { lint, at, message, note: None, related: None });
-        self.findings.last_mut().expect("just pushed")
-    }
-
-    fn header(&mut self, db: &dyn Db, file: SourceFile, header: &Header) {
-        let place = |wanted: fn(&ItemDecl) -> bool| {
-            let mut all =
-                items(db, file).iter().enumerate().take_while(|(_, item)| may_precede_header(db, **item));
-            all.find(|(_, item)| wanted(item_decl(db, **item)))
-                .map(|(i, _)| Place { item: i as u32, declarator: 0 })
-        };
-        let first = items(db, file).iter().position(|item| item.kind(db) != ItemKind::Trivia);
-        let first = first.map(|item| Place { item: item as u32, declarator: 0 });
-        let address_size = place(|decl| matches!(decl, ItemDecl::AddressSize(Some(32))));
-        if address_size.is_some() {
-            let message = "32-bit addresses are not supported".to_owned();
-            self.find(&ADDRESS_SIZE, address_size, message).note =
-                Some("write `.address_size 64`".to_owned());
-        }
-        let version = place(|decl| matches!(decl, ItemDecl::Version(_)));
-        let target = place(|decl| matches!(decl, ItemDecl::Target(_)));
-        match (header.version, version) {
-            (None, None) => {
-                let message = "the module has no `.version`".to_owned();
-                self.find(&MISSING_VERSION, first, message).note =
-                    Some("a module starts with `.version` and `.target`".to_owned());
-            }
-            (None, at) => {
-                let _ = self.find(&MISSING_VERSION, at, "this is no language version".to_owned());
-            }
-            (Some(found), at) if found > PtxVersion::NEWEST => {
-                let message =
-                    format!("version {found} is newer than {}, the newest known", PtxVersion::NEWEST);
-                self.find(&UNKNOWN_TARGET, at, message);
-            }
-            _ => {}
-        }
-        match (header.target.sm, target) {
-            (None, None) => {
-                let _ =
-                    self.find(&MISSING_TARGET, version.or(first), "the module has no `.target`".to_owned());
-            }
-            (None, at) => {
-                let _ = self.find(&UNKNOWN_TARGET, at, "this names no target".to_owned());
-            }
-            (Some(sm), at) => {
-                if !Sm::KNOWN.contains(&sm) {
-                    self.find(&UNKNOWN_TARGET, at, format!("there is no target {sm}"));
-                } else if let Some(version) = header.version
-                    && version < sm.since()
-                {
-                    let message = format!("{sm} needs PTX ISA {}, the module says {version}", sm.since());
-                    self.find(&UNKNOWN_TARGET, at, message);
-                }
-            }
-        }
+        find(&mut self.findings, lint, at, message)
     }
 
     fn item(&mut self, item: u32, decl: &ItemDecl) {
@@ -231,14 +210,21 @@ impl Builder {
                 }
             }
             ItemDecl::Registers(registers) => self.registers.extend(registers.iter().cloned()),
-            ItemDecl::Function(function) => {
-                self.function(Place { item, declarator: 0 }, &function.signature, function.has_body)
-            }
+            ItemDecl::Function(function) => self.function(Place { item, declarator: 0 }, function),
             ItemDecl::Alias { name, aliasee } => {
-                self.first.entry(name.clone()).or_insert(Place { item, declarator: 0 });
-                self.aliases.push((name.clone(), aliasee.clone()));
+                self.alias(Place { item, declarator: 0 }, name, aliasee);
             }
+            ItemDecl::File(Some(number)) => self.file(item, *number),
+            ItemDecl::File(None) | ItemDecl::DebugInfo => {}
             ItemDecl::None | ItemDecl::Version(_) | ItemDecl::Target(_) | ItemDecl::AddressSize(_) => {}
+        }
+    }
+
+    fn file(&mut self, item: u32, number: u64) {
+        let at = Place { item, declarator: 0 };
+        if let Some(earlier) = self.files.insert(number, at) {
+            let finding = self.find(&REDEFINITION, Some(at), format!("file {number} is named twice"));
+            finding.related = Some((earlier, "first named here"));
         }
     }
 
@@ -247,53 +233,66 @@ impl Builder {
         finding.related = Some((earlier, "first defined here"));
     }
 
-    fn variable(&mut self, at: Place, decl: &crate::signature::VariableDecl) {
+    fn mismatch(&mut self, at: Place, earlier: Place, message: String) {
+        self.find(&PROTOTYPE_MISMATCH, Some(at), message).related = Some((earlier, "first declared here"));
+    }
+
+    fn variable(&mut self, at: Place, decl: &VariableDecl) {
         let variable = &decl.variable;
-        match self.names.get(variable.name.as_str()) {
+        let name = &variable.name;
+        match self.names.get(name.as_str()) {
             Some(&Symbol::Global(index)) => {
                 let index = index as usize;
-                let earlier = &self.variables[index];
-                let weak = |linkage| matches!(linkage, Linkage::Extern | Linkage::Weak | Linkage::Common);
-                if earlier.linkage == Linkage::Extern && variable.linkage != Linkage::Extern {
+                let (earlier, place) = (&self.variables[index], self.variable_items[index]);
+                let was_extern = earlier.linkage == Linkage::Extern;
+                let is_extern = variable.linkage == Linkage::Extern;
+                if !self.variable_shapes[index].is_same_type(&decl.shape) {
+                    let (was, is) = (&self.variable_shapes[index], &decl.shape);
+                    let message = format!("`{name}` is `{is}` here, it was declared `{was}`");
+                    self.mismatch(at, place, message);
+                } else if was_extern && variable.linkage == Linkage::Internal {
+                    let message = format!("`{name}` is `.extern`, its definition is `.visible`");
+                    self.mismatch(at, place, message);
+                } else if !was_extern && !is_extern {
+                    self.redefinition(at, place, name);
+                }
+                if was_extern && !is_extern {
                     // The definition takes the place of the declaration.
                     self.variables[index] = variable.clone();
                     self.variable_items[index] = at;
                     self.relocs.push((index, decl.relocs.clone()));
-                } else if !weak(variable.linkage) && !weak(earlier.linkage) {
-                    self.redefinition(at, self.variable_items[index], &variable.name);
                 }
             }
             Some(&Symbol::Function(index)) => {
-                self.redefinition(at, self.function_items[index as usize], &variable.name);
+                self.redefinition(at, self.function_items[index as usize], name);
             }
             _ => {
                 let index = self.variables.len();
-                self.names.insert(SmolStr::new(&variable.name), Symbol::Global(index as u32));
-                self.first.insert(SmolStr::new(&variable.name), at);
+                self.names.insert(SmolStr::new(name), Symbol::Global(index as u32));
+                self.first.insert(SmolStr::new(name), at);
                 self.relocs.push((index, decl.relocs.clone()));
                 self.variables.push(variable.clone());
+                self.variable_shapes.push(decl.shape.clone());
                 self.variable_items.push(at);
             }
         }
     }
 
-    fn function(&mut self, at: Place, signature: &Signature, has_body: bool) {
+    fn function(&mut self, at: Place, decl: &FunctionDecl) {
+        let signature = &decl.signature;
         match self.names.get(signature.name.as_str()) {
             Some(&Symbol::Function(index)) => {
                 let index = index as usize;
-                let shape = |params: &[Param]| params.iter().map(|p| (p.ty, p.size)).collect::<Vec<_>>();
-                let earlier = &self.functions[index];
-                if shape(&earlier.params) != shape(&signature.params)
-                    || shape(&earlier.returns) != shape(&signature.returns)
+                let place = self.function_items[index];
+                if self.has_body[index] {
+                    self.redefinition(at, place, &signature.name);
+                } else if let Some(difference) =
+                    linking::redeclaration(&self.functions[index], &self.shapes[index], decl)
                 {
-                    let earlier = self.function_items[index];
-                    let message = format!("`{}` was declared with other parameters", signature.name);
-                    let finding = self.find(&PROTOTYPE_MISMATCH, Some(at), message);
-                    finding.related = Some((earlier, "first declared here"));
+                    let message = format!("`{}` was declared {difference}", signature.name);
+                    self.mismatch(at, place, message);
                 }
-                if has_body && self.has_body[index] {
-                    self.redefinition(at, self.function_items[index], &signature.name);
-                } else if has_body {
+                if decl.has_body && !self.has_body[index] {
                     self.functions[index] = Signature {
                         noreturn: signature.noreturn || self.functions[index].noreturn,
                         ..signature.clone()
@@ -310,13 +309,71 @@ impl Builder {
                     .insert(SmolStr::new(&signature.name), Symbol::Function(self.functions.len() as u32));
                 self.first.insert(SmolStr::new(&signature.name), at);
                 self.functions.push(signature.clone());
+                self.shapes.push(Arc::new(decl.shapes.clone()));
                 self.function_items.push(at);
-                self.has_body.push(has_body);
+                self.has_body.push(decl.has_body);
+            }
+        }
+    }
+
+    /// A second name of a function. It is declared as a function before, and so is the one it stands for.
+    fn alias(&mut self, at: Place, name: &SmolStr, aliasee: &SmolStr) {
+        if let Some((_, other)) = self.aliases.iter().find(|(alias, _)| alias == name) {
+            let message = format!("`{name}` is already an alias of `{other}`");
+            self.find(&BAD_ALIAS, Some(at), message);
+            return;
+        }
+        let found = [name, aliasee].map(|name| self.names.get(name).copied());
+        for (name, symbol) in [name, aliasee].into_iter().zip(found) {
+            let message = match symbol {
+                None => format!("there is no function `{name}` above"),
+                Some(Symbol::Function(index)) if self.functions[index as usize].entry => {
+                    format!("`{name}` is a kernel, only device functions have aliases")
+                }
+                Some(Symbol::Function(_)) => continue,
+                Some(_) => format!("`{name}` is a variable, only device functions have aliases"),
+            };
+            self.find(&BAD_ALIAS, Some(at), message);
+            return;
+        }
+        let [Some(Symbol::Function(alias)), Some(Symbol::Function(function))] = found else { return };
+        let (alias, function) = (alias as usize, function as usize);
+        let linkage = self.functions[function].linkage;
+        let message = if alias == function {
+            format!("`{name}` stands for itself")
+        } else if self.has_body[alias] {
+            format!("`{name}` has a body of its own")
+        } else if matches!(linkage, Linkage::Extern | Linkage::Weak) {
+            let word = if linkage == Linkage::Weak { ".weak" } else { ".extern" };
+            format!("`{aliasee}` is `{word}`, which has no aliases")
+        } else if let Some(difference) = linking::difference(&self.shapes[alias], &self.shapes[function]) {
+            format!("`{name}` and `{aliasee}` differ: {difference}")
+        } else if self.functions[alias].noreturn != self.functions[function].noreturn {
+            format!("of `{name}` and `{aliasee}` only one is `.noreturn`")
+        } else {
+            self.aliases.push((name.clone(), aliasee.clone()));
+            return;
+        };
+        let place = self.function_items[function];
+        self.find(&BAD_ALIAS, Some(at), message).related = Some((place, "the function"));
+    }
+
+    /// Functions that the module promises and does not have.
+    fn undefined_functions(&mut self) {
+        for index in 0..self.functions.len() {
+            let function = &self.functions[index];
+            let name = &function.name;
+            let is_alias = self.aliases.iter().any(|(alias, _)| alias == name);
+            if !self.has_body[index] && !is_alias && function.linkage != Linkage::Extern {
+                let message = format!("`{name}` is declared and has no body");
+                let finding = self.find(&UNDEFINED_FUNCTION, Some(self.function_items[index]), message);
+                finding.note = Some("a function of another module is declared `.extern`".to_owned());
             }
         }
     }
 
     fn finish(mut self, header: &Header) -> Module {
+        self.undefined_functions();
         for (index, relocs) in std::mem::take(&mut self.relocs) {
             let resolved: Vec<InitReloc> = relocs
                 .iter()
@@ -345,6 +402,8 @@ impl Builder {
             variable_items: self.variable_items.into(),
             function_items: self.function_items.into(),
             aliases: self.aliases.into(),
+            shapes: self.shapes.into(),
+            variable_shapes: self.variable_shapes.into(),
             findings: self.findings.into(),
         }
     }
@@ -353,8 +412,21 @@ impl Builder {
 /// A name of module scope, as bodies see it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Global {
-    Variable { index: u32, space: Space, ty: ScalarType, size: u64, align: u32 },
-    Function { index: u32, signature: Arc<Signature> },
+    /// `table` is the first function whose address its initial value holds.
+    Variable {
+        index: u32,
+        space: Space,
+        ty: ScalarType,
+        size: u64,
+        align: u32,
+        is_array: bool,
+        table: Option<u32>,
+    },
+    Function {
+        index: u32,
+        signature: Arc<Signature>,
+        shapes: Arc<Shapes>,
+    },
 }
 
 impl Global {
@@ -381,16 +453,30 @@ pub fn global<'db>(db: &'db dyn Db, file: SourceFile, name: Name<'db>) -> Option
         text = module.aliases.iter().find(|(alias, _)| *alias == text)?.1.clone();
     }
     Some(match *module.names.get(&text)? {
-        Symbol::Function(index) => {
-            Global::Function { index, signature: Arc::new(module.env.functions[index as usize].clone()) }
-        }
+        Symbol::Function(index) => Global::Function {
+            index,
+            signature: Arc::new(module.env.functions[index as usize].clone()),
+            shapes: Arc::clone(&module.shapes[index as usize]),
+        },
         Symbol::Global(index) => {
             let variable = &module.env.variables[index as usize];
             let (space, ty, size, align) = (variable.space, variable.ty, variable.size, variable.align);
-            Global::Variable { index, space, ty, size, align }
+            let is_array = module.variable_shapes[index as usize].is_array();
+            let relocs = variable.init.iter().flat_map(|init| &init.relocs);
+            let table = relocs.map(|reloc| reloc.symbol).find_map(|symbol| match symbol {
+                Symbol::Function(function) => Some(function),
+                _ => None,
+            });
+            Global::Variable { index, space, ty, size, align, is_array, table }
         }
         Symbol::Local(_) | Symbol::Param(_) | Symbol::Return(_) => return None,
     })
+}
+
+/// The parameters of a function, by its place in [`Env::functions`].
+#[salsa::tracked(returns(clone))]
+pub fn function_shapes(db: &dyn Db, file: SourceFile, function: u32) -> Option<Arc<Shapes>> {
+    module(db, file).shapes.get(function as usize).cloned()
 }
 
 /// Whether a name of module scope is declared before an item or by it, so that the item may use it.

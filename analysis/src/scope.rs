@@ -147,17 +147,19 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// Finds the declaration of `name`, innermost scope first, and its number in a range.
+    /// Finds the declaration of `name`, innermost scope first, and its number in a range. A number may be
+    /// written with leading zeros.
     pub fn find(&self, name: &str) -> Option<(DeclId, Option<u32>)> {
-        let numbered = split_number(name);
+        let digits = digits(name);
         self.scopes.iter().rev().find_map(|scope| {
-            if let Some((prefix, number)) = numbered
-                && let Some(&id) = scope.ranges.get(prefix)
-                && self.range_count(id).is_some_and(|count| number < count)
-            {
-                return Some((id, Some(number)));
-            }
-            scope.names.get(name).map(|&id| (id, None))
+            // The name of a range may end in digits of its own, so that `%r12` may be 2 of `%r1`.
+            let in_range = (1..=digits).rev().find_map(|count| {
+                let (prefix, number) = name.split_at(name.len() - count);
+                let &id = scope.ranges.get(prefix)?;
+                let number: u32 = number.parse().ok()?;
+                (number < self.range_count(id)?).then_some((id, Some(number)))
+            });
+            in_range.or_else(|| scope.names.get(name).map(|&id| (id, None)))
         })
     }
 
@@ -198,12 +200,17 @@ impl<'t> Names<'t> {
 
 /// `%r12` is `%r` and 12. `None` without digits, with leading zeros, or beyond 32 bits.
 pub fn split_number(name: &str) -> Option<(&str, u32)> {
-    let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let digits = digits(name);
     let (prefix, number) = name.split_at(name.len() - digits);
     if digits == 0 || digits > 10 || (digits > 1 && number.starts_with('0')) || prefix.is_empty() {
         return None;
     }
     Some((prefix, number.parse().ok()?))
+}
+
+/// How many digits a name ends in.
+fn digits(name: &str) -> usize {
+    name.bytes().rev().take_while(u8::is_ascii_digit).count()
 }
 
 #[cfg(test)]
@@ -223,7 +230,7 @@ mod tests {
         let (range, _) = names.declare("%r", register(Some(1_000_000)));
         assert_eq!(names.find("%r999999"), Some((range, Some(999_999))));
         assert_eq!(names.find("%r1000000"), None);
-        assert_eq!(names.find("%r01"), None);
+        assert_eq!(names.find("%r01"), Some((range, Some(1))));
         assert_eq!(names.find("%r"), None);
         assert_eq!(names.register(range, Some(999_999), 0), RegId(0));
         assert_eq!(names.register(range, Some(3), 0), RegId(1));

@@ -9,9 +9,10 @@ use ptx_isa::{PtxVersion, ScalarType, Sm, Space};
 use ptx_syntax::{ItemKind, NodeOrToken, SyntaxKind, SyntaxNode};
 use smol_str::SmolStr;
 
+use crate::check::debug;
 use crate::constant::{self, Value};
 use crate::db::Db;
-use crate::declaration::{self, Declaration, Declarator, Head};
+use crate::declaration::{self, Declaration, Declarator, Head, Shape};
 use crate::initializer::{self, NamedReloc};
 use crate::items::{Item, parse};
 
@@ -31,17 +32,24 @@ pub enum ItemDecl {
         name: SmolStr,
         aliasee: SmolStr,
     },
+    /// The number of a `.file`.
+    File(Option<u64>),
+    /// The section `.debug_info`.
+    DebugInfo,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TargetDecl {
     pub sm: Option<Sm>,
+    /// The first word is a target, not an option.
+    pub starts_with_target: bool,
     /// The other words: `texmode_independent`, `debug`, `map_f64_to_f32`.
     pub options: Box<[SmolStr]>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct VariableDecl {
+    pub shape: Shape,
     /// Its initialiser has no addresses yet.
     pub variable: Variable,
     pub relocs: Box<[NamedReloc]>,
@@ -59,18 +67,30 @@ pub struct RegisterDecl {
 #[derive(Clone, PartialEq, Debug)]
 pub struct FunctionDecl {
     pub signature: Signature,
+    pub shapes: Shapes,
     pub has_body: bool,
+}
+
+/// The parameters of a function as they are declared.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Shapes {
+    pub returns: Box<[Shape]>,
+    pub params: Box<[Shape]>,
 }
 
 #[salsa::tracked]
 pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
     let text = item.text(db);
     // The kinds that declare nothing are often large: debug data.
-    if matches!(
-        item.kind(db),
-        ItemKind::Section | ItemKind::Dwarf | ItemKind::Loc | ItemKind::File | ItemKind::Trivia
-    ) {
-        return ItemDecl::None;
+    match item.kind(db) {
+        ItemKind::Dwarf | ItemKind::Loc | ItemKind::Trivia => return ItemDecl::None,
+        ItemKind::Section => {
+            let name = text.split_once(".section").map_or("", |(_, rest)| rest.trim_start());
+            let is_info = name.starts_with(".debug_info");
+            return if is_info { ItemDecl::DebugInfo } else { ItemDecl::None };
+        }
+        ItemKind::File => return ItemDecl::File(debug::file_number(text)),
+        _ => {}
     }
     let node = parse(db, item).syntax();
     let words = |kind: SyntaxKind| {
@@ -78,14 +98,14 @@ pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
         tokens.filter(move |token| token.kind() == kind).map(|token| &text[token.text_range()])
     };
     match node.kind() {
-        SyntaxKind::VERSION_DIRECTIVE => {
-            ItemDecl::Version(words(SyntaxKind::FLOAT).chain(words(SyntaxKind::INT)).next().and_then(version))
-        }
+        SyntaxKind::VERSION_DIRECTIVE => ItemDecl::Version(words(SyntaxKind::FLOAT).next().and_then(version)),
         SyntaxKind::TARGET_DIRECTIVE => {
             let sm = words(SyntaxKind::IDENT).find_map(Sm::parse);
             let options =
                 words(SyntaxKind::IDENT).filter(|word| Sm::parse(word).is_none()).map(SmolStr::new).collect();
-            ItemDecl::Target(TargetDecl { sm, options })
+            let starts_with_target =
+                words(SyntaxKind::IDENT).next().is_some_and(|word| Sm::parse(word).is_some());
+            ItemDecl::Target(TargetDecl { sm, starts_with_target, options })
         }
         SyntaxKind::ADDRESS_SIZE_DIRECTIVE => ItemDecl::AddressSize(match words(SyntaxKind::INT).next() {
             Some("32") => Some(32),
@@ -111,6 +131,7 @@ pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
 /// Reads `8.0`.
 pub fn version(text: &str) -> Option<PtxVersion> {
     let (major, minor) = text.split_once('.')?;
+    let minor = if minor.bytes().all(|b| b == b'0') && !minor.is_empty() { "0" } else { minor };
     Some(PtxVersion::new(major.parse().ok()?, minor.parse().ok()?))
 }
 
@@ -128,7 +149,7 @@ fn variables(node: &SyntaxNode, text: &str) -> ItemDecl {
     }
     let variables = declarators.iter().filter_map(|declarator| {
         let (variable, relocs) = variable(&head, declarator, name(declarator)?, text);
-        Some(VariableDecl { variable, relocs })
+        Some(VariableDecl { shape: Shape::new(&head, declarator), variable, relocs })
     });
     ItemDecl::Variables(variables.collect())
 }
@@ -168,6 +189,7 @@ fn function(node: &SyntaxNode, text: &str) -> Option<FunctionDecl> {
     let (mut entry, mut noreturn, mut has_body) = (false, false, false);
     let mut name = None;
     let (mut returns, mut params) = (Vec::new(), Vec::new());
+    let mut shapes = Shapes::default();
     for element in node.children_with_tokens() {
         match element {
             NodeOrToken::Token(token) if token.kind() == SyntaxKind::DOT_WORD => {
@@ -180,8 +202,10 @@ fn function(node: &SyntaxNode, text: &str) -> Option<FunctionDecl> {
             NodeOrToken::Token(_) => {}
             NodeOrToken::Node(child) => match child.kind() {
                 SyntaxKind::NAME => name = Some(text[child.text_range()].to_owned()),
-                SyntaxKind::PARAM_LIST if name.is_none() => returns = parameters(&child, text),
-                SyntaxKind::PARAM_LIST => params = parameters(&child, text),
+                SyntaxKind::PARAM_LIST if name.is_none() => {
+                    (returns, shapes.returns) = parameters(&child, text);
+                }
+                SyntaxKind::PARAM_LIST => (params, shapes.params) = parameters(&child, text),
                 SyntaxKind::FUNCTION_DIRECTIVE => {
                     noreturn |= text[child.text_range()].starts_with(".noreturn")
                 }
@@ -191,19 +215,21 @@ fn function(node: &SyntaxNode, text: &str) -> Option<FunctionDecl> {
         }
     }
     let signature = Signature { name: name?, entry, linkage, returns, params, external: !has_body, noreturn };
-    Some(FunctionDecl { signature, has_body })
+    Some(FunctionDecl { signature, shapes, has_body })
 }
 
 /// The parameters of a `PARAM_LIST`, laid out in order.
-pub fn parameters(node: &SyntaxNode, text: &str) -> Vec<Param> {
+pub fn parameters(node: &SyntaxNode, text: &str) -> (Vec<Param>, Box<[Shape]>) {
     let mut offset = 0u32;
     let mut params = Vec::new();
+    let mut shapes = Vec::new();
     for child in node.children().filter(|child| child.kind() == SyntaxKind::PARAM) {
         let Some(Declaration { head, declarators }) = declaration::read(&child, text, &mut Vec::new()) else {
             continue;
         };
         for declarator in declarators {
             let Some(name) = declarator.name else { continue };
+            shapes.push(Shape::new(&head, &declarator));
             let size = declarator.elements().unwrap_or(0).saturating_mul(head.element_bytes());
             let size = u32::try_from(size).unwrap_or(u32::MAX);
             let align = head.alignment();
@@ -212,7 +238,7 @@ pub fn parameters(node: &SyntaxNode, text: &str) -> Vec<Param> {
             offset = offset.saturating_add(size);
         }
     }
-    params
+    (params, shapes.into())
 }
 
 /// The value of a constant that may be an expression.

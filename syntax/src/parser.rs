@@ -149,6 +149,12 @@ impl<'t> Parser<'t> {
         }
     }
 
+    /// The token before the current one.
+    pub(crate) fn previous(&self) -> SyntaxKind {
+        let before = self.pos.checked_sub(1).and_then(|before| self.tokens.get(before));
+        before.map_or(SyntaxKind::EOF, |token| token.kind)
+    }
+
     /// The end of the token before the current one.
     pub(crate) fn previous_end(&self) -> TextSize {
         let before = self.pos.checked_sub(1).and_then(|before| self.tokens.get(before));

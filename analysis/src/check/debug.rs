@@ -28,6 +28,37 @@ const LABELS: Gate = Gate::since(7, 0, 10);
 /// Differences of labels came with this one.
 const DIFFERENCES: Gate = Gate::since(7, 5, 10);
 
+/// Labels with an offset came with this version.
+const OFFSETS: Gate = Gate::since(3, 2, 10);
+/// Times and sizes of files came with this version.
+const FILE_TIMES: Gate = Gate::since(3, 2, 10);
+
+/// Checks a `FILE_DIRECTIVE`.
+pub(crate) fn file(node: &SyntaxNode, gates: &Gates, text: &str, out: &mut Vec<Diagnostic>) {
+    let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
+    let numbers = tokens.filter(|token| token.kind() == SyntaxKind::INT).map(|token| token.text_range());
+    for (index, range) in numbers.enumerate() {
+        match index {
+            0 if literal::integer(&text[range]).is_ok_and(|i| i.value > u64::from(u32::MAX)) => {
+                out.push(Diagnostic::new(&BAD_SIZE, range, "a file has a number of 32 bits"));
+            }
+            1 => out.extend(gates.check(&FILE_TIMES, ".file with a time", range, "")),
+            3 => {
+                let message = "a file has a number, a name, a time and a size";
+                out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The number of the file that a `.file` item names.
+pub(crate) fn file_number(text: &str) -> Option<u64> {
+    let rest = text[text.find(".file")?..].strip_prefix(".file")?.trim_start();
+    let digits = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+    Some(literal::integer(&rest[..digits]).ok()?.value)
+}
+
 /// The positions that the `.loc` directives of a body have named so far.
 #[derive(Default)]
 pub(crate) struct Positions(FxHashSet<[u64; 3]>);
@@ -171,6 +202,7 @@ fn data(range: TextRange, gates: &Gates, text: &str, out: &mut Vec<Diagnostic>) 
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), message));
             }
             Some(Value::Label) => {}
+            Some(Value::Offset) => out.extend(gates.check(&OFFSETS, value, place(), "")),
             Some(Value::Difference) => out.extend(gates.check(&DIFFERENCES, value, place(), "")),
             // Comments stand between values in hand-written text only; the tree has accepted them.
             None if value.contains("/*") || value.contains("//") => {}
@@ -186,8 +218,10 @@ fn data(range: TextRange, gates: &Gates, text: &str, out: &mut Vec<Diagnostic>) 
 /// A value of section data.
 enum Value {
     Number(i128),
-    /// A label or a section, perhaps with an offset.
+    /// A label or a section.
     Label,
+    /// One of them plus a number.
+    Offset,
     Difference,
 }
 
@@ -206,7 +240,7 @@ impl Value {
             return Some(Self::Label);
         }
         if let Some((left, right)) = text.split_once('+') {
-            return (is_name(left.trim()) && literal::integer(right.trim()).is_ok()).then_some(Self::Label);
+            return (is_name(left.trim()) && literal::integer(right.trim()).is_ok()).then_some(Self::Offset);
         }
         let (left, right) = text.split_once('-')?;
         (is_name(left.trim()) && is_name(right.trim())).then_some(Self::Difference)

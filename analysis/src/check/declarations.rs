@@ -209,7 +209,11 @@ fn words(site: Site, head: &Head, gates: &Gates, out: &mut Vec<Diagnostic>) {
 fn types(d: &Declared<'_>, header: &Header, out: &mut Vec<Diagnostic>) {
     let head = d.head;
     let ty = head.ty.text();
-    if is_instruction_type(head.ty) || (d.is_opaque() && head.lanes > 1) {
+    // Arrays of them are taken for bytes where nothing looks into them.
+    let is_shared = d.site == Site::Module && head.space == Space::Shared && !d.is_incomplete;
+    let is_bytes =
+        d.is_array && (matches!(d.site, Site::Function | Site::Result) || is_shared) || d.site.is_prototype();
+    if (is_instruction_type(head.ty) && !is_bytes) || (d.is_opaque() && head.lanes > 1) {
         let message = if head.lanes > 1 {
             format!("there are no vectors of `.{ty}`")
         } else {

@@ -1,7 +1,7 @@
 //! Directives between the header of a function and its body.
 
-use ptx_isa::{Directive, PtxVersion};
-use ptx_syntax::{SyntaxKind, SyntaxNode};
+use ptx_isa::{Directive, Gate, PtxVersion};
+use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
 use text_size::{TextRange, TextSize};
 
 use super::Gates;
@@ -48,6 +48,7 @@ pub(crate) fn check(node: &SyntaxNode, is_entry: bool, gates: &Gates, text: &str
     for child in node.children() {
         match child.kind() {
             SyntaxKind::FUNCTION_DIRECTIVE => all.push(read(&child, text, out)),
+            SyntaxKind::ATTRIBUTE_LIST => attributes(&child, gates, text, out),
             SyntaxKind::PRAGMA if !is_entry && has_body => {
                 let message = "only kernels have pragmas here, a function has them in its body";
                 out.push(Diagnostic::new(&BAD_DECLARATION, child.text_range(), message));
@@ -55,6 +56,7 @@ pub(crate) fn check(node: &SyntaxNode, is_entry: bool, gates: &Gates, text: &str
             _ => {}
         }
     }
+    declaration_gates(node, is_entry, has_body, gates, text, out);
     let mut preserved: Vec<&Found<'_>> = Vec::new();
     for (index, found) in all.iter().enumerate() {
         let Some((_, of_kernels)) = shape(found.word) else { continue };
@@ -72,6 +74,10 @@ pub(crate) fn check(node: &SyntaxNode, is_entry: bool, gates: &Gates, text: &str
             out.extend(gates.check(&directive.gate, found.word, found.range, ""));
         }
         values(found, gates, out);
+        if found.word == ".noreturn" && has_results(node) {
+            let message = "a function with results returns";
+            out.push(Diagnostic::new(&CONFLICTING_DIRECTIVES, found.range, message));
+        }
         if found.word == ".noreturn" && index > 0 {
             let message = "`.noreturn` stands once, before the other directives";
             out.push(Diagnostic::new(&BAD_DECLARATION, found.range, message));
@@ -92,6 +98,58 @@ pub(crate) fn check(node: &SyntaxNode, is_entry: bool, gates: &Gates, text: &str
             out.push(Diagnostic::new(&BAD_DECLARATION, first.range, message));
         }
     }
+}
+
+/// Ways of declaring a function that came later than functions.
+fn declaration_gates(
+    node: &SyntaxNode,
+    is_entry: bool,
+    has_body: bool,
+    gates: &Gates,
+    text: &str,
+    out: &mut Vec<Diagnostic>,
+) {
+    let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
+    for token in tokens.filter(|token| token.kind() == SyntaxKind::DOT_WORD) {
+        let range = token.text_range();
+        match &text[range] {
+            ".weak" => out.extend(gates.check(&Gate::since(3, 1, 20), ".weak", range, "")),
+            ".entry" if is_entry && !has_body => {
+                let what = "a kernel without a body".to_owned();
+                out.extend(gates.check_phrase(&Gate::since(3, 0, 10), what, range));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `.attribute(.unified(1, 2))` of a device function.
+fn attributes(list: &SyntaxNode, gates: &Gates, text: &str, out: &mut Vec<Diagnostic>) {
+    for attribute in list.children().filter(|child| child.kind() == SyntaxKind::ATTRIBUTE) {
+        let range = attribute.text_range();
+        if text[range].starts_with(".unified") {
+            out.extend(gates.check(&Gate::since(9, 0, 90), ".attribute(.unified)", range, ""));
+        } else {
+            let message = "the attribute of a function is `.unified`";
+            out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+        }
+    }
+}
+
+/// Whether a list of parameters with something in it stands before the name.
+fn has_results(node: &SyntaxNode) -> bool {
+    for element in node.children_with_tokens() {
+        match element.kind() {
+            SyntaxKind::PARAM_LIST => {
+                return element.into_node().is_some_and(|list| list.first_child().is_some());
+            }
+            SyntaxKind::UNDERSCORE => return false,
+            // The name of a prototype is its label and stands first.
+            SyntaxKind::NAME if node.kind() == SyntaxKind::FUNCTION => return false,
+            _ => {}
+        }
+    }
+    false
 }
 
 fn read<'t>(node: &SyntaxNode, text: &'t str, out: &mut Vec<Diagnostic>) -> Found<'t> {

@@ -10,7 +10,7 @@ use crate::diagnostic::Diagnostic;
 
 declare_lint! {
     /// A constant is of a kind that the instruction's type does not have.
-    pub(super) CONSTANT_TYPE = "E0304" "constant-type", Error, since "0.1.0"
+    pub(crate) CONSTANT_TYPE = "E0304" "constant-type", Error, since "0.1.0"
 }
 
 declare_lint! {

@@ -12,12 +12,12 @@ use crate::scope::RegisterName;
 
 declare_lint! {
     /// An instruction has too many or too few operands.
-    pub(super) OPERAND_COUNT = "E0301" "operand-count", Error, since "0.1.0"
+    pub(crate) OPERAND_COUNT = "E0301" "operand-count", Error, since "0.1.0"
 }
 
 declare_lint! {
     /// An operand is of a kind that the instruction does not take there.
-    pub(super) OPERAND_CLASS = "E0302" "operand-class", Error, since "0.1.0"
+    pub(crate) OPERAND_CLASS = "E0302" "operand-class", Error, since "0.1.0"
 }
 
 pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {

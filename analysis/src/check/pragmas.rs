@@ -73,17 +73,21 @@ const PRAGMAS: &[Pragma] = &[
 /// Checks the strings of a `PRAGMA`.
 pub(crate) fn check(node: &SyntaxNode, site: Site, gates: &Gates, text: &str, out: &mut Vec<Diagnostic>) {
     for token in node.children_with_tokens().filter_map(NodeOrToken::into_token) {
-        if token.kind() == SyntaxKind::STRING {
-            let range = token.text_range();
-            string(text[range].trim_matches('"'), range, site, gates, out);
+        let range = token.text_range();
+        if token.kind() == SyntaxKind::STRING
+            && let Some(content) = text[range][1..].strip_suffix('"')
+        {
+            string(content, range, site, gates, out);
         }
     }
 }
 
 fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut Vec<Diagnostic>) {
-    let (name, argument) = match content.trim().split_once(' ') {
+    // Blanks around the words are read in functions alone.
+    let words = if site == Site::Module { content } else { content.trim() };
+    let (name, argument) = match words.split_once(' ') {
         Some((name, argument)) => (name, argument.trim()),
-        None => (content.trim(), ""),
+        None => (words, ""),
     };
     if name == "abi_param_reg" {
         // Not documented; in bodies it is refused.

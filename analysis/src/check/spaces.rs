@@ -27,6 +27,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         match (operand, row.ty) {
             (Some(Operand::Address(address)), ExpectedType::Address(target)) => {
+                out.extend(direction(ctx, statement.form.mnemonic(), *address, range));
                 out.extend(access(ctx, target, *address, range));
             }
             (Some(Operand::Address(address)), ExpectedType::Integer(_)) => {
@@ -38,6 +39,17 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<
             _ => {}
         }
     }
+}
+
+/// Results of a function are written and its parameters read, not the other way round.
+fn direction(ctx: &Context<'_>, mnemonic: &str, address: Address, range: TextRange) -> Option<Diagnostic> {
+    let what = match (mnemonic, address.base) {
+        ("ld", AddressBase::Symbol(Symbol::Return(_))) => "a result of this function, which is only written",
+        ("st", AddressBase::Symbol(Symbol::Param(_))) => "a parameter of this function, which is only read",
+        _ => return None,
+    };
+    let message = format!("`{}` is {what}", ctx.slice(range));
+    Some(Diagnostic::new(&STATE_SPACE, range, message))
 }
 
 fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange) -> Option<Diagnostic> {

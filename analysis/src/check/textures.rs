@@ -1,7 +1,7 @@
-//! Textures and surfaces: what is in front of the coordinates, and whether it has a sampler of its own.
+//! Textures, samplers and surfaces: what stands in front of the coordinates, in either texture mode.
 
-use ptx_backend::input::{Address, AddressBase, Operand, Symbol};
-use ptx_isa::{Class, Gate, ScalarType, TypeKind};
+use ptx_backend::input::{AddressBase, Operand};
+use ptx_isa::{Gate, Mod, ScalarType, TypeKind};
 use text_size::TextRange;
 
 use super::{Context, Statement, lints};
@@ -9,7 +9,7 @@ use crate::declare_lint;
 use crate::diagnostic::Diagnostic;
 
 declare_lint! {
-    /// A texture access names a sampler although the module has unified texture mode.
+    /// A texture access names a sampler where the module's texture mode has none, or lacks one.
     pub(crate) TEXTURE_MODE = "E0309" "texture-mode", Error, since "0.1.0"
 }
 
@@ -19,31 +19,27 @@ const INDIRECT: Gate = Gate::since(3, 1, 20);
 const RESIDENCY: Gate = Gate::since(7, 1, 60);
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
-    let wanted = match statement.form.mnemonic() {
-        "tex" | "tld4" | "txq" => ScalarType::TexRef,
-        "suld" | "sust" | "sured" | "suq" => ScalarType::SurfRef,
+    let is_independent = ctx.header.target.options.iter().any(|option| option == "texmode_independent");
+    let wanted: &[ScalarType] = match statement.form.mnemonic() {
+        "tex" | "tld4" if is_independent => &[ScalarType::TexRef, ScalarType::SamplerRef],
+        "tex" | "tld4" => &[ScalarType::TexRef],
+        "txq" if statement.opcode.mods().any(|m| asks_sampler(m, is_independent)) => {
+            &[ScalarType::SamplerRef]
+        }
+        "txq" => &[ScalarType::TexRef],
+        "suld" | "sust" | "sured" | "suq" => &[ScalarType::SurfRef],
         _ => return,
     };
-    let independent = ctx.header.target.options.iter().any(|option| option == "texmode_independent");
     for (operand, &range) in statement.operands.iter().zip(statement.ranges) {
         match operand {
-            Some(Operand::List(parts)) => {
-                if let [_, Operand::Symbol(..), _] = parts.as_slice()
-                    && !independent
-                {
-                    let message = "a texture brings its own sampler in the unified texture mode";
-                    let note = "write `.target …, texmode_independent` to name samplers";
-                    out.push(Diagnostic::new(&TEXTURE_MODE, range, message).note(note));
-                }
-                out.extend(handle(ctx, parts.first(), wanted, range));
-            }
-            Some(Operand::Address(Address { base, .. })) => {
-                let first = match base {
-                    AddressBase::Reg(register) => Operand::Reg(*register),
-                    AddressBase::Symbol(symbol) => Operand::Symbol(*symbol, 0),
+            Some(Operand::List(parts)) => list(ctx, wanted, parts, range, out),
+            Some(Operand::Address(address)) => {
+                let first = match address.base {
+                    AddressBase::Reg(register) => Operand::Reg(register),
+                    AddressBase::Symbol(symbol) => Operand::Symbol(symbol, 0),
                     AddressBase::Absolute => Operand::Int(0),
                 };
-                out.extend(handle(ctx, Some(&first), wanted, range));
+                out.extend(handle(ctx, &first, wanted[0], range));
             }
             Some(Operand::Pair(_)) => {
                 let what = "the predicate of a texture access".to_owned();
@@ -52,47 +48,65 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<
             _ => {}
         }
     }
-    debug_assert!(
-        statement
-            .form
-            .operands
-            .iter()
-            .any(|row| { row.class.intersects(Class::TEXTURE) || row.class.intersects(Class::ADDRESS) })
-    );
 }
 
-fn handle(
+/// Queries that a sampler answers. The others of sampling are for the texture where that has the sampler.
+fn asks_sampler(query: Mod, is_independent: bool) -> bool {
+    match query {
+        Mod::ForceUnnormalizedCoords => true,
+        Mod::FilterMode | Mod::AddrMode0 | Mod::AddrMode1 | Mod::AddrMode2 => is_independent,
+        _ => false,
+    }
+}
+
+/// `[texture, sampler, {coordinates}]`
+fn list(
     ctx: &Context<'_>,
-    operand: Option<&Operand>,
-    wanted: ScalarType,
+    wanted: &[ScalarType],
+    parts: &[Operand],
     range: TextRange,
-) -> Option<Diagnostic> {
+    out: &mut Vec<Diagnostic>,
+) {
+    let Some((_, handles)) = parts.split_last() else { return };
+    match (wanted, handles) {
+        ([_], [_, _]) => {
+            let message = "a texture brings its own sampler in the unified texture mode";
+            let note = "write `.target …, texmode_independent` to name samplers";
+            out.push(Diagnostic::new(&TEXTURE_MODE, range, message).note(note));
+        }
+        ([_, _], [_]) => {
+            let message =
+                "in the independent texture mode a texture needs a sampler: `[texture, sampler, …]`";
+            out.push(Diagnostic::new(&TEXTURE_MODE, range, message));
+        }
+        _ => {
+            let both = wanted.iter().zip(handles);
+            out.extend(both.filter_map(|(&wanted, part)| handle(ctx, part, wanted, range)));
+        }
+    }
+}
+
+fn handle(ctx: &Context<'_>, operand: &Operand, wanted: ScalarType, range: TextRange) -> Option<Diagnostic> {
     let bad = |found: &str| {
         let message =
             format!("expected a `.{}` or a 64-bit register with its address, found {found}", wanted.text());
         Some(Diagnostic::new(&lints::ADDRESS, range, message))
     };
-    match operand? {
+    match operand {
         Operand::Reg(register) => {
             let ty = ctx.register_type(*register);
-            if !matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed) || ty.bits() != 64
-            {
+            let is_integer = matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
+            if !is_integer || ty.bits() != 64 {
                 return bad(&format!("a register of type `.{}`", ty.text()));
             }
             ctx.gates.check_phrase(&INDIRECT, "a texture by its address".to_owned(), range)
         }
-        Operand::Symbol(symbol @ (Symbol::Global(_) | Symbol::Local(_)), _) => {
-            let place = ctx.variables.get(symbol)?;
-            let fits = place.ty == wanted || wanted == ScalarType::TexRef && is_sampler_query(ctx, place.ty);
-            if fits { None } else { bad(&format!("a variable of type `.{}`", place.ty.text())) }
-        }
-        Operand::Symbol(..) => None,
+        Operand::Symbol(symbol, _) => match ctx.variables.get(symbol) {
+            Some(place) if place.is_array => bad(&format!("an array of `.{}`", place.ty.text())),
+            Some(place) if place.ty != wanted => bad(&format!("a variable of type `.{}`", place.ty.text())),
+            Some(_) => None,
+            None => bad("no variable"),
+        },
         _ => bad("something else"),
     }
-}
-
-/// Queries may ask samplers where they are variables of their own.
-fn is_sampler_query(ctx: &Context<'_>, ty: ScalarType) -> bool {
-    ty == ScalarType::SamplerRef
-        && ctx.header.target.options.iter().any(|option| option == "texmode_independent")
 }

@@ -16,7 +16,7 @@ use crate::diagnostic::Diagnostic;
 
 declare_lint! {
     /// A register's type does not fit the instruction's.
-    pub(super) OPERAND_TYPE = "E0303" "operand-type", Error, since "0.1.0"
+    pub(crate) OPERAND_TYPE = "E0303" "operand-type", Error, since "0.1.0"
 }
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {

@@ -2,6 +2,7 @@
 
 use text_size::{TextRange, TextSize};
 
+use crate::check::limits;
 use crate::compile::compile_diagnostic;
 use crate::db::{Database, Db, Options, SourceFile};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -21,6 +22,10 @@ pub fn diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
             let offset = item.offset(db);
             all.extend(found.iter().filter(|d| is_reported(db, d)).map(|d| d.clone().shifted(offset)));
         }
+    }
+    if all.iter().all(|diagnostic| diagnostic.lint.default != Severity::Error) {
+        let found = limits::check(db, file);
+        all.extend(found.into_iter().map(|(item, d)| d.shifted(item.offset(db))));
     }
     finish(db, file, all)
 }

@@ -4,23 +4,24 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ptx_backend::input::{Function, LabelId, Launch, Linkage, Param, Register, Signature, Stmt, Symbol};
-use ptx_isa::{Opcode, Space};
+use ptx_isa::{Opcode, PtxVersion, Space};
 use ptx_syntax::{NodeOrToken, SyntaxError, SyntaxKind, SyntaxNode};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use text_size::{TextRange, TextSize};
 
+use super::call::CALL_TARGET;
 use super::{Lowered, Occurrence, SourceMap};
 use crate::check::declarations::{self, Site};
-use crate::check::{self, Gates, Place, debug, directives, lints, pragmas};
+use crate::check::{self, Gates, Place, debug, directives, limits, lints, pragmas};
 use crate::db::{Db, SourceFile};
-use crate::declaration::{self, BAD_DECLARATION};
+use crate::declaration::{self, BAD_DECLARATION, Shape};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::ide::Access;
 use crate::items::Item;
 use crate::module::{self, Global, Header, Name, REDEFINITION};
 use crate::scope::{DeclId, DeclKind, Declaration, Entity, Names};
-use crate::signature;
+use crate::signature::{self, Shapes};
 
 /// An instruction's dotted name, looked up once per function.
 #[derive(Clone, Copy)]
@@ -49,17 +50,23 @@ pub(super) struct Walker<'db> {
     pub(super) resolutions: FxHashMap<&'db str, Resolution>,
     /// What the operands of the opcodes must be.
     pub(super) signatures: Vec<Rc<ptx_isa::Signature>>,
-    pub(super) statements: Vec<TextRange>,
+    pub(super) places: Vec<TextRange>,
     pub(super) occurrences: Vec<Occurrence>,
     pub(super) diagnostics: Vec<Diagnostic>,
     pub(super) function: Function,
     pub(super) prototypes: Vec<Signature>,
+    /// Parallel to `prototypes`.
+    pub(super) prototype_shapes: Vec<Arc<Shapes>>,
+    /// Parallel to the function's locals.
+    pub(super) local_shapes: Vec<Shape>,
     locals: Vec<DeclId>,
     params: Vec<DeclId>,
     returns: Vec<DeclId>,
     targets: Vec<DeclId>,
     prototype_declarations: Vec<DeclId>,
     has_body: bool,
+    /// The `.shared` and `.const` variables of the body.
+    storage: Vec<(Space, limits::Block)>,
     positions: debug::Positions,
     /// Where the syntax errors are, in text order.
     broken: Vec<TextRange>,
@@ -90,7 +97,7 @@ impl<'db> Walker<'db> {
             globals: FxHashMap::default(),
             resolutions: FxHashMap::default(),
             signatures: Vec::new(),
-            statements: Vec::new(),
+            places: Vec::new(),
             occurrences: Vec::new(),
             diagnostics: Vec::new(),
             function: Function {
@@ -107,12 +114,15 @@ impl<'db> Walker<'db> {
                 launch: Launch::default(),
             },
             prototypes: Vec::new(),
+            prototype_shapes: Vec::new(),
+            local_shapes: Vec::new(),
             locals: Vec::new(),
             params: Vec::new(),
             returns: Vec::new(),
             targets: Vec::new(),
             prototype_declarations: Vec::new(),
             has_body: false,
+            storage: Vec::new(),
             positions: debug::Positions::default(),
             broken: Vec::new(),
             incomplete: false,
@@ -150,8 +160,9 @@ impl<'db> Walker<'db> {
             let found = module::global(db, item.file(db), name);
             if found.is_some() && module::is_declared_before(db, item, name) { found } else { &None }
         });
-        if let Some(Global::Variable { index, space, ty, .. }) = found {
-            self.variables.insert(Symbol::Global(*index), Place { space: *space, ty: *ty });
+        if let Some(Global::Variable { index, space, ty, is_array, .. }) = found {
+            let place = Place { space: *space, ty: *ty, is_array: *is_array };
+            self.variables.insert(Symbol::Global(*index), place);
         }
         found.as_ref()
     }
@@ -198,7 +209,8 @@ impl<'db> Walker<'db> {
                     SyntaxKind::PRAGMA => self.pragma(&child, pragmas::Site::Kernel),
                     SyntaxKind::BLOCK => {
                         self.has_body = true;
-                        self.block(&child);
+                        // The body shares the scope of the parameters.
+                        self.statements(&child);
                     }
                     _ => {}
                 },
@@ -243,7 +255,13 @@ impl<'db> Walker<'db> {
     fn parameters(&mut self, list: &SyntaxNode, visible: TextRange, site: Site) {
         let is_input = site != Site::Result;
         let mut offset = 0u32;
-        for declaration in self.parameter_list(list, site) {
+        let read = self.parameter_list(list, site);
+        if site == Site::Kernel {
+            let range = list.text_range();
+            let bytes = limits::parameter_bytes(&read);
+            self.diagnostics.extend(limits::kernel_parameters(bytes, range, &self.gates));
+        }
+        for declaration in read {
             let head = declaration.head;
             for declarator in declaration.declarators {
                 let Some(range) = declarator.name else { continue };
@@ -263,6 +281,8 @@ impl<'db> Walker<'db> {
                 let id = self.declare(range, visible, kind);
                 let reg = (is_register && declarator.count.is_none() && head.lanes == 1)
                     .then(|| self.names.register(id, None, 0));
+                let is_array = !declarator.dimensions.is_empty();
+                self.variables.insert(symbol, Place { space: head.space, ty: head.ty, is_array });
                 let entity = reg.map_or(Entity::Symbol(symbol), Entity::Register);
                 self.occur(range, entity, Access::Declaration);
                 let name = self.slice(range).to_owned();
@@ -288,8 +308,11 @@ impl<'db> Walker<'db> {
         {
             let earlier = self.names.declarations[previous.0 as usize].range;
             let message = format!("`{name}` is declared twice in this scope");
+            // Labels are declared before everything else of their block.
+            let (first, second) =
+                if earlier.start() < range.start() { (earlier, range) } else { (range, earlier) };
             self.report(
-                Diagnostic::new(&REDEFINITION, range, message).related(earlier, "first declared here"),
+                Diagnostic::new(&REDEFINITION, second, message).related(first, "first declared here"),
             );
         }
         id
@@ -314,8 +337,14 @@ impl<'db> Walker<'db> {
     }
 
     fn block(&mut self, block: &SyntaxNode) {
-        let visible = block.text_range();
         self.names.open();
+        self.statements(block);
+        self.names.close();
+    }
+
+    /// The contents of a block, in the scope that is open.
+    fn statements(&mut self, block: &SyntaxNode) {
+        let visible = block.text_range();
         let first_label = self.labels_of(block);
         let mut label = first_label;
         for child in block.children() {
@@ -342,7 +371,6 @@ impl<'db> Walker<'db> {
                 _ => {}
             }
         }
-        self.names.close();
     }
 
     fn loc(&mut self, node: &SyntaxNode) {
@@ -358,6 +386,25 @@ impl<'db> Walker<'db> {
         if self.broken.is_empty() {
             debug::section(node, &self.gates, self.text, &mut self.diagnostics);
         }
+    }
+
+    /// `@@DWARF`: debug data as PTX 1.x wrote it.
+    pub(super) fn dwarf(&mut self) {
+        if self.header.version_or_newest() >= PtxVersion::new(2, 0) {
+            let start = self.text.find("@@").unwrap_or(0);
+            let range = TextRange::at(TextSize::new(start as u32), TextSize::of("@@DWARF"));
+            let message = "`@@DWARF` is no longer written, PTX ISA 2.0 replaced it by `.section`";
+            self.report(Diagnostic::new(&declarations::REMOVED_FORM, range, message));
+        }
+    }
+
+    pub(super) fn file_directive(&mut self, node: &SyntaxNode) {
+        debug::file(node, &self.gates, self.text, &mut self.diagnostics);
+    }
+
+    pub(super) fn misplaced_loc(&mut self, node: &SyntaxNode) {
+        let message = "`.loc` stands in functions, before the instructions of that line";
+        self.report(Diagnostic::new(&BAD_DECLARATION, node.text_range(), message));
     }
 
     pub(super) fn pragma(&mut self, node: &SyntaxNode, site: pragmas::Site) {
@@ -404,8 +451,14 @@ impl<'db> Walker<'db> {
             let id = self.declare(range, visible, DeclKind::Symbol(symbol));
             self.occur(range, Entity::Symbol(symbol), Access::Declaration);
             self.locals.push(id);
-            self.variables.insert(symbol, Place { space: head.space, ty: head.ty });
+            let is_array = !declarator.dimensions.is_empty();
+            self.variables.insert(symbol, Place { space: head.space, ty: head.ty, is_array });
+            self.local_shapes.push(Shape::new(&head, &declarator));
             let variable = self.variable_value(&head, &declarator, range);
+            if matches!(head.space, Space::Shared | Space::Const) {
+                self.storage
+                    .push((head.space, limits::Block { bytes: variable.size, align: variable.align }));
+            }
             self.function.locals.push(variable);
         }
     }
@@ -444,15 +497,21 @@ impl<'db> Walker<'db> {
         for name in node.children().filter(|child| child.kind() == SyntaxKind::NAME_REF) {
             let range = name.text_range();
             match self.global(self.slice(range)) {
-                Some(Global::Function { index, signature }) => {
-                    first.get_or_insert_with(|| Signature::clone(signature));
+                Some(Global::Function { index, signature, shapes }) => {
+                    first.get_or_insert_with(|| (Signature::clone(signature), Arc::clone(shapes)));
                     self.occur(range, Entity::Symbol(Symbol::Function(*index)), Access::Read);
                 }
-                _ => self.undefined(range, lints::Expected::Symbol),
+                Some(Global::Variable { .. }) => {
+                    let message = format!("`{}` is a variable, expected a function", self.slice(range));
+                    self.report(Diagnostic::new(&CALL_TARGET, range, message));
+                }
+                None => self.undefined(range, lints::Expected::Symbol),
             }
         }
         self.incomplete |= first.is_none();
-        self.prototypes.push(first.unwrap_or_else(empty_signature));
+        let (signature, shapes) = first.unwrap_or_else(|| (empty_signature(), Arc::default()));
+        self.prototypes.push(signature);
+        self.prototype_shapes.push(shapes);
     }
 
     fn prototype(&mut self, node: &SyntaxNode, block: TextRange) {
@@ -464,6 +523,7 @@ impl<'db> Walker<'db> {
         self.prototype_declarations.push(id);
         directives::check(node, false, &self.gates, self.text, &mut self.diagnostics);
         let mut result = empty_signature();
+        let mut all = Shapes::default();
         let mut named = false;
         for element in node.children_with_tokens() {
             match element {
@@ -473,8 +533,12 @@ impl<'db> Walker<'db> {
                 NodeOrToken::Node(child) if child.kind() == SyntaxKind::PARAM_LIST => {
                     let site = if named { Site::Prototype } else { Site::PrototypeResult };
                     self.parameter_list(&child, site);
-                    let params = signature::parameters(&child, self.text);
-                    if named { result.params = params } else { result.returns = params }
+                    let (params, shapes) = signature::parameters(&child, self.text);
+                    if named {
+                        (result.params, all.params) = (params, shapes);
+                    } else {
+                        (result.returns, all.returns) = (params, shapes);
+                    }
                 }
                 NodeOrToken::Node(child) => {
                     result.noreturn |= self.slice(child.text_range()).starts_with(".noreturn");
@@ -482,6 +546,7 @@ impl<'db> Walker<'db> {
             }
         }
         self.prototypes.push(result);
+        self.prototype_shapes.push(Arc::new(all));
     }
 
     fn named_list(
@@ -511,7 +576,7 @@ impl<'db> Walker<'db> {
         let mut occurrences = self.occurrences;
         occurrences.sort_by_key(|occurrence| occurrence.range.start());
         let map = SourceMap {
-            statements: self.statements.into(),
+            statements: self.places.into(),
             declarations: self.names.declarations.into(),
             registers: self.names.registers.into(),
             labels: self.names.labels.into(),
@@ -532,6 +597,7 @@ impl<'db> Walker<'db> {
         Lowered {
             function: is_complete.then(|| Arc::new(function)),
             has_body: self.has_body,
+            storage: self.storage.into(),
             map,
             diagnostics: self.diagnostics.into(),
         }

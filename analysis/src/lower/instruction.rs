@@ -31,9 +31,10 @@ struct Lowered {
 
 impl<'db> Walker<'db> {
     pub(super) fn instruction(&mut self, node: &SyntaxNode) {
-        let src = SrcId(self.statements.len() as u32);
+        let mut is_call = false;
+        let src = SrcId(self.places.len() as u32);
         let range = node.text_range();
-        self.statements.push(range);
+        self.places.push(range);
         let mut guard = None;
         let mut mnemonic = None;
         let mut suffixes: SmallVec<[TextRange; 8]> = SmallVec::new();
@@ -45,6 +46,7 @@ impl<'db> Walker<'db> {
                     SyntaxKind::IDENT => {
                         mnemonic = Some(token.text_range());
                         let name = self.slice(token.text_range());
+                        is_call = name == "call";
                         self.is_video = name.starts_with('v') && name != "vote";
                     }
                     SyntaxKind::DOT_WORD => suffixes.push(token.text_range()),
@@ -71,6 +73,11 @@ impl<'db> Walker<'db> {
             self.incomplete = true;
             return;
         };
+        if is_call && !self.is_broken(range) {
+            let operands: SmallVec<[SyntaxNode; 4]> =
+                node.children().filter(|child| child.kind() != SyntaxKind::GUARD).collect();
+            self.call(range, &operands);
+        }
         if !self.is_broken(range) {
             self.check(range, name, &suffixes, resolved, &lowered);
         }

@@ -1,7 +1,7 @@
 //! Variables of bodies and of module scope: names in initialisers, uses of other variables.
 
 use ptx_backend::input::{Init, InitReloc, Symbol, Variable};
-use ptx_isa::Space;
+use ptx_isa::{Gate, Space};
 use ptx_syntax::{SyntaxKind, SyntaxNode};
 use text_size::TextRange;
 
@@ -32,12 +32,14 @@ impl Walker<'_> {
         self.names.close();
     }
 
+    /// An `.alias`: its names are the module's to judge.
     pub(super) fn alias(&mut self, node: &SyntaxNode) {
-        if let Some(name) = node.children().find(|child| child.kind() == SyntaxKind::NAME_REF) {
+        self.diagnostics.extend(self.gates.check(&Gate::since(6, 3, 30), ".alias", node.text_range(), ""));
+        for name in node.children() {
             let range = name.text_range();
-            match self.global(self.slice(range)).map(Global::symbol) {
-                Some(symbol) => self.occur(range, Entity::Symbol(symbol), Access::Read),
-                None => self.undefined(range, lints::Expected::Symbol),
+            let access = if name.kind() == SyntaxKind::NAME_REF { Access::Read } else { Access::Declaration };
+            if let Some(symbol) = self.global(self.slice(range)).map(Global::symbol) {
+                self.occur(range, Entity::Symbol(symbol), access);
             }
         }
     }
@@ -55,6 +57,13 @@ impl Walker<'_> {
     /// Checks a name whose address is an initial value. `variable` is the name being initialised.
     fn address_in_value(&mut self, name: NameUse, variable: Option<TextRange>) {
         let range = name.range;
+        let gates = [
+            (name.generic, Gate::since(3, 1, 20), "generic()"),
+            (name.masked, Gate::since(7, 1, 20), "0xFF()"),
+        ];
+        for (_, gate, what) in gates.iter().filter(|(used, ..)| *used) {
+            self.diagnostics.extend(self.gates.check(gate, what, range, ""));
+        }
         let is_own = variable.is_some_and(|own| self.slice(own) == self.slice(range));
         let symbol = match self.find_name(range) {
             Some(Entity::Symbol(symbol)) if !is_own => symbol,
@@ -66,12 +75,20 @@ impl Walker<'_> {
             _ => return self.undefined(range, lints::Expected::Symbol),
         };
         self.occur(range, Entity::Symbol(symbol), Access::Read);
+        let text = self.slice(range);
+        if matches!(self.global(text), Some(Global::Function { signature, .. }) if signature.entry) {
+            self.diagnostics.extend(self.gates.check(
+                &Gate::since(3, 1, 35),
+                "the address of a kernel",
+                range,
+                "",
+            ));
+        }
         let space = match symbol {
             Symbol::Function(_) => None,
             Symbol::Param(_) | Symbol::Return(_) => Some(Space::Param),
             Symbol::Global(_) | Symbol::Local(_) => self.variables.get(&symbol).map(|place| place.space),
         };
-        let text = self.slice(range);
         let message = match space {
             Some(Space::Global | Space::Const) => return,
             Some(space) => {

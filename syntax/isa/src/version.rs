@@ -14,6 +14,14 @@ impl PtxVersion {
     pub const fn new(major: u8, minor: u8) -> Self {
         Self { major, minor }
     }
+
+    /// Whether there is a version of this number, up to [`Self::NEWEST`]. It is a decimal number: 8.10 is 8.1.
+    pub const fn is_published(self) -> bool {
+        /// The last minor version of each major one, from 1 on. 5.1 was skipped, but ptxas takes it.
+        const LAST: [u8; 9] = [5, 3, 2, 3, 1, 5, 8, 8, PtxVersion::NEWEST.minor];
+        let minor = if self.minor % 10 == 0 { self.minor / 10 } else { self.minor };
+        self.major >= 1 && self.major as usize <= LAST.len() && minor <= LAST[self.major as usize - 1]
+    }
 }
 
 impl std::fmt::Display for PtxVersion {

@@ -15,7 +15,11 @@ pub(super) fn function_or_variable(p: &mut Parser<'_>) -> SyntaxKind {
     let is_function = matches!(p.nth_text(ahead), ".entry" | ".func");
     let is_entry = p.nth_text(ahead) == ".entry";
     if is_function {
-        for _ in 0..=ahead {
+        for index in 0..=ahead {
+            if index < ahead && (index > 0 || p.at_word(".common")) {
+                let found = p.found();
+                p.error_here(format!("expected `.entry` or `.func`, found {found}"));
+            }
             p.bump();
         }
         return function(p, is_entry);
@@ -60,6 +64,9 @@ pub(super) fn is_declaration_word(word: &str) -> bool {
 /// From behind `.entry` or `.func`.
 fn function(p: &mut Parser<'_>, is_entry: bool) -> SyntaxKind {
     while p.at_word(".attribute") {
+        if is_entry {
+            p.error_expected("the name of a kernel, which has no attributes");
+        }
         declaration::attribute_list(p);
     }
     // Results come before the name.

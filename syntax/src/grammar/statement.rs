@@ -77,7 +77,14 @@ fn directive_statement(p: &mut Parser<'_>) {
             instruction::target_directive(p)
         }
         ".visible" | ".extern" | ".weak" | ".common" | ".func" | ".entry" => {
-            function::function_or_variable(p)
+            let is_function = p.at_word(".func") || p.at_word(".entry");
+            let open = p.current_range();
+            let kind = function::function_or_variable(p);
+            // A body may declare functions, and define none.
+            if is_function && p.previous() == R_BRACE {
+                p.error_at(ErrorCode::Unexpected, open, "a function is defined outside of functions");
+            }
+            kind
         }
         word if function::is_declaration_word(word) => declaration::variable(p),
         word => {

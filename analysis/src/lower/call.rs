@@ -1,0 +1,312 @@
+//! Calls: the target, the arguments and the prototype.
+
+use ptx_backend::input::Symbol;
+use ptx_isa::{ScalarType, Space, TypeKind};
+use ptx_syntax::{SyntaxKind, SyntaxNode};
+use std::sync::Arc;
+use text_size::TextRange;
+
+use super::body::Walker;
+use crate::check::immediates::CONSTANT_TYPE;
+use crate::check::operands::{OPERAND_CLASS, OPERAND_COUNT};
+use crate::check::types::OPERAND_TYPE;
+use crate::declaration::Shape;
+use crate::declare_lint;
+use crate::diagnostic::Diagnostic;
+use crate::module::Global;
+use crate::scope::{DeclKind, Entity};
+use crate::signature::Shapes;
+
+declare_lint! {
+    /// A call does not say what is called, or something that cannot be called.
+    pub CALL_TARGET = "E0208" "call-target", Error, since "0.2.0"
+}
+
+/// An argument or a result of a call.
+enum Passed {
+    /// A register or a `.param` variable.
+    Shape(Shape),
+    Integer,
+    Float,
+    /// `_`
+    Nothing,
+}
+
+/// The parts of a call: results, target, arguments, prototype.
+struct Parts<'n> {
+    returns: Option<&'n SyntaxNode>,
+    target: &'n SyntaxNode,
+    arguments: Option<&'n SyntaxNode>,
+    prototype: Option<&'n SyntaxNode>,
+}
+
+impl<'n> Parts<'n> {
+    fn of(operands: &'n [SyntaxNode]) -> Option<Self> {
+        let is_list = |node: &&SyntaxNode| node.kind() == SyntaxKind::ARGUMENT_LIST;
+        let (returns, rest) = match operands.split_first() {
+            Some((first, rest)) if is_list(&first) => (Some(first), rest),
+            _ => (None, operands),
+        };
+        let (target, rest) = rest.split_first()?;
+        let (arguments, rest) = match rest.split_first() {
+            Some((first, rest)) if is_list(&first) => (Some(first), rest),
+            _ => (None, rest),
+        };
+        match (target.kind(), rest) {
+            (SyntaxKind::NAME_REF, []) => Some(Self { returns, target, arguments, prototype: None }),
+            (SyntaxKind::NAME_REF, [last]) => {
+                Some(Self { returns, target, arguments, prototype: Some(last) })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Walker<'_> {
+    /// Checks a call whose operands are read.
+    pub(super) fn call(&mut self, range: TextRange, operands: &[SyntaxNode]) {
+        let Some(parts) = Parts::of(operands) else {
+            let message =
+                "a call is `call (results), target, (arguments), prototype`, with a name for the target";
+            self.report(Diagnostic::new(&CALL_TARGET, range, message));
+            return;
+        };
+        let target = parts.target.text_range();
+        let shapes = match self.find_name(target) {
+            Some(Entity::Symbol(Symbol::Function(_))) => self.direct(target, parts.prototype),
+            Some(Entity::Register(register)) => {
+                let ty = self.names.registers[register.0 as usize].ty;
+                let is_address = matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed)
+                    && matches!(ty.bits(), 32 | 64);
+                if !is_address {
+                    let message = format!("`{}` is `.{}`, no address", self.slice(target), ty.text());
+                    self.report(Diagnostic::new(&OPERAND_TYPE, target, message));
+                }
+                self.indirect(target, parts.prototype)
+            }
+            Some(_) => {
+                let message = format!("`{}` is neither a function nor a register", self.slice(target));
+                self.report(Diagnostic::new(&CALL_TARGET, target, message));
+                None
+            }
+            // Reported where the operands were read.
+            None => None,
+        };
+        let returns = self.passed(parts.returns);
+        let arguments = self.passed(parts.arguments);
+        let Some(shapes) = shapes else { return };
+        self.agree(range, parts.returns, returns, &shapes.returns, true);
+        self.agree(range, parts.arguments, arguments, &shapes.params, false);
+    }
+
+    fn direct(&mut self, target: TextRange, prototype: Option<&SyntaxNode>) -> Option<Arc<Shapes>> {
+        let name = self.slice(target);
+        let Some(Global::Function { signature, shapes, .. }) = self.global(name) else { return None };
+        if signature.entry {
+            let message = format!("`{name}` is a kernel, only device functions are called");
+            self.report(Diagnostic::new(&CALL_TARGET, target, message));
+            return None;
+        }
+        let shapes = Arc::clone(shapes);
+        if let Some(prototype) = prototype {
+            let message = format!("`{name}` is a function, a prototype describes calls through a register");
+            let range = prototype.text_range();
+            self.report(Diagnostic::new(&CALL_TARGET, range, message));
+        }
+        Some(shapes)
+    }
+
+    /// The parameters that the prototype of an indirect call names.
+    fn indirect(&mut self, target: TextRange, prototype: Option<&SyntaxNode>) -> Option<Arc<Shapes>> {
+        let Some(prototype) = prototype else {
+            let message = "a call through a register needs a prototype behind the arguments";
+            let note = "declare one: `name: .callprototype (result) _ (parameters);`";
+            self.report(Diagnostic::new(&CALL_TARGET, target, message).note(note));
+            return None;
+        };
+        let range = prototype.text_range();
+        let name = self.slice(range);
+        let shapes = match self.find_name(range) {
+            Some(Entity::Prototype(index)) => self.prototype_shapes.get(index as usize).cloned(),
+            Some(Entity::Symbol(Symbol::Global(_))) => self.table(name),
+            // Reported where the operands were read.
+            None => return None,
+            Some(_) => None,
+        };
+        if shapes.is_none() {
+            let message = format!(
+                "`{name}` is no prototype: expected a `.callprototype`, a `.calltargets` or an array of functions"
+            );
+            self.report(Diagnostic::new(&CALL_TARGET, range, message));
+        }
+        shapes
+    }
+
+    /// The parameters of the functions in a table: those of the first.
+    fn table(&mut self, name: &str) -> Option<Arc<Shapes>> {
+        let key = crate::module::Name::new(self.db, smol_str::SmolStr::new(name));
+        let Some(Global::Variable {
+            is_array: true,
+            ty: ScalarType::U64 | ScalarType::U32 | ScalarType::U8,
+            table: Some(function),
+            ..
+        }) = crate::module::global(self.db, self.file, key)
+        else {
+            return None;
+        };
+        crate::module::function_shapes(self.db, self.file, *function)
+    }
+
+    /// What is passed; `None` for what cannot be, which is reported.
+    fn passed(&mut self, list: Option<&SyntaxNode>) -> Vec<Option<Passed>> {
+        let nodes = list.into_iter().flat_map(SyntaxNode::children);
+        nodes.map(|node| self.passed_one(&node)).collect()
+    }
+
+    fn passed_one(&mut self, node: &SyntaxNode) -> Option<Passed> {
+        let range = node.text_range();
+        match node.kind() {
+            SyntaxKind::SINK => return Some(Passed::Nothing),
+            SyntaxKind::NAME_REF => {}
+            SyntaxKind::LITERAL | SyntaxKind::PREFIX_EXPR | SyntaxKind::PAREN_EXPR => {
+                return match crate::constant::evaluate(node, self.text) {
+                    Ok(crate::constant::Value::Int { .. }) => Some(Passed::Integer),
+                    Ok(_) => Some(Passed::Float),
+                    Err(_) => {
+                        self.cannot_pass(range, "no name and no constant");
+                        None
+                    }
+                };
+            }
+            _ => {
+                self.cannot_pass(range, "no name and no constant");
+                return None;
+            }
+        }
+        let name = self.slice(range);
+        if let Some((id, _)) = self.names.find(name)
+            && let DeclKind::Register { ty, lanes, .. } = self.names.declarations[id.0 as usize].kind
+        {
+            let align = (ty.bytes() * u32::from(lanes)).next_power_of_two();
+            let dimensions = Box::default();
+            return Some(Passed::Shape(Shape { space: Space::Reg, ty, lanes, dimensions, align }));
+        }
+        match self.find_name(range) {
+            Some(Entity::Symbol(Symbol::Local(index))) => {
+                let shape = self.local_shapes.get(index as usize)?.clone();
+                if shape.space == Space::Param {
+                    return Some(Passed::Shape(shape));
+                }
+                self.cannot_pass(range, &format!("in `.{}`", shape.space.text()));
+            }
+            Some(Entity::Symbol(Symbol::Param(_) | Symbol::Return(_))) => {
+                self.cannot_pass(range, "a parameter of this function, and must be copied first");
+            }
+            Some(_) => self.cannot_pass(range, "neither a register nor a `.param` variable of this body"),
+            None if ptx_isa::SpecialReg::parse(name).is_some() => {
+                self.cannot_pass(range, "a special register, and must be moved first");
+            }
+            None => {}
+        }
+        None
+    }
+
+    fn cannot_pass(&mut self, range: TextRange, what: &str) {
+        let message = format!("`{}` cannot be passed, it is {what}", self.slice(range));
+        let note = "arguments are registers, `.param` variables of the body, and constants";
+        self.report(Diagnostic::new(&OPERAND_CLASS, range, message).note(note));
+    }
+
+    /// Compares what is passed with what is declared.
+    fn agree(
+        &mut self,
+        call: TextRange,
+        list: Option<&SyntaxNode>,
+        passed: Vec<Option<Passed>>,
+        formals: &[Shape],
+        is_result: bool,
+    ) {
+        let what = if is_result { "result" } else { "argument" };
+        let optional = usize::from(!is_result && formals.last().is_some_and(Shape::is_open));
+        if passed.len() > formals.len() || passed.len() + optional < formals.len() {
+            let range = list.map_or(call, SyntaxNode::text_range);
+            let plural = if formals.len() == 1 { "" } else { "s" };
+            let message = format!("{} {what}{plural} expected, found {}", formals.len(), passed.len());
+            self.report(Diagnostic::new(&OPERAND_COUNT, range, message));
+            return;
+        }
+        let nodes: Vec<TextRange> =
+            list.into_iter().flat_map(SyntaxNode::children).map(|node| node.text_range()).collect();
+        for ((passed, formal), range) in passed.into_iter().zip(formals).zip(nodes) {
+            match passed {
+                Some(passed) => self.agree_one(&passed, formal, range, is_result),
+                None => continue,
+            }
+        }
+    }
+
+    fn agree_one(&mut self, passed: &Passed, formal: &Shape, range: TextRange, is_result: bool) {
+        let ty = formal.ty;
+        if formal.space == Space::Reg && is_unpassable(ty) {
+            let message =
+                format!("a `.reg .{}` parameter cannot be passed, it is shorter than a register", ty.text());
+            self.report(Diagnostic::new(&OPERAND_TYPE, range, message).note("pass 32 bits, or a `.param`"));
+            return;
+        }
+        let actual = match passed {
+            Passed::Nothing if is_result => return,
+            Passed::Nothing => return self.cannot_pass(range, "nothing"),
+            Passed::Integer | Passed::Float => {
+                let is_float = matches!(passed, Passed::Float);
+                let fits = !formal.is_array()
+                    && match ty.kind() {
+                        TypeKind::Float => is_float,
+                        TypeKind::Bits => true,
+                        _ => !is_float,
+                    };
+                if !fits {
+                    let message = format!("this constant does not fit a parameter `{formal}`");
+                    self.report(Diagnostic::new(&CONSTANT_TYPE, range, message));
+                }
+                return;
+            }
+            Passed::Shape(actual) => actual,
+        };
+        let name = self.slice(range);
+        if !is_passable(actual, formal) {
+            let message = format!("`{name}` is `{actual}`, the parameter is `{formal}`");
+            self.report(Diagnostic::new(&OPERAND_TYPE, range, message));
+        } else if actual.align != formal.align {
+            let message = format!(
+                "`{name}` is aligned to {} bytes, the parameter `{formal}` to {}",
+                actual.align, formal.align
+            );
+            self.report(Diagnostic::new(&OPERAND_TYPE, range, message));
+        }
+    }
+}
+
+/// Register parameters that the calling convention has no place for.
+const fn is_unpassable(ty: ScalarType) -> bool {
+    match ty.kind() {
+        TypeKind::Unsigned | TypeKind::Signed => ty.bits() <= 16,
+        TypeKind::Pred => true,
+        _ => false,
+    }
+}
+
+/// Whether an argument of one shape can be passed to a parameter of the other, alignment aside.
+fn is_passable(actual: &Shape, formal: &Shape) -> bool {
+    if actual.is_array() != formal.is_array() || actual.lanes != formal.lanes {
+        return false;
+    }
+    let (a, f) = (actual.ty, formal.ty);
+    let is_untyped = a.kind() == TypeKind::Bits || f.kind() == TypeKind::Bits;
+    let is_integer = |ty: ScalarType| matches!(ty.kind(), TypeKind::Unsigned | TypeKind::Signed);
+    let is_packed = a.kind() == TypeKind::Packed || f.kind() == TypeKind::Packed;
+    let same_kind = a == f || (a.bits() == f.bits() && (is_packed || is_integer(a) && is_integer(f)));
+    if formal.is_array() {
+        return (is_untyped || same_kind) && (formal.is_open() || actual.bytes() == formal.bytes());
+    }
+    a.bits() == f.bits() && (is_untyped || same_kind)
+}

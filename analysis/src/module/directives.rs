@@ -1,0 +1,172 @@
+//! `.version`, `.target` and `.address_size`: what they say and in which order they stand.
+
+use ptx_isa::{PtxVersion, Sm};
+use ptx_syntax::ItemKind;
+
+use super::{ADDRESS_SIZE, Finding, Header, MISSING_TARGET, MISSING_VERSION, Place, UNKNOWN_TARGET, find};
+use crate::check::lints::UNEXPECTED;
+use crate::db::{Db, SourceFile};
+use crate::declaration::CONFLICTING_DIRECTIVES;
+use crate::items::{Item, items};
+use crate::signature::{ItemDecl, TargetDecl, item_decl};
+
+/// Checks the header directives of a file, and those that stand where none belongs.
+pub(super) fn check(db: &dyn Db, file: SourceFile, header: &Header, out: &mut Vec<Finding>) {
+    let all = items(db, file);
+    let place = |ordinal: usize| Place { item: ordinal as u32, declarator: 0 };
+    let real = all.iter().enumerate().filter(|(_, item)| item.kind(db) != ItemKind::Trivia);
+    let mut state = State::Version;
+    for (ordinal, &item) in real {
+        let at = Some(place(ordinal));
+        match (item.kind(db), state) {
+            (ItemKind::Version, State::Version) => {
+                if has_line_marker(db, item) {
+                    missing_version(out, at).note = Some("a line marker stands before it".to_owned());
+                }
+                version(header, at, out);
+                state = State::Target;
+            }
+            (ItemKind::Target, State::Target | State::AddressSize) => {
+                if state == State::Target && has_line_marker(db, item) {
+                    let message = "`.target` follows `.version` directly, a line marker stands between them";
+                    find(out, &MISSING_TARGET, at, message.to_owned());
+                }
+                if let ItemDecl::Target(decl) = item_decl(db, item) {
+                    target(db, file, header, decl, at, out);
+                }
+                state = State::AddressSize;
+            }
+            (ItemKind::AddressSize, State::AddressSize) => {
+                address_size(db, item, at, out);
+                state = State::Rest;
+            }
+            (_, State::Version) => {
+                missing_version(out, at);
+                return;
+            }
+            (_, State::Target) => {
+                let message = "`.target` follows `.version`, this module has none there";
+                find(out, &MISSING_TARGET, at, message.to_owned());
+                return;
+            }
+            (ItemKind::Version | ItemKind::Target | ItemKind::AddressSize, _) => {
+                let message = "the header directives stand once, at the start: version, target, address size";
+                find(out, &UNEXPECTED, at, message.to_owned());
+            }
+            _ => state = State::Rest,
+        }
+    }
+    let last = all.iter().rposition(|item| item.kind(db) != ItemKind::Trivia).map(place);
+    match state {
+        State::Version => {
+            missing_version(out, last);
+        }
+        State::Target => {
+            find(out, &MISSING_TARGET, last, "the module has no `.target`".to_owned());
+        }
+        State::AddressSize | State::Rest => {}
+    }
+}
+
+/// What may come next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Version,
+    Target,
+    /// Or another `.target`, or anything else.
+    AddressSize,
+    Rest,
+}
+
+fn missing_version(out: &mut Vec<Finding>, at: Option<Place>) -> &mut Finding {
+    let finding = find(out, &MISSING_VERSION, at, "the module does not start with `.version`".to_owned());
+    finding.note = Some("a module starts with `.version` and `.target`".to_owned());
+    finding
+}
+
+/// `#line` is a comment everywhere but here.
+#[salsa::tracked(returns(copy))]
+fn has_line_marker<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
+    let mut lines = item.text(db).lines().map(str::trim_start);
+    lines.find(|line| line.starts_with(['.', '#'])).is_some_and(|line| line.starts_with("#line"))
+}
+
+fn version(header: &Header, at: Option<Place>, out: &mut Vec<Finding>) {
+    let message = match header.version {
+        None => "this is no language version, expected one such as `9.0`".to_owned(),
+        Some(found) if found > PtxVersion::NEWEST => {
+            format!("version {found} is newer than {}, the newest known", PtxVersion::NEWEST)
+        }
+        Some(found) if !found.is_published() => format!("there is no version {found} of PTX"),
+        Some(_) => return,
+    };
+    let lint = if header.version.is_none() { &MISSING_VERSION } else { &UNKNOWN_TARGET };
+    find(out, lint, at, message);
+}
+
+fn address_size(db: &dyn Db, item: Item<'_>, at: Option<Place>, out: &mut Vec<Finding>) {
+    let ItemDecl::AddressSize(size) = item_decl(db, item) else { return };
+    let message = match size {
+        Some(64) => return,
+        Some(_) => "32-bit addresses are not supported",
+        None => "an address has 32 or 64 bits",
+    };
+    find(out, &ADDRESS_SIZE, at, message.to_owned()).note = Some("write `.address_size 64`".to_owned());
+}
+
+const TEXTURE_MODES: [&str; 2] = ["texmode_unified", "texmode_independent"];
+
+fn target(
+    db: &dyn Db,
+    file: SourceFile,
+    header: &Header,
+    decl: &TargetDecl,
+    at: Option<Place>,
+    out: &mut Vec<Finding>,
+) {
+    if !decl.starts_with_target {
+        let message = "`.target` names a target first, such as `sm_90`".to_owned();
+        find(out, &UNKNOWN_TARGET, at, message);
+        return;
+    }
+    match decl.sm {
+        None => {
+            find(out, &UNKNOWN_TARGET, at, "this names no target".to_owned());
+        }
+        Some(sm) if !Sm::KNOWN.contains(&sm) => {
+            find(out, &UNKNOWN_TARGET, at, format!("there is no target {sm}"));
+        }
+        Some(sm) => {
+            if let Some(version) = header.version
+                && version < sm.since()
+            {
+                let message = format!("{sm} needs PTX ISA {}, the module says {version}", sm.since());
+                find(out, &UNKNOWN_TARGET, at, message);
+            }
+        }
+    }
+    for option in &decl.options {
+        match option.as_str() {
+            mode if TEXTURE_MODES.contains(&mode) => {}
+            "debug" => {
+                let is_info = |&item: &Item<'_>| *item_decl(db, item) == ItemDecl::DebugInfo;
+                if !items(db, file).iter().any(is_info) {
+                    let message = "the target says `debug`, but no `.section .debug_info` follows".to_owned();
+                    find(out, &CONFLICTING_DIRECTIVES, at, message);
+                }
+            }
+            "map_f64_to_f32" if decl.sm.is_some_and(|sm| sm.number < 13) => {}
+            "map_f64_to_f32" => {
+                let message = "`map_f64_to_f32` is for targets without `.f64`, before sm_13".to_owned();
+                find(out, &CONFLICTING_DIRECTIVES, at, message);
+            }
+            word => {
+                find(out, &UNKNOWN_TARGET, at, format!("`{word}` is neither a target nor an option"));
+            }
+        }
+    }
+    if TEXTURE_MODES.iter().all(|mode| decl.options.iter().any(|option| option == mode)) {
+        let message = "a module has one texture mode, unified or independent".to_owned();
+        find(out, &CONFLICTING_DIRECTIVES, at, message);
+    }
+}

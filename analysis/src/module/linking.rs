@@ -1,0 +1,48 @@
+//! What two declarations of one function must agree on.
+
+use ptx_backend::input::{Linkage, Signature};
+
+use crate::declaration::Shape;
+use crate::signature::{FunctionDecl, Shapes};
+
+/// How a later declaration contradicts an earlier one, as the end of "was declared …".
+pub(super) fn redeclaration(was: &Signature, shapes: &Shapes, now: &FunctionDecl) -> Option<String> {
+    let is = &now.signature;
+    if was.entry != is.entry {
+        return Some(if was.entry { "a kernel" } else { "a device function" }.to_owned());
+    }
+    if let Some(difference) = difference(shapes, &now.shapes) {
+        return Some(format!("otherwise: {difference}"));
+    }
+    // A definition may leave out what its declaration said, except that it is elsewhere.
+    let agrees = was.linkage == is.linkage
+        || is.linkage == Linkage::Internal && matches!(was.linkage, Linkage::Visible | Linkage::Weak);
+    if !agrees {
+        return Some(
+            match was.linkage {
+                Linkage::Visible => "`.visible`",
+                Linkage::Extern => "`.extern`",
+                Linkage::Weak => "`.weak`",
+                Linkage::Common => "`.common`",
+                Linkage::Internal => "without linkage",
+            }
+            .to_owned(),
+        );
+    }
+    (was.noreturn != is.noreturn)
+        .then(|| if was.noreturn { "`.noreturn`" } else { "without `.noreturn`" }.to_owned())
+}
+
+/// The first difference between two lists of parameters.
+pub(super) fn difference(one: &Shapes, other: &Shapes) -> Option<String> {
+    pairwise("result", &one.returns, &other.returns)
+        .or_else(|| pairwise("parameter", &one.params, &other.params))
+}
+
+fn pairwise(what: &str, one: &[Shape], other: &[Shape]) -> Option<String> {
+    if one.len() != other.len() {
+        return Some(format!("{} {what}s against {}", one.len(), other.len()));
+    }
+    let (at, (one, other)) = one.iter().zip(other).enumerate().find(|(_, (one, other))| one != other)?;
+    Some(format!("{what} {} is `{one}` against `{other}`", at + 1))
+}
