@@ -19,7 +19,7 @@ impl PtxVersion {
     pub const fn is_published(self) -> bool {
         /// The last minor version of each major one, from 1 on. 5.1 was skipped, but ptxas takes it.
         const LAST: [u8; 9] = [5, 3, 2, 3, 1, 5, 8, 8, PtxVersion::NEWEST.minor];
-        let minor = if self.minor % 10 == 0 { self.minor / 10 } else { self.minor };
+        let minor = if self.minor.is_multiple_of(10) { self.minor / 10 } else { self.minor };
         self.major >= 1 && self.major as usize <= LAST.len() && minor <= LAST[self.major as usize - 1]
     }
 }
