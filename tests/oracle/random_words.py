@@ -59,6 +59,7 @@ def main():
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--sass", default=vendor.SASS)
     options.add_argument("--grep", default="", help="show only mnemonics that begin so")
+    options.add_argument("--brief", action="store_true", help="figures only")
     options.add_argument("--examples", type=int, default=1)
     options = options.parse_args()
     wrong = 0
@@ -78,7 +79,7 @@ def main():
             if one != other:
                 key = (mnemonic(one or other), walk.difference(one, other))
                 groups[key].append((len(one or other), word, one, other))
-        for (name, kind), found in sorted(groups.items(), key=lambda item: -len(item[1])):
+        for (name, kind), found in [] if options.brief else sorted(groups.items(), key=lambda item: -len(item[1])):
             if name.startswith(options.grep):
                 print(f"  {len(found):5} x {name}: {kind}")
                 for _, word, one, other in sorted(found)[: options.examples]:
