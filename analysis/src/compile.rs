@@ -204,12 +204,12 @@ fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
         return None;
     }
     let name = lowered.map.name_range().unwrap_or_default();
-    let refused = |what: &str| Diagnostic::new(&lints::NOT_COMPILED, name, format!("not compiled: {what}"));
-    Some(match lowered.diagnostics.iter().find(|d| d.lint == &lints::NOT_CHECKED) {
-        Some(why) => refused("it holds what is not understood yet").related(why.range, why.message.clone()),
-        None if lowered.function.is_some() => refused("the module has no target"),
-        None => refused("it holds something that is not understood yet"),
-    })
+    let (range, what) = match lowered.not_understood {
+        Some(statement) => (statement, "a statement that is not understood yet"),
+        None if lowered.function.is_some() => (name, "the module has no target"),
+        None => (name, "a declaration that is not understood yet"),
+    };
+    Some(Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: {what}")))
 }
 
 /// What the compiler says about an item, relative to it.

@@ -101,6 +101,8 @@ pub struct Lowered {
     pub has_body: bool,
     /// What the body declares in `.shared` and `.const`.
     pub storage: Box<[(Space, crate::check::limits::Block)]>,
+    /// The first statement that keeps it from having a [`Function`]: wrong, or not understood.
+    pub not_understood: Option<TextRange>,
     pub map: SourceMap,
     /// In text order, all levels.
     pub diagnostics: Box<[Diagnostic]>,

@@ -72,6 +72,8 @@ pub(super) struct Walker<'db> {
     broken: Vec<TextRange>,
     /// Something was not understood: no [`Function`] can be built, and absence of uses proves nothing.
     pub(super) incomplete: bool,
+    /// The first statement that made it so.
+    not_understood: Option<TextRange>,
 }
 
 impl<'db> Walker<'db> {
@@ -126,6 +128,7 @@ impl<'db> Walker<'db> {
             positions: debug::Positions::default(),
             broken: Vec::new(),
             incomplete: false,
+            not_understood: None,
         }
     }
 
@@ -348,6 +351,7 @@ impl<'db> Walker<'db> {
         let first_label = self.labels_of(block);
         let mut label = first_label;
         for child in block.children() {
+            let was_incomplete = self.incomplete;
             match child.kind() {
                 SyntaxKind::INSTRUCTION => self.instruction(&child),
                 SyntaxKind::VARIABLE => self.variable(&child, visible),
@@ -369,6 +373,9 @@ impl<'db> Walker<'db> {
                 SyntaxKind::CALL_PROTOTYPE => self.prototype(&child, visible),
                 SyntaxKind::ERROR => self.incomplete = true,
                 _ => {}
+            }
+            if self.incomplete && !was_incomplete {
+                self.not_understood.get_or_insert(child.text_range());
             }
         }
     }
@@ -598,6 +605,7 @@ impl<'db> Walker<'db> {
             function: is_complete.then(|| Arc::new(function)),
             has_body: self.has_body,
             storage: self.storage.into(),
+            not_understood: self.not_understood,
             map,
             diagnostics: self.diagnostics.into(),
         }

@@ -40,6 +40,10 @@ use ssa::{Shape, Ssa, Variable};
 
 type Result<T, E = CodegenError> = std::result::Result<T, E>;
 
+/// Real functions have a few for each statement. Deep nests of loops join every variable in every loop, which grows
+/// with their product.
+const MAX_VALUES: usize = 1 << 20;
+
 /// Lowers one function.
 pub fn build(env: &Env, func: &Function, options: &Options) -> Result<ir::Function> {
     let at = SrcId::default();
@@ -143,6 +147,12 @@ impl<'a> Lowering<'a> {
     fn run(&mut self, statements: std::ops::Range<usize>, next: Option<BlockId>) -> Result<()> {
         for stmt in &self.func.body[statements] {
             let Stmt::Instr(instr) = stmt else { continue };
+            if self.out.values.len() > MAX_VALUES {
+                return Err(CodegenError::unsupported(
+                    instr.src,
+                    "more than a million values in one function",
+                ));
+            }
             self.src = instr.src;
             self.begin = self.out.block(self.block).insts.len();
             self.guard = Src::TRUE;

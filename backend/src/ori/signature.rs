@@ -7,7 +7,7 @@
 //! The facts below it ([`has_side_effects`], [`reads_memory`], …) say what a phase may do with an instruction:
 //! remove it when nothing reads its results, repeat it, move it across others.
 
-use crate::ori::ir::{Dst, File, Inst, Src, SrcKind};
+use crate::ori::ir::{Dst, File, Inst, Src, SrcKind, SrcMods};
 use crate::ori::op::{Access, AtomType, FloatType, IntType, MemOrder, MemSize, Op, Sr};
 use smallvec::{SmallVec, smallvec};
 
@@ -604,5 +604,97 @@ pub fn kind_of(kind: &SrcKind, file: impl Fn(crate::ori::ir::Value) -> File) -> 
         SrcKind::Imm(_) => Some(Accept::IMM),
         SrcKind::Const(_) => Some(Accept::CONST),
         SrcKind::Zero | SrcKind::Pred(_) | SrcKind::Undef => None,
+    }
+}
+
+/// How an operation reads the modifiers of its operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interpretation {
+    Integer,
+    /// `neg` is a complement: additions with carry.
+    Complement,
+    Float,
+    /// Two floats in 32 bits.
+    Half,
+}
+
+pub fn interpretation(op: &Op) -> Interpretation {
+    match op {
+        Op::Iadd3 { x: true } => Interpretation::Complement,
+        Op::Fadd { .. }
+        | Op::Fmul { .. }
+        | Op::Ffma { .. }
+        | Op::Fmnmx { .. }
+        | Op::Fsetp { .. }
+        | Op::Fsel { .. }
+        | Op::Mufu { .. }
+        | Op::Fchk
+        | Op::Dadd { .. }
+        | Op::Dmul { .. }
+        | Op::Dfma { .. }
+        | Op::Dsetp { .. }
+        | Op::F2i { .. }
+        | Op::F2f { .. }
+        | Op::Frnd { .. }
+        | Op::F2fp { .. } => Interpretation::Float,
+        Op::Hadd2 { .. } | Op::Hmul2 { .. } | Op::Hfma2 { .. } | Op::Hsetp2 { .. } | Op::Hmnmx2 { .. } => {
+            Interpretation::Half
+        }
+        _ => Interpretation::Integer,
+    }
+}
+
+/// An immediate carries no modifiers: applies those that replacements have brought to one. A 16-bit float
+/// source of a conversion and the halves of packed operations are left as they are.
+pub fn fold_modifiers(inst: &mut Inst) {
+    let how = interpretation(&inst.op);
+    let narrow = matches!(
+        inst.op,
+        Op::F2f { from: FloatType::F16 | FloatType::Bf16, .. }
+            | Op::F2i { from: FloatType::F16 | FloatType::Bf16, .. }
+            | Op::Frnd { ty: FloatType::F16 | FloatType::Bf16, .. }
+    );
+    // A carry tells `-0` from `0`.
+    let carries = matches!(inst.op, Op::Iadd3 { x: false }) && inst.defs().count() > 1;
+    for src in &mut inst.srcs {
+        if src.mods == SrcMods::NONE {
+            continue;
+        }
+        let bits = match src.kind {
+            SrcKind::Imm(bits) => bits,
+            SrcKind::Zero if matches!(how, Interpretation::Integer) && !carries => {
+                src.mods.neg = false;
+                continue;
+            }
+            _ => continue,
+        };
+        let SrcMods { neg, abs, not } = src.mods;
+        let mut bits = bits;
+        match how {
+            Interpretation::Half => continue,
+            Interpretation::Float if narrow => continue,
+            Interpretation::Float => {
+                if abs {
+                    bits &= 0x7fff_ffff;
+                }
+                if neg {
+                    bits ^= 0x8000_0000;
+                }
+            }
+            Interpretation::Complement => {
+                if neg || not {
+                    bits = !bits;
+                }
+            }
+            Interpretation::Integer => {
+                if not {
+                    bits = !bits;
+                }
+                if neg {
+                    bits = bits.wrapping_neg();
+                }
+            }
+        }
+        *src = Src::imm(bits);
     }
 }

@@ -15,8 +15,8 @@ use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
 use crate::ori::op::Op;
-use crate::ori::signature::has_side_effects;
-use crate::phase::edit::{Defs, Replacements, count_uses, fold_modifiers};
+use crate::ori::signature::{fold_modifiers, has_side_effects};
+use crate::phase::edit::{Defs, Replacements, count_uses};
 use crate::phases::Context;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {

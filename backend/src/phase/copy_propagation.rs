@@ -4,8 +4,8 @@ use crate::CodegenError;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{Const, Dst, File, Function, Inst, Phi, Src, SrcKind, SrcMods};
 use crate::ori::op::Op;
-use crate::ori::signature::{self, Accept};
-use crate::phase::edit::{Replacements, fold_modifiers, part_of};
+use crate::ori::signature::{self, Accept, fold_modifiers};
+use crate::phase::edit::{Replacements, part_of};
 use crate::phases::Context;
 use smallvec::SmallVec;
 

@@ -2,7 +2,7 @@
 
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Const, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
-use crate::ori::op::Op;
+use crate::ori::signature;
 
 /// Where each value is defined. Stays true while instructions are changed in place, and not inserted or removed.
 pub struct Defs {
@@ -141,7 +141,7 @@ impl Replacements {
                     *src = self.resolve(*src);
                 }
             });
-            func.block_mut(b).insts.iter_mut().for_each(fold_modifiers);
+            func.block_mut(b).insts.iter_mut().for_each(signature::fold_modifiers);
         }
     }
 }
@@ -170,98 +170,6 @@ pub fn known(src: &Src) -> Option<u32> {
         (SrcKind::Imm(bits), SrcMods::NONE) => Some(bits),
         (SrcKind::Zero, SrcMods::NONE) => Some(0),
         _ => None,
-    }
-}
-
-/// How an operation reads the modifiers of its operands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Interpretation {
-    Integer,
-    /// `neg` is a complement: additions with carry.
-    Complement,
-    Float,
-    /// Two floats in 32 bits.
-    Half,
-}
-
-pub fn interpretation(op: &Op) -> Interpretation {
-    match op {
-        Op::Iadd3 { x: true } => Interpretation::Complement,
-        Op::Fadd { .. }
-        | Op::Fmul { .. }
-        | Op::Ffma { .. }
-        | Op::Fmnmx { .. }
-        | Op::Fsetp { .. }
-        | Op::Fsel { .. }
-        | Op::Mufu { .. }
-        | Op::Fchk
-        | Op::Dadd { .. }
-        | Op::Dmul { .. }
-        | Op::Dfma { .. }
-        | Op::Dsetp { .. }
-        | Op::F2i { .. }
-        | Op::F2f { .. }
-        | Op::Frnd { .. }
-        | Op::F2fp { .. } => Interpretation::Float,
-        Op::Hadd2 { .. } | Op::Hmul2 { .. } | Op::Hfma2 { .. } | Op::Hsetp2 { .. } | Op::Hmnmx2 { .. } => {
-            Interpretation::Half
-        }
-        _ => Interpretation::Integer,
-    }
-}
-
-/// An immediate carries no modifiers: applies those that replacements have brought to one. A 16-bit float
-/// source of a conversion and the halves of packed operations are left as they are.
-pub fn fold_modifiers(inst: &mut Inst) {
-    let how = interpretation(&inst.op);
-    let narrow = matches!(
-        inst.op,
-        Op::F2f { from: crate::ori::op::FloatType::F16 | crate::ori::op::FloatType::Bf16, .. }
-            | Op::F2i { from: crate::ori::op::FloatType::F16 | crate::ori::op::FloatType::Bf16, .. }
-            | Op::Frnd { ty: crate::ori::op::FloatType::F16 | crate::ori::op::FloatType::Bf16, .. }
-    );
-    // A carry tells `-0` from `0`.
-    let carries = matches!(inst.op, Op::Iadd3 { x: false }) && inst.defs().count() > 1;
-    for src in &mut inst.srcs {
-        if src.mods == SrcMods::NONE {
-            continue;
-        }
-        let bits = match src.kind {
-            SrcKind::Imm(bits) => bits,
-            SrcKind::Zero if matches!(how, Interpretation::Integer) && !carries => {
-                src.mods.neg = false;
-                continue;
-            }
-            _ => continue,
-        };
-        let SrcMods { neg, abs, not } = src.mods;
-        let mut bits = bits;
-        match how {
-            Interpretation::Half => continue,
-            Interpretation::Float if narrow => continue,
-            Interpretation::Float => {
-                if abs {
-                    bits &= 0x7fff_ffff;
-                }
-                if neg {
-                    bits ^= 0x8000_0000;
-                }
-            }
-            Interpretation::Complement => {
-                if neg || not {
-                    bits = !bits;
-                }
-            }
-            Interpretation::Integer => {
-                if not {
-                    bits = !bits;
-                }
-                if neg {
-                    bits = bits.wrapping_neg();
-                }
-            }
-        }
-        *src = Src::imm(bits);
     }
 }
 

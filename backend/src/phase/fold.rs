@@ -7,8 +7,8 @@ use crate::CodegenError;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{Dst, Function, Inst, Src, SrcKind, SrcMods, Term};
 use crate::ori::op::{Bool, ICmp, MemSize, Op, ShfType, Sign};
-use crate::ori::signature::special;
-use crate::phase::edit::{Defs, Replacements, fold_modifiers, known};
+use crate::ori::signature::{fold_modifiers, special};
+use crate::phase::edit::{Defs, Replacements, known};
 use crate::phases::Context;
 
 pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {

@@ -1,7 +1,7 @@
 //! Replaces values by the sources they stand for.
 
-use crate::ori::ir::{Const, Function, Src, SrcKind, SrcMods, Term, Value};
-use crate::ori::op::Op;
+use crate::ori::ir::{Const, Function, Src, SrcKind, Term, Value};
+use crate::ori::signature::fold_modifiers;
 use rustc_hash::FxHashMap;
 
 /// Follows replacements; the result's modifiers are `src`'s own.
@@ -42,10 +42,10 @@ pub(super) fn part_of(kind: SrcKind, part: u8) -> SrcKind {
 pub(super) fn sources(out: &mut Function, replaced: &FxHashMap<Value, Src>) {
     for block in &mut out.blocks {
         for inst in &mut block.insts {
-            let op = inst.op;
             for src in inst.uses_mut() {
-                *src = fold_modifiers(op, resolve(replaced, *src));
+                *src = resolve(replaced, *src);
             }
+            fold_modifiers(inst);
         }
         for (_, arg) in block.phis.iter_mut().flat_map(|phi| &mut phi.args) {
             *arg = resolve(replaced, *arg);
@@ -56,52 +56,6 @@ pub(super) fn sources(out: &mut Function, replaced: &FxHashMap<Value, Src>) {
             }
             Term::Jump(_) | Term::Exit | Term::Ret | Term::Unreachable => {}
         }
-    }
-}
-
-/// Operations whose operand modifiers act on floats; the immediate of the fp64 ones is the high word.
-fn is_float(op: Op) -> bool {
-    matches!(
-        op,
-        Op::Fadd { .. }
-            | Op::Fmul { .. }
-            | Op::Ffma { .. }
-            | Op::Fmnmx { .. }
-            | Op::Fsetp { .. }
-            | Op::Fsel { .. }
-            | Op::Mufu { .. }
-            | Op::Fchk
-            | Op::Dadd { .. }
-            | Op::Dmul { .. }
-            | Op::Dfma { .. }
-            | Op::Dsetp { .. }
-            | Op::F2i { .. }
-            | Op::F2f { .. }
-            | Op::Frnd { .. }
-            | Op::F2fp { .. }
-    )
-}
-
-/// An immediate carries no modifiers. Packed halves keep theirs: each half has its own sign.
-fn fold_modifiers(op: Op, src: Src) -> Src {
-    let (SrcKind::Imm(bits), mods) = (src.kind, src.mods) else { return src };
-    let halves = matches!(
-        op,
-        Op::Hadd2 { .. } | Op::Hmul2 { .. } | Op::Hfma2 { .. } | Op::Hsetp2 { .. } | Op::Hmnmx2 { .. }
-    );
-    if mods == SrcMods::NONE || halves {
-        return src;
-    }
-    if is_float(op) {
-        let magnitude = if mods.abs { bits & 0x7fff_ffff } else { bits };
-        return Src::imm(if mods.neg { magnitude ^ 0x8000_0000 } else { magnitude });
-    }
-    let complement = mods.not || (mods.neg && op == Op::Iadd3 { x: true });
-    match (complement, mods.neg) {
-        (true, _) => Src::imm(!bits),
-        // The carry of a - b differs from that of a + (-b) only where b is zero, and an immediate is not.
-        (false, true) => Src::imm(bits.wrapping_neg()),
-        (false, false) => Src::imm(bits),
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Combiner, single_result};
 use crate::ori::ir::{BlockId, Src, SrcKind, SrcMods};
 use crate::ori::op::{Op, Round};
 use crate::ori::signature::signature;
-use crate::phase::edit::{Interpretation, interpretation};
+use crate::ori::signature::{Interpretation, interpretation};
 
 impl Combiner<'_> {
     pub(super) fn float_signs(&mut self, b: BlockId, i: usize) {
@@ -67,7 +67,7 @@ impl Combiner<'_> {
             }
             let mut new = inst.clone();
             new.srcs[k].kind = SrcKind::Imm(high);
-            crate::phase::edit::fold_modifiers(&mut new);
+            crate::ori::signature::fold_modifiers(&mut new);
             self.rewrite(b, i, new);
             return;
         }
