@@ -76,6 +76,7 @@ const RPC: Piece =
     Piece::Op(Operand::Word(FieldSpec::new(Field::Special, 31, 1).choice(&["Rpc.LO", "Rpc.HI"])));
 const ABSOLUTE: Piece = Piece::Op(Operand::Target(DISTANCE, TargetStyle::Unsigned));
 const UNIFORM_OR_DIVERGENT: Piece = choice(Field::Mode, 32, 2, &["", ".U", ".DIV", ".CONV"]);
+const EXCLUSIVE_86: Piece = since(choice(Field::Mode, 86, 1, &["", ".EXCLUSIVE"]), 1, 80);
 const PLAIN_SOURCE: Piece = source_wide(Mods::None, Hex);
 const ATEXIT: Piece = Piece::Op(Operand::Literal("ATEXIT_PC"));
 const RPC_WHOLE: Piece = Piece::Op(Operand::Literal("Rpc"));
@@ -142,7 +143,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("WARPSYNC", 0x948, "", Branch, &[CONDITION, MASK]).sm(75, 89),
     Family::new("WARPSYNC.ALL", 0x948, "", Branch, &[Piece::Text(".ALL"), CONDITION]).sm(90, 255),
     Family::new("WARPSYNC.COLLECTIVE.ALL", 0x948, "", Branch, &[Piece::Text(".COLLECTIVE"), Piece::Text(".ALL"), CONDITION, TARGET]).ones(one(86)).sm(90, 255),
-    Family::new("WARPSYNC", 0x148, "r c x u:6", Branch, &[choice(Field::Mode, 86, 1, &["", ".EXCLUSIVE"]), CONDITION, PLAIN_SOURCE]).sm(75, 89),
+    Family::new("WARPSYNC", 0x148, "r c x u:6", Branch, &[EXCLUSIVE_86, CONDITION, PLAIN_SOURCE]).sm(75, 89),
     Family::new("WARPSYNC", 0x348, "", Branch, &[choice(Field::Mode, 85, 1, &["", ".EXCLUSIVE"]), CONDITION, RA]).sm(90, 255).labelled("r"),
     Family::new("WARPSYNC.COLLECTIVE", 0x348, "", Branch, &[Piece::Text(".COLLECTIVE"), CONDITION, RA, TARGET]).ones(one(86)).sm(90, 255),
     Family::new("ENDCOLLECTIVE", 0x91b, "", Branch, &[CONDITION]).sm(90, 255),

@@ -100,7 +100,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("I2F.F64.S8", 0x312, "", Xu, &[float_type(Field::Type, 75, DOUBLE_ONLY, 3), from_int(BYTES, 1), FLOAT_ROUND, RD2, part(BYTE_SELECT)]),
     Family::new("I2F.F64.S16", 0x112, PARTS, Xu, &[float_type(Field::Type, 75, DOUBLE_ONLY, 3), from_int(HALVES, 3), FLOAT_ROUND, RD2, part_of(HALF_SELECT)]),
     Family::new("I2F.F64.S16", 0x312, "", Xu, &[float_type(Field::Type, 75, DOUBLE_ONLY, 3), from_int(HALVES, 3), FLOAT_ROUND, RD2, part(HALF_SELECT)]),
-    Family::new("F2F", 0x104, UNARY, Xu, &[FTZ, float_type(Field::Type, 75, HALF_ONLY, 1), Piece::Text(".F32"), FLOAT_ROUND, RD, FLOAT]).ones(2 << 84),
+    Family::new("F2F", 0x104, UNARY, Xu, &[FTZ, since(choice_from(Field::Type, 75, 3, HALF_ONLY, 1), 4, 80), Piece::Text(".F32"), FLOAT_ROUND, RD, FLOAT]).ones(2 << 84),
     Family::new("F2F.F32.F16", 0x104, UNARY, Xu, &[FTZ, float_type(Field::Type, 75, F32_ONLY, 2), float_type(Field::SrcType, 84, HALF_ONLY, 1), FLOAT_ROUND, RD, HALF]),
     Family::new("F2F.F16.BF16", 0x104, UNARY, Xu, &[FTZ, float_type(Field::Type, 75, F16_ONLY, 1), float_type(Field::SrcType, 84, BF16_ONLY, 4), FLOAT_ROUND, RD, HALF]).sm(90, 255),
     Family::new("F2F.BF16.F16", 0x104, UNARY, Xu, &[FTZ, float_type(Field::Type, 75, BF16_ONLY, 4), float_type(Field::SrcType, 84, F16_ONLY, 1), FLOAT_ROUND, RD, HALF]).sm(90, 255),

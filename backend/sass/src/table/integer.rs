@@ -14,6 +14,8 @@ const CARRY: Piece =
     op_when(noted_false(pred_at(Field::Pp, 87, Role::Carry), Field::PpNot, 90), Field::Extend, 1);
 const CARRY2: Piece =
     op_when(noted_false(pred_at(Field::Pr, 77, Role::Carry), Field::PrNot, 80), Field::Extend, 1);
+/// The result of comparing the low words.
+const LOW_RESULT: RegOperand = noted(pred_at(Field::Pr, 68, Role::Carry), Field::PrNot, 71);
 const NEG: Mods = Mods::NegOrNot(Field::Extend);
 const A: Piece = source_a(NEG, SignedHex);
 const B: Piece = source_b(NEG, SignedHex);
@@ -80,9 +82,11 @@ pub(super) const ROWS: &[Family] = &[
         flag(Field::High, 80, &["", ".HI"]), RD, A_PLAIN, B_PLAIN, C_PLAIN,
     ]),
     Family::new("ISETP", 0x00c, BINARY, Alu, &[
-        choice(Field::Cmp, 76, 3, INT_COMPARE), SIGNED, BOOL, flag(Field::Extend, 72, &["", ".EX"]), PD, PQ,
-        A_PLAIN, B_SIGNED, PP, op_when(noted(pred_at(Field::Pr, 68, Role::Carry), Field::PrNot, 71), Field::Extend, 1),
-    ]),
+        choice(Field::Cmp, 76, 3, INT_COMPARE), SIGNED, BOOL, flag(Field::Extend, 72, &["", ".EX"]), PD, PQ, A_PLAIN, B_SIGNED, PP, optional(LOW_RESULT),
+    ]).sm(75, 75),
+    Family::new("ISETP", 0x00c, BINARY, Alu, &[
+        choice(Field::Cmp, 76, 3, INT_COMPARE), SIGNED, BOOL, flag(Field::Extend, 72, &["", ".EX"]), PD, PQ, A_PLAIN, B_SIGNED, PP, op_when(LOW_RESULT, Field::Extend, 1),
+    ]).sm(80, 255),
     Family::new("IMNMX", 0x017, BINARY, Alu, &[SIGNED, RD, A_PLAIN, B_SIGNED, PP]).sm(75, 110),
     Family::new("IMNMX", 0x017, BINARY, Alu, &[
         choice_from(Field::Type, 73, 2, &[".U32", "", ".U64", ".S64"], 1), PD, PQ,
@@ -100,7 +104,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("IADD", 0x035, BINARY, Alu, &[EXTEND, RD, CARRY_OUT, A, B, CARRY]).sm(120, 255),
     Family::new("ISETP.64", 0x00c, BINARY, Alu, &[
         choice(Field::Cmp, 76, 3, INT_COMPARE), flag_from(Field::Signed, 73, &[".U64", ".S64"], 1), BOOL, flag(Field::Extend, 72, &["", ".EX"]),
-        PD, PQ, pair(A_PLAIN), pair(B_SIGNED), PP, op_when(noted(pred_at(Field::Pr, 68, Role::Carry), Field::PrNot, 71), Field::Extend, 1),
+        PD, PQ, pair(A_PLAIN), pair(B_SIGNED), PP, op_when(LOW_RESULT, Field::Extend, 1),
     ]).ones(one(80)).sm(120, 255),
     Family::new("VIADDMNMX", 0x046, MULTIPLY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, A_PLAIN, source_b(Mods::Neg, Hex), C_PLAIN, PP]).sm(90, 103),
     Family::new("VIMNMX3", 0x00f, TERNARY, Alu, &[VIDEO_TYPE, VIDEO_RELU, RD, A_PLAIN, B_PLAIN, C_PLAIN, PP]).sm(90, 103),
@@ -140,13 +144,9 @@ pub(super) const ROWS: &[Family] = &[
     ]),
     Family::new("VABSDIFF4", 0x015, MULTIPLY, Alu, &[flag(Field::Signed, 73, &[".U8", ""]), flag(Field::Mode, 75, &["", ".ACC"]), RD, CARRY_OUT, A_PLAIN, B_PLAIN, C_PLAIN]).sm(75, 110),
     Family::new("I2I", 0x038, UNARY, Alu, &[choice(Field::Type, 76, 2, &[".U8", ".S8", ".U16", ".S16"]), Piece::Text(".S32"), Piece::Text(".SAT"), RD, source_wide(Mods::None, SignedHex)]),
-    Family::new("I2IP", 0x039, "rrr rir rcr rxr rur", Alu, &[
-        choice(Field::Type, 76, 2, &[".U8", ".S8", ".U16", ".S16"]), Piece::Text(".S32"), Piece::Text(".SAT"), RD, A_PLAIN, B_SIGNED, C_HALF,
-    ]).sm(75, 85),
-    Family::new("I2IP", 0x039, "rrr rir rcr rxr rur", Alu, &[
-        choice(Field::Type, 76, 2, &[".U8", ".S8", ".U16", ".S16"]), Piece::Text(".S32"), choice(Field::Sat, 74, 2, &["", ".SAT", ".SATRELU", BAD]),
-        RD, A_PLAIN, B_SIGNED, C_HALF,
-    ]).sm(86, 255),
+    Family::new("I2IP", 0x039, TERNARY, Alu, &[PACKED, Piece::Text(".S32"), Piece::Text(".SAT"), RD, A_PLAIN, B_SIGNED, C_HALF]).sm(75, 85),
+    Family::new("I2IP", 0x039, TERNARY, Alu, &[PACKED, Piece::Text(".S32"), choice(Field::Sat, 74, 2, &[".SAT", "", ".SATRELU", BAD]), RD, A_PLAIN, B_SIGNED, C_HALF]).sm(86, 89),
+    Family::new("I2IP", 0x039, TERNARY, Alu, &[PACKED, Piece::Text(".S32"), choice(Field::Sat, 74, 2, &["", ".SAT", ".SATRELU", BAD]), RD, A_PLAIN, B_SIGNED, C_HALF]).sm(90, 255),
     Family::new("CLMAD", 0x02c, "rrr rrc rrx rcr rxr rur rru", ImadWide, &[
         flag(Field::High, 77, &[".LO", ".HI"]), RD2, pair(A_PLAIN), pair(B_PLAIN), pair(C_PLAIN),
     ]).sm(80, 255),
@@ -166,9 +166,12 @@ pub(super) const MINIMUM_COUNT: Count = Count::By(Field::Type, &[1, 1, 2, 2]);
 pub(super) const fn minimum_of(role: Role, place: Place) -> Piece {
     source(Slot { count: MINIMUM_COUNT, ..slot(role, place, Mods::None, SignedHex) })
 }
-/// A half of the register that a packing conversion keeps.
+/// What a packing conversion makes of words.
+pub(super) const PACKED: Piece =
+    choice(Field::Type, 76, 3, &[".U8", ".S8", ".U16", ".S16", ".U2", ".S2", ".U4", ".S4"]);
+/// The part of the register that a packing conversion keeps: a half, or what the low 24 or 28 bits shift up to.
 pub(super) const C_HALF: Piece = source(Slot {
-    suffix: Some(FieldSpec::new(Field::SwizzleC, 72, 2).choice(&["", ".H1", BAD, BAD])),
+    suffix: Some(FieldSpec::new(Field::SwizzleC, 72, 2).choice(&["", ".H1", ".24", ".28"])),
     ..slot(Role::C, Place::C, Mods::None, Hex)
 });
 /// The sign bit of a source as a predicate.

@@ -2,7 +2,7 @@
 
 use super::convert::{C_HALF_FLOAT, HALF, WORD32, WORDS};
 use super::float::{COMPARE, SCALE};
-use super::integer::{C_HALF, MINIMUM_COUNT, SATURATE, VECTOR_TYPE, minimum_of};
+use super::integer::{C_HALF, MINIMUM_COUNT, PACKED, SATURATE, VECTOR_TYPE, minimum_of};
 use super::moves::SPECIAL;
 use super::*;
 use crate::class::Class::*;
@@ -106,7 +106,7 @@ pub(super) const ROWS: &[Family] = &[
     unary("UIABS", 0x04d, &[URD, source_wide(Mods::None, SignedHex)]).sm(120, 255),
     unary("UI2I", 0x04e, &[choice(Field::Type, 76, 2, &[".U8", ".S8", ".U16", ".S16"]), Piece::Text(".S32"), Piece::Text(".SAT"), URD, source_wide(Mods::None, SignedHex)]).sm(120, 255),
     row("UI2IP", 0x04f, TERNARY, &[
-        choice(Field::Type, 76, 2, &[".U8", ".S8", ".U16", ".S16"]), Piece::Text(".S32"), choice(Field::Sat, 74, 2, &["", ".SAT", ".RELU", BAD]), URD, A_PLAIN, source_b(Mods::None, SignedHex), C_HALF,
+        PACKED, Piece::Text(".S32"), choice(Field::Sat, 74, 2, &["", ".SAT", ".RELU", BAD]), URD, A_PLAIN, source_b(Mods::None, SignedHex), C_HALF,
     ]).sm(120, 255),
     row("UFADD", 0x054, "uu ui:2", &[FTZ, ROUND, SAT, URD, FLOAT_A, source(slot(Role::B, Place::C, Mods::NegAbs, F32))]).sm(120, 255),
     row("UFFMA", 0x055, MULTIPLY, &[FTZ_FMZ, ROUND, SAT, URD, FLOAT_A, FLOAT_B, source_c(Mods::NegAbs, F32)]).sm(120, 255),
@@ -132,7 +132,7 @@ pub(super) const ROWS: &[Family] = &[
     row("UI2F.S8", 0x05a, "u:1", &[TO_FLOAT, from_integer(&[".U8", ".S8", BAD, BAD, BAD, BAD, BAD, BAD], 1), ROUND, URD, part_of(&["", ".B1", ".B2", ".B3"])]).sm(120, 255),
     row("UI2F.S16", 0x05a, "u:1", &[TO_FLOAT, from_integer(&[BAD, BAD, ".U16", ".S16", BAD, BAD, BAD, BAD], 3), ROUND, URD, part_of(&["", ".H1", BAD, BAD])]).sm(120, 255),
     unary("UI2FP.F32", 0x05e, &[Piece::Text(".F32"), flag(Field::SrcType, 74, &[".U32", ".S32"]), choice(Field::Round, 78, 2, &["", BAD, BAD, ".RZ"]), URD, source_wide(Mods::None, SignedHex)])
-        .ones(one(76) | one(85)).sm(120, 255),
+        .ones(one(76) | one(85) | one(91)).sm(120, 255),
     row("ULOP3", 0x092, TERNARY, &[
         Piece::Text(".LUT"), flag(Field::Mode, 80, &["", ".PAND"]), CARRY_OUT, URD, A_PLAIN, B_PLAIN, C_PLAIN, imm(Field::Lut, 72, 8),
         op(noted_false(upred_at(Field::Pp, 87, Role::Carry), Field::PpNot, 90)),
