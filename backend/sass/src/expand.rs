@@ -48,9 +48,10 @@ pub(crate) const UNIFORM_BIT: u128 = 1 << 91;
 const LAST_CONSTANT_SM: u8 = 90;
 /// The first generation whose uniform registers take eight bits.
 const WIDE_UNIFORM_SM: u8 = 100;
-/// The first generation whose branch offsets are split around bit 24, and the width of those in one piece.
+/// The first generation whose branch targets are split around bit 24, and the width of those in one piece: of
+/// distances and of addresses.
 const SPLIT_TARGET_SM: u8 = 90;
-const WHOLE_TARGET: u8 = 48;
+const WHOLE_TARGETS: [u8; 2] = [48, 47];
 
 static TABLE: LazyLock<Table> = LazyLock::new(Table::build);
 
@@ -213,8 +214,8 @@ fn changes_at(piece: &Piece, sm: u8) -> bool {
     let is_narrow = |spec: &FieldSpec| spec.width == 6;
     let is_uniform = |reg: &RegOperand| reg.file == RegFile::UR && is_narrow(&reg.spec);
     match operand {
-        Operand::Target(spec, _) if sm == SPLIT_TARGET_SM => spec.width == WHOLE_TARGET,
-        Operand::RegTarget(_, spec, _) if sm == SPLIT_TARGET_SM => spec.width == WHOLE_TARGET,
+        Operand::Target(spec, _) if sm == SPLIT_TARGET_SM => WHOLE_TARGETS.contains(&spec.width),
+        Operand::RegTarget(_, spec, _) if sm == SPLIT_TARGET_SM => WHOLE_TARGETS.contains(&spec.width),
         _ if sm != WIDE_UNIFORM_SM => false,
         Operand::Reg(reg) | Operand::Handle(HandleOperand { reg, .. }) | Operand::RegTarget(reg, ..) => {
             is_uniform(reg)
@@ -303,9 +304,9 @@ fn at_generation(mut piece: Piece, sm: u8) -> Piece {
                 }
             }
             Operand::Target(spec, _) | Operand::RegTarget(_, spec, _)
-                if spec.width == WHOLE_TARGET && sm >= SPLIT_TARGET_SM =>
+                if WHOLE_TARGETS.contains(&spec.width) && sm >= SPLIT_TARGET_SM =>
             {
-                *spec = FieldSpec { lo: 16, width: 8, high: (34, 48), ..*spec };
+                *spec = FieldSpec { lo: 16, width: 8, high: (34, spec.width), ..*spec };
             }
             _ => {}
         }

@@ -423,6 +423,8 @@ pub enum ImmStyle {
     Hex,
     /// `-0x1`.
     SignedHex,
+    /// With a sign where the lowest bit of the field is set, which tells a signed type.
+    SignedBy(Field),
     /// 17.
     Decimal,
     /// As a float.
@@ -554,8 +556,6 @@ pub enum TargetStyle {
     FromNext,
     /// The field itself, signed.
     Plain,
-    /// The field itself, without sign.
-    Unsigned,
     /// The same, and nothing where it is zero.
     Optional,
 }

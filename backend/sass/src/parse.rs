@@ -260,14 +260,6 @@ impl Parser<'_, '_> {
         let distance = match style {
             TargetStyle::FromNext => target.wrapping_sub(self.address.wrapping_add(INST_BYTES)),
             TargetStyle::Plain | TargetStyle::Optional => target,
-            // The field counts in words and is kept with a sign.
-            TargetStyle::Unsigned => {
-                let shift = 62 - spec.bits();
-                if target.leading_zeros() < shift {
-                    return Err(self.cursor.fail(Wanted::Not("the address does not fit")));
-                }
-                ((target << shift) as i64 >> shift) as u64
-            }
         };
         self.set(start, spec, distance)
     }
@@ -337,7 +329,7 @@ impl Parser<'_, '_> {
                 self.cursor.expect("]")?;
                 value
             }
-            ImmStyle::SignedHex => {
+            ImmStyle::SignedHex | ImmStyle::SignedBy(_) => {
                 let value = self.cursor.integer()?;
                 if spec.value == Value::Unsigned && value < 0 {
                     let limit = 1i64 << (spec.bits() - 1);

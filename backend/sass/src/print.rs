@@ -195,7 +195,10 @@ impl Printer<'_> {
         let value = self.inst.get_spec(spec);
         match style {
             ImmStyle::Hex => push_hex(self.out, value),
-            ImmStyle::SignedHex => {
+            ImmStyle::SignedBy(field) if self.inst.get(field).is_none_or(|ty| ty & 1 == 0) => {
+                push_hex(self.out, value);
+            }
+            ImmStyle::SignedHex | ImmStyle::SignedBy(_) => {
                 let shift = 64 - spec.bits();
                 push_signed(
                     self.out,
@@ -336,8 +339,6 @@ impl Printer<'_> {
         let target = match style {
             TargetStyle::FromNext => self.address.wrapping_add(INST_BYTES).wrapping_add(distance),
             TargetStyle::Plain | TargetStyle::Optional => distance,
-            // The field counts in words.
-            TargetStyle::Unsigned => distance & ones(spec.bits() as u8 + 2) as u64,
         };
         self.offset(target as i64, false);
     }

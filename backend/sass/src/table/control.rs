@@ -74,7 +74,10 @@ const SOURCES: &str = "r i c x u:6";
 /// The program counter of the calling context: a half of it, or both.
 const RPC: Piece =
     Piece::Op(Operand::Word(FieldSpec::new(Field::Special, 31, 1).choice(&["Rpc.LO", "Rpc.HI"])));
-const ABSOLUTE: Piece = Piece::Op(Operand::Target(DISTANCE, TargetStyle::Unsigned));
+const ABSOLUTE: Piece = Piece::Op(Operand::Target(
+    FieldSpec::new(Field::Target, 34, 47).value(Value::Scaled { scale: 4 }),
+    TargetStyle::Plain,
+));
 const UNIFORM_OR_DIVERGENT: Piece = choice(Field::Mode, 32, 2, &["", ".U", ".DIV", ".CONV"]);
 const EXCLUSIVE_86: Piece = since(choice(Field::Mode, 86, 1, &["", ".EXCLUSIVE"]), 1, 80);
 const PLAIN_SOURCE: Piece = source_wide(Mods::None, Hex);
@@ -91,7 +94,7 @@ const SLEEP: [Piece; 6] = [
     flag(Field::Flag2, 85, &["", ".WARP"]),
     flag(Field::Flag3, 86, &["", ".RAND"]),
     CONDITION,
-    MASK,
+    Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Imm32, 32, 32), Hex), Show::Unless(Field::Mode, 1)),
 ];
 
 #[rustfmt::skip]
@@ -103,7 +106,10 @@ pub(super) const ROWS: &[Family] = &[
         COUNTED, APART, CONDITION,
         op(RegOperand { neg: Some(FieldSpec::new(Field::NegA, 30, 1)), complement: Some(Field::NegA), ..ureg_at(Field::Ur, 24, Role::A) }), TARGET,
     ]).ones(one(91)).sm(80, 90),
-    Family::new("BRA.DIV", 0x947, "", Branch, &[COUNTED, APART, CONDITION, op(ureg_at(Field::Ur, 24, Role::A)), TARGET]).ones(one(91)).sm(100, 255),
+    Family::new("BRA.DIV", 0x947, "", Branch, &[
+        COUNTED, APART, CONDITION,
+        op(RegOperand { neg: Some(FieldSpec::new(Field::NegA, 82, 1)), complement: Some(Field::NegA), ..ureg_at(Field::Ur, 24, Role::A) }), TARGET,
+    ]).ones(one(91)).sm(100, 255),
     Family::new("BRA.DIV", 0x947, "", Branch, &[COUNTED, APART, CONDITION, TARGET]).labelled("p"),
     Family::new("BRA.U", 0x547, "", Branch, &[
         COUNTED, Piece::Text(".U"), flag(Field::Flag, 84, &["", ".ANY"]), CONDITION, op(noted(upred_at(Field::Pr, 24, Role::Carry), Field::PrNot, 27)), TARGET,
@@ -138,7 +144,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("LEPC", 0x94e, "", S2r, &[RD2, EPILOGUE]).sm(90, 255),
     Family::new("BSSY", 0x945, "", Branch, &[RECONVERGENT, CONDITION, SET_BARRIER, NEAR_TARGET]),
     Family::new("BSYNC", 0x941, "", Branch, &[RECONVERGENT, CONDITION, BARRIER]),
-    Family::new("BREAK", 0x942, "", Branch, &[RECONVERGENT, CONDITION, BARRIER]),
+    Family::new("BREAK", 0x942, "", Branch, &[since(choice(Field::Mode, 72, 2, &["", ".RELIABLE", BAD, BAD]), 1, 100), CONDITION, BARRIER]),
     Family::new("YIELD", 0x946, "", Branch, &[CONDITION]),
     Family::new("WARPSYNC", 0x948, "", Branch, &[CONDITION, MASK]).sm(75, 89),
     Family::new("WARPSYNC.ALL", 0x948, "", Branch, &[Piece::Text(".ALL"), CONDITION]).sm(90, 255),
@@ -147,9 +153,10 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("WARPSYNC", 0x348, "", Branch, &[choice(Field::Mode, 85, 1, &["", ".EXCLUSIVE"]), CONDITION, RA]).sm(90, 255).labelled("r"),
     Family::new("WARPSYNC.COLLECTIVE", 0x348, "", Branch, &[Piece::Text(".COLLECTIVE"), CONDITION, RA, TARGET]).ones(one(86)).sm(90, 255),
     Family::new("ENDCOLLECTIVE", 0x91b, "", Branch, &[CONDITION]).sm(90, 255),
-    Family::new("BPT", 0x95c, "", Branch, &[choice_from(Field::Mode, 84, 3, &[BAD, BAD, BAD, ".TRAP", BAD, BAD, BAD, BAD], 3), Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Imm2, 34, 3), Hex), Show::NotNeutral)]),
+    Family::new("BPT", 0x95c, "", Branch, &[choice_from(Field::Mode, 84, 3, &[BAD, BAD, ".PAUSE", ".TRAP", ".INT", ".DRAIN", ".PAUSE_QUIET", BAD], 3), Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Imm2, 34, 3), Hex), Show::NotNeutral)]).sm(75, 75),
+    Family::new("BPT", 0x95c, "", Branch, &[choice_from(Field::Mode, 84, 3, &[BAD, BAD, BAD, ".TRAP", ".INT", BAD, BAD, BAD], 3), Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Imm2, 34, 3), Hex), Show::NotNeutral)]).sm(80, 255),
     Family::new("NANOSLEEP", 0x95d, "", Branch, &SLEEP),
-    Family::new("NANOSLEEP", 0x15d, "r c x u:6", Branch, &[SLEEP[0], SLEEP[1], SLEEP[2], SLEEP[3], CONDITION, PLAIN_SOURCE]),
+    Family::new("NANOSLEEP", 0x15d, "r c x u:6", Branch, &[SLEEP[1], SLEEP[2], SLEEP[3], CONDITION, PLAIN_SOURCE]),
     Family::new("BMOV.32", 0x355, "", S2r, &[Piece::Text(".32"), CLEAR, RD, op(MOVED_BARRIER)]),
     Family::new("BMOV.32.STATE", 0x355, "", S2r, &[Piece::Text(".32"), CLEAR, RD, THREAD_STATE]),
     Family::new("BMOV.32", 0x156, SOURCES, S2r, &[Piece::Text(".32"), PQUAD, op(RegOperand { role: Role::Dst, ..MOVED_BARRIER }), PLAIN_SOURCE]),
@@ -164,7 +171,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("RPCMOV.64", 0x954, "", S2r, &[Piece::Text(".64"), RPC_WHOLE, ABSOLUTE]).labelled("i"),
     Family::new("GETLMEMBASE", 0x3c0, "", S2r, &[RD2]),
     Family::new("SETLMEMBASE", 0x3c1, "", S2r, &[op(counted(RA_OPERAND, Count::Fixed(2)))]),
-    Family::new("SETCTAID", 0x31f, "", S2r, &[choice(Field::Mode, 78, 2, &[".X", ".Y", ".Z", BAD]), RA]),
+    Family::new("SETCTAID", 0x31f, "", S2r, &[choice(Field::Mode, 78, 2, &[".X", ".Y", ".Z", ""]), RA]),
     Family::new("KILL", 0x95b, "", Branch, &[CONDITION]),
     Family::new("PMTRIG", 0x801, "", Control, &[CONDITION, imm(Field::Imm32, 32, 16)]),
     Family::new("BAR", 0xb1d, "", Sync, &[BARRIER_MODE, BARRIER_REDUCTION, DEFER, BARRIER_NUMBER, BARRIER_THREADS, BARRIER_VALUE]),
@@ -182,6 +189,10 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("SHFL", 0x989, "", Load, &[SHUFFLE, PD, RD, RA, LANE, RC]).labelled("ir"),
     Family::new("SHFL", 0x389, "", Load, &[SHUFFLE, PD, RD, RA, RB, RC]).labelled("rr"),
     Family::new("ELECT", 0x82f, "", Vote, &[flag(Field::Flag, 85, &["", ".IGNOREKILL"]), PD, URD, PP]).sm(90, 255),
+    Family::new("ELECT", 0x82f, "", Vote, &[
+        flag(Field::Flag, 85, &["", ".IGNOREKILL"]), PD, URD,
+        op(RegOperand { neg: Some(FieldSpec::new(Field::NegA, 72, 1)), complement: Some(Field::NegA), ..ureg_at(Field::URa, 24, Role::A) }),
+    ]).ones(one(91)).sm(90, 255).labelled("u"),
     Family::new("VOTE", 0x806, "", Vote, &[choice(Field::Mode, 72, 2, VOTES), optional(RD_OPERAND), PD, PP]),
     Family::new("VOTEU", 0x886, "", VoteUniform, &[choice(Field::Mode, 72, 2, VOTES), optional(ureg_at(Field::URd, 16, Role::Dst)), UPD, PP]),
     Family::new("MATCH.ANY", 0x3a1, "", Load, &[Piece::Text(".ANY"), MATCH_TYPE, RD, op(counted(RA_OPERAND, MATCH_COUNT))]).ones(7 << 81 | one(79)),

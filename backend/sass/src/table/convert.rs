@@ -9,8 +9,8 @@ const TO_INTEGRAL: Piece = choice(Field::Round, 78, 2, &["", ".FLOOR", ".CEIL", 
 const NTZ: Piece = flag(Field::Mode, 77, &["", ".NTZ"]);
 const FLOAT: Piece = source_wide(Mods::NegAbs, F32);
 const DOUBLE: Piece = pair(source_wide(Mods::NegAbs, F64));
-const INT: Piece = source_wide(Mods::None, SignedHex);
-const LONG: Piece = pair(source_wide(Mods::None, SignedHex));
+const INT: Piece = source_wide(Mods::None, SignedBy(Field::SrcType));
+const LONG: Piece = pair(source_wide(Mods::None, SignedBy(Field::SrcType)));
 const UNARY: &str = "r i c x u:6";
 /// What selects a byte or a half of a source that is no register.
 const PARTS: &str = "c:5 x:5 u:6";

@@ -36,6 +36,9 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("FADD2", 0x04b, AS_C, Fma, &[FTZ, ROUND, RD2, A_OF_2, two_of(Role::B, Place::WideC, 84)]).sm(100, 103),
     Family::new("FMUL2", 0x04a, BINARY, Fma, &[FTZ_FMZ, ROUND, RD2, A_OF_2, B_OF_2]).sm(100, 103),
     Family::new("FFMA2", 0x049, MULTIPLY, Fma, &[FTZ_FMZ, ROUND, RD2, A_OF_2, B_OF_2, two_of(Role::C, Place::C, 84)]).sm(100, 103),
+    Family::new("FHADD", 0x021, "rr ru:7", Fma, &[HALF_TYPE, ROUND, SAT, RD, half_of(Role::A, Place::A, 83), source_wide_c(Mods::NegAbs, F32)]).ones(one(81)).sm(100, 255),
+    Family::new("FHFMA", 0x023, "rrr rur rru", Fma, &[HALF_TYPE, ROUND, SAT, RD, half_of(Role::A, Place::A, 83), half_of(Role::B, Place::B, 84), C])
+        .ones(one(81)).sm(100, 255),
     Family::new("FSWZADD", 0x822, "", Fma, &[
         FTZ, ROUND, flag(Field::Mode, 77, &["", ".NDV"]), RD, RA, op(RegOperand { role: Role::B, ..RC_OPERAND }), Piece::Op(Operand::Signs(FieldSpec::new(Field::Imm32, 32, 8))),
     ]),
@@ -65,6 +68,18 @@ const MUFU_HALF_SOURCE: Piece = source(Slot {
     suffix: Some(FieldSpec::new(Field::SwizzleB, 60, 2).choice(&["", ".H1", BAD, BAD])),
     ..slot(Role::B, Place::Wide, Mods::NegAbs, HalfWord(Field::Type, 2))
 });
+
+/// Halves and singles mixed.
+pub(super) const HALF_TYPE: Piece = flag(Field::Type, 82, &["", ".BF16"]);
+
+/// The lower half of a source, or the upper one with the bit set.
+pub(super) const fn half_of(role: Role, place: Place, bit: u8) -> Piece {
+    let field = if matches!(role, Role::A) { Field::SwizzleA } else { Field::SwizzleB };
+    source(Slot {
+        suffix: Some(FieldSpec::new(field, bit, 1).choice(&["", ".H1"])),
+        ..slot(role, place, Mods::NegAbs, F32)
+    })
+}
 
 /// Which of a pair of singles each half of the result takes; one register stands for both.
 const LANES: &[&str] =

@@ -13,8 +13,8 @@ const PREDICATES: Piece = Piece::Op(Operand::Literal("PR"));
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[
     Family::new("MOV", 0x002, "r i c x", Alu, &[RD, source_wide(Mods::None, Hex), LANES]),
-    Family::new("MOV", 0x002, "u:6", Alu, &[RD, source_wide(Mods::None, Hex), LANES]).sm(75, 90),
-    Family::new("MOV", 0x002, "u:6", Alu, &[flag(Field::Flag, 88, &["", ".SPILL"]), RD, source_wide(Mods::None, Hex), LANES]).sm(100, 255),
+    Family::new("MOV", 0x002, "u:6", Alu, &[RD, source_wide(Mods::None, Hex), LANES]),
+    Family::new("MOV.SPILL", 0x002, "u:6", Alu, &[Piece::Text(".SPILL"), RD, source_wide(Mods::None, Hex)]).ones(one(88) | 0xf << 72).sm(100, 255),
     Family::new("MOV.64", 0x002, "r u:6", Alu, &[Piece::Text(".64"), RD2, pair(source_wide(Mods::None, Hex))]).ones(0xf << 72 | one(80)).sm(120, 255),
     Family::new("MOV.64", 0x402, "", Alu, &[Piece::Text(".64"), RD2, imm(Field::Imm32, 24, 64)]).sm(120, 255).labelled("i"),
     Family::new("SEL.64", 0x007, "rr:3 ru:7", Alu, &[Piece::Text(".64"), RD2, pair(source_a(Mods::None, Hex)), pair(source(slot(Role::B, Place::WideC, Mods::None, SignedHex))), PP]).sm(120, 255),

@@ -1,7 +1,7 @@
 //! The uniform datapath, and what moves values into and out of it.
 
 use super::convert::{C_HALF_FLOAT, HALF, WORD32, WORDS};
-use super::float::{COMPARE, SCALE};
+use super::float::{COMPARE, HALF_TYPE, SCALE, half_of};
 use super::integer::{C_HALF, MINIMUM_COUNT, PACKED, SATURATE, VECTOR_TYPE, minimum_of};
 use super::moves::SPECIAL;
 use super::*;
@@ -91,8 +91,8 @@ pub(super) const ROWS: &[Family] = &[
     ]),
     row("UBMSK", 0x09b, BINARY, &[flag(Field::Wrap, 75, &["", ".W"]), URD, A_PLAIN, B_PLAIN]),
     row("USGXT", 0x09a, BINARY, &[flag(Field::Wrap, 75, &["", ".W"]), SIGNED, URD, A_PLAIN, B_PLAIN]),
-    row("UCLEA", 0x8bc, "", &[URD, UPD, op(ureg_at(Field::URa, 24, Role::A)), imm(Field::Imm32, 32, 16), imm(Field::Imm2, 73, 4)]).ones(one(91)).labelled("i"),
-    row("UCLEA", 0xcbc, "", &[URD, UPD, op(ureg_at(Field::URa, 24, Role::A)), op(ureg_at(Field::Ur, 32, Role::B)), imm(Field::Imm2, 73, 4)]).ones(one(91)).labelled("u"),
+    row("UCLEA", 0x8bc, "", &[URD, UPD, op(ureg_at(Field::URa, 24, Role::A)), imm(Field::Imm32, 32, 16), imm(Field::Imm2, 73, 5)]).ones(one(91)).labelled("i"),
+    row("UCLEA", 0xcbc, "", &[URD, UPD, op(ureg_at(Field::URa, 24, Role::A)), op(ureg_at(Field::Ur, 32, Role::B)), imm(Field::Imm2, 73, 5)]).ones(one(91)).labelled("u"),
     row("UIMNMX", 0x085, BINARY, &[
         choice_from(Field::Type, 73, 2, &[".U32", "", ".U64", ".S64"], 1), UPD, UPQ,
         op(counted(ureg_at(Field::URd, 16, Role::Dst), MINIMUM_COUNT)), minimum_of(Role::A, Place::A), minimum_of(Role::B, Place::B), UPP,
@@ -128,10 +128,10 @@ pub(super) const ROWS: &[Family] = &[
         choice(Field::Type, 76, 2, &[".U8", ".S8", BAD, BAD]), Piece::Text(".F32"), choice(Field::Round, 78, 2, &["", BAD, BAD, ".TRUNC"]),
         NTZ_74, flag(Field::Relu, 75, &["", ".RELU"]), URD, source_a(Mods::None, F32), source_b(Mods::None, F32), C_HALF_FLOAT,
     ]).sm(120, 255),
-    unary("UI2F", 0x05a, &[TO_FLOAT, from_integer(WORD32, 5), ROUND, URD, source_wide(Mods::None, SignedHex)]).sm(120, 255),
+    unary("UI2F", 0x05a, &[TO_FLOAT, from_integer(WORD32, 5), ROUND, URD, source_wide(Mods::None, SignedBy(Field::SrcType))]).sm(120, 255),
     row("UI2F.S8", 0x05a, "u:1", &[TO_FLOAT, from_integer(&[".U8", ".S8", BAD, BAD, BAD, BAD, BAD, BAD], 1), ROUND, URD, part_of(&["", ".B1", ".B2", ".B3"])]).sm(120, 255),
     row("UI2F.S16", 0x05a, "u:1", &[TO_FLOAT, from_integer(&[BAD, BAD, ".U16", ".S16", BAD, BAD, BAD, BAD], 3), ROUND, URD, part_of(&["", ".H1", BAD, BAD])]).sm(120, 255),
-    unary("UI2FP.F32", 0x05e, &[Piece::Text(".F32"), flag(Field::SrcType, 74, &[".U32", ".S32"]), choice(Field::Round, 78, 2, &["", BAD, BAD, ".RZ"]), URD, source_wide(Mods::None, SignedHex)])
+    unary("UI2FP.F32", 0x05e, &[Piece::Text(".F32"), flag(Field::SrcType, 74, &[".U32", ".S32"]), choice(Field::Round, 78, 2, &["", BAD, BAD, ".RZ"]), URD, source_wide(Mods::None, SignedBy(Field::SrcType))])
         .ones(one(76) | one(85) | one(91)).sm(120, 255),
     row("ULOP3", 0x092, TERNARY, &[
         Piece::Text(".LUT"), flag(Field::Mode, 80, &["", ".PAND"]), CARRY_OUT, URD, A_PLAIN, B_PLAIN, C_PLAIN, imm(Field::Lut, 72, 8),
@@ -240,7 +240,6 @@ const NEXT: Piece = Piece::Op(Operand::Target(
 const SPREAD: Piece = choice(Field::Mode2, 86, 2, &["", ".FILL", ".BROADCAST", BAD]);
 const FLOAT_A: Piece = source_a(Mods::NegAbs, F32);
 const FLOAT_B: Piece = source_b(Mods::NegAbs, F32);
-const HALF_TYPE: Piece = flag(Field::Type, 82, &["", ".BF16"]);
 const NTZ: Piece = flag(Field::Mode, 77, &["", ".NTZ"]);
 const NTZ_74: Piece = flag(Field::Mode, 74, &["", ".NTZ"]);
 const INTEGRAL: &[&str] = &["", ".FLOOR", ".CEIL", ".TRUNC"];
@@ -259,15 +258,6 @@ const fn part_of(texts: &'static [&'static str]) -> Piece {
     source(Slot {
         suffix: Some(FieldSpec::new(Field::SwizzleB, 60, 2).choice(texts)),
         ..slot(Role::B, Place::Wide, Mods::None, Hex)
-    })
-}
-
-/// The lower half of a source, or the upper one with the bit set.
-const fn half_of(role: Role, place: Place, bit: u8) -> Piece {
-    let field = if matches!(role, Role::A) { Field::SwizzleA } else { Field::SwizzleB };
-    source(Slot {
-        suffix: Some(FieldSpec::new(field, bit, 1).choice(&["", ".H1"])),
-        ..slot(role, place, Mods::NegAbs, F32)
     })
 }
 
