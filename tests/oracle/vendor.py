@@ -55,22 +55,31 @@ def vendor_texts(arch, words):
     sm = generation(arch)
     target = f"SM{sm}" + "a" * (sm in ACCELERATED)
 
-    def run(words):
+    def run(words, base=0):
         words, refused = list(words), set()
         # All refused words are named in one answer, which then holds nothing else. One error may hide another.
         while True:
-            answer = _with_file(words, [NVDISASM, "-raw", "-b", target])
+            answer = _with_file(words, [NVDISASM, "-raw", "-b", target, "-base", hex(base)])
             if answer.returncode == 0:
                 break
-            bad = {int(at, 16) // INST_BYTES for at in ADDRESS_OF_ERROR.findall(answer.stderr)} - refused
-            if not bad:
-                raise RuntimeError(answer.stderr or f"{NVDISASM} ended with {answer.returncode}")
+            found = ADDRESS_OF_ERROR.findall(answer.stderr)
+            bad = {(int(at, 16) - base) // INST_BYTES for at in found} - refused
+            if not bad or not all(0 <= index < len(words) for index in bad):
+                return apart(words, base, refused)
             refused |= bad
             for index in bad:
                 words[index] = NOP
-        texts = {int(at, 16) // INST_BYTES: squeeze(text) for at, text in LINE.findall(answer.stdout)}
+        texts = {(int(at, 16) - base) // INST_BYTES: squeeze(text) for at, text in LINE.findall(answer.stdout)}
         known = lambda text: None if text is None or NO_VALUE.search(text) else text
         return [None if index in refused else known(texts.get(index)) for index in range(len(words))]
+
+    def apart(words, base, refused):
+        """Some word is not refused but stops the disassembler: finds it by halves."""
+        if len(words) == 1:
+            return [None]
+        middle = len(words) // 2
+        texts = run(words[:middle], base) + run(words[middle:], base + middle * INST_BYTES)
+        return [None if index in refused else text for index, text in enumerate(texts)]
 
     return _in_calls(words, run)
 
