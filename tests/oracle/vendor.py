@@ -3,13 +3,14 @@
 A word is an int of 128 bits. NVDISASM, CUOBJDUMP and SASS name the programs (`eval "$(tests/oracle/install.sh)"` sets the
 first two)."""
 import os
+import pathlib
 import re
 import subprocess
 import tempfile
 
 NVDISASM = os.environ.get("NVDISASM", "nvdisasm")
 CUOBJDUMP = os.environ.get("CUOBJDUMP", "cuobjdump")
-SASS = os.environ.get("SASS", "target/release/sass")
+SASS = os.environ.get("SASS", str(pathlib.Path(__file__).parents[2] / "target/release/sass"))
 GENERATIONS = [75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121]
 # The generations with an accelerated variant, which accepts all that the plain one does.
 ACCELERATED = [90, 100, 103, 110, 120, 121]
