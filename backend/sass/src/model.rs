@@ -260,6 +260,14 @@ impl FieldSpec {
         self.width as u32 + self.high.1 as u32
     }
 
+    /// The bits that a value of the field has.
+    pub const fn value_bits(&self) -> u32 {
+        match self.value {
+            Value::Scaled { scale } | Value::Signed { scale } => self.bits() + scale.trailing_zeros(),
+            _ => self.bits(),
+        }
+    }
+
     /// The bits of the word that the field takes.
     pub const fn mask(&self) -> u128 {
         ones(self.width) << self.lo | ones(self.high.1) << self.high.0

@@ -415,10 +415,12 @@ impl Parser<'_, '_> {
         if !follows || self.cursor.eat("+") {
             let start = self.cursor.at;
             let offset = self.cursor.integer()?;
-            if offset < i64::from(i16::MIN) || offset > i64::from(u16::MAX) {
+            let bits = c.offset.value_bits() as u8;
+            if offset < -(1 << (bits - 1)) {
                 return Err(self.cursor.fail_at(start, Wanted::Not("the value does not fit its field")));
             }
-            self.set(start, &c.offset, u64::from(offset as u16))?;
+            let offset = if offset < 0 { offset as u64 & ones(bits) as u64 } else { offset as u64 };
+            self.set(start, &c.offset, offset)?;
         }
         self.cursor.expect("]")?;
         self.suffix(c.text, &c.suffix)?;
@@ -457,6 +459,11 @@ impl Parser<'_, '_> {
         let start = self.cursor.at;
         let value = self.cursor.integer()?;
         match spec {
+            // An offset alone is an address, and so without a sign.
+            Some(spec) if !follows && value >> (spec.value_bits() - 1) == 1 => {
+                let sign = value & 1 << (spec.value_bits() - 1);
+                self.set(start, spec, (value - 2 * sign) as u64)
+            }
             Some(spec) => self.set(start, spec, value as u64),
             None if value == 0 => Ok(()),
             None => Err(self.cursor.fail_at(start, Wanted::Not("the operand has no offset"))),

@@ -256,9 +256,10 @@ impl Printer<'_> {
                 self.out.push(']');
             }
         }
-        // The field holds 16 bits of offset that print as signed, but not from a handle on.
+        // Offsets print as signed, but not from a handle on.
         let offset = self.inst.get_spec(&c.offset);
-        let offset = if c.handle.is_some() { offset as i64 } else { i64::from(offset as i16) };
+        let unused = if c.handle.is_some() { 0 } else { u64::BITS - c.offset.value_bits() };
+        let offset = (offset << unused) as i64 >> unused;
         // NVIDIA sets the offset apart where lanes may follow.
         self.out.push_str(if c.suffix.is_some() || !c.text.is_empty() { " [" } else { "[" });
         // A zero index shows only where it would be all.
@@ -321,7 +322,13 @@ impl Printer<'_> {
             self.register_name(RegFile::UR, self.inst.raw(ureg), ureg.bits());
             follows = true;
         }
-        self.offset(offset, follows);
+        match &mem.offset {
+            // An offset alone is an address.
+            Some(spec) if !follows && !based => {
+                push_hex(self.out, offset as u64 & ones(spec.value_bits() as u8) as u64);
+            }
+            _ => self.offset(offset, follows),
+        }
         self.out.push(']');
     }
 
