@@ -8,7 +8,7 @@
 pub(crate) mod debug;
 pub(crate) mod declarations;
 pub(crate) mod directives;
-mod gates;
+pub(crate) mod gates;
 pub(crate) mod immediates;
 pub mod limits;
 pub mod lints;

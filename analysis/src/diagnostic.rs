@@ -103,6 +103,9 @@ pub struct Diagnostic {
     pub lint: &'static Lint,
     pub severity: Severity,
     pub range: TextRange,
+    /// Where the vendor's assembler reports it, when that is another place than `range`. Machine-readable
+    /// output names this line, so that logs of both agree; people are shown `range`.
+    pub reported: Option<TextSize>,
     /// Lower case, no full stop: what was found, what is expected and why.
     pub message: String,
     /// Remedies and background.
@@ -140,12 +143,19 @@ impl Diagnostic {
             lint,
             severity: lint.default,
             range,
+            reported: None,
             message: message.into(),
             notes: Vec::new(),
             related: Vec::new(),
             fixes: Vec::new(),
             unnecessary: false,
         }
+    }
+
+    /// Names the place where the vendor's assembler reports this.
+    pub fn reported_at(mut self, offset: TextSize) -> Self {
+        self.reported = Some(offset);
+        self
     }
 
     pub fn note(mut self, note: impl Into<String>) -> Self {
@@ -178,6 +188,7 @@ impl Diagnostic {
     /// Moves all ranges by the offset of the item in the file.
     pub fn shifted(mut self, offset: TextSize) -> Self {
         self.range += offset;
+        self.reported = self.reported.map(|reported| reported + offset);
         for related in &mut self.related {
             related.range += offset;
         }

@@ -153,6 +153,19 @@ pub struct Finding {
     pub message: String,
     pub note: Option<String>,
     pub related: Option<(Place, &'static str)>,
+    /// Where the assembler notices it, when not at `at`.
+    pub noticed: Noticed,
+}
+
+/// Where the assembler notices a finding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Noticed {
+    #[default]
+    There,
+    /// At the end of the parameters of the function.
+    Parameters,
+    /// At the item behind it.
+    NextItem,
 }
 
 fn find<'a>(
@@ -161,7 +174,7 @@ fn find<'a>(
     at: Option<Place>,
     message: String,
 ) -> &'a mut Finding {
-    findings.push(Finding { lint, at, message, note: None, related: None });
+    findings.push(Finding { lint, at, message, note: None, related: None, noticed: Noticed::There });
     findings.last_mut().expect("just pushed")
 }
 
@@ -286,11 +299,13 @@ impl Builder {
                 let place = self.function_items[index];
                 if self.has_body[index] {
                     self.redefinition(at, place, &signature.name);
+                    self.findings.last_mut().expect("just pushed").noticed = Noticed::Parameters;
                 } else if let Some(difference) =
                     linking::redeclaration(&self.functions[index], &self.shapes[index], decl)
                 {
                     let message = format!("`{}` was declared {difference}", signature.name);
                     self.mismatch(at, place, message);
+                    self.findings.last_mut().expect("just pushed").noticed = Noticed::Parameters;
                 }
                 if decl.has_body && !self.has_body[index] {
                     self.functions[index] = Signature {

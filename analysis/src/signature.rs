@@ -100,11 +100,11 @@ pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
     match node.kind() {
         SyntaxKind::VERSION_DIRECTIVE => ItemDecl::Version(words(SyntaxKind::FLOAT).next().and_then(version)),
         SyntaxKind::TARGET_DIRECTIVE => {
-            let sm = words(SyntaxKind::IDENT).find_map(Sm::parse);
+            let sm = words(SyntaxKind::IDENT).find_map(target);
             let options =
-                words(SyntaxKind::IDENT).filter(|word| Sm::parse(word).is_none()).map(SmolStr::new).collect();
+                words(SyntaxKind::IDENT).filter(|word| target(word).is_none()).map(SmolStr::new).collect();
             let starts_with_target =
-                words(SyntaxKind::IDENT).next().is_some_and(|word| Sm::parse(word).is_some());
+                words(SyntaxKind::IDENT).next().is_some_and(|word| target(word).is_some());
             ItemDecl::Target(TargetDecl { sm, starts_with_target, options })
         }
         SyntaxKind::ADDRESS_SIZE_DIRECTIVE => ItemDecl::AddressSize(match words(SyntaxKind::INT).next() {
@@ -133,6 +133,11 @@ pub fn version(text: &str) -> Option<PtxVersion> {
     let (major, minor) = text.split_once('.')?;
     let minor = if minor.bytes().all(|b| b == b'0') && !minor.is_empty() { "0" } else { minor };
     Some(PtxVersion::new(major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Reads a target as the assembler does: letters behind the number that mean nothing are ignored.
+fn target(word: &str) -> Option<Sm> {
+    Sm::parse(word).or_else(|| Sm::parse(word.trim_end_matches(|c: char| c.is_ascii_lowercase())))
 }
 
 fn variables(node: &SyntaxNode, text: &str) -> ItemDecl {

@@ -92,7 +92,7 @@ pub(crate) fn check(node: &SyntaxNode, is_entry: bool, gates: &Gates, text: &str
         }
     }
     if is_entry {
-        together(&all, out);
+        together(&all, node.text_range().end() - TextSize::of('}'), out);
         if !has_body && let Some(first) = all.first() {
             let message = "a kernel that is declared and not defined has no directives";
             out.push(Diagnostic::new(&BAD_DECLARATION, first.range, message));
@@ -206,16 +206,18 @@ fn values(found: &Found<'_>, gates: &Gates, out: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Directives that exclude or need each other.
-fn together(all: &[Found<'_>], out: &mut Vec<Diagnostic>) {
+/// Directives that exclude or need each other. Most of it is found out at the end of the kernel.
+fn together(all: &[Found<'_>], end: TextSize, out: &mut Vec<Diagnostic>) {
     let find = |word: &str| all.iter().find(|found| found.word == word);
     for (one, other) in [(".maxntid", ".reqntid"), (".maxclusterrank", ".reqnctapercluster")] {
         if let (Some(one), Some(other)) = (find(one), find(other)) {
             let (first, second) =
                 if one.range.start() < other.range.start() { (one, other) } else { (other, one) };
             let message = format!("a kernel has `{}` or `{}`, not both", first.word, second.word);
-            let diagnostic = Diagnostic::new(&CONFLICTING_DIRECTIVES, second.range, message);
-            out.push(diagnostic.related(first.range, "because of this"));
+            let diagnostic = Diagnostic::new(&CONFLICTING_DIRECTIVES, second.range, message)
+                .related(first.range, "because of this");
+            let is_late = first.word.ends_with("ntid");
+            out.push(if is_late { diagnostic.reported_at(end) } else { diagnostic });
         }
     }
     if let Some(found) = find(".blocksareclusters") {
@@ -223,7 +225,7 @@ fn together(all: &[Found<'_>], out: &mut Vec<Diagnostic>) {
             [".reqntid", ".reqnctapercluster"].into_iter().filter(|word| find(word).is_none()).collect();
         if !missing.is_empty() {
             let message = format!("`.blocksareclusters` needs `{}`", missing.join("` and `"));
-            out.push(Diagnostic::new(&CONFLICTING_DIRECTIVES, found.range, message));
+            out.push(Diagnostic::new(&CONFLICTING_DIRECTIVES, found.range, message).reported_at(end));
         }
     }
     let blocks = find(".minnctapersm").or(find(".maxnctapersm"));
@@ -232,7 +234,7 @@ fn together(all: &[Found<'_>], out: &mut Vec<Diagnostic>) {
         && find(".reqntid").is_none()
     {
         let message = format!("`{}` is ignored without `.maxntid` or `.reqntid`", found.word);
-        let diagnostic = Diagnostic::new(&IGNORED_DIRECTIVE, found.range, message);
+        let diagnostic = Diagnostic::new(&IGNORED_DIRECTIVE, found.range, message).reported_at(end);
         out.push(diagnostic.note("how many blocks fit depends on how many threads a block has"));
     }
 }

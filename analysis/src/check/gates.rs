@@ -10,7 +10,7 @@ use crate::diagnostic::Diagnostic;
 
 declare_lint! {
     /// The instruction needs a newer `.version` than the module has.
-    pub(super) VERSION_GATE = "E0401" "version-gate", Error, since "0.1.0"
+    pub(crate) VERSION_GATE = "E0401" "version-gate", Error, since "0.1.0"
 }
 
 declare_lint! {

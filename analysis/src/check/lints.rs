@@ -1,8 +1,8 @@
 //! The list of all lints, and the findings of the walk itself: names and instructions that do not exist.
 
 use ptx_isa::ResolveError;
-use ptx_syntax::ErrorCode;
-use text_size::TextRange;
+use ptx_syntax::{ErrorCode, SyntaxError};
+use text_size::{TextRange, TextSize};
 
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Lint};
@@ -163,6 +163,28 @@ pub fn syntax(code: ErrorCode) -> &'static Lint {
         ErrorCode::MissingSemicolon => &MISSING_SEMICOLON,
         ErrorCode::Unbalanced => &UNBALANCED,
         ErrorCode::Limit => &LIMIT,
+    }
+}
+
+/// Where the assembler notices a syntax error, when that is behind the place where it is.
+pub fn syntax_place(error: &SyntaxError, text: &str) -> Option<TextSize> {
+    match error.code {
+        ErrorCode::MissingSemicolon => {
+            let start = usize::from(error.range.end());
+            let mut rest = &text[start..];
+            loop {
+                rest = rest.trim_start();
+                if let Some(comment) = rest.strip_prefix("//") {
+                    rest = comment.split_once('\n').map_or("", |(_, rest)| rest);
+                } else if let Some(comment) = rest.strip_prefix("/*") {
+                    rest = comment.split_once("*/").map_or("", |(_, rest)| rest);
+                } else {
+                    return Some(TextSize::new((text.len() - rest.len()) as u32));
+                }
+            }
+        }
+        ErrorCode::Unbalanced if text[error.range] == *"{" => Some(TextSize::of(text)),
+        _ => None,
     }
 }
 

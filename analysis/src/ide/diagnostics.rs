@@ -1,5 +1,6 @@
 //! All findings of a file, in file offsets, with levels and suppressions applied.
 
+use ptx_syntax::SyntaxKind;
 use text_size::{TextRange, TextSize};
 
 use crate::check::limits;
@@ -7,9 +8,9 @@ use crate::compile::compile_diagnostic;
 use crate::db::{Database, Db, Options, SourceFile};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::ide::locate::place_range;
-use crate::items::items;
+use crate::items::{items, parse};
 use crate::lower::lower;
-use crate::module::module;
+use crate::module::{Noticed, Place, module};
 
 pub use crate::compile::check_all;
 
@@ -51,6 +52,7 @@ fn module_findings(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
         .map(|finding| {
             let range = finding.at.and_then(place).unwrap_or_else(|| TextRange::empty(0.into()));
             let mut diagnostic = Diagnostic::new(finding.lint, range, finding.message.clone());
+            diagnostic.reported = finding.at.and_then(|at| noticed(db, file, at, finding.noticed));
             diagnostic.notes.extend(finding.note.clone());
             if let Some((at, message)) = finding.related
                 && let Some(range) = place(at)
@@ -60,6 +62,28 @@ fn module_findings(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
             diagnostic
         })
         .collect()
+}
+
+fn noticed(db: &dyn Db, file: SourceFile, at: Place, noticed: Noticed) -> Option<TextSize> {
+    let all = items(db, file);
+    let item = *all.get(at.item as usize)?;
+    match noticed {
+        Noticed::There => None,
+        Noticed::Parameters => {
+            let node = parse(db, item).syntax();
+            let last = node.children().filter(|child| child.kind() == SyntaxKind::PARAM_LIST).last()?;
+            Some(item.offset(db) + last.text_range().end() - TextSize::of(')'))
+        }
+        Noticed::NextItem => {
+            let next = *all.get(at.item as usize + 1)?;
+            let text = next.text(db);
+            let start = text.lines().map(str::len).zip(text.lines()).try_fold(0, |start, (length, line)| {
+                if line.trim_start().starts_with('.') { Err(start) } else { Ok(start + length + 1) }
+            });
+            let (Ok(start) | Err(start)) = start;
+            Some(next.offset(db) + TextSize::new(start.min(text.len()) as u32))
+        }
+    }
 }
 
 fn finish(db: &dyn Db, file: SourceFile, mut all: Vec<Diagnostic>) -> Vec<Diagnostic> {

@@ -143,7 +143,9 @@ impl<'db> Walker<'db> {
     pub(super) fn syntax_errors(&mut self, errors: &[SyntaxError]) {
         for error in errors {
             let lint = lints::syntax(error.code);
-            self.report(Diagnostic::new(lint, error.range, error.message.clone()));
+            let mut diagnostic = Diagnostic::new(lint, error.range, error.message.clone());
+            diagnostic.reported = lints::syntax_place(error, self.text);
+            self.report(diagnostic);
             self.broken.push(error.range);
             self.incomplete = true;
         }
@@ -225,7 +227,8 @@ impl<'db> Walker<'db> {
         if self.has_body && self.function.linkage == Linkage::Extern {
             let range = self.occurrences.first().map_or(node.text_range(), |name| name.range);
             let message = "an `.extern` function is defined elsewhere and has no body".to_owned();
-            self.report(Diagnostic::new(&BAD_DECLARATION, range, message));
+            let end = node.text_range().end() - TextSize::of('}');
+            self.report(Diagnostic::new(&BAD_DECLARATION, range, message).reported_at(end));
         }
     }
 

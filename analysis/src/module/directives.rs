@@ -3,7 +3,10 @@
 use ptx_isa::{PtxVersion, Sm};
 use ptx_syntax::ItemKind;
 
-use super::{ADDRESS_SIZE, Finding, Header, MISSING_TARGET, MISSING_VERSION, Place, UNKNOWN_TARGET, find};
+use super::{
+    ADDRESS_SIZE, Finding, Header, MISSING_TARGET, MISSING_VERSION, Noticed, Place, UNKNOWN_TARGET, find,
+};
+use crate::check::gates::VERSION_GATE;
 use crate::check::lints::UNEXPECTED;
 use crate::db::{Db, SourceFile};
 use crate::declaration::CONFLICTING_DIRECTIVES;
@@ -37,11 +40,14 @@ pub(super) fn check(db: &dyn Db, file: SourceFile, header: &Header, out: &mut Ve
                 state = State::AddressSize;
             }
             (ItemKind::AddressSize, State::AddressSize) => {
-                address_size(db, item, at, out);
+                address_size(db, item, header, at, out);
                 state = State::Rest;
             }
-            (_, State::Version) => {
-                missing_version(out, at);
+            (kind, State::Version) => {
+                let finding = missing_version(out, at);
+                if kind == ItemKind::Target {
+                    finding.noticed = Noticed::NextItem;
+                }
                 return;
             }
             (_, State::Target) => {
@@ -104,7 +110,13 @@ fn version(header: &Header, at: Option<Place>, out: &mut Vec<Finding>) {
     find(out, lint, at, message);
 }
 
-fn address_size(db: &dyn Db, item: Item<'_>, at: Option<Place>, out: &mut Vec<Finding>) {
+/// The version that came with `.address_size`.
+const ADDRESS_SIZES: PtxVersion = PtxVersion::new(2, 3);
+
+fn address_size(db: &dyn Db, item: Item<'_>, header: &Header, at: Option<Place>, out: &mut Vec<Finding>) {
+    if header.version.is_some_and(|version| version < ADDRESS_SIZES) {
+        find(out, &VERSION_GATE, at, format!("`.address_size` needs PTX ISA {ADDRESS_SIZES}"));
+    }
     let ItemDecl::AddressSize(size) = item_decl(db, item) else { return };
     let message = match size {
         Some(64) => return,

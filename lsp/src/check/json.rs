@@ -18,9 +18,11 @@ fn span(index: &LineIndex, range: TextRange) -> [u32; 4] {
 }
 
 /// The object of a diagnostic: `file, line, column, end_line, end_column, severity, code, message`, and
-/// `notes`, `related` and `fixes` where there are any.
+/// `notes`, `related` and `fixes` where there are any. The place is that which the vendor's assembler reports;
+/// where the cause lies elsewhere, it is the first of `related`.
 pub fn object(file: &str, index: &LineIndex, d: &Diagnostic) -> Value {
-    let [line, column, end_line, end_column] = span(index, d.range);
+    let reported = d.reported.map_or(d.range, TextRange::empty);
+    let [line, column, end_line, end_column] = span(index, reported);
     let mut object = json!({
         "file": file, "line": line, "column": column, "end_line": end_line, "end_column": end_column,
         "severity": d.severity.text(), "code": d.code(), "message": d.message,
@@ -28,13 +30,19 @@ pub fn object(file: &str, index: &LineIndex, d: &Diagnostic) -> Value {
     if !d.notes.is_empty() {
         object["notes"] = json!(d.notes);
     }
-    if !d.related.is_empty() {
-        let related = d.related.iter().map(|r| {
-            let [line, column, end_line, end_column] = span(index, r.range);
+    let related = d.related.iter().map(|r| (r.range, r.message.as_str()));
+    let cause = d.reported.map(|_| (d.range, "the cause"));
+    let related: Vec<Value> = cause
+        .into_iter()
+        .chain(related)
+        .map(|(range, message)| {
+            let [line, column, end_line, end_column] = span(index, range);
             json!({ "line": line, "column": column, "end_line": end_line, "end_column": end_column,
-                    "message": r.message })
-        });
-        object["related"] = related.collect();
+                    "message": message })
+        })
+        .collect();
+    if !related.is_empty() {
+        object["related"] = related.into();
     }
     if !d.fixes.is_empty() {
         let fixes = d.fixes.iter().map(|fix| {
