@@ -106,8 +106,8 @@ impl Inst {
         ) || self.is_variable(sm)
     }
 
-    /// From sm_90, moving a register to a uniform one takes a known time.
+    /// From sm_90, moving a register to a uniform one takes a known time, and so does reducing on the way.
     fn is_fixed_to_uniform(&self, sm: Sm) -> bool {
-        sm.0 >= 90 && self.form().mnemonic == "R2UR"
+        sm.0 >= 90 && matches!(self.form().mnemonic, "R2UR" | "CREDUX")
     }
 }

@@ -13,6 +13,7 @@ mod matrix;
 mod matrix_moves;
 mod memory;
 mod moves;
+mod pack;
 mod remote;
 mod tensor_memory;
 mod texture;
@@ -28,6 +29,7 @@ pub(crate) static FAMILIES: &[&[Family]] = &[
     float::ROWS,
     half::ROWS,
     convert::ROWS,
+    pack::ROWS,
     uniform::ROWS,
     memory::ROWS,
     &copies::LDGSTS,

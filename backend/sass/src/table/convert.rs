@@ -121,35 +121,6 @@ pub(super) const ROWS: &[Family] = &[
         source(Slot { suffix: Some(FieldSpec::new(Field::SwizzleB, 80, 2).choice(BYTE_SELECT)), ..slot(Role::B, Place::Wide, Mods::None, Hex) }),
     ]).sm(100, 103),
     Family::new("I2FP.F32", 0x045, UNARY, Alu, &[Piece::Text(".F32"), flag(Field::SrcType, 74, &[".U32", ".S32"]), choice(Field::Round, 78, 2, &["", BAD, BAD, ".RZ"]), RD, INT]).ones(one(76) | one(85)).sm(86, 255),
-    Family::new("F2FP.PACK_AB", 0x03e, "rr ri rc ru", Alu, &[
-        RELU, choice(Field::Type, 76, 1, &["", ".BF16"]), Piece::Text(".PACK_AB"), ROUND_PACK, RD, source_a(Mods::None, F32), source_b(Mods::None, F32),
-    ]).ones(0xff << 64).sm(80, 88),
-    Family::new("F2FP.PACK_AB", 0x03e, "rr ri rc ru", Alu, &[
-        SATFINITE, RELU, PACKED, Piece::Text(".F32"), Piece::Text(".PACK_AB"), ROUND_PACK, RD, source_a(Mods::None, F32), source_b(Mods::None, F32),
-    ]).ones(0xff << 64).sm(89, 255),
-    Family::new("F2FP.PACK_AB_MERGE_C", 0x23e, "", Alu, &[
-        SATFINITE, RELU, PACKED8, Piece::Text(".F32"), Piece::Text(".PACK_AB_MERGE_C"), RD, RA, RB, RC,
-    ]).ones(one(78) | one(90)).sm(89, 255),
-    Family::new("F2FP.UNPACK_B", 0x23e, "", Alu, &[
-        RELU, PACKED, flag(Field::SrcType, 73, &[".E5M2", ".E4M3"]), Piece::Text(".UNPACK_B"), RD, UPPER_HALF,
-    ]).ones(0xff << 64 | 0xff << 24 | one(74) | one(89)).sm(89, 255),
-    Family::new("F2FP.UNPACK_B_MERGE_C", 0x23e, "", Alu, &[
-        SATFINITE, RELU, PACKED8, Piece::Text(".F16"), Piece::Text(".UNPACK_B_MERGE_C"), RD, RB, RC,
-    ]).ones(0xff << 24 | one(73) | one(90)).sm(89, 255),
 ];
 
-const UPPER_HALF: Piece = op(RegOperand {
-    suffix: Some(FieldSpec::new(Field::SwizzleB, 88, 1).choice(&["", ".H1"])),
-    ..RB_OPERAND
-});
-/// The same of bytes alone.
-const PACKED8: Piece = Piece::Mod(
-    FieldSpec::new(Field::Type, 76, 1).high(87, 1).choice(&[BAD, BAD, ".E5M2", ".E4M3"]).neutral(3),
-);
-/// The format of the packed results.
-const PACKED: Piece =
-    Piece::Mod(FieldSpec::new(Field::Type, 76, 1).high(87, 1).choice(&[".F16", ".BF16", ".E5M2", ".E4M3"]));
-
 const RELU: Piece = flag(Field::Relu, 75, &["", ".RELU"]);
-const SATFINITE: Piece = flag(Field::Sat, 77, &["", ".SATFINITE"]);
-const ROUND_PACK: Piece = choice(Field::Round, 79, 2, &["", BAD, BAD, ".RZ"]);
