@@ -164,6 +164,68 @@ fn forms_without_a_recorded_sample() {
     // Words for new forms are made by `tests/oracle/forms.py --record`. It finds none for these.
     let unseen: Vec<String> = unseen.into_iter().map(|id| format!("{}\n", name(form(id)))).collect();
     expect![[r#"
+        F2FP.PACK_AB rx sm_80-88
+        F2FP.MERGE_C ri sm_80-88
+        F2FP.MERGE_C rc sm_80-88
+        F2FP.MERGE_C rx sm_80-88
+        F2FP.MERGE_C xr sm_80-88
+        F2FP.MERGE_C ur sm_80-88
+        F2FP.MERGE_C ru sm_80-88
+        F2FP.PACK_AB rx sm_89-90
+        F2FP.MERGE_C ri sm_89-90
+        F2FP.MERGE_C rc sm_89-90
+        F2FP.MERGE_C rx sm_89-90
+        F2FP.MERGE_C cr sm_89-90
+        F2FP.MERGE_C xr sm_89-90
+        F2FP.MERGE_C ur sm_89-90
+        F2FP.MERGE_C ru sm_89-90
+        F2FP.PACK_AB_MERGE_C rri sm_89-90
+        F2FP.PACK_AB_MERGE_C rrc sm_89-90
+        F2FP.PACK_AB_MERGE_C rrx sm_89-90
+        F2FP.PACK_AB_MERGE_C rir sm_89-90
+        F2FP.PACK_AB_MERGE_C rcr sm_89-90
+        F2FP.PACK_AB_MERGE_C rxr sm_89-90
+        F2FP.PACK_AB_MERGE_C rur sm_89-90
+        F2FP.PACK_AB_MERGE_C rru sm_89-90
+        F2FP.UNPACK_B i sm_89-90
+        F2FP.UNPACK_B c sm_89-90
+        F2FP.UNPACK_B x sm_89-90
+        F2FP.UNPACK_B_MERGE_C ri sm_89-90
+        F2FP.UNPACK_B_MERGE_C rc sm_89-90
+        F2FP.UNPACK_B_MERGE_C rx sm_89-90
+        F2FP.UNPACK_B_MERGE_C ir sm_89-90
+        F2FP.UNPACK_B_MERGE_C cr sm_89-90
+        F2FP.UNPACK_B_MERGE_C xr sm_89-90
+        F2FP.UNPACK_B_MERGE_C ur sm_89-90
+        F2FP.UNPACK_B_MERGE_C ru sm_89-90
+        F2FP.PACK_B i sm_89-90
+        F2FP.PACK_B c sm_89-90
+        F2FP.PACK_B x sm_89-90
+        F2FP.PACK_B u sm_89-90
+        F2FP.PACK_AB.RS rri sm_100-110
+        F2FP.PACK_AB.RS rir sm_100-110
+        F2FP.PACK_AB.RS rur sm_100-110
+        F2FP.PACK_AB.RS rru sm_100-110
+        F2FP.MERGE_C ri sm_100-255
+        F2FP.MERGE_C ur sm_100-255
+        F2FP.MERGE_C ru sm_100-255
+        F2FP.PACK_AB_MERGE_C rri sm_100-110
+        F2FP.PACK_AB_MERGE_C rir sm_100-110
+        F2FP.PACK_AB_MERGE_C rur sm_100-110
+        F2FP.PACK_AB_MERGE_C rru sm_100-110
+        F2FP.PACK_AB_MERGE_C rri sm_120-255
+        F2FP.PACK_AB_MERGE_C rir sm_120-255
+        F2FP.PACK_AB_MERGE_C rur sm_120-255
+        F2FP.PACK_AB_MERGE_C rru sm_120-255
+        F2FP.UNPACK_B i sm_100-255
+        F2FP.UNPACK_B.E8 i sm_100-255
+        F2FP.UNPACK_B.E8 u sm_100-255
+        F2FP.UNPACK_B_MERGE_C ri sm_100-255
+        F2FP.UNPACK_B_MERGE_C ir sm_100-255
+        F2FP.UNPACK_B_MERGE_C ur sm_100-255
+        F2FP.UNPACK_B_MERGE_C ru sm_100-255
+        F2FP.PACK_B i sm_100-255
+        F2FP.PACK_B u sm_100-255
         ATOMG.F r sm_90-255
         LDGSTS u sm_100-255
         TMML u sm_120-255
