@@ -14,7 +14,7 @@ use crate::model::{FieldSpec, Form, FormId, Sm, Value};
 /// Exact: what this returns encodes to the same word, and every bit of it has a meaning.
 pub fn decode(sm: Sm, word: u128) -> Option<Inst> {
     let rest = word & !Control::MASK;
-    let form = table().bucket(sm, word)?.find(rest)?;
+    let form = table().bucket(sm, word)?.find(rest, |candidate| candidate.fixed_mask)?;
     Some(Inst::from_word(form, Control::from_bits(word), rest))
 }
 
@@ -23,23 +23,20 @@ pub fn decode(sm: Sm, word: u128) -> Option<Inst> {
 /// They stay in the instruction, so that it encodes to the same word; [`Inst::stray`] tells them.
 pub fn decode_tolerant(sm: Sm, word: u128) -> Option<Inst> {
     let rest = word & !Control::MASK;
-    let bucket = table().bucket(sm, word)?;
-    let form = bucket.find(rest & bucket.used)?;
+    let form = table().bucket(sm, word)?.find(rest, |candidate| candidate.telling_mask)?;
     Some(Inst::from_word(form, Control::from_bits(word), rest))
 }
 
 /// The forms of a generation that share an opcode.
-pub(crate) struct Bucket {
-    /// The bits that any of the forms fixes to one or has a field in.
-    used: u128,
-    candidates: Vec<Candidate>,
-}
+pub(crate) struct Bucket(Vec<Candidate>);
 
 struct Candidate {
     form: FormId,
     /// Bits outside the fields and their values.
-    fixed_mask: u128,
     fixed: u128,
+    fixed_mask: u128,
+    /// Of these bits, those that tell the form from others.
+    telling_mask: u128,
     checks: Vec<Check>,
 }
 
@@ -56,31 +53,32 @@ enum Check {
 
 impl Bucket {
     pub(crate) fn new<'a>(forms: impl Iterator<Item = (FormId, &'a Form)>) -> Bucket {
-        // It is as good as a bit of the opcode.
-        let mut used = UNIFORM_BIT;
-        let candidates = forms
-            .map(|(id, form)| {
-                used |= form.fixed | !form.fixed_mask;
-                Candidate {
-                    form: id,
-                    fixed_mask: form.fixed_mask,
-                    fixed: form.fixed,
-                    checks: form.fields.iter().filter_map(Check::new).collect(),
-                }
-            })
-            .collect();
-        Bucket { used, candidates }
+        let forms: Vec<_> = forms.collect();
+        // The bit for the uniform datapath is as good as one of the opcode.
+        let datapath = |form: &Form| form.fixed_mask & UNIFORM_BIT != 0;
+        let alike =
+            |a: &Form, b: &Form| !datapath(a) || !datapath(b) || (a.fixed ^ b.fixed) & UNIFORM_BIT == 0;
+        let candidate = |&(id, form): &(FormId, &Form)| {
+            let others = forms.iter().filter(|(_, other)| alike(form, other));
+            let used = others.fold(UNIFORM_BIT, |used, (_, other)| used | other.fixed | !other.fixed_mask);
+            Candidate {
+                form: id,
+                fixed: form.fixed,
+                fixed_mask: form.fixed_mask,
+                telling_mask: form.fixed_mask & used & !form.filled,
+                checks: form.fields.iter().filter_map(Check::new).collect(),
+            }
+        };
+        Bucket(forms.iter().map(candidate).collect())
     }
 
-    /// The form that a word without its control bits is of. At most one matches.
-    fn find(&self, word: u128) -> Option<FormId> {
-        self.candidates.iter().find(|candidate| candidate.matches(word)).map(|candidate| candidate.form)
-    }
-}
-
-impl Candidate {
-    fn matches(&self, word: u128) -> bool {
-        word & self.fixed_mask == self.fixed && self.checks.iter().all(|check| check.holds(word))
+    /// The form that a word without its control bits is of, by its fixed bits within a mask.
+    fn find(&self, word: u128, mask: impl Fn(&Candidate) -> u128) -> Option<FormId> {
+        let fits = |candidate: &&Candidate| {
+            (word ^ candidate.fixed) & mask(candidate) == 0
+                && candidate.checks.iter().all(|check| check.holds(word))
+        };
+        self.0.iter().find(fits).map(|candidate| candidate.form)
     }
 }
 

@@ -198,7 +198,7 @@ fn split_generations(
     let inner = boundaries.filter(|&b| sm.0 < b && b <= sm.1 && has_boundary(b));
     for next in inner.map(Some).chain([None]) {
         let last = next.map_or(sm.1, |next| next - 1);
-        let fixed = opcode | family.ones;
+        let fixed = opcode | family.ones | family.filled;
         out.push(Entry { family, shape, operand_form, fixed, sm: (first, last), form: OnceLock::new() });
         first = next.unwrap_or(first);
     }
@@ -433,6 +433,7 @@ fn finish(entry: &Entry, pieces: Vec<Piece>) -> Form {
         sm: entry.sm,
         fixed_mask: !taken,
         fixed,
+        filled: family.filled,
         neutral,
         guard: family.guard,
         class: family.class,

@@ -639,6 +639,8 @@ pub struct Family {
     pub sm: (u8, u8),
     /// Further fixed bits that are one.
     pub ones: u128,
+    /// As `ones`, and the bits mean nothing: NVIDIA's compiler sets them, and its disassembler does not look.
+    pub filled: u128,
     pub guard: RegFile,
     pub class: Class,
     pub pieces: &'static [Piece],
@@ -652,7 +654,18 @@ impl Family {
         class: Class,
         pieces: &'static [Piece],
     ) -> Family {
-        Family { name, opcode, shapes, label: "", sm: (75, 255), ones: 0, guard: RegFile::P, class, pieces }
+        Family {
+            name,
+            opcode,
+            shapes,
+            label: "",
+            sm: (75, 255),
+            ones: 0,
+            filled: 0,
+            guard: RegFile::P,
+            class,
+            pieces,
+        }
     }
 
     /// Restricts the row to generations.
@@ -670,6 +683,12 @@ impl Family {
     /// Sets fixed bits.
     pub const fn ones(mut self, bits: u128) -> Family {
         self.ones = bits;
+        self
+    }
+
+    /// Sets fixed bits that mean nothing.
+    pub const fn filled(mut self, bits: u128) -> Family {
+        self.filled = bits;
         self
     }
 
@@ -691,6 +710,8 @@ pub struct Form {
     /// Bits outside the fields, the guard and the control word, and their values.
     pub fixed_mask: u128,
     pub fixed: u128,
+    /// Fixed bits that mean nothing.
+    pub filled: u128,
     /// The word of a new instruction: fixed bits and neutral values.
     pub neutral: u128,
     pub guard: RegFile,

@@ -64,15 +64,15 @@ const WIDE: &[Piece] = &[
 pub(super) const ROWS: &[Family] = &[
     Family::new("IADD3", 0x010, TERNARY, Alu, &[EXTEND, RD, CARRY_OUT, CARRY_OUT2, A, B, C, CARRY, CARRY2]).sm(75, 90),
     Family::new("IADD3", 0x010, TERNARY, Alu, &[EXTEND, RD, PD, PQ, A, B, C, CARRY, CARRY2]).sm(100, 255),
-    Family::new("IMAD", 0x024, "rrr rri rrc rir rcr", Fma, &IMAD).ones(NO_PD),
-    Family::new("IMAD", 0x024, "rrx rxr rur rru", Fma, IMAD.split_at(1).1).ones(NO_PD),
+    Family::new("IMAD", 0x024, "rrr rri rrc rir rcr", Fma, &IMAD).filled(NO_PD),
+    Family::new("IMAD", 0x024, "rrx rxr rur rru", Fma, IMAD.split_at(1).1).filled(NO_PD),
     Family::new("IMAD.WIDE", 0x025, "rrr rrc rrx rir rcr rxr rur rru", ImadWide, &with_text(".WIDE", WIDE)),
     Family::new("IMAD.HI", 0x027, "rrr rrc rrx rir rcr rxr rur rru", ImadWide, &with_text(".HI", HIGH)),
-    Family::new("LEA", 0x011, BINARY, Alu, &[EXTEND, RD, CARRY_OUT, A, B_HEX, SHIFT, CARRY]).ones(NO_C),
+    Family::new("LEA", 0x011, BINARY, Alu, &[EXTEND, RD, CARRY_OUT, A, B_HEX, SHIFT, CARRY]).filled(NO_C),
     Family::new("LEA.HI", 0x011, "rri", Alu, &[Piece::Text(".HI"), EXTEND, RD, CARRY_OUT, A, B_PLAIN, C_PLAIN, SHIFT, CARRY]).ones(one(80)),
     Family::new("LEA.HI", 0x011, TERNARY, Alu, &[Piece::Text(".HI"), EXTEND, RD, CARRY_OUT, A, B_HEX, C_PLAIN, SHIFT, CARRY]).ones(one(80)),
     Family::new("LEA.HI.SX32", 0x011, BINARY, Alu, &[Piece::Text(".HI"), EXTEND, Piece::Text(".SX32"), RD, CARRY_OUT, A, B_HEX, SHIFT, CARRY])
-        .ones(NO_C | one(73) | one(80)),
+        .filled(NO_C).ones(one(73) | one(80)),
     Family::new("LOP3", 0x012, TERNARY, Alu, &[
         Piece::Text(".LUT"), flag(Field::Mode, 80, &["", ".PAND"]), CARRY_OUT, RD, A_PLAIN, B_PLAIN, C_PLAIN, imm(Field::Lut, 72, 8),
         op(noted_false(pred_at(Field::Pp, 87, Role::Carry), Field::PpNot, 90)),

@@ -52,14 +52,14 @@ pub(super) const ROWS: &[Family] = &[
     row("UIADD3.64", 0x097, TERNARY, &[
         Piece::Text(".64"), EXTEND, URD2, UPD, UPQ, pair(A), pair(B), pair(C), CARRY, CARRY2,
     ]).sm(100, 255),
-    row("ULEA", 0x091, BINARY, &[EXTEND, URD, CARRY_OUT, A, source_b(NEG, Hex), SHIFT, CARRY]).ones(NO_C).sm(75, 90),
-    row("ULEA", 0x091, BINARY, &[EXTEND, URD, CARRY_OUT, A, source_b(NEG, Hex), SHIFT, CARRY]).ones(NO_C_WIDE).sm(100, 255),
+    row("ULEA", 0x091, BINARY, &[EXTEND, URD, CARRY_OUT, A, source_b(NEG, Hex), SHIFT, CARRY]).filled(NO_C).sm(75, 90),
+    row("ULEA", 0x091, BINARY, &[EXTEND, URD, CARRY_OUT, A, source_b(NEG, Hex), SHIFT, CARRY]).filled(NO_C_WIDE).sm(100, 255),
     row("ULEA.HI", 0x091, "uui", &[Piece::Text(".HI"), EXTEND, URD, CARRY_OUT, A, B_PLAIN, C_PLAIN, SHIFT, CARRY]).ones(one(80)),
     row("ULEA.HI", 0x091, TERNARY, &[Piece::Text(".HI"), EXTEND, URD, CARRY_OUT, A, source_b(NEG, Hex), C_PLAIN, SHIFT, CARRY]).ones(one(80)),
     row("ULEA.HI.SX32", 0x091, BINARY, &[Piece::Text(".HI"), EXTEND, Piece::Text(".SX32"), URD, CARRY_OUT, A, source_b(NEG, Hex), SHIFT, CARRY])
-        .ones(NO_C | one(73) | one(80)).sm(75, 90),
+        .filled(NO_C).ones(one(73) | one(80)).sm(75, 90),
     row("ULEA.HI.SX32", 0x091, BINARY, &[Piece::Text(".HI"), EXTEND, Piece::Text(".SX32"), URD, CARRY_OUT, A, source_b(NEG, Hex), SHIFT, CARRY])
-        .ones(NO_C_WIDE | one(73) | one(80)).sm(100, 255),
+        .filled(NO_C_WIDE).ones(one(73) | one(80)).sm(100, 255),
     row("UIMAD", 0x0a4, MULTIPLY, &[SIGNED, EXTEND, URD, source_a(Mods::None, SignedHex), source_b(Mods::None, SignedHex), C, CARRY]).ones(7 << 81),
     row("UIMAD.WIDE", 0x0a5, TERNARY, &[
         Piece::Text(".WIDE"), SIGNED, EXTEND, URD2, CARRY_OUT, source_a(Mods::None, SignedHex), source_b(Mods::None, SignedHex), pair(C), CARRY,
