@@ -19,6 +19,7 @@ pub(crate) mod textures;
 pub(crate) mod types;
 mod unused;
 mod vectors;
+mod video;
 
 pub use gates::Gates;
 pub use lints::{LINTS, lint};
@@ -101,6 +102,7 @@ pub const STATEMENT_CHECKS: &[StatementCheck] = &[
     vectors::check,
     spaces::check,
     textures::check,
+    video::check,
     gates::check,
 ];
 

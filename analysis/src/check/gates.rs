@@ -47,7 +47,12 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<
             let what = format!("{value} for the operand `{}`", row.name);
             out.extend(ctx.gates.check_phrase(&gate, what, range));
         }
-        if let Some(Operand::Special(register)) = operand {
+        // A vector of them, or one.
+        let register = match operand {
+            Some(Operand::Vector(elements)) => elements.first(),
+            operand => operand.as_ref(),
+        };
+        if let Some(Operand::Special(register)) = register {
             out.extend(ctx.gates.check(&register.gate(), register.text(), range, ""));
         }
     }

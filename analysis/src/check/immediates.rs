@@ -38,7 +38,7 @@ pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Di
 /// Untyped operands take the bits of a float of their width.
 fn kind(operand: &Operand, range: TextRange, ty: ExpectedType) -> Option<Diagnostic> {
     let (fits, ty) = match ty {
-        ExpectedType::Typed(ty) => {
+        ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) => {
             let fits = match (operand, ty.kind()) {
                 (Operand::Int(_), _) => super::types::takes_integers(ty),
                 (_, TypeKind::Float) => matches!(ty, ScalarType::F32 | ScalarType::F64),
@@ -48,7 +48,9 @@ fn kind(operand: &Operand, range: TextRange, ty: ExpectedType) -> Option<Diagnos
             (fits, format!("a `.{}`", ty.text()))
         }
         ExpectedType::Integer(bits) => (matches!(operand, Operand::Int(_)), format!("a {bits}-bit integer")),
-        ExpectedType::Pointer => (matches!(operand, Operand::Int(_)), "an address".to_owned()),
+        ExpectedType::Pointer | ExpectedType::Word => {
+            (matches!(operand, Operand::Int(_)), "an address".to_owned())
+        }
         ExpectedType::OrDescriptor(_) => (false, "a descriptor".to_owned()),
         ExpectedType::Coordinates(..) | ExpectedType::Address(_) | ExpectedType::Free => return None,
     };

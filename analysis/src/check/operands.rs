@@ -1,10 +1,11 @@
 //! The number of operands and the class of each.
 
 use ptx_backend::input;
-use ptx_isa::{Class, Expected, ExpectedType, Role, ScalarType, Signature};
+use ptx_isa::{Class, Expected, ExpectedType, Facts, Mod, Role, ScalarType, Signature};
 use smallvec::SmallVec;
 use text_size::TextRange;
 
+use super::types::takes_integers;
 use super::{Context, Statement};
 use crate::declare_lint;
 use crate::diagnostic::Diagnostic;
@@ -20,14 +21,14 @@ declare_lint! {
     pub(crate) OPERAND_CLASS = "E0302" "operand-class", Error, since "0.1.0"
 }
 
-pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
     let Some(rows) = statement.rows else {
         out.push(count(statement));
         return;
     };
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         if let Some(operand) = operand {
-            class(row, operand, range, out);
+            class(ctx, statement, row, operand, range, out);
             match operand {
                 // A texture's result may be a vector with a predicate.
                 input::Operand::Pair(pair) => {
@@ -118,11 +119,17 @@ fn count(statement: &Statement<'_>) -> Diagnostic {
     if names.is_empty() { diagnostic } else { diagnostic.note(format!("operands: {}", names.join(", "))) }
 }
 
-fn class(row: &Expected, operand: &input::Operand, range: TextRange, out: &mut Vec<Diagnostic>) {
-    if row.class.intersects(classes(operand)) || is_value(row, operand) {
+fn class(
+    ctx: &Context<'_>,
+    statement: &Statement<'_>,
+    row: &Expected,
+    operand: &input::Operand,
+    range: TextRange,
+    out: &mut Vec<Diagnostic>,
+) {
+    if row.class.intersects(classes(operand)) || is_value(row, operand) && !is_expanded(ctx, statement) {
         return;
     }
-    // One element takes braces or not where vectors are read and written.
     let message = format!("expected {}, found {}", describe(row.class), name(operand));
     out.push(
         Diagnostic::new(&OPERAND_CLASS, range, message).note(format!("this is the operand `{}`", row.name)),
@@ -137,11 +144,23 @@ fn is_value(row: &Expected, operand: &input::Operand) -> bool {
     }
     let is_function = matches!(symbol, input::Symbol::Function(_));
     match row.ty {
-        ExpectedType::Typed(ty) if is_function => !super::types::is_untyped_only(ty),
-        ExpectedType::Typed(ty) => *offset != 0 && super::types::takes_integers(ty) && ty != ScalarType::Pred,
+        ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) if is_function => {
+            !super::types::is_untyped_only(ty)
+        }
+        ExpectedType::Typed(ty) => *offset != 0 && takes_integers(ty) && ty != ScalarType::Pred,
         ExpectedType::Integer(bits) => *offset != 0 && bits == 32,
         ExpectedType::Pointer => *offset != 0,
         _ => false,
+    }
+}
+
+/// Whether the assembler writes other instructions for this one, in which only plain names can stand.
+pub(super) fn is_expanded(ctx: &Context<'_>, statement: &Statement<'_>) -> bool {
+    let (form, opcode) = (statement.form, &statement.opcode);
+    match form.mnemonic() {
+        "div" | "rem" => opcode.ty(0).is_some_and(|ty| takes_integers(ty) && ty.bits() == 64),
+        "bar" => opcode.has(Mod::Warp) && ctx.gates.target.number < 90,
+        _ => form.facts.has(Facts::CONVERGENT) && ctx.gates.target.number < 90,
     }
 }
 
@@ -170,7 +189,11 @@ fn classes(operand: &input::Operand) -> Class {
         O::Special(_) => Class::SPECIAL,
         O::Label(_) | O::Targets(_) | O::Prototype(_) => Class::LABEL.or(Class::SYMBOL),
         O::Vector(_) => Class::VECTOR,
-        O::Pair(_) => Class::PAIR,
+        O::Pair(pair) => match **pair {
+            (O::Sink, _) => Class::PAIR_WITHOUT_FIRST,
+            (_, O::Sink) => Class::PAIR_WITHOUT_SECOND,
+            _ => Class::PAIR,
+        },
         O::Sink => Class::SINK,
         // Arguments, or brackets with several parts.
         O::List(_) => Class::LIST.or(Class::TEXTURE),
@@ -228,6 +251,8 @@ fn describe(class: Class) -> String {
         (Class::SYMBOL, "the name of a variable or function"),
         (Class::VECTOR, "a vector in braces"),
         (Class::PAIR, "a pair `d|p`"),
+        (Class::PAIR_WITHOUT_FIRST, "a pair `_|p`"),
+        (Class::PAIR_WITHOUT_SECOND, "a pair `d|_`"),
         (Class::LIST, "a list in parentheses"),
         (Class::TEXTURE, "a texture or surface in brackets"),
         (Class::SPECIAL, "a special register"),

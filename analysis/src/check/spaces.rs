@@ -1,7 +1,9 @@
 //! Addresses: what stands in brackets, and whether the variable that is named lies where the instruction looks.
 
 use ptx_backend::input::{Address, AddressBase, Operand, Symbol};
-use ptx_isa::{Base, ExpectedType, Space, Target, TypeKind, Window};
+use ptx_isa::{
+    AddressSize, Base, Class, ExpectedType, Facts, FormId, Mod, ScalarType, Space, Target, TypeKind, Window,
+};
 use text_size::TextRange;
 
 use super::{Context, Statement, lints};
@@ -15,7 +17,7 @@ declare_lint! {
 
 /// Tensor memory, where an operand may be something else than an address too.
 const TENSOR: Target = Target {
-    base: Base { window: Window::Tensor, variables: None, opaque: true, sized: false },
+    base: Base { window: Window::Tensor, variables: None, opaque: true, size: AddressSize::Any },
     space: Space::Generic,
 };
 
@@ -24,17 +26,48 @@ const OLDEST_COMPILED: u16 = 75;
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
     let Some(rows) = statement.rows else { return };
+    let compiled = ctx.gates.target.number >= OLDEST_COMPILED;
+    if statement.form.id == FormId::Cvta
+        && statement.opcode.ty(0) == Some(ScalarType::U32)
+        && ctx.header.address_size == 64
+        && compiled
+    {
+        let message = "generic addresses of the module have 64 bits";
+        out.push(Diagnostic::new(&lints::ADDRESS, statement.name, message));
+    }
+    let moved = is_moved(ctx, statement);
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
+        if moved && let ExpectedType::Address(target) = row.ty {
+            out.extend(operand.as_ref().and_then(|operand| movable(ctx, target, operand, range)));
+        }
         match (operand, row.ty) {
             (Some(Operand::Address(address)), ExpectedType::Address(target)) => {
                 out.extend(direction(ctx, statement.form.mnemonic(), *address, range));
                 out.extend(access(ctx, target, *address, range));
+                if let (AddressBase::Symbol(symbol), true) = (address.base, writes(statement)) {
+                    out.extend(input_parameter(ctx, symbol, range));
+                }
             }
             (Some(Operand::Address(address)), ExpectedType::Integer(_)) => {
                 out.extend(access(ctx, TENSOR, *address, range));
             }
             (Some(Operand::Symbol(symbol, _)), ExpectedType::Address(target)) => {
                 out.extend(named(ctx, target, *symbol, range));
+            }
+            (
+                Some(Operand::Symbol(symbol @ (Symbol::Global(_) | Symbol::Local(_) | Symbol::Param(_)), _)),
+                ExpectedType::AddressOf(_, target),
+            ) => {
+                out.extend(named(ctx, target, *symbol, range));
+            }
+            (Some(Operand::Label(_)), ExpectedType::Address(_)) => {
+                let message = format!("`{}` is a label, not an address", ctx.slice(range));
+                out.push(Diagnostic::new(&lints::ADDRESS, range, message));
+            }
+            (Some(Operand::Symbol(symbol, 0)), ExpectedType::Typed(ty))
+                if row.class.intersects(Class::SYMBOL) =>
+            {
+                out.extend(copied(ctx, *symbol, ty, range));
             }
             _ => {}
         }
@@ -74,8 +107,14 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
             }
             let far = matches!(target.space, Space::Generic | Space::Global);
             let compiled = ctx.gates.target.number >= OLDEST_COMPILED;
-            if far && ty.bits() == 32 && target.base.sized && ctx.header.address_size == 64 && compiled {
-                return bad(format!("`{name}` has 32 bits, addresses of the module have 64"));
+            let wrong = match target.base.size {
+                AddressSize::Any => false,
+                AddressSize::Module => ty.bits() == 32,
+                AddressSize::Exact => ty.bits() == 32 || ty.bits() < 32 && ctx.gates.target.number >= 100,
+            };
+            if far && wrong && ctx.header.address_size == 64 && compiled {
+                let bits = ty.bits();
+                return bad(format!("`{name}` has {bits} bits, addresses of the module have 64"));
             }
             None
         }
@@ -83,6 +122,58 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
         AddressBase::Absolute if target.space == Space::Local => None,
         AddressBase::Absolute => bad("constant addresses exist in `.local` alone".to_owned()),
     }
+}
+
+/// Whether the assembler copies the addresses of an instruction to registers of their size first, as for copies
+/// to clusters on targets without them.
+fn is_moved(ctx: &Context<'_>, statement: &Statement<'_>) -> bool {
+    matches!(statement.form.id, FormId::CpAsyncBulkLoad | FormId::CpAsyncBulkTensorLoad)
+        && statement.opcode.has(Mod::SharedCluster)
+        && ctx.gates.target.number >= 120
+}
+
+fn movable(ctx: &Context<'_>, target: Target, operand: &Operand, range: TextRange) -> Option<Diagnostic> {
+    let register = match operand {
+        Operand::Address(Address { base: AddressBase::Reg(register), .. }) => *register,
+        Operand::Reg(register) => *register,
+        Operand::NotPred(register) => *register,
+        _ => return None,
+    };
+    let ty = ctx.register_type(register);
+    let integer = matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
+    let fits = ty.bits() == 64 || integer && ty.bits() == 32 && target.space == Space::Shared;
+    let message = || format!("`{}` is `.{}`, not as wide as the address", ctx.slice(range), ty.text());
+    (!fits).then(|| Diagnostic::new(&lints::ADDRESS, range, message()))
+}
+
+/// Whether the instruction stores to the parameters of a call.
+fn writes(statement: &Statement<'_>) -> bool {
+    statement.form.facts.has(Facts::WRITES) && !statement.form.facts.has(Facts::READS)
+}
+
+/// A function reads its own parameters only.
+fn input_parameter(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Option<Diagnostic> {
+    let Symbol::Param(_) = symbol else { return None };
+    let message = format!("`{}` is a parameter of this function, which cannot be written", ctx.slice(range));
+    Some(Diagnostic::new(&STATE_SPACE, range, message))
+}
+
+/// The name of a variable as a value: wide enough for its address, and of a type that addresses have.
+fn copied(ctx: &Context<'_>, symbol: Symbol, ty: ScalarType, range: TextRange) -> Option<Diagnostic> {
+    let place = ctx.variables.get(&symbol)?;
+    let name = ctx.slice(range);
+    let bad = |message: String| Some(Diagnostic::new(&lints::ADDRESS, range, message));
+    if place.ty.kind() == TypeKind::Opaque && ty != ScalarType::U64 {
+        return bad(format!("the address of `{name}` is a `.u64`"));
+    }
+    if !matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed) {
+        return bad(format!("the address of `{name}` is an integer, not a `.{}`", ty.text()));
+    }
+    let compiled = ctx.gates.target.number >= OLDEST_COMPILED;
+    if place.space == Space::Global && ty.bits() == 32 && ctx.header.address_size == 64 && compiled {
+        return bad(format!("the address of `{name}` has 64 bits"));
+    }
+    None
 }
 
 fn named(ctx: &Context<'_>, target: Target, symbol: Symbol, range: TextRange) -> Option<Diagnostic> {

@@ -26,6 +26,12 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         let Some(operand) = operand else { continue };
         operand_type(ctx, row, operand, range, wider, out);
+        if let (Operand::Reg(register), ExpectedType::Typed(ScalarType::Pred)) = (operand, row.ty)
+            && ctx.register_type(*register).kind() == TypeKind::Packed
+            && super::operands::is_expanded(ctx, statement)
+        {
+            out.push(mismatch(ctx, row, ctx.register_type(*register), range, wider));
+        }
     }
 }
 
@@ -53,7 +59,10 @@ fn operand_type(
                 let fits = match row.ty {
                     ExpectedType::Typed(ty) if share => {
                         let count = elements.len() as u32;
-                        bits_of(found) * count == ty.bits()
+                        // Only untyped values are put together and taken apart.
+                        ty.kind() == TypeKind::Bits
+                            && count <= 4
+                            && bits_of(found) * count == ty.bits()
                             && (fits(untyped(found), found, false) || found == ScalarType::Pred)
                     }
                     ExpectedType::OrDescriptor(ty) => fits(ty, found, false),
@@ -202,9 +211,10 @@ fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
             found == ScalarType::Pred
                 || found.kind() == TypeKind::Packed && row.class.intersects(Class::REGISTER)
         }
-        ExpectedType::Typed(ty) => fits(ty, found, wider),
+        ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) => fits(ty, found, wider),
         ExpectedType::Integer(_) if found == ScalarType::Pred => row.class.intersects(Class::PREDICATE),
         ExpectedType::Integer(bits) => integer && found.bits() == bits,
+        ExpectedType::Word => found.bits() == 32 || found == ScalarType::Pred,
         ExpectedType::Pointer => integer && matches!(found.bits(), 32 | 64),
         // The operand of this kind that is no vector.
         ExpectedType::OrDescriptor(_) => integer && found.bits() == 64,
@@ -268,7 +278,7 @@ fn fits(expected: ScalarType, found: ScalarType, wider: bool) -> bool {
 fn describe(ty: ExpectedType, wider: bool) -> String {
     let or_wider = if wider { " or more" } else { "" };
     match ty {
-        ExpectedType::Typed(ty) => {
+        ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) => {
             let bits = ty.bits();
             match ty.kind() {
                 TypeKind::Pred => "a predicate".to_owned(),
@@ -282,6 +292,7 @@ fn describe(ty: ExpectedType, wider: bool) -> String {
         }
         ExpectedType::Integer(bits) => format!("an integer register of {bits} bits"),
         ExpectedType::Pointer => "an integer register of 32 or 64 bits".to_owned(),
+        ExpectedType::Word => "a register of 32 bits".to_owned(),
         ExpectedType::OrDescriptor(_) => "32-bit registers in braces or a 64-bit descriptor".to_owned(),
         ExpectedType::Coordinates(ty, _) => format!("coordinates of type `.{}`", ty.text()),
         ExpectedType::Address(_) | ExpectedType::Free => "another register".to_owned(),

@@ -142,11 +142,12 @@ impl<'db> Walker<'db> {
                 ".y" | ".g" => 1,
                 ".z" | ".b" => 2,
                 ".w" | ".a" => 3,
-                _ => {
+                _ if self.is_video => {
                     // A part of a register: the operand has no place for it yet.
                     self.incomplete = true;
                     0
                 }
+                _ => lanes,
             };
             if lane >= lanes || (lanes == 1 && matches!(suffix, ".x" | ".r")) {
                 let message = format!("`{}` has no component `{suffix}`", self.slice(name));
@@ -161,13 +162,18 @@ impl<'db> Walker<'db> {
         match special(&whole) {
             Some(operand) => Some(operand),
             // The fourth component of every such vector is zero.
-            None if matches!(suffix, ".w" | ".a") && is_special_vector(self.slice(name)) => {
-                Some(Operand::Int(0))
-            }
-            None => {
-                self.undefined(name, Expected::Register);
-                None
-            }
+            None => match first_component(self.slice(name)) {
+                Some(register) if matches!(suffix, ".w" | ".a") => {
+                    let gate = register.gate();
+                    let diagnostic = self.gates.check(&gate, &whole, node.text_range(), "");
+                    self.diagnostics.extend(diagnostic);
+                    Some(Operand::Int(0))
+                }
+                _ => {
+                    self.undefined(name, Expected::Register);
+                    None
+                }
+            },
         }
     }
 
@@ -351,8 +357,9 @@ impl<'db> Walker<'db> {
     }
 }
 
-fn is_special_vector(name: &str) -> bool {
-    SpecialReg::parse(&format!("{name}.x")).is_some()
+/// The first component of a predefined vector.
+fn first_component(name: &str) -> Option<SpecialReg> {
+    SpecialReg::parse(&format!("{name}.x"))
 }
 
 /// Predefined registers; the vectors among them have three lanes and a zero.

@@ -19,8 +19,8 @@ mod version;
 pub use docs::{DOCUMENTED, doc};
 pub use gate::{Gate, GateError, Late, Removal, TargetSet};
 pub use model::{
-    Base, Class, Column, Facts, Form, Group, Lanes, Matrix, Operand, OperandType, Place, Presence, Role,
-    Rule, Then, Values, When, Window,
+    AddressSize, Base, Class, Column, Facts, Form, Group, Lanes, Matrix, Operand, OperandType, Place,
+    Presence, Role, Rule, Then, Values, When, Window,
 };
 pub use names::{Directive, DirectiveKind, PRAGMAS, Pragma, Site};
 pub use opcode::{MAX_MODS, MAX_TYPES, Mod, Opcode, Suffix};

@@ -148,6 +148,11 @@ impl Class {
     pub const SINK: Class = Class(1 << 8);
     /// `d|p`: the second is a predicate.
     pub const PAIR: Class = Class(1 << 9);
+    /// `_|p`.
+    pub const PAIR_WITHOUT_FIRST: Class = Class(1 << 12);
+    /// `d|_`.
+    pub const PAIR_WITHOUT_SECOND: Class = Class(1 << 13);
+    pub const ANY_PAIR: Class = Class(1 << 9 | 1 << 12 | 1 << 13);
     /// `(a, b, …)`: arguments and results of `call`.
     pub const LIST: Class = Class(1 << 10);
     /// `[tex, sampler, {coordinates}]`.
@@ -191,12 +196,16 @@ pub enum OperandType {
     IntegerLike(u8),
     /// An integer of 32 or 64 bits.
     Pointer,
+    /// Any register of 32 bits, or a predicate.
+    Word,
     /// Registers with a part of a matrix.
     Fragment(Matrix),
     /// The same in a vector, or a 64-bit descriptor of shared memory.
     FragmentOrDescriptor(Matrix),
     /// Coordinates of the type at this position; the first of arrays is an index.
     Coordinates(u8),
+    /// A value of the type at this position, or the name of a variable where the base points.
+    AddressOf(u8, Base),
     /// An address, and where it points.
     Address(Base),
     /// Not a typed thing: labels, lists.
@@ -211,8 +220,7 @@ pub struct Base {
     pub variables: Option<Space>,
     /// Textures, samplers and surfaces may be named too.
     pub opaque: bool,
-    /// Registers have the module's address size unless the space is a small one.
-    pub sized: bool,
+    pub size: AddressSize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -226,9 +234,20 @@ pub enum Window {
     Unchecked,
 }
 
+/// How wide registers with addresses are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum AddressSize {
+    /// Up to 64 bits.
+    Any,
+    /// Not 32 bits in global and generic memory where the module's addresses have 64.
+    Module,
+    /// As wide as the module's addresses.
+    Exact,
+}
+
 impl Base {
     pub(crate) const fn of(window: Window) -> Self {
-        Self { window, variables: None, opaque: true, sized: false }
+        Self { window, variables: None, opaque: true, size: AddressSize::Any }
     }
 
     pub(crate) const fn named(position: u8) -> Self {
@@ -242,7 +261,12 @@ impl Base {
     }
 
     pub(crate) const fn sized(mut self) -> Self {
-        self.sized = true;
+        self.size = AddressSize::Module;
+        self
+    }
+
+    pub(crate) const fn exact(mut self) -> Self {
+        self.size = AddressSize::Exact;
         self
     }
 

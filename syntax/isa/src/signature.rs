@@ -41,6 +41,10 @@ pub enum ExpectedType {
     Integer(u32),
     /// Such an integer of 32 or 64 bits.
     Pointer,
+    /// Any 32-bit register, or a predicate.
+    Word,
+    /// As `Typed`, or the name of a variable there.
+    AddressOf(ScalarType, Target),
     /// A vector of registers that can hold the type, or a 64-bit integer.
     OrDescriptor(ScalarType),
     /// Coordinates of a texture or surface of this type; all of it, or behind an index.
@@ -165,7 +169,11 @@ fn expected_type(opcode: &Opcode, ty: OperandType) -> ExpectedType {
             suffix(i).map_or(ExpectedType::Free, |ty| ExpectedType::Coordinates(ty, array))
         }
         OperandType::Pointer => ExpectedType::Pointer,
+        OperandType::Word => ExpectedType::Word,
         OperandType::Fragment(matrix) => fragment_type(opcode, matrix),
+        OperandType::AddressOf(i, base) => {
+            suffix(i).map_or(ExpectedType::Free, |ty| ExpectedType::AddressOf(ty, target(opcode, base)))
+        }
         OperandType::Address(base) => ExpectedType::Address(target(opcode, base)),
         OperandType::Free => ExpectedType::Free,
     }

@@ -101,6 +101,7 @@ form_ids! {
     MmaBf16M8 "mma"; MmaKind "mma"; MmaBlockScale "mma"; MmaSpF16 "mma"; MmaSpBf16 "mma"; MmaSpTf32 "mma";
     MmaSpInt8 "mma"; MmaSpInt4 "mma"; MmaSpFp8 "mma"; MmaSpKind "mma"; MmaSpBlockScale "mma"; WmmaLoad "wmma";
     WmmaLoadC "wmma"; WmmaStore "wmma"; WmmaMmaF16 "wmma"; WmmaMma "wmma"; WmmaMmaInt4 "wmma"; WmmaMmaBits "wmma";
+    WmmaMmaInt4Wide "wmma";
     // Textures and surfaces.
     Tex "tex"; Tld4 "tld4"; Txq "txq"; Istypep "istypep"; Suld "suld"; Sust "sust"; SustFormatted "sust";
     Sured "sured"; Suq "suq";

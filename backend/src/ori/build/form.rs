@@ -219,7 +219,8 @@ impl<'a> Lowering<'a> {
             | F::WmmaMmaF16
             | F::WmmaMma
             | F::WmmaMmaInt4
-            | F::WmmaMmaBits => self.unsupported(instr, "matrices"),
+            | F::WmmaMmaBits
+            | F::WmmaMmaInt4Wide => self.unsupported(instr, "matrices"),
             F::WgmmaFence
             | F::WgmmaCommitGroup
             | F::WgmmaWaitGroup

@@ -2,8 +2,12 @@
 
 use super::prelude::*;
 
-const SATURATING: &[Rule] =
-    &[has(&[Cc]).types(INT_32_64), has(&[Cc]).on(t![U64 S64]).since(4, 3, 20), has(&[Sat]).types(t![S32])];
+const SATURATING: &[Rule] = &[
+    has(&[Cc]).types(INT_32_64),
+    has(&[Cc]).on(t![U64 S64]).since(4, 3, 20),
+    has(&[Sat]).types(t![S32]),
+    has(&[Sat]).excludes(&[Cc]),
+];
 const WIDE: &[Rule] = &[has(&[Cc]).types(INT_32_64), has(&[Cc]).on(t![U64 S64]).since(4, 3, 20)];
 
 #[rustfmt::skip]

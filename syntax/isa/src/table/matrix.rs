@@ -32,7 +32,8 @@ const SCALE: Group = opt(&[ScaleVec1X, ScaleVec2X, ScaleVec4X]);
 const SPARSE: Group = req(&[Sp, SpOrderedMetadata]);
 const ORDERED: Rule = has(&[SpOrderedMetadata]).since(8, 5, 80);
 /// Which elements are not zero. The assembler takes any 32-bit registers.
-const METADATA: Operand = reg("e", TB32).or(Class::PREDICATE).or(Class::VECTOR).lanes(Lanes::Any);
+const METADATA: Operand =
+    reg("e", OperandType::Word).or(Class::PREDICATE).or(Class::VECTOR).lanes(Lanes::Any);
 const SPARSE_OPS: &[Operand] = &[
     RESULT,
     fragment("a", Matrix::A),
@@ -142,7 +143,7 @@ pub(super) const ROWS: &[Form] = &[
     ]),
     form(F::Stmatrix).name(&[SYNC, ALIGNED, req(&[M8n8]), req(&[X1, X2, X4, X8]), opt(&[Trans]), OWN_SHARED]).ty(&[t![B16]]).ops(&[MATRIX, src_vector("r", TB32).braces(Lanes::Named(1))]).facts(WARP.or(Fact::WRITES)).since(7, 8, 90).rules(&[has(&[X8]).lanes("r", Lanes::Of(&[1, 2, 4]))]),
     form(F::StmatrixBytes).name(&[SYNC, ALIGNED, req(&[M16n8]), COUNT, req(&[Trans]), OWN_SHARED]).ty(&[t![B8]]).ops(&[MATRIX, src_vector("r", TB32).braces(Lanes::Named(1))]).facts(WARP.or(Fact::WRITES)).gate(BLOCK),
-    form(F::Movmatrix).name(&[SYNC, ALIGNED, req(&[M8n8]), req(&[Trans])]).ty(&[t![B16]]).ops(&[dst("d", TB32), src("a", TB32)]).facts(WARP).since(7, 8, 75),
+    form(F::Movmatrix).name(&[SYNC, ALIGNED, req(&[M8n8]), req(&[Trans])]).ty(&[t![B16]]).ops(&[dst("d", OperandType::Word).or(Class::PREDICATE), reg("a", OperandType::Word).or(Class::PREDICATE)]).facts(WARP).since(7, 8, 75),
     form(F::MmaF16M8).name(&[SYNC, ALIGNED, req(&[M8n8k4]), LAYOUT, LAYOUT]).ty(&[t![F16 F32], t![F16], t![F16], t![F16 F32]]).ops(ABC).facts(WARP).since(6, 4, 70).rules(&[on(t![F16]).types_at(3, t![F16])]),
     form(F::MmaF16).name(&[SYNC, ALIGNED, req(&[M16n8k8, M16n8k16]), ROW, COL]).ty(&[t![F16 F32], t![F16], t![F16], t![F16 F32]]).ops(ABC).facts(WARP).since(6, 5, 75).rules(&[lacks(&[]).same(0, 3), has(&[M16n8k16]).since(7, 0, 80)]),
     form(F::MmaBf16).name(&[SYNC, ALIGNED, req(&[M16n8k8, M16n8k16]), ROW, COL]).ty(&[F32, t![Bf16], t![Bf16], F32]).ops(ABC).facts(WARP).since(7, 0, 80),
@@ -182,8 +183,7 @@ pub(super) const ROWS: &[Form] = &[
         on_second(t![Bf16 U8 S8]).needs(WMMA_HALF), on_second(t![Tf32]).needs(&[M16n16k8]), on_second(F64).needs(&[M8n8k4]),
         has(&[Rn, Rz, Rm, Rp]).types(F64), has(&[Satfinite]).types(S32), on_second(t![Bf16 Tf32 F64]).since(7, 0, 80),
     ]),
-    form(F::WmmaMmaInt4).name(&[key(&[Mma]), SYNC, ALIGNED, LAYOUT, LAYOUT, req(&[M8n8k32, M16n16k16, M8n32k16, M32n8k16, M16n16k8, M8n8k4]), opt(&[Satfinite])]).ty(&[S32, INT4, INT4, S32]).ops(ABC).facts(WARP).since(6, 3, 75).rules(&[
-        lacks(&[]).same(1, 2), has(&[M16n16k16, M8n32k16, M32n8k16, M16n16k8, M8n8k4]).gate(Gate::only(6, 3, TURING_TO_ADA)), has(&[M16n16k8, M8n8k4]).since(7, 0, 80),
-    ]),
+    form(F::WmmaMmaInt4).name(&[key(&[Mma]), SYNC, ALIGNED, ROW, COL, req(&[M8n8k32]), opt(&[Satfinite])]).ty(&[S32, INT4, INT4, S32]).ops(ABC).facts(WARP).since(6, 3, 75).rules(&[lacks(&[]).same(1, 2)]),
     form(F::WmmaMmaBits).name(&[key(&[Mma]), req(&[Xor, And]), req(&[Popc]), SYNC, ALIGNED, ROW, COL, req(&[M8n8k128])]).ty(&[S32, t![B1], t![B1], S32]).ops(ABC).facts(WARP).since(6, 3, 75).rules(&[has(&[And]).since(7, 1, 80)]),
+    form(F::WmmaMmaInt4Wide).name(&[key(&[Mma]), SYNC, ALIGNED, LAYOUT, LAYOUT, req(&[M16n16k16, M8n32k16, M32n8k16, M16n16k8, M8n8k4]), opt(&[Satfinite])]).ty(&[S32, INT4, INT4, S32]).ops(ABC).facts(WARP).gate(Gate::only(6, 3, TURING_TO_ADA)).rules(&[lacks(&[]).same(1, 2), has(&[M16n16k8, M8n8k4]).since(7, 0, 80)]),
 ];

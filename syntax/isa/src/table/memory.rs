@@ -37,6 +37,9 @@ const ST: &[Group] = &[
 ];
 const ANY_MEMORY: TypeSet = SCALAR.union(t![B128]);
 const WIDE: TypeSet = t![B64 U64 S64 F64];
+/// Elements of which eight are 256 bits, and shorter ones.
+const EIGHT: TypeSet = t![B32 U32 S32 F32];
+const SHORT: TypeSet = t![B8 U8 S8 B16 U16 S16];
 const WIDE_VECTOR: Gate = Gate::since(8, 8, 100);
 const NOT_GLOBAL: &[Mod] = &[Const, Local, Param, ParamEntry, ParamFunc, Shared, SharedCta, SharedCluster];
 
@@ -47,14 +50,14 @@ macro_rules! access_rules {
         has(STRONG).excludes(&[Const, Local, Param, ParamEntry, ParamFunc]),
         has(&[Volatile]).excludes(&[Ca, Cg, Cs, Lu, Cv, Wb, Wt, Const, Param, ParamEntry, ParamFunc, L2CacheHint, Nc]),
         has(STRONG).excludes(&[Ca, Cg, Cs, Lu, Cv, Wb, Wt]),
-        has(L2_EVICTIONS).excludes(NOT_GLOBAL), has(L2_EVICTIONS).needs(&[V4, V8]), has(L2_EVICTIONS).lacks(&[V8]).types(WIDE),
+        has(L2_EVICTIONS).excludes(NOT_GLOBAL), has(L2_EVICTIONS).needs(&[V4, V8]), has(L2_EVICTIONS).lacks(&[V8]).types(WIDE), has(L2_EVICTIONS).and(&[V8]).types(EIGHT),
         has(L1_EVICTIONS).excludes(NOT_GLOBAL),
         has(L1_EVICTIONS).excludes(&[Volatile, Mmio]),
         has(&[Mmio]).excludes(&[V2, V4, V8, Shared, SharedCta, SharedCluster]),
         has(&[L2CacheHint]).excludes(NOT_GLOBAL),
-        has(&[V8]).types(t![B32 U32 S32 F32]), has(&[V8]).excludes(NOT_GLOBAL),
+        has(&[V8]).types(EIGHT.union(SHORT)), has(&[V8]).on(EIGHT).excludes(NOT_GLOBAL),
         has(&[V2, V4, V8]).types(SCALAR),
-        has(&[V8]).gate(WIDE_VECTOR), has(&[V4]).on(WIDE).gate(WIDE_VECTOR), has(&[V4]).on(WIDE).excludes(NOT_GLOBAL),
+        has(&[V8]).on(EIGHT).gate(WIDE_VECTOR), has(&[V4]).on(WIDE).gate(WIDE_VECTOR), has(&[V4]).on(WIDE).excludes(NOT_GLOBAL),
         has(&[Weak]).since(6, 0, 70), has(STRONG).since(6, 0, 70), has(&[Mmio]).since(8, 2, 70), has(&[Cluster]).since(7, 8, 90),
         has(&[SharedCta]).since(7, 8, 10), has(&[SharedCluster]).since(7, 8, 90), has(&[ParamEntry, ParamFunc]).since(8, 3, 10),
         has(L1_EVICTIONS).since(7, 4, 70),
@@ -76,6 +79,9 @@ const LD_RULES: &[Rule] = access_rules!(
 );
 const ST_RULES: &[Rule] = access_rules!();
 
+const LINE_ADDRESS: Operand = addr_at("a", Base::named(0).exact());
+const NAMED: Base = Base::named(0).memory();
+const SHARED: Base = Base::of(Window::In(Space::Shared)).memory();
 /// What `mov` copies: besides values the names of variables and special registers.
 const SOURCE: Operand = src_vector("a", T0)
     .or(Class::SPECIAL)
@@ -147,19 +153,19 @@ pub(super) const ROWS: &[Form] = &[
     form(F::Ld).name(LD).ty(&[ANY_MEMORY]).ops(&[dst_vector("d", T0), addr_at("a", Base::named(0).memory().sized()), POLICY]).facts(Fact::READS).rules(LD_RULES),
     form(F::Ldu).name(&[opt(&[Global]), opt(&[V2, V4])]).ty(&[ANY_MEMORY]).ops(&[dst_vector("d", T0), addr_at("a", Base::named(0).memory().sized())]).facts(Fact::READS).since(2, 0, 20).rules(&[has(&[V2, V4]).types(SCALAR), has(&[V4]).types(t![B8 B16 B32 U8 U16 U32 S8 S16 S32 F32]), on(t![B128]).since(8, 3, 70)]),
     form(F::St).name(ST).ty(&[ANY_MEMORY]).ops(&[addr_at("a", Base::named(0).memory().sized()), src_vector("b", T0), POLICY]).facts(Fact::WRITES).rules(ST_RULES),
-    form(F::Cvta).name(&[opt(&[To]).at(Place::Leading), req(&[Const, Global, Local, Param, ParamEntry, Shared, SharedCta, SharedCluster])]).ty(&[t![U32 U64]]).ops(&[dst("d", T0), src("a", T0).or(Class::SYMBOL)]).since(2, 0, 20).rules(&[
+    form(F::Cvta).name(&[opt(&[To]).at(Place::Leading), req(&[Const, Global, Local, Param, ParamEntry, Shared, SharedCta, SharedCluster])]).ty(&[t![U32 U64]]).ops(&[dst("d", T0), src("a", OperandType::AddressOf(0, NAMED)).or(Class::SYMBOL)]).since(2, 0, 20).rules(&[has(&[To]).operand("a", Column::Class(Class::VALUE)), 
         has(&[Const]).since(3, 1, 20), has(&[Param]).since(7, 7, 70), has(&[ParamEntry]).since(8, 3, 70), has(&[SharedCta]).since(7, 8, 10), has(&[SharedCluster]).since(7, 8, 90),
     ]),
     form(F::Isspacep).name(&[req(&[Const, Global, Local, Param, ParamEntry, Shared, SharedCta, SharedCluster])]).ops(&[dst_pred("p"), src("a", OperandType::Pointer)]).since(2, 0, 20).rules(&[
         has(&[Const]).since(3, 1, 20), has(&[Param]).since(7, 7, 70), has(&[ParamEntry]).since(8, 3, 70), has(&[SharedCta]).since(7, 8, 10), has(&[SharedCluster]).since(7, 8, 90),
     ]),
     form(F::Cvt).name(&[CVT_ROUND, FTZ, SAT, opt(&[Relu]), opt(&[Satfinite])]).ty(&[INTS.union(FLOATS), INTS.union(FLOATS)]).ops(&[dst("d", T0), src("a", T1).or(Class::SPECIAL)]).rules(CVT),
-    form(F::Prefetch).name(&[opt(&[Global, Local, Const, Param]), req(&[L1, L2, L2EvictLast, L2EvictNormal, Tensormap])]).ops(&[addr_sized("a")]).since(2, 0, 20).facts(Fact::EFFECT).rules(&[
+    form(F::Prefetch).name(&[opt(&[Global, Local, Const, Param]), req(&[L1, L2, L2EvictLast, L2EvictNormal, Tensormap])]).ops(&[LINE_ADDRESS]).since(2, 0, 20).facts(Fact::EFFECT).rules(&[
         has(&[L2EvictLast, L2EvictNormal]).excludes(&[Local]), has(&[Const, Param]).needs(&[Tensormap]), has(&[Tensormap]).excludes(&[Global, Local]),
         has(&[L2EvictLast, L2EvictNormal]).since(7, 4, 80), has(&[Tensormap]).since(8, 0, 90),
     ]),
-    form(F::Shfl).name(&[req(&[Up, Down, Bfly, Idx])]).ty(&[B32]).ops(&[dst_pair("d", T0), src("a", T0), src("b", T0), src("c", T0)]).facts(Fact::CONVERGENT).gate(Gate::since(3, 0, 30).until(6, 4, 70)),
-    form(F::ShflSync).name(&[SYNC, req(&[Up, Down, Bfly, Idx])]).ty(&[B32]).ops(&[dst_pair("d", T0), src("a", T0), src("b", T0), src("c", T0), src("membermask", I32)]).facts(Fact::CONVERGENT).since(6, 0, 30),
+    form(F::Shfl).name(&[req(&[Up, Down, Bfly, Idx])]).ty(&[B32]).ops(&[dst_pair("d", T0).class(Class::REGISTER.or(Class::PAIR).or(Class::PAIR_WITHOUT_SECOND)), src("a", T0), src("b", T0), src("c", T0)]).facts(Fact::CONVERGENT).gate(Gate::since(3, 0, 30).until(6, 4, 70)),
+    form(F::ShflSync).name(&[SYNC, req(&[Up, Down, Bfly, Idx])]).ty(&[B32]).ops(&[dst_pair("d", T0).class(Class::REGISTER.or(Class::PAIR).or(Class::PAIR_WITHOUT_SECOND)), src("a", T0), src("b", T0), src("c", T0), src("membermask", I32)]).facts(Fact::CONVERGENT).since(6, 0, 30),
     form(F::CvtPair).name(&[req(&[Rn, Rz, Rs]), opt(&[Relu]), opt(&[Satfinite])]).ty(&[t![F16x2 Bf16x2], F32]).ops(&[dst("d", T0), src("a", T1), src("b", T1), src("rbits", TB32).with(&[Rs])]).since(7, 0, 80).rules(&[
         has(&[Satfinite]).since(8, 1, 80), has(&[Rs]).gate(STOCHASTIC),
     ]),
@@ -175,15 +181,15 @@ pub(super) const ROWS: &[Form] = &[
     form(F::CvtFromScale).name(&[req(&[Rn])]).ty(&[t![Bf16x2], t![Ue8m0x2]]).ops(&[dst("d", T0), src("a", T1)]).gate(BLOCK_FORMATS),
     form(F::CvtPack).name(&[key(&[Pack]), req(&[Sat])]).ty(&[t![U16 S16], t![S32]]).ops(&[dst("d", TB32), src("a", T1), src("b", T1)]).since(6, 5, 72),
     form(F::CvtPackInto).name(&[key(&[Pack]), req(&[Sat])]).ty(&[t![U8 S8 U4 S4 U2 S2], t![S32], B32]).ops(&[dst("d", TB32), src("a", T1), src("b", T1), src("c", TB32)]).since(6, 5, 72).rules(&[on(t![U4 S4 U2 S2]).since(6, 5, 75)]),
-    form(F::Prefetchu).name(&[req(&[L1])]).ops(&[addr_at("a", Base::named(0).variables(Space::Global).sized())]).since(2, 0, 20).facts(Fact::EFFECT),
-    form(F::Applypriority).name(&[opt(&[Global]), req(&[L2EvictNormal])]).ops(&[addr_sized("a"), imm("size", I32).values(LINE)]).since(7, 4, 80).facts(Fact::EFFECT),
+    form(F::Prefetchu).name(&[req(&[L1])]).ops(&[addr_at("a", Base::named(0).variables(Space::Global).exact())]).since(2, 0, 20).facts(Fact::EFFECT),
+    form(F::Applypriority).name(&[opt(&[Global]), req(&[L2EvictNormal])]).ops(&[LINE_ADDRESS, imm("size", I32).values(LINE)]).since(7, 4, 80).facts(Fact::EFFECT),
     form(F::Discard).name(&[opt(&[Global]), req(&[L2])]).ops(&[addr_sized("a"), imm("size", I32).values(LINE)]).since(7, 4, 80).facts(Fact::WRITES),
     form(F::CreatepolicyRange).name(&[key(&[Range]), opt(&[Global]), req(&[L2EvictLast, L2EvictNormal, L2EvictFirst, L2EvictUnchanged]), opt(&[L2EvictFirst, L2EvictUnchanged])]).ty(&[B64]).ops(&[dst("policy", I64), addr("a"), src("primary-size", I32).values(Values::UpTo("total-size")), src("total-size", I32)]).since(7, 4, 80),
     form(F::CreatepolicyFractional).name(&[key(&[Fractional]), req(&[L2EvictLast, L2EvictNormal, L2EvictFirst, L2EvictUnchanged]), opt(&[L2EvictFirst, L2EvictUnchanged])]).ty(&[B64]).ops(&[dst("policy", I64), src("fraction", F32_ONLY).values(Values::Fraction).optional()]).since(7, 4, 80),
     form(F::CreatepolicyCvt).name(&[key(&[Cvt]), req(&[L2])]).ty(&[B64]).ops(&[dst("policy", I64).or(Class::IMMEDIATE), src("access-property", I64)]).since(7, 4, 80),
-    form(F::Mapa).name(&[opt(&[SharedCluster])]).ty(&[INT_32_64]).ops(&[dst("d", T0), src("a", T0).or(Class::SYMBOL), src("b", I32)]).since(7, 8, 90),
-    form(F::Getctarank).name(&[opt(&[SharedCluster])]).ty(&[INT_32_64]).ops(&[dst("d", I32), src("a", T0).or(Class::SYMBOL)]).since(7, 8, 90),
-    form(F::MovVector).name(&[req(&[V2, V4])]).ty(&[BITS.union(INT).union(t![F32 F64])]).ops(&[dst_vector("d", T0).class(Class::VECTOR), SOURCE.lanes(Lanes::Of(&[1, 2, 4]))]),
+    form(F::Mapa).name(&[opt(&[SharedCluster])]).ty(&[INT_32_64]).ops(&[dst("d", T0), src("a", OperandType::AddressOf(0, SHARED)).or(Class::SYMBOL), src("b", I32)]).since(7, 8, 90),
+    form(F::Getctarank).name(&[opt(&[SharedCluster])]).ty(&[INT_32_64]).ops(&[dst("d", I32), src("a", OperandType::AddressOf(0, SHARED)).or(Class::SYMBOL)]).since(7, 8, 90),
+    form(F::MovVector).name(&[req(&[V2, V4])]).ty(&[BITS.union(INT).union(t![F32 F64])]).ops(&[dst_vector("d", T0).class(Class::VECTOR), SOURCE.lanes(Lanes::Of(&[1, 2, 4]))]).rules(&[has(&[V4]).types(t![B16 B32 U16 U32 S16 S32 F32])]),
     // Not in the manual; the assembler takes it, for every target.
-    form(F::CvtToScale4).name(&[MUST_ROUND, opt(&[Relu]), opt(&[Satfinite])]).ty(&[t![Ue8m0x4], F32]).ops(&[dst("d", TB32), src_vector("a", T1).lanes(Lanes::Of(&[1, 4])), src("b", FREE)]).rules(&[has(&[Relu]).excludes(&[Rm, Rp]), has(&[Relu]).since(7, 0, 80)]),
+    form(F::CvtToScale4).name(&[MUST_ROUND, opt(&[Relu]), opt(&[Satfinite])]).ty(&[t![Ue8m0x4], F32]).ops(&[dst("d", TB32), src_vector("a", T1).lanes(Lanes::Of(&[1, 4])), src("b", FREE)]).rules(&[has(&[Satfinite]).since(8, 1, 70), has(&[Relu]).excludes(&[Rm, Rp]), has(&[Relu]).since(7, 0, 80)]),
 ];

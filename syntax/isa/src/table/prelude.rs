@@ -122,7 +122,12 @@ pub(super) const fn dst_pair(name: &'static str, ty: OperandType) -> Operand {
 }
 /// `p|q`.
 pub(super) const fn dst_preds(name: &'static str) -> Operand {
-    operand(name, Role::Destination, Class::PREDICATE.or(Class::PAIR).or(Class::SINK), is(ScalarType::Pred))
+    operand(
+        name,
+        Role::Destination,
+        Class::PREDICATE.or(Class::ANY_PAIR).or(Class::SINK),
+        is(ScalarType::Pred),
+    )
 }
 /// A vector as wide as the name says, or a register.
 pub(super) const fn dst_vector(name: &'static str, ty: OperandType) -> Operand {
@@ -219,7 +224,7 @@ impl Operand {
     }
     /// `d|p` is possible as well.
     pub(super) const fn pair(self) -> Self {
-        self.or(Class::PAIR)
+        self.or(Class::ANY_PAIR)
     }
     /// The operand may be of another class as well.
     pub(super) const fn or(mut self, class: Class) -> Self {

@@ -84,7 +84,7 @@ const OPERANDS: &[Operand] = &[
     Operand { role: Role::Destination, ..fragment("d", Matrix::D) },
     FACTOR,
     reg("b-desc", I64),
-    pred("scale-d").optional(),
+    pred("scale-d"),
     imm("imm-scale-a", I32).values(SIGN).optional(),
     imm("imm-scale-b", I32).values(SIGN).optional(),
     imm("imm-trans-a", I32).range(0, 1).optional(),
@@ -96,7 +96,7 @@ const SPARSE: &[Operand] = &[
     reg("b-desc", I64),
     src("sp-meta", TB32),
     imm("sp-sel", I32).range(0, 1),
-    pred("scale-d").optional(),
+    pred("scale-d"),
     imm("imm-scale-a", I32).values(SIGN).optional(),
     imm("imm-scale-b", I32).values(SIGN).optional(),
     imm("imm-trans-a", I32).range(0, 1).optional(),
@@ -104,6 +104,8 @@ const SPARSE: &[Operand] = &[
 ];
 const A: TypeSet = t![F16 Bf16 Tf32 E4m3 E5m2 U8 S8];
 
+const REQUIRED: Column = Column::Presence(Presence::Always);
+const NEVER: Column = Column::Presence(Presence::Never);
 /// Factors of different signs came later.
 const MIXED: Then = Then::Gate(Gate::only(8, 4, TargetSet::arch(90)));
 
@@ -112,6 +114,8 @@ macro_rules! product_rules {
     ($($more:expr),* $(,)?) => { &[
         on_second(t![F16]).types(t![F16 F32]), on_second(t![Bf16 Tf32]).types(F32), on_second(NARROW).types(t![F16 F32]), on_second(INT8).types(S32),
         on_second(t![F16 Bf16 Tf32]).same(1, 2), Rule { when: When { second: t![S8], third: t![U8], ..When::ALWAYS }, then: MIXED }, Rule { when: When { second: t![U8], third: t![S8], ..When::ALWAYS }, then: MIXED }, on_second(NARROW).types_at(2, NARROW), on_second(INT8).types_at(2, INT8), has(&[Satfinite]).types(S32),
+        on_second(t![F16 Bf16 Tf32].union(NARROW)).operand("imm-scale-a", REQUIRED), on_second(t![F16 Bf16 Tf32].union(NARROW)).operand("imm-scale-b", REQUIRED), on_second(t![F16 Bf16]).operand("imm-trans-b", REQUIRED),
+        on_second(INT8).operand("imm-scale-a", NEVER), on_second(INT8).operand("imm-scale-b", NEVER), on_second(INT8.union(NARROW).union(t![Tf32])).operand("imm-trans-a", NEVER), on_second(INT8.union(NARROW).union(t![Tf32])).operand("imm-trans-b", NEVER),
         $($more),*
     ] };
 }
@@ -127,5 +131,5 @@ pub(super) const ROWS: &[Form] = &[
     form(F::WgmmaMmaSp).name(&[key(&[MmaAsync]), key(&[Sp]), SYNC, ALIGNED, req(SHAPES), opt(&[Satfinite])]).ty(&[t![F16 F32 S32], A, A]).ops(SPARSE).facts(GROUP.or(Fact::READS).or(Fact::ASYNC)).gate(Gate::only(8, 2, TargetSet::arch(90))).rules(product_rules![
         on_second(NARROW.union(INT8)).values("sp-sel", Values::Range(0, 0)), on_second(t![F16 Bf16]).needs(K32), on_second(t![Tf32]).needs(K16), on_second(NARROW).needs(K64), on_second(INT8).needs(K64_INT),
     ]),
-    form(F::WgmmaMmaBits).name(&[key(&[MmaAsync]), SYNC, ALIGNED, req(K256), req(&[And]), req(&[Popc])]).ty(&[S32, t![B1], t![B1]]).ops(OPERANDS).facts(GROUP.or(Fact::READS).or(Fact::ASYNC)).gate(HOPPER),
+    form(F::WgmmaMmaBits).name(&[key(&[MmaAsync]), SYNC, ALIGNED, req(K256), req(&[And]), req(&[Popc])]).ty(&[S32, t![B1], t![B1]]).ops(OPERANDS).facts(GROUP.or(Fact::READS).or(Fact::ASYNC)).gate(HOPPER).rules(&[lacks(&[]).operand("imm-scale-a", NEVER), lacks(&[]).operand("imm-scale-b", NEVER), lacks(&[]).operand("imm-trans-a", NEVER), lacks(&[]).operand("imm-trans-b", NEVER)]),
 ];

@@ -1,0 +1,119 @@
+//! Selectors and signs of the operands of video instructions: `-%r1.b0`, `%r2.h10`.
+//!
+//! They are read from the text, because the operands that later stages see have no place for them.
+
+use ptx_isa::Mod;
+
+use super::operands::OPERAND_CLASS;
+use super::{Context, Statement};
+use crate::diagnostic::Diagnostic;
+
+/// A register as it is written.
+struct Part<'t> {
+    negated: bool,
+    selector: Option<&'t str>,
+}
+
+pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
+    let mnemonic = statement.form.mnemonic();
+    if !mnemonic.starts_with('v') || mnemonic == "vote" || statement.rows.is_none() {
+        return;
+    }
+    let parts: Vec<Part<'_>> = statement.ranges.iter().map(|&range| read(ctx.slice(range))).collect();
+    let lanes = match mnemonic.as_bytes().last() {
+        Some(b'2') => Some(('h', 2)),
+        Some(b'4') => Some(('b', 4)),
+        _ => None,
+    };
+    let mut report = |i: usize, message: String| {
+        let range = statement.ranges.get(i).copied().unwrap_or(statement.name);
+        out.push(Diagnostic::new(&OPERAND_CLASS, range, message));
+    };
+    for (i, part) in parts.iter().enumerate() {
+        let Some(selector) = part.selector else { continue };
+        let fits = match (i, lanes) {
+            (0, None) => mnemonic != "vmad" && one(selector),
+            (0, Some((letter, count))) => mask(selector, letter, count),
+            (1 | 2, None) => one(selector),
+            (1 | 2, Some((letter, count))) => picks(selector, letter, count),
+            _ => false,
+        };
+        if !fits {
+            report(i, format!("`.{selector}` does not select a part here"));
+        }
+    }
+    if lanes.is_none() && parts.first().is_some_and(|d| d.selector.is_some()) {
+        let second = [Mod::Add, Mod::Min, Mod::Max].iter().any(|&m| statement.opcode.has(m));
+        if second {
+            report(0, "a second operation writes the whole result".to_owned());
+        } else if parts.len() < 4 {
+            report(0, "the other parts of the result come from a third source".to_owned());
+        }
+    }
+    signs(statement, &parts, lanes.is_some(), &mut report);
+}
+
+fn signs(statement: &Statement<'_>, parts: &[Part<'_>], lanes: bool, report: &mut impl FnMut(usize, String)) {
+    let negated = |i: usize| parts.get(i).is_some_and(|part| part.negated);
+    let product = negated(1) != negated(2);
+    let multiplies = statement.form.mnemonic() == "vmad";
+    let wrong = match () {
+        () if negated(0) => Some(0),
+        () if lanes => (1..4).find(|&i| negated(i)),
+        () if multiplies && !statement.opcode.has(Mod::Po) => (product && negated(3)).then_some(3),
+        () if product => Some(if negated(1) { 1 } else { 2 }),
+        () => negated(3).then_some(3),
+    };
+    if let Some(i) = wrong {
+        report(i, "this operand cannot be negated".to_owned());
+    }
+}
+
+fn read(text: &str) -> Part<'_> {
+    let rest = text.strip_prefix('-').map(str::trim_start);
+    let name = rest.unwrap_or(text);
+    let register = name.starts_with(|c: char| c == '%' || c == '_' || c == '$' || c.is_ascii_alphabetic());
+    let selector = name.split_once('.').map(|(_, selector)| selector.trim()).filter(|_| register);
+    Part { negated: rest.is_some() && register, selector }
+}
+
+/// A byte or a half.
+fn one(selector: &str) -> bool {
+    matches!(selector, "b0" | "b1" | "b2" | "b3" | "h0" | "h1")
+}
+
+/// Which lanes are written: their numbers, falling.
+fn mask(selector: &str, letter: char, count: u8) -> bool {
+    let Some(digits) = selector.strip_prefix(letter) else { return false };
+    let digits = digits.as_bytes();
+    !digits.is_empty()
+        && digits.iter().all(|digit| (b'0'..b'0' + count).contains(digit))
+        && digits.windows(2).all(|pair| pair[0] > pair[1])
+}
+
+/// Where each lane comes from: the lanes of the first and the second source, numbered through.
+fn picks(selector: &str, letter: char, count: u8) -> bool {
+    let Some(digits) = selector.strip_prefix(letter) else { return false };
+    digits.len() == usize::from(count)
+        && digits.bytes().all(|digit| (b'0'..b'0' + 2 * count).contains(&digit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors() {
+        assert!(one("b3") && !one("b4") && !one("h2"));
+        assert!(mask("h10", 'h', 2) && !mask("h01", 'h', 2) && !mask("b0", 'h', 2));
+        assert!(mask("b210", 'b', 4) && !mask("b4", 'b', 4));
+        assert!(picks("b7654", 'b', 4) && !picks("b8000", 'b', 4) && !picks("h1", 'h', 2));
+    }
+
+    #[test]
+    fn operands_as_written() {
+        let part = read("- %r1.b0");
+        assert!(part.negated && part.selector == Some("b0"));
+        assert!(!read("-5").negated && read("-5").selector.is_none());
+    }
+}
