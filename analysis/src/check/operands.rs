@@ -127,13 +127,25 @@ fn class(
     range: TextRange,
     out: &mut Vec<Diagnostic>,
 ) {
-    if row.class.intersects(classes(operand)) || is_value(row, operand) && !is_expanded(ctx, statement) {
+    let written = is_special_vector(operand) && !ctx.slice(range).starts_with('{');
+    let fits = if written {
+        row.class.intersects(Class::SPECIAL) && row.class.intersects(Class::VECTOR)
+    } else {
+        row.class.intersects(classes(operand)) || is_value(row, operand) && !is_expanded(ctx, statement)
+    };
+    if fits {
         return;
     }
     let message = format!("expected {}, found {}", describe(row.class), name(operand));
     out.push(
         Diagnostic::new(&OPERAND_CLASS, range, message).note(format!("this is the operand `{}`", row.name)),
     );
+}
+
+/// `%tid`, which stands for its components.
+fn is_special_vector(operand: &input::Operand) -> bool {
+    matches!(operand, input::Operand::Vector(elements)
+        if matches!(elements.first(), Some(input::Operand::Special(_))))
 }
 
 /// Whether the name of a function, or a variable's plus an offset, stands for a number.

@@ -64,10 +64,10 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<
                 let message = format!("`{}` is a label, not an address", ctx.slice(range));
                 out.push(Diagnostic::new(&lints::ADDRESS, range, message));
             }
-            (Some(Operand::Symbol(symbol, 0)), ExpectedType::Typed(ty))
+            (Some(Operand::Symbol(symbol, offset)), ExpectedType::Typed(ty))
                 if row.class.intersects(Class::SYMBOL) =>
             {
-                out.extend(copied(ctx, *symbol, ty, range));
+                out.extend(copied(ctx, *symbol, *offset, ty, range));
             }
             _ => {}
         }
@@ -159,18 +159,26 @@ fn input_parameter(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Optio
 }
 
 /// The name of a variable as a value: wide enough for its address, and of a type that addresses have.
-fn copied(ctx: &Context<'_>, symbol: Symbol, ty: ScalarType, range: TextRange) -> Option<Diagnostic> {
-    let place = ctx.variables.get(&symbol)?;
+fn copied(
+    ctx: &Context<'_>,
+    symbol: Symbol,
+    offset: i64,
+    ty: ScalarType,
+    range: TextRange,
+) -> Option<Diagnostic> {
     let name = ctx.slice(range);
     let bad = |message: String| Some(Diagnostic::new(&lints::ADDRESS, range, message));
+    let integer = matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
+    if !integer && !matches!(symbol, Symbol::Function(_)) {
+        return bad(format!("the address of `{name}` is an integer, not a `.{}`", ty.text()));
+    }
+    let place = ctx.variables.get(&symbol)?;
     if place.ty.kind() == TypeKind::Opaque && ty != ScalarType::U64 {
         return bad(format!("the address of `{name}` is a `.u64`"));
     }
-    if !matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed) {
-        return bad(format!("the address of `{name}` is an integer, not a `.{}`", ty.text()));
-    }
     let compiled = ctx.gates.target.number >= OLDEST_COMPILED;
-    if place.space == Space::Global && ty.bits() == 32 && ctx.header.address_size == 64 && compiled {
+    let cut = ty.bits() == 32 && offset == 0 && ctx.header.address_size == 64;
+    if place.space == Space::Global && cut && compiled {
         return bad(format!("the address of `{name}` has 64 bits"));
     }
     None

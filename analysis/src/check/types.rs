@@ -7,7 +7,7 @@
 //! vector has one type, which its elements agree on.
 
 use ptx_backend::input::Operand;
-use ptx_isa::{Class, Expected, ExpectedType, Role, ScalarType, SpecialReg, TypeKind};
+use ptx_isa::{Class, Expected, ExpectedType, Mod, Role, ScalarType, SpecialReg, TypeKind};
 use text_size::TextRange;
 
 use super::{Context, Statement};
@@ -22,7 +22,8 @@ declare_lint! {
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
     let Some(rows) = statement.rows else { return };
     let mnemonic = statement.form.mnemonic();
-    let wider = matches!(mnemonic, "ld" | "ldu" | "st" | "cvt" | "suld" | "sust" | "sured");
+    let wider = matches!(mnemonic, "ld" | "ldu" | "st" | "cvt" | "suld" | "sust" | "sured")
+        && !statement.opcode.has(Mod::Async);
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         let Some(operand) = operand else { continue };
         operand_type(ctx, row, operand, range, wider, out);
@@ -265,8 +266,9 @@ fn fits(expected: ScalarType, found: ScalarType, wider: bool) -> bool {
     match (expected.kind(), found.kind()) {
         (_, Pred) => false,
         (Opaque, _) | (_, Opaque) => found.bits() == 64,
+        // Formats that no register can be declared with fill theirs.
+        (_, kind) if is_untyped_only(expected) => kind == Bits && found.bits() == expected.bits(),
         (Float | Packed, Bits) => width,
-        _ if is_untyped_only(expected) => false,
         (Bits, _) => width,
         (Unsigned | Signed, kind) => width && integer(kind),
         (Float, Float) => found == expected,

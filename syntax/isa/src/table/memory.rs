@@ -166,10 +166,10 @@ pub(super) const ROWS: &[Form] = &[
     ]),
     form(F::Shfl).name(&[req(&[Up, Down, Bfly, Idx])]).ty(&[B32]).ops(&[dst_pair("d", T0).class(Class::REGISTER.or(Class::PAIR).or(Class::PAIR_WITHOUT_SECOND)), src("a", T0), src("b", T0), src("c", T0)]).facts(Fact::CONVERGENT).gate(Gate::since(3, 0, 30).until(6, 4, 70)),
     form(F::ShflSync).name(&[SYNC, req(&[Up, Down, Bfly, Idx])]).ty(&[B32]).ops(&[dst_pair("d", T0).class(Class::REGISTER.or(Class::PAIR).or(Class::PAIR_WITHOUT_SECOND)), src("a", T0), src("b", T0), src("c", T0), src("membermask", I32)]).facts(Fact::CONVERGENT).since(6, 0, 30),
-    form(F::CvtPair).name(&[req(&[Rn, Rz, Rs]), opt(&[Relu]), opt(&[Satfinite])]).ty(&[t![F16x2 Bf16x2], F32]).ops(&[dst("d", T0), src("a", T1), src("b", T1), src("rbits", TB32).with(&[Rs])]).since(7, 0, 80).rules(&[
+    form(F::CvtPair).name(&[req(&[Rn, Rz, Rs]), opt(&[Relu]), opt(&[Satfinite])]).ty(&[t![F16x2 Bf16x2], F32]).ops(&[dst("d", T0), src("a", T1), src("b", T1), reg("rbits", I32).with(&[Rs])]).since(7, 0, 80).rules(&[
         has(&[Satfinite]).since(8, 1, 80), has(&[Rs]).gate(STOCHASTIC),
     ]),
-    form(F::CvtTf32).name(&[req(&[Rna, Rn, Rz]), opt(&[Relu]), opt(&[Satfinite])]).ty(&[t![Tf32], F32]).ops(&[dst("d", TB32), src("a", T1)]).since(7, 0, 80).rules(&[
+    form(F::CvtTf32).name(&[req(&[Rna, Rn, Rz]), opt(&[Relu]), opt(&[Satfinite])]).ty(&[t![Tf32], F32]).ops(&[dst("d", is(ScalarType::Bf16x2)), src("a", T1)]).since(7, 0, 80).rules(&[
         has(&[Rna]).excludes(&[Relu]), has(&[Rn, Rz]).since(7, 8, 90), has(&[Satfinite]).since(8, 1, 80), has(&[Satfinite]).lacks(&[Rna]).since(8, 6, 100),
     ]),
     form(F::CvtToNarrow).name(&[req(&[Rn]), req(&[Satfinite]), opt(&[Relu])]).ty(&[NARROW_X2, t![F32 F16x2]]).ops(&[dst("d", T0), src("a", T1), src("b", T1).optional()]).gate(FP8).rules(&[
@@ -178,7 +178,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::CvtToNarrow4).name(&[req(&[Rs]), opt(&[Relu]), req(&[Satfinite])]).ty(&[NARROW_X4, F32]).ops(&[dst("d", T0), src_vector("a", T1).braces(Lanes::Of(&[4])), reg("rbits", is(ScalarType::Bf16x2))]).gate(STOCHASTIC),
     form(F::CvtFromNarrow).name(&[req(&[Rn]), opt(&[Relu])]).ty(&[t![F16x2], NARROW_X2]).ops(&[dst("d", T0), src("a", T1)]).gate(FP8).rules(&[on_second(FP6X2.union(FP4X2)).gate(BLOCK_FORMATS)]),
     form(F::CvtToScale).name(&[req(&[Rz, Rp]), opt(&[Satfinite])]).ty(&[t![Ue8m0x2], t![F32 Bf16x2]]).ops(&[dst("d", T0), src("a", T1), src("b", T1).optional()]).gate(BLOCK_FORMATS),
-    form(F::CvtFromScale).name(&[req(&[Rn])]).ty(&[t![Bf16x2], t![Ue8m0x2]]).ops(&[dst("d", T0), src("a", T1)]).gate(BLOCK_FORMATS),
+    form(F::CvtFromScale).name(&[req(&[Rn])]).ty(&[t![Bf16x2], t![Ue8m0x2]]).ops(&[dst("d", OperandType::Word).or(Class::PREDICATE).or(Class::VECTOR).lanes(Lanes::Any), src("a", T1)]).gate(BLOCK_FORMATS),
     form(F::CvtPack).name(&[key(&[Pack]), req(&[Sat])]).ty(&[t![U16 S16], t![S32]]).ops(&[dst("d", TB32), src("a", T1), src("b", T1)]).since(6, 5, 72),
     form(F::CvtPackInto).name(&[key(&[Pack]), req(&[Sat])]).ty(&[t![U8 S8 U4 S4 U2 S2], t![S32], B32]).ops(&[dst("d", TB32), src("a", T1), src("b", T1), src("c", TB32)]).since(6, 5, 72).rules(&[on(t![U4 S4 U2 S2]).since(6, 5, 75)]),
     form(F::Prefetchu).name(&[req(&[L1])]).ops(&[addr_at("a", Base::named(0).variables(Space::Global).exact())]).since(2, 0, 20).facts(Fact::EFFECT),

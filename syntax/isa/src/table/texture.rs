@@ -24,15 +24,18 @@ macro_rules! texture_rules {
 const CLAMP: Group = req(&[Trap, Clamp, Zero]);
 const SURFACE: Group = req(&[D1d, D2d, D3d, A1d, A2d]);
 const SURFACE_TYPES: TypeSet = t![B8 B16 B32 B64];
-const SURFACE_RULES: &[Rule] = &[
-    has(&[D2d, A1d]).lanes("a", Lanes::Of(&[2, 4])),
-    has(&[D3d, A2d]).lanes("a", Lanes::Of(&[4])),
-    has(&[V4]).types(t![B8 B16 B32]),
-    has(&[D3d]).since(3, 0, 20),
-    has(&[A1d, A2d]).since(3, 0, 20),
-    has(&[Clamp, Zero]).since(2, 0, 10),
-    has(&[Ca, Cg, Cs, Cv, Wb, Wt]).since(2, 0, 20),
-];
+macro_rules! surface_rules {
+    ($($more:expr),* $(,)?) => { &[
+        has(&[D2d, A1d]).lanes("a", Lanes::Of(&[2, 4])),
+        has(&[D3d, A2d]).lanes("a", Lanes::Of(&[4])),
+        has(&[V4]).types(t![B8 B16 B32]),
+        has(&[D3d]).since(3, 0, 20),
+        has(&[A1d, A2d]).since(3, 0, 20),
+        has(&[Clamp, Zero]).since(2, 0, 10),
+        has(&[Ca, Cg, Cs, Cv, Wb, Wt]).since(2, 0, 20),
+        $($more),*
+    ] };
+}
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
@@ -47,9 +50,9 @@ pub(super) const ROWS: &[Form] = &[
         has(&[Level]).needs(&[Width, Height, Depth]), has(&[Level]).since(4, 3, 30), has(&[ArraySize, NumMipmapLevels]).since(4, 1, 10), has(&[NumSamples]).since(4, 1, 30), has(&[ForceUnnormalizedCoords]).since(3, 1, 10),
     ]),
     form(F::Istypep).ty(&[t![TexRef SamplerRef SurfRef]]).ops(&[dst_pred("p"), src("a", I64)]).since(4, 0, 30),
-    form(F::Suld).name(&[key(&[B]), SURFACE, opt(&[Ca, Cg, Cs, Cv]), opt(&[V2, V4]), CLAMP]).ty(&[SURFACE_TYPES]).ops(&[dst_vector("d", T0).lanes(Lanes::Any), texture("a", I32, Lanes::Of(&[1, 2, 4]))]).facts(Fact::READS).since(1, 5, 10).rules(SURFACE_RULES),
-    form(F::Sust).name(&[key(&[B]), SURFACE, opt(&[Wb, Cg, Cs, Wt]), opt(&[V2, V4]), CLAMP]).ty(&[SURFACE_TYPES]).ops(&[texture("a", I32, Lanes::Of(&[1, 2, 4])), src_vector("c", T0).lanes(Lanes::Any)]).facts(Fact::WRITES).since(1, 5, 10).rules(SURFACE_RULES),
-    form(F::SustFormatted).name(&[key(&[P]), SURFACE, opt(&[V2, V4]), CLAMP]).ty(&[t![U32 S32 B32 F32]]).ops(&[texture("a", I32, Lanes::Of(&[1, 2, 4])), src_vector("c", T0).lanes(Lanes::Any)]).facts(Fact::WRITES).since(2, 0, 20).rules(&[has(&[D2d, A1d]).lanes("a", Lanes::Of(&[2, 4])), has(&[D3d, A2d]).lanes("a", Lanes::Of(&[4])), has(&[D3d]).since(3, 0, 20), has(&[A1d, A2d]).since(4, 1, 30)]),
+    form(F::Suld).name(&[key(&[B]), SURFACE, opt(&[Ca, Cg, Cs, Cv]), opt(&[V2, V4]), CLAMP]).ty(&[SURFACE_TYPES]).ops(&[dst_vector("d", T0).lanes(Lanes::Any), texture("a", I32, Lanes::Of(&[1, 2, 4]))]).facts(Fact::READS).since(1, 5, 10).rules(surface_rules![has(&[V2, V4]).lanes("d", Lanes::Named(1))]),
+    form(F::Sust).name(&[key(&[B]), SURFACE, opt(&[Wb, Cg, Cs, Wt]), opt(&[V2, V4]), CLAMP]).ty(&[SURFACE_TYPES]).ops(&[texture("a", I32, Lanes::Of(&[1, 2, 4])), src_vector("c", T0).lanes(Lanes::Any)]).facts(Fact::WRITES).since(1, 5, 10).rules(surface_rules![has(&[V2]).lanes("c", Lanes::Of(&[1, 2])), has(&[V4]).lanes("c", Lanes::Of(&[1, 4]))]),
+    form(F::SustFormatted).name(&[key(&[P]), SURFACE, opt(&[V2, V4]), CLAMP]).ty(&[t![U32 S32 B32 F32]]).ops(&[texture("a", I32, Lanes::Of(&[1, 2, 4])), src_vector("c", T0).lanes(Lanes::Any)]).facts(Fact::WRITES).since(2, 0, 20).rules(&[has(&[V2]).lanes("c", Lanes::Of(&[1, 2])), has(&[V4]).lanes("c", Lanes::Of(&[1, 4])), has(&[D2d, A1d]).lanes("a", Lanes::Of(&[2, 4])), has(&[D3d, A2d]).lanes("a", Lanes::Of(&[4])), has(&[D3d]).since(3, 0, 20), has(&[A1d, A2d]).since(4, 1, 30)]),
     form(F::Sured).name(&[key(&[B, P]), req(&[Add, Min, Max, And, Or]), req(&[D1d, D2d, D3d]), CLAMP]).ty(&[t![U32 U64 S32 B32 S64 B64]]).ops(&[texture("a", I32, Lanes::Of(&[1, 2, 4])), src("c", T0)]).facts(Fact::READS.or(Fact::WRITES)).since(2, 0, 20).rules(&[
         has(&[D2d]).lanes("a", Lanes::Of(&[2, 4])), has(&[D3d]).lanes("a", Lanes::Of(&[4])),
         has(&[Add]).types(t![U32 U64 S32 B32 B64]), has(&[And, Or]).types(B32_64), has(&[P]).types(B32_64), has(&[B]).lacks(&[And, Or]).types(t![U32 S32 U64 S64]),
