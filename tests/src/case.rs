@@ -156,11 +156,22 @@ pub struct Prepared {
     pub device: Device,
     pub launch: Launch,
     pub buffers: Vec<(u64, Compare)>,
+    /// The parameters that are addresses of buffers.
+    pub pointers: Vec<Pointer>,
+}
+
+/// A parameter that is the address of a buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Pointer {
+    /// Where it is among the parameters.
+    pub offset: usize,
+    pub address: u64,
+    pub compare: Compare,
 }
 
 pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
     let mut device = Device::new(&input.env).map_err(|kind| format!("{kind:?}"))?;
-    let mut params = Vec::new();
+    let (mut params, mut pointers) = (Vec::new(), Vec::new());
     let mut buffers: Vec<_> =
         device.variables.iter().map(|(_, address)| (*address, Compare::Exact)).collect();
     let declared = &input.function.params;
@@ -178,13 +189,14 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
             Argument::Buffer(bytes, compare) => {
                 let address = device.global.add(bytes.clone());
                 buffers.push((address, *compare));
+                pointers.push(Pointer { offset: params.len(), address, compare: *compare });
                 params.extend(address.to_le_bytes());
             }
         }
     }
     let mut launch = Launch { strict: true, ..Launch::new(1, 1, params) };
     (launch.grid, launch.block, launch.dynamic_shared) = (case.grid, case.block, case.dynamic_shared);
-    Ok(Prepared { device, launch, buffers })
+    Ok(Prepared { device, launch, buffers, pointers })
 }
 
 /// How an execution of machine code ended that should have agreed with the interpreter.

@@ -7,6 +7,7 @@
 //! [`Fault`], never a guess.
 
 pub mod approximate;
+mod copies;
 pub mod cubin;
 pub mod device;
 pub mod float;

@@ -12,6 +12,7 @@ mod memory;
 mod operand;
 mod sync;
 
+use crate::copies::Copies;
 use crate::device::Device;
 use crate::launch::{Fault, FaultKind, Launch, WARP, Work};
 use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW, UNWRITTEN};
@@ -174,6 +175,9 @@ struct Warp {
     /// Of barrier reductions: count, and whether the predicate held for all or any.
     reduction: [u32; 2],
     local: Vec<u8>,
+    copies: Copies,
+    /// The scoreboard that counts the closed groups of copies.
+    copies_scoreboard: Option<u8>,
     timing: hazard::Timing,
     /// The last instruction was a jump backwards.
     went_back: bool,
@@ -198,6 +202,8 @@ impl Warp {
             groups: vec![Group { pc: 0, mask, state: State::Runs, clock: 0 }],
             reduction: [0; 2],
             local: vec![UNWRITTEN; stack * WARP],
+            copies: Copies::default(),
+            copies_scoreboard: None,
             timing: hazard::Timing::default(),
             went_back: false,
         }

@@ -6,12 +6,14 @@
 
 mod arithmetic;
 mod convert;
+mod copy;
 mod decode;
 mod float;
 mod matrix;
 mod memory;
 mod sync;
 
+use crate::copies::Copies;
 use crate::device::Device;
 use crate::launch::{Fault, FaultKind, Launch, WARP, Work};
 use crate::memory::UNWRITTEN;
@@ -60,6 +62,7 @@ struct Warp {
     written: Vec<u32>,
     /// The lanes' carries, where one was computed.
     carry: [Option<bool>; WARP],
+    copies: Copies,
     /// Local memory of the lanes, one behind the other.
     local: Vec<u8>,
 }
@@ -73,6 +76,7 @@ impl Warp {
             registers: vec![u64::from_le_bytes([UNWRITTEN; 8]); program.registers() * WARP],
             written: vec![0; program.registers()],
             carry: [None; WARP],
+            copies: Copies::default(),
             local: vec![UNWRITTEN; program.local_bytes as usize * WARP],
         };
         for (register, ty) in program.register_types().enumerate() {

@@ -37,6 +37,7 @@ pub(super) enum Compute {
     Imnmx { signed: bool },
     Vimnmx { ty: u8, relu: bool },
     Iabs,
+    Vimnmx3 { ty: u8, relu: bool },
     Viaddmnmx { ty: u8, relu: bool },
     Viadd { packed: bool },
     Popc,
@@ -67,6 +68,7 @@ pub(super) enum Compute {
     I2f { to: Format, ty: u8, mode: Rounding },
     F2f { from: Format, to: Format, mode: Rounding, ftz: bool },
     Frnd { format: Format, mode: Rounding, ftz: bool },
+    F2ip { signed: bool, mode: Rounding },
     F2fp { format: Format, relu: bool, finite: bool, mode: Rounding },
 }
 
@@ -148,6 +150,7 @@ impl Compute {
                 ty: byte(Field::Type),
             },
             "ISETP" => Compute::Isetp { cmp: byte(Field::Cmp), signed, combine, extended: x },
+            "VIMNMX3" => Compute::Vimnmx3 { ty: byte(Field::Type), relu: flag(Field::Relu) },
             "VIADDMNMX" => Compute::Viaddmnmx { ty: byte(Field::Type), relu: flag(Field::Relu) },
             "IMNMX" if !inst.has(Field::Pd) => Compute::Imnmx { signed },
             "VIMNMX" if !inst.has(Field::Pd) => {
@@ -209,6 +212,9 @@ impl Compute {
             "FRND.F16" if get(Field::SwizzleB) == 0 => Compute::Frnd { format: F16, mode: round, ftz },
             "FRND.BF16" if get(Field::SwizzleB) == 0 => Compute::Frnd { format: BF16, mode: round, ftz },
             "FRND.F64" => Compute::Frnd { format: F64, mode: round, ftz },
+            "F2IP" if get(Field::Relu) == 0 && flag(Field::Mode) => {
+                Compute::F2ip { signed: get(Field::Type) == 1, mode: round }
+            }
             "F2FP.PACK_AB" if matches!(text(Field::Type), "" | ".F16" | ".BF16") => Compute::F2fp {
                 format: if text(Field::Type) == ".BF16" { BF16 } else { F16 },
                 relu: flag(Field::Relu),

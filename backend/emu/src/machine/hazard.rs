@@ -347,3 +347,132 @@ impl Block<'_> {
             .map_err(|what| FaultKind::Hazard(format!("{} {what}", step.inst.form().mnemonic)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::{Kernel, run};
+    use crate::{Device, Launch};
+    use ptx_backend::input::Env;
+    use ptx_isa::PtxVersion;
+    use sass::Sm;
+
+    const SM: Sm = Sm(80);
+
+    /// Runs instructions with their stall counts, scoreboards, waits and reuse flags: `s4 w0 r1 ?01 u1: TEXT`.
+    fn fault(lines: &[&str]) -> String {
+        let code = lines.iter().chain(&["s5: EXIT"]).enumerate().map(|(at, line)| {
+            let (control, text) = line.split_once(": ").expect("control: text");
+            let mut inst =
+                sass::parse(SM, text, at as u64 * 16).unwrap_or_else(|e| panic!("{text}: {}", e.message));
+            for field in control.split_ascii_whitespace() {
+                let (kind, number) = field.split_at(1);
+                let value = || number.parse::<u8>().expect("a number");
+                match kind {
+                    "s" => inst.control.stall = value(),
+                    "w" => inst.control.write_sb = Some(value()),
+                    "r" => inst.control.read_sb = Some(value()),
+                    "u" => inst.control.reuse = value(),
+                    "?" => inst.control.wait = number.bytes().map(|b| 1 << (b - b'0')).sum(),
+                    _ => panic!("{field}"),
+                }
+            }
+            sass::encode(SM, &inst).expect("encodes")
+        });
+        let kernel = Kernel {
+            sm: SM,
+            code: code.collect(),
+            shared_bytes: 1024,
+            stack_bytes: 0,
+            bank2: Vec::new(),
+            bank3: Vec::new(),
+            bank4: Vec::new(),
+        };
+        let env = Env {
+            version: PtxVersion::NEWEST,
+            target: ptx_isa::Sm::new(80),
+            address_size: 64,
+            variables: Vec::new(),
+            functions: Vec::new(),
+        };
+        let mut device = Device::new(&env).expect("a device");
+        let result = run(&kernel, &Launch::new(1, 32, Vec::new()), &mut device);
+        result.map_or_else(|fault| fault.to_string(), |_| String::new())
+    }
+
+    #[test]
+    fn fixed_latencies() {
+        assert_eq!(fault(&["s4: MOV R0, 0x1", "s4: IADD3 R1, R0, R0, RZ"]), "");
+        assert_eq!(
+            fault(&["s3: MOV R0, 0x1", "s4: IADD3 R1, R0, R0, RZ"]),
+            "at 1: too early: IADD3 reads R0 of MOV at 0 after 3 of 4 cycles"
+        );
+        assert_eq!(
+            fault(&["s4: ISETP.NE.AND P0, PT, RZ, RZ, PT", "s1: @P0 MOV R0, 0x1"]),
+            "at 1: too early: MOV reads P0 of ISETP at 0 after 4 of 13 cycles"
+        );
+        assert_eq!(
+            fault(&["s1: UMOV UR4, 0x1", "s1: UIADD3 UR5, UR4, 0x1, URZ"]),
+            "at 1: too early: UIADD3 reads UR4 of UMOV at 0 after 1 of 2 cycles"
+        );
+    }
+
+    #[test]
+    fn scoreboards() {
+        let load = "s2 w0: MUFU.RCP R0, R2";
+        assert_eq!(fault(&[load, "s4 ?0: FADD R1, R0, R0"]), "");
+        assert_eq!(
+            fault(&[load, "s4 ?1: FADD R1, R0, R0"]),
+            "at 1: too early: FADD reads R0 of MUFU at 0 after 2 of a wait"
+        );
+        assert_eq!(
+            fault(&[load, "s4: MOV R0, 0x1"]),
+            "at 1: too early: MOV overwrites R0 of MUFU at 0 after 2 of a wait"
+        );
+        assert_eq!(
+            fault(&["s1 w0: MUFU.RCP R0, R2", "s4 ?0: FADD R1, R0, R0"]),
+            "at 1: too early: FADD waits for a scoreboard that was set just before"
+        );
+        // The unit finishes in order, so a later scoreboard tells of the earlier result too.
+        assert_eq!(fault(&["s2: MUFU.RCP R0, R2", "s2 w1: MUFU.RCP R3, R2", "s4 ?1: FADD R1, R0, R0"]), "");
+    }
+
+    #[test]
+    fn sources_that_are_read_late() {
+        assert_eq!(
+            fault(&["s2: STS [RZ], R2", "s4: MOV R2, 0x1"]),
+            "at 1: too early: MOV overwrites the source R2 of STS at 0 after 2 of a wait"
+        );
+        assert_eq!(fault(&["s2 r0: STS [RZ], R2", "s4 ?0: MOV R2, 0x1"]), "");
+    }
+
+    #[test]
+    fn operand_caches() {
+        assert_eq!(fault(&["s4 u1: FADD R3, R2, R2", "s4: FADD R4, R2, R2"]), "");
+        assert_eq!(
+            fault(&["s4 u1: FADD R2, R2, R2", "s4: FADD R4, R2, R2"]),
+            "at 1: too early: FADD reads R2 from an operand cache that holds an older value"
+        );
+    }
+
+    /// What other threads do in between does not make a path longer.
+    #[test]
+    fn each_path_has_its_time() {
+        let lines = |branch: &'static str| {
+            [
+                "s8 w0: S2R R1, SR_LANEID",
+                "s13 ?0: ISETP.GT.AND P0, PT, R1, 0x4, PT",
+                "s1: MOV R2, 0x3",
+                branch,
+                "s4: NOP",
+                "s4: NOP",
+                "s4: NOP",
+                "s4: IMAD.WIDE.U32 R4, R2, R2, RZ",
+            ]
+        };
+        assert_eq!(fault(&lines("s5: @P0 BRA 0x70")), "");
+        assert_eq!(
+            fault(&lines("s2: @P0 BRA 0x70")),
+            "at 7: too early: IMAD reads R2 of MOV at 2 after 3 of 5 cycles"
+        );
+    }
+}

@@ -133,13 +133,13 @@ impl Block<'_> {
                     let address = self.address(w, lane, at, false)?;
                     let to = self.bits(w, lane, to)?.wrapping_add(offset);
                     let copies = self.holds(w, lane, false, step.predicates[0]);
-                    let mut bytes = [0; 16];
-                    let bytes = &mut bytes[..size as usize];
+                    let mut bytes = vec![0; size as usize];
                     let mut view = self.view(w, lane);
                     if copies {
                         bytes.copy_from_slice(view.slice(Space::Global, address, size)?);
                     }
-                    view.slice(Space::Shared, to.into(), size)?.copy_from_slice(bytes);
+                    view.slice(Space::Shared, to.into(), size)?;
+                    self.warps[w].copies.begin(lane, to.into(), bytes);
                 }
                 Ok(())
             }
@@ -159,6 +159,21 @@ impl Block<'_> {
             }
             _ => self.atomic(w, mask, at, space, narrow),
         }
+    }
+
+    /// Ends the copies of threads: all but so many of the closed groups, or all there are.
+    pub(super) fn land(&mut self, w: usize, mask: u32, but: Option<u32>) -> Result<()> {
+        for lane in each(mask) {
+            let copies = match but {
+                Some(but) => self.warps[w].copies.finish(lane, but),
+                None => self.warps[w].copies.finish_all(lane),
+            };
+            for (to, bytes) in copies {
+                let mut view = self.view(w, lane);
+                view.slice(Space::Shared, to, bytes.len() as u32)?.copy_from_slice(&bytes);
+            }
+        }
+        Ok(())
     }
 
     fn loaded(&mut self, w: usize, lane: usize, rd: u8, size: usize, bytes: &[u8]) {

@@ -25,6 +25,11 @@ impl Block<'_> {
         let step = step.ok_or_else(|| FaultKind::Malformed("control runs out of the code".into()))?;
         let active = self.guarded(w, mask, step.uniform_guard, step.guard);
         self.covered[pc as usize] |= active != 0;
+        // A wait for the scoreboard of copies is for all closed groups of them.
+        let scoreboard = self.warps[w].copies_scoreboard;
+        if scoreboard.is_some_and(|scoreboard| step.inst.control.wait >> scoreboard & 1 == 1) {
+            self.land(w, mask, Some(0))?;
+        }
         self.issue(w, g, active)?;
         match step.what {
             What::Sync(name) => return self.sync(w, g, active, name),
@@ -119,6 +124,7 @@ impl Block<'_> {
                 return Ok(());
             }
             "EXIT" => {
+                self.land(w, taken, None)?;
                 let group = &mut self.warps[w].groups[g];
                 (group.pc, group.mask) = (pc + 1, mask & !taken);
                 self.warps[w].groups.retain(|group| group.mask != 0);
@@ -267,8 +273,18 @@ impl Block<'_> {
                     }
                 }
             }
-            "NOP" | "YIELD" | "NANOSLEEP" | "DEPBAR" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL"
-            | "CGAERRBAR" | "PMTRIG" | "LDGDEPBAR" => {}
+            "LDGDEPBAR" => {
+                self.warps[w].copies_scoreboard = inst.control.write_sb;
+                each(active).for_each(|lane| self.warps[w].copies.close(lane));
+            }
+            "DEPBAR" => {
+                let scoreboard = self.warps[w].copies_scoreboard;
+                if scoreboard.is_some() && inst.get(Field::Scoreboard) == scoreboard.map(u64::from) {
+                    self.land(w, active, Some(inst.get(Field::Imm2).unwrap_or(0) as u32))?;
+                }
+            }
+            "NOP" | "YIELD" | "NANOSLEEP" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL" | "CGAERRBAR"
+            | "PMTRIG" => {}
             _ if active == 0 => {}
             _ => return unsupported(),
         }

@@ -281,7 +281,11 @@ impl Block<'_> {
                 Ok(())
             }
             F::Ret | F::Exit => {
-                each(mask).for_each(|lane| self.warps[w].state[lane] = State::Exited);
+                for lane in each(mask) {
+                    let copies = self.warps[w].copies.finish_all(lane);
+                    self.land(w, copies)?;
+                    self.warps[w].state[lane] = State::Exited;
+                }
                 self.leave(w);
                 Ok(())
             }
@@ -299,8 +303,9 @@ impl Block<'_> {
             F::Ldmatrix | F::Stmatrix | F::Movmatrix => self.meet(w, pc, mask, instr),
             F::WmmaLoad | F::WmmaLoadC | F::WmmaStore => self.meet(w, pc, mask, instr),
             F::WmmaMmaF16 | F::WmmaMma | F::WmmaMmaInt4 | F::WmmaMmaBits => self.meet(w, pc, mask, instr),
-            F::CpAsync => self.copy(w, mask, instr),
-            F::CpAsyncCommitGroup | F::CpAsyncWaitGroup | F::CpAsyncWaitAll => Ok(()),
+            F::CpAsync | F::CpAsyncCommitGroup | F::CpAsyncWaitGroup | F::CpAsyncWaitAll => {
+                self.asynchronous(w, mask, instr)
+            }
             F::Fns => {
                 let (u, s) = (ScalarType::U32, ScalarType::S32);
                 self.map3(w, mask, instr, u, [u, u, s], |mask, base, offset| {

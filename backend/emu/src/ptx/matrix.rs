@@ -1,7 +1,7 @@
 //! Matrices that a warp holds: products, and their ways from and to shared memory.
 
 use super::arithmetic::{ty, unsupported};
-use super::{Block, Step, WARP, each};
+use super::{Block, Step, WARP};
 use crate::launch::FaultKind;
 use crate::matrix::{Element, Fragment, Product, Sum, half_place, total, transpose};
 use crate::memory::Space;
@@ -261,33 +261,6 @@ impl Block<'_> {
             }
         }
         self.put_fragment(w, &instr.operands[0], result, &registers)
-    }
-
-    /// Copies to shared memory that are waited for later: they are done at once.
-    pub(super) fn copy(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
-        let Some(Operand::Int(size)) = instr.operands.get(2) else { return unsupported(instr) };
-        let size = *size as u32;
-        let filled = match instr.operands.get(3) {
-            None => [u64::from(size); WARP],
-            Some(operand) if instr.opcode.has(Mod::L2CacheHint) && instr.operands.len() == 4 => {
-                let _ = operand;
-                [u64::from(size); WARP]
-            }
-            Some(operand) => self.gather(w, mask, operand, ScalarType::U32)?,
-        };
-        for lane in each(mask) {
-            let to = self.address(w, lane, &instr.operands[0])?;
-            let from = self.address(w, lane, &instr.operands[1])?;
-            let mut bytes = [0; 16];
-            let bytes = &mut bytes[..size as usize];
-            let count = filled[lane].min(size.into()) as u32;
-            let mut view = self.view(w, lane);
-            for i in 0..count {
-                bytes[i as usize] = view.load(Space::Global, from + u64::from(i), 1)? as u8;
-            }
-            view.slice(Space::Shared, to, size)?.copy_from_slice(bytes);
-        }
-        Ok(())
     }
 }
 

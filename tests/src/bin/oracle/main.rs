@@ -2,10 +2,16 @@
 //!
 //! For every PTX file and target: `ptx-check` finds errors exactly where ptxas does; the vendor's readers read
 //! our cubins and print their code as we do; the hazard checker finds nothing in our code and nothing in
-//! ptxas's, and sees damage to either; registers, instructions and spills stay near ptxas's.
+//! ptxas's, and sees damage to either; registers, instructions and spills stay near ptxas's. Then ptxas's code of the
+//! test cases is run in the emulator, which must leave in memory what the interpreter does.
+//!
+//! `oracle --execute TEXT TARGET` runs only the cases that contain a text, with listings of those that differ;
+//! `oracle --execute "program SEED" TARGET` makes a random program that differs small; `oracle --pack FOLDER TARGET` packs
+//! the cases for a machine with a GPU.
 
 mod code;
 mod mutations;
+mod pack;
 mod pair;
 mod tools;
 mod triangle;
@@ -17,7 +23,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use tools::Tools;
+use triangle::Triangle;
 
 /// What is compiled for.
 const TARGETS: &[u32] = &[80, 90];
@@ -29,22 +37,24 @@ const MOST_INSTRUCTIONS: f64 = 1.35;
 /// What CPU time should be of ptxas's; shown, not required, since machines differ.
 const WANTED_CPU: f64 = 0.3;
 
+/// How long ptxas's code is executed.
+const EXECUTION: Duration = Duration::from_secs(120);
+
+/// Of the damage to code that runs, so many percent must be seen.
+const LEAST_SEEN: usize = 99;
+
 /// Pairs whose CPU time is measured.
 const MEASURED: usize = 40;
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1).peekable();
-    if arguments.next_if_eq("--execute").is_some() {
-        return match execute(&arguments.next().unwrap_or_default(), arguments.next()) {
-            Ok(true) => ExitCode::SUCCESS,
-            Ok(false) => ExitCode::FAILURE,
-            Err(message) => {
-                eprintln!("oracle: {message}");
-                ExitCode::from(2)
-            }
-        };
-    }
-    match compare(std::env::args().skip(1).map(PathBuf::from)) {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let rest = || arguments[1..].iter().map(String::as_str);
+    let result = match arguments.first().map(String::as_str) {
+        Some("--execute") => execute(rest().next().unwrap_or_default(), rest().nth(1)),
+        Some("--pack") => pack_cases(rest().next(), rest().nth(1)),
+        _ => compare(arguments.iter().map(PathBuf::from)),
+    };
+    match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(message) => {
@@ -65,12 +75,23 @@ fn compare(paths: impl Iterator<Item = PathBuf>) -> Result<bool, String> {
     let scratch = std::env::temp_dir().join(format!("ptx-oracle-{}", std::process::id()));
     let outcomes = in_parallel(&tools, &pairs, &scratch);
     let cpu = measure(&tools, &pairs, &outcomes, &scratch);
+    let executed = triangle::run(&tools, &triangle::TARGETS, "", &scratch, EXECUTION);
     let _ = std::fs::remove_dir_all(&scratch);
-    Ok(report(&pairs, &outcomes?, cpu))
+    let compared = report(&pairs, &outcomes?, cpu);
+    println!();
+    Ok(report_execution(&executed) && compared)
+}
+
+fn pack_cases(folder: Option<&str>, target: Option<&str>) -> Result<bool, String> {
+    let folder = folder.ok_or("--pack FOLDER [TARGET]")?;
+    let target = target.and_then(|text| text.parse().ok()).unwrap_or(90);
+    let count = pack::pack(&Tools::find()?, Path::new(folder), target)?;
+    println!("{count} cases for sm_{target} in {folder}");
+    Ok(true)
 }
 
 /// Runs ptxas's code of the cases whose text contains `wanted`; whether all is as it must be.
-fn execute(wanted: &str, target: Option<String>) -> Result<bool, String> {
+fn execute(wanted: &str, target: Option<&str>) -> Result<bool, String> {
     let tools = Tools::find()?;
     let scratch = std::env::temp_dir().join(format!("ptx-oracle-{}", std::process::id()));
     let target = target.and_then(|text| text.parse().ok());
@@ -79,8 +100,13 @@ fn execute(wanted: &str, target: Option<String>) -> Result<bool, String> {
         println!("{}", triangle::shrink(&tools, seed, targets[0], &scratch));
         return Ok(true);
     }
-    let triangle = triangle::run(&tools, &targets, wanted, &scratch);
+    let triangle = triangle::run(&tools, &targets, wanted, &scratch, Duration::MAX);
     let _ = std::fs::remove_dir_all(&scratch);
+    Ok(report_execution(&triangle))
+}
+
+/// Whether ptxas's code does what the interpreter does, without hazards, and damage to it is seen.
+fn report_execution(triangle: &Triangle) -> bool {
     for finding in &triangle.findings {
         println!("{finding}");
     }
@@ -96,7 +122,7 @@ fn execute(wanted: &str, target: Option<String>) -> Result<bool, String> {
         triangle.hazards, seen.good, seen.all
     );
     let agree = triangle.agree.values().all(|count| count.good == count.all);
-    Ok(agree && seen.good * 100 >= seen.all * 99)
+    agree && triangle.hazards == 0 && seen.good * 100 >= seen.all * LEAST_SEEN
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {

@@ -271,6 +271,22 @@ impl Lane<'_, '_> {
                 let bits = if ftz { format.flush(bits) } else { bits };
                 word(format.integral(bits, mode))
             }
+            Compute::F2ip { signed, mode } => {
+                let (least, greatest) = if signed { (-128, 127) } else { (0, 255) };
+                let byte = |i: usize| -> Result<u64> {
+                    let bits = self.modified(i, F32, self.bits(i)?.into());
+                    let limit = if F32.is_negative(bits) { least } else { greatest };
+                    let value = match F32.is_nan(bits) {
+                        true => 0,
+                        false => {
+                            float::integer(F32.unpack(bits), mode).unwrap_or(limit).clamp(least, greatest)
+                        }
+                    };
+                    Ok(value as u64 & 255)
+                };
+                // Two bytes above those that were converted before.
+                word(u64::from(self.bits(2)?) << 16 | byte(0)? << 8 | byte(1)?)
+            }
             Compute::F2fp { format, relu, finite, mode } => {
                 let narrow = |i: usize| -> Result<u64> {
                     let bits = self.modified(i, F32, self.bits(i)?.into());

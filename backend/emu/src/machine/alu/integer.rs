@@ -216,6 +216,10 @@ impl Lane<'_, '_> {
             Compute::Vimnmx { ty, relu } => {
                 extremum(ty, relu, self.p(0), self.bits(0)?, self.bits(1)?).into()
             }
+            Compute::Vimnmx3 { ty, relu } => {
+                let two = extremum(ty, false, self.p(0), self.bits(0)?, self.bits(1)?);
+                extremum(ty, relu, self.p(0), two, self.bits(2)?).into()
+            }
             Compute::Viaddmnmx { ty, relu } => {
                 let sum = add(ty >= 2, self.source(1).negated, self.bits(0)?, self.bits(1)?);
                 extremum(ty, relu, self.p(0), sum, self.bits(2)?).into()
