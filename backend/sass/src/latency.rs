@@ -80,7 +80,7 @@ fn late_high_half(sm: Sm, def: &RegUse, column: Column, read: &RegUse) -> u8 {
     let high = read.file == RegFile::R && read.count == 2 && def.index > read.index;
     match column {
         Column::Addend if high && sm.0 >= 90 => 2,
-        Column::Ldg if high && (100..110).contains(&sm.0) => 1,
+        Column::Ldg if high && sm.0 >= 100 => 1,
         _ => 0,
     }
 }

@@ -17,7 +17,9 @@ pub(super) enum Compute {
     Mov64,
     Sel,
     Sel64,
-    Iadd64,
+    Iadd64 { x: bool },
+    Viaddsat,
+    Imnmx64 { signed: bool },
     Isetp64 { cmp: u8, signed: bool, combine: u8 },
     Fsel { ftz: bool },
     Prmt { mode: u8 },
@@ -122,14 +124,14 @@ impl Compute {
             "MOV.64" => Compute::Mov64,
             "SEL" => Compute::Sel,
             "SEL.64" => Compute::Sel64,
-            "IADD.64" => Compute::Iadd64,
-            "IADD3.64" if !x => Compute::Iadd64,
-            "ISETP.64" => Compute::Isetp64 { cmp: byte(Field::Cmp), signed, combine },
+            "IADD.64" | "IADD3.64" => Compute::Iadd64 { x },
+            "VIADD" if flag(Field::Sat) && text(Field::Type) == ".S32" => Compute::Viaddsat,
+            "ISETP.64" if !x => Compute::Isetp64 { cmp: byte(Field::Cmp), signed, combine },
             "FSEL" => Compute::Fsel { ftz },
             "PRMT" => Compute::Prmt { mode: byte(Field::Mode) },
             "P2R" | "P2UR" => Compute::P2r { byte: byte(Field::Mode) },
             "R2P" => Compute::R2p { byte: byte(Field::Mode) },
-            "IADD3" => Compute::Iadd3 { x },
+            "IADD3" | "IADD" => Compute::Iadd3 { x },
             "IMAD" => Compute::Imad { x },
             "IMAD.WIDE" => Compute::ImadWide { signed, x },
             "IMAD.HI" => Compute::ImadHi { signed, x },
@@ -153,7 +155,11 @@ impl Compute {
             "VIMNMX3" => Compute::Vimnmx3 { ty: byte(Field::Type), relu: flag(Field::Relu) },
             "VIADDMNMX" => Compute::Viaddmnmx { ty: byte(Field::Type), relu: flag(Field::Relu) },
             "IMNMX" if !inst.has(Field::Pd) => Compute::Imnmx { signed },
-            "VIMNMX" if !inst.has(Field::Pd) => {
+            "IMNMX" if get(Field::Pd) == 7 && text(Field::Type).ends_with("64") => {
+                Compute::Imnmx64 { signed: text(Field::Type) == ".S64" }
+            }
+            "IMNMX" if get(Field::Pd) == 7 => Compute::Imnmx { signed: text(Field::Type) != ".U32" },
+            "VIMNMX" if inst.get(Field::Pd).is_none_or(|p| p == 7) => {
                 Compute::Vimnmx { ty: byte(Field::Type), relu: flag(Field::Relu) }
             }
             "VIADD" if get(Field::Type) <= 1 && !flag(Field::Sat) => {

@@ -65,6 +65,7 @@ const SYNC: &[&str] = &[
     "VOTEU",
     "MATCH",
     "REDUX",
+    "CREDUX",
     "R2UR",
     "MEMBAR",
     "ERRBAR",

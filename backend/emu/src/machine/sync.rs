@@ -230,6 +230,19 @@ impl Block<'_> {
                 };
                 self.set_uniform(w, step.rd, result);
             }
+            "CREDUX" if inst.text(Field::Type) != Some(".F32") => {
+                let flip = if inst.text(Field::Type) == Some(".S32") { 1 << 31 } else { 0 };
+                let mut values = Vec::new();
+                for lane in each(active) {
+                    values.push(self.bits(w, lane, step.sources[0])? ^ flip);
+                }
+                let result = match inst.text(Field::Op) {
+                    Some(".MIN") => values.into_iter().min(),
+                    Some(".MAX") => values.into_iter().max(),
+                    _ => return unsupported(),
+                };
+                self.set_uniform(w, step.rd, result.unwrap_or(0) ^ flip);
+            }
             "ELECT" => {
                 let leader = active.trailing_zeros();
                 self.set_uniform(w, step.rd, leader);

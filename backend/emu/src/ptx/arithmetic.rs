@@ -517,8 +517,8 @@ fn nth_set(mask: u32, base: u32, offset: i64) -> u64 {
     }
     let base = i64::from(base);
     let place = |i: i64| if offset > 0 { base + i } else { base - i };
-    let places = (0..32).map(place).filter(|p| (0..32).contains(p) && mask >> p & 1 == 1);
-    places.skip(offset.unsigned_abs() as usize - 1).next().map_or(NONE, |p| p as u64)
+    let mut places = (0..32).map(place).filter(|p| (0..32).contains(p) && mask >> p & 1 == 1);
+    places.nth(offset.unsigned_abs() as usize - 1).map_or(NONE, |p| p as u64)
 }
 
 fn part_type(bits: u32) -> Step<ScalarType> {

@@ -57,14 +57,30 @@ impl Lane<'_, '_> {
                 None => self.pair(1, false)?.into(),
             },
             Compute::Sel64 => if self.p(0) { self.pair(0, false)? } else { self.pair(1, false)? }.into(),
-            Compute::Iadd64 => {
-                let mut sum = 0u64;
+            Compute::Iadd64 { x } => {
+                let mut sum = u128::from(self.carry_in(x) + u64::from(x && self.p(1)));
                 for i in 0..3 {
                     let term = self.pair(i, false)?;
-                    sum =
-                        if self.source(i).negated { sum.wrapping_sub(term) } else { sum.wrapping_add(term) };
+                    sum += match (self.source(i).negated, x) {
+                        (false, _) => term.into(),
+                        (true, true) => (!term).into(),
+                        (true, false) => u128::from(!term) + 1,
+                    };
                 }
-                sum.into()
+                let carry = sum >> 64;
+                Results { p: carry >= 1, q: carry >= 2, ..Results::from(sum as u64) }
+            }
+            Compute::Viaddsat => {
+                let term = |i: usize| -> Result<i64> {
+                    let value = i64::from(self.bits(i)? as i32);
+                    Ok(if self.source(i).negated { -value } else { value })
+                };
+                ((term(0)? + term(1)?).clamp(i32::MIN.into(), i32::MAX.into()) as u32).into()
+            }
+            Compute::Imnmx64 { signed } => {
+                let (a, b) = (self.pair(0, false)?, self.pair(1, false)?);
+                let less = if signed { (a as i64) < b as i64 } else { a < b };
+                if less == self.p(0) { a } else { b }.into()
             }
             Compute::Isetp64 { cmp, signed, combine } => {
                 let (a, b) = (self.pair(0, false)?, self.pair(1, false)?);
