@@ -131,6 +131,9 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("CALL.ABS", 0x143, "c", Branch, &[Piece::Text(".ABS"), NOINC, CONDITION, PLAIN_PAIR]),
     Family::new("JMP", 0x94a, "", Branch, &[COUNTED, UNIFORM_OR_DIVERGENT, CONDITION, ABSOLUTE]),
     Family::new("JMP", 0x14a, "c", Branch, &[COUNTED, UNIFORM_OR_DIVERGENT, CONDITION, PLAIN_PAIR]),
+    Family::new("JMP.U", 0x54a, "", Branch, &[
+        COUNTED, Piece::Text(".U"), flag(Field::Flag, 84, &["", ".ANY"]), CONDITION, op(noted(upred_at(Field::Pr, 24, Role::Carry), Field::PrNot, 27)), ABSOLUTE,
+    ]).ones(one(32) | one(91)).sm(90, 255),
     Family::new("JMX", 0x94c, "", Branch, &[COUNTED, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::Optional))]),
     Family::new("JMXU", 0x959, "", Branch, &[
         COUNTED, choice(Field::Mode, 32, 2, &["", ".U", ".DIV", ".CONV"]), CONDITION, Piece::Op(Operand::RegTarget(UNIFORM_ADDRESS, DISTANCE, TargetStyle::Optional)),
@@ -162,6 +165,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("BMOV.32", 0x156, SOURCES, S2r, &[Piece::Text(".32"), PQUAD, op(RegOperand { role: Role::Dst, ..MOVED_BARRIER }), PLAIN_SOURCE]),
     Family::new("BMOV.32.STATE", 0x156, SOURCES, S2r, &[Piece::Text(".32"), PQUAD, THREAD_STATE, PLAIN_SOURCE]),
     Family::new("BMOV.32.STATE", 0xf55, "", S2r, &[Piece::Text(".32"), CLEAR, SET_BARRIER, THREAD_STATE]).labelled("s"),
+    Family::new("BMOV.32", 0xf55, "", S2r, &[Piece::Text(".32"), CLEAR, SET_BARRIER, op(RegOperand { spec: FieldSpec::new(Field::Imm2, 24, 4), ..BARRIER_OPERAND })]).labelled("b"),
     Family::new("BMOV.32.STATE", 0xf56, "", S2r, &[Piece::Text(".32"), PQUAD, THREAD_STATE, BARRIER]).labelled("b"),
     Family::new("BMOV.64", 0x157, "r c x u:6", S2r, &[Piece::Text(".64"), ATEXIT, PLAIN_PAIR]),
     Family::new("BMOV.64", 0x957, "", S2r, &[Piece::Text(".64"), ATEXIT, ABSOLUTE]).labelled("i"),

@@ -87,7 +87,8 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("ISETP", 0x00c, BINARY, Alu, &[
         choice(Field::Cmp, 76, 3, INT_COMPARE), SIGNED, BOOL, flag(Field::Extend, 72, &["", ".EX"]), PD, PQ, A_PLAIN, B_SIGNED, PP, op_when(LOW_RESULT, Field::Extend, 1),
     ]).sm(80, 255),
-    Family::new("IMNMX", 0x017, BINARY, Alu, &[SIGNED, RD, A_PLAIN, B_SIGNED, PP]).sm(75, 110),
+    Family::new("IMNMX", 0x017, BINARY, Alu, &[SIGNED, RD, A_PLAIN, B_SIGNED, PP]).sm(75, 103),
+    Family::new("IMNMX", 0x017, BINARY, Alu, &[SIGNED, RD, A_PLAIN, B_SIGNED, PP]).ones(0x3ff << 77).sm(110, 110),
     Family::new("IMNMX", 0x017, BINARY, Alu, &[
         choice_from(Field::Type, 73, 2, &[".U32", "", ".U64", ".S64"], 1), PD, PQ,
         op(counted(RD_OPERAND, MINIMUM_COUNT)), minimum_of(Role::A, Place::A), minimum_of(Role::B, Place::B), PP,

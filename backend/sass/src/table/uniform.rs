@@ -101,7 +101,7 @@ pub(super) const ROWS: &[Family] = &[
     row("UVIMNMX", 0x04a, BINARY, &[
         choice_from(Field::Type, 72, 3, &[".U32", ".S32", ".U16x2", ".S16x2", ".U8x4", ".S8x4", BAD, BAD], 1), flag(Field::Relu, 76, &["", ".RELU"]),
         URD, A_PLAIN, source_b(Mods::None, SignedHex), UPP,
-    ]).sm(120, 255),
+    ]).ones(0x3f << 81).sm(120, 255),
     row("UVIADD", 0x049, BINARY, &[VECTOR_TYPE, SATURATE, URD, source_a(Mods::Neg, Hex), source_b(Mods::Neg, Hex)]).sm(120, 255),
     unary("UIABS", 0x04d, &[URD, source_wide(Mods::None, SignedHex)]).sm(120, 255),
     unary("UI2I", 0x04e, &[choice(Field::Type, 76, 2, &[".U8", ".S8", ".U16", ".S16"]), Piece::Text(".S32"), Piece::Text(".SAT"), URD, source_wide(Mods::None, SignedHex)]).sm(120, 255),
@@ -128,6 +128,27 @@ pub(super) const ROWS: &[Family] = &[
         choice(Field::Type, 76, 2, &[".U8", ".S8", BAD, BAD]), Piece::Text(".F32"), choice(Field::Round, 78, 2, &["", BAD, BAD, ".TRUNC"]),
         NTZ_74, flag(Field::Relu, 75, &["", ".RELU"]), URD, source_a(Mods::None, F32), source_b(Mods::None, F32), C_HALF_FLOAT,
     ]).sm(120, 255),
+    unary("UF2F", 0x05b, &[FTZ, choice_from(Field::Type, 75, 3, &[BAD, ".F16", BAD, BAD, ".BF16"], 1), Piece::Text(".F32"), ROUND, URD, source_wide(Mods::NegAbs, F32)])
+        .ones(2 << 84 | one(91)).sm(120, 255),
+    unary("UF2F.F32.F16", 0x05b, &[
+        FTZ, Piece::Text(".F32"), choice_from(Field::SrcType, 84, 3, &[BAD, ".F16", BAD, BAD, ".BF16"], 1), ROUND, URD, HALF,
+    ]).ones(2 << 75 | one(91)).sm(120, 255),
+    unary("UF2F.F16.BF16", 0x05b, &[FTZ, Piece::Text(".F16"), choice_from(Field::SrcType, 84, 3, &[BAD, BAD, BAD, BAD, ".BF16"], 4), ROUND, URD, HALF])
+        .ones(1 << 75 | one(91)).sm(120, 255),
+    unary("UF2F.BF16.F16", 0x05b, &[FTZ, Piece::Text(".BF16"), choice_from(Field::SrcType, 84, 3, &[BAD, ".F16"], 1), ROUND, URD, HALF])
+        .ones(4 << 75 | one(91)).sm(120, 255),
+    unary("UFRND", 0x05d, &[FTZ, choice(Field::Round, 78, 2, INTEGRAL), URD, source_wide(Mods::NegAbs, F32)]).ones(2 << 75 | 2 << 84 | one(91)).sm(120, 255),
+    unary("UFRND.F16", 0x05d, &[
+        FTZ, Piece::Text(".F16"), choice_from(Field::SrcType, 84, 3, &[BAD, ""], 1), choice(Field::Round, 78, 2, INTEGRAL), URD, HALF,
+    ]).ones(1 << 75 | one(91)).sm(120, 255),
+    unary("UFRND.BF16", 0x05d, &[
+        FTZ, Piece::Text(".BF16"), choice_from(Field::SrcType, 84, 3, &[BAD, BAD, BAD, BAD, ""], 4), choice(Field::Round, 78, 2, INTEGRAL), URD, HALF,
+    ]).ones(4 << 75 | one(91)).sm(120, 255),
+    row("UF2FP.PACK_AB", 0x0ba, BINARY, &[
+        flag(Field::Sat, 82, &["", ".SATFINITE"]), flag(Field::Relu, 74, &["", ".RELU"]),
+        choice(Field::Type, 75, 3, &[".BF16", ".F16", BAD, ".TF32", ".E5M2", ".E4M3", BAD, BAD]), Piece::Text(".F32"), Piece::Text(".PACK_AB"),
+        choice(Field::Round, 79, 2, &["", BAD, BAD, ".RZ"]), URD, source_a(Mods::None, F32), source_b(Mods::None, F32),
+    ]).ones(one(85)).sm(120, 255),
     unary("UI2F", 0x05a, &[TO_FLOAT, from_integer(WORD32, 5), ROUND, URD, source_wide(Mods::None, SignedBy(Field::SrcType))]).sm(120, 255),
     row("UI2F.S8", 0x05a, "u:1", &[TO_FLOAT, from_integer(&[".U8", ".S8", BAD, BAD, BAD, BAD, BAD, BAD], 1), ROUND, URD, part_of(&["", ".B1", ".B2", ".B3"])]).sm(120, 255),
     row("UI2F.S16", 0x05a, "u:1", &[TO_FLOAT, from_integer(&[BAD, BAD, ".U16", ".S16", BAD, BAD, BAD, BAD], 3), ROUND, URD, part_of(&["", ".H1", BAD, BAD])]).sm(120, 255),
