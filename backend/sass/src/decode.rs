@@ -1,8 +1,8 @@
 //! Word to instruction.
 //!
-//! Of one generation, the forms that share an opcode make a bucket. What tells them apart are the bits that any
-//! of them uses. NVIDIA's disassembler ignores all others, which no compiler sets; where one is set all the same,
-//! it may be a modifier that the table lacks. [`decode`] refuses it, [`decode_tolerant`] keeps it.
+//! Of one generation, the forms that share an opcode make a bucket. NVIDIA's disassembler ignores the bits that do
+//! not tell a form from the others, and compilers set none of them; where one is set all the same, it may be a
+//! modifier that the table lacks. [`decode`] refuses it, [`decode_tolerant`] keeps it.
 
 use crate::control::Control;
 use crate::expand::{UNIFORM_BIT, table};
@@ -54,18 +54,13 @@ enum Check {
 impl Bucket {
     pub(crate) fn new<'a>(forms: impl Iterator<Item = (FormId, &'a Form)>) -> Bucket {
         let forms: Vec<_> = forms.collect();
-        // The bit for the uniform datapath is as good as one of the opcode.
-        let datapath = |form: &Form| form.fixed_mask & UNIFORM_BIT != 0;
-        let alike =
-            |a: &Form, b: &Form| !datapath(a) || !datapath(b) || (a.fixed ^ b.fixed) & UNIFORM_BIT == 0;
         let candidate = |&(id, form): &(FormId, &Form)| {
-            let others = forms.iter().filter(|(_, other)| alike(form, other));
-            let used = others.fold(UNIFORM_BIT, |used, (_, other)| used | other.fixed | !other.fixed_mask);
+            let others = forms.iter().filter(|&&(other, _)| other != id).map(|&(_, other)| other);
             Candidate {
                 form: id,
                 fixed: form.fixed,
                 fixed_mask: form.fixed_mask,
-                telling_mask: form.fixed_mask & used & !form.filled,
+                telling_mask: others.fold(form.own_bits(), |mask, other| mask | form.telling_bits(other)),
                 checks: form.fields.iter().filter_map(Check::new).collect(),
             }
         };
@@ -79,6 +74,22 @@ impl Bucket {
                 && candidate.checks.iter().all(|check| check.holds(word))
         };
         self.0.iter().find(fits).map(|candidate| candidate.form)
+    }
+}
+
+impl Form {
+    /// The fixed bits that the form needs whatever others there are: its ones, and the bit for the uniform datapath,
+    /// which is as good as one of the opcode.
+    fn own_bits(&self) -> u128 {
+        (self.fixed | UNIFORM_BIT) & self.fixed_mask & !self.filled
+    }
+
+    /// The fixed bits that tell the form from another one. Where none of these bits is fixed in both, it is all that
+    /// the other uses: no word can then be of both, since no word is of both that has all bits as they should be.
+    fn telling_bits(&self, other: &Form) -> u128 {
+        let fixed_mask = self.fixed_mask & !self.filled;
+        let opposed = (self.fixed ^ other.fixed) & fixed_mask & other.fixed_mask & !other.filled;
+        if opposed != 0 { opposed } else { (other.fixed | !other.fixed_mask) & fixed_mask }
     }
 }
 
