@@ -226,6 +226,7 @@ fn forms_without_a_recorded_sample() {
         F2FP.UNPACK_B_MERGE_C ru sm_100-255
         F2FP.PACK_B i sm_100-255
         F2FP.PACK_B u sm_100-255
+        TMML u sm_120-255
         UVIRTCOUNT u sm_100-110
     "#]]
     .assert_eq(&unseen.concat());
