@@ -256,7 +256,7 @@ fn a_function_that_never_reaches_the_compiler_says_where_and_why() {
     let text: Vec<String> =
         found.iter().map(|d| format!("{}: {}", shown(&db, file, d.range), d.message)).collect();
     expect![
-        "8:0 vadd.s32.s32.s32 %r2, %r1.b3, %r1, %r1;: not compiled: a statement that is not understood yet"
+        "9:0 vadd.s32.s32.s32 %r2, %r1.b3, %r1, %r1;: not compiled: a statement that is not understood yet"
     ]
     .assert_eq(&text.join("\n"));
 }
