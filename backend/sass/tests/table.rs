@@ -118,13 +118,12 @@ fn recorded_words_print_as_recorded() {
     }
     let undecoded: String = undecoded.into_iter().map(|line| line + "\n").collect();
     expect![[r#"
-        sm_100 UGETNEXTWORKID
-        sm_120 UGETNEXTWORKID
         sm_120 UVIMNMX
-        sm_75 LD
+        sm_75 LDC
         sm_75 QSPC
         sm_75 SULD
         sm_80 ATOMG
+        sm_80 LDC
         sm_80 SULD
     "#]]
     .assert_eq(&undecoded);
@@ -226,6 +225,21 @@ fn forms_without_a_recorded_sample() {
         F2FP.UNPACK_B_MERGE_C ru sm_100-255
         F2FP.PACK_B i sm_100-255
         F2FP.PACK_B u sm_100-255
+        ATOM.F u sm_90-90
+        ATOM.F u sm_100-255
+        ATOMG u sm_80-89
+        ATOMG u sm_90-90
+        ATOMG.F u sm_90-90
+        ATOMG.F u sm_100-255
+        RED u sm_80-89
+        REDG u sm_90-99
+        REDG.F u sm_90-99
+        REDG.F u sm_100-255
+        REDG.F r sm_90-255
+        ATOM.POPC.INC  sm_80-89
+        LDC x sm_75-79
+        LDC x sm_80-99
+        LDC x sm_100-255
         TMML u sm_120-255
         UVIRTCOUNT u sm_100-110
     "#]]

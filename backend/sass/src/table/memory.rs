@@ -324,9 +324,18 @@ const fn based_wide(lo: u8, offset_bits: u8) -> Piece {
     }))
 }
 
+/// As [`based`], with an offset that lacks the highest bit, which tells the width of the address.
+const BASED_SHORT: Piece = Piece::Op(Operand::Mem(MemOperand {
+    desc: None,
+    reg: Some(address_beside(63)),
+    ureg: Some((FieldSpec::new(Field::UrBase, 64, 6).neutral(URZ), 2)),
+    urz: Urz::Shown,
+    offset: Some(FieldSpec::new(Field::Offset, 40, 23).value(Value::Signed { scale: 1 })),
+}));
 const RED_DESCRIPTOR: u128 = one(71) | one(90) | one(91);
-const ATOMS_TYPE: Piece = choice(Field::Type, 73, 2, &["", ".S32", ".64", BAD]);
-const ATOMS_COUNT: Count = Count::By(Field::Type, &[1, 1, 2]);
+const ATOMS_TYPE: Piece =
+    since(choice(Field::Type, 73, 3, &["", ".S32", ".64", BAD, ".128", BAD, BAD, BAD]), 4, 90);
+const ATOMS_COUNT: Count = Count::By(Field::Type, &[1, 1, 2, 1, 4]);
 const ATOMS_OP: Piece = choice(
     Field::Op,
     87,
@@ -347,6 +356,29 @@ const CONSTANT_INDEX: Piece = Piece::Op(Operand::Const(ConstOperand {
     suffix: None,
     text: "",
     complement: None,
+}));
+
+/// How the index and the offset make up the address.
+const CONSTANT_MODE: Piece = since(choice(Field::Mode, 78, 2, &["", ".IL", ".IS", ".ISL"]), 1, 80);
+/// The constant bank of a handle.
+const CONSTANT_HANDLE: Piece = Piece::Op(Operand::Const(ConstOperand {
+    bank: FieldSpec::new(Field::CBank, 54, 5),
+    offset: FieldSpec::new(Field::COffset, 38, 16),
+    index: None,
+    handle: Some(FieldSpec::new(Field::Ur, 24, 6).neutral(URZ)),
+    neg: None,
+    abs: None,
+    suffix: None,
+    text: "",
+    complement: None,
+}));
+
+/// The barrier in the register after that of the result's address.
+const NEXT_BRACKET: Piece = Piece::Op(Operand::Handle(HandleOperand {
+    word: "",
+    reg: ureg_at(Field::UrBase, 24, Role::Base),
+    offset: None,
+    next: true,
 }));
 
 /// What else `ATOMS.POPC.INC.32` has set.
@@ -396,7 +428,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("LDL", 0x983, "", Load, &[EVICT, SIZE, LOADED, based(ADDRESS32, 32, 1)]).ones(WITH_BASE).labelled("u"),
     Family::new("STL", 0x387, "", Store, &[EVICT, SIZE, memory(ADDRESS32), data(COUNT)]),
     Family::new("STL", 0x987, "", Store, &[EVICT, SIZE, based(ADDRESS32, 64, 1), data(COUNT)]).ones(WITH_BASE).labelled("u"),
-    Family::new("LDC", 0xb82, "", LoadConstant, &[CONSTANT_SIZE, choice(Field::Mode, 78, 2, &["", ".IL", ".IS", ".ISL"]), LOADED, CONSTANT_INDEX]),
+    Family::new("LDC", 0xb82, "", LoadConstant, &[CONSTANT_SIZE, CONSTANT_MODE, LOADED, CONSTANT_INDEX]),
     atomic("ATOM", 0x98a, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), described(64), data(ATOM_COUNT)])
         .ones(one(72) | ATOM_DESCRIPTOR).sm(80, 89),
     atomic("ATOMG", 0x9a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), described(64), data(ATOM_COUNT)])
@@ -460,6 +492,39 @@ pub(super) const ROWS: &[Family] = &[
         .ones(0xff << 64).sm(75, 75),
     Family::new("ATOMG", 0x9a8, "", Atomic, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, ATOM_COUNT)), based(address_beside(70), 64, 2), data(ATOM_COUNT)])
         .ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
+    atomic("ATOM", 0x98a, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), based(address_beside(70), 64, 2), data(ATOM_COUNT)])
+        .ones(one(72) | WITH_BASE).sm(80, 89).labelled("u"),
+    atomic("ATOM", 0x98a, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), based(address_beside(70), 64, 2), data(ATOM_INT_COUNT)])
+        .ones(one(72) | WITH_BASE).sm(90, 90).labelled("u"),
+    atomic("ATOM", 0x98a, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), BASED_SHORT, data(ATOM_INT_COUNT)])
+        .ones(one(72) | WITH_BASE).sm(100, 255).labelled("u"),
+    atomic("ATOM.F", 0x9a2, &[EXTENDED, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), based(address_beside(70), 64, 2), data(ATOM_FLOAT_COUNT)])
+        .ones(one(72) | WITH_BASE).sm(90, 90).labelled("u"),
+    atomic("ATOM.F", 0x9a2, &[EXTENDED, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), BASED_SHORT, data(ATOM_FLOAT_COUNT)])
+        .ones(one(72) | WITH_BASE).sm(100, 255).labelled("u"),
+    atomic("ATOMG", 0x9a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), based(address_beside(70), 64, 2), data(ATOM_COUNT)])
+        .ones(one(72) | WITH_BASE).sm(80, 89).labelled("u"),
+    atomic("ATOMG", 0x9a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), based(address_beside(70), 64, 2), data(ATOM_INT_COUNT)])
+        .ones(one(72) | WITH_BASE).sm(90, 90).labelled("u"),
+    atomic("ATOMG", 0x9a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), BASED_SHORT, data(ATOM_INT_COUNT)])
+        .ones(one(72) | WITH_BASE).sm(100, 255).labelled("u"),
+    atomic("ATOMG.F", 0x9a3, &[EXTENDED, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), based(address_beside(70), 64, 2), data(ATOM_FLOAT_COUNT)])
+        .ones(one(72) | WITH_BASE).sm(90, 90).labelled("u"),
+    atomic("ATOMG.F", 0x9a3, &[EXTENDED, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), BASED_SHORT, data(ATOM_FLOAT_COUNT)])
+        .ones(one(72) | WITH_BASE).sm(100, 255).labelled("u"),
+    atomic("RED", 0x98e, &[EXTENDED, RED_OP, EVICT, ATOM_TYPE, ORDER_STORE, based(address_beside(90), 64, 2), data(ATOM_COUNT)]).ones(one(72) | WITH_BASE).sm(80, 89).labelled("u"),
+    atomic("RED", 0x98e, &[EXTENDED_OR_NOT, RED_OP, EVICT, ATOM_TYPE, ORDER_STORE, memory(ADDRESS_PLAIN), data(ATOM_COUNT)]).sm(80, 89).labelled("r"),
+    atomic("REDG", 0x98e, &[EXTENDED, RED_OP, EVICT, RED_INT_TYPE, ORDER_STORE, based(address_beside(90), 64, 2), data(ATOM_INT_COUNT)]).ones(one(72) | WITH_BASE).sm(90, 255).labelled("u"),
+    atomic("REDG", 0x98e, &[EXTENDED_OR_NOT, RED_OP, EVICT, RED_INT_TYPE, ORDER_STORE, memory(ADDRESS_PLAIN), data(ATOM_INT_COUNT)]).sm(90, 255).labelled("r"),
+    atomic("REDG.F", 0x9a6, &[EXTENDED, RED_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, based(address_beside(90), 64, 2), data(ATOM_FLOAT_COUNT)]).ones(one(72) | WITH_BASE).sm(90, 255).labelled("u"),
+    atomic("REDG.F", 0x9a6, &[EXTENDED_OR_NOT, RED_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, memory(ADDRESS_PLAIN), data(ATOM_FLOAT_COUNT)]).sm(90, 255).labelled("r"),
+    atomic("ATOM.ARRIVE", 0xf8a, &[EXTENDED, Piece::Text(".ARRIVE"), EVICT, Piece::Text(".64"), ORDER_STORE, PD, RD2, based(address_beside(70), 64, 2)])
+        .ones(one(72) | one(74) | one(87) | one(90) | WITH_BASE).sm(80, 89),
+    atomic("ATOM.POPC.INC", 0xf8a, &[EXTENDED, Piece::Text(".POPC"), Piece::Text(".INC"), EVICT, Piece::Text(".32"), ORDER_STORE, PD, RD, based(address_beside(70), 64, 2)])
+        .ones(one(72) | one(88) | one(90) | WITH_BASE).sm(80, 89),
+    Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE_75, ORDER_LOAD_75, PRIVATE, LOADED_75, based(address_beside(90), 32, 2), CONDITION])
+        .ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
+    Family::new("LDC", 0x582, "", LoadConstant, &[CONSTANT_SIZE, CONSTANT_MODE, LOADED, CONSTANT_HANDLE]).ones(one(91)).labelled("x"),
     atomic("REDG", 0x98e, &[EXTENDED, RED_OP, EVICT, RED_INT_TYPE, ORDER_STORE, described(64), data(ATOM_INT_COUNT)]).ones(one(72) | RED_DESCRIPTOR_100).sm(100, 255),
     atomic("REDG.F", 0x9a6, &[EXTENDED, RED_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, described(64), data(ATOM_FLOAT_COUNT)])
         .ones(one(72) | RED_DESCRIPTOR_100).sm(100, 255),
@@ -477,10 +542,10 @@ pub(super) const ROWS: &[Family] = &[
         .ones(one(72) | one(63) | one(90) | one(91)).sm(100, 255),
     Family::new("QSPC", 0x3aa, "", Load, &[EXTENDED, since(choice(Field::Mode, 73, 2, &[".G", ".L", ".S", ".D"]), 3, 90), PD, RD, memory(ADDRESS)]).ones(one(72)),
     Family::new("CCTL", 0x98f, "", Sync, &[
-        EXTENDED, choice(Field::Mode, 78, 3, &["", ".U", ".C", BAD, BAD, BAD, BAD, BAD]),
-        choice(Field::Op, 87, 4, &[".PF1", ".PF2", ".WB", ".IV", BAD, ".RS", BAD, BAD, BAD, ".PML2", ".DML2", ".RML2", BAD, BAD, BAD, BAD]),
-        Piece::Op(Operand::Mem(MemOperand { desc: None, reg: Some(ADDRESS), ureg: None, urz: Urz::Shown, offset: Some(FieldSpec::new(Field::Offset, 32, 32).value(Value::Signed { scale: 1 })) })),
-    ]).ones(one(72)),
+        EXTENDED_OR_NOT, choice(Field::Mode, 78, 3, &["", ".U", ".C", BAD, BAD, BAD, BAD, BAD]),
+        since(choice(Field::Op, 87, 4, &[".PF1", ".PF2", ".WB", ".IV", BAD, ".RS", BAD, BAD, BAD, ".PML2", ".DML2", ".RML2", BAD, BAD, BAD, BAD]), 9, 80),
+        far(ADDRESS_PLAIN),
+    ]),
     Family::new("CCTL.IVALL", 0x98f, "", Sync, &[Piece::Text(".IVALL")]).ones(one(89) | 0xff << 24),
     Family::new("CCTLL", 0x990, "", Sync, &[choice(Field::Op, 87, 3, &[".PF1", ".PF2", ".WB", BAD, ".IVALL", BAD, BAD, BAD]), memory(ADDRESS32)]),
     Family::new("MEMBAR", 0x992, "", Sync, &[
@@ -504,6 +569,8 @@ pub(super) const ROWS: &[Family] = &[
         Piece::Op(Operand::Mem(MemOperand { desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 1)), urz: Urz::Shown, offset: Some(OFFSET) })),
         op(RegOperand { role: Role::Data, ..counted(ureg_at(Field::URb, 32, Role::Data), Count::Fixed(2)) }),
     ]).ones(one(72) | WITH_BASE).uniform().sm(90, 255),
+    Family::new("UGETNEXTWORKID", 0x3ca, "", Async, &[choice(Field::Mode, 72, 1, &[".SELFCAST", ".BROADCAST"]), bracket("", counted(ureg_at(Field::UrBase, 24, Role::Base), Count::Fixed(2))), NEXT_BRACKET])
+        .ones(one(91)).uniform().sm(100, 255),
     Family::new("UTMACCTL", 0x9b9, "", Sync, &[choice(Field::Op, 82, 1, &[".IV", ".PF"]), bracket("", counted(ureg_at(Field::UrBase, 24, Role::Base), Count::Fixed(2)))])
         .ones(one(91)).uniform().sm(90, 255),
     Family::new("UTMACCTL.IVALL", 0x9b9, "", Sync, &[Piece::Text(".IVALL")]).ones(one(83)).uniform().sm(90, 255),
