@@ -217,6 +217,8 @@ fn forms_without_a_recorded_sample() {
         F2FP.PACK_AB_MERGE_C rur sm_120-255
         F2FP.PACK_AB_MERGE_C rru sm_120-255
         F2FP.UNPACK_B i sm_100-255
+        F2FP.UNPACK_B.E2M1 i sm_100-255
+        F2FP.UNPACK_B.E2M1 u sm_100-255
         F2FP.UNPACK_B.E8 i sm_100-255
         F2FP.UNPACK_B.E8 u sm_100-255
         F2FP.UNPACK_B_MERGE_C ri sm_100-255

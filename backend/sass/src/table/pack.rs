@@ -32,8 +32,7 @@ const FROM_NARROW: Piece = Piece::Mod(
     FieldSpec::new(Field::SrcType, 73, 2)
         .high(82, 2)
         .choice(&[
-            BAD, BAD, ".E5M2", ".E4M3", BAD, ".E2M1", ".E2M3", ".E3M2", BAD, BAD, BAD, BAD, BAD, BAD, BAD,
-            BAD,
+            BAD, BAD, ".E5M2", ".E4M3", BAD, BAD, ".E2M3", ".E3M2", BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD,
         ])
         .neutral(2),
 );
@@ -47,6 +46,11 @@ const C: Piece = source_c(Mods::None, F32);
 const ONE: Piece = source_wide(Mods::None, F32);
 const ONE_HALF: Piece = source(Slot {
     suffix: Some(FieldSpec::new(Field::SwizzleB, 88, 1).choice(UPPER)),
+    ..slot(Role::B, Place::Wide, Mods::None, F32)
+});
+/// A pair of four-bit values takes one of a register's bytes.
+const ONE_BYTE: Piece = source(Slot {
+    suffix: Some(FieldSpec::new(Field::SwizzleB, 72, 1).high(88, 1).choice(&["", ".B1", ".B2", ".B3"])),
     ..slot(Role::B, Place::Wide, Mods::None, F32)
 });
 /// The value whose upper half stays, or its lower half in the upper one.
@@ -95,6 +99,7 @@ pub(super) const ROWS: &[Family] = &[
     row("F2FP.PACK_AB_MERGE_C", TERNARY, SINGLE_MERGED | MERGED_WITH, &[SATFINITE, RELU, NARROW, FROM_SINGLE, PACK_AB_MERGE_C, ROUND_NARROW, RD, A, B, MERGED]).sm(100, 110),
     row("F2FP.PACK_AB_MERGE_C", TERNARY, SINGLE_MERGED | MERGED_WITH, &[SATFINITE, RELU, NARROW, FROM_SINGLE, PACK_AB_MERGE_C, ROUND_SCALE, RD, A, B, MERGED]).sm(120, 255),
     row("F2FP.UNPACK_B", UNARY, NO_A | NO_C | UNPACKED, &[RELU, Piece::Text(".F16"), FROM_NARROW, UNPACK_B, RD, ONE_HALF]).sm(100, 255),
+    row("F2FP.UNPACK_B.E2M1", UNARY, NO_A | NO_C | UNPACKED | one(73) | one(82), &[RELU, Piece::Text(".F16"), Piece::Text(".E2M1"), UNPACK_B, RD, ONE_BYTE]).sm(100, 255),
     row("F2FP.UNPACK_B.E8", UNARY, NO_A | NO_C | UNPACKED | 0xb << 73 | one(83), &[RELU, Piece::Text(".BF16"), Piece::Text(".E8"), UNPACK_B, RD, ONE_HALF]).sm(100, 255),
     row("F2FP.UNPACK_B_MERGE_C", B_AND_C, NO_A | FROM_16 | MERGED_WITH, &[SATFINITE, RELU, NARROW, FROM_HALF, UNPACK_B_MERGE_C, ROUND_SCALE, RD, B, MERGED]).sm(100, 255),
     row("F2FP.PACK_B", UNARY, NO_A | NO_C | UNPACKED | SINGLE_MERGED | one(76) | one(86), &[SATFINITE, RELU, Piece::Text(".TF32"), FROM_SINGLE, PACK_B, ROUND_PACK, RD, ONE]).sm(100, 255),
