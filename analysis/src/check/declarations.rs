@@ -127,6 +127,10 @@ pub(crate) fn check(
         return;
     }
     words(site, head, gates, out);
+    // Arrays and vectors of these types are older than the types themselves.
+    if head.lanes == 1 && declaration.declarators.iter().any(|d| d.dimensions.is_empty()) {
+        type_gate(head, gates, out);
+    }
     for declarator in &declaration.declarators {
         let Some(name) = declarator.name else { continue };
         let declared = Declared {
@@ -142,7 +146,7 @@ pub(crate) fn check(
         if site.is_parameter() {
             parameter(&declared, out);
         } else {
-            variable(&declared, out);
+            variable(&declared, header, out);
         }
     }
 }
@@ -162,11 +166,6 @@ fn words(site: Site, head: &Head, gates: &Gates, out: &mut Vec<Diagnostic>) {
     match head.linkage {
         Linkage::Weak => gate(Gate::since(3, 1, 20), ".weak", words.linkage),
         Linkage::Common => gate(Gate::since(5, 0, 20), ".common", words.linkage),
-        _ => {}
-    }
-    match head.ty {
-        ScalarType::B128 => gate(Gate::since(8, 3, 70), ".b128", words.ty),
-        ScalarType::F16x2 => gate(Gate::since(4, 2, 53), ".f16x2", words.ty),
         _ => {}
     }
     gate(Gate::since(4, 0, 30), ".attribute(.managed)", words.managed);
@@ -204,6 +203,19 @@ fn words(site: Site, head: &Head, gates: &Gates, out: &mut Vec<Diagnostic>) {
         }
     }
 }
+
+/// Types that came later than the language.
+fn type_gate(head: &Head, gates: &Gates, out: &mut Vec<Diagnostic>) {
+    let (gate, word) = match head.ty {
+        ScalarType::B128 => (Gate::since(8, 3, 70), ".b128"),
+        ScalarType::F16x2 => (Gate::since(4, 2, 53), ".f16x2"),
+        _ => return,
+    };
+    out.extend(head.words.ty.and_then(|range| gates.check(&gate, word, range, "")));
+}
+
+/// The version from which registers and `.local` variables belong to functions.
+const CALLING_CONVENTION: PtxVersion = PtxVersion::new(3, 0);
 
 /// The type: what it can be made of, and where a value of it can be kept.
 fn types(d: &Declared<'_>, header: &Header, out: &mut Vec<Diagnostic>) {
@@ -288,7 +300,7 @@ fn opaque(d: &Declared<'_>, header: &Header, out: &mut Vec<Diagnostic>) {
 }
 
 /// Variables and registers of modules and bodies.
-fn variable(d: &Declared<'_>, out: &mut Vec<Diagnostic>) {
+fn variable(d: &Declared<'_>, header: &Header, out: &mut Vec<Diagnostic>) {
     let head = d.head;
     let is_extern = head.linkage == Linkage::Extern;
     if head.linkage == Linkage::Common && head.space != Space::Global {
@@ -300,7 +312,9 @@ fn variable(d: &Declared<'_>, out: &mut Vec<Diagnostic>) {
         let message = "variables of a body have no linkage, declare it at module scope";
         out.push(Diagnostic::new(&MISPLACED, range, message));
     }
-    if d.site == Site::Module && matches!(head.space, Space::Reg | Space::Local | Space::Param) {
+    let is_old = header.version_or_newest() < CALLING_CONVENTION;
+    let is_local = matches!(head.space, Space::Reg | Space::Local) && !is_old || head.space == Space::Param;
+    if d.site == Site::Module && is_local {
         let what = match head.space {
             Space::Reg => "registers are",
             Space::Local => "`.local` variables are",

@@ -9,7 +9,7 @@ pub struct PtxVersion {
 
 impl PtxVersion {
     /// Newest version the table describes.
-    pub const NEWEST: PtxVersion = PtxVersion::new(9, 0);
+    pub const NEWEST: PtxVersion = PtxVersion::new(9, 5);
 
     pub const fn new(major: u8, minor: u8) -> Self {
         Self { major, minor }
@@ -54,22 +54,22 @@ impl Sm {
     pub const COMPILED: [u16; 11] = [75, 80, 86, 87, 88, 89, 90, 100, 103, 120, 121];
 
     /// Every target that the language names, plain ones first, each group oldest first.
-    pub const KNOWN: [Sm; 44] = {
-        const PLAIN: [u16; 31] = [
+    pub const KNOWN: [Sm; 47] = {
+        const PLAIN: [u16; 32] = [
             10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89,
-            90, 100, 101, 103, 110, 120, 121,
+            90, 100, 101, 103, 107, 110, 120, 121,
         ];
-        const ARCH: [u16; 7] = [90, 100, 101, 103, 110, 120, 121];
-        const FAMILY: [u16; 6] = [100, 101, 103, 110, 120, 121];
-        let mut known = [Sm::new(0); 44];
+        const ARCH: [u16; 8] = [90, 100, 101, 103, 107, 110, 120, 121];
+        const FAMILY: [u16; 7] = [100, 101, 103, 107, 110, 120, 121];
+        let mut known = [Sm::new(0); 47];
         let mut i = 0;
         while i < known.len() {
-            known[i] = if i < 31 {
+            known[i] = if i < PLAIN.len() {
                 Sm { number: PLAIN[i], feature: Feature::None }
-            } else if i < 38 {
-                Sm { number: ARCH[i - 31], feature: Feature::Arch }
+            } else if i < PLAIN.len() + ARCH.len() {
+                Sm { number: ARCH[i - PLAIN.len()], feature: Feature::Arch }
             } else {
-                Sm { number: FAMILY[i - 38], feature: Feature::Family }
+                Sm { number: FAMILY[i - PLAIN.len() - ARCH.len()], feature: Feature::Family }
             };
             i += 1;
         }
@@ -80,7 +80,7 @@ impl Sm {
         Self { number, feature: Feature::None }
     }
 
-    /// Targets of one family accept each other's `f` features: 100 and 103; 110 and its old name 101; 120 and 121.
+    /// Targets of one family accept each other's `f` features: 100, 103 and 107; 110 and its old name 101; 120 and 121.
     pub const fn family(self) -> u16 {
         match self.number {
             101 | 110 => 110,
@@ -95,6 +95,7 @@ impl Sm {
             (100 | 101, Feature::Arch) => (8, 6),
             (120, Feature::Arch) => (8, 7),
             (110, _) => (9, 0),
+            (107, _) => (9, 4),
             (_, Feature::Family | Feature::Arch) => (8, 8),
             (0..=11, _) => (1, 0),
             (12..=13, _) => (1, 2),
