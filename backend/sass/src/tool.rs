@@ -170,8 +170,28 @@ fn push_blanks(out: &mut String, mut count: usize) {
     }
 }
 
-/// What separates text and semicolon: nothing where the word has no stall count and may yield, as NVIDIA has it.
+/// What separates text and semicolon: nothing where the word has no stall count, waits for nothing and may yield, as
+/// NVIDIA has it.
 fn end(word: u128) -> &'static str {
-    const ISSUE: u128 = 0x1f << 105;
-    if word & ISSUE == 0 { ";" } else { " ;" }
+    const ISSUE_AND_WAIT: u128 = (0x3f << 11 | 0x1f) << 105;
+    if word & ISSUE_AND_WAIT == 0 { ";" } else { " ;" }
+}
+
+/// From the position to the mnemonic; guards stand in between.
+const TO_MNEMONIC: usize = 19;
+
+/// Bytes of `        /*0040*/`.
+fn position_len(address: u64) -> usize {
+    let digits = (u64::BITS - address.leading_zeros()).div_ceil(4).max(4) as usize;
+    8 + 4 + digits
+}
+
+/// Appends the position of a line, and the blanks before its text.
+fn push_position(line: &mut String, address: u64, text: &str) {
+    let guard = if text.starts_with('@') { text.find(' ').map_or(0, |at| at + 1) } else { 0 };
+    push_blanks(line, 8);
+    line.push_str("/*");
+    push_hex(line, address, 4);
+    line.push_str("*/");
+    push_blanks(line, TO_MNEMONIC.saturating_sub(guard).max(1));
 }

@@ -1,13 +1,10 @@
 //! As `nvdisasm -c` prints: assembler directives, and labels for the targets of branches.
 
-use super::{Out, addressed, end, push_hex, push_text};
+use super::{Out, addressed, end, push_position, push_text};
 use sass::Sm;
 use sass::cubin::{Cubin, Function};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-
-/// Where mnemonics begin; guards stand before them.
-const MNEMONIC_COLUMN: usize = 35;
 
 pub(super) fn cubin(out: &mut Out<impl Write>, cubin: &Cubin<'_>) -> io::Result<()> {
     let kind = if cubin.relocatable { "ET_REL" } else { "ET_EXEC" };
@@ -86,16 +83,10 @@ fn directives(out: &mut String, symbol: &sass::cubin::Symbol<'_>) {
 }
 
 fn line(out: &mut String, sm: Sm, word: u128, address: u64, label_of: &BTreeMap<u64, String>) {
-    let start = out.len();
-    out.push_str("        /*");
-    push_hex(out, address, 4);
-    out.push_str("*/");
-    let head = out.len() - start;
-    push_text(out, sm, word, address);
-    let text = &out[start + head..];
-    let guard = if text.starts_with('@') { text.find(' ').map_or(0, |at| at + 1) } else { 0 };
-    let blanks = (MNEMONIC_COLUMN - guard).saturating_sub(head).max(1);
-    out.insert_str(start + head, &" ".repeat(blanks));
+    let mut text = String::new();
+    push_text(&mut text, sm, word, address);
+    push_position(out, address, &text);
+    out.push_str(&text);
     let label = sass::decode_tolerant(sm, word).and_then(|inst| label_of.get(&inst.target(address)?));
     if let Some(label) = label {
         // The target is the last operand.

@@ -1,13 +1,13 @@
 //! As `cuobjdump -sass` prints: text and both halves of the word, in columns.
 
-use super::{Out, addressed, end, push_blanks, push_hex, push_text};
+use super::{
+    Out, TO_MNEMONIC, addressed, end, position_len, push_blanks, push_hex, push_position, push_text,
+};
 use sass::Sm;
 use sass::cubin::Cubin;
 use sass::image::Container;
 use std::io::{self, Write};
 
-/// Where mnemonics begin; guards stand before them.
-const MNEMONIC_COLUMN: usize = 35;
 /// From the end of the longest text to the word.
 const GAP: usize = 2;
 
@@ -47,6 +47,7 @@ struct Texts {
     text: String,
     /// Where each text ends, and its bits without a meaning.
     ends: Vec<(usize, u128)>,
+    /// The most bytes before the word of a line whose guard stood behind the place where mnemonics begin.
     width: usize,
 }
 
@@ -57,7 +58,8 @@ impl Texts {
             let start = texts.text.len();
             let stray = push_text(&mut texts.text, sm, word, address);
             texts.text.push_str(end(word));
-            texts.width = texts.width.max(texts.text.len() - start);
+            let line = position_len(address) + TO_MNEMONIC + texts.text.len() - start;
+            texts.width = texts.width.max(line + GAP);
             texts.ends.push((texts.text.len(), stray));
         }
         texts
@@ -74,11 +76,6 @@ impl Texts {
     }
 }
 
-/// Bytes of the guard and the blank after it.
-fn guard(text: &str) -> usize {
-    if text.starts_with('@') { text.find(' ').map_or(0, |at| at + 1) } else { 0 }
-}
-
 /// A file of nothing but instructions.
 pub(super) fn raw(out: &mut Out<impl Write>, sm: Sm, bytes: &[u8]) -> io::Result<()> {
     let texts = Texts::new(sm, [bytes]);
@@ -93,17 +90,11 @@ fn code<'a>(
     lines: &mut impl Iterator<Item = (&'a str, u128)>,
 ) -> io::Result<()> {
     for ((address, word), (text, stray)) in addressed(code).zip(lines) {
-        let guard = guard(text);
         let line = &mut out.text;
         let start = line.len();
-        line.push_str("        /*");
-        push_hex(line, address, 4);
-        line.push_str("*/");
-        let blanks = (MNEMONIC_COLUMN - guard).saturating_sub(line.len() - start);
-        push_blanks(line, blanks.max(1));
+        push_position(line, address, text);
         line.push_str(text);
-        let column = MNEMONIC_COLUMN + width + GAP;
-        let blanks = column.saturating_sub(line.len() - start);
+        let blanks = width.saturating_sub(line.len() - start);
         push_blanks(line, blanks.max(1));
         push_half(line, word as u64);
         // A modifier may be missing in the text.
@@ -111,7 +102,7 @@ fn code<'a>(
             line.push_str(&format!(" // unknown bits {stray:#x}"));
         }
         line.push('\n');
-        push_blanks(line, column);
+        push_blanks(line, width);
         push_half(line, (word >> 64) as u64);
         line.push('\n');
         out.pause()?;
