@@ -129,7 +129,10 @@ pub(crate) fn parse_f32(text: &str) -> Option<u32> {
 
 /// A float that may be the high word of a double: the commonest NaN is that of an infinite one.
 pub(crate) fn parse_high_word(text: &str) -> Option<u32> {
-    if special(text.trim_end()) == Some((true, 2)) { Some(0xfff0_0000) } else { parse_f32(text) }
+    match special(text.trim_end()) {
+        Some((negative, 2)) => Some(u32::from(negative) << 31 | 0x7ff0_0000),
+        _ => parse_f32(text),
+    }
 }
 
 pub(crate) fn parse_f64(text: &str) -> Option<u32> {
