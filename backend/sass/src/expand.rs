@@ -10,7 +10,7 @@
 use crate::control::Control;
 use crate::decode::Bucket;
 use crate::model::*;
-use crate::table::FAMILIES;
+use crate::table::{FAMILIES, special_registers};
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
@@ -216,6 +216,9 @@ fn changes_at(piece: &Piece, sm: u8) -> bool {
     match operand {
         Operand::Target(spec, _) if sm == SPLIT_TARGET_SM => WHOLE_TARGETS.contains(&spec.width),
         Operand::RegTarget(_, spec, _) if sm == SPLIT_TARGET_SM => WHOLE_TARGETS.contains(&spec.width),
+        Operand::Word(spec) if is_special_register(spec) => {
+            !std::ptr::eq(special_registers(sm), special_registers(sm - 1))
+        }
         _ if sm != WIDE_UNIFORM_SM => false,
         Operand::Reg(reg) | Operand::Handle(HandleOperand { reg, .. }) | Operand::RegTarget(reg, ..) => {
             is_uniform(reg)
@@ -271,6 +274,11 @@ fn operand_form(letters: &str) -> u16 {
     }
 }
 
+/// Other fields of the role select fewer.
+fn is_special_register(spec: &FieldSpec) -> bool {
+    spec.field == Field::Special && spec.width == 8
+}
+
 /// The piece as the generation encodes it.
 fn at_generation(mut piece: Piece, sm: u8) -> Piece {
     if let Piece::Mod(spec) | Piece::ModIf(spec, _) = &mut piece
@@ -302,6 +310,9 @@ fn at_generation(mut piece: Piece, sm: u8) -> Piece {
                 if let Some(desc) = &mut mem.desc {
                     widen_spec(&mut desc.spec, sm);
                 }
+            }
+            Operand::Word(spec) if is_special_register(spec) => {
+                *spec = spec.choice(special_registers(sm));
             }
             Operand::Target(spec, _) | Operand::RegTarget(_, spec, _)
                 if WHOLE_TARGETS.contains(&spec.width) && sm >= SPLIT_TARGET_SM =>
@@ -451,7 +462,7 @@ mod tests {
     fn rows_are_split_exactly_where_their_encoding_changes() {
         for piece in FAMILIES.iter().copied().flatten().flat_map(|family| family.pieces) {
             if matches!(piece, Piece::Op(_) | Piece::OpIf(..)) {
-                for sm in [80, 86, 89, SPLIT_TARGET_SM, WIDE_UNIFORM_SM] {
+                for sm in Sm::ALL[1..].iter().map(|sm| sm.0) {
                     let differs = at_generation(*piece, sm) != at_generation(*piece, sm - 1);
                     assert_eq!(changes_at(piece, sm), differs, "{piece:?} at sm_{sm}");
                 }

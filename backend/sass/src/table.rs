@@ -20,6 +20,8 @@ mod texture;
 mod uniform;
 mod warpgroup;
 
+pub(crate) use moves::special_registers;
+
 use crate::model::*;
 
 /// All rows. Within one generation no two of them match the same word.

@@ -163,6 +163,8 @@ fn forms_without_a_recorded_sample() {
     // Words for new forms are made by `tests/oracle/forms.py --record`. It finds none for these.
     let unseen: Vec<String> = unseen.into_iter().map(|id| format!("{}\n", name(form(id)))).collect();
     expect![[r#"
+        S2R  sm_110-119
+        CS2R  sm_110-119
         F2FP.PACK_AB rx sm_80-88
         F2FP.MERGE_C ri sm_80-88
         F2FP.MERGE_C rc sm_80-88
@@ -227,6 +229,7 @@ fn forms_without_a_recorded_sample() {
         F2FP.UNPACK_B_MERGE_C ru sm_100-255
         F2FP.PACK_B i sm_100-255
         F2FP.PACK_B u sm_100-255
+        S2UR  sm_110-119
         ATOM.F u sm_90-90
         ATOM.F u sm_100-255
         ATOMG u sm_80-89

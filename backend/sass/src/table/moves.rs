@@ -51,7 +51,45 @@ pub(super) const ROWS: &[Family] = &[
 pub(super) const SPECIAL: Piece =
     Piece::Op(Operand::Word(FieldSpec::new(Field::Special, 72, 8).choice(SPECIAL_REGISTERS)));
 
-/// By number; the numbers without a name read as whatever the generation has there.
+/// The special registers of a generation by number.
+pub(crate) fn special_registers(sm: u8) -> &'static [&'static str] {
+    match sm {
+        ..80 => &SPECIAL_75,
+        80..90 => &SPECIAL_80,
+        90..100 => &SPECIAL_90,
+        110..120 => SPECIAL_REGISTERS,
+        ..120 => &SPECIAL_100,
+        _ => &SPECIAL_120,
+    }
+}
+
+static SPECIAL_75: [&str; 256] = renamed(&SPECIAL_80, &[(24, "SR_MACHINE_ID_0")]);
+static SPECIAL_80: [&str; 256] = renamed(
+    &SPECIAL_90,
+    &[(65, "SR65"), (134, "SR134"), (135, "SR135"), (136, "SR136"), (137, "SR137"), (139, "SR139")],
+);
+static SPECIAL_90: [&str; 256] = renamed(SPECIAL_REGISTERS, &[(138, "SR138"), (141, "SR141")]);
+static SPECIAL_100: [&str; 256] = renamed(SPECIAL_REGISTERS, &[(134, "SR134"), (135, "SR135")]);
+static SPECIAL_120: [&str; 256] =
+    renamed(&SPECIAL_100, &[(142, "SR_CONTEXT_SAVE_ADDR_LO"), (143, "SR_CONTEXT_SAVE_ADDR_HI")]);
+
+/// The names with some of them replaced.
+const fn renamed(names: &[&'static str], changes: &[(usize, &'static str)]) -> [&'static str; 256] {
+    let mut out = [""; 256];
+    let mut i = 0;
+    while i < out.len() {
+        out[i] = names[i];
+        i += 1;
+    }
+    i = 0;
+    while i < changes.len() {
+        out[changes[i].0] = changes[i].1;
+        i += 1;
+    }
+    out
+}
+
+/// Those of sm_110. The numbers without a name read as whatever the generation has there.
 #[rustfmt::skip]
 const SPECIAL_REGISTERS: &[&str] = &[
     "SR_LANEID", "SR_CLOCK", "SR_VIRTCFG", "SR_VIRTID", "SR4", "SR5",
