@@ -15,6 +15,8 @@ declare_lint! {
 
 /// Textures by a register with their address.
 const INDIRECT: Gate = Gate::since(3, 1, 20);
+/// A sampler beside a texture that brings its own.
+const SAMPLER: Gate = Gate::since(4, 3, 30);
 /// The second result of a texture access: whether all of it is resident.
 const RESIDENCY: Gate = Gate::since(7, 1, 60);
 
@@ -69,6 +71,11 @@ fn list(
 ) {
     let Some((_, handles)) = parts.split_last() else { return };
     match (wanted, handles) {
+        ([texture], [first, Operand::Reg(_)]) => {
+            out.extend(handle(ctx, first, *texture, range));
+            out.extend(handle(ctx, &handles[1], ScalarType::SamplerRef, range));
+            out.extend(ctx.gates.check_phrase(&SAMPLER, "a sampler beside a texture".to_owned(), range));
+        }
         ([_], [_, _]) => {
             let message = "a texture brings its own sampler in the unified texture mode";
             let note = "write `.target …, texmode_independent` to name samplers";

@@ -64,11 +64,12 @@ const SPARSE_SCALED: &[Operand] = &[
     Operand { name: "scale-b-data", ..METADATA },
     fields("scale-b-selector", Values::Each(&[Values::Range(0, 3), Values::Range(0, 3)])),
 ];
-const MX_TYPES: [Rule; 4] = [
+const MX_TYPES: [Rule; 5] = [
     has(&[KindMxf4, KindMxf4nvf4]).types_at(1, t![E2m1]),
     has(&[KindMxf4, KindMxf4nvf4]).types_at(2, t![E2m1]),
     has(&[KindMxf8f6f4, KindMxf4]).types_at(4, t![Ue8m0]),
     has(&[ScaleVec2X]).types_at(4, t![Ue8m0]),
+    has(&[ScaleVec4X]).types_at(4, t![Ue4m3]),
 ];
 const EVEN: Values = Values::Of(&[0, 2]);
 const ZERO: Values = Values::Range(0, 0);
@@ -88,6 +89,7 @@ const MX_RULES: &[Rule] = &[
     MX_TYPES[1],
     MX_TYPES[2],
     MX_TYPES[3],
+    MX_TYPES[4],
     MX_SELECTORS[0],
     MX_SELECTORS[1],
     MX_SELECTORS[2],
@@ -105,6 +107,7 @@ const MX_SPARSE_RULES: &[Rule] = &[
     MX_TYPES[1],
     MX_TYPES[2],
     MX_TYPES[3],
+    MX_TYPES[4],
     MX_SELECTORS[0],
     MX_SELECTORS[1],
     MX_SELECTORS[2],
