@@ -177,7 +177,7 @@ fn end(word: u128) -> &'static str {
     if word & ISSUE_AND_WAIT == 0 { ";" } else { " ;" }
 }
 
-/// From the position to the mnemonic; guards stand in between.
+/// From the position to the mnemonic. Guards stand in between, but those of the uniform datapath do not.
 const TO_MNEMONIC: usize = 19;
 
 /// Bytes of `        /*0040*/`.
@@ -188,7 +188,8 @@ fn position_len(address: u64) -> usize {
 
 /// Appends the position of a line, and the blanks before its text.
 fn push_position(line: &mut String, address: u64, text: &str) {
-    let guard = if text.starts_with('@') { text.find(' ').map_or(0, |at| at + 1) } else { 0 };
+    let hangs = text.starts_with("@P") || text.starts_with("@!P");
+    let guard = if hangs { text.find(' ').map_or(0, |at| at + 1) } else { 0 };
     push_blanks(line, 8);
     line.push_str("/*");
     push_hex(line, address, 4);
