@@ -18,7 +18,7 @@ pub struct Launch {
     pub dynamic_shared: u32,
     /// Instructions of warps after which the run is given up.
     pub steps: u64,
-    /// Reading a register that was never written is a fault of PTX.
+    /// Reading a register that was never written is a fault of PTX, and so are races for shared memory.
     pub strict: bool,
 }
 
@@ -87,6 +87,8 @@ pub enum FaultKind {
     Hazard(String),
     /// A register was read that was never written.
     Unwritten(String),
+    /// Warps use shared memory with nothing between them.
+    Race(String),
     /// Threads wait for others that never come.
     Deadlock(String),
     /// The launch's limit of steps.
@@ -115,6 +117,7 @@ impl fmt::Display for Fault {
             }
             FaultKind::Hazard(what) => write!(f, "too early: {what}"),
             FaultKind::Unwritten(name) => write!(f, "{name} is read and was never written"),
+            FaultKind::Race(what) => write!(f, "race: {what}"),
             FaultKind::Deadlock(what) => write!(f, "deadlock: {what}"),
             FaultKind::Steps => write!(f, "too many steps"),
             FaultKind::Trap => write!(f, "trap"),

@@ -11,6 +11,7 @@ mod decode;
 mod float;
 mod matrix;
 mod memory;
+mod race;
 mod sync;
 
 use crate::copies::Copies;
@@ -126,6 +127,7 @@ struct Block<'a> {
     shared: Vec<u8>,
     warps: Vec<Warp>,
     barriers: [sync::Barrier; sync::BARRIERS],
+    races: race::Races,
 }
 
 impl<'a> Block<'a> {
@@ -138,7 +140,16 @@ impl<'a> Block<'a> {
         let threads = launch.threads();
         let warps = (0..threads).step_by(WARP).map(|first| Warp::new(program, first, threads)).collect();
         let shared = vec![UNWRITTEN; (program.shared_bytes + launch.dynamic_shared) as usize];
-        Block { program, launch, device, ctaid, shared, warps, barriers: Default::default() }
+        Block {
+            program,
+            launch,
+            device,
+            ctaid,
+            shared,
+            warps,
+            barriers: Default::default(),
+            races: Default::default(),
+        }
     }
 
     fn run(&mut self, work: &mut Work) -> Result<(), (u32, FaultKind)> {

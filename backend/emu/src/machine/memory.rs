@@ -203,8 +203,9 @@ impl Block<'_> {
             "" | ".S32" | ".F32.FTZ.RN" | ".F32.RN" | ".F16x2.RN" | ".BF16x2.RN" => 4,
             _ => return Err(FaultKind::Unsupported(format!("{name}{ty}"))),
         };
-        let compare = name.ends_with(".CAS");
         let op = inst.text(Field::Op).unwrap_or("");
+        let tests = name == "ATOMS.CAST" || op.starts_with(".CAST");
+        let compare = tests || name.ends_with(".CAS");
         for lane in each(mask) {
             let address = self.address(w, lane, at, narrow)?;
             let operand = |field| -> Result<u64> {
@@ -235,7 +236,7 @@ impl Block<'_> {
             };
             view.store(space, address, size, new)?;
             // The forms that test tell whether they stored.
-            let result = if op.starts_with(".CAST") { u64::from(old == b) } else { old };
+            let result = if tests { u64::from(old == b) } else { old };
             self.set_register(w, lane, step.rd, result as u32);
             if size == 8 && step.rd != 255 {
                 self.set_register(w, lane, step.rd + 1, (result >> 32) as u32);

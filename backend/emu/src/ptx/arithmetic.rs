@@ -290,9 +290,11 @@ impl Block<'_> {
                 Ok(())
             }
             F::Trap => Err(FaultKind::Trap),
-            F::Brkpt | F::Nanosleep | F::Membar | F::Fence | F::Prefetch | F::Prefetchu | F::Pmevent => {
+            F::Membar | F::Fence => {
+                self.races.cut();
                 Ok(())
             }
+            F::Brkpt | F::Nanosleep | F::Prefetch | F::Prefetchu | F::Pmevent => Ok(()),
             F::Bar | F::Barrier => self.barrier(w, pc, mask, instr),
             F::BarWarpSync | F::ShflSync | F::VoteSync | F::MatchSync | F::Redux | F::Elect => {
                 self.meet(w, pc, mask, instr)

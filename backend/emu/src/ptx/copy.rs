@@ -9,6 +9,7 @@ use ptx_isa::{FormId, Mod, ScalarType};
 
 impl Block<'_> {
     pub(super) fn asynchronous(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        self.races.cut();
         match instr.opcode.form {
             FormId::CpAsync => self.copy(w, mask, instr),
             FormId::CpAsyncCommitGroup => {

@@ -70,7 +70,8 @@ impl Block<'_> {
             let bytes = &mut bytes[..total as usize];
             match place {
                 Where::Memory(space) => {
-                    bytes.copy_from_slice(self.view(w, lane).slice(space, address, total)?)
+                    bytes.copy_from_slice(self.view(w, lane).slice(space, address, total)?);
+                    self.race(w, instr, (space, address), bytes, None)?;
                 }
                 Where::Constant | Where::Param => {
                     let (memory, space) = match place {
@@ -115,16 +116,24 @@ impl Block<'_> {
             parts.iter().map(|part| self.gather(w, mask, part, t)).collect::<Step<_>>()?;
         for lane in each(mask) {
             let address = self.address(w, lane, &instr.operands[0])?;
-            let mut view = self.view(w, lane);
-            let bytes = view.slice(space, address, size * parts.len() as u32)?;
+            let mut bytes = [0; 64];
+            let bytes = &mut bytes[..size as usize * parts.len()];
             for (value, bytes) in values.iter().zip(bytes.chunks_mut(size as usize)) {
                 bytes.copy_from_slice(&value[lane].to_le_bytes()[..size as usize]);
             }
+            let mut view = self.view(w, lane);
+            let place = view.slice(space, address, bytes.len() as u32)?;
+            let mut before = [0; 64];
+            let before = &mut before[..place.len()];
+            before.copy_from_slice(place);
+            place.copy_from_slice(bytes);
+            self.race(w, instr, (space, address), before, Some(bytes))?;
         }
         Ok(())
     }
 
     fn atomic(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        self.races.cut();
         let t = ty(&instr.opcode, 0)?;
         let Where::Memory(space) = place(instr) else { return unsupported(instr) };
         // A reduction has no destination.

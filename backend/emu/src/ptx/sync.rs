@@ -94,6 +94,7 @@ impl Block<'_> {
                 continue;
             }
             self.barriers[id] = Barrier::default();
+            self.races.cut();
             for w in 0..self.warps.len() {
                 for lane in each(self.warps[w].lanes(|s| s == state)) {
                     self.warps[w].state[lane] = State::Runs;

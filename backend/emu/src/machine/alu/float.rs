@@ -62,8 +62,8 @@ impl Lane<'_, '_> {
             2 => [low, low],
             3 => [high, high],
             1 => {
-                // A single-precision number in the place of a half: for both lanes.
-                let narrow = F32.convert(bits.into(), format, Rounding::Nearest);
+                // A single-precision number in the place of a half, cut off: for both lanes.
+                let narrow = F32.convert(bits.into(), format, Rounding::Zero);
                 [narrow, narrow]
             }
             _ => [low, high],

@@ -45,6 +45,12 @@ impl Lane<'_, '_> {
         })
     }
 
+    /// The carries into a sum: one or two.
+    fn carries_in(&self, x: bool) -> u64 {
+        let second = x && self.step.inst.has(sass::Field::Pr) && self.p(1);
+        self.carry_in(x) + u64::from(second)
+    }
+
     fn carry_in(&self, x: bool) -> u64 {
         u64::from(x && self.p(0))
     }
@@ -58,7 +64,7 @@ impl Lane<'_, '_> {
             },
             Compute::Sel64 => if self.p(0) { self.pair(0, false)? } else { self.pair(1, false)? }.into(),
             Compute::Iadd64 { x } => {
-                let mut sum = u128::from(self.carry_in(x) + u64::from(x && self.p(1)));
+                let mut sum = u128::from(self.carries_in(x));
                 for i in 0..3 {
                     let term = self.pair(i, false)?;
                     sum += match (self.source(i).negated, x) {
@@ -118,7 +124,7 @@ impl Lane<'_, '_> {
                 (keep & !(which << shift) | (values & which) << shift).into()
             }
             Compute::Iadd3 { x } => {
-                let carries = self.carry_in(x) + u64::from(x && self.p(1));
+                let carries = self.carries_in(x);
                 let sum = self.summand(0, x)? + self.summand(1, x)? + self.summand(2, x)? + carries;
                 let carry = sum >> 32;
                 Results { low: sum as u32, high: None, p: carry >= 1, q: carry >= 2 }
