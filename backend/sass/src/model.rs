@@ -100,6 +100,8 @@ pub enum Field {
     /// Format or layout words attached to a source (`.ROW`, `.F32`).
     LayoutA,
     LayoutB,
+    /// The operand cache keeps a fourth source.
+    KeepD,
     /// Immediate in the wide slot.
     Imm32,
     /// Further small immediates, in the order of the text.

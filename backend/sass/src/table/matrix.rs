@@ -107,7 +107,7 @@ pub(super) const ROWS: &[Family] = &[
     ]).ones(one(83)).sm(90, 255),
     Family::new("HMMA.SP", 0x23c, "", Hmma32, &[
         SPARSE, SPARSE_HALF_SHAPE, RESULT, BF16,
-        op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 2, 2, 4]))), op(counted(NEG_B, by_shape(&[2, 2, 2, 4]))), op(counted(RC_OPERAND, RESULT_COUNT)), METADATA, SELECTOR,
+        op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 2, 2, 4]))), op(counted(NEG_B, by_shape(&[2, 2, 2, 4]))), op(counted(RC_OPERAND, RESULT_COUNT)), METADATA_KEPT, SELECTOR,
     ]).ones(one(73)).sm(80, 89),
     Family::new("HMMA.SP", 0x23c, "", Hmma32, &[
         SPARSE, SPARSE_HALF_SHAPE, RESULT, BF16,
@@ -115,7 +115,7 @@ pub(super) const ROWS: &[Family] = &[
     ]).ones(one(73)).sm(90, 255),
     Family::new("HMMA.SP.TF32", 0x23c, "", Hmma32, &[
         SPARSE, HALF_SHAPE, RESULT, Piece::Text(".TF32"),
-        op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 4]))), op(counted(NEG_B, by_shape(&[2, 4]))), op(counted(RC_OPERAND, RESULT_COUNT)), METADATA, SELECTOR,
+        op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 4]))), op(counted(NEG_B, by_shape(&[2, 4]))), op(counted(RC_OPERAND, RESULT_COUNT)), METADATA_KEPT, SELECTOR,
     ]).ones(one(73) | one(83)).sm(80, 89),
     Family::new("HMMA.SP.TF32", 0x23c, "", Hmma32, &[
         SPARSE, HALF_SHAPE, RESULT, Piece::Text(".TF32"),
@@ -139,7 +139,7 @@ pub(super) const ROWS: &[Family] = &[
     ]).ones(one(83) | one(84)).sm(75, 89),
     Family::new("IMMA.SP", 0x237, "", Imma32, &[
         SPARSE, Piece::Mod(INT_SHAPE.choice(SPARSE_BYTES).neutral(5)), SIGN_A, SIGN_B, SAT,
-        op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), METADATA, SELECTOR,
+        op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), METADATA_KEPT, SELECTOR,
     ]).ones(one(72)).sm(80, 89),
     Family::new("IMMA.SP", 0x237, "", Imma32, &[
         SPARSE, Piece::Mod(INT_SHAPE.choice(SPARSE_BYTES_90).neutral(5)), SIGN_A, SIGN_B, SAT,
@@ -147,7 +147,7 @@ pub(super) const ROWS: &[Family] = &[
     ]).ones(one(72)).sm(90, 255),
     Family::new("IMMA.SP.S4", 0x237, "", Imma32, &[
         SPARSE, Piece::Mod(INT_SHAPE.choice(SPARSE_NIBBLES).neutral(6)), NIBBLE_A, NIBBLE_B, SAT,
-        op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 2, 4]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), METADATA, SELECTOR,
+        op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 2, 4]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), METADATA_KEPT, SELECTOR,
     ]).ones(one(72) | one(83) | one(84)).sm(80, 89),
     Family::new("BMMA", 0x23d, "", Imma32, &[
         since(choice(Field::Size, 75, 2, &[".88128", ".168128", ".168256", BAD]), 1, 80), since(flag(Field::Op, 78, &[".XOR", ".AND"]), 1, 80), Piece::Text(".POPC"),
@@ -169,7 +169,7 @@ pub(super) const ROWS: &[Family] = &[
     ]).sm(89, 89),
     Family::new("QMMA.SP", 0x27a, "", Hmma32, &[
         SPARSE, REGOFFSET, SPARSE_QUARTER_SHAPE, QUARTER_RESULT, E4M3_A, E4M3_B,
-        QUARTER_D, op(counted(layout_a(NEG_A), SPARSE_AB)), op(counted(layout_b(NEG_B), SPARSE_AB)), QUARTER_C, UNIFORM_CONDITION, METADATA, SELECTOR,
+        QUARTER_D, op(counted(layout_a(NEG_A), SPARSE_AB)), op(counted(layout_b(NEG_B), SPARSE_AB)), QUARTER_C, UNIFORM_CONDITION, METADATA_KEPT, SELECTOR,
     ]).ones(one(80)).sm(89, 89),
     Family::new("QMMA", 0x27a, "", Hmma16, &[
         QUARTER_SHAPE, QUARTER_RESULT, QUARTER_A, QUARTER_B,
@@ -205,6 +205,11 @@ const NEG_ABS_A: RegOperand = RegOperand { abs: Some(FieldSpec::new(Field::AbsA,
 const NEG_ABS_B: RegOperand = RegOperand { abs: Some(FieldSpec::new(Field::AbsB, 62, 1)), ..NEG_B };
 const NEG_ABS_C: RegOperand = RegOperand { abs: Some(FieldSpec::new(Field::AbsC, 74, 1)), ..NEG_C };
 const METADATA: Piece = op(reg_at(Field::Re, 40, Role::D));
+/// Before sm_90 the cache of the fourth source has its bit here.
+const METADATA_KEPT: Piece = op(RegOperand {
+    suffix: Some(FieldSpec::new(Field::KeepD, 50, 1).choice(&["", ".reuse"])),
+    ..reg_at(Field::Re, 40, Role::D)
+});
 const SELECTOR: Piece = imm(Field::Imm2, 48, 2);
 /// A uniform predicate, shown unless UPT.
 const UNIFORM_CONDITION: Piece = optional(inverted(UPP_OPERAND));
