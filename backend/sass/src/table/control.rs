@@ -112,8 +112,8 @@ pub(super) const ROWS: &[Family] = &[
     ]).ones(one(91)).sm(100, 255),
     Family::new("BRA.DIV", 0x947, "", Branch, &[COUNTED, APART, CONDITION, TARGET]).labelled("p"),
     Family::new("BRA.U", 0x547, "", Branch, &[
-        COUNTED, Piece::Text(".U"), flag(Field::Flag, 84, &["", ".ANY"]), CONDITION, op(noted(upred_at(Field::Pr, 24, Role::Carry), Field::PrNot, 27)), TARGET,
-    ]).ones(one(32) | one(91)).sm(90, 255),
+        COUNTED, Piece::Text(".U"), since(flag(Field::Flag, 84, &["", ".ANY"]), 1, 90), CONDITION, op(noted(upred_at(Field::Pr, 24, Role::Carry), Field::PrNot, 27)), TARGET,
+    ]).ones(one(32) | one(91)).sm(80, 255),
     Family::new("BRX", 0x949, "", Branch, &[COUNTED, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::Optional))]),
     Family::new("BRXU", 0x958, "", Branch, &[
         COUNTED, choice(Field::Mode, 32, 2, &["", ".U", ".DIV", ".CONV"]), CONDITION, Piece::Op(Operand::RegTarget(UNIFORM_ADDRESS, DISTANCE, TargetStyle::Optional)),
@@ -132,8 +132,8 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("JMP", 0x94a, "", Branch, &[COUNTED, UNIFORM_OR_DIVERGENT, CONDITION, ABSOLUTE]),
     Family::new("JMP", 0x14a, "c", Branch, &[COUNTED, UNIFORM_OR_DIVERGENT, CONDITION, PLAIN_PAIR]),
     Family::new("JMP.U", 0x54a, "", Branch, &[
-        COUNTED, Piece::Text(".U"), flag(Field::Flag, 84, &["", ".ANY"]), CONDITION, op(noted(upred_at(Field::Pr, 24, Role::Carry), Field::PrNot, 27)), ABSOLUTE,
-    ]).ones(one(32) | one(91)).sm(90, 255),
+        COUNTED, Piece::Text(".U"), since(flag(Field::Flag, 84, &["", ".ANY"]), 1, 90), CONDITION, op(noted(upred_at(Field::Pr, 24, Role::Carry), Field::PrNot, 27)), ABSOLUTE,
+    ]).ones(one(32) | one(91)).sm(80, 255),
     Family::new("JMX", 0x94c, "", Branch, &[COUNTED, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::Optional))]),
     Family::new("JMXU", 0x959, "", Branch, &[
         COUNTED, choice(Field::Mode, 32, 2, &["", ".U", ".DIV", ".CONV"]), CONDITION, Piece::Op(Operand::RegTarget(UNIFORM_ADDRESS, DISTANCE, TargetStyle::Optional)),

@@ -57,9 +57,9 @@ pub(crate) fn special_registers(sm: u8) -> &'static [&'static str] {
         ..80 => &SPECIAL_75,
         80..90 => &SPECIAL_80,
         90..100 => &SPECIAL_90,
+        100..110 => &SPECIAL_100,
         110..120 => SPECIAL_REGISTERS,
-        ..120 => &SPECIAL_100,
-        _ => &SPECIAL_120,
+        120.. => &SPECIAL_120,
     }
 }
 
