@@ -20,6 +20,7 @@ pub(crate) mod types;
 mod unused;
 mod vectors;
 mod video;
+mod warp_sync;
 
 pub use gates::Gates;
 pub use lints::{LINTS, lint};
@@ -104,6 +105,7 @@ pub const STATEMENT_CHECKS: &[StatementCheck] = &[
     textures::check,
     video::check,
     gates::check,
+    warp_sync::check,
 ];
 
 pub const BODY_CHECKS: &[BodyCheck] = &[unused::check];

@@ -45,12 +45,12 @@ declare_lint! {
 
 declare_lint! {
     /// An `.alias` does not name two functions that can be one.
-    pub BAD_ALIAS = "E0206" "bad-alias", Error, since "0.2.0"
+    pub BAD_ALIAS = "E0206" "bad-alias", Error, since "0.1.0"
 }
 
 declare_lint! {
     /// A function of this module is declared and nowhere defined.
-    pub UNDEFINED_FUNCTION = "E0207" "undefined-function", Error, since "0.2.0"
+    pub UNDEFINED_FUNCTION = "E0207" "undefined-function", Error, since "0.1.0"
 }
 
 declare_lint! {

@@ -20,7 +20,7 @@ use crate::module::REDEFINITION;
 
 declare_lint! {
     /// A source position or a piece of debug data makes no sense.
-    pub(crate) BAD_DEBUG_DATA = "E0114" "bad-debug-data", Error, since "0.2.0"
+    pub(crate) BAD_DEBUG_DATA = "E0114" "bad-debug-data", Error, since "0.1.0"
 }
 
 /// Labels in sections came with this version.

@@ -17,17 +17,17 @@ use crate::module::Header;
 
 declare_lint! {
     /// A variable or a parameter stands where its state space or type cannot.
-    pub(crate) MISPLACED = "E0109" "misplaced-declaration", Error, since "0.2.0"
+    pub(crate) MISPLACED = "E0109" "misplaced-declaration", Error, since "0.1.0"
 }
 
 declare_lint! {
     /// A parameter has a form that its kind of function does not take.
-    pub(crate) BAD_PARAMETER = "E0110" "bad-parameter", Error, since "0.2.0"
+    pub(crate) BAD_PARAMETER = "E0110" "bad-parameter", Error, since "0.1.0"
 }
 
 declare_lint! {
     /// A way of writing that the language gave up.
-    pub(crate) REMOVED_FORM = "E0112" "removed-form", Error, since "0.2.0"
+    pub(crate) REMOVED_FORM = "E0112" "removed-form", Error, since "0.1.0"
 }
 
 /// Where a declaration stands.

@@ -13,7 +13,7 @@ use crate::diagnostic::Diagnostic;
 
 declare_lint! {
     /// A directive of a kernel or of a function has no effect without another one.
-    pub(crate) IGNORED_DIRECTIVE = "W0503" "ignored-directive", Warning, since "0.2.0"
+    pub(crate) IGNORED_DIRECTIVE = "W0503" "ignored-directive", Warning, since "0.1.0"
 }
 
 /// Registers that a callee can promise to keep: those below are the caller's to save.

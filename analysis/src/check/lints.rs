@@ -142,6 +142,7 @@ pub static LINTS: &[&Lint] = &[
     &super::unused::UNUSED_REGISTER,
     &super::directives::IGNORED_DIRECTIVE,
     &super::pragmas::UNKNOWN_PRAGMA,
+    &super::warp_sync::NO_SYNC,
     &NOT_CHECKED,
     &NOT_COMPILED,
     &HARDWARE_LIMIT,

@@ -10,12 +10,12 @@ use crate::diagnostic::Diagnostic;
 
 declare_lint! {
     /// A pragma stands where it has no meaning, or its argument is none.
-    pub(crate) BAD_PRAGMA = "E0113" "bad-pragma", Error, since "0.2.0"
+    pub(crate) BAD_PRAGMA = "E0113" "bad-pragma", Error, since "0.1.0"
 }
 
 declare_lint! {
     /// A pragma that the assembler does not know and ignores.
-    pub(crate) UNKNOWN_PRAGMA = "W0504" "unknown-pragma", Warning, since "0.2.0"
+    pub(crate) UNKNOWN_PRAGMA = "W0504" "unknown-pragma", Warning, since "0.1.0"
 }
 
 /// Where a pragma stands.

@@ -19,7 +19,7 @@ use crate::signature::Shapes;
 
 declare_lint! {
     /// A call does not say what is called, or something that cannot be called.
-    pub CALL_TARGET = "E0208" "call-target", Error, since "0.2.0"
+    pub CALL_TARGET = "E0208" "call-target", Error, since "0.1.0"
 }
 
 /// An argument or a result of a call.
