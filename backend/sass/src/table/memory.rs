@@ -156,6 +156,16 @@ const DESCRIPTOR: u128 = one(76) | one(90) | one(91);
 const ATOM_OPS: &[&str] = &[
     ".ADD", ".MIN", ".MAX", ".INC", ".DEC", ".AND", ".OR", ".XOR", ".EXCH", BAD, BAD, BAD, BAD, BAD, BAD, BAD,
 ];
+/// Since sm_90, where integers have their own opcode.
+const ATOMG_OP: Piece = choice(
+    Field::Op,
+    87,
+    4,
+    &[
+        ".ADD", ".MIN", ".MAX", ".INC", ".DEC", ".AND", ".OR", ".XOR", ".EXCH", ".SAFEADD", BAD, BAD, BAD,
+        BAD, BAD, BAD,
+    ],
+);
 const RED_OPS: &[&str] = &[".ADD", ".MIN", ".MAX", ".INC", ".DEC", ".AND", ".OR", ".XOR"];
 const ATOM_OP: Piece = choice(Field::Op, 87, 4, ATOM_OPS);
 pub(super) const RED_OP: Piece = choice(Field::Op, 87, 3, RED_OPS);
@@ -435,7 +445,7 @@ pub(super) const ROWS: &[Family] = &[
         .ones(one(72) | ATOM_DESCRIPTOR).sm(80, 89),
     atomic("ATOM", 0x98a, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), described(64), data(ATOM_INT_COUNT)])
         .ones(one(72) | ATOM_DESCRIPTOR).sm(90, 90),
-    atomic("ATOMG", 0x9a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), described(64), data(ATOM_INT_COUNT)])
+    atomic("ATOMG", 0x9a8, &[EXTENDED, ATOMG_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), described(64), data(ATOM_INT_COUNT)])
         .ones(one(72) | ATOM_DESCRIPTOR).sm(90, 90),
     atomic("ATOM.F", 0x9a2, &[EXTENDED, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), described(64), data(ATOM_FLOAT_COUNT)])
         .ones(one(72) | ATOM_DESCRIPTOR).sm(90, 90),
@@ -447,7 +457,7 @@ pub(super) const ROWS: &[Family] = &[
         .sm(90, 255).labelled("r"),
     atomic("ATOMG", 0x3a8, &[EXTENDED_OR_NOT, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS_PLAIN), data(ATOM_COUNT)])
         .sm(80, 89).labelled("r"),
-    atomic("ATOMG", 0x3a8, &[EXTENDED_OR_NOT, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), memory(ADDRESS_PLAIN), data(ATOM_INT_COUNT)])
+    atomic("ATOMG", 0x3a8, &[EXTENDED_OR_NOT, ATOMG_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), memory(ADDRESS_PLAIN), data(ATOM_INT_COUNT)])
         .sm(90, 255).labelled("r"),
     atomic("ATOM.CAS", 0x38b, &[EXTENDED_OR_NOT, SHARED_CAS, EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS_PLAIN), data(CAS_COUNT), data2(CAS_COUNT)])
         .sm(80, 255),
@@ -504,9 +514,9 @@ pub(super) const ROWS: &[Family] = &[
         .ones(one(72) | WITH_BASE).sm(100, 255).labelled("u"),
     atomic("ATOMG", 0x9a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), based(address_beside(70), 64, 2), data(ATOM_COUNT)])
         .ones(one(72) | WITH_BASE).sm(80, 89).labelled("u"),
-    atomic("ATOMG", 0x9a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), based(address_beside(70), 64, 2), data(ATOM_INT_COUNT)])
+    atomic("ATOMG", 0x9a8, &[EXTENDED, ATOMG_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), based(address_beside(70), 64, 2), data(ATOM_INT_COUNT)])
         .ones(one(72) | WITH_BASE).sm(90, 90).labelled("u"),
-    atomic("ATOMG", 0x9a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), BASED_SHORT, data(ATOM_INT_COUNT)])
+    atomic("ATOMG", 0x9a8, &[EXTENDED, ATOMG_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), BASED_SHORT, data(ATOM_INT_COUNT)])
         .ones(one(72) | WITH_BASE).sm(100, 255).labelled("u"),
     atomic("ATOMG.F", 0x9a3, &[EXTENDED, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), based(address_beside(70), 64, 2), data(ATOM_FLOAT_COUNT)])
         .ones(one(72) | WITH_BASE).sm(90, 90).labelled("u"),
@@ -534,7 +544,7 @@ pub(super) const ROWS: &[Family] = &[
         .sm(90, 255).labelled("r"),
     atomic("ATOM", 0x98a, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), described_short(64), data(ATOM_INT_COUNT)])
         .ones(one(72) | one(63) | one(76) | one(91)).sm(100, 255),
-    atomic("ATOMG", 0x9a8, &[EXTENDED, ATOM_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), described_short(64), data(ATOM_INT_COUNT)])
+    atomic("ATOMG", 0x9a8, &[EXTENDED, ATOMG_OP, EVICT, ATOM_INT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_INT_COUNT)), described_short(64), data(ATOM_INT_COUNT)])
         .ones(one(72) | one(63) | one(76) | one(91)).sm(100, 255),
     atomic("ATOM.F", 0x9a2, &[EXTENDED, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), described_short(64), data(ATOM_FLOAT_COUNT)])
         .ones(one(72) | one(63) | one(90) | one(91)).sm(100, 255),
@@ -549,7 +559,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("CCTL.IVALL", 0x98f, "", Sync, &[Piece::Text(".IVALL")]).ones(one(89) | 0xff << 24),
     Family::new("CCTLL", 0x990, "", Sync, &[choice(Field::Op, 87, 3, &[".PF1", ".PF2", ".WB", BAD, ".IVALL", BAD, BAD, BAD]), memory(ADDRESS32)]),
     Family::new("MEMBAR", 0x992, "", Sync, &[
-        choice(Field::Mode, 79, 2, &[".SC", ".ALL", "", ".MMIO"]), choice(Field::Scope, 76, 3, &[".CTA", ".SM", ".GPU", ".SYS", BAD, ".VC", BAD, BAD]),
+        choice(Field::Mode, 79, 2, &[".SC", ".ALL", "", ".MMIO"]), since(choice(Field::Scope, 76, 3, &[".CTA", ".SM", ".GPU", ".SYS", BAD, ".VC", ".CTA.PARTIAL", BAD]), 6, 90),
     ]),
     Family::new("ERRBAR", 0x9ab, "", Sync, &[]),
     Family::new("SYNCS.PHASECHK", 0x5a7, "", Load, &[

@@ -113,8 +113,6 @@ const SAMPLER: Piece = optional(ureg_at(Field::UrBase, 48, Role::Descriptor));
 const UNUSED_SAMPLER: Piece = Piece::Hidden(FieldSpec::new(Field::UrBase, 48, 8).neutral(255));
 const UNIFORM: u128 = one(91);
 const REGISTER: u128 = one(59);
-/// Where one uniform register is all, the place of the second holds URZ.
-const ONE_UNIFORM: u128 = one(91) | 0xff << 48;
 
 /// The rows of an instruction for its five kinds of handles: opcodes of the constant, the uniform and the register
 /// kind; modifiers before and after `.B`, and from sm_100 and sm_120 on; operands before and after the handle.
@@ -129,8 +127,8 @@ macro_rules! by_handle {
                 .ones(UNIFORM).sm(75, 90).labelled("u"),
             Family::new(stringify!($name), $r, "", $class, &[$($before,)* IN_REGISTER, $($after,)* $($operand_r,)* $($last),*])
                 .ones(REGISTER).sm(75, 90).labelled("r"),
-            Family::new(stringify!($name), $u, "", $class, &[$($on100,)* $($operand_100,)* HANDLE, $($last),*])
-                .ones(ONE_UNIFORM).sm(100, 119).labelled("u"),
+            Family::new(stringify!($name), $u, "", $class, &[$($on100,)* $($operand_100,)* HANDLE, UNUSED_SAMPLER, $($last),*])
+                .ones(UNIFORM).sm(100, 119).labelled("u"),
             Family::new(stringify!($name), $u, "", $class, &[$($on120,)* $($operand_100,)* $($handle_120,)* $($last),*])
                 .ones(UNIFORM).sm(120, 255).labelled("u"),
         ]
@@ -238,7 +236,7 @@ macro_rules! surface {
             Family::new($label, $c, "", $class, &[$($before,)* $($later,)* $($operand,)* BANK, WORD]).sm(80, 90).labelled("c"),
             Family::new($label, $u, "", $class, &[$($before,)* $($later,)* $($operand,)* HANDLE, DISTANCE]).ones(UNIFORM).sm(80, 90).labelled("u"),
             Family::new($label, $r, "", $class, &[$($before,)* $($later,)* $($operand,)* SURFACE_REGISTER]).sm(80, 119).labelled("r"),
-            Family::new($label, $u, "", $class, &[$($before,)* $($later,)* $($operand,)* HANDLE]).ones(ONE_UNIFORM).sm(100, 119).labelled("u"),
+            Family::new($label, $u, "", $class, &[$($before,)* $($later,)* $($operand,)* HANDLE, UNUSED_SAMPLER]).ones(UNIFORM).sm(100, 119).labelled("u"),
             Family::new($label, $u, "", $class, &[$($before,)* UNIFORM_INDEX, $($later,)* $($operand,)* HANDLE, SAMPLER]).ones(UNIFORM).sm(120, 255).labelled("u"),
             Family::new($label, $r, "", $class, &[$($before,)* UNIFORM_INDEX, $($later,)* $($operand,)* SURFACE_REGISTER, SAMPLER]).sm(120, 255).labelled("r"),
         ]
