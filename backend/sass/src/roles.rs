@@ -126,7 +126,10 @@ mod tests {
     use crate::parse;
 
     fn check(text: &str, reads: &str, writes: &str) {
-        let sm = Sm(80);
+        check_on(Sm(80), text, reads, writes);
+    }
+
+    fn check_on(sm: Sm, text: &str, reads: &str, writes: &str) {
         let inst = parse(sm, text, 0).unwrap();
         let show = |used: RegUse| format!("{:?}{}x{}", used.file, used.index, used.count);
         assert_eq!(inst.reads(sm).map(show).collect::<Vec<_>>().join(" "), reads, "{text}");
@@ -141,6 +144,28 @@ mod tests {
         check("DFMA R2, R4, -R6, R8", "R4x2 R6x2 R8x2", "R2x2");
         check("IADD3.X R3, R11, R3, RZ, P0, !PT", "R11x1 R3x1 P0x1", "R3x1");
         check("HMMA.16816.F32 R8, R2, R6, R8", "R2x4 R6x2 R8x4", "R8x4");
+    }
+
+    #[test]
+    fn counts_of_matrices() {
+        let sm = Sm(90);
+        check_on(sm, "HGMMA.64x96x16.F32 R24, gdesc[UR8], R24, UP0", "UR8x4 R24x48 UP0x1", "R24x48");
+        check_on(sm, "HGMMA.64x96x16.F16 R24, R72, gdesc[UR4], R24", "R72x4 UR4x2 R24x24", "R24x24");
+        check_on(sm, "IGMMA.SP.64x48x64.S8.U8 R24, gdesc[UR8], R24, R112", "UR8x4 R24x24 R112x1", "R24x24");
+        let sm = Sm(100);
+        check_on(sm, "LDTM.16dp256bit.x4 R4, tmem[UR6]", "UR6x1", "R4x16");
+        check_on(
+            sm,
+            "UTCHMMA gdesc[UR8], gdesc[UR10], tmem[UR6], tmem[UR4], idesc[UR5], UR12, UP0",
+            "UR8x2 UR10x2 UR6x1 UR4x2 UR12x4 UP0x1",
+            "",
+        );
+        check_on(
+            Sm(120),
+            "QMMA.SF.SP.16864.F32.E4M3.E4M3.E8 R4, R4, R8, R12, R16, R19, UR4, 0x0",
+            "R4x4 R8x4 R12x4 R16x2 R19x1 UR4x1",
+            "R4x4",
+        );
     }
 
     #[test]
