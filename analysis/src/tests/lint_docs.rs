@@ -114,3 +114,19 @@ fn pages_are_true() {
         .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
+
+/// The committed index of all diagnostics. `UPDATE_EXPECT=1 cargo test -p ptx-analysis` rewrites it.
+#[test]
+fn index_of_diagnostics() {
+    let mut index =
+        String::from("# Diagnostics\n\n`ptx-check --explain CODE` prints the page of a code.\n\n");
+    index += "| code | name | level | meaning |\n|---|---|---|---|\n";
+    let mut all: Vec<&Lint> = LINTS.to_vec();
+    all.sort_by_key(|lint| lint.code);
+    for lint in all {
+        let (code, name, level) = (lint.code, lint.name, lint.default.text());
+        let page = format!("../analysis/docs/lints/{code}.md");
+        index += &format!("| [{code}]({page}) | {name} | {level} | {} |\n", lint.summary.trim());
+    }
+    expect_test::expect_file!["../../../docs/diagnostics.md"].assert_eq(&index);
+}
