@@ -2,6 +2,7 @@
 
 use super::alu::Compute;
 use super::hazard::Facts;
+use super::memory::Address;
 use super::operand::{self, Predicate, Source};
 use super::{Kernel, Result};
 use crate::launch::{Fault, FaultKind};
@@ -17,6 +18,7 @@ pub(super) struct Step {
     pub(super) uniform: bool,
     pub(super) uniform_guard: bool,
     pub(super) sources: [Source; 3],
+    pub(super) address: Address,
     /// Pp, Pr, Ps.
     pub(super) predicates: [Predicate; 3],
     pub(super) rd: u8,
@@ -106,12 +108,14 @@ fn step(sm: Sm, inst: Inst) -> Result<Step> {
     let uniform = inst.has(Field::URd) || (form.mnemonic.starts_with('U') && form.mnemonic != "UNKNOWN");
     let destination = if inst.has(Field::URd) { Field::URd } else { Field::Rd };
     let none = if inst.has(Field::URd) || uniform { u64::from(sm.urz()) } else { 255 };
+    let sources = operand::sources(sm, &inst)?;
     Ok(Step {
         what,
         guard: operand::predicate(&inst, Field::Guard, Field::GuardNot),
         uniform: uniform && matches!(what, What::Compute(_)),
         uniform_guard: form.guard == RegFile::UP,
-        sources: operand::sources(sm, &inst)?,
+        address: Address::of(&inst, sources[0]),
+        sources,
         predicates: [
             operand::predicate(&inst, Field::Pp, Field::PpNot),
             operand::predicate(&inst, Field::Pr, Field::PrNot),

@@ -1,11 +1,38 @@
 //! Loads, stores and atomics.
 
-use super::operand::Kind;
+use super::operand::{Kind, Source};
 use super::{Block, Result, STACK_TOP, WARP, each};
 use crate::float::{BF16, F16, F32, F64, Format, Rounding};
 use crate::launch::FaultKind;
 use crate::memory::{Space, View, number, space_of};
-use sass::Field;
+use sass::{Field, Inst};
+
+/// How an instruction's address is made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Address {
+    /// An index, scaled, or an address of 32 or 64 bits.
+    register: Source,
+    base: Source,
+    offset: u64,
+    scale: u32,
+    wide: bool,
+}
+
+impl Address {
+    pub(super) fn of(inst: &Inst, mut register: Source) -> Address {
+        if register.kind == Kind::None {
+            register.kind = Kind::Immediate(0);
+        }
+        let base = inst.get(Field::UrBase).map_or(Kind::Immediate(0), |index| Kind::Uniform(index as u8));
+        Address {
+            register,
+            base: Source { kind: base, ..register },
+            offset: inst.get(Field::Offset).unwrap_or(0),
+            scale: inst.get(Field::Scale).map_or(0, |scale| [0, 2, 3, 4][scale as usize & 3]),
+            wide: inst.get(Field::AddressWidth) != Some(0),
+        }
+    }
+}
 
 const BYTES: [u32; 7] = [1, 1, 2, 2, 4, 8, 16];
 
@@ -24,23 +51,13 @@ impl Block<'_> {
     /// The address of a lane's access in the space of the instruction.
     pub(super) fn address(&self, w: usize, lane: usize, at: u32, narrow: bool) -> Result<u64> {
         let step = &self.machine.code[at as usize];
-        let offset = step.inst.get(Field::Offset).unwrap_or(0);
-        let mut source = step.sources[0];
-        if source.kind == Kind::None {
-            source.kind = Kind::Immediate(0);
-        }
-        let uniform = step.inst.get(Field::UrBase).map(|index| index as u8);
-        let base = uniform.map_or(Kind::Immediate(0), Kind::Uniform);
-        let base = super::operand::Source { kind: base, ..source };
+        let Address { register, base, offset, scale, wide } = step.address;
         if narrow {
-            let scale = step.inst.get(Field::Scale).map_or(0, |scale| [0, 2, 3, 4][scale as usize & 3]);
-            let index = self.bits(w, lane, source)? << scale;
+            let index = self.bits(w, lane, register)? << scale;
             return Ok(index.wrapping_add(self.bits(w, lane, base)?).wrapping_add(offset as u32).into());
         }
-        let register = match step.inst.get(Field::AddressWidth) {
-            Some(0) => self.bits(w, lane, source)?.into(),
-            _ => self.pair(w, lane, source, false)?,
-        };
+        let register =
+            if wide { self.pair(w, lane, register, false)? } else { self.bits(w, lane, register)?.into() };
         Ok(register.wrapping_add(self.pair(w, lane, base, false)?).wrapping_add(offset))
     }
 

@@ -106,6 +106,7 @@ impl Block<'_> {
     }
 
     /// The 32 bits of a source, without modifiers.
+    #[inline]
     pub(super) fn bits(&self, w: usize, lane: usize, source: Source) -> Result<u32> {
         let warp = &self.warps[w];
         Ok(match source.kind {
@@ -118,6 +119,7 @@ impl Block<'_> {
     }
 
     /// The 64 bits of a pair. An immediate is `high` word of a double or a sign-extended integer.
+    #[inline]
     pub(super) fn pair(&self, w: usize, lane: usize, source: Source, high: bool) -> Result<u64> {
         let warp = &self.warps[w];
         let both = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
@@ -138,6 +140,7 @@ impl Block<'_> {
         })
     }
 
+    #[inline]
     pub(super) fn holds(&self, w: usize, lane: usize, uniform: bool, p: Predicate) -> bool {
         let warp = &self.warps[w];
         let value = if uniform {
@@ -148,6 +151,7 @@ impl Block<'_> {
         value != p.negated
     }
 
+    #[inline]
     pub(super) fn set_register(&mut self, w: usize, lane: usize, index: u8, value: u32) {
         if index != 255 {
             self.warps[w].registers[usize::from(index) * WARP + lane] = value;
