@@ -1,7 +1,7 @@
 //! Random kernels that end: typed registers, nested conditions and loops, jumps forwards, memory of the thread's own.
 
 use crate::case::{Argument, Case, Compare};
-use crate::sweep::Random;
+use crate::sweep::{Random, widens};
 use std::fmt::Write;
 
 const THREADS: usize = 64;
@@ -395,7 +395,7 @@ impl Writer {
         let to = self.pick(&["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"]);
         let class = |ty: &str| ty[1..].parse().unwrap_or(32).max(16);
         let (d, a) = (self.register(class(to)), self.register(class(from)));
-        let saturate = self.pick(&["", "", ".sat"]);
+        let saturate = if widens(to, from) { "" } else { self.pick(&["", "", ".sat"]) };
         let text = match self.random.below(4) {
             0 => {
                 let (d, a) = (self.word(), self.word());
