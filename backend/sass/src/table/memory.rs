@@ -149,6 +149,30 @@ const LOADED_75: Piece = op(counted(RD_OPERAND, COUNT_75));
 /// A condition of loads beside the guard.
 const CONDITION: Piece = optional(inverted(noted(pred_at(Field::Pp, 64, Role::Carry), Field::PpNot, 67)));
 pub(super) const ORDER_LOAD: Piece = choice(Field::Order, 77, 4, LOAD_ORDER);
+/// Stores to global memory that keep their order, since sm_100.
+const ORDER_STORE_100: Piece = choice(
+    Field::Order,
+    77,
+    4,
+    &[
+        "",
+        ".CONSTANT.PRIVATE",
+        ".CONSTANT.CTA",
+        ".CONSTANT.CTA.PRIVATE",
+        ".STRONG.SM.PRIVATE",
+        ".STRONG.SM",
+        ".STRONG.GPU.PRIVATE",
+        ".STRONG.GPU",
+        ".MMIO.GPU",
+        ".CONSTANT.SM",
+        ".STRONG.SYS",
+        ".CONSTANT.SM.PRIVATE",
+        ".MMIO.SYS",
+        ".SYS.ORDERED",
+        ".STRONG.SYS.ORDERED",
+        ".MMIO.SYS.ORDERED",
+    ],
+);
 pub(super) const ORDER_STORE: Piece = choice(Field::Order, 77, 4, STORE_ORDER);
 pub(super) const WITH_BASE: u128 = one(91);
 /// The descriptor bit of plain loads and stores, with a 64-bit address.
@@ -407,16 +431,20 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("LDG", 0x381, "", Load, &[EXTENDED_OR_NOT, EVICT, PREFETCH, SIZE, ORDER_LOAD, optional(PD_OPERAND), LOADED, memory(ADDRESS_PLAIN), CONDITION])
         .sm(80, 255).labelled("r"),
     Family::new("STG", 0x986, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, described(64), data(COUNT)])
-        .ones(one(72) | DESCRIPTOR).sm(80, 255),
+        .ones(one(72) | DESCRIPTOR).sm(80, 90),
+    Family::new("STG", 0x986, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE_100, described(64), data(COUNT)])
+        .ones(one(72) | DESCRIPTOR).sm(100, 255),
     Family::new("STG", 0x986, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, based(address_beside(90), 64, 2), data(COUNT)])
-        .ones(one(72) | WITH_BASE).sm(80, 255).labelled("u"),
+        .ones(one(72) | WITH_BASE).sm(80, 90).labelled("u"),
+    Family::new("STG", 0x986, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE_100, based(address_beside(90), 64, 2), data(COUNT)])
+        .ones(one(72) | WITH_BASE).sm(100, 255).labelled("u"),
     Family::new("LDG.256", 0x97e, "", Load, &[EXTENDED, EVICT, EVICT_L2, PREFETCH_WIDE, Piece::Text(".256"), ORDER_LOAD, LOADED_HIGH, LOADED_LOW, described_wide(32, 17), LOADED_MASK, CONDITION_WIDE])
         .ones(one(75) | one(76) | one(91)).sm(100, 255),
     Family::new("LDG.256", 0x97e, "", Load, &[EXTENDED, EVICT, EVICT_L2, PREFETCH_WIDE, Piece::Text(".256"), ORDER_LOAD, LOADED_HIGH, LOADED_LOW, based_wide(32, 17), LOADED_MASK, CONDITION_WIDE])
         .ones(one(75) | one(91)).sm(100, 255).labelled("u"),
-    Family::new("STG.256", 0x97f, "", Store, &[EXTENDED, EVICT, EVICT_L2, Piece::Text(".256"), ORDER_STORE, described_wide(64, 19), STORED_LOW, STORED_HIGH, STORED_MASK])
+    Family::new("STG.256", 0x97f, "", Store, &[EXTENDED, EVICT, EVICT_L2, Piece::Text(".256"), ORDER_STORE_100, described_wide(64, 19), STORED_LOW, STORED_HIGH, STORED_MASK])
         .ones(one(75) | one(76) | one(91)).sm(100, 255),
-    Family::new("STG.256", 0x97f, "", Store, &[EXTENDED, EVICT, EVICT_L2, Piece::Text(".256"), ORDER_STORE, based_wide(64, 19), STORED_LOW, STORED_HIGH, STORED_MASK])
+    Family::new("STG.256", 0x97f, "", Store, &[EXTENDED, EVICT, EVICT_L2, Piece::Text(".256"), ORDER_STORE_100, based_wide(64, 19), STORED_LOW, STORED_HIGH, STORED_MASK])
         .ones(one(75) | one(91)).sm(100, 255).labelled("u"),
     Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE, ORDER_LOAD, LOADED, described(32), CONDITION])
         .ones(one(72) | DESCRIPTOR).sm(80, 255),
@@ -425,7 +453,8 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("LD", 0x980, "", Load, &[EXTENDED_OR_NOT, EVICT, PREFETCH, SIZE, ORDER_LOAD, LOADED, far(ADDRESS_PLAIN), CONDITION])
         .sm(80, 255).labelled("r"),
     Family::new("ST", 0x385, "", Store, &[EXTENDED_OR_NOT, EVICT, SIZE, ORDER_STORE, far(ADDRESS_PLAIN), data2(COUNT)]).sm(80, 255).labelled("r"),
-    Family::new("STG", 0x386, "", Store, &[EXTENDED_OR_NOT, EVICT, SIZE, ORDER_STORE, memory(ADDRESS_PLAIN), data(COUNT)]).sm(80, 255).labelled("r"),
+    Family::new("STG", 0x386, "", Store, &[EXTENDED_OR_NOT, EVICT, SIZE, ORDER_STORE, memory(ADDRESS_PLAIN), data(COUNT)]).sm(80, 90).labelled("r"),
+    Family::new("STG", 0x386, "", Store, &[EXTENDED_OR_NOT, EVICT, SIZE, ORDER_STORE_100, memory(ADDRESS_PLAIN), data(COUNT)]).sm(100, 255).labelled("r"),
     Family::new("ST", 0x985, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, described(64), data(COUNT)])
         .ones(one(72) | DESCRIPTOR).sm(80, 255),
     Family::new("ST", 0x985, "", Store, &[EXTENDED, EVICT, SIZE, ORDER_STORE, based(address_beside(90), 64, 2), data(COUNT)])
