@@ -256,14 +256,15 @@ impl Printer<'_> {
                 self.out.push(']');
             }
         }
-        // Offsets print as signed, but not from a handle on.
         let offset = self.inst.get_spec(&c.offset);
-        let unused = if c.handle.is_some() { 0 } else { u64::BITS - c.offset.value_bits() };
+        // A zero index shows only where it would be all.
+        let index = c.index.as_ref().filter(|index| offset == 0 || !is_neutral(self.inst, &index.spec));
+        // Offsets print as signed, but not from a handle alone on.
+        let unsigned = c.handle.is_some() && index.is_none();
+        let unused = if unsigned { 0 } else { u64::BITS - c.offset.value_bits() };
         let offset = (offset << unused) as i64 >> unused;
         // NVIDIA sets the offset apart where lanes may follow.
         self.out.push_str(if c.suffix.is_some() || !c.text.is_empty() { " [" } else { "[" });
-        // A zero index shows only where it would be all.
-        let index = c.index.as_ref().filter(|index| offset == 0 || !is_neutral(self.inst, &index.spec));
         if let Some(index) = index {
             self.reg(index);
         }

@@ -398,7 +398,7 @@ const CONSTANT_MODE: Piece = since(choice(Field::Mode, 78, 2, &["", ".IL", ".IS"
 const CONSTANT_HANDLE: Piece = Piece::Op(Operand::Const(ConstOperand {
     bank: FieldSpec::new(Field::CBank, 54, 5),
     offset: FieldSpec::new(Field::COffset, 38, 16),
-    index: None,
+    index: Some(reg_at(Field::Rc, 64, Role::Address)),
     handle: Some(FieldSpec::new(Field::Ur, 24, 6).neutral(URZ)),
     neg: None,
     abs: None,
