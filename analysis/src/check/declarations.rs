@@ -127,8 +127,9 @@ pub(crate) fn check(
         return;
     }
     words(site, head, gates, out);
-    // Arrays and vectors of these types are older than the types themselves.
-    if head.lanes == 1 && declaration.declarators.iter().any(|d| d.dimensions.is_empty()) {
+    // Vectors of these types, and arrays of 128 bits, are taken everywhere.
+    let is_scalar = declaration.declarators.iter().any(|d| d.dimensions.is_empty());
+    if head.lanes == 1 && (is_scalar || head.ty == ScalarType::F16x2) {
         type_gate(head, gates, out);
     }
     for declarator in &declaration.declarators {
