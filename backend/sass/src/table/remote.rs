@@ -69,6 +69,8 @@ const FLOAT_LOADED: Piece = op(counted(RD_OPERAND, FLOAT_COUNT));
 /// Reductions of uniform registers into global memory.
 const UNIFORM_EVICT: Piece = choice_from(Field::Evict, 83, 2, &[".EFL2", "", ".ELL2", BAD], 1);
 const UNIFORM_TYPE: Piece = choice(Field::Type, 73, 3, &["", ".S32", ".64", BAD, BAD, BAD, BAD, BAD]);
+const STORED_SIZE: Piece =
+    choice_from(Field::Size, 73, 3, &[".U8", ".S8", ".U16", ".S16", "", ".64", BAD, BAD], 4);
 const UNIFORM_ORDER: Piece = choice_from(
     Field::Order,
     77,
@@ -106,6 +108,16 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP, FLOAT_TYPE, ROUNDED, ORDER, FLOAT_LOADED, DESCRIBED]).ones(LOAD | one(70) | one(71)).sm(90, 90).labelled("d"),
     Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP_100, FLOAT_TYPE_100, ROUNDED, ORDER, FLOAT_LOADED, based(81, Urz::Shown)]).ones(LOAD).sm(100, 255).labelled("u"),
     Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP_100, FLOAT_TYPE_100, ROUNDED, ORDER, FLOAT_LOADED, DESCRIBED]).ones(LOAD | one(81) | one(82)).sm(100, 255).labelled("d"),
+    Family::new("USTGR", 0x377, "", Store, &[
+        EXTENDED, Piece::Text(".NA"), UNIFORM_EVICT, STORED_SIZE, UNIFORM_ORDER,
+        Piece::Op(Operand::Mem(MemOperand {
+            desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 2)), urz: Urz::Shown, offset: Some(OFFSET),
+        })),
+        op(RegOperand { role: Role::Data, ..counted(ureg_at(Field::URb, 32, Role::Data), Count::By(Field::Size, &[1, 1, 1, 1, 1, 2])) }),
+    ]).ones(one(91)).uniform().sm(100, 119),
+    Family::new("UMEMSETS", 0x3cb, "", Store, &[
+        Piece::Text(".64"), bracket("", ureg_at(Field::UrBase, 24, Role::Base)), op(counted(ureg_at(Field::URb, 32, Role::Data), Count::Fixed(2))), op(ureg_at(Field::URc, 64, Role::C)),
+    ]).ones(one(91)).uniform().sm(100, 255),
     Family::new("UREDGR", 0x378, "", Store, &[
         EXTENDED, Piece::Text(".ADD"), Piece::Text(".NA"), UNIFORM_EVICT, UNIFORM_TYPE, UNIFORM_ORDER,
         Piece::Op(Operand::Mem(MemOperand {
