@@ -113,9 +113,9 @@ pub fn value(ty: &str, random: &mut Random) -> u64 {
     }
 }
 
-/// Whether a wider integer type has all values of another one, so that a conversion to it takes no `.sat`.
+/// Whether an integer type is another one or a wider one with all its values, so that conversions take no `.sat`.
 pub fn widens(to: &str, from: &str) -> bool {
-    width(to) > width(from) && (from.starts_with('u') || to.starts_with('s'))
+    to == from || width(to) > width(from) && (from.starts_with('u') || to.starts_with('s'))
 }
 
 /// Bits of a type's memory.
@@ -327,7 +327,7 @@ pub fn all() -> Vec<Case> {
         .flat_map(|a| ints.into_iter().chain(["u8", "s8"]).map(move |b| (a, b)))
     {
         cases.push(case(&format!("cvt.{to}.{from} {{d}}, {{a}};"), to, &[from], exact));
-        if from != to && !widens(to, from) {
+        if !widens(to, from) {
             cases.push(case(&format!("cvt.sat.{to}.{from} {{d}}, {{a}};"), to, &[from], exact));
         }
     }
