@@ -225,7 +225,9 @@ fn destinations(parts: &[&input::Operand], range: TextRange, out: &mut Vec<Diagn
 fn sink(row: &Expected, operand: &input::Operand, range: TextRange, out: &mut Vec<Diagnostic>) {
     let is_sink = |operand: &input::Operand| matches!(operand, input::Operand::Sink);
     let input::Operand::Vector(elements) = operand else { return };
-    if row.role == Role::Source && elements.iter().any(is_sink) {
+    // What packs registers leaves the bits of a `_` undefined, except in 128 of them.
+    let packs = row.class.intersects(Class::SYMBOL) && row.ty != ExpectedType::Typed(ScalarType::B128);
+    if row.role == Role::Source && !packs && elements.iter().any(is_sink) {
         out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be read"));
     } else if elements.iter().all(is_sink) {
         let message = "a vector of `_` alone has no type";
