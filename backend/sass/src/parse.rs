@@ -9,7 +9,7 @@ use crate::expand::table;
 use crate::float;
 use crate::inst::Inst;
 use crate::model::*;
-use crate::print::{INST_BYTES, SHOWN_DESCRIPTOR_SM, SIGNS, operand_shown};
+use crate::print::{INST_BYTES, SHOWN_DESCRIPTOR_SM, SIGNS, operand_shown, zero_register_shows};
 use cursor::{Cursor, Failed, Wanted};
 use std::fmt;
 
@@ -491,11 +491,13 @@ impl Parser<'_, '_> {
         }
         self.cursor.expect("[")?;
         let mut follows = false;
-        if let Some(reg) = &mem.reg
-            && self.cursor.starts_with("R")
-        {
-            self.reg(reg)?;
-            follows = true;
+        if let Some(reg) = &mem.reg {
+            if self.cursor.starts_with("R") {
+                self.reg(reg)?;
+                follows = true;
+            } else if !reg.text.is_empty() && zero_register_shows(self.sm, &self.inst, mem, reg) {
+                return Err(self.cursor.fail(Wanted::Thing("a register")));
+            }
         }
         if let Some((ureg, _)) = &mem.ureg {
             let before = self.cursor.at;

@@ -303,12 +303,8 @@ impl Printer<'_> {
         let offset = mem.offset.as_ref().map_or(0, |spec| self.inst.get_spec(spec) as i64);
         let based = ureg.is_some() || mem.desc.is_some();
         if let Some(reg) = &mem.reg {
-            let suffixed = !reg.text.is_empty()
-                || reg.suffix.as_ref().is_some_and(|suffix| !choice_text(self.inst, suffix).is_empty());
-            let width = reg.suffix.is_some_and(|suffix| suffix.field == Field::AddressWidth);
-            let shows_suffix = suffixed && (!width || self.sm.0 >= SHOWN_DESCRIPTOR_SM);
             // A zero register shows where its suffix or the lack of anything else asks for it.
-            if !is_neutral(self.inst, &reg.spec) || (based && shows_suffix) {
+            if !is_neutral(self.inst, &reg.spec) || zero_register_shows(self.sm, self.inst, mem, reg) {
                 self.reg(reg);
                 follows = true;
             } else if ureg.is_none() && offset == 0 {
@@ -374,6 +370,15 @@ fn push_signed(out: &mut String, value: i64) {
         out.push('-');
     }
     push_hex(out, value.unsigned_abs());
+}
+
+/// Whether a zero register of an address shows for its suffix, beside a base or a descriptor.
+pub(crate) fn zero_register_shows(sm: Sm, inst: &Inst, mem: &MemOperand, reg: &RegOperand) -> bool {
+    let based = mem.ureg.is_some() || mem.desc.is_some();
+    let suffixed = !reg.text.is_empty()
+        || reg.suffix.as_ref().is_some_and(|suffix| !choice_text(inst, suffix).is_empty());
+    let width = reg.suffix.is_some_and(|suffix| suffix.field == Field::AddressWidth);
+    based && suffixed && (!width || sm.0 >= SHOWN_DESCRIPTOR_SM)
 }
 
 fn is_neutral(inst: &Inst, spec: &FieldSpec) -> bool {
