@@ -526,6 +526,14 @@ mod tests {
         }
     }
 
+    /// The front end lets them through among registers, as the vendor's does.
+    #[test]
+    fn predicates_in_vectors_are_refused() {
+        let sample = Sample::new(&format!("{HEAD}\nst.global.v2.b32 [%rd1], {{%r1, %p1}}\nret"));
+        let error = sample.build(90).unwrap_err();
+        assert_eq!(error.to_string(), "not supported yet: st: a predicate in a vector");
+    }
+
     /// Operands of the wrong kind or number give errors.
     #[test]
     fn malformed_operands_never_panic() {

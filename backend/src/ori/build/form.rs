@@ -1,12 +1,15 @@
 //! Every row of the PTX instruction table, and what lowers it.
 
 use super::{Lowering, Result};
-use crate::input::Instr;
+use crate::input::{Instr, Operand, RegId};
 use ptx_isa::{FormId as F, Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
     /// Lowers one statement that does not end its block.
     pub(super) fn instruction(&mut self, instr: &'a Instr) -> Result<()> {
+        if self.puts_predicates_into_vectors(instr) {
+            return self.unsupported(instr, "a predicate in a vector");
+        }
         match instr.opcode.form {
             F::AddInt | F::SubInt => self.add_integer(instr),
             F::MulInt | F::MadInt => self.multiply(instr),
@@ -253,5 +256,17 @@ impl<'a> Lowering<'a> {
         let time = self.source(instr, 0, ScalarType::U32)?;
         self.effect(crate::ori::op::Op::Nanosleep, &[time]);
         Ok(())
+    }
+
+    /// A predicate among other elements passes for a register of 32 bits with the vendor's assembler.
+    fn puts_predicates_into_vectors(&self, instr: &Instr) -> bool {
+        let is_predicate = |reg: RegId| matches!(self.register_type(reg), Ok(ScalarType::Pred));
+        instr.operands.iter().any(|operand| match operand {
+            Operand::Vector(elements) => elements.iter().any(|element| match *element {
+                Operand::Reg(reg) | Operand::NotPred(reg) => is_predicate(reg),
+                _ => false,
+            }),
+            _ => false,
+        })
     }
 }
