@@ -31,7 +31,7 @@ use ptx_isa::{Expected, Form, Opcode, ScalarType, Signature, Space};
 use rustc_hash::FxHashMap;
 use text_size::TextRange;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Findings;
 use crate::lower::SourceMap;
 use crate::module::Header;
 use crate::scope::RegisterName;
@@ -93,8 +93,8 @@ pub struct Body<'a> {
     pub incomplete: bool,
 }
 
-pub type StatementCheck = fn(&Context<'_>, &Statement<'_>, &mut Vec<Diagnostic>);
-pub type BodyCheck = fn(&Body<'_>, &mut Vec<Diagnostic>);
+pub type StatementCheck = fn(&Context<'_>, &Statement<'_>, &mut Findings);
+pub type BodyCheck = fn(&Body<'_>, &mut Findings);
 
 pub const STATEMENT_CHECKS: &[StatementCheck] = &[
     operands::check,

@@ -10,7 +10,7 @@ use text_size::TextRange;
 
 use crate::constant::{self, Value};
 use crate::declare_lint;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
     /// A declaration lacks a part, has one twice, or has parts that exclude each other.
@@ -203,7 +203,7 @@ pub fn linkage(word: &str) -> Option<Linkage> {
 }
 
 /// Reads a `VARIABLE` or `PARAM` node. `None` when it has no type or no space, which is reported.
-pub fn read(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Option<Declaration> {
+pub fn read(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<Declaration> {
     let mut head = Head {
         linkage: Linkage::Internal,
         space: Space::Generic,
@@ -321,7 +321,7 @@ fn order(word: &str) -> u8 {
 }
 
 /// `.attribute(.managed, .unified(1, 2))`
-fn attributes(node: &SyntaxNode, text: &str, words: &mut Words, out: &mut Vec<Diagnostic>) {
+fn attributes(node: &SyntaxNode, text: &str, words: &mut Words, out: &mut Findings) {
     for attribute in node.children().filter(|child| child.kind() == SyntaxKind::ATTRIBUTE) {
         let range = attribute.text_range();
         let word =
@@ -350,7 +350,7 @@ pub fn integer_in(node: &SyntaxNode, text: &str) -> Option<i64> {
 }
 
 /// The value of the expression below `node`.
-pub fn integer_below(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Option<i64> {
+pub fn integer_below(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<i64> {
     let expression = node.first_child()?;
     match constant::evaluate(&expression, text) {
         Ok(Value::Int { value, .. }) => Some(value),
@@ -365,7 +365,7 @@ pub fn integer_below(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -
     }
 }
 
-fn align(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Option<u32> {
+fn align(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<u32> {
     let value = integer_in(node, text)?;
     match u32::try_from(value) {
         Ok(bytes) if bytes.is_power_of_two() => Some(bytes),
@@ -377,7 +377,7 @@ fn align(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Option<u32
     }
 }
 
-fn dimension(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Option<u64> {
+fn dimension(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<u64> {
     let value = integer_below(node, text, out)?;
     match u64::try_from(value) {
         Ok(size) if size <= MAX_BYTES => Some(size),
@@ -388,7 +388,7 @@ fn dimension(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Option
     }
 }
 
-fn declarator(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Declarator {
+fn declarator(node: &SyntaxNode, text: &str, out: &mut Findings) -> Declarator {
     let mut result = Declarator { name: None, count: None, dimensions: Vec::new(), initializer: None };
     for child in node.children() {
         match child.kind() {

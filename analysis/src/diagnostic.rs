@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use rustc_hash::FxHashMap;
 use text_size::{TextRange, TextSize};
 
 /// How loudly a diagnostic is reported. The order is by urgency.
@@ -114,6 +115,46 @@ pub struct Diagnostic {
     pub fixes: Vec<Fix>,
     /// The code at `range` has no effect; editors fade it.
     pub unnecessary: bool,
+}
+
+/// What is found in one item. Of each lint only the first [`Findings::LIMIT`] are kept: more help nobody, and text
+/// of many megabytes can be wrong at every other byte.
+#[derive(Default, Debug)]
+pub struct Findings {
+    kept: Vec<Diagnostic>,
+    /// Findings of each lint, kept or not, by its code.
+    counts: FxHashMap<&'static str, usize>,
+}
+
+impl Findings {
+    /// Per lint and item.
+    pub const LIMIT: usize = 1_000;
+
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        let count = self.counts.entry(diagnostic.lint.code).or_default();
+        *count += 1;
+        if *count < Self::LIMIT {
+            self.kept.push(diagnostic);
+        } else if *count == Self::LIMIT {
+            self.kept.push(diagnostic.note("more of these are not reported"));
+        }
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.kept.iter()
+    }
+
+    /// All that were kept, in the order of the text.
+    pub fn into_sorted(mut self) -> Box<[Diagnostic]> {
+        self.kept.sort_by_key(|d| (d.range.start(), d.range.end()));
+        self.kept.into()
+    }
+}
+
+impl Extend<Diagnostic> for Findings {
+    fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, diagnostics: I) {
+        diagnostics.into_iter().for_each(|diagnostic| self.push(diagnostic));
+    }
 }
 
 /// Another place that explains the finding.

@@ -10,7 +10,7 @@ mod opaque;
 use crate::constant::{self, Value};
 use crate::declaration::{BAD_CONSTANT, BAD_SIZE, Head};
 use crate::declare_lint;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
     /// An initial value does not fit the variable's type.
@@ -65,7 +65,7 @@ pub fn read(
     head: &Head,
     dimensions: &[Option<u64>],
     text: &str,
-    out: &mut Vec<Diagnostic>,
+    out: &mut Findings,
 ) -> InitialValue {
     let mut reader = Reader { head, text, out, result: InitialValue::default() };
     let lanes = u64::from(head.lanes);
@@ -86,7 +86,7 @@ pub fn read(
 struct Reader<'a> {
     head: &'a Head,
     text: &'a str,
-    out: &'a mut Vec<Diagnostic>,
+    out: &'a mut Findings,
     result: InitialValue,
 }
 

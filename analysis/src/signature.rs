@@ -13,6 +13,7 @@ use crate::check::debug;
 use crate::constant::{self, Value};
 use crate::db::Db;
 use crate::declaration::{self, Declaration, Declarator, Head, Shape};
+use crate::diagnostic::Findings;
 use crate::initializer::{self, NamedReloc};
 use crate::items::{Item, parse};
 
@@ -141,7 +142,8 @@ fn target(word: &str) -> Option<Sm> {
 }
 
 fn variables(node: &SyntaxNode, text: &str) -> ItemDecl {
-    let Some(Declaration { head, declarators }) = declaration::read(node, text, &mut Vec::new()) else {
+    let Some(Declaration { head, declarators }) = declaration::read(node, text, &mut Findings::default())
+    else {
         return ItemDecl::None;
     };
     let name = |declarator: &Declarator| declarator.name.map(|range| &text[range]);
@@ -170,7 +172,7 @@ pub fn variable(
     let mut relocs: Box<[NamedReloc]> = Box::default();
     let mut elements = declarator.elements();
     if let Some(node) = &declarator.initializer {
-        let value = initializer::read(node, head, &declarator.dimensions, text, &mut Vec::new());
+        let value = initializer::read(node, head, &declarator.dimensions, text, &mut Findings::default());
         elements = elements.or(Some(value.elements));
         relocs = value.relocs.into();
         init = Some(Init { bytes: value.bytes, relocs: Vec::new() });
@@ -229,7 +231,9 @@ pub fn parameters(node: &SyntaxNode, text: &str) -> (Vec<Param>, Box<[Shape]>) {
     let mut params = Vec::new();
     let mut shapes = Vec::new();
     for child in node.children().filter(|child| child.kind() == SyntaxKind::PARAM) {
-        let Some(Declaration { head, declarators }) = declaration::read(&child, text, &mut Vec::new()) else {
+        let Some(Declaration { head, declarators }) =
+            declaration::read(&child, text, &mut Findings::default())
+        else {
             continue;
         };
         for declarator in declarators {

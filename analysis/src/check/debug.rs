@@ -14,7 +14,7 @@ use super::Gates;
 use crate::db::{Db, SourceFile};
 use crate::declaration::{BAD_DECLARATION, BAD_SIZE};
 use crate::declare_lint;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Findings};
 use crate::items::items;
 use crate::module::REDEFINITION;
 
@@ -34,7 +34,7 @@ const OFFSETS: Gate = Gate::since(3, 2, 10);
 const FILE_TIMES: Gate = Gate::since(3, 2, 10);
 
 /// Checks a `FILE_DIRECTIVE`.
-pub(crate) fn file(node: &SyntaxNode, gates: &Gates, text: &str, out: &mut Vec<Diagnostic>) {
+pub(crate) fn file(node: &SyntaxNode, gates: &Gates, text: &str, out: &mut Findings) {
     let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
     let numbers = tokens.filter(|token| token.kind() == SyntaxKind::INT).map(|token| token.text_range());
     for (index, range) in numbers.enumerate() {
@@ -65,12 +65,7 @@ pub(crate) struct Positions(FxHashSet<[u64; 3]>);
 
 impl Positions {
     /// Checks a `LOC_DIRECTIVE`. Gives the label of its `function_name`, which may be in any section.
-    pub(crate) fn check(
-        &mut self,
-        node: &SyntaxNode,
-        text: &str,
-        out: &mut Vec<Diagnostic>,
-    ) -> Option<TextRange> {
+    pub(crate) fn check(&mut self, node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<TextRange> {
         self.0.insert(position(node, text, out)?);
         let clauses: Vec<SyntaxNode> = node.children().collect();
         let mut label = None;
@@ -104,7 +99,7 @@ fn first_name(expression: &SyntaxNode) -> TextRange {
 }
 
 /// The three numbers directly in a node.
-fn position(node: &SyntaxNode, text: &str, out: &mut Vec<Diagnostic>) -> Option<[u64; 3]> {
+fn position(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<[u64; 3]> {
     let mut numbers = [0; 3];
     let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
     for (i, token) in tokens.filter(|token| token.kind() == SyntaxKind::INT).take(3).enumerate() {
@@ -144,7 +139,7 @@ const fn is_word(byte: u8) -> bool {
 }
 
 /// Checks the contents of a `SECTION` without syntax errors.
-pub(crate) fn section(node: &SyntaxNode, gates: &Gates, text: &str, out: &mut Vec<Diagnostic>) {
+pub(crate) fn section(node: &SyntaxNode, gates: &Gates, text: &str, out: &mut Findings) {
     let mut labels: FxHashMap<&str, TextRange> = FxHashMap::default();
     let mut at = node.text_range().start();
     // Green nodes have no places of their own, and walking them costs nothing.
@@ -167,7 +162,7 @@ pub(crate) fn section(node: &SyntaxNode, gates: &Gates, text: &str, out: &mut Ve
 }
 
 /// `.b8 1, 2`: one line of data.
-fn data(range: TextRange, gates: &Gates, text: &str, out: &mut Vec<Diagnostic>) {
+fn data(range: TextRange, gates: &Gates, text: &str, out: &mut Findings) {
     let all = text[range].trim_end();
     let end = all.bytes().skip(1).position(|byte| !is_word(byte)).map_or(all.len(), |at| at + 1);
     let (word, values) = all.split_at(end);

@@ -11,7 +11,7 @@ use super::Gates;
 use super::textures::TEXTURE_MODE;
 use crate::declaration::{BAD_DECLARATION, BAD_SIZE, Declaration, Declarator, Head};
 use crate::declare_lint;
-use crate::diagnostic::{Diagnostic, Lint};
+use crate::diagnostic::{Diagnostic, Findings, Lint};
 use crate::initializer::INITIAL_VALUE;
 use crate::module::Header;
 
@@ -105,7 +105,7 @@ impl Declared<'_> {
         &self.text[self.name]
     }
 
-    fn report(&self, out: &mut Vec<Diagnostic>, lint: &'static Lint, message: String) {
+    fn report(&self, out: &mut Findings, lint: &'static Lint, message: String) {
         out.push(Diagnostic::new(lint, self.name, message));
     }
 }
@@ -116,7 +116,7 @@ pub(crate) fn check(
     declaration: &Declaration,
     (header, gates): (&Header, &Gates),
     text: &str,
-    out: &mut Vec<Diagnostic>,
+    out: &mut Findings,
 ) {
     let head = &declaration.head;
     if let Some(range) = head.words.ty
@@ -159,7 +159,7 @@ fn storage_note(ty: ScalarType) -> String {
 }
 
 /// The words of the head, whatever is declared.
-fn words(site: Site, head: &Head, gates: &Gates, out: &mut Vec<Diagnostic>) {
+fn words(site: Site, head: &Head, gates: &Gates, out: &mut Findings) {
     let words = &head.words;
     let mut gate = |gate: Gate, word: &str, range: Option<TextRange>| {
         out.extend(range.and_then(|range| gates.check(&gate, word, range, "")));
@@ -206,7 +206,7 @@ fn words(site: Site, head: &Head, gates: &Gates, out: &mut Vec<Diagnostic>) {
 }
 
 /// Types that came later than the language.
-fn type_gate(head: &Head, gates: &Gates, out: &mut Vec<Diagnostic>) {
+fn type_gate(head: &Head, gates: &Gates, out: &mut Findings) {
     let (gate, word) = match head.ty {
         ScalarType::B128 => (Gate::since(8, 3, 70), ".b128"),
         ScalarType::F16x2 => (Gate::since(4, 2, 53), ".f16x2"),
@@ -219,7 +219,7 @@ fn type_gate(head: &Head, gates: &Gates, out: &mut Vec<Diagnostic>) {
 const CALLING_CONVENTION: PtxVersion = PtxVersion::new(3, 0);
 
 /// The type: what it can be made of, and where a value of it can be kept.
-fn types(d: &Declared<'_>, header: &Header, out: &mut Vec<Diagnostic>) {
+fn types(d: &Declared<'_>, header: &Header, out: &mut Findings) {
     let head = d.head;
     let ty = head.ty.text();
     // Arrays of them are taken for bytes where nothing looks into them.
@@ -276,7 +276,7 @@ fn types(d: &Declared<'_>, header: &Header, out: &mut Vec<Diagnostic>) {
 }
 
 /// Textures, samplers and surfaces.
-fn opaque(d: &Declared<'_>, header: &Header, out: &mut Vec<Diagnostic>) {
+fn opaque(d: &Declared<'_>, header: &Header, out: &mut Findings) {
     if !d.is_opaque() {
         return;
     }
@@ -301,7 +301,7 @@ fn opaque(d: &Declared<'_>, header: &Header, out: &mut Vec<Diagnostic>) {
 }
 
 /// Variables and registers of modules and bodies.
-fn variable(d: &Declared<'_>, header: &Header, out: &mut Vec<Diagnostic>) {
+fn variable(d: &Declared<'_>, header: &Header, out: &mut Findings) {
     let head = d.head;
     let is_extern = head.linkage == Linkage::Extern;
     if head.linkage == Linkage::Common && head.space != Space::Global {
@@ -349,7 +349,7 @@ fn variable(d: &Declared<'_>, header: &Header, out: &mut Vec<Diagnostic>) {
 const MAX_PARAMETER_ALIGNMENT: u32 = 128;
 
 /// Parameters and results.
-fn parameter(d: &Declared<'_>, out: &mut Vec<Diagnostic>) {
+fn parameter(d: &Declared<'_>, out: &mut Findings) {
     let head = d.head;
     let name = d.name();
     let space = head.space.text();
@@ -393,7 +393,7 @@ fn parameter(d: &Declared<'_>, out: &mut Vec<Diagnostic>) {
 }
 
 /// What the parameters of a list say about each other.
-pub(crate) fn check_list(site: Site, parameters: &[Declaration], gates: &Gates, out: &mut Vec<Diagnostic>) {
+pub(crate) fn check_list(site: Site, parameters: &[Declaration], gates: &Gates, out: &mut Findings) {
     let declared: Vec<(&Head, &Declarator, TextRange)> = parameters
         .iter()
         .flat_map(|p| p.declarators.iter().map(|d| (&p.head, d)))

@@ -9,7 +9,7 @@ use super::declarations::REMOVED_FORM;
 use crate::constant::{self, Value};
 use crate::declaration::{BAD_CONSTANT, BAD_DECLARATION, BAD_SIZE, CONFLICTING_DIRECTIVES};
 use crate::declare_lint;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
     /// A directive of a kernel or of a function has no effect without another one.
@@ -42,7 +42,7 @@ fn shape(word: &str) -> Option<(usize, bool)> {
 }
 
 /// Checks the directives of a `FUNCTION` or `CALL_PROTOTYPE`.
-pub(crate) fn check(node: &SyntaxNode, is_entry: bool, gates: &Gates, text: &str, out: &mut Vec<Diagnostic>) {
+pub(crate) fn check(node: &SyntaxNode, is_entry: bool, gates: &Gates, text: &str, out: &mut Findings) {
     let mut all: Vec<Found<'_>> = Vec::new();
     let has_body = node.children().any(|child| child.kind() == SyntaxKind::BLOCK);
     for child in node.children() {
@@ -107,7 +107,7 @@ fn declaration_gates(
     has_body: bool,
     gates: &Gates,
     text: &str,
-    out: &mut Vec<Diagnostic>,
+    out: &mut Findings,
 ) {
     let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
     for token in tokens.filter(|token| token.kind() == SyntaxKind::DOT_WORD) {
@@ -124,7 +124,7 @@ fn declaration_gates(
 }
 
 /// `.attribute(.unified(1, 2))` of a device function.
-fn attributes(list: &SyntaxNode, gates: &Gates, text: &str, out: &mut Vec<Diagnostic>) {
+fn attributes(list: &SyntaxNode, gates: &Gates, text: &str, out: &mut Findings) {
     for attribute in list.children().filter(|child| child.kind() == SyntaxKind::ATTRIBUTE) {
         let range = attribute.text_range();
         if text[range].starts_with(".unified") {
@@ -152,7 +152,7 @@ fn has_results(node: &SyntaxNode) -> bool {
     false
 }
 
-fn read<'t>(node: &SyntaxNode, text: &'t str, out: &mut Vec<Diagnostic>) -> Found<'t> {
+fn read<'t>(node: &SyntaxNode, text: &'t str, out: &mut Findings) -> Found<'t> {
     let all = &text[node.text_range()];
     let word = &all
         [..all[1..].find(|c: char| !(c == '_' || c.is_ascii_alphanumeric())).map_or(all.len(), |at| at + 1)];
@@ -183,7 +183,7 @@ fn read<'t>(node: &SyntaxNode, text: &'t str, out: &mut Vec<Diagnostic>) -> Foun
 }
 
 /// The values of a directive's arguments.
-fn values(found: &Found<'_>, gates: &Gates, out: &mut Vec<Diagnostic>) {
+fn values(found: &Found<'_>, gates: &Gates, out: &mut Findings) {
     let word = found.word;
     let positive = matches!(word, ".maxntid" | ".reqntid" | ".minnctapersm" | ".maxnctapersm" | ".maxnreg");
     let most = match word {
@@ -207,7 +207,7 @@ fn values(found: &Found<'_>, gates: &Gates, out: &mut Vec<Diagnostic>) {
 }
 
 /// Directives that exclude or need each other. Most of it is found out at the end of the kernel.
-fn together(all: &[Found<'_>], end: TextSize, out: &mut Vec<Diagnostic>) {
+fn together(all: &[Found<'_>], end: TextSize, out: &mut Findings) {
     let find = |word: &str| all.iter().find(|found| found.word == word);
     for (one, other) in [(".maxntid", ".reqntid"), (".maxclusterrank", ".reqnctapercluster")] {
         if let (Some(one), Some(other)) = (find(one), find(other)) {

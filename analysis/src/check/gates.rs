@@ -6,7 +6,7 @@ use text_size::TextRange;
 
 use super::{Context, Statement};
 use crate::declare_lint;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
     /// The instruction needs a newer `.version` than the module has.
@@ -18,7 +18,7 @@ declare_lint! {
     pub(super) TARGET_GATE = "E0402" "target-gate", Error, since "0.1.0"
 }
 
-pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     if !ctx.gates.enabled {
         return;
     }

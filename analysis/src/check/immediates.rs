@@ -6,7 +6,7 @@ use text_size::TextRange;
 
 use super::{Context, Statement};
 use crate::declare_lint;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
     /// A constant is of a kind that the instruction's type does not have.
@@ -18,7 +18,7 @@ declare_lint! {
     pub(super) CONSTANT_RANGE = "E0310" "constant-range", Error, since "0.1.0"
 }
 
-pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else { return };
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         if let (Some(Operand::Vector(elements)), Values::Each(each)) = (operand, row.values) {

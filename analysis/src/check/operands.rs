@@ -8,7 +8,7 @@ use text_size::TextRange;
 use super::types::takes_integers;
 use super::{Context, Statement};
 use crate::declare_lint;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Findings};
 use crate::scope::RegisterName;
 
 declare_lint! {
@@ -21,7 +21,7 @@ declare_lint! {
     pub(crate) OPERAND_CLASS = "E0302" "operand-class", Error, since "0.1.0"
 }
 
-pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else {
         out.push(count(statement));
         return;
@@ -125,7 +125,7 @@ fn class(
     row: &Expected,
     operand: &input::Operand,
     range: TextRange,
-    out: &mut Vec<Diagnostic>,
+    out: &mut Findings,
 ) {
     let written = is_special_vector(operand) && !ctx.slice(range).starts_with('{');
     let fits = if written {
@@ -213,7 +213,7 @@ fn classes(operand: &input::Operand) -> Class {
 }
 
 /// Both halves of `d|p` and all elements of a vector are written.
-fn destinations(parts: &[&input::Operand], range: TextRange, out: &mut Vec<Diagnostic>) {
+fn destinations(parts: &[&input::Operand], range: TextRange, out: &mut Findings) {
     let written = Class::REGISTER.or(Class::PREDICATE).or(Class::SINK).or(Class::SPECIAL);
     if let Some(wrong) = parts.iter().find(|part| !classes(part).intersects(written)) {
         let message = format!("expected a register or a predicate, found {}", name(wrong));
@@ -222,7 +222,7 @@ fn destinations(parts: &[&input::Operand], range: TextRange, out: &mut Vec<Diagn
 }
 
 /// `_` stands for a result that nobody wants, so it is no source; a vector has something besides.
-fn sink(row: &Expected, operand: &input::Operand, range: TextRange, out: &mut Vec<Diagnostic>) {
+fn sink(row: &Expected, operand: &input::Operand, range: TextRange, out: &mut Findings) {
     let is_sink = |operand: &input::Operand| matches!(operand, input::Operand::Sink);
     let input::Operand::Vector(elements) = operand else { return };
     // What packs registers leaves the bits of a `_` undefined, except in 128 of them.

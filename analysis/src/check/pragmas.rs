@@ -6,7 +6,7 @@ use text_size::TextRange;
 
 use super::Gates;
 use crate::declare_lint;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
     /// A pragma stands where it has no meaning, or its argument is none.
@@ -71,7 +71,7 @@ const PRAGMAS: &[Pragma] = &[
 ];
 
 /// Checks the strings of a `PRAGMA`.
-pub(crate) fn check(node: &SyntaxNode, site: Site, gates: &Gates, text: &str, out: &mut Vec<Diagnostic>) {
+pub(crate) fn check(node: &SyntaxNode, site: Site, gates: &Gates, text: &str, out: &mut Findings) {
     for token in node.children_with_tokens().filter_map(NodeOrToken::into_token) {
         let range = token.text_range();
         if token.kind() == SyntaxKind::STRING
@@ -82,7 +82,7 @@ pub(crate) fn check(node: &SyntaxNode, site: Site, gates: &Gates, text: &str, ou
     }
 }
 
-fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut Vec<Diagnostic>) {
+fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut Findings) {
     // Blanks around the words are read in functions alone.
     let words = if site == Site::Module { content } else { content.trim() };
     let (name, argument) = match words.split_once(' ') {

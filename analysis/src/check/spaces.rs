@@ -8,7 +8,7 @@ use text_size::TextRange;
 
 use super::{Context, Statement, lints};
 use crate::declare_lint;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
     /// An address names a variable of another state space than the instruction's.
@@ -24,7 +24,7 @@ const TENSOR: Target = Target {
 /// Code for targets below is no longer made.
 const OLDEST_COMPILED: u16 = 75;
 
-pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else { return };
     let compiled = ctx.gates.target.number >= OLDEST_COMPILED;
     if statement.form.id == FormId::Cvta

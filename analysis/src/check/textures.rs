@@ -6,7 +6,7 @@ use text_size::TextRange;
 
 use super::{Context, Statement, lints};
 use crate::declare_lint;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
     /// A texture access names a sampler where the module's texture mode has none, or lacks one.
@@ -20,7 +20,7 @@ const SAMPLER: Gate = Gate::since(4, 3, 30);
 /// The second result of a texture access: whether all of it is resident.
 const RESIDENCY: Gate = Gate::since(7, 1, 60);
 
-pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let is_independent = ctx.header.target.options.iter().any(|option| option == "texmode_independent");
     let wanted: &[ScalarType] = match statement.form.mnemonic() {
         "tex" | "tld4" if is_independent => &[ScalarType::TexRef, ScalarType::SamplerRef],
@@ -62,13 +62,7 @@ fn asks_sampler(query: Mod, is_independent: bool) -> bool {
 }
 
 /// `[texture, sampler, {coordinates}]`
-fn list(
-    ctx: &Context<'_>,
-    wanted: &[ScalarType],
-    parts: &[Operand],
-    range: TextRange,
-    out: &mut Vec<Diagnostic>,
-) {
+fn list(ctx: &Context<'_>, wanted: &[ScalarType], parts: &[Operand], range: TextRange, out: &mut Findings) {
     let Some((_, handles)) = parts.split_last() else { return };
     match (wanted, handles) {
         ([texture], [first, Operand::Reg(_)]) => {

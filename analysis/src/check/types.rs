@@ -12,14 +12,14 @@ use text_size::TextRange;
 
 use super::{Context, Statement};
 use crate::declare_lint;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
     /// A register's type does not fit the instruction's.
     pub(crate) OPERAND_TYPE = "E0303" "operand-type", Error, since "0.1.0"
 }
 
-pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else { return };
     let mnemonic = statement.form.mnemonic();
     let wider = matches!(mnemonic, "ld" | "ldu" | "st" | "cvt" | "suld" | "sust" | "sured")
@@ -42,7 +42,7 @@ fn operand_type(
     operand: &Operand,
     range: TextRange,
     wider: bool,
-    out: &mut Vec<Diagnostic>,
+    out: &mut Findings,
 ) {
     match operand {
         Operand::Reg(register) | Operand::NotPred(register) => {

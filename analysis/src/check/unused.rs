@@ -5,7 +5,7 @@
 
 use super::Body;
 use crate::declare_lint;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Findings};
 use crate::ide::Access;
 use crate::scope::DeclKind;
 
@@ -19,7 +19,7 @@ declare_lint! {
     pub(super) UNUSED_REGISTER = "W0502" "unused-register", Allow, since "0.1.0"
 }
 
-pub(super) fn check(body: &Body<'_>, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     if body.incomplete {
         return;
     }

@@ -5,14 +5,14 @@ use ptx_isa::{Class, ExpectedLanes};
 
 use super::{Context, Statement};
 use crate::declare_lint;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
     /// A vector operand has another number of elements than the instruction says.
     pub(super) VECTOR_SIZE = "E0307" "vector-size", Error, since "0.1.0"
 }
 
-pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else { return };
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         if !row.class.intersects(Class::VECTOR.or(Class::TEXTURE)) {

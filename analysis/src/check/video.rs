@@ -6,7 +6,7 @@ use ptx_isa::Mod;
 
 use super::operands::OPERAND_CLASS;
 use super::{Context, Statement};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Findings};
 
 /// A register as it is written.
 struct Part<'t> {
@@ -14,7 +14,7 @@ struct Part<'t> {
     selector: Option<&'t str>,
 }
 
-pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let mnemonic = statement.form.mnemonic();
     if !mnemonic.starts_with('v') || mnemonic == "vote" || statement.rows.is_none() {
         return;

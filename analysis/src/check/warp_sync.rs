@@ -5,14 +5,14 @@ use text_size::TextRange;
 
 use super::{Context, Statement};
 use crate::declare_lint;
-use crate::diagnostic::{Diagnostic, Fix, TextEdit};
+use crate::diagnostic::{Diagnostic, Findings, Fix, TextEdit};
 
 declare_lint! {
     /// `shfl` or `vote` without `.sync`: threads of a warp no longer run in step from sm_70 on.
     pub(super) NO_SYNC = "W0505" "no-sync", Warning, since "0.1.0"
 }
 
-pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let mnemonic = statement.form.mnemonic();
     let is_old = matches!(mnemonic, "shfl" | "vote") && !statement.opcode.mods().any(|m| m == Mod::Sync);
     if !is_old || !statement.available {

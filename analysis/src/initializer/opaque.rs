@@ -6,7 +6,7 @@ use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
 use super::INITIAL_VALUE;
 use crate::constant;
 use crate::declaration::BAD_CONSTANT;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Findings};
 
 /// What a texture and a surface say about their image.
 const IMAGE: &[&str] = &["width", "height", "depth", "channel_data_type", "channel_order", "array_size"];
@@ -29,7 +29,7 @@ fn fields(ty: ScalarType) -> [&'static [&'static str]; 3] {
 }
 
 /// Checks a `FIELD_INITIALIZER` of a variable of an opaque type.
-pub(super) fn field(node: &SyntaxNode, ty: ScalarType, text: &str, out: &mut Vec<Diagnostic>) {
+pub(super) fn field(node: &SyntaxNode, ty: ScalarType, text: &str, out: &mut Findings) {
     let mut tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
     if let Some(name) = tokens.find(|token| token.kind() == SyntaxKind::IDENT) {
         let range = name.text_range();

@@ -16,7 +16,7 @@ use crate::check::declarations::{self, Site};
 use crate::check::{self, Gates, Place, debug, directives, limits, lints, pragmas};
 use crate::db::{Db, SourceFile};
 use crate::declaration::{self, BAD_DECLARATION, Shape};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Findings, Severity};
 use crate::ide::Access;
 use crate::items::Item;
 use crate::module::{self, Global, Header, Name, REDEFINITION};
@@ -52,7 +52,7 @@ pub(super) struct Walker<'db> {
     pub(super) signatures: Vec<Rc<ptx_isa::Signature>>,
     pub(super) places: Vec<TextRange>,
     pub(super) occurrences: Vec<Occurrence>,
-    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) diagnostics: Findings,
     pub(super) function: Function,
     pub(super) prototypes: Vec<Signature>,
     /// Parallel to `prototypes`.
@@ -101,7 +101,7 @@ impl<'db> Walker<'db> {
             signatures: Vec::new(),
             places: Vec::new(),
             occurrences: Vec::new(),
-            diagnostics: Vec::new(),
+            diagnostics: Findings::default(),
             function: Function {
                 name: String::new(),
                 entry: false,
@@ -603,14 +603,13 @@ impl<'db> Walker<'db> {
                 check(&body, &mut self.diagnostics);
             }
         }
-        self.diagnostics.sort_by_key(|d| (d.range.start(), d.range.end()));
         Lowered {
             function: is_complete.then(|| Arc::new(function)),
             has_body: self.has_body,
             storage: self.storage.into(),
             not_understood: self.not_understood,
             map,
-            diagnostics: self.diagnostics.into(),
+            diagnostics: self.diagnostics.into_sorted(),
         }
     }
 }

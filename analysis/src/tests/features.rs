@@ -261,6 +261,20 @@ fn a_function_that_never_reaches_the_compiler_says_where_and_why() {
     .assert_eq(&text.join("\n"));
 }
 
+/// A million equal mistakes are not a million findings.
+#[test]
+fn findings_are_bounded() {
+    use crate::diagnostic::Findings;
+    let db = Database::default();
+    let names = "a,".repeat(2 * Findings::LIMIT);
+    let file = db.add_file(kernel(&format!(".reg .b32 {names}a;\nmov.u32 %r1, 1;\nret;")));
+    let found = ide::diagnostics(&db, file);
+    let again = |d: &&crate::diagnostic::Diagnostic| d.lint.code == "E0201";
+    assert_eq!(found.iter().filter(again).count(), Findings::LIMIT);
+    assert_eq!(found.iter().filter(again).next_back().unwrap().notes, ["more of these are not reported"]);
+    assert!(found.iter().any(|d| d.lint.code == "E0202"), "other lints have room of their own");
+}
+
 #[test]
 fn suppression_comments() {
     let check = |body: &str| {
