@@ -89,12 +89,14 @@ pub fn evaluate(node: &SyntaxNode, text: &str) -> Result<Value> {
         }
         SyntaxKind::CAST_EXPR => {
             let Some(inner) = node.last_child() else { return fail("expected an expression") };
-            let unsigned = word(node, text, SyntaxKind::DOT_WORD) == Some(".u64");
+            let unsigned = match word(node, text, SyntaxKind::DOT_WORD) {
+                Some(".u64") => true,
+                Some(".s64") => false,
+                _ => return fail("constants are converted to `.s64` and `.u64` only"),
+            };
             match evaluate(&inner, text)? {
                 Value::Int { value, .. } => Ok(Value::Int { value, unsigned }),
-                Value::F64(value) if unsigned => Ok(Value::Int { value: value as u64 as i64, unsigned }),
-                Value::F64(value) => Ok(Value::Int { value: value as i64, unsigned }),
-                _ => fail("only numbers can be converted"),
+                _ => fail("only integers can be converted"),
             }
         }
         SyntaxKind::CALL_EXPR => {

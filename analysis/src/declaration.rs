@@ -395,7 +395,7 @@ fn declarator(node: &SyntaxNode, text: &str, out: &mut Findings) -> Declarator {
             SyntaxKind::NAME => result.name = Some(child.text_range()),
             SyntaxKind::REGISTER_RANGE => {
                 if let Some(value) = integer_in(&child, text) {
-                    if (1..=MAX_RANGE).contains(&value) {
+                    if (0..=MAX_RANGE).contains(&value) {
                         result.count = Some(value as u32);
                     } else {
                         let message = format!("{value} is no number of registers");

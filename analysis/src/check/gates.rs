@@ -68,7 +68,14 @@ pub struct Gates {
     pub enabled: bool,
 }
 
+/// The vendor's assembler makes no code for targets below, so it looks at them less closely.
+const OLDEST_COMPILED: u16 = 75;
+
 impl Gates {
+    pub fn is_compiled(&self) -> bool {
+        self.target.number >= OLDEST_COMPILED
+    }
+
     pub fn is_open(&self, gate: &Gate) -> bool {
         !self.enabled || gate.check(self.version, self.target).is_ok()
     }

@@ -131,7 +131,7 @@ fn class(
     let fits = if written {
         row.class.intersects(Class::SPECIAL) && row.class.intersects(Class::VECTOR)
     } else {
-        row.class.intersects(classes(operand)) || is_value(row, operand) && !is_expanded(ctx, statement)
+        row.class.intersects(classes(operand)) || is_value(row, operand, is_sum(ctx.slice(range))) && !is_expanded(ctx, statement)
     };
     if fits {
         return;
@@ -149,8 +149,8 @@ fn is_special_vector(operand: &input::Operand) -> bool {
 }
 
 /// Whether the name of a function, or a variable's plus an offset, stands for a number.
-fn is_value(row: &Expected, operand: &input::Operand) -> bool {
-    let input::Operand::Symbol(symbol, offset) = operand else { return false };
+fn is_value(row: &Expected, operand: &input::Operand, is_sum: bool) -> bool {
+    let input::Operand::Symbol(symbol, _) = operand else { return false };
     if !row.class.intersects(Class::IMMEDIATE) || !row.class.intersects(Class::REGISTER) {
         return false;
     }
@@ -159,11 +159,17 @@ fn is_value(row: &Expected, operand: &input::Operand) -> bool {
         ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) if is_function => {
             !super::types::is_untyped_only(ty)
         }
-        ExpectedType::Typed(ty) => *offset != 0 && takes_integers(ty) && ty != ScalarType::Pred,
-        ExpectedType::Integer(bits) => *offset != 0 && bits == 32,
-        ExpectedType::Pointer => *offset != 0,
+        ExpectedType::Typed(ty) => is_sum && takes_integers(ty) && ty != ScalarType::Pred,
+        ExpectedType::Integer(bits) => is_sum && bits == 32,
+        ExpectedType::Pointer => is_sum,
         _ => false,
     }
+}
+
+/// Whether the name of a variable is written with an offset, which makes it a number, rather than by itself or
+/// with an index.
+pub(super) fn is_sum(operand: &str) -> bool {
+    !operand.ends_with(']') && operand.contains('+')
 }
 
 /// Whether the assembler writes other instructions for this one, in which only plain names can stand.
@@ -199,7 +205,9 @@ fn classes(operand: &input::Operand) -> Class {
         O::Address(_) => Class::ADDRESS.or(Class::TEXTURE),
         O::Symbol(..) => Class::SYMBOL,
         O::Special(_) => Class::SPECIAL,
-        O::Label(_) | O::Targets(_) | O::Prototype(_) => Class::LABEL.or(Class::SYMBOL),
+        O::Label(_) => Class::LABEL,
+        O::Targets(_) => Class::BRANCH_TARGETS,
+        O::Prototype(_) => Class::PROTOTYPE,
         O::Vector(_) => Class::VECTOR,
         O::Pair(pair) => match **pair {
             (O::Sink, _) => Class::PAIR_WITHOUT_FIRST,
@@ -225,8 +233,8 @@ fn destinations(parts: &[&input::Operand], range: TextRange, out: &mut Findings)
 fn sink(row: &Expected, operand: &input::Operand, range: TextRange, out: &mut Findings) {
     let is_sink = |operand: &input::Operand| matches!(operand, input::Operand::Sink);
     let input::Operand::Vector(elements) = operand else { return };
-    // What packs registers leaves the bits of a `_` undefined, except in 128 of them.
-    let packs = row.class.intersects(Class::SYMBOL) && row.ty != ExpectedType::Typed(ScalarType::B128);
+    // What packs 32 bits leaves those of a `_` undefined.
+    let packs = row.class.intersects(Class::SYMBOL) && row.ty == ExpectedType::Typed(ScalarType::B32);
     if row.role == Role::Source && !packs && elements.iter().any(is_sink) {
         out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be read"));
     } else if elements.iter().all(is_sink) {
@@ -246,8 +254,8 @@ fn name(operand: &input::Operand) -> &'static str {
         O::Symbol(..) => "the name of a variable or function",
         O::Special(_) => "a special register",
         O::Label(_) => "a label",
-        O::Targets(_) => "a list of targets",
-        O::Prototype(_) => "a prototype",
+        O::Targets(_) => "a list of branch targets",
+        O::Prototype(_) => "a prototype or a list of call targets",
         O::Vector(_) => "a vector",
         O::Pair(_) => "a pair of destinations",
         O::Sink => "`_`",
@@ -262,6 +270,8 @@ fn describe(class: Class) -> String {
         (Class::IMMEDIATE, "a constant"),
         (Class::ADDRESS, "an address in brackets"),
         (Class::LABEL, "a label"),
+        (Class::BRANCH_TARGETS, "a list of branch targets"),
+        (Class::PROTOTYPE, "a prototype or a list of call targets"),
         (Class::SYMBOL, "the name of a variable or function"),
         (Class::VECTOR, "a vector in braces"),
         (Class::PAIR, "a pair `d|p`"),

@@ -122,7 +122,7 @@ fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut 
         Argument::Count if argument.parse::<u64>().is_ok_and(|count| count > 0) => {}
         Argument::Count => report(format!("`{name}` has a positive integer, not `{argument}`")),
         // Nothing looks at the statements of a device function that is not compiled on its own.
-        Argument::Mask if site == Site::FunctionBody => {}
+        Argument::Mask if site == Site::FunctionBody || !gates.is_compiled() => {}
         Argument::Mask => {
             let digits = argument.strip_prefix("0x").or_else(|| argument.strip_prefix("0X"));
             let is_mask = match digits {

@@ -6,6 +6,7 @@ use ptx_isa::{
 };
 use text_size::TextRange;
 
+use super::operands::is_sum;
 use super::{Context, Statement, lints};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
@@ -21,12 +22,9 @@ const TENSOR: Target = Target {
     space: Space::Generic,
 };
 
-/// Code for targets below is no longer made.
-const OLDEST_COMPILED: u16 = 75;
-
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else { return };
-    let compiled = ctx.gates.target.number >= OLDEST_COMPILED;
+    let compiled = ctx.gates.is_compiled();
     if statement.form.id == FormId::Cvta
         && statement.opcode.ty(0) == Some(ScalarType::U32)
         && ctx.header.address_size == 64
@@ -44,6 +42,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             (Some(Operand::Address(address)), ExpectedType::Address(target)) => {
                 out.extend(direction(ctx, statement.form.mnemonic(), *address, range));
                 out.extend(access(ctx, target, *address, range));
+                out.extend(unified(ctx, statement.form.mnemonic(), target, *address, range));
                 if let (AddressBase::Symbol(symbol), true) = (address.base, writes(statement)) {
                     out.extend(input_parameter(ctx, symbol, range));
                 }
@@ -64,10 +63,10 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 let message = format!("`{}` is a label, not an address", ctx.slice(range));
                 out.push(Diagnostic::new(&lints::ADDRESS, range, message));
             }
-            (Some(Operand::Symbol(symbol, offset)), ExpectedType::Typed(ty))
+            (Some(Operand::Symbol(symbol, _)), ExpectedType::Typed(ty))
                 if row.class.intersects(Class::SYMBOL) =>
             {
-                out.extend(copied(ctx, *symbol, *offset, ty, range));
+                out.extend(copied(ctx, *symbol, ty, range));
             }
             _ => {}
         }
@@ -83,6 +82,22 @@ fn direction(ctx: &Context<'_>, mnemonic: &str, address: Address, range: TextRan
     };
     let message = format!("`{}` is {what}", ctx.slice(range));
     Some(Diagnostic::new(&STATE_SPACE, range, message))
+}
+
+/// `[a].unified`: a load through a pointer to unified memory.
+fn unified(
+    ctx: &Context<'_>,
+    mnemonic: &str,
+    target: Target,
+    address: Address,
+    range: TextRange,
+) -> Option<Diagnostic> {
+    let is_loaded = matches!(mnemonic, "ld" | "ldu" | "atom")
+        && matches!(target.space, Space::Generic | Space::Global)
+        && matches!(address.base, AddressBase::Reg(_));
+    let message = "`.unified` describes the address in a register that a load from `.global` reads";
+    (!is_loaded && ctx.slice(range).ends_with(".unified"))
+        .then(|| Diagnostic::new(&lints::BAD_MODIFIER, range, message))
 }
 
 fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange) -> Option<Diagnostic> {
@@ -106,7 +121,7 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
                 return bad(format!("`{name}` is `.{text}`, an address is an integer of up to 64 bits"));
             }
             let far = matches!(target.space, Space::Generic | Space::Global);
-            let compiled = ctx.gates.target.number >= OLDEST_COMPILED;
+            let compiled = ctx.gates.is_compiled();
             let wrong = match target.base.size {
                 AddressSize::Any => false,
                 AddressSize::Module => ty.bits() == 32,
@@ -162,7 +177,6 @@ fn input_parameter(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Optio
 fn copied(
     ctx: &Context<'_>,
     symbol: Symbol,
-    offset: i64,
     ty: ScalarType,
     range: TextRange,
 ) -> Option<Diagnostic> {
@@ -176,8 +190,8 @@ fn copied(
     if place.ty.kind() == TypeKind::Opaque && ty != ScalarType::U64 {
         return bad(format!("the address of `{name}` is a `.u64`"));
     }
-    let compiled = ctx.gates.target.number >= OLDEST_COMPILED;
-    let cut = ty.bits() == 32 && offset == 0 && ctx.header.address_size == 64;
+    let compiled = ctx.gates.is_compiled();
+    let cut = ty.bits() == 32 && !is_sum(name) && ctx.header.address_size == 64;
     if place.space == Space::Global && cut && compiled {
         return bad(format!("the address of `{name}` has 64 bits"));
     }

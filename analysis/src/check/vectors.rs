@@ -14,6 +14,13 @@ declare_lint! {
 
 pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else { return };
+    // `mov` without a vector's name packs or unpacks, not both.
+    if let ([to, from], [Some(Operand::Vector(_)), Some(Operand::Vector(_))]) = (rows, statement.operands)
+        && (to.lanes, from.lanes) == (ExpectedLanes::Any, ExpectedLanes::Any)
+    {
+        let message = "one vector is not copied to another without `.v2` or `.v4`";
+        out.push(Diagnostic::new(&VECTOR_SIZE, statement.ranges[1], message));
+    }
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         if !row.class.intersects(Class::VECTOR.or(Class::TEXTURE)) {
             continue;

@@ -49,7 +49,10 @@ impl<'db> Walker<'db> {
     pub(super) fn operand(&mut self, node: &SyntaxNode) -> Option<Operand> {
         match node.kind() {
             SyntaxKind::NAME_REF => self.name(node.text_range()),
-            SyntaxKind::ADDRESS => self.address(node),
+            SyntaxKind::ADDRESS => {
+                self.address_suffix(node);
+                self.address(node)
+            }
             SyntaxKind::VECTOR => self.elements(node).map(Operand::Vector),
             SyntaxKind::ARGUMENT_LIST => self.elements(node).map(Operand::List),
             SyntaxKind::PAIR => {
@@ -211,6 +214,12 @@ impl<'db> Walker<'db> {
             Ok(Value::Int { value, .. }) => Some(Operand::Int(value)),
             Ok(Value::F32(bits)) => Some(Operand::F32(bits)),
             Ok(Value::F64(value)) => Some(Operand::F64(value.to_bits())),
+            Ok(Value::Address { .. } | Value::AddressByte { .. }) if !is_name_plus_constant(node) => {
+                let message = "an operand is a name, a name plus a constant, or a constant";
+                self.report(Diagnostic::new(&BAD_CONSTANT, node.text_range(), message));
+                self.incomplete = true;
+                None
+            }
             Ok(Value::Address { name, addend, .. }) => match self.name(name)? {
                 Operand::Symbol(symbol, _) => Some(Operand::Symbol(symbol, addend)),
                 // The assembler takes `%r1+4` for an operand; what it does with it is not documented.
@@ -230,6 +239,18 @@ impl<'db> Walker<'db> {
                 self.incomplete = true;
                 None
             }
+        }
+    }
+
+    /// The word behind the bracket is `.unified`.
+    fn address_suffix(&mut self, node: &SyntaxNode) {
+        let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
+        let suffix = tokens.map(|token| token.text_range()).find(|&range| self.slice(range).starts_with('.'));
+        if let Some(range) = suffix
+            && self.slice(range) != ".unified"
+        {
+            let message = format!("an address takes `.unified`, not `{}`", self.slice(range));
+            self.report(Diagnostic::new(&lints::BAD_MODIFIER, range, message));
         }
     }
 
@@ -336,6 +357,12 @@ impl<'db> Walker<'db> {
             self.report(Diagnostic::new(&lints::ADDRESS, name.text_range(), message));
             return None;
         };
+        let is_scalar = self.variables.get(&symbol).is_some_and(|place| !place.is_array);
+        if is_scalar || matches!(symbol, Symbol::Function(_)) {
+            let message = format!("`{}` is no array, it has no elements", self.slice(name.text_range()));
+            self.report(Diagnostic::new(&lints::ADDRESS, name.text_range(), message));
+            return None;
+        }
         let index = match constant::evaluate(&index, self.text) {
             Ok(Value::Int { value, .. }) => value,
             _ => {
@@ -354,6 +381,21 @@ impl<'db> Walker<'db> {
             },
         };
         Some((symbol, index.wrapping_mul(i64::from(bytes))))
+    }
+}
+
+/// `name+4`, with any constant behind the first sign.
+fn is_name_plus_constant(node: &SyntaxNode) -> bool {
+    if node.kind() != SyntaxKind::BINARY_EXPR {
+        return false;
+    }
+    let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
+    match node.first_child() {
+        Some(left) if left.kind() == SyntaxKind::NAME_REF => {
+            tokens.map(|token| token.kind()).any(|kind| kind == SyntaxKind::PLUS)
+        }
+        Some(left) => is_name_plus_constant(&left),
+        None => false,
     }
 }
 

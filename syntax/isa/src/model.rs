@@ -137,6 +137,10 @@ impl Class {
     /// `[base+offset]`.
     pub const ADDRESS: Class = Class(1 << 2);
     pub const LABEL: Class = Class(1 << 3);
+    /// The name of a `.branchtargets`.
+    pub const BRANCH_TARGETS: Class = Class(1 << 14);
+    /// The name of a `.callprototype` or a `.calltargets`.
+    pub const PROTOTYPE: Class = Class(1 << 15);
     /// A predicate register, `!p` where it is read.
     pub const PREDICATE: Class = Class(1 << 4);
     pub const SPECIAL: Class = Class(1 << 5);
@@ -306,6 +310,8 @@ pub enum Values {
     Any,
     /// From the first to the second.
     Range(i64, i64),
+    /// From the first to the second; only the low 32 bits of the constant count.
+    Word(i64, i64),
     Of(&'static [i64]),
     /// Multiples of the first number from the second to the third.
     Multiple(i64, i64, i64),
@@ -330,6 +336,7 @@ impl Values {
         match self {
             Values::Any | Values::UpTo(_) | Values::Fraction | Values::Each(_) => true,
             Values::Range(from, to) => (from..=to).contains(&value),
+            Values::Word(from, to) => (from..=to).contains(&i64::from(value as u32)),
             Values::Of(values) => values.contains(&value),
             Values::Multiple(of, from, to) => value % of == 0 && (from..=to).contains(&value),
             Values::Multiples { of, zero } => value % of == 0 && (zero || value != 0),
@@ -346,7 +353,7 @@ impl fmt::Display for Values {
         };
         match *self {
             Values::Any => f.write_str("any value"),
-            Values::Range(from, to) => range(f, from, to),
+            Values::Range(from, to) | Values::Word(from, to) => range(f, from, to),
             Values::Of(values) => {
                 for (i, value) in values.iter().enumerate() {
                     write!(f, "{}{value}", if i == 0 { "" } else { " or " })?;

@@ -161,7 +161,7 @@ fn group(p: &mut Parser<'_>, close: SyntaxKind, kind: SyntaxKind) -> Option<Comp
     }
     if !p.eat(close) {
         p.error_expected(&format!("`,` or `{}`", close.fixed_text().unwrap_or_default()));
-    } else if kind == ADDRESS && p.at(DOT_WORD) && p.is_joint() {
+    } else if kind == ADDRESS && p.at(DOT_WORD) && !p.at_line_start() {
         // `[a].unified` of a load.
         p.bump();
     }

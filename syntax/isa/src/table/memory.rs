@@ -48,7 +48,7 @@ macro_rules! access_rules {
     ($($more:expr),* $(,)?) => { &[
         has(STRONG).needs(SCOPES), has(SCOPES).needs(STRONG), has(&[Mmio]).needs(&[Relaxed]), has(&[Mmio]).needs(&[Sys]),
         has(STRONG).excludes(&[Const, Local, Param, ParamEntry, ParamFunc]),
-        has(&[Volatile]).excludes(&[Ca, Cg, Cs, Lu, Cv, Wb, Wt, Const, Param, ParamEntry, ParamFunc, L2CacheHint, Nc]),
+        has(&[Volatile]).excludes(&[Ca, Cg, Cs, Lu, Cv, Wb, Wt, Const, Local, Param, ParamEntry, ParamFunc, L2CacheHint, Nc]),
         has(STRONG).excludes(&[Ca, Cg, Cs, Lu, Cv, Wb, Wt]),
         has(L2_EVICTIONS).excludes(NOT_GLOBAL), has(L2_EVICTIONS).needs(&[V4, V8]), has(L2_EVICTIONS).lacks(&[V8]).types(WIDE), has(L2_EVICTIONS).and(&[V8]).types(EIGHT),
         has(L1_EVICTIONS).excludes(NOT_GLOBAL),

@@ -175,6 +175,13 @@ pub(super) const fn texture(name: &'static str, coordinates: OperandType, lanes:
 pub(super) const fn label(name: &'static str) -> Operand {
     operand(name, Role::Source, Class::LABEL, FREE)
 }
+pub(super) const fn branch_targets(name: &'static str) -> Operand {
+    operand(name, Role::Source, Class::BRANCH_TARGETS, FREE)
+}
+/// What an indirect call may reach; an array of functions tells it too.
+pub(super) const fn prototype(name: &'static str) -> Operand {
+    operand(name, Role::Source, Class::PROTOTYPE.or(Class::SYMBOL), FREE)
+}
 pub(super) const fn target(name: &'static str) -> Operand {
     operand(name, Role::Source, Class::SYMBOL.or(Class::REGISTER), FREE)
 }
