@@ -131,7 +131,8 @@ fn class(
     let fits = if written {
         row.class.intersects(Class::SPECIAL) && row.class.intersects(Class::VECTOR)
     } else {
-        row.class.intersects(classes(operand)) || is_value(row, operand, is_sum(ctx.slice(range))) && !is_expanded(ctx, statement)
+        row.class.intersects(classes(operand))
+            || is_value(row, operand, is_sum(ctx.slice(range))) && !is_expanded(ctx, statement)
     };
     if fits {
         return;

@@ -174,12 +174,7 @@ fn input_parameter(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Optio
 }
 
 /// The name of a variable as a value: wide enough for its address, and of a type that addresses have.
-fn copied(
-    ctx: &Context<'_>,
-    symbol: Symbol,
-    ty: ScalarType,
-    range: TextRange,
-) -> Option<Diagnostic> {
+fn copied(ctx: &Context<'_>, symbol: Symbol, ty: ScalarType, range: TextRange) -> Option<Diagnostic> {
     let name = ctx.slice(range);
     let bad = |message: String| Some(Diagnostic::new(&lints::ADDRESS, range, message));
     let integer = matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
