@@ -8,6 +8,7 @@
 pub(crate) mod debug;
 pub(crate) mod declarations;
 pub(crate) mod directives;
+pub(crate) mod externals;
 pub(crate) mod gates;
 pub(crate) mod immediates;
 pub mod limits;

@@ -54,6 +54,9 @@ struct Arguments {
     /// Check and compile for this target instead of each file's own.
     #[arg(long, value_parser = parse_target)]
     target: Option<Sm>,
+    /// The files are parts of programs, which other modules complete.
+    #[arg(short = 'c', long)]
+    compile_only: bool,
     /// Also print what the code compiles to.
     #[arg(long, value_enum)]
     emit: Option<Emit>,
@@ -165,6 +168,9 @@ fn check(arguments: &Arguments, input: files::Input) -> Report {
     let mut db = Database::default();
     db.set_target_override(arguments.target);
     let mut levels = Levels::default();
+    if arguments.compile_only || is_part(&text) {
+        levels.set("separate-compilation", Severity::Allow);
+    }
     for (lint, level) in &arguments.levels {
         levels.set(lint, *level);
     }
@@ -197,6 +203,15 @@ fn check(arguments: &Arguments, input: files::Input) -> Report {
         output += &emitted(arguments, emit, &db, file);
     }
     Report { output, worst: found.iter().map(|d| d.severity).max(), status: CLEAN }
+}
+
+/// Whether the first line, `// ptxas-opts: -c`, says that the file is part of a program.
+fn is_part(text: &str) -> bool {
+    let options = text.lines().next().and_then(|line| line.strip_prefix("// ptxas-opts:"));
+    options
+        .unwrap_or_default()
+        .split_whitespace()
+        .any(|option| matches!(option, "-c" | "--compile-only" | "-rdc" | "-rdc=true"))
 }
 
 /// Resources, and machine code where asked for, of every compiled function.

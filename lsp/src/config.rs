@@ -17,7 +17,10 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { target: None, levels: Levels::default(), inlay_hints: true, code_lens: true, compile: true }
+        // Documents are usually parts of programs.
+        let mut levels = Levels::default();
+        levels.set("separate-compilation", Severity::Information);
+        Self { target: None, levels, inlay_hints: true, code_lens: true, compile: true }
     }
 }
 

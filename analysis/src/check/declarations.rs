@@ -7,8 +7,8 @@ use ptx_backend::input::Linkage;
 use ptx_isa::{Gate, PtxVersion, ScalarType, Space, TypeKind};
 use text_size::TextRange;
 
-use super::Gates;
 use super::textures::TEXTURE_MODE;
+use super::{Gates, externals};
 use crate::declaration::{BAD_DECLARATION, BAD_SIZE, Declaration, Declarator, Head};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings, Lint};
@@ -180,6 +180,9 @@ fn words(site: Site, head: &Head, gates: &Gates, out: &mut Findings) {
             out.push(Diagnostic::new(&MISPLACED, range, message));
         }
     }
+    if let Some(range) = words.unified {
+        out.push(externals::report(range, "`.unified` joins variables of several modules".to_owned()));
+    }
     if let Some(range) = words.pointer
         && matches!(site, Site::Function | Site::Result)
     {
@@ -327,6 +330,10 @@ fn variable(d: &Declared<'_>, header: &Header, out: &mut Findings) {
     if d.is_incomplete && !is_extern && d.declarator.initializer.is_none() {
         let message = format!("the size of `{}` is open, only `.extern` arrays leave it so", d.name());
         d.report(out, &BAD_SIZE, message);
+    }
+    if d.is_incomplete && is_extern && matches!(head.space, Space::Global | Space::Const) {
+        let message = format!("the size of `{}` is known where it is defined", d.name());
+        out.push(externals::report(d.name, message));
     }
     if let Some(value) = &d.declarator.initializer {
         let range = value.text_range();

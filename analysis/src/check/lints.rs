@@ -113,6 +113,7 @@ pub static LINTS: &[&Lint] = &[
     &super::declarations::REMOVED_FORM,
     &super::pragmas::BAD_PRAGMA,
     &super::debug::BAD_DEBUG_DATA,
+    &super::externals::SEPARATE_COMPILATION,
     &crate::module::REDEFINITION,
     &crate::module::PROTOTYPE_MISMATCH,
     &crate::module::BAD_ALIAS,

@@ -13,6 +13,7 @@ use text_size::{TextRange, TextSize};
 use super::call::CALL_TARGET;
 use super::{Lowered, Occurrence, SourceMap};
 use crate::check::declarations::{self, Site};
+use crate::check::externals::SEPARATE_COMPILATION;
 use crate::check::{self, Gates, Place, debug, directives, limits, lints, pragmas};
 use crate::db::{Db, SourceFile};
 use crate::declaration::{self, BAD_DECLARATION, Shape};
@@ -582,7 +583,8 @@ impl<'db> Walker<'db> {
     }
 
     pub(super) fn finish(mut self) -> Lowered {
-        let has_errors = self.diagnostics.iter().any(|d| d.severity == Severity::Error);
+        let has_errors =
+            self.diagnostics.iter().any(|d| d.severity == Severity::Error && d.lint != &SEPARATE_COMPILATION);
         let is_complete = self.has_body && !has_errors && !self.incomplete;
         let mut function = self.function;
         function.regs = self.names.registers.iter().map(|register| Register { ty: register.ty }).collect();

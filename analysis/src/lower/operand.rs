@@ -1,12 +1,13 @@
 //! Operands: names, constants, addresses, vectors.
 
-use ptx_backend::input::{Address, AddressBase, Operand, Symbol};
+use ptx_backend::input::{Address, AddressBase, Linkage, Operand, Symbol};
 use ptx_isa::{ScalarType, SpecialReg};
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
 use smol_str::SmolStr;
 use text_size::TextRange;
 
 use super::body::Walker;
+use crate::check::externals;
 use crate::check::lints::{self, Expected};
 use crate::constant::{self, Value};
 use crate::declaration::BAD_CONSTANT;
@@ -120,8 +121,14 @@ impl<'db> Walker<'db> {
         if let Some(special) = special(name) {
             return Some(special);
         }
-        if let Some(symbol) = self.global(name).map(Global::symbol) {
+        if let Some(global) = self.global(name) {
+            let symbol = global.symbol();
+            let is_extern = matches!(global, Global::Function { signature, .. }
+                if !signature.entry && signature.linkage == Linkage::Extern);
             self.occur(range, Entity::Symbol(symbol), Access::Read);
+            if is_extern {
+                self.diagnostics.extend(externals::function(name, range));
+            }
             return Some(Operand::Symbol(symbol, 0));
         }
         let expected = match name.as_bytes() {
