@@ -191,6 +191,20 @@ pub fn transpose(register: &[u32; WARP]) -> [u32; WARP] {
     result
 }
 
+/// An 8×32 matrix of nibbles as two of 8×16 bytes: the left and the right half of the columns.
+///
+/// Products of matrices that were both widened, the only use seen, do not tell in which order columns are.
+pub fn widen(register: &[u32; WARP]) -> Fragment {
+    let mut result = vec![[0; WARP]; 2];
+    for row in 0..8 {
+        for column in 0..32 {
+            let nibble = register[row * 4 + column / 8] >> (column % 8 * 4) & 0xf;
+            result[column / 16][row * 4 + column % 16 / 4] |= nibble << (column % 4 * 8);
+        }
+    }
+    result
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,6 +230,18 @@ mod tests {
                 let found = c[row / 8 * 2 + column % 2][row % 8 * 4 + column / 2];
                 assert_eq!(found, ((row * 8 + column) as u32 & 0x7f) + 1, "{row} {column}");
             }
+        }
+    }
+
+    #[test]
+    fn widened_nibbles_are_the_same_numbers() {
+        let register = std::array::from_fn(|lane| 0x1234_5678_u32.rotate_left(lane as u32 % 7 * 4));
+        let element = |bits| Element::Integer { bits, signed: false };
+        let [narrow, wide] =
+            [element(4), element(8)].map(|a| Product { rows: 8, depth: 32, a, b: a, sum: Sum::S32(false) });
+        let widened = widen(&register);
+        for (row, column) in (0..8).flat_map(|row| (0..32).map(move |column| (row, column))) {
+            assert_eq!(wide.a(&widened, row, column), narrow.a(&vec![register], row, column));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Block, Result, WARP};
 use crate::launch::FaultKind;
-use crate::matrix::{Element, Fragment, Product, Sum, half_place, transpose};
+use crate::matrix::{Element, Fragment, Product, Sum, half_place, transpose, widen};
 use crate::memory::Space;
 use sass::{Field, Inst};
 
@@ -88,11 +88,13 @@ impl Block<'_> {
         }
         match name {
             "MOVM" => {
-                if inst.get(Field::Mode) != Some(0) {
-                    return unsupported();
-                }
-                let fragment = self.fragment(w, register(Field::Ra), 1);
-                self.put_fragment(w, step.rd, &vec![transpose(&fragment[0])]);
+                let source = self.fragment(w, register(Field::Ra), 1);
+                let moved = match (inst.text(Field::Type).unwrap_or(".16"), inst.text(Field::Mode)) {
+                    (".16", Some(".MT88")) => vec![transpose(&source[0])],
+                    (".U4TO8", Some(".M832")) => widen(&source[0]),
+                    _ => return unsupported(),
+                };
+                self.put_fragment(w, step.rd, &moved);
             }
             "LDSM" | "STSM" => return self.move_matrices(w, at, name == "STSM"),
             _ => {

@@ -258,7 +258,7 @@ impl Block<'_> {
             if size == 8 && step.rd != 255 {
                 self.set_register(w, lane, step.rd + 1, (result >> 32) as u32);
             }
-            self.set_predicate(w, lane, false, step.pd, true);
+            self.set_predicate(w, lane, false, step.pd, !tests || old == b);
         }
         Ok(())
     }

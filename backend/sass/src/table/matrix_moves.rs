@@ -20,6 +20,8 @@ const MOVE_LAYOUT: Piece = choice(Field::Mode, 78, 2, &[".MT88", ".M832", ".M864
 const MATRICES: Piece = choice(Field::Size, 72, 2, &["", ".2", ".4", BAD]);
 /// The matrices of 16 by 16 take two registers each.
 const LOAD_COUNT: Count = Count::By2(Field::Size, &[1, 2, 4], Field::Mode, &[1, 1, 1, 1, 2]);
+/// What widens takes twice the registers.
+const MOVE_COUNT: Count = Count::By(Field::Type, &[1, 2]);
 const STORE_COUNT: Count = Count::By(Field::Size, &[1, 2, 4]);
 const LOADED: Piece = op(counted(RD_OPERAND, LOAD_COUNT));
 
@@ -29,5 +31,5 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("LDSM", 0x83b, "", Load, &[LOAD_FORMAT, LOAD_LAYOUT, MATRICES, LOADED, based(ADDRESS32, 32, 1)]).ones(WITH_BASE).labelled("u"),
     Family::new("STSM", 0x844, "", Store, &[STORE_FORMAT, STORE_LAYOUT, MATRICES, memory(ADDRESS32), data(STORE_COUNT)]).sm(90, 255),
     Family::new("STSM", 0x844, "", Store, &[STORE_FORMAT, STORE_LAYOUT, MATRICES, based(ADDRESS32, 64, 1), data(STORE_COUNT)]).ones(WITH_BASE).sm(90, 255).labelled("u"),
-    Family::new("MOVM", 0x23a, "", Load, &[MOVE_FORMAT, MOVE_LAYOUT, RD, RA]),
+    Family::new("MOVM", 0x23a, "", Load, &[MOVE_FORMAT, MOVE_LAYOUT, op(counted(RD_OPERAND, MOVE_COUNT)), RA]),
 ];

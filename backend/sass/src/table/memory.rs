@@ -580,6 +580,7 @@ pub(super) const ROWS: &[Family] = &[
     atomic("ATOMG.F", 0x9a3, &[EXTENDED, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), described_short(64), data(ATOM_FLOAT_COUNT)])
         .ones(one(72) | one(63) | one(90) | one(91)).sm(100, 255),
     Family::new("QSPC", 0x3aa, "", Load, &[EXTENDED, since(choice(Field::Mode, 73, 2, &[".G", ".L", ".S", ".D"]), 3, 90), PD, RD, memory(ADDRESS)]).ones(one(72)),
+    Family::new("QSPC", 0x9aa, "", Load, &[EXTENDED, since(choice(Field::Mode, 73, 2, &[".G", ".L", ".S", ".D"]), 3, 90), PD, RD, based(address_beside(90), 32, 2)]).ones(one(72) | WITH_BASE).labelled("u"),
     Family::new("CCTL", 0x98f, "", Sync, &[
         EXTENDED_OR_NOT, choice(Field::Mode, 78, 3, &["", ".U", ".C", BAD, BAD, BAD, BAD, BAD]),
         since(choice(Field::Op, 87, 4, &[".PF1", ".PF2", ".WB", ".IV", BAD, ".RS", BAD, BAD, BAD, ".PML2", ".DML2", ".RML2", BAD, BAD, BAD, BAD]), 9, 80),
