@@ -15,6 +15,7 @@ pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
         whole: Replacements::new(func),
         packed: vec![None; func.values.len()],
         uniform: vec![None; func.values.len()],
+        of_group: vec![false; func.values.len()],
     };
     for &b in &cfg.order {
         let mut phis = std::mem::take(&mut func.block_mut(b).phis);
@@ -62,6 +63,9 @@ struct Copies {
     packed: Vec<Option<SmallVec<[Src; 4]>>>,
     /// Indexed by value: the uniform register that it copies.
     uniform: Vec<Option<Src>>,
+    /// Indexed by value: the uniform register of a reduction. Only the threads that took part have its result, and
+    /// others that come later overwrite it, so it is copied at once and not read again.
+    of_group: Vec<bool>,
 }
 
 impl Copies {
@@ -93,6 +97,9 @@ impl Copies {
     }
 
     fn note(&mut self, func: &Function, inst: &Inst) {
+        if let (Op::Redux { .. }, [Dst::Value(dst)]) = (inst.op, &inst.dsts[..]) {
+            self.of_group[dst.index()] = true;
+        }
         let ([Dst::Value(dst)], true) = (&inst.dsts[..], inst.guard.is_true()) else { return };
         match inst.op {
             Op::Mov | Op::Copy => {
@@ -111,7 +118,7 @@ impl Copies {
                     self.whole.insert(*dst, src);
                 } else if src.mods == SrcMods::NONE
                     && data.file == File::R
-                    && src.value().is_some_and(|v| func.value(v).file == File::UR)
+                    && src.value().is_some_and(|v| func.value(v).file == File::UR && !self.of_group[v.index()])
                 {
                     self.uniform[dst.index()] = Some(src);
                 }

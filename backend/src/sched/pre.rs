@@ -404,6 +404,8 @@ struct Order {
     named: Option<u32>,
     stores: Vec<Access>,
     loads: Vec<Access>,
+    /// Uniform registers of reductions, which other threads may overwrite while these wait at a fence.
+    reductions: Vec<Value>,
 }
 
 impl Order {
@@ -420,6 +422,12 @@ impl Order {
             Op::Ldg { .. } => !reads_memory(&inst.op),
             _ => !access && (is_pure(&inst.op) || matches!(inst.op, Op::Pack | Op::Copy)),
         };
+        if matches!(inst.op, Op::Redux { .. }) {
+            self.reductions.extend(inst.defs());
+        }
+        let copies_reduction = inst.op == Op::Mov
+            && inst.uses().any(|src| src.value().is_some_and(|v| self.reductions.contains(&v)));
+        let fixed = fixed || copies_reduction;
         if free && !fixed {
             return;
         }
