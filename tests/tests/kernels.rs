@@ -132,3 +132,70 @@ fn guarded_loads() {
     let case = Case::new(include_str!("../kernels/stencil.ptx"), 1, 64, arguments);
     check(&Case { kernel: "masked_add".into(), ..case });
 }
+
+/// A kernel of 32 threads that reads its part of `a` at %d0 and writes its part of `b` at %d1.
+fn small(target: &str, body: &str) -> Case {
+    let ptx = format!(
+        ".version 8.8\n.target {target}\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 b)\n{{\n\
+         .reg .pred %p<4>;\n.reg .b16 %h<9>;\n.reg .b32 %r<9>;\n.reg .b64 %d<9>;\n.reg .b32 %me;\n\
+         ld.param.u64 %d0, [a];\nld.param.u64 %d1, [b];\nmov.u32 %me, %tid.x;\n\
+         mad.wide.u32 %d0, %me, 32, %d0;\nmad.wide.u32 %d1, %me, 32, %d1;\n{body}\nret;\n}}\n"
+    );
+    Case::new(ptx, 1, 32, vec![exact(words(15, 8 * 32)), exact(words(16, 8 * 32))])
+}
+
+#[test]
+fn eight_small_elements() {
+    let registers = |class: &str| (0..8).map(|i| format!("%{class}{i}")).collect::<Vec<_>>().join(", ");
+    for (ty, class) in [("b8", "h"), ("u8", "r"), ("s8", "r"), ("b16", "h"), ("u16", "r"), ("s16", "r")] {
+        let all = registers(class);
+        let bits = if class == "h" { "b16" } else { "b32" };
+        let each =
+            (0..8).map(|i| format!("not.{bits} %{class}{i}, %{class}{};\n", (i + 3) % 8)).collect::<String>();
+        check(&small(
+            "sm_80",
+            &format!("ld.global.v8.{ty} {{{all}}}, [%d0];\nst.global.v8.{ty} [%d1], {{{all}}};"),
+        ));
+        check(&small(
+            "sm_80",
+            &format!("ld.global.v8.{ty} {{{all}}}, [%d0+16];\n{each}st.global.v8.{ty} [%d1], {{{all}}};"),
+        ));
+        // What the registers hold beside the element shows how it was extended.
+        if class == "r" {
+            let stores =
+                (0..8).map(|i| format!("st.global.b32 [%d1+{}], %r{i};\n", 4 * i)).collect::<String>();
+            check(&small("sm_80", &format!("ld.global.v8.{ty} {{{all}}}, [%d0];\n{stores}")));
+        }
+    }
+}
+
+#[test]
+fn reductions_in_a_loop_that_threads_leave_one_by_one() {
+    check(&small(
+        "sm_80",
+        "ld.global.b32 %r0, [%d0];\nmov.b32 %r1, -1;\nmov.u32 %r2, %me;\n\
+         L: redux.sync.min.s32 %r3, %r0, %r1;\nsub.u32 %r2, %r2, 1;\nsetp.gt.s32 %p0, %r2, 0;\n\
+         vote.sync.ballot.b32 %r1, %p0, %r1;\n@%p0 bra L;\nmad.lo.u32 %r4, %r0, %r3, %r3;\n\
+         st.global.b32 [%d1], %r4;",
+    ));
+}
+
+#[test]
+fn what_is_not_compiled_is_refused_where_it_stands() {
+    for body in [
+        "mov.v2.b32 {%r0, %r1}, {%r2, %r3};",
+        "mov.v4.b32 {%r0, %r1, %r2, %r3}, {%r4, %r5, %r6, %r7};",
+        "mov.v2.b64 {%d2, %d3}, {%d0, %d1};",
+        "wmma.load.a.sync.aligned.row.m8n8k32.global.s4 {%r0}, [%d0];",
+        "wmma.load.b.sync.aligned.col.m8n8k32.global.u4 {%r0}, [%d0];",
+        "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32 {%r0, %r1}, {%r2}, {%r3}, {%r4, %r5};",
+    ] {
+        let case = small("sm_80", body);
+        let db = ptx_analysis::Database::default();
+        let file = db.add_frozen_file(case.ptx.as_str());
+        let found = ptx_analysis::ide::compile_diagnostics(&db, file);
+        let [only] = &found[..] else { panic!("{body}: {found:?}") };
+        assert!(only.message.starts_with("not compiled: "), "{body}: {}", only.message);
+        assert_eq!(&case.ptx[only.range], body);
+    }
+}

@@ -118,7 +118,9 @@ impl Copies {
                     self.whole.insert(*dst, src);
                 } else if src.mods == SrcMods::NONE
                     && data.file == File::R
-                    && src.value().is_some_and(|v| func.value(v).file == File::UR && !self.of_group[v.index()])
+                    && src
+                        .value()
+                        .is_some_and(|v| func.value(v).file == File::UR && !self.of_group[v.index()])
                 {
                     self.uniform[dst.index()] = Some(src);
                 }
