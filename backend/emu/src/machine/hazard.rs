@@ -409,11 +409,13 @@ mod tests {
     fn a_tested_store_tells_whether_it_stored() {
         let lines = [
             "s5: MOV R0, RZ",
+            "s4: BSSY.RECONVERGENT B0, 0x70",
             "s4 r1: STS [R0+0x400], RZ",
             "s4 ?1 w0: LDS R3, [R0+0x400]",
             "s8 ?0: VIADD R4, R3, 0x1",
             "s4 w0: ATOMS.CAST.SPIN P0, [R0+0x400], R3, R4",
-            "s5 ?0: @!P0 BRA 0x20",
+            "s5 ?0: @!P0 BRA 0x30",
+            "s5: BSYNC.RECONVERGENT B0",
             "s4 w0: LDS R5, [R0+0x400]",
             "s13 ?0: ISETP.NE.AND P1, PT, R5, 0x20, PT",
             "s5: @P1 BPT.TRAP",
