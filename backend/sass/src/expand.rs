@@ -208,6 +208,7 @@ fn split_generations(
 fn changes_at(piece: &Piece, sm: u8) -> bool {
     let operand = match piece {
         Piece::Mod(spec) | Piece::ModIf(spec, _) => return spec.since.1 == sm,
+        Piece::OpIf(Operand::Reg(reg), _) if reg.spec.since.1 == sm => return true,
         Piece::Op(operand) | Piece::OpIf(operand, _) => operand,
         _ => return false,
     };
@@ -242,7 +243,8 @@ impl Entry {
 
     fn expand(&self) -> Form {
         let mut letters = self.shape.bytes();
-        let pieces = self.family.pieces.iter().map(|&piece| {
+        let existing = self.family.pieces.iter().filter(|piece| exists_at(piece, self.sm.0));
+        let pieces = existing.map(|&piece| {
             let mut place = |slot| place_slot(slot, letters.next().unwrap_or(b'r'), self.operand_form);
             let placed = match piece {
                 Piece::Op(Operand::Slot(slot)) => Piece::Op(place(slot)),
@@ -277,6 +279,11 @@ fn operand_form(letters: &str) -> u16 {
 /// Other fields of the role select fewer.
 fn is_special_register(spec: &FieldSpec) -> bool {
     spec.field == Field::Special && spec.width == 8
+}
+
+/// Conditional registers may exist only since a generation.
+fn exists_at(piece: &Piece, sm: u8) -> bool {
+    !matches!(piece, Piece::OpIf(Operand::Reg(reg), _) if sm < reg.spec.since.1)
 }
 
 /// The piece as the generation encodes it.
@@ -357,7 +364,7 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
         Place::C | Place::WideC => 2,
     };
     // The third source of packed halves has its modifiers elsewhere than that of singles.
-    let half = matches!(slot.mods, Mods::Half | Mods::HalfWhole);
+    let half = matches!(slot.mods, Mods::Half | Mods::HalfSum(_) | Mods::HalfWhole);
     let (neg, abs) = if half && lo == 64 { (84, 83) } else { (neg, abs) };
     let (f_neg, f_abs, f_swizzle, f_reg, f_ureg) = match slot.role {
         Role::A => (Field::NegA, Field::AbsA, Field::SwizzleA, Field::Ra, Field::URa),
@@ -365,18 +372,17 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
         _ => (Field::NegC, Field::AbsC, Field::SwizzleC, Field::Rc, Field::URc),
     };
     let flag = |field, lo| Some(FieldSpec::new(field, lo, 1));
+    let lanes = Some(FieldSpec::new(f_swizzle, swizzle, 2).choice(SWIZZLE));
     let (neg, abs, suffix, complement) = match slot.mods {
         Mods::None => (None, None, None, None),
         Mods::Neg => (flag(f_neg, neg), None, None, None),
         Mods::NegAbs | Mods::HalfWhole => (flag(f_neg, neg), flag(f_abs, abs), None, None),
         Mods::NegOrNot(field) => (flag(f_neg, neg), None, None, Some(field)),
         Mods::Not => (flag(f_neg, neg), None, None, Some(f_neg)),
-        Mods::Half => (
-            flag(f_neg, neg),
-            flag(f_abs, abs),
-            Some(FieldSpec::new(f_swizzle, swizzle, 2).choice(SWIZZLE)),
-            None,
-        ),
+        Mods::Half => (flag(f_neg, neg), flag(f_abs, abs), lanes, None),
+        Mods::HalfSum(silent) => {
+            (flag(f_neg, neg), Some(FieldSpec::new(f_abs, abs, 1).silent(silent)), lanes, None)
+        }
     };
     let register = |file, field, width, neutral| {
         Operand::Reg(RegOperand {
@@ -463,7 +469,8 @@ mod tests {
         for piece in FAMILIES.iter().copied().flatten().flat_map(|family| family.pieces) {
             if matches!(piece, Piece::Op(_) | Piece::OpIf(..)) {
                 for sm in Sm::ALL[1..].iter().map(|sm| sm.0) {
-                    let differs = at_generation(*piece, sm) != at_generation(*piece, sm - 1);
+                    let at = |sm| exists_at(piece, sm).then(|| at_generation(*piece, sm));
+                    let differs = at(sm) != at(sm - 1);
                     assert_eq!(changes_at(piece, sm), differs, "{piece:?} at sm_{sm}");
                 }
             }

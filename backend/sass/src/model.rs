@@ -205,6 +205,8 @@ pub struct FieldSpec {
     pub limit: u64,
     /// Raw values from the first on exist only since the second, a generation.
     pub since: (u64, u8),
+    /// Where a field has such a value the bits mean nothing, and the text does not tell them.
+    pub silent: &'static [(Field, u64)],
 }
 
 impl FieldSpec {
@@ -219,6 +221,7 @@ impl FieldSpec {
             neutral: 0,
             limit: u64::MAX,
             since: (0, 0),
+            silent: &[],
         }
     }
 
@@ -240,6 +243,12 @@ impl FieldSpec {
     /// Restricts the values from `first` on to the generations from `sm` on.
     pub const fn since(mut self, first: u64, sm: u8) -> FieldSpec {
         self.since = (first, sm);
+        self
+    }
+
+    /// Leaves the field out of the text where another has such a value.
+    pub const fn silent(mut self, silent: &'static [(Field, u64)]) -> FieldSpec {
+        self.silent = silent;
         self
     }
 
@@ -451,6 +460,8 @@ pub enum ImmStyle {
     Bf16x2,
     /// Two halves or, where the field has the value, bfloat16.
     HalfBy(Field, u64),
+    /// As [`ImmStyle::HalfBy`]; where the second field is set, only the low one.
+    HalfSum(Field, u64, Field),
     /// One half in the low bits or, where the field has the value, bfloat16.
     HalfWord(Field, u64),
     /// Single-digit flag texts are not needed here: a plain hexadecimal byte without sign in brackets.
@@ -539,6 +550,8 @@ pub enum Mods {
     NegOrNot(Field),
     /// Half: sign, magnitude, lanes.
     Half,
+    /// The same, but where the field has the value there is no magnitude.
+    HalfSum(&'static [(Field, u64)]),
     /// Half without lanes.
     HalfWhole,
     /// Bitwise complement at the place of the sign.

@@ -356,10 +356,15 @@ impl Parser<'_, '_> {
                 self.float(float::parse_bf16)?.into()
             }
             ImmStyle::HalfWord(..) => self.float(float::parse_f16)?.into(),
-            ImmStyle::HalfBy(field, bf16) if self.inst.get(field) == Some(bf16) => {
+            ImmStyle::HalfSum(field, bf16, single) if self.inst.get(single) == Some(1) => {
+                return self.imm(spec, ImmStyle::HalfWord(field, bf16));
+            }
+            ImmStyle::HalfBy(field, bf16) | ImmStyle::HalfSum(field, bf16, _)
+                if self.inst.get(field) == Some(bf16) =>
+            {
                 self.halves(float::parse_bf16)?
             }
-            ImmStyle::HalfBy(..) => self.halves(float::parse_f16)?,
+            ImmStyle::HalfBy(..) | ImmStyle::HalfSum(..) => self.halves(float::parse_f16)?,
         };
         self.set(start, spec, value)
     }

@@ -133,7 +133,7 @@ impl Printer<'_> {
     }
 
     fn flag(&self, spec: &Option<FieldSpec>) -> bool {
-        spec.as_ref().is_some_and(|spec| self.inst.raw(spec) != 0)
+        spec.as_ref().is_some_and(|spec| self.inst.raw(spec) != 0 && told(self.inst, spec))
     }
 
     fn open_mods(&mut self, neg: &Option<FieldSpec>, abs: &Option<FieldSpec>, complement: Option<Field>) {
@@ -228,7 +228,10 @@ impl Printer<'_> {
                 true => float::print_bf16(self.out, value as u16),
                 false => float::print_f16(self.out, value as u16),
             },
-            ImmStyle::HalfBy(field, bf16) => {
+            ImmStyle::HalfSum(field, bf16, single) if self.inst.get(single) == Some(1) => {
+                self.imm(spec, ImmStyle::HalfWord(field, bf16));
+            }
+            ImmStyle::HalfBy(field, bf16) | ImmStyle::HalfSum(field, bf16, _) => {
                 let bf16 = self.inst.get(field) == Some(bf16);
                 self.halves(value as u32, if bf16 { float::print_bf16 } else { float::print_f16 });
             }
@@ -386,7 +389,15 @@ fn is_neutral(inst: &Inst, spec: &FieldSpec) -> bool {
 }
 
 pub(crate) fn choice_text(inst: &Inst, spec: &FieldSpec) -> &'static str {
+    if !told(inst, spec) {
+        return "";
+    }
     spec.texts().get(inst.raw(spec) as usize).copied().unwrap_or("")
+}
+
+/// Whether the field means something beside the instruction's others.
+fn told(inst: &Inst, spec: &FieldSpec) -> bool {
+    spec.silent.iter().all(|&(field, value)| inst.get(field) != Some(value))
 }
 
 /// Whether a conditional modifier shows.

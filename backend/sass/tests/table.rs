@@ -162,7 +162,6 @@ fn forms_without_a_recorded_sample() {
     expect![[r#"
         QSPC u sm_90-99
         TMML u sm_120-255
-        UVIRTCOUNT u sm_100-110
     "#]]
     .assert_eq(&unseen.concat());
 }

@@ -88,11 +88,12 @@ const SHUFFLE: Piece = choice(Field::Mode, 58, 2, &[".IDX", ".UP", ".DOWN", ".BF
 const LANE: Piece = imm(Field::Imm2, 53, 5);
 const CLAMP: Piece = imm(Field::Imm3, 40, 13);
 const MASK: Piece = imm(Field::Imm32, 32, 32);
+const CLEARED: &[(Field, u64)] = &[(Field::Mode, 1)];
 const SLEEP: [Piece; 6] = [
     since(flag(Field::Mode, 83, &["", ".CLEAR"]), 1, 80),
-    since(flag(Field::Mode2, 84, &["", ".SYNCS"]), 1, 90),
-    flag(Field::Flag2, 85, &["", ".WARP"]),
-    flag(Field::Flag3, 86, &["", ".RAND"]),
+    Piece::Mod(FieldSpec::new(Field::Flag3, 86, 1).choice(&["", ".RAND"]).silent(CLEARED)),
+    Piece::Mod(FieldSpec::new(Field::Flag2, 85, 1).choice(&["", ".WARP"]).silent(CLEARED)),
+    Piece::Mod(FieldSpec::new(Field::Mode2, 84, 1).choice(&["", ".SYNCS"]).silent(CLEARED).since(1, 90)),
     CONDITION,
     Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Imm32, 32, 32), Hex), Show::Unless(Field::Mode, 1)),
 ];
@@ -152,7 +153,8 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("WARPSYNC", 0x948, "", Branch, &[CONDITION, MASK]).sm(75, 89),
     Family::new("WARPSYNC.ALL", 0x948, "", Branch, &[Piece::Text(".ALL"), CONDITION]).sm(90, 255),
     Family::new("WARPSYNC.COLLECTIVE.ALL", 0x948, "", Branch, &[Piece::Text(".COLLECTIVE"), Piece::Text(".ALL"), CONDITION, TARGET]).ones(one(86)).sm(90, 255),
-    Family::new("WARPSYNC", 0x148, "r c x u:6", Branch, &[EXCLUSIVE_86, CONDITION, PLAIN_SOURCE]).sm(75, 89),
+    Family::new("WARPSYNC", 0x148, "r", Branch, &[EXCLUSIVE_86, CONDITION, PLAIN_SOURCE]).sm(75, 89),
+    Family::new("WARPSYNC", 0x148, "c x u:6", Branch, &[CONDITION, PLAIN_SOURCE]).sm(75, 89),
     Family::new("WARPSYNC", 0x348, "", Branch, &[choice(Field::Mode, 85, 1, &["", ".EXCLUSIVE"]), CONDITION, RA]).sm(90, 255).labelled("r"),
     Family::new("WARPSYNC.COLLECTIVE", 0x348, "", Branch, &[Piece::Text(".COLLECTIVE"), CONDITION, RA, TARGET]).ones(one(86)).sm(90, 255),
     Family::new("ENDCOLLECTIVE", 0x91b, "", Branch, &[CONDITION]).sm(90, 255),
@@ -165,7 +167,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("BMOV.32", 0x156, SOURCES, S2r, &[Piece::Text(".32"), PQUAD, op(RegOperand { role: Role::Dst, ..MOVED_BARRIER }), PLAIN_SOURCE]),
     Family::new("BMOV.32.STATE", 0x156, SOURCES, S2r, &[Piece::Text(".32"), PQUAD, THREAD_STATE, PLAIN_SOURCE]),
     Family::new("BMOV.32.STATE", 0xf55, "", S2r, &[Piece::Text(".32"), CLEAR, SET_BARRIER, THREAD_STATE]).labelled("s"),
-    Family::new("BMOV.32", 0xf55, "", S2r, &[Piece::Text(".32"), CLEAR, SET_BARRIER, op(RegOperand { spec: FieldSpec::new(Field::Imm2, 24, 4), ..BARRIER_OPERAND })]).labelled("b"),
+    Family::new("BMOV.32", 0xf55, "", S2r, &[Piece::Text(".32"), Piece::Text(".CLEAR"), SET_BARRIER, op(RegOperand { spec: FieldSpec::new(Field::Imm2, 24, 4), ..BARRIER_OPERAND })]).ones(one(84)).labelled("b"),
     Family::new("BMOV.32.STATE", 0xf56, "", S2r, &[Piece::Text(".32"), PQUAD, THREAD_STATE, BARRIER]).labelled("b"),
     Family::new("BMOV.64", 0x157, "r c x u:6", S2r, &[Piece::Text(".64"), ATEXIT, PLAIN_PAIR]),
     Family::new("BMOV.64", 0x957, "", S2r, &[Piece::Text(".64"), ATEXIT, ABSOLUTE]).labelled("i"),
@@ -179,6 +181,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("KILL", 0x95b, "", Branch, &[CONDITION]),
     Family::new("PMTRIG", 0x801, "", Control, &[CONDITION, imm(Field::Imm32, 32, 16)]),
     Family::new("BAR", 0xb1d, "", Sync, &[BARRIER_MODE, BARRIER_REDUCTION, DEFER, BARRIER_NUMBER, BARRIER_THREADS, BARRIER_VALUE]),
+    Family::new("BAR.SYNCALL", 0xb1d, "", Sync, &[Piece::Text(".SYNCALL"), DEFER]).ones(one(79)).sm(75, 88),
     Family::new("BAR", 0x91d, "", Sync, &[BARRIER_MODE, BARRIER_REDUCTION, DEFER, BARRIER_NUMBER, RB, BARRIER_VALUE]).labelled("ir"),
     Family::new("BAR", 0x51d, "", Sync, &[BARRIER_MODE, BARRIER_REDUCTION, DEFER, RB, BARRIER_THREADS, BARRIER_VALUE]).labelled("r"),
     Family::new("BAR", 0x31d, "", Sync, &[BARRIER_MODE, BARRIER_REDUCTION, DEFER, RB, RB, BARRIER_VALUE]).labelled("rr"),

@@ -33,6 +33,9 @@ const RELU_TEXTS: &[&str] =
     &["", BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD, ".RELU"];
 const COMPARE: Piece = choice(Field::Cmp, 76, 4, FLOAT_COMPARE);
 const COMBINE: Piece = choice(Field::Bool, 69, 2, &[".AND", ".OR", ".XOR", BAD]);
+/// In single precision `HADD2` since sm_86 has no magnitude of its first source, and of an immediate it takes the low half.
+const SUM_A: Piece = source_a(Mods::HalfSum(&[(Field::High, 1)]), STYLE);
+const SUM_B: Piece = source_wide_c(Mods::Half, HalfSum(Field::Type, 1, Field::High));
 const BINARY: &str = "rr ri rc rx ru";
 const AS_C: &str = "rr ri:2 rc:3 rx:3 ru:7";
 const MULTIPLY: &str = "rrr rri rrc rrx rir rcr rxr rur rru";
@@ -42,9 +45,11 @@ const C_WHOLE: Piece = source_c(Mods::HalfWhole, STYLE);
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[
-    Family::new("HADD2", 0x030, AS_C, Half, &[BF16_90, SINGLE, FTZ, SAT, RD, A, B_WIDE]),
+    Family::new("HADD2", 0x030, AS_C, Half, &[SINGLE, FTZ, SAT, RD, A, B_WIDE]).sm(75, 80),
+    Family::new("HADD2", 0x030, AS_C, Half, &[BF16_90, SINGLE, FTZ, SAT, RD, SUM_A, SUM_B]).sm(86, 255),
     Family::new("HMUL2", 0x032, BINARY, Half, &[BF16_90, SINGLE, FTZ_FMZ, SAT, RD, A, B]),
-    Family::new("HFMA2", 0x031, MULTIPLY, Half, &[BF16_OR_SINGLE, FTZ_FMZ_OOB, RELU, SAT, RD, A, B, C]),
+    Family::new("HFMA2", 0x031, MULTIPLY, Half, &[SINGLE, FTZ_FMZ_OOB, SAT, RD, A, B, C]).sm(75, 75),
+    Family::new("HFMA2", 0x031, MULTIPLY, Half, &[BF16_OR_SINGLE, FTZ_FMZ_OOB, RELU, SAT, RD, A, B, C]).sm(80, 255),
     Family::new("HFMA2.MMA", 0x035, MULTIPLY, HalfMma, &[Piece::Text(".MMA"), BF16_90, FTZ_FMZ, RELU, SAT, RD, A_WHOLE, B_WHOLE, C_WHOLE]).sm(80, 90),
     Family::new("HSET2", 0x033, AS_C, Half, &[BF16_COMPARE, flag(Field::Flag, 71, &["", ".BF"]), COMPARE, FTZ, COMBINE, RD, A, B_WIDE, PP]),
     Family::new("HSETP2", 0x034, AS_C, Half, &[BF16_COMPARE, COMPARE, flag(Field::Flag, 71, &["", ".H_AND"]), FTZ, COMBINE, PD, PQ, A, B_WIDE, PP]),
@@ -52,6 +57,10 @@ pub(super) const ROWS: &[Family] = &[
         BF16, FTZ, flag(Field::Mode, 81, &["", ".NAN"]), flag(Field::Flag, 82, &["", ".XORSIGN"]), RD, A, B, C_76, PP,
     ]).sm(90, 103),
     Family::new("HMNMX2", 0x040, BINARY, Half, &[
-        BF16, FTZ, flag(Field::Mode, 81, &["", ".NAN"]), since(flag(Field::Flag, 82, &["", ".XORSIGN"]), 1, 86), RD, A, B, PP,
-    ]).sm(80, 255),
+        BF16_OR_SINGLE, FTZ, flag(Field::Mode, 81, &["", ".NAN"]), since(flag(Field::Flag, 82, &["", ".XORSIGN"]), 1, 86), RD, A, B, PP,
+    ]).sm(80, 89),
+    Family::new("HMNMX2", 0x040, BINARY, Half, &[
+        BF16, FTZ, flag(Field::Mode, 81, &["", ".NAN"]), flag(Field::Flag, 82, &["", ".XORSIGN"]), WHICH, RD,
+        which(Field::Pd, 66), which(Field::Pq, 69), A, B, PP,
+    ]).sm(90, 255),
 ];

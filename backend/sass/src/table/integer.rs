@@ -60,6 +60,17 @@ const WIDE: &[Piece] = &[
     CARRY,
 ];
 
+const SHIFT_FUNNEL: [Piece; 8] = [
+    flag(Field::Right, 76, &[".L", ".R"]),
+    WRAP,
+    choice(Field::Type, 73, 2, &[".S64", ".U64", ".S32", ".U32"]),
+    flag(Field::High, 80, &["", ".HI"]),
+    RD,
+    A_PLAIN,
+    B_PLAIN,
+    C_PLAIN,
+];
+
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[
     Family::new("IADD3", 0x010, TERNARY, Alu, &[EXTEND, RD, CARRY_OUT, CARRY_OUT2, A, B, C, CARRY, CARRY2]).sm(75, 90),
@@ -77,10 +88,11 @@ pub(super) const ROWS: &[Family] = &[
         Piece::Text(".LUT"), flag(Field::Mode, 80, &["", ".PAND"]), CARRY_OUT, RD, A_PLAIN, B_PLAIN, C_PLAIN, imm(Field::Lut, 72, 8),
         op(noted_false(pred_at(Field::Pp, 87, Role::Carry), Field::PpNot, 90)),
     ]),
+    Family::new("SHF", 0x019, MULTIPLY, Alu, &SHIFT_FUNNEL).sm(75, 90),
     Family::new("SHF", 0x019, MULTIPLY, Alu, &[
-        flag(Field::Right, 76, &[".L", ".R"]), WRAP, choice(Field::Type, 73, 2, &[".S64", ".U64", ".S32", ".U32"]),
-        flag(Field::High, 80, &["", ".HI"]), RD, A_PLAIN, B_PLAIN, C_PLAIN,
-    ]),
+        flag(Field::Op, 77, &["", ".XOR"]), SHIFT_FUNNEL[0], SHIFT_FUNNEL[1], SHIFT_FUNNEL[2], SHIFT_FUNNEL[3], RD, A_PLAIN, B_PLAIN, C_PLAIN,
+    ]).sm(100, 103),
+    Family::new("SHF", 0x019, MULTIPLY, Alu, &SHIFT_FUNNEL).sm(110, 255),
     Family::new("ISETP", 0x00c, BINARY, Alu, &[
         choice(Field::Cmp, 76, 3, INT_COMPARE), SIGNED, BOOL, flag(Field::Extend, 72, &["", ".EX"]), PD, PQ, A_PLAIN, B_SIGNED, PP, optional(LOW_RESULT),
     ]).sm(75, 75),

@@ -6,8 +6,10 @@ use crate::class::Class::*;
 const NEG_A: RegOperand = RegOperand { neg: Some(FieldSpec::new(Field::NegA, 72, 1)), ..RA_OPERAND };
 const NEG_B: RegOperand = RegOperand { neg: Some(FieldSpec::new(Field::NegB, 63, 1)), ..RB_OPERAND };
 const NEG_C: RegOperand = RegOperand { neg: Some(FieldSpec::new(Field::NegC, 75, 1)), ..RC_OPERAND };
-const HALF_SHAPE: Piece = choice(Field::Size, 75, 1, &[".1688", ".16816"]);
-const TF32_SHAPE: Piece = choice(Field::Size, 78, 1, &[".1688", ".1684"]);
+const HALF_SHAPE: Piece =
+    Piece::Mod(FieldSpec::new(Field::Size, 75, 1).high(78, 1).choice(&[".1688", ".16816", ".1684", BAD]));
+const TF32_SHAPE: Piece =
+    Piece::Mod(FieldSpec::new(Field::Size, 78, 1).high(75, 1).choice(&[".1688", ".1684", ".16816", BAD]));
 const RESULT: Piece = flag(Field::Type, 76, &[".F16", ".F32"]);
 const RESULT_COUNT: Count = Count::By(Field::Type, &[2, 4]);
 
@@ -57,7 +59,10 @@ const SCALE_SELECTORS: Piece =
 const SCALE_A: Piece = op(reg_at(Field::Re, 40, Role::D));
 /// The metadata, and behind them the scale factors of the first side.
 const METADATA_AND_SCALE_A: Piece = op(counted(reg_at(Field::Re, 40, Role::D), Count::Fixed(2)));
-const SCALE_B: Piece = op(reg_at(Field::Rd2, 52, Role::D));
+const SCALE_B: Piece = op(RegOperand {
+    suffix: Some(FieldSpec::new(Field::KeepD, 51, 1).choice(&["", ".reuse"])),
+    ..reg_at(Field::Rd2, 52, Role::D)
+});
 const FIXED_4: Count = Count::Fixed(4);
 const FIXED_2: Count = Count::Fixed(2);
 
@@ -79,7 +84,7 @@ const fn by_shape(counts: &'static [u8]) -> Count {
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[
     Family::new("HMMA", 0x23c, "", Hmma16, &[
-        Piece::Mod(FieldSpec::new(Field::Size, 75, 1).high(78, 1).choice(&[".1688", ".16816", ".1684", BAD])), RESULT, SATFINITE,
+        HALF_SHAPE, RESULT, SATFINITE,
         op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 4, 1]))), op(counted(NEG_B, by_shape(&[1, 2, 1]))), op(counted(RC_OPERAND, RESULT_COUNT)),
     ]).sm(75, 75),
     // One of the two or four steps of an 8 by 8 product of a quarter of the warp.
@@ -91,39 +96,31 @@ pub(super) const ROWS: &[Family] = &[
     ]).sm(75, 75),
     Family::new("HMMA", 0x23c, "", Hmma16, &[
         HALF_SHAPE, RESULT, BF16,
-        op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 4]))), op(counted(NEG_B, by_shape(&[1, 2]))), op(counted(RC_OPERAND, RESULT_COUNT)),
-    ]).sm(80, 89),
-    Family::new("HMMA", 0x23c, "", Hmma16, &[
-        HALF_SHAPE, RESULT, BF16,
-        op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 4]))), op(counted(NEG_B, by_shape(&[1, 2]))), op(counted(RC_OPERAND, RESULT_COUNT)), UNIFORM_CONDITION,
-    ]).sm(90, 255),
+        op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 4, 1]))), op(counted(NEG_B, by_shape(&[1, 2, 1]))), op(counted(RC_OPERAND, RESULT_COUNT)), CONDITION_86,
+    ]).sm(80, 255),
     Family::new("HMMA.TF32", 0x23c, "", Hmma16, &[
         TF32_SHAPE, RESULT, Piece::Text(".TF32"),
-        op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[4, 2]))), op(counted(NEG_B, by_shape(&[2, 1]))), op(counted(RC_OPERAND, RESULT_COUNT)),
-    ]).ones(one(83)).sm(80, 89),
-    Family::new("HMMA.TF32", 0x23c, "", Hmma16, &[
-        TF32_SHAPE, RESULT, Piece::Text(".TF32"),
-        op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[4, 2]))), op(counted(NEG_B, by_shape(&[2, 1]))), op(counted(RC_OPERAND, RESULT_COUNT)), UNIFORM_CONDITION,
-    ]).ones(one(83)).sm(90, 255),
+        op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[4, 2, 8]))), op(counted(NEG_B, by_shape(&[2, 1, 4]))), op(counted(RC_OPERAND, RESULT_COUNT)), CONDITION_86,
+    ]).ones(one(83)).sm(80, 255),
     Family::new("HMMA.SP", 0x23c, "", Hmma32, &[
         SPARSE, SPARSE_HALF_SHAPE, RESULT, BF16,
-        op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 2, 2, 4]))), op(counted(NEG_B, by_shape(&[2, 2, 2, 4]))), op(counted(RC_OPERAND, RESULT_COUNT)), METADATA_KEPT, SELECTOR,
-    ]).ones(one(73)).sm(80, 89),
+        op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 2, 2, 4]))), op(counted(NEG_B, by_shape(&[2, 2, 2, 4]))), op(counted(RC_OPERAND, RESULT_COUNT)), CONDITION_86, METADATA_KEPT, SELECTOR,
+    ]).ones(one(73)).sm(80, 110),
     Family::new("HMMA.SP", 0x23c, "", Hmma32, &[
         SPARSE, SPARSE_HALF_SHAPE, RESULT, BF16,
         op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 2, 2, 4]))), op(counted(NEG_B, by_shape(&[2, 2, 2, 4]))), op(counted(RC_OPERAND, RESULT_COUNT)), UNIFORM_CONDITION, METADATA, SELECTOR,
-    ]).ones(one(73)).sm(90, 255),
+    ]).ones(one(73)).sm(120, 255),
     Family::new("HMMA.SP.TF32", 0x23c, "", Hmma32, &[
-        SPARSE, HALF_SHAPE, RESULT, Piece::Text(".TF32"),
-        op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 4]))), op(counted(NEG_B, by_shape(&[2, 4]))), op(counted(RC_OPERAND, RESULT_COUNT)), METADATA_KEPT, SELECTOR,
-    ]).ones(one(73) | one(83)).sm(80, 89),
+        SPARSE, SPARSE_HALF_SHAPE, RESULT, Piece::Text(".TF32"),
+        op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 4, 4, 8]))), op(counted(NEG_B, by_shape(&[2, 4, 4, 8]))), op(counted(RC_OPERAND, RESULT_COUNT)), CONDITION_86, METADATA_KEPT, SELECTOR,
+    ]).ones(one(73) | one(83)).sm(80, 110),
     Family::new("HMMA.SP.TF32", 0x23c, "", Hmma32, &[
-        SPARSE, HALF_SHAPE, RESULT, Piece::Text(".TF32"),
-        op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 4]))), op(counted(NEG_B, by_shape(&[2, 4]))), op(counted(RC_OPERAND, RESULT_COUNT)), UNIFORM_CONDITION, METADATA, SELECTOR,
-    ]).ones(one(73) | one(83)).sm(90, 255),
+        SPARSE, SPARSE_HALF_SHAPE, RESULT, Piece::Text(".TF32"),
+        op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 4, 4, 8]))), op(counted(NEG_B, by_shape(&[2, 4, 4, 8]))), op(counted(RC_OPERAND, RESULT_COUNT)), UNIFORM_CONDITION, METADATA, SELECTOR,
+    ]).ones(one(73) | one(83)).sm(120, 255),
     Family::new("IMMA", 0x237, "", Imma16, &[
         Piece::Mod(INT_SHAPE.choice(BYTES).since(4, 80)), SIGN_A, SIGN_B, SAT,
-        op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))),
+        op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))), CONDITION_86,
     ]).sm(75, 89),
     Family::new("IMMA", 0x237, "", Imma16, &[
         Piece::Mod(INT_SHAPE.choice(BYTES)), SIGN_A, SIGN_B, SAT,
@@ -135,28 +132,37 @@ pub(super) const ROWS: &[Family] = &[
     ]).sm(100, 255),
     Family::new("IMMA.S4", 0x237, "", Imma32, &[
         Piece::Mod(INT_SHAPE.choice(NIBBLES).neutral(2).since(4, 80)), NIBBLE_A, NIBBLE_B, SAT,
-        op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4]))),
+        op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4]))), CONDITION_86,
     ]).ones(one(83) | one(84)).sm(75, 89),
     Family::new("IMMA.SP", 0x237, "", Imma32, &[
         SPARSE, Piece::Mod(INT_SHAPE.choice(SPARSE_BYTES).neutral(5)), SIGN_A, SIGN_B, SAT,
-        op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), METADATA_KEPT, SELECTOR,
+        op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), CONDITION_86, METADATA_KEPT, SELECTOR,
     ]).ones(one(72)).sm(80, 89),
     Family::new("IMMA.SP", 0x237, "", Imma32, &[
         SPARSE, Piece::Mod(INT_SHAPE.choice(SPARSE_BYTES_90).neutral(5)), SIGN_A, SIGN_B, SAT,
+        op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), UNIFORM_CONDITION, METADATA_KEPT, SELECTOR,
+    ]).ones(one(72)).sm(90, 110),
+    Family::new("IMMA.SP", 0x237, "", Imma32, &[
+        SPARSE, Piece::Mod(INT_SHAPE.choice(SPARSE_BYTES_90).neutral(5)), SIGN_A, SIGN_B, SAT,
         op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), UNIFORM_CONDITION, METADATA, SELECTOR,
-    ]).ones(one(72)).sm(90, 255),
+    ]).ones(one(72)).sm(120, 255),
     Family::new("IMMA.SP.S4", 0x237, "", Imma32, &[
         SPARSE, Piece::Mod(INT_SHAPE.choice(SPARSE_NIBBLES).neutral(6)), NIBBLE_A, NIBBLE_B, SAT,
-        op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 2, 4]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), METADATA_KEPT, SELECTOR,
+        op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 2, 4]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), CONDITION_86, METADATA_KEPT, SELECTOR,
     ]).ones(one(72) | one(83) | one(84)).sm(80, 89),
     Family::new("BMMA", 0x23d, "", Imma32, &[
         since(choice(Field::Size, 75, 2, &[".88128", ".168128", ".168256", BAD]), 1, 80), since(flag(Field::Op, 78, &[".XOR", ".AND"]), 1, 80), Piece::Text(".POPC"),
         op(counted(RD_OPERAND, by_shape(&[2, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 2, 4]))),
-        op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 4, 4]))),
-    ]).ones(one(80)).sm(75, 90),
+        op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 4, 4]))), CONDITION_86,
+    ]).ones(one(80)).sm(75, 89),
+    Family::new("BMMA", 0x23d, "", Imma32, &[
+        choice(Field::Size, 75, 2, &[".88128", ".168128", ".168256", BAD]), flag_from(Field::Op, 78, &[BAD, ".AND"], 1), Piece::Text(".POPC"),
+        op(counted(RD_OPERAND, by_shape(&[2, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 2, 4]))),
+        op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 4, 4]))), UNIFORM_CONDITION,
+    ]).ones(one(80)).sm(90, 90),
     Family::new("DMMA", 0x23f, "", Dmma, &[
         Piece::Text(".884"), choice(Field::Round, 78, 2, &["", ".RM", ".RP", ".RZ"]), op(counted(RD_OPERAND, Count::Fixed(4))),
-        op(counted(NEG_ABS_A, Count::Fixed(2))), op(counted(NEG_ABS_B, Count::Fixed(2))), op(counted(NEG_ABS_C, Count::Fixed(4))),
+        op(counted(NEG_ABS_A, Count::Fixed(2))), op(counted(NEG_ABS_B, Count::Fixed(2))), op(counted(NEG_ABS_C, Count::Fixed(4))), CONDITION_86,
     ]).sm(80, 89),
     Family::new("DMMA", 0x23f, "", Dmma, &[
         choice(Field::Size, 76, 2, &[".8x8x4", ".16x8x4", ".16x8x8", ".16x8x16"]), choice(Field::Round, 78, 2, &["", ".RM", ".RP", ".RZ"]),
@@ -205,7 +211,7 @@ const NEG_ABS_A: RegOperand = RegOperand { abs: Some(FieldSpec::new(Field::AbsA,
 const NEG_ABS_B: RegOperand = RegOperand { abs: Some(FieldSpec::new(Field::AbsB, 62, 1)), ..NEG_B };
 const NEG_ABS_C: RegOperand = RegOperand { abs: Some(FieldSpec::new(Field::AbsC, 74, 1)), ..NEG_C };
 const METADATA: Piece = op(reg_at(Field::Re, 40, Role::D));
-/// Before sm_90 the cache of the fourth source has its bit here.
+/// Before sm_120 the operand cache has its bit for the fourth source here.
 const METADATA_KEPT: Piece = op(RegOperand {
     suffix: Some(FieldSpec::new(Field::KeepD, 50, 1).choice(&["", ".reuse"])),
     ..reg_at(Field::Re, 40, Role::D)
@@ -213,6 +219,11 @@ const METADATA_KEPT: Piece = op(RegOperand {
 const SELECTOR: Piece = imm(Field::Imm2, 48, 2);
 /// A uniform predicate, shown unless UPT.
 const UNIFORM_CONDITION: Piece = optional(inverted(UPP_OPERAND));
+/// The same, since sm_86.
+const CONDITION_86: Piece = optional(RegOperand {
+    spec: UPP_OPERAND.spec.value(Value::Inverted).neutral(0).since(0, 86),
+    ..UPP_OPERAND
+});
 const REGOFFSET: Piece = flag(Field::Flag, 81, &["", ".REGOFFSET"]);
 const SCALE_FORMAT: Piece = flag(Field::Mode, 82, &[".E8", ".UE4M3"]);
 const SCALE_BLOCKS: Piece = flag(Field::Scale, 83, &[".4X", ""]);

@@ -125,6 +125,17 @@ const fn described(lo: u8) -> Piece {
     }))
 }
 
+/// The same with 32 bits of address.
+const fn described32(lo: u8) -> Piece {
+    Piece::Op(Operand::Mem(MemOperand {
+        desc: Some(descriptor(lo)),
+        reg: Some(ADDRESS32),
+        ureg: None,
+        urz: Urz::Shown,
+        offset: Some(OFFSET),
+    }))
+}
+
 /// `[R+UR+offset]`, the uniform register from `lo` on; it is shown even if URZ.
 pub(super) const fn based(reg: RegOperand, lo: u8, count: u8) -> Piece {
     Piece::Op(Operand::Mem(MemOperand {
@@ -306,6 +317,14 @@ pub(super) const ORDER_ATOM_75: Piece = choice_from(
     ],
     10,
 );
+/// What the predicate tells to be absent loads as zero.
+const ZERO: Piece = flag(Field::ZeroFill, 87, &["", ".ZD"]);
+const ZERO_OR_PREDICATE: Piece =
+    Piece::OpIf(Operand::Reg(PD_OPERAND), Show::NotNeutralOr(Field::ZeroFill, 1));
+const ZERO_PREDICATE: Piece = Piece::OpIf(
+    Operand::Reg(RegOperand { spec: FieldSpec::new(Field::Pd, 81, 3), ..PD_OPERAND }),
+    Show::When(Field::ZeroFill, 1),
+);
 pub(super) const PRIVATE: Piece = flag(Field::Mode2, 76, &["", ".PRIVATE"]);
 /// As [`described`], with an offset that lacks the highest bit.
 const fn described_short(lo: u8) -> Piece {
@@ -465,8 +484,10 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("STS", 0x988, "", Store, &[SIZE, based(INDEX32, 64, 1), data(COUNT)]).ones(WITH_BASE).labelled("u"),
     Family::new("LDL", 0x983, "", Load, &[EVICT, SIZE, LOADED, memory(ADDRESS32)]),
     Family::new("LDL", 0x983, "", Load, &[EVICT, SIZE, LOADED, based(ADDRESS32, 32, 1)]).ones(WITH_BASE).labelled("u"),
+    Family::new("LDL", 0x983, "", Load, &[EVICT, SIZE, LOADED, described32(32)]).ones(one(76) | one(91)).sm(80, 255).labelled("d"),
     Family::new("STL", 0x387, "", Store, &[EVICT, SIZE, memory(ADDRESS32), data(COUNT)]),
     Family::new("STL", 0x987, "", Store, &[EVICT, SIZE, based(ADDRESS32, 64, 1), data(COUNT)]).ones(WITH_BASE).labelled("u"),
+    Family::new("STL", 0x987, "", Store, &[EVICT, SIZE, described32(64), data(COUNT)]).ones(one(76) | one(91)).sm(80, 255).labelled("d"),
     Family::new("LDC", 0xb82, "", LoadConstant, &[CONSTANT_SIZE, CONSTANT_MODE, LOADED, CONSTANT_INDEX]),
     atomic("ATOM", 0x98a, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), described(64), data(ATOM_COUNT)])
         .ones(one(72) | ATOM_DESCRIPTOR).sm(80, 89),
@@ -490,11 +511,11 @@ pub(super) const ROWS: &[Family] = &[
         .sm(90, 255).labelled("r"),
     atomic("ATOM.CAS", 0x38b, &[EXTENDED_OR_NOT, SHARED_CAS, EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS_PLAIN), data(CAS_COUNT), data2(CAS_COUNT)])
         .sm(80, 255),
-    atomic("ATOM.CAS", 0x38b, &[EXTENDED_OR_NOT, SHARED_CAS, EVICT, CAS_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS_PLAIN), data(CAS_COUNT), data2(CAS_COUNT)])
+    atomic("ATOM.CAS", 0x38b, &[EXTENDED_OR_NOT, SHARED_CAS, EVICT, CAS_TYPE, ORDER_ATOM_75, PRIVATE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS_PLAIN), data(CAS_COUNT), data2(CAS_COUNT)])
         .sm(75, 75),
     atomic("ATOMG.CAS", 0x3a9, &[EXTENDED_OR_NOT, Piece::Text(".CAS"), EVICT, CAS_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS_PLAIN), data(CAS_COUNT), data2(CAS_COUNT)])
         .sm(80, 255),
-    atomic("ATOMG.CAS", 0x3a9, &[EXTENDED_OR_NOT, Piece::Text(".CAS"), EVICT, CAS_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS_PLAIN), data(CAS_COUNT), data2(CAS_COUNT)])
+    atomic("ATOMG.CAS", 0x3a9, &[EXTENDED_OR_NOT, Piece::Text(".CAS"), EVICT, CAS_TYPE, ORDER_ATOM_75, PRIVATE, PD, op(counted(RD_OPERAND, CAS_COUNT)), memory(ADDRESS_PLAIN), data(CAS_COUNT), data2(CAS_COUNT)])
         .sm(75, 75),
     atomic("RED", 0x98e, &[EXTENDED, RED_OP, EVICT, ATOM_TYPE, ORDER_STORE, described(64), data(ATOM_COUNT)]).ones(one(72) | RED_DESCRIPTOR).sm(80, 89),
     atomic("REDG", 0x98e, &[EXTENDED, RED_OP, EVICT, RED_INT_TYPE, ORDER_STORE, described(64), data(ATOM_INT_COUNT)]).ones(one(72) | RED_DESCRIPTOR).sm(90, 90),
@@ -505,31 +526,31 @@ pub(super) const ROWS: &[Family] = &[
     atomic("ATOMS", 0x98c, &[ATOMS_OP, ATOMS_TYPE, op(counted(RD_OPERAND, ATOMS_COUNT)), based(INDEX32, 64, 1), data(ATOMS_COUNT)]).ones(WITH_BASE).sm(75, 255).labelled("u"),
     atomic("ATOMS.POPC.INC", 0xf8c, &[Piece::Text(".POPC"), Piece::Text(".INC"), Piece::Text(".32"), RD, based(INDEX32, 64, 1)]).ones(POPC_INC | WITH_BASE).sm(80, 89),
     atomic("ATOMS.POPC.INC", 0xf8c, &[Piece::Text(".POPC"), Piece::Text(".INC"), Piece::Text(".32"), RD, based(INDEX32, 64, 1)]).ones(POPC_INC | one(87) | WITH_BASE).sm(90, 255),
-    atomic("ATOMS.ARRIVE", 0xf8c, &[Piece::Text(".ARRIVE"), Piece::Text(".64"), RD2, based(ADDRESS32, 64, 1)]).ones(one(74) | one(87) | one(90) | WITH_BASE).sm(80, 89),
+    atomic("ATOMS.ARRIVE", 0xf8c, &[Piece::Text(".ARRIVE"), Piece::Text(".64"), RD2, based(INDEX32, 64, 1)]).ones(one(74) | one(87) | one(90) | WITH_BASE).sm(80, 89),
     atomic("ATOMS.CAS", 0x38d, &[SHARED_CAS, since(choice(Field::Type, 73, 3, &["", ".S32", ".64", BAD, ".128", BAD, BAD, BAD]), 4, 90), op(counted(RD_OPERAND, CAS_COUNT)), memory(INDEX32), data(CAS_COUNT), data2(CAS_COUNT)])
         .sm(75, 255),
     atomic("ATOMS.CAST", 0x58d, &[choice_from(Field::Op, 87, 2, &[BAD, ".CAST", BAD, ".CAST.SPIN"], 1), CAS_TYPE, PD, memory(INDEX32), data(CAS_COUNT), data2(CAS_COUNT)])
         .sm(100, 255),
-    Family::new("LDG", 0x381, "", Load, &[EXTENDED_OR_NOT, EVICT, PREFETCH, SIZE_75, ORDER_LOAD_75, PRIVATE, optional(PD_OPERAND), LOADED_75, memory(ADDRESS_PLAIN), CONDITION]).sm(75, 75),
-    Family::new("LDG", 0x981, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE_75, ORDER_LOAD_75, PRIVATE, optional(PD_OPERAND), LOADED_75, based(address_beside(90), 32, 2), CONDITION])
+    Family::new("LDG", 0x381, "", Load, &[EXTENDED_OR_NOT, EVICT, PREFETCH, SIZE_75, ORDER_LOAD_75, PRIVATE, ZERO, ZERO_OR_PREDICATE, LOADED_75, memory(ADDRESS_PLAIN), CONDITION]).sm(75, 75),
+    Family::new("LDG", 0x981, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE_75, ORDER_LOAD_75, PRIVATE, ZERO, ZERO_OR_PREDICATE, LOADED_75, based(address_beside(90), 32, 2), CONDITION])
         .ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
     Family::new("STG", 0x386, "", Store, &[EXTENDED_OR_NOT, EVICT, SIZE_75, ORDER_STORE_75, PRIVATE, memory(ADDRESS_PLAIN), data(COUNT_75)]).sm(75, 75),
     Family::new("STG", 0x986, "", Store, &[EXTENDED, EVICT, SIZE_75, ORDER_STORE_75, PRIVATE, based(address_beside(90), 64, 2), data(COUNT_75)]).ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
-    Family::new("LD", 0x980, "", Load, &[EXTENDED_OR_NOT, EVICT, PREFETCH, SIZE_75, ORDER_LOAD_75, PRIVATE, LOADED_75, far(ADDRESS_PLAIN), CONDITION]).sm(75, 75),
+    Family::new("LD", 0x980, "", Load, &[EXTENDED_OR_NOT, EVICT, PREFETCH, SIZE_75, ORDER_LOAD_75, PRIVATE, ZERO, ZERO_PREDICATE, LOADED_75, far(ADDRESS_PLAIN), CONDITION]).sm(75, 75),
     Family::new("ST", 0x385, "", Store, &[EXTENDED_OR_NOT, EVICT, SIZE_75, ORDER_STORE_75, PRIVATE, far(ADDRESS_PLAIN), data2(COUNT_75)]).sm(75, 75),
     Family::new("ST", 0x985, "", Store, &[EXTENDED, EVICT, SIZE_75, ORDER_STORE_75, PRIVATE, based(address_beside(90), 64, 2), data(COUNT_75)]).ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
-    Family::new("LDS", 0x984, "", Load, &[flag(Field::Flag, 76, &["", ".U"]), SIZE, LOADED, memory(INDEX32)]).sm(75, 75),
-    Family::new("LDS", 0x984, "", Load, &[flag(Field::Flag, 76, &["", ".U"]), SIZE, LOADED, based(INDEX32, 32, 1)]).ones(WITH_BASE).sm(75, 75).labelled("u"),
-    Family::new("RED", 0x98e, "", Atomic, &[EXTENDED_OR_NOT, RED_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, memory(ADDRESS_PLAIN), data(ATOM_COUNT)]).sm(75, 75),
-    Family::new("RED", 0x98e, "", Atomic, &[EXTENDED, RED_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, based(address_beside(90), 64, 2), data(ATOM_COUNT)])
+    Family::new("LDS", 0x984, "", Load, &[flag(Field::Flag, 76, &["", ".U"]), SIZE, ZERO, ZERO_PREDICATE, LOADED, memory(INDEX32)]).sm(75, 75),
+    Family::new("LDS", 0x984, "", Load, &[flag(Field::Flag, 76, &["", ".U"]), SIZE, ZERO, ZERO_PREDICATE, LOADED, based(INDEX32, 32, 1)]).ones(WITH_BASE).sm(75, 75).labelled("u"),
+    Family::new("RED", 0x98e, "", Atomic, &[EXTENDED_OR_NOT, RED_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PRIVATE, memory(ADDRESS_PLAIN), data(ATOM_COUNT)]).sm(75, 75),
+    Family::new("RED", 0x98e, "", Atomic, &[EXTENDED, RED_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PRIVATE, based(address_beside(90), 64, 2), data(ATOM_COUNT)])
         .ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
-    Family::new("ATOM", 0x38a, "", Atomic, &[EXTENDED_OR_NOT, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS_PLAIN), data(ATOM_COUNT)])
+    Family::new("ATOM", 0x38a, "", Atomic, &[EXTENDED_OR_NOT, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PRIVATE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS_PLAIN), data(ATOM_COUNT)])
         .ones(0xff << 64).sm(75, 75),
-    Family::new("ATOM", 0x98a, "", Atomic, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, ATOM_COUNT)), based(address_beside(70), 64, 2), data(ATOM_COUNT)])
+    Family::new("ATOM", 0x98a, "", Atomic, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PRIVATE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), based(address_beside(70), 64, 2), data(ATOM_COUNT)])
         .ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
-    Family::new("ATOMG", 0x3a8, "", Atomic, &[EXTENDED_OR_NOT, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS_PLAIN), data(ATOM_COUNT)])
+    Family::new("ATOMG", 0x3a8, "", Atomic, &[EXTENDED_OR_NOT, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PRIVATE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), memory(ADDRESS_PLAIN), data(ATOM_COUNT)])
         .ones(0xff << 64).sm(75, 75),
-    Family::new("ATOMG", 0x9a8, "", Atomic, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PD, op(counted(RD_OPERAND, ATOM_COUNT)), based(address_beside(70), 64, 2), data(ATOM_COUNT)])
+    Family::new("ATOMG", 0x9a8, "", Atomic, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_ATOM_75, PRIVATE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), based(address_beside(70), 64, 2), data(ATOM_COUNT)])
         .ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
     atomic("ATOM", 0x98a, &[EXTENDED, ATOM_OP, EVICT, ATOM_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_COUNT)), based(address_beside(70), 64, 2), data(ATOM_COUNT)])
         .ones(one(72) | WITH_BASE).sm(80, 89).labelled("u"),
@@ -561,7 +582,7 @@ pub(super) const ROWS: &[Family] = &[
         .ones(one(72) | one(74) | one(87) | one(90) | WITH_BASE).sm(80, 89),
     atomic("ATOM.POPC.INC", 0xf8a, &[EXTENDED, Piece::Text(".POPC"), Piece::Text(".INC"), EVICT, Piece::Text(".32"), ORDER_STORE, PD, RD, based(address_beside(70), 64, 2)])
         .ones(one(72) | one(88) | one(90) | WITH_BASE).sm(80, 89),
-    Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE_75, ORDER_LOAD_75, PRIVATE, LOADED_75, based(address_beside(90), 32, 2), CONDITION])
+    Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE_75, ORDER_LOAD_75, PRIVATE, ZERO, ZERO_PREDICATE, LOADED_75, based(address_beside(90), 32, 2), CONDITION])
         .ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
     Family::new("LDC", 0x582, "", LoadConstant, &[CONSTANT_SIZE, CONSTANT_MODE, LOADED, CONSTANT_HANDLE]).ones(one(91)).labelled("x"),
     atomic("REDG", 0x98e, &[EXTENDED, RED_OP, EVICT, RED_INT_TYPE, ORDER_STORE, described(64), data(ATOM_INT_COUNT)]).ones(one(72) | RED_DESCRIPTOR_100).sm(100, 255),
@@ -589,8 +610,12 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("CCTL.IVALL", 0x98f, "", Sync, &[Piece::Text(".IVALL")]).ones(one(89) | 0xff << 24),
     Family::new("CCTLL", 0x990, "", Sync, &[choice(Field::Op, 87, 3, &[".PF1", ".PF2", ".WB", BAD, ".IVALL", BAD, BAD, BAD]), memory(ADDRESS32)]),
     Family::new("MEMBAR", 0x992, "", Sync, &[
+        choice(Field::Mode, 79, 2, &[".SC", ".ALL", "", BAD]), choice(Field::Scope, 76, 3, &[".CTA", ".SM", ".GPU", ".SYS", BAD, ".VC", BAD, BAD]),
+        flag(Field::Flag, 72, &["", ".MMIO"]),
+    ]).sm(75, 75),
+    Family::new("MEMBAR", 0x992, "", Sync, &[
         choice(Field::Mode, 79, 2, &[".SC", ".ALL", "", ".MMIO"]), since(choice(Field::Scope, 76, 3, &[".CTA", ".SM", ".GPU", ".SYS", BAD, ".VC", ".CTA.PARTIAL", BAD]), 6, 90),
-    ]),
+    ]).sm(80, 255),
     Family::new("ERRBAR", 0x9ab, "", Sync, &[]),
     Family::new("SYNCS.PHASECHK", 0x5a7, "", Load, &[
         Piece::Text(".PHASECHK"), Piece::Text(".TRANS64"), flag(Field::Mode, 72, &["", ".TRYWAIT"]), PD, based(ADDRESS32, 64, 1), data(Count::Fixed(1)),

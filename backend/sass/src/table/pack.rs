@@ -58,6 +58,13 @@ const MERGED: Piece = source(Slot {
     suffix: Some(FieldSpec::new(Field::SwizzleC, 72, 1).choice(UPPER)),
     ..slot(Role::C, Place::C, Mods::None, F32)
 });
+/// A pair of four-bit values and one rounded at random have no half of their own.
+const MERGED_NARROW: Piece = source(Slot {
+    suffix: Some(
+        FieldSpec::new(Field::SwizzleC, 72, 1).choice(UPPER).silent(&[(Field::Type, 3), (Field::Round, 4)]),
+    ),
+    ..slot(Role::C, Place::C, Mods::None, F32)
+});
 const UPPER: &[&str] = &["", ".H1"];
 
 const PACK_AB: Piece = Piece::Text(".PACK_AB");
@@ -94,13 +101,13 @@ pub(super) const ROWS: &[Family] = &[
     row("F2FP.UNPACK_B_MERGE_C", B_AND_C, NO_A | FROM_16 | MERGED_WITH, &[SATFINITE, RELU, EARLY, Piece::Text(".F16"), UNPACK_B_MERGE_C, RD, B, MERGED]).sm(89, 90),
     row("F2FP.PACK_B", UNARY, NO_A | NO_C | UNPACKED | SINGLE_MERGED | one(76) | one(86), &[RELU, Piece::Text(".TF32"), FROM_SINGLE, PACK_B, ROUND_PACK, RD, ONE]).sm(89, 90),
     row("F2FP.PACK_AB", BINARY, NO_C, &[SATFINITE, RELU, HALF, FROM_SINGLE, PACK_AB, ROUND_PACK, RD, A, B]).sm(100, 255),
-    row("F2FP.PACK_AB.RS", TERNARY, one(81), &[SATFINITE, RELU, HALF, FROM_SINGLE, PACK_AB, Piece::Text(".RS"), RD, A, B, C]).sm(100, 110),
+    row("F2FP.PACK_AB.RS", TERNARY, one(81), &[SATFINITE, RELU, HALF, FROM_SINGLE, PACK_AB, Piece::Text(".RS"), RD, A, B, C]).sm(100, 103),
     row("F2FP.MERGE_C", B_AND_C, NO_A | SINGLE_MERGED, &[SATFINITE, RELU, HALF, FROM_SINGLE, MERGE_C, ROUND_PACK, RD, B, MERGED]).sm(100, 255),
-    row("F2FP.PACK_AB_MERGE_C", TERNARY, SINGLE_MERGED | MERGED_WITH, &[SATFINITE, RELU, NARROW, FROM_SINGLE, PACK_AB_MERGE_C, ROUND_NARROW, RD, A, B, MERGED]).sm(100, 110),
-    row("F2FP.PACK_AB_MERGE_C", TERNARY, SINGLE_MERGED | MERGED_WITH, &[SATFINITE, RELU, NARROW, FROM_SINGLE, PACK_AB_MERGE_C, ROUND_SCALE, RD, A, B, MERGED]).sm(120, 255),
+    row("F2FP.PACK_AB_MERGE_C", TERNARY, SINGLE_MERGED | MERGED_WITH, &[SATFINITE, RELU, NARROW, FROM_SINGLE, PACK_AB_MERGE_C, ROUND_NARROW, RD, A, B, MERGED_NARROW]).sm(100, 110),
+    row("F2FP.PACK_AB_MERGE_C", TERNARY, SINGLE_MERGED | MERGED_WITH, &[SATFINITE, RELU, NARROW, FROM_SINGLE, PACK_AB_MERGE_C, ROUND_SCALE, RD, A, B, MERGED_NARROW]).sm(120, 255),
     row("F2FP.UNPACK_B", UNARY, NO_A | NO_C | UNPACKED, &[RELU, Piece::Text(".F16"), FROM_NARROW, UNPACK_B, RD, ONE_HALF]).sm(100, 255),
     row("F2FP.UNPACK_B.E2M1", UNARY, NO_A | NO_C | UNPACKED | one(73) | one(82), &[RELU, Piece::Text(".F16"), Piece::Text(".E2M1"), UNPACK_B, RD, ONE_BYTE]).sm(100, 255),
-    row("F2FP.UNPACK_B.E8", UNARY, NO_A | NO_C | UNPACKED | 0xb << 73 | one(83), &[RELU, Piece::Text(".BF16"), Piece::Text(".E8"), UNPACK_B, RD, ONE_HALF]).sm(100, 255),
-    row("F2FP.UNPACK_B_MERGE_C", B_AND_C, NO_A | FROM_16 | MERGED_WITH, &[SATFINITE, RELU, NARROW, FROM_HALF, UNPACK_B_MERGE_C, ROUND_SCALE, RD, B, MERGED]).sm(100, 255),
+    row("F2FP.UNPACK_B.E8", UNARY, NO_A | NO_C | UNPACKED | 0xb << 73 | one(83), &[Piece::Text(".BF16"), Piece::Text(".E8"), UNPACK_B, RD, ONE_HALF]).sm(100, 255),
+    row("F2FP.UNPACK_B_MERGE_C", B_AND_C, NO_A | FROM_16 | MERGED_WITH, &[SATFINITE, RELU, NARROW, FROM_HALF, UNPACK_B_MERGE_C, ROUND_SCALE, RD, B, MERGED_NARROW]).sm(100, 255),
     row("F2FP.PACK_B", UNARY, NO_A | NO_C | UNPACKED | SINGLE_MERGED | one(76) | one(86), &[SATFINITE, RELU, Piece::Text(".TF32"), FROM_SINGLE, PACK_B, ROUND_PACK, RD, ONE]).sm(100, 255),
 ];

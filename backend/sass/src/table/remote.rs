@@ -116,8 +116,12 @@ pub(super) const ROWS: &[Family] = &[
         op(RegOperand { role: Role::Data, ..counted(ureg_at(Field::URb, 32, Role::Data), Count::By(Field::Size, &[1, 1, 1, 1, 1, 2])) }),
     ]).ones(one(91)).uniform().sm(100, 119),
     Family::new("UMEMSETS", 0x3cb, "", Store, &[
-        Piece::Text(".64"), bracket("", ureg_at(Field::UrBase, 24, Role::Base)), op(counted(ureg_at(Field::URb, 32, Role::Data), Count::Fixed(2))), op(ureg_at(Field::URc, 64, Role::C)),
-    ]).ones(one(91)).uniform().sm(100, 255),
+        Piece::Text(".64"),
+        Piece::Op(Operand::Mem(MemOperand {
+            desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 1)), urz: Urz::Shown, offset: Some(OFFSET),
+        })),
+        Piece::Op(Operand::Literal("URZ")), op(ureg_at(Field::URc, 64, Role::C)),
+    ]).ones(0xff << 32 | one(91)).uniform().sm(100, 255),
     Family::new("UREDGR", 0x378, "", Store, &[
         EXTENDED, Piece::Text(".ADD"), Piece::Text(".NA"), UNIFORM_EVICT, UNIFORM_TYPE, UNIFORM_ORDER,
         Piece::Op(Operand::Mem(MemOperand {

@@ -56,8 +56,10 @@ const B_OPERAND: RegOperand = ureg_at(Field::URb, 32, Role::B);
 const A_SHARED: Piece = shared(collect_a(A_OPERAND));
 const A_TENSOR: Piece = tensor(collect_a(A_OPERAND));
 const B_PLAIN: Piece = shared(B_OPERAND);
-const B: Piece =
-    shared(RegOperand { suffix: Some(FieldSpec::new(Field::LayoutB, 79, 4).choice(COLLECT_B)), ..B_OPERAND });
+const B: Piece = shared(RegOperand {
+    suffix: Some(FieldSpec::new(Field::LayoutB, 79, 4).choice(COLLECT_B).silent(&[(Field::Size, 1)])),
+    ..B_OPERAND
+});
 /// The accumulator.
 const D: Piece = tensor(ureg_at(Field::URc, 64, Role::C));
 /// A pair of registers: the address of the metadata of a sparse product, and the description of the product.
@@ -142,8 +144,10 @@ const NIBBLE: u128 = one(63);
 pub(super) const ROWS: &[Family] = &[
     row("UTCHMMA", 0x5ea, 0, &[PAIR, WEIGHT_STATIONARY, A_SHARED, B, D, METADATA, DESCRIPTION, MASK, ACCUMULATE, SCALE_D]),
     row("UTCHMMA", 0x9ea, 0, &[PAIR, WEIGHT_STATIONARY, SHIFT_A, A_TENSOR, B, D, METADATA, DESCRIPTION, MASK, ACCUMULATE, SCALE_D]).labelled("t"),
-    row("UTCIMMA", 0x5ea, INTEGER, &[PAIR, WEIGHT_STATIONARY, A_SHARED, B, D, METADATA, DESCRIPTION, MASK, ACCUMULATE]),
-    row("UTCIMMA", 0x9ea, INTEGER, &[PAIR, WEIGHT_STATIONARY, SHIFT_A, A_TENSOR, B, D, METADATA, DESCRIPTION, MASK, ACCUMULATE]).labelled("t"),
+    row("UTCIMMA", 0x5ea, INTEGER, &[PAIR, WEIGHT_STATIONARY, A_SHARED, B, D, METADATA, DESCRIPTION, MASK, ACCUMULATE]).sm(100, 100),
+    row("UTCIMMA", 0x9ea, INTEGER, &[PAIR, WEIGHT_STATIONARY, SHIFT_A, A_TENSOR, B, D, METADATA, DESCRIPTION, MASK, ACCUMULATE]).labelled("t").sm(100, 100),
+    row("UTCIMMA", 0x5ea, INTEGER, &[PAIR, WEIGHT_STATIONARY, A_SHARED, B, D, METADATA, DESCRIPTION, MASK, ACCUMULATE]).sm(110, 110),
+    row("UTCIMMA", 0x9ea, INTEGER, &[PAIR, WEIGHT_STATIONARY, SHIFT_A, A_TENSOR, B, D, METADATA, DESCRIPTION, MASK, ACCUMULATE]).labelled("t").sm(110, 110),
     row("UTCQMMA", 0x5ea, QUARTER, &[PAIR, WEIGHT_STATIONARY, A_SHARED, B, D, METADATA, DESCRIPTION, MASK, ACCUMULATE]),
     row("UTCQMMA", 0x9ea, QUARTER, &[PAIR, WEIGHT_STATIONARY, SHIFT_A, A_TENSOR, B, D, METADATA, DESCRIPTION, MASK, ACCUMULATE]).labelled("t"),
     row("UTCQMMA.SCALED", 0xdea, QUARTER, &[PAIR, A_SHARED, B_PLAIN, D, METADATA, DESCRIPTION, BLOCK_SCALES, ACCUMULATE]),
@@ -158,7 +162,7 @@ pub(super) const ROWS: &[Family] = &[
         Piece::Text(".T"), Piece::Text(".S"), PAIR, COPY_SHAPE, COPY_FORMAT, ADDRESS, shared(B_OPERAND),
     ]),
     row("UTCSHIFT", 0x9e6, one(80), &[PAIR, Piece::Text(".DOWN"), ADDRESS]),
-    Family::new("UVIRTCOUNT", 0x44c, "", Sync, &[Piece::Text(".DEALLOC"), Piece::Text(".SMPOOL"), op(ureg_at(Field::URb, 32, Role::B))])
+    Family::new("UVIRTCOUNT", 0x44c, "", Sync, &[Piece::Text(".DEALLOC"), Piece::Text(".SMPOOL"), op(ureg_at(Field::URa, 24, Role::A))])
         .uniform().ones(one(91)).sm(100, 110).labelled("u"),
     Family::new("UVIRTCOUNT", 0x84c, "", Sync, &[Piece::Text(".DEALLOC"), Piece::Text(".SMPOOL"), imm(Field::Imm32, 32, 32)])
         .uniform().sm(100, 110).labelled("i"),

@@ -41,7 +41,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("ULDC", 0xabb, "", UniformMove, &[LOAD_SIZE, op(counted(ureg_at(Field::URd, 16, Role::Dst), UNIFORM_COUNT)), CONSTANT_INDEX])
         .uniform().ones(one(91)).sm(75, 90).labelled("u"),
     Family::new("LDCU", 0x7ac, "", UniformLoad, &[
-        choice_from(Field::Size, 73, 3, &[".U8", ".S8", ".U16", ".S16", "", ".64", ".128", BAD], 4),
+        choice_from(Field::Size, 73, 3, &[".U8", ".S8", ".U16", ".S16", "", ".64", ".128", BAD], 4), since(choice(Field::Mode, 80, 2, &["", ".TEXUNPACK", ".HDRUNPACK", BAD]), 2, 120),
         op(counted(ureg_at(Field::URd, 16, Role::Dst), Count::By(Field::Size, &[1, 1, 1, 1, 1, 2, 4]))), CONSTANT_WORDS,
     ]).uniform().ones(one(91)).sm(100, 255),
     row("UIADD3", 0x090, TERNARY, &[EXTEND, URD, CARRY_OUT, CARRY_OUT2, A, B, C, CARRY, CARRY2]).sm(75, 90),
@@ -91,8 +91,10 @@ pub(super) const ROWS: &[Family] = &[
     ]),
     row("UBMSK", 0x09b, BINARY, &[flag(Field::Wrap, 75, &["", ".W"]), URD, A_PLAIN, B_PLAIN]),
     row("USGXT", 0x09a, BINARY, &[flag(Field::Wrap, 75, &["", ".W"]), SIGNED, URD, A_PLAIN, B_PLAIN]),
-    row("UCLEA", 0x8bc, "", &[URD, UPD, op(ureg_at(Field::URa, 24, Role::A)), imm(Field::Imm32, 32, 16), imm(Field::Imm2, 73, 5)]).ones(one(91)).labelled("i"),
-    row("UCLEA", 0xcbc, "", &[URD, UPD, op(ureg_at(Field::URa, 24, Role::A)), op(ureg_at(Field::Ur, 32, Role::B)), imm(Field::Imm2, 73, 5)]).ones(one(91)).labelled("u"),
+    row("UCLEA", 0x8bc, "", &[URD, UPD, op(ureg_at(Field::URa, 24, Role::A)), imm(Field::Imm32, 32, 16), imm(Field::Imm2, 73, 4)]).ones(one(91)).labelled("i").sm(75, 90),
+    row("UCLEA", 0x8bc, "", &[URD, UPD, op(ureg_at(Field::URa, 24, Role::A)), imm(Field::Imm32, 32, 16), imm(Field::Imm2, 73, 5)]).ones(one(91)).labelled("i").sm(100, 255),
+    row("UCLEA", 0xcbc, "", &[URD, UPD, op(ureg_at(Field::URa, 24, Role::A)), op(ureg_at(Field::Ur, 32, Role::B)), imm(Field::Imm2, 73, 4)]).ones(one(91)).labelled("u").sm(75, 90),
+    row("UCLEA", 0xcbc, "", &[URD, UPD, op(ureg_at(Field::URa, 24, Role::A)), op(ureg_at(Field::Ur, 32, Role::B)), imm(Field::Imm2, 73, 5)]).ones(one(91)).labelled("u").sm(100, 255),
     row("UIMNMX", 0x085, BINARY, &[
         choice_from(Field::Type, 73, 2, &[".U32", "", ".U64", ".S64"], 1), UPD, UPQ,
         op(counted(ureg_at(Field::URd, 16, Role::Dst), MINIMUM_COUNT)), minimum_of(Role::A, Place::A), minimum_of(Role::B, Place::B), UPP,
