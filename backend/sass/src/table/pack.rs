@@ -78,7 +78,7 @@ const UNARY: &str = "r i c x u:6";
 const TERNARY: &str = "rrr rri rrc rrx rir rcr rxr rur rru";
 /// The second source and the third.
 const B_AND_C: &str = "rr ri:2 rc:3 rx:3 ir cr xr ur ru:7";
-/// Sources that are not there read RZ.
+/// Sources that are not there are RZ, which nobody reads.
 const NO_A: u128 = 0xff << 24;
 const NO_C: u128 = 0xff << 64;
 const UNPACKED: u128 = one(89);
@@ -87,7 +87,8 @@ const SINGLE_MERGED: u128 = one(78);
 const FROM_16: u128 = one(73);
 
 const fn row(name: &'static str, shapes: &'static str, ones: u128, pieces: &'static [Piece]) -> Family {
-    Family::new(name, 0x03e, shapes, Alu, pieces).ones(ones)
+    let unread = NO_A | NO_C;
+    Family::new(name, 0x03e, shapes, Alu, pieces).ones(ones & !unread).filled(ones & unread)
 }
 
 #[rustfmt::skip]
