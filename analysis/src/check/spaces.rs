@@ -124,6 +124,7 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
             let compiled = ctx.gates.is_compiled();
             let wrong = match target.base.size {
                 AddressSize::Any => false,
+                AddressSize::Moved => ty.bits() < 32,
                 AddressSize::Module => ty.bits() == 32,
                 AddressSize::Exact => ty.bits() == 32 || ty.bits() < 32 && ctx.gates.target.number >= 100,
             };

@@ -123,8 +123,7 @@ impl<'db> Walker<'db> {
         }
         if let Some(global) = self.global(name) {
             let symbol = global.symbol();
-            let is_extern = matches!(global, Global::Function { signature, .. }
-                if !signature.entry && signature.linkage == Linkage::Extern);
+            let is_extern = is_extern(Some(global));
             self.occur(range, Entity::Symbol(symbol), Access::Read);
             if is_extern {
                 self.diagnostics.extend(externals::function(name, range));
@@ -389,6 +388,12 @@ impl<'db> Walker<'db> {
         };
         Some((symbol, index.wrapping_mul(i64::from(bytes))))
     }
+}
+
+/// A device function that another module defines.
+pub(super) fn is_extern(global: Option<&Global>) -> bool {
+    matches!(global, Some(Global::Function { signature, .. })
+        if !signature.entry && signature.linkage == Linkage::Extern)
 }
 
 /// `name+4`, with any constant behind the first sign.

@@ -6,7 +6,9 @@ use ptx_syntax::{SyntaxKind, SyntaxNode};
 use text_size::TextRange;
 
 use super::body::Walker;
+use super::operand::is_extern;
 use crate::check::declarations::{self, Site};
+use crate::check::externals;
 use crate::check::lints;
 use crate::declaration::{self, Declarator, Head};
 use crate::diagnostic::Diagnostic;
@@ -76,6 +78,9 @@ impl Walker<'_> {
         };
         self.occur(range, Entity::Symbol(symbol), Access::Read);
         let text = self.slice(range);
+        if is_extern(self.global(text)) {
+            self.diagnostics.extend(externals::function(text, range));
+        }
         if matches!(self.global(text), Some(Global::Function { signature, .. }) if signature.entry) {
             self.diagnostics.extend(self.gates.check(
                 &Gate::since(3, 1, 35),

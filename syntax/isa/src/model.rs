@@ -243,6 +243,8 @@ pub enum Window {
 pub enum AddressSize {
     /// Up to 64 bits.
     Any,
+    /// 32 or 64 bits: the assembler moves it to a register first.
+    Moved,
     /// Not 32 bits in global and generic memory where the module's addresses have 64.
     Module,
     /// As wide as the module's addresses.
@@ -266,6 +268,11 @@ impl Base {
 
     pub(crate) const fn sized(mut self) -> Self {
         self.size = AddressSize::Module;
+        self
+    }
+
+    pub(crate) const fn moved(mut self) -> Self {
+        self.size = AddressSize::Moved;
         self
     }
 

@@ -55,7 +55,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::SustFormatted).name(&[key(&[P]), SURFACE, opt(&[V2, V4]), CLAMP]).ty(&[t![U32 S32 B32 F32]]).ops(&[texture("a", I32, Lanes::Of(&[1, 2, 4])), src_vector("c", T0).lanes(Lanes::Any)]).facts(Fact::WRITES).since(2, 0, 20).rules(&[has(&[V2]).lanes("c", Lanes::Of(&[1, 2])), has(&[V4]).lanes("c", Lanes::Of(&[1, 4])), has(&[D2d, A1d]).lanes("a", Lanes::Of(&[2, 4])), has(&[D3d, A2d]).lanes("a", Lanes::Of(&[4])), has(&[D3d]).since(3, 0, 20), has(&[A1d, A2d]).since(4, 1, 30)]),
     form(F::Sured).name(&[key(&[B, P]), req(&[Add, Min, Max, And, Or]), req(&[D1d, D2d, D3d]), CLAMP]).ty(&[t![U32 U64 S32 B32 S64 B64]]).ops(&[texture("a", I32, Lanes::Of(&[1, 2, 4])), src("c", T0)]).facts(Fact::READS.or(Fact::WRITES)).since(2, 0, 20).rules(&[
         has(&[D2d]).lanes("a", Lanes::Of(&[2, 4])), has(&[D3d]).lanes("a", Lanes::Of(&[4])),
-        has(&[Add]).types(t![U32 U64 S32 B32 B64]), has(&[And, Or]).types(B32_64), has(&[P]).types(B32_64), has(&[B]).lacks(&[And, Or]).types(t![U32 S32 U64 S64]),
+        has(&[Add]).types(t![U32 U64 S32 B32 B64]), has(&[And, Or]).types(B32_64), has(&[P]).types(B32_64), has(&[P]).lacks(&[Min, Max]).types(B32), has(&[B]).lacks(&[And, Or]).types(t![U32 S32 U64 S64]),
         has(&[Min, Max]).on(t![U64 S64 B64]).since(8, 1, 50), has(&[D3d]).since(3, 0, 20),
     ]),
     form(F::Suq).name(&[req(&[Width, Height, Depth, ChannelDataType, ChannelOrder, ArraySize, MemoryLayout])]).ty(&[B32]).ops(&[dst("d", TB32), addr_at("a", UNCHECKED)]).facts(Fact::READS).since(1, 5, 10).rules(&[has(&[ArraySize]).since(4, 1, 10), has(&[MemoryLayout]).since(4, 2, 10)]),
