@@ -106,6 +106,9 @@ const LANES: Piece = Piece::Mod(
         .neutral(2),
 );
 const REPEAT: Piece = choice(Field::Size, 83, 3, &["", ".x2", ".x4", ".x8", ".x16", ".x32", ".x64", ".x128"]);
+/// Statistics are of two columns at least.
+const STAT_REPEAT: Piece =
+    choice_from(Field::Size, 83, 3, &[BAD, ".x2", ".x4", ".x8", ".x16", ".x32", ".x64", ".x128"], 1);
 const COUNT: Count =
     Count::By2(Field::Type, &[2, 4, 1, 1, 1, 1], Field::Size, &[1, 2, 4, 8, 16, 32, 64, 128]);
 /// Loads with a statistic over the loaded values.
@@ -180,7 +183,7 @@ pub(super) const ROWS: &[Family] = &[
         LANES, REPEAT, flag(Field::Mode, 80, &["", ".PACK16BIT"]), op(counted(RD_OPERAND, COUNT)), ADDRESS_LOAD,
     ]).uniform().ones(one(91)).sm(100, 110),
     Family::new("LDTM.STAT", 0x5ee, "", Load, &[
-        Piece::Text(".STAT"), STAT_LANES, REPEAT, STAT_OP, STAT_TYPE, STAT_NAN,
+        Piece::Text(".STAT"), STAT_LANES, STAT_REPEAT, STAT_OP, STAT_TYPE, STAT_NAN,
         op(reg_at(Field::Rd2, 24, Role::Dst)), op(counted(RD_OPERAND, COUNT)), ADDRESS_LOAD,
     ]).uniform().ones(one(91)).sm(103, 110),
     Family::new("STTM", 0x9ed, "", Store, &[
