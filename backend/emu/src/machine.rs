@@ -249,10 +249,7 @@ impl<'a> Block<'a> {
             let mut went = false;
             for w in 0..self.warps.len() {
                 let mut issued = 0;
-                loop {
-                    let Some(g) = self.warps[w].groups.iter().position(|g| g.state == State::Runs) else {
-                        break;
-                    };
+                while let Some(g) = self.warps[w].groups.iter().position(|g| g.state == State::Runs) {
                     went = true;
                     let Group { pc, mask, .. } = self.warps[w].groups[g];
                     work.warp_instructions += 1;
