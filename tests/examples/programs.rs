@@ -1,6 +1,7 @@
-//! Compares compiled random programs with the interpreter: `programs FIRST SECONDS`, with seeds from the first on.
+//! Compares compiled random programs with the interpreter: `programs FIRST SECONDS [--shrink]`, with seeds from
+//! the first on.
 //!
-//! Prints how many agree by target and level, and each that does not, made small.
+//! Prints how many agree by target and level, and each that does not, on request made small.
 
 #![expect(clippy::print_stdout, reason = "a tool for a terminal")]
 
@@ -26,8 +27,9 @@ fn failure(case: &Case, target: u16, level: u8) -> Option<String> {
 
 fn main() {
     let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
+    let shrinks = std::env::args().any(|argument| argument == "--shrink");
     let [first, seconds] = numbers[..] else {
-        println!("programs FIRST SECONDS");
+        println!("programs FIRST SECONDS [--shrink]");
         return;
     };
     let start = Instant::now();
@@ -53,13 +55,16 @@ fn main() {
                 *good += 1;
                 continue;
             }
-            let kind = |how: &str| how.split([' ', ':']).next().unwrap_or_default().to_owned();
             let how = failure(&case, target, level).unwrap_or_default();
+            println!("program {seed} sm_{target} -O{level}: {}", how.lines().next().unwrap_or_default());
+            if !shrinks {
+                continue;
+            }
+            let kind = |how: &str| how.split([' ', ':']).next().unwrap_or_default().to_owned();
             let small = program::shrink(&case, |case| {
                 failure(case, target, level).is_some_and(|other| kind(&other) == kind(&how))
             });
-            let how = failure(&small, target, level).unwrap_or_default();
-            println!("program {seed} sm_{target} -O{level}: {how}\n{}", small.ptx);
+            println!("{}\n{}", failure(&small, target, level).unwrap_or_default(), small.ptx);
         }
         seed += 1;
     }
