@@ -95,8 +95,9 @@ fn codes(text: &str) -> Vec<&'static str> {
 
 #[test]
 fn files_without_a_module_say_what_is_missing() {
-    assert_eq!(codes(""), ["E0104", "E0107"]);
-    assert_eq!(codes("// nothing\n"), ["E0104", "E0107"]);
+    // As the vendor's assembler stops there: `.target` is asked for behind a `.version`.
+    assert_eq!(codes(""), ["E0104"]);
+    assert_eq!(codes("// nothing\n"), ["E0104"]);
     let start = KERNEL.find(".target").expect("a target");
     assert_eq!(codes(&KERNEL[start..]), ["E0104"]);
 }
