@@ -16,7 +16,7 @@ pub fn print(sm: Sm, inst: &Inst, address: u64) -> String {
     out
 }
 
-/// Appends what [`print`] returns.
+/// Appends what [`print()`] returns.
 pub fn print_to(out: &mut String, sm: Sm, inst: &Inst, address: u64) {
     Printer { sm, inst, address, out }.inst();
 }
