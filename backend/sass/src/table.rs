@@ -184,6 +184,15 @@ const UPD: Piece = op(UPD_OPERAND);
 const UPQ: Piece = op(UPQ_OPERAND);
 const UPP: Piece = op(UPP_OPERAND);
 
+/// A minimum tells whether it is the first source.
+const WHICH: Piece = since(flag(Field::Flag2, 65, &["", ".IS_A"]), 1, 90);
+
+/// A predicate that tells it, for one of two halves.
+const fn which(field: Field, lo: u8) -> Piece {
+    let spec = FieldSpec::new(field, lo, 3).since(0, 90);
+    Piece::OpIf(Operand::Reg(RegOperand { spec, ..PD_OPERAND }), Show::When(Field::Flag2, 1))
+}
+
 /// Sources that the shape places.
 const fn slot(role: Role, place: Place, mods: Mods, imm: ImmStyle) -> Slot {
     Slot { role, place, mods, count: Count::Fixed(1), imm, suffix: None, text: "" }

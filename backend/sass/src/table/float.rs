@@ -29,7 +29,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("FADD", 0x021, AS_C, Fma, &[FTZ, ROUND, SAT, RD, A, source_wide_c(Mods::NegAbs, F32)]),
     Family::new("FMUL", 0x020, BINARY, Fma, &[FTZ_FMZ, SCALE, ROUND, SAT, RD, A, B]),
     Family::new("FFMA", 0x023, MULTIPLY, Fma, &[FTZ_FMZ, ROUND, SAT, RD, A, B, C]),
-    Family::new("FMNMX", 0x009, BINARY, Alu, &[FTZ, since(flag(Field::Mode, 81, &["", ".NAN"]), 1, 80), since(flag(Field::Flag, 82, &["", ".XORSIGN"]), 1, 86), RD, A, B, PP]),
+    Family::new("FMNMX", 0x009, BINARY, Alu, &[FTZ, since(flag(Field::Mode, 81, &["", ".NAN"]), 1, 80), since(flag(Field::Flag, 82, &["", ".XORSIGN"]), 1, 86), WHICH, RD, which(Field::Pd, 66), A, B, PP]),
     Family::new("FMNMX3", 0x076, "rrr rir rcr rur", Alu, &[FTZ, flag(Field::Mode, 81, &["", ".NAN"]), RD, A, B, C, PP]).sm(100, 110),
     Family::new("FSETP", 0x00b, BINARY, Alu, &[COMPARE, FTZ, BOOL, PD, PQ, A, B, PP]),
     Family::new("FSET", 0x00a, BINARY, Alu, &[Piece::Text(".BF"), COMPARE, FTZ, BOOL, RD, A, B, PP]),

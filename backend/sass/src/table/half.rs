@@ -60,7 +60,7 @@ pub(super) const ROWS: &[Family] = &[
         BF16_OR_SINGLE, FTZ, flag(Field::Mode, 81, &["", ".NAN"]), since(flag(Field::Flag, 82, &["", ".XORSIGN"]), 1, 86), RD, A, B, PP,
     ]).sm(80, 89),
     Family::new("HMNMX2", 0x040, BINARY, Half, &[
-        BF16, FTZ, flag(Field::Mode, 81, &["", ".NAN"]), flag(Field::Flag, 82, &["", ".XORSIGN"]), RD,
-        A, B, PP,
+        BF16, FTZ, flag(Field::Mode, 81, &["", ".NAN"]), flag(Field::Flag, 82, &["", ".XORSIGN"]), WHICH, RD,
+        which(Field::Pd, 66), which(Field::Pq, 69), A, B, PP,
     ]).sm(90, 255),
 ];
