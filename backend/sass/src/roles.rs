@@ -41,15 +41,28 @@ impl Inst {
         let form = self.form();
         let guard = FieldSpec::new(Field::Guard, 12, 3);
         let guard = self.used(form.guard, &guard, Role::Guard, 1);
-        let operands = form.pieces.iter().flat_map(move |piece| match piece {
-            Piece::Op(operand) => self.operand_uses(operand),
-            Piece::OpIf(operand, Show::NotNeutral | Show::NotNeutralOr(..)) => self.operand_uses(operand),
-            Piece::OpIf(operand, show) if crate::print::operand_shown(self, operand, *show) => {
-                self.operand_uses(operand)
-            }
-            _ => [None; 3],
-        });
+        let operands = self.operands().flat_map(|operand| self.operand_uses(operand));
         std::iter::once(guard).chain(operands).flatten()
+    }
+
+    /// The register that an operand names, if the instruction has the operand: some depend on a modifier, and
+    /// then the bits of the field mean nothing without it.
+    pub fn register(&self, field: Field) -> Option<u8> {
+        let is_it = |operand: &&Operand| matches!(operand, Operand::Reg(reg) if reg.spec.field == field);
+        self.operands().find(is_it).and_then(|_| self.get(field)).map(|index| index as u8)
+    }
+
+    /// The operands that the instruction has with its modifiers, in the order of the text.
+    fn operands(&self) -> impl Iterator<Item = &'static Operand> + '_ {
+        self.form().pieces.iter().filter_map(|piece| match piece {
+            Piece::Op(operand) => Some(operand),
+            // At its neutral value it names no register.
+            Piece::OpIf(operand, Show::NotNeutral | Show::NotNeutralOr(..)) => Some(operand),
+            Piece::OpIf(operand, show) => {
+                crate::print::operand_shown(self, operand, *show).then_some(operand)
+            }
+            _ => None,
+        })
     }
 
     fn operand_uses(&self, operand: &Operand) -> [Option<RegUse>; 3] {

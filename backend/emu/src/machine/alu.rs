@@ -181,6 +181,8 @@ impl Compute {
             "FADD" => Compute::Fadd(mode),
             "FMUL" => Compute::Fmul(mode, byte(Field::Scale)),
             "FFMA" => Compute::Ffma(mode),
+            // Which source it is, as a predicate, is not computed.
+            "FMNMX" | "HMNMX2" if inst.register(Field::Pd).is_some() => return None,
             "FMNMX" => Compute::Fmnmx { ftz, nan: flag(Field::Mode), xor: flag(Field::Flag) },
             "FSETP" => Compute::Fsetp { cmp: byte(Field::Cmp), ftz, combine },
             "FSET" => Compute::Fset { cmp: byte(Field::Cmp), ftz, combine },

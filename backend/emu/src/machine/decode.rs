@@ -8,6 +8,9 @@ use super::{Kernel, Result};
 use crate::launch::{Fault, FaultKind};
 use sass::{Field, Inst, RegFile, Sm};
 
+/// The predicate that always holds; as a destination, none.
+const PT: u8 = 7;
+
 /// An instruction with its operands resolved.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
@@ -122,8 +125,8 @@ fn step(sm: Sm, inst: Inst) -> Result<Step> {
             operand::predicate(&inst, Field::Ps, Field::PsNot),
         ],
         rd: inst.get(destination).unwrap_or(none) as u8,
-        pd: inst.get(Field::Pd).unwrap_or(7) as u8,
-        pq: inst.get(Field::Pq).unwrap_or(7) as u8,
+        pd: inst.register(Field::Pd).unwrap_or(PT),
+        pq: inst.register(Field::Pq).unwrap_or(PT),
         facts: Facts::of(sm, &inst),
         inst,
     })
