@@ -12,7 +12,7 @@ use std::io::{self, BufWriter, Write};
 fn main() -> io::Result<()> {
     let count = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(1);
     let mut out = BufWriter::new(io::stdout().lock());
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = fastrand::Rng::with_seed(0x9e37_79b9_7f4a_7c15);
     for id in forms() {
         let form = form(id);
         let range = format!("{}-{}", form.sm.0, form.sm.1);
@@ -29,11 +29,11 @@ fn main() -> io::Result<()> {
 }
 
 /// An instruction of the form. The more of a form's samples there are, the more of its fields are random.
-fn sample(id: FormId, index: u32, random: &mut Random) -> Inst {
+fn sample(id: FormId, index: u32, random: &mut fastrand::Rng) -> Inst {
     let mut inst = Inst::new(id);
     let mut register = 0;
     for spec in &form(id).fields {
-        let vary = random.below(32) < u64::from(index);
+        let vary = random.u64(..32) < u64::from(index);
         let raw = if is_register(spec.field) {
             // Groups of four are aligned for every use.
             register += 4;
@@ -50,8 +50,8 @@ fn sample(id: FormId, index: u32, random: &mut Random) -> Inst {
     inst
 }
 
-fn any(spec: &FieldSpec, random: &mut Random) -> u64 {
-    let raw = random.next() >> (64 - spec.bits().min(63));
+fn any(spec: &FieldSpec, random: &mut fastrand::Rng) -> u64 {
+    let raw = random.u64(..) >> (64 - spec.bits().min(63));
     match spec.value {
         Value::Choice(texts) => {
             let legal: Vec<u64> = (0..texts.len() as u64).filter(|&raw| spec.allows(raw)).collect();
@@ -64,20 +64,4 @@ fn any(spec: &FieldSpec, random: &mut Random) -> u64 {
 fn is_register(field: Field) -> bool {
     use Field::*;
     matches!(field, Rd | Rd2 | Ra | Rb | Rc | Re | URd | URa | URb | URc | Ur | UrBase | UrDesc)
-}
-
-/// A generator of random numbers (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
 }

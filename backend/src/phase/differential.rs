@@ -9,22 +9,6 @@ use crate::ori::verify::verify;
 use crate::phases::{PHASES, run_phase};
 use crate::session::Session;
 
-/// A small generator of numbers (xorshift), so that a failing seed can be run again.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n
-    }
-
-    fn flip(&mut self) -> bool {
-        self.below(2) == 0
-    }
-}
-
 /// Values that can be read here, by kind.
 #[derive(Clone, Default)]
 struct Pool {
@@ -34,7 +18,7 @@ struct Pool {
 }
 
 struct Generator {
-    random: Random,
+    random: fastrand::Rng,
     func: Function,
     block: BlockId,
     pool: Pool,
@@ -63,16 +47,16 @@ impl Generator {
     fn immediate(&mut self) -> Src {
         let interesting =
             [0, 1, 2, 3, 4, 8, 31, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, u32::MAX, 0xffff_fff0];
-        Src::imm(interesting[self.random.below(interesting.len())])
+        Src::imm(interesting[self.random.usize(..interesting.len())])
     }
 
     fn word(&mut self) -> Src {
-        match self.random.below(8) {
+        match self.random.usize(..8) {
             0 => self.immediate(),
-            1 => Src::constant(0, 0x160 + 4 * self.random.below(4) as u16),
+            1 => Src::constant(0, 0x160 + 4 * self.random.usize(..4) as u16),
             2 if !self.pool.pairs.is_empty() => {
-                let at = self.random.below(self.pool.pairs.len());
-                Src::part(self.pool.pairs[at], self.random.below(2) as u8)
+                let at = self.random.usize(..self.pool.pairs.len());
+                Src::part(self.pool.pairs[at], self.random.usize(..2) as u8)
             }
             _ => self.register(),
         }
@@ -81,7 +65,8 @@ impl Generator {
     fn register(&mut self) -> Src {
         // Late values more often, so that chains form.
         let n = self.pool.words.len();
-        let at = if self.random.flip() { n - 1 - self.random.below(n.min(3)) } else { self.random.below(n) };
+        let at =
+            if self.random.bool() { n - 1 - self.random.usize(..n.min(3)) } else { self.random.usize(..n) };
         self.pool.words[at].into()
     }
 
@@ -89,13 +74,13 @@ impl Generator {
         if self.pool.predicates.is_empty() {
             return Src::TRUE;
         }
-        let at = self.random.below(self.pool.predicates.len());
+        let at = self.random.usize(..self.pool.predicates.len());
         let src = Src::from(self.pool.predicates[at]);
-        if self.random.flip() { src.not() } else { src }
+        if self.random.bool() { src.not() } else { src }
     }
 
     fn halves(&mut self) -> [Src; 2] {
-        match self.random.below(5) {
+        match self.random.usize(..5) {
             0 => {
                 let low = self.register();
                 let shift = Op::Shf { right: true, wrap: false, hi: true, ty: ShfType::S32 };
@@ -107,7 +92,7 @@ impl Generator {
             3 => [Src::imm(16), Src::ZERO],
             _ if self.pool.pairs.is_empty() => [self.word(), self.word()],
             _ => {
-                let at = self.random.below(self.pool.pairs.len());
+                let at = self.random.usize(..self.pool.pairs.len());
                 [0, 1].map(|part| Src::part(self.pool.pairs[at], part))
             }
         }
@@ -120,31 +105,31 @@ impl Generator {
     }
 
     fn operation(&mut self) {
-        let neg = |random: &mut Random, src: Src| match src.kind {
-            SrcKind::Value(_) | SrcKind::Const(_) if random.below(4) == 0 => src.neg(),
+        let neg = |random: &mut fastrand::Rng, src: Src| match src.kind {
+            SrcKind::Value(_) | SrcKind::Const(_) if random.usize(..4) == 0 => src.neg(),
             _ => src,
         };
-        match self.random.below(16) {
+        match self.random.usize(..16) {
             0 | 1 => {
                 let srcs =
-                    [self.word(), self.word(), if self.random.flip() { self.word() } else { Src::ZERO }];
+                    [self.word(), self.word(), if self.random.bool() { self.word() } else { Src::ZERO }];
                 let srcs = srcs.map(|src| neg(&mut self.random, src));
                 self.define(Op::Iadd3 { x: false }, &srcs);
             }
             2 => {
                 let srcs =
-                    [self.register(), self.word(), if self.random.flip() { self.word() } else { Src::ZERO }];
+                    [self.register(), self.word(), if self.random.bool() { self.word() } else { Src::ZERO }];
                 self.define(Op::Imad { sign: Sign::U32 }, &srcs);
             }
             3 | 4 => {
-                let lut = [0xc0, 0xfc, 0x3c, 0x0f, 0x96, 0xca, 0xe8, self.random.below(256) as u8];
-                let lut = lut[self.random.below(8)];
+                let lut = [0xc0, 0xfc, 0x3c, 0x0f, 0x96, 0xca, 0xe8, self.random.usize(..256) as u8];
+                let lut = lut[self.random.usize(..8)];
                 let srcs =
-                    [self.word(), self.word(), if self.random.flip() { self.word() } else { Src::ZERO }];
+                    [self.word(), self.word(), if self.random.bool() { self.word() } else { Src::ZERO }];
                 self.define(Op::Lop3 { lut }, &srcs);
             }
             5 => {
-                let by = Src::imm(self.random.below(34) as u32);
+                let by = Src::imm(self.random.usize(..34) as u32);
                 let a = self.word();
                 self.define(
                     Op::Shf { right: false, wrap: false, hi: false, ty: ShfType::U32 },
@@ -152,35 +137,35 @@ impl Generator {
                 );
             }
             6 => {
-                let by = Src::imm(self.random.below(34) as u32);
-                let ty = if self.random.flip() { ShfType::S32 } else { ShfType::U32 };
+                let by = Src::imm(self.random.usize(..34) as u32);
+                let ty = if self.random.bool() { ShfType::S32 } else { ShfType::U32 };
                 let a = self.word();
                 self.define(Op::Shf { right: true, wrap: false, hi: true, ty }, &[Src::ZERO, by, a]);
             }
             7 => {
-                let selector = [0x8880, 0x9910, 0x3210, 0x7654, 0x5410][self.random.below(5)];
+                let selector = [0x8880, 0x9910, 0x3210, 0x7654, 0x5410][self.random.usize(..5)];
                 let srcs = [
                     self.word(),
                     Src::imm(selector),
-                    if self.random.flip() { self.word() } else { Src::ZERO },
+                    if self.random.bool() { self.word() } else { Src::ZERO },
                 ];
                 self.define(Op::Prmt, &srcs);
             }
             8 | 9 => {
                 let op = Op::Isetp {
-                    cmp: COMPARES[self.random.below(6)],
-                    sign: if self.random.flip() { Sign::S32 } else { Sign::U32 },
+                    cmp: COMPARES[self.random.usize(..6)],
+                    sign: if self.random.bool() { Sign::S32 } else { Sign::U32 },
                     bool_: Bool::And,
                     ex: false,
                 };
                 let v = self.value(File::P, 1);
-                let srcs = [self.word(), if self.random.flip() { self.word() } else { Src::ZERO }, Src::TRUE];
+                let srcs = [self.word(), if self.random.bool() { self.word() } else { Src::ZERO }, Src::TRUE];
                 self.push(op, &[Dst::Value(v)], &srcs);
                 self.pool.predicates.push(v);
             }
             10 => {
-                let lut =
-                    [0xc0, 0xfc, 0x3c, 0x30, 0x0c, 0xcf, self.random.below(256) as u8][self.random.below(7)];
+                let lut = [0xc0, 0xfc, 0x3c, 0x30, 0x0c, 0xcf, self.random.usize(..256) as u8]
+                    [self.random.usize(..7)];
                 let v = self.value(File::P, 1);
                 let srcs = [self.predicate(), self.predicate(), Src::TRUE];
                 self.push(Op::Plop3 { lut, lut2: 0 }, &[Dst::Value(v), Dst::Sink], &srcs);
@@ -193,13 +178,13 @@ impl Generator {
             12 => {
                 let (a, b) = (self.register(), self.word());
                 let v = self.value(File::R, 2);
-                let sign = if self.random.flip() { Sign::S32 } else { Sign::U32 };
+                let sign = if self.random.bool() { Sign::S32 } else { Sign::U32 };
                 self.push(Op::ImadWide { sign }, &[Dst::Value(v)], &[a, b, Src::ZERO]);
                 self.pool.pairs.push(v);
             }
             13 => {
                 let source = self.halves();
-                let by = Src::imm(1 + self.random.below(31) as u32);
+                let by = Src::imm(1 + self.random.usize(..31) as u32);
                 let low = Op::Shf { right: false, wrap: false, hi: false, ty: ShfType::U32 };
                 let low = self.define(low, &[source[0], by, Src::ZERO]);
                 let high = Op::Shf { right: false, wrap: false, hi: true, ty: ShfType::U64 };
@@ -215,13 +200,13 @@ impl Generator {
                 let dsts = [Dst::Value(high), Dst::Sink, Dst::Sink];
                 let srcs = [a[1], b[1], Src::ZERO, carry.into(), Src::FALSE];
                 self.push(Op::Iadd3 { x: true }, &dsts, &srcs);
-                if self.random.below(4) == 0 {
+                if self.random.usize(..4) == 0 {
                     self.pool.words.extend([low, high]);
                 }
                 self.pack([low.into(), high.into()]);
             }
         }
-        if self.random.below(3) == 0 {
+        if self.random.usize(..3) == 0 {
             self.store();
         }
     }
@@ -236,12 +221,12 @@ impl Generator {
             &[Dst::Value(v)],
             &[Src::constant(0, 0x200), Src::imm(at), Src::ZERO],
         );
-        if self.random.flip() || self.pool.pairs.is_empty() {
+        if self.random.bool() || self.pool.pairs.is_empty() {
             let data = self.word();
             let op = Op::Sts { size: MemSize::B32, offset: 0 };
             self.push(op, &[], &[v.into(), Src::ZERO, data]);
         } else {
-            let data = self.pool.pairs[self.random.below(self.pool.pairs.len())];
+            let data = self.pool.pairs[self.random.usize(..self.pool.pairs.len())];
             self.push(Op::Sts { size: MemSize::B64, offset: 0 }, &[], &[v.into(), Src::ZERO, data.into()]);
         }
     }
@@ -253,8 +238,8 @@ impl Generator {
     }
 
     fn region(&mut self, depth: u32) {
-        for _ in 0..2 + self.random.below(6) {
-            match self.random.below(8) {
+        for _ in 0..2 + self.random.usize(..6) {
+            match self.random.usize(..8) {
                 0 if depth > 0 => self.diamond(depth),
                 1 if depth > 0 => self.counted_loop(depth),
                 _ => self.operation(),
@@ -266,7 +251,7 @@ impl Generator {
         let cond = self.predicate();
         let (top, pool) = (self.block, self.pool.clone());
         let then = self.new_block();
-        let both = self.random.flip();
+        let both = self.random.bool();
         self.block = then;
         self.region(depth - 1);
         let (then_end, then_pool) = (self.block, std::mem::replace(&mut self.pool, pool.clone()));
@@ -344,7 +329,7 @@ fn function(seed: u64) -> Function {
         frame: Frame::default(),
         facts: Default::default(),
     };
-    let random = Random(0x9e37_79b9_7f4a_7c15 ^ (seed + 1).wrapping_mul(0xd134_2543_de82_ef95));
+    let random = fastrand::Rng::with_seed(seed);
     let mut generator = Generator { random, func, block: BlockId(0), pool: Pool::default(), stores: 0 };
     generator.block = generator.new_block();
     for sr in [0x21, 0x25] {

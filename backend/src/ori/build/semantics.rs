@@ -110,38 +110,30 @@ const EDGES: [u64; 40] = [
     0x0000_0001_ffff_ffff,
 ];
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        // Numbers of every magnitude, not only large ones.
-        let value = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d);
-        value >> (self.0 >> 40 & 0x3f).saturating_sub(8).min(56)
-    }
+/// Numbers of every magnitude, not only large ones.
+fn number(random: &mut fastrand::Rng) -> u64 {
+    random.u64(..) >> random.u32(..64).saturating_sub(8)
 }
 
 fn inputs() -> Vec<[u64; 4]> {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = fastrand::Rng::with_seed(0x9e37_79b9_7f4a_7c15);
     let mut list = Vec::new();
     for (i, a) in EDGES.into_iter().enumerate() {
         for (j, b) in EDGES.into_iter().enumerate() {
             if i == j || (i + j) % 3 == 0 {
-                list.push([a, b, random.next(), random.next()]);
+                list.push([a, b, number(&mut random), number(&mut random)]);
             }
         }
     }
     for _ in 0..400 {
-        list.push([random.next(), random.next(), random.next(), random.next()]);
+        list.push([number(&mut random), number(&mut random), number(&mut random), number(&mut random)]);
     }
     list
 }
 
 /// Floats of every exponent, near each other and far.
 fn floats() -> Vec<[u64; 4]> {
-    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut random = fastrand::Rng::with_seed(0x1234_5678_9abc_def1);
     let mut list = Vec::new();
     let edges = [
         0u32,
@@ -174,12 +166,13 @@ fn floats() -> Vec<[u64; 4]> {
     ];
     for a in edges {
         for b in edges {
-            let sign = random.next() as u32;
+            let sign = number(&mut random) as u32;
             list.push([a | (sign & 1) << 31, b | (sign & 2) << 30, 0, 0].map(u64::from));
         }
     }
     for i in 0..2000 {
-        let mut bits = || (random.next() << 32 | random.next() & 0xffff_ffff).rotate_left(i) as u32;
+        let mut bits =
+            || (number(&mut random) << 32 | number(&mut random) & 0xffff_ffff).rotate_left(i) as u32;
         list.push([bits(), bits(), bits(), bits()].map(u64::from));
     }
     list
@@ -641,7 +634,7 @@ fn float_division_is_exact() {
 
 /// Doubles of every exponent, special ones and neighbours of powers of two.
 fn doubles() -> Vec<[u64; 4]> {
-    let mut random = Random(0x0fed_cba9_8765_4321);
+    let mut random = fastrand::Rng::with_seed(0x0fed_cba9_8765_4321);
     let mut list = Vec::new();
     let edges = [
         0u64,
@@ -667,12 +660,12 @@ fn doubles() -> Vec<[u64; 4]> {
     ];
     for a in edges {
         for b in edges {
-            let sign = random.next();
+            let sign = number(&mut random);
             list.push([a | (sign & 1) << 63, b | (sign & 2) << 62, 0, 0]);
         }
     }
     for i in 0..1500 {
-        let mut bits = || random.next().wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(i);
+        let mut bits = || number(&mut random).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(i);
         let (a, b) = (bits(), bits());
         list.push([a, b, 0, 0]);
         // Quotients about the least normal number.
