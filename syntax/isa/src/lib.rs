@@ -16,7 +16,7 @@ mod table;
 mod types;
 mod version;
 
-pub use docs::{DOCUMENTED, doc};
+pub use docs::doc;
 pub use gate::{Gate, GateError, Late, Removal, TargetSet};
 pub use model::{
     AddressSize, Base, Class, Column, Facts, Form, Group, Lanes, Matrix, Operand, OperandType, Place,

@@ -20,7 +20,7 @@ mod video;
 mod wgmma;
 
 use crate::model::Form;
-pub(crate) use mnemonics::MNEMONICS;
+pub(crate) use mnemonics::{MNEMONICS, PAGES};
 
 macro_rules! form_ids {
     ($($id:ident $mnemonic:literal;)*) => {

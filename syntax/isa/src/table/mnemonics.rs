@@ -1,8 +1,17 @@
-//! Every mnemonic of the language, each of which has rows.
+//! Every mnemonic of the language, each of which has rows and a page.
 
-/// Sorted.
+macro_rules! mnemonics {
+    ($($mnemonic:literal,)*) => {
+        /// Sorted.
+        pub(crate) const MNEMONICS: &[&str] = &[$($mnemonic),*];
+
+        /// The page of each in `docs/`.
+        pub(crate) const PAGES: &[&str] = &[$(include_str!(concat!("../../docs/", $mnemonic, ".md"))),*];
+    };
+}
+
 #[rustfmt::skip]
-pub(crate) const MNEMONICS: &[&str] = &[
+mnemonics! {
     "abs", "activemask", "add", "addc", "alloca", "and", "applypriority", "atom", "bar", "barrier", "bfe", "bfi",
     "bfind", "bmsk", "bra", "brev", "brkpt", "brx", "call", "clusterlaunchcontrol", "clz", "cnot", "copysign",
     "cos", "cp", "createpolicy", "cvt", "cvta", "discard", "div", "dp2a", "dp4a", "elect", "ex2", "exit", "fence",
@@ -15,4 +24,4 @@ pub(crate) const MNEMONICS: &[&str] = &[
     "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2", "vavrg4", "vmad", "vmax", "vmax2", "vmax4",
     "vmin", "vmin2", "vmin4", "vote", "vset", "vset2", "vset4", "vshl", "vshr", "vsub", "vsub2", "vsub4", "wgmma",
     "wmma", "xor",
-];
+}
