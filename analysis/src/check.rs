@@ -18,6 +18,8 @@ pub(crate) mod pragmas;
 mod spaces;
 pub(crate) mod textures;
 pub(crate) mod types;
+mod unassigned;
+mod unreachable;
 mod unused;
 mod vectors;
 mod video;
@@ -27,12 +29,13 @@ pub use gates::Gates;
 pub use lints::{LINTS, lint};
 pub use operands::bind;
 
-use ptx_backend::input::{Operand, RegId, Symbol};
+use ptx_backend::input::{Function, Operand, RegId, Symbol};
 use ptx_isa::{Expected, Form, Opcode, ScalarType, Signature, Space};
 use rustc_hash::FxHashMap;
 use text_size::TextRange;
 
 use crate::diagnostic::Findings;
+use crate::flow::Flow;
 use crate::lower::SourceMap;
 use crate::module::Header;
 use crate::scope::RegisterName;
@@ -90,8 +93,21 @@ pub struct Statement<'a> {
 pub struct Body<'a> {
     pub map: &'a SourceMap,
     pub text: &'a str,
-    /// Names or statements could not be read, so that absence of a use proves nothing.
-    pub incomplete: bool,
+    pub function: &'a Function,
+    /// `None` when names or statements could not be read, so that absence of a use proves nothing.
+    flow: Option<Flow<'a>>,
+}
+
+impl<'a> Body<'a> {
+    pub fn new(function: &'a Function, map: &'a SourceMap, text: &'a str, incomplete: bool) -> Self {
+        let flow = (!incomplete).then(|| Flow::new(function, map));
+        Self { map, text, function, flow }
+    }
+
+    /// What the order of execution says; `None` where that is not known.
+    pub fn flow(&self) -> Option<&Flow<'a>> {
+        self.flow.as_ref()
+    }
 }
 
 pub type StatementCheck = fn(&Context<'_>, &Statement<'_>, &mut Findings);
@@ -109,4 +125,4 @@ pub const STATEMENT_CHECKS: &[StatementCheck] = &[
     warp_sync::check,
 ];
 
-pub const BODY_CHECKS: &[BodyCheck] = &[unused::check];
+pub const BODY_CHECKS: &[BodyCheck] = &[unused::check, unreachable::check, unassigned::check];

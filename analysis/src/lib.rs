@@ -10,6 +10,7 @@ pub mod db;
 pub mod declaration;
 pub mod diagnostic;
 pub mod dump;
+pub mod flow;
 pub mod ide;
 pub mod initializer;
 pub mod items;

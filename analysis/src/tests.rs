@@ -3,3 +3,21 @@
 mod features;
 mod incremental;
 mod lint_docs;
+
+use crate::db::Database;
+use crate::diagnostic::{Diagnostic, Lint};
+use crate::ide;
+
+/// What one lint marks in a kernel with this body: the first line of the marked text and the message.
+pub(crate) fn marks(lint: &Lint, body: &str) -> Vec<String> {
+    let text = format!(
+        ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry kernel(.param .u64 input)\n{{\n{body}\n}}\n"
+    );
+    let db = Database::default();
+    let file = db.add_file(text.as_str());
+    let found = ide::diagnostics(&db, file);
+    let errors: Vec<&Diagnostic> = found.iter().filter(|d| d.code().starts_with('E')).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    let marked = |d: &Diagnostic| text[d.range].lines().next().unwrap_or_default().to_owned();
+    found.iter().filter(|d| d.lint == lint).map(|d| format!("{}: {}", marked(d), d.message)).collect()
+}

@@ -144,6 +144,8 @@ pub static LINTS: &[&Lint] = &[
     &super::directives::IGNORED_DIRECTIVE,
     &super::pragmas::UNKNOWN_PRAGMA,
     &super::warp_sync::NO_SYNC,
+    &super::unreachable::UNREACHABLE_CODE,
+    &super::unassigned::UNASSIGNED_READ,
     &NOT_CHECKED,
     &NOT_COMPILED,
     &HARDWARE_LIMIT,

@@ -20,7 +20,7 @@ declare_lint! {
 }
 
 pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
-    if body.incomplete {
+    if body.flow().is_none() {
         return;
     }
     let mut used = vec![false; body.map.declarations.len()];

@@ -604,7 +604,7 @@ impl<'db> Walker<'db> {
             occurrences: occurrences.into(),
         };
         if self.has_body {
-            let body = check::Body { map: &map, text: self.text, incomplete: self.incomplete || has_errors };
+            let body = check::Body::new(&function, &map, self.text, self.incomplete || has_errors);
             for check in check::BODY_CHECKS {
                 check(&body, &mut self.diagnostics);
             }

@@ -1,0 +1,228 @@
+//! Registers that are read where no path has given them a value.
+//!
+//! Only what holds on every path is reported: compilers leave a register without a value on paths where it does
+//! not matter. Guarded writes count as writes. Instructions that only put parts together or hand them on are not
+//! looked at: compilers fill places that nobody reads with registers that nobody wrote.
+
+use ptx_backend::input::{Instr, Operand, RegId};
+use ptx_isa::{FormId, Space};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use text_size::TextRange;
+
+use super::Body;
+use crate::declare_lint;
+use crate::diagnostic::{Diagnostic, Findings};
+use crate::flow::{BlockId, Flow, Graph};
+use crate::scope::DeclKind;
+
+declare_lint! {
+    /// A register is read before anything can have written it.
+    pub(super) UNASSIGNED_READ = "W0507" "unassigned-read", Warning, since "0.1.0"
+}
+
+const NONE: u32 = u32::MAX;
+
+/// A read that no write dominates, as far as a look at the first write tells.
+struct Candidate {
+    register: RegId,
+    block: BlockId,
+    range: TextRange,
+}
+
+pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
+    let Some(flow) = body.flow() else { return };
+    let candidates = candidates(body, flow);
+    if candidates.is_empty() {
+        return;
+    }
+    let writes = writes(flow, &candidates);
+    let intended = implicit_definitions(body.text);
+    let mut search = Search::new(flow.graph());
+    let mut reported = FxHashSet::default();
+    for candidate in candidates {
+        let blocks = writes.get(&candidate.register).map_or(&[][..], |writes| writes);
+        let name = &body.text[candidate.range];
+        if reported.contains(&candidate.register)
+            || intended.contains(name)
+            || search.finds(candidate.block, blocks)
+        {
+            continue;
+        }
+        reported.insert(candidate.register);
+        let diagnostic =
+            Diagnostic::new(&UNASSIGNED_READ, candidate.range, format!("`{name}` has no value here"));
+        out.push(match blocks {
+            [] => diagnostic.note("nothing writes this register"),
+            _ => diagnostic.note("no path from the start of the function to here writes this register"),
+        });
+    }
+}
+
+/// The registers of `// implicit-def: %r1`, which LLVM writes where a value does not matter.
+fn implicit_definitions(text: &str) -> FxHashSet<&str> {
+    let comments = text.split("// implicit-def: ").skip(1);
+    comments.filter_map(|rest| rest.split_ascii_whitespace().next()).collect()
+}
+
+/// Whether an instruction may read a value that does not matter: packing, choosing bytes, passing an argument.
+fn is_passed_on(instr: &Instr) -> bool {
+    match instr.opcode.form {
+        FormId::Mov => matches!(instr.operands.last(), Some(Operand::Vector(_))),
+        FormId::Prmt => true,
+        FormId::St => instr.opcode.mods().any(|m| m.space() == Some(Space::Param)),
+        _ => false,
+    }
+}
+
+fn candidates(body: &Body<'_>, flow: &Flow<'_>) -> Vec<Candidate> {
+    let (graph, accesses) = (flow.graph(), flow.accesses());
+    let registers = body.map.registers.len();
+    // By register: the block with its first write in text order, and the one with its last.
+    let (mut first, mut last) = (vec![NONE; registers], vec![NONE; registers]);
+    for (register, name) in body.map.registers.iter().enumerate() {
+        let declaration = &body.map.declarations[name.declaration.0 as usize];
+        // Registers of the module are declared outside; parts of vectors are written together or apart.
+        if declaration.range.is_empty() || matches!(declaration.kind, DeclKind::Register { lanes: 2.., .. }) {
+            first[register] = 0;
+        }
+    }
+    for parameter in body.function.params.iter().filter_map(|param| param.reg) {
+        first[parameter.0 as usize] = 0;
+    }
+    let mut candidates = Vec::new();
+    for block in graph.reached_blocks() {
+        for instr in flow.instructions(block) {
+            let registers = accesses.registers(instr);
+            let reads = registers.clone().filter(|access| access.reads() && !is_passed_on(instr));
+            for access in reads {
+                let register = access.register.0 as usize;
+                let is_written = last[register] == block
+                    || first[register] != NONE && flow.dominators().dominates(first[register], block);
+                if !is_written {
+                    let range = access.occurrence.range;
+                    candidates.push(Candidate { register: access.register, block, range });
+                    // One report in a block is enough.
+                    last[register] = block;
+                }
+            }
+            for access in registers.filter(|access| access.writes()) {
+                let register = access.register.0 as usize;
+                last[register] = block;
+                if first[register] == NONE {
+                    first[register] = block;
+                }
+            }
+        }
+    }
+    candidates
+}
+
+/// The blocks that write the registers of candidates, in order.
+fn writes(flow: &Flow<'_>, candidates: &[Candidate]) -> FxHashMap<RegId, SmallVec<[BlockId; 4]>> {
+    let mut writes: FxHashMap<RegId, SmallVec<[BlockId; 4]>> = FxHashMap::default();
+    for candidate in candidates {
+        writes.entry(candidate.register).or_default();
+    }
+    let graph = flow.graph();
+    for block in graph.reached_blocks() {
+        for instr in flow.instructions(block) {
+            for access in flow.accesses().registers(instr).filter(|access| access.writes()) {
+                if let Some(blocks) = writes.get_mut(&access.register)
+                    && blocks.last() != Some(&block)
+                {
+                    blocks.push(block);
+                }
+            }
+        }
+    }
+    writes
+}
+
+/// Walks against the flow of control.
+struct Search<'a> {
+    graph: &'a Graph,
+    /// By block: the number of the last walk that saw it.
+    seen: Vec<u32>,
+    walk: u32,
+    work: Vec<BlockId>,
+    /// Blocks that may still be visited.
+    budget: usize,
+}
+
+impl<'a> Search<'a> {
+    fn new(graph: &'a Graph) -> Self {
+        let budget = 100_000 + 16 * graph.blocks().len();
+        Self { graph, seen: vec![0; graph.blocks().len()], walk: 0, work: Vec::new(), budget }
+    }
+
+    /// Whether control can come from the end of one of `sources`, which are sorted, to the start of `block`.
+    /// When the budget is spent, it can.
+    fn finds(&mut self, block: BlockId, sources: &[BlockId]) -> bool {
+        if sources.is_empty() {
+            return false;
+        }
+        self.walk += 1;
+        self.work.clear();
+        self.work.push(block);
+        while let Some(block) = self.work.pop() {
+            for &before in self.graph.predecessors(block) {
+                if self.budget == 0 || sources.binary_search(&before).is_ok() {
+                    return true;
+                }
+                self.budget -= 1;
+                if std::mem::replace(&mut self.seen[before as usize], self.walk) != self.walk {
+                    self.work.push(before);
+                }
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::marks;
+
+    fn registers(body: &str) -> Vec<String> {
+        let body = format!(".reg .b32 %r<8>; .reg .pred %p<4>;\n{body}");
+        let name = |mark: String| mark.split(':').next().unwrap_or_default().to_owned();
+        marks(&UNASSIGNED_READ, &body).into_iter().map(name).collect()
+    }
+
+    #[test]
+    fn a_write_on_one_path_is_enough() {
+        let body = "setp.eq.u32 %p1, 1, 2; @%p1 bra A; mov.b32 %r1, 1; A: add.u32 %r2, %r1, 1; ret;";
+        assert_eq!(registers(body), Vec::<String>::new());
+        assert_eq!(registers("@%p1 mov.b32 %r1, 1; add.u32 %r2, %r1, 1; ret;"), ["%p1"]);
+    }
+
+    #[test]
+    fn writes_of_the_other_arm_do_not_count() {
+        let body = "setp.eq.u32 %p1, 1, 2; @%p1 bra A; mov.b32 %r1, 1; bra B;\n\
+                    A: add.u32 %r2, %r1, 1; B: ret;";
+        assert_eq!(registers(body), ["%r1"]);
+    }
+
+    #[test]
+    fn loops_carry_values() {
+        let body = "A: setp.eq.u32 %p1, %r1, 2; add.u32 %r1, %r2, 1; mov.b32 %r2, 3; @%p1 bra A; ret;";
+        assert_eq!(registers(body), Vec::<String>::new());
+        let body = "add.u32 %r3, %r1, 1; A: mov.b32 %r1, 1; setp.eq.u32 %p1, %r1, 2; @%p1 bra A; ret;";
+        assert_eq!(registers(body), ["%r1"]);
+    }
+
+    #[test]
+    fn values_that_do_not_matter() {
+        let body = ".reg .b64 %d; mov.b32 %r1, 1; mov.b64 %d, {%r1, %r2}; // implicit-def: %r3\n\
+                    add.u32 %r4, %r3, 1; ret;";
+        assert_eq!(registers(body), Vec::<String>::new());
+    }
+
+    #[test]
+    fn parts_of_vectors_are_not_looked_at() {
+        let body = ".reg .v2 .b32 %v; mov.b32 %v.x, 1; add.u32 %r1, %v.y, 1; ret;";
+        assert_eq!(registers(body), Vec::<String>::new());
+    }
+}

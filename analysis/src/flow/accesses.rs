@@ -1,0 +1,63 @@
+//! Which registers a statement reads and writes, and where each register gets its value.
+
+use ptx_backend::input::{Instr, RegId};
+
+use crate::ide::Access;
+use crate::lower::{Occurrence, SourceMap};
+use crate::scope::Entity;
+
+/// The names in each statement.
+#[derive(Clone, Debug)]
+pub struct Accesses<'a> {
+    occurrences: &'a [Occurrence],
+    /// By [`SrcId`](ptx_backend::input::SrcId) and one more: its first occurrence.
+    starts: Box<[u32]>,
+}
+
+/// A register at a place.
+#[derive(Clone, Copy, Debug)]
+pub struct RegisterAccess<'a> {
+    pub register: RegId,
+    pub occurrence: &'a Occurrence,
+}
+
+impl RegisterAccess<'_> {
+    pub fn reads(&self) -> bool {
+        matches!(self.occurrence.access, Access::Read | Access::ReadWrite)
+    }
+
+    pub fn writes(&self) -> bool {
+        matches!(self.occurrence.access, Access::Write | Access::ReadWrite)
+    }
+}
+
+impl<'a> Accesses<'a> {
+    pub fn new(map: &'a SourceMap) -> Self {
+        let occurrences = &map.occurrences;
+        let mut starts = Vec::with_capacity(map.statements.len() + 1);
+        let mut next = 0;
+        for statement in &map.statements {
+            while occurrences.get(next).is_some_and(|o| o.range.start() < statement.start()) {
+                next += 1;
+            }
+            starts.push(next as u32);
+        }
+        starts.push(occurrences.len() as u32);
+        Self { occurrences, starts: starts.into() }
+    }
+
+    /// The registers in a statement, its guard first, in text order.
+    pub fn registers(&self, instr: &Instr) -> impl Iterator<Item = RegisterAccess<'a>> + Clone + use<'a> {
+        let at = instr.src.0 as usize;
+        let all = &self.occurrences[self.starts[at] as usize..self.starts[at + 1] as usize];
+        all.iter().filter_map(|occurrence| match occurrence {
+            // Declarations may stand between this statement and the next one.
+            Occurrence { entity: Entity::Register(register), access, .. }
+                if *access != Access::Declaration =>
+            {
+                Some(RegisterAccess { register: *register, occurrence })
+            }
+            _ => None,
+        })
+    }
+}

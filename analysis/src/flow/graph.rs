@@ -1,0 +1,242 @@
+//! The control flow graph of a body.
+
+use std::ops::Range;
+
+use ptx_backend::input::{Function, Instr, LabelId, Operand, Stmt};
+use ptx_isa::{Facts, FormId};
+
+/// Index of a basic block, in text order. Block 0 is the entry.
+pub type BlockId = u32;
+
+/// Edges of a graph, sorted by where they start.
+#[derive(Clone, Debug)]
+pub(super) struct Edges {
+    /// Per node and one more: where its edges begin in `to`.
+    start: Box<[u32]>,
+    to: Box<[u32]>,
+}
+
+impl Edges {
+    /// `edges` may come in any order, those of one node keep theirs.
+    pub(super) fn new(nodes: usize, edges: &[(u32, u32)]) -> Self {
+        let mut start = vec![0u32; nodes + 1];
+        for &(from, _) in edges {
+            start[from as usize + 1] += 1;
+        }
+        for node in 0..nodes {
+            start[node + 1] += start[node];
+        }
+        let mut next = start.clone();
+        let mut to = vec![0; edges.len()];
+        for &(from, target) in edges {
+            let slot = &mut next[from as usize];
+            to[*slot as usize] = target;
+            *slot += 1;
+        }
+        Self { start: start.into(), to: to.into() }
+    }
+
+    pub(super) fn nodes(&self) -> usize {
+        self.start.len() - 1
+    }
+
+    pub(super) fn of(&self, node: u32) -> &[u32] {
+        &self.to[self.start[node as usize] as usize..self.start[node as usize + 1] as usize]
+    }
+}
+
+/// What the last statement of a block does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// Control goes on to the successors, if only by falling through.
+    Continues,
+    /// The thread or the function ends here: `ret`, `exit`, the end of the body. There are successors when that
+    /// depends on a guard.
+    Leaves,
+    /// The program stops here.
+    Traps,
+}
+
+/// Basic blocks and the edges between them.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// Per block and one more: its first statement, an index into [`Function::body`].
+    starts: Box<[u32]>,
+    ends: Box<[End]>,
+    successors: Edges,
+    predecessors: Edges,
+    reached: Box<[bool]>,
+}
+
+impl Graph {
+    pub fn new(function: &Function) -> Self {
+        let body = &function.body;
+        let starts = leaders(function);
+        let blocks = starts.len() - 1;
+        let mut block_of_label = vec![u32::MAX; function.labels as usize];
+        for block in 0..blocks {
+            for statement in &body[starts[block] as usize..starts[block + 1] as usize] {
+                let Stmt::Label(label) = statement else { break };
+                block_of_label[label.0 as usize] = block as u32;
+            }
+        }
+        let mut edges = Vec::with_capacity(2 * blocks);
+        let mut ends = vec![End::Continues; blocks];
+        for block in 0..blocks {
+            let from = block as u32;
+            let next = (block + 1 < blocks).then_some(from + 1);
+            let last = match body[starts[block] as usize..starts[block + 1] as usize].last() {
+                Some(Stmt::Instr(instr)) if is_jump(instr) => instr,
+                _ => {
+                    match next {
+                        Some(next) => edges.push((from, next)),
+                        None => ends[block] = End::Leaves,
+                    }
+                    continue;
+                }
+            };
+            let mut go = |label: &LabelId| {
+                let to = block_of_label[label.0 as usize];
+                if to != u32::MAX {
+                    edges.push((from, to));
+                }
+            };
+            match (last.opcode.form, last.operands.as_slice()) {
+                (FormId::Bra, [Operand::Label(label), ..]) => go(label),
+                (FormId::BrxIdx, [_, Operand::Targets(list), ..]) => {
+                    function.targets[*list as usize].iter().for_each(go);
+                }
+                (FormId::Trap, _) => ends[block] = End::Traps,
+                _ => ends[block] = End::Leaves,
+            }
+            if last.guard.is_some() {
+                match next {
+                    Some(next) => edges.push((from, next)),
+                    None => ends[block] = End::Leaves,
+                }
+                if next.is_some() && ends[block] == End::Traps {
+                    ends[block] = End::Continues;
+                }
+            }
+        }
+        let successors = Edges::new(blocks, &edges);
+        for (from, to) in &mut edges {
+            std::mem::swap(from, to);
+        }
+        let predecessors = Edges::new(blocks, &edges);
+        let reached = reach(&successors, &[0]);
+        Self { starts: starts.into(), ends: ends.into(), successors, predecessors, reached }
+    }
+
+    /// Every block, in text order.
+    pub fn blocks(&self) -> Range<BlockId> {
+        0..self.ends.len() as BlockId
+    }
+
+    /// Those that control can come to from the entry.
+    pub fn reached_blocks(&self) -> impl Iterator<Item = BlockId> {
+        self.blocks().filter(|&block| self.is_reached(block))
+    }
+
+    /// The statements of a block, as indices into [`Function::body`].
+    pub fn statements(&self, block: BlockId) -> Range<usize> {
+        self.starts[block as usize] as usize..self.starts[block as usize + 1] as usize
+    }
+
+    /// The block of a statement, an index into [`Function::body`].
+    pub fn block_of(&self, statement: usize) -> BlockId {
+        (self.starts.partition_point(|&start| start as usize <= statement) - 1) as BlockId
+    }
+
+    /// A guarded branch has its target first.
+    pub fn successors(&self, block: BlockId) -> &[BlockId] {
+        self.successors.of(block)
+    }
+
+    pub fn predecessors(&self, block: BlockId) -> &[BlockId] {
+        self.predecessors.of(block)
+    }
+
+    pub fn end(&self, block: BlockId) -> End {
+        self.ends[block as usize]
+    }
+
+    /// Whether control can come to a block from the entry.
+    pub fn is_reached(&self, block: BlockId) -> bool {
+        self.reached[block as usize]
+    }
+
+    /// The blocks that control can come to from `roots`, these included.
+    pub fn reached_from(&self, roots: &[BlockId]) -> Box<[bool]> {
+        reach(&self.successors, roots)
+    }
+
+    /// The blocks from which control can come to one of `roots`, these included.
+    pub fn reaching(&self, roots: &[BlockId]) -> Box<[bool]> {
+        reach(&self.predecessors, roots)
+    }
+
+    pub(super) fn forward(&self) -> (&Edges, &Edges) {
+        (&self.successors, &self.predecessors)
+    }
+}
+
+/// The last statement of its block because of what it does.
+fn is_jump(instr: &Instr) -> bool {
+    ptx_isa::form(instr.opcode.form).facts.has(Facts::TERMINATES)
+}
+
+/// First statements of blocks, and the number of statements. Labels that nothing jumps to start none, unless
+/// nothing comes to them from above.
+fn leaders(function: &Function) -> Vec<u32> {
+    let mut is_target = vec![false; function.labels as usize];
+    for label in function.targets.iter().flatten() {
+        is_target[label.0 as usize] = true;
+    }
+    for statement in &function.body {
+        if let Stmt::Instr(instr) = statement
+            && instr.opcode.form == FormId::Bra
+            && let Some(Operand::Label(label)) = instr.operands.first()
+        {
+            is_target[label.0 as usize] = true;
+        }
+    }
+    let mut starts = vec![0];
+    let mut is_leader = false;
+    let mut only_labels = true;
+    for (index, statement) in function.body.iter().enumerate() {
+        let begins = match statement {
+            Stmt::Label(label) => is_target[label.0 as usize] && !only_labels,
+            Stmt::Instr(_) => false,
+        };
+        if (begins || is_leader) && index != 0 {
+            starts.push(index as u32);
+            only_labels = true;
+        }
+        is_leader = false;
+        if let Stmt::Instr(instr) = statement {
+            only_labels = false;
+            is_leader = is_jump(instr);
+        }
+    }
+    starts.push(function.body.len() as u32);
+    starts
+}
+
+fn reach(edges: &Edges, roots: &[u32]) -> Box<[bool]> {
+    let mut seen = vec![false; edges.nodes()];
+    let mut work = Vec::new();
+    for &root in roots {
+        if !std::mem::replace(&mut seen[root as usize], true) {
+            work.push(root);
+        }
+    }
+    while let Some(node) = work.pop() {
+        for &to in edges.of(node) {
+            if !std::mem::replace(&mut seen[to as usize], true) {
+                work.push(to);
+            }
+        }
+    }
+    seen.into()
+}
