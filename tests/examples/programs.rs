@@ -1,12 +1,14 @@
-//! Compares compiled random programs with the interpreter: `programs FIRST SECONDS [--shrink]`, with seeds from
-//! the first on.
+//! Compares compiled random programs with the interpreter: `programs FIRST SECONDS [--shrink | --print]`, with seeds
+//! from the first on.
 //!
-//! Prints how many agree by target and level, and each that does not, on request made small.
+//! Prints how many agree by target and level, and each that does not, on request made small. `--print` shows the
+//! first program and runs nothing.
 
 #![expect(clippy::print_stdout, reason = "a tool for a terminal")]
 
-use conformance::case::{self, Case, Outcome};
+use conformance::case::{self, Case, Input, Outcome};
 use conformance::program;
+use ptx_emu::Device;
 use ptx_isa::Sm;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,57 +16,88 @@ use std::time::{Duration, Instant};
 const TARGETS: [u16; 2] = [80, 90];
 const LEVELS: [u8; 4] = [0, 1, 2, 3];
 
-/// How a case fails at a target and level.
+type Interpreted = (Input, (case::Prepared, Device));
+
+fn interpret(case: &Case) -> Result<Interpreted, String> {
+    let input = case::input(&case.ptx, &case.kernel)?;
+    let interpreted = case::interpret(case, &input)?;
+    Ok((input, interpreted))
+}
+
+/// How a case fails at a target and level; `None` if it does not, or is no program that ends.
 fn failure(case: &Case, target: u16, level: u8) -> Option<String> {
-    let input = case::input(&case.ptx, &case.kernel).ok()?;
-    let interpreted = case::interpret(case, &input).ok()?;
-    match case::check(case, &input, &interpreted, Sm::new(target), level) {
+    let (input, interpreted) = interpret(case).ok()?;
+    describe(case::check(&input, &interpreted, Sm::new(target), level))
+}
+
+fn describe(outcome: Outcome) -> Option<String> {
+    match outcome {
         Outcome::Agrees => None,
         Outcome::NotCompiled(error) => Some(format!("not compiled: {error}")),
         Outcome::Differs(how) => Some(how),
     }
 }
 
+/// How the case fails at each target and level. Levels with the same code are run once.
+fn failures(case: &Case) -> Result<Vec<((u16, u8), Option<String>)>, String> {
+    let (input, interpreted) = interpret(case)?;
+    let mut all = Vec::new();
+    for target in TARGETS {
+        let mut known: Vec<(Box<[u128]>, Option<String>)> = Vec::new();
+        for level in LEVELS {
+            let how = match case::compile(&input, Sm::new(target), level) {
+                Err(error) => Some(format!("not compiled: {error}")),
+                Ok(function) => match known.iter().find(|(code, _)| code[..] == function.code[..]) {
+                    Some((_, how)) => how.clone(),
+                    None => {
+                        let outcome = case::run(&input, &interpreted, Sm::new(target), &function);
+                        let how = describe(outcome);
+                        known.push((function.code[..].into(), how.clone()));
+                        how
+                    }
+                },
+            };
+            all.push(((target, level), how));
+        }
+    }
+    Ok(all)
+}
+
 fn main() {
     let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
-    let shrinks = std::env::args().any(|argument| argument == "--shrink");
+    let wants = |name: &str| std::env::args().any(|argument| argument == name);
     let [first, seconds] = numbers[..] else {
-        println!("programs FIRST SECONDS [--shrink]");
+        println!("programs FIRST SECONDS [--shrink | --print]");
         return;
     };
+    if wants("--print") {
+        println!("{}", program::case(first).ptx);
+        return;
+    }
     let start = Instant::now();
     let mut agree: BTreeMap<(u16, u8), (u64, u64)> = BTreeMap::new();
     let mut seed = first;
     while start.elapsed() < Duration::from_secs(seconds) {
         let case = program::case(seed);
-        let interpreted = case::input(&case.ptx, &case.kernel)
-            .and_then(|input| case::interpret(&case, &input).map(|interpreted| (input, interpreted)));
-        let (input, interpreted) = match interpreted {
-            Ok(both) => both,
-            Err(error) => {
-                println!("program {seed}: {error}");
-                seed += 1;
-                continue;
+        match failures(&case) {
+            Err(error) => println!("program {seed}: {error}"),
+            Ok(failures) => {
+                for ((target, level), how) in failures {
+                    let (good, all) = agree.entry((target, level)).or_default();
+                    *all += 1;
+                    let Some(how) = how else {
+                        *good += 1;
+                        continue;
+                    };
+                    println!(
+                        "program {seed} sm_{target} -O{level}: {}",
+                        how.lines().next().unwrap_or_default()
+                    );
+                    if wants("--shrink") {
+                        shrink(&case, target, level, &how);
+                    }
+                }
             }
-        };
-        for (target, level) in TARGETS.iter().flat_map(|&target| LEVELS.map(|level| (target, level))) {
-            let outcome = case::check(&case, &input, &interpreted, Sm::new(target), level);
-            let (good, all) = agree.entry((target, level)).or_default();
-            *all += 1;
-            if matches!(outcome, Outcome::Agrees) {
-                *good += 1;
-                continue;
-            }
-            let how = failure(&case, target, level).unwrap_or_default();
-            println!("program {seed} sm_{target} -O{level}: {}", how.lines().next().unwrap_or_default());
-            if !shrinks {
-                continue;
-            }
-            let kind = |how: &str| how.split([' ', ':']).next().unwrap_or_default().to_owned();
-            let small = program::shrink(&case, |case| {
-                failure(case, target, level).is_some_and(|other| kind(&other) == kind(&how))
-            });
-            println!("{}\n{}", failure(&small, target, level).unwrap_or_default(), small.ptx);
         }
         seed += 1;
     }
@@ -72,4 +105,13 @@ fn main() {
         println!("sm_{target} -O{level}: {good} of {all} agree");
     }
     println!("seeds {first}..{seed}");
+}
+
+/// Prints a smaller case that fails alike.
+fn shrink(case: &Case, target: u16, level: u8, how: &str) {
+    let kind = |how: &str| how.split([' ', ':']).next().unwrap_or_default().to_owned();
+    let small = program::shrink(case, |case| {
+        failure(case, target, level).is_some_and(|other| kind(&other) == kind(how))
+    });
+    println!("{}\n{}", failure(&small, target, level).unwrap_or_default(), small.ptx);
 }

@@ -5,7 +5,7 @@ use ptx_analysis::compile::functions;
 use ptx_analysis::lower::function;
 use ptx_analysis::module::module;
 use ptx_backend::input::{Env, Function};
-use ptx_backend::{CodegenError, Options, Session};
+use ptx_backend::{CodegenError, CompiledFunction, Options, Session};
 use ptx_emu::machine::{self, Kernel};
 use ptx_emu::{Device, Fault, Launch};
 use ptx_isa::Sm;
@@ -208,7 +208,11 @@ pub enum Outcome {
     Differs(String),
 }
 
-fn compile(input: &Input, sm: Sm, level: u8) -> Result<ptx_backend::CompiledFunction, CodegenError> {
+/// Compiles a kernel for a target at a level.
+///
+/// # Errors
+/// The compiler's.
+pub fn compile(input: &Input, sm: Sm, level: u8) -> Result<CompiledFunction, CodegenError> {
     let options = Options { sm, opt_level: level, max_registers: None };
     ptx_backend::compile(&input.env, &input.function, &options, &mut Session::default())
 }
@@ -246,14 +250,17 @@ pub fn agrees(prepared: &Prepared, expected: &Device, kernel: &Kernel) -> Result
 }
 
 /// Compiles a case for a target at a level and compares its run with the interpreter's.
-pub fn check(case: &Case, input: &Input, interpreted: &(Prepared, Device), sm: Sm, level: u8) -> Outcome {
+pub fn check(input: &Input, interpreted: &(Prepared, Device), sm: Sm, level: u8) -> Outcome {
+    match compile(input, sm, level) {
+        Ok(function) => run(input, interpreted, sm, &function),
+        Err(error) => Outcome::NotCompiled(error),
+    }
+}
+
+/// Compares the run of a compiled kernel with the interpreter's.
+pub fn run(input: &Input, interpreted: &(Prepared, Device), sm: Sm, function: &CompiledFunction) -> Outcome {
     let (prepared, expected) = interpreted;
-    let _ = case;
-    let function = match compile(input, sm, level) {
-        Ok(function) => function,
-        Err(error) => return Outcome::NotCompiled(error),
-    };
-    let kernel = Kernel::compiled(&input.env, &function, sass::Sm(sm.number as u8), &prepared.device);
+    let kernel = Kernel::compiled(&input.env, function, sass::Sm(sm.number as u8), &prepared.device);
     match agrees(prepared, expected, &kernel) {
         Ok(()) => Outcome::Agrees,
         Err(difference) => Outcome::Differs(format!("{difference}\n{}", listing(&kernel))),
@@ -279,7 +286,7 @@ pub fn differences(case: &Case) -> Result<(Vec<String>, Vec<String>), String> {
     for number in [80, 90] {
         for level in [0, 1, 3] {
             let sm = Sm::new(number);
-            match check(case, &input, &interpreted, sm, level) {
+            match check(&input, &interpreted, sm, level) {
                 Outcome::Agrees => {}
                 Outcome::NotCompiled(error) => missing.push(format!("{sm} -O{level}: {error}")),
                 Outcome::Differs(how) => wrong.push(format!("{sm} -O{level}: {how}")),

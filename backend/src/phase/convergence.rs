@@ -27,14 +27,13 @@ use rustc_hash::FxHashMap;
 /// Convergence barrier registers.
 const BARRIERS: u32 = 16;
 
+/// Each round may ask for blocks that the next round's barriers need, one level of loops after the other.
+const ROUNDS: usize = 16;
+
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
-    // The first plan may ask for blocks to put barriers in; with these the second asks for none.
-    for _ in 0..8 {
-        let plan = Plan::new(func);
-        if plan.is_uniform {
-            break;
-        }
+    for round in 1..=ROUNDS {
         (context.checkpoint)();
+        let plan = Plan::new(func, round == ROUNDS);
         if !plan.preheaders.is_empty() || !plan.latches.is_empty() {
             let cfg = Cfg::new(func);
             // What leads to a header after its edges are joined: the new block is the only change.
@@ -55,9 +54,8 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         }
         place_barriers(func, &plan.barriers)?;
         remove_warp_syncs(func, &plan.diverged);
-        return Ok(());
+        break;
     }
-    remove_warp_syncs(func, &vec![false; func.blocks.len()]);
     Ok(())
 }
 
@@ -69,7 +67,8 @@ struct Barrier {
 }
 
 struct Plan {
-    is_uniform: bool,
+    /// Branches that need further blocks do without barriers.
+    is_last: bool,
     barriers: Vec<Barrier>,
     /// Indexed by block: the barrier that is waited for there.
     barrier_at: Vec<Option<u32>>,
@@ -79,6 +78,8 @@ struct Plan {
     latches: Vec<(BlockId, Vec<BlockId>)>,
     /// Indexed by block: threads of a warp may be apart here.
     diverged: Vec<bool>,
+    /// Indexed by block: threads that no barrier brings together may be apart here.
+    unjoined: Vec<bool>,
     /// Indexed by block: what the block reaches before its post-dominator, or all that it reaches, is marked.
     marked: Vec<Option<Marked>>,
     /// Scratch, indexed by block: the last walk that came to it.
@@ -139,19 +140,20 @@ fn skeleton(func: &Function) -> Function {
 }
 
 impl Plan {
-    fn new(func: &Function) -> Plan {
+    fn new(func: &Function, is_last: bool) -> Plan {
         let cfg = Cfg::new(func);
         let dom = dominators(&cfg, func);
         let loops = Loops::new(func, &cfg, &dom);
         let post = post_dominators(&cfg, func);
         let divergence = Divergence::new(func, &cfg, &post, &loops);
         let mut plan = Plan {
-            is_uniform: true,
+            is_last,
             barriers: Vec::new(),
             barrier_at: vec![None; func.blocks.len()],
             preheaders: Vec::new(),
             latches: Vec::new(),
             diverged: vec![false; func.blocks.len()],
+            unjoined: vec![false; func.blocks.len()],
             marked: vec![None; func.blocks.len()],
             seen: vec![0; func.blocks.len()],
             walks: 0,
@@ -159,7 +161,6 @@ impl Plan {
         if !cfg.order.iter().any(|b| divergence.branch_diverges(*b)) {
             return plan;
         }
-        plan.is_uniform = false;
         let reduced = without_leaving_edges(func, &cfg, &loops);
         let reduced = reduced.as_ref().unwrap_or(func);
         let flow = Cfg::new(reduced);
@@ -177,7 +178,21 @@ impl Plan {
         for b in branches {
             plan.branch(func, reduced, &flow, &dom, &post, &loops, b);
         }
+        plan.drop_mixing(func);
         plan
+    }
+
+    /// Takes back the barriers that threads with different masks would wait for together: threads that are apart
+    /// for good set each their own mask, and an operation of the whole warp before the meeting point unites them.
+    fn drop_mixing(&mut self, func: &Function) {
+        let unites = |b: BlockId| {
+            func.block(b).insts.iter().any(|inst| matches!(inst.op, Op::Warpsync | Op::Bar { .. }))
+        };
+        let (unjoined, seen, walks) = (&self.unjoined, &mut self.seen, &mut self.walks);
+        self.barriers.retain(|barrier| {
+            *walks += 1;
+            !unjoined[barrier.place.index()] || !region(func, barrier, seen, *walks).into_iter().any(unites)
+        });
     }
 
     #[expect(clippy::too_many_arguments, reason = "the analyses of one function")]
@@ -191,24 +206,22 @@ impl Plan {
         loops: &Loops,
         b: BlockId,
     ) {
-        let Some(meet) = post.parent(b) else { return };
-        if loops.is_header(meet) {
-            let id = loops.innermost(meet);
-            if let Some(id) = id
-                && loops.contains(id, b)
-            {
-                let latches = edges_inside(flow, loops, id, meet);
-                if latches.len() > 1 && !self.latches.iter().any(|(header, _)| *header == meet) {
-                    self.latches.push((meet, latches));
-                }
-                return;
-            }
-        }
+        let Some(meet) = post.parent(b) else { return self.leave_apart(reduced, b) };
         if loops.is_irreducible(b) || loops.is_irreducible(meet) {
-            self.mark_diverged(reduced, b, None);
-            return;
+            return self.leave_apart(reduced, b);
         }
-        match self.find_place(func, flow, dom, post, loops, b, meet) {
+        let place = match loops.innermost(meet).filter(|_| loops.is_header(meet)) {
+            Some(id) if loops.contains(id, b) => Place::NeedsLatch(edges_inside(flow, loops, id, meet)),
+            // Waiting in the header would be waiting in every iteration.
+            Some(id) => Place::NeedsPreheader(id),
+            None => self.find_place(func, flow, dom, post, loops, b, meet),
+        };
+        let mut ask = |header: BlockId, inside: Vec<BlockId>| {
+            if !self.preheaders.iter().any(|(h, _)| *h == header) {
+                self.preheaders.push((header, inside));
+            }
+        };
+        match place {
             Place::At(place) => match self.barrier_at[meet.index()] {
                 // The outermost setting covers the inner ones.
                 Some(known) => {
@@ -222,18 +235,18 @@ impl Plan {
                     self.barriers.push(Barrier { place, meet });
                 }
             },
+            _ if self.is_last => self.leave_apart(reduced, b),
             Place::NeedsPreheader(id) => {
                 let header = loops.get(id).header;
-                if !self.preheaders.iter().any(|(h, _)| *h == header) {
-                    self.preheaders.push((header, edges_inside(flow, loops, id, header)));
+                ask(header, edges_inside(flow, loops, id, header));
+            }
+            Place::NeedsOwnHeader(header, cycle) => ask(header, cycle),
+            Place::NeedsLatch(latches) => {
+                if latches.len() > 1 && !self.latches.iter().any(|(header, _)| *header == meet) {
+                    self.latches.push((meet, latches));
                 }
             }
-            Place::NeedsOwnHeader(header, cycle) => {
-                if !self.preheaders.iter().any(|(h, _)| *h == header) {
-                    self.preheaders.push((header, cycle));
-                }
-            }
-            Place::None => self.mark_diverged(reduced, b, None),
+            Place::None => self.leave_apart(reduced, b),
         }
     }
 
@@ -280,6 +293,19 @@ impl Plan {
         }
     }
 
+    /// No barrier brings the threads together again that `b` parts.
+    fn leave_apart(&mut self, func: &Function, b: BlockId) {
+        self.mark_diverged(func, b, None);
+        let mut work = vec![b];
+        while let Some(at) = work.pop() {
+            for_each_successor(func, at, |to| {
+                if !std::mem::replace(&mut self.unjoined[to.index()], true) {
+                    work.push(to);
+                }
+            });
+        }
+    }
+
     /// Marks what `b` reaches before `meet`, its post-dominator, or all that it reaches.
     fn mark_diverged(&mut self, func: &Function, b: BlockId, meet: Option<BlockId>) {
         self.walks += 1;
@@ -308,6 +334,8 @@ enum Place {
     NeedsPreheader(LoopId),
     /// The header, and the blocks of the inner loop.
     NeedsOwnHeader(BlockId, Vec<BlockId>),
+    /// One block for all of these edges back to the meeting point.
+    NeedsLatch(Vec<BlockId>),
     None,
 }
 
@@ -426,23 +454,35 @@ fn check_registers(func: &Function, barriers: &[Barrier]) -> Result<(), CodegenE
     let mut set = vec![0u32; func.blocks.len()];
     let mut seen = vec![u32::MAX; func.blocks.len()];
     for (i, barrier) in barriers.iter().enumerate() {
-        let mut is_full = false;
-        let mut work = vec![barrier.place];
-        while let Some(at) = work.pop() {
-            for_each_successor(func, at, |to| {
-                if to != barrier.meet && std::mem::replace(&mut seen[to.index()], i as u32) != i as u32 {
-                    set[to.index()] += 1;
-                    is_full |= set[to.index()] >= BARRIERS;
-                    work.push(to);
-                }
-            });
-        }
-        if is_full && let Some(b) = set.iter().position(|count| *count >= BARRIERS) {
-            let at = func.blocks[b].insts.first().map_or(SrcId::default(), |inst| inst.src);
-            return Err(CodegenError::unsupported(at, "divergent regions nested more than 16 deep"));
+        for b in region(func, barrier, &mut seen, i as u32) {
+            set[b.index()] += 1;
+            if set[b.index()] >= BARRIERS {
+                let at = func.block(b).insts.first().map_or(SrcId::default(), |inst| inst.src);
+                return Err(CodegenError::unsupported(at, "divergent regions nested more than 16 deep"));
+            }
         }
     }
     Ok(())
+}
+
+/// Blocks in which the barrier is set: behind its place and before its meeting point. `seen` is scratch, indexed by
+/// block, in which no element is `walk` yet.
+fn region(func: &Function, barrier: &Barrier, seen: &mut [u32], walk: u32) -> Vec<BlockId> {
+    let mut region = Vec::new();
+    let mut enter = |from: BlockId, region: &mut Vec<BlockId>| {
+        for_each_successor(func, from, |to| {
+            if to != barrier.meet && std::mem::replace(&mut seen[to.index()], walk) != walk {
+                region.push(to);
+            }
+        });
+    };
+    enter(barrier.place, &mut region);
+    let mut next = 0;
+    while let Some(&at) = region.get(next) {
+        enter(at, &mut region);
+        next += 1;
+    }
+    region
 }
 
 /// Removes `WARPSYNC` of all threads where they are together anyway.
@@ -593,6 +633,60 @@ mod tests {
                 b3:
                   BSYNC %v2
                 b4:"#]],
+        );
+    }
+
+    #[test]
+    fn loops_one_after_the_other_have_a_barrier_each() {
+        check(
+            &format!(
+                "{DIVERGENT} JUMP b1\nb1:\nBAR.SYNC RZ\nBRA %v1, b1, b2\nb2:\nBAR.SYNC RZ\nBRA %v1, b2, b3\nb3:\nBAR.SYNC RZ\nEXIT"
+            ),
+            expect![[r#"
+                b0:
+                  %v2:b = BSSY{target=b4}
+                  JUMP b1
+                b1:
+                b4:
+                  BSYNC %v2
+                  %v3:b = BSSY{target=b3}
+                  JUMP b2
+                b2:
+                b3:
+                  BSYNC %v3"#]],
+        );
+    }
+
+    #[test]
+    fn threads_apart_for_good_wait_together_for_no_barrier() {
+        let cycle = format!(
+            "{DIVERGENT} BRA %v1, b1, b2\nb1:\nJUMP b2\nb2:\nBRA.U %v1, b1, b3\nb3:\nBRA %v1, b4, b5\nb4:\n"
+        );
+        check(
+            &format!("{cycle}STS %v0, RZ, %v0\nJUMP b5\nb5:\nSTS %v0, RZ, %v0\nEXIT"),
+            expect![[r#"
+            b0:
+            b1:
+              JUMP b2
+            b2:
+            b3:
+              %v2:b = BSSY{target=b5}
+            b4:
+              JUMP b5
+            b5:
+              BSYNC %v2"#]],
+        );
+        check(
+            &format!("{cycle}WARPSYNC 0xffffffff\nJUMP b5\nb5:\nSTS %v0, RZ, %v0\nEXIT"),
+            expect![[r#"
+            b0:
+            b1:
+              JUMP b2
+            b2:
+            b3:
+            b4:
+              JUMP b5
+            b5:"#]],
         );
     }
 

@@ -136,6 +136,16 @@ impl Block<'_> {
                 each(active).for_each(|lane| self.warps[w].convergence[barrier][lane] = active);
             }
             "BSYNC" => {
+                // Groups that parted before may each have set the barrier; what the machine does where these wait as
+                // one group is not known.
+                let live = self.warps[w].live();
+                let set = |lane: usize| self.warps[w].convergence[barrier][lane] & live;
+                let first = set(taken.trailing_zeros() as usize % WARP);
+                if each(taken).any(|lane| set(lane) != first) {
+                    return Err(FaultKind::Malformed(format!(
+                        "threads that set B{barrier} apart wait as one group"
+                    )));
+                }
                 self.park(w, g, taken, State::Converges(barrier as u8));
                 return self.settle(w);
             }
