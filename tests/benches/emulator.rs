@@ -35,7 +35,7 @@ fn emulators(criterion: &mut Criterion) {
     group.bench_function("machine", |bencher| bencher.iter(|| black_box(machine())));
     let ptx = || {
         let device = &mut prepared.device.clone();
-        ptx_emu::ptx::run(&input.env, &input.function, &prepared.launch, device).expect("it runs")
+        input.interpret(&case.ptx, &prepared.launch, device).expect("it runs")
     };
     group.throughput(Throughput::Elements(ptx().thread_instructions));
     group.bench_function("ptx", |bencher| bencher.iter(|| black_box(ptx())));

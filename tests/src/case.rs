@@ -2,12 +2,11 @@
 
 use ptx_analysis::Database;
 use ptx_analysis::compile::functions;
-use ptx_analysis::lower::function;
 use ptx_analysis::module::module;
 use ptx_backend::input::{Env, Function};
 use ptx_backend::{CodegenError, CompiledFunction, Options, Session};
 use ptx_emu::machine::{self, Kernel};
-use ptx_emu::{Device, Fault, Launch};
+use ptx_emu::{Device, Fault, Launch, Work};
 use ptx_isa::Sm;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -122,6 +121,37 @@ impl Case {
 pub struct Input {
     pub env: Arc<Env>,
     pub function: Arc<Function>,
+    /// Every function with a body, and where its statements start.
+    functions: Vec<(Arc<Function>, Vec<usize>)>,
+    aliases: Vec<(String, String)>,
+}
+
+impl Input {
+    fn module(&self) -> ptx_emu::ptx::Module<'_> {
+        ptx_emu::ptx::Module {
+            env: &self.env,
+            functions: self.functions.iter().map(|(function, _)| &**function).collect(),
+            aliases: &self.aliases,
+        }
+    }
+
+    /// The line of the text where a statement starts, from one.
+    fn line(&self, ptx: &str, fault: &Fault) -> Option<usize> {
+        let name = fault.function.as_ref().unwrap_or(&self.function.name);
+        let (_, statements) = self.functions.iter().find(|(function, _)| function.name == *name)?;
+        Some(ptx.get(..*statements.get(fault.at)?)?.matches('\n').count() + 1)
+    }
+
+    /// Runs the kernel in the interpreter.
+    ///
+    /// # Errors
+    /// What the program does wrong, and in which line of the text.
+    pub fn interpret(&self, ptx: &str, launch: &Launch, device: &mut Device) -> Result<Work, String> {
+        ptx_emu::ptx::run(&self.module(), &self.function, launch, device).map_err(|fault| {
+            let line = self.line(ptx, &fault).map_or(String::new(), |line| format!("line {line}: "));
+            format!("interpreter: {line}{fault}")
+        })
+    }
 }
 
 /// Parses a module.
@@ -140,15 +170,22 @@ pub fn input(ptx: &str, kernel: &str) -> Result<Input, String> {
     if !errors.is_empty() {
         return Err(format!("{}\n{ptx}", errors.join("\n")));
     }
-    let found = functions(&db, file).find_map(|item| {
-        let function = function(&db, item).as_ref()?;
-        (function.entry && (kernel.is_empty() || function.name == kernel)).then(|| function.clone())
+    let all = functions(&db, file).filter_map(|item| {
+        let lowered = ptx_analysis::lower::lower(&db, item);
+        let start = usize::from(item.offset(&db));
+        let statements = lowered.map.statements.iter().map(|range| start + usize::from(range.start()));
+        Some((lowered.function.clone()?, statements.collect()))
     });
+    let all: Vec<(Arc<Function>, Vec<usize>)> = all.collect();
+    let found = all.iter().map(|(function, _)| function);
+    let found = found.clone().find(|f| f.entry && (kernel.is_empty() || f.name == kernel)).cloned();
     let function = found.ok_or_else(|| {
         let messages: Vec<&str> = diagnostics.iter().map(|d| d.message.as_str()).collect();
         format!("no kernel {kernel}: {}", messages.join("\n"))
     })?;
-    Ok(Input { env: module(&db, file).env.clone(), function })
+    let module = module(&db, file);
+    let aliases = module.aliases.iter().map(|(name, of)| (name.to_string(), of.to_string())).collect();
+    Ok(Input { env: module.env.clone(), function, functions: all, aliases })
 }
 
 /// Memory before a launch, the launch, and the buffers to compare after it.
@@ -221,8 +258,7 @@ pub fn compile(input: &Input, sm: Sm, level: u8) -> Result<CompiledFunction, Cod
 pub fn interpret(case: &Case, input: &Input) -> Result<(Prepared, Device), String> {
     let prepared = prepare(case, input)?;
     let mut device = prepared.device.clone();
-    ptx_emu::ptx::run(&input.env, &input.function, &prepared.launch, &mut device)
-        .map_err(|fault| format!("interpreter: {fault}"))?;
+    input.interpret(&case.ptx, &prepared.launch, &mut device)?;
     Ok((prepared, device))
 }
 
@@ -231,6 +267,15 @@ pub fn agrees(prepared: &Prepared, expected: &Device, kernel: &Kernel) -> Result
     let mut device = prepared.device.clone();
     let run: Result<_, Fault> = machine::run(kernel, &prepared.launch, &mut device);
     run.map_err(|fault| format!("emulator: {fault}"))?;
+    let printed = |device: &Device| {
+        let mut output = device.output.clone();
+        output.sort();
+        output
+    };
+    let (said, wanted) = (printed(&device), printed(expected));
+    if said != wanted {
+        return Err(format!("printed {said:?}, interpreted {wanted:?}"));
+    }
     for (i, &(address, compare)) in prepared.buffers.iter().enumerate() {
         let (Some(a), Some(b)) = (expected.global.buffer(address), device.global.buffer(address)) else {
             continue;

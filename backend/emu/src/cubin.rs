@@ -1,9 +1,9 @@
 //! A cubin's kernels, ready to run: code, banks and sizes, addresses filled in.
 
 use crate::device::Device;
-use crate::machine::Kernel;
+use crate::machine::{Kernel, system_address};
 use crate::memory::number;
-use sass::Sm;
+use sass::{Field, Inst, Sm};
 
 /// Why a cubin cannot be run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,19 +44,40 @@ const ADDRESS64: u64 = 2;
 /// Halves of an address in the wide slot of an instruction.
 const LOW32: u64 = 56;
 const HIGH32: u64 = 57;
+/// The target of a call.
+const CALLEE: [u64; 2] = [58, 75];
+/// The address of a function in memory, and what is added to it where it is called.
+const FUNCTION64: u64 = 102;
+const FUNCTION_OFFSET: u64 = 114;
+/// Where a kernel's own constants start in their bank, which holds no others here.
+const CONSTANTS: u64 = 66;
 
-/// The kernel of a name. Variables are those of the device, by name.
+/// The kernel of a name, and the functions that it calls. Variables are those of the device, by name.
 pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, CubinError> {
     let sm = sass::cubin::read(bytes).map_err(|error| CubinError(error.to_string()))?.sm;
     let sections = sections(bytes)?;
     let find = |wanted: &str| sections.iter().position(|section| section.name == wanted);
     let text =
         find(&format!(".text.{name}")).ok_or_else(|| CubinError(format!("there is no kernel {name}")))?;
-    let mut code: Vec<u128> = sass::cubin::words(sections[text].data).collect();
     let symbols = symbols(&sections)?;
+    let relocations = relocations(&sections, &symbols)?;
     let data = |index: Option<usize>| index.map(|i| sections[i].data.to_vec()).unwrap_or_default();
     let bank4 = find(&format!(".nv.constant4.{name}")).or(find(".nv.constant4"));
     let bank3 = find(".nv.constant3");
+    let initial = find(".nv.global.init");
+    let texts = texts(text, initial, &sections, &symbols, &relocations);
+    let mut code = Vec::new();
+    let mut starts = Vec::with_capacity(texts.len());
+    for &section in &texts {
+        starts.push(16 * code.len() as u64);
+        code.extend(sass::cubin::words(sections[section].data));
+    }
+    let start = |section: usize| texts.iter().position(|&t| t == section).map(|i| starts[i]);
+    let address = |symbol: &Symbol<'_>| match device.variable(symbol.name) {
+        Some(address) => Some(address),
+        None if Some(symbol.section) == bank3 => Some(device.constants() + symbol.value),
+        None => start(symbol.section).map(|start| start + symbol.value).or(system_address(symbol.name)),
+    };
     let mut kernel = Kernel {
         sm,
         code: Vec::new(),
@@ -65,42 +86,153 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
         bank2: data(find(&format!(".nv.constant2.{name}")).or(find(".nv.constant2"))),
         bank3: data(bank3),
         bank4: data(bank4),
+        function_words: Vec::new(),
     };
-    let reserved = reserved_shared(sm);
-    kernel.shared_bytes = kernel.shared_bytes.saturating_sub(reserved);
+    kernel.shared_bytes = kernel.shared_bytes.saturating_sub(reserved_shared(sm));
+    let mut functions = function_words(device, &sections, &symbols, initial)?;
+    for relocation in &relocations {
+        let &Relocation { section, offset, kind, symbol, addend } = relocation;
+        let symbol = &symbols[symbol];
+        let text = start(section);
+        if let Some(start) = text
+            && matches!(kind, FUNCTION_OFFSET | CONSTANTS)
+        {
+            if kind == CONSTANTS {
+                let at = ((start + offset as u64) / 16) as usize;
+                let own = symbol.value.wrapping_add(addend);
+                change(sm, &mut code, at, |inst| {
+                    let offset = inst.get(Field::COffset).unwrap_or(0).wrapping_add(own) & 0xffff;
+                    inst.set(Field::COffset, offset);
+                })?;
+            }
+            continue;
+        }
+        let Some(address) = address(symbol).map(|address| address.wrapping_add(addend)) else { continue };
+        let at = || text.map(|start| ((start + offset as u64) / 16) as usize);
+        match kind {
+            ADDRESS64 if Some(section) == bank4 => {
+                let field = kernel.bank4.get_mut(offset..offset + 8).ok_or_else(broken)?;
+                field.copy_from_slice(&address.to_le_bytes());
+            }
+            ADDRESS64 | FUNCTION64 if Some(section) == initial => {
+                let found = functions.iter_mut().find(|word| word.offset == offset);
+                found.into_iter().for_each(|word| word.value = address);
+            }
+            LOW32 | HIGH32 if let Some(at) = at() => {
+                let word = code.get_mut(at).ok_or_else(broken)?;
+                let half = if kind == LOW32 { address & 0xffff_ffff } else { address >> 32 };
+                *word = *word & !(0xffff_ffff << 32) | u128::from(half) << 32;
+            }
+            _ if CALLEE.contains(&kind)
+                && let Some(at) = at() =>
+            {
+                change(sm, &mut code, at, |inst| _ = inst.set(Field::Target, address))?
+            }
+            _ if Some(section) == bank4 || text.is_some() => {
+                return Err(CubinError(format!("the relocation {kind} for {}", symbol.name)));
+            }
+            _ => {}
+        }
+    }
+    kernel.function_words = functions.iter().map(|word| (word.address, word.value)).collect();
+    kernel.code = code;
+    Ok(kernel)
+}
+
+/// Changes an instruction.
+fn change(sm: Sm, code: &mut [u128], at: usize, how: impl FnOnce(&mut Inst)) -> Result<(), CubinError> {
+    let word = code.get_mut(at).ok_or_else(broken)?;
+    let old = *word;
+    let wrong = || CubinError(format!("a relocation of the word {old:#034x}"));
+    let mut inst = sass::decode(sm, old).ok_or_else(wrong)?;
+    how(&mut inst);
+    *word = sass::encode(sm, &inst).map_err(|_| wrong())?;
+    Ok(())
+}
+
+/// The section of a kernel, and those of the functions that it may call.
+fn texts(
+    kernel: usize,
+    initial: Option<usize>,
+    sections: &[Section<'_>],
+    symbols: &[Symbol<'_>],
+    relocations: &[Relocation],
+) -> Vec<usize> {
+    let mut texts = vec![kernel];
+    let mut next = 0;
+    while next < texts.len() {
+        for relocation in relocations {
+            let from = relocation.section;
+            let to = symbols[relocation.symbol].section;
+            let is_text = sections.get(to).is_some_and(|section| section.name.starts_with(".text."));
+            if is_text && (from == texts[next] || Some(from) == initial) && !texts.contains(&to) {
+                texts.push(to);
+            }
+        }
+        next += 1;
+    }
+    texts
+}
+
+/// A word of a variable that holds the address of a function.
+struct FunctionWord {
+    /// In the section of initial values.
+    offset: usize,
+    address: u64,
+    value: u64,
+}
+
+/// What the code has for the words of variables that hold addresses of functions.
+fn function_words(
+    device: &Device,
+    sections: &[Section<'_>],
+    symbols: &[Symbol<'_>],
+    initial: Option<usize>,
+) -> Result<Vec<FunctionWord>, CubinError> {
+    let mut words = Vec::new();
+    let Some(initial) = initial else { return Ok(words) };
+    for &address in &device.function_words {
+        let variable = device.variables.iter().filter(|(_, start)| *start <= address).max_by_key(|v| v.1);
+        let Some((name, start)) = variable else { continue };
+        let symbol = symbols.iter().find(|symbol| symbol.section == initial && symbol.name == name);
+        // A variable that no code uses is left out.
+        let Some(symbol) = symbol else { continue };
+        let offset = (symbol.value + address - start) as usize;
+        let value = sections[initial].data.get(offset..offset + 8).map(number).ok_or_else(broken)?;
+        words.push(FunctionWord { offset, address, value });
+    }
+    Ok(words)
+}
+
+struct Relocation {
+    /// What is changed.
+    section: usize,
+    offset: usize,
+    kind: u64,
+    symbol: usize,
+    addend: u64,
+}
+
+fn relocations(sections: &[Section<'_>], symbols: &[Symbol<'_>]) -> Result<Vec<Relocation>, CubinError> {
+    let mut relocations = Vec::new();
     for section in sections.iter().filter(|section| RELOCATIONS.contains(&section.kind)) {
         let with_addend = section.kind == RELOCATIONS[0];
         for entry in section.data.chunks_exact(if with_addend { 24 } else { 16 }) {
-            let (offset, info) = (number(&entry[..8]) as usize, number(&entry[8..16]));
-            let symbol = symbols.get((info >> 32) as usize).ok_or_else(broken)?;
-            let kind = info & 0xffff_ffff;
-            let addend = if with_addend { number(&entry[16..24]) } else { 0 };
-            let address = match device.variable(symbol.name) {
-                Some(address) => address.wrapping_add(addend),
-                None if Some(symbol.section) == bank3 => device.constants() + symbol.value + addend,
-                None if section.info == text && Some(symbol.section) == bank3 => symbol.value,
-                None => continue,
-            };
-            let target = Some(section.info);
-            match kind {
-                ADDRESS64 if target == bank4 => {
-                    let field = kernel.bank4.get_mut(offset..offset + 8).ok_or_else(broken)?;
-                    field.copy_from_slice(&address.to_le_bytes());
-                }
-                LOW32 | HIGH32 if section.info == text => {
-                    let word = code.get_mut(offset / 16).ok_or_else(broken)?;
-                    let half = if kind == LOW32 { address & 0xffff_ffff } else { address >> 32 };
-                    *word = *word & !(0xffff_ffff << 32) | u128::from(half) << 32;
-                }
-                _ if target == bank4 || section.info == text => {
-                    return Err(CubinError(format!("the relocation {kind} for {}", symbol.name)));
-                }
-                _ => {}
+            let info = number(&entry[8..16]);
+            let symbol = (info >> 32) as usize;
+            if symbol >= symbols.len() {
+                return Err(broken());
             }
+            relocations.push(Relocation {
+                section: section.info,
+                offset: number(&entry[..8]) as usize,
+                kind: info & 0xffff_ffff,
+                symbol,
+                addend: if with_addend { number(&entry[16..24]) } else { 0 },
+            });
         }
     }
-    kernel.code = code;
-    Ok(kernel)
+    Ok(relocations)
 }
 
 /// Bytes of shared memory that the target keeps for itself, and sections count.

@@ -15,6 +15,26 @@ pub struct Device {
     places: Vec<Option<u64>>,
     /// The buffer with the constant variables.
     constants: u64,
+    /// Words of global variables that hold addresses of functions at first.
+    pub function_words: Vec<u64>,
+    /// What was printed, by call.
+    pub output: Vec<String>,
+}
+
+/// Where code starts, and bytes from a function to the next.
+const FIRST_FUNCTION: u64 = 0x4000_0000;
+const FUNCTION_UNIT: u64 = 16;
+
+/// The address that stands for a function of the module, by its number.
+pub(crate) fn code_address(function: u32) -> u64 {
+    FIRST_FUNCTION + FUNCTION_UNIT * u64::from(function)
+}
+
+/// The function at an address.
+pub(crate) fn function_at(address: u64) -> Option<u32> {
+    let offset = address.checked_sub(FIRST_FUNCTION)?;
+    let function = u32::try_from(offset / FUNCTION_UNIT).ok()?;
+    (offset % FUNCTION_UNIT == 0).then_some(function)
 }
 
 impl Device {
@@ -42,16 +62,23 @@ impl Device {
             }
         }
         let constants = global.add(bank);
-        let mut device = Device { global, variables, places, constants };
+        let (function_words, output) = (Vec::new(), Vec::new());
+        let mut device = Device { global, variables, places, constants, function_words, output };
         for (i, variable) in env.variables.iter().enumerate() {
             let Some(init) = &variable.init else { continue };
             for reloc in &init.relocs {
-                let Symbol::Global(symbol) = reloc.symbol else {
-                    return Err(FaultKind::Unsupported("the address of a function in memory".into()));
-                };
-                let value =
-                    device.generic(env, symbol as usize).unwrap_or(0).wrapping_add(reloc.addend as u64);
                 let place = device.places[i].unwrap_or(0);
+                let value = match reloc.symbol {
+                    Symbol::Global(symbol) => device.generic(env, symbol as usize).unwrap_or(0),
+                    Symbol::Function(function) => {
+                        if variable.space == Space::Global {
+                            device.function_words.push(place + reloc.at);
+                        }
+                        code_address(function)
+                    }
+                    _ => return Err(FaultKind::Unsupported("the address of a local name in memory".into())),
+                };
+                let value = value.wrapping_add(reloc.addend as u64);
                 let (buffer, start) = match variable.space {
                     Space::Const => (device.constants, place + reloc.at),
                     _ => (place, reloc.at),

@@ -18,7 +18,7 @@ pub struct Launch {
     pub dynamic_shared: u32,
     /// Instructions of warps after which the run is given up.
     pub steps: u64,
-    /// Reading a register that was never written is a fault of PTX, and so are races for shared memory.
+    /// Reading what was never written is a fault of PTX, and so are races for memory.
     pub strict: bool,
 }
 
@@ -64,6 +64,8 @@ pub struct Work {
 /// Why a run ended early.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
+    /// The device function; `None`: the kernel.
+    pub function: Option<String>,
     /// The statement or the instruction, by its number.
     pub at: usize,
     pub kind: FaultKind,
@@ -79,6 +81,12 @@ pub enum FaultKind {
         size: u32,
     },
     Misaligned {
+        space: &'static str,
+        address: u64,
+        size: u32,
+    },
+    /// Memory was read that was never written.
+    Uninitialised {
         space: &'static str,
         address: u64,
         size: u32,
@@ -100,13 +108,16 @@ pub enum FaultKind {
 
 impl FaultKind {
     pub fn at(self, at: usize) -> Fault {
-        Fault { at, kind: self }
+        Fault { function: None, at, kind: self }
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at {}: ", self.at)?;
+        match &self.function {
+            Some(function) => write!(f, "at {} of {function}: ", self.at)?,
+            None => write!(f, "at {}: ", self.at)?,
+        }
         match &self.kind {
             FaultKind::Unsupported(what) => write!(f, "not executed: {what}"),
             FaultKind::OutOfBounds { space, address, size } => {
@@ -114,6 +125,9 @@ impl fmt::Display for Fault {
             }
             FaultKind::Misaligned { space, address, size } => {
                 write!(f, "{size} bytes at {address:#x} of {space} memory are misaligned")
+            }
+            FaultKind::Uninitialised { space, address, size } => {
+                write!(f, "{size} bytes at {address:#x} of {space} memory are read and were never written")
             }
             FaultKind::Hazard(what) => write!(f, "too early: {what}"),
             FaultKind::Unwritten(name) => write!(f, "{name} is read and was never written"),

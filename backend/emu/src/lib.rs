@@ -3,7 +3,7 @@
 //!
 //! [`ptx::run`] interprets the typed program that the compiler takes; [`machine::run`] executes encoded
 //! instructions, a compiled function's or a cubin's. They share memory, floating-point formats and the
-//! values of approximate functions, nothing else, and nothing with the compiler. What they do not know is a
+//! values of approximate functions and the functions of the driver, nothing else, and nothing with the compiler. What they do not know is a
 //! [`Fault`], never a guess.
 
 pub mod approximate;
@@ -16,6 +16,7 @@ pub mod machine;
 pub mod matrix;
 pub mod memory;
 pub mod ptx;
+mod system;
 
 pub use device::Device;
 pub use launch::{Fault, FaultKind, Launch, WARP, Work};

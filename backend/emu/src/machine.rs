@@ -11,6 +11,7 @@ mod matrix;
 mod memory;
 mod operand;
 mod sync;
+mod system;
 
 use crate::copies::Copies;
 use crate::device::Device;
@@ -22,6 +23,7 @@ use ptx_backend::input::{Env, Symbol};
 use ptx_backend::layout;
 use ptx_backend::target::Target;
 use sass::Sm;
+pub(crate) use system::address as system_address;
 
 /// Group instructions before the next warp has its turn.
 const TURN: u32 = 64;
@@ -29,8 +31,9 @@ const TURN: u32 = 64;
 const INSTRUCTION: u32 = 16;
 /// The top of every thread's stack.
 const STACK_TOP: u64 = 0x10_0000;
-/// Bytes of stack that a thread has.
+/// Bytes of stack that a thread has at least; more where functions are called, perhaps by themselves.
 const STACK_BYTES: u32 = 0x800;
+const STACK_BYTES_OF_CALLS: u32 = 0x1_0000;
 
 type Result<T> = std::result::Result<T, FaultKind>;
 
@@ -47,6 +50,8 @@ pub struct Kernel {
     pub bank2: Vec<u8>,
     pub bank3: Vec<u8>,
     pub bank4: Vec<u8>,
+    /// Words of global memory that hold addresses of functions, and what this code has for these.
+    pub function_words: Vec<(u64, u64)>,
 }
 
 impl Kernel {
@@ -69,6 +74,7 @@ impl Kernel {
             bank2: Vec::new(),
             bank3: device.constant_bytes().to_vec(),
             bank4,
+            function_words: Vec::new(),
         }
     }
 }
@@ -96,6 +102,7 @@ pub fn run_covering(
     let code = decode::decode(kernel)?;
     let machine = Machine { sm: kernel.sm, target, code, launch, kernel, bank0: bank0(target, launch) };
     let mut work = Work::default();
+    let common = swap(device, &kernel.function_words);
     for ctaid in launch.blocks() {
         let mut block = Block::new(&machine, device, ctaid);
         block.covered = std::mem::take(covered);
@@ -104,7 +111,21 @@ pub fn run_covering(
         *covered = std::mem::take(&mut block.covered);
         result.map_err(|(pc, kind)| kind.at(pc as usize))?;
     }
+    // Those that the kernel has not changed are again what all have for them.
+    let own = kernel.function_words.iter().zip(common);
+    let unchanged = own
+        .filter(|((address, value), _)| device.global.word(*address) == Some(*value))
+        .map(|(_, common)| common);
+    let unchanged: Vec<(u64, u64)> = unchanged.collect();
+    swap(device, &unchanged);
     Ok(work)
+}
+
+/// Writes words of global memory and gives what they were.
+fn swap(device: &mut Device, words: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let old =
+        |&(address, value): &(u64, u64)| (address, device.global.set_word(address, value).unwrap_or(value));
+    words.iter().map(old).collect()
 }
 
 /// What the driver writes in front of the parameters, and those.
@@ -189,7 +210,9 @@ impl Warp {
         let mask = u32::MAX >> (WARP as u32 - threads);
         let mut registers = vec![u32::from_le_bytes([UNWRITTEN; 4]); 256 * WARP];
         registers[255 * WARP..].fill(0);
-        let stack = machine.kernel.stack_bytes.max(STACK_BYTES) as usize;
+        let calls = machine.code.iter().any(|step| step.inst.form().mnemonic == "CALL");
+        let least = if calls { STACK_BYTES_OF_CALLS } else { STACK_BYTES };
+        let stack = machine.kernel.stack_bytes.max(least) as usize;
         let mut uniform = [u32::from_le_bytes([UNWRITTEN; 4]); 256];
         uniform[usize::from(machine.sm.urz())] = 0;
         Warp {

@@ -36,15 +36,51 @@ pub struct Global {
 struct Buffer {
     address: u64,
     bytes: Vec<u8>,
+    /// The bytes that hold something; empty: all.
+    written: Vec<bool>,
+    /// The device's heap gave it.
+    heap: bool,
 }
+
+/// Bytes that the device's heap has.
+const HEAP_BYTES: u64 = 8 << 20;
 
 impl Global {
     /// Adds a buffer and gives its address, which is at least 64 KiB away from others.
     pub fn add(&mut self, bytes: Vec<u8>) -> u64 {
         let address = self.next.max(FIRST_BUFFER);
         self.next = (address + bytes.len() as u64 + BUFFER_UNIT).next_multiple_of(BUFFER_UNIT);
-        self.buffers.push(Buffer { address, bytes });
+        self.buffers.push(Buffer { address, bytes, written: Vec::new(), heap: false });
         address
+    }
+
+    /// Adds a buffer that holds nothing yet.
+    pub fn add_unwritten(&mut self, bytes: usize) -> u64 {
+        let address = self.add(vec![UNWRITTEN; bytes]);
+        if let Some(buffer) = self.buffers.last_mut() {
+            buffer.written = vec![false; bytes];
+        }
+        address
+    }
+
+    /// Memory of the device's heap; zero when there is none left.
+    pub(crate) fn allocate(&mut self, bytes: u64) -> u64 {
+        let used: usize = self.buffers.iter().filter(|b| b.heap).map(|b| b.bytes.len()).sum();
+        if (used as u64).saturating_add(bytes) > HEAP_BYTES {
+            return 0;
+        }
+        let address = self.add_unwritten(bytes as usize);
+        if let Some(buffer) = self.buffers.last_mut() {
+            buffer.heap = true;
+        }
+        address
+    }
+
+    /// Gives memory back to the heap; whether it was the heap's.
+    pub(crate) fn free(&mut self, address: u64) -> bool {
+        let before = self.buffers.len();
+        self.buffers.retain(|buffer| buffer.address != address || !buffer.heap);
+        self.buffers.len() < before
     }
 
     /// A buffer's bytes, by its address.
@@ -56,28 +92,79 @@ impl Global {
         self.buffers.iter_mut().find(|b| b.address == address).map(|b| &mut b.bytes)
     }
 
-    fn slice(&mut self, address: u64, size: usize) -> Option<&mut [u8]> {
+    pub(crate) fn word(&mut self, address: u64) -> Option<u64> {
+        self.find(address, 8).map(|(bytes, _)| number(bytes))
+    }
+
+    /// Writes a word and gives what it was.
+    pub(crate) fn set_word(&mut self, address: u64, value: u64) -> Option<u64> {
+        let old = self.word(address)?;
+        self.find(address, 8)?.0.copy_from_slice(&value.to_le_bytes());
+        Some(old)
+    }
+
+    /// Bytes, and the flags of those that tell whether they are written.
+    fn find(&mut self, address: u64, size: usize) -> Option<(&mut [u8], &mut [bool])> {
         let i = self.buffers.partition_point(|b| b.address <= address).checked_sub(1)?;
         let buffer = &mut self.buffers[i];
         let start = usize::try_from(address - buffer.address).ok()?;
-        buffer.bytes.get_mut(start..start.checked_add(size)?)
+        let bytes = buffer.bytes.get_mut(start..start.checked_add(size)?)?;
+        Some((bytes, buffer.written.get_mut(start..start + size).unwrap_or_default()))
     }
 }
+
+/// Bytes, the flags of those that tell whether they are written, and the name of their space.
+type Found<'a> = (&'a mut [u8], &'a mut [bool], &'static str);
 
 /// Everything that a thread can address.
 pub struct View<'a> {
     pub global: &'a mut Global,
     pub shared: &'a mut [u8],
+    /// The bytes of `shared` that hold something; empty: all.
+    pub shared_written: &'a mut [bool],
     /// Added to offsets of `shared` to give addresses.
     pub shared_base: u64,
     /// The thread's stack; ends where the window of addresses `local_end` does.
     pub local: &'a mut [u8],
+    pub local_written: &'a mut [bool],
     pub local_end: u64,
 }
 
+impl<'a> View<'a> {
+    /// Global memory alone.
+    #[cfg(test)]
+    pub(crate) fn of_global(global: &'a mut Global) -> View<'a> {
+        View {
+            global,
+            shared: &mut [],
+            shared_written: &mut [],
+            shared_base: 0,
+            local: &mut [],
+            local_written: &mut [],
+            local_end: 0,
+        }
+    }
+}
+
 impl View<'_> {
-    /// The bytes at an address.
+    /// The bytes at an address, to write or to read; they count as written from now on.
     pub fn slice(&mut self, space: Space, address: u64, size: u32) -> Result<&mut [u8], FaultKind> {
+        let (bytes, written, _) = self.find(space, address, size)?;
+        written.fill(true);
+        Ok(bytes)
+    }
+
+    /// The bytes at an address, which must hold something.
+    pub fn read(&mut self, space: Space, address: u64, size: u32) -> Result<&[u8], FaultKind> {
+        let (bytes, written, space) = self.find(space, address, size)?;
+        if written.contains(&false) {
+            return Err(FaultKind::Uninitialised { space, address, size });
+        }
+        Ok(bytes)
+    }
+
+    /// Bytes, their flags, and the name of their space.
+    fn find(&mut self, space: Space, address: u64, size: u32) -> Result<Found<'_>, FaultKind> {
         let (space, address) = match space {
             Space::Generic if (SHARED_WINDOW..SHARED_WINDOW + WINDOW_BYTES).contains(&address) => {
                 (Space::Shared, address - SHARED_WINDOW)
@@ -97,27 +184,31 @@ impl View<'_> {
             return Err(FaultKind::Misaligned { space: name, address, size });
         }
         let bytes = size as usize;
-        let within = |memory: &mut [u8], start: Option<u64>| {
+        let within = |memory: &[u8], start: Option<u64>| {
             let start = usize::try_from(start?).ok()?;
-            (start.checked_add(bytes)? <= memory.len()).then_some(start)
+            (start.checked_add(bytes)? <= memory.len()).then_some(start..start + bytes)
         };
         let found = match space {
-            Space::Shared => {
-                let start = address.checked_sub(self.shared_base);
-                within(self.shared, start).map(|s| &mut self.shared[s..s + bytes])
-            }
+            Space::Shared => within(self.shared, address.checked_sub(self.shared_base)).map(|range| {
+                let written = self.shared_written.get_mut(range.clone()).unwrap_or_default();
+                (&mut self.shared[range], written)
+            }),
             Space::Local => {
                 let start = address.checked_sub(self.local_end - self.local.len() as u64);
-                within(self.local, start).map(|s| &mut self.local[s..s + bytes])
+                within(self.local, start).map(|range| {
+                    let written = self.local_written.get_mut(range.clone()).unwrap_or_default();
+                    (&mut self.local[range], written)
+                })
             }
-            _ => self.global.slice(address, bytes),
+            _ => self.global.find(address, bytes),
         };
-        found.ok_or(FaultKind::OutOfBounds { space: name, address, size })
+        let (bytes, written) = found.ok_or(FaultKind::OutOfBounds { space: name, address, size })?;
+        Ok((bytes, written, name))
     }
 
     /// A little-endian number of 1, 2, 4 or 8 bytes.
     pub fn load(&mut self, space: Space, address: u64, size: u32) -> Result<u64, FaultKind> {
-        Ok(number(self.slice(space, address, size)?))
+        Ok(number(self.read(space, address, size)?))
     }
 
     pub fn store(&mut self, space: Space, address: u64, size: u32, value: u64) -> Result<(), FaultKind> {
@@ -154,8 +245,10 @@ mod tests {
         let mut view = View {
             global: &mut global,
             shared: &mut shared,
+            shared_written: &mut [],
             shared_base: 0x400,
             local: &mut local,
+            local_written: &mut [],
             local_end: 0x1000,
         };
         assert_eq!(view.load(Space::Generic, buffer, 4), Ok(0x0403_0201));
@@ -166,5 +259,24 @@ mod tests {
         assert!(view.load(Space::Shared, 0x3fc, 4).is_err());
         view.store(Space::Local, 0xff8, 8, 9).unwrap();
         assert!(view.store(Space::Local, 0x1000, 4, 9).is_err());
+    }
+
+    #[test]
+    fn what_was_not_written_is_not_read() {
+        let mut global = Global::default();
+        let buffer = global.add_unwritten(8);
+        let mut view = View::of_global(&mut global);
+        let unwritten = FaultKind::Uninitialised { space: "global", address: buffer, size: 8 };
+        view.store(Space::Global, buffer, 4, 1).unwrap();
+        assert_eq!(view.load(Space::Global, buffer, 8), Err(unwritten));
+        assert_eq!(view.load(Space::Global, buffer, 4), Ok(1));
+    }
+
+    #[test]
+    fn freed_memory_is_gone() {
+        let mut global = Global::default();
+        let buffer = global.allocate(8);
+        assert!(global.free(buffer) && !global.free(buffer));
+        assert_eq!(global.allocate(HEAP_BYTES + 1), 0);
     }
 }

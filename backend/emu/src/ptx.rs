@@ -5,10 +5,12 @@
 //! threads (`.sync`) wait until all that they name have come. Blocks run one after the other.
 
 mod arithmetic;
+mod call;
 mod convert;
 mod copy;
 mod decode;
 mod float;
+mod link;
 mod matrix;
 mod memory;
 mod race;
@@ -26,17 +28,31 @@ const TURN: u32 = 64;
 
 type Step<T> = Result<T, FaultKind>;
 
-/// Runs a kernel.
+/// A module's functions that have bodies.
+#[derive(Clone, Debug)]
+pub struct Module<'a> {
+    pub env: &'a Env,
+    pub functions: Vec<&'a Function>,
+    /// Second names of functions, and what they stand for.
+    pub aliases: &'a [(String, String)],
+}
+
+/// Runs a kernel of a module.
 ///
 /// # Errors
 /// What the program does wrong, or what is not executed yet, at the statement.
-pub fn run(env: &Env, func: &Function, launch: &Launch, device: &mut Device) -> Result<Work, Fault> {
-    let program = Program::load(env, func, device, launch)?;
+pub fn run(
+    module: &Module<'_>,
+    kernel: &Function,
+    launch: &Launch,
+    device: &mut Device,
+) -> Result<Work, Fault> {
+    let program = Program::load(module, kernel, device, launch)?;
     let mut work = Work::default();
     for ctaid in launch.blocks() {
         let mut block = Block::new(&program, launch, device, ctaid);
         let result = block.run(&mut work);
-        result.map_err(|(pc, kind)| kind.at(program.source(pc)))?;
+        result.map_err(|(pc, kind)| program.fault(pc, kind))?;
     }
     Ok(work)
 }
@@ -64,22 +80,38 @@ struct Warp {
     /// The lanes' carries, where one was computed.
     carry: [Option<bool>; WARP],
     copies: Copies,
-    /// Local memory of the lanes, one behind the other.
-    local: Vec<u8>,
+    /// The lanes' stacks, and which of their bytes have been written, where that is kept.
+    local: [Vec<u8>; WARP],
+    local_written: [Vec<bool>; WARP],
+    tracks: bool,
+    /// Where the lanes' frames start in their stacks.
+    frame: [u64; WARP],
+    /// The calls that the lanes are in.
+    frames: [Vec<call::Frame>; WARP],
 }
 
 impl Warp {
-    fn new(program: &Program<'_>, first: u32, threads: u32) -> Warp {
+    fn new(program: &Program<'_>, first: u32, threads: u32, tracks: bool) -> Warp {
+        let kernel = program.kernel();
         let mut warp = Warp {
             first,
-            pc: [0; WARP],
+            pc: [kernel.entry; WARP],
             state: [State::Exited; WARP],
             registers: vec![u64::from_le_bytes([UNWRITTEN; 8]); program.registers() * WARP],
             written: vec![0; program.registers()],
             carry: [None; WARP],
             copies: Copies::default(),
-            local: vec![UNWRITTEN; program.local_bytes as usize * WARP],
+            local: std::array::from_fn(|_| vec![UNWRITTEN; kernel.frame_bytes as usize]),
+            local_written: Default::default(),
+            tracks,
+            frame: [0; WARP],
+            frames: Default::default(),
         };
+        if tracks {
+            warp.local_written
+                .iter_mut()
+                .for_each(|written| written.resize(kernel.frame_bytes as usize, false));
+        }
         for (register, ty) in program.register_types().enumerate() {
             let mask = decode::ones(ty.bits());
             warp.registers[register * WARP..][..WARP].iter_mut().for_each(|value| *value &= mask);
@@ -125,6 +157,8 @@ struct Block<'a> {
     device: &'a mut Device,
     ctaid: [u32; 3],
     shared: Vec<u8>,
+    /// The bytes of `shared` that have been written, where that is kept.
+    shared_written: Vec<bool>,
     warps: Vec<Warp>,
     barriers: [sync::Barrier; sync::BARRIERS],
     races: race::Races,
@@ -138,13 +172,17 @@ impl<'a> Block<'a> {
         ctaid: [u32; 3],
     ) -> Block<'a> {
         let threads = launch.threads();
-        let warps = (0..threads).step_by(WARP).map(|first| Warp::new(program, first, threads)).collect();
+        let warps = (0..threads)
+            .step_by(WARP)
+            .map(|first| Warp::new(program, first, threads, launch.strict))
+            .collect();
         let shared = vec![UNWRITTEN; (program.shared_bytes + launch.dynamic_shared) as usize];
         Block {
             program,
             launch,
             device,
             ctaid,
+            shared_written: if launch.strict { vec![false; shared.len()] } else { Vec::new() },
             shared,
             warps,
             barriers: Default::default(),
@@ -168,11 +206,7 @@ impl<'a> Block<'a> {
                 }
             }
             if !went {
-                let waits = self.warps.iter().find_map(|w| each(w.live()).next().map(|lane| w.pc[lane]));
-                return match waits {
-                    None => Ok(()),
-                    Some(pc) => Err((pc, FaultKind::Deadlock("threads wait here for others".into()))),
-                };
+                return self.deadlock().map_or(Ok(()), Err);
             }
         }
     }

@@ -53,6 +53,7 @@ const SYNC: &[&str] = &[
     "EXIT",
     "BRA",
     "BRX",
+    "BRXU",
     "BSSY",
     "BSYNC",
     "BREAK",

@@ -391,6 +391,7 @@ mod tests {
             bank2: Vec::new(),
             bank3: Vec::new(),
             bank4: Vec::new(),
+            function_words: Vec::new(),
         };
         let env = Env {
             version: PtxVersion::NEWEST,

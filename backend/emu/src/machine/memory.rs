@@ -42,8 +42,10 @@ impl Block<'_> {
         View {
             global: &mut self.device.global,
             shared: &mut self.shared,
+            shared_written: &mut [],
             shared_base: self.machine.target.shared_base.into(),
             local: &mut self.warps[w].local[lane * bytes..][..bytes],
+            local_written: &mut [],
             local_end: STACK_TOP,
         }
     }
@@ -88,7 +90,9 @@ impl Block<'_> {
                     ..step.sources[0]
                 };
                 for lane in each(mask) {
-                    let address = self.bits(w, lane, index)?.wrapping_add(offset.unwrap_or(0) as u32);
+                    // Offsets have 16 bits and wrap around in their bank.
+                    let address =
+                        self.bits(w, lane, index)?.wrapping_add(offset.unwrap_or(0) as u32) & 0xffff;
                     let value = self.constant(bank, address.into(), BYTES[size])?;
                     self.loaded(w, lane, step.rd, size, &value.to_le_bytes());
                 }

@@ -16,11 +16,20 @@ pub(super) struct Barrier {
     ones: u32,
 }
 
+/// The instruction at an address.
+pub(super) fn instruction_at(address: u64) -> Result<u32> {
+    u32::try_from(address / u64::from(INSTRUCTION))
+        .map_err(|_| FaultKind::Malformed("a jump out of the code".into()))
+}
+
 impl Block<'_> {
     /// The group's next instruction.
     pub(super) fn step(&mut self, w: usize, g: usize) -> Result<()> {
         let machine = self.machine;
         let Group { pc, mask, .. } = self.warps[w].groups[g];
+        if let Some(system) = super::system::at(pc) {
+            return self.call_system(w, g, system);
+        }
         let step = machine.code.get(pc as usize);
         let step = step.ok_or_else(|| FaultKind::Malformed("control runs out of the code".into()))?;
         let active = self.guarded(w, mask, step.uniform_guard, step.guard);
@@ -74,8 +83,7 @@ impl Block<'_> {
             let address = u64::from(INSTRUCTION * (pc + 1))
                 .wrapping_add(inst.get(Field::Target).unwrap_or(0))
                 .wrapping_add(base);
-            u32::try_from(address / u64::from(INSTRUCTION))
-                .map_err(|_| FaultKind::Malformed("a jump out of the code".into()))
+            instruction_at(address)
         };
         // Control transfers have a second condition.
         let uniform_condition = form.name == "BRA.U";
@@ -110,18 +118,31 @@ impl Block<'_> {
                 self.jump(w, g, taken, |_| target);
                 return Ok(());
             }
-            "CALL" | "RET" | "BRX" => {
+            "CALL" | "RET" | "BRX" | "BRXU" => {
                 let mut targets = [0; WARP];
                 for lane in each(taken) {
-                    let address = match form.name {
-                        "CALL.REL" if form.shape != "r" => 0,
-                        "RET.REL" | "BRX" => self.pair(w, lane, step.sources[0], false)?,
-                        _ => return unsupported(),
+                    let register = self.pair(w, lane, step.sources[0], false)?;
+                    targets[lane] = match form.name {
+                        "CALL.ABS" | "RET.ABS" => {
+                            let address = register.wrapping_add(inst.get(Field::Target).unwrap_or(0));
+                            instruction_at(address)?
+                        }
+                        _ => relative(register)?,
                     };
-                    targets[lane] = relative(address)?;
                 }
                 self.jump(w, g, taken, |lane| targets[lane]);
                 return Ok(());
+            }
+            "LEPC" => {
+                // Without a distance it is the instruction's own address.
+                let own = u64::from(INSTRUCTION * pc);
+                let distance =
+                    inst.get(Field::Target).map(|distance| distance.wrapping_add(INSTRUCTION.into()));
+                let address = own.wrapping_add(distance.unwrap_or(0));
+                for lane in each(active) {
+                    self.set_register(w, lane, step.rd, address as u32);
+                    self.set_register(w, lane, step.rd + 1, (address >> 32) as u32);
+                }
             }
             "EXIT" => {
                 self.land(w, taken, None)?;
@@ -161,6 +182,9 @@ impl Block<'_> {
                     } else {
                         let value = self.warps[w].convergence[barrier][lane];
                         self.set_register(w, lane, step.rd, value);
+                        if inst.get(Field::Flag) == Some(1) {
+                            self.warps[w].convergence[barrier][lane] = 0;
+                        }
                     }
                 }
             }
@@ -320,7 +344,7 @@ impl Block<'_> {
     }
 
     /// Lanes go to their targets, the others on.
-    fn jump(&mut self, w: usize, g: usize, taken: u32, target: impl Fn(usize) -> u32) {
+    pub(super) fn jump(&mut self, w: usize, g: usize, taken: u32, target: impl Fn(usize) -> u32) {
         let group @ Group { pc, mask, .. } = self.warps[w].groups[g];
         self.warps[w].groups[g] = Group { pc: pc + 1, mask: mask & !taken, ..group };
         let mut left = taken;

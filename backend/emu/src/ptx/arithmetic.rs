@@ -1,7 +1,7 @@
 //! One instruction of a warp: integers, logic, comparison and selection here, the rest in the siblings.
 
 use super::decode::{extend, ones};
-use super::{Block, State, Step, WARP, each};
+use super::{Block, Step, WARP, each};
 use crate::float::{F32, F64};
 use crate::launch::FaultKind;
 use ptx_backend::input::{Instr, Operand};
@@ -38,8 +38,7 @@ impl Block<'_> {
     /// Runs the instruction at a place for the lanes there.
     pub(super) fn step(&mut self, w: usize, pc: u32, mask: u32) -> Step<()> {
         let Some(instr) = self.program.instr(pc) else {
-            each(mask).for_each(|lane| self.warps[w].state[lane] = State::Exited);
-            return Ok(());
+            return Err(FaultKind::Malformed("control runs out of the program".into()));
         };
         let mut active = mask;
         if let Some(guard) = instr.guard {
@@ -280,15 +279,10 @@ impl Block<'_> {
                 }
                 Ok(())
             }
-            F::Ret | F::Exit => {
-                for lane in each(mask) {
-                    let copies = self.warps[w].copies.finish_all(lane);
-                    self.land(w, copies)?;
-                    self.warps[w].state[lane] = State::Exited;
-                }
-                self.leave(w);
-                Ok(())
-            }
+            F::Ret => self.ret(w, mask),
+            F::Exit => self.exit(w, mask),
+            F::Call => self.call(w, pc, mask, instr),
+            F::Alloca | F::Stacksave | F::Stackrestore => self.stack(w, mask, instr),
             F::Trap => Err(FaultKind::Trap),
             F::Membar | F::Fence => {
                 self.races.cut();
@@ -320,7 +314,9 @@ impl Block<'_> {
                 }
                 Ok(())
             }
-            F::Ld | F::Ldu | F::St | F::Atom | F::Red | F::Cvta | F::Isspacep => self.memory(w, mask, instr),
+            F::Ld | F::Ldu | F::St | F::Atom | F::Red | F::Cvta | F::Isspacep => {
+                self.memory(w, pc, mask, instr)
+            }
             F::Cvt | F::CvtPair | F::CvtTf32 => self.convert(w, mask, instr),
             _ => self.float(w, mask, instr),
         }

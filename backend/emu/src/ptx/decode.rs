@@ -1,9 +1,10 @@
-//! The program to interpret: statements by place, variables laid out, operands resolved.
+//! The program to interpret: functions linked, variables laid out, operands resolved.
 
-use super::{Block, Step, WARP, Warp};
+use super::link::{Code, Linked, Place};
+use super::{Block, Module, Step, WARP, Warp};
 use crate::device::Device;
 use crate::launch::{Fault, FaultKind, Launch};
-use ptx_backend::input::{AddressBase, Env, Function, Instr, Operand, RegId, Stmt, Symbol};
+use ptx_backend::input::{AddressBase, Env, Function, Instr, Operand, RegId, Symbol};
 use ptx_isa::{ScalarType, Space, SpecialReg};
 
 /// Where shared variables start in the block's shared memory.
@@ -11,15 +12,9 @@ pub(super) const SHARED_BASE: u64 = 0;
 
 pub(super) struct Program<'a> {
     pub(super) env: &'a Env,
-    pub(super) func: &'a Function,
-    code: Vec<&'a Instr>,
-    /// Places of labels.
-    labels: Vec<u32>,
-    shared: Vec<Option<u64>>,
+    pub(super) code: Code,
     shared_globals: Vec<Option<u64>>,
-    locals: Vec<Option<u64>>,
     pub(super) shared_bytes: u32,
-    pub(super) local_bytes: u32,
     /// Addresses of module-scope variables.
     globals: Vec<Option<u64>>,
 }
@@ -36,105 +31,81 @@ pub(super) fn extend(value: u64, ty: ScalarType) -> u64 {
 
 impl<'a> Program<'a> {
     pub(super) fn load(
-        env: &'a Env,
-        func: &'a Function,
+        module: &Module<'a>,
+        kernel: &Function,
         device: &Device,
         launch: &Launch,
     ) -> Result<Program<'a>, Fault> {
-        let mut program = Program {
-            env,
-            func,
-            code: Vec::new(),
-            labels: vec![u32::MAX; func.labels as usize],
-            shared: vec![None; func.locals.len()],
-            shared_globals: vec![None; env.variables.len()],
-            locals: vec![None; func.locals.len()],
-            shared_bytes: 0,
-            local_bytes: 0,
-            globals: (0..env.variables.len()).map(|i| device.place(i)).collect(),
-        };
-        for statement in &func.body {
-            match statement {
-                Stmt::Label(label) => program.labels[label.0 as usize] = program.code.len() as u32,
-                Stmt::Instr(instr) => program.code.push(instr),
+        let env = module.env;
+        let mut shared_globals = vec![None; env.variables.len()];
+        let mut shared = 0;
+        for (variable, place) in env.variables.iter().zip(&mut shared_globals) {
+            if variable.space == Space::Shared && variable.size > 0 {
+                let start = u64::next_multiple_of(shared, u64::from(variable.align.max(1)));
+                shared = start + variable.size;
+                *place = Some(start);
             }
         }
-        program.place_variables();
-        let params = func.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
+        let mut code = Code::link(module, kernel, shared);
+        let unsized_globals =
+            |i: &usize| env.variables[*i].space == Space::Shared && env.variables[*i].size == 0;
+        let dynamic: Vec<usize> = (0..env.variables.len()).filter(unsized_globals).collect();
+        let mut end = code.shared_bytes;
+        if !dynamic.is_empty() || !code.dynamic.is_empty() {
+            end = end.next_multiple_of(128);
+        }
+        dynamic.iter().for_each(|&i| shared_globals[i] = Some(end));
+        std::mem::take(&mut code.dynamic).into_iter().for_each(|i| code.locals[i] = Place::Fixed(end));
+        let params = code.param_bytes;
         if launch.params.len() < params as usize {
             return Err(FaultKind::Malformed(format!("the kernel takes {params} bytes of parameters")).at(0));
         }
-        Ok(program)
+        let globals = (0..env.variables.len()).map(|i| device.place(i)).collect();
+        Ok(Program { env, code, shared_globals, shared_bytes: end as u32, globals })
     }
 
-    fn place_variables(&mut self) {
-        let mut dynamic = Vec::new();
-        let (mut shared, mut local) = (0u64, 0u64);
-        let all = self.env.variables.iter().map(|v| (true, v)).enumerate();
-        let own = self.func.locals.iter().map(|v| (false, v)).enumerate();
-        for (i, (module, variable)) in all.chain(own) {
-            let align = u64::from(variable.align.max(1));
-            let place = match variable.space {
-                Space::Shared if variable.size == 0 => {
-                    dynamic.push((module, i));
-                    continue;
-                }
-                Space::Shared => {
-                    let start = shared.next_multiple_of(align);
-                    shared = start + variable.size;
-                    if module {
-                        self.shared_globals[i] = Some(start)
-                    } else {
-                        self.shared[i] = Some(start)
-                    }
-                    continue;
-                }
-                Space::Local if !module => {
-                    let start = local.next_multiple_of(align);
-                    local = start + variable.size;
-                    start
-                }
-                _ => continue,
-            };
-            self.locals[i] = Some(place);
-        }
-        if !dynamic.is_empty() {
-            shared = shared.next_multiple_of(128);
-        }
-        for (module, i) in dynamic {
-            if module { self.shared_globals[i] = Some(shared) } else { self.shared[i] = Some(shared) }
-        }
-        self.shared_bytes = shared as u32;
-        self.local_bytes = local.next_multiple_of(16) as u32;
+    /// The kernel itself.
+    pub(super) fn kernel(&self) -> &Linked {
+        self.code.functions.last().expect("the kernel is linked last")
     }
 
     pub(super) fn registers(&self) -> usize {
-        self.func.regs.len()
+        self.code.registers.len()
     }
 
     pub(super) fn register_types(&self) -> impl Iterator<Item = ScalarType> + '_ {
-        self.func.regs.iter().map(|register| register.ty)
+        self.code.registers.iter().copied()
     }
 
     pub(super) fn bits(&self, register: RegId) -> u32 {
-        self.func.regs[register.0 as usize].ty.bits()
+        self.code.registers[register.0 as usize].bits()
     }
 
     pub(super) fn name(&self, register: usize) -> String {
-        format!("register {register} of type {}", self.func.regs[register].ty.text())
+        let owner = self.code.functions.iter().find(|function| function.registers.contains(&register));
+        let number = register - owner.map_or(0, |function| function.registers.start);
+        format!("register {number} of type {}", self.code.registers[register].text())
     }
 
-    pub(super) fn instr(&self, pc: u32) -> Option<&'a Instr> {
-        self.code.get(pc as usize).copied()
+    pub(super) fn instr(&self, pc: u32) -> Option<&Instr> {
+        self.code.instructions.get(pc as usize)
     }
 
-    pub(super) fn source(&self, pc: u32) -> usize {
-        self.instr(pc).map_or(0, |instr| instr.src.0 as usize)
+    /// A fault at a place.
+    pub(super) fn fault(&self, pc: u32, kind: FaultKind) -> Fault {
+        let owner = self.code.owner.get(pc as usize).map(|&index| &self.code.functions[index as usize]);
+        let function = owner.and_then(|function| function.name.clone());
+        Fault { function, ..kind.at(self.instr(pc).map_or(0, |instr| instr.src.0 as usize)) }
+    }
+
+    /// Whether an instruction is a device function's.
+    pub(super) fn is_called(&self, pc: u32) -> bool {
+        self.code.owner.get(pc as usize).is_some_and(|&i| self.code.functions[i as usize].name.is_some())
     }
 
     pub(super) fn label(&self, operand: &Operand) -> Step<u32> {
         match operand {
-            Operand::Label(label) => Ok(self.labels[label.0 as usize]),
+            Operand::Label(label) => Ok(self.code.labels[label.0 as usize]),
             _ => Err(FaultKind::Malformed("a branch to no label".into())),
         }
     }
@@ -142,31 +113,32 @@ impl<'a> Program<'a> {
     /// The places of a list of labels.
     pub(super) fn targets(&self, operand: &Operand) -> Step<Vec<u32>> {
         match operand {
-            Operand::Targets(list) => {
-                Ok(self.func.targets[*list as usize].iter().map(|l| self.labels[l.0 as usize]).collect())
-            }
+            Operand::Targets(list) => Ok(self.code.targets[*list as usize]
+                .iter()
+                .map(|label| self.code.labels[label.0 as usize])
+                .collect()),
             _ => Err(FaultKind::Malformed("no list of labels".into())),
         }
     }
 
-    /// The address of a variable in its own space.
-    pub(super) fn address(&self, symbol: Symbol) -> Step<u64> {
-        let found = match symbol {
+    /// Where a variable is in its own space, or a function among code.
+    pub(super) fn place(&self, symbol: Symbol) -> Place {
+        let fixed = |address: Option<u64>| address.map_or(Place::Nowhere, Place::Fixed);
+        match symbol {
             Symbol::Global(i) => match self.env.variables[i as usize].space {
-                Space::Shared => self.shared_globals[i as usize].map(|offset| SHARED_BASE + offset),
-                _ => self.globals[i as usize],
+                Space::Shared => fixed(self.shared_globals[i as usize]),
+                _ => fixed(self.globals[i as usize]),
             },
-            Symbol::Local(i) => {
-                let i = i as usize;
-                self.shared[i].map(|offset| SHARED_BASE + offset).or(self.locals[i])
-            }
-            Symbol::Param(i) => Some(self.func.params[i as usize].offset.into()),
-            Symbol::Return(_) | Symbol::Function(_) => None,
-        };
-        found.ok_or_else(|| {
-            FaultKind::Unsupported("the address of a function or of a call's parameter".into())
-        })
+            Symbol::Local(i) => self.code.locals[i as usize],
+            Symbol::Param(i) => self.code.params[i as usize],
+            Symbol::Return(i) => self.code.returns[i as usize],
+            Symbol::Function(i) => Place::Fixed(crate::device::code_address(i)),
+        }
     }
+}
+
+fn nowhere() -> FaultKind {
+    FaultKind::Unsupported("the address of a variable of this kind".into())
 }
 
 /// A source operand, resolved for a warp.
@@ -176,6 +148,8 @@ pub(super) enum Value {
     Register(usize, u64),
     NotPredicate(usize),
     Constant(u64),
+    /// An address in the thread's frame, and the bits to keep.
+    Frame(u64, u64),
     /// One value for each lane.
     Special(SpecialReg),
 }
@@ -199,9 +173,11 @@ impl Block<'_> {
                 Value::Constant(f64::from(f32::from_bits(*bits)).to_bits())
             }
             Operand::F32(bits) if ty.bits() == 32 => Value::Constant((*bits).into()),
-            Operand::Symbol(symbol, offset) => {
-                Value::Constant(self.program.address(*symbol)?.wrapping_add(*offset as u64) & mask)
-            }
+            Operand::Symbol(symbol, offset) => match self.program.place(*symbol) {
+                Place::Fixed(start) => Value::Constant(start.wrapping_add(*offset as u64) & mask),
+                Place::Frame(start) => Value::Frame(start.wrapping_add(*offset as u64), mask),
+                Place::Nowhere => return Err(nowhere()),
+            },
             Operand::Special(register) => Value::Special(*register),
             other => return Err(FaultKind::Unsupported(format!("the operand {other:?}"))),
         })
@@ -223,6 +199,7 @@ impl Block<'_> {
             Value::Register(base, mask) => self.warps[w].registers[base + lane] & mask,
             Value::NotPredicate(base) => 1 ^ self.warps[w].registers[base + lane],
             Value::Constant(value) => value,
+            Value::Frame(offset, mask) => self.warps[w].frame[lane].wrapping_add(offset) & mask,
             Value::Special(register) => self.special(&self.warps[w], lane, register)?,
         })
     }
@@ -268,7 +245,11 @@ impl Block<'_> {
                 self.is_written(w, register.0 as usize, 1 << lane)?;
                 self.warps[w].registers[register.0 as usize * WARP + lane]
             }
-            AddressBase::Symbol(symbol) => self.program.address(symbol)?,
+            AddressBase::Symbol(symbol) => match self.program.place(symbol) {
+                Place::Fixed(start) => start,
+                Place::Frame(start) => self.warps[w].frame[lane] + start,
+                Place::Nowhere => return Err(nowhere()),
+            },
             AddressBase::Absolute => 0,
         };
         Ok(base.wrapping_add(address.offset as u64))

@@ -2,7 +2,8 @@
 
 use super::arithmetic::{ty, unsupported};
 use super::decode::{SHARED_BASE, extend, ones};
-use super::{Block, Step, WARP, each};
+use super::link::Place;
+use super::{Block, Step, WARP, Warp, each};
 use crate::float::{BF16, F16, F32, F64, Rounding};
 use crate::launch::FaultKind;
 use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW, Space, View, number, space_of};
@@ -32,27 +33,46 @@ fn place(instr: &Instr) -> Where {
 
 impl Block<'_> {
     pub(super) fn view(&mut self, w: usize, lane: usize) -> View<'_> {
-        let bytes = self.program.local_bytes as usize;
+        let Warp { local, local_written, .. } = &mut self.warps[w];
+        let local = &mut local[lane][..];
         View {
             global: &mut self.device.global,
             shared: &mut self.shared,
+            shared_written: &mut self.shared_written,
             shared_base: SHARED_BASE,
-            local: &mut self.warps[w].local[lane * bytes..][..bytes],
-            local_end: bytes as u64,
+            local_end: local.len() as u64,
+            local,
+            local_written: &mut local_written[lane],
         }
     }
 
-    pub(super) fn memory(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+    pub(super) fn memory(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
         match instr.opcode.form {
-            FormId::Ld | FormId::Ldu => self.load(w, mask, instr),
-            FormId::St => self.store(w, mask, instr),
+            FormId::Ld | FormId::Ldu => self.load(w, pc, mask, instr),
+            FormId::St => self.store(w, pc, mask, instr),
             FormId::Atom | FormId::Red => self.atomic(w, mask, instr),
             FormId::Cvta => self.cvta(w, mask, instr),
             _ => self.is_space(w, mask, instr),
         }
     }
 
-    fn load(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+    /// Where an access at a place goes. Parameters of device functions and of calls are in the thread's frame.
+    fn place(&self, pc: u32, instr: &Instr, address: &Operand) -> Where {
+        let place = place(instr);
+        if place != Where::Param {
+            return place;
+        }
+        let framed = match address {
+            Operand::Address(address) => match address.base {
+                AddressBase::Symbol(symbol) => matches!(self.program.place(symbol), Place::Frame(_)),
+                _ => self.program.is_called(pc) && !instr.opcode.has(Mod::ParamEntry),
+            },
+            _ => false,
+        };
+        if framed { Where::Memory(Space::Local) } else { place }
+    }
+
+    fn load(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
         let t = ty(&instr.opcode, 0)?;
         let parts = match &instr.operands[0] {
             Operand::Vector(parts) => &parts[..],
@@ -62,7 +82,7 @@ impl Block<'_> {
         if size > 8 {
             return unsupported(instr);
         }
-        let place = place(instr);
+        let place = self.place(pc, instr, &instr.operands[1]);
         for lane in each(mask) {
             let address = self.address(w, lane, &instr.operands[1])?;
             let total = size * parts.len() as u32;
@@ -70,7 +90,7 @@ impl Block<'_> {
             let bytes = &mut bytes[..total as usize];
             match place {
                 Where::Memory(space) => {
-                    bytes.copy_from_slice(self.view(w, lane).slice(space, address, total)?);
+                    bytes.copy_from_slice(self.view(w, lane).read(space, address, total)?);
                     self.race(w, instr, (space, address), bytes, None)?;
                 }
                 Where::Constant | Where::Param => {
@@ -101,14 +121,16 @@ impl Block<'_> {
         Ok(())
     }
 
-    fn store(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+    fn store(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
         let t = ty(&instr.opcode, 0)?;
         let parts = match &instr.operands[1] {
             Operand::Vector(parts) => &parts[..],
             one => std::slice::from_ref(one),
         };
         let size = t.bytes();
-        let Where::Memory(space) = place(instr) else { return unsupported(instr) };
+        let Where::Memory(space) = self.place(pc, instr, &instr.operands[0]) else {
+            return unsupported(instr);
+        };
         if size > 8 {
             return unsupported(instr);
         }

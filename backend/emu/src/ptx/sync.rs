@@ -7,6 +7,9 @@ use crate::launch::FaultKind;
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, ScalarType};
 
+/// Groups of threads that a deadlock's text names.
+const SHOWN: usize = 4;
+
 /// Barriers of a block.
 pub(super) const BARRIERS: usize = 16;
 
@@ -56,14 +59,44 @@ impl Block<'_> {
     }
 
     /// Exited threads count as arrived: lets those go that waited for them.
-    pub(super) fn leave(&mut self, w: usize) {
-        // Reductions that cannot complete are found when nothing goes on.
-        let _ = self.release();
+    pub(super) fn leave(&mut self, w: usize) -> Step<()> {
+        // They come to their operation again, which is for fewer threads now.
         for lane in 0..WARP {
             if self.warps[w].state[lane] == State::Meets {
                 self.warps[w].state[lane] = State::Runs;
             }
         }
+        self.release()
+    }
+
+    /// Who waits for whom, when nobody goes on; `None`: all threads are over.
+    pub(super) fn deadlock(&self) -> Option<(u32, FaultKind)> {
+        let mut waits = Vec::new();
+        let mut first = None;
+        for (w, warp) in self.warps.iter().enumerate() {
+            let mut left = warp.live();
+            while left != 0 {
+                let lane = left.trailing_zeros() as usize;
+                let (state, place) = (warp.state[lane], warp.pc[lane]);
+                let same = warp.lanes(|s| s == state) & left;
+                let same = each(same).filter(|&l| warp.pc[l] == place).fold(0, |m, l| m | 1 << l);
+                left &= !same;
+                let (pc, at) = match state {
+                    // Their place is behind the barrier already.
+                    State::Barrier(id) => (place - 1, format!("barrier {id}")),
+                    _ => {
+                        let instr = self.program.instr(place);
+                        (place, instr.map_or("", |instr| instr.opcode.form.mnemonic()).to_owned())
+                    }
+                };
+                first = first.or(Some(pc));
+                let statement = self.program.instr(pc).map_or(0, |instr| instr.src.0);
+                if waits.len() < SHOWN {
+                    waits.push(format!("threads {same:#x} of warp {w} wait at {at} (statement {statement})"));
+                }
+            }
+        }
+        first.map(|pc| (pc, FaultKind::Deadlock(waits.join(", "))))
     }
 
     /// Lets the threads of complete barriers go on.
@@ -129,12 +162,9 @@ impl Block<'_> {
             // The others are for all threads.
             _ => [u32::MAX.into(); WARP],
         };
-        // Waiting threads have their place behind the instruction already.
         let waiting = {
             let warp = &self.warps[w];
-            each(warp.lanes(|s| s == State::Meets))
-                .filter(|&l| warp.pc[l] == pc + 1)
-                .fold(0, |m, l| m | 1 << l)
+            each(warp.lanes(|s| s == State::Meets)).filter(|&l| warp.pc[l] == pc).fold(0, |m, l| m | 1 << l)
         };
         let here = waiting | mask;
         let live = self.warps[w].live();
@@ -148,12 +178,15 @@ impl Block<'_> {
             let needed = members & live;
             left &= !members;
             if needed & !here != 0 {
+                // Waiting threads stay at the instruction.
                 for lane in each(needed & here) {
-                    self.warps[w].state[lane] = State::Meets;
+                    (self.warps[w].state[lane], self.warps[w].pc[lane]) = (State::Meets, pc);
                 }
                 continue;
             }
-            each(needed).for_each(|lane| self.warps[w].state[lane] = State::Runs);
+            for lane in each(needed) {
+                (self.warps[w].state[lane], self.warps[w].pc[lane]) = (State::Runs, pc + 1);
+            }
             self.together(w, needed, instr)?;
         }
         Ok(())

@@ -36,7 +36,17 @@ const MUTATIONS: usize = 10_000;
 struct Named {
     name: String,
     case: Case,
-    whole: bool,
+    module: Module,
+}
+
+/// The module that a kernel is assembled in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Module {
+    /// One with many others.
+    Any,
+    Own,
+    /// Its own, to be linked: each function has a section, and calls are relocations.
+    Relocatable,
 }
 
 /// How many of what was tried were as wanted.
@@ -70,18 +80,17 @@ struct Interpreted {
     name: String,
     ptx: String,
     kernel: String,
-    /// The kernel needs its whole module.
-    whole: bool,
+    module: Module,
     prepared: Prepared,
     expected: Device,
 }
 
 impl Interpreted {
-    fn of(name: &str, case: &Case, whole: bool) -> Result<Interpreted, String> {
+    fn of(name: &str, case: &Case, module: Module) -> Result<Interpreted, String> {
         let input = case::input(&case.ptx, &case.kernel)?;
         let (prepared, expected) = case::interpret(case, &input)?;
         let kernel = input.function.name.clone();
-        Ok(Interpreted { name: name.to_owned(), ptx: case.ptx.clone(), kernel, whole, prepared, expected })
+        Ok(Interpreted { name: name.to_owned(), ptx: case.ptx.clone(), kernel, module, prepared, expected })
     }
 }
 
@@ -89,7 +98,7 @@ impl Interpreted {
 pub(crate) fn shrink(tools: &Tools, seed: u64, target: u32, scratch: &Path) -> String {
     let assembler = Assembler { tools, folder: scratch.to_owned() };
     let failure = |case: &Case| {
-        let interpreted = Interpreted::of("", case, false).ok()?;
+        let interpreted = Interpreted::of("", case, Module::Any).ok()?;
         let cases = std::slice::from_ref(&interpreted);
         let bytes = assembler.assemble(target, cases)?;
         let kernel = cubin::kernel(&bytes, "k0", &interpreted.prepared.device).ok()?;
@@ -108,22 +117,32 @@ pub(crate) fn run(tools: &Tools, targets: &[u32], only: &str, scratch: &Path, ti
     let start = Instant::now();
     let mut triangle = Triangle::default();
     let mut cases = Vec::new();
-    let sweeps =
-        sweep::all().into_iter().map(|case| Named { name: sweep::statement(&case), case, whole: false });
+    let sweeps = sweep::all().into_iter().map(|case| Named {
+        name: sweep::statement(&case),
+        case,
+        module: Module::Any,
+    });
     let programs = (0..PROGRAMS).filter(|seed| !VENDOR_FAULTS.contains(seed)).map(|seed| Named {
         name: format!("program {seed}"),
         case: program::case_of_plain_loops(seed),
-        whole: false,
+        module: Module::Any,
     });
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
     let described = description::folder(&folder).unwrap_or_else(|error| {
         triangle.findings.push(error);
         Vec::new()
     });
-    let described = described.into_iter().map(|Described { name, case }| Named { name, case, whole: true });
+    let described = described.into_iter().flat_map(|Described { name, case }| {
+        let relocatable = case.ptx.contains(".func").then(|| Named {
+            name: format!("{name} (relocatable)"),
+            case: case.clone(),
+            module: Module::Relocatable,
+        });
+        std::iter::once(Named { name, case, module: Module::Own }).chain(relocatable)
+    });
     let wanted = |named: &Named| named.case.ptx.contains(only) || named.name.contains(only);
-    for Named { name, case, whole } in sweeps.chain(programs).chain(described).filter(wanted) {
-        match Interpreted::of(&name, &case, whole) {
+    for Named { name, case, module } in sweeps.chain(programs).chain(described).filter(wanted) {
+        match Interpreted::of(&name, &case, module) {
             Ok(interpreted) => cases.push(interpreted),
             Err(error) => triangle.findings.push(format!("{name}: {error}")),
         }
@@ -131,7 +150,9 @@ pub(crate) fn run(tools: &Tools, targets: &[u32], only: &str, scratch: &Path, ti
     let verbose = !only.is_empty();
     let next = std::sync::atomic::AtomicUsize::new(0);
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let same = |a: &Interpreted, b: &Interpreted| a.whole == b.whole && (!a.whole || a.ptx == b.ptx);
+    let same = |a: &Interpreted, b: &Interpreted| {
+        a.module == b.module && (a.module == Module::Any || a.ptx == b.ptx)
+    };
     let chunks: Vec<&[Interpreted]> = cases.chunk_by(same).flat_map(|chunk| chunk.chunks(MODULE)).collect();
     let modules: Vec<(u32, &[Interpreted])> =
         chunks.iter().flat_map(|&chunk| targets.iter().map(move |&target| (target, chunk))).collect();
@@ -186,7 +207,7 @@ impl Part {
             match cases {
                 // Not every target has every instruction.
                 [] | [_] => {}
-                [one, ..] if one.whole => {}
+                [one, ..] if one.module != Module::Any => {}
                 _ => {
                     let (first, second) = cases.split_at(cases.len() / 2);
                     self.module(assembler, target, first, mutations / 2, verbose);
@@ -198,7 +219,7 @@ impl Part {
         let mut left = mutations;
         for (i, case) in cases.iter().enumerate() {
             let name = &case.name;
-            let kernel = if case.whole { case.kernel.clone() } else { format!("k{i}") };
+            let kernel = if case.module == Module::Any { format!("k{i}") } else { case.kernel.clone() };
             let kernel = match cubin::kernel(&bytes, &kernel, &case.prepared.device) {
                 Ok(kernel) => kernel,
                 Err(error) => {
@@ -263,11 +284,12 @@ impl Assembler<'_> {
     /// `PTX_CUBINS` names a folder in which cubins are kept for another run.
     fn assemble(&self, target: u32, cases: &[Interpreted]) -> Option<Vec<u8>> {
         let module = match cases {
-            [Interpreted { whole: true, ptx, .. }, ..] => ptx.clone(),
+            [Interpreted { module: Module::Own | Module::Relocatable, ptx, .. }, ..] => ptx.clone(),
             _ => together(target, cases)?,
         };
+        let relocatable = cases.first().is_some_and(|case| case.module == Module::Relocatable);
         let mut hasher = DefaultHasher::new();
-        module.hash(&mut hasher);
+        (&module, relocatable).hash(&mut hasher);
         let kept = std::env::var_os("PTX_CUBINS")
             .map(|folder| PathBuf::from(folder).join(format!("{target}-{:016x}.cubin", hasher.finish())));
         if let Some(kept) = kept.as_ref().filter(|kept| kept.exists()) {
@@ -276,7 +298,8 @@ impl Assembler<'_> {
         std::fs::create_dir_all(&self.folder).ok()?;
         let (input, output) = (self.folder.join("module.ptx"), self.folder.join("module.cubin"));
         std::fs::write(&input, module).ok()?;
-        let arguments = tools::compile_arguments(&format!("sm_{target}"), &input, &output);
+        let mut arguments = tools::compile_arguments(&format!("sm_{target}"), &input, &output);
+        arguments.extend(relocatable.then(|| "-c".into()));
         let bytes = match tools::run(&self.tools.ptxas, arguments).ok {
             true => std::fs::read(&output).ok()?,
             false => Vec::new(),

@@ -1,0 +1,316 @@
+//! Calls of device functions, and the frames of threads: `.local` variables, `.param` space and `alloca`.
+//!
+//! A thread's stack is its local memory. A call adds a frame with the callee's variables, parameters and results,
+//! and sets the callee's registers aside, which a caller further up may be using.
+
+use super::arithmetic::{ty, unsupported};
+use super::link::{Formal, Linked, Place, Slot};
+use super::{Block, State, Step, each};
+use crate::launch::FaultKind;
+use crate::memory::{UNWRITTEN, number};
+use crate::system::System;
+use ptx_backend::input::{Instr, Operand, Symbol};
+use ptx_isa::{FormId, ScalarType};
+
+/// Bytes that a thread's stack may have.
+const STACK_BYTES: usize = 1 << 20;
+
+/// What a call left behind in a thread.
+pub(super) struct Frame {
+    /// The call itself.
+    call: u32,
+    /// The function called.
+    callee: u32,
+    /// The caller's frame, and the end of its stack.
+    base: u64,
+    top: usize,
+    /// What the callee's registers held, and whether they did.
+    registers: Vec<(u64, bool)>,
+}
+
+struct Parts<'i> {
+    returns: &'i [Operand],
+    target: &'i Operand,
+    arguments: &'i [Operand],
+}
+
+fn parts(instr: &Instr) -> Step<Parts<'_>> {
+    let list = |operand: Option<&'_ Operand>| matches!(operand, Some(Operand::List(_)));
+    let (returns, rest) = match &instr.operands[..] {
+        [Operand::List(returns), rest @ ..] => (&returns[..], rest),
+        rest => (&[][..], rest),
+    };
+    let [target, rest @ ..] = rest else { return unsupported(instr) };
+    let arguments = match rest {
+        [Operand::List(arguments), ..] if list(rest.first()) => &arguments[..],
+        _ => &[][..],
+    };
+    Ok(Parts { returns, target, arguments })
+}
+
+impl Block<'_> {
+    pub(super) fn call(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
+        let Parts { returns, target, arguments } = parts(instr)?;
+        for lane in each(mask) {
+            let symbol = match target {
+                Operand::Symbol(Symbol::Function(index), 0) => *index,
+                _ => {
+                    let value = self.value(target, ScalarType::U64)?;
+                    let address = self.get(w, lane, value)?;
+                    let function = crate::device::function_at(address);
+                    function.filter(|&i| (i as usize) < self.program.env.functions.len()).ok_or_else(
+                        || FaultKind::Malformed(format!("a call of {address:#x}, where no function is")),
+                    )?
+                }
+            };
+            match self.program.code.by_symbol[symbol as usize] {
+                Some(callee) => self.enter(w, lane, pc, callee, arguments)?,
+                None => self.call_system(w, lane, symbol, returns, arguments)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes that an argument passes for a parameter of a size.
+    fn argument(&mut self, w: usize, lane: usize, operand: &Operand, size: u32) -> Step<Vec<u8>> {
+        if let Operand::Symbol(symbol @ Symbol::Local(_), offset) = operand
+            && let Place::Frame(start) = self.program.place(*symbol)
+        {
+            let start = (self.warps[w].frame[lane] + start).wrapping_add(*offset as u64) as usize;
+            let bytes = self.warps[w].local[lane].get(start..start + size as usize);
+            return Ok(bytes.unwrap_or_default().to_vec());
+        }
+        let bits = match size {
+            1 => ScalarType::B8,
+            2 => ScalarType::B16,
+            4 => ScalarType::B32,
+            8 => ScalarType::B64,
+            _ => return Err(FaultKind::Malformed(format!("an argument of {size} bytes in a register"))),
+        };
+        let bits = match operand {
+            Operand::F32(_) | Operand::F64(_) if size == 4 => ScalarType::F32,
+            Operand::F32(_) | Operand::F64(_) if size == 8 => ScalarType::F64,
+            _ => bits,
+        };
+        let value = self.value(operand, bits)?;
+        Ok(self.get(w, lane, value)?.to_le_bytes()[..size as usize].to_vec())
+    }
+
+    fn enter(&mut self, w: usize, lane: usize, pc: u32, callee: u32, arguments: &[Operand]) -> Step<()> {
+        let program = self.program;
+        let function = &program.code.functions[callee as usize];
+        if function.params.len() != arguments.len() {
+            return Err(FaultKind::Malformed("a call with another number of arguments".into()));
+        }
+        let mut passed = Vec::with_capacity(arguments.len());
+        for (formal, argument) in function.params.iter().zip(arguments) {
+            passed.push(self.argument(w, lane, argument, formal.size)?);
+        }
+        let warp = &mut self.warps[w];
+        let frame = Frame {
+            call: pc,
+            callee,
+            base: warp.frame[lane],
+            top: warp.local[lane].len(),
+            registers: function.registers.clone().map(|register| warp.take(lane, register)).collect(),
+        };
+        warp.frames[lane].push(frame);
+        warp.frame[lane] = warp.grow(lane, function.frame_align, function.frame_bytes)?;
+        warp.pc[lane] = function.entry;
+        for (formal, bytes) in function.params.iter().zip(passed) {
+            match formal.at {
+                Slot::Register(register) => {
+                    let operand = Operand::Reg(register);
+                    let bits = program.code.registers[register.0 as usize];
+                    self.put(w, lane, &operand, bits, number(&bytes))?;
+                }
+                Slot::Frame(start) => self.write_frame(w, lane, start, &bytes),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes into a thread's frame.
+    fn write_frame(&mut self, w: usize, lane: usize, start: u64, bytes: &[u8]) {
+        let warp = &mut self.warps[w];
+        let start = (warp.frame[lane] + start) as usize;
+        let end = (start + bytes.len()).min(warp.local[lane].len());
+        warp.local[lane][start..end].copy_from_slice(&bytes[..end - start]);
+        if let Some(written) = warp.local_written[lane].get_mut(start..end) {
+            written.fill(true);
+        }
+    }
+
+    /// Returns from a function; the kernel's threads exit.
+    pub(super) fn ret(&mut self, w: usize, mask: u32) -> Step<()> {
+        let mut exiting = 0;
+        for lane in each(mask) {
+            match self.warps[w].frames[lane].pop() {
+                Some(frame) => self.leave_function(w, lane, frame)?,
+                None => exiting |= 1 << lane,
+            }
+        }
+        if exiting == 0 { Ok(()) } else { self.exit(w, exiting) }
+    }
+
+    fn leave_function(&mut self, w: usize, lane: usize, frame: Frame) -> Step<()> {
+        let program = self.program;
+        let function: &Linked = &program.code.functions[frame.callee as usize];
+        let Some(call) = program.instr(frame.call) else { return Ok(()) };
+        let wanted = parts(call)?.returns;
+        let mut results = Vec::with_capacity(wanted.len());
+        for (formal, wanted) in function.returns.iter().zip(wanted) {
+            if *wanted != Operand::Sink {
+                results.push((wanted, self.result(w, lane, formal)?));
+            }
+        }
+        let warp = &mut self.warps[w];
+        for (register, (value, written)) in function.registers.clone().zip(frame.registers) {
+            warp.set_back(lane, register, value, written);
+        }
+        warp.frame[lane] = frame.base;
+        warp.shrink(lane, frame.top);
+        warp.pc[lane] = frame.call + 1;
+        for (wanted, bytes) in results {
+            self.returned(w, lane, wanted, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The bytes of a result that a function is about to return.
+    fn result(&self, w: usize, lane: usize, formal: &Formal) -> Step<Vec<u8>> {
+        let size = formal.size as usize;
+        let warp = &self.warps[w];
+        match formal.at {
+            Slot::Register(register) => {
+                self.is_written(w, register.0 as usize, 1 << lane)?;
+                let value = warp.registers[register.0 as usize * crate::WARP + lane];
+                Ok(value.to_le_bytes()[..size.min(8)].to_vec())
+            }
+            Slot::Frame(start) => {
+                let start = (warp.frame[lane] + start) as usize;
+                Ok(warp.local[lane][start..start + size].to_vec())
+            }
+        }
+    }
+
+    /// Gives a result to the register or the `.param` variable that a call names.
+    fn returned(&mut self, w: usize, lane: usize, wanted: &Operand, bytes: &[u8]) -> Step<()> {
+        match wanted {
+            Operand::Symbol(symbol, _) => {
+                if let Place::Frame(start) = self.program.place(*symbol) {
+                    self.write_frame(w, lane, start, bytes);
+                }
+                Ok(())
+            }
+            Operand::Reg(register) => {
+                let t = self.program.code.registers[register.0 as usize];
+                self.put(w, lane, wanted, t, number(&bytes[..bytes.len().min(8)]))
+            }
+            other => self.put(w, lane, other, ScalarType::B64, 0),
+        }
+    }
+
+    fn call_system(
+        &mut self,
+        w: usize,
+        lane: usize,
+        symbol: u32,
+        returns: &[Operand],
+        arguments: &[Operand],
+    ) -> Step<()> {
+        let signature = &self.program.env.functions[symbol as usize];
+        let Some(system) = System::named(&signature.name) else {
+            return Err(FaultKind::Unsupported(format!(
+                "the function {}, which has no body",
+                signature.name
+            )));
+        };
+        let mut passed = Vec::with_capacity(arguments.len());
+        for (param, argument) in signature.params.iter().zip(arguments) {
+            let bytes = self.argument(w, lane, argument, param.size)?;
+            passed.push(number(&bytes[..bytes.len().min(8)]));
+        }
+        let done = system.call(&passed, &mut self.view(w, lane))?;
+        self.device.output.extend(done.text);
+        if done.traps {
+            return Err(FaultKind::Trap);
+        }
+        for (param, wanted) in signature.returns.iter().zip(returns) {
+            self.returned(w, lane, wanted, &done.result.to_le_bytes()[..param.size.min(8) as usize])?;
+        }
+        Ok(())
+    }
+
+    /// `alloca`, `stacksave`, `stackrestore`.
+    pub(super) fn stack(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let t = ty(&instr.opcode, 0)?;
+        for lane in each(mask) {
+            let value = match instr.opcode.form {
+                FormId::Alloca => {
+                    let align = match instr.operands.get(2) {
+                        Some(Operand::Int(align)) => (*align).max(1) as u64,
+                        _ => 8,
+                    };
+                    let size = self.value(&instr.operands[1], t)?;
+                    let size = self.get(w, lane, size)?;
+                    self.warps[w].grow(lane, align, size)?
+                }
+                FormId::Stacksave => self.warps[w].local[lane].len() as u64,
+                _ => {
+                    let top = self.value(&instr.operands[0], t)?;
+                    let top = self.get(w, lane, top)? as usize;
+                    if top > self.warps[w].local[lane].len() {
+                        return Err(FaultKind::Malformed("a stack is restored that was larger".into()));
+                    }
+                    self.warps[w].shrink(lane, top);
+                    continue;
+                }
+            };
+            self.put(w, lane, &instr.operands[0], t, value)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn exit(&mut self, w: usize, mask: u32) -> Step<()> {
+        for lane in each(mask) {
+            self.warps[w].state[lane] = State::Exited;
+            let copies = self.warps[w].copies.finish_all(lane);
+            self.land(w, copies)?;
+        }
+        self.leave(w)
+    }
+}
+
+impl super::Warp {
+    /// Sets a thread's register aside, and leaves it unwritten.
+    fn take(&mut self, lane: usize, register: usize) -> (u64, bool) {
+        let written = self.written[register] >> lane & 1 == 1;
+        self.written[register] &= !(1 << lane);
+        (self.registers[register * crate::WARP + lane], written)
+    }
+
+    fn set_back(&mut self, lane: usize, register: usize, value: u64, written: bool) {
+        self.registers[register * crate::WARP + lane] = value;
+        self.written[register] = self.written[register] & !(1 << lane) | u32::from(written) << lane;
+    }
+
+    /// Adds memory to a thread's stack and gives its address.
+    fn grow(&mut self, lane: usize, align: u64, bytes: u64) -> Step<u64> {
+        let start = (self.local[lane].len() as u64).next_multiple_of(align);
+        let end = start.saturating_add(bytes);
+        if end > STACK_BYTES as u64 {
+            return Err(FaultKind::OutOfBounds { space: "local", address: start, size: bytes as u32 });
+        }
+        self.local[lane].resize(end as usize, UNWRITTEN);
+        if self.tracks {
+            self.local_written[lane].resize(end as usize, false);
+        }
+        Ok(start)
+    }
+
+    fn shrink(&mut self, lane: usize, top: usize) {
+        self.local[lane].truncate(top);
+        self.local_written[lane].truncate(top);
+    }
+}

@@ -1,0 +1,271 @@
+//! A kernel and the device functions that it may call as one program: instructions one behind the other, each
+//! function with registers, labels and variables of its own numbers.
+//!
+//! Device functions come before the kernel. Of the threads of a warp those at the lowest place go first, so that
+//! threads in a function return before the others go on, and meet them there.
+
+use super::Module;
+use ptx_backend::input::{
+    Address, AddressBase, Function, Guard, Instr, LabelId, Operand, Param, RegId, Stmt, Symbol,
+};
+use ptx_isa::{FormId, Opcode, ScalarType, Space};
+
+/// Where a variable or a parameter is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// An address in its own space, the same for all threads.
+    Fixed(u64),
+    /// Bytes from the start of the thread's frame.
+    Frame(u64),
+    Nowhere,
+}
+
+/// A parameter or a result of a function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Formal {
+    pub(super) size: u32,
+    pub(super) at: Slot,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Slot {
+    Register(RegId),
+    /// Bytes from the start of the frame.
+    Frame(u64),
+}
+
+/// A function with a body.
+#[derive(Clone, Debug)]
+pub(super) struct Linked {
+    /// `None` for the kernel.
+    pub(super) name: Option<String>,
+    pub(super) entry: u32,
+    pub(super) registers: std::ops::Range<usize>,
+    pub(super) frame_bytes: u64,
+    pub(super) frame_align: u64,
+    pub(super) params: Vec<Formal>,
+    pub(super) returns: Vec<Formal>,
+}
+
+/// The program of a kernel.
+#[derive(Default)]
+pub(super) struct Code {
+    pub(super) instructions: Vec<Instr>,
+    /// By instruction: index into `functions`.
+    pub(super) owner: Vec<u32>,
+    pub(super) functions: Vec<Linked>,
+    /// By [`Symbol::Function`], aliases resolved; `None` for what has no body.
+    pub(super) by_symbol: Vec<Option<u32>>,
+    pub(super) registers: Vec<ScalarType>,
+    pub(super) labels: Vec<u32>,
+    pub(super) targets: Vec<Vec<LabelId>>,
+    pub(super) locals: Vec<Place>,
+    pub(super) params: Vec<Place>,
+    pub(super) returns: Vec<Place>,
+    /// Bytes of static shared memory; where dynamic shared memory starts.
+    pub(super) shared_bytes: u64,
+    /// Bytes that the kernel's parameters take.
+    pub(super) param_bytes: u32,
+    /// Variables that are dynamic shared memory.
+    pub(super) dynamic: Vec<usize>,
+}
+
+impl Code {
+    /// Links what a kernel may run. `shared_bytes` of shared memory are variables of the module.
+    pub(super) fn link(module: &Module<'_>, kernel: &Function, shared_bytes: u64) -> Code {
+        let mut code = Code { shared_bytes, ..Code::default() };
+        let calls = |statement: &Stmt| matches!(statement, Stmt::Instr(i) if i.opcode.form == FormId::Call);
+        let callable: &[&Function] =
+            if kernel.body.iter().any(calls) { &module.functions } else { Default::default() };
+        let mut names = Vec::new();
+        for function in callable.iter().filter(|function| !function.entry) {
+            names.push(function.name.as_str());
+            code.add(function);
+        }
+        code.add(kernel);
+        code.by_symbol = module
+            .env
+            .functions
+            .iter()
+            .map(|signature| {
+                let alias = module.aliases.iter().find(|(alias, _)| *alias == signature.name);
+                let name = alias.map_or(&signature.name, |(_, name)| name);
+                names.iter().position(|known| known == name).map(|index| index as u32)
+            })
+            .collect();
+        code
+    }
+
+    fn add(&mut self, function: &Function) {
+        let base = Bases {
+            register: self.registers.len() as u32,
+            label: self.labels.len() as u32,
+            list: self.targets.len() as u32,
+            local: self.locals.len() as u32,
+            param: self.params.len() as u32,
+            result: self.returns.len() as u32,
+        };
+        let entry = self.instructions.len() as u32;
+        self.registers.extend(function.regs.iter().map(|register| register.ty));
+        self.targets.extend(
+            function.targets.iter().map(|list| list.iter().map(|l| LabelId(l.0 + base.label)).collect()),
+        );
+        let mut frame = Frame { bytes: 0, align: 16 };
+        let returns = formals(&function.returns, &base, &mut frame);
+        self.returns.extend(returns.iter().map(Formal::place));
+        let params = if function.entry {
+            self.param_bytes = function.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
+            self.params.extend(function.params.iter().map(|param| Place::Fixed(param.offset.into())));
+            Vec::new()
+        } else {
+            let params = formals(&function.params, &base, &mut frame);
+            self.params.extend(params.iter().map(Formal::place));
+            params
+        };
+        for variable in &function.locals {
+            let align = u64::from(variable.align.max(1));
+            let place = match variable.space {
+                Space::Shared if variable.size == 0 => {
+                    self.dynamic.push(self.locals.len());
+                    Place::Nowhere
+                }
+                Space::Shared => {
+                    let start = self.shared_bytes.next_multiple_of(align);
+                    self.shared_bytes = start + variable.size;
+                    Place::Fixed(start)
+                }
+                Space::Local | Space::Param => frame.add(variable.size, align),
+                _ => Place::Nowhere,
+            };
+            self.locals.push(place);
+        }
+        let mut labels = vec![u32::MAX; function.labels as usize];
+        for statement in &function.body {
+            match statement {
+                Stmt::Label(label) => labels[label.0 as usize] = self.instructions.len() as u32,
+                Stmt::Instr(instr) => self.instructions.push(base.instr(instr)),
+            }
+        }
+        // What runs over the end of a function returns.
+        if let Some(opcode) = Opcode::new(FormId::Ret, &[], &[]) {
+            let src = function.body.iter().rev().find_map(|statement| match statement {
+                Stmt::Instr(instr) => Some(instr.src),
+                Stmt::Label(_) => None,
+            });
+            self.instructions.push(Instr {
+                src: src.unwrap_or_default(),
+                opcode,
+                guard: None,
+                operands: Vec::new(),
+            });
+        }
+        self.owner.resize(self.instructions.len(), self.functions.len() as u32);
+        self.labels.extend(labels);
+        self.functions.push(Linked {
+            name: (!function.entry).then(|| function.name.clone()),
+            entry,
+            registers: base.register as usize..self.registers.len(),
+            frame_bytes: frame.bytes,
+            frame_align: frame.align,
+            params,
+            returns,
+        });
+    }
+}
+
+/// The memory of a call of a function.
+struct Frame {
+    bytes: u64,
+    align: u64,
+}
+
+impl Frame {
+    fn add(&mut self, size: u64, align: u64) -> Place {
+        let start = self.bytes.next_multiple_of(align);
+        self.bytes = start + size;
+        self.align = self.align.max(align);
+        Place::Frame(start)
+    }
+}
+
+impl Formal {
+    fn place(&self) -> Place {
+        match self.at {
+            Slot::Register(_) => Place::Nowhere,
+            Slot::Frame(start) => Place::Frame(start),
+        }
+    }
+}
+
+fn formals(params: &[Param], base: &Bases, frame: &mut Frame) -> Vec<Formal> {
+    let formal = |param: &Param| {
+        let at = match param.reg {
+            Some(register) => Slot::Register(base.register(register)),
+            None => match frame.add(param.size.into(), param.align.max(1).into()) {
+                Place::Frame(start) => Slot::Frame(start),
+                Place::Fixed(_) | Place::Nowhere => Slot::Frame(0),
+            },
+        };
+        Formal { size: param.size, at }
+    };
+    params.iter().map(formal).collect()
+}
+
+/// The first numbers of a function's own things.
+struct Bases {
+    register: u32,
+    label: u32,
+    list: u32,
+    local: u32,
+    param: u32,
+    result: u32,
+}
+
+impl Bases {
+    fn register(&self, register: RegId) -> RegId {
+        RegId(register.0 + self.register)
+    }
+
+    fn symbol(&self, symbol: Symbol) -> Symbol {
+        match symbol {
+            Symbol::Local(i) => Symbol::Local(i + self.local),
+            Symbol::Param(i) => Symbol::Param(i + self.param),
+            Symbol::Return(i) => Symbol::Return(i + self.result),
+            Symbol::Global(_) | Symbol::Function(_) => symbol,
+        }
+    }
+
+    fn operand(&self, operand: &Operand) -> Operand {
+        let all = |operands: &[Operand]| operands.iter().map(|operand| self.operand(operand)).collect();
+        match operand {
+            Operand::Reg(register) => Operand::Reg(self.register(*register)),
+            Operand::NotPred(register) => Operand::NotPred(self.register(*register)),
+            Operand::Address(Address { base, offset }) => {
+                let base = match *base {
+                    AddressBase::Reg(register) => AddressBase::Reg(self.register(register)),
+                    AddressBase::Symbol(symbol) => AddressBase::Symbol(self.symbol(symbol)),
+                    AddressBase::Absolute => AddressBase::Absolute,
+                };
+                Operand::Address(Address { base, offset: *offset })
+            }
+            Operand::Symbol(symbol, offset) => Operand::Symbol(self.symbol(*symbol), *offset),
+            Operand::Label(label) => Operand::Label(LabelId(label.0 + self.label)),
+            Operand::Targets(list) => Operand::Targets(list + self.list),
+            Operand::Vector(parts) => Operand::Vector(all(parts)),
+            Operand::List(parts) => Operand::List(all(parts)),
+            Operand::Pair(pair) => Operand::Pair(Box::new((self.operand(&pair.0), self.operand(&pair.1)))),
+            Operand::Int(_)
+            | Operand::F64(_)
+            | Operand::F32(_)
+            | Operand::Special(_)
+            | Operand::Sink
+            | Operand::Prototype(_) => operand.clone(),
+        }
+    }
+
+    fn instr(&self, instr: &Instr) -> Instr {
+        let guard = instr.guard.map(|guard| Guard { reg: self.register(guard.reg), ..guard });
+        let operands = instr.operands.iter().map(|operand| self.operand(operand)).collect();
+        Instr { src: instr.src, opcode: instr.opcode, guard, operands }
+    }
+}
