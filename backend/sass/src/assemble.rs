@@ -1,4 +1,4 @@
-//! Lines of a listing to instructions: what one line alone does not tell.
+//! Lines of a listing to instructions, with what their text does not tell.
 //!
 //! A line may have the control word in front, and behind it the values of fields that the text does not show:
 //!
@@ -10,62 +10,42 @@ use crate::control::Control;
 use crate::decode::decode_tolerant;
 use crate::inst::Inst;
 use crate::model::{Field, Sm};
-use crate::parse::{ParseError, USUAL_DESCRIPTOR, parse_with};
-use crate::print::{INST_BYTES, SHOWN_DESCRIPTOR_SM, print_to};
+use crate::parse::{ParseError, parse};
+use crate::print::print_to;
+use crate::window::{Line, hides_descriptor, set_descriptors};
 use std::fmt::Write;
 
-/// Assembles lines in their order.
+/// The instructions of lines, which are an address and a text. The address 0 stands for none as well.
 ///
-/// Before sm_90 the text of a global access does not tell the register of the window's descriptor. In lines that
-/// follow each other without a gap, it is the register that was last loaded with it; elsewhere UR4.
-#[derive(Clone, Debug)]
-pub struct Assembler {
-    sm: Sm,
-    /// The address after the last line's.
-    next: Option<u64>,
-    descriptor: u64,
+/// Lines of functions may follow each other, and lines may be missing. What a line does not tell is taken from the
+/// others.
+pub fn assemble<'a>(sm: Sm, lines: impl Iterator<Item = (u64, &'a str)>) -> Vec<Result<Inst, ParseError>> {
+    let mut read: Vec<Line> = lines.map(|(address, text)| line(sm, address, text)).collect();
+    set_descriptors(sm, &mut read);
+    read.into_iter().map(|line| line.inst).collect()
 }
 
-/// Where the window's descriptor lies in constant bank 0, before sm_90.
-const DESCRIPTOR_OFFSET: u64 = 0x118;
+fn line(sm: Sm, address: u64, line: &str) -> Line {
+    let mut told = false;
+    Line { address, inst: instruction(sm, address, line, &mut told), told }
+}
 
-impl Assembler {
-    pub fn new(sm: Sm) -> Assembler {
-        Assembler { sm, next: None, descriptor: USUAL_DESCRIPTOR }
+/// The instruction of a line, which may tell the register of the window's descriptor.
+fn instruction(sm: Sm, address: u64, line: &str, told: &mut bool) -> Result<Inst, ParseError> {
+    let (control, text_at) = control_prefix(line)?;
+    let (text_end, hidden) = hidden_suffix(line);
+    let text = line.get(text_at..text_end).unwrap_or_default();
+    let shifted = |error: ParseError| ParseError { column: error.column + text_at, ..error };
+    let mut inst = parse(sm, text, address).map_err(shifted)?;
+    if let Some(control) = control {
+        inst.control = Control { reuse: inst.control.reuse, ..control };
     }
-
-    /// The instruction of a line, which is at an address.
-    pub fn line(&mut self, address: u64, line: &str) -> Result<Inst, ParseError> {
-        if self.next != Some(address) {
-            self.descriptor = USUAL_DESCRIPTOR;
-        }
-        self.next = address.checked_add(INST_BYTES);
-        let (control, text_at) = control_prefix(line)?;
-        let (text_end, hidden) = hidden_suffix(line);
-        let text = line.get(text_at..text_end).unwrap_or_default();
-        let shifted = |error: ParseError| ParseError { column: error.column + text_at, ..error };
-        let mut inst = parse_with(self.sm, text, address, self.descriptor).map_err(shifted)?;
-        if let Some(control) = control {
-            inst.control = Control { reuse: inst.control.reuse, ..control };
-        }
-        for (column, name, value) in hidden {
-            set_hidden(self.sm, &mut inst, name, value)
-                .map_err(|message| ParseError { column, message: message.to_owned() })?;
-        }
-        self.note_descriptor(&inst);
-        Ok(inst)
+    for (column, name, value) in hidden {
+        set_hidden(sm, &mut inst, name, value)
+            .map_err(|message| ParseError { column, message: message.to_owned() })?;
+        *told |= name == WORD || name == "UrDesc";
     }
-
-    fn note_descriptor(&mut self, inst: &Inst) {
-        let loads = self.sm.0 < SHOWN_DESCRIPTOR_SM
-            && inst.form().mnemonic == "ULDC"
-            && inst.text(Field::Size) == Some(".64")
-            && inst.get(Field::CBank) == Some(0)
-            && inst.get(Field::COffset) == Some(DESCRIPTOR_OFFSET);
-        if let (true, Some(register)) = (loads, inst.get(Field::URd)) {
-            self.descriptor = register;
-        }
-    }
+    Ok(inst)
 }
 
 /// The control word in front of a line, and where the text begins.
@@ -126,17 +106,12 @@ fn set_hidden(sm: Sm, inst: &mut Inst, name: &str, value: &str) -> Result<(), &'
 const REUSE: &str = "reuse";
 const WORD: &str = "word";
 
-/// Appends the line that [`Assembler::line`] reads back as the same instruction, whatever the text does not tell.
+/// Appends the line that [`assemble`] reads back as the same instruction, whatever the text does not tell.
 pub fn print_exact(out: &mut String, sm: Sm, inst: &Inst, address: u64) {
     let _ = write!(out, "{}  ", inst.control);
     let start = out.len();
     print_to(out, sm, inst, address);
-    // Another register than the instruction has, so that it is always told.
-    let descriptor = match inst.get(Field::UrDesc) {
-        Some(USUAL_DESCRIPTOR) => USUAL_DESCRIPTOR + 2,
-        _ => USUAL_DESCRIPTOR,
-    };
-    let parsed = parse_with(sm, &out[start..], address, descriptor).ok();
+    let parsed = parse(sm, &out[start..], address).ok();
     let Some(parsed) = parsed.filter(|parsed| parsed.form == inst.form && inst.stray() == 0) else {
         let _ = write!(out, " {{{WORD}={:#x}}}", inst.word());
         return;
@@ -148,7 +123,9 @@ pub fn print_exact(out: &mut String, sm: Sm, inst: &Inst, address: u64) {
     };
     for spec in &inst.form().fields {
         let value = inst.get_spec(spec);
-        if parsed.get_spec(spec) != value {
+        // Always told, lest other lines tell otherwise.
+        let descriptor = spec.field == Field::UrDesc && hides_descriptor(sm, inst);
+        if parsed.get_spec(spec) != value || descriptor {
             hide(out, format_args!("{:?}", spec.field), value);
         }
     }
@@ -165,14 +142,8 @@ mod tests {
     use super::*;
     use crate::{decode, encode};
 
-    #[test]
-    fn the_descriptor_is_the_pair_that_was_loaded_with_it() {
-        let mut assembler = Assembler::new(Sm(80));
-        let mut descriptor = |address, text| assembler.line(address, text).unwrap().get(Field::UrDesc);
-        assert_eq!(descriptor(0, "LDG.E R5, [R2.64]"), Some(4));
-        descriptor(0, "ULDC.64 UR6, c[0x0][0x118] ;");
-        assert_eq!(descriptor(0x10, "LDG.E R5, [R2.64] ;"), Some(6));
-        assert_eq!(descriptor(0x30, "LDG.E R5, [R2.64]"), Some(4));
+    fn one(sm: Sm, address: u64, text: &str) -> Result<Inst, ParseError> {
+        assemble(sm, [(address, text)].into_iter()).remove(0)
     }
 
     #[test]
@@ -189,7 +160,7 @@ mod tests {
                 let inst = decode_tolerant(Sm(80), word).unwrap();
                 let mut line = String::new();
                 print_exact(&mut line, Sm(80), &inst, 0x40);
-                let read = Assembler::new(Sm(80)).line(0x40, &line);
+                let read = one(Sm(80), 0x40, &line);
                 assert_eq!(read.map(|inst| encode(Sm(80), &inst)), Ok(Ok(word)), "{line}");
             }
         }
@@ -201,7 +172,7 @@ mod tests {
 
     #[test]
     fn errors_name_their_column() {
-        let error = |text| Assembler::new(Sm(80)).line(0, text).unwrap_err().to_string();
+        let error = |text| one(Sm(80), 0, text).unwrap_err().to_string();
         assert_eq!(error("  MOV R1, R999"), "column 11: there is no register of this number");
         assert_eq!(
             error("B9-----:R-:W-:-:S01 MOV R1, R2"),

@@ -21,8 +21,9 @@ mod parse;
 mod print;
 mod roles;
 mod table;
+mod window;
 
-pub use assemble::{Assembler, print_exact};
+pub use assemble::{assemble, print_exact};
 pub use class::Class;
 pub use control::Control;
 pub use decode::{decode, decode_tolerant};

@@ -2,8 +2,9 @@
 
 mod tool;
 
-use sass::{Assembler, Sm};
-use std::io::{self, BufRead, Write};
+use sass::{Inst, ParseError, Sm};
+use std::fmt::Write as _;
+use std::io::{self, Write};
 use std::process::ExitCode;
 use tool::{Style, disassemble, disassemble_raw, written};
 
@@ -53,11 +54,8 @@ fn run(args: &[String]) -> Result<(), String> {
         (["help"], _) => written(writeln!(io::stdout(), "{USAGE}")),
         (["dis", path], Some(sm)) if raw => disassemble_raw(style, sm, path),
         (["dis", path], None) if !raw => disassemble(style, path),
-        (["words"], Some(sm)) => lines(|offset, text| word_line(sm, offset, text)),
-        (["asm"], Some(sm)) => {
-            let mut assembler = Assembler::new(sm);
-            lines(|offset, text| asm_line(&mut assembler, sm, offset, text))
-        }
+        (["words"], Some(sm)) => disassemble_words(sm),
+        (["asm"], Some(sm)) => assemble(sm),
         _ => Err(USAGE.to_owned()),
     }
 }
@@ -67,46 +65,67 @@ fn generation(arch: &str) -> Result<Sm, String> {
 }
 
 /// Answers each line of the standard input with a line.
-fn lines(mut answer: impl FnMut(u64, &str) -> String) -> Result<(), String> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut answers = || -> io::Result<()> {
-        for line in io::stdin().lock().lines() {
-            let line = line?;
-            let (offset, rest) = line.split_once('\t').unwrap_or(("0", &line));
-            let answer = match u64::from_str_radix(offset.trim_start_matches("0x"), 16) {
-                Ok(offset) => answer(offset, rest),
-                Err(_) => format!("error: '{offset}' is no offset"),
-            };
-            writeln!(out, "{answer}")?;
+fn disassemble_words(sm: Sm) -> Result<(), String> {
+    let input = input()?;
+    let mut out = String::new();
+    for line in input.lines() {
+        let (offset, word) = split_line(line);
+        match (offset, u128::from_str_radix(word.trim().trim_start_matches("0x"), 16)) {
+            (Ok(offset), Ok(word)) => _ = tool::push_text(&mut out, sm, word, offset),
+            (Err(error), _) => out += &error,
+            (_, Err(error)) => _ = write!(out, "error: {error}"),
         }
-        out.flush()
+        out.push('\n');
+    }
+    written(io::stdout().lock().write_all(out.as_bytes()))
+}
+
+/// Answers each line of the standard input with a line, which other lines may bear upon.
+fn assemble(sm: Sm) -> Result<(), String> {
+    let input = input()?;
+    let addressed = |line| {
+        let (offset, text) = split_line(line);
+        (offset.unwrap_or_default(), text)
     };
-    written(answers())
-}
-
-fn word_line(sm: Sm, offset: u64, text: &str) -> String {
-    match u128::from_str_radix(text.trim().trim_start_matches("0x"), 16) {
-        Ok(word) => {
-            let mut out = String::new();
-            tool::push_text(&mut out, sm, word, offset);
-            out
+    let made = sass::assemble(sm, input.lines().map(addressed));
+    let mut out = String::with_capacity(38 * made.len());
+    for (line, made) in input.lines().zip(made) {
+        match (split_line(line), made) {
+            ((Err(error), _), _) => out += &error,
+            ((_, text), made) => match as_is(text).map_or_else(|| encoded(sm, made), Ok) {
+                Ok(word) => push_words(&mut out, word),
+                Err(error) => _ = write!(out, "error: {error}"),
+            },
         }
-        Err(error) => format!("error: {error}"),
+        out.push('\n');
     }
+    written(io::stdout().lock().write_all(out.as_bytes()))
 }
 
-fn asm_line(assembler: &mut Assembler, sm: Sm, offset: u64, text: &str) -> String {
-    let as_is = text.trim().strip_prefix(".word 0x").and_then(|digits| u128::from_str_radix(digits, 16).ok());
-    let word = as_is.map(Ok).unwrap_or_else(|| assemble(assembler, sm, offset, text));
-    match word {
-        Ok(word) => format!("{:#018x} {:#018x}", word as u64, (word >> 64) as u64),
-        Err(error) => format!("error: {error}"),
-    }
+fn input() -> Result<String, String> {
+    io::read_to_string(io::stdin().lock()).map_err(|error| error.to_string())
 }
 
-fn assemble(assembler: &mut Assembler, sm: Sm, offset: u64, text: &str) -> Result<u128, String> {
-    assembler
-        .line(offset, text)
-        .map_err(|error| error.to_string())
+/// Offset and rest of a line.
+fn split_line(line: &str) -> (Result<u64, String>, &str) {
+    let (offset, rest) = line.split_once('\t').unwrap_or(("0", line));
+    let number = u64::from_str_radix(offset.trim_start_matches("0x"), 16);
+    (number.map_err(|_| format!("error: '{offset}' is no offset")), rest)
+}
+
+/// The word that a line names instead of an instruction.
+fn as_is(text: &str) -> Option<u128> {
+    u128::from_str_radix(text.trim().strip_prefix(".word 0x")?, 16).ok()
+}
+
+fn encoded(sm: Sm, made: Result<Inst, ParseError>) -> Result<u128, String> {
+    made.map_err(|error| error.to_string())
         .and_then(|inst| sass::encode(sm, &inst).map_err(|error| error.to_string()))
+}
+
+fn push_words(out: &mut String, word: u128) {
+    out.push_str("0x");
+    tool::push_hex(out, word as u64, 16);
+    out.push_str(" 0x");
+    tool::push_hex(out, (word >> 64) as u64, 16);
 }

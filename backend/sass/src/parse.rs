@@ -34,20 +34,15 @@ pub(crate) const USUAL_DESCRIPTOR: u64 = 4;
 /// The instruction that the text denotes at an address; a closing `;` is allowed. The control word is the
 /// default one but for `.reuse`.
 pub fn parse(sm: Sm, text: &str, address: u64) -> Result<Inst, ParseError> {
-    parse_with(sm, text, address, USUAL_DESCRIPTOR)
-}
-
-/// As [`parse`], with the register of the window's descriptor where the text does not tell it.
-pub(crate) fn parse_with(sm: Sm, text: &str, address: u64, descriptor: u64) -> Result<Inst, ParseError> {
     let text = text.trim_end().trim_end_matches(';').trim_end();
     let mut cursor = Cursor::new(text);
-    attempt(sm, &mut cursor, address, descriptor).map_err(|Failed| {
+    attempt(sm, &mut cursor, address).map_err(|Failed| {
         let (column, message) = cursor.error();
         ParseError { column, message }
     })
 }
 
-fn attempt(sm: Sm, cursor: &mut Cursor<'_>, address: u64, descriptor: u64) -> Result<Inst, Failed> {
+fn attempt(sm: Sm, cursor: &mut Cursor<'_>, address: u64) -> Result<Inst, Failed> {
     cursor.blanks();
     let guard = guard(cursor)?;
     let name_at = cursor.at;
@@ -58,7 +53,7 @@ fn attempt(sm: Sm, cursor: &mut Cursor<'_>, address: u64, descriptor: u64) -> Re
     while let Some((id, form)) = forms.find(|(_, form)| form.holds_for(sm)) {
         known = true;
         cursor.at = after_name;
-        let mut parser = Parser { sm, address, descriptor, inst: Inst::new(id), cursor };
+        let mut parser = Parser { sm, address, inst: Inst::new(id), cursor };
         if parser.form(form, guard).is_ok() {
             return Ok(parser.inst);
         }
@@ -87,7 +82,6 @@ fn guard(cursor: &mut Cursor<'_>) -> Result<Guard, Failed> {
 struct Parser<'a, 'text> {
     sm: Sm,
     address: u64,
-    descriptor: u64,
     inst: Inst,
     cursor: &'a mut Cursor<'text>,
 }
@@ -491,7 +485,7 @@ impl Parser<'_, '_> {
             } else if shown {
                 return Err(self.cursor.fail(Wanted::Text("desc[")));
             } else if !desc.next {
-                self.inst.set_spec(&desc.spec, self.descriptor);
+                self.inst.set_spec(&desc.spec, USUAL_DESCRIPTOR);
             }
         }
         self.cursor.expect("[")?;

@@ -151,7 +151,7 @@ fn push_unknown(out: &mut String, word: u128) {
 }
 
 /// Appends hexadecimal digits, at least as many as given.
-fn push_hex(out: &mut String, value: u64, least: u32) {
+pub(crate) fn push_hex(out: &mut String, value: u64, least: u32) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digits = (u64::BITS - value.leading_zeros()).div_ceil(4).max(least) as usize;
     let mut text = [0; 16];
