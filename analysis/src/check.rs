@@ -8,6 +8,7 @@
 pub(crate) mod debug;
 pub(crate) mod declarations;
 pub(crate) mod directives;
+mod divergence;
 pub(crate) mod externals;
 pub(crate) mod gates;
 pub(crate) mod immediates;
@@ -125,4 +126,5 @@ pub const STATEMENT_CHECKS: &[StatementCheck] = &[
     warp_sync::check,
 ];
 
-pub const BODY_CHECKS: &[BodyCheck] = &[unused::check, unreachable::check, unassigned::check];
+pub const BODY_CHECKS: &[BodyCheck] =
+    &[unused::check, unreachable::check, unassigned::check, divergence::check];

@@ -8,16 +8,23 @@
 mod accesses;
 mod dominators;
 mod graph;
+mod regions;
+mod values;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 
-use ptx_backend::input::{Function, Instr, Stmt};
+use ptx_backend::input::{Address, Function, Instr, Operand, RegId, Stmt, Symbol};
+use rustc_hash::FxHashMap;
 
 use crate::lower::SourceMap;
 
 pub use accesses::Accesses;
 pub use dominators::Tree;
 pub use graph::{BlockId, End, Graph};
+pub use regions::Split;
+pub use values::Value;
+
+use values::Values;
 
 /// What is known of one body. Every statement of it was understood.
 pub struct Flow<'a> {
@@ -26,11 +33,23 @@ pub struct Flow<'a> {
     graph: OnceCell<Graph>,
     accesses: OnceCell<Accesses<'a>>,
     dominators: OnceCell<Tree>,
+    post_dominators: OnceCell<Tree>,
+    values: OnceCell<RefCell<Values<'a>>>,
+    splits: OnceCell<FxHashMap<BlockId, Split>>,
 }
 
 impl<'a> Flow<'a> {
     pub fn new(function: &'a Function, map: &'a SourceMap) -> Self {
-        Self { function, map, graph: OnceCell::new(), accesses: OnceCell::new(), dominators: OnceCell::new() }
+        Self {
+            function,
+            map,
+            graph: OnceCell::new(),
+            accesses: OnceCell::new(),
+            dominators: OnceCell::new(),
+            post_dominators: OnceCell::new(),
+            values: OnceCell::new(),
+            splits: OnceCell::new(),
+        }
     }
 
     pub fn graph(&self) -> &Graph {
@@ -43,6 +62,34 @@ impl<'a> Flow<'a> {
 
     pub fn dominators(&self) -> &Tree {
         self.dominators.get_or_init(|| Tree::dominators(self.graph()))
+    }
+
+    pub fn post_dominators(&self) -> &Tree {
+        self.post_dominators.get_or_init(|| Tree::post_dominators(self.graph()))
+    }
+
+    fn values(&self) -> &RefCell<Values<'a>> {
+        self.values.get_or_init(|| RefCell::new(Values::new(self.function, self.accesses())))
+    }
+
+    /// What is known of an operand's value.
+    pub fn value(&self, operand: &Operand) -> Value {
+        self.values().borrow_mut().operand(operand)
+    }
+
+    /// What is known of a register's value.
+    pub fn register(&self, register: RegId) -> Value {
+        self.value(&Operand::Reg(register))
+    }
+
+    /// The variable that an address lies in, and the bytes from its start where they are known.
+    pub fn address(&self, address: &Address) -> Option<(Symbol, Option<i64>)> {
+        self.values().borrow_mut().address(address)
+    }
+
+    /// Which lanes come to a block, if not all that come to the function.
+    pub fn split(&self, block: BlockId) -> Option<Split> {
+        self.splits.get_or_init(|| regions::splits(self, &self.function.launch)).get(&block).copied()
     }
 
     /// The instructions of a block, labels left out.

@@ -146,6 +146,8 @@ pub static LINTS: &[&Lint] = &[
     &super::warp_sync::NO_SYNC,
     &super::unreachable::UNREACHABLE_CODE,
     &super::unassigned::UNASSIGNED_READ,
+    &super::divergence::PARTIAL_WARP,
+    &super::divergence::MEMBER_MASK,
     &NOT_CHECKED,
     &NOT_COMPILED,
     &HARDWARE_LIMIT,

@@ -1,0 +1,205 @@
+//! Instructions of a whole warp where only some of its lanes come.
+//!
+//! Only what constants prove is reported: conditions on `%laneid`, on `%tid.x` in blocks that are at least a warp
+//! wide, and on the elected thread.
+
+use std::fmt::Write as _;
+
+use ptx_backend::input::Instr;
+use ptx_isa::{Facts, FormId, Mod};
+use text_size::{TextRange, TextSize};
+
+use super::Body;
+use crate::declare_lint;
+use crate::diagnostic::{Diagnostic, Findings};
+use crate::flow::{BlockId, Flow, Value};
+
+declare_lint! {
+    /// An instruction that all lanes of a warp must execute together stands where only some of them come.
+    pub(super) PARTIAL_WARP = "W0508" "partial-warp", Warning, since "0.1.0"
+}
+
+declare_lint! {
+    /// A mask of lanes names none, or some that never execute the instruction.
+    pub(super) MEMBER_MASK = "W0509" "member-mask", Warning, since "0.1.0"
+}
+
+pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
+    let Some(flow) = body.flow() else { return };
+    let graph = flow.graph();
+    for block in graph.reached_blocks() {
+        for instr in flow.instructions(block) {
+            if has_mask(instr) {
+                mask(body, flow, block, instr, out);
+            } else if is_aligned(instr) {
+                aligned(body, flow, block, instr, out);
+            }
+        }
+    }
+}
+
+/// Whether the last operand is a mask of lanes.
+fn has_mask(instr: &Instr) -> bool {
+    use FormId as F;
+    matches!(
+        instr.opcode.form,
+        F::ShflSync | F::VoteSync | F::MatchSync | F::Redux | F::Elect | F::BarWarpSync
+    )
+}
+
+/// Whether all threads of the warp must execute the same instruction.
+fn is_aligned(instr: &Instr) -> bool {
+    ptx_isa::form(instr.opcode.form).facts.has(Facts::CONVERGENT)
+        && (instr.opcode.form == FormId::Bar || instr.opcode.has(Mod::Aligned))
+}
+
+fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: &Instr, out: &mut Findings) {
+    let is_guarded =
+        instr.guard.is_some_and(|guard| flow.register(guard.reg).splits_warps(&body.function.launch));
+    let split = flow.split(block);
+    let Some(place) = body.map.statement(instr.src).filter(|_| is_guarded || split.is_some()) else { return };
+    let name = instr.opcode.form.mnemonic();
+    let message = format!("all lanes of a warp execute this `{name}` together, but not all come here");
+    let diagnostic = Diagnostic::new(&PARTIAL_WARP, place, message);
+    out.push(match split {
+        Some(split) if !is_guarded => parted(body, flow, split.branch, diagnostic),
+        _ => diagnostic.note("the guard holds in some of the lanes only"),
+    });
+}
+
+fn parted(body: &Body<'_>, flow: &Flow<'_>, branch: BlockId, diagnostic: Diagnostic) -> Diagnostic {
+    let jump = flow.instructions(branch).next_back();
+    match jump.and_then(|jump| body.map.statement(jump.src)) {
+        Some(place) => diagnostic.related(place, "some lanes jump here, the others do not"),
+        None => diagnostic,
+    }
+}
+
+fn mask(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: &Instr, out: &mut Findings) {
+    let Some(Value::Constant(mask)) = instr.operands.last().map(|mask| flow.value(mask)) else { return };
+    let mask = mask as u32;
+    let Some(place) = body.map.statement(instr.src) else { return };
+    let name = instr.opcode.form.mnemonic();
+    let range = last_operand(body.text, place);
+    if mask == 0 {
+        let message = format!("this mask names no lane, not even the one that executes the `{name}`");
+        out.push(Diagnostic::new(&MEMBER_MASK, range, message));
+        return;
+    }
+    let guard = instr.guard.map_or(0, |guard| {
+        let holds = flow.register(guard.reg);
+        let holds = if guard.negated { holds.opposite() } else { holds };
+        if holds.splits_warps(&body.function.launch) { holds.lanes().map_or(0, |lanes| !lanes) } else { 0 }
+    });
+    let split = flow.split(block);
+    let absent = mask & (guard | split.map_or(0, |split| split.absent));
+    if absent == 0 {
+        return;
+    }
+    let message = format!("this mask names {}, which never come here", lanes(absent));
+    let diagnostic = Diagnostic::new(&MEMBER_MASK, range, message);
+    out.push(match split {
+        Some(split) if guard == 0 => parted(body, flow, split.branch, diagnostic),
+        _ => diagnostic.note("the guard does not hold in them"),
+    });
+}
+
+/// `lanes 0, 4 to 7`
+fn lanes(mask: u32) -> String {
+    let mut text = String::from(if mask.count_ones() == 1 { "lane" } else { "lanes" });
+    let mut lane = 0;
+    let mut separator = " ";
+    while lane < 32 {
+        if mask >> lane & 1 == 0 {
+            lane += 1;
+            continue;
+        }
+        let run = (mask >> lane).trailing_ones();
+        let _ = match run {
+            1 => write!(text, "{separator}{lane}"),
+            _ => write!(text, "{separator}{lane} to {}", lane + run - 1),
+        };
+        separator = ", ";
+        lane += run;
+    }
+    text
+}
+
+/// The last operand of a statement; all of it where the text is unusual.
+fn last_operand(text: &str, statement: TextRange) -> TextRange {
+    let all = text[statement].trim_end_matches(';').trim_end();
+    match all.rfind([',', ' ', '\t', '\n']) {
+        Some(before) if !all.contains("/*") && !all.contains("//") => {
+            let end = statement.start() + TextSize::of(all);
+            TextRange::new(statement.start() + TextSize::new(before as u32 + 1), end)
+        }
+        _ => statement,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::marks;
+
+    const HEAD: &str = ".reg .b32 %r<8>; .reg .pred %p<4>; mov.u32 %r1, %laneid; mov.u32 %r2, %tid.x;\n";
+
+    fn partial(body: &str) -> usize {
+        marks(&PARTIAL_WARP, &format!("{HEAD}{body}")).len()
+    }
+
+    fn masks(body: &str) -> Vec<String> {
+        marks(&MEMBER_MASK, &format!("{HEAD}{body}"))
+    }
+
+    #[test]
+    fn barriers_behind_conditions_on_lanes() {
+        let within = |condition: &str| {
+            partial(&format!("{condition} @%p1 bra A;\nbar.sync 0;\nA: mov.u32 %r3, 0; ret;"))
+        };
+        assert_eq!(within("setp.eq.u32 %p1, %r1, 0;"), 1);
+        assert_eq!(within("setp.ge.u32 %p1, %r2, 16;"), 1);
+        assert_eq!(within("and.b32 %r4, %r2, 31; setp.ne.s32 %p1, %r4, 0;"), 1);
+        assert_eq!(within("elect.sync _|%p1, 0xffffffff;"), 1);
+        // Whole warps.
+        assert_eq!(within("setp.ge.u32 %p1, %r2, 64;"), 0);
+        assert_eq!(within("shr.u32 %r4, %r1, 5; setp.eq.u32 %p1, %r4, 0;"), 0);
+        assert_eq!(within("shr.u32 %r4, %r2, 5; setp.eq.u32 %p1, %r4, 0;"), 0);
+        assert_eq!(within("mov.u32 %r4, %ctaid.x; setp.eq.u32 %p1, %r4, 0;"), 0);
+    }
+
+    #[test]
+    fn both_sides_meet_before_the_barrier() {
+        let body = "setp.eq.u32 %p1, %r1, 0; @%p1 bra A; mov.u32 %r3, 0; A: bar.sync 0; ret;";
+        assert_eq!(partial(body), 0);
+    }
+
+    #[test]
+    fn threads_that_leave_early_are_not_waited_for() {
+        let body = "setp.eq.u32 %p1, %r1, 0; @%p1 bra A; ret; A: bar.sync 0; ret;";
+        assert_eq!(partial(body), 0);
+    }
+
+    #[test]
+    fn deeper_blocks_and_guards() {
+        let body = "setp.eq.u32 %p1, %r1, 0; setp.eq.u32 %p2, %r3, 0; @%p1 bra A;\n\
+                    @%p2 bra B; bar.sync 0; B: bar.sync 1; A: mov.u32 %r4, 0; ret;";
+        assert_eq!(partial(body), 2);
+        assert_eq!(partial("setp.eq.u32 %p1, %r1, 0; @%p1 bar.sync 0; ret;"), 1);
+    }
+
+    #[test]
+    fn masks_of_absent_lanes() {
+        let body = "setp.gt.u32 %p1, %r1, 3; @%p1 bra A;\n\
+                    bar.warp.sync 0xf; bar.warp.sync 0x1f; A: mov.u32 %r4, 0; ret;";
+        assert_eq!(masks(body), ["0x1f: this mask names lane 4, which never come here"]);
+        let body = "setp.gt.u32 %p1, %r1, 3; @%p1 shfl.sync.idx.b32 %r3, %r1, 0, 31, -1; ret;";
+        assert_eq!(masks(body), ["-1: this mask names lanes 0 to 3, which never come here"]);
+    }
+
+    #[test]
+    fn empty_masks() {
+        let body = "mov.b32 %r4, 0; shfl.sync.idx.b32 %r3, %r1, 0, 31, %r4; ret;";
+        assert_eq!(masks(body).len(), 1);
+    }
+}

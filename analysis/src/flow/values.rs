@@ -1,0 +1,347 @@
+//! What is known of the values of registers: constants, addresses of variables, values by lane.
+//!
+//! Only registers with a single unguarded write are followed, from the register to what it is computed from, so
+//! nothing here depends on the path.
+
+use std::rc::Rc;
+
+use ptx_backend::input::{Address, AddressBase, Function, Instr, Launch, Operand, RegId, Stmt, Symbol};
+use ptx_isa::{FormId, Mod, Opcode, ScalarType, SpecialReg, TypeKind};
+use rustc_hash::FxHashMap;
+
+use super::Accesses;
+
+/// Threads of a warp.
+const LANES: usize = 32;
+
+/// What is known of a value. Integers are wrapping; whoever looks at the bits above a type's cuts them off.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Value {
+    Unknown,
+    Constant(i64),
+    /// A function of the lane alone, by lane.
+    ByLane(Rc<[i64; LANES]>),
+    /// `%tid.x`.
+    Thread,
+    /// The address of a variable plus bytes, in any window; `None` when the bytes are not known.
+    Address(Symbol, Option<i64>),
+    /// A predicate that holds in these lanes of every warp.
+    Lanes(u32),
+    /// A predicate that holds for `%tid.x` in this range only, or outside of it only.
+    Threads {
+        from: i64,
+        to: i64,
+        outside: bool,
+    },
+    /// The predicate of `elect.sync`: holds in one lane of each warp.
+    Elected,
+}
+
+impl Value {
+    /// A predicate's opposite.
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Lanes(lanes) => Self::Lanes(!lanes),
+            Self::Threads { from, to, outside } => Self::Threads { from, to, outside: !outside },
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Whether a predicate differs between threads of one warp, for certain. `%tid.x` is taken to count through
+    /// the lanes: blocks are one or more warps wide.
+    pub fn splits_warps(&self, launch: &Launch) -> bool {
+        match *self {
+            Self::Lanes(lanes) => lanes != 0 && lanes != u32::MAX,
+            Self::Elected => true,
+            Self::Threads { from, to, .. } => {
+                let width = launch.reqntid.or(launch.maxntid).map_or(1024, |[x, ..]| i64::from(x));
+                let cuts = |at: i64| 0 < at && at < width && at % LANES as i64 != 0;
+                from < to && (cuts(from) || cuts(to))
+            }
+            _ => false,
+        }
+    }
+
+    /// The lanes of which a predicate holds in the warp that it splits, when that is one set of lanes.
+    pub fn lanes(&self) -> Option<u32> {
+        let below = |end: i64| ((1u64 << end) - 1) as u32;
+        match *self {
+            Self::Lanes(lanes) => Some(lanes),
+            Self::Threads { from, to, outside: false } if 0 <= from && from < to && to <= LANES as i64 => {
+                Some(below(to) & !below(from))
+            }
+            _ => None,
+        }
+    }
+}
+
+const NEVER: u32 = u32::MAX;
+const OFTEN: u32 = u32::MAX - 1;
+
+/// Longest chain of instructions that is followed.
+const DEPTH: u32 = 64;
+
+/// Answers what is known of a value, remembering what was asked.
+pub(super) struct Values<'a> {
+    function: &'a Function,
+    /// By register: the index of the only statement that writes it, [`NEVER`] or [`OFTEN`].
+    definitions: Box<[u32]>,
+    known: FxHashMap<RegId, Value>,
+}
+
+impl<'a> Values<'a> {
+    pub(super) fn new(function: &'a Function, accesses: &Accesses<'a>) -> Self {
+        let mut definitions = vec![NEVER; function.regs.len()];
+        for parameter in function.params.iter().filter_map(|param| param.reg) {
+            definitions[parameter.0 as usize] = OFTEN;
+        }
+        for (index, statement) in function.body.iter().enumerate() {
+            let Stmt::Instr(instr) = statement else { continue };
+            for access in accesses.registers(instr).filter(|access| access.writes()) {
+                let definition = &mut definitions[access.register.0 as usize];
+                let is_first = *definition == NEVER && instr.guard.is_none();
+                *definition = if is_first { index as u32 } else { OFTEN };
+            }
+        }
+        Self { function, definitions: definitions.into(), known: FxHashMap::default() }
+    }
+
+    pub(super) fn operand(&mut self, operand: &Operand) -> Value {
+        self.follow(operand, DEPTH)
+    }
+
+    pub(super) fn register(&mut self, register: RegId) -> Value {
+        self.follow(&Operand::Reg(register), DEPTH)
+    }
+
+    /// The variable that an address lies in, and the bytes from its start.
+    pub(super) fn address(&mut self, address: &Address) -> Option<(Symbol, Option<i64>)> {
+        match address.base {
+            AddressBase::Symbol(symbol) => Some((symbol, Some(address.offset))),
+            AddressBase::Reg(register) => match self.register(register) {
+                Value::Address(symbol, offset) => {
+                    Some((symbol, offset.map(|offset| offset.wrapping_add(address.offset))))
+                }
+                _ => None,
+            },
+            AddressBase::Absolute => None,
+        }
+    }
+
+    fn follow(&mut self, operand: &Operand, depth: u32) -> Value {
+        match operand {
+            Operand::Int(value) => Value::Constant(*value),
+            Operand::Symbol(symbol, offset) => Value::Address(*symbol, Some(*offset)),
+            Operand::Special(SpecialReg::Laneid) => by_lane(|lane| lane),
+            Operand::Special(SpecialReg::TidX) => Value::Thread,
+            Operand::NotPred(register) => self.follow(&Operand::Reg(*register), depth).opposite(),
+            Operand::Reg(register) => {
+                if let Some(known) = self.known.get(register) {
+                    return known.clone();
+                }
+                let statement = self.definitions[register.0 as usize];
+                let function = self.function;
+                let value = match function.body.get(statement as usize) {
+                    Some(Stmt::Instr(instr)) if depth > 0 => self.result(instr, *register, depth - 1),
+                    _ => Value::Unknown,
+                };
+                self.known.insert(*register, value.clone());
+                value
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    /// What an instruction writes to a register.
+    fn result(&mut self, instr: &Instr, register: RegId, depth: u32) -> Value {
+        use FormId as F;
+        let opcode = &instr.opcode;
+        let Some((destination, sources)) = instr.operands.split_first() else { return Value::Unknown };
+        let ty = opcode.ty(0).unwrap_or(ScalarType::B64);
+        match (opcode.form, sources) {
+            (F::Elect, _) => match destination {
+                Operand::Pair(pair) if pair.1 == Operand::Reg(register) => Value::Elected,
+                _ => Value::Unknown,
+            },
+            (F::SetpInt, [a, b]) => {
+                let holds = compare(opcode, ty, &self.follow(a, depth), &self.follow(b, depth));
+                match destination {
+                    Operand::Pair(pair) if pair.0 != Operand::Reg(register) => holds.opposite(),
+                    _ => holds,
+                }
+            }
+            _ if *destination != Operand::Reg(register) => Value::Unknown,
+            (F::Mov | F::Cvta, [a]) => self.follow(a, depth),
+            (F::Cvt, [a]) => {
+                let (Some(to), Some(from)) = (opcode.ty(0), opcode.ty(1)) else { return Value::Unknown };
+                let is_integer = |ty: ScalarType| matches!(ty.kind(), TypeKind::Unsigned | TypeKind::Signed);
+                if !is_integer(to) || !is_integer(from) || opcode.has(Mod::Sat) {
+                    return Value::Unknown;
+                }
+                match self.follow(a, depth) {
+                    value @ (Value::Address(..) | Value::Thread) if to.bits() >= 32 => value,
+                    value @ (Value::Constant(_) | Value::ByLane(_)) => map(&value, |v| cut(to, cut(from, v))),
+                    _ => Value::Unknown,
+                }
+            }
+            (F::AddInt, [a, b]) if !opcode.has(Mod::Sat) => add(self.follow(a, depth), self.follow(b, depth)),
+            (F::SubInt, [a, b]) if !opcode.has(Mod::Sat) => {
+                let (a, b) = (self.follow(a, depth), self.follow(b, depth));
+                match (&a, &b) {
+                    // How far two addresses are apart is no address.
+                    (_, Value::Address(..)) => Value::Unknown,
+                    _ => add(a, map(&b, i64::wrapping_neg)),
+                }
+            }
+            (F::MulInt, [a, b]) if !opcode.has(Mod::Hi) => self.product(opcode, ty, a, b, depth),
+            (F::MadInt, [a, b, c]) if !opcode.has(Mod::Hi) && !opcode.has(Mod::Sat) => {
+                let product = self.product(opcode, ty, a, b, depth);
+                add(product, self.follow(c, depth))
+            }
+            (F::And, [a, b]) if ty != ScalarType::Pred => {
+                match (self.follow(a, depth), self.follow(b, depth)) {
+                    (Value::Thread, Value::Constant(mask)) | (Value::Constant(mask), Value::Thread)
+                        if (0..LANES as i64).contains(&mask) =>
+                    {
+                        by_lane(|lane| lane & mask)
+                    }
+                    (a, b) => zip(&a, &b, |a, b| a & b),
+                }
+            }
+            (F::Or, [a, b]) if ty != ScalarType::Pred => {
+                zip(&self.follow(a, depth), &self.follow(b, depth), |a, b| a | b)
+            }
+            (F::Xor, [a, b]) if ty != ScalarType::Pred => {
+                zip(&self.follow(a, depth), &self.follow(b, depth), |a, b| a ^ b)
+            }
+            (F::Shl, [a, b]) => {
+                let shift = |a: i64, b| if (0..64).contains(&b) { a << b } else { 0 };
+                zip(&self.follow(a, depth), &self.follow(b, depth), shift)
+            }
+            (F::Shr, [a, b]) => {
+                let shift = |a, b| if (0..64).contains(&b) { cut(ty, a) >> b } else { 0 };
+                zip(&self.follow(a, depth), &self.follow(b, depth), shift)
+            }
+            (F::And | F::Or | F::Xor, [a, b]) => {
+                let (Value::Lanes(a), Value::Lanes(b)) = (self.follow(a, depth), self.follow(b, depth))
+                else {
+                    return Value::Unknown;
+                };
+                Value::Lanes(match opcode.form {
+                    F::And => a & b,
+                    F::Or => a | b,
+                    _ => a ^ b,
+                })
+            }
+            (F::Not, [a]) if ty == ScalarType::Pred => self.follow(a, depth).opposite(),
+            _ => Value::Unknown,
+        }
+    }
+
+    fn product(&mut self, opcode: &Opcode, ty: ScalarType, a: &Operand, b: &Operand, depth: u32) -> Value {
+        let (a, b) = (self.follow(a, depth), self.follow(b, depth));
+        match opcode.has(Mod::Wide) {
+            true => zip(&a, &b, |a, b| cut(ty, a).wrapping_mul(cut(ty, b))),
+            false => zip(&a, &b, i64::wrapping_mul),
+        }
+    }
+}
+
+fn by_lane(value: impl Fn(i64) -> i64) -> Value {
+    Value::ByLane(Rc::new(std::array::from_fn(|lane| value(lane as i64))))
+}
+
+/// The bits that a type has, extended by its sign.
+fn cut(ty: ScalarType, value: i64) -> i64 {
+    let is_signed = ty.kind() == TypeKind::Signed;
+    match (ty.bits(), is_signed) {
+        (8, false) => i64::from(value as u8),
+        (8, true) => i64::from(value as i8),
+        (16, false) => i64::from(value as u16),
+        (16, true) => i64::from(value as i16),
+        (32, false) => i64::from(value as u32),
+        (32, true) => i64::from(value as i32),
+        _ => value,
+    }
+}
+
+fn map(value: &Value, f: impl Fn(i64) -> i64) -> Value {
+    match value {
+        Value::Constant(value) => Value::Constant(f(*value)),
+        Value::ByLane(values) => by_lane(|lane| f(values[lane as usize])),
+        _ => Value::Unknown,
+    }
+}
+
+fn zip(a: &Value, b: &Value, f: impl Fn(i64, i64) -> i64) -> Value {
+    match (a, b) {
+        (Value::Constant(a), b) => map(b, |b| f(*a, b)),
+        (a, Value::Constant(b)) => map(a, |a| f(a, *b)),
+        (Value::ByLane(a), Value::ByLane(b)) => by_lane(|lane| f(a[lane as usize], b[lane as usize])),
+        _ => Value::Unknown,
+    }
+}
+
+fn add(a: Value, b: Value) -> Value {
+    match (a, b) {
+        (Value::Address(..), Value::Address(..)) => Value::Unknown,
+        (Value::Address(symbol, offset), other) | (other, Value::Address(symbol, offset)) => {
+            let offset = match other {
+                Value::Constant(bytes) => offset.map(|offset| offset.wrapping_add(bytes)),
+                _ => None,
+            };
+            Value::Address(symbol, offset)
+        }
+        (a, b) => zip(&a, &b, i64::wrapping_add),
+    }
+}
+
+/// What a comparison of integers says of lanes or threads.
+fn compare(opcode: &Opcode, ty: ScalarType, a: &Value, b: &Value) -> Value {
+    let is_64_unsigned = ty.bits() == 64 && ty.kind() != TypeKind::Signed;
+    let order = move |a: i64, b: i64| {
+        let (a, b) = (cut(ty, a), cut(ty, b));
+        if is_64_unsigned { (a as u64).cmp(&(b as u64)) } else { a.cmp(&b) }
+    };
+    let has = |mods: &[Mod]| mods.iter().any(|&m| opcode.has(m));
+    let holds = |order: std::cmp::Ordering| {
+        if has(&[Mod::Eq]) {
+            order.is_eq()
+        } else if has(&[Mod::Ne]) {
+            order.is_ne()
+        } else if has(&[Mod::Lt, Mod::Lo]) {
+            order.is_lt()
+        } else if has(&[Mod::Le, Mod::Ls]) {
+            order.is_le()
+        } else if has(&[Mod::Gt, Mod::Hi]) {
+            order.is_gt()
+        } else {
+            order.is_ge()
+        }
+    };
+    match (a, b) {
+        (Value::ByLane(_), Value::Constant(_) | Value::ByLane(_))
+        | (Value::Constant(_), Value::ByLane(_)) => match zip(a, b, |a, b| i64::from(holds(order(a, b)))) {
+            Value::ByLane(holds) => {
+                let lanes = holds.iter().enumerate().map(|(lane, &holds)| (holds as u32) << lane);
+                Value::Lanes(lanes.sum())
+            }
+            _ => Value::Unknown,
+        },
+        (Value::Thread, Value::Constant(bound)) => {
+            let bound = cut(ty, *bound);
+            if bound < 0 {
+                return Value::Unknown;
+            }
+            let (from, to, outside) = if has(&[Mod::Eq, Mod::Ne]) {
+                (bound, bound.saturating_add(1), has(&[Mod::Ne]))
+            } else if has(&[Mod::Lt, Mod::Lo, Mod::Ge, Mod::Hs]) {
+                (0, bound, has(&[Mod::Ge, Mod::Hs]))
+            } else {
+                (0, bound.saturating_add(1), has(&[Mod::Gt, Mod::Hi]))
+            };
+            Value::Threads { from, to, outside }
+        }
+        _ => Value::Unknown,
+    }
+}
