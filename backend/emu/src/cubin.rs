@@ -51,6 +51,7 @@ const FUNCTION64: u64 = 102;
 const FUNCTION_OFFSET: u64 = 114;
 /// Where a kernel's own constants start in their bank, which holds no others here.
 const CONSTANTS: u64 = 66;
+const OWN_CONSTANTS: u64 = 2;
 
 /// The kernel of a name, and the functions that it calls. Variables are those of the device, by name.
 pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, CubinError> {
@@ -102,7 +103,7 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
                 let own = symbol.value.wrapping_add(addend);
                 change(sm, &mut code, at, |inst| {
                     let offset = inst.get(Field::COffset).unwrap_or(0).wrapping_add(own) & 0xffff;
-                    inst.set(Field::COffset, offset);
+                    inst.set(Field::COffset, offset).set(Field::CBank, OWN_CONSTANTS);
                 })?;
             }
             continue;

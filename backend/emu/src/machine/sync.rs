@@ -407,7 +407,17 @@ impl Block<'_> {
                     _ => return None,
                 };
                 let members = members & live | group.mask;
-                (members & !warp.lanes(group.state) == 0).then_some((group.state, members))
+                // Threads further down in a recursion may wait at the same barrier for fewer others.
+                let same = |other: &&Group| match other.state {
+                    State::Converges(b) => {
+                        let lane = other.mask.trailing_zeros() as usize;
+                        warp.convergence[usize::from(b)][lane] & live | other.mask == members
+                    }
+                    _ => true,
+                };
+                let waiting = warp.groups.iter().filter(|other| other.state == group.state).filter(same);
+                let waiting = waiting.fold(0, |mask, other| mask | other.mask);
+                (members & !waiting == 0).then_some((group.state, members))
             });
             let Some((state, members)) = ready else { break };
             self.unite(w, state, members);
