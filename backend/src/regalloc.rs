@@ -29,7 +29,7 @@ use crate::CodegenError;
 use crate::input::SrcId;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::dominators;
-use crate::ori::ir::{BlockId, File, Function, Reg};
+use crate::ori::ir::{BlockId, File, Function, Reg, Value};
 use crate::ori::loops::Loops;
 use crate::target::{HIDDEN_REGISTERS, MAX_REGISTERS, Target};
 use assign::Pool;
@@ -37,6 +37,7 @@ use bundle::Bundles;
 use draft::Draft;
 use live::Liveness;
 use rewrite::Placement;
+use spill::Spill;
 
 /// The stack pointer, never given out.
 pub const STACK_POINTER: Reg = Reg { file: File::R, index: 1 };
@@ -103,33 +104,86 @@ fn run(
 ) -> Result<Allocation, CodegenError> {
     let mut draft = Draft::new(func);
     prepare::prepare(&mut draft);
-    // Every round that does not fit makes at least one value fixed.
+    let pools = pools(target, max_registers);
+    let mut whole = None;
     loop {
         checkpoint();
         let cfg = Cfg::new(draft.func);
         let live = Liveness::compute(draft.func, &cfg);
         let frequency = frequency(draft.func, &cfg);
-        let mut bundles = bundle::build(draft.func, &live, &frequency, &draft.fixed);
-        let pools = pools(target, max_registers);
-        let Some((placement, used)) = place(&mut draft, &cfg, &live, &mut bundles, pools, checkpoint)? else {
-            continue;
-        };
-        let counts = rewrite::rewrite(&mut draft, &live, &cfg, &placement)?;
-        let general = used[File::R as usize].max(u16::from(STACK_POINTER.index) + 1);
-        let registers = u32::from(general) + HIDDEN_REGISTERS;
-        return Ok(Allocation { registers, used, origin: draft.origin, live: counts });
+        let build = |draft: &Draft<'_>| bundle::build(draft.func, &live, &frequency, &draft.fixed);
+        let mut bundles = build(&draft);
+        match place(&draft, &live, &mut bundles, pools, checkpoint)? {
+            Placed::All(placement, used) => {
+                let counts = rewrite::rewrite(&mut draft, &live, &cfg, &placement)?;
+                let (stores, loads) = spill::traffic(&draft);
+                draft.func.frame.spill_stores = stores;
+                draft.func.frame.spill_loads = loads;
+                let general = used[File::R as usize].max(u16::from(STACK_POINTER.index) + 1);
+                let registers = u32::from(general) + HIDDEN_REGISTERS;
+                return Ok(Allocation { registers, used, origin: draft.origin, live: counts });
+            }
+            Placed::Without(values) => {
+                let whole = whole.get_or_insert_with(|| Whole {
+                    func: draft.func.clone(),
+                    origin: draft.origin.clone(),
+                    bundles: build(&draft),
+                    spills: vec![Spill::No; draft.func.values.len()],
+                    shadows: Vec::new(),
+                    cfg,
+                });
+                // Every round spills more.
+                whole.add(&values);
+                *draft.func = whole.func.clone();
+                draft.origin.clone_from(&whole.origin);
+                draft.fixed = vec![false; whole.spills.len()];
+                whole.shadows = spill::spill(&mut draft, &whole.cfg, &whole.bundles, &whole.spills);
+            }
+        }
     }
 }
 
-/// Gives every value its register, or spills and returns `None`.
+/// The function without spills, from which every round of spilling starts, and what the next one spills.
+struct Whole {
+    func: Function,
+    origin: Vec<Vec<Option<u32>>>,
+    cfg: Cfg,
+    bundles: Bundles,
+    /// Per value.
+    spills: Vec<Spill>,
+    /// The spilled values for which the last round's new values stand.
+    shadows: Vec<Value>,
+}
+
+impl Whole {
+    /// Values of the last round have found no place.
+    fn add(&mut self, values: &[Value]) {
+        for v in values {
+            let (v, spill) = match v.index().checked_sub(self.spills.len()) {
+                Some(shadow) => (self.shadows[shadow], Spill::ToFrame),
+                None if self.func.value(*v).file == File::R => (*v, Spill::ToFrame),
+                None => (*v, Spill::ToGeneral),
+            };
+            self.spills[v.index()] = spill;
+        }
+    }
+}
+
+enum Placed {
+    /// Everything, with the number of registers of each file.
+    All(Placement, [u16; 5]),
+    /// Everything but these values.
+    Without(Vec<Value>),
+}
+
+/// Gives every value its register.
 fn place(
-    draft: &mut Draft<'_>,
-    cfg: &Cfg,
+    draft: &Draft<'_>,
     live: &Liveness,
     bundles: &mut Bundles,
     pools: [Pool; 5],
     checkpoint: &dyn Fn(),
-) -> Result<Option<(Placement, [u16; 5])>, CodegenError> {
+) -> Result<Placed, CodegenError> {
     let mut placement = Placement { registers: vec![None; draft.func.values.len()], occupancy: Vec::new() };
     let mut used = [0; 5];
     for pool in pools {
@@ -141,8 +195,8 @@ fn place(
             return Err(CodegenError::Limit { at: SrcId::default(), what });
         };
         if !assignment.failed.is_empty() {
-            spill::spill(draft, cfg, bundles, &assignment.failed);
-            return Ok(None);
+            let members = assignment.failed.iter().flat_map(|&i| &bundles.bundles[i as usize].members);
+            return Ok(Placed::Without(members.map(|m| m.0).filter(|v| !draft.fixed[v.index()]).collect()));
         }
         for (v, register) in placement.registers.iter_mut().enumerate() {
             let (bundle, offset) = bundles.of[v];
@@ -154,7 +208,7 @@ fn place(
         used[pool.file as usize] = assignment.used;
         placement.occupancy.push((pool.file, assignment.used, occupancy));
     }
-    Ok(Some((placement, used)))
+    Ok(Placed::All(placement, used))
 }
 
 /// How often each block is likely to run for one run of the function: a loop is taken to go round eight times.

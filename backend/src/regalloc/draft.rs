@@ -1,6 +1,6 @@
 //! A function under allocation: its code, and for every instruction the one of the input that it stands for.
 
-use crate::ori::ir::{BlockId, Dst, Function, Inst, SrcKind, Term, Value};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, SrcKind, Term, Value};
 
 pub(crate) struct Draft<'a> {
     pub(crate) func: &'a mut Function,
@@ -24,11 +24,6 @@ impl Code {
         self.origin.push(origin);
     }
 
-    pub(crate) fn append(&mut self, other: Code) {
-        self.insts.extend(other.insts);
-        self.origin.extend(other.origin);
-    }
-
     pub(crate) fn added(&mut self, insts: impl IntoIterator<Item = Inst>) {
         for inst in insts {
             self.push(inst, None);
@@ -41,6 +36,11 @@ impl<'a> Draft<'a> {
         let origin = func.blocks.iter().map(|b| (0..b.insts.len() as u32).map(Some).collect()).collect();
         let fixed = vec![false; func.values.len()];
         Draft { func, origin, fixed }
+    }
+
+    pub(crate) fn new_value(&mut self, file: File, width: u8) -> Value {
+        self.fixed.push(false);
+        self.func.new_value(file, width)
     }
 
     /// Takes a block's code out, with its origins; [`Draft::put`] gives the new code back.

@@ -123,8 +123,7 @@ fn copy_kept(draft: &mut Draft<'_>) {
                     }
                     _ => {
                         let data = draft.func.value(dst);
-                        let copy = draft.func.new_value(data.file, data.width);
-                        draft.fixed.push(false);
+                        let copy = draft.new_value(data.file, data.width);
                         code.push(Inst::new(Op::Copy, &[Dst::Value(copy)], &[*old], inst.src), None);
                         *old = copy.into();
                     }

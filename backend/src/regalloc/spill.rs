@@ -1,24 +1,38 @@
 //! Moves values that found no register elsewhere: general registers to the frame, predicates and uniform
-//! registers to general registers. Constants are not kept at all but made again.
+//! registers to general registers, or to the frame too. Constants are not kept at all but made again.
 //!
-//! A spilled value keeps its definition, which is followed by a store; every instruction that reads it reads a
-//! fresh copy loaded just before. These ranges are as short as can be, and marked so. The function stays in
-//! SSA form: frame words are not values. Values that share a bundle share their words, so a phi and its
-//! argument in one bundle need no copy in memory either.
+//! A spilled value keeps its definition, which is followed by a store; what reads it reads a copy loaded just
+//! before. These ranges are as short as can be, and marked so. The function stays in SSA form: frame words are
+//! not values. Values that share a bundle share their words, so a phi and its argument in one bundle need no
+//! copy in memory either.
+//!
+//! All spills of a function are made at once: when more turn out to be needed, the allocator starts from the function
+//! without any. Else copies of copies would pile up on the edges.
 
 use crate::input::SrcId;
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::ir::{BlockId, Dst, File, Inst, Phi, Src, SrcKind, SrcMods, Term, Value};
 use crate::ori::op::{MemSize, Op};
+use crate::ori::signature::size_registers;
 use crate::regalloc::STACK_POINTER;
 use crate::regalloc::bundle::{Bundle, Bundles, source_width};
 use crate::regalloc::draft::{Code, Draft};
 use crate::regalloc::live::Ranges;
 
+/// Where a value is to be.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(crate) enum Spill {
+    #[default]
+    No,
+    /// In a general register; for those of other files.
+    ToGeneral,
+    ToFrame,
+}
+
 /// Where a spilled value is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Home {
-    /// In the frame, at this byte offset from R1.
+    /// In the frame, at this byte offset from R1; predicates as integers.
     Frame(u32),
     /// In a general register, as it is or as an integer for predicates.
     Shadow(Value),
@@ -26,40 +40,26 @@ enum Home {
     Constant(Src),
 }
 
-/// Spills the values of the bundles, all of one file.
-pub(crate) fn spill(draft: &mut Draft<'_>, cfg: &Cfg, bundles: &Bundles, failed: &[u32]) {
+/// Spills values; `spills` is per value. Returns the values that now have a general register for theirs: those from the
+/// first new one on stand for the ones in the list.
+pub(crate) fn spill(draft: &mut Draft<'_>, cfg: &Cfg, bundles: &Bundles, spills: &[Spill]) -> Vec<Value> {
     let constants = constants(draft);
-    let mut homes: Vec<Option<Home>> = vec![None; draft.func.values.len()];
-    let frame_start = (draft.func.frame.local_bytes + draft.func.frame.spill_bytes).next_multiple_of(16);
+    let mut homes: Vec<Option<Home>> = vec![None; spills.len()];
+    let mut shadows = Vec::new();
+    let frame_start = draft.func.frame.local_bytes.next_multiple_of(16);
     let mut words: Vec<Ranges> = Vec::new();
-    for &index in failed {
-        let bundle = &bundles.bundles[index as usize];
-        let in_frame: Vec<(Value, u8)> = bundle
-            .members
-            .iter()
-            .copied()
-            .filter(|&(v, _)| {
-                if draft.fixed[v.index()] {
-                    return false;
+    for bundle in &bundles.bundles {
+        let mut base = None;
+        for &(v, offset) in bundle.members.iter().filter(|(v, _)| spills[v.index()] != Spill::No) {
+            homes[v.index()] = Some(match (constants[v.index()], spills[v.index()]) {
+                (Some(constant), _) => Home::Constant(constant),
+                (None, Spill::ToGeneral) => {
+                    shadows.push(v);
+                    Home::Shadow(draft.new_value(File::R, draft.func.value(v).width))
                 }
-                homes[v.index()] = constants[v.index()].map(Home::Constant);
-                homes[v.index()].is_none()
-            })
-            .collect();
-        if in_frame.is_empty() {
-            continue;
-        }
-        let base = match bundle.file {
-            File::R => Some(frame_start + 4 * place(&mut words, bundle)),
-            _ => None,
-        };
-        for (v, offset) in in_frame {
-            homes[v.index()] = Some(match base {
-                Some(base) => Home::Frame(base + 4 * u32::from(offset)),
-                None => {
-                    let shadow = draft.func.new_value(File::R, draft.func.value(v).width);
-                    draft.fixed.push(false);
-                    Home::Shadow(shadow)
+                _ => {
+                    let base = *base.get_or_insert_with(|| frame_start + 4 * place(&mut words, bundle));
+                    Home::Frame(base + 4 * u32::from(offset))
                 }
             });
         }
@@ -69,14 +69,32 @@ pub(crate) fn spill(draft: &mut Draft<'_>, cfg: &Cfg, bundles: &Bundles, failed:
         frame.spill_bytes = frame_start + 4 * words.len() as u32 - frame.local_bytes;
         frame.uses_stack = true;
     }
-    // Values made from here on are never spilled themselves.
+    // What is left of spilled values, and all values made from here on, has the shortest of ranges.
     for (fixed, home) in draft.fixed.iter_mut().zip(&homes) {
-        *fixed |= home.is_some();
+        *fixed = home.is_some();
     }
     homes.resize(draft.func.values.len(), None);
     let mut spiller = Spiller { draft, homes };
     spiller.blocks();
     spiller.phis(cfg);
+    shadows
+}
+
+/// Bytes that spills store and load, counted per instruction.
+pub(crate) fn traffic(draft: &Draft<'_>) -> (u32, u32) {
+    let (mut stores, mut loads) = (0, 0);
+    for &b in &draft.func.layout {
+        let added =
+            draft.func.block(b).insts.iter().zip(&draft.origin[b.index()]).filter(|(_, o)| o.is_none());
+        for (inst, _) in added {
+            match inst.op {
+                Op::Stl { size, .. } => stores += 4 * u32::from(size_registers(size)),
+                Op::Ldl { size, .. } => loads += 4 * u32::from(size_registers(size)),
+                _ => {}
+            }
+        }
+    }
+    (stores, loads)
 }
 
 /// The constant that each value always is, if it can be made again by one move.
@@ -119,11 +137,57 @@ struct Spiller<'a, 'f> {
     homes: Vec<Option<Home>>,
 }
 
-/// Copies on an edge: all loads come before all stores.
-#[derive(Default)]
-struct EdgeCode {
-    loads: Code,
-    stores: Code,
+/// A run of words in the frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Words {
+    /// Bytes from R1.
+    offset: u32,
+    count: u8,
+}
+
+impl Words {
+    fn overlap(self, other: Words) -> bool {
+        let end = |words: Words| words.offset + 4 * u32::from(words.count);
+        self.offset < end(other) && other.offset < end(self)
+    }
+}
+
+/// One of the copies that are made together on an edge or for a pack: all sources are read before any destination is
+/// written.
+#[derive(Clone, Copy, Debug)]
+struct FrameCopy {
+    from: CopySource,
+    to: CopyTarget,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum CopySource {
+    Frame(Words),
+    /// A constant or something in a register.
+    Operand(Src),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum CopyTarget {
+    Frame(Words),
+    /// This value, not yet defined.
+    Value(Value),
+}
+
+impl FrameCopy {
+    fn reads(&self) -> Option<Words> {
+        match self.from {
+            CopySource::Frame(words) => Some(words),
+            CopySource::Operand(_) => None,
+        }
+    }
+
+    fn writes(&self) -> Option<Words> {
+        match self.to {
+            CopyTarget::Frame(words) => Some(words),
+            CopyTarget::Value(_) => None,
+        }
+    }
 }
 
 impl Spiller<'_, '_> {
@@ -131,10 +195,21 @@ impl Spiller<'_, '_> {
         self.homes.get(v.index()).copied().flatten()
     }
 
+    /// Where the frame has an operand.
+    fn words(&self, src: &Src) -> Option<Words> {
+        let v = src.value()?;
+        let Some(Home::Frame(offset)) = self.home(v) else { return None };
+        Some(match src.kind {
+            SrcKind::Part(_, part) => Words { offset: offset + 4 * u32::from(part), count: 1 },
+            _ => Words { offset, count: self.draft.func.value(v).width },
+        })
+    }
+
     /// A value with the shortest of ranges.
     fn temporary(&mut self, file: File, width: u8) -> Value {
-        self.draft.fixed.push(true);
-        self.draft.func.new_value(file, width)
+        let value = self.draft.new_value(file, width);
+        self.draft.fixed[value.index()] = true;
+        value
     }
 
     fn blocks(&mut self) {
@@ -175,7 +250,7 @@ impl Spiller<'_, '_> {
     /// Follows the definition of a spilled value.
     fn save(&mut self, v: Value, at: SrcId, code: &mut Code) {
         match self.home(v) {
-            Some(Home::Frame(offset)) => self.store(offset, &v.into(), at, code),
+            Some(Home::Frame(offset)) => self.store(offset, v.into(), at, code),
             Some(Home::Shadow(shadow)) => {
                 code.push(Inst::new(Op::Copy, &[Dst::Value(shadow)], &[v.into()], at), None);
             }
@@ -196,21 +271,19 @@ impl Spiller<'_, '_> {
             SrcKind::Part(_, part) => (part, 1),
             _ => (0, data.width),
         };
-        let copy = match home {
-            Home::Frame(offset) => self.load(offset + 4 * u32::from(part), width, at, code),
-            Home::Shadow(shadow) => {
-                let copy = self.temporary(data.file, width);
-                let from = if width < data.width { Src::part(shadow, part) } else { shadow.into() };
-                code.push(Inst::new(Op::Copy, &[Dst::Value(copy)], &[from], at), None);
-                copy
+        let copy = self.temporary(data.file, width);
+        let from = match home {
+            Home::Frame(offset) => {
+                self.load(Words { offset: offset + 4 * u32::from(part), count: width }, copy, at, code);
+                None
             }
-            Home::Constant(constant) => {
-                let copy = self.temporary(data.file, width);
-                let from = constant_part(constant, part);
-                code.push(Inst::new(Op::Copy, &[Dst::Value(copy)], &[from], at), None);
-                copy
-            }
+            Home::Shadow(shadow) if width < data.width => Some(Src::part(shadow, part)),
+            Home::Shadow(shadow) => Some(shadow.into()),
+            Home::Constant(constant) => Some(constant_part(constant, part)),
         };
+        if let Some(from) = from {
+            code.push(Inst::new(Op::Copy, &[Dst::Value(copy)], &[from], at), None);
+        }
         loaded.push((src.kind, copy));
         src.kind = SrcKind::Value(copy);
     }
@@ -221,24 +294,26 @@ impl Spiller<'_, '_> {
         match self.home(dst) {
             Some(Home::Constant(_)) => {}
             Some(Home::Frame(offset)) => {
-                let mut edge = EdgeCode::default();
+                let mut copies = Vec::new();
                 let mut part = 0;
                 for src in &inst.srcs {
-                    let width = match src.kind {
+                    let count = match src.kind {
                         SrcKind::Value(_) | SrcKind::Part(..) => source_width(self.draft.func, src),
                         _ if inst.srcs.len() == 1 => self.draft.func.value(dst).width,
                         _ => 1,
                     };
-                    self.store_in_frame(offset + 4 * u32::from(part), width, src, at, &mut edge);
-                    part += width;
+                    let to = Words { offset: offset + 4 * u32::from(part), count };
+                    self.copy_to_frame(to, src, at, code, &mut copies);
+                    part += count;
                 }
-                code.append(edge.loads);
-                code.append(edge.stores);
+                self.copy_together(copies, at, code);
             }
             home => {
                 let mut loaded = Vec::new();
                 for src in &mut inst.srcs {
-                    self.pseudo_source(src, at, code, &mut loaded);
+                    if !self.constant_source(src) {
+                        self.reload(src, at, code, &mut loaded);
+                    }
                 }
                 code.push(inst, None);
                 if home.is_some() {
@@ -248,55 +323,120 @@ impl Spiller<'_, '_> {
         }
     }
 
-    /// A source that may be a constant.
-    fn pseudo_source(
-        &mut self,
-        src: &mut Src,
-        at: SrcId,
-        code: &mut Code,
-        loaded: &mut Vec<(SrcKind, Value)>,
-    ) {
-        if let Some(v) = src.value()
-            && let Some(Home::Constant(constant)) = self.home(v)
-            && (self.draft.func.value(v).width == 1 || matches!(src.kind, SrcKind::Part(..)))
-        {
-            let part = if let SrcKind::Part(_, part) = src.kind { part } else { 0 };
+    /// Puts the constant that a source always is in its place; false if it is none, or several words.
+    fn constant_source(&self, src: &mut Src) -> bool {
+        let Some(v) = src.value() else { return false };
+        let Some(Home::Constant(constant)) = self.home(v) else { return false };
+        let part = if let SrcKind::Part(_, part) = src.kind { part } else { 0 };
+        let is_word = self.draft.func.value(v).width == 1 || matches!(src.kind, SrcKind::Part(..));
+        if is_word {
             *src = constant_part(constant, part);
-        } else {
-            self.reload(src, at, code, loaded);
         }
+        is_word
     }
 
-    /// Stores `src` into the frame unless it is there already.
-    fn store_in_frame(&mut self, offset: u32, width: u8, src: &Src, at: SrcId, edge: &mut EdgeCode) {
+    /// Copies `src` into the frame unless it is there already; `code` comes before the copies.
+    fn copy_to_frame(
+        &mut self,
+        to: Words,
+        src: &Src,
+        at: SrcId,
+        code: &mut Code,
+        copies: &mut Vec<FrameCopy>,
+    ) {
         if src.kind == SrcKind::Undef {
             return;
         }
-        let part = if let SrcKind::Part(_, part) = src.kind { part } else { 0 };
-        if let Some(Home::Frame(home)) = src.value().and_then(|v| self.home(v))
-            && home + 4 * u32::from(part) == offset
-        {
-            return;
-        }
-        let mut src = *src;
-        self.reload(&mut src, at, &mut edge.loads, &mut Vec::new());
-        if src.value().is_none_or(|v| self.draft.func.value(v).file != File::R) {
-            let copy = self.temporary(File::R, width);
-            edge.loads.push(Inst::new(Op::Copy, &[Dst::Value(copy)], &[src], at), None);
-            src = copy.into();
-        }
-        self.store(offset, &src, at, &mut edge.stores);
+        let from = match self.words(src) {
+            Some(words) if src.mods == SrcMods::NONE => {
+                if words.offset == to.offset {
+                    return;
+                }
+                CopySource::Frame(words)
+            }
+            // A predicate's complement is not what the frame has.
+            Some(_) => {
+                let mut src = *src;
+                self.reload(&mut src, at, code, &mut Vec::new());
+                CopySource::Operand(src)
+            }
+            None => CopySource::Operand(*src),
+        };
+        copies.push(FrameCopy { from, to: CopyTarget::Frame(to) });
     }
 
-    fn store(&mut self, offset: u32, src: &Src, at: SrcId, code: &mut Code) {
-        let width = source_width(self.draft.func, src);
+    /// Emits copies, with as few values at once as their order allows.
+    fn copy_together(&mut self, mut copies: Vec<FrameCopy>, at: SrcId, code: &mut Code) {
+        while !copies.is_empty() {
+            let is_read = |words: Words, but: usize| {
+                let mut others = copies.iter().enumerate().filter(|(i, _)| *i != but);
+                others.any(|(_, other)| other.reads().is_some_and(|read| read.overlap(words)))
+            };
+            // Copies into registers, which live on, come last.
+            let mut stores = 0..copies.len();
+            let free = |i: &usize| copies[*i].writes().is_some_and(|words| !is_read(words, *i));
+            if let Some(i) = stores.find(free) {
+                let FrameCopy { from, to } = copies.remove(i);
+                let src = match from {
+                    CopySource::Frame(words) => self.loaded(words, at, code),
+                    CopySource::Operand(src) => src,
+                };
+                if let CopyTarget::Frame(to) = to {
+                    self.store_operand(to, src, at, code);
+                }
+                continue;
+            }
+            if let Some(i) = copies.iter().position(|copy| copy.writes().is_none()) {
+                let FrameCopy { from, to } = copies.remove(i);
+                if let (CopySource::Frame(words), CopyTarget::Value(value)) = (from, to) {
+                    self.load(words, value, at, code);
+                }
+                continue;
+            }
+            // Cycles only. One word run that is in the way goes to a register.
+            let Some(i) = copies.iter().position(|copy| copy.reads().is_some()) else { return };
+            if let CopySource::Frame(words) = copies[i].from {
+                let value = self.loaded(words, at, code);
+                copies[i].from = CopySource::Operand(value);
+            }
+        }
+    }
+
+    /// Words of the frame in a fresh value.
+    fn loaded(&mut self, words: Words, at: SrcId, code: &mut Code) -> Src {
+        let value = self.temporary(File::R, words.count);
+        self.load(words, value, at, code);
+        value.into()
+    }
+
+    /// Stores an operand of any kind.
+    fn store_operand(&mut self, to: Words, mut src: Src, at: SrcId, code: &mut Code) {
+        self.reload(&mut src, at, code, &mut Vec::new());
+        if src.value().is_none_or(|v| self.draft.func.value(v).file != File::R) {
+            let copy = self.temporary(File::R, to.count);
+            code.push(Inst::new(Op::Copy, &[Dst::Value(copy)], &[src], at), None);
+            src = copy.into();
+        }
+        self.store(to.offset, src, at, code);
+    }
+
+    /// Stores a value or a part of one.
+    fn store(&mut self, offset: u32, mut src: Src, at: SrcId, code: &mut Code) {
+        let width = source_width(self.draft.func, &src);
+        if let SrcKind::Value(v) = src.kind
+            && self.draft.func.value(v).file != File::R
+        {
+            let copy = self.temporary(File::R, width);
+            code.push(Inst::new(Op::Copy, &[Dst::Value(copy)], &[src], at), None);
+            src = copy.into();
+        }
         let base = Src::new(SrcKind::Reg(STACK_POINTER));
         let mut push = |size: MemSize, offset: u32, data: Src| {
             let op = Op::Stl { size, offset: offset as i32 };
             code.push(Inst::new(op, &[], &[base, data], at), None);
         };
         match (size_of(width), src.kind) {
-            (Some(size), _) => push(size, offset, *src),
+            (Some(size), _) => push(size, offset, src),
             (None, SrcKind::Value(v)) => {
                 for part in 0..width {
                     push(MemSize::B32, offset + 4 * u32::from(part), Src::part(v, part));
@@ -304,29 +444,32 @@ impl Spiller<'_, '_> {
             }
             (None, _) => {}
         }
-        self.draft.func.frame.spill_stores += 4 * u32::from(width);
     }
 
-    /// Loads `width` words into a fresh value.
-    fn load(&mut self, offset: u32, width: u8, at: SrcId, code: &mut Code) -> Value {
+    /// Defines a value of as many words as those of the frame.
+    fn load(&mut self, words: Words, into: Value, at: SrcId, code: &mut Code) {
         let base = Src::new(SrcKind::Reg(STACK_POINTER));
-        if let Some(size) = size_of(width) {
-            let value = self.temporary(File::R, width);
+        let Words { offset, count } = words;
+        if self.draft.func.value(into).file != File::R {
+            let copy = self.loaded(words, at, code);
+            code.push(Inst::new(Op::Copy, &[Dst::Value(into)], &[copy], at), None);
+        } else if let Some(size) = size_of(count) {
             let op = Op::Ldl { size, offset: offset as i32 };
-            code.push(Inst::new(op, &[Dst::Value(value)], &[base], at), None);
-            self.draft.func.frame.spill_loads += 4 * u32::from(width);
-            return value;
+            code.push(Inst::new(op, &[Dst::Value(into)], &[base], at), None);
+        } else {
+            let mut parts: Vec<Src> = Vec::new();
+            let mut part = 0;
+            while part < count {
+                let step = if count - part >= 4 { 4 } else { 1 };
+                parts.push(self.loaded(
+                    Words { offset: offset + 4 * u32::from(part), count: step },
+                    at,
+                    code,
+                ));
+                part += step;
+            }
+            code.push(Inst::new(Op::Pack, &[Dst::Value(into)], &parts, at), None);
         }
-        let mut parts: Vec<Src> = Vec::new();
-        let mut part = 0;
-        while part < width {
-            let step = if width - part >= 4 { 4 } else { 1 };
-            parts.push(self.load(offset + 4 * u32::from(part), step, at, code).into());
-            part += step;
-        }
-        let value = self.temporary(File::R, width);
-        code.push(Inst::new(Op::Pack, &[Dst::Value(value)], &parts, at), None);
-        value
     }
 
     fn phis(&mut self, cfg: &Cfg) {
@@ -351,58 +494,84 @@ impl Spiller<'_, '_> {
         }
     }
 
-    /// Arguments that are spilled are loaded at the end of the predecessor; what goes to the frame is stored on
-    /// the edge.
+    /// Arguments that are spilled are loaded, and what goes to the frame is stored, on the edge.
     fn edge(&mut self, cfg: &Cfg, from: BlockId, to: BlockId) {
         let at = self.draft.func.block(from).term_src;
         let mut phis: Vec<Phi> = std::mem::take(&mut self.draft.func.block_mut(to).phis);
-        let mut end = Code::default();
-        let mut edge = EdgeCode::default();
-        let mut loaded = Vec::new();
+        let mut copies = Vec::new();
+        let mut code = Code::default();
+        let mut loaded: Vec<(SrcKind, Value)> = Vec::new();
         for phi in &mut phis {
             let width = self.draft.func.value(phi.dst).width;
             let home = self.home(phi.dst);
             for (_, arg) in phi.args.iter_mut().filter(|(pred, _)| *pred == from) {
-                match home {
-                    Some(Home::Frame(offset)) => self.store_in_frame(offset, width, arg, at, &mut edge),
-                    Some(Home::Shadow(_)) => self.shadow_source(arg, width, at, &mut end),
-                    Some(Home::Constant(_)) | None => self.pseudo_source(arg, at, &mut end, &mut loaded),
+                if let Some(Home::Frame(offset)) = home {
+                    let to = Words { offset, count: width };
+                    self.copy_to_frame(to, arg, at, &mut code, &mut copies);
+                    continue;
+                }
+                if self.constant_source(arg) {
+                    continue;
+                }
+                if matches!(home, Some(Home::Shadow(_))) {
+                    self.shadow_source(arg, width, at, &mut code);
+                    continue;
+                }
+                match self.words(arg) {
+                    Some(words) => {
+                        let known = loaded.iter().find(|(kind, _)| *kind == arg.kind).map(|(_, v)| *v);
+                        let value = known.unwrap_or_else(|| {
+                            let file = arg.value().map_or(File::R, |v| self.draft.func.value(v).file);
+                            let value = self.temporary(file, width);
+                            loaded.push((arg.kind, value));
+                            let from = CopySource::Frame(words);
+                            copies.push(FrameCopy { from, to: CopyTarget::Value(value) });
+                            value
+                        });
+                        arg.kind = SrcKind::Value(value);
+                    }
+                    None => self.reload(arg, at, &mut code, &mut loaded),
                 }
             }
         }
+        let all_in_frame = phis.iter().all(|phi| matches!(self.home(phi.dst), Some(Home::Frame(_))));
         self.draft.func.block_mut(to).phis = phis;
-        let append = |draft: &mut Draft<'_>, b: BlockId, code: Code| {
-            draft.func.block_mut(b).insts.extend(code.insts);
-            draft.origin[b.index()].extend(code.origin);
-        };
-        append(self.draft, from, end);
-        edge.loads.append(edge.stores);
-        let code = edge.loads;
+        self.copy_together(copies, at, &mut code);
         if code.insts.is_empty() {
             return;
         }
-        if matches!(self.draft.func.block(from).term, Term::Jump(_)) {
-            append(self.draft, from, code);
-        } else if cfg.preds(to).len() == 1 {
+        let jumps = matches!(self.draft.func.block(from).term, Term::Jump(_));
+        if !jumps && cfg.preds(to).len() == 1 && all_in_frame {
             self.draft.func.block_mut(to).insts.splice(0..0, code.insts);
             self.draft.origin[to.index()].splice(0..0, code.origin);
-        } else {
-            let middle = self.draft.split_edge(from, to);
-            append(self.draft, middle, code);
+            return;
         }
+        let b = if jumps { from } else { self.draft.split_edge(from, to) };
+        self.draft.func.block_mut(b).insts.extend(code.insts);
+        self.draft.origin[b.index()].extend(code.origin);
     }
 
     /// An argument of a phi that is now of the general file.
     fn shadow_source(&mut self, arg: &mut Src, width: u8, at: SrcId, code: &mut Code) {
         if let Some(v) = arg.value()
-            && let Some(Home::Shadow(shadow)) = self.home(v)
             && arg.mods == SrcMods::NONE
         {
-            arg.kind = match arg.kind {
-                SrcKind::Part(_, part) => SrcKind::Part(shadow, part),
-                _ => SrcKind::Value(shadow),
-            };
-            return;
+            match self.home(v) {
+                Some(Home::Shadow(shadow)) => {
+                    arg.kind = match arg.kind {
+                        SrcKind::Part(_, part) => SrcKind::Part(shadow, part),
+                        _ => SrcKind::Value(shadow),
+                    };
+                    return;
+                }
+                Some(Home::Frame(_)) => {
+                    if let Some(words) = self.words(arg) {
+                        *arg = self.loaded(words, at, code);
+                        return;
+                    }
+                }
+                _ => {}
+            }
         }
         match arg.kind {
             SrcKind::Value(_) | SrcKind::Part(..) => {
