@@ -5,6 +5,7 @@
 //! what it finds; it never fails and never depends on another check. Its lint is declared beside it, and the
 //! page of the lint in `docs/lints` is its test.
 
+mod asynchronous;
 pub(crate) mod debug;
 pub(crate) mod declarations;
 pub(crate) mod directives;
@@ -30,10 +31,10 @@ pub use gates::Gates;
 pub use lints::{LINTS, lint};
 pub use operands::bind;
 
-use ptx_backend::input::{Function, Operand, RegId, Symbol};
+use ptx_backend::input::{Function, Instr, Operand, RegId, Symbol};
 use ptx_isa::{Expected, Form, Opcode, ScalarType, Signature, Space};
 use rustc_hash::FxHashMap;
-use text_size::TextRange;
+use text_size::{TextRange, TextSize};
 
 use crate::diagnostic::Findings;
 use crate::flow::Flow;
@@ -105,6 +106,25 @@ impl<'a> Body<'a> {
         Self { map, text, function, flow }
     }
 
+    /// The mnemonic and the suffixes of an instruction; with its operands where the text is unusual.
+    pub fn name(&self, instr: &Instr) -> Option<TextRange> {
+        let statement = self.map.statement(instr.src)?;
+        let text = &self.text[statement];
+        let blank = |c: char| c.is_ascii_whitespace();
+        let start = match text.strip_prefix('@') {
+            // `@%p1 name`, `@!%p1 name`
+            Some(guard) => {
+                text.len() - guard.split_once(blank).map_or(guard, |(_, rest)| rest).trim_start().len()
+            }
+            None => 0,
+        };
+        let name = &text[start..];
+        let end = start + name.find(|c: char| blank(c) || c == ';').unwrap_or(name.len());
+        let range =
+            TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32)) + statement.start();
+        Some(if self.text[range].starts_with(instr.opcode.form.mnemonic()) { range } else { statement })
+    }
+
     /// What the order of execution says; `None` where that is not known.
     pub fn flow(&self) -> Option<&Flow<'a>> {
         self.flow.as_ref()
@@ -127,4 +147,4 @@ pub const STATEMENT_CHECKS: &[StatementCheck] = &[
 ];
 
 pub const BODY_CHECKS: &[BodyCheck] =
-    &[unused::check, unreachable::check, unassigned::check, divergence::check];
+    &[unused::check, unreachable::check, unassigned::check, divergence::check, asynchronous::check];

@@ -8,6 +8,7 @@
 mod accesses;
 mod dominators;
 mod graph;
+mod order;
 mod regions;
 mod values;
 
@@ -21,6 +22,7 @@ use crate::lower::SourceMap;
 pub use accesses::Accesses;
 pub use dominators::Tree;
 pub use graph::{BlockId, End, Graph};
+pub use order::{Order, Site};
 pub use regions::Split;
 pub use values::Value;
 
@@ -80,6 +82,11 @@ impl<'a> Flow<'a> {
     /// What is known of a register's value.
     pub fn register(&self, register: RegId) -> Value {
         self.value(&Operand::Reg(register))
+    }
+
+    /// Whether a register has one unguarded write, so that it has one value while no loop repeats that.
+    pub fn is_written_once(&self, register: RegId) -> bool {
+        self.values().borrow().is_written_once(register)
     }
 
     /// The variable that an address lies in, and the bytes from its start where they are known.

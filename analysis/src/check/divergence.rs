@@ -57,7 +57,7 @@ fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: &Instr, out:
     let is_guarded =
         instr.guard.is_some_and(|guard| flow.register(guard.reg).splits_warps(&body.function.launch));
     let split = flow.split(block);
-    let Some(place) = body.map.statement(instr.src).filter(|_| is_guarded || split.is_some()) else { return };
+    let Some(place) = body.name(instr).filter(|_| is_guarded || split.is_some()) else { return };
     let name = instr.opcode.form.mnemonic();
     let message = format!("all lanes of a warp execute this `{name}` together, but not all come here");
     let diagnostic = Diagnostic::new(&PARTIAL_WARP, place, message);

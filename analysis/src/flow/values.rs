@@ -106,6 +106,10 @@ impl<'a> Values<'a> {
         Self { function, definitions: definitions.into(), known: FxHashMap::default() }
     }
 
+    pub(super) fn is_written_once(&self, register: RegId) -> bool {
+        self.definitions[register.0 as usize] < OFTEN
+    }
+
     pub(super) fn operand(&mut self, operand: &Operand) -> Value {
         self.follow(operand, DEPTH)
     }

@@ -1,0 +1,130 @@
+//! Copies, barrier objects and products that go on while the thread does something else.
+//!
+//! One pass over a body collects what takes part; most bodies have nothing. What is missing is reported only where
+//! the whole story stands in one place: in a kernel that calls nothing.
+
+mod barrier_objects;
+mod copies;
+mod proxies;
+mod warp_groups;
+
+use ptx_backend::input::Instr;
+use ptx_isa::{FormId, Mod};
+
+pub(super) use barrier_objects::{BARRIER_OBJECT, IGNORED_WAIT};
+pub(super) use copies::UNAWAITED_COPY;
+pub(super) use proxies::PROXY_FENCE;
+pub(super) use warp_groups::PRODUCT_ORDER;
+
+use super::Body;
+use crate::diagnostic::Findings;
+use crate::flow::{Flow, Order, Site};
+
+/// What an instruction does for something asynchronous.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// `cp.async` of up to 16 bytes.
+    Copy,
+    CopyCommit,
+    /// `cp.async.wait_group`
+    CopyWait,
+    /// Waits for all copies, committed or not: `cp.async.wait_all`, `cp.async.mbarrier.arrive`.
+    CopyWaitAll,
+    /// A bulk copy that a group waits for; it reads shared memory.
+    BulkOfGroup,
+    BulkCommit,
+    BulkWait,
+    /// Completes bytes of a barrier object.
+    CompletesBytes,
+    ExpectsBytes,
+    BarrierInit,
+    BarrierArrive,
+    BarrierWait,
+    /// Makes what generic accesses wrote to shared memory visible to asynchronous ones.
+    ProxyFence,
+    ProductFence,
+    /// `wgmma.mma_async`
+    Product,
+    ProductCommit,
+    ProductWait,
+    /// `tcgen05.mma` and `tcgen05.cp`: read shared memory.
+    TensorRead,
+    Call,
+}
+
+impl Kind {
+    fn of(instr: &Instr) -> Option<Self> {
+        use FormId as F;
+        Some(match instr.opcode.form {
+            F::CpAsync => Self::Copy,
+            F::CpAsyncCommitGroup => Self::CopyCommit,
+            F::CpAsyncWaitGroup => Self::CopyWait,
+            F::CpAsyncWaitAll => Self::CopyWaitAll,
+            F::CpAsyncBulkStore | F::CpReduceAsyncBulkStore => Self::BulkOfGroup,
+            F::CpAsyncBulkTensorStore | F::CpReduceAsyncBulkTensor => Self::BulkOfGroup,
+            F::CpAsyncBulkCommitGroup => Self::BulkCommit,
+            F::CpAsyncBulkWaitGroup => Self::BulkWait,
+            F::CpAsyncBulkLoad | F::CpAsyncBulkTensorLoad | F::CpAsyncBulkCluster => Self::CompletesBytes,
+            F::CpReduceAsyncBulkCluster | F::StAsync | F::RedAsync => Self::CompletesBytes,
+            F::MbarrierInit => Self::BarrierInit,
+            F::MbarrierExpectTx => Self::ExpectsBytes,
+            F::MbarrierTestWait | F::MbarrierTryWait => Self::BarrierWait,
+            F::MbarrierArrive | F::MbarrierArriveDrop | F::CpAsyncMbarrierArrive | F::Tcgen05Commit => {
+                Self::BarrierArrive
+            }
+            F::FenceProxy if !instr.opcode.has(Mod::Alias) => Self::ProxyFence,
+            F::FenceProxySpace | F::FenceProxyAsyncGeneric => Self::ProxyFence,
+            F::WgmmaFence => Self::ProductFence,
+            F::WgmmaMma | F::WgmmaMmaSp | F::WgmmaMmaBits => Self::Product,
+            F::WgmmaCommitGroup => Self::ProductCommit,
+            F::WgmmaWaitGroup => Self::ProductWait,
+            F::Tcgen05Mma | F::Tcgen05MmaBlockScale | F::Tcgen05MmaWs | F::Tcgen05Cp => Self::TensorRead,
+            F::Call => Self::Call,
+            _ => return None,
+        })
+    }
+}
+
+/// The asynchronous instructions of a body, in text order.
+struct Inventory<'b, 'a> {
+    body: &'b Body<'a>,
+    flow: &'b Flow<'a>,
+    sites: Vec<(Kind, Site<'a>)>,
+    /// Nothing that takes part can stand elsewhere: a kernel without calls.
+    is_whole: bool,
+}
+
+impl<'a> Inventory<'_, 'a> {
+    fn of(&self, kinds: &'static [Kind]) -> impl Iterator<Item = &Site<'a>> {
+        self.sites.iter().filter(move |(kind, _)| kinds.contains(kind)).map(|(_, site)| site)
+    }
+
+    fn has(&self, kinds: &'static [Kind]) -> bool {
+        self.of(kinds).next().is_some()
+    }
+
+    fn order(&self, kinds: &'static [Kind]) -> Order {
+        Order::new(self.flow.graph(), self.of(kinds))
+    }
+}
+
+pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
+    let Some(flow) = body.flow() else { return };
+    let mut sites = Vec::new();
+    for block in flow.graph().reached_blocks() {
+        for instr in flow.instructions(block) {
+            if let Some(kind) = Kind::of(instr) {
+                sites.push((kind, Site { instr, block }));
+            }
+        }
+    }
+    if sites.iter().all(|(kind, _)| *kind == Kind::Call) {
+        return;
+    }
+    let is_whole = body.function.entry && sites.iter().all(|(kind, _)| *kind != Kind::Call);
+    let inventory = Inventory { body, flow, sites, is_whole };
+    copies::check(&inventory, out);
+    barrier_objects::check(&inventory, out);
+    proxies::check(&inventory, out);
+    warp_groups::check(&inventory, out);
+}

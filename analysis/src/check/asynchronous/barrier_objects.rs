@@ -1,0 +1,139 @@
+//! Barrier objects: what must happen somewhere for a wait to end.
+
+use ptx_backend::input::Operand;
+use ptx_isa::Mod;
+
+use super::{Inventory, Kind};
+use crate::declare_lint;
+use crate::diagnostic::{Diagnostic, Findings};
+use crate::flow::{Site, Value};
+use crate::ide::Access;
+use crate::scope::Entity;
+
+declare_lint! {
+    /// Something that a barrier object needs is missing everywhere.
+    pub(crate) BARRIER_OBJECT = "W0513" "barrier-object", Warning, since "0.1.0"
+}
+
+declare_lint! {
+    /// Nothing reads whether a wait for a barrier object succeeded.
+    pub(crate) IGNORED_WAIT = "W0514" "ignored-wait", Warning, since "0.1.0"
+}
+
+/// Most arrivals that a barrier object counts.
+const MOST_ARRIVALS: i64 = (1 << 20) - 1;
+
+pub(super) fn check(inventory: &Inventory<'_, '_>, out: &mut Findings) {
+    counts(inventory, out);
+    ignored(inventory, out);
+    if inventory.is_whole {
+        missing(inventory, out);
+    }
+}
+
+fn report(inventory: &Inventory<'_, '_>, site: &Site<'_>, message: impl Into<String>, out: &mut Findings) {
+    if let Some(place) = inventory.body.name(site.instr) {
+        out.push(Diagnostic::new(&BARRIER_OBJECT, place, message));
+    }
+}
+
+fn counts(inventory: &Inventory<'_, '_>, out: &mut Findings) {
+    for site in inventory.of(&[Kind::BarrierInit]) {
+        let Some(Value::Constant(count)) = site.instr.operands.get(1).map(|o| inventory.flow.value(o)) else {
+            continue;
+        };
+        let count = i64::from(count as u32);
+        if !(1..=MOST_ARRIVALS).contains(&count) {
+            let message = format!("a barrier object waits for 1 to {MOST_ARRIVALS} arrivals, not {count}");
+            report(inventory, site, message, out);
+        }
+    }
+}
+
+fn missing(inventory: &Inventory<'_, '_>, out: &mut Findings) {
+    let used = &[Kind::BarrierArrive, Kind::BarrierWait, Kind::ExpectsBytes];
+    if !inventory.has(&[Kind::BarrierInit])
+        && let Some(site) = inventory.of(used).next()
+    {
+        report(inventory, site, "nothing in this kernel initialises a barrier object", out);
+    }
+    if !inventory.has(&[Kind::BarrierArrive])
+        && let Some(site) = inventory.of(&[Kind::BarrierWait]).next()
+    {
+        report(
+            inventory,
+            site,
+            "nothing in this kernel arrives at a barrier object: this never succeeds",
+            out,
+        );
+    }
+    let expects = |site: &Site<'_>| site.instr.opcode.has(Mod::ExpectTx);
+    if !inventory.has(&[Kind::ExpectsBytes])
+        && !inventory.of(&[Kind::BarrierArrive]).any(expects)
+        && let Some(site) = inventory.of(&[Kind::CompletesBytes]).next()
+    {
+        let message = "nothing in this kernel tells a barrier object to expect the bytes of this copy";
+        report(inventory, site, message, out);
+    }
+}
+
+fn ignored(inventory: &Inventory<'_, '_>, out: &mut Findings) {
+    if !inventory.has(&[Kind::BarrierWait]) {
+        return;
+    }
+    let body = inventory.body;
+    let mut is_read = vec![false; body.map.registers.len()];
+    for occurrence in &body.map.occurrences {
+        if let (Entity::Register(register), Access::Read | Access::ReadWrite) =
+            (occurrence.entity, occurrence.access)
+        {
+            is_read[register.0 as usize] = true;
+        }
+    }
+    for site in inventory.of(&[Kind::BarrierWait]) {
+        let Some(Operand::Reg(result)) = site.instr.operands.first() else { continue };
+        let Some(place) = body.name(site.instr) else { continue };
+        if !is_read[result.0 as usize] {
+            let name = if site.instr.opcode.has(Mod::TryWait) { "try_wait" } else { "test_wait" };
+            let message = format!("nothing reads whether this `{name}` succeeded");
+            out.push(
+                Diagnostic::new(&IGNORED_WAIT, place, message)
+                    .note("it does not wait until the phase is complete, a loop around it does"),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::marks;
+
+    fn messages(body: &str) -> Vec<String> {
+        let head =
+            ".shared .align 16 .b8 s[64]; .shared .b64 b; .reg .b32 %n; .reg .b64 %a; mov.b64 %a, 0;\n";
+        let found = marks(&BARRIER_OBJECT, &format!("{head}{body}"));
+        found.into_iter().filter_map(|mark| Some(mark.split_once(": ")?.1.to_owned())).collect()
+    }
+
+    const LOAD: &str =
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%a], 64, [b];";
+
+    #[test]
+    fn counts_are_of_arrivals() {
+        let arrive = "mbarrier.arrive.shared.b64 _, [b]; ret;";
+        let found = messages(&format!("mov.b32 %n, 0; mbarrier.init.shared.b64 [b], %n; {arrive}"));
+        assert_eq!(found, ["a barrier object waits for 1 to 1048575 arrivals, not 0"]);
+        assert!(messages(&format!("mbarrier.init.shared.b64 [b], 1048575; {arrive}")).is_empty());
+        assert_eq!(messages(arrive), ["nothing in this kernel initialises a barrier object"]);
+    }
+
+    #[test]
+    fn bytes_are_expected() {
+        let init = "mbarrier.init.shared.b64 [b], 1;";
+        let found = messages(&format!("{init} {LOAD} mbarrier.arrive.shared.b64 _, [b]; ret;"));
+        assert_eq!(found, ["nothing in this kernel tells a barrier object to expect the bytes of this copy"]);
+        let found = messages(&format!("{init} {LOAD} mbarrier.arrive.expect_tx.shared.b64 _, [b], 64; ret;"));
+        assert!(found.is_empty());
+    }
+}

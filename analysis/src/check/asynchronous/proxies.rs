@@ -1,0 +1,151 @@
+//! Asynchronous accesses that read what generic ones wrote, without a fence between.
+
+use ptx_backend::input::{AddressBase, Instr, Operand};
+use ptx_isa::{FormId, Mod};
+use text_size::TextRange;
+
+use super::{Inventory, Kind};
+use crate::declare_lint;
+use crate::diagnostic::{Diagnostic, Findings};
+use crate::flow::Site;
+
+declare_lint! {
+    /// An asynchronous access reads shared memory that was written without a fence between the two.
+    pub(crate) PROXY_FENCE = "W0515" "proxy-fence", Warning, since "0.1.0"
+}
+
+const READERS: &[Kind] = &[Kind::BulkOfGroup, Kind::Product, Kind::TensorRead];
+const FENCE: &str = "fence.proxy.async.shared::cta;";
+
+pub(super) fn check(inventory: &Inventory<'_, '_>, out: &mut Findings) {
+    if !inventory.has(READERS) {
+        return;
+    }
+    // What `cp.async` brings needs the fence too, says the manual; compilers leave it out.
+    let filled = &[Kind::CompletesBytes, Kind::Copy];
+    if inventory.is_whole && !inventory.has(&[Kind::ProxyFence]) && !inventory.has(filled) {
+        nowhere(inventory, out);
+    } else {
+        straight(inventory, out);
+    }
+}
+
+/// A kernel without such a fence, in which only stores fill shared memory.
+fn nowhere(inventory: &Inventory<'_, '_>, out: &mut Findings) {
+    let graph = inventory.flow.graph();
+    let instructions = graph
+        .reached_blocks()
+        .flat_map(|block| inventory.flow.instructions(block).map(move |instr| Site { instr, block }));
+    let writes: Vec<Site<'_>> = instructions.filter(|site| writes_shared(site.instr)).collect();
+    let order = crate::flow::Order::new(graph, writes.iter());
+    let Some(reader) = inventory.of(READERS).find(|site| order.precedes(site)) else { return };
+    // The last one above it in the text, if only to show one.
+    let above = writes.iter().rev().find(|write| write.instr.src < reader.instr.src);
+    report(inventory, above.unwrap_or(&writes[0]).instr, reader.instr, out);
+}
+
+/// A bulk copy of what the same block has just written.
+fn straight(inventory: &Inventory<'_, '_>, out: &mut Findings) {
+    let flow = inventory.flow;
+    let mut block = None;
+    for site in inventory.of(&[Kind::BulkOfGroup]) {
+        if block.replace(site.block) == Some(site.block) {
+            continue;
+        }
+        let mut write: Option<&Instr> = None;
+        for instr in flow.instructions(site.block) {
+            match Kind::of(instr) {
+                Some(Kind::ProxyFence | Kind::Call) => write = None,
+                Some(Kind::BulkOfGroup) => {
+                    if let Some(write) = write.take_if(|write| overlap(inventory, write, instr)) {
+                        report(inventory, write, instr, out);
+                    }
+                }
+                _ if instr.opcode.form == FormId::St && writes_shared(instr) => write = Some(instr),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn report(inventory: &Inventory<'_, '_>, write: &Instr, reader: &Instr, out: &mut Findings) {
+    let body = inventory.body;
+    let (Some(write), Some(reader)) = (body.map.statement(write.src), body.name(reader)) else { return };
+    let message = "this reads shared memory asynchronously, and no fence orders it behind the writes";
+    out.push(
+        Diagnostic::new(&PROXY_FENCE, reader, message)
+            .related(write, "written here")
+            .note("the thread that writes executes `fence.proxy.async` before it lets the reader know")
+            .fix(format!("insert `{FENCE}`"), TextRange::empty(write.end()), format!("\n{FENCE}")),
+    );
+}
+
+/// Whether a generic access writes shared memory, as its name says.
+fn writes_shared(instr: &Instr) -> bool {
+    use FormId as F;
+    let is_shared = |m| matches!(m, Mod::Shared | Mod::SharedCta);
+    match instr.opcode.form {
+        F::St | F::Stmatrix | F::StmatrixBytes => instr.opcode.mods().any(is_shared),
+        _ => false,
+    }
+}
+
+/// Whether a store certainly writes into what a bulk copy reads.
+fn overlap(inventory: &Inventory<'_, '_>, write: &Instr, copy: &Instr) -> bool {
+    let source = match copy.opcode.form {
+        FormId::CpAsyncBulkStore | FormId::CpReduceAsyncBulkStore => copy.operands.get(1),
+        _ => None,
+    };
+    let (Some(Operand::Address(from)), Some(Operand::Address(to))) = (source, write.operands.first()) else {
+        return false;
+    };
+    if write.guard.is_some() && write.guard != copy.guard {
+        return false;
+    }
+    let flow = inventory.flow;
+    let size = match copy.operands.get(2).map(|size| flow.value(size)) {
+        Some(crate::flow::Value::Constant(size)) => size,
+        // At least this much.
+        _ => 16,
+    };
+    let inside = |offset: i64, start: i64| (start..start.saturating_add(size)).contains(&offset);
+    match (flow.address(to), flow.address(from)) {
+        (Some((a, Some(to))), Some((b, Some(from)))) => a == b && inside(to, from),
+        _ => {
+            from.base == to.base && matches!(from.base, AddressBase::Reg(_)) && inside(to.offset, from.offset)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::marks;
+
+    fn count(body: &str) -> usize {
+        let head = ".shared .align 16 .b8 s[256]; .reg .b32 %s, %r; .reg .b64 %a; .reg .pred %p; mov.b64 %a, 0;\n\
+                    mov.b32 %s, s; mov.b32 %r, %tid.x; setp.eq.u32 %p, 1, 2;\n";
+        let end = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret;";
+        marks(&PROXY_FENCE, &format!("{head}{body}{end}")).len()
+    }
+
+    const COPY: &str = "cp.async.bulk.global.shared::cta.bulk_group [%a], [%s+16], 64;";
+    const FENCED: &str = "fence.proxy.async.shared::cta; st.shared.b32";
+
+    #[test]
+    fn kernels_without_any_fence() {
+        assert_eq!(count(&format!("st.shared.b32 [%s], 1; bar.sync 0; @%p bra A; {COPY} A:")), 1);
+        assert_eq!(count(&format!("{COPY} st.shared.b32 [%s], 1;")), 0);
+        let fenced = "st.shared.b32 [%s], 1; fence.proxy.async.shared::cta; bar.sync 0; @%p bra A;";
+        assert_eq!(count(&format!("{fenced} {COPY} A:")), 0);
+    }
+
+    #[test]
+    fn a_store_into_what_is_copied_next() {
+        assert_eq!(count(&format!("{FENCED} [s+76], 1; {COPY}")), 1);
+        assert_eq!(count(&format!("{FENCED} [s+80], 1; {COPY}")), 0);
+        assert_eq!(count(&format!("{FENCED} [s+12], 1; {COPY}")), 0);
+        assert_eq!(count(&format!("{FENCED} [%s+16], 1; fence.proxy.async; {COPY}")), 0);
+        assert_eq!(count(&format!("{FENCED} [%r], 1; {COPY}")), 0);
+    }
+}

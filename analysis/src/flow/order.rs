@@ -1,0 +1,54 @@
+//! Whether something can come before or after a statement.
+
+use ptx_backend::input::Instr;
+use rustc_hash::FxHashMap;
+
+use super::{BlockId, Graph};
+
+/// An instruction and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    pub instr: &'a Instr,
+    pub block: BlockId,
+}
+
+/// Some instructions of a body, and where control can come from and go to there.
+pub struct Order {
+    /// By block: the first and the last of them, by their ordinals.
+    places: FxHashMap<BlockId, (u32, u32)>,
+    /// By block: one of them can come after its end.
+    ahead: Box<[bool]>,
+    /// By block: one of them can come before its start.
+    behind: Box<[bool]>,
+}
+
+impl Order {
+    pub fn new<'x, 's: 'x>(graph: &Graph, sites: impl Iterator<Item = &'x Site<'s>>) -> Self {
+        let mut places: FxHashMap<BlockId, (u32, u32)> = FxHashMap::default();
+        for site in sites {
+            let at = site.instr.src.0;
+            let place = places.entry(site.block).or_insert((at, at));
+            *place = (place.0.min(at), place.1.max(at));
+        }
+        let mut blocks: Vec<BlockId> = places.keys().copied().collect();
+        blocks.sort_unstable();
+        let (reaching, reached) = (graph.reaching(&blocks), graph.reached_from(&blocks));
+        let ahead = graph.blocks().map(|block| graph.successors(block).iter().any(|&b| reaching[b as usize]));
+        let behind =
+            graph.blocks().map(|block| graph.predecessors(block).iter().any(|&b| reached[b as usize]));
+        let (ahead, behind) = (ahead.collect(), behind.collect());
+        Self { places, ahead, behind }
+    }
+
+    /// Whether one of the instructions can be executed after `site`.
+    pub fn follows(&self, site: &Site<'_>) -> bool {
+        self.ahead[site.block as usize]
+            || self.places.get(&site.block).is_some_and(|&(_, last)| last > site.instr.src.0)
+    }
+
+    /// Whether one of the instructions can have been executed before `site`.
+    pub fn precedes(&self, site: &Site<'_>) -> bool {
+        self.behind[site.block as usize]
+            || self.places.get(&site.block).is_some_and(|&(first, _)| first < site.instr.src.0)
+    }
+}
