@@ -19,6 +19,8 @@ pub enum Argument {
     F32(f32),
     F64(f64),
     Buffer(Vec<u8>, Compare),
+    /// A buffer of so many bytes that hold nothing before the kernel writes them.
+    Unwritten(usize, Compare),
     /// The bytes of a number or a structure.
     Bytes(Vec<u8>),
 }
@@ -223,8 +225,12 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
             Argument::F32(value) => params.extend(value.to_le_bytes()),
             Argument::F64(value) => params.extend(value.to_le_bytes()),
             Argument::Bytes(bytes) => params.extend(bytes),
-            Argument::Buffer(bytes, compare) => {
-                let address = device.global.add(bytes.clone());
+            Argument::Buffer(_, compare) | Argument::Unwritten(_, compare) => {
+                let address = match argument {
+                    Argument::Unwritten(bytes, _) => device.global.add_unwritten(*bytes),
+                    Argument::Buffer(bytes, _) => device.global.add(bytes.clone()),
+                    _ => continue,
+                };
                 buffers.push((address, *compare));
                 pointers.push(Pointer { offset: params.len(), address, compare: *compare });
                 params.extend(address.to_le_bytes());

@@ -15,9 +15,9 @@
 //! ```
 //!
 //! Contents are `zero`, `ones`, `index` (0, 1, 2 and so on), `random SEED`, `below LIMIT SEED` (whole numbers), `small SEED`
-//! (multiples of 1/256 between -4 and 4) and `edges SEED` (values that instructions have trouble with). A comparison
-//! is `exact` (floats: all NaNs are equal), `near ULPS ABSOLUTE` or `ignored`. Buffers hold `u8` to `u64`, `f16`,
-//! `bf16`, `f32` and `f64`.
+//! (multiples of 1/256 between -4 and 4), `edges SEED` (values that instructions have trouble with) and `unwritten` (a
+//! buffer that a kernel must not read before it writes it). A comparison is `exact` (floats: all NaNs are equal),
+//! `near ULPS ABSOLUTE` or `ignored`. Buffers hold `u8` to `u64`, `f16`, `bf16`, `f32` and `f64`.
 
 use crate::case::{Argument, Case, Compare};
 use crate::sweep::{self, Random};
@@ -104,6 +104,10 @@ fn setting(case: &mut Case, first: &str, words: &[&str]) -> Option<()> {
         "shared" => case.dynamic_shared = number(0)? as u32,
         "buffer" => {
             let (ty, count) = (*words.first()?, number(1)? as usize);
+            if words.get(2) == Some(&"unwritten") {
+                case.arguments.push(Argument::Unwritten(count * size(ty)?, compare(ty, &words[3..])?));
+                return Some(());
+            }
             let (bytes, rest) = contents(ty, count, &words[2..])?;
             case.arguments.push(Argument::Buffer(bytes, compare(ty, rest)?));
         }

@@ -49,8 +49,10 @@ pub fn run(
 ) -> Result<Work, Fault> {
     let program = Program::load(module, kernel, device, launch)?;
     let mut work = Work::default();
+    let mut races = race::Races::new();
     for ctaid in launch.blocks() {
-        let mut block = Block::new(&program, launch, device, ctaid);
+        races.begin();
+        let mut block = Block::new(&program, launch, device, &mut races, ctaid);
         let result = block.run(&mut work);
         result.map_err(|(pc, kind)| program.fault(pc, kind))?;
     }
@@ -161,7 +163,7 @@ struct Block<'a> {
     shared_written: Vec<bool>,
     warps: Vec<Warp>,
     barriers: [sync::Barrier; sync::BARRIERS],
-    races: race::Races,
+    races: &'a mut race::Races,
 }
 
 impl<'a> Block<'a> {
@@ -169,6 +171,7 @@ impl<'a> Block<'a> {
         program: &'a Program<'a>,
         launch: &'a Launch,
         device: &'a mut Device,
+        races: &'a mut race::Races,
         ctaid: [u32; 3],
     ) -> Block<'a> {
         let threads = launch.threads();
@@ -186,7 +189,7 @@ impl<'a> Block<'a> {
             shared,
             warps,
             barriers: Default::default(),
-            races: Default::default(),
+            races,
         }
     }
 

@@ -285,7 +285,7 @@ impl Block<'_> {
             F::Alloca | F::Stacksave | F::Stackrestore => self.stack(w, mask, instr),
             F::Trap => Err(FaultKind::Trap),
             F::Membar | F::Fence => {
-                self.races.cut();
+                self.races.publish();
                 Ok(())
             }
             F::Brkpt | F::Nanosleep | F::Prefetch | F::Prefetchu | F::Pmevent => Ok(()),

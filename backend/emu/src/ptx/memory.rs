@@ -155,7 +155,7 @@ impl Block<'_> {
     }
 
     fn atomic(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
-        self.races.cut();
+        self.races.publish();
         let t = ty(&instr.opcode, 0)?;
         let Where::Memory(space) = place(instr) else { return unsupported(instr) };
         // A reduction has no destination.

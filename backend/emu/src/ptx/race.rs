@@ -1,19 +1,29 @@
-//! Warps that use the same shared memory with nothing between them that orders it.
+//! Warps that use the same memory with nothing between them that orders it.
 //!
-//! Time is cut at whatever may order accesses of different warps: barriers of the block, fences, atomics, waits for copies.
-//! Between two cuts no warp may write what another one reads or writes. Writing what is there already is no race.
-//! What this misses, and it does where only some warps are ordered, stays unfound; what it finds is wrong.
+//! Within a block time is cut at whatever may order accesses of different warps: barriers of the block, fences, atomics, waits
+//! for copies. Between two cuts no warp may write what another one reads or writes. Blocks run one after the other, so
+//! an access of a later one is ordered behind one of an earlier one only if the earlier block has published since (by a
+//! fence, an atomic or a release) and the later one has looked (by any of these). Writing what is there already is no
+//! race. What this misses, and it does where only some warps are ordered, stays unfound; what it finds is wrong.
 
 use super::{Block, Step};
 use crate::launch::FaultKind;
 use crate::memory::{SHARED_WINDOW, Space, space_of};
 use ptx_backend::input::Instr;
 use ptx_isa::Mod;
+use std::collections::BTreeMap;
 
-/// Who used a byte last, and between which cuts.
+/// Who used a byte last, and between which cuts; all zero: nobody.
 #[derive(Clone, Copy, Default)]
 struct Use {
     cut: u32,
+    who: Agent,
+}
+
+/// A warp of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Agent {
+    block: u32,
     warp: u32,
 }
 
@@ -26,50 +36,105 @@ struct Byte {
     read: Use,
 }
 
-/// The uses of a block's shared memory.
-#[derive(Default)]
+/// Bytes of global memory that are kept together: buffers start at multiples of it.
+const UNIT: u64 = 0x1_0000;
+
+/// The uses of memory in a launch.
 pub(super) struct Races {
-    bytes: Vec<Byte>,
+    shared: Vec<Byte>,
+    /// By unit.
+    global: BTreeMap<u64, Vec<Byte>>,
     /// Counts from one, so that no byte has been used at first.
     cut: u32,
+    block: u32,
+    /// By block: the cut at which it published last.
+    published: Vec<u32>,
 }
 
 impl Races {
-    /// Everything from here on comes after everything before.
+    pub(super) fn new() -> Races {
+        Races { shared: Vec::new(), global: BTreeMap::new(), cut: 0, block: 0, published: Vec::new() }
+    }
+
+    /// The next block begins.
+    pub(super) fn begin(&mut self) {
+        self.cut();
+        self.shared.clear();
+        self.block = self.published.len() as u32;
+        self.published.push(0);
+    }
+
+    /// Everything in the block from here on comes after everything before.
     pub(super) fn cut(&mut self) {
         self.cut += 1;
     }
 
-    /// The other warp with which an access competes.
-    fn access(&mut self, warp: u32, start: usize, before: &[u8], after: Option<&[u8]>) -> Option<u32> {
-        let end = start + before.len();
-        if self.bytes.len() < end {
-            self.bytes.resize(end, Byte::default());
+    /// As a cut, and other blocks may see what the block has done.
+    pub(super) fn publish(&mut self) {
+        self.cut();
+        if let Some(published) = self.published.last_mut() {
+            *published = self.cut;
         }
+    }
+
+    /// The bytes of a space from an address on.
+    fn bytes(&mut self, space: Space, address: u64, count: usize) -> &mut [Byte] {
+        let (bytes, start) = match space {
+            Space::Shared => (&mut self.shared, address as usize),
+            _ => (self.global.entry(address / UNIT).or_default(), (address % UNIT) as usize),
+        };
+        let end = start + count;
+        if bytes.len() < end {
+            bytes.resize(end, Byte::default());
+        }
+        &mut bytes[start..end]
+    }
+
+    /// The other warp with which an access competes; `after` is what a store writes.
+    fn access(
+        &mut self,
+        warp: u32,
+        (space, address): (Space, u64),
+        before: &[u8],
+        after: Option<&[u8]>,
+    ) -> Option<Agent> {
         let now = self.cut + 1;
-        let other = |used: Use| (used.cut == now && used.warp != warp).then_some(used.warp);
-        for (i, byte) in self.bytes[start..end].iter_mut().enumerate() {
+        let me = Agent { block: self.block, warp };
+        let looked = self.published.last().is_some_and(|&cut| cut > 0);
+        let published = std::mem::take(&mut self.published);
+        let competes = |used: Use| {
+            let found = match used.cut {
+                0 => false,
+                _ if used.who.block != me.block => {
+                    let since = published.get(used.who.block as usize).is_some_and(|&cut| cut >= used.cut);
+                    !(since && looked)
+                }
+                cut => cut == now && used.who != me,
+            };
+            found.then_some(used.who)
+        };
+        let mut other = None;
+        for (i, byte) in self.bytes(space, address, before.len()).iter_mut().enumerate() {
             if after.is_some_and(|after| after[i] == before[i]) {
                 continue;
             }
-            if let Some(other) = other(byte.written).or(other(byte.read).filter(|_| after.is_some())) {
-                return Some(other);
-            }
-            let used = Use { cut: now, warp };
+            other = competes(byte.written).or_else(|| after.and_then(|_| competes(byte.read))).or(other);
+            let used = Use { cut: now, who: me };
             if after.is_some() {
                 byte.written = used;
-            } else if byte.read.cut == now && byte.read.warp != warp {
-                byte.read.warp = SEVERAL;
+            } else if byte.read.cut == now && byte.read.who != me && byte.read.who.block == me.block {
+                byte.read.who.warp = SEVERAL;
             } else {
                 byte.read = used;
             }
         }
-        None
+        self.published = published;
+        other
     }
 }
 
 impl Block<'_> {
-    /// A fault if a weak access to shared memory competes with another warp's; `after` is what a store writes.
+    /// A fault if a weak access to memory competes with another warp's; `after` is what a store writes.
     pub(super) fn race(
         &mut self,
         w: usize,
@@ -78,25 +143,36 @@ impl Block<'_> {
         before: &[u8],
         after: Option<&[u8]>,
     ) -> Step<()> {
-        let strong =
-            [Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Release].iter().any(|&m| instr.opcode.has(m));
-        if !self.launch.strict || self.warps.len() == 1 || strong {
+        let has = |mods: &[Mod]| mods.iter().any(|&m| instr.opcode.has(m));
+        if !self.launch.strict {
             return Ok(());
         }
-        let start = match space {
-            Space::Shared => address,
-            Space::Generic if space_of(address) == Space::Shared => address - SHARED_WINDOW,
-            _ => return Ok(()),
-        };
-        match self.races.access(w as u32, start as usize, before, after) {
-            None => Ok(()),
-            Some(other) => {
-                let does = if after.is_some() { "writes" } else { "reads" };
-                let whom = if other == SEVERAL { "others use".into() } else { format!("warp {other} uses") };
-                let text = format!("warp {w} {does} shared memory at {start:#x} that {whom}");
-                Err(FaultKind::Race(text))
-            }
+        if has(&[Mod::Acquire, Mod::Release]) {
+            self.races.publish();
         }
+        let place = match space {
+            Space::Generic if space_of(address) == Space::Shared => (Space::Shared, address - SHARED_WINDOW),
+            Space::Generic => (space_of(address), address),
+            space => (space, address),
+        };
+        let alone = self.warps.len() == 1
+            && (place.0 == Space::Shared || self.launch.grid.iter().all(|&blocks| blocks == 1));
+        let strong = has(&[Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Release, Mod::Mmio]);
+        if alone || strong || place.0 == Space::Local {
+            return Ok(());
+        }
+        let Some(other) = self.races.access(w as u32, place, before, after) else { return Ok(()) };
+        let does = if after.is_some() { "writes" } else { "reads" };
+        let block = self.races.block;
+        let elsewhere =
+            if other.block == block { String::new() } else { format!(" of block {}", other.block) };
+        let whom = match other.warp {
+            SEVERAL => format!("other warps{elsewhere} use"),
+            warp => format!("warp {warp}{elsewhere} uses"),
+        };
+        let memory = if place.0 == Space::Shared { "shared" } else { "global" };
+        let text = format!("warp {w} of block {block} {does} {memory} memory at {:#x} that {whom}", place.1);
+        Err(FaultKind::Race(text))
     }
 }
 
@@ -104,17 +180,43 @@ impl Block<'_> {
 mod tests {
     use super::*;
 
+    const SHARED: (Space, u64) = (Space::Shared, 4);
+    const GLOBAL: (Space, u64) = (Space::Global, 0x10_0000);
+
+    fn warp(block: u32, warp: u32) -> Option<Agent> {
+        Some(Agent { block, warp })
+    }
+
     #[test]
     fn warps_compete_between_cuts() {
-        let mut races = Races::default();
-        assert_eq!(races.access(0, 4, &[0, 0], Some(&[1, 1])), None);
-        assert_eq!(races.access(0, 4, &[1], None), None);
-        assert_eq!(races.access(1, 5, &[1], None), Some(0));
+        let mut races = Races::new();
+        races.begin();
+        assert_eq!(races.access(0, SHARED, &[0, 0], Some(&[1, 1])), None);
+        assert_eq!(races.access(0, SHARED, &[1], None), None);
+        assert_eq!(races.access(1, (Space::Shared, 5), &[1], None), warp(0, 0));
         // The same value again.
-        assert_eq!(races.access(1, 4, &[1], Some(&[1])), None);
+        assert_eq!(races.access(1, SHARED, &[1], Some(&[1])), None);
         races.cut();
-        assert_eq!(races.access(1, 5, &[1], None), None);
-        assert_eq!(races.access(2, 5, &[1], None), None);
-        assert_eq!(races.access(1, 5, &[1], Some(&[2])), Some(SEVERAL));
+        assert_eq!(races.access(1, SHARED, &[1], None), None);
+        assert_eq!(races.access(2, SHARED, &[1], None), None);
+        assert_eq!(races.access(1, SHARED, &[1], Some(&[2])), warp(0, SEVERAL));
+    }
+
+    #[test]
+    fn blocks_compete_unless_they_publish_and_look() {
+        let mut races = Races::new();
+        races.begin();
+        races.access(0, GLOBAL, &[0], Some(&[1]));
+        races.cut();
+        races.begin();
+        assert_eq!(races.access(0, GLOBAL, &[1], None), warp(0, 0));
+        let mut races = Races::new();
+        races.begin();
+        races.access(0, GLOBAL, &[0], Some(&[1]));
+        races.publish();
+        races.begin();
+        assert_eq!(races.access(0, GLOBAL, &[1], None), warp(0, 0));
+        races.publish();
+        assert_eq!(races.access(0, GLOBAL, &[1], None), None);
     }
 }

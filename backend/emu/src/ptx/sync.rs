@@ -85,14 +85,18 @@ impl Block<'_> {
                     // Their place is behind the barrier already.
                     State::Barrier(id) => (place - 1, format!("barrier {id}")),
                     _ => {
-                        let instr = self.program.instr(place);
-                        (place, instr.map_or("", |instr| instr.opcode.form.mnemonic()).to_owned())
+                        let form = self.program.instr(place).map(|instr| instr.opcode.form);
+                        let name = match form {
+                            Some(FormId::BarWarpSync) => "bar.warp.sync",
+                            Some(form) => form.mnemonic(),
+                            None => "the end",
+                        };
+                        (place, name.to_owned())
                     }
                 };
                 first = first.or(Some(pc));
-                let statement = self.program.instr(pc).map_or(0, |instr| instr.src.0);
                 if waits.len() < SHOWN {
-                    waits.push(format!("threads {same:#x} of warp {w} wait at {at} (statement {statement})"));
+                    waits.push(format!("threads {same:#x} of warp {w} wait at {at}"));
                 }
             }
         }
