@@ -22,7 +22,7 @@ pub(crate) mod textures;
 pub(crate) mod types;
 mod unassigned;
 mod unreachable;
-mod unused;
+pub(crate) mod unused;
 mod vectors;
 mod video;
 mod warp_sync;

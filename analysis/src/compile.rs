@@ -24,7 +24,7 @@ use crate::db::{Cancelled, Database, Db, Options, SourceFile};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::items::{Item, items};
 use crate::lower::{function, lower};
-use crate::module::{effective_target, module};
+use crate::module::{architecture, module};
 
 /// A compiled function, or why there is none.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
@@ -129,7 +129,7 @@ fn visit_operand(operand: &Operand, visit: &mut impl FnMut(Symbol)) {
 pub fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Options> {
     let options = Options::get(db);
     Some(ptx_backend::Options {
-        sm: effective_target(db, file)?,
+        sm: architecture(db, file)?,
         opt_level: options.opt_level(db),
         max_registers: options.max_registers(db),
     })

@@ -23,6 +23,9 @@ pub struct Options {
     /// Compile for and check against this target instead of the file's own.
     #[returns(copy)]
     pub target: Option<Sm>,
+    /// Make code for this architecture, on which the target's code must run.
+    #[returns(copy)]
+    pub architecture: Option<Sm>,
     /// 0 to 3, as `ptxas -O`.
     #[returns(copy)]
     pub opt_level: u8,
@@ -69,7 +72,7 @@ impl Database {
     fn with_storage(storage: salsa::Storage<Self>) -> Self {
         let db = Self { storage };
         let _options =
-            Options::builder(None, 3, None, Levels::default()).durability(Durability::HIGH).new(&db);
+            Options::builder(None, None, 3, None, Levels::default()).durability(Durability::HIGH).new(&db);
         db
     }
 
@@ -95,6 +98,10 @@ impl Database {
 
     pub fn set_target_override(&mut self, target: Option<Sm>) {
         Options::get(self).set_target(self).with_durability(Durability::HIGH).to(target);
+    }
+
+    pub fn set_architecture(&mut self, architecture: Option<Sm>) {
+        Options::get(self).set_architecture(self).with_durability(Durability::HIGH).to(architecture);
     }
 
     pub fn set_opt_level(&mut self, level: u8) {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use ptx_isa::Gate;
 use rustc_hash::FxHashMap;
 use text_size::{TextRange, TextSize};
 
@@ -55,6 +56,16 @@ pub struct Lint {
     pub since: &'static str,
     /// The documentation page, Markdown. Its examples are tests.
     pub page: &'static str,
+}
+
+impl Lint {
+    /// The rule that the page gives behind its first example: what a finding says when it has nothing to add to it.
+    pub fn rule(&self) -> &'static str {
+        let mut paragraphs = self.page.split("\n\n").skip(2).map(str::trim);
+        let behind = paragraphs.find(|paragraph| paragraph.ends_with("```"));
+        let rule = behind.and_then(|_| paragraphs.next());
+        rule.or_else(|| self.page.split("\n\n").nth(2)).unwrap_or_default().trim()
+    }
 }
 
 impl PartialEq for Lint {
@@ -113,6 +124,8 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     pub related: Vec<Related>,
     pub fixes: Vec<Fix>,
+    /// What is needed beyond the module's version and target.
+    pub gate: Option<Gate>,
     /// The code at `range` has no effect; editors fade it.
     pub unnecessary: bool,
 }
@@ -169,6 +182,26 @@ pub struct Related {
 pub struct Fix {
     pub title: String,
     pub edits: Vec<TextEdit>,
+    pub applicability: Applicability,
+}
+
+/// Whether a fix may be made without asking.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Applicability {
+    /// What was meant is not in doubt.
+    MachineApplicable,
+    /// One of the things that may have been meant.
+    MaybeIncorrect,
+}
+
+impl Applicability {
+    /// For machines: `machine-applicable`.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::MachineApplicable => "machine-applicable",
+            Self::MaybeIncorrect => "maybe-incorrect",
+        }
+    }
 }
 
 /// Replace `range` by `text`.
@@ -176,6 +209,12 @@ pub struct Fix {
 pub struct TextEdit {
     pub range: TextRange,
     pub text: String,
+}
+
+impl TextEdit {
+    pub fn new(range: TextRange, text: impl Into<String>) -> Self {
+        Self { range, text: text.into() }
+    }
 }
 
 impl Diagnostic {
@@ -189,6 +228,7 @@ impl Diagnostic {
             notes: Vec::new(),
             related: Vec::new(),
             fixes: Vec::new(),
+            gate: None,
             unnecessary: false,
         }
     }
@@ -205,15 +245,41 @@ impl Diagnostic {
     }
 
     pub fn related(mut self, range: TextRange, message: impl Into<String>) -> Self {
-        self.related.push(Related { range, message: message.into() });
+        self.relate(range, message);
         self
     }
 
-    /// Adds a fix that replaces one range.
-    pub fn fix(mut self, title: impl Into<String>, range: TextRange, text: impl Into<String>) -> Self {
+    /// Adds a fix that replaces one range, and may not be what was meant.
+    pub fn fix(self, title: impl Into<String>, range: TextRange, text: impl Into<String>) -> Self {
         let edits = vec![TextEdit { range, text: text.into() }];
-        self.fixes.push(Fix { title: title.into(), edits });
+        self.remedy(title, edits, Applicability::MaybeIncorrect)
+    }
+
+    /// Adds a fix that replaces one range, and may be made without asking.
+    pub fn sure_fix(self, title: impl Into<String>, range: TextRange, text: impl Into<String>) -> Self {
+        let edits = vec![TextEdit { range, text: text.into() }];
+        self.remedy(title, edits, Applicability::MachineApplicable)
+    }
+
+    /// Adds a fix of several edits.
+    pub fn remedy(
+        mut self,
+        title: impl Into<String>,
+        edits: Vec<TextEdit>,
+        applicability: Applicability,
+    ) -> Self {
+        self.offer(title, edits, applicability);
         self
+    }
+
+    /// Adds a fix of several edits to a finding that exists.
+    pub fn offer(&mut self, title: impl Into<String>, edits: Vec<TextEdit>, applicability: Applicability) {
+        self.fixes.push(Fix { title: title.into(), edits, applicability });
+    }
+
+    /// Adds another place to a finding that exists.
+    pub fn relate(&mut self, range: TextRange, message: impl Into<String>) {
+        self.related.push(Related { range, message: message.into() });
     }
 
     pub fn unnecessary(mut self) -> Self {

@@ -7,10 +7,12 @@
 mod actions;
 mod completion;
 mod diagnostics;
+mod fix_all;
 mod folding;
 mod hover;
 mod locate;
 mod navigation;
+mod remedies;
 mod resources;
 mod sass;
 mod signature_help;
@@ -20,6 +22,7 @@ mod tokens;
 pub use actions::code_actions;
 pub use completion::completions;
 pub use diagnostics::{check_all, compile_diagnostics, diagnostics};
+pub use fix_all::{Fixed, apply, fix_all, new_errors};
 pub use folding::folding_ranges;
 pub use hover::hover;
 pub use navigation::{definition, highlights, prepare_rename, references, rename};
@@ -29,7 +32,7 @@ pub use signature_help::signature_help;
 pub use symbols::document_symbols;
 pub use tokens::semantic_tokens;
 
-pub use crate::diagnostic::{Diagnostic, Fix, Related, Severity, TextEdit};
+pub use crate::diagnostic::{Applicability, Diagnostic, Fix, Related, Severity, TextEdit};
 
 use std::sync::Arc;
 
@@ -193,6 +196,8 @@ pub struct CodeAction {
     pub command: Option<Command>,
     /// The code of the diagnostic that this resolves.
     pub fixes: Option<&'static str>,
+    /// What was meant is not in doubt.
+    pub preferred: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -59,6 +59,11 @@ declare_lint! {
 }
 
 declare_lint! {
+    /// The module's target does not run on the architecture that it is assembled for.
+    pub ARCHITECTURE = "E0405" "architecture", Error, since "0.1.0"
+}
+
+declare_lint! {
     /// Code for 32-bit addresses is no longer assembled.
     pub ADDRESS_SIZE = "E0404" "address-size", Error, since "0.1.0"
 }
@@ -112,6 +117,12 @@ fn may_precede_header(db: &dyn Db, item: Item<'_>) -> bool {
 #[salsa::tracked(returns(copy))]
 pub fn effective_target(db: &dyn Db, file: SourceFile) -> Option<Sm> {
     Options::get(db).target(db).or(header(db, file).target.sm)
+}
+
+/// What code is made for: the architecture asked for, else the target in effect.
+#[salsa::tracked(returns(copy))]
+pub fn architecture(db: &dyn Db, file: SourceFile) -> Option<Sm> {
+    Options::get(db).architecture(db).or(effective_target(db, file))
 }
 
 /// Everything declared at module scope.

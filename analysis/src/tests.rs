@@ -1,6 +1,7 @@
 //! Tests that look at the whole: queries executed after edits, and the documentation of lints.
 
 mod features;
+mod fixes;
 mod incremental;
 mod lint_docs;
 

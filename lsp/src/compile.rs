@@ -80,7 +80,7 @@ fn compile(options: &Options, input: &Path, command_line: &str, log: &mut String
     }
     // The process ends with this compilation: taking everything apart again would only cost time.
     let mut db = ManuallyDrop::new(Database::default());
-    db.set_target_override(Some(options.sm));
+    db.set_architecture(Some(options.sm));
     db.set_opt_level(options.opt_level);
     db.set_max_registers(options.max_registers);
     let file = db.add_frozen_file(text);

@@ -1,10 +1,10 @@
 //! Language versions and targets that instructions need.
 
 use ptx_backend::input::Operand;
-use ptx_isa::{Gate, GateError, PtxVersion, Sm};
+use ptx_isa::{Gate, GateError, PtxVersion, Sm, TargetSet};
 use text_size::TextRange;
 
-use super::{Context, Statement};
+use super::{Context, Statement, warp_sync};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 
@@ -24,12 +24,9 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     }
     if !statement.available {
         let gate = ptx_isa::gates(&statement.opcode);
-        out.extend(ctx.gates.check(
-            &gate,
-            ctx.slice(statement.name),
-            statement.name,
-            statement.form.mnemonic(),
-        ));
+        let mnemonic = statement.form.mnemonic();
+        let found = ctx.gates.check(&gate, ctx.slice(statement.name), statement.name, mnemonic);
+        out.extend(found.map(|diagnostic| warp_sync::synchronise(diagnostic, statement)));
         return;
     }
     for (i, operand) in statement.operands.iter().enumerate() {
@@ -68,6 +65,11 @@ pub struct Gates {
     pub enabled: bool,
 }
 
+/// The target of a set that is to be preferred for a module of this target: the next higher one.
+pub(crate) fn nearest(targets: TargetSet, sm: Sm) -> Option<Sm> {
+    targets.iter().find(|&other| other >= sm).or_else(|| targets.iter().next())
+}
+
 /// The vendor's assembler makes no code for targets below, so it looks at them less closely.
 const OLDEST_COMPILED: u16 = 75;
 
@@ -98,13 +100,12 @@ impl Gates {
         }
         let error = gate.check(self.version, self.target).err()?;
         let message = format!("{what} {error}");
-        Some(match error {
+        let diagnostic = match error {
             GateError::Version(version) => Diagnostic::new(&VERSION_GATE, range, message)
                 .note(format!("the module says `.version {}`; raise it to {version}", self.version)),
             GateError::Target(targets) => {
-                let needed = targets.iter().find(|sm| *sm >= self.target).or_else(|| targets.iter().next());
                 let diagnostic = Diagnostic::new(&TARGET_GATE, range, message);
-                match needed {
+                match nearest(targets, self.target) {
                     Some(sm) => {
                         diagnostic.note(format!("the target is {}; `.target {sm}` would do", self.target))
                     }
@@ -112,7 +113,8 @@ impl Gates {
                 }
             }
             GateError::Removed(_) => Diagnostic::new(&TARGET_GATE, range, message)
-                .note(format!("the module says `.version {}`", self.version)),
-        })
+                .note(format!("the module says `.version {}` and `.target {}`", self.version, self.target)),
+        };
+        Some(Diagnostic { gate: Some(*gate), ..diagnostic })
     }
 }

@@ -18,7 +18,7 @@ declare_lint! {
     pub(super) CONSTANT_RANGE = "E0310" "constant-range", Error, since "0.1.0"
 }
 
-pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
+pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else { return };
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         if let (Some(Operand::Vector(elements)), Values::Each(each)) = (operand, row.values) {
@@ -29,14 +29,15 @@ pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Findin
         if let Some(operand @ (Operand::Int(_) | Operand::F32(_) | Operand::F64(_))) = operand
             && row.class.intersects(Class::IMMEDIATE)
         {
-            out.extend(kind(operand, range, row.ty));
+            out.extend(kind(operand, ctx.slice(range), range, row.ty));
             out.extend(value(statement, row, operand, range));
         }
     }
 }
 
 /// Untyped operands take the bits of a float of their width.
-fn kind(operand: &Operand, range: TextRange, ty: ExpectedType) -> Option<Diagnostic> {
+fn kind(operand: &Operand, written: &str, range: TextRange, ty: ExpectedType) -> Option<Diagnostic> {
+    let is_float = matches!(ty, ExpectedType::Typed(ty) if matches!(ty, ScalarType::F32 | ScalarType::F64));
     let (fits, ty) = match ty {
         ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) => {
             let fits = match (operand, ty.kind()) {
@@ -60,13 +61,27 @@ fn kind(operand: &Operand, range: TextRange, ty: ExpectedType) -> Option<Diagnos
     Some(match operand {
         Operand::Int(value) => {
             let message = format!("an integer constant in place of {ty}");
-            let note = format!("write it with a point or by its bits, as `{value}.0`");
-            Diagnostic::new(&CONSTANT_TYPE, range, message).note(note)
+            let note =
+                format!("constants are not converted: write it with a point or by its bits, as `{value}.0`");
+            let diagnostic = Diagnostic::new(&CONSTANT_TYPE, range, message).note(note);
+            let digits = written.strip_prefix('-').unwrap_or(written);
+            // A zero in front makes it octal.
+            let is_decimal =
+                digits == "0" || !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
+            if is_float && is_decimal {
+                diagnostic.sure_fix(format!("write `{written}.0`"), TextRange::empty(range.end()), ".0")
+            } else {
+                diagnostic
+            }
         }
         _ => {
             let message = format!("a floating-point constant in place of {ty}");
-            let note = "write the value as an integer, or its bits in hexadecimal";
-            Diagnostic::new(&CONSTANT_TYPE, range, message).note(note)
+            let note = "constants are not converted: write an integer, or the float's bits in hexadecimal";
+            let diagnostic = Diagnostic::new(&CONSTANT_TYPE, range, message).note(note);
+            match written.strip_suffix(".0") {
+                Some(whole) => diagnostic.fix(format!("write `{whole}`"), range, whole),
+                None => diagnostic,
+            }
         }
     })
 }
@@ -101,7 +116,11 @@ fn value(
         Values::Of([]) => "a constant cannot stand here".to_owned(),
         values => format!("{found} is out of range: `{}` takes {values}", row.name),
     };
-    Some(Diagnostic::new(&CONSTANT_RANGE, range, message))
+    let note = match row.values {
+        Values::Of([]) => format!("`{}` is a register in `{}`", row.name, statement.form.mnemonic()),
+        _ => format!("this is the operand `{}` of `{}`", row.name, statement.form.mnemonic()),
+    };
+    Some(Diagnostic::new(&CONSTANT_RANGE, range, message).note(note))
 }
 
 /// An element of a vector of constants.

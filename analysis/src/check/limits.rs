@@ -12,7 +12,7 @@ use crate::declaration::Declaration;
 use crate::diagnostic::Diagnostic;
 use crate::items::{Item, items};
 use crate::lower::lower;
-use crate::module::{effective_target, module};
+use crate::module::{architecture, module};
 use crate::scope::Entity;
 
 /// Bytes of parameters that every kernel may have.
@@ -111,7 +111,7 @@ pub(crate) fn uses<'db>(db: &'db dyn Db, item: Item<'db>) -> Uses {
 pub(crate) fn check<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<(Item<'db>, Diagnostic)> {
     let mut out = Vec::new();
     let module = module(db, file);
-    let Some(target) = effective_target(db, file) else { return out };
+    let Some(target) = architecture(db, file) else { return out };
     let limit = shared_limit(target);
     let block = |variable: &Variable| Block { bytes: variable.size, align: variable.align };
     let in_space = |space| module.env.variables.iter().filter(move |variable| variable.space == space);

@@ -1,6 +1,6 @@
 //! The list of all lints, and the findings of the walk itself: names and instructions that do not exist.
 
-use ptx_isa::ResolveError;
+use ptx_isa::{Form, ResolveError};
 use ptx_syntax::{ErrorCode, SyntaxError};
 use text_size::{TextRange, TextSize};
 
@@ -139,6 +139,7 @@ pub static LINTS: &[&Lint] = &[
     &super::gates::TARGET_GATE,
     &crate::module::UNKNOWN_TARGET,
     &crate::module::ADDRESS_SIZE,
+    &crate::module::ARCHITECTURE,
     &super::unused::UNUSED_LABEL,
     &super::unused::UNUSED_REGISTER,
     &super::directives::IGNORED_DIRECTIVE,
@@ -165,7 +166,7 @@ pub fn lint(name: &str) -> Option<&'static Lint> {
 }
 
 /// The lint of a class of syntax errors.
-pub fn syntax(code: ErrorCode) -> &'static Lint {
+fn syntax(code: ErrorCode) -> &'static Lint {
     match code {
         ErrorCode::BadCharacter => &BAD_CHARACTER,
         ErrorCode::Unterminated => &UNTERMINATED,
@@ -177,8 +178,20 @@ pub fn syntax(code: ErrorCode) -> &'static Lint {
     }
 }
 
+/// The finding about a syntax error.
+pub fn syntax_error(error: &SyntaxError, text: &str) -> Diagnostic {
+    let mut diagnostic = Diagnostic::new(syntax(error.code), error.range, error.message.clone());
+    diagnostic.reported = syntax_place(error, text);
+    match error.code {
+        ErrorCode::MissingSemicolon => {
+            diagnostic.sure_fix("add `;`", TextRange::empty(error.range.start()), ";")
+        }
+        _ => diagnostic,
+    }
+}
+
 /// Where the assembler notices a syntax error, when that is behind the place where it is.
-pub fn syntax_place(error: &SyntaxError, text: &str) -> Option<TextSize> {
+fn syntax_place(error: &SyntaxError, text: &str) -> Option<TextSize> {
     match error.code {
         ErrorCode::MissingSemicolon => {
             let start = usize::from(error.range.end());
@@ -207,12 +220,12 @@ pub enum Expected {
     Symbol,
 }
 
-/// A name that nothing declares, with the nearest names that exist.
-pub fn undefined<'t>(
+/// A name that nothing declares, with the nearest of the names that could stand there.
+pub fn undefined(
     name: &str,
     range: TextRange,
     expected: Expected,
-    visible: impl Iterator<Item = &'t str>,
+    visible: impl Iterator<Item = String>,
 ) -> Diagnostic {
     let (lint, what) = match expected {
         Expected::Register => (&UNDEFINED_REGISTER, "register"),
@@ -227,11 +240,11 @@ pub fn undefined<'t>(
 }
 
 /// The name most like `name`: same length or nearly, and at most one in four characters different.
-fn nearest<'t>(name: &str, candidates: impl Iterator<Item = &'t str>) -> Option<&'t str> {
-    let limit = 1 + name.len() / 5;
+fn nearest(name: &str, candidates: impl Iterator<Item = String>) -> Option<String> {
+    let limit = (1 + name.len() / 5).min(name.len().saturating_sub(1));
     candidates
-        .filter(|candidate| candidate.len().abs_diff(name.len()) <= limit && *candidate != name)
-        .map(|candidate| (difference(name, candidate), candidate))
+        .filter(|candidate| candidate.len().abs_diff(name.len()) <= limit && candidate != name)
+        .map(|candidate| (difference(name, &candidate), candidate))
         .filter(|&(difference, _)| difference <= limit)
         .min()
         .map(|(_, candidate)| candidate)
@@ -245,77 +258,182 @@ fn difference(a: &str, b: &str) -> usize {
     a.len().max(b.len()) - start - end
 }
 
+/// A dotted name as it is written.
+struct Name<'t> {
+    text: &'t str,
+    /// All of it.
+    range: TextRange,
+    mnemonic: TextRange,
+    /// With their dots.
+    suffixes: &'t [TextRange],
+}
+
+impl<'t> Name<'t> {
+    fn word(&self) -> &'t str {
+        &self.text[self.mnemonic]
+    }
+
+    /// The place of a suffix, the whole name where there is none.
+    fn suffix(&self, index: usize) -> TextRange {
+        self.suffixes.get(index).copied().unwrap_or(self.range)
+    }
+
+    fn spelled(&self, index: usize) -> &'t str {
+        &self.text[self.suffix(index)]
+    }
+
+    /// The suffixes without dots.
+    fn words(&self) -> Vec<&'t str> {
+        self.suffixes.iter().map(|&suffix| &self.text[suffix][1..]).collect()
+    }
+
+    /// Whether the name is an instruction once `edit` has changed its suffixes.
+    fn resolves(&self, edit: impl FnOnce(&mut Vec<&'t str>)) -> bool {
+        let mut words = self.words();
+        edit(&mut words);
+        ptx_isa::resolve(self.word(), &words).is_ok()
+    }
+
+    /// Offers to leave a suffix out, where that makes an instruction of the name.
+    fn without(&self, diagnostic: Diagnostic, index: usize) -> Diagnostic {
+        let is_instruction = self.resolves(|words| _ = words.remove(index));
+        let title = format!("remove `{}`", self.spelled(index));
+        if is_instruction { diagnostic.fix(title, self.suffix(index), "") } else { diagnostic }
+    }
+
+    /// Offers words like the one at `index` among `candidates`.
+    fn instead(
+        &self,
+        diagnostic: Diagnostic,
+        index: usize,
+        candidates: impl IntoIterator<Item = &'static str>,
+    ) -> Diagnostic {
+        let near = ptx_isa::suggestions(&self.spelled(index)[1..], candidates);
+        suggest(diagnostic, self.suffix(index), ".", near, |near| self.resolves(|words| words[index] = near))
+    }
+
+    /// Offers to add one of the words that the name lacks.
+    fn with(&self, diagnostic: Diagnostic, expected: &[&'static str]) -> Diagnostic {
+        // Some stand right behind the mnemonic.
+        let ends = [(self.range.end(), self.suffixes.len()), (self.mnemonic.end(), 0)];
+        let place = |word: &&'static str| {
+            let (offset, _) =
+                ends.into_iter().find(|&(_, index)| self.resolves(|words| words.insert(index, word)))?;
+            Some((TextRange::empty(offset), *word))
+        };
+        expected.iter().filter_map(place).take(SUGGESTED).fold(diagnostic, |diagnostic, (place, word)| {
+            diagnostic.fix(format!("add `.{word}`"), place, format!(".{word}"))
+        })
+    }
+
+    /// The suffixes in the order of a row, where that makes an instruction of the name.
+    fn reordered(&self, form: &Form) -> Option<String> {
+        let place = |word: &str| match ptx_isa::Suffix::parse(word) {
+            Some(ptx_isa::Suffix::Mod(m)) => form.groups.iter().position(|group| group.contains(m)),
+            _ => None,
+        };
+        let mut words = self.words();
+        words.sort_by_key(|word| place(word).unwrap_or(form.groups.len()));
+        ptx_isa::resolve(self.word(), &words).ok()?;
+        Some(format!(".{}", words.join(".")))
+    }
+}
+
 /// A dotted name that has no row.
 pub fn unresolved(
     text: &str,
-    name: TextRange,
+    range: TextRange,
     mnemonic: TextRange,
     suffixes: &[TextRange],
     error: &ResolveError,
 ) -> Diagnostic {
-    let word = &text[mnemonic];
-    let suffix = |index: usize| suffixes.get(index).copied().unwrap_or(name);
-    let spelled = |index: usize| &text[suffix(index)];
+    let name = Name { text, range, mnemonic, suffixes };
+    let word = name.word();
+    let reason = |because: &Option<usize>| {
+        because.map_or(String::new(), |because| format!(" with `{}`", name.spelled(because)))
+    };
     match error {
         ResolveError::UnknownMnemonic => {
             let diagnostic =
                 Diagnostic::new(&UNKNOWN_INSTRUCTION, mnemonic, format!("there is no instruction `{word}`"));
-            suggest(diagnostic, mnemonic, word, "", ptx_isa::mnemonics().iter().copied())
+            let near = ptx_isa::suggestions(word, ptx_isa::mnemonics().iter().copied());
+            let words = name.words();
+            suggest(diagnostic, mnemonic, "", near, |near| ptx_isa::resolve(near, &words).is_ok())
         }
-        ResolveError::NoRow => Diagnostic::new(&NOT_CHECKED, name, format!("`{word}` is not checked")),
+        ResolveError::NoRow => Diagnostic::new(&NOT_CHECKED, range, format!("`{word}` is not checked")),
         ResolveError::UnknownSuffix { index } => {
-            let found = spelled(*index);
-            let message = format!("`{found}` is no modifier or type of any instruction");
+            let message = format!("`{}` is no modifier or type of any instruction", name.spelled(*index));
+            let diagnostic = Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message);
             let words = ptx_isa::Suffix::all().map(ptx_isa::Suffix::text);
-            suggest(
-                Diagnostic::new(&BAD_MODIFIER, suffix(*index), message),
-                suffix(*index),
-                &found[1..],
-                ".",
-                words,
-            )
+            name.without(name.instead(diagnostic, *index, words), *index)
         }
         ResolveError::NotAllowed { index, expected, .. } => {
-            let found = spelled(*index);
-            let message = format!("`{word}` does not take `{found}` here");
-            let diagnostic = alternatives(Diagnostic::new(&BAD_MODIFIER, suffix(*index), message), expected);
-            let diagnostic = suggest(diagnostic, suffix(*index), &found[1..], ".", expected.iter().copied());
-            diagnostic.fix(format!("remove `{found}`"), suffix(*index), "")
+            let message = format!("`{word}` does not take `{}` here", name.spelled(*index));
+            let diagnostic = Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message);
+            let diagnostic = if expected.is_empty() {
+                diagnostic.note(format!("nothing more goes with `{}`", rest(&name, *index)))
+            } else {
+                alternatives(diagnostic, expected)
+            };
+            name.without(name.instead(diagnostic, *index, expected.iter().copied()), *index)
         }
         ResolveError::Misplaced { index, form } => {
-            let message = format!("`{}` does not stand here in `{word}`", spelled(*index));
-            let order: Vec<&str> = ptx_isa::form(*form)
-                .groups
-                .iter()
-                .flat_map(|group| group.names.first())
-                .map(|m| m.text())
-                .collect();
-            Diagnostic::new(&BAD_MODIFIER, suffix(*index), message)
-                .note(format!("the order is that of `{word}.{}`", order.join(".")))
+            let message = format!("`{}` does not stand here in `{word}`", name.spelled(*index));
+            let form = ptx_isa::form(*form);
+            let order: Vec<&str> =
+                form.groups.iter().flat_map(|group| group.names.first()).map(|m| m.text()).collect();
+            let diagnostic = Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message)
+                .note(format!("the order is that of `{word}.{}`", order.join(".")));
+            match (name.reordered(form), suffixes) {
+                (Some(ordered), [first, .., last]) => {
+                    diagnostic.sure_fix(format!("write `{word}{ordered}`"), first.cover(*last), ordered)
+                }
+                _ => diagnostic,
+            }
         }
         ResolveError::Conflict { index, with, .. } => {
-            let message = format!("`{}` does not go together with `{}`", spelled(*index), spelled(*with));
-            Diagnostic::new(&BAD_MODIFIER, suffix(*index), message)
-                .related(suffix(*with), "because of this")
-                .fix(format!("remove `{}`", spelled(*index)), suffix(*index), "")
+            let (one, other) = (name.spelled(*index), name.spelled(*with));
+            let diagnostic = |message| Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message);
+            if one == other {
+                let repeated = diagnostic(format!("`{one}` stands twice"))
+                    .note(format!("`{word}` takes it once"))
+                    .related(name.suffix(*with), "the first one");
+                if name.resolves(|words| _ = words.remove(*index)) {
+                    return repeated.sure_fix(format!("remove `{one}`"), name.suffix(*index), "");
+                }
+                return repeated;
+            }
+            let excluded = diagnostic(format!("`{one}` does not go together with `{other}`"))
+                .note(format!("no form of `{word}` has both"))
+                .related(name.suffix(*with), "because of this");
+            name.without(name.without(excluded, *index), *with)
         }
         ResolveError::WrongType { index, because, expected, .. } => {
-            let reason = because.map_or(String::new(), |because| format!(" with `{}`", spelled(because)));
-            let message = format!("`{word}` does not take the type `{}`{reason}", spelled(*index));
-            let diagnostic = alternatives(Diagnostic::new(&BAD_MODIFIER, suffix(*index), message), expected);
-            let found = &spelled(*index)[1..];
-            suggest(diagnostic, suffix(*index), found, ".", expected.iter().copied())
+            let found = name.spelled(*index);
+            let message = format!("`{word}` does not take the type `{found}`{}", reason(because));
+            let diagnostic = Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message);
+            let diagnostic = match because {
+                Some(because) => diagnostic.related(name.suffix(*because), "because of this"),
+                None => diagnostic,
+            };
+            name.instead(alternatives(diagnostic, expected), *index, expected.iter().copied())
         }
         ResolveError::MissingModifier { because, expected, .. } => {
-            let reason = because.map_or(String::new(), |because| format!(" with `{}`", spelled(because)));
-            let message = format!("`{word}` needs a modifier{reason}");
-            missing(alternatives(Diagnostic::new(&MISSING_MODIFIER, name, message), expected), name, expected)
+            let message = format!("`{word}` needs a modifier{}", reason(because));
+            let diagnostic = Diagnostic::new(&MISSING_MODIFIER, range, message);
+            name.with(alternatives(diagnostic, expected), expected)
         }
         ResolveError::MissingType { expected, .. } => {
-            let message = format!("`{word}` needs a type");
-            missing(alternatives(Diagnostic::new(&MISSING_MODIFIER, name, message), expected), name, expected)
+            let diagnostic = Diagnostic::new(&MISSING_MODIFIER, range, format!("`{word}` needs a type"));
+            name.with(alternatives(diagnostic, expected), expected)
         }
     }
+}
+
+/// The name without the suffix at `index`.
+fn rest(name: &Name<'_>, index: usize) -> String {
+    let others = name.suffixes.iter().enumerate().filter(|&(i, _)| i != index);
+    others.fold(name.word().to_owned(), |rest, (_, &suffix)| rest + &name.text[suffix])
 }
 
 /// Most alternatives that a message lists.
@@ -330,22 +448,31 @@ fn alternatives(diagnostic: Diagnostic, expected: &[&'static str]) -> Diagnostic
     }
 }
 
-fn missing(diagnostic: Diagnostic, name: TextRange, expected: &[&'static str]) -> Diagnostic {
-    expected.iter().take(3).fold(diagnostic, |diagnostic, word| {
-        diagnostic.fix(format!("add `.{word}`"), TextRange::empty(name.end()), format!(".{word}"))
-    })
-}
+/// Most words that are offered in place of a wrong one.
+const SUGGESTED: usize = 3;
 
+/// Offers the nearest words: those that make an instruction of the name, or all when none does. A single one that
+/// does is what was meant.
 fn suggest(
     diagnostic: Diagnostic,
     range: TextRange,
-    word: &str,
     dot: &str,
-    candidates: impl IntoIterator<Item = &'static str>,
+    near: Vec<&'static str>,
+    resolves: impl Fn(&'static str) -> bool,
 ) -> Diagnostic {
-    ptx_isa::suggestions(word, candidates)
-        .into_iter()
-        .fold(diagnostic, |d, near| d.fix(format!("change to `{dot}{near}`"), range, format!("{dot}{near}")))
+    let right: Vec<&str> = near.iter().copied().filter(|near| resolves(near)).collect();
+    let title = |near: &str| format!("change to `{dot}{near}`");
+    match right.as_slice() {
+        [only] => diagnostic.sure_fix(title(only), range, format!("{dot}{only}")),
+        [] => near
+            .into_iter()
+            .take(SUGGESTED)
+            .fold(diagnostic, |diagnostic, near| diagnostic.fix(title(near), range, format!("{dot}{near}"))),
+        several => several
+            .iter()
+            .take(SUGGESTED)
+            .fold(diagnostic, |diagnostic, near| diagnostic.fix(title(near), range, format!("{dot}{near}"))),
+    }
 }
 
 #[cfg(test)]

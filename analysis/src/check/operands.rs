@@ -40,7 +40,8 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 }
                 input::Operand::NotPred(_) if row.role == Role::Destination => {
                     let message = "a result cannot be written to a negated predicate";
-                    out.push(Diagnostic::new(&OPERAND_CLASS, range, message));
+                    let note = "`!` is written in front of predicates that are read";
+                    out.push(Diagnostic::new(&OPERAND_CLASS, range, message).note(note));
                 }
                 _ => {}
             }
@@ -113,10 +114,16 @@ fn count(statement: &Statement<'_>) -> Diagnostic {
         Some(first) if found > most => first.cover(statement.ranges[found - 1]),
         _ => statement.name,
     };
-    let names: Vec<&str> = signature.operands.iter().map(|row| row.name).collect();
     let message = format!("`{}` takes {expected} here, found {found}", statement.form.mnemonic());
     let diagnostic = Diagnostic::new(&OPERAND_COUNT, range, message);
-    if names.is_empty() { diagnostic } else { diagnostic.note(format!("operands: {}", names.join(", "))) }
+    if signature.operands.is_empty() {
+        return diagnostic.note("nothing stands between the name and `;`");
+    }
+    let described = signature.operands.iter().map(|row| {
+        let optional = if row.optional { ", may be left out" } else { "" };
+        format!("`{}` ({}{optional})", row.name, describe(row.class))
+    });
+    diagnostic.note(format!("the operands are {}", described.collect::<Vec<_>>().join(", ")))
 }
 
 fn class(
@@ -138,9 +145,32 @@ fn class(
         return;
     }
     let message = format!("expected {}, found {}", describe(row.class), name(operand));
-    out.push(
-        Diagnostic::new(&OPERAND_CLASS, range, message).note(format!("this is the operand `{}`", row.name)),
-    );
+    let instruction = ctx.slice(statement.name);
+    let role = match row.role {
+        Role::Destination => "writes",
+        Role::Source => "reads",
+        Role::Both => "reads and writes",
+    };
+    let note = format!("this is the operand `{}`, which `{instruction}` {role}", row.name);
+    let diagnostic = Diagnostic::new(&OPERAND_CLASS, range, message).note(note);
+    out.push(match (operand, row.class) {
+        (input::Operand::Symbol(..), class) if class.intersects(Class::REGISTER) => {
+            diagnostic.note("`mov` puts the address of a variable into a register")
+        }
+        (input::Operand::Address(_), class) if class.intersects(Class::REGISTER) => {
+            diagnostic.note("memory is read by `ld` and written by `st`, everything else works on registers")
+        }
+        (input::Operand::Special(_), class) if class.intersects(Class::REGISTER) => {
+            diagnostic.note("`mov` copies a special register to a register")
+        }
+        (input::Operand::Reg(_), class) if class == Class::ADDRESS => {
+            diagnostic.note("an address stands in brackets, `[%rd1+8]`")
+        }
+        (input::Operand::Sink, _) => {
+            diagnostic.note("`_` stands for a result that is not wanted, where the instruction allows it")
+        }
+        _ => diagnostic,
+    });
 }
 
 /// `%tid`, which stands for its components.
@@ -226,7 +256,8 @@ fn destinations(parts: &[&input::Operand], range: TextRange, out: &mut Findings)
     let written = Class::REGISTER.or(Class::PREDICATE).or(Class::SINK).or(Class::SPECIAL);
     if let Some(wrong) = parts.iter().find(|part| !classes(part).intersects(written)) {
         let message = format!("expected a register or a predicate, found {}", name(wrong));
-        out.push(Diagnostic::new(&OPERAND_CLASS, range, message));
+        let note = "every part of a result is a register, or `_` where it is not wanted";
+        out.push(Diagnostic::new(&OPERAND_CLASS, range, message).note(note));
     }
 }
 
@@ -237,10 +268,12 @@ fn sink(row: &Expected, operand: &input::Operand, range: TextRange, out: &mut Fi
     // What packs 32 bits leaves those of a `_` undefined.
     let packs = row.class.intersects(Class::SYMBOL) && row.ty == ExpectedType::Typed(ScalarType::B32);
     if row.role == Role::Source && !packs && elements.iter().any(is_sink) {
-        out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be read"));
+        let note = "`_` stands for a result that is not wanted; it holds no value";
+        out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be read").note(note));
     } else if elements.iter().all(is_sink) {
         let message = "a vector of `_` alone has no type";
-        out.push(Diagnostic::new(&OPERAND_CLASS, range, message));
+        let note = "at least one element is a register, the others agree with it";
+        out.push(Diagnostic::new(&OPERAND_CLASS, range, message).note(note));
     }
 }
 

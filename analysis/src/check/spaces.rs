@@ -41,7 +41,9 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         match (operand, row.ty) {
             (Some(Operand::Address(address)), ExpectedType::Address(target)) => {
                 out.extend(direction(ctx, statement.form.mnemonic(), *address, range));
-                out.extend(access(ctx, target, *address, range));
+                out.extend(
+                    access(ctx, target, *address, range).map(|d| respaced(ctx, statement, *address, d)),
+                );
                 out.extend(unified(ctx, statement.form.mnemonic(), target, *address, range));
                 if let (AddressBase::Symbol(symbol), true) = (address.base, writes(statement)) {
                     out.extend(input_parameter(ctx, symbol, range));
@@ -71,6 +73,38 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             _ => {}
         }
     }
+}
+
+/// Offers the state space of the variable in place of the one that the instruction names.
+fn respaced(
+    ctx: &Context<'_>,
+    statement: &Statement<'_>,
+    address: Address,
+    diagnostic: Diagnostic,
+) -> Diagnostic {
+    if diagnostic.lint != &STATE_SPACE {
+        return diagnostic;
+    }
+    let note = "an access names the state space of the variable, or none where the address is generic";
+    let diagnostic = diagnostic.note(note);
+    let found = match address.base {
+        AddressBase::Symbol(Symbol::Param(_) | Symbol::Return(_)) => Space::Param,
+        AddressBase::Symbol(symbol) => match ctx.variables.get(&symbol) {
+            Some(place) => place.space,
+            None => return diagnostic,
+        },
+        _ => return diagnostic,
+    };
+    let words: Vec<&str> = statement.suffixes.iter().map(|&suffix| &ctx.slice(suffix)[1..]).collect();
+    let is_space = |word: &&str| Mod::parse(word).and_then(Mod::space).is_some();
+    let Some(index) = words.iter().position(|word| is_space(word)) else { return diagnostic };
+    let mut other = words;
+    other[index] = found.text();
+    if ptx_isa::resolve(statement.form.mnemonic(), &other).is_err() {
+        return diagnostic;
+    }
+    let word = format!(".{}", found.text());
+    diagnostic.fix(format!("access `{word}`"), statement.suffixes[index], word)
 }
 
 /// Results of a function are written and its parameters read, not the other way round.

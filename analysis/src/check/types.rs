@@ -75,7 +75,8 @@ fn operand_type(
             }
             Err(()) => {
                 let message = "the elements of this vector have different types";
-                out.push(Diagnostic::new(&OPERAND_TYPE, range, message));
+                let note = "a vector has one type; signed, unsigned and untyped registers of a width agree";
+                out.push(Diagnostic::new(&OPERAND_TYPE, range, message).note(note));
             }
         },
         Operand::Pair(pair) => {
@@ -88,7 +89,8 @@ fn operand_type(
                     "the second result is `.{}`, expected a predicate",
                     ctx.register_type(register).text()
                 );
-                out.push(Diagnostic::new(&OPERAND_TYPE, range, message));
+                let note = "the second result of a pair tells whether the first one is valid";
+                out.push(Diagnostic::new(&OPERAND_TYPE, range, message).note(note));
             }
         }
         Operand::List(parts) => {
@@ -96,7 +98,7 @@ fn operand_type(
                 let found = unify(ctx, coordinates);
                 if found.is_err() || found.is_ok_and(|ty| ty.is_some_and(|ty| !coordinate(row.ty, ty))) {
                     let message = format!("expected {}", describe(row.ty, false));
-                    out.push(Diagnostic::new(&OPERAND_TYPE, range, message));
+                    out.push(Diagnostic::new(&OPERAND_TYPE, range, message).note(relation(row, false)));
                 }
             }
         }
@@ -137,7 +139,51 @@ fn mismatch(
 ) -> Diagnostic {
     let name = ctx.slice(range);
     let message = format!("`{name}` is `.{}`, expected {}", found.text(), describe(row.ty, wider));
-    Diagnostic::new(&OPERAND_TYPE, range, message)
+    Diagnostic::new(&OPERAND_TYPE, range, message).note(relation(row, wider))
+}
+
+/// What an operand's type has to do with the instruction's.
+fn relation(row: &Expected, wider: bool) -> String {
+    let (ty, rule) = match row.ty {
+        ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) => {
+            let rule = match ty.kind() {
+                TypeKind::Pred => "only `.pred` registers hold predicates",
+                TypeKind::Bits if wider => {
+                    "registers of any kind hold untyped bits, in their low part if wider"
+                }
+                TypeKind::Bits => "registers of any kind and of this width hold untyped bits",
+                TypeKind::Unsigned | TypeKind::Signed if wider => {
+                    "signed, unsigned and untyped registers of this width or wider hold integers, floats do not"
+                }
+                TypeKind::Unsigned | TypeKind::Signed => {
+                    "signed, unsigned and untyped registers of this width hold integers, floats do not"
+                }
+                TypeKind::Opaque => "textures, samplers and surfaces are handled by 64-bit addresses",
+                _ if is_untyped_only(ty) => "no register has this type, untyped ones hold its values",
+                TypeKind::Float | TypeKind::Packed if wider => {
+                    "registers of this very type, and untyped ones of its width or wider, hold its values"
+                }
+                TypeKind::Float | TypeKind::Packed => {
+                    "registers of this very type, and untyped ones of its width, hold its values"
+                }
+            };
+            (format!("a `.{}`", ty.text()), rule)
+        }
+        ExpectedType::Integer(bits) => {
+            (format!("an integer of {bits} bits"), "packed pairs and floats are none")
+        }
+        ExpectedType::Pointer => ("an address".to_owned(), "an address is an integer"),
+        ExpectedType::Word => ("32 bits or a predicate".to_owned(), "the kind of register does not matter"),
+        ExpectedType::OrDescriptor(_) => {
+            ("a matrix".to_owned(), "it lies in registers, or in shared memory that a descriptor names")
+        }
+        ExpectedType::Coordinates(..) => (
+            "coordinates".to_owned(),
+            "all have the type of the instruction, an index into an array is an integer",
+        ),
+        ExpectedType::Address(_) | ExpectedType::Free => ("a name".to_owned(), "it has no type"),
+    };
+    format!("the operand `{}` is {ty}: {rule}", row.name)
 }
 
 /// The bits that a vector's element has; predicates may stand among 32-bit registers.

@@ -11,12 +11,12 @@ use crate::scope::DeclKind;
 
 declare_lint! {
     /// Nothing jumps to a label.
-    pub(super) UNUSED_LABEL = "W0501" "unused-label", Allow, since "0.1.0"
+    pub(crate) UNUSED_LABEL = "W0501" "unused-label", Allow, since "0.1.0"
 }
 
 declare_lint! {
     /// A register is declared and never mentioned.
-    pub(super) UNUSED_REGISTER = "W0502" "unused-register", Allow, since "0.1.0"
+    pub(crate) UNUSED_REGISTER = "W0502" "unused-register", Allow, since "0.1.0"
 }
 
 pub(super) fn check(body: &Body<'_>, out: &mut Findings) {

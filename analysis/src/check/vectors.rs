@@ -12,14 +12,15 @@ declare_lint! {
     pub(super) VECTOR_SIZE = "E0307" "vector-size", Error, since "0.1.0"
 }
 
-pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
+pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else { return };
     // `mov` without a vector's name packs or unpacks, not both.
     if let ([to, from], [Some(Operand::Vector(_)), Some(Operand::Vector(_))]) = (rows, statement.operands)
         && (to.lanes, from.lanes) == (ExpectedLanes::Any, ExpectedLanes::Any)
     {
         let message = "one vector is not copied to another without `.v2` or `.v4`";
-        out.push(Diagnostic::new(&VECTOR_SIZE, statement.ranges[1], message));
+        let note = "without them `mov` packs elements into one register, or unpacks one into elements";
+        out.push(Diagnostic::new(&VECTOR_SIZE, statement.ranges[1], message).note(note));
     }
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         if !row.class.intersects(Class::VECTOR.or(Class::TEXTURE)) {
@@ -41,7 +42,8 @@ pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Findin
         };
         if row.lanes == ExpectedLanes::Any && !found.is_power_of_two() {
             let message = format!("no vector has {found} elements");
-            out.push(Diagnostic::new(&VECTOR_SIZE, range, message));
+            let note = "vectors have 1, 2, 4 or 8 elements";
+            out.push(Diagnostic::new(&VECTOR_SIZE, range, message).note(note));
         } else if !row.lanes.contains(found) {
             let message = match row.lanes {
                 ExpectedLanes::Exactly(1) => {
@@ -49,9 +51,24 @@ pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Findin
                 }
                 lanes => format!("expected a vector of {}, found {found}", describe(lanes)),
             };
-            out.push(Diagnostic::new(&VECTOR_SIZE, range, message));
+            let diagnostic = Diagnostic::new(&VECTOR_SIZE, range, message);
+            let count = statement.suffixes.iter().find(|&&suffix| is_count(ctx.slice(suffix)));
+            out.push(match count {
+                Some(&suffix) => diagnostic.related(suffix, "the number of elements"),
+                None => diagnostic.note(format!(
+                    "`{}` says how many elements `{}` has",
+                    ctx.slice(statement.name),
+                    row.name
+                )),
+            });
         }
     }
+}
+
+/// `.v4` or `.x4`
+fn is_count(suffix: &str) -> bool {
+    let digits = suffix.strip_prefix(".v").or_else(|| suffix.strip_prefix(".x"));
+    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn describe(lanes: ExpectedLanes) -> String {

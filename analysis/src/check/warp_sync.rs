@@ -1,11 +1,11 @@
 //! Exchanges between the threads of a warp that do not say which threads take part.
 
 use ptx_isa::Mod;
-use text_size::TextRange;
+use text_size::{TextRange, TextSize};
 
 use super::{Context, Statement};
 use crate::declare_lint;
-use crate::diagnostic::{Diagnostic, Findings, Fix, TextEdit};
+use crate::diagnostic::{Applicability, Diagnostic, Findings, TextEdit};
 
 declare_lint! {
     /// `shfl` or `vote` without `.sync`: threads of a warp no longer run in step from sm_70 on.
@@ -13,25 +13,35 @@ declare_lint! {
 }
 
 pub(super) fn check(_: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
-    let mnemonic = statement.form.mnemonic();
-    let is_old = matches!(mnemonic, "shfl" | "vote") && !statement.opcode.mods().any(|m| m == Mod::Sync);
-    if !is_old || !statement.available {
+    if !is_old(statement) || !statement.available {
         return;
     }
+    let mnemonic = statement.form.mnemonic();
     let message =
         format!("`{mnemonic}` without `.sync` depends on threads running in step, which they may not");
-    let mut diagnostic = Diagnostic::new(&NO_SYNC, statement.name, message).note(format!(
+    let diagnostic = Diagnostic::new(&NO_SYNC, statement.name, message).note(format!(
         "`{mnemonic}.sync` names the threads that take part and is the only form from sm_70 on"
     ));
-    if let (Some(suffix), Some(last)) = (statement.suffixes.first(), statement.ranges.last()) {
-        let insert = |range: TextRange, text: &str| TextEdit { range, text: text.to_owned() };
-        diagnostic.fixes.push(Fix {
-            title: "add `.sync` and the mask of a whole warp".to_owned(),
-            edits: vec![
-                insert(TextRange::empty(suffix.start()), ".sync"),
-                insert(TextRange::empty(last.end()), ", 0xffffffff"),
-            ],
-        });
+    out.push(synchronise(diagnostic, statement));
+}
+
+fn is_old(statement: &Statement<'_>) -> bool {
+    matches!(statement.form.mnemonic(), "shfl" | "vote") && !statement.opcode.mods().any(|m| m == Mod::Sync)
+}
+
+/// Adds the fix to a finding about an old form. Whether the whole warp takes part the text does not tell.
+pub(super) fn synchronise(diagnostic: Diagnostic, statement: &Statement<'_>) -> Diagnostic {
+    let (Some(suffix), Some(last)) = (statement.suffixes.first(), statement.ranges.last()) else {
+        return diagnostic;
+    };
+    if !is_old(statement) {
+        return diagnostic;
     }
-    out.push(diagnostic);
+    let insert =
+        |offset: TextSize, text: &str| TextEdit { range: TextRange::empty(offset), text: text.into() };
+    diagnostic.remedy(
+        "add `.sync` and the mask of a whole warp",
+        vec![insert(suffix.start(), ".sync"), insert(last.end(), ", 0xffffffff")],
+        Applicability::MaybeIncorrect,
+    )
 }

@@ -4,7 +4,7 @@ use text_size::TextRange;
 
 use crate::db::{Database, SourceFile};
 use crate::ide::locate::items_in;
-use crate::ide::{ActionKind, CodeAction, Command, diagnostics};
+use crate::ide::{ActionKind, Applicability, CodeAction, Command, diagnostics};
 use crate::lower::lower;
 
 /// What can be done about a range.
@@ -21,11 +21,19 @@ pub fn code_actions(db: &Database, file: SourceFile, range: TextRange) -> Vec<Co
                 edits: fix.edits,
                 command: None,
                 fixes: Some(code),
+                preferred: fix.applicability == Applicability::MachineApplicable,
             });
         }
         let title = format!("Explain {code}");
         let command = Some(Command::Explain { code });
-        actions.push(CodeAction { title, kind: ActionKind::Source, edits: Vec::new(), command, fixes: None });
+        actions.push(CodeAction {
+            title,
+            kind: ActionKind::Source,
+            edits: Vec::new(),
+            command,
+            fixes: None,
+            preferred: false,
+        });
     }
     for item in items_in(db, file, Some(range)) {
         if lower(db, item).function.is_some() {
@@ -38,6 +46,7 @@ pub fn code_actions(db: &Database, file: SourceFile, range: TextRange) -> Vec<Co
                 edits: Vec::new(),
                 command,
                 fixes: None,
+                preferred: false,
             });
         }
     }

@@ -8,6 +8,7 @@ use crate::compile::compile_diagnostic;
 use crate::db::{Database, Db, Options, SourceFile};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::ide::locate::place_range;
+use crate::ide::remedies;
 use crate::items::{items, parse};
 use crate::lower::lower;
 use crate::module::{Noticed, Place, module};
@@ -28,7 +29,9 @@ pub fn diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
         let found = limits::check(db, file);
         all.extend(found.into_iter().map(|(item, d)| d.shifted(item.offset(db))));
     }
-    finish(db, file, all)
+    let mut all = finish(db, file, all);
+    remedies::complete(db, file, &mut all);
+    all
 }
 
 /// What the compiler adds. Compiles everything that is not compiled yet.

@@ -9,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::ide::{Command, InlayHint, Lens};
 use crate::items::Item;
 use crate::lower::{function, lower};
-use crate::module::effective_target;
+use crate::module::architecture;
 use crate::occupancy::{BlockUse, Occupancy, occupancy};
 
 impl FunctionResources {
@@ -65,7 +65,7 @@ pub(super) fn of_item(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<F
         .or(launch.maxntid)
         .map_or(DEFAULT_THREADS, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
     let entry = input.is_some_and(|function| function.entry);
-    let occupancy = match (&resources, effective_target(db, file)) {
+    let occupancy = match (&resources, architecture(db, file)) {
         (Ok(found), Some(sm)) if entry => {
             occupancy(sm, BlockUse { threads, registers: found.registers, shared: found.shared_bytes })
         }

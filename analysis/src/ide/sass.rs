@@ -14,7 +14,7 @@ use crate::ide::SassView;
 use crate::ide::locate::spot;
 use crate::items::Item;
 use crate::lower::lower;
-use crate::module::effective_target;
+use crate::module::architecture;
 
 /// The machine code of a function by name.
 pub fn sass_view(db: &Database, file: SourceFile, name: &str) -> Option<SassView> {
@@ -29,7 +29,7 @@ pub fn sass_view_at(db: &Database, file: SourceFile, offset: TextSize) -> Option
 
 fn view(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<SassView> {
     let compiled = compile_function(db, item).as_deref()?.as_ref().ok()?;
-    let sm = effective_target(db, file)?;
+    let sm = architecture(db, file)?;
     let (map, offset, text) = (&lower(db, item).map, item.offset(db), item.text(db));
     let mut out = String::new();
     let mut lines: Vec<Option<TextRange>> = Vec::new();
@@ -90,7 +90,7 @@ pub(super) fn statement_sass(
     src: SrcId,
 ) -> Option<(Vec<String>, u16)> {
     let compiled = compile_function(db, item).as_deref()?.as_ref().ok()?;
-    let sm = effective_target(db, file)?;
+    let sm = architecture(db, file)?;
     let own =
         (0..compiled.code.len()).filter(|&index| compiled.lines.get(index).copied().flatten() == Some(src));
     let mut lines = Vec::new();

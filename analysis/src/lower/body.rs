@@ -143,10 +143,7 @@ impl<'db> Walker<'db> {
 
     pub(super) fn syntax_errors(&mut self, errors: &[SyntaxError]) {
         for error in errors {
-            let lint = lints::syntax(error.code);
-            let mut diagnostic = Diagnostic::new(lint, error.range, error.message.clone());
-            diagnostic.reported = lints::syntax_place(error, self.text);
-            self.report(diagnostic);
+            self.report(lints::syntax_error(error, self.text));
             self.broken.push(error.range);
             self.incomplete = true;
         }

@@ -14,7 +14,7 @@ use crate::declaration::BAD_CONSTANT;
 use crate::diagnostic::Diagnostic;
 use crate::ide::Access;
 use crate::module::{self, Global};
-use crate::scope::{DeclKind, Entity};
+use crate::scope::{DeclKind, Entity, split_number};
 
 impl<'db> Walker<'db> {
     /// What a name means here, without recording a use.
@@ -35,7 +35,24 @@ impl<'db> Walker<'db> {
     pub(super) fn undefined(&mut self, range: TextRange, expected: Expected) {
         self.incomplete = true;
         let name = self.slice(range);
-        let visible = self.names.visible().map(|(name, _)| name);
+        let number = split_number(name);
+        let visible = self.names.visible().filter_map(|(other, id)| {
+            let kind = self.names.declarations[id.0 as usize].kind;
+            let is_expected = match expected {
+                Expected::Register => matches!(kind, DeclKind::Register { .. }),
+                Expected::Label => matches!(kind, DeclKind::Label(_)),
+                Expected::Symbol => true,
+            };
+            match kind {
+                _ if !is_expected => None,
+                // A range has names with numbers only; the same number of another range may be meant.
+                DeclKind::Register { count: Some(count), .. } => {
+                    let (prefix, number) = number?;
+                    (number < count && prefix != other).then(|| format!("{other}{number}"))
+                }
+                _ => Some(other.to_owned()),
+            }
+        });
         let diagnostic = lints::undefined(name, range, expected, visible);
         let key = module::Name::new(self.db, SmolStr::new(name));
         let is_later = module::global(self.db, self.file, key).is_some();

@@ -1,14 +1,14 @@
 //! `.version`, `.target` and `.address_size`: what they say and in which order they stand.
 
-use ptx_isa::{PtxVersion, Sm};
+use ptx_isa::{Mismatch, PtxVersion, Sm};
 use ptx_syntax::ItemKind;
 
 use super::{
-    ADDRESS_SIZE, Finding, Header, MISSING_TARGET, MISSING_VERSION, Noticed, Place, UNKNOWN_TARGET, find,
+    ADDRESS_SIZE, ARCHITECTURE, Finding, Header, MISSING_TARGET, MISSING_VERSION, Noticed, Place, UNKNOWN_TARGET, find,
 };
 use crate::check::gates::VERSION_GATE;
 use crate::check::lints::UNEXPECTED;
-use crate::db::{Db, SourceFile};
+use crate::db::{Db, Options, SourceFile};
 use crate::declaration::CONFLICTING_DIRECTIVES;
 use crate::items::{Item, items};
 use crate::signature::{ItemDecl, TargetDecl, item_decl};
@@ -149,6 +149,17 @@ fn target(
             find(out, &UNKNOWN_TARGET, at, format!("there is no target {sm}"));
         }
         Some(sm) => {
+            if let Some(architecture) = Options::get(db).architecture(db)
+                && let Err(mismatch) = sm.runs_on(architecture)
+            {
+                let message = format!("the module is for {sm}, which does not run on {architecture}");
+                let finding = find(out, &ARCHITECTURE, at, message);
+                finding.note = Some(match mismatch {
+                    Mismatch::Older => format!("{architecture} is older, it lacks what {sm} may use"),
+                    Mismatch::OneArchitecture => format!("code for {sm} runs on that architecture alone"),
+                    Mismatch::Family => format!("code for {sm} runs on later members of its family"),
+                });
+            }
             if let Some(version) = header.version
                 && version < sm.since()
             {

@@ -233,8 +233,8 @@ fn fixes_are_offered() {
     let titles: Vec<&str> = actions.iter().map(|action| action.title.as_str()).collect();
     expect![[r#"
         change to `add`
-        change to `and`
         change to `ld`
+        change to `sad`
         Explain E0210"#]]
     .assert_eq(&titles.join("\n"));
 }

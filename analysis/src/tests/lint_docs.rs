@@ -1,8 +1,11 @@
 //! The pages in `docs/lints` are tests: the first example of a page fires its lint where the carets are, the
 //! last one does not.
 //!
-//! A block marked `ptx` is a module, one marked `ptx body` the body of a kernel. Below a line with a finding
+//! A block marked `ptx` is a module, one marked `ptx body` the body of a kernel, `ptx arch=sm_90` is assembled for
+//! that, and `ptx compile` is compiled too. Below a line with a finding
 //! stands `// ^^^ error[CODE]: start of the message`, the carets below the text that it marks.
+
+use ptx_isa::Sm;
 
 use crate::check::LINTS;
 use crate::db::Database;
@@ -16,6 +19,10 @@ const HEADER: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
 
 struct Example {
     is_body: bool,
+    /// `arch=sm_90`: what the module is assembled for.
+    architecture: Option<Sm>,
+    /// `compile`: the function is compiled too.
+    is_compiled: bool,
     text: String,
 }
 
@@ -24,8 +31,18 @@ fn examples(page: &str) -> Vec<Example> {
     let mut open: Option<Example> = None;
     for line in page.lines() {
         match (&mut open, line.trim_end()) {
-            (None, "```ptx") => open = Some(Example { is_body: false, text: String::new() }),
-            (None, "```ptx body") => open = Some(Example { is_body: true, text: String::new() }),
+            (None, line) if line == "```ptx" || line.starts_with("```ptx ") => {
+                let mut words = line.split(' ').skip(1);
+                let architecture =
+                    line.split(' ').find_map(|word| Sm::parse(word.strip_prefix("arch=")?));
+                let is_compiled = line.ends_with(" compile");
+                open = Some(Example {
+                    is_body: words.any(|word| word == "body"),
+                    architecture,
+                    is_compiled,
+                    text: String::new(),
+                });
+            }
             (Some(_), "```") => examples.extend(open.take()),
             (Some(example), line) => {
                 example.text.push_str(line);
@@ -50,8 +67,12 @@ fn findings(lint: &Lint, example: &Example) -> (String, Vec<Diagnostic>) {
     levels.set("unassigned-read", Severity::Allow);
     levels.set(lint.code, lint.default.max(Severity::Information));
     db.set_levels(levels);
+    db.set_architecture(example.architecture);
     let file = db.add_file(text.as_str());
-    let found = ide::diagnostics(&db, file);
+    let mut found = ide::diagnostics(&db, file);
+    if example.is_compiled {
+        found.extend(ide::compile_diagnostics(&db, file));
+    }
     (text, found)
 }
 

@@ -25,7 +25,7 @@ pub fn handle(s: &Snapshot, range: Range) -> Option<CodeActionResponse> {
                 ..Default::default()
             }),
             command: action.command.as_ref().map(|c| protocol_command(&s.uri, action.title.clone(), c)),
-            is_preferred: action.fixes.map(|_| true),
+            is_preferred: action.fixes.map(|_| action.preferred),
             title: action.title,
             ..Default::default()
         })

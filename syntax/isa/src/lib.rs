@@ -29,4 +29,4 @@ pub use signature::{Expected, ExpectedLanes, ExpectedType, Signature, Target, si
 pub use special::SpecialReg;
 pub use table::{FormId, form};
 pub use types::{ScalarType, Space, TypeKind, TypeSet};
-pub use version::{Feature, PtxVersion, Sm};
+pub use version::{Feature, Mismatch, PtxVersion, Sm};

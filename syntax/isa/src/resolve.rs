@@ -434,7 +434,7 @@ fn viable(form: &'static Form, name: &Name, index: usize, candidates: &[Suffix])
     if viable.is_empty() { candidates.iter().map(|part| part.text()).collect() } else { viable }
 }
 
-/// The words nearest to a misspelt one, nearest first, at most three; `candidates` in a stable order.
+/// The words near a misspelt one, nearest first; `candidates` in a stable order.
 pub fn suggestions(word: &str, candidates: impl IntoIterator<Item = &'static str>) -> Vec<&'static str> {
     let limit = 1 + word.len() / 4;
     let mut near: Vec<(usize, &'static str)> = Vec::new();
@@ -445,7 +445,7 @@ pub fn suggestions(word: &str, candidates: impl IntoIterator<Item = &'static str
         }
     }
     near.sort_by_key(|&(distance, _)| distance);
-    near.into_iter().take(3).map(|(_, candidate)| candidate).collect()
+    near.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
 /// Insertions, deletions, replacements and exchanges of neighbours between two words, upper and lower case alike;

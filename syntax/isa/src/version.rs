@@ -124,6 +124,29 @@ impl Sm {
         PtxVersion::new(major, minor)
     }
 
+    /// Whether code for this target can be made for an architecture: plain targets for every later one, those with
+    /// a suffix for themselves or within their family.
+    pub fn runs_on(self, architecture: Self) -> Result<(), Mismatch> {
+        /// sm_101 is the old name of sm_110.
+        const fn renamed(number: u16) -> u16 {
+            if number == 101 { 110 } else { number }
+        }
+        let is_later = architecture.number >= self.number;
+        match self.feature {
+            _ if !is_later => Err(Mismatch::Older),
+            Feature::None => Ok(()),
+            Feature::Arch
+                if renamed(self.number) == renamed(architecture.number)
+                    && architecture.feature == Feature::Arch =>
+            {
+                Ok(())
+            }
+            Feature::Arch => Err(Mismatch::OneArchitecture),
+            Feature::Family if self.family() == architecture.family() => Ok(()),
+            Feature::Family => Err(Mismatch::Family),
+        }
+    }
+
     /// Reads `sm_90`, `sm_100a`, `compute_80`. `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix("sm_").or_else(|| text.strip_prefix("compute_"))?;
@@ -139,6 +162,17 @@ impl Sm {
     }
 }
 
+/// Why code for a target does not run on an architecture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mismatch {
+    /// The architecture came before the target.
+    Older,
+    /// The target has the suffix `a`.
+    OneArchitecture,
+    /// The target has the suffix `f`, and the architecture is of another family.
+    Family,
+}
+
 impl std::fmt::Display for Sm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let suffix = match self.feature {
@@ -147,5 +181,25 @@ impl std::fmt::Display for Sm {
             Feature::Arch => "a",
         };
         write!(f, "sm_{}{suffix}", self.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_run_on_later_architectures_suffixes_permitting() {
+        let runs = |target, architecture| {
+            Sm::parse(target).unwrap().runs_on(Sm::parse(architecture).unwrap())
+        };
+        assert_eq!(runs("sm_80", "sm_90a"), Ok(()));
+        assert_eq!(runs("sm_90", "sm_80"), Err(Mismatch::Older));
+        assert_eq!(runs("sm_90a", "sm_90a"), Ok(()));
+        assert_eq!(runs("sm_90a", "sm_90"), Err(Mismatch::OneArchitecture));
+        assert_eq!(runs("sm_90a", "sm_100a"), Err(Mismatch::OneArchitecture));
+        assert_eq!(runs("sm_101a", "sm_110a"), Ok(()));
+        assert_eq!(runs("sm_100f", "sm_103"), Ok(()));
+        assert_eq!(runs("sm_100f", "sm_120f"), Err(Mismatch::Family));
     }
 }

@@ -1,0 +1,130 @@
+//! Making all fixes that need no asking.
+//!
+//! Fixes are made in rounds, since one may bring another to light. A round makes those that do not touch each
+//! other's text. What it makes is checked: a fix that brings an error which was not there before is not made.
+//! So the result has no new errors, and making the fixes again changes nothing.
+
+use rustc_hash::FxHashMap;
+use text_size::TextSize;
+
+use crate::db::Database;
+use crate::diagnostic::{Applicability, Diagnostic, Fix, Severity, TextEdit};
+
+/// Rounds that are made at most.
+const ROUNDS: usize = 32;
+/// Fixes that are tried one by one after a round that failed, in all.
+const TRIALS: usize = 128;
+
+/// A text with its fixes made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fixed {
+    pub text: String,
+    /// What was done, in order: the code and the title of each fix.
+    pub made: Vec<(&'static str, String)>,
+}
+
+/// A fix and the code of its finding.
+type Chosen<'d> = (&'static str, &'d Fix);
+
+/// Makes the machine-applicable fixes of a text, with the options of `db`.
+pub fn fix_all(db: &Database, text: &str) -> Fixed {
+    let mut fixed = Fixed { text: text.to_owned(), made: Vec::new() };
+    let mut found = check(db, &fixed.text);
+    let mut trials = 0;
+    for _ in 0..ROUNDS {
+        let chosen = choose(&found);
+        if chosen.is_empty() {
+            break;
+        }
+        let mut attempts = vec![chosen.clone()];
+        if chosen.len() > 1 {
+            attempts.extend(chosen.into_iter().map(|one| vec![one]));
+        }
+        let better = attempts.into_iter().find_map(|attempt| {
+            if trials == TRIALS {
+                return None;
+            }
+            trials += 1;
+            let text = apply(&fixed.text, attempt.iter().flat_map(|(_, fix)| &fix.edits))?;
+            let after = check(db, &text);
+            let made = attempt.iter().map(|(code, fix)| (*code, fix.title.clone())).collect::<Vec<_>>();
+            is_better(&found, &after).then_some((text, after, made))
+        });
+        let Some((text, after, made)) = better else { break };
+        fixed.text = text;
+        fixed.made.extend(made);
+        found = after;
+    }
+    fixed
+}
+
+fn check(db: &Database, text: &str) -> Vec<Diagnostic> {
+    super::diagnostics(db, db.add_frozen_file(text))
+}
+
+/// The first fix of each finding that needs no asking, without those that touch text of an earlier one. The same
+/// fix of several findings counts once.
+fn choose(found: &[Diagnostic]) -> Vec<Chosen<'_>> {
+    let mut chosen: Vec<Chosen<'_>> = Vec::new();
+    for diagnostic in found {
+        let mut fixes = diagnostic.fixes.iter();
+        let Some(fix) = fixes.find(|fix| fix.applicability == Applicability::MachineApplicable) else {
+            continue;
+        };
+        let is_free = chosen.iter().all(|(_, other)| !touches(&fix.edits, &other.edits));
+        if is_free && !touches_itself(&fix.edits) {
+            chosen.push((diagnostic.lint.code, fix));
+        }
+    }
+    chosen
+}
+
+fn touches(one: &[TextEdit], other: &[TextEdit]) -> bool {
+    one.iter().any(|a| other.iter().any(|b| a.range.intersect(b.range).is_some()))
+}
+
+fn touches_itself(edits: &[TextEdit]) -> bool {
+    edits.iter().enumerate().any(|(i, edit)| touches(&edits[..i], std::slice::from_ref(edit)))
+}
+
+/// Makes edits that do not touch each other; `None` where they do, or lie outside of the text.
+pub fn apply<'e>(text: &str, edits: impl IntoIterator<Item = &'e TextEdit>) -> Option<String> {
+    let mut edits: Vec<&TextEdit> = edits.into_iter().collect();
+    edits.sort_by_key(|edit| (edit.range.start(), edit.range.end()));
+    let mut out = String::with_capacity(text.len());
+    let mut done = TextSize::new(0);
+    for edit in edits {
+        if edit.range.start() < done {
+            return None;
+        }
+        out.push_str(text.get(done.into()..edit.range.start().into())?);
+        out.push_str(&edit.text);
+        done = edit.range.end();
+    }
+    out.push_str(text.get(done.into()..)?);
+    Some(out)
+}
+
+/// Fewer errors, or fewer findings, and no error that was not there before.
+fn is_better(before: &[Diagnostic], after: &[Diagnostic]) -> bool {
+    let measure =
+        |found: &[Diagnostic]| (found.iter().filter(|d| d.severity == Severity::Error).count(), found.len());
+    measure(after) < measure(before) && new_errors(before, after) == 0
+}
+
+/// How many errors of `after` are not among those of `before`, wherever they are.
+pub fn new_errors(before: &[Diagnostic], after: &[Diagnostic]) -> usize {
+    let mut known: FxHashMap<(&str, &str), usize> = FxHashMap::default();
+    for diagnostic in before {
+        *known.entry((diagnostic.lint.code, &diagnostic.message)).or_default() += 1;
+    }
+    let errors = after.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    let mut new = 0;
+    for diagnostic in errors {
+        match known.get_mut(&(diagnostic.lint.code, diagnostic.message.as_str())) {
+            Some(count) if *count > 0 => *count -= 1,
+            _ => new += 1,
+        }
+    }
+    new
+}

@@ -1,0 +1,423 @@
+//! Fixes: the text before and after each, and that making them leaves nothing worse.
+
+use expect_test::{Expect, expect};
+
+use crate::db::Database;
+use crate::diagnostic::{Levels, Severity};
+use crate::ide::{self, Applicability};
+
+/// A kernel around `body`.
+fn kernel(body: &str) -> String {
+    format!(".version 9.0\n.target sm_90\n.address_size 64\n.entry k(.param .u64 p)\n{{\n{body}\n}}\n")
+}
+
+fn database() -> Database {
+    let mut db = Database::default();
+    let mut levels = Levels::default();
+    levels.set("unused-label", Severity::Warning);
+    levels.set("unused-register", Severity::Warning);
+    db.set_levels(levels);
+    db
+}
+
+/// The lines that every fix of the first finding with `code` changes. A fix that is sure is marked `!`. Each resolves its finding.
+fn check(code: &str, text: &str, expected: Expect) {
+    let db = database();
+    let found = ide::diagnostics(&db, db.add_file(text));
+    let diagnostic =
+        found.iter().find(|d| d.lint.code == code).unwrap_or_else(|| panic!("no {code}: {found:?}"));
+    let mut out = String::new();
+    for fix in &diagnostic.fixes {
+        let sure = if fix.applicability == Applicability::MachineApplicable { "!" } else { "" };
+        out += &format!("{sure}{}\n", fix.title);
+        let fixed = ide::apply(text, &fix.edits).expect("the edits do not touch each other");
+        for line in fixed.lines().filter(|line| !text.lines().any(|old| old == *line)) {
+            out += &format!("  + {line}\n");
+        }
+        for line in text.lines().filter(|line| !fixed.lines().any(|new| new == *line)) {
+            out += &format!("  - {line}\n");
+        }
+        let after = ide::diagnostics(&db, db.add_file(fixed.as_str()));
+        let is_same = |d: &&ide::Diagnostic| d.lint == diagnostic.lint && d.message == diagnostic.message;
+        assert!(!after.iter().any(|d| is_same(&d)), "`{}` leaves {after:?}", fix.title);
+    }
+    expected.assert_eq(&out);
+}
+
+fn check_body(code: &str, body: &str, expected: Expect) {
+    check(code, &kernel(body), expected);
+}
+
+#[test]
+fn a_higher_version_and_target() {
+    let module =
+        |header: &str, body: &str| format!("{header}\n.entry k()\n{{\n.reg .b32 %r<3>;\n{body}\n}}\n");
+    check(
+        "E0401",
+        &module(".version 6.0\n.target sm_70", "activemask.b32 %r1;"),
+        expect![[r#"
+        !raise `.version` to 6.2
+          + .version 6.2
+          - .version 6.0
+    "#]],
+    );
+    check(
+        "E0402",
+        &module(".version 6.3\n.target sm_75", "redux.sync.add.u32 %r1, %r2, -1;"),
+        expect![[r#"
+        raise `.target` to sm_80 and `.version` to 7.0
+          + .version 7.0
+          + .target sm_80
+          - .version 6.3
+          - .target sm_75
+    "#]],
+    );
+    check(
+        "E0403",
+        ".version 7.0\n.target sm_90\n",
+        expect![[r#"
+        !raise `.version` to 7.8
+          + .version 7.8
+          - .version 7.0
+    "#]],
+    );
+}
+
+#[test]
+fn what_a_header_lacks() {
+    check(
+        "E0104",
+        ".entry k() { .reg .b32 %r; redux.sync.add.u32 %r, %r, -1; }\n",
+        expect![[r#"
+        !start with `.version 8.0` and `.target sm_80`
+          + .version 8.0
+          + .target sm_80
+          + .address_size 64
+    "#]],
+    );
+    check(
+        "E0104",
+        "// start\n.target sm_90\n.address_size 64\n",
+        expect![[r#"
+        !start with `.version 8.0`
+          + .version 8.0
+    "#]],
+    );
+    check(
+        "E0107",
+        ".version 8.0\n.entry k() { ret; }\n",
+        expect![[r#"
+        !add `.target sm_75`
+          + .target sm_75
+          + .address_size 64
+    "#]],
+    );
+    check(
+        "E0404",
+        ".version 8.0\n.target sm_90\n.address_size 32\n",
+        expect![[r#"
+        write `.address_size 64`
+          + .address_size 64
+          - .address_size 32
+    "#]],
+    );
+}
+
+#[test]
+fn names_of_instructions() {
+    check_body(
+        "E0210",
+        ".reg .b32 %r<3>;\naddd.cc.u32 %r1, %r2, 1;",
+        expect![[r#"
+        change to `add`
+          + add.cc.u32 %r1, %r2, 1;
+          - addd.cc.u32 %r1, %r2, 1;
+        change to `addc`
+          + addc.cc.u32 %r1, %r2, 1;
+          - addd.cc.u32 %r1, %r2, 1;
+    "#]],
+    );
+    check_body(
+        "E0211",
+        ".reg .b32 %r<3>;\nld.gobal.u32 %r1, [p];",
+        expect![[r#"
+        change to `.global`
+          + ld.global.u32 %r1, [p];
+          - ld.gobal.u32 %r1, [p];
+        change to `.local`
+          + ld.local.u32 %r1, [p];
+          - ld.gobal.u32 %r1, [p];
+        remove `.gobal`
+          + ld.u32 %r1, [p];
+          - ld.gobal.u32 %r1, [p];
+    "#]],
+    );
+    check_body(
+        "E0211",
+        ".reg .b32 %r<3>;\nadd.rn.u32 %r1, %r2, 1;",
+        expect![[r#"
+        remove `.rn`
+          + add.u32 %r1, %r2, 1;
+          - add.rn.u32 %r1, %r2, 1;
+    "#]],
+    );
+    check_body(
+        "E0211",
+        ".reg .b32 %r<3>;\nmul.u32.lo %r1, %r2, 1;",
+        expect![[r#"
+        !write `mul.lo.u32`
+          + mul.lo.u32 %r1, %r2, 1;
+          - mul.u32.lo %r1, %r2, 1;
+    "#]],
+    );
+    check_body(
+        "E0211",
+        ".reg .f32 %f<3>;\nadd.rn.rn.f32 %f1, %f2, %f2;",
+        expect![[r#"
+        !remove `.rn`
+          + add.rn.f32 %f1, %f2, %f2;
+          - add.rn.rn.f32 %f1, %f2, %f2;
+    "#]],
+    );
+    check_body("E0212", ".reg .b32 %r<3>;\nmul.u32 %r1, %r2, 1;", expect![[r#"
+        add `.hi`
+          + mul.hi.u32 %r1, %r2, 1;
+          - mul.u32 %r1, %r2, 1;
+        add `.lo`
+          + mul.lo.u32 %r1, %r2, 1;
+          - mul.u32 %r1, %r2, 1;
+        add `.wide`
+          + mul.wide.u32 %r1, %r2, 1;
+          - mul.u32 %r1, %r2, 1;
+    "#]]);
+}
+
+#[test]
+fn warps_that_are_named() {
+    let old = ".version 6.0\n.target sm_60\n.entry k()\n{\n.reg .pred %p<2>;\nvote.all.pred %p0, %p1;\n}\n";
+    check(
+        "W0505",
+        old,
+        expect![[r#"
+        add `.sync` and the mask of a whole warp
+          + vote.sync.all.pred %p0, %p1, 0xffffffff;
+          - vote.all.pred %p0, %p1;
+    "#]],
+    );
+    check_body(
+        "E0402",
+        ".reg .b32 %r<3>;\nshfl.idx.b32 %r1, %r2, 0, 31;",
+        expect![[r#"
+        add `.sync` and the mask of a whole warp
+          + shfl.sync.idx.b32 %r1, %r2, 0, 31, 0xffffffff;
+          - shfl.idx.b32 %r1, %r2, 0, 31;
+    "#]],
+    );
+}
+
+#[test]
+fn declarations_that_are_missing() {
+    check_body(
+        "E0202",
+        "mov.u32 %r1, 1;\nret;",
+        expect![[r#"
+        !declare it: `.reg .b32 %r1;`
+          + .reg .b32 %r1;
+    "#]],
+    );
+    check_body(
+        "E0202",
+        "    setp.eq.s32 %p1, 1, 2;\n@%p1 bra L;\nL: ret;",
+        expect![[r#"
+        !declare it: `.reg .pred %p1;`
+          +     .reg .pred %p1;
+    "#]],
+    );
+    check_body(
+        "E0202",
+        ".reg .b32 %r<2>;\nld.shared.v2.f32 {%f1, %f2}, [%r1];",
+        expect![[r#"
+            change to `%r1`
+              + ld.shared.v2.f32 {%r1, %f2}, [%r1];
+              - ld.shared.v2.f32 {%f1, %f2}, [%r1];
+            declare it: `.reg .f32 %f1;`
+              + .reg .f32 %f1;
+        "#]],
+    );
+    check_body(
+        "E0202",
+        ".reg .b32 %r<2>;\nld.global.u32 %r1, [%rd1];",
+        expect![[r#"
+            change to `%r1`
+              + ld.global.u32 %r1, [%r1];
+              - ld.global.u32 %r1, [%rd1];
+            declare it: `.reg .b64 %rd1;`
+              + .reg .b64 %rd1;
+        "#]],
+    );
+    check_body(
+        "E0202",
+        ".reg .b32 %r<2>;\nadd.u32 %r2, %r1, %r7;\nmov.u32 %r7, 0;",
+        expect![[r#"
+            !declare `%r<8>`
+              + .reg .b32 %r<8>;
+              - .reg .b32 %r<2>;
+        "#]],
+    );
+    check_body(
+        "E0204",
+        "mov.f32 x, 0f00000000;",
+        expect![[r#"
+            !declare it: `.reg .f32 x;`
+              + .reg .f32 x;
+        "#]],
+    );
+}
+
+#[test]
+fn declarations_of_another_type() {
+    check_body(
+        "E0303",
+        ".reg .f32 %f<3>;\nadd.u32 %f1, %f2, 1;",
+        expect![[r#"
+        declare `%f` as `.b32`
+          + .reg .b32 %f<3>;
+          - .reg .f32 %f<3>;
+    "#]],
+    );
+    check_body(
+        "E0303",
+        ".reg .b32 %p;\nsetp.eq.u32 %p, 1, 2;",
+        expect![[r#"
+        declare `%p` as `.pred`
+          + .reg .pred %p;
+          - .reg .b32 %p;
+    "#]],
+    );
+    check_body("E0303", ".reg .b32 a, b;\nmov.b64 a, 0;", expect![[""]]);
+}
+
+#[test]
+fn what_nothing_uses() {
+    check_body(
+        "W0502",
+        ".reg .b32 a, b, c;\nmov.u32 a, 1;\nmov.u32 b, 1;\nret;",
+        expect![[r#"
+        !remove `c`
+          + .reg .b32 a, b;
+          - .reg .b32 a, b, c;
+    "#]],
+    );
+    check_body(
+        "W0502",
+        ".reg .b32 a, b;\nmov.u32 b, 1;\nret;",
+        expect![[r#"
+        !remove `a`
+          + .reg .b32 b;
+          - .reg .b32 a, b;
+    "#]],
+    );
+    check_body(
+        "W0502",
+        "ret;\n  .reg .b32 %r<3>;\n",
+        expect![[r#"
+        !remove `%r`
+          -   .reg .b32 %r<3>;
+    "#]],
+    );
+    check_body(
+        "W0501",
+        "L: ret;",
+        expect![[r#"
+            !remove `L`
+              + ret;
+              - L: ret;
+        "#]],
+    );
+    check_body(
+        "W0501",
+        "\tL:\n\tret;",
+        expect![[r#"
+        !remove `L`
+          - 	L:
+    "#]],
+    );
+}
+
+#[test]
+fn single_words() {
+    check_body(
+        "E0005",
+        ".reg .b32 %r1;\nmov.u32 %r1, 1\nret;",
+        expect![[r#"
+        !add `;`
+          + mov.u32 %r1, 1;
+          - mov.u32 %r1, 1
+    "#]],
+    );
+    check_body(
+        "E0304",
+        ".reg .f32 %f1;\nadd.f32 %f1, %f1, -2;",
+        expect![[r#"
+        !write `-2.0`
+          + add.f32 %f1, %f1, -2.0;
+          - add.f32 %f1, %f1, -2;
+    "#]],
+    );
+    check_body(
+        "E0308",
+        ".reg .b32 %r1;\n.shared .b32 s;\nld.global.u32 %r1, [s];",
+        expect![[r#"
+        access `.shared`
+          + ld.shared.u32 %r1, [s];
+          - ld.global.u32 %r1, [s];
+    "#]],
+    );
+}
+
+/// All sure fixes together, twice.
+#[test]
+fn making_all_fixes_once_is_enough() {
+    let text = ".entry k()\n{\nUNUSED:\n.reg .b32 %r<2>, unused;\nmov.u32 %r1, 1\nmul.u32.lo %r2, %r1, 3;\n\
+                redux.sync.add.u32 %r1, %r2, -1;\nret;\n}\n";
+    let db = database();
+    let fixed = ide::fix_all(&db, text);
+    let made: Vec<String> = fixed.made.iter().map(|(code, title)| format!("{code} {title}")).collect();
+    expect![[r#"
+        E0104 start with `.version 8.0` and `.target sm_80`
+        E0005 add `;`
+        E0211 write `mul.lo.u32`
+        E0202 declare `%r<3>`
+        W0501 remove `UNUSED`
+        W0502 remove `unused`"#]]
+    .assert_eq(&made.join("\n"));
+    expect![[r#"
+        .version 8.0
+        .target sm_80
+        .address_size 64
+        .entry k()
+        {
+        .reg .b32 %r<3>;
+        mov.u32 %r1, 1;
+        mul.lo.u32 %r2, %r1, 3;
+        redux.sync.add.u32 %r1, %r2, -1;
+        ret;
+        }
+    "#]]
+    .assert_eq(&fixed.text);
+    let again = ide::fix_all(&db, &fixed.text);
+    assert_eq!((again.text, again.made.len()), (fixed.text, 0));
+}
+
+/// A fix that would bring an error is not made: the higher version takes `shfl` without `.sync` away.
+#[test]
+fn fixes_that_break_something_are_not_made() {
+    let text = ".version 6.3\n.target sm_75\n.entry k()\n{\n.reg .b32 %r<3>;\nshfl.idx.b32 %r1, %r2, 0, 31;\n\
+                ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r2];\n}\n";
+    let db = database();
+    let found = ide::diagnostics(&db, db.add_file(text));
+    let raise = &found.iter().find(|d| d.lint.code == "E0401").unwrap().fixes[0];
+    assert_eq!(raise.applicability, Applicability::MachineApplicable);
+    let fixed = ide::fix_all(&db, text);
+    assert_eq!((fixed.text.as_str(), fixed.made.len()), (text, 0));
+}
