@@ -3,8 +3,11 @@
 //! Exit status: 0 nothing found, 1 findings, 2 wrong usage or a file that cannot be read, 3 a defect of ours.
 
 pub mod files;
+pub mod github;
 pub mod human;
 pub mod json;
+pub mod reference;
+pub mod sarif;
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,6 +21,7 @@ use ptx_analysis::ide::{self, Diagnostic, Severity};
 use ptx_analysis::{Database, SourceFile};
 use ptx_isa::Sm;
 use rayon::prelude::*;
+use serde_json::Value;
 use text_size::{TextRange, TextSize};
 
 const CLEAN: u8 = 0;
@@ -30,8 +34,14 @@ const BATCH: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Format {
+    /// Excerpts with the ranges underlined.
     Human,
+    /// An object per finding and line.
     Json,
+    /// One SARIF document.
+    Sarif,
+    /// Annotations of GitHub's workflows.
+    Github,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -47,13 +57,20 @@ enum Emit {
 #[command(name = "ptx-check", version)]
 struct Arguments {
     /// Files, folders (searched for .ptx), or - for standard input.
-    #[arg(required_unless_present = "explain")]
+    #[arg(required_unless_present_any = ["explain", "docs"])]
     paths: Vec<PathBuf>,
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
     /// Check and compile for this target instead of each file's own.
     #[arg(long, value_parser = parse_target)]
     target: Option<Sm>,
+    /// Report modules that cannot be assembled for this architecture, as `ptxas -arch` does.
+    #[arg(long, value_parser = parse_target)]
+    arch: Option<Sm>,
+    /// Make the fixes that leave no doubt, in the files, and report what remains. Standard input goes to
+    /// standard output.
+    #[arg(long)]
+    fix: bool,
     /// The files are parts of programs, which other modules complete.
     #[arg(short = 'c', long)]
     compile_only: bool,
@@ -66,9 +83,12 @@ struct Arguments {
     /// The least severity that counts as a finding.
     #[arg(long, default_value = "warning", value_parser = parse_severity)]
     fail_on: Severity,
-    /// Print the documentation of a diagnostic code and stop.
-    #[arg(long, value_name = "CODE")]
+    /// Print the documentation of a diagnostic code or an instruction and stop.
+    #[arg(long, value_name = "CODE|MNEMONIC")]
     explain: Option<String>,
+    /// Write the documentation of all instructions and diagnostics to a folder, as Markdown, and stop.
+    #[arg(long, value_name = "FOLDER")]
+    docs: Option<PathBuf>,
 }
 
 fn parse_target(text: &str) -> Result<Sm, String> {
@@ -87,21 +107,37 @@ fn parse_level(text: &str) -> Result<(String, Severity), String> {
 /// What one file gave.
 struct Report {
     output: String,
+    /// Of SARIF, which is one document.
+    results: Vec<Value>,
     worst: Option<Severity>,
     status: u8,
 }
 
 /// Runs the checker on the process's arguments.
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    // ptxas writes `-arch`, with or without `=`.
+    let words = std::env::args_os().map(|word| match word.to_str() {
+        Some(text) if text == "-arch" || text.starts_with("-arch=") => format!("-{text}").into(),
+        _ => word,
+    });
+    let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => {
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { USAGE } else { CLEAN });
         }
     };
-    if let Some(code) = &arguments.explain {
-        return explain(code);
+    if let Some(word) = &arguments.explain {
+        return explain(word);
+    }
+    if let Some(folder) = &arguments.docs {
+        return ExitCode::from(match reference::write(folder) {
+            Ok(_) => CLEAN,
+            Err(error) => {
+                eprintln!("ptx-check: {}: {error}", folder.display());
+                USAGE
+            }
+        });
     }
     ExitCode::from(run(&arguments).unwrap_or_else(|error| {
         eprintln!("ptx-check: {error}");
@@ -109,14 +145,14 @@ pub fn main() -> ExitCode {
     }))
 }
 
-fn explain(code: &str) -> ExitCode {
-    match ptx_analysis::lints().iter().find(|l| l.code.eq_ignore_ascii_case(code) || l.name == code) {
-        Some(lint) => {
-            let _ = writeln!(io::stdout(), "{}", lint.page);
+fn explain(word: &str) -> ExitCode {
+    match reference::page(word) {
+        Some(page) => {
+            let _ = writeln!(io::stdout(), "{page}");
             ExitCode::from(CLEAN)
         }
         None => {
-            eprintln!("ptx-check: there is no diagnostic '{code}'");
+            eprintln!("ptx-check: there is no diagnostic or instruction '{word}'");
             ExitCode::from(USAGE)
         }
     }
@@ -125,10 +161,12 @@ fn explain(code: &str) -> ExitCode {
 fn run(arguments: &Arguments) -> io::Result<u8> {
     let paths = files::find(&arguments.paths)?;
     let mut status = CLEAN;
+    let mut results = Vec::new();
     let mut out = io::BufWriter::new(io::stdout().lock());
     for batch in paths.chunks(BATCH) {
         let reports: Vec<Report> = batch.par_iter().map(|path| report(arguments, path)).collect();
-        for report in reports {
+        for mut report in reports {
+            results.append(&mut report.results);
             match out.write_all(report.output.as_bytes()) {
                 // A reader that has seen enough (`| head`) is no failure.
                 Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(status),
@@ -138,6 +176,13 @@ fn run(arguments: &Arguments) -> io::Result<u8> {
             status = status.max(report.status).max(if found { FINDINGS } else { CLEAN });
         }
     }
+    if arguments.format == Format::Sarif {
+        let written = writeln!(out, "{:#}", sarif::document(results));
+        if written.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
+            return Ok(status);
+        }
+        written?;
+    }
     match out.flush() {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(status),
         flushed => flushed.map(|()| status),
@@ -145,7 +190,7 @@ fn run(arguments: &Arguments) -> io::Result<u8> {
 }
 
 fn report(arguments: &Arguments, path: &Path) -> Report {
-    let failed = |status, output| Report { output, worst: None, status };
+    let failed = |status, output| Report { output, results: Vec::new(), worst: None, status };
     let input = match files::read(path) {
         Ok(input) => input,
         Err(error) => {
@@ -154,19 +199,21 @@ fn report(arguments: &Arguments, path: &Path) -> Report {
         }
     };
     let name = input.name.clone();
-    catch_unwind(AssertUnwindSafe(|| check(arguments, input))).unwrap_or_else(|_| {
+    catch_unwind(AssertUnwindSafe(|| check(arguments, path, input))).unwrap_or_else(|_| {
         eprintln!("ptx-check: internal error while checking {name}; please report it");
         failed(INTERNAL, String::new())
     })
 }
 
-fn check(arguments: &Arguments, input: files::Input) -> Report {
-    let (text, replaced) = files::decode(input.bytes);
+fn check(arguments: &Arguments, path: &Path, input: files::Input) -> Report {
+    let (mut text, replaced) = files::decode(input.bytes);
+    let mut report = Report { output: String::new(), results: Vec::new(), worst: None, status: CLEAN };
     if files::looks_like_markup(&text) {
-        return Report { output: String::new(), worst: None, status: CLEAN };
+        return report;
     }
     let mut db = Database::default();
     db.set_target_override(arguments.target);
+    db.set_architecture(arguments.arch);
     let mut levels = Levels::default();
     if arguments.compile_only || is_part(&text) {
         levels.set("separate-compilation", Severity::Allow);
@@ -175,6 +222,16 @@ fn check(arguments: &Arguments, input: files::Input) -> Report {
         levels.set(lint, *level);
     }
     db.set_levels(levels);
+    // What is no text cannot be written back.
+    if arguments.fix && replaced.is_none() {
+        match fix(&db, path, &input.name, text) {
+            Ok(fixed) => text = fixed,
+            Err(error) => {
+                eprintln!("ptx-check: {}: {error}", input.name);
+                return Report { status: USAGE, ..report };
+            }
+        }
+    }
     let file = db.add_frozen_file(text.as_str());
     let mut found: Vec<Diagnostic> = ide::diagnostics(&db, file);
     if let Some(at) = replaced {
@@ -185,24 +242,49 @@ fn check(arguments: &Arguments, input: files::Input) -> Report {
     if arguments.emit.is_some() {
         found.extend(ide::compile_diagnostics(&db, file));
     }
-    let mut output = String::new();
     let mut renderer = None;
+    let index = ide::line_index(&db, file);
     for d in found.iter().filter(|d| d.severity != Severity::Allow) {
         match arguments.format {
             Format::Human => {
                 let renderer = renderer.get_or_insert_with(|| human::Renderer::new(&input.name, &text));
-                output += &renderer.render(d);
+                report.output += &renderer.render(d);
             }
             Format::Json => {
-                output += &json::object(&input.name, ide::line_index(&db, file), d).to_string();
-                output.push('\n');
+                report.output += &json::object(&input.name, index, d).to_string();
+                report.output.push('\n');
             }
+            Format::Sarif => report.results.push(sarif::result(&input.name, index, d)),
+            Format::Github => report.output += &github::command(&input.name, index, d),
         }
     }
-    if let Some(emit) = arguments.emit {
-        output += &emitted(arguments, emit, &db, file);
+    if let Some(emit) = arguments.emit
+        && arguments.format != Format::Sarif
+    {
+        report.output += &emitted(arguments, emit, &db, file);
     }
-    Report { output, worst: found.iter().map(|d| d.severity).max(), status: CLEAN }
+    // The fixed text is all that a pipe wants.
+    if arguments.fix && path.as_os_str() == "-" {
+        eprint!("{}", report.output);
+        report.output = text;
+    }
+    report.worst = found.iter().map(|d| d.severity).max();
+    report
+}
+
+/// Makes the fixes of a text that leave no doubt, in its file too.
+fn fix(db: &Database, path: &Path, name: &str, text: String) -> io::Result<String> {
+    let fixed = ide::fix_all(db, &text);
+    if fixed.text == text {
+        return Ok(text);
+    }
+    if path.as_os_str() != "-" {
+        std::fs::write(path, &fixed.text)?;
+    }
+    for (code, title) in &fixed.made {
+        eprintln!("{name}: {code}: {title}");
+    }
+    Ok(fixed.text)
 }
 
 /// Whether the first line, `// ptxas-opts: -c`, says that the file is part of a program.
@@ -219,8 +301,10 @@ fn emitted(arguments: &Arguments, emit: Emit, db: &Database, file: SourceFile) -
     let mut output = String::new();
     for function in ide::function_resources(db, file) {
         match arguments.format {
-            Format::Human => output += &format!("{}: {}\n", function.name, function.summary()),
-            Format::Json => {
+            Format::Human | Format::Github => {
+                output += &format!("{}: {}\n", function.name, function.summary());
+            }
+            Format::Json | Format::Sarif => {
                 output += &json::resources(&function).to_string();
                 output.push('\n');
             }
@@ -229,8 +313,8 @@ fn emitted(arguments: &Arguments, emit: Emit, db: &Database, file: SourceFile) -
             && let Some(view) = ide::sass_view(db, file, &function.name)
         {
             match arguments.format {
-                Format::Human => output += &view.text,
-                Format::Json => {
+                Format::Human | Format::Github => output += &view.text,
+                Format::Json | Format::Sarif => {
                     let object = serde_json::json!({ "function": view.function, "sass": &*view.text });
                     output += &object.to_string();
                 }

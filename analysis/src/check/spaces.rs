@@ -97,7 +97,7 @@ fn respaced(
     };
     let words: Vec<&str> = statement.suffixes.iter().map(|&suffix| &ctx.slice(suffix)[1..]).collect();
     let is_space = |word: &&str| Mod::parse(word).and_then(Mod::space).is_some();
-    let Some(index) = words.iter().position(|word| is_space(word)) else { return diagnostic };
+    let Some(index) = words.iter().position(is_space) else { return diagnostic };
     let mut other = words;
     other[index] = found.text();
     if ptx_isa::resolve(statement.form.mnemonic(), &other).is_err() {

@@ -7,7 +7,7 @@
 //! vector has one type, which its elements agree on.
 
 use ptx_backend::input::Operand;
-use ptx_isa::{Class, Expected, ExpectedType, Mod, Role, ScalarType, SpecialReg, TypeKind};
+use ptx_isa::{Class, Expected, ExpectedType, Mod, Opcode, Role, ScalarType, SpecialReg, TypeKind};
 use text_size::TextRange;
 
 use super::{Context, Statement};
@@ -21,9 +21,7 @@ declare_lint! {
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else { return };
-    let mnemonic = statement.form.mnemonic();
-    let wider = matches!(mnemonic, "ld" | "ldu" | "st" | "cvt" | "suld" | "sust" | "sured")
-        && !statement.opcode.has(Mod::Async);
+    let wider = takes_wider(&statement.opcode);
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         let Some(operand) = operand else { continue };
         operand_type(ctx, row, operand, range, wider, out);
@@ -34,6 +32,12 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             out.push(mismatch(ctx, row, ctx.register_type(*register), range, wider));
         }
     }
+}
+
+/// Whether the registers of an instruction may be wider than its types.
+pub(crate) fn takes_wider(opcode: &Opcode) -> bool {
+    matches!(opcode.form.mnemonic(), "ld" | "ldu" | "st" | "cvt" | "suld" | "sust" | "sured")
+        && !opcode.has(Mod::Async)
 }
 
 fn operand_type(
@@ -250,7 +254,7 @@ fn join(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
 }
 
 /// Whether a register of type `found` can be the operand.
-fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
+pub(crate) fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
     let integer = matches!(found.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
     match row.ty {
         // Where any register can stand the assembler lets a packed pair pass for a predicate.

@@ -4,7 +4,7 @@ use text_size::TextRange;
 
 use super::Body;
 use crate::declare_lint;
-use crate::diagnostic::{Diagnostic, Findings, Fix, TextEdit};
+use crate::diagnostic::{Applicability, Diagnostic, Findings, TextEdit};
 use crate::flow::{End, instructions};
 
 declare_lint! {
@@ -48,9 +48,8 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
                 .related(place, format!("this `{name}` is never passed"))
                 .unnecessary();
         if places.len() <= MOST_EDITS {
-            let remove = |&range: &TextRange| TextEdit { range, text: String::new() };
-            let edits = places.iter().map(remove).collect();
-            diagnostic.fixes.push(Fix { title: "remove what is never executed".to_owned(), edits });
+            let edits = places.iter().map(|&range| TextEdit::new(range, "")).collect();
+            diagnostic.offer("remove what is never executed", edits, Applicability::MaybeIncorrect);
         }
         out.push(diagnostic);
     }

@@ -1,11 +1,12 @@
 //! What could be written at an offset.
 
-use ptx_isa::{Directive, ScalarType, Sm, SpecialReg, Suffix, forms_of};
+use ptx_isa::{Directive, Gate, ScalarType, Sm, SpecialReg, Suffix, forms_of};
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, Db, SourceFile};
 use crate::diagnostic::TextEdit;
 use crate::ide::locate::spot;
+use crate::ide::reference::{modifier_needs, needs};
 use crate::ide::signature_help::{spelled, statement_before, word_before};
 use crate::ide::{Completion, CompletionKind};
 use crate::items::Item;
@@ -120,7 +121,8 @@ fn modifiers(out: &mut Collector, name: &str) {
     let mut words = name.split('.').filter(|word| !word.is_empty());
     let Some(mnemonic) = words.next() else { return };
     let written: Vec<Suffix> = words.filter_map(Suffix::parse).collect();
-    let mut seen: Vec<Suffix> = Vec::new();
+    // A modifier with what it needs in every form that takes it.
+    let mut seen: Vec<(Suffix, Option<Gate>)> = Vec::new();
     for &id in forms_of(mnemonic) {
         let form = ptx_isa::form(id);
         let types_written = written.iter().filter(|suffix| matches!(suffix, Suffix::Type(_))).count();
@@ -137,14 +139,22 @@ fn modifiers(out: &mut Collector, name: &str) {
         let mods = open.flat_map(|group| group.names).map(|&m| Suffix::Mod(m));
         let types = form.types.get(types_written).into_iter().flat_map(|set| set.iter()).map(Suffix::Type);
         for suffix in mods.chain(types) {
-            if !seen.contains(&suffix) {
-                seen.push(suffix);
+            let needs = match suffix {
+                Suffix::Mod(m) => modifier_needs(form, m),
+                Suffix::Type(_) => None,
+            };
+            match seen.iter_mut().find(|(other, _)| *other == suffix) {
+                Some((_, known)) => *known = known.filter(|gate| needs == Some(*gate)),
+                None => seen.push((suffix, needs)),
             }
         }
     }
-    for suffix in seen {
+    for (suffix, gate) in seen {
         match suffix {
-            Suffix::Mod(m) => out.add_dotted(m.text(), true, CompletionKind::Modifier, String::new()),
+            Suffix::Mod(m) => {
+                let detail = gate.map_or(String::new(), |gate| needs(&gate));
+                out.add_dotted(m.text(), true, CompletionKind::Modifier, detail);
+            }
             Suffix::Type(ty) => {
                 out.add_dotted(ty.text(), true, CompletionKind::Type, format!("{} bits", ty.bits()));
             }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ptx_backend::input::{Linkage, SrcId, Symbol, Variable};
-use ptx_isa::{Directive, Form, Role, ScalarType, SpecialReg};
+use ptx_isa::{Directive, Form, ScalarType, SpecialReg};
 use ptx_syntax::{SyntaxKind, SyntaxToken, TokenAtOffset};
 use text_size::TextSize;
 
@@ -11,9 +11,9 @@ use crate::compile::compile_function;
 use crate::db::{Database, Db, SourceFile};
 use crate::ide::Hover;
 use crate::ide::locate::{Found, module_target, name_at, spot};
+use crate::ide::reference::{marked_forms, operand_name};
 use crate::ide::resources::{details, of_item};
 use crate::ide::sass::statement_sass;
-use crate::ide::signature_help::spelled;
 use crate::items::{Item, items, line_index, parse};
 use crate::lower::{Lowered, lower};
 use crate::module::module;
@@ -271,7 +271,7 @@ fn instruction(
             out.push_str(&code(&syntax_line(&words.concat(), form)));
             let gate = ptx_isa::gates(&opcode);
             let _ = writeln!(out, "since PTX ISA {}, {}", gate.ptx, gate.targets);
-            page = ptx_isa::doc(mnemonic);
+            page = ptx_isa::doc(mnemonic).zip(Some(form));
         }
         Err(_) => {
             let _ = writeln!(out, "`{}`", words.concat());
@@ -300,10 +300,10 @@ fn instruction(
             }
         }
     }
-    if let Some(page) = page {
+    if let Some((page, form)) = page {
         // The title is the mnemonic, which stands above already.
         let body = page.split_once('\n').map_or(page, |(_, body)| body);
-        let _ = write!(out, "\n---\n{}", prose(body));
+        let _ = write!(out, "\n---\n{}\n---\n{}", prose(body), marked_forms(form));
     }
     Some(out)
 }
@@ -336,14 +336,7 @@ fn prose(markdown: &str) -> String {
 
 /// `add.s32 d, a, b`
 fn syntax_line(name: &str, form: &Form) -> String {
-    let operands: Vec<String> = form
-        .operands
-        .iter()
-        .map(|operand| {
-            let name = spelled(operand);
-            if operand.role == Role::Both { format!("{name} (read and written)") } else { name }
-        })
-        .collect();
+    let operands: Vec<String> = form.operands.iter().map(operand_name).collect();
     format!("{name} {}", operands.join(", "))
 }
 

@@ -6,6 +6,7 @@
 
 mod header;
 mod registers;
+mod suffix;
 mod unused;
 
 use ptx_backend::input::Symbol;
@@ -28,13 +29,14 @@ const COMPLETED: usize = 500;
 pub(super) fn complete(db: &dyn Db, file: SourceFile, findings: &mut [Diagnostic]) {
     let shown = findings.len().min(COMPLETED);
     let mut registers = registers::Registers::default();
-    for index in 0..shown {
-        registers.collect(db, file, &findings[index]);
+    for diagnostic in &findings[..shown] {
+        registers.collect(db, file, diagnostic);
     }
     for diagnostic in &mut findings[..shown] {
         declarations(db, file, diagnostic);
         header::complete(db, file, diagnostic);
         registers.complete(db, file, diagnostic);
+        suffix::complete(db, file, diagnostic);
         unused::complete(db, file, diagnostic);
         if diagnostic.notes.is_empty() {
             diagnostic.notes.push(diagnostic.lint.rule().to_owned());

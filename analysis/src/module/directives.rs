@@ -4,7 +4,8 @@ use ptx_isa::{Mismatch, PtxVersion, Sm};
 use ptx_syntax::ItemKind;
 
 use super::{
-    ADDRESS_SIZE, ARCHITECTURE, Finding, Header, MISSING_TARGET, MISSING_VERSION, Noticed, Place, UNKNOWN_TARGET, find,
+    ADDRESS_SIZE, ARCHITECTURE, Finding, Header, MISSING_TARGET, MISSING_VERSION, Noticed, Place,
+    UNKNOWN_TARGET, find,
 };
 use crate::check::gates::VERSION_GATE;
 use crate::check::lints::UNEXPECTED;

@@ -141,16 +141,13 @@ fn names_of_instructions() {
         "E0211",
         ".reg .b32 %r<3>;\nld.gobal.u32 %r1, [p];",
         expect![[r#"
-        change to `.global`
-          + ld.global.u32 %r1, [p];
-          - ld.gobal.u32 %r1, [p];
-        change to `.local`
-          + ld.local.u32 %r1, [p];
-          - ld.gobal.u32 %r1, [p];
-        remove `.gobal`
-          + ld.u32 %r1, [p];
-          - ld.gobal.u32 %r1, [p];
-    "#]],
+            !change to `.global`
+              + ld.global.u32 %r1, [p];
+              - ld.gobal.u32 %r1, [p];
+            remove `.gobal`
+              + ld.u32 %r1, [p];
+              - ld.gobal.u32 %r1, [p];
+        "#]],
     );
     check_body(
         "E0211",
@@ -179,7 +176,10 @@ fn names_of_instructions() {
           - add.rn.rn.f32 %f1, %f2, %f2;
     "#]],
     );
-    check_body("E0212", ".reg .b32 %r<3>;\nmul.u32 %r1, %r2, 1;", expect![[r#"
+    check_body(
+        "E0212",
+        ".reg .b32 %r<3>;\nmul.u32 %r1, %r2, 1;",
+        expect![[r#"
         add `.hi`
           + mul.hi.u32 %r1, %r2, 1;
           - mul.u32 %r1, %r2, 1;
@@ -189,7 +189,8 @@ fn names_of_instructions() {
         add `.wide`
           + mul.wide.u32 %r1, %r2, 1;
           - mul.u32 %r1, %r2, 1;
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -240,17 +241,14 @@ fn declarations_that_are_missing() {
             change to `%r1`
               + ld.shared.v2.f32 {%r1, %f2}, [%r1];
               - ld.shared.v2.f32 {%f1, %f2}, [%r1];
-            declare it: `.reg .f32 %f1;`
-              + .reg .f32 %f1;
+            declare it: `.reg .f32 %f<3>;`
+              + .reg .f32 %f<3>;
         "#]],
     );
     check_body(
         "E0202",
         ".reg .b32 %r<2>;\nld.global.u32 %r1, [%rd1];",
         expect![[r#"
-            change to `%r1`
-              + ld.global.u32 %r1, [%r1];
-              - ld.global.u32 %r1, [%rd1];
             declare it: `.reg .b64 %rd1;`
               + .reg .b64 %rd1;
         "#]],

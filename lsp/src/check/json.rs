@@ -11,7 +11,7 @@ fn place(index: &LineIndex, offset: TextSize) -> (u32, u32) {
     (line_col.line + 1, line_col.col + 1)
 }
 
-fn span(index: &LineIndex, range: TextRange) -> [u32; 4] {
+pub(super) fn span(index: &LineIndex, range: TextRange) -> [u32; 4] {
     let (line, column) = place(index, range.start());
     let (end_line, end_column) = place(index, range.end());
     [line, column, end_line, end_column]
@@ -51,7 +51,7 @@ pub fn object(file: &str, index: &LineIndex, d: &Diagnostic) -> Value {
                 json!({ "line": line, "column": column, "end_line": end_line, "end_column": end_column,
                         "text": e.text })
             });
-            json!({ "title": fix.title, "edits": edits.collect::<Value>() })
+            json!({ "title": fix.title, "applicability": fix.applicability.text(), "edits": edits.collect::<Value>() })
         });
         object["fixes"] = fixes.collect();
     }

@@ -436,7 +436,7 @@ fn viable(form: &'static Form, name: &Name, index: usize, candidates: &[Suffix])
 
 /// The words near a misspelt one, nearest first; `candidates` in a stable order.
 pub fn suggestions(word: &str, candidates: impl IntoIterator<Item = &'static str>) -> Vec<&'static str> {
-    let limit = 1 + word.len() / 4;
+    let limit = (word.len() / 3).max(1);
     let mut near: Vec<(usize, &'static str)> = Vec::new();
     for candidate in candidates {
         let distance = edit_distance(word, candidate, limit);

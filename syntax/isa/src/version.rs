@@ -190,9 +190,8 @@ mod tests {
 
     #[test]
     fn targets_run_on_later_architectures_suffixes_permitting() {
-        let runs = |target, architecture| {
-            Sm::parse(target).unwrap().runs_on(Sm::parse(architecture).unwrap())
-        };
+        let runs =
+            |target, architecture| Sm::parse(target).unwrap().runs_on(Sm::parse(architecture).unwrap());
         assert_eq!(runs("sm_80", "sm_90a"), Ok(()));
         assert_eq!(runs("sm_90", "sm_80"), Err(Mismatch::Older));
         assert_eq!(runs("sm_90a", "sm_90a"), Ok(()));

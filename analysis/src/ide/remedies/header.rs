@@ -51,6 +51,8 @@ fn raise(db: &dyn Db, file: SourceFile, gate: &Gate, diagnostic: &mut Diagnostic
     match gate.check(version, effective) {
         Err(GateError::Version(needed)) => {
             let Some(place) = version_place else { return };
+            // The target needs a version too.
+            let needed = needed.max(sm.since());
             let title = format!("raise `.version` to {needed}");
             diagnostic.relate(place, "the module's version");
             let edits = vec![TextEdit::new(place, needed.to_string())];
@@ -142,7 +144,12 @@ fn items_of(db: &dyn Db, file: SourceFile, kind: ItemKind) -> impl Iterator<Item
 
 fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     let first = items(db, file).iter().copied().find(|item| item.kind(db) != ItemKind::Trivia);
-    let Some((version, sm)) = header_for(&needs(db, file), PtxVersion::new(1, 0)) else { return };
+    let needs = needs(db, file);
+    let found = match header(db, file).target.sm {
+        Some(sm) => least_version(&needs, sm, needs.ptx).or(Some(needs.ptx.max(sm.since()))).zip(Some(sm)),
+        None => header_for(&needs, PtxVersion::new(1, 0)),
+    };
+    let Some((version, sm)) = found else { return };
     if let Some(first) = first.filter(|item| item.kind(db) == ItemKind::Version) {
         // It is there and cannot be read, or a line marker stands before it.
         if header(db, file).version.is_none() {
@@ -150,6 +157,10 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
             let edits = vec![TextEdit::new(trimmed(db, first), format!(".version {version}"))];
             diagnostic.offer(title, edits, Applicability::MaybeIncorrect);
         }
+        return;
+    }
+    // What stands first is so broken that the version is taken for a part of it.
+    if first.is_some_and(|first| first.text(db).contains(".version")) {
         return;
     }
     let at = first.map_or(TextSize::of(file.text(db)), |first| trimmed(db, first).start());
@@ -166,11 +177,14 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
             Some(item) => edits.push(take(db, item, &mut lines)),
             None => lines += &target_lines(db, file, sm),
         }
+        if let Some(item) = items_of(db, file, ItemKind::AddressSize).next()
+            && !follows(ItemKind::AddressSize)
+        {
+            edits.push(take(db, item, &mut lines));
+        }
     }
-    let title = match lines.trim_end() {
-        one if !one.contains('\n') => format!("start with `{one}`"),
-        _ => format!("start with `.version {version}` and `.target {sm}`"),
-    };
+    let words: Vec<String> = lines.lines().take(2).map(|line| format!("`{line}`")).collect();
+    let title = format!("start with {}", words.join(" and "));
     edits.insert(0, TextEdit::new(TextRange::empty(at), lines));
     diagnostic.offer(title, edits, Applicability::MachineApplicable);
 }

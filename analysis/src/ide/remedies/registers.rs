@@ -1,6 +1,6 @@
 //! Declarations of registers: those that are missing, and those of another type than their uses want.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ptx_isa::{Class, Expected, ExpectedLanes, ExpectedType, Role, ScalarType, Signature, TypeKind};
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
@@ -51,8 +51,16 @@ impl Wanted {
 pub(super) struct Registers {
     /// By the offset of the item and by name.
     undeclared: BTreeMap<(TextSize, String), Wanted>,
+    /// Those whose names are the same up to a number, by the offset of the item and that part of the name.
+    families: BTreeMap<(TextSize, String), Family>,
     /// The highest number that is used of a declared range, by the offset of the range in the file.
     highest: BTreeMap<TextSize, u32>,
+}
+
+/// `%r1` and `%r7`: they are declared together.
+struct Family {
+    wanted: Wanted,
+    numbers: BTreeSet<u32>,
 }
 
 /// Registers that a range is made longer by without a doubt.
@@ -69,6 +77,12 @@ impl Registers {
         let here = use_at(db, item, range.start()).unwrap_or(Wanted::UNKNOWN);
         let wanted = self.undeclared.entry((item.offset(db), name.to_owned())).or_insert(here);
         *wanted = wanted.and(here);
+        if let Some((prefix, number)) = split_number(name) {
+            let empty = Family { wanted: Wanted::UNKNOWN, numbers: BTreeSet::new() };
+            let family = self.families.entry((item.offset(db), prefix.to_owned())).or_insert(empty);
+            family.wanted = family.wanted.and(here);
+            family.numbers.insert(number);
+        }
         if let Some((declaration, number)) = range_of(db, item, name, range) {
             let highest = self.highest.entry(declaration.range.start() + item.offset(db)).or_default();
             *highest = number.max(*highest);
@@ -88,6 +102,11 @@ impl Registers {
         let name = &item.text(db)[range];
         let Some(wanted) = self.undeclared.get(&(item.offset(db), name.to_owned())) else { return };
         let Some(ty) = wanted.ty.filter(|_| !wanted.contradictory) else { return };
+        // A name that is like this one is what was meant only if its register can stand here.
+        diagnostic.fixes.retain(|fix| {
+            let near = fix.edits.first().and_then(|edit| type_of_name(db, item, &edit.text, range));
+            near.is_none_or(|near| both(near, ty).is_some())
+        });
         if let Some((declaration, number)) = range_of(db, item, name, range)
             && let DeclKind::Register { ty: declared, count: Some(count), .. } = declaration.kind
         {
@@ -110,13 +129,54 @@ impl Registers {
             return;
         }
         let Some((at, indent)) = start_of_body(db, item, range.start()) else { return };
-        let declaration = format!(".reg .{} {name};", ty.text());
+        let declaration = match self.family(db, item, name) {
+            Some((prefix, count, ty)) => format!(".reg .{} {prefix}<{count}>;", ty.text()),
+            None => format!(".reg .{} {name};", ty.text()),
+        };
         // A name that is like another may be misspelt.
         let is_sure = wanted.written && diagnostic.fixes.is_empty();
         let text = format!("{indent}{declaration}");
         let edits = vec![TextEdit::new(TextRange::empty(at + item.offset(db)), text)];
         let title = format!("declare it: `{declaration}`");
         diagnostic.offer(title, edits, applicability(is_sure));
+    }
+}
+
+impl Registers {
+    /// The range that declares a name together with others of an item: its name, length and type.
+    fn family<'n>(&self, db: &dyn Db, item: Item<'_>, name: &'n str) -> Option<(&'n str, u32, ScalarType)> {
+        let (prefix, _) = split_number(name)?;
+        let family = self.families.get(&(item.offset(db), prefix.to_owned()))?;
+        let highest = *family.numbers.last()?;
+        let text = item.text(db);
+        let is_taken = lower(db, item).map.declarations.iter().any(|declaration| {
+            let name = &text[declaration.range];
+            name == prefix || split_number(name).is_some_and(|(other, _)| other == prefix)
+        });
+        let fits = !family.wanted.contradictory && !is_taken && family.numbers.len() > 1 && highest < LONGEST;
+        Some((prefix, highest + 1, family.wanted.ty?)).filter(|_| fits)
+    }
+}
+
+/// The longest range that is proposed.
+const LONGEST: u32 = 10_000;
+
+/// The declared type of a register that is visible at a place.
+fn type_of_name(db: &dyn Db, item: Item<'_>, name: &str, place: TextRange) -> Option<ScalarType> {
+    let text = item.text(db);
+    let found = lower(db, item).map.declarations.iter().rev().find(|declaration| {
+        let declared = &text[declaration.range];
+        let is_named = match declaration.kind {
+            DeclKind::Register { count: Some(count), .. } => {
+                split_number(name).is_some_and(|(prefix, number)| prefix == declared && number < count)
+            }
+            _ => declared == name,
+        };
+        is_named && declaration.visible.contains_range(place)
+    })?;
+    match found.kind {
+        DeclKind::Register { ty, .. } => Some(ty),
+        _ => None,
     }
 }
 

@@ -1,0 +1,301 @@
+//! Reference pages: what the manual page of a mnemonic leaves to the table, and the list of everything.
+
+use std::fmt::Write as _;
+
+use ptx_isa::{
+    Directive, Form, Gate, Group, Mod, Role, Rule, SpecialReg, Then, TypeSet, When, form, forms_of,
+};
+
+use crate::check::LINTS;
+use crate::ide::signature_help::spelled;
+
+/// A page of the reference: its place below the folder, and its text in Markdown.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Page {
+    pub path: String,
+    pub text: String,
+}
+
+/// Alternatives that a syntax line spells out.
+const SPELLED: usize = 6;
+const SPELLED_TYPES: usize = 3;
+
+/// The syntax line of a form: `add{.rn|rz|rm|rp}{.ftz}{.sat}.f32 d, a, b`.
+pub(super) fn syntax(form: &Form) -> String {
+    let mut line = form.mnemonic().to_owned();
+    for group in form.groups {
+        let names: Vec<&str> = group.names.iter().take(SPELLED).map(|m| m.text()).collect();
+        let more = if group.names.len() > SPELLED { "|…" } else { "" };
+        let choice = format!(".{}{more}", names.join("|"));
+        line += &if group.required { choice } else { format!("{{{choice}}}") };
+    }
+    for (i, set) in form.types.iter().enumerate() {
+        let types: Vec<&str> = set.iter().map(|ty| ty.text()).collect();
+        let choice = match types.as_slice() {
+            few if few.len() <= SPELLED_TYPES => format!(".{}", few.join("|")),
+            _ if form.types.len() == 1 => ".type".to_owned(),
+            _ => format!(".type{}", i + 1),
+        };
+        let is_required = i < usize::from(form.required_types);
+        line += &if is_required { choice } else { format!("{{{choice}}}") };
+    }
+    let operands: Vec<String> = form.operands.iter().map(spelled).collect();
+    if !operands.is_empty() {
+        let _ = write!(line, " {}", operands.join(", "));
+    }
+    line
+}
+
+/// What a form needs, in words: `PTX ISA 7.0, sm_80 or higher`.
+pub(super) fn needs(gate: &Gate) -> String {
+    if *gate == Gate::BASE {
+        return "every version and target".to_owned();
+    }
+    let mut text = format!("PTX ISA {}, {}", gate.ptx, gate.targets);
+    if let Some(removed) = gate.removed {
+        let _ = write!(text, "; removed in PTX ISA {} for {}", removed.since, removed.targets);
+    }
+    text
+}
+
+/// Whether a modifier alone makes a form need more, and what.
+pub(super) fn modifier_needs(form: &Form, m: Mod) -> Option<Gate> {
+    let gates = form.rules.iter().filter_map(|rule| match rule.then {
+        Then::Gate(gate) if rule.when == (When { any: rule.when.any, ..When::ALWAYS }) => {
+            rule.when.any.contains(&m).then_some(gate)
+        }
+        _ => None,
+    });
+    gates.reduce(Gate::and)
+}
+
+/// The forms of a mnemonic as a table: modifiers, types, operands, and what they need.
+fn forms_table(mnemonic: &str) -> String {
+    let mut out = String::from("| form | modifiers | types | rules | needs |\n|---|---|---|---|---|\n");
+    for &id in forms_of(mnemonic) {
+        let form = form(id);
+        let cells =
+            [format!("`{}`", syntax(form)), modifiers(form), types(form), rules(form), form_needs(form)];
+        let cells = cells.map(|cell| cell.replace('|', "\\|"));
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    }
+    out
+}
+
+/// The choices of a form's groups that its syntax line cannot show.
+fn modifiers(form: &Form) -> String {
+    let long = form.groups.iter().filter(|group| group.names.len() > SPELLED);
+    let spelled = |group: &Group| {
+        let names: Vec<String> = group.names.iter().map(|m| format!("`.{}`", m.text())).collect();
+        names.join(" ")
+    };
+    long.map(spelled).collect::<Vec<_>>().join("; ")
+}
+
+fn type_names(set: TypeSet) -> String {
+    if set == TypeSet::ALL {
+        return "any".to_owned();
+    }
+    set.iter().map(|ty| format!("`.{}`", ty.text())).collect::<Vec<_>>().join(" ")
+}
+
+fn types(form: &Form) -> String {
+    form.types.iter().map(|&set| type_names(set)).collect::<Vec<_>>().join("; ")
+}
+
+/// What the groups and types alone cannot say.
+fn rules(form: &Form) -> String {
+    let parts = form.rules.iter().filter_map(|rule| {
+        let what = match rule.then {
+            Then::Types(position, set) if form.types.len() > 1 => {
+                format!("type {} is {}", position + 1, type_names(set))
+            }
+            Then::Types(_, set) => type_names(set),
+            Then::Needs(mods) => format!("with {}", names(mods)),
+            Then::Excludes(mods) => format!("not {}", names(mods)),
+            Then::SameType(a, b) => format!("types {} and {} are equal", a + 1, b + 1),
+            Then::Gate(_) | Then::Operand(..) => return None,
+        };
+        Some(format!("{}: {what}", condition(&rule.when)))
+    });
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+fn names(mods: &[Mod]) -> String {
+    mods.iter().map(|m| format!("`.{}`", m.text())).collect::<Vec<_>>().join(" or ")
+}
+
+/// The form's gate, and what parts of it need beyond.
+fn form_needs(form: &Form) -> String {
+    let mut parts = vec![needs(&form.gate)];
+    parts.extend(form.rules.iter().filter_map(|rule| match rule {
+        Rule { when, then: Then::Gate(gate) } => Some(format!("{}: {}", condition(when), needs(gate))),
+        _ => None,
+    }));
+    parts.join("; ")
+}
+
+/// When a rule applies, in words.
+fn condition(when: &When) -> String {
+    let mut parts: Vec<String> =
+        [when.any, when.and].into_iter().filter(|mods| !mods.is_empty()).map(names).collect();
+    let sets = [when.first, when.second, when.third];
+    parts.extend(sets.into_iter().filter(|&set| set != TypeSet::ALL).map(type_names));
+    let mut text = parts.join(" with ");
+    if !when.none.is_empty() {
+        let _ = write!(text, " without {}", names(when.none));
+    }
+    if text.is_empty() { "always".to_owned() } else { text.trim_start().to_owned() }
+}
+
+/// The page of a mnemonic: its manual page and its forms. `None` for words that are none.
+pub fn instruction_page(mnemonic: &str) -> Option<String> {
+    let page = ptx_isa::doc(mnemonic)?;
+    let rows = forms_table(mnemonic);
+    Some(format!("{}\n\n## Forms\n\n{rows}", page.trim_end()))
+}
+
+/// The forms of a mnemonic as a list for hovers, with one of them marked, and what it needs.
+pub(super) fn marked_forms(current: &'static Form) -> String {
+    /// Forms besides the current one: more are a page and no hover.
+    const SHOWN: usize = 7;
+    let forms: Vec<&Form> = forms_of(current.mnemonic()).iter().map(|&id| form(id)).collect();
+    let at = forms.iter().position(|form| form.id == current.id).unwrap_or(0);
+    let first = at.saturating_sub(SHOWN / 2).min(forms.len().saturating_sub(SHOWN + 1));
+    let mut out = String::new();
+    for form in forms.iter().skip(first).take(SHOWN + 1) {
+        let (line, needs) = (syntax(form), needs(&form.gate));
+        let _ = if form.id == current.id {
+            writeln!(out, "- **`{line}`** ◂ this form: {needs}")
+        } else {
+            writeln!(out, "- `{line}`: {needs}")
+        };
+    }
+    if forms.len() > SHOWN + 1 {
+        let _ = writeln!(out, "- {} more", forms.len() - SHOWN - 1);
+    }
+    out
+}
+
+/// The whole reference: instructions, diagnostics, directives and special registers, with an index. The folder is a
+/// book in the layout of mdBook, and reads as well without it.
+pub fn pages() -> Vec<Page> {
+    let mut pages = Vec::new();
+    let mut index = String::from("# PTX reference\n\n");
+    let mut summary =
+        String::from("# Summary\n\n[PTX reference](index.md)\n\n- [Instructions](instructions.md)\n");
+    let mut list = String::from("# Instructions\n\n| instruction | forms | what it does |\n|---|---|---|\n");
+    for mnemonic in ptx_isa::mnemonics() {
+        let Some(text) = instruction_page(mnemonic) else { continue };
+        let path = format!("instructions/{mnemonic}.md");
+        let _ = writeln!(summary, "  - [{mnemonic}]({path})");
+        let count = forms_of(mnemonic).len();
+        let about = about(&text).replace('|', "\\|");
+        let _ = writeln!(list, "| [{mnemonic}]({path}) | {count} | {about} |");
+        pages.push(Page { path, text });
+    }
+    pages.push(Page { path: "instructions.md".to_owned(), text: list });
+    summary += "- [Diagnostics](diagnostics.md)\n";
+    let mut list = String::from("# Diagnostics\n\n| code | name | level | meaning |\n|---|---|---|---|\n");
+    let mut lints = LINTS.to_vec();
+    lints.sort_by_key(|lint| lint.code);
+    for lint in lints {
+        let path = format!("diagnostics/{}.md", lint.code);
+        let _ = writeln!(summary, "  - [{} {}]({path})", lint.code, lint.name);
+        let (code, name, level) = (lint.code, lint.name, lint.default.text());
+        let _ = writeln!(list, "| [{code}]({path}) | {name} | {level} | {} |", lint.summary.trim());
+        pages.push(Page { path, text: lint.page.to_owned() });
+    }
+    pages.push(Page { path: "diagnostics.md".to_owned(), text: list });
+    summary += "- [Directives](directives.md)\n- [Special registers](registers.md)\n";
+    pages.push(Page { path: "directives.md".to_owned(), text: directives() });
+    pages.push(Page { path: "registers.md".to_owned(), text: registers() });
+    let _ = write!(
+        index,
+        "- [Instructions](instructions.md): {} mnemonics\n- [Diagnostics](diagnostics.md): {} codes\n\
+         - [Directives](directives.md)\n- [Special registers](registers.md)\n",
+        ptx_isa::mnemonics().len(),
+        LINTS.len()
+    );
+    pages.push(Page { path: "index.md".to_owned(), text: index });
+    pages.push(Page { path: "SUMMARY.md".to_owned(), text: summary });
+    pages
+}
+
+/// The first sentence of a manual page.
+fn about(page: &str) -> &str {
+    page.lines().find(|line| line.starts_with(char::is_uppercase)).unwrap_or_default()
+}
+
+fn directives() -> String {
+    let mut out = String::from("# Directives\n\n| directive | what it does | needs |\n|---|---|---|\n");
+    for directive in Directive::ALL {
+        let syntax = directive.syntax.replace('|', "\\|");
+        let about = directive.about.replace('|', "\\|");
+        let _ = writeln!(out, "| `{syntax}` | {about} | {} |", needs(&directive.gate));
+    }
+    out
+}
+
+fn registers() -> String {
+    let mut out = String::from(
+        "# Special registers\n\n| register | type | what it holds | needs |\n|---|---|---|---|\n",
+    );
+    for register in SpecialReg::ALL {
+        let (name, ty, about) = (register.text(), register.ty().text(), register.about());
+        let _ = writeln!(out, "| `{name}` | `.{ty}` | {about} | {} |", needs(&register.gate()));
+    }
+    out
+}
+
+/// An operand that is read and written says so.
+pub(super) fn operand_name(operand: &ptx_isa::Operand) -> String {
+    let name = spelled(operand);
+    if operand.role == Role::Both { format!("{name} (read and written)") } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn forms_as_lines() {
+        let lines: Vec<String> = forms_of("setp").iter().map(|&id| syntax(form(id))).collect();
+        expect![[r#"
+            setp.eq|ne|lt|le|gt|ge|…{.and|or|xor}.type p, a, b, c?
+            setp.eq|ne|lt|le|gt|ge|…{.and|or|xor}{.ftz}.f32|f64 p, a, b, c?
+            setp.eq|ne|lt|le|gt|ge|…{.and|or|xor}{.ftz}.type p, a, b, c?"#]]
+        .assert_eq(&lines.join("\n"));
+        expect![[r#"
+            | form | modifiers | types | rules | needs |
+            |---|---|---|---|---|
+            | `redux.sync.add\|min\|max\|and\|or\|xor{.abs}{.NaN}.type d, a, membermask` |  | `.b32` `.u32` `.s32` `.f32` | `.add`: `.u32` `.s32`; `.min` or `.max`: `.u32` `.s32` `.f32`; `.and` or `.or` or `.xor`: `.b32`; `.abs` or `.NaN`: `.f32` | PTX ISA 7.0, sm_80 or higher; `.f32`: PTX ISA 8.6, sm_100a, sm_103a, sm_107a, sm_100f, sm_103f, sm_107f |
+        "#]].assert_eq(&forms_table("redux"));
+    }
+
+    /// Every link of the index leads to a page, and every page is linked.
+    #[test]
+    fn the_reference_is_complete() {
+        let pages = pages();
+        let summary = &pages.iter().find(|page| page.path == "SUMMARY.md").unwrap().text;
+        for mnemonic in ptx_isa::mnemonics() {
+            assert!(
+                pages.iter().any(|page| page.path == format!("instructions/{mnemonic}.md")),
+                "{mnemonic}"
+            );
+        }
+        for lint in LINTS {
+            assert!(pages.iter().any(|page| page.path == format!("diagnostics/{}.md", lint.code)));
+        }
+        for page in pages.iter().filter(|page| page.path != "SUMMARY.md") {
+            assert!(summary.contains(&format!("]({})", page.path)), "{}", page.path);
+            let is_table = page.path.starts_with("instructions/") && page.text.contains("| form |");
+            assert!(is_table || !page.path.starts_with("instructions/"), "{}", page.path);
+            // Cells hold no bar of their own.
+            let rows = page.text.lines().filter(|line| line.starts_with("| "));
+            let columns = rows.map(|row| row.replace("\\|", "").matches('|').count()).collect::<Vec<_>>();
+            assert!(columns.windows(2).all(|two| two[0] == two[1]), "{}: {columns:?}", page.path);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Documentation: the page of a code or a mnemonic on standard output, and all pages into a folder.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use ptx_analysis::ide;
+
+/// The page of a diagnostic code, of its name, or of a mnemonic.
+pub fn page(word: &str) -> Option<String> {
+    let lints = ptx_analysis::lints();
+    match lints.iter().find(|lint| lint.code.eq_ignore_ascii_case(word) || lint.name == word) {
+        Some(lint) => Some(lint.page.to_owned()),
+        // `ld.global.u32` is about `ld`.
+        None => ide::instruction_page(word.split('.').next().unwrap_or(word)),
+    }
+}
+
+/// Writes the whole reference below a folder, and says how many pages it has.
+pub fn write(folder: &Path) -> io::Result<usize> {
+    let pages = ide::pages();
+    for page in &pages {
+        let path = folder.join(&page.path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::File::create(&path)?.write_all(page.text.as_bytes())?;
+    }
+    Ok(pages.len())
+}
