@@ -15,6 +15,7 @@ pub(crate) mod gates;
 pub(crate) mod immediates;
 pub mod limits;
 pub mod lints;
+mod memory;
 pub(crate) mod operands;
 pub(crate) mod pragmas;
 mod spaces;
@@ -48,6 +49,8 @@ pub struct Place {
     pub space: Space,
     pub ty: ScalarType,
     pub is_array: bool,
+    /// Bytes, a power of two.
+    pub align: u32,
 }
 
 /// What an instruction check may look at besides the instruction.
@@ -96,14 +99,23 @@ pub struct Body<'a> {
     pub map: &'a SourceMap,
     pub text: &'a str,
     pub function: &'a Function,
+    /// What the variables that it mentions are.
+    pub variables: &'a FxHashMap<Symbol, Place>,
     /// `None` when names or statements could not be read, so that absence of a use proves nothing.
     flow: Option<Flow<'a>>,
 }
 
 impl<'a> Body<'a> {
-    pub fn new(function: &'a Function, map: &'a SourceMap, text: &'a str, incomplete: bool) -> Self {
+    /// Says nothing of the order of execution when `incomplete`.
+    pub fn new(
+        function: &'a Function,
+        variables: &'a FxHashMap<Symbol, Place>,
+        map: &'a SourceMap,
+        text: &'a str,
+        incomplete: bool,
+    ) -> Self {
         let flow = (!incomplete).then(|| Flow::new(function, map));
-        Self { map, text, function, flow }
+        Self { map, text, function, variables, flow }
     }
 
     /// The mnemonic and the suffixes of an instruction; with its operands where the text is unusual.
@@ -146,5 +158,11 @@ pub const STATEMENT_CHECKS: &[StatementCheck] = &[
     warp_sync::check,
 ];
 
-pub const BODY_CHECKS: &[BodyCheck] =
-    &[unused::check, unreachable::check, unassigned::check, divergence::check, asynchronous::check];
+pub const BODY_CHECKS: &[BodyCheck] = &[
+    unused::check,
+    unreachable::check,
+    unassigned::check,
+    divergence::check,
+    asynchronous::check,
+    memory::check,
+];

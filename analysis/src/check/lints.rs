@@ -149,6 +149,8 @@ pub static LINTS: &[&Lint] = &[
     &super::unassigned::UNASSIGNED_READ,
     &super::divergence::PARTIAL_WARP,
     &super::divergence::MEMBER_MASK,
+    &super::memory::MISALIGNED,
+    &super::memory::INDEXED_LOCAL,
     &super::asynchronous::UNAWAITED_COPY,
     &super::asynchronous::BARRIER_OBJECT,
     &super::asynchronous::IGNORED_WAIT,

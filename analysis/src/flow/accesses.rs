@@ -46,11 +46,15 @@ impl<'a> Accesses<'a> {
         Self { occurrences, starts: starts.into() }
     }
 
+    /// The names in a statement, in text order.
+    pub fn names(&self, instr: &Instr) -> &'a [Occurrence] {
+        let at = instr.src.0 as usize;
+        &self.occurrences[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+
     /// The registers in a statement, its guard first, in text order.
     pub fn registers(&self, instr: &Instr) -> impl Iterator<Item = RegisterAccess<'a>> + Clone + use<'a> {
-        let at = instr.src.0 as usize;
-        let all = &self.occurrences[self.starts[at] as usize..self.starts[at + 1] as usize];
-        all.iter().filter_map(|occurrence| match occurrence {
+        self.names(instr).iter().filter_map(|occurrence| match occurrence {
             // Declarations may stand between this statement and the next one.
             Occurrence { entity: Entity::Register(register), access, .. }
                 if *access != Access::Declaration =>

@@ -163,8 +163,8 @@ impl<'db> Walker<'db> {
             let found = module::global(db, item.file(db), name);
             if found.is_some() && module::is_declared_before(db, item, name) { found } else { &None }
         });
-        if let Some(Global::Variable { index, space, ty, is_array, .. }) = found {
-            let place = Place { space: *space, ty: *ty, is_array: *is_array };
+        if let Some(Global::Variable { index, space, ty, is_array, align, .. }) = found {
+            let place = Place { space: *space, ty: *ty, is_array: *is_array, align: *align };
             self.variables.insert(Symbol::Global(*index), place);
         }
         found.as_ref()
@@ -286,7 +286,10 @@ impl<'db> Walker<'db> {
                 let reg = (is_register && declarator.count.is_none() && head.lanes == 1)
                     .then(|| self.names.register(id, None, 0));
                 let is_array = !declarator.dimensions.is_empty();
-                self.variables.insert(symbol, Place { space: head.space, ty: head.ty, is_array });
+                self.variables.insert(
+                    symbol,
+                    Place { space: head.space, ty: head.ty, is_array, align: head.alignment() },
+                );
                 let entity = reg.map_or(Entity::Symbol(symbol), Entity::Register);
                 self.occur(range, entity, Access::Declaration);
                 let name = self.slice(range).to_owned();
@@ -464,7 +467,8 @@ impl<'db> Walker<'db> {
             self.occur(range, Entity::Symbol(symbol), Access::Declaration);
             self.locals.push(id);
             let is_array = !declarator.dimensions.is_empty();
-            self.variables.insert(symbol, Place { space: head.space, ty: head.ty, is_array });
+            self.variables
+                .insert(symbol, Place { space: head.space, ty: head.ty, is_array, align: head.alignment() });
             self.local_shapes.push(Shape::new(&head, &declarator));
             let variable = self.variable_value(&head, &declarator, range);
             if matches!(head.space, Space::Shared | Space::Const) {
@@ -601,7 +605,8 @@ impl<'db> Walker<'db> {
             occurrences: occurrences.into(),
         };
         if self.has_body {
-            let body = check::Body::new(&function, &map, self.text, self.incomplete || has_errors);
+            let body =
+                check::Body::new(&function, &self.variables, &map, self.text, self.incomplete || has_errors);
             for check in check::BODY_CHECKS {
                 check(&body, &mut self.diagnostics);
             }

@@ -1,0 +1,168 @@
+//! Accesses to variables: how they are aligned, and which ones keep a variable in local memory.
+
+use ptx_backend::input::{Address, AddressBase, Instr, Operand, Symbol};
+use ptx_isa::{FormId, Mod, Space};
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+use text_size::TextRange;
+
+use super::Body;
+use crate::declare_lint;
+use crate::diagnostic::{Diagnostic, Findings};
+use crate::flow::{Flow, instructions};
+use crate::scope::Entity;
+
+declare_lint! {
+    /// An access is at an address that is no multiple of its size.
+    pub(super) MISALIGNED = "W0510" "misaligned-access", Warning, since "0.1.0"
+}
+
+declare_lint! {
+    /// A variable in local memory is indexed by a register, so that it cannot be kept in registers.
+    pub(super) INDEXED_LOCAL = "W0511" "indexed-local", Allow, since "0.1.0"
+}
+
+pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
+    let Some(flow) = body.flow() else { return };
+    // Registers need no look where nothing takes the address of a variable.
+    let takes_addresses = instructions(&body.function.body).any(|instr| {
+        let is_address =
+            |operand: &Operand| matches!(operand, Operand::Symbol(symbol, _) if !is_function(*symbol));
+        !matches!(instr.opcode.form, FormId::Call) && instr.operands.iter().any(is_address)
+    });
+    let mut indexed = FxHashSet::default();
+    for instr in instructions(&body.function.body) {
+        for (address, bytes) in accesses(instr) {
+            if matches!(address.base, AddressBase::Reg(_)) && !takes_addresses {
+                continue;
+            }
+            match flow.address(address) {
+                Some((symbol, Some(offset))) => {
+                    let at = At { instr, address, symbol, offset };
+                    alignment(body, flow, &at, bytes, out);
+                }
+                Some((symbol, None)) => {
+                    let is_local =
+                        body.variables.get(&symbol).is_some_and(|place| place.space == Space::Local);
+                    if is_local && indexed.insert(symbol) {
+                        let range = base(body, flow, instr, address);
+                        let name = name(body, symbol);
+                        let message =
+                            format!("this register is an index into `{name}`, which stays in local memory");
+                        out.push(Diagnostic::new(&INDEXED_LOCAL, range, message));
+                    }
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+fn is_function(symbol: Symbol) -> bool {
+    matches!(symbol, Symbol::Function(_))
+}
+
+/// The addresses of an instruction, and how many bytes must divide each.
+fn accesses(instr: &Instr) -> SmallVec<[(&Address, u32); 3]> {
+    use FormId as F;
+    let opcode = &instr.opcode;
+    let element = opcode.ty(0).map_or(1, |ty| ty.bytes());
+    let whole = element * opcode.mods().find_map(Mod::count).unwrap_or(1);
+    let bytes: [u32; 4] = match opcode.form {
+        F::Ld | F::Ldu | F::St | F::Atom | F::AtomVector | F::Red | F::RedVector => [whole; 4],
+        F::CpAsync => match instr.operands.get(2) {
+            Some(Operand::Int(size @ (4 | 8 | 16))) => [*size as u32; 4],
+            _ => return SmallVec::new(),
+        },
+        // Both ends, then the barrier object.
+        F::CpAsyncBulkLoad | F::CpAsyncBulkCluster => [16, 16, 1, 8],
+        F::CpAsyncBulkStore | F::CpReduceAsyncBulkStore => [16, 16, 1, 1],
+        F::MbarrierInit | F::MbarrierInval | F::MbarrierExpectTx | F::MbarrierCompleteTx => [8; 4],
+        F::MbarrierArrive | F::MbarrierArriveDrop | F::MbarrierTestWait | F::MbarrierTryWait => [8; 4],
+        F::Ldmatrix | F::Stmatrix => [16; 4],
+        _ => return SmallVec::new(),
+    };
+    let addresses = instr.operands.iter().zip(bytes).filter_map(|(operand, bytes)| match operand {
+        Operand::Address(address) => Some((address, bytes)),
+        _ => None,
+    });
+    addresses.collect()
+}
+
+/// An access to a known place.
+struct At<'a> {
+    instr: &'a Instr,
+    address: &'a Address,
+    symbol: Symbol,
+    offset: i64,
+}
+
+fn alignment(body: &Body<'_>, flow: &Flow<'_>, at: &At<'_>, bytes: u32, out: &mut Findings) {
+    let Some(place) = body.variables.get(&at.symbol) else { return };
+    // The start of the variable is a multiple of its alignment, and of nothing more as far as anyone knows.
+    let known = bytes.min(place.align);
+    if known == 0 || at.offset.rem_euclid(i64::from(known)) == 0 {
+        return;
+    }
+    let range = base(body, flow, at.instr, at.address);
+    let name = name(body, at.symbol);
+    let message = format!(
+        "an access of {bytes} bytes is aligned to {bytes}, which byte {} of `{name}` is not",
+        at.offset
+    );
+    out.push(
+        Diagnostic::new(&MISALIGNED, range, message)
+            .note(format!("`{name}` itself is aligned to {}", place.align)),
+    );
+}
+
+fn name<'a>(body: &Body<'a>, symbol: Symbol) -> &'a str {
+    let all = &body.map.occurrences;
+    let found = all.iter().find(|occurrence| occurrence.entity == Entity::Symbol(symbol));
+    found.map_or("the variable", |occurrence| &body.text[occurrence.range])
+}
+
+/// What stands in the brackets before the offset.
+fn base(body: &Body<'_>, flow: &Flow<'_>, instr: &Instr, address: &Address) -> TextRange {
+    let entity = match address.base {
+        AddressBase::Reg(register) => Some(Entity::Register(register)),
+        AddressBase::Symbol(symbol) => Some(Entity::Symbol(symbol)),
+        AddressBase::Absolute => None,
+    };
+    // Behind the guard and the results there may be the same register.
+    let names = flow.accesses().names(instr);
+    let found = names.iter().rfind(|occurrence| Some(occurrence.entity) == entity);
+    found.map(|occurrence| occurrence.range).or_else(|| body.name(instr)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::marks;
+
+    const HEAD: &str = ".shared .align 8 .b8 s[64]; .local .align 4 .b8 l[64];\n\
+                        .reg .b32 %r<8>; .reg .b64 %rd<4>; mov.u32 %r1, s; mov.u32 %r2, %tid.x;\n";
+
+    fn found(body: &str) -> Vec<String> {
+        marks(&MISALIGNED, &format!("{HEAD}{body} ret;"))
+    }
+
+    #[test]
+    fn offsets_are_followed_through_registers() {
+        let body = "add.u32 %r3, %r1, 4; ld.shared.u32 %r4, [%r3]; ld.shared.v2.u32 {%r4, %r5}, [%r3+8];";
+        assert_eq!(found(body), ["%r3: an access of 8 bytes is aligned to 8, which byte 12 of `s` is not"]);
+        assert_eq!(found("add.u32 %r3, %r1, %r2; ld.shared.u32 %r4, [%r3+2];"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn more_than_the_alignment_is_not_known() {
+        assert_eq!(found("ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [s+8];"), Vec::<String>::new());
+        assert_eq!(found("ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [s+4];").len(), 1);
+    }
+
+    #[test]
+    fn both_ends_of_a_copy() {
+        let body = "mov.b64 %rd1, 0; cp.async.ca.shared.global [s+4], [%rd1], 8; cp.async.wait_all;";
+        assert_eq!(found(body).len(), 1);
+    }
+}
