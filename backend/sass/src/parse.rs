@@ -35,10 +35,13 @@ pub(crate) const USUAL_DESCRIPTOR: u64 = 4;
 /// default one but for `.reuse`.
 pub fn parse(sm: Sm, text: &str, address: u64) -> Result<Inst, ParseError> {
     let text = text.trim_end().trim_end_matches(';').trim_end();
-    let mut cursor = Cursor::new(text);
-    attempt(sm, &mut cursor, address).map_err(|Failed| {
-        let (column, message) = cursor.error();
-        ParseError { column, message }
+    attempt(sm, &mut Cursor::new(text), address).or_else(|Failed| {
+        // Once more, for the message.
+        let mut cursor = Cursor::noting(text);
+        attempt(sm, &mut cursor, address).map_err(|Failed| {
+            let (column, message) = cursor.error();
+            ParseError { column, message }
+        })
     })
 }
 
