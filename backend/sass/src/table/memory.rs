@@ -73,8 +73,6 @@ pub(super) const fn address_beside(width_bit: u8) -> RegOperand {
         ..reg_at(Field::Ra, 24, Role::Address)
     }
 }
-/// A 64-bit address alone.
-const ADDRESS: RegOperand = counted(reg_at(Field::Ra, 24, Role::Address), Count::Fixed(2));
 /// A 32-bit address, of shared or local memory.
 pub(super) const ADDRESS32: RegOperand = reg_at(Field::Ra, 24, Role::Address);
 /// The same, as an index of elements.
@@ -600,8 +598,8 @@ pub(super) const ROWS: &[Family] = &[
         .ones(one(72) | one(63) | one(90) | one(91)).sm(100, 255),
     atomic("ATOMG.F", 0x9a3, &[EXTENDED, ATOM_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, PD, op(counted(RD_OPERAND, ATOM_FLOAT_COUNT)), described_short(64), data(ATOM_FLOAT_COUNT)])
         .ones(one(72) | one(63) | one(90) | one(91)).sm(100, 255),
-    Family::new("QSPC", 0x3aa, "", Load, &[EXTENDED, since(choice(Field::Mode, 73, 2, &[".G", ".L", ".S", ".D"]), 3, 90), PD, RD, memory(ADDRESS)]).ones(one(72)),
-    Family::new("QSPC", 0x9aa, "", Load, &[EXTENDED, since(choice(Field::Mode, 73, 2, &[".G", ".L", ".S", ".D"]), 3, 90), PD, RD, based(address_beside(90), 32, 2)]).ones(one(72) | WITH_BASE).labelled("u"),
+    Family::new("QSPC", 0x3aa, "", Load, &[EXTENDED_OR_NOT, since(choice(Field::Mode, 73, 2, &[".G", ".L", ".S", ".D"]), 3, 90), PD, RD, memory(ADDRESS_PLAIN)]),
+    Family::new("QSPC", 0x9aa, "", Load, &[EXTENDED_OR_NOT, since(choice(Field::Mode, 73, 2, &[".G", ".L", ".S", ".D"]), 3, 90), PD, RD, based(address_beside(90), 32, 2)]).ones(WITH_BASE).labelled("u"),
     Family::new("CCTL", 0x98f, "", Sync, &[
         EXTENDED_OR_NOT, choice(Field::Mode, 78, 3, &["", ".U", ".C", BAD, BAD, BAD, BAD, BAD]),
         since(choice(Field::Op, 87, 4, &[".PF1", ".PF2", ".WB", ".IV", BAD, ".RS", BAD, BAD, BAD, ".PML2", ".DML2", ".RML2", BAD, BAD, BAD, BAD]), 9, 80),
@@ -628,7 +626,7 @@ pub(super) const ROWS: &[Family] = &[
         flag(Field::Flag3, 75, &["", ".OPTOUT"]), choice(Field::Mode, 84, 3, &["", ".A1T0", ".A0T1", ".A0TR", ".A0TX", ".ART0", BAD, BAD]), RD2, based(ADDRESS32, 64, 1), data(Count::Fixed(1)),
     ]).ones(WITH_BASE).sm(90, 255),
     Family::new("SYNCS.CCTL", 0x9b1, "", Sync, &[Piece::Text(".CCTL"), flag(Field::Op, 72, &[".IV", ".WB"]), based(ADDRESS32, 64, 1)]).ones(WITH_BASE).sm(90, 255),
-    Family::new("SYNCS.CCTL.IVALL", 0x9b1, "", Sync, &[Piece::Text(".CCTL"), Piece::Text(".IVALL")]).ones(0xff << 24).sm(90, 255),
+    Family::new("SYNCS.CCTL.IVALL", 0x9b1, "", Sync, &[Piece::Text(".CCTL"), flag(Field::Op, 72, &[".IVALL", ".WBALL"])]).sm(90, 255),
     Family::new("SYNCS.EXCH", 0x5b2, "", Atomic, &[
         Piece::Text(".EXCH"), Piece::Text(".64"), op(counted(ureg_at(Field::URd, 16, Role::Dst), Count::Fixed(2))),
         Piece::Op(Operand::Mem(MemOperand { desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 1)), urz: Urz::Shown, offset: Some(OFFSET) })),
