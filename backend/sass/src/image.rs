@@ -1,7 +1,7 @@
 //! Files that hold cubins: a cubin, a container of several images ("fatbin"), or a host program with containers.
 
 use crate::cubin::{Bytes, CubinError, Elf};
-use crate::lz4;
+use crate::{lz4, zstd};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -39,8 +39,6 @@ pub enum ImageError {
     /// A host program without any.
     NoImages,
     Truncated,
-    /// Compressed with Zstandard, which is not implemented.
-    Zstandard,
     /// Compressed data is damaged.
     Damaged,
 }
@@ -51,9 +49,6 @@ impl fmt::Display for ImageError {
             ImageError::Unknown => "neither a cubin nor a file that holds cubins",
             ImageError::NoImages => "the program has no GPU code",
             ImageError::Truncated => "the file is truncated",
-            ImageError::Zstandard => {
-                "compressed with Zstandard, which is not supported; cuobjdump -xelf all extracts it"
-            }
             ImageError::Damaged => "the compressed data is damaged",
         })
     }
@@ -142,7 +137,7 @@ fn container_images<'a>(mut bytes: &'a [u8], out: &mut Vec<Image<'a>>) -> Result
                 compressed: flags & (FLAG_LZ4 | FLAG_ZSTANDARD) != 0,
             }),
             content: if flags & FLAG_ZSTANDARD != 0 {
-                Err(ImageError::Zstandard)
+                zstd::unpack(packed, unpacked).map(Cow::Owned).ok_or(ImageError::Damaged)
             } else if flags & FLAG_LZ4 != 0 {
                 lz4::unpack(packed, unpacked).map(Cow::Owned).ok_or(ImageError::Damaged)
             } else {
@@ -184,9 +179,11 @@ mod tests {
         assert_eq!(found[0].content.as_deref(), Ok(b"text".as_slice()));
         let packed = container(2, 1 << 13, 8, b"\x12a\x01\x00\x10b");
         assert_eq!(images(&packed).unwrap()[0].content.as_deref(), Ok(b"aaaaaaab".as_slice()));
-        let foreign = container(2, 1 << 15, 9, b"xyz");
-        assert_eq!(images(&foreign).unwrap()[0].content, Err(ImageError::Zstandard));
-        let two = [plain.as_slice(), &[0; 8], &foreign].concat();
+        let packed = container(2, 1 << 15, 3, b"\x28\xb5\x2f\xfd\x20\x03\x1b\x00\x00c");
+        assert_eq!(images(&packed).unwrap()[0].content.as_deref(), Ok(b"ccc".as_slice()));
+        let damaged = container(2, 1 << 15, 9, b"xyz");
+        assert_eq!(images(&damaged).unwrap()[0].content, Err(ImageError::Damaged));
+        let two = [plain.as_slice(), &[0; 8], &packed].concat();
         assert_eq!(images(&two).unwrap().len(), 2);
         for len in 4..plain.len() {
             assert_eq!(images(&plain[..len]), Err(ImageError::Truncated));

@@ -22,6 +22,7 @@ mod print;
 mod roles;
 mod table;
 mod window;
+mod zstd;
 
 pub use assemble::{assemble, print_exact};
 pub use class::Class;
