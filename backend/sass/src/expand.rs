@@ -364,7 +364,7 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
         Place::C | Place::WideC => 2,
     };
     // The third source of packed halves has its modifiers elsewhere than that of singles.
-    let half = matches!(slot.mods, Mods::Half | Mods::HalfSum(_) | Mods::HalfWhole);
+    let half = matches!(slot.mods, Mods::Half | Mods::HalfTimesI | Mods::HalfSum(_) | Mods::HalfWhole);
     let (neg, abs) = if half && lo == 64 { (84, 83) } else { (neg, abs) };
     let (f_neg, f_abs, f_swizzle, f_reg, f_ureg) = match slot.role {
         Role::A => (Field::NegA, Field::AbsA, Field::SwizzleA, Field::Ra, Field::URa),
@@ -380,6 +380,10 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
         Mods::NegOrNot(field) => (flag(f_neg, neg), None, None, Some(field)),
         Mods::Not => (flag(f_neg, neg), None, None, Some(f_neg)),
         Mods::Half => (flag(f_neg, neg), flag(f_abs, abs), lanes, None),
+        Mods::HalfTimesI => {
+            let lanes = FieldSpec::new(f_swizzle, swizzle, 2).high(86, 1).choice(SWIZZLE_TIMES_I);
+            (flag(f_neg, neg), flag(f_abs, abs), Some(lanes), None)
+        }
         Mods::HalfSum(silent) => {
             (flag(f_neg, neg), Some(FieldSpec::new(f_abs, abs, 1).silent(silent)), lanes, None)
         }
@@ -424,6 +428,8 @@ fn place_slot(slot: Slot, letter: u8, operand_form: u16) -> Operand {
 
 /// Lanes of a packed half source.
 pub(crate) const SWIZZLE: &[&str] = &["", ".F32", ".H0_H0", ".H1_H1"];
+/// The same, and swapped with the high half negated on its way down.
+const SWIZZLE_TIMES_I: &[&str] = &["", ".F32", ".H0_H0", ".H1_H1", ".H0_NH1", BAD, BAD, BAD];
 
 fn finish(entry: &Entry, pieces: Vec<Piece>) -> Form {
     let mut fields =

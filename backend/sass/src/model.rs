@@ -550,6 +550,8 @@ pub enum Mods {
     NegOrNot(Field),
     /// Half: sign, magnitude, lanes.
     Half,
+    /// The same, and the halves of a complex number may be those of its product with i.
+    HalfTimesI,
     /// The same, but where the field has the value there is no magnitude.
     HalfSum(&'static [(Field, u64)]),
     /// Half without lanes.

@@ -13,6 +13,7 @@ const BF16_OR_SINGLE: Piece =
 const STYLE: ImmStyle = HalfBy(Field::Type, 1);
 const A: Piece = source_a(Mods::Half, STYLE);
 const B: Piece = source_b(Mods::Half, STYLE);
+const B_TIMES_I: Piece = source_b(Mods::HalfTimesI, STYLE);
 const C: Piece = source_c(Mods::Half, STYLE);
 /// The third source of a minimum of three.
 const C_76: Piece = source(Slot {
@@ -49,7 +50,8 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("HADD2", 0x030, AS_C, Half, &[BF16_90, SINGLE, FTZ, SAT, RD, SUM_A, SUM_B]).sm(86, 255),
     Family::new("HMUL2", 0x032, BINARY, Half, &[BF16_90, SINGLE, FTZ_FMZ, SAT, RD, A, B]),
     Family::new("HFMA2", 0x031, MULTIPLY, Half, &[SINGLE, FTZ_FMZ_OOB, SAT, RD, A, B, C]).sm(75, 75),
-    Family::new("HFMA2", 0x031, MULTIPLY, Half, &[BF16_OR_SINGLE, FTZ_FMZ_OOB, RELU, SAT, RD, A, B, C]).sm(80, 255),
+    Family::new("HFMA2", 0x031, MULTIPLY, Half, &[BF16_OR_SINGLE, FTZ_FMZ_OOB, RELU, SAT, RD, A, B, C]).sm(80, 80),
+    Family::new("HFMA2", 0x031, MULTIPLY, Half, &[BF16_OR_SINGLE, FTZ_FMZ_OOB, RELU, SAT, RD, A, B_TIMES_I, C]).sm(86, 255),
     Family::new("HFMA2.MMA", 0x035, MULTIPLY, HalfMma, &[Piece::Text(".MMA"), BF16_90, FTZ_FMZ, RELU, SAT, RD, A_WHOLE, B_WHOLE, C_WHOLE]).sm(80, 90),
     Family::new("HSET2", 0x033, AS_C, Half, &[BF16_COMPARE, flag(Field::Flag, 71, &["", ".BF"]), COMPARE, FTZ, COMBINE, RD, A, B_WIDE, PP]),
     Family::new("HSETP2", 0x034, AS_C, Half, &[BF16_COMPARE, COMPARE, flag(Field::Flag, 71, &["", ".H_AND"]), FTZ, COMBINE, PD, PQ, A, B_WIDE, PP]),

@@ -19,7 +19,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("MOV.64", 0x402, "", Alu, &[Piece::Text(".64"), RD2, imm(Field::Imm32, 24, 64)]).sm(120, 255).labelled("i"),
     Family::new("MOV64IUR", 0x554, "", Alu, &[RD2, imm(Field::Imm32, 24, 64)]).sm(120, 255).labelled("i"),
     Family::new("MOV64IUR", 0xf54, "", Alu, &[RD2, op(counted(ureg_at(Field::Ur, 32, Role::B), Count::Fixed(2)))]).ones(one(91)).sm(120, 255).labelled("u"),
-    Family::new("SEL.64", 0x007, "rr:3 ru:7", Alu, &[Piece::Text(".64"), RD2, pair(source_a(Mods::None, Hex)), pair(source(slot(Role::B, Place::WideC, Mods::None, SignedHex))), PP]).sm(120, 255),
+    Family::new("SEL.64", 0x007, "rr:3 ru:7", Alu, &[Piece::Text(".64"), RD2, pair(source_a(Mods::None, Hex)), pair(source(slot(Role::B, Place::Wide, Mods::None, SignedHex))), PP]).sm(120, 255),
     Family::new("SEL.64", 0x407, "", Alu, &[
         Piece::Text(".64"), RD2, op(counted(RA_OPERAND, Count::Fixed(2))),
         Piece::Op(Operand::Imm(FieldSpec::new(Field::Imm32, 32, 33).value(Value::Signed { scale: 1 }), SignedHex)), PP,

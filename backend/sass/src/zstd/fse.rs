@@ -88,13 +88,11 @@ impl Table {
             left -= share.abs();
             shares.push(share as i16);
             // After a symbol that does not occur stands how many more do not.
-            while share == 0 {
-                let more = bits.peek(2) as usize;
+            let mut more = if share == 0 { 3 } else { 0 };
+            while more == 3 && shares.len() <= MOST_SYMBOLS {
+                more = bits.peek(2) as usize;
                 bits.skip(2);
                 shares.resize(shares.len() + more, 0);
-                if more < 3 || shares.len() > MOST_SYMBOLS {
-                    break;
-                }
             }
             if shares.len() > MOST_SYMBOLS {
                 return None;

@@ -66,6 +66,8 @@ impl Lane<'_, '_> {
                 let narrow = F32.convert(bits.into(), format, Rounding::Zero);
                 [narrow, narrow]
             }
+            // Times i.
+            4 => [high ^ 0x8000, low],
             _ => [low, high],
         };
         Ok(picked.map(|half| mode.flush(format, self.modified(i, format, half))))
