@@ -1,12 +1,12 @@
 //! One function, from input to machine code: the whole backend on one screen.
 
 use crate::hazard;
-use crate::input::{Env, Function, Launch, SrcId};
+use crate::input::{Env, Function, SrcId};
 use crate::ori::build;
 use crate::session::Session;
-use crate::target::{self, Target};
+use crate::target::Target;
 use crate::{Attributes, CodegenError, CompiledFunction, Options, Resources};
-use crate::{assemble, emit, phases, regalloc, sched};
+use crate::{assemble, emit, phases, registers, sched};
 use sass::Sm;
 
 /// Compiles a function. It depends on its own body, the module's environment and the options, nothing else.
@@ -32,14 +32,9 @@ pub fn compile(
     let mut ori = session.timed("Build", |_| build::build(env, func, options))?;
     phases::run(&mut ori, options, session)?;
     session.checkpoint();
-    let limit = register_limit(&func.launch, options);
+    let limit = registers::limit(&func.launch, options);
     let checkpoint = session.checkpoint;
-    if options.opt_level > 0 {
-        session.timed("PreSchedule", |_| sched::pre::schedule(&mut ori, limit, checkpoint));
-    }
-    let config = regalloc::Config { checkpoint, ..regalloc::Config::default() };
-    let allocation =
-        session.timed("AllocateRegisters", |_| regalloc::allocate_with(&mut ori, target, limit, &config))?;
+    let allocation = registers::assign(&mut ori, target, limit, options, session)?;
     session.checkpoint();
     let mut code = session.timed("Emit", |_| emit::emit(&ori, sm, target))?;
     let schedule = sched::Options { reorder: options.opt_level > 0 };
@@ -74,23 +69,6 @@ pub fn compile(
             max_registers: func.launch.maxnreg.or(options.max_registers),
         },
     })
-}
-
-/// Registers in a streaming multiprocessor, and how they are given out: per warp, in units.
-const SM_REGISTERS: u32 = 65536;
-const WARP: u32 = 32;
-const REGISTERS_PER_THREAD_UNIT: u32 = 8;
-
-/// The most registers per thread that the launch bounds and the options leave, as ptxas counts them.
-fn register_limit(launch: &Launch, options: &Options) -> u32 {
-    let threads = launch.reqntid.or(launch.maxntid).map(|n| n.iter().product::<u32>().max(1));
-    let from_launch = threads.map(|threads| {
-        let warps = threads.div_ceil(WARP) * launch.minnctapersm.unwrap_or(1).max(1);
-        let limit = SM_REGISTERS / warps.max(1) / WARP;
-        (limit - limit % REGISTERS_PER_THREAD_UNIT).max(24)
-    });
-    let explicit = launch.maxnreg.or(options.max_registers);
-    target::MAX_REGISTERS.min(explicit.or(from_launch).unwrap_or(target::MAX_REGISTERS))
 }
 
 /// Refuses code whose reads do not wait for their writers.

@@ -21,6 +21,7 @@ pub mod ori;
 pub mod phase;
 pub mod phases;
 pub mod regalloc;
+mod registers;
 pub mod sched;
 pub mod session;
 pub mod target;

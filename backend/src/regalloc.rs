@@ -42,6 +42,9 @@ use spill::Spill;
 /// The stack pointer, never given out.
 pub const STACK_POINTER: Reg = Reg { file: File::R, index: 1 };
 
+/// Instructions for which a spilled value stays in a register after it was made, loaded or read.
+const REACH: u32 = 16;
+
 /// What allocation did, besides rewriting the function.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Allocation {
@@ -113,7 +116,15 @@ fn run(
         let frequency = frequency(draft.func, &cfg);
         let build = |draft: &Draft<'_>| bundle::build(draft.func, &live, &frequency, &draft.fixed);
         let mut bundles = build(&draft);
-        match place(&draft, &live, &mut bundles, pools, checkpoint)? {
+        let placed = match (place(&draft, &live, &mut bundles, pools, checkpoint), &mut whole) {
+            // Everything is spilled that can be; what is loaded then serves one instruction.
+            (Err(_), Some(Whole { reach: reach @ 1.., .. })) => {
+                *reach = 0;
+                Placed::Without(Vec::new())
+            }
+            (placed, _) => placed?,
+        };
+        match placed {
             Placed::All(placement, used) => {
                 let counts = rewrite::rewrite(&mut draft, &live, &cfg, &placement)?;
                 let (stores, loads) = spill::traffic(&draft);
@@ -130,6 +141,7 @@ fn run(
                     bundles: build(&draft),
                     spills: vec![Spill::No; draft.func.values.len()],
                     shadows: Vec::new(),
+                    reach: REACH,
                     cfg,
                 });
                 // Every round spills more.
@@ -137,7 +149,8 @@ fn run(
                 *draft.func = whole.func.clone();
                 draft.origin.clone_from(&whole.origin);
                 draft.fixed = vec![false; whole.spills.len()];
-                whole.shadows = spill::spill(&mut draft, &whole.cfg, &whole.bundles, &whole.spills);
+                whole.shadows =
+                    spill::spill(&mut draft, &whole.cfg, &whole.bundles, &whole.spills, whole.reach);
             }
         }
     }
@@ -153,6 +166,8 @@ struct Whole {
     spills: Vec<Spill>,
     /// The spilled values for which the last round's new values stand.
     shadows: Vec<Value>,
+    /// How many instructions further on what is loaded still serves.
+    reach: u32,
 }
 
 impl Whole {

@@ -38,8 +38,11 @@ fn describe(outcome: Outcome) -> Option<String> {
     }
 }
 
-/// How the case fails at each target and level. Levels with the same code are run once.
-fn failures(case: &Case) -> Result<Vec<((u16, u8), Option<String>)>, String> {
+/// A target and a level.
+type Setting = (u16, u8);
+
+/// How the case fails in each setting. Levels with the same code are run once.
+fn failures(case: &Case) -> Result<Vec<(Setting, Option<String>)>, String> {
     let (input, interpreted) = interpret(case)?;
     let mut all = Vec::new();
     for target in TARGETS {
@@ -75,7 +78,7 @@ fn main() {
         return;
     }
     let start = Instant::now();
-    let mut agree: BTreeMap<(u16, u8), (u64, u64)> = BTreeMap::new();
+    let mut agree: BTreeMap<Setting, (u64, u64)> = BTreeMap::new();
     let mut seed = first;
     while start.elapsed() < Duration::from_secs(seconds) {
         let case = program::case(seed);

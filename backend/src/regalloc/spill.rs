@@ -42,7 +42,15 @@ enum Home {
 
 /// Spills values; `spills` is per value. Returns the values that now have a general register for theirs: those from the
 /// first new one on stand for the ones in the list.
-pub(crate) fn spill(draft: &mut Draft<'_>, cfg: &Cfg, bundles: &Bundles, spills: &[Spill]) -> Vec<Value> {
+///
+/// What is loaded serves instructions up to `reach` further on in the block.
+pub(crate) fn spill(
+    draft: &mut Draft<'_>,
+    cfg: &Cfg,
+    bundles: &Bundles,
+    spills: &[Spill],
+    reach: u32,
+) -> Vec<Value> {
     let constants = constants(draft);
     let mut homes: Vec<Option<Home>> = vec![None; spills.len()];
     let mut shadows = Vec::new();
@@ -74,7 +82,7 @@ pub(crate) fn spill(draft: &mut Draft<'_>, cfg: &Cfg, bundles: &Bundles, spills:
         *fixed = home.is_some();
     }
     homes.resize(draft.func.values.len(), None);
-    let mut spiller = Spiller { draft, homes };
+    let mut spiller = Spiller { draft, homes, reach };
     spiller.blocks();
     spiller.phis(cfg);
     shadows
@@ -135,6 +143,42 @@ struct Spiller<'a, 'f> {
     draft: &'a mut Draft<'f>,
     /// Per value.
     homes: Vec<Option<Home>>,
+    reach: u32,
+}
+
+/// Copies of spilled values in registers: the operand, the register's value, and the instruction that last used it.
+#[derive(Default)]
+struct Loaded {
+    copies: Vec<(SrcKind, Value, u32)>,
+    /// Of the next instruction.
+    place: u32,
+}
+
+impl Loaded {
+    /// What to read instead of an operand.
+    fn find(&mut self, kind: SrcKind) -> Option<SrcKind> {
+        let place = self.place;
+        self.copies.iter_mut().find_map(|(of, copy, used)| {
+            let found = match (kind, *of) {
+                (kind, of) if kind == of => SrcKind::Value(*copy),
+                (SrcKind::Part(v, part), SrcKind::Value(of)) if v == of => SrcKind::Part(*copy, part),
+                _ => return None,
+            };
+            *used = place;
+            Some(found)
+        })
+    }
+
+    fn add(&mut self, kind: SrcKind, copy: Value) {
+        self.copies.push((kind, copy, self.place));
+    }
+
+    /// Goes on to the next instruction, without what was used longer ago than `reach`.
+    fn advance(&mut self, reach: u32) {
+        self.place += 1;
+        let place = self.place;
+        self.copies.retain(|(_, _, used)| place - used <= reach);
+    }
 }
 
 /// A run of words in the frame.
@@ -215,35 +259,39 @@ impl Spiller<'_, '_> {
     fn blocks(&mut self) {
         for b in self.draft.func.layout.clone() {
             let mut code = Code::default();
+            let mut loaded = Loaded::default();
             for (inst, origin) in self.draft.take(b) {
-                self.inst(inst, origin, &mut code);
+                self.inst(inst, origin, &mut code, &mut loaded);
+                loaded.advance(self.reach);
             }
             let mut term = self.draft.func.block(b).term.clone();
             if let Some(src) = term.operand_mut() {
                 let at = self.draft.func.block(b).term_src;
-                self.reload(src, at, &mut code, &mut Vec::new());
+                self.reload(src, at, &mut code, &mut loaded);
             }
             self.draft.func.block_mut(b).term = term;
             self.draft.put(b, code);
         }
     }
 
-    fn inst(&mut self, mut inst: Inst, origin: Option<u32>, code: &mut Code) {
+    fn inst(&mut self, mut inst: Inst, origin: Option<u32>, code: &mut Code, loaded: &mut Loaded) {
         let at = inst.src;
         if matches!(inst.op, Op::Pack | Op::Copy) {
-            return self.pseudo(inst, code);
+            return self.pseudo(inst, code, loaded);
         }
         if inst.defs().any(|v| matches!(self.home(v), Some(Home::Constant(_)))) {
             return;
         }
-        let mut loaded = Vec::new();
         for src in inst.uses_mut() {
-            self.reload(src, at, code, &mut loaded);
+            self.reload(src, at, code, loaded);
         }
         let defs: Vec<Value> = inst.defs().collect();
         code.push(inst, origin);
         for v in defs {
             self.save(v, at, code);
+            if self.home(v).is_some() {
+                loaded.add(SrcKind::Value(v), v);
+            }
         }
     }
 
@@ -258,12 +306,12 @@ impl Spiller<'_, '_> {
         }
     }
 
-    /// Makes an operand readable. `loaded` has what the same instruction already loaded.
-    fn reload(&mut self, src: &mut Src, at: SrcId, code: &mut Code, loaded: &mut Vec<(SrcKind, Value)>) {
+    /// Makes an operand readable.
+    fn reload(&mut self, src: &mut Src, at: SrcId, code: &mut Code, loaded: &mut Loaded) {
         let Some(v) = src.value() else { return };
         let Some(home) = self.home(v) else { return };
-        if let Some(&(_, copy)) = loaded.iter().find(|(kind, _)| *kind == src.kind) {
-            src.kind = SrcKind::Value(copy);
+        if let Some(kind) = loaded.find(src.kind) {
+            src.kind = kind;
             return;
         }
         let data = self.draft.func.value(v);
@@ -284,12 +332,12 @@ impl Spiller<'_, '_> {
         if let Some(from) = from {
             code.push(Inst::new(Op::Copy, &[Dst::Value(copy)], &[from], at), None);
         }
-        loaded.push((src.kind, copy));
+        loaded.add(src.kind, copy);
         src.kind = SrcKind::Value(copy);
     }
 
     /// A pack or copy whose destination is in the frame stores its sources one by one.
-    fn pseudo(&mut self, mut inst: Inst, code: &mut Code) {
+    fn pseudo(&mut self, mut inst: Inst, code: &mut Code, loaded: &mut Loaded) {
         let (at, Some(dst)) = (inst.src, inst.defs().next()) else { return };
         match self.home(dst) {
             Some(Home::Constant(_)) => {}
@@ -309,10 +357,9 @@ impl Spiller<'_, '_> {
                 self.copy_together(copies, at, code);
             }
             home => {
-                let mut loaded = Vec::new();
                 for src in &mut inst.srcs {
                     if !self.constant_source(src) {
-                        self.reload(src, at, code, &mut loaded);
+                        self.reload(src, at, code, loaded);
                     }
                 }
                 code.push(inst, None);
@@ -357,7 +404,7 @@ impl Spiller<'_, '_> {
             // A predicate's complement is not what the frame has.
             Some(_) => {
                 let mut src = *src;
-                self.reload(&mut src, at, code, &mut Vec::new());
+                self.reload(&mut src, at, code, &mut Loaded::default());
                 CopySource::Operand(src)
             }
             None => CopySource::Operand(*src),
@@ -411,7 +458,7 @@ impl Spiller<'_, '_> {
 
     /// Stores an operand of any kind.
     fn store_operand(&mut self, to: Words, mut src: Src, at: SrcId, code: &mut Code) {
-        self.reload(&mut src, at, code, &mut Vec::new());
+        self.reload(&mut src, at, code, &mut Loaded::default());
         if src.value().is_none_or(|v| self.draft.func.value(v).file != File::R) {
             let copy = self.temporary(File::R, to.count);
             code.push(Inst::new(Op::Copy, &[Dst::Value(copy)], &[src], at), None);
@@ -500,7 +547,7 @@ impl Spiller<'_, '_> {
         let mut phis: Vec<Phi> = std::mem::take(&mut self.draft.func.block_mut(to).phis);
         let mut copies = Vec::new();
         let mut code = Code::default();
-        let mut loaded: Vec<(SrcKind, Value)> = Vec::new();
+        let mut loaded = Loaded::default();
         for phi in &mut phis {
             let width = self.draft.func.value(phi.dst).width;
             let home = self.home(phi.dst);
@@ -519,16 +566,14 @@ impl Spiller<'_, '_> {
                 }
                 match self.words(arg) {
                     Some(words) => {
-                        let known = loaded.iter().find(|(kind, _)| *kind == arg.kind).map(|(_, v)| *v);
-                        let value = known.unwrap_or_else(|| {
+                        arg.kind = loaded.find(arg.kind).unwrap_or_else(|| {
                             let file = arg.value().map_or(File::R, |v| self.draft.func.value(v).file);
-                            let value = self.temporary(file, width);
-                            loaded.push((arg.kind, value));
+                            let value = self.temporary(file, words.count);
+                            loaded.add(arg.kind, value);
                             let from = CopySource::Frame(words);
                             copies.push(FrameCopy { from, to: CopyTarget::Value(value) });
-                            value
+                            SrcKind::Value(value)
                         });
-                        arg.kind = SrcKind::Value(value);
                     }
                     None => self.reload(arg, at, &mut code, &mut loaded),
                 }
@@ -575,7 +620,7 @@ impl Spiller<'_, '_> {
         }
         match arg.kind {
             SrcKind::Value(_) | SrcKind::Part(..) => {
-                self.reload(arg, at, code, &mut Vec::new());
+                self.reload(arg, at, code, &mut Loaded::default());
                 let copy = self.temporary(File::R, width);
                 code.push(Inst::new(Op::Copy, &[Dst::Value(copy)], &[*arg], at), None);
                 *arg = copy.into();

@@ -33,7 +33,8 @@ const WINDOW: usize = 48;
 /// Memory accesses that are told apart by their addresses; earlier ones conflict.
 const DISTINCT: usize = 16;
 
-/// Orders the instructions of every block. `max_registers` bounds the general registers as ptxas counts them.
+/// Orders the instructions of every block. `max_registers` bounds the general registers as ptxas counts them; zero
+/// asks for as few as can be.
 pub fn schedule(func: &mut Function, max_registers: u32, checkpoint: &dyn Fn()) {
     let cfg = Cfg::new(func);
     let live = Liveness::compute(func, &cfg);
@@ -41,7 +42,7 @@ pub fn schedule(func: &mut Function, max_registers: u32, checkpoint: &dyn Fn()) 
     let mut plans: Vec<Plan> = Vec::new();
     for &b in &cfg.order {
         checkpoint();
-        plans.extend(Plan::new(func, b, &mut lanes));
+        plans.extend(Plan::new(func, b, &mut lanes, max_registers));
     }
     let need = plans.iter().map(Plan::need).max().unwrap_or(0);
     let limit = affordable(need).min(max_registers.saturating_sub(NOT_LIVE + 3));
@@ -69,12 +70,12 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(func: &Function, b: BlockId, lanes: &mut Lanes) -> Option<Plan> {
+    fn new(func: &Function, b: BlockId, lanes: &mut Lanes, max_registers: u32) -> Option<Plan> {
         let block = func.block(b);
         let end = lanes.enter(b.index(), block.term.operand().map(|s| s.kind));
         let original = lanes.peak(block.insts.iter().rev());
         let mut plan = Plan { block: b, end, original, narrow: None };
-        if original.general + NOT_LIVE > FREE_REGISTERS {
+        if original.general + NOT_LIVE > FREE_REGISTERS.min(max_registers) {
             let graph = Graph::new(&block.insts, lanes);
             let (order, peak) = plan.attempt(&graph, &block.insts, lanes, 0);
             if peak.general < original.general && peak.predicates <= original.predicates.max(PREDICATES) {
