@@ -343,6 +343,8 @@ enum Space {
     Generic,
 }
 
+const SPACES: [Space; 4] = [Space::Global, Space::Shared, Space::Local, Space::Generic];
+
 /// A memory access as far as it may conflict with others.
 struct Access {
     inst: u32,
@@ -403,7 +405,8 @@ struct Order {
     convergent: Option<u32>,
     /// The last instruction that names a register.
     named: Option<u32>,
-    stores: Vec<Access>,
+    /// By space.
+    stores: [Vec<Access>; SPACES.len()],
     loads: Vec<Access>,
     /// Uniform registers of reductions, which other threads may overwrite while these wait at a fence.
     reductions: Vec<Value>,
@@ -461,15 +464,13 @@ impl Order {
     fn access(&mut self, graph: &mut Graph, access: Access, op: &Op) {
         // Stores of one space come in their order, so waiting for one is waiting for all before it.
         let writes = writes_memory(op);
-        let mut seen = 0;
-        for store in self.stores.iter().rev() {
-            seen += 1;
-            let chained = writes && (store.space == access.space || access.space == Space::Generic);
-            if chained || access.conflicts(store) || seen > DISTINCT {
+        for (space, stores) in SPACES.iter().zip(&self.stores) {
+            let chained = writes && (*space == access.space || access.space == Space::Generic);
+            let near = stores.iter().rev().take(DISTINCT).find(|store| chained || access.conflicts(store));
+            // Those further back are not told apart.
+            let far = || stores.iter().rev().nth(DISTINCT);
+            if let Some(store) = near.or_else(far) {
                 graph.edge(store.inst, access.inst, 1);
-                if seen > DISTINCT {
-                    break;
-                }
             }
         }
         if !writes {
@@ -486,9 +487,10 @@ impl Order {
             }
             !waits
         });
-        self.stores.push(access);
-        if self.stores.len() > 4 * DISTINCT {
-            self.stores.drain(..2 * DISTINCT);
+        let stores = &mut self.stores[access.space as usize];
+        stores.push(access);
+        if stores.len() > 4 * DISTINCT {
+            stores.drain(..2 * DISTINCT);
         }
     }
 }
@@ -730,5 +732,18 @@ mod tests {
                 }
             "#]],
         );
+    }
+
+    #[test]
+    fn a_load_stays_behind_its_store_and_many_of_other_spaces() {
+        let other: String = (0..40).map(|i| format!("STS{{offset={}}} %v0, RZ, %v0\n", 4 * i)).collect();
+        let body = format!(
+            "entry \"f\" frame(local=16,stack) {{\nb0:\n%v0:r = S2R{{sr=0x21}}\nSTL R1, %v0\n{other}%v1:r = LDL R1\n
+             STS{{offset=0x400}} %v0, RZ, %v1\nEXIT\n}}"
+        );
+        let mut func = text::parse(&body).expect("parses");
+        schedule(&mut func, 255, &|| ());
+        let place = |wanted: fn(&Op) -> bool| func.blocks[0].insts.iter().position(|inst| wanted(&inst.op));
+        assert!(place(|op| matches!(op, Op::Stl { .. })) < place(|op| matches!(op, Op::Ldl { .. })));
     }
 }
