@@ -153,6 +153,10 @@ impl Findings {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.kept.iter()
     }

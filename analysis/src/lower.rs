@@ -9,6 +9,8 @@ mod body;
 pub mod call;
 mod instruction;
 mod operand;
+mod plain;
+mod shape;
 mod variable;
 
 use std::sync::Arc;
@@ -111,6 +113,29 @@ pub struct Lowered {
 /// Walks an item.
 #[salsa::tracked]
 pub fn lower<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
+    walk(db, item)
+}
+
+/// What [`lower`] finds, for those who need no more: the rest is dropped at once.
+#[salsa::tracked]
+pub(crate) fn findings<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemFindings {
+    let Lowered { diagnostics, storage, .. } = walk(db, item);
+    ItemFindings { diagnostics, storage }
+}
+
+/// A part of [`Lowered`].
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct ItemFindings {
+    pub diagnostics: Box<[Diagnostic]>,
+    pub storage: Box<[(Space, crate::check::limits::Block)]>,
+}
+
+fn walk<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
+    plain::walk(db, item).unwrap_or_else(|| walk_tree(db, item))
+}
+
+/// Walks the tree of an item. [`lower`] gives the same, by a shorter way where there is one.
+pub fn walk_tree<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
     let parsed = parse(db, item);
     let mut walker = body::Walker::new(db, item);
     walker.syntax_errors(&parsed.errors);
@@ -119,7 +144,7 @@ pub fn lower<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
     } else if item.kind(db) != ItemKind::Trivia {
         let node = parsed.syntax();
         match node.kind() {
-            SyntaxKind::FUNCTION => walker.function(&node),
+            SyntaxKind::FUNCTION => walker.function(&node, body::Walker::statements),
             SyntaxKind::VARIABLE => walker.module_variable(&node),
             SyntaxKind::SECTION => walker.section(&node),
             SyntaxKind::FILE_DIRECTIVE => walker.file_directive(&node),

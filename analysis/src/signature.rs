@@ -15,7 +15,7 @@ use crate::db::Db;
 use crate::declaration::{self, Declaration, Declarator, Head, Shape};
 use crate::diagnostic::Findings;
 use crate::initializer::{self, NamedReloc};
-use crate::items::{Item, parse};
+use crate::items::{Item, parse, parse_header};
 
 /// What an item declares.
 #[derive(Clone, PartialEq, Debug)]
@@ -93,7 +93,12 @@ pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
         ItemKind::File => return ItemDecl::File(debug::file_number(text)),
         _ => {}
     }
-    let node = parse(db, item).syntax();
+    let header = match item.kind(db) {
+        // A body says nothing to others.
+        ItemKind::Entry | ItemKind::Func => parse_header(db, item).as_ref(),
+        _ => None,
+    };
+    let node = header.unwrap_or_else(|| parse(db, item)).syntax();
     let words = |kind: SyntaxKind| {
         let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
         tokens.filter(move |token| token.kind() == kind).map(|token| &text[token.text_range()])

@@ -49,3 +49,12 @@ pub(crate) fn item(p: &mut Parser<'_>) {
     }
     marker.complete(p, kind);
 }
+
+/// Statements up to the end of the text, as the contents of a block without braces.
+pub(crate) fn statements(p: &mut Parser<'_>) {
+    let marker = p.start();
+    while !p.at(EOF) {
+        statement::statement(p);
+    }
+    marker.complete(p, BLOCK);
+}

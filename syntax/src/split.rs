@@ -64,6 +64,22 @@ pub fn split(text: &str) -> Vec<RawItem> {
     items
 }
 
+/// Where the first brace outside of comments and strings opens: the body, in the item of a function.
+pub(crate) fn body_start(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut splitter = Splitter { bytes, pos: 0, last_end: 0 };
+    let mut line_start = true;
+    loop {
+        line_start = splitter.skip_trivia(line_start);
+        match *bytes.get(splitter.pos)? {
+            b'{' => return Some(splitter.pos),
+            b'"' => splitter.pos = scan::string_end(bytes, splitter.pos).0,
+            byte if scan::is_word(byte) => splitter.pos = scan::word_end(bytes, splitter.pos),
+            _ => splitter.skip_char(),
+        }
+    }
+}
+
 fn range(start: usize, end: usize) -> TextRange {
     TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32))
 }

@@ -45,9 +45,29 @@ impl Parse {
 
 /// Parses the text of one item. The root is the node of the item; text behind the item is an `ERROR` in it.
 pub fn parse_item(text: &str) -> Parse {
+    parse_with(text, grammar::item)
+}
+
+/// Parses statements. The root is a `BLOCK` without braces.
+pub fn parse_statements(text: &str) -> Parse {
+    parse_with(text, grammar::statements)
+}
+
+/// Parses the item of a function as if its body were empty. None if it has no body, or its header is wrong.
+///
+/// Up to the brace that opens the body, the tree is that of [`parse_item`].
+pub fn parse_function_header(text: &str) -> Option<Parse> {
+    let open = split::body_start(text)?;
+    let mut header = String::with_capacity(open + 2);
+    header += &text[..=open];
+    header.push('}');
+    Some(parse_item(&header)).filter(|parse| parse.errors.is_empty())
+}
+
+fn parse_with(text: &str, entry: fn(&mut Parser<'_>)) -> Parse {
     let mut cache = NodeCache::default();
     let mut builder = GreenNodeBuilder::with_cache(&mut cache);
-    let errors = build_item(text, &mut builder);
+    let errors = build_tree(text, entry, &mut builder);
     Parse { green: builder.finish(), errors }
 }
 
@@ -57,22 +77,28 @@ pub fn parse_file(text: &str) -> Parse {
     let mut builder = GreenNodeBuilder::with_cache(&mut cache);
     let mut errors = Vec::new();
     builder.start_node(raw(SyntaxKind::SOURCE_FILE));
-    for item in split(text) {
+    for item in split::split(text) {
         let start = item.range.start();
-        errors.extend(build_item(&text[item.range], &mut builder).into_iter().map(|mut error| {
-            error.range += start;
-            error
-        }));
+        errors.extend(build_tree(&text[item.range], grammar::item, &mut builder).into_iter().map(
+            |mut error| {
+                error.range += start;
+                error
+            },
+        ));
     }
     builder.finish_node();
     Parse { green: builder.finish(), errors }
 }
 
-/// Adds the node of an item to `builder`.
-fn build_item(text: &str, builder: &mut GreenNodeBuilder<'_>) -> Vec<SyntaxError> {
+/// Adds the node that `entry` reads from the text to `builder`.
+fn build_tree(
+    text: &str,
+    entry: fn(&mut Parser<'_>),
+    builder: &mut GreenNodeBuilder<'_>,
+) -> Vec<SyntaxError> {
     let tokens = lex(text);
     let mut parser = Parser::new(text, &tokens);
-    grammar::item(&mut parser);
+    entry(&mut parser);
     let (events, mut errors) = parser.finish();
     build(text, &tokens, events, builder);
     if validate::ends_in_open_comment(text, &tokens) {

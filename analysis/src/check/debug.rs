@@ -64,6 +64,11 @@ pub(crate) fn file_number(text: &str) -> Option<u64> {
 pub(crate) struct Positions(FxHashSet<[u64; 3]>);
 
 impl Positions {
+    /// Remembers the position of a `.loc`.
+    pub(crate) fn pass(&mut self, position: [u64; 3]) {
+        self.0.insert(position);
+    }
+
     /// Checks a `LOC_DIRECTIVE`. Gives the label of its `function_name`, which may be in any section.
     pub(crate) fn check(&mut self, node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<TextRange> {
         self.0.insert(position(node, text, out)?);

@@ -11,7 +11,7 @@ use crate::db::{Db, SourceFile};
 use crate::declaration::Declaration;
 use crate::diagnostic::Diagnostic;
 use crate::items::{Item, items};
-use crate::lower::lower;
+use crate::lower::{findings, lower};
 use crate::module::{architecture, module};
 use crate::scope::Entity;
 
@@ -117,7 +117,7 @@ pub(crate) fn check<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<(Item<'db>, D
     let in_space = |space| module.env.variables.iter().filter(move |variable| variable.space == space);
     let all = items(db, file);
     let locals = |space| {
-        let storage = all.iter().flat_map(move |&item| lower(db, item).storage.iter());
+        let storage = all.iter().flat_map(move |&item| findings(db, item).storage.iter());
         storage.filter(move |(found, _)| *found == space).map(|&(_, block)| block)
     };
     let constants = total(in_space(Space::Const).map(block).chain(locals(Space::Const)).collect());
@@ -149,7 +149,7 @@ pub(crate) fn check<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<(Item<'db>, D
 }
 
 fn declares(db: &dyn Db, item: Item<'_>, space: Space) -> bool {
-    lower(db, item).storage.iter().any(|(found, _)| *found == space)
+    findings(db, item).storage.iter().any(|(found, _)| *found == space)
         || item.kind(db) == ptx_syntax::ItemKind::Variable && item.text(db).contains(space.text())
 }
 

@@ -10,7 +10,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::ide::locate::place_range;
 use crate::ide::remedies;
 use crate::items::{items, parse};
-use crate::lower::lower;
+use crate::lower::findings;
 use crate::module::{Noticed, Place, module};
 
 pub use crate::compile::check_all;
@@ -19,7 +19,7 @@ pub use crate::compile::check_all;
 pub fn diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
     let mut all = module_findings(db, file);
     for &item in items(db, file) {
-        let found = &lower(db, item).diagnostics;
+        let found = &findings(db, item).diagnostics;
         if !found.is_empty() {
             let offset = item.offset(db);
             all.extend(found.iter().filter(|d| is_reported(db, d)).map(|d| d.clone().shifted(offset)));

@@ -3,7 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ptx_backend::input::{Function, LabelId, Launch, Linkage, Param, Register, Signature, Stmt, Symbol};
+use ptx_backend::input::{
+    Function, LabelId, Launch, Linkage, Param, Register, Signature, Stmt, Symbol, Variable,
+};
 use ptx_isa::{Opcode, PtxVersion, Space};
 use ptx_syntax::{NodeOrToken, SyntaxError, SyntaxKind, SyntaxNode};
 use rustc_hash::FxHashMap;
@@ -67,8 +69,8 @@ pub(super) struct Walker<'db> {
     prototype_declarations: Vec<DeclId>,
     has_body: bool,
     /// The `.shared` and `.const` variables of the body.
-    storage: Vec<(Space, limits::Block)>,
-    positions: debug::Positions,
+    pub(super) storage: Vec<(Space, limits::Block)>,
+    pub(super) positions: debug::Positions,
     /// Where the syntax errors are, in text order.
     broken: Vec<TextRange>,
     /// Something was not understood: no [`Function`] can be built, and absence of uses proves nothing.
@@ -174,7 +176,8 @@ impl<'db> Walker<'db> {
         self.occurrences.push(Occurrence { range, entity, access });
     }
 
-    pub(super) fn function(&mut self, node: &SyntaxNode) {
+    /// Walks a `FUNCTION`. `body` walks its block, in the scope of the parameters.
+    pub(super) fn function(&mut self, node: &SyntaxNode, mut body: impl FnMut(&mut Self, &SyntaxNode)) {
         self.names.open();
         self.module_registers();
         self.names.open();
@@ -206,14 +209,13 @@ impl<'db> Walker<'db> {
                             (true, true) => Site::Kernel,
                             (true, false) => Site::Function,
                         };
-                        self.parameters(&child, node.text_range(), site);
+                        self.parameters(&child, TextRange::up_to(TextSize::of(self.text)), site);
                     }
                     SyntaxKind::FUNCTION_DIRECTIVE => self.function_directive(&child),
                     SyntaxKind::PRAGMA => self.pragma(&child, pragmas::Site::Kernel),
                     SyntaxKind::BLOCK => {
                         self.has_body = true;
-                        // The body shares the scope of the parameters.
-                        self.statements(&child);
+                        body(self, &child);
                     }
                     _ => {}
                 },
@@ -307,7 +309,7 @@ impl<'db> Walker<'db> {
     }
 
     /// Declares a name in the innermost scope and reports an earlier one there.
-    fn declare(&mut self, range: TextRange, visible: TextRange, kind: DeclKind) -> DeclId {
+    pub(super) fn declare(&mut self, range: TextRange, visible: TextRange, kind: DeclKind) -> DeclId {
         let name = self.slice(range);
         if name == "WARP_SZ" {
             let message = "`WARP_SZ` is a constant of the language, nothing else has its name";
@@ -354,7 +356,7 @@ impl<'db> Walker<'db> {
     }
 
     /// The contents of a block, in the scope that is open.
-    fn statements(&mut self, block: &SyntaxNode) {
+    pub(super) fn statements(&mut self, block: &SyntaxNode) {
         let visible = block.text_range();
         let first_label = self.labels_of(block);
         let mut label = first_label;
@@ -465,18 +467,22 @@ impl<'db> Walker<'db> {
             let symbol = Symbol::Local(self.function.locals.len() as u32);
             let id = self.declare(range, visible, DeclKind::Symbol(symbol));
             self.occur(range, Entity::Symbol(symbol), Access::Declaration);
-            self.locals.push(id);
-            let is_array = !declarator.dimensions.is_empty();
-            self.variables
-                .insert(symbol, Place { space: head.space, ty: head.ty, is_array, align: head.alignment() });
-            self.local_shapes.push(Shape::new(&head, &declarator));
             let variable = self.variable_value(&head, &declarator, range);
-            if matches!(head.space, Space::Shared | Space::Const) {
-                self.storage
-                    .push((head.space, limits::Block { bytes: variable.size, align: variable.align }));
-            }
-            self.function.locals.push(variable);
+            self.add_local(id, Shape::new(&head, &declarator), variable);
         }
+    }
+
+    /// Adds the next local variable, which `id` declares.
+    pub(super) fn add_local(&mut self, id: DeclId, shape: Shape, variable: Variable) {
+        let symbol = Symbol::Local(self.function.locals.len() as u32);
+        let Shape { space, ty, align, .. } = shape;
+        self.locals.push(id);
+        self.variables.insert(symbol, Place { space, ty, is_array: shape.is_array(), align });
+        self.local_shapes.push(shape);
+        if matches!(space, Space::Shared | Space::Const) {
+            self.storage.push((space, limits::Block { bytes: variable.size, align: variable.align }));
+        }
+        self.function.locals.push(variable);
     }
 
     fn branch_targets(&mut self, node: &SyntaxNode, block: TextRange) {

@@ -1,7 +1,7 @@
 //! Instructions: name, guard, operands, and the checks of each.
 
 use ptx_backend::input::{Guard, Instr, Operand, SrcId, Stmt};
-use ptx_isa::{Opcode, ResolveError, Role, ScalarType};
+use ptx_isa::{Opcode, ResolveError, Role, ScalarType, Values};
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
 use smallvec::SmallVec;
 use std::rc::Rc;
@@ -140,6 +140,13 @@ impl<'db> Walker<'db> {
             }
             Resolution::NoRow | Resolution::Wrong => None,
         }
+    }
+
+    /// Whether an instruction of this name, which was walked, takes some constants only.
+    pub(super) fn limits_constants(&self, name: &str) -> Option<bool> {
+        let Some(Resolution::Opcode(_, _, signature)) = self.resolutions.get(name) else { return None };
+        let operands = &self.signatures[*signature as usize].operands;
+        Some(operands.iter().any(|operand| operand.values != Values::Any || operand.gated.is_some()))
     }
 
     fn check(

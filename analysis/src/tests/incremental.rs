@@ -69,7 +69,7 @@ fn comment_above_everything() {
     check(
         ".func helper",
         "// a comment\n.func helper",
-        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, environment 0, compile_function 0"],
+        expect!["items 1, parse 0, item_decl 1, module 0, lower 1, environment 0, compile_function 0"],
     );
 }
 
@@ -78,7 +78,7 @@ fn comment_before_the_header() {
     check(
         ".version",
         "// a comment\n.version",
-        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, environment 0, compile_function 0"],
+        expect!["items 1, parse 1, item_decl 1, module 0, lower 0, environment 0, compile_function 0"],
     );
 }
 
@@ -87,7 +87,7 @@ fn comment_inside_one_body() {
     check(
         "mov.u32 %r1, 1;",
         "mov.u32 %r1, 1; // a comment",
-        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, environment 0, compile_function 0"],
+        expect!["items 1, parse 0, item_decl 1, module 0, lower 1, environment 0, compile_function 0"],
     );
 }
 
@@ -96,7 +96,7 @@ fn one_statement_in_one_body() {
     check(
         "mov.u32 %r1, 1;",
         "mov.u32 %r1, 2;",
-        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, environment 0, compile_function 1"],
+        expect!["items 1, parse 0, item_decl 1, module 0, lower 1, environment 0, compile_function 1"],
     );
 }
 
@@ -105,7 +105,7 @@ fn parameter_added() {
     check(
         "first(.param .u64 p)",
         "first(.param .u64 p, .param .u32 n)",
-        expect!["items 1, parse 1, item_decl 1, module 1, lower 1, environment 2, compile_function 1"],
+        expect!["items 1, parse 0, item_decl 1, module 1, lower 1, environment 2, compile_function 1"],
     );
 }
 
@@ -114,7 +114,7 @@ fn initial_value_changed() {
     check(
         "counter;",
         "counter = 7;",
-        expect!["items 1, parse 1, item_decl 1, module 1, lower 1, environment 2, compile_function 0"],
+        expect!["items 1, parse 1, item_decl 1, module 1, lower 0, environment 2, compile_function 0"],
     );
 }
 
@@ -155,10 +155,10 @@ fn one_statement_among_two_thousand_functions() {
     };
     edit(
         "// one thousand",
-        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, environment 0, compile_function 0"],
+        expect!["items 1, parse 0, item_decl 1, module 0, lower 1, environment 0, compile_function 0"],
     );
     edit(
         "trap;",
-        expect!["items 1, parse 1, item_decl 1, module 0, lower 1, environment 0, compile_function 1"],
+        expect!["items 1, parse 0, item_decl 1, module 0, lower 1, environment 0, compile_function 1"],
     );
 }

@@ -32,7 +32,7 @@ pub(super) fn block(p: &mut Parser<'_>) {
     marker.complete(p, BLOCK);
 }
 
-fn statement(p: &mut Parser<'_>) {
+pub(super) fn statement(p: &mut Parser<'_>) {
     match p.current() {
         IDENT if p.nth(1) == COLON => labelled(p),
         IDENT => instruction::instruction(p),

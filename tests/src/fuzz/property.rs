@@ -4,6 +4,8 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use lsp_types::{Position, Range, TextDocumentContentChangeEvent};
+use ptx_analysis::items::items;
+use ptx_analysis::lower::{lower, walk_tree};
 use ptx_analysis::{Database, LinkOptions, SourceFile, dump, ide};
 use ptx_analyzer::document::{Document, Encoding};
 use text_size::{TextRange, TextSize};
@@ -20,6 +22,7 @@ pub struct Property {
 
 pub const PROPERTIES: &[Property] = &[
     Property { name: "syntax", check: syntax, replays: 60 },
+    Property { name: "plain", check: plain, replays: 40 },
     Property { name: "document", check: document, replays: 40 },
     Property { name: "edits", check: edits, replays: 15 },
     Property { name: "features", check: features, replays: 10 },
@@ -34,6 +37,15 @@ fn syntax(case: &Case) {
         ptx_syntax::fuzz::check_split(bytes);
         ptx_syntax::fuzz::check_parse(bytes);
         ptx_syntax::fuzz::check_parse_item(bytes);
+    }
+}
+
+/// Bodies give the same with a tree and without. All texts at once, so that shapes repeat.
+fn plain(case: &Case) {
+    let text = case.texts.concat() + &case.texts[0];
+    let (db, file) = database(case, &text);
+    for &item in items(&db, file) {
+        assert!(*lower(&db, item) == walk_tree(&db, item), "another way, another end: {}", item.name(&db));
     }
 }
 

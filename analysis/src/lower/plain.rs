@@ -1,0 +1,607 @@
+//! Bodies as compilers write them, walked without a tree.
+//!
+//! Nearly every instruction of a program looks like one before it: the same name, operands of the same kinds and
+//! types. What the checks say of it depends on that [shape](super::shape) alone. So a body's text is read once, and
+//! each instruction is looked up among the shapes that have passed; one of a new shape, and whatever else is rare, is
+//! parsed by itself and walked by the code that walks trees. The result is the tree's to the last bit. At the first
+//! finding or doubt the reading gives up, and the function is walked as a whole.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ptx_backend::input::{Guard, Instr, LabelId, Operand, SrcId, Stmt, Symbol, Variable};
+use ptx_isa::{Opcode, ScalarType};
+use ptx_syntax::ItemKind;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use text_size::{TextRange, TextSize};
+
+use super::Lowered;
+use super::body::Walker;
+use super::shape::{comment_len, is_word};
+use crate::db::{Db, SourceFile};
+use crate::declaration::Shape;
+use crate::ide::Access;
+use crate::items::{Item, parse_header};
+use crate::module::{effective_target, header};
+use crate::scope::{DeclKind, Entity};
+
+/// Walks a function with a plain body. `None` for everything else.
+pub(super) fn walk<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Lowered> {
+    // Characters beyond ASCII are errors even in comments.
+    if !matches!(item.kind(db), ItemKind::Entry | ItemKind::Func) || !item.text(db).is_ascii() {
+        return None;
+    }
+    let header = parse_header(db, item).as_ref()?;
+    let memories = &passed(db, item.file(db)).0;
+    let mut memory = memories.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+    let mut walker = Walker::new(db, item);
+    let mut result = None;
+    walker.function(&header.syntax(), |walker, block| {
+        result = Body::new(walker, &mut memory, block.text_range().start()).and_then(Body::walk);
+    });
+    memories.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
+    // Findings in the header may be about the end of the function, which its tree does not have.
+    result.filter(|()| walker.diagnostics.is_empty()).map(|()| walker.finish())
+}
+
+/// A shape that the checks let pass.
+#[derive(Clone, Debug)]
+enum Verdict {
+    Passes(Known),
+    /// They look at its constants as well; the shape with their text behind it has a verdict of its own.
+    DependsOnValues,
+}
+
+/// What is the same for all instructions of a shape.
+#[derive(Clone, Debug)]
+struct Known {
+    opcode: Opcode,
+    /// By name in the instruction.
+    accesses: SmallVec<[Access; 8]>,
+}
+
+/// What has passed, by shape.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    instructions: FxHashMap<Box<[u8]>, Verdict>,
+    /// `.reg .b32`
+    registers: FxHashSet<Box<[u8]>>,
+    /// Declarations of arguments, by their text without the name.
+    arguments: FxHashMap<Box<[u8]>, (Shape, Variable)>,
+}
+
+/// What has passed in a module; one memory for each thread that walks.
+///
+/// It makes answers quick and changes none: whether a shape passes is a function of the shape and of what [`passed`]
+/// reads.
+#[derive(Clone, Debug, Default)]
+struct Passed(Arc<Mutex<Vec<Memory>>>);
+
+impl PartialEq for Passed {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Passed {}
+
+/// The memory for a file, as long as its version, target and options are the same.
+#[salsa::tracked]
+fn passed(db: &dyn Db, file: SourceFile) -> Passed {
+    let _: (&_, _) = (header(db, file), effective_target(db, file));
+    Passed::default()
+}
+
+/// Statements that may be parsed by themselves, beyond one in four: more are better parsed together.
+const SPARE: usize = 256;
+
+/// Blocks may be nested this deep; far below the parser's limit.
+const MAX_DEPTH: usize = 100;
+
+/// What stands in braces: a block, or a vector.
+struct Braces {
+    range: TextRange,
+    labels: Vec<TextRange>,
+}
+
+/// An open block.
+struct Block {
+    end: TextSize,
+    /// Index of its braces.
+    braces: usize,
+    first_label: LabelId,
+    /// How many of its labels have come.
+    labels: usize,
+}
+
+/// The walk over a plain body. Methods give `None` when they give up.
+pub(super) struct Body<'s, 'db> {
+    pub(super) walker: &'s mut Walker<'db>,
+    memory: &'s mut Memory,
+    /// That of the item.
+    pub(super) text: &'db str,
+    pub(super) pos: usize,
+    pub(super) shape: Vec<u8>,
+    /// The constants of the instruction, as written.
+    pub(super) values: Vec<u8>,
+    /// The dotted name of the instruction.
+    pub(super) name: &'db str,
+    /// In the order in which they open.
+    braces: Vec<Braces>,
+    blocks: Vec<Block>,
+    statements: usize,
+    parsed: usize,
+}
+
+impl<'s, 'db> Body<'s, 'db> {
+    /// The body whose brace is at `open`.
+    fn new(walker: &'s mut Walker<'db>, memory: &'s mut Memory, open: TextSize) -> Option<Self> {
+        let text = walker.text;
+        Some(Self {
+            walker,
+            memory,
+            text,
+            pos: open.into(),
+            shape: Vec::with_capacity(64),
+            values: Vec::with_capacity(64),
+            name: "",
+            braces: outline(text, open.into())?,
+            blocks: Vec::new(),
+            statements: 0,
+            parsed: 0,
+        })
+    }
+
+    fn walk(mut self) -> Option<()> {
+        self.open(0)?;
+        while !self.blocks.is_empty() {
+            self.skip_trivia()?;
+            match self.byte() {
+                b'{' => {
+                    let at = TextSize::new(self.pos as u32);
+                    let braces = self.braces.partition_point(|braces| braces.range.start() < at);
+                    self.walker.names.open();
+                    self.open(braces)?;
+                }
+                b'}' => self.close()?,
+                b'.' => self.directive()?,
+                _ => self.labelled_or_instruction()?,
+            }
+        }
+        Some(())
+    }
+
+    /// Opens the block of these braces: labels are visible in all of it.
+    fn open(&mut self, braces: usize) -> Option<()> {
+        self.pos += 1;
+        let Braces { range, labels } = self.braces.get(braces)?;
+        let first_label = LabelId(self.walker.names.labels.len() as u32);
+        for &label in labels {
+            let kind = DeclKind::Label(LabelId(self.walker.names.labels.len() as u32));
+            self.walker.declare(label, *range, kind);
+        }
+        self.blocks.push(Block { end: range.end(), braces, first_label, labels: 0 });
+        (self.blocks.len() <= MAX_DEPTH).then_some(())
+    }
+
+    fn close(&mut self) -> Option<()> {
+        self.pos += 1;
+        let block = self.blocks.pop()?;
+        // The body shares the scope of the parameters.
+        if !self.blocks.is_empty() {
+            self.walker.names.close();
+        }
+        (block.labels == self.braces[block.braces].labels.len()).then_some(())
+    }
+
+    fn labelled_or_instruction(&mut self) -> Option<()> {
+        let start = self.pos;
+        if self.byte() != b'@' {
+            self.word()?;
+            if self.byte() == b':' {
+                return self.label(start);
+            }
+        }
+        self.instruction(start)
+    }
+
+    fn label(&mut self, start: usize) -> Option<()> {
+        let range = self.range_from(start);
+        self.pos += 1;
+        let block = self.blocks.last_mut()?;
+        if self.braces[block.braces].labels.get(block.labels) != Some(&range) {
+            return None;
+        }
+        let label = LabelId(block.first_label.0 + block.labels as u32);
+        block.labels += 1;
+        self.walker.function.body.push(Stmt::Label(label));
+        self.walker.occur(range, Entity::Label(label), Access::Declaration);
+        // Lists of targets and prototypes are labelled too; they are rare.
+        self.skip_trivia()?;
+        let rest = &self.text[self.pos..];
+        let is_list =
+            [".callprototype", ".branchtargets", ".calltargets"].iter().any(|w| rest.starts_with(w));
+        (!is_list).then_some(())
+    }
+
+    fn instruction(&mut self, start: usize) -> Option<()> {
+        self.statements += 1;
+        self.pos = start;
+        self.shape.clear();
+        self.values.clear();
+        let before = self.walker.occurrences.len();
+        let Some((guard, operands)) = self.read_instruction() else {
+            self.walker.occurrences.truncate(before);
+            return self.statement(start);
+        };
+        let Some(Known { opcode, accesses }) =
+            known(&self.memory.instructions, &mut self.shape, &mut self.values)
+        else {
+            self.walker.occurrences.truncate(before);
+            self.statement(start)?;
+            return self.remember(guard, &operands, before);
+        };
+        let opcode = *opcode;
+        for (occurrence, &access) in self.walker.occurrences[before..].iter_mut().zip(accesses) {
+            occurrence.access = access;
+        }
+        let src = SrcId(self.walker.places.len() as u32);
+        let range = self.range_from(start);
+        self.walker.places.push(range);
+        self.walker.function.body.push(Stmt::Instr(Instr { src, opcode, guard, operands }));
+        Some(())
+    }
+
+    /// Remembers the shape of the instruction that was walked last, if that made of it what was read here.
+    fn remember(&mut self, guard: Option<Guard>, operands: &[Operand], before: usize) -> Option<()> {
+        let Some(Stmt::Instr(instr)) = self.walker.function.body.last() else { return None };
+        if (instr.guard, instr.operands.as_slice()) != (guard, operands) {
+            return Some(());
+        }
+        let accesses = self.walker.occurrences[before..].iter().map(|occurrence| occurrence.access).collect();
+        let known = Verdict::Passes(Known { opcode: instr.opcode, accesses });
+        if !self.values.is_empty() && self.walker.limits_constants(self.name)? {
+            self.memory.instructions.insert(self.shape.as_slice().into(), Verdict::DependsOnValues);
+            self.shape.append(&mut self.values);
+        }
+        self.memory.instructions.insert(self.shape.as_slice().into(), known);
+        Some(())
+    }
+
+    /// Parses and walks the statement at `start`, whatever it is, up to its semicolon.
+    fn statement(&mut self, start: usize) -> Option<()> {
+        self.pos = start;
+        while self.byte() != b';' {
+            match self.byte() {
+                b'"' => self.pos = string_end(self.text, self.pos)?,
+                b'/' => self.skip_trivia()?,
+                0 => return None,
+                _ => self.pos += 1,
+            }
+        }
+        self.pos += 1;
+        self.walk_text(start)
+    }
+
+    /// Parses and walks the text from `start` to the cursor.
+    fn walk_text(&mut self, start: usize) -> Option<()> {
+        self.parsed += 1;
+        if self.parsed > SPARE + self.statements / 4 {
+            return None;
+        }
+        let block_end = self.blocks.last()?.end;
+        let text = &self.text[start..self.pos];
+        let offset = TextSize::new(start as u32);
+        let parsed = ptx_syntax::parse_statements(text);
+        if !parsed.errors.is_empty() {
+            return None;
+        }
+        let walker = &mut *self.walker;
+        let (places, occurrences) = (walker.places.len(), walker.occurrences.len());
+        let declarations = walker.names.declarations.len();
+        let whole = std::mem::replace(&mut walker.text, text);
+        walker.statements(&parsed.syntax());
+        walker.text = whole;
+        walker.places[places..].iter_mut().for_each(|range| *range += offset);
+        walker.occurrences[occurrences..].iter_mut().for_each(|occurrence| occurrence.range += offset);
+        for declaration in &mut walker.names.declarations[declarations..] {
+            declaration.range += offset;
+            declaration.visible = TextRange::new(declaration.range.start(), block_end);
+        }
+        // What is wrong is walked again with its tree, and never remembered.
+        (walker.diagnostics.is_empty() && !walker.incomplete).then_some(())
+    }
+
+    fn directive(&mut self) -> Option<()> {
+        let start = self.pos;
+        self.pos += 1;
+        match self.word()? {
+            "reg" => self.registers(start),
+            "loc" => self.position(start),
+            "param" => self.argument(start),
+            "pragma" | "local" | "shared" => self.statement(start),
+            _ => None,
+        }
+    }
+
+    /// `.param .align 8 .b8 name[16];`: memory for an argument.
+    fn argument(&mut self, start: usize) -> Option<()> {
+        let mut name = None;
+        while self.byte() != b';' {
+            match self.byte() {
+                b'.' => {
+                    self.pos += 1;
+                    self.word()?;
+                }
+                b'0'..=b'9' => _ = self.small_number()?,
+                b' ' | b'\t' | b'[' | b']' => self.pos += 1,
+                _ if name.is_none() => {
+                    let start = self.pos;
+                    self.word()?;
+                    name = Some(self.range_from(start));
+                }
+                _ => return self.statement(start),
+            }
+        }
+        self.pos += 1;
+        let range = name?;
+        self.shape.clear();
+        self.shape.extend_from_slice(&self.text.as_bytes()[start..range.start().into()]);
+        self.shape.push(b' ');
+        self.shape.extend_from_slice(&self.text.as_bytes()[range.end().into()..self.pos]);
+        let before = self.walker.function.locals.len();
+        if let Some((shape, variable)) = self.memory.arguments.get(self.shape.as_slice()) {
+            let variable = Variable { name: self.text[range].to_owned(), ..variable.clone() };
+            let symbol = Symbol::Local(before as u32);
+            let visible = TextRange::new(range.start(), self.blocks.last()?.end);
+            let id = self.walker.declare(range, visible, DeclKind::Symbol(symbol));
+            self.walker.occur(range, Entity::Symbol(symbol), Access::Declaration);
+            self.walker.add_local(id, shape.clone(), variable);
+            return Some(());
+        }
+        self.statement(start)?;
+        let added = (&self.walker.local_shapes[before..], &self.walker.function.locals[before..]);
+        if let ([shape], [variable]) = added {
+            let known = (shape.clone(), variable.clone());
+            self.memory.arguments.insert(self.shape.as_slice().into(), known);
+        }
+        Some(())
+    }
+
+    /// `.reg .b32 %r<10>, %x;`
+    fn registers(&mut self, start: usize) -> Option<()> {
+        self.skip_blanks();
+        let from = self.pos;
+        if !self.eat(b'.') {
+            return None;
+        }
+        let Some(ty) = self.word().and_then(ScalarType::parse) else { return self.statement(start) };
+        let shape = &self.text.as_bytes()[from..self.pos];
+        if !self.memory.registers.contains(shape) {
+            self.statement(start)?;
+            self.memory.registers.insert(shape.into());
+            return Some(());
+        }
+        loop {
+            self.skip_blanks();
+            let name = self.pos;
+            self.word()?;
+            let range = self.range_from(name);
+            let count = if self.eat(b'<') { Some(self.small_number()?) } else { None };
+            if count.is_some() && !self.eat(b'>') {
+                return None;
+            }
+            let visible = TextRange::new(range.start(), self.blocks.last()?.end);
+            self.walker.declare(range, visible, DeclKind::Register { ty, count, lanes: 1 });
+            self.skip_blanks();
+            if !self.eat(b',') {
+                return self.eat(b';').then_some(());
+            }
+        }
+    }
+
+    /// `.loc 1 20 5`, and whatever else is in its line.
+    fn position(&mut self, start: usize) -> Option<()> {
+        let mut numbers = [0; 3];
+        for number in &mut numbers {
+            self.skip_blanks();
+            *number = u64::from(self.small_number()?);
+        }
+        self.skip_blanks();
+        if self.byte() == b'\n' {
+            self.walker.positions.pass(numbers);
+            return Some(());
+        }
+        self.pos += self.text[self.pos..].find('\n')?;
+        self.walk_text(start)
+    }
+
+    /// A decimal number of up to nine digits.
+    fn small_number(&mut self) -> Option<u32> {
+        let start = self.pos;
+        while self.byte().is_ascii_digit() {
+            self.pos += 1;
+        }
+        let digits = &self.text[start..self.pos];
+        let is_plain =
+            digits.len() <= 9 && (digits == "0" || !digits.starts_with('0')) && !is_word(self.byte());
+        if is_plain { digits.parse().ok() } else { None }
+    }
+
+    pub(super) fn range_from(&self, start: usize) -> TextRange {
+        TextRange::new(TextSize::new(start as u32), TextSize::new(self.pos as u32))
+    }
+}
+
+/// What is known of a shape. If nothing is, the shape is complete, with the values if they matter.
+fn known<'m>(
+    instructions: &'m FxHashMap<Box<[u8]>, Verdict>,
+    shape: &mut Vec<u8>,
+    values: &mut Vec<u8>,
+) -> Option<&'m Known> {
+    match instructions.get(shape.as_slice())? {
+        Verdict::Passes(known) => return Some(known),
+        Verdict::DependsOnValues => shape.append(values),
+    }
+    match instructions.get(shape.as_slice())? {
+        Verdict::Passes(known) => Some(known),
+        Verdict::DependsOnValues => None,
+    }
+}
+
+/// The braces of a body with the labels in them. `None` unless the text ends with the brace that closes the one at
+/// `open`.
+fn outline(text: &str, open: usize) -> Option<Vec<Braces>> {
+    const IS_MARK: [bool; 256] = {
+        let mut table = [false; 256];
+        let marks = b"{}:\"/";
+        let mut i = 0;
+        while i < marks.len() {
+            table[marks[i] as usize] = true;
+            i += 1;
+        }
+        table
+    };
+    let bytes = text.as_bytes();
+    let size = |at: usize| TextSize::new(at as u32);
+    let mut braces: Vec<Braces> = Vec::new();
+    let mut pending = Vec::new();
+    let mut pos = open;
+    loop {
+        match *bytes.get(pos)? {
+            b'{' => {
+                pending.push(braces.len());
+                braces.push(Braces { range: TextRange::empty(size(pos)), labels: Vec::new() });
+                pos += 1;
+            }
+            b'}' => {
+                pos += 1;
+                let closed = &mut braces[pending.pop()?];
+                closed.range = TextRange::new(closed.range.start(), size(pos));
+                if pending.is_empty() {
+                    return (pos == bytes.len()).then_some(braces);
+                }
+            }
+            b'/' => pos += comment_len(&text[pos..])?,
+            b'"' => pos = string_end(text, pos)?,
+            b':' if bytes.get(pos + 1) == Some(&b':') => pos += 2,
+            b':' => {
+                let name =
+                    bytes[..pos].iter().rev().take_while(|&&byte| is_word(byte) || byte == b'%').count();
+                let label = TextRange::new(size(pos - name), size(pos));
+                braces[*pending.last()?].labels.push(label);
+                pos += 1;
+            }
+            _ => {
+                while bytes.get(pos).is_some_and(|&byte| !IS_MARK[usize::from(byte)]) {
+                    pos += 1;
+                }
+            }
+        }
+    }
+}
+
+/// The end of the string at `pos`, which is closed in its line and has no escapes.
+fn string_end(text: &str, pos: usize) -> Option<usize> {
+    let length = text[pos + 1..].find(['"', '\n', '\\'])?;
+    let end = pos + 1 + length;
+    (text.as_bytes()[end] == b'"').then_some(end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::db::Database;
+    use crate::diagnostic::Severity;
+    use crate::items::items;
+    use crate::lower::walk_tree;
+
+    use super::walk;
+
+    /// Whether the last function is plain, and whether nothing is wrong with it. What is plain gives what its tree
+    /// gives.
+    fn both(functions: &str) -> (bool, bool) {
+        let header = ".version 9.0\n.target sm_90\n.address_size 64\n.global .align 4 .b8 table[16];\n\
+                      .func (.param .b32 r) callee(.param .b32 a, .param .align 8 .b8 b[16]) { ret; }\n";
+        let db = Database::default();
+        let file = db.add_file(format!("{header}{functions}"));
+        let all = items(&db, file);
+        all[..all.len() - 1].iter().for_each(|&item| _ = walk(&db, item));
+        let item = all[all.len() - 1];
+        let (plain, by_tree) = (walk(&db, item), walk_tree(&db, item));
+        if let Some(plain) = &plain {
+            assert_eq!(*plain, by_tree);
+        }
+        (plain.is_some(), by_tree.diagnostics.iter().all(|d| d.lint.default != Severity::Error))
+    }
+
+    fn kernel(name: &str, body: &str) -> String {
+        format!(".entry {name}(.param .u64 p, .param .u32 n)\n{{\n{REGISTERS}{body}\n}}")
+    }
+
+    const REGISTERS: &str = ".reg .b32 %r<9>;\n.reg .f32 %f<3>;\n.reg .b64 %rd<4>, %x;\n.reg .pred %p<4>;\n";
+
+    const PLAIN: &str = "ld.param.u64 %rd1, [p];\n@%p1 bra L1;\nmov.u32 %r1, %tid.x; // id\nL1:\n\
+        setp.lt.and.s32 %p1|%p2, %r1, -1, !%p3;\nmov.b64 {%r1, _}, %x;\n\
+        add.f32 %f1, %f2, 0f3F800000;\nst.global.v2.b32 [%rd1+-8], {%r1, %r2};\n{\nbra L1;\n}\n\
+        .shared .align 8 .b8 tile[64];\nmov.u32 %r3, tile;\nld.global.u8 %r4, [table+3];\n.loc 1 2 3\n\
+        { .param .b32 a0; .param .align 8 .b8 a1[16]; .param .b32 r0;\nst.param.b32 [a0+0], %r1;\n\
+        call.uni (r0),\ncallee,\n(\na0,\na1\n);\nld.param.b32 %r5, [r0+0]; }\n\
+        shf.l.wrap.b32 %r1, %r2, %r3, 5;\nbar.sync 0;\nret;";
+
+    #[test]
+    fn what_compilers_write_is_plain() {
+        assert_eq!(both(&kernel("one", PLAIN)), (true, true));
+        let two = kernel("one", PLAIN) + "\n" + &kernel("two", PLAIN);
+        assert_eq!(both(&two), (true, true));
+    }
+
+    /// Each of these is like a line of a function that has passed, but for one thing.
+    #[test]
+    fn what_is_wrong_is_not() {
+        for body in [
+            "add.f32 %f1, %f2, %rd1;",
+            "add.f32 %f1, %f3, 0f3F800000;",
+            "add.f32 %f1, %f2, 0f3F80000;",
+            "add.f32 %f1, %f2, 0f3F800000",
+            "@%r1 bra L1; L1:",
+            "bra L2;",
+            "{ L1: } bra L1;",
+            "L1: L1:",
+            "L1: .reg .b32 L1;",
+            "p: ret;",
+            "%r1: ret;",
+            ".reg .b32 %r1;",
+            "L1: .reg .b32 L<4>;",
+            "ld.param.u64 %rd1, [q];",
+            "mov.u32 %r1, %tid.q;",
+            "mov.u32 %r1, %r2.x;",
+            "ld.global.u8 %r4, [tile+3];",
+            "bar.sync 99;",
+            "st.global.v2.b32 [%rd1+-8], {%r1, %r2, %r3};",
+            "st.global.v2.b32 [%f1+-8], {%r1, %r2};",
+            "{ .param .b64 a0; .param .align 8 .b8 a1[16]; .param .b32 r0;\n\
+             call.uni (r0),\ncallee,\n(\na0,\na1\n); }",
+            "{ .param .b32 a0; .param .align 8 .b8 a1[8]; .param .b32 r0;\n\
+             call.uni (r0),\ncallee,\n(\na0,\na1\n); }",
+            "} ret; {",
+            "ret; }",
+            "/* open",
+            "mov.u32 %r1, %tid.x; // \u{e9}",
+        ] {
+            for before in [PLAIN, body] {
+                let text = kernel("one", before) + "\n" + &kernel("two", body);
+                assert_eq!(both(&text), (false, false), "{body}");
+            }
+        }
+    }
+
+    /// What compilers do not write is left to the tree.
+    #[test]
+    fn what_is_unusual_is_no_error() {
+        for body in ["t: .branchtargets L1; L1:", "{ .reg .v2 .b32 v; mov.u32 v.x, 1; call callee2; }"] {
+            let (is_plain, _) = both(&kernel("one", body));
+            assert!(!is_plain, "{body}");
+        }
+        assert_eq!(both(&kernel("one", "mov.u32\n%r1, /* why */ WARP_SZ;")), (true, true));
+    }
+}

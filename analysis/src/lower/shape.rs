@@ -1,0 +1,436 @@
+//! Reading an instruction: its operands, and its shape.
+//!
+//! A shape is everything about an instruction that the checks look at, as bytes: the dotted name as written, and for
+//! each operand its punctuation and what its names are, such as the type of a register or the place of a variable.
+//! Constants are in it by their kind; their values are kept apart, since few instructions care. The offset of an
+//! address is left out: no check looks at it. Which register, variable or label a name means does not matter.
+//!
+//! Only what is written as compilers write it has a shape: calls aside on one line, without comments, with plain
+//! constants. Reading gives `None` for everything else.
+
+use ptx_backend::input::{Address, AddressBase, Guard, Linkage, Operand, Symbol};
+use ptx_isa::SpecialReg;
+
+use super::plain::Body;
+use crate::check::Place;
+use crate::constant::{Value, literal_value};
+use crate::declaration::Shape;
+use crate::ide::Access;
+use crate::module::Global;
+use crate::scope::{DeclKind, Entity};
+
+/// A byte that continues a name.
+pub(super) const fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$')
+}
+
+/// The length of the comment at the start of a text.
+pub(super) fn comment_len(text: &str) -> Option<usize> {
+    match text.as_bytes().get(1)? {
+        b'/' => Some(text.find('\n').unwrap_or(text.len())),
+        b'*' => Some(text[2..].find("*/")? + 4),
+        _ => None,
+    }
+}
+
+impl<'db> Body<'_, 'db> {
+    /// The byte at the cursor; zero at the end.
+    pub(super) fn byte(&self) -> u8 {
+        self.text.as_bytes().get(self.pos).copied().unwrap_or(0)
+    }
+
+    pub(super) fn eat(&mut self, byte: u8) -> bool {
+        let found = self.byte() == byte;
+        self.pos += usize::from(found);
+        found
+    }
+
+    pub(super) fn skip_blanks(&mut self) {
+        while matches!(self.byte(), b' ' | b'\t') {
+            self.pos += 1;
+        }
+    }
+
+    /// Skips blanks, lines and comments.
+    pub(super) fn skip_trivia(&mut self) -> Option<()> {
+        loop {
+            match self.byte() {
+                b' ' | b'\t' | b'\n' | b'\r' => self.pos += 1,
+                b'/' => self.pos += comment_len(&self.text[self.pos..])?,
+                _ => return Some(()),
+            }
+        }
+    }
+
+    /// A name, or the word behind a dot.
+    pub(super) fn word(&mut self) -> Option<&'db str> {
+        let start = self.pos;
+        let first = self.byte();
+        if !first.is_ascii_alphabetic() && !matches!(first, b'%' | b'_' | b'$') {
+            return None;
+        }
+        self.pos += 1;
+        while is_word(self.byte()) {
+            self.pos += 1;
+        }
+        // The marks begin a name, and are none.
+        (self.pos > start + 1 || first.is_ascii_alphabetic()).then(|| &self.text[start..self.pos])
+    }
+
+    /// Reads the instruction at the cursor, with its semicolon.
+    pub(super) fn read_instruction(&mut self) -> Option<(Option<Guard>, Vec<Operand>)> {
+        let mut guard = None;
+        if self.eat(b'@') {
+            let negated = self.eat(b'!');
+            self.shape.push(if negated { b'!' } else { b'@' });
+            let Operand::Reg(reg) = self.read_name()? else { return None };
+            guard = Some(Guard { reg, negated });
+            self.skip_blanks();
+        }
+        if self.read_mnemonic()? == "call" {
+            return Some((guard, self.read_call()?));
+        }
+        let mut operands = Vec::new();
+        self.skip_blanks();
+        if self.eat(b';') {
+            return Some((guard, operands));
+        }
+        operands.reserve_exact(4);
+        loop {
+            self.skip_blanks();
+            let operand = self.read_operand()?;
+            self.skip_blanks();
+            let mut mark = self.byte();
+            if mark == b'|' && operands.is_empty() {
+                self.pos += 1;
+                self.shape.push(mark);
+                self.skip_blanks();
+                let second = self.read_simple()?;
+                operands.push(Operand::Pair(Box::new((operand, second))));
+                self.skip_blanks();
+                mark = self.byte();
+            } else {
+                operands.push(operand);
+            }
+            self.pos += 1;
+            match mark {
+                b',' => self.shape.push(mark),
+                b';' => return Some((guard, operands)),
+                _ => return None,
+            }
+        }
+    }
+
+    /// `ld.shared::cta.b32`; gives the first word. Operands of video instructions are looked at as text and have no
+    /// shape.
+    fn read_mnemonic(&mut self) -> Option<&'db str> {
+        let start = self.pos;
+        let mnemonic = self.word()?;
+        if mnemonic.starts_with('v') && mnemonic != "vote" {
+            return None;
+        }
+        while self.byte() == b'.' {
+            let dot = self.pos;
+            self.pos += 1;
+            while is_word(self.byte()) || self.byte() == b':' {
+                self.pos += 1;
+            }
+            if self.pos == dot + 1 {
+                return None;
+            }
+        }
+        if !matches!(self.byte(), b' ' | b'\t' | b';') {
+            return None;
+        }
+        self.name = &self.text[start..self.pos];
+        self.shape.extend_from_slice(self.name.as_bytes());
+        self.shape.push(b' ');
+        Some(mnemonic)
+    }
+
+    fn read_operand(&mut self) -> Option<Operand> {
+        match self.byte() {
+            b'{' => self.read_vector(),
+            b'[' => self.read_address(),
+            _ => self.read_simple(),
+        }
+    }
+
+    /// `{%r1, %r2}`
+    fn read_vector(&mut self) -> Option<Operand> {
+        self.pos += 1;
+        self.shape.push(b'{');
+        let mut elements = Vec::with_capacity(4);
+        loop {
+            self.skip_blanks();
+            elements.push(self.read_simple()?);
+            self.skip_blanks();
+            let mark = self.byte();
+            self.shape.push(mark);
+            self.pos += 1;
+            match mark {
+                b',' => {}
+                b'}' => return Some(Operand::Vector(elements)),
+                _ => return None,
+            }
+        }
+    }
+
+    /// `[%rd1+16]`, `[%rd1, {%r1, %r2}]`
+    fn read_address(&mut self) -> Option<Operand> {
+        self.pos += 1;
+        self.shape.push(b'[');
+        self.skip_blanks();
+        let first = self.read_simple()?;
+        self.skip_blanks();
+        let mut offset = 0;
+        if self.eat(b'+') {
+            self.shape.push(b'+');
+            self.skip_blanks();
+            let is_negative = self.eat(b'-');
+            let Operand::Int(value) = self.read_digits()? else { return None };
+            offset = if is_negative { value.wrapping_neg() } else { value };
+            self.skip_blanks();
+        } else if self.byte() == b',' {
+            return self.read_parts(first);
+        }
+        if !self.eat(b']') || self.byte() == b'.' {
+            return None;
+        }
+        self.shape.push(b']');
+        let (base, start) = match first {
+            Operand::Reg(register) => (AddressBase::Reg(register), 0),
+            Operand::Symbol(symbol, start) => (AddressBase::Symbol(symbol), start),
+            _ => return None,
+        };
+        Some(Operand::Address(Address { base, offset: offset.wrapping_add(start) }))
+    }
+
+    /// The other parts of an address, with the comma before them.
+    fn read_parts(&mut self, first: Operand) -> Option<Operand> {
+        let mut parts = vec![first];
+        while self.eat(b',') {
+            self.shape.push(b',');
+            self.skip_blanks();
+            parts.push(if self.byte() == b'{' { self.read_vector()? } else { self.read_simple()? });
+            self.skip_blanks();
+        }
+        if !self.eat(b']') || self.byte() == b'.' {
+            return None;
+        }
+        self.shape.push(b']');
+        Some(Operand::List(parts))
+    }
+
+    fn read_simple(&mut self) -> Option<Operand> {
+        let start = self.pos;
+        match self.byte() {
+            b'0'..=b'9' | b'-' => {
+                let is_negative = self.eat(b'-');
+                if is_negative {
+                    self.shape.push(b'-');
+                }
+                let constant = self.read_digits()?;
+                self.values.extend_from_slice(&self.text.as_bytes()[start..self.pos]);
+                self.values.push(b' ');
+                let (kind, constant) = match constant {
+                    Operand::Int(value) if is_negative => (b'i', Operand::Int(value.wrapping_neg())),
+                    Operand::Int(_) => (b'i', constant),
+                    _ if is_negative => return None,
+                    Operand::F32(_) => (b'f', constant),
+                    _ => (b'd', constant),
+                };
+                self.shape.push(kind);
+                Some(constant)
+            }
+            b'!' => {
+                self.pos += 1;
+                self.shape.push(b'!');
+                match self.read_name()? {
+                    Operand::Reg(register) => Some(Operand::NotPred(register)),
+                    _ => None,
+                }
+            }
+            b'_' if !self.text.as_bytes().get(start + 1).is_some_and(|&byte| is_word(byte)) => {
+                self.pos += 1;
+                self.shape.push(b'_');
+                Some(Operand::Sink)
+            }
+            _ => self.read_name(),
+        }
+    }
+
+    /// A number without a point.
+    fn read_digits(&mut self) -> Option<Operand> {
+        let start = self.pos;
+        let mut value = 0i64;
+        let mut is_decimal = true;
+        while is_word(self.byte()) {
+            let digit = self.byte().wrapping_sub(b'0');
+            is_decimal &= digit < 10;
+            value = value.wrapping_mul(10).wrapping_add(i64::from(digit));
+            self.pos += 1;
+        }
+        let text = &self.text[start..self.pos];
+        if !text.starts_with(|first: char| first.is_ascii_digit()) || self.byte() == b'.' {
+            return None;
+        }
+        if is_decimal && text.len() < 19 && (text.len() == 1 || !text.starts_with('0')) {
+            return Some(Operand::Int(value));
+        }
+        // `1e5` is none of these.
+        if !text.starts_with('0') && !is_decimal {
+            return None;
+        }
+        Some(match literal_value(text)? {
+            Value::Int { value, .. } => Operand::Int(value),
+            Value::F32(bits) => Operand::F32(bits),
+            Value::F64(value) => Operand::F64(value.to_bits()),
+            _ => return None,
+        })
+    }
+
+    /// A register, variable or label, as the walk finds it.
+    fn read_name(&mut self) -> Option<Operand> {
+        let start = self.pos;
+        let name = self.word()?;
+        let range = self.range_from(start);
+        let has_component = self.eat(b'.');
+        if has_component {
+            self.word()?;
+        }
+        if let Some((declaration, number)) = self.walker.names.find(name) {
+            return match self.walker.names.declarations[declaration.0 as usize].kind {
+                DeclKind::Register { ty, lanes: 1, .. } if !has_component => {
+                    let register = self.walker.names.register(declaration, number, 0);
+                    self.shape.extend_from_slice(&[b'r', ty as u8]);
+                    self.walker.occur(range, Entity::Register(register), Access::Read);
+                    Some(Operand::Reg(register))
+                }
+                DeclKind::Symbol(symbol) if !has_component => {
+                    self.push_variable(symbol)?;
+                    self.walker.occur(range, Entity::Symbol(symbol), Access::Read);
+                    Some(Operand::Symbol(symbol, 0))
+                }
+                DeclKind::Label(label) if !has_component => {
+                    self.shape.push(b'l');
+                    self.walker.occur(range, Entity::Label(label), Access::Read);
+                    Some(Operand::Label(label))
+                }
+                _ => None,
+            };
+        }
+        if name.starts_with('%') {
+            let register = SpecialReg::parse(&self.text[start..self.pos])?;
+            self.shape.extend_from_slice(&[b's', register as u8]);
+            return Some(Operand::Special(register));
+        }
+        if has_component || name == "WARP_SZ" {
+            return None;
+        }
+        let Global::Variable { index, .. } = self.walker.global(name)? else { return None };
+        let symbol = Symbol::Global(*index);
+        self.push_variable(symbol)?;
+        self.walker.occur(range, Entity::Symbol(symbol), Access::Read);
+        Some(Operand::Symbol(symbol, 0))
+    }
+
+    fn push_variable(&mut self, symbol: Symbol) -> Option<()> {
+        let kind = match symbol {
+            Symbol::Global(_) => b'g',
+            Symbol::Local(_) => b'v',
+            Symbol::Param(_) => b'p',
+            Symbol::Return(_) => b'q',
+            Symbol::Function(_) => return None,
+        };
+        let &Place { space, ty, is_array, align } = self.walker.variables.get(&symbol)?;
+        self.shape.extend_from_slice(&[kind, space as u8, ty as u8, u8::from(is_array)]);
+        self.shape.extend_from_slice(&align.to_le_bytes());
+        Some(())
+    }
+
+    /// `(a, b), f, (c, d);` behind the name of a direct call, over several lines.
+    fn read_call(&mut self) -> Option<Vec<Operand>> {
+        let mut operands = Vec::with_capacity(3);
+        self.read_line_breaks();
+        if self.byte() == b'(' {
+            operands.push(self.read_arguments()?);
+            self.eat(b',').then_some(())?;
+            self.shape.push(b',');
+            self.read_line_breaks();
+        }
+        let start = self.pos;
+        let name = self.word()?;
+        let range = self.range_from(start);
+        if self.walker.names.find(name).is_some() {
+            return None;
+        }
+        let Global::Function { index, signature, shapes } = self.walker.global(name)? else { return None };
+        if signature.entry || signature.linkage == Linkage::Extern {
+            return None;
+        }
+        for list in [&shapes.returns, &shapes.params] {
+            self.shape.push(b':');
+            list.iter().for_each(|shape| push_shape(shape, &mut self.shape));
+        }
+        let symbol = Symbol::Function(*index);
+        self.walker.occur(range, Entity::Symbol(symbol), Access::Read);
+        operands.push(Operand::Symbol(symbol, 0));
+        self.read_line_breaks();
+        if self.eat(b',') {
+            self.shape.push(b',');
+            self.read_line_breaks();
+            operands.push(self.read_arguments()?);
+        }
+        self.eat(b';').then_some(operands)
+    }
+
+    /// A list in parentheses, with the blanks behind it.
+    fn read_arguments(&mut self) -> Option<Operand> {
+        self.eat(b'(').then_some(())?;
+        self.shape.push(b'(');
+        let mut arguments = Vec::with_capacity(4);
+        loop {
+            self.read_line_breaks();
+            let argument = self.read_name()?;
+            match argument {
+                Operand::Reg(_) => {}
+                Operand::Symbol(Symbol::Local(index), _) => {
+                    push_shape(self.walker.local_shapes.get(index as usize)?, &mut self.shape);
+                }
+                _ => return None,
+            }
+            arguments.push(argument);
+            self.read_line_breaks();
+            let mark = self.byte();
+            self.shape.push(mark);
+            self.pos += 1;
+            match mark {
+                b',' => {}
+                b')' => break,
+                _ => return None,
+            }
+        }
+        self.read_line_breaks();
+        Some(Operand::List(arguments))
+    }
+
+    /// Blanks and line breaks, which matter to the parser.
+    fn read_line_breaks(&mut self) {
+        while matches!(self.byte(), b' ' | b'\t' | b'\n') {
+            if self.byte() == b'\n' {
+                self.shape.push(b'\n');
+            }
+            self.pos += 1;
+        }
+    }
+}
+
+fn push_shape(declared: &Shape, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[b'd', declared.space as u8, declared.ty as u8, declared.lanes]);
+    out.extend_from_slice(&declared.align.to_le_bytes());
+    for dimension in &declared.dimensions {
+        out.push(if dimension.is_some() { b'[' } else { b'o' });
+        out.extend_from_slice(&dimension.unwrap_or(0).to_le_bytes());
+    }
+}
