@@ -127,10 +127,14 @@ pub(crate) fn parse_f32(text: &str) -> Option<u32> {
     raw(text).or_else(|| number(text)?.parse::<f32>().ok().map(f32::to_bits))
 }
 
-/// A float that may be the high word of a double: the commonest NaN is that of an infinite one.
-pub(crate) fn parse_high_word(text: &str) -> Option<u32> {
+/// What a `FSEL` selects: a float, or the high word of a double. The commonest NaN of a double is that of an infinite
+/// low word, and the commonest one of a float has all bits.
+pub(crate) fn parse_selected(text: &str, is_high_word: impl Fn(bool) -> bool) -> Option<u32> {
     match special(text.trim_end()) {
-        Some((negative, 2)) => Some(u32::from(negative) << 31 | 0x7ff0_0000),
+        Some((negative, 2)) => {
+            let sign = u32::from(negative) << 31;
+            Some(sign | if is_high_word(negative) { 0x7ff0_0000 } else { 0x7fff_ffff })
+        }
         _ => parse_f32(text),
     }
 }

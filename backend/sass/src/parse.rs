@@ -339,7 +339,12 @@ impl Parser<'_, '_> {
                 }
             }
             ImmStyle::F32 => self.float(float::parse_f32)?.into(),
-            ImmStyle::HighWord => self.float(float::parse_high_word)?.into(),
+            ImmStyle::HighWord => {
+                let [to, from] = [Field::Rd, Field::Ra].map(|field| self.inst.get(field).unwrap_or(0));
+                // High words are in odd registers. A positive NaN more often replaces a float.
+                let high = |negative| to & 1 != 0 && (negative || from & 1 != 0 && to != from);
+                self.float(|text| float::parse_selected(text, high))?.into()
+            }
             ImmStyle::F64 => self.float(float::parse_f64)?.into(),
             ImmStyle::DoubleIn(field, first, last)
                 if self.inst.get(field).is_some_and(|value| (first..=last).contains(&value)) =>

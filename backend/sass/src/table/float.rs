@@ -33,9 +33,13 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("FMNMX3", 0x076, "rrr rir rcr rur", Alu, &[FTZ, flag(Field::Mode, 81, &["", ".NAN"]), RD, A, B, C, PP]).sm(100, 110),
     Family::new("FSETP", 0x00b, BINARY, Alu, &[COMPARE, FTZ, BOOL, PD, PQ, A, B, PP]),
     Family::new("FSET", 0x00a, BINARY, Alu, &[Piece::Text(".BF"), COMPARE, FTZ, BOOL, RD, A, B, PP]),
-    Family::new("FADD2", 0x04b, AS_C, Fma, &[FTZ, ROUND, RD2, A_OF_2, two_of(Role::B, Place::WideC, 84)]).sm(100, 103),
-    Family::new("FMUL2", 0x04a, BINARY, Fma, &[FTZ_FMZ, ROUND, RD2, A_OF_2, B_OF_2]).sm(100, 103),
-    Family::new("FFMA2", 0x049, MULTIPLY, Fma, &[FTZ_FMZ, ROUND, RD2, A_OF_2, B_OF_2, two_of(Role::C, Place::C, 84)]).sm(100, 103),
+    Family::new("FADD2", 0x04b, "rr ru:7", Fma, ADD_2).sm(100, 103),
+    Family::new("FADD2", 0x04b, "ri:2", Fma, ADD_2).sm(100, 103).filled(ONE_C),
+    Family::new("FMUL2", 0x04a, "rr ru", Fma, MULTIPLY_2).sm(100, 103),
+    Family::new("FMUL2", 0x04a, "ri", Fma, MULTIPLY_2).sm(100, 103).filled(ONE_B),
+    Family::new("FFMA2", 0x049, "rrr rur rru", Fma, MULTIPLY_ADD_2).sm(100, 103),
+    Family::new("FFMA2", 0x049, "rir", Fma, MULTIPLY_ADD_2).sm(100, 103).filled(ONE_B),
+    Family::new("FFMA2", 0x049, "rri", Fma, MULTIPLY_ADD_2).sm(100, 103).filled(ONE_C),
     Family::new("FHADD", 0x021, "rr ru:7", Fma, &[HALF_TYPE, ROUND, SAT, RD, half_of(Role::A, Place::A, 83), source_wide_c(Mods::NegAbs, F32)]).ones(one(81)).sm(100, 255),
     Family::new("FHFMA", 0x023, "rrr rur rru", Fma, &[HALF_TYPE, ROUND, SAT, RD, half_of(Role::A, Place::A, 83), half_of(Role::B, Place::B, 84), C])
         .ones(one(81)).sm(100, 255),
@@ -105,6 +109,14 @@ const fn two_of(role: Role, place: Place, lanes: u8) -> Piece {
         ..slot(role, place, Mods::NegAbs, F32)
     })
 }
+
+const ADD_2: &[Piece] = &[FTZ, ROUND, RD2, A_OF_2, two_of(Role::B, Place::WideC, 84)];
+const MULTIPLY_2: &[Piece] = &[FTZ_FMZ, ROUND, RD2, A_OF_2, B_OF_2];
+const MULTIPLY_ADD_2: &[Piece] = &[FTZ_FMZ, ROUND, RD2, A_OF_2, B_OF_2, two_of(Role::C, Place::C, 84)];
+/// An immediate is one number for both lanes, whose text does not say so: the lanes of the second source, and of what
+/// has its place in the word in common with the third.
+const ONE_B: u128 = one(88);
+const ONE_C: u128 = one(85);
 
 const MUFU: &[&str] = &[
     ".COS", ".SIN", ".EX2", ".LG2", ".RCP", ".RSQ", ".RCP64H", ".RSQ64H", ".SQRT", ".TANH", BAD, BAD, BAD,
