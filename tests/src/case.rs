@@ -239,6 +239,7 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
     }
     let mut launch = Launch { strict: true, ..Launch::new(1, 1, params) };
     (launch.grid, launch.block, launch.dynamic_shared) = (case.grid, case.block, case.dynamic_shared);
+    launch.cluster = input.function.launch.reqnctapercluster;
     Ok(Prepared { device, launch, buffers, pointers })
 }
 

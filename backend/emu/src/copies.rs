@@ -8,6 +8,7 @@
 struct Copy {
     lane: usize,
     group: u32,
+    number: u32,
     to: u64,
     bytes: Vec<u8>,
 }
@@ -18,11 +19,24 @@ pub(crate) struct Copies {
     under_way: Vec<Copy>,
     /// Groups that each thread has closed.
     closed: [u32; crate::WARP],
+    /// Copies that the warp has begun.
+    begun: u32,
 }
 
 impl Copies {
     pub(crate) fn begin(&mut self, lane: usize, to: u64, bytes: Vec<u8>) {
-        self.under_way.push(Copy { lane, group: self.closed[lane], to, bytes });
+        self.under_way.push(Copy { lane, group: self.closed[lane], number: self.begun, to, bytes });
+        self.begun += 1;
+    }
+
+    /// How many copies the warp has begun until now.
+    pub(crate) fn begun(&self) -> u32 {
+        self.begun
+    }
+
+    /// The copies of a thread that were among so many of its warp's first.
+    pub(crate) fn finish_first(&mut self, lane: usize, first: u32) -> Vec<(u64, Vec<u8>)> {
+        self.take(|copy| copy.lane == lane && copy.number < first)
     }
 
     /// Closes the group of a thread's copies.

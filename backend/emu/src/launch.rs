@@ -12,6 +12,8 @@ pub struct Launch {
     pub grid: [u32; 3],
     /// Threads of a block.
     pub block: [u32; 3],
+    /// Blocks of a cluster, where the kernel is launched with clusters.
+    pub cluster: Option<[u32; 3]>,
     /// The parameter block.
     pub params: Vec<u8>,
     /// Bytes of dynamic shared memory.
@@ -28,6 +30,7 @@ impl Launch {
         Launch {
             grid: [grid, 1, 1],
             block: [block, 1, 1],
+            cluster: None,
             params,
             dynamic_shared: 0,
             steps: 20_000_000,
@@ -39,10 +42,27 @@ impl Launch {
         self.block.iter().product()
     }
 
-    /// The indices of the blocks.
-    pub fn blocks(&self) -> impl Iterator<Item = [u32; 3]> + use<> {
-        let [x, y, z] = self.grid;
-        (0..z).flat_map(move |k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])))
+    /// Blocks of a cluster; without clusters each block is one.
+    pub fn cluster_extent(&self) -> [u32; 3] {
+        self.cluster.unwrap_or([1; 3])
+    }
+
+    /// The indices of the blocks of every cluster, in the order of their ranks.
+    ///
+    /// # Errors
+    /// A grid that is not made of whole clusters.
+    pub fn clusters(&self) -> Result<Vec<Vec<[u32; 3]>>, FaultKind> {
+        let extent = self.cluster_extent();
+        if (0..3).any(|i| extent[i] == 0 || self.grid[i] % extent[i] != 0) {
+            return Err(FaultKind::Malformed("the grid is not made of whole clusters".into()));
+        }
+        let [x, y, z] = extent;
+        let first = places([self.grid[0] / x, self.grid[1] / y, self.grid[2] / z]);
+        let own = |cluster: [u32; 3]| {
+            let blocks = places(extent);
+            blocks.map(|place| [0, 1, 2].map(|i| cluster[i] * extent[i] + place[i])).collect()
+        };
+        Ok(first.map(own).collect())
     }
 
     /// The index in the block of a thread by its number.
@@ -50,6 +70,11 @@ impl Launch {
         let [x, y, _] = self.block;
         [number % x, number / x % y, number / x / y]
     }
+}
+
+/// All places in an extent, the first dimension changing fastest.
+fn places([x, y, z]: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
+    (0..z).flat_map(move |k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])))
 }
 
 /// What a run did.

@@ -17,6 +17,7 @@ pub mod matrix;
 pub mod memory;
 pub mod ptx;
 mod system;
+mod transfers;
 
 pub use device::Device;
 pub use launch::{Fault, FaultKind, Launch, WARP, Work};

@@ -1,10 +1,13 @@
 //! The emulator of machine code.
 //!
 //! Threads of a warp that run together are a group. Groups part at branches and unite only where the hardware
-//! unites them: at `BSYNC`, `WARPSYNC` and barriers of the block. Values become visible when the latency tables and the
+//! unites them: at `BSYNC`, `WARPSYNC` and barriers of the block and of the cluster. Values become visible when the latency tables and the
 //! scoreboards say so; a read before that is a fault.
 
 mod alu;
+mod barrier;
+mod bulk;
+mod cluster;
 mod decode;
 mod hazard;
 mod matrix;
@@ -17,6 +20,7 @@ use crate::copies::Copies;
 use crate::device::Device;
 use crate::launch::{Fault, FaultKind, Launch, WARP, Work};
 use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW, UNWRITTEN};
+use crate::transfers::Transfers;
 use decode::Step as Instruction;
 use ptx_backend::CompiledFunction;
 use ptx_backend::input::{Env, Symbol};
@@ -103,8 +107,8 @@ pub fn run_covering(
     let machine = Machine { sm: kernel.sm, target, code, launch, kernel, bank0: bank0(target, launch) };
     let mut work = Work::default();
     let common = swap(device, &kernel.function_words);
-    for ctaid in launch.blocks() {
-        let mut block = Block::new(&machine, device, ctaid);
+    for ctaids in launch.clusters().map_err(|kind| kind.at(0))? {
+        let mut block = Block::new(&machine, device, &ctaids);
         block.covered = std::mem::take(covered);
         block.covered.resize(machine.code.len(), false);
         let result = block.run(&mut work);
@@ -144,6 +148,7 @@ fn bank0(target: &Target, launch: &Launch) -> Vec<u8> {
     if let Some(slot) = target.shared_window {
         put(slot, &SHARED_WINDOW.to_le_bytes());
     }
+    cluster::constants(target, launch, &mut bank);
     bank.extend(&launch.params);
     // Loads of whole words may touch the bytes behind.
     bank.resize(bank.len().next_multiple_of(16), 0);
@@ -169,6 +174,8 @@ enum State {
     Meets(u32),
     /// A barrier of the block.
     Barrier(u32),
+    /// The barrier of the cluster.
+    Cluster,
 }
 
 /// Threads that run together.
@@ -197,6 +204,12 @@ struct Warp {
     reduction: [u32; 2],
     local: Vec<u8>,
     copies: Copies,
+    /// The lanes' arrivals at the barrier of the cluster.
+    arrivals: [u32; WARP],
+    /// What `RPCMOV` moves, of each lane.
+    rpc: [[u32; 2]; WARP],
+    /// The scoreboard that counts the closed groups of bulk copies.
+    bulk_scoreboard: Option<u8>,
     /// The scoreboard that counts the closed groups of copies.
     copies_scoreboard: Option<u8>,
     timing: hazard::Timing,
@@ -226,6 +239,9 @@ impl Warp {
             reduction: [0; 2],
             local: vec![UNWRITTEN; stack * WARP],
             copies: Copies::default(),
+            arrivals: [0; WARP],
+            rpc: [[0; 2]; WARP],
+            bulk_scoreboard: None,
             copies_scoreboard: None,
             timing: hazard::Timing::default(),
             went_back: false,
@@ -247,57 +263,91 @@ fn each(mask: u32) -> impl Iterator<Item = usize> {
     (0..WARP).filter(move |lane| mask >> lane & 1 == 1)
 }
 
+/// A cluster, and the block of it that runs now.
 struct Block<'a> {
     machine: &'a Machine<'a>,
     device: &'a mut Device,
     ctaid: [u32; 3],
-    shared: Vec<u8>,
+    /// Of every block of the cluster.
+    shared: Vec<Vec<u8>>,
     warps: Vec<Warp>,
     barriers: [sync::Barrier; 16],
+    cluster: cluster::Cluster,
+    transfers: Transfers<u32>,
     /// Instructions that acted in some thread.
     covered: Vec<bool>,
 }
 
 impl<'a> Block<'a> {
-    fn new(machine: &'a Machine<'a>, device: &'a mut Device, ctaid: [u32; 3]) -> Block<'a> {
+    fn new(machine: &'a Machine<'a>, device: &'a mut Device, ctaids: &[[u32; 3]]) -> Block<'a> {
         let threads = machine.launch.threads();
-        let warps = (0..threads).step_by(WARP).map(|first| Warp::new(machine, first)).collect();
-        let bytes = machine.kernel.shared_bytes + machine.launch.dynamic_shared;
-        let shared = vec![UNWRITTEN; bytes as usize];
-        Block { machine, device, ctaid, shared, warps, barriers: Default::default(), covered: Vec::new() }
+        let warps = || (0..threads).step_by(WARP).map(|first| Warp::new(machine, first)).collect();
+        let bytes = (machine.kernel.shared_bytes + machine.launch.dynamic_shared) as usize;
+        Block {
+            machine,
+            device,
+            ctaid: ctaids[0],
+            shared: vec![vec![UNWRITTEN; bytes]; ctaids.len()],
+            warps: warps(),
+            barriers: Default::default(),
+            cluster: cluster::Cluster::new(ctaids, warps),
+            transfers: Transfers::default(),
+            covered: Vec::new(),
+        }
     }
 
     fn run(&mut self, work: &mut Work) -> std::result::Result<(), (u32, FaultKind)> {
         loop {
             let mut went = false;
-            for w in 0..self.warps.len() {
-                let mut issued = 0;
-                while let Some(g) = self.warps[w].groups.iter().position(|g| g.state == State::Runs) {
-                    went = true;
-                    let Group { pc, mask, .. } = self.warps[w].groups[g];
-                    work.warp_instructions += 1;
-                    work.thread_instructions += u64::from(mask.count_ones());
-                    if work.warp_instructions > self.machine.launch.steps {
-                        return Err((pc, FaultKind::Steps));
-                    }
-                    self.warps[w].went_back = false;
-                    self.step(w, g).map_err(|kind| (pc, kind))?;
-                    issued += 1;
-                    // Groups share the uniform registers, so they take turns only where a loop begins again.
-                    if issued >= TURN && (self.warps[w].went_back || self.warps[w].groups.len() == 1) {
-                        break;
-                    }
-                }
-                // Every group has its turn, or one that waits in a loop for another would wait forever.
-                let groups = &mut self.warps[w].groups;
-                let by = usize::from(groups.len() > 1);
-                groups.rotate_left(by);
+            for rank in 0..self.shared.len() {
+                self.switch_to(rank);
+                self.pass_cluster_barrier();
+                went |= self.turn(work)?;
             }
             if !went {
-                let Some(warp) = self.warps.iter().find(|w| !w.groups.is_empty()) else { return Ok(()) };
+                return self.end();
+            }
+        }
+    }
+
+    /// Runs every warp of the block for a while; whether one did anything.
+    fn turn(&mut self, work: &mut Work) -> std::result::Result<bool, (u32, FaultKind)> {
+        let mut went = false;
+        for w in 0..self.warps.len() {
+            let mut issued = 0;
+            while let Some(g) = self.warps[w].groups.iter().position(|g| g.state == State::Runs) {
+                went = true;
+                let Group { pc, mask, .. } = self.warps[w].groups[g];
+                work.warp_instructions += 1;
+                work.thread_instructions += u64::from(mask.count_ones());
+                if work.warp_instructions > self.machine.launch.steps {
+                    return Err((pc, FaultKind::Steps));
+                }
+                self.warps[w].went_back = false;
+                self.step(w, g).map_err(|kind| (pc, kind))?;
+                issued += 1;
+                // Groups share the uniform registers, so they take turns only where a loop begins again.
+                if issued >= TURN && (self.warps[w].went_back || self.warps[w].groups.len() == 1) {
+                    break;
+                }
+            }
+            // Every group has its turn, or one that waits in a loop for another would wait forever.
+            let groups = &mut self.warps[w].groups;
+            let by = usize::from(groups.len() > 1);
+            groups.rotate_left(by);
+        }
+        Ok(went)
+    }
+
+    /// Ends a cluster whose threads all have exited.
+    fn end(&mut self) -> std::result::Result<(), (u32, FaultKind)> {
+        for rank in 0..self.shared.len() {
+            self.switch_to(rank);
+            if let Some(warp) = self.warps.iter().find(|warp| !warp.groups.is_empty()) {
                 let waits = format!("{:x?}", warp.groups);
                 return Err((warp.groups[0].pc, FaultKind::Deadlock(waits)));
             }
         }
+        self.land_all().map_err(|kind| (0, kind))
     }
 }

@@ -8,7 +8,9 @@ use crate::launch::FaultKind;
 pub const SHARED_WINDOW: u64 = 0x7000_0000_0000;
 pub const LOCAL_WINDOW: u64 = 0x7001_0000_0000;
 /// Bytes of a window.
-const WINDOW_BYTES: u64 = 1 << 24;
+const WINDOW_BYTES: u64 = 1 << 32;
+/// Where an address of shared memory has the rank of the block in its cluster.
+pub const RANK_SHIFT: u32 = 24;
 /// The first buffer, and what separates buffers, so that running over an end is noticed.
 const FIRST_BUFFER: u64 = 0x10_0000_0000;
 const BUFFER_UNIT: u64 = 0x1_0000;
@@ -20,8 +22,32 @@ pub const UNWRITTEN: u8 = 0xa5;
 pub enum Space {
     Generic,
     Global,
+    /// That of the own block.
     Shared,
+    /// That of all blocks of the cluster.
+    Cluster,
     Local,
+}
+
+impl Space {
+    /// The space of an address, and the address in it.
+    fn resolve(self, address: u64) -> (Space, u64) {
+        let within = |window: u64| (window..window + WINDOW_BYTES).contains(&address);
+        match self {
+            Space::Generic if within(SHARED_WINDOW) => (Space::Cluster, address - SHARED_WINDOW),
+            Space::Generic if within(LOCAL_WINDOW) => (Space::Local, address - LOCAL_WINDOW),
+            Space::Generic => (Space::Global, address),
+            other => (other, address),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Space::Shared | Space::Cluster => "shared",
+            Space::Local => "local",
+            _ => "global",
+        }
+    }
 }
 
 /// The buffers of the device.
@@ -119,9 +145,12 @@ type Found<'a> = (&'a mut [u8], &'a mut [bool], &'static str);
 /// Everything that a thread can address.
 pub struct View<'a> {
     pub global: &'a mut Global,
-    pub shared: &'a mut [u8],
+    /// Of every block of the cluster, by rank.
+    pub shared: &'a mut [Vec<u8>],
     /// The bytes of `shared` that hold something; empty: all.
-    pub shared_written: &'a mut [bool],
+    pub shared_written: &'a mut [Vec<bool>],
+    /// The own block's rank.
+    pub rank: usize,
     /// Added to offsets of `shared` to give addresses.
     pub shared_base: u64,
     /// The thread's stack; ends where the window of addresses `local_end` does.
@@ -138,6 +167,7 @@ impl<'a> View<'a> {
             global,
             shared: &mut [],
             shared_written: &mut [],
+            rank: 0,
             shared_base: 0,
             local: &mut [],
             local_written: &mut [],
@@ -149,6 +179,12 @@ impl<'a> View<'a> {
 impl View<'_> {
     /// The bytes at an address, to write or to read; they count as written from now on.
     pub fn slice(&mut self, space: Space, address: u64, size: u32) -> Result<&mut [u8], FaultKind> {
+        self.is_aligned(space, address, size)?;
+        self.bytes(space, address, size)
+    }
+
+    /// As [`slice`](View::slice), of an address that need not be a multiple of the size.
+    pub fn bytes(&mut self, space: Space, address: u64, size: u32) -> Result<&mut [u8], FaultKind> {
         let (bytes, written, _) = self.find(space, address, size)?;
         written.fill(true);
         Ok(bytes)
@@ -156,6 +192,12 @@ impl View<'_> {
 
     /// The bytes at an address, which must hold something.
     pub fn read(&mut self, space: Space, address: u64, size: u32) -> Result<&[u8], FaultKind> {
+        self.is_aligned(space, address, size)?;
+        self.read_bytes(space, address, size)
+    }
+
+    /// As [`read`](View::read), of an address that need not be a multiple of the size.
+    pub fn read_bytes(&mut self, space: Space, address: u64, size: u32) -> Result<&[u8], FaultKind> {
         let (bytes, written, space) = self.find(space, address, size)?;
         if written.contains(&false) {
             return Err(FaultKind::Uninitialised { space, address, size });
@@ -163,36 +205,41 @@ impl View<'_> {
         Ok(bytes)
     }
 
+    /// A fault if there are no such bytes.
+    pub fn reaches(&mut self, space: Space, address: u64, size: u32) -> Result<(), FaultKind> {
+        self.find(space, address, size).map(|_| ())
+    }
+
+    /// A fault if an address is no multiple of the size.
+    pub fn is_aligned(&self, space: Space, address: u64, size: u32) -> Result<(), FaultKind> {
+        if address.is_multiple_of(size.into()) {
+            return Ok(());
+        }
+        let space = space.resolve(address).0.name();
+        Err(FaultKind::Misaligned { space, address, size })
+    }
+
     /// Bytes, their flags, and the name of their space.
     fn find(&mut self, space: Space, address: u64, size: u32) -> Result<Found<'_>, FaultKind> {
-        let (space, address) = match space {
-            Space::Generic if (SHARED_WINDOW..SHARED_WINDOW + WINDOW_BYTES).contains(&address) => {
-                (Space::Shared, address - SHARED_WINDOW)
-            }
-            Space::Generic if (LOCAL_WINDOW..LOCAL_WINDOW + WINDOW_BYTES).contains(&address) => {
-                (Space::Local, address - LOCAL_WINDOW)
-            }
-            Space::Generic => (Space::Global, address),
-            other => (other, address),
-        };
-        let name = match space {
-            Space::Shared => "shared",
-            Space::Local => "local",
-            _ => "global",
-        };
-        if address % u64::from(size) != 0 {
-            return Err(FaultKind::Misaligned { space: name, address, size });
-        }
+        let (space, address) = space.resolve(address);
         let bytes = size as usize;
         let within = |memory: &[u8], start: Option<u64>| {
             let start = usize::try_from(start?).ok()?;
             (start.checked_add(bytes)? <= memory.len()).then_some(start..start + bytes)
         };
         let found = match space {
-            Space::Shared => within(self.shared, address.checked_sub(self.shared_base)).map(|range| {
-                let written = self.shared_written.get_mut(range.clone()).unwrap_or_default();
-                (&mut self.shared[range], written)
-            }),
+            Space::Shared | Space::Cluster => {
+                let rank = (address >> RANK_SHIFT) as usize;
+                let start = (address & ((1 << RANK_SHIFT) - 1)).checked_sub(self.shared_base);
+                let reaches = rank == self.rank || space == Space::Cluster;
+                let shared = self.shared.get_mut(rank).filter(|_| reaches);
+                let written = self.shared_written.get_mut(rank).map(|written| &mut written[..]);
+                shared.and_then(|shared| {
+                    let range = within(shared, start)?;
+                    let written = written.and_then(|written| written.get_mut(range.clone()));
+                    Some((&mut shared[range], written.unwrap_or_default()))
+                })
+            }
             Space::Local => {
                 let start = address.checked_sub(self.local_end - self.local.len() as u64);
                 within(self.local, start).map(|range| {
@@ -202,8 +249,16 @@ impl View<'_> {
             }
             _ => self.global.find(address, bytes),
         };
-        let (bytes, written) = found.ok_or(FaultKind::OutOfBounds { space: name, address, size })?;
-        Ok((bytes, written, name))
+        let (bytes, written) = found.ok_or(FaultKind::OutOfBounds { space: space.name(), address, size })?;
+        Ok((bytes, written, space.name()))
+    }
+
+    /// The address in the cluster of what lies in shared memory.
+    pub fn in_cluster(&self, space: Space, address: u64) -> Result<u64, FaultKind> {
+        match space.resolve(address) {
+            (Space::Shared | Space::Cluster, address) => Ok(address),
+            _ => Err(FaultKind::Malformed("a barrier object outside shared memory".into())),
+        }
     }
 
     /// A little-endian number of 1, 2, 4 or 8 bytes.
@@ -241,11 +296,12 @@ mod tests {
         let mut global = Global::default();
         let buffer = global.add(vec![1, 2, 3, 4]);
         global.add(vec![0; 8]);
-        let (mut shared, mut local) = (vec![0; 16], vec![0; 8]);
+        let (mut shared, mut local) = ([vec![0; 16], vec![0; 16]], vec![0; 8]);
         let mut view = View {
             global: &mut global,
             shared: &mut shared,
             shared_written: &mut [],
+            rank: 0,
             shared_base: 0x400,
             local: &mut local,
             local_written: &mut [],
@@ -257,6 +313,10 @@ mod tests {
         view.store(Space::Shared, 0x404, 4, 7).unwrap();
         assert_eq!(view.load(Space::Generic, SHARED_WINDOW + 0x404, 4), Ok(7));
         assert!(view.load(Space::Shared, 0x3fc, 4).is_err());
+        assert!(view.store(Space::Shared, 0x100_0404, 4, 8).is_err());
+        view.store(Space::Cluster, 0x100_0404, 4, 8).unwrap();
+        assert_eq!(view.load(Space::Generic, SHARED_WINDOW + 0x404, 4), Ok(7));
+        assert_eq!(view.load(Space::Generic, SHARED_WINDOW + 0x100_0404, 4), Ok(8));
         view.store(Space::Local, 0xff8, 8, 9).unwrap();
         assert!(view.store(Space::Local, 0x1000, 4, 9).is_err());
     }

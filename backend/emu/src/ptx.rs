@@ -2,16 +2,19 @@
 //!
 //! Every thread has its own place in the program. Of the threads of a warp that can go on, those at the lowest
 //! place go first, together; so threads that parted meet again where their paths do. Operations of several
-//! threads (`.sync`) wait until all that they name have come. Blocks run one after the other.
+//! threads (`.sync`) wait until all that they name have come. Clusters run one after the other, their blocks in turns.
 
 mod arithmetic;
+mod bulk;
 mod call;
+mod cluster;
 mod convert;
 mod copy;
 mod decode;
 mod float;
 mod link;
 mod matrix;
+mod mbarrier;
 mod memory;
 mod race;
 mod sync;
@@ -20,8 +23,9 @@ use crate::copies::Copies;
 use crate::device::Device;
 use crate::launch::{Fault, FaultKind, Launch, WARP, Work};
 use crate::memory::UNWRITTEN;
+use crate::transfers::Transfers;
 use decode::Program;
-use ptx_backend::input::{Env, Function};
+use ptx_backend::input::{Env, Function, Instr};
 
 /// Warp instructions before the next warp has its turn.
 const TURN: u32 = 64;
@@ -50,9 +54,9 @@ pub fn run(
     let program = Program::load(module, kernel, device, launch)?;
     let mut work = Work::default();
     let mut races = race::Races::new();
-    for ctaid in launch.blocks() {
+    for ctaids in launch.clusters().map_err(|kind| kind.at(0))? {
         races.begin();
-        let mut block = Block::new(&program, launch, device, &mut races, ctaid);
+        let mut block = Block::new(&program, launch, device, &mut races, &ctaids);
         let result = block.run(&mut work);
         result.map_err(|(pc, kind)| program.fault(pc, kind))?;
     }
@@ -67,6 +71,8 @@ enum State {
     Meets,
     /// Waits at a barrier of the block.
     Barrier(u32),
+    /// Waits at the barrier of the cluster.
+    Cluster,
     Exited,
 }
 
@@ -82,6 +88,8 @@ struct Warp {
     /// The lanes' carries, where one was computed.
     carry: [Option<bool>; WARP],
     copies: Copies,
+    /// The lanes' arrivals at the barrier of the cluster.
+    arrivals: [u32; WARP],
     /// The lanes' stacks, and which of their bytes have been written, where that is kept.
     local: [Vec<u8>; WARP],
     local_written: [Vec<bool>; WARP],
@@ -103,6 +111,7 @@ impl Warp {
             written: vec![0; program.registers()],
             carry: [None; WARP],
             copies: Copies::default(),
+            arrivals: [0; WARP],
             local: std::array::from_fn(|_| vec![UNWRITTEN; kernel.frame_bytes as usize]),
             local_written: Default::default(),
             tracks,
@@ -153,17 +162,21 @@ fn each(mask: u32) -> impl Iterator<Item = usize> {
     (0..WARP).filter(move |lane| mask >> lane & 1 == 1)
 }
 
+/// A cluster, and the block of it that runs now.
 struct Block<'a> {
     program: &'a Program<'a>,
     launch: &'a Launch,
     device: &'a mut Device,
     ctaid: [u32; 3],
-    shared: Vec<u8>,
+    /// Of every block of the cluster.
+    shared: Vec<Vec<u8>>,
     /// The bytes of `shared` that have been written, where that is kept.
-    shared_written: Vec<bool>,
+    shared_written: Vec<Vec<bool>>,
     warps: Vec<Warp>,
     barriers: [sync::Barrier; sync::BARRIERS],
     races: &'a mut race::Races,
+    cluster: cluster::Cluster,
+    transfers: Transfers<&'a Instr>,
 }
 
 impl<'a> Block<'a> {
@@ -172,45 +185,70 @@ impl<'a> Block<'a> {
         launch: &'a Launch,
         device: &'a mut Device,
         races: &'a mut race::Races,
-        ctaid: [u32; 3],
+        ctaids: &[[u32; 3]],
     ) -> Block<'a> {
         let threads = launch.threads();
-        let warps = (0..threads)
-            .step_by(WARP)
-            .map(|first| Warp::new(program, first, threads, launch.strict))
-            .collect();
-        let shared = vec![UNWRITTEN; (program.shared_bytes + launch.dynamic_shared) as usize];
+        let warps = || {
+            let firsts = (0..threads).step_by(WARP);
+            firsts.map(|first| Warp::new(program, first, threads, launch.strict)).collect()
+        };
+        let bytes = (program.shared_bytes + launch.dynamic_shared) as usize;
+        let tracked = if launch.strict { bytes } else { 0 };
         Block {
             program,
             launch,
             device,
-            ctaid,
-            shared_written: if launch.strict { vec![false; shared.len()] } else { Vec::new() },
-            shared,
-            warps,
+            ctaid: ctaids[0],
+            shared: vec![vec![UNWRITTEN; bytes]; ctaids.len()],
+            shared_written: vec![vec![false; tracked]; ctaids.len()],
+            warps: warps(),
             barriers: Default::default(),
             races,
+            cluster: cluster::Cluster::new(ctaids, warps),
+            transfers: Transfers::default(),
         }
     }
 
     fn run(&mut self, work: &mut Work) -> Result<(), (u32, FaultKind)> {
         loop {
             let mut went = false;
-            for w in 0..self.warps.len() {
-                for _ in 0..TURN {
-                    let Some((pc, mask)) = self.warps[w].next() else { break };
-                    went = true;
-                    work.warp_instructions += 1;
-                    work.thread_instructions += u64::from(mask.count_ones());
-                    if work.warp_instructions > self.launch.steps {
-                        return Err((pc, FaultKind::Steps));
-                    }
-                    self.step(w, pc, mask).map_err(|kind| (pc, kind))?;
-                }
+            for rank in 0..self.shared.len() {
+                self.switch_to(rank);
+                self.pass_cluster_barrier();
+                went |= self.turn(work)?;
             }
             if !went {
-                return self.deadlock().map_or(Ok(()), Err);
+                return self.end();
             }
         }
+    }
+
+    /// Runs every warp of the block for a while; whether one did anything.
+    fn turn(&mut self, work: &mut Work) -> Result<bool, (u32, FaultKind)> {
+        let mut went = false;
+        for w in 0..self.warps.len() {
+            for _ in 0..TURN {
+                let Some((pc, mask)) = self.warps[w].next() else { break };
+                went = true;
+                work.warp_instructions += 1;
+                work.thread_instructions += u64::from(mask.count_ones());
+                if work.warp_instructions > self.launch.steps {
+                    return Err((pc, FaultKind::Steps));
+                }
+                self.step(w, pc, mask).map_err(|kind| (pc, kind))?;
+            }
+        }
+        Ok(went)
+    }
+
+    /// Ends a cluster whose threads all have exited.
+    fn end(&mut self) -> Result<(), (u32, FaultKind)> {
+        for rank in 0..self.shared.len() {
+            self.switch_to(rank);
+            if let Some(deadlock) = self.deadlock() {
+                return Err(deadlock);
+            }
+        }
+        self.land_all().map_err(|kind| (0, kind))
     }
 }

@@ -74,7 +74,7 @@ impl Inst {
             Class::Dmma => true,
             Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 => sm.0 == 75,
             // The counter is at hand, and what goes to a convergence barrier has nobody to tell.
-            Class::S2r => self.form().mnemonic != "LEPC" && self.has(Field::Rd),
+            Class::S2r => !matches!(self.form().mnemonic, "LEPC" | "RPCMOV") && self.has(Field::Rd),
             Class::UniformLoad => !self.is_fixed_to_uniform(sm),
             Class::Xu
             | Class::Load

@@ -40,6 +40,9 @@ pub(super) enum What {
     Sync(&'static str),
     /// What a warp does with matrices.
     Matrix(&'static str),
+    /// Barrier objects, and what goes on beside the threads.
+    Barrier(&'static str),
+    Bulk(&'static str),
     Unknown,
 }
 
@@ -86,6 +89,15 @@ const SYNC: &[&str] = &[
     "RET",
     "PMTRIG",
     "LDGDEPBAR",
+    "RPCMOV",
+    "UCGABAR_ARV",
+    "UCGABAR_WAIT",
+    "UTMACMDFLUSH",
+    "UBLKPF",
+    "FENCE",
+    "ACQBULK",
+    "PREEXIT",
+    "USETMAXREG",
 ];
 
 pub(super) fn decode(kernel: &Kernel) -> std::result::Result<Vec<Step>, Fault> {
@@ -100,10 +112,17 @@ pub(super) fn decode(kernel: &Kernel) -> std::result::Result<Vec<Step>, Fault> {
 fn step(sm: Sm, inst: Inst) -> Result<Step> {
     let form = inst.form();
     let find = |list: &[&'static str]| list.iter().copied().find(|&name| name == form.mnemonic);
-    let what = if let Some(name) = find(MEMORY) {
+    // The one atomic that knows barrier objects.
+    let what = if form.name == "ATOMS.ARRIVE" {
+        What::Barrier("ATOMS.ARRIVE")
+    } else if let Some(name) = find(MEMORY) {
         What::Memory(name)
     } else if let Some(name) = find(super::matrix::MNEMONICS) {
         What::Matrix(name)
+    } else if let Some(name) = find(super::barrier::MNEMONICS) {
+        What::Barrier(name)
+    } else if let Some(name) = find(super::bulk::MNEMONICS) {
+        What::Bulk(name)
     } else if let Some(name) = find(SYNC) {
         What::Sync(name)
     } else {

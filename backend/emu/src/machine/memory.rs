@@ -43,6 +43,7 @@ impl Block<'_> {
             global: &mut self.device.global,
             shared: &mut self.shared,
             shared_written: &mut [],
+            rank: self.cluster.rank(),
             shared_base: self.machine.target.shared_base.into(),
             local: &mut self.warps[w].local[lane * bytes..][..bytes],
             local_written: &mut [],
@@ -124,6 +125,7 @@ impl Block<'_> {
                         BYTES[size],
                     )?);
                     self.loaded(w, lane, step.rd, size, &bytes);
+                    self.looked(w, lane, space, address, BYTES[size])?;
                 }
                 Ok(())
             }
@@ -189,10 +191,16 @@ impl Block<'_> {
                 Some(but) => self.warps[w].copies.finish(lane, but),
                 None => self.warps[w].copies.finish_all(lane),
             };
-            for (to, bytes) in copies {
-                let mut view = self.view(w, lane);
-                view.slice(Space::Shared, to, bytes.len() as u32)?.copy_from_slice(&bytes);
-            }
+            self.put_copies(w, lane, copies)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what copies of a thread that are over have brought.
+    pub(super) fn put_copies(&mut self, w: usize, lane: usize, copies: Vec<(u64, Vec<u8>)>) -> Result<()> {
+        for (to, bytes) in copies {
+            let mut view = self.view(w, lane);
+            view.slice(Space::Shared, to, bytes.len() as u32)?.copy_from_slice(&bytes);
         }
         Ok(())
     }
@@ -273,7 +281,7 @@ fn data(step: &super::decode::Step, field: Field) -> Option<u8> {
 }
 
 /// What an atomic operation leaves in memory.
-fn update(op: &str, ty: &str, float: bool, old: u64, b: u64) -> Option<u64> {
+pub(super) fn update(op: &str, ty: &str, float: bool, old: u64, b: u64) -> Option<u64> {
     let bits = if matches!(ty, ".64" | ".S64" | ".F64.RN") { 64 } else { 32 };
     let signed = matches!(ty, ".S32" | ".S64");
     let wide = |x: u64| if signed { i128::from((x << (64 - bits)) as i64 >> (64 - bits)) } else { x.into() };

@@ -39,6 +39,10 @@ impl Block<'_> {
         if scoreboard.is_some_and(|scoreboard| step.inst.control.wait >> scoreboard & 1 == 1) {
             self.land(w, mask, Some(0))?;
         }
+        let scoreboard = self.warps[w].bulk_scoreboard;
+        if scoreboard.is_some_and(|scoreboard| step.inst.control.wait >> scoreboard & 1 == 1) {
+            self.finish_bulk(w, 0)?;
+        }
         self.issue(w, g, active)?;
         match step.what {
             What::Sync(name) => return self.sync(w, g, active, name),
@@ -46,6 +50,8 @@ impl Block<'_> {
             What::Compute(compute) => self.compute(w, active, pc, compute)?,
             What::Memory(name) => self.access(w, active, pc, name)?,
             What::Matrix(name) => self.matrix(w, active, pc, name)?,
+            What::Barrier(name) => self.barrier_object(w, active, pc, name)?,
+            What::Bulk(name) => self.bulk(w, active, pc, name)?,
             What::Unknown => {
                 return Err(FaultKind::Unsupported(sass::print(
                     machine.sm,
@@ -285,15 +291,13 @@ impl Block<'_> {
                 }
             }
             "R2UR" if active != 0 => {
+                // Where lanes differ, which loops over them expect, it takes the first one's value and marks the others.
                 let value = self.bits(w, active.trailing_zeros() as usize, step.sources[0])?;
-                if step.pd != 7 {
-                    // Holds where lanes differ; which one's value counts then is not known.
-                    for lane in each(active) {
-                        if self.bits(w, lane, step.sources[0])? != value {
-                            return unsupported();
-                        }
-                        self.set_predicate(w, lane, false, step.pd, false);
-                    }
+                let adds = form.name == "R2UR.OR";
+                for lane in each(active).filter(|_| step.pd != 7) {
+                    let marked = adds && self.warps[w].predicates[usize::from(step.pd)] >> lane & 1 == 1;
+                    let differs = self.bits(w, lane, step.sources[0])? != value;
+                    self.set_predicate(w, lane, false, step.pd, marked || differs);
                 }
                 self.set_uniform(w, step.rd, value);
             }
@@ -309,7 +313,8 @@ impl Block<'_> {
                 self.set_uniform(w, step.rd, value);
             }
             "CS2R" => {
-                if inst.text(Field::Special) != Some("SRZ") {
+                // Of several extents that a launch allows its clusters, the first is what they have.
+                if !matches!(inst.text(Field::Special), Some("SRZ" | "SR_CgaSize")) {
                     return unsupported();
                 }
                 let wide = inst.get(Field::Wide) == Some(1) && step.rd != 255;
@@ -326,12 +331,39 @@ impl Block<'_> {
             }
             "DEPBAR" => {
                 let scoreboard = self.warps[w].copies_scoreboard;
+                let but = inst.get(Field::Imm2).unwrap_or(0) as u32;
                 if scoreboard.is_some() && inst.get(Field::Scoreboard) == scoreboard.map(u64::from) {
-                    self.land(w, active, Some(inst.get(Field::Imm2).unwrap_or(0) as u32))?;
+                    self.land(w, active, Some(but))?;
+                }
+                let scoreboard = self.warps[w].bulk_scoreboard;
+                if scoreboard.is_some() && inst.get(Field::Scoreboard) == scoreboard.map(u64::from) {
+                    self.finish_bulk(w, but)?;
+                }
+            }
+            "UTMACMDFLUSH" => {
+                self.warps[w].bulk_scoreboard = inst.control.write_sb;
+                self.transfers.close((self.cluster.rank(), w, 0));
+            }
+            "UCGABAR_ARV" => self.arrive_at_cluster(w, active)?,
+            "UCGABAR_WAIT" => {
+                let waiting = self.waits_for_cluster(w, active)?;
+                self.park(w, g, waiting, State::Cluster);
+                return Ok(());
+            }
+            "RPCMOV" if form.name == "RPCMOV.32" => {
+                // The halves are Rpc.LO and Rpc.HI.
+                let half = usize::from(inst.text(Field::Special) == Some("Rpc.HI"));
+                for lane in each(active) {
+                    if inst.has(Field::Rd) {
+                        let value = self.warps[w].rpc[lane][half];
+                        self.set_register(w, lane, step.rd, value);
+                    } else {
+                        self.warps[w].rpc[lane][half] = self.bits(w, lane, step.sources[1])?;
+                    }
                 }
             }
             "NOP" | "YIELD" | "NANOSLEEP" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL" | "CGAERRBAR"
-            | "PMTRIG" => {}
+            | "PMTRIG" | "UBLKPF" | "FENCE" | "ACQBULK" | "PREEXIT" | "USETMAXREG" => {}
             _ if active == 0 => {}
             _ => return unsupported(),
         }
@@ -375,7 +407,7 @@ impl Block<'_> {
     }
 
     /// Unites those members that are in a state, by place.
-    fn unite(&mut self, w: usize, state: State, members: u32) {
+    pub(super) fn unite(&mut self, w: usize, state: State, members: u32) {
         let Warp { groups, timing, .. } = &mut self.warps[w];
         let (mut ready, others): (Vec<Group>, Vec<Group>) =
             groups.iter().partition(|group| group.state == state && group.mask & members != 0);
@@ -551,7 +583,7 @@ impl Block<'_> {
             "SR_LEMASK" => u32::MAX >> (31 - lane),
             "SR_GEMASK" => u32::MAX << lane,
             "SR_GTMASK" => (u32::MAX << lane) << 1,
-            "SR_CgaCtaId" => 0,
+            "SR_CgaCtaId" => self.cluster.rank() as u32,
             "SR_SWINHI" => (crate::memory::SHARED_WINDOW >> 32) as u32,
             "SR_LWINHI" => (crate::memory::LOCAL_WINDOW >> 32) as u32,
             "SRZ" => 0,

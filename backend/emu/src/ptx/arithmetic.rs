@@ -34,7 +34,7 @@ const fn wide(ty: ScalarType) -> ScalarType {
     }
 }
 
-impl Block<'_> {
+impl<'a> Block<'a> {
     /// Runs the instruction at a place for the lanes there.
     pub(super) fn step(&mut self, w: usize, pc: u32, mask: u32) -> Step<()> {
         let Some(instr) = self.program.instr(pc) else {
@@ -57,7 +57,7 @@ impl Block<'_> {
         self.execute(w, pc, active, instr)
     }
 
-    fn execute(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
+    fn execute(&mut self, w: usize, pc: u32, mask: u32, instr: &'a Instr) -> Step<()> {
         use FormId as F;
         let op = &instr.opcode;
         match op.form {
@@ -301,6 +301,37 @@ impl Block<'_> {
             F::WmmaMmaF16 | F::WmmaMma | F::WmmaMmaInt4 | F::WmmaMmaBits => self.meet(w, pc, mask, instr),
             F::CpAsync | F::CpAsyncCommitGroup | F::CpAsyncWaitGroup | F::CpAsyncWaitAll => {
                 self.asynchronous(w, mask, instr)
+            }
+            F::MbarrierInit
+            | F::MbarrierInval
+            | F::MbarrierExpectTx
+            | F::MbarrierCompleteTx
+            | F::MbarrierArrive
+            | F::MbarrierArriveDrop
+            | F::MbarrierTestWait
+            | F::MbarrierTryWait
+            | F::MbarrierPendingCount
+            | F::CpAsyncMbarrierArrive => self.mbarrier(w, mask, instr),
+            F::BarrierCluster | F::Mapa | F::Getctarank => self.cluster(w, mask, instr),
+            F::StAsync
+            | F::RedAsync
+            | F::CpAsyncBulkLoad
+            | F::CpAsyncBulkCluster
+            | F::CpAsyncBulkStore
+            | F::CpAsyncBulkPrefetch
+            | F::CpAsyncBulkCommitGroup
+            | F::CpAsyncBulkWaitGroup
+            | F::CpReduceAsyncBulkCluster
+            | F::CpReduceAsyncBulkStore => self.bulk(w, mask, instr),
+            F::FenceProxy
+            | F::FenceProxySpace
+            | F::FenceProxyTensormap
+            | F::FenceProxyAsyncGeneric
+            | F::FenceSyncRestrict
+            | F::FenceMbarrierInit
+            | F::Griddepcontrol => {
+                self.races.cut();
+                Ok(())
             }
             F::Fns => {
                 let (u, s) = (ScalarType::U32, ScalarType::S32);

@@ -55,7 +55,7 @@ impl<'a> Program<'a> {
             end = end.next_multiple_of(128);
         }
         dynamic.iter().for_each(|&i| shared_globals[i] = Some(end));
-        std::mem::take(&mut code.dynamic).into_iter().for_each(|i| code.locals[i] = Place::Fixed(end));
+        std::mem::take(&mut code.dynamic).into_iter().for_each(|i| code.locals[i] = Place::Shared(end));
         let params = code.param_bytes;
         if launch.params.len() < params as usize {
             return Err(FaultKind::Malformed(format!("the kernel takes {params} bytes of parameters")).at(0));
@@ -126,7 +126,7 @@ impl<'a> Program<'a> {
         let fixed = |address: Option<u64>| address.map_or(Place::Nowhere, Place::Fixed);
         match symbol {
             Symbol::Global(i) => match self.env.variables[i as usize].space {
-                Space::Shared => fixed(self.shared_globals[i as usize]),
+                Space::Shared => self.shared_globals[i as usize].map_or(Place::Nowhere, Place::Shared),
                 _ => fixed(self.globals[i as usize]),
             },
             Symbol::Local(i) => self.code.locals[i as usize],
@@ -175,6 +175,10 @@ impl Block<'_> {
             Operand::F32(bits) if ty.bits() == 32 => Value::Constant((*bits).into()),
             Operand::Symbol(symbol, offset) => match self.program.place(*symbol) {
                 Place::Fixed(start) => Value::Constant(start.wrapping_add(*offset as u64) & mask),
+                Place::Shared(start) => {
+                    let start = start | self.cluster.base();
+                    Value::Constant(start.wrapping_add(*offset as u64) & mask)
+                }
                 Place::Frame(start) => Value::Frame(start.wrapping_add(*offset as u64), mask),
                 Place::Nowhere => return Err(nowhere()),
             },
@@ -247,6 +251,7 @@ impl Block<'_> {
             }
             AddressBase::Symbol(symbol) => match self.program.place(symbol) {
                 Place::Fixed(start) => start,
+                Place::Shared(start) => start | self.cluster.base(),
                 Place::Frame(start) => self.warps[w].frame[lane] + start,
                 Place::Nowhere => return Err(nowhere()),
             },
@@ -259,6 +264,7 @@ impl Block<'_> {
         use SpecialReg::*;
         let number = warp.first + lane as u32;
         let tid = self.launch.thread(number);
+        let cluster = self.launch.cluster_extent();
         let value = match register {
             TidX => tid[0],
             TidY => tid[1],
@@ -266,14 +272,27 @@ impl Block<'_> {
             NtidX => self.launch.block[0],
             NtidY => self.launch.block[1],
             NtidZ => self.launch.block[2],
-            CtaidX | ClusteridX => self.ctaid[0],
-            CtaidY | ClusteridY => self.ctaid[1],
-            CtaidZ | ClusteridZ => self.ctaid[2],
-            NctaidX | NclusteridX => self.launch.grid[0],
-            NctaidY | NclusteridY => self.launch.grid[1],
-            NctaidZ | NclusteridZ => self.launch.grid[2],
-            ClusterCtaidX | ClusterCtaidY | ClusterCtaidZ | ClusterCtarank | IsExplicitCluster => 0,
-            ClusterNctaidX | ClusterNctaidY | ClusterNctaidZ | ClusterNctarank => 1,
+            CtaidX => self.ctaid[0],
+            CtaidY => self.ctaid[1],
+            CtaidZ => self.ctaid[2],
+            NctaidX => self.launch.grid[0],
+            NctaidY => self.launch.grid[1],
+            NctaidZ => self.launch.grid[2],
+            ClusteridX => self.ctaid[0] / cluster[0],
+            ClusteridY => self.ctaid[1] / cluster[1],
+            ClusteridZ => self.ctaid[2] / cluster[2],
+            NclusteridX => self.launch.grid[0] / cluster[0],
+            NclusteridY => self.launch.grid[1] / cluster[1],
+            NclusteridZ => self.launch.grid[2] / cluster[2],
+            ClusterCtaidX => self.ctaid[0] % cluster[0],
+            ClusterCtaidY => self.ctaid[1] % cluster[1],
+            ClusterCtaidZ => self.ctaid[2] % cluster[2],
+            ClusterCtarank => self.cluster.rank() as u32,
+            ClusterNctaidX => cluster[0],
+            ClusterNctaidY => cluster[1],
+            ClusterNctaidZ => cluster[2],
+            ClusterNctarank => cluster.iter().product(),
+            IsExplicitCluster => self.launch.cluster.is_some().into(),
             Laneid => lane as u32,
             Warpid => warp.first / WARP as u32,
             LanemaskEq => 1 << lane,

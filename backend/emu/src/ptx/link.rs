@@ -15,6 +15,8 @@ use ptx_isa::{FormId, Opcode, ScalarType, Space};
 pub(super) enum Place {
     /// An address in its own space, the same for all threads.
     Fixed(u64),
+    /// An address in the shared memory of the thread's block.
+    Shared(u64),
     /// Bytes from the start of the thread's frame.
     Frame(u64),
     Nowhere,
@@ -132,7 +134,7 @@ impl Code {
                 Space::Shared => {
                     let start = self.shared_bytes.next_multiple_of(align);
                     self.shared_bytes = start + variable.size;
-                    Place::Fixed(start)
+                    Place::Shared(start)
                 }
                 Space::Local | Space::Param => frame.add(variable.size, align),
                 _ => Place::Nowhere,
@@ -203,7 +205,7 @@ fn formals(params: &[Param], base: &Bases, frame: &mut Frame) -> Vec<Formal> {
             Some(register) => Slot::Register(base.register(register)),
             None => match frame.add(param.size.into(), param.align.max(1).into()) {
                 Place::Frame(start) => Slot::Frame(start),
-                Place::Fixed(_) | Place::Nowhere => Slot::Frame(0),
+                Place::Fixed(_) | Place::Shared(_) | Place::Nowhere => Slot::Frame(0),
             },
         };
         Formal { size: param.size, at }

@@ -23,11 +23,20 @@ fn place(instr: &Instr) -> Where {
     let has = |mods: &[Mod]| mods.iter().any(|&m| op.has(m));
     match () {
         () if has(&[Mod::Global]) || op.form == FormId::Ldu => Where::Memory(Space::Global),
-        () if has(&[Mod::Shared, Mod::SharedCta, Mod::SharedCluster]) => Where::Memory(Space::Shared),
+        () if has(&[Mod::Shared, Mod::SharedCta]) => Where::Memory(Space::Shared),
+        () if has(&[Mod::SharedCluster]) => Where::Memory(Space::Cluster),
         () if has(&[Mod::Local]) => Where::Memory(Space::Local),
         () if has(&[Mod::Const]) => Where::Constant,
         () if has(&[Mod::Param, Mod::ParamEntry]) => Where::Param,
         () => Where::Memory(Space::Generic),
+    }
+}
+
+/// The space that an instruction on shared memory names.
+pub(super) fn space(instr: &Instr) -> Space {
+    match place(instr) {
+        Where::Memory(space) => space,
+        _ => Space::Generic,
     }
 }
 
@@ -39,6 +48,7 @@ impl Block<'_> {
             global: &mut self.device.global,
             shared: &mut self.shared,
             shared_written: &mut self.shared_written,
+            rank: self.cluster.rank(),
             shared_base: SHARED_BASE,
             local_end: local.len() as u64,
             local,
@@ -230,7 +240,7 @@ impl Block<'_> {
 }
 
 /// What an atomic operation leaves in memory.
-fn update(instr: &Instr, t: ScalarType, global: bool, old: u64, b: u64, c: u64) -> Step<u64> {
+pub(super) fn update(instr: &Instr, t: ScalarType, global: bool, old: u64, b: u64, c: u64) -> Step<u64> {
     let op = &instr.opcode;
     let (x, y) = (extend(old, t), extend(b, t));
     let halves = |format: crate::float::Format| {

@@ -3,8 +3,8 @@
 //! Within a block time is cut at whatever may order accesses of different warps: barriers of the block, fences, atomics, waits
 //! for copies. Between two cuts no warp may write what another one reads or writes. Blocks run one after the other, so
 //! an access of a later one is ordered behind one of an earlier one only if the earlier block has published since (by a
-//! fence, an atomic or a release) and the later one has looked (by any of these). Writing what is there already is no
-//! race. What this misses, and it does where only some warps are ordered, stays unfound; what it finds is wrong.
+//! fence, an atomic or a release) and the later one has looked (by any of these). The blocks of a cluster count as one.
+//! Writing what is there already is no race. What this misses, and it does where only some warps are ordered, stays unfound; what it finds is wrong.
 
 use super::{Block, Step};
 use crate::launch::FaultKind;
@@ -20,7 +20,7 @@ struct Use {
     who: Agent,
 }
 
-/// A warp of a block.
+/// A warp of a block, or of a cluster of blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Agent {
     block: u32,
@@ -36,13 +36,13 @@ struct Byte {
     read: Use,
 }
 
-/// Bytes of global memory that are kept together: buffers start at multiples of it.
+/// Bytes that are kept together: buffers, and the shared memory of blocks, start at multiples of it.
 const UNIT: u64 = 0x1_0000;
 
 /// The uses of memory in a launch.
 pub(super) struct Races {
-    shared: Vec<Byte>,
     /// By unit.
+    shared: BTreeMap<u64, Vec<Byte>>,
     global: BTreeMap<u64, Vec<Byte>>,
     /// Counts from one, so that no byte has been used at first.
     cut: u32,
@@ -53,7 +53,7 @@ pub(super) struct Races {
 
 impl Races {
     pub(super) fn new() -> Races {
-        Races { shared: Vec::new(), global: BTreeMap::new(), cut: 0, block: 0, published: Vec::new() }
+        Races { shared: BTreeMap::new(), global: BTreeMap::new(), cut: 0, block: 0, published: Vec::new() }
     }
 
     /// The next block begins.
@@ -79,10 +79,8 @@ impl Races {
 
     /// The bytes of a space from an address on.
     fn bytes(&mut self, space: Space, address: u64, count: usize) -> &mut [Byte] {
-        let (bytes, start) = match space {
-            Space::Shared => (&mut self.shared, address as usize),
-            _ => (self.global.entry(address / UNIT).or_default(), (address % UNIT) as usize),
-        };
+        let units = if space == Space::Shared { &mut self.shared } else { &mut self.global };
+        let (bytes, start) = (units.entry(address / UNIT).or_default(), (address % UNIT) as usize);
         let end = start + count;
         if bytes.len() < end {
             bytes.resize(end, Byte::default());
@@ -153,14 +151,16 @@ impl Block<'_> {
         let place = match space {
             Space::Generic if space_of(address) == Space::Shared => (Space::Shared, address - SHARED_WINDOW),
             Space::Generic => (space_of(address), address),
+            Space::Cluster => (Space::Shared, address),
             space => (space, address),
         };
-        let alone = self.warps.len() == 1
+        let alone = self.warps.len() * self.shared.len() == 1
             && (place.0 == Space::Shared || self.launch.grid.iter().all(|&blocks| blocks == 1));
         let strong = has(&[Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Release, Mod::Mmio]);
         if alone || strong || place.0 == Space::Local {
             return Ok(());
         }
+        let w = self.cluster.rank() * self.warps.len() + w;
         let Some(other) = self.races.access(w as u32, place, before, after) else { return Ok(()) };
         let does = if after.is_some() { "writes" } else { "reads" };
         let block = self.races.block;

@@ -1,0 +1,142 @@
+//! Copies and reductions of blocks of memory, and stores into other blocks, that tell a barrier object or a group when they
+//! are over.
+
+use super::memory::update;
+use super::{Block, Result, WARP, each};
+use crate::float::{BF16, F16, Rounding};
+use crate::launch::FaultKind;
+use crate::memory::{RANK_SHIFT, Space};
+use crate::transfers::{Done, From, Transfer};
+use sass::{Field, Inst};
+
+/// Mnemonics of what begins transfers.
+pub(super) const MNEMONICS: &[&str] = &["UBLKCP", "UBLKRED", "STAS", "REDAS"];
+
+/// Sizes of bulk copies are in units of so many bytes.
+const UNIT: u32 = 16;
+
+/// Bytes of an element of a reduction.
+fn element(inst: &Inst) -> u32 {
+    match inst.text(Field::Type).unwrap_or("") {
+        ".F16.RN" | ".BF16.RN" => 2,
+        ".64" | ".U64" | ".S64" | ".F64.RN" => 8,
+        _ => 4,
+    }
+}
+
+impl Block<'_> {
+    pub(super) fn bulk(&mut self, w: usize, mask: u32, at: u32, name: &str) -> Result<()> {
+        match name {
+            "STAS" | "REDAS" => self.store_async(w, mask, at, name == "REDAS"),
+            _ => self.copy_bulk(w, at, name == "UBLKRED"),
+        }
+    }
+
+    /// Stores into another block; the register behind the address has the address of the barrier object.
+    fn store_async(&mut self, w: usize, mask: u32, at: u32, reduces: bool) -> Result<()> {
+        let step = &self.machine.code[at as usize];
+        let inst = &step.inst;
+        let size = match inst.text(Field::Size) {
+            _ if reduces => element(inst),
+            Some(".64") => 8,
+            Some(".128") => 16,
+            _ => 4,
+        };
+        let first = inst.get(Field::Rb).or(inst.get(Field::Rc)).unwrap_or(255) as usize;
+        let base = inst.get(Field::Ra).unwrap_or(255) as usize;
+        if inst.get(Field::AddressWidth) == Some(0) || base == 255 {
+            return Err(FaultKind::Unsupported(sass::print(self.machine.sm, inst, 0)));
+        }
+        for lane in each(mask) {
+            let to = self.address(w, lane, at, true)?;
+            let register = |index: usize| self.warps[w].registers[index * WARP + lane];
+            let barrier = register(base + 1).into();
+            let word = |i: u32| if first == 255 { 0 } else { register(first + i as usize) };
+            let bytes = (0..size / 4).flat_map(|i| word(i).to_le_bytes()).collect();
+            self.view(w, lane).is_aligned(Space::Cluster, to, size)?;
+            self.view(w, lane).reaches(Space::Cluster, to, size)?;
+            let done = Done::Bytes { barrier, count: size };
+            let transfer = Transfer::copy(From::Bytes(bytes), (Space::Cluster, to), size, done);
+            let reduces = reduces.then_some((at, size));
+            self.transfers.begin(Transfer { reduces, ..transfer });
+        }
+        Ok(())
+    }
+
+    /// Once for the warp, whatever threads are there.
+    fn copy_bulk(&mut self, w: usize, at: u32, reduces: bool) -> Result<()> {
+        let inst = &self.machine.code[at as usize].inst;
+        let uniform = &self.warps[w].uniform;
+        let register = |field| inst.get(field).unwrap_or(0) as usize;
+        let (to, from) = (register(Field::UrBase), register(Field::Ur));
+        let pair = |at: usize| u64::from(uniform[at + 1]) << 32 | u64::from(uniform[at]);
+        let extent = uniform[register(Field::URb)];
+        let size = (extent & 0xffff) * UNIT;
+        let into_shared = inst.text(Field::Mode) == Some(".S");
+        let source = match inst.text(Field::Mode2) {
+            Some(".S") => (Space::Cluster, uniform[from].into()),
+            _ => (Space::Global, pair(from)),
+        };
+        let masked = inst.get(Field::Mask) == Some(1);
+        if masked || inst.get(Field::Flag2) == Some(1) || inst.get(Field::Flag3) == Some(1) {
+            return Err(FaultKind::Unsupported(sass::print(self.machine.sm, inst, 0)));
+        }
+        let (destination, barrier) = (u64::from(uniform[to]), u64::from(uniform[to + 1]));
+        let far = pair(to);
+        let reduces = reduces.then(|| (at, element(inst)));
+        let multicast = inst.get(Field::Flag) == Some(1);
+        self.view(w, 0).reaches(source.0, source.1, size)?;
+        let bytes = From::Memory(source.0, source.1);
+        if !into_shared {
+            self.view(w, 0).reaches(Space::Global, far, size)?;
+            let done = self.transfers.group((self.cluster.rank(), w, 0));
+            let transfer = Transfer::copy(bytes, (Space::Global, far), size, done);
+            self.transfers.begin(Transfer { reduces, ..transfer });
+            return Ok(());
+        }
+        let ranks = if multicast { extent >> 16 } else { 1 << (destination >> RANK_SHIFT) };
+        let there = |address: u64, rank: u64| address & !(0xff << RANK_SHIFT) | rank << RANK_SHIFT;
+        for rank in (0..16).filter(|rank| ranks >> rank & 1 == 1) {
+            let to = there(destination, rank);
+            self.view(w, 0).reaches(Space::Cluster, to, size)?;
+            let done = Done::Bytes { barrier: there(barrier, rank), count: size };
+            let transfer = Transfer::copy(bytes.clone(), (Space::Cluster, to), size, done);
+            self.transfers.begin(Transfer { reduces, ..transfer });
+        }
+        Ok(())
+    }
+
+    /// Ends a warp's bulk copies: all but so many of the closed groups.
+    pub(super) fn finish_bulk(&mut self, w: usize, but: u32) -> Result<()> {
+        let over = self.transfers.finish((self.cluster.rank(), w, 0), but);
+        over.into_iter().try_for_each(|transfer| self.land_transfer(transfer))
+    }
+
+    /// Ends a transfer.
+    pub(super) fn land_transfer(&mut self, transfer: Transfer<u32>) -> Result<()> {
+        let done = transfer.done;
+        let machine = self.machine;
+        let combine = |at: u32, old, new| {
+            let inst = &machine.code[at as usize].inst;
+            let (op, ty) = (inst.text(Field::Op).unwrap_or(""), inst.text(Field::Type).unwrap_or(""));
+            let half = |format: crate::float::Format| match op {
+                ".ADD" => Some(format.add(old, new, Rounding::Nearest)),
+                _ => None,
+            };
+            let result = match ty {
+                ".F16.RN" => half(F16),
+                ".BF16.RN" => half(BF16),
+                ".U64" => update(op, ".64", false, old, new),
+                _ => update(op, ty, ty.contains(".F"), old, new),
+            };
+            result.ok_or_else(|| FaultKind::Unsupported(sass::print(machine.sm, inst, 0)))
+        };
+        transfer.perform(&mut self.view(0, 0), combine)?;
+        self.complete(done)
+    }
+
+    /// Ends what is still under way when all threads have exited.
+    pub(super) fn land_all(&mut self) -> Result<()> {
+        self.transfers.finish_all().into_iter().try_for_each(|transfer| self.land_transfer(transfer))
+    }
+}

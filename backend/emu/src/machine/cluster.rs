@@ -1,0 +1,157 @@
+//! Blocks of a cluster: which of them runs, their common barrier, and what the driver tells them.
+
+use super::{Block, Result, State, Warp, each, sync};
+use crate::launch::{FaultKind, Launch};
+use ptx_backend::target::Target;
+use std::mem::swap;
+
+/// What a block has for itself while it does not run.
+struct Parked {
+    ctaid: [u32; 3],
+    warps: Vec<Warp>,
+    barriers: [sync::Barrier; 16],
+}
+
+pub(super) struct Cluster {
+    /// The block that runs now.
+    rank: usize,
+    /// By rank. The place of the running block holds nothing of worth.
+    parked: Vec<Parked>,
+    /// How often the barrier of the cluster was passed.
+    passed: u32,
+    /// Threads may wait for the barrier.
+    arrived: bool,
+}
+
+impl Cluster {
+    pub(super) fn new(ctaids: &[[u32; 3]], warps: impl Fn() -> Vec<Warp>) -> Cluster {
+        let parked = ctaids.iter().enumerate().map(|(rank, &ctaid)| Parked {
+            ctaid,
+            warps: if rank == 0 { Vec::new() } else { warps() },
+            barriers: Default::default(),
+        });
+        Cluster { rank: 0, parked: parked.collect(), passed: 0, arrived: false }
+    }
+
+    pub(super) fn rank(&self) -> usize {
+        self.rank
+    }
+}
+
+/// Where words about clusters lie in front of the parameters, by the target's offset of the extents.
+///
+/// Source: observation of ptxas 13.0.88 for `%cluster_nctaid`, `%clusterid` and so on. An index in the grid is divided
+/// by the extent as a product with a float, which is therefore rounded up.
+struct Words {
+    extent: u16,
+    reciprocals: u16,
+    clusters: u16,
+    blocks: u16,
+    explicit: u16,
+}
+
+/// Writes what the driver tells about clusters.
+pub(super) fn constants(target: &Target, launch: &Launch, bank: &mut [u8]) {
+    if !target.clusters {
+        return;
+    }
+    let words = match target.sms.0 >= 100 {
+        true => Words { extent: 0x2a0, reciprocals: 0x2b0, clusters: 0x2c0, blocks: 0x2cc, explicit: 0x36c },
+        false => Words { extent: 0x144, reciprocals: 0x150, clusters: 0x15c, blocks: 0x188, explicit: 0x140 },
+    };
+    let mut put = |offset: u16, word: u32| {
+        bank[usize::from(offset)..usize::from(offset) + 4].copy_from_slice(&word.to_le_bytes());
+    };
+    let extent = launch.cluster_extent();
+    for (i, &blocks) in extent.iter().enumerate() {
+        let at = 4 * i as u16;
+        let reciprocal = 1.0 / blocks as f32;
+        let low = f64::from(reciprocal) * f64::from(blocks) < 1.0;
+        put(words.extent + at, blocks);
+        put(words.reciprocals + at, if low { reciprocal.next_up() } else { reciprocal }.to_bits());
+        put(words.clusters + at, launch.grid[i] / blocks);
+    }
+    put(words.blocks, extent.iter().product());
+    put(words.explicit, launch.cluster.is_some().into());
+}
+
+impl Block<'_> {
+    /// Lets another block of the cluster run.
+    pub(super) fn switch_to(&mut self, rank: usize) {
+        if rank == self.cluster.rank {
+            return;
+        }
+        self.exchange();
+        self.cluster.rank = rank;
+        self.exchange();
+    }
+
+    fn exchange(&mut self) {
+        let parked = &mut self.cluster.parked[self.cluster.rank];
+        swap(&mut self.ctaid, &mut parked.ctaid);
+        swap(&mut self.warps, &mut parked.warps);
+        swap(&mut self.barriers, &mut parked.barriers);
+    }
+
+    /// Ends the phase of the cluster's barrier if all threads have arrived, and lets those of this block go on whose
+    /// phase is over.
+    pub(super) fn pass_cluster_barrier(&mut self) {
+        if !self.cluster.arrived {
+            return;
+        }
+        let passed = self.cluster.passed;
+        let parked = self.cluster.parked.iter().enumerate().filter(|&(rank, _)| rank != self.cluster.rank);
+        let mut warps = self.warps.iter().chain(parked.flat_map(|(_, block)| &block.warps));
+        if warps.all(|warp| each(warp.live()).all(|lane| warp.arrivals[lane] > passed)) {
+            self.cluster.passed += 1;
+        }
+        let passed = self.cluster.passed;
+        for w in 0..self.warps.len() {
+            let warp = &self.warps[w];
+            let waiting = warp.lanes(State::Cluster);
+            if waiting != 0 && each(waiting).all(|lane| warp.arrivals[lane] <= passed) {
+                self.unite(w, State::Cluster, u32::MAX);
+            }
+        }
+    }
+
+    pub(super) fn arrive_at_cluster(&mut self, w: usize, active: u32) -> Result<()> {
+        self.cluster.arrived = true;
+        let arrivals = self.cluster.passed + 1;
+        for lane in each(active) {
+            if self.warps[w].arrivals[lane] == arrivals {
+                return Err(FaultKind::Malformed("a thread arrives twice at the cluster's barrier".into()));
+            }
+            self.warps[w].arrivals[lane] = arrivals;
+        }
+        Ok(())
+    }
+
+    /// Of the threads that wait for the cluster those whose phase is not over.
+    pub(super) fn waits_for_cluster(&self, w: usize, active: u32) -> Result<u32> {
+        let arrivals = &self.warps[w].arrivals;
+        if each(active).any(|lane| arrivals[lane] == 0) {
+            return Err(FaultKind::Malformed("a thread waits where it never arrived".into()));
+        }
+        let waits = each(active).filter(|&lane| arrivals[lane] > self.cluster.passed);
+        Ok(waits.fold(0, |mask, lane| mask | 1 << lane))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Floats divide indices as integers do.
+    #[test]
+    fn reciprocals_divide() {
+        let target = Target::of(ptx_isa::Sm::new(90)).unwrap();
+        for blocks in 1..=16 {
+            let launch = Launch { cluster: Some([blocks, 1, 1]), ..Launch::new(blocks, 1, Vec::new()) };
+            let mut bank = vec![0; usize::from(target.param_base)];
+            constants(target, &launch, &mut bank);
+            let reciprocal = f32::from_le_bytes(bank[0x150..0x154].try_into().unwrap());
+            assert!((0..4096).all(|index| (index as f32 * reciprocal) as u32 == index / blocks));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Copies and reductions of blocks of memory, and stores into other blocks, that tell a barrier object or a group when they
+//! are over.
+
+use super::arithmetic::{ty, unsupported};
+use super::memory::update;
+use super::{Block, Step, WARP, each};
+use crate::launch::FaultKind;
+use crate::memory::{RANK_SHIFT, Space};
+use crate::transfers::{Done, From, Transfer};
+use ptx_backend::input::{Instr, Operand};
+use ptx_isa::{FormId, Mod, ScalarType};
+
+/// What bulk copies move and where, in bytes.
+const UNIT: u64 = 16;
+
+impl<'a> Block<'a> {
+    pub(super) fn bulk(&mut self, w: usize, mask: u32, instr: &'a Instr) -> Step<()> {
+        use FormId as F;
+        self.races.cut();
+        match instr.opcode.form {
+            F::CpAsyncBulkPrefetch => Ok(()),
+            F::CpAsyncBulkCommitGroup => {
+                each(mask).for_each(|lane| self.transfers.close((self.cluster.rank(), w, lane)));
+                Ok(())
+            }
+            F::CpAsyncBulkWaitGroup => self.wait_bulk(w, mask, instr),
+            F::StAsync | F::RedAsync => self.store_async(w, mask, instr),
+            _ => self.copy_bulk(w, mask, instr),
+        }
+    }
+
+    fn wait_bulk(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let Some(Operand::Int(but)) = instr.operands.first() else { return unsupported(instr) };
+        for lane in each(mask) {
+            let thread = (self.cluster.rank(), w, lane);
+            if instr.opcode.has(Mod::Read) {
+                let mut transfers = std::mem::take(&mut self.transfers);
+                let mut view = self.view(w, lane);
+                let result = transfers.closed(thread, *but as u32).try_for_each(|t| t.fetch(&mut view));
+                self.transfers = transfers;
+                result?;
+                continue;
+            }
+            for transfer in self.transfers.finish(thread, *but as u32) {
+                self.land_transfer(transfer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The address of a lane's operand in the cluster's shared memory.
+    fn in_cluster(&mut self, w: usize, lane: usize, operand: &Operand, space: Space) -> Step<u64> {
+        let address = self.address(w, lane, operand)?;
+        self.view(w, lane).in_cluster(space, address)
+    }
+
+    fn store_async(&mut self, w: usize, mask: u32, instr: &'a Instr) -> Step<()> {
+        let t = ty(&instr.opcode, 0)?;
+        let parts = match &instr.operands[1] {
+            Operand::Vector(parts) => &parts[..],
+            one => std::slice::from_ref(one),
+        };
+        let Some(barrier) = instr.operands.get(2) else { return unsupported(instr) };
+        let values: Vec<[u64; WARP]> =
+            parts.iter().map(|part| self.gather(w, mask, part, t)).collect::<Step<_>>()?;
+        let space = super::memory::space(instr);
+        let size = t.bytes() * parts.len() as u32;
+        for lane in each(mask) {
+            let to = self.in_cluster(w, lane, &instr.operands[0], space)?;
+            let barrier = self.in_cluster(w, lane, barrier, space)?;
+            self.view(w, lane).is_aligned(Space::Cluster, to, size)?;
+            self.view(w, lane).reaches(Space::Cluster, to, size)?;
+            same_block(to, barrier)?;
+            let bytes = |value: &[u64; WARP]| value[lane].to_le_bytes()[..t.bytes() as usize].to_vec();
+            let bytes = From::Bytes(values.iter().flat_map(bytes).collect());
+            let done = Done::Bytes { barrier, count: size };
+            let transfer = Transfer::copy(bytes, (Space::Cluster, to), size, done);
+            let reduces = (instr.opcode.form == FormId::RedAsync).then_some((instr, t.bytes()));
+            self.transfers.begin(Transfer { reduces, ..transfer });
+        }
+        Ok(())
+    }
+
+    fn copy_bulk(&mut self, w: usize, mask: u32, instr: &'a Instr) -> Step<()> {
+        use FormId as F;
+        let op = &instr.opcode;
+        let (from, to) = match op.form {
+            F::CpAsyncBulkLoad => {
+                (Space::Global, if op.has(Mod::SharedCta) { Space::Shared } else { Space::Cluster })
+            }
+            F::CpAsyncBulkCluster | F::CpReduceAsyncBulkCluster => (Space::Shared, Space::Cluster),
+            F::CpAsyncBulkStore | F::CpReduceAsyncBulkStore => (Space::Shared, Space::Global),
+            _ => return unsupported(instr),
+        };
+        let half = op.types().any(|t| matches!(t, ScalarType::F16 | ScalarType::Bf16));
+        if op.has(Mod::CpMask) || half && !op.has(Mod::Add) {
+            return unsupported(instr);
+        }
+        let sizes = self.gather(w, mask, &instr.operands[2], ScalarType::U32)?;
+        let masks = match instr.operands.get(4) {
+            Some(operand) if op.has(Mod::MulticastCluster) => {
+                Some(self.gather(w, mask, operand, ScalarType::U16)?)
+            }
+            _ => None,
+        };
+        let reduces = match op.form {
+            F::CpReduceAsyncBulkCluster | F::CpReduceAsyncBulkStore => Some((instr, ty(op, 0)?.bytes())),
+            _ => None,
+        };
+        for lane in each(mask) {
+            let [destination, source] = [0, 1].map(|i| self.address(w, lane, &instr.operands[i]));
+            let (destination, source, size) = (destination?, source?, sizes[lane] as u32);
+            for (place, address) in [("destination", destination), ("source", source), ("size", size.into())]
+            {
+                if address % UNIT != 0 {
+                    let text = format!("the {place} {address:#x} of a bulk copy is no multiple of {UNIT}");
+                    return Err(FaultKind::Malformed(text));
+                }
+            }
+            self.view(w, lane).reaches(from, source, size)?;
+            let bytes = From::Memory(if from == Space::Shared { Space::Cluster } else { from }, source);
+            if to == Space::Global {
+                self.view(w, lane).reaches(to, destination, size)?;
+                let done = self.transfers.group((self.cluster.rank(), w, lane));
+                let transfer = Transfer::copy(bytes, (to, destination), size, done);
+                self.transfers.begin(Transfer { reduces, ..transfer });
+                continue;
+            }
+            let barrier = self.in_cluster(w, lane, &instr.operands[3], to)?;
+            same_block(destination, barrier)?;
+            let own = destination >> RANK_SHIFT;
+            let ranks = masks.map_or(1 << own, |masks| masks[lane]);
+            let there = |address: u64, rank: u64| address & !(0xff << RANK_SHIFT) | rank << RANK_SHIFT;
+            for rank in (0..16).filter(|rank| ranks >> rank & 1 == 1) {
+                let to = there(destination, rank);
+                self.view(w, lane).reaches(Space::Cluster, to, size)?;
+                let done = Done::Bytes { barrier: there(barrier, rank), count: size };
+                let transfer = Transfer::copy(bytes.clone(), (Space::Cluster, to), size, done);
+                self.transfers.begin(Transfer { reduces, ..transfer });
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a transfer.
+    pub(super) fn land_transfer(&mut self, transfer: Transfer<&'a Instr>) -> Step<()> {
+        let done = transfer.done;
+        let combine = |instr: &Instr, old, new| {
+            let noftz = instr.opcode.has(Mod::Noftz) || instr.opcode.form == FormId::RedAsync;
+            update(instr, ty(&instr.opcode, 0)?, !noftz, old, new, 0)
+        };
+        transfer.perform(&mut self.view(0, 0), combine)?;
+        match done {
+            Done::Group { .. } => Ok(()),
+            Done::Bytes { barrier, count } => self.complete_bytes(barrier, count),
+            Done::Arrival { barrier, thread: (rank, w, lane), copies, .. } => {
+                let back = self.cluster.rank();
+                self.switch_to(rank);
+                let copies = self.warps[w].copies.finish_first(lane, copies);
+                self.land(w, copies)?;
+                self.switch_to(back);
+                self.complete_arrival(barrier)
+            }
+        }
+    }
+
+    /// Ends what is still under way when all threads have exited.
+    pub(super) fn land_all(&mut self) -> Step<()> {
+        self.transfers.finish_all().into_iter().try_for_each(|transfer| self.land_transfer(transfer))
+    }
+}
+
+/// A fault unless a barrier object is where the bytes go that it counts.
+fn same_block(to: u64, barrier: u64) -> Step<()> {
+    if to >> RANK_SHIFT != barrier >> RANK_SHIFT {
+        return Err(FaultKind::Malformed(
+            "a barrier object in another block than the bytes that it counts".into(),
+        ));
+    }
+    Ok(())
+}
