@@ -53,7 +53,7 @@ impl Launch {
     /// A grid that is not made of whole clusters.
     pub fn clusters(&self) -> Result<Vec<Vec<[u32; 3]>>, FaultKind> {
         let extent = self.cluster_extent();
-        if (0..3).any(|i| extent[i] == 0 || self.grid[i] % extent[i] != 0) {
+        if (0..3).any(|i| extent[i] == 0 || !self.grid[i].is_multiple_of(extent[i])) {
             return Err(FaultKind::Malformed("the grid is not made of whole clusters".into()));
         }
         let [x, y, z] = extent;

@@ -6,7 +6,7 @@
 
 use crate::class::Class;
 use crate::inst::Inst;
-use crate::model::{RegFile, Role, Sm};
+use crate::model::{Field, RegFile, Role, Sm};
 use crate::roles::RegUse;
 use std::sync::LazyLock;
 
@@ -100,7 +100,7 @@ names! { Row {
     Alu "alu", Viadd "viadd", Fma "fma", Wide "wide", Half "half", HalfMma "halfmma", Fp64 "fp64",
     Compare64 "compare64", Clock "clock", Vote "vote", Uniform "uniform", UniformMove "uniformmove",
     UniformVote "uniformvote", Hmma16 "hmma16", Hmma32 "hmma32", Imma16 "imma16", Imma32 "imma32", Dmma "dmma",
-    Imma4 "imma4", ToUniform "touniform",
+    Imma4 "imma4", ToUniform "touniform", ToUniformTold "touniformtold",
 } }
 
 names! { Column {
@@ -123,6 +123,8 @@ fn producer_row(sm: Sm, inst: &Inst, def: &RegUse) -> Option<Row> {
         Class::HalfMma => Row::HalfMma,
         Class::Fp64 => Row::Fp64,
         Class::Fp64Compare => Row::Compare64,
+        // One word of the extents that a launch allows its clusters comes as early as a sum.
+        Class::Cs2r if sm.0 >= 100 && inst.get(Field::Wide) == Some(0) => Row::Alu,
         Class::Cs2r => Row::Clock,
         // What is fixed among what is not otherwise: `LEPC`, moves to barriers.
         Class::S2r => Row::Clock,
@@ -137,6 +139,8 @@ fn producer_row(sm: Sm, inst: &Inst, def: &RegUse) -> Option<Row> {
         Class::Imma16 => Row::Imma16,
         Class::Imma32 => Row::Imma32,
         Class::Dmma => Row::Dmma,
+        // Where lanes differ.
+        Class::UniformLoad if def.file == RegFile::P => Row::ToUniformTold,
         Class::UniformLoad => Row::ToUniform,
         _ => return None,
     })

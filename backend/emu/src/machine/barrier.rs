@@ -114,17 +114,20 @@ impl Block<'_> {
                 Ok(())
             }
             (_, "SYNCS.PHASECHK") => {
+                // The threads look together: what ends between two looks is over for all or none.
+                let mut waited = None;
                 for lane in each(mask) {
                     let address = self.address(w, lane, at, true)?;
                     let word = self.view(w, lane).load(Space::Cluster, address, 8)?;
                     let state = self.data(w, lane, step)?;
                     let over = (word >> 32) as u32 >> 31 != state >> 31;
                     self.set_predicate(w, lane, false, step.pd, over);
-                    if !over {
-                        self.looked(w, lane, Space::Cluster, address, 8)?;
-                    }
+                    waited = if over { waited } else { Some((lane, address)) };
                 }
-                Ok(())
+                match waited {
+                    Some((lane, address)) => self.looked(w, lane, Space::Cluster, address, 8),
+                    None => Ok(()),
+                }
             }
             (_, "SYNCS.ARRIVE") => self.arrive_all(w, mask, at),
             // What the cache of objects does is not seen.

@@ -114,8 +114,10 @@ impl Block<'_> {
                 Ok(())
             }
             "LDG" | "LD" | "LDS" | "LDL" => {
+                let mut looked = None;
                 for lane in each(mask) {
                     let address = self.address(w, lane, at, narrow)?;
+                    looked = Some((lane, address));
                     let mut bytes = [0; 16];
                     let found = self.view(w, lane);
                     let mut found = found;
@@ -125,9 +127,11 @@ impl Block<'_> {
                         BYTES[size],
                     )?);
                     self.loaded(w, lane, step.rd, size, &bytes);
-                    self.looked(w, lane, space, address, BYTES[size])?;
                 }
-                Ok(())
+                match looked {
+                    Some((lane, address)) => self.looked(w, lane, space, address, BYTES[size]),
+                    None => Ok(()),
+                }
             }
             "STG" | "ST" | "STS" | "STL" => {
                 let data = data(step, Field::Rb).or(data(step, Field::Rc)).unwrap_or(255);

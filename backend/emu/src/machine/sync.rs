@@ -97,7 +97,11 @@ impl Block<'_> {
             true => self.guarded(w, active, true, step.predicates[1]),
             false => active,
         };
-        let taken = self.guarded(w, condition, false, step.predicates[0]);
+        let mut taken = self.guarded(w, condition, false, step.predicates[0]);
+        // All go where any goes.
+        if inst.text(Field::Mode) == Some(".U.ANY") && taken != 0 {
+            taken = mask;
+        }
         match name {
             "BRA" if form.name == "BRA.DIV" => {
                 const CONVERGED: u64 = 3;
@@ -341,7 +345,7 @@ impl Block<'_> {
                 }
             }
             "UTMACMDFLUSH" => {
-                self.warps[w].bulk_scoreboard = inst.control.write_sb;
+                self.warps[w].bulk_scoreboard = inst.control.read_sb.or(inst.control.write_sb);
                 self.transfers.close((self.cluster.rank(), w, 0));
             }
             "UCGABAR_ARV" => self.arrive_at_cluster(w, active)?,

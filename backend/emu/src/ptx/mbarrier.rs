@@ -124,6 +124,7 @@ impl<'a> Block<'a> {
             None => None,
         };
         let space = super::memory::space(instr);
+        let mut waited = None;
         for lane in each(mask) {
             let address = self.address(w, lane, &instr.operands[at])?;
             let address = self.view(w, lane).in_cluster(space, address)?;
@@ -171,13 +172,14 @@ impl<'a> Block<'a> {
                     };
                     let over = self.object(address)?.odd != odd;
                     self.put(w, lane, &instr.operands[0], ScalarType::Pred, over.into())?;
-                    if !over && let Some(transfer) = self.transfers.next(address..address + 1) {
-                        self.land_transfer(transfer)?;
-                    }
+                    waited = if over { waited } else { Some(address) };
                 }
             }
         }
-        Ok(())
+        match waited.and_then(|address| self.transfers.next(address..address + 1)) {
+            Some(transfer) => self.land_transfer(transfer),
+            None => Ok(()),
+        }
     }
 
     /// The word before the arrival.

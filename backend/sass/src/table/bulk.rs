@@ -15,6 +15,10 @@ const fn place(field: Field, lo: u8, count: u8) -> Piece {
 /// Destination: an address and, where it is in shared memory, the barrier beside it, or the coordinates.
 const TO: Piece = place(Field::UrBase, 32, 2);
 const FROM: Piece = place(Field::Ur, 24, 2);
+/// One register where the source is in shared memory.
+const FROM_EITHER: Piece =
+    bracket("", counted(ureg_at(Field::Ur, 24, Role::Base), Count::By(Field::Mode2, &[2, 1])));
+const FROM_SHARED: Piece = place(Field::Ur, 24, 1);
 /// Size in units of 16 bytes; the mask of a multicast lies in the next register.
 const SIZE: Piece = op(RegOperand { role: Role::B, ..ureg_at(Field::URb, 64, Role::B) });
 const EXTRA: Piece = op(ureg_at(Field::URc, 64, Role::C));
@@ -113,13 +117,13 @@ macro_rules! with_policy {
 
 #[rustfmt::skip]
 const PAIRS: [[Family; 2]; 21] = [
-    with_policy!("UBLKCP", 0x3ba, 90, 90, "", "d", [DESTINATION, SOURCE, MULTICAST, PREFETCH, SEQUENCED, ORDER, TO, FROM, SIZE]),
-    with_policy!("UBLKCP", 0x3ba, 100, 119, "", "d", [DESTINATION, SOURCE, MULTICAST, MASKED, PREFETCH, SEQUENCED, COUNTED, ORDER, TO, FROM, SIZE]),
-    with_policy!("UBLKCP", 0x3ba, 120, 255, "", "d", [DESTINATION, SOURCE, MULTICAST, MASKED, PREFETCH, SEQUENCED, ORDER, TO, FROM, SIZE]),
+    with_policy!("UBLKCP", 0x3ba, 90, 90, "", "d", [DESTINATION, SOURCE, MULTICAST, PREFETCH, SEQUENCED, ORDER, TO, FROM_EITHER, SIZE]),
+    with_policy!("UBLKCP", 0x3ba, 100, 119, "", "d", [DESTINATION, SOURCE, MULTICAST, MASKED, PREFETCH, SEQUENCED, COUNTED, ORDER, TO, FROM_EITHER, SIZE]),
+    with_policy!("UBLKCP", 0x3ba, 120, 255, "", "d", [DESTINATION, SOURCE, MULTICAST, MASKED, PREFETCH, SEQUENCED, ORDER, TO, FROM_EITHER, SIZE]),
     with_policy!("UBLKPF", 0x3bc, 90, 255, "", "d", [Piece::Text(".L2"), FROM, SIZE]),
-    with_policy!("UBLKRED", 0x3bb, 90, 90, "", "d", [DESTINATION, FROM_SOURCE, REDUCTION, REDUCTION_TYPE, ORDER, TO, FROM, SIZE]),
-    with_policy!("UBLKRED", 0x3bb, 100, 119, "", "d", [DESTINATION, FROM_SOURCE, REDUCTION, COUNTED, REDUCTION_TYPE, ORDER, TO, FROM, SIZE]),
-    with_policy!("UBLKRED", 0x3bb, 120, 255, "", "d", [DESTINATION, FROM_SOURCE, REDUCTION, REDUCTION_TYPE, ORDER, TO, FROM, SIZE]),
+    with_policy!("UBLKRED", 0x3bb, 90, 90, "", "d", [DESTINATION, FROM_SOURCE, REDUCTION, REDUCTION_TYPE, ORDER, TO, FROM_SHARED, SIZE]),
+    with_policy!("UBLKRED", 0x3bb, 100, 119, "", "d", [DESTINATION, FROM_SOURCE, REDUCTION, COUNTED, REDUCTION_TYPE, ORDER, TO, FROM_SHARED, SIZE]),
+    with_policy!("UBLKRED", 0x3bb, 120, 255, "", "d", [DESTINATION, FROM_SOURCE, REDUCTION, REDUCTION_TYPE, ORDER, TO, FROM_SHARED, SIZE]),
     with_policy!("UTMALDG", 0x5b4, 90, 90, "", "d", [DIMS, TILE_AND_BARRIER, FROM]),
     with_policy!("UTMALDG", 0x5b4, 100, 119, "", "d", [DIMS, PLAIN_100, PAIR, TILE_AND_BARRIER, FROM]),
     with_policy!("UTMALDG", 0x5b4, 120, 255, "", "d", [DIMS, PLAIN_100, TILE_AND_BARRIER, FROM]),

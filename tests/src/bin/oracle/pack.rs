@@ -26,11 +26,10 @@ pub(crate) fn pack(tools: &Tools, folder: &Path, target: u32) -> Result<usize, S
         let number = entries.len();
         let path = |suffix: &str| folder.join(format!("{number}{suffix}"));
         std::fs::write(path(".ptx"), &case.ptx).map_err(said)?;
-        let arguments =
-            tools::compile_arguments(&format!("sm_{target}"), &path(".ptx"), &path(".ptxas.cubin"));
+        let architecture = tools::architecture(target, &case.ptx);
+        let arguments = tools::compile_arguments(&architecture, &path(".ptx"), &path(".ptxas.cubin"));
         let theirs = tools::run(&tools.ptxas, arguments).ok;
-        let arguments =
-            tools::compile_arguments(&format!("sm_{target}"), &path(".ptx"), &path(".ptxc.cubin"));
+        let arguments = tools::compile_arguments(&architecture, &path(".ptx"), &path(".ptxc.cubin"));
         let ours = tools::run(&tools.ptxc, arguments).ok;
         if !theirs && !ours {
             continue;

@@ -38,6 +38,12 @@ impl Tools {
     }
 }
 
+/// A target's name, with the suffix that a module for this architecture alone has.
+pub(crate) fn architecture(target: u32, module: &str) -> String {
+    let suffix = if module.contains(&format!(".target sm_{target}a")) { "a" } else { "" };
+    format!("sm_{target}{suffix}")
+}
+
 /// The arguments that both compilers take.
 pub(crate) fn compile_arguments(arch: &str, input: &Path, output: &Path) -> Vec<String> {
     let path = |p: &Path| p.to_string_lossy().into_owned();

@@ -297,8 +297,9 @@ impl Assembler<'_> {
         }
         std::fs::create_dir_all(&self.folder).ok()?;
         let (input, output) = (self.folder.join("module.ptx"), self.folder.join("module.cubin"));
-        std::fs::write(&input, module).ok()?;
-        let mut arguments = tools::compile_arguments(&format!("sm_{target}"), &input, &output);
+        std::fs::write(&input, &module).ok()?;
+        let architecture = tools::architecture(target, &module);
+        let mut arguments = tools::compile_arguments(&architecture, &input, &output);
         arguments.extend(relocatable.then(|| "-c".into()));
         let bytes = match tools::run(&self.tools.ptxas, arguments).ok {
             true => std::fs::read(&output).ok()?,
