@@ -81,6 +81,58 @@ fn folders_are_searched_and_code_is_printed() {
 }
 
 /// The codes of what is found.
+#[test]
+fn fixes_are_made_once() {
+    let Some(checker) = checker() else { return };
+    let wrong = KERNEL.replace("fma.rn", "fna.rn");
+    let folder = std::env::temp_dir().join(format!("ptx-check-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("kernel.ptx");
+    std::fs::write(&path, &wrong).expect("a file");
+    let name = path.to_str().expect("a path in UTF-8");
+    let output = run(&checker, &["--fix", name], b"");
+    assert_eq!(status(&output), 0, "{}", text(&output.stdout));
+    assert!(text(&output.stderr).contains("E0210: change to `fma`"), "{}", text(&output.stderr));
+    assert_eq!(std::fs::read_to_string(&path).expect("the file"), KERNEL);
+    assert_eq!(text(&run(&checker, &["--fix", name], b"").stderr), "");
+    std::fs::remove_dir_all(&folder).expect("the folder goes");
+    // A pipe gets the text.
+    assert_eq!(text(&run(&checker, &["--fix", "-"], wrong.as_bytes()).stdout), KERNEL);
+}
+
+#[test]
+fn other_programs_read_the_findings() {
+    let Some(checker) = checker() else { return };
+    let wrong = KERNEL.replace("fma.rn", "fna.rn");
+    let sarif = run(&checker, &["--format", "sarif", "-"], wrong.as_bytes());
+    let document: Value = serde_json::from_slice(&sarif.stdout).expect("JSON");
+    let run_of_tool = &document["runs"][0];
+    assert_eq!(document["version"], "2.1.0");
+    let result = &run_of_tool["results"][0];
+    assert_eq!((&result["ruleId"], &result["level"]), (&"E0210".into(), &"error".into()));
+    let rules = run_of_tool["tool"]["driver"]["rules"].as_array().expect("rules");
+    assert!(rules.iter().all(|rule| rule["help"]["text"].is_string() && rule["id"].is_string()));
+    assert!(result["fixes"][0]["artifactChanges"][0]["replacements"][0]["insertedContent"].is_object());
+    // A file without findings gives a document too.
+    let clean = run(&checker, &["--format", "sarif", "-"], KERNEL.as_bytes());
+    let document: Value = serde_json::from_slice(&clean.stdout).expect("JSON");
+    assert_eq!(document["runs"][0]["results"], Value::Array(Vec::new()));
+    let github = run(&checker, &["--format", "github", "-"], wrong.as_bytes());
+    assert!(text(&github.stdout).starts_with("::error file=<stdin>,line=37,"), "{}", text(&github.stdout));
+}
+
+#[test]
+fn architectures_and_pages() {
+    let Some(checker) = checker() else { return };
+    let module = b".version 9.0\n.target sm_90\n.address_size 64\n";
+    assert_eq!(status(&run(&checker, &["-arch=sm_90", "-"], module)), 0);
+    assert_eq!(status(&run(&checker, &["--arch", "sm_100", "-"], module)), 0);
+    let refused = run(&checker, &["-arch", "sm_80", "-"], module);
+    assert!(status(&refused) == 1 && text(&refused.stdout).contains("E0405"), "{}", text(&refused.stdout));
+    let page = run(&checker, &["--explain", "redux.sync.add"], b"");
+    assert!(text(&page.stdout).starts_with("# redux") && text(&page.stdout).contains("| form |"));
+}
+
 fn codes(text: &str) -> Vec<&'static str> {
     let db = Database::default();
     let file = db.add_file(text);
