@@ -59,12 +59,20 @@ pub struct Lint {
 }
 
 impl Lint {
-    /// The rule that the page gives behind its first example: what a finding says when it has nothing to add to it.
-    pub fn rule(&self) -> &'static str {
+    /// The rule that the page gives behind its first example, in a few sentences: what a finding says when it has
+    /// nothing to add to it.
+    pub fn rule(&self) -> String {
+        /// Characters of sentences besides the first.
+        const LONG: usize = 200;
         let mut paragraphs = self.page.split("\n\n").skip(2).map(str::trim);
         let behind = paragraphs.find(|paragraph| paragraph.ends_with("```"));
         let rule = behind.and_then(|_| paragraphs.next());
-        rule.or_else(|| self.page.split("\n\n").nth(2)).unwrap_or_default().trim()
+        let rule = rule.or_else(|| self.page.split("\n\n").nth(2)).unwrap_or_default();
+        let rule = rule.split_whitespace().collect::<Vec<_>>().join(" ");
+        let ends = rule.match_indices(". ").map(|(at, _)| at + 1).take_while(|&end| end <= LONG);
+        let first = rule.find(". ").map_or(rule.len(), |at| at + 1);
+        let end = if rule.len() <= LONG { rule.len() } else { ends.last().unwrap_or(first) };
+        rule[..end].trim_end_matches('.').to_owned()
     }
 }
 

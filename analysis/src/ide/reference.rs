@@ -51,7 +51,10 @@ pub(super) fn needs(gate: &Gate) -> String {
     if *gate == Gate::BASE {
         return "every version and target".to_owned();
     }
-    let mut text = format!("PTX ISA {}, {}", gate.ptx, gate.targets);
+    let mut text = format!("PTX ISA {}", gate.ptx);
+    if gate.targets != Gate::BASE.targets {
+        let _ = write!(text, ", {}", gate.targets);
+    }
     if let Some(removed) = gate.removed {
         let _ = write!(text, "; removed in PTX ISA {} for {}", removed.since, removed.targets);
     }
@@ -223,8 +226,11 @@ pub fn pages() -> Vec<Page> {
 }
 
 /// The first sentence of a manual page.
-fn about(page: &str) -> &str {
-    page.lines().find(|line| line.starts_with(char::is_uppercase)).unwrap_or_default()
+fn about(page: &str) -> String {
+    let lines = page.lines().skip_while(|line| !line.starts_with(char::is_uppercase));
+    let paragraph = lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let end = paragraph.find(". ").map_or(paragraph.len(), |at| at + 1);
+    paragraph[..end].to_owned()
 }
 
 fn directives() -> String {

@@ -39,8 +39,19 @@ pub(super) fn complete(db: &dyn Db, file: SourceFile, findings: &mut [Diagnostic
         suffix::complete(db, file, diagnostic);
         unused::complete(db, file, diagnostic);
         if diagnostic.notes.is_empty() {
-            diagnostic.notes.push(diagnostic.lint.rule().to_owned());
+            diagnostic.notes.push(lower_case(diagnostic.lint.rule()));
         }
+    }
+}
+
+/// Notes begin in lower case, as messages do.
+fn lower_case(text: String) -> String {
+    let mut letters = text.chars();
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if first.is_uppercase() && !second.is_uppercase() => {
+            first.to_lowercase().chain([second]).chain(letters).collect()
+        }
+        _ => text,
     }
 }
 

@@ -55,6 +55,25 @@ fn hover_on_instruction() {
         ```
         since PTX ISA 1.0, sm_10 or higher"#]]
     .assert_eq(&head.join("\n"));
+    let forms: Vec<&str> = hover.markdown.lines().filter(|line| line.starts_with("- ")).collect();
+    expect![[r#"
+        - **`add{.sat}.type d, a, b`** ◂ this form: every version and target
+        - `add.cc.type d, a, b`: PTX ISA 1.2
+        - `add{.rn|rz|rm|rp}{.ftz}{.sat}.f32 d, a, b`: every version and target
+        - `add{.rn|rz|rm|rp}.f64 d, a, b`: every version and target
+        - `add{.rn|rz|rm|rp}{.ftz}.f32x2 d, a, b`: PTX ISA 8.6, sm_100 or higher
+        - `add{.rn|rz|rm|rp}{.sat}.f32.f16|bf16 d, a, c`: PTX ISA 8.6, sm_100 or higher
+        - `add{.rn}{.ftz}{.sat}.type d, a, b`: PTX ISA 4.2, sm_53 or higher"#]]
+    .assert_eq(&forms.join("\n"));
+}
+
+#[test]
+fn completions_say_what_modifiers_need() {
+    let (db, file, offset) = open("ld.global.$0");
+    let all = ide::completions(&db, file, offset);
+    let detail = |label: &str| all.iter().find(|item| item.label == label).map(|item| item.detail.as_str());
+    expect![[r#"Some("PTX ISA 6.0, sm_70 or higher") Some("PTX ISA 7.4, sm_80 or higher")"#]]
+        .assert_eq(&format!("{:?} {:?}", detail("relaxed"), detail("L2::cache_hint")));
 }
 
 #[test]
