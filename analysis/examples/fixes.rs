@@ -1,7 +1,7 @@
 //! How good the fixes are: for each code, the fixes that are offered in some files, those that resolve their finding,
 //! and those that bring no new error.
 //!
-//! `cargo run --release -p ptx-analysis --example fixes -- FILE...`; with `FIXES_SHOW` in the environment those that do not.
+//! `cargo run --release -p ptx-analysis --example fixes -- FILE...`, or `@LIST` with a path a line; with `FIXES_SHOW` in the environment those that do not.
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
@@ -17,7 +17,11 @@ struct Count([usize; 3]);
 fn main() {
     let mut counts: BTreeMap<(&str, &str), Count> = BTreeMap::new();
     let (mut files, mut fixable, mut all_fixed) = (0, 0, [0; 3]);
-    for path in std::env::args().skip(1) {
+    let arguments = std::env::args().skip(1).flat_map(|argument| match argument.strip_prefix('@') {
+        Some(list) => std::fs::read_to_string(list).unwrap_or_default().lines().map(str::to_owned).collect(),
+        None => vec![argument],
+    });
+    for path in arguments {
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
         files += 1;
         let db = Database::default();

@@ -19,6 +19,7 @@ mod memory;
 pub(crate) mod operands;
 pub(crate) mod pragmas;
 mod spaces;
+pub(crate) mod spelling;
 pub(crate) mod textures;
 pub(crate) mod types;
 mod unassigned;

@@ -26,7 +26,12 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         let gate = ptx_isa::gates(&statement.opcode);
         let mnemonic = statement.form.mnemonic();
         let found = ctx.gates.check(&gate, ctx.slice(statement.name), statement.name, mnemonic);
-        out.extend(found.map(|diagnostic| warp_sync::synchronise(diagnostic, statement)));
+        let is_removed =
+            matches!(gate.check(ctx.gates.version, ctx.gates.target), Err(GateError::Removed(_)));
+        out.extend(found.map(|diagnostic| match is_removed {
+            true => warp_sync::synchronise(diagnostic, statement),
+            false => diagnostic,
+        }));
         return;
     }
     for (i, operand) in statement.operands.iter().enumerate() {

@@ -35,7 +35,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
 }
 
 /// Whether the registers of an instruction may be wider than its types.
-pub(crate) fn takes_wider(opcode: &Opcode) -> bool {
+fn takes_wider(opcode: &Opcode) -> bool {
     matches!(opcode.form.mnemonic(), "ld" | "ldu" | "st" | "cvt" | "suld" | "sust" | "sured")
         && !opcode.has(Mod::Async)
 }
@@ -254,7 +254,7 @@ fn join(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
 }
 
 /// Whether a register of type `found` can be the operand.
-pub(crate) fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
+fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
     let integer = matches!(found.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
     match row.ty {
         // Where any register can stand the assembler lets a packed pair pass for a predicate.

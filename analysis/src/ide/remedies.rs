@@ -6,7 +6,6 @@
 
 mod header;
 mod registers;
-mod suffix;
 mod unused;
 
 use ptx_backend::input::Symbol;
@@ -36,7 +35,6 @@ pub(super) fn complete(db: &dyn Db, file: SourceFile, findings: &mut [Diagnostic
         declarations(db, file, diagnostic);
         header::complete(db, file, diagnostic);
         registers.complete(db, file, diagnostic);
-        suffix::complete(db, file, diagnostic);
         unused::complete(db, file, diagnostic);
         if diagnostic.notes.is_empty() {
             diagnostic.notes.push(lower_case(diagnostic.lint.rule()));

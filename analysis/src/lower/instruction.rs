@@ -8,8 +8,8 @@ use std::rc::Rc;
 use text_size::TextRange;
 
 use super::body::{Resolution, Walker};
-use crate::check::{self, lints};
-use crate::diagnostic::Diagnostic;
+use crate::check::{self, lints, spelling};
+use crate::diagnostic::{Diagnostic, Findings, Severity};
 use crate::ide::Access;
 
 /// An instruction's name, looked up.
@@ -69,7 +69,7 @@ impl<'db> Walker<'db> {
             return;
         };
         let name = suffixes.last().map_or(mnemonic, |last| mnemonic.cover(*last));
-        let Some(resolved) = self.opcode(name, mnemonic, &suffixes) else {
+        let Some(resolved) = self.opcode(range, name, mnemonic, &suffixes, &lowered) else {
             self.incomplete = true;
             return;
         };
@@ -107,7 +107,14 @@ impl<'db> Walker<'db> {
     }
 
     /// The opcode of a dotted name; `None` is reported.
-    fn opcode(&mut self, name: TextRange, mnemonic: TextRange, suffixes: &[TextRange]) -> Option<Resolved> {
+    fn opcode(
+        &mut self,
+        range: TextRange,
+        name: TextRange,
+        mnemonic: TextRange,
+        suffixes: &[TextRange],
+        lowered: &Lowered,
+    ) -> Option<Resolved> {
         let key = self.slice(name);
         let known = self.resolutions.get(key).copied();
         if let Some(Resolution::Opcode(opcode, available, signature)) = known {
@@ -128,7 +135,8 @@ impl<'db> Walker<'db> {
             }
             Err(_) if self.is_broken(name) => Resolution::Wrong,
             Err(error) => {
-                let diagnostic = lints::unresolved(self.text, name, mnemonic, suffixes, &error);
+                let is_right = |opcode: &Opcode| self.is_right(opcode, range, name, suffixes, lowered);
+                let diagnostic = spelling::unresolved(self.text, name, mnemonic, suffixes, &error, &is_right);
                 self.report(diagnostic);
                 Resolution::Wrong
             }
@@ -175,13 +183,6 @@ impl<'db> Walker<'db> {
                 occurrence.access = access;
             }
         }
-        let context = check::Context {
-            header: self.header,
-            gates: self.gates,
-            variables: &self.variables,
-            registers: &self.names.registers,
-            text: self.text,
-        };
         let statement = check::Statement {
             range,
             name,
@@ -194,8 +195,49 @@ impl<'db> Walker<'db> {
             signature: &signature,
             rows: bound.as_deref(),
         };
+        let mut found = std::mem::take(&mut self.diagnostics);
+        self.run_checks(&statement, &mut found);
+        self.diagnostics = found;
+    }
+
+    fn run_checks(&self, statement: &check::Statement<'_>, out: &mut Findings) {
+        let context = check::Context {
+            header: self.header,
+            gates: self.gates,
+            variables: &self.variables,
+            registers: &self.names.registers,
+            text: self.text,
+        };
         for check in check::STATEMENT_CHECKS {
-            check(&context, &statement, &mut self.diagnostics);
+            check(&context, statement, out);
         }
+    }
+
+    /// Whether an instruction would have no errors if it were that of an opcode.
+    fn is_right(
+        &self,
+        opcode: &Opcode,
+        range: TextRange,
+        name: TextRange,
+        suffixes: &[TextRange],
+        lowered: &Lowered,
+    ) -> bool {
+        let signature = ptx_isa::signature(opcode);
+        let bound = check::bind(&signature, &lowered.operands, &self.names.registers);
+        let statement = check::Statement {
+            range,
+            name,
+            suffixes,
+            opcode: *opcode,
+            form: ptx_isa::form(opcode.form),
+            available: self.gates.is_open(&ptx_isa::gates(opcode)),
+            operands: &lowered.operands,
+            ranges: &lowered.ranges,
+            signature: &signature,
+            rows: bound.as_deref(),
+        };
+        let mut found = Findings::default();
+        self.run_checks(&statement, &mut found);
+        found.iter().all(|diagnostic| diagnostic.severity != Severity::Error)
     }
 }

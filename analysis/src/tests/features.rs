@@ -252,8 +252,6 @@ fn fixes_are_offered() {
     let titles: Vec<&str> = actions.iter().map(|action| action.title.as_str()).collect();
     expect![[r#"
         change to `add`
-        change to `ld`
-        change to `sad`
         Explain E0210"#]]
     .assert_eq(&titles.join("\n"));
 }

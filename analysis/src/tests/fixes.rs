@@ -141,11 +141,8 @@ fn names_of_instructions() {
         "E0211",
         ".reg .b32 %r<3>;\nld.gobal.u32 %r1, [p];",
         expect![[r#"
-            !change to `.global`
+            change to `.global`
               + ld.global.u32 %r1, [p];
-              - ld.gobal.u32 %r1, [p];
-            remove `.gobal`
-              + ld.u32 %r1, [p];
               - ld.gobal.u32 %r1, [p];
         "#]],
     );
@@ -180,16 +177,13 @@ fn names_of_instructions() {
         "E0212",
         ".reg .b32 %r<3>;\nmul.u32 %r1, %r2, 1;",
         expect![[r#"
-        add `.hi`
-          + mul.hi.u32 %r1, %r2, 1;
-          - mul.u32 %r1, %r2, 1;
-        add `.lo`
-          + mul.lo.u32 %r1, %r2, 1;
-          - mul.u32 %r1, %r2, 1;
-        add `.wide`
-          + mul.wide.u32 %r1, %r2, 1;
-          - mul.u32 %r1, %r2, 1;
-    "#]],
+            add `.hi`
+              + mul.hi.u32 %r1, %r2, 1;
+              - mul.u32 %r1, %r2, 1;
+            add `.lo`
+              + mul.lo.u32 %r1, %r2, 1;
+              - mul.u32 %r1, %r2, 1;
+        "#]],
     );
 }
 
@@ -266,7 +260,7 @@ fn declarations_that_are_missing() {
         "E0204",
         "mov.f32 x, 0f00000000;",
         expect![[r#"
-            !declare it: `.reg .f32 x;`
+            declare it: `.reg .f32 x;`
               + .reg .f32 x;
         "#]],
     );

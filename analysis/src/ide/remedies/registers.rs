@@ -134,7 +134,7 @@ impl Registers {
             None => format!(".reg .{} {name};", ty.text()),
         };
         // A name that is like another may be misspelt.
-        let is_sure = wanted.written && diagnostic.fixes.is_empty();
+        let is_sure = wanted.written && diagnostic.fixes.is_empty() && diagnostic.lint == &UNDEFINED_REGISTER;
         let text = format!("{indent}{declaration}");
         let edits = vec![TextEdit::new(TextRange::empty(at + item.offset(db)), text)];
         let title = format!("declare it: `{declaration}`");

@@ -1,0 +1,282 @@
+//! Instruction names that have no row: what is wrong with them, and the names that were meant.
+//!
+//! A name is offered when it makes an instruction of the table out of the statement, best one with which nothing
+//! else is wrong, its operands and what the module offers included.
+
+use ptx_isa::{Form, Opcode, ResolveError};
+use text_size::TextRange;
+
+use super::lints::{BAD_MODIFIER, MISSING_MODIFIER, NOT_CHECKED, UNKNOWN_INSTRUCTION};
+use crate::diagnostic::{Applicability, Diagnostic, TextEdit};
+
+/// A dotted name as it is written.
+struct Name<'t> {
+    text: &'t str,
+    /// All of it.
+    range: TextRange,
+    mnemonic: TextRange,
+    /// With their dots.
+    suffixes: &'t [TextRange],
+    /// Whether nothing is wrong with the instruction when it is that of an opcode.
+    is_right: &'t dyn Fn(&Opcode) -> bool,
+}
+
+impl<'t> Name<'t> {
+    fn word(&self) -> &'t str {
+        &self.text[self.mnemonic]
+    }
+
+    /// The place of a suffix, the whole name where there is none.
+    fn suffix(&self, index: usize) -> TextRange {
+        self.suffixes.get(index).copied().unwrap_or(self.range)
+    }
+
+    fn spelled(&self, index: usize) -> &'t str {
+        &self.text[self.suffix(index)]
+    }
+
+    /// The suffixes without dots.
+    fn words(&self) -> Vec<&'t str> {
+        self.suffixes.iter().map(|&suffix| &self.text[suffix][1..]).collect()
+    }
+
+    /// What becomes of the instruction once `edit` has changed the suffixes of its name.
+    fn outcome(&self, edit: impl FnOnce(&mut Vec<&'t str>)) -> Outcome {
+        let mut words = self.words();
+        edit(&mut words);
+        self.judge(self.word(), &words)
+    }
+
+    fn judge(&self, mnemonic: &str, words: &[&str]) -> Outcome {
+        match ptx_isa::resolve(mnemonic, words) {
+            Ok(opcode) if (self.is_right)(&opcode) => Outcome::Right,
+            Ok(_) => Outcome::Instruction,
+            Err(_) => Outcome::Nothing,
+        }
+    }
+
+    /// Offers to leave a suffix out, where the rest is right.
+    fn without(&self, diagnostic: Diagnostic, index: usize) -> Diagnostic {
+        match self.outcome(|words| _ = words.remove(index)) {
+            Outcome::Right => {
+                diagnostic.fix(format!("remove `{}`", self.spelled(index)), self.suffix(index), "")
+            }
+            Outcome::Instruction | Outcome::Nothing => diagnostic,
+        }
+    }
+
+    /// Offers words like the one at `index` among `candidates`.
+    fn instead(
+        &self,
+        diagnostic: Diagnostic,
+        index: usize,
+        candidates: impl IntoIterator<Item = &'static str>,
+        spelling: Spelling,
+    ) -> Diagnostic {
+        let near = ptx_isa::suggestions(&self.spelled(index)[1..], candidates);
+        let outcome = |near| self.outcome(|words| words[index] = near);
+        suggest(diagnostic, self.suffix(index), ".", near, spelling, outcome)
+    }
+
+    /// Offers to add one of the words that the name lacks.
+    fn with(&self, diagnostic: Diagnostic, expected: &[&'static str]) -> Diagnostic {
+        // Some stand right behind the mnemonic.
+        let ends = [(self.range.end(), self.suffixes.len()), (self.mnemonic.end(), 0)];
+        let place = |word: &&'static str| {
+            let (offset, _) = ends
+                .into_iter()
+                .find(|&(_, index)| self.outcome(|words| words.insert(index, word)) == Outcome::Right)?;
+            Some((TextRange::empty(offset), *word))
+        };
+        expected.iter().filter_map(place).take(SUGGESTED).fold(diagnostic, |diagnostic, (place, word)| {
+            diagnostic.fix(format!("add `.{word}`"), place, format!(".{word}"))
+        })
+    }
+
+    /// The suffixes in the order of a row, where that makes an instruction of the name.
+    fn reordered(&self, form: &Form) -> Option<(String, Applicability)> {
+        let place = |word: &str| match ptx_isa::Suffix::parse(word) {
+            Some(ptx_isa::Suffix::Mod(m)) => form.groups.iter().position(|group| group.contains(m)),
+            _ => None,
+        };
+        let mut words = self.words();
+        words.sort_by_key(|word| place(word).unwrap_or(form.groups.len()));
+        let outcome = self.judge(self.word(), &words);
+        (outcome != Outcome::Nothing).then(|| (format!(".{}", words.join(".")), outcome.applicability()))
+    }
+}
+
+/// What a changed name makes of an instruction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// The name is none.
+    Nothing,
+    /// Something else is wrong with it.
+    Instruction,
+    Right,
+}
+
+impl Outcome {
+    fn applicability(self) -> Applicability {
+        match self {
+            Outcome::Right => Applicability::MachineApplicable,
+            Outcome::Instruction | Outcome::Nothing => Applicability::MaybeIncorrect,
+        }
+    }
+}
+
+/// What kind of word a suggestion replaces.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spelling {
+    /// No word of the language.
+    Misspelt,
+    /// A word that stands elsewhere.
+    Known,
+}
+
+/// A dotted name that has no row. `is_right` says of an opcode whether nothing would be wrong with the instruction if
+/// it were named so.
+pub(crate) fn unresolved(
+    text: &str,
+    range: TextRange,
+    mnemonic: TextRange,
+    suffixes: &[TextRange],
+    error: &ResolveError,
+    is_right: &dyn Fn(&Opcode) -> bool,
+) -> Diagnostic {
+    let name = Name { text, range, mnemonic, suffixes, is_right };
+    let word = name.word();
+    let reason = |because: &Option<usize>| {
+        because.map_or(String::new(), |because| format!(" with `{}`", name.spelled(because)))
+    };
+    match error {
+        ResolveError::UnknownMnemonic => {
+            let diagnostic =
+                Diagnostic::new(&UNKNOWN_INSTRUCTION, mnemonic, format!("there is no instruction `{word}`"));
+            let near = ptx_isa::suggestions(word, ptx_isa::mnemonics().iter().copied());
+            let words = name.words();
+            suggest(diagnostic, mnemonic, "", near, Spelling::Misspelt, |near| name.judge(near, &words))
+        }
+        ResolveError::NoRow => Diagnostic::new(&NOT_CHECKED, range, format!("`{word}` is not checked")),
+        ResolveError::UnknownSuffix { index } => {
+            let message = format!("`{}` is no modifier or type of any instruction", name.spelled(*index));
+            let diagnostic = Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message);
+            let words = ptx_isa::Suffix::all().map(ptx_isa::Suffix::text);
+            name.without(name.instead(diagnostic, *index, words, Spelling::Misspelt), *index)
+        }
+        ResolveError::NotAllowed { index, expected, .. } => {
+            let message = format!("`{word}` does not take `{}` here", name.spelled(*index));
+            let diagnostic = Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message);
+            let diagnostic = if expected.is_empty() {
+                diagnostic.note(format!("nothing more goes with `{}`", rest(&name, *index)))
+            } else {
+                alternatives(diagnostic, expected)
+            };
+            let others = expected.iter().copied();
+            name.without(name.instead(diagnostic, *index, others, Spelling::Known), *index)
+        }
+        ResolveError::Misplaced { index, form } => {
+            let message = format!("`{}` does not stand here in `{word}`", name.spelled(*index));
+            let form = ptx_isa::form(*form);
+            let order: Vec<&str> =
+                form.groups.iter().flat_map(|group| group.names.first()).map(|m| m.text()).collect();
+            let diagnostic = Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message)
+                .note(format!("the order is that of `{word}.{}`", order.join(".")));
+            match (name.reordered(form), suffixes) {
+                (Some((ordered, applicability)), [first, .., last]) => {
+                    let title = format!("write `{word}{ordered}`");
+                    let edits = vec![TextEdit::new(first.cover(*last), ordered)];
+                    diagnostic.remedy(title, edits, applicability)
+                }
+                _ => diagnostic,
+            }
+        }
+        ResolveError::Conflict { index, with, .. } => {
+            let (one, other) = (name.spelled(*index), name.spelled(*with));
+            let diagnostic = |message| Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message);
+            if one == other {
+                let repeated = diagnostic(format!("`{one}` stands twice"))
+                    .note(format!("`{word}` takes it once"))
+                    .related(name.suffix(*with), "the first one");
+                let outcome = name.outcome(|words| _ = words.remove(*index));
+                if outcome == Outcome::Nothing {
+                    return repeated;
+                }
+                let edits = vec![TextEdit::new(name.suffix(*index), "")];
+                return repeated.remedy(format!("remove `{one}`"), edits, outcome.applicability());
+            }
+            let excluded = diagnostic(format!("`{one}` does not go together with `{other}`"))
+                .note(format!("no form of `{word}` has both"))
+                .related(name.suffix(*with), "because of this");
+            name.without(name.without(excluded, *index), *with)
+        }
+        ResolveError::WrongType { index, because, expected, .. } => {
+            let found = name.spelled(*index);
+            let message = format!("`{word}` does not take the type `{found}`{}", reason(because));
+            let diagnostic = Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message);
+            let diagnostic = match because {
+                Some(because) => diagnostic.related(name.suffix(*because), "because of this"),
+                None => diagnostic,
+            };
+            let others = expected.iter().copied();
+            name.instead(alternatives(diagnostic, expected), *index, others, Spelling::Known)
+        }
+        ResolveError::MissingModifier { because, expected, .. } => {
+            let message = format!("`{word}` needs a modifier{}", reason(because));
+            let diagnostic = Diagnostic::new(&MISSING_MODIFIER, range, message);
+            name.with(alternatives(diagnostic, expected), expected)
+        }
+        ResolveError::MissingType { expected, .. } => {
+            let diagnostic = Diagnostic::new(&MISSING_MODIFIER, range, format!("`{word}` needs a type"));
+            name.with(alternatives(diagnostic, expected), expected)
+        }
+    }
+}
+
+/// The name without the suffix at `index`.
+fn rest(name: &Name<'_>, index: usize) -> String {
+    let others = name.suffixes.iter().enumerate().filter(|&(i, _)| i != index);
+    others.fold(name.word().to_owned(), |rest, (_, &suffix)| rest + &name.text[suffix])
+}
+
+/// Most alternatives that a message lists.
+const LISTED: usize = 12;
+
+fn alternatives(diagnostic: Diagnostic, expected: &[&'static str]) -> Diagnostic {
+    let listed: Vec<String> = expected.iter().take(LISTED).map(|word| format!("`.{word}`")).collect();
+    match expected.len() {
+        0 => diagnostic,
+        1..=LISTED => diagnostic.note(format!("expected {}", listed.join(", "))),
+        more => diagnostic.note(format!("expected {} or {} others", listed.join(", "), more - LISTED)),
+    }
+}
+
+/// Most words that are offered in place of a wrong one.
+const SUGGESTED: usize = 3;
+
+/// Offers the nearest words that make a right instruction of the name. For a misspelt word a single one is what was
+/// meant; when there is none, all that make an instruction are offered.
+fn suggest(
+    diagnostic: Diagnostic,
+    range: TextRange,
+    dot: &str,
+    near: Vec<&'static str>,
+    spelling: Spelling,
+    outcome: impl Fn(&'static str) -> Outcome,
+) -> Diagnostic {
+    let title = |near: &str| format!("change to `{dot}{near}`");
+    let near: Vec<(&str, Outcome)> = near.into_iter().map(|near| (near, outcome(near))).collect();
+    let of = |wanted| near.iter().filter(move |(_, outcome)| *outcome == wanted).map(|&(near, _)| near);
+    let right: Vec<&str> = of(Outcome::Right).collect();
+    let offered: Vec<&str> = match (right.as_slice(), spelling) {
+        ([only], Spelling::Misspelt) => {
+            return diagnostic.sure_fix(title(only), range, format!("{dot}{only}"));
+        }
+        ([], Spelling::Misspelt) => of(Outcome::Instruction).collect(),
+        _ => right,
+    };
+    offered
+        .into_iter()
+        .take(SUGGESTED)
+        .fold(diagnostic, |diagnostic, near| diagnostic.fix(title(near), range, format!("{dot}{near}")))
+}
