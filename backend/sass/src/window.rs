@@ -9,7 +9,7 @@ use crate::model::{Field, MemOperand, Operand, RegFile, Role, Sm};
 use crate::parse::{ParseError, USUAL_DESCRIPTOR};
 use crate::print::{INST_BYTES, SHOWN_DESCRIPTOR_SM};
 use crate::roles::RegUse;
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 /// Where the descriptor lies in constant bank 0.
 const DESCRIPTOR_OFFSET: u64 = 0x118;
@@ -17,6 +17,9 @@ const DESCRIPTOR_OFFSET: u64 = 0x118;
 const PAIRS: usize = 31;
 /// How many lines of a function an excerpt must have to tell which registers the function uses: one of so many.
 const SPARSEST: u64 = 5;
+/// From this generation on the descriptor is loaded again where so many instructions do without it, rather than kept.
+const RELOADING_SM: u8 = 86;
+const RELOADED_AFTER: usize = 300;
 
 /// A line of a listing.
 pub(crate) struct Line {
@@ -109,13 +112,21 @@ fn set_in_function(sm: Sm, lines: &mut [Line]) {
     }
     let mut events = pair_events(sm, lines);
     let loads = take_loads(lines, &mut events);
-    let load_before = |line| loads.partition_point(|&(load, _)| load < line).checked_sub(1);
-    for uses in uses.chunk_by(|&one, &next| load_before(one) == load_before(next)) {
-        let register = match load_before(uses[0]) {
-            Some(load) => loads[load].1,
-            None => lowest_free(lines, &events, uses[0]..=uses[uses.len() - 1]),
-        };
-        for &line in uses {
+    let load_before = |line| loads[..loads.partition_point(|load| load.line < line)].last();
+    let mut used = None;
+    let mut load_of = |&line: &usize| {
+        let load = load_before(line)?;
+        // One that serves one access would be repeated before the next, and may be left out there.
+        let serves =
+            !load.brief || used.replace(load.line) != Some(load.line) || follow(&lines[load.line..=line]);
+        serves.then_some(load)
+    };
+    let uses: Vec<_> = uses.iter().map(|line| (*line, load_of(line).map(|load| load.register))).collect();
+    for uses in uses.chunk_by(|(_, one), (_, next)| one == next) {
+        let register = uses[0].1;
+        let uses: Vec<usize> = uses.iter().map(|&(line, _)| line).collect();
+        let register = register.unwrap_or_else(|| lowest_free(sm, lines, &events, &uses));
+        for line in uses {
             if let Line { inst: Ok(inst), told: false, .. } = &mut lines[line] {
                 inst.set(Field::UrDesc, register);
             }
@@ -123,9 +134,25 @@ fn set_in_function(sm: Sm, lines: &mut [Line]) {
     }
 }
 
-/// The lines that load the descriptor, and the registers. Events that belong to loads are taken away.
-fn take_loads(lines: &[Line], events: &mut [PairEvents]) -> Vec<(usize, u64)> {
-    let load = |line: usize| Some((line, loaded(lines[line].inst.as_ref().ok()?)?));
+/// A line that loads the descriptor.
+struct Load {
+    line: usize,
+    register: u64,
+    /// Without optimization, for one access.
+    brief: bool,
+}
+
+/// Whether no line is missing between these.
+fn follow(lines: &[Line]) -> bool {
+    lines.windows(2).all(|pair| pair[1].address == pair[0].address + INST_BYTES)
+}
+
+/// The loads of the descriptor. Events that belong to them are taken away.
+fn take_loads(lines: &[Line], events: &mut [PairEvents]) -> Vec<Load> {
+    let load = |line: usize| {
+        let register = loaded(lines[line].inst.as_ref().ok()?)?;
+        Some(Load { line, register, brief: false })
+    };
     let mut loads: Vec<_> = (0..lines.len()).filter_map(load).collect();
     for (pair, events) in (0..).zip(events) {
         let mut next = None;
@@ -133,7 +160,7 @@ fn take_loads(lines: &[Line], events: &mut [PairEvents]) -> Vec<(usize, u64)> {
         for &(line, event) in events.iter().rev() {
             // What no line seems to read is read where the text does not tell.
             if event == Event::WriteFromRegister && next != Some(Event::Read) {
-                loads.push((line, 2 * pair));
+                loads.push(Load { line, register: 2 * pair, brief: true });
             } else {
                 next = Some(event);
                 kept.push((line, event));
@@ -142,7 +169,7 @@ fn take_loads(lines: &[Line], events: &mut [PairEvents]) -> Vec<(usize, u64)> {
         kept.reverse();
         *events = kept;
     }
-    loads.sort_unstable();
+    loads.sort_unstable_by_key(|load| load.line);
     loads
 }
 
@@ -181,20 +208,22 @@ fn pair_events(sm: Sm, lines: &[Line]) -> Vec<PairEvents> {
     events
 }
 
-/// The lowest pair that is free from the first of some lines to the last, as far as the function's lines tell.
-fn lowest_free(lines: &[Line], events: &[PairEvents], uses: RangeInclusive<usize>) -> u64 {
+/// The lowest pair that is free where the descriptor is used, as far as the function's lines tell.
+fn lowest_free(sm: Sm, lines: &[Line], events: &[PairEvents], uses: &[usize]) -> u64 {
     let mut addresses = lines.iter().map(|line| line.address).filter(|&address| address != 0);
     let tells = match (addresses.next(), addresses.next_back()) {
         (Some(_), Some(end)) => lines.len() as u64 * SPARSEST > end / INST_BYTES,
         _ => false,
     };
+    // Where it is loaded again after a while, others may take the register in between.
+    let keeps = |pair: &&[usize]| sm.0 < RELOADING_SM || pair[1] - pair[0] < RELOADED_AFTER;
     let is_free = |&register: &u64| {
         let events = &events[register as usize / 2];
-        let begin = events.partition_point(|(line, _)| line < uses.start());
-        let end = events.partition_point(|(line, _)| line <= uses.end());
+        let until = |end| events.partition_point(|&(line, _)| line <= end);
+        let (begin, end) = (until(uses[0]), until(uses[uses.len() - 1]));
         // A value of before that is read behind lives all along.
         let passes = begin > 0 && events.get(end).is_some_and(|&(_, event)| event == Event::Read);
-        begin == end && !passes
+        !passes && uses.windows(2).filter(keeps).all(|pair| until(pair[0]) == until(pair[1]))
     };
     let pairs = (USUAL_DESCRIPTOR..2 * PAIRS as u64).step_by(2);
     pairs.filter(|_| tells).find(is_free).unwrap_or(USUAL_DESCRIPTOR)
