@@ -10,11 +10,12 @@ mod dominators;
 mod graph;
 mod order;
 mod regions;
+mod uniformity;
 mod values;
 
 use std::cell::{OnceCell, RefCell};
 
-use ptx_backend::input::{Address, Function, Instr, Operand, RegId, Stmt, Symbol};
+use ptx_backend::input::{Address, Function, Guard, Instr, Operand, RegId, Stmt, Symbol};
 use rustc_hash::FxHashMap;
 
 use crate::lower::SourceMap;
@@ -24,6 +25,7 @@ pub use dominators::Tree;
 pub use graph::{BlockId, End, Graph};
 pub use order::{Order, Site};
 pub use regions::Split;
+pub use uniformity::Uniformity;
 pub use values::Value;
 
 use values::Values;
@@ -38,6 +40,7 @@ pub struct Flow<'a> {
     post_dominators: OnceCell<Tree>,
     values: OnceCell<RefCell<Values<'a>>>,
     splits: OnceCell<FxHashMap<BlockId, Split>>,
+    uniformity: OnceCell<Uniformity>,
 }
 
 impl<'a> Flow<'a> {
@@ -51,6 +54,7 @@ impl<'a> Flow<'a> {
             post_dominators: OnceCell::new(),
             values: OnceCell::new(),
             splits: OnceCell::new(),
+            uniformity: OnceCell::new(),
         }
     }
 
@@ -97,6 +101,19 @@ impl<'a> Flow<'a> {
     /// Which lanes come to a block, if not all that come to the function.
     pub fn split(&self, block: BlockId) -> Option<Split> {
         self.splits.get_or_init(|| regions::splits(self, &self.function.launch)).get(&block).copied()
+    }
+
+    /// Which registers and paths may differ between threads of a warp.
+    pub fn uniformity(&self) -> &Uniformity {
+        self.uniformity.get_or_init(|| Uniformity::new(self))
+    }
+
+    /// The guard of the branch at the end of a block, when that has two ways to go.
+    pub fn branch_guard(&self, block: BlockId) -> Option<Guard> {
+        match self.graph().successors(block) {
+            [taken, passed] if taken != passed => self.instructions(block).next_back()?.guard,
+            _ => None,
+        }
     }
 
     /// The instructions of a block, labels left out.

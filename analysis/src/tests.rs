@@ -6,7 +6,7 @@ mod incremental;
 mod lint_docs;
 
 use crate::db::Database;
-use crate::diagnostic::{Diagnostic, Lint};
+use crate::diagnostic::{Diagnostic, Levels, Lint, Severity};
 use crate::ide;
 
 /// What one lint marks in a kernel with this body: the first line of the marked text and the message.
@@ -14,7 +14,10 @@ pub(crate) fn marks(lint: &Lint, body: &str) -> Vec<String> {
     let text = format!(
         ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry kernel(.param .u64 input)\n{{\n{body}\n}}\n"
     );
-    let db = Database::default();
+    let mut db = Database::default();
+    let mut levels = Levels::default();
+    levels.set(lint.code, Severity::Warning);
+    db.set_levels(levels);
     let file = db.add_file(text.as_str());
     let found = ide::diagnostics(&db, file);
     let errors: Vec<&Diagnostic> = found.iter().filter(|d| d.code().starts_with('E')).collect();

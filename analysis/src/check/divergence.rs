@@ -24,6 +24,11 @@ declare_lint! {
     pub(super) MEMBER_MASK = "W0509" "member-mask", Warning, since "0.1.0"
 }
 
+declare_lint! {
+    /// An instruction that all lanes of a warp must execute together is behind a branch on what each lane computes.
+    pub(super) VARYING_BRANCH = "W0517" "varying-branch", Allow, since "0.1.0"
+}
+
 pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     let Some(flow) = body.flow() else { return };
     let graph = flow.graph();
@@ -57,8 +62,16 @@ fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: &Instr, out:
     let is_guarded =
         instr.guard.is_some_and(|guard| flow.register(guard.reg).splits_warps(&body.function.launch));
     let split = flow.split(block);
-    let Some(place) = body.name(instr).filter(|_| is_guarded || split.is_some()) else { return };
+    let Some(place) = body.name(instr) else { return };
     let name = instr.opcode.form.mnemonic();
+    if !is_guarded && split.is_none() {
+        if let Some(branch) = flow.uniformity().divergent(block) {
+            let message =
+                format!("all lanes of a warp execute this `{name}` together, and a branch may part them");
+            out.push(parted(body, flow, branch, Diagnostic::new(&VARYING_BRANCH, place, message)));
+        }
+        return;
+    }
     let message = format!("all lanes of a warp execute this `{name}` together, but not all come here");
     let diagnostic = Diagnostic::new(&PARTIAL_WARP, place, message);
     out.push(match split {
@@ -70,7 +83,7 @@ fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: &Instr, out:
 fn parted(body: &Body<'_>, flow: &Flow<'_>, branch: BlockId, diagnostic: Diagnostic) -> Diagnostic {
     let jump = flow.instructions(branch).next_back();
     match jump.and_then(|jump| body.map.statement(jump.src)) {
-        Some(place) => diagnostic.related(place, "some lanes jump here, the others do not"),
+        Some(place) => diagnostic.related(place, "lanes jump here or not"),
         None => diagnostic,
     }
 }
@@ -178,6 +191,36 @@ mod tests {
     fn threads_that_leave_early_are_not_waited_for() {
         let body = "setp.eq.u32 %p1, %r1, 0; @%p1 bra A; ret; A: bar.sync 0; ret;";
         assert_eq!(partial(body), 0);
+        assert_eq!(partial("setp.eq.u32 %p1, %r1, 0; @%p1 bra A; bar.sync 0; A: ret;"), 0);
+    }
+
+    #[test]
+    fn branches_on_what_lanes_compute() {
+        let varying = |before: &str| {
+            let body = format!("{HEAD}{before} @%p1 bra A;\nbar.sync 0;\nA: mov.u32 %r4, 0; ret;");
+            marks(&VARYING_BRANCH, &body).len()
+        };
+        let load = ".reg .b64 %rd<4>; mov.b64 %rd1, 0;";
+        assert_eq!(varying("ld.param.u32 %r3, [input]; setp.ge.u32 %p1, %r2, %r3;"), 1);
+        assert_eq!(
+            varying(
+                ".reg .b64 %rd0; mov.b64 %rd0, 0; atom.global.add.u32 %r3, [%rd0], 1; setp.ge.u32 %p1, %r3, 7;"
+            ),
+            1
+        );
+        assert_eq!(varying("ld.param.u32 %r3, [input]; setp.ge.u32 %p1, %r3, 7;"), 0);
+        let by_address = "cvt.u64.u32 %rd2, %r2; ld.global.u32 %r3, [%rd2]; setp.ge.u32 %p1, %r3, 7;";
+        assert_eq!(varying(&format!("{load} {by_address}")), 1);
+        // The same in a warp: votes, and whole warps.
+        assert_eq!(varying("vote.sync.any.pred %p2, %p3, -1; not.pred %p1, %p2;"), 0);
+        assert_eq!(varying("shr.u32 %r3, %r2, 5; ld.param.u32 %r5, [input]; setp.ge.u32 %p1, %r3, %r5;"), 0);
+    }
+
+    #[test]
+    fn values_that_depend_on_a_path() {
+        let body = "ld.param.u32 %r3, [input]; setp.ge.u32 %p2, %r2, %r3; mov.u32 %r5, 0; @%p2 bra B;\n\
+                    mov.u32 %r5, 1; B: setp.eq.u32 %p1, %r5, 0; @%p1 bra A;\nbar.sync 0; A: mov.u32 %r4, 0; ret;";
+        assert_eq!(marks(&VARYING_BRANCH, &format!("{HEAD}{body}")).len(), 1);
     }
 
     #[test]

@@ -155,6 +155,7 @@ pub static LINTS: &[&Lint] = &[
     &super::asynchronous::IGNORED_WAIT,
     &super::asynchronous::PROXY_FENCE,
     &super::asynchronous::PRODUCT_ORDER,
+    &super::divergence::VARYING_BRANCH,
     &NOT_CHECKED,
     &NOT_COMPILED,
     &HARDWARE_LIMIT,

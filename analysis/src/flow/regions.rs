@@ -1,4 +1,4 @@
-//! The blocks that only some lanes of a warp come to.
+//! What lies between a branch and the place where its sides meet, and which lanes of a warp come there.
 
 use rustc_hash::FxHashMap;
 
@@ -7,60 +7,108 @@ use ptx_isa::FormId;
 
 use super::{BlockId, Flow};
 
+/// The blocks on the two sides of a branch.
+pub(super) struct Sides<'s> {
+    /// The blocks that are reached when the branch is taken, and when it is passed, before the meeting place or
+    /// the branch itself.
+    pub(super) blocks: [&'s [BlockId]; 2],
+    seen: &'s [Vec<u32>; 2],
+    walk: u32,
+}
+
+impl Sides<'_> {
+    /// The blocks of one side that control comes to through the branch and this side only.
+    pub(super) fn alone(
+        &self,
+        flow: &Flow<'_>,
+        branch: BlockId,
+        side: usize,
+    ) -> impl Iterator<Item = BlockId> {
+        let other = &self.seen[1 - side];
+        let is_alone = move |block: &BlockId| {
+            other[*block as usize] != self.walk && flow.dominators().dominates(branch, *block)
+        };
+        self.blocks[side].iter().copied().filter(is_alone)
+    }
+}
+
+/// Finds sides of branches, within a budget of steps.
+pub(super) struct Regions<'f, 'a> {
+    flow: &'f Flow<'a>,
+    /// By side and block: the number of the last walk that came there.
+    seen: [Vec<u32>; 2],
+    walk: u32,
+    blocks: [Vec<BlockId>; 2],
+    work: Vec<BlockId>,
+    budget: usize,
+}
+
+impl<'f, 'a> Regions<'f, 'a> {
+    pub(super) fn new(flow: &'f Flow<'a>) -> Self {
+        let count = flow.graph().blocks().len();
+        Self {
+            flow,
+            seen: [vec![0; count], vec![0; count]],
+            walk: 0,
+            blocks: [Vec::new(), Vec::new()],
+            work: Vec::new(),
+            budget: 100_000 + 16 * count,
+        }
+    }
+
+    /// `None` where the sides meet at the end of the function at the earliest, and when the budget is spent:
+    /// nobody waits for threads that have ended.
+    pub(super) fn sides(&mut self, branch: BlockId) -> Option<Sides<'_>> {
+        let graph = self.flow.graph();
+        let &[taken, passed] = graph.successors(branch) else { return None };
+        let meet = self.flow.post_dominators().parent(branch)?;
+        if matches!(self.flow.instructions(meet).next()?.opcode.form, FormId::Ret | FormId::Exit) {
+            return None;
+        }
+        self.walk += 1;
+        for (side, start) in [taken, passed].into_iter().enumerate() {
+            self.blocks[side].clear();
+            self.work.push(start);
+            while let Some(block) = self.work.pop() {
+                let seen = &mut self.seen[side][block as usize];
+                if block == meet || block == branch || *seen == self.walk {
+                    continue;
+                }
+                *seen = self.walk;
+                self.budget = self.budget.checked_sub(1)?;
+                self.blocks[side].push(block);
+                self.work.extend(graph.successors(block));
+            }
+        }
+        let [taken, passed] = &self.blocks;
+        Some(Sides { blocks: [taken, passed], seen: &self.seen, walk: self.walk })
+    }
+}
+
 /// What is known of the lanes that come to a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Split {
     /// The block whose branch parts the warp, the last one in text order.
     pub branch: BlockId,
-    /// Lanes that do not come here and do not end before those that do.
+    /// Lanes that do not come here.
     pub absent: u32,
 }
 
-/// The blocks on one side of a branch by lane, between the branch and the place where its sides meet.
+/// The blocks that only some lanes come to, because of a branch that parts warps for certain.
 pub(super) fn splits(flow: &Flow<'_>, launch: &Launch) -> FxHashMap<BlockId, Split> {
-    let graph = flow.graph();
     let mut splits: FxHashMap<BlockId, Split> = FxHashMap::default();
-    let mut seen = [vec![0u32; graph.blocks().len()], vec![0u32; graph.blocks().len()]];
-    let mut walk = 0;
-    // Steps; what lies behind is not split as far as anyone knows.
-    let mut budget = 100_000 + 16 * graph.blocks().len();
-    for branch in graph.reached_blocks() {
-        let &[taken, passed] = graph.successors(branch) else { continue };
-        let Some(guard) = flow.instructions(branch).next_back().and_then(|jump| jump.guard) else { continue };
+    let mut regions = Regions::new(flow);
+    for branch in flow.graph().reached_blocks() {
+        let Some(guard) = flow.branch_guard(branch) else { continue };
         let value = flow.register(guard.reg);
-        if taken == passed || !value.splits_warps(launch) {
+        if !value.splits_warps(launch) {
             continue;
         }
-        let value = if guard.negated { value.opposite() } else { value };
-        let Some(meet) = flow.post_dominators().parent(branch) else { continue };
-        walk += 1;
-        let mut sides = [Vec::new(), Vec::new()];
-        for (side, start) in [taken, passed].into_iter().enumerate() {
-            let mut work = vec![start];
-            while let Some(block) = work.pop() {
-                if block == meet || block == branch || seen[side][block as usize] == walk {
-                    continue;
-                }
-                if budget == 0 {
-                    return splits;
-                }
-                budget -= 1;
-                seen[side][block as usize] = walk;
-                sides[side].push(block);
-                work.extend(graph.successors(block));
-            }
-        }
-        let rejoins = flow
-            .instructions(meet)
-            .next()
-            .is_some_and(|first| !matches!(first.opcode.form, FormId::Ret | FormId::Exit));
-        for side in 0..2 {
-            let holds = if side == 0 { value.clone() } else { value.clone().opposite() };
-            let absent = holds.lanes().filter(|_| rejoins).map_or(0, |lanes| !lanes);
-            let alone = |block: &&BlockId| {
-                seen[1 - side][**block as usize] != walk && flow.dominators().dominates(branch, **block)
-            };
-            for &block in sides[side].iter().filter(alone) {
+        let taken = if guard.negated { value.opposite() } else { value };
+        let Some(sides) = regions.sides(branch) else { continue };
+        for (side, holds) in [taken.clone(), taken.opposite()].into_iter().enumerate() {
+            let absent = holds.lanes().map_or(0, |lanes| !lanes);
+            for block in sides.alone(flow, branch, side) {
                 let split = splits.entry(block).or_insert(Split { branch, absent: 0 });
                 *split = Split { branch, absent: split.absent | absent };
             }

@@ -23,6 +23,8 @@ pub enum Value {
     ByLane(Rc<[i64; LANES]>),
     /// `%tid.x`.
     Thread,
+    /// The same in all threads of a warp, computed from `%tid.x`.
+    Uniform,
     /// The address of a variable plus bytes, in any window; `None` when the bytes are not known.
     Address(Symbol, Option<i64>),
     /// A predicate that holds in these lanes of every warp.
@@ -77,6 +79,9 @@ impl Value {
 
 const NEVER: u32 = u32::MAX;
 const OFTEN: u32 = u32::MAX - 1;
+
+/// `%tid.x` is below 1024 and 0 when shifted by this.
+const THREAD_BITS: i64 = 10;
 
 /// Longest chain of instructions that is followed.
 const DEPTH: u32 = 64;
@@ -223,9 +228,20 @@ impl<'a> Values<'a> {
                 zip(&self.follow(a, depth), &self.follow(b, depth), shift)
             }
             (F::Shr, [a, b]) => {
+                if self.follow(a, depth) == Value::Thread {
+                    return match self.follow(b, depth) {
+                        Value::Constant(5..THREAD_BITS) => Value::Uniform,
+                        Value::Constant(THREAD_BITS..) => Value::Constant(0),
+                        _ => Value::Unknown,
+                    };
+                }
                 let shift = |a, b| if (0..64).contains(&b) { cut(ty, a) >> b } else { 0 };
                 zip(&self.follow(a, depth), &self.follow(b, depth), shift)
             }
+            (F::DivInt, [a, b]) => match (self.follow(a, depth), self.follow(b, depth)) {
+                (Value::Thread, Value::Constant(by)) if by != 0 && by % LANES as i64 == 0 => Value::Uniform,
+                _ => Value::Unknown,
+            },
             (F::And | F::Or | F::Xor, [a, b]) => {
                 let (Value::Lanes(a), Value::Lanes(b)) = (self.follow(a, depth), self.follow(b, depth))
                 else {
@@ -296,6 +312,7 @@ fn add(a: Value, b: Value) -> Value {
             };
             Value::Address(symbol, offset)
         }
+        (Value::Thread, Value::Constant(0)) | (Value::Constant(0), Value::Thread) => Value::Thread,
         (a, b) => zip(&a, &b, i64::wrapping_add),
     }
 }
