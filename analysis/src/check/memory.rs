@@ -1,8 +1,10 @@
 //! Accesses to variables: how they are aligned, and which ones keep a variable in local memory.
 
+use std::cell::OnceCell;
+
 use ptx_backend::input::{Address, AddressBase, Instr, Operand, Symbol};
 use ptx_isa::{FormId, Mod, Space};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use text_size::TextRange;
 
@@ -31,6 +33,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
         !matches!(instr.opcode.form, FormId::Call) && instr.operands.iter().any(is_address)
     });
     let mut indexed = FxHashSet::default();
+    let names = Names { body, ranges: OnceCell::new() };
     for instr in instructions(&body.function.body) {
         for (address, bytes) in accesses(instr) {
             if matches!(address.base, AddressBase::Reg(_)) && !takes_addresses {
@@ -39,14 +42,14 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
             match flow.address(address) {
                 Some((symbol, Some(offset))) => {
                     let at = At { instr, address, symbol, offset };
-                    alignment(body, flow, &at, bytes, out);
+                    alignment(&names, flow, &at, bytes, out);
                 }
                 Some((symbol, None)) => {
                     let is_local =
                         body.variables.get(&symbol).is_some_and(|place| place.space == Space::Local);
                     if is_local && indexed.insert(symbol) {
                         let range = base(body, flow, instr, address);
-                        let name = name(body, symbol);
+                        let name = names.of(symbol);
                         let message =
                             format!("this register is an index into `{name}`, which stays in local memory");
                         out.push(Diagnostic::new(&INDEXED_LOCAL, range, message));
@@ -97,15 +100,15 @@ struct At<'a> {
     offset: i64,
 }
 
-fn alignment(body: &Body<'_>, flow: &Flow<'_>, at: &At<'_>, bytes: u32, out: &mut Findings) {
-    let Some(place) = body.variables.get(&at.symbol) else { return };
+fn alignment(names: &Names<'_, '_>, flow: &Flow<'_>, at: &At<'_>, bytes: u32, out: &mut Findings) {
+    let Some(place) = names.body.variables.get(&at.symbol) else { return };
     // The start of the variable is a multiple of its alignment, and of nothing more as far as anyone knows.
     let known = bytes.min(place.align);
     if known == 0 || at.offset.rem_euclid(i64::from(known)) == 0 {
         return;
     }
-    let range = base(body, flow, at.instr, at.address);
-    let name = name(body, at.symbol);
+    let range = base(names.body, flow, at.instr, at.address);
+    let name = names.of(at.symbol);
     let message = format!(
         "an access of {bytes} bytes is aligned to {bytes}, which byte {} of `{name}` is not",
         at.offset
@@ -116,10 +119,23 @@ fn alignment(body: &Body<'_>, flow: &Flow<'_>, at: &At<'_>, bytes: u32, out: &mu
     );
 }
 
-fn name<'a>(body: &Body<'a>, symbol: Symbol) -> &'a str {
-    let all = &body.map.occurrences;
-    let found = all.iter().find(|occurrence| occurrence.entity == Entity::Symbol(symbol));
-    found.map_or("the variable", |occurrence| &body.text[occurrence.range])
+/// The names of variables, looked up when the first is asked for.
+struct Names<'b, 'a> {
+    body: &'b Body<'a>,
+    ranges: OnceCell<FxHashMap<Symbol, TextRange>>,
+}
+
+impl<'a> Names<'_, 'a> {
+    fn of(&self, symbol: Symbol) -> &'a str {
+        let ranges = self.ranges.get_or_init(|| {
+            let names = self.body.map.occurrences.iter().filter_map(|occurrence| match occurrence.entity {
+                Entity::Symbol(symbol) => Some((symbol, occurrence.range)),
+                _ => None,
+            });
+            names.collect()
+        });
+        ranges.get(&symbol).map_or("the variable", |&range| &self.body.text[range])
+    }
 }
 
 /// What stands in the brackets before the offset.
