@@ -127,6 +127,8 @@ struct InProgress {
     operand: u8,
     /// Scoreboards any of which, found at zero, tells that the access is over.
     told_by: u8,
+    /// Instructions of its queue that have set one of these scoreboards since the one that tells.
+    behind: u8,
     /// The condition under which it happens, as long as its predicate keeps its value; `None` where it cannot be
     /// told from others by that.
     guard: Option<Guard>,
@@ -195,6 +197,7 @@ fn unite(into: &mut Vec<InProgress>, from: &[InProgress]) -> bool {
                 let old = &mut into[i];
                 let worse = InProgress {
                     told_by: old.told_by & new.told_by,
+                    behind: old.behind.min(new.behind),
                     elapsed: old.elapsed.min(new.elapsed),
                     guard: old.guard.filter(|_| old.guard == new.guard),
                     ..*old
@@ -256,6 +259,9 @@ pub enum Queue {
     Special,
     /// Double precision where it is slow.
     Double,
+    Texture,
+    /// Products of groups of warps.
+    WarpGroup,
     /// One kind of instruction, among itself.
     Same(&'static str),
 }
@@ -263,9 +269,13 @@ pub enum Queue {
 /// The queue in which an instruction reads its sources.
 pub fn read_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
     match inst.class(sm) {
+        Class::Async if is_group_product(inst) => Some(Queue::WarpGroup),
         Class::Load | Class::Store | Class::Atomic | Class::Async => Some(Queue::Memory),
         Class::Xu => Some(Queue::Special),
         Class::Fp64 | Class::Fp64Compare => Some(Queue::Double),
+        Class::Dmma => Some(Queue::Same("DMMA")),
+        Class::Texture => Some(Queue::Texture),
+        Class::Sync if name(inst) == "CCTL" => Some(Queue::Memory),
         Class::UniformLoad => Some(Queue::Same(name(inst))).filter(|_| name(inst) != "LDCU"),
         _ => None,
     }
@@ -276,8 +286,35 @@ pub fn write_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
     match name(inst) {
         "LDS" | "LDSM" | "SHFL" | "ATOMS" | "MOVM" | "QSPC" => Some(Queue::Memory),
         "B2R" => Some(Queue::Same("B2R")),
+        "LDTM" => Some(Queue::Same("LDTM")),
         _ => read_queue(sm, inst).filter(|q| *q != Queue::Memory),
     }
+}
+
+/// A product of a group of warps, which goes on beside the code: `WARPGROUP.DEPBAR` tells of it.
+fn is_group_product(inst: &Inst) -> bool {
+    matches!(name(inst), "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA")
+}
+
+/// The most that a counted wait can leave.
+const MOST_BEHIND: u8 = 63;
+
+/// A wait until a scoreboard counts no more than so many; textures come back in the order of issue.
+fn counted_wait(inst: &Inst) -> Option<(u8, u8)> {
+    let but = inst.get(Field::Imm2).filter(|_| name(inst) == "DEPBAR")?;
+    Some((inst.get(Field::Scoreboard)? as u8, but.min(MOST_BEHIND.into()) as u8))
+}
+
+/// Whether an instruction waits for products of groups of warps. For how many of the latest it does not wait is not
+/// considered.
+pub fn ends_group_products(inst: &Inst) -> bool {
+    inst.form().name == "WARPGROUP.DEPBAR"
+}
+
+/// Whether the unit hands a result to a later instruction of its own before it is anywhere else: sums of products.
+pub fn forwards(sm: Sm, producer: &Inst, consumer: &Inst, read: &RegUse) -> bool {
+    let both = |is: &dyn Fn(&Inst) -> bool| is(producer) && is(consumer);
+    both(&is_group_product) || (both(&|inst| inst.class(sm) == Class::Dmma) && read.role == Role::C)
 }
 
 fn same(a: Option<Queue>, b: Option<Queue>) -> bool {
@@ -496,7 +533,7 @@ impl Checker<'_> {
             {
                 report(Kind::IllegalScoreboard);
             }
-            if control.reuse != 0 && control.yield_ {
+            if control.reuse != 0 && control.yield_ && inst.class(self.sm) != Class::Texture {
                 report(Kind::IllegalReuse);
             }
         }
@@ -567,6 +604,13 @@ impl Checker<'_> {
         if waits != 0 {
             state.fixed.retain(|p| p.told_by & waits == 0);
             state.pending.retain(|p| p.told_by & waits == 0);
+        }
+        if let Some((scoreboard, but)) = counted_wait(inst) {
+            let texture = |p: &InProgress| self.facts[p.at as usize].write_queue == Some(Queue::Texture);
+            state.pending.retain(|p| !(texture(p) && p.told_by >> scoreboard & 1 == 1 && p.behind >= but));
+        }
+        if ends_group_products(inst) {
+            state.pending.retain(|p| self.facts[p.at as usize].write_queue != Some(Queue::WarpGroup));
         }
         if let Some(found) = found {
             // A `DEPBAR` looks at its own operands later.
@@ -641,7 +685,9 @@ impl Checker<'_> {
             return;
         }
         let def = &earlier_facts.writes[usize::from(p.operand)];
-        if let Some(read) = facts.reads.iter().find(names) {
+        if let Some(read) = facts.reads.iter().find(names)
+            && !forwards(self.sm, earlier, inst, read)
+        {
             report(Kind::ReadAfterWrite, latency::raw(self.sm, earlier, def, inst, read));
         }
         if let Some(over) = over
@@ -694,11 +740,17 @@ impl Checker<'_> {
         if write_sb | read_sb != 0 {
             for p in &mut state.pending {
                 let earlier = &self.facts[p.at as usize];
-                p.told_by |= match p.access {
+                let tells = match p.access {
                     Access::VariableWrite if same(facts.write_queue, earlier.write_queue) => write_sb,
                     Access::LateRead if same(facts.read_queue, earlier.read_queue) => write_sb | read_sb,
                     _ => 0,
                 };
+                p.behind = match p.told_by & tells {
+                    0 if tells != 0 => 0,
+                    0 => p.behind,
+                    _ => p.behind.saturating_add(1).min(MOST_BEHIND),
+                };
+                p.told_by |= tells;
             }
         }
         // The same instruction again, by a loop.
@@ -762,6 +814,7 @@ fn add<'r>(
             at: at as u32,
             operand: operand as u8,
             told_by,
+            behind: 0,
             guard,
             elapsed: 0,
             enough,

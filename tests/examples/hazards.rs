@@ -72,7 +72,7 @@ fn main() -> ExitCode {
     }
     let mut kinds: Vec<_> = kinds.into_iter().collect();
     kinds.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
-    for ((sm, kind), (count, texts)) in kinds.iter().take(60) {
+    for ((sm, kind), (count, texts)) in kinds.iter().take(2000) {
         println!("{count:6} sm_{sm} {kind}");
         texts.iter().for_each(|t| println!("         {t}"));
     }

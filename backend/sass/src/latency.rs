@@ -13,6 +13,9 @@ use std::sync::LazyLock;
 /// The result of [`raw`] and [`waw`] for a producer whose latency is not fixed.
 pub const UNKNOWN: u8 = u8::MAX;
 
+/// The shortest distance seen where it is shortened by what an operand is for.
+const LEAST_READ: u8 = 1;
+
 /// No result that a scoreboard guards lands earlier after issue.
 const LEAST_VARIABLE: u8 = 8;
 
@@ -22,12 +25,19 @@ pub fn raw(sm: Sm, producer: &Inst, def: &RegUse, consumer: &Inst, read: &RegUse
     if producer.is_variable(sm) {
         return UNKNOWN;
     }
+    // What a convergence barrier holds is there for the next instruction.
+    if def.file == RegFile::B {
+        return 1;
+    }
     match producer_row(sm, producer, def) {
         Some(row) => {
             let table = table(sm);
             let (row, column) = (row as usize, column(sm, consumer, read));
             early_low_half(sm, producer, def, column, read)
+                .or(early_predicate(sm, producer, def, column))
                 .unwrap_or(table[row][column as usize] - late_high_half(sm, def, column, read))
+                .saturating_sub(late_operand(sm, consumer, read))
+                .max(LEAST_READ)
         }
         // Nothing else writes registers.
         None => 1,
@@ -75,12 +85,23 @@ fn early_low_half(sm: Sm, producer: &Inst, def: &RegUse, column: Column, read: &
     }
 }
 
-/// Cycles by which the high half of an addend or an address is read later than the low one.
+/// What halves compare to is there before what they compute.
+fn early_predicate(sm: Sm, producer: &Inst, def: &RegUse, column: Column) -> Option<u8> {
+    let early = sm.0 >= 100 && producer.class(sm) == Class::Half && def.file == RegFile::P;
+    (early && column == Column::Alu).then_some(4)
+}
+
+/// Cycles by which the operand of an atomic is read later than its address.
+fn late_operand(sm: Sm, consumer: &Inst, read: &RegUse) -> u8 {
+    let late = (80..90).contains(&sm.0) && consumer.class(sm) == Class::Atomic && read.role == Role::Data;
+    if late { 5 } else { 0 }
+}
+
+/// Cycles by which the high half of an addend is read later than the low one.
 fn late_high_half(sm: Sm, def: &RegUse, column: Column, read: &RegUse) -> u8 {
     let high = read.file == RegFile::R && read.count == 2 && def.index > read.index;
     match column {
         Column::Addend if high && sm.0 >= 90 => 2,
-        Column::Ldg if high && sm.0 >= 100 => 1,
         _ => 0,
     }
 }
@@ -100,12 +121,12 @@ names! { Row {
     Alu "alu", Viadd "viadd", Fma "fma", Wide "wide", Half "half", HalfMma "halfmma", Fp64 "fp64",
     Compare64 "compare64", Clock "clock", Vote "vote", Uniform "uniform", UniformMove "uniformmove",
     UniformVote "uniformvote", Hmma16 "hmma16", Hmma32 "hmma32", Imma16 "imma16", Imma32 "imma32", Dmma "dmma",
-    Imma4 "imma4", ToUniform "touniform", ToUniformTold "touniformtold",
+    Imma8 "imma8", ToUniform "touniform", ToUniformTold "touniformtold",
 } }
 
 names! { Column {
     Alu "alu", Viadd "viadd", Fma "fma", Factor "factor", Addend "addend", Half "half", HalfMma "halfmma",
-    Fp64 "fp64", Xu "xu", Memory "memory", Ldg "ldg", Guard "guard", Tensor "tensor", Accumulate "accumulate",
+    Fp64 "fp64", Xu "xu", Memory "memory", Ldg "ldg", Texture "texture", Guard "guard", Tensor "tensor", Accumulate "accumulate",
     Uniform "uniform", Uldc "uldc",
 } }
 
@@ -115,6 +136,8 @@ const COLUMNS: usize = Column::NAMES.len();
 fn producer_row(sm: Sm, inst: &Inst, def: &RegUse) -> Option<Row> {
     Some(match inst.class(sm) {
         _ if inst.form().mnemonic == "ELECT" && def.file == RegFile::UR => Row::UniformVote,
+        _ if inst.form().mnemonic == "ELECT" => Row::Alu,
+        _ if inst.form().mnemonic == "CS2UR" => Row::Uniform,
         Class::Alu if inst.form().mnemonic == "VIADD" => Row::Viadd,
         Class::Alu => Row::Alu,
         Class::Fma => Row::Fma,
@@ -123,8 +146,8 @@ fn producer_row(sm: Sm, inst: &Inst, def: &RegUse) -> Option<Row> {
         Class::HalfMma => Row::HalfMma,
         Class::Fp64 => Row::Fp64,
         Class::Fp64Compare => Row::Compare64,
-        // One word of the extents that a launch allows its clusters comes as early as a sum.
-        Class::Cs2r if sm.0 >= 100 && inst.get(Field::Wide) == Some(0) => Row::Alu,
+        // Half of a clock is read as fast as a register is moved.
+        Class::Cs2r if inst.get(Field::Wide) == Some(0) => Row::Alu,
         Class::Cs2r => Row::Clock,
         // What is fixed among what is not otherwise: `LEPC`, moves to barriers.
         Class::S2r => Row::Clock,
@@ -132,18 +155,36 @@ fn producer_row(sm: Sm, inst: &Inst, def: &RegUse) -> Option<Row> {
         Class::VoteUniform => Row::UniformVote,
         Class::Uniform => Row::Uniform,
         Class::UniformMove => Row::UniformMove,
-        Class::Hmma16 => Row::Hmma16,
-        Class::Hmma32 => Row::Hmma32,
-        // Four bits and one bit.
-        Class::Imma16 | Class::Imma32 if matches!(inst.form().name, "IMMA.S4" | "BMMA") => Row::Imma4,
-        Class::Imma16 => Row::Imma16,
-        Class::Imma32 => Row::Imma32,
+        Class::Hmma16 | Class::Hmma32 if takes_two_steps(inst) => Row::Hmma32,
+        Class::Hmma16 | Class::Hmma32 => Row::Hmma16,
+        Class::Imma16 | Class::Imma32 if has_eight_rows(inst) => Row::Imma8,
+        Class::Imma16 | Class::Imma32 if takes_two_steps(inst) => Row::Imma32,
+        Class::Imma16 | Class::Imma32 => Row::Imma16,
         Class::Dmma => Row::Dmma,
         // Where lanes differ.
         Class::UniformLoad if def.file == RegFile::P => Row::ToUniformTold,
         Class::UniformLoad => Row::ToUniform,
         _ => return None,
     })
+}
+
+/// A product of a matrix with eight rows, not sixteen.
+fn has_eight_rows(inst: &Inst) -> bool {
+    matches!(inst.text(Field::Size), Some(".8816" | ".8832" | ".88128"))
+}
+
+/// A product whose common dimension is too long for one step of the unit.
+fn takes_two_steps(inst: &Inst) -> bool {
+    let longest = match inst.form().name {
+        "HMMA" | "HMMA.SP.TF32" => ".16816",
+        "HMMA.TF32" => ".1688",
+        "HMMA.SP" | "IMMA" | "QMMA" => ".16832",
+        "IMMA.S4" | "IMMA.SP" | "QMMA.SP" => ".16864",
+        "IMMA.SP.S4" => ".168128",
+        "BMMA" => ".168256",
+        _ => return false,
+    };
+    inst.text(Field::Size) == Some(longest)
 }
 
 fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
@@ -174,6 +215,8 @@ fn column(sm: Sm, inst: &Inst, read: &RegUse) -> Column {
         Class::Xu | Class::LoadConstant | Class::Branch => Column::Xu,
         Class::UniformLoad => Column::Xu,
         _ if ["MATCH", "SYNCS"].iter().any(|m| inst.form().mnemonic.starts_with(m)) => Column::Xu,
+        Class::Texture => Column::Texture,
+        _ if ["SUST", "SURED", "SUATOM", "STTM"].contains(&inst.form().mnemonic) => Column::Texture,
         Class::Load if inst.form().mnemonic == "LDG" => Column::Ldg,
         Class::Load if inst.form().mnemonic == "LD" && sm.0 < 100 => Column::Ldg,
         _ => Column::Memory,
@@ -221,6 +264,32 @@ fn parse(text: &str) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The distance between two instructions, of which the second reads what the first one writes.
+    fn distance(sm: u8, producer: &str, consumer: &str) -> u8 {
+        let sm = Sm(sm);
+        let parse = |text| crate::parse(sm, text, 0).unwrap_or_else(|e| panic!("{text}: {}", e.message));
+        let (producer, consumer) = (parse(producer), parse(consumer));
+        let def = producer.writes(sm).next().expect("a result");
+        let overlaps = |read: &RegUse| {
+            read.file == def.file && read.index < def.index + def.count && def.index < read.index + read.count
+        };
+        let read = consumer.reads(sm).find(overlaps).expect("a reader");
+        raw(sm, &producer, &def, &consumer, &read)
+    }
+
+    #[test]
+    fn products_take_as_long_as_their_common_dimension() {
+        let store = "STG.E [R2.64], R12";
+        assert_eq!(distance(80, "HMMA.16816.F32 R12, R4, R8, R12", store), 23);
+        assert_eq!(distance(80, "HMMA.1688.F32 R12, R4, R8, R12", store), 15);
+        assert_eq!(distance(80, "HMMA.1688.F32.TF32 R12, R4, R8, R12", store), 23);
+        assert_eq!(distance(80, "HMMA.1684.F32.TF32 R12, R4, R8, R12", store), 15);
+        assert_eq!(distance(80, "IMMA.8816.S8.S8 R12, R4.ROW, R8.COL, R12", store), 12);
+        assert_eq!(distance(80, "IMMA.16816.S8.S8 R12, R4.ROW, R8.COL, R12", store), 15);
+        assert_eq!(distance(80, "IMMA.16832.S8.S8 R12, R4.ROW, R8.COL, R12", store), 23);
+        assert_eq!(distance(80, "BMMA.168256.XOR.POPC R12, R4.ROW, R8.COL, R12", store), 23);
+    }
 
     #[test]
     fn tables_are_complete() {

@@ -394,6 +394,10 @@ pub enum Count {
     By2(Field, &'static [u8], Field, &'static [u8]),
     /// By the sum of several fields' counts; a field that the form lacks counts nothing.
     Sum(&'static [(Field, &'static [u8])]),
+    /// Another count, where a flag is set at most so many.
+    AtMost(Field, u8, &'static Count),
+    /// Another count and, where a flag is set, what a third has beyond so many.
+    Beyond(Field, u8, &'static Count, &'static Count),
 }
 
 /// When an operand or a modifier is part of the text.

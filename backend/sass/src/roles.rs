@@ -106,11 +106,15 @@ impl Inst {
     }
 
     fn reg_use(&self, reg: &RegOperand) -> Option<RegUse> {
+        self.used(reg.file, &reg.spec, reg.role, self.count(&reg.count))
+    }
+
+    fn count(&self, count: &Count) -> u8 {
         let by = |field, counts: &[u8]| {
             let value = self.get(field).unwrap_or(0) as usize;
             counts.get(value).copied().unwrap_or(1)
         };
-        let count = match reg.count {
+        match *count {
             Count::Fixed(count) => count,
             Count::By(field, counts) => by(field, counts),
             Count::By2(field, counts, field2, counts2) => {
@@ -121,8 +125,15 @@ impl Inst {
                 .filter(|(field, _)| self.has(*field))
                 .map(|(field, counts)| by(*field, counts))
                 .sum(),
-        };
-        self.used(reg.file, &reg.spec, reg.role, count)
+            Count::AtMost(flag, most, count) => {
+                let count = self.count(count);
+                if self.get(flag) == Some(1) { count.min(most) } else { count }
+            }
+            Count::Beyond(flag, most, count, whole) => {
+                let beyond = self.count(whole).saturating_sub(most);
+                self.count(count) + if self.get(flag) == Some(1) { beyond } else { 0 }
+            }
+        }
     }
 
     fn used(&self, file: RegFile, spec: &FieldSpec, role: Role, count: u8) -> Option<RegUse> {

@@ -10,7 +10,9 @@
 use super::decode::Step;
 use super::{Block, Result};
 use crate::launch::FaultKind;
-use ptx_backend::hazard::{Queue, SCOREBOARD_DELAY, read_queue, waits, write_queue};
+use ptx_backend::hazard::{
+    Queue, SCOREBOARD_DELAY, ends_group_products, forwards, read_queue, waits, write_queue,
+};
 use ptx_backend::mach::flat;
 use sass::{Class, Field, Inst, RegFile, RegUse, Role, Sm, latency};
 use std::ops::Range;
@@ -28,6 +30,7 @@ pub(super) struct Facts {
     atomic: bool,
     /// Comes back when the memory queue has read the sources of all before.
     drains: bool,
+    ends_group_products: bool,
     read_queue: Option<Queue>,
     write_queue: Option<Queue>,
     stall: u64,
@@ -64,6 +67,7 @@ impl Facts {
             late: inst.reads_late(sm),
             atomic: inst.class(sm) == Class::Atomic,
             drains: inst.form().mnemonic == "BAR" && inst.get(Field::Flag) == Some(0),
+            ends_group_products: ends_group_products(inst),
             read_queue: read_queue(sm, inst),
             write_queue: write_queue(sm, inst),
             // A zero lets the hardware pause for longer than this.
@@ -167,6 +171,13 @@ impl Timing {
             }
             for access in self.in_progress.iter_mut().filter(|access| access.told_by & facts.waits != 0) {
                 access.lanes &= !group;
+            }
+        }
+        if facts.ends_group_products {
+            for access in &mut self.in_progress {
+                if code[access.at as usize].facts.write_queue == Some(Queue::WarpGroup) {
+                    access.lanes &= !group;
+                }
             }
         }
         // Only these threads' clock tells of what is theirs.
@@ -304,7 +315,8 @@ fn endangered(
                 _ if matches!(read.file, RegFile::UR | RegFile::UP) => group,
                 _ => active,
             };
-            if lanes & earlier.lanes != 0 && overlaps(range) {
+            let shared = lanes & earlier.lanes != 0 && overlaps(range);
+            if shared && !forwards(sm, &producer.inst, &step.inst, read) {
                 let needed = latency::raw(sm, &producer.inst, &earlier.operand, &step.inst, read);
                 if late(needed) {
                     return complain("reads", needed);

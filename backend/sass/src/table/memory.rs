@@ -337,8 +337,9 @@ const fn described_short(lo: u8) -> Piece {
 /// Eight registers at once, as two groups of four, each with its place in the word.
 const EVICT_L2: Piece = choice_from(Field::Scope, 81, 2, &[".EFL2", ".ENL2", ".ELL2", BAD], 1);
 const PREFETCH_WIDE: Piece = choice(Field::Prefetch, 73, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]);
-const LOADED_HIGH: Piece = op(counted(reg_at(Field::Rd2, 64, Role::Dst), Count::Fixed(4)));
-const LOADED_LOW: Piece = op(counted(RD_OPERAND, Count::Fixed(4)));
+const LOADED_HIGH: Piece =
+    op(counted(reg_at(Field::Rd2, 64, Role::Dst), Count::By(Field::Mask, &ones_in_mask(4))));
+const LOADED_LOW: Piece = op(counted(RD_OPERAND, Count::By(Field::Mask, &ones_in_mask(0))));
 const STORED_LOW: Piece = data(Count::Fixed(4));
 const STORED_HIGH: Piece = op(counted(reg_at(Field::Rc, 16, Role::Data), Count::Fixed(4)));
 /// The registers that are loaded or stored, one bit each; shown unless all.
@@ -346,6 +347,17 @@ const LOADED_MASK: Piece = mask(FieldSpec::new(Field::Mask, 57, 7).high(72, 1));
 const STORED_MASK: Piece = mask(FieldSpec::new(Field::Mask, 59, 5).high(88, 3));
 const CONDITION_WIDE: Piece =
     optional(inverted(noted(pred_at(Field::Pp, 87, Role::Carry), Field::PpNot, 90)));
+
+/// By mask: how many of the four registers from a bit on are in it.
+const fn ones_in_mask(first: u32) -> [u8; 256] {
+    let mut counts = [0; 256];
+    let mut mask = 0;
+    while mask < 256 {
+        counts[mask] = (mask as u32 >> first & 0xf).count_ones() as u8;
+        mask += 1;
+    }
+    counts
+}
 
 const fn mask(spec: FieldSpec) -> Piece {
     Piece::OpIf(Operand::Imm(spec.neutral(0xff), ImmStyle::Hex), Show::NotNeutral)

@@ -29,24 +29,40 @@ const RESIDENT: Piece = optional(PD_OPERAND);
 const HIGH: Piece = op(counted(reg_at(Field::Rd2, 64, Role::Dst), Count::By(Field::Mask, LAST_TWO)));
 const LOW: Piece = op(counted(RD_OPERAND, Count::By(Field::Mask, FIRST_TWO)));
 const COORDINATE: Piece = op(counted(reg_at(Field::Ra, 24, Role::A), Count::By(Field::Dims, COORDINATES)));
+/// With `.SCR` the first two coordinates are here and the others in front of what follows them.
+const PACKED_COORDINATE: Piece = op(counted(reg_at(Field::Ra, 24, Role::A), PACKED_COUNT));
+const PACKED_COUNT: Count = Count::AtMost(Field::Flag, PACKED, &ALL_COORDINATES);
+const PACKED: u8 = 2;
+const ALL_COORDINATES: Count = Count::By(Field::Dims, COORDINATES);
 const EXTRA_OPERAND: RegOperand = reg_at(Field::Rb, 32, Role::B);
 /// What follows the coordinates: level of detail, offsets, value to compare with; shown unless none.
 const LEVEL_EXTRA: Piece = optional(counted(
     EXTRA_OPERAND,
-    Count::Sum(&[
+    beyond_packed(&Count::Sum(&[
         (Field::Lod, &[0, 0, 1, 1, 1, 2, 0, 0, 0, 1, 1]),
         (Field::Offsets, &[0, 1, 0]),
         (Field::Compare, &[0, 1]),
-    ]),
+    ])),
 ));
 const FETCH_EXTRA: Piece = optional(counted(
     EXTRA_OPERAND,
-    Count::Sum(&[(Field::Lod, &[0, 0, 0, 1]), (Field::Offsets, &[0, 1, 0]), (Field::Compare, &[0, 1])]),
+    beyond_packed(&Count::Sum(&[
+        (Field::Lod, &[0, 0, 0, 1]),
+        (Field::Offsets, &[0, 1, 0]),
+        (Field::Compare, &[0, 1]),
+    ])),
 ));
 const FETCH_EXTRA_100: Piece = optional(counted(
     EXTRA_OPERAND,
-    Count::Sum(&[(Field::Lod, &[0, 1]), (Field::Offsets, &[0, 1, 0]), (Field::Compare, &[0, 1])]),
+    beyond_packed(&Count::Sum(&[
+        (Field::Lod, &[0, 1]),
+        (Field::Offsets, &[0, 1, 0]),
+        (Field::Compare, &[0, 1]),
+    ])),
 ));
+const fn beyond_packed(own: &'static Count) -> Count {
+    Count::Beyond(Field::Flag, PACKED, own, &ALL_COORDINATES)
+}
 const GATHER_EXTRA: Piece = optional(counted(
     EXTRA_OPERAND,
     Count::Sum(&[(Field::Offsets, &[0, 1, 2, 0]), (Field::Compare, &[0, 1])]),
@@ -140,16 +156,16 @@ pub(super) const TEX: [Family; 5] = by_handle!(TEX, Texture, [0xb60 0xf60 0x361]
     [SCALAR], [HALVES, LEVEL, OFFSETS, COMPARE, EVICT, DERIVATIVE, NODEP],
     [SCALAR, HALVES, LEVEL_100, OFFSETS_100, COMPARE, EVICT, DERIVATIVE_100, NODEP],
     [SCALAR, HALVES, LEVEL_120, OFFSETS_120, UNIFORM_INDEX, COMPARE, EVICT, DERIVATIVE_120, NODEP],
-    [RESIDENT, HIGH, LOW, COORDINATE, LEVEL_EXTRA], [RESIDENT, HIGH, LOW, COORDINATE, LEVEL_PRESENT],
-    [RESIDENT, HIGH, LOW, COORDINATE, LEVEL_EXTRA], [HANDLE, SAMPLER], [dims(SAMPLED_DIMS, 0), MASK]);
+    [RESIDENT, HIGH, LOW, PACKED_COORDINATE, LEVEL_EXTRA], [RESIDENT, HIGH, LOW, PACKED_COORDINATE, LEVEL_PRESENT],
+    [RESIDENT, HIGH, LOW, PACKED_COORDINATE, LEVEL_EXTRA], [HANDLE, SAMPLER], [dims(SAMPLED_DIMS, 0), MASK]);
 
 #[rustfmt::skip]
 pub(super) const TLD: [Family; 5] = by_handle!(TLD, Texture, [0xb66 0xf66 0x367],
     [SCALAR], [HALVES, FETCH_LEVEL, OFFSETS, EVICT, SAMPLES, CLAMP_LEVEL, NODEP],
     [SCALAR, HALVES, FETCH_LEVEL_100, OFFSETS_100, EVICT, SAMPLES_100, CLAMP_LEVEL_100, NODEP],
     [SCALAR, HALVES, FETCH_LEVEL_120, OFFSETS_120, UNIFORM_INDEX, EVICT, SAMPLES_120, CLAMP_LEVEL_100, NODEP],
-    [RESIDENT, HIGH, LOW, COORDINATE, FETCH_EXTRA], [RESIDENT, HIGH, LOW, COORDINATE, LEVEL_PRESENT],
-    [RESIDENT, HIGH, LOW, COORDINATE, FETCH_EXTRA_100], [HANDLE, SAMPLER], [dims(FETCHED_DIMS, 0), MASK]);
+    [RESIDENT, HIGH, LOW, PACKED_COORDINATE, FETCH_EXTRA], [RESIDENT, HIGH, LOW, PACKED_COORDINATE, LEVEL_PRESENT],
+    [RESIDENT, HIGH, LOW, PACKED_COORDINATE, FETCH_EXTRA_100], [HANDLE, SAMPLER], [dims(FETCHED_DIMS, 0), MASK]);
 
 #[rustfmt::skip]
 pub(super) const TLD4: [Family; 5] = by_handle!(TLD4, Texture, [0xb63 0xf63 0x364],

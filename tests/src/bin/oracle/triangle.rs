@@ -29,8 +29,8 @@ const PROGRAMS: u64 = 60;
 /// branch, though the loop writes it.
 const VENDOR_FAULTS: &[u64] = &[21];
 
-/// Damaged kernels that the emulator's model is tried on.
-const MUTATIONS: usize = 10_000;
+/// Damaged kernels that the emulator's model is tried on, shared among the modules; short kernels have less to damage.
+const MUTATIONS: usize = 20_000;
 
 /// What a case's text is called in reports.
 struct Named {
