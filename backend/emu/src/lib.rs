@@ -18,6 +18,7 @@ pub mod memory;
 pub mod ptx;
 mod system;
 mod transfers;
+mod warpgroup;
 
 pub use device::Device;
 pub use launch::{Fault, FaultKind, Launch, WARP, Work};

@@ -15,6 +15,7 @@ mod memory;
 mod operand;
 mod sync;
 mod system;
+mod warpgroup;
 
 use crate::copies::Copies;
 use crate::device::Device;
@@ -206,6 +207,7 @@ struct Warp {
     copies: Copies,
     /// The lanes' arrivals at the barrier of the cluster.
     arrivals: [u32; WARP],
+    products: warpgroup::Products,
     /// What `RPCMOV` moves, of each lane.
     rpc: [[u32; 2]; WARP],
     /// The scoreboard that counts the closed groups of bulk copies.
@@ -240,6 +242,7 @@ impl Warp {
             local: vec![UNWRITTEN; stack * WARP],
             copies: Copies::default(),
             arrivals: [0; WARP],
+            products: warpgroup::Products::default(),
             rpc: [[0; 2]; WARP],
             bulk_scoreboard: None,
             copies_scoreboard: None,

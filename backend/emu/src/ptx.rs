@@ -18,6 +18,7 @@ mod mbarrier;
 mod memory;
 mod race;
 mod sync;
+mod warpgroup;
 
 use crate::copies::Copies;
 use crate::device::Device;
@@ -90,6 +91,7 @@ struct Warp {
     copies: Copies,
     /// The lanes' arrivals at the barrier of the cluster.
     arrivals: [u32; WARP],
+    products: warpgroup::Products,
     /// The lanes' stacks, and which of their bytes have been written, where that is kept.
     local: [Vec<u8>; WARP],
     local_written: [Vec<bool>; WARP],
@@ -112,6 +114,7 @@ impl Warp {
             carry: [None; WARP],
             copies: Copies::default(),
             arrivals: [0; WARP],
+            products: warpgroup::Products::default(),
             local: std::array::from_fn(|_| vec![UNWRITTEN; kernel.frame_bytes as usize]),
             local_written: Default::default(),
             tracks,

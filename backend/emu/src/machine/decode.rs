@@ -43,6 +43,7 @@ pub(super) enum What {
     /// Barrier objects, and what goes on beside the threads.
     Barrier(&'static str),
     Bulk(&'static str),
+    Warpgroup,
     Unknown,
 }
 
@@ -100,6 +101,13 @@ const SYNC: &[&str] = &[
     "USETMAXREG",
 ];
 
+impl Step {
+    /// Of a product, whether it adds to its result.
+    pub(super) fn accumulates(&self) -> Predicate {
+        self.predicates[0]
+    }
+}
+
 pub(super) fn decode(kernel: &Kernel) -> std::result::Result<Vec<Step>, Fault> {
     let steps = kernel.code.iter().enumerate().map(|(at, &word)| {
         let inst = sass::decode(kernel.sm, word);
@@ -123,6 +131,8 @@ fn step(sm: Sm, inst: Inst) -> Result<Step> {
         What::Barrier(name)
     } else if let Some(name) = find(super::bulk::MNEMONICS) {
         What::Bulk(name)
+    } else if find(super::warpgroup::MNEMONICS).is_some() {
+        What::Warpgroup
     } else if let Some(name) = find(SYNC) {
         What::Sync(name)
     } else {

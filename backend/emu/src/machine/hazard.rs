@@ -8,6 +8,7 @@
 //! other groups of the warp did in between.
 
 use super::decode::Step;
+use super::warpgroup::is_product;
 use super::{Block, Result};
 use crate::launch::FaultKind;
 use ptx_backend::hazard::{
@@ -149,6 +150,12 @@ impl Timing {
                 self.in_progress.push(others);
             }
         }
+    }
+
+    /// The products of a warp group are over but for those at some places.
+    pub(super) fn finish_products(&mut self, code: &[Step], left: &[u32]) {
+        self.in_progress
+            .retain(|access| !is_product(&code[access.at as usize].inst) || left.contains(&access.at));
     }
 
     /// Issues an instruction at `now` for a group, `active` of whose threads it acts in.
@@ -308,8 +315,13 @@ fn endangered(
         Err(format!("{what} {file:?}{index} of {name} at {} after {passed} of {needed}", earlier.at))
     };
     let late = |needed: u8| needed == latency::UNKNOWN || passed < needed.into();
+    // Products of a warp group add to their results in order.
+    let in_order = is_product(&producer.inst) && is_product(&step.inst);
     if earlier.access != Access::LateRead {
         for (read, range) in &step.facts.reads {
+            if in_order && read.role == Role::C {
+                continue;
+            }
             let lanes = match read.role {
                 Role::Guard => group,
                 _ if matches!(read.file, RegFile::UR | RegFile::UP) => group,
@@ -326,7 +338,7 @@ fn endangered(
     }
     for (over, range) in &step.facts.writes {
         let lanes = if matches!(over.file, RegFile::UR | RegFile::UP) { group } else { active };
-        if lanes & earlier.lanes == 0 || !overlaps(range) {
+        if lanes & earlier.lanes == 0 || !overlaps(range) || in_order {
             continue;
         }
         let ours = &step.facts;

@@ -52,6 +52,13 @@ impl Block<'_> {
             What::Matrix(name) => self.matrix(w, active, pc, name)?,
             What::Barrier(name) => self.barrier_object(w, active, pc, name)?,
             What::Bulk(name) => self.bulk(w, active, pc, name)?,
+            What::Warpgroup => {
+                if !self.warpgroup(w, active, pc)? {
+                    // Waits for other warps of the group.
+                    self.warps[w].went_back = true;
+                    return Ok(());
+                }
+            }
             What::Unknown => {
                 return Err(FaultKind::Unsupported(sass::print(
                     machine.sm,

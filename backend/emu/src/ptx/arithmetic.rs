@@ -312,6 +312,10 @@ impl<'a> Block<'a> {
             | F::MbarrierTryWait
             | F::MbarrierPendingCount
             | F::CpAsyncMbarrierArrive => self.mbarrier(w, mask, instr),
+            F::WgmmaFence | F::WgmmaCommitGroup | F::WgmmaWaitGroup | F::WgmmaMma | F::WgmmaMmaSp => {
+                self.meet(w, pc, mask, instr)
+            }
+            F::Setmaxnreg => self.meet(w, pc, mask, instr),
             F::BarrierCluster | F::Mapa | F::Getctarank => self.cluster(w, mask, instr),
             F::StAsync
             | F::RedAsync

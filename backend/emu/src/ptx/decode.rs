@@ -189,6 +189,7 @@ impl Block<'_> {
 
     /// A fault if a strict run reads a register that a lane never wrote.
     pub(super) fn is_written(&self, w: usize, register: usize, lanes: u32) -> Step<()> {
+        self.warps[w].products.is_free(register)?;
         if self.launch.strict && lanes & !self.warps[w].written[register] != 0 {
             return Err(FaultKind::Unwritten(self.program.name(register)));
         }
@@ -230,6 +231,8 @@ impl Block<'_> {
         match operand {
             Operand::Reg(register) => {
                 let value = extend(value, ty) & ones(self.program.bits(*register));
+                self.warps[w].products.is_free(register.0 as usize)?;
+                self.warps[w].products.write(register.0 as usize);
                 self.warps[w].registers[register.0 as usize * WARP + lane] = value;
                 self.warps[w].written[register.0 as usize] |= 1 << lane;
                 Ok(())

@@ -257,6 +257,13 @@ impl Block<'_> {
                 }
                 Ok(())
             }
+            FormId::WgmmaFence
+            | FormId::WgmmaCommitGroup
+            | FormId::WgmmaWaitGroup
+            | FormId::WgmmaMma
+            | FormId::WgmmaMmaSp => self.warpgroup(w, mask, instr),
+            // Registers are what the program has of them.
+            FormId::Setmaxnreg => Ok(()),
             _ => self.matrix(w, mask, instr),
         }
     }
