@@ -165,6 +165,17 @@ impl Findings {
         self.kept.is_empty()
     }
 
+    /// Whether so many of a lint were found that no more suggestions are worth their time.
+    pub fn has_many(&self, lint: &Lint) -> bool {
+        const MANY: usize = 100;
+        self.counts.get(lint.code).is_some_and(|&count| count >= MANY)
+    }
+
+    /// Whether no more findings of a lint are kept.
+    pub fn is_full(&self, lint: &Lint) -> bool {
+        self.counts.get(lint.code).is_some_and(|&count| count >= Self::LIMIT)
+    }
+
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.kept.iter()
     }

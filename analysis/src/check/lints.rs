@@ -222,6 +222,15 @@ pub enum Expected {
     Symbol,
 }
 
+/// The lint of names that should have been something.
+pub(crate) fn lint_of(expected: Expected) -> &'static Lint {
+    match expected {
+        Expected::Register => &UNDEFINED_REGISTER,
+        Expected::Label => &UNDEFINED_LABEL,
+        Expected::Symbol => &UNDEFINED_SYMBOL,
+    }
+}
+
 /// A name that nothing declares, with the nearest of the names that could stand there.
 pub fn undefined(
     name: &str,
@@ -229,12 +238,12 @@ pub fn undefined(
     expected: Expected,
     visible: impl Iterator<Item = String>,
 ) -> Diagnostic {
-    let (lint, what) = match expected {
-        Expected::Register => (&UNDEFINED_REGISTER, "register"),
-        Expected::Label => (&UNDEFINED_LABEL, "label"),
-        Expected::Symbol => (&UNDEFINED_SYMBOL, "name"),
+    let what = match expected {
+        Expected::Register => "register",
+        Expected::Label => "label",
+        Expected::Symbol => "name",
     };
-    let diagnostic = Diagnostic::new(lint, range, format!("there is no {what} `{name}` here"));
+    let diagnostic = Diagnostic::new(lint_of(expected), range, format!("there is no {what} `{name}` here"));
     match nearest(name, visible) {
         Some(near) => diagnostic.fix(format!("change to `{near}`"), range, near),
         None => diagnostic,

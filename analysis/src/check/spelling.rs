@@ -7,7 +7,10 @@ use ptx_isa::{Form, Opcode, ResolveError};
 use text_size::TextRange;
 
 use super::lints::{BAD_MODIFIER, MISSING_MODIFIER, NOT_CHECKED, UNKNOWN_INSTRUCTION};
-use crate::diagnostic::{Applicability, Diagnostic, TextEdit};
+use crate::diagnostic::{Applicability, Diagnostic, Lint, TextEdit};
+
+/// What is said of such names.
+pub(crate) const LINTS: [&Lint; 3] = [&UNKNOWN_INSTRUCTION, &BAD_MODIFIER, &MISSING_MODIFIER];
 
 /// A dotted name as it is written.
 struct Name<'t> {

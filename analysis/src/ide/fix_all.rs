@@ -11,7 +11,7 @@ use crate::db::Database;
 use crate::diagnostic::{Applicability, Diagnostic, Fix, Severity, TextEdit};
 
 /// Rounds that are made at most.
-const ROUNDS: usize = 32;
+const ROUNDS: usize = 256;
 /// Fixes that are tried one by one after a round that failed, in all.
 const TRIALS: usize = 128;
 

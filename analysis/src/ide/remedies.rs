@@ -151,7 +151,10 @@ fn name_words<'t>(instruction: &SyntaxNode, text: &'t str) -> Vec<&'t str> {
 
 /// The token that starts at an offset of an item or covers it.
 fn token_at(db: &dyn Db, item: Item<'_>, offset: TextSize) -> Option<SyntaxToken> {
-    parse(db, item).syntax().token_at_offset(offset).right_biased()
+    // The search for the token at an offset would look at all statements of a body.
+    let place = TextRange::at(offset, TextSize::new(1));
+    let root = parse(db, item).syntax();
+    root.text_range().contains_range(place).then(|| root.covering_element(place).into_token())?
 }
 
 /// The innermost node of a kind around an offset of an item.

@@ -117,8 +117,15 @@ impl<'db> Walker<'db> {
     ) -> Option<Resolved> {
         let key = self.slice(name);
         let known = self.resolutions.get(key).copied();
-        if let Some(Resolution::Opcode(opcode, available, signature)) = known {
-            return Some(Resolved { opcode, available, signature });
+        let has_many = spelling::LINTS.iter().any(|lint| self.diagnostics.has_many(lint));
+        match known {
+            Some(Resolution::Opcode(opcode, available, signature)) => {
+                return Some(Resolved { opcode, available, signature });
+            }
+            Some(Resolution::Wrong) if spelling::LINTS.iter().any(|lint| self.diagnostics.is_full(lint)) => {
+                return None;
+            }
+            _ => {}
         }
         let words: SmallVec<[&str; 8]> = suffixes.iter().map(|&suffix| &self.slice(suffix)[1..]).collect();
         let resolution = match ptx_isa::resolve(self.slice(mnemonic), &words) {
@@ -135,7 +142,8 @@ impl<'db> Walker<'db> {
             }
             Err(_) if self.is_broken(name) => Resolution::Wrong,
             Err(error) => {
-                let is_right = |opcode: &Opcode| self.is_right(opcode, range, name, suffixes, lowered);
+                let is_right =
+                    |opcode: &Opcode| !has_many && self.is_right(opcode, range, name, suffixes, lowered);
                 let diagnostic = spelling::unresolved(self.text, name, mnemonic, suffixes, &error, &is_right);
                 self.report(diagnostic);
                 Resolution::Wrong

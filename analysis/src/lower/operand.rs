@@ -36,7 +36,8 @@ impl<'db> Walker<'db> {
         self.incomplete = true;
         let name = self.slice(range);
         let number = split_number(name);
-        let visible = self.names.visible().filter_map(|(other, id)| {
+        let is_suggested = !self.diagnostics.has_many(lints::lint_of(expected));
+        let visible = self.names.visible().filter(|_| is_suggested).filter_map(|(other, id)| {
             let kind = self.names.declarations[id.0 as usize].kind;
             let is_expected = match expected {
                 Expected::Register => matches!(kind, DeclKind::Register { .. }),
