@@ -63,7 +63,7 @@ impl Lint {
     /// nothing to add to it.
     pub fn rule(&self) -> String {
         /// Characters of sentences besides the first.
-        const LONG: usize = 200;
+        const LONG: usize = 130;
         let mut paragraphs = self.page.split("\n\n").skip(2).map(str::trim);
         let behind = paragraphs.find(|paragraph| paragraph.ends_with("```"));
         let rule = behind.and_then(|_| paragraphs.next());

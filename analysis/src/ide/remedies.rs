@@ -70,7 +70,10 @@ fn declarations(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     if ABOUT_NAMES.contains(&code) {
         let mut seen = Vec::new();
         for occurrence in occurrences(db, item, range) {
-            if let Some((place, message)) = declared(db, file, item, occurrence)
+            // Coordinates have no part in the mode of a texture.
+            let is_beside = code == "E0309" && matches!(occurrence.entity, Entity::Register(_));
+            if !is_beside
+                && let Some((place, message)) = declared(db, file, item, occurrence)
                 && !seen.contains(&place)
                 && seen.len() < DECLARATIONS
             {

@@ -240,7 +240,8 @@ impl<'db> Walker<'db> {
             Ok(Value::F64(value)) => Some(Operand::F64(value.to_bits())),
             Ok(Value::Address { .. } | Value::AddressByte { .. }) if !is_name_plus_constant(node) => {
                 let message = "an operand is a name, a name plus a constant, or a constant";
-                self.report(Diagnostic::new(&BAD_CONSTANT, node.text_range(), message));
+                let note = "an address is known when the program is linked: constants are added behind it";
+                self.report(Diagnostic::new(&BAD_CONSTANT, node.text_range(), message).note(note));
                 self.incomplete = true;
                 None
             }

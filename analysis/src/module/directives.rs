@@ -124,7 +124,8 @@ fn address_size(db: &dyn Db, item: Item<'_>, header: &Header, at: Option<Place>,
         Some(_) => "32-bit addresses are not supported",
         None => "an address has 32 or 64 bits",
     };
-    find(out, &ADDRESS_SIZE, at, message.to_owned()).note = Some("write `.address_size 64`".to_owned());
+    find(out, &ADDRESS_SIZE, at, message.to_owned()).note =
+        Some("assemblers make code for 64-bit addresses alone".to_owned());
 }
 
 const TEXTURE_MODES: [&str; 2] = ["texmode_unified", "texmode_independent"];

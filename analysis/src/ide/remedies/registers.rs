@@ -105,7 +105,7 @@ impl Registers {
         // A name that is like this one is what was meant only if its register can stand here.
         diagnostic.fixes.retain(|fix| {
             let near = fix.edits.first().and_then(|edit| type_of_name(db, item, &edit.text, range));
-            near.is_none_or(|near| both(near, ty).is_some())
+            near.is_none_or(|near| holds(near, ty))
         });
         if let Some((declaration, number)) = range_of(db, item, name, range)
             && let DeclKind::Register { ty: declared, count: Some(count), .. } = declaration.kind
@@ -114,7 +114,7 @@ impl Registers {
             let prefix = &item.text(db)[declaration.range];
             diagnostic.relate(place, format!("`{prefix}<{count}>` ends at `{prefix}{}`", count - 1));
             let needed = self.highest.get(&place.start()).copied().unwrap_or(number).saturating_add(1);
-            if both(declared, ty) == Some(declared)
+            if holds(declared, ty)
                 && let Some(length) = length_of(db, item, declaration)
             {
                 let is_sure = wanted.written && needed <= count.saturating_add(NEAR);
@@ -196,6 +196,14 @@ fn both(one: ScalarType, other: ScalarType) -> Option<ScalarType> {
         _ if one.bits() == other.bits() => untyped(one.bits()),
         _ => None,
     }
+}
+
+/// Whether a register declared with one type does where another would be declared.
+fn holds(declared: ScalarType, wanted: ScalarType) -> bool {
+    let is_untyped = |ty: ScalarType| ty.kind() == TypeKind::Bits;
+    let is_integer = matches!(declared.kind(), TypeKind::Unsigned | TypeKind::Signed);
+    let fits = is_untyped(declared) || is_integer && is_untyped(wanted);
+    declared == wanted || wanted != ScalarType::Pred && declared.bits() == wanted.bits() && fits
 }
 
 fn untyped(bits: u32) -> Option<ScalarType> {
