@@ -12,7 +12,7 @@ use text_size::{TextRange, TextSize};
 use super::Body;
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
-use crate::flow::{BlockId, Flow, Value};
+use crate::flow::{BlockId, Flow, Split, Value};
 
 declare_lint! {
     /// An instruction that all lanes of a warp must execute together stands where only some of them come.
@@ -61,11 +61,13 @@ fn is_aligned(instr: &Instr) -> bool {
 fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: &Instr, out: &mut Findings) {
     let is_guarded =
         instr.guard.is_some_and(|guard| flow.register(guard.reg).splits_warps(&body.function.launch));
-    let split = flow.split(block);
+    let split = split(flow, block);
     let Some(place) = body.name(instr) else { return };
     let name = instr.opcode.form.mnemonic();
     if !is_guarded && split.is_none() {
-        if let Some(branch) = flow.uniformity().divergent(block) {
+        if may_be_parted(flow, block)
+            && let Some(branch) = flow.uniformity().divergent(block)
+        {
             let message =
                 format!("all lanes of a warp execute this `{name}` together, and a branch may part them");
             out.push(parted(body, flow, branch, Diagnostic::new(&VARYING_BRANCH, place, message)));
@@ -78,6 +80,27 @@ fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: &Instr, out:
         Some(split) if !is_guarded => parted(body, flow, split.branch, diagnostic),
         _ => diagnostic.note("the guard holds in some of the lanes only"),
     });
+}
+
+/// How many branches above a block are looked at before it is taken to be behind one.
+const ABOVE: usize = 64;
+
+/// Whether a block is behind a branch whose sides meet only after it: a cheap look before the analyses.
+fn may_be_parted(flow: &Flow<'_>, block: BlockId) -> bool {
+    let mut above = block;
+    for _ in 0..ABOVE {
+        let Some(branch) = flow.dominators().parent(above) else { return false };
+        above = branch;
+        let after = flow.post_dominators();
+        if !after.dominates(block, branch) && after.parent(branch).is_some() {
+            return true;
+        }
+    }
+    true
+}
+
+fn split(flow: &Flow<'_>, block: BlockId) -> Option<Split> {
+    if may_be_parted(flow, block) { flow.split(block) } else { None }
 }
 
 fn parted(body: &Body<'_>, flow: &Flow<'_>, branch: BlockId, diagnostic: Diagnostic) -> Diagnostic {
@@ -104,7 +127,7 @@ fn mask(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: &Instr, out: &m
         let holds = if guard.negated { holds.opposite() } else { holds };
         if holds.splits_warps(&body.function.launch) { holds.lanes().map_or(0, |lanes| !lanes) } else { 0 }
     });
-    let split = flow.split(block);
+    let split = split(flow, block);
     let absent = mask & (guard | split.map_or(0, |split| split.absent));
     if absent == 0 {
         return;

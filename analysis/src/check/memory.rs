@@ -27,11 +27,7 @@ declare_lint! {
 pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     let Some(flow) = body.flow() else { return };
     // Registers need no look where nothing takes the address of a variable.
-    let takes_addresses = instructions(&body.function.body).any(|instr| {
-        let is_address =
-            |operand: &Operand| matches!(operand, Operand::Symbol(symbol, _) if !is_function(*symbol));
-        !matches!(instr.opcode.form, FormId::Call) && instr.operands.iter().any(is_address)
-    });
+    let takes_addresses = instructions(&body.function.body).any(takes_address);
     let mut indexed = FxHashSet::default();
     let names = Names { body, ranges: OnceCell::new() };
     for instr in instructions(&body.function.body) {
@@ -61,18 +57,24 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     }
 }
 
-fn is_function(symbol: Symbol) -> bool {
-    matches!(symbol, Symbol::Function(_))
+/// Whether a register gets the address of a variable here.
+fn takes_address(instr: &Instr) -> bool {
+    use FormId as F;
+    let is_variable = |operand: &Operand| matches!(operand, Operand::Symbol(symbol, _) if !matches!(symbol, Symbol::Function(_)));
+    matches!(instr.opcode.form, F::Mov | F::Cvta | F::AddInt | F::MadInt)
+        && instr.operands.iter().skip(1).any(is_variable)
 }
 
 /// The addresses of an instruction, and how many bytes must divide each.
 fn accesses(instr: &Instr) -> SmallVec<[(&Address, u32); 3]> {
     use FormId as F;
     let opcode = &instr.opcode;
-    let element = opcode.ty(0).map_or(1, |ty| ty.bytes());
-    let whole = element * opcode.mods().find_map(Mod::count).unwrap_or(1);
+    let whole = || {
+        let element = opcode.ty(0).map_or(1, |ty| ty.bytes());
+        element * opcode.mods().find_map(Mod::count).unwrap_or(1)
+    };
     let bytes: [u32; 4] = match opcode.form {
-        F::Ld | F::Ldu | F::St | F::Atom | F::AtomVector | F::Red | F::RedVector => [whole; 4],
+        F::Ld | F::Ldu | F::St | F::Atom | F::AtomVector | F::Red | F::RedVector => [whole(); 4],
         F::CpAsync => match instr.operands.get(2) {
             Some(Operand::Int(size @ (4 | 8 | 16))) => [*size as u32; 4],
             _ => return SmallVec::new(),

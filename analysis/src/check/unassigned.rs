@@ -94,12 +94,11 @@ fn candidates(body: &Body<'_>, flow: &Flow<'_>) -> Vec<Candidate> {
     for block in graph.reached_blocks() {
         for instr in flow.instructions(block) {
             let registers = accesses.registers(instr);
-            let reads = registers.clone().filter(|access| access.reads() && !is_passed_on(instr));
-            for access in reads {
+            for access in registers.clone().filter(|access| access.reads()) {
                 let register = access.register.0 as usize;
                 let is_written = last[register] == block
                     || first[register] != NONE && flow.dominators().dominates(first[register], block);
-                if !is_written {
+                if !is_written && !is_passed_on(instr) {
                     let range = access.occurrence.range;
                     candidates.push(Candidate { register: access.register, block, range });
                     // One report in a block is enough.

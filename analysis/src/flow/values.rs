@@ -7,7 +7,6 @@ use std::rc::Rc;
 
 use ptx_backend::input::{Address, AddressBase, Function, Instr, Launch, Operand, RegId, Stmt, Symbol};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType, SpecialReg, TypeKind};
-use rustc_hash::FxHashMap;
 
 use super::Accesses;
 
@@ -79,6 +78,8 @@ impl Value {
 
 const NEVER: u32 = u32::MAX;
 const OFTEN: u32 = u32::MAX - 1;
+/// The place of [`Value::Unknown`].
+const UNKNOWN: u32 = 0;
 
 /// `%tid.x` is below 1024 and 0 when shifted by this.
 const THREAD_BITS: i64 = 10;
@@ -91,7 +92,10 @@ pub(super) struct Values<'a> {
     function: &'a Function,
     /// By register: the index of the only statement that writes it, [`NEVER`] or [`OFTEN`].
     definitions: Box<[u32]>,
-    known: FxHashMap<RegId, Value>,
+    /// By register: the place of its value in `values`, and [`NEVER`] before it was asked for.
+    known: Box<[u32]>,
+    /// Those that were found, behind [`Value::Unknown`].
+    values: Vec<Value>,
 }
 
 impl<'a> Values<'a> {
@@ -108,7 +112,8 @@ impl<'a> Values<'a> {
                 *definition = if is_first { index as u32 } else { OFTEN };
             }
         }
-        Self { function, definitions: definitions.into(), known: FxHashMap::default() }
+        let known = vec![NEVER; function.regs.len()].into();
+        Self { function, definitions: definitions.into(), known, values: vec![Value::Unknown] }
     }
 
     pub(super) fn is_written_once(&self, register: RegId) -> bool {
@@ -145,7 +150,7 @@ impl<'a> Values<'a> {
             Operand::Special(SpecialReg::TidX) => Value::Thread,
             Operand::NotPred(register) => self.follow(&Operand::Reg(*register), depth).opposite(),
             Operand::Reg(register) => {
-                if let Some(known) = self.known.get(register) {
+                if let Some(known) = self.values.get(self.known[register.0 as usize] as usize) {
                     return known.clone();
                 }
                 let statement = self.definitions[register.0 as usize];
@@ -154,7 +159,13 @@ impl<'a> Values<'a> {
                     Some(Stmt::Instr(instr)) if depth > 0 => self.result(instr, *register, depth - 1),
                     _ => Value::Unknown,
                 };
-                self.known.insert(*register, value.clone());
+                self.known[register.0 as usize] = match value {
+                    Value::Unknown => UNKNOWN,
+                    _ => self.values.len() as u32,
+                };
+                if value != Value::Unknown {
+                    self.values.push(value.clone());
+                }
                 value
             }
             _ => Value::Unknown,
