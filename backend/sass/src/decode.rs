@@ -84,12 +84,32 @@ impl Form {
         (self.fixed | UNIFORM_BIT) & self.fixed_mask & !self.filled
     }
 
-    /// The fixed bits that tell the form from another one. Where none of these bits is fixed in both, it is all that
-    /// the other uses: no word can then be of both, since no word is of both that has all bits as they should be.
+    /// The fixed bits that tell the form from another one: those that are otherwise in both. Where there are none, a
+    /// field may tell them apart that has no value in common with the other. Else they are all that the other uses:
+    /// no word can then be of both, since no word is of both that has all bits as they should be.
     fn telling_bits(&self, other: &Form) -> u128 {
         let fixed_mask = self.fixed_mask & !self.filled;
         let opposed = (self.fixed ^ other.fixed) & fixed_mask & other.fixed_mask & !other.filled;
-        if opposed != 0 { opposed } else { (other.fixed | !other.fixed_mask) & fixed_mask }
+        if opposed != 0 {
+            return opposed;
+        }
+        if self.fields.iter().any(|spec| other.lacks_values_of(spec)) {
+            return 0;
+        }
+        match other.fields.iter().find(|spec| self.lacks_values_of(spec)) {
+            Some(spec) => spec.mask() & fixed_mask,
+            None => (other.fixed | !other.fixed_mask) & fixed_mask,
+        }
+    }
+
+    /// Whether the form cannot have any of the values that a field of another form has.
+    fn lacks_values_of(&self, spec: &FieldSpec) -> bool {
+        let Some(check) = Check::new(spec) else { return false };
+        (0..1 << spec.bits()).map(|raw| spec.insert(0, raw)).filter(|&word| check.holds(word)).all(|word| {
+            let opposed = (word ^ self.fixed) & spec.mask() & self.fixed_mask & !self.filled;
+            let mut inside = self.fields.iter().filter(|theirs| theirs.mask() & !spec.mask() == 0);
+            opposed != 0 || inside.any(|theirs| !theirs.allows(theirs.extract(word)))
+        })
     }
 }
 
