@@ -33,15 +33,21 @@ FLOORS = {
     120: (99.86, 98.00),
     121: (99.88, 97.90),
 }
+# So many recorded words are enough to vary.
+MANY = 500
 # The control word is legal on every instruction, so that what varies is the instruction.
 FLIPPED = [bit for bit in range(12, 105)]
 
 
 def bases(sm):
-    """The recorded words of a generation, or of the newest one before it that has some."""
+    """The recorded words of a generation and of those before it, back to the first that has many."""
     files = {int(path.stem.split("_")[1]): path for path in RECORDED.glob("sm_*.txt")}
-    lines = files[max(number for number in files if number <= sm)].read_text().splitlines()
-    return [int(line.split()[1], 16) for line in lines if not line.startswith("#")]
+    found = []
+    for number in sorted((number for number in files if number <= sm), reverse=True):
+        if len(found) < MANY:
+            lines = files[number].read_text().splitlines()
+            found += [int(line.split()[1], 16) for line in lines if not line.startswith("#")]
+    return found
 
 
 def varied(dice, base):

@@ -118,7 +118,6 @@ fn recorded_words_print_as_recorded() {
     }
     let undecoded: String = undecoded.into_iter().map(|line| line + "\n").collect();
     expect![[r#"
-        sm_120 UVIMNMX
         sm_75 SULD
         sm_80 ATOMG
         sm_80 SULD
