@@ -14,7 +14,8 @@ use crate::model::{FieldSpec, Form, FormId, Sm, Value};
 /// Exact: what this returns encodes to the same word, and every bit of it has a meaning.
 pub fn decode(sm: Sm, word: u128) -> Option<Inst> {
     let rest = word & !Control::MASK;
-    let form = table().bucket(sm, word)?.find(rest, |candidate| candidate.fixed_mask)?;
+    let strict = |candidate: &Candidate| candidate.later_checks.iter().all(|check| check.holds(rest));
+    let form = table().bucket(sm, word)?.find(rest, |candidate| candidate.fixed_mask, strict)?;
     Some(Inst::from_word(form, Control::from_bits(word), rest))
 }
 
@@ -23,7 +24,7 @@ pub fn decode(sm: Sm, word: u128) -> Option<Inst> {
 /// They stay in the instruction, so that it encodes to the same word; [`Inst::stray`] tells them.
 pub fn decode_tolerant(sm: Sm, word: u128) -> Option<Inst> {
     let rest = word & !Control::MASK;
-    let form = table().bucket(sm, word)?.find(rest, |candidate| candidate.telling_mask)?;
+    let form = table().bucket(sm, word)?.find(rest, |candidate| candidate.telling_mask, |_| true)?;
     Some(Inst::from_word(form, Control::from_bits(word), rest))
 }
 
@@ -38,6 +39,8 @@ struct Candidate {
     /// Of these bits, those that tell the form from others.
     telling_mask: u128,
     checks: Vec<Check>,
+    /// Checks of the fields that have no meaning on the generation: they came later.
+    later_checks: Vec<Check>,
 }
 
 /// A field that does not have all values that its bits can hold.
@@ -61,17 +64,29 @@ impl Bucket {
                 fixed: form.fixed,
                 fixed_mask: form.fixed_mask,
                 telling_mask: others.fold(form.own_bits(), |mask, other| mask | form.telling_bits(other)),
-                checks: form.fields.iter().filter_map(Check::new).collect(),
+                checks: form.fields.iter().filter(|spec| !spec.came_later()).filter_map(Check::new).collect(),
+                later_checks: form
+                    .fields
+                    .iter()
+                    .filter(|spec| spec.came_later())
+                    .filter_map(Check::new)
+                    .collect(),
             }
         };
         Bucket(forms.iter().map(candidate).collect())
     }
 
     /// The form that a word without its control bits is of, by its fixed bits within a mask.
-    fn find(&self, word: u128, mask: impl Fn(&Candidate) -> u128) -> Option<FormId> {
+    fn find(
+        &self,
+        word: u128,
+        mask: impl Fn(&Candidate) -> u128,
+        also: impl Fn(&Candidate) -> bool,
+    ) -> Option<FormId> {
         let fits = |candidate: &&Candidate| {
             (word ^ candidate.fixed) & mask(candidate) == 0
                 && candidate.checks.iter().all(|check| check.holds(word))
+                && also(candidate)
         };
         self.0.iter().find(fits).map(|candidate| candidate.form)
     }

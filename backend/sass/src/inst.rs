@@ -32,7 +32,9 @@ impl Inst {
     /// The bits that are not as the form has them, of those that no form of the opcode gives a meaning.
     pub fn stray(&self) -> u128 {
         let form = self.form();
-        (self.word ^ form.fixed) & form.fixed_mask
+        let later =
+            form.fields.iter().filter(|spec| spec.came_later()).fold(0, |bits, spec| bits | spec.mask());
+        (self.word ^ form.fixed) & form.fixed_mask | self.word & later
     }
 
     /// The field whose last value did not fit.

@@ -261,6 +261,11 @@ impl FieldSpec {
             }
     }
 
+    /// Whether the field came with a later generation than the form's: it has its first value only.
+    pub(crate) fn came_later(&self) -> bool {
+        self.limit == 1
+    }
+
     /// Continues the field in the bits from `lo` on.
     pub const fn high(mut self, lo: u8, width: u8) -> FieldSpec {
         self.high = (lo, width);

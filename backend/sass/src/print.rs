@@ -378,6 +378,10 @@ fn push_signed(out: &mut String, value: i64) {
 /// Whether a zero register of an address shows for its suffix, beside a base or a descriptor.
 pub(crate) fn zero_register_shows(sm: Sm, inst: &Inst, mem: &MemOperand, reg: &RegOperand) -> bool {
     let based = mem.ureg.is_some() || mem.desc.is_some();
+    // An address of 32 bits beside a descriptor is always shown.
+    if mem.desc.is_some() && reg.text.is_empty() && reg.suffix.is_none() {
+        return true;
+    }
     let suffixed = !reg.text.is_empty()
         || reg.suffix.as_ref().is_some_and(|suffix| !choice_text(inst, suffix).is_empty());
     let width = reg.suffix.is_some_and(|suffix| suffix.field == Field::AddressWidth);
@@ -392,7 +396,8 @@ pub(crate) fn choice_text(inst: &Inst, spec: &FieldSpec) -> &'static str {
     if !told(inst, spec) {
         return "";
     }
-    spec.texts().get(inst.raw(spec) as usize).copied().unwrap_or("")
+    let value = if spec.came_later() { 0 } else { inst.raw(spec) as usize };
+    spec.texts().get(value).copied().unwrap_or("")
 }
 
 /// Whether the field means something beside the instruction's others.

@@ -422,7 +422,7 @@ const CONSTANT_INDEX: Piece = Piece::Op(Operand::Const(ConstOperand {
 }));
 
 /// How the index and the offset make up the address.
-const CONSTANT_MODE: Piece = since(choice(Field::Mode, 78, 2, &["", ".IL", ".IS", ".ISL"]), 1, 80);
+const CONSTANT_MODE: Piece = choice(Field::Mode, 78, 2, &["", ".IL", ".IS", ".ISL"]);
 /// The constant bank of a handle.
 const CONSTANT_HANDLE: Piece = Piece::Op(Operand::Const(ConstOperand {
     bank: FieldSpec::new(Field::CBank, 54, 5),
