@@ -292,6 +292,15 @@ fn at_generation(mut piece: Piece, sm: u8) -> Piece {
         && sm < spec.since.1
     {
         spec.limit = spec.since.0;
+        // A field of values that take fewer bits is narrower: the others mean nothing yet.
+        if let Value::Choice(texts) = spec.value
+            && spec.limit.is_power_of_two()
+            && spec.limit > 1
+            && spec.high.1 == 0
+        {
+            spec.width = spec.limit.trailing_zeros() as u8;
+            spec.value = Value::Choice(&texts[..texts.len().min(spec.limit as usize)]);
+        }
     }
     if let Piece::Op(operand) | Piece::OpIf(operand, _) = &mut piece {
         if let Operand::RegTarget(reg, ..) = operand {
