@@ -180,11 +180,11 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("QMMA", 0x27a, "", Hmma16, &[
         QUARTER_SHAPE, QUARTER_RESULT, QUARTER_A, QUARTER_B,
         QUARTER_D, op(counted(NEG_A, DENSE_A)), op(counted(NEG_B, DENSE_B)), QUARTER_C, UNIFORM_CONDITION,
-    ]).ones(one(74)).sm(120, 255),
+    ]).filled(one(74)).sm(120, 255),
     Family::new("QMMA.SP", 0x27a, "", Hmma32, &[
         SPARSE, SPARSE_QUARTER_SHAPE, QUARTER_RESULT, QUARTER_A, QUARTER_B,
         QUARTER_D, op(counted(NEG_A, SPARSE_AB)), op(counted(NEG_B, SPARSE_AB)), QUARTER_C, UNIFORM_CONDITION, METADATA, SELECTOR,
-    ]).ones(one(74) | one(80)).sm(120, 255),
+    ]).ones(one(80)).filled(one(74)).sm(120, 255),
     Family::new("QMMA.SF", 0x47a, "", Hmma32, &[
         Piece::Text(".SF"), Piece::Text(".16832"), Piece::Text(".F32"), QUARTER_A, QUARTER_B, Piece::Text(".E8"),
         op(counted(RD_OPERAND, FIXED_4)), op(counted(NEG_A, FIXED_4)), op(counted(NEG_B, FIXED_2)), op(counted(RC_OPERAND, FIXED_4)), UNIFORM_CONDITION,
