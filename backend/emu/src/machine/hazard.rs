@@ -71,8 +71,8 @@ impl Facts {
             ends_group_products: ends_group_products(inst),
             read_queue: read_queue(sm, inst),
             write_queue: write_queue(sm, inst),
-            // A zero lets the hardware pause for longer than this.
-            stall: inst.control.stall.max(1).into(),
+            // A zero lets the hardware pause, for longer than a scoreboard takes to be seen.
+            stall: if inst.control.stall == 0 { SCOREBOARD_DELAY } else { inst.control.stall }.into(),
             reads: inst.reads(sm).map(range).collect(),
             writes: inst.writes(sm).map(range).collect(),
             slots,

@@ -374,7 +374,9 @@ impl Block<'_> {
                 }
             }
             "NOP" | "YIELD" | "NANOSLEEP" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL" | "CGAERRBAR"
-            | "PMTRIG" | "UBLKPF" | "FENCE" | "ACQBULK" | "PREEXIT" | "USETMAXREG" => {}
+            | "PMTRIG" | "UBLKPF" | "FENCE" | "ACQBULK" | "PREEXIT" => {}
+            // There are registers enough.
+            "USETMAXREG" => self.set_predicate(w, 0, true, step.pd, true),
             _ if active == 0 => {}
             _ => return unsupported(),
         }

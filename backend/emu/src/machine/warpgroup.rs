@@ -73,7 +73,7 @@ impl Block<'_> {
     pub(super) fn warpgroup(&mut self, w: usize, active: u32, at: u32) -> Result<bool> {
         let inst = &self.machine.code[at as usize].inst;
         let whole = self.warps[w].groups.iter().all(|group| group.state == State::Runs);
-        if active != u32::MAX || !whole || !self.warps.len().is_multiple_of(WARPS) {
+        if active != u32::MAX || !whole || w / WARPS * WARPS + WARPS > self.warps.len() {
             return Err(FaultKind::Malformed("an operation of a warp group without some threads".into()));
         }
         match inst.form().name {

@@ -94,7 +94,7 @@ fn registers(operand: &Operand) -> Step<Vec<usize>> {
 impl Block<'_> {
     /// An operation of all threads of a warp, in each warp of its group.
     pub(super) fn warpgroup(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
-        if mask != u32::MAX || !self.warps.len().is_multiple_of(WARPS) {
+        if mask != u32::MAX || w / WARPS * WARPS + WARPS > self.warps.len() {
             return Err(FaultKind::Malformed("an operation of a warp group without some threads".into()));
         }
         self.races.cut();
@@ -237,8 +237,8 @@ impl Block<'_> {
         let warp = &mut self.warps[w];
         for (&register, values) in begun.result.iter().zip(&result) {
             warp.written[register] = u32::MAX;
-            for lane in 0..WARP {
-                warp.registers[register * WARP + lane] = values[lane].into();
+            for (lane, &value) in values.iter().enumerate() {
+                warp.registers[register * WARP + lane] = value.into();
             }
         }
         Ok(())

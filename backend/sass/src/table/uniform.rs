@@ -193,8 +193,8 @@ pub(super) const ROWS: &[Family] = &[
     ]).sm(100, 103),
     row("ULEPC", 0x3ce, "", &[URD2]).ones(one(91)).sm(90, 255).labelled("u"),
     row("ULEPC", 0x9ce, "", &[URD2, NEXT]).ones(one(91)).sm(90, 255),
-    row("USETMAXREG.DEALLOC", 0x3c8, "", &[Piece::Text(".DEALLOC"), POOL, op(ureg_at(Field::Ur, 32, Role::B))]).ones(one(91) | one(72)).sm(90, 255).labelled("u"),
-    row("USETMAXREG.DEALLOC", 0x9c8, "", &[Piece::Text(".DEALLOC"), POOL, imm(Field::Imm32, 32, 10)]).ones(one(91) | one(72)).sm(90, 255),
+    row("USETMAXREG.DEALLOC", 0x3c8, "", &[Piece::Text(".DEALLOC"), POOL, UNTOLD, op(ureg_at(Field::Ur, 32, Role::B))]).ones(one(91) | one(72)).sm(90, 255).labelled("u"),
+    row("USETMAXREG.DEALLOC", 0x9c8, "", &[Piece::Text(".DEALLOC"), POOL, UNTOLD, imm(Field::Imm32, 32, 10)]).ones(one(91) | one(72)).sm(90, 255),
     row("USETMAXREG.TRY_ALLOC", 0x3c8, "", &[Piece::Text(".TRY_ALLOC"), POOL, UPD, op(ureg_at(Field::Ur, 32, Role::B))]).ones(one(91) | one(73)).sm(90, 255).labelled("u"),
     row("USETMAXREG.TRY_ALLOC", 0x9c8, "", &[Piece::Text(".TRY_ALLOC"), POOL, UPD, imm(Field::Imm32, 32, 10)]).ones(one(91) | one(73)).sm(90, 255),
 ];
@@ -255,6 +255,8 @@ const fn unary(name: &'static str, opcode: u16, pieces: &'static [Piece]) -> Fam
 
 /// Where `USETMAXREG` gives registers back to or takes them from.
 const POOL: Piece = choice_from(Field::Mode, 74, 1, &[BAD, ".CTAPOOL"], 1);
+/// A predicate that is not shown: whoever gives registers back is not told anything.
+const UNTOLD: Piece = Piece::OpIf(Operand::Reg(UPD_OPERAND), Show::Never);
 /// The address that `ULEPC` adds to the counter.
 const NEXT: Piece = Piece::Op(Operand::Target(
     FieldSpec::new(Field::Target, 24, 58).value(Value::Signed { scale: 1 }),
