@@ -236,6 +236,10 @@ mod tests {
         assert_eq!(varying(&format!("{load} {by_address}")), 1);
         // The same in a warp: votes, and whole warps.
         assert_eq!(varying("vote.sync.any.pred %p2, %p3, -1; not.pred %p1, %p2;"), 0);
+        assert_eq!(varying("and.b32 %r3, %r2, -32; setp.ne.s32 %p1, %r3, 0;"), 0);
+        let signed =
+            "shr.s32 %r3, %r2, 31; shr.u32 %r7, %r3, 27; add.s32 %r5, %r2, %r7; shr.s32 %r6, %r5, 5;";
+        assert_eq!(varying(&format!("{signed} setp.ne.s32 %p1, %r6, 0;")), 0);
         assert_eq!(varying("shr.u32 %r3, %r2, 5; ld.param.u32 %r5, [input]; setp.ge.u32 %p1, %r3, %r5;"), 0);
     }
 

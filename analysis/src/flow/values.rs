@@ -225,6 +225,11 @@ impl<'a> Values<'a> {
                     {
                         by_lane(|lane| lane & mask)
                     }
+                    (Value::Thread, Value::Constant(mask)) | (Value::Constant(mask), Value::Thread)
+                        if mask % LANES as i64 == 0 =>
+                    {
+                        Value::Uniform
+                    }
                     (a, b) => zip(&a, &b, |a, b| a & b),
                 }
             }
