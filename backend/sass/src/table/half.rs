@@ -30,8 +30,7 @@ const SINGLE: Piece = flag(Field::High, 78, &["", ".F32"]);
 /// With `.RELU` bits 87 to 89 are PT, else zero, and then NVIDIA's disassembler does not look at them.
 const RELU: Piece =
     Piece::Mod(FieldSpec::new(Field::Relu, 79, 1).high(87, 3).choice(RELU_TEXTS).since(1, 80));
-const RELU_TEXTS: &[&str] =
-    &["", BAD, "", BAD, "", BAD, "", BAD, "", BAD, "", BAD, "", BAD, "", ".RELU"];
+const RELU_TEXTS: &[&str] = &["", BAD, "", BAD, "", BAD, "", BAD, "", BAD, "", BAD, "", BAD, "", ".RELU"];
 const COMPARE: Piece = choice(Field::Cmp, 76, 4, FLOAT_COMPARE);
 const COMBINE: Piece = choice(Field::Bool, 69, 2, &[".AND", ".OR", ".XOR", BAD]);
 /// In single precision `HADD2` since sm_86 has no magnitude of its first source, and of an immediate it takes the low half.
