@@ -52,10 +52,13 @@ fn counts(inventory: &Inventory<'_, '_>, out: &mut Findings) {
 
 fn missing(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     let used = &[Kind::BarrierArrive, Kind::BarrierWait, Kind::ExpectsBytes];
-    if !inventory.has(&[Kind::BarrierInit])
-        && let Some(site) = inventory.of(used).next()
-    {
-        report(inventory, site, "nothing in this kernel initialises a barrier object", out);
+    let order = inventory.order(&[Kind::BarrierInit]);
+    if let Some(site) = inventory.of(used).find(|site| !order.precedes(site)) {
+        let message = match inventory.has(&[Kind::BarrierInit]) {
+            true => "no path to here initialises a barrier object",
+            false => "nothing in this kernel initialises a barrier object",
+        };
+        report(inventory, site, message, out);
     }
     if !inventory.has(&[Kind::BarrierArrive])
         && let Some(site) = inventory.of(&[Kind::BarrierWait]).next()
@@ -126,6 +129,8 @@ mod tests {
         assert_eq!(found, ["a barrier object waits for 1 to 1048575 arrivals, not 0"]);
         assert!(messages(&format!("mbarrier.init.shared.b64 [b], 1048575; {arrive}")).is_empty());
         assert_eq!(messages(arrive), ["nothing in this kernel initialises a barrier object"]);
+        let found = messages("mbarrier.arrive.shared.b64 _, [b]; mbarrier.init.shared.b64 [b], 1; ret;");
+        assert_eq!(found, ["no path to here initialises a barrier object"]);
     }
 
     #[test]
