@@ -1,4 +1,5 @@
-//! Random kernels that end: typed registers, nested conditions and loops, jumps forwards, memory of the thread's own.
+//! Random kernels that end: typed registers, nested conditions, switches and loops, jumps forwards, memory of the
+//! thread's own, numbers that stay finite.
 
 use crate::case::{Argument, Case, Compare};
 use crate::sweep::{Random, widens};
@@ -12,6 +13,12 @@ const WORDS: u64 = 8;
 const DOUBLES: u64 = 4;
 const HALVES: u64 = 3;
 const PREDICATES: u64 = 4;
+/// Words that are computed from each other and what all threads share alone.
+const SHARED_WORDS: u64 = 3;
+/// Words of the constant bank.
+const CONSTANTS: u64 = 16;
+/// The mask of all threads.
+const ALL: &str = "%all";
 
 /// A program being written.
 struct Writer {
@@ -58,16 +65,19 @@ fn write(seed: u64, two_entries: bool) -> Case {
         statements,
     };
     while writer.statements > 0 {
-        writer.statement(0, Some("%all"));
+        writer.statement(0, Some(ALL));
     }
     let Writer { text: body, own, .. } = writer;
     let limit = registers.map_or(String::new(), |count| format!("\n.maxnreg {count}"));
+    let constants: Vec<String> =
+        (0..CONSTANTS).map(|i| (i * i * 2654435761 % 0xffff_ffff).to_string()).collect();
+    let constants = constants.join(", ");
     let mut text = format!(
-        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 out){limit}\n{{\n\
-         .reg .b32 %r<{WORDS}>, %t<4>, %own<{}>, %me, %all;\n.reg .b64 %d<{DOUBLES}>, %in, %out, %at, %local;\n\
+        ".version 8.0\n.target sm_80\n.address_size 64\n.const .align 16 .b32 constants[{CONSTANTS}] = {{{constants}}};\n.visible .entry k(.param .u64 in, .param .u64 out){limit}\n{{\n\
+         .reg .b32 %r<{WORDS}>, %t<4>, %own<{}>, %me, %all;\n.reg .b64 %d<{DOUBLES}>, %w<3>, %in, %out, %at, %local;\n.reg .b32 %u<{SHARED_WORDS}>;\n\
          .reg .b16 %h<{HALVES}>;\n.reg .pred %p<{PREDICATES}>, %q;\n.reg .b32 %shared;\n\
          .local .align 16 .b8 array[{PART}];\n.shared .align 16 .b8 exchange[{}];\n\
-         mov.u32 %me, %tid.x;\nmov.b32 %all, -1;\nld.param.u64 %in, [in];\nld.param.u64 %out, [out];\n\
+         mov.u32 %me, %tid.x;\nmov.b32 %all, -1;\nmov.u32 %u0, %ntid.x;\nmov.u32 %u1, %ctaid.x;\nmov.u32 %u2, 3;\nld.param.u64 %in, [in];\nld.param.u64 %out, [out];\n\
          mad.wide.u32 %in, %me, {PART}, %in;\nmad.wide.u32 %out, %me, {PART}, %out;\n\
          mov.u32 %shared, exchange;\nmad.lo.u32 %shared, %me, {PART}, %shared;\nmov.u64 %local, array;\n",
         own.max(1),
@@ -104,7 +114,7 @@ fn write(seed: u64, two_entries: bool) -> Case {
     for i in 0..PREDICATES {
         let _ = writeln!(text, "selp.b32 %t0, 1, 0, %p{i};\nst.global.b8 [%out+{}], %t0;", 70 + i);
     }
-    text += "mov.b32 %t2, 0;\nmov.b32 %t0, 0;\nSUM:\ncvt.u64.u32 %at, %t0;\nadd.u64 %at, %at, %local;\n\
+    text += "mad.lo.u32 %t2, %u0, 7, %u1;\nmad.lo.u32 %t2, %t2, 7, %u2;\nmov.b32 %t0, 0;\nSUM:\ncvt.u64.u32 %at, %t0;\nadd.u64 %at, %at, %local;\n\
              ld.local.b32 %t1, [%at];\nmad.lo.u32 %t2, %t2, 31, %t1;\nadd.u32 %t3, %shared, %t0;\n\
              ld.shared.b32 %t1, [%t3];\nmad.lo.u32 %t2, %t2, 31, %t1;\nadd.u32 %t0, %t0, 4;\n";
     let _ =
@@ -170,6 +180,9 @@ impl Writer {
                 _ => number.to_string(),
             };
         }
+        if bits == 32 && self.random.below(12) == 0 {
+            return self.shared();
+        }
         self.register(bits)
     }
 
@@ -227,7 +240,7 @@ impl Writer {
     fn statement(&mut self, depth: usize, mask: Option<&str>) {
         self.statements = self.statements.saturating_sub(1);
         let structured = depth < 4 && self.statements > 0;
-        match self.random.below(30) {
+        match self.random.below(36) {
             0..=2 if structured => self.condition(depth, mask),
             3..=4 if structured => self.repeat(depth, mask),
             5 if structured && self.jumps && self.two_entries => self.two_entries(depth),
@@ -238,7 +251,7 @@ impl Writer {
                 self.line(&format!("@{not}{predicate} bra {to};"));
             }
             7..=8 if !self.jumps => match mask {
-                Some(mask) => self.several_threads(mask, depth),
+                Some(mask) => self.several_threads(mask),
                 None => self.arithmetic(32),
             },
             9..=10 => self.comparison(),
@@ -248,6 +261,18 @@ impl Writer {
             19 => self.choice(),
             20..=22 => self.arithmetic(64),
             23 => self.arithmetic(16),
+            24..=25 if structured => self.switch(depth),
+            26 => self.shared_word(),
+            27..=28 => self.floats(),
+            29 => self.doubles(),
+            30 => self.halves(),
+            31 => self.read_only(),
+            32 => self.division(),
+            33 if self.jumps => {
+                let predicate = self.predicate();
+                let end = self.pick(&["exit", "ret"]);
+                self.line(&format!("@{predicate} {end};"));
+            }
             _ => self.arithmetic(32),
         }
     }
@@ -276,24 +301,154 @@ impl Writer {
         self.line(&format!("{end}:"));
     }
 
+    /// A jump through a table; who comes to which entry is known to none.
+    fn switch(&mut self, depth: usize) {
+        let (table, end) = (self.label(), self.label());
+        let entries: Vec<String> = (0..2 + self.random.below(3)).map(|_| self.label()).collect();
+        let targets: Vec<&str> =
+            (0..4).map(|_| &*entries[self.random.below(entries.len() as u64) as usize]).collect();
+        let targets = targets.join(", ");
+        let index = if self.random.below(4) == 0 { self.shared() } else { self.word() };
+        self.line(&format!(
+            "and.b32 %t0, {index}, 3;\n{table}: .branchtargets {targets};\nbrx.idx %t0, {table};"
+        ));
+        self.ahead.push(end.clone());
+        for entry in entries {
+            self.line(&format!("{entry}:"));
+            self.block(depth + 1, None);
+            // Some fall through into the next.
+            if self.random.below(3) > 0 {
+                self.line(&format!("bra {end};"));
+            }
+        }
+        self.ahead.pop();
+        self.line(&format!("{end}:"));
+    }
+
+    fn shared(&mut self) -> String {
+        format!("%u{}", self.random.below(SHARED_WORDS))
+    }
+
+    /// Arithmetic on what all threads share, where they do not part.
+    fn shared_word(&mut self) {
+        let (d, a, b) = (self.shared(), self.shared(), self.shared());
+        let number = self.random.below(64);
+        let text = match self.random.below(6) {
+            0 => format!("add.u32 {d}, {a}, {number};"),
+            1 => format!("mul.lo.u32 {d}, {a}, {b};"),
+            2 => format!("shr.u32 {d}, {a}, {};", number / 2),
+            3 => format!("{}.b32 {d}, {a}, {b};", self.pick(&["and", "or", "xor"])),
+            4 => {
+                let p = self.predicate();
+                format!("setp.lt.u32 {p}, {a}, {number};")
+            }
+            _ => format!("mad.lo.u32 {d}, {a}, {b}, {number};"),
+        };
+        self.line(&text);
+    }
+
+    /// Single precision on numbers below two.
+    fn floats(&mut self) {
+        let (d, a, b, c, p) = (self.word(), self.word(), self.operand(32), self.word(), self.predicate());
+        self.line(&format!("and.b32 %t0, {a}, 0xbfffffff;\nand.b32 %t1, {b}, 0xbfffffff;"));
+        let mode = self.pick(&["rn", "rz", "rm", "rp"]);
+        let text = match self.random.below(8) {
+            0 => format!("{}.{mode}.f32 {d}, %t0, %t1;", self.pick(&["add", "sub", "mul"])),
+            1 => {
+                self.line(&format!("and.b32 %t2, {c}, 0xbfffffff;"));
+                format!("fma.{mode}.f32 {d}, %t0, %t1, %t2;")
+            }
+            2 => format!("{}.f32 {d}, %t0, %t1;", self.pick(&["min", "max"])),
+            3 => format!("{}.f32 {d}, %t0;", self.pick(&["abs", "neg"])),
+            4 => format!("setp.{}.f32 {p}, %t0, %t1;", self.pick(&["lt", "le", "eq", "neu", "geu"])),
+            5 => format!("set.{}.u32.f32 {d}, %t0, %t1;", self.pick(&["lt", "ge"])),
+            6 => format!("cvt.f64.f32 {}, %t0;", self.double()),
+            _ => format!("selp.f32 {d}, %t0, %t1, {p};"),
+        };
+        self.guarded(&text);
+    }
+
+    /// Double precision on numbers below two.
+    fn doubles(&mut self) {
+        let (d, a, b, p) = (self.double(), self.double(), self.operand(64), self.predicate());
+        self.line(&format!("and.b64 %w0, {a}, 0xbfffffffffffffff;\nand.b64 %w1, {b}, 0xbfffffffffffffff;"));
+        let text = match self.random.below(5) {
+            0 => format!("{}.rn.f64 {d}, %w0, %w1;", self.pick(&["add", "sub", "mul"])),
+            1 => format!("fma.rn.f64 {d}, %w0, %w1, %w0;"),
+            2 => format!("setp.{}.f64 {p}, %w0, %w1;", self.pick(&["lt", "le", "ne"])),
+            3 => format!("{}.f64 {d}, %w0, %w1;", self.pick(&["min", "max"])),
+            _ => format!("cvt.rzi.s32.f64 {}, %w0;", self.word()),
+        };
+        self.guarded(&text);
+    }
+
+    /// Pairs of half precision numbers below two.
+    fn halves(&mut self) {
+        let (d, a, b) = (self.word(), self.word(), self.operand(32));
+        self.line(&format!("and.b32 %t0, {a}, 0xbbffbbff;\nand.b32 %t1, {b}, 0xbbffbbff;"));
+        let text = match self.random.below(3) {
+            0 => format!("{}.rn.f16x2 {d}, %t0, %t1;", self.pick(&["add", "sub", "mul"])),
+            1 => format!("fma.rn.f16x2 {d}, %t0, %t1, %t0;"),
+            _ => format!("{}.f16x2 {d}, %t0, %t1;", self.pick(&["min", "max"])),
+        };
+        self.guarded(&text);
+    }
+
+    /// Loads of what no thread writes.
+    fn read_only(&mut self) {
+        let (a, b, index) = (self.random.below(WORDS), 1 + self.random.below(WORDS - 1), self.word());
+        let b = (a + b) % WORDS;
+        let at = self.random.below(CONSTANTS / 2) * 8;
+        let text = match self.random.below(4) {
+            0 => format!("ld.const.b32 %r{a}, [constants+{at}];"),
+            1 => format!("ld.const.v2.b32 {{%r{a}, %r{b}}}, [constants+{at}];"),
+            2 => {
+                self.line(&format!("and.b32 %t0, {index}, {};\nmov.u64 %at, constants;", CONSTANTS - 1));
+                self.line("mad.wide.u32 %at, %t0, 4, %at;");
+                format!("ld.const.b32 %r{a}, [%at];")
+            }
+            _ => format!("ld.global.nc.v2.b32 {{%r{a}, %r{b}}}, [%in+{at}];"),
+        };
+        self.guarded(&text);
+    }
+
+    /// Division by what is no zero and, where there are signs, is positive.
+    fn division(&mut self) {
+        let op = self.pick(&["div", "rem"]);
+        let sign = self.pick(&["s", "u"]);
+        let text = if self.random.below(3) == 0 {
+            let (d, a, b) = (self.double(), self.double(), self.double());
+            self.line(&format!("shr.u64 %w0, {b}, 1;\nor.b64 %w0, %w0, 1;"));
+            format!("{op}.{sign}64 {d}, {a}, %w0;")
+        } else {
+            let (d, a, b) = (self.word(), self.word(), self.word());
+            self.line(&format!("shr.u32 %t0, {b}, 1;\nor.b32 %t0, %t0, 1;"));
+            format!("{op}.{sign}32 {d}, {a}, %t0;")
+        };
+        self.guarded(&text);
+    }
+
     fn repeat(&mut self, depth: usize, mask: Option<&str>) {
         let (head, next, end, count) = (self.label(), self.label(), self.label(), self.own());
         let trips = self.word();
         let mask = if self.jumps { None } else { mask };
-        if self.random.below(2) == 0 {
+        let varies = self.random.below(2) == 0;
+        if varies {
             self.line(&format!("and.b32 {count}, {trips}, 3;"));
         } else {
             let trips = 1 + self.random.below(4);
             self.line(&format!("mov.b32 {count}, {trips};"));
         }
-        let inside = mask.map(|mask| {
+        // All threads go round together where the trips are known.
+        let together = mask.filter(|mask| !varies && *mask == ALL && self.random.below(2) == 0);
+        let inside = mask.filter(|_| together.is_none()).map(|mask| {
             let inside = self.own();
             self.line(&format!("mov.b32 {inside}, {mask};"));
             inside
         });
         self.line(&format!("{head}:"));
         self.ahead.extend([end.clone(), next.clone()]);
-        self.block(depth + 1, inside.as_deref());
+        self.block(depth + 1, together.or(inside.as_deref()));
         self.ahead.truncate(self.ahead.len() - 2);
         self.line(&format!("{next}:\nsub.u32 {count}, {count}, 1;\nsetp.gt.s32 %q, {count}, 0;"));
         if let Some(inside) = inside {
@@ -318,10 +473,10 @@ impl Writer {
         ));
     }
 
-    fn several_threads(&mut self, mask: &str, depth: usize) {
+    fn several_threads(&mut self, mask: &str) {
         let (d, a, b) = (self.word(), self.word(), self.operand(32));
         let (p, q) = (self.predicate(), self.predicate());
-        match self.random.below(if depth == 0 { 7 } else { 6 }) {
+        match self.random.below(if mask == ALL { 8 } else { 7 }) {
             0 => {
                 let mode = self.pick(&["all", "any", "uni"]);
                 self.line(&format!("vote.sync.{mode}.pred {p}, {q}, {mask};"));
@@ -337,6 +492,7 @@ impl Writer {
                 self.line(&format!("redux.sync.{op} {d}, {a}, {mask};"));
             }
             5 => self.line(&format!("bar.warp.sync {mask};")),
+            6 => self.line(&format!("match.all.sync.b32 {d}|{p}, {a}, {mask};")),
             _ => {
                 let mode = self.pick(&["up", "down", "bfly", "idx"]);
                 let clamp = if mode == "up" { 0 } else { 31 }
@@ -492,7 +648,10 @@ impl Writer {
         {
             let op = self.pick(&["add.u", "min.s", "max.u", "and.b", "or.b", "xor.b", "exch.b"]);
             let (d, value) = (self.register(bits), &values[0]);
-            let text = if self.random.below(2) == 0 || op.starts_with("exch") {
+            let text = if self.random.below(4) == 0 {
+                let other = self.register(bits);
+                format!("atom{space}.cas.b{bits} {d}, [{address}], {value}, {other};")
+            } else if self.random.below(2) == 0 || op.starts_with("exch") {
                 format!("atom{space}.{op}{bits} {d}, [{address}], {value};")
             } else {
                 format!("red{space}.{op}{bits} [{address}], {value};")
@@ -522,7 +681,7 @@ impl Writer {
         } else if bits == 64 {
             17
         } else {
-            24
+            29
         }) {
             0 => format!("add.{sign}{bits} {d}, {e}, {b};"),
             1 => format!("sub.{sign}{bits} {d}, {a}, {e};"),
@@ -562,6 +721,14 @@ impl Writer {
             20 => format!("sad.{sign}32 {d}, {e}, {b}, {c};"),
             21 => format!("bfind.{sign}32 {d}, {e};"),
             22 => format!("slct.{sign}32.s32 {d}, {e}, {b}, {};", self.word()),
+            23 => format!("dp4a.{sign}32.{}32 {d}, {e}, {b}, {c};", self.pick(&["s", "u"])),
+            24 => format!("mul24.lo.{sign}32 {d}, {e}, {b};"),
+            25 => {
+                let (x, y) = (self.half(), self.operand(16));
+                format!("mul.wide.{sign}16 {d}, {x}, {y};")
+            }
+            26 => format!("cnot.b32 {d}, {e};"),
+            27 => format!("set.{}.u32.{sign}32 {d}, {e}, {b};", self.pick(&["eq", "lt", "ge"])),
             _ => {
                 let op = self.pick(&["div", "rem"]);
                 self.line(&format!("or.b32 %t0, {e}, 1;"));

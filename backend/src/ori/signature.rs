@@ -296,7 +296,12 @@ pub fn signature(op: &Op) -> Signature {
         Op::Iabs => sig(&[D], &[alu(none)]),
         Op::Popc | Op::Flo { .. } | Op::Brev => sig(&[D], &[alu(Mods::NOT)]),
         Op::Sgxt { .. } | Op::Bmsk { .. } => sig(&[D], &[r(), alu(none)]),
-        Op::Idp { .. } | Op::Vabsdiff { .. } => sig(&[D], &[r(), alu(none), r()]),
+        // No immediate.
+        Op::Idp { .. } => {
+            let b = SrcSlot::new(File::R, 1, Accept::REG.or(Accept::CONST).or(Accept::UR), none);
+            sig(&[D], &[r(), b, r()])
+        }
+        Op::Vabsdiff { .. } => sig(&[D], &[r(), alu(none), r()]),
 
         Op::Fadd { .. } | Op::Fmul { .. } => sig(&[D], &[rm(float), alu(float)]),
         Op::Ffma { .. } => sig(&[D], &[rm(Mods::NEG), alu(Mods::NEG), alu(Mods::NEG)]),
@@ -515,6 +520,11 @@ pub fn is_barrier(op: &Op) -> bool {
     )
 }
 
+/// Threads wait in it, so others of the warp that are elsewhere may run meanwhile.
+pub fn waits(op: &Op) -> bool {
+    matches!(op, Op::Warpsync | Op::Bar { .. } | Op::Bsync | Op::Nanosleep)
+}
+
 /// Same operands, same results, at any place: may be shared with an equal instruction and moved freely.
 pub fn is_pure(op: &Op) -> bool {
     match op {
@@ -661,6 +671,10 @@ pub fn fold_modifiers(inst: &mut Inst) {
             continue;
         }
         let bits = match src.kind {
+            SrcKind::Imm(0) if carries && src.mods.neg => {
+                src.kind = SrcKind::Zero;
+                continue;
+            }
             SrcKind::Imm(bits) => bits,
             SrcKind::Zero if matches!(how, Interpretation::Integer) && !carries => {
                 src.mods.neg = false;

@@ -174,12 +174,12 @@ fn add(func: &Function, wishes: &mut Vec<Affinity>, dst: (Value, u8), src: &Src,
 
 impl Bundles {
     /// Uniform registers belong to the warp, live ranges to a thread: while some threads wait in one arm of a
-    /// divergent branch, the others run the other arm. A uniform value that lives across blocks therefore keeps
-    /// its register for the whole function.
+    /// divergent branch, the others run the other arm. A uniform value that lives across blocks, or across an
+    /// instruction that waits, therefore keeps its register for the whole function.
     fn keep_uniform(&mut self, from: usize, live: &Liveness) {
         for bundle in &mut self.bundles[from..] {
             let uniform = matches!(bundle.file, File::UR | File::UP);
-            if uniform && bundle.slots.iter().any(|s| live.crosses_blocks(s)) {
+            if uniform && bundle.slots.iter().any(|s| live.crosses_switch(s)) {
                 bundle.slots.fill(live.everywhere());
             }
         }

@@ -13,6 +13,7 @@
 
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, File, Function, SrcKind, Value};
+use crate::ori::signature::waits;
 use smallvec::SmallVec;
 
 pub(crate) type Point = u32;
@@ -153,8 +154,8 @@ pub(crate) struct Liveness {
     pub(crate) spans: Vec<Span>,
     /// One past the last point.
     pub(crate) points: Point,
-    /// The ends of the blocks, ascending.
-    ends: Vec<Point>,
+    /// Where other threads of the warp may run in between, ascending: the ends of blocks, and instructions that wait.
+    switches: Vec<Point>,
     /// First lane of each value; one more entry than values.
     lane_base: Vec<u32>,
     /// Per lane.
@@ -184,10 +185,11 @@ impl Liveness {
         Ranges([Interval { start: 0, end: self.points }].into_iter().collect())
     }
 
-    pub(crate) fn crosses_blocks(&self, ranges: &Ranges) -> bool {
+    /// Whether other threads of the warp may run while something is live.
+    pub(crate) fn crosses_switch(&self, ranges: &Ranges) -> bool {
         ranges.0.iter().any(|i| {
-            let after = self.ends.partition_point(|&end| end <= i.start);
-            self.ends.get(after).is_some_and(|&end| end < i.end)
+            let after = self.switches.partition_point(|&switch| switch <= i.start);
+            self.switches.get(after).is_some_and(|&switch| switch < i.end)
         })
     }
 
@@ -230,8 +232,14 @@ impl Liveness {
         };
         build.collect();
         let ranges = build.ranges(lanes as usize);
-        let ends = func.layout.iter().map(|b| spans[b.index()].end()).collect();
-        Liveness { spans, points, ends, lane_base, ranges }
+        let mut switches = Vec::new();
+        for &b in &func.layout {
+            let span = spans[b.index()];
+            let insts = func.block(b).insts.iter().enumerate();
+            switches.extend(insts.filter(|(_, inst)| waits(&inst.op)).map(|(i, _)| span.write(i)));
+            switches.push(span.end());
+        }
+        Liveness { spans, points, switches, lane_base, ranges }
     }
 }
 

@@ -101,6 +101,10 @@ struct Builder<'a> {
     last_convergent: Option<u32>,
 }
 
+fn any_uniform(uses: &[RegUse]) -> bool {
+    uses.iter().any(|of| matches!(of.file, RegFile::UR | RegFile::UP))
+}
+
 impl Builder<'_> {
     fn edge(&mut self, from: u32, to: usize, cycles: u32) {
         debug_assert!((from as usize) < to);
@@ -118,7 +122,12 @@ impl Builder<'_> {
     fn add(&mut self, at: usize) {
         self.registers(at);
         match self.insts[at].effect {
-            Effect::None => {}
+            Effect::None => {
+                // A uniform register is written behind what it is written behind in the input: see below.
+                if let Some(fence) = self.last_fence.filter(|_| any_uniform(&self.facts[at].writes)) {
+                    self.edge(fence, at, 1);
+                }
+            }
             Effect::Memory(access) => self.memory(at, access),
             Effect::Convergent => {
                 if let Some(fence) = self.last_fence.max(self.last_convergent) {
@@ -129,7 +138,11 @@ impl Builder<'_> {
             Effect::Fence { pinned: false } => {
                 let since = self.last_fence.map_or(0, |f| f as usize);
                 for earlier in since..at {
-                    if self.insts[earlier].effect != Effect::None {
+                    // Threads that are apart share the uniform registers: while these wait, the others may write
+                    // those that were not in use here.
+                    let facts = &self.facts[earlier];
+                    let uniform = any_uniform(&facts.reads) || any_uniform(&facts.writes);
+                    if uniform || self.insts[earlier].effect != Effect::None {
                         self.edge(earlier as u32, at, 1);
                     }
                 }
