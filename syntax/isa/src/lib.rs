@@ -13,6 +13,8 @@ mod resolve;
 mod signature;
 mod special;
 mod table;
+#[cfg(test)]
+mod tests;
 mod types;
 mod version;
 

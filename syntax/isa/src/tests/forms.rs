@@ -1,11 +1,11 @@
 //! What every row of the table says, recorded: the shortest name of each form with its gate and operands, and
 //! every modifier and type that changes one of them or is refused.
 //!
-//! The record is `forms.txt`; `UPDATE_EXPECT=1` writes it anew. A changed column, rule or gate shows there.
+//! The record is `test_data/forms.txt`; `UPDATE_EXPECT=1` writes it anew. A changed column, rule or gate shows there.
 
-use ptx_isa::{
+use crate::{
     Class, Expected, ExpectedLanes, ExpectedType, Form, FormId, Gate, Mod, Opcode, Presence, PtxVersion,
-    ScalarType, Then, Values, gates, resolve, signature,
+    Role, ScalarType, Then, Values, gates, resolve, signature,
 };
 use std::fmt::Write as _;
 
@@ -13,9 +13,9 @@ use std::fmt::Write as _;
 fn forms_are_as_recorded() {
     let mut found = String::new();
     for &id in FormId::ALL {
-        describe(ptx_isa::form(id), &mut found);
+        describe(crate::form(id), &mut found);
     }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/forms.txt");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/test_data/forms.txt");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(path, &found).expect("the record can be written");
     }
@@ -88,10 +88,15 @@ impl Name {
         }
     }
 
+    /// Modifiers and types, as the manual orders them.
+    fn words(&self) -> Vec<&'static str> {
+        let mods = self.groups.iter().flatten().map(|m| m.text());
+        mods.chain(self.types.iter().map(|ty| ty.text())).collect()
+    }
+
     fn text(&self, form: &Form) -> String {
         let mut text = form.mnemonic().to_owned();
-        let mods = self.groups.iter().flatten().map(|m| m.text());
-        for word in mods.chain(self.types.iter().map(|ty| ty.text())) {
+        for word in self.words() {
             text.push('.');
             text.push_str(word);
         }
@@ -100,10 +105,11 @@ impl Name {
 
     /// What the table says about the name, or that it has no such name.
     fn outcome(&self, form: &Form) -> String {
-        let text = self.text(form);
-        let mut words = text.split('.');
-        words.next();
-        match resolve(form.mnemonic(), &words.collect::<Vec<_>>()) {
+        Self::outcome_of(form, &self.words())
+    }
+
+    fn outcome_of(form: &Form, words: &[&str]) -> String {
+        match resolve(form.mnemonic(), words) {
             Ok(opcode) if opcode.form == form.id => {
                 format!("{}; {}", gate(&gates(&opcode)), operands(&opcode))
             }
@@ -113,10 +119,12 @@ impl Name {
     }
 }
 
-fn describe(form: &Form, out: &mut String) {
+/// Writes what the table says about a row.
+pub(super) fn describe(form: &Form, out: &mut String) {
     let name = Name::shortest(form);
     let base = name.outcome(form);
     writeln!(out, "{:?} {}: {base}", form.id, name.text(form)).unwrap();
+    writeln!(out, "  facts {:x}, combinations {:016x}", form.facts.0, combinations(form, &name)).unwrap();
     for (i, group) in form.groups.iter().enumerate() {
         for &m in group.names {
             let mut other = name.clone();
@@ -132,6 +140,81 @@ fn describe(form: &Form, out: &mut String) {
             other.types[position] = ty;
             other.adjust(form, None, Some(position));
             line(form, &base, &other, ty.text(), out);
+        }
+    }
+}
+
+/// A digest of what is said about the shortest name with each one and two other modifiers or types, in any order.
+fn combinations(form: &Form, shortest: &Name) -> u64 {
+    let mods =
+        form.groups.iter().enumerate().flat_map(|(at, group)| group.names.iter().map(move |m| (at, m)));
+    let mut choices: Vec<Choice> = mods.map(|(at, &m)| Choice::Mod(at, m)).collect();
+    for (at, set) in form.types.iter().enumerate() {
+        choices.extend(set.iter().map(|ty| Choice::Type(at, ty)));
+    }
+    let mut digest = Digest::default();
+    for (i, one) in choices.iter().enumerate() {
+        for other in &choices[..=i] {
+            let mut name = shortest.clone();
+            one.apply(&mut name);
+            other.apply(&mut name);
+            let mut words = name.words();
+            digest.add(&Name::outcome_of(form, &words));
+            words.reverse();
+            digest.add(&Name::outcome_of(form, &words));
+            words.reverse();
+            // The last modifier behind the types.
+            if let Some(last) = words.len().checked_sub(name.types.len() + 1) {
+                words[last..].rotate_left(1);
+                digest.add(&Name::outcome_of(form, &words));
+            }
+            name.adjust(form, other.group(), other.position());
+            digest.add(&name.outcome(form));
+        }
+    }
+    digest.0
+}
+
+/// A modifier for a group, or a type for a position.
+#[derive(Clone, Copy)]
+enum Choice {
+    Mod(usize, Mod),
+    Type(usize, ScalarType),
+}
+
+impl Choice {
+    fn apply(self, name: &mut Name) {
+        match self {
+            Self::Mod(at, m) => name.groups[at] = Some(m),
+            Self::Type(at, ty) => {
+                name.types.resize(name.types.len().max(at + 1), ty);
+                name.types[at] = ty;
+            }
+        }
+    }
+
+    fn group(self) -> Option<usize> {
+        if let Self::Mod(at, _) = self { Some(at) } else { None }
+    }
+
+    fn position(self) -> Option<usize> {
+        if let Self::Type(at, _) = self { Some(at) } else { None }
+    }
+}
+
+/// FNV-1a.
+struct Digest(u64);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Digest {
+    fn add(&mut self, text: &str) {
+        for byte in text.bytes().chain([0]) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         }
     }
 }
@@ -163,7 +246,12 @@ fn operands(opcode: &Opcode) -> String {
 
 fn operand(row: &Expected) -> String {
     let optional = if row.optional { "?" } else { "" };
-    let mut text = format!("{}{optional}:{:x}", row.name, row.class.0);
+    let role = match row.role {
+        Role::Destination => ">",
+        Role::Source => "",
+        Role::Both => "<>",
+    };
+    let mut text = format!("{role}{}{optional}:{:x}", row.name, row.class.0);
     match row.ty {
         ExpectedType::Typed(ty) => write!(text, " .{}", ty.text()),
         ExpectedType::Integer(bits) => write!(text, " i{bits}"),
@@ -203,7 +291,7 @@ fn operand(row: &Expected) -> String {
 #[test]
 fn operands_that_need_a_modifier_come_with_it() {
     for &id in FormId::ALL {
-        let form = ptx_isa::form(id);
+        let form = crate::form(id);
         for (i, group) in form.groups.iter().enumerate() {
             for &m in group.names {
                 let mut name = Name::shortest(form);
@@ -217,7 +305,7 @@ fn operands_that_need_a_modifier_come_with_it() {
                     {
                         let there = signature.operands.iter().any(|operand| operand.name == row.name);
                         let moved = form.rules.iter().any(|rule| {
-                            matches!(rule.then, Then::Operand(name, ptx_isa::Column::Presence(_)) if name == row.name)
+                            matches!(rule.then, Then::Operand(name, crate::Column::Presence(_)) if name == row.name)
                         });
                         assert!(there || moved, "{id:?}: {} with {}", row.name, m.text());
                     }

@@ -1,0 +1,4 @@
+//! Tests of the table as a whole.
+
+mod forms;
+pub(crate) mod mutations;
