@@ -164,7 +164,11 @@ fn run(arguments: &Arguments) -> io::Result<u8> {
     let mut results = Vec::new();
     let mut out = io::BufWriter::new(io::stdout().lock());
     for batch in paths.chunks(BATCH) {
-        let reports: Vec<Report> = batch.par_iter().map(|path| report(arguments, path)).collect();
+        // Threads for one file would cost more than they bring.
+        let reports: Vec<Report> = match paths.as_slice() {
+            [only] => vec![report(arguments, only, true)],
+            _ => batch.par_iter().map(|path| report(arguments, path, false)).collect(),
+        };
         for mut report in reports {
             results.append(&mut report.results);
             match out.write_all(report.output.as_bytes()) {
@@ -189,7 +193,7 @@ fn run(arguments: &Arguments) -> io::Result<u8> {
     }
 }
 
-fn report(arguments: &Arguments, path: &Path) -> Report {
+fn report(arguments: &Arguments, path: &Path, is_only: bool) -> Report {
     let failed = |status, output| Report { output, results: Vec::new(), worst: None, status };
     let input = match files::read(path) {
         Ok(input) => input,
@@ -199,13 +203,13 @@ fn report(arguments: &Arguments, path: &Path) -> Report {
         }
     };
     let name = input.name.clone();
-    catch_unwind(AssertUnwindSafe(|| check(arguments, path, input))).unwrap_or_else(|_| {
+    catch_unwind(AssertUnwindSafe(|| check(arguments, path, input, is_only))).unwrap_or_else(|_| {
         eprintln!("ptx-check: internal error while checking {name}; please report it");
         failed(INTERNAL, String::new())
     })
 }
 
-fn check(arguments: &Arguments, path: &Path, input: files::Input) -> Report {
+fn check(arguments: &Arguments, path: &Path, input: files::Input, is_only: bool) -> Report {
     let (mut text, replaced) = files::decode(input.bytes);
     let mut report = Report { output: String::new(), results: Vec::new(), worst: None, status: CLEAN };
     if files::looks_like_markup(&text) {
@@ -243,8 +247,8 @@ fn check(arguments: &Arguments, path: &Path, input: files::Input) -> Report {
         found.extend(ide::compile_diagnostics(&db, file));
     }
     let mut renderer = None;
-    let index = ide::line_index(&db, file);
     for d in found.iter().filter(|d| d.severity != Severity::Allow) {
+        let index = ide::line_index(&db, file);
         match arguments.format {
             Format::Human => {
                 let renderer = renderer.get_or_insert_with(|| human::Renderer::new(&input.name, &text));
@@ -269,6 +273,10 @@ fn check(arguments: &Arguments, path: &Path, input: files::Input) -> Report {
         report.output = text;
     }
     report.worst = found.iter().map(|d| d.severity).max();
+    if is_only {
+        // The process ends: the system takes its memory back at once, the database would piece by piece.
+        std::mem::forget(db);
+    }
     report
 }
 

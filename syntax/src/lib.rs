@@ -31,6 +31,6 @@ pub use lexer::{Token, lex};
 pub use rowan::{Direction, GreenNode, NodeOrToken, TextRange, TextSize, TokenAtOffset, WalkEvent};
 pub use split::{ItemKind, RawItem, split};
 pub use tree::{
-    Parse, PtxLanguage, SyntaxElement, SyntaxNode, SyntaxToken, dump, parse_file, parse_function_header,
-    parse_item, parse_statements,
+    Parse, PtxLanguage, StatementParser, SyntaxElement, SyntaxNode, SyntaxToken, dump, parse_file,
+    parse_function_header, parse_item,
 };

@@ -45,12 +45,18 @@ impl Parse {
 
 /// Parses the text of one item. The root is the node of the item; text behind the item is an `ERROR` in it.
 pub fn parse_item(text: &str) -> Parse {
-    parse_with(text, grammar::item)
+    parse_with(text, grammar::item, &mut NodeCache::default())
 }
 
-/// Parses statements. The root is a `BLOCK` without braces.
-pub fn parse_statements(text: &str) -> Parse {
-    parse_with(text, grammar::statements)
+/// Parses statements one by one. Their trees share equal parts.
+#[derive(Default, Debug)]
+pub struct StatementParser(NodeCache);
+
+impl StatementParser {
+    /// Parses statements. The root is a `BLOCK` without braces.
+    pub fn parse(&mut self, text: &str) -> Parse {
+        parse_with(text, grammar::statements, &mut self.0)
+    }
 }
 
 /// Parses the item of a function as if its body were empty. None if it has no body, or its header is wrong.
@@ -64,9 +70,8 @@ pub fn parse_function_header(text: &str) -> Option<Parse> {
     Some(parse_item(&header)).filter(|parse| parse.errors.is_empty())
 }
 
-fn parse_with(text: &str, entry: fn(&mut Parser<'_>)) -> Parse {
-    let mut cache = NodeCache::default();
-    let mut builder = GreenNodeBuilder::with_cache(&mut cache);
+fn parse_with(text: &str, entry: fn(&mut Parser<'_>), cache: &mut NodeCache) -> Parse {
+    let mut builder = GreenNodeBuilder::with_cache(cache);
     let errors = build_tree(text, entry, &mut builder);
     Parse { green: builder.finish(), errors }
 }

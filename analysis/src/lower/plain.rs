@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ptx_backend::input::{Guard, Instr, LabelId, Operand, SrcId, Stmt, Symbol, Variable};
 use ptx_isa::{Opcode, ScalarType};
-use ptx_syntax::ItemKind;
+use ptx_syntax::{ItemKind, StatementParser};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
@@ -68,6 +68,7 @@ pub(super) struct Memory {
     registers: FxHashSet<Box<[u8]>>,
     /// Declarations of arguments, by their text without the name.
     arguments: FxHashMap<Box<[u8]>, (Shape, Variable)>,
+    parser: StatementParser,
 }
 
 /// What has passed in a module; one memory for each thread that walks.
@@ -292,7 +293,7 @@ impl<'s, 'db> Body<'s, 'db> {
         let block_end = self.blocks.last()?.end;
         let text = &self.text[start..self.pos];
         let offset = TextSize::new(start as u32);
-        let parsed = ptx_syntax::parse_statements(text);
+        let parsed = self.memory.parser.parse(text);
         if !parsed.errors.is_empty() {
             return None;
         }
