@@ -15,6 +15,7 @@ mod launch;
 pub mod machine;
 pub mod matrix;
 pub mod memory;
+pub mod narrow;
 pub mod ptx;
 mod system;
 mod transfers;

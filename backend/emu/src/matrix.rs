@@ -5,6 +5,7 @@
 
 use crate::float::{BF16, F16, F32, F64, Format, Rounding};
 use crate::launch::WARP;
+use crate::narrow::Narrow;
 
 /// What the factors hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,9 +14,12 @@ pub enum Element {
     Bf16,
     Tf32,
     F64,
-    E4m3,
-    E5m2,
-    Integer { bits: u32, signed: bool },
+    Integer {
+        bits: u32,
+        signed: bool,
+    },
+    /// In a byte.
+    Narrow(Narrow),
 }
 
 /// What the sum holds.
@@ -54,14 +58,14 @@ impl Element {
             Element::F16 | Element::Bf16 => 16,
             Element::Tf32 => 32,
             Element::F64 => 64,
-            Element::E4m3 | Element::E5m2 => 8,
             Element::Integer { bits, .. } => bits,
+            Element::Narrow(_) => 8,
         }
     }
 
     fn format(self) -> Format {
         match self {
-            Element::F16 | Element::E5m2 => F16,
+            Element::F16 => F16,
             Element::Bf16 => BF16,
             Element::F64 => F64,
             _ => F32,
@@ -70,11 +74,9 @@ impl Element {
 
     /// The number that bits stand for.
     pub fn float(self, bits: u64) -> f64 {
-        if self == Element::E4m3 {
-            return e4m3(bits);
+        if let Element::Narrow(format) = self {
+            return format.to_f64(bits as u8);
         }
-        // A quarter is the upper byte of a half.
-        let bits = if self == Element::E5m2 { bits << 8 } else { bits };
         // Of single-precision numbers the tensor pipe reads 10 bits of the fraction.
         let bits = if self == Element::Tf32 { bits & !0x1fff } else { bits };
         f64::from_bits(self.format().convert(bits, F64, Rounding::Nearest))
@@ -87,17 +89,6 @@ impl Element {
             _ => bits as i64,
         }
     }
-}
-
-/// A quarter with three bits of fraction, which has no infinity.
-fn e4m3(bits: u64) -> f64 {
-    let (exponent, fraction) = ((bits >> 3 & 15) as i32, (bits & 7) as f64 / 8.0);
-    let size = match (exponent, bits & 7) {
-        (15, 7) => f64::NAN,
-        (0, _) => fraction * f64::powi(2.0, -6),
-        _ => (1.0 + fraction) * f64::powi(2.0, exponent - 7),
-    };
-    if bits >> 7 & 1 == 1 { -size } else { size }
 }
 
 /// An element of a fragment: so many bits at a position of a lane's registers.
@@ -228,6 +219,7 @@ pub fn widen(register: &[u32; WARP]) -> Fragment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::narrow::{E4M3, E5M2};
 
     /// The unit matrix leaves the other factor as it is.
     #[test]
@@ -267,7 +259,7 @@ mod tests {
 
     #[test]
     fn quarters() {
-        let [small, large] = [Element::E4m3, Element::E5m2];
+        let [small, large] = [E4M3, E5M2].map(Element::Narrow);
         assert_eq!([0x38, 0xbc, 0x01, 0x7e].map(|bits| small.float(bits)), [1.0, -1.5, 0.001953125, 448.0]);
         assert!(small.float(0x7f).is_nan());
         assert_eq!([0x3c, 0xbe, 0x7c].map(|bits| large.float(bits)), [1.0, -1.5, f64::INFINITY]);

@@ -8,6 +8,7 @@ use super::operand::Source;
 use super::{Block, Result, each};
 use crate::float::{Format, Rounding};
 use crate::launch::FaultKind;
+use crate::narrow::{E4M3, E5M2, Narrow};
 use sass::{Field, Inst};
 
 /// A computation with all that its encoding selects besides operands.
@@ -17,61 +18,212 @@ pub(super) enum Compute {
     Mov64,
     Sel,
     Sel64,
-    Iadd64 { x: bool },
+    Iadd64 {
+        x: bool,
+    },
     Viaddsat,
-    Imnmx64 { signed: bool },
-    Isetp64 { cmp: u8, signed: bool, combine: u8 },
-    Fsel { ftz: bool },
-    Prmt { mode: u8 },
-    P2r { byte: u8 },
-    R2p { byte: u8 },
-    Iadd3 { x: bool },
-    Imad { x: bool },
-    ImadWide { signed: bool, x: bool },
-    ImadHi { signed: bool, x: bool },
-    Lea { shift: u8, x: bool },
-    LeaHi { shift: u8, x: bool, sign: bool },
-    Lop3 { lut: u8, and: bool },
-    Plop3 { lut: u8, lut2: u8, uniform_s: bool },
-    Plop3Sign { lut: u8, lut2: u8 },
-    Shf { right: bool, wrap: bool, high: bool, ty: u8 },
-    Isetp { cmp: u8, signed: bool, combine: u8, extended: bool },
-    Imnmx { signed: bool },
-    Vimnmx { ty: u8, relu: bool },
+    Imnmx64 {
+        signed: bool,
+    },
+    Isetp64 {
+        cmp: u8,
+        signed: bool,
+        combine: u8,
+    },
+    Fsel {
+        ftz: bool,
+    },
+    Prmt {
+        mode: u8,
+    },
+    P2r {
+        byte: u8,
+    },
+    R2p {
+        byte: u8,
+    },
+    Iadd3 {
+        x: bool,
+    },
+    Imad {
+        x: bool,
+    },
+    ImadWide {
+        signed: bool,
+        x: bool,
+    },
+    ImadHi {
+        signed: bool,
+        x: bool,
+    },
+    Lea {
+        shift: u8,
+        x: bool,
+    },
+    LeaHi {
+        shift: u8,
+        x: bool,
+        sign: bool,
+    },
+    Lop3 {
+        lut: u8,
+        and: bool,
+    },
+    Plop3 {
+        lut: u8,
+        lut2: u8,
+        uniform_s: bool,
+    },
+    Plop3Sign {
+        lut: u8,
+        lut2: u8,
+    },
+    Shf {
+        right: bool,
+        wrap: bool,
+        high: bool,
+        ty: u8,
+    },
+    Isetp {
+        cmp: u8,
+        signed: bool,
+        combine: u8,
+        extended: bool,
+    },
+    Imnmx {
+        signed: bool,
+    },
+    Vimnmx {
+        ty: u8,
+        relu: bool,
+    },
     Iabs,
-    Vimnmx3 { ty: u8, relu: bool },
-    Viaddmnmx { ty: u8, relu: bool },
-    Viadd { packed: bool },
+    Vimnmx3 {
+        ty: u8,
+        relu: bool,
+    },
+    Viaddmnmx {
+        ty: u8,
+        relu: bool,
+    },
+    Viadd {
+        packed: bool,
+    },
     Popc,
-    Flo { signed: bool, shift: bool },
+    Flo {
+        signed: bool,
+        shift: bool,
+    },
     Brev,
-    Sgxt { signed: bool, wrap: bool },
-    Bmsk { wrap: bool },
-    Idp { mode: u8, a_signed: bool, b_signed: bool },
-    Vabsdiff { signed: bool },
-    I2i { ty: u8 },
+    Sgxt {
+        signed: bool,
+        wrap: bool,
+    },
+    Bmsk {
+        wrap: bool,
+    },
+    Idp {
+        mode: u8,
+        a_signed: bool,
+        b_signed: bool,
+    },
+    Vabsdiff {
+        signed: bool,
+    },
+    I2i {
+        ty: u8,
+    },
     Fadd(Mode),
     Fmul(Mode, u8),
     Ffma(Mode),
-    Fmnmx { ftz: bool, nan: bool, xor: bool },
-    Fsetp { cmp: u8, ftz: bool, combine: u8 },
-    Fset { cmp: u8, ftz: bool, combine: u8 },
+    Fmnmx {
+        ftz: bool,
+        nan: bool,
+        xor: bool,
+    },
+    Fsetp {
+        cmp: u8,
+        ftz: bool,
+        combine: u8,
+    },
+    Fset {
+        cmp: u8,
+        ftz: bool,
+        combine: u8,
+    },
     Fchk,
     Mufu(u8),
     Dadd(Mode),
     Dmul(Mode),
     Dfma(Mode),
-    Dsetp { cmp: u8, combine: u8 },
-    Hadd2 { format: Format, mode: Mode, single: bool },
-    Hmul2 { format: Format, mode: Mode },
-    Hfma2 { format: Format, mode: Mode, relu: bool },
-    Hmnmx2 { format: Format, nan: bool, ftz: bool, xor: bool },
-    F2i { from: Format, ty: u8, long: bool, mode: Rounding, ftz: bool },
-    I2f { to: Format, ty: u8, mode: Rounding },
-    F2f { from: Format, to: Format, mode: Rounding, ftz: bool },
-    Frnd { format: Format, mode: Rounding, ftz: bool },
-    F2ip { signed: bool, mode: Rounding },
-    F2fp { format: Format, relu: bool, finite: bool, mode: Rounding },
+    Dsetp {
+        cmp: u8,
+        combine: u8,
+    },
+    Hadd2 {
+        format: Format,
+        mode: Mode,
+        single: bool,
+    },
+    Hmul2 {
+        format: Format,
+        mode: Mode,
+    },
+    Hfma2 {
+        format: Format,
+        mode: Mode,
+        relu: bool,
+    },
+    Hmnmx2 {
+        format: Format,
+        nan: bool,
+        ftz: bool,
+        xor: bool,
+    },
+    F2i {
+        from: Format,
+        ty: u8,
+        long: bool,
+        mode: Rounding,
+        ftz: bool,
+    },
+    I2f {
+        to: Format,
+        ty: u8,
+        mode: Rounding,
+    },
+    F2f {
+        from: Format,
+        to: Format,
+        mode: Rounding,
+        ftz: bool,
+    },
+    Frnd {
+        format: Format,
+        mode: Rounding,
+        ftz: bool,
+    },
+    F2ip {
+        signed: bool,
+        mode: Rounding,
+    },
+    /// A pair of singles or halves to a pair of bytes, beside a half of C.
+    Narrow {
+        format: Narrow,
+        halves: bool,
+        relu: bool,
+    },
+    /// A pair of bytes to a pair of halves.
+    Widen {
+        format: Narrow,
+        relu: bool,
+    },
+    F2fp {
+        format: Format,
+        relu: bool,
+        finite: bool,
+        mode: Rounding,
+    },
 }
 
 /// How a float result is rounded.
@@ -223,6 +375,14 @@ impl Compute {
             "F2IP" if get(Field::Relu) == 0 && flag(Field::Mode) => {
                 Compute::F2ip { signed: get(Field::Type) == 1, mode: round }
             }
+            "F2FP.PACK_AB_MERGE_C" | "F2FP.UNPACK_B_MERGE_C" if flag(Field::Sat) => Compute::Narrow {
+                format: narrow(text(Field::Type))?,
+                halves: name == "F2FP.UNPACK_B_MERGE_C" && matches!(text(Field::SrcType), "" | ".F16"),
+                relu: flag(Field::Relu),
+            },
+            "F2FP.UNPACK_B" => {
+                Compute::Widen { format: narrow(text(Field::SrcType))?, relu: flag(Field::Relu) }
+            }
             "F2FP.PACK_AB" if matches!(text(Field::Type), "" | ".F16" | ".BF16") => Compute::F2fp {
                 format: if text(Field::Type) == ".BF16" { BF16 } else { F16 },
                 relu: flag(Field::Relu),
@@ -234,6 +394,15 @@ impl Compute {
                 return None;
             }
         })
+    }
+}
+
+/// The format of bytes that a modifier names.
+fn narrow(text: &str) -> Option<Narrow> {
+    match text {
+        ".E4M3" => Some(E4M3),
+        ".E5M2" => Some(E5M2),
+        _ => None,
     }
 }
 

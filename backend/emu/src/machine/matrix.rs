@@ -4,10 +4,11 @@ use super::{Block, Result, WARP};
 use crate::launch::FaultKind;
 use crate::matrix::{Element, Fragment, Product, Sum, half_place, transpose, widen};
 use crate::memory::Space;
+use crate::narrow::{E4M3, E5M2};
 use sass::{Field, Inst};
 
 /// Mnemonics that a whole warp executes on matrices.
-pub(super) const MNEMONICS: &[&str] = &["HMMA", "IMMA", "BMMA", "DMMA", "LDSM", "STSM", "MOVM"];
+pub(super) const MNEMONICS: &[&str] = &["HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "LDSM", "STSM", "MOVM"];
 
 /// The product that an instruction computes; `None` for what is not executed.
 fn product(inst: &Inst) -> Option<Product> {
@@ -23,6 +24,14 @@ fn product(inst: &Inst) -> Option<Product> {
     let float_sum = if text(Field::Type) == ".F16" { Sum::F16 } else { Sum::F32 };
     let (a, b, sum) = match inst.form().name {
         "HMMA" => (half, half, float_sum),
+        "QMMA" => {
+            let narrow = |field| match text(field) {
+                ".E4M3" => Some(Element::Narrow(E4M3)),
+                ".E5M2" => Some(Element::Narrow(E5M2)),
+                _ => None,
+            };
+            (narrow(Field::SrcType)?, narrow(Field::SrcType2)?, float_sum)
+        }
         "HMMA.TF32" => (Element::Tf32, Element::Tf32, float_sum),
         "IMMA" | "IMMA.S4" => {
             let saturates = inst.get(Field::Sat) == Some(1);

@@ -4,6 +4,7 @@ use super::{Block, Result, State, WARP};
 use crate::launch::FaultKind;
 use crate::matrix::{Element, Fragment, Sum};
 use crate::memory::{RANK_SHIFT, Space};
+use crate::narrow::{E4M3, E5M2};
 use crate::warpgroup::{Factor, Product};
 use sass::{Field, Inst};
 
@@ -36,7 +37,7 @@ pub(super) struct Products {
 fn product(inst: &Inst) -> Option<Product> {
     let text = |field| inst.text(field).unwrap_or("");
     let float_sum = if text(Field::Type) == ".F16" { Sum::F16 } else { Sum::F32 };
-    let quarter = |field| if text(field) == ".E5M2" { Element::E5m2 } else { Element::E4m3 };
+    let quarter = |field| Element::Narrow(if text(field) == ".E5M2" { E5M2 } else { E4M3 });
     let byte = |field| Element::Integer { bits: 8, signed: text(field) == ".S8" };
     let (a, b, sum) = match inst.form().name {
         "HGMMA" => {

@@ -293,9 +293,14 @@ impl<'a> Block<'a> {
             F::BarWarpSync | F::ShflSync | F::VoteSync | F::MatchSync | F::Redux | F::Elect => {
                 self.meet(w, pc, mask, instr)
             }
-            F::MmaF16 | F::MmaBf16 | F::MmaTf32 | F::MmaF64 | F::MmaInt8 | F::MmaInt4 | F::MmaBits => {
-                self.meet(w, pc, mask, instr)
-            }
+            F::MmaF16
+            | F::MmaFp8
+            | F::MmaBf16
+            | F::MmaTf32
+            | F::MmaF64
+            | F::MmaInt8
+            | F::MmaInt4
+            | F::MmaBits => self.meet(w, pc, mask, instr),
             F::Ldmatrix | F::Stmatrix | F::Movmatrix => self.meet(w, pc, mask, instr),
             F::WmmaLoad | F::WmmaLoadC | F::WmmaStore => self.meet(w, pc, mask, instr),
             F::WmmaMmaF16 | F::WmmaMma | F::WmmaMmaInt4 | F::WmmaMmaBits => self.meet(w, pc, mask, instr),
@@ -352,7 +357,9 @@ impl<'a> Block<'a> {
             F::Ld | F::Ldu | F::St | F::Atom | F::Red | F::Cvta | F::Isspacep => {
                 self.memory(w, pc, mask, instr)
             }
-            F::Cvt | F::CvtPair | F::CvtTf32 => self.convert(w, mask, instr),
+            F::Cvt | F::CvtPair | F::CvtTf32 | F::CvtToNarrow | F::CvtFromNarrow => {
+                self.convert(w, mask, instr)
+            }
             _ => self.float(w, mask, instr),
         }
     }

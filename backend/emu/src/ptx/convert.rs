@@ -6,6 +6,7 @@ use super::float::{format, rounding};
 use super::{Block, Step};
 use crate::float::{self, BF16, F16, F32, Format, Rounding, TF32};
 use crate::launch::FaultKind;
+use crate::narrow::Narrow;
 use ptx_backend::input::Instr;
 use ptx_isa::{FormId, Mod, Opcode, ScalarType};
 
@@ -26,10 +27,42 @@ impl Block<'_> {
                 let narrow = limit(op, TF32, F32.convert(a, TF32, mode));
                 Ok(narrow << (F32.fraction - TF32.fraction))
             }),
+            FormId::CvtToNarrow => {
+                let Some(to) = narrow(d) else { return unsupported(instr) };
+                let relu = op.has(Mod::Relu);
+                if s == ScalarType::F16x2 {
+                    return self.map1(w, mask, instr, d, s, |a| {
+                        let half = |shift: u32| to.limited(F16.to_f64(a >> shift & 0xffff), relu);
+                        Ok(pair(d, half(16), half(0)))
+                    });
+                }
+                self.map2(w, mask, instr, d, [s, s], |a, b| {
+                    let single = |x| to.limited(F32.to_f64(x), relu);
+                    Ok(pair(d, single(a), single(b)))
+                })
+            }
+            FormId::CvtFromNarrow => {
+                let Some(from) = narrow(s) else { return unsupported(instr) };
+                self.map1(w, mask, instr, d, s, |a| {
+                    let bits = s.bits() / 2;
+                    let half = |shift: u32| limit(op, F16, F16.from_f64(from.to_f64((a >> shift) as u8)));
+                    Ok(half(bits) << 16 | half(0))
+                })
+            }
             FormId::Cvt => self.map1(w, mask, instr, d, s, |a| convert(op, d, s, a)),
             _ => unsupported(instr),
         }
     }
+}
+
+/// The format of a packed type of two narrow numbers.
+fn narrow(ty: ScalarType) -> Option<Narrow> {
+    Narrow::named(ty.text().strip_suffix("x2")?)
+}
+
+/// Two narrow numbers, the first one in the upper half.
+fn pair(ty: ScalarType, high: u8, low: u8) -> u64 {
+    u64::from(high) << (ty.bits() / 2) | u64::from(low)
 }
 
 /// `.relu` and `.satfinite`.

@@ -5,6 +5,7 @@ use super::{Block, Step, WARP};
 use crate::launch::FaultKind;
 use crate::matrix::{Element, Fragment, Product, Sum, half_place, total, transpose};
 use crate::memory::Space;
+use crate::narrow::{E4M3, E5M2};
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType};
 
@@ -43,6 +44,8 @@ fn element(ty: ScalarType) -> Option<Element> {
         ScalarType::U4 => integer(4, false),
         ScalarType::S4 => integer(4, true),
         ScalarType::B1 => integer(1, false),
+        ScalarType::E4m3 => Some(Element::Narrow(E4M3)),
+        ScalarType::E5m2 => Some(Element::Narrow(E5M2)),
         _ => None,
     }
 }
@@ -102,9 +105,14 @@ impl Block<'_> {
             return Err(FaultKind::Malformed("an operation of the whole warp without some threads".into()));
         }
         match instr.opcode.form {
-            F::MmaF16 | F::MmaBf16 | F::MmaTf32 | F::MmaF64 | F::MmaInt8 | F::MmaInt4 | F::MmaBits => {
-                self.mma(w, instr)
-            }
+            F::MmaF16
+            | F::MmaBf16
+            | F::MmaTf32
+            | F::MmaF64
+            | F::MmaFp8
+            | F::MmaInt8
+            | F::MmaInt4
+            | F::MmaBits => self.mma(w, instr),
             F::Ldmatrix => self.load_matrix(w, instr),
             F::Stmatrix => self.store_matrix(w, instr),
             F::Movmatrix => {

@@ -9,6 +9,7 @@ use super::{Block, Step, WARP, each};
 use crate::launch::FaultKind;
 use crate::matrix::{Element, Fragment, Sum};
 use crate::memory::Space;
+use crate::narrow::{E4M3, E5M2};
 use crate::warpgroup::{Factor, Product};
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType};
@@ -71,8 +72,8 @@ fn element(ty: ScalarType) -> Option<Element> {
         ScalarType::F16 => Some(Element::F16),
         ScalarType::Bf16 => Some(Element::Bf16),
         ScalarType::Tf32 => Some(Element::Tf32),
-        ScalarType::E4m3 => Some(Element::E4m3),
-        ScalarType::E5m2 => Some(Element::E5m2),
+        ScalarType::E4m3 => Some(Element::Narrow(E4M3)),
+        ScalarType::E5m2 => Some(Element::Narrow(E5M2)),
         ScalarType::U8 => Some(Element::Integer { bits: 8, signed: false }),
         ScalarType::S8 => Some(Element::Integer { bits: 8, signed: true }),
         _ => None,

@@ -289,6 +289,26 @@ impl Lane<'_, '_> {
                 // Two bytes above those that were converted before.
                 word(u64::from(self.bits(2)?) << 16 | byte(0)? << 8 | byte(1)?)
             }
+            Compute::Narrow { format, halves, relu } => {
+                let (high, low) = if halves {
+                    let word = u64::from(self.bits(1)?);
+                    (F16.to_f64(word >> 16), F16.to_f64(word & 0xffff))
+                } else {
+                    (F32.to_f64(self.bits(0)?.into()), F32.to_f64(self.bits(1)?.into()))
+                };
+                let merged = u64::from(self.bits(2)?);
+                let upper = if self.source(2).swizzle == 1 { merged >> 16 } else { merged & 0xffff };
+                let byte = |value| u64::from(format.limited(value, relu));
+                word(upper << 16 | byte(high) << 8 | byte(low))
+            }
+            Compute::Widen { format, relu } => {
+                let bytes = self.bits(1)? >> (16 * u32::from(self.source(1).swizzle));
+                let half = |byte: u32| {
+                    let half = F16.from_f64(format.to_f64(byte as u8));
+                    if relu && F16.is_negative(half) && !F16.is_nan(half) { 0 } else { half }
+                };
+                word(half(bytes >> 8) << 16 | half(bytes))
+            }
             Compute::F2fp { format, relu, finite, mode } => {
                 let narrow = |i: usize| -> Result<u64> {
                     let bits = self.modified(i, F32, self.bits(i)?.into());
