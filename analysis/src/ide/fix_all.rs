@@ -12,8 +12,8 @@ use crate::diagnostic::{Applicability, Diagnostic, Fix, Severity, TextEdit};
 
 /// Rounds that are made at most.
 const ROUNDS: usize = 256;
-/// Fixes that are tried one by one after a round that failed, in all.
-const TRIALS: usize = 128;
+/// Fixes that are tried one by one after rounds that failed, in all.
+const TRIALS: usize = 1_000;
 
 /// A text with its fixes made.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,32 +30,46 @@ type Chosen<'d> = (&'static str, &'d Fix);
 pub fn fix_all(db: &Database, text: &str) -> Fixed {
     let mut fixed = Fixed { text: text.to_owned(), made: Vec::new() };
     let mut found = check(db, &fixed.text);
-    let mut trials = 0;
+    let mut trials = TRIALS;
     for _ in 0..ROUNDS {
         let chosen = choose(&found);
-        if chosen.is_empty() {
-            break;
-        }
-        let mut attempts = vec![chosen.clone()];
-        if chosen.len() > 1 {
-            attempts.extend(chosen.into_iter().map(|one| vec![one]));
-        }
-        let better = attempts.into_iter().find_map(|attempt| {
-            if trials == TRIALS {
-                return None;
-            }
-            trials += 1;
-            let text = apply(&fixed.text, attempt.iter().flat_map(|(_, fix)| &fix.edits))?;
-            let after = check(db, &text);
-            let made = attempt.iter().map(|(code, fix)| (*code, fix.title.clone())).collect::<Vec<_>>();
-            is_better(&found, &after).then_some((text, after, made))
-        });
-        let Some((text, after, made)) = better else { break };
+        let Some((text, after, made)) = round(db, &fixed.text, &found, &chosen, &mut trials) else { break };
         fixed.text = text;
         fixed.made.extend(made);
         found = after;
     }
     fixed
+}
+
+/// A better text, what is left to say about it, and what was done.
+type Better = (String, Vec<Diagnostic>, Vec<(&'static str, String)>);
+
+/// Makes all of the fixes, or those that are good by themselves, or the first of these.
+fn round(
+    db: &Database,
+    text: &str,
+    found: &[Diagnostic],
+    chosen: &[Chosen<'_>],
+    trials: &mut usize,
+) -> Option<Better> {
+    let attempt = |fixes: &[Chosen<'_>]| {
+        let text = apply(text, fixes.iter().flat_map(|(_, fix)| &fix.edits))?;
+        let after = check(db, &text);
+        let made = fixes.iter().map(|(code, fix)| (*code, fix.title.clone())).collect();
+        is_better(found, &after).then_some((text, after, made))
+    };
+    if chosen.is_empty() {
+        return None;
+    }
+    let all = attempt(chosen);
+    if all.is_some() || chosen.len() == 1 {
+        return all;
+    }
+    let tried = chosen.len().min(*trials);
+    *trials -= tried;
+    let good: Vec<Chosen<'_>> =
+        chosen[..tried].iter().copied().filter(|&one| attempt(&[one]).is_some()).collect();
+    attempt(&good).or_else(|| attempt(good.get(..1)?))
 }
 
 fn check(db: &Database, text: &str) -> Vec<Diagnostic> {

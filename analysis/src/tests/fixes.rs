@@ -104,6 +104,16 @@ fn what_a_header_lacks() {
     "#]],
     );
     check(
+        "E0104",
+        "// nothing",
+        expect![[r#"
+        !start with `.version 8.0` and `.target sm_75`
+          + .version 8.0
+          + .target sm_75
+          + .address_size 64
+    "#]],
+    );
+    check(
         "E0107",
         ".version 8.0\n.entry k() { ret; }\n",
         expect![[r#"

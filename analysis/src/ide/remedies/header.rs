@@ -183,7 +183,12 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
             edits.push(take(db, item, &mut lines));
         }
     }
-    let words: Vec<String> = lines.lines().take(2).map(|line| format!("`{line}`")).collect();
+    // Behind a comment at the end of a text that no line break ends.
+    let before = &file.text(db)[..usize::from(at)];
+    if !before.rsplit('\n').next().unwrap_or_default().trim().is_empty() {
+        lines.insert(0, '\n');
+    }
+    let words: Vec<String> = lines.trim_start().lines().take(2).map(|line| format!("`{line}`")).collect();
     let title = format!("start with {}", words.join(" and "));
     edits.insert(0, TextEdit::new(TextRange::empty(at), lines));
     diagnostic.offer(title, edits, Applicability::MachineApplicable);

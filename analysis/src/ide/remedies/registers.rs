@@ -101,12 +101,13 @@ impl Registers {
         let Some((item, range)) = item_of(db, file, diagnostic.range) else { return };
         let name = &item.text(db)[range];
         let Some(wanted) = self.undeclared.get(&(item.offset(db), name.to_owned())) else { return };
-        let Some(ty) = wanted.ty.filter(|_| !wanted.contradictory) else { return };
         // A name that is like this one is what was meant only if its register can stand here.
+        let here = use_at(db, item, range.start()).and_then(|here| here.ty);
         diagnostic.fixes.retain(|fix| {
             let near = fix.edits.first().and_then(|edit| type_of_name(db, item, &edit.text, range));
-            near.is_none_or(|near| holds(near, ty))
+            near.zip(here).is_none_or(|(near, here)| holds(near, here))
         });
+        let Some(ty) = wanted.ty.filter(|_| !wanted.contradictory) else { return };
         if let Some((declaration, number)) = range_of(db, item, name, range)
             && let DeclKind::Register { ty: declared, count: Some(count), .. } = declaration.kind
         {
