@@ -93,10 +93,10 @@ impl Bucket {
 }
 
 impl Form {
-    /// The fixed bits that the form needs whatever others there are: its ones, and the bit for the uniform datapath,
-    /// which is as good as one of the opcode.
+    /// The fixed bits that the form needs whatever others there are: its ones, those that are reserved, and the bit for
+    /// the uniform datapath, which is as good as one of the opcode.
     fn own_bits(&self) -> u128 {
-        (self.fixed | UNIFORM_BIT) & self.fixed_mask & !self.filled
+        (self.fixed | self.reserved | UNIFORM_BIT) & self.fixed_mask & !self.filled
     }
 
     /// The fixed bits that tell the form from another one: those that are otherwise in both. Where there are none, a

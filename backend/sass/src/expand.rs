@@ -466,6 +466,7 @@ fn finish(entry: &Entry, pieces: Vec<Piece>) -> Form {
         fixed_mask: !taken,
         fixed,
         filled: family.filled,
+        reserved: family.reserved & !taken,
         neutral,
         guard: family.guard,
         class: family.class,

@@ -667,6 +667,8 @@ pub struct Family {
     pub ones: u128,
     /// As `ones`, and the bits mean nothing: NVIDIA's compiler sets them, and its disassembler does not look.
     pub filled: u128,
+    /// Bits that are zero where they belong to no field: NVIDIA's disassembler refuses words where they are not.
+    pub reserved: u128,
     pub guard: RegFile,
     pub class: Class,
     pub pieces: &'static [Piece],
@@ -688,6 +690,7 @@ impl Family {
             sm: (75, 255),
             ones: 0,
             filled: 0,
+            reserved: 0,
             guard: RegFile::P,
             class,
             pieces,
@@ -718,6 +721,12 @@ impl Family {
         self
     }
 
+    /// Names bits that must be zero.
+    pub const fn reserved(mut self, bits: u128) -> Family {
+        self.reserved = bits;
+        self
+    }
+
     /// The guard is a uniform predicate.
     pub const fn uniform(mut self) -> Family {
         self.guard = RegFile::UP;
@@ -738,6 +747,8 @@ pub struct Form {
     pub fixed: u128,
     /// Fixed bits that mean nothing.
     pub filled: u128,
+    /// Fixed bits that no word has set.
+    pub reserved: u128,
     /// The word of a new instruction: fixed bits and neutral values.
     pub neutral: u128,
     pub guard: RegFile,

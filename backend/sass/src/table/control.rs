@@ -134,7 +134,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("JMP", 0x14a, "c", Branch, &[COUNTED, UNIFORM_OR_DIVERGENT, CONDITION, PLAIN_PAIR]),
     Family::new("JMP.U", 0x54a, "", Branch, &[
         COUNTED, Piece::Text(".U"), since(flag(Field::Flag, 84, &["", ".ANY"]), 1, 90), CONDITION, op(noted(upred_at(Field::Pr, 24, Role::Carry), Field::PrNot, 27)), ABSOLUTE,
-    ]).ones(one(32) | one(91)).sm(80, 255),
+    ]).ones(one(32) | one(91)).sm(80, 255).reserved(one(33)),
     Family::new("JMX", 0x94c, "", Branch, &[COUNTED, CONDITION, Piece::Op(Operand::RegTarget(ADDRESS, DISTANCE, TargetStyle::Optional))]),
     Family::new("JMXU", 0x959, "", Branch, &[
         COUNTED, choice(Field::Mode, 32, 2, &["", ".U", ".DIV", ".CONV"]), CONDITION, Piece::Op(Operand::RegTarget(UNIFORM_ADDRESS, DISTANCE, TargetStyle::Optional)),
@@ -151,7 +151,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("BREAK", 0x942, "", Branch, &[since(choice(Field::Mode, 72, 2, &["", ".RELIABLE", BAD, BAD]), 1, 100), CONDITION, BARRIER]),
     Family::new("YIELD", 0x946, "", Branch, &[CONDITION]),
     Family::new("WARPSYNC", 0x948, "", Branch, &[CONDITION, MASK]).sm(75, 89),
-    Family::new("WARPSYNC.ALL", 0x948, "", Branch, &[Piece::Text(".ALL"), CONDITION]).sm(90, 255),
+    Family::new("WARPSYNC.ALL", 0x948, "", Branch, &[Piece::Text(".ALL"), CONDITION]).sm(90, 255).reserved(one(85)),
     Family::new("WARPSYNC.COLLECTIVE.ALL", 0x948, "", Branch, &[Piece::Text(".COLLECTIVE"), Piece::Text(".ALL"), CONDITION, TARGET]).ones(one(86)).sm(90, 255),
     Family::new("WARPSYNC", 0x148, "r", Branch, &[EXCLUSIVE_86, CONDITION, PLAIN_SOURCE]).sm(75, 89),
     Family::new("WARPSYNC", 0x148, "c x u:6", Branch, &[CONDITION, PLAIN_SOURCE]).sm(75, 89),
@@ -181,11 +181,11 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("KILL", 0x95b, "", Branch, &[CONDITION]),
     Family::new("PMTRIG", 0x801, "", Control, &[CONDITION, imm(Field::Imm32, 32, 16)]),
     Family::new("BAR", 0xb1d, "", Sync, &[BARRIER_MODE, BARRIER_REDUCTION, DEFER, BARRIER_NUMBER, BARRIER_THREADS, BARRIER_VALUE]),
-    Family::new("BAR.SYNCALL", 0xb1d, "", Sync, &[Piece::Text(".SYNCALL"), DEFER]).ones(one(79)).sm(75, 88),
+    Family::new("BAR.SYNCALL", 0xb1d, "", Sync, &[Piece::Text(".SYNCALL"), DEFER]).ones(one(79)).sm(75, 88).reserved(one(77) | one(78)),
     Family::new("BAR", 0x91d, "", Sync, &[BARRIER_MODE, BARRIER_REDUCTION, DEFER, BARRIER_NUMBER, RB, BARRIER_VALUE]).labelled("ir"),
     Family::new("BAR", 0x51d, "", Sync, &[BARRIER_MODE, BARRIER_REDUCTION, DEFER, RB, BARRIER_THREADS, BARRIER_VALUE]).labelled("r"),
     Family::new("BAR", 0x31d, "", Sync, &[BARRIER_MODE, BARRIER_REDUCTION, DEFER, RB, RB, BARRIER_VALUE]).labelled("rr"),
-    Family::new("B2R.RESULT", 0x31c, "", Load, &[Piece::Text(".RESULT"), RD, optional(PD_OPERAND)]).ones(one(78)),
+    Family::new("B2R.RESULT", 0x31c, "", Load, &[Piece::Text(".RESULT"), RD, optional(PD_OPERAND)]).ones(one(78)).reserved(one(79)),
     Family::new("DEPBAR.LE", 0x91a, "", Control, &[
         Piece::Text(".LE"), Piece::Op(Operand::Scoreboard(FieldSpec::new(Field::Scoreboard, 44, 3))), imm(Field::Imm2, 38, 6),
         Piece::OpIf(Operand::ScoreboardSet(FieldSpec::new(Field::Imm3, 32, 6)), Show::NotNeutral),

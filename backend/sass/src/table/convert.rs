@@ -107,7 +107,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("F2F.F64", 0x110, UNARY, Xu, &[FTZ, float_type(Field::Type, 75, DOUBLE_ONLY, 3), float_type(Field::SrcType, 84, F32_ONLY, 2), FLOAT_ROUND, RD2, FLOAT]),
     Family::new("F2F.F64.F16", 0x110, UNARY, Xu, &[FTZ, float_type(Field::Type, 75, DOUBLE_ONLY, 3), float_type(Field::SrcType, 84, HALF_ONLY, 1), FLOAT_ROUND, RD2, HALF]),
     Family::new("F2F.F32.F64", 0x110, UNARY, Xu, &[FTZ, float_type(Field::Type, 75, SHORT, 2), float_type(Field::SrcType, 84, DOUBLE_ONLY, 3), FLOAT_ROUND, RD, DOUBLE]),
-    Family::new("FRND", 0x107, UNARY, Xu, &[FTZ, TO_INTEGRAL, RD, FLOAT]).ones(2 << 75 | 2 << 84),
+    Family::new("FRND", 0x107, UNARY, Xu, &[FTZ, TO_INTEGRAL, RD, FLOAT]).ones(2 << 75 | 2 << 84).reserved(one(84)),
     Family::new("FRND.F16", 0x107, UNARY, Xu, &[FTZ, Piece::Text(".F16"), float_type(Field::SrcType, 84, &[BAD, ""], 1), TO_INTEGRAL, RD, HALF]).ones(one(75)),
     Family::new("FRND.BF16", 0x107, UNARY, Xu, &[FTZ, Piece::Text(".BF16"), float_type(Field::SrcType, 84, &[BAD, BAD, BAD, BAD, ""], 4), TO_INTEGRAL, RD, HALF])
         .ones(4 << 75).sm(90, 255),
@@ -120,7 +120,7 @@ pub(super) const ROWS: &[Family] = &[
         Piece::Text(".F16x2"), flag(Field::SrcType, 74, &[".U4x2", ".S4x2"]), choice(Field::Round, 78, 2, &["", BAD, BAD, ".RZ"]), RD,
         source(Slot { suffix: Some(FieldSpec::new(Field::SwizzleB, 80, 2).choice(BYTE_SELECT)), ..slot(Role::B, Place::Wide, Mods::None, Hex) }),
     ]).sm(100, 103),
-    Family::new("I2FP.F32", 0x045, UNARY, Alu, &[Piece::Text(".F32"), flag(Field::SrcType, 74, &[".U32", ".S32"]), choice(Field::Round, 78, 2, &["", BAD, BAD, ".RZ"]), RD, INT]).ones(one(76) | one(85)).sm(86, 255),
+    Family::new("I2FP.F32", 0x045, UNARY, Alu, &[Piece::Text(".F32"), flag(Field::SrcType, 74, &[".U32", ".S32"]), choice(Field::Round, 78, 2, &["", BAD, BAD, ".RZ"]), RD, INT]).ones(one(76) | one(85)).sm(86, 255).reserved(one(75) | one(77) | one(84)),
 ];
 
 const RELU: Piece = flag(Field::Relu, 75, &["", ".RELU"]);

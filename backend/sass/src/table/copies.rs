@@ -156,7 +156,7 @@ const COUNTS: &[&str] = &["", ".ARVCNT", ".TRANSCNT", BAD];
 pub(super) const ROWS: &[Family] = &[
     Family::new("LDGDEPBAR", 0x9af, "", Async, &[]).sm(80, 255),
     Family::new("ARRIVES.LDGSTSBAR", 0x9b0, "", Async, &[Piece::Text(".LDGSTSBAR"), Piece::Text(".64"), since(choice(Field::Flag, 70, 2, COUNTS), 1, 90), based(ADDRESS32, 64, 1)])
-        .ones(one(73) | one(75) | WITH_BASE).sm(80, 90),
+        .ones(one(73) | one(75) | WITH_BASE).sm(80, 90).reserved(one(72) | one(74)),
     Family::new("ARRIVES.LDGSTSBAR", 0x9b0, "", Async, &[Piece::Text(".LDGSTSBAR"), Piece::Text(".64"), choice(Field::Flag, 76, 2, COUNTS), based(ADDRESS32, 64, 1)])
-        .ones(one(73) | one(75) | WITH_BASE).sm(100, 255),
+        .ones(one(73) | one(75) | WITH_BASE).sm(100, 255).reserved(one(72) | one(74)),
 ];

@@ -56,7 +56,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("HSETP2", 0x034, AS_C, Half, &[BF16_COMPARE, COMPARE, flag(Field::Flag, 71, &["", ".H_AND"]), FTZ, COMBINE, PD, PQ, A, B_WIDE, PP]),
     Family::new("VHMNMX", 0x047, "rrr rir rcr rxr rur", Half, &[
         BF16, FTZ, flag(Field::Mode, 81, &["", ".NAN"]), flag(Field::Flag, 82, &["", ".XORSIGN"]), RD, A, B, C_76, PP,
-    ]).sm(90, 103),
+    ]).sm(90, 103).reserved(one(78)),
     Family::new("HMNMX2", 0x040, BINARY, Half, &[
         BF16_OR_SINGLE, FTZ, flag(Field::Mode, 81, &["", ".NAN"]), since(flag(Field::Flag, 82, &["", ".XORSIGN"]), 1, 86), RD, A, B, PP,
     ]).sm(80, 89),

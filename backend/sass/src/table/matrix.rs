@@ -93,7 +93,7 @@ pub(super) const ROWS: &[Family] = &[
         choice(Field::Mode, 79, 2, &[".STEP0", ".STEP1", ".STEP2", ".STEP3"]), SATFINITE,
         op(counted(RD_OPERAND, FIXED_2)), op(RegOperand { suffix: part_layout(Field::LayoutA, 73), ..counted(NEG_A, FIXED_2) }),
         op(RegOperand { suffix: part_layout(Field::LayoutB, 74), ..counted(NEG_B, FIXED_2) }), op(counted(RC_OPERAND, FIXED_2)),
-    ]).sm(75, 75),
+    ]).sm(75, 75).reserved(one(75)),
     Family::new("HMMA", 0x23c, "", Hmma16, &[
         HALF_SHAPE, RESULT, BF16,
         op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 4, 1]))), op(counted(NEG_B, by_shape(&[1, 2, 1]))), op(counted(RC_OPERAND, RESULT_COUNT)), CONDITION_86,
@@ -101,65 +101,65 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("HMMA.TF32", 0x23c, "", Hmma16, &[
         TF32_SHAPE, RESULT, Piece::Text(".TF32"),
         op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[4, 2, 8]))), op(counted(NEG_B, by_shape(&[2, 1, 4]))), op(counted(RC_OPERAND, RESULT_COUNT)), CONDITION_86,
-    ]).ones(one(83)).sm(80, 255),
+    ]).ones(one(83)).sm(80, 255).reserved(one(82)),
     Family::new("HMMA.SP", 0x23c, "", Hmma32, &[
         SPARSE, SPARSE_HALF_SHAPE, RESULT, BF16,
         op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 2, 2, 4]))), op(counted(NEG_B, by_shape(&[2, 2, 2, 4]))), op(counted(RC_OPERAND, RESULT_COUNT)), CONDITION_86, METADATA_KEPT, SELECTOR,
-    ]).ones(one(73)).sm(80, 110),
+    ]).ones(one(73)).sm(80, 110).reserved(one(81)),
     Family::new("HMMA.SP", 0x23c, "", Hmma32, &[
         SPARSE, SPARSE_HALF_SHAPE, RESULT, BF16,
         op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 2, 2, 4]))), op(counted(NEG_B, by_shape(&[2, 2, 2, 4]))), op(counted(RC_OPERAND, RESULT_COUNT)), UNIFORM_CONDITION, METADATA, SELECTOR,
-    ]).ones(one(73)).sm(120, 255),
+    ]).ones(one(73)).sm(120, 255).reserved(one(81)),
     Family::new("HMMA.SP.TF32", 0x23c, "", Hmma32, &[
         SPARSE, SPARSE_HALF_SHAPE, RESULT, Piece::Text(".TF32"),
         op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 4, 4, 8]))), op(counted(NEG_B, by_shape(&[2, 4, 4, 8]))), op(counted(RC_OPERAND, RESULT_COUNT)), CONDITION_86, METADATA_KEPT, SELECTOR,
-    ]).ones(one(73) | one(83)).sm(80, 110),
+    ]).ones(one(73) | one(83)).sm(80, 110).reserved(one(81) | one(82)),
     Family::new("HMMA.SP.TF32", 0x23c, "", Hmma32, &[
         SPARSE, SPARSE_HALF_SHAPE, RESULT, Piece::Text(".TF32"),
         op(counted(RD_OPERAND, RESULT_COUNT)), op(counted(NEG_A, by_shape(&[2, 4, 4, 8]))), op(counted(NEG_B, by_shape(&[2, 4, 4, 8]))), op(counted(RC_OPERAND, RESULT_COUNT)), UNIFORM_CONDITION, METADATA, SELECTOR,
-    ]).ones(one(73) | one(83)).sm(120, 255),
+    ]).ones(one(73) | one(83)).sm(120, 255).reserved(one(81) | one(82)),
     Family::new("IMMA", 0x237, "", Imma16, &[
         Piece::Mod(INT_SHAPE.choice(BYTES).since(4, 80)), SIGN_A, SIGN_B, SAT,
         op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))), CONDITION_86,
-    ]).sm(75, 89),
+    ]).sm(75, 89).reserved(one(77) | one(79)),
     Family::new("IMMA", 0x237, "", Imma16, &[
         Piece::Mod(INT_SHAPE.choice(BYTES)), SIGN_A, SIGN_B, SAT,
         op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))), UNIFORM_CONDITION,
-    ]).sm(90, 90),
+    ]).sm(90, 90).reserved(one(77) | one(79)),
     Family::new("IMMA", 0x237, "", Imma16, &[
         Piece::Mod(INT_SHAPE.choice(LARGE).neutral(4)), SIGN_A, SIGN_B, SAT,
         op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4]))), UNIFORM_CONDITION,
-    ]).sm(100, 255),
+    ]).sm(100, 255).reserved(one(77) | one(79)),
     Family::new("IMMA.S4", 0x237, "", Imma32, &[
         Piece::Mod(INT_SHAPE.choice(NIBBLES).neutral(2).since(4, 80)), NIBBLE_A, NIBBLE_B, SAT,
         op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4]))), CONDITION_86,
-    ]).ones(one(83) | one(84)).sm(75, 89),
+    ]).ones(one(83) | one(84)).sm(75, 89).reserved(one(77) | one(79)),
     Family::new("IMMA.SP", 0x237, "", Imma32, &[
         SPARSE, Piece::Mod(INT_SHAPE.choice(SPARSE_BYTES).neutral(5)), SIGN_A, SIGN_B, SAT,
         op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), CONDITION_86, METADATA_KEPT, SELECTOR,
-    ]).ones(one(72)).sm(80, 89),
+    ]).ones(one(72)).sm(80, 89).reserved(one(77) | one(79) | one(81)),
     Family::new("IMMA.SP", 0x237, "", Imma32, &[
         SPARSE, Piece::Mod(INT_SHAPE.choice(SPARSE_BYTES_90).neutral(5)), SIGN_A, SIGN_B, SAT,
         op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), UNIFORM_CONDITION, METADATA_KEPT, SELECTOR,
-    ]).ones(one(72)).sm(90, 110),
+    ]).ones(one(72)).sm(90, 110).reserved(one(77) | one(79) | one(81)),
     Family::new("IMMA.SP", 0x237, "", Imma32, &[
         SPARSE, Piece::Mod(INT_SHAPE.choice(SPARSE_BYTES_90).neutral(5)), SIGN_A, SIGN_B, SAT,
         op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 4]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), UNIFORM_CONDITION, METADATA, SELECTOR,
-    ]).ones(one(72)).sm(120, 255),
+    ]).ones(one(72)).sm(120, 255).reserved(one(77) | one(79) | one(81)),
     Family::new("IMMA.SP.S4", 0x237, "", Imma32, &[
         SPARSE, Piece::Mod(INT_SHAPE.choice(SPARSE_NIBBLES).neutral(6)), NIBBLE_A, NIBBLE_B, SAT,
         op(counted(RD_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 2, 4]))), op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 1, 1, 2, 2, 2, 4]))), op(counted(RC_OPERAND, by_shape(&[2, 2, 2, 2, 4, 4, 4, 4]))), CONDITION_86, METADATA_KEPT, SELECTOR,
-    ]).ones(one(72) | one(83) | one(84)).sm(80, 89),
+    ]).ones(one(72) | one(83) | one(84)).sm(80, 89).reserved(one(77) | one(79) | one(81)),
     Family::new("BMMA", 0x23d, "", Imma32, &[
         since(choice(Field::Size, 75, 2, &[".88128", ".168128", ".168256", BAD]), 1, 80), since(flag(Field::Op, 78, &[".XOR", ".AND"]), 1, 80), Piece::Text(".POPC"),
         op(counted(RD_OPERAND, by_shape(&[2, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 2, 4]))),
         op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 4, 4]))), CONDITION_86,
-    ]).ones(one(80)).sm(75, 89),
+    ]).ones(one(80)).sm(75, 89).reserved(one(77)),
     Family::new("BMMA", 0x23d, "", Imma32, &[
         choice(Field::Size, 75, 2, &[".88128", ".168128", ".168256", BAD]), flag_from(Field::Op, 78, &[BAD, ".AND"], 1), Piece::Text(".POPC"),
         op(counted(RD_OPERAND, by_shape(&[2, 4, 4]))), op(counted(layout_a(RA_OPERAND), by_shape(&[1, 2, 4]))),
         op(counted(layout_b(RB_OPERAND), by_shape(&[1, 1, 2]))), op(counted(RC_OPERAND, by_shape(&[2, 4, 4]))), UNIFORM_CONDITION,
-    ]).ones(one(80)).sm(90, 90),
+    ]).ones(one(80)).sm(90, 90).reserved(one(77)),
     Family::new("DMMA", 0x23f, "", Dmma, &[
         Piece::Text(".884"), choice(Field::Round, 78, 2, &["", ".RM", ".RP", ".RZ"]), op(counted(RD_OPERAND, Count::Fixed(4))),
         op(counted(NEG_ABS_A, Count::Fixed(2))), op(counted(NEG_ABS_B, Count::Fixed(2))), op(counted(NEG_ABS_C, Count::Fixed(4))), CONDITION_86,
@@ -176,7 +176,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("QMMA.SP", 0x27a, "", Hmma32, &[
         SPARSE, REGOFFSET, SPARSE_QUARTER_SHAPE, QUARTER_RESULT, E4M3_A, E4M3_B,
         QUARTER_D, op(counted(layout_a(NEG_A), SPARSE_AB)), op(counted(layout_b(NEG_B), SPARSE_AB)), QUARTER_C, UNIFORM_CONDITION, METADATA_KEPT, SELECTOR,
-    ]).ones(one(80)).sm(89, 89),
+    ]).ones(one(80)).sm(89, 89).reserved(one(81)),
     Family::new("QMMA", 0x27a, "", Hmma16, &[
         QUARTER_SHAPE, QUARTER_RESULT, QUARTER_A, QUARTER_B,
         QUARTER_D, op(counted(NEG_A, DENSE_A)), op(counted(NEG_B, DENSE_B)), QUARTER_C, UNIFORM_CONDITION,
@@ -184,7 +184,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("QMMA.SP", 0x27a, "", Hmma32, &[
         SPARSE, SPARSE_QUARTER_SHAPE, QUARTER_RESULT, QUARTER_A, QUARTER_B,
         QUARTER_D, op(counted(NEG_A, SPARSE_AB)), op(counted(NEG_B, SPARSE_AB)), QUARTER_C, UNIFORM_CONDITION, METADATA, SELECTOR,
-    ]).ones(one(80)).filled(one(74)).sm(120, 255),
+    ]).ones(one(80)).filled(one(74)).sm(120, 255).reserved(one(81)),
     Family::new("QMMA.SF", 0x47a, "", Hmma32, &[
         Piece::Text(".SF"), Piece::Text(".16832"), Piece::Text(".F32"), QUARTER_A, QUARTER_B, Piece::Text(".E8"),
         op(counted(RD_OPERAND, FIXED_4)), op(counted(NEG_A, FIXED_4)), op(counted(NEG_B, FIXED_2)), op(counted(RC_OPERAND, FIXED_4)), UNIFORM_CONDITION,
@@ -194,17 +194,17 @@ pub(super) const ROWS: &[Family] = &[
         Piece::Text(".SF"), SPARSE, Piece::Text(".16864"), Piece::Text(".F32"), QUARTER_A, QUARTER_B, Piece::Text(".E8"),
         op(counted(RD_OPERAND, FIXED_4)), op(counted(NEG_A, FIXED_4)), op(counted(NEG_B, FIXED_4)), op(counted(RC_OPERAND, FIXED_4)), UNIFORM_CONDITION,
         METADATA_AND_SCALE_A, SCALE_B, SCALE_SELECTORS, SELECTOR,
-    ]).ones(one(80)).sm(120, 255),
+    ]).ones(one(80)).sm(120, 255).reserved(one(81)),
     Family::new("OMMA.SF", 0x47f, "", Hmma32, &[
         Piece::Text(".SF"), Piece::Text(".16864"), Piece::Text(".F32"), Piece::Text(".E2M1"), Piece::Text(".E2M1"), SCALE_FORMAT, SCALE_BLOCKS,
         op(counted(RD_OPERAND, FIXED_4)), op(counted(NEG_A, FIXED_4)), op(counted(NEG_B, FIXED_2)), op(counted(RC_OPERAND, FIXED_4)), UNIFORM_CONDITION,
         SCALE_A, SCALE_B, SCALE_SELECTORS,
-    ]).sm(120, 255),
+    ]).sm(120, 255).reserved(one(78) | one(79)),
     Family::new("OMMA.SF.SP", 0x47f, "", Hmma32, &[
         Piece::Text(".SF"), SPARSE, Piece::Text(".168128"), Piece::Text(".F32"), Piece::Text(".E2M1"), Piece::Text(".E2M1"), SCALE_FORMAT, SCALE_BLOCKS,
         op(counted(RD_OPERAND, FIXED_4)), op(counted(NEG_A, FIXED_4)), op(counted(NEG_B, FIXED_4)), op(counted(RC_OPERAND, FIXED_4)), UNIFORM_CONDITION,
         METADATA_AND_SCALE_A, SCALE_B, SCALE_SELECTORS, SELECTOR,
-    ]).ones(one(80)).sm(120, 255),
+    ]).ones(one(80)).sm(120, 255).reserved(one(78) | one(79) | one(81)),
 ];
 
 const NEG_ABS_A: RegOperand = RegOperand { abs: Some(FieldSpec::new(Field::AbsA, 73, 1)), ..NEG_A };

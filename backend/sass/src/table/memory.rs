@@ -534,9 +534,9 @@ pub(super) const ROWS: &[Family] = &[
     atomic("ATOMS", 0x38c, &[ATOMS_OP, ATOMS_TYPE, op(counted(RD_OPERAND, ATOMS_COUNT)), memory(INDEX32), data(ATOMS_COUNT)]).sm(80, 255),
     atomic("ATOMS", 0x38c, &[ATOMS_OP, ATOMS_TYPE, op(counted(RD_OPERAND, ATOMS_COUNT)), memory(INDEX32), data(ATOMS_COUNT)]).ones(0xff << 64).sm(75, 75),
     atomic("ATOMS", 0x98c, &[ATOMS_OP, ATOMS_TYPE, op(counted(RD_OPERAND, ATOMS_COUNT)), based(INDEX32, 64, 1), data(ATOMS_COUNT)]).ones(WITH_BASE).sm(75, 255).labelled("u"),
-    atomic("ATOMS.POPC.INC", 0xf8c, &[Piece::Text(".POPC"), Piece::Text(".INC"), Piece::Text(".32"), RD, based(INDEX32, 64, 1)]).ones(POPC_INC | WITH_BASE).sm(80, 89),
-    atomic("ATOMS.POPC.INC", 0xf8c, &[Piece::Text(".POPC"), Piece::Text(".INC"), Piece::Text(".32"), RD, based(INDEX32, 64, 1)]).ones(POPC_INC | one(87) | WITH_BASE).sm(90, 255),
-    atomic("ATOMS.ARRIVE", 0xf8c, &[Piece::Text(".ARRIVE"), Piece::Text(".64"), RD2, based(INDEX32, 64, 1)]).ones(one(74) | one(87) | one(90) | WITH_BASE).sm(80, 89),
+    atomic("ATOMS.POPC.INC", 0xf8c, &[Piece::Text(".POPC"), Piece::Text(".INC"), Piece::Text(".32"), RD, based(INDEX32, 64, 1)]).ones(POPC_INC | WITH_BASE).sm(80, 89).reserved(one(73) | one(89)),
+    atomic("ATOMS.POPC.INC", 0xf8c, &[Piece::Text(".POPC"), Piece::Text(".INC"), Piece::Text(".32"), RD, based(INDEX32, 64, 1)]).ones(POPC_INC | one(87) | WITH_BASE).sm(90, 255).reserved(one(73) | one(89)),
+    atomic("ATOMS.ARRIVE", 0xf8c, &[Piece::Text(".ARRIVE"), Piece::Text(".64"), RD2, based(INDEX32, 64, 1)]).ones(one(74) | one(87) | one(90) | WITH_BASE).sm(80, 89).reserved(one(73) | one(89)),
     atomic("ATOMS.CAS", 0x38d, &[SHARED_CAS, since(choice(Field::Type, 73, 3, &["", ".S32", ".64", BAD, ".128", BAD, BAD, BAD]), 4, 90), op(counted(RD_OPERAND, CAS_COUNT)), memory(INDEX32), data(CAS_COUNT), data2(CAS_COUNT)])
         .sm(75, 255),
     atomic("ATOMS.CAST", 0x58d, &[choice_from(Field::Op, 87, 2, &[BAD, ".CAST", BAD, ".CAST.SPIN"], 1), CAS_TYPE, PD, memory(INDEX32), data(CAS_COUNT), data2(CAS_COUNT)])
@@ -589,12 +589,12 @@ pub(super) const ROWS: &[Family] = &[
     atomic("REDG.F", 0x9a6, &[EXTENDED, RED_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, based(address_beside(90), 64, 2), data(ATOM_FLOAT_COUNT)]).ones(one(72) | WITH_BASE).sm(90, 255).labelled("u"),
     atomic("REDG.F", 0x9a6, &[EXTENDED_OR_NOT, RED_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, memory(ADDRESS_PLAIN), data(ATOM_FLOAT_COUNT)]).sm(90, 255).labelled("r"),
     atomic("ATOM.ARRIVE", 0xf8a, &[EXTENDED, Piece::Text(".ARRIVE"), EVICT, Piece::Text(".64"), ORDER_STORE, PD, RD2, based(address_beside(70), 64, 2)])
-        .ones(one(72) | one(74) | one(87) | one(90) | WITH_BASE).sm(80, 89),
+        .ones(one(72) | one(74) | one(87) | one(90) | WITH_BASE).sm(80, 89).reserved(one(73) | one(75) | one(76) | one(89)),
     atomic("ATOM.POPC.INC", 0xf8a, &[EXTENDED, Piece::Text(".POPC"), Piece::Text(".INC"), EVICT, Piece::Text(".32"), ORDER_STORE, PD, RD, based(address_beside(70), 64, 2)])
-        .ones(one(72) | one(88) | one(90) | WITH_BASE).sm(80, 89),
+        .ones(one(72) | one(88) | one(90) | WITH_BASE).sm(80, 89).reserved(one(73) | one(75) | one(76) | one(89)),
     Family::new("LD", 0x980, "", Load, &[EXTENDED, EVICT, PREFETCH, SIZE_75, ORDER_LOAD_75, PRIVATE, ZERO, ZERO_PREDICATE, LOADED_75, based(address_beside(90), 32, 2), CONDITION])
         .ones(one(72) | WITH_BASE).sm(75, 75).labelled("u"),
-    Family::new("LDC", 0x582, "", LoadConstant, &[CONSTANT_SIZE, CONSTANT_MODE, LOADED, CONSTANT_HANDLE]).ones(one(91)).labelled("x"),
+    Family::new("LDC", 0x582, "", LoadConstant, &[CONSTANT_SIZE, since(CONSTANT_MODE, 1, 80), LOADED, CONSTANT_HANDLE]).ones(one(91)).labelled("x"),
     atomic("REDG", 0x98e, &[EXTENDED, RED_OP, EVICT, RED_INT_TYPE, ORDER_STORE, described(64), data(ATOM_INT_COUNT)]).ones(one(72) | RED_DESCRIPTOR_100).sm(100, 255),
     atomic("REDG.F", 0x9a6, &[EXTENDED, RED_FLOAT_OP, EVICT, ATOM_FLOAT_TYPE, ORDER_STORE, described(64), data(ATOM_FLOAT_COUNT)])
         .ones(one(72) | RED_DESCRIPTOR_100).sm(100, 255),
@@ -617,8 +617,8 @@ pub(super) const ROWS: &[Family] = &[
         since(choice(Field::Op, 87, 4, &[".PF1", ".PF2", ".WB", ".IV", BAD, ".RS", BAD, BAD, BAD, ".PML2", ".DML2", ".RML2", BAD, BAD, BAD, BAD]), 9, 80),
         far(ADDRESS_PLAIN),
     ]),
-    Family::new("CCTL.IVALL", 0x98f, "", Sync, &[Piece::Text(".IVALL")]).ones(one(89) | 0xff << 24),
-    Family::new("CCTLL", 0x990, "", Sync, &[choice(Field::Op, 87, 3, &[".PF1", ".PF2", ".WB", BAD, ".IVALL", BAD, BAD, BAD]), memory(ADDRESS32)]),
+    Family::new("CCTL.IVALL", 0x98f, "", Sync, &[Piece::Text(".IVALL")]).ones(one(89) | 0xff << 24).reserved(one(80)),
+    Family::new("CCTLL", 0x990, "", Sync, &[choice(Field::Op, 87, 3, &[".PF1", ".PF2", ".WB", BAD, ".IVALL", BAD, BAD, BAD]), memory(ADDRESS32)]).reserved(one(90)),
     Family::new("MEMBAR", 0x992, "", Sync, &[
         choice(Field::Mode, 79, 2, &[".SC", ".ALL", "", BAD]), choice(Field::Scope, 76, 3, &[".CTA", ".SM", ".GPU", ".SYS", BAD, ".VC", BAD, BAD]),
         flag(Field::Flag, 72, &["", ".MMIO"]),
@@ -637,13 +637,13 @@ pub(super) const ROWS: &[Family] = &[
         Piece::Text(".ARRIVE"), Piece::Text(".TRANS64"), choice(Field::Flag, 73, 2, &["", ".TMASK", ".RED", BAD]),
         flag(Field::Flag3, 75, &["", ".OPTOUT"]), choice(Field::Mode, 84, 3, &["", ".A1T0", ".A0T1", ".A0TR", ".A0TX", ".ART0", BAD, BAD]), RD2, based(ADDRESS32, 64, 1), data(Count::Fixed(1)),
     ]).ones(WITH_BASE).sm(90, 255),
-    Family::new("SYNCS.CCTL", 0x9b1, "", Sync, &[Piece::Text(".CCTL"), flag(Field::Op, 72, &[".IV", ".WB"]), based(ADDRESS32, 64, 1)]).ones(WITH_BASE).sm(90, 255),
-    Family::new("SYNCS.CCTL.IVALL", 0x9b1, "", Sync, &[Piece::Text(".CCTL"), flag(Field::Op, 72, &[".IVALL", ".WBALL"])]).sm(90, 255),
+    Family::new("SYNCS.CCTL", 0x9b1, "", Sync, &[Piece::Text(".CCTL"), flag(Field::Op, 72, &[".IV", ".WB"]), based(ADDRESS32, 64, 1)]).ones(WITH_BASE).sm(90, 255).reserved(one(73)),
+    Family::new("SYNCS.CCTL.IVALL", 0x9b1, "", Sync, &[Piece::Text(".CCTL"), flag(Field::Op, 72, &[".IVALL", ".WBALL"])]).sm(90, 255).reserved(one(73)),
     Family::new("SYNCS.EXCH", 0x5b2, "", Atomic, &[
         Piece::Text(".EXCH"), Piece::Text(".64"), op(counted(ureg_at(Field::URd, 16, Role::Dst), Count::Fixed(2))),
         Piece::Op(Operand::Mem(MemOperand { desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 1)), urz: Urz::Shown, offset: Some(OFFSET) })),
         op(RegOperand { role: Role::Data, ..counted(ureg_at(Field::URb, 32, Role::Data), Count::Fixed(2)) }),
-    ]).ones(one(72) | WITH_BASE).uniform().sm(90, 255),
+    ]).ones(one(72) | WITH_BASE).uniform().sm(90, 255).reserved(one(73)),
     Family::new("UGETNEXTWORKID", 0x3ca, "", Async, &[choice(Field::Mode, 72, 1, &[".SELFCAST", ".BROADCAST"]), bracket("", counted(ureg_at(Field::UrBase, 24, Role::Base), Count::Fixed(2))), NEXT_BRACKET])
         .ones(one(91)).uniform().sm(100, 255),
     Family::new("UTMACCTL", 0x9b9, "", Sync, &[choice(Field::Op, 82, 1, &[".IV", ".PF"]), bracket("", counted(ureg_at(Field::UrBase, 24, Role::Base), Count::Fixed(2)))])
@@ -652,13 +652,13 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("CCTL.C", 0x540, "", Sync, &[
         EXTENDED, Piece::Text(".C"), Piece::Text(".LDCU"), Piece::Text(".IV"), flag(Field::Flag, 86, &["", ".DEEP"]),
         Piece::Op(Operand::Mem(MemOperand { desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 2)), urz: Urz::Shown, offset: Some(FieldSpec::new(Field::Offset, 32, 32).value(Value::Signed { scale: 1 })) })),
-    ]).ones(one(79) | one(87) | one(88) | one(91)).sm(100, 255),
+    ]).ones(one(79) | one(87) | one(88) | one(91)).sm(100, 255).reserved(one(78) | one(80) | one(89) | one(90)),
     Family::new("FENCE.VIEW.ASYNC", 0x3c6, "", Sync, &[Piece::Text(".VIEW"), Piece::Text(".ASYNC"), choice(Field::Mode, 72, 1, &[".S", ".G"])]).sm(90, 90),
     Family::new("FENCE.VIEW.ASYNC", 0x3c6, "", Sync, &[Piece::Text(".VIEW"), Piece::Text(".ASYNC"), choice(Field::Mode, 72, 2, &[".S", ".G", ".T", BAD])]).sm(100, 110),
     Family::new("FENCE.VIEW.ASYNC", 0x3c6, "", Sync, &[Piece::Text(".VIEW"), Piece::Text(".ASYNC"), choice(Field::Mode, 72, 1, &[".S", ".G"])]).sm(120, 255),
     Family::new("ACQBULK", 0x82e, "", Sync, &[]).sm(90, 255),
     Family::new("PREEXIT", 0x82d, "", Sync, &[]).sm(90, 255),
-    Family::new("UCGABAR_ARV", 0x9c7, "", Sync, &[]).ones(one(91)).uniform().sm(90, 255),
+    Family::new("UCGABAR_ARV", 0x9c7, "", Sync, &[]).ones(one(91)).uniform().sm(90, 255).reserved(one(72)),
     Family::new("UCGABAR_WAIT", 0xdc7, "", Sync, &[]).ones(one(91)).uniform().sm(90, 255),
     Family::new("UTMACMDFLUSH", 0x9b7, "", Sync, &[]).uniform().sm(90, 255),
     Family::new("CGAERRBAR", 0x5ab, "", Sync, &[]).sm(90, 255),

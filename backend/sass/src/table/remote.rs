@@ -99,15 +99,15 @@ const UNIFORM_ORDER: Piece = choice_from(
 #[rustfmt::skip]
 pub(super) const ROWS: &[Family] = &[
     Family::new("STAS", 0xdbd, "", Store, &[STORE_SIZE, based(90, Urz::Beside32), data(STORE_COUNT)]).ones(one(91)).sm(90, 255),
-    Family::new("REDAS", 0xdbe, "", Store, &[RED_OP, REDUCTION_TYPE, based(72, Urz::Beside32), data(REDUCTION_COUNT)]).ones(one(91)).sm(90, 255),
-    Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, based(70, Urz::Shown)]).ones(LOAD).sm(90, 90).labelled("u"),
-    Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, DESCRIBED]).ones(LOAD | one(70) | one(71)).sm(90, 90).labelled("d"),
-    Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, based(81, Urz::Shown)]).ones(LOAD).sm(100, 255).labelled("u"),
-    Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, DESCRIBED]).ones(LOAD | one(81) | one(82)).sm(100, 255).labelled("d"),
-    Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP, FLOAT_TYPE, ROUNDED, ORDER, FLOAT_LOADED, based(70, Urz::Shown)]).ones(LOAD).sm(90, 90).labelled("u"),
-    Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP, FLOAT_TYPE, ROUNDED, ORDER, FLOAT_LOADED, DESCRIBED]).ones(LOAD | one(70) | one(71)).sm(90, 90).labelled("d"),
-    Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP_100, FLOAT_TYPE_100, ROUNDED, ORDER, FLOAT_LOADED, based(81, Urz::Shown)]).ones(LOAD).sm(100, 255).labelled("u"),
-    Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP_100, FLOAT_TYPE_100, ROUNDED, ORDER, FLOAT_LOADED, DESCRIBED]).ones(LOAD | one(81) | one(82)).sm(100, 255).labelled("d"),
+    Family::new("REDAS", 0xdbe, "", Store, &[RED_OP, REDUCTION_TYPE, based(72, Urz::Beside32), data(REDUCTION_COUNT)]).ones(one(91)).sm(90, 255).reserved(one(90)),
+    Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, based(70, Urz::Shown)]).ones(LOAD).sm(90, 90).labelled("u").reserved(one(77) | one(79)),
+    Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, DESCRIBED]).ones(LOAD | one(70) | one(71)).sm(90, 90).labelled("d").reserved(one(77) | one(79)),
+    Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, based(81, Urz::Shown)]).ones(LOAD).sm(100, 255).labelled("u").reserved(one(77) | one(79)),
+    Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, DESCRIBED]).ones(LOAD | one(81) | one(82)).sm(100, 255).labelled("d").reserved(one(77) | one(79)),
+    Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP, FLOAT_TYPE, ROUNDED, ORDER, FLOAT_LOADED, based(70, Urz::Shown)]).ones(LOAD).sm(90, 90).labelled("u").reserved(one(77) | one(79)),
+    Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP, FLOAT_TYPE, ROUNDED, ORDER, FLOAT_LOADED, DESCRIBED]).ones(LOAD | one(70) | one(71)).sm(90, 90).labelled("d").reserved(one(77) | one(79)),
+    Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP_100, FLOAT_TYPE_100, ROUNDED, ORDER, FLOAT_LOADED, based(81, Urz::Shown)]).ones(LOAD).sm(100, 255).labelled("u").reserved(one(77) | one(79)),
+    Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP_100, FLOAT_TYPE_100, ROUNDED, ORDER, FLOAT_LOADED, DESCRIBED]).ones(LOAD | one(81) | one(82)).sm(100, 255).labelled("d").reserved(one(77) | one(79)),
     Family::new("USTGR", 0x377, "", Store, &[
         EXTENDED, Piece::Text(".NA"), UNIFORM_EVICT, STORED_SIZE, UNIFORM_ORDER,
         Piece::Op(Operand::Mem(MemOperand {
@@ -128,5 +128,5 @@ pub(super) const ROWS: &[Family] = &[
             desc: None, reg: None, ureg: Some((FieldSpec::new(Field::UrBase, 24, 6).neutral(URZ), 2)), urz: Urz::Shown, offset: Some(OFFSET),
         })),
         op(RegOperand { role: Role::Data, ..counted(ureg_at(Field::URb, 32, Role::Data), REDUCTION_COUNT) }),
-    ]).ones(one(91)).uniform().sm(100, 119),
+    ]).ones(one(91)).uniform().sm(100, 119).reserved(one(87) | one(88) | one(89)),
 ];
