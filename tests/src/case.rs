@@ -6,6 +6,7 @@ use ptx_analysis::module::module;
 use ptx_backend::input::{Env, Function};
 use ptx_backend::{CodegenError, CompiledFunction, Options, Session};
 use ptx_emu::machine::{self, Kernel};
+use ptx_emu::tensormap::TensorMap;
 use ptx_emu::{Device, Fault, Launch, Work};
 use ptx_isa::Sm;
 use std::fmt::Write;
@@ -23,6 +24,8 @@ pub enum Argument {
     Unwritten(usize, Compare),
     /// The bytes of a number or a structure.
     Bytes(Vec<u8>),
+    /// The address of a tensor map of the buffer before. A GPU's maps are encoded otherwise.
+    Tensor(TensorMap),
 }
 
 /// How the contents of a buffer are compared after the run.
@@ -225,6 +228,11 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
             Argument::F32(value) => params.extend(value.to_le_bytes()),
             Argument::F64(value) => params.extend(value.to_le_bytes()),
             Argument::Bytes(bytes) => params.extend(bytes),
+            Argument::Tensor(map) => {
+                let address = pointers.last().map_or(0, |pointer: &Pointer| pointer.address);
+                let map = TensorMap { address, ..map.clone() };
+                params.extend(device.global.add(map.encode()).to_le_bytes());
+            }
             Argument::Buffer(_, compare) | Argument::Unwritten(_, compare) => {
                 let address = match argument {
                     Argument::Unwritten(bytes, _) => device.global.add_unwritten(*bytes),

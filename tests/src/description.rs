@@ -12,6 +12,7 @@
 //! buffer f32 1 zero near 4 1e-6    # and how it is compared afterwards
 //! u32 1000                         # a number
 //! bytes 16 random 3                # a parameter of many bytes
+//! tensor f16 64x32 16x8 32         # a map of the buffer before: extents, the box, bytes of a swizzled row (16: not swizzled)
 //! ```
 //!
 //! Contents are `zero`, `ones`, `index` (0, 1, 2 and so on), `random SEED`, `below LIMIT SEED` (whole numbers), `small SEED`
@@ -21,6 +22,7 @@
 
 use crate::case::{Argument, Case, Compare};
 use crate::sweep::{self, Random};
+use ptx_emu::tensormap::TensorMap;
 use std::path::Path;
 
 /// A case and what it is called.
@@ -114,6 +116,14 @@ fn setting(case: &mut Case, first: &str, words: &[&str]) -> Option<()> {
         "bytes" => {
             let (bytes, _) = contents("u8", number(0)? as usize, &words[1..])?;
             case.arguments.push(Argument::Bytes(bytes));
+        }
+        "tensor" => {
+            let extents = |at: usize| -> Option<Vec<u64>> {
+                words.get(at)?.split('x').map(|word| word.parse().ok()).collect()
+            };
+            let element = size(words.first()?)? as u64;
+            let map = TensorMap::packed(element, &extents(1)?, &extents(2)?, number(3)?)?;
+            case.arguments.push(Argument::Tensor(map));
         }
         ty => {
             let text = words.first()?;

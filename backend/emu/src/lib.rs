@@ -18,6 +18,7 @@ pub mod memory;
 pub mod narrow;
 pub mod ptx;
 mod system;
+pub mod tensormap;
 mod transfers;
 mod warpgroup;
 

@@ -50,11 +50,14 @@ impl Layout {
                 inside + beside + across / 8 * stride + across % 8 * width
             }
         };
-        let linear = start + place;
-        // Each row of the pattern has its units in another order: the bits above seven, as many as tell units apart.
-        let mask = (width / UNIT - 1) << 4;
-        (linear ^ (linear >> 3 & mask)) + within
+        swizzle(start + place, width) + within
     }
+}
+
+/// Where in shared memory a byte is that rows of so many bytes would have at an address. Each row of a pattern has its
+/// units in another order: the bits from seven on, as many as tell units apart.
+pub(crate) fn swizzle(address: u64, width: u64) -> u64 {
+    address ^ (address >> 3 & ((width / UNIT - 1) << 4))
 }
 
 /// Where the first factor is.

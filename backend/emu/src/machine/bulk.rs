@@ -6,11 +6,12 @@ use super::{Block, Result, WARP, each};
 use crate::float::{BF16, F16, Rounding};
 use crate::launch::FaultKind;
 use crate::memory::{RANK_SHIFT, Space};
+use crate::tensormap::TensorMap;
 use crate::transfers::{Done, From, Transfer};
 use sass::{Field, Inst};
 
 /// Mnemonics of what begins transfers.
-pub(super) const MNEMONICS: &[&str] = &["UBLKCP", "UBLKRED", "STAS", "REDAS"];
+pub(super) const MNEMONICS: &[&str] = &["UBLKCP", "UBLKRED", "STAS", "REDAS", "UTMALDG", "UTMASTG"];
 
 /// Sizes of bulk copies are in units of so many bytes.
 const UNIT: u32 = 16;
@@ -28,6 +29,7 @@ impl Block<'_> {
     pub(super) fn bulk(&mut self, w: usize, mask: u32, at: u32, name: &str) -> Result<()> {
         match name {
             "STAS" | "REDAS" => self.store_async(w, mask, at, name == "REDAS"),
+            "UTMALDG" | "UTMASTG" => self.copy_tensor(w, at, name == "UTMALDG"),
             _ => self.copy_bulk(w, at, name == "UBLKRED"),
         }
     }
@@ -102,6 +104,44 @@ impl Block<'_> {
             let done = Done::Bytes { barrier: there(barrier, rank), count: size };
             let transfer = Transfer::copy(bytes.clone(), (Space::Cluster, to), size, done);
             self.transfers.begin(Transfer { reduces, ..transfer });
+        }
+        Ok(())
+    }
+
+    /// The registers have the address in shared memory, for loads that of the barrier object, and the coordinates.
+    fn copy_tensor(&mut self, w: usize, at: u32, loads: bool) -> Result<()> {
+        let inst = &self.machine.code[at as usize].inst;
+        let unsupported = || Err(FaultKind::Unsupported(sass::print(self.machine.sm, inst, 0)));
+        if inst.get(Field::Mode).unwrap_or(0) != 0 || inst.get(Field::Flag2) == Some(1) {
+            return unsupported();
+        }
+        let uniform = self.warps[w].uniform;
+        let register = |field| inst.get(field).unwrap_or(0) as usize;
+        let (to, from) = (register(Field::UrBase), register(Field::Ur));
+        let map = u64::from(uniform[from + 1]) << 32 | u64::from(uniform[from]);
+        let rank = inst.get(Field::Dims).unwrap_or(0) as usize + 1;
+        let first = to + 1 + usize::from(loads);
+        let coordinates: Vec<i32> = uniform[first..first + rank].iter().map(|&at| at as i32).collect();
+        let (place, barrier) = (u64::from(uniform[to]), u64::from(uniform[to + 1]));
+        let multicast = inst.get(Field::Flag) == Some(1);
+        let extra = inst.get(Field::URc).map(|index| uniform[index as usize]);
+        let map = TensorMap::read(&mut self.view(w, 0), map)?;
+        if !loads {
+            let done = self.transfers.group((self.cluster.rank(), w, 0));
+            let pieces = map.pieces(&coordinates, place, false)?;
+            self.transfers.begin(Transfer { pieces, reduces: None, done });
+            return Ok(());
+        }
+        let ranks = match extra {
+            Some(ranks) if multicast => ranks,
+            None if !multicast => 1 << (place >> RANK_SHIFT),
+            _ => return unsupported(),
+        };
+        let there = |address: u64, rank: u64| address & !(0xff << RANK_SHIFT) | rank << RANK_SHIFT;
+        for rank in (0..16).filter(|rank| ranks >> rank & 1 == 1) {
+            let pieces = map.pieces(&coordinates, there(place, rank), true)?;
+            let done = Done::Bytes { barrier: there(barrier, rank), count: map.box_bytes() };
+            self.transfers.begin(Transfer { pieces, reduces: None, done });
         }
         Ok(())
     }

@@ -95,6 +95,8 @@ const SYNC: &[&str] = &[
     "UCGABAR_WAIT",
     "UTMACMDFLUSH",
     "UBLKPF",
+    "UTMAPF",
+    "UTMACCTL",
     "FENCE",
     "ACQBULK",
     "PREEXIT",

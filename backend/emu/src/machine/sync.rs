@@ -374,7 +374,7 @@ impl Block<'_> {
                 }
             }
             "NOP" | "YIELD" | "NANOSLEEP" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL" | "CGAERRBAR"
-            | "PMTRIG" | "UBLKPF" | "FENCE" | "ACQBULK" | "PREEXIT" => {}
+            | "PMTRIG" | "UBLKPF" | "UTMAPF" | "UTMACCTL" | "FENCE" | "ACQBULK" | "PREEXIT" => {}
             // There are registers enough.
             "USETMAXREG" => self.set_predicate(w, 0, true, step.pd, true),
             _ if active == 0 => {}

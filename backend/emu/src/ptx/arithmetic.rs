@@ -330,6 +330,9 @@ impl<'a> Block<'a> {
             | F::CpAsyncBulkPrefetch
             | F::CpAsyncBulkCommitGroup
             | F::CpAsyncBulkWaitGroup
+            | F::CpAsyncBulkTensorLoad
+            | F::CpAsyncBulkTensorStore
+            | F::CpAsyncBulkPrefetchTensor
             | F::CpReduceAsyncBulkCluster
             | F::CpReduceAsyncBulkStore => self.bulk(w, mask, instr),
             F::FenceProxy

@@ -6,6 +6,7 @@ use super::memory::update;
 use super::{Block, Step, WARP, each};
 use crate::launch::FaultKind;
 use crate::memory::{RANK_SHIFT, Space};
+use crate::tensormap::TensorMap;
 use crate::transfers::{Done, From, Transfer};
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, ScalarType};
@@ -18,7 +19,8 @@ impl<'a> Block<'a> {
         use FormId as F;
         self.races.cut();
         match instr.opcode.form {
-            F::CpAsyncBulkPrefetch => Ok(()),
+            F::CpAsyncBulkPrefetch | F::CpAsyncBulkPrefetchTensor => Ok(()),
+            F::CpAsyncBulkTensorLoad | F::CpAsyncBulkTensorStore => self.copy_tensor(w, mask, instr),
             F::CpAsyncBulkCommitGroup => {
                 each(mask).for_each(|lane| self.transfers.close((self.cluster.rank(), w, lane)));
                 Ok(())
@@ -137,6 +139,64 @@ impl<'a> Block<'a> {
                 let done = Done::Bytes { barrier: there(barrier, rank), count: size };
                 let transfer = Transfer::copy(bytes.clone(), (Space::Cluster, to), size, done);
                 self.transfers.begin(Transfer { reduces, ..transfer });
+            }
+        }
+        Ok(())
+    }
+
+    fn copy_tensor(&mut self, w: usize, mask: u32, instr: &'a Instr) -> Step<()> {
+        let op = &instr.opcode;
+        let loads = op.form == FormId::CpAsyncBulkTensorLoad;
+        const OTHERS: &[Mod] = &[
+            Mod::TileGather4,
+            Mod::TileScatter4,
+            Mod::Im2col,
+            Mod::Im2colW,
+            Mod::Im2colW128,
+            Mod::Im2colNoOffs,
+            Mod::CtaGroup1,
+            Mod::CtaGroup2,
+        ];
+        let (tensor, shared) = if loads { (1, 0) } else { (0, 1) };
+        let Operand::List(parts) = &instr.operands[tensor] else { return unsupported(instr) };
+        let [map, coordinates] = &parts[..] else { return unsupported(instr) };
+        if OTHERS.iter().any(|&m| op.has(m)) {
+            return unsupported(instr);
+        }
+        let coordinates = match coordinates {
+            Operand::Vector(parts) => &parts[..],
+            one => std::slice::from_ref(one),
+        };
+        let maps = self.gather(w, mask, map, ScalarType::U64)?;
+        let coordinates: Vec<[u64; WARP]> = coordinates
+            .iter()
+            .map(|part| self.gather(w, mask, part, ScalarType::U32))
+            .collect::<Step<_>>()?;
+        let masks = match instr.operands.get(3) {
+            Some(operand) if op.has(Mod::MulticastCluster) => {
+                Some(self.gather(w, mask, operand, ScalarType::U16)?)
+            }
+            _ => None,
+        };
+        for lane in each(mask) {
+            let map = TensorMap::read(&mut self.view(w, lane), maps[lane])?;
+            let at: Vec<i32> = coordinates.iter().map(|values| values[lane] as i32).collect();
+            let place = self.in_cluster(w, lane, &instr.operands[shared], Space::Cluster)?;
+            if !loads {
+                let done = self.transfers.group((self.cluster.rank(), w, lane));
+                let pieces = map.pieces(&at, place, false)?;
+                self.transfers.begin(Transfer { pieces, reduces: None, done });
+                continue;
+            }
+            let barrier = self.in_cluster(w, lane, &instr.operands[2], Space::Cluster)?;
+            same_block(place, barrier)?;
+            let own = place >> RANK_SHIFT;
+            let ranks = masks.map_or(1 << own, |masks| masks[lane]);
+            let there = |address: u64, rank: u64| address & !(0xff << RANK_SHIFT) | rank << RANK_SHIFT;
+            for rank in (0..16).filter(|rank| ranks >> rank & 1 == 1) {
+                let pieces = map.pieces(&at, there(place, rank), true)?;
+                let done = Done::Bytes { barrier: there(barrier, rank), count: map.box_bytes() };
+                self.transfers.begin(Transfer { pieces, reduces: None, done });
             }
         }
         Ok(())
