@@ -51,10 +51,10 @@ impl TensorMap {
         let row = element * boxes.first()?;
         let fits = (1..=DIMENSIONS).contains(&extents.len())
             && extents.len() == boxes.len()
-            && dimensions[1..].iter().all(|d| d.stride % UNIT == 0)
+            && dimensions[1..].iter().all(|d| d.stride.is_multiple_of(UNIT))
             && dimensions.iter().all(|d| (1..=256).contains(&d.box_extent) && d.extent > 0)
             && matches!(swizzle, 16 | 32 | 64 | 128)
-            && row % UNIT == 0
+            && row.is_multiple_of(UNIT)
             && (swizzle == UNIT || row <= swizzle);
         fits.then_some(TensorMap { address: 0, element, swizzle, dimensions })
     }
