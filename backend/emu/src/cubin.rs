@@ -44,6 +44,9 @@ const ADDRESS64: u64 = 2;
 /// Halves of an address in the wide slot of an instruction.
 const LOW32: u64 = 56;
 const HIGH32: u64 = 57;
+/// The same of a function's.
+const FUNCTION_LOW32: u64 = 112;
+const FUNCTION_HIGH32: u64 = 113;
 /// The target of a call.
 const CALLEE: [u64; 2] = [58, 75];
 /// The address of a function in memory, and what is added to it where it is called.
@@ -108,7 +111,12 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
             }
             continue;
         }
-        let Some(address) = address(symbol).map(|address| address.wrapping_add(addend)) else { continue };
+        let Some(address) = address(symbol).map(|address| address.wrapping_add(addend)) else {
+            if text.is_some() {
+                return Err(CubinError(format!("the relocation {kind} for {}", symbol.name)));
+            }
+            continue;
+        };
         let at = || text.map(|start| ((start + offset as u64) / 16) as usize);
         match kind {
             ADDRESS64 if Some(section) == bank4 => {
@@ -119,9 +127,10 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
                 let found = functions.iter_mut().find(|word| word.offset == offset);
                 found.into_iter().for_each(|word| word.value = address);
             }
-            LOW32 | HIGH32 if let Some(at) = at() => {
+            LOW32 | HIGH32 | FUNCTION_LOW32 | FUNCTION_HIGH32 if let Some(at) = at() => {
                 let word = code.get_mut(at).ok_or_else(broken)?;
-                let half = if kind == LOW32 { address & 0xffff_ffff } else { address >> 32 };
+                let is_low = matches!(kind, LOW32 | FUNCTION_LOW32);
+                let half = if is_low { address & 0xffff_ffff } else { address >> 32 };
                 *word = *word & !(0xffff_ffff << 32) | u128::from(half) << 32;
             }
             _ if CALLEE.contains(&kind)

@@ -527,8 +527,15 @@ impl<'a> Block<'a> {
                 let bits = t.bits() / parts.len() as u32;
                 let part = part_type(bits)?;
                 let mut whole = [0; WARP];
+                let is_unwritten = |operand: &Operand| match operand {
+                    Operand::Reg(register) => mask & !self.warps[w].written[register.0 as usize] != 0,
+                    _ => false,
+                };
+                // Compilers pack a value with nothing, and take only the value out again.
+                let nothing: Vec<bool> = parts.iter().map(is_unwritten).collect();
                 for (i, operand) in parts.iter().enumerate() {
-                    let values = self.gather(w, mask, operand, part)?;
+                    let is_nothing = nothing[i] && nothing.contains(&false);
+                    let values = if is_nothing { [0; WARP] } else { self.gather(w, mask, operand, part)? };
                     each(mask).for_each(|lane| whole[lane] |= values[lane] << (i as u32 * bits));
                 }
                 each(mask).try_for_each(|lane| self.put(w, lane, d, t, whole[lane]))
