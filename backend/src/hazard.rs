@@ -348,6 +348,11 @@ struct Flow {
 impl Flow {
     fn of(code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Flow {
         let target = |at: usize| -> Option<usize> {
+            // A function by its address may be any.
+            let by_address = code[at].has(Field::Ra) || code[at].has(Field::URa);
+            if by_address && name(&code[at]) == "CALL" {
+                return None;
+            }
             let offset = code[at].get(Field::Target)? as i64;
             let index = (at as i64 + 1) + offset / 16;
             (0..code.len() as i64).contains(&index).then_some(index as usize)
