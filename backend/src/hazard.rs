@@ -652,9 +652,11 @@ impl Checker<'_> {
             p.elapsed = p.elapsed.saturating_add(cycles);
             p.elapsed < p.enough
         });
+        // Longer than a scoreboard takes to be seen.
+        let seen = if inst.control.stall == 0 { SCOREBOARD_DELAY } else { cycles };
         for since in &mut state.since_set {
             // Beyond the delay time does not matter, and must not keep states apart.
-            *since = since.saturating_add(cycles).min(SCOREBOARD_DELAY);
+            *since = since.saturating_add(seen).min(SCOREBOARD_DELAY);
         }
     }
 
@@ -927,6 +929,7 @@ mod tests {
             findings(&["s1 w3: LDG.E R0, [R2.64]", "s1 ?3: FADD R1, R0, R0"]),
             ["0x0010: WaitTooEarly, 1 of 2 cycles"]
         );
+        assert_eq!(findings(&["y0 w3: LDG.E R0, [R2.64]", "s1 ?3: FADD R1, R0, R0"]), [""; 0]);
     }
 
     #[test]

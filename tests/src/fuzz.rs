@@ -9,7 +9,7 @@ mod generate;
 mod property;
 mod shrink;
 
-pub use generate::{Random, Seeds};
+pub use generate::Seeds;
 pub use property::{PROPERTIES, Property};
 pub use shrink::shrink;
 
@@ -42,7 +42,7 @@ mod tests {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
         let seeds = Seeds::load(&[root.join("kernels"), root.join("../examples")]).expect("seeds");
         for property in PROPERTIES {
-            let mut random = Random::new(1);
+            let mut random = fastrand::Rng::with_seed(1);
             for _ in 0..property.replays {
                 let case = seeds.case(&mut random);
                 if let Err(message) = outcome(property, &case) {

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use conformance::fuzz::{Case, PROPERTIES, Property, Random, Seeds, outcome, shrink};
+use conformance::fuzz::{Case, PROPERTIES, Property, Seeds, outcome, shrink};
 
 /// A case that takes longer than this is a finding.
 const SLOW: Duration = Duration::from_secs(10);
@@ -104,7 +104,7 @@ fn run(arguments: &Arguments) -> io::Result<ExitCode> {
             }
         }
     });
-    let mut random = Random::new(arguments.seed);
+    let mut random = fastrand::Rng::with_seed(arguments.seed);
     let mut cases = 0u64;
     let mut findings: BTreeMap<String, u64> = BTreeMap::new();
     let mut report = Duration::from_secs(60);

@@ -8,36 +8,15 @@ use ptx_isa::Sm;
 use ptx_syntax::{ItemKind, lex, split};
 
 use super::Case;
+use fastrand::Rng as Random;
 
-/// SplitMix64: small, and the same on every machine.
-#[derive(Clone, Debug)]
-pub struct Random(u64);
+/// A number below `bound`; 0 for a bound of 0.
+fn below(random: &mut Random, bound: usize) -> usize {
+    random.usize(..bound.max(1))
+}
 
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    #[expect(clippy::should_implement_trait, reason = "a source of numbers never ends, so it is no iterator")]
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `bound`; 0 for a bound of 0.
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % (bound.max(1) as u64)) as usize
-    }
-
-    pub fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
+fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
+    from[random.usize(..from.len())]
 }
 
 /// Longer parts of files are left out: small cases are fast, and many of them find more.
@@ -78,28 +57,28 @@ impl Seeds {
 
     /// A program with up to three edits after its first mutations.
     pub fn case(&self, random: &mut Random) -> Case {
-        let seed = &self.0[random.below(self.0.len())];
+        let seed = &self.0[below(random, self.0.len())];
         let mut text = seed.header.clone();
         if !seed.functions.is_empty() {
-            let first = random.below(seed.functions.len());
-            let count = 1 + random.below(3);
+            let first = below(random, seed.functions.len());
+            let count = 1 + below(random, 3);
             for function in seed.functions.iter().skip(first).take(count) {
                 if text.len() + function.len() <= 2 * MOST_BYTES {
                     text.push_str(function);
                 }
             }
         }
-        let donor = &self.0[random.below(self.0.len())];
+        let donor = &self.0[below(random, self.0.len())];
         let donor = donor.functions.first().unwrap_or(&donor.header);
         let mut texts = Vec::new();
-        for edit in 0..1 + random.below(4) {
-            let mutations = if edit == 0 { random.below(4) } else { 1 + random.below(2) };
+        for edit in 0..1 + below(random, 4) {
+            let mutations = if edit == 0 { below(random, 4) } else { 1 + below(random, 2) };
             for _ in 0..mutations {
                 text = mutate(&text, donor, random);
             }
             texts.push(text.clone());
         }
-        let target = random.one_in(3).then(|| Sm::parse(random.pick(TARGETS))).flatten();
+        let target = (below(random, 3) == 0).then(|| Sm::parse(pick(random, TARGETS))).flatten();
         Case { texts, target }
     }
 }
@@ -277,18 +256,18 @@ const NUMBERS: &[&str] = &[
 
 /// Changes a text in one place.
 fn mutate(text: &str, donor: &str, random: &mut Random) -> String {
-    match random.below(16) {
+    match below(random, 16) {
         0..=5 => replace_token(text, random),
         6..=10 => change_lines(text, donor, random),
-        11 => insert_at(text, random.pick(WORDS), random),
+        11 => insert_at(text, pick(random, WORDS), random),
         12 => cut_bytes(text, random),
         13 => text[..boundary(text, random)].to_owned(),
         14 => insert_at(text, &donor[boundary(donor, random)..].chars().take(60).collect::<String>(), random),
         _ => {
             let mut bytes = text.as_bytes().to_vec();
             if !bytes.is_empty() {
-                let at = random.below(bytes.len());
-                bytes[at] = random.next() as u8;
+                let at = below(random, bytes.len());
+                bytes[at] = random.u8(..);
             }
             String::from_utf8_lossy(&bytes).into_owned()
         }
@@ -296,7 +275,7 @@ fn mutate(text: &str, donor: &str, random: &mut Random) -> String {
 }
 
 fn boundary(text: &str, random: &mut Random) -> usize {
-    let mut at = random.below(text.len() + 1);
+    let mut at = below(random, text.len() + 1);
     while !text.is_char_boundary(at) {
         at -= 1;
     }
@@ -310,7 +289,7 @@ fn insert_at(text: &str, what: &str, random: &mut Random) -> String {
 
 fn cut_bytes(text: &str, random: &mut Random) -> String {
     let start = boundary(text, random);
-    let mut end = text.len().min(start + random.below(40));
+    let mut end = text.len().min(start + below(random, 40));
     while !text.is_char_boundary(end) {
         end += 1;
     }
@@ -329,19 +308,19 @@ fn replace_token(text: &str, random: &mut Random) -> String {
         start = end;
     }
     if ranges.is_empty() {
-        return random.pick(WORDS).to_owned();
+        return pick(random, WORDS).to_owned();
     }
-    let range = ranges[random.below(ranges.len())].clone();
+    let range = ranges[below(random, ranges.len())].clone();
     let old = &text[range.clone()];
     // A register for a register, a number for a number: most results are still programs.
     let kind = old.as_bytes()[0];
     let alike: Vec<_> = ranges.iter().filter(|other| text.as_bytes()[other.start] == kind).collect();
-    let new = match random.below(8) {
-        0 => random.pick(WORDS),
+    let new = match below(random, 8) {
+        0 => pick(random, WORDS),
         1 => "",
-        2..=4 if kind.is_ascii_digit() => random.pick(NUMBERS),
-        5 => &text[ranges[random.below(ranges.len())].clone()],
-        _ => &text[random.pick(&alike).clone()],
+        2..=4 if kind.is_ascii_digit() => pick(random, NUMBERS),
+        5 => &text[ranges[below(random, ranges.len())].clone()],
+        _ => &text[pick(random, &alike).clone()],
     };
     format!("{}{new}{}", &text[..range.start], &text[range.end..])
 }
@@ -352,22 +331,22 @@ fn change_lines(text: &str, donor: &str, random: &mut Random) -> String {
     if lines.is_empty() {
         return donor.to_owned();
     }
-    let at = random.below(lines.len());
-    match random.below(5) {
+    let at = below(random, lines.len());
+    match below(random, 5) {
         0 => drop(lines.remove(at)),
         1 => lines.insert(at, lines[at]),
         2 => {
-            let other = random.below(lines.len());
+            let other = below(random, lines.len());
             lines.swap(at, other);
         }
         3 => {
             let from: Vec<&str> = donor.split_inclusive('\n').collect();
-            let first = random.below(from.len());
-            let count = 1 + random.below(4);
+            let first = below(random, from.len());
+            let count = 1 + below(random, 4);
             lines.splice(at..at, from.into_iter().skip(first).take(count));
         }
         _ => {
-            let end = lines.len().min(at + 1 + random.below(6));
+            let end = lines.len().min(at + 1 + below(random, 6));
             lines.drain(at..end);
         }
     }

@@ -10,7 +10,8 @@ use ptx_analysis::{Database, LinkOptions, SourceFile, dump, ide};
 use ptx_analyzer::document::{Document, Encoding};
 use text_size::{TextRange, TextSize};
 
-use super::{Case, Random};
+use super::Case;
+use fastrand::Rng as Random;
 
 /// A named property. `check` panics where it does not hold.
 pub struct Property {
@@ -60,7 +61,7 @@ fn document(case: &Case) {
         }
         let mut random = random_of(&case.texts[0]);
         for version in 0..8 {
-            let mut wild = || Position::new(random.below(300) as u32, random.below(100) as u32);
+            let mut wild = || Position::new(random.usize(..300) as u32, random.usize(..100) as u32);
             let range = Some(Range::new(wild(), wild()));
             let change =
                 TextDocumentContentChangeEvent { range, range_length: None, text: "x𝄞\r\n".into() };
@@ -72,7 +73,7 @@ fn document(case: &Case) {
 fn random_of(text: &str) -> Random {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
-    Random::new(hasher.finish())
+    Random::with_seed(hasher.finish())
 }
 
 /// The smallest change from one text to another.
@@ -157,7 +158,7 @@ fn features(case: &Case) {
         ide::code_lenses(&db, file).iter().for_each(|lens| inside(lens.range));
         let mut random = random_of(text);
         for _ in 0..12 {
-            let offset = TextSize::new(floor(text, random.below(text.len() + 1)) as u32);
+            let offset = TextSize::new(floor(text, random.usize(..text.len() + 1)) as u32);
             ide::hover(&db, file, offset);
             ide::completions(&db, file, offset);
             ide::signature_help(&db, file, offset);

@@ -32,10 +32,10 @@ pub(crate) fn mutate(
     missed: &mut Vec<String>,
 ) -> (Tally, Tally) {
     let Some(code) = &function.code else { return Default::default() };
-    let mut random = Random(seed);
+    let mut random = fastrand::Rng::with_seed(seed);
     let mut caught = |mutations: Vec<Mutation>| {
         let mut tally = Tally::default();
-        for mutation in random.choose(mutations, most) {
+        for mutation in random.choose_multiple(mutations, most) {
             let mut damaged = code.clone();
             mutation.apply(&mut damaged);
             let seen = !hazard::check(sm, &damaged, &function.tables).is_empty();
@@ -76,7 +76,7 @@ impl Mutation {
 /// At most `most` damages of a function's code between instructions that acted, chosen by `seed`.
 pub(crate) fn choose(sm: Sm, code: &[Inst], acted: &[bool], most: usize, seed: u64) -> Vec<Mutation> {
     let (stalls, waits) = needed(sm, code, &|at| acted[at]);
-    Random(seed).choose([stalls, waits].concat(), most)
+    fastrand::Rng::with_seed(seed).choose_multiple([stalls, waits].concat(), most)
 }
 
 /// Every mutation that takes away what is needed exactly: of stalls, of waits.
@@ -131,23 +131,4 @@ fn reader(sm: Sm, code: &[Inst], first: usize, def: &RegUse) -> Option<(usize, R
 fn overlap(a: &RegUse, b: &RegUse) -> bool {
     let end = |r: &RegUse| u16::from(r.index) + u16::from(r.count);
     a.file == b.file && a.file != RegFile::B && u16::from(a.index) < end(b) && u16::from(b.index) < end(a)
-}
-
-/// A linear congruential generator: the same choice every time.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 33
-    }
-
-    fn choose<T>(&mut self, mut from: Vec<T>, most: usize) -> Vec<T> {
-        let mut chosen = Vec::new();
-        while chosen.len() < most && !from.is_empty() {
-            let index = self.next() as usize % from.len();
-            chosen.push(from.swap_remove(index));
-        }
-        chosen
-    }
 }
