@@ -103,6 +103,10 @@ pub(crate) fn move_inst(m: Move, at: SrcId) -> Result<Inst, CodegenError> {
     let from = m.reads().map(|r| r.file);
     let plain = m.src.mods == SrcMods::NONE;
     let inst = match (m.dst.file, from) {
+        // As an integer, as all predicates are that have no register of their own.
+        (File::R, None) if let SrcKind::Pred(holds) = m.src.kind => {
+            Inst::new(Op::Mov, &[dst], &[Src::imm(u32::from(holds != m.src.mods.not))], at)
+        }
         (File::R, None | Some(File::R | File::UR)) if plain => Inst::new(Op::Mov, &[dst], &[m.src], at),
         (File::R, Some(File::P)) => Inst::new(Op::Sel, &[dst], &[Src::ZERO, Src::imm(1), m.src.not()], at),
         (File::P, None | Some(File::P)) => {
@@ -216,5 +220,14 @@ mod tests {
         ];
         let after = run(&sequence(moves, SrcId(0), |_| None).expect("sequence"));
         assert_eq!(after, BTreeMap::from([(reg(File::R, 0), 7), (reg(File::R, 1), 1)]));
+    }
+
+    #[test]
+    fn a_constant_predicate_in_a_general_register_is_an_integer() {
+        let to = reg(File::R, 3);
+        for (src, expected) in [(Src::TRUE, 1), (Src::TRUE.not(), 0)] {
+            let inst = move_inst(Move { dst: to, src }, SrcId::default()).unwrap();
+            assert_eq!(run(&[inst]), BTreeMap::from([(to, expected)]));
+        }
     }
 }
