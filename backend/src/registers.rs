@@ -39,16 +39,16 @@ pub(crate) fn assign(
     session: &mut Session<'_>,
 ) -> Result<Allocation, CodegenError> {
     let checkpoint = session.checkpoint;
-    let config = regalloc::Config { checkpoint, ..regalloc::Config::default() };
     if options.opt_level == 0 {
-        return session.timed("AllocateRegisters", |_| regalloc::allocate_with(func, target, limit, &config));
+        return session
+            .timed("AllocateRegisters", |_| regalloc::allocate_with(func, target, limit, checkpoint));
     }
     // Fewer values than this are never too many at once.
     let may_spill = limit < MAX_REGISTERS || func.values.len() > MAX_REGISTERS as usize / 2;
     let unordered = may_spill.then(|| func.clone());
     let mut attempt = |func: &mut Function, live: u32| {
         session.timed("PreSchedule", |_| pre::schedule(func, live, checkpoint));
-        session.timed("AllocateRegisters", |_| regalloc::allocate_with(func, target, limit, &config))
+        session.timed("AllocateRegisters", |_| regalloc::allocate_with(func, target, limit, checkpoint))
     };
     let mut best = attempt(func, limit);
     for share in [7, 6, 4, 0] {

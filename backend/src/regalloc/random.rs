@@ -7,27 +7,6 @@ use crate::input::SrcId;
 use crate::ori::ir::{Block, BlockId, Dst, Facts, File, Frame, Function, Inst, Phi, Src, Term, Value};
 use crate::ori::op::{Access, Bool, ICmp, MemSize, Op, ShfType, Sign, Sr};
 
-/// SplitMix64: deterministic and small.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    pub(crate) fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n as u64) as usize
-    }
-
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-}
-
 /// What a random function is made of.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
@@ -43,7 +22,7 @@ pub(crate) struct Shape {
 
 pub(crate) fn function(seed: u64, shape: Shape) -> Function {
     let mut g = Generator {
-        random: Random::new(seed),
+        random: fastrand::Rng::with_seed(seed),
         shape,
         func: Function {
             name: "random".to_owned(),
@@ -71,7 +50,7 @@ pub(crate) fn function(seed: u64, shape: Shape) -> Function {
 }
 
 struct Generator {
-    random: Random,
+    random: fastrand::Rng,
     shape: Shape,
     func: Function,
     /// Values that may be read here.
@@ -80,6 +59,10 @@ struct Generator {
 }
 
 impl Generator {
+    fn chance(&mut self, percent: usize) -> bool {
+        self.random.usize(..100) < percent
+    }
+
     fn push(&mut self, inst: Inst) {
         self.func.block_mut(self.at).insts.push(inst);
     }
@@ -92,31 +75,31 @@ impl Generator {
 
     /// A value in scope, recent ones more often.
     fn pick(&mut self, file: File, width: u8) -> Option<Value> {
-        let far = self.random.chance(self.shape.far);
+        let far = self.chance(self.shape.far);
         let fits = |v: &&Value| {
             let data = self.func.value(**v);
             data.file == file && data.width == width
         };
         let all: Vec<Value> = self.scope.iter().filter(fits).copied().collect();
         let first = if far { 0 } else { all.len().saturating_sub(5) };
-        (!all.is_empty()).then(|| all[first + self.random.below(all.len() - first)])
+        (!all.is_empty()).then(|| all[first + self.random.usize(..all.len() - first)])
     }
 
     /// A register, a part of a wide one, or zero.
     fn reg(&mut self) -> Src {
-        if self.random.chance(20) {
-            let width = [2, 2, 3, 4][self.random.below(4)];
+        if self.chance(20) {
+            let width = [2, 2, 3, 4][self.random.usize(..4)];
             if let Some(v) = self.pick(File::R, width) {
-                return Src::part(v, self.random.below(usize::from(width)) as u8);
+                return Src::part(v, self.random.usize(..usize::from(width)) as u8);
             }
         }
         self.pick(File::R, 1).map_or(Src::ZERO, Src::from)
     }
 
     fn alu(&mut self) -> Src {
-        match self.random.below(6) {
-            0 => Src::imm(self.random.below(100) as u32),
-            1 => Src::constant(0, 0x160 + 4 * self.random.below(8) as u16),
+        match self.random.usize(..6) {
+            0 => Src::imm(self.random.usize(..100) as u32),
+            1 => Src::constant(0, 0x160 + 4 * self.random.usize(..8) as u16),
             2 => self.pick(File::UR, 1).map_or(Src::ZERO, Src::from),
             _ => self.reg(),
         }
@@ -136,7 +119,7 @@ impl Generator {
     }
 
     fn packed(&mut self) -> Src {
-        match self.random.below(8) {
+        match self.random.usize(..8) {
             0 => Src::imm(3),
             1 => Src::UNDEF,
             _ => self.reg(),
@@ -145,7 +128,7 @@ impl Generator {
 
     fn pred(&mut self) -> Src {
         match self.pick(File::P, 1) {
-            Some(v) if self.random.chance(70) => Src::from(v).not(),
+            Some(v) if self.chance(70) => Src::from(v).not(),
             Some(v) => v.into(),
             None => Src::TRUE,
         }
@@ -153,21 +136,21 @@ impl Generator {
 
     fn store(&mut self) {
         let addr = self.wide(2);
-        let (size, data) = match self.random.below(4) {
+        let (size, data) = match self.random.usize(..4) {
             0 => (MemSize::B64, self.wide(2)),
             1 => (MemSize::B128, self.wide(4)),
             _ => (MemSize::B32, self.reg()),
         };
-        let access = Access::weak(size, 4 * self.random.below(16) as i32);
+        let access = Access::weak(size, 4 * self.random.usize(..16) as i32);
         let mut inst = Inst::new(Op::Stg { access }, &[], &[addr, Src::ZERO, data], SrcId(0));
-        if self.random.chance(self.shape.guarded) {
+        if self.chance(self.shape.guarded) {
             inst.guard = self.pred();
         }
         self.push(inst);
     }
 
     fn inst(&mut self) {
-        let (op, dsts, srcs): (Op, &[(File, u8)], Vec<Src>) = match self.random.below(20) {
+        let (op, dsts, srcs): (Op, &[(File, u8)], Vec<Src>) = match self.random.usize(..20) {
             0 => (Op::Mov, &[(File::R, 1)], vec![self.alu()]),
             1 | 2 => {
                 let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::S32, bool_: Bool::And, ex: false };
@@ -207,13 +190,13 @@ impl Generator {
             }
             _ => {
                 let dsts: &[(File, u8)] =
-                    if self.random.chance(20) { &[(File::R, 1), (File::P, 1)] } else { &[(File::R, 1)] };
+                    if self.chance(20) { &[(File::R, 1), (File::P, 1)] } else { &[(File::R, 1)] };
                 (Op::Iadd3 { x: false }, dsts, vec![self.reg(), self.alu(), self.reg()])
             }
         };
         let mut results = Vec::new();
         for &(file, width) in dsts {
-            results.push(if dsts.len() > 1 && self.random.chance(30) {
+            results.push(if dsts.len() > 1 && self.chance(30) {
                 Dst::Sink
             } else {
                 Dst::Value(self.func.new_value(file, width))
@@ -222,12 +205,12 @@ impl Generator {
         let mut inst = Inst::new(op, &results, &srcs, SrcId(0));
         let pseudo = matches!(op, Op::Pack | Op::Copy);
         let uniform = dsts[0].0 == File::UR;
-        if !pseudo && !uniform && self.random.chance(self.shape.guarded) {
+        if !pseudo && !uniform && self.chance(self.shape.guarded) {
             inst.guard = self.pred();
             if !inst.guard.is_true() {
                 for &(file, width) in dsts {
                     let old = match self.pick(file, width) {
-                        Some(v) if self.random.chance(80) => v.into(),
+                        Some(v) if self.chance(80) => v.into(),
                         _ => match file {
                             File::R if width == 1 => Src::imm(9),
                             File::P => Src::FALSE,
@@ -244,7 +227,7 @@ impl Generator {
     }
 
     fn straight(&mut self) {
-        for _ in 0..self.random.below(self.shape.straight + 1) {
+        for _ in 0..self.random.usize(..self.shape.straight + 1) {
             self.inst();
         }
     }
@@ -262,7 +245,7 @@ impl Generator {
 
     /// An argument of a phi, from the values in scope.
     fn argument(&mut self, file: File, width: u8) -> Src {
-        match (self.random.below(8), file, width) {
+        match (self.random.usize(..8), file, width) {
             (0, File::R, 1) => Src::imm(11),
             (0, File::R, _) => Src::UNDEF,
             (1, File::R, 2) => Src::ZERO,
@@ -284,8 +267,8 @@ impl Generator {
         if depth == 0 {
             return;
         }
-        for _ in 0..1 + self.random.below(2) {
-            match self.random.below(4) {
+        for _ in 0..1 + self.random.usize(..2) {
+            match self.random.usize(..4) {
                 0 => self.diamond(depth),
                 1 => self.loop_(depth),
                 2 => self.exit_early(),
@@ -304,7 +287,7 @@ impl Generator {
         let (from, outer) = (self.at, self.scope.len());
         let then = self.block();
         let kinds: Vec<(File, u8)> =
-            (0..self.random.below(6)).map(|_| Self::KINDS[self.random.below(6)]).collect();
+            (0..self.random.usize(..6)).map(|_| Self::KINDS[self.random.usize(..6)]).collect();
         let mut args: Vec<Vec<(BlockId, Src)>> = vec![Vec::new(); kinds.len()];
         let mut arm = |g: &mut Generator, b: BlockId| {
             g.at = b;
@@ -332,7 +315,7 @@ impl Generator {
         let cond = self.condition();
         let (from, outer) = (self.at, self.scope.len());
         let kinds: Vec<(File, u8)> =
-            (0..self.random.below(6)).map(|_| Self::KINDS[self.random.below(6)]).collect();
+            (0..self.random.usize(..6)).map(|_| Self::KINDS[self.random.usize(..6)]).collect();
         let mut args: Vec<Vec<(BlockId, Src)>> = Vec::new();
         for &(file, width) in &kinds {
             args.push(vec![(from, self.argument(file, width))]);
@@ -354,7 +337,7 @@ impl Generator {
 
     fn loop_(&mut self, depth: usize) {
         let kinds: Vec<(File, u8)> =
-            (0..self.random.below(7)).map(|_| Self::KINDS[self.random.below(6)]).collect();
+            (0..self.random.usize(..7)).map(|_| Self::KINDS[self.random.usize(..6)]).collect();
         let from = self.at;
         let args: Vec<Vec<(BlockId, Src)>> =
             kinds.iter().map(|&(file, width)| vec![(from, self.argument(file, width))]).collect();
@@ -367,7 +350,7 @@ impl Generator {
         // Half of the loops exit from the latch, which makes the back edge critical.
         let cond = self.condition();
         let end = self.at;
-        let latch = if self.random.chance(50) {
+        let latch = if self.chance(50) {
             let latch = self.block();
             self.at = latch;
             self.straight();

@@ -618,15 +618,11 @@ impl Spiller<'_, '_> {
                 _ => {}
             }
         }
-        match arg.kind {
-            SrcKind::Value(_) | SrcKind::Part(..) => {
-                self.reload(arg, at, code, &mut Loaded::default());
-                let copy = self.temporary(File::R, width);
-                code.push(Inst::new(Op::Copy, &[Dst::Value(copy)], &[*arg], at), None);
-                *arg = copy.into();
-            }
-            SrcKind::Pred(p) => *arg = Src::imm(u32::from(p != arg.mods.not)),
-            _ => {}
+        if arg.value().is_some() {
+            self.reload(arg, at, code, &mut Loaded::default());
+            let copy = self.temporary(File::R, width);
+            code.push(Inst::new(Op::Copy, &[Dst::Value(copy)], &[*arg], at), None);
+            *arg = copy.into();
         }
     }
 }
