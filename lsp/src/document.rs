@@ -60,8 +60,10 @@ impl Document {
         let start = self.rope.line_to_char(line);
         let slice = self.rope.line(line);
         let mut length = slice.len_chars();
-        for end in ['\n', '\r'] {
-            if length > 0 && slice.char(length - 1) == end {
+        if length > 0 && slice.char(length - 1) == '\n' {
+            length -= 1;
+            // Elsewhere it is a character like others.
+            if length > 0 && slice.char(length - 1) == '\r' {
                 length -= 1;
             }
         }
@@ -105,6 +107,12 @@ mod tests {
         check(Encoding::Utf16, "ab\r\ncd", (0, 9, 0, 9, "!"), "ab!\r\ncd");
         check(Encoding::Utf16, "ab", (7, 0, 9, 0, "!"), "ab!");
         check(Encoding::Utf8, "ab\ncd", (0, 1, 1, 99, ""), "a");
+    }
+
+    #[test]
+    fn a_carriage_return_that_ends_the_text_ends_no_line() {
+        check(Encoding::Utf16, "\r", (0, 0, 0, 1, ".rn"), ".rn");
+        check(Encoding::Utf8, "ab\r", (0, 3, 0, 3, "!"), "ab\r!");
     }
 
     #[test]
