@@ -25,30 +25,26 @@ pub fn code_actions(db: &Database, file: SourceFile, range: TextRange) -> Vec<Co
             });
         }
         let title = format!("Explain {code}");
-        let command = Some(Command::Explain { code });
-        actions.push(CodeAction {
-            title,
-            kind: ActionKind::Source,
-            edits: Vec::new(),
-            command,
-            fixes: None,
-            preferred: false,
-        });
+        actions.push(shown(title, Command::Explain { code }));
     }
     for item in items_in(db, file, Some(range)) {
         if lower(db, item).function.is_some() {
             let function = item.name(db).to_string();
             let title = format!("Show SASS of {function}");
-            let command = Some(Command::ShowSass { function });
-            actions.push(CodeAction {
-                title,
-                kind: ActionKind::Source,
-                edits: Vec::new(),
-                command,
-                fixes: None,
-                preferred: false,
-            });
+            actions.push(shown(title, Command::ShowSass { function }));
         }
     }
     actions
+}
+
+/// An action that shows something and changes no text.
+fn shown(title: String, command: Command) -> CodeAction {
+    CodeAction {
+        title,
+        kind: ActionKind::Source,
+        edits: Vec::new(),
+        command: Some(command),
+        fixes: None,
+        preferred: false,
+    }
 }

@@ -37,24 +37,29 @@ const LOAD_ORDER: &[&str] = &[
     ".CONSTANT.VC.PRIVATE",
     ".CONSTANT.GPU",
 ];
-const STORE_ORDER: &[&str] = &[
-    "",
-    ".CONSTANT.PRIVATE",
-    ".CONSTANT.CTA",
-    ".CONSTANT.CTA.PRIVATE",
-    ".STRONG.SM.PRIVATE",
-    ".STRONG.SM",
-    ".STRONG.GPU.PRIVATE",
-    ".STRONG.GPU",
-    ".MMIO.GPU",
-    ".CONSTANT.SM",
-    ".STRONG.SYS",
-    ".CONSTANT.SM.PRIVATE",
-    ".MMIO.SYS",
-    ".CONSTANT.VC",
-    ".CONSTANT.VC.PRIVATE",
-    ".CONSTANT.GPU",
-];
+const STORE_ORDER: &[&str] = &store_order([".CONSTANT.VC", ".CONSTANT.VC.PRIVATE", ".CONSTANT.GPU"]);
+
+/// Orders of stores, of which the last depend on the generation.
+const fn store_order(last: [&'static str; 3]) -> [&'static str; 16] {
+    [
+        "",
+        ".CONSTANT.PRIVATE",
+        ".CONSTANT.CTA",
+        ".CONSTANT.CTA.PRIVATE",
+        ".STRONG.SM.PRIVATE",
+        ".STRONG.SM",
+        ".STRONG.GPU.PRIVATE",
+        ".STRONG.GPU",
+        ".MMIO.GPU",
+        ".CONSTANT.SM",
+        ".STRONG.SYS",
+        ".CONSTANT.SM.PRIVATE",
+        ".MMIO.SYS",
+        last[0],
+        last[1],
+        last[2],
+    ]
+}
 pub(super) const EXTENDED: Piece = Piece::Text(".E");
 const PREFETCH: Piece = choice(Field::Prefetch, 68, 2, &["", ".LTC64B", ".LTC128B", ".LTC256B"]);
 pub(super) const OFFSET: FieldSpec = FieldSpec::new(Field::Offset, 40, 24).value(Value::Signed { scale: 1 });
@@ -159,29 +164,8 @@ const LOADED_75: Piece = op(counted(RD_OPERAND, COUNT_75));
 const CONDITION: Piece = optional(inverted(noted(pred_at(Field::Pp, 64, Role::Carry), Field::PpNot, 67)));
 pub(super) const ORDER_LOAD: Piece = choice(Field::Order, 77, 4, LOAD_ORDER);
 /// Stores to global memory that keep their order, since sm_100.
-const ORDER_STORE_100: Piece = choice(
-    Field::Order,
-    77,
-    4,
-    &[
-        "",
-        ".CONSTANT.PRIVATE",
-        ".CONSTANT.CTA",
-        ".CONSTANT.CTA.PRIVATE",
-        ".STRONG.SM.PRIVATE",
-        ".STRONG.SM",
-        ".STRONG.GPU.PRIVATE",
-        ".STRONG.GPU",
-        ".MMIO.GPU",
-        ".CONSTANT.SM",
-        ".STRONG.SYS",
-        ".CONSTANT.SM.PRIVATE",
-        ".MMIO.SYS",
-        ".SYS.ORDERED",
-        ".STRONG.SYS.ORDERED",
-        ".MMIO.SYS.ORDERED",
-    ],
-);
+const ORDER_STORE_100: Piece =
+    choice(Field::Order, 77, 4, &store_order([".SYS.ORDERED", ".STRONG.SYS.ORDERED", ".MMIO.SYS.ORDERED"]));
 pub(super) const ORDER_STORE: Piece = choice(Field::Order, 77, 4, STORE_ORDER);
 pub(super) const WITH_BASE: u128 = one(91);
 /// The descriptor bit of plain loads and stores, with a 64-bit address.
