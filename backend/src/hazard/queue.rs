@@ -1,0 +1,93 @@
+//! In which order units take their sources and finish, and what else tells that they did.
+
+use sass::{Class, Field, Inst, RegUse, Role, Sm};
+
+/// Units that take their sources, or finish, in the order of issue: the scoreboard of a later instruction
+/// tells of the earlier ones too, and a later one cannot overtake them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Queue {
+    /// Everything that goes through the memory input-output unit.
+    Memory,
+    /// Special functions and conversions.
+    Special,
+    /// Double precision where it is slow.
+    Double,
+    Texture,
+    /// Products of groups of warps.
+    WarpGroup,
+    /// One kind of instruction, among itself.
+    Same(&'static str),
+}
+
+/// The queue in which an instruction reads its sources.
+pub fn read_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
+    match inst.class(sm) {
+        Class::Async if is_group_product(inst) => Some(Queue::WarpGroup),
+        Class::Load | Class::Store | Class::Atomic | Class::Async => Some(Queue::Memory),
+        Class::Xu => Some(Queue::Special),
+        Class::Fp64 | Class::Fp64Compare => Some(Queue::Double),
+        Class::Dmma => Some(Queue::Same("DMMA")),
+        Class::Texture => Some(Queue::Texture),
+        Class::Sync if name(inst) == "CCTL" => Some(Queue::Memory),
+        Class::UniformLoad => Some(Queue::Same(name(inst))).filter(|_| name(inst) != "LDCU"),
+        _ => None,
+    }
+}
+
+/// The queue in which an instruction writes its results; loads from global memory overtake one another.
+pub fn write_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
+    match name(inst) {
+        "LDS" | "LDSM" | "SHFL" | "ATOMS" | "MOVM" | "QSPC" => Some(Queue::Memory),
+        "B2R" => Some(Queue::Same("B2R")),
+        "LDTM" => Some(Queue::Same("LDTM")),
+        _ => read_queue(sm, inst).filter(|q| *q != Queue::Memory),
+    }
+}
+
+/// Whether the unit hands a result to a later instruction of its own before it is anywhere else: sums of products.
+pub fn forwards(sm: Sm, producer: &Inst, consumer: &Inst, read: &RegUse) -> bool {
+    let both = |is: &dyn Fn(&Inst) -> bool| is(producer) && is(consumer);
+    both(&is_group_product) || (both(&|inst| inst.class(sm) == Class::Dmma) && read.role == Role::C)
+}
+
+/// Whether an instruction waits for products of groups of warps. For how many of the latest it does not wait is not
+/// considered.
+pub fn ends_group_products(inst: &Inst) -> bool {
+    inst.form().name == "WARPGROUP.DEPBAR"
+}
+
+/// A product of a group of warps, which goes on beside the code: `WARPGROUP.DEPBAR` tells of it.
+fn is_group_product(inst: &Inst) -> bool {
+    matches!(name(inst), "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA")
+}
+
+pub(super) fn same(a: Option<Queue>, b: Option<Queue>) -> bool {
+    a.is_some() && a == b
+}
+
+/// The most that a counted wait can leave.
+pub(super) const MOST_BEHIND: u8 = 63;
+
+/// A wait until a scoreboard counts no more than so many; textures come back in the order of issue.
+pub(super) fn counted_wait(inst: &Inst) -> Option<(u8, u8)> {
+    let but = inst.get(Field::Imm2).filter(|_| name(inst) == "DEPBAR")?;
+    Some((inst.get(Field::Scoreboard)? as u8, but.min(MOST_BEHIND.into()) as u8))
+}
+
+/// The scoreboards that are at zero when an instruction issues, or, for a `DEPBAR`, when it is over.
+pub fn waits(inst: &Inst) -> u8 {
+    let mut mask = inst.control.wait;
+    if name(inst) == "DEPBAR" {
+        mask |= inst.get(Field::Imm3).unwrap_or(0) as u8;
+        if let Some(s) = inst.get(Field::Scoreboard)
+            && inst.get(Field::Imm2) == Some(0)
+        {
+            mask |= 1 << s;
+        }
+    }
+    mask
+}
+
+pub(super) fn name(inst: &Inst) -> &'static str {
+    inst.form().mnemonic
+}

@@ -1,0 +1,170 @@
+//! What is in progress at a point of the code, and how that unites where paths join.
+
+use super::SCOREBOARD_DELAY;
+use sass::{Field, Inst, RegFile, RegUse};
+
+/// The predicate that always holds.
+pub(super) const PT: u64 = 7;
+
+/// What is still going on with a register.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Access {
+    /// Will be written after a known time.
+    FixedWrite,
+    /// Will be written at some time.
+    VariableWrite,
+    /// Will be read at some time.
+    LateRead,
+}
+
+/// The predicate that an instruction asks for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Guard {
+    pub(super) file: RegFile,
+    pub(super) index: u8,
+    not: bool,
+}
+
+impl Guard {
+    /// `None` for instructions that always act.
+    pub(super) fn of(inst: &Inst) -> Option<Guard> {
+        let index = inst.get(Field::Guard)?;
+        let not = inst.get(Field::GuardNot) == Some(1);
+        let file = inst.form().guard;
+        (index != PT || not).then_some(Guard { file, index: index as u8, not })
+    }
+
+    /// Whether one of the registers is its predicate.
+    pub(super) fn changes(self, writes: &[RegUse]) -> bool {
+        writes.iter().any(|w| w.file == self.file && w.index <= self.index && self.index - w.index < w.count)
+    }
+
+    /// Whether only one of the two can hold.
+    pub(super) fn excludes(self, other: Guard) -> bool {
+        other == Guard { not: !self.not, ..self }
+    }
+}
+
+/// One register in use by an earlier instruction.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct InProgress {
+    pub(super) file: RegFile,
+    pub(super) index: u8,
+    pub(super) access: Access,
+    /// The instruction, and which of its operands.
+    pub(super) at: u32,
+    pub(super) operand: u8,
+    /// Scoreboards any of which, found at zero, tells that the access is over.
+    pub(super) told_by: u8,
+    /// Instructions of its queue that have set one of these scoreboards since the one that tells.
+    pub(super) behind: u8,
+    /// The condition under which it happens, as long as its predicate keeps its value; `None` where it cannot be
+    /// told from others by that.
+    pub(super) guard: Option<Guard>,
+    /// Cycles since it issued, and how many of them are enough for everybody. Of fixed-latency writes only.
+    pub(super) elapsed: u8,
+    pub(super) enough: u8,
+}
+
+impl InProgress {
+    pub(super) fn key(&self) -> (RegFile, u8, Access, u32, u8) {
+        (self.file, self.index, self.access, self.at, self.operand)
+    }
+
+    pub(super) fn mark(&self) -> u64 {
+        mark(self.file, self.index)
+    }
+}
+
+/// One bit for a register; other registers may have the same, so it only tells what is not there.
+fn mark(file: RegFile, index: u8) -> u64 {
+    1 << ((u32::from(index) + 11 * file as u32) % 64)
+}
+
+pub(super) fn marks(registers: &[RegUse]) -> u64 {
+    let each = registers.iter().flat_map(|r| (0..r.count).map(|i| mark(r.file, r.index.saturating_add(i))));
+    each.fold(0, |all, mark| all | mark)
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct State {
+    /// What time ends, and what only scoreboards do. Sorted by [`InProgress::key`] between blocks.
+    pub(super) fixed: Vec<InProgress>,
+    pub(super) pending: Vec<InProgress>,
+    /// Cycles since each scoreboard was last set.
+    pub(super) since_set: [u8; 6],
+}
+
+impl State {
+    pub(super) fn start() -> State {
+        State { fixed: Vec::new(), pending: Vec::new(), since_set: [SCOREBOARD_DELAY; 6] }
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.fixed.sort_unstable_by_key(InProgress::key);
+        self.pending.sort_unstable_by_key(InProgress::key);
+    }
+
+    /// Whether the state got worse.
+    pub(super) fn unite(&mut self, other: &State) -> bool {
+        let mut changed = false;
+        for (mine, theirs) in self.since_set.iter_mut().zip(other.since_set) {
+            changed |= theirs < *mine;
+            *mine = theirs.min(*mine);
+        }
+        changed |= unite(&mut self.fixed, &other.fixed);
+        changed | unite(&mut self.pending, &other.pending)
+    }
+}
+
+/// Adds accesses to others, both sorted: the fewest cycles, the scoreboards that tell on both paths.
+fn unite(into: &mut Vec<InProgress>, from: &[InProgress]) -> bool {
+    let mut changed = false;
+    for new in from {
+        match into.binary_search_by_key(&new.key(), InProgress::key) {
+            Ok(i) => {
+                let old = &mut into[i];
+                let worse = InProgress {
+                    told_by: old.told_by & new.told_by,
+                    behind: old.behind.min(new.behind),
+                    elapsed: old.elapsed.min(new.elapsed),
+                    guard: old.guard.filter(|_| old.guard == new.guard),
+                    ..*old
+                };
+                changed |= worse != *old;
+                *old = worse;
+            }
+            Err(i) => {
+                into.insert(i, *new);
+                changed = true;
+            }
+        }
+    }
+    changed
+}
+
+/// Adds the accesses of an instruction's numbered operands; `told` gives each one's scoreboards and cycles.
+pub(super) fn add<'r>(
+    into: &mut Vec<InProgress>,
+    at: usize,
+    guard: Option<Guard>,
+    operands: impl Iterator<Item = (usize, &'r RegUse)>,
+    access: Access,
+    told: impl Fn(&RegUse) -> (u8, u8),
+) {
+    for (operand, register) in operands {
+        let (told_by, enough) = told(register);
+        into.extend((0..register.count).map(|i| InProgress {
+            file: register.file,
+            index: register.index.saturating_add(i),
+            access,
+            at: at as u32,
+            operand: operand as u8,
+            told_by,
+            behind: 0,
+            guard,
+            elapsed: 0,
+            enough,
+        }));
+    }
+}

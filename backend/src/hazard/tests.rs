@@ -1,0 +1,235 @@
+//! Programs whose hazards are known, random ones that the scheduler makes, and those with something taken away.
+
+use super::*;
+use crate::assemble::assemble;
+use crate::input::SrcId;
+use crate::mach::{Block, BlockId, Code, Effect, MachInst};
+use crate::sched::{Options, schedule};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, TestRunner};
+
+const SM: Sm = Sm(80);
+
+/// Instructions with stall count, yield, scoreboards and waits: `13Y w0 r1 w:01 TEXT`, in any order.
+fn code(lines: &[&str]) -> Vec<Inst> {
+    lines
+        .iter()
+        .enumerate()
+        .map(|(at, line)| {
+            let (control, text) = line.split_once(": ").expect("control: text");
+            let mut inst = parse(text, at as u64 * 16);
+            inst.control.stall = 1;
+            for field in control.split_ascii_whitespace() {
+                let number = |text: &str| text.parse::<u8>().expect("a number");
+                match field.split_at(1) {
+                    ("s", n) => inst.control.stall = number(n),
+                    ("y", n) => (inst.control.stall, inst.control.yield_) = (number(n), true),
+                    ("w", n) => inst.control.write_sb = Some(number(n)),
+                    ("r", n) => inst.control.read_sb = Some(number(n)),
+                    ("?", n) => inst.control.wait = n.bytes().map(|b| 1 << (b - b'0')).sum(),
+                    _ => panic!("{field}"),
+                }
+            }
+            inst
+        })
+        .collect()
+}
+
+fn parse(text: &str, address: u64) -> Inst {
+    sass::parse(SM, text, address).unwrap_or_else(|e| panic!("{text}: {}", e.message))
+}
+
+fn findings(lines: &[&str]) -> Vec<String> {
+    check(SM, &code(lines), &[]).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn fixed_latencies_need_their_cycles() {
+    assert_eq!(findings(&["s4: MOV R0, 0x1", "s5: IADD3 R1, R0, R0, RZ", "s1: FADD R2, R1, R1"]), [""; 0]);
+    assert_eq!(
+        findings(&["s3: MOV R0, 0x1", "s4: IADD3 R1, R0, R0, RZ", "s1: FADD R2, R1, R1"]),
+        [
+            "0x0010: ReadAfterWrite of R0 after 0x0000, 3 of 4 cycles",
+            "0x0020: ReadAfterWrite of R1 after 0x0010, 4 of 5 cycles"
+        ]
+    );
+}
+
+#[test]
+fn variable_latencies_need_their_scoreboard() {
+    let load = "s2 w3: LDG.E R0, [R2.64]";
+    assert_eq!(findings(&[load, "s1 ?3: FADD R1, R0, R0"]), [""; 0]);
+    assert_eq!(
+        findings(&[load, "s1 ?2: FADD R1, R0, R0"]),
+        ["0x0010: ReadAfterWrite of R0 after 0x0000, no wait"]
+    );
+    assert_eq!(findings(&[load, "s1: MOV R0, 0x1"]), ["0x0010: WriteAfterWrite of R0 after 0x0000, no wait"]);
+    assert_eq!(findings(&[load, "s1: MOV R2, 0x1"]), ["0x0010: WriteAfterRead of R2 after 0x0000, no wait"]);
+    assert_eq!(findings(&["s2 w3 r1: LDG.E R0, [R2.64]", "s1 ?1: MOV R2, 0x1"]), [""; 0]);
+    assert_eq!(
+        findings(&["s1 w3: LDG.E R0, [R2.64]", "s1 ?3: FADD R1, R0, R0"]),
+        ["0x0010: WaitTooEarly, 1 of 2 cycles"]
+    );
+    assert_eq!(findings(&["y0 w3: LDG.E R0, [R2.64]", "s1 ?3: FADD R1, R0, R0"]), [""; 0]);
+}
+
+#[test]
+fn every_path_counts() {
+    // The short path skips the load's wait.
+    let body = |wait: &str| {
+        findings(&[
+            "s2 w0: LDG.E R0, [R2.64]",
+            "s5: @P0 BRA 0x30",
+            wait,
+            "s5: FADD R1, R1, R1",
+            "s1: FADD R4, R0, R0",
+        ])
+    };
+    assert_eq!(body("s5 ?0: FADD R1, R0, R0"), ["0x0040: ReadAfterWrite of R0 after 0x0000, no wait"]);
+    // Around a loop.
+    let looped = |stall: &str| findings(&[stall, "s5: @P0 BRA 0x0", "s5: EXIT"]);
+    assert_eq!(looped("s4: IADD3 R0, R0, 0x1, RZ"), [""; 0]);
+    assert_eq!(
+        findings(&["s1: IMAD.WIDE.U32 R0, R0, R0, RZ", "s2: @P0 BRA 0x0", "s5: EXIT"]),
+        ["0x0000: ReadAfterWrite of R0 after 0x0000, 3 of 6 cycles"]
+    );
+}
+
+#[test]
+fn control_words_must_be_legal() {
+    let kinds = |lines: &[&str]| check(SM, &code(lines), &[]).iter().map(|h| h.kind).collect::<Vec<_>>();
+    assert_eq!(kinds(&["s12: NOP", "s0: NOP", "y0: NOP", "y12: NOP"]), [Kind::IllegalStall; 2]);
+    assert_eq!(kinds(&["s5 w0: EXIT"]), [Kind::IllegalScoreboard]);
+    let mut reuse = code(&["y5: FADD R0, R1, R2"]);
+    reuse[0].control.reuse = 1;
+    assert_eq!(check(SM, &reuse, &[])[0].kind, Kind::IllegalReuse);
+}
+
+/// Templates of instructions; letters stand for registers.
+const TEMPLATES: &[&str] = &[
+    "IADD3 a, b, c, RZ",
+    "@P0 IADD3 a, b, c, RZ",
+    "FFMA a, b, c, a",
+    "IMAD.WIDE.U32 A, b, c, B",
+    "ISETP.LT.AND P0, PT, a, b, PT",
+    "FADD a, b, c",
+    "MUFU.RCP a, b",
+    "LDG.E a, [B.64]",
+    "LDG.E.64 A, [B.64]",
+    "STG.E [A.64], b",
+    "DADD A, B, C",
+    "HADD2 a, b, c",
+    "S2R a, SR_TID.X",
+    "CS2R A, SRZ",
+];
+
+fn instantiate(template: &str, registers: [u8; 3]) -> MachInst {
+    let mut text = String::new();
+    for (i, word) in template.split_inclusive([' ', ',', '[', '.', ']']).enumerate() {
+        let (name, rest) =
+            word.split_at(word.len() - usize::from(!word.ends_with(|c: char| c.is_alphanumeric())));
+        let register = |i: usize| registers[i] % 12;
+        match name {
+            "a" | "b" | "c" if i > 0 => {
+                text += &format!("R{}", register(usize::from(name.as_bytes()[0] - b'a')))
+            }
+            "A" | "B" | "C" if i > 0 => {
+                text += &format!("R{}", register(usize::from(name.as_bytes()[0] - b'A')) & !1)
+            }
+            _ => text += name,
+        }
+        text += rest;
+    }
+    MachInst { inst: parse(&text, 0), src: Some(SrcId(0)), target: None, effect: Effect::None }
+}
+
+/// A program of up to six blocks with random branches between them, not scheduled.
+fn program() -> impl Strategy<Value = Code> {
+    let inst = (0..TEMPLATES.len(), any::<[u8; 3]>()).prop_map(|(t, r)| instantiate(TEMPLATES[t], r));
+    let block = (prop::collection::vec(inst, 0..12), prop::option::of((0u32..6, any::<bool>())));
+    prop::collection::vec(block, 1..6).prop_map(|blocks| {
+        let count = blocks.len() as u32;
+        let branch = |text: &str, target: Option<BlockId>| MachInst {
+            inst: parse(text, 0),
+            src: Some(SrcId(0)),
+            target,
+            effect: Effect::Control,
+        };
+        let blocks = blocks
+            .into_iter()
+            .enumerate()
+            .map(|(b, (mut insts, leave))| {
+                let next = BlockId(b as u32 + 1);
+                let mut successors = smallvec::SmallVec::new();
+                if next.0 == count {
+                    insts.push(branch("EXIT", None));
+                } else if let Some((to, always)) = leave {
+                    let to = BlockId(to % count);
+                    insts.push(branch(if always { "BRA 0x0" } else { "@P0 BRA 0x0" }, Some(to)));
+                    successors.push(to);
+                    if !always {
+                        successors.push(next);
+                    }
+                } else {
+                    successors.push(next);
+                }
+                Block { insts, successors }
+            })
+            .collect();
+        Code { sm: SM, blocks, facts: Default::default(), frame: Default::default() }
+    })
+}
+
+fn scheduled(mut code: Code) -> Vec<Inst> {
+    schedule(&mut code, Options { reorder: true }, &|| ());
+    let assembled = assemble(&code).expect("assembles");
+    assembled.code.iter().map(|&word| sass::decode(SM, word).expect("decodes")).collect()
+}
+
+proptest! {
+    #[test]
+    fn what_the_scheduler_makes_has_no_hazards(code in program()) {
+        prop_assert_eq!(check(SM, &scheduled(code), &[]), []);
+    }
+}
+
+/// Takes away one thing at a time from scheduled programs. Not everything is needed (a branch stalls for
+/// itself), so some changes are harmless; the share that is found must not fall.
+#[test]
+fn what_is_taken_away_is_found() {
+    let mut runner = TestRunner::new_with_rng(
+        Config::default(),
+        proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
+    );
+    let (mut stalls, mut waits, mut scoreboards) = ((0, 0), (0, 0), (0, 0));
+    for _ in 0..60 {
+        let insts = scheduled(program().new_tree(&mut runner).expect("a program").current());
+        let caught = |change: &dyn Fn(&mut Inst), at: usize, tally: &mut (u32, u32)| {
+            let mut changed = insts.clone();
+            change(&mut changed[at]);
+            tally.1 += 1;
+            tally.0 += u32::from(!check(SM, &changed, &[]).is_empty());
+        };
+        for (at, inst) in insts.iter().enumerate() {
+            let control = inst.control;
+            if control.stall > 2 && inst.form().mnemonic != "BRA" && inst.form().mnemonic != "EXIT" {
+                let shorter = |inst: &mut Inst| {
+                    inst.control.stall -= 1;
+                    inst.control.yield_ = inst.control.stall >= 12;
+                };
+                caught(&shorter, at, &mut stalls);
+            }
+            for s in (0..6).filter(|s| control.wait >> s & 1 == 1) {
+                caught(&|inst| inst.control.wait &= !(1 << s), at, &mut waits);
+            }
+            if let Some(s) = control.write_sb {
+                caught(&|inst| inst.control.write_sb = Some((s + 1) % 6), at, &mut scoreboards);
+            }
+        }
+    }
+    let percent = |(caught, all): (u32, u32)| caught * 100 / all.max(1);
+    let found =
+        format!("stalls {}, waits {}, scoreboards {}", percent(stalls), percent(waits), percent(scoreboards));
+    expect_test::expect!["stalls 99, waits 82, scoreboards 61"].assert_eq(&found);
+}
