@@ -1,0 +1,202 @@
+//! What is live between the placed instructions of a block and the others, counted.
+
+use crate::ori::ir::{File, Function, Inst, SrcKind, Value};
+use crate::regalloc::live::Liveness;
+use smallvec::SmallVec;
+
+/// Live lanes of the two files that run short.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Count {
+    pub(super) general: u32,
+    pub(super) predicates: u32,
+}
+
+/// What is live between the placed instructions of a block and the others.
+pub(super) struct Lanes {
+    /// Per value: its first lane, and its file.
+    base: Vec<u32>,
+    file: Vec<File>,
+    width: Vec<u8>,
+    /// Per block: lanes live at its end.
+    live_out: Vec<Vec<u32>>,
+    is_live: Vec<bool>,
+    /// Lanes that may be live.
+    touched: Vec<u32>,
+    file_of_lane: Vec<File>,
+    pub(super) count: Count,
+}
+
+impl Lanes {
+    pub(super) fn new(func: &Function, live: &Liveness) -> Lanes {
+        let mut lanes = Lanes {
+            base: Vec::with_capacity(func.values.len()),
+            file: func.values.iter().map(|d| d.file).collect(),
+            width: func.values.iter().map(|d| d.width).collect(),
+            live_out: vec![Vec::new(); func.blocks.len()],
+            is_live: Vec::new(),
+            touched: Vec::new(),
+            file_of_lane: Vec::new(),
+            count: Count::default(),
+        };
+        for data in &func.values {
+            lanes.base.push(lanes.file_of_lane.len() as u32);
+            lanes.file_of_lane.extend(std::iter::repeat_n(data.file, usize::from(data.width)));
+        }
+        lanes.is_live = vec![false; lanes.file_of_lane.len()];
+        // Blocks in layout order have ascending ends.
+        let exits: Vec<u32> = func.layout.iter().map(|b| live.spans[b.index()].exit()).collect();
+        for v in (0..func.values.len() as u32).map(Value) {
+            for (part, ranges) in live.of(v).iter().enumerate() {
+                for interval in &ranges.0 {
+                    let first = exits.partition_point(|&e| e < interval.start);
+                    let covered = exits[first..].iter().take_while(|&&e| e < interval.end).count();
+                    for b in &func.layout[first..first + covered] {
+                        lanes.live_out[b.index()].push(lanes.base[v.index()] + part as u32);
+                    }
+                }
+            }
+        }
+        lanes
+    }
+
+    /// Starts at the end of a block; returns what is live there.
+    pub(super) fn enter(&mut self, block: usize, term: Option<SrcKind>) -> Vec<u32> {
+        let mut end = std::mem::take(&mut self.live_out[block]);
+        end.extend(term.and_then(|kind| self.lanes(kind)).into_iter().flatten());
+        self.reset(&end);
+        end
+    }
+
+    /// Back to the end of a block.
+    pub(super) fn reset(&mut self, end: &[u32]) {
+        for lane in self.touched.drain(..) {
+            self.is_live[lane as usize] = false;
+        }
+        self.count = Count::default();
+        for &lane in end {
+            self.start(lane);
+        }
+    }
+
+    fn lanes(&self, kind: SrcKind) -> Option<std::ops::Range<u32>> {
+        match kind {
+            SrcKind::Value(v) => {
+                let base = self.base[v.index()];
+                Some(base..base + u32::from(self.width[v.index()]))
+            }
+            SrcKind::Part(v, part) => {
+                let lane = self.base[v.index()] + u32::from(part);
+                Some(lane..lane + 1)
+            }
+            _ => None,
+        }
+    }
+
+    fn counter(&mut self, lane: u32) -> Option<&mut u32> {
+        match self.file_of_lane[lane as usize] {
+            File::R => Some(&mut self.count.general),
+            File::P => Some(&mut self.count.predicates),
+            File::UR | File::UP | File::B => None,
+        }
+    }
+
+    fn start(&mut self, lane: u32) {
+        if !std::mem::replace(&mut self.is_live[lane as usize], true) {
+            self.touched.push(lane);
+            if let Some(count) = self.counter(lane) {
+                *count += 1;
+            }
+        }
+    }
+
+    /// Places an instruction above all placed before; returns the most that is live around it.
+    pub(super) fn place(&mut self, inst: &Inst) -> Count {
+        let mut peak = self.count;
+        for v in inst.defs() {
+            for lane in self.lanes(SrcKind::Value(v)).into_iter().flatten() {
+                if std::mem::replace(&mut self.is_live[lane as usize], false) {
+                    if let Some(count) = self.counter(lane) {
+                        *count -= 1;
+                    }
+                } else {
+                    // A result that nothing reads takes a register all the same.
+                    match self.file[v.index()] {
+                        File::R => peak.general += 1,
+                        File::P => peak.predicates += 1,
+                        _ => {}
+                    }
+                }
+            }
+        }
+        for src in inst.uses() {
+            for lane in self.lanes(src.kind).into_iter().flatten() {
+                self.start(lane);
+            }
+        }
+        Count {
+            general: peak.general.max(self.count.general),
+            predicates: peak.predicates.max(self.count.predicates),
+        }
+    }
+
+    /// The lanes that decide what placing an instruction adds to what is live.
+    pub(super) fn touches(&self, inst: &Inst) -> Touches {
+        let mut touches = Touches::new();
+        let mut add = |v: Value, kind: SrcKind, defined: bool| {
+            let file = self.file[v.index()];
+            if matches!(file, File::R | File::P) {
+                let lanes = self.lanes(kind).into_iter().flatten();
+                touches.extend(lanes.map(|lane| Touch { lane, general: file == File::R, defined }));
+            }
+        };
+        for v in inst.defs() {
+            add(v, SrcKind::Value(v), true);
+        }
+        for (i, src) in inst.uses().enumerate() {
+            // Repeated operands count once.
+            if let Some(v) = src.value()
+                && !inst.uses().take(i).any(|earlier| earlier.kind == src.kind)
+            {
+                add(v, src.kind, false);
+            }
+        }
+        touches
+    }
+
+    /// What placing the instruction would add to what is live: general registers and predicates.
+    pub(super) fn change(&self, touches: &Touches) -> (i32, i32) {
+        let mut change = (0, 0);
+        for touch in touches {
+            let is_live = self.is_live[touch.lane as usize];
+            let by = i32::from(!touch.defined) - i32::from(is_live);
+            if touch.general {
+                change.0 += by;
+            } else {
+                change.1 += by;
+            }
+        }
+        change
+    }
+
+    /// The most that is live in this order, from the bottom up.
+    pub(super) fn peak<'i>(&mut self, insts: impl Iterator<Item = &'i Inst>) -> Count {
+        let mut peak = self.count;
+        for inst in insts {
+            let here = self.place(inst);
+            peak.general = peak.general.max(here.general);
+            peak.predicates = peak.predicates.max(here.predicates);
+        }
+        peak
+    }
+}
+
+/// A lane that an instruction defines or reads.
+#[derive(Clone, Copy)]
+pub(super) struct Touch {
+    lane: u32,
+    /// Of a general register; else of a predicate.
+    general: bool,
+    defined: bool,
+}
+
+pub(super) type Touches = SmallVec<[Touch; 6]>;
