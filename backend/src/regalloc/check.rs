@@ -131,6 +131,13 @@ impl<'a> Checker<'a> {
     fn see_through(&mut self) {
         let mut aliases: Vec<(u32, Src, u8)> = Vec::new();
         for &b in &self.before.layout {
+            // Where one way leads in, the moves may come behind its end, when a constant has no place to be renamed in.
+            for phi in &self.before.block(b).phis {
+                if let [(_, arg)] = phi.args[..] {
+                    let lanes = 0..self.before.value(phi.dst).width;
+                    aliases.extend(lanes.map(|i| (self.lane(phi.dst, i), arg, i)));
+                }
+            }
             for inst in &self.before.block(b).insts {
                 let alias = match inst.op {
                     Op::Pack | Op::Copy => true,
@@ -891,5 +898,27 @@ mod tests {
             |func, _| func.blocks[0].term = Term::Jump(BlockId(2)),
             expect!["BlockId(0) ended with Jump(BlockId(1)) and now ends with Jump(BlockId(2))"],
         );
+    }
+
+    #[test]
+    fn a_constant_may_be_moved_behind_the_only_way_to_its_phi() {
+        let mut func = text::parse(
+            "entry \"f\" {
+        b0:
+          %v0:p, _ = ISETP.EQ.U32.AND RZ, RZ, PT
+          BRA %v0, b3, b1
+        b1:
+          %v1:r = phi b0 c[0x0][0x210]
+          JUMP b2
+        b2:
+          %v2:r = phi b1 %v1, b2 %v3
+          %v3:r, _, _ = IADD3 %v2, 0x6, RZ
+          JUMP b2
+        b3:
+          EXIT
+        }",
+        )
+        .expect("parses");
+        allocate(&mut func, Target::of(ptx_isa::Sm::new(80)).expect("a target"), 255).expect("is right");
     }
 }
