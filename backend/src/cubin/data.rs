@@ -1,0 +1,142 @@
+//! What the data sections hold: variables, addresses of variables.
+
+use super::Linker;
+use super::elf::SectionId;
+use super::numbers::{R_CUDA_64, R_CUDA_G64};
+use crate::CodegenError;
+use crate::input::{Init, Linkage, SrcId, Symbol as Name, Variable};
+use crate::layout;
+use ptx_isa::Space;
+
+/// The contents of a data section.
+#[derive(Default)]
+pub(super) struct Data {
+    pub(super) bytes: Vec<u8>,
+    pub(super) relocs: Vec<Reloc>,
+}
+
+impl Data {
+    /// Nothing to write is no section.
+    fn if_any(self) -> Option<Data> {
+        (!self.bytes.is_empty()).then_some(self)
+    }
+}
+
+/// A relocation of a section under construction.
+#[derive(Clone, Copy)]
+pub(super) struct Reloc {
+    pub(super) at: u64,
+    pub(super) symbol: Referent,
+    pub(super) kind: u32,
+    pub(super) addend: i64,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Referent {
+    Variable(u32),
+    Kernel(usize),
+}
+
+pub(super) struct Globals {
+    pub(super) initialised: Option<Data>,
+    pub(super) zeroed_bytes: u64,
+    pub(super) zeroed_align: u64,
+}
+
+/// Appends a variable's bytes at offset `at` of a section, and its relocations.
+fn append_variable(data: &mut Data, at: u64, v: &Variable) -> Result<(), CodegenError> {
+    data.bytes.resize(at as usize, 0);
+    let empty = Init::default();
+    let init = v.init.as_ref().unwrap_or(&empty);
+    data.bytes.extend(&init.bytes);
+    data.bytes.resize((at + v.size) as usize, 0);
+    for reloc in &init.relocs {
+        let Name::Global(symbol) = reloc.symbol else {
+            return Err(CodegenError::unsupported(
+                SrcId(0),
+                format!("the address of a function in the initialiser of '{}'", v.name),
+            ));
+        };
+        if reloc.size != 8 {
+            return Err(CodegenError::unsupported(
+                SrcId(0),
+                format!("a {}-byte address in the initialiser of '{}'", reloc.size, v.name),
+            ));
+        }
+        data.relocs.push(Reloc {
+            at: at + reloc.at,
+            symbol: Referent::Variable(symbol),
+            kind: R_CUDA_G64,
+            addend: reloc.addend,
+        });
+    }
+    Ok(())
+}
+
+impl Linker<'_> {
+    /// Bank 4: the addresses that any kernel reads.
+    pub(super) fn address_slots(&self) -> Result<Option<Data>, CodegenError> {
+        let mut symbols: Vec<Name> =
+            self.functions.iter().flat_map(|f| f.code.attributes.symbols.iter().copied()).collect();
+        symbols.sort_unstable();
+        symbols.dedup();
+        let mut relocs = Vec::new();
+        for symbol in symbols {
+            let Name::Global(i) = symbol else {
+                return Err(CodegenError::unsupported(SrcId(0), "the address of a function"));
+            };
+            let at = layout::address_slot(self.env, symbol).ok_or_else(|| CodegenError::Limit {
+                at: SrcId(0),
+                what: "more global variables than constant bank 4 has room for".into(),
+            })?;
+            relocs.push(Reloc {
+                at: u64::from(at),
+                symbol: Referent::Variable(i),
+                kind: R_CUDA_64,
+                addend: 0,
+            });
+        }
+        let Some(last) = relocs.iter().map(|r| r.at).max() else { return Ok(None) };
+        relocs.reverse();
+        Ok(Some(Data { bytes: vec![0; last as usize + 8], relocs }))
+    }
+
+    pub(super) fn constant_data(&mut self) -> Result<Option<Data>, CodegenError> {
+        let mut data = Data::default();
+        for (at, i) in layout::const_layout(self.env) {
+            let v = &self.env.variables[i as usize];
+            if at + v.size > layout::BANK_BYTES {
+                return Err(CodegenError::Limit {
+                    at: SrcId(0),
+                    what: format!("constant variables exceed {} bytes at '{}'", layout::BANK_BYTES, v.name),
+                });
+            }
+            self.places[i as usize] = Some((SectionId(0), at));
+            append_variable(&mut data, at, v)?;
+        }
+        Ok(data.if_any())
+    }
+
+    pub(super) fn global_data(&mut self) -> Result<Globals, CodegenError> {
+        let mut data = Data::default();
+        let (mut zeroed_bytes, mut zeroed_align) = (0u64, 1u64);
+        for (i, v) in self.env.variables.iter().enumerate() {
+            if v.space != Space::Global || v.linkage == Linkage::Extern {
+                continue;
+            }
+            let align = u64::from(v.align.max(1));
+            let at = if v.init.is_some() {
+                let at = (data.bytes.len() as u64).next_multiple_of(align);
+                append_variable(&mut data, at, v)?;
+                at
+            } else {
+                let at = zeroed_bytes.next_multiple_of(align);
+                zeroed_bytes = at + v.size;
+                zeroed_align = zeroed_align.max(align);
+                at
+            };
+            self.places[i] = Some((SectionId(0), at));
+        }
+        Ok(Globals { initialised: data.if_any(), zeroed_bytes, zeroed_align })
+    }
+}

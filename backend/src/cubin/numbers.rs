@@ -1,0 +1,24 @@
+//! Section types and flags, symbol kinds and relocations of cubins: those of ELF, and NVIDIA's own.
+
+pub(super) const SHT_PROGBITS: u32 = 1;
+pub(super) const SHT_RELA: u32 = 4;
+pub(super) const SHT_NOTE: u32 = 7;
+pub(super) const SHT_NOBITS: u32 = 8;
+pub(super) const SHT_REL: u32 = 9;
+pub(super) const SHT_CUDA_INFO: u32 = 0x7000_0000;
+pub(super) const SHT_CUDA_CALLGRAPH: u32 = 0x7000_0001;
+pub(super) const SHT_CUDA_RELOCINFO: u32 = 0x7000_000b;
+pub(super) const SHT_CUDA_COMPAT: u32 = 0x7000_0086;
+pub(super) const SHF_WRITE: u64 = 1;
+pub(super) const SHF_ALLOC: u64 = 2;
+pub(super) const SHF_EXEC: u64 = 4;
+pub(super) const SHF_INFO: u64 = 0x40;
+
+/// `st_other` of an entry point.
+pub(super) const STO_CUDA_ENTRY: u8 = 0x10;
+/// `st_other` of the reserved shared memory's alias.
+pub(super) const STO_CUDA_RESERVED_SHARED: u8 = 0xa0;
+
+/// Relocations: a 64-bit address, and a 64-bit generic address.
+pub(super) const R_CUDA_64: u32 = 2;
+pub(super) const R_CUDA_G64: u32 = 4;

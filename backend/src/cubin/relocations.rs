@@ -1,0 +1,80 @@
+//! Relocations of data and of the frame description.
+
+use super::Linker;
+use super::data::{Referent, Reloc};
+use super::elf::{Body, Image, SectionId};
+use super::numbers::{SHF_INFO, SHT_REL, SHT_RELA};
+use super::sections::{About, Loaded};
+use super::symbols::Names;
+
+/// A relocation section whose entries wait for the symbols.
+pub(super) struct PendingRelocs<'n> {
+    section: SectionId,
+    with_addends: bool,
+    relocs: Vec<Reloc>,
+    /// The name of the section that the entries apply to.
+    of: &'n str,
+}
+
+impl Linker<'_> {
+    /// Placeholders for the relocations of a section: with and without addends apart where the target wants it.
+    pub(super) fn relocation_sections<'n>(
+        &mut self,
+        name: &'n str,
+        relocs: &[Reloc],
+    ) -> Vec<PendingRelocs<'n>> {
+        let mut out = Vec::new();
+        for with_addends in [true, false] {
+            let mine: Vec<Reloc> = relocs
+                .iter()
+                .filter(|r| (self.target.rela || r.addend != 0) == with_addends)
+                .copied()
+                .collect();
+            if mine.is_empty() {
+                continue;
+            }
+            let (prefix, kind, entry_size) =
+                if with_addends { (".rela", SHT_RELA, 24) } else { (".rel", SHT_REL, 16) };
+            let mut section = Self::plain(format!("{prefix}{name}"), kind, SHF_INFO, 8, Vec::new());
+            // The size is known now, so that later sections get their place.
+            section.body = Body::Bytes(vec![0; mine.len() * entry_size as usize]);
+            section.link = Image::SYMTAB;
+            section.entry_size = entry_size;
+            let section = self.image.add_section(section);
+            out.push(PendingRelocs { section, with_addends, relocs: mine, of: name });
+        }
+        out
+    }
+
+    pub(super) fn fill_relocations(
+        &mut self,
+        pending: Vec<PendingRelocs<'_>>,
+        about: &About,
+        loaded: &Loaded,
+        names: &Names,
+    ) {
+        for PendingRelocs { section, with_addends, relocs, of } in pending {
+            let mut bytes = Vec::new();
+            for r in &relocs {
+                let symbol = match r.symbol {
+                    Referent::Variable(i) => names.variables[i as usize],
+                    Referent::Kernel(i) => names.kernels[i],
+                };
+                bytes.extend(r.at.to_le_bytes());
+                bytes.extend((u64::from(symbol.0) << 32 | u64::from(r.kind)).to_le_bytes());
+                if with_addends {
+                    bytes.extend(r.addend.to_le_bytes());
+                }
+            }
+            let applies_to = match of {
+                ".nv.constant4" => loaded.constant4,
+                ".nv.constant3" => loaded.constant3,
+                ".nv.global.init" => loaded.init,
+                _ => Some(about.frame),
+            };
+            let section = self.image.section_mut(section);
+            section.info = applies_to.map_or(0, |s| s.0);
+            section.body = Body::Bytes(bytes);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The sections of the file, in the order of ptxas.
+
+use super::data::{Data, Globals};
+use super::elf::{Body, Image, Section, SectionId, Segment};
+use super::numbers::{
+    SHF_ALLOC, SHF_EXEC, SHF_INFO, SHF_WRITE, SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT, SHT_CUDA_INFO,
+    SHT_CUDA_RELOCINFO, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS,
+};
+use super::{LinkFunction, Linker, info, note};
+use ptx_isa::Space;
+
+/// What `.nv.rel.action` holds: how the one relocation of its kind is applied.
+const REL_ACTION: [u8; 16] = [0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0, 5, 0x36];
+
+/// Sections that describe the file.
+pub(super) struct About {
+    pub(super) frame: SectionId,
+    pub(super) tool_note: SectionId,
+    pub(super) cuda_note: SectionId,
+    pub(super) module_info: SectionId,
+    /// Parallel to the functions.
+    pub(super) kernel_info: Vec<SectionId>,
+    pub(super) callgraph: SectionId,
+}
+
+/// Sections that are loaded.
+pub(super) struct Loaded {
+    pub(super) constant4: Option<SectionId>,
+    pub(super) constant3: Option<SectionId>,
+    /// Constant bank 0 of each function, and its code.
+    pub(super) parameters: Vec<SectionId>,
+    pub(super) text: Vec<SectionId>,
+    pub(super) init: Option<SectionId>,
+    /// Index of the function, and its shared memory.
+    pub(super) shared: Vec<(usize, SectionId)>,
+    pub(super) reserved: Option<SectionId>,
+    pub(super) zeroed: Option<SectionId>,
+}
+
+impl Linker<'_> {
+    /// Sections that describe the file and are not loaded.
+    pub(super) fn about_sections(&mut self, arguments: &str, frames: Vec<u8>) -> About {
+        let frame = self.image.add_section(Self::plain(".debug_frame", SHT_PROGBITS, 0, 1, frames));
+        let tool_note = Self::plain(".note.nv.tkinfo", SHT_NOTE, 0x200_0000, 4, note::tool(arguments));
+        let tool_note = self.image.add_section(tool_note);
+        let cuda_note = note::cuda(self.env.target);
+        let mut cuda_note = Self::plain(".note.nv.cuinfo", SHT_NOTE, 0x100_0000, 4, cuda_note);
+        cuda_note.link = tool_note.0;
+        let cuda_note = self.image.add_section(cuda_note);
+        let module_info = self.linked(Self::plain(".nv.info", SHT_CUDA_INFO, 0, 4, Vec::new()));
+        if self.target.rela {
+            let compat = Self::plain(".nv.compat", SHT_CUDA_COMPAT, 0, 4, info::compat(self.options.sm));
+            let compat = self.image.add_section(compat);
+            let note = self.image.section_mut(cuda_note);
+            note.flags |= SHF_INFO;
+            note.info = compat.0;
+        }
+        let mut kernel_info = Vec::new();
+        for f in self.functions {
+            let name = format!(".nv.info.{}", f.code.name);
+            kernel_info.push(self.linked(Self::plain(name, SHT_CUDA_INFO, SHF_INFO, 4, Vec::new())));
+        }
+        // No kernel calls another function: only the four pairs that stand in every file.
+        let pairs = (1..=4).flat_map(|i: u32| [0, i.wrapping_neg()]).flat_map(u32::to_le_bytes).collect();
+        let mut callgraph = Self::plain(".nv.callgraph", SHT_CUDA_CALLGRAPH, 0, 4, pairs);
+        callgraph.entry_size = 8;
+        let callgraph = self.linked(callgraph);
+        if !self.target.rela {
+            let mut action = Self::plain(".nv.rel.action", SHT_CUDA_RELOCINFO, 0, 8, REL_ACTION.to_vec());
+            action.entry_size = 8;
+            self.image.add_section(action);
+        }
+        About { frame, tool_note, cuda_note, module_info, kernel_info, callgraph }
+    }
+
+    /// Code and data, in the file order of the target.
+    pub(super) fn loaded_sections(
+        &mut self,
+        slots: Option<Data>,
+        constants: Option<Data>,
+        globals: Globals,
+    ) -> Loaded {
+        let rela = self.target.rela;
+        let constant_segment = if rela { Segment::Constants } else { Segment::Code };
+        let mut constant = |name, align, data: Option<Data>| {
+            data.map(|d| self.constant_section(name, align, d.bytes, constant_segment))
+        };
+        let constant4 = constant(".nv.constant4", 8, slots);
+        let constant3 = constant(".nv.constant3", 4, constants);
+        let mut parameters = Vec::new();
+        if !rela {
+            parameters = self.parameter_sections(Segment::Code);
+        }
+        let text: Vec<SectionId> = self.functions.iter().map(|f| self.text_section(f)).collect();
+        let init = globals.initialised.map(|Data { bytes, .. }| {
+            let mut section = Self::plain(".nv.global.init", SHT_PROGBITS, SHF_WRITE | SHF_ALLOC, 8, bytes);
+            section.segment = Some(Segment::Data);
+            self.image.add_section(section)
+        });
+        let shared: Vec<(usize, SectionId)> =
+            (0..self.functions.len()).filter_map(|i| Some((i, self.shared_section(i, text[i])?))).collect();
+        let reserved = (rela && !shared.is_empty()).then(|| {
+            let size = self.reserved_shared_bytes();
+            self.zero_section(".nv.shared.reserved.0".into(), SHF_WRITE | SHF_ALLOC, 1, size)
+        });
+        let zeroed = (globals.zeroed_bytes > 0).then(|| {
+            let (align, bytes) = (globals.zeroed_align, globals.zeroed_bytes);
+            self.zero_section(".nv.global".into(), SHF_WRITE | SHF_ALLOC, align, bytes)
+        });
+        if rela {
+            parameters = self.parameter_sections(Segment::Parameters);
+        }
+        Loaded { constant4, constant3, parameters, text, init, shared, reserved, zeroed }
+    }
+
+    fn parameter_sections(&mut self, segment: Segment) -> Vec<SectionId> {
+        self.functions
+            .iter()
+            .map(|f| {
+                let bytes = vec![0; f.code.resources.const0_bytes as usize];
+                let name = format!(".nv.constant0.{}", f.code.name);
+                let mut section = Self::plain(name, SHT_PROGBITS, SHF_ALLOC | SHF_INFO, 4, bytes);
+                section.segment = Some(segment);
+                self.image.add_section(section)
+            })
+            .collect()
+    }
+
+    fn text_section(&mut self, f: &LinkFunction<'_>) -> SectionId {
+        let bytes = f.code.code.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut section =
+            Self::plain(format!(".text.{}", f.code.name), SHT_PROGBITS, SHF_ALLOC | SHF_EXEC, 128, bytes);
+        section.link = Image::SYMTAB;
+        section.segment = Some(Segment::Code);
+        self.image.add_section(section)
+    }
+
+    /// `.nv.shared.KERNEL`, where the kernel has static shared memory or the module dynamic.
+    fn shared_section(&mut self, i: usize, text: SectionId) -> Option<SectionId> {
+        let f = self.functions[i];
+        let dynamic =
+            self.env.variables.iter().chain(&f.input.locals).any(|v| v.space == Space::Shared && v.size == 0);
+        let bytes = u64::from(f.code.resources.shared_bytes);
+        if bytes == 0 && !dynamic {
+            return None;
+        }
+        let align = self
+            .env
+            .variables
+            .iter()
+            .chain(&f.input.locals)
+            .filter(|v| v.space == Space::Shared)
+            .map(|v| u64::from(v.align))
+            .max()
+            .unwrap_or(1)
+            .max(16);
+        let size = bytes + u64::from(self.target.shared_base);
+        let flags = SHF_WRITE | SHF_ALLOC | SHF_INFO;
+        let id = self.zero_section(format!(".nv.shared.{}", f.code.name), flags, align, size);
+        self.image.section_mut(id).info = text.0;
+        Some(id)
+    }
+
+    /// Shared memory that the system keeps for itself in every block.
+    pub(super) fn reserved_shared_bytes(&self) -> u64 {
+        if self.options.sm.number >= 100 { 0x40 } else { 0 }
+    }
+
+    fn constant_section(&mut self, name: &str, align: u64, bytes: Vec<u8>, segment: Segment) -> SectionId {
+        let mut section = Self::plain(name, SHT_PROGBITS, SHF_ALLOC, align, bytes);
+        section.segment = Some(segment);
+        self.image.add_section(section)
+    }
+
+    fn zero_section(&mut self, name: String, flags: u64, align: u64, size: u64) -> SectionId {
+        self.image.add_section(Section {
+            name,
+            kind: SHT_NOBITS,
+            flags,
+            link: 0,
+            info: 0,
+            align,
+            entry_size: 0,
+            body: Body::Zeros(size),
+            segment: Some(Segment::Data),
+        })
+    }
+
+    /// Adds a section that refers to the symbol table.
+    fn linked(&mut self, mut section: Section) -> SectionId {
+        section.link = Image::SYMTAB;
+        self.image.add_section(section)
+    }
+
+    pub(super) fn plain(
+        name: impl Into<String>,
+        kind: u32,
+        flags: u64,
+        align: u64,
+        body: Vec<u8>,
+    ) -> Section {
+        Section {
+            name: name.into(),
+            kind,
+            flags,
+            link: 0,
+            info: 0,
+            align,
+            entry_size: 0,
+            body: Body::Bytes(body),
+            segment: None,
+        }
+    }
+}

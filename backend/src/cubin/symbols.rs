@@ -1,0 +1,140 @@
+//! The symbol table: sections, variables, kernels.
+
+use super::Linker;
+use super::elf::{Binding, Image, SectionId, Symbol, SymbolId, SymbolKind};
+use super::numbers::{STO_CUDA_ENTRY, STO_CUDA_RESERVED_SHARED};
+use super::sections::{About, Loaded};
+use crate::input::Linkage;
+use ptx_isa::Space;
+
+/// Symbols that other sections refer to.
+pub(super) struct Names {
+    /// Of each function's constant bank 0.
+    pub(super) parameters: Vec<SymbolId>,
+    /// Parallel to the module's variables; 0 for those without a place in the file.
+    pub(super) variables: Vec<SymbolId>,
+    pub(super) kernels: Vec<SymbolId>,
+}
+
+impl Linker<'_> {
+    /// Makes the symbol table: locals, then the others.
+    pub(super) fn name_all(&mut self, about: &About, loaded: &Loaded, code_bytes: &[u64]) -> Names {
+        let mut symbols = Vec::new();
+        let section_symbol = |section: SectionId, name: &str| Symbol {
+            name: name.into(),
+            section: Some(section),
+            binding: Binding::Local,
+            kind: SymbolKind::Section,
+            other: 0,
+            value: 0,
+            size: 0,
+        };
+        symbols.push(section_symbol(about.tool_note, ".note.nv.tkinfo"));
+        symbols.push(section_symbol(about.cuda_note, ".note.nv.cuinfo"));
+        symbols.push(section_symbol(about.frame, ".debug_frame"));
+        symbols.push(section_symbol(about.callgraph, ".nv.callgraph"));
+        for (name, section) in [
+            (".nv.constant4", loaded.constant4),
+            (".nv.constant3", loaded.constant3),
+            (".nv.global.init", loaded.init),
+            (".nv.global", loaded.zeroed),
+        ] {
+            symbols.extend(section.map(|s| section_symbol(s, name)));
+        }
+        let mut parameters = Vec::new();
+        for (i, f) in self.functions.iter().enumerate() {
+            symbols.push(section_symbol(loaded.text[i], &format!(".text.{}", f.code.name)));
+            parameters.push(Image::symbol_id(symbols.len()));
+            symbols.push(section_symbol(loaded.parameters[i], &format!(".nv.constant0.{}", f.code.name)));
+        }
+        for &(i, section) in &loaded.shared {
+            symbols.push(section_symbol(section, &format!(".nv.shared.{}", self.functions[i].code.name)));
+        }
+        self.resolve_places(loaded.init, loaded.zeroed, loaded.constant3);
+        let variables = self.variable_symbols(&mut symbols);
+        symbols.extend(loaded.reserved.into_iter().flat_map(|section| self.reserved_symbols(section)));
+        let mut kernels = Vec::new();
+        for (i, f) in self.functions.iter().enumerate() {
+            kernels.push(Image::symbol_id(symbols.len()));
+            symbols.push(Symbol {
+                name: f.code.name.clone(),
+                section: Some(loaded.text[i]),
+                binding: if f.input.linkage == Linkage::Weak { Binding::Weak } else { Binding::Global },
+                kind: SymbolKind::Function,
+                other: STO_CUDA_ENTRY,
+                value: 0,
+                size: code_bytes[i],
+            });
+        }
+        self.image.set_symbols(symbols);
+        Names { parameters, variables, kernels }
+    }
+
+    /// Fills in the sections of `places`, which are known only now.
+    fn resolve_places(
+        &mut self,
+        init: Option<SectionId>,
+        zeroed: Option<SectionId>,
+        constant3: Option<SectionId>,
+    ) {
+        for (v, place) in self.env.variables.iter().zip(&mut self.places) {
+            let section = match v.space {
+                Space::Const => constant3,
+                _ if v.init.is_some() => init,
+                _ => zeroed,
+            };
+            *place = match (*place, section) {
+                (Some((_, at)), Some(section)) => Some((section, at)),
+                _ => None,
+            };
+        }
+    }
+
+    /// Adds the symbols of module variables, locals first; index of each, 0 for those without one.
+    fn variable_symbols(&self, symbols: &mut Vec<Symbol>) -> Vec<SymbolId> {
+        let mut ids = vec![SymbolId(0); self.env.variables.len()];
+        for local in [true, false] {
+            for (i, v) in self.env.variables.iter().enumerate() {
+                let Some((section, value)) = self.places[i] else { continue };
+                let binding = match v.linkage {
+                    Linkage::Internal => Binding::Local,
+                    Linkage::Weak | Linkage::Common => Binding::Weak,
+                    Linkage::Visible | Linkage::Extern => Binding::Global,
+                };
+                if (binding == Binding::Local) != local {
+                    continue;
+                }
+                ids[i] = Image::symbol_id(symbols.len());
+                symbols.push(Symbol {
+                    name: v.name.clone(),
+                    section: Some(section),
+                    binding,
+                    kind: SymbolKind::Object,
+                    other: 0,
+                    value,
+                    size: v.size,
+                });
+            }
+        }
+        ids
+    }
+
+    /// The two names of the system's part of shared memory.
+    fn reserved_symbols(&self, section: SectionId) -> [Symbol; 2] {
+        let value = self.reserved_shared_bytes();
+        let name = |name: &str, section, kind, other, size| Symbol {
+            name: name.into(),
+            section,
+            binding: Binding::Weak,
+            kind,
+            other,
+            value,
+            size,
+        };
+        let alias = "__nv_reservedSMEM_offset_0_alias";
+        [
+            name(".nv.reservedSmem.offset0", None, SymbolKind::Object, 0, 4),
+            name(alias, Some(section), SymbolKind::None, STO_CUDA_RESERVED_SHARED, 0),
+        ]
+    }
+}
