@@ -22,6 +22,8 @@ pub enum Argument {
     Buffer(Vec<u8>, Compare),
     /// A buffer of so many bytes that hold nothing before the kernel writes them.
     Unwritten(usize, Compare),
+    /// The address of so many bytes into a buffer.
+    Into(Box<Argument>, u64),
     /// The bytes of a number or a structure.
     Bytes(Vec<u8>),
     /// The address of a tensor map of the buffer before. A GPU's maps are encoded otherwise.
@@ -107,6 +109,8 @@ pub struct Case {
     pub block: [u32; 3],
     pub dynamic_shared: u32,
     pub arguments: Vec<Argument>,
+    /// Reading what was never written and races are no faults.
+    pub unchecked: bool,
 }
 
 impl Case {
@@ -118,6 +122,7 @@ impl Case {
             block: [block, 1, 1],
             dynamic_shared: 0,
             arguments,
+            unchecked: false,
         }
     }
 }
@@ -126,24 +131,32 @@ impl Case {
 pub struct Input {
     pub env: Arc<Env>,
     pub function: Arc<Function>,
+    module: Arc<Module>,
+}
+
+/// A module as the compiler takes it.
+pub struct Module {
+    env: Arc<Env>,
     /// Every function with a body, and where its statements start.
     functions: Vec<(Arc<Function>, Vec<usize>)>,
     aliases: Vec<(String, String)>,
+    /// What was found in it.
+    messages: Vec<String>,
 }
 
 impl Input {
     fn module(&self) -> ptx_emu::ptx::Module<'_> {
         ptx_emu::ptx::Module {
             env: &self.env,
-            functions: self.functions.iter().map(|(function, _)| &**function).collect(),
-            aliases: &self.aliases,
+            functions: self.module.functions.iter().map(|(function, _)| &**function).collect(),
+            aliases: &self.module.aliases,
         }
     }
 
     /// The line of the text where a statement starts, from one.
     fn line(&self, ptx: &str, fault: &Fault) -> Option<usize> {
         let name = fault.function.as_ref().unwrap_or(&self.function.name);
-        let (_, statements) = self.functions.iter().find(|(function, _)| function.name == *name)?;
+        let (_, statements) = self.module.functions.iter().find(|(function, _)| function.name == *name)?;
         Some(ptx.get(..*statements.get(fault.at)?)?.matches('\n').count() + 1)
     }
 
@@ -159,21 +172,27 @@ impl Input {
     }
 }
 
-/// Parses a module.
+/// A kernel of a module.
 ///
 /// # Errors
 /// The diagnostics of a program that cannot be compiled.
 pub fn input(ptx: &str, kernel: &str) -> Result<Input, String> {
+    let module = parse(ptx).map_err(|errors| format!("{errors}\n{ptx}"))?;
+    kernel_of(&module, kernel)
+}
+
+/// Parses a module.
+///
+/// # Errors
+/// The diagnostics of a program that cannot be compiled.
+pub fn parse(ptx: &str) -> Result<Arc<Module>, String> {
     let db = Database::default();
     let file = db.add_frozen_file(ptx);
     let diagnostics = ptx_analysis::ide::diagnostics(&db, file);
-    let errors: Vec<String> = diagnostics
-        .iter()
-        .filter(|d| d.severity == ptx_analysis::diagnostic::Severity::Error)
-        .map(|d| d.message.clone())
-        .collect();
+    let errors = diagnostics.iter().filter(|d| d.severity == ptx_analysis::diagnostic::Severity::Error);
+    let errors: Vec<&str> = errors.map(|d| d.message.as_str()).collect();
     if !errors.is_empty() {
-        return Err(format!("{}\n{ptx}", errors.join("\n")));
+        return Err(errors.join("\n"));
     }
     let all = functions(&db, file).filter_map(|item| {
         let lowered = ptx_analysis::lower::lower(&db, item);
@@ -181,16 +200,25 @@ pub fn input(ptx: &str, kernel: &str) -> Result<Input, String> {
         let statements = lowered.map.statements.iter().map(|range| start + usize::from(range.start()));
         Some((lowered.function.clone()?, statements.collect()))
     });
-    let all: Vec<(Arc<Function>, Vec<usize>)> = all.collect();
-    let found = all.iter().map(|(function, _)| function);
-    let found = found.clone().find(|f| f.entry && (kernel.is_empty() || f.name == kernel)).cloned();
-    let function = found.ok_or_else(|| {
-        let messages: Vec<&str> = diagnostics.iter().map(|d| d.message.as_str()).collect();
-        format!("no kernel {kernel}: {}", messages.join("\n"))
-    })?;
     let module = module(&db, file);
     let aliases = module.aliases.iter().map(|(name, of)| (name.to_string(), of.to_string())).collect();
-    Ok(Input { env: module.env.clone(), function, functions: all, aliases })
+    Ok(Arc::new(Module {
+        env: module.env.clone(),
+        functions: all.collect(),
+        aliases,
+        messages: diagnostics.iter().map(|d| d.message.clone()).collect(),
+    }))
+}
+
+/// A kernel of a module by its name; empty: the first one.
+///
+/// # Errors
+/// What was found in the module, if there is no such kernel.
+pub fn kernel_of(module: &Arc<Module>, kernel: &str) -> Result<Input, String> {
+    let mut kernels = module.functions.iter().map(|(function, _)| function).filter(|f| f.entry);
+    let found = kernels.find(|f| kernel.is_empty() || f.name == kernel).cloned();
+    let function = found.ok_or_else(|| format!("no kernel {kernel}: {}", module.messages.join("\n")))?;
+    Ok(Input { env: module.env.clone(), function, module: module.clone() })
 }
 
 /// Memory before a launch, the launch, and the buffers to compare after it.
@@ -222,7 +250,12 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
     }
     for (param, argument) in declared.iter().zip(&case.arguments) {
         params.resize(param.offset as usize, 0);
+        let (argument, into) = match argument {
+            Argument::Into(buffer, into) => (&**buffer, *into),
+            argument => (argument, 0),
+        };
         match argument {
+            Argument::Into(..) => return Err("an address into no buffer".into()),
             Argument::U32(value) => params.extend(value.to_le_bytes()),
             Argument::U64(value) => params.extend(value.to_le_bytes()),
             Argument::F32(value) => params.extend(value.to_le_bytes()),
@@ -241,11 +274,11 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
                 };
                 buffers.push((address, *compare));
                 pointers.push(Pointer { offset: params.len(), address, compare: *compare });
-                params.extend(address.to_le_bytes());
+                params.extend((address + into).to_le_bytes());
             }
         }
     }
-    let mut launch = Launch { strict: true, ..Launch::new(1, 1, params) };
+    let mut launch = Launch { strict: !case.unchecked, ..Launch::new(1, 1, params) };
     (launch.grid, launch.block, launch.dynamic_shared) = (case.grid, case.block, case.dynamic_shared);
     launch.cluster = input.function.launch.reqnctapercluster;
     Ok(Prepared { device, launch, buffers, pointers })

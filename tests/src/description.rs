@@ -10,12 +10,14 @@
 //! shared 1024                      # bytes of dynamic shared memory
 //! buffer f32 1000 small 7          # type, count, contents: here from a seed
 //! buffer f32 1 zero near 4 1e-6    # and how it is compared afterwards
+//! into 16                          # the argument before is the address of so many bytes into its buffer
+//! unchecked                        # memory may be read that was never written, and warps may race
 //! u32 1000                         # a number
 //! bytes 16 random 3                # a parameter of many bytes
 //! tensor f16 64x32 16x8 32         # a map of the buffer before: extents, the box, bytes of a swizzled row (16: not swizzled)
 //! ```
 //!
-//! Contents are `zero`, `ones`, `index` (0, 1, 2 and so on), `random SEED`, `below LIMIT SEED` (whole numbers), `small SEED`
+//! Contents are `zero`, `ones`, `index` (0, 1, 2 and so on), `values 1,2,3` (these again and again), `random SEED`, `below LIMIT SEED` (whole numbers), `small SEED`
 //! (multiples of 1/256 between -4 and 4), `edges SEED` (values that instructions have trouble with) and `unwritten` (a
 //! buffer that a kernel must not read before it writes it). A comparison is `exact` (floats: all NaNs are equal),
 //! `near ULPS ABSOLUTE` or `ignored`. Buffers hold `u8` to `u64`, `f16`, `bf16`, `f32` and `f64`.
@@ -104,6 +106,11 @@ fn setting(case: &mut Case, first: &str, words: &[&str]) -> Option<()> {
         "grid" => case.grid = extent()?,
         "block" => case.block = extent()?,
         "shared" => case.dynamic_shared = number(0)? as u32,
+        "unchecked" => case.unchecked = true,
+        "into" => {
+            let buffer = Box::new(case.arguments.pop()?);
+            case.arguments.push(Argument::Into(buffer, number(0)?));
+        }
         "buffer" => {
             let (ty, count) = (*words.first()?, number(1)? as usize);
             if words.get(2) == Some(&"unwritten") {
@@ -167,14 +174,27 @@ fn contents<'a>(ty: &str, count: usize, words: &'a [&'a str]) -> Option<(Vec<u8>
     let is_float = ty.contains('f');
     let (used, seed) = match *words.first()? {
         "zero" | "ones" | "index" => (1, 0),
+        "values" => (2, 0),
         "random" | "small" | "edges" => (2, number(1)?),
         "below" => (3, number(2)?),
         _ => return None,
     };
     let limit = if words[0] == "below" { number(1)?.max(1) } else { 1 };
+    let values: Vec<u64> = match words[0] {
+        "values" if is_float => {
+            let values = words.get(1)?.split(',').map(|value| value.parse().ok().map(float));
+            values.collect::<Option<_>>()?
+        }
+        "values" => {
+            let values = words.get(1)?.split(',').map(|value| value.parse::<i128>().ok());
+            values.map(|value| value.map(|value| value as u64)).collect::<Option<_>>()?
+        }
+        _ => Vec::new(),
+    };
     let mut random = Random::new(seed);
     let mut value = |i: usize| match words[0] {
         "zero" => 0,
+        "values" => values[i % values.len()],
         "ones" if is_float => float(1.0),
         "ones" => u64::MAX,
         "index" if is_float => float(i as f64),

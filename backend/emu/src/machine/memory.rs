@@ -34,7 +34,10 @@ impl Address {
     }
 }
 
-const BYTES: [u32; 7] = [1, 1, 2, 2, 4, 8, 16];
+const BYTES: [u32; 8] = [1, 1, 2, 2, 4, 8, 16, 16];
+/// What eight registers hold, in two groups of four, and the words of a group.
+const WIDE_BYTES: u32 = 32;
+const GROUP: usize = 4;
 
 impl Block<'_> {
     pub(super) fn view(&mut self, w: usize, lane: usize) -> View<'_> {
@@ -113,6 +116,7 @@ impl Block<'_> {
                 }
                 Ok(())
             }
+            "LDG" | "STG" if matches!(full, "LDG.256" | "STG.256") => self.access_wide(w, mask, at, full),
             "LDG" | "LD" | "LDS" | "LDL" => {
                 let mut looked = None;
                 for lane in each(mask) {
@@ -186,6 +190,37 @@ impl Block<'_> {
             }
             _ => self.atomic(w, mask, at, space, narrow),
         }
+    }
+
+    /// Loads or stores eight registers, or those of a mask.
+    fn access_wide(&mut self, w: usize, mask: u32, at: u32, name: &str) -> Result<()> {
+        let step = &self.machine.code[at as usize];
+        let words = step.inst.get(Field::Mask).unwrap_or(0xff);
+        let register = |field| data(step, field).unwrap_or(255);
+        let loads = name == "LDG.256";
+        let groups = if loads { [Field::Rd, Field::Rd2] } else { [Field::Rb, Field::Rc] }.map(register);
+        for lane in each(mask) {
+            let address = self.address(w, lane, at, false)?;
+            let mut bytes = [0; WIDE_BYTES as usize];
+            bytes.copy_from_slice(self.view(w, lane).slice(Space::Global, address, WIDE_BYTES)?);
+            let mut next = groups;
+            for (i, word) in bytes.chunks_mut(4).enumerate() {
+                let register = next[i / GROUP];
+                let moves = words >> i & 1 == 1;
+                // Loaded words follow each other without gaps.
+                next[i / GROUP] = register.saturating_add(u8::from(moves || !loads));
+                if moves && loads {
+                    self.set_register(w, lane, register, number(word) as u32);
+                } else if moves {
+                    let index = if groups[i / GROUP] == 255 { 255 } else { usize::from(register) };
+                    word.copy_from_slice(&self.warps[w].registers[index * WARP + lane].to_le_bytes());
+                }
+            }
+            if !loads {
+                self.view(w, lane).slice(Space::Global, address, WIDE_BYTES)?.copy_from_slice(&bytes);
+            }
+        }
+        Ok(())
     }
 
     /// Ends the copies of threads: all but so many of the closed groups, or all there are.

@@ -3,13 +3,15 @@
 //! For every PTX file and target: `ptx-check` finds errors exactly where ptxas does; the vendor's readers read
 //! our cubins and print their code as we do; the hazard checker finds nothing in our code and nothing in
 //! ptxas's, and sees damage to either; registers, instructions and spills stay near ptxas's. Then ptxas's code of the
-//! test cases is run in the emulator, which must leave in memory what the interpreter does.
+//! test cases and of the described kernels of the folders is run in the emulator, which must leave in memory what the
+//! interpreter does.
 //!
-//! `oracle --execute TEXT TARGET` runs only the cases that contain a text, with listings of those that differ;
+//! `oracle --execute TEXT [TARGET] [FOLDER…]` runs only the cases that contain a text, with listings of those that differ;
 //! `oracle --execute "program SEED" TARGET` makes a random program that differs small; `oracle --pack FOLDER TARGET` packs
 //! the cases for a machine with a GPU.
 
 mod code;
+mod corpus;
 mod mutations;
 mod pack;
 mod pair;
@@ -38,7 +40,7 @@ const MOST_INSTRUCTIONS: f64 = 1.35;
 const WANTED_CPU: f64 = 0.3;
 
 /// How long ptxas's code is executed.
-const EXECUTION: Duration = Duration::from_secs(120);
+const EXECUTION: Duration = Duration::from_secs(600);
 
 /// Of the damage to code that runs, so many percent must be seen.
 const LEAST_SEEN: usize = 99;
@@ -50,7 +52,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let rest = || arguments[1..].iter().map(String::as_str);
     let result = match arguments.first().map(String::as_str) {
-        Some("--execute") => execute(rest().next().unwrap_or_default(), rest().nth(1)),
+        Some("--execute") => execute(rest().next().unwrap_or_default(), rest().skip(1)),
         Some("--pack") => pack_cases(rest().next(), rest().nth(1)),
         _ => compare(arguments.iter().map(PathBuf::from)),
     };
@@ -75,11 +77,12 @@ fn compare(paths: impl Iterator<Item = PathBuf>) -> Result<bool, String> {
     let scratch = std::env::temp_dir().join(format!("ptx-oracle-{}", std::process::id()));
     let outcomes = in_parallel(&tools, &pairs, &scratch);
     let cpu = measure(&tools, &pairs, &outcomes, &scratch);
-    let executed = triangle::run(&tools, &triangle::TARGETS, "", &scratch, EXECUTION);
+    let (launched, absent) = corpus::find(&files)?;
+    let executed = triangle::run(&tools, &triangle::TARGETS, "", &launched, &scratch, EXECUTION);
     let _ = std::fs::remove_dir_all(&scratch);
     let compared = report(&pairs, &outcomes?, cpu);
     println!();
-    Ok(report_execution(&executed) && compared)
+    Ok(report_execution(&executed, absent) && compared)
 }
 
 fn pack_cases(folder: Option<&str>, target: Option<&str>) -> Result<bool, String> {
@@ -91,22 +94,32 @@ fn pack_cases(folder: Option<&str>, target: Option<&str>) -> Result<bool, String
 }
 
 /// Runs ptxas's code of the cases whose text contains `wanted`; whether all is as it must be.
-fn execute(wanted: &str, target: Option<&str>) -> Result<bool, String> {
+fn execute<'a>(wanted: &str, rest: impl Iterator<Item = &'a str>) -> Result<bool, String> {
     let tools = Tools::find()?;
     let scratch = std::env::temp_dir().join(format!("ptx-oracle-{}", std::process::id()));
-    let target = target.and_then(|text| text.parse().ok());
+    let (mut target, mut files) = (None, Vec::new());
+    for word in rest {
+        match word.parse() {
+            Ok(number) => target = Some(number),
+            Err(_) => {
+                collect(Path::new(word), &mut files).map_err(|error| format!("{word}: {error}"))?;
+            }
+        }
+    }
+    files.sort();
+    let (launched, absent) = corpus::find(&files)?;
     let targets = target.map_or(triangle::TARGETS.to_vec(), |target| vec![target]);
     if let Some(seed) = wanted.strip_prefix("program ").and_then(|seed| seed.parse().ok()) {
         println!("{}", triangle::shrink(&tools, seed, targets[0], &scratch));
         return Ok(true);
     }
-    let triangle = triangle::run(&tools, &targets, wanted, &scratch, Duration::MAX);
+    let triangle = triangle::run(&tools, &targets, wanted, &launched, &scratch, Duration::MAX);
     let _ = std::fs::remove_dir_all(&scratch);
-    Ok(report_execution(&triangle))
+    Ok(report_execution(&triangle, absent))
 }
 
 /// Whether ptxas's code does what the interpreter does, without hazards, and damage to it is seen.
-fn report_execution(triangle: &Triangle) -> bool {
+fn report_execution(triangle: &Triangle, absent: usize) -> bool {
     for finding in &triangle.findings {
         println!("{finding}");
     }
@@ -116,12 +129,28 @@ fn report_execution(triangle: &Triangle) -> bool {
             agree.good, agree.all
         );
     }
+    for (target, agree) in &triangle.launched {
+        println!("sm_{target:<4} and for kernels of the folders in {} of {} runs", agree.good, agree.all);
+    }
+    let undescribed: Vec<&str> = triangle.undescribed.iter().map(String::as_str).collect();
+    println!(
+        "{} described files are not in the folders; kernels in them that are not run: {}",
+        absent,
+        undescribed.join(", ")
+    );
+    for (why, count) in &triangle.unlinked {
+        println!("{count} relocatable kernels are not linked: {why}");
+    }
+    if triangle.left > 0 {
+        println!("no time was left for {} modules", triangle.left);
+    }
     let seen = triangle.seen;
     println!(
         "hazards found in {} runs of ptxas's code; damage seen {} of {}",
         triangle.hazards, seen.good, seen.all
     );
-    let agree = triangle.agree.values().all(|count| count.good == count.all);
+    let mut counts = triangle.agree.values().chain(triangle.launched.values());
+    let agree = counts.all(|count| count.good == count.all);
     agree && triangle.hazards == 0 && seen.good * 100 >= seen.all * LEAST_SEEN
 }
 

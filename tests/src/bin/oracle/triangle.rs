@@ -3,6 +3,7 @@
 //! The emulator's model of hazards must accept all that ptxas emits, and must see what damage to control
 //! fields endangers. Kernels are assembled many at a time, since most of what ptxas does is starting.
 
+use crate::corpus::{self, Launched};
 use crate::mutations;
 use crate::tools::{self, Tools};
 use conformance::case::{self, Case, Prepared};
@@ -10,7 +11,7 @@ use conformance::description::{self, Described};
 use conformance::{program, sweep};
 use ptx_emu::machine::Kernel;
 use ptx_emu::{Device, FaultKind, cubin, machine};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -49,6 +50,12 @@ enum Module {
     Relocatable,
 }
 
+/// What a worker takes: cases of one module for a target, or a file of others for its own target.
+enum Work<'a> {
+    Cases(u32, &'a [Interpreted]),
+    File(&'a Launched),
+}
+
 /// How many of what was tried were as wanted.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Count {
@@ -68,6 +75,14 @@ impl Count {
 pub(crate) struct Triangle {
     /// By target.
     pub(crate) agree: BTreeMap<u32, Count>,
+    /// The same of the kernels of other folders.
+    pub(crate) launched: BTreeMap<u32, Count>,
+    /// Kernels of those folders that nobody describes.
+    pub(crate) undescribed: BTreeSet<String>,
+    /// Why relocatable code was not linked, and how often.
+    pub(crate) unlinked: BTreeMap<String, usize>,
+    /// Modules that there was no time for.
+    pub(crate) left: usize,
     /// Runs in which the model found a hazard in ptxas's code.
     pub(crate) hazards: usize,
     /// Damage to control fields that was seen.
@@ -87,8 +102,11 @@ struct Interpreted {
 
 impl Interpreted {
     fn of(name: &str, case: &Case, module: Module) -> Result<Interpreted, String> {
-        let input = case::input(&case.ptx, &case.kernel)?;
-        let (prepared, expected) = case::interpret(case, &input)?;
+        Interpreted::run(name, case, module, &case::input(&case.ptx, &case.kernel)?)
+    }
+
+    fn run(name: &str, case: &Case, module: Module, input: &case::Input) -> Result<Interpreted, String> {
+        let (prepared, expected) = case::interpret(case, input)?;
         let kernel = input.function.name.clone();
         Ok(Interpreted { name: name.to_owned(), ptx: case.ptx.clone(), kernel, module, prepared, expected })
     }
@@ -112,8 +130,15 @@ pub(crate) fn shrink(tools: &Tools, seed: u64, target: u32, scratch: &Path) -> S
     format!("{}\n{}", small.ptx, failure(&small).unwrap_or_default())
 }
 
-/// Runs every case whose text or name contains `only` on the code of ptxas for `targets`.
-pub(crate) fn run(tools: &Tools, targets: &[u32], only: &str, scratch: &Path, time: Duration) -> Triangle {
+/// Runs every case whose text or name contains `only` on the code of ptxas for `targets`, and the kernels of `files`.
+pub(crate) fn run(
+    tools: &Tools,
+    targets: &[u32],
+    only: &str,
+    files: &[Launched],
+    scratch: &Path,
+    time: Duration,
+) -> Triangle {
     let start = Instant::now();
     let mut triangle = Triangle::default();
     let mut cases = Vec::new();
@@ -154,25 +179,37 @@ pub(crate) fn run(tools: &Tools, targets: &[u32], only: &str, scratch: &Path, ti
         a.module == b.module && (a.module == Module::Any || a.ptx == b.ptx)
     };
     let chunks: Vec<&[Interpreted]> = cases.chunk_by(same).flat_map(|chunk| chunk.chunks(MODULE)).collect();
-    let modules: Vec<(u32, &[Interpreted])> =
-        chunks.iter().flat_map(|&chunk| targets.iter().map(move |&target| (target, chunk))).collect();
-    let share = MUTATIONS.div_ceil(modules.len().max(1));
+    let modules = chunks.iter().flat_map(|&chunk| targets.iter().map(move |&t| Work::Cases(t, chunk)));
+    let share = MUTATIONS.div_ceil((chunks.len() * targets.len()).max(1));
+    let files = files.iter().filter(|file| targets.contains(&file.target) || targets.len() > 1);
+    let modules: Vec<Work<'_>> = modules.chain(files.map(Work::File)).collect();
     let results = std::sync::Mutex::new(&mut triangle);
     std::thread::scope(|scope| {
         for worker in 0..workers {
             let assembler = Assembler { tools, folder: scratch.join(format!("triangle-{worker}")) };
             let (modules, next, results) = (&modules, &next, &results);
             scope.spawn(move || {
-                while start.elapsed() < time
-                    && let Some(&(target, chunk)) =
-                        modules.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
-                {
+                while let Some(work) = modules.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
                     let mut part = Part::default();
-                    part.module(&assembler, target, chunk, share, verbose);
+                    let is_late = start.elapsed() >= time;
+                    match work {
+                        _ if is_late => {}
+                        Work::Cases(target, chunk) => part.module(&assembler, *target, chunk, share, verbose),
+                        Work::File(file) => part.file(&assembler, file, only, verbose),
+                    }
                     let mut all = results.lock().expect("no worker panics");
-                    let agree = all.agree.entry(target).or_default();
+                    all.left += usize::from(is_late);
+                    let agree = match work {
+                        Work::Cases(target, _) => all.agree.entry(*target),
+                        Work::File(file) => all.launched.entry(file.target),
+                    };
+                    let agree = agree.or_default();
                     agree.good += part.agree.good;
                     agree.all += part.agree.all;
+                    all.undescribed.append(&mut part.undescribed);
+                    for (why, count) in std::mem::take(&mut part.unlinked) {
+                        *all.unlinked.entry(why).or_default() += count;
+                    }
                     all.hazards += part.hazards;
                     all.seen.good += part.seen.good;
                     all.seen.all += part.seen.all;
@@ -192,9 +229,41 @@ struct Part {
     hazards: usize,
     seen: Count,
     findings: Vec<String>,
+    undescribed: BTreeSet<String>,
+    unlinked: BTreeMap<String, usize>,
 }
 
 impl Part {
+    /// Runs the described kernels of a file as code for its own target.
+    fn file(&mut self, assembler: &Assembler<'_>, file: &Launched, only: &str, verbose: bool) {
+        let name = file.name();
+        let read = corpus::read(file).and_then(|(ptx, cases)| Ok((case::parse(&ptx)?, ptx, cases)));
+        let (module, ptx, cases) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                self.agree.add(false);
+                return self.findings.push(format!("{name}: {error}"));
+            }
+        };
+        self.undescribed = corpus::undescribed(file, &ptx, &cases);
+        let mut interpreted = Vec::new();
+        for Described { name, case } in cases {
+            if !corpus::has_kernel(&ptx, &case.kernel) || !(name.contains(only) || only.is_empty()) {
+                continue;
+            }
+            let case = Case { ptx: ptx.clone(), ..case };
+            let run = case::kernel_of(&module, &case.kernel);
+            match run.and_then(|input| Interpreted::run(&name, &case, Module::Own, &input)) {
+                Ok(case) => interpreted.push(case),
+                Err(error) => {
+                    self.agree.add(false);
+                    self.findings.push(format!("{name}: {error}"));
+                }
+            }
+        }
+        self.module(assembler, file.target, &interpreted, 0, verbose);
+    }
+
     fn module(
         &mut self,
         assembler: &Assembler<'_>,
@@ -223,7 +292,10 @@ impl Part {
             let kernel = match cubin::kernel(&bytes, &kernel, &case.prepared.device) {
                 Ok(kernel) => kernel,
                 // Not all that a linker does is done.
-                Err(_) if case.module == Module::Relocatable => continue,
+                Err(error) if case.module == Module::Relocatable => {
+                    *self.unlinked.entry(error.to_string()).or_default() += 1;
+                    continue;
+                }
                 Err(error) => {
                     self.agree.add(false);
                     self.findings.push(format!("{name} sm_{target}: {error}"));
