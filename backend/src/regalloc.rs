@@ -269,6 +269,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_block_that_jumps_to_itself_ends_with_its_moves() {
+        let text = "entry \"f\" {
+        b0:
+          %v0:r2 = PACK 0x1, RZ
+          %v1:r = MOV 0x1
+          JUMP b1
+        b1:
+          %v2:r2 = phi b0 %v0, b1 %v6
+          %v3:r, %v4:p, _ = IADD3 %v1, 0x4, RZ
+          %v5:r, _, _ = IADD3.X RZ, RZ, RZ, %v4, PF
+          %v6:r2 = PACK %v3, %v5
+          STG.E %v2, RZ, %v3
+          JUMP b1
+        }";
+        let mut func = crate::ori::text::parse(text).expect("parses");
+        allocate(&mut func, target(), 255).expect("is right");
+        let last = func.block(crate::ori::ir::BlockId(1)).insts.last().map(|inst| inst.op);
+        assert_eq!(last, Some(crate::ori::op::Op::Mov));
+    }
+
     /// Predicates that change in a loop, where no register is left: they go to memory as integers, and so do
     /// the constants they start as.
     #[test]

@@ -175,16 +175,17 @@ fn edges_into(
             continue;
         }
         let only_successor = matches!(draft.func.block(pred).term, Term::Jump(_));
-        let home = if only_successor {
-            pred
+        // A block may jump to itself.
+        let (home, at_start) = if only_successor {
+            (pred, false)
         } else if cfg.preds(b).len() == 1 {
-            b
+            (b, true)
         } else {
-            draft.split_edge(pred, b)
+            (draft.split_edge(pred, b), false)
         };
         let origins = vec![None; code.len()];
-        placed(home, home == b, code.len(), pred);
-        if home == b {
+        placed(home, at_start, code.len(), pred);
+        if at_start {
             draft.func.block_mut(b).insts.splice(0..0, code);
             draft.origin[b.index()].splice(0..0, origins);
         } else {
