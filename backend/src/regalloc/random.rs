@@ -1,6 +1,6 @@
 //! Random functions, valid by construction: every value is defined before it is used on every path.
 //!
-//! A function is a tree of straight code, diamonds, loops and early exits. Values in scope are those of the
+//! A function is a tree of straight code, diamonds, loops, early exits and endless loops. Values in scope are those of the
 //! enclosing regions; a diamond and a loop bring values out through phis.
 
 use crate::input::SrcId;
@@ -377,10 +377,33 @@ impl Generator {
         self.at = leave;
         let outer = self.scope.len();
         self.store();
+        if self.chance(30) {
+            self.endless();
+        }
         self.scope.truncate(outer);
         let go_on = self.block();
         self.branch(from, leave, go_on, cond);
         self.at = go_on;
+    }
+
+    /// A block that jumps to itself, and to nothing else.
+    fn endless(&mut self) {
+        let kinds: Vec<(File, u8)> =
+            (0..self.random.usize(..4)).map(|_| Self::KINDS[self.random.usize(..6)]).collect();
+        let from = self.at;
+        let args: Vec<Vec<(BlockId, Src)>> =
+            kinds.iter().map(|&(file, width)| vec![(from, self.argument(file, width))]).collect();
+        let spin = self.block();
+        self.func.block_mut(from).term = Term::Jump(spin);
+        self.at = spin;
+        self.phis(kinds.clone(), args);
+        self.straight();
+        self.store();
+        for (i, &(file, width)) in kinds.iter().enumerate() {
+            let arg = self.argument(file, width);
+            self.func.block_mut(spin).phis[i].args.push((spin, arg));
+        }
+        self.func.block_mut(spin).term = Term::Jump(spin);
     }
 
     fn phis(&mut self, kinds: Vec<(File, u8)>, args: Vec<Vec<(BlockId, Src)>>) {
