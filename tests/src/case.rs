@@ -45,14 +45,20 @@ pub enum Compare {
     },
     /// May hold anything.
     Ignored,
-    /// Two halves in each word: equal or both NaN.
-    F16,
-    Bf16,
+    /// Halves: equal or both NaN, or within so many units in the last place.
+    F16 {
+        ulps: u32,
+    },
+    Bf16 {
+        ulps: u32,
+    },
 }
 
 impl Compare {
     pub const SINGLE: Compare = Compare::F32 { ulps: 0, absolute: 0.0 };
     pub const DOUBLE: Compare = Compare::F64 { ulps: 0 };
+    pub const HALF: Compare = Compare::F16 { ulps: 0 };
+    pub const BFLOAT: Compare = Compare::Bf16 { ulps: 0 };
 
     /// The first bytes that differ more than they may.
     fn difference(self, a: &[u8], b: &[u8]) -> Option<usize> {
@@ -61,7 +67,7 @@ impl Compare {
             Compare::Exact => 1,
             Compare::F32 { .. } => 4,
             Compare::F64 { .. } => 8,
-            Compare::F16 | Compare::Bf16 => 2,
+            Compare::F16 { .. } | Compare::Bf16 { .. } => 2,
         };
         let differs = |(a, b): (&[u8], &[u8])| {
             if a == b || a.len() < unit {
@@ -88,10 +94,15 @@ impl Compare {
                     let close = (order(x) - order(y)).unsigned_abs() <= ulps.into();
                     !(x.is_nan() && y.is_nan()) && (x.is_nan() != y.is_nan() || !close)
                 }
-                Compare::F16 | Compare::Bf16 => {
-                    let infinity = if self == Compare::F16 { 0x7c00 } else { 0x7f80 };
-                    let nan = |x: &[u8]| u16::from_le_bytes([x[0], x[1]]) & 0x7fff > infinity;
-                    !(nan(a) && nan(b))
+                Compare::F16 { ulps } | Compare::Bf16 { ulps } => {
+                    let infinity = if matches!(self, Compare::F16 { .. }) { 0x7c00 } else { 0x7f80 };
+                    let order = |x: &[u8]| {
+                        let magnitude = i32::from(x[1] & 0x7f) << 8 | i32::from(x[0]);
+                        if x[1] >> 7 == 1 { -magnitude } else { magnitude }
+                    };
+                    let (x, y) = (order(a), order(b));
+                    let nan = |x: i32| x.abs() > infinity;
+                    !(nan(x) && nan(y)) && (nan(x) != nan(y) || ulps == 0 || x.abs_diff(y) > ulps)
                 }
             }
         };

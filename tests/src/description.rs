@@ -222,8 +222,8 @@ fn compare(ty: &str, words: &[&str]) -> Option<Compare> {
     let exactly = match ty {
         "f32" => Compare::SINGLE,
         "f64" => Compare::DOUBLE,
-        "f16" => Compare::F16,
-        "bf16" => Compare::Bf16,
+        "f16" => Compare::HALF,
+        "bf16" => Compare::BFLOAT,
         _ => Compare::Exact,
     };
     Some(match *words {

@@ -1,10 +1,19 @@
 //! One small kernel for each form of an instruction: operands from buffers, the results to a buffer.
 
+mod forms;
+
+pub use forms::coverage;
+
 use crate::case::{Argument, Case, Compare};
+use ptx_isa::{ScalarType, Sm};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Threads of a sweep's launch; each takes its own operands.
 const THREADS: usize = 256;
+
+/// The names of the source operands in a kernel's text.
+const OPERANDS: [&str; 6] = ["a", "b", "c", "e", "f", "g"];
 
 /// A sequence of numbers that is the same everywhere.
 #[derive(Clone, Debug)]
@@ -88,9 +97,12 @@ pub fn value(ty: &str, random: &mut Random) -> u64 {
         "f64" if random.below(2) == 0 => {
             (random.next() as i64 as f64 / (1u64 << random.below(60)) as f64).to_bits()
         }
+        "f32x2" => value("f32", random) << 32 | value("f32", random),
+        "angle" => u64::from((random.below(1 << 16) as f32 / 8192.0 - 4.0).to_bits()),
         "f16" | "f16x2" | "bf16" | "bf16x2" if random.below(2) == 0 => {
             let edges = [
-                0u64, 0x8000, 0x3c00, 0x3f80, 0x0001, 0x0400, 0x7bff, 0x7c00, 0x7e00, 0x7f80, 0xbc00, 0x4248,
+                0u64, 0x8000, 0x3c00, 0x3f80, 0x0001, 0x0400, 0x7bff, 0x7c00, 0x7e00, 0x7f80, 0x7fc0, 0xbc00,
+                0x4248,
             ];
             pick(&edges, random) | pick(&edges, random) << 16
         }
@@ -120,12 +132,10 @@ pub fn widens(to: &str, from: &str) -> bool {
 
 /// Bits of a type's memory.
 fn width(ty: &str) -> u32 {
-    let digits: String =
-        ty.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
-    match ty {
-        "pred" | "shift" | "field" => 32,
-        _ if ty.contains('x') => 32,
-        _ => digits.parse().unwrap_or(32),
+    match ScalarType::parse(ty) {
+        Some(ty) if ty != ScalarType::Pred => ty.bits(),
+        // Predicates, and what is no type but a choice of values.
+        _ => 32,
     }
 }
 
@@ -138,14 +148,16 @@ fn register(ty: &str) -> &'static str {
     }
 }
 
-/// The kernel of one instruction. `{d}`, `{a}`, `{b}`, `{c}` and `{e}` in the text stand for its operands.
+/// The kernel of one instruction. `{d}`, `{a}`, `{b}` and so on in the text stand for its operands.
+///
+/// A result is a type, `pred`, two predicates (`preds`), or a register and a predicate (`b32|pred`).
 pub fn kernel(text: &str, result: &str, sources: &[&str]) -> String {
     let mut body = String::new();
     let mut params = String::from(".param .u64 out");
     let mut declarations = String::new();
     let mut statement = text.to_owned();
     for (i, ty) in sources.iter().enumerate() {
-        let name = ["a", "b", "c", "e"][i];
+        let name = OPERANDS[i];
         let (bits, class) = (width(ty), register(ty));
         let _ = write!(params, ", .param .u64 in{i}");
         let _ = writeln!(declarations, "    .reg .{class} %{name};");
@@ -157,23 +169,48 @@ pub fn kernel(text: &str, result: &str, sources: &[&str]) -> String {
             let _ = writeln!(declarations, "    .reg .pred %p{name};");
             let _ = writeln!(body, "    setp.ne.u32 %p{name}, %{name}, 0;");
             operand = format!("%p{name}");
+        } else if forms::is_byte_pair(ty) {
+            let _ = writeln!(declarations, "    .reg .b8 %n{name}, %u{name};");
+            let _ = writeln!(body, "    mov.b16 {{%n{name}, %u{name}}}, %{name};");
+            operand = format!("%n{name}");
         }
         statement = statement.replace(&format!("{{{name}}}"), &operand);
     }
     let (bits, class) = (width(result), register(result));
-    let destination = if result == "pred" { "%pd" } else { "%d" };
-    let _ = writeln!(declarations, "    .reg .{class} %d;\n    .reg .pred %pd;");
+    if forms::is_byte_pair(result) {
+        declarations.push_str("    .reg .b8 %nd;\n");
+    }
+    let (destination, rest) = match result {
+        "pred" => ("%pd", "selp.b32 %d, 1, 0, %pd;"),
+        "preds" => {
+            ("%pd|%pq", "selp.b32 %d, 1, 0, %pd;\n    selp.b32 %dq, 2, 0, %pq;\n    or.b32 %d, %d, %dq;")
+        }
+        "b32|pred" => ("%d|%pd", "selp.b32 %dq, 0x5a5a5a5a, 0, %pd;\n    xor.b32 %d, %d, %dq;"),
+        _ if forms::is_byte_pair(result) => ("%nd", "mov.b16 %d, {%nd, %nd};"),
+        _ => ("%d", ""),
+    };
+    let _ = writeln!(declarations, "    .reg .{class} %d;\n    .reg .b32 %dq;\n    .reg .pred %pd, %pq;");
     let _ = writeln!(body, "    mov.b{} %d, 0;", if bits == 8 { 16 } else { bits });
     let _ = writeln!(body, "    {}", statement.replace("{d}", destination));
-    if result == "pred" {
-        let _ = writeln!(body, "    selp.b32 %d, 1, 0, %pd;");
-    }
+    let _ = writeln!(body, "    {rest}");
     format!(
-        ".version 8.6\n.target sm_80\n.address_size 64\n.visible .entry k({params})\n{{\n    .reg .b32 %tid_;\n    \
+        ".version {}\n.target {}\n.address_size 64\n.visible .entry k({params})\n{{\n    .reg .b32 %tid_;\n    \
          .reg .b64 %in, %out;\n{declarations}    mov.u32 %tid_, %tid.x;\n{body}    ld.param.u64 %out, [out];\n    \
          mad.wide.u32 %out, %tid_, {}, %out;\n    st.global.b{bits} [%out], %d;\n    ret;\n}}\n",
+        forms::VERSION,
+        target(text),
         bits / 8
     )
+}
+
+/// The least target that has all instructions of a text.
+pub fn target(text: &str) -> Sm {
+    let targets = text.split(';').filter_map(|statement| {
+        let mut words = statement.split_whitespace().next()?.split('.');
+        let opcode = ptx_isa::resolve(words.next()?, &words.collect::<Vec<&str>>()).ok()?;
+        forms::target(&opcode)
+    });
+    targets.max_by_key(|sm| (sm.feature, sm.number)).unwrap_or(Sm::new(75))
 }
 
 /// The case of one instruction over edge and random values.
@@ -332,15 +369,19 @@ pub fn all() -> Vec<Case> {
         }
     }
     floats(&mut cases);
+    let written: BTreeSet<String> = cases.iter().map(statement).collect();
+    cases.extend(forms::all().into_iter().filter(|case| !written.contains(&statement(case))));
+    // Those for one target follow each other, so that they share modules.
+    cases.sort_by_key(|case| target(&statement(case)));
     cases
 }
 
 fn compare_of(t: &str) -> Compare {
     match t {
-        "f32" => Compare::SINGLE,
+        "f32" | "f32x2" => Compare::SINGLE,
         "f64" => Compare::DOUBLE,
-        "f16" | "f16x2" => Compare::F16,
-        "bf16" | "bf16x2" => Compare::Bf16,
+        "f16" | "f16x2" => Compare::HALF,
+        "bf16" | "bf16x2" => Compare::BFLOAT,
         _ => Compare::Exact,
     }
 }
@@ -421,7 +462,7 @@ fn floats(cases: &mut Vec<Case>) {
             cases.push(case(&format!("cvt.{round}.{t}.{t} {{d}}, {{a}};"), t, &[t], close));
         }
         for round in ["rn", "rz"] {
-            cases.push(case(&format!("cvt.{round}.f16.{t} {{d}}, {{a}};"), "f16", &[t], Compare::F16));
+            cases.push(case(&format!("cvt.{round}.f16.{t} {{d}}, {{a}};"), "f16", &[t], Compare::HALF));
         }
         cases.push(case(&format!("cvt.{t}.f16 {{d}}, {{a}};"), t, &["f16"], close));
     }
@@ -432,10 +473,10 @@ fn floats(cases: &mut Vec<Case>) {
         cases.push(case(&format!("cvt.{round}.f32.f64 {{d}}, {{a}};"), "f32", &["f64"], Compare::SINGLE));
         cases.push(case(&format!("cvt.{round}.ftz.f32.f64 {{d}}, {{a}};"), "f32", &["f64"], Compare::SINGLE));
     }
-    cases.push(case("cvt.rn.bf16.f32 {d}, {a};", "bf16", &["f32"], Compare::Bf16));
+    cases.push(case("cvt.rn.bf16.f32 {d}, {a};", "bf16", &["f32"], Compare::BFLOAT));
     cases.push(case("cvt.f32.bf16 {d}, {a};", "f32", &["bf16"], Compare::SINGLE));
-    cases.push(case("cvt.rn.f16x2.f32 {d}, {a}, {b};", "f16x2", &["f32", "f32"], Compare::F16));
-    cases.push(case("cvt.rn.bf16x2.f32 {d}, {a}, {b};", "bf16x2", &["f32", "f32"], Compare::Bf16));
+    cases.push(case("cvt.rn.f16x2.f32 {d}, {a}, {b};", "f16x2", &["f32", "f32"], Compare::HALF));
+    cases.push(case("cvt.rn.bf16x2.f32 {d}, {a}, {b};", "bf16x2", &["f32", "f32"], Compare::BFLOAT));
     for t in ["f16", "f16x2"] {
         let c = compare_of(t);
         for flag in ["", ".ftz", ".sat"] {

@@ -100,6 +100,36 @@ impl Narrow {
     }
 }
 
+/// The powers of two from 2⁻¹²⁷ on, and one NaN, that scale blocks of a matrix (`ue8m0`).
+pub mod scale {
+    use crate::float::{F32, Rounding};
+
+    const NAN: u8 = 0xff;
+    const BIAS: i32 = 127;
+
+    /// The power of two that a code stands for.
+    pub fn to_f64(code: u8) -> f64 {
+        if code == NAN { f64::NAN } else { f64::from(i32::from(code) - BIAS).exp2() }
+    }
+
+    /// The code of the nearest power of two towards zero or above the magnitude of a single-precision number.
+    pub fn from_single(bits: u64, mode: Rounding, finite: bool) -> u8 {
+        let magnitude = F32.to_f64(bits & (F32.sign() - 1));
+        if magnitude.is_nan() {
+            return NAN;
+        }
+        let code = match mode {
+            Rounding::Up => (0..NAN).find(|&code| to_f64(code) >= magnitude),
+            _ => (0..NAN).rev().find(|&code| to_f64(code) <= magnitude).or(Some(0)),
+        };
+        match code {
+            Some(code) if magnitude.is_finite() => code,
+            _ if finite => NAN - 1,
+            _ => NAN,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,6 +8,7 @@ mod arithmetic;
 mod bulk;
 mod call;
 mod cluster;
+mod compare;
 mod convert;
 mod copy;
 mod decode;

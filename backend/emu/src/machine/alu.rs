@@ -1,14 +1,15 @@
 //! Instructions on registers of one lane, or on the warp's.
 
 mod float;
+mod half;
 mod integer;
+mod pack;
 
 use super::decode::Step;
 use super::operand::Source;
 use super::{Block, Result, each};
 use crate::float::{Format, Rounding};
 use crate::launch::FaultKind;
-use crate::narrow::{E4M3, E5M2, Narrow};
 use sass::{Field, Inst};
 
 /// A computation with all that its encoding selects besides operands.
@@ -207,22 +208,45 @@ pub(super) enum Compute {
         signed: bool,
         mode: Rounding,
     },
-    /// A pair of singles or halves to a pair of bytes, beside a half of C.
-    Narrow {
-        format: Narrow,
-        halves: bool,
-        relu: bool,
+    I2ip {
+        bits: u32,
+        signed: bool,
     },
-    /// A pair of bytes to a pair of halves.
-    Widen {
-        format: Narrow,
-        relu: bool,
+    Pack(pack::Pack),
+    /// A single-precision sum, the first summand a half.
+    Fhadd {
+        half: Format,
+        mode: Mode,
     },
-    F2fp {
+    Fhfma {
+        half: Format,
+        mode: Mode,
+    },
+    Fadd2(Mode),
+    Fmul2(Mode),
+    Ffma2(Mode),
+    Fmnmx3 {
+        ftz: bool,
+        nan: bool,
+    },
+    /// A function of a half.
+    MufuHalf {
+        op: u8,
         format: Format,
-        relu: bool,
-        finite: bool,
-        mode: Rounding,
+    },
+    Hset2 {
+        format: Format,
+        cmp: u8,
+        ftz: bool,
+        combine: u8,
+        /// Ones are floats, else masks.
+        ones: bool,
+    },
+    Hsetp2 {
+        format: Format,
+        cmp: u8,
+        ftz: bool,
+        combine: u8,
     },
 }
 
@@ -266,6 +290,7 @@ impl Compute {
         let signed = get(Field::Signed) == 1;
         let combine = byte(Field::Bool);
         let half = if text(Field::Type) == ".BF16_V2" { BF16 } else { F16 };
+        let mixed = if text(Field::Type) == ".BF16" { BF16 } else { F16 };
         let name = inst.form().name;
         let (name, uniform) = match name.strip_prefix('U') {
             Some(rest) => (rest, true),
@@ -350,7 +375,7 @@ impl Compute {
                 Compute::Hfma2 { format: half, mode, relu: get(Field::Relu) != 0 }
             }
             "HMNMX2" => Compute::Hmnmx2 { format: half, nan: flag(Field::Mode), ftz, xor: flag(Field::Flag) },
-            "F2I.F16" | "F2I.S64.F16" | "F2F.F64.F16" if get(Field::SwizzleB) != 0 => return None,
+            "F2I.F16" | "F2I.S64.F16" if get(Field::SwizzleB) != 0 => return None,
             "F2I" | "F2I.F64" | "F2I.F16" | "F2I.S64" | "F2I.S64.F64" | "F2I.S64.F16" => Compute::F2i {
                 from: format_of(text(Field::SrcType))?,
                 ty: byte(Field::Type),
@@ -367,6 +392,12 @@ impl Compute {
             "F2F.F64" | "F2F.F64.F16" => {
                 Compute::F2f { from: format_of(text(Field::SrcType))?, to: F64, mode: round, ftz }
             }
+            "F2F.F32.F16" | "F2F.F16.BF16" | "F2F.BF16.F16" => Compute::F2f {
+                from: format_of(text(Field::SrcType))?,
+                to: format_of(text(Field::Type))?,
+                mode: round,
+                ftz,
+            },
             "F2F.F32.F64" => Compute::F2f { from: F64, to: format_of(text(Field::Type))?, mode: round, ftz },
             "FRND" => Compute::Frnd { format: F32, mode: round, ftz },
             "FRND.F16" if get(Field::SwizzleB) == 0 => Compute::Frnd { format: F16, mode: round, ftz },
@@ -375,34 +406,39 @@ impl Compute {
             "F2IP" if get(Field::Relu) == 0 && flag(Field::Mode) => {
                 Compute::F2ip { signed: get(Field::Type) == 1, mode: round }
             }
-            "F2FP.PACK_AB_MERGE_C" | "F2FP.UNPACK_B_MERGE_C" if flag(Field::Sat) => Compute::Narrow {
-                format: narrow(text(Field::Type))?,
-                halves: name == "F2FP.UNPACK_B_MERGE_C" && matches!(text(Field::SrcType), "" | ".F16"),
-                relu: flag(Field::Relu),
-            },
-            "F2FP.UNPACK_B" => {
-                Compute::Widen { format: narrow(text(Field::SrcType))?, relu: flag(Field::Relu) }
+            "I2IP" if inst.text(Field::Sat).is_none_or(|text| text == ".SAT") => {
+                let ty = byte(Field::Type);
+                Compute::I2ip { bits: [8, 16, 2, 4][usize::from(ty >> 1) & 3], signed: ty & 1 == 1 }
             }
-            "F2FP.PACK_AB" if matches!(text(Field::Type), "" | ".F16" | ".BF16") => Compute::F2fp {
+            "FHADD" => Compute::Fhadd { half: mixed, mode },
+            "FHFMA" => Compute::Fhfma { half: mixed, mode },
+            "FADD2" | "FMUL2" | "FFMA2"
+                if [Field::SwizzleA, Field::SwizzleB, Field::SwizzleC]
+                    .iter()
+                    .any(|&lanes| get(lanes) > 2) =>
+            {
+                return None;
+            }
+            "FADD2" => Compute::Fadd2(mode),
+            "FMUL2" => Compute::Fmul2(mode),
+            "FFMA2" => Compute::Ffma2(mode),
+            "FMNMX3" => Compute::Fmnmx3 { ftz, nan: flag(Field::Mode) },
+            "MUFU.F16" => Compute::MufuHalf {
+                op: byte(Field::Op),
                 format: if text(Field::Type) == ".BF16" { BF16 } else { F16 },
-                relu: flag(Field::Relu),
-                finite: flag(Field::Sat),
-                mode: round,
             },
+            "HSET2" => {
+                Compute::Hset2 { format: half, cmp: byte(Field::Cmp), ftz, combine, ones: flag(Field::Flag) }
+            }
+            "HSETP2" if !flag(Field::Flag) => {
+                Compute::Hsetp2 { format: half, cmp: byte(Field::Cmp), ftz, combine }
+            }
+            _ if name.starts_with("F2FP.") => Compute::Pack(pack::Pack::of(name, inst)?),
             _ => {
                 let _ = uniform;
                 return None;
             }
         })
-    }
-}
-
-/// The format of bytes that a modifier names.
-fn narrow(text: &str) -> Option<Narrow> {
-    match text {
-        ".E4M3" => Some(E4M3),
-        ".E5M2" => Some(E5M2),
-        _ => None,
     }
 }
 
@@ -493,9 +529,13 @@ impl Block<'_> {
 
 impl Lane<'_, '_> {
     fn compute(&self, compute: Compute) -> Result<Results> {
-        match self.integer(compute)? {
-            Some(results) => Ok(results),
-            None => self.float(compute)?.ok_or_else(|| FaultKind::Unsupported(format!("{compute:?}"))),
-        }
+        let computed = match self.integer(compute)? {
+            None => match self.float(compute)? {
+                None => self.half(compute)?,
+                some => some,
+            },
+            some => some,
+        };
+        computed.ok_or_else(|| FaultKind::Unsupported(format!("{compute:?}")))
     }
 }

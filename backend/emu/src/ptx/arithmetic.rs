@@ -1,8 +1,8 @@
-//! One instruction of a warp: integers, logic, comparison and selection here, the rest in the siblings.
+//! One instruction of a warp: integers, logic and selection here, the rest in the siblings.
 
 use super::decode::{extend, ones};
 use super::{Block, Step, WARP, each};
-use crate::float::{F32, F64};
+use crate::float::F32;
 use crate::launch::FaultKind;
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType, TypeKind};
@@ -21,7 +21,7 @@ pub(super) fn unsupported<T>(instr: &Instr) -> Step<T> {
     Err(FaultKind::Unsupported(format!("{name}.{}.{}", mods.join("."), types.join("."))))
 }
 
-fn operand(instr: &Instr, position: usize) -> Step<&Operand> {
+pub(super) fn operand(instr: &Instr, position: usize) -> Step<&Operand> {
     instr.operands.get(position).ok_or_else(|| FaultKind::Malformed("an operand is missing".into()))
 }
 
@@ -243,26 +243,8 @@ impl<'a> Block<'a> {
                     Ok(if first { a } else { b })
                 })
             }
-            F::SetpInt | F::SetpFloat => self.set_predicate(w, mask, instr),
-            F::SetInt | F::SetFloat => {
-                let (d, t) = (ty(op, 0)?, ty(op, 1)?);
-                let combine = op.has(Mod::And) || op.has(Mod::Or) || op.has(Mod::Xor);
-                let (a, b) = (
-                    self.gather(w, mask, operand(instr, 1)?, t)?,
-                    self.gather(w, mask, operand(instr, 2)?, t)?,
-                );
-                let c = match combine {
-                    true => self.gather(w, mask, operand(instr, 3)?, ScalarType::Pred)?,
-                    false => [0; WARP],
-                };
-                for lane in each(mask) {
-                    let holds = compares(instr, t, extend(a[lane], t), extend(b[lane], t))?;
-                    let holds = if combine { boolean(op, holds, c[lane] != 0) } else { holds };
-                    let yes = if d == ScalarType::F32 { F32.one() } else { u32::MAX.into() };
-                    self.put(w, lane, &instr.operands[0], d, if holds { yes } else { 0 })?;
-                }
-                Ok(())
-            }
+            F::SetpInt | F::SetpFloat | F::SetpHalf => self.set_predicate(w, mask, instr),
+            F::SetInt | F::SetFloat | F::SetHalf | F::SetHalfResult => self.set(w, mask, instr),
             F::Mov => self.mov(w, mask, instr),
             F::Bra => {
                 let target = self.program.label(operand(instr, 0)?)?;
@@ -360,9 +342,16 @@ impl<'a> Block<'a> {
             F::Ld | F::Ldu | F::St | F::Atom | F::Red | F::Cvta | F::Isspacep => {
                 self.memory(w, pc, mask, instr)
             }
-            F::Cvt | F::CvtPair | F::CvtTf32 | F::CvtToNarrow | F::CvtFromNarrow => {
-                self.convert(w, mask, instr)
-            }
+            F::Cvt
+            | F::CvtPair
+            | F::CvtTf32
+            | F::CvtToNarrow
+            | F::CvtFromNarrow
+            | F::CvtToScale
+            | F::CvtFromScale
+            | F::CvtPack
+            | F::CvtPackInto => self.convert(w, mask, instr),
+            F::AddMixed | F::SubMixed | F::FmaMixed => self.mixed(w, mask, instr),
             _ => self.float(w, mask, instr),
         }
     }
@@ -495,25 +484,6 @@ impl<'a> Block<'a> {
                 let q = q[lane] != 0;
                 let holds = if instr.opcode.has(Mod::And) { (result != 0) & q } else { (result != 0) | q };
                 self.put(w, lane, p, ScalarType::Pred, holds.into())?;
-            }
-        }
-        Ok(())
-    }
-
-    fn set_predicate(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
-        let op = &instr.opcode;
-        let t = ty(op, 0)?;
-        let (a, b) =
-            (self.gather(w, mask, operand(instr, 1)?, t)?, self.gather(w, mask, operand(instr, 2)?, t)?);
-        let combine = op.has(Mod::And) || op.has(Mod::Or) || op.has(Mod::Xor);
-        let c = if combine { self.gather(w, mask, operand(instr, 3)?, ScalarType::Pred)? } else { [0; WARP] };
-        let (p, q) = split(operand(instr, 0)?);
-        for lane in each(mask) {
-            let holds = compares(instr, t, extend(a[lane], t), extend(b[lane], t))?;
-            let with = |holds: bool| if combine { boolean(op, holds, c[lane] != 0) } else { holds };
-            self.put(w, lane, p, ScalarType::Pred, with(holds).into())?;
-            if let Some(q) = q {
-                self.put(w, lane, q, ScalarType::Pred, with(!holds).into())?;
             }
         }
         Ok(())
@@ -676,50 +646,4 @@ fn permute(instr: &Instr, a: u64, b: u64, c: u64) -> Step<u64> {
         _ => return unsupported(instr),
     };
     Ok(picks.iter().enumerate().fold(0, |result, (i, &pick)| result | byte(pick) << (8 * i)))
-}
-
-fn boolean(op: &Opcode, holds: bool, c: bool) -> bool {
-    if op.has(Mod::And) {
-        holds & c
-    } else if op.has(Mod::Or) {
-        holds | c
-    } else {
-        holds ^ c
-    }
-}
-
-/// The comparison that the instruction names.
-pub(super) fn compares(instr: &Instr, t: ScalarType, a: u64, b: u64) -> Step<bool> {
-    let op = &instr.opcode;
-    let order = match t {
-        ScalarType::F32 if op.has(Mod::Ftz) => F32.compare(F32.flush(a), F32.flush(b)),
-        ScalarType::F32 => F32.compare(a, b),
-        ScalarType::F64 => F64.compare(a, b),
-        _ if t.kind() == TypeKind::Float || t.kind() == TypeKind::Packed => return unsupported(instr),
-        _ if t.is_signed() => Some((a as i64).cmp(&(b as i64))),
-        _ => Some(a.cmp(&b)),
-    };
-    let (lt, eq, gt) =
-        (order == Some(Ordering::Less), order == Some(Ordering::Equal), order == Some(Ordering::Greater));
-    let open = order.is_none();
-    for comparison in op.mods() {
-        return Ok(match comparison {
-            Mod::Eq => eq,
-            Mod::Ne => lt || gt,
-            Mod::Lt | Mod::Lo => lt,
-            Mod::Le | Mod::Ls => lt || eq,
-            Mod::Gt | Mod::Hi => gt,
-            Mod::Ge | Mod::Hs => gt || eq,
-            Mod::Equ => eq || open,
-            Mod::Neu => !eq,
-            Mod::Ltu => lt || open,
-            Mod::Leu => !gt,
-            Mod::Gtu => gt || open,
-            Mod::Geu => !lt,
-            Mod::Num => !open,
-            Mod::IsNan => open,
-            _ => continue,
-        });
-    }
-    unsupported(instr)
 }

@@ -6,7 +6,7 @@ use super::float::{format, rounding};
 use super::{Block, Step};
 use crate::float::{self, BF16, F16, F32, Format, Rounding, TF32};
 use crate::launch::FaultKind;
-use crate::narrow::Narrow;
+use crate::narrow::{Narrow, scale};
 use ptx_backend::input::Instr;
 use ptx_isa::{FormId, Mod, Opcode, ScalarType};
 
@@ -15,7 +15,9 @@ impl Block<'_> {
         let op = &instr.opcode;
         let (d, s) = (ty(op, 0)?, ty(op, 1)?);
         match op.form {
-            FormId::CvtPair if instr.operands.len() == 3 && !op.has(Mod::Rs) => {
+            // Which random bits round which number is written in a figure only.
+            FormId::CvtPair if op.has(Mod::Rs) => unsupported(instr),
+            FormId::CvtPair => {
                 let to = if d == ScalarType::F16x2 { F16 } else { BF16 };
                 self.map2(w, mask, instr, d, [s, s], |a, b| {
                     let narrow = |x| limit(op, to, F32.convert(x, to, rounding(op)));
@@ -47,6 +49,29 @@ impl Block<'_> {
                     let bits = s.bits() / 2;
                     let half = |shift: u32| limit(op, F16, F16.from_f64(from.to_f64((a >> shift) as u8)));
                     Ok(half(bits) << 16 | half(0))
+                })
+            }
+            FormId::CvtToScale => {
+                let code = |x| u64::from(scale::from_single(x, rounding(op), op.has(Mod::Satfinite)));
+                if s == ScalarType::Bf16x2 {
+                    // The upper half of a single-precision number.
+                    let single = |half: u64| half << 16 & ones(32);
+                    return self
+                        .map1(w, mask, instr, d, s, |a| Ok(code(single(a >> 16)) << 8 | code(single(a))));
+                }
+                self.map2(w, mask, instr, d, [s, s], |a, b| Ok(code(a) << 8 | code(b)))
+            }
+            FormId::CvtFromScale => self.map1(w, mask, instr, d, s, |a| {
+                let half = |code: u64| BF16.from_f64(scale::to_f64(code as u8));
+                Ok(half(a >> 8) << 16 | half(a))
+            }),
+            FormId::CvtPack | FormId::CvtPackInto => {
+                let (least, greatest) = range(d);
+                let clamp = |x: u64| i128::from(x as i64).clamp(least, greatest) as u64 & ones(d.bits());
+                self.map3(w, mask, instr, ScalarType::B32, [s, s, ScalarType::B32], |a, b, c| {
+                    // What was there moves up.
+                    let above = if d.bits() == 16 { 0 } else { c << (2 * d.bits()) };
+                    Ok((above | clamp(a) << d.bits() | clamp(b)) & ones(32))
                 })
             }
             FormId::Cvt => self.map1(w, mask, instr, d, s, |a| convert(op, d, s, a)),

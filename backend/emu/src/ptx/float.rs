@@ -1,11 +1,12 @@
 //! Arithmetic on floats of all widths.
 
-use super::arithmetic::{compares, ty, unsupported};
+use super::arithmetic::{ty, unsupported};
+use super::decode::ones;
 use super::{Block, Step};
 use crate::approximate::{Function, double, single};
 use crate::float::{BF16, F16, F32, F64, Format, Rounding};
 use ptx_backend::input::Instr;
-use ptx_isa::{FormId, Mod, Opcode, ScalarType};
+use ptx_isa::{FormId, Mod, Opcode, ScalarType, TypeKind};
 
 pub(super) fn rounding(op: &Opcode) -> Rounding {
     match () {
@@ -20,7 +21,7 @@ pub(super) fn format(ty: ScalarType) -> Option<Format> {
     Some(match ty {
         ScalarType::F16 | ScalarType::F16x2 => F16,
         ScalarType::Bf16 | ScalarType::Bf16x2 => BF16,
-        ScalarType::F32 => F32,
+        ScalarType::F32 | ScalarType::F32x2 => F32,
         ScalarType::F64 => F64,
         _ => return None,
     })
@@ -42,16 +43,43 @@ impl Block<'_> {
                 |a| Ok(has_property(op, format, a).into()),
             );
         }
-        let packed = matches!(t, ScalarType::F16x2 | ScalarType::Bf16x2);
+        let packed = t.kind() == TypeKind::Packed;
         self.map4(w, mask, instr, t, [t; 4], |a, b, c, _| {
             if !packed {
                 return compute(instr, format, a, b, c);
             }
-            let low = compute(instr, format, a & 0xffff, b & 0xffff, c & 0xffff)?;
-            let high = compute(instr, format, a >> 16, b >> 16, c >> 16)?;
-            Ok(high << 16 | low)
+            let half = t.bits() / 2;
+            let ones = ones(half);
+            let low = compute(instr, format, a & ones, b & ones, c & ones)?;
+            let high = compute(instr, format, a >> half, b >> half, c >> half)?;
+            Ok(high << half | low)
         })
     }
+
+    /// Single-precision sums whose other sources are halves.
+    pub(super) fn mixed(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let op = &instr.opcode;
+        let (d, t) = (ty(op, 0)?, ty(op, 1)?);
+        let Some(half) = format(t) else { return unsupported(instr) };
+        let mode = rounding(op);
+        let widen = |x: u64| half.convert(x, F32, Rounding::Nearest);
+        let finish = |sum: u64| if op.has(Mod::Sat) { F32.saturate(sum) } else { sum };
+        if op.form == FormId::FmaMixed {
+            let result = |a, b, c| Ok(finish(F32.fma(widen(a), widen(b), c, mode)));
+            return self.map3(w, mask, instr, d, [t, t, d], result);
+        }
+        let sign = if op.form == FormId::SubMixed { F32.sign() } else { 0 };
+        self.map2(w, mask, instr, d, [t, d], |a, c| Ok(finish(F32.add(widen(a), c ^ sign, mode))))
+    }
+}
+
+/// The greatest or smallest of two or three numbers, or of their magnitudes.
+fn extremum(op: &Opcode, format: Format, sources: &[u64], greatest: bool) -> u64 {
+    let nan = op.has(Mod::Nan);
+    let magnitude = |x: &u64| if op.has(Mod::Abs) { x & (format.sign() - 1) } else { *x };
+    let found = sources.iter().map(magnitude).reduce(|a, b| format.extremum(a, b, greatest, nan));
+    let signs = sources.iter().fold(0, |signs, x| signs ^ x) & format.sign();
+    found.unwrap_or(0) | if op.has(Mod::XorSign) { signs } else { 0 }
 }
 
 fn has_property(op: &Opcode, format: Format, a: u64) -> bool {
@@ -70,7 +98,8 @@ fn has_property(op: &Opcode, format: Format, a: u64) -> bool {
 fn compute(instr: &Instr, format: Format, a: u64, b: u64, c: u64) -> Step<u64> {
     use FormId as F;
     let op = &instr.opcode;
-    let ftz = op.has(Mod::Ftz);
+    // ptxas takes the modifier for doubles and does nothing for it.
+    let ftz = op.has(Mod::Ftz) && op.form != F::RcpF64;
     let flush = |x: u64| if ftz { format.flush(x) } else { x };
     let (a, b, c) = match op.form {
         F::Copysign => (a, b, c),
@@ -82,12 +111,14 @@ fn compute(instr: &Instr, format: Format, a: u64, b: u64, c: u64) -> Step<u64> {
         if format == F64 { double(function, f64::from_bits(a)).to_bits() } else { single(function, a) }
     };
     let result = match op.form {
-        F::AddF32 | F::AddF64 | F::AddHalf => format.add(a, b, mode),
-        F::SubF32 | F::SubF64 | F::SubHalf => format.add(a, b ^ format.sign(), mode),
-        F::MulF32 | F::MulF64 | F::MulHalf => format.mul(a, b, mode),
-        F::FmaF32 | F::FmaF64 | F::MadF32 | F::MadF64 | F::FmaHalf if !op.has(Mod::Oob) => {
-            format.fma(a, b, c, mode)
-        }
+        F::AddF32 | F::AddF64 | F::AddF32x2 | F::AddHalf => format.add(a, b, mode),
+        F::SubF32 | F::SubF64 | F::SubF32x2 | F::SubHalf => format.add(a, b ^ format.sign(), mode),
+        F::MulF32 | F::MulF64 | F::MulF32x2 | F::MulHalf => format.mul(a, b, mode),
+        // Which NaN stands for what lies outside of a tensor is nowhere written.
+        F::FmaHalf if op.has(Mod::Oob) => return unsupported(instr),
+        // ptxas takes these names, which the manual does not have, and computes something else.
+        F::FmaHalf if mode != Rounding::Nearest => return unsupported(instr),
+        F::FmaF32 | F::FmaF64 | F::FmaF32x2 | F::MadF32 | F::MadF64 | F::FmaHalf => format.fma(a, b, c, mode),
         F::DivF32 if approximate || op.has(Mod::Full) => F32.from_f64(F32.to_f64(a) / F32.to_f64(b)),
         F::DivF32 | F::DivF64 => format.div(a, b, mode),
         F::RcpF32 if approximate => function(Function::Reciprocal),
@@ -106,19 +137,10 @@ fn compute(instr: &Instr, format: Format, a: u64, b: u64, c: u64) -> Step<u64> {
         F::AbsFloat | F::AbsHalf => a & !format.sign(),
         F::NegFloat | F::NegHalf => a ^ format.sign(),
         F::Copysign => a & format.sign() | b & (format.sign() - 1),
-        F::MinF32 | F::MaxF32 | F::MinF64 | F::MaxF64 | F::MinHalf | F::MaxHalf
-            if instr.operands.len() == 3 =>
-        {
+        F::MinF32 | F::MaxF32 | F::MinF64 | F::MaxF64 | F::MinHalf | F::MaxHalf => {
             let greatest = matches!(op.form, F::MaxF32 | F::MaxF64 | F::MaxHalf);
-            if op.has(Mod::XorSign) {
-                let magnitude = format.sign() - 1;
-                let sign = (a ^ b) & format.sign();
-                format.extremum(a & magnitude, b & magnitude, greatest, op.has(Mod::Nan)) | sign
-            } else {
-                format.extremum(a, b, greatest, op.has(Mod::Nan))
-            }
+            extremum(op, format, &[a, b, c][..instr.operands.len() - 1], greatest)
         }
-        F::SetpHalf => return compares(instr, ScalarType::F16, a, b).map(u64::from),
         _ => return unsupported(instr),
     };
     let result = if op.has(Mod::Sat) { format.saturate(result) } else { result };

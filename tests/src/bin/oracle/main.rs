@@ -18,6 +18,7 @@ mod pair;
 mod tools;
 mod triangle;
 
+use conformance::sweep;
 use mutations::Tally;
 use pair::{Counts, Outcome, Pair};
 use std::collections::BTreeMap;
@@ -44,6 +45,9 @@ const EXECUTION: Duration = Duration::from_secs(600);
 
 /// Of the damage to code that runs, so many percent must be seen.
 const LEAST_SEEN: usize = 99;
+
+/// Names that are shown of those without kernels for one reason.
+const SHOWN_NAMES: usize = 8;
 
 /// Pairs whose CPU time is measured.
 const MEASURED: usize = 40;
@@ -120,6 +124,13 @@ fn execute<'a>(wanted: &str, rest: impl Iterator<Item = &'a str>) -> Result<bool
 
 /// Whether ptxas's code does what the interpreter does, without hazards, and damage to it is seen.
 fn report_execution(triangle: &Triangle, absent: usize) -> bool {
+    let (names, forms, not_swept) = sweep::coverage();
+    println!("swept          {names} names of {forms} forms that compute in one thread");
+    for (reason, names) in not_swept {
+        let (shown, more) = names.split_at(names.len().min(SHOWN_NAMES));
+        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        println!("not swept      {}{more}: {reason}", shown.join(", "));
+    }
     for finding in &triangle.findings {
         println!("{finding}");
     }

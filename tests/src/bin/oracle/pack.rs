@@ -71,8 +71,8 @@ fn comparison(compare: Compare) -> String {
     let (ty, ulps, absolute) = match compare {
         Compare::Exact => ("bytes", 0, 0.0),
         Compare::Ignored => ("ignored", 0, 0.0),
-        Compare::F16 => ("f16", 0, 0.0),
-        Compare::Bf16 => ("bf16", 0, 0.0),
+        Compare::F16 { ulps } => ("f16", u64::from(ulps), 0.0),
+        Compare::Bf16 { ulps } => ("bf16", u64::from(ulps), 0.0),
         Compare::F32 { ulps, absolute } => ("f32", u64::from(ulps), absolute),
         Compare::F64 { ulps } => ("f64", ulps, 0.0),
     };

@@ -11,6 +11,7 @@ use conformance::description::{self, Described};
 use conformance::{program, sweep};
 use ptx_emu::machine::Kernel;
 use ptx_emu::{Device, FaultKind, cubin, machine};
+use ptx_isa::Sm;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -96,6 +97,8 @@ struct Interpreted {
     ptx: String,
     kernel: String,
     module: Module,
+    /// The least target that the kernel is for, and in a suffix the only one.
+    least: Sm,
     prepared: Prepared,
     expected: Device,
 }
@@ -108,7 +111,22 @@ impl Interpreted {
     fn run(name: &str, case: &Case, module: Module, input: &case::Input) -> Result<Interpreted, String> {
         let (prepared, expected) = case::interpret(case, input)?;
         let kernel = input.function.name.clone();
-        Ok(Interpreted { name: name.to_owned(), ptx: case.ptx.clone(), kernel, module, prepared, expected })
+        let least = input.env.target;
+        Ok(Interpreted {
+            name: name.to_owned(),
+            ptx: case.ptx.clone(),
+            kernel,
+            module,
+            least,
+            prepared,
+            expected,
+        })
+    }
+
+    /// The architecture of a target's number that has the kernel's instructions.
+    fn architecture(&self, target: u32) -> Option<Sm> {
+        let architecture = Sm { number: target as u16, feature: self.least.feature };
+        self.least.runs_on(architecture).is_ok().then_some(architecture)
     }
 }
 
@@ -176,13 +194,18 @@ pub(crate) fn run(
     let next = std::sync::atomic::AtomicUsize::new(0);
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let same = |a: &Interpreted, b: &Interpreted| {
-        a.module == b.module && (a.module == Module::Any || a.ptx == b.ptx)
+        let together = if a.module == Module::Any { a.least == b.least } else { a.ptx == b.ptx };
+        a.module == b.module && together
     };
     let chunks: Vec<&[Interpreted]> = cases.chunk_by(same).flat_map(|chunk| chunk.chunks(MODULE)).collect();
-    let modules = chunks.iter().flat_map(|&chunk| targets.iter().map(move |&t| Work::Cases(t, chunk)));
-    let share = MUTATIONS.div_ceil((chunks.len() * targets.len()).max(1));
+    let modules = chunks.iter().flat_map(|&chunk| targets.iter().map(move |&t| (t, chunk)));
+    let has = |&(target, chunk): &(u32, &[Interpreted])| {
+        chunk[0].module != Module::Any || chunk[0].architecture(target).is_some()
+    };
+    let modules: Vec<Work<'_>> = modules.filter(has).map(|(t, chunk)| Work::Cases(t, chunk)).collect();
+    let share = MUTATIONS.div_ceil(modules.len().max(1));
     let files = files.iter().filter(|file| targets.contains(&file.target) || targets.len() > 1);
-    let modules: Vec<Work<'_>> = modules.chain(files.map(Work::File)).collect();
+    let modules: Vec<Work<'_>> = modules.into_iter().chain(files.map(Work::File)).collect();
     let results = std::sync::Mutex::new(&mut triangle);
     std::thread::scope(|scope| {
         for worker in 0..workers {
@@ -372,7 +395,10 @@ impl Assembler<'_> {
         std::fs::create_dir_all(&self.folder).ok()?;
         let (input, output) = (self.folder.join("module.ptx"), self.folder.join("module.cubin"));
         std::fs::write(&input, &module).ok()?;
-        let architecture = tools::architecture(target, &module);
+        let architecture = match cases {
+            [case, ..] if case.module == Module::Any => case.architecture(target)?.to_string(),
+            _ => tools::architecture(target, &module),
+        };
         let mut arguments = tools::compile_arguments(&architecture, &input, &output);
         arguments.extend(relocatable.then(|| "-c".into()));
         let bytes = match tools::run(&self.tools.ptxas, arguments).ok {
@@ -388,7 +414,8 @@ impl Assembler<'_> {
 
 /// A module with the kernels of the cases as `k0`, `k1` and so on.
 fn together(target: u32, cases: &[Interpreted]) -> Option<String> {
-    let mut module = format!(".version 8.8\n.target sm_{target}\n.address_size 64\n");
+    let architecture = cases.first()?.architecture(target)?;
+    let mut module = format!(".version 9.0\n.target {architecture}\n.address_size 64\n");
     for (i, case) in cases.iter().enumerate() {
         let entry = case.ptx.find(".visible .entry")?;
         let body = case.ptx[entry..].replacen(&format!(".entry {}", case.kernel), &format!(".entry k{i}"), 1);

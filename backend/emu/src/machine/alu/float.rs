@@ -1,4 +1,4 @@
-//! Floats of all widths and conversions.
+//! Floats of 32 and 64 bits, and conversions.
 
 use super::integer::boolean;
 use super::{Compute, Lane, Mode, Results};
@@ -7,8 +7,12 @@ use crate::float::{self, F16, F32, F64, Format, Rounding};
 use crate::machine::Result;
 use std::cmp::Ordering;
 
+/// Which lanes of a pair of singles an instruction takes, as its form numbers them; 0 is both in their order.
+const SWAPPED: u8 = 1;
+const ONE_FOR_BOTH: u8 = 2;
+
 /// Comparisons are sets of less, equal, greater and unordered.
-fn compares(cmp: u8, order: Option<Ordering>) -> bool {
+pub(super) fn compares(cmp: u8, order: Option<Ordering>) -> bool {
     let bit = match order {
         Some(Ordering::Less) => 0,
         Some(Ordering::Equal) => 1,
@@ -24,29 +28,29 @@ fn integer_type(ty: u8) -> (u32, bool) {
 }
 
 impl Mode {
-    fn flush(self, format: Format, bits: u64) -> u64 {
+    pub(super) fn flush(self, format: Format, bits: u64) -> u64 {
         if self.ftz { format.flush(bits) } else { bits }
     }
 
-    fn finish(self, format: Format, bits: u64) -> u64 {
+    pub(super) fn finish(self, format: Format, bits: u64) -> u64 {
         let bits = if self.sat { format.saturate(bits) } else { bits };
         self.flush(format, bits)
     }
 
-    fn product(self, format: Format, a: u64, b: u64) -> Option<u64> {
+    pub(super) fn product(self, format: Format, a: u64, b: u64) -> Option<u64> {
         let zero = |x: u64| x & (format.sign() - 1) == 0;
         (self.fmz && (zero(a) || zero(b))).then_some(0)
     }
 }
 
 impl Lane<'_, '_> {
-    fn modified(&self, i: usize, format: Format, bits: u64) -> u64 {
+    pub(super) fn modified(&self, i: usize, format: Format, bits: u64) -> u64 {
         let source = self.source(i);
         let bits = if source.absolute { bits & !format.sign() } else { bits };
         if source.negated { bits ^ format.sign() } else { bits }
     }
 
-    fn single(&self, i: usize, mode: Mode) -> Result<u64> {
+    pub(super) fn single(&self, i: usize, mode: Mode) -> Result<u64> {
         Ok(mode.flush(F32, self.modified(i, F32, self.bits(i)?.into())))
     }
 
@@ -54,23 +58,17 @@ impl Lane<'_, '_> {
         Ok(self.modified(i, F64, self.pair(i, true)?))
     }
 
-    /// The two halves of a packed source, low first.
-    fn halves(&self, i: usize, format: Format, mode: Mode) -> Result<[u64; 2]> {
-        let bits = self.bits(i)?;
-        let (low, high) = (u64::from(bits & 0xffff), u64::from(bits >> 16));
-        let picked = match self.source(i).swizzle {
-            2 => [low, low],
-            3 => [high, high],
-            1 => {
-                // A single-precision number in the place of a half, cut off: for both lanes.
-                let narrow = F32.convert(bits.into(), format, Rounding::Zero);
-                [narrow, narrow]
+    /// The two numbers of a pair of registers, low first, or one number twice.
+    fn singles(&self, i: usize, mode: Mode) -> Result<[u64; 2]> {
+        let pair = match self.source(i).swizzle {
+            ONE_FOR_BOTH => [self.bits(i)?.into(); 2],
+            swizzle => {
+                let pair = self.pair(i, false)?;
+                let lanes = [pair & 0xffff_ffff, pair >> 32];
+                if swizzle == SWAPPED { [lanes[1], lanes[0]] } else { lanes }
             }
-            // Times i.
-            4 => [high ^ 0x8000, low],
-            _ => [low, high],
         };
-        Ok(picked.map(|half| mode.flush(format, self.modified(i, format, half))))
+        Ok(pair.map(|bits| mode.flush(F32, self.modified(i, F32, bits))))
     }
 
     pub(super) fn float(&self, compute: Compute) -> Result<Option<Results>> {
@@ -105,9 +103,11 @@ impl Lane<'_, '_> {
             Compute::Fmnmx { ftz, nan, xor } => {
                 let m = Mode { round: Rounding::Nearest, ftz, fmz: false, sat: false };
                 let (a, b) = (self.single(0, m)?, self.single(1, m)?);
-                let sign = if xor { (a ^ b) & F32.sign() } else { 0 };
-                let keep = if xor { F32.sign() - 1 } else { u64::MAX };
-                word(F32.extremum(a & keep, b & keep, !self.p(0), nan) | sign)
+                // Of the signs as they were, without the magnitudes that are compared.
+                let sign = |i: usize| -> Result<u64> {
+                    Ok(if xor { u64::from(self.bits(i)?) & F32.sign() } else { 0 })
+                };
+                word(F32.extremum(a, b, !self.p(0), nan) ^ (sign(0)? ^ sign(1)?))
             }
             Compute::Fsel { ftz } => {
                 let m = Mode { round: Rounding::Nearest, ftz, fmz: false, sat: false };
@@ -182,45 +182,6 @@ impl Lane<'_, '_> {
                     ..Results::default()
                 }
             }
-            Compute::Hadd2 { format, mode, single } => {
-                let (a, b) = (self.halves(0, format, mode)?, self.halves(1, format, mode)?);
-                if single {
-                    // One operand may be a whole single-precision number.
-                    let wide = |i: usize, half: u64| -> Result<u64> {
-                        if self.source(i).swizzle == 1 {
-                            return Ok(self.modified(i, F32, self.bits(i)?.into()));
-                        }
-                        Ok(format.convert(half, F32, Rounding::Nearest))
-                    };
-                    let sum = F32.add(wide(0, a[0])?, wide(1, b[0])?, mode.round);
-                    return Ok(Some(word(mode.finish(F32, sum))));
-                }
-                pack(|i| mode.finish(format, format.add(a[i], b[i], Rounding::Nearest)))
-            }
-            Compute::Hmul2 { format, mode } => {
-                let (a, b) = (self.halves(0, format, mode)?, self.halves(1, format, mode)?);
-                pack(|i| {
-                    let zero = mode.product(format, a[i], b[i]);
-                    mode.finish(format, zero.unwrap_or_else(|| format.mul(a[i], b[i], Rounding::Nearest)))
-                })
-            }
-            Compute::Hfma2 { format, mode, relu } => {
-                let (a, b) = (self.halves(0, format, mode)?, self.halves(1, format, mode)?);
-                let c = self.halves(2, format, mode)?;
-                pack(|i| {
-                    let sum = match mode.product(format, a[i], b[i]) {
-                        Some(zero) => format.add(zero, c[i], Rounding::Nearest),
-                        None => format.fma(a[i], b[i], c[i], Rounding::Nearest),
-                    };
-                    let result = mode.finish(format, sum);
-                    if relu && format.is_negative(result) && !format.is_nan(result) { 0 } else { result }
-                })
-            }
-            Compute::Hmnmx2 { format, nan, ftz, xor } if !xor => {
-                let m = Mode { round: Rounding::Nearest, ftz, fmz: false, sat: false };
-                let (a, b, greatest) = (self.halves(0, format, m)?, self.halves(1, format, m)?, !self.p(0));
-                pack(|i| format.extremum(a[i], b[i], greatest, nan))
-            }
             Compute::F2i { from, ty, long, mode, ftz } => {
                 let bits =
                     if from == F64 { self.double(1)? } else { self.modified(1, from, self.bits(1)?.into()) };
@@ -257,7 +218,10 @@ impl Lane<'_, '_> {
                 let bits = match from == F64 {
                     true => self.double(1)?,
                     false => {
-                        self.modified(1, from, u64::from(self.bits(1)?) & (from.sign() << 1).wrapping_sub(1))
+                        let shift =
+                            if from.sign() == 1 << 15 { 16 * u32::from(self.source(1).swizzle) } else { 0 };
+                        let bits = u64::from(self.bits(1)? >> shift);
+                        self.modified(1, from, bits & (from.sign() << 1).wrapping_sub(1))
                     }
                 };
                 let flush =
@@ -289,47 +253,39 @@ impl Lane<'_, '_> {
                 // Two bytes above those that were converted before.
                 word(u64::from(self.bits(2)?) << 16 | byte(0)? << 8 | byte(1)?)
             }
-            Compute::Narrow { format, halves, relu } => {
-                let (high, low) = if halves {
-                    let word = u64::from(self.bits(1)?);
-                    (F16.to_f64(word >> 16), F16.to_f64(word & 0xffff))
-                } else {
-                    (F32.to_f64(self.bits(0)?.into()), F32.to_f64(self.bits(1)?.into()))
-                };
-                let merged = u64::from(self.bits(2)?);
-                let upper = if self.source(2).swizzle == 1 { merged >> 16 } else { merged & 0xffff };
-                let byte = |value| u64::from(format.limited(value, relu));
-                word(upper << 16 | byte(high) << 8 | byte(low))
+            Compute::Pack(pack) => word(self.pack(pack)?.into()),
+            Compute::Fmnmx3 { ftz, nan } => {
+                let m = Mode { round: Rounding::Nearest, ftz, fmz: false, sat: false };
+                let first = F32.extremum(self.single(0, m)?, self.single(1, m)?, !self.p(0), nan);
+                word(F32.extremum(first, self.single(2, m)?, !self.p(0), nan))
             }
-            Compute::Widen { format, relu } => {
-                let bytes = self.bits(1)? >> (16 * u32::from(self.source(1).swizzle));
-                let half = |byte: u32| {
-                    let half = F16.from_f64(format.to_f64(byte as u8));
-                    if relu && F16.is_negative(half) && !F16.is_nan(half) { 0 } else { half }
-                };
-                word(half(bytes >> 8) << 16 | half(bytes))
+            Compute::Fadd2(m) => {
+                let (a, b) = (self.singles(0, m)?, self.singles(1, m)?);
+                both(|i| m.finish(F32, F32.add(a[i], b[i], m.round)))
             }
-            Compute::F2fp { format, relu, finite, mode } => {
-                let narrow = |i: usize| -> Result<u64> {
-                    let bits = self.modified(i, F32, self.bits(i)?.into());
-                    let result = F32.convert(bits, format, mode);
-                    let magnitude = result & (format.sign() - 1);
-                    Ok(match () {
-                        () if relu && format.is_negative(result) && !format.is_nan(result) => 0,
-                        () if finite && magnitude == format.infinity() => {
-                            result & format.sign() | format.greatest()
-                        }
-                        () => result,
-                    })
-                };
-                word(narrow(0)? << 16 | narrow(1)?)
+            Compute::Fmul2(m) => {
+                let (a, b) = (self.singles(0, m)?, self.singles(1, m)?);
+                both(|i| {
+                    let zero = m.product(F32, a[i], b[i]);
+                    m.finish(F32, zero.unwrap_or_else(|| F32.mul(a[i], b[i], m.round)))
+                })
+            }
+            Compute::Ffma2(m) => {
+                let (a, b, c) = (self.singles(0, m)?, self.singles(1, m)?, self.singles(2, m)?);
+                both(|i| {
+                    let sum = match m.product(F32, a[i], b[i]) {
+                        Some(zero) => F32.add(zero, c[i], m.round),
+                        None => F32.fma(a[i], b[i], c[i], m.round),
+                    };
+                    m.finish(F32, sum)
+                })
             }
             _ => return Ok(None),
         }))
     }
 }
 
-/// Two halves, low first.
-fn pack(half: impl Fn(usize) -> u64) -> Results {
-    Results::from((half(1) << 16 | half(0)) as u32)
+/// Two singles, low first.
+fn both(single: impl Fn(usize) -> u64) -> Results {
+    Results::from(single(1) << 32 | single(0))
 }

@@ -123,6 +123,20 @@ impl Lane<'_, '_> {
                 let which = which & 0x7f;
                 (keep & !(which << shift) | (values & which) << shift).into()
             }
+            Compute::I2ip { bits, signed } => {
+                let (least, greatest) = match signed {
+                    true => (-1i64 << (bits - 1), (1i64 << (bits - 1)) - 1),
+                    false => (0, (1i64 << bits) - 1),
+                };
+                let mask = u64::MAX >> (64 - bits);
+                let clamp = |x: u32| i64::from(x as i32).clamp(least, greatest) as u64 & mask;
+                let kept = match self.source(2).swizzle {
+                    1 => u64::from(self.bits(2)? >> 16),
+                    _ => self.bits(2)?.into(),
+                };
+                let pair = clamp(self.bits(0)?) << bits | clamp(self.bits(1)?);
+                ((if bits == 16 { 0 } else { kept << (2 * bits) } | pair) as u32).into()
+            }
             Compute::Iadd3 { x } => {
                 let carries = self.carries_in(x);
                 let sum = self.summand(0, x)? + self.summand(1, x)? + self.summand(2, x)? + carries;
