@@ -122,6 +122,8 @@ pub struct Case {
     pub arguments: Vec<Argument>,
     /// Reading what was never written and races are no faults.
     pub unchecked: bool,
+    /// Targets whose code by ptxas is known to be wrong.
+    pub except: Vec<u32>,
 }
 
 impl Case {
@@ -134,6 +136,7 @@ impl Case {
             dynamic_shared: 0,
             arguments,
             unchecked: false,
+            except: Vec::new(),
         }
     }
 }

@@ -12,6 +12,7 @@
 //! buffer f32 1 zero near 4 1e-6    # and how it is compared afterwards
 //! into 16                          # the argument before is the address of so many bytes into its buffer
 //! unchecked                        # memory may be read that was never written, and warps may race
+//! except 75 80                     # targets whose code by ptxas is wrong
 //! u32 1000                         # a number
 //! bytes 16 random 3                # a parameter of many bytes
 //! tensor f16 64x32 16x8 32         # a map of the buffer before: extents, the box, bytes of a swizzled row (16: not swizzled)
@@ -20,7 +21,7 @@
 //! Contents are `zero`, `ones`, `index` (0, 1, 2 and so on), `values 1,2,3` (these again and again), `random SEED`, `below LIMIT SEED` (whole numbers), `small SEED`
 //! (multiples of 1/256 between -4 and 4), `edges SEED` (values that instructions have trouble with) and `unwritten` (a
 //! buffer that a kernel must not read before it writes it). A comparison is `exact` (floats: all NaNs are equal),
-//! `near ULPS ABSOLUTE` or `ignored`. Buffers hold `u8` to `u64`, `f16`, `bf16`, `f32` and `f64`.
+//! `near ULPS ABSOLUTE` (of doubles and halves ULPS alone counts) or `ignored`. Buffers hold `u8` to `u64`, `f16`, `bf16`, `f32` and `f64`.
 
 use crate::case::{Argument, Case, Compare};
 use crate::sweep::{self, Random};
@@ -107,6 +108,9 @@ fn setting(case: &mut Case, first: &str, words: &[&str]) -> Option<()> {
         "block" => case.block = extent()?,
         "shared" => case.dynamic_shared = number(0)? as u32,
         "unchecked" => case.unchecked = true,
+        "except" => {
+            case.except = words.iter().map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        }
         "into" => {
             let buffer = Box::new(case.arguments.pop()?);
             case.arguments.push(Argument::Into(buffer, number(0)?));
@@ -232,7 +236,12 @@ fn compare(ty: &str, words: &[&str]) -> Option<Compare> {
         ["near", ulps, absolute] if ty == "f32" => {
             Compare::F32 { ulps: ulps.parse().ok()?, absolute: absolute.parse().ok()? }
         }
-        ["near", ulps, _] if ty == "f64" => Compare::F64 { ulps: ulps.parse().ok()? },
+        ["near", ulps, _] => match ty {
+            "f64" => Compare::F64 { ulps: ulps.parse().ok()? },
+            "f16" => Compare::F16 { ulps: ulps.parse().ok()? },
+            "bf16" => Compare::Bf16 { ulps: ulps.parse().ok()? },
+            _ => return None,
+        },
         _ => return None,
     })
 }

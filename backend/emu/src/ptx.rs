@@ -181,6 +181,8 @@ struct Block<'a> {
     races: &'a mut race::Races,
     cluster: cluster::Cluster,
     transfers: Transfers<&'a Instr>,
+    /// Instructions so far, which stand for time.
+    clock: u64,
 }
 
 impl<'a> Block<'a> {
@@ -210,6 +212,7 @@ impl<'a> Block<'a> {
             races,
             cluster: cluster::Cluster::new(ctaids, warps),
             transfers: Transfers::default(),
+            clock: 0,
         }
     }
 
@@ -235,6 +238,7 @@ impl<'a> Block<'a> {
                 let Some((pc, mask)) = self.warps[w].next() else { break };
                 went = true;
                 work.warp_instructions += 1;
+                self.clock = work.warp_instructions;
                 work.thread_instructions += u64::from(mask.count_ones());
                 if work.warp_instructions > self.launch.steps {
                     return Err((pc, FaultKind::Steps));

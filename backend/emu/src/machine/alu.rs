@@ -131,6 +131,10 @@ pub(super) enum Compute {
     Vabsdiff {
         signed: bool,
     },
+    Vabsdiff4 {
+        signed: bool,
+        adds: bool,
+    },
     I2i {
         ty: u8,
     },
@@ -353,6 +357,7 @@ impl Compute {
                 a_signed: flag(Field::SrcType),
                 b_signed: flag(Field::SrcType2),
             },
+            "VABSDIFF4" if get(Field::Pd) == 7 => Compute::Vabsdiff4 { signed, adds: flag(Field::Mode) },
             "VABSDIFF" if get(Field::Pd) == 7 => Compute::Vabsdiff { signed },
             "I2I" => Compute::I2i { ty: byte(Field::Type) },
             "FADD" => Compute::Fadd(mode),

@@ -50,7 +50,7 @@ pub(super) enum What {
 /// Mnemonics of memory instructions.
 const MEMORY: &[&str] = &[
     "LDG", "STG", "LD", "ST", "LDS", "STS", "LDL", "STL", "LDC", "ULDC", "LDCU", "ATOM", "ATOMG", "ATOMS",
-    "RED", "REDG", "QSPC", "LDGSTS",
+    "RED", "REDG", "QSPC", "LDGSTS", "LDGMC",
 ];
 const SYNC: &[&str] = &[
     "NOP",
@@ -89,6 +89,7 @@ const SYNC: &[&str] = &[
     "CALL",
     "RET",
     "PMTRIG",
+    "ENDCOLLECTIVE",
     "LDGDEPBAR",
     "RPCMOV",
     "UCGABAR_ARV",

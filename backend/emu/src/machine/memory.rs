@@ -151,6 +151,25 @@ impl Block<'_> {
                 }
                 Ok(())
             }
+            // With one device behind a multicast address a reduction over devices is its value.
+            "LDGMC" => {
+                let words = multicast_words(step.inst.text(Field::Type).unwrap_or(""));
+                let Some(words) = words else { return unsupported() };
+                for lane in each(mask) {
+                    let address = self.address(w, lane, at, false)?;
+                    let mut bytes = [0; 16];
+                    let bytes = &mut bytes[..4 * words];
+                    bytes.copy_from_slice(self.view(w, lane).slice(
+                        Space::Global,
+                        address,
+                        4 * words as u32,
+                    )?);
+                    for (i, word) in bytes.chunks(4).enumerate().filter(|_| step.rd != 255) {
+                        self.set_register(w, lane, step.rd + i as u8, number(word) as u32);
+                    }
+                }
+                Ok(())
+            }
             "LDGSTS" => {
                 let size = match step.inst.text(Field::Size) {
                     Some(".64") => 8,
@@ -160,14 +179,22 @@ impl Block<'_> {
                 let to = Kind::Register(data(step, Field::Rc).unwrap_or(255));
                 let to = super::operand::Source { kind: to, ..step.sources[0] };
                 let offset = step.inst.get(Field::Imm2).unwrap_or(0) as u32;
+                let fills = step.inst.get(Field::ZeroFill) == Some(1);
                 for lane in each(mask) {
                     let address = self.address(w, lane, at, false)?;
                     let to = self.bits(w, lane, to)?.wrapping_add(offset);
                     let copies = self.holds(w, lane, false, step.predicates[0]);
                     let mut bytes = vec![0; size as usize];
                     let mut view = self.view(w, lane);
+                    // How many bytes are left out and filled is in the address's low bits.
+                    let filled = if fills { address % u64::from(size) } else { 0 };
                     if copies {
-                        bytes.copy_from_slice(view.slice(Space::Global, address, size)?);
+                        let left = size - filled as u32;
+                        bytes[..left as usize].copy_from_slice(view.slice(
+                            Space::Global,
+                            address - filled,
+                            left,
+                        )?);
                     }
                     view.slice(Space::Shared, to.into(), size)?;
                     self.warps[w].copies.begin(lane, to.into(), bytes);
@@ -313,6 +340,23 @@ impl Block<'_> {
         }
         Ok(())
     }
+}
+
+/// How many registers a multicast load of a type fills, such as `.F16x4`.
+fn multicast_words(ty: &str) -> Option<usize> {
+    let (ty, count) = match ty.trim_start_matches('.').split_once('x') {
+        Some((ty, count)) => (ty, count.parse::<usize>().ok()?),
+        None => (ty.trim_start_matches('.'), 1),
+    };
+    let bits = match ty {
+        "" | "S32" | "U32" | "F32" => 32,
+        "64" | "S64" | "U64" | "F64" => 64,
+        "F16" | "BF16" => 16,
+        "E4M3" | "E5M2" => 8,
+        _ => return None,
+    };
+    let words = (bits * count).div_ceil(32);
+    (words <= 4).then_some(words)
 }
 
 fn data(step: &super::decode::Step, field: Field) -> Option<u8> {

@@ -16,6 +16,9 @@ pub(super) struct Barrier {
     ones: u32,
 }
 
+/// Where a warp's number, and how many there are, lies in the registers that tell it.
+const VIRTUAL_WARP: u32 = 1 << 8;
+
 /// The instruction at an address.
 pub(super) fn instruction_at(address: u64) -> Result<u32> {
     u32::try_from(address / u64::from(INSTRUCTION))
@@ -127,8 +130,15 @@ impl Block<'_> {
                     self.jump(w, g, if goes { active } else { 0 }, |_| target);
                     return Ok(());
                 }
+                // Under a condition, threads for which it does not hold have other members: all take the path for parted
+                // ones.
+                if active != mask {
+                    let target = relative(0)?;
+                    self.jump(w, g, mask, |_| target);
+                    return Ok(());
+                }
                 // Threads that parted meet here instead of taking the path for parted ones.
-                return self.meet(w, g, active, members);
+                return self.meet(w, g, active, |_| members);
             }
             "BRA" => {
                 let target = relative(0)?;
@@ -205,17 +215,19 @@ impl Block<'_> {
                     }
                 }
             }
-            "WARPSYNC" if form.name == "WARPSYNC" || form.name == "WARPSYNC.ALL" => {
-                let lane = active.trailing_zeros() as usize % WARP;
-                let members = match inst.get(Field::Imm32) {
-                    _ if form.name == "WARPSYNC.ALL" => u32::MAX,
-                    Some(members) => members as u32,
-                    None => {
-                        let source = if inst.has(Field::Ra) { step.sources[0] } else { step.sources[1] };
-                        self.bits(w, lane, source)?
-                    }
-                };
-                return self.meet(w, g, active, members);
+            // What threads do together behind `.COLLECTIVE` is done by those that met.
+            "WARPSYNC" => {
+                let mut members = [u32::MAX; WARP];
+                for lane in each(active).filter(|_| !form.name.ends_with(".ALL")) {
+                    members[lane] = match inst.get(Field::Imm32) {
+                        Some(members) => members as u32,
+                        None => {
+                            let source = if inst.has(Field::Ra) { step.sources[0] } else { step.sources[1] };
+                            self.bits(w, lane, source)?
+                        }
+                    };
+                }
+                return self.meet(w, g, active, |lane| members[lane]);
             }
             "BAR" => return self.barrier(w, g, active),
             "B2R" => {
@@ -324,15 +336,19 @@ impl Block<'_> {
                 self.set_uniform(w, step.rd, value);
             }
             "CS2R" => {
-                // Of several extents that a launch allows its clusters, the first is what they have.
-                if !matches!(inst.text(Field::Special), Some("SRZ" | "SR_CgaSize")) {
-                    return unsupported();
-                }
+                let clock = self.warps[w].groups[g].clock;
+                let value = match inst.text(Field::Special) {
+                    // Of several extents that a launch allows its clusters, the first is what they have.
+                    Some("SRZ" | "SR_CgaSize") => 0,
+                    Some("SR_CLOCKLO" | "SR_GLOBALTIMERLO") => clock,
+                    Some("SR_CLOCKHI" | "SR_GLOBALTIMERHI") => clock >> 32,
+                    _ => return unsupported(),
+                };
                 let wide = inst.get(Field::Wide) == Some(1) && step.rd != 255;
                 for lane in each(active) {
-                    self.set_register(w, lane, step.rd, 0);
+                    self.set_register(w, lane, step.rd, value as u32);
                     if wide {
-                        self.set_register(w, lane, step.rd + 1, 0);
+                        self.set_register(w, lane, step.rd + 1, (value >> 32) as u32);
                     }
                 }
             }
@@ -374,7 +390,8 @@ impl Block<'_> {
                 }
             }
             "NOP" | "YIELD" | "NANOSLEEP" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL" | "CGAERRBAR"
-            | "PMTRIG" | "UBLKPF" | "UTMAPF" | "UTMACCTL" | "FENCE" | "ACQBULK" | "PREEXIT" => {}
+            | "PMTRIG" | "ENDCOLLECTIVE" | "UBLKPF" | "UTMAPF" | "UTMACCTL" | "FENCE" | "ACQBULK"
+            | "PREEXIT" => {}
             // There are registers enough.
             "USETMAXREG" => self.set_predicate(w, 0, true, step.pd, true),
             _ if active == 0 => {}
@@ -411,11 +428,19 @@ impl Block<'_> {
         self.warps[w].groups.retain(|group| group.mask != 0);
     }
 
-    fn meet(&mut self, w: usize, g: usize, active: u32, members: u32) -> Result<()> {
-        let pc = self.warps[w].groups[g].pc;
-        let state = State::Meets(members);
-        self.park(w, g, active, state);
-        let _ = pc;
+    /// Lanes wait behind the instruction for the members that each names.
+    fn meet(&mut self, w: usize, g: usize, active: u32, members: impl Fn(usize) -> u32) -> Result<()> {
+        let group @ Group { pc, mask, .. } = self.warps[w].groups[g];
+        self.warps[w].groups[g] = Group { pc: pc + 1, mask: mask & !active, ..group };
+        let mut left = active;
+        while left != 0 {
+            let named = members(left.trailing_zeros() as usize);
+            let same = each(left).filter(|&lane| members(lane) == named).fold(0, |m, lane| m | 1 << lane);
+            left &= !same;
+            let state = State::Meets(named);
+            self.warps[w].groups.push(Group { pc: pc + 1, mask: same, state, ..group });
+        }
+        self.warps[w].groups.retain(|group| group.mask != 0);
         self.settle(w)
     }
 
@@ -596,6 +621,12 @@ impl Block<'_> {
             "SR_LEMASK" => u32::MAX >> (31 - lane),
             "SR_GEMASK" => u32::MAX << lane,
             "SR_GTMASK" => (u32::MAX << lane) << 1,
+            // One multiprocessor has the warps in their order.
+            "SR_VIRTUALSMID" => 0,
+            "SR_VIRTID" => number / WARP as u32 * VIRTUAL_WARP,
+            "SR_VIRTCFG" => self.warps.len() as u32 * VIRTUAL_WARP,
+            "SR_CLOCKLO" | "SR_GLOBALTIMERLO" => self.warps[w].groups[0].clock as u32,
+            "SR_CLOCKHI" | "SR_GLOBALTIMERHI" => (self.warps[w].groups[0].clock >> 32) as u32,
             "SR_CgaCtaId" => self.cluster.rank() as u32,
             "SR_SWINHI" => (crate::memory::SHARED_WINDOW >> 32) as u32,
             "SR_LWINHI" => (crate::memory::LOCAL_WINDOW >> 32) as u32,

@@ -8,6 +8,9 @@ use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType, TypeKind};
 use std::cmp::Ordering;
 
+/// What stands for a cache policy.
+const POLICY: u64 = 0x10f0_0000_0000_0000;
+
 /// The type of an opcode by position.
 pub(super) fn ty(opcode: &Opcode, position: usize) -> Step<ScalarType> {
     opcode.ty(position).ok_or_else(|| FaultKind::Malformed("a type is missing".into()))
@@ -271,6 +274,11 @@ impl<'a> Block<'a> {
                 Ok(())
             }
             F::Brkpt | F::Nanosleep | F::Prefetch | F::Prefetchu | F::Pmevent => Ok(()),
+            F::Applypriority | F::Discard => Ok(()),
+            // What is in a policy is not told, and changes nothing but time.
+            F::CreatepolicyRange | F::CreatepolicyFractional | F::CreatepolicyCvt => {
+                each(mask).try_for_each(|lane| self.put(w, lane, operand(instr, 0)?, ScalarType::B64, POLICY))
+            }
             F::Bar | F::Barrier => self.barrier(w, pc, mask, instr),
             F::BarWarpSync | F::ShflSync | F::VoteSync | F::MatchSync | F::Redux | F::Elect => {
                 self.meet(w, pc, mask, instr)
@@ -339,9 +347,16 @@ impl<'a> Block<'a> {
                 }
                 Ok(())
             }
-            F::Ld | F::Ldu | F::St | F::Atom | F::Red | F::Cvta | F::Isspacep => {
-                self.memory(w, pc, mask, instr)
-            }
+            F::Ld
+            | F::Ldu
+            | F::St
+            | F::Atom
+            | F::Red
+            | F::Cvta
+            | F::Isspacep
+            | F::MultimemLdReduce
+            | F::MultimemSt
+            | F::MultimemRed => self.memory(w, pc, mask, instr),
             F::Cvt
             | F::CvtPair
             | F::CvtTf32
@@ -425,7 +440,8 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Sums and differences with a carry between instructions.
+    /// Sums and differences with a carry between instructions. A difference carries where it does not borrow, so that
+    /// sums and differences can follow each other.
     fn extended(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         use FormId as F;
         let op = &instr.opcode;
@@ -445,8 +461,9 @@ impl<'a> Block<'a> {
                 false => (a[lane], b[lane]),
             };
             let (result, carry) = if matches!(op.form, F::SubCc | F::Subc) {
-                let taken = u128::from(y) + takes;
-                (u128::from(x).wrapping_sub(taken) as u64, u128::from(x) < taken)
+                let borrow = u128::from(op.form == F::Subc) - takes;
+                let taken = u128::from(y) + borrow;
+                (u128::from(x).wrapping_sub(taken) as u64, u128::from(x) >= taken)
             } else {
                 let sum = u128::from(x) + u128::from(y) + takes;
                 (sum as u64, sum >> bits != 0)

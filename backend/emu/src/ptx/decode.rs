@@ -46,7 +46,7 @@ impl<'a> Program<'a> {
                 *place = Some(start);
             }
         }
-        let mut code = Code::link(module, kernel, shared);
+        let mut code = Code::link(module, kernel, shared, device.constant_bytes().len() as u64);
         let unsized_globals =
             |i: &usize| env.variables[*i].space == Space::Shared && env.variables[*i].size == 0;
         let dynamic: Vec<usize> = (0..env.variables.len()).filter(unsized_globals).collect();
@@ -304,6 +304,14 @@ impl Block<'_> {
             LanemaskGe => u32::MAX << lane,
             LanemaskGt => (u32::MAX << lane) << 1,
             DynamicSmemSize => self.launch.dynamic_shared,
+            TotalSmemSize => self.launch.dynamic_shared + self.program.shared_bytes,
+            Nwarpid => self.warps.len() as u32,
+            // One multiprocessor runs one grid.
+            Smid => 0,
+            Nsmid | Gridid => 1,
+            Clock | GlobaltimerLo => self.clock as u32,
+            ClockHi | GlobaltimerHi => (self.clock >> 32) as u32,
+            Clock64 | Globaltimer => return Ok(self.clock),
             _ => return Err(FaultKind::Unsupported(format!("the special register {}", register.text()))),
         };
         Ok(value.into())

@@ -6,7 +6,7 @@
 
 use super::Module;
 use ptx_backend::input::{
-    Address, AddressBase, Function, Guard, Instr, LabelId, Operand, Param, RegId, Stmt, Symbol,
+    Address, AddressBase, Function, Guard, Instr, LabelId, Operand, Param, RegId, Stmt, Symbol, Variable,
 };
 use ptx_isa::{FormId, Opcode, ScalarType, Space};
 
@@ -70,12 +70,21 @@ pub(super) struct Code {
     pub(super) param_bytes: u32,
     /// Variables that are dynamic shared memory.
     pub(super) dynamic: Vec<usize>,
+    /// Constants that functions declare, behind those of the module.
+    pub(super) constants: Vec<u8>,
+    module_constants: u64,
 }
 
 impl Code {
-    /// Links what a kernel may run. `shared_bytes` of shared memory are variables of the module.
-    pub(super) fn link(module: &Module<'_>, kernel: &Function, shared_bytes: u64) -> Code {
-        let mut code = Code { shared_bytes, ..Code::default() };
+    /// Links what a kernel may run. `shared_bytes` of shared memory and `module_constants` bytes of constants are
+    /// variables of the module.
+    pub(super) fn link(
+        module: &Module<'_>,
+        kernel: &Function,
+        shared_bytes: u64,
+        module_constants: u64,
+    ) -> Code {
+        let mut code = Code { shared_bytes, module_constants, ..Code::default() };
         let calls = |statement: &Stmt| matches!(statement, Stmt::Instr(i) if i.opcode.form == FormId::Call);
         let callable: &[&Function] =
             if kernel.body.iter().any(calls) { &module.functions } else { Default::default() };
@@ -96,6 +105,21 @@ impl Code {
             })
             .collect();
         code
+    }
+
+    /// Places a constant that a function declares.
+    fn constant(&mut self, variable: &Variable) -> Place {
+        let bytes = variable.init.as_ref().map(|init| (&init.bytes[..], init.relocs.is_empty()));
+        let (bytes, is_plain) = bytes.unwrap_or((&[], true));
+        if !is_plain {
+            return Place::Nowhere;
+        }
+        let end = self.module_constants + self.constants.len() as u64;
+        let start = end.next_multiple_of(variable.align.max(1).into());
+        self.constants.resize((start - self.module_constants) as usize, 0);
+        self.constants.extend(bytes);
+        self.constants.resize((start + variable.size - self.module_constants) as usize, 0);
+        Place::Fixed(start)
     }
 
     fn add(&mut self, function: &Function) {
@@ -137,6 +161,7 @@ impl Code {
                     Place::Shared(start)
                 }
                 Space::Local | Space::Param => frame.add(variable.size, align),
+                Space::Const => self.constant(variable),
                 _ => Place::Nowhere,
             };
             self.locals.push(place);

@@ -58,9 +58,10 @@ impl Block<'_> {
 
     pub(super) fn memory(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
         match instr.opcode.form {
-            FormId::Ld | FormId::Ldu => self.load(w, pc, mask, instr),
-            FormId::St => self.store(w, pc, mask, instr),
-            FormId::Atom | FormId::Red => self.atomic(w, mask, instr),
+            // With one device behind a multicast address a reduction over devices is its value.
+            FormId::Ld | FormId::Ldu | FormId::MultimemLdReduce => self.load(w, pc, mask, instr),
+            FormId::St | FormId::MultimemSt => self.store(w, pc, mask, instr),
+            FormId::Atom | FormId::Red | FormId::MultimemRed => self.atomic(w, mask, instr),
             FormId::Cvta => self.cvta(w, mask, instr),
             _ => self.is_space(w, mask, instr),
         }
@@ -104,14 +105,18 @@ impl Block<'_> {
                     self.race(w, instr, (space, address), bytes, None)?;
                 }
                 Where::Constant | Where::Param => {
-                    let (memory, space) = match place {
-                        Where::Constant => (self.device.constant_bytes(), "constant"),
-                        _ => (&self.launch.params[..], "param"),
+                    let module = self.device.constant_bytes().len() as u64;
+                    let (memory, space, base) = match place {
+                        Where::Constant if address >= module => {
+                            (&self.program.code.constants[..], "constant", module)
+                        }
+                        Where::Constant => (self.device.constant_bytes(), "constant", 0),
+                        _ => (&self.launch.params[..], "param", 0),
                     };
                     if address % u64::from(total.next_power_of_two()) != 0 {
                         return Err(FaultKind::Misaligned { space, address, size: total });
                     }
-                    let start = address as usize;
+                    let start = (address - base) as usize;
                     let found = memory.get(start..start.saturating_add(bytes.len()));
                     bytes.copy_from_slice(found.ok_or(FaultKind::OutOfBounds {
                         space,

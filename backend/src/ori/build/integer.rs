@@ -563,8 +563,8 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`. The carry variable holds the hardware's carry of an
-    /// addition; after a subtraction PTX's is a borrow, its negation.
+    /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`. The carry is the hardware's: that of adding the complement,
+    /// where a difference does not borrow. Compilers let `addc` follow `subc`, so it is also PTX's.
     pub(super) fn extended_precision(&mut self, instr: &'a Instr) -> Result<()> {
         self.accept(instr, &[Mod::Cc, Mod::Lo, Mod::Hi])?;
         let ty = self.integer_type(instr)?;
@@ -583,9 +583,6 @@ impl<'a> Lowering<'a> {
         }
         let count = registers(ty) as usize;
         let mut carry = takes.then(|| self.read_variable(Variable::Carry));
-        if let (Some(c), true) = (carry, minus) {
-            carry = Some(c.not());
-        }
         let mut sum = [Src::ZERO; 2];
         for i in 0..count {
             let addend = if minus { b[i].neg() } else { b[i] };
@@ -598,7 +595,6 @@ impl<'a> Lowering<'a> {
         if instr.opcode.has(Mod::Cc)
             && let Some(c) = carry
         {
-            let c = if minus { c.not() } else { c };
             let c = if self.guard.is_true() {
                 c
             } else {

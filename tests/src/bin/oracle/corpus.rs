@@ -42,7 +42,11 @@ pub(crate) fn find(files: &[PathBuf]) -> Result<(Vec<Launched>, usize), String> 
     let is_foreign = |file: &&PathBuf| file.canonicalize().is_ok_and(|file| !file.starts_with(&kernels));
     let launched = files.iter().filter(is_foreign).filter_map(|file| {
         let descriptions = own.iter().chain(&others).filter(|description| describes(file, description));
-        let descriptions: Vec<PathBuf> = descriptions.cloned().collect();
+        let mut descriptions: Vec<PathBuf> = descriptions.cloned().collect();
+        // `NAME.VARIANT.cases` stands instead of `NAME.cases`.
+        let length = |description: &PathBuf| description.file_stem().map_or(0, |stem| stem.len());
+        let longest = descriptions.iter().map(length).max();
+        descriptions.retain(|description| Some(length(description)) == longest);
         let target = if descriptions.is_empty() { None } else { target(file) };
         Some(Launched { file: file.clone(), target: target?, descriptions })
     });

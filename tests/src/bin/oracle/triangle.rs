@@ -271,7 +271,10 @@ impl Part {
         self.undescribed = corpus::undescribed(file, &ptx, &cases);
         let mut interpreted = Vec::new();
         for Described { name, case } in cases {
-            if !corpus::has_kernel(&ptx, &case.kernel) || !(name.contains(only) || only.is_empty()) {
+            if case.except.contains(&file.target)
+                || !corpus::has_kernel(&ptx, &case.kernel)
+                || !(name.contains(only) || only.is_empty())
+            {
                 continue;
             }
             let case = Case { ptx: ptx.clone(), ..case };

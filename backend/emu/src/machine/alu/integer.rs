@@ -318,6 +318,17 @@ impl Lane<'_, '_> {
                 let difference = if less(signed, a, b) { b.wrapping_sub(a) } else { a.wrapping_sub(b) };
                 c.wrapping_add(difference).into()
             }
+            Compute::Vabsdiff4 { signed, adds } => {
+                let (a, b, c) = (self.bits(0)?, self.bits(1)?, self.bits(2)?);
+                let differences = [0, 8, 16, 24].map(|shift| {
+                    let byte = |x: u32| {
+                        let byte = (x >> shift) as u8;
+                        if signed { i32::from(byte as i8) } else { i32::from(byte) }
+                    };
+                    byte(a).abs_diff(byte(b)) << if adds { 0 } else { shift }
+                });
+                differences.iter().fold(c, |sum, difference| sum.wrapping_add(*difference)).into()
+            }
             Compute::I2i { ty } => {
                 let a = self.bits(1)? as i32;
                 (match ty {
