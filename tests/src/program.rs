@@ -67,7 +67,11 @@ fn write(seed: u64, two_entries: bool) -> Case {
     while writer.statements > 0 {
         writer.statement(0, Some(ALL));
     }
-    let Writer { text: body, own, .. } = writer;
+    let body = std::mem::take(&mut writer.text);
+    if writer.random.below(2) == 0 {
+        writer.left_inside();
+    }
+    let Writer { text: last, own, .. } = writer;
     let limit = registers.map_or(String::new(), |count| format!("\n.maxnreg {count}"));
     let constants: Vec<String> =
         (0..CONSTANTS).map(|i| (i * i * 2654435761 % 0xffff_ffff).to_string()).collect();
@@ -117,8 +121,10 @@ fn write(seed: u64, two_entries: bool) -> Case {
     text += "mad.lo.u32 %t2, %u0, 7, %u1;\nmad.lo.u32 %t2, %t2, 7, %u2;\nmov.b32 %t0, 0;\nSUM:\ncvt.u64.u32 %at, %t0;\nadd.u64 %at, %at, %local;\n\
              ld.local.b32 %t1, [%at];\nmad.lo.u32 %t2, %t2, 31, %t1;\nadd.u32 %t3, %shared, %t0;\n\
              ld.shared.b32 %t1, [%t3];\nmad.lo.u32 %t2, %t2, 31, %t1;\nadd.u32 %t0, %t0, 4;\n";
-    let _ =
-        writeln!(text, "setp.lt.u32 %q, %t0, {PART};\n@%q bra SUM;\nst.global.b32 [%out+76], %t2;\nret;\n}}");
+    let _ = writeln!(
+        text,
+        "setp.lt.u32 %q, %t0, {PART};\n@%q bra SUM;\nst.global.b32 [%out+76], %t2;\n{last}ret;\n}}"
+    );
     let exact = |bytes| Argument::Buffer(bytes, Compare::Exact);
     Case::new(text, 1, THREADS as u32, vec![exact(input), exact(vec![0; THREADS * PART])])
 }
@@ -471,6 +477,20 @@ impl Writer {
         self.line(&format!(
             "sub.u32 {count}, {count}, 1;\nsetp.ne.u32 %q, {count}, 0;\n@%q bra {head};\n{end}:"
         ));
+    }
+
+    /// A loop that threads leave by ending, at its middle.
+    fn left_inside(&mut self) {
+        let (head, next, count, sum) = (self.label(), self.label(), self.own(), self.own());
+        let trips = self.word();
+        self.line(&format!("and.b32 {count}, {trips}, 3;\nmov.b32 {sum}, %t2;\n{head}:"));
+        self.ahead = vec![next.clone()];
+        self.statements = 6;
+        self.block(3, None);
+        let (a, b) = (self.word(), self.word());
+        self.line(&format!("{next}:\nmad.lo.u32 {sum}, {sum}, 31, {a};\nst.global.b32 [%out+76], {sum};"));
+        self.line(&format!("setp.eq.u32 %q, {count}, 0;\n@%q ret;\nsub.u32 {count}, {count}, 1;"));
+        self.line(&format!("add.u32 {b}, {b}, {sum};\nbra {head};"));
     }
 
     fn several_threads(&mut self, mask: &str) {
