@@ -1,6 +1,7 @@
 //! One small kernel for each form of an instruction: operands from buffers, the results to a buffer.
 
 mod forms;
+mod matrix;
 
 pub use forms::coverage;
 
@@ -371,6 +372,7 @@ pub fn all() -> Vec<Case> {
     floats(&mut cases);
     let written: BTreeSet<String> = cases.iter().map(statement).collect();
     cases.extend(forms::all().into_iter().filter(|case| !written.contains(&statement(case))));
+    cases.extend(matrix::all());
     // Those for one target follow each other, so that they share modules.
     cases.sort_by_key(|case| target(&statement(case)));
     cases
@@ -509,6 +511,9 @@ fn floats(cases: &mut Vec<Case>) {
 
 /// The statement that a case is about.
 pub fn statement(case: &Case) -> String {
+    if let Some(statement) = matrix::statement(case) {
+        return statement;
+    }
     let mut lines = case.ptx.lines().skip_while(|line| !line.contains("mov.b") || !line.contains(" %d, 0;"));
     lines.nth(1).unwrap_or_default().trim().to_owned()
 }

@@ -2,10 +2,14 @@
 //!
 //! The machine's registers hold what PTX's fragments do. Sums of floats are exact and rounded once: neither manual nor
 //! machine says more than that they are at least this good, so tests use numbers whose sums need no rounding.
+//!
+//! The manual's figures for metadata and scale factors are our reading of them for both executions. Where ptxas has no
+//! instruction of that kind and computes a product otherwise, its code confirms the reading; the rest only a GPU can.
 
 use crate::float::{BF16, F16, F32, F64, Format, Rounding};
 use crate::launch::WARP;
-use crate::narrow::Narrow;
+use crate::narrow::{E2M1, Narrow};
+use crate::sparse::{Metadata, Scales};
 
 /// What the factors hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,8 +22,10 @@ pub enum Element {
         bits: u32,
         signed: bool,
     },
-    /// In a byte.
+    /// In a byte: six bits in the lower ones, four in the middle.
     Narrow(Narrow),
+    /// In half a byte.
+    Nibble(Narrow),
 }
 
 /// What the sum holds.
@@ -27,7 +33,7 @@ pub enum Element {
 pub enum Sum {
     F16,
     F32,
-    F64,
+    F64(Rounding),
     /// Saturating or not.
     S32(bool),
     /// Numbers of ones in the exclusive or, or in the conjunction, of bits.
@@ -60,6 +66,7 @@ impl Element {
             Element::F64 => 64,
             Element::Integer { bits, .. } => bits,
             Element::Narrow(_) => 8,
+            Element::Nibble(_) => 4,
         }
     }
 
@@ -74,8 +81,10 @@ impl Element {
 
     /// The number that bits stand for.
     pub fn float(self, bits: u64) -> f64 {
-        if let Element::Narrow(format) = self {
-            return format.to_f64(bits as u8);
+        match self {
+            Element::Narrow(E2M1) => return E2M1.to_f64(bits as u8 >> 2),
+            Element::Narrow(format) | Element::Nibble(format) => return format.to_f64(bits as u8),
+            _ => {}
         }
         // Of single-precision numbers the tensor pipe reads 10 bits of the fraction.
         let bits = if self == Element::Tf32 { bits & !0x1fff } else { bits };
@@ -125,7 +134,7 @@ impl Product {
     fn sum_bits(&self) -> u32 {
         match self.sum {
             Sum::F16 => 16,
-            Sum::F64 => 64,
+            Sum::F64(_) => 64,
             _ => 32,
         }
     }
@@ -137,13 +146,51 @@ impl Product {
 
     /// The registers of the result.
     pub fn compute(&self, a: &Fragment, b: &Fragment, c: &Fragment) -> Fragment {
+        self.map(c, |row, column, start| {
+            let factors = (0..self.depth).map(|k| (self.a(a, row, k), self.b(b, k, column)));
+            total(self.a, self.b, self.sum, factors, start)
+        })
+    }
+
+    /// The same, where the first factor has only the elements that the metadata names.
+    pub fn compute_sparse(&self, [a, b, c]: [&Fragment; 3], metadata: &Metadata<'_>) -> Fragment {
+        self.map(c, |row, column, start| {
+            let factors =
+                metadata.places(self, row).map(|(kept, k)| (self.a(a, row, kept), self.b(b, k, column)));
+            total(self.a, self.b, self.sum, factors, start)
+        })
+    }
+
+    /// The same with factors for blocks of rows and columns, of a sparse first factor where there is metadata.
+    pub fn compute_scaled(
+        &self,
+        [a, b, c]: [&Fragment; 3],
+        metadata: Option<&Metadata<'_>>,
+        scales: &Scales<'_>,
+    ) -> Fragment {
+        self.map(c, |row, column, start| {
+            let places: Vec<(usize, usize)> = match metadata {
+                Some(metadata) => metadata.places(self, row).collect(),
+                None => (0..self.depth).map(|k| (k, k)).collect(),
+            };
+            let start = F32.to_f64(start);
+            let sum = places.into_iter().fold(start, |sum, (kept, k)| {
+                let product = self.a.float(self.a(a, row, kept)) * self.b.float(self.b(b, k, column));
+                let block = k * scales.count / self.depth;
+                sum + product * scales.of_row(row, block) * scales.of_column(column, block)
+            });
+            F32.from_f64(sum)
+        })
+    }
+
+    /// Every element of the result from what it is added to.
+    fn map(&self, c: &Fragment, element: impl Fn(usize, usize, u64) -> u64) -> Fragment {
         let mut result = vec![[0; WARP]; self.result_registers()];
         let bits = self.sum_bits();
         for row in 0..self.rows {
             for column in 0..COLUMNS {
                 let (lane, position) = (row % 8 * 4 + column / 2, row / 8 * 2 + column % 2);
-                let factors = (0..self.depth).map(|k| (self.a(a, row, k), self.b(b, k, column)));
-                let value = total(self.a, self.b, self.sum, factors, extract(c, lane, position, bits));
+                let value = element(row, column, extract(c, lane, position, bits));
                 match bits {
                     64 => {
                         result[2 * position][lane] = value as u32;
@@ -171,10 +218,7 @@ pub fn total(a: Element, b: Element, sum: Sum, factors: impl Iterator<Item = (u6
             let sum = if saturates { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
             u64::from(sum as u32)
         }
-        Sum::F64 => {
-            let fused = |sum: f64, (x, y)| f64::from_bits(x).mul_add(f64::from_bits(y), sum);
-            factors.fold(f64::from_bits(start), fused).to_bits()
-        }
+        Sum::F64(mode) => factors.fold(start, |sum, (x, y)| F64.fma(x, y, sum, mode)),
         Sum::F16 | Sum::F32 => {
             let format = if sum == Sum::F16 { F16 } else { F32 };
             let start = f64::from_bits(format.convert(start, F64, Rounding::Nearest));

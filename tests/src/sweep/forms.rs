@@ -2,7 +2,7 @@
 //!
 //! Of each form there are so many names that every two of its modifiers and types that can stand together do so in one.
 
-use super::{OPERANDS, case, compare_of};
+use super::{OPERANDS, case, compare_of, matrix};
 use crate::case::{Case, Compare, input};
 use ptx_isa::{
     Class, ExpectedLanes, ExpectedType, Facts, Form, FormId, Gate, Mod, Opcode, PtxVersion, Role, ScalarType,
@@ -113,7 +113,13 @@ pub fn coverage() -> (usize, usize, BTreeMap<&'static str, Vec<String>>) {
             }
         }
     }
-    (present, forms, absent)
+    for (name, opcode) in matrix::all_names() {
+        match matrix::absence(&opcode) {
+            Some(reason) => absent.entry(reason).or_default().push(name),
+            None => present += 1,
+        }
+    }
+    (present, forms + matrix::FORMS.len(), absent)
 }
 
 /// The least target that has an instruction; `None` where no target of the comparison does.
@@ -126,7 +132,7 @@ pub(super) fn target(opcode: &Opcode) -> Option<Sm> {
 }
 
 /// The names of a form, resolved.
-fn names(form: &Form) -> Vec<(String, Opcode)> {
+pub(super) fn names(form: &Form) -> Vec<(String, Opcode)> {
     let mut slots: Vec<Vec<Option<&'static str>>> = Vec::new();
     for group in form.groups {
         let none = (!group.required).then_some(None);

@@ -11,6 +11,8 @@ use sass::{Field, Inst, RegFile, Sm};
 /// The predicate that always holds; as a destination, none.
 const PT: u8 = 7;
 
+const KEEPS_METADATA: u128 = 1 << 125;
+
 /// An instruction with its operands resolved.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
@@ -113,7 +115,12 @@ impl Step {
 
 pub(super) fn decode(kernel: &Kernel) -> std::result::Result<Vec<Step>, Fault> {
     let steps = kernel.code.iter().enumerate().map(|(at, &word)| {
-        let inst = sass::decode(kernel.sm, word);
+        // Where a sparse product has the metadata of the next one, ptxas sets a bit beside those that keep operands,
+        // which changes no result.
+        let inst = sass::decode(kernel.sm, word).or_else(|| {
+            let plain = sass::decode(kernel.sm, word & !KEEPS_METADATA)?;
+            plain.form().name.contains(".SP").then_some(plain)
+        });
         let inst = inst.ok_or_else(|| FaultKind::Unsupported(format!("the word {word:#034x}")).at(at))?;
         step(kernel.sm, inst).map_err(|kind| kind.at(at))
     });

@@ -1,14 +1,17 @@
 //! Products of matrices, and matrices from and to shared memory.
 
+use super::alu::rounding;
 use super::{Block, Result, WARP};
 use crate::launch::FaultKind;
 use crate::matrix::{Element, Fragment, Product, Sum, half_place, transpose, widen};
 use crate::memory::Space;
-use crate::narrow::{E4M3, E5M2};
+use crate::narrow::{E2M1, Narrow};
+use crate::sparse::{Metadata, Scales, Selected};
 use sass::{Field, Inst};
 
 /// Mnemonics that a whole warp executes on matrices.
-pub(super) const MNEMONICS: &[&str] = &["HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "LDSM", "STSM", "MOVM"];
+pub(super) const MNEMONICS: &[&str] =
+    &["HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "OMMA", "LDSM", "STSM", "MOVM"];
 
 /// The product that an instruction computes; `None` for what is not executed.
 fn product(inst: &Inst) -> Option<Product> {
@@ -22,18 +25,18 @@ fn product(inst: &Inst) -> Option<Product> {
         _ => None,
     };
     let float_sum = if text(Field::Type) == ".F16" { Sum::F16 } else { Sum::F32 };
+    let narrow = |field| Narrow::named(&text(field).strip_prefix('.')?.to_ascii_lowercase());
     let (a, b, sum) = match inst.form().name {
-        "HMMA" => (half, half, float_sum),
-        "QMMA" => {
-            let narrow = |field| match text(field) {
-                ".E4M3" => Some(Element::Narrow(E4M3)),
-                ".E5M2" => Some(Element::Narrow(E5M2)),
-                _ => None,
-            };
-            (narrow(Field::SrcType)?, narrow(Field::SrcType2)?, float_sum)
+        "HMMA" | "HMMA.SP" => (half, half, float_sum),
+        "QMMA" | "QMMA.SP" | "QMMA.SF" | "QMMA.SF.SP" => {
+            let [a, b] = [Field::SrcType, Field::SrcType2].map(narrow);
+            // Scaled products have singles, and do not say so.
+            let scaled = inst.form().name.contains(".SF");
+            (Element::Narrow(a?), Element::Narrow(b?), if scaled { Sum::F32 } else { float_sum })
         }
-        "HMMA.TF32" => (Element::Tf32, Element::Tf32, float_sum),
-        "IMMA" | "IMMA.S4" => {
+        "OMMA.SF" | "OMMA.SF.SP" => (Element::Nibble(E2M1), Element::Nibble(E2M1), Sum::F32),
+        "HMMA.TF32" | "HMMA.SP.TF32" => (Element::Tf32, Element::Tf32, float_sum),
+        "IMMA" | "IMMA.S4" | "IMMA.SP" | "IMMA.SP.S4" => {
             let saturates = inst.get(Field::Sat) == Some(1);
             (integer(Field::SrcType)?, integer(Field::SrcType2)?, Sum::S32(saturates))
         }
@@ -41,10 +44,13 @@ fn product(inst: &Inst) -> Option<Product> {
             let bit = Element::Integer { bits: 1, signed: false };
             (bit, bit, Sum::Bits { and: inst.get(Field::Op) == Some(1) })
         }
-        "DMMA" if inst.get(Field::Round).unwrap_or(0) == 0 => (Element::F64, Element::F64, Sum::F64),
+        "DMMA" => (Element::F64, Element::F64, Sum::F64(rounding(inst.get(Field::Round).unwrap_or(0)))),
         _ => return None,
     };
     let (rows, depth) = match text(Field::Size) {
+        "" if inst.form().name == "QMMA.SF" => (16, 32),
+        "" if matches!(inst.form().name, "QMMA.SF.SP" | "OMMA.SF") => (16, 64),
+        "" if inst.form().name == "OMMA.SF.SP" => (16, 128),
         ".1684" | ".16x8x4" => (16, 4),
         ".1688" | ".16x8x8" => (16, 8),
         ".16816" | ".16x8x16" => (16, 16),
@@ -54,8 +60,9 @@ fn product(inst: &Inst) -> Option<Product> {
         ".168256" => (16, 256),
         ".8816" => (8, 16),
         ".8832" => (8, 32),
+        ".8864" => (8, 64),
         ".88128" => (8, 128),
-        "" | ".8x8x4" if sum == Sum::F64 => (8, 4),
+        "" | ".8x8x4" if matches!(sum, Sum::F64(_)) => (8, 4),
         _ => return None,
     };
     Some(Product { rows, depth, a, b, sum })
@@ -108,13 +115,40 @@ impl Block<'_> {
             "LDSM" | "STSM" => return self.move_matrices(w, at, name == "STSM"),
             _ => {
                 let Some(product) = product(inst) else { return unsupported() };
+                let form = inst.form().name;
+                let sparse = form.contains(".SP");
                 let words = |element: Element, across: usize| {
                     across * product.depth * element.bits() as usize / 32 / WARP
                 };
-                let a = self.fragment(w, register(Field::Ra), words(product.a, product.rows));
+                let across = if sparse { product.rows / 2 } else { product.rows };
+                let a = self.fragment(w, register(Field::Ra), words(product.a, across));
                 let b = self.fragment(w, register(Field::Rb), words(product.b, 8));
                 let c = self.fragment(w, register(Field::Rc), product.result_registers());
-                let result = product.compute(&a, &b, &c);
+                let held = self.fragment(w, register(Field::Re), 2);
+                let selector = inst.get(Field::Imm2).unwrap_or(0) as usize;
+                let metadata = sparse.then_some(Metadata { register: &held[0], selector });
+                let result = if form.contains(".SF") {
+                    let second = self.fragment(w, register(Field::Rd2), 1);
+                    // What the uniform register says was seen in ptxas's code: two bits for a byte, one or two for threads.
+                    let bits =
+                        self.warps[w].uniform[usize::from(inst.get(Field::Ur).unwrap_or(0) as u8)] as usize;
+                    let first = &held[usize::from(sparse)];
+                    let scales = Scales {
+                        count: match (product.a, inst.get(Field::Scale)) {
+                            (Element::Nibble(_), Some(0)) => 4,
+                            (Element::Nibble(_), _) => 2,
+                            _ => 1,
+                        },
+                        powers: inst.text(Field::Mode) != Some(".UE4M3"),
+                        a: Selected { register: first, byte: bits & 3, thread: bits >> 2 & 1 },
+                        b: Selected { register: &second[0], byte: bits >> 3 & 3, thread: bits >> 5 & 3 },
+                    };
+                    product.compute_scaled([&a, &b, &c], metadata.as_ref(), &scales)
+                } else if let Some(metadata) = metadata {
+                    product.compute_sparse([&a, &b, &c], &metadata)
+                } else {
+                    product.compute(&a, &b, &c)
+                };
                 self.put_fragment(w, step.rd, &result);
             }
         }

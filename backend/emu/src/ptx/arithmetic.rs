@@ -290,7 +290,17 @@ impl<'a> Block<'a> {
             | F::MmaF64
             | F::MmaInt8
             | F::MmaInt4
-            | F::MmaBits => self.meet(w, pc, mask, instr),
+            | F::MmaBits
+            | F::MmaKind
+            | F::MmaBlockScale
+            | F::MmaSpF16
+            | F::MmaSpBf16
+            | F::MmaSpTf32
+            | F::MmaSpInt8
+            | F::MmaSpInt4
+            | F::MmaSpFp8
+            | F::MmaSpKind
+            | F::MmaSpBlockScale => self.meet(w, pc, mask, instr),
             F::Ldmatrix | F::Stmatrix | F::Movmatrix => self.meet(w, pc, mask, instr),
             F::WmmaLoad | F::WmmaLoadC | F::WmmaStore => self.meet(w, pc, mask, instr),
             F::WmmaMmaF16 | F::WmmaMma | F::WmmaMmaInt4 | F::WmmaMmaBits => self.meet(w, pc, mask, instr),

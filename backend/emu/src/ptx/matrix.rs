@@ -1,11 +1,13 @@
 //! Matrices that a warp holds: products, and their ways from and to shared memory.
 
 use super::arithmetic::{ty, unsupported};
+use super::float::rounding;
 use super::{Block, Step, WARP};
 use crate::launch::FaultKind;
 use crate::matrix::{Element, Fragment, Product, Sum, half_place, total, transpose};
 use crate::memory::Space;
-use crate::narrow::{E4M3, E5M2};
+use crate::narrow::Narrow;
+use crate::sparse::{Metadata, Scales, Selected};
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType};
 
@@ -44,9 +46,25 @@ fn element(ty: ScalarType) -> Option<Element> {
         ScalarType::U4 => integer(4, false),
         ScalarType::S4 => integer(4, true),
         ScalarType::B1 => integer(1, false),
-        ScalarType::E4m3 => Some(Element::Narrow(E4M3)),
-        ScalarType::E5m2 => Some(Element::Narrow(E5M2)),
-        _ => None,
+        ty => Narrow::named(ty.text()).map(Element::Narrow),
+    }
+}
+
+/// The elements of a factor: two numbers of four bits share a byte only where there are no others.
+fn factor(op: &Opcode, position: usize) -> Option<Element> {
+    match element(op.ty(position)?)? {
+        Element::Narrow(format) if op.has(Mod::KindMxf4) || op.has(Mod::KindMxf4nvf4) => {
+            Some(Element::Nibble(format))
+        }
+        element => Some(element),
+    }
+}
+
+/// A number in an instruction's text.
+fn constant(operand: Option<&Operand>) -> Step<usize> {
+    match operand {
+        Some(Operand::Int(value)) => Ok(*value as usize),
+        _ => Err(FaultKind::Malformed("no constant where one belongs".into())),
     }
 }
 
@@ -54,7 +72,7 @@ fn sum(op: &Opcode, ty: ScalarType) -> Option<Sum> {
     match ty {
         ScalarType::F16 => Some(Sum::F16),
         ScalarType::F32 => Some(Sum::F32),
-        ScalarType::F64 => Some(Sum::F64),
+        ScalarType::F64 => Some(Sum::F64(rounding(op))),
         ScalarType::S32 if op.has(Mod::Popc) => Some(Sum::Bits { and: op.has(Mod::And) }),
         ScalarType::S32 => Some(Sum::S32(op.has(Mod::Satfinite))),
         _ => None,
@@ -112,7 +130,17 @@ impl Block<'_> {
             | F::MmaFp8
             | F::MmaInt8
             | F::MmaInt4
-            | F::MmaBits => self.mma(w, instr),
+            | F::MmaBits
+            | F::MmaKind
+            | F::MmaBlockScale
+            | F::MmaSpF16
+            | F::MmaSpBf16
+            | F::MmaSpTf32
+            | F::MmaSpInt8
+            | F::MmaSpInt4
+            | F::MmaSpFp8
+            | F::MmaSpKind
+            | F::MmaSpBlockScale => self.mma(w, instr),
             F::Ldmatrix => self.load_matrix(w, instr),
             F::Stmatrix => self.store_matrix(w, instr),
             F::Movmatrix => {
@@ -128,16 +156,58 @@ impl Block<'_> {
     fn mma(&mut self, w: usize, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
         let Some([rows, 8, depth]) = shape(op) else { return unsupported(instr) };
-        let (Some(a), Some(b), Some(sum)) = (element(ty(op, 1)?), element(ty(op, 2)?), sum(op, ty(op, 0)?))
-        else {
+        let (Some(a), Some(b), Some(sum)) = (factor(op, 1), factor(op, 2), sum(op, ty(op, 0)?)) else {
             return unsupported(instr);
         };
         let product = Product { rows, depth, a, b, sum };
-        let bits = if sum == Sum::F64 { 64 } else { 32 };
+        let bits = if matches!(sum, Sum::F64(_)) { 64 } else { 32 };
         let [x, y, z] = [(1, a.bits()), (2, b.bits()), (3, bits)]
             .map(|(i, bits)| self.fragment(w, &instr.operands[i], bits));
-        let result = product.compute(&x?, &y?, &z?);
+        let (x, y, z) = (x?, y?, z?);
+        let mut rest = instr.operands.iter().skip(4);
+        let held = if op.has(Mod::Sp) || op.has(Mod::SpOrderedMetadata) {
+            Some((self.word(w, rest.next())?, constant(rest.next())?))
+        } else {
+            None
+        };
+        let metadata = held.as_ref().map(|(register, selector)| Metadata { register, selector: *selector });
+        let result = if op.has(Mod::BlockScale) {
+            let [first, second] = [self.scale(w, &mut rest)?, self.scale(w, &mut rest)?];
+            let select = |(register, byte, thread)| Selected { register, byte, thread };
+            let scales = Scales {
+                count: match () {
+                    () if op.has(Mod::ScaleVec4X) => 4,
+                    () if op.has(Mod::ScaleVec2X) || op.has(Mod::KindMxf4) => 2,
+                    () => 1,
+                },
+                powers: ty(op, 4)? == ScalarType::Ue8m0,
+                a: select((&first.0, first.1, first.2)),
+                b: select((&second.0, second.1, second.2)),
+            };
+            product.compute_scaled([&x, &y, &z], metadata.as_ref(), &scales)
+        } else if let Some(metadata) = metadata {
+            product.compute_sparse([&x, &y, &z], &metadata)
+        } else {
+            product.compute(&x, &y, &z)
+        };
         self.put_fragment(w, &instr.operands[0], bits, &result)
+    }
+
+    /// A register of every lane.
+    fn word(&self, w: usize, operand: Option<&Operand>) -> Step<[u32; WARP]> {
+        let operand = operand.ok_or_else(|| FaultKind::Malformed("an operand is missing".into()))?;
+        Ok(self.gather(w, u32::MAX, operand, ScalarType::B32)?.map(|value| value as u32))
+    }
+
+    /// A register with scale factors, and which byte of it and which threads are meant.
+    fn scale<'b>(
+        &self,
+        w: usize,
+        rest: &mut impl Iterator<Item = &'b Operand>,
+    ) -> Step<([u32; WARP], usize, usize)> {
+        let register = self.word(w, rest.next())?;
+        let selectors = rest.next().map_or(&[][..], parts);
+        Ok((register, constant(selectors.first())?, constant(selectors.get(1))?))
     }
 
     /// The addresses of the rows of `count` matrices, in the order of the lanes that give them.

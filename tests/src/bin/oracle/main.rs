@@ -125,7 +125,9 @@ fn execute<'a>(wanted: &str, rest: impl Iterator<Item = &'a str>) -> Result<bool
 /// Whether ptxas's code does what the interpreter does, without hazards, and damage to it is seen.
 fn report_execution(triangle: &Triangle, absent: usize) -> bool {
     let (names, forms, not_swept) = sweep::coverage();
-    println!("swept          {names} names of {forms} forms that compute in one thread");
+    println!(
+        "swept          {names} names of {forms} forms that compute in one thread, and products of matrices"
+    );
     for (reason, names) in not_swept {
         let (shown, more) = names.split_at(names.len().min(SHOWN_NAMES));
         let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
