@@ -1,25 +1,23 @@
 //! The register of the global window's descriptor, which the text does not tell before sm_90.
 //!
-//! NVIDIA's compiler loads the descriptor from `c[0x0][0x118]` into the lowest pair of uniform registers, UR4 at least,
-//! that is free as long as accesses need it. So the last load tells the pair; where none is to be seen, as in excerpts
-//! or in lines of a listing without their repetitions, it is the lowest pair that the other instructions leave free.
+//! NVIDIA's compiler loads the descriptor from `c[0x0][0x118]` into a pair of uniform registers. So the last load tells
+//! the pair; where none is to be seen, as in excerpts or in lines of a listing without their repetitions, it follows
+//! from what the other lines of the function use ([`pairs`]) while accesses need the descriptor ([`extent`]).
+//! Without optimization, each access has its own copy, from general registers.
+
+mod extent;
+mod pairs;
+mod split;
 
 use crate::inst::Inst;
-use crate::model::{Field, MemOperand, Operand, RegFile, Role, Sm};
+use crate::model::{Field, MemOperand, Operand, Sm};
 use crate::parse::{ParseError, USUAL_DESCRIPTOR};
 use crate::print::{INST_BYTES, SHOWN_DESCRIPTOR_SM};
-use crate::roles::RegUse;
-use std::ops::Range;
+use extent::Flow;
+use pairs::Pairs;
 
 /// Where the descriptor lies in constant bank 0.
 const DESCRIPTOR_OFFSET: u64 = 0x118;
-/// Pairs of uniform registers, URZ not among them.
-const PAIRS: usize = 31;
-/// How many lines of a function an excerpt must have to tell which registers the function uses: one of so many.
-const SPARSEST: u64 = 5;
-/// From this generation on the descriptor is loaded again where so many instructions do without it, rather than kept.
-const RELOADING_SM: u8 = 86;
-const RELOADED_AFTER: usize = 300;
 
 /// A line of a listing.
 pub(crate) struct Line {
@@ -33,6 +31,21 @@ pub(crate) struct Line {
 impl Line {
     fn hides_descriptor(&self, sm: Sm) -> bool {
         self.inst.as_ref().is_ok_and(|inst| hides_descriptor(sm, inst))
+    }
+
+    fn is(&self, mnemonic: &str) -> bool {
+        self.inst.as_ref().is_ok_and(|inst| inst.form().mnemonic == mnemonic)
+    }
+
+    /// Where the line branches to, if its own address is known.
+    fn target(&self) -> Option<u64> {
+        self.inst.as_ref().ok()?.target(self.address).filter(|_| self.address != 0)
+    }
+
+    fn set(&mut self, register: u64) {
+        if let Line { inst: Ok(inst), told: false, .. } = self {
+            inst.set(Field::UrDesc, register);
+        }
     }
 }
 
@@ -48,129 +61,84 @@ pub(crate) fn hides_descriptor(sm: Sm, inst: &Inst) -> bool {
 /// Sets the register of each hidden descriptor.
 pub(crate) fn set_descriptors(sm: Sm, lines: &mut [Line]) {
     if sm.0 < SHOWN_DESCRIPTOR_SM {
-        for function in functions(lines) {
+        for function in split::functions(lines) {
             set_in_function(sm, &mut lines[function]);
         }
     }
 }
 
-/// Splits lines where addresses tell that another function begins: where they fall, or where more lines lie between
-/// two than have room. Lines without addresses that fit nowhere are alone.
-fn functions(lines: &[Line]) -> Vec<Range<usize>> {
-    let mut functions = Vec::new();
-    // The function so far, its last address, and the end of it.
-    let (mut start, mut end, mut last) = (0, 0, None);
-    for (index, line) in lines.iter().enumerate().filter(|(_, line)| line.address != 0) {
-        let between = (index - end) as u64;
-        let room = match last {
-            Some(last) if line.address > last => Some((line.address - last) / INST_BYTES - 1),
-            _ => None,
-        };
-        if room.is_none_or(|room| between > room) {
-            functions.push(start..end);
-            // Those before may be the beginning of this function.
-            if between <= line.address / INST_BYTES {
-                start = end;
-            } else {
-                functions.extend((end..index).map(|alone| alone..alone + 1));
-                start = index;
-            }
-        }
-        end = index + 1;
-        last = Some(line.address);
-        // A function ends with a branch to itself.
-        if line.inst.as_ref().is_ok_and(|inst| is_end(inst, line.address)) {
-            functions.push(start..end);
-            (start, last) = (end, None);
-        }
-    }
-    functions.push(start..end);
-    functions.extend((end..lines.len()).map(|alone| alone..alone + 1));
-    functions
-}
-
-fn is_end(inst: &Inst, address: u64) -> bool {
-    inst.form().mnemonic == "BRA" && inst.target(address) == Some(address)
-}
-
-/// What a line does with a pair of uniform registers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Event {
-    Read,
-    Write,
-    /// `R2UR`, which without optimization loads the descriptor.
-    WriteFromRegister,
-}
-
-/// The events of a pair of registers, and the lines where they are.
-type PairEvents = Vec<(usize, Event)>;
-
 fn set_in_function(sm: Sm, lines: &mut [Line]) {
     let uses: Vec<usize> = (0..lines.len()).filter(|&line| lines[line].hides_descriptor(sm)).collect();
-    if uses.is_empty() {
-        return;
+    let Some(first) = uses.first() else { return };
+    let loads = loads(lines);
+    if loads.first().is_some_and(|load| load.line < *first) {
+        return set_loaded(sm, lines, &uses, &loads);
     }
-    let mut events = pair_events(sm, lines);
-    let loads = take_loads(lines, &mut events);
-    let load_before = |line| loads[..loads.partition_point(|load| load.line < line)].last();
-    let mut used = None;
-    let mut load_of = |&line: &usize| {
-        let load = load_before(line)?;
-        // One that serves one access would be repeated before the next, and may be left out there.
-        let serves =
-            !load.brief || used.replace(load.line) != Some(load.line) || follow(&lines[load.line..=line]);
-        serves.then_some(load)
-    };
-    let uses: Vec<_> = uses.iter().map(|line| (*line, load_of(line).map(|load| load.register))).collect();
-    for uses in uses.chunk_by(|(_, one), (_, next)| one == next) {
-        let register = uses[0].1;
-        let uses: Vec<usize> = uses.iter().map(|&(line, _)| line).collect();
-        let register = register.unwrap_or_else(|| lowest_free(sm, lines, &events, &uses));
-        for line in uses {
-            if let Line { inst: Ok(inst), told: false, .. } = &mut lines[line] {
-                inst.set(Field::UrDesc, register);
-            }
-        }
+    let pairs = Pairs::new(sm, lines);
+    let copies = if loads.is_empty() { pairs.copies() } else { Vec::new() };
+    if !copies.is_empty() {
+        return set_copied(lines, &uses, &copies);
     }
+    let seen = loads.first().map_or(lines.len(), |load| load.line);
+    let (before, behind) = uses.split_at(uses.partition_point(|&line| line < seen));
+    let register = if split::tells(lines) { pairs.free(sm, lines, before) } else { USUAL_DESCRIPTOR };
+    before.iter().for_each(|&line| lines[line].set(register));
+    set_loaded(sm, lines, behind, &loads);
 }
 
 /// A line that loads the descriptor.
 struct Load {
     line: usize,
     register: u64,
-    /// Without optimization, for one access.
-    brief: bool,
+}
+
+/// The last load before a line.
+fn load_before(loads: &[Load], line: usize) -> Option<&Load> {
+    loads[..loads.partition_point(|load| load.line < line)].last()
+}
+
+/// How many loads before an access may be in blocks that ways to it pass by.
+const PASSED_BY: usize = 16;
+
+fn set_loaded(sm: Sm, lines: &mut [Line], uses: &[usize], loads: &[Load]) {
+    // Where the register changes, a load that a way to the access passes by does not serve it. Of lines that are
+    // missing, some may be loads behind it.
+    let changes = loads.windows(2).any(|pair| pair[0].register != pair[1].register);
+    let passed_by = if changes && follow(lines) {
+        Flow::new(sm, lines).passed_by(loads.iter().map(|load| load.line))
+    } else {
+        Vec::new()
+    };
+    for &line in uses {
+        let before = loads.partition_point(|load| load.line < line);
+        let serves = |load: &usize| passed_by.get(*load).is_none_or(|to| to.is_none_or(|to| to > line));
+        let load = (0..before).rev().take(PASSED_BY).find(serves).or(before.checked_sub(1));
+        lines[line].set(load.map_or(USUAL_DESCRIPTOR, |load| loads[load].register));
+    }
+}
+
+/// A copy serves one access, and would be repeated before the next, where it may be left out.
+fn set_copied(lines: &mut [Line], uses: &[usize], copies: &[Load]) {
+    let mut used = None;
+    for &line in uses {
+        let serves = |load: &&Load| used != Some(load.line) || follow(&lines[load.line..=line]);
+        let load = load_before(copies, line).filter(serves);
+        used = load.map_or(used, |load| Some(load.line));
+        lines[line].set(load.map_or(USUAL_DESCRIPTOR, |load| load.register));
+    }
 }
 
 /// Whether no line is missing between these.
 fn follow(lines: &[Line]) -> bool {
-    lines.windows(2).all(|pair| pair[1].address == pair[0].address + INST_BYTES)
+    lines.windows(2).all(|pair| pair[0].address.checked_add(INST_BYTES) == Some(pair[1].address))
 }
 
-/// The loads of the descriptor. Events that belong to them are taken away.
-fn take_loads(lines: &[Line], events: &mut [PairEvents]) -> Vec<Load> {
+fn loads(lines: &[Line]) -> Vec<Load> {
     let load = |line: usize| {
         let register = loaded(lines[line].inst.as_ref().ok()?)?;
-        Some(Load { line, register, brief: false })
+        Some(Load { line, register })
     };
-    let mut loads: Vec<_> = (0..lines.len()).filter_map(load).collect();
-    for (pair, events) in (0..).zip(events) {
-        let mut next = None;
-        let mut kept = Vec::new();
-        for &(line, event) in events.iter().rev() {
-            // What no line seems to read is read where the text does not tell.
-            if event == Event::WriteFromRegister && next != Some(Event::Read) {
-                loads.push(Load { line, register: 2 * pair, brief: true });
-            } else {
-                next = Some(event);
-                kept.push((line, event));
-            }
-        }
-        kept.reverse();
-        *events = kept;
-    }
-    loads.sort_unstable_by_key(|load| load.line);
-    loads
+    (0..lines.len()).filter_map(load).collect()
 }
 
 /// The register that the instruction loads the descriptor into.
@@ -182,64 +150,21 @@ fn loaded(inst: &Inst) -> Option<u64> {
     inst.get(Field::URd).filter(|_| loads)
 }
 
-/// What the lines do with each pair of uniform registers, loads of the descriptor and what is hidden left out.
-fn pair_events(sm: Sm, lines: &[Line]) -> Vec<PairEvents> {
-    let mut events = vec![Vec::new(); PAIRS];
-    for (index, line) in lines.iter().enumerate() {
-        let Ok(inst) = &line.inst else { continue };
-        if loaded(inst).is_some() {
-            continue;
-        }
-        let hides = line.hides_descriptor(sm);
-        let mut note = |used: RegUse, event| {
-            if used.file == RegFile::UR && !(hides && used.role == Role::Descriptor) {
-                let (first, count) = (usize::from(used.index), usize::from(used.count));
-                let last = (first + count - 1) / 2;
-                events[first / 2..PAIRS.min(last + 1)]
-                    .iter_mut()
-                    .for_each(|events| events.push((index, event)));
-            }
-        };
-        inst.reads(sm).for_each(|used| note(used, Event::Read));
-        let from_register = inst.form().mnemonic == "R2UR";
-        let written = if from_register { Event::WriteFromRegister } else { Event::Write };
-        inst.writes(sm).for_each(|used| note(used, written));
-    }
-    events
-}
-
-/// The lowest pair that is free where the descriptor is used, as far as the function's lines tell.
-fn lowest_free(sm: Sm, lines: &[Line], events: &[PairEvents], uses: &[usize]) -> u64 {
-    let mut addresses = lines.iter().map(|line| line.address).filter(|&address| address != 0);
-    let tells = match (addresses.next(), addresses.next_back()) {
-        (Some(_), Some(end)) => lines.len() as u64 * SPARSEST > end / INST_BYTES,
-        _ => false,
-    };
-    // Where it is loaded again after a while, others may take the register in between.
-    let keeps = |pair: &&[usize]| sm.0 < RELOADING_SM || pair[1] - pair[0] < RELOADED_AFTER;
-    let is_free = |&register: &u64| {
-        let events = &events[register as usize / 2];
-        let until = |end| events.partition_point(|&(line, _)| line <= end);
-        let (begin, end) = (until(uses[0]), until(uses[uses.len() - 1]));
-        // A value of before that is read behind lives all along.
-        let passes = begin > 0 && events.get(end).is_some_and(|&(_, event)| event == Event::Read);
-        !passes && uses.windows(2).filter(keeps).all(|pair| until(pair[0]) == until(pair[1]))
-    };
-    let pairs = (USUAL_DESCRIPTOR..2 * PAIRS as u64).step_by(2);
-    pairs.filter(|_| tells).find(is_free).unwrap_or(USUAL_DESCRIPTOR)
-}
-
 #[cfg(test)]
 mod tests {
     use crate::assemble::assemble;
     use crate::{Field, Sm};
 
     /// The registers of the descriptors of lines ADDRESS TEXT.
-    fn descriptors(lines: &str) -> Vec<u64> {
+    fn descriptors_on(sm: u8, lines: &str) -> Vec<u64> {
         let lines = lines.lines().map(|line| line.trim().split_once(' ').unwrap());
         let lines = lines.map(|(address, text)| (u64::from_str_radix(address, 16).unwrap(), text));
-        let made = assemble(Sm(80), lines).into_iter();
+        let made = assemble(Sm(sm), lines).into_iter();
         made.filter_map(|inst| inst.unwrap().get(Field::UrDesc)).collect()
+    }
+
+    fn descriptors(lines: &str) -> Vec<u64> {
+        descriptors_on(80, lines)
     }
 
     #[test]
@@ -249,26 +174,72 @@ mod tests {
         assert_eq!(descriptors(loads), [6, 4]);
         let told = "0 ULDC.64 UR6, c[0x0][0x118]\n10 LDG.E R5, [R2.64] {UrDesc=0x8}\n20 ST.E [R2.64], R1";
         assert_eq!(descriptors(told), [8, 6]);
-        let moved = "0 R2UR UR8, R6\n10 R2UR UR9, R7\n20 LD.E R5, [R2.64]\n30 R2UR UR4, R6\n40 MOV R6, UR4";
-        assert_eq!(descriptors(moved), [8]);
+        let copied = "0 R2UR UR8, R6\n10 R2UR UR9, R7\n20 LD.E R5, [R2.64]\n40 LD.E R5, [R2.64]\n50 BRA 0x50";
+        assert_eq!(descriptors(copied), [8, 4]);
+    }
+
+    #[test]
+    fn a_load_that_a_way_passes_by_serves_its_block() {
+        let lines = "0 ULDC.64 UR6, c[0x0][0x118]\n10 @P0 BRA 0x40\n20 ULDC.64 UR8, c[0x0][0x118]
+            30 LDG.E R5, [R2.64]\n40 LDG.E R5, [R2.64]\n50 BRA 0x50";
+        assert_eq!(descriptors(lines), [8, 6]);
     }
 
     #[test]
     fn without_a_load_it_is_in_the_lowest_pair_that_is_free() {
-        let between = "10 LDG.E R5, [R2.64]\n0 UIADD3 UR4, UR4, 0x1, URZ\n30 BRA 0x10\n0 STG.E [R2.64], R1\n50 BRA 0x50";
+        let between = "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n0 UIADD3 UR4, UR4, 0x1, URZ\n0 STG.E [R2.64], R1\n80 BRA 0x80";
         assert_eq!(descriptors(between), [6, 6]);
-        let around = "0 UMOV UR5, 0x1\n10 LDG.E R5, [R2.64]\n20 MOV R1, UR5\n30 BRA 0x30";
-        assert_eq!(descriptors(around), [6]);
-        let before = "0 MOV R1, UR4\n10 LDG.E R5, [R2.64]\n20 UMOV UR4, 0x1\n30 BRA 0x30";
-        assert_eq!(descriptors(before), [4]);
+        let through = "0 UMOV UR5, 0x1\n20 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n0 MOV R1, UR5\n60 BRA 0x60";
+        assert_eq!(descriptors(through), [6]);
+        let behind = "0 MOV R1, UR4\n20 @P0 BRA 0x60\n0 LDG.E R5, [R2.64]\n0 UMOV UR4, 0x1\n60 BRA 0x60";
+        assert_eq!(descriptors(behind), [4]);
+        // What is missing is below what is there, but for the pair of the descriptor itself.
+        let above =
+            "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n0 UMOV UR6, 0x1\n0 STG.E [R2.64], R1\n80 BRA 0x80";
+        assert_eq!(descriptors(above), [4, 4]);
+        let far_above = "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n0 MOV R1, UR6\n0 MOV R1, UR8\n80 BRA 0x80";
+        assert_eq!(descriptors(far_above), [10]);
+        let function =
+            "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n30 CALL.ABS.NOINC R6\n0 STG.E [R2.64], R1\n80 BRA 0x80";
+        assert_eq!(descriptors(function), [36, 36]);
+    }
+
+    #[test]
+    fn it_is_needed_where_code_may_come_back_to_an_access() {
+        let out_of_line =
+            "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n40 EXIT\n0 UMOV UR4, 0x1\n60 BRA 0x10\n90 BRA 0x90";
+        assert_eq!(descriptors(out_of_line), [6]);
+        let routine = "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n30 CALL.REL.NOINC 0x60\n0 STG.E [R2.64], R1
+            50 EXIT\n60 BSSY B0, 0x80\n0 UMOV UR4, 0x1\n80 RET.REL.NODEC R8 0x0\n90 BRA 0x90";
+        assert_eq!(descriptors(routine), [6, 6]);
+        let vote = routine.replace("0 UMOV UR4, 0x1", "70 WARPSYNC R9").replace("80 RET", "f0 RET");
+        assert_eq!(descriptors(&vote.replace("90 BRA 0x90", "100 BRA 0x100")), [6, 6]);
+    }
+
+    #[test]
+    fn it_is_loaded_in_front_of_loops_and_of_the_blocks_of_all_accesses() {
+        let once = "0 MOV R1, UR4\n20 @P0 BRA 0x80\n0 LDG.E R5, [R2.64]\n50 BSSY B0, 0x70\n90 BRA 0x90";
+        assert_eq!(descriptors(once), [4]);
+        assert_eq!(descriptors(&once.replace("BSSY B0, 0x70", "BRA 0x10")), [6]);
+        let two_ways = "10 @P0 BRA 0x60\n0 MOV R1, UR4\n0 LDG.E R5, [R2.64]\n60 BSSY B0, 0x90\n0 STG.E [R2.64], R1\n90 BRA 0x90";
+        assert_eq!(descriptors(two_ways), [6, 6]);
+    }
+
+    #[test]
+    fn after_a_while_it_is_loaded_again() {
+        let mut lines = "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n0 UMOV UR4, 0x1\n".to_owned();
+        lines += &"0 MOV R1, R2\n".repeat(300);
+        lines += "0 STG.E [R2.64], R1\n2000 BRA 0x2000";
+        assert_eq!(descriptors_on(80, &lines), [6, 6]);
+        assert_eq!(descriptors_on(86, &lines), [4, 4]);
     }
 
     #[test]
     fn lines_of_other_functions_tell_nothing() {
-        // More lines than have room before the second address, and too few of a long function.
+        // More lines than have room before the second address, and a function with a single address.
         let crowded = "20 BRA 0x10\n0 MOV R1, UR4\n0 LDG.E R5, [R2.64]\n0 MOV R2, UR4\n40 BRA 0x10";
         assert_eq!(descriptors(crowded), [4]);
-        let sparse = "20 MOV R1, UR4\n0 LDG.E R5, [R2.64]\n0 MOV R2, UR4\n1000 BRA 0x10";
-        assert_eq!(descriptors(sparse), [4]);
+        let single = "0 MOV R1, UR4\n0 LDG.E R5, [R2.64]\n0 MOV R2, UR4\n1000 BRA 0x1000";
+        assert_eq!(descriptors(single), [4]);
     }
 }

@@ -1,0 +1,162 @@
+//! From where to where a function needs the descriptor, as far as its branches tell.
+//!
+//! NVIDIA's compiler loads the descriptor as late as one load serves all accesses: in the block that every way to them
+//! passes, and before the loops that they are in. The value lives until the last access, and as long as code may come
+//! back to one: to the end of a loop, and in blocks out of line and routines that return.
+
+use super::Line;
+use crate::model::{RegFile, Sm};
+use crate::print::INST_BYTES;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+/// How often branches may move the ends of the extent. No compiler nests deeper, and text may be anything.
+const PASSES: usize = 16;
+/// Of the lines before the access in its block, one of so many is before the load, which is scheduled early.
+const EARLY: usize = 3;
+/// From this many instructions on that do without it, the descriptor may be loaded again rather than kept.
+const RELOADED_AFTER: usize = 300;
+
+/// The control flow of a function of which lines may be missing.
+pub(super) struct Flow {
+    /// Lines that branch, and those that they go to.
+    branches: Vec<(usize, usize)>,
+    /// Calls, and the routines.
+    calls: Vec<(usize, Range<usize>)>,
+    /// Calls of functions that may be anywhere.
+    far_calls: Vec<usize>,
+    /// The first lines of blocks.
+    starts: Vec<usize>,
+}
+
+impl Flow {
+    pub(super) fn new(sm: Sm, lines: &[Line]) -> Flow {
+        let earliest = earliest_addresses(lines);
+        let line_at = |address: u64| earliest.partition_point(|&earliest| earliest < address);
+        let mut flow =
+            Flow { branches: Vec::new(), calls: Vec::new(), far_calls: Vec::new(), starts: vec![0] };
+        for (index, line) in lines.iter().enumerate() {
+            let Ok(inst) = &line.inst else { continue };
+            match inst.form().mnemonic {
+                "BRA" => {
+                    flow.starts.push(index + 1);
+                    if let Some(target) = line.target() {
+                        let to = line_at(target);
+                        flow.branches.push((index, to));
+                        flow.starts.push(to);
+                    }
+                }
+                "EXIT" | "RET" => flow.starts.push(index + 1),
+                "CALL" => {
+                    if let Some(target) = line.target() {
+                        let first = line_at(target);
+                        flow.calls.push((index, first..first));
+                    } else if inst.reads(sm).any(|used| used.file == RegFile::R) {
+                        flow.far_calls.push(index);
+                    }
+                }
+                _ => {}
+            }
+        }
+        flow.starts.sort_unstable();
+        flow.find_ends(lines);
+        flow
+    }
+
+    /// Routines end where they return.
+    fn find_ends(&mut self, lines: &[Line]) {
+        let returns: Vec<usize> = (0..lines.len()).filter(|&line| lines[line].is("RET")).collect();
+        for (_, routine) in &mut self.calls {
+            let end = returns.get(returns.partition_point(|&line| line < routine.start));
+            routine.end = end.map_or(routine.start, |&line| line + 1);
+        }
+    }
+
+    /// Where one load would be that serves accesses from the first line to the last.
+    pub(super) fn load(&self, first: usize, last: usize) -> usize {
+        // The load is in front of this line, in its block.
+        let mut before = first;
+        for _ in 0..PASSES {
+            let was = before;
+            for &(from, to) in &self.branches {
+                if to < before && before <= from {
+                    before = to.saturating_sub(1);
+                } else if from < before && before < to && to <= last {
+                    before = from;
+                }
+            }
+            if before == was {
+                break;
+            }
+        }
+        let start = self.starts[..self.starts.partition_point(|&start| start <= before)].last();
+        let start = start.copied().unwrap_or(0);
+        start + (before - start) / EARLY
+    }
+
+    /// Behind the last line that may come back to the line.
+    pub(super) fn end(&self, last: usize) -> usize {
+        let mut end = last;
+        for _ in 0..PASSES {
+            let was = end;
+            for &(from, to) in &self.branches {
+                if to <= end && end < from {
+                    end = from;
+                }
+            }
+            if end == was {
+                break;
+            }
+        }
+        end + 1
+    }
+
+    /// Whether the descriptor is rather kept between two accesses than loaded again before the next: where few
+    /// instructions are between, or a loop begins.
+    pub(super) fn keeps(&self, access: usize, next: usize) -> bool {
+        let enters = |&(from, to): &(usize, usize)| access < to && to <= next && next <= from;
+        next - access < RELOADED_AFTER || self.branches.iter().any(enters)
+    }
+
+    /// For each of some lines in order, the first behind it that a branch of before goes to.
+    pub(super) fn passed_by(&self, lines: impl Iterator<Item = usize>) -> Vec<Option<usize>> {
+        // Branches are in the order of their lines.
+        let mut branches = self.branches.iter().peekable();
+        let mut targets = BinaryHeap::new();
+        let passed_by = |line: usize| {
+            while let Some(&(_, to)) = branches.next_if(|&&(from, _)| from < line) {
+                targets.push(Reverse(to));
+            }
+            while targets.peek().is_some_and(|&Reverse(to)| to <= line) {
+                targets.pop();
+            }
+            targets.peek().map(|&Reverse(to)| to)
+        };
+        lines.map(passed_by).collect()
+    }
+
+    /// Whether functions are called, through pointers or from elsewhere, that keep some registers only.
+    pub(super) fn calls_far(&self, lines: Range<usize>) -> bool {
+        self.far_calls.iter().any(|call| lines.contains(call))
+    }
+
+    /// Routines outside of lines that these call.
+    pub(super) fn called(&self, lines: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let outside = move |(call, routine): &&(usize, Range<usize>)| {
+            lines.contains(call) && !lines.contains(&routine.start)
+        };
+        self.calls.iter().filter(outside).map(|(_, routine)| routine.clone())
+    }
+}
+
+/// The lowest address that each line can have.
+fn earliest_addresses(lines: &[Line]) -> Vec<u64> {
+    let mut next = 0;
+    let earliest = |line: &Line| {
+        let address = if line.address == 0 { next } else { line.address };
+        next = address.saturating_add(INST_BYTES);
+        address
+    };
+    lines.iter().map(earliest).collect()
+}

@@ -1,0 +1,130 @@
+//! The pair of uniform registers that the other instructions leave to the descriptor.
+//!
+//! NVIDIA's compiler gives each value the lowest registers that are free, UR4 at least. Lines may be missing, so what
+//! the others use is known in part; what must have been there beside it counts too.
+
+use super::extent::Flow;
+use super::{Line, Load, loaded};
+use crate::model::{RegFile, Role, Sm};
+use crate::parse::USUAL_DESCRIPTOR;
+use crate::print::INST_BYTES;
+use crate::roles::RegUse;
+use std::ops::Range;
+
+/// Pairs of uniform registers, URZ not among them.
+const PAIRS: usize = 31;
+/// The first pair that may be given.
+const FIRST: usize = USUAL_DESCRIPTOR as usize / 2;
+/// The first pair that functions keep for those that call them, UR36.
+const FIRST_KEPT: usize = 18;
+/// From this generation on the descriptor may be loaded again after a while, rather than kept.
+const RELOADING_SM: u8 = 86;
+/// Instructions from where threads meet to the end of the routine by which all threads of a warp agree.
+const VOTE: Range<u64> = 8..10;
+
+/// What a line does with a pair of uniform registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Event {
+    Read,
+    Write,
+    /// `R2UR`, which without optimization copies the descriptor.
+    WriteFromRegister,
+}
+
+/// What the lines of a function do with each pair, loads of the descriptor and what is hidden left out.
+pub(super) struct Pairs {
+    /// Lines and events of each pair.
+    events: Vec<Vec<(usize, Event)>>,
+}
+
+impl Pairs {
+    pub(super) fn new(sm: Sm, lines: &[Line]) -> Pairs {
+        let mut events = vec![Vec::new(); PAIRS];
+        for (index, line) in lines.iter().enumerate() {
+            let Ok(inst) = &line.inst else { continue };
+            if loaded(inst).is_some() {
+                continue;
+            }
+            if line.is("WARPSYNC") && begins_vote(&lines[index..]) {
+                events[FIRST].push((index, Event::Write));
+            }
+            let hides = line.hides_descriptor(sm);
+            let mut note = |used: RegUse, event| {
+                if used.file == RegFile::UR && !(hides && used.role == Role::Descriptor) {
+                    let (first, count) = (usize::from(used.index), usize::from(used.count));
+                    let last = (first + count - 1) / 2;
+                    events[first / 2..PAIRS.min(last + 1)]
+                        .iter_mut()
+                        .for_each(|events| events.push((index, event)));
+                }
+            };
+            inst.reads(sm).for_each(|used| note(used, Event::Read));
+            let written = if line.is("R2UR") { Event::WriteFromRegister } else { Event::Write };
+            inst.writes(sm).for_each(|used| note(used, written));
+        }
+        Pairs { events }
+    }
+
+    /// Copies of the descriptor from general registers. Nothing else uses uniform registers without optimization, that
+    /// the text tells.
+    pub(super) fn copies(&self) -> Vec<Load> {
+        if self.events.iter().flatten().any(|&(_, event)| event != Event::WriteFromRegister) {
+            return Vec::new();
+        }
+        let mut copies = Vec::new();
+        for (register, events) in (0..).step_by(2).zip(&self.events) {
+            copies.extend(events.iter().map(|&(line, _)| Load { line, register }));
+        }
+        copies.sort_unstable_by_key(|copy| copy.line);
+        copies
+    }
+
+    /// The register of the lowest pair that is free as long as these lines need the descriptor.
+    pub(super) fn free(&self, sm: Sm, lines: &[Line], uses: &[usize]) -> u64 {
+        let (Some(&first), Some(&last)) = (uses.first(), uses.last()) else { return USUAL_DESCRIPTOR };
+        let flow = Flow::new(sm, lines);
+        let load = flow.load(first, last);
+        let end = flow.end(last);
+        // Where it is loaded again, others may take the registers in between.
+        let keeps = |uses: &&[usize]| sm.0 < RELOADING_SM || flow.keeps(uses[0], uses[1]);
+        let mut needed = vec![load..first, last..end];
+        needed.extend(uses.windows(2).filter(keeps).map(|uses| uses[0]..uses[1]));
+        needed.extend(flow.called(load..end));
+        let taken = |pair: usize| {
+            self.lives_through(pair, load..end)
+                || needed.iter().any(|lines| !self.in_lines(pair, lines).is_empty())
+        };
+        let lowest = if flow.calls_far(load..last) { FIRST_KEPT } else { FIRST };
+        let highest = (lowest..PAIRS).rev().find(|&pair| taken(pair));
+        let free = highest.map_or(lowest, |highest| {
+            // The pairs below it were in use when it was given, by lines that are missing. One may be the descriptor's:
+            // where it is the next lower one, or one above it was given when there had been accesses.
+            let given =
+                |pair| self.in_lines(pair, &(first..end)).iter().any(|&(_, event)| event != Event::Read);
+            let free = (lowest..highest).rev().find(|&pair| !taken(pair));
+            let may_be = |free: &usize| free + 1 == highest || (free + 1..=highest).any(given);
+            free.filter(may_be).unwrap_or(highest + 1)
+        });
+        2 * free.min(PAIRS - 1) as u64
+    }
+
+    fn in_lines(&self, pair: usize, lines: &Range<usize>) -> &[(usize, Event)] {
+        let events = &self.events[pair];
+        let until = |end| events.partition_point(|&(line, _)| line < end);
+        &events[until(lines.start)..until(lines.end)]
+    }
+
+    /// Whether a value of before the lines is read behind them.
+    fn lives_through(&self, pair: usize, lines: Range<usize>) -> bool {
+        let next = self.events[pair].iter().find(|&&(line, _)| line >= lines.start);
+        next.is_some_and(|&(line, event)| line >= lines.end && event == Event::Read)
+    }
+}
+
+/// Whether the threads that meet in the first line vote whether all agree. That takes UR4, in lines that are the same in
+/// most copies of the routine and so may be missing from each; its length tells it from other routines.
+fn begins_vote(lines: &[Line]) -> bool {
+    let end = lines.iter().take(VOTE.end as usize).find(|line| line.is("RET") && line.address != 0);
+    let bytes = end.and_then(|end| end.address.checked_sub(lines[0].address));
+    lines[0].address != 0 && bytes.is_some_and(|bytes| VOTE.contains(&(bytes / INST_BYTES)))
+}
