@@ -63,7 +63,7 @@ impl Site {
 const fn is_written(ty: ScalarType) -> bool {
     use ScalarType as T;
     match ty.kind() {
-        TypeKind::Bits => !matches!(ty, T::B1 | T::B1024),
+        TypeKind::Bits => !matches!(ty, T::B1),
         TypeKind::Unsigned | TypeKind::Signed => ty.bits() >= 8,
         TypeKind::Float => matches!(ty, T::F16 | T::F32 | T::F64 | T::E4m3 | T::E5m2),
         TypeKind::Packed => {

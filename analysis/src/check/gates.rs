@@ -49,6 +49,12 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             let what = format!("{value} for the operand `{}`", row.name);
             out.extend(ctx.gates.check_phrase(&gate, what, range));
         }
+        if let Some(row) = statement.rows.and_then(|rows| rows.get(i))
+            && let (Some(Operand::Sink), Some(gate)) = (operand, row.gated_sink)
+        {
+            let what = format!("`_` for the operand `{}`", row.name);
+            out.extend(ctx.gates.check_phrase(&gate, what, range));
+        }
         // A vector of them, or one.
         let register = match operand {
             Some(Operand::Vector(elements)) => elements.first(),

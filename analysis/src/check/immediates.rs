@@ -1,7 +1,7 @@
 //! Constants where an instruction reads a value: their kind and their range.
 
 use ptx_backend::input::Operand;
-use ptx_isa::{Class, Expected, ExpectedType, ScalarType, TypeKind, Values};
+use ptx_isa::{Class, Expected, ExpectedType, Role, ScalarType, TypeKind, Values};
 use text_size::TextRange;
 
 use super::{Context, Statement};
@@ -26,6 +26,14 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 elements.iter().zip(each).find_map(|(element, values)| field(row, element, *values, range)),
             );
         }
+        if let Some(Operand::Vector(elements)) = operand
+            && row.role == Role::Source
+            && row.ty != ExpectedType::Typed(ScalarType::F64)
+            && elements.iter().all(is_constant)
+        {
+            let ty = super::types::element_type(row, elements.len());
+            out.extend(elements.iter().find_map(|element| kind(element, "", range, ty)));
+        }
         if let Some(operand @ (Operand::Int(_) | Operand::F32(_) | Operand::F64(_))) = operand
             && row.class.intersects(Class::IMMEDIATE)
         {
@@ -33,6 +41,10 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             out.extend(value(statement, row, operand, range));
         }
     }
+}
+
+fn is_constant(operand: &Operand) -> bool {
+    matches!(operand, Operand::Int(_) | Operand::F32(_) | Operand::F64(_))
 }
 
 /// Untyped operands take the bits of a float of their width.
@@ -49,10 +61,11 @@ fn kind(operand: &Operand, written: &str, range: TextRange, ty: ExpectedType) ->
             (fits, format!("a `.{}`", ty.text()))
         }
         ExpectedType::Integer(bits) => (matches!(operand, Operand::Int(_)), format!("a {bits}-bit integer")),
-        ExpectedType::Pointer | ExpectedType::Word => {
+        ExpectedType::Pointer | ExpectedType::Length => {
             (matches!(operand, Operand::Int(_)), "an address".to_owned())
         }
-        ExpectedType::OrDescriptor(_) => (false, "a descriptor".to_owned()),
+        ExpectedType::OrDescriptor(_) => (matches!(operand, Operand::Int(_)), "a descriptor".to_owned()),
+        ExpectedType::Word => return None,
         ExpectedType::Coordinates(..) | ExpectedType::Address(_) | ExpectedType::Free => return None,
     };
     if fits {
@@ -68,7 +81,7 @@ fn kind(operand: &Operand, written: &str, range: TextRange, ty: ExpectedType) ->
             // A zero in front makes it octal.
             let is_decimal =
                 digits == "0" || !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
-            if is_float && is_decimal {
+            if is_float && is_decimal && !written.is_empty() {
                 diagnostic.sure_fix(format!("write `{written}.0`"), TextRange::empty(range.end()), ".0")
             } else {
                 diagnostic
@@ -99,6 +112,8 @@ fn value(
             None => true,
         },
         (Operand::Int(value), values) => values.contains(*value),
+        // The bits of a float of 32 bits pass where no constant is meant to.
+        (Operand::F64(_), Values::Of([])) => row.ty != ExpectedType::Word,
         (Operand::F32(bits), Values::Fraction) => is_fraction(f64::from(f32::from_bits(*bits))),
         (Operand::F64(bits), Values::Fraction) => is_fraction(f64::from_bits(*bits)),
         _ => true,

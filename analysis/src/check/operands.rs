@@ -1,7 +1,7 @@
 //! The number of operands and the class of each.
 
 use ptx_backend::input;
-use ptx_isa::{Class, Expected, ExpectedType, Facts, Mod, Role, ScalarType, Signature};
+use ptx_isa::{Class, Expected, ExpectedType, FormId, Mod, Role, ScalarType, Signature};
 use smallvec::SmallVec;
 use text_size::TextRange;
 
@@ -37,6 +37,10 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 }
                 input::Operand::Vector(_) if row.role == Role::Destination => {
                     destinations(&elements(operand), range, out);
+                }
+                input::Operand::Reg(_) if row.role == Role::Destination && is_sum(ctx.slice(range)) => {
+                    let message = "a result is written to a register, not to a register with an offset";
+                    out.push(Diagnostic::new(&OPERAND_CLASS, range, message));
                 }
                 input::Operand::NotPred(_) if row.role == Role::Destination => {
                     let message = "a result cannot be written to a negated predicate";
@@ -192,7 +196,7 @@ fn is_value(row: &Expected, operand: &input::Operand, is_sum: bool) -> bool {
         }
         ExpectedType::Typed(ty) => is_sum && takes_integers(ty) && ty != ScalarType::Pred,
         ExpectedType::Integer(bits) => is_sum && bits == 32,
-        ExpectedType::Pointer => is_sum,
+        ExpectedType::Pointer | ExpectedType::Length | ExpectedType::Word => is_sum,
         _ => false,
     }
 }
@@ -207,9 +211,14 @@ pub(super) fn is_sum(operand: &str) -> bool {
 pub(super) fn is_expanded(ctx: &Context<'_>, statement: &Statement<'_>) -> bool {
     let (form, opcode) = (statement.form, &statement.opcode);
     match form.mnemonic() {
+        "div" | "rcp" | "sqrt" if opcode.has(Mod::Rz) || opcode.has(Mod::Rm) || opcode.has(Mod::Rp) => {
+            form.mnemonic() == "div" || opcode.ty(0) == Some(ScalarType::F64)
+        }
         "div" | "rem" => opcode.ty(0).is_some_and(|ty| takes_integers(ty) && ty.bits() == 64),
         "bar" => opcode.has(Mod::Warp) && ctx.gates.target.number < 90,
-        _ => form.facts.has(Facts::CONVERGENT) && ctx.gates.target.number < 90,
+        "barrier" => !opcode.has(Mod::Aligned) && ctx.gates.target.number < 90,
+        "shfl" | "vote" | "match" | "activemask" | "elect" | "redux" => ctx.gates.target.number < 90,
+        _ => matches!(form.id, FormId::StAsyncRelease | FormId::RedAsyncRelease),
     }
 }
 
@@ -233,7 +242,7 @@ fn classes(operand: &input::Operand) -> Class {
         O::Reg(_) => register,
         O::NotPred(_) => Class::PREDICATE,
         O::Int(_) | O::F64(_) | O::F32(_) => Class::IMMEDIATE,
-        O::Address(_) => Class::ADDRESS.or(Class::TEXTURE),
+        O::Address(_) => Class::ADDRESS,
         O::Symbol(..) => Class::SYMBOL,
         O::Special(_) => Class::SPECIAL,
         O::Label(_) => Class::LABEL,
@@ -241,8 +250,8 @@ fn classes(operand: &input::Operand) -> Class {
         O::Prototype(_) => Class::PROTOTYPE,
         O::Vector(_) => Class::VECTOR,
         O::Pair(pair) => match **pair {
+            (O::Sink, O::Sink) => Class::NONE,
             (O::Sink, _) => Class::PAIR_WITHOUT_FIRST,
-            (_, O::Sink) => Class::PAIR_WITHOUT_SECOND,
             _ => Class::PAIR,
         },
         O::Sink => Class::SINK,
@@ -264,7 +273,14 @@ fn destinations(parts: &[&input::Operand], range: TextRange, out: &mut Findings)
 /// `_` stands for a result that nobody wants, so it is no source; a vector has something besides.
 fn sink(row: &Expected, operand: &input::Operand, range: TextRange, out: &mut Findings) {
     let is_sink = |operand: &input::Operand| matches!(operand, input::Operand::Sink);
-    let input::Operand::Vector(elements) = operand else { return };
+    let elements = match operand {
+        input::Operand::Vector(elements) => elements,
+        input::Operand::List(parts) => match parts.last() {
+            Some(input::Operand::Vector(elements)) => elements,
+            _ => return,
+        },
+        _ => return,
+    };
     // What packs 32 bits leaves those of a `_` undefined.
     let packs = row.class.intersects(Class::SYMBOL) && row.ty == ExpectedType::Typed(ScalarType::B32);
     if row.role == Role::Source && !packs && elements.iter().any(is_sink) {
@@ -310,7 +326,6 @@ fn describe(class: Class) -> String {
         (Class::VECTOR, "a vector in braces"),
         (Class::PAIR, "a pair `d|p`"),
         (Class::PAIR_WITHOUT_FIRST, "a pair `_|p`"),
-        (Class::PAIR_WITHOUT_SECOND, "a pair `d|_`"),
         (Class::LIST, "a list in parentheses"),
         (Class::TEXTURE, "a texture or surface in brackets"),
         (Class::SPECIAL, "a special register"),

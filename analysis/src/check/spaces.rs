@@ -7,6 +7,7 @@ use ptx_isa::{
 use text_size::TextRange;
 
 use super::operands::is_sum;
+use super::textures::INDIRECT;
 use super::{Context, Statement, lints};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
@@ -60,6 +61,9 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 ExpectedType::AddressOf(_, target),
             ) => {
                 out.extend(named(ctx, target, *symbol, range));
+            }
+            (Some(Operand::List(parts)), _) if statement.form.mnemonic() == "cp" => {
+                out.extend(tensor_map(ctx, parts, range));
             }
             (Some(Operand::Label(_)), ExpectedType::Address(_)) => {
                 let message = format!("`{}` is a label, not an address", ctx.slice(range));
@@ -135,18 +139,23 @@ fn unified(
 }
 
 fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange) -> Option<Diagnostic> {
-    if target.base.window == Window::Unchecked {
-        return None;
-    }
     let bad = |message: String| Some(Diagnostic::new(&lints::ADDRESS, range, message));
     match address.base {
+        AddressBase::Reg(register)
+            if target.base.window == Window::Unchecked && ctx.register_type(register).bits() <= 64 =>
+        {
+            None
+        }
+        AddressBase::Symbol(_) | AddressBase::Absolute if target.base.window == Window::Unchecked => None,
         AddressBase::Reg(register) => {
             let ty = ctx.register_type(register);
             let name = ctx.slice(range);
             let integer = matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
             if target.base.window == Window::Tensor {
                 return match ty.bits() {
-                    32 if integer => None,
+                    32 if integer || ty.kind() == TypeKind::Packed && target.base.size == AddressSize::Copied => {
+                        None
+                    }
                     _ => bad(format!("`{name}` is `.{}`, tensor memory has 32-bit addresses", ty.text())),
                 };
             }
@@ -154,10 +163,13 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
                 let text = ty.text();
                 return bad(format!("`{name}` is `.{text}`, an address is an integer of up to 64 bits"));
             }
+            if target.base.size == AddressSize::Copied && ty.bits() < 32 {
+                return bad(format!("`{name}` has {} bits, an address has 32 or 64", ty.bits()));
+            }
             let far = matches!(target.space, Space::Generic | Space::Global);
             let compiled = ctx.gates.is_compiled();
             let wrong = match target.base.size {
-                AddressSize::Any => false,
+                AddressSize::Any | AddressSize::Copied => false,
                 AddressSize::Moved => ty.bits() < 32,
                 AddressSize::Module => ty.bits() == 32,
                 AddressSize::Exact => ty.bits() == 32 || ty.bits() < 32 && ctx.gates.target.number >= 100,
@@ -171,6 +183,29 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
         AddressBase::Symbol(symbol) => named(ctx, target, symbol, range),
         AddressBase::Absolute if target.space == Space::Local => None,
         AddressBase::Absolute => bad("constant addresses exist in `.local` alone".to_owned()),
+    }
+}
+
+/// `[map, {coordinates}]`: the map is a variable in global memory, or in a register.
+fn tensor_map(ctx: &Context<'_>, parts: &[Operand], range: TextRange) -> Option<Diagnostic> {
+    const GLOBAL: Target = Target {
+        base: Base {
+            window: Window::In(Space::Global),
+            variables: None,
+            opaque: false,
+            size: AddressSize::Any,
+        },
+        space: Space::Global,
+    };
+    let map = ctx.slice(range).split(',').next().unwrap_or_default();
+    match parts {
+        [Operand::Reg(_), Operand::Vector(_)] if !is_sum(map) => None,
+        [Operand::Symbol(symbol, 0), Operand::Vector(_)] => named(ctx, GLOBAL, *symbol, range),
+        _ => {
+            let message = "expected a tensor map and its coordinates in braces";
+            let note = "the map is the name of a variable or a register, without an offset";
+            Some(Diagnostic::new(&lints::ADDRESS, range, message).note(note))
+        }
     }
 }
 
@@ -217,8 +252,11 @@ fn copied(ctx: &Context<'_>, symbol: Symbol, ty: ScalarType, range: TextRange) -
         return bad(format!("the address of `{name}` is an integer, not a `.{}`", ty.text()));
     }
     let place = ctx.variables.get(&symbol)?;
-    if place.ty.kind() == TypeKind::Opaque && ty != ScalarType::U64 {
-        return bad(format!("the address of `{name}` is a `.u64`"));
+    if place.ty.kind() == TypeKind::Opaque {
+        if ty != ScalarType::U64 {
+            return bad(format!("the address of `{name}` is a `.u64`"));
+        }
+        return ctx.gates.check_phrase(&INDIRECT, format!("the address of `{name}`"), range);
     }
     let compiled = ctx.gates.is_compiled();
     let cut = ty.bits() == 32 && !is_sum(name) && ctx.header.address_size == 64;
@@ -238,7 +276,7 @@ fn named(ctx: &Context<'_>, target: Target, symbol: Symbol, range: TextRange) ->
         }
         Symbol::Global(_) | Symbol::Local(_) => {
             let place = ctx.variables.get(&symbol)?;
-            if place.ty.kind() == TypeKind::Opaque {
+            if place.ty.kind() == TypeKind::Opaque && target.base.window != Window::Tensor {
                 let message = format!("`{name}` is a `.{}`, which is no memory", place.ty.text());
                 return (!target.base.opaque).then(|| Diagnostic::new(&lints::ADDRESS, range, message));
             }
@@ -246,7 +284,8 @@ fn named(ctx: &Context<'_>, target: Target, symbol: Symbol, range: TextRange) ->
         }
     };
     if target.base.window == Window::Tensor {
-        return None;
+        let message = format!("`{name}` is a variable, tensor memory is addressed by registers");
+        return Some(Diagnostic::new(&lints::ADDRESS, range, message));
     }
     let fits = match (target.base.variables, target.space) {
         (Some(only), _) => found == only,

@@ -4,6 +4,7 @@ use ptx_backend::input::{AddressBase, Operand};
 use ptx_isa::{Gate, Mod, ScalarType, TypeKind};
 use text_size::TextRange;
 
+use super::operands::is_sum;
 use super::{Context, Statement, lints};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
@@ -14,7 +15,7 @@ declare_lint! {
 }
 
 /// Textures by a register with their address.
-const INDIRECT: Gate = Gate::since(3, 1, 20);
+pub(super) const INDIRECT: Gate = Gate::since(3, 1, 20);
 /// A sampler beside a texture that brings its own.
 const SAMPLER: Gate = Gate::since(4, 3, 30);
 /// The second result of a texture access: whether all of it is resident.
@@ -35,6 +36,10 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     for (operand, &range) in statement.operands.iter().zip(statement.ranges) {
         match operand {
             Some(Operand::List(parts)) => list(ctx, wanted, parts, range, out),
+            Some(Operand::Address(_)) if is_sum(ctx.slice(range).trim_end_matches(']')) => {
+                let message = "a texture or surface has no offset";
+                out.push(Diagnostic::new(&lints::ADDRESS, range, message));
+            }
             Some(Operand::Address(address)) => {
                 let first = match address.base {
                     AddressBase::Reg(register) => Operand::Reg(register),

@@ -10,6 +10,7 @@ use ptx_backend::input::Operand;
 use ptx_isa::{Class, Expected, ExpectedType, Mod, Opcode, Role, ScalarType, SpecialReg, TypeKind};
 use text_size::TextRange;
 
+use super::operands::is_sum;
 use super::{Context, Statement};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
@@ -25,8 +26,10 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         let Some(operand) = operand else { continue };
         operand_type(ctx, row, operand, range, wider, out);
-        if let (Operand::Reg(register), ExpectedType::Typed(ScalarType::Pred)) = (operand, row.ty)
-            && ctx.register_type(*register).kind() == TypeKind::Packed
+        if let Operand::Reg(register) = operand
+            && (is_sum(ctx.slice(range))
+                || row.ty == ExpectedType::Typed(ScalarType::Pred)
+                    && ctx.register_type(*register).kind() == TypeKind::Packed)
             && super::operands::is_expanded(ctx, statement)
         {
             out.push(mismatch(ctx, row, ctx.register_type(*register), range, wider));
@@ -40,6 +43,25 @@ fn takes_wider(opcode: &Opcode) -> bool {
         && !opcode.has(Mod::Async)
 }
 
+/// Whether the elements of a vector share the bits of the operand's type: `mov` packs and unpacks.
+fn shares(row: &Expected) -> bool {
+    row.lanes == ptx_isa::ExpectedLanes::Any && row.class.intersects(Class::SYMBOL)
+        || row.class.intersects(Class::PREDICATE) && row.role == Role::Destination
+}
+
+/// The type of each of so many elements.
+pub(super) fn element_type(row: &Expected, count: usize) -> ExpectedType {
+    match row.ty {
+        ExpectedType::Typed(ty) if shares(row) => match ty.bits() / count.max(1) as u32 {
+            16 => ExpectedType::Typed(ScalarType::B16),
+            32 => ExpectedType::Typed(ScalarType::B32),
+            64 => ExpectedType::Typed(ScalarType::B64),
+            _ => ExpectedType::Free,
+        },
+        ty => ty,
+    }
+}
+
 fn operand_type(
     ctx: &Context<'_>,
     row: &Expected,
@@ -51,16 +73,20 @@ fn operand_type(
     match operand {
         Operand::Reg(register) | Operand::NotPred(register) => {
             let found = ctx.register_type(*register);
-            if !accepts(row, found, wider) {
+            let fits = match row.ty {
+                ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) if is_sum(ctx.slice(range)) => {
+                    fits_sum(ty, found)
+                }
+                _ => accepts(row, found, wider),
+            };
+            if !fits {
                 out.push(mismatch(ctx, row, found, range, wider));
             }
         }
         Operand::Vector(elements) => match unify(ctx, elements) {
             Ok(None) => {}
             Ok(Some(found)) => {
-                // `mov` packs and unpacks: the elements share the bits of its type.
-                let share = row.lanes == ptx_isa::ExpectedLanes::Any && row.class.intersects(Class::SYMBOL)
-                    || row.class.intersects(Class::PREDICATE) && row.role == Role::Destination;
+                let share = shares(row);
                 let fits = match row.ty {
                     ExpectedType::Typed(ty) if share => {
                         let count = elements.len() as u32;
@@ -177,6 +203,7 @@ fn relation(row: &Expected, wider: bool) -> String {
             (format!("an integer of {bits} bits"), "packed pairs and floats are none")
         }
         ExpectedType::Pointer => ("an address".to_owned(), "an address is an integer"),
+        ExpectedType::Length => ("a length".to_owned(), "a length is an integer, and of 32 bits no untyped one"),
         ExpectedType::Word => ("32 bits or a predicate".to_owned(), "the kind of register does not matter"),
         ExpectedType::OrDescriptor(_) => {
             ("a matrix".to_owned(), "it lies in registers, or in shared memory that a descriptor names")
@@ -267,6 +294,7 @@ fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
         ExpectedType::Integer(bits) => integer && found.bits() == bits,
         ExpectedType::Word => found.bits() == 32 || found == ScalarType::Pred,
         ExpectedType::Pointer => integer && matches!(found.bits(), 32 | 64),
+        ExpectedType::Length => integer && (found.bits() == 64 || found.bits() == 32 && found != ScalarType::B32),
         // The operand of this kind that is no vector.
         ExpectedType::OrDescriptor(_) => integer && found.bits() == 64,
         ExpectedType::Coordinates(..) | ExpectedType::Address(_) | ExpectedType::Free => true,
@@ -310,9 +338,19 @@ pub(super) fn takes_integers(ty: ScalarType) -> bool {
 
 /// Whether a register of type `found` can hold a value of the instruction type `expected`.
 fn fits(expected: ScalarType, found: ScalarType, wider: bool) -> bool {
+    let width = found.bits() == expected.bits() || wider && found.bits() > expected.bits();
+    agrees(expected, found, width)
+}
+
+/// The same for `%r1+4`, of which the assembler does not ask the width.
+fn fits_sum(expected: ScalarType, found: ScalarType) -> bool {
+    let floats = expected.kind() == TypeKind::Float && found.kind() == TypeKind::Float;
+    agrees(expected, found, true) || floats || expected == found
+}
+
+fn agrees(expected: ScalarType, found: ScalarType, width: bool) -> bool {
     use TypeKind::*;
     let integer = |kind| matches!(kind, Bits | Unsigned | Signed | Packed);
-    let width = found.bits() == expected.bits() || wider && found.bits() > expected.bits();
     match (expected.kind(), found.kind()) {
         (_, Pred) => false,
         (Opaque, _) | (_, Opaque) => found.bits() == 64,
@@ -344,6 +382,7 @@ fn describe(ty: ExpectedType, wider: bool) -> String {
         }
         ExpectedType::Integer(bits) => format!("an integer register of {bits} bits"),
         ExpectedType::Pointer => "an integer register of 32 or 64 bits".to_owned(),
+        ExpectedType::Length => "a `.u32`, a `.s32` or an integer register of 64 bits".to_owned(),
         ExpectedType::Word => "a register of 32 bits".to_owned(),
         ExpectedType::OrDescriptor(_) => "32-bit registers in braces or a 64-bit descriptor".to_owned(),
         ExpectedType::Coordinates(ty, _) => format!("coordinates of type `.{}`", ty.text()),

@@ -1,7 +1,7 @@
 //! The number of elements of vector operands.
 
 use ptx_backend::input::Operand;
-use ptx_isa::{Class, ExpectedLanes};
+use ptx_isa::{Class, Expected, ExpectedLanes};
 
 use super::{Context, Statement};
 use crate::declare_lint;
@@ -44,7 +44,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             let message = format!("no vector has {found} elements");
             let note = "vectors have 1, 2, 4 or 8 elements";
             out.push(Diagnostic::new(&VECTOR_SIZE, range, message).note(note));
-        } else if !row.lanes.contains(found) {
+        } else if !row.lanes.contains(found) || is_braced_one(row, operand) {
             let message = match row.lanes {
                 ExpectedLanes::Exactly(1) => {
                     format!("found {found} elements, but the instruction has no `.v{found}`")
@@ -63,6 +63,13 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             });
         }
     }
+}
+
+/// One element in braces where a vector of more could stand, or a register without braces.
+fn is_braced_one(row: &Expected, operand: Option<&Operand>) -> bool {
+    matches!(row.lanes, ExpectedLanes::Of(counts) if counts.len() > 1)
+        && row.class.intersects(Class::REGISTER)
+        && matches!(operand, Some(Operand::Vector(elements)) if elements.len() == 1)
 }
 
 /// `.v4` or `.x4`

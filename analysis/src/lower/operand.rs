@@ -78,6 +78,12 @@ impl<'db> Walker<'db> {
                 let mut parts = node.children();
                 let (first, second) = (parts.next()?, parts.next()?);
                 let (first, second) = (self.operand(&first), self.operand(&second));
+                // `d|_` is `d`.
+                if let (Some(first), Some(Operand::Sink)) = (&first, &second)
+                    && *first != Operand::Sink
+                {
+                    return Some(first.clone());
+                }
                 Some(Operand::Pair(Box::new((first?, second?))))
             }
             SyntaxKind::SINK => Some(Operand::Sink),
@@ -249,6 +255,11 @@ impl<'db> Walker<'db> {
                 Operand::Symbol(symbol, _) => Some(Operand::Symbol(symbol, addend)),
                 // The assembler takes `%r1+4` for an operand; what it does with it is not documented.
                 other => {
+                    let is_element = node.parent().is_some_and(|parent| parent.kind() == SyntaxKind::VECTOR);
+                    if is_element || self.is_video {
+                        let message = "a register with an offset cannot stand here";
+                        self.report(Diagnostic::new(&BAD_CONSTANT, node.text_range(), message));
+                    }
                     self.incomplete = true;
                     Some(other)
                 }
@@ -306,7 +317,9 @@ impl<'db> Walker<'db> {
             SyntaxKind::NAME_REF | SyntaxKind::COMPONENT => match self.operand(node)? {
                 Operand::Reg(register) => Some((AddressBase::Reg(register), 0)),
                 // The assembler takes them, whatever they are good for.
-                Operand::Special(register) if register.ty().bits() == 64 => {
+                Operand::Special(register)
+                    if node.kind() == SyntaxKind::NAME_REF && register.ty() != ScalarType::Pred =>
+                {
                     self.incomplete = true;
                     None
                 }

@@ -106,7 +106,11 @@ impl<'db> Body<'_, 'db> {
                 self.shape.push(mark);
                 self.skip_blanks();
                 let second = self.read_simple()?;
-                operands.push(Operand::Pair(Box::new((operand, second))));
+                // `d|_` is `d`.
+                operands.push(match second {
+                    Operand::Sink if operand != Operand::Sink => operand,
+                    second => Operand::Pair(Box::new((operand, second))),
+                });
                 self.skip_blanks();
                 mark = self.byte();
             } else {

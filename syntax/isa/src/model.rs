@@ -101,6 +101,8 @@ pub enum Column {
     Gate(Gate),
     /// Some of the constants need more than the others.
     Gated(Values, Gate),
+    /// `_` needs more.
+    GatedSink(Gate),
 }
 
 /// A restriction that relates modifiers, types and gates of one form.
@@ -131,6 +133,7 @@ impl Rule {
 pub struct Class(pub u16);
 
 impl Class {
+    pub const NONE: Class = Class(0);
     pub const REGISTER: Class = Class(1);
     /// A constant expression; `WARP_SZ` is one.
     pub const IMMEDIATE: Class = Class(1 << 1);
@@ -150,13 +153,11 @@ impl Class {
     pub const VECTOR: Class = Class(1 << 7);
     /// `_` in place of a destination.
     pub const SINK: Class = Class(1 << 8);
-    /// `d|p`: the second is a predicate.
+    /// `d|p`: the second is a predicate. `d|_` is `d`.
     pub const PAIR: Class = Class(1 << 9);
     /// `_|p`.
     pub const PAIR_WITHOUT_FIRST: Class = Class(1 << 12);
-    /// `d|_`.
-    pub const PAIR_WITHOUT_SECOND: Class = Class(1 << 13);
-    pub const ANY_PAIR: Class = Class(1 << 9 | 1 << 12 | 1 << 13);
+    pub const ANY_PAIR: Class = Class(1 << 9 | 1 << 12);
     /// `(a, b, …)`: arguments and results of `call`.
     pub const LIST: Class = Class(1 << 10);
     /// `[tex, sampler, {coordinates}]`.
@@ -200,6 +201,8 @@ pub enum OperandType {
     IntegerLike(u8),
     /// An integer of 32 or 64 bits.
     Pointer,
+    /// The same, but no untyped one of 32 bits.
+    Length,
     /// Any register of 32 bits, or a predicate.
     Word,
     /// Registers with a part of a matrix.
@@ -243,8 +246,10 @@ pub enum Window {
 pub enum AddressSize {
     /// Up to 64 bits.
     Any,
-    /// 32 or 64 bits: the assembler moves it to a register first.
+    /// 32 or 64 bits in global and generic memory: the assembler moves it to a register first.
     Moved,
+    /// 32 or 64 bits, in tensor memory no float: the assembler copies it as it is.
+    Copied,
     /// Not 32 bits in global and generic memory where the module's addresses have 64.
     Module,
     /// As wide as the module's addresses.
@@ -276,6 +281,11 @@ impl Base {
         self
     }
 
+    pub(crate) const fn copied(mut self) -> Self {
+        self.size = AddressSize::Copied;
+        self
+    }
+
     pub(crate) const fn exact(mut self) -> Self {
         self.size = AddressSize::Exact;
         self
@@ -292,7 +302,7 @@ impl Base {
 pub enum Lanes {
     /// Any number.
     Any,
-    /// One of these.
+    /// One of these. Where one is among several, it stands without braces.
     Of(&'static [u8]),
     /// This often the number that `.v2`, `.x4` and the like name; without one, this number.
     Named(u8),

@@ -87,7 +87,7 @@ mods! {
     TensormapGeneric "tensormap::generic"; SyncRestrictSharedCta "sync_restrict::shared::cta";
     SyncRestrictSharedCluster "sync_restrict::shared::cluster"; CpFenceproxy "cp_fenceproxy"; Replace "replace";
     GlobalAddress "global_address"; Rank "rank"; BoxDim "box_dim"; GlobalDim "global_dim";
-    GlobalStride "global_stride"; ElementStride "element_stride"; Elemtype "elemtype";
+    GlobalStride "global_stride"; ElementStride "element_stride"; Elemtype "elemtype"; B1024 "b1024";
     InterleaveLayout "interleave_layout"; SwizzleMode "swizzle_mode"; SwizzleAtomicity "swizzle_atomicity";
     FillMode "fill_mode"; TryCancel "try_cancel"; QueryCancel "query_cancel"; IsCanceled "is_canceled";
     GetFirstCtaid "get_first_ctaid"; GetFirstCtaidX "get_first_ctaid::x"; GetFirstCtaidY "get_first_ctaid::y";

@@ -30,6 +30,8 @@ pub struct Expected {
     pub gate: Gate,
     /// Constants that need more, and what.
     pub gated: Option<(Values, Gate)>,
+    /// What `_` needs more.
+    pub gated_sink: Option<Gate>,
     pub optional: bool,
 }
 
@@ -41,6 +43,8 @@ pub enum ExpectedType {
     Integer(u32),
     /// Such an integer of 32 or 64 bits.
     Pointer,
+    /// The same, but no untyped one of 32 bits.
+    Length,
     /// Any 32-bit register, or a predicate.
     Word,
     /// As `Typed`, or the name of a variable there.
@@ -86,7 +90,7 @@ pub fn signature(opcode: &Opcode) -> Signature {
     let mut operands = Vec::with_capacity(form.operands.len());
     for row in form.operands {
         let mut row = *row;
-        let mut gated = None;
+        let (mut gated, mut gated_sink) = (None, None);
         for rule in form.rules {
             if let Then::Operand(name, column) = rule.then
                 && name == row.name
@@ -94,12 +98,13 @@ pub fn signature(opcode: &Opcode) -> Signature {
             {
                 match column {
                     Column::Gated(values, gate) => gated = Some((values, gate)),
+                    Column::GatedSink(gate) => gated_sink = Some(gate),
                     column => apply(&mut row, column),
                 }
             }
         }
         if let Some(optional) = presence(opcode, &row) {
-            operands.push(Expected { gated, ..expected(opcode, &row, optional) });
+            operands.push(Expected { gated, gated_sink, ..expected(opcode, &row, optional) });
         }
     }
     let least = operands.iter().filter(|operand| !operand.optional).count();
@@ -114,7 +119,7 @@ fn apply(row: &mut Operand, column: Column) {
         Column::Values(values) => row.values = values,
         Column::Presence(presence) => row.presence = presence,
         Column::Gate(gate) => row.gate = gate,
-        Column::Gated(..) => {}
+        Column::Gated(..) | Column::GatedSink(_) => {}
     }
 }
 
@@ -142,6 +147,7 @@ fn expected(opcode: &Opcode, row: &Operand, optional: bool) -> Expected {
         values: row.values,
         gate: row.gate,
         gated: None,
+        gated_sink: None,
         optional,
     }
 }
@@ -169,6 +175,7 @@ fn expected_type(opcode: &Opcode, ty: OperandType) -> ExpectedType {
             suffix(i).map_or(ExpectedType::Free, |ty| ExpectedType::Coordinates(ty, array))
         }
         OperandType::Pointer => ExpectedType::Pointer,
+        OperandType::Length => ExpectedType::Length,
         OperandType::Word => ExpectedType::Word,
         OperandType::Fragment(matrix) => fragment_type(opcode, matrix),
         OperandType::AddressOf(i, base) => {
@@ -221,6 +228,12 @@ fn is_warp_group(opcode: &Opcode) -> bool {
     opcode.has(Mod::MmaAsync)
 }
 
+/// Whether factors of integers may lie in registers of any kind: all products but those of eight rows.
+fn has_untyped_factors(opcode: &Opcode) -> bool {
+    let rows = opcode.mods().find_map(Mod::shape).map(|(m, ..)| m);
+    matches!(opcode.form.mnemonic(), "mma" | "wgmma") && rows != Some(8)
+}
+
 /// The element type of a matrix. Names with two types (`wmma.mma` on halves) leave out those of the factors.
 fn element(opcode: &Opcode, matrix: Matrix) -> Option<ScalarType> {
     let types = opcode.types().count();
@@ -268,12 +281,18 @@ fn fragment_registers(opcode: &Opcode, matrix: Matrix) -> Option<u32> {
     Some((elements * copies).div_ceil(threads * per_register))
 }
 
-/// What a fragment's registers hold: integers and narrow floats are packed in plain 32-bit registers.
+/// What a fragment's registers hold: integers and narrow floats are packed in plain 32-bit registers. Where the
+/// assembler unpacks the factors itself, any registers of that width will do.
 fn fragment_type(opcode: &Opcode, matrix: Matrix) -> ExpectedType {
+    let is_factor = matches!(matrix, Matrix::A | Matrix::B);
     match element(opcode, matrix) {
         Some(ScalarType::F16) => ExpectedType::Typed(ScalarType::F16x2),
         Some(ty @ (ScalarType::F32 | ScalarType::F64)) => ExpectedType::Typed(ty),
+        Some(ty) if ty.kind() == TypeKind::Float && is_warp_group(opcode) => {
+            ExpectedType::Typed(ScalarType::F16x2)
+        }
         Some(ty) if ty.kind() == TypeKind::Float => ExpectedType::Typed(ScalarType::Bf16x2),
+        Some(_) if is_factor && has_untyped_factors(opcode) => ExpectedType::Typed(ScalarType::B32),
         Some(_) => ExpectedType::Integer(32),
         None => ExpectedType::Free,
     }

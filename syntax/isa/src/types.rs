@@ -101,7 +101,6 @@ scalar_types! {
     B6x16P32 "b6x16_p32" 128 Packed;
     B4x16P64 "b4x16_p64" 128 Packed;
     B8x16 "b8x16" 128 Packed;
-    B1024 "b1024" 1024 Bits;
     TexRef "texref" 64 Opaque;
     SamplerRef "samplerref" 64 Opaque;
     SurfRef "surfref" 64 Opaque;

@@ -323,7 +323,10 @@ fn whole(row: &Expected) -> Option<ScalarType> {
     match row.ty {
         ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) => declarable(ty),
         ExpectedType::Integer(bits) => untyped(bits),
-        ExpectedType::Pointer | ExpectedType::OrDescriptor(_) | ExpectedType::Address(_) => {
+        ExpectedType::Pointer
+        | ExpectedType::Length
+        | ExpectedType::OrDescriptor(_)
+        | ExpectedType::Address(_) => {
             Some(ScalarType::B64)
         }
         ExpectedType::Word | ExpectedType::Coordinates(..) => Some(ScalarType::B32),

@@ -54,7 +54,8 @@ macro_rules! mbarrier_rules {
 }
 const ARRIVE_RULES: &[Rule] = mbarrier_rules![
     has(&[SharedCluster, ExpectTx]).gate(CLUSTER_SCOPE),
-    has(&[SharedCluster]).operand("state", Column::Presence(Presence::Never)),
+    has(&[SharedCluster]).operand("state", Column::Class(Class::SINK)),
+    lacks(&[]).operand("state", Column::GatedSink(Gate::since(7, 1, 80))),
     has(&[ExpectTx]).operand("count", Column::Class(Class::VALUE)),
     has(&[ExpectTx]).values("count", Values::Any),
     has(&[ExpectTx, NoComplete]).operand("count", Column::Presence(Presence::Always)),
@@ -67,13 +68,14 @@ const WAIT_RULES: &[Rule] = mbarrier_rules![
     has(&[Parity]).since(7, 1, 80)
 ];
 const ARRIVE: &[Operand] = &[
-    dst("state", I64).optional(),
-    dst("_", FREE).class(Class::SINK).optional().since(7, 1, 80),
+    dst("state", I64).sink(),
     BARRIER_ADDRESS,
     src_vector("count", I32).lanes(Lanes::Any).range(1, i64::MAX).optional(),
 ];
 const SCOPED: Group = opt(&[Cta, Cluster]);
 
+/// What a store without a wait writes; the assembler copies the address to a register.
+const ASYNC_TARGET: Operand = addr_at("a", Base::named(0).memory().copied());
 const RELEASE_SCOPE: Group = req(&[Gpu, Sys]);
 
 const MULTIMEM_SPACE: Group = opt(&[Global]);
@@ -84,6 +86,9 @@ const MULTIMEM_VECTOR: TypeSet = t![F16 F16x2 Bf16 Bf16x2 F32].union(E8);
 const MULTIMEM_GATES: Gate =
     Gate::only(8, 6, BLACKWELL_DATACENTER.or(TargetSet::arch(120)).or(TargetSet::arch(121)));
 const ORDERED: &[Mod] = &[Relaxed, Acquire, Release];
+/// What the assembler takes for floats that only `multimem` computes with: any registers of their width.
+const RAW_16: OperandType = is(ScalarType::B16);
+const RAW_8: OperandType = is(ScalarType::B8);
 /// Fields of a tensor map that have one entry for each dimension.
 const ORDINAL: &[Mod] = &[BoxDim, GlobalDim, GlobalStride, ElementStride];
 /// Fields with a constant for their value.
@@ -130,28 +135,29 @@ pub(super) const ROWS: &[Form] = &[
     form(F::MbarrierInval).name(&[key(&[Inval]), OWN_BARRIER]).ty(&[B64]).ops(&[BARRIER_ADDRESS]).facts(Fact::WRITES).since(7, 0, 80).rules(&[has(&[SharedCta]).since(7, 8, 80)]),
     form(F::MbarrierExpectTx).name(&[key(&[ExpectTx]), opt(&[Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(&[BARRIER_ADDRESS, src("txCount", I32)]).facts(ATOMIC).since(8, 0, 90).rules(&[has(&[Relaxed]).needs(&[Cta, Cluster]), has(&[Cta, Cluster]).needs(&[Relaxed])]),
     form(F::MbarrierCompleteTx).name(&[key(&[CompleteTx]), opt(&[Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(&[BARRIER_ADDRESS, src("txCount", I32)]).facts(ATOMIC).since(8, 0, 90).rules(&[has(&[Relaxed]).needs(&[Cta, Cluster]), has(&[Cta, Cluster]).needs(&[Relaxed])]),
-    form(F::MbarrierArrive).name(&[key(&[Arrive]), opt(&[ExpectTx]), opt(&[NoComplete]), opt(&[Release, Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(ARRIVE).facts(ATOMIC.or(Fact::ORDERS)).since(7, 0, 80).rules(ARRIVE_RULES),
-    form(F::MbarrierArriveDrop).name(&[key(&[ArriveDrop]), opt(&[ExpectTx]), opt(&[NoComplete]), opt(&[Release, Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(ARRIVE).facts(ATOMIC.or(Fact::ORDERS)).since(7, 0, 80).rules(ARRIVE_RULES),
-    form(F::MbarrierTestWait).name(&[key(&[TestWait]), opt(&[Parity]), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[dst_pred("waitComplete"), BARRIER_ADDRESS, src("state", I64)]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 0, 80).rules(WAIT_RULES),
-    form(F::MbarrierTryWait).name(&[key(&[TryWait]), opt(&[Parity]), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[dst_pred("waitComplete"), BARRIER_ADDRESS, src("state", I64), src("suspendTimeHint", I32).optional()]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 8, 90).rules(WAIT_RULES),
+    form(F::MbarrierArrive).name(&[key(&[Arrive]), opt(&[ExpectTx]).at(Place::Leading), opt(&[NoComplete]), opt(&[Release, Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(ARRIVE).facts(ATOMIC.or(Fact::ORDERS)).since(7, 0, 80).rules(ARRIVE_RULES),
+    form(F::MbarrierArriveDrop).name(&[key(&[ArriveDrop]), opt(&[ExpectTx]).at(Place::Leading), opt(&[NoComplete]), opt(&[Release, Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(ARRIVE).facts(ATOMIC.or(Fact::ORDERS)).since(7, 0, 80).rules(ARRIVE_RULES),
+    form(F::MbarrierTestWait).name(&[key(&[TestWait]), opt(&[Parity]).at(Place::Leading), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[dst_pred("waitComplete"), BARRIER_ADDRESS, src("state", I64)]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 0, 80).rules(WAIT_RULES),
+    form(F::MbarrierTryWait).name(&[key(&[TryWait]), opt(&[Parity]).at(Place::Leading), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[dst_pred("waitComplete"), BARRIER_ADDRESS, src("state", I64), src("suspendTimeHint", I32).optional()]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 8, 90).rules(WAIT_RULES),
     form(F::MbarrierPendingCount).name(&[key(&[PendingCount])]).ty(&[B64]).ops(&[dst("count", I32), src("state", I64)]).since(7, 0, 80),
-    form(F::StAsync).name(&[ASYNC, opt(&[Weak]), opt(&[Shared, SharedCta, SharedCluster]), BY_BARRIER, opt(&[V2, V4])]).ty(&[t![B32 B64 U32 U64 S32 S64 F32 F64]]).ops(&[addr("a"), src_vector("b", T0).lanes(Lanes::Any), addr("mbar").optional()]).facts(Fact::WRITES.or(Fact::ASYNC)).since(8, 1, 90).rules(&[has(&[V2]).lanes("b", Lanes::Of(&[1, 2])), has(&[V4]).lanes("b", Lanes::Of(&[1, 4])), has(&[V4]).types(t![B32 U32 S32 F32])]),
-    form(F::StAsyncRelease).name(&[ASYNC, opt(&[Mmio]), opt(&[Release]), RELEASE_SCOPE, opt(&[Global])]).ty(&[SCALAR]).ops(&[addr("a"), src("b", T0), addr("mbar").optional()]).facts(Fact::WRITES.or(Fact::ASYNC).or(Fact::ORDERS)).since(8, 7, 100).rules(&[has(&[Mmio]).needs(&[Release])]),
-    form(F::StBulk).name(&[BULK, opt(&[Weak]), opt(&[SharedCta])]).ops(&[addr("a"), src("size", OperandType::Pointer).values(Values::Multiple(8, 0, 1 << 24)), imm("initval", I64).values(Values::Of(&[0]))]).facts(Fact::WRITES).since(8, 6, 100),
-    form(F::RedAsync).name(&[ASYNC, req(&[Relaxed]), req(&[Cluster]), opt(&[SharedCluster]), BY_BARRIER, req(&[Inc, Dec, Min, Max, Add, And, Or, Xor])]).ty(&[t![U32 S32 U64 S64 B32 B64]]).ops(&[addr("a"), src("b", T0), addr("mbar").optional()]).facts(COPY).since(8, 1, 90).rules(&[
+    form(F::StAsync).name(&[ASYNC, opt(&[Weak]), opt(&[Shared, SharedCta, SharedCluster]), BY_BARRIER, opt(&[V2, V4])]).ty(&[t![B32 B64 U32 U64 S32 S64 F32 F64]]).ops(&[ASYNC_TARGET, src_vector("b", T0).lanes(Lanes::Any), addr("mbar").optional()]).facts(Fact::WRITES.or(Fact::ASYNC)).since(8, 1, 90).rules(&[has(&[V2]).lanes("b", Lanes::Of(&[1, 2])), has(&[V4]).lanes("b", Lanes::Of(&[1, 4])), has(&[V4]).types(t![B32 U32 S32 F32])]),
+    form(F::StAsyncRelease).name(&[ASYNC, opt(&[Mmio]), opt(&[Release]), RELEASE_SCOPE, opt(&[Global])]).ty(&[SCALAR]).ops(&[ASYNC_TARGET, src("b", T0), addr("mbar").optional()]).facts(Fact::WRITES.or(Fact::ASYNC).or(Fact::ORDERS)).since(8, 7, 100).rules(&[has(&[Mmio]).needs(&[Release])]),
+    form(F::StBulk).name(&[BULK, opt(&[Weak]), opt(&[SharedCta])]).ops(&[ASYNC_TARGET, src("size", OperandType::Length).values(Values::Multiple(8, 0, 1 << 24)), imm("initval", I64).values(Values::Of(&[0]))]).facts(Fact::WRITES).since(8, 6, 100),
+    form(F::RedAsync).name(&[ASYNC, req(&[Relaxed]), req(&[Cluster]), opt(&[SharedCluster]), BY_BARRIER, req(&[Inc, Dec, Min, Max, Add, And, Or, Xor])]).ty(&[t![U32 S32 U64 S64 B32 B64]]).ops(&[ASYNC_TARGET, src("b", T0), addr("mbar").optional()]).facts(COPY).since(8, 1, 90).rules(&[
         has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(UI32), has(&[And, Or, Xor]).types(B32_64), has(&[Add]).types(t![U32 S32 U64 S64]),
     ]),
-    form(F::RedAsyncRelease).name(&[ASYNC, opt(&[Mmio]), req(&[Release, Relaxed]), RELEASE_SCOPE, opt(&[Global]), req(&[Inc, Dec, Min, Max, Add, And, Or, Xor])]).ty(&[t![U32 S32 U64 S64 B32 B64]]).ops(&[addr("a"), src("b", T0)]).facts(COPY.or(Fact::ORDERS)).since(8, 7, 100).rules(&[has(&[Mmio]).needs(&[Release]), has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(t![U32 S32 U64 S64]), has(&[And, Or, Xor]).types(B32_64), has(&[Add]).types(t![U32 S32 U64 S64])]),
-    form(F::MultimemLdReduce).name(&[key(&[LdReduce]), opt(&[Weak, Relaxed, Acquire]), SCOPE, MULTIMEM_SPACE, req(&[Min, Max, Add, And, Or, Xor]), opt(&[AccF32, AccF16]), VECTOR]).ty(&[MULTIMEM]).ops(&[dst_vector("d", T0), addr_sized("a")]).facts(Fact::READS).since(8, 1, 90).rules(&[lacks(&[V2, V4, V8]).operand("d", Column::Class(Class::REGISTER)), lacks(&[V2, V4, V8]).types(MULTIMEM.without(t![F16 Bf16 E4m3 E5m2 E4m3x2 E5m2x2])), has(&[V2]).types(MULTIMEM.without(t![E4m3 E5m2])), 
+    form(F::RedAsyncRelease).name(&[ASYNC, opt(&[Mmio]), req(&[Release, Relaxed]), RELEASE_SCOPE, opt(&[Global]), req(&[Inc, Dec, Min, Max, Add, And, Or, Xor])]).ty(&[t![U32 S32 U64 S64 B32 B64]]).ops(&[ASYNC_TARGET, src("b", T0)]).facts(COPY.or(Fact::ORDERS)).since(8, 7, 100).rules(&[has(&[Mmio]).needs(&[Release]), has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(t![U32 S32 U64 S64]), has(&[And, Or, Xor]).types(B32_64), has(&[Add]).types(t![U32 S32 U64 S64])]),
+    form(F::MultimemLdReduce).name(&[key(&[LdReduce]), opt(&[Weak, Relaxed, Acquire]), SCOPE, MULTIMEM_SPACE, req(&[Min, Max, Add, And, Or, Xor]), opt(&[AccF32, AccF16]), VECTOR]).ty(&[MULTIMEM]).ops(&[dst_vector("d", T0), addr_sized("a")]).facts(Fact::READS).since(8, 1, 90).rules(&[on(t![Bf16 E4m3x2 E5m2x2]).operand("d", Column::Type(RAW_16)), on(t![Bf16x2 E4m3x4 E5m2x4]).operand("d", Column::Type(TB32)), on(t![E4m3 E5m2]).operand("d", Column::Type(RAW_8)), lacks(&[V2, V4, V8]).operand("d", Column::Class(Class::REGISTER)), lacks(&[V2, V4, V8]).types(MULTIMEM.without(t![F16 Bf16 E4m3 E5m2 E4m3x2 E5m2x2])), has(&[V2]).types(MULTIMEM.without(t![E4m3 E5m2])), 
         has(ORDERED).needs(SCOPES), has(SCOPES).needs(ORDERED), has(&[Add]).types(MULTIMEM_ADD), has(&[And, Or, Xor]).types(B32_64), has(&[Min, Max]).types(t![U32 S32 U64 S64 F16 F16x2 Bf16 Bf16x2].union(E8)),
         has(&[AccF32]).types(HALVES), has(&[AccF16]).types(E8), has(&[AccF32]).since(8, 2, 90), has(&[AccF32, AccF16]).needs(&[Add]), on(E8).gate(MULTIMEM_GATES), has(&[V2, V4, V8]).types(MULTIMEM_VECTOR), has(&[V8]).types(t![F16 Bf16 E4m3 E5m2 E4m3x2 E5m2x2]),
     ]),
-    form(F::MultimemSt).name(&[key(&[St]), opt(&[Weak, Relaxed, Release]), SCOPE, MULTIMEM_SPACE, opt(&[AccF32, AccF16]), VECTOR]).ty(&[MULTIMEM]).ops(&[addr_sized("a"), src_vector("b", T0)]).facts(Fact::WRITES).since(8, 1, 90).rules(&[lacks(&[V2, V4, V8]).operand("b", Column::Class(Class::VALUE)), lacks(&[V2, V4, V8]).types(MULTIMEM.without(t![F16 Bf16 E4m3 E5m2 E4m3x2 E5m2x2])), has(&[V2]).types(MULTIMEM.without(t![E4m3 E5m2])), has(ORDERED).needs(SCOPES), has(SCOPES).needs(ORDERED), on(E8).gate(MULTIMEM_GATES), has(&[V2, V4, V8]).types(MULTIMEM_VECTOR), has(&[V8]).types(t![F16 Bf16 E4m3 E5m2 E4m3x2 E5m2x2])]),
+    form(F::MultimemSt).name(&[key(&[St]), opt(&[Weak, Relaxed, Release]), SCOPE, MULTIMEM_SPACE, opt(&[AccF32, AccF16]), VECTOR]).ty(&[MULTIMEM]).ops(&[addr_at("a", Base::named(0).memory().sized()), src_vector("b", T0)]).facts(Fact::WRITES).since(8, 1, 90).rules(&[on(t![Bf16 E4m3x2 E5m2x2]).operand("b", Column::Type(RAW_16)), on(t![Bf16x2 E4m3x4 E5m2x4]).operand("b", Column::Type(TB32)), on(t![E4m3 E5m2]).operand("b", Column::Type(RAW_8)), lacks(&[V2, V4, V8]).operand("b", Column::Class(Class::VALUE)), lacks(&[V2, V4, V8]).types(MULTIMEM.without(t![F16 Bf16 E4m3 E5m2 E4m3x2 E5m2x2])), has(&[V2]).types(MULTIMEM.without(t![E4m3 E5m2])), has(ORDERED).needs(SCOPES), has(SCOPES).needs(ORDERED), on(E8).gate(MULTIMEM_GATES), has(&[V2, V4, V8]).types(MULTIMEM_VECTOR), has(&[V8]).types(t![F16 Bf16 E4m3 E5m2 E4m3x2 E5m2x2])]),
     form(F::MultimemRed).name(&[key(&[Red]), opt(&[Relaxed, Release]), SCOPE, MULTIMEM_SPACE, req(&[Min, Max, Add, And, Or, Xor]), opt(&[AccF32, AccF16]), VECTOR]).ty(&[MULTIMEM.without(E8)]).ops(&[addr_sized("a"), src_vector("b", T0)]).facts(ATOMIC).since(8, 1, 90).rules(&[lacks(&[V2, V4, V8]).operand("b", Column::Class(Class::VALUE)), lacks(&[V2, V4, V8]).types(MULTIMEM.without(t![F16 Bf16]).without(E8)), has(&[Min, Max]).lacks(&[V2, V4, V8]).types(INT_32_64.union(B32_64)), 
         has(ORDERED).needs(SCOPES), has(SCOPES).needs(ORDERED), has(&[Add]).types(MULTIMEM_ADD), has(&[And, Or, Xor]).types(B32_64), has(&[Min, Max]).types(t![U32 S32 U64 S64 F16 F16x2 Bf16 Bf16x2]), has(&[V2, V4, V8]).types(MULTIMEM_VECTOR.without(E8)), has(&[V8]).types(t![F16 Bf16]),
     ]),
-    form(F::TensormapReplace).name(&[key(&[Replace]), req(&[Tile]), req(&[GlobalAddress, Rank, BoxDim, GlobalDim, GlobalStride, ElementStride, Elemtype, InterleaveLayout, SwizzleMode, SwizzleAtomicity, FillMode]), opt(&[Global, SharedCta])]).ty(&[t![B1024], B32_64]).ops(&[addr("addr"), imm("ord", I32).range(0, 4).with(ORDINAL), src("new_val", T1)]).facts(Fact::READS.or(Fact::WRITES)).gate(Gate::only(8, 3, TargetSet::arch(90).or(BLACKWELL_DATACENTER).or(TargetSet::family(120)))).rules(&[
-        has(&[GlobalAddress, GlobalStride]).types_at(1, B64), has(&[Rank, BoxDim, GlobalDim, ElementStride, Elemtype, InterleaveLayout, SwizzleMode, SwizzleAtomicity, FillMode]).types_at(1, B32),
+    form(F::TensormapReplace).name(&[key(&[Replace]), req(&[Tile]), req(&[B1024]), req(&[GlobalAddress, Rank, BoxDim, GlobalDim, GlobalStride, ElementStride, Elemtype, InterleaveLayout, SwizzleMode, SwizzleAtomicity, FillMode]), opt(&[Global, SharedCta])]).ty(&[B32_64]).ops(&[addr_at("addr", Base::named(0).copied()), imm("ord", I32).range(0, 4).with(ORDINAL), src("new_val", T0)]).facts(Fact::READS.or(Fact::WRITES)).gate(Gate::only(8, 3, TargetSet::arch(90).or(BLACKWELL_DATACENTER).or(TargetSet::family(120)))).rules(&[
+        has(&[GlobalAddress, GlobalStride]).types(B64), has(&[Rank, BoxDim, GlobalDim, ElementStride, Elemtype, InterleaveLayout, SwizzleMode, SwizzleAtomicity, FillMode]).types(B32),
+        has(ORDINAL).operand("new_val", Column::Type(is(ScalarType::U32))), has(&[GlobalStride]).operand("new_val", Column::Type(is(ScalarType::U64))),
         has(FIELDS).operand("new_val", Column::Class(Class::IMMEDIATE)), has(&[InterleaveLayout]).values("new_val", Values::Range(0, 2)), has(&[SwizzleMode]).values("new_val", Values::Range(0, 4)), has(&[SwizzleMode]).operand("new_val", Column::Gated(Values::Range(4, 4), Gate::only(8, 8, TargetSet::arch(103)))), has(&[Elemtype]).operand("new_val", Column::Gated(Values::Range(13, 15), Gate::only(8, 7, BLACKWELL_DATACENTER.or(TargetSet::family(120))))), has(&[SwizzleAtomicity]).values("new_val", Values::Range(0, 3)),
         has(&[FillMode]).values("new_val", Values::Range(0, 1)), has(&[Elemtype]).values("new_val", ELEMENTS), has(&[Elemtype]).operand("new_val", Column::Class(Class::IMMEDIATE)),
         has(&[SwizzleAtomicity]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER.or(TargetSet::family(120)))),

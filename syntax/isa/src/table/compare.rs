@@ -6,6 +6,8 @@ const INTEGER: TypeSet = BITS.union(INT);
 const SIGNED: TypeSet = S16_64;
 const SETP: &[Operand] = &[dst_preds("p"), src("a", T0), src("b", T0), pred("c").with(&[And, Or, Xor])];
 const SET: &[Operand] = &[dst("d", T0), src("a", T1), src("b", T1), pred("c").with(&[And, Or, Xor])];
+/// No constant in place of a predicate.
+const PREDICATE: Column = Column::Class(Class::PREDICATE);
 const FLOAT_ONLY: &[Mod] = &[Equ, Neu, Ltu, Leu, Gtu, Geu, Num, IsNan];
 const UNSIGNED_ONLY: &[Mod] = &[Lo, Ls, Hi, Hs];
 const ORDERED: &[Mod] = &[Lt, Le, Gt, Ge, Lo, Ls, Hi, Hs];
@@ -19,7 +21,7 @@ pub(super) const ROWS: &[Form] = &[
         on(t![F32 F64]).excludes(UNSIGNED_ONLY), has(&[Ftz]).types(F32)
     ]),
     form(F::SetpHalf).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[HALVES]).ops(SETP).since(4, 2, 53).rules(&[on(t![F16 Bf16]).operand("p", Column::Class(Class::PREDICATE.or(Class::SINK))), 
-        on(HALVES).excludes(UNSIGNED_ONLY), has(&[Ftz]).types(HALF), on(BFLOAT).since(7, 8, 90),
+        on(HALVES).excludes(UNSIGNED_ONLY), has(&[Ftz]).types(HALF), on(BFLOAT).since(7, 8, 90), on(BFLOAT).operand("c", PREDICATE),
     ]),
     form(F::SetInt).name(&[COMPARE, BOOLEAN]).ty(&[t![U32 S32 F32], INTEGER]).ops(SET).rules(&[
         on_second(INTEGER).excludes(FLOAT_ONLY), on_second(SIGNED).excludes(UNSIGNED_ONLY), on_second(BITS).excludes(ORDERED),
@@ -32,12 +34,12 @@ pub(super) const ROWS: &[Form] = &[
         has(&[Ftz]).types_at(1, F32)
     ]),
     form(F::SetHalf).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[t![F16 Bf16 F16x2 Bf16x2 U16 S16 U32 S32], HALVES]).ops(SET).since(4, 2, 53).rules(&[
-        on_second(HALVES).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, HALF), on_second(BFLOAT).since(7, 8, 90),
+        on_second(HALVES).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, HALF), on(BFLOAT).excludes(&[Ftz]), on_second(BFLOAT).since(7, 8, 90), on_second(BFLOAT).operand("c", PREDICATE),
         on(t![U16 S16 U32 S32]).since(6, 5, 53), on(BFLOAT).since(7, 8, 90), on(t![F16x2]).types_at(1, t![F16x2]), on(t![Bf16x2]).types_at(1, t![Bf16x2]),
         on_second(t![F16x2]).types(t![F16x2 U32 S32]), on_second(t![Bf16x2]).types(t![Bf16x2 U32 S32]),
     ]),
     form(F::SetHalfResult).name(&[COMPARE, BOOLEAN, FTZ]).ty(&[t![F16 Bf16], INTEGER.union(t![F32 F64])]).ops(SET).since(4, 2, 53).rules(&[
         on_second(INTEGER).excludes(FLOAT_ONLY), on_second(SIGNED).excludes(UNSIGNED_ONLY), on_second(BITS).excludes(ORDERED),
-        on_second(t![F32 F64]).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, F32), on(t![Bf16]).since(7, 8, 90),
+        on_second(t![F32 F64]).excludes(UNSIGNED_ONLY), has(&[Ftz]).types_at(1, F32), on(t![Bf16]).excludes(&[Ftz]), on(t![Bf16]).since(7, 8, 90),
     ]),
 ];

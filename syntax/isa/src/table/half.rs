@@ -33,6 +33,6 @@ pub(super) const ROWS: &[Form] = &[
     form(F::NegHalf).name(&[FTZ]).ty(&[HALVES]).ops(TWO).since(6, 0, 53).rules(&[on(BFLOAT).excludes(&[Ftz]), on(BFLOAT).since(7, 0, 80)]),
     form(F::MinHalf).name(MINMAX).ty(&[HALVES]).ops(THREE).facts(Fact::COMMUTES).since(7, 0, 80).rules(MINMAX_RULES),
     form(F::MaxHalf).name(MINMAX).ty(&[HALVES]).ops(THREE).facts(Fact::COMMUTES).since(7, 0, 80).rules(MINMAX_RULES),
-    form(F::Ex2Half).name(&[APPROX, FTZ]).ty(&[HALVES]).ops(TWO).since(7, 0, 75).rules(&[has(&[Ftz]).types(BFLOAT), on(BFLOAT).needs(&[Ftz]), on(BFLOAT).since(7, 8, 90)]),
-    form(F::TanhHalf).name(&[APPROX]).ty(&[HALVES]).ops(&[dst("d", T0), src("a", T0)]).since(7, 0, 75).rules(&[on(BFLOAT).since(7, 8, 90)]),
+    form(F::Ex2Half).name(&[APPROX, FTZ]).ty(&[HALVES]).ops(DA).since(7, 0, 75).rules(&[has(&[Ftz]).types(BFLOAT), on(BFLOAT).needs(&[Ftz]), on(BFLOAT).since(7, 8, 90)]),
+    form(F::TanhHalf).name(&[APPROX]).ty(&[HALVES]).ops(DA).since(7, 0, 75).rules(&[on(BFLOAT).since(7, 8, 90)]),
 ];

@@ -3,7 +3,7 @@
 use super::prelude::*;
 
 const WARP: Fact = Fact::CONVERGENT;
-const MATRIX: Operand = addr_at("p", Base::named(0).memory().moved());
+const MATRIX: Operand = addr("p");
 const COUNT: Group = req(&[X1, X2, X4]);
 const OWN_SHARED: Group = opt(&[Shared, SharedCta]);
 const BLOCK_TARGETS: TargetSet = TargetSet::family(100).or(TargetSet::family(110)).or(TargetSet::family(120));
@@ -31,16 +31,13 @@ const MX: &[Mod] = &[KindMxf8f6f4, KindMxf4, KindMxf4nvf4];
 const SCALE: Group = opt(&[ScaleVec1X, ScaleVec2X, ScaleVec4X]);
 const SPARSE: Group = req(&[Sp, SpOrderedMetadata]);
 const ORDERED: Rule = has(&[SpOrderedMetadata]).since(8, 5, 80);
-/// Which elements are not zero. The assembler takes any 32-bit registers.
-const METADATA: Operand =
-    reg("e", OperandType::Word).or(Class::PREDICATE).or(Class::VECTOR).lanes(Lanes::Any);
 const SPARSE_OPS: &[Operand] = &[
     RESULT,
     fragment("a", Matrix::A),
     fragment("b", Matrix::B),
     fragment("c", Matrix::C),
     METADATA,
-    imm("f", I32).range(0, 0),
+    imm("f", I32).values(Values::Word(0, 0)),
 ];
 const SCALED: &[Operand] = &[
     RESULT,
@@ -58,7 +55,7 @@ const SPARSE_SCALED: &[Operand] = &[
     fragment("b", Matrix::B),
     fragment("c", Matrix::C),
     METADATA,
-    imm("f", I32).range(0, 0),
+    imm("f", I32).values(Values::Word(0, 0)),
     Operand { name: "scale-a-data", ..METADATA },
     fields("scale-a-selector", Values::Each(&[Values::Range(0, 3), Values::Range(0, 1)])),
     Operand { name: "scale-b-data", ..METADATA },
@@ -146,7 +143,7 @@ pub(super) const ROWS: &[Form] = &[
     ]),
     form(F::Stmatrix).name(&[SYNC, ALIGNED, req(&[M8n8]), req(&[X1, X2, X4, X8]), opt(&[Trans]), OWN_SHARED]).ty(&[t![B16]]).ops(&[MATRIX, src_vector("r", TB32).braces(Lanes::Named(1))]).facts(WARP.or(Fact::WRITES)).since(7, 8, 90).rules(&[has(&[X8]).lanes("r", Lanes::Of(&[1, 2, 4]))]),
     form(F::StmatrixBytes).name(&[SYNC, ALIGNED, req(&[M16n8]), COUNT, req(&[Trans]), OWN_SHARED]).ty(&[t![B8]]).ops(&[MATRIX, src_vector("r", TB32).braces(Lanes::Named(1))]).facts(WARP.or(Fact::WRITES)).gate(BLOCK),
-    form(F::Movmatrix).name(&[SYNC, ALIGNED, req(&[M8n8]), req(&[Trans])]).ty(&[t![B16]]).ops(&[dst("d", OperandType::Word).or(Class::PREDICATE), reg("a", OperandType::Word).or(Class::PREDICATE)]).facts(WARP).since(7, 8, 75),
+    form(F::Movmatrix).name(&[SYNC, ALIGNED, req(&[M8n8]), req(&[Trans])]).ty(&[t![B16]]).ops(&[dst("d", OperandType::Word).or(Class::PREDICATE), Operand { name: "a", ..METADATA }.class(Class::VALUE.or(Class::PREDICATE)).lanes(Lanes::Named(1))]).facts(WARP).since(7, 8, 75),
     form(F::MmaF16M8).name(&[SYNC, ALIGNED, req(&[M8n8k4]), LAYOUT, LAYOUT]).ty(&[t![F16 F32], t![F16], t![F16], t![F16 F32]]).ops(ABC).facts(WARP).since(6, 4, 70).rules(&[on(t![F16]).types_at(3, t![F16])]),
     form(F::MmaF16).name(&[SYNC, ALIGNED, req(&[M16n8k8, M16n8k16]), ROW, COL]).ty(&[t![F16 F32], t![F16], t![F16], t![F16 F32]]).ops(ABC).facts(WARP).since(6, 5, 75).rules(&[lacks(&[]).same(0, 3), has(&[M16n8k16]).since(7, 0, 80)]),
     form(F::MmaBf16).name(&[SYNC, ALIGNED, req(&[M16n8k8, M16n8k16]), ROW, COL]).ty(&[F32, t![Bf16], t![Bf16], F32]).ops(ABC).facts(WARP).since(7, 0, 80),

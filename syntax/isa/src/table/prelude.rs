@@ -157,9 +157,16 @@ pub(super) const fn fragment(name: &'static str, matrix: Matrix) -> Operand {
     let ty = OperandType::Fragment(matrix);
     operand(name, Role::Source, Class::VECTOR, ty).lanes(Lanes::Fragment(matrix))
 }
-/// Two constants in braces.
+/// Which elements of a sparse matrix are not zero. The assembler takes any 32-bit registers, and the bits of a float.
+pub(super) const METADATA: Operand = src("e", OperandType::Word)
+    .or(Class::PREDICATE)
+    .or(Class::VECTOR)
+    .lanes(Lanes::Any)
+    .values(Values::Of(&[]));
+
+/// Two constants in braces, or registers of their width.
 pub(super) const fn fields(name: &'static str, values: Values) -> Operand {
-    operand(name, Role::Source, Class::VECTOR, FREE).lanes(Lanes::Of(&[2])).values(values)
+    operand(name, Role::Source, Class::VECTOR, I16).lanes(Lanes::Of(&[2])).values(values)
 }
 /// An address in the first state space that the name gives.
 pub(super) const fn addr(name: &'static str) -> Operand {

@@ -13,6 +13,8 @@ const BARRIER_OPS: &[Operand] = &[
     pred("c").with(&[Red]),
 ];
 const BARRIER_RULES: &[Rule] = &[
+    lacks(&[Arrive, Red]).needs(&[Sync]),
+    has(&[Arrive, Red]).excludes(&[Sync]),
     has(&[Arrive]).operand("b", Column::Presence(Presence::Always)),
     has(&[Arrive]).values("b", Values::Multiples { of: 32, zero: false }),
     has(&[Red]).needs(REDUCE),
@@ -61,7 +63,7 @@ const VECTOR_RULES: &[Rule] = &[
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
     form(F::Bar).name(&[opt(&[Cta]).at(Place::Leading), key(&[Sync, Arrive, Red]), opt(REDUCE)]).ty(&[t![U32 Pred]]).optional_types(1).ops(BARRIER_OPS).facts(BARRIER).rules(BARRIER_RULES),
-    form(F::Barrier).name(&[opt(&[Cta]).at(Place::Leading), req(&[Sync, Arrive, Red]), opt(REDUCE), opt(&[Aligned])]).ty(&[t![U32 Pred]]).optional_types(1).ops(BARRIER_OPS).facts(BARRIER).since(6, 0, 30).rules(BARRIER_RULES),
+    form(F::Barrier).name(&[opt(&[Cta]).at(Place::Leading), opt(&[Arrive, Red]).at(Place::Leading), opt(&[Sync]), opt(REDUCE), opt(&[Aligned])]).ty(&[t![U32 Pred]]).optional_types(1).ops(BARRIER_OPS).facts(BARRIER).since(6, 0, 30).rules(BARRIER_RULES),
     form(F::BarWarpSync).name(&[key(&[Warp]), key(&[Sync])]).ops(&[src("membermask", I32)]).facts(BARRIER).since(6, 0, 30),
     form(F::Membar).name(&[req(&[Cta, Gl, Sys])]).facts(Fact::ORDERS).since(1, 4, 10).rules(&[has(&[Sys]).since(2, 0, 20)]),
     form(F::Fence).name(&[opt(&[Sc, AcqRel, Acquire, Release]), MUST_SCOPE]).facts(Fact::ORDERS).since(6, 0, 70).rules(&[has(&[Cluster]).since(7, 8, 90)]),
@@ -74,7 +76,7 @@ pub(super) const ROWS: &[Form] = &[
     ]),
     form(F::Vote).name(&[req(&[All, Any, Uni, Ballot])]).ty(&[t![Pred B32]]).ops(&[dst("d", T0).or(Class::PREDICATE), pred("a").or(Class::REGISTER)]).facts(Fact::CONVERGENT).gate(Gate::since(1, 2, 12).until(6, 4, 70)).rules(&[has(&[Ballot]).operand("a", Column::Class(Class::PREDICATE.or(Class::IMMEDIATE))), has(&[Ballot]).types(B32), on(B32).needs(&[Ballot]), has(&[Ballot]).since(2, 0, 20)]),
     form(F::VoteSync).name(&[SYNC, req(&[All, Any, Uni, Ballot])]).ty(&[t![Pred B32]]).ops(&[dst("d", T0).or(Class::PREDICATE), pred("a").or(Class::REGISTER), src("membermask", I32)]).facts(Fact::CONVERGENT).since(6, 0, 30).rules(&[has(&[Ballot]).operand("a", Column::Class(Class::PREDICATE.or(Class::IMMEDIATE))), has(&[Ballot]).types(B32), on(B32).needs(&[Ballot])]),
-    form(F::MatchSync).name(&[req(&[Any, All]), SYNC]).ty(&[B32_64]).ops(&[dst("d", I32).or(Class::PAIR_WITHOUT_SECOND), src("a", T0), src("membermask", I32)]).facts(Fact::CONVERGENT).since(6, 0, 70).rules(&[has(&[All]).operand("d", Column::Class(Class::REGISTER.or(Class::ANY_PAIR).or(Class::SINK)))]),
+    form(F::MatchSync).name(&[req(&[Any, All]), SYNC]).ty(&[B32_64]).ops(&[dst("d", I32), src("a", T0), src("membermask", I32)]).facts(Fact::CONVERGENT).since(6, 0, 70).rules(&[has(&[All]).operand("d", Column::Class(Class::REGISTER.or(Class::ANY_PAIR).or(Class::SINK)))]),
     form(F::Activemask).ty(&[B32]).ops(&[dst("d", TB32)]).facts(Fact::CONVERGENT.or(Fact::EFFECT)).since(6, 2, 30),
     form(F::Redux).name(&[SYNC, req(&[Add, Min, Max, And, Or, Xor]), opt(&[Abs]), opt(&[Nan])]).ty(&[t![U32 S32 B32 F32]]).ops(&[dst("d", OperandType::IntegerLike(0)), src("a", OperandType::IntegerLike(0)), src("membermask", I32)]).facts(Fact::CONVERGENT).since(7, 0, 80).rules(&[
         on(F32).operand("d", Column::Type(T0)), on(F32).operand("a", Column::Type(T0)),

@@ -46,6 +46,11 @@ const fn tensor(name: &'static str) -> Operand {
     addr_at(name, Base::of(Window::Tensor))
 }
 
+/// The same, of which the assembler makes a copy: any 32 bits but a float will do.
+const fn tensor_copied(name: &'static str) -> Operand {
+    addr_at(name, Base::of(Window::Tensor).copied())
+}
+
 const MMA: &[Operand] = &[
     tensor("d-tmem"),
     A,
@@ -78,17 +83,17 @@ const WEIGHTS: &[Operand] = &[
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
-    form(F::Tcgen05Alloc).name(&[key(&[Alloc]), CTA_GROUP, SYNC, ALIGNED, opt(&[SharedCta])]).ty(&[B32]).ops(&[addr("dst"), src("nCols", I32).values(COLUMNS)]).facts(WARP.or(Fact::WRITES).or(Fact::EFFECT)).gate(GATE),
+    form(F::Tcgen05Alloc).name(&[key(&[Alloc]), CTA_GROUP, SYNC, ALIGNED, opt(&[SharedCta])]).ty(&[B32]).ops(&[addr_at("dst", Base::named(0).memory().copied()), src("nCols", I32).values(COLUMNS)]).facts(WARP.or(Fact::WRITES).or(Fact::EFFECT)).gate(GATE),
     form(F::Tcgen05Dealloc).name(&[key(&[Dealloc]), CTA_GROUP, SYNC, ALIGNED]).ty(&[B32]).ops(&[src("taddr", I32), src("nCols", I32).values(Values::Multiples { of: 32, zero: true })]).facts(WARP.or(Fact::EFFECT)).gate(GATE),
     form(F::Tcgen05RelinquishAllocPermit).name(&[key(&[RelinquishAllocPermit]), CTA_GROUP, SYNC, ALIGNED]).facts(WARP.or(Fact::EFFECT)).gate(GATE),
-    form(F::Tcgen05Ld).name(&[key(&[Ld]), SYNC, opt(&[Aligned]), SHAPE, COUNT, opt(&[Pack16b])]).ty(&[B32]).ops(&[dst_vector("r", TB32).braces(Lanes::Named(1)), tensor("taddr"), imm("immHalfSplitoff", I32).with(&[N16x32bx2])]).facts(WARP.or(Fact::READS).or(Fact::ASYNC)).gate(GATE).rules(COUNT_RULES),
-    form(F::Tcgen05LdRed).name(&[key(&[Ld]), key(&[Red]), SYNC, ALIGNED, req(&[N32x32b, N16x32bx2]), req(&[X2, X4, X8, X16, X32, X64, X128]), req(&[Min, Max]), opt(&[Abs]), opt(&[Nan])]).ty(&[t![F32 U32 S32]]).ops(&[dst_vector("r", T0).braces(Lanes::Named(1)), dst("redval", T0), tensor("taddr"), imm("immHalfSplitoff", I32).with(&[N16x32bx2])]).facts(WARP.or(Fact::READS).or(Fact::ASYNC)).gate(Gate::only(8, 8, TargetSet::family(103).or(TargetSet::family(110)))).rules(&[has(&[Abs, Nan]).types(F32)]),
-    form(F::Tcgen05St).name(&[key(&[St]), SYNC, opt(&[Aligned]), SHAPE, COUNT, opt(&[Unpack16b])]).ty(&[B32]).ops(&[tensor("taddr"), imm("immHalfSplitoff", I32).with(&[N16x32bx2]), src_vector("r", TB32).braces(Lanes::Named(1))]).facts(WARP.or(Fact::WRITES).or(Fact::ASYNC)).gate(GATE).rules(COUNT_RULES),
+    form(F::Tcgen05Ld).name(&[key(&[Ld]), SYNC, opt(&[Aligned]), SHAPE, COUNT, opt(&[Pack16b])]).ty(&[B32]).ops(&[dst_vector("r", TB32).braces(Lanes::Named(1)), tensor_copied("taddr"), imm("immHalfSplitoff", I32).with(&[N16x32bx2])]).facts(WARP.or(Fact::READS).or(Fact::ASYNC)).gate(GATE).rules(COUNT_RULES),
+    form(F::Tcgen05LdRed).name(&[key(&[Ld]), key(&[Red]), SYNC, opt(&[Aligned]), req(&[N32x32b, N16x32bx2]), req(&[X2, X4, X8, X16, X32, X64, X128]), req(&[Min, Max]), opt(&[Abs]), opt(&[Nan])]).ty(&[t![F32 U32 S32]]).ops(&[dst_vector("r", T0).braces(Lanes::Named(1)), dst("redval", T0), tensor_copied("taddr"), imm("immHalfSplitoff", I32).with(&[N16x32bx2])]).facts(WARP.or(Fact::READS).or(Fact::ASYNC)).gate(Gate::only(8, 8, TargetSet::family(103).or(TargetSet::family(110)))).rules(&[has(&[Abs, Nan]).types(F32)]),
+    form(F::Tcgen05St).name(&[key(&[St]), SYNC, opt(&[Aligned]), SHAPE, COUNT, opt(&[Unpack16b])]).ty(&[B32]).ops(&[tensor_copied("taddr"), imm("immHalfSplitoff", I32).with(&[N16x32bx2]), src_vector("r", TB32).braces(Lanes::Named(1))]).facts(WARP.or(Fact::WRITES).or(Fact::ASYNC)).gate(GATE).rules(COUNT_RULES),
     form(F::Tcgen05Wait).name(&[key(&[WaitLd, WaitSt]), SYNC, ALIGNED]).facts(WARP.or(Fact::ORDERS)).gate(GATE),
-    form(F::Tcgen05Cp).name(&[key(&[Cp]), CTA_GROUP, req(&[N128x256b, N4x256b, N128x128b, N64x128b, N32x128b]), opt(&[Warpx20213, Warpx20123, Warpx4])]).ty(&[t![B8x16], t![B6x16P32 B4x16P64]]).optional_types(2).ops(&[addr_at("taddr", Base::of(Window::Unchecked)), reg("s-desc", is(ScalarType::F32x2))]).facts(START).gate(GATE).rules(&[
+    form(F::Tcgen05Cp).name(&[key(&[Cp]), CTA_GROUP, req(&[N128x256b, N4x256b, N128x128b, N64x128b, N32x128b]), opt(&[Warpx20213, Warpx20123, Warpx4])]).ty(&[t![B8x16], t![B6x16P32 B4x16P64]]).optional_types(2).ops(&[tensor_copied("taddr"), src("s-desc", I64)]).facts(START).gate(GATE).rules(&[
         has(&[N64x128b]).needs(&[Warpx20213, Warpx20123]), has(&[N32x128b]).needs(&[Warpx4]), has(&[N128x256b, N4x256b, N128x128b]).excludes(&[Warpx20213, Warpx20123, Warpx4]), on(t![B8x16]).types_at(1, t![B6x16P32 B4x16P64]),
     ]),
-    form(F::Tcgen05Shift).name(&[key(&[Shift]), CTA_GROUP, req(&[Down])]).ops(&[addr_at("taddr", Base::of(Window::Unchecked))]).facts(START).gate(Gate::only(8, 6, ARCH)),
+    form(F::Tcgen05Shift).name(&[key(&[Shift]), CTA_GROUP, req(&[Down])]).ops(&[tensor_copied("taddr")]).facts(START).gate(Gate::only(8, 6, ARCH)),
     form(F::Tcgen05Mma).name(&[key(&[Mma]), opt(&[Sp]), CTA_GROUP, req(&[KindF16, KindTf32, KindF8f6f4, KindI8]), opt(&[Ashift]), COLLECT_A]).ops(MMA).facts(START).gate(GATE).rules(&[INT8, has(&[CtaGroup2]).lanes("disable-output-lane", Lanes::Of(&[8])), has(&[KindF8f6f4]).operand("scale-input-d", Column::Presence(Presence::Never)), has(&[KindI8]).values("scale-input-d", Values::Any), has(&[KindF16, KindTf32]).operand("scale-input-d", Column::Gate(Gate::only(8, 6, TargetSet::family(100)))), has(&[Ashift]).operand("a", Column::Class(Class::ADDRESS)), has(&[Ashift]).excludes(&[CollectorAFill, CollectorAUse])]),
     form(F::Tcgen05MmaBlockScale).name(&[key(&[Mma]), opt(&[Sp]), CTA_GROUP, req(&[KindMxf8f6f4, KindMxf4, KindMxf4nvf4]), req(&[BlockScale]), opt(&[ScaleVec1X, ScaleVec2X, ScaleVec4X, Block16, Block32]), COLLECT_A]).ops(SCALED).facts(START).gate(GATE).rules(&[
         has(&[KindMxf8f6f4]).excludes(&[ScaleVec2X, ScaleVec4X, Block16]), has(&[KindMxf4]).excludes(&[ScaleVec1X, ScaleVec4X, Block16]), has(&[KindMxf4nvf4]).needs(&[ScaleVec2X, ScaleVec4X, Block16, Block32]),
@@ -97,6 +102,6 @@ pub(super) const ROWS: &[Form] = &[
         lacks(&[ScaleVec1X, ScaleVec2X, ScaleVec4X]).gate(Gate::only(8, 8, TARGETS)),
     ]),
     form(F::Tcgen05MmaWs).name(&[key(&[Mma]), key(&[Ws]), opt(&[Sp]), req(&[CtaGroup1]), req(&[KindF16, KindTf32, KindF8f6f4, KindI8]), COLLECT_B]).ops(WEIGHTS).facts(START).gate(GATE).rules(&[INT8]),
-    form(F::Tcgen05Commit).name(&[key(&[Commit]), CTA_GROUP, req(&[MbarrierArriveOne]), opt(&[SharedCluster]), opt(&[MulticastCluster])]).ty(&[B64]).ops(&[addr("mbar"), reg("ctaMask", I16).with(&[MulticastCluster])]).facts(Fact::ASYNC.or(Fact::EFFECT)).gate(GATE),
+    form(F::Tcgen05Commit).name(&[key(&[Commit]), CTA_GROUP, req(&[MbarrierArriveOne]), opt(&[SharedCluster]), opt(&[MulticastCluster])]).ty(&[B64]).ops(&[addr_at("mbar", Base::named(0).memory().copied()), reg("ctaMask", I16).with(&[MulticastCluster])]).facts(Fact::ASYNC.or(Fact::EFFECT)).gate(GATE),
     form(F::Tcgen05Fence).name(&[key(&[FenceBeforeThreadSync, FenceAfterThreadSync])]).facts(Fact::ORDERS).gate(GATE),
 ];

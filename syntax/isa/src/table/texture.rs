@@ -9,7 +9,8 @@ const TF32: OperandType = is(ScalarType::F32);
 const SAMPLED: Operand = texture("a", OperandType::Coordinates(1), Lanes::Of(&[1, 2, 4]));
 const GRADIENT: Operand = src_vector("dPdy", TF32).class(Class::VECTOR).lanes(Lanes::Of(&[1]));
 const OFFSETS: Operand = src_vector("e", I32).braces(Lanes::Of(&[1, 2, 4])).optional().since(4, 3, 30);
-const DEPTH: Operand = src("f", TF32).optional().since(4, 3, 30);
+/// The assembler takes any 32 bits.
+const DEPTH: Operand = src("f", OperandType::Word).optional().since(4, 3, 30);
 /// Elements of coordinates, gradients and offsets; vectors have one, two or four.
 macro_rules! texture_rules {
     ($($more:expr),* $(,)?) => { &[

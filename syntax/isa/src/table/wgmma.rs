@@ -77,14 +77,14 @@ const SHAPES: &[Mod] = &[
 
 /// In shared memory, or in four registers.
 const FACTOR: Operand =
-    reg("a", OperandType::FragmentOrDescriptor(Matrix::A)).or(Class::VECTOR).lanes(Lanes::Of(&[1, 4]));
+    src("a", OperandType::FragmentOrDescriptor(Matrix::A)).or(Class::VECTOR).lanes(Lanes::Of(&[1, 4]));
 const SIGN: Values = Values::Of(&[-1, 1]);
 
 const OPERANDS: &[Operand] = &[
     Operand { role: Role::Destination, ..fragment("d", Matrix::D) },
     FACTOR,
-    reg("b-desc", I64),
-    pred("scale-d"),
+    src("b-desc", I64),
+    pred("scale-d").range(0, 1),
     imm("imm-scale-a", I32).values(SIGN).optional(),
     imm("imm-scale-b", I32).values(SIGN).optional(),
     imm("imm-trans-a", I32).range(0, 1).optional(),
@@ -93,10 +93,10 @@ const OPERANDS: &[Operand] = &[
 const SPARSE: &[Operand] = &[
     Operand { role: Role::Destination, ..fragment("d", Matrix::D) },
     FACTOR,
-    reg("b-desc", I64),
-    src("sp-meta", TB32),
+    src("b-desc", I64),
+    METADATA,
     imm("sp-sel", I32).range(0, 1),
-    pred("scale-d"),
+    pred("scale-d").range(0, 1),
     imm("imm-scale-a", I32).values(SIGN).optional(),
     imm("imm-scale-b", I32).values(SIGN).optional(),
     imm("imm-trans-a", I32).range(0, 1).optional(),
@@ -125,11 +125,11 @@ pub(super) const ROWS: &[Form] = &[
     form(F::WgmmaFence).name(&[key(&[Fence]), SYNC, opt(&[Aligned])]).facts(GROUP.or(Fact::ORDERS)).gate(HOPPER),
     form(F::WgmmaCommitGroup).name(&[key(&[CommitGroup]), SYNC, opt(&[Aligned])]).facts(GROUP.or(Fact::ASYNC).or(Fact::EFFECT)).gate(HOPPER),
     form(F::WgmmaWaitGroup).name(&[key(&[WaitGroup]), SYNC, opt(&[Aligned])]).ops(&[imm("n", I32).range(0, i64::MAX)]).facts(GROUP.or(Fact::ORDERS).or(Fact::EFFECT)).gate(HOPPER),
-    form(F::WgmmaMma).name(&[key(&[MmaAsync]), SYNC, ALIGNED, req(SHAPES), opt(&[Satfinite])]).ty(&[t![F16 F32 S32], A, A]).ops(OPERANDS).facts(GROUP.or(Fact::READS).or(Fact::ASYNC)).gate(HOPPER).rules(product_rules![
+    form(F::WgmmaMma).name(&[key(&[MmaAsync]), SYNC, opt(&[Aligned]), req(SHAPES), opt(&[Satfinite])]).ty(&[t![F16 F32 S32], A, A]).ops(OPERANDS).facts(GROUP.or(Fact::READS).or(Fact::ASYNC)).gate(HOPPER).rules(product_rules![
         on_second(t![F16 Bf16]).needs(K16), on_second(t![Tf32]).needs(K8), on_second(NARROW).needs(K32), on_second(INT8).needs(K32_INT),
     ]),
-    form(F::WgmmaMmaSp).name(&[key(&[MmaAsync]), key(&[Sp]), SYNC, ALIGNED, req(SHAPES), opt(&[Satfinite])]).ty(&[t![F16 F32 S32], A, A]).ops(SPARSE).facts(GROUP.or(Fact::READS).or(Fact::ASYNC)).gate(Gate::only(8, 2, TargetSet::arch(90))).rules(product_rules![
-        on_second(NARROW.union(INT8)).values("sp-sel", Values::Range(0, 0)), on_second(t![F16 Bf16]).needs(K32), on_second(t![Tf32]).needs(K16), on_second(NARROW).needs(K64), on_second(INT8).needs(K64_INT),
+    form(F::WgmmaMmaSp).name(&[key(&[MmaAsync]), req(&[Sp]), SYNC, opt(&[Aligned]), req(SHAPES), opt(&[Satfinite])]).ty(&[t![F16 F32 S32], A, A]).ops(SPARSE).facts(GROUP.or(Fact::READS).or(Fact::ASYNC)).gate(Gate::only(8, 2, TargetSet::arch(90))).rules(product_rules![
+        on_second(NARROW.union(INT8)).values("sp-sel", Values::Word(0, 0)), on_second(t![F16 Bf16]).needs(K32), on_second(t![Tf32]).needs(K16), on_second(NARROW).needs(K64), on_second(INT8).needs(K64_INT),
     ]),
-    form(F::WgmmaMmaBits).name(&[key(&[MmaAsync]), SYNC, ALIGNED, req(K256), req(&[And]), req(&[Popc])]).ty(&[S32, t![B1], t![B1]]).ops(OPERANDS).facts(GROUP.or(Fact::READS).or(Fact::ASYNC)).gate(HOPPER).rules(&[lacks(&[]).operand("imm-scale-a", NEVER), lacks(&[]).operand("imm-scale-b", NEVER), lacks(&[]).operand("imm-trans-a", NEVER), lacks(&[]).operand("imm-trans-b", NEVER)]),
+    form(F::WgmmaMmaBits).name(&[key(&[MmaAsync]), SYNC, opt(&[Aligned]), req(K256), req(&[And]), req(&[Popc])]).ty(&[S32, t![B1], t![B1]]).ops(OPERANDS).facts(GROUP.or(Fact::READS).or(Fact::ASYNC)).gate(HOPPER).rules(&[lacks(&[]).operand("imm-scale-a", NEVER), lacks(&[]).operand("imm-scale-b", NEVER), lacks(&[]).operand("imm-trans-a", NEVER), lacks(&[]).operand("imm-trans-b", NEVER)]),
 ];

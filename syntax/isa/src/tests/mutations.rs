@@ -195,6 +195,7 @@ fn columns(column: Column) -> Vec<Column> {
         Column::Values(values) => all_values(values).into_iter().map(Column::Values).collect(),
         Column::Presence(presence) => presences(presence).into_iter().map(Column::Presence).collect(),
         Column::Gate(gate) => gates(gate).into_iter().map(Column::Gate).collect(),
+        Column::GatedSink(gate) => gates(gate).into_iter().map(Column::GatedSink).collect(),
         Column::Gated(values, gate) => {
             gates(gate).into_iter().map(|gate| Column::Gated(values, gate)).collect()
         }
