@@ -380,10 +380,8 @@ fn align(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<u32> {
 fn dimension(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<u64> {
     let value = integer_below(node, text, out)?;
     // The assembler lets pass what no memory holds.
-    let is_unsigned = matches!(
-        constant::evaluate(&node.first_child()?, text),
-        Ok(Value::Int { unsigned: true, .. })
-    );
+    let is_unsigned =
+        matches!(constant::evaluate(&node.first_child()?, text), Ok(Value::Int { unsigned: true, .. }));
     match u64::try_from(value) {
         Ok(size) if size <= MAX_BYTES => Some(size),
         Err(_) if is_unsigned => Some(MAX_BYTES),

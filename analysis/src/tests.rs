@@ -4,6 +4,7 @@ mod features;
 mod fixes;
 mod incremental;
 mod lint_docs;
+mod operands;
 
 use crate::db::Database;
 use crate::diagnostic::{Diagnostic, Levels, Lint, Severity};

@@ -26,6 +26,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         out.push(count(statement));
         return;
     };
+    transposition(statement, rows, out);
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         if let Some(operand) = operand {
             class(ctx, statement, row, operand, range, out);
@@ -49,7 +50,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 }
                 _ => {}
             }
-            sink(row, operand, range, out);
+            sink(statement, row, operand, range, out);
         }
     }
 }
@@ -128,6 +129,21 @@ fn count(statement: &Statement<'_>) -> Diagnostic {
         format!("`{}` ({}{optional})", row.name, describe(row.class))
     });
     diagnostic.note(format!("the operands are {}", described.collect::<Vec<_>>().join(", ")))
+}
+
+/// A factor in shared memory comes with its order, one in registers has none.
+fn transposition(statement: &Statement<'_>, rows: &[&Expected], out: &mut Findings) {
+    let is_trans = |row: &Expected| row.name == "imm-trans-a";
+    if statement.signature.operands.iter().any(is_trans) {
+        let is_written = rows.iter().any(|row| is_trans(row));
+        let in_registers = matches!(statement.operands.get(1), Some(Some(input::Operand::Vector(_))));
+        if is_written == in_registers {
+            let what = if in_registers { "no operand" } else { "an operand" };
+            let message = format!("a first factor that stands there has {what} `imm-trans-a`");
+            let note = "only what lies in shared memory can be transposed";
+            out.push(Diagnostic::new(&OPERAND_COUNT, statement.ranges[1], message).note(note));
+        }
+    }
 }
 
 fn class(
@@ -250,7 +266,7 @@ fn classes(operand: &input::Operand) -> Class {
         O::Prototype(_) => Class::PROTOTYPE,
         O::Vector(_) => Class::VECTOR,
         O::Pair(pair) => match **pair {
-            (O::Sink, O::Sink) => Class::NONE,
+            (_, O::Sink) => Class::NONE,
             (O::Sink, _) => Class::PAIR_WITHOUT_FIRST,
             _ => Class::PAIR,
         },
@@ -271,7 +287,13 @@ fn destinations(parts: &[&input::Operand], range: TextRange, out: &mut Findings)
 }
 
 /// `_` stands for a result that nobody wants, so it is no source; a vector has something besides.
-fn sink(row: &Expected, operand: &input::Operand, range: TextRange, out: &mut Findings) {
+fn sink(
+    statement: &Statement<'_>,
+    row: &Expected,
+    operand: &input::Operand,
+    range: TextRange,
+    out: &mut Findings,
+) {
     let is_sink = |operand: &input::Operand| matches!(operand, input::Operand::Sink);
     let elements = match operand {
         input::Operand::Vector(elements) => elements,
@@ -283,7 +305,10 @@ fn sink(row: &Expected, operand: &input::Operand, range: TextRange, out: &mut Fi
     };
     // What packs 32 bits leaves those of a `_` undefined.
     let packs = row.class.intersects(Class::SYMBOL) && row.ty == ExpectedType::Typed(ScalarType::B32);
-    if row.role == Role::Source && !packs && elements.iter().any(is_sink) {
+    // Stores of 256 bits leave the place of a `_` as it was.
+    let bits = statement.opcode.ty(0).map_or(0, |ty| ty.bits() * elements.len() as u32);
+    let stores = statement.form.id == FormId::St && bits == 256;
+    if row.role == Role::Source && !packs && !stores && elements.iter().any(is_sink) {
         let note = "`_` stands for a result that is not wanted; it holds no value";
         out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be read").note(note));
     } else if elements.iter().all(is_sink) {

@@ -153,7 +153,9 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
             let integer = matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
             if target.base.window == Window::Tensor {
                 return match ty.bits() {
-                    32 if integer || ty.kind() == TypeKind::Packed && target.base.size == AddressSize::Copied => {
+                    32 if integer
+                        || ty.kind() == TypeKind::Packed && target.base.size == AddressSize::Copied =>
+                    {
                         None
                     }
                     _ => bad(format!("`{name}` is `.{}`, tensor memory has 32-bit addresses", ty.text())),

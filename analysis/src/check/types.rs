@@ -7,7 +7,9 @@
 //! vector has one type, which its elements agree on.
 
 use ptx_backend::input::Operand;
-use ptx_isa::{Class, Expected, ExpectedType, Mod, Opcode, Role, ScalarType, SpecialReg, TypeKind};
+use ptx_isa::{
+    Class, Expected, ExpectedLanes, ExpectedType, FormId, Mod, Role, ScalarType, SpecialReg, TypeKind,
+};
 use text_size::TextRange;
 
 use super::operands::is_sum;
@@ -22,9 +24,9 @@ declare_lint! {
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else { return };
-    let wider = takes_wider(&statement.opcode);
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         let Some(operand) = operand else { continue };
+        let wider = takes_wider(statement, row);
         operand_type(ctx, row, operand, range, wider, out);
         if let Operand::Reg(register) = operand
             && (is_sum(ctx.slice(range))
@@ -37,15 +39,25 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     }
 }
 
-/// Whether the registers of an instruction may be wider than its types.
-fn takes_wider(opcode: &Opcode) -> bool {
-    matches!(opcode.form.mnemonic(), "ld" | "ldu" | "st" | "cvt" | "suld" | "sust" | "sured")
-        && !opcode.has(Mod::Async)
+/// Whether the registers of an instruction may be wider than its types. Of conversions from and to formats that
+/// no register is declared with only those may.
+fn takes_wider(statement: &Statement<'_>, row: &Expected) -> bool {
+    use FormId as F;
+    let opcode = &statement.opcode;
+    let is_wide =
+        |ty| matches!(row.ty, ExpectedType::Typed(own) if is_untyped_only(own)) || !is_untyped_only(ty);
+    match opcode.form {
+        F::Cvt | F::CvtTf32 | F::CvtToNarrow | F::CvtFromNarrow => opcode.types().all(is_wide),
+        form => {
+            matches!(form.mnemonic(), "ld" | "ldu" | "st" | "cvt" | "suld" | "sust" | "sured")
+                && !opcode.has(Mod::Async)
+        }
+    }
 }
 
 /// Whether the elements of a vector share the bits of the operand's type: `mov` packs and unpacks.
 fn shares(row: &Expected) -> bool {
-    row.lanes == ptx_isa::ExpectedLanes::Any && row.class.intersects(Class::SYMBOL)
+    row.lanes == ExpectedLanes::Any && row.class.intersects(Class::SYMBOL)
         || row.class.intersects(Class::PREDICATE) && row.role == Role::Destination
 }
 
@@ -97,6 +109,10 @@ fn operand_type(
                             && (fits(untyped(found), found, false) || found == ScalarType::Pred)
                     }
                     ExpectedType::OrDescriptor(ty) => fits(ty, found, false),
+                    // Surfaces are accessed by their bits, however they are cut.
+                    ExpectedType::Typed(ty) if wider && row.lanes == ExpectedLanes::Any => {
+                        bits_of(found) * elements.len() as u32 >= ty.bits()
+                    }
                     _ => accepts(row, found, wider),
                 };
                 if !fits {
@@ -203,7 +219,9 @@ fn relation(row: &Expected, wider: bool) -> String {
             (format!("an integer of {bits} bits"), "packed pairs and floats are none")
         }
         ExpectedType::Pointer => ("an address".to_owned(), "an address is an integer"),
-        ExpectedType::Length => ("a length".to_owned(), "a length is an integer, and of 32 bits no untyped one"),
+        ExpectedType::Length => {
+            ("a length".to_owned(), "a length is an integer, and of 32 bits no untyped one")
+        }
         ExpectedType::Word => ("32 bits or a predicate".to_owned(), "the kind of register does not matter"),
         ExpectedType::OrDescriptor(_) => {
             ("a matrix".to_owned(), "it lies in registers, or in shared memory that a descriptor names")
@@ -292,9 +310,12 @@ fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
         ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) => fits(ty, found, wider),
         ExpectedType::Integer(_) if found == ScalarType::Pred => row.class.intersects(Class::PREDICATE),
         ExpectedType::Integer(bits) => integer && found.bits() == bits,
-        ExpectedType::Word => found.bits() == 32 || found == ScalarType::Pred,
+        ExpectedType::Word if found == ScalarType::Pred => row.class.intersects(Class::PREDICATE),
+        ExpectedType::Word => found.bits() == 32,
         ExpectedType::Pointer => integer && matches!(found.bits(), 32 | 64),
-        ExpectedType::Length => integer && (found.bits() == 64 || found.bits() == 32 && found != ScalarType::B32),
+        ExpectedType::Length => {
+            integer && (found.bits() == 64 || found.bits() == 32 && found != ScalarType::B32)
+        }
         // The operand of this kind that is no vector.
         ExpectedType::OrDescriptor(_) => integer && found.bits() == 64,
         ExpectedType::Coordinates(..) | ExpectedType::Address(_) | ExpectedType::Free => true,

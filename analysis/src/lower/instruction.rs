@@ -162,7 +162,9 @@ impl<'db> Walker<'db> {
     pub(super) fn limits_constants(&self, name: &str) -> Option<bool> {
         let Some(Resolution::Opcode(_, _, signature)) = self.resolutions.get(name) else { return None };
         let operands = &self.signatures[*signature as usize].operands;
-        Some(operands.iter().any(|operand| operand.values != Values::Any || operand.gated.is_some() || operand.gated_sink.is_some()))
+        Some(operands.iter().any(|operand| {
+            operand.values != Values::Any || operand.gated.is_some() || operand.gated_sink.is_some()
+        }))
     }
 
     fn check(

@@ -79,9 +79,7 @@ impl<'db> Walker<'db> {
                 let (first, second) = (parts.next()?, parts.next()?);
                 let (first, second) = (self.operand(&first), self.operand(&second));
                 // `d|_` is `d`.
-                if let (Some(first), Some(Operand::Sink)) = (&first, &second)
-                    && *first != Operand::Sink
-                {
+                if let (Some(first @ Operand::Reg(_)), Some(Operand::Sink)) = (&first, &second) {
                     return Some(first.clone());
                 }
                 Some(Operand::Pair(Box::new((first?, second?))))

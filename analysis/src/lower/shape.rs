@@ -107,9 +107,9 @@ impl<'db> Body<'_, 'db> {
                 self.skip_blanks();
                 let second = self.read_simple()?;
                 // `d|_` is `d`.
-                operands.push(match second {
-                    Operand::Sink if operand != Operand::Sink => operand,
-                    second => Operand::Pair(Box::new((operand, second))),
+                operands.push(match (operand, second) {
+                    (register @ Operand::Reg(_), Operand::Sink) => register,
+                    pair => Operand::Pair(Box::new(pair)),
                 });
                 self.skip_blanks();
                 mark = self.byte();

@@ -260,8 +260,17 @@ enum FailureKind {
 }
 
 /// Flags that ptxas lets a program repeat.
-const REPEATABLE: &[Mod] =
-    &[Mod::Sync, Mod::Approx, Mod::Sat, Mod::Relu, Mod::Satfinite, Mod::Cc, Mod::Nan, Mod::Shiftamt, Mod::Uni];
+const REPEATABLE: &[Mod] = &[
+    Mod::Sync,
+    Mod::Approx,
+    Mod::Sat,
+    Mod::Relu,
+    Mod::Satfinite,
+    Mod::Cc,
+    Mod::Nan,
+    Mod::Shiftamt,
+    Mod::Uni,
+];
 
 fn place(form: &'static Form, name: &Name) -> Result<Opcode, Failure> {
     let mut mods = [Mod::Rn; MAX_MODS];

@@ -326,9 +326,7 @@ fn whole(row: &Expected) -> Option<ScalarType> {
         ExpectedType::Pointer
         | ExpectedType::Length
         | ExpectedType::OrDescriptor(_)
-        | ExpectedType::Address(_) => {
-            Some(ScalarType::B64)
-        }
+        | ExpectedType::Address(_) => Some(ScalarType::B64),
         ExpectedType::Word | ExpectedType::Coordinates(..) => Some(ScalarType::B32),
         ExpectedType::Free => None,
     }

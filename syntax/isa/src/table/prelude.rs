@@ -238,7 +238,7 @@ impl Operand {
     }
     /// `d|p` is possible as well.
     pub(super) const fn pair(self) -> Self {
-        self.or(Class::ANY_PAIR)
+        self.or(Class::PAIR)
     }
     /// The operand may be of another class as well.
     pub(super) const fn or(mut self, class: Class) -> Self {

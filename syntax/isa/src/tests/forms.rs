@@ -120,11 +120,24 @@ impl Name {
 }
 
 /// Writes what the table says about a row.
-pub(super) fn describe(form: &Form, out: &mut String) {
+fn describe(form: &Form, out: &mut String) {
+    let mut digest = Digest::default();
+    combinations(form, &mut |outcome| {
+        digest.add(outcome);
+        true
+    });
+    let mut lines = String::new();
+    describe_briefly(form, &mut lines);
+    let (first, rest) = lines.split_once('\n').expect("a row has a first line");
+    writeln!(out, "{first}\n  facts {:x}, combinations {:016x}", form.facts.0, digest.0).unwrap();
+    out.push_str(rest);
+}
+
+/// The same without what takes long: the combinations.
+pub(super) fn describe_briefly(form: &Form, out: &mut String) {
     let name = Name::shortest(form);
     let base = name.outcome(form);
     writeln!(out, "{:?} {}: {base}", form.id, name.text(form)).unwrap();
-    writeln!(out, "  facts {:x}, combinations {:016x}", form.facts.0, combinations(form, &name)).unwrap();
     for (i, group) in form.groups.iter().enumerate() {
         for &m in group.names {
             let mut other = name.clone();
@@ -144,35 +157,37 @@ pub(super) fn describe(form: &Form, out: &mut String) {
     }
 }
 
-/// A digest of what is said about the shortest name with each one and two other modifiers or types, in any order.
-fn combinations(form: &Form, shortest: &Name) -> u64 {
+/// Tells what is said about the shortest name with each one and two other modifiers or types, in any order, as long
+/// as the answer is to go on.
+pub(super) fn combinations(form: &Form, tell: &mut dyn FnMut(&str) -> bool) {
+    let shortest = Name::shortest(form);
     let mods =
         form.groups.iter().enumerate().flat_map(|(at, group)| group.names.iter().map(move |m| (at, m)));
     let mut choices: Vec<Choice> = mods.map(|(at, &m)| Choice::Mod(at, m)).collect();
     for (at, set) in form.types.iter().enumerate() {
         choices.extend(set.iter().map(|ty| Choice::Type(at, ty)));
     }
-    let mut digest = Digest::default();
     for (i, one) in choices.iter().enumerate() {
         for other in &choices[..=i] {
             let mut name = shortest.clone();
             one.apply(&mut name);
             other.apply(&mut name);
             let mut words = name.words();
-            digest.add(&Name::outcome_of(form, &words));
+            let mut goes_on = tell(&Name::outcome_of(form, &words));
             words.reverse();
-            digest.add(&Name::outcome_of(form, &words));
+            goes_on &= tell(&Name::outcome_of(form, &words));
             words.reverse();
             // The last modifier behind the types.
             if let Some(last) = words.len().checked_sub(name.types.len() + 1) {
                 words[last..].rotate_left(1);
-                digest.add(&Name::outcome_of(form, &words));
+                goes_on &= tell(&Name::outcome_of(form, &words));
             }
             name.adjust(form, other.group(), other.position());
-            digest.add(&name.outcome(form));
+            if !(goes_on && tell(&name.outcome(form))) {
+                return;
+            }
         }
     }
-    digest.0
 }
 
 /// A modifier for a group, or a type for a position.
@@ -203,7 +218,7 @@ impl Choice {
 }
 
 /// FNV-1a.
-struct Digest(u64);
+pub(super) struct Digest(pub u64);
 
 impl Default for Digest {
     fn default() -> Self {
@@ -212,7 +227,7 @@ impl Default for Digest {
 }
 
 impl Digest {
-    fn add(&mut self, text: &str) {
+    pub(super) fn add(&mut self, text: &str) {
         for byte in text.bytes().chain([0]) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         }
@@ -284,6 +299,9 @@ fn operand(row: &Expected) -> String {
     }
     if let Some((values, needed)) = row.gated {
         write!(text, " [{values}: {}]", gate(&needed)).unwrap();
+    }
+    if let Some(needed) = row.gated_sink {
+        write!(text, " [_: {}]", gate(&needed)).unwrap();
     }
     text
 }

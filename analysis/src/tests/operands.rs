@@ -1,0 +1,166 @@
+//! What the vendor's assembler takes and refuses where the manual says little, one instruction each.
+
+use crate::db::Database;
+use crate::diagnostic::Severity;
+use crate::ide;
+
+/// The codes of the errors in a kernel for `target` with this statement.
+fn errors(target: &str, statement: &str) -> Vec<&'static str> {
+    let text = format!(
+        ".version 9.0\n.target {target}\n.address_size 64\n\
+         .global .align 128 .b8 g[512]; .shared .align 128 .b8 s[512]; .const .b8 c[64]; .global .texref t; .global .surfref f;\n\
+         .func fn() {{ ret; }}\n\
+         .visible .entry k(.param .u64 a)\n{{\n\
+         .reg .pred %p<4>; .reg .b8 %c<4>; .reg .b16 %h<5>; .reg .b32 %r<9>; .reg .u32 %ur<4>; .reg .f32 %f<9>; \
+         .reg .f16x2 %fx<5>; .reg .b64 %d<9>; .reg .u64 %ud<4>; .reg .f64 %g<9>; .reg .b128 %q<2>;\n\
+         {statement}\nret;\n}}\n"
+    );
+    let db = Database::default();
+    let file = db.add_file(text.as_str());
+    let found = ide::diagnostics(&db, file);
+    found.iter().filter(|d| d.severity == Severity::Error).map(|d| d.lint.code).collect()
+}
+
+#[track_caller]
+fn check(target: &str, taken: &[&str], refused: &[(&str, &str)]) {
+    for statement in taken {
+        assert_eq!(errors(target, statement), Vec::<&str>::new(), "{statement}");
+    }
+    for (statement, code) in refused {
+        assert_eq!(errors(target, statement).first(), Some(code), "{statement}");
+    }
+}
+
+#[test]
+fn a_register_with_an_offset_is_read_whatever_its_width() {
+    check(
+        "sm_80",
+        &["mov.u64 %ud1, %r1+4;", "add.s32 %r1, %r2, %d1+4;", "add.f64 %g1, %g2, %f1+4;", "bar.sync g+4;"],
+        &[
+            ("mov.u32 %r1, %f1+4;", "E0303"),
+            ("shl.b64 %d1, %d2, %d1+4;", "E0303"),
+            ("add.s32 %r1+4, %r2, %r3;", "E0302"),
+            ("st.global.v2.u32 [%d1], {%r1+4, %r2};", "E0103"),
+            ("div.s64 %d1, %d2, %d1+4;", "E0303"),
+            ("barrier.sync g+4;", "E0302"),
+        ],
+    );
+}
+
+#[test]
+fn the_second_half_of_a_pair_may_be_unwanted() {
+    check(
+        "sm_90",
+        &[
+            "rsqrt.approx.f32 %f1|_, %f2;",
+            "setp.lt.s32 %p1|_, %r1, %r2;",
+            "match.any.sync.b32 %r1|_, %r2, %r3;",
+        ],
+        &[
+            ("setp.lt.s32 _|_, %r1, %r2;", "E0302"),
+            ("lop3.and.b32 %r1|_, %r2, %r3, %r4, 1, %p1;", "E0302"),
+            ("lop3.and.b32 _|_, %r2, %r3, %r4, 1, %p1;", "E0302"),
+            ("tex.2d.v4.f32.f32 _|%p1, [t, {%f5, %f6}];", "E0302"),
+        ],
+    );
+}
+
+#[test]
+fn one_element_in_braces_is_no_vector_of_two() {
+    check(
+        "sm_90",
+        &[
+            "sust.b.1d.v2.b32.trap [f, {%r1}], 5;",
+            "sust.b.1d.b32.trap [f, {%r1}], {%h1, %h2};",
+            "mov.v2.u16 {%h1, %h2}, %h3;",
+        ],
+        &[
+            ("sust.b.1d.v2.b32.trap [f, {%r1}], {%r1};", "E0307"),
+            ("mov.v2.u16 {%h1, %h2}, {%h3};", "E0307"),
+            ("mov.v2.u16 {%h1, %h2}, {%h1, %h2, %h3, %h4};", "E0307"),
+            ("suld.b.1d.b32.trap %r1, [f];", "E0302"),
+            ("suq.width.b32 %r1, [f+4];", "E0306"),
+        ],
+    );
+}
+
+#[test]
+fn vectors_of_constants_have_the_type_of_the_instruction() {
+    check(
+        "sm_90",
+        &["st.global.v2.f32 [%d1], {0.0, 1.0};", "st.global.v2.b32 [%d1], {0f00000000, 0f00000000};"],
+        &[
+            ("st.global.v2.f32 [%d1], {1, 2};", "E0304"),
+            ("st.global.v2.u32 [%d1], {0.0, 0.0};", "E0304"),
+            ("mov.b64 %d1, {0.0, 0.0};", "E0304"),
+        ],
+    );
+}
+
+#[test]
+fn copied_addresses_have_32_or_64_bits() {
+    check(
+        "sm_100a",
+        &[
+            "red.async.release.gpu.global.add.u32 [%d1], %r1;",
+            "st.bulk.weak.shared::cta [%r1], %ur1, 0;",
+            "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%h1];",
+            "tcgen05.cp.cta_group::1.4x256b [%fx1], 5;",
+        ],
+        &[
+            ("red.async.release.gpu.global.add.u32 [%h1], %r1;", "E0306"),
+            ("red.async.release.gpu.global.add.u32 [t], %r1;", "E0306"),
+            ("st.bulk.weak.shared::cta [%r1], %r1, 0;", "E0303"),
+            ("wmma.load.a.sync.aligned.row.m16n16k16.shared.s8 {%r1, %r2}, [%h1];", "E0306"),
+            ("tcgen05.cp.cta_group::1.4x256b [%d1], %d2;", "E0306"),
+            ("tcgen05.cp.cta_group::1.4x256b [g], %d2;", "E0306"),
+        ],
+    );
+}
+
+#[test]
+fn a_tensor_map_is_a_global_variable_or_a_register() {
+    let copy = |map: &str| {
+        format!(
+            "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], {map}, [%r2];"
+        )
+    };
+    for map in ["[%d1, {%r1}]", "[g, {%r1}]"] {
+        assert_eq!(errors("sm_90a", &copy(map)), Vec::<&str>::new(), "{map}");
+    }
+    for map in ["[%d1, %r1]", "[g+64, {%r1}]", "[%d1+64, {%r1}]", "[64, {%r1}]", "[%d1, %d1, {%r1}]"] {
+        assert_eq!(errors("sm_90a", &copy(map)), ["E0306"], "{map}");
+    }
+    for map in ["[c, {%r1}]", "[s, {%r1}]", "[a, {%r1}]"] {
+        assert_eq!(errors("sm_90a", &copy(map)), ["E0308"], "{map}");
+    }
+}
+
+#[test]
+fn factors_of_warp_groups() {
+    let product = |a: &str, rest: &str| {
+        format!(
+            "wgmma.mma_async.sync.m64n8k16.f32.f16.f16 {{%f1, %f2, %f3, %f4}}, {a}, %d2, %p1, 1, 1, {rest};"
+        )
+    };
+    assert_eq!(errors("sm_90a", &product("%d1", "0, 0")), Vec::<&str>::new());
+    assert_eq!(errors("sm_90a", &product("5", "0, 0")), Vec::<&str>::new());
+    assert_eq!(errors("sm_90a", &product("{%r1, %r2, %r3, %r4}", "0")), Vec::<&str>::new());
+    assert_eq!(errors("sm_90a", &product("{%r1, %r2, %r3, %r4}", "0, 0")), ["E0301"]);
+    assert_eq!(errors("sm_90a", &product("%d1", "0")), ["E0301"]);
+    assert_eq!(errors("sm_90a", &product("{%r1}", "0")), ["E0307"]);
+}
+
+#[test]
+fn operands_that_conversions_and_arrivals_need() {
+    check(
+        "sm_90",
+        &["cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2;", "mbarrier.arrive.shared.b64 _, [%r1], %r2;"],
+        &[
+            ("cvt.rn.satfinite.e4m3x2.f32 %h1, %f1;", "E0301"),
+            ("mbarrier.arrive.shared.b64 [%r1], %r2;", "E0302"),
+            ("cvt.rna.tf32.f32 %r1, %d1;", "E0303"),
+            ("barrier.aligned.arrive 1, 64;", "E0211"),
+        ],
+    );
+}
