@@ -3,18 +3,20 @@
 //! Two inputs exist: the text of each file and one set of [`Options`]. Everything else is derived. A handle is
 //! cheap to clone; a clone is a snapshot and must be dropped before the next write can finish.
 
-use std::sync::Arc;
-
 use ptx_isa::Sm;
 use salsa::{Durability, Setter};
 
 use crate::diagnostic::Levels;
+use crate::text::Text;
 
 /// A PTX file: the only thing that changes while a user types.
 #[salsa::input(debug)]
 pub struct SourceFile {
-    #[returns(deref)]
-    pub text: Arc<str>,
+    #[returns(ref)]
+    pub text: Text,
+    /// The text never changes.
+    #[returns(copy)]
+    pub is_frozen: bool,
 }
 
 /// What the checks and the compiler are asked to do, for all files of a database.
@@ -82,17 +84,17 @@ impl Database {
     }
 
     /// Adds a file.
-    pub fn add_file(&self, text: impl Into<Arc<str>>) -> SourceFile {
-        SourceFile::new(self, text.into())
+    pub fn add_file(&self, text: impl Into<Text>) -> SourceFile {
+        SourceFile::new(self, text.into(), false)
     }
 
-    /// Adds a file that never changes: nothing is tracked for it. For one-shot runs.
-    pub fn add_frozen_file(&self, text: impl Into<Arc<str>>) -> SourceFile {
-        SourceFile::builder(text.into()).durability(Durability::NEVER_CHANGE).new(self)
+    /// Adds a file that never changes: nothing is tracked for it, and its items share its text. For one-shot runs.
+    pub fn add_frozen_file(&self, text: impl Into<Text>) -> SourceFile {
+        SourceFile::builder(text.into(), true).durability(Durability::NEVER_CHANGE).new(self)
     }
 
     /// Replaces a file's text. Cancels the running queries of all snapshots and waits until they are dropped.
-    pub fn set_text(&mut self, file: SourceFile, text: impl Into<Arc<str>>) {
+    pub fn set_text(&mut self, file: SourceFile, text: impl Into<Text>) {
         file.set_text(self).to(text.into());
     }
 

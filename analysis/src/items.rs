@@ -3,9 +3,8 @@
 //! An item's identity is its kind and name, with equal ones numbered in their order. Its text and its place are
 //! fields of their own, so an edit changes the text of one item and the places of those behind it, and only
 //! what reads those runs again. Items carry their own text because a slice of the file would tie every query
-//! about an item to the whole file.
-
-use std::sync::Arc;
+//! about an item to the whole file, and every unchanged item would keep the version of the file that it came with;
+//! those of a file that never changes are slices.
 
 use ::line_index::LineIndex;
 use ptx_syntax::{ItemKind, Parse};
@@ -14,6 +13,7 @@ use smol_str::SmolStr;
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Db, SourceFile};
+use crate::text::Text;
 
 /// A top-level item with the blanks and comments before it.
 #[salsa::tracked(debug)]
@@ -30,7 +30,7 @@ pub struct Item<'db> {
     pub ordinal: u32,
     #[tracked]
     #[returns(deref)]
-    pub text: Arc<str>,
+    pub text: Text,
     /// Where the item starts in the file.
     #[tracked]
     #[returns(copy)]
@@ -47,7 +47,7 @@ impl<'db> Item<'db> {
 /// Cuts a file into items, in text order. Their ranges cover the file.
 #[salsa::tracked(returns(deref))]
 pub fn items<'db>(db: &'db dyn Db, file: SourceFile) -> Box<[Item<'db>]> {
-    let text = file.text(db);
+    let (text, is_frozen) = (file.text(db), file.is_frozen(db));
     let mut equals: FxHashMap<(ItemKind, SmolStr), u32> = FxHashMap::default();
     ptx_syntax::split(text)
         .into_iter()
@@ -56,7 +56,8 @@ pub fn items<'db>(db: &'db dyn Db, file: SourceFile) -> Box<[Item<'db>]> {
             let equal = equals.entry((raw.kind, name.clone())).or_default();
             let ordinal = *equal;
             *equal += 1;
-            Item::new(db, file, raw.kind, name, ordinal, Arc::from(&text[raw.range]), raw.range.start())
+            let part = if is_frozen { text.part(raw.range) } else { Text::from(&text[raw.range]) };
+            Item::new(db, file, raw.kind, name, ordinal, part, raw.range.start())
         })
         .collect()
 }

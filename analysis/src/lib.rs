@@ -19,10 +19,12 @@ pub mod module;
 pub mod occupancy;
 pub mod scope;
 pub mod signature;
+mod text;
 
 pub use check::lints::INVALID_UTF8;
 pub use compile::{LinkOptions, Linked, LinkedFunction, check_all, compile_all, link};
 pub use db::{CancellationToken, Cancelled, Database, Db, Options, SourceFile, catch_cancelled};
+pub use text::Text;
 
 /// Every lint, for lists and explanations.
 pub fn lints() -> &'static [&'static diagnostic::Lint] {

@@ -2,6 +2,7 @@
 //!
 //! Exit status: 0 nothing found, 1 findings, 2 wrong usage or a file that cannot be read, 3 a defect of ours.
 
+mod excerpt;
 pub mod files;
 pub mod github;
 pub mod human;
@@ -236,7 +237,8 @@ fn check(arguments: &Arguments, path: &Path, input: files::Input, is_only: bool)
             }
         }
     }
-    let file = db.add_frozen_file(text.as_str());
+    let file = db.add_frozen_file(text);
+    let text = file.text(&db);
     let mut found: Vec<Diagnostic> = ide::diagnostics(&db, file);
     if let Some(at) = replaced {
         let at = TextSize::new(at as u32);
@@ -248,18 +250,18 @@ fn check(arguments: &Arguments, path: &Path, input: files::Input, is_only: bool)
     }
     let mut renderer = None;
     for d in found.iter().filter(|d| d.severity != Severity::Allow) {
-        let index = ide::line_index(&db, file);
+        let index = || ide::line_index(&db, file);
         match arguments.format {
             Format::Human => {
-                let renderer = renderer.get_or_insert_with(|| human::Renderer::new(&input.name, &text));
+                let renderer = renderer.get_or_insert_with(|| human::Renderer::new(&input.name, text));
                 report.output += &renderer.render(d);
             }
             Format::Json => {
-                report.output += &json::object(&input.name, index, d).to_string();
+                report.output += &json::object(&input.name, index(), d).to_string();
                 report.output.push('\n');
             }
-            Format::Sarif => report.results.push(sarif::result(&input.name, index, d)),
-            Format::Github => report.output += &github::command(&input.name, index, d),
+            Format::Sarif => report.results.push(sarif::result(&input.name, index(), d)),
+            Format::Github => report.output += &github::command(&input.name, index(), d),
         }
     }
     if let Some(emit) = arguments.emit
@@ -270,7 +272,7 @@ fn check(arguments: &Arguments, path: &Path, input: files::Input, is_only: bool)
     // The fixed text is all that a pipe wants.
     if arguments.fix && path.as_os_str() == "-" {
         eprint!("{}", report.output);
-        report.output = text;
+        report.output = text.to_string();
     }
     report.worst = found.iter().map(|d| d.severity).max();
     if is_only {

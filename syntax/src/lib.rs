@@ -29,6 +29,7 @@ pub use error::{ErrorCode, SyntaxError};
 pub use kind::SyntaxKind;
 pub use lexer::{Token, lex};
 pub use rowan::{Direction, GreenNode, NodeOrToken, TextRange, TextSize, TokenAtOffset, WalkEvent};
+pub use scan::Next;
 pub use split::{ItemKind, RawItem, split};
 pub use tree::{
     Parse, PtxLanguage, StatementParser, SyntaxElement, SyntaxNode, SyntaxToken, dump, parse_file,

@@ -4,7 +4,29 @@
 
 /// Where the first line break at or after `pos` is, or the end.
 pub(crate) fn line_end(bytes: &[u8], pos: usize) -> usize {
-    bytes[pos..].iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |at| pos + at)
+    memchr::memchr(b'\n', &bytes[pos..]).map_or(bytes.len(), |at| pos + at)
+}
+
+/// The next of some bytes in a text, for a reader that only goes forward: each byte is searched once, however often
+/// the reader asks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Next {
+    /// The last answer.
+    at: Option<usize>,
+}
+
+impl Next {
+    /// The first position at or after `pos` that `find` gives for the rest of the text, or the end of the text.
+    pub fn at_or_after(&mut self, bytes: &[u8], pos: usize, find: fn(&[u8]) -> Option<usize>) -> usize {
+        match self.at {
+            Some(at) if at >= pos => at,
+            _ => {
+                let at = find(&bytes[pos..]).map_or(bytes.len(), |at| pos + at);
+                self.at = Some(at);
+                at
+            }
+        }
+    }
 }
 
 /// The end of the block comment that opens at `pos`, and whether it is closed.

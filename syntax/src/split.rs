@@ -7,9 +7,10 @@
 //! The splitter decides only where items end; the parser of an item trusts nothing but the text it is given. Where
 //! braces do not balance, the next line that can only start a function or module-level declaration ends the item.
 
+use memchr::{memchr2, memchr3};
 use text_size::{TextRange, TextSize};
 
-use crate::scan;
+use crate::scan::{self, Next};
 
 /// What the first words of an item say it is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -51,7 +52,7 @@ pub fn split(text: &str) -> Vec<RawItem> {
     if u32::try_from(text.len()).is_err() {
         return items;
     }
-    let mut splitter = Splitter { bytes: text.as_bytes(), pos: 0, last_end: 0 };
+    let mut splitter = Splitter::new(text);
     while splitter.pos < text.len() {
         let start = splitter.pos;
         let (kind, name) = splitter.item();
@@ -67,7 +68,7 @@ pub fn split(text: &str) -> Vec<RawItem> {
 /// Where the first brace outside of comments and strings opens: the body, in the item of a function.
 pub(crate) fn body_start(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
-    let mut splitter = Splitter { bytes, pos: 0, last_end: 0 };
+    let mut splitter = Splitter::new(text);
     let mut line_start = true;
     loop {
         line_start = splitter.skip_trivia(line_start);
@@ -135,13 +136,22 @@ fn is_space(word: &[u8]) -> bool {
 struct Splitter<'a> {
     bytes: &'a [u8],
     pos: usize,
-    /// The last answer of `next_end`.
-    last_end: usize,
+    /// The next `;`, `{` or `}`.
+    next_end: Next,
+    /// The next brace or line break.
+    next_mark: Next,
+    /// The next quote or slash, which may begin what hides braces.
+    next_hidden: Next,
 }
 
 type Item = (ItemKind, Option<TextRange>);
 
-impl Splitter<'_> {
+impl<'a> Splitter<'a> {
+    fn new(text: &'a str) -> Self {
+        let next = Next::default();
+        Self { bytes: text.as_bytes(), pos: 0, next_end: next, next_mark: next, next_hidden: next }
+    }
+
     fn item(&mut self) -> Item {
         self.skip_trivia(true);
         let Some(&first) = self.bytes.get(self.pos) else { return (ItemKind::Trivia, None) };
@@ -294,47 +304,45 @@ impl Splitter<'_> {
         let bytes = self.bytes;
         let mut depth = 0usize;
         let mut pos = self.pos;
-        while pos < bytes.len() {
-            match bytes[pos] {
-                b'{' => {
-                    depth += 1;
-                    pos += 1;
-                }
-                b'}' => {
+        loop {
+            let mark = self.next_mark.at_or_after(bytes, pos, |rest| memchr3(b'{', b'}', b'\n', rest));
+            let hidden = self.next_hidden.at_or_after(bytes, pos, |rest| memchr2(b'"', b'/', rest));
+            if hidden < mark {
+                pos = match bytes[hidden] {
+                    b'"' => scan::string_end(bytes, hidden).0,
+                    _ => comment_end(bytes, hidden),
+                };
+                continue;
+            }
+            pos = mark + 1;
+            match bytes.get(mark) {
+                Some(b'{') => depth += 1,
+                Some(b'}') => {
                     depth -= 1;
-                    pos += 1;
                     if depth == 0 {
                         self.pos = pos;
                         return true;
                     }
                 }
-                b'"' => pos = scan::string_end(bytes, pos).0,
-                b'/' => pos = comment_end(bytes, pos),
-                b'\n' => {
-                    let line = pos;
-                    pos += 1;
+                Some(_) => {
                     while pos < bytes.len() && matches!(bytes[pos], b' ' | b'\t' | b'\r' | 0x0B | 0x0C) {
                         pos += 1;
                     }
                     match bytes.get(pos) {
                         Some(b'.') if self.is_item_start_in_braces(pos) => {
-                            self.pos = line;
+                            self.pos = mark;
                             return false;
                         }
                         Some(b'#') => pos = scan::hash_line_end(bytes, pos),
                         _ => {}
                     }
                 }
-                _ => {
-                    pos += 1;
-                    while pos < bytes.len() && !IS_SPECIAL_IN_BRACES[bytes[pos] as usize] {
-                        pos += 1;
-                    }
+                None => {
+                    self.pos = bytes.len();
+                    return false;
                 }
             }
         }
-        self.pos = bytes.len();
-        false
     }
 
     /// Whether the word at `pos` can only mean that a closing brace is missing.
@@ -351,16 +359,11 @@ impl Splitter<'_> {
         let mut words = self.bytes[pos..].split(|byte| scan::is_blank(*byte)).filter(|word| !word.is_empty());
         let is_func =
             words.by_ref().take(3).find(|word| !is_linkage(word)).is_some_and(|word| word == b".func");
-        !is_func || self.bytes.get(self.next_end(pos)) != Some(&b';')
-    }
-
-    /// The first `;`, `{` or `}` at or after `pos`. Asked with growing positions, the text is read once.
-    fn next_end(&mut self, pos: usize) -> usize {
-        if self.last_end < pos {
-            let end = self.bytes[pos..].iter().position(|byte| matches!(byte, b';' | b'{' | b'}'));
-            self.last_end = end.map_or(self.bytes.len(), |at| pos + at);
+        if !is_func {
+            return true;
         }
-        self.last_end
+        let end = self.next_end.at_or_after(self.bytes, pos, |rest| memchr3(b';', b'{', b'}', rest));
+        self.bytes.get(end) != Some(&b';')
     }
 
     /// Text that starts no item, up to the next line that does.
@@ -438,16 +441,6 @@ fn comment_end(bytes: &[u8], pos: usize) -> usize {
         _ => pos + 1,
     }
 }
-
-const IS_SPECIAL_IN_BRACES: [bool; 256] = {
-    let mut table = [false; 256];
-    table[b'{' as usize] = true;
-    table[b'}' as usize] = true;
-    table[b'"' as usize] = true;
-    table[b'/' as usize] = true;
-    table[b'\n' as usize] = true;
-    table
-};
 
 #[cfg(test)]
 mod tests {

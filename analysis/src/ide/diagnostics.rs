@@ -1,5 +1,6 @@
 //! All findings of a file, in file offsets, with levels and suppressions applied.
 
+use memchr::memmem;
 use ptx_syntax::SyntaxKind;
 use text_size::{TextRange, TextSize};
 
@@ -96,7 +97,7 @@ fn finish(db: &dyn Db, file: SourceFile, mut all: Vec<Diagnostic>) -> Vec<Diagno
         diagnostic.severity = levels.level(diagnostic.lint);
     }
     all.retain(|d| d.severity != Severity::Allow);
-    if !all.is_empty() && text.contains(SUPPRESSION) {
+    if !all.is_empty() && memmem::find(text.as_bytes(), SUPPRESSION.as_bytes()).is_some() {
         all.retain(|d| !is_suppressed(text, d));
     }
     all.sort_by_key(|d| (d.range.start(), d.range.end(), d.lint.code));

@@ -1,10 +1,12 @@
 //! Diagnostics for people: source excerpts with the range underlined.
 
 use codespan_reporting::diagnostic::{Diagnostic as Report, Label, Severity as Level};
-use codespan_reporting::files::{Files, SimpleFile};
+use codespan_reporting::files::Files;
 use codespan_reporting::term::{self, Config};
 use ptx_analysis::ide::{Diagnostic, Severity};
 use text_size::TextRange;
+
+use super::excerpt::Excerpts;
 
 fn bytes(range: TextRange) -> std::ops::Range<usize> {
     range.start().into()..range.end().into()
@@ -13,15 +15,15 @@ fn bytes(range: TextRange) -> std::ops::Range<usize> {
 /// Lines longer than this are not shown: a generated file may be one line of megabytes with as many findings.
 const LONGEST_LINE: usize = 2000;
 
-/// A text with its line starts found, to render any number of diagnostics of.
+/// A text to render any number of diagnostics of.
 pub struct Renderer<'a> {
     name: &'a str,
-    file: SimpleFile<&'a str, &'a str>,
+    file: Excerpts<'a>,
 }
 
 impl<'a> Renderer<'a> {
     pub fn new(name: &'a str, text: &'a str) -> Self {
-        Self { name, file: SimpleFile::new(name, text) }
+        Self { name, file: Excerpts::new(name, text) }
     }
 
     /// The report of a diagnostic as plain text.

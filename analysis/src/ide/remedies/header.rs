@@ -163,7 +163,7 @@ fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     if first.is_some_and(|first| first.text(db).contains(".version")) {
         return;
     }
-    let at = first.map_or(TextSize::of(file.text(db)), |first| trimmed(db, first).start());
+    let at = first.map_or(TextSize::of(&**file.text(db)), |first| trimmed(db, first).start());
     let mut lines = String::new();
     let mut edits = Vec::new();
     match items_of(db, file, ItemKind::Version).next() {

@@ -1,0 +1,59 @@
+//! Texts of files and items.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use text_size::TextRange;
+
+/// A text that is cheap to clone, and that may be a part of another one, which it then keeps in memory.
+#[derive(Clone)]
+pub struct Text {
+    whole: Arc<String>,
+    range: TextRange,
+}
+
+impl Text {
+    /// A part that shares memory with the whole: for texts that live and die together.
+    pub(crate) fn part(&self, range: TextRange) -> Self {
+        let range = range + self.range.start();
+        assert!(self.range.contains_range(range), "a part lies in the whole");
+        Self { whole: Arc::clone(&self.whole), range }
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.whole[self.range]
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        // What does not fit has no positions and no items; `ptx_syntax::split` says so too.
+        let length = u32::try_from(text.len()).unwrap_or(0);
+        Self { whole: Arc::new(text), range: TextRange::up_to(length.into()) }
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self::from(text.to_owned())
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Text {}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
