@@ -7,6 +7,7 @@
 
 mod accesses;
 mod dominators;
+mod forms;
 mod graph;
 mod order;
 mod regions;
@@ -22,6 +23,7 @@ use crate::lower::SourceMap;
 
 pub use accesses::Accesses;
 pub use dominators::Tree;
+pub use forms::Forms;
 pub use graph::{BlockId, End, Graph};
 pub use order::{Order, Site};
 pub use regions::Split;
@@ -34,6 +36,7 @@ use values::Values;
 pub struct Flow<'a> {
     function: &'a Function,
     map: &'a SourceMap,
+    forms: OnceCell<Forms>,
     graph: OnceCell<Graph>,
     accesses: OnceCell<Accesses<'a>>,
     dominators: OnceCell<Tree>,
@@ -48,6 +51,7 @@ impl<'a> Flow<'a> {
         Self {
             function,
             map,
+            forms: OnceCell::new(),
             graph: OnceCell::new(),
             accesses: OnceCell::new(),
             dominators: OnceCell::new(),
@@ -56,6 +60,11 @@ impl<'a> Flow<'a> {
             splits: OnceCell::new(),
             uniformity: OnceCell::new(),
         }
+    }
+
+    /// The kinds of instructions in the body: a check of rare ones asks this first.
+    pub fn forms(&self) -> &Forms {
+        self.forms.get_or_init(|| Forms::new(&self.function.body))
     }
 
     pub fn graph(&self) -> &Graph {
@@ -117,15 +126,40 @@ impl<'a> Flow<'a> {
     }
 
     /// The instructions of a block, labels left out.
-    pub fn instructions(&self, block: BlockId) -> impl DoubleEndedIterator<Item = &'a Instr> + use<'a> {
+    pub fn instructions(&self, block: BlockId) -> Instructions<'a> {
         instructions(&self.function.body[self.graph().statements(block)])
     }
 }
 
 /// The instructions among statements.
-pub fn instructions(statements: &[Stmt]) -> impl DoubleEndedIterator<Item = &Instr> {
-    statements.iter().filter_map(|statement| match statement {
-        Stmt::Instr(instr) => Some(instr),
-        Stmt::Label(_) => None,
-    })
+pub fn instructions(statements: &[Stmt]) -> Instructions<'_> {
+    Instructions(statements.iter())
+}
+
+/// Iterates over the instructions among statements.
+#[derive(Clone, Debug)]
+pub struct Instructions<'a>(std::slice::Iter<'a, Stmt>);
+
+impl<'a> Iterator for Instructions<'a> {
+    type Item = &'a Instr;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a Instr> {
+        loop {
+            if let Stmt::Instr(instr) = self.0.next()? {
+                return Some(instr);
+            }
+        }
+    }
+}
+
+impl DoubleEndedIterator for Instructions<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Stmt::Instr(instr) = self.0.next_back()? {
+                return Some(instr);
+            }
+        }
+    }
 }

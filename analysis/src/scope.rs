@@ -68,6 +68,62 @@ const DENSE: u32 = 1 << 16;
 struct Scope<'t> {
     names: FxHashMap<&'t str, DeclId>,
     ranges: FxHashMap<&'t str, DeclId>,
+    /// The [`stem_bit`]s of all of them: most scopes have nothing like the name that is looked for.
+    stems: u64,
+}
+
+/// A name is its stem and the digits at its end. All that it can mean is declared with this stem, since the name of a
+/// range may end in digits of its own. This gives one of 64 bits for each stem.
+fn stem_bit(stem: &str) -> u64 {
+    let hash = stem.bytes().fold(0u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x9E37_79B1));
+    1 << (hash >> 26)
+}
+
+/// `%rd12`: a name of a short stem without digits, and a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Numbered {
+    /// The bytes behind the `%`, the first one lowest, and zeros.
+    pub stem: u64,
+    pub number: u32,
+}
+
+/// Ranges of registers by their stems, as long as no scope opens or closes and nothing is declared.
+struct Recent([Range; Self::SLOTS]);
+
+#[derive(Clone, Copy)]
+struct Range {
+    stem: u64,
+    declaration: DeclId,
+    /// Numbers below it are in the range.
+    count: u32,
+    ty: ScalarType,
+}
+
+impl Recent {
+    const SLOTS: usize = 16;
+
+    fn slot(stem: u64) -> usize {
+        (stem.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60) as usize % Self::SLOTS
+    }
+
+    fn get(&self, numbered: Numbered) -> Option<&Range> {
+        let range = &self.0[Self::slot(numbered.stem)];
+        (range.stem == numbered.stem && numbered.number < range.count).then_some(range)
+    }
+
+    fn set(&mut self, range: Range) {
+        self.0[Self::slot(range.stem)] = range;
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self([Range { stem: 0, declaration: DeclId(0), count: 0, ty: ScalarType::B32 }; Self::SLOTS])
+    }
 }
 
 /// The scopes that are open and everything declared so far.
@@ -80,15 +136,18 @@ pub struct Names<'t> {
     /// Registers of a declaration by number, plus one; zero is not numbered yet.
     dense: Vec<Vec<u32>>,
     sparse: FxHashMap<(DeclId, u32), RegId>,
+    recent: Recent,
 }
 
 impl<'t> Names<'t> {
     pub fn open(&mut self) {
+        self.recent.clear();
         self.scopes.push(Scope::default());
     }
 
     /// Ends the innermost scope: its names stop being visible.
     pub fn close(&mut self) {
+        self.recent.clear();
         self.scopes.pop();
     }
 
@@ -108,7 +167,9 @@ impl<'t> Names<'t> {
         self.declarations.push(declaration);
         self.dense.push(Vec::new());
         let previous = self.clash(name, id, ranged);
+        self.recent.clear();
         if let Some(scope) = self.scopes.last_mut() {
+            scope.stems |= stem_bit(stem(name));
             if ranged {
                 scope.ranges.insert(name, id)
             } else {
@@ -151,7 +212,8 @@ impl<'t> Names<'t> {
     /// written with leading zeros.
     pub fn find(&self, name: &str) -> Option<(DeclId, Option<u32>)> {
         let digits = digits(name);
-        self.scopes.iter().rev().find_map(|scope| {
+        let bit = stem_bit(&name[..name.len() - digits]);
+        self.scopes.iter().rev().filter(|scope| scope.stems & bit != 0).find_map(|scope| {
             // The name of a range may end in digits of its own, so that `%r12` may be 2 of `%r1`.
             let in_range = (1..=digits).rev().find_map(|count| {
                 let (prefix, number) = name.split_at(name.len() - count);
@@ -161,6 +223,32 @@ impl<'t> Names<'t> {
             });
             in_range.or_else(|| scope.names.get(name).map(|&id| (id, None)))
         })
+    }
+
+    /// Remembers what `find` gave for a numbered name, if other names of its stem mean the same range.
+    pub fn remember(&mut self, name: &str, numbered: Numbered, declaration: DeclId) {
+        let stem = stem(name);
+        let DeclKind::Register { ty, count: Some(count), lanes: 1 } =
+            self.declarations[declaration.0 as usize].kind
+        else {
+            return;
+        };
+        // Scopes further in than that of the range might have names of this stem that hide some of it.
+        let nearest = self.scopes.iter().rev().find(|scope| scope.stems & stem_bit(stem) != 0);
+        if nearest.is_some_and(|scope| scope.ranges.get(stem) == Some(&declaration)) {
+            self.recent.set(Range { stem: numbered.stem, declaration, count, ty });
+        }
+    }
+
+    /// The register that a numbered name means, where its stem is remembered.
+    pub fn recall(&mut self, numbered: Numbered) -> Option<(RegId, ScalarType)> {
+        let &Range { declaration, ty, .. } = self.recent.get(numbered)?;
+        let slots = &self.dense[declaration.0 as usize];
+        let register = match slots.get(numbered.number as usize) {
+            Some(next @ 1..) => RegId(next - 1),
+            _ => self.register(declaration, Some(numbered.number), 0),
+        };
+        Some((register, ty))
     }
 
     /// A register of a declaration, numbered on first mention.
@@ -208,6 +296,11 @@ pub fn split_number(name: &str) -> Option<(&str, u32)> {
     Some((prefix, number.parse().ok()?))
 }
 
+/// A name without the digits that it ends in.
+fn stem(name: &str) -> &str {
+    &name[..name.len() - digits(name)]
+}
+
 /// How many digits a name ends in.
 fn digits(name: &str) -> usize {
     name.bytes().rev().take_while(u8::is_ascii_digit).count()
@@ -249,6 +342,32 @@ mod tests {
         assert_eq!(names.find("%r1"), Some((outer, Some(1))));
         names.close();
         assert_eq!(names.find("%r2"), Some((outer, Some(2))));
+    }
+
+    #[test]
+    fn what_is_remembered_is_what_is_found() {
+        let numbered = |number| Numbered { stem: 1, number };
+        let mut names = Names::default();
+        names.open();
+        let (range, _) = names.declare("%r", register(Some(4)));
+        let one = names.register(range, Some(1), 0);
+        assert_eq!(names.recall(numbered(1)), None);
+        names.remember("%r1", numbered(1), range);
+        assert_eq!(names.recall(numbered(1)), Some((one, ScalarType::B32)));
+        let two = RegId(1);
+        assert_eq!(names.recall(numbered(2)), Some((two, ScalarType::B32)));
+        // Not in the range; another stem in the same slot.
+        assert_eq!(names.recall(numbered(4)), None);
+        assert_eq!(names.recall(Numbered { stem: 0, number: 1 }), None);
+        // An inner name hides one of them.
+        names.open();
+        assert_eq!(names.recall(numbered(1)), None);
+        names.declare("%r2", register(None));
+        names.remember("%r1", numbered(1), range);
+        assert_eq!(names.recall(numbered(2)), None);
+        names.close();
+        names.remember("%r1", numbered(1), range);
+        assert_eq!(names.recall(numbered(2)), Some((two, ScalarType::B32)));
     }
 
     #[test]

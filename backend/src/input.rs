@@ -7,6 +7,7 @@
 //! [`CodegenError::Internal`](crate::CodegenError), never wrong code.
 
 use ptx_isa::{Opcode, PtxVersion, ScalarType, Sm, Space, SpecialReg};
+use smallvec::SmallVec;
 
 /// The ordinal of a statement in its function, in text order, labels and declarations not counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -152,8 +153,11 @@ pub struct Instr {
     pub opcode: Opcode,
     pub guard: Option<Guard>,
     /// As written, destinations first. `shfl.sync.idx.b32 %r|%p, …` has `Operand::Pair` at 0.
-    pub operands: Vec<Operand>,
+    pub operands: Operands,
 }
+
+/// Few instructions have more than four, and programs have many instructions.
+pub type Operands = SmallVec<[Operand; 4]>;
 
 /// `@%p` or `@!%p`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -181,13 +185,13 @@ pub enum Operand {
     /// A list declared by `.branchtargets`.
     Targets(u32),
     /// `{a, b, c, d}`.
-    Vector(Vec<Operand>),
+    Vector(Box<[Operand]>),
     /// `d|p`: two destinations.
     Pair(Box<(Operand, Operand)>),
     /// `_`.
     Sink,
     /// A call's parenthesised list.
-    List(Vec<Operand>),
+    List(Box<[Operand]>),
     /// A `.callprototype`.
     Prototype(Box<Signature>),
 }

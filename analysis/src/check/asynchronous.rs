@@ -54,8 +54,14 @@ enum Kind {
 
 impl Kind {
     fn of(instr: &Instr) -> Option<Self> {
+        Self::of_form(instr.opcode.form)
+            .filter(|_| instr.opcode.form != FormId::FenceProxy || !instr.opcode.has(Mod::Alias))
+    }
+
+    /// What instructions of a form may do.
+    fn of_form(form: FormId) -> Option<Self> {
         use FormId as F;
-        Some(match instr.opcode.form {
+        Some(match form {
             F::CpAsync => Self::Copy,
             F::CpAsyncCommitGroup => Self::CopyCommit,
             F::CpAsyncWaitGroup => Self::CopyWait,
@@ -72,8 +78,7 @@ impl Kind {
             F::MbarrierArrive | F::MbarrierArriveDrop | F::CpAsyncMbarrierArrive | F::Tcgen05Commit => {
                 Self::BarrierArrive
             }
-            F::FenceProxy if !instr.opcode.has(Mod::Alias) => Self::ProxyFence,
-            F::FenceProxySpace | F::FenceProxyAsyncGeneric => Self::ProxyFence,
+            F::FenceProxy | F::FenceProxySpace | F::FenceProxyAsyncGeneric => Self::ProxyFence,
             F::WgmmaFence => Self::ProductFence,
             F::WgmmaMma | F::WgmmaMmaSp | F::WgmmaMmaBits => Self::Product,
             F::WgmmaCommitGroup => Self::ProductCommit,
@@ -110,6 +115,9 @@ impl<'a> Inventory<'_, 'a> {
 
 pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     let Some(flow) = body.flow() else { return };
+    if !flow.forms().any(|form| Kind::of_form(form).is_some_and(|kind| kind != Kind::Call)) {
+        return;
+    }
     let mut sites = Vec::new();
     for block in flow.graph().reached_blocks() {
         for instr in flow.instructions(block) {

@@ -31,10 +31,13 @@ declare_lint! {
 
 pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     let Some(flow) = body.flow() else { return };
+    if !flow.forms().any(|form| has_mask(form) || is_convergent(form)) {
+        return;
+    }
     let graph = flow.graph();
     for block in graph.reached_blocks() {
         for instr in flow.instructions(block) {
-            if has_mask(instr) {
+            if has_mask(instr.opcode.form) {
                 mask(body, flow, block, instr, out);
             } else if is_aligned(instr) {
                 aligned(body, flow, block, instr, out);
@@ -44,18 +47,18 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
 }
 
 /// Whether the last operand is a mask of lanes.
-fn has_mask(instr: &Instr) -> bool {
+fn has_mask(form: FormId) -> bool {
     use FormId as F;
-    matches!(
-        instr.opcode.form,
-        F::ShflSync | F::VoteSync | F::MatchSync | F::Redux | F::Elect | F::BarWarpSync
-    )
+    matches!(form, F::ShflSync | F::VoteSync | F::MatchSync | F::Redux | F::Elect | F::BarWarpSync)
+}
+
+fn is_convergent(form: FormId) -> bool {
+    ptx_isa::form(form).facts.has(Facts::CONVERGENT)
 }
 
 /// Whether all threads of the warp must execute the same instruction.
 fn is_aligned(instr: &Instr) -> bool {
-    ptx_isa::form(instr.opcode.form).facts.has(Facts::CONVERGENT)
-        && (instr.opcode.form == FormId::Bar || instr.opcode.has(Mod::Aligned))
+    is_convergent(instr.opcode.form) && (instr.opcode.form == FormId::Bar || instr.opcode.has(Mod::Aligned))
 }
 
 fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: &Instr, out: &mut Findings) {

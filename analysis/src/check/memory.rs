@@ -5,7 +5,6 @@ use std::cell::OnceCell;
 use ptx_backend::input::{Address, AddressBase, Instr, Operand, Symbol};
 use ptx_isa::{FormId, Mod, Space};
 use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
 use text_size::TextRange;
 
 use super::Body;
@@ -31,7 +30,9 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     let mut indexed = FxHashSet::default();
     let names = Names { body, ranges: OnceCell::new() };
     for instr in instructions(&body.function.body) {
-        for (address, bytes) in accesses(instr) {
+        let Some(bytes) = accesses(instr) else { continue };
+        for (operand, bytes) in instr.operands.iter().zip(bytes) {
+            let Operand::Address(address) = operand else { continue };
             if matches!(address.base, AddressBase::Reg(_)) && !takes_addresses {
                 continue;
             }
@@ -65,19 +66,19 @@ fn takes_address(instr: &Instr) -> bool {
         && instr.operands.iter().skip(1).any(is_variable)
 }
 
-/// The addresses of an instruction, and how many bytes must divide each.
-fn accesses(instr: &Instr) -> SmallVec<[(&Address, u32); 3]> {
+/// How many bytes must divide the addresses among the operands of an instruction.
+fn accesses(instr: &Instr) -> Option<[u32; 4]> {
     use FormId as F;
     let opcode = &instr.opcode;
     let whole = || {
         let element = opcode.ty(0).map_or(1, |ty| ty.bytes());
         element * opcode.mods().find_map(Mod::count).unwrap_or(1)
     };
-    let bytes: [u32; 4] = match opcode.form {
+    Some(match opcode.form {
         F::Ld | F::Ldu | F::St | F::Atom | F::AtomVector | F::Red | F::RedVector => [whole(); 4],
         F::CpAsync => match instr.operands.get(2) {
             Some(Operand::Int(size @ (4 | 8 | 16))) => [*size as u32; 4],
-            _ => return SmallVec::new(),
+            _ => return None,
         },
         // Both ends, then the barrier object.
         F::CpAsyncBulkLoad | F::CpAsyncBulkCluster => [16, 16, 1, 8],
@@ -85,13 +86,8 @@ fn accesses(instr: &Instr) -> SmallVec<[(&Address, u32); 3]> {
         F::MbarrierInit | F::MbarrierInval | F::MbarrierExpectTx | F::MbarrierCompleteTx => [8; 4],
         F::MbarrierArrive | F::MbarrierArriveDrop | F::MbarrierTestWait | F::MbarrierTryWait => [8; 4],
         F::Ldmatrix | F::Stmatrix => [16; 4],
-        _ => return SmallVec::new(),
-    };
-    let addresses = instr.operands.iter().zip(bytes).filter_map(|(operand, bytes)| match operand {
-        Operand::Address(address) => Some((address, bytes)),
-        _ => None,
-    });
-    addresses.collect()
+        _ => return None,
+    })
 }
 
 /// An access to a known place.

@@ -4,6 +4,7 @@
 //! not matter. Guarded writes count as writes. Instructions that only put parts together or hand them on are not
 //! looked at: compilers fill places that nobody reads with registers that nobody wrote.
 
+use memchr::memmem;
 use ptx_backend::input::{Instr, Operand, RegId};
 use ptx_isa::{FormId, Space};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -61,7 +62,8 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
 
 /// The registers of `// implicit-def: %r1`, which LLVM writes where a value does not matter.
 fn implicit_definitions(text: &str) -> FxHashSet<&str> {
-    let comments = text.split("// implicit-def: ").skip(1);
+    const COMMENT: &str = "// implicit-def: ";
+    let comments = memmem::find_iter(text.as_bytes(), COMMENT).map(|at| &text[at + COMMENT.len()..]);
     comments.filter_map(|rest| rest.split_ascii_whitespace().next()).collect()
 }
 

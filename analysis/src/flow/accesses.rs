@@ -53,15 +53,29 @@ impl<'a> Accesses<'a> {
     }
 
     /// The registers in a statement, its guard first, in text order.
-    pub fn registers(&self, instr: &Instr) -> impl Iterator<Item = RegisterAccess<'a>> + Clone + use<'a> {
-        self.names(instr).iter().filter_map(|occurrence| match occurrence {
+    pub fn registers(&self, instr: &Instr) -> Registers<'a> {
+        Registers(self.names(instr).iter())
+    }
+}
+
+/// Iterates over the registers in a statement. A type of its own because nearly all time of the analyses is in it,
+/// and chains of closures are not always inlined.
+#[derive(Clone, Debug)]
+pub struct Registers<'a>(std::slice::Iter<'a, Occurrence>);
+
+impl<'a> Iterator for Registers<'a> {
+    type Item = RegisterAccess<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<RegisterAccess<'a>> {
+        loop {
+            let occurrence = self.0.next()?;
             // Declarations may stand between this statement and the next one.
-            Occurrence { entity: Entity::Register(register), access, .. }
-                if *access != Access::Declaration =>
+            if let Entity::Register(register) = occurrence.entity
+                && occurrence.access != Access::Declaration
             {
-                Some(RegisterAccess { register: *register, occurrence })
+                return Some(RegisterAccess { register, occurrence });
             }
-            _ => None,
-        })
+        }
     }
 }

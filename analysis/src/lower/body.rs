@@ -176,6 +176,13 @@ impl<'db> Walker<'db> {
         self.occurrences.push(Occurrence { range, entity, access });
     }
 
+    /// Makes room for what compilers write in a body of so many bytes, which saves moving it as it grows.
+    pub(super) fn reserve(&mut self, bytes: usize) {
+        self.function.body.reserve(bytes / 32);
+        self.places.reserve(bytes / 32);
+        self.occurrences.reserve(bytes / 10);
+    }
+
     /// Walks a `FUNCTION`. `body` walks its block, in the scope of the parameters.
     pub(super) fn function(&mut self, node: &SyntaxNode, mut body: impl FnMut(&mut Self, &SyntaxNode)) {
         self.names.open();

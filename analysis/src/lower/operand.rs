@@ -72,8 +72,8 @@ impl<'db> Walker<'db> {
                 self.address_suffix(node);
                 self.address(node)
             }
-            SyntaxKind::VECTOR => self.elements(node).map(Operand::Vector),
-            SyntaxKind::ARGUMENT_LIST => self.elements(node).map(Operand::List),
+            SyntaxKind::VECTOR => self.elements(node).map(|elements| Operand::Vector(elements.into())),
+            SyntaxKind::ARGUMENT_LIST => self.elements(node).map(|elements| Operand::List(elements.into())),
             SyntaxKind::PAIR => {
                 let mut parts = node.children();
                 let (first, second) = (parts.next()?, parts.next()?);
@@ -307,7 +307,7 @@ impl<'db> Walker<'db> {
                 None => complete = false,
             }
         }
-        complete.then_some(Operand::List(parts))
+        complete.then(|| Operand::List(parts.into()))
     }
 
     fn base(&mut self, node: &SyntaxNode) -> Option<(AddressBase, i64)> {
@@ -458,5 +458,5 @@ fn special(name: &str) -> Option<Operand> {
         return Some(Operand::Special(register));
     }
     let lane = |suffix: &str| SpecialReg::parse(&format!("{name}{suffix}")).map(Operand::Special);
-    Some(Operand::Vector(vec![lane(".x")?, lane(".y")?, lane(".z")?, Operand::Int(0)]))
+    Some(Operand::Vector([lane(".x")?, lane(".y")?, lane(".z")?, Operand::Int(0)].into()))
 }

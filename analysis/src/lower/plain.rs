@@ -8,9 +8,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use memchr::{memchr2, memchr3};
 use ptx_backend::input::{Guard, Instr, LabelId, Operand, SrcId, Stmt, Symbol, Variable};
 use ptx_isa::{Opcode, ScalarType};
-use ptx_syntax::{ItemKind, StatementParser};
+use ptx_syntax::{ItemKind, Next, StatementParser};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
@@ -138,6 +139,8 @@ impl<'s, 'db> Body<'s, 'db> {
     /// The body whose brace is at `open`.
     fn new(walker: &'s mut Walker<'db>, memory: &'s mut Memory, open: TextSize) -> Option<Self> {
         let text = walker.text;
+        let braces = outline(text, open.into())?;
+        walker.reserve(text.len() - usize::from(open));
         Some(Self {
             walker,
             memory,
@@ -146,7 +149,7 @@ impl<'s, 'db> Body<'s, 'db> {
             shape: Vec::with_capacity(64),
             values: Vec::with_capacity(64),
             name: "",
-            braces: outline(text, open.into())?,
+            braces,
             blocks: Vec::new(),
             statements: 0,
             parsed: 0,
@@ -196,23 +199,21 @@ impl<'s, 'db> Body<'s, 'db> {
     }
 
     fn labelled_or_instruction(&mut self) -> Option<()> {
-        let start = self.pos;
-        if self.byte() != b'@' {
-            self.word()?;
-            if self.byte() == b':' {
-                return self.label(start);
-            }
+        let block = self.blocks.last()?;
+        match self.braces[block.braces].labels.get(block.labels) {
+            Some(label) if usize::from(label.start()) == self.pos => self.label(*label),
+            _ => self.instruction(self.pos),
         }
-        self.instruction(start)
     }
 
-    fn label(&mut self, start: usize) -> Option<()> {
-        let range = self.range_from(start);
-        self.pos += 1;
-        let block = self.blocks.last_mut()?;
-        if self.braces[block.braces].labels.get(block.labels) != Some(&range) {
+    /// The next label of the block, which is at the cursor.
+    fn label(&mut self, range: TextRange) -> Option<()> {
+        self.word()?;
+        if self.pos != range.end().into() {
             return None;
         }
+        self.pos += 1;
+        let block = self.blocks.last_mut()?;
         let label = LabelId(block.first_label.0 + block.labels as u32);
         block.labels += 1;
         self.walker.function.body.push(Stmt::Label(label));
@@ -453,50 +454,41 @@ fn known<'m>(
 /// The braces of a body with the labels in them. `None` unless the text ends with the brace that closes the one at
 /// `open`.
 fn outline(text: &str, open: usize) -> Option<Vec<Braces>> {
-    const IS_MARK: [bool; 256] = {
-        let mut table = [false; 256];
-        let marks = b"{}:\"/";
-        let mut i = 0;
-        while i < marks.len() {
-            table[marks[i] as usize] = true;
-            i += 1;
-        }
-        table
-    };
     let bytes = text.as_bytes();
     let size = |at: usize| TextSize::new(at as u32);
     let mut braces: Vec<Braces> = Vec::new();
     let mut pending = Vec::new();
     let mut pos = open;
+    let (mut next_mark, mut next_hidden) = (Next::default(), Next::default());
     loop {
-        match *bytes.get(pos)? {
+        let mark = next_mark.at_or_after(bytes, pos, |rest| memchr3(b'{', b'}', b':', rest));
+        let hidden = next_hidden.at_or_after(bytes, pos, |rest| memchr2(b'"', b'/', rest));
+        if hidden < mark {
+            pos = match bytes[hidden] {
+                b'"' => string_end(text, hidden)?,
+                _ => hidden + comment_len(&text[hidden..])?,
+            };
+            continue;
+        }
+        pos = mark + 1;
+        match *bytes.get(mark)? {
             b'{' => {
                 pending.push(braces.len());
-                braces.push(Braces { range: TextRange::empty(size(pos)), labels: Vec::new() });
-                pos += 1;
+                braces.push(Braces { range: TextRange::empty(size(mark)), labels: Vec::new() });
             }
             b'}' => {
-                pos += 1;
                 let closed = &mut braces[pending.pop()?];
                 closed.range = TextRange::new(closed.range.start(), size(pos));
                 if pending.is_empty() {
                     return (pos == bytes.len()).then_some(braces);
                 }
             }
-            b'/' => pos += comment_len(&text[pos..])?,
-            b'"' => pos = string_end(text, pos)?,
-            b':' if bytes.get(pos + 1) == Some(&b':') => pos += 2,
-            b':' => {
-                let name =
-                    bytes[..pos].iter().rev().take_while(|&&byte| is_word(byte) || byte == b'%').count();
-                let label = TextRange::new(size(pos - name), size(pos));
-                braces[*pending.last()?].labels.push(label);
-                pos += 1;
-            }
+            _ if bytes.get(pos) == Some(&b':') => pos += 1,
             _ => {
-                while bytes.get(pos).is_some_and(|&byte| !IS_MARK[usize::from(byte)]) {
-                    pos += 1;
-                }
+                let name =
+                    bytes[..mark].iter().rev().take_while(|&&byte| is_word(byte) || byte == b'%').count();
+                let label = TextRange::new(size(mark - name), size(mark));
+                braces[*pending.last()?].labels.push(label);
             }
         }
     }

@@ -8,8 +8,10 @@
 //! Only what is written as compilers write it has a shape: calls aside on one line, without comments, with plain
 //! constants. Reading gives `None` for everything else.
 
-use ptx_backend::input::{Address, AddressBase, Guard, Linkage, Operand, Symbol};
-use ptx_isa::SpecialReg;
+use ptx_backend::input::{Address, AddressBase, Guard, Linkage, Operand, Operands, RegId, Symbol};
+use ptx_isa::{ScalarType, SpecialReg};
+use smallvec::SmallVec;
+use text_size::TextRange;
 
 use super::plain::Body;
 use crate::check::Place;
@@ -17,17 +19,75 @@ use crate::constant::{Value, literal_value};
 use crate::declaration::Shape;
 use crate::ide::Access;
 use crate::module::Global;
-use crate::scope::{DeclKind, Entity};
+use crate::scope::{DeclKind, Entity, Numbered};
+
+/// What a byte may be in a name, as bits.
+const CLASS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b'0'..=b'9' => DIGIT,
+            b'a'..=b'z' | b'A'..=b'Z' => LETTER,
+            b'_' | b'$' => MARK,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    table
+};
+
+const DIGIT: u8 = 1;
+const LETTER: u8 = 2;
+/// Behind it there must be more where a name starts with it.
+const MARK: u8 = 4;
 
 /// A byte that continues a name.
 pub(super) const fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$')
+    CLASS[byte as usize] != 0
+}
+
+/// How many bytes from `pos` on are in the classes.
+fn run(bytes: &[u8], pos: usize, classes: u8) -> usize {
+    let rest = bytes.get(pos..).unwrap_or_default();
+    rest.iter().position(|&byte| CLASS[byte as usize] & classes == 0).unwrap_or(rest.len())
+}
+
+/// Letters, digits, and what ends a name, in eight bytes of ASCII with the first one lowest: how many of them are the
+/// name, and its parts. `None` for names of another kind, and where no end is in sight.
+///
+/// Half of a program are names of registers. A loop over their bytes ends where no processor expects it; this has no
+/// loops.
+fn numbered(bytes: u64) -> Option<(usize, Numbered)> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    // Of each byte below 0x80 the high bit of a sum says whether it is at least 0x80 less the constant.
+    let values = bytes ^ (u64::from(b'0') * ONES);
+    let no_digit = (values + 0x76 * ONES) & HIGH;
+    let small = bytes | (0x20 * ONES);
+    let letter = (small + 0x1F * ONES) & !(small + 0x05 * ONES) & HIGH;
+
+    let stem_bits = (!no_digit & HIGH).trailing_zeros() & !7;
+    let in_stem = 1u64.checked_shl(stem_bits)? - 1;
+    let behind = no_digit.checked_shr(stem_bits).filter(|&behind| behind != 0)?;
+    let digit_bits = behind.trailing_zeros() & !7;
+    let end = (bytes >> (stem_bits + digit_bits)) as u8;
+    if stem_bits == 0 || !letter & HIGH & in_stem != 0 || is_word(end) || end == b'.' {
+        return None;
+    }
+    // The number with zeros before it; then two, four and eight digits become one.
+    let number = (values >> stem_bits) << (64 - digit_bits);
+    let number = (number.wrapping_mul(10) + (number >> 8)) & 0x00FF_00FF_00FF_00FF;
+    let number = (number.wrapping_mul(100) + (number >> 16)) & 0x0000_FFFF_0000_FFFF;
+    let number = (number.wrapping_mul(10_000) + (number >> 32)) as u32;
+    let length = (stem_bits + digit_bits) as usize / 8;
+    Some((length, Numbered { stem: bytes & in_stem, number }))
 }
 
 /// The length of the comment at the start of a text.
 pub(super) fn comment_len(text: &str) -> Option<usize> {
     match text.as_bytes().get(1)? {
-        b'/' => Some(text.find('\n').unwrap_or(text.len())),
+        b'/' => Some(memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len())),
         b'*' => Some(text[2..].find("*/")? + 4),
         _ => None,
     }
@@ -66,19 +126,26 @@ impl<'db> Body<'_, 'db> {
     pub(super) fn word(&mut self) -> Option<&'db str> {
         let start = self.pos;
         let first = self.byte();
-        if !first.is_ascii_alphabetic() && !matches!(first, b'%' | b'_' | b'$') {
+        let is_letter = CLASS[first as usize] & LETTER != 0;
+        if !is_letter && !matches!(first, b'%' | b'_' | b'$') {
             return None;
         }
-        self.pos += 1;
-        while is_word(self.byte()) {
-            self.pos += 1;
-        }
+        self.pos += 1 + run(self.text.as_bytes(), start + 1, DIGIT | LETTER | MARK);
         // The marks begin a name, and are none.
-        (self.pos > start + 1 || first.is_ascii_alphabetic()).then(|| &self.text[start..self.pos])
+        (is_letter || self.pos > start + 1).then(|| &self.text[start..self.pos])
+    }
+
+    /// The register name at the cursor, where it is short: `%rd12`. The cursor goes behind it.
+    fn numbered(&mut self) -> Option<Numbered> {
+        let window = self.text.as_bytes().get(self.pos..self.pos + 9)?;
+        let (b'%', rest) = window.split_first()? else { return None };
+        let (length, numbered) = numbered(u64::from_le_bytes(rest.try_into().ok()?))?;
+        self.pos += 1 + length;
+        Some(numbered)
     }
 
     /// Reads the instruction at the cursor, with its semicolon.
-    pub(super) fn read_instruction(&mut self) -> Option<(Option<Guard>, Vec<Operand>)> {
+    pub(super) fn read_instruction(&mut self) -> Option<(Option<Guard>, Operands)> {
         let mut guard = None;
         if self.eat(b'@') {
             let negated = self.eat(b'!');
@@ -90,12 +157,11 @@ impl<'db> Body<'_, 'db> {
         if self.read_mnemonic()? == "call" {
             return Some((guard, self.read_call()?));
         }
-        let mut operands = Vec::new();
+        let mut operands = Operands::new();
         self.skip_blanks();
         if self.eat(b';') {
             return Some((guard, operands));
         }
-        operands.reserve_exact(4);
         loop {
             self.skip_blanks();
             let operand = self.read_operand()?;
@@ -136,8 +202,11 @@ impl<'db> Body<'_, 'db> {
         while self.byte() == b'.' {
             let dot = self.pos;
             self.pos += 1;
-            while is_word(self.byte()) || self.byte() == b':' {
-                self.pos += 1;
+            loop {
+                self.pos += run(self.text.as_bytes(), self.pos, DIGIT | LETTER | MARK);
+                if !self.eat(b':') {
+                    break;
+                }
             }
             if self.pos == dot + 1 {
                 return None;
@@ -164,7 +233,7 @@ impl<'db> Body<'_, 'db> {
     fn read_vector(&mut self) -> Option<Operand> {
         self.pos += 1;
         self.shape.push(b'{');
-        let mut elements = Vec::with_capacity(4);
+        let mut elements = SmallVec::<[Operand; 8]>::new();
         loop {
             self.skip_blanks();
             elements.push(self.read_simple()?);
@@ -174,7 +243,7 @@ impl<'db> Body<'_, 'db> {
             self.pos += 1;
             match mark {
                 b',' => {}
-                b'}' => return Some(Operand::Vector(elements)),
+                b'}' => return Some(Operand::Vector(elements.into_vec().into())),
                 _ => return None,
             }
         }
@@ -223,7 +292,7 @@ impl<'db> Body<'_, 'db> {
             return None;
         }
         self.shape.push(b']');
-        Some(Operand::List(parts))
+        Some(Operand::List(parts.into()))
     }
 
     fn read_simple(&mut self) -> Option<Operand> {
@@ -297,6 +366,13 @@ impl<'db> Body<'_, 'db> {
     /// A register, variable or label, as the walk finds it.
     fn read_name(&mut self) -> Option<Operand> {
         let start = self.pos;
+        let numbered = self.numbered();
+        if let Some(numbered) = numbered
+            && let Some((register, ty)) = self.walker.names.recall(numbered)
+        {
+            return Some(self.push_register(self.range_from(start), register, ty));
+        }
+        self.pos = start;
         let name = self.word()?;
         let range = self.range_from(start);
         let has_component = self.eat(b'.');
@@ -307,9 +383,10 @@ impl<'db> Body<'_, 'db> {
             return match self.walker.names.declarations[declaration.0 as usize].kind {
                 DeclKind::Register { ty, lanes: 1, .. } if !has_component => {
                     let register = self.walker.names.register(declaration, number, 0);
-                    self.shape.extend_from_slice(&[b'r', ty as u8]);
-                    self.walker.occur(range, Entity::Register(register), Access::Read);
-                    Some(Operand::Reg(register))
+                    if let Some(numbered) = numbered {
+                        self.walker.names.remember(name, numbered, declaration);
+                    }
+                    Some(self.push_register(range, register, ty))
                 }
                 DeclKind::Symbol(symbol) if !has_component => {
                     self.push_variable(symbol)?;
@@ -339,6 +416,12 @@ impl<'db> Body<'_, 'db> {
         Some(Operand::Symbol(symbol, 0))
     }
 
+    fn push_register(&mut self, range: TextRange, register: RegId, ty: ScalarType) -> Operand {
+        self.shape.extend_from_slice(&[b'r', ty as u8]);
+        self.walker.occur(range, Entity::Register(register), Access::Read);
+        Operand::Reg(register)
+    }
+
     fn push_variable(&mut self, symbol: Symbol) -> Option<()> {
         let kind = match symbol {
             Symbol::Global(_) => b'g',
@@ -354,8 +437,8 @@ impl<'db> Body<'_, 'db> {
     }
 
     /// `(a, b), f, (c, d);` behind the name of a direct call, over several lines.
-    fn read_call(&mut self) -> Option<Vec<Operand>> {
-        let mut operands = Vec::with_capacity(3);
+    fn read_call(&mut self) -> Option<Operands> {
+        let mut operands = Operands::new();
         self.read_line_breaks();
         if self.byte() == b'(' {
             operands.push(self.read_arguments()?);
@@ -416,7 +499,7 @@ impl<'db> Body<'_, 'db> {
             }
         }
         self.read_line_breaks();
-        Some(Operand::List(arguments))
+        Some(Operand::List(arguments.into()))
     }
 
     /// Blanks and line breaks, which matter to the parser.
@@ -436,5 +519,35 @@ fn push_shape(declared: &Shape, out: &mut Vec<u8>) {
     for dimension in &declared.dimensions {
         out.push(if dimension.is_some() { b'[' } else { b'o' });
         out.extend_from_slice(&dimension.unwrap_or(0).to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_a_stem_and_a_number() {
+        let read = |text: &str| {
+            let bytes: [u8; 8] = text.as_bytes().try_into().unwrap();
+            numbered(u64::from_le_bytes(bytes)).map(|(length, Numbered { stem, number })| {
+                let stem = stem.to_le_bytes();
+                let length_of_stem = stem.iter().position(|&byte| byte == 0).unwrap_or(8);
+                let stem = std::str::from_utf8(&stem[..length_of_stem]).unwrap().to_owned();
+                (length, stem, number)
+            })
+        };
+        let found = |length, stem: &str, number| Some((length, stem.to_owned(), number));
+        assert_eq!(read("r1, %r2,"), found(2, "r", 1));
+        assert_eq!(read("rd12345;"), found(7, "rd", 12345));
+        assert_eq!(read("p007 bra"), found(4, "p", 7));
+        assert_eq!(read("Zaz9]\n\t\0"), found(4, "Zaz", 9));
+        assert_eq!(read("r987654}"), found(7, "r", 987_654));
+        for other in
+            ["r1234567", "p, %r12,", "r1.x, %r", "r1x, %r2", "r1_, %r2", "_r1, %r2", "1r, %r2,", "ntid.x1;"]
+        {
+            assert_eq!(read(other), None, "{other}");
+        }
+        assert_eq!(read("        "), None);
     }
 }

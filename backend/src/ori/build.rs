@@ -575,8 +575,8 @@ mod tests {
                         Operand::Label(LabelId(99)),
                         Operand::Targets(7),
                         Operand::Sink,
-                        Operand::Vector(Vec::new()),
-                        Operand::Vector(vec![Operand::Reg(RegId(1)); 9]),
+                        Operand::Vector(Box::default()),
+                        Operand::Vector(vec![Operand::Reg(RegId(1)); 9].into()),
                         Operand::Pair(Box::new((Operand::Sink, Operand::Int(3)))),
                     ];
                     for replacement in wrong.iter().chain(&addresses).cloned() {

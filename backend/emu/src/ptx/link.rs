@@ -6,7 +6,8 @@
 
 use super::Module;
 use ptx_backend::input::{
-    Address, AddressBase, Function, Guard, Instr, LabelId, Operand, Param, RegId, Stmt, Symbol, Variable,
+    Address, AddressBase, Function, Guard, Instr, LabelId, Operand, Operands, Param, RegId, Stmt, Symbol,
+    Variable,
 };
 use ptx_isa::{FormId, Opcode, ScalarType, Space};
 
@@ -183,7 +184,7 @@ impl Code {
                 src: src.unwrap_or_default(),
                 opcode,
                 guard: None,
-                operands: Vec::new(),
+                operands: Operands::new(),
             });
         }
         self.owner.resize(self.instructions.len(), self.functions.len() as u32);
