@@ -509,8 +509,8 @@ pub fn function_shapes(db: &dyn Db, file: SourceFile, function: u32) -> Option<A
 #[salsa::tracked(returns(copy))]
 pub fn is_declared_before<'db>(db: &'db dyn Db, item: Item<'db>, name: Name<'db>) -> bool {
     let file = item.file(db);
-    let before = items(db, file).partition_point(|other| other.offset(db) <= item.offset(db));
-    module(db, file).first.get(name.text(db)).is_some_and(|place| (place.item as usize) < before)
+    let Some(place) = module(db, file).first.get(name.text(db)) else { return false };
+    items(db, file)[place.item as usize].offset(db) <= item.offset(db)
 }
 
 /// Registers of module scope.

@@ -64,6 +64,9 @@ pub struct RegisterName {
 /// Ranges up to this size keep their numbers in a vector, larger ones in the map.
 const DENSE: u32 = 1 << 16;
 
+/// Compilers mention all of a range, which is seldom longer.
+const EXPECTED: u32 = 1 << 12;
+
 #[derive(Default)]
 struct Scope<'t> {
     names: FxHashMap<&'t str, DeclId>,
@@ -188,7 +191,8 @@ impl<'t> Names<'t> {
             }
             let count = self.range_count(id)?;
             // `%r<4>` after `%r1`: rare, so the few plain names of the scope are tried one by one only here.
-            return (count <= 64)
+            let has_some = scope.stems & stem_bit(stem(name)) != 0;
+            return (has_some && count <= 64)
                 .then(|| {
                     (0..count).find_map(|number| scope.names.get(format!("{name}{number}").as_str()).copied())
                 })
@@ -253,7 +257,7 @@ impl<'t> Names<'t> {
 
     /// A register of a declaration, numbered on first mention.
     pub fn register(&mut self, declaration: DeclId, number: Option<u32>, lane: u8) -> RegId {
-        let DeclKind::Register { ty, lanes, .. } = self.declarations[declaration.0 as usize].kind else {
+        let DeclKind::Register { ty, lanes, count } = self.declarations[declaration.0 as usize].kind else {
             unreachable!("only registers are numbered");
         };
         let slot = number.unwrap_or(0).saturating_mul(u32::from(lanes)).saturating_add(u32::from(lane));
@@ -261,6 +265,9 @@ impl<'t> Names<'t> {
         let id = if slot < DENSE {
             let dense = &mut self.dense[declaration.0 as usize];
             if dense.len() <= slot as usize {
+                if dense.is_empty() {
+                    dense.reserve(count.unwrap_or(1).min(EXPECTED) as usize);
+                }
                 dense.resize(slot as usize + 1, 0);
             }
             let known = &mut dense[slot as usize];
