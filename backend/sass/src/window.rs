@@ -69,21 +69,28 @@ pub(crate) fn set_descriptors(sm: Sm, lines: &mut [Line]) {
 
 fn set_in_function(sm: Sm, lines: &mut [Line]) {
     let uses: Vec<usize> = (0..lines.len()).filter(|&line| lines[line].hides_descriptor(sm)).collect();
-    let Some(first) = uses.first() else { return };
+    if uses.is_empty() {
+        return;
+    }
     let loads = loads(lines);
-    if loads.first().is_some_and(|load| load.line < *first) {
-        return set_loaded(sm, lines, &uses, &loads);
+    let served = served(sm, lines, &uses, &loads);
+    let mut others = Vec::new();
+    for (&line, load) in uses.iter().zip(served) {
+        match load {
+            Some(load) => lines[line].set(load.register),
+            None => others.push(line),
+        }
+    }
+    if others.is_empty() {
+        return;
     }
     let pairs = Pairs::new(sm, lines);
     let copies = if loads.is_empty() { pairs.copies() } else { Vec::new() };
     if !copies.is_empty() {
         return set_copied(lines, &uses, &copies);
     }
-    let seen = loads.first().map_or(lines.len(), |load| load.line);
-    let (before, behind) = uses.split_at(uses.partition_point(|&line| line < seen));
-    let register = if split::tells(lines) { pairs.free(sm, lines, before) } else { USUAL_DESCRIPTOR };
-    before.iter().for_each(|&line| lines[line].set(register));
-    set_loaded(sm, lines, behind, &loads);
+    let register = if split::tells(lines) { pairs.free(sm, lines, &others) } else { USUAL_DESCRIPTOR };
+    others.iter().for_each(|&line| lines[line].set(register));
 }
 
 /// A line that loads the descriptor.
@@ -100,21 +107,21 @@ fn load_before(loads: &[Load], line: usize) -> Option<&Load> {
 /// How many loads before an access may be in blocks that ways to it pass by.
 const PASSED_BY: usize = 16;
 
-fn set_loaded(sm: Sm, lines: &mut [Line], uses: &[usize], loads: &[Load]) {
-    // Where the register changes, a load that a way to the access passes by does not serve it. Of lines that are
-    // missing, some may be loads behind it.
-    let changes = loads.windows(2).any(|pair| pair[0].register != pair[1].register);
-    let passed_by = if changes && follow(lines) {
-        Flow::new(sm, lines).passed_by(loads.iter().map(|load| load.line))
-    } else {
-        Vec::new()
-    };
-    for &line in uses {
-        let before = loads.partition_point(|load| load.line < line);
-        let serves = |load: &usize| passed_by.get(*load).is_none_or(|to| to.is_none_or(|to| to > line));
-        let load = (0..before).rev().take(PASSED_BY).find(serves).or(before.checked_sub(1));
-        lines[line].set(load.map_or(USUAL_DESCRIPTOR, |load| loads[load].register));
+/// The loads that serve accesses, as far as they are seen.
+fn served<'a>(sm: Sm, lines: &[Line], uses: &[usize], loads: &'a [Load]) -> Vec<Option<&'a Load>> {
+    let all_alike = loads.windows(2).all(|pair| pair[0].register == pair[1].register);
+    if all_alike && follow(lines) {
+        return uses.iter().map(|&line| load_before(loads, line)).collect();
     }
+    // A load that a way to the access passes by does not serve it.
+    let passed_by = Flow::new(sm, lines).passed_by(loads.iter().map(|load| load.line));
+    let serves = |load: usize, line| passed_by[load].is_none_or(|to| to > line);
+    let load = |&line: &usize| {
+        let before = loads.partition_point(|load| load.line < line);
+        let load = (0..before).rev().take(PASSED_BY).find(|&load| serves(load, line))?;
+        Some(&loads[load])
+    };
+    uses.iter().map(load).collect()
 }
 
 /// A copy serves one access, and would be repeated before the next, where it may be left out.

@@ -51,7 +51,10 @@ impl Flow {
                 "CALL" => {
                     if let Some(target) = line.target() {
                         let first = line_at(target);
-                        flow.calls.push((index, first..first));
+                        // One over the next instruction leaves a loop.
+                        if target != line.address.saturating_add(2 * INST_BYTES) {
+                            flow.calls.push((index, first..first));
+                        }
                     } else if inst.reads(sm).any(|used| used.file == RegFile::R) {
                         flow.far_calls.push(index);
                     }
@@ -119,11 +122,12 @@ impl Flow {
         next - access < RELOADED_AFTER || self.branches.iter().any(enters)
     }
 
-    /// For each of some lines in order, the first behind it that a branch of before goes to.
+    /// For each of some lines in order, the first behind it that a branch of before goes to, or where a routine begins.
     pub(super) fn passed_by(&self, lines: impl Iterator<Item = usize>) -> Vec<Option<usize>> {
         // Branches are in the order of their lines.
         let mut branches = self.branches.iter().peekable();
-        let mut targets = BinaryHeap::new();
+        let mut targets: BinaryHeap<_> =
+            self.calls.iter().map(|(_, routine)| Reverse(routine.start)).collect();
         let passed_by = |line: usize| {
             while let Some(&(_, to)) = branches.next_if(|&&(from, _)| from < line) {
                 targets.push(Reverse(to));
