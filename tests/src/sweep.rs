@@ -149,6 +149,11 @@ fn register(ty: &str) -> &'static str {
     }
 }
 
+/// Whether a value must lie in a register of eight bits: conversions from and to `.bf16` take no wider ones.
+fn is_byte(text: &str, ty: &str) -> bool {
+    forms::is_byte_pair(ty) || matches!(ty, "u8" | "s8") && text.contains(".bf16")
+}
+
 /// The kernel of one instruction. `{d}`, `{a}`, `{b}` and so on in the text stand for its operands.
 ///
 /// A result is a type, `pred`, two predicates (`preds`), or a register and a predicate (`b32|pred`).
@@ -170,7 +175,7 @@ pub fn kernel(text: &str, result: &str, sources: &[&str]) -> String {
             let _ = writeln!(declarations, "    .reg .pred %p{name};");
             let _ = writeln!(body, "    setp.ne.u32 %p{name}, %{name}, 0;");
             operand = format!("%p{name}");
-        } else if forms::is_byte_pair(ty) {
+        } else if is_byte(text, ty) {
             let _ = writeln!(declarations, "    .reg .b8 %n{name}, %u{name};");
             let _ = writeln!(body, "    mov.b16 {{%n{name}, %u{name}}}, %{name};");
             operand = format!("%n{name}");
@@ -178,7 +183,7 @@ pub fn kernel(text: &str, result: &str, sources: &[&str]) -> String {
         statement = statement.replace(&format!("{{{name}}}"), &operand);
     }
     let (bits, class) = (width(result), register(result));
-    if forms::is_byte_pair(result) {
+    if is_byte(text, result) {
         declarations.push_str("    .reg .b8 %nd;\n");
     }
     let (destination, rest) = match result {
@@ -187,7 +192,7 @@ pub fn kernel(text: &str, result: &str, sources: &[&str]) -> String {
             ("%pd|%pq", "selp.b32 %d, 1, 0, %pd;\n    selp.b32 %dq, 2, 0, %pq;\n    or.b32 %d, %d, %dq;")
         }
         "b32|pred" => ("%d|%pd", "selp.b32 %dq, 0x5a5a5a5a, 0, %pd;\n    xor.b32 %d, %d, %dq;"),
-        _ if forms::is_byte_pair(result) => ("%nd", "mov.b16 %d, {%nd, %nd};"),
+        _ if is_byte(text, result) => ("%nd", "mov.b16 %d, {%nd, %nd};"),
         _ => ("%d", ""),
     };
     let _ = writeln!(declarations, "    .reg .{class} %d;\n    .reg .b32 %dq;\n    .reg .pred %pd, %pq;");
