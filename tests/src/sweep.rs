@@ -2,6 +2,8 @@
 
 mod forms;
 mod matrix;
+mod moves;
+mod wmma;
 
 pub use forms::coverage;
 
@@ -378,6 +380,8 @@ pub fn all() -> Vec<Case> {
     let written: BTreeSet<String> = cases.iter().map(statement).collect();
     cases.extend(forms::all().into_iter().filter(|case| !written.contains(&statement(case))));
     cases.extend(matrix::all());
+    cases.extend(wmma::all());
+    cases.extend(moves::all());
     // Those for one target follow each other, so that they share modules.
     cases.sort_by_key(|case| target(&statement(case)));
     cases
@@ -516,7 +520,9 @@ fn floats(cases: &mut Vec<Case>) {
 
 /// The statement that a case is about.
 pub fn statement(case: &Case) -> String {
-    if let Some(statement) = matrix::statement(case) {
+    let whole_warp =
+        matrix::statement(case).or_else(|| wmma::statement(case)).or_else(|| moves::statement(case));
+    if let Some(statement) = whole_warp {
         return statement;
     }
     let mut lines = case.ptx.lines().skip_while(|line| !line.contains("mov.b") || !line.contains(" %d, 0;"));

@@ -246,6 +246,39 @@ pub fn transpose(register: &[u32; WARP]) -> [u32; WARP] {
     result
 }
 
+/// The elements of a row of 16 in memory, each in a byte of its own: four or six bits follow each other.
+pub fn spread(row: [u8; 16], bits: u32) -> [u8; 16] {
+    let all = u128::from_le_bytes(row);
+    std::array::from_fn(|i| (all >> (i as u32 * bits)) as u8 & (u8::MAX >> (8 - bits)))
+}
+
+/// Eight rows of 16 bytes: each lane has four neighbours.
+pub fn bytes(rows: &[[u8; 16]]) -> [u32; WARP] {
+    std::array::from_fn(|lane| u32::from_le_bytes(std::array::from_fn(|i| rows[lane / 4][lane % 4 * 4 + i])))
+}
+
+/// Sixteen rows of 16 bytes, transposed: the upper and the lower eight rows of the result.
+pub fn transposed_bytes(rows: &[[u8; 16]]) -> Fragment {
+    let half = |upper: usize| {
+        std::array::from_fn(|lane: usize| {
+            u32::from_le_bytes(std::array::from_fn(|i| rows[lane % 4 * 4 + i][lane / 4 + 8 * upper]))
+        })
+    };
+    vec![half(0), half(1)]
+}
+
+/// Eight rows of 16 bytes to store, of a matrix of 16 rows of 8 bytes whose lanes have two neighbours in each of two
+/// rows, as the result of a product would.
+pub fn stored_bytes(register: &[u32; WARP]) -> [[u8; 16]; 8] {
+    let mut rows = [[0; 16]; 8];
+    for (lane, word) in register.iter().enumerate() {
+        for (i, byte) in word.to_le_bytes().into_iter().enumerate() {
+            rows[lane % 4 * 2 + i % 2][lane / 4 + i / 2 * 8] = byte;
+        }
+    }
+    rows
+}
+
 /// An 8×32 matrix of nibbles as two of 8×16 bytes: the left and the right half of the columns.
 ///
 /// Products of matrices that were both widened, the only use seen, do not tell in which order columns are.

@@ -27,6 +27,10 @@ pub fn read_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
         Class::Xu => Some(Queue::Special),
         Class::Fp64 | Class::Fp64Compare => Some(Queue::Double),
         Class::Dmma => Some(Queue::Same("DMMA")),
+        // Before sm_80 scoreboards tell of products.
+        Class::Hmma16 | Class::Hmma32 | Class::Imma16 | Class::Imma32 if inst.is_variable(sm) => {
+            Some(Queue::Same(name(inst)))
+        }
         Class::Texture => Some(Queue::Texture),
         Class::Sync if name(inst) == "CCTL" => Some(Queue::Memory),
         Class::UniformLoad => Some(Queue::Same(name(inst))).filter(|_| name(inst) != "LDCU"),

@@ -2,7 +2,7 @@
 //!
 //! Of each form there are so many names that every two of its modifiers and types that can stand together do so in one.
 
-use super::{OPERANDS, case, compare_of, matrix};
+use super::{OPERANDS, case, compare_of, matrix, moves, wmma};
 use crate::case::{Case, Compare, input};
 use ptx_isa::{
     Class, ExpectedLanes, ExpectedType, Facts, Form, FormId, Gate, Mod, Opcode, PtxVersion, Role, ScalarType,
@@ -82,7 +82,10 @@ const TARGETS: &[Sm] = &[
     Sm { number: 120, feature: ptx_isa::Feature::Arch },
 ];
 
-/// Whether a form computes registers from registers and constants, and does nothing else.
+/// The operand that names the threads that take part. All do.
+const MEMBERS: &str = "membermask";
+
+/// Whether a form computes registers from registers and constants, maybe those of the whole warp, and does nothing else.
 fn computes(form: &Form) -> bool {
     let classes = Class::VALUE
         .or(Class::PREDICATE)
@@ -90,7 +93,9 @@ fn computes(form: &Form) -> bool {
         .or(Class::SINK)
         .or(Class::SPECIAL)
         .or(Class::VECTOR);
-    form.facts.0 & !Facts::COMMUTES.0 == 0
+    let warp = form.operands.iter().any(|operand| operand.name == MEMBERS);
+    let facts = if warp { Facts::COMMUTES.or(Facts::CONVERGENT) } else { Facts::COMMUTES };
+    form.facts.0 & !facts.0 == 0
         && !form.types.is_empty()
         && !form.operands.is_empty()
         && form.operands.iter().all(|operand| operand.class.and_not(classes) == Class(0))
@@ -113,13 +118,14 @@ pub fn coverage() -> (usize, usize, BTreeMap<&'static str, Vec<String>>) {
             }
         }
     }
-    for (name, opcode) in matrix::all_names() {
-        match matrix::absence(&opcode) {
+    for (name, opcode) in matrix::all_names().chain(wmma::all_names()).chain(moves::all_names()) {
+        let reason = matrix::absence(&opcode).or(wmma::absence(&opcode)).or(moves::absence(&opcode));
+        match reason {
             Some(reason) => absent.entry(reason).or_default().push(name),
             None => present += 1,
         }
     }
-    (present, forms + matrix::FORMS.len(), absent)
+    (present, forms + matrix::FORMS.len() + wmma::FORMS.len() + moves::FORMS.len(), absent)
 }
 
 /// The least target that has an instruction; `None` where no target of the comparison does.
@@ -242,6 +248,10 @@ fn kernel(name: &str, opcode: &Opcode, count: usize) -> Option<Case> {
             continue;
         }
         let ty = register(opcode, operand.ty, operand.values);
+        if operand.name == MEMBERS {
+            written.push("-1".to_owned());
+            continue;
+        }
         if !operand.class.intersects(Class::REGISTER.or(Class::PREDICATE).or(Class::VECTOR)) {
             written.push(constant(operand.values, name).to_string());
             continue;

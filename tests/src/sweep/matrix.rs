@@ -55,7 +55,7 @@ pub(super) fn all_names() -> impl Iterator<Item = (String, Opcode)> {
 }
 
 /// A word of a matrix's fragment.
-fn word(opcode: &Opcode, ty: ScalarType, random: &mut Random) -> u64 {
+pub(super) fn word(opcode: &Opcode, ty: ScalarType, random: &mut Random) -> u64 {
     let small = |random: &mut Random| random.below(9) as f32 / 2.0 - 2.0;
     let packed = |bits: u32, code: &mut dyn FnMut() -> u32| {
         (0..32 / bits).fold(0, |word, i| word | u64::from(code() & (u32::MAX >> (32 - bits))) << (i * bits))

@@ -3,7 +3,10 @@
 use super::alu::rounding;
 use super::{Block, Result, WARP};
 use crate::launch::FaultKind;
-use crate::matrix::{Element, Fragment, Product, Sum, half_place, transpose, widen};
+use crate::matrix::{
+    Element, Fragment, Product, Sum, bytes, half_place, spread, stored_bytes, transpose, transposed_bytes,
+    widen,
+};
 use crate::memory::Space;
 use crate::narrow::{E2M1, Narrow};
 use crate::sparse::{Metadata, Scales, Selected};
@@ -159,39 +162,74 @@ impl Block<'_> {
     fn move_matrices(&mut self, w: usize, at: u32, stores: bool) -> Result<()> {
         let inst = &self.machine.code[at as usize].inst;
         let step = &self.machine.code[at as usize];
-        let transposed = match inst.get(Field::Mode) {
-            Some(0) => false,
-            Some(1) => true,
-            _ => return Err(FaultKind::Unsupported(sass::print(self.machine.sm, inst, 0))),
-        };
+        let unsupported = || FaultKind::Unsupported(sass::print(self.machine.sm, inst, 0));
         let count = [1, 2, 4][inst.get(Field::Size).unwrap_or(0).min(2) as usize];
         let data = inst.get(Field::Rb).or(inst.get(Field::Rc)).unwrap_or(255);
-        let mut fragment = if stores { self.fragment(w, data, count) } else { vec![[0; WARP]; count] };
-        for (matrix, register) in fragment.iter_mut().enumerate() {
-            if stores && transposed {
-                *register = transpose(register);
-            }
-            for row in 0..8 {
-                let address = self.address(w, 8 * matrix + row, at, true)?;
-                let mut view = self.view(w, 0);
-                let bytes = view.slice(Space::Shared, address, 16)?;
-                for column in 0..8 {
-                    let (lane, half) = half_place(row, column);
-                    let place = &mut bytes[2 * column..2 * column + 2];
-                    if stores {
-                        place.copy_from_slice(&((register[lane] >> (16 * half)) as u16).to_le_bytes());
-                    } else {
-                        register[lane] |= u32::from(u16::from_le_bytes([place[0], place[1]])) << (16 * half);
-                    }
+        let bits = match inst.text(Field::Type) {
+            None | Some(".16") => 16,
+            Some(".8") => 8,
+            Some(".U6x16P32TO8") => 6,
+            Some(".U4x16P64TO8") => 4,
+            _ => return Err(unsupported()),
+        };
+        // Rows of a matrix in memory, and its registers.
+        let (height, each) = if inst.text(Field::Mode) == Some(".MT1616") { (16, 2) } else { (8, 1) };
+        let mut fragment = if stores { self.fragment(w, data, count) } else { Vec::new() };
+        for matrix in 0..count {
+            let mut rows = [[0; 16]; 16];
+            if stores {
+                let register = &fragment[matrix];
+                match (bits, inst.text(Field::Mode)) {
+                    (16, Some(".M88")) => store_halves(register, &mut rows),
+                    (16, Some(".MT88")) => store_halves(&transpose(register), &mut rows),
+                    (8, Some(".MT168")) => rows[..8].copy_from_slice(&stored_bytes(register)),
+                    _ => return Err(unsupported()),
                 }
             }
-            if !stores && transposed {
-                *register = transpose(register);
+            for (row, bytes) in rows[..height].iter_mut().enumerate() {
+                let address = self.address(w, height * matrix + row, at, true)?;
+                let mut view = self.view(w, 0);
+                let place = view.slice(Space::Shared, address, 16)?;
+                if stores {
+                    place.copy_from_slice(bytes);
+                } else {
+                    bytes.copy_from_slice(place);
+                }
+            }
+            if !stores {
+                let unpacked = rows.map(|row| if bits < 8 { spread(row, bits) } else { row });
+                fragment.append(&mut match (bits, inst.text(Field::Mode)) {
+                    (16, Some(".M88")) => vec![load_halves(&rows)],
+                    (16, Some(".MT88")) => vec![transpose(&load_halves(&rows))],
+                    (4 | 6 | 8, Some(".M816")) => vec![bytes(&unpacked)],
+                    (4 | 6 | 8, Some(".MT1616")) => transposed_bytes(&unpacked),
+                    _ => return Err(unsupported()),
+                });
             }
         }
+        debug_assert_eq!(fragment.len(), count * each, "as many registers as the table says");
         if !stores {
             self.put_fragment(w, step.rd, &fragment);
         }
         Ok(())
+    }
+}
+
+/// Eight rows of eight halves.
+fn load_halves(rows: &[[u8; 16]; 16]) -> [u32; WARP] {
+    let mut register = [0; WARP];
+    for (row, column) in (0..8).flat_map(|row| (0..8).map(move |column| (row, column))) {
+        let (lane, half) = half_place(row, column);
+        let place = &rows[row][2 * column..];
+        register[lane] |= u32::from(u16::from_le_bytes([place[0], place[1]])) << (16 * half);
+    }
+    register
+}
+
+fn store_halves(register: &[u32; WARP], rows: &mut [[u8; 16]; 16]) {
+    for (row, column) in (0..8).flat_map(|row| (0..8).map(move |column| (row, column))) {
+        let (lane, half) = half_place(row, column);
+        let value = (register[lane] >> (16 * half)) as u16;
+        rows[row][2 * column..2 * column + 2].copy_from_slice(&value.to_le_bytes());
     }
 }

@@ -2,6 +2,7 @@
 
 use super::decode::What;
 use super::{Block, Group, INSTRUCTION, Result, State, WARP, Warp, each};
+use crate::float::F32;
 use crate::launch::FaultKind;
 use sass::Field;
 
@@ -293,7 +294,19 @@ impl Block<'_> {
                 };
                 self.set_uniform(w, step.rd, result);
             }
-            "CREDUX" if inst.text(Field::Type) != Some(".F32") => {
+            "CREDUX" if inst.text(Field::Type) == Some(".F32") => {
+                let operation = inst.text(Field::Op).unwrap_or("");
+                let keep = if operation.ends_with("ABS") { F32.sign() - 1 } else { u64::MAX };
+                let nan = inst.get(Field::Mode) == Some(1);
+                let mut result = None;
+                for lane in each(active) {
+                    let value = u64::from(self.bits(w, lane, step.sources[0])?) & keep;
+                    let greatest = operation.starts_with(".MAX");
+                    result = Some(result.map_or(value, |r| F32.extremum(r, value, greatest, nan)));
+                }
+                self.set_uniform(w, step.rd, result.unwrap_or(0) as u32);
+            }
+            "CREDUX" => {
                 let flip = if inst.text(Field::Type) == Some(".S32") { 1 << 31 } else { 0 };
                 let mut values = Vec::new();
                 for lane in each(active) {

@@ -301,7 +301,12 @@ impl<'a> Block<'a> {
             | F::MmaSpFp8
             | F::MmaSpKind
             | F::MmaSpBlockScale => self.meet(w, pc, mask, instr),
-            F::Ldmatrix | F::Stmatrix | F::Movmatrix => self.meet(w, pc, mask, instr),
+            F::Ldmatrix
+            | F::LdmatrixBytes
+            | F::LdmatrixUnpack
+            | F::Stmatrix
+            | F::StmatrixBytes
+            | F::Movmatrix => self.meet(w, pc, mask, instr),
             F::WmmaLoad | F::WmmaLoadC | F::WmmaStore => self.meet(w, pc, mask, instr),
             F::WmmaMmaF16 | F::WmmaMma | F::WmmaMmaInt4 | F::WmmaMmaBits => self.meet(w, pc, mask, instr),
             F::CpAsync | F::CpAsyncCommitGroup | F::CpAsyncWaitGroup | F::CpAsyncWaitAll => {

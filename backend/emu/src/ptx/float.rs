@@ -73,8 +73,8 @@ impl Block<'_> {
     }
 }
 
-/// The greatest or smallest of two or three numbers, or of their magnitudes.
-fn extremum(op: &Opcode, format: Format, sources: &[u64], greatest: bool) -> u64 {
+/// The greatest or smallest of numbers, or of their magnitudes.
+pub(super) fn extremum(op: &Opcode, format: Format, sources: &[u64], greatest: bool) -> u64 {
     let nan = op.has(Mod::Nan);
     let magnitude = |x: &u64| if op.has(Mod::Abs) { x & (format.sign() - 1) } else { *x };
     let found = sources.iter().map(magnitude).reduce(|a, b| format.extremum(a, b, greatest, nan));

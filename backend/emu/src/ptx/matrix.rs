@@ -3,8 +3,12 @@
 use super::arithmetic::{ty, unsupported};
 use super::float::rounding;
 use super::{Block, Step, WARP};
+use crate::float::{F16, F32, Rounding};
 use crate::launch::FaultKind;
-use crate::matrix::{Element, Fragment, Product, Sum, half_place, total, transpose};
+use crate::matrix::{
+    Element, Fragment, Product, Sum, bytes, half_place, spread, stored_bytes, total, transpose,
+    transposed_bytes,
+};
 use crate::memory::Space;
 use crate::narrow::Narrow;
 use crate::sparse::{Metadata, Scales, Selected};
@@ -142,7 +146,9 @@ impl Block<'_> {
             | F::MmaSpKind
             | F::MmaSpBlockScale => self.mma(w, instr),
             F::Ldmatrix => self.load_matrix(w, instr),
+            F::LdmatrixBytes | F::LdmatrixUnpack => self.load_bytes(w, instr),
             F::Stmatrix => self.store_matrix(w, instr),
+            F::StmatrixBytes => self.store_bytes(w, instr),
             F::Movmatrix => {
                 let fragment = self.fragment(w, &instr.operands[1], 16)?;
                 self.put_fragment(w, &instr.operands[0], 16, &vec![transpose(&fragment[0])])
@@ -255,6 +261,44 @@ impl Block<'_> {
         Ok(())
     }
 
+    /// Matrices of bytes, or of smaller elements that get a byte each.
+    fn load_bytes(&mut self, w: usize, instr: &Instr) -> Step<()> {
+        let op = &instr.opcode;
+        let space = self.matrix_space(op);
+        let bits = match op.ty(1) {
+            Some(ScalarType::B6x16P32) => 6,
+            Some(ScalarType::B4x16P64) => 4,
+            _ => 8,
+        };
+        let (height, each) = if op.has(Mod::M16n16) { (16, 2) } else { (8, 1) };
+        let results = parts(&instr.operands[0]);
+        let rows = self.rows(w, results.len() / each * height / 8, &instr.operands[1])?;
+        for (starts, registers) in rows.chunks(height).zip(results.chunks(each)) {
+            let mut matrix = Vec::new();
+            for &start in starts {
+                let row = self.view(w, 0).slice(space, start, 16)?.try_into().unwrap_or([0; 16]);
+                matrix.push(spread(row, bits));
+            }
+            let fragment = if each == 2 { transposed_bytes(&matrix) } else { vec![bytes(&matrix)] };
+            for (part, register) in registers.iter().zip(fragment) {
+                self.put_fragment(w, part, 16, &vec![register])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn store_bytes(&mut self, w: usize, instr: &Instr) -> Step<()> {
+        let fragment = self.fragment(w, &instr.operands[1], 16)?;
+        let starts = self.rows(w, fragment.len(), &instr.operands[0])?;
+        let space = self.matrix_space(&instr.opcode);
+        for (starts, register) in starts.chunks(8).zip(&fragment) {
+            for (&start, row) in starts.iter().zip(stored_bytes(register)) {
+                self.view(w, 0).slice(space, start, 16)?.copy_from_slice(&row);
+            }
+        }
+        Ok(())
+    }
+
     fn matrix_space(&self, op: &Opcode) -> Space {
         match () {
             () if op.has(Mod::Global) => Space::Global,
@@ -320,9 +364,12 @@ impl Block<'_> {
             return unsupported(instr);
         };
         let (result, start) = (ty(op, 0)?.bits(), ty(op, if half { 1 } else { 3 })?.bits());
-        if result != start {
-            return unsupported(instr);
-        }
+        // Singles and halves may be mixed; then sums are singles.
+        let narrow =
+            |value: u64| if result < start { F32.convert(value, F16, Rounding::Nearest) } else { value };
+        let widen =
+            |value: u64| if start < result { F16.convert(value, F32, Rounding::Nearest) } else { value };
+        let d = if start == result { d } else { Sum::F32 };
         let [x, y, z] = [(1, a.bits()), (2, b.bits()), (3, start)]
             .map(|(i, bits)| self.fragment(w, &instr.operands[i], bits));
         let (x, y, z) = (x?, y?, z?);
@@ -330,12 +377,13 @@ impl Block<'_> {
         let mut registers = vec![[0; WARP]; words];
         for row in 0..m {
             for column in 0..n {
-                let place = Place::of(row * n + column, result as usize);
+                let before = Place::of(row * n + column, start as usize).get(&z);
                 let factors = (0..k).map(|i| {
                     let left = Place::of(row * k + i, a.bits() as usize).get(&x);
                     (left, Place::of(i * n + column, b.bits() as usize).get(&y))
                 });
-                place.put(&mut registers, total(a, b, d, factors, place.get(&z)));
+                let sum = narrow(total(a, b, d, factors, widen(before)));
+                Place::of(row * n + column, result as usize).put(&mut registers, sum);
             }
         }
         self.put_fragment(w, &instr.operands[0], result, &registers)

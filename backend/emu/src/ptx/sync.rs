@@ -1,8 +1,9 @@
 //! What threads do together: barriers of the block, and operations of a warp.
 
-use super::arithmetic::{split, ty, unsupported};
+use super::arithmetic::{split, ty};
 use super::decode::extend;
 use super::{Block, State, Step, WARP, each};
+use crate::float::F32;
 use crate::launch::FaultKind;
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, ScalarType};
@@ -238,7 +239,10 @@ impl Block<'_> {
                     () if op.has(Mod::And) => values.fold(u64::MAX, |x, y| x & y),
                     () if op.has(Mod::Or) => values.fold(0, |x, y| x | y),
                     () if op.has(Mod::Xor) => values.fold(0, |x, y| x ^ y),
-                    () if t == ScalarType::F32 => return unsupported(instr),
+                    () if t == ScalarType::F32 => {
+                        let values: Vec<u64> = values.collect();
+                        super::float::extremum(op, F32, &values, op.has(Mod::Max))
+                    }
                     () if op.has(Mod::Min) && signed => values.map(|x| x as i64).min().unwrap_or(0) as u64,
                     () if op.has(Mod::Min) => values.min().unwrap_or(0),
                     () if signed => values.map(|x| x as i64).max().unwrap_or(0) as u64,
