@@ -126,12 +126,14 @@ fn served<'a>(sm: Sm, lines: &[Line], uses: &[usize], loads: &'a [Load]) -> Vec<
 
 /// A copy serves one access, and would be repeated before the next, where it may be left out.
 fn set_copied(lines: &mut [Line], uses: &[usize], copies: &[Load]) {
-    let mut used = None;
+    // The copy of the last access, and that access if the copy served it.
+    let (mut last, mut served) = (None, None);
     for &line in uses {
-        let serves = |load: &&Load| used != Some(load.line) || follow(&lines[load.line..=line]);
-        let load = load_before(copies, line).filter(serves);
-        used = load.map_or(used, |load| Some(load.line));
-        lines[line].set(load.map_or(USUAL_DESCRIPTOR, |load| load.register));
+        let copy = load_before(copies, line);
+        let is_next = last != copy.map(|copy| copy.line);
+        let serves = is_next || served.is_some_and(|served: usize| follow(&lines[served..=line]));
+        (last, served) = (copy.map(|copy| copy.line), serves.then_some(line));
+        lines[line].set(copy.filter(|_| serves).map_or(USUAL_DESCRIPTOR, |copy| copy.register));
     }
 }
 
