@@ -13,8 +13,9 @@ use crate::inst::Inst;
 use crate::model::{Field, MemOperand, Operand, Sm};
 use crate::parse::{ParseError, USUAL_DESCRIPTOR};
 use crate::print::{INST_BYTES, SHOWN_DESCRIPTOR_SM};
-use extent::Flow;
+use extent::{Extent, Flow};
 use pairs::Pairs;
+use std::collections::BTreeSet;
 
 /// Where the descriptor lies in constant bank 0.
 const DESCRIPTOR_OFFSET: u64 = 0x118;
@@ -61,18 +62,21 @@ pub(crate) fn hides_descriptor(sm: Sm, inst: &Inst) -> bool {
 /// Sets the register of each hidden descriptor.
 pub(crate) fn set_descriptors(sm: Sm, lines: &mut [Line]) {
     if sm.0 < SHOWN_DESCRIPTOR_SM {
+        let mut seen = BTreeSet::new();
         for function in split::functions(lines) {
-            set_in_function(sm, &mut lines[function]);
+            set_in_function(sm, &mut lines[function], &mut seen);
         }
     }
 }
 
-fn set_in_function(sm: Sm, lines: &mut [Line]) {
+/// Sets them in the lines of a function. The registers that are seen to be loaded are those of all functions so far.
+fn set_in_function(sm: Sm, lines: &mut [Line], seen: &mut BTreeSet<u64>) {
     let uses: Vec<usize> = (0..lines.len()).filter(|&line| lines[line].hides_descriptor(sm)).collect();
+    let loads = loads(lines);
+    seen.extend(loads.iter().map(|load| load.register));
     if uses.is_empty() {
         return;
     }
-    let loads = loads(lines);
     let served = served(sm, lines, &uses, &loads);
     let mut others = Vec::new();
     for (&line, load) in uses.iter().zip(served) {
@@ -89,7 +93,11 @@ fn set_in_function(sm: Sm, lines: &mut [Line]) {
     if !copies.is_empty() {
         return set_copied(lines, &uses, &copies);
     }
-    let register = if split::tells(lines) { pairs.free(sm, lines, &others) } else { USUAL_DESCRIPTOR };
+    let register = if split::tells(lines) {
+        pairs.free(&Extent::new(sm, lines, &others), seen)
+    } else {
+        USUAL_DESCRIPTOR
+    };
     others.iter().for_each(|&line| lines[line].set(register));
 }
 
@@ -211,6 +219,18 @@ mod tests {
         let function =
             "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n30 CALL.ABS.NOINC R6\n0 STG.E [R2.64], R1\n80 BRA 0x80";
         assert_eq!(descriptors(function), [36, 36]);
+    }
+
+    #[test]
+    fn a_load_that_is_missing_repeats_one_that_was_seen() {
+        let between = "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n0 UIADD3 UR4, UR4, 0x1, URZ\n0 STG.E [R2.64], R1\n80 BRA 0x80";
+        let seen = |register| format!("0 ULDC.64 UR{register}, c[0x0][0x118]\n10 BRA 0x10\n");
+        assert_eq!(descriptors(&(seen(6) + between)), [6, 6]);
+        assert_eq!(descriptors(&(seen(10) + between)), [10, 10]);
+        // Loaded behind the line that reads another value.
+        let later = "0 MOV R1, UR4\n0 MOV R1, R2\n0 LDG.E R5, [R2.64]\n40 BSSY B0, 0x60\n90 BRA 0x90";
+        assert_eq!(descriptors(later), [6]);
+        assert_eq!(descriptors(&(seen(4) + later)), [4]);
     }
 
     #[test]

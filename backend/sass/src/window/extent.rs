@@ -18,6 +18,38 @@ const EARLY: usize = 3;
 /// From this many instructions on that do without it, the descriptor may be loaded again rather than kept.
 const RELOADED_AFTER: usize = 300;
 
+/// From this generation on the descriptor may be loaded again after a while, rather than kept.
+const RELOADING_SM: u8 = 86;
+
+/// From where to where accesses need the descriptor.
+pub(super) struct Extent {
+    /// Where it is likely to be loaded.
+    pub(super) load: usize,
+    /// The first access.
+    pub(super) first: usize,
+    /// Behind the last line that may come back to an access.
+    pub(super) end: usize,
+    /// Where it is kept from the first access on.
+    pub(super) kept: Vec<Range<usize>>,
+    /// Functions are called meanwhile, through pointers or from elsewhere, that keep some registers only.
+    pub(super) has_far_calls: bool,
+}
+
+impl Extent {
+    /// For accesses in these lines, which are in order and not none.
+    pub(super) fn new(sm: Sm, lines: &[Line], accesses: &[usize]) -> Extent {
+        let flow = Flow::new(sm, lines);
+        let (first, last) = (accesses[0], accesses[accesses.len() - 1]);
+        let (load, end) = (flow.load(first, last), flow.end(last));
+        let keeps = |pair: &&[usize]| sm.0 < RELOADING_SM || flow.keeps(pair[0], pair[1]);
+        let mut kept: Vec<_> = accesses.windows(2).filter(keeps).map(|pair| pair[0]..pair[1]).collect();
+        kept.push(last..end);
+        kept.extend(flow.called(load..end));
+        let has_far_calls = flow.far_calls.iter().any(|call| (load..last).contains(call));
+        Extent { load, first, end, kept, has_far_calls }
+    }
+}
+
 /// The control flow of a function of which lines may be missing.
 pub(super) struct Flow {
     /// Lines that branch, and those that they go to.
@@ -77,7 +109,7 @@ impl Flow {
     }
 
     /// Where one load would be that serves accesses from the first line to the last.
-    pub(super) fn load(&self, first: usize, last: usize) -> usize {
+    fn load(&self, first: usize, last: usize) -> usize {
         // The load is in front of this line, in its block.
         let mut before = first;
         for _ in 0..PASSES {
@@ -99,7 +131,7 @@ impl Flow {
     }
 
     /// Behind the last line that may come back to the line.
-    pub(super) fn end(&self, last: usize) -> usize {
+    fn end(&self, last: usize) -> usize {
         let mut end = last;
         for _ in 0..PASSES {
             let was = end;
@@ -117,7 +149,7 @@ impl Flow {
 
     /// Whether the descriptor is rather kept between two accesses than loaded again before the next: where few
     /// instructions are between, or a loop begins.
-    pub(super) fn keeps(&self, access: usize, next: usize) -> bool {
+    fn keeps(&self, access: usize, next: usize) -> bool {
         let enters = |&(from, to): &(usize, usize)| access < to && to <= next && next <= from;
         next - access < RELOADED_AFTER || self.branches.iter().any(enters)
     }
@@ -140,13 +172,8 @@ impl Flow {
         lines.map(passed_by).collect()
     }
 
-    /// Whether functions are called, through pointers or from elsewhere, that keep some registers only.
-    pub(super) fn calls_far(&self, lines: Range<usize>) -> bool {
-        self.far_calls.iter().any(|call| lines.contains(call))
-    }
-
     /// Routines outside of lines that these call.
-    pub(super) fn called(&self, lines: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    fn called(&self, lines: Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let outside = move |(call, routine): &&(usize, Range<usize>)| {
             lines.contains(call) && !lines.contains(&routine.start)
         };

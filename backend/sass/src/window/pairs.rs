@@ -3,12 +3,14 @@
 //! NVIDIA's compiler gives each value the lowest registers that are free, UR4 at least. Lines may be missing, so what
 //! the others use is known in part; what must have been there beside it counts too.
 
-use super::extent::Flow;
+use super::extent::Extent;
 use super::{Line, Load, loaded};
 use crate::model::{RegFile, Role, Sm};
 use crate::parse::USUAL_DESCRIPTOR;
 use crate::print::INST_BYTES;
 use crate::roles::RegUse;
+use std::collections::BTreeSet;
+use std::iter;
 use std::ops::Range;
 
 /// Pairs of uniform registers, URZ not among them.
@@ -17,8 +19,8 @@ const PAIRS: usize = 31;
 const FIRST: usize = USUAL_DESCRIPTOR as usize / 2;
 /// The first pair that functions keep for those that call them, UR36.
 const FIRST_KEPT: usize = 18;
-/// From this generation on the descriptor may be loaded again after a while, rather than kept.
-const RELOADING_SM: u8 = 86;
+/// Of how many lines the load may be behind where it is thought to be.
+const MOST_LATER: usize = 100;
 /// Instructions from where threads meet to the end of the routine by which all threads of a warp agree.
 const VOTE: Range<u64> = 8..10;
 
@@ -79,33 +81,43 @@ impl Pairs {
         copies
     }
 
-    /// The register of the lowest pair that is free as long as these lines need the descriptor.
-    pub(super) fn free(&self, sm: Sm, lines: &[Line], uses: &[usize]) -> u64 {
-        let (Some(&first), Some(&last)) = (uses.first(), uses.last()) else { return USUAL_DESCRIPTOR };
-        let flow = Flow::new(sm, lines);
-        let load = flow.load(first, last);
-        let end = flow.end(last);
-        // Where it is loaded again, others may take the registers in between.
-        let keeps = |uses: &&[usize]| sm.0 < RELOADING_SM || flow.keeps(uses[0], uses[1]);
-        let mut needed = vec![load..first, last..end];
-        needed.extend(uses.windows(2).filter(keeps).map(|uses| uses[0]..uses[1]));
-        needed.extend(flow.called(load..end));
-        let taken = |pair: usize| {
-            self.lives_through(pair, load..end)
-                || needed.iter().any(|lines| !self.in_lines(pair, lines).is_empty())
+    /// The register of the lowest pair that is free while accesses need the descriptor, and of those that are seen to be
+    /// loaded before, if possible: a load that is missing is a repetition.
+    pub(super) fn free(&self, extent: &Extent, seen: &BTreeSet<u64>) -> u64 {
+        let kept: Vec<bool> = (0..PAIRS).map(|pair| self.is_used(pair, &extent.kept)).collect();
+        let taken = |load: usize| {
+            let taken = |pair: usize| {
+                kept[pair]
+                    || !self.in_lines(pair, &(load..extent.first)).is_empty()
+                    || self.lives_through(pair, load..extent.end)
+            };
+            (0..PAIRS).map(taken).collect::<Vec<_>>()
         };
-        let lowest = if flow.calls_far(load..last) { FIRST_KEPT } else { FIRST };
-        let highest = (lowest..PAIRS).rev().find(|&pair| taken(pair));
-        let free = highest.map_or(lowest, |highest| {
-            // The pairs below it were in use when it was given, by lines that are missing. One may be the descriptor's:
-            // where it is the next lower one, or one above it was given when there had been accesses.
-            let given =
-                |pair| self.in_lines(pair, &(first..end)).iter().any(|&(_, event)| event != Event::Read);
-            let free = (lowest..highest).rev().find(|&pair| !taken(pair));
-            let may_be = |free: &usize| free + 1 == highest || (free + 1..=highest).any(given);
-            free.filter(may_be).unwrap_or(highest + 1)
-        });
-        2 * free.min(PAIRS - 1) as u64
+        let register = |pair: usize| 2 * pair as u64;
+        let is_seen = |pair: &usize| seen.contains(&register(*pair));
+        let taken_likely = taken(extent.load);
+        let likely = self.lowest_free(extent, &taken_likely);
+        // Or the load is later, or lines are missing that use the pair.
+        let later = (extent.load + 1..=extent.first).take(MOST_LATER);
+        let later = later.map(|load| self.lowest_free(extent, &taken(load)));
+        let higher = (likely..PAIRS).filter(|&pair| !taken_likely[pair]);
+        register(iter::once(likely).chain(later).chain(higher).find(is_seen).unwrap_or(likely))
+    }
+
+    fn lowest_free(&self, extent: &Extent, taken: &[bool]) -> usize {
+        let lowest = if extent.has_far_calls { FIRST_KEPT } else { FIRST };
+        let Some(highest) = (lowest..PAIRS).rev().find(|&pair| taken[pair]) else { return lowest };
+        // The pairs below it were in use when it was given, by lines that are missing. One may be the descriptor's: where
+        // it is the next lower one, or one above it was given when there had been accesses.
+        let accesses = extent.first..extent.end;
+        let given = |pair| self.in_lines(pair, &accesses).iter().any(|&(_, event)| event != Event::Read);
+        let free = (lowest..highest).rev().find(|&pair| !taken[pair]);
+        let may_be = |free: &usize| free + 1 == highest || (free + 1..=highest).any(given);
+        free.filter(may_be).unwrap_or(highest + 1).min(PAIRS - 1)
+    }
+
+    fn is_used(&self, pair: usize, lines: &[Range<usize>]) -> bool {
+        lines.iter().any(|lines| !self.in_lines(pair, lines).is_empty())
     }
 
     fn in_lines(&self, pair: usize, lines: &Range<usize>) -> &[(usize, Event)] {
@@ -116,7 +128,8 @@ impl Pairs {
 
     /// Whether a value of before the lines is read behind them.
     fn lives_through(&self, pair: usize, lines: Range<usize>) -> bool {
-        let next = self.events[pair].iter().find(|&&(line, _)| line >= lines.start);
+        let events = &self.events[pair];
+        let next = events.get(events.partition_point(|&(line, _)| line < lines.start));
         next.is_some_and(|&(line, event)| line >= lines.end && event == Event::Read)
     }
 }
