@@ -38,7 +38,8 @@ use ptx_isa::{Expected, Form, Opcode, ScalarType, Signature, Space};
 use rustc_hash::FxHashMap;
 use text_size::{TextRange, TextSize};
 
-use crate::diagnostic::Findings;
+use crate::db::{Db, Options};
+use crate::diagnostic::{Findings, Severity};
 use crate::flow::Flow;
 use crate::lower::SourceMap;
 use crate::module::Header;
@@ -95,6 +96,24 @@ pub struct Statement<'a> {
     pub rows: Option<&'a [&'a Expected]>,
 }
 
+/// Lints that are off by default and take time of their own: they run only where they are on. The other checks run
+/// whatever their levels are, so that changing those repeats no walk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Extras {
+    unused: bool,
+    varying_branches: bool,
+}
+
+#[salsa::tracked(returns(copy))]
+pub(crate) fn extras(db: &dyn Db) -> Extras {
+    let levels = Options::get(db).levels(db);
+    let is_on = |lint| levels.level(lint) != Severity::Allow;
+    Extras {
+        unused: is_on(&unused::UNUSED_LABEL) || is_on(&unused::UNUSED_REGISTER),
+        varying_branches: is_on(&divergence::VARYING_BRANCH),
+    }
+}
+
 /// A body whose statements were all walked.
 pub struct Body<'a> {
     pub map: &'a SourceMap,
@@ -102,21 +121,23 @@ pub struct Body<'a> {
     pub function: &'a Function,
     /// What the variables that it mentions are.
     pub variables: &'a FxHashMap<Symbol, Place>,
+    extras: Extras,
     /// `None` when names or statements could not be read, so that absence of a use proves nothing.
     flow: Option<Flow<'a>>,
 }
 
 impl<'a> Body<'a> {
     /// Says nothing of the order of execution when `incomplete`.
-    pub fn new(
+    pub(crate) fn new(
         function: &'a Function,
         variables: &'a FxHashMap<Symbol, Place>,
         map: &'a SourceMap,
         text: &'a str,
         incomplete: bool,
+        extras: Extras,
     ) -> Self {
         let flow = (!incomplete).then(|| Flow::new(function, map));
-        Self { map, text, function, variables, flow }
+        Self { map, text, function, variables, extras, flow }
     }
 
     /// The mnemonic and the suffixes of an instruction; with its operands where the text is unusual.

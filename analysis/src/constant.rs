@@ -8,6 +8,8 @@ use ptx_syntax::ast::literal::{self, Float};
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
 use text_size::TextRange;
 
+use crate::elements::tokens;
+
 /// What an expression is worth.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Value {
@@ -126,10 +128,7 @@ pub fn literal_value(text: &str) -> Option<Value> {
 }
 
 fn word<'t>(node: &SyntaxNode, text: &'t str, kind: SyntaxKind) -> Option<&'t str> {
-    node.children_with_tokens()
-        .filter_map(NodeOrToken::into_token)
-        .find(|token| token.kind() == kind)
-        .map(|token| &text[token.text_range()])
+    tokens(node, kind).first().map(|&range| &text[range])
 }
 
 /// The operator of a prefix or binary expression: its first token that is not trivia.

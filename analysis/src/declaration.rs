@@ -11,6 +11,7 @@ use text_size::TextRange;
 use crate::constant::{self, Value};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
+use crate::elements::{elements, tokens};
 
 declare_lint! {
     /// A declaration lacks a part, has one twice, or has parts that exclude each other.
@@ -220,10 +221,10 @@ pub fn read(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<Declara
     let mut declarators = Vec::new();
     // A parameter holds its name and dimensions itself.
     let mut own = Declarator { name: None, count: None, dimensions: Vec::new(), initializer: None };
-    for element in node.children_with_tokens() {
+    for element in elements(node) {
         match element {
-            NodeOrToken::Token(token) if token.kind() == SyntaxKind::DOT_WORD => {
-                let (word, range) = (&text[token.text_range()], token.text_range());
+            NodeOrToken::Token(token) if token.is(SyntaxKind::DOT_WORD) => {
+                let (word, range) = (&text[token.range], token.range);
                 let rank = order(word);
                 if rank < last || (rank == last && matches!(rank, LINKAGE | LANES)) {
                     let message =
@@ -344,9 +345,8 @@ fn attributes(node: &SyntaxNode, text: &str, words: &mut Words, out: &mut Findin
 
 /// The value of the first number directly in `node`.
 pub fn integer_in(node: &SyntaxNode, text: &str) -> Option<i64> {
-    let mut tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
-    let token = tokens.find(|token| token.kind() == SyntaxKind::INT)?;
-    constant::literal_value(&text[token.text_range()])?.as_int()
+    let number = *tokens(node, SyntaxKind::INT).first()?;
+    constant::literal_value(&text[number])?.as_int()
 }
 
 /// The value of the expression below `node`.

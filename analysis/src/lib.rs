@@ -10,6 +10,7 @@ pub mod db;
 pub mod declaration;
 pub mod diagnostic;
 pub mod dump;
+mod elements;
 pub mod flow;
 pub mod ide;
 pub mod initializer;

@@ -3,7 +3,7 @@
 //! One walk over the tree resolves names and instructions, builds the position-free [`Function`], records where
 //! each statement and name stands, and runs the checks. It never fails: a function with errors has no
 //! [`Function`], and all diagnostics are kept with their default levels; [`crate::ide::diagnostics`] applies settings
-//! and suppressions later, so that changing a setting repeats no walk.
+//! and suppressions later, so that changing a setting repeats no walk, unless it turns on [`crate::check::Extras`].
 
 mod body;
 pub mod call;

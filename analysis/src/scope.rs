@@ -158,6 +158,13 @@ impl<'t> Names<'t> {
         self.scopes.len()
     }
 
+    /// Makes room for so many names in the innermost scope.
+    pub fn reserve(&mut self, names: usize) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.names.reserve(names);
+        }
+    }
+
     /// Declares `name` in the innermost scope. Gives the earlier declaration of the same name there, if any;
     /// the later one then wins.
     pub fn declare(&mut self, name: &'t str, declaration: Declaration) -> (DeclId, Option<DeclId>) {

@@ -14,6 +14,7 @@ use crate::constant::{self, Value};
 use crate::db::Db;
 use crate::declaration::{self, Declaration, Declarator, Head, Shape};
 use crate::diagnostic::Findings;
+use crate::elements::{elements, tokens};
 use crate::initializer::{self, NamedReloc};
 use crate::items::{Item, parse, parse_header};
 
@@ -99,10 +100,7 @@ pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
         _ => None,
     };
     let node = header.unwrap_or_else(|| parse(db, item)).syntax();
-    let words = |kind: SyntaxKind| {
-        let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
-        tokens.filter(move |token| token.kind() == kind).map(|token| &text[token.text_range()])
-    };
+    let words = |kind: SyntaxKind| tokens(&node, kind).into_iter().map(|range| &text[range]);
     match node.kind() {
         SyntaxKind::VERSION_DIRECTIVE => ItemDecl::Version(words(SyntaxKind::FLOAT).next().and_then(version)),
         SyntaxKind::TARGET_DIRECTIVE => {
@@ -202,10 +200,10 @@ fn function(node: &SyntaxNode, text: &str) -> Option<FunctionDecl> {
     let mut name = None;
     let (mut returns, mut params) = (Vec::new(), Vec::new());
     let mut shapes = Shapes::default();
-    for element in node.children_with_tokens() {
+    for element in elements(node) {
         match element {
-            NodeOrToken::Token(token) if token.kind() == SyntaxKind::DOT_WORD => {
-                let word = &text[token.text_range()];
+            NodeOrToken::Token(token) if token.is(SyntaxKind::DOT_WORD) => {
+                let word = &text[token.range];
                 entry |= word == ".entry";
                 if let Some(found) = declaration::linkage(word) {
                     linkage = found;

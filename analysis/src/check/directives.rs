@@ -1,7 +1,7 @@
 //! Directives between the header of a function and its body.
 
 use ptx_isa::{Directive, Gate, PtxVersion};
-use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use ptx_syntax::{SyntaxKind, SyntaxNode};
 use text_size::{TextRange, TextSize};
 
 use super::Gates;
@@ -10,6 +10,7 @@ use crate::constant::{self, Value};
 use crate::declaration::{BAD_CONSTANT, BAD_DECLARATION, BAD_SIZE, CONFLICTING_DIRECTIVES};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
+use crate::elements::tokens;
 
 declare_lint! {
     /// A directive of a kernel or of a function has no effect without another one.
@@ -109,9 +110,7 @@ fn declaration_gates(
     text: &str,
     out: &mut Findings,
 ) {
-    let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
-    for token in tokens.filter(|token| token.kind() == SyntaxKind::DOT_WORD) {
-        let range = token.text_range();
+    for range in tokens(node, SyntaxKind::DOT_WORD) {
         match &text[range] {
             ".weak" => out.extend(gates.check(&Gate::since(3, 1, 20), ".weak", range, "")),
             ".entry" if is_entry && !has_body => {

@@ -65,6 +65,9 @@ fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: &Instr, out:
     let is_guarded =
         instr.guard.is_some_and(|guard| flow.register(guard.reg).splits_warps(&body.function.launch));
     let split = split(flow, block);
+    if !is_guarded && split.is_none() && !body.extras.varying_branches {
+        return;
+    }
     let Some(place) = body.name(instr) else { return };
     let name = instr.opcode.form.mnemonic();
     if !is_guarded && split.is_none() {

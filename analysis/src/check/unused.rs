@@ -7,7 +7,7 @@ use super::Body;
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 use crate::ide::Access;
-use crate::scope::{DeclKind, Entity};
+use crate::scope::DeclKind;
 
 declare_lint! {
     /// Nothing jumps to a label.
@@ -20,20 +20,11 @@ declare_lint! {
 }
 
 pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
-    if body.flow().is_none() {
+    if body.flow().is_none() || !body.extras.unused {
         return;
     }
     let mut used = vec![false; body.map.declarations.len()];
-    // A register gets its number where it is first mentioned, that of a parameter where it is declared.
-    let mut parameters = body.function.params.iter().chain(&body.function.returns);
-    let are_mentioned = !parameters.any(|parameter| parameter.reg.is_some());
-    if are_mentioned {
-        body.map.registers.iter().for_each(|register| used[register.declaration.0 as usize] = true);
-    }
     for occurrence in body.map.occurrences.iter().filter(|o| o.access != Access::Declaration) {
-        if are_mentioned && matches!(occurrence.entity, Entity::Register(_)) {
-            continue;
-        }
         if let Some(declaration) = body.map.declaration_of(occurrence.entity) {
             used[declaration.0 as usize] = true;
         }

@@ -20,6 +20,7 @@ use crate::check::{self, Gates, Place, debug, directives, limits, lints, pragmas
 use crate::db::{Db, SourceFile};
 use crate::declaration::{self, BAD_DECLARATION, Shape};
 use crate::diagnostic::{Diagnostic, Findings, Severity};
+use crate::elements::{elements, tokens};
 use crate::ide::Access;
 use crate::items::Item;
 use crate::module::{self, Global, Header, Name, REDEFINITION};
@@ -192,10 +193,10 @@ impl<'db> Walker<'db> {
         let is_entry = is_entry(node, self.text);
         directives::check(node, is_entry, &self.gates, self.text, &mut self.diagnostics);
         self.function.entry = is_entry;
-        for element in node.children_with_tokens() {
+        for element in elements(node) {
             match element {
-                NodeOrToken::Token(token) if token.kind() == SyntaxKind::DOT_WORD => {
-                    let word = self.slice(token.text_range());
+                NodeOrToken::Token(token) if token.is(SyntaxKind::DOT_WORD) => {
+                    let word = self.slice(token.range);
                     if let Some(linkage) = declaration::linkage(word) {
                         self.function.linkage = linkage;
                     }
@@ -554,10 +555,10 @@ impl<'db> Walker<'db> {
         let mut result = empty_signature();
         let mut all = Shapes::default();
         let mut named = false;
-        for element in node.children_with_tokens() {
+        for element in elements(node) {
             match element {
                 NodeOrToken::Token(token) => {
-                    named |= matches!(token.kind(), SyntaxKind::UNDERSCORE | SyntaxKind::IDENT);
+                    named |= token.is(SyntaxKind::UNDERSCORE) || token.is(SyntaxKind::IDENT);
                 }
                 NodeOrToken::Node(child) if child.kind() == SyntaxKind::PARAM_LIST => {
                     let site = if named { Site::Prototype } else { Site::PrototypeResult };
@@ -618,8 +619,9 @@ impl<'db> Walker<'db> {
             occurrences: occurrences.into(),
         };
         if self.has_body {
-            let body =
-                check::Body::new(&function, &self.variables, &map, self.text, self.incomplete || has_errors);
+            let (variables, incomplete) = (&self.variables, self.incomplete || has_errors);
+            let extras = check::extras(self.db);
+            let body = check::Body::new(&function, variables, &map, self.text, incomplete, extras);
             for check in check::BODY_CHECKS {
                 check(&body, &mut self.diagnostics);
             }
@@ -636,8 +638,7 @@ impl<'db> Walker<'db> {
 }
 
 fn is_entry(function: &SyntaxNode, text: &str) -> bool {
-    let mut tokens = function.children_with_tokens().filter_map(NodeOrToken::into_token);
-    tokens.any(|token| token.kind() == SyntaxKind::DOT_WORD && &text[token.text_range()] == ".entry")
+    tokens(function, SyntaxKind::DOT_WORD).into_iter().any(|word| &text[word] == ".entry")
 }
 
 fn empty_signature() -> Signature {

@@ -10,6 +10,7 @@ use text_size::TextRange;
 use super::body::{Resolution, Walker};
 use crate::check::{self, lints, spelling};
 use crate::diagnostic::{Diagnostic, Findings, Severity};
+use crate::elements::{elements, tokens};
 use crate::ide::Access;
 
 /// An instruction's name, looked up.
@@ -40,18 +41,16 @@ impl<'db> Walker<'db> {
         let mut suffixes: SmallVec<[TextRange; 8]> = SmallVec::new();
         let mut lowered =
             Lowered { operands: SmallVec::new(), ranges: SmallVec::new(), occurrences: SmallVec::new() };
-        for element in node.children_with_tokens() {
+        for element in elements(node) {
             match element {
-                NodeOrToken::Token(token) => match token.kind() {
-                    SyntaxKind::IDENT => {
-                        mnemonic = Some(token.text_range());
-                        let name = self.slice(token.text_range());
-                        is_call = name == "call";
-                        self.is_video = name.starts_with('v') && name != "vote";
-                    }
-                    SyntaxKind::DOT_WORD => suffixes.push(token.text_range()),
-                    _ => {}
-                },
+                NodeOrToken::Token(token) if token.is(SyntaxKind::IDENT) => {
+                    mnemonic = Some(token.range);
+                    let name = self.slice(token.range);
+                    is_call = name == "call";
+                    self.is_video = name.starts_with('v') && name != "vote";
+                }
+                NodeOrToken::Token(token) if token.is(SyntaxKind::DOT_WORD) => suffixes.push(token.range),
+                NodeOrToken::Token(_) => {}
                 NodeOrToken::Node(child) => match child.kind() {
                     SyntaxKind::GUARD => guard = self.guard(&child),
                     SyntaxKind::BANK => self.incomplete = true,
@@ -91,8 +90,7 @@ impl<'db> Walker<'db> {
 
     fn guard(&mut self, node: &SyntaxNode) -> Option<Guard> {
         let name = node.first_child()?;
-        let mut tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
-        let negated = tokens.any(|token| token.kind() == SyntaxKind::BANG);
+        let negated = !tokens(node, SyntaxKind::BANG).is_empty();
         match self.operand(&name)? {
             Operand::Reg(reg) if self.names.registers[reg.0 as usize].ty == ScalarType::Pred => {
                 Some(Guard { reg, negated })

@@ -180,6 +180,7 @@ impl<'s, 'db> Body<'s, 'db> {
         self.pos += 1;
         let Braces { range, labels } = self.braces.get(braces)?;
         let first_label = LabelId(self.walker.names.labels.len() as u32);
+        self.walker.names.reserve(labels.len());
         for &label in labels {
             let kind = DeclKind::Label(LabelId(self.walker.names.labels.len() as u32));
             self.walker.declare(label, *range, kind);

@@ -128,7 +128,8 @@ fn levels_repeat_no_walk() {
     log.lock().unwrap().clear();
     db.set_levels(crate::diagnostic::Levels::default());
     ide::diagnostics(&db, file);
-    assert_eq!(*log.lock().unwrap(), Vec::<String>::new());
+    // Asked anew whether optional lints are on, and nothing depends on an answer that stays.
+    assert!(log.lock().unwrap().iter().all(|query| query.starts_with("extras(")));
 }
 
 /// The same at the size of real modules: the work of an edit does not grow with the number of functions.
