@@ -49,6 +49,16 @@ fn check(c: &mut Criterion) {
             ide::diagnostics(&db, file)
         })
     });
+    group.bench_function("refuse", |b| {
+        // What `ptx-check` does with a file whose last line is wrong.
+        let wrong = ".entry last() {\n.reg .b32 %r<2>; .reg .f32 %f1;\nadd.s32 %r1, %r1, %f1;\n}\n";
+        let text = format!("{text}{wrong}");
+        b.iter(|| {
+            let db = Database::default();
+            let file = db.add_frozen_file(text.as_str());
+            assert_eq!(ide::diagnostics(&db, file).len(), 1);
+        })
+    });
     group.bench_function("after an edit", |b| {
         let mut db = Database::default();
         let file = db.add_file(text.as_str());
