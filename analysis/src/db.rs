@@ -78,6 +78,22 @@ impl Database {
         db
     }
 
+    /// An empty database with the same options. Its files go with it.
+    pub fn scratch(&self) -> Self {
+        let other = Self { storage: salsa::Storage::new(None) };
+        let own = Options::get(self);
+        let _options = Options::builder(
+            own.target(self),
+            own.architecture(self),
+            own.opt_level(self),
+            own.max_registers(self),
+            own.levels(self).clone(),
+        )
+        .durability(Durability::HIGH)
+        .new(&other);
+        other
+    }
+
     /// Stops the queries of this handle, and of no other, when its `cancel` is called.
     pub fn cancellation_token(&self) -> CancellationToken {
         Db::cancellation_token(self)

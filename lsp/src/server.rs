@@ -186,7 +186,11 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
         document_highlight_provider: Some(OneOf::Left(true)),
         document_symbol_provider: Some(OneOf::Left(true)),
         code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
-            code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::REFACTOR_REWRITE]),
+            code_action_kinds: Some(vec![
+                CodeActionKind::QUICKFIX,
+                CodeActionKind::REFACTOR_REWRITE,
+                handlers::code_action::FIX_ALL,
+            ]),
             ..Default::default()
         })),
         code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(false) }),
@@ -292,7 +296,8 @@ impl LanguageServer for Backend {
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
         let uri = params.text_document.uri.clone();
-        self.read(uri, move |s| handlers::code_action::handle(s, params.range)).await
+        let only = params.context.only;
+        self.read(uri, move |s| handlers::code_action::handle(s, params.range, only.as_deref())).await
     }
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {

@@ -5,9 +5,9 @@
 //! So the result has no new errors, and making the fixes again changes nothing.
 
 use rustc_hash::FxHashMap;
-use text_size::TextSize;
+use text_size::{TextRange, TextSize};
 
-use crate::db::Database;
+use crate::db::{Database, Db as _};
 use crate::diagnostic::{Applicability, Diagnostic, Fix, Severity, TextEdit};
 
 /// Rounds that are made at most.
@@ -26,14 +26,37 @@ pub struct Fixed {
 /// A fix and the code of its finding.
 type Chosen<'d> = (&'static str, &'d Fix);
 
-/// Makes the machine-applicable fixes of a text, with the options of `db`.
+impl Fixed {
+    /// The edit that makes the text of `before`; `None` where they are the same.
+    pub fn edit(&self, before: &str) -> Option<TextEdit> {
+        let common = |pairs: &mut dyn Iterator<Item = (char, char)>| {
+            pairs.take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum::<usize>()
+        };
+        let start = common(&mut before.chars().zip(self.text.chars()));
+        let (old, new) = (&before[start..], &self.text[start..]);
+        let rest = common(&mut old.chars().rev().zip(new.chars().rev()));
+        let (old, new) = (&old[..old.len() - rest], &new[..new.len() - rest]);
+        let at = TextSize::try_from(start).ok()?;
+        let range = TextRange::at(at, TextSize::of(old));
+        (old != new).then(|| TextEdit { range, text: new.into() })
+    }
+}
+
+/// Makes the machine-applicable fixes of a text, with the options of `db`. A write to `db` cancels it.
 pub fn fix_all(db: &Database, text: &str) -> Fixed {
+    let scratch = db.scratch();
+    let check = |text: &str| {
+        db.unwind_if_revision_cancelled();
+        super::diagnostics(&scratch, scratch.add_frozen_file(text))
+    };
     let mut fixed = Fixed { text: text.to_owned(), made: Vec::new() };
-    let mut found = check(db, &fixed.text);
+    let mut found = check(&fixed.text);
     let mut trials = TRIALS;
     for _ in 0..ROUNDS {
         let chosen = choose(&found);
-        let Some((text, after, made)) = round(db, &fixed.text, &found, &chosen, &mut trials) else { break };
+        let Some((text, after, made)) = round(&check, &fixed.text, &found, &chosen, &mut trials) else {
+            break;
+        };
         fixed.text = text;
         fixed.made.extend(made);
         found = after;
@@ -46,7 +69,7 @@ type Better = (String, Vec<Diagnostic>, Vec<(&'static str, String)>);
 
 /// Makes all of the fixes, or those that are good by themselves, or the first of these.
 fn round(
-    db: &Database,
+    check: &dyn Fn(&str) -> Vec<Diagnostic>,
     text: &str,
     found: &[Diagnostic],
     chosen: &[Chosen<'_>],
@@ -54,7 +77,7 @@ fn round(
 ) -> Option<Better> {
     let attempt = |fixes: &[Chosen<'_>]| {
         let text = apply(text, fixes.iter().flat_map(|(_, fix)| &fix.edits))?;
-        let after = check(db, &text);
+        let after = check(&text);
         let made = fixes.iter().map(|(code, fix)| (*code, fix.title.clone())).collect();
         is_better(found, &after).then_some((text, after, made))
     };
@@ -70,10 +93,6 @@ fn round(
     let good: Vec<Chosen<'_>> =
         chosen[..tried].iter().copied().filter(|&one| attempt(&[one]).is_some()).collect();
     attempt(&good).or_else(|| attempt(good.get(..1)?))
-}
-
-fn check(db: &Database, text: &str) -> Vec<Diagnostic> {
-    super::diagnostics(db, db.add_frozen_file(text))
 }
 
 /// The first fix of each finding that needs no asking, without those that touch text of an earlier one. The same

@@ -1,4 +1,4 @@
-//! `textDocument/codeAction`: quick fixes, and "Show SASS for this function".
+//! `textDocument/codeAction`: quick fixes, all of them at once, and "Show SASS for this function".
 
 use std::collections::HashMap;
 
@@ -6,10 +6,45 @@ use crate::owner::Snapshot;
 use ptx_analysis::ide::{self, ActionKind};
 use serde_json::json;
 use tower_lsp::lsp_types::{
-    CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionResponse, Command, Range, Url, WorkspaceEdit,
+    CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionResponse, Command, Range, TextEdit, Url,
+    WorkspaceEdit,
 };
 
-pub fn handle(s: &Snapshot, range: Range) -> Option<CodeActionResponse> {
+/// All fixes of a document that need no asking.
+pub const FIX_ALL: CodeActionKind = CodeActionKind::new("source.fixAll.ptx");
+
+pub fn handle(s: &Snapshot, range: Range, only: Option<&[CodeActionKind]>) -> Option<CodeActionResponse> {
+    // It takes checking the document several times, so it is made only where it is asked for.
+    let fixes_all = only.is_some_and(|kinds| kinds.iter().any(includes_fix_all));
+    let mut response = actions(s, range);
+    response.extend(fixes_all.then(|| fix_all(s)).flatten());
+    Some(response)
+}
+
+/// Whether a kind is `source.fixAll.ptx` or above it.
+fn includes_fix_all(kind: &CodeActionKind) -> bool {
+    let own = FIX_ALL;
+    let rest = own.as_str().strip_prefix(kind.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+fn fix_all(s: &Snapshot) -> Option<CodeActionOrCommand> {
+    let text = s.file.text(&s.db);
+    let fixed = ide::fix_all(&s.db, text);
+    let edits = vec![s.lines().edit(&fixed.edit(text)?)];
+    Some(CodeActionOrCommand::CodeAction(CodeAction {
+        title: format!("Make all {} fixes that need no asking", fixed.made.len()),
+        kind: Some(FIX_ALL),
+        edit: Some(changes(s, edits)),
+        ..Default::default()
+    }))
+}
+
+fn changes(s: &Snapshot, edits: Vec<TextEdit>) -> WorkspaceEdit {
+    WorkspaceEdit { changes: Some(HashMap::from([(s.uri.clone(), edits)])), ..Default::default() }
+}
+
+fn actions(s: &Snapshot, range: Range) -> CodeActionResponse {
     let lines = s.lines();
     let actions = ide::code_actions(&s.db, s.file, lines.text_range(range));
     let convert = |action: ide::CodeAction| {
@@ -20,17 +55,14 @@ pub fn handle(s: &Snapshot, range: Range) -> Option<CodeActionResponse> {
                 ActionKind::Rewrite => CodeActionKind::REFACTOR_REWRITE,
                 ActionKind::Source => CodeActionKind::SOURCE,
             }),
-            edit: (!edits.is_empty()).then(|| WorkspaceEdit {
-                changes: Some(HashMap::from([(s.uri.clone(), edits)])),
-                ..Default::default()
-            }),
+            edit: (!edits.is_empty()).then(|| changes(s, edits)),
             command: action.command.as_ref().map(|c| protocol_command(&s.uri, action.title.clone(), c)),
             is_preferred: action.fixes.map(|_| action.preferred),
             title: action.title,
             ..Default::default()
         })
     };
-    Some(actions.into_iter().map(convert).collect())
+    actions.into_iter().map(convert).collect()
 }
 
 /// A command as the clients know it: they open what the server renders.

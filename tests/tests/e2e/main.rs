@@ -48,6 +48,31 @@ async fn diagnostics_follow_the_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn all_sure_fixes_of_a_document_are_one_action() {
+    let wrong = KERNEL.replace("fma.rn", "fna.rn").replace("ret;", "rte;");
+    let (mut client, answer) = Client::start(json!({}), json!({})).await;
+    let kinds = answer["capabilities"]["codeActionProvider"]["codeActionKinds"].as_array().unwrap();
+    assert!(kinds.contains(&json!("source.fixAll.ptx")));
+    client.open(URI, &wrong).await;
+    let start = json!({ "line": 0, "character": 0 });
+    let asked = |only: Value| {
+        let context = json!({ "diagnostics": [], "only": only });
+        json!({ "textDocument": { "uri": URI }, "range": { "start": start, "end": start }, "context": context })
+    };
+    let is_fix_all = |action: &&Value| action["kind"] == "source.fixAll.ptx";
+    let actions = client.request("textDocument/codeAction", asked(json!(["source.fixAll"]))).await.unwrap();
+    let action = actions.as_array().unwrap().iter().find(is_fix_all).expect("it is offered");
+    let edit = &action["edit"]["changes"][URI][0];
+    let (from, to) = (place(&wrong, "fna.rn"), place(&wrong, "rte;"));
+    assert_eq!(edit["range"]["start"], json!({ "line": from.0, "character": from.1 + 1 }));
+    assert_eq!(edit["range"]["end"], json!({ "line": to.0, "character": to.1 + 3 }));
+    assert!(edit["newText"].as_str().unwrap().starts_with("ma.rn"));
+    let others = client.request("textDocument/codeAction", asked(json!(["quickfix"]))).await.unwrap();
+    assert_eq!(others.as_array().unwrap().iter().find(is_fix_all), None);
+    client.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn clients_may_ask_for_diagnostics() {
     let (mut client, answer) =
         Client::start(json!({ "textDocument": { "diagnostic": {} } }), json!({})).await;
