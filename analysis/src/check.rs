@@ -26,7 +26,7 @@ mod unassigned;
 mod unreachable;
 pub(crate) mod unused;
 mod vectors;
-mod video;
+pub(crate) mod video;
 mod warp_sync;
 
 pub use gates::Gates;

@@ -186,6 +186,7 @@ mod tests {
             labels: 0,
             targets: vec![],
             body: vec![],
+            parts: vec![],
             launch: Default::default(),
         };
         let options = Options { sm: Sm::new(sm), opt_level: 3, max_registers: None };

@@ -117,7 +117,30 @@ pub struct Function {
     /// `.branchtargets` lists, indexed by [`Operand::Targets`].
     pub targets: Vec<Vec<LabelId>>,
     pub body: Vec<Stmt>,
+    /// What operands of video instructions take of their registers, in the order of statements and operands.
+    pub parts: Vec<Part>,
     pub launch: Launch,
+}
+
+/// A part of a register, or its negation: `-%r1.b0`, `%r2.h10`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Part {
+    pub src: SrcId,
+    /// The operand's position.
+    pub operand: u8,
+    pub negated: bool,
+    pub selector: Option<Selector>,
+}
+
+/// Lanes of a register, or of two that are numbered through: `.b2` is one byte, `.h32` are two halves.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Selector {
+    /// 8 or 16.
+    pub bits: u8,
+    /// How many lanes are named.
+    pub count: u8,
+    /// As written, the highest place first.
+    pub lanes: [u8; 4],
 }
 
 /// Performance-tuning directives of an entry.

@@ -7,6 +7,7 @@ use ptx_backend::input::{Env, Function};
 use ptx_backend::{CodegenError, CompiledFunction, Options, Session};
 use ptx_emu::machine::{self, Kernel};
 use ptx_emu::tensormap::TensorMap;
+use ptx_emu::texture::{self, Texture};
 use ptx_emu::{Device, Fault, Launch, Work};
 use ptx_isa::Sm;
 use std::fmt::Write;
@@ -24,6 +25,8 @@ pub enum Argument {
     Unwritten(usize, Compare),
     /// The address of so many bytes into a buffer.
     Into(Box<Argument>, u64),
+    /// The handle of a texture or a surface, and what it holds.
+    Texture(Texture, Vec<u8>),
     /// The bytes of a number or a structure.
     Bytes(Vec<u8>),
     /// The address of a tensor map of the buffer before. A GPU's maps are encoded otherwise.
@@ -275,6 +278,12 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
             Argument::F32(value) => params.extend(value.to_le_bytes()),
             Argument::F64(value) => params.extend(value.to_le_bytes()),
             Argument::Bytes(bytes) => params.extend(bytes),
+            Argument::Texture(texture, bytes) => {
+                let address = device.global.add(bytes.clone());
+                buffers.push((address, Compare::Exact));
+                params.extend(texture::handle(device.textures.len()).to_le_bytes());
+                device.textures.push(Texture { address, ..texture.clone() });
+            }
             Argument::Tensor(map) => {
                 let address = pointers.last().map_or(0, |pointer: &Pointer| pointer.address);
                 let map = TensorMap { address, ..map.clone() };

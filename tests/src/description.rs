@@ -16,7 +16,11 @@
 //! u32 1000                         # a number
 //! bytes 16 random 3                # a parameter of many bytes
 //! tensor f16 64x32 16x8 32         # a map of the buffer before: extents, the box, bytes of a swizzled row (16: not swizzled)
+//! texture f32x4 8x2 small 2 linear # a texture or a surface: element, extents and contents
 //! ```
+//!
+//! A texture may have `layers COUNT`, `normalized` coordinates, `float` (its integers are read as fractions), and behind
+//! its ends what `wrap`, `mirror` or `zero` say instead of the nearest element.
 //!
 //! Contents are `zero`, `ones`, `index` (0, 1, 2 and so on), `values 1,2,3` (these again and again), `random SEED`, `below LIMIT SEED` (whole numbers), `small SEED`
 //! (multiples of 1/256 between -4 and 4), `edges SEED` (values that instructions have trouble with) and `unwritten` (a
@@ -26,6 +30,7 @@
 use crate::case::{Argument, Case, Compare};
 use crate::sweep::{self, Random};
 use ptx_emu::tensormap::TensorMap;
+use ptx_emu::texture::{Border, Channel, Texture};
 use std::path::Path;
 
 /// A case and what it is called.
@@ -128,6 +133,10 @@ fn setting(case: &mut Case, first: &str, words: &[&str]) -> Option<()> {
             let (bytes, _) = contents("u8", number(0)? as usize, &words[1..])?;
             case.arguments.push(Argument::Bytes(bytes));
         }
+        "texture" => {
+            let (texture, bytes) = texture(words)?;
+            case.arguments.push(Argument::Texture(texture, bytes));
+        }
         "tensor" => {
             let extents = |at: usize| -> Option<Vec<u64>> {
                 words.get(at)?.split('x').map(|word| word.parse().ok()).collect()
@@ -150,6 +159,50 @@ fn setting(case: &mut Case, first: &str, words: &[&str]) -> Option<()> {
         }
     }
     Some(())
+}
+
+/// A texture or a surface, and what it holds.
+fn texture(words: &[&str]) -> Option<(Texture, Vec<u8>)> {
+    let (element, channels) = words.first()?.split_once('x').unwrap_or((words[0], "1"));
+    let mut extent = [1; 3];
+    for (extent, word) in extent.iter_mut().zip(words.get(1)?.split('x')) {
+        *extent = word.parse().ok()?;
+    }
+    let channel = match element.as_bytes().first()? {
+        b'f' => Channel::Float,
+        b's' => Channel::Signed,
+        _ => Channel::Unsigned,
+    };
+    let mut texture = Texture {
+        address: 0,
+        channel,
+        bytes: size(element)? as u32,
+        channels: channels.parse().ok()?,
+        extent,
+        layers: 0,
+        linear: false,
+        normalized: false,
+        as_float: false,
+        border: Border::Clamp,
+    };
+    let layers =
+        words.iter().position(|word| *word == "layers").map_or(Some(1), |at| words.get(at + 1)?.parse().ok());
+    let count = extent.iter().product::<u32>() * texture.channels * layers?;
+    let (bytes, rest) = contents(element, count as usize, words.get(2..)?)?;
+    let mut rest = rest.iter();
+    while let Some(word) = rest.next() {
+        match *word {
+            "linear" => texture.linear = true,
+            "normalized" => texture.normalized = true,
+            "float" => texture.as_float = true,
+            "wrap" => texture.border = Border::Wrap,
+            "mirror" => texture.border = Border::Mirror,
+            "zero" => texture.border = Border::Zero,
+            "layers" => texture.layers = rest.next()?.parse().ok()?,
+            _ => return None,
+        }
+    }
+    Some((texture, bytes))
 }
 
 fn size(ty: &str) -> Option<usize> {

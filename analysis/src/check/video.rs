@@ -1,7 +1,9 @@
 //! Selectors and signs of the operands of video instructions: `-%r1.b0`, `%r2.h10`.
 //!
-//! They are read from the text, because the operands that later stages see have no place for them.
+//! They are read from the text, because the operands that later stages see have no place for them: what these mean is
+//! told beside the instructions.
 
+use ptx_backend::input::{self, Selector, SrcId};
 use ptx_isa::Mod;
 
 use super::operands::OPERAND_CLASS;
@@ -77,6 +79,24 @@ fn read(text: &str) -> Part<'_> {
     Part { negated: rest.is_some() && register, selector }
 }
 
+/// What an operand takes of its register, where it is not the whole as it is.
+pub(crate) fn part(src: SrcId, operand: u8, text: &str) -> Option<input::Part> {
+    let Part { negated, selector } = read(text);
+    let selector = selector.and_then(|text| {
+        let bits = match text.as_bytes().first()? {
+            b'b' => 8,
+            b'h' => 16,
+            _ => return None,
+        };
+        let (mut lanes, count) = ([0; 4], text.len() - 1);
+        for (lane, digit) in lanes.iter_mut().zip(text[1..].bytes()) {
+            *lane = digit.wrapping_sub(b'0');
+        }
+        (count <= lanes.len()).then_some(Selector { bits, count: count as u8, lanes })
+    });
+    (negated || selector.is_some()).then_some(input::Part { src, operand, negated, selector })
+}
+
 /// A byte or a half.
 fn one(selector: &str) -> bool {
     matches!(selector, "b0" | "b1" | "b2" | "b3" | "h0" | "h1")
@@ -112,8 +132,11 @@ mod tests {
 
     #[test]
     fn operands_as_written() {
-        let part = read("- %r1.b0");
-        assert!(part.negated && part.selector == Some("b0"));
+        let negated = read("- %r1.b0");
+        assert!(negated.negated && negated.selector == Some("b0"));
         assert!(!read("-5").negated && read("-5").selector.is_none());
+        let selector = Selector { bits: 16, count: 2, lanes: [3, 2, 0, 0] };
+        let whole = input::Part { src: SrcId(4), operand: 1, negated: false, selector: Some(selector) };
+        assert_eq!((part(SrcId(4), 1, "%r2.h32"), part(SrcId(4), 1, "%r2")), (Some(whole), None));
     }
 }

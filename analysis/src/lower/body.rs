@@ -117,6 +117,7 @@ impl<'db> Walker<'db> {
                 labels: 0,
                 targets: Vec::new(),
                 body: Vec::new(),
+                parts: Vec::new(),
                 launch: Launch::default(),
             },
             prototypes: Vec::new(),

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use text_size::TextRange;
 
 use super::body::{Resolution, Walker};
-use crate::check::{self, lints, spelling};
+use crate::check::{self, lints, spelling, video};
 use crate::diagnostic::{Diagnostic, Findings, Severity};
 use crate::elements::{elements, tokens};
 use crate::ide::Access;
@@ -79,6 +79,12 @@ impl<'db> Walker<'db> {
         }
         if !self.is_broken(range) {
             self.check(range, name, &suffixes, resolved, &lowered);
+        }
+        if self.is_video {
+            for (operand, &range) in lowered.ranges.iter().enumerate() {
+                let part = video::part(src, operand as u8, self.slice(range));
+                self.function.parts.extend(part);
+            }
         }
         if lowered.operands.iter().all(Option::is_some) {
             let operands = lowered.operands.into_iter().flatten().collect();

@@ -173,11 +173,8 @@ impl<'db> Walker<'db> {
                 ".y" | ".g" => 1,
                 ".z" | ".b" => 2,
                 ".w" | ".a" => 3,
-                _ if self.is_video => {
-                    // A part of a register: the operand has no place for it yet.
-                    self.incomplete = true;
-                    0
-                }
+                // A part of a register is told beside the operand.
+                _ if self.is_video => 0,
                 _ => lanes,
             };
             if lane >= lanes || (lanes == 1 && matches!(suffix, ".x" | ".r")) {
@@ -214,14 +211,14 @@ impl<'db> Walker<'db> {
             self.incomplete = true;
             return None;
         };
+        if self.is_video && inner.kind() == SyntaxKind::COMPONENT {
+            return self.component(&inner);
+        }
         if inner.kind() != SyntaxKind::NAME_REF {
             return self.constant(node);
         }
         match self.name(inner.text_range())? {
-            operand if self.is_video => {
-                self.incomplete = true;
-                Some(operand)
-            }
+            operand if self.is_video => Some(operand),
             Operand::Reg(register) if self.names.registers[register.0 as usize].ty == ScalarType::Pred => {
                 Some(Operand::NotPred(register))
             }

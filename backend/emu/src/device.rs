@@ -2,6 +2,7 @@
 
 use crate::launch::FaultKind;
 use crate::memory::{Global, number};
+use crate::texture::Texture;
 use ptx_backend::input::{Env, Symbol};
 use ptx_isa::Space;
 
@@ -17,6 +18,8 @@ pub struct Device {
     constants: u64,
     /// Words of global variables that hold addresses of functions at first.
     pub function_words: Vec<u64>,
+    /// Textures and surfaces, by the number in their handles.
+    pub textures: Vec<Texture>,
     /// What was printed, by call.
     pub output: Vec<String>,
 }
@@ -62,8 +65,8 @@ impl Device {
             }
         }
         let constants = global.add(bank);
-        let (function_words, output) = (Vec::new(), Vec::new());
-        let mut device = Device { global, variables, places, constants, function_words, output };
+        let (function_words, textures, output) = (Vec::new(), Vec::new(), Vec::new());
+        let mut device = Device { global, variables, places, constants, function_words, textures, output };
         for (i, variable) in env.variables.iter().enumerate() {
             let Some(init) = &variable.init else { continue };
             for reloc in &init.relocs {

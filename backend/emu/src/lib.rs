@@ -20,6 +20,7 @@ pub mod ptx;
 pub mod sparse;
 mod system;
 pub mod tensormap;
+pub mod texture;
 mod transfers;
 mod warpgroup;
 

@@ -15,6 +15,7 @@ mod memory;
 mod operand;
 mod sync;
 mod system;
+mod texture;
 mod warpgroup;
 
 use crate::copies::Copies;

@@ -19,6 +19,8 @@ mod mbarrier;
 mod memory;
 mod race;
 mod sync;
+mod texture;
+mod video;
 mod warpgroup;
 
 use crate::copies::Copies;

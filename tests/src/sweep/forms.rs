@@ -18,7 +18,7 @@ const CARRIES: &str = "carries go from one instruction to the next";
 const POLICIES: &str = "policies are numbers that only caches read";
 const OWN: &str = "vectors, addresses and clusters have kernels of their own";
 const RESPONSES: &str = "responses of 128 bits have kernels of their own";
-const VIDEO: &str = "video instructions are not executed";
+const VIDEO: &str = "parts of registers have a kernel of their own";
 
 /// Forms that have no kernels here, and why.
 const ABSENT: &[(FormId, &str)] = &[
@@ -43,7 +43,7 @@ const ABSENT: &[(FormId, &str)] = &[
     (FormId::ClusterlaunchcontrolGetFirstCtaidDim, RESPONSES),
     (FormId::CvtToScale4, "ptxas takes the name and no operands that one would write"),
     (FormId::Fns, "it has a kernel of its own"),
-    (FormId::Istypep, "textures are not executed"),
+    (FormId::Istypep, "references are not executed, objects have kernels of their own"),
 ];
 
 /// Why a name has no kernel, though its form computes in one thread.

@@ -22,7 +22,6 @@ pub(super) enum Compute {
     Iadd64 {
         x: bool,
     },
-    Viaddsat,
     Imnmx64 {
         signed: bool,
     },
@@ -107,8 +106,11 @@ pub(super) enum Compute {
         ty: u8,
         relu: bool,
     },
+    /// Sums of one, two or four lanes.
     Viadd {
-        packed: bool,
+        bits: u32,
+        signed: bool,
+        limits: bool,
     },
     Popc,
     Flo {
@@ -306,7 +308,6 @@ impl Compute {
             "SEL" => Compute::Sel,
             "SEL.64" => Compute::Sel64,
             "IADD.64" | "IADD3.64" => Compute::Iadd64 { x },
-            "VIADD" if flag(Field::Sat) && text(Field::Type) == ".S32" => Compute::Viaddsat,
             "ISETP.64" if !x => Compute::Isetp64 { cmp: byte(Field::Cmp), signed, combine },
             "FSEL" => Compute::Fsel { ftz },
             "PRMT" => Compute::Prmt { mode: byte(Field::Mode) },
@@ -343,8 +344,17 @@ impl Compute {
             "VIMNMX" if inst.get(Field::Pd).is_none_or(|p| p == 7) => {
                 Compute::Vimnmx { ty: byte(Field::Type), relu: flag(Field::Relu) }
             }
-            "VIADD" if get(Field::Type) <= 1 && !flag(Field::Sat) => {
-                Compute::Viadd { packed: flag(Field::Type) }
+            "VIADD" => {
+                let (bits, signed) = match byte(Field::Type) {
+                    0 => (32, false),
+                    1 => (16, false),
+                    2 => (32, true),
+                    3 => (16, true),
+                    4 => (8, false),
+                    5 => (8, true),
+                    _ => return None,
+                };
+                Compute::Viadd { bits, signed, limits: flag(Field::Sat) }
             }
             "IABS" => Compute::Iabs,
             "POPC" => Compute::Popc,

@@ -45,6 +45,7 @@ pub(super) enum What {
     /// Barrier objects, and what goes on beside the threads.
     Barrier(&'static str),
     Bulk(&'static str),
+    Texture(&'static str),
     Warpgroup,
     Unknown,
 }
@@ -141,6 +142,8 @@ fn step(sm: Sm, inst: Inst) -> Result<Step> {
         What::Barrier(name)
     } else if let Some(name) = find(super::bulk::MNEMONICS) {
         What::Bulk(name)
+    } else if let Some(name) = find(super::texture::MNEMONICS) {
+        What::Texture(name)
     } else if find(super::warpgroup::MNEMONICS).is_some() {
         What::Warpgroup
     } else if let Some(name) = find(SYNC) {

@@ -24,6 +24,8 @@ pub(super) struct Facts {
     /// Scoreboards that are at zero when it issues, one bit each; of these those that its control word names.
     waits: u8,
     at_issue: u8,
+    /// A scoreboard that counts no more than so many when it issues.
+    counted: Option<(u8, usize)>,
     write_sb: u8,
     read_sb: u8,
     variable: bool,
@@ -62,6 +64,7 @@ impl Facts {
         Facts {
             waits: waits(inst),
             at_issue: inst.control.wait,
+            counted: counted_wait(inst),
             write_sb: bit(inst.control.write_sb),
             read_sb: bit(inst.control.read_sb),
             variable: inst.is_variable(sm),
@@ -79,6 +82,13 @@ impl Facts {
             kept: inst.control.reuse,
         }
     }
+}
+
+/// `DEPBAR.LE SB0, 0x4`: the scoreboard and what it counts at most, where that is more than nothing.
+fn counted_wait(inst: &Inst) -> Option<(u8, usize)> {
+    let scoreboard = inst.get(Field::Scoreboard).filter(|_| inst.form().mnemonic == "DEPBAR")?;
+    let left = inst.get(Field::Imm2).filter(|&left| left > 0)?;
+    Some((1 << scoreboard, left as usize))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,11 +113,25 @@ struct InProgress {
     /// Threads that have not waited for it.
     lanes: u32,
     issued: u64,
+    /// The instruction's number among all that the warp has issued.
+    order: u64,
     /// Scoreboards any of which, found at zero, tells that it is over.
     told_by: u8,
     /// Cycles after which it is over for everybody; waits tell of what takes an unknown time.
     cycles: u64,
 }
+
+/// What a scoreboard counts until it is found at zero.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    scoreboard: u8,
+    order: u64,
+    queue: Option<Queue>,
+    lanes: u32,
+}
+
+/// The most that a scoreboard counts.
+const MOST_COUNTED: usize = 63;
 
 /// An operand cache: the register that the instruction before left in it, and whether it was written since.
 #[derive(Clone, Copy, Debug)]
@@ -126,6 +150,10 @@ impl InProgress {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timing {
     in_progress: Vec<InProgress>,
+    /// In the order of issue.
+    counted: Vec<Counted>,
+    /// Instructions issued.
+    order: u64,
     caches: [Option<Cached>; 3],
 }
 
@@ -180,6 +208,11 @@ impl Timing {
                 access.lanes &= !group;
             }
         }
+        self.counted.retain(|set| set.scoreboard & facts.waits == 0 || set.lanes & !group != 0);
+        if let Some((scoreboard, left)) = facts.counted {
+            self.wait_but(code, scoreboard, left, group);
+        }
+        self.order += 1;
         if facts.ends_group_products {
             for access in &mut self.in_progress {
                 if code[access.at as usize].facts.write_queue == Some(Queue::WarpGroup) {
@@ -196,6 +229,29 @@ impl Timing {
         self.cached(facts)?;
         self.start(sm, code, at, now, [group, active]);
         Ok(())
+    }
+
+    /// Waits until a scoreboard counts no more than so many. What one queue does is over in its order; of a scoreboard of
+    /// several queues nothing is known.
+    fn wait_but(&mut self, code: &[Step], scoreboard: u8, left: usize, group: u32) {
+        let sets =
+            self.counted.iter().filter(|set| set.scoreboard & scoreboard != 0 && set.lanes & group != 0);
+        let sets: Vec<Counted> = sets.copied().collect();
+        let Some(last) = sets.len().checked_sub(left + 1).map(|last| sets[last]) else { return };
+        if last.queue.is_none() || sets.iter().any(|set| set.queue != last.queue) {
+            return;
+        }
+        for access in &mut self.in_progress {
+            let earlier = &code[access.at as usize].facts;
+            let queue = match access.access {
+                Access::VariableWrite => earlier.write_queue,
+                Access::LateRead => earlier.read_queue,
+                Access::FixedWrite | Access::Set => None,
+            };
+            if queue == last.queue && access.order <= last.order {
+                access.lanes &= !group;
+            }
+        }
     }
 
     /// Reads of the operand caches, and what is left in them for the next instruction.
@@ -242,6 +298,12 @@ impl Timing {
             }
         }
         if both != 0 {
+            let sets = [(facts.write_sb, facts.write_queue), (facts.read_sb, facts.read_queue)];
+            for (scoreboard, queue) in sets.into_iter().filter(|(scoreboard, _)| *scoreboard != 0) {
+                self.counted.push(Counted { scoreboard, order: self.order, queue, lanes: group });
+            }
+            let surplus = self.counted.len().saturating_sub(MOST_COUNTED * 6);
+            self.counted.drain(..surplus);
             self.in_progress.push(InProgress {
                 access: Access::Set,
                 at,
@@ -249,10 +311,12 @@ impl Timing {
                 registers: 0..0,
                 lanes: group,
                 issued: now,
+                order: self.order,
                 told_by: both,
                 cycles: SCOREBOARD_DELAY.into(),
             });
         }
+        let order = self.order;
         let mut add = |access, (operand, range): &(RegUse, Range<u16>), told_by| {
             let lanes = if matches!(operand.file, RegFile::UR | RegFile::UP) { group } else { active };
             let new = InProgress {
@@ -262,6 +326,7 @@ impl Timing {
                 registers: range.clone(),
                 lanes,
                 issued: now,
+                order,
                 told_by,
                 cycles: match access {
                     Access::FixedWrite => latency::longest(sm, &step.inst, operand).into(),
@@ -483,6 +548,18 @@ mod tests {
         );
         // The unit finishes in order, so a later scoreboard tells of the earlier result too.
         assert_eq!(fault(&["s2: MUFU.RCP R0, R2", "s2 w1: MUFU.RCP R3, R2", "s4 ?1: FADD R1, R0, R0"]), "");
+    }
+
+    /// One that counts at most one has seen the first of two, but only where both are of one unit.
+    #[test]
+    fn scoreboards_that_count() {
+        let wait = "s4: DEPBAR.LE SB0, 0x1";
+        let two = |second| ["s2 w0: MUFU.RCP R0, R2", second, wait, "s4: FADD R1, R0, R0"];
+        assert_eq!(fault(&two("s2 w0: MUFU.RCP R3, R2")), "");
+        let other = "at 3: too early: FADD reads R0 of MUFU at 0 after 8 of a wait";
+        assert_eq!(fault(&two("s2 w0: S2R R3, SR_LANEID")), other);
+        let last = ["s2 w0: MUFU.RCP R0, R2", wait, "s4: FADD R1, R0, R0"];
+        assert_eq!(fault(&last), "at 2: too early: FADD reads R0 of MUFU at 0 after 6 of a wait");
     }
 
     #[test]

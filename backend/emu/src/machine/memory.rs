@@ -271,7 +271,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    fn loaded(&mut self, w: usize, lane: usize, rd: u8, size: usize, bytes: &[u8]) {
+    pub(super) fn loaded(&mut self, w: usize, lane: usize, rd: u8, size: usize, bytes: &[u8]) {
         if rd == 255 {
             return;
         }

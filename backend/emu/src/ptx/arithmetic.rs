@@ -267,6 +267,30 @@ impl<'a> Block<'a> {
             F::Ret => self.ret(w, mask),
             F::Exit => self.exit(w, mask),
             F::Call => self.call(w, pc, mask, instr),
+            F::Vadd
+            | F::Vsub
+            | F::Vabsdiff
+            | F::Vmin
+            | F::Vmax
+            | F::Vshl
+            | F::Vshr
+            | F::Vmad
+            | F::Vset
+            | F::Vadd2
+            | F::Vsub2
+            | F::Vavrg2
+            | F::Vabsdiff2
+            | F::Vmin2
+            | F::Vmax2
+            | F::Vset2
+            | F::Vadd4
+            | F::Vsub4
+            | F::Vavrg4
+            | F::Vabsdiff4
+            | F::Vmin4
+            | F::Vmax4
+            | F::Vset4 => self.video(w, pc, mask, instr),
+            F::Tex | F::Tld4 | F::Txq | F::Suq | F::Suld | F::Sust => self.texture(w, mask, instr),
             F::Alloca | F::Stacksave | F::Stackrestore => self.stack(w, mask, instr),
             F::Trap => Err(FaultKind::Trap),
             F::Membar | F::Fence => {

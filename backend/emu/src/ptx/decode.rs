@@ -4,7 +4,7 @@ use super::link::{Code, Linked, Place};
 use super::{Block, Module, Step, WARP, Warp};
 use crate::device::Device;
 use crate::launch::{Fault, FaultKind, Launch};
-use ptx_backend::input::{AddressBase, Env, Function, Instr, Operand, RegId, Symbol};
+use ptx_backend::input::{AddressBase, Env, Function, Instr, Operand, Part, RegId, Symbol};
 use ptx_isa::{ScalarType, Space, SpecialReg};
 
 /// Where shared variables start in the block's shared memory.
@@ -101,6 +101,11 @@ impl<'a> Program<'a> {
     /// Whether an instruction is a device function's.
     pub(super) fn is_called(&self, pc: u32) -> bool {
         self.code.owner.get(pc as usize).is_some_and(|&i| self.code.functions[i as usize].name.is_some())
+    }
+
+    /// What an operand of a video instruction takes of its register.
+    pub(super) fn part(&self, pc: u32, operand: u8) -> Option<Part> {
+        self.code.parts.get(&(pc, operand)).copied()
     }
 
     pub(super) fn label(&self, operand: &Operand) -> Step<u32> {

@@ -6,10 +6,11 @@
 
 use super::Module;
 use ptx_backend::input::{
-    Address, AddressBase, Function, Guard, Instr, LabelId, Operand, Operands, Param, RegId, Stmt, Symbol,
-    Variable,
+    Address, AddressBase, Function, Guard, Instr, LabelId, Operand, Operands, Param, Part, RegId, Stmt,
+    Symbol, Variable,
 };
 use ptx_isa::{FormId, Opcode, ScalarType, Space};
+use std::collections::BTreeMap;
 
 /// Where a variable or a parameter is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +74,8 @@ pub(super) struct Code {
     pub(super) dynamic: Vec<usize>,
     /// Constants that functions declare, behind those of the module.
     pub(super) constants: Vec<u8>,
+    /// By instruction and operand: what video instructions take of registers.
+    pub(super) parts: BTreeMap<(u32, u8), Part>,
     module_constants: u64,
 }
 
@@ -171,7 +174,13 @@ impl Code {
         for statement in &function.body {
             match statement {
                 Stmt::Label(label) => labels[label.0 as usize] = self.instructions.len() as u32,
-                Stmt::Instr(instr) => self.instructions.push(base.instr(instr)),
+                Stmt::Instr(instr) => {
+                    let first = function.parts.partition_point(|part| part.src < instr.src);
+                    let own = function.parts[first..].iter().take_while(|part| part.src == instr.src);
+                    let at = self.instructions.len() as u32;
+                    self.parts.extend(own.map(|part| ((at, part.operand), *part)));
+                    self.instructions.push(base.instr(instr));
+                }
             }
         }
         // What runs over the end of a function returns.

@@ -34,6 +34,7 @@ impl Sample {
             labels: 0,
             targets: Vec::new(),
             body: Vec::new(),
+            parts: Vec::new(),
             launch: Launch::default(),
         };
         let (registers, labels, symbols) = Default::default();

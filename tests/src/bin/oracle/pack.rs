@@ -21,8 +21,9 @@ pub(crate) fn pack(tools: &Tools, folder: &Path, target: u32) -> Result<usize, S
     let sweeps = sweep::all().into_iter().map(|case| Described { name: sweep::statement(&case), case });
     let mut entries = Vec::new();
     for Described { name, case } in description::folder(&kernels)?.into_iter().chain(sweeps) {
-        if case.arguments.iter().any(|argument| matches!(argument, Argument::Tensor(_) | Argument::Into(..)))
-        {
+        if case.arguments.iter().any(|argument| {
+            matches!(argument, Argument::Tensor(_) | Argument::Texture(..) | Argument::Into(..))
+        }) {
             continue;
         }
         let Ok(input) = case::input(&case.ptx, &case.kernel) else { continue };

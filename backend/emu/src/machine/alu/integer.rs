@@ -76,13 +76,6 @@ impl Lane<'_, '_> {
                 let carry = sum >> 64;
                 Results { p: carry >= 1, q: carry >= 2, ..Results::from(sum as u64) }
             }
-            Compute::Viaddsat => {
-                let term = |i: usize| -> Result<i64> {
-                    let value = i64::from(self.bits(i)? as i32);
-                    Ok(if self.source(i).negated { -value } else { value })
-                };
-                ((term(0)? + term(1)?).clamp(i32::MIN.into(), i32::MAX.into()) as u32).into()
-            }
             Compute::Imnmx64 { signed } => {
                 let (a, b) = (self.pair(0, false)?, self.pair(1, false)?);
                 let less = if signed { (a as i64) < b as i64 } else { a < b };
@@ -260,8 +253,25 @@ impl Lane<'_, '_> {
                 let sum = add(ty >= 2, self.source(1).negated, self.bits(0)?, self.bits(1)?);
                 extremum(ty, relu, self.p(0), sum, self.bits(2)?).into()
             }
-            Compute::Viadd { packed } => {
-                add(packed, self.source(1).negated, self.bits(0)?, self.bits(1)?).into()
+            Compute::Viadd { bits, signed, limits } => {
+                let (a, b) = (self.bits(0)?, self.bits(1)?);
+                let mut result = 0;
+                for shift in (0..32).step_by(bits as usize) {
+                    let term = |i: usize, word: u32| {
+                        let field = i64::from(word >> shift & ones(bits));
+                        let unused = 64 - bits;
+                        let value = if signed { field << unused >> unused } else { field };
+                        if self.source(i).negated { -value } else { value }
+                    };
+                    let sum = term(0, a) + term(1, b);
+                    let sum = match (limits, signed) {
+                        (false, _) => sum,
+                        (true, true) => sum.clamp(-1 << (bits - 1), (1 << (bits - 1)) - 1),
+                        (true, false) => sum.clamp(0, ones(bits).into()),
+                    };
+                    result |= (sum as u32 & ones(bits)) << shift;
+                }
+                result.into()
             }
             Compute::Iabs => (self.bits(1)? as i32).unsigned_abs().into(),
             Compute::Popc => {
@@ -344,22 +354,19 @@ impl Lane<'_, '_> {
     }
 }
 
-/// The smaller or the greater of two numbers of a type of the video instructions, one or two in a word.
+/// The smaller or the greater of two numbers of a type of the video instructions, one, two or four in a word.
 fn extremum(ty: u8, relu: bool, smallest: bool, a: u32, b: u32) -> u32 {
-    let signed = ty & 1 == 1;
-    if ty < 2 {
-        let result = if less(signed, a, b) == smallest { a } else { b };
-        return if relu && (result as i32) < 0 { 0 } else { result };
-    }
+    let (bits, signed) = (32 >> (ty >> 1), ty & 1 == 1);
     let mut result = 0;
-    for shift in [0, 16] {
-        let cut = |x: u32| match signed {
-            true => i64::from((x << (16 - shift)) as i32 >> 16),
-            false => (x >> shift & 0xffff).into(),
+    for shift in (0..32).step_by(bits as usize) {
+        let unused = 64 - bits;
+        let cut = |x: u32| {
+            let field = i64::from(x >> shift) << unused;
+            if signed { field >> unused } else { (field as u64 >> unused) as i64 }
         };
         let value = if (cut(a) < cut(b)) == smallest { cut(a) } else { cut(b) };
-        let value = if relu { value.max(0) } else { value };
-        result |= (value as u32 & 0xffff) << shift;
+        let value = if relu && signed { value.max(0) } else { value };
+        result |= (value as u32 & ones(bits)) << shift;
     }
     result
 }

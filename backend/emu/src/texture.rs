@@ -1,0 +1,287 @@
+//! Textures and surfaces: what an object is told about the array of elements that lies in a buffer.
+//!
+//! How a driver encodes an object is not known. Here a handle is a number, of which both executions find the same object,
+//! and elements lie in rows without gaps, layer behind layer. One level of detail, and no cubes. Linear filtering weighs
+//! with eight bits of fraction, as the hardware does.
+
+use crate::float::{F16, F32};
+use crate::launch::FaultKind;
+use crate::memory::{Space, View, number};
+
+/// What a coordinate outside stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Border {
+    /// The nearest element.
+    #[default]
+    Clamp,
+    Wrap,
+    Mirror,
+    /// Zero.
+    Zero,
+}
+
+/// What a channel of an element holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Channel {
+    Unsigned,
+    Signed,
+    Float,
+}
+
+/// An object. Without layers `layers` is zero, and what dimensions it lacks are one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Texture {
+    pub address: u64,
+    pub channel: Channel,
+    /// Bytes of a channel: 1, 2 or 4.
+    pub bytes: u32,
+    /// 1, 2 or 4.
+    pub channels: u32,
+    pub extent: [u32; 3],
+    pub layers: u32,
+    pub linear: bool,
+    /// Coordinates count extents instead of elements.
+    pub normalized: bool,
+    /// Integers are read as numbers from zero, or minus one, to one.
+    pub as_float: bool,
+    pub border: Border,
+}
+
+/// The first handle, and the bits that tell an object.
+const FIRST: u64 = 0x10;
+const INDEX: u64 = 0xf_ffff;
+
+/// The handle of an object by its number.
+pub fn handle(index: usize) -> u64 {
+    FIRST + index as u64
+}
+
+/// The object of a handle.
+pub(crate) fn find(textures: &[Texture], handle: u64) -> Result<&Texture, FaultKind> {
+    let index = (handle & INDEX).checked_sub(FIRST);
+    let found = index.and_then(|index| textures.get(index as usize));
+    found.ok_or_else(|| FaultKind::Malformed(format!("{handle:#x} is no handle of a texture or a surface")))
+}
+
+/// Where a texture is read.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Place {
+    Sample([f32; 3]),
+    /// An element by its numbers.
+    Element([i64; 3]),
+}
+
+impl Texture {
+    fn element_bytes(&self) -> u32 {
+        self.bytes * self.channels
+    }
+
+    /// The number of an element along a dimension, `None` outside where that is zero.
+    fn wrap(&self, at: i64, dimension: usize) -> Option<i64> {
+        let extent = i64::from(self.extent[dimension].max(1));
+        Some(match self.border {
+            Border::Clamp => at.clamp(0, extent - 1),
+            Border::Wrap => at.rem_euclid(extent),
+            Border::Mirror => {
+                let folded = at.rem_euclid(2 * extent);
+                if folded < extent { folded } else { 2 * extent - 1 - folded }
+            }
+            Border::Zero => return (0..extent).contains(&at).then_some(at),
+        })
+    }
+
+    /// The channels of an element as they are in memory, extended.
+    fn raw(&self, view: &mut View<'_>, layer: u32, at: [i64; 3]) -> Result<[u64; 4], FaultKind> {
+        let mut values = [0; 4];
+        let places = [0, 1, 2].map(|i| self.wrap(at[i], i));
+        let [Some(x), Some(y), Some(z)] = places else { return Ok(values) };
+        let [width, height, depth] = self.extent.map(|extent| i64::from(extent.max(1)));
+        let layer = i64::from(layer.min(self.layers.saturating_sub(1)));
+        let index = ((layer * depth + z) * height + y) * width + x;
+        let address = self.address + index as u64 * u64::from(self.element_bytes());
+        let bytes = view.read(Space::Global, address, self.element_bytes())?;
+        for (value, bytes) in values.iter_mut().zip(bytes.chunks(self.bytes as usize)) {
+            let unused = 64 - 8 * self.bytes;
+            *value = match self.channel {
+                Channel::Signed => ((number(bytes) << unused) as i64 >> unused) as u64,
+                _ => number(bytes),
+            };
+        }
+        Ok(values)
+    }
+
+    /// A channel as a number.
+    fn to_f64(&self, raw: u64) -> f64 {
+        let bits = 8 * self.bytes;
+        match self.channel {
+            Channel::Float if self.bytes == 2 => F16.to_f64(raw),
+            Channel::Float => F32.to_f64(raw),
+            Channel::Unsigned => raw as f64 / ((1u64 << bits) - 1) as f64,
+            Channel::Signed => (raw as i64 as f64 / ((1u64 << (bits - 1)) - 1) as f64).max(-1.0),
+        }
+    }
+
+    fn is_float(&self) -> bool {
+        self.as_float || self.channel == Channel::Float
+    }
+
+    /// What a number or an integer is in a register; channels that are missing are zero, the fourth is one.
+    fn result(&self, values: [f64; 4], raw: [u64; 4]) -> [u32; 4] {
+        let mut result = [0, 0, 0, if self.is_float() { F32.one() as u32 } else { 1 }];
+        for i in 0..self.channels as usize {
+            result[i] = if self.is_float() { F32.from_f64(values[i]) as u32 } else { raw[i] as u32 };
+        }
+        result
+    }
+
+    /// Four registers of what is at a place.
+    pub(crate) fn fetch(&self, view: &mut View<'_>, layer: u32, place: Place) -> Result<[u32; 4], FaultKind> {
+        let coordinates = match place {
+            Place::Element(at) => {
+                let raw = self.raw(view, layer, at)?;
+                return Ok(self.result(raw.map(|raw| self.to_f64(raw)), raw));
+            }
+            Place::Sample(coordinates) => self.scaled(coordinates),
+        };
+        if !self.linear || !self.is_float() {
+            let raw = self.raw(view, layer, coordinates.map(|x| x.floor() as i64))?;
+            return Ok(self.result(raw.map(|raw| self.to_f64(raw)), raw));
+        }
+        let (corner, weights) = linear(coordinates, self.dimensions());
+        let mut sums = [0.0; 4];
+        for i in 0..1 << self.dimensions() {
+            let offset = [0, 1, 2].map(|d| i64::from(i >> d & 1));
+            let weight: f64 = (0..self.dimensions())
+                .map(|d| if offset[d] == 1 { weights[d] } else { 1.0 - weights[d] })
+                .product();
+            let raw = self.raw(view, layer, [0, 1, 2].map(|d| corner[d] + offset[d]))?;
+            sums.iter_mut().zip(raw).for_each(|(sum, raw)| *sum += weight * self.to_f64(raw));
+        }
+        Ok(self.result(sums, [0; 4]))
+    }
+
+    /// One channel of the four elements that filtering would weigh, from the lower left one counter-clockwise.
+    pub(crate) fn gather(
+        &self,
+        view: &mut View<'_>,
+        layer: u32,
+        coordinates: [f32; 3],
+        channel: usize,
+    ) -> Result<[u32; 4], FaultKind> {
+        let ([x, y, z], _) = linear(self.scaled(coordinates), 2);
+        let mut result = [0; 4];
+        for (value, (dx, dy)) in result.iter_mut().zip([(0, 1), (1, 1), (1, 0), (0, 0)]) {
+            *value = self.fetch(view, layer, Place::Element([x + dx, y + dy, z]))?[channel];
+        }
+        Ok(result)
+    }
+
+    fn scaled(&self, coordinates: [f32; 3]) -> [f64; 3] {
+        [0, 1, 2].map(|i| {
+            let scale = if self.normalized { f64::from(self.extent[i].max(1)) } else { 1.0 };
+            f64::from(coordinates[i]) * scale
+        })
+    }
+
+    fn dimensions(&self) -> usize {
+        1 + self.extent.iter().rposition(|&extent| extent > 1).unwrap_or(0)
+    }
+
+    /// Bytes of the element row that a surface access names, whose first coordinate counts bytes. `None`: nothing is
+    /// there, and nothing happens.
+    pub(crate) fn surface(
+        &self,
+        layer: u32,
+        [x, y, z]: [i64; 3],
+        bytes: u32,
+        outside: Outside,
+    ) -> Result<Option<u64>, FaultKind> {
+        let [width, height, depth] = self.extent.map(|extent| i64::from(extent.max(1)));
+        let (row, layers) = (width * i64::from(self.element_bytes()), i64::from(self.layers.max(1)));
+        let bounds =
+            [(x, row - i64::from(bytes)), (y, height - 1), (z, depth - 1), (layer.into(), layers - 1)];
+        let is_inside = bounds.iter().all(|&(at, last)| (0..=last).contains(&at));
+        let [x, y, z, layer] = match outside {
+            _ if is_inside => bounds.map(|(at, _)| at),
+            Outside::Nearest => bounds.map(|(at, last)| at.clamp(0, last.max(0))),
+            Outside::Nothing => return Ok(None),
+            Outside::Fault => {
+                return Err(FaultKind::OutOfBounds { space: "surface", address: x as u64, size: bytes });
+            }
+        };
+        let at = ((layer * depth + z) * height + y) * row + x;
+        Ok(Some(self.address + at as u64))
+    }
+}
+
+/// What an access of a surface outside of it does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outside {
+    Nothing,
+    Nearest,
+    Fault,
+}
+
+/// The lowest of the elements around a place, and the weights of the next ones.
+fn linear(coordinates: [f64; 3], dimensions: usize) -> ([i64; 3], [f64; 3]) {
+    const STEPS: f64 = 256.0;
+    let mut corner = coordinates.map(|x| x.floor() as i64);
+    let mut weights = [0.0; 3];
+    for d in 0..dimensions {
+        let from_centre = ((coordinates[d] - 0.5) * STEPS).round() / STEPS;
+        corner[d] = from_centre.floor() as i64;
+        weights[d] = from_centre - from_centre.floor();
+    }
+    (corner, weights)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Global;
+
+    fn two_by_two() -> (Global, Texture) {
+        let mut global = Global::default();
+        let bytes = [1f32, 2.0, 3.0, 4.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+        let texture = Texture {
+            address: global.add(bytes),
+            channel: Channel::Float,
+            bytes: 4,
+            channels: 1,
+            extent: [2, 2, 1],
+            layers: 0,
+            linear: true,
+            normalized: false,
+            as_float: false,
+            border: Border::Clamp,
+        };
+        (global, texture)
+    }
+
+    fn sample(texture: &Texture, global: &mut Global, x: f32, y: f32) -> f32 {
+        let mut view = View::of_global(global);
+        f32::from_bits(texture.fetch(&mut view, 0, Place::Sample([x, y, 0.0])).expect("it is read")[0])
+    }
+
+    #[test]
+    fn neighbours_are_weighed() {
+        let (mut global, texture) = two_by_two();
+        assert_eq!(sample(&texture, &mut global, 1.0, 1.0), 2.5);
+        assert_eq!(sample(&texture, &mut global, 0.5, 0.5), 1.0);
+        assert_eq!(sample(&texture, &mut global, -3.0, 9.0), 3.0);
+        let nearest = Texture { linear: false, normalized: true, border: Border::Wrap, ..texture };
+        assert_eq!(sample(&nearest, &mut global, 1.25, 0.75), 3.0);
+        let zero = Texture { border: Border::Zero, ..nearest };
+        assert_eq!(sample(&zero, &mut global, 1.25, 0.75), 0.0);
+    }
+
+    #[test]
+    fn surfaces_have_borders() {
+        let (_, texture) = two_by_two();
+        let at = |x, outside| texture.surface(0, [x, 1, 0], 4, outside);
+        assert_eq!(at(4, Outside::Fault), Ok(Some(texture.address + 12)));
+        assert_eq!(at(8, Outside::Nearest), Ok(Some(texture.address + 12)));
+        assert_eq!(at(8, Outside::Nothing), Ok(None));
+        assert!(at(-4, Outside::Fault).is_err());
+    }
+}
