@@ -536,7 +536,7 @@ mod tests {
 
     const PLAIN: &str = "ld.param.u64 %rd1, [p];\n@%p1 bra L1;\nmov.u32 %r1, %tid.x; // id\nL1:\n\
         setp.lt.and.s32 %p1|%p2, %r1, -1, !%p3;\nmov.b64 {%r1, _}, %x;\n\
-        add.f32 %f1, %f2, 0f3F800000;\nst.global.v2.b32 [%rd1+-8], {%r1, %r2};\n{\nbra L1;\n}\n\
+        add.f32 %f1, %f2, 0f3F800000;\nadd.f64 %x, %x, 0d0000000000000000;\nst.global.v2.b32 [%rd1+-8], {%r1, %r2};\n{\nbra L1;\n}\n\
         .shared .align 8 .b8 tile[64];\nmov.u32 %r3, tile;\nld.global.u8 %r4, [table+3];\n.loc 1 2 3\n\
         { .param .b32 a0; .param .align 8 .b8 a1[16]; .param .b32 r0;\nst.param.b32 [a0+0], %r1;\n\
         call.uni (r0),\ncallee,\n(\na0,\na1\n);\nld.param.b32 %r5, [r0+0]; }\n\
@@ -556,6 +556,7 @@ mod tests {
             "add.f32 %f1, %f2, %rd1;",
             "add.f32 %f1, %f3, 0f3F800000;",
             "add.f32 %f1, %f2, 0f3F80000;",
+            "add.f64 %x, %x, 99999999999999999999;",
             "add.f32 %f1, %f2, 0f3F800000",
             "@%r1 bra L1; L1:",
             "bra L2;",

@@ -357,6 +357,8 @@ impl<'db> Body<'_, 'db> {
         }
         Some(match literal_value(text)? {
             Value::Int { value, .. } => Operand::Int(value),
+            // An integer of too many digits.
+            _ if is_decimal => return None,
             Value::F32(bits) => Operand::F32(bits),
             Value::F64(value) => Operand::F64(value.to_bits()),
             _ => return None,
