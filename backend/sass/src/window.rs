@@ -93,12 +93,13 @@ fn set_in_function(sm: Sm, lines: &mut [Line], seen: &mut BTreeSet<u64>) {
     if !copies.is_empty() {
         return set_copied(lines, &uses, &copies);
     }
-    let register = if split::tells(lines) {
-        pairs.free(&Extent::new(sm, lines, &others), seen)
-    } else {
-        USUAL_DESCRIPTOR
-    };
-    others.iter().for_each(|&line| lines[line].set(register));
+    let flow = Flow::new(sm, lines);
+    let (main, routines) = others.split_at(others.partition_point(|&line| line < flow.routines()));
+    for accesses in [main, routines].into_iter().filter(|accesses| !accesses.is_empty()) {
+        let tells = split::tells(lines);
+        let register = tells.then(|| pairs.free(&Extent::new(sm, &flow, accesses), seen));
+        accesses.iter().for_each(|&line| lines[line].set(register.unwrap_or(USUAL_DESCRIPTOR)));
+    }
 }
 
 /// A line that loads the descriptor.
@@ -243,6 +244,18 @@ mod tests {
         assert_eq!(descriptors(routine), [6, 6]);
         let vote = routine.replace("0 UMOV UR4, 0x1", "70 WARPSYNC R9").replace("80 RET", "f0 RET");
         assert_eq!(descriptors(&vote.replace("90 BRA 0x90", "100 BRA 0x100")), [6, 6]);
+    }
+
+    #[test]
+    fn routines_have_loads_of_their_own() {
+        let lines = "0 ULDC.64 UR8, c[0x0][0x118]\n10 LDG.E R5, [R2.64]\n20 CALL.REL.NOINC 0x40\n30 EXIT
+            40 LDG.E R5, [R2.64]\n50 RET.REL.NODEC R8 0x0\n60 BRA 0x60";
+        assert_eq!(descriptors(lines), [8, 8]);
+        assert_eq!(descriptors(&lines.replace("30 EXIT", "30 ULDC.64 UR4, c[0x0][0x118]")), [8, 4]);
+        // One that calls itself, and so keeps registers as any function does.
+        let lines = "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n30 CALL.REL.NOINC 0x60\n0 STG.E [R2.64], R1\n0 EXIT
+            60 BSSY B0, 0x70\n70 CALL.REL.NOINC 0x60\n0 LDG.E R5, [R2.64]\n90 RET.REL.NODEC R20 0x0\na0 BRA 0xa0";
+        assert_eq!(descriptors(lines), [36, 36, 4]);
     }
 
     #[test]

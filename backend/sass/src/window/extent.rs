@@ -7,6 +7,7 @@
 use super::Line;
 use crate::model::{RegFile, Sm};
 use crate::print::INST_BYTES;
+use crate::roles::RegUse;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -37,15 +38,16 @@ pub(super) struct Extent {
 
 impl Extent {
     /// For accesses in these lines, which are in order and not none.
-    pub(super) fn new(sm: Sm, lines: &[Line], accesses: &[usize]) -> Extent {
-        let flow = Flow::new(sm, lines);
+    pub(super) fn new(sm: Sm, flow: &Flow, accesses: &[usize]) -> Extent {
         let (first, last) = (accesses[0], accesses[accesses.len() - 1]);
         let (load, end) = (flow.load(first, last), flow.end(last));
         let keeps = |pair: &&[usize]| sm.0 < RELOADING_SM || flow.keeps(pair[0], pair[1]);
         let mut kept: Vec<_> = accesses.windows(2).filter(keeps).map(|pair| pair[0]..pair[1]).collect();
         kept.push(last..end);
         kept.extend(flow.called(load..end));
-        let has_far_calls = flow.far_calls.iter().any(|call| (load..last).contains(call));
+        // Routines load it after such calls.
+        let has_far_calls =
+            first < flow.routines() && flow.far_calls.iter().any(|call| (load..last).contains(call));
         Extent { load, first, end, kept, has_far_calls }
     }
 }
@@ -95,17 +97,34 @@ impl Flow {
             }
         }
         flow.starts.sort_unstable();
-        flow.find_ends(lines);
+        flow.find_ends(sm, lines);
         flow
     }
 
-    /// Routines end where they return.
-    fn find_ends(&mut self, lines: &[Line]) {
+    /// Routines end where they return. Those that call others and return to the address in R20 are functions like those
+    /// elsewhere.
+    fn find_ends(&mut self, sm: Sm, lines: &[Line]) {
         let returns: Vec<usize> = (0..lines.len()).filter(|&line| lines[line].is("RET")).collect();
-        for (_, routine) in &mut self.calls {
-            let end = returns.get(returns.partition_point(|&line| line < routine.start));
-            routine.end = end.map_or(routine.start, |&line| line + 1);
+        let to_r20 = |line: usize| {
+            let r20 = |used: RegUse| used.file == RegFile::R && used.index == 20;
+            lines[line].inst.as_ref().is_ok_and(|inst| inst.reads(sm).any(r20))
+        };
+        let callers: Vec<usize> = self.calls.iter().map(|&(call, _)| call).collect();
+        for (call, routine) in &mut self.calls {
+            let Some(&end) = returns.get(returns.partition_point(|&line| line < routine.start)) else {
+                continue;
+            };
+            routine.end = end + 1;
+            let calls = callers.get(callers.partition_point(|&call| call < routine.start));
+            if to_r20(end) && calls.is_some_and(|call| routine.contains(call)) {
+                self.far_calls.push(*call);
+            }
         }
+    }
+
+    /// Where routines begin, which have loads of their own.
+    pub(super) fn routines(&self) -> usize {
+        self.calls.iter().map(|(_, routine)| routine.start).min().unwrap_or(usize::MAX)
     }
 
     /// Where one load would be that serves accesses from the first line to the last.
