@@ -9,7 +9,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use memchr::{memchr2, memchr3};
-use ptx_backend::input::{Guard, Instr, LabelId, Operand, SrcId, Stmt, Symbol, Variable};
+use ptx_backend::input::{Guard, Instr, LabelId, Operand, Operands, SrcId, Stmt, Symbol, Variable};
 use ptx_isa::{Opcode, ScalarType};
 use ptx_syntax::{ItemKind, Next, StatementParser};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -126,6 +126,8 @@ pub(super) struct Body<'s, 'db> {
     pub(super) shape: Vec<u8>,
     /// The constants of the instruction, as written.
     pub(super) values: Vec<u8>,
+    /// The operands of the instruction.
+    pub(super) operands: Vec<Operand>,
     /// The dotted name of the instruction.
     pub(super) name: &'db str,
     /// In the order in which they open.
@@ -148,6 +150,7 @@ impl<'s, 'db> Body<'s, 'db> {
             pos: open.into(),
             shape: Vec::with_capacity(64),
             values: Vec::with_capacity(64),
+            operands: Vec::with_capacity(64),
             name: "",
             braces,
             blocks: Vec::new(),
@@ -233,7 +236,7 @@ impl<'s, 'db> Body<'s, 'db> {
         self.shape.clear();
         self.values.clear();
         let before = self.walker.occurrences.len();
-        let Some((guard, operands)) = self.read_instruction() else {
+        let Some(guard) = self.read_instruction() else {
             self.walker.occurrences.truncate(before);
             return self.statement(start);
         };
@@ -242,7 +245,7 @@ impl<'s, 'db> Body<'s, 'db> {
         else {
             self.walker.occurrences.truncate(before);
             self.statement(start)?;
-            return self.remember(guard, &operands, before);
+            return self.remember(guard, before);
         };
         let opcode = *opcode;
         for (occurrence, &access) in self.walker.occurrences[before..].iter_mut().zip(accesses) {
@@ -251,14 +254,19 @@ impl<'s, 'db> Body<'s, 'db> {
         let src = SrcId(self.walker.places.len() as u32);
         let range = self.range_from(start);
         self.walker.places.push(range);
-        self.walker.function.body.push(Stmt::Instr(Instr { src, opcode, guard, operands }));
+        // In its place first and then filled: an instruction is large to move.
+        let body = &mut self.walker.function.body;
+        body.push(Stmt::Instr(Instr { src, opcode, guard, operands: Operands::new() }));
+        if let Some(Stmt::Instr(instr)) = body.last_mut() {
+            instr.operands.extend(self.operands.drain(..));
+        }
         Some(())
     }
 
     /// Remembers the shape of the instruction that was walked last, if that made of it what was read here.
-    fn remember(&mut self, guard: Option<Guard>, operands: &[Operand], before: usize) -> Option<()> {
+    fn remember(&mut self, guard: Option<Guard>, before: usize) -> Option<()> {
         let Some(Stmt::Instr(instr)) = self.walker.function.body.last() else { return None };
-        if (instr.guard, instr.operands.as_slice()) != (guard, operands) {
+        if (instr.guard, instr.operands.as_slice()) != (guard, self.operands.as_slice()) {
             return Some(());
         }
         let accesses = self.walker.occurrences[before..].iter().map(|occurrence| occurrence.access).collect();

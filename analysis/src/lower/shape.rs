@@ -8,9 +8,8 @@
 //! Only what is written as compilers write it has a shape: calls aside on one line, without comments, with plain
 //! constants. Reading gives `None` for everything else.
 
-use ptx_backend::input::{Address, AddressBase, Guard, Linkage, Operand, Operands, RegId, Symbol};
+use ptx_backend::input::{Address, AddressBase, Guard, Linkage, Operand, RegId, Symbol};
 use ptx_isa::{ScalarType, SpecialReg};
-use smallvec::SmallVec;
 use text_size::TextRange;
 
 use super::plain::Body;
@@ -30,6 +29,7 @@ const CLASS: [u8; 256] = {
             b'0'..=b'9' => DIGIT,
             b'a'..=b'z' | b'A'..=b'Z' => LETTER,
             b'_' | b'$' => MARK,
+            b'.' | b':' => JOINT,
             _ => 0,
         };
         byte += 1;
@@ -41,10 +41,13 @@ const DIGIT: u8 = 1;
 const LETTER: u8 = 2;
 /// Behind it there must be more where a name starts with it.
 const MARK: u8 = 4;
+/// Between the words of a mnemonic.
+const JOINT: u8 = 8;
+const WORD: u8 = DIGIT | LETTER | MARK;
 
 /// A byte that continues a name.
 pub(super) const fn is_word(byte: u8) -> bool {
-    CLASS[byte as usize] != 0
+    CLASS[byte as usize] & WORD != 0
 }
 
 /// How many bytes from `pos` on are in the classes.
@@ -130,7 +133,7 @@ impl<'db> Body<'_, 'db> {
         if !is_letter && !matches!(first, b'%' | b'_' | b'$') {
             return None;
         }
-        self.pos += 1 + run(self.text.as_bytes(), start + 1, DIGIT | LETTER | MARK);
+        self.pos += 1 + run(self.text.as_bytes(), start + 1, WORD);
         // The marks begin a name, and are none.
         (is_letter || self.pos > start + 1).then(|| &self.text[start..self.pos])
     }
@@ -144,48 +147,50 @@ impl<'db> Body<'_, 'db> {
         Some(numbered)
     }
 
-    /// Reads the instruction at the cursor, with its semicolon.
-    pub(super) fn read_instruction(&mut self) -> Option<(Option<Guard>, Operands)> {
+    /// Reads the instruction at the cursor, with its semicolon. Gives its guard; its operands are then in
+    /// `self.operands`, where all methods below put what they read: handing them over would be most of the work.
+    pub(super) fn read_instruction(&mut self) -> Option<Option<Guard>> {
+        self.operands.clear();
         let mut guard = None;
         if self.eat(b'@') {
             let negated = self.eat(b'!');
             self.shape.push(if negated { b'!' } else { b'@' });
-            let Operand::Reg(reg) = self.read_name()? else { return None };
+            self.read_name()?;
+            let Some(Operand::Reg(reg)) = self.operands.pop() else { return None };
             guard = Some(Guard { reg, negated });
             self.skip_blanks();
         }
         if self.read_mnemonic()? == "call" {
-            return Some((guard, self.read_call()?));
+            self.read_call()?;
+            return Some(guard);
         }
-        let mut operands = Operands::new();
         self.skip_blanks();
         if self.eat(b';') {
-            return Some((guard, operands));
+            return Some(guard);
         }
         loop {
             self.skip_blanks();
-            let operand = self.read_operand()?;
+            self.read_operand()?;
             self.skip_blanks();
             let mut mark = self.byte();
-            if mark == b'|' && operands.is_empty() {
+            if mark == b'|' && self.operands.len() == 1 {
                 self.pos += 1;
                 self.shape.push(mark);
                 self.skip_blanks();
-                let second = self.read_simple()?;
+                self.read_simple()?;
+                let (second, first) = (self.operands.pop()?, self.operands.pop()?);
                 // `d|_` is `d`.
-                operands.push(match (operand, second) {
+                self.operands.push(match (first, second) {
                     (register @ Operand::Reg(_), Operand::Sink) => register,
                     pair => Operand::Pair(Box::new(pair)),
                 });
                 self.skip_blanks();
                 mark = self.byte();
-            } else {
-                operands.push(operand);
             }
             self.pos += 1;
             match mark {
                 b',' => self.shape.push(mark),
-                b';' => return Some((guard, operands)),
+                b';' => return Some(guard),
                 _ => return None,
             }
         }
@@ -199,19 +204,8 @@ impl<'db> Body<'_, 'db> {
         if mnemonic.starts_with('v') && mnemonic != "vote" {
             return None;
         }
-        while self.byte() == b'.' {
-            let dot = self.pos;
-            self.pos += 1;
-            loop {
-                self.pos += run(self.text.as_bytes(), self.pos, DIGIT | LETTER | MARK);
-                if !self.eat(b':') {
-                    break;
-                }
-            }
-            if self.pos == dot + 1 {
-                return None;
-            }
-        }
+        // Whether they are well joined is looked at with the first of the name.
+        self.pos += run(self.text.as_bytes(), self.pos, WORD | JOINT);
         if !matches!(self.byte(), b' ' | b'\t' | b';') {
             return None;
         }
@@ -221,7 +215,7 @@ impl<'db> Body<'_, 'db> {
         Some(mnemonic)
     }
 
-    fn read_operand(&mut self) -> Option<Operand> {
+    fn read_operand(&mut self) -> Option<()> {
         match self.byte() {
             b'{' => self.read_vector(),
             b'[' => self.read_address(),
@@ -230,31 +224,34 @@ impl<'db> Body<'_, 'db> {
     }
 
     /// `{%r1, %r2}`
-    fn read_vector(&mut self) -> Option<Operand> {
+    fn read_vector(&mut self) -> Option<()> {
         self.pos += 1;
         self.shape.push(b'{');
-        let mut elements = SmallVec::<[Operand; 8]>::new();
+        let first = self.operands.len();
         loop {
             self.skip_blanks();
-            elements.push(self.read_simple()?);
+            self.read_simple()?;
             self.skip_blanks();
             let mark = self.byte();
             self.shape.push(mark);
             self.pos += 1;
             match mark {
                 b',' => {}
-                b'}' => return Some(Operand::Vector(elements.into_vec().into())),
+                b'}' => break,
                 _ => return None,
             }
         }
+        let elements = self.operands.drain(first..).collect();
+        self.operands.push(Operand::Vector(elements));
+        Some(())
     }
 
     /// `[%rd1+16]`, `[%rd1, {%r1, %r2}]`
-    fn read_address(&mut self) -> Option<Operand> {
+    fn read_address(&mut self) -> Option<()> {
         self.pos += 1;
         self.shape.push(b'[');
         self.skip_blanks();
-        let first = self.read_simple()?;
+        self.read_simple()?;
         self.skip_blanks();
         let mut offset = 0;
         if self.eat(b'+') {
@@ -265,37 +262,44 @@ impl<'db> Body<'_, 'db> {
             offset = if is_negative { value.wrapping_neg() } else { value };
             self.skip_blanks();
         } else if self.byte() == b',' {
-            return self.read_parts(first);
+            return self.read_parts();
         }
         if !self.eat(b']') || self.byte() == b'.' {
             return None;
         }
         self.shape.push(b']');
-        let (base, start) = match first {
+        let (base, start) = match self.operands.pop()? {
             Operand::Reg(register) => (AddressBase::Reg(register), 0),
             Operand::Symbol(symbol, start) => (AddressBase::Symbol(symbol), start),
             _ => return None,
         };
-        Some(Operand::Address(Address { base, offset: offset.wrapping_add(start) }))
+        self.operands.push(Operand::Address(Address { base, offset: offset.wrapping_add(start) }));
+        Some(())
     }
 
     /// The other parts of an address, with the comma before them.
-    fn read_parts(&mut self, first: Operand) -> Option<Operand> {
-        let mut parts = vec![first];
+    fn read_parts(&mut self) -> Option<()> {
+        let first = self.operands.len() - 1;
         while self.eat(b',') {
             self.shape.push(b',');
             self.skip_blanks();
-            parts.push(if self.byte() == b'{' { self.read_vector()? } else { self.read_simple()? });
+            if self.byte() == b'{' {
+                self.read_vector()?
+            } else {
+                self.read_simple()?
+            }
             self.skip_blanks();
         }
         if !self.eat(b']') || self.byte() == b'.' {
             return None;
         }
         self.shape.push(b']');
-        Some(Operand::List(parts.into()))
+        let parts = self.operands.drain(first..).collect();
+        self.operands.push(Operand::List(parts));
+        Some(())
     }
 
-    fn read_simple(&mut self) -> Option<Operand> {
+    fn read_simple(&mut self) -> Option<()> {
         let start = self.pos;
         match self.byte() {
             b'0'..=b'9' | b'-' => {
@@ -314,20 +318,22 @@ impl<'db> Body<'_, 'db> {
                     _ => (b'd', constant),
                 };
                 self.shape.push(kind);
-                Some(constant)
+                self.operands.push(constant);
+                Some(())
             }
             b'!' => {
                 self.pos += 1;
                 self.shape.push(b'!');
-                match self.read_name()? {
-                    Operand::Reg(register) => Some(Operand::NotPred(register)),
-                    _ => None,
-                }
+                self.read_name()?;
+                let Some(Operand::Reg(register)) = self.operands.pop() else { return None };
+                self.operands.push(Operand::NotPred(register));
+                Some(())
             }
             b'_' if !self.text.as_bytes().get(start + 1).is_some_and(|&byte| is_word(byte)) => {
                 self.pos += 1;
                 self.shape.push(b'_');
-                Some(Operand::Sink)
+                self.operands.push(Operand::Sink);
+                Some(())
             }
             _ => self.read_name(),
         }
@@ -366,13 +372,14 @@ impl<'db> Body<'_, 'db> {
     }
 
     /// A register, variable or label, as the walk finds it.
-    fn read_name(&mut self) -> Option<Operand> {
+    fn read_name(&mut self) -> Option<()> {
         let start = self.pos;
         let numbered = self.numbered();
         if let Some(numbered) = numbered
             && let Some((register, ty)) = self.walker.names.recall(numbered)
         {
-            return Some(self.push_register(self.range_from(start), register, ty));
+            self.push_register(self.range_from(start), register, ty);
+            return Some(());
         }
         self.pos = start;
         let name = self.word()?;
@@ -382,49 +389,48 @@ impl<'db> Body<'_, 'db> {
             self.word()?;
         }
         if let Some((declaration, number)) = self.walker.names.find(name) {
-            return match self.walker.names.declarations[declaration.0 as usize].kind {
+            match self.walker.names.declarations[declaration.0 as usize].kind {
                 DeclKind::Register { ty, lanes: 1, .. } if !has_component => {
                     let register = self.walker.names.register(declaration, number, 0);
                     if let Some(numbered) = numbered {
                         self.walker.names.remember(name, numbered, declaration);
                     }
-                    Some(self.push_register(range, register, ty))
+                    self.push_register(range, register, ty);
                 }
                 DeclKind::Symbol(symbol) if !has_component => {
-                    self.push_variable(symbol)?;
-                    self.walker.occur(range, Entity::Symbol(symbol), Access::Read);
-                    Some(Operand::Symbol(symbol, 0))
+                    self.push_variable(range, symbol)?;
                 }
                 DeclKind::Label(label) if !has_component => {
                     self.shape.push(b'l');
                     self.walker.occur(range, Entity::Label(label), Access::Read);
-                    Some(Operand::Label(label))
+                    self.operands.push(Operand::Label(label));
                 }
-                _ => None,
-            };
+                _ => return None,
+            }
+            return Some(());
         }
         if name.starts_with('%') {
             let register = SpecialReg::parse(&self.text[start..self.pos])?;
             self.shape.extend_from_slice(&[b's', register as u8]);
-            return Some(Operand::Special(register));
+            self.operands.push(Operand::Special(register));
+            return Some(());
         }
         if has_component || name == "WARP_SZ" {
             return None;
         }
         let Global::Variable { index, .. } = self.walker.global(name)? else { return None };
-        let symbol = Symbol::Global(*index);
-        self.push_variable(symbol)?;
-        self.walker.occur(range, Entity::Symbol(symbol), Access::Read);
-        Some(Operand::Symbol(symbol, 0))
+        self.push_variable(range, Symbol::Global(*index))
     }
 
-    fn push_register(&mut self, range: TextRange, register: RegId, ty: ScalarType) -> Operand {
+    fn push_register(&mut self, range: TextRange, register: RegId, ty: ScalarType) {
         self.shape.extend_from_slice(&[b'r', ty as u8]);
         self.walker.occur(range, Entity::Register(register), Access::Read);
-        Operand::Reg(register)
+        // Made in its place: one that waited for the vector to grow would be written and read again at once, in
+        // pieces of other sizes, for which processors stop.
+        self.operands.extend(std::iter::once_with(|| Operand::Reg(register)));
     }
 
-    fn push_variable(&mut self, symbol: Symbol) -> Option<()> {
+    fn push_variable(&mut self, range: TextRange, symbol: Symbol) -> Option<()> {
         let kind = match symbol {
             Symbol::Global(_) => b'g',
             Symbol::Local(_) => b'v',
@@ -435,15 +441,16 @@ impl<'db> Body<'_, 'db> {
         let &Place { space, ty, is_array, align } = self.walker.variables.get(&symbol)?;
         self.shape.extend_from_slice(&[kind, space as u8, ty as u8, u8::from(is_array)]);
         self.shape.extend_from_slice(&align.to_le_bytes());
+        self.walker.occur(range, Entity::Symbol(symbol), Access::Read);
+        self.operands.push(Operand::Symbol(symbol, 0));
         Some(())
     }
 
     /// `(a, b), f, (c, d);` behind the name of a direct call, over several lines.
-    fn read_call(&mut self) -> Option<Operands> {
-        let mut operands = Operands::new();
+    fn read_call(&mut self) -> Option<()> {
         self.read_line_breaks();
         if self.byte() == b'(' {
-            operands.push(self.read_arguments()?);
+            self.read_arguments()?;
             self.eat(b',').then_some(())?;
             self.shape.push(b',');
             self.read_line_breaks();
@@ -464,32 +471,31 @@ impl<'db> Body<'_, 'db> {
         }
         let symbol = Symbol::Function(*index);
         self.walker.occur(range, Entity::Symbol(symbol), Access::Read);
-        operands.push(Operand::Symbol(symbol, 0));
+        self.operands.push(Operand::Symbol(symbol, 0));
         self.read_line_breaks();
         if self.eat(b',') {
             self.shape.push(b',');
             self.read_line_breaks();
-            operands.push(self.read_arguments()?);
+            self.read_arguments()?;
         }
-        self.eat(b';').then_some(operands)
+        self.eat(b';').then_some(())
     }
 
     /// A list in parentheses, with the blanks behind it.
-    fn read_arguments(&mut self) -> Option<Operand> {
+    fn read_arguments(&mut self) -> Option<()> {
         self.eat(b'(').then_some(())?;
         self.shape.push(b'(');
-        let mut arguments = Vec::with_capacity(4);
+        let first = self.operands.len();
         loop {
             self.read_line_breaks();
-            let argument = self.read_name()?;
-            match argument {
+            self.read_name()?;
+            match *self.operands.last()? {
                 Operand::Reg(_) => {}
                 Operand::Symbol(Symbol::Local(index), _) => {
                     push_shape(self.walker.local_shapes.get(index as usize)?, &mut self.shape);
                 }
                 _ => return None,
             }
-            arguments.push(argument);
             self.read_line_breaks();
             let mark = self.byte();
             self.shape.push(mark);
@@ -501,7 +507,9 @@ impl<'db> Body<'_, 'db> {
             }
         }
         self.read_line_breaks();
-        Some(Operand::List(arguments.into()))
+        let arguments = self.operands.drain(first..).collect();
+        self.operands.push(Operand::List(arguments));
+        Some(())
     }
 
     /// Blanks and line breaks, which matter to the parser.
