@@ -125,7 +125,7 @@ pub struct Case {
     pub arguments: Vec<Argument>,
     /// Reading what was never written and races are no faults.
     pub unchecked: bool,
-    /// Targets whose code by ptxas is known to be wrong.
+    /// Targets that it is not for: ptxas's code is wrong, or what it needs is not executed.
     pub except: Vec<u32>,
 }
 

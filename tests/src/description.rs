@@ -12,7 +12,7 @@
 //! buffer f32 1 zero near 4 1e-6    # and how it is compared afterwards
 //! into 16                          # the argument before is the address of so many bytes into its buffer
 //! unchecked                        # memory may be read that was never written, and warps may race
-//! except 75 80                     # targets whose code by ptxas is wrong
+//! except 75 80                     # targets that the case is not for; a comment says why
 //! u32 1000                         # a number
 //! bytes 16 random 3                # a parameter of many bytes
 //! tensor f16 64x32 16x8 32         # a map of the buffer before: extents, the box, bytes of a swizzled row (16: not swizzled)
