@@ -1,7 +1,7 @@
 //! Language versions and targets that instructions need.
 
 use ptx_backend::input::Operand;
-use ptx_isa::{Gate, GateError, PtxVersion, Sm, TargetSet};
+use ptx_isa::{ExpectedType, Gate, GateError, PtxVersion, ScalarType, Sm, TargetSet};
 use text_size::TextRange;
 
 use super::{Context, Statement, warp_sync};
@@ -16,6 +16,17 @@ declare_lint! {
 declare_lint! {
     /// The instruction does not exist on the module's target.
     pub(super) TARGET_GATE = "E0402" "target-gate", Error, since "0.1.0"
+}
+
+/// Lengths of 32 bits; those with a sign have always been taken.
+const SHORT_LENGTH: Gate = Gate::since(9, 0, 100);
+
+/// A variable plus an offset is such a number too.
+fn is_unsigned_word(ctx: &Context<'_>, operand: Option<&Operand>) -> bool {
+    match operand {
+        Some(Operand::Reg(register)) => ctx.register_type(*register) == ScalarType::U32,
+        operand => matches!(operand, Some(Operand::Symbol(..))),
+    }
 }
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
@@ -54,6 +65,13 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         {
             let what = format!("`_` for the operand `{}`", row.name);
             out.extend(ctx.gates.check_phrase(&gate, what, range));
+        }
+        if let Some(row) = statement.rows.and_then(|rows| rows.get(i))
+            && row.ty == ExpectedType::Length
+            && is_unsigned_word(ctx, operand.as_ref())
+        {
+            let what = format!("an unsigned register of 32 bits for the operand `{}`", row.name);
+            out.extend(ctx.gates.check_phrase(&SHORT_LENGTH, what, range));
         }
         // A vector of them, or one.
         let register = match operand {

@@ -33,11 +33,16 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             match operand {
                 // A texture's result may be a vector with a predicate.
                 input::Operand::Pair(pair) => {
-                    destinations(&elements(&pair.0), range, out);
-                    destinations(&[&pair.1], range, out);
+                    let vectors = Class::SPECIAL;
+                    let of = |part: &_| {
+                        if matches!(part, input::Operand::Vector(_)) { vectors } else { Class::NONE }
+                    };
+                    destinations(&elements(&pair.0), of(&pair.0), range, out);
+                    destinations(&[&pair.1], Class::NONE, range, out);
                 }
+                // The assembler takes special registers there.
                 input::Operand::Vector(_) if row.role == Role::Destination => {
-                    destinations(&elements(operand), range, out);
+                    destinations(&elements(operand), Class::SPECIAL, range, out);
                 }
                 input::Operand::Reg(_) if row.role == Role::Destination && is_sum(ctx.slice(range)) => {
                     let message = "a result is written to a register, not to a register with an offset";
@@ -277,8 +282,8 @@ fn classes(operand: &input::Operand) -> Class {
 }
 
 /// Both halves of `d|p` and all elements of a vector are written.
-fn destinations(parts: &[&input::Operand], range: TextRange, out: &mut Findings) {
-    let written = Class::REGISTER.or(Class::PREDICATE).or(Class::SINK).or(Class::SPECIAL);
+fn destinations(parts: &[&input::Operand], more: Class, range: TextRange, out: &mut Findings) {
+    let written = Class::REGISTER.or(Class::PREDICATE).or(Class::SINK).or(more);
     if let Some(wrong) = parts.iter().find(|part| !classes(part).intersects(written)) {
         let message = format!("expected a register or a predicate, found {}", name(wrong));
         let note = "every part of a result is a register, or `_` where it is not wanted";

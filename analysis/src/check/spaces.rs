@@ -19,7 +19,13 @@ declare_lint! {
 
 /// Tensor memory, where an operand may be something else than an address too.
 const TENSOR: Target = Target {
-    base: Base { window: Window::Tensor, variables: None, opaque: true, size: AddressSize::Any },
+    base: Base {
+        window: Window::Tensor,
+        variables: None,
+        symbols: false,
+        opaque: true,
+        size: AddressSize::Any,
+    },
     space: Space::Generic,
 };
 
@@ -194,6 +200,7 @@ fn tensor_map(ctx: &Context<'_>, parts: &[Operand], range: TextRange) -> Option<
         base: Base {
             window: Window::In(Space::Global),
             variables: None,
+            symbols: true,
             opaque: false,
             size: AddressSize::Any,
         },
@@ -285,8 +292,8 @@ fn named(ctx: &Context<'_>, target: Target, symbol: Symbol, range: TextRange) ->
             place.space
         }
     };
-    if target.base.window == Window::Tensor {
-        let message = format!("`{name}` is a variable, tensor memory is addressed by registers");
+    if !target.base.symbols || target.base.window == Window::Tensor {
+        let message = format!("`{name}` is a variable, this address stands in a register");
         return Some(Diagnostic::new(&lints::ADDRESS, range, message));
     }
     let fits = match (target.base.variables, target.space) {

@@ -96,6 +96,11 @@ fn operand_type(
             }
         }
         Operand::Vector(elements) => match unify(ctx, elements) {
+            Ok(None) if !shares(row) || elements.is_empty() => {}
+            // Only untyped values are put together.
+            Ok(None) if matches!(row.ty, ExpectedType::Typed(ty) if ty.kind() != TypeKind::Bits) => {
+                out.push(mismatch(ctx, row, ScalarType::B32, range, wider));
+            }
             Ok(None) => {}
             Ok(Some(found)) => {
                 let share = shares(row);

@@ -104,6 +104,7 @@ fn copied_addresses_have_32_or_64_bits() {
         &[
             "red.async.release.gpu.global.add.u32 [%d1], %r1;",
             "st.bulk.weak.shared::cta [%r1], %ur1, 0;",
+            "st.bulk.weak [g], 64, 0;",
             "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%h1];",
             "tcgen05.cp.cta_group::1.4x256b [%fx1], 5;",
         ],
@@ -111,6 +112,8 @@ fn copied_addresses_have_32_or_64_bits() {
             ("red.async.release.gpu.global.add.u32 [%h1], %r1;", "E0306"),
             ("red.async.release.gpu.global.add.u32 [t], %r1;", "E0306"),
             ("st.bulk.weak.shared::cta [%r1], %r1, 0;", "E0303"),
+            ("st.bulk.weak.shared::cta [s], 64, 0;", "E0306"),
+            ("ldmatrix.sync.aligned.m8n8.x1.b16 {%r1}, [%h1];", "E0306"),
             ("wmma.load.a.sync.aligned.row.m16n16k16.shared.s8 {%r1, %r2}, [%h1];", "E0306"),
             ("tcgen05.cp.cta_group::1.4x256b [%d1], %d2;", "E0306"),
             ("tcgen05.cp.cta_group::1.4x256b [g], %d2;", "E0306"),

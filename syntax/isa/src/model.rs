@@ -225,6 +225,8 @@ pub struct Base {
     pub window: Window,
     /// The only state space whose variables may be named, where the window does not say that.
     pub variables: Option<Space>,
+    /// Variables may be named.
+    pub symbols: bool,
     /// Textures, samplers and surfaces may be named too.
     pub opaque: bool,
     pub size: AddressSize,
@@ -258,11 +260,17 @@ pub enum AddressSize {
 
 impl Base {
     pub(crate) const fn of(window: Window) -> Self {
-        Self { window, variables: None, opaque: true, size: AddressSize::Any }
+        Self { window, variables: None, symbols: true, opaque: true, size: AddressSize::Any }
     }
 
     pub(crate) const fn named(position: u8) -> Self {
         Self::of(Window::Named(position))
+    }
+
+    /// Nothing may be named.
+    pub(crate) const fn registers(mut self) -> Self {
+        self.symbols = false;
+        self
     }
 
     /// Only memory may be named.

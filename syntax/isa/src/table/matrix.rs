@@ -3,7 +3,7 @@
 use super::prelude::*;
 
 const WARP: Fact = Fact::CONVERGENT;
-const MATRIX: Operand = addr("p");
+const MATRIX: Operand = addr_at("p", Base::named(0).moved());
 const COUNT: Group = req(&[X1, X2, X4]);
 const OWN_SHARED: Group = opt(&[Shared, SharedCta]);
 const BLOCK_TARGETS: TargetSet = TargetSet::family(100).or(TargetSet::family(110)).or(TargetSet::family(120));

@@ -170,7 +170,7 @@ pub(super) const ROWS: &[Form] = &[
     ]),
     form(F::Cvt).name(&[CVT_ROUND, FTZ, SAT, opt(&[Relu]), opt(&[Satfinite])]).ty(&[INTS.union(FLOATS), INTS.union(FLOATS)]).ops(&[dst("d", T0), src("a", T1).or(Class::SPECIAL)]).rules(CVT),
     form(F::Prefetch).name(&[opt(&[Global, Local, Const, Param]), req(&[L1, L2, L2EvictLast, L2EvictNormal, Tensormap])]).ops(&[LINE_ADDRESS]).since(2, 0, 20).facts(Fact::EFFECT).rules(&[
-        has(&[L2EvictLast, L2EvictNormal]).excludes(&[Local]), has(&[Const, Param]).needs(&[Tensormap]), has(&[Tensormap]).operand("a", Column::Type(OperandType::Address(Base::named(0).moved()))), has(&[Tensormap]).excludes(&[Global, Local]),
+        has(&[L2EvictLast, L2EvictNormal]).excludes(&[Local]), has(&[Const, Param]).needs(&[Tensormap]), has(&[Tensormap]).operand("a", Column::Type(OperandType::Address(Base::named(0).memory().copied()))), has(&[Tensormap]).excludes(&[Global, Local]),
         has(&[L2EvictLast, L2EvictNormal]).since(7, 4, 80), has(&[Tensormap]).since(8, 0, 90),
     ]),
     form(F::Shfl).name(&[req(&[Up, Down, Bfly, Idx])]).ty(&[B32]).ops(&[dst_pair("d", T0), src("a", T0), src("b", T0), src("c", T0)]).facts(Fact::CONVERGENT).gate(Gate::since(3, 0, 30).until(6, 4, 70)),

@@ -272,9 +272,10 @@ fn operand(row: &Expected) -> String {
         ExpectedType::Integer(bits) => write!(text, " i{bits}"),
         ExpectedType::Address(target) => write!(
             text,
-            " {:?} {:?}{}{}",
+            " {:?} {:?}{}{}{}",
             target.space,
             target.base.size,
+            if target.base.symbols { "" } else { " unnamed" },
             if target.base.opaque { " opaque" } else { "" },
             target.base.variables.map_or(String::new(), |space| format!(" only {space:?}"))
         ),

@@ -245,7 +245,7 @@ fn operand_types(ty: OperandType) -> Vec<OperandType> {
 }
 
 fn bases(base: Base) -> Vec<Base> {
-    let mut all = vec![Base { opaque: !base.opaque, ..base }];
+    let mut all = vec![Base { opaque: !base.opaque, ..base }, Base { symbols: !base.symbols, ..base }];
     all.push(Base { variables: if base.variables.is_some() { None } else { Some(Space::Const) }, ..base });
     let window =
         if base.window == Window::In(Space::Local) { Window::Tensor } else { Window::In(Space::Local) };
