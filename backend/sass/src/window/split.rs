@@ -7,12 +7,28 @@ use super::Line;
 use crate::print::INST_BYTES;
 use std::ops::Range;
 
+/// Where more than one line of so many fits into no function, most functions show no address, and lines in front of one
+/// that does are as likely theirs.
+const LOOSE: usize = 4;
+
 /// Splits lines by function. Those that fit nowhere are alone.
 pub(super) fn functions(lines: &[Line]) -> Vec<Range<usize>> {
+    let known = addressed(lines);
+    let functions = split(lines, &known, |known, before| own_before(lines, known, before));
+    let alone = functions.iter().filter(|function| function.len() == 1).count();
+    if alone > lines.len() / LOOSE { split(lines, &known, |_, _| 0) } else { functions }
+}
+
+/// Splits lines, given those of functions from one address to another and how many before them are the function's.
+fn split(
+    lines: &[Line],
+    known: &[Range<usize>],
+    own_before: impl Fn(&Range<usize>, usize) -> usize,
+) -> Vec<Range<usize>> {
     let mut functions = Vec::new();
     let mut split = 0;
-    for known in addressed(lines) {
-        let start = known.start - own_before(lines, &known, known.start - split);
+    for known in known {
+        let start = known.start - own_before(known, known.start - split);
         functions.extend((split..start).map(|alone| alone..alone + 1));
         functions.push(start..known.end);
         split = known.end;
