@@ -281,6 +281,10 @@ mod tests {
         // More lines than have room before the second address, and a function with a single address.
         let crowded = "20 BRA 0x10\n0 MOV R1, UR4\n0 LDG.E R5, [R2.64]\n0 MOV R2, UR4\n40 BRA 0x10";
         assert_eq!(descriptors(crowded), [4]);
+        let front =
+            "0 MOV R1, R2\n0 MOV R1, UR4\n40 BSSY B0, 0x60\n0 LDG.E R5, [R2.64]\n80 BRA 0x80".to_owned();
+        assert_eq!(descriptors(&front), [6]);
+        assert_eq!(descriptors(&(front + &"\n0 MOV R1, R2".repeat(9))), [4]);
         let single = "0 MOV R1, UR4\n0 LDG.E R5, [R2.64]\n0 MOV R2, UR4\n1000 BRA 0x1000";
         assert_eq!(descriptors(single), [4]);
     }
