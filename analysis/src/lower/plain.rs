@@ -9,7 +9,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use memchr::{memchr2, memchr3};
-use ptx_backend::input::{Guard, Instr, LabelId, Operand, Operands, SrcId, Stmt, Symbol, Variable};
+use ptx_backend::input::{Guard, Instr, LabelId, Operands, SrcId, Stmt, Symbol, Variable};
 use ptx_isa::{Opcode, ScalarType};
 use ptx_syntax::{ItemKind, Next, StatementParser};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -127,7 +127,7 @@ pub(super) struct Body<'s, 'db> {
     /// The constants of the instruction, as written.
     pub(super) values: Vec<u8>,
     /// The operands of the instruction.
-    pub(super) operands: Vec<Operand>,
+    pub(super) operands: Operands,
     /// The dotted name of the instruction.
     pub(super) name: &'db str,
     /// In the order in which they open.
@@ -150,7 +150,7 @@ impl<'s, 'db> Body<'s, 'db> {
             pos: open.into(),
             shape: Vec::with_capacity(64),
             values: Vec::with_capacity(64),
-            operands: Vec::with_capacity(64),
+            operands: Operands::new(),
             name: "",
             braces,
             blocks: Vec::new(),
@@ -254,12 +254,8 @@ impl<'s, 'db> Body<'s, 'db> {
         let src = SrcId(self.walker.places.len() as u32);
         let range = self.range_from(start);
         self.walker.places.push(range);
-        // In its place first and then filled: an instruction is large to move.
-        let body = &mut self.walker.function.body;
-        body.push(Stmt::Instr(Instr { src, opcode, guard, operands: Operands::new() }));
-        if let Some(Stmt::Instr(instr)) = body.last_mut() {
-            instr.operands.extend(self.operands.drain(..));
-        }
+        let operands = std::mem::take(&mut self.operands);
+        self.walker.function.body.push(Stmt::Instr(Instr { src, opcode, guard, operands }));
         Some(())
     }
 
