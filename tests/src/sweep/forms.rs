@@ -17,8 +17,8 @@ const NOT_ZERO: &str = "divisors that are not zero are chosen elsewhere";
 const CARRIES: &str = "carries go from one instruction to the next";
 const POLICIES: &str = "policies are numbers that only caches read";
 const OWN: &str = "vectors, addresses and clusters have kernels of their own";
+const STEPS: &str = "how many bits there are between the steps of a video instruction is not written";
 const RESPONSES: &str = "responses of 128 bits have kernels of their own";
-const VIDEO: &str = "parts of registers have a kernel of their own";
 
 /// Forms that have no kernels here, and why.
 const ABSENT: &[(FormId, &str)] = &[
@@ -48,7 +48,7 @@ const ABSENT: &[(FormId, &str)] = &[
 
 /// Why a name has no kernel, though its form computes in one thread.
 fn absence(opcode: &Opcode) -> Option<&'static str> {
-    let rounds = |modes: &[Mod]| modes.iter().any(|&mode| opcode.has(mode));
+    let has = |modes: &[Mod]| modes.iter().any(|&mode| opcode.has(mode));
     let is = |position, ty| opcode.ty(position) == Some(ty);
     match opcode.form {
         FormId::CvtPair | FormId::CvtToNarrow4 if opcode.has(Mod::Rs) => {
@@ -57,16 +57,25 @@ fn absence(opcode: &Opcode) -> Option<&'static str> {
         FormId::FmaHalf if opcode.has(Mod::Oob) => {
             Some("which NaN stands for what lies outside of a tensor is not written")
         }
-        FormId::FmaHalf if rounds(&[Mod::Rz, Mod::Rm, Mod::Rp]) => {
+        FormId::FmaHalf if has(&[Mod::Rz, Mod::Rm, Mod::Rp]) => {
             Some("ptxas takes a mode for `bf16`, which the manual does not have, and then reads `f16`")
         }
-        FormId::Cvt if opcode.has(Mod::Ftz) && is(0, ScalarType::F16) && rounds(&[Mod::Rm, Mod::Rp]) => {
+        FormId::Cvt if opcode.has(Mod::Ftz) && is(0, ScalarType::F16) && has(&[Mod::Rm, Mod::Rp]) => {
             Some("ptxas does not flush here, though the manual says so")
+        }
+        FormId::Vmad if has(&[Mod::Po, Mod::Sat, Mod::Shr7, Mod::Shr15]) => Some(STEPS),
+        FormId::Vshl if has(&[Mod::Sat, Mod::Add, Mod::Min, Mod::Max]) => Some(STEPS),
+        FormId::Vadd | FormId::Vsub | FormId::Vabsdiff | FormId::Vmin | FormId::Vmax | FormId::Vshr
+            if has(&[Mod::Min, Mod::Max]) || opcode.has(Mod::Sat) && opcode.has(Mod::Add) =>
+        {
+            Some(STEPS)
+        }
+        FormId::Vadd | FormId::Vsub | FormId::Vabsdiff if opcode.has(Mod::Sat) && is(0, ScalarType::U32) => {
+            Some("ptxas saturates these to `u32` at zero only")
         }
         FormId::Testp if opcode.mods().next().is_none() => {
             Some("ptxas takes the name without a property, which the manual does not have")
         }
-        form if (FormId::Vadd..=FormId::Vset4).contains(&form) => Some(VIDEO),
         _ => None,
     }
 }

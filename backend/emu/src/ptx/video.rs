@@ -19,8 +19,8 @@ impl Block<'_> {
     pub(super) fn video(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
         let sets = matches!(op.form, FormId::Vset | FormId::Vset2 | FormId::Vset4);
-        // A comparison has no type of its own: it gives one or zero.
-        let d = if sets { ScalarType::U32 } else { ty(op, 0)? };
+        // A comparison has no type of its own: what it gives is minimised and so on in the first source's.
+        let d = ty(op, 0)?;
         let first = usize::from(!sets);
         let sources = [ty(op, first)?, ty(op, first + 1)?].map(ScalarType::is_signed);
         let parts = [0, 1, 2, 3].map(|operand| self.program.part(pc, operand));

@@ -126,7 +126,7 @@ fn execute<'a>(wanted: &str, rest: impl Iterator<Item = &'a str>) -> Result<bool
 fn report_execution(triangle: &Triangle, absent: usize) -> bool {
     let (names, forms, not_swept) = sweep::coverage();
     println!(
-        "swept          {names} names of {forms} forms that compute in one thread, and products of matrices"
+        "swept          {names} names of {forms} forms: what computes in registers, and matrices of a warp"
     );
     for (reason, names) in not_swept {
         let (shown, more) = names.split_at(names.len().min(SHOWN_NAMES));

@@ -337,7 +337,9 @@ impl Lane<'_, '_> {
                     };
                     byte(a).abs_diff(byte(b)) << if adds { 0 } else { shift }
                 });
-                differences.iter().fold(c, |sum, difference| sum.wrapping_add(*difference)).into()
+                // Without the sum the third source has no part.
+                let start = if adds { c } else { 0 };
+                differences.iter().fold(start, |sum, difference| sum.wrapping_add(*difference)).into()
             }
             Compute::I2i { ty } => {
                 let a = self.bits(1)? as i32;
