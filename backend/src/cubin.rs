@@ -157,15 +157,21 @@ mod tests {
     fn sample(sm: u16) -> Vec<u8> {
         let reference =
             crate::input::InitReloc { at: 0, symbol: Name::Global(0), addend: 4, generic: true, size: 8 };
+        let variables = vec![
+            variable("zeroed", Space::Global, None),
+            variable("pointer", Space::Global, Some(Init { bytes: vec![0; 8], relocs: vec![reference] })),
+            variable("table", Space::Const, Some(Init { bytes: vec![1, 2], relocs: vec![] })),
+        ];
+        module(sm, variables).unwrap()
+    }
+
+    /// A module with one kernel that exits, and variables.
+    fn module(sm: u16, variables: Vec<Variable>) -> Result<Vec<u8>, CodegenError> {
         let env = Env {
             version: PtxVersion::new(8, 0),
             target: Sm::new(75),
             address_size: 64,
-            variables: vec![
-                variable("zeroed", Space::Global, None),
-                variable("pointer", Space::Global, Some(Init { bytes: vec![0; 8], relocs: vec![reference] })),
-                variable("table", Space::Const, Some(Init { bytes: vec![1, 2], relocs: vec![] })),
-            ],
+            variables,
             functions: vec![],
         };
         let input = Function {
@@ -201,7 +207,24 @@ mod tests {
             resources: Resources { registers: 10, const0_bytes: base + 8, ..Default::default() },
             attributes: Attributes { exits: vec![0], symbols: vec![Name::Global(0)], ..Default::default() },
         };
-        link(&env, &[LinkFunction { input: &input, code: &code }], &options, "-arch test").unwrap()
+        link(&env, &[LinkFunction { input: &input, code: &code }], &options, "-arch test")
+    }
+
+    #[test]
+    fn sections_are_aligned_as_their_variables() {
+        let initialised = |name: &str, align: u32, size: u64| {
+            let init = Some(Init { bytes: vec![1], relocs: vec![] });
+            Variable { align, size, ..variable(name, Space::Global, init) }
+        };
+        let bytes = module(90, vec![initialised("a", 1, 3), initialised("b", 64, 3)]).unwrap();
+        let file = ElfFile64::<Endianness>::parse(&*bytes).unwrap();
+        assert_eq!(file.section_by_name(".nv.global.init").unwrap().align(), 64);
+        let at = |name: &str| file.symbols().find(|s| s.name() == Ok(name)).unwrap().address();
+        assert_eq!((at("a"), at("b")), (3, 0));
+        // Neither makes a file of gigabytes.
+        assert!(module(90, vec![initialised("a", 1 << 31, 3)]).is_err());
+        assert!(module(90, vec![initialised("a", 1, 1 << 40)]).is_err());
+        assert!(module(90, vec![initialised("a", 1, 3), initialised("b", 1, u64::MAX)]).is_err());
     }
 
     #[test]

@@ -7,6 +7,12 @@ use crate::CodegenError;
 use crate::input::{Init, Linkage, SrcId, Symbol as Name, Variable};
 use crate::layout;
 use ptx_isa::Space;
+use std::cmp::Reverse;
+
+/// A file begins its sections where their alignment wants it, so no alignment may make it much longer.
+const MOST_ALIGN: u64 = 1 << 20;
+/// Initialised data of a module.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// The contents of a data section.
 #[derive(Default)]
@@ -39,6 +45,7 @@ pub(super) enum Referent {
 
 pub(super) struct Globals {
     pub(super) initialised: Option<Data>,
+    pub(super) init_align: u64,
     pub(super) zeroed_bytes: u64,
     pub(super) zeroed_align: u64,
 }
@@ -117,26 +124,45 @@ impl Linker<'_> {
         Ok(data.if_any())
     }
 
+    /// Variables of stricter alignment come first, as in ptxas's files, so that little lies between them.
     pub(super) fn global_data(&mut self) -> Result<Globals, CodegenError> {
+        let env = self.env;
         let mut data = Data::default();
-        let (mut zeroed_bytes, mut zeroed_align) = (0u64, 1u64);
-        for (i, v) in self.env.variables.iter().enumerate() {
-            if v.space != Space::Global || v.linkage == Linkage::Extern {
-                continue;
-            }
+        let (mut init_align, mut zeroed_bytes, mut zeroed_align) = (1u64, 0u64, 1u64);
+        let mut globals: Vec<(usize, &Variable)> = env
+            .variables
+            .iter()
+            .enumerate()
+            .filter(|(_, v)| v.space == Space::Global && v.linkage != Linkage::Extern)
+            .collect();
+        globals.sort_by_key(|(_, v)| Reverse(v.align));
+        for (i, v) in globals {
             let align = u64::from(v.align.max(1));
+            if align > MOST_ALIGN {
+                return Err(CodegenError::unsupported(
+                    SrcId(0),
+                    format!("the alignment of '{}' to {align} bytes", v.name),
+                ));
+            }
             let at = if v.init.is_some() {
                 let at = (data.bytes.len() as u64).next_multiple_of(align);
+                if v.size > MOST_BYTES - at {
+                    return Err(CodegenError::Limit {
+                        at: SrcId(0),
+                        what: format!("initialised variables exceed {MOST_BYTES} bytes at '{}'", v.name),
+                    });
+                }
                 append_variable(&mut data, at, v)?;
+                init_align = init_align.max(align);
                 at
             } else {
                 let at = zeroed_bytes.next_multiple_of(align);
-                zeroed_bytes = at + v.size;
+                zeroed_bytes = at.saturating_add(v.size);
                 zeroed_align = zeroed_align.max(align);
                 at
             };
             self.places[i] = Some((SectionId(0), at));
         }
-        Ok(Globals { initialised: data.if_any(), zeroed_bytes, zeroed_align })
+        Ok(Globals { initialised: data.if_any(), init_align, zeroed_bytes, zeroed_align })
     }
 }

@@ -93,7 +93,13 @@ impl Linker<'_> {
         }
         let text: Vec<SectionId> = self.functions.iter().map(|f| self.text_section(f)).collect();
         let init = globals.initialised.map(|Data { bytes, .. }| {
-            let mut section = Self::plain(".nv.global.init", SHT_PROGBITS, SHF_WRITE | SHF_ALLOC, 8, bytes);
+            let mut section = Self::plain(
+                ".nv.global.init",
+                SHT_PROGBITS,
+                SHF_WRITE | SHF_ALLOC,
+                globals.init_align,
+                bytes,
+            );
             section.segment = Some(Segment::Data);
             self.image.add_section(section)
         });
