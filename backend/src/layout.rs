@@ -23,8 +23,9 @@ pub fn variable<'a>(env: &'a Env, func: &'a Function, symbol: Symbol) -> Option<
     }
 }
 
+/// `u64::MAX` past the end of all memory.
 fn align_up(offset: u64, align: u32) -> u64 {
-    offset.next_multiple_of(u64::from(align.max(1)))
+    offset.checked_next_multiple_of(u64::from(align.max(1))).unwrap_or(u64::MAX)
 }
 
 /// Is it shared memory whose size the launch gives?
@@ -65,7 +66,7 @@ impl SharedLayout {
             }
             let start = align_up(layout.static_bytes, v.align);
             layout.set(symbol, start);
-            layout.static_bytes = start + v.size;
+            layout.static_bytes = start.saturating_add(v.size);
         }
         if !dynamic.is_empty() {
             // The launch's bytes follow the static ones, so those end where the strictest dynamic array may start.
@@ -101,7 +102,7 @@ impl SharedLayout {
 
 /// The `.local` variables of a function, at the bottom of its frame.
 pub struct LocalLayout {
-    /// From the bottom, parallel to [`Function::locals`].
+    /// From the bottom, parallel to the function's variables.
     pub offsets: Vec<Option<u32>>,
     /// Bytes: a multiple of the alignment.
     pub size: u64,
@@ -109,16 +110,15 @@ pub struct LocalLayout {
     pub align: u32,
 }
 
-/// Lays out the `.local` variables.
-pub fn local_layout(func: &Function) -> LocalLayout {
+/// Lays out the `.local` ones of a function's variables.
+pub fn local_layout(variables: &[Variable]) -> LocalLayout {
     let (mut size, mut align) = (0, 8);
-    let offsets = func
-        .locals
+    let offsets = variables
         .iter()
         .map(|v| {
             (v.space == Space::Local).then(|| {
                 let start = align_up(size, v.align);
-                size = start + v.size;
+                size = start.saturating_add(v.size);
                 align = align.max(v.align);
                 u32::try_from(start).unwrap_or(u32::MAX)
             })
@@ -143,7 +143,7 @@ pub fn const_layout(env: &Env) -> impl Iterator<Item = (u64, u32)> {
         .filter(|(_, v)| v.space == Space::Const && v.linkage != Linkage::Extern)
         .map(move |(i, v)| {
             let start = align_up(size, v.align);
-            size = start + v.size;
+            size = start.saturating_add(v.size);
             (start, i as u32)
         })
 }
@@ -163,4 +163,25 @@ pub fn slot_symbol(env: &Env, offset: u16) -> Symbol {
     let index = u32::from(offset / 8);
     let variables = env.variables.len() as u32;
     if index < variables { Symbol::Global(index) } else { Symbol::Function(index - variables) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ptx_isa::ScalarType;
+
+    #[test]
+    fn sizes_do_not_wrap() {
+        let variable = |align, size| Variable {
+            name: "v".into(),
+            space: Space::Local,
+            linkage: Linkage::Internal,
+            ty: ScalarType::B8,
+            size,
+            align,
+            init: None,
+            managed: false,
+        };
+        assert_eq!(local_layout(&[variable(1, u64::MAX), variable(1 << 31, 4)]).size, u64::MAX);
+    }
 }

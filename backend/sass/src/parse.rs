@@ -512,6 +512,8 @@ impl Parser<'_, '_> {
                 let index = self.cursor.register(RegFile::UR, ureg.bits())?;
                 self.inst.set_spec(ureg, index);
                 follows = true;
+            } else if mem.urz == Urz::Shown {
+                return Err(self.cursor.fail(Wanted::Thing("a uniform register")));
             } else {
                 self.cursor.at = before;
             }

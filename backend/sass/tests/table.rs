@@ -216,3 +216,12 @@ proptest! {
         let _ = parse(Sm(90), &text, 0);
     }
 }
+
+/// Where a uniform base always shows, an address without one is of another form.
+#[test]
+fn a_uniform_base_is_told_from_none() {
+    for text in ["STG.E [URZ+0x10], R69", "STG.E [0x10], R69"] {
+        let inst = parse(Sm(80), text, 0).expect(text);
+        assert_eq!(print(Sm(80), &inst, 0), text);
+    }
+}

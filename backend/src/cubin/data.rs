@@ -112,7 +112,7 @@ impl Linker<'_> {
         let mut data = Data::default();
         for (at, i) in layout::const_layout(self.env) {
             let v = &self.env.variables[i as usize];
-            if at + v.size > layout::BANK_BYTES {
+            if at.saturating_add(v.size) > layout::BANK_BYTES {
                 return Err(CodegenError::Limit {
                     at: SrcId(0),
                     what: format!("constant variables exceed {} bytes at '{}'", layout::BANK_BYTES, v.name),

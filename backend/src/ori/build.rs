@@ -44,6 +44,18 @@ type Result<T, E = CodegenError> = std::result::Result<T, E>;
 /// with their product.
 const MAX_VALUES: usize = 1 << 20;
 
+/// More than any target has for a block.
+const MAX_SHARED_BYTES: u32 = 1 << 20;
+/// More than any target has for a thread.
+const MAX_LOCAL_BYTES: u32 = 1 << 28;
+
+fn within(most: u32, bytes: u64, space: &str) -> Result<u32> {
+    u32::try_from(bytes).ok().filter(|&bytes| bytes <= most).ok_or_else(|| CodegenError::Limit {
+        at: SrcId::default(),
+        what: format!("its .{space} variables exceed {most} bytes"),
+    })
+}
+
 /// Lowers one function.
 pub fn build(env: &Env, func: &Function, options: &Options) -> Result<ir::Function> {
     let at = SrcId::default();
@@ -56,7 +68,7 @@ pub fn build(env: &Env, func: &Function, options: &Options) -> Result<ir::Functi
     if env.address_size != 64 {
         return Err(CodegenError::unsupported(at, "32-bit addressing"));
     }
-    let mut lowering = Lowering::new(env, func, options, target);
+    let mut lowering = Lowering::new(env, func, options, target)?;
     lowering.body()?;
     Ok(lowering.finish())
 }
@@ -94,10 +106,10 @@ struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(env: &'a Env, func: &'a Function, options: &Options, target: &'static Target) -> Self {
+    fn new(env: &'a Env, func: &'a Function, options: &Options, target: &'static Target) -> Result<Self> {
         let used = control::shared_symbols(env, func);
         let shared = SharedLayout::new(env, func, target, |symbol| used.contains(&symbol));
-        let locals = layout::local_layout(func);
+        let locals = layout::local_layout(&func.locals);
         let mut out = ir::Function {
             name: func.name.clone(),
             entry: func.entry,
@@ -107,10 +119,10 @@ impl<'a> Lowering<'a> {
             frame: ir::Frame::default(),
             facts: ir::Facts::default(),
         };
-        out.facts.shared_bytes = u32::try_from(shared.static_bytes).unwrap_or(u32::MAX);
-        out.frame.local_bytes = u32::try_from(locals.size).unwrap_or(u32::MAX);
+        out.facts.shared_bytes = within(MAX_SHARED_BYTES, shared.static_bytes, "shared")?;
+        out.frame.local_bytes = within(MAX_LOCAL_BYTES, locals.size, "local")?;
         out.frame.local_align = locals.align;
-        Lowering {
+        Ok(Lowering {
             env,
             func,
             target,
@@ -129,7 +141,7 @@ impl<'a> Lowering<'a> {
             prologue: Vec::new(),
             descriptor: None,
             shared_base: None,
-        }
+        })
     }
 
     fn body(&mut self) -> Result<()> {
