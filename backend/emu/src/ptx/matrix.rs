@@ -199,9 +199,11 @@ impl Block<'_> {
         self.put_fragment(w, &instr.operands[0], bits, &result)
     }
 
-    /// A register of every lane.
+    /// A register of every lane, which may stand in braces.
     fn word(&self, w: usize, operand: Option<&Operand>) -> Step<[u32; WARP]> {
-        let operand = operand.ok_or_else(|| FaultKind::Malformed("an operand is missing".into()))?;
+        let operand = operand
+            .and_then(|operand| parts(operand).first())
+            .ok_or_else(|| FaultKind::Malformed("an operand is missing".into()))?;
         Ok(self.gather(w, u32::MAX, operand, ScalarType::B32)?.map(|value| value as u32))
     }
 
