@@ -22,6 +22,7 @@ mod sync;
 mod texture;
 mod video;
 mod warpgroup;
+mod wide;
 
 use crate::copies::Copies;
 use crate::device::Device;
@@ -30,6 +31,7 @@ use crate::memory::UNWRITTEN;
 use crate::transfers::Transfers;
 use decode::Program;
 use ptx_backend::input::{Env, Function, Instr};
+use std::collections::BTreeMap;
 
 /// Warp instructions before the next warp has its turn.
 const TURN: u32 = 64;
@@ -87,6 +89,8 @@ struct Warp {
     state: [State; WARP],
     /// By register, then by lane.
     registers: Vec<u64>,
+    /// The upper words of registers of 128 bits.
+    upper: BTreeMap<usize, [u64; WARP]>,
     /// By register: the lanes that have written it.
     written: Vec<u32>,
     /// The lanes' carries, where one was computed.
@@ -113,6 +117,7 @@ impl Warp {
             pc: [kernel.entry; WARP],
             state: [State::Exited; WARP],
             registers: vec![u64::from_le_bytes([UNWRITTEN; 8]); program.registers() * WARP],
+            upper: BTreeMap::new(),
             written: vec![0; program.registers()],
             carry: [None; WARP],
             copies: Copies::default(),

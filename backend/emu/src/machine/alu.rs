@@ -6,7 +6,7 @@ mod integer;
 mod pack;
 
 use super::decode::Step;
-use super::operand::Source;
+use super::operand::{Kind, Source};
 use super::{Block, Result, each};
 use crate::float::{Format, Rounding};
 use crate::launch::FaultKind;
@@ -312,7 +312,7 @@ impl Compute {
             "FSEL" => Compute::Fsel { ftz },
             "PRMT" => Compute::Prmt { mode: byte(Field::Mode) },
             "P2R" | "P2UR" => Compute::P2r { byte: byte(Field::Mode) },
-            "R2P" => Compute::R2p { byte: byte(Field::Mode) },
+            "R2P" | "R2UP" => Compute::R2p { byte: byte(Field::Mode) },
             "IADD3" | "IADD" => Compute::Iadd3 { x },
             "IMAD" => Compute::Imad { x },
             "IMAD.WIDE" => Compute::ImadWide { signed, x },
@@ -514,9 +514,12 @@ impl Block<'_> {
         if let Compute::R2p { byte } = compute {
             for lane in each(lanes) {
                 let value = self.bits(w, lane, step.sources[0])? >> (8 * byte);
-                let which = self.bits(w, lane, step.sources[1])?;
+                let which = match step.sources[1].kind {
+                    Kind::None => step.inst.get(Field::Imm32).unwrap_or(0xff) as u32,
+                    _ => self.bits(w, lane, step.sources[1])?,
+                };
                 for p in (0..7).filter(|p| which >> p & 1 == 1) {
-                    self.set_predicate(w, lane, false, p, value >> p & 1 == 1);
+                    self.set_predicate(w, lane, step.uniform, p, value >> p & 1 == 1);
                 }
             }
             return Ok(());

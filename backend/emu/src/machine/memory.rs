@@ -293,53 +293,69 @@ impl Block<'_> {
         let name = inst.form().name;
         let ty = inst.text(Field::Type).unwrap_or("");
         let float = matches!(name, "ATOM.F" | "ATOMG.F" | "REDG.F");
-        let size = match ty {
-            ".64" | ".S64" | ".F64.RN" => 8,
-            "" | ".S32" | ".F32.FTZ.RN" | ".F32.RN" | ".F16x2.RN" | ".BF16x2.RN" => 4,
-            _ => return Err(FaultKind::Unsupported(format!("{name}{ty}"))),
-        };
+        let (ty, size, count) = elements(ty).ok_or_else(|| FaultKind::Unsupported(format!("{name}{ty}")))?;
+        let total = size * count;
         let op = inst.text(Field::Op).unwrap_or("");
         let tests = name == "ATOMS.CAST" || op.starts_with(".CAST");
         let compare = tests || name.ends_with(".CAS");
         for lane in each(mask) {
             let address = self.address(w, lane, at, narrow)?;
-            let operand = |field| -> Result<u64> {
-                let source = super::operand::Source {
-                    kind: Kind::Register(data(step, field).unwrap_or(255)),
-                    ..step.sources[0]
-                };
-                if size == 8 {
-                    self.pair(w, lane, source, false)
-                } else {
-                    Ok(self.bits(w, lane, source)?.into())
-                }
+            let operand = |field| -> Vec<u8> {
+                let first = data(step, field).unwrap_or(255);
+                let word = |i| if first == 255 { 255 } else { usize::from(first) + i };
+                let words = 0..total.div_ceil(4) as usize;
+                words.flat_map(|i| self.warps[w].registers[word(i) * WARP + lane].to_le_bytes()).collect()
             };
-            let (b, c) = (operand(Field::Rb)?, operand(Field::Rc)?);
+            let (b, c) = (operand(Field::Rb), operand(Field::Rc));
             let mut view = self.view(w, lane);
-            let old = view.load(space, address, size)?;
+            let old = view.read(space, address, total)?.to_vec();
+            let is_same = old == b;
             let new = match name {
-                _ if compare => {
-                    if old == b {
-                        c
-                    } else {
-                        old
+                _ if compare && is_same => c,
+                _ if compare => old.clone(),
+                _ if op == ".EXCH" => b,
+                _ => {
+                    let mut new = Vec::new();
+                    for (old, b) in old.chunks(size as usize).zip(b.chunks(size as usize)) {
+                        let value = match name {
+                            "ATOMS.POPC.INC" => Some((number(old) + 1) & 0xffff_ffff),
+                            _ if size > 8 => None,
+                            _ => update(op, ty, float, number(old), number(b)),
+                        };
+                        let unknown = || FaultKind::Unsupported(format!("{name}{op}{ty}"));
+                        new.extend(&value.ok_or_else(unknown)?.to_le_bytes()[..size as usize]);
                     }
+                    new
                 }
-                "ATOMS.POPC.INC" => (old + 1) & 0xffff_ffff,
-                _ => update(op, ty, float, old, b)
-                    .ok_or_else(|| FaultKind::Unsupported(format!("{name}{op}{ty}")))?,
             };
-            view.store(space, address, size, new)?;
-            // The forms that test tell whether they stored.
-            let result = if tests { u64::from(old == b) } else { old };
-            self.set_register(w, lane, step.rd, result as u32);
-            if size == 8 && step.rd != 255 {
-                self.set_register(w, lane, step.rd + 1, (result >> 32) as u32);
+            view.slice(space, address, total)?.copy_from_slice(&new);
+            for (i, word) in old.chunks(4).enumerate().filter(|_| step.rd != 255) {
+                // The forms that test tell whether they stored, in as many registers.
+                let value = if tests { u64::from(is_same && i == 0) } else { number(word) };
+                self.set_register(w, lane, step.rd + i as u8, value as u32);
             }
-            self.set_predicate(w, lane, false, step.pd, !tests || old == b);
+            self.set_predicate(w, lane, false, step.pd, !tests || is_same);
         }
         Ok(())
     }
+}
+
+/// The type of an atomic operation's elements, their bytes, and how many there are.
+fn elements(ty: &str) -> Option<(&str, u32, u32)> {
+    Some(match ty {
+        ".128" => (ty, 16, 1),
+        ".64" | ".S64" | ".F64.RN" => (ty, 8, 1),
+        "" | ".S32" | ".F32.FTZ.RN" | ".F32.RN" | ".F16x2.RN" | ".BF16x2.RN" => (ty, 4, 1),
+        ".F32x2.FTZ.RN" => (".F32.FTZ.RN", 4, 2),
+        ".F32x4.FTZ.RN" => (".F32.FTZ.RN", 4, 4),
+        ".F32x2.RN" => (".F32.RN", 4, 2),
+        ".F32x4.RN" => (".F32.RN", 4, 4),
+        ".F16x4.RN" => (".F16x2.RN", 4, 2),
+        ".F16x8.RN" => (".F16x2.RN", 4, 4),
+        ".BF16x4.RN" => (".BF16x2.RN", 4, 2),
+        ".BF16x8.RN" => (".BF16x2.RN", 4, 4),
+        _ => return None,
+    })
 }
 
 /// How many registers a multicast load of a type fills, such as `.F16x4`.
@@ -415,7 +431,6 @@ pub(super) fn update(op: &str, ty: &str, float: bool, old: u64, b: u64) -> Optio
         ".AND" => old & b,
         ".OR" => old | b,
         ".XOR" => old ^ b,
-        ".EXCH" => b,
         _ => return None,
     })
 }

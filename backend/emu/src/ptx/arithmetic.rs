@@ -390,7 +390,9 @@ impl<'a> Block<'a> {
             | F::Ldu
             | F::St
             | F::Atom
+            | F::AtomVector
             | F::Red
+            | F::RedVector
             | F::Cvta
             | F::Isspacep
             | F::MultimemLdReduce
@@ -552,7 +554,7 @@ impl<'a> Block<'a> {
             (d, Operand::Vector(parts)) => {
                 let bits = t.bits() / parts.len() as u32;
                 let part = part_type(bits)?;
-                let mut whole = [0; WARP];
+                let mut whole = [0u128; WARP];
                 let is_unwritten = |operand: &Operand| match operand {
                     Operand::Reg(register) => mask & !self.warps[w].written[register.0 as usize] != 0,
                     _ => false,
@@ -562,24 +564,24 @@ impl<'a> Block<'a> {
                 for (i, operand) in parts.iter().enumerate() {
                     let is_nothing = nothing[i] && nothing.contains(&false);
                     let values = if is_nothing { [0; WARP] } else { self.gather(w, mask, operand, part)? };
-                    each(mask).for_each(|lane| whole[lane] |= values[lane] << (i as u32 * bits));
+                    each(mask).for_each(|lane| whole[lane] |= u128::from(values[lane]) << (i as u32 * bits));
                 }
-                each(mask).try_for_each(|lane| self.put(w, lane, d, t, whole[lane]))
+                each(mask).try_for_each(|lane| self.put_wide(w, lane, d, t, whole[lane]))
             }
             (Operand::Vector(parts), source) => {
                 let bits = t.bits() / parts.len() as u32;
                 let part = part_type(bits)?;
-                let values = self.gather(w, mask, source, t)?;
+                let values = self.gather_wide(w, mask, source, t)?;
                 for (i, d) in parts.iter().enumerate() {
                     for lane in each(mask) {
-                        self.put(w, lane, d, part, values[lane] >> (i as u32 * bits))?;
+                        self.put(w, lane, d, part, (values[lane] >> (i as u32 * bits)) as u64)?;
                     }
                 }
                 Ok(())
             }
             (d, source) => {
-                let values = self.gather(w, mask, source, t)?;
-                each(mask).try_for_each(|lane| self.put(w, lane, d, t, values[lane]))
+                let values = self.gather_wide(w, mask, source, t)?;
+                each(mask).try_for_each(|lane| self.put_wide(w, lane, d, t, values[lane]))
             }
         }
     }
@@ -602,6 +604,7 @@ fn part_type(bits: u32) -> Step<ScalarType> {
         8 => Ok(ScalarType::B8),
         16 => Ok(ScalarType::B16),
         32 => Ok(ScalarType::B32),
+        64 => Ok(ScalarType::B64),
         _ => Err(FaultKind::Unsupported(format!("vectors of {bits} bits each"))),
     }
 }

@@ -207,7 +207,7 @@ impl<'a> Block<'a> {
         let done = transfer.done;
         let combine = |instr: &Instr, old, new| {
             let noftz = instr.opcode.has(Mod::Noftz) || instr.opcode.form == FormId::RedAsync;
-            update(instr, ty(&instr.opcode, 0)?, !noftz, old, new, 0)
+            update(instr, ty(&instr.opcode, 0)?, !noftz, old, new)
         };
         transfer.perform(&mut self.view(0, 0), combine)?;
         match done {

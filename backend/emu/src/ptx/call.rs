@@ -25,7 +25,7 @@ pub(super) struct Frame {
     base: u64,
     top: usize,
     /// What the callee's registers held, and whether they did.
-    registers: Vec<(u64, bool)>,
+    registers: Vec<(u128, bool)>,
 }
 
 struct Parts<'i> {
@@ -284,14 +284,18 @@ impl Block<'_> {
 
 impl super::Warp {
     /// Sets a thread's register aside, and leaves it unwritten.
-    fn take(&mut self, lane: usize, register: usize) -> (u64, bool) {
+    fn take(&mut self, lane: usize, register: usize) -> (u128, bool) {
         let written = self.written[register] >> lane & 1 == 1;
         self.written[register] &= !(1 << lane);
-        (self.registers[register * crate::WARP + lane], written)
+        let upper = self.upper.get(&register).map_or(0, |upper| u128::from(upper[lane]) << 64);
+        (upper | u128::from(self.registers[register * crate::WARP + lane]), written)
     }
 
-    fn set_back(&mut self, lane: usize, register: usize, value: u64, written: bool) {
-        self.registers[register * crate::WARP + lane] = value;
+    fn set_back(&mut self, lane: usize, register: usize, value: u128, written: bool) {
+        self.registers[register * crate::WARP + lane] = value as u64;
+        if let Some(upper) = self.upper.get_mut(&register) {
+            upper[lane] = (value >> 64) as u64;
+        }
         self.written[register] = self.written[register] & !(1 << lane) | u32::from(written) << lane;
     }
 

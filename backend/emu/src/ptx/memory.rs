@@ -3,10 +3,11 @@
 use super::arithmetic::{ty, unsupported};
 use super::decode::{SHARED_BASE, extend, ones};
 use super::link::Place;
+use super::wide::wide_number;
 use super::{Block, Step, WARP, Warp, each};
 use crate::float::{BF16, F16, F32, F64, Rounding};
 use crate::launch::FaultKind;
-use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW, Space, View, number, space_of};
+use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW, Space, View, space_of};
 use ptx_backend::input::{AddressBase, Instr, Operand, Symbol};
 use ptx_isa::{FormId, Mod, ScalarType};
 
@@ -61,7 +62,9 @@ impl Block<'_> {
             // With one device behind a multicast address a reduction over devices is its value.
             FormId::Ld | FormId::Ldu | FormId::MultimemLdReduce => self.load(w, pc, mask, instr),
             FormId::St | FormId::MultimemSt => self.store(w, pc, mask, instr),
-            FormId::Atom | FormId::Red | FormId::MultimemRed => self.atomic(w, mask, instr),
+            FormId::Atom | FormId::AtomVector | FormId::Red | FormId::RedVector | FormId::MultimemRed => {
+                self.atomic(w, mask, instr)
+            }
             FormId::Cvta => self.cvta(w, mask, instr),
             _ => self.is_space(w, mask, instr),
         }
@@ -90,9 +93,6 @@ impl Block<'_> {
             one => std::slice::from_ref(one),
         };
         let size = t.bytes();
-        if size > 8 {
-            return unsupported(instr);
-        }
         let place = self.place(pc, instr, &instr.operands[1]);
         for lane in each(mask) {
             let address = self.address(w, lane, &instr.operands[1])?;
@@ -127,10 +127,10 @@ impl Block<'_> {
             }
             let mut values = [0; 8];
             for (value, chunk) in values.iter_mut().zip(bytes.chunks(size as usize)) {
-                *value = number(chunk);
+                *value = wide_number(chunk);
             }
             for (d, value) in parts.iter().zip(values) {
-                self.put(w, lane, d, t, value)?;
+                self.put_wide(w, lane, d, t, value)?;
             }
         }
         Ok(())
@@ -146,11 +146,8 @@ impl Block<'_> {
         let Where::Memory(space) = self.place(pc, instr, &instr.operands[0]) else {
             return unsupported(instr);
         };
-        if size > 8 {
-            return unsupported(instr);
-        }
-        let values: Vec<[u64; WARP]> =
-            parts.iter().map(|part| self.gather(w, mask, part, t)).collect::<Step<_>>()?;
+        let values: Vec<[u128; WARP]> =
+            parts.iter().map(|part| self.gather_wide(w, mask, part, t)).collect::<Step<_>>()?;
         for lane in each(mask) {
             let address = self.address(w, lane, &instr.operands[0])?;
             let mut bytes = [0; 64];
@@ -174,22 +171,41 @@ impl Block<'_> {
         let t = ty(&instr.opcode, 0)?;
         let Where::Memory(space) = place(instr) else { return unsupported(instr) };
         // A reduction has no destination.
-        let at = usize::from(instr.opcode.form == FormId::Atom);
-        if t.bytes() > 8 {
-            return unsupported(instr);
-        }
-        let b = self.gather(w, mask, &instr.operands[at + 1], t)?;
-        let cas = instr.opcode.has(Mod::Cas);
-        let c = if cas { self.gather(w, mask, &instr.operands[at + 2], t)? } else { [0; WARP] };
+        let at = usize::from(matches!(instr.opcode.form, FormId::Atom | FormId::AtomVector));
+        let parts = |operand| match operand {
+            &Operand::Vector(ref parts) => &parts[..],
+            one => std::slice::from_ref(one),
+        };
+        let gather = |i: usize| -> Step<Vec<[u128; WARP]>> {
+            parts(&instr.operands[i]).iter().map(|part| self.gather_wide(w, mask, part, t)).collect()
+        };
+        let b = gather(at + 1)?;
+        let c = if instr.opcode.has(Mod::Cas) { gather(at + 2)? } else { vec![[0; WARP]; b.len()] };
+        let size = t.bytes() as usize;
         for lane in each(mask) {
             let address = self.address(w, lane, &instr.operands[at])?;
             let resolved = if space == Space::Generic { space_of(address) } else { space };
             let mut view = self.view(w, lane);
-            let old = view.load(space, address, t.bytes())?;
-            let new = update(instr, t, resolved == Space::Global, old, b[lane], c[lane])?;
-            view.store(space, address, t.bytes(), new)?;
+            // Of a vector each element is an operation of its own.
+            let total = (size * b.len()) as u32;
+            let old = view.read(space, address, total)?.to_vec();
+            let mut new = Vec::new();
+            for ((old, b), c) in old.chunks(size).zip(&b).zip(&c) {
+                let old = wide_number(old);
+                let value = match () {
+                    () if instr.opcode.has(Mod::Exch) => b[lane],
+                    () if instr.opcode.has(Mod::Cas) && old == b[lane] => c[lane],
+                    () if instr.opcode.has(Mod::Cas) => old,
+                    () if size > 8 => return unsupported(instr),
+                    () => update(instr, t, resolved == Space::Global, old as u64, b[lane] as u64)?.into(),
+                };
+                new.extend(&value.to_le_bytes()[..size]);
+            }
+            view.slice(space, address, total)?.copy_from_slice(&new);
             if at == 1 {
-                self.put(w, lane, &instr.operands[0], t, old)?;
+                for (d, old) in parts(&instr.operands[0]).iter().zip(old.chunks(size)) {
+                    self.put_wide(w, lane, d, t, wide_number(old))?;
+                }
             }
         }
         Ok(())
@@ -244,8 +260,8 @@ impl Block<'_> {
     }
 }
 
-/// What an atomic operation leaves in memory.
-pub(super) fn update(instr: &Instr, t: ScalarType, global: bool, old: u64, b: u64, c: u64) -> Step<u64> {
+/// What an atomic operation that computes leaves in memory.
+pub(super) fn update(instr: &Instr, t: ScalarType, global: bool, old: u64, b: u64) -> Step<u64> {
     let op = &instr.opcode;
     let (x, y) = (extend(old, t), extend(b, t));
     let halves = |format: crate::float::Format| {
@@ -254,14 +270,6 @@ pub(super) fn update(instr: &Instr, t: ScalarType, global: bool, old: u64, b: u6
     };
     let less = if t.is_signed() { (x as i64) < y as i64 } else { x < y };
     Ok(match () {
-        () if op.has(Mod::Exch) => b,
-        () if op.has(Mod::Cas) => {
-            if old == b {
-                c
-            } else {
-                old
-            }
-        }
         () if op.has(Mod::And) => x & y,
         () if op.has(Mod::Or) => x | y,
         () if op.has(Mod::Xor) => x ^ y,
