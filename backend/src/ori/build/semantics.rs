@@ -276,14 +276,14 @@ fn carry_chains() {
             (product.wrapping_add(u128::from(c) | u128::from(d) << 64) >> 64) as u64
         },
     );
-    // A subtraction's borrow added, and kept across a guard.
+    // After a subtraction the carry is set where it did not borrow; it is kept across a guard.
     check("sub.cc.u32 %r7, %r1, %r2; addc.u32 %r9, %r3, 0", "%r9", |[a, b, c, _]| {
-        u(c.wrapping_add(u64::from(u(a) < u(b))))
+        u(c.wrapping_add(u64::from(u(a) >= u(b))))
     });
     check(
         "setp.eq.u32 %p1, %r3, 0; add.cc.u32 %r7, %r1, %r2; @%p1 sub.cc.u32 %r7, %r1, %r2; addc.u32 %r9, 0, 0",
         "%r9",
-        |[a, b, c, _]| u64::from(if u(c) == 0 { u(a) < u(b) } else { u(a) + u(b) > 0xffff_ffff }),
+        |[a, b, c, _]| u64::from(if u(c) == 0 { u(a) >= u(b) } else { u(a) + u(b) > 0xffff_ffff }),
     );
 }
 
