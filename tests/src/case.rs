@@ -6,7 +6,7 @@ use ptx_analysis::module::module;
 use ptx_backend::input::{Env, Function};
 use ptx_backend::{CodegenError, CompiledFunction, Options, Session};
 use ptx_emu::machine::{self, Kernel};
-use ptx_emu::tensormap::TensorMap;
+use ptx_emu::tensormap::{self, TensorMap};
 use ptx_emu::texture::{self, Texture};
 use ptx_emu::{Device, Fault, Launch, Work};
 use ptx_isa::Sm;
@@ -31,6 +31,8 @@ pub enum Argument {
     Bytes(Vec<u8>),
     /// The address of a tensor map of the buffer before. A GPU's maps are encoded otherwise.
     Tensor(TensorMap),
+    /// A tensor map and its tensor, a buffer. A parameter of as many bytes is the map, another one its address.
+    TensorOf(TensorMap, Box<Argument>),
 }
 
 /// How the contents of a buffer are compared after the run.
@@ -258,7 +260,7 @@ pub struct Pointer {
 
 pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
     let mut device = Device::new(&input.env).map_err(|kind| format!("{kind:?}"))?;
-    let (mut params, mut pointers) = (Vec::new(), Vec::new());
+    let (mut params, mut places, mut pointers) = (Vec::new(), Vec::new(), Vec::new());
     let mut buffers: Vec<_> =
         device.variables.iter().map(|(_, address)| (*address, Compare::Exact)).collect();
     let declared = &input.function.params;
@@ -267,6 +269,7 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
     }
     for (param, argument) in declared.iter().zip(&case.arguments) {
         params.resize(param.offset as usize, 0);
+        places.push((param.offset, param.size));
         let (argument, into) = match argument {
             Argument::Into(buffer, into) => (&**buffer, *into),
             argument => (argument, 0),
@@ -286,8 +289,16 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
             }
             Argument::Tensor(map) => {
                 let address = pointers.last().map_or(0, |pointer: &Pointer| pointer.address);
-                let map = TensorMap { address, ..map.clone() };
-                params.extend(device.global.add(map.encode()).to_le_bytes());
+                pass(TensorMap { address, ..map.clone() }, param.size, &mut params, &mut device);
+            }
+            Argument::TensorOf(map, buffer) => {
+                let (address, compare) = match &**buffer {
+                    Argument::Unwritten(bytes, compare) => (device.global.add_unwritten(*bytes), *compare),
+                    Argument::Buffer(bytes, compare) => (device.global.add(bytes.clone()), *compare),
+                    _ => return Err("a tensor that is no buffer".into()),
+                };
+                buffers.push((address, compare));
+                pass(TensorMap { address, ..map.clone() }, param.size, &mut params, &mut device);
             }
             Argument::Buffer(_, compare) | Argument::Unwritten(_, compare) => {
                 let address = match argument {
@@ -301,10 +312,19 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
             }
         }
     }
-    let mut launch = Launch { strict: !case.unchecked, ..Launch::new(1, 1, params) };
+    let mut launch = Launch { strict: !case.unchecked, places, ..Launch::new(1, 1, params) };
     (launch.grid, launch.block, launch.dynamic_shared) = (case.grid, case.block, case.dynamic_shared);
     launch.cluster = input.function.launch.reqnctapercluster;
     Ok(Prepared { device, launch, buffers, pointers })
+}
+
+/// Adds a tensor map to the parameters, or its address where that is what one of so many bytes takes.
+fn pass(map: TensorMap, size: u32, params: &mut Vec<u8>, device: &mut Device) {
+    if size as usize == tensormap::BYTES {
+        params.extend(map.encode());
+    } else {
+        params.extend(device.global.add(map.encode()).to_le_bytes());
+    }
 }
 
 /// How an execution of machine code ended that should have agreed with the interpreter.

@@ -16,8 +16,11 @@
 //! u32 1000                         # a number
 //! bytes 16 random 3                # a parameter of many bytes
 //! tensor f16 64x32 16x8 32         # a map of the buffer before: extents, the box, bytes of a swizzled row (16: not swizzled)
+//! tensor f16 64x32 16x8 32 zero    # the same with a tensor of its own, whose contents and comparison follow as a buffer's
 //! texture f32x4 8x2 small 2 linear # a texture or a surface: element, extents and contents
 //! ```
+//!
+//! A map is passed by its address, or by value where the parameter has its 128 bytes.
 //!
 //! A texture may have `layers COUNT`, `normalized` coordinates, `float` (its integers are read as fractions), and behind
 //! its ends what `wrap`, `mirror` or `zero` say instead of the nearest element.
@@ -143,7 +146,20 @@ fn setting(case: &mut Case, first: &str, words: &[&str]) -> Option<()> {
             };
             let element = size(words.first()?)? as u64;
             let map = TensorMap::packed(element, &extents(1)?, &extents(2)?, number(3)?)?;
-            case.arguments.push(Argument::Tensor(map));
+            if words.len() == 4 {
+                case.arguments.push(Argument::Tensor(map));
+                return Some(());
+            }
+            let ty = words[0];
+            let count = extents(1)?.iter().product::<u64>() as usize;
+            let buffer = match words[4..] {
+                ["unwritten", ref rest @ ..] => Argument::Unwritten(count * size(ty)?, compare(ty, rest)?),
+                _ => {
+                    let (bytes, rest) = contents(ty, count, &words[4..])?;
+                    Argument::Buffer(bytes, compare(ty, rest)?)
+                }
+            };
+            case.arguments.push(Argument::TensorOf(map, Box::new(buffer)));
         }
         ty => {
             let text = words.first()?;

@@ -91,6 +91,7 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
         bank3: data(bank3),
         bank4: data(bank4),
         function_words: Vec::new(),
+        places: places(&data(find(&format!(".nv.info.{name}")))),
     };
     kernel.shared_bytes = kernel.shared_bytes.saturating_sub(reserved_shared(sm));
     let mut functions = function_words(device, &sections, &symbols, initial)?;
@@ -147,6 +148,24 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
     kernel.function_words = functions.iter().map(|word| (word.address, word.value)).collect();
     kernel.code = code;
     Ok(kernel)
+}
+
+/// Where the parameters of a kernel are, by their order, from its attributes.
+fn places(mut attributes: &[u8]) -> Vec<u32> {
+    /// What has a size, and what is an attribute of a parameter: its index, its order and its place.
+    const SIZED: u8 = 4;
+    const PARAMETER: u8 = 0x17;
+    let mut places = Vec::new();
+    while let [format, attribute, low, high, rest @ ..] = attributes {
+        let size = if *format == SIZED { usize::from(u16::from_le_bytes([*low, *high])) } else { 0 };
+        let Some((value, rest)) = rest.split_at_checked(size) else { break };
+        if let (PARAMETER, Some(order), Some(place)) = (*attribute, value.get(4..6), value.get(6..8)) {
+            places.push((number(order), number(place) as u32));
+        }
+        attributes = rest;
+    }
+    places.sort_unstable();
+    places.into_iter().map(|(_, place)| place).collect()
 }
 
 /// Changes an instruction.

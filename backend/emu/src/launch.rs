@@ -16,6 +16,8 @@ pub struct Launch {
     pub cluster: Option<[u32; 3]>,
     /// The parameter block.
     pub params: Vec<u8>,
+    /// Where each parameter starts in the block, and its bytes; for kernels that want them elsewhere.
+    pub places: Vec<(u32, u32)>,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
     /// Instructions of warps after which the run is given up.
@@ -32,6 +34,7 @@ impl Launch {
             block: [block, 1, 1],
             cluster: None,
             params,
+            places: Vec::new(),
             dynamic_shared: 0,
             steps: 20_000_000,
             strict: false,

@@ -21,7 +21,7 @@ mod warpgroup;
 use crate::copies::Copies;
 use crate::device::Device;
 use crate::launch::{Fault, FaultKind, Launch, WARP, Work};
-use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW, UNWRITTEN};
+use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, UNWRITTEN};
 use crate::transfers::Transfers;
 use decode::Step as Instruction;
 use ptx_backend::CompiledFunction;
@@ -58,6 +58,8 @@ pub struct Kernel {
     pub bank4: Vec<u8>,
     /// Words of global memory that hold addresses of functions, and what this code has for these.
     pub function_words: Vec<(u64, u64)>,
+    /// Where each parameter starts, if the file tells: ptxas aligns them in their bank, not in their block.
+    pub places: Vec<u32>,
 }
 
 impl Kernel {
@@ -81,7 +83,24 @@ impl Kernel {
             bank3: device.constant_bytes().to_vec(),
             bank4,
             function_words: Vec::new(),
+            places: Vec::new(),
         }
+    }
+
+    /// The parameters of a launch where the kernel wants them.
+    fn params(&self, launch: &Launch) -> Vec<u8> {
+        if self.places.len() != launch.places.len() {
+            return launch.params.clone();
+        }
+        let mut params = launch.params.clone();
+        for (&(from, size), &to) in launch.places.iter().zip(&self.places) {
+            let (from, to, size) = (from as usize, to as usize, size as usize);
+            params.resize(params.len().max(to + size), 0);
+            if let Some(bytes) = launch.params.get(from..from + size) {
+                params[to..to + size].copy_from_slice(bytes);
+            }
+        }
+        params
     }
 }
 
@@ -106,7 +125,9 @@ pub fn run_covering(
     let sm = ptx_isa::Sm::new(kernel.sm.0.into());
     let target = Target::of(sm).ok_or_else(|| FaultKind::Unsupported(format!("{sm}")).at(0))?;
     let code = decode::decode(kernel)?;
-    let machine = Machine { sm: kernel.sm, target, code, launch, kernel, bank0: bank0(target, launch) };
+    let machine =
+        Machine { sm: kernel.sm, target, code, launch, kernel, bank0: bank0(kernel, target, launch) };
+    device.global.set_params(&machine.bank0);
     let mut work = Work::default();
     let common = swap(device, &kernel.function_words);
     for ctaids in launch.clusters().map_err(|kind| kind.at(0))? {
@@ -135,7 +156,7 @@ fn swap(device: &mut Device, words: &[(u64, u64)]) -> Vec<(u64, u64)> {
 }
 
 /// What the driver writes in front of the parameters, and those.
-fn bank0(target: &Target, launch: &Launch) -> Vec<u8> {
+fn bank0(kernel: &Kernel, target: &Target, launch: &Launch) -> Vec<u8> {
     let base = usize::from(target.param_base);
     let mut bank = vec![UNWRITTEN; base];
     let mut put = |offset: u16, bytes: &[u8]| {
@@ -150,11 +171,23 @@ fn bank0(target: &Target, launch: &Launch) -> Vec<u8> {
     if let Some(slot) = target.shared_window {
         put(slot, &SHARED_WINDOW.to_le_bytes());
     }
+    if let Some(slot) = param_window(kernel.sm) {
+        put(slot, &(PARAM_WINDOW + base as u64).to_le_bytes());
+    }
     cluster::constants(target, launch, &mut bank);
-    bank.extend(&launch.params);
+    bank.extend(kernel.params(launch));
     // Loads of whole words may touch the bytes behind.
     bank.resize(bank.len().next_multiple_of(16), 0);
     bank
+}
+
+/// Where bank 0 has the generic address of the parameters.
+fn param_window(sm: Sm) -> Option<u16> {
+    match sm.0 {
+        90 => Some(0x198),
+        100.. => Some(0x348),
+        _ => None,
+    }
 }
 
 struct Machine<'a> {

@@ -7,6 +7,8 @@ use crate::launch::FaultKind;
 /// Where the windows of shared and local memory lie among generic addresses; their low words are zero.
 pub const SHARED_WINDOW: u64 = 0x7000_0000_0000;
 pub const LOCAL_WINDOW: u64 = 0x7001_0000_0000;
+/// Where the parameters of the grid lie among generic addresses; sm_90 counts from the start of their bank.
+pub const PARAM_WINDOW: u64 = 0x7002_0000_0000;
 /// Bytes of a window.
 const WINDOW_BYTES: u64 = 1 << 32;
 /// Where an address of shared memory has the rank of the block in its cluster.
@@ -56,6 +58,8 @@ pub struct Global {
     /// By address, ascending.
     buffers: Vec<Buffer>,
     next: u64,
+    /// The parameters of the grid that runs.
+    params: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -78,6 +82,10 @@ impl Global {
         self.next = (address + bytes.len() as u64 + BUFFER_UNIT).next_multiple_of(BUFFER_UNIT);
         self.buffers.push(Buffer { address, bytes, written: Vec::new(), heap: false });
         address
+    }
+
+    pub(crate) fn set_params(&mut self, bytes: &[u8]) {
+        self.params = bytes.to_vec();
     }
 
     /// Adds a buffer that holds nothing yet.
@@ -131,6 +139,10 @@ impl Global {
 
     /// Bytes, and the flags of those that tell whether they are written.
     fn find(&mut self, address: u64, size: usize) -> Option<(&mut [u8], &mut [bool])> {
+        if let Some(start) = address.checked_sub(PARAM_WINDOW) {
+            let start = usize::try_from(start).ok()?;
+            return Some((self.params.get_mut(start..start.checked_add(size)?)?, Default::default()));
+        }
         let i = self.buffers.partition_point(|b| b.address <= address).checked_sub(1)?;
         let buffer = &mut self.buffers[i];
         let start = usize::try_from(address - buffer.address).ok()?;

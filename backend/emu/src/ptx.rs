@@ -60,6 +60,7 @@ pub fn run(
     let program = Program::load(module, kernel, device, launch)?;
     let mut work = Work::default();
     let mut races = race::Races::new();
+    device.global.set_params(&launch.params);
     for ctaids in launch.clusters().map_err(|kind| kind.at(0))? {
         races.begin();
         let mut block = Block::new(&program, launch, device, &mut races, &ctaids);

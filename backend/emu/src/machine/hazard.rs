@@ -481,6 +481,7 @@ mod tests {
             bank3: Vec::new(),
             bank4: Vec::new(),
             function_words: Vec::new(),
+            places: Vec::new(),
         };
         let env = Env {
             version: PtxVersion::NEWEST,

@@ -7,7 +7,7 @@ use super::wide::wide_number;
 use super::{Block, Step, WARP, Warp, each};
 use crate::float::{BF16, F16, F32, F64, Rounding};
 use crate::launch::FaultKind;
-use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW, Space, View, space_of};
+use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Space, View, space_of};
 use ptx_backend::input::{AddressBase, Instr, Operand, Symbol};
 use ptx_isa::{FormId, Mod, ScalarType};
 
@@ -65,7 +65,7 @@ impl Block<'_> {
             FormId::Atom | FormId::AtomVector | FormId::Red | FormId::RedVector | FormId::MultimemRed => {
                 self.atomic(w, mask, instr)
             }
-            FormId::Cvta => self.cvta(w, mask, instr),
+            FormId::Cvta => self.cvta(w, pc, mask, instr),
             _ => self.is_space(w, mask, instr),
         }
     }
@@ -221,13 +221,18 @@ impl Block<'_> {
             }
             () if op.has(Mod::Local) => LOCAL_WINDOW,
             () if op.has(Mod::Const) => self.device.constants(),
+            () if op.has(Mod::Param) || op.has(Mod::ParamEntry) => PARAM_WINDOW,
             () => return unsupported(instr),
         })
     }
 
-    fn cvta(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+    fn cvta(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
         let t = ty(&instr.opcode, 0)?;
         let window = self.window(instr)?;
+        // Parameters of device functions are in frames.
+        if window == PARAM_WINDOW && self.program.is_called(pc) {
+            return unsupported(instr);
+        }
         let to = instr.opcode.has(Mod::To);
         // The address of a variable is the one in its space, whichever the operand is.
         if let Operand::Address(address) = &instr.operands[1]

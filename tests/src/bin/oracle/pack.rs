@@ -22,7 +22,10 @@ pub(crate) fn pack(tools: &Tools, folder: &Path, target: u32) -> Result<usize, S
     let mut entries = Vec::new();
     for Described { name, case } in description::folder(&kernels)?.into_iter().chain(sweeps) {
         if case.arguments.iter().any(|argument| {
-            matches!(argument, Argument::Tensor(_) | Argument::Texture(..) | Argument::Into(..))
+            matches!(
+                argument,
+                Argument::Tensor(_) | Argument::TensorOf(..) | Argument::Texture(..) | Argument::Into(..)
+            )
         }) {
             continue;
         }
