@@ -144,8 +144,7 @@ fn setting(case: &mut Case, first: &str, words: &[&str]) -> Option<()> {
             let extents = |at: usize| -> Option<Vec<u64>> {
                 words.get(at)?.split('x').map(|word| word.parse().ok()).collect()
             };
-            let element = size(words.first()?)? as u64;
-            let map = TensorMap::packed(element, &extents(1)?, &extents(2)?, number(3)?)?;
+            let map = TensorMap::packed(words.first()?, &extents(1)?, &extents(2)?, number(3)?)?;
             if words.len() == 4 {
                 case.arguments.push(Argument::Tensor(map));
                 return Some(());

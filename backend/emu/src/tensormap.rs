@@ -1,9 +1,9 @@
 //! Tensor maps: what a tensor copy is told about the tensor and the box that it moves.
 //!
-//! How the driver encodes a map is not known, and no program may look. Here the 128 bytes are words of this crate's own:
-//! a mark, the rank, the bytes of an element, the width of the swizzle, the address, and by dimension, the fastest
-//! first, the extent, the stride in bytes and the extent of the box. Of a tiled map without interleaving, whose elements
-//! follow each other, nothing else is asked.
+//! Maps are opaque, but `tensormap.replace` changes fields of them in memory, and the code that ptxas has for it shows
+//! where: the address, the rank, the type, extents, strides, the box and the swizzle. Here they are in the same places; a
+//! mark of this crate's own in the last word tells a map from other bytes. Of a tiled map without interleaving, whose
+//! elements follow each other, nothing else is asked.
 
 use crate::launch::FaultKind;
 use crate::memory::{Space, View, number};
@@ -12,7 +12,7 @@ use crate::warpgroup::swizzle;
 
 /// Bytes of a map.
 pub const BYTES: usize = 128;
-/// What a map begins with.
+/// What a map ends with.
 const MARK: u32 = 0x7e50_0a1b;
 const DIMENSIONS: usize = 5;
 /// What strides and rows of boxes are multiples of, in bytes.
@@ -20,12 +20,75 @@ const UNIT: u64 = 16;
 /// What a box in shared memory is aligned to.
 const BOX_ALIGN: u64 = 128;
 
+/// Types of elements by their numbers, and the bytes of each.
+const ELEMENTS: &[(&str, u64)] = &[
+    ("u8", 1),
+    ("u16", 2),
+    ("u32", 4),
+    ("s32", 4),
+    ("u64", 8),
+    ("s64", 8),
+    ("f16", 2),
+    ("f32", 4),
+    ("f32.ftz", 4),
+    ("f64", 8),
+    ("bf16", 2),
+    ("tf32", 4),
+    ("tf32.ftz", 4),
+];
+/// Bytes of a swizzled row by the number of the mode; 16 where nothing is swizzled.
+const SWIZZLES: [u64; 4] = [UNIT, 32, 64, 128];
+
+/// A field of a map that `tensormap.replace` changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    Address,
+    /// One less than the rank.
+    Rank,
+    Element,
+    Swizzle,
+    /// Of a dimension, as are the following ones.
+    Extent(usize),
+    /// The bytes between neighbours of the dimension behind.
+    Stride(usize),
+    Box(usize),
+}
+
+/// Changes a field of a map; `None` for what has no place in one.
+pub fn replace(map: &mut [u8], part: Part, value: u64) -> Option<()> {
+    let mut set = |at: usize, low: u32, bits: u32, value: u64| {
+        let place = map.get_mut(at..at + 4)?;
+        let mask = (u32::MAX >> (32 - bits)) << low;
+        let word = number(place) as u32 & !mask | (value as u32) << low & mask;
+        place.copy_from_slice(&word.to_le_bytes());
+        Some(())
+    };
+    let dimension = |i: usize| (i < DIMENSIONS).then_some(i);
+    match part {
+        Part::Address => {
+            set(0, 0, 32, value)?;
+            set(4, 0, 32, value >> 32)
+        }
+        Part::Rank => set(8, 4, 3, value),
+        Part::Element => set(8, 7, 4, value),
+        Part::Swizzle => set(8, 13, 2, value),
+        Part::Extent(i) => set(0x20 + 4 * dimension(i)?, 0, 32, value.wrapping_sub(1)),
+        Part::Stride(i) => {
+            let i = dimension(i + 1)? - 1;
+            set(0xc + 4 * i, 0, 32, value / UNIT)?;
+            set(0x1c, 4 * i as u32, 4, value / UNIT >> 32)
+        }
+        Part::Box(0) => set(0x34, 24, 8, value.wrapping_sub(1)),
+        Part::Box(i) => set(0x38, 8 * (dimension(i)? as u32 - 1), 8, value.wrapping_sub(1)),
+    }
+}
+
 /// A tensor and the box that copies move.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TensorMap {
     pub address: u64,
-    /// Bytes of an element.
-    pub element: u64,
+    /// The number of the elements' type.
+    pub kind: u64,
     /// Bytes of a swizzled row: 32, 64 or 128; 16 without.
     pub swizzle: u64,
     pub dimensions: Vec<Dimension>,
@@ -41,7 +104,14 @@ pub struct Dimension {
 
 impl TensorMap {
     /// A tensor whose rows follow each other; `None` for what no map describes.
-    pub fn packed(element: u64, extents: &[u64], boxes: &[u64], swizzle: u64) -> Option<TensorMap> {
+    pub fn packed(ty: &str, extents: &[u64], boxes: &[u64], swizzle: u64) -> Option<TensorMap> {
+        let ty = match ty {
+            "s8" => "u8",
+            "s16" => "u16",
+            ty => ty,
+        };
+        let kind = ELEMENTS.iter().position(|(name, _)| *name == ty)?;
+        let element = ELEMENTS[kind].1;
         let mut stride = element;
         let mut dimensions = Vec::new();
         for (&extent, &box_extent) in extents.iter().zip(boxes) {
@@ -53,26 +123,38 @@ impl TensorMap {
             && extents.len() == boxes.len()
             && dimensions[1..].iter().all(|d| d.stride.is_multiple_of(UNIT))
             && dimensions.iter().all(|d| (1..=256).contains(&d.box_extent) && d.extent > 0)
-            && matches!(swizzle, 16 | 32 | 64 | 128)
+            && SWIZZLES.contains(&swizzle)
             && row.is_multiple_of(UNIT)
             && (swizzle == UNIT || row <= swizzle);
-        fits.then_some(TensorMap { address: 0, element, swizzle, dimensions })
+        fits.then_some(TensorMap { address: 0, kind: kind as u64, swizzle, dimensions })
+    }
+
+    /// The name of the elements' type.
+    pub fn ty(&self) -> &'static str {
+        ELEMENTS[self.kind as usize].0
+    }
+
+    /// Bytes of an element.
+    pub fn element(&self) -> u64 {
+        ELEMENTS[self.kind as usize].1
     }
 
     pub fn encode(&self) -> Vec<u8> {
-        let mut words = vec![
-            MARK,
-            self.dimensions.len() as u32,
-            self.element as u32,
-            self.swizzle as u32,
-            self.address as u32,
-            (self.address >> 32) as u32,
-        ];
-        for d in &self.dimensions {
-            words.extend([d.extent as u32, d.stride as u32, (d.stride >> 32) as u32, d.box_extent as u32]);
+        let mut bytes = vec![0; BYTES];
+        bytes[BYTES - 4..].copy_from_slice(&MARK.to_le_bytes());
+        let mode = SWIZZLES.iter().position(|&swizzle| swizzle == self.swizzle);
+        let mut put = |part, value| replace(&mut bytes, part, value).expect("a map has few dimensions");
+        put(Part::Address, self.address);
+        put(Part::Rank, self.dimensions.len() as u64 - 1);
+        put(Part::Element, self.kind);
+        put(Part::Swizzle, mode.unwrap_or(0) as u64);
+        for (i, d) in self.dimensions.iter().enumerate() {
+            put(Part::Extent(i), d.extent);
+            put(Part::Box(i), d.box_extent);
+            if i > 0 {
+                put(Part::Stride(i - 1), d.stride);
+            }
         }
-        let mut bytes: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
-        bytes.resize(BYTES, 0);
         bytes
     }
 
@@ -82,29 +164,35 @@ impl TensorMap {
             return Err(FaultKind::Misaligned { space: "global", address, size: 64 });
         }
         let bytes = view.read_bytes(Space::Generic, address, BYTES as u32)?;
-        let word = |at: usize| number(&bytes[4 * at..4 * at + 4]);
-        if word(0) != u64::from(MARK) || word(1) as usize > DIMENSIONS {
+        let word = |at: usize| number(&bytes[at..at + 4]);
+        let bits = |at: usize, low: u32, bits: u32| word(at) >> low & (u64::MAX >> (64 - bits));
+        let (rank, kind) = (bits(8, 4, 3) as usize + 1, bits(8, 7, 4));
+        if word(BYTES - 4) != u64::from(MARK) || rank > DIMENSIONS || kind as usize >= ELEMENTS.len() {
             return Err(FaultKind::Malformed("no tensor map is there".into()));
         }
-        let dimensions = (0..word(1) as usize).map(|i| {
-            let at = 6 + 4 * i;
-            Dimension {
-                extent: word(at),
-                stride: word(at + 2) << 32 | word(at + 1),
-                box_extent: word(at + 3),
-            }
+        let element = ELEMENTS[kind as usize].1;
+        let dimensions = (0..rank).map(|i| Dimension {
+            extent: word(0x20 + 4 * i) + 1,
+            stride: match i.checked_sub(1) {
+                None => element,
+                Some(i) => (bits(0x1c, 4 * i as u32, 4) << 32 | word(0xc + 4 * i)) * UNIT,
+            },
+            box_extent: 1 + match i {
+                0 => bits(0x34, 24, 8),
+                i => bits(0x38, 8 * (i as u32 - 1), 8),
+            },
         });
         Ok(TensorMap {
-            element: word(2),
-            swizzle: word(3),
-            address: word(5) << 32 | word(4),
+            kind,
+            swizzle: SWIZZLES[bits(8, 13, 2) as usize],
+            address: word(4) << 32 | word(0),
             dimensions: dimensions.collect(),
         })
     }
 
     /// Bytes of a box.
     pub(crate) fn box_bytes(&self) -> u32 {
-        self.dimensions.iter().fold(self.element, |bytes, d| bytes * d.box_extent) as u32
+        self.dimensions.iter().fold(self.element(), |bytes, d| bytes * d.box_extent) as u32
     }
 
     /// The elements of the box at some coordinates, `shared` being its address in the cluster. What lies outside of the
@@ -121,8 +209,8 @@ impl TensorMap {
         if !shared.is_multiple_of(BOX_ALIGN) {
             return Err(FaultKind::Misaligned { space: "shared", address: shared, size: BOX_ALIGN as u32 });
         }
-        let size = self.element as u32;
-        let count = u64::from(self.box_bytes()) / self.element;
+        let size = self.element() as u32;
+        let count = u64::from(self.box_bytes()) / self.element();
         let mut pieces = Vec::new();
         for index in 0..count {
             let (mut left, mut address, mut inside) = (index, self.address, true);
@@ -132,7 +220,7 @@ impl TensorMap {
                 inside &= (0..d.extent as i64).contains(&at);
                 address = address.wrapping_add(d.stride.wrapping_mul(at as u64));
             }
-            let place = swizzle(shared + index * self.element, self.swizzle);
+            let place = swizzle(shared + index * self.element(), self.swizzle);
             let (place, element) = ((Space::Cluster, place), (Space::Global, address));
             let piece = match (loads, inside) {
                 (true, true) => Piece { from: From::Memory(element.0, element.1), to: place, size },
@@ -154,17 +242,27 @@ mod tests {
     #[test]
     fn maps_are_read_as_written() {
         let mut global = Global::default();
-        let mut map = TensorMap::packed(2, &[64, 32, 5], &[16, 8, 1], 32).unwrap();
+        let mut map = TensorMap::packed("f16", &[64, 32, 5], &[16, 8, 1], 32).unwrap();
         map.address = 0x12_3456_7890;
         let address = global.add(map.encode());
         assert_eq!(TensorMap::read(&mut View::of_global(&mut global), address), Ok(map));
-        assert!(TensorMap::packed(2, &[64], &[4], 16).is_none());
-        assert!(TensorMap::packed(4, &[64, 2], &[16, 2], 32).is_none());
+        assert!(TensorMap::packed("u16", &[64], &[4], 16).is_none());
+        assert!(TensorMap::packed("f32", &[64, 2], &[16, 2], 32).is_none());
+    }
+
+    #[test]
+    fn fields_are_replaced() {
+        let map = |extent, element| TensorMap::packed(element, &[64, extent], &[16, 8], 32).unwrap();
+        let mut bytes = map(32, "f16").encode();
+        replace(&mut bytes, Part::Extent(1), 5).unwrap();
+        replace(&mut bytes, Part::Element, 1).unwrap();
+        assert_eq!(bytes, map(5, "u16").encode());
+        assert_eq!(replace(&mut bytes, Part::Stride(4), 16), None);
     }
 
     #[test]
     fn a_box_over_the_edge() {
-        let map = TensorMap::packed(4, &[8, 2], &[4, 2], 16).unwrap();
+        let map = TensorMap::packed("f32", &[8, 2], &[4, 2], 16).unwrap();
         let inside = |pieces: &[Piece]| pieces.iter().filter(|p| matches!(p.from, From::Memory(..))).count();
         let loaded = map.pieces(&[-1, 1], 0x400, true).unwrap();
         assert_eq!((loaded.len(), inside(&loaded)), (8, 3));

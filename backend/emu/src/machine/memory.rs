@@ -308,7 +308,7 @@ impl Block<'_> {
             };
             let (b, c) = (operand(Field::Rb), operand(Field::Rc));
             let mut view = self.view(w, lane);
-            let old = view.read(space, address, total)?.to_vec();
+            let old = view.slice(space, address, total)?.to_vec();
             let is_same = old == b;
             let new = match name {
                 _ if compare && is_same => c,

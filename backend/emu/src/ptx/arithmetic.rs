@@ -364,6 +364,8 @@ impl<'a> Block<'a> {
             | F::CpAsyncBulkPrefetchTensor
             | F::CpReduceAsyncBulkCluster
             | F::CpReduceAsyncBulkStore => self.bulk(w, mask, instr),
+            F::TensormapReplace => self.replace_in_map(w, mask, instr),
+            F::TensormapCpFenceproxy => self.meet(w, pc, mask, instr),
             F::FenceProxy
             | F::FenceProxySpace
             | F::FenceProxyTensormap

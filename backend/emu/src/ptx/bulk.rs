@@ -6,7 +6,7 @@ use super::memory::update;
 use super::{Block, Step, WARP, each};
 use crate::launch::FaultKind;
 use crate::memory::{RANK_SHIFT, Space};
-use crate::tensormap::TensorMap;
+use crate::tensormap::{self, Part, TensorMap};
 use crate::transfers::{Done, From, Transfer};
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, ScalarType};
@@ -199,6 +199,48 @@ impl<'a> Block<'a> {
                 self.transfers.begin(Transfer { pieces, reduces: None, done });
             }
         }
+        Ok(())
+    }
+
+    pub(super) fn replace_in_map(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let op = &instr.opcode;
+        let ordinal = match instr.operands.get(1) {
+            Some(Operand::Int(ordinal)) => *ordinal as usize,
+            _ => 0,
+        };
+        let part = match () {
+            () if op.has(Mod::GlobalAddress) => Part::Address,
+            () if op.has(Mod::Rank) => Part::Rank,
+            () if op.has(Mod::Elemtype) => Part::Element,
+            () if op.has(Mod::SwizzleMode) => Part::Swizzle,
+            () if op.has(Mod::GlobalDim) => Part::Extent(ordinal),
+            () if op.has(Mod::GlobalStride) => Part::Stride(ordinal),
+            () if op.has(Mod::BoxDim) => Part::Box(ordinal),
+            () => return unsupported(instr),
+        };
+        let Some(value) = instr.operands.last() else { return unsupported(instr) };
+        let values = self.gather(w, mask, value, ty(op, 0)?)?;
+        let space = super::memory::space(instr);
+        for lane in each(mask) {
+            let address = self.address(w, lane, &instr.operands[0])?;
+            let mut view = self.view(w, lane);
+            let mut map = view.read(space, address, tensormap::BYTES as u32)?.to_vec();
+            let none = || FaultKind::Malformed("a dimension that no map has".into());
+            tensormap::replace(&mut map, part, values[lane]).ok_or_else(none)?;
+            view.slice(space, address, tensormap::BYTES as u32)?.copy_from_slice(&map);
+        }
+        Ok(())
+    }
+
+    /// Copies a map from shared to global memory for a whole warp.
+    pub(super) fn copy_map(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        self.races.publish();
+        let lane = mask.trailing_zeros() as usize;
+        let [to, from] = [0, 1].map(|i| self.address(w, lane, &instr.operands[i]));
+        let (to, from) = (to?, from?);
+        let mut view = self.view(w, lane);
+        let map = view.read(Space::Shared, from, tensormap::BYTES as u32)?.to_vec();
+        view.slice(Space::Global, to, tensormap::BYTES as u32)?.copy_from_slice(&map);
         Ok(())
     }
 

@@ -52,7 +52,8 @@ impl<'a> Program<'a> {
         let dynamic: Vec<usize> = (0..env.variables.len()).filter(unsized_globals).collect();
         let mut end = code.shared_bytes;
         if !dynamic.is_empty() || !code.dynamic.is_empty() {
-            end = end.next_multiple_of(128);
+            let aligns = dynamic.iter().map(|&i| u64::from(env.variables[i].align));
+            end = end.next_multiple_of(aligns.fold(code.dynamic_align.max(128), u64::max));
         }
         dynamic.iter().for_each(|&i| shared_globals[i] = Some(end));
         std::mem::take(&mut code.dynamic).into_iter().for_each(|i| code.locals[i] = Place::Shared(end));

@@ -72,6 +72,8 @@ pub(super) struct Code {
     pub(super) param_bytes: u32,
     /// Variables that are dynamic shared memory.
     pub(super) dynamic: Vec<usize>,
+    /// What they are aligned to.
+    pub(super) dynamic_align: u64,
     /// Constants that functions declare, behind those of the module.
     pub(super) constants: Vec<u8>,
     /// By instruction and operand: what video instructions take of registers.
@@ -157,6 +159,7 @@ impl Code {
             let place = match variable.space {
                 Space::Shared if variable.size == 0 => {
                     self.dynamic.push(self.locals.len());
+                    self.dynamic_align = self.dynamic_align.max(align);
                     Place::Nowhere
                 }
                 Space::Shared => {

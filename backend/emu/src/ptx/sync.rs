@@ -202,6 +202,7 @@ impl Block<'_> {
         let operands = &instr.operands;
         match op.form {
             FormId::BarWarpSync => Ok(()),
+            FormId::TensormapCpFenceproxy => self.copy_map(w, mask, instr),
             FormId::ShflSync => self.shuffle(w, mask, instr),
             FormId::VoteSync => {
                 let a = self.gather(w, mask, &operands[1], ScalarType::Pred)?;
