@@ -76,7 +76,7 @@ pub fn replace(map: &mut [u8], part: Part, value: u64) -> Option<()> {
         Part::Stride(i) => {
             let i = dimension(i + 1)? - 1;
             set(0xc + 4 * i, 0, 32, value / UNIT)?;
-            set(0x1c, 4 * i as u32, 4, value / UNIT >> 32)
+            set(0x1c, 4 * i as u32, 4, (value / UNIT) >> 32)
         }
         Part::Box(0) => set(0x34, 24, 8, value.wrapping_sub(1)),
         Part::Box(i) => set(0x38, 8 * (dimension(i)? as u32 - 1), 8, value.wrapping_sub(1)),

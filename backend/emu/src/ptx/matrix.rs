@@ -83,7 +83,8 @@ fn sum(op: &Opcode, ty: ScalarType) -> Option<Sum> {
     }
 }
 
-fn parts(operand: &Operand) -> &[Operand] {
+/// The elements of a vector; anything else is one.
+pub(super) fn parts(operand: &Operand) -> &[Operand] {
     match operand {
         Operand::Vector(parts) => parts,
         one => std::slice::from_ref(one),

@@ -3,6 +3,7 @@
 use super::arithmetic::{ty, unsupported};
 use super::decode::{SHARED_BASE, extend, ones};
 use super::link::Place;
+use super::matrix::parts;
 use super::wide::wide_number;
 use super::{Block, Step, WARP, Warp, each};
 use crate::float::{BF16, F16, F32, F64, Rounding};
@@ -88,10 +89,7 @@ impl Block<'_> {
 
     fn load(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
         let t = ty(&instr.opcode, 0)?;
-        let parts = match &instr.operands[0] {
-            Operand::Vector(parts) => &parts[..],
-            one => std::slice::from_ref(one),
-        };
+        let parts = parts(&instr.operands[0]);
         let size = t.bytes();
         let place = self.place(pc, instr, &instr.operands[1]);
         for lane in each(mask) {
@@ -138,10 +136,7 @@ impl Block<'_> {
 
     fn store(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
         let t = ty(&instr.opcode, 0)?;
-        let parts = match &instr.operands[1] {
-            Operand::Vector(parts) => &parts[..],
-            one => std::slice::from_ref(one),
-        };
+        let parts = parts(&instr.operands[1]);
         let size = t.bytes();
         let Where::Memory(space) = self.place(pc, instr, &instr.operands[0]) else {
             return unsupported(instr);
@@ -172,10 +167,6 @@ impl Block<'_> {
         let Where::Memory(space) = place(instr) else { return unsupported(instr) };
         // A reduction has no destination.
         let at = usize::from(matches!(instr.opcode.form, FormId::Atom | FormId::AtomVector));
-        let parts = |operand| match operand {
-            &Operand::Vector(ref parts) => &parts[..],
-            one => std::slice::from_ref(one),
-        };
         let gather = |i: usize| -> Step<Vec<[u128; WARP]>> {
             parts(&instr.operands[i]).iter().map(|part| self.gather_wide(w, mask, part, t)).collect()
         };
