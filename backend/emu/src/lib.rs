@@ -17,6 +17,7 @@ pub mod matrix;
 pub mod memory;
 pub mod narrow;
 pub mod ptx;
+mod quads;
 pub mod sparse;
 mod system;
 pub mod tensormap;

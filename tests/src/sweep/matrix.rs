@@ -13,6 +13,7 @@ use std::fmt::Write;
 /// Products of all threads of a warp.
 pub(super) const FORMS: &[FormId] = &[
     FormId::MmaF16,
+    FormId::MmaF16M8,
     FormId::MmaBf16,
     FormId::MmaTf32,
     FormId::MmaF64,

@@ -9,6 +9,7 @@ use crate::matrix::{
 };
 use crate::memory::Space;
 use crate::narrow::{E2M1, Narrow};
+use crate::quads;
 use crate::sparse::{Metadata, Scales, Selected};
 use sass::{Field, Inst};
 
@@ -16,9 +17,13 @@ use sass::{Field, Inst};
 pub(super) const MNEMONICS: &[&str] =
     &["HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "OMMA", "LDSM", "STSM", "MOVM"];
 
+fn text_of(inst: &Inst, field: Field) -> &'static str {
+    inst.text(field).unwrap_or("")
+}
+
 /// The product that an instruction computes; `None` for what is not executed.
 fn product(inst: &Inst) -> Option<Product> {
-    let text = |field| inst.text(field).unwrap_or("");
+    let text = |field| text_of(inst, field);
     let half = if text(Field::SrcType) == ".BF16" { Element::Bf16 } else { Element::F16 };
     let integer = |field| match text(field) {
         ".U8" => Some(Element::Integer { bits: 8, signed: false }),
@@ -114,6 +119,22 @@ impl Block<'_> {
                     _ => return unsupported(),
                 };
                 self.put_fragment(w, step.rd, &moved);
+            }
+            "HMMA" if inst.form().name == "HMMA.884" => {
+                let result = text_of(inst, Field::Type);
+                let product = quads::Product {
+                    by_row: text_of(inst, Field::LayoutA) == ".ROW",
+                    by_column: text_of(inst, Field::LayoutB) == ".COL",
+                    half_result: result == ".F16.F16",
+                    half_start: result != ".F32.F32",
+                };
+                if inst.get(Field::Sat) == Some(1) {
+                    return unsupported();
+                }
+                let [a, b, c] =
+                    [Field::Ra, Field::Rb, Field::Rc].map(|field| self.fragment(w, register(field), 2));
+                let step_number = inst.get(Field::Mode).unwrap_or(0) as usize;
+                self.put_fragment(w, step.rd, &product.step(step_number, &a, &b, &c));
             }
             "LDSM" | "STSM" => return self.move_matrices(w, at, name == "STSM"),
             _ => {

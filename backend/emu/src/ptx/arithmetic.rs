@@ -308,6 +308,7 @@ impl<'a> Block<'a> {
                 self.meet(w, pc, mask, instr)
             }
             F::MmaF16
+            | F::MmaF16M8
             | F::MmaFp8
             | F::MmaBf16
             | F::MmaTf32

@@ -11,6 +11,7 @@ use crate::matrix::{
 };
 use crate::memory::Space;
 use crate::narrow::Narrow;
+use crate::quads;
 use crate::sparse::{Metadata, Scales, Selected};
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType};
@@ -146,6 +147,7 @@ impl Block<'_> {
             | F::MmaSpFp8
             | F::MmaSpKind
             | F::MmaSpBlockScale => self.mma(w, instr),
+            F::MmaF16M8 => self.mma_quads(w, instr),
             F::Ldmatrix => self.load_matrix(w, instr),
             F::LdmatrixBytes | F::LdmatrixUnpack => self.load_bytes(w, instr),
             F::Stmatrix => self.store_matrix(w, instr),
@@ -198,6 +200,21 @@ impl Block<'_> {
             product.compute(&x, &y, &z)
         };
         self.put_fragment(w, &instr.operands[0], bits, &result)
+    }
+
+    /// Four products of eight lanes each.
+    fn mma_quads(&mut self, w: usize, instr: &Instr) -> Step<()> {
+        let op = &instr.opcode;
+        let mut layouts = op.mods().filter(|m| matches!(m, Mod::Row | Mod::Col));
+        let product = quads::Product {
+            by_row: layouts.next() == Some(Mod::Row),
+            by_column: layouts.next() == Some(Mod::Col),
+            half_result: ty(op, 0)? == ScalarType::F16,
+            half_start: ty(op, 3)? == ScalarType::F16,
+        };
+        let [a, b, c] = [1, 2, 3].map(|i| self.fragment(w, &instr.operands[i], 32));
+        let result = product.compute(&a?, &b?, &c?);
+        self.put_fragment(w, &instr.operands[0], 32, &result)
     }
 
     /// A register of every lane, which may stand in braces.
