@@ -317,4 +317,25 @@ mod tests {
         let place = |wanted: fn(&Op) -> bool| func.blocks[0].insts.iter().position(|inst| wanted(&inst.op));
         assert!(place(|op| matches!(op, Op::Stl { .. })) < place(|op| matches!(op, Op::Ldl { .. })));
     }
+
+    #[test]
+    fn a_generic_load_stays_before_the_stores_of_every_space() {
+        let text = "entry \"f\" frame(local=16,stack) {
+        b0:
+          %v0:r2 = PACK c[0x0][0x160], c[0x0][0x164]
+          %v1:r2 = LDG.E.64 %v0, RZ
+          %v2:r2 = LDG.E.64 %v1, RZ
+          %v3:r = LD.E %v2, RZ
+          STG.E %v0, RZ, 0x7
+          STL R1, 0x8
+          %v4:r = LDL R1
+          %v5:r, _, _ = IADD3 %v3, %v4, RZ
+          STG.E{offset=4} %v0, RZ, %v5
+          EXIT
+        }";
+        let mut func = text::parse(text).expect("parses");
+        schedule(&mut func, 255, &|| ());
+        let place = |wanted: fn(&Op) -> bool| func.blocks[0].insts.iter().position(|inst| wanted(&inst.op));
+        assert!(place(|op| matches!(op, Op::Ld { .. })) < place(|op| matches!(op, Op::Stl { .. })));
+    }
 }

@@ -8,7 +8,8 @@ use crate::ori::signature::{
     writes_memory,
 };
 
-/// Memory accesses that are told apart by their addresses; earlier ones conflict.
+/// Memory accesses that are told apart by their addresses; earlier ones conflict. A store behind
+/// sixteen times as many loads is a fence.
 const DISTINCT: usize = 16;
 
 /// Which instructions must come before which.
@@ -119,8 +120,10 @@ impl Order {
             graph.edge(fence, i, 1);
         }
         let strong = access && !writes_memory(&inst.op) && has_side_effects(&inst.op);
+        let crowded = self.loads.len() > 16 * DISTINCT && writes_memory(&inst.op);
         if is_barrier(&inst.op)
             || strong
+            || crowded
             || is_ordered_store(&inst.op)
             || !(access || is_convergent(&inst.op) || fixed)
         {
@@ -157,15 +160,13 @@ impl Order {
             self.loads.push(access);
             return;
         }
-        let excess = self.loads.len().saturating_sub(4 * DISTINCT);
-        let mut place = 0;
         self.loads.retain(|load| {
-            place += 1;
-            let waits = place <= excess || access.conflicts(load);
+            let waits = access.conflicts(load);
             if waits {
                 graph.edge(load.inst, access.inst, 1);
             }
-            !waits
+            // Stores of this space come behind this one, and generic ones too; those of others may not.
+            !(waits && load.space == access.space && access.space != Space::Generic)
         });
         let stores = &mut self.stores[access.space as usize];
         stores.push(access);
