@@ -4,14 +4,15 @@
 use super::memory::update;
 use super::{Block, Result, WARP, each};
 use crate::float::{BF16, F16, Rounding};
-use crate::launch::FaultKind;
+use crate::launch::{FaultKind, NOTHING_CANCELLED};
 use crate::memory::{RANK_SHIFT, Space};
 use crate::tensormap::TensorMap;
 use crate::transfers::{Done, From, Transfer};
 use sass::{Field, Inst};
 
 /// Mnemonics of what begins transfers.
-pub(super) const MNEMONICS: &[&str] = &["UBLKCP", "UBLKRED", "STAS", "REDAS", "UTMALDG", "UTMASTG"];
+pub(super) const MNEMONICS: &[&str] =
+    &["UBLKCP", "UBLKRED", "STAS", "REDAS", "UTMALDG", "UTMASTG", "UGETNEXTWORKID"];
 
 /// Sizes of bulk copies are in units of so many bytes.
 const UNIT: u32 = 16;
@@ -30,6 +31,7 @@ impl Block<'_> {
         match name {
             "STAS" | "REDAS" => self.store_async(w, mask, at, name == "REDAS"),
             "UTMALDG" | "UTMASTG" => self.copy_tensor(w, at, name == "UTMALDG"),
+            "UGETNEXTWORKID" => self.cancel(w, at),
             _ => self.copy_bulk(w, at, name == "UBLKRED"),
         }
     }
@@ -142,6 +144,27 @@ impl Block<'_> {
             let pieces = map.pieces(&coordinates, there(place, rank), true)?;
             let done = Done::Bytes { barrier: there(barrier, rank), count: map.box_bytes() };
             self.transfers.begin(Transfer { pieces, reduces: None, done });
+        }
+        Ok(())
+    }
+
+    /// Asks for a cluster that has not begun to be cancelled: where the answer goes, and the barrier object.
+    fn cancel(&mut self, w: usize, at: u32) -> Result<()> {
+        let inst = &self.machine.code[at as usize].inst;
+        let base = inst.get(Field::UrBase).unwrap_or(0) as usize;
+        let [to, barrier] = [0, 1].map(|i| u64::from(self.warps[w].uniform[base + i]));
+        let own = to >> RANK_SHIFT;
+        let blocks = self.shared.len() as u64;
+        let ranks = if inst.text(Field::Mode) == Some(".BROADCAST") { 0..blocks } else { own..own + 1 };
+        let there = |address: u64, rank: u64| address & !(0xff << RANK_SHIFT) | rank << RANK_SHIFT;
+        for rank in ranks {
+            let to = there(to, rank);
+            let size = NOTHING_CANCELLED.len() as u32;
+            self.view(w, 0).is_aligned(Space::Cluster, to, size)?;
+            self.view(w, 0).reaches(Space::Cluster, to, size)?;
+            let answer = From::Bytes(NOTHING_CANCELLED.to_vec());
+            let done = Done::Bytes { barrier: there(barrier, rank), count: size };
+            self.transfers.begin(Transfer::copy(answer, (Space::Cluster, to), size, done));
         }
         Ok(())
     }

@@ -365,6 +365,10 @@ impl<'a> Block<'a> {
             | F::CpAsyncBulkPrefetchTensor
             | F::CpReduceAsyncBulkCluster
             | F::CpReduceAsyncBulkStore => self.bulk(w, mask, instr),
+            F::ClusterlaunchcontrolTryCancel
+            | F::ClusterlaunchcontrolIsCanceled
+            | F::ClusterlaunchcontrolGetFirstCtaid
+            | F::ClusterlaunchcontrolGetFirstCtaidDim => self.cancel(w, mask, instr),
             F::TensormapReplace => self.replace_in_map(w, mask, instr),
             F::TensormapCpFenceproxy => self.meet(w, pc, mask, instr),
             F::FenceProxy

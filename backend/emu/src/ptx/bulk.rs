@@ -4,7 +4,7 @@
 use super::arithmetic::{ty, unsupported};
 use super::memory::update;
 use super::{Block, Step, WARP, each};
-use crate::launch::FaultKind;
+use crate::launch::{FaultKind, IS_CANCELLED, NOTHING_CANCELLED};
 use crate::memory::{RANK_SHIFT, Space};
 use crate::tensormap::{self, Part, TensorMap};
 use crate::transfers::{Done, From, Transfer};
@@ -197,6 +197,43 @@ impl<'a> Block<'a> {
                 let pieces = map.pieces(&at, there(place, rank), true)?;
                 let done = Done::Bytes { barrier: there(barrier, rank), count: map.box_bytes() };
                 self.transfers.begin(Transfer { pieces, reduces: None, done });
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for a cluster that has not begun to be cancelled, or looks at the answer.
+    pub(super) fn cancel(&mut self, w: usize, mask: u32, instr: &'a Instr) -> Step<()> {
+        let op = &instr.opcode;
+        if op.form != FormId::ClusterlaunchcontrolTryCancel {
+            let answers = self.gather_wide(w, mask, &instr.operands[1], ScalarType::B128)?;
+            for lane in each(mask) {
+                let cancelled = answers[lane] & IS_CANCELLED != 0;
+                if op.form != FormId::ClusterlaunchcontrolIsCanceled || cancelled {
+                    return Err(FaultKind::Malformed("the block of a cluster that was not cancelled".into()));
+                }
+                self.put(w, lane, &instr.operands[0], ScalarType::Pred, 0)?;
+            }
+            return Ok(());
+        }
+        self.races.cut();
+        let space = super::memory::space(instr);
+        for lane in each(mask) {
+            let to = self.in_cluster(w, lane, &instr.operands[0], space)?;
+            let barrier = self.in_cluster(w, lane, &instr.operands[1], space)?;
+            same_block(to, barrier)?;
+            let blocks = self.shared.len() as u64;
+            let own = to >> RANK_SHIFT;
+            let ranks = if op.has(Mod::MulticastClusterAll) { 0..blocks } else { own..own + 1 };
+            let there = |address: u64, rank: u64| address & !(0xff << RANK_SHIFT) | rank << RANK_SHIFT;
+            for rank in ranks {
+                let to = there(to, rank);
+                let size = NOTHING_CANCELLED.len() as u32;
+                self.view(w, lane).is_aligned(Space::Cluster, to, size)?;
+                self.view(w, lane).reaches(Space::Cluster, to, size)?;
+                let answer = From::Bytes(NOTHING_CANCELLED.to_vec());
+                let done = Done::Bytes { barrier: there(barrier, rank), count: size };
+                self.transfers.begin(Transfer::copy(answer, (Space::Cluster, to), size, done));
             }
         }
         Ok(())
