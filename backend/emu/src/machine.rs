@@ -310,7 +310,7 @@ struct Block<'a> {
     warps: Vec<Warp>,
     barriers: [sync::Barrier; 16],
     cluster: cluster::Cluster,
-    transfers: Transfers<u32>,
+    transfers: Transfers<bulk::Reduction>,
     /// Instructions that acted in some thread.
     covered: Vec<bool>,
 }

@@ -30,7 +30,7 @@ use crate::launch::{Fault, FaultKind, Launch, WARP, Work};
 use crate::memory::UNWRITTEN;
 use crate::transfers::Transfers;
 use decode::Program;
-use ptx_backend::input::{Env, Function, Instr};
+use ptx_backend::input::{Env, Function};
 use std::collections::BTreeMap;
 
 /// Warp instructions before the next warp has its turn.
@@ -188,7 +188,7 @@ struct Block<'a> {
     barriers: [sync::Barrier; sync::BARRIERS],
     races: &'a mut race::Races,
     cluster: cluster::Cluster,
-    transfers: Transfers<&'a Instr>,
+    transfers: Transfers<bulk::Reduction<'a>>,
     /// Instructions so far, which stand for time.
     clock: u64,
 }

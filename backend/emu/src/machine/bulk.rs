@@ -12,14 +12,36 @@ use sass::{Field, Inst};
 
 /// Mnemonics of what begins transfers.
 pub(super) const MNEMONICS: &[&str] =
-    &["UBLKCP", "UBLKRED", "STAS", "REDAS", "UTMALDG", "UTMASTG", "UGETNEXTWORKID"];
+    &["UBLKCP", "UBLKRED", "STAS", "REDAS", "UTMALDG", "UTMASTG", "UTMAREDG", "UGETNEXTWORKID"];
 
 /// Sizes of bulk copies are in units of so many bytes.
 const UNIT: u32 = 16;
 
+/// How elements are combined with those in memory: the instruction, and their type.
+pub(super) type Reduction = (u32, &'static str);
+
+/// The type of the elements of a reduction of a tensor.
+fn tensor_type(map: &TensorMap) -> Option<&'static str> {
+    Some(match map.ty() {
+        "u32" => "",
+        "s32" => ".S32",
+        "u64" => ".U64",
+        "s64" => ".S64",
+        "f16" => ".F16.RN",
+        "bf16" => ".BF16.RN",
+        "f32" => ".F32.RN",
+        "f64" => ".F64.RN",
+        _ => return None,
+    })
+}
+
+fn type_of(inst: &Inst) -> &'static str {
+    inst.text(Field::Type).unwrap_or("")
+}
+
 /// Bytes of an element of a reduction.
-fn element(inst: &Inst) -> u32 {
-    match inst.text(Field::Type).unwrap_or("") {
+fn element(ty: &str) -> u32 {
+    match ty {
         ".F16.RN" | ".BF16.RN" => 2,
         ".64" | ".U64" | ".S64" | ".F64.RN" => 8,
         _ => 4,
@@ -30,7 +52,7 @@ impl Block<'_> {
     pub(super) fn bulk(&mut self, w: usize, mask: u32, at: u32, name: &str) -> Result<()> {
         match name {
             "STAS" | "REDAS" => self.store_async(w, mask, at, name == "REDAS"),
-            "UTMALDG" | "UTMASTG" => self.copy_tensor(w, at, name == "UTMALDG"),
+            "UTMALDG" | "UTMASTG" | "UTMAREDG" => self.copy_tensor(w, at, name),
             "UGETNEXTWORKID" => self.cancel(w, at),
             _ => self.copy_bulk(w, at, name == "UBLKRED"),
         }
@@ -41,7 +63,7 @@ impl Block<'_> {
         let step = &self.machine.code[at as usize];
         let inst = &step.inst;
         let size = match inst.text(Field::Size) {
-            _ if reduces => element(inst),
+            _ if reduces => element(type_of(inst)),
             Some(".64") => 8,
             Some(".128") => 16,
             _ => 4,
@@ -61,7 +83,7 @@ impl Block<'_> {
             self.view(w, lane).reaches(Space::Cluster, to, size)?;
             let done = Done::Bytes { barrier, count: size };
             let transfer = Transfer::copy(From::Bytes(bytes), (Space::Cluster, to), size, done);
-            let reduces = reduces.then_some((at, size));
+            let reduces = reduces.then_some(((at, type_of(inst)), size));
             self.transfers.begin(Transfer { reduces, ..transfer });
         }
         Ok(())
@@ -87,7 +109,7 @@ impl Block<'_> {
         }
         let (destination, barrier) = (u64::from(uniform[to]), u64::from(uniform[to + 1]));
         let far = pair(to);
-        let reduces = reduces.then(|| (at, element(inst)));
+        let reduces = reduces.then(|| ((at, type_of(inst)), element(type_of(inst))));
         let multicast = inst.get(Field::Flag) == Some(1);
         self.view(w, 0).reaches(source.0, source.1, size)?;
         let bytes = From::Memory(source.0, source.1);
@@ -111,7 +133,8 @@ impl Block<'_> {
     }
 
     /// The registers have the address in shared memory, for loads that of the barrier object, and the coordinates.
-    fn copy_tensor(&mut self, w: usize, at: u32, loads: bool) -> Result<()> {
+    fn copy_tensor(&mut self, w: usize, at: u32, name: &str) -> Result<()> {
+        let loads = name == "UTMALDG";
         let inst = &self.machine.code[at as usize].inst;
         let unsupported = || Err(FaultKind::Unsupported(sass::print(self.machine.sm, inst, 0)));
         if inst.get(Field::Mode).unwrap_or(0) != 0 || inst.get(Field::Flag2) == Some(1) {
@@ -131,7 +154,12 @@ impl Block<'_> {
         if !loads {
             let done = self.transfers.group((self.cluster.rank(), w, 0));
             let pieces = map.pieces(&coordinates, place, false)?;
-            self.transfers.begin(Transfer { pieces, reduces: None, done });
+            let reduces = match tensor_type(&map) {
+                _ if name == "UTMASTG" => None,
+                Some(ty) => Some(((at, ty), element(ty))),
+                None => return unsupported(),
+            };
+            self.transfers.begin(Transfer { pieces, reduces, done });
             return Ok(());
         }
         let ranks = match extra {
@@ -176,12 +204,12 @@ impl Block<'_> {
     }
 
     /// Ends a transfer.
-    pub(super) fn land_transfer(&mut self, transfer: Transfer<u32>) -> Result<()> {
+    pub(super) fn land_transfer(&mut self, transfer: Transfer<Reduction>) -> Result<()> {
         let done = transfer.done;
         let machine = self.machine;
-        let combine = |at: u32, old, new| {
+        let combine = |(at, ty): Reduction, old, new| {
             let inst = &machine.code[at as usize].inst;
-            let (op, ty) = (inst.text(Field::Op).unwrap_or(""), inst.text(Field::Type).unwrap_or(""));
+            let op = inst.text(Field::Op).unwrap_or("");
             let half = |format: crate::float::Format| match op {
                 ".ADD" => Some(format.add(old, new, Rounding::Nearest)),
                 _ => None,

@@ -364,7 +364,8 @@ impl<'a> Block<'a> {
             | F::CpAsyncBulkTensorStore
             | F::CpAsyncBulkPrefetchTensor
             | F::CpReduceAsyncBulkCluster
-            | F::CpReduceAsyncBulkStore => self.bulk(w, mask, instr),
+            | F::CpReduceAsyncBulkStore
+            | F::CpReduceAsyncBulkTensor => self.bulk(w, mask, instr),
             F::ClusterlaunchcontrolTryCancel
             | F::ClusterlaunchcontrolIsCanceled
             | F::ClusterlaunchcontrolGetFirstCtaid

@@ -14,13 +14,29 @@ use ptx_isa::{FormId, Mod, ScalarType};
 /// What bulk copies move and where, in bytes.
 const UNIT: u64 = 16;
 
+/// How elements are combined with those in memory: the instruction, and their type.
+pub(super) type Reduction<'a> = (&'a Instr, ScalarType);
+
+/// The type of a tensor's elements.
+fn element(map: &TensorMap) -> Option<ScalarType> {
+    use ScalarType as S;
+    let types = [S::U32, S::S32, S::U64, S::S64, S::F16, S::Bf16, S::F32, S::F64];
+    types.into_iter().find(|ty| ty.text() == map.ty())
+}
+
+fn is_half(ty: ScalarType) -> bool {
+    matches!(ty, ScalarType::F16 | ScalarType::Bf16)
+}
+
 impl<'a> Block<'a> {
     pub(super) fn bulk(&mut self, w: usize, mask: u32, instr: &'a Instr) -> Step<()> {
         use FormId as F;
         self.races.cut();
         match instr.opcode.form {
             F::CpAsyncBulkPrefetch | F::CpAsyncBulkPrefetchTensor => Ok(()),
-            F::CpAsyncBulkTensorLoad | F::CpAsyncBulkTensorStore => self.copy_tensor(w, mask, instr),
+            F::CpAsyncBulkTensorLoad | F::CpAsyncBulkTensorStore | F::CpReduceAsyncBulkTensor => {
+                self.copy_tensor(w, mask, instr)
+            }
             F::CpAsyncBulkCommitGroup => {
                 each(mask).for_each(|lane| self.transfers.close((self.cluster.rank(), w, lane)));
                 Ok(())
@@ -77,7 +93,7 @@ impl<'a> Block<'a> {
             let bytes = From::Bytes(values.iter().flat_map(bytes).collect());
             let done = Done::Bytes { barrier, count: size };
             let transfer = Transfer::copy(bytes, (Space::Cluster, to), size, done);
-            let reduces = (instr.opcode.form == FormId::RedAsync).then_some((instr, t.bytes()));
+            let reduces = (instr.opcode.form == FormId::RedAsync).then_some(((instr, t), t.bytes()));
             self.transfers.begin(Transfer { reduces, ..transfer });
         }
         Ok(())
@@ -94,7 +110,7 @@ impl<'a> Block<'a> {
             F::CpAsyncBulkStore | F::CpReduceAsyncBulkStore => (Space::Shared, Space::Global),
             _ => return unsupported(instr),
         };
-        let half = op.types().any(|t| matches!(t, ScalarType::F16 | ScalarType::Bf16));
+        let half = op.types().any(is_half);
         if op.has(Mod::CpMask) || half && !op.has(Mod::Add) {
             return unsupported(instr);
         }
@@ -106,7 +122,10 @@ impl<'a> Block<'a> {
             _ => None,
         };
         let reduces = match op.form {
-            F::CpReduceAsyncBulkCluster | F::CpReduceAsyncBulkStore => Some((instr, ty(op, 0)?.bytes())),
+            F::CpReduceAsyncBulkCluster | F::CpReduceAsyncBulkStore => {
+                let t = ty(op, 0)?;
+                Some(((instr, t), t.bytes()))
+            }
             _ => None,
         };
         for lane in each(mask) {
@@ -185,7 +204,12 @@ impl<'a> Block<'a> {
             if !loads {
                 let done = self.transfers.group((self.cluster.rank(), w, lane));
                 let pieces = map.pieces(&at, place, false)?;
-                self.transfers.begin(Transfer { pieces, reduces: None, done });
+                let reduces = match element(&map) {
+                    _ if op.form != FormId::CpReduceAsyncBulkTensor => None,
+                    Some(t) if op.has(Mod::Add) || !is_half(t) => Some(((instr, t), t.bytes())),
+                    _ => return unsupported(instr),
+                };
+                self.transfers.begin(Transfer { pieces, reduces, done });
                 continue;
             }
             let barrier = self.in_cluster(w, lane, &instr.operands[2], Space::Cluster)?;
@@ -282,11 +306,11 @@ impl<'a> Block<'a> {
     }
 
     /// Ends a transfer.
-    pub(super) fn land_transfer(&mut self, transfer: Transfer<&'a Instr>) -> Step<()> {
+    pub(super) fn land_transfer(&mut self, transfer: Transfer<Reduction<'a>>) -> Step<()> {
         let done = transfer.done;
-        let combine = |instr: &Instr, old, new| {
-            let noftz = instr.opcode.has(Mod::Noftz) || instr.opcode.form == FormId::RedAsync;
-            update(instr, ty(&instr.opcode, 0)?, !noftz, old, new)
+        let combine = |(instr, t): Reduction<'_>, old, new| {
+            let unflushed = matches!(instr.opcode.form, FormId::RedAsync | FormId::CpReduceAsyncBulkTensor);
+            update(instr, t, !(unflushed || instr.opcode.has(Mod::Noftz)), old, new)
         };
         transfer.perform(&mut self.view(0, 0), combine)?;
         match done {
