@@ -293,6 +293,23 @@ mod tests {
     }
 
     #[test]
+    fn a_branch_may_read_what_nothing_writes() {
+        let mut func = text::parse(
+            "entry \"f\" {
+        b0:
+          JUMP b1
+        b1:
+          %v0:p = phi b0 undef, b2 %v0
+          JUMP b2
+        b2:
+          BRA %v0, b2, b1
+        }",
+        )
+        .expect("parses");
+        allocate(&mut func, Target::of(ptx_isa::Sm::new(80)).expect("a target"), 255).expect("is right");
+    }
+
+    #[test]
     fn a_constant_may_be_moved_behind_the_only_way_to_its_phi() {
         let mut func = text::parse(
             "entry \"f\" {

@@ -23,6 +23,9 @@ impl Checker<'_> {
                 let original = origin.map(|o| &self.before.block(b).insts[o as usize]);
                 self.number_places(inst, original)?;
             }
+            if let Some(SrcKind::Reg(r)) = block.term.operand().map(|src| src.kind) {
+                self.number(Place::Reg(r));
+            }
         }
         let originals: Vec<BlockId> =
             self.after.layout.iter().copied().filter(|b| b.index() < self.before.blocks.len()).collect();
