@@ -336,15 +336,7 @@ impl Generator {
     }
 
     fn loop_(&mut self, depth: usize) {
-        let kinds: Vec<(File, u8)> =
-            (0..self.random.usize(..7)).map(|_| Self::KINDS[self.random.usize(..6)]).collect();
-        let from = self.at;
-        let args: Vec<Vec<(BlockId, Src)>> =
-            kinds.iter().map(|&(file, width)| vec![(from, self.argument(file, width))]).collect();
-        let header = self.block();
-        self.func.block_mut(from).term = Term::Jump(header);
-        self.at = header;
-        self.phis(kinds.clone(), args);
+        let (header, kinds) = self.enter_loop(7);
         let outer = self.scope.len();
         self.region(depth - 1);
         // Half of the loops exit from the latch, which makes the back edge critical.
@@ -360,14 +352,33 @@ impl Generator {
             header
         };
         let back = if latch == header { end } else { self.at };
-        for (i, &(file, width)) in kinds.iter().enumerate() {
-            let arg = self.argument(file, width);
-            self.func.block_mut(header).phis[i].args.push((back, arg));
-        }
+        self.go_round(header, back, &kinds);
         let exit = self.block();
         self.branch(end, latch, exit, cond);
         self.scope.truncate(outer);
         self.at = exit;
+    }
+
+    /// Goes on in the header of a loop, with fewer phis than `most`; what they are.
+    fn enter_loop(&mut self, most: usize) -> (BlockId, Vec<(File, u8)>) {
+        let kinds: Vec<(File, u8)> =
+            (0..self.random.usize(..most)).map(|_| Self::KINDS[self.random.usize(..6)]).collect();
+        let from = self.at;
+        let args: Vec<Vec<(BlockId, Src)>> =
+            kinds.iter().map(|&(file, width)| vec![(from, self.argument(file, width))]).collect();
+        let header = self.block();
+        self.func.block_mut(from).term = Term::Jump(header);
+        self.at = header;
+        self.phis(kinds.clone(), args);
+        (header, kinds)
+    }
+
+    /// Gives the phis of a loop's header what comes around from `back`.
+    fn go_round(&mut self, header: BlockId, back: BlockId, kinds: &[(File, u8)]) {
+        for (i, &(file, width)) in kinds.iter().enumerate() {
+            let arg = self.argument(file, width);
+            self.func.block_mut(header).phis[i].args.push((back, arg));
+        }
     }
 
     fn exit_early(&mut self) {
@@ -388,21 +399,10 @@ impl Generator {
 
     /// A block that jumps to itself, and to nothing else.
     fn endless(&mut self) {
-        let kinds: Vec<(File, u8)> =
-            (0..self.random.usize(..4)).map(|_| Self::KINDS[self.random.usize(..6)]).collect();
-        let from = self.at;
-        let args: Vec<Vec<(BlockId, Src)>> =
-            kinds.iter().map(|&(file, width)| vec![(from, self.argument(file, width))]).collect();
-        let spin = self.block();
-        self.func.block_mut(from).term = Term::Jump(spin);
-        self.at = spin;
-        self.phis(kinds.clone(), args);
+        let (spin, kinds) = self.enter_loop(4);
         self.straight();
         self.store();
-        for (i, &(file, width)) in kinds.iter().enumerate() {
-            let arg = self.argument(file, width);
-            self.func.block_mut(spin).phis[i].args.push((spin, arg));
-        }
+        self.go_round(spin, spin, &kinds);
         self.func.block_mut(spin).term = Term::Jump(spin);
     }
 
