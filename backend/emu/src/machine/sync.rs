@@ -419,42 +419,44 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Lanes go to their targets, the others on.
-    pub(super) fn jump(&mut self, w: usize, g: usize, taken: u32, target: impl Fn(usize) -> u32) {
-        let group @ Group { pc, mask, .. } = self.warps[w].groups[g];
-        self.warps[w].groups[g] = Group { pc: pc + 1, mask: mask & !taken, ..group };
-        let mut left = taken;
+    /// Lanes leave their group, which goes on with the others: those of one key together, as `becomes` makes of the group
+    /// behind the instruction.
+    fn part(
+        &mut self,
+        w: usize,
+        g: usize,
+        leaving: u32,
+        key: impl Fn(usize) -> u32,
+        becomes: impl Fn(Group, u32) -> Group,
+    ) {
+        let group = self.warps[w].groups[g];
+        let behind = Group { pc: group.pc + 1, ..group };
+        self.warps[w].groups[g] = Group { mask: group.mask & !leaving, ..behind };
+        let mut left = leaving;
         while left != 0 {
-            let to = target(left.trailing_zeros() as usize);
-            let same = each(left).filter(|&lane| target(lane) == to).fold(0, |m, lane| m | 1 << lane);
+            let of = key(left.trailing_zeros() as usize);
+            let same = each(left).filter(|&lane| key(lane) == of).fold(0, |m, lane| m | 1 << lane);
             left &= !same;
-            self.warps[w].went_back |= to <= pc;
-            self.warps[w].groups.push(Group { pc: to, mask: same, ..group });
+            self.warps[w].groups.push(Group { mask: same, ..becomes(behind, of) });
         }
         self.warps[w].groups.retain(|group| group.mask != 0);
+    }
+
+    /// Lanes go to their targets, the others on.
+    pub(super) fn jump(&mut self, w: usize, g: usize, taken: u32, target: impl Fn(usize) -> u32) {
+        let pc = self.warps[w].groups[g].pc;
+        self.warps[w].went_back |= each(taken).any(|lane| target(lane) <= pc);
+        self.part(w, g, taken, target, |group, to| Group { pc: to, ..group });
     }
 
     /// Lanes wait behind the instruction, the others go on.
     fn park(&mut self, w: usize, g: usize, waiting: u32, state: State) {
-        let group @ Group { pc, mask, .. } = self.warps[w].groups[g];
-        self.warps[w].groups[g] = Group { pc: pc + 1, mask: mask & !waiting, ..group };
-        self.warps[w].groups.push(Group { pc: pc + 1, mask: waiting, state, ..group });
-        self.warps[w].groups.retain(|group| group.mask != 0);
+        self.part(w, g, waiting, |_| 0, |group, _| Group { state, ..group });
     }
 
     /// Lanes wait behind the instruction for the members that each names.
     fn meet(&mut self, w: usize, g: usize, active: u32, members: impl Fn(usize) -> u32) -> Result<()> {
-        let group @ Group { pc, mask, .. } = self.warps[w].groups[g];
-        self.warps[w].groups[g] = Group { pc: pc + 1, mask: mask & !active, ..group };
-        let mut left = active;
-        while left != 0 {
-            let named = members(left.trailing_zeros() as usize);
-            let same = each(left).filter(|&lane| members(lane) == named).fold(0, |m, lane| m | 1 << lane);
-            left &= !same;
-            let state = State::Meets(named);
-            self.warps[w].groups.push(Group { pc: pc + 1, mask: same, state, ..group });
-        }
-        self.warps[w].groups.retain(|group| group.mask != 0);
+        self.part(w, g, active, members, |group, named| Group { state: State::Meets(named), ..group });
         self.settle(w)
     }
 
