@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use rowan::{GreenNode, GreenNodeBuilder, NodeCache};
+use rowan::{GreenNode, GreenNodeBuilder, GreenToken, NodeCache, NodeOrToken};
+use text_size::TextSize;
 
 use crate::event::Event;
 use crate::lexer::{Token, lex};
@@ -48,14 +49,36 @@ pub fn parse_item(text: &str) -> Parse {
     parse_with(text, grammar::item, &mut NodeCache::default())
 }
 
-/// Parses statements one by one. Their trees share equal parts.
+/// Parses statements of a text one by one. Their trees share equal parts.
 #[derive(Default, Debug)]
-pub struct StatementParser(NodeCache);
+pub struct StatementParser {
+    cache: NodeCache,
+    /// Blanks, one at first and twice as many each time.
+    blanks: Vec<NodeOrToken<GreenNode, GreenToken>>,
+}
 
 impl StatementParser {
-    /// Parses statements. The root is a `BLOCK` without braces.
-    pub fn parse(&mut self, text: &str) -> Parse {
-        parse_with(text, grammar::statements, &mut self.0)
+    /// Parses statements that stand at `offset` of a text. The root is a `BLOCK` without braces that has blanks for
+    /// what is before them, so ranges are those of the whole text.
+    pub fn parse(&mut self, statements: &str, offset: TextSize) -> Parse {
+        let Parse { green, mut errors } = parse_with(statements, grammar::statements, &mut self.cache);
+        errors.iter_mut().for_each(|error| error.range += offset);
+        Parse { green: green.splice_children(0..0, self.blanks(offset.into())), errors }
+    }
+
+    /// So many blanks, in as many pieces as the number has ones.
+    fn blanks(&mut self, count: u32) -> Vec<NodeOrToken<GreenNode, GreenToken>> {
+        let powers = 0..u32::BITS - count.leading_zeros();
+        for _ in self.blanks.len()..powers.len() {
+            self.blanks.push(match self.blanks.last() {
+                None => GreenToken::new(raw(SyntaxKind::WHITESPACE), " ").into(),
+                Some(half) => GreenNode::new(raw(SyntaxKind::TRIVIA), [half.clone(), half.clone()]).into(),
+            });
+        }
+        powers
+            .filter(|power| count & (1 << power) != 0)
+            .map(|power| self.blanks[power as usize].clone())
+            .collect()
     }
 }
 

@@ -3,8 +3,8 @@
 //! Nearly every instruction of a program looks like one before it: the same name, operands of the same kinds and
 //! types. What the checks say of it depends on that [shape](super::shape) alone. So a body's text is read once, and
 //! each instruction is looked up among the shapes that have passed; one of a new shape, and whatever else is rare, is
-//! parsed by itself and walked by the code that walks trees. The result is the tree's to the last bit. At the first
-//! finding or doubt the reading gives up, and the function is walked as a whole.
+//! parsed by itself, in its place, and walked by the code that walks trees. The result is the tree's to the last bit. At
+//! the first syntax error or doubt the reading gives up, and the function is walked as a whole.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -38,11 +38,13 @@ pub(super) fn walk<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Lowered> {
     let mut walker = Walker::new(db, item);
     let mut result = None;
     walker.function(&header.syntax(), |walker, block| {
-        result = Body::new(walker, &mut memory, block.text_range().start()).and_then(Body::walk);
+        if walker.diagnostics.is_empty() {
+            result = Body::new(walker, &mut memory, block.text_range().start()).and_then(Body::walk);
+        }
     });
     memories.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
     // Findings in the header may be about the end of the function, which its tree does not have.
-    result.filter(|()| walker.diagnostics.is_empty()).map(|()| walker.finish())
+    result.filter(|&found| walker.diagnostics.iter().len() == found).map(|_| walker.finish())
 }
 
 /// A shape that the checks let pass.
@@ -51,6 +53,13 @@ enum Verdict {
     Passes(Known),
     /// They look at its constants as well; the shape with their text behind it has a verdict of its own.
     DependsOnValues,
+}
+
+/// What came of a statement that was walked by itself.
+enum Outcome {
+    Passes,
+    /// Something is wrong with it, or was not understood. Such shapes are not remembered: each one is told of.
+    Found,
 }
 
 /// What is the same for all instructions of a shape.
@@ -159,7 +168,8 @@ impl<'s, 'db> Body<'s, 'db> {
         })
     }
 
-    fn walk(mut self) -> Option<()> {
+    /// Gives how many findings there are then.
+    fn walk(mut self) -> Option<usize> {
         self.open(0)?;
         while !self.blocks.is_empty() {
             self.skip_trivia()?;
@@ -175,7 +185,7 @@ impl<'s, 'db> Body<'s, 'db> {
                 _ => self.labelled_or_instruction()?,
             }
         }
-        Some(())
+        Some(self.walker.diagnostics.iter().len())
     }
 
     /// Opens the block of these braces: labels are visible in all of it.
@@ -238,14 +248,16 @@ impl<'s, 'db> Body<'s, 'db> {
         let before = self.walker.occurrences.len();
         let Some(guard) = self.read_instruction() else {
             self.walker.occurrences.truncate(before);
-            return self.statement(start);
+            return self.statement(start).map(drop);
         };
         let Some(Known { opcode, accesses }) =
             known(&self.memory.instructions, &mut self.shape, &mut self.values)
         else {
             self.walker.occurrences.truncate(before);
-            self.statement(start)?;
-            return self.remember(guard, before);
+            return match self.statement(start)? {
+                Outcome::Passes => self.remember(guard, before),
+                Outcome::Found => Some(()),
+            };
         };
         let opcode = *opcode;
         for (occurrence, &access) in self.walker.occurrences[before..].iter_mut().zip(accesses) {
@@ -276,7 +288,7 @@ impl<'s, 'db> Body<'s, 'db> {
     }
 
     /// Parses and walks the statement at `start`, whatever it is, up to its semicolon.
-    fn statement(&mut self, start: usize) -> Option<()> {
+    fn statement(&mut self, start: usize) -> Option<Outcome> {
         self.pos = start;
         while self.byte() != b';' {
             match self.byte() {
@@ -291,32 +303,27 @@ impl<'s, 'db> Body<'s, 'db> {
     }
 
     /// Parses and walks the text from `start` to the cursor.
-    fn walk_text(&mut self, start: usize) -> Option<()> {
+    fn walk_text(&mut self, start: usize) -> Option<Outcome> {
         self.parsed += 1;
         if self.parsed > SPARE + self.statements / 4 {
             return None;
         }
         let block_end = self.blocks.last()?.end;
-        let text = &self.text[start..self.pos];
-        let offset = TextSize::new(start as u32);
-        let parsed = self.memory.parser.parse(text);
+        let parsed = self.memory.parser.parse(&self.text[start..self.pos], TextSize::new(start as u32));
         if !parsed.errors.is_empty() {
             return None;
         }
         let walker = &mut *self.walker;
-        let (places, occurrences) = (walker.places.len(), walker.occurrences.len());
         let declarations = walker.names.declarations.len();
-        let whole = std::mem::replace(&mut walker.text, text);
+        let found = walker.diagnostics.iter().len();
+        let was_incomplete = std::mem::replace(&mut walker.incomplete, false);
         walker.statements(&parsed.syntax());
-        walker.text = whole;
-        walker.places[places..].iter_mut().for_each(|range| *range += offset);
-        walker.occurrences[occurrences..].iter_mut().for_each(|occurrence| occurrence.range += offset);
         for declaration in &mut walker.names.declarations[declarations..] {
-            declaration.range += offset;
             declaration.visible = TextRange::new(declaration.range.start(), block_end);
         }
-        // What is wrong is walked again with its tree, and never remembered.
-        (walker.diagnostics.is_empty() && !walker.incomplete).then_some(())
+        let passes = walker.diagnostics.iter().len() == found && !walker.incomplete;
+        walker.incomplete |= was_incomplete;
+        Some(if passes { Outcome::Passes } else { Outcome::Found })
     }
 
     fn directive(&mut self) -> Option<()> {
@@ -326,7 +333,7 @@ impl<'s, 'db> Body<'s, 'db> {
             "reg" => self.registers(start),
             "loc" => self.position(start),
             "param" => self.argument(start),
-            "pragma" | "local" | "shared" => self.statement(start),
+            "pragma" | "local" | "shared" => self.statement(start).map(drop),
             _ => None,
         }
     }
@@ -347,7 +354,7 @@ impl<'s, 'db> Body<'s, 'db> {
                     self.word()?;
                     name = Some(self.range_from(start));
                 }
-                _ => return self.statement(start),
+                _ => return self.statement(start).map(drop),
             }
         }
         self.pos += 1;
@@ -366,7 +373,9 @@ impl<'s, 'db> Body<'s, 'db> {
             self.walker.add_local(id, shape.clone(), variable);
             return Some(());
         }
-        self.statement(start)?;
+        if let Outcome::Found = self.statement(start)? {
+            return Some(());
+        }
         let added = (&self.walker.local_shapes[before..], &self.walker.function.locals[before..]);
         if let ([shape], [variable]) = added {
             let known = (shape.clone(), variable.clone());
@@ -382,11 +391,14 @@ impl<'s, 'db> Body<'s, 'db> {
         if !self.eat(b'.') {
             return None;
         }
-        let Some(ty) = self.word().and_then(ScalarType::parse) else { return self.statement(start) };
+        let Some(ty) = self.word().and_then(ScalarType::parse) else {
+            return self.statement(start).map(drop);
+        };
         let shape = &self.text.as_bytes()[from..self.pos];
         if !self.memory.registers.contains(shape) {
-            self.statement(start)?;
-            self.memory.registers.insert(shape.into());
+            if let Outcome::Passes = self.statement(start)? {
+                self.memory.registers.insert(shape.into());
+            }
             return Some(());
         }
         loop {
@@ -420,7 +432,7 @@ impl<'s, 'db> Body<'s, 'db> {
             return Some(());
         }
         self.pos += self.text[self.pos..].find('\n')?;
-        self.walk_text(start)
+        self.walk_text(start).map(drop)
     }
 
     /// A decimal number of up to nine digits.
@@ -516,7 +528,7 @@ mod tests {
     use super::walk;
 
     /// Whether the last function is plain, and whether nothing is wrong with it. What is plain gives what its tree
-    /// gives.
+    /// gives, findings too.
     fn both(functions: &str) -> (bool, bool) {
         let header = ".version 9.0\n.target sm_90\n.address_size 64\n.global .align 4 .b8 table[16];\n\
                       .func (.param .b32 r) callee(.param .b32 a, .param .align 8 .b8 b[16]) { ret; }\n";
@@ -555,33 +567,47 @@ mod tests {
 
     /// Each of these is like a line of a function that has passed, but for one thing.
     #[test]
-    fn what_is_wrong_is_not() {
+    fn what_is_wrong_is_found() {
         for body in [
             "add.f32 %f1, %f2, %rd1;",
             "add.f32 %f1, %f3, 0f3F800000;",
-            "add.f32 %f1, %f2, 0f3F80000;",
-            "add.f64 %x, %x, 99999999999999999999;",
-            "add.f32 %f1, %f2, 0f3F800000",
             "@%r1 bra L1; L1:",
             "bra L2;",
-            "{ L1: } bra L1;",
+            "{ L9: } bra L9;",
             "L1: L1:",
             "L1: .reg .b32 L1;",
             "p: ret;",
             "%r1: ret;",
             ".reg .b32 %r1;",
+            ".local .b32 p;",
             "L1: .reg .b32 L<4>;",
             "ld.param.u64 %rd1, [q];",
-            "mov.u32 %r1, %tid.q;",
+            "add.f32 %f1, %f2; mov.u32 %r1, %tid.q;",
             "mov.u32 %r1, %r2.x;",
             "ld.global.u8 %r4, [tile+3];",
             "bar.sync 99;",
+            "bra.unique L1; bra L1; L1:",
             "st.global.v2.b32 [%rd1+-8], {%r1, %r2, %r3};",
             "st.global.v2.b32 [%f1+-8], {%r1, %r2};",
             "{ .param .b64 a0; .param .align 8 .b8 a1[16]; .param .b32 r0;\n\
              call.uni (r0),\ncallee,\n(\na0,\na1\n); }",
             "{ .param .b32 a0; .param .align 8 .b8 a1[8]; .param .b32 r0;\n\
              call.uni (r0),\ncallee,\n(\na0,\na1\n); }",
+        ] {
+            for before in [PLAIN, body] {
+                let text = kernel("one", before) + "\n" + &kernel("two", &(body.to_owned() + PLAIN));
+                assert_eq!(both(&text), (true, false), "{body}");
+            }
+        }
+    }
+
+    /// Of each of these the grammar has something to say, for which the rest of the text may matter.
+    #[test]
+    fn what_is_malformed_is_not_plain() {
+        for body in [
+            "add.f32 %f1, %f2, 0f3F80000;",
+            "add.f64 %x, %x, 99999999999999999999;",
+            "add.f32 %f1, %f2, 0f3F800000",
             "} ret; {",
             "ret; }",
             "/* open",
@@ -597,10 +623,7 @@ mod tests {
     /// What compilers do not write is left to the tree.
     #[test]
     fn what_is_unusual_is_no_error() {
-        for body in ["t: .branchtargets L1; L1:", "{ .reg .v2 .b32 v; mov.u32 v.x, 1; call callee2; }"] {
-            let (is_plain, _) = both(&kernel("one", body));
-            assert!(!is_plain, "{body}");
-        }
+        assert_eq!(both(&kernel("one", "t: .branchtargets L1; L1:")), (false, true));
         assert_eq!(both(&kernel("one", "mov.u32\n%r1, /* why */ WARP_SZ;")), (true, true));
     }
 }
