@@ -119,8 +119,14 @@ pub fn lower<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
 /// What [`lower`] finds, for those who need no more: the rest is dropped at once.
 #[salsa::tracked]
 pub(crate) fn findings<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemFindings {
-    let Lowered { diagnostics, storage, .. } = walk(db, item);
-    ItemFindings { diagnostics, storage }
+    let Lowered { diagnostics, storage, map, .. } = walk(db, item);
+    let map = (!diagnostics.is_empty()).then_some(map);
+    ItemFindings { diagnostics, storage, map }
+}
+
+/// Where things stand in an item with findings.
+pub(crate) fn source_map<'db>(db: &'db dyn Db, item: Item<'db>) -> &'db SourceMap {
+    findings(db, item).map.as_ref().unwrap_or_else(|| &lower(db, item).map)
 }
 
 /// A part of [`Lowered`].
@@ -128,6 +134,8 @@ pub(crate) fn findings<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemFindings {
 pub(crate) struct ItemFindings {
     pub diagnostics: Box<[Diagnostic]>,
     pub storage: Box<[(Space, crate::check::limits::Block)]>,
+    /// If there are findings, which are completed with it.
+    map: Option<SourceMap>,
 }
 
 fn walk<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {

@@ -6,6 +6,7 @@
 
 mod header;
 mod registers;
+mod statement;
 mod unused;
 
 use ptx_backend::input::Symbol;
@@ -16,8 +17,8 @@ use crate::db::{Db, SourceFile};
 use crate::diagnostic::Diagnostic;
 use crate::ide::Access;
 use crate::ide::locate::{items_in, module_target};
-use crate::items::{Item, parse};
-use crate::lower::{Occurrence, lower};
+use crate::items::Item;
+use crate::lower::{Occurrence, source_map};
 use crate::scope::{DeclKind, Entity};
 
 /// Findings of a file that are completed: people fix the first ones first, and a file of many megabytes can be wrong
@@ -82,7 +83,7 @@ fn declarations(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
             }
         }
     }
-    let map = &lower(db, item).map;
+    let map = source_map(db, item);
     if ABOUT_CALLS.contains(&code)
         && let Some(statement) = map.statement_at(range.start()).and_then(|src| map.statement(src))
         && is_call(db, item, statement)
@@ -107,7 +108,7 @@ fn occurrences<'db>(
     item: Item<'db>,
     range: TextRange,
 ) -> impl Iterator<Item = &'db Occurrence> {
-    let all = &lower(db, item).map.occurrences;
+    let all = &source_map(db, item).occurrences;
     let first = all.partition_point(|occurrence| occurrence.range.start() < range.start());
     all[first..]
         .iter()
@@ -127,7 +128,7 @@ fn declared(
         let target = module_target(db, file, symbol)?;
         return Some((target.focus, format!("`{name}` is declared here")));
     }
-    let map = &lower(db, item).map;
+    let map = source_map(db, item);
     let declaration = &map.declarations[map.declaration_of(occurrence.entity)?.0 as usize];
     let message = match declaration.kind {
         DeclKind::Register { ty, .. } => format!("`{name}` is declared `.{}` here", ty.text()),
@@ -156,11 +157,11 @@ fn name_words<'t>(instruction: &SyntaxNode, text: &'t str) -> Vec<&'t str> {
 fn token_at(db: &dyn Db, item: Item<'_>, offset: TextSize) -> Option<SyntaxToken> {
     // The search for the token at an offset would look at all statements of a body.
     let place = TextRange::at(offset, TextSize::new(1));
-    let root = parse(db, item).syntax();
+    let root = statement::around(db, item, offset);
     root.text_range().contains_range(place).then(|| root.covering_element(place).into_token())?
 }
 
-/// The innermost node of a kind around an offset of an item.
+/// The innermost node of a kind around an offset of an item: a statement, or a part of one.
 fn node_at(db: &dyn Db, item: Item<'_>, offset: TextSize, kind: SyntaxKind) -> Option<SyntaxNode> {
     token_at(db, item, offset)?.parent_ancestors().find(|node| node.kind() == kind)
 }

@@ -13,8 +13,8 @@ use crate::check::types::OPERAND_TYPE;
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::{Applicability, Diagnostic, TextEdit};
 use crate::ide::Access;
-use crate::items::Item;
-use crate::lower::lower;
+use crate::items::{Item, parse_header};
+use crate::lower::source_map;
 use crate::scope::{DeclKind, Declaration, Entity, split_number};
 
 /// What the uses of an undeclared register want of it.
@@ -129,7 +129,7 @@ impl Registers {
         if diagnostic.lint == &UNDEFINED_SYMBOL && !wanted.written {
             return;
         }
-        let Some((at, indent)) = start_of_body(db, item, range.start()) else { return };
+        let Some((at, indent)) = start_of_body(db, item) else { return };
         let declaration = match self.family(db, item, name) {
             Some((prefix, count, ty)) => format!(".reg .{} {prefix}<{count}>;", ty.text()),
             None => format!(".reg .{} {name};", ty.text()),
@@ -150,7 +150,7 @@ impl Registers {
         let family = self.families.get(&(item.offset(db), prefix.to_owned()))?;
         let highest = *family.numbers.last()?;
         let text = item.text(db);
-        let is_taken = lower(db, item).map.declarations.iter().any(|declaration| {
+        let is_taken = source_map(db, item).declarations.iter().any(|declaration| {
             let name = &text[declaration.range];
             name == prefix || split_number(name).is_some_and(|(other, _)| other == prefix)
         });
@@ -165,7 +165,7 @@ const LONGEST: u32 = 10_000;
 /// The declared type of a register that is visible at a place.
 fn type_of_name(db: &dyn Db, item: Item<'_>, name: &str, place: TextRange) -> Option<ScalarType> {
     let text = item.text(db);
-    let found = lower(db, item).map.declarations.iter().rev().find(|declaration| {
+    let found = source_map(db, item).declarations.iter().rev().find(|declaration| {
         let declared = &text[declaration.range];
         let is_named = match declaration.kind {
             DeclKind::Register { count: Some(count), .. } => {
@@ -234,7 +234,7 @@ fn range_of<'db>(
 ) -> Option<(&'db Declaration, u32)> {
     let (prefix, number) = split_number(name)?;
     let text = item.text(db);
-    let declarations = &lower(db, item).map.declarations;
+    let declarations = &source_map(db, item).declarations;
     let found = declarations.iter().rev().find(|declaration| {
         matches!(declaration.kind, DeclKind::Register { count: Some(count), .. } if count > 0 && number >= count)
             && &text[declaration.range] == prefix
@@ -252,13 +252,14 @@ fn length_of(db: &dyn Db, item: Item<'_>, declaration: &Declaration) -> Option<T
 }
 
 /// Where a declaration can be put so that all of the function sees it, and the blanks in front of it there.
-fn start_of_body(db: &dyn Db, item: Item<'_>, offset: TextSize) -> Option<(TextSize, String)> {
-    let token = token_at(db, item, offset)?;
-    let body = token.parent_ancestors().filter(|node| node.kind() == SyntaxKind::BLOCK).last()?;
-    let brace = body.first_token()?;
-    let blanks = brace.next_token().filter(|token| token.kind() == SyntaxKind::WHITESPACE);
-    let indent = blanks.as_ref().and_then(|blanks| blanks.text().rsplit_once('\n')).map(|(_, indent)| indent);
-    Some((brace.text_range().end(), indent.map_or(" ".to_owned(), |indent| format!("\n{indent}"))))
+fn start_of_body(db: &dyn Db, item: Item<'_>) -> Option<(TextSize, String)> {
+    let header = parse_header(db, item).as_ref()?.syntax();
+    let body = header.children().find(|child| child.kind() == SyntaxKind::BLOCK)?;
+    let start = body.text_range().start() + TextSize::of('{');
+    let behind = &item.text(db)[start.into()..];
+    let blanks = &behind[..behind.len() - behind.trim_ascii_start().len()];
+    let indent = blanks.rsplit_once('\n').map(|(_, indent)| indent);
+    Some((start, indent.map_or(" ".to_owned(), |indent| format!("\n{indent}"))))
 }
 
 /// What the instruction around a name wants it to be.
@@ -358,7 +359,7 @@ fn address(row: &Expected) -> ScalarType {
 /// Offers another type for the register that a finding is about.
 fn retype(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
     let Some((item, range)) = item_of(db, file, diagnostic.range) else { return };
-    let map = &lower(db, item).map;
+    let map = source_map(db, item);
     let Some(occurrence) = map.occurrence_at(range.start()).filter(|found| found.range == range) else {
         return;
     };
@@ -393,7 +394,7 @@ fn only_use(
     declaration: &Declaration,
     id: crate::scope::DeclId,
 ) -> Option<ScalarType> {
-    let map = &lower(db, item).map;
+    let map = source_map(db, item);
     if declaration.range.is_empty() {
         return None;
     }
