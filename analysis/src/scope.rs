@@ -61,6 +61,11 @@ pub struct RegisterName {
     pub ty: ScalarType,
 }
 
+/// Where a register of a declaration with so many lanes stands among them.
+fn slot(number: Option<u32>, lanes: u8, lane: u8) -> u32 {
+    number.unwrap_or(0).saturating_mul(u32::from(lanes)).saturating_add(u32::from(lane))
+}
+
 /// Ranges up to this size keep their numbers in a vector, larger ones in the map.
 const DENSE: u32 = 1 << 16;
 
@@ -267,7 +272,7 @@ impl<'t> Names<'t> {
         let DeclKind::Register { ty, lanes, count } = self.declarations[declaration.0 as usize].kind else {
             unreachable!("only registers are numbered");
         };
-        let slot = number.unwrap_or(0).saturating_mul(u32::from(lanes)).saturating_add(u32::from(lane));
+        let slot = slot(number, lanes, lane);
         let next = RegId(self.registers.len() as u32);
         let id = if slot < DENSE {
             let dense = &mut self.dense[declaration.0 as usize];
@@ -289,6 +294,21 @@ impl<'t> Names<'t> {
             self.registers.push(RegisterName { declaration, number, lane, ty });
         }
         id
+    }
+
+    /// Takes back the numbers of registers, all but the first `kept`.
+    pub fn renumber_from(&mut self, kept: usize) {
+        for RegisterName { declaration, number, lane, .. } in self.registers.drain(kept..) {
+            let DeclKind::Register { lanes, .. } = self.declarations[declaration.0 as usize].kind else {
+                continue;
+            };
+            let slot = slot(number, lanes, lane);
+            if slot < DENSE {
+                self.dense[declaration.0 as usize][slot as usize] = 0;
+            } else {
+                self.sparse.remove(&(declaration, slot));
+            }
+        }
     }
 
     /// Every name visible now, for suggestions: ranges give their first names.

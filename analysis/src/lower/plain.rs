@@ -246,14 +246,15 @@ impl<'s, 'db> Body<'s, 'db> {
         self.shape.clear();
         self.values.clear();
         let before = self.walker.occurrences.len();
+        let registers = self.walker.names.registers.len();
         let Some(guard) = self.read_instruction() else {
-            self.walker.occurrences.truncate(before);
+            self.forget(before, registers);
             return self.statement(start).map(drop);
         };
         let Some(Known { opcode, accesses }) =
             known(&self.memory.instructions, &mut self.shape, &mut self.values)
         else {
-            self.walker.occurrences.truncate(before);
+            self.forget(before, registers);
             return match self.statement(start)? {
                 Outcome::Passes => self.remember(guard, before),
                 Outcome::Found => Some(()),
@@ -269,6 +270,12 @@ impl<'s, 'db> Body<'s, 'db> {
         let operands = std::mem::take(&mut self.operands);
         self.walker.function.body.push(Stmt::Instr(Instr { src, opcode, guard, operands }));
         Some(())
+    }
+
+    /// Forgets what reading an instruction found, all but the first so many occurrences and registers.
+    fn forget(&mut self, occurrences: usize, registers: usize) {
+        self.walker.occurrences.truncate(occurrences);
+        self.walker.names.renumber_from(registers);
     }
 
     /// Remembers the shape of the instruction that was walked last, if that made of it what was read here.
@@ -587,6 +594,8 @@ mod tests {
             "ld.global.u8 %r4, [tile+3];",
             "bar.sync 99;",
             "bra.unique L1; bra L1; L1:",
+            "o %r7+d; mov.u32 %r6, %r7;",
+            "o %x+d; mov.b64 %rd3, %x;",
             "st.global.v2.b32 [%rd1+-8], {%r1, %r2, %r3};",
             "st.global.v2.b32 [%f1+-8], {%r1, %r2};",
             "{ .param .b64 a0; .param .align 8 .b8 a1[16]; .param .b32 r0;\n\
