@@ -6,6 +6,7 @@
 use ptx_backend::input::Linkage;
 use ptx_isa::{ScalarType, Space};
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use smallvec::SmallVec;
 use text_size::TextRange;
 
 use crate::constant::{self, Value};
@@ -86,18 +87,26 @@ impl Head {
 }
 
 /// One declared name.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Declarator {
     /// `None` where the name is missing; the parser has reported it.
     pub name: Option<TextRange>,
     /// `%r<10>`: 10.
     pub count: Option<u32>,
     /// Outermost first; `None` for `[]`.
-    pub dimensions: Vec<Option<u64>>,
+    pub dimensions: SmallVec<[Option<u64>; 2]>,
     pub initializer: Option<SyntaxNode>,
 }
 
+/// Most declarations declare one name.
+pub type Declarators = SmallVec<[Declarator; 1]>;
+
 impl Declarator {
+    /// A scalar.
+    pub(crate) fn new(name: Option<TextRange>) -> Self {
+        Self { name, count: None, dimensions: SmallVec::new(), initializer: None }
+    }
+
     /// Elements in all; `None` when the outermost dimension is left open.
     pub fn elements(&self) -> Option<u64> {
         self.dimensions
@@ -173,23 +182,49 @@ impl std::fmt::Display for Shape {
 }
 
 /// A declaration with everything it declares.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Declaration {
     pub head: Head,
-    pub declarators: Vec<Declarator>,
+    pub declarators: Declarators,
 }
 
-/// Reads the state spaces.
-pub fn space(word: &str) -> Option<Space> {
-    Some(match word {
-        ".reg" => Space::Reg,
-        ".const" => Space::Const,
-        ".global" | ".tex" => Space::Global,
-        ".local" => Space::Local,
-        ".param" => Space::Param,
-        ".shared" => Space::Shared,
-        _ => return None,
-    })
+/// What a word of a declaration says.
+#[derive(Clone, Copy)]
+enum Word {
+    Linkage(Linkage),
+    Space(Space),
+    Lanes(u8),
+    Type(ScalarType),
+    Unknown,
+}
+
+impl Word {
+    fn parse(word: &str) -> Self {
+        match word {
+            ".param" => Self::Space(Space::Param),
+            ".reg" => Self::Space(Space::Reg),
+            ".shared" => Self::Space(Space::Shared),
+            ".global" | ".tex" => Self::Space(Space::Global),
+            ".local" => Self::Space(Space::Local),
+            ".const" => Self::Space(Space::Const),
+            ".v2" => Self::Lanes(2),
+            ".v4" => Self::Lanes(4),
+            _ => match linkage(word) {
+                Some(linkage) => Self::Linkage(linkage),
+                None => word.get(1..).and_then(ScalarType::parse).map_or(Self::Unknown, Self::Type),
+            },
+        }
+    }
+
+    /// Ranks never fall from one word to the next.
+    const fn rank(self) -> u8 {
+        match self {
+            Self::Linkage(_) => 1,
+            Self::Space(_) => 2,
+            Self::Lanes(_) => 3,
+            Self::Type(_) | Self::Unknown => 4,
+        }
+    }
 }
 
 /// Reads the linkage directives.
@@ -203,72 +238,128 @@ pub fn linkage(word: &str) -> Option<Linkage> {
     })
 }
 
+/// Reads the head of a declaration word by word.
+pub(crate) struct HeadReader<'t> {
+    text: &'t str,
+    head: Head,
+    space: Option<Space>,
+    ty: Option<ScalarType>,
+    /// The highest rank of a word so far.
+    rank: u8,
+}
+
+impl<'t> HeadReader<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        let head = Head {
+            linkage: Linkage::Internal,
+            space: Space::Generic,
+            ty: ScalarType::B8,
+            lanes: 1,
+            align: None,
+            managed: false,
+            words: Words::default(),
+        };
+        Self { text, head, space: None, ty: None, rank: 0 }
+    }
+
+    pub(crate) fn has_type(&self) -> bool {
+        self.ty.is_some()
+    }
+
+    /// The word at `range`. `None` when it is no word of a declaration, which is reported.
+    pub(crate) fn word(&mut self, range: TextRange, out: &mut Findings) -> Option<()> {
+        let text = &self.text[range];
+        let word = Word::parse(text);
+        let rank = word.rank();
+        if rank < self.rank || (rank == self.rank && matches!(word, Word::Linkage(_) | Word::Lanes(_))) {
+            let message = format!("`{text}` does not stand here: linkage, space, vector, type is the order");
+            out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+        }
+        self.rank = self.rank.max(rank);
+        let words = &mut self.head.words;
+        let is_second = match word {
+            Word::Linkage(linkage) => {
+                (self.head.linkage, words.linkage) = (linkage, Some(range));
+                None
+            }
+            Word::Space(space) => {
+                if text == ".tex" {
+                    words.texture = Some(range);
+                }
+                self.space.replace(space).map(|_| "a declaration has one state space")
+            }
+            Word::Lanes(lanes) => {
+                (self.head.lanes, words.lanes) = (lanes, Some(range));
+                None
+            }
+            Word::Type(ty) => {
+                words.ty = Some(range);
+                self.ty.replace(ty).map(|_| "a declaration has one type")
+            }
+            Word::Unknown => {
+                let message = format!("`{text}` is neither a state space nor a type");
+                out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+                return None;
+            }
+        };
+        out.extend(is_second.map(|message| Diagnostic::new(&BAD_DECLARATION, range, message)));
+        Some(())
+    }
+
+    /// `.align`, with its value if that is a number.
+    pub(crate) fn align(&mut self, range: TextRange, value: Option<i64>, out: &mut Findings) {
+        self.head.words.align = Some(range);
+        self.head.align = value.and_then(|value| alignment(value, range, out));
+    }
+
+    /// `.ptr`, with the value of its `.align` if that is a number.
+    pub(crate) fn pointer(&mut self, range: TextRange, align: Option<(TextRange, i64)>, out: &mut Findings) {
+        self.head.words.pointer = Some(range);
+        if let Some((range, value)) = align {
+            alignment(value, range, out);
+        }
+    }
+
+    /// The declaration of `declarators` in the text at `range`. `None` when it has no type or no space, which is
+    /// reported where something is declared.
+    pub(crate) fn finish(
+        self,
+        declarators: Declarators,
+        range: TextRange,
+        out: &mut Findings,
+    ) -> Option<Declaration> {
+        let (Some(space), Some(ty)) = (self.space, self.ty) else {
+            if !declarators.is_empty() {
+                let missing = if self.space.is_none() { "state space" } else { "type" };
+                let range = declarators.iter().find_map(|d| d.name).unwrap_or(range);
+                let message = format!("this declaration has no {missing}");
+                out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+            }
+            return None;
+        };
+        let managed = self.head.words.managed.is_some();
+        Some(Declaration { head: Head { space, ty, managed, ..self.head }, declarators })
+    }
+}
+
 /// Reads a `VARIABLE` or `PARAM` node. `None` when it has no type or no space, which is reported.
 pub fn read(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<Declaration> {
-    let mut head = Head {
-        linkage: Linkage::Internal,
-        space: Space::Generic,
-        ty: ScalarType::B8,
-        lanes: 1,
-        align: None,
-        managed: false,
-        words: Words::default(),
-    };
-    let mut words = Words::default();
-    let mut spaces = None;
-    let mut ty = None;
-    let mut last = LINKAGE - 1;
-    let mut declarators = Vec::new();
+    let mut reader = HeadReader::new(text);
+    let mut declarators = Declarators::new();
     // A parameter holds its name and dimensions itself.
-    let mut own = Declarator { name: None, count: None, dimensions: Vec::new(), initializer: None };
+    let mut own = Declarator::new(None);
     for element in elements(node) {
         match element {
-            NodeOrToken::Token(token) if token.is(SyntaxKind::DOT_WORD) => {
-                let (word, range) = (&text[token.range], token.range);
-                let rank = order(word);
-                if rank < last || (rank == last && matches!(rank, LINKAGE | LANES)) {
-                    let message =
-                        format!("`{word}` does not stand here: linkage, space, vector, type is the order");
-                    out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
-                }
-                last = last.max(rank);
-                if let Some(found) = space(word) {
-                    if word == ".tex" {
-                        words.texture = Some(range);
-                    }
-                    if spaces.replace(found).is_some() {
-                        let message = "a declaration has one state space".to_owned();
-                        out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
-                    }
-                } else if let Some(found) = linkage(word) {
-                    (head.linkage, words.linkage) = (found, Some(range));
-                } else if let Some(lanes) = lanes(word) {
-                    (head.lanes, words.lanes) = (lanes, Some(range));
-                } else if let Some(found) = word.get(1..).and_then(ScalarType::parse) {
-                    words.ty = Some(range);
-                    if ty.replace(found).is_some() {
-                        let message = "a declaration has one type".to_owned();
-                        out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
-                    }
-                } else {
-                    let message = format!("`{word}` is neither a state space nor a type");
-                    out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
-                    return None;
-                }
-            }
+            NodeOrToken::Token(token) if token.is(SyntaxKind::DOT_WORD) => reader.word(token.range, out)?,
             NodeOrToken::Token(_) => {}
             NodeOrToken::Node(child) => match child.kind() {
-                SyntaxKind::ALIGN => {
-                    words.align = Some(child.text_range());
-                    head.align = align(&child, text, out);
-                }
-                SyntaxKind::ATTRIBUTE_LIST => attributes(&child, text, &mut words, out),
-                SyntaxKind::BANK => words.bank = Some(child.text_range()),
+                SyntaxKind::ALIGN => reader.align(child.text_range(), integer_in(&child, text), out),
+                SyntaxKind::ATTRIBUTE_LIST => attributes(&child, text, &mut reader.head.words, out),
+                SyntaxKind::BANK => reader.head.words.bank = Some(child.text_range()),
                 SyntaxKind::POINTER => {
-                    words.pointer = Some(child.text_range());
-                    if let Some(child) = child.children().find(|child| child.kind() == SyntaxKind::ALIGN) {
-                        align(&child, text, out);
-                    }
+                    let align = child.children().find(|child| child.kind() == SyntaxKind::ALIGN);
+                    let align = align.and_then(|node| Some((node.text_range(), integer_in(&node, text)?)));
+                    reader.pointer(child.text_range(), align, out);
                 }
                 SyntaxKind::DECLARATOR => declarators.push(declarator(&child, text, out)),
                 SyntaxKind::NAME => own.name = Some(child.text_range()),
@@ -280,45 +371,7 @@ pub fn read(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<Declara
     if node.kind() == SyntaxKind::PARAM && declarators.is_empty() {
         declarators.push(own);
     }
-    let (Some(space), Some(ty)) = (spaces, ty) else {
-        if !declarators.is_empty() {
-            let missing = if spaces.is_none() { "state space" } else { "type" };
-            let range = declarators.iter().find_map(|d| d.name).unwrap_or(node.text_range());
-            out.push(Diagnostic::new(&BAD_DECLARATION, range, format!("this declaration has no {missing}")));
-        }
-        return None;
-    };
-    head.space = space;
-    head.ty = ty;
-    head.managed = words.managed.is_some();
-    head.words = words;
-    Some(Declaration { head, declarators })
-}
-
-fn lanes(word: &str) -> Option<u8> {
-    match word {
-        ".v2" => Some(2),
-        ".v4" => Some(4),
-        _ => None,
-    }
-}
-
-/// Ranks of the words of a declaration, which never fall from one word to the next.
-const LINKAGE: u8 = 1;
-const SPACE: u8 = 2;
-const LANES: u8 = 3;
-const TYPE: u8 = 4;
-
-fn order(word: &str) -> u8 {
-    if linkage(word).is_some() {
-        LINKAGE
-    } else if space(word).is_some() {
-        SPACE
-    } else if lanes(word).is_some() {
-        LANES
-    } else {
-        TYPE
-    }
+    reader.finish(declarators, node.text_range(), out)
 }
 
 /// `.attribute(.managed, .unified(1, 2))`
@@ -365,13 +418,12 @@ pub fn integer_below(node: &SyntaxNode, text: &str, out: &mut Findings) -> Optio
     }
 }
 
-fn align(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<u32> {
-    let value = integer_in(node, text)?;
+fn alignment(value: i64, range: TextRange, out: &mut Findings) -> Option<u32> {
     match u32::try_from(value) {
         Ok(bytes) if bytes.is_power_of_two() => Some(bytes),
         _ => {
             let message = format!("an alignment is a power of two, not {value}");
-            out.push(Diagnostic::new(&BAD_SIZE, node.text_range(), message));
+            out.push(Diagnostic::new(&BAD_SIZE, range, message));
             None
         }
     }
@@ -393,7 +445,7 @@ fn dimension(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<u64> {
 }
 
 fn declarator(node: &SyntaxNode, text: &str, out: &mut Findings) -> Declarator {
-    let mut result = Declarator { name: None, count: None, dimensions: Vec::new(), initializer: None };
+    let mut result = Declarator::new(None);
     for child in node.children() {
         match child.kind() {
             SyntaxKind::NAME => result.name = Some(child.text_range()),

@@ -68,12 +68,6 @@ pub fn parse<'db>(db: &'db dyn Db, item: Item<'db>) -> Parse {
     ptx_syntax::parse_item(item.text(db))
 }
 
-/// The tree of a function's header with an empty body, where both can be told from the text and nothing is wrong.
-#[salsa::tracked(no_eq)]
-pub(crate) fn parse_header<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Parse> {
-    ptx_syntax::parse_function_header(item.text(db))
-}
-
 /// The item at an offset; at a boundary the later one.
 pub fn item_at<'db>(db: &'db dyn Db, file: SourceFile, offset: TextSize) -> Option<Item<'db>> {
     let items = items(db, file);

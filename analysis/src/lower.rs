@@ -7,6 +7,7 @@
 
 mod body;
 pub mod call;
+pub(crate) mod heading;
 mod instruction;
 mod operand;
 mod plain;
@@ -15,6 +16,7 @@ mod variable;
 
 use std::sync::Arc;
 
+use heading::Heading;
 use ptx_backend::input::{Function, SrcId, Symbol};
 use ptx_isa::Space;
 use ptx_syntax::{ItemKind, SyntaxKind};
@@ -152,7 +154,11 @@ pub fn walk_tree<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
     } else if item.kind(db) != ItemKind::Trivia {
         let node = parsed.syntax();
         match node.kind() {
-            SyntaxKind::FUNCTION => walker.function(&node, body::Walker::statements),
+            SyntaxKind::FUNCTION => {
+                let heading = Heading::read_tree(&node, walker.text, &mut walker.diagnostics);
+                let block = node.children().find(|child| child.kind() == SyntaxKind::BLOCK);
+                walker.function(&heading, |walker| block.iter().for_each(|block| walker.statements(block)));
+            }
             SyntaxKind::VARIABLE => walker.module_variable(&node),
             SyntaxKind::SECTION => walker.section(&node),
             SyntaxKind::FILE_DIRECTIVE => walker.file_directive(&node),

@@ -4,19 +4,19 @@
 //! that reads them runs again. What is wrong with a declaration is reported by the walk over its item, not
 //! here.
 
-use ptx_backend::input::{Init, Linkage, Param, Signature, Variable};
+use ptx_backend::input::{Init, Param, Signature, Variable};
 use ptx_isa::{PtxVersion, ScalarType, Sm, Space};
-use ptx_syntax::{ItemKind, NodeOrToken, SyntaxKind, SyntaxNode};
+use ptx_syntax::{ItemKind, SyntaxKind, SyntaxNode};
 use smol_str::SmolStr;
 
 use crate::check::debug;
-use crate::constant::{self, Value};
 use crate::db::Db;
 use crate::declaration::{self, Declaration, Declarator, Head, Shape};
 use crate::diagnostic::Findings;
-use crate::elements::{elements, tokens};
+use crate::elements::tokens;
 use crate::initializer::{self, NamedReloc};
-use crate::items::{Item, parse, parse_header};
+use crate::items::{Item, parse};
+use crate::lower::heading::{Heading, List};
 
 /// What an item declares.
 #[derive(Clone, PartialEq, Debug)]
@@ -94,12 +94,13 @@ pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
         ItemKind::File => return ItemDecl::File(debug::file_number(text)),
         _ => {}
     }
-    let header = match item.kind(db) {
-        // A body says nothing to others.
-        ItemKind::Entry | ItemKind::Func => parse_header(db, item).as_ref(),
-        _ => None,
-    };
-    let node = header.unwrap_or_else(|| parse(db, item)).syntax();
+    // A body says nothing to others.
+    if matches!(item.kind(db), ItemKind::Entry | ItemKind::Func)
+        && let Some(heading) = Heading::read(text)
+    {
+        return function(&heading, text);
+    }
+    let node = parse(db, item).syntax();
     let words = |kind: SyntaxKind| tokens(&node, kind).into_iter().map(|range| &text[range]);
     match node.kind() {
         SyntaxKind::VERSION_DIRECTIVE => ItemDecl::Version(words(SyntaxKind::FLOAT).next().and_then(version)),
@@ -117,10 +118,9 @@ pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
             _ => None,
         }),
         SyntaxKind::VARIABLE => variables(&node, text),
-        SyntaxKind::FUNCTION => match function(&node, text) {
-            Some(function) => ItemDecl::Function(Box::new(function)),
-            None => ItemDecl::None,
-        },
+        SyntaxKind::FUNCTION => {
+            function(&Heading::read_tree(&node, text, &mut Findings::default()), text)
+        }
         SyntaxKind::ALIAS => {
             let mut names = node.children().map(|child| SmolStr::new(&text[child.text_range()]));
             match (names.next(), names.next()) {
@@ -193,55 +193,35 @@ pub fn variable(
     (variable, relocs)
 }
 
-/// The signature of a `FUNCTION` node. `None` when it has no name.
-fn function(node: &SyntaxNode, text: &str) -> Option<FunctionDecl> {
-    let mut linkage = Linkage::Internal;
-    let (mut entry, mut noreturn, mut has_body) = (false, false, false);
-    let mut name = None;
-    let (mut returns, mut params) = (Vec::new(), Vec::new());
-    let mut shapes = Shapes::default();
-    for element in elements(node) {
-        match element {
-            NodeOrToken::Token(token) if token.is(SyntaxKind::DOT_WORD) => {
-                let word = &text[token.range];
-                entry |= word == ".entry";
-                if let Some(found) = declaration::linkage(word) {
-                    linkage = found;
-                }
-            }
-            NodeOrToken::Token(_) => {}
-            NodeOrToken::Node(child) => match child.kind() {
-                SyntaxKind::NAME => name = Some(text[child.text_range()].to_owned()),
-                SyntaxKind::PARAM_LIST if name.is_none() => {
-                    (returns, shapes.returns) = parameters(&child, text);
-                }
-                SyntaxKind::PARAM_LIST => (params, shapes.params) = parameters(&child, text),
-                SyntaxKind::FUNCTION_DIRECTIVE => {
-                    noreturn |= text[child.text_range()].starts_with(".noreturn")
-                }
-                SyntaxKind::BLOCK => has_body = true,
-                _ => {}
-            },
-        }
-    }
-    let signature = Signature { name: name?, entry, linkage, returns, params, external: !has_body, noreturn };
-    Some(FunctionDecl { signature, shapes, has_body })
+/// The signature of a function. Nothing when it has no name.
+fn function(heading: &Heading<'_>, text: &str) -> ItemDecl {
+    let Some(name) = heading.name else { return ItemDecl::None };
+    let list = |list: &Option<List>| list.as_ref().map(|list| parameters(list, text)).unwrap_or_default();
+    let (returns, return_shapes) = list(&heading.results);
+    let (params, param_shapes) = list(&heading.parameters);
+    let has_body = heading.body.is_some();
+    let signature = Signature {
+        name: text[name].to_owned(),
+        entry: heading.is_entry(text),
+        linkage: heading.linkage(text),
+        returns,
+        params,
+        external: !has_body,
+        noreturn: heading.is_noreturn(),
+    };
+    let shapes = Shapes { returns: return_shapes, params: param_shapes };
+    ItemDecl::Function(Box::new(FunctionDecl { signature, shapes, has_body }))
 }
 
-/// The parameters of a `PARAM_LIST`, laid out in order.
-pub fn parameters(node: &SyntaxNode, text: &str) -> (Vec<Param>, Box<[Shape]>) {
+/// The parameters of a list, laid out in order.
+pub(crate) fn parameters(list: &List, text: &str) -> (Vec<Param>, Box<[Shape]>) {
     let mut offset = 0u32;
-    let mut params = Vec::new();
-    let mut shapes = Vec::new();
-    for child in node.children().filter(|child| child.kind() == SyntaxKind::PARAM) {
-        let Some(Declaration { head, declarators }) =
-            declaration::read(&child, text, &mut Findings::default())
-        else {
-            continue;
-        };
+    let mut params = Vec::with_capacity(list.declarations.len());
+    let mut shapes = Vec::with_capacity(list.declarations.len());
+    for Declaration { head, declarators } in &list.declarations {
         for declarator in declarators {
             let Some(name) = declarator.name else { continue };
-            shapes.push(Shape::new(&head, &declarator));
+            shapes.push(Shape::new(head, declarator));
             let size = declarator.elements().unwrap_or(0).saturating_mul(head.element_bytes());
             let size = u32::try_from(size).unwrap_or(u32::MAX);
             let align = head.alignment();
@@ -251,9 +231,4 @@ pub fn parameters(node: &SyntaxNode, text: &str) -> (Vec<Param>, Box<[Shape]>) {
         }
     }
     (params, shapes.into())
-}
-
-/// The value of a constant that may be an expression.
-pub fn integers(node: &SyntaxNode, text: &str) -> Vec<Option<i64>> {
-    node.children().map(|child| constant::evaluate(&child, text).ok().and_then(Value::as_int)).collect()
 }

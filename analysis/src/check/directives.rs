@@ -2,6 +2,7 @@
 
 use ptx_isa::{Directive, Gate, PtxVersion};
 use ptx_syntax::{SyntaxKind, SyntaxNode};
+use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
 
 use super::Gates;
@@ -10,7 +11,7 @@ use crate::constant::{self, Value};
 use crate::declaration::{BAD_CONSTANT, BAD_DECLARATION, BAD_SIZE, CONFLICTING_DIRECTIVES};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
-use crate::elements::tokens;
+use crate::lower::heading::Heading;
 
 declare_lint! {
     /// A directive of a kernel or of a function has no effect without another one.
@@ -23,11 +24,31 @@ const MAX_PRESERVED: u64 = 239;
 const MAX_PRESERVED_CONTROL: u64 = 11;
 
 /// A directive with its arguments.
-struct Found<'t> {
-    word: &'t str,
+#[derive(PartialEq, Debug)]
+pub(crate) struct Found<'t> {
+    pub(crate) word: &'t str,
     range: TextRange,
     /// `None` where an argument is no integer, which is reported.
-    arguments: Vec<(TextRange, Option<u64>)>,
+    arguments: Arguments,
+}
+
+type Arguments = SmallVec<[(TextRange, Option<u64>); 3]>;
+
+impl<'t> Found<'t> {
+    pub(crate) fn new(word: &'t str, range: TextRange, arguments: Arguments, out: &mut Findings) -> Self {
+        if let Some((most, _)) = shape(word)
+            && let Some(&(range, _)) = arguments.get(most)
+        {
+            let message = format!("`{word}` has at most {most} arguments");
+            out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+        }
+        Self { word, range, arguments }
+    }
+
+    /// An argument that is an integer of 32 bits.
+    pub(crate) fn value(&self, argument: usize) -> Option<u32> {
+        self.arguments.get(argument)?.1.and_then(|value| u32::try_from(value).ok())
+    }
 }
 
 /// The most arguments of a directive and whether it belongs to kernels, by name.
@@ -42,22 +63,18 @@ fn shape(word: &str) -> Option<(usize, bool)> {
     })
 }
 
-/// Checks the directives of a `FUNCTION` or `CALL_PROTOTYPE`.
-pub(crate) fn check(node: &SyntaxNode, is_entry: bool, gates: &Gates, text: &str, out: &mut Findings) {
-    let mut all: Vec<Found<'_>> = Vec::new();
-    let has_body = node.children().any(|child| child.kind() == SyntaxKind::BLOCK);
-    for child in node.children() {
-        match child.kind() {
-            SyntaxKind::FUNCTION_DIRECTIVE => all.push(read(&child, text, out)),
-            SyntaxKind::ATTRIBUTE_LIST => attributes(&child, gates, text, out),
-            SyntaxKind::PRAGMA if !is_entry && has_body => {
-                let message = "only kernels have pragmas here, a function has them in its body";
-                out.push(Diagnostic::new(&BAD_DECLARATION, child.text_range(), message));
-            }
-            _ => {}
-        }
+/// Checks the directives of a function or a prototype. Most of what is wrong with them together is found out at `end`.
+pub(crate) fn check(heading: &Heading<'_>, gates: &Gates, text: &str, end: TextSize, out: &mut Findings) {
+    let (is_entry, has_body) = (heading.is_entry(text), heading.body.is_some());
+    for list in &heading.attributes {
+        attributes(list, gates, text, out);
     }
-    declaration_gates(node, is_entry, has_body, gates, text, out);
+    for pragma in heading.pragmas.iter().filter(|_| !is_entry && has_body) {
+        let message = "only kernels have pragmas here, a function has them in its body";
+        out.push(Diagnostic::new(&BAD_DECLARATION, pragma.text_range(), message));
+    }
+    declaration_gates(heading, is_entry, gates, text, out);
+    let all = &heading.directives;
     let mut preserved: Vec<&Found<'_>> = Vec::new();
     for (index, found) in all.iter().enumerate() {
         let Some((_, of_kernels)) = shape(found.word) else { continue };
@@ -75,7 +92,7 @@ pub(crate) fn check(node: &SyntaxNode, is_entry: bool, gates: &Gates, text: &str
             out.extend(gates.check(&directive.gate, found.word, found.range, ""));
         }
         values(found, gates, out);
-        if found.word == ".noreturn" && has_results(node) {
+        if found.word == ".noreturn" && heading.has_results() {
             let message = "a function with results returns";
             out.push(Diagnostic::new(&CONFLICTING_DIRECTIVES, found.range, message));
         }
@@ -93,7 +110,7 @@ pub(crate) fn check(node: &SyntaxNode, is_entry: bool, gates: &Gates, text: &str
         }
     }
     if is_entry {
-        together(&all, node.text_range().end() - TextSize::of('}'), out);
+        together(all, end, out);
         if !has_body && let Some(first) = all.first() {
             let message = "a kernel that is declared and not defined has no directives";
             out.push(Diagnostic::new(&BAD_DECLARATION, first.range, message));
@@ -102,18 +119,11 @@ pub(crate) fn check(node: &SyntaxNode, is_entry: bool, gates: &Gates, text: &str
 }
 
 /// Ways of declaring a function that came later than functions.
-fn declaration_gates(
-    node: &SyntaxNode,
-    is_entry: bool,
-    has_body: bool,
-    gates: &Gates,
-    text: &str,
-    out: &mut Findings,
-) {
-    for range in tokens(node, SyntaxKind::DOT_WORD) {
+fn declaration_gates(heading: &Heading<'_>, is_entry: bool, gates: &Gates, text: &str, out: &mut Findings) {
+    for &range in &heading.words {
         match &text[range] {
             ".weak" => out.extend(gates.check(&Gate::since(3, 1, 20), ".weak", range, "")),
-            ".entry" if is_entry && !has_body => {
+            ".entry" if is_entry && heading.body.is_none() => {
                 let what = "a kernel without a body".to_owned();
                 out.extend(gates.check_phrase(&Gate::since(3, 0, 10), what, range));
             }
@@ -135,28 +145,13 @@ fn attributes(list: &SyntaxNode, gates: &Gates, text: &str, out: &mut Findings) 
     }
 }
 
-/// Whether a list of parameters with something in it stands before the name.
-fn has_results(node: &SyntaxNode) -> bool {
-    for element in node.children_with_tokens() {
-        match element.kind() {
-            SyntaxKind::PARAM_LIST => {
-                return element.into_node().is_some_and(|list| list.first_child().is_some());
-            }
-            SyntaxKind::UNDERSCORE => return false,
-            // The name of a prototype is its label and stands first.
-            SyntaxKind::NAME if node.kind() == SyntaxKind::FUNCTION => return false,
-            _ => {}
-        }
-    }
-    false
-}
-
-fn read<'t>(node: &SyntaxNode, text: &'t str, out: &mut Findings) -> Found<'t> {
+/// Reads a `FUNCTION_DIRECTIVE`.
+pub(crate) fn read<'t>(node: &SyntaxNode, text: &'t str, out: &mut Findings) -> Found<'t> {
     let all = &text[node.text_range()];
     let word = &all
         [..all[1..].find(|c: char| !(c == '_' || c.is_ascii_alphanumeric())).map_or(all.len(), |at| at + 1)];
     let range = TextRange::at(node.text_range().start(), TextSize::of(word));
-    let mut arguments = Vec::new();
+    let mut arguments = Arguments::new();
     for child in node.children() {
         let range = child.text_range();
         let value = match constant::evaluate(&child, text) {
@@ -172,13 +167,7 @@ fn read<'t>(node: &SyntaxNode, text: &'t str, out: &mut Findings) -> Found<'t> {
         };
         arguments.push((range, value));
     }
-    if let Some((most, _)) = shape(word)
-        && let Some(&(range, _)) = arguments.get(most)
-    {
-        let message = format!("`{word}` has at most {most} arguments");
-        out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
-    }
-    Found { word, range, arguments }
+    Found::new(word, range, arguments, out)
 }
 
 /// The values of a directive's arguments.
@@ -205,7 +194,7 @@ fn values(found: &Found<'_>, gates: &Gates, out: &mut Findings) {
     }
 }
 
-/// Directives that exclude or need each other. Most of it is found out at the end of the kernel.
+/// Directives that exclude or need each other.
 fn together(all: &[Found<'_>], end: TextSize, out: &mut Findings) {
     let find = |word: &str| all.iter().find(|found| found.word == word);
     for (one, other) in [(".maxntid", ".reqntid"), (".maxclusterrank", ".reqnctapercluster")] {

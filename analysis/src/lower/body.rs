@@ -13,6 +13,7 @@ use smol_str::SmolStr;
 use text_size::{TextRange, TextSize};
 
 use super::call::CALL_TARGET;
+use super::heading::{Heading, List};
 use super::{Lowered, Occurrence, SourceMap};
 use crate::check::declarations::{self, Site};
 use crate::check::externals::SEPARATE_COMPILATION;
@@ -20,7 +21,6 @@ use crate::check::{self, Gates, Place, debug, directives, limits, lints, pragmas
 use crate::db::{Db, SourceFile};
 use crate::declaration::{self, BAD_DECLARATION, Shape};
 use crate::diagnostic::{Diagnostic, Findings, Severity};
-use crate::elements::{elements, tokens};
 use crate::ide::Access;
 use crate::items::Item;
 use crate::module::{self, Global, Header, Name, REDEFINITION};
@@ -185,58 +185,48 @@ impl<'db> Walker<'db> {
         self.occurrences.reserve(bytes / 10);
     }
 
-    /// Walks a `FUNCTION`. `body` walks its block, in the scope of the parameters.
-    pub(super) fn function(&mut self, node: &SyntaxNode, mut body: impl FnMut(&mut Self, &SyntaxNode)) {
+    /// Walks a function. `body` walks its body, in the scope of the parameters.
+    pub(super) fn function(&mut self, heading: &Heading<'db>, body: impl FnOnce(&mut Self)) {
         self.names.open();
         self.module_registers();
         self.names.open();
-        let mut named = false;
-        let is_entry = is_entry(node, self.text);
-        directives::check(node, is_entry, &self.gates, self.text, &mut self.diagnostics);
-        self.function.entry = is_entry;
-        for element in elements(node) {
-            match element {
-                NodeOrToken::Token(token) if token.is(SyntaxKind::DOT_WORD) => {
-                    let word = self.slice(token.range);
-                    if let Some(linkage) = declaration::linkage(word) {
-                        self.function.linkage = linkage;
-                    }
-                }
-                NodeOrToken::Token(_) => {}
-                NodeOrToken::Node(child) => match child.kind() {
-                    SyntaxKind::NAME => {
-                        named = true;
-                        let name = self.slice(child.text_range());
-                        self.function.name = name.to_owned();
-                        if let Some(symbol) = self.global(name).map(Global::symbol) {
-                            self.occur(child.text_range(), Entity::Symbol(symbol), Access::Declaration);
-                        }
-                    }
-                    SyntaxKind::PARAM_LIST => {
-                        let site = match (named, self.function.entry) {
-                            (false, _) => Site::Result,
-                            (true, true) => Site::Kernel,
-                            (true, false) => Site::Function,
-                        };
-                        self.parameters(&child, TextRange::up_to(TextSize::of(self.text)), site);
-                    }
-                    SyntaxKind::FUNCTION_DIRECTIVE => self.function_directive(&child),
-                    SyntaxKind::PRAGMA => self.pragma(&child, pragmas::Site::Kernel),
-                    SyntaxKind::BLOCK => {
-                        self.has_body = true;
-                        body(self, &child);
-                    }
-                    _ => {}
-                },
+        let end = TextSize::of(self.text) - TextSize::of('}');
+        directives::check(heading, &self.gates, self.text, end, &mut self.diagnostics);
+        self.function.entry = heading.is_entry(self.text);
+        self.function.linkage = heading.linkage(self.text);
+        self.function.launch = launch(heading);
+        let visible = TextRange::up_to(TextSize::of(self.text));
+        if let Some(list) = &heading.results {
+            self.parameters(list, visible, Site::Result);
+        }
+        if let Some(range) = heading.name {
+            let name = self.slice(range);
+            name.clone_into(&mut self.function.name);
+            if let Some(symbol) = self.global(name).map(Global::symbol) {
+                self.occur(range, Entity::Symbol(symbol), Access::Declaration);
             }
+        }
+        if let Some(list) = &heading.parameters {
+            let site = match (heading.name, self.function.entry) {
+                (None, _) => Site::Result,
+                (Some(_), true) => Site::Kernel,
+                (Some(_), false) => Site::Function,
+            };
+            self.parameters(list, visible, site);
+        }
+        for pragma in &heading.pragmas {
+            self.pragma(pragma, pragmas::Site::Kernel);
+        }
+        if heading.body.is_some() {
+            self.has_body = true;
+            body(self);
         }
         self.names.close();
         self.names.close();
-        self.incomplete |= !named;
+        self.incomplete |= heading.name.is_none();
         if self.has_body && self.function.linkage == Linkage::Extern {
-            let range = self.occurrences.first().map_or(node.text_range(), |name| name.range);
+            let range = self.occurrences.first().map_or(visible, |name| name.range);
             let message = "an `.extern` function is defined elsewhere and has no body".to_owned();
-            let end = node.text_range().end() - TextSize::of('}');
             self.report(Diagnostic::new(&BAD_DECLARATION, range, message).reported_at(end));
         }
     }
@@ -254,31 +244,26 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// Reads the parameters of a list and checks them, alone and together.
-    fn parameter_list(&mut self, list: &SyntaxNode, site: Site) -> Vec<declaration::Declaration> {
-        let nodes = list.children().filter(|child| child.kind() == SyntaxKind::PARAM);
-        let read: Vec<_> =
-            nodes.filter_map(|node| declaration::read(&node, self.text, &mut self.diagnostics)).collect();
-        for declaration in &read {
+    /// Checks the parameters of a list, alone and together.
+    fn parameter_list(&mut self, list: &List, site: Site) {
+        for declaration in &list.declarations {
             let context = (self.header, &self.gates);
             declarations::check(site, declaration, context, self.text, &mut self.diagnostics);
         }
-        declarations::check_list(site, &read, &self.gates, &mut self.diagnostics);
-        read
+        declarations::check_list(site, &list.declarations, &self.gates, &mut self.diagnostics);
     }
 
-    fn parameters(&mut self, list: &SyntaxNode, visible: TextRange, site: Site) {
+    fn parameters(&mut self, list: &List, visible: TextRange, site: Site) {
         let is_input = site != Site::Result;
         let mut offset = 0u32;
-        let read = self.parameter_list(list, site);
+        self.parameter_list(list, site);
         if site == Site::Kernel {
-            let range = list.text_range();
-            let bytes = limits::parameter_bytes(&read);
-            self.diagnostics.extend(limits::kernel_parameters(bytes, range, &self.gates));
+            let bytes = limits::parameter_bytes(&list.declarations);
+            self.diagnostics.extend(limits::kernel_parameters(bytes, list.range, &self.gates));
         }
-        for declaration in read {
-            let head = declaration.head;
-            for declarator in declaration.declarators {
+        for declaration in &list.declarations {
+            let head = &declaration.head;
+            for declarator in &declaration.declarators {
                 let Some(range) = declarator.name else { continue };
                 let size = declarator.elements().unwrap_or(0).saturating_mul(head.element_bytes());
                 let size = u32::try_from(size).unwrap_or(u32::MAX);
@@ -338,24 +323,6 @@ impl<'db> Walker<'db> {
             );
         }
         id
-    }
-
-    fn function_directive(&mut self, node: &SyntaxNode) {
-        let text = &self.text[node.text_range()];
-        let word = text.split(|c: char| c.is_ascii_whitespace()).next().unwrap_or_default();
-        let values = signature::integers(node, self.text);
-        let value = |i: usize| values.get(i).copied().flatten().and_then(|value| u32::try_from(value).ok());
-        let triple = || value(0).map(|x| [x, value(1).unwrap_or(1), value(2).unwrap_or(1)]);
-        let launch = &mut self.function.launch;
-        match word {
-            ".maxntid" => launch.maxntid = triple(),
-            ".reqntid" => launch.reqntid = triple(),
-            ".minnctapersm" => launch.minnctapersm = value(0),
-            ".maxnreg" => launch.maxnreg = value(0),
-            ".reqnctapercluster" => launch.reqnctapercluster = triple(),
-            ".explicitcluster" => launch.explicitcluster = true,
-            _ => {}
-        }
     }
 
     fn block(&mut self, block: &SyntaxNode) {
@@ -552,30 +519,19 @@ impl<'db> Walker<'db> {
             return;
         };
         self.prototype_declarations.push(id);
-        directives::check(node, false, &self.gates, self.text, &mut self.diagnostics);
+        let heading = Heading::read_tree(node, self.text, &mut self.diagnostics);
+        directives::check(&heading, &self.gates, self.text, node.text_range().end(), &mut self.diagnostics);
         let mut result = empty_signature();
         let mut all = Shapes::default();
-        let mut named = false;
-        for element in elements(node) {
-            match element {
-                NodeOrToken::Token(token) => {
-                    named |= token.is(SyntaxKind::UNDERSCORE) || token.is(SyntaxKind::IDENT);
-                }
-                NodeOrToken::Node(child) if child.kind() == SyntaxKind::PARAM_LIST => {
-                    let site = if named { Site::Prototype } else { Site::PrototypeResult };
-                    self.parameter_list(&child, site);
-                    let (params, shapes) = signature::parameters(&child, self.text);
-                    if named {
-                        (result.params, all.params) = (params, shapes);
-                    } else {
-                        (result.returns, all.returns) = (params, shapes);
-                    }
-                }
-                NodeOrToken::Node(child) => {
-                    result.noreturn |= self.slice(child.text_range()).starts_with(".noreturn");
-                }
-            }
+        if let Some(list) = &heading.results {
+            self.parameter_list(list, Site::PrototypeResult);
+            (result.returns, all.returns) = signature::parameters(list, self.text);
         }
+        if let Some(list) = &heading.parameters {
+            self.parameter_list(list, Site::Prototype);
+            (result.params, all.params) = signature::parameters(list, self.text);
+        }
+        result.noreturn = heading.is_noreturn();
         self.prototypes.push(result);
         self.prototype_shapes.push(Arc::new(all));
     }
@@ -638,8 +594,22 @@ impl<'db> Walker<'db> {
     }
 }
 
-fn is_entry(function: &SyntaxNode, text: &str) -> bool {
-    tokens(function, SyntaxKind::DOT_WORD).into_iter().any(|word| &text[word] == ".entry")
+fn launch(heading: &Heading<'_>) -> Launch {
+    let mut launch = Launch::default();
+    for directive in &heading.directives {
+        let value = |argument| directive.value(argument);
+        let triple = || value(0).map(|x| [x, value(1).unwrap_or(1), value(2).unwrap_or(1)]);
+        match directive.word {
+            ".maxntid" => launch.maxntid = triple(),
+            ".reqntid" => launch.reqntid = triple(),
+            ".minnctapersm" => launch.minnctapersm = value(0),
+            ".maxnreg" => launch.maxnreg = value(0),
+            ".reqnctapercluster" => launch.reqnctapercluster = triple(),
+            ".explicitcluster" => launch.explicitcluster = true,
+            _ => {}
+        }
+    }
+    launch
 }
 
 fn empty_signature() -> Signature {

@@ -18,11 +18,12 @@ use text_size::{TextRange, TextSize};
 
 use super::Lowered;
 use super::body::Walker;
+use super::heading::Heading;
 use super::shape::{comment_len, is_word};
 use crate::db::{Db, SourceFile};
 use crate::declaration::Shape;
 use crate::ide::Access;
-use crate::items::{Item, parse_header};
+use crate::items::Item;
 use crate::module::{effective_target, header};
 use crate::scope::{DeclKind, Entity};
 
@@ -32,14 +33,16 @@ pub(super) fn walk<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Lowered> {
     if !matches!(item.kind(db), ItemKind::Entry | ItemKind::Func) || !item.text(db).is_ascii() {
         return None;
     }
-    let header = parse_header(db, item).as_ref()?;
+    let heading = Heading::read(item.text(db))?;
     let memories = &passed(db, item.file(db)).0;
     let mut memory = memories.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
     let mut walker = Walker::new(db, item);
     let mut result = None;
-    walker.function(&header.syntax(), |walker, block| {
-        if walker.diagnostics.is_empty() {
-            result = Body::new(walker, &mut memory, block.text_range().start()).and_then(Body::walk);
+    walker.function(&heading, |walker| {
+        if walker.diagnostics.is_empty()
+            && let Some(open) = heading.body
+        {
+            result = Body::new(walker, &mut memory, open).and_then(Body::walk);
         }
     });
     memories.lock().unwrap_or_else(PoisonError::into_inner).push(memory);

@@ -76,6 +76,11 @@ impl Directive {
             LazyLock::new(|| NameIndex::new(DIRECTIVES.iter().map(|d| d.name)));
         INDEX.get(name).map(|i| &DIRECTIVES[i])
     }
+
+    /// Whether the syntax line shows arguments behind a blank.
+    pub fn takes_arguments(&self) -> bool {
+        self.syntax.contains(' ')
+    }
 }
 
 impl Space {

@@ -126,9 +126,8 @@ pub(super) fn function_directives(p: &mut Parser<'_>) {
                     p.error_here(format!("expected a directive of a function, `{{` or `;`, found `{word}`"));
                 }
                 p.bump();
-                // The syntax line of a directive shows arguments behind a blank.
                 let has_arguments = match known {
-                    Some(known) => known.syntax.contains(' '),
+                    Some(known) => known.takes_arguments(),
                     None => !matches!(p.current(), DOT_WORD | L_BRACE | SEMICOLON | EOF),
                 };
                 if has_arguments {

@@ -1,0 +1,436 @@
+//! The heading of a function: everything before its body.
+//!
+//! Headings as compilers write them are read from the text, all others from a tree. Both readings give the same, and
+//! what a heading declares and what is wrong with it is found out from that alone.
+
+use ptx_backend::input::Linkage;
+use ptx_isa::{Directive, Site};
+use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, parse_function_header};
+use smallvec::SmallVec;
+use text_size::{TextRange, TextSize};
+
+use super::shape::{comment_len, is_word};
+use crate::check::directives::{self, Found};
+use crate::declaration::{self, Declaration, Declarator, Declarators, HeadReader};
+use crate::diagnostic::Findings;
+use crate::elements::elements;
+
+/// Everything before the body of a function, or all of a prototype.
+#[derive(PartialEq, Debug, Default)]
+pub(crate) struct Heading<'t> {
+    /// Linkage, `.entry` or `.func`.
+    pub(crate) words: SmallVec<[TextRange; 2]>,
+    pub(crate) name: Option<TextRange>,
+    /// The list before the name.
+    pub(crate) results: Option<List>,
+    pub(crate) parameters: Option<List>,
+    pub(crate) directives: SmallVec<[Found<'t>; 2]>,
+    pub(crate) attributes: Vec<SyntaxNode>,
+    pub(crate) pragmas: Vec<SyntaxNode>,
+    /// Where the brace of the body is.
+    pub(crate) body: Option<TextSize>,
+}
+
+/// A list of parameters in parentheses.
+#[derive(PartialEq, Debug)]
+pub(crate) struct List {
+    pub(crate) range: TextRange,
+    /// Those that could be read.
+    pub(crate) declarations: SmallVec<[Declaration; 2]>,
+    pub(crate) is_empty: bool,
+}
+
+impl<'t> Heading<'t> {
+    /// The heading of the function in `text`, if there is nothing wrong with it in itself: from the text where it is
+    /// plain, else from a tree without the body.
+    pub(crate) fn read(text: &'t str) -> Option<Self> {
+        Self::read_plain(text).or_else(|| {
+            let parsed = parse_function_header(text)?;
+            let mut found = Findings::default();
+            let heading = Self::read_tree(&parsed.syntax(), text, &mut found);
+            found.is_empty().then_some(heading)
+        })
+    }
+
+    /// Reads a heading that has nothing unusual in it.
+    pub(crate) fn read_plain(text: &'t str) -> Option<Self> {
+        let mut found = Findings::default();
+        let heading = Reader { text, pos: 0, out: &mut found }.heading()?;
+        found.is_empty().then_some(heading)
+    }
+
+    /// Reads a `FUNCTION` or a `CALL_PROTOTYPE`.
+    pub(crate) fn read_tree(node: &SyntaxNode, text: &'t str, out: &mut Findings) -> Self {
+        let mut heading = Self::default();
+        // The name of a prototype is its label and stands first; a name like that of a function may be left out.
+        let is_function = node.kind() == SyntaxKind::FUNCTION;
+        let mut is_named = false;
+        for element in elements(node) {
+            match element {
+                NodeOrToken::Token(token) if token.is(SyntaxKind::DOT_WORD) => heading.words.push(token.range),
+                NodeOrToken::Token(token) => {
+                    is_named |= token.is(SyntaxKind::UNDERSCORE) || token.is(SyntaxKind::IDENT);
+                }
+                NodeOrToken::Node(child) => match child.kind() {
+                    SyntaxKind::NAME if is_function => {
+                        is_named = true;
+                        heading.name = Some(child.text_range());
+                    }
+                    SyntaxKind::PARAM_LIST => {
+                        let is_first = !is_named && heading.results.is_none();
+                        let list = if is_first { &mut heading.results } else { &mut heading.parameters };
+                        *list = Some(List::read(&child, text, out));
+                    }
+                    SyntaxKind::FUNCTION_DIRECTIVE => {
+                        heading.directives.push(directives::read(&child, text, out));
+                    }
+                    SyntaxKind::ATTRIBUTE_LIST => heading.attributes.push(child),
+                    SyntaxKind::PRAGMA => heading.pragmas.push(child),
+                    SyntaxKind::BLOCK => heading.body = Some(child.text_range().start()),
+                    _ => {}
+                },
+            }
+        }
+        heading
+    }
+
+    pub(crate) fn is_entry(&self, text: &str) -> bool {
+        self.words.iter().any(|&word| &text[word] == ".entry")
+    }
+
+    pub(crate) fn linkage(&self, text: &str) -> Linkage {
+        let mut words = self.words.iter().rev();
+        words.find_map(|&word| declaration::linkage(&text[word])).unwrap_or(Linkage::Internal)
+    }
+
+    pub(crate) fn has_results(&self) -> bool {
+        self.results.as_ref().is_some_and(|list| !list.is_empty)
+    }
+
+    pub(crate) fn is_noreturn(&self) -> bool {
+        self.directives.iter().any(|directive| directive.word == ".noreturn")
+    }
+}
+
+impl List {
+    fn read(node: &SyntaxNode, text: &str, out: &mut Findings) -> Self {
+        let params = node.children().filter(|child| child.kind() == SyntaxKind::PARAM);
+        Self {
+            range: node.text_range(),
+            declarations: params.filter_map(|param| declaration::read(&param, text, out)).collect(),
+            is_empty: node.first_child().is_none(),
+        }
+    }
+}
+
+/// Reads a plain heading. Methods give `None` when they give up.
+struct Reader<'t, 'o> {
+    text: &'t str,
+    pos: usize,
+    out: &'o mut Findings,
+}
+
+impl<'t> Reader<'t, '_> {
+    fn heading(mut self) -> Option<Heading<'t>> {
+        let mut heading = Heading::default();
+        self.skip_trivia()?;
+        let mut word = self.dot_word()?;
+        if matches!(&self.text[word], ".visible" | ".extern" | ".weak") {
+            heading.words.push(word);
+            self.skip_trivia()?;
+            word = self.dot_word()?;
+        }
+        heading.words.push(word);
+        let is_entry = match &self.text[word] {
+            ".entry" => true,
+            ".func" => false,
+            _ => return None,
+        };
+        self.skip_trivia()?;
+        if !is_entry && self.byte() == b'(' {
+            heading.results = Some(self.list()?);
+            self.skip_trivia()?;
+        }
+        heading.name = Some(self.name()?);
+        self.skip_trivia()?;
+        if self.byte() == b'(' {
+            heading.parameters = Some(self.list()?);
+        }
+        loop {
+            self.skip_trivia()?;
+            match self.byte() {
+                b'.' => {
+                    let directive = self.directive()?;
+                    heading.directives.push(directive);
+                }
+                b'{' => {
+                    heading.body = Some(TextSize::new(self.pos as u32));
+                    return Some(heading);
+                }
+                b';' if self.pos + 1 == self.text.len() => return Some(heading),
+                _ => return None,
+            }
+        }
+    }
+
+    /// The list of parameters at the cursor.
+    fn list(&mut self) -> Option<List> {
+        let start = self.pos;
+        self.pos += 1;
+        let mut declarations = SmallVec::new();
+        self.skip_trivia()?;
+        if self.byte() != b')' {
+            loop {
+                declarations.push(self.parameter()?);
+                self.skip_trivia()?;
+                match self.byte() {
+                    b',' => self.pos += 1,
+                    b')' => break,
+                    _ => return None,
+                }
+                self.skip_trivia()?;
+            }
+        }
+        self.pos += 1;
+        let is_empty = declarations.is_empty();
+        Some(List { range: self.range_from(start), declarations, is_empty })
+    }
+
+    /// `.param .align 8 .b8 x[16]`
+    fn parameter(&mut self) -> Option<Declaration> {
+        let start = self.pos;
+        let mut head = HeadReader::new(self.text);
+        while self.byte() == b'.' {
+            let word = self.dot_word()?;
+            match &self.text[word] {
+                ".align" if !head.has_type() => {
+                    let align = self.number()?;
+                    head.align(self.range_from(word.start().into()), Some(align.into()), self.out);
+                }
+                ".ptr" => self.pointer(word.start().into(), &mut head)?,
+                // These have parts of their own.
+                ".attribute" | ".const" => return None,
+                // These end the list for the parser.
+                ".visible" | ".extern" | ".weak" => return None,
+                // The parser wants the type behind everything else.
+                _ if head.has_type() => return None,
+                _ => head.word(word, self.out)?,
+            }
+            self.skip_trivia()?;
+        }
+        if !head.has_type() {
+            return None;
+        }
+        let mut declarator = Declarator::new(Some(self.name()?));
+        self.skip_trivia()?;
+        while self.byte() == b'[' {
+            self.pos += 1;
+            declarator.dimensions.push(Some(self.number()?.into()));
+            self.skip_trivia()?;
+            self.eat(b']')?;
+            self.skip_trivia()?;
+        }
+        head.finish(Declarators::from_buf([declarator]), self.range_from(start), self.out)
+    }
+
+    /// What follows `.ptr`: `.global .align 8`.
+    fn pointer(&mut self, start: usize, head: &mut HeadReader<'_>) -> Option<()> {
+        let mut end = self.pos;
+        let mut align = None;
+        self.skip_trivia()?;
+        if self.byte() == b'.' {
+            let mut before = self.pos;
+            let mut word = self.dot_word()?;
+            if matches!(&self.text[word], ".const" | ".global" | ".local" | ".shared" | ".param") {
+                end = self.pos;
+                self.skip_trivia()?;
+                before = self.pos;
+                word = self.dot_word().unwrap_or_default();
+            }
+            if &self.text[word] == ".align" {
+                let value = self.number()?;
+                align = Some((self.range_from(word.start().into()), value.into()));
+                end = self.pos;
+            } else {
+                self.pos = before;
+            }
+        }
+        let range = TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32));
+        head.pointer(range, align, self.out);
+        Some(())
+    }
+
+    /// `.maxntid 128, 1, 1`
+    fn directive(&mut self) -> Option<Found<'t>> {
+        let range = self.dot_word()?;
+        let word = &self.text[range];
+        let known = Directive::parse(&word[1..]).filter(|known| known.site.intersects(Site::FUNCTION))?;
+        let mut arguments = SmallVec::new();
+        match word {
+            // These have parts of their own.
+            ".pragma" | ".attribute" => return None,
+            _ if !known.takes_arguments() => {}
+            _ => loop {
+                self.skip_trivia()?;
+                let start = self.pos;
+                let value = self.number()?;
+                arguments.push((self.range_from(start), Some(value.into())));
+                self.skip_trivia()?;
+                match self.byte() {
+                    b',' => self.pos += 1,
+                    b'.' | b'{' | b';' => break,
+                    _ => return None,
+                }
+            },
+        }
+        Some(Found::new(word, range, arguments, self.out))
+    }
+
+    /// The byte at the cursor; zero at the end.
+    fn byte(&self) -> u8 {
+        self.text.as_bytes().get(self.pos).copied().unwrap_or(0)
+    }
+
+    fn eat(&mut self, byte: u8) -> Option<()> {
+        let is_there = self.byte() == byte;
+        self.pos += usize::from(is_there);
+        is_there.then_some(())
+    }
+
+    fn skip_trivia(&mut self) -> Option<()> {
+        loop {
+            match self.byte() {
+                b' ' | b'\t' | b'\n' | b'\r' => self.pos += 1,
+                b'/' => {
+                    let comment = &self.text[self.pos..];
+                    let length = comment_len(comment)?;
+                    if !comment[..length].is_ascii() {
+                        return None;
+                    }
+                    self.pos += length;
+                }
+                _ => return Some(()),
+            }
+        }
+    }
+
+    /// The `.word` at the cursor.
+    fn dot_word(&mut self) -> Option<TextRange> {
+        let start = self.pos;
+        let bytes = self.text.as_bytes();
+        if self.byte() != b'.' || !bytes.get(start + 1)?.is_ascii_alphabetic() {
+            return None;
+        }
+        self.skip_word(start + 2);
+        // `.L2::128B` is one word.
+        (self.byte() != b':').then(|| self.range_from(start))
+    }
+
+    fn name(&mut self) -> Option<TextRange> {
+        let start = self.pos;
+        let first = self.byte();
+        if !first.is_ascii_alphabetic() && !matches!(first, b'_' | b'$' | b'%') {
+            return None;
+        }
+        self.skip_word(start + 1);
+        // The marks begin a name, and are none.
+        (first.is_ascii_alphabetic() || self.pos > start + 1).then(|| self.range_from(start))
+    }
+
+    /// A decimal number of up to nine digits, behind blanks.
+    fn number(&mut self) -> Option<u32> {
+        self.skip_trivia()?;
+        let start = self.pos;
+        self.skip_word(start);
+        let digits = &self.text[start..self.pos];
+        let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit())
+            && matches!(digits.len(), 1..=9)
+            && (digits == "0" || !digits.starts_with('0'))
+            && self.byte() != b'.';
+        if is_plain { digits.parse().ok() } else { None }
+    }
+
+    fn skip_word(&mut self, from: usize) {
+        let rest = &self.text.as_bytes()[from..];
+        self.pos = from + rest.iter().position(|&byte| !is_word(byte)).unwrap_or(rest.len());
+    }
+
+    fn range_from(&self, start: usize) -> TextRange {
+        TextRange::new(TextSize::new(start as u32), TextSize::new(self.pos as u32))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a heading is plain. What is plain gives what its tree gives, and its text is right.
+    fn is_plain(text: &str) -> bool {
+        let plain = Heading::read_plain(text);
+        let parsed = ptx_syntax::parse_item(text);
+        let mut found = Findings::default();
+        let by_tree = Heading::read_tree(&parsed.syntax(), text, &mut found);
+        if let Some(plain) = &plain {
+            assert_eq!(*plain, by_tree, "{text}");
+            assert!(found.is_empty() && parsed.errors.is_empty(), "{text}");
+        }
+        plain.is_some()
+    }
+
+    #[test]
+    fn what_compilers_write_is_plain() {
+        for text in [
+            "\n\t// .globl\tk\n.visible .entry k(\n\t.param .u64 a,\n\t.param .u64 .ptr .global .align 16 b,\n\
+             .param .u64 .ptr .align 1 c,\n.param .align 8 .b8 d[16]\n)\n.maxntid 128, 1, 1\n.minnctapersm 2\n{ }",
+            ".entry k { }",
+            ".weak .entry k() .explicitcluster .reqnctapercluster 2 { }",
+            ".extern .func (.param .b32 r) printf /* text */ (\n.param .b64 a, .param .b64 b) ;",
+            ".func (.reg .b32 %r) f(.reg .v2 .b32 %a, .param .b8 b[2][3]) .noreturn { }",
+            ".visible .func $f (.param.b64 _a) { }",
+        ] {
+            assert!(is_plain(text), "{text}");
+        }
+    }
+
+    /// Each of these is wrong or unusual.
+    #[test]
+    fn everything_else_is_left_to_the_tree() {
+        for text in [
+            ".entry k(.param .u64 a,) { }",
+            ".entry k(.param .u64 a .param .u64 b) { }",
+            ".entry k(.param .u64) { }",
+            ".entry k(.param a) { }",
+            ".entry k(.u64 a) { }",
+            ".entry k(.param .u64 .u64 a) { }",
+            ".entry k(.param .u64 .align 8 a) { }",
+            ".entry k(.param .align 3 .b8 a[4]) { }",
+            ".entry k(.param .align 8.b8 a[4]) { }",
+            ".entry k(.param .u64 .ptr .align 3 a) { }",
+            ".entry k(.visible .param .u64 a) { }",
+            ".entry k(.u64 .param a) { }",
+            ".entry k(.param .b8 a[]) { }",
+            ".entry k(.param .b8 a[010]) { }",
+            ".entry k(.param .b8 a[4U]) { }",
+            ".entry k(.param .b8 _) { }",
+            ".entry k(.param .b8 a<4>) { }",
+            ".entry k(.param .b8::x a) { }",
+            ".entry (.param .b8 a) k { }",
+            ".entry k() .maxntid { }",
+            ".entry k() .maxntid 1, { }",
+            ".entry k() .maxntid 1, 1, 1, 1 { }",
+            ".entry k() .noreturn 1 { }",
+            ".entry k() .whatever { }",
+            ".entry k() .pragma \"nounroll\"; { }",
+            ".entry k() x { }",
+            ".visible .weak .entry k() { }",
+            ".common .entry k() { }",
+            ".func () f(); x",
+            "# 1 \"file\"\n.entry k() { }",
+            "/* open .entry k() { }",
+            ".entry k // \u{e9}\n() { }",
+            ".entry",
+        ] {
+            assert!(!is_plain(text), "{text}");
+        }
+    }
+}
