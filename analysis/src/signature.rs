@@ -118,9 +118,7 @@ pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
             _ => None,
         }),
         SyntaxKind::VARIABLE => variables(&node, text),
-        SyntaxKind::FUNCTION => {
-            function(&Heading::read_tree(&node, text, &mut Findings::default()), text)
-        }
+        SyntaxKind::FUNCTION => function(&Heading::read_tree(&node, text, &mut Findings::default()), text),
         SyntaxKind::ALIAS => {
             let mut names = node.children().map(|child| SmolStr::new(&text[child.text_range()]));
             match (names.next(), names.next()) {

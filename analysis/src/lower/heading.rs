@@ -67,7 +67,9 @@ impl<'t> Heading<'t> {
         let mut is_named = false;
         for element in elements(node) {
             match element {
-                NodeOrToken::Token(token) if token.is(SyntaxKind::DOT_WORD) => heading.words.push(token.range),
+                NodeOrToken::Token(token) if token.is(SyntaxKind::DOT_WORD) => {
+                    heading.words.push(token.range)
+                }
                 NodeOrToken::Token(token) => {
                     is_named |= token.is(SyntaxKind::UNDERSCORE) || token.is(SyntaxKind::IDENT);
                 }

@@ -13,7 +13,8 @@ use crate::check::types::OPERAND_TYPE;
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::{Applicability, Diagnostic, TextEdit};
 use crate::ide::Access;
-use crate::items::{Item, parse_header};
+use crate::items::Item;
+use crate::lower::heading::Heading;
 use crate::lower::source_map;
 use crate::scope::{DeclKind, Declaration, Entity, split_number};
 
@@ -253,9 +254,7 @@ fn length_of(db: &dyn Db, item: Item<'_>, declaration: &Declaration) -> Option<T
 
 /// Where a declaration can be put so that all of the function sees it, and the blanks in front of it there.
 fn start_of_body(db: &dyn Db, item: Item<'_>) -> Option<(TextSize, String)> {
-    let header = parse_header(db, item).as_ref()?.syntax();
-    let body = header.children().find(|child| child.kind() == SyntaxKind::BLOCK)?;
-    let start = body.text_range().start() + TextSize::of('{');
+    let start = Heading::read(item.text(db))?.body? + TextSize::of('{');
     let behind = &item.text(db)[start.into()..];
     let blanks = &behind[..behind.len() - behind.trim_ascii_start().len()];
     let indent = blanks.rsplit_once('\n').map(|(_, indent)| indent);

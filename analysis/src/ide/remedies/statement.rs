@@ -4,7 +4,8 @@ use ptx_syntax::{StatementParser, SyntaxKind, SyntaxNode, lex};
 use text_size::{TextRange, TextSize};
 
 use crate::db::Db;
-use crate::items::{Item, parse, parse_header};
+use crate::items::{Item, parse};
+use crate::lower::heading::Heading;
 use crate::lower::source_map;
 
 /// A tree with the statement at an offset of an item; its ranges are those of the item. It is the tree of the whole item
@@ -29,11 +30,7 @@ fn place(db: &dyn Db, item: Item<'_>, offset: TextSize) -> Option<TextRange> {
         return Some(range);
     }
     let text = item.text(db);
-    let body = || {
-        let header = parse_header(db, item).as_ref()?.syntax();
-        let block = header.children().find(|child| child.kind() == SyntaxKind::BLOCK)?;
-        Some(block.text_range().start() + TextSize::of('{'))
-    };
+    let body = || Some(Heading::read(text)?.body? + TextSize::of('{'));
     let mut start = before.map_or_else(body, |range| Some(range.end())).filter(|&start| start <= offset)?;
     let end = instructions.get(behind).map_or(TextSize::of(text), |range| range.start());
     let mut at = start;
