@@ -8,7 +8,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use memchr::{memchr2, memchr3};
+use memchr::{memchr, memchr2, memchr3};
 use ptx_backend::input::{Guard, Instr, LabelId, Operands, SrcId, Stmt, Symbol, Variable};
 use ptx_isa::{Opcode, ScalarType};
 use ptx_syntax::{ItemKind, Next, StatementParser};
@@ -437,11 +437,13 @@ impl<'s, 'db> Body<'s, 'db> {
             *number = u64::from(self.small_number()?);
         }
         self.skip_blanks();
-        if self.byte() == b'\n' {
+        let end = self.pos + memchr(b'\n', &self.text.as_bytes()[self.pos..])?;
+        let rest = self.text[self.pos..end].trim_ascii_end();
+        self.pos = end;
+        if rest.is_empty() || rest.starts_with("//") {
             self.walker.positions.pass(numbers);
             return Some(());
         }
-        self.pos += self.text[self.pos..].find('\n')?;
         self.walk_text(start).map(drop)
     }
 
@@ -563,7 +565,7 @@ mod tests {
     const PLAIN: &str = "ld.param.u64 %rd1, [p];\n@%p1 bra L1;\nmov.u32 %r1, %tid.x; // id\nL1:\n\
         setp.lt.and.s32 %p1|%p2, %r1, -1, !%p3;\nmov.b64 {%r1, _}, %x;\n\
         add.f32 %f1, %f2, 0f3F800000;\nadd.f64 %x, %x, 0d0000000000000000;\nst.global.v2.b32 [%rd1+-8], {%r1, %r2};\n{\nbra L1;\n}\n\
-        .shared .align 8 .b8 tile[64];\nmov.u32 %r3, tile;\nld.global.u8 %r4, [table+3];\n.loc 1 2 3\n\
+        .shared .align 8 .b8 tile[64];\nmov.u32 %r3, tile;\nld.global.u8 %r4, [table+3];\n.loc 1 2 3\n.loc 1 2 3 \t// a.py:2:3\r\n\
         { .param .b32 a0; .param .align 8 .b8 a1[16]; .param .b32 r0;\nst.param.b32 [a0+0], %r1;\n\
         call.uni (r0),\ncallee,\n(\na0,\na1\n);\nld.param.b32 %r5, [r0+0]; }\n\
         shf.l.wrap.b32 %r1, %r2, %r3, 5;\nbar.sync 0;\nret;";
