@@ -16,35 +16,34 @@ mod variable;
 
 use std::sync::Arc;
 
-use heading::Heading;
+use body::Walker;
 use ptx_backend::input::{Function, SrcId, Symbol};
 use ptx_isa::Space;
-use ptx_syntax::{ItemKind, SyntaxKind};
 use text_size::{TextRange, TextSize};
 
-use crate::db::Db;
+use crate::db::{Db, SourceFile};
 use crate::diagnostic::Diagnostic;
 use crate::ide::Access;
-use crate::items::{Item, parse};
+use crate::items::{Item, items};
 use crate::scope::{DeclId, Declaration, Entity, RegisterName};
 
 /// Where things stand in an item. Ranges are relative to the item.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SourceMap {
     /// Instructions, by [`SrcId`].
-    pub statements: Box<[TextRange]>,
-    pub declarations: Box<[Declaration]>,
+    pub statements: Vec<TextRange>,
+    pub declarations: Vec<Declaration>,
     /// By [`RegId`](ptx_backend::input::RegId).
-    pub registers: Box<[RegisterName]>,
+    pub registers: Vec<RegisterName>,
     /// By [`LabelId`](ptx_backend::input::LabelId).
-    pub labels: Box<[DeclId]>,
-    pub locals: Box<[DeclId]>,
-    pub params: Box<[DeclId]>,
-    pub returns: Box<[DeclId]>,
-    pub targets: Box<[DeclId]>,
-    pub prototypes: Box<[DeclId]>,
+    pub labels: Vec<DeclId>,
+    pub locals: Vec<DeclId>,
+    pub params: Vec<DeclId>,
+    pub returns: Vec<DeclId>,
+    pub targets: Vec<DeclId>,
+    pub prototypes: Vec<DeclId>,
     /// Every name that means something, in text order.
-    pub occurrences: Box<[Occurrence]>,
+    pub occurrences: Vec<Occurrence>,
 }
 
 /// A name at a place.
@@ -56,6 +55,17 @@ pub struct Occurrence {
 }
 
 impl SourceMap {
+    fn shrink_to_fit(&mut self) {
+        let Self { statements, declarations, registers, labels, occurrences, .. } = self;
+        statements.shrink_to_fit();
+        declarations.shrink_to_fit();
+        registers.shrink_to_fit();
+        labels.shrink_to_fit();
+        occurrences.shrink_to_fit();
+        let Self { locals, params, returns, targets, prototypes, .. } = self;
+        [locals, params, returns, targets, prototypes].into_iter().for_each(Vec::shrink_to_fit);
+    }
+
     /// The declaration of a name of this item; `None` for names of module scope.
     pub fn declaration_of(&self, entity: Entity) -> Option<DeclId> {
         match entity {
@@ -115,15 +125,69 @@ pub struct Lowered {
 /// Walks an item.
 #[salsa::tracked]
 pub fn lower<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
-    walk(db, item)
+    Session::run(db, item.file(db), |session| {
+        session.walk(item);
+        session.walker.lowered()
+    })
 }
 
 /// What [`lower`] finds, for those who need no more: the rest is dropped at once.
+pub(crate) fn findings<'db>(db: &'db dyn Db, item: Item<'db>) -> &'db ItemFindings {
+    let file = item.file(db);
+    match file.is_frozen(db) {
+        true => findings_in_file(db, file).of(db, item),
+        false => findings_in_item(db, item),
+    }
+}
+
 #[salsa::tracked]
-pub(crate) fn findings<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemFindings {
-    let Lowered { diagnostics, storage, map, .. } = walk(db, item);
-    let map = (!diagnostics.is_empty()).then_some(map);
-    ItemFindings { diagnostics, storage, map }
+fn findings_in_item<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemFindings {
+    Session::run(db, item.file(db), |session| {
+        session.walk(item);
+        session.walker.findings()
+    })
+}
+
+/// The findings of all items of a file that never changes, so that nothing needs to be kept item by item.
+#[salsa::tracked]
+fn findings_in_file(db: &dyn Db, file: SourceFile) -> FileFindings {
+    let mut all = FileFindings::default();
+    Session::run(db, file, |session| {
+        for &item in items(db, file) {
+            session.walk(item);
+            let found = session.walker.findings();
+            if !found.is_empty() {
+                all.items.push((item.offset(db), found));
+            }
+        }
+    });
+    all
+}
+
+/// What is found in the items of a file where something is, with their offsets, in text order.
+pub(crate) fn all_findings(db: &dyn Db, file: SourceFile) -> Vec<(TextSize, &ItemFindings)> {
+    if file.is_frozen(db) {
+        return findings_in_file(db, file).items.iter().map(|(offset, found)| (*offset, found)).collect();
+    }
+    let all = items(db, file).iter().map(|&item| (item, findings_in_item(db, item)));
+    all.filter(|(_, found)| !found.is_empty()).map(|(item, found)| (item.offset(db), found)).collect()
+}
+
+/// The findings of the items that have any, by their offset.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct FileFindings {
+    items: Vec<(TextSize, ItemFindings)>,
+    nothing: ItemFindings,
+}
+
+impl FileFindings {
+    fn of(&self, db: &dyn Db, item: Item<'_>) -> &ItemFindings {
+        if self.items.is_empty() {
+            return &self.nothing;
+        }
+        let found = self.items.binary_search_by_key(&item.offset(db), |&(offset, _)| offset);
+        found.map_or(&self.nothing, |index| &self.items[index].1)
+    }
 }
 
 /// Where things stand in an item with findings.
@@ -132,7 +196,7 @@ pub(crate) fn source_map<'db>(db: &'db dyn Db, item: Item<'db>) -> &'db SourceMa
 }
 
 /// A part of [`Lowered`].
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct ItemFindings {
     pub diagnostics: Box<[Diagnostic]>,
     pub storage: Box<[(Space, crate::check::limits::Block)]>,
@@ -140,35 +204,44 @@ pub(crate) struct ItemFindings {
     map: Option<SourceMap>,
 }
 
-fn walk<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
-    plain::walk(db, item).unwrap_or_else(|| walk_tree(db, item))
+impl ItemFindings {
+    fn is_empty(&self) -> bool {
+        self.diagnostics.is_empty() && self.storage.is_empty()
+    }
+}
+
+/// Walks items of a file one after the other.
+struct Session<'db> {
+    walker: Walker<'db>,
+    memory: plain::Memory,
+}
+
+impl<'db> Session<'db> {
+    fn run<T>(db: &'db dyn Db, file: SourceFile, work: impl FnOnce(&mut Self) -> T) -> T {
+        let passed = plain::passed(db, file);
+        let mut session = Self { walker: Walker::new(db, file), memory: passed.take() };
+        let result = work(&mut session);
+        passed.give_back(session.memory);
+        result
+    }
+
+    /// Walks an item, by its tree only where that must be.
+    fn walk(&mut self, item: Item<'db>) {
+        self.walker.begin(item);
+        let kind = item.kind(self.walker.db);
+        if !plain::walk(&mut self.walker, &mut self.memory, kind) {
+            self.walker.begin(item);
+            self.walker.tree(item);
+        }
+    }
 }
 
 /// Walks the tree of an item. [`lower`] gives the same, by a shorter way where there is one.
 pub fn walk_tree<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
-    let parsed = parse(db, item);
-    let mut walker = body::Walker::new(db, item);
-    walker.syntax_errors(&parsed.errors);
-    if item.kind(db) == ItemKind::Dwarf {
-        walker.dwarf();
-    } else if item.kind(db) != ItemKind::Trivia {
-        let node = parsed.syntax();
-        match node.kind() {
-            SyntaxKind::FUNCTION => {
-                let heading = Heading::read_tree(&node, walker.text, &mut walker.diagnostics);
-                let block = node.children().find(|child| child.kind() == SyntaxKind::BLOCK);
-                walker.function(&heading, |walker| block.iter().for_each(|block| walker.statements(block)));
-            }
-            SyntaxKind::VARIABLE => walker.module_variable(&node),
-            SyntaxKind::SECTION => walker.section(&node),
-            SyntaxKind::FILE_DIRECTIVE => walker.file_directive(&node),
-            SyntaxKind::LOC_DIRECTIVE => walker.misplaced_loc(&node),
-            SyntaxKind::ALIAS => walker.alias(&node),
-            SyntaxKind::PRAGMA => walker.pragma(&node, crate::check::pragmas::Site::Module),
-            _ => {}
-        }
-    }
-    walker.finish()
+    let mut walker = Walker::new(db, item.file(db));
+    walker.begin(item);
+    walker.tree(item);
+    walker.lowered()
 }
 
 /// The function alone: equal after an edit that changes only comments, blanks and places.

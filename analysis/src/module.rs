@@ -506,8 +506,19 @@ pub fn function_shapes(db: &dyn Db, file: SourceFile, function: u32) -> Option<A
 }
 
 /// Whether a name of module scope is declared before an item or by it, so that the item may use it.
-#[salsa::tracked(returns(copy))]
 pub fn is_declared_before<'db>(db: &'db dyn Db, item: Item<'db>, name: Name<'db>) -> bool {
+    match item.file(db).is_frozen(db) {
+        true => precedes(db, item, name),
+        false => is_still_declared_before(db, item, name),
+    }
+}
+
+#[salsa::tracked(returns(copy))]
+fn is_still_declared_before<'db>(db: &'db dyn Db, item: Item<'db>, name: Name<'db>) -> bool {
+    precedes(db, item, name)
+}
+
+fn precedes<'db>(db: &'db dyn Db, item: Item<'db>, name: Name<'db>) -> bool {
     let file = item.file(db);
     let Some(place) = module(db, file).first.get(name.text(db)) else { return false };
     items(db, file)[place.item as usize].offset(db) <= item.offset(db)

@@ -61,16 +61,25 @@ pub struct RegisterName {
     pub ty: ScalarType,
 }
 
-/// Where a register of a declaration with so many lanes stands among them.
-fn slot(number: Option<u32>, lanes: u8, lane: u8) -> u32 {
-    number.unwrap_or(0).saturating_mul(u32::from(lanes)).saturating_add(u32::from(lane))
-}
-
-/// Ranges up to this size keep their numbers in a vector, larger ones in the map.
+/// Ranges up to this size keep their numbers in a vector, larger ones in a map.
 const DENSE: u32 = 1 << 16;
 
-/// Compilers mention all of a range, which is seldom longer.
-const EXPECTED: u32 = 1 << 12;
+/// Most of what the vector holds: compilers mention all of a range, but a text could declare a lot and mention little.
+const MOST_DENSE: usize = 1 << 20;
+
+/// Where the numbers of the registers of a declaration are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    /// None is mentioned so far.
+    None,
+    /// From here on in the vector.
+    Dense(u32),
+    /// In the map.
+    Sparse,
+}
+
+/// What held more than this is not kept for the next item, which may be small and has to clear it.
+const KEPT: usize = 1 << 10;
 
 #[derive(Default)]
 struct Scope<'t> {
@@ -78,6 +87,23 @@ struct Scope<'t> {
     ranges: FxHashMap<&'t str, DeclId>,
     /// The [`stem_bit`]s of all of them: most scopes have nothing like the name that is looked for.
     stems: u64,
+}
+
+impl Scope<'_> {
+    fn clear(&mut self) {
+        clear(&mut self.names);
+        clear(&mut self.ranges);
+        self.stems = 0;
+    }
+}
+
+/// Makes a map empty that is used again.
+pub(crate) fn clear<K, V>(map: &mut FxHashMap<K, V>) {
+    if map.capacity() > KEPT {
+        *map = FxHashMap::default();
+    } else {
+        map.clear();
+    }
 }
 
 /// A name is its stem and the digits at its end. All that it can mean is declared with this stem, since the name of a
@@ -96,7 +122,10 @@ pub struct Numbered {
 }
 
 /// Ranges of registers by their stems, as long as no scope opens or closes and nothing is declared.
-struct Recent([Range; Self::SLOTS]);
+struct Recent {
+    ranges: [Range; Self::SLOTS],
+    is_empty: bool,
+}
 
 #[derive(Clone, Copy)]
 struct Range {
@@ -115,22 +144,26 @@ impl Recent {
     }
 
     fn get(&self, numbered: Numbered) -> Option<&Range> {
-        let range = &self.0[Self::slot(numbered.stem)];
+        let range = &self.ranges[Self::slot(numbered.stem)];
         (range.stem == numbered.stem && numbered.number < range.count).then_some(range)
     }
 
     fn set(&mut self, range: Range) {
-        self.0[Self::slot(range.stem)] = range;
+        self.ranges[Self::slot(range.stem)] = range;
+        self.is_empty = false;
     }
 
     fn clear(&mut self) {
-        *self = Self::default();
+        if !self.is_empty {
+            *self = Self::default();
+        }
     }
 }
 
 impl Default for Recent {
     fn default() -> Self {
-        Self([Range { stem: 0, declaration: DeclId(0), count: 0, ty: ScalarType::B32 }; Self::SLOTS])
+        let none = Range { stem: 0, declaration: DeclId(0), count: 0, ty: ScalarType::B32 };
+        Self { ranges: [none; Self::SLOTS], is_empty: true }
     }
 }
 
@@ -138,25 +171,46 @@ impl Default for Recent {
 #[derive(Default)]
 pub struct Names<'t> {
     scopes: Vec<Scope<'t>>,
+    /// Empty ones, to be used again.
+    closed: Vec<Scope<'t>>,
     pub declarations: Vec<Declaration>,
     pub registers: Vec<RegisterName>,
     pub labels: Vec<DeclId>,
-    /// Registers of a declaration by number, plus one; zero is not numbered yet.
-    dense: Vec<Vec<u32>>,
-    sparse: FxHashMap<(DeclId, u32), RegId>,
+    /// Where the registers of each declaration are numbered.
+    numbers: Vec<Numbers>,
+    /// Registers plus one; zero is not numbered yet.
+    dense: Vec<u32>,
+    sparse: FxHashMap<(DeclId, u32), u32>,
     recent: Recent,
 }
 
 impl<'t> Names<'t> {
     pub fn open(&mut self) {
         self.recent.clear();
-        self.scopes.push(Scope::default());
+        self.scopes.push(self.closed.pop().unwrap_or_default());
     }
 
     /// Ends the innermost scope: its names stop being visible.
     pub fn close(&mut self) {
         self.recent.clear();
-        self.scopes.pop();
+        if let Some(mut scope) = self.scopes.pop() {
+            scope.clear();
+            self.closed.push(scope);
+        }
+    }
+
+    /// Closes all scopes and forgets everything declared.
+    pub fn clear(&mut self) {
+        while !self.scopes.is_empty() {
+            self.close();
+        }
+        self.declarations.clear();
+        self.registers.clear();
+        self.labels.clear();
+        self.numbers.clear();
+        self.dense.clear();
+        clear(&mut self.sparse);
+        self.recent.clear();
     }
 
     pub fn depth(&self) -> usize {
@@ -180,7 +234,7 @@ impl<'t> Names<'t> {
             self.labels.push(id);
         }
         self.declarations.push(declaration);
-        self.dense.push(Vec::new());
+        self.numbers.push(Numbers::None);
         let previous = self.clash(name, id, ranged);
         self.recent.clear();
         if let Some(scope) = self.scopes.last_mut() {
@@ -259,56 +313,52 @@ impl<'t> Names<'t> {
     /// The register that a numbered name means, where its stem is remembered.
     pub fn recall(&mut self, numbered: Numbered) -> Option<(RegId, ScalarType)> {
         let &Range { declaration, ty, .. } = self.recent.get(numbered)?;
-        let slots = &self.dense[declaration.0 as usize];
-        let register = match slots.get(numbered.number as usize) {
-            Some(next @ 1..) => RegId(next - 1),
-            _ => self.register(declaration, Some(numbered.number), 0),
-        };
-        Some((register, ty))
+        Some((self.register(declaration, Some(numbered.number), 0), ty))
     }
 
     /// A register of a declaration, numbered on first mention.
     pub fn register(&mut self, declaration: DeclId, number: Option<u32>, lane: u8) -> RegId {
+        let next = self.registers.len() as u32;
+        let (cell, ty) = self.cell(declaration, number, lane);
+        if *cell == 0 {
+            *cell = next + 1;
+            self.registers.push(RegisterName { declaration, number, lane, ty });
+            return RegId(next);
+        }
+        RegId(*cell - 1)
+    }
+
+    /// Where a register is numbered, and its type.
+    fn cell(&mut self, declaration: DeclId, number: Option<u32>, lane: u8) -> (&mut u32, ScalarType) {
         let DeclKind::Register { ty, lanes, count } = self.declarations[declaration.0 as usize].kind else {
             unreachable!("only registers are numbered");
         };
-        let slot = slot(number, lanes, lane);
-        let next = RegId(self.registers.len() as u32);
-        let id = if slot < DENSE {
-            let dense = &mut self.dense[declaration.0 as usize];
-            if dense.len() <= slot as usize {
-                if dense.is_empty() {
-                    dense.reserve(count.unwrap_or(1).min(EXPECTED) as usize);
-                }
-                dense.resize(slot as usize + 1, 0);
-            }
-            let known = &mut dense[slot as usize];
-            if *known == 0 {
-                *known = next.0 + 1;
-            }
-            RegId(*known - 1)
-        } else {
-            *self.sparse.entry((declaration, slot)).or_insert(next)
-        };
-        if id == next {
-            self.registers.push(RegisterName { declaration, number, lane, ty });
+        let lanes = u32::from(lanes);
+        let slot = number.unwrap_or(0).saturating_mul(lanes).saturating_add(u32::from(lane));
+        let numbers = &mut self.numbers[declaration.0 as usize];
+        if *numbers == Numbers::None {
+            let (start, all) = (self.dense.len(), count.unwrap_or(1).saturating_mul(lanes));
+            *numbers = if all <= DENSE && start + all as usize <= MOST_DENSE {
+                self.dense.resize(start + all as usize, 0);
+                Numbers::Dense(start as u32)
+            } else {
+                Numbers::Sparse
+            };
         }
-        id
+        let cell = match *numbers {
+            Numbers::Dense(start) => &mut self.dense[(start + slot) as usize],
+            _ => self.sparse.entry((declaration, slot)).or_default(),
+        };
+        (cell, ty)
     }
 
     /// Takes back the numbers of registers, all but the first `kept`.
     pub fn renumber_from(&mut self, kept: usize) {
-        for RegisterName { declaration, number, lane, .. } in self.registers.drain(kept..) {
-            let DeclKind::Register { lanes, .. } = self.declarations[declaration.0 as usize].kind else {
-                continue;
-            };
-            let slot = slot(number, lanes, lane);
-            if slot < DENSE {
-                self.dense[declaration.0 as usize][slot as usize] = 0;
-            } else {
-                self.sparse.remove(&(declaration, slot));
-            }
+        for index in kept..self.registers.len() {
+            let RegisterName { declaration, number, lane, .. } = self.registers[index];
+            *self.cell(declaration, number, lane).0 = 0;
         }
+        self.registers.truncate(kept);
     }
 
     /// Every name visible now, for suggestions: ranges give their first names.

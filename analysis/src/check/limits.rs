@@ -11,7 +11,7 @@ use crate::db::{Db, SourceFile};
 use crate::declaration::Declaration;
 use crate::diagnostic::Diagnostic;
 use crate::items::{Item, items};
-use crate::lower::{findings, lower};
+use crate::lower::{all_findings, findings, lower};
 use crate::module::{architecture, module};
 use crate::scope::Entity;
 
@@ -116,8 +116,9 @@ pub(crate) fn check<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<(Item<'db>, D
     let block = |variable: &Variable| Block { bytes: variable.size, align: variable.align };
     let in_space = |space| module.env.variables.iter().filter(move |variable| variable.space == space);
     let all = items(db, file);
+    let found = all_findings(db, file);
     let locals = |space| {
-        let storage = all.iter().flat_map(move |&item| findings(db, item).storage.iter());
+        let storage = found.iter().flat_map(|(_, found)| &found.storage);
         storage.filter(move |(found, _)| *found == space).map(|&(_, block)| block)
     };
     let constants = total(in_space(Space::Const).map(block).chain(locals(Space::Const)).collect());

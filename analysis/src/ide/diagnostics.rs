@@ -11,7 +11,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::ide::locate::place_range;
 use crate::ide::remedies;
 use crate::items::{items, parse};
-use crate::lower::findings;
+use crate::lower::all_findings;
 use crate::module::{Noticed, Place, module};
 
 pub use crate::compile::check_all;
@@ -19,12 +19,9 @@ pub use crate::compile::check_all;
 /// What the checks find. Nothing is compiled.
 pub fn diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
     let mut all = module_findings(db, file);
-    for &item in items(db, file) {
-        let found = &findings(db, item).diagnostics;
-        if !found.is_empty() {
-            let offset = item.offset(db);
-            all.extend(found.iter().filter(|d| is_reported(db, d)).map(|d| d.clone().shifted(offset)));
-        }
+    for (offset, found) in all_findings(db, file) {
+        let reported = found.diagnostics.iter().filter(|d| is_reported(db, d));
+        all.extend(reported.map(|d| d.clone().shifted(offset)));
     }
     if all.iter().all(|diagnostic| diagnostic.lint.default != Severity::Error) {
         let found = limits::check(db, file);

@@ -1,5 +1,6 @@
 //! The walk: functions, blocks, declarations, statements.
 
+use std::mem::{replace, take};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -7,14 +8,14 @@ use ptx_backend::input::{
     Function, LabelId, Launch, Linkage, Param, Register, Signature, Stmt, Symbol, Variable,
 };
 use ptx_isa::{Opcode, PtxVersion, Space};
-use ptx_syntax::{NodeOrToken, SyntaxError, SyntaxKind, SyntaxNode};
+use ptx_syntax::{ItemKind, NodeOrToken, SyntaxError, SyntaxKind, SyntaxNode};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use text_size::{TextRange, TextSize};
 
 use super::call::CALL_TARGET;
 use super::heading::{Heading, List};
-use super::{Lowered, Occurrence, SourceMap};
+use super::{ItemFindings, Lowered, Occurrence, SourceMap};
 use crate::check::declarations::{self, Site};
 use crate::check::externals::SEPARATE_COMPILATION;
 use crate::check::{self, Gates, Place, debug, directives, limits, lints, pragmas};
@@ -22,10 +23,10 @@ use crate::db::{Db, SourceFile};
 use crate::declaration::{self, BAD_DECLARATION, Shape};
 use crate::diagnostic::{Diagnostic, Findings, Severity};
 use crate::ide::Access;
-use crate::items::Item;
+use crate::items::{Item, parse};
 use crate::module::{self, Global, Header, Name, REDEFINITION};
-use crate::scope::{DeclId, DeclKind, Declaration, Entity, Names};
-use crate::signature::{self, Shapes};
+use crate::scope::{DeclId, DeclKind, Declaration, Entity, Names, clear};
+use crate::signature::{self, RegisterDecl, Shapes};
 
 /// An instruction's dotted name, looked up once per function.
 #[derive(Clone, Copy)]
@@ -37,23 +38,27 @@ pub(super) enum Resolution {
     Wrong,
 }
 
-/// The state of the walk over one item.
+/// The walk over items of a file, one after the other. Its collections serve all of them.
 pub(super) struct Walker<'db> {
     pub(super) db: &'db dyn Db,
     pub(super) file: SourceFile,
-    item: Item<'db>,
-    pub(super) text: &'db str,
     pub(super) header: &'db Header,
     pub(super) gates: Gates,
+    extras: check::Extras,
+    module_registers: &'db [RegisterDecl],
+    pub(super) resolutions: FxHashMap<&'db str, Resolution>,
+    /// What the operands of the opcodes must be.
+    pub(super) signatures: Vec<Rc<ptx_isa::Signature>>,
+
+    // What follows is about one item.
+    item: Option<Item<'db>>,
+    pub(super) text: &'db str,
     /// What the variables mentioned are.
     pub(super) variables: FxHashMap<Symbol, Place>,
     /// The instruction is one of the video instructions, whose operands have signs and selectors.
     pub(super) is_video: bool,
     pub(super) names: Names<'db>,
     globals: FxHashMap<&'db str, &'db Option<Global>>,
-    pub(super) resolutions: FxHashMap<&'db str, Resolution>,
-    /// What the operands of the opcodes must be.
-    pub(super) signatures: Vec<Rc<ptx_isa::Signature>>,
     pub(super) places: Vec<TextRange>,
     pub(super) occurrences: Vec<Occurrence>,
     pub(super) diagnostics: Findings,
@@ -81,8 +86,7 @@ pub(super) struct Walker<'db> {
 }
 
 impl<'db> Walker<'db> {
-    pub(super) fn new(db: &'db dyn Db, item: Item<'db>) -> Self {
-        let file = item.file(db);
+    pub(super) fn new(db: &'db dyn Db, file: SourceFile) -> Self {
         let header = module::header(db, file);
         let target = module::effective_target(db, file);
         let gates = Gates {
@@ -93,33 +97,22 @@ impl<'db> Walker<'db> {
         Self {
             db,
             file,
-            item,
-            text: item.text(db),
             header,
             gates,
+            extras: check::extras(db),
+            module_registers: module::module_registers(db, file),
+            resolutions: FxHashMap::default(),
+            signatures: Vec::new(),
+            item: None,
+            text: "",
             variables: FxHashMap::default(),
             is_video: false,
             names: Names::default(),
             globals: FxHashMap::default(),
-            resolutions: FxHashMap::default(),
-            signatures: Vec::new(),
             places: Vec::new(),
             occurrences: Vec::new(),
             diagnostics: Findings::default(),
-            function: Function {
-                name: String::new(),
-                entry: false,
-                linkage: Linkage::Internal,
-                params: Vec::new(),
-                returns: Vec::new(),
-                regs: Vec::new(),
-                locals: Vec::new(),
-                labels: 0,
-                targets: Vec::new(),
-                body: Vec::new(),
-                parts: Vec::new(),
-                launch: Launch::default(),
-            },
+            function: empty_function(),
             prototypes: Vec::new(),
             prototype_shapes: Vec::new(),
             local_shapes: Vec::new(),
@@ -135,6 +128,34 @@ impl<'db> Walker<'db> {
             incomplete: false,
             not_understood: None,
         }
+    }
+
+    /// Starts the walk over an item, whatever became of the one before.
+    pub(super) fn begin(&mut self, item: Item<'db>) {
+        self.item = Some(item);
+        self.text = item.text(self.db);
+        clear(&mut self.variables);
+        self.is_video = false;
+        self.names.clear();
+        clear(&mut self.globals);
+        self.places.clear();
+        self.occurrences.clear();
+        self.diagnostics = Findings::default();
+        clear_function(&mut self.function);
+        self.prototypes.clear();
+        self.prototype_shapes.clear();
+        self.local_shapes.clear();
+        self.locals.clear();
+        self.params.clear();
+        self.returns.clear();
+        self.targets.clear();
+        self.prototype_declarations.clear();
+        self.has_body = false;
+        self.storage.clear();
+        self.positions = debug::Positions::default();
+        self.broken.clear();
+        self.incomplete = false;
+        self.not_understood = None;
     }
 
     pub(super) fn slice(&self, range: TextRange) -> &'db str {
@@ -161,10 +182,10 @@ impl<'db> Walker<'db> {
 
     /// A name of module scope that is declared before this item or by it.
     pub(super) fn global(&mut self, name: &'db str) -> Option<&'db Global> {
-        let (db, item) = (self.db, self.item);
+        let (db, file, item) = (self.db, self.file, self.item?);
         let found = self.globals.entry(name).or_insert_with(|| {
             let name = Name::new(db, SmolStr::new(name));
-            let found = module::global(db, item.file(db), name);
+            let found = module::global(db, file, name);
             if found.is_some() && module::is_declared_before(db, item, name) { found } else { &None }
         });
         if let Some(Global::Variable { index, space, ty, is_array, align, .. }) = found {
@@ -185,6 +206,32 @@ impl<'db> Walker<'db> {
         self.occurrences.reserve(bytes / 10);
     }
 
+    /// Walks the tree of the item.
+    pub(super) fn tree(&mut self, item: Item<'db>) {
+        let parsed = parse(self.db, item);
+        self.syntax_errors(&parsed.errors);
+        match item.kind(self.db) {
+            ItemKind::Dwarf => return self.dwarf(),
+            ItemKind::Trivia => return,
+            _ => {}
+        }
+        let node = parsed.syntax();
+        match node.kind() {
+            SyntaxKind::FUNCTION => {
+                let heading = Heading::read_tree(&node, self.text, &mut self.diagnostics);
+                let block = node.children().find(|child| child.kind() == SyntaxKind::BLOCK);
+                self.function(&heading, |walker| block.iter().for_each(|block| walker.statements(block)));
+            }
+            SyntaxKind::VARIABLE => self.module_variable(&node),
+            SyntaxKind::SECTION => self.section(&node),
+            SyntaxKind::FILE_DIRECTIVE => self.file_directive(&node),
+            SyntaxKind::LOC_DIRECTIVE => self.misplaced_loc(&node),
+            SyntaxKind::ALIAS => self.alias(&node),
+            SyntaxKind::PRAGMA => self.pragma(&node, pragmas::Site::Module),
+            _ => {}
+        }
+    }
+
     /// Walks a function. `body` walks its body, in the scope of the parameters.
     pub(super) fn function(&mut self, heading: &Heading<'db>, body: impl FnOnce(&mut Self)) {
         self.names.open();
@@ -202,7 +249,12 @@ impl<'db> Walker<'db> {
         if let Some(range) = heading.name {
             let name = self.slice(range);
             name.clone_into(&mut self.function.name);
-            if let Some(symbol) = self.global(name).map(Global::symbol) {
+            let symbol = match self.file.is_frozen(self.db) {
+                // What this item declares, it may use.
+                true => module::module(self.db, self.file).names.get(name).copied(),
+                false => self.global(name).map(Global::symbol),
+            };
+            if let Some(symbol) = symbol {
                 self.occur(range, Entity::Symbol(symbol), Access::Declaration);
             }
         }
@@ -233,7 +285,7 @@ impl<'db> Walker<'db> {
 
     /// Registers of module scope: every function has its own.
     fn module_registers(&mut self) {
-        for register in module::module_registers(self.db, self.file) {
+        for register in self.module_registers {
             // They are declared outside this item: the place is empty, at its start.
             let range = TextRange::empty(TextSize::new(0));
             let kind = DeclKind::Register { ty: register.ty, count: register.count, lanes: register.lanes };
@@ -554,43 +606,73 @@ impl<'db> Walker<'db> {
         Some(id)
     }
 
-    pub(super) fn finish(mut self) -> Lowered {
+    /// Ends the walk over the item: what is left to check is its body as a whole. Gives the map, and whether all was
+    /// understood and nothing is wrong.
+    fn finish(&mut self) -> (SourceMap, bool) {
         let has_errors =
             self.diagnostics.iter().any(|d| d.severity == Severity::Error && d.lint != &SEPARATE_COMPILATION);
         let is_complete = self.has_body && !has_errors && !self.incomplete;
-        let mut function = self.function;
-        function.regs = self.names.registers.iter().map(|register| Register { ty: register.ty }).collect();
-        function.labels = self.names.labels.len() as u32;
-        let mut occurrences = self.occurrences;
-        occurrences.sort_by_key(|occurrence| occurrence.range.start());
+        let registers = self.names.registers.iter().map(|register| Register { ty: register.ty });
+        self.function.regs.extend(registers);
+        self.function.labels = self.names.labels.len() as u32;
+        self.occurrences.sort_by_key(|occurrence| occurrence.range.start());
         let map = SourceMap {
-            statements: self.places.into(),
-            declarations: self.names.declarations.into(),
-            registers: self.names.registers.into(),
-            labels: self.names.labels.into(),
-            locals: self.locals.into(),
-            params: self.params.into(),
-            returns: self.returns.into(),
-            targets: self.targets.into(),
-            prototypes: self.prototype_declarations.into(),
-            occurrences: occurrences.into(),
+            statements: take(&mut self.places),
+            declarations: take(&mut self.names.declarations),
+            registers: take(&mut self.names.registers),
+            labels: take(&mut self.names.labels),
+            locals: take(&mut self.locals),
+            params: take(&mut self.params),
+            returns: take(&mut self.returns),
+            targets: take(&mut self.targets),
+            prototypes: take(&mut self.prototype_declarations),
+            occurrences: take(&mut self.occurrences),
         };
         if self.has_body {
-            let (variables, incomplete) = (&self.variables, self.incomplete || has_errors);
-            let extras = check::extras(self.db);
-            let body = check::Body::new(&function, variables, &map, self.text, incomplete, extras);
+            let incomplete = self.incomplete || has_errors;
+            let body =
+                check::Body::new(&self.function, &self.variables, &map, self.text, incomplete, self.extras);
             for check in check::BODY_CHECKS {
                 check(&body, &mut self.diagnostics);
             }
         }
+        (map, is_complete)
+    }
+
+    /// What the walk over the item gives.
+    pub(super) fn lowered(&mut self) -> Lowered {
+        let (mut map, is_complete) = self.finish();
+        map.shrink_to_fit();
         Lowered {
-            function: is_complete.then(|| Arc::new(function)),
+            function: is_complete.then(|| Arc::new(replace(&mut self.function, empty_function()))),
             has_body: self.has_body,
-            storage: self.storage.into(),
+            storage: self.storage.as_slice().into(),
             not_understood: self.not_understood,
             map,
-            diagnostics: self.diagnostics.into_sorted(),
+            diagnostics: take(&mut self.diagnostics).into_sorted(),
         }
+    }
+
+    /// What [`lowered`](Self::lowered) would find.
+    pub(super) fn findings(&mut self) -> ItemFindings {
+        let (mut map, _) = self.finish();
+        let diagnostics = take(&mut self.diagnostics).into_sorted();
+        let map = if diagnostics.is_empty() {
+            // The next item uses the collections again.
+            self.places = map.statements;
+            self.names.declarations = map.declarations;
+            self.names.registers = map.registers;
+            self.names.labels = map.labels;
+            self.locals = map.locals;
+            self.params = map.params;
+            self.returns = map.returns;
+            self.occurrences = map.occurrences;
+            None
+        } else {
+            map.shrink_to_fit();
+            Some(map)
+        };
+        ItemFindings { diagnostics, storage: self.storage.as_slice().into(), map }
     }
 }
 
@@ -622,4 +704,36 @@ fn empty_signature() -> Signature {
         external: true,
         noreturn: false,
     }
+}
+
+fn empty_function() -> Function {
+    Function {
+        name: String::new(),
+        entry: false,
+        linkage: Linkage::Internal,
+        params: Vec::new(),
+        returns: Vec::new(),
+        regs: Vec::new(),
+        locals: Vec::new(),
+        labels: 0,
+        targets: Vec::new(),
+        body: Vec::new(),
+        parts: Vec::new(),
+        launch: Launch::default(),
+    }
+}
+
+/// Makes a function empty that keeps its memory.
+fn clear_function(function: &mut Function) {
+    let Function { name, params, returns, regs, locals, targets, body, parts, .. } = function;
+    name.clear();
+    params.clear();
+    returns.clear();
+    regs.clear();
+    locals.clear();
+    targets.clear();
+    body.clear();
+    parts.clear();
+    (function.entry, function.linkage) = (false, Linkage::Internal);
+    (function.labels, function.launch) = (0, Launch::default());
 }

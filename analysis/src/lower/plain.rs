@@ -16,38 +16,34 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
 
-use super::Lowered;
 use super::body::Walker;
 use super::heading::Heading;
 use super::shape::{comment_len, is_word};
 use crate::db::{Db, SourceFile};
 use crate::declaration::Shape;
 use crate::ide::Access;
-use crate::items::Item;
 use crate::module::{effective_target, header};
 use crate::scope::{DeclKind, Entity};
 
-/// Walks a function with a plain body. `None` for everything else.
-pub(super) fn walk<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Lowered> {
+/// Walks a function with a plain body, which the walker has begun. False for everything else: then the walker has to
+/// begin again.
+pub(super) fn walk(walker: &mut Walker<'_>, memory: &mut Memory, kind: ItemKind) -> bool {
     // Characters beyond ASCII are errors even in comments.
-    if !matches!(item.kind(db), ItemKind::Entry | ItemKind::Func) || !item.text(db).is_ascii() {
-        return None;
+    if !matches!(kind, ItemKind::Entry | ItemKind::Func) || !walker.text.is_ascii() {
+        return false;
     }
-    let heading = Heading::read(item.text(db))?;
-    let memories = &passed(db, item.file(db)).0;
-    let mut memory = memories.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-    let mut walker = Walker::new(db, item);
-    let mut result = None;
+    let Some(heading) = Heading::read(walker.text) else { return false };
+    // What is found in the body; none for a declaration.
+    let mut result = heading.body.is_none().then_some(0);
     walker.function(&heading, |walker| {
         if walker.diagnostics.is_empty()
             && let Some(open) = heading.body
         {
-            result = Body::new(walker, &mut memory, open).and_then(Body::walk);
+            result = Body::new(walker, memory, open).and_then(Body::walk);
         }
     });
-    memories.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
-    // Findings in the header may be about the end of the function, which its tree does not have.
-    result.filter(|&found| walker.diagnostics.iter().len() == found).map(|_| walker.finish())
+    // What is found in the heading may be about the end of the function, which is not known here.
+    result.is_some_and(|found| walker.diagnostics.iter().len() == found)
 }
 
 /// A shape that the checks let pass.
@@ -89,7 +85,7 @@ pub(super) struct Memory {
 /// It makes answers quick and changes none: whether a shape passes is a function of the shape and of what [`passed`]
 /// reads.
 #[derive(Clone, Debug, Default)]
-struct Passed(Arc<Mutex<Vec<Memory>>>);
+pub(super) struct Passed(Arc<Mutex<Vec<Memory>>>);
 
 impl PartialEq for Passed {
     fn eq(&self, other: &Self) -> bool {
@@ -99,9 +95,19 @@ impl PartialEq for Passed {
 
 impl Eq for Passed {}
 
+impl Passed {
+    pub(super) fn take(&self) -> Memory {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    pub(super) fn give_back(&self, memory: Memory) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
+    }
+}
+
 /// The memory for a file, as long as its version, target and options are the same.
 #[salsa::tracked]
-fn passed(db: &dyn Db, file: SourceFile) -> Passed {
+pub(super) fn passed(db: &dyn Db, file: SourceFile) -> Passed {
     let _: (&_, _) = (header(db, file), effective_target(db, file));
     Passed::default()
 }
@@ -537,7 +543,7 @@ mod tests {
     use crate::items::items;
     use crate::lower::walk_tree;
 
-    use super::walk;
+    use super::{Memory, Walker, walk};
 
     /// Whether the last function is plain, and whether nothing is wrong with it. What is plain gives what its tree
     /// gives, findings too.
@@ -547,13 +553,18 @@ mod tests {
         let db = Database::default();
         let file = db.add_file(format!("{header}{functions}"));
         let all = items(&db, file);
-        all[..all.len() - 1].iter().for_each(|&item| _ = walk(&db, item));
-        let item = all[all.len() - 1];
-        let (plain, by_tree) = (walk(&db, item), walk_tree(&db, item));
-        if let Some(plain) = &plain {
-            assert_eq!(*plain, by_tree);
+        let (mut walker, mut memory) = (Walker::new(&db, file), Memory::default());
+        let mut is_plain = false;
+        for &item in all {
+            walker.findings();
+            walker.begin(item);
+            is_plain = walk(&mut walker, &mut memory, item.kind(&db));
         }
-        (plain.is_some(), by_tree.diagnostics.iter().all(|d| d.lint.default != Severity::Error))
+        let by_tree = walk_tree(&db, all[all.len() - 1]);
+        if is_plain {
+            assert_eq!(walker.lowered(), by_tree);
+        }
+        (is_plain, by_tree.diagnostics.iter().all(|d| d.lint.default != Severity::Error))
     }
 
     fn kernel(name: &str, body: &str) -> String {

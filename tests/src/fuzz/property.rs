@@ -48,6 +48,9 @@ fn plain(case: &Case) {
     for &item in items(&db, file) {
         assert!(*lower(&db, item) == walk_tree(&db, item), "another way, another end: {}", item.name(&db));
     }
+    // One walk for all items is like a walk for each.
+    let frozen = db.add_frozen_file(text);
+    assert!(ide::diagnostics(&db, frozen) == ide::diagnostics(&db, file), "together, another end");
 }
 
 /// Incremental changes give the text that the editor has, in either encoding; wild positions give some text.
