@@ -18,13 +18,6 @@ pub mod tap;
 
 use std::process::ExitCode;
 
-use mimalloc::MiMalloc;
-
-/// A fifth of a check is allocation with the system's allocators: trees, queries and code are many small pieces, and
-/// each page is fetched from the kernel alone.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
-
 /// Serves one client over standard input and output until it exits.
 pub fn serve_stdio() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
