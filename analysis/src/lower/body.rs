@@ -220,7 +220,9 @@ impl<'db> Walker<'db> {
             SyntaxKind::FUNCTION => {
                 let heading = Heading::read_tree(&node, self.text, &mut self.diagnostics);
                 let block = node.children().find(|child| child.kind() == SyntaxKind::BLOCK);
-                self.function(&heading, |walker| block.iter().for_each(|block| walker.statements(block)));
+                self.function(&heading, |walker| {
+                    block.iter().for_each(|block| walker.statements(block, block.text_range()))
+                });
             }
             SyntaxKind::VARIABLE => self.module_variable(&node),
             SyntaxKind::SECTION => self.section(&node),
@@ -379,13 +381,12 @@ impl<'db> Walker<'db> {
 
     fn block(&mut self, block: &SyntaxNode) {
         self.names.open();
-        self.statements(block);
+        self.statements(block, block.text_range());
         self.names.close();
     }
 
-    /// The contents of a block, in the scope that is open.
-    pub(super) fn statements(&mut self, block: &SyntaxNode) {
-        let visible = block.text_range();
+    /// Contents of a block, in the scope that is open and reaches over `visible`.
+    pub(super) fn statements(&mut self, block: &SyntaxNode, visible: TextRange) {
         let first_label = self.labels_of(block);
         let mut label = first_label;
         for child in block.children() {

@@ -241,12 +241,8 @@ impl<'s, 'db> Body<'s, 'db> {
         block.labels += 1;
         self.walker.function.body.push(Stmt::Label(label));
         self.walker.occur(range, Entity::Label(label), Access::Declaration);
-        // Lists of targets and prototypes are labelled too; they are rare.
         self.skip_trivia()?;
-        let rest = &self.text[self.pos..];
-        let is_list =
-            [".callprototype", ".branchtargets", ".calltargets"].iter().any(|w| rest.starts_with(w));
-        (!is_list).then_some(())
+        (!is_list(&self.text[self.pos..])).then_some(())
     }
 
     fn instruction(&mut self, start: usize) -> Option<()> {
@@ -324,19 +320,15 @@ impl<'s, 'db> Body<'s, 'db> {
         if self.parsed > SPARE + self.statements / 4 {
             return None;
         }
-        let block_end = self.blocks.last()?.end;
+        let visible = self.braces[self.blocks.last()?.braces].range;
         let parsed = self.memory.parser.parse(&self.text[start..self.pos], TextSize::new(start as u32));
         if !parsed.errors.is_empty() {
             return None;
         }
         let walker = &mut *self.walker;
-        let declarations = walker.names.declarations.len();
         let found = walker.diagnostics.iter().len();
         let was_incomplete = std::mem::replace(&mut walker.incomplete, false);
-        walker.statements(&parsed.syntax());
-        for declaration in &mut walker.names.declarations[declarations..] {
-            declaration.visible = TextRange::new(declaration.range.start(), block_end);
-        }
+        walker.statements(&parsed.syntax(), visible);
         let passes = walker.diagnostics.iter().len() == found && !walker.incomplete;
         walker.incomplete |= was_incomplete;
         Some(if passes { Outcome::Passes } else { Outcome::Found })
@@ -519,6 +511,8 @@ fn outline(text: &str, open: usize) -> Option<Vec<Braces>> {
                 }
             }
             _ if bytes.get(pos) == Some(&b':') => pos += 1,
+            // Declared where it stands.
+            _ if is_list(text[pos..].trim_ascii_start()) => {}
             _ => {
                 let name =
                     bytes[..mark].iter().rev().take_while(|&&byte| is_word(byte) || byte == b'%').count();
@@ -527,6 +521,11 @@ fn outline(text: &str, open: usize) -> Option<Vec<Braces>> {
             }
         }
     }
+}
+
+/// Whether what is labelled is a list of targets or a prototype.
+fn is_list(labelled: &str) -> bool {
+    [".callprototype", ".branchtargets", ".calltargets"].iter().any(|word| labelled.starts_with(word))
 }
 
 /// The end of the string at `pos`, which is closed in its line and has no escapes.
@@ -645,10 +644,14 @@ mod tests {
         }
     }
 
-    /// What compilers do not write is left to the tree.
     #[test]
     fn what_is_unusual_is_no_error() {
-        assert_eq!(both(&kernel("one", "t: .branchtargets L1; L1:")), (false, true));
+        let lists = "t: .branchtargets L1, L2; L1: brx.idx %r1, t; L2: \n\
+            f : .callprototype (.param .b32 _) _ (.param .b32 _, .param .align 8 .b8 _[16]);\n\
+            { .param .b32 r0; .param .b32 a0; .param .align 8 .b8 a1[16]; call (r0), %rd1, (a0, a1), f; }";
+        assert_eq!(both(&kernel("one", lists)), (true, true));
+        // Left to the tree.
+        assert_eq!(both(&kernel("one", "bra L1; L1 : ret;")), (false, true));
         assert_eq!(both(&kernel("one", "mov.u32\n%r1, /* why */ WARP_SZ;")), (true, true));
     }
 }
