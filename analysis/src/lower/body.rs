@@ -199,11 +199,15 @@ impl<'db> Walker<'db> {
         self.occurrences.push(Occurrence { range, entity, access });
     }
 
-    /// Makes room for what compilers write in a body of so many bytes, which saves moving it as it grows.
-    pub(super) fn reserve(&mut self, bytes: usize) {
-        self.function.body.reserve(bytes / 32);
-        self.places.reserve(bytes / 32);
-        self.occurrences.reserve(bytes / 10);
+    /// Makes room for a body: moving what grows would touch twice the memory, and memory that is never used costs
+    /// nothing.
+    pub(super) fn reserve(&mut self, body: &str) {
+        let count = |byte| memchr::memchr_iter(byte, body.as_bytes()).count();
+        let (statements, registers) = (count(b';'), count(b'%'));
+        self.function.body.reserve(statements);
+        self.places.reserve(statements);
+        // Besides its registers a statement has seldom more than one name.
+        self.occurrences.reserve(registers + statements);
     }
 
     /// Walks the tree of the item.

@@ -160,7 +160,7 @@ impl<'s, 'db> Body<'s, 'db> {
     fn new(walker: &'s mut Walker<'db>, memory: &'s mut Memory, open: TextSize) -> Option<Self> {
         let text = walker.text;
         let braces = outline(text, open.into())?;
-        walker.reserve(text.len() - usize::from(open));
+        walker.reserve(&text[usize::from(open)..]);
         Some(Self {
             walker,
             memory,
