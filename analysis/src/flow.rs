@@ -7,26 +7,27 @@
 
 mod accesses;
 mod dominators;
-mod forms;
 mod graph;
 mod order;
 mod regions;
+mod survey;
 mod uniformity;
 mod values;
 
 use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
 
-use ptx_backend::input::{Address, Function, Guard, Instr, Operand, RegId, Stmt, Symbol};
+use ptx_backend::input::{Address, AddressBase, Function, Guard, Instr, Operand, RegId, SrcId, Stmt, Symbol};
 use rustc_hash::FxHashMap;
 
 use crate::lower::SourceMap;
 
 pub use accesses::Accesses;
 pub use dominators::Tree;
-pub use forms::Forms;
 pub use graph::{BlockId, End, Graph};
 pub use order::{Order, Site};
 pub use regions::Split;
+pub use survey::{Survey, is_notable};
 pub use uniformity::Uniformity;
 pub use values::Value;
 
@@ -36,7 +37,7 @@ use values::Values;
 pub struct Flow<'a> {
     function: &'a Function,
     map: &'a SourceMap,
-    forms: OnceCell<Forms>,
+    survey: OnceCell<Rc<Survey>>,
     graph: OnceCell<Graph>,
     accesses: OnceCell<Accesses<'a>>,
     dominators: OnceCell<Tree>,
@@ -51,7 +52,7 @@ impl<'a> Flow<'a> {
         Self {
             function,
             map,
-            forms: OnceCell::new(),
+            survey: OnceCell::new(),
             graph: OnceCell::new(),
             accesses: OnceCell::new(),
             dominators: OnceCell::new(),
@@ -62,13 +63,13 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The kinds of instructions in the body: a check of rare ones asks this first.
-    pub fn forms(&self) -> &Forms {
-        self.forms.get_or_init(|| Forms::new(&self.function.body))
+    /// What is in the body at all: a check of rare things asks this first.
+    pub fn survey(&self) -> &Rc<Survey> {
+        self.survey.get_or_init(|| Rc::new(Survey::new(self.function)))
     }
 
     pub fn graph(&self) -> &Graph {
-        self.graph.get_or_init(|| Graph::new(self.function))
+        self.graph.get_or_init(|| Graph::new(self.function, self.survey()))
     }
 
     pub fn accesses(&self) -> &Accesses<'a> {
@@ -84,7 +85,9 @@ impl<'a> Flow<'a> {
     }
 
     fn values(&self) -> &RefCell<Values<'a>> {
-        self.values.get_or_init(|| RefCell::new(Values::new(self.function, self.accesses())))
+        self.values.get_or_init(|| {
+            RefCell::new(Values::new(self.function, Rc::clone(self.survey()), self.accesses()))
+        })
     }
 
     /// What is known of an operand's value.
@@ -104,7 +107,16 @@ impl<'a> Flow<'a> {
 
     /// The variable that an address lies in, and the bytes from its start where they are known.
     pub fn address(&self, address: &Address) -> Option<(Symbol, Option<i64>)> {
-        self.values().borrow_mut().address(address)
+        match address.base {
+            AddressBase::Symbol(symbol) => Some((symbol, Some(address.offset))),
+            AddressBase::Reg(register) => match self.register(register) {
+                Value::Address(symbol, offset) => {
+                    Some((symbol, offset.map(|offset| offset.wrapping_add(address.offset))))
+                }
+                _ => None,
+            },
+            AddressBase::Absolute => None,
+        }
     }
 
     /// Which lanes come to a block, if not all that come to the function.
@@ -128,6 +140,36 @@ impl<'a> Flow<'a> {
     /// The instructions of a block, labels left out.
     pub fn instructions(&self, block: BlockId) -> Instructions<'a> {
         instructions(&self.function.body[self.graph().statements(block)])
+    }
+
+    /// The ordinals of the instructions of a block.
+    pub fn ordinals(&self, block: BlockId) -> impl Iterator<Item = SrcId> + use<> {
+        let instructions = self.instructions(block);
+        let first = instructions.clone().next().map_or(0, |instr| instr.src.0);
+        let end = instructions.clone().next_back().map_or(0, |instr| instr.src.0 + 1);
+        (first..end).map(SrcId)
+    }
+
+    /// The instructions of a block that are [notable](is_notable).
+    pub fn landmarks(&self, block: BlockId) -> impl Iterator<Item = &'a Instr> {
+        let (body, landmarks) = (&self.function.body, self.survey().landmarks());
+        let statements = self.graph().statements(block);
+        let before = |end: usize| landmarks.partition_point(|&index| (index as usize) < end);
+        landmarks[before(statements.start)..before(statements.end)]
+            .iter()
+            .filter_map(|&index| instruction(&body[index as usize]))
+    }
+
+    /// An instruction by its ordinal.
+    pub fn instruction(&self, src: SrcId) -> Option<&'a Instr> {
+        self.survey().instruction(self.function, src)
+    }
+}
+
+fn instruction(statement: &Stmt) -> Option<&Instr> {
+    match statement {
+        Stmt::Instr(instr) => Some(instr),
+        Stmt::Label(_) => None,
     }
 }
 

@@ -115,12 +115,12 @@ impl<'a> Inventory<'_, 'a> {
 
 pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     let Some(flow) = body.flow() else { return };
-    if !flow.forms().any(|form| Kind::of_form(form).is_some_and(|kind| kind != Kind::Call)) {
+    if !flow.survey().any(|form| Kind::of_form(form).is_some_and(|kind| kind != Kind::Call)) {
         return;
     }
     let mut sites = Vec::new();
     for block in flow.graph().reached_blocks() {
-        for instr in flow.instructions(block) {
+        for instr in flow.landmarks(block) {
             if let Some(kind) = Kind::of(instr) {
                 sites.push((kind, Site { instr, block }));
             }
@@ -135,4 +135,16 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     barrier_objects::check(&inventory, out);
     proxies::check(&inventory, out);
     warp_groups::check(&inventory, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::is_notable;
+
+    #[test]
+    fn what_takes_part_is_a_landmark() {
+        let takes_part = FormId::ALL.iter().filter(|&&form| Kind::of_form(form).is_some());
+        assert_eq!(takes_part.filter(|&&form| !is_notable(form)).collect::<Vec<_>>(), Vec::<&FormId>::new());
+    }
 }

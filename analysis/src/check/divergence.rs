@@ -31,12 +31,12 @@ declare_lint! {
 
 pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     let Some(flow) = body.flow() else { return };
-    if !flow.forms().any(|form| has_mask(form) || is_convergent(form)) {
+    if !flow.survey().any(|form| has_mask(form) || is_convergent(form)) {
         return;
     }
     let graph = flow.graph();
     for block in graph.reached_blocks() {
-        for instr in flow.instructions(block) {
+        for instr in flow.landmarks(block) {
             if has_mask(instr.opcode.form) {
                 mask(body, flow, block, instr, out);
             } else if is_aligned(instr) {
@@ -182,9 +182,16 @@ fn last_operand(text: &str, statement: TextRange) -> TextRange {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::is_notable;
     use crate::tests::marks;
 
     const HEAD: &str = ".reg .b32 %r<8>; .reg .pred %p<4>; mov.u32 %r1, %laneid; mov.u32 %r2, %tid.x;\n";
+
+    #[test]
+    fn what_is_looked_at_is_a_landmark() {
+        let looked_at = FormId::ALL.iter().filter(|&&form| has_mask(form) || is_convergent(form));
+        assert_eq!(looked_at.filter(|&&form| !is_notable(form)).collect::<Vec<_>>(), Vec::<&FormId>::new());
+    }
 
     fn partial(body: &str) -> usize {
         marks(&PARTIAL_WARP, &format!("{HEAD}{body}")).len()

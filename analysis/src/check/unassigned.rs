@@ -94,13 +94,13 @@ fn candidates(body: &Body<'_>, flow: &Flow<'_>) -> Vec<Candidate> {
     }
     let mut candidates = Vec::new();
     for block in graph.reached_blocks() {
-        for instr in flow.instructions(block) {
-            let registers = accesses.registers(instr);
+        for src in flow.ordinals(block) {
+            let registers = accesses.registers(src);
             for access in registers.clone().filter(|access| access.reads()) {
                 let register = access.register.0 as usize;
                 let is_written = last[register] == block
                     || first[register] != NONE && flow.dominators().dominates(first[register], block);
-                if !is_written && !is_passed_on(instr) {
+                if !is_written && !flow.instruction(src).is_some_and(is_passed_on) {
                     let range = access.occurrence.range;
                     candidates.push(Candidate { register: access.register, block, range });
                     // One report in a block is enough.
@@ -127,8 +127,8 @@ fn writes(flow: &Flow<'_>, candidates: &[Candidate]) -> FxHashMap<RegId, SmallVe
     }
     let graph = flow.graph();
     for block in graph.reached_blocks() {
-        for instr in flow.instructions(block) {
-            for access in flow.accesses().registers(instr).filter(|access| access.writes()) {
+        for src in flow.ordinals(block) {
+            for access in flow.accesses().registers(src).filter(|access| access.writes()) {
                 if let Some(blocks) = writes.get_mut(&access.register)
                     && blocks.last() != Some(&block)
                 {

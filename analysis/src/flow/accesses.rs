@@ -1,6 +1,6 @@
 //! Which registers a statement reads and writes, and where each register gets its value.
 
-use ptx_backend::input::{Instr, RegId};
+use ptx_backend::input::{RegId, SrcId};
 
 use crate::ide::Access;
 use crate::lower::{Occurrence, SourceMap};
@@ -10,8 +10,32 @@ use crate::scope::Entity;
 #[derive(Clone, Debug)]
 pub struct Accesses<'a> {
     occurrences: &'a [Occurrence],
-    /// By [`SrcId`](ptx_backend::input::SrcId) and one more: its first occurrence.
+    /// Parallel to `occurrences`, and a fifth of their size: nearly all time of the analyses is in walking it.
+    words: Box<[Word]>,
+    /// By [`SrcId`] and one more: its first occurrence.
     starts: Box<[u32]>,
+    naming: Box<[SrcId]>,
+}
+
+/// A register, times four, and how it is accessed; or [`Word::NONE`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Word(u32);
+
+impl Word {
+    const READS: u32 = 1;
+    const WRITES: u32 = 2;
+    const NONE: Self = Self(0);
+
+    fn new(occurrence: &Occurrence) -> Self {
+        let Entity::Register(register) = occurrence.entity else { return Self::NONE };
+        Self(match occurrence.access {
+            // Declarations may stand between statements.
+            Access::Declaration => return Self::NONE,
+            Access::Read => register.0 << 2 | Self::READS,
+            Access::Write => register.0 << 2 | Self::WRITES,
+            Access::ReadWrite => register.0 << 2 | Self::READS | Self::WRITES,
+        })
+    }
 }
 
 /// A register at a place.
@@ -19,62 +43,87 @@ pub struct Accesses<'a> {
 pub struct RegisterAccess<'a> {
     pub register: RegId,
     pub occurrence: &'a Occurrence,
+    word: Word,
 }
 
 impl RegisterAccess<'_> {
     pub fn reads(&self) -> bool {
-        matches!(self.occurrence.access, Access::Read | Access::ReadWrite)
+        self.word.0 & Word::READS != 0
     }
 
     pub fn writes(&self) -> bool {
-        matches!(self.occurrence.access, Access::Write | Access::ReadWrite)
+        self.word.0 & Word::WRITES != 0
     }
 }
 
 impl<'a> Accesses<'a> {
-    pub fn new(map: &'a SourceMap) -> Self {
+    pub(super) fn new(map: &'a SourceMap) -> Self {
         let occurrences = &map.occurrences;
         let mut starts = Vec::with_capacity(map.statements.len() + 1);
-        let mut next = 0;
-        for statement in &map.statements {
-            while occurrences.get(next).is_some_and(|o| o.range.start() < statement.start()) {
-                next += 1;
+        let mut words = Vec::with_capacity(occurrences.len());
+        let mut naming = Vec::new();
+        for occurrence in occurrences {
+            while map
+                .statements
+                .get(starts.len())
+                .is_some_and(|next| next.start() <= occurrence.range.start())
+            {
+                starts.push(words.len() as u32);
             }
-            starts.push(next as u32);
+            words.push(Word::new(occurrence));
+            if matches!(occurrence.entity, Entity::Symbol(_)) && occurrence.access != Access::Declaration {
+                let src = SrcId(starts.len().saturating_sub(1) as u32);
+                if naming.last() != Some(&src) {
+                    naming.push(src);
+                }
+            }
         }
-        starts.push(occurrences.len() as u32);
-        Self { occurrences, starts: starts.into() }
+        starts.resize(map.statements.len() + 1, words.len() as u32);
+        Self { occurrences, words: words.into(), starts: starts.into(), naming: naming.into() }
+    }
+
+    /// Every statement, in text order.
+    pub fn statements(&self) -> impl Iterator<Item = SrcId> + use<> {
+        (0..self.starts.len() as u32 - 1).map(SrcId)
+    }
+
+    fn range(&self, src: SrcId) -> std::ops::Range<usize> {
+        self.starts[src.0 as usize] as usize..self.starts[src.0 as usize + 1] as usize
     }
 
     /// The names in a statement, in text order.
-    pub fn names(&self, instr: &Instr) -> &'a [Occurrence] {
-        let at = instr.src.0 as usize;
-        &self.occurrences[self.starts[at] as usize..self.starts[at + 1] as usize]
+    pub fn names(&self, src: SrcId) -> &'a [Occurrence] {
+        &self.occurrences[self.range(src)]
     }
 
     /// The registers in a statement, its guard first, in text order.
-    pub fn registers(&self, instr: &Instr) -> Registers<'a> {
-        Registers(self.names(instr).iter())
+    pub fn registers(&self, src: SrcId) -> Registers<'_, 'a> {
+        let range = self.range(src);
+        Registers { words: self.words[range.clone()].iter(), occurrences: self.occurrences[range].iter() }
+    }
+
+    /// The statements that name variables or functions, in text order; perhaps some others.
+    pub fn naming(&self) -> &[SrcId] {
+        &self.naming
     }
 }
 
-/// Iterates over the registers in a statement. A type of its own because nearly all time of the analyses is in it,
-/// and chains of closures are not always inlined.
+/// Iterates over the registers in a statement.
 #[derive(Clone, Debug)]
-pub struct Registers<'a>(std::slice::Iter<'a, Occurrence>);
+pub struct Registers<'w, 'a> {
+    words: std::slice::Iter<'w, Word>,
+    occurrences: std::slice::Iter<'a, Occurrence>,
+}
 
-impl<'a> Iterator for Registers<'a> {
+impl<'a> Iterator for Registers<'_, 'a> {
     type Item = RegisterAccess<'a>;
 
     #[inline]
     fn next(&mut self) -> Option<RegisterAccess<'a>> {
         loop {
-            let occurrence = self.0.next()?;
-            // Declarations may stand between this statement and the next one.
-            if let Entity::Register(register) = occurrence.entity
-                && occurrence.access != Access::Declaration
-            {
-                return Some(RegisterAccess { register, occurrence });
+            let (&word, occurrence) = (self.words.next()?, self.occurrences.next()?);
+            if word != Word::NONE {
+                return Some(RegisterAccess { register: RegId(word.0 >> 2), occurrence, word });
             }
         }
     }

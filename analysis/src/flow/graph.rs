@@ -5,6 +5,8 @@ use std::ops::Range;
 use ptx_backend::input::{Function, Instr, LabelId, Operand, Stmt};
 use ptx_isa::{Facts, FormId};
 
+use super::Survey;
+
 /// Index of a basic block, in text order. Block 0 is the entry.
 pub type BlockId = u32;
 
@@ -69,9 +71,9 @@ pub struct Graph {
 }
 
 impl Graph {
-    pub fn new(function: &Function) -> Self {
+    pub(super) fn new(function: &Function, survey: &Survey) -> Self {
         let body = &function.body;
-        let starts = leaders(function);
+        let starts = leaders(function, survey);
         let blocks = starts.len() - 1;
         let mut block_of_label = vec![u32::MAX; function.labels as usize];
         for block in 0..blocks {
@@ -188,12 +190,13 @@ fn is_jump(instr: &Instr) -> bool {
 
 /// First statements of blocks, and the number of statements. Labels that nothing jumps to start none, unless
 /// nothing comes to them from above.
-fn leaders(function: &Function) -> Vec<u32> {
+fn leaders(function: &Function, survey: &Survey) -> Vec<u32> {
     let mut is_target = vec![false; function.labels as usize];
     for label in function.targets.iter().flatten() {
         is_target[label.0 as usize] = true;
     }
-    for statement in &function.body {
+    let landmarks = || survey.landmarks().iter().map(|&index| (index, &function.body[index as usize]));
+    for (_, statement) in landmarks() {
         if let Stmt::Instr(instr) = statement
             && instr.opcode.form == FormId::Bra
             && let Some(Operand::Label(label)) = instr.operands.first()
@@ -201,25 +204,30 @@ fn leaders(function: &Function) -> Vec<u32> {
             is_target[label.0 as usize] = true;
         }
     }
+    let statements = function.body.len() as u32;
     let mut starts = vec![0];
-    let mut is_leader = false;
-    let mut only_labels = true;
-    for (index, statement) in function.body.iter().enumerate() {
-        let begins = match statement {
-            Stmt::Label(label) => is_target[label.0 as usize] && !only_labels,
-            Stmt::Instr(_) => false,
+    let mut start = 0;
+    // Of the last block, how many labels it begins with.
+    let mut labels = 0;
+    for (index, statement) in landmarks() {
+        let next = match statement {
+            Stmt::Label(label) => {
+                let has_only_labels = index == start + labels;
+                if has_only_labels {
+                    labels += 1;
+                }
+                if !has_only_labels && is_target[label.0 as usize] { index } else { continue }
+            }
+            Stmt::Instr(instr) if is_jump(instr) => index + 1,
+            Stmt::Instr(_) => continue,
         };
-        if (begins || is_leader) && index != 0 {
-            starts.push(index as u32);
-            only_labels = true;
-        }
-        is_leader = false;
-        if let Stmt::Instr(instr) = statement {
-            only_labels = false;
-            is_leader = is_jump(instr);
+        if next < statements {
+            start = next;
+            labels = u32::from(next == index);
+            starts.push(next);
         }
     }
-    starts.push(function.body.len() as u32);
+    starts.push(statements);
     starts
 }
 

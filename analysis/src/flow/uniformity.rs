@@ -68,7 +68,7 @@ impl Uniformity {
 
     /// Marks what an instruction writes; `true` when that is new.
     fn instruction(&mut self, flow: &Flow<'_>, instr: &Instr, is_apart: bool) -> bool {
-        let accesses = flow.accesses().registers(instr);
+        let accesses = flow.accesses().registers(instr.src);
         if !accesses.clone().any(|access| access.writes() && !self.varies[access.register.0 as usize]) {
             return false;
         }

@@ -5,10 +5,10 @@
 
 use std::rc::Rc;
 
-use ptx_backend::input::{Address, AddressBase, Function, Instr, Launch, Operand, RegId, Stmt, Symbol};
+use ptx_backend::input::{Function, Instr, Launch, Operand, RegId, SrcId, Symbol};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType, SpecialReg, TypeKind};
 
-use super::Accesses;
+use super::{Accesses, Survey};
 
 /// Threads of a warp.
 const LANES: usize = 32;
@@ -90,7 +90,8 @@ const DEPTH: u32 = 64;
 /// Answers what is known of a value, remembering what was asked.
 pub(super) struct Values<'a> {
     function: &'a Function,
-    /// By register: the index of the only statement that writes it, [`NEVER`] or [`OFTEN`].
+    survey: Rc<Survey>,
+    /// By register: the ordinal of the only statement that writes it, [`NEVER`] or [`OFTEN`].
     definitions: Box<[u32]>,
     /// By register: the place of its value in `values`, and [`NEVER`] before it was asked for.
     known: Box<[u32]>,
@@ -99,47 +100,35 @@ pub(super) struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    pub(super) fn new(function: &'a Function, accesses: &Accesses<'a>) -> Self {
+    pub(super) fn new(function: &'a Function, survey: Rc<Survey>, accesses: &Accesses<'a>) -> Self {
         let mut definitions = vec![NEVER; function.regs.len()];
         for parameter in function.params.iter().filter_map(|param| param.reg) {
             definitions[parameter.0 as usize] = OFTEN;
         }
-        for (index, statement) in function.body.iter().enumerate() {
-            let Stmt::Instr(instr) = statement else { continue };
-            for access in accesses.registers(instr).filter(|access| access.writes()) {
+        for src in accesses.statements() {
+            for access in accesses.registers(src).filter(|access| access.writes()) {
                 let definition = &mut definitions[access.register.0 as usize];
-                let is_first = *definition == NEVER && instr.guard.is_none();
-                *definition = if is_first { index as u32 } else { OFTEN };
+                *definition = if *definition == NEVER { src.0 } else { OFTEN };
             }
         }
         let known = vec![NEVER; function.regs.len()].into();
-        Self { function, definitions: definitions.into(), known, values: vec![Value::Unknown] }
+        Self { function, survey, definitions: definitions.into(), known, values: vec![Value::Unknown] }
+    }
+
+    /// The only statement that writes a register, if it has no guard.
+    fn definition(&self, register: RegId) -> Option<&'a Instr> {
+        let src = self.definitions[register.0 as usize];
+        let instr =
+            if src < OFTEN { self.survey.instruction(self.function, SrcId(src))? } else { return None };
+        instr.guard.is_none().then_some(instr)
     }
 
     pub(super) fn is_written_once(&self, register: RegId) -> bool {
-        self.definitions[register.0 as usize] < OFTEN
+        self.definition(register).is_some()
     }
 
     pub(super) fn operand(&mut self, operand: &Operand) -> Value {
         self.follow(operand, DEPTH)
-    }
-
-    pub(super) fn register(&mut self, register: RegId) -> Value {
-        self.follow(&Operand::Reg(register), DEPTH)
-    }
-
-    /// The variable that an address lies in, and the bytes from its start.
-    pub(super) fn address(&mut self, address: &Address) -> Option<(Symbol, Option<i64>)> {
-        match address.base {
-            AddressBase::Symbol(symbol) => Some((symbol, Some(address.offset))),
-            AddressBase::Reg(register) => match self.register(register) {
-                Value::Address(symbol, offset) => {
-                    Some((symbol, offset.map(|offset| offset.wrapping_add(address.offset))))
-                }
-                _ => None,
-            },
-            AddressBase::Absolute => None,
-        }
     }
 
     fn follow(&mut self, operand: &Operand, depth: u32) -> Value {
@@ -153,10 +142,8 @@ impl<'a> Values<'a> {
                 if let Some(known) = self.values.get(self.known[register.0 as usize] as usize) {
                     return known.clone();
                 }
-                let statement = self.definitions[register.0 as usize];
-                let function = self.function;
-                let value = match function.body.get(statement as usize) {
-                    Some(Stmt::Instr(instr)) if depth > 0 => self.result(instr, *register, depth - 1),
+                let value = match self.definition(*register) {
+                    Some(instr) if depth > 0 => self.result(instr, *register, depth - 1),
                     _ => Value::Unknown,
                 };
                 self.known[register.0 as usize] = match value {

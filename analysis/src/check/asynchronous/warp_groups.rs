@@ -113,7 +113,7 @@ fn touch(inventory: &Inventory<'_, '_>, instr: &Instr, busy: &mut FxHashMap<RegI
     if busy.is_empty() {
         return;
     }
-    for access in inventory.flow.accesses().registers(instr) {
+    for access in inventory.flow.accesses().registers(instr.src) {
         let Some(held) = busy.get(&access.register).copied() else { continue };
         if held.is_source && !access.writes() {
             continue;
