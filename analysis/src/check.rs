@@ -40,7 +40,7 @@ use text_size::{TextRange, TextSize};
 
 use crate::db::{Db, Options};
 use crate::diagnostic::{Findings, Severity};
-use crate::flow::Flow;
+use crate::flow::{Flow, Survey};
 use crate::lower::SourceMap;
 use crate::module::Header;
 use crate::scope::RegisterName;
@@ -130,13 +130,14 @@ impl<'a> Body<'a> {
     /// Says nothing of the order of execution when `incomplete`.
     pub(crate) fn new(
         function: &'a Function,
+        survey: &'a Survey,
         variables: &'a FxHashMap<Symbol, Place>,
         map: &'a SourceMap,
         text: &'a str,
         incomplete: bool,
         extras: Extras,
     ) -> Self {
-        let flow = (!incomplete).then(|| Flow::new(function, map));
+        let flow = (!incomplete).then(|| Flow::new(function, survey, map));
         Self { map, text, function, variables, extras, flow }
     }
 

@@ -15,7 +15,6 @@ mod uniformity;
 mod values;
 
 use std::cell::{OnceCell, RefCell};
-use std::rc::Rc;
 
 use ptx_backend::input::{Address, AddressBase, Function, Guard, Instr, Operand, RegId, SrcId, Stmt, Symbol};
 use rustc_hash::FxHashMap;
@@ -37,7 +36,7 @@ use values::Values;
 pub struct Flow<'a> {
     function: &'a Function,
     map: &'a SourceMap,
-    survey: OnceCell<Rc<Survey>>,
+    survey: &'a Survey,
     graph: OnceCell<Graph>,
     accesses: OnceCell<Accesses<'a>>,
     dominators: OnceCell<Tree>,
@@ -48,11 +47,12 @@ pub struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    pub fn new(function: &'a Function, map: &'a SourceMap) -> Self {
+    /// `survey` is of the body of `function`.
+    pub fn new(function: &'a Function, survey: &'a Survey, map: &'a SourceMap) -> Self {
         Self {
             function,
             map,
-            survey: OnceCell::new(),
+            survey,
             graph: OnceCell::new(),
             accesses: OnceCell::new(),
             dominators: OnceCell::new(),
@@ -64,8 +64,8 @@ impl<'a> Flow<'a> {
     }
 
     /// What is in the body at all: a check of rare things asks this first.
-    pub fn survey(&self) -> &Rc<Survey> {
-        self.survey.get_or_init(|| Rc::new(Survey::new(self.function)))
+    pub fn survey(&self) -> &'a Survey {
+        self.survey
     }
 
     pub fn graph(&self) -> &Graph {
@@ -85,9 +85,7 @@ impl<'a> Flow<'a> {
     }
 
     fn values(&self) -> &RefCell<Values<'a>> {
-        self.values.get_or_init(|| {
-            RefCell::new(Values::new(self.function, Rc::clone(self.survey()), self.accesses()))
-        })
+        self.values.get_or_init(|| RefCell::new(Values::new(self.function, self.survey, self.accesses())))
     }
 
     /// What is known of an operand's value.
@@ -162,7 +160,7 @@ impl<'a> Flow<'a> {
 
     /// An instruction by its ordinal.
     pub fn instruction(&self, src: SrcId) -> Option<&'a Instr> {
-        self.survey().instruction(self.function, src)
+        self.survey.find(self.function, src)
     }
 }
 

@@ -29,6 +29,24 @@ impl Next {
     }
 }
 
+/// The first `.` or `#` behind a blank: all directives that begin a line are among these.
+///
+/// Bodies have few of them and many lines, so the bytes are looked at in blocks, as vectors.
+pub(crate) fn find_start(bytes: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 32;
+    let is_start = |before: u8, byte: u8| (before <= b' ') & ((byte == b'.') | (byte == b'#'));
+    let mut at = 0;
+    while let Some(block) = bytes.get(at..at + BLOCK + 1) {
+        let starts = std::iter::zip(&block[..BLOCK], &block[1..]);
+        if starts.fold(false, |any, (&before, &byte)| any | is_start(before, byte)) {
+            break;
+        }
+        at += BLOCK;
+    }
+    let found = bytes[at..].windows(2).position(|pair| is_start(pair[0], pair[1]))?;
+    Some(at + found + 1)
+}
+
 /// The end of the block comment that opens at `pos`, and whether it is closed.
 pub(crate) fn block_comment_end(bytes: &[u8], pos: usize) -> (usize, bool) {
     let mut at = pos + 2;

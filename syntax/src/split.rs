@@ -81,6 +81,12 @@ pub(crate) fn body_start(text: &str) -> Option<usize> {
     }
 }
 
+/// The line break before `pos`, if only blanks are between.
+fn line_break_before(bytes: &[u8], pos: usize) -> Option<usize> {
+    let before = bytes[..pos].iter().rposition(|&byte| byte == b'\n' || !scan::is_blank(byte))?;
+    (bytes[before] == b'\n').then_some(before)
+}
+
 fn range(start: usize, end: usize) -> TextRange {
     TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32))
 }
@@ -138,8 +144,10 @@ struct Splitter<'a> {
     pos: usize,
     /// The next `;`, `{` or `}`.
     next_end: Next,
-    /// The next brace or line break.
+    /// The next brace.
     next_mark: Next,
+    /// The next directive that may be the first of its line.
+    next_start: Next,
     /// The next quote or slash, which may begin what hides braces.
     next_hidden: Next,
 }
@@ -149,7 +157,14 @@ type Item = (ItemKind, Option<TextRange>);
 impl<'a> Splitter<'a> {
     fn new(text: &'a str) -> Self {
         let next = Next::default();
-        Self { bytes: text.as_bytes(), pos: 0, next_end: next, next_mark: next, next_hidden: next }
+        Self {
+            bytes: text.as_bytes(),
+            pos: 0,
+            next_end: next,
+            next_mark: next,
+            next_start: next,
+            next_hidden: next,
+        }
     }
 
     fn item(&mut self) -> Item {
@@ -305,8 +320,22 @@ impl<'a> Splitter<'a> {
         let mut depth = 0usize;
         let mut pos = self.pos;
         loop {
-            let mark = self.next_mark.at_or_after(bytes, pos, |rest| memchr3(b'{', b'}', b'\n', rest));
+            let mark = self.next_mark.at_or_after(bytes, pos, |rest| memchr2(b'{', b'}', rest));
             let hidden = self.next_hidden.at_or_after(bytes, pos, |rest| memchr2(b'"', b'/', rest));
+            let start = self.next_start.at_or_after(bytes, pos, scan::find_start);
+            if start < mark.min(hidden) {
+                let line = line_break_before(bytes, start).filter(|&line| line >= pos);
+                pos = start + 1;
+                match line {
+                    Some(line) if bytes[start] == b'.' && self.is_item_start_in_braces(start) => {
+                        self.pos = line;
+                        return false;
+                    }
+                    Some(_) if bytes[start] == b'#' => pos = scan::hash_line_end(bytes, start),
+                    _ => {}
+                }
+                continue;
+            }
             if hidden < mark {
                 pos = match bytes[hidden] {
                     b'"' => scan::string_end(bytes, hidden).0,
@@ -317,24 +346,11 @@ impl<'a> Splitter<'a> {
             pos = mark + 1;
             match bytes.get(mark) {
                 Some(b'{') => depth += 1,
-                Some(b'}') => {
+                Some(_) => {
                     depth -= 1;
                     if depth == 0 {
                         self.pos = pos;
                         return true;
-                    }
-                }
-                Some(_) => {
-                    while pos < bytes.len() && matches!(bytes[pos], b' ' | b'\t' | b'\r' | 0x0B | 0x0C) {
-                        pos += 1;
-                    }
-                    match bytes.get(pos) {
-                        Some(b'.') if self.is_item_start_in_braces(pos) => {
-                            self.pos = mark;
-                            return false;
-                        }
-                        Some(b'#') => pos = scan::hash_line_end(bytes, pos),
-                        _ => {}
                     }
                 }
                 None => {

@@ -25,7 +25,8 @@ declare_lint! {
 
 pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     let Some(flow) = body.flow() else { return };
-    let naming = || flow.accesses().naming().iter().filter_map(|&src| flow.instruction(src));
+    let naming = flow.accesses().naming();
+    let naming = || naming.iter().filter_map(|&src| flow.instruction(src));
     // Registers need no look where nothing takes the address of a variable.
     let takes_addresses = naming().any(takes_address);
     let all = takes_addresses.then(|| instructions(&body.function.body));

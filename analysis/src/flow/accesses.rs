@@ -14,27 +14,37 @@ pub struct Accesses<'a> {
     words: Box<[Word]>,
     /// By [`SrcId`] and one more: its first occurrence.
     starts: Box<[u32]>,
-    naming: Box<[SrcId]>,
 }
 
-/// A register, times four, and how it is accessed; or [`Word::NONE`].
+/// A register, times four, and how it is accessed; or one of the constants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Word(u32);
 
 impl Word {
     const READS: u32 = 1;
     const WRITES: u32 = 2;
-    const NONE: Self = Self(0);
+    const OTHER: Self = Self(0);
+    /// A variable or a function.
+    const SYMBOL: Self = Self(4);
 
+    #[inline]
     fn new(occurrence: &Occurrence) -> Self {
-        let Entity::Register(register) = occurrence.entity else { return Self::NONE };
-        Self(match occurrence.access {
+        let access = match occurrence.access {
             // Declarations may stand between statements.
-            Access::Declaration => return Self::NONE,
-            Access::Read => register.0 << 2 | Self::READS,
-            Access::Write => register.0 << 2 | Self::WRITES,
-            Access::ReadWrite => register.0 << 2 | Self::READS | Self::WRITES,
-        })
+            Access::Declaration => return Self::OTHER,
+            Access::Read => Self::READS,
+            Access::Write => Self::WRITES,
+            Access::ReadWrite => Self::READS | Self::WRITES,
+        };
+        match occurrence.entity {
+            Entity::Register(register) => Self(register.0 << 2 | access),
+            Entity::Symbol(_) => Self::SYMBOL,
+            _ => Self::OTHER,
+        }
+    }
+
+    fn is_register(self) -> bool {
+        self.0 & (Self::READS | Self::WRITES) != 0
     }
 }
 
@@ -60,26 +70,16 @@ impl<'a> Accesses<'a> {
     pub(super) fn new(map: &'a SourceMap) -> Self {
         let occurrences = &map.occurrences;
         let mut starts = Vec::with_capacity(map.statements.len() + 1);
-        let mut words = Vec::with_capacity(occurrences.len());
-        let mut naming = Vec::new();
-        for occurrence in occurrences {
-            while map
-                .statements
-                .get(starts.len())
-                .is_some_and(|next| next.start() <= occurrence.range.start())
-            {
-                starts.push(words.len() as u32);
+        let mut next = 0;
+        for statement in &map.statements {
+            while occurrences.get(next).is_some_and(|o| o.range.start() < statement.start()) {
+                next += 1;
             }
-            words.push(Word::new(occurrence));
-            if matches!(occurrence.entity, Entity::Symbol(_)) && occurrence.access != Access::Declaration {
-                let src = SrcId(starts.len().saturating_sub(1) as u32);
-                if naming.last() != Some(&src) {
-                    naming.push(src);
-                }
-            }
+            starts.push(next as u32);
         }
-        starts.resize(map.statements.len() + 1, words.len() as u32);
-        Self { occurrences, words: words.into(), starts: starts.into(), naming: naming.into() }
+        starts.push(occurrences.len() as u32);
+        let words = occurrences.iter().map(Word::new).collect();
+        Self { occurrences, words, starts: starts.into() }
     }
 
     /// Every statement, in text order.
@@ -87,6 +87,7 @@ impl<'a> Accesses<'a> {
         (0..self.starts.len() as u32 - 1).map(SrcId)
     }
 
+    #[inline]
     fn range(&self, src: SrcId) -> std::ops::Range<usize> {
         self.starts[src.0 as usize] as usize..self.starts[src.0 as usize + 1] as usize
     }
@@ -97,14 +98,21 @@ impl<'a> Accesses<'a> {
     }
 
     /// The registers in a statement, its guard first, in text order.
+    #[inline]
     pub fn registers(&self, src: SrcId) -> Registers<'_, 'a> {
         let range = self.range(src);
         Registers { words: self.words[range.clone()].iter(), occurrences: self.occurrences[range].iter() }
     }
 
     /// The statements that name variables or functions, in text order; perhaps some others.
-    pub fn naming(&self) -> &[SrcId] {
-        &self.naming
+    pub fn naming(&self) -> Vec<SrcId> {
+        let mut naming = Vec::new();
+        for (at, _) in self.words.iter().enumerate().filter(|&(_, &word)| word == Word::SYMBOL) {
+            let statement = self.starts.partition_point(|&start| start as usize <= at);
+            naming.push(SrcId(statement.saturating_sub(1) as u32));
+        }
+        naming.dedup();
+        naming
     }
 }
 
@@ -122,7 +130,7 @@ impl<'a> Iterator for Registers<'_, 'a> {
     fn next(&mut self) -> Option<RegisterAccess<'a>> {
         loop {
             let (&word, occurrence) = (self.words.next()?, self.occurrences.next()?);
-            if word != Word::NONE {
+            if word.is_register() {
                 return Some(RegisterAccess { register: RegId(word.0 >> 2), occurrence, word });
             }
         }

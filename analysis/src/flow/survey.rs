@@ -1,42 +1,49 @@
-//! One look at all statements of a body, which are many and large: what is rare among them, so that nothing else has
+//! What is rare among the statements of a body, which are many and large: noted as they are made, so that nothing has
 //! to look for it.
 
-use ptx_backend::input::{Function, Instr, SrcId, Stmt};
+use ptx_backend::input::{Function, Instr, SrcId};
 use ptx_isa::{Facts, FormId};
 
 use super::instruction;
 
 /// What kinds of statements a body has, and where the rare ones are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Survey {
     /// The rows of the instruction table that it has, as a set.
     forms: [u64; FormId::ALL.len().div_ceil(64)],
     /// Labels and notable instructions, as indices into [`Function::body`].
-    landmarks: Box<[u32]>,
+    landmarks: Vec<u32>,
     /// By label in text order: how many instructions stand before it.
-    labels: Box<[u32]>,
+    labels: Vec<u32>,
+    instructions: u32,
 }
 
 impl Survey {
-    pub(super) fn new(function: &Function) -> Self {
-        let mut forms = [0; _];
-        let (mut landmarks, mut labels) = (Vec::new(), Vec::with_capacity(function.labels as usize));
-        for (index, statement) in function.body.iter().enumerate() {
-            match statement {
-                Stmt::Label(_) => {
-                    labels.push((index - labels.len()) as u32);
-                    landmarks.push(index as u32);
-                }
-                Stmt::Instr(instr) => {
-                    let form = instr.opcode.form;
-                    forms[form as usize / 64] |= 1 << (form as usize % 64);
-                    if is_notable(form) {
-                        landmarks.push(index as u32);
-                    }
-                }
-            }
+    pub fn clear(&mut self) {
+        self.forms = [0; _];
+        self.landmarks.clear();
+        self.labels.clear();
+        self.instructions = 0;
+    }
+
+    /// Notes the next statement of the body: an instruction.
+    #[inline]
+    pub fn instruction(&mut self, form: FormId) {
+        self.forms[form as usize / 64] |= 1 << (form as usize % 64);
+        if is_notable(form) {
+            self.landmark();
         }
-        Self { forms, landmarks: landmarks.into(), labels: labels.into() }
+        self.instructions += 1;
+    }
+
+    /// Notes the next statement of the body: a label.
+    pub fn label(&mut self) {
+        self.landmark();
+        self.labels.push(self.instructions);
+    }
+
+    fn landmark(&mut self) {
+        self.landmarks.push(self.instructions + self.labels.len() as u32);
     }
 
     /// Whether one of the instructions is of a form that is asked for.
@@ -59,7 +66,7 @@ impl Survey {
     }
 
     /// An instruction by its ordinal.
-    pub(super) fn instruction<'f>(&self, function: &'f Function, src: SrcId) -> Option<&'f Instr> {
+    pub(super) fn find<'f>(&self, function: &'f Function, src: SrcId) -> Option<&'f Instr> {
         let labels = self.labels.partition_point(|&before| before <= src.0);
         instruction(function.body.get(src.0 as usize + labels)?)
     }

@@ -90,7 +90,7 @@ const DEPTH: u32 = 64;
 /// Answers what is known of a value, remembering what was asked.
 pub(super) struct Values<'a> {
     function: &'a Function,
-    survey: Rc<Survey>,
+    survey: &'a Survey,
     /// By register: the ordinal of the only statement that writes it, [`NEVER`] or [`OFTEN`].
     definitions: Box<[u32]>,
     /// By register: the place of its value in `values`, and [`NEVER`] before it was asked for.
@@ -100,7 +100,7 @@ pub(super) struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    pub(super) fn new(function: &'a Function, survey: Rc<Survey>, accesses: &Accesses<'a>) -> Self {
+    pub(super) fn new(function: &'a Function, survey: &'a Survey, accesses: &Accesses<'a>) -> Self {
         let mut definitions = vec![NEVER; function.regs.len()];
         for parameter in function.params.iter().filter_map(|param| param.reg) {
             definitions[parameter.0 as usize] = OFTEN;
@@ -118,8 +118,7 @@ impl<'a> Values<'a> {
     /// The only statement that writes a register, if it has no guard.
     fn definition(&self, register: RegId) -> Option<&'a Instr> {
         let src = self.definitions[register.0 as usize];
-        let instr =
-            if src < OFTEN { self.survey.instruction(self.function, SrcId(src))? } else { return None };
+        let instr = if src < OFTEN { self.survey.find(self.function, SrcId(src))? } else { return None };
         instr.guard.is_none().then_some(instr)
     }
 

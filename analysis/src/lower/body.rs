@@ -22,6 +22,7 @@ use crate::check::{self, Gates, Place, debug, directives, limits, lints, pragmas
 use crate::db::{Db, SourceFile};
 use crate::declaration::{self, BAD_DECLARATION, Shape};
 use crate::diagnostic::{Diagnostic, Findings, Severity};
+use crate::flow::Survey;
 use crate::ide::Access;
 use crate::items::{Item, parse};
 use crate::module::{self, Global, Header, Name, REDEFINITION};
@@ -63,6 +64,8 @@ pub(super) struct Walker<'db> {
     pub(super) occurrences: Vec<Occurrence>,
     pub(super) diagnostics: Findings,
     pub(super) function: Function,
+    /// What is in the function's body.
+    pub(super) survey: Survey,
     pub(super) prototypes: Vec<Signature>,
     /// Parallel to `prototypes`.
     pub(super) prototype_shapes: Vec<Arc<Shapes>>,
@@ -113,6 +116,7 @@ impl<'db> Walker<'db> {
             occurrences: Vec::new(),
             diagnostics: Findings::default(),
             function: empty_function(),
+            survey: Survey::default(),
             prototypes: Vec::new(),
             prototype_shapes: Vec::new(),
             local_shapes: Vec::new(),
@@ -142,6 +146,7 @@ impl<'db> Walker<'db> {
         self.occurrences.clear();
         self.diagnostics = Findings::default();
         clear_function(&mut self.function);
+        self.survey.clear();
         self.prototypes.clear();
         self.prototype_shapes.clear();
         self.local_shapes.clear();
@@ -399,6 +404,7 @@ impl<'db> Walker<'db> {
                 SyntaxKind::INSTRUCTION => self.instruction(&child),
                 SyntaxKind::VARIABLE => self.variable(&child, visible),
                 SyntaxKind::LABEL => {
+                    self.survey.label();
                     self.function.body.push(Stmt::Label(label));
                     let range = self.names.declarations[self.names.labels[label.0 as usize].0 as usize].range;
                     self.occur(range, Entity::Label(label), Access::Declaration);
@@ -635,8 +641,9 @@ impl<'db> Walker<'db> {
         };
         if self.has_body {
             let incomplete = self.incomplete || has_errors;
+            let (function, survey) = (&self.function, &self.survey);
             let body =
-                check::Body::new(&self.function, &self.variables, &map, self.text, incomplete, self.extras);
+                check::Body::new(function, survey, &self.variables, &map, self.text, incomplete, self.extras);
             for check in check::BODY_CHECKS {
                 check(&body, &mut self.diagnostics);
             }

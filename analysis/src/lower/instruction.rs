@@ -88,6 +88,7 @@ impl<'db> Walker<'db> {
         }
         if lowered.operands.iter().all(Option::is_some) {
             let operands = lowered.operands.into_iter().flatten().collect();
+            self.survey.instruction(resolved.opcode.form);
             self.function.body.push(Stmt::Instr(Instr { src, opcode: resolved.opcode, guard, operands }));
         } else {
             self.incomplete = true;

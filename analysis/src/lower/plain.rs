@@ -239,6 +239,7 @@ impl<'s, 'db> Body<'s, 'db> {
         let block = self.blocks.last_mut()?;
         let label = LabelId(block.first_label.0 + block.labels as u32);
         block.labels += 1;
+        self.walker.survey.label();
         self.walker.function.body.push(Stmt::Label(label));
         self.walker.occur(range, Entity::Label(label), Access::Declaration);
         self.skip_trivia()?;
@@ -272,8 +273,11 @@ impl<'s, 'db> Body<'s, 'db> {
         let src = SrcId(self.walker.places.len() as u32);
         let range = self.range_from(start);
         self.walker.places.push(range);
-        let operands = std::mem::take(&mut self.operands);
-        self.walker.function.body.push(Stmt::Instr(Instr { src, opcode, guard, operands }));
+        // Made in its place, as operands are.
+        self.walker.survey.instruction(opcode.form);
+        self.walker.function.body.extend(std::iter::once_with(|| {
+            Stmt::Instr(Instr { src, opcode, guard, operands: std::mem::take(&mut self.operands) })
+        }));
         Some(())
     }
 

@@ -56,15 +56,42 @@ fn run(bytes: &[u8], pos: usize, classes: u8) -> usize {
     rest.iter().position(|&byte| CLASS[byte as usize] & classes == 0).unwrap_or(rest.len())
 }
 
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x80 * ONES;
+
+/// How many of eight bytes of ASCII, from the first one, which is lowest, continue a dotted name.
+fn dotted(bytes: u64) -> usize {
+    // Of each byte below 0x80 the high bit of a sum says whether it is at least 0x80 less the constant.
+    let between = |bytes: u64, first: u8, last: u8| {
+        (bytes + u64::from(0x80 - first) * ONES) & !(bytes + u64::from(0x7F - last) * ONES)
+    };
+    let equal = |byte: u8| !((bytes ^ (u64::from(byte) * ONES)) + 0x7F * ONES);
+    let letter = between(bytes | (0x20 * ONES), b'a', b'z');
+    // Between `.` and `:` there are the digits and `/`.
+    let digit_or_joint = between(bytes, b'.', b':') & !equal(b'/');
+    let others = !(letter | digit_or_joint | equal(b'_') | equal(b'$')) & HIGH;
+    others.trailing_zeros() as usize / 8
+}
+
+/// The end of the dotted name at `pos`.
+fn dotted_end(bytes: &[u8], mut pos: usize) -> usize {
+    while let Some(window) = bytes.get(pos..).and_then(<[u8]>::first_chunk) {
+        let length = dotted(u64::from_le_bytes(*window));
+        pos += length;
+        if length < window.len() {
+            return pos;
+        }
+    }
+    pos + run(bytes, pos, WORD | JOINT)
+}
+
 /// Letters, digits, and what ends a name, in eight bytes of ASCII with the first one lowest: how many of them are the
 /// name, and its parts. `None` for names of another kind, and where no end is in sight.
 ///
 /// Half of a program are names of registers. A loop over their bytes ends where no processor expects it; this has no
 /// loops.
 fn numbered(bytes: u64) -> Option<(usize, Numbered)> {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x80 * ONES;
-    // Of each byte below 0x80 the high bit of a sum says whether it is at least 0x80 less the constant.
+    // As above.
     let values = bytes ^ (u64::from(b'0') * ONES);
     let no_digit = (values + 0x76 * ONES) & HIGH;
     let small = bytes | (0x20 * ONES);
@@ -114,6 +141,16 @@ impl<'db> Body<'_, 'db> {
         }
     }
 
+    /// What stands behind something and blanks.
+    fn mark(&mut self) -> u8 {
+        let byte = self.byte();
+        if byte > b' ' {
+            return byte;
+        }
+        self.skip_blanks();
+        self.byte()
+    }
+
     /// Skips blanks, lines and comments.
     pub(super) fn skip_trivia(&mut self) -> Option<()> {
         loop {
@@ -160,7 +197,8 @@ impl<'db> Body<'_, 'db> {
             guard = Some(Guard { reg, negated });
             self.skip_blanks();
         }
-        if self.read_mnemonic()? == "call" {
+        self.read_name_and_suffixes()?;
+        if self.name.starts_with("call") && self.name[4..].starts_with(['.', ':']) || self.name == "call" {
             self.read_call()?;
             return Some(guard);
         }
@@ -171,8 +209,7 @@ impl<'db> Body<'_, 'db> {
         loop {
             self.skip_blanks();
             self.read_operand()?;
-            self.skip_blanks();
-            let mut mark = self.byte();
+            let mut mark = self.mark();
             if mark == b'|' && self.operands.len() == 1 {
                 self.pos += 1;
                 self.shape.push(mark);
@@ -184,8 +221,7 @@ impl<'db> Body<'_, 'db> {
                     (register @ Operand::Reg(_), Operand::Sink) => register,
                     pair => Operand::Pair(Box::new(pair)),
                 });
-                self.skip_blanks();
-                mark = self.byte();
+                mark = self.mark();
             }
             self.pos += 1;
             match mark {
@@ -196,27 +232,24 @@ impl<'db> Body<'_, 'db> {
         }
     }
 
-    /// `ld.shared::cta.b32`; gives the first word. Operands of video instructions are looked at as text and have no
-    /// shape.
-    fn read_mnemonic(&mut self) -> Option<&'db str> {
+    /// `ld.shared::cta.b32`. Whether its parts are well joined is looked at with the first of the name. Operands of
+    /// video instructions are looked at as text and have no shape.
+    fn read_name_and_suffixes(&mut self) -> Option<()> {
         let start = self.pos;
-        let mnemonic = self.word()?;
-        if mnemonic.starts_with('v') && mnemonic != "vote" {
-            return None;
-        }
-        // Whether they are well joined is looked at with the first of the name.
-        self.pos += run(self.text.as_bytes(), self.pos, WORD | JOINT);
-        if !matches!(self.byte(), b' ' | b'\t' | b';') {
-            return None;
-        }
+        self.pos = dotted_end(self.text.as_bytes(), start);
         self.name = &self.text[start..self.pos];
+        let is_video = self.name.starts_with('v') && !self.name.starts_with("vote.");
+        if is_video || !matches!(self.byte(), b' ' | b'\t' | b';') {
+            return None;
+        }
         self.shape.extend_from_slice(self.name.as_bytes());
         self.shape.push(b' ');
-        Some(mnemonic)
+        Some(())
     }
 
     fn read_operand(&mut self) -> Option<()> {
         match self.byte() {
+            b'%' => self.read_name(),
             b'{' => self.read_vector(),
             b'[' => self.read_address(),
             _ => self.read_simple(),
@@ -231,8 +264,7 @@ impl<'db> Body<'_, 'db> {
         loop {
             self.skip_blanks();
             self.read_simple()?;
-            self.skip_blanks();
-            let mark = self.byte();
+            let mark = self.mark();
             self.shape.push(mark);
             self.pos += 1;
             match mark {
@@ -535,6 +567,20 @@ fn push_shape(declared: &Shape, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dotted_names_end_at_other_bytes() {
+        for byte in 0..0x80u8 {
+            let is_in_name = CLASS[byte as usize] & (WORD | JOINT) != 0;
+            for place in 0..8 {
+                let mut bytes = *b"ld.v4::a";
+                bytes[place] = byte;
+                assert_eq!(dotted(u64::from_le_bytes(bytes)), if is_in_name { 8 } else { place }, "{byte}");
+            }
+        }
+        assert_eq!(dotted_end(b"@ld.global.v2.f32\t", 1), 17);
+        assert_eq!(dotted_end(b"ret;", 0), 3);
+    }
 
     #[test]
     fn names_are_a_stem_and_a_number() {
