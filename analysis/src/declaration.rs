@@ -200,15 +200,15 @@ enum Word {
 
 impl Word {
     fn parse(word: &str) -> Self {
-        match word {
-            ".param" => Self::Space(Space::Param),
-            ".reg" => Self::Space(Space::Reg),
-            ".shared" => Self::Space(Space::Shared),
-            ".global" | ".tex" => Self::Space(Space::Global),
-            ".local" => Self::Space(Space::Local),
-            ".const" => Self::Space(Space::Const),
-            ".v2" => Self::Lanes(2),
-            ".v4" => Self::Lanes(4),
+        match word.as_bytes() {
+            b".param" => Self::Space(Space::Param),
+            b".reg" => Self::Space(Space::Reg),
+            b".shared" => Self::Space(Space::Shared),
+            b".global" | b".tex" => Self::Space(Space::Global),
+            b".local" => Self::Space(Space::Local),
+            b".const" => Self::Space(Space::Const),
+            b".v2" => Self::Lanes(2),
+            b".v4" => Self::Lanes(4),
             _ => match linkage(word) {
                 Some(linkage) => Self::Linkage(linkage),
                 None => word.get(1..).and_then(ScalarType::parse).map_or(Self::Unknown, Self::Type),
@@ -229,11 +229,11 @@ impl Word {
 
 /// Reads the linkage directives.
 pub fn linkage(word: &str) -> Option<Linkage> {
-    Some(match word {
-        ".visible" => Linkage::Visible,
-        ".extern" => Linkage::Extern,
-        ".weak" => Linkage::Weak,
-        ".common" => Linkage::Common,
+    Some(match word.as_bytes() {
+        b".visible" => Linkage::Visible,
+        b".extern" => Linkage::Extern,
+        b".weak" => Linkage::Weak,
+        b".common" => Linkage::Common,
         _ => return None,
     })
 }

@@ -21,7 +21,10 @@ use crate::declaration::Shape;
 use crate::declare_lint;
 use crate::diagnostic::Lint;
 use crate::items::{Item, items};
-use crate::signature::{FunctionDecl, ItemDecl, RegisterDecl, Shapes, TargetDecl, VariableDecl, item_decl};
+use crate::lower::heading::Heading;
+use crate::signature::{
+    FunctionDecl, ItemDecl, RegisterDecl, Shapes, TargetDecl, VariableDecl, item_decl, read_decl,
+};
 
 declare_lint! {
     /// The module does not start with a readable `.version`.
@@ -194,8 +197,13 @@ pub fn module(db: &dyn Db, file: SourceFile) -> Module {
     let header = header(db, file);
     let mut builder = Builder::default();
     directives::check(db, file, header, &mut builder.findings);
+    let (is_frozen, mut heading) = (file.is_frozen(db), Heading::default());
     for (ordinal, &item) in items(db, file).iter().enumerate() {
-        builder.item(ordinal as u32, item_decl(db, item));
+        let decl = match is_frozen {
+            true => read_decl(db, item, &mut heading),
+            false => item_decl(db, item).clone(),
+        };
+        builder.item(ordinal as u32, decl);
     }
     builder.finish(header)
 }
@@ -226,19 +234,18 @@ impl Builder {
         find(&mut self.findings, lint, at, message)
     }
 
-    fn item(&mut self, item: u32, decl: &ItemDecl) {
+    fn item(&mut self, item: u32, decl: ItemDecl) {
+        let at = Place { item, declarator: 0 };
         match decl {
             ItemDecl::Variables(variables) => {
-                for (i, decl) in variables.iter().enumerate() {
-                    self.variable(Place { item, declarator: i as u32 }, decl);
+                for (decl, declarator) in variables.into_iter().zip(0..) {
+                    self.variable(Place { item, declarator }, decl);
                 }
             }
-            ItemDecl::Registers(registers) => self.registers.extend(registers.iter().cloned()),
-            ItemDecl::Function(function) => self.function(Place { item, declarator: 0 }, function),
-            ItemDecl::Alias { name, aliasee } => {
-                self.alias(Place { item, declarator: 0 }, name, aliasee);
-            }
-            ItemDecl::File(Some(number)) => self.file(item, *number),
+            ItemDecl::Registers(registers) => self.registers.extend(registers),
+            ItemDecl::Function(function) => self.function(at, *function),
+            ItemDecl::Alias { name, aliasee } => self.alias(at, &name, &aliasee),
+            ItemDecl::File(Some(number)) => self.file(item, number),
             ItemDecl::File(None) | ItemDecl::DebugInfo => {}
             ItemDecl::None | ItemDecl::Version(_) | ItemDecl::Target(_) | ItemDecl::AddressSize(_) => {}
         }
@@ -261,8 +268,8 @@ impl Builder {
         self.find(&PROTOTYPE_MISMATCH, Some(at), message).related = Some((earlier, "first declared here"));
     }
 
-    fn variable(&mut self, at: Place, decl: &VariableDecl) {
-        let variable = &decl.variable;
+    fn variable(&mut self, at: Place, decl: VariableDecl) {
+        let VariableDecl { variable, shape, relocs } = decl;
         let name = &variable.name;
         match self.names.get(name.as_str()) {
             Some(&Symbol::Global(index)) => {
@@ -270,8 +277,8 @@ impl Builder {
                 let (earlier, place) = (&self.variables[index], self.variable_items[index]);
                 let was_extern = earlier.linkage == Linkage::Extern;
                 let is_extern = variable.linkage == Linkage::Extern;
-                if !self.variable_shapes[index].is_same_type(&decl.shape) {
-                    let (was, is) = (&self.variable_shapes[index], &decl.shape);
+                if !self.variable_shapes[index].is_same_type(&shape) {
+                    let (was, is) = (&self.variable_shapes[index], &shape);
                     let message = format!("`{name}` is `{is}` here, it was declared `{was}`");
                     self.mismatch(at, place, message);
                 } else if was_extern && variable.linkage == Linkage::Internal {
@@ -282,9 +289,9 @@ impl Builder {
                 }
                 if was_extern && !is_extern {
                     // The definition takes the place of the declaration.
-                    self.variables[index] = variable.clone();
+                    self.variables[index] = variable;
                     self.variable_items[index] = at;
-                    self.relocs.push((index, decl.relocs.clone()));
+                    self.relocs.push((index, relocs));
                 }
             }
             Some(&Symbol::Function(index)) => {
@@ -294,15 +301,15 @@ impl Builder {
                 let index = self.variables.len();
                 self.names.insert(SmolStr::new(name), Symbol::Global(index as u32));
                 self.first.insert(SmolStr::new(name), at);
-                self.relocs.push((index, decl.relocs.clone()));
-                self.variables.push(variable.clone());
-                self.variable_shapes.push(decl.shape.clone());
+                self.relocs.push((index, relocs));
+                self.variables.push(variable);
+                self.variable_shapes.push(shape);
                 self.variable_items.push(at);
             }
         }
     }
 
-    fn function(&mut self, at: Place, decl: &FunctionDecl) {
+    fn function(&mut self, at: Place, decl: FunctionDecl) {
         let signature = &decl.signature;
         match self.names.get(signature.name.as_str()) {
             Some(&Symbol::Function(index)) => {
@@ -312,7 +319,7 @@ impl Builder {
                     self.redefinition(at, place, &signature.name);
                     self.findings.last_mut().expect("just pushed").noticed = Noticed::Parameters;
                 } else if let Some(difference) =
-                    linking::redeclaration(&self.functions[index], &self.shapes[index], decl)
+                    linking::redeclaration(&self.functions[index], &self.shapes[index], &decl)
                 {
                     let message = format!("`{}` was declared {difference}", signature.name);
                     self.mismatch(at, place, message);
@@ -321,7 +328,7 @@ impl Builder {
                 if decl.has_body && !self.has_body[index] {
                     self.functions[index] = Signature {
                         noreturn: signature.noreturn || self.functions[index].noreturn,
-                        ..signature.clone()
+                        ..decl.signature
                     };
                     self.function_items[index] = at;
                     self.has_body[index] = true;
@@ -334,8 +341,8 @@ impl Builder {
                 self.names
                     .insert(SmolStr::new(&signature.name), Symbol::Function(self.functions.len() as u32));
                 self.first.insert(SmolStr::new(&signature.name), at);
-                self.functions.push(signature.clone());
-                self.shapes.push(Arc::new(decl.shapes.clone()));
+                self.functions.push(decl.signature);
+                self.shapes.push(Arc::new(decl.shapes));
                 self.function_items.push(at);
                 self.has_body.push(decl.has_body);
             }

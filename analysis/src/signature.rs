@@ -82,6 +82,11 @@ pub struct Shapes {
 
 #[salsa::tracked]
 pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
+    read_decl(db, item, &mut Heading::default())
+}
+
+/// What an item declares, for those who keep it themselves. Headings are read into `heading`.
+pub(crate) fn read_decl<'db>(db: &'db dyn Db, item: Item<'db>, heading: &mut Heading<'db>) -> ItemDecl {
     let text = item.text(db);
     // The kinds that declare nothing are often large: debug data.
     match item.kind(db) {
@@ -95,10 +100,8 @@ pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
         _ => {}
     }
     // A body says nothing to others.
-    if matches!(item.kind(db), ItemKind::Entry | ItemKind::Func)
-        && let Some(heading) = Heading::read(text)
-    {
-        return function(&heading, text);
+    if matches!(item.kind(db), ItemKind::Entry | ItemKind::Func) && heading.reread(text) {
+        return function(heading, text);
     }
     let node = parse(db, item).syntax();
     let words = |kind: SyntaxKind| tokens(&node, kind).into_iter().map(|range| &text[range]);
@@ -194,9 +197,8 @@ pub fn variable(
 /// The signature of a function. Nothing when it has no name.
 fn function(heading: &Heading<'_>, text: &str) -> ItemDecl {
     let Some(name) = heading.name else { return ItemDecl::None };
-    let list = |list: &Option<List>| list.as_ref().map(|list| parameters(list, text)).unwrap_or_default();
-    let (returns, return_shapes) = list(&heading.results);
-    let (params, param_shapes) = list(&heading.parameters);
+    let (returns, return_shapes) = parameters(&heading.results, text);
+    let (params, param_shapes) = parameters(&heading.parameters, text);
     let has_body = heading.body.is_some();
     let signature = Signature {
         name: text[name].to_owned(),

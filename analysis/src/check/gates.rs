@@ -113,6 +113,9 @@ impl Gates {
 
     /// What is missing for the word at `range`.
     pub fn check(&self, gate: &Gate, word: &str, range: TextRange, mnemonic: &str) -> Option<Diagnostic> {
+        if self.is_open(gate) {
+            return None;
+        }
         let diagnostic = self.check_phrase(gate, format!("`{word}`"), range)?;
         let removed = matches!(gate.check(self.version, self.target), Err(GateError::Removed(_)));
         Some(match mnemonic {

@@ -254,9 +254,7 @@ impl<'db> Walker<'db> {
         self.function.linkage = heading.linkage(self.text);
         self.function.launch = launch(heading);
         let visible = TextRange::up_to(TextSize::of(self.text));
-        if let Some(list) = &heading.results {
-            self.parameters(list, visible, Site::Result);
-        }
+        self.parameters(&heading.results, visible, Site::Result);
         if let Some(range) = heading.name {
             let name = self.slice(range);
             name.clone_into(&mut self.function.name);
@@ -269,14 +267,12 @@ impl<'db> Walker<'db> {
                 self.occur(range, Entity::Symbol(symbol), Access::Declaration);
             }
         }
-        if let Some(list) = &heading.parameters {
-            let site = match (heading.name, self.function.entry) {
-                (None, _) => Site::Result,
-                (Some(_), true) => Site::Kernel,
-                (Some(_), false) => Site::Function,
-            };
-            self.parameters(list, visible, site);
-        }
+        let site = match (heading.name, self.function.entry) {
+            (None, _) => Site::Result,
+            (Some(_), true) => Site::Kernel,
+            (Some(_), false) => Site::Function,
+        };
+        self.parameters(&heading.parameters, visible, site);
         for pragma in &heading.pragmas {
             self.pragma(pragma, pragmas::Site::Kernel);
         }
@@ -586,14 +582,10 @@ impl<'db> Walker<'db> {
         directives::check(&heading, &self.gates, self.text, node.text_range().end(), &mut self.diagnostics);
         let mut result = empty_signature();
         let mut all = Shapes::default();
-        if let Some(list) = &heading.results {
-            self.parameter_list(list, Site::PrototypeResult);
-            (result.returns, all.returns) = signature::parameters(list, self.text);
-        }
-        if let Some(list) = &heading.parameters {
-            self.parameter_list(list, Site::Prototype);
-            (result.params, all.params) = signature::parameters(list, self.text);
-        }
+        self.parameter_list(&heading.results, Site::PrototypeResult);
+        self.parameter_list(&heading.parameters, Site::Prototype);
+        (result.returns, all.returns) = signature::parameters(&heading.results, self.text);
+        (result.params, all.params) = signature::parameters(&heading.parameters, self.text);
         result.noreturn = heading.is_noreturn();
         self.prototypes.push(result);
         self.prototype_shapes.push(Arc::new(all));

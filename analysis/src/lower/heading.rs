@@ -22,8 +22,8 @@ pub(crate) struct Heading<'t> {
     pub(crate) words: SmallVec<[TextRange; 2]>,
     pub(crate) name: Option<TextRange>,
     /// The list before the name.
-    pub(crate) results: Option<List>,
-    pub(crate) parameters: Option<List>,
+    pub(crate) results: List,
+    pub(crate) parameters: List,
     pub(crate) directives: SmallVec<[Found<'t>; 2]>,
     pub(crate) attributes: Vec<SyntaxNode>,
     pub(crate) pragmas: Vec<SyntaxNode>,
@@ -31,32 +31,48 @@ pub(crate) struct Heading<'t> {
     pub(crate) body: Option<TextSize>,
 }
 
-/// A list of parameters in parentheses.
-#[derive(PartialEq, Debug)]
+/// A list of parameters in parentheses. One that is not written is empty.
+#[derive(PartialEq, Debug, Default)]
 pub(crate) struct List {
     pub(crate) range: TextRange,
     /// Those that could be read.
-    pub(crate) declarations: SmallVec<[Declaration; 2]>,
-    pub(crate) is_empty: bool,
+    pub(crate) declarations: Vec<Declaration>,
+    /// Something is in it, read or not.
+    has_some: bool,
 }
 
 impl<'t> Heading<'t> {
-    /// The heading of the function in `text`, if there is nothing wrong with it in itself: from the text where it is
-    /// plain, else from a tree without the body.
+    /// The heading of the function in `text`, if there is nothing wrong with it in itself.
     pub(crate) fn read(text: &'t str) -> Option<Self> {
-        Self::read_plain(text).or_else(|| {
-            let parsed = parse_function_header(text)?;
-            let mut found = Findings::default();
-            let heading = Self::read_tree(&parsed.syntax(), text, &mut found);
-            found.is_empty().then_some(heading)
-        })
+        let mut heading = Self::default();
+        heading.reread(text).then_some(heading)
+    }
+
+    /// Reads the heading of the function in `text` in place of what was read before: from the text where it is plain,
+    /// else from a tree without the body. False if there is something wrong with it in itself.
+    pub(crate) fn reread(&mut self, text: &'t str) -> bool {
+        if self.reread_plain(text) {
+            return true;
+        }
+        let Some(parsed) = parse_function_header(text) else { return false };
+        let mut found = Findings::default();
+        *self = Self::read_tree(&parsed.syntax(), text, &mut found);
+        found.is_empty()
     }
 
     /// Reads a heading that has nothing unusual in it.
-    pub(crate) fn read_plain(text: &'t str) -> Option<Self> {
+    fn reread_plain(&mut self, text: &'t str) -> bool {
+        self.words.clear();
+        self.name = None;
+        self.results.clear();
+        self.parameters.clear();
+        self.directives.clear();
+        self.attributes.clear();
+        self.pragmas.clear();
+        self.body = None;
         let mut found = Findings::default();
-        let heading = Reader { text, pos: 0, out: &mut found }.heading()?;
-        found.is_empty().then_some(heading)
+        let is_plain = Reader { text, pos: 0, out: &mut found }.heading(self).is_some();
+        is_plain && found.is_empty()
     }
 
     /// Reads a `FUNCTION` or a `CALL_PROTOTYPE`.
@@ -79,9 +95,9 @@ impl<'t> Heading<'t> {
                         heading.name = Some(child.text_range());
                     }
                     SyntaxKind::PARAM_LIST => {
-                        let is_first = !is_named && heading.results.is_none();
+                        let is_first = !is_named && !heading.results.has_some;
                         let list = if is_first { &mut heading.results } else { &mut heading.parameters };
-                        *list = Some(List::read(&child, text, out));
+                        list.read(&child, text, out);
                     }
                     SyntaxKind::FUNCTION_DIRECTIVE => {
                         heading.directives.push(directives::read(&child, text, out));
@@ -106,7 +122,7 @@ impl<'t> Heading<'t> {
     }
 
     pub(crate) fn has_results(&self) -> bool {
-        self.results.as_ref().is_some_and(|list| !list.is_empty)
+        self.results.has_some
     }
 
     pub(crate) fn is_noreturn(&self) -> bool {
@@ -115,13 +131,17 @@ impl<'t> Heading<'t> {
 }
 
 impl List {
-    fn read(node: &SyntaxNode, text: &str, out: &mut Findings) -> Self {
+    fn clear(&mut self) {
+        self.range = TextRange::default();
+        self.declarations.clear();
+        self.has_some = false;
+    }
+
+    fn read(&mut self, node: &SyntaxNode, text: &str, out: &mut Findings) {
         let params = node.children().filter(|child| child.kind() == SyntaxKind::PARAM);
-        Self {
-            range: node.text_range(),
-            declarations: params.filter_map(|param| declaration::read(&param, text, out)).collect(),
-            is_empty: node.first_child().is_none(),
-        }
+        self.range = node.text_range();
+        self.declarations.extend(params.filter_map(|param| declaration::read(&param, text, out)));
+        self.has_some = node.first_child().is_some();
     }
 }
 
@@ -133,30 +153,29 @@ struct Reader<'t, 'o> {
 }
 
 impl<'t> Reader<'t, '_> {
-    fn heading(mut self) -> Option<Heading<'t>> {
-        let mut heading = Heading::default();
+    fn heading(mut self, heading: &mut Heading<'t>) -> Option<()> {
         self.skip_trivia()?;
         let mut word = self.dot_word()?;
-        if matches!(&self.text[word], ".visible" | ".extern" | ".weak") {
+        if matches!(self.bytes(word), b".visible" | b".extern" | b".weak") {
             heading.words.push(word);
             self.skip_trivia()?;
             word = self.dot_word()?;
         }
         heading.words.push(word);
-        let is_entry = match &self.text[word] {
-            ".entry" => true,
-            ".func" => false,
+        let is_entry = match self.bytes(word) {
+            b".entry" => true,
+            b".func" => false,
             _ => return None,
         };
         self.skip_trivia()?;
         if !is_entry && self.byte() == b'(' {
-            heading.results = Some(self.list()?);
+            self.list(&mut heading.results)?;
             self.skip_trivia()?;
         }
         heading.name = Some(self.name()?);
         self.skip_trivia()?;
         if self.byte() == b'(' {
-            heading.parameters = Some(self.list()?);
+            self.list(&mut heading.parameters)?;
         }
         loop {
             self.skip_trivia()?;
@@ -167,23 +186,22 @@ impl<'t> Reader<'t, '_> {
                 }
                 b'{' => {
                     heading.body = Some(TextSize::new(self.pos as u32));
-                    return Some(heading);
+                    return Some(());
                 }
-                b';' if self.pos + 1 == self.text.len() => return Some(heading),
+                b';' if self.pos + 1 == self.text.len() => return Some(()),
                 _ => return None,
             }
         }
     }
 
     /// The list of parameters at the cursor.
-    fn list(&mut self) -> Option<List> {
+    fn list(&mut self, list: &mut List) -> Option<()> {
         let start = self.pos;
         self.pos += 1;
-        let mut declarations = SmallVec::new();
         self.skip_trivia()?;
         if self.byte() != b')' {
             loop {
-                declarations.push(self.parameter()?);
+                list.declarations.push(self.parameter()?);
                 self.skip_trivia()?;
                 match self.byte() {
                     b',' => self.pos += 1,
@@ -194,8 +212,9 @@ impl<'t> Reader<'t, '_> {
             }
         }
         self.pos += 1;
-        let is_empty = declarations.is_empty();
-        Some(List { range: self.range_from(start), declarations, is_empty })
+        list.range = self.range_from(start);
+        list.has_some = !list.declarations.is_empty();
+        Some(())
     }
 
     /// `.param .align 8 .b8 x[16]`
@@ -204,16 +223,16 @@ impl<'t> Reader<'t, '_> {
         let mut head = HeadReader::new(self.text);
         while self.byte() == b'.' {
             let word = self.dot_word()?;
-            match &self.text[word] {
-                ".align" if !head.has_type() => {
+            match self.bytes(word) {
+                b".align" if !head.has_type() => {
                     let align = self.number()?;
                     head.align(self.range_from(word.start().into()), Some(align.into()), self.out);
                 }
-                ".ptr" => self.pointer(word.start().into(), &mut head)?,
+                b".ptr" => self.pointer(word.start().into(), &mut head)?,
                 // These have parts of their own.
-                ".attribute" | ".const" => return None,
+                b".attribute" | b".const" => return None,
                 // These end the list for the parser.
-                ".visible" | ".extern" | ".weak" => return None,
+                b".visible" | b".extern" | b".weak" => return None,
                 // The parser wants the type behind everything else.
                 _ if head.has_type() => return None,
                 _ => head.word(word, self.out)?,
@@ -243,13 +262,13 @@ impl<'t> Reader<'t, '_> {
         if self.byte() == b'.' {
             let mut before = self.pos;
             let mut word = self.dot_word()?;
-            if matches!(&self.text[word], ".const" | ".global" | ".local" | ".shared" | ".param") {
+            if matches!(self.bytes(word), b".const" | b".global" | b".local" | b".shared" | b".param") {
                 end = self.pos;
                 self.skip_trivia()?;
                 before = self.pos;
                 word = self.dot_word().unwrap_or_default();
             }
-            if &self.text[word] == ".align" {
+            if self.bytes(word) == b".align" {
                 let value = self.number()?;
                 align = Some((self.range_from(word.start().into()), value.into()));
                 end = self.pos;
@@ -286,6 +305,10 @@ impl<'t> Reader<'t, '_> {
             },
         }
         Some(Found::new(word, range, arguments, self.out))
+    }
+
+    fn bytes(&self, range: TextRange) -> &'t [u8] {
+        self.text[range].as_bytes()
     }
 
     /// The byte at the cursor; zero at the end.
@@ -368,15 +391,16 @@ mod tests {
 
     /// Whether a heading is plain. What is plain gives what its tree gives, and its text is right.
     fn is_plain(text: &str) -> bool {
-        let plain = Heading::read_plain(text);
+        let mut plain = Heading::default();
+        let is_plain = plain.reread_plain(text);
         let parsed = ptx_syntax::parse_item(text);
         let mut found = Findings::default();
         let by_tree = Heading::read_tree(&parsed.syntax(), text, &mut found);
-        if let Some(plain) = &plain {
-            assert_eq!(*plain, by_tree, "{text}");
+        if is_plain {
+            assert_eq!(plain, by_tree, "{text}");
             assert!(found.is_empty() && parsed.errors.is_empty(), "{text}");
         }
-        plain.is_some()
+        is_plain
     }
 
     #[test]

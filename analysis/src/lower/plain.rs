@@ -27,15 +27,20 @@ use crate::scope::{DeclKind, Entity};
 
 /// Walks a function with a plain body, which the walker has begun. False for everything else: then the walker has to
 /// begin again.
-pub(super) fn walk(walker: &mut Walker<'_>, memory: &mut Memory, kind: ItemKind) -> bool {
+pub(super) fn walk<'db>(
+    walker: &mut Walker<'db>,
+    memory: &mut Memory,
+    heading: &mut Heading<'db>,
+    kind: ItemKind,
+) -> bool {
     // Characters beyond ASCII are errors even in comments.
-    if !matches!(kind, ItemKind::Entry | ItemKind::Func) || !walker.text.is_ascii() {
+    let is_function = matches!(kind, ItemKind::Entry | ItemKind::Func);
+    if !is_function || !walker.text.is_ascii() || !heading.reread(walker.text) {
         return false;
     }
-    let Some(heading) = Heading::read(walker.text) else { return false };
     // What is found in the body; none for a declaration.
     let mut result = heading.body.is_none().then_some(0);
-    walker.function(&heading, |walker| {
+    walker.function(heading, |walker| {
         if walker.diagnostics.is_empty()
             && let Some(open) = heading.body
         {
@@ -546,7 +551,7 @@ mod tests {
     use crate::items::items;
     use crate::lower::walk_tree;
 
-    use super::{Memory, Walker, walk};
+    use super::{Heading, Memory, Walker, walk};
 
     /// Whether the last function is plain, and whether nothing is wrong with it. What is plain gives what its tree
     /// gives, findings too.
@@ -557,11 +562,11 @@ mod tests {
         let file = db.add_file(format!("{header}{functions}"));
         let all = items(&db, file);
         let (mut walker, mut memory) = (Walker::new(&db, file), Memory::default());
-        let mut is_plain = false;
+        let (mut heading, mut is_plain) = (Heading::default(), false);
         for &item in all {
             walker.findings();
             walker.begin(item);
-            is_plain = walk(&mut walker, &mut memory, item.kind(&db));
+            is_plain = walk(&mut walker, &mut memory, &mut heading, item.kind(&db));
         }
         let by_tree = walk_tree(&db, all[all.len() - 1]);
         if is_plain {
