@@ -48,9 +48,10 @@ impl<'db> Item<'db> {
 #[salsa::tracked(returns(deref))]
 pub fn items<'db>(db: &'db dyn Db, file: SourceFile) -> Box<[Item<'db>]> {
     let (text, is_frozen) = (file.text(db), file.is_frozen(db));
+    let raw = ptx_syntax::split(text);
     let mut equals: FxHashMap<(ItemKind, SmolStr), u32> = FxHashMap::default();
-    ptx_syntax::split(text)
-        .into_iter()
+    equals.reserve(raw.len());
+    raw.into_iter()
         .map(|raw| {
             let name = raw.name.map_or_else(SmolStr::default, |name| SmolStr::new(&text[name]));
             let equal = equals.entry((raw.kind, name.clone())).or_default();

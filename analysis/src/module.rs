@@ -132,9 +132,7 @@ pub fn architecture(db: &dyn Db, file: SourceFile) -> Option<Sm> {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Module {
     pub env: Arc<Env>,
-    pub names: FxHashMap<SmolStr, Symbol>,
-    /// Where each name is first declared, aliases included.
-    pub first: FxHashMap<SmolStr, Place>,
+    pub names: FxHashMap<SmolStr, Named>,
     pub registers: Box<[RegisterDecl]>,
     /// Where each variable of `env` is declared: the item and which of its names.
     pub variable_items: Box<[Place]>,
@@ -147,6 +145,14 @@ pub struct Module {
     /// The variables of `env`, as declared.
     pub variable_shapes: Box<[Shape]>,
     pub findings: Box<[Finding]>,
+}
+
+/// What a name of module scope means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Named {
+    pub symbol: Symbol,
+    /// Where it is first declared.
+    pub first: Place,
 }
 
 /// A declared name of an item.
@@ -196,6 +202,7 @@ fn find<'a>(
 pub fn module(db: &dyn Db, file: SourceFile) -> Module {
     let header = header(db, file);
     let mut builder = Builder::default();
+    builder.names.reserve(items(db, file).len());
     directives::check(db, file, header, &mut builder.findings);
     let (is_frozen, mut heading) = (file.is_frozen(db), Heading::default());
     for (ordinal, &item) in items(db, file).iter().enumerate() {
@@ -213,8 +220,7 @@ struct Builder {
     variables: Vec<Variable>,
     functions: Vec<Signature>,
     relocs: Vec<(usize, Box<[crate::initializer::NamedReloc]>)>,
-    names: FxHashMap<SmolStr, Symbol>,
-    first: FxHashMap<SmolStr, Place>,
+    names: FxHashMap<SmolStr, Named>,
     registers: Vec<RegisterDecl>,
     variable_items: Vec<Place>,
     function_items: Vec<Place>,
@@ -232,6 +238,10 @@ struct Builder {
 impl Builder {
     fn find(&mut self, lint: &'static Lint, at: Option<Place>, message: String) -> &mut Finding {
         find(&mut self.findings, lint, at, message)
+    }
+
+    fn symbol(&self, name: &str) -> Option<Symbol> {
+        Some(self.names.get(name)?.symbol)
     }
 
     fn item(&mut self, item: u32, decl: ItemDecl) {
@@ -271,8 +281,8 @@ impl Builder {
     fn variable(&mut self, at: Place, decl: VariableDecl) {
         let VariableDecl { variable, shape, relocs } = decl;
         let name = &variable.name;
-        match self.names.get(name.as_str()) {
-            Some(&Symbol::Global(index)) => {
+        match self.symbol(name) {
+            Some(Symbol::Global(index)) => {
                 let index = index as usize;
                 let (earlier, place) = (&self.variables[index], self.variable_items[index]);
                 let was_extern = earlier.linkage == Linkage::Extern;
@@ -294,13 +304,13 @@ impl Builder {
                     self.relocs.push((index, relocs));
                 }
             }
-            Some(&Symbol::Function(index)) => {
+            Some(Symbol::Function(index)) => {
                 self.redefinition(at, self.function_items[index as usize], name);
             }
             _ => {
                 let index = self.variables.len();
-                self.names.insert(SmolStr::new(name), Symbol::Global(index as u32));
-                self.first.insert(SmolStr::new(name), at);
+                let symbol = Symbol::Global(index as u32);
+                self.names.insert(SmolStr::new(name), Named { symbol, first: at });
                 self.relocs.push((index, relocs));
                 self.variables.push(variable);
                 self.variable_shapes.push(shape);
@@ -311,8 +321,8 @@ impl Builder {
 
     fn function(&mut self, at: Place, decl: FunctionDecl) {
         let signature = &decl.signature;
-        match self.names.get(signature.name.as_str()) {
-            Some(&Symbol::Function(index)) => {
+        match self.symbol(&signature.name) {
+            Some(Symbol::Function(index)) => {
                 let index = index as usize;
                 let place = self.function_items[index];
                 if self.has_body[index] {
@@ -334,13 +344,12 @@ impl Builder {
                     self.has_body[index] = true;
                 }
             }
-            Some(&Symbol::Global(index)) => {
+            Some(Symbol::Global(index)) => {
                 self.redefinition(at, self.variable_items[index as usize], &signature.name);
             }
             _ => {
-                self.names
-                    .insert(SmolStr::new(&signature.name), Symbol::Function(self.functions.len() as u32));
-                self.first.insert(SmolStr::new(&signature.name), at);
+                let symbol = Symbol::Function(self.functions.len() as u32);
+                self.names.insert(SmolStr::new(&signature.name), Named { symbol, first: at });
                 self.functions.push(decl.signature);
                 self.shapes.push(Arc::new(decl.shapes));
                 self.function_items.push(at);
@@ -356,7 +365,7 @@ impl Builder {
             self.find(&BAD_ALIAS, Some(at), message);
             return;
         }
-        let found = [name, aliasee].map(|name| self.names.get(name).copied());
+        let found = [name, aliasee].map(|name| self.symbol(name));
         for (name, symbol) in [name, aliasee].into_iter().zip(found) {
             let message = match symbol {
                 None => format!("there is no function `{name}` above"),
@@ -396,8 +405,8 @@ impl Builder {
         for index in 0..self.functions.len() {
             let function = &self.functions[index];
             let name = &function.name;
-            let is_alias = self.aliases.iter().any(|(alias, _)| alias == name);
-            if !self.has_body[index] && !is_alias && function.linkage != Linkage::Extern {
+            let is_missing = !self.has_body[index] && function.linkage != Linkage::Extern;
+            if is_missing && self.aliases.iter().all(|(alias, _)| alias != name) {
                 let message = format!("`{name}` is declared and has no body");
                 let finding = self.find(&UNDEFINED_FUNCTION, Some(self.function_items[index]), message);
                 finding.note = Some("a function of another module is declared `.extern`".to_owned());
@@ -411,7 +420,7 @@ impl Builder {
             let resolved: Vec<InitReloc> = relocs
                 .iter()
                 .filter_map(|reloc| {
-                    let symbol = *self.names.get(&reloc.name)?;
+                    let symbol = self.symbol(&reloc.name)?;
                     let (at, addend, generic, size) = (reloc.at, reloc.addend, reloc.generic, reloc.size);
                     Some(InitReloc { at, symbol, addend, generic, size })
                 })
@@ -430,7 +439,6 @@ impl Builder {
         Module {
             env: Arc::new(env),
             names: self.names,
-            first: self.first,
             registers: self.registers.into(),
             variable_items: self.variable_items.into(),
             function_items: self.function_items.into(),
@@ -485,7 +493,7 @@ pub fn global<'db>(db: &'db dyn Db, file: SourceFile, name: Name<'db>) -> Option
     if !module.names.contains_key(&text) {
         text = module.aliases.iter().find(|(alias, _)| *alias == text)?.1.clone();
     }
-    Some(match *module.names.get(&text)? {
+    Some(match module.names.get(&text)?.symbol {
         Symbol::Function(index) => Global::Function {
             index,
             signature: Arc::new(module.env.functions[index as usize].clone()),
@@ -527,8 +535,8 @@ fn is_still_declared_before<'db>(db: &'db dyn Db, item: Item<'db>, name: Name<'d
 
 fn precedes<'db>(db: &'db dyn Db, item: Item<'db>, name: Name<'db>) -> bool {
     let file = item.file(db);
-    let Some(place) = module(db, file).first.get(name.text(db)) else { return false };
-    items(db, file)[place.item as usize].offset(db) <= item.offset(db)
+    let Some(named) = module(db, file).names.get(name.text(db)) else { return false };
+    items(db, file)[named.first.item as usize].offset(db) <= item.offset(db)
 }
 
 /// Registers of module scope.

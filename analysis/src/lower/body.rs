@@ -207,6 +207,10 @@ impl<'db> Walker<'db> {
     /// Makes room for a body: moving what grows would touch twice the memory, and memory that is never used costs
     /// nothing.
     pub(super) fn reserve(&mut self, body: &str) {
+        // Statements are longer than that: there is room from items before.
+        if self.places.capacity() > body.len() / 8 {
+            return;
+        }
         let count = |byte| memchr::memchr_iter(byte, body.as_bytes()).count();
         let (statements, registers) = (count(b';'), count(b'%'));
         self.function.body.reserve(statements);
@@ -260,7 +264,7 @@ impl<'db> Walker<'db> {
             name.clone_into(&mut self.function.name);
             let symbol = match self.file.is_frozen(self.db) {
                 // What this item declares, it may use.
-                true => module::module(self.db, self.file).names.get(name).copied(),
+                true => module::module(self.db, self.file).names.get(name).map(|named| named.symbol),
                 false => self.global(name).map(Global::symbol),
             };
             if let Some(symbol) = symbol {

@@ -44,7 +44,9 @@ pub(super) fn walk<'db>(
         if walker.diagnostics.is_empty()
             && let Some(open) = heading.body
         {
-            result = Body::new(walker, memory, open).and_then(Body::walk);
+            let mut body = Body::new(walker, memory, open);
+            result = body.walk(open);
+            body.give_back();
         }
     });
     // What is found in the heading may be about the end of the function, which is not known here.
@@ -83,6 +85,16 @@ pub(super) struct Memory {
     /// Declarations of arguments, by their text without the name.
     arguments: FxHashMap<Box<[u8]>, (Shape, Variable)>,
     parser: StatementParser,
+    buffers: Buffers,
+}
+
+/// What the walk over a body uses, for the next one.
+#[derive(Debug, Default)]
+struct Buffers {
+    shape: Vec<u8>,
+    values: Vec<u8>,
+    braces: Vec<Braces>,
+    blocks: Vec<Block>,
 }
 
 /// What has passed in a module; one memory for each thread that walks.
@@ -124,12 +136,14 @@ const SPARE: usize = 256;
 const MAX_DEPTH: usize = 100;
 
 /// What stands in braces: a block, or a vector.
+#[derive(Debug)]
 struct Braces {
     range: TextRange,
     labels: Vec<TextRange>,
 }
 
 /// An open block.
+#[derive(Debug)]
 struct Block {
     end: TextSize,
     /// Index of its braces.
@@ -161,29 +175,36 @@ pub(super) struct Body<'s, 'db> {
 }
 
 impl<'s, 'db> Body<'s, 'db> {
-    /// The body whose brace is at `open`.
-    fn new(walker: &'s mut Walker<'db>, memory: &'s mut Memory, open: TextSize) -> Option<Self> {
+    fn new(walker: &'s mut Walker<'db>, memory: &'s mut Memory, open: TextSize) -> Self {
         let text = walker.text;
-        let braces = outline(text, open.into())?;
         walker.reserve(&text[usize::from(open)..]);
-        Some(Self {
+        let Buffers { shape, values, braces, blocks } = std::mem::take(&mut memory.buffers);
+        Self {
             walker,
             memory,
             text,
             pos: open.into(),
-            shape: Vec::with_capacity(64),
-            values: Vec::with_capacity(64),
+            shape,
+            values,
             operands: Operands::new(),
             name: "",
             braces,
-            blocks: Vec::new(),
+            blocks,
             statements: 0,
             parsed: 0,
-        })
+        }
     }
 
-    /// Gives how many findings there are then.
-    fn walk(mut self) -> Option<usize> {
+    fn give_back(mut self) {
+        self.braces.clear();
+        self.blocks.clear();
+        let Self { shape, values, braces, blocks, .. } = self;
+        self.memory.buffers = Buffers { shape, values, braces, blocks };
+    }
+
+    /// Walks the body whose brace is at `open`. Gives how many findings there are then.
+    fn walk(&mut self, open: TextSize) -> Option<usize> {
+        outline(self.text, open.into(), &mut self.braces)?;
         self.open(0)?;
         while !self.blocks.is_empty() {
             self.skip_trivia()?;
@@ -487,13 +508,12 @@ fn known<'m>(
     }
 }
 
-/// The braces of a body with the labels in them. `None` unless the text ends with the brace that closes the one at
+/// Adds the braces of a body with the labels in them. `None` unless the text ends with the brace that closes the one at
 /// `open`.
-fn outline(text: &str, open: usize) -> Option<Vec<Braces>> {
+fn outline(text: &str, open: usize, braces: &mut Vec<Braces>) -> Option<()> {
     let bytes = text.as_bytes();
     let size = |at: usize| TextSize::new(at as u32);
-    let mut braces: Vec<Braces> = Vec::new();
-    let mut pending = Vec::new();
+    let mut pending: SmallVec<[usize; 8]> = SmallVec::new();
     let mut pos = open;
     let (mut next_mark, mut next_hidden) = (Next::default(), Next::default());
     loop {
@@ -516,7 +536,7 @@ fn outline(text: &str, open: usize) -> Option<Vec<Braces>> {
                 let closed = &mut braces[pending.pop()?];
                 closed.range = TextRange::new(closed.range.start(), size(pos));
                 if pending.is_empty() {
-                    return (pos == bytes.len()).then_some(braces);
+                    return (pos == bytes.len()).then_some(());
                 }
             }
             _ if bytes.get(pos) == Some(&b':') => pos += 1,
