@@ -6,6 +6,7 @@
 //! Without optimization, each access has its own copy, from general registers.
 
 mod extent;
+mod loops;
 mod pairs;
 mod split;
 
@@ -88,12 +89,13 @@ fn set_in_function(sm: Sm, lines: &mut [Line], seen: &mut BTreeSet<u64>) {
     if others.is_empty() {
         return;
     }
-    let pairs = Pairs::new(sm, lines);
+    let mut pairs = Pairs::new(sm, lines);
     let copies = if loads.is_empty() { pairs.copies() } else { Vec::new() };
     if !copies.is_empty() {
         return set_copied(lines, &uses, &copies);
     }
     let flow = Flow::new(sm, lines);
+    pairs.count(&loops::crowded(sm, lines, &flow));
     let (main, routines) = others.split_at(others.partition_point(|&line| line < flow.routines()));
     for accesses in [main, routines].into_iter().filter(|accesses| !accesses.is_empty()) {
         let tells = split::tells(lines);
@@ -265,6 +267,23 @@ mod tests {
         assert_eq!(descriptors(&once.replace("BSSY B0, 0x70", "BRA 0x10")), [6]);
         let two_ways = "10 @P0 BRA 0x60\n0 MOV R1, UR4\n0 LDG.E R5, [R2.64]\n60 BSSY B0, 0x90\n0 STG.E [R2.64], R1\n90 BRA 0x90";
         assert_eq!(descriptors(two_ways), [6, 6]);
+        let front = "0 MOV R1, UR4\n".repeat(6)
+            + "80 @P0 BRA 0xc0\n0 LDG.E R5, [R2.64]\nc0 BSSY B0, 0xe0\n0 STG.E [R2.64], R1\nf0 BRA 0xf0";
+        assert_eq!(descriptors(&front), [4, 4]);
+    }
+
+    #[test]
+    fn loops_without_a_general_register_to_count_in_count_in_uniform_ones() {
+        let turn = |lines: &str| {
+            let writes: String = (2..30).map(|register| format!("0 MOV R{register}, R0\n")).collect();
+            format!(
+                "10 BSSY B0, 0x400\n0 LDG.E R5, [R2.64]\n30 BSSY B1, 0x300\n0 LDS R0, [R4]\n{writes}{lines}300 @P0 BRA 0x30\n0 STG.E [R2.64], R1\n400 BRA 0x400"
+            )
+        };
+        assert_eq!(descriptors(&turn("")), [6, 6]);
+        assert_eq!(descriptors(&turn("").replace("MOV R9,", "MOV R8,")), [4, 4]);
+        assert_eq!(descriptors(&turn("0 IADD3 R9, R9, 0x1, RZ\n")), [4, 4]);
+        assert_eq!(descriptors(&turn("0 UIADD3 UR6, UR6, 0x1, URZ\n")), [4, 4]);
     }
 
     #[test]
@@ -285,7 +304,17 @@ mod tests {
             "0 MOV R1, R2\n0 MOV R1, UR4\n40 BSSY B0, 0x60\n0 LDG.E R5, [R2.64]\n80 BRA 0x80".to_owned();
         assert_eq!(descriptors(&front), [6]);
         assert_eq!(descriptors(&(front + &"\n0 MOV R1, R2".repeat(9))), [4]);
-        let single = "0 MOV R1, UR4\n0 LDG.E R5, [R2.64]\n0 MOV R2, UR4\n1000 BRA 0x1000";
-        assert_eq!(descriptors(single), [4]);
+        let single = "0 MOV R1, UR4\n0 LDG.E R5, [R2.64]\n0 MOV R2, UR4\n1000 BRA 0x1000".to_owned();
+        assert_eq!(descriptors(&single), [4]);
+        assert_eq!(descriptors(&("0 MOV R1, R2\n".repeat(124) + &single)), [4]);
+        assert_eq!(descriptors(&("0 MOV R1, R2\n".repeat(125) + &single)), [6]);
+    }
+
+    #[test]
+    fn lines_behind_the_last_address_are_the_end_of_the_function() {
+        let lines = "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n0 MOV R1, R2\n40 BSSY B0, 0x60
+            0 UIADD3 UR4, UR4, 0x1, URZ\n0 STG.E [R2.64], R1\n10 BSSY B0, 0x30\n40 BRA 0x40";
+        assert_eq!(descriptors(lines), [6, 6]);
+        assert_eq!(descriptors(&lines.replace("40 BSSY B0, 0x60", "40 BRA 0x40")), [4, 4]);
     }
 }

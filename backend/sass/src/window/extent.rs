@@ -1,8 +1,10 @@
 //! From where to where a function needs the descriptor, as far as its branches tell.
 //!
 //! NVIDIA's compiler loads the descriptor as late as one load serves all accesses: in the block that every way to them
-//! passes, and before the loops that they are in. The value lives until the last access, and as long as code may come
-//! back to one: to the end of a loop, and in blocks out of line and routines that return.
+//! passes, and before the loops that they are in. It chooses the register as if the load were right in front of the
+//! first access, or at the end of the block where that has none, and moves the load up afterwards. The value lives until
+//! the last access, and as long as code may come back to one: to the end of a loop, and in blocks out of line and
+//! routines that return.
 
 use super::Line;
 use crate::model::{RegFile, Sm};
@@ -14,7 +16,7 @@ use std::ops::Range;
 
 /// How often branches may move the ends of the extent. No compiler nests deeper, and text may be anything.
 const PASSES: usize = 16;
-/// Of the lines before the access in its block, one of so many is before the load, which is scheduled early.
+/// Of the lines before the first access in its block, one of so many has no missing access before it.
 const EARLY: usize = 3;
 /// From this many instructions on that do without it, the descriptor may be loaded again rather than kept.
 const RELOADED_AFTER: usize = 300;
@@ -127,7 +129,12 @@ impl Flow {
         self.calls.iter().map(|(_, routine)| routine.start).min().unwrap_or(usize::MAX)
     }
 
-    /// Where one load would be that serves accesses from the first line to the last.
+    /// Loops, in the order of their ends.
+    pub(super) fn loops(&self) -> impl Iterator<Item = Range<usize>> {
+        self.branches.iter().filter(|(from, to)| to < from).map(|&(from, to)| to..from)
+    }
+
+    /// Where one load would be that serves accesses from the first line to the last, some of which may be missing.
     fn load(&self, first: usize, last: usize) -> usize {
         // The load is in front of this line, in its block.
         let mut before = first;
@@ -144,9 +151,14 @@ impl Flow {
                 break;
             }
         }
-        let start = self.starts[..self.starts.partition_point(|&start| start <= before)].last();
-        let start = start.copied().unwrap_or(0);
-        start + (before - start) / EARLY
+        let start = self.start(before);
+        if start == self.start(first) { start + (before - start) / EARLY } else { before }
+    }
+
+    /// The first line of the block of a line.
+    fn start(&self, line: usize) -> usize {
+        let before = &self.starts[..self.starts.partition_point(|&start| start <= line)];
+        before.last().copied().unwrap_or(0)
     }
 
     /// Behind the last line that may come back to the line.

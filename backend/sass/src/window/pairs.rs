@@ -12,6 +12,7 @@ use crate::roles::RegUse;
 use std::collections::BTreeSet;
 use std::iter;
 use std::ops::Range;
+use std::slice;
 
 /// Pairs of uniform registers, URZ not among them.
 const PAIRS: usize = 31;
@@ -65,6 +66,17 @@ impl Pairs {
             inst.writes(sm).for_each(|used| note(used, written));
         }
         Pairs { events }
+    }
+
+    /// Notes that these loops count in a uniform register, the lowest one where none is seen in use.
+    pub(super) fn count(&mut self, loops: &[Range<usize>]) {
+        for turn in loops {
+            if (0..PAIRS).all(|pair| !self.is_used(pair, slice::from_ref(turn))) {
+                let events = &mut self.events[FIRST];
+                events.extend([(turn.start, Event::Write), (turn.end, Event::Read)]);
+                events.sort_unstable_by_key(|&(line, _)| line);
+            }
+        }
     }
 
     /// Copies of the descriptor from general registers. Nothing else uses uniform registers without optimization, that

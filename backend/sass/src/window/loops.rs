@@ -1,0 +1,57 @@
+//! Loops that leave no general register to what counts their turns.
+//!
+//! Nothing but the counting writes the register of a count. So where the lines of a loop write every general register
+//! and none of them counts, the count is in a uniform register, and the lines that count are missing: they are the
+//! same in many functions.
+
+use super::Line;
+use super::extent::Flow;
+use crate::inst::Inst;
+use crate::model::{RegFile, Sm};
+use crate::roles::RegUse;
+use std::ops::Range;
+
+/// General registers, RZ not among them.
+const REGISTERS: usize = 255;
+/// Points to the stack: loops do not write it, nor count in it.
+const STACK_POINTER: usize = 1;
+/// Functions of fewer registers could have had more.
+const FEW: usize = 24;
+
+/// The loops whose lines write every general register that the function uses, but do not count in any.
+pub(super) fn crowded(sm: Sm, lines: &[Line], flow: &Flow) -> Vec<Range<usize>> {
+    let insts = || lines.iter().enumerate().filter_map(|(line, it)| Some((line, it.inst.as_ref().ok()?)));
+    let counts: Vec<usize> =
+        insts().filter(|(_, inst)| adds_to_itself(sm, inst)).map(|(line, _)| line).collect();
+    let next_count = |line| counts.get(counts.partition_point(|&count| count < line));
+    let does_not_count = |turn: &Range<usize>| next_count(turn.start).is_none_or(|&count| count >= turn.end);
+    let mut loops: Vec<_> = flow.loops().filter(does_not_count).collect();
+    if loops.is_empty() {
+        return loops;
+    }
+    let used = insts().flat_map(|(_, inst)| inst.uses(sm)).filter_map(general).map(|registers| registers.end);
+    let used = used.max().filter(|&used| used >= FEW);
+    // Where each register was written last, counted from 1.
+    let mut written = [0; REGISTERS];
+    let mut writes = insts().peekable();
+    loops.retain(|turn| {
+        while let Some((line, inst)) = writes.next_if(|&(line, _)| line < turn.end) {
+            inst.writes(sm).filter_map(general).for_each(|registers| written[registers].fill(line + 1));
+        }
+        let is_written = |register| register == STACK_POINTER || written[register] > turn.start;
+        used.is_some_and(|used| (0..used).all(is_written))
+    });
+    loops
+}
+
+/// The numbers of general registers.
+fn general(used: RegUse) -> Option<Range<usize>> {
+    let first = usize::from(used.index);
+    (used.file == RegFile::R).then(|| first..REGISTERS.min(first + usize::from(used.count)))
+}
+
+fn adds_to_itself(sm: Sm, inst: &Inst) -> bool {
+    let adds = matches!(inst.form().mnemonic, "IADD3" | "IMAD");
+    let written = || inst.writes(sm).find_map(general);
+    adds && inst.reads(sm).filter_map(general).any(|read| Some(read) == written())
+}
