@@ -219,6 +219,12 @@ mod tests {
         assert_eq!(descriptors(above), [4, 4]);
         let far_above = "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n0 MOV R1, UR6\n0 MOV R1, UR8\n80 BRA 0x80";
         assert_eq!(descriptors(far_above), [10]);
+        // But where nothing is missing, but the load.
+        let complete =
+            "0 MOV R1, UR4\n10 MOV R1, R2\n20 MOV R1, R2\n30 MOV R1, R2\n40 MOV R1, UR4\n60 LDG.E R5, [R2.64]
+            70 UMOV UR8, 0x1\n80 MOV R1, UR8\n90 STG.E [R2.64], R1\na0 BRA 0xa0";
+        assert_eq!(descriptors(complete), [4, 4]);
+        assert_eq!(descriptors(&complete.replace("60 LDG", "0 LDG").replace("90 STG", "0 STG")), [6, 6]);
         let function =
             "10 BSSY B0, 0x40\n0 LDG.E R5, [R2.64]\n30 CALL.ABS.NOINC R6\n0 STG.E [R2.64], R1\n80 BRA 0x80";
         assert_eq!(descriptors(function), [36, 36]);

@@ -32,6 +32,8 @@ pub(super) struct Extent {
     pub(super) first: usize,
     /// Behind the last line that may come back to an access.
     pub(super) end: usize,
+    /// No line but the load is missing.
+    pub(super) is_complete: bool,
     /// Where it is kept from the first access on.
     pub(super) kept: Vec<Range<usize>>,
     /// Functions are called meanwhile, through pointers or from elsewhere, that keep some registers only.
@@ -50,12 +52,15 @@ impl Extent {
         // Routines load it after such calls.
         let has_far_calls =
             first < flow.routines() && flow.far_calls.iter().any(|call| (load..last).contains(call));
-        Extent { load, first, end, kept, has_far_calls }
+        let is_complete = flow.is_complete(load..end - 1);
+        Extent { load, first, end, is_complete, kept, has_far_calls }
     }
 }
 
 /// The control flow of a function of which lines may be missing.
 pub(super) struct Flow {
+    /// Of each line, 0 where it is not known.
+    addresses: Vec<u64>,
     /// Lines that branch, and those that they go to.
     branches: Vec<(usize, usize)>,
     /// Calls, and the routines.
@@ -70,8 +75,14 @@ impl Flow {
     pub(super) fn new(sm: Sm, lines: &[Line]) -> Flow {
         let earliest = earliest_addresses(lines);
         let line_at = |address: u64| earliest.partition_point(|&earliest| earliest < address);
-        let mut flow =
-            Flow { branches: Vec::new(), calls: Vec::new(), far_calls: Vec::new(), starts: vec![0] };
+        let addresses = lines.iter().map(|line| line.address).collect();
+        let mut flow = Flow {
+            addresses,
+            branches: Vec::new(),
+            calls: Vec::new(),
+            far_calls: Vec::new(),
+            starts: vec![0],
+        };
         for (index, line) in lines.iter().enumerate() {
             let Ok(inst) = &line.inst else { continue };
             match inst.form().mnemonic {
@@ -152,7 +163,14 @@ impl Flow {
             }
         }
         let start = self.start(before);
-        if start == self.start(first) { start + (before - start) / EARLY } else { before }
+        let may_miss_access = start == self.start(first) && !self.is_complete(start..before);
+        if may_miss_access { start + (before - start) / EARLY } else { before }
+    }
+
+    /// Whether no line but the load is missing between the ends of the range.
+    fn is_complete(&self, lines: Range<usize>) -> bool {
+        let bytes = self.addresses[lines.end].checked_sub(self.addresses[lines.start]);
+        bytes.is_some_and(|bytes| bytes != 0 && bytes / INST_BYTES <= lines.len() as u64 + 1)
     }
 
     /// The first line of the block of a line.

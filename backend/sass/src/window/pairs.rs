@@ -118,6 +118,9 @@ impl Pairs {
 
     fn lowest_free(&self, extent: &Extent, taken: &[bool]) -> usize {
         let lowest = if extent.has_far_calls { FIRST_KEPT } else { FIRST };
+        if extent.is_complete {
+            return (lowest..PAIRS).find(|&pair| !taken[pair]).unwrap_or(PAIRS - 1);
+        }
         let Some(highest) = (lowest..PAIRS).rev().find(|&pair| taken[pair]) else { return lowest };
         // The pairs below it were in use when it was given, by lines that are missing. One may be the descriptor's: where
         // it is the next lower one, or one above it was given when there had been accesses.
