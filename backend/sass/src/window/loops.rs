@@ -7,7 +7,7 @@
 use super::Line;
 use super::extent::Flow;
 use crate::inst::Inst;
-use crate::model::{RegFile, Sm};
+use crate::model::{Field, RegFile, Sm};
 use crate::roles::RegUse;
 use std::ops::Range;
 
@@ -15,17 +15,17 @@ use std::ops::Range;
 const REGISTERS: usize = 255;
 /// Points to the stack: loops do not write it, nor count in it.
 const STACK_POINTER: usize = 1;
-/// Functions of fewer registers could have had more.
+/// Functions of fewer registers could have had more, and loops of fewer lines hardly write as many.
 const FEW: usize = 24;
 
 /// The loops whose lines write every general register that the function uses, but do not count in any.
 pub(super) fn crowded(sm: Sm, lines: &[Line], flow: &Flow) -> Vec<Range<usize>> {
     let insts = || lines.iter().enumerate().filter_map(|(line, it)| Some((line, it.inst.as_ref().ok()?)));
-    let counts: Vec<usize> =
-        insts().filter(|(_, inst)| adds_to_itself(sm, inst)).map(|(line, _)| line).collect();
+    let counts: Vec<usize> = insts().filter(|(_, inst)| adds_to_itself(inst)).map(|(line, _)| line).collect();
     let next_count = |line| counts.get(counts.partition_point(|&count| count < line));
     let does_not_count = |turn: &Range<usize>| next_count(turn.start).is_none_or(|&count| count >= turn.end);
-    let mut loops: Vec<_> = flow.loops().filter(does_not_count).collect();
+    let may_be_crowded = |turn: &Range<usize>| turn.len() >= FEW && does_not_count(turn);
+    let mut loops: Vec<_> = flow.loops().filter(may_be_crowded).collect();
     if loops.is_empty() {
         return loops;
     }
@@ -50,8 +50,9 @@ fn general(used: RegUse) -> Option<Range<usize>> {
     (used.file == RegFile::R).then(|| first..REGISTERS.min(first + usize::from(used.count)))
 }
 
-fn adds_to_itself(sm: Sm, inst: &Inst) -> bool {
-    let adds = matches!(inst.form().mnemonic, "IADD3" | "IMAD");
-    let written = || inst.writes(sm).find_map(general);
-    adds && inst.reads(sm).filter_map(general).any(|read| Some(read) == written())
+fn adds_to_itself(inst: &Inst) -> bool {
+    let written = || inst.get(Field::Rd);
+    let reads = |field| inst.get(field) == written();
+    matches!(inst.form().mnemonic, "IADD3" | "IMAD")
+        && [Field::Ra, Field::Rb, Field::Rc].into_iter().any(reads)
 }
