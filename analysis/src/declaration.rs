@@ -308,13 +308,25 @@ impl<'t> HeadReader<'t> {
 
     /// `.align`, with its value if that is a number.
     pub(crate) fn align(&mut self, range: TextRange, value: Option<i64>, out: &mut Findings) {
+        self.precedes_vector(range, out);
         self.head.words.align = Some(range);
         self.head.align = value.and_then(|value| alignment(value, range, out));
     }
 
+    /// Reports what stands at `range` behind the vector or the type.
+    fn precedes_vector(&self, range: TextRange, out: &mut Findings) {
+        if self.rank >= Word::Lanes(2).rank() {
+            let message = "alignment and attributes stand in front of the vector and the type";
+            out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+        }
+    }
+
     /// `.ptr`, with the value of its `.align` if that is a number.
     pub(crate) fn pointer(&mut self, range: TextRange, align: Option<(TextRange, i64)>, out: &mut Findings) {
-        self.head.words.pointer = Some(range);
+        if self.ty.is_none() || self.head.words.pointer.replace(range).is_some() {
+            let message = "`.ptr` stands once, behind the type of a parameter";
+            out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+        }
         if let Some((range, value)) = align {
             alignment(value, range, out);
         }
@@ -354,7 +366,10 @@ pub fn read(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<Declara
             NodeOrToken::Token(_) => {}
             NodeOrToken::Node(child) => match child.kind() {
                 SyntaxKind::ALIGN => reader.align(child.text_range(), integer_in(&child, text), out),
-                SyntaxKind::ATTRIBUTE_LIST => attributes(&child, text, &mut reader.head.words, out),
+                SyntaxKind::ATTRIBUTE_LIST => {
+                    reader.precedes_vector(child.text_range(), out);
+                    attributes(&child, text, &mut reader.head.words, out);
+                }
                 SyntaxKind::BANK => reader.head.words.bank = Some(child.text_range()),
                 SyntaxKind::POINTER => {
                     let align = child.children().find(|child| child.kind() == SyntaxKind::ALIGN);

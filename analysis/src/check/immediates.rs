@@ -31,16 +31,31 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             && row.ty != ExpectedType::Typed(ScalarType::F64)
             && elements.iter().all(is_constant)
         {
-            let ty = super::types::element_type(row, elements.len());
+            let ty = match super::types::element_type(row, elements.len()) {
+                // To matrices integers are signed, whatever an untyped vector takes elsewhere.
+                ExpectedType::Typed(ScalarType::B32) | ExpectedType::Word
+                    if is_matrix(statement) && matches!(elements.first(), Some(Operand::Int(_))) =>
+                {
+                    ExpectedType::Typed(ScalarType::F16x2)
+                }
+                ty => ty,
+            };
             out.extend(elements.iter().find_map(|element| kind(element, "", range, ty)));
         }
         if let Some(operand @ (Operand::Int(_) | Operand::F32(_) | Operand::F64(_))) = operand
             && row.class.intersects(Class::IMMEDIATE)
         {
-            out.extend(kind(operand, ctx.slice(range), range, row.ty));
+            if row.values != Values::Of(&[]) {
+                out.extend(kind(operand, ctx.slice(range), range, row.ty));
+            }
             out.extend(value(statement, row, operand, range));
         }
     }
+}
+
+/// Whether the vectors of an instruction are parts of matrices.
+fn is_matrix(statement: &Statement<'_>) -> bool {
+    matches!(statement.form.mnemonic(), "mma" | "wgmma" | "stmatrix" | "tcgen05")
 }
 
 fn is_constant(operand: &Operand) -> bool {
@@ -66,7 +81,8 @@ fn kind(operand: &Operand, written: &str, range: TextRange, ty: ExpectedType) ->
         }
         ExpectedType::OrDescriptor(_) => (matches!(operand, Operand::Int(_)), "a descriptor".to_owned()),
         ExpectedType::Word => return None,
-        ExpectedType::Coordinates(..) | ExpectedType::Address(_) | ExpectedType::Free => return None,
+        ExpectedType::Address(_) => (matches!(operand, Operand::Int(_)), "an address".to_owned()),
+        ExpectedType::Coordinates(..) | ExpectedType::Free => return None,
     };
     if fits {
         return None;
@@ -106,11 +122,12 @@ fn value(
     range: TextRange,
 ) -> Option<Diagnostic> {
     let fits = match (operand, row.values) {
-        (Operand::Int(value), Values::UpTo(name)) => match constant_of(statement, name) {
-            // Compared as the 32 bits that they are.
-            Some(most) => *value as u32 <= most as u32,
-            None => true,
-        },
+        (Operand::Int(value), Values::UpTo(name)) => {
+            constant_of(statement, name).is_none_or(|most| (0..=most).contains(value))
+        }
+        (Operand::Int(value), Values::UpToWord(name)) => {
+            constant_of(statement, name).is_none_or(|most| *value as u32 <= most as u32)
+        }
         (Operand::Int(value), values) => values.contains(*value),
         // The bits of a float of 32 bits pass where no constant is meant to.
         (Operand::F64(_), Values::Of([])) => row.ty != ExpectedType::Word,

@@ -1,7 +1,7 @@
 //! The number of operands and the class of each.
 
 use ptx_backend::input;
-use ptx_isa::{Class, Expected, ExpectedType, FormId, Mod, Role, ScalarType, Signature};
+use ptx_isa::{Class, Expected, ExpectedType, FormId, Mod, Role, ScalarType, Signature, TypeKind};
 use smallvec::SmallVec;
 use text_size::TextRange;
 
@@ -27,6 +27,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         return;
     };
     transposition(statement, rows, out);
+    ignored_source(statement, rows, out);
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         if let Some(operand) = operand {
             class(ctx, statement, row, operand, range, out);
@@ -42,7 +43,8 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 }
                 // The assembler takes special registers there.
                 input::Operand::Vector(_) if row.role == Role::Destination => {
-                    destinations(&elements(operand), Class::SPECIAL, range, out);
+                    let specials = if is_rewritten(statement) { Class::NONE } else { Class::SPECIAL };
+                    destinations(&elements(operand), specials, range, out);
                 }
                 input::Operand::Reg(_) if row.role == Role::Destination && is_sum(ctx.slice(range)) => {
                     let message = "a result is written to a register, not to a register with an offset";
@@ -57,6 +59,16 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             }
             sink(statement, row, operand, range, out);
         }
+    }
+}
+
+/// Whether the assembler writes other instructions for this one, whose vectors are of registers alone.
+fn is_rewritten(statement: &Statement<'_>) -> bool {
+    use FormId as F;
+    match statement.form.id {
+        F::Tcgen05Ld | F::Tcgen05LdRed | F::Tcgen05St | F::WmmaLoad | F::WmmaLoadC => true,
+        F::Tex => statement.opcode.ty(0) == Some(ScalarType::F16x2),
+        _ => false,
     }
 }
 
@@ -94,13 +106,21 @@ fn assign<'s>(
     registers: Option<&[RegisterName]>,
 ) -> Option<Rows<'s>> {
     let mut bound = SmallVec::new();
-    for row in &signature.operands {
+    for (index, row) in signature.operands.iter().enumerate() {
         if !row.optional {
             bound.push(row);
         } else if spare > 0 {
             let operand = operands.get(bound.len()).and_then(Option::as_ref);
-            let fits =
-                |registers| operand.is_none_or(|operand| row.class.intersects(exact(operand, registers)));
+            // A float alone is rather the scalar that may come later than all of a vector of integers.
+            let is_later = spare == 1
+                && row.class.intersects(Class::VECTOR)
+                && operand.is_some_and(|operand| is_float(operand, registers))
+                && signature.operands[index + 1..]
+                    .iter()
+                    .any(|later| later.optional && later.class.intersects(Class::REGISTER));
+            let fits = |registers| {
+                !is_later && operand.is_none_or(|operand| row.class.intersects(exact(operand, registers)))
+            };
             if registers.is_none_or(fits) {
                 spare -= 1;
                 bound.push(row);
@@ -108,6 +128,17 @@ fn assign<'s>(
         }
     }
     (spare == 0).then_some(bound)
+}
+
+/// Whether the operand is a float by itself.
+fn is_float(operand: &input::Operand, registers: Option<&[RegisterName]>) -> bool {
+    match operand {
+        input::Operand::F32(_) | input::Operand::F64(_) => true,
+        input::Operand::Reg(register) => registers
+            .and_then(|registers| registers.get(register.0 as usize))
+            .is_some_and(|name| name.ty.kind() == TypeKind::Float),
+        _ => false,
+    }
 }
 
 fn count(statement: &Statement<'_>) -> Diagnostic {
@@ -151,6 +182,15 @@ fn transposition(statement: &Statement<'_>, rows: &[&Expected], out: &mut Findin
     }
 }
 
+/// A copy says how much it reads, or whether it reads at all, not both.
+fn ignored_source(statement: &Statement<'_>, rows: &[&Expected], out: &mut Findings) {
+    let position = |name| rows.iter().position(|row| row.name == name);
+    if let (Some(_), Some(ignored)) = (position("src-size"), position("ignore-src")) {
+        let message = "a copy has a source size or a predicate that ignores the source, not both";
+        out.push(Diagnostic::new(&OPERAND_COUNT, statement.ranges[ignored], message));
+    }
+}
+
 fn class(
     ctx: &Context<'_>,
     statement: &Statement<'_>,
@@ -164,7 +204,8 @@ fn class(
         row.class.intersects(Class::SPECIAL) && row.class.intersects(Class::VECTOR)
     } else {
         row.class.intersects(classes(operand))
-            || is_value(row, operand, is_sum(ctx.slice(range))) && !is_expanded(ctx, statement)
+            || is_value(row, operand, is_sum(ctx.slice(range))) && !is_expanded(ctx, statement, row)
+            || is_element(statement, row, operand, ctx.slice(range))
     };
     if fits {
         return;
@@ -222,6 +263,15 @@ fn is_value(row: &Expected, operand: &input::Operand, is_sum: bool) -> bool {
     }
 }
 
+/// Whether the operand is `table[3]`, which plain loads and stores take for the address in brackets.
+fn is_element(statement: &Statement<'_>, row: &Expected, operand: &input::Operand, text: &str) -> bool {
+    use FormId as F;
+    matches!(statement.form.id, F::Ld | F::Ldu | F::St | F::MultimemRed)
+        && row.class.intersects(Class::ADDRESS)
+        && matches!(operand, input::Operand::Symbol(..))
+        && text.ends_with(']')
+}
+
 /// Whether the name of a variable is written with an offset, which makes it a number, rather than by itself or
 /// with an index.
 pub(super) fn is_sum(operand: &str) -> bool {
@@ -229,7 +279,8 @@ pub(super) fn is_sum(operand: &str) -> bool {
 }
 
 /// Whether the assembler writes other instructions for this one, in which only plain names can stand.
-pub(super) fn is_expanded(ctx: &Context<'_>, statement: &Statement<'_>) -> bool {
+pub(super) fn is_expanded(ctx: &Context<'_>, statement: &Statement<'_>, row: &Expected) -> bool {
+    use FormId as F;
     let (form, opcode) = (statement.form, &statement.opcode);
     match form.mnemonic() {
         "div" | "rcp" | "sqrt" if opcode.has(Mod::Rz) || opcode.has(Mod::Rm) || opcode.has(Mod::Rp) => {
@@ -238,8 +289,15 @@ pub(super) fn is_expanded(ctx: &Context<'_>, statement: &Statement<'_>) -> bool 
         "div" | "rem" => opcode.ty(0).is_some_and(|ty| takes_integers(ty) && ty.bits() == 64),
         "bar" => opcode.has(Mod::Warp) && ctx.gates.target.number < 90,
         "barrier" => !opcode.has(Mod::Aligned) && ctx.gates.target.number < 90,
-        "shfl" | "vote" | "match" | "activemask" | "elect" | "redux" => ctx.gates.target.number < 90,
-        _ => matches!(form.id, FormId::StAsyncRelease | FormId::RedAsyncRelease),
+        "vote" | "match" | "activemask" | "elect" | "redux" => ctx.gates.target.number < 90,
+        _ => match form.id {
+            F::ShflSync => ctx.gates.target.number < 90,
+            F::StAsyncRelease | F::RedAsyncRelease => opcode.ty(0).is_some_and(|ty| ty.bits() != 16),
+            F::CreatepolicyRange | F::CreatepolicyFractional | F::Stackrestore => true,
+            // Not so the descriptors.
+            F::Tcgen05Mma | F::Tcgen05MmaBlockScale | F::Tcgen05MmaWs => row.ty == ExpectedType::Integer(32),
+            _ => false,
+        },
     }
 }
 
@@ -284,7 +342,10 @@ fn classes(operand: &input::Operand) -> Class {
 /// Both halves of `d|p` and all elements of a vector are written.
 fn destinations(parts: &[&input::Operand], more: Class, range: TextRange, out: &mut Findings) {
     let written = Class::REGISTER.or(Class::PREDICATE).or(Class::SINK).or(more);
-    if let Some(wrong) = parts.iter().find(|part| !classes(part).intersects(written)) {
+    let is_wrong = |part: &&&input::Operand| {
+        !classes(part).intersects(written) || matches!(part, input::Operand::NotPred(_))
+    };
+    if let Some(wrong) = parts.iter().find(is_wrong) {
         let message = format!("expected a register or a predicate, found {}", name(wrong));
         let note = "every part of a result is a register, or `_` where it is not wanted";
         out.push(Diagnostic::new(&OPERAND_CLASS, range, message).note(note));
@@ -313,7 +374,16 @@ fn sink(
     // Stores of 256 bits leave the place of a `_` as it was.
     let bits = statement.opcode.ty(0).map_or(0, |ty| ty.bits() * elements.len() as u32);
     let stores = statement.form.id == FormId::St && bits == 256;
-    if row.role == Role::Source && !packs && !stores && elements.iter().any(is_sink) {
+    let loads = matches!(statement.form.id, FormId::WmmaLoad | FormId::WmmaLoadC);
+    let is_special = |operand: &input::Operand| matches!(operand, input::Operand::Special(_));
+    if row.role == Role::Source && is_rewritten(statement) && elements.iter().any(is_special) {
+        let message = "a special register cannot stand here";
+        out.push(Diagnostic::new(&OPERAND_CLASS, range, message));
+    }
+    if row.role == Role::Destination && is_rewritten(statement) && !loads && elements.iter().any(is_sink) {
+        let note = "no element of this result can be left out";
+        out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be written here").note(note));
+    } else if row.role == Role::Source && !packs && !stores && elements.iter().any(is_sink) {
         let note = "`_` stands for a result that is not wanted; it holds no value";
         out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be read").note(note));
     } else if elements.iter().all(is_sink) {

@@ -2,7 +2,8 @@
 
 use ptx_backend::input::{Address, AddressBase, Operand, Symbol};
 use ptx_isa::{
-    AddressSize, Base, Class, ExpectedType, Facts, FormId, Mod, ScalarType, Space, Target, TypeKind, Window,
+    AddressSize, Base, Class, Expected, ExpectedType, Facts, FormId, Mod, ScalarType, Space, SpecialReg,
+    Target, TypeKind, Window,
 };
 use text_size::TextRange;
 
@@ -41,9 +42,13 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         out.push(Diagnostic::new(&lints::ADDRESS, statement.name, message));
     }
     let moved = is_moved(ctx, statement);
-    for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
+    let operands = rows.iter().zip(statement.operands).zip(statement.ranges);
+    for (index, ((row, operand), &range)) in operands.enumerate() {
         if moved && let ExpectedType::Address(target) = row.ty {
             out.extend(operand.as_ref().and_then(|operand| movable(ctx, target, operand, range)));
+        }
+        if operand.is_none() {
+            out.extend(special_base(ctx, statement, row, moved, range));
         }
         match (operand, row.ty) {
             (Some(Operand::Address(address)), ExpectedType::Address(target)) => {
@@ -51,7 +56,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 out.extend(
                     access(ctx, target, *address, range).map(|d| respaced(ctx, statement, *address, d)),
                 );
-                out.extend(unified(ctx, statement.form.mnemonic(), target, *address, range));
+                out.extend(unified(ctx, statement, index, *address, range));
                 if let (AddressBase::Symbol(symbol), true) = (address.base, writes(statement)) {
                     out.extend(input_parameter(ctx, symbol, range));
                 }
@@ -69,7 +74,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 out.extend(named(ctx, target, *symbol, range));
             }
             (Some(Operand::List(parts)), _) if statement.form.mnemonic() == "cp" => {
-                out.extend(tensor_map(ctx, parts, range));
+                out.extend(tensor_map(ctx, parts, moved, range));
             }
             (Some(Operand::Label(_)), ExpectedType::Address(_)) => {
                 let message = format!("`{}` is a label, not an address", ctx.slice(range));
@@ -128,20 +133,52 @@ fn direction(ctx: &Context<'_>, mnemonic: &str, address: Address, range: TextRan
     Some(Diagnostic::new(&STATE_SPACE, range, message))
 }
 
-/// `[a].unified`: a load through a pointer to unified memory.
+/// `[a].unified`: a load through a pointer to unified memory. The assembler takes it for the second operand of
+/// anything that has nothing to do with a space, or with `.global` first.
 fn unified(
     ctx: &Context<'_>,
-    mnemonic: &str,
-    target: Target,
+    statement: &Statement<'_>,
+    index: usize,
     address: Address,
     range: TextRange,
 ) -> Option<Diagnostic> {
-    let is_loaded = matches!(mnemonic, "ld" | "ldu" | "atom")
-        && matches!(target.space, Space::Generic | Space::Global)
+    let is_loaded = index == 1
+        && !statement.opcode.has(Mod::Tensor)
+        && matches!(statement.opcode.mods().find_map(Mod::space), None | Some(Space::Global))
         && matches!(address.base, AddressBase::Reg(_));
     let message = "`.unified` describes the address in a register that a load from `.global` reads";
     (!is_loaded && ctx.slice(range).ends_with(".unified"))
         .then(|| Diagnostic::new(&lints::BAD_MODIFIER, range, message))
+}
+
+/// `[%clock]`: the assembler takes a special register for an address, whatever it is good for, where it does not ask
+/// what the address is or copies it first.
+fn special_base(
+    ctx: &Context<'_>,
+    statement: &Statement<'_>,
+    row: &Expected,
+    moved: bool,
+    range: TextRange,
+) -> Option<Diagnostic> {
+    use FormId as F;
+    let inner = ctx.slice(range).strip_prefix('[')?;
+    let base = inner.split(['+', '-', ']']).next().unwrap_or_default().trim();
+    let register = SpecialReg::parse(base)?;
+    let (id, opcode) = (statement.form.id, &statement.opcode);
+    let copied = moved || id == F::MultimemRed || id == F::Tcgen05Alloc && opcode.has(Mod::SharedCta);
+    let fits = match row.ty {
+        ExpectedType::Address(target) => {
+            let asks = match target.base.window {
+                Window::Tensor => true,
+                Window::Unchecked => matches!(id, F::Txq | F::Suq),
+                _ => target.base.variables.is_some() || !target.base.symbols,
+            };
+            row.class.intersects(Class::ADDRESS) && !asks && (!copied || register.ty().bits() == 64)
+        }
+        _ => false,
+    };
+    let message = || format!("`{base}` cannot be the address here, which stands in a register");
+    (!fits).then(|| Diagnostic::new(&lints::ADDRESS, range, message()))
 }
 
 fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange) -> Option<Diagnostic> {
@@ -158,13 +195,13 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
             let name = ctx.slice(range);
             let integer = matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
             if target.base.window == Window::Tensor {
-                return match ty.bits() {
-                    32 if integer
-                        || ty.kind() == TypeKind::Packed && target.base.size == AddressSize::Copied =>
-                    {
-                        None
-                    }
-                    _ => bad(format!("`{name}` is `.{}`, tensor memory has 32-bit addresses", ty.text())),
+                let fits = match target.base.size {
+                    AddressSize::Copied => ty.bits() == 32 && (integer || ty.kind() == TypeKind::Packed),
+                    _ => ty == ScalarType::B32,
+                };
+                return match fits {
+                    true => None,
+                    false => bad(format!("`{name}` is `.{}`, tensor memory has 32-bit addresses", ty.text())),
                 };
             }
             if !integer || ty.bits() > 64 {
@@ -195,7 +232,7 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
 }
 
 /// `[map, {coordinates}]`: the map is a variable in global memory, or in a register.
-fn tensor_map(ctx: &Context<'_>, parts: &[Operand], range: TextRange) -> Option<Diagnostic> {
+fn tensor_map(ctx: &Context<'_>, parts: &[Operand], moved: bool, range: TextRange) -> Option<Diagnostic> {
     const GLOBAL: Target = Target {
         base: Base {
             window: Window::In(Space::Global),
@@ -208,26 +245,42 @@ fn tensor_map(ctx: &Context<'_>, parts: &[Operand], range: TextRange) -> Option<
     };
     let map = ctx.slice(range).split(',').next().unwrap_or_default();
     match parts {
-        [Operand::Reg(_), Operand::Vector(_)] if !is_sum(map) => None,
+        [Operand::Reg(register), Operand::Vector(_)]
+            if !is_sum(map) && (!moved || ctx.register_type(*register).bits() == 64) =>
+        {
+            None
+        }
         [Operand::Symbol(symbol, 0), Operand::Vector(_)] => named(ctx, GLOBAL, *symbol, range),
         _ => {
             let message = "expected a tensor map and its coordinates in braces";
-            let note = "the map is the name of a variable or a register, without an offset";
+            let note = "the map is the name of a variable or a register with its address, without an offset";
             Some(Diagnostic::new(&lints::ADDRESS, range, message).note(note))
         }
     }
 }
 
 /// Whether the assembler copies the addresses of an instruction to registers of their size first, as for copies
-/// to clusters on targets without them.
+/// to clusters on targets without them, and always for `multimem.red`.
 fn is_moved(ctx: &Context<'_>, statement: &Statement<'_>) -> bool {
-    matches!(statement.form.id, FormId::CpAsyncBulkLoad | FormId::CpAsyncBulkTensorLoad)
-        && statement.opcode.has(Mod::SharedCluster)
-        && ctx.gates.target.number >= 120
+    match statement.form.id {
+        FormId::CpAsyncBulkLoad | FormId::CpAsyncBulkTensorLoad => {
+            statement.opcode.has(Mod::SharedCluster) && ctx.gates.target.number >= 120
+        }
+        FormId::MultimemRed => true,
+        _ => false,
+    }
 }
 
 fn movable(ctx: &Context<'_>, target: Target, operand: &Operand, range: TextRange) -> Option<Diagnostic> {
     let register = match operand {
+        Operand::Address(Address { base: AddressBase::Symbol(symbol), .. }) | Operand::Symbol(symbol, _) => {
+            if target.space != Space::Shared {
+                return None;
+            }
+            let place = ctx.variables.get(symbol).filter(|place| place.ty.kind() == TypeKind::Opaque)?;
+            let message = format!("`{}` is a `.{}`, which is no memory", ctx.slice(range), place.ty.text());
+            return Some(Diagnostic::new(&lints::ADDRESS, range, message));
+        }
         Operand::Address(Address { base: AddressBase::Reg(register), .. }) => *register,
         Operand::Reg(register) => *register,
         Operand::NotPred(register) => *register,
@@ -287,7 +340,8 @@ fn named(ctx: &Context<'_>, target: Target, symbol: Symbol, range: TextRange) ->
             let place = ctx.variables.get(&symbol)?;
             if place.ty.kind() == TypeKind::Opaque && target.base.window != Window::Tensor {
                 let message = format!("`{name}` is a `.{}`, which is no memory", place.ty.text());
-                return (!target.base.opaque).then(|| Diagnostic::new(&lints::ADDRESS, range, message));
+                let taken = target.base.opaque && target.base.symbols;
+                return (!taken).then(|| Diagnostic::new(&lints::ADDRESS, range, message));
             }
             place.space
         }

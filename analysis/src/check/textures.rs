@@ -70,7 +70,7 @@ fn asks_sampler(query: Mod, is_independent: bool) -> bool {
 fn list(ctx: &Context<'_>, wanted: &[ScalarType], parts: &[Operand], range: TextRange, out: &mut Findings) {
     let Some((_, handles)) = parts.split_last() else { return };
     match (wanted, handles) {
-        ([texture], [first, Operand::Reg(_)]) => {
+        ([texture @ ScalarType::TexRef], [first, Operand::Reg(_)]) => {
             out.extend(handle(ctx, first, *texture, range));
             out.extend(handle(ctx, &handles[1], ScalarType::SamplerRef, range));
             out.extend(ctx.gates.check_phrase(&SAMPLER, "a sampler beside a texture".to_owned(), range));

@@ -32,7 +32,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             && (is_sum(ctx.slice(range))
                 || row.ty == ExpectedType::Typed(ScalarType::Pred)
                     && ctx.register_type(*register).kind() == TypeKind::Packed)
-            && super::operands::is_expanded(ctx, statement)
+            && super::operands::is_expanded(ctx, statement, row)
         {
             out.push(mismatch(ctx, row, ctx.register_type(*register), range, wider));
         }
@@ -88,6 +88,10 @@ fn operand_type(
             let fits = match row.ty {
                 ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) if is_sum(ctx.slice(range)) => {
                     fits_sum(ty, found)
+                }
+                // Of sums not even the kind of 32 bits matters.
+                ExpectedType::Length if is_sum(ctx.slice(range)) => {
+                    found == ScalarType::B32 || accepts(row, found, wider)
                 }
                 _ => accepts(row, found, wider),
             };
@@ -145,6 +149,21 @@ fn operand_type(
             }
         }
         Operand::List(parts) => {
+            // Without braces it is typed as any operand; in braces unsigned ones pass for floats.
+            let bare = match (parts.last(), row.ty) {
+                (Some(Operand::Reg(register)), ExpectedType::Coordinates(ty, _)) => {
+                    let found = ctx.register_type(*register);
+                    (!fits(ty, found, false)).then_some(found)
+                }
+                (Some(Operand::Reg(register)), ExpectedType::Integer(_)) => {
+                    let found = ctx.register_type(*register);
+                    (!accepts(row, found, false)).then_some(found)
+                }
+                _ => None,
+            };
+            if let Some(found) = bare {
+                out.push(mismatch(ctx, row, found, range, false));
+            }
             if let Some(Operand::Vector(coordinates)) = parts.last() {
                 let found = unify(ctx, coordinates);
                 if found.is_err() || found.is_ok_and(|ty| ty.is_some_and(|ty| !coordinate(row.ty, ty))) {
@@ -312,6 +331,9 @@ fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
             found == ScalarType::Pred
                 || found.kind() == TypeKind::Packed && row.class.intersects(Class::REGISTER)
         }
+        ExpectedType::Typed(ty) if found == ScalarType::Pred && is_untyped_only(ty) => {
+            row.class.intersects(Class::PREDICATE)
+        }
         ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) => fits(ty, found, wider),
         ExpectedType::Integer(_) if found == ScalarType::Pred => row.class.intersects(Class::PREDICATE),
         ExpectedType::Integer(bits) => integer && found.bits() == bits,
@@ -323,7 +345,9 @@ fn accepts(row: &Expected, found: ScalarType, wider: bool) -> bool {
         }
         // The operand of this kind that is no vector.
         ExpectedType::OrDescriptor(_) => integer && found.bits() == 64,
-        ExpectedType::Coordinates(..) | ExpectedType::Address(_) | ExpectedType::Free => true,
+        // Without brackets: any register, or the 64 bits of an address.
+        ExpectedType::Address(_) => row.class.intersects(Class::PREDICATE) || integer && found.bits() == 64,
+        ExpectedType::Coordinates(..) | ExpectedType::Free => true,
     }
 }
 

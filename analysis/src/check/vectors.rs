@@ -2,6 +2,7 @@
 
 use ptx_backend::input::Operand;
 use ptx_isa::{Class, Expected, ExpectedLanes};
+use text_size::TextRange;
 
 use super::{Context, Statement};
 use crate::declare_lint;
@@ -22,6 +23,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         let note = "without them `mov` packs elements into one register, or unpacks one into elements";
         out.push(Diagnostic::new(&VECTOR_SIZE, statement.ranges[1], message).note(note));
     }
+    counted(ctx, statement, out);
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         if !row.class.intersects(Class::VECTOR.or(Class::TEXTURE)) {
             continue;
@@ -34,13 +36,15 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             Some(Operand::Vector(elements)) => elements.len(),
             Some(Operand::List(parts)) => match parts.last() {
                 Some(Operand::Vector(elements)) => elements.len(),
+                _ if matches!(row.lanes, ExpectedLanes::OrBare(_)) => continue,
                 _ => 1,
             },
             Some(Operand::Sink) | None => continue,
+            Some(_) if matches!(row.lanes, ExpectedLanes::OrBare(_)) => continue,
             // One element may stand without braces.
             Some(_) => 1,
         };
-        if row.lanes == ExpectedLanes::Any && !found.is_power_of_two() {
+        if row.lanes == ExpectedLanes::Any && !(found.is_power_of_two() && found <= 8) {
             let message = format!("no vector has {found} elements");
             let note = "vectors have 1, 2, 4 or 8 elements";
             out.push(Diagnostic::new(&VECTOR_SIZE, range, message).note(note));
@@ -65,6 +69,25 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     }
 }
 
+/// `.v4` of a product of matrices, which is not in its opcode: every vector has that many elements, of 128 bits in all.
+fn counted(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
+    if !matches!(statement.form.mnemonic(), "mma" | "wmma" | "wgmma") {
+        return;
+    }
+    let named = |&&suffix: &&TextRange| matches!(ctx.slice(suffix), ".v2" | ".v4" | ".v8");
+    let Some(&suffix) = statement.suffixes.iter().find(named) else { return };
+    let count: u32 = ctx.slice(suffix)[2..].parse().unwrap_or(0);
+    let bits = statement.opcode.ty(0).map_or(0, |ty| ty.bits() * count);
+    let fits = |operand: &Option<Operand>| match operand {
+        Some(Operand::Vector(elements)) => elements.len() == count as usize,
+        _ => true,
+    };
+    if bits > 128 || !statement.operands.iter().all(fits) {
+        let message = format!("not every vector has {count} elements of 128 bits in all");
+        out.push(Diagnostic::new(&VECTOR_SIZE, suffix, message));
+    }
+}
+
 /// One element in braces where a vector of more could stand, or a register without braces.
 fn is_braced_one(row: &Expected, operand: Option<&Operand>) -> bool {
     matches!(row.lanes, ExpectedLanes::Of(counts) if counts.len() > 1)
@@ -82,7 +105,8 @@ fn describe(lanes: ExpectedLanes) -> String {
     match lanes {
         ExpectedLanes::Exactly(1) | ExpectedLanes::Any => "1 element".to_owned(),
         ExpectedLanes::Exactly(count) => format!("{count} elements"),
-        ExpectedLanes::Of(counts) => {
+        ExpectedLanes::OrBare(&[]) => "no elements".to_owned(),
+        ExpectedLanes::Of(counts) | ExpectedLanes::OrBare(counts) => {
             let counts: Vec<String> = counts.iter().map(u8::to_string).collect();
             format!("{} elements", counts.join(" or "))
         }

@@ -6,7 +6,7 @@
 use ptx_backend::input::{self, Selector, SrcId};
 use ptx_isa::Mod;
 
-use super::operands::OPERAND_CLASS;
+use super::operands::{OPERAND_CLASS, is_sum};
 use super::{Context, Statement};
 use crate::diagnostic::{Diagnostic, Findings};
 
@@ -52,6 +52,13 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             report(0, "the other parts of the result come from a third source".to_owned());
         }
     }
+    for (i, (operand, &range)) in statement.operands.iter().zip(statement.ranges).enumerate() {
+        let names = matches!(operand, Some(input::Operand::Reg(_) | input::Operand::Symbol(..)));
+        // The third source is read as the operands of other instructions are.
+        if names && is_sum(ctx.slice(range)) && (i < 3 || lanes.is_some()) {
+            report(i, "a name with an offset cannot stand here".to_owned());
+        }
+    }
     signs(statement, &parts, lanes.is_some(), &mut report);
 }
 
@@ -74,7 +81,8 @@ fn signs(statement: &Statement<'_>, parts: &[Part<'_>], lanes: bool, report: &mu
 fn read(text: &str) -> Part<'_> {
     let rest = text.strip_prefix('-').map(str::trim_start);
     let name = rest.unwrap_or(text);
-    let register = name.starts_with(|c: char| c == '%' || c == '_' || c == '$' || c.is_ascii_alphabetic());
+    let register = name.starts_with(|c: char| c == '%' || c == '_' || c == '$' || c.is_ascii_alphabetic())
+        && name != "WARP_SZ";
     let selector = name.split_once('.').map(|(_, selector)| selector.trim()).filter(|_| register);
     Part { negated: rest.is_some() && register, selector }
 }

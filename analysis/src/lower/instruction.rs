@@ -8,6 +8,7 @@ use std::rc::Rc;
 use text_size::TextRange;
 
 use super::body::{Resolution, Walker};
+use super::operand::first_component;
 use crate::check::{self, lints, spelling, video};
 use crate::diagnostic::{Diagnostic, Findings, Severity};
 use crate::elements::{elements, tokens};
@@ -180,6 +181,9 @@ impl<'db> Walker<'db> {
         Resolved { opcode, available, signature }: Resolved,
         lowered: &Lowered,
     ) {
+        if let Some(lowered) = self.with_components(lowered) {
+            return self.check(range, name, suffixes, Resolved { opcode, available, signature }, &lowered);
+        }
         let form = ptx_isa::form(opcode.form);
         let signature = Rc::clone(&self.signatures[signature as usize]);
         let bound = check::bind(&signature, &lowered.operands, &self.names.registers);
@@ -213,6 +217,27 @@ impl<'db> Walker<'db> {
         let mut found = std::mem::take(&mut self.diagnostics);
         self.run_checks(&statement, &mut found);
         self.diagnostics = found;
+    }
+
+    /// The operands with `%tid.w` for the register that it is to the checks, rather than for its value, zero. `None`
+    /// where there is none.
+    fn with_components(&self, lowered: &Lowered) -> Option<Lowered> {
+        let component = |operand: &Option<Operand>, range| match operand {
+            Some(Operand::Int(0)) => first_component(self.slice(range).strip_suffix(".w")?.trim_end()),
+            _ => None,
+        };
+        let written = |(operand, &range)| component(operand, range);
+        lowered.operands.iter().zip(&lowered.ranges).find_map(written)?;
+        let operands = lowered.operands.iter().zip(&lowered.ranges);
+        let operands = operands.map(|(operand, &range)| match component(operand, range) {
+            Some(register) => Some(Operand::Special(register)),
+            None => operand.clone(),
+        });
+        Some(Lowered {
+            operands: operands.collect(),
+            ranges: lowered.ranges.clone(),
+            occurrences: lowered.occurrences.clone(),
+        })
     }
 
     fn run_checks(&self, statement: &check::Statement<'_>, out: &mut Findings) {

@@ -12,6 +12,7 @@ use crate::check::lints::{self, Expected};
 use crate::constant::{self, Value};
 use crate::declaration::BAD_CONSTANT;
 use crate::diagnostic::Diagnostic;
+use crate::elements::tokens;
 use crate::ide::Access;
 use crate::module::{self, Global};
 use crate::scope::{DeclKind, Entity, split_number};
@@ -218,7 +219,7 @@ impl<'db> Walker<'db> {
             return self.constant(node);
         }
         match self.name(inner.text_range())? {
-            operand if self.is_video => Some(operand),
+            operand if self.is_video && tokens(node, SyntaxKind::BANG).is_empty() => Some(operand),
             Operand::Reg(register) if self.names.registers[register.0 as usize].ty == ScalarType::Pred => {
                 Some(Operand::NotPred(register))
             }
@@ -251,7 +252,7 @@ impl<'db> Walker<'db> {
                 // The assembler takes `%r1+4` for an operand; what it does with it is not documented.
                 other => {
                     let is_element = node.parent().is_some_and(|parent| parent.kind() == SyntaxKind::VECTOR);
-                    if is_element || self.is_video {
+                    if is_element {
                         let message = "a register with an offset cannot stand here";
                         self.report(Diagnostic::new(&BAD_CONSTANT, node.text_range(), message));
                     }
@@ -439,7 +440,7 @@ fn is_name_plus_constant(node: &SyntaxNode) -> bool {
 }
 
 /// The first component of a predefined vector.
-fn first_component(name: &str) -> Option<SpecialReg> {
+pub(super) fn first_component(name: &str) -> Option<SpecialReg> {
     SpecialReg::parse(&format!("{name}.x"))
 }
 

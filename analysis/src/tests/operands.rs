@@ -167,3 +167,161 @@ fn operands_that_conversions_and_arrivals_need() {
         ],
     );
 }
+
+#[test]
+fn special_registers_are_addresses_where_nothing_asks_what_they_are() {
+    check(
+        "sm_100a",
+        &[
+            "ld.global.u32 %r1, [%clock];",
+            "st.shared.u32 [%clock64+4], %r1;",
+            "multimem.red.relaxed.gpu.global.add.u32 [%clock64], %r1;",
+            "tcgen05.alloc.cta_group::1.sync.aligned.b32 [%laneid], 32;",
+        ],
+        &[
+            ("add.u32 %r1, %r2, [%clock];", "E0306"),
+            ("mbarrier.arrive.shared.b64 _, [%clock];", "E0306"),
+            ("txq.width.b32 %r1, [%clock64];", "E0306"),
+            ("prefetchu.L1 [%clock64];", "E0306"),
+            ("multimem.red.relaxed.gpu.global.add.u32 [%clock], %r1;", "E0306"),
+            ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%clock], 32;", "E0306"),
+            ("tcgen05.mma.cta_group::1.kind::f16 [%clock], %d1, %d2, %r1, %p1;", "E0306"),
+            ("tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%clock64];", "E0306"),
+        ],
+    );
+}
+
+#[test]
+fn the_fourth_component_is_a_special_register() {
+    check(
+        "sm_90",
+        &["mov.u32 %r1, %tid.w;", "mov.b16 %h1, %ntid.w;", "mov.b64 %d1, {%tid.w, %r1};"],
+        &[("mov.u64 %d1, %tid.w;", "E0303"), ("add.u32 %r1, %tid.w, 1;", "E0302")],
+    );
+}
+
+#[test]
+fn elements_of_arrays_are_addresses_of_loads_and_stores() {
+    check(
+        "sm_90",
+        &["ld.global.u32 %r1, g[4];", "st.shared.u32 s[4], %r1;"],
+        &[
+            ("ld.global.u32 %r1, g;", "E0302"),
+            ("ld.global.u32 %r1, s[4];", "E0308"),
+            ("atom.global.add.u32 %r1, g[4], %r2;", "E0302"),
+        ],
+    );
+}
+
+#[test]
+fn offsets_and_depths_of_textures() {
+    check(
+        "sm_90",
+        &[
+            "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%f5, %f6}], 5;",
+            "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%f5, %f6}], %r1, %f5;",
+            "tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%f5}], %f6;",
+            "tex.cube.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%f5, %f6, %f7, %f8}], 5, %f1;",
+            "tex.3d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, %f5];",
+            "suld.b.2d.b32.trap %r1, [f, %r2];",
+        ],
+        &[
+            ("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%f5, %f6}], {5};", "E0307"),
+            ("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%f5, %f6}], {%r1, %r2}, 5;", "E0304"),
+            ("tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, %ur1];", "E0303"),
+            ("tex.grad.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%f5, %f6}], {%f1}, {%f1, %f2};", "E0307"),
+            ("suld.b.1d.b32.trap %r1, [f, %f2];", "E0303"),
+            ("suld.b.1d.b32.trap %r1, [%d1, %d2, {%r2}];", "E0309"),
+            ("tex.1d.v2.f16x2.f32 {%r1, _}, [t, {%f1}];", "E0302"),
+        ],
+    );
+}
+
+#[test]
+fn sums_of_what_is_expanded() {
+    check(
+        "sm_100a",
+        &[
+            "tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2+4, 4+4, %p1;",
+            "st.async.release.gpu.global.b16 [%d1], g+4;",
+            "st.bulk [%d1], %r1+8, 0;",
+        ],
+        &[
+            ("tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, %r1+4, %p1;", "E0303"),
+            ("tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, g+4, %p1;", "E0302"),
+            ("tcgen05.mma.cta_group::1.kind::f16 [%ur1], %d1, %d2, %r1, %p1;", "E0306"),
+            ("createpolicy.range.L2::evict_last.b64 %d1, [%d2], 4, g+4;", "E0302"),
+            ("createpolicy.fractional.L2::evict_last.b64 %d1, fn;", "E0302"),
+            ("st.async.release.gpu.global.b32 [%d1], g+4;", "E0302"),
+            ("st.bulk [%d1], %r1, 0;", "E0303"),
+            ("stackrestore.u64 %d1+4;", "E0303"),
+        ],
+    );
+}
+
+#[test]
+fn sources_of_copies() {
+    check(
+        "sm_90",
+        &[
+            "cp.async.ca.shared.global [%r1], [%d1], 4, %r1;",
+            "cp.async.ca.shared.global [%r1], [%d1], 4, %p1;",
+            "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1], [%r2], 64, %d1;",
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1], 4294967296, [%r2];",
+        ],
+        &[
+            ("cp.async.ca.shared.global [%r1], [%d1], 4, 4, %p1;", "E0301"),
+            ("cp.async.ca.shared.global [%r1], [%d1], 4, 4294967296;", "E0310"),
+            (
+                "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1], [%r2], 64, %r1;",
+                "E0303",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn bfloats_in_braces() {
+    check(
+        "sm_90",
+        &[
+            "set.eq.bf16x2.bf16x2 {%r1, %r2}, %r2, %r3;",
+            "set.eq.bf16.bf16 %h1, {%h2}, %h3;",
+            "setp.eq.bf16x2 %p1|%p2, %r1, !%p3;",
+            "tanh.approx.bf16 {%h1, %h2}, %h3;",
+        ],
+        &[
+            ("set.eq.bf16x2.bf16x2 %r1, {%h1, %h2}, %r3;", "E0303"),
+            ("set.eq.f16x2.f16x2 %r1, {%r1}, %r3;", "E0302"),
+            ("setp.eq.bf16x2 %p1|%p2, %p3, %r1;", "E0303"),
+            ("tanh.approx.bf16x2 {%r1, %r2}, %r3;", "E0302"),
+            ("setp.eq.u32 !%p1|%p2, %r1, %r3;", "E0302"),
+        ],
+    );
+}
+
+#[test]
+fn operands_of_video_instructions() {
+    check(
+        "sm_90",
+        &["vadd.s32.s32.s32.add %r1, %r2, -WARP_SZ, %d1+4;", "vmad.s32.s32.s32 %r1, %r2, %r3, g+4;"],
+        &[
+            ("vadd.s32.s32.s32 %r1, %r2, %r3+4;", "E0302"),
+            ("vmad.s32.s32.s32 %r1, g+4, %r3, %r4;", "E0302"),
+            ("vadd.s32.s32.s32 %r1, !%r2, %r3;", "E0305"),
+            ("vadd.s32.s32.s32 %r1, [%clock], %r3;", "E0306"),
+        ],
+    );
+}
+
+#[test]
+fn pointers_to_unified_memory() {
+    check(
+        "sm_90",
+        &["ld.global.u32 %r1, [%d1].unified;", "mbarrier.arrive.b64 %d1, [%d2].unified;"],
+        &[
+            ("mbarrier.arrive.shared.b64 %d1, [%r2].unified;", "E0211"),
+            ("st.global.u32 [%d1].unified, %r1;", "E0211"),
+        ],
+    );
+}

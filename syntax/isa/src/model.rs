@@ -312,6 +312,8 @@ pub enum Lanes {
     Any,
     /// One of these. Where one is among several, it stands without braces.
     Of(&'static [u8]),
+    /// One of these in braces; without braces, something that stands for all of them.
+    OrBare(&'static [u8]),
     /// This often the number that `.v2`, `.x4` and the like name; without one, this number.
     Named(u8),
     /// One; pairs of `.bf16` may stand in braces, any number of them.
@@ -340,6 +342,8 @@ pub enum Values {
     Of(&'static [i64]),
     /// Multiples of the first number from the second to the third.
     Multiple(i64, i64, i64),
+    /// The same; only the low 32 bits of the constant count.
+    MultipleWord(i64, i64, i64),
     /// Multiples of the number, as unsigned ones of 32 bits; zero or not.
     Multiples {
         of: i64,
@@ -351,6 +355,8 @@ pub enum Values {
     PowerOfTwo(i64, i64),
     /// From zero to the constant that the operand of this name is.
     UpTo(&'static str),
+    /// The same; only the low 32 bits of both count.
+    UpToWord(&'static str),
     /// Floats above zero up to one.
     Fraction,
 }
@@ -359,11 +365,14 @@ impl Values {
     /// Whether an integer is among them, as far as it alone tells.
     pub fn contains(self, value: i64) -> bool {
         match self {
-            Values::Any | Values::UpTo(_) | Values::Fraction | Values::Each(_) => true,
+            Values::Any | Values::UpTo(_) | Values::UpToWord(_) | Values::Fraction | Values::Each(_) => true,
             Values::Range(from, to) => (from..=to).contains(&value),
             Values::Word(from, to) => (from..=to).contains(&i64::from(value as u32)),
             Values::Of(values) => values.contains(&value),
             Values::Multiple(of, from, to) => value % of == 0 && (from..=to).contains(&value),
+            Values::MultipleWord(of, from, to) => {
+                Values::Multiple(of, from, to).contains(i64::from(value as u32))
+            }
             Values::Multiples { of, zero } => value % of == 0 && (zero || value != 0),
             Values::PowerOfTwo(from, to) => value.count_ones() == 1 && (from..=to).contains(&value),
         }
@@ -385,7 +394,7 @@ impl fmt::Display for Values {
                 }
                 Ok(())
             }
-            Values::Multiple(of, from, to) => {
+            Values::Multiple(of, from, to) | Values::MultipleWord(of, from, to) => {
                 write!(f, "a multiple of {of}, ")?;
                 range(f, from, to)
             }
@@ -402,7 +411,7 @@ impl fmt::Display for Values {
                 f.write_str("a power of two, ")?;
                 range(f, from, to)
             }
-            Values::UpTo(name) => write!(f, "0 to the value of `{name}`"),
+            Values::UpTo(name) | Values::UpToWord(name) => write!(f, "0 to the value of `{name}`"),
             Values::Fraction => f.write_str("above 0 and up to 1"),
         }
     }

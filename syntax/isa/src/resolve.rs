@@ -188,6 +188,8 @@ const MAX_SUFFIXES: usize = MAX_MODS + MAX_TYPES;
 struct Name {
     types: usize,
     first_type: Option<ScalarType>,
+    /// `.pred` is among the types.
+    has_predicate: bool,
     parts: [Suffix; MAX_SUFFIXES],
     len: usize,
 }
@@ -195,7 +197,7 @@ struct Name {
 impl Name {
     fn read(suffixes: &[&str]) -> Result<Self, ResolveError> {
         let parts = [Suffix::Mod(Mod::Rn); MAX_SUFFIXES];
-        let mut name = Name { types: 0, first_type: None, parts, len: 0 };
+        let mut name = Name { types: 0, first_type: None, has_predicate: false, parts, len: 0 };
         for (index, text) in suffixes.iter().enumerate() {
             let part = Suffix::parse(text).ok_or(ResolveError::UnknownSuffix { index })?;
             // A name longer than any row repeats or contradicts itself; the part at the limit is refused.
@@ -204,6 +206,7 @@ impl Name {
             }
             if let Suffix::Type(ty) = part {
                 name.first_type = name.first_type.or(Some(ty));
+                name.has_predicate |= ty == ScalarType::Pred;
                 name.types += 1;
             }
             name.parts[index] = part;
@@ -227,6 +230,7 @@ impl Name {
     fn has_types_of(&self, form: &Form) -> bool {
         (form.required_types as usize..=form.types.len()).contains(&self.types)
             && self.first_type.is_none_or(|ty| form.types[0].contains(ty))
+            || self.has_predicate && passes_over_predicates(form)
     }
 
     fn position(&self, m: Mod) -> Option<usize> {
@@ -272,6 +276,27 @@ const REPEATABLE: &[Mod] = &[
     Mod::Uni,
 ];
 
+/// Whether ptxas lets a product of matrices say how many elements its vectors have, as it does once where all of them
+/// have that many.
+fn takes_count(form: &Form, name: &Name, index: usize) -> bool {
+    let is_count = |part: &Suffix| matches!(part, Suffix::Mod(Mod::V2 | Mod::V4 | Mod::V8));
+    matches!(form.mnemonic(), "mma" | "wmma" | "wgmma") && !name.parts()[..index].iter().any(is_count)
+}
+
+/// Whether ptxas lets `.pred` stand among the types of a form that has no predicates, as if it were not written. It
+/// does where it reads floats, whichever types the name gives.
+fn passes_over_predicates(form: &Form) -> bool {
+    match form.mnemonic() {
+        "abs" | "add" | "atom" | "cos" | "cvt" | "ex2" | "fma" | "lg2" | "max" | "min" | "multimem"
+        | "neg" | "rcp" | "rsqrt" | "set" | "setp" | "sin" | "sqrt" | "sub" | "tanh" => true,
+        "mul" => form.id != FormId::MulInt,
+        "red" => !form.fixed().any(|m| m == Mod::Async),
+        "cp" => form.fixed().any(|m| m == Mod::Reduce),
+        "wmma" | "wgmma" => form.types.len() > 1,
+        _ => false,
+    }
+}
+
 fn place(form: &'static Form, name: &Name) -> Result<Opcode, Failure> {
     let mut mods = [Mod::Rn; MAX_MODS];
     let mut types = [ScalarType::B32; MAX_TYPES];
@@ -302,6 +327,7 @@ fn place(form: &'static Form, name: &Name) -> Result<Opcode, Failure> {
                         leading &= group.place == Place::Leading;
                         (!fits).then_some(FailureKind::Misplaced(index))
                     }
+                    _ if matches!(m, Mod::V2 | Mod::V4 | Mod::V8) && takes_count(form, name, index) => None,
                     _ => match rival(form, name, index, m) {
                         Some(with) if REPEATABLE.contains(&m) && name.parts()[with] == part => None,
                         Some(with) => Some(FailureKind::Repeated { index, with }),
@@ -317,7 +343,8 @@ fn place(form: &'static Form, name: &Name) -> Result<Opcode, Failure> {
                     types[type_count] = ty;
                     type_count += 1;
                 }
-                (!fits).then_some(FailureKind::Type { index, position })
+                let passes = ty == ScalarType::Pred && passes_over_predicates(form);
+                (!fits && !passes).then_some(FailureKind::Type { index, position })
             }
         };
         match failure {
@@ -523,6 +550,25 @@ mod tests {
         let conflict = |index, with, form| Err(ResolveError::Conflict { index, with, form });
         assert_eq!(read("add.rn.rz.f32"), conflict(1, 0, FormId::AddF32));
         assert_eq!(read("ld.global.global.u32"), conflict(1, 0, FormId::Ld));
+    }
+
+    #[test]
+    fn products_of_matrices_may_count_the_elements() {
+        let name = "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16";
+        assert_eq!(read(&format!("{name}.v2")), read(name));
+        assert!(
+            read(&format!("{name}.v2.v2")).is_err() && read("ldmatrix.sync.aligned.m8n8.x2.v2.b16").is_err()
+        );
+    }
+
+    #[test]
+    fn predicates_are_passed_over_where_floats_are_read() {
+        assert_eq!(read("add.pred.s32"), read("add.s32"));
+        assert_eq!(read("setp.eq.pred.pred.u32"), read("setp.eq.u32"));
+        assert_eq!(read("mul.f16x2.pred"), read("mul.f16x2"));
+        for wrong in ["mul.lo.pred.u32", "ld.pred.u32", "add.pred", "red.async.pred.u32", "addc.pred.u32"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -72,6 +72,8 @@ pub enum ExpectedLanes {
     Any,
     Exactly(u32),
     Of(&'static [u8]),
+    /// In braces; without them one stands for all.
+    OrBare(&'static [u8]),
 }
 
 impl ExpectedLanes {
@@ -79,7 +81,9 @@ impl ExpectedLanes {
         match self {
             ExpectedLanes::Any => true,
             ExpectedLanes::Exactly(expected) => count == expected as usize,
-            ExpectedLanes::Of(counts) => counts.iter().any(|&expected| count == usize::from(expected)),
+            ExpectedLanes::Of(counts) | ExpectedLanes::OrBare(counts) => {
+                counts.iter().any(|&expected| count == usize::from(expected))
+            }
         }
     }
 }
@@ -210,6 +214,7 @@ fn expected_lanes(opcode: &Opcode, lanes: Lanes) -> ExpectedLanes {
     match lanes {
         Lanes::Any => ExpectedLanes::Any,
         Lanes::Of(counts) => ExpectedLanes::Of(counts),
+        Lanes::OrBare(counts) => ExpectedLanes::OrBare(counts),
         Lanes::Named(factor) => {
             let named = opcode.mods().find_map(Mod::count).unwrap_or(1);
             ExpectedLanes::Exactly(u32::from(factor) * named)

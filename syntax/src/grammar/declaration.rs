@@ -16,7 +16,8 @@ pub(super) fn variable(p: &mut Parser<'_>) -> SyntaxKind {
         return VARIABLE;
     }
     loop {
-        if !declarator(p) {
+        // Only parameters go without a name.
+        if p.at(UNDERSCORE) || !declarator(p) {
             p.error_expected("the name of a variable");
             break;
         }

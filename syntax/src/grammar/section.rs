@@ -10,7 +10,7 @@ use crate::{ErrorCode, TextRange};
 pub(super) fn section(p: &mut Parser<'_>) -> SyntaxKind {
     p.bump();
     let name = p.start();
-    if p.at(DOT_WORD) || p.at(IDENT) {
+    if p.at(DOT_WORD) {
         p.bump();
         // `.nv.info` is one name in two words.
         while p.at(DOT_WORD) && p.is_joint() {

@@ -31,10 +31,12 @@ const MASK: Operand = src("ctaMask", I16).with(&[MulticastCluster]);
 const CP_MASK: Operand = src("byteMask", I16).with(&[CpMask]);
 
 /// Bytes of a bulk copy.
-const BULK_SIZE: Values = Values::Multiple(16, 0, 0xffff0);
-/// A barrier object: a variable of shared memory, whatever window the address is in.
+const BULK_SIZE: Values = Values::MultipleWord(16, 0, 0xffff0);
 /// The assembler takes a scope with bulk copies, which changes nothing.
 const BULK_SCOPE: Group = opt(&[Cta, Cluster, Gpu, Sys]);
+/// What counts the bytes of a bulk copy. The assembler takes the address without brackets too, where it has 64 bits.
+const BULK_BARRIER: Operand = addr_at("mbar", Base::of(Window::In(Space::Shared))).or(Class::VALUE);
+/// A barrier object: a variable of shared memory, whatever window the address is in.
 const BARRIER_ADDRESS: Operand = addr_at("addr", Base::named(0).memory().variables(Space::Shared).sized());
 /// Shared memory of a tensor copy. The assembler takes all but integers without brackets.
 const TENSOR_SHARED: Operand = addr_at("dstMem", Base::of(Window::In(Space::Shared)))
@@ -70,7 +72,7 @@ const WAIT_RULES: &[Rule] = mbarrier_rules![
 const ARRIVE: &[Operand] = &[
     dst("state", I64).sink(),
     BARRIER_ADDRESS,
-    src_vector("count", I32).lanes(Lanes::Any).range(1, i64::MAX).optional(),
+    src_vector("count", I32).lanes(Lanes::OrBare(&[1, 2, 4])).range(1, i64::MAX).optional(),
 ];
 const SCOPED: Group = opt(&[Cta, Cluster]);
 
@@ -103,13 +105,13 @@ pub(super) const ROWS: &[Form] = &[
     form(F::CpAsyncWaitGroup).name(&[ASYNC, key(&[WaitGroup])]).ops(&[imm("n", I32)]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(7, 0, 80),
     form(F::CpAsyncWaitAll).name(&[ASYNC, key(&[WaitAll])]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(7, 0, 80),
     form(F::CpAsyncMbarrierArrive).name(&[ASYNC, key(&[Mbarrier]), key(&[Arrive]), opt(&[Noinc]), OWN_BARRIER]).ty(&[B64]).ops(&[addr("addr")]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(7, 0, 80).rules(&[has(&[SharedCta]).since(7, 8, 80)]),
-    form(F::CpAsyncBulkLoad).name(&[ASYNC, BULK, ordered(&[SharedCta, SharedCluster]), ordered(&[Global]), BY_BARRIER, BULK_SCOPE, MULTICAST, CACHE_HINT]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), addr_at("mbar", Base::of(Window::In(Space::Shared))), MASK, POLICY]).facts(COPY).since(8, 0, 90).rules(&[has(&[SharedCta]).since(8, 6, 90), has(&[MulticastCluster]).needs(&[SharedCluster])]),
-    form(F::CpAsyncBulkCluster).name(&[ASYNC, BULK, ordered(&[SharedCluster]), ordered(&[SharedCta]), BY_BARRIER, BULK_SCOPE]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), addr_at("mbar", Base::of(Window::In(Space::Shared)))]).facts(COPY).since(8, 0, 90),
+    form(F::CpAsyncBulkLoad).name(&[ASYNC, BULK, ordered(&[SharedCta, SharedCluster]), ordered(&[Global]), BY_BARRIER, BULK_SCOPE, MULTICAST, CACHE_HINT]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), BULK_BARRIER, MASK, POLICY]).facts(COPY).since(8, 0, 90).rules(&[has(&[SharedCta]).since(8, 6, 90), has(&[MulticastCluster]).needs(&[SharedCluster]), has(&[MulticastCluster, L2CacheHint]).operand("mbar", Column::Class(Class::ADDRESS))]),
+    form(F::CpAsyncBulkCluster).name(&[ASYNC, BULK, ordered(&[SharedCluster]), ordered(&[SharedCta]), BY_BARRIER, BULK_SCOPE]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), BULK_BARRIER]).facts(COPY).since(8, 0, 90),
     form(F::CpAsyncBulkStore).name(&[ASYNC, BULK, ordered(&[Global]), ordered(&[SharedCta]), BY_GROUP, BULK_SCOPE, CACHE_HINT, opt(&[CpMask])]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), POLICY, CP_MASK]).facts(COPY).since(8, 0, 90).rules(&[has(&[CpMask]).since(8, 6, 100)]),
     form(F::CpAsyncBulkPrefetch).name(&[ASYNC, BULK, key(&[Prefetch]), req(&[L2]), ordered(&[Global]), CACHE_HINT]).ops(&[addr("srcMem"), src("size", I32).values(BULK_SIZE), POLICY]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(8, 0, 90),
     form(F::CpAsyncBulkCommitGroup).name(&[ASYNC, BULK, key(&[CommitGroup])]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(8, 0, 90),
     form(F::CpAsyncBulkWaitGroup).name(&[ASYNC, BULK, key(&[WaitGroup]), opt(&[Read])]).ops(&[imm("n", I32)]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(8, 0, 90),
-    form(F::CpReduceAsyncBulkCluster).name(&[key(&[Reduce]), ASYNC, BULK, ordered(&[SharedCluster]), ordered(&[SharedCta]), BY_BARRIER, req(&[And, Or, Xor, Add, Inc, Dec, Min, Max])]).ty(&[t![S32 U32 S64 U64 B32 B64]]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), addr_at("mbar", Base::of(Window::In(Space::Shared)))]).facts(COPY).since(8, 0, 90).rules(&[
+    form(F::CpReduceAsyncBulkCluster).name(&[key(&[Reduce]), ASYNC, BULK, ordered(&[SharedCluster]), ordered(&[SharedCta]), BY_BARRIER, req(&[And, Or, Xor, Add, Inc, Dec, Min, Max])]).ty(&[t![S32 U32 S64 U64 B32 B64]]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), BULK_BARRIER]).facts(COPY).since(8, 0, 90).rules(&[
         has(&[And, Or, Xor]).types(B32), has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(UI32), has(&[Add]).types(t![U32 S32 U64]),
     ]),
     form(F::CpReduceAsyncBulkStore).name(&[key(&[Reduce]), ASYNC, BULK, ordered(&[Global]), ordered(&[SharedCta]), BY_GROUP, CACHE_HINT, req(&[And, Or, Xor, Add, Inc, Dec, Min, Max]), opt(&[Noftz])]).ty(&[t![F16 Bf16 B32 U32 S32 B64 U64 S64 F32 F64]]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), POLICY]).facts(COPY).since(8, 0, 90).rules(&[
@@ -140,7 +142,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::MbarrierTestWait).name(&[key(&[TestWait]), opt(&[Parity]).at(Place::Leading), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[dst_pred("waitComplete"), BARRIER_ADDRESS, src("state", I64)]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 0, 80).rules(WAIT_RULES),
     form(F::MbarrierTryWait).name(&[key(&[TryWait]), opt(&[Parity]).at(Place::Leading), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[dst_pred("waitComplete"), BARRIER_ADDRESS, src("state", I64), src("suspendTimeHint", I32).optional()]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 8, 90).rules(WAIT_RULES),
     form(F::MbarrierPendingCount).name(&[key(&[PendingCount])]).ty(&[B64]).ops(&[dst("count", I32), src("state", I64)]).since(7, 0, 80),
-    form(F::StAsync).name(&[ASYNC, opt(&[Weak]), opt(&[Shared, SharedCta, SharedCluster]), BY_BARRIER, opt(&[V2, V4])]).ty(&[t![B32 B64 U32 U64 S32 S64 F32 F64]]).ops(&[ASYNC_TARGET, src_vector("b", T0).lanes(Lanes::Any), addr("mbar").optional()]).facts(Fact::WRITES.or(Fact::ASYNC)).since(8, 1, 90).rules(&[has(&[V2, V4]).operand("mbar", Column::Presence(Presence::Always)), has(&[V2]).lanes("b", Lanes::Of(&[1, 2])), has(&[V4]).lanes("b", Lanes::Of(&[1, 4])), has(&[V4]).types(t![B32 U32 S32 F32])]),
+    form(F::StAsync).name(&[ASYNC, opt(&[Weak]), opt(&[Shared, SharedCta, SharedCluster]), BY_BARRIER, opt(&[V2, V4])]).ty(&[t![B32 B64 U32 U64 S32 S64 F32 F64]]).ops(&[ASYNC_TARGET, src_vector("b", T0).lanes(Lanes::Of(&[1])), addr("mbar").optional()]).facts(Fact::WRITES.or(Fact::ASYNC)).since(8, 1, 90).rules(&[has(&[V2, V4]).operand("mbar", Column::Presence(Presence::Always)), has(&[V2]).lanes("b", Lanes::Of(&[1, 2])), has(&[V4]).lanes("b", Lanes::Of(&[1, 4])), has(&[V4]).types(t![B32 U32 S32 F32])]),
     form(F::StAsyncRelease).name(&[ASYNC, opt(&[Mmio]), opt(&[Release]), RELEASE_SCOPE, opt(&[Global])]).ty(&[SCALAR]).ops(&[ASYNC_TARGET, src("b", T0), addr("mbar").optional()]).facts(Fact::WRITES.or(Fact::ASYNC).or(Fact::ORDERS)).since(8, 1, 90).rules(&[has(&[Mmio]).needs(&[Release]), has(&[Release, Global]).since(8, 7, 100)]),
     form(F::StBulk).name(&[BULK, opt(&[Weak]), opt(&[SharedCta])]).ops(&[ASYNC_TARGET, src("size", OperandType::Length).values(Values::Multiple(8, 0, 1 << 24)), imm("initval", I64).values(Values::Of(&[0]))]).facts(Fact::WRITES).since(8, 6, 100).rules(&[has(&[SharedCta]).operand("a", Column::Type(OperandType::Address(Base::named(0).copied().registers())))]),
     form(F::RedAsync).name(&[ASYNC, req(&[Relaxed]), req(&[Cluster]), opt(&[SharedCluster]), BY_BARRIER, req(&[Inc, Dec, Min, Max, Add, And, Or, Xor])]).ty(&[t![U32 S32 U64 S64 B32 B64]]).ops(&[ASYNC_TARGET, src("b", T0), addr("mbar").optional()]).facts(COPY).since(8, 1, 90).rules(&[
@@ -157,7 +159,7 @@ pub(super) const ROWS: &[Form] = &[
     ]),
     form(F::TensormapReplace).name(&[key(&[Replace]), req(&[Tile]), req(&[B1024]), req(&[GlobalAddress, Rank, BoxDim, GlobalDim, GlobalStride, ElementStride, Elemtype, InterleaveLayout, SwizzleMode, SwizzleAtomicity, FillMode]), opt(&[Global, SharedCta])]).ty(&[B32_64]).ops(&[addr_at("addr", Base::named(0).copied()), imm("ord", I32).range(0, 4).with(ORDINAL), src("new_val", T0)]).facts(Fact::READS.or(Fact::WRITES)).gate(Gate::only(8, 3, TargetSet::arch(90).or(BLACKWELL_DATACENTER).or(TargetSet::family(120)))).rules(&[
         has(&[GlobalAddress, GlobalStride]).types(B64), has(&[Rank, BoxDim, GlobalDim, ElementStride, Elemtype, InterleaveLayout, SwizzleMode, SwizzleAtomicity, FillMode]).types(B32),
-        has(ORDINAL).operand("new_val", Column::Type(is(ScalarType::U32))), has(&[GlobalStride]).operand("new_val", Column::Type(is(ScalarType::U64))),
+        has(ORDINAL).operand("new_val", Column::Type(is(ScalarType::U32))), has(&[GlobalStride]).operand("new_val", Column::Type(T0)),
         has(FIELDS).operand("new_val", Column::Class(Class::IMMEDIATE)), has(&[InterleaveLayout]).values("new_val", Values::Range(0, 2)), has(&[SwizzleMode]).values("new_val", Values::Range(0, 4)), has(&[SwizzleMode]).operand("new_val", Column::Gated(Values::Range(4, 4), Gate::only(8, 8, TargetSet::arch(103)))), has(&[Elemtype]).operand("new_val", Column::Gated(Values::Range(13, 15), Gate::only(8, 7, BLACKWELL_DATACENTER.or(TargetSet::family(120))))), has(&[SwizzleAtomicity]).values("new_val", Values::Range(0, 3)),
         has(&[FillMode]).values("new_val", Values::Range(0, 1)), has(&[Elemtype]).values("new_val", ELEMENTS), has(&[Elemtype]).operand("new_val", Column::Class(Class::IMMEDIATE)),
         has(&[SwizzleAtomicity]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER.or(TargetSet::family(120)))),

@@ -10,6 +10,10 @@ const B: Operand = src_vector("b", T0).lanes(PAIR);
 const TWO: &[Operand] = &[D, A];
 const THREE: &[Operand] = &[D, A, B];
 const FOUR: &[Operand] = &[D, A, B, src_vector("c", T0).lanes(PAIR)];
+/// Of some instructions single ones instead.
+const SINGLE: TypeSet = t![Bf16];
+const BRACED: Column = Column::Class(Class::VALUE.or(Class::VECTOR));
+const BRACED_RESULT: Column = Column::Class(Class::REGISTER.or(Class::VECTOR));
 const RN: Group = opt(&[Rn]);
 const ARITH: &[Rule] = &[on(BFLOAT).excludes(&[Ftz, Sat]), on(BFLOAT).since(7, 8, 90)];
 const MINMAX: &[Group] = &[FTZ, opt(&[Nan]), opt(&[XorSign]), opt(&[Abs])];
@@ -33,6 +37,6 @@ pub(super) const ROWS: &[Form] = &[
     form(F::NegHalf).name(&[FTZ]).ty(&[HALVES]).ops(TWO).since(6, 0, 53).rules(&[on(BFLOAT).excludes(&[Ftz]), on(BFLOAT).since(7, 0, 80)]),
     form(F::MinHalf).name(MINMAX).ty(&[HALVES]).ops(THREE).facts(Fact::COMMUTES).since(7, 0, 80).rules(MINMAX_RULES),
     form(F::MaxHalf).name(MINMAX).ty(&[HALVES]).ops(THREE).facts(Fact::COMMUTES).since(7, 0, 80).rules(MINMAX_RULES),
-    form(F::Ex2Half).name(&[APPROX, FTZ]).ty(&[HALVES]).ops(DA).since(7, 0, 75).rules(&[has(&[Ftz]).types(BFLOAT), on(BFLOAT).needs(&[Ftz]), on(BFLOAT).since(7, 8, 90)]),
-    form(F::TanhHalf).name(&[APPROX]).ty(&[HALVES]).ops(DA).since(7, 0, 75).rules(&[on(BFLOAT).since(7, 8, 90)]),
+    form(F::Ex2Half).name(&[APPROX, FTZ]).ty(&[HALVES]).ops(DA).since(7, 0, 75).rules(&[has(&[Ftz]).types(BFLOAT), on(BFLOAT).needs(&[Ftz]), on(BFLOAT).since(7, 8, 90), on(SINGLE).operand("d", BRACED_RESULT), on(SINGLE).operand("a", BRACED), on(SINGLE).lanes("d", Lanes::OrBare(&[1, 2, 4])), on(SINGLE).lanes("a", Lanes::OrBare(&[1, 2, 4]))]),
+    form(F::TanhHalf).name(&[APPROX]).ty(&[HALVES]).ops(DA).since(7, 0, 75).rules(&[on(BFLOAT).since(7, 8, 90), on(SINGLE).operand("d", BRACED_RESULT), on(SINGLE).operand("a", BRACED), on(SINGLE).lanes("d", Lanes::OrBare(&[1, 2, 4])), on(SINGLE).lanes("a", Lanes::OrBare(&[1, 2, 4]))]),
 ];

@@ -129,7 +129,7 @@ const WMMA_ACCUMULATOR: &[Rule] = &[
     on(t![F16]).needs(WMMA_HALF),
     has(&[M8n8k4]).types(F64),
     has(&[M16n16k8]).types(F32),
-    on(S32).since(6, 3, 75),
+    on(S32).since(6, 3, 72),
     has(&[M8n8k32, M8n8k128]).since(6, 3, 75),
     has(&[M16n16k8, M8n8k4]).since(7, 0, 80),
     has(&[SharedCta]).since(7, 8, 70),
@@ -173,12 +173,12 @@ pub(super) const ROWS: &[Form] = &[
        
         on(t![F16 Bf16 U8 S8]).needs(WMMA_HALF), on(t![Tf32]).needs(&[M16n16k8]), on(F64).needs(&[M8n8k4]), on(INT4).needs(&[M8n8k32]), on(t![B1]).needs(&[M8n8k128]),
         has(&[A]).on(t![U4 S4 B1]).excludes(&[Col]), has(&[B]).on(t![U4 S4 B1]).excludes(&[Row]),
-        on(t![U8 S8 U4 S4 B1]).since(6, 3, 75), on(t![Bf16 Tf32 F64]).since(7, 0, 80), has(&[SharedCta]).since(7, 8, 70),
+        on(INT8).since(6, 3, 72), on(t![U4 S4 B1]).since(6, 3, 75), on(t![Bf16 Tf32 F64]).since(7, 0, 80), has(&[SharedCta]).since(7, 8, 70),
     ]),
     form(F::WmmaLoadC).name(&[key(&[Load]), key(&[C]), SYNC, ALIGNED, LAYOUT, WMMA_SHAPE, WMMA_SPACE]).ty(&[t![F16 F32 F64 S32]]).ops(&[Operand { role: Role::Destination, ..fragment("r", Matrix::C) }, WMMA_MATRIX, src("stride", I32).optional()]).facts(WARP.or(Fact::READS)).since(6, 3, 70).rules(WMMA_ACCUMULATOR),
     form(F::WmmaStore).name(&[key(&[Store]), key(&[D]), SYNC, ALIGNED, LAYOUT, WMMA_SHAPE, WMMA_SPACE]).ty(&[t![F16 F32 F64 S32]]).ops(&[WMMA_MATRIX, fragment("r", Matrix::D), src("stride", I32).optional()]).facts(WARP.or(Fact::WRITES)).since(6, 3, 70).rules(WMMA_ACCUMULATOR),
     form(F::WmmaMmaF16).name(&[key(&[Mma]), SYNC, ALIGNED, LAYOUT, LAYOUT, req(WMMA_HALF), opt(&[Satfinite])]).ty(&[t![F16 F32], t![F16 F32]]).ops(ABC).facts(WARP).since(6, 3, 70).rules(&[has(&[Satfinite]).gate(Gate::since(6, 3, 70).until(6, 5, 70))]),
-    form(F::WmmaMma).name(&[key(&[Mma]), SYNC, ALIGNED, LAYOUT, LAYOUT, req(&[M16n16k16, M8n32k16, M32n8k16, M16n16k8, M8n8k4]), ROUND, opt(&[Satfinite])]).ty(&[t![F32 F64 S32], t![Bf16 Tf32 F64 U8 S8], t![Bf16 Tf32 F64 U8 S8], t![F32 F64 S32]]).ops(ABC).facts(WARP).since(6, 3, 75).rules(&[
+    form(F::WmmaMma).name(&[key(&[Mma]), SYNC, ALIGNED, LAYOUT, LAYOUT, req(&[M16n16k16, M8n32k16, M32n8k16, M16n16k8, M8n8k4]), ROUND, opt(&[Satfinite])]).ty(&[t![F32 F64 S32], t![Bf16 Tf32 F64 U8 S8], t![Bf16 Tf32 F64 U8 S8], t![F32 F64 S32]]).ops(ABC).facts(WARP).since(6, 3, 72).rules(&[
         on_second(t![Bf16 Tf32]).types(F32), on_second(F64).types(F64), on_second(INT8).types(S32), lacks(&[]).same(0, 3),
         on_second(t![Bf16 Tf32 F64]).same(1, 2), on_second(INT8).types_at(2, INT8),
         on_second(t![Bf16 U8 S8]).needs(WMMA_HALF), on_second(t![Tf32]).needs(&[M16n16k8]), on_second(F64).needs(&[M8n8k4]),

@@ -89,7 +89,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::MembarProxy).name(&[key(&[Proxy]), key(&[Alias])]).facts(Fact::ORDERS).since(7, 5, 60),
     form(F::FenceProxy).name(&[key(&[Proxy]), req(&[Alias, Async, AsyncGlobal, AsyncSharedCta, AsyncSharedCluster])]).facts(Fact::ORDERS).since(7, 5, 70).rules(&[has(&[Async, AsyncGlobal, AsyncSharedCta, AsyncSharedCluster]).since(8, 0, 90)]),
     form(F::FenceProxySpace).name(&[key(&[Proxy]), req(&[Async]), req(&[Global, Shared, SharedCta, SharedCluster])]).facts(Fact::ORDERS).since(8, 0, 90),
-    form(F::FenceProxyTensormap).name(&[key(&[Proxy]), req(&[TensormapGeneric]), req(&[Acquire, Release]), MUST_SCOPE]).ops(&[addr_at("addr", Base::of(Window::Unchecked)).with(&[Acquire]), imm("size", I32).values(Values::Of(&[128])).with(&[Acquire])]).facts(Fact::ORDERS).since(8, 3, 90),
+    form(F::FenceProxyTensormap).name(&[key(&[Proxy]), req(&[TensormapGeneric]), req(&[Acquire, Release]), opt(&[Global, Shared, SharedCta]), MUST_SCOPE]).ops(&[addr_at("addr", Base::of(Window::Unchecked)).with(&[Acquire]), imm("size", I32).values(Values::Of(&[128])).with(&[Acquire])]).facts(Fact::ORDERS).since(8, 3, 90).rules(&[has(&[Acquire]).excludes(&[Global, Shared, SharedCta])]),
     form(F::FenceProxyAsyncGeneric).name(&[key(&[Proxy]), key(&[AsyncGeneric]), req(&[Acquire, Release]), req(&[SyncRestrictSharedCta, SyncRestrictSharedCluster]), req(&[Cluster])]).facts(Fact::ORDERS).since(8, 6, 90).rules(&[
         has(&[Acquire]).needs(&[SyncRestrictSharedCluster]), has(&[Release]).needs(&[SyncRestrictSharedCta]),
     ]),

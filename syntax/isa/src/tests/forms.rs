@@ -289,6 +289,7 @@ fn operand(row: &Expected) -> String {
         ExpectedLanes::Exactly(1) => Ok(()),
         ExpectedLanes::Exactly(count) => write!(text, " x{count}"),
         ExpectedLanes::Of(counts) => write!(text, " x{counts:?}"),
+        ExpectedLanes::OrBare(counts) => write!(text, " x{counts:?} or bare"),
         ExpectedLanes::Any => write!(text, " x*"),
     }
     .unwrap();

@@ -258,6 +258,7 @@ fn all_lanes(lanes: Lanes) -> Vec<Lanes> {
         Lanes::Any => vec![Lanes::Of(&[3])],
         Lanes::Of(counts) => shorter(counts).map(Lanes::Of).chain([Lanes::Any]).collect(),
         Lanes::Named(factor) => vec![Lanes::Named(factor + 1), Lanes::Any],
+        Lanes::OrBare(counts) => shorter(counts).map(Lanes::OrBare).chain([Lanes::Any]).collect(),
         Lanes::Bf16Pair | Lanes::Fragment(_) => vec![Lanes::Any],
     }
 }
@@ -272,6 +273,9 @@ fn all_values(values: Values) -> Vec<Values> {
         Values::Of(all) => shorter(all).map(Values::Of).chain([Values::Any]).collect(),
         Values::Multiple(of, from, to) => {
             vec![Values::Multiple(of * 2, from, to), Values::Multiple(of, from, to - of)]
+        }
+        Values::MultipleWord(of, from, to) => {
+            vec![Values::MultipleWord(of * 2, from, to), Values::MultipleWord(of, from, to - of)]
         }
         Values::Multiples { of, zero } => {
             vec![Values::Multiples { of: of * 2, zero }, Values::Multiples { of, zero: !zero }]
