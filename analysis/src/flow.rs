@@ -18,10 +18,11 @@ use std::cell::{OnceCell, RefCell};
 
 use ptx_backend::input::{Address, AddressBase, Function, Guard, Instr, Operand, RegId, SrcId, Stmt, Symbol};
 use rustc_hash::FxHashMap;
+use text_size::TextRange;
 
-use crate::lower::SourceMap;
+use crate::lower::{Occurrence, SourceMap};
 
-pub use accesses::Accesses;
+pub use accesses::{Accesses, RegisterAccess};
 pub use dominators::Tree;
 pub use graph::{BlockId, End, Graph};
 pub use order::{Order, Site};
@@ -38,7 +39,6 @@ pub struct Flow<'a> {
     map: &'a SourceMap,
     survey: &'a Survey,
     graph: OnceCell<Graph>,
-    accesses: OnceCell<Accesses<'a>>,
     dominators: OnceCell<Tree>,
     post_dominators: OnceCell<Tree>,
     values: OnceCell<RefCell<Values<'a>>>,
@@ -54,7 +54,6 @@ impl<'a> Flow<'a> {
             map,
             survey,
             graph: OnceCell::new(),
-            accesses: OnceCell::new(),
             dominators: OnceCell::new(),
             post_dominators: OnceCell::new(),
             values: OnceCell::new(),
@@ -72,8 +71,20 @@ impl<'a> Flow<'a> {
         self.graph.get_or_init(|| Graph::new(self.function, self.survey()))
     }
 
-    pub fn accesses(&self) -> &Accesses<'a> {
-        self.accesses.get_or_init(|| Accesses::new(self.map))
+    pub fn accesses(&self) -> &'a Accesses {
+        self.survey.accesses()
+    }
+
+    /// The names in a statement, in text order.
+    pub fn names(&self, src: SrcId) -> &'a [Occurrence] {
+        let Some(statement) = self.map.statement(src) else { return &[] };
+        let before = |end| self.map.occurrences.partition_point(|name| name.range.start() < end);
+        &self.map.occurrences[before(statement.start())..before(statement.end())]
+    }
+
+    /// Where a statement names a register.
+    pub fn place(&self, src: SrcId, access: &RegisterAccess) -> Option<TextRange> {
+        self.names(src).get(access.index).map(|name| name.range)
     }
 
     pub fn dominators(&self) -> &Tree {
@@ -85,7 +96,7 @@ impl<'a> Flow<'a> {
     }
 
     fn values(&self) -> &RefCell<Values<'a>> {
-        self.values.get_or_init(|| RefCell::new(Values::new(self.function, self.survey, self.accesses())))
+        self.values.get_or_init(|| RefCell::new(Values::new(self.function, self.survey)))
     }
 
     /// What is known of an operand's value.

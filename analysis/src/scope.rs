@@ -131,6 +131,8 @@ struct Recent {
 struct Range {
     stem: u64,
     declaration: DeclId,
+    /// Where its numbers start among the dense ones; out of reach where they are not.
+    start: u32,
     /// Numbers below it are in the range.
     count: u32,
     ty: ScalarType,
@@ -162,7 +164,7 @@ impl Recent {
 
 impl Default for Recent {
     fn default() -> Self {
-        let none = Range { stem: 0, declaration: DeclId(0), count: 0, ty: ScalarType::B32 };
+        let none = Range { stem: 0, declaration: DeclId(0), start: 0, count: 0, ty: ScalarType::B32 };
         Self { ranges: [none; Self::SLOTS], is_empty: true }
     }
 }
@@ -306,14 +308,22 @@ impl<'t> Names<'t> {
         // Scopes further in than that of the range might have names of this stem that hide some of it.
         let nearest = self.scopes.iter().rev().find(|scope| scope.stems & stem_bit(stem) != 0);
         if nearest.is_some_and(|scope| scope.ranges.get(stem) == Some(&declaration)) {
-            self.recent.set(Range { stem: numbered.stem, declaration, count, ty });
+            let start = match self.numbers[declaration.0 as usize] {
+                Numbers::Dense(start) => start,
+                _ => u32::MAX,
+            };
+            self.recent.set(Range { stem: numbered.stem, declaration, start, count, ty });
         }
     }
 
     /// The register that a numbered name means, where its stem is remembered.
     pub fn recall(&mut self, numbered: Numbered) -> Option<(RegId, ScalarType)> {
-        let &Range { declaration, ty, .. } = self.recent.get(numbered)?;
-        Some((self.register(declaration, Some(numbered.number), 0), ty))
+        let &Range { declaration, start, ty, .. } = self.recent.get(numbered)?;
+        let register = match self.dense.get(start as usize + numbered.number as usize) {
+            Some(next @ 1..) => RegId(next - 1),
+            _ => self.register(declaration, Some(numbered.number), 0),
+        };
+        Some((register, ty))
     }
 
     /// A register of a declaration, numbered on first mention.

@@ -25,8 +25,7 @@ declare_lint! {
 
 pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     let Some(flow) = body.flow() else { return };
-    let naming = flow.accesses().naming();
-    let naming = || naming.iter().filter_map(|&src| flow.instruction(src));
+    let naming = || flow.accesses().naming().iter().filter_map(|&src| flow.instruction(src));
     // Registers need no look where nothing takes the address of a variable.
     let takes_addresses = naming().any(takes_address);
     let all = takes_addresses.then(|| instructions(&body.function.body));
@@ -148,7 +147,7 @@ fn base(body: &Body<'_>, flow: &Flow<'_>, instr: &Instr, address: &Address) -> T
         AddressBase::Absolute => None,
     };
     // Behind the guard and the results there may be the same register.
-    let names = flow.accesses().names(instr.src);
+    let names = flow.names(instr.src);
     let found = names.iter().rfind(|occurrence| Some(occurrence.entity) == entity);
     found.map(|occurrence| occurrence.range).or_else(|| body.name(instr)).unwrap_or_default()
 }

@@ -100,8 +100,10 @@ fn candidates(body: &Body<'_>, flow: &Flow<'_>) -> Vec<Candidate> {
                 let register = access.register.0 as usize;
                 let is_written = last[register] == block
                     || first[register] != NONE && flow.dominators().dominates(first[register], block);
-                if !is_written && !flow.instruction(src).is_some_and(is_passed_on) {
-                    let range = access.occurrence.range;
+                if !is_written
+                    && !flow.instruction(src).is_some_and(is_passed_on)
+                    && let Some(range) = flow.place(src, &access)
+                {
                     candidates.push(Candidate { register: access.register, block, range });
                     // One report in a block is enough.
                     last[register] = block;

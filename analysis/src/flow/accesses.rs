@@ -1,137 +1,128 @@
-//! Which registers a statement reads and writes, and where each register gets its value.
+//! Which registers a statement reads and writes.
 
 use ptx_backend::input::{RegId, SrcId};
 
 use crate::ide::Access;
-use crate::lower::{Occurrence, SourceMap};
+use crate::lower::Occurrence;
 use crate::scope::Entity;
 
-/// The names in each statement.
-#[derive(Clone, Debug)]
-pub struct Accesses<'a> {
-    occurrences: &'a [Occurrence],
-    /// Parallel to `occurrences`, and a fifth of their size: nearly all time of the analyses is in walking it.
-    words: Box<[Word]>,
-    /// By [`SrcId`] and one more: its first occurrence.
-    starts: Box<[u32]>,
+/// The names in each statement: noted as they are found, and a fifth of their size, since nearly all time of the
+/// analyses is in walking them.
+#[derive(Clone, Debug, Default)]
+pub struct Accesses {
+    names: Vec<Name>,
+    /// By [`SrcId`]: its first name.
+    starts: Vec<u32>,
+    naming: Vec<SrcId>,
 }
 
-/// A register, times four, and how it is accessed; or one of the constants.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Word(u32);
+/// A register, times four, and how it is accessed; or [`Name::OTHER`].
+#[derive(Clone, Copy, Debug)]
+struct Name(u32);
 
-impl Word {
+impl Name {
     const READS: u32 = 1;
     const WRITES: u32 = 2;
     const OTHER: Self = Self(0);
-    /// A variable or a function.
-    const SYMBOL: Self = Self(4);
 
     #[inline]
-    fn new(occurrence: &Occurrence) -> Self {
-        let access = match occurrence.access {
-            // Declarations may stand between statements.
-            Access::Declaration => return Self::OTHER,
+    fn register(register: RegId, access: Access) -> Self {
+        let access = match access {
+            Access::Declaration => 0,
             Access::Read => Self::READS,
             Access::Write => Self::WRITES,
             Access::ReadWrite => Self::READS | Self::WRITES,
         };
-        match occurrence.entity {
-            Entity::Register(register) => Self(register.0 << 2 | access),
-            Entity::Symbol(_) => Self::SYMBOL,
-            _ => Self::OTHER,
-        }
-    }
-
-    fn is_register(self) -> bool {
-        self.0 & (Self::READS | Self::WRITES) != 0
+        Self(register.0 << 2 | access)
     }
 }
 
 /// A register at a place.
 #[derive(Clone, Copy, Debug)]
-pub struct RegisterAccess<'a> {
+pub struct RegisterAccess {
     pub register: RegId,
-    pub occurrence: &'a Occurrence,
-    word: Word,
+    /// Its number among the names of the statement.
+    pub index: usize,
+    name: Name,
 }
 
-impl RegisterAccess<'_> {
+impl RegisterAccess {
     pub fn reads(&self) -> bool {
-        self.word.0 & Word::READS != 0
+        self.name.0 & Name::READS != 0
     }
 
     pub fn writes(&self) -> bool {
-        self.word.0 & Word::WRITES != 0
+        self.name.0 & Name::WRITES != 0
     }
 }
 
-impl<'a> Accesses<'a> {
-    pub(super) fn new(map: &'a SourceMap) -> Self {
-        let occurrences = &map.occurrences;
-        let mut starts = Vec::with_capacity(map.statements.len() + 1);
-        let mut next = 0;
-        for statement in &map.statements {
-            while occurrences.get(next).is_some_and(|o| o.range.start() < statement.start()) {
-                next += 1;
-            }
-            starts.push(next as u32);
+impl Accesses {
+    pub(super) fn clear(&mut self) {
+        self.names.clear();
+        self.starts.clear();
+        self.naming.clear();
+    }
+
+    pub(super) fn reserve(&mut self, statements: usize, names: usize) {
+        self.starts.reserve(statements);
+        self.names.reserve(names);
+    }
+
+    /// Notes the names of the next statement.
+    #[inline]
+    pub(super) fn note(&mut self, names: &[Occurrence]) {
+        let src = SrcId(self.starts.len() as u32);
+        self.starts.push(self.names.len() as u32);
+        for name in names {
+            self.names.push(match name.entity {
+                Entity::Register(register) => Name::register(register, name.access),
+                entity => {
+                    if matches!(entity, Entity::Symbol(_)) && self.naming.last() != Some(&src) {
+                        self.naming.push(src);
+                    }
+                    Name::OTHER
+                }
+            });
         }
-        starts.push(occurrences.len() as u32);
-        let words = occurrences.iter().map(Word::new).collect();
-        Self { occurrences, words, starts: starts.into() }
     }
 
     /// Every statement, in text order.
     pub fn statements(&self) -> impl Iterator<Item = SrcId> + use<> {
-        (0..self.starts.len() as u32 - 1).map(SrcId)
-    }
-
-    #[inline]
-    fn range(&self, src: SrcId) -> std::ops::Range<usize> {
-        self.starts[src.0 as usize] as usize..self.starts[src.0 as usize + 1] as usize
-    }
-
-    /// The names in a statement, in text order.
-    pub fn names(&self, src: SrcId) -> &'a [Occurrence] {
-        &self.occurrences[self.range(src)]
+        (0..self.starts.len() as u32).map(SrcId)
     }
 
     /// The registers in a statement, its guard first, in text order.
     #[inline]
-    pub fn registers(&self, src: SrcId) -> Registers<'_, 'a> {
-        let range = self.range(src);
-        Registers { words: self.words[range.clone()].iter(), occurrences: self.occurrences[range].iter() }
+    pub fn registers(&self, src: SrcId) -> Registers<'_> {
+        let start = self.starts[src.0 as usize] as usize;
+        let end = self.starts.get(src.0 as usize + 1).map_or(self.names.len(), |&end| end as usize);
+        Registers { names: &self.names[start..end], index: 0 }
     }
 
-    /// The statements that name variables or functions, in text order; perhaps some others.
-    pub fn naming(&self) -> Vec<SrcId> {
-        let mut naming = Vec::new();
-        for (at, _) in self.words.iter().enumerate().filter(|&(_, &word)| word == Word::SYMBOL) {
-            let statement = self.starts.partition_point(|&start| start as usize <= at);
-            naming.push(SrcId(statement.saturating_sub(1) as u32));
-        }
-        naming.dedup();
-        naming
+    /// The statements that name variables or functions, in text order.
+    pub fn naming(&self) -> &[SrcId] {
+        &self.naming
     }
 }
 
 /// Iterates over the registers in a statement.
 #[derive(Clone, Debug)]
-pub struct Registers<'w, 'a> {
-    words: std::slice::Iter<'w, Word>,
-    occurrences: std::slice::Iter<'a, Occurrence>,
+pub struct Registers<'a> {
+    names: &'a [Name],
+    index: usize,
 }
 
-impl<'a> Iterator for Registers<'_, 'a> {
-    type Item = RegisterAccess<'a>;
+impl Iterator for Registers<'_> {
+    type Item = RegisterAccess;
 
     #[inline]
-    fn next(&mut self) -> Option<RegisterAccess<'a>> {
+    fn next(&mut self) -> Option<RegisterAccess> {
         loop {
-            let (&word, occurrence) = (self.words.next()?, self.occurrences.next()?);
-            if word.is_register() {
-                return Some(RegisterAccess { register: RegId(word.0 >> 2), occurrence, word });
+            let name = *self.names.get(self.index)?;
+            let index = self.index;
+            self.index += 1;
+            if name.0 & (Name::READS | Name::WRITES) != 0 {
+                return Some(RegisterAccess { register: RegId(name.0 >> 2), index, name });
             }
         }
     }

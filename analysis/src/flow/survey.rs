@@ -4,7 +4,8 @@
 use ptx_backend::input::{Function, Instr, SrcId};
 use ptx_isa::{Facts, FormId};
 
-use super::instruction;
+use super::{Accesses, instruction};
+use crate::lower::Occurrence;
 
 /// What kinds of statements a body has, and where the rare ones are.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,7 @@ pub struct Survey {
     /// By label in text order: how many instructions stand before it.
     labels: Vec<u32>,
     instructions: u32,
+    accesses: Accesses,
 }
 
 impl Survey {
@@ -24,16 +26,23 @@ impl Survey {
         self.landmarks.clear();
         self.labels.clear();
         self.instructions = 0;
+        self.accesses.clear();
     }
 
-    /// Notes the next statement of the body: an instruction.
+    /// Makes room for so many statements with so many names.
+    pub fn reserve(&mut self, statements: usize, names: usize) {
+        self.accesses.reserve(statements, names);
+    }
+
+    /// Notes the next statement of the body: an instruction, with all names in it.
     #[inline]
-    pub fn instruction(&mut self, form: FormId) {
+    pub fn instruction(&mut self, form: FormId, names: &[Occurrence]) {
         self.forms[form as usize / 64] |= 1 << (form as usize % 64);
         if is_notable(form) {
             self.landmark();
         }
         self.instructions += 1;
+        self.accesses.note(names);
     }
 
     /// Notes the next statement of the body: a label.
@@ -58,6 +67,10 @@ impl Survey {
             }
             false
         })
+    }
+
+    pub fn accesses(&self) -> &Accesses {
+        &self.accesses
     }
 
     /// All of them, as indices into [`Function::body`].

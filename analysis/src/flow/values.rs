@@ -8,7 +8,7 @@ use std::rc::Rc;
 use ptx_backend::input::{Function, Instr, Launch, Operand, RegId, SrcId, Symbol};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType, SpecialReg, TypeKind};
 
-use super::{Accesses, Survey};
+use super::Survey;
 
 /// Threads of a warp.
 const LANES: usize = 32;
@@ -100,11 +100,12 @@ pub(super) struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    pub(super) fn new(function: &'a Function, survey: &'a Survey, accesses: &Accesses<'a>) -> Self {
+    pub(super) fn new(function: &'a Function, survey: &'a Survey) -> Self {
         let mut definitions = vec![NEVER; function.regs.len()];
         for parameter in function.params.iter().filter_map(|param| param.reg) {
             definitions[parameter.0 as usize] = OFTEN;
         }
+        let accesses = survey.accesses();
         for src in accesses.statements() {
             for access in accesses.registers(src).filter(|access| access.writes()) {
                 let definition = &mut definitions[access.register.0 as usize];

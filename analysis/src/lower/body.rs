@@ -216,7 +216,9 @@ impl<'db> Walker<'db> {
         self.function.body.reserve(statements);
         self.places.reserve(statements);
         // Besides its registers a statement has seldom more than one name.
-        self.occurrences.reserve(registers + statements);
+        let names = registers + statements;
+        self.occurrences.reserve(names);
+        self.survey.reserve(statements, names);
     }
 
     /// Walks the tree of the item.

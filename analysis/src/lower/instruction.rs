@@ -36,6 +36,7 @@ impl<'db> Walker<'db> {
         let mut is_call = false;
         let src = SrcId(self.places.len() as u32);
         let range = node.text_range();
+        let names = self.occurrences.len();
         self.places.push(range);
         let mut guard = None;
         let mut mnemonic = None;
@@ -89,7 +90,7 @@ impl<'db> Walker<'db> {
         }
         if lowered.operands.iter().all(Option::is_some) {
             let operands = lowered.operands.into_iter().flatten().collect();
-            self.survey.instruction(resolved.opcode.form);
+            self.survey.instruction(resolved.opcode.form, &self.occurrences[names..]);
             self.function.body.push(Stmt::Instr(Instr { src, opcode: resolved.opcode, guard, operands }));
         } else {
             self.incomplete = true;

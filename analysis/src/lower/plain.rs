@@ -300,7 +300,7 @@ impl<'s, 'db> Body<'s, 'db> {
         let range = self.range_from(start);
         self.walker.places.push(range);
         // Made in its place, as operands are.
-        self.walker.survey.instruction(opcode.form);
+        self.walker.survey.instruction(opcode.form, &self.walker.occurrences[before..]);
         self.walker.function.body.extend(std::iter::once_with(|| {
             Stmt::Instr(Instr { src, opcode, guard, operands: std::mem::take(&mut self.operands) })
         }));

@@ -118,7 +118,7 @@ fn touch(inventory: &Inventory<'_, '_>, instr: &Instr, busy: &mut FxHashMap<RegI
         if held.is_source && !access.writes() {
             continue;
         }
-        let range = access.occurrence.range;
+        let Some(range) = inventory.flow.place(instr.src, &access) else { continue };
         let name = &inventory.body.text[range];
         let what = if held.is_source { "still read" } else { "still computed" };
         let message = format!("`{name}` is {what} by a product that nothing has waited for");
