@@ -7,7 +7,7 @@ use ptx_backend::input::Linkage;
 use ptx_isa::{ScalarType, Space};
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
 use smallvec::SmallVec;
-use text_size::TextRange;
+use text_size::{TextRange, TextSize};
 
 use crate::constant::{self, Value};
 use crate::declare_lint;
@@ -73,7 +73,30 @@ pub struct Words {
     pub texture: Option<TextRange>,
 }
 
+impl Words {
+    fn map(&mut self, change: impl Fn(TextRange) -> TextRange) {
+        let Self { linkage, ty, lanes, align, managed, unified, pointer, bank, texture } = self;
+        for range in [linkage, ty, lanes, align, managed, unified, pointer, bank, texture] {
+            *range = range.map(&change);
+        }
+    }
+}
+
 impl Head {
+    /// The same head further on in the text.
+    pub(crate) fn moved(&self, offset: TextSize) -> Self {
+        let mut head = self.clone();
+        head.words.map(|range| range + offset);
+        head
+    }
+
+    /// The same head nearer to the start of the text.
+    pub(crate) fn moved_back(&self, offset: TextSize) -> Self {
+        let mut head = self.clone();
+        head.words.map(|range| range - offset);
+        head
+    }
+
     /// Bytes of one element, lanes included.
     pub fn element_bytes(&self) -> u64 {
         u64::from(self.ty.bytes()) * u64::from(self.lanes)
@@ -332,25 +355,12 @@ impl<'t> HeadReader<'t> {
         }
     }
 
-    /// The declaration of `declarators` in the text at `range`. `None` when it has no type or no space, which is
-    /// reported where something is declared.
-    pub(crate) fn finish(
-        self,
-        declarators: Declarators,
-        range: TextRange,
-        out: &mut Findings,
-    ) -> Option<Declaration> {
-        let (Some(space), Some(ty)) = (self.space, self.ty) else {
-            if !declarators.is_empty() {
-                let missing = if self.space.is_none() { "state space" } else { "type" };
-                let range = declarators.iter().find_map(|d| d.name).unwrap_or(range);
-                let message = format!("this declaration has no {missing}");
-                out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
-            }
-            return None;
-        };
+    /// The head, or what is missing in it.
+    pub(crate) fn finish(self) -> Result<Head, &'static str> {
+        let space = self.space.ok_or("state space")?;
+        let ty = self.ty.ok_or("type")?;
         let managed = self.head.words.managed.is_some();
-        Some(Declaration { head: Head { space, ty, managed, ..self.head }, declarators })
+        Ok(Head { space, ty, managed, ..self.head })
     }
 }
 
@@ -386,7 +396,17 @@ pub fn read(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<Declara
     if node.kind() == SyntaxKind::PARAM && declarators.is_empty() {
         declarators.push(own);
     }
-    reader.finish(declarators, node.text_range(), out)
+    match reader.finish() {
+        Ok(head) => Some(Declaration { head, declarators }),
+        Err(missing) => {
+            if !declarators.is_empty() {
+                let range = declarators.iter().find_map(|d| d.name).unwrap_or(node.text_range());
+                let message = format!("this declaration has no {missing}");
+                out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+            }
+            None
+        }
+    }
 }
 
 /// `.attribute(.managed, .unified(1, 2))`

@@ -17,7 +17,7 @@ mod variable;
 use std::sync::Arc;
 
 use body::Walker;
-use heading::Heading;
+use heading::Headings;
 use ptx_backend::input::{Function, SrcId, Symbol};
 use ptx_isa::Space;
 use text_size::{TextRange, TextSize};
@@ -215,14 +215,14 @@ impl ItemFindings {
 struct Session<'db> {
     walker: Walker<'db>,
     memory: plain::Memory,
-    heading: Heading<'db>,
+    headings: Headings<'db>,
 }
 
 impl<'db> Session<'db> {
     fn run<T>(db: &'db dyn Db, file: SourceFile, work: impl FnOnce(&mut Self) -> T) -> T {
         let passed = plain::passed(db, file);
         let mut session =
-            Self { walker: Walker::new(db, file), memory: passed.take(), heading: Heading::default() };
+            Self { walker: Walker::new(db, file), memory: passed.take(), headings: Headings::default() };
         let result = work(&mut session);
         passed.give_back(session.memory);
         result
@@ -232,7 +232,7 @@ impl<'db> Session<'db> {
     fn walk(&mut self, item: Item<'db>) {
         self.walker.begin(item);
         let kind = item.kind(self.walker.db);
-        if !plain::walk(&mut self.walker, &mut self.memory, &mut self.heading, kind) {
+        if !plain::walk(&mut self.walker, &mut self.memory, &mut self.headings, kind) {
             self.walker.begin(item);
             self.walker.tree(item);
         }

@@ -21,7 +21,7 @@ use crate::declaration::Shape;
 use crate::declare_lint;
 use crate::diagnostic::Lint;
 use crate::items::{Item, items};
-use crate::lower::heading::Heading;
+use crate::lower::heading::Headings;
 use crate::signature::{
     FunctionDecl, ItemDecl, RegisterDecl, Shapes, TargetDecl, VariableDecl, item_decl, read_decl,
 };
@@ -204,10 +204,10 @@ pub fn module(db: &dyn Db, file: SourceFile) -> Module {
     let mut builder = Builder::default();
     builder.names.reserve(items(db, file).len());
     directives::check(db, file, header, &mut builder.findings);
-    let (is_frozen, mut heading) = (file.is_frozen(db), Heading::default());
+    let (is_frozen, mut headings) = (file.is_frozen(db), Headings::default());
     for (ordinal, &item) in items(db, file).iter().enumerate() {
         let decl = match is_frozen {
-            true => read_decl(db, item, &mut heading),
+            true => read_decl(db, item, &mut headings),
             false => item_decl(db, item).clone(),
         };
         builder.item(ordinal as u32, decl);

@@ -237,40 +237,32 @@ impl<'t> Names<'t> {
         }
         self.declarations.push(declaration);
         self.numbers.push(Numbers::None);
-        let previous = self.clash(name, id, ranged);
         self.recent.clear();
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.stems |= stem_bit(stem(name));
-            if ranged {
-                scope.ranges.insert(name, id)
-            } else {
-                scope.names.insert(name, id)
-            };
+        let Some(scope) = self.scopes.last_mut() else { return (id, None) };
+        let stem = stem_bit(stem(name));
+        let has_stem = scope.stems & stem != 0;
+        scope.stems |= stem;
+        let map = if ranged { &mut scope.ranges } else { &mut scope.names };
+        let previous = map.insert(name, id);
+        // Without names of its stem there is none like it.
+        if previous.is_none() && has_stem {
+            return (id, self.clash(name, id, ranged));
         }
         (id, previous)
     }
 
-    /// A declaration in the innermost scope that already covers a name of `id`.
+    /// A declaration of the other kind in the innermost scope that already covers a name of `id`.
     fn clash(&self, name: &str, id: DeclId, ranged: bool) -> Option<DeclId> {
         let scope = self.scopes.last()?;
         if ranged {
-            if let Some(&previous) = scope.ranges.get(name) {
-                return Some(previous);
-            }
-            let count = self.range_count(id)?;
             // `%r<4>` after `%r1`: rare, so the few plain names of the scope are tried one by one only here.
-            let has_some = scope.stems & stem_bit(stem(name)) != 0;
-            return (has_some && count <= 64)
-                .then(|| {
-                    (0..count).find_map(|number| scope.names.get(format!("{name}{number}").as_str()).copied())
-                })
-                .flatten();
+            let count = self.range_count(id).filter(|&count| count <= 64)?;
+            return (0..count)
+                .find_map(|number| scope.names.get(format!("{name}{number}").as_str()).copied());
         }
-        scope.names.get(name).copied().or_else(|| {
-            let (prefix, number) = split_number(name)?;
-            let range = *scope.ranges.get(prefix)?;
-            (number < self.range_count(range)?).then_some(range)
-        })
+        let (prefix, number) = split_number(name)?;
+        let range = *scope.ranges.get(prefix)?;
+        (number < self.range_count(range)?).then_some(range)
     }
 
     fn range_count(&self, id: DeclId) -> Option<u32> {

@@ -16,7 +16,7 @@ use crate::diagnostic::Findings;
 use crate::elements::tokens;
 use crate::initializer::{self, NamedReloc};
 use crate::items::{Item, parse};
-use crate::lower::heading::{Heading, List};
+use crate::lower::heading::{Heading, Headings, List};
 
 /// What an item declares.
 #[derive(Clone, PartialEq, Debug)]
@@ -82,11 +82,11 @@ pub struct Shapes {
 
 #[salsa::tracked]
 pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
-    read_decl(db, item, &mut Heading::default())
+    read_decl(db, item, &mut Headings::default())
 }
 
-/// What an item declares, for those who keep it themselves. Headings are read into `heading`.
-pub(crate) fn read_decl<'db>(db: &'db dyn Db, item: Item<'db>, heading: &mut Heading<'db>) -> ItemDecl {
+/// What an item declares, for those who keep it themselves.
+pub(crate) fn read_decl<'db>(db: &'db dyn Db, item: Item<'db>, headings: &mut Headings<'db>) -> ItemDecl {
     let text = item.text(db);
     // The kinds that declare nothing are often large: debug data.
     match item.kind(db) {
@@ -100,7 +100,9 @@ pub(crate) fn read_decl<'db>(db: &'db dyn Db, item: Item<'db>, heading: &mut Hea
         _ => {}
     }
     // A body says nothing to others.
-    if matches!(item.kind(db), ItemKind::Entry | ItemKind::Func) && heading.reread(text) {
+    if matches!(item.kind(db), ItemKind::Entry | ItemKind::Func)
+        && let Some(heading) = headings.read(text)
+    {
         return function(heading, text);
     }
     let node = parse(db, item).syntax();

@@ -401,6 +401,14 @@ fn parameter(d: &Declared<'_>, out: &mut Findings) {
 
 /// What the parameters of a list say about each other.
 pub(crate) fn check_list(site: Site, parameters: &[Declaration], gates: &Gates, out: &mut Findings) {
+    let is_open = |d: &Declarator| matches!(d.dimensions.first(), Some(None | Some(0)));
+    let says_something = match site.is_result() {
+        true => parameters.len() > 1,
+        false => parameters.iter().any(|p| p.declarators.iter().any(is_open)),
+    };
+    if !says_something {
+        return;
+    }
     let declared: Vec<(&Head, &Declarator, TextRange)> = parameters
         .iter()
         .flat_map(|p| p.declarators.iter().map(|d| (&p.head, d)))
@@ -417,7 +425,7 @@ pub(crate) fn check_list(site: Site, parameters: &[Declaration], gates: &Gates, 
         return;
     }
     for (index, (_, declarator, range)) in declared.iter().enumerate() {
-        if !matches!(declarator.dimensions.first(), Some(None | Some(0))) {
+        if !is_open(declarator) {
             continue;
         }
         if index + 1 < declared.len() {

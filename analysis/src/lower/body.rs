@@ -39,6 +39,11 @@ pub(super) enum Resolution {
     Wrong,
 }
 
+/// Bytes of a short statement with its line break, as most are longer.
+const LEAST_STATEMENT: usize = 8;
+/// Room for so many is made at least, so that it serves the next items too.
+const FEW_STATEMENTS: usize = 256;
+
 /// The walk over items of a file, one after the other. Its collections serve all of them.
 pub(super) struct Walker<'db> {
     pub(super) db: &'db dyn Db,
@@ -207,12 +212,13 @@ impl<'db> Walker<'db> {
     /// Makes room for a body: moving what grows would touch twice the memory, and memory that is never used costs
     /// nothing.
     pub(super) fn reserve(&mut self, body: &str) {
-        // Statements are longer than that: there is room from items before.
-        if self.places.capacity() > body.len() / 8 {
+        // There is room from the items before for as many as there can be in few bytes.
+        if self.places.capacity() > body.len() / LEAST_STATEMENT {
             return;
         }
         let count = |byte| memchr::memchr_iter(byte, body.as_bytes()).count();
         let (statements, registers) = (count(b';'), count(b'%'));
+        let statements = statements.max(FEW_STATEMENTS);
         self.function.body.reserve(statements);
         self.places.reserve(statements);
         // Besides its registers a statement has seldom more than one name.

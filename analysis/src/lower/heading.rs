@@ -11,9 +11,67 @@ use text_size::{TextRange, TextSize};
 
 use super::shape::{comment_len, is_word};
 use crate::check::directives::{self, Found};
-use crate::declaration::{self, Declaration, Declarator, Declarators, HeadReader};
+use crate::declaration::{self, Declaration, Declarator, Declarators, Head, HeadReader};
 use crate::diagnostic::Findings;
 use crate::elements::elements;
+
+/// Headings read one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Headings<'t> {
+    /// The one that was read last.
+    heading: Heading<'t>,
+    known: KnownHeads<'t>,
+}
+
+impl<'t> Headings<'t> {
+    /// The heading of the function in `text`, if there is nothing wrong with it in itself: from the text where it is
+    /// plain, else from a tree without the body.
+    pub(crate) fn read(&mut self, text: &'t str) -> Option<&Heading<'t>> {
+        if !self.read_plain(text) {
+            let parsed = parse_function_header(text)?;
+            let mut found = Findings::default();
+            self.heading = Heading::read_tree(&parsed.syntax(), text, &mut found);
+            if !found.is_empty() {
+                return None;
+            }
+        }
+        Some(&self.heading)
+    }
+
+    /// Reads a heading that has nothing unusual in it.
+    fn read_plain(&mut self, text: &'t str) -> bool {
+        self.heading.clear();
+        let mut found = Findings::default();
+        let reader = Reader { text, pos: 0, known: &mut self.known, out: &mut found };
+        reader.heading(&mut self.heading).is_some() && found.is_empty()
+    }
+}
+
+/// What stands before the names of parameters: nearly always one of few texts, which need not be read again.
+#[derive(Debug, Default)]
+struct KnownHeads<'t>(Vec<(&'t str, Head)>);
+
+impl<'t> KnownHeads<'t> {
+    const MOST: usize = 16;
+
+    /// The head at the start of a text, with its length, if a name follows.
+    fn get(&self, text: &str) -> Option<(usize, &Head)> {
+        let is_here = |written: &str| {
+            let behind = text.strip_prefix(written).and_then(|rest| rest.bytes().next());
+            behind.is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | b'%'))
+        };
+        let (written, head) = self.0.iter().find(|(written, _)| is_here(written))?;
+        Some((written.len(), head))
+    }
+
+    /// Keeps a head, whose ranges start with it.
+    fn insert(&mut self, written: &'t str, head: Head) {
+        // Letters behind a word would be part of it.
+        if self.0.len() < Self::MOST && !written.bytes().next_back().is_none_or(is_word) {
+            self.0.push((written, head));
+        }
+    }
+}
 
 /// Everything before the body of a function, or all of a prototype.
 #[derive(PartialEq, Debug, Default)]
@@ -42,26 +100,7 @@ pub(crate) struct List {
 }
 
 impl<'t> Heading<'t> {
-    /// The heading of the function in `text`, if there is nothing wrong with it in itself.
-    pub(crate) fn read(text: &'t str) -> Option<Self> {
-        let mut heading = Self::default();
-        heading.reread(text).then_some(heading)
-    }
-
-    /// Reads the heading of the function in `text` in place of what was read before: from the text where it is plain,
-    /// else from a tree without the body. False if there is something wrong with it in itself.
-    pub(crate) fn reread(&mut self, text: &'t str) -> bool {
-        if self.reread_plain(text) {
-            return true;
-        }
-        let Some(parsed) = parse_function_header(text) else { return false };
-        let mut found = Findings::default();
-        *self = Self::read_tree(&parsed.syntax(), text, &mut found);
-        found.is_empty()
-    }
-
-    /// Reads a heading that has nothing unusual in it.
-    fn reread_plain(&mut self, text: &'t str) -> bool {
+    fn clear(&mut self) {
         self.words.clear();
         self.name = None;
         self.results.clear();
@@ -70,9 +109,6 @@ impl<'t> Heading<'t> {
         self.attributes.clear();
         self.pragmas.clear();
         self.body = None;
-        let mut found = Findings::default();
-        let is_plain = Reader { text, pos: 0, out: &mut found }.heading(self).is_some();
-        is_plain && found.is_empty()
     }
 
     /// Reads a `FUNCTION` or a `CALL_PROTOTYPE`.
@@ -149,6 +185,7 @@ impl List {
 struct Reader<'t, 'o> {
     text: &'t str,
     pos: usize,
+    known: &'o mut KnownHeads<'t>,
     out: &'o mut Findings,
 }
 
@@ -220,6 +257,35 @@ impl<'t> Reader<'t, '_> {
     /// `.param .align 8 .b8 x[16]`
     fn parameter(&mut self) -> Option<Declaration> {
         let start = self.pos;
+        let offset = TextSize::new(start as u32);
+        let known = self.known.get(&self.text[start..]).map(|(length, head)| (length, head.moved(offset)));
+        let head = match known {
+            Some((length, head)) => {
+                self.pos += length;
+                head
+            }
+            None => {
+                let head = self.head()?;
+                if self.out.is_empty() {
+                    self.known.insert(&self.text[start..self.pos], head.moved_back(offset));
+                }
+                head
+            }
+        };
+        let mut declarator = Declarator::new(Some(self.name()?));
+        self.skip_trivia()?;
+        while self.byte() == b'[' {
+            self.pos += 1;
+            declarator.dimensions.push(Some(self.number()?.into()));
+            self.skip_trivia()?;
+            self.eat(b']')?;
+            self.skip_trivia()?;
+        }
+        Some(Declaration { head, declarators: Declarators::from_buf([declarator]) })
+    }
+
+    /// What stands before the name of a parameter.
+    fn head(&mut self) -> Option<Head> {
         let mut head = HeadReader::new(self.text);
         while self.byte() == b'.' {
             let word = self.dot_word()?;
@@ -239,19 +305,7 @@ impl<'t> Reader<'t, '_> {
             }
             self.skip_trivia()?;
         }
-        if !head.has_type() {
-            return None;
-        }
-        let mut declarator = Declarator::new(Some(self.name()?));
-        self.skip_trivia()?;
-        while self.byte() == b'[' {
-            self.pos += 1;
-            declarator.dimensions.push(Some(self.number()?.into()));
-            self.skip_trivia()?;
-            self.eat(b']')?;
-            self.skip_trivia()?;
-        }
-        head.finish(Declarators::from_buf([declarator]), self.range_from(start), self.out)
+        head.finish().ok()
     }
 
     /// What follows `.ptr`: `.global .align 8`.
@@ -391,13 +445,14 @@ mod tests {
 
     /// Whether a heading is plain. What is plain gives what its tree gives, and its text is right.
     fn is_plain(text: &str) -> bool {
-        let mut plain = Heading::default();
-        let is_plain = plain.reread_plain(text);
+        let mut headings = Headings::default();
+        // The second time what stands before the names is known.
+        let is_plain = headings.read_plain(text) && headings.read_plain(text);
         let parsed = ptx_syntax::parse_item(text);
         let mut found = Findings::default();
         let by_tree = Heading::read_tree(&parsed.syntax(), text, &mut found);
         if is_plain {
-            assert_eq!(plain, by_tree, "{text}");
+            assert_eq!(headings.heading, by_tree, "{text}");
             assert!(found.is_empty() && parsed.errors.is_empty(), "{text}");
         }
         is_plain
@@ -412,7 +467,7 @@ mod tests {
             ".weak .entry k() .explicitcluster .reqnctapercluster 2 { }",
             ".extern .func (.param .b32 r) printf /* text */ (\n.param .b64 a, .param .b64 b) ;",
             ".func (.reg .b32 %r) f(.reg .v2 .b32 %a, .param .b8 b[2][3]) .noreturn { }",
-            ".visible .func $f (.param.b64 _a) { }",
+            ".visible .func $f (.param.b64 _a, .param.b64%b, .param.b64%b) { }",
         ] {
             assert!(is_plain(text), "{text}");
         }
@@ -426,6 +481,7 @@ mod tests {
             ".entry k(.param .u64 a .param .u64 b) { }",
             ".entry k(.param .u64) { }",
             ".entry k(.param a) { }",
+            ".entry k(.param .u64%a, .param .u64b c) { }",
             ".entry k(.u64 a) { }",
             ".entry k(.param .u64 .u64 a) { }",
             ".entry k(.param .u64 .align 8 a) { }",

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
 
 use super::body::Walker;
-use super::heading::Heading;
+use super::heading::Headings;
 use super::shape::{comment_len, is_word};
 use crate::db::{Db, SourceFile};
 use crate::declaration::Shape;
@@ -30,14 +30,14 @@ use crate::scope::{DeclKind, Entity};
 pub(super) fn walk<'db>(
     walker: &mut Walker<'db>,
     memory: &mut Memory,
-    heading: &mut Heading<'db>,
+    headings: &mut Headings<'db>,
     kind: ItemKind,
 ) -> bool {
     // Characters beyond ASCII are errors even in comments.
-    let is_function = matches!(kind, ItemKind::Entry | ItemKind::Func);
-    if !is_function || !walker.text.is_ascii() || !heading.reread(walker.text) {
+    if !matches!(kind, ItemKind::Entry | ItemKind::Func) || !walker.text.is_ascii() {
         return false;
     }
+    let Some(heading) = headings.read(walker.text) else { return false };
     // What is found in the body; none for a declaration.
     let mut result = heading.body.is_none().then_some(0);
     walker.function(heading, |walker| {
@@ -571,7 +571,7 @@ mod tests {
     use crate::items::items;
     use crate::lower::walk_tree;
 
-    use super::{Heading, Memory, Walker, walk};
+    use super::{Headings, Memory, Walker, walk};
 
     /// Whether the last function is plain, and whether nothing is wrong with it. What is plain gives what its tree
     /// gives, findings too.
@@ -582,11 +582,11 @@ mod tests {
         let file = db.add_file(format!("{header}{functions}"));
         let all = items(&db, file);
         let (mut walker, mut memory) = (Walker::new(&db, file), Memory::default());
-        let (mut heading, mut is_plain) = (Heading::default(), false);
+        let (mut headings, mut is_plain) = (Headings::default(), false);
         for &item in all {
             walker.findings();
             walker.begin(item);
-            is_plain = walk(&mut walker, &mut memory, &mut heading, item.kind(&db));
+            is_plain = walk(&mut walker, &mut memory, &mut headings, item.kind(&db));
         }
         let by_tree = walk_tree(&db, all[all.len() - 1]);
         if is_plain {

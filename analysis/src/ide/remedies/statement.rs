@@ -5,7 +5,7 @@ use text_size::{TextRange, TextSize};
 
 use crate::db::Db;
 use crate::items::{Item, parse};
-use crate::lower::heading::Heading;
+use crate::lower::heading::Headings;
 use crate::lower::source_map;
 
 /// A tree with the statement at an offset of an item; its ranges are those of the item. It is the tree of the whole item
@@ -30,7 +30,7 @@ fn place(db: &dyn Db, item: Item<'_>, offset: TextSize) -> Option<TextRange> {
         return Some(range);
     }
     let text = item.text(db);
-    let body = || Some(Heading::read(text)?.body? + TextSize::of('{'));
+    let body = || Some(Headings::default().read(text)?.body? + TextSize::of('{'));
     let mut start = before.map_or_else(body, |range| Some(range.end())).filter(|&start| start <= offset)?;
     let end = instructions.get(behind).map_or(TextSize::of(text), |range| range.start());
     let mut at = start;
