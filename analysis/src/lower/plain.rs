@@ -12,7 +12,7 @@ use memchr::{memchr, memchr2, memchr3};
 use ptx_backend::input::{Guard, Instr, LabelId, Operands, SrcId, Stmt, Symbol, Variable};
 use ptx_isa::{Opcode, ScalarType};
 use ptx_syntax::{ItemKind, Next, StatementParser};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
 
@@ -80,8 +80,8 @@ struct Known {
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     instructions: FxHashMap<Box<[u8]>, Verdict>,
-    /// `.reg .b32`
-    registers: FxHashSet<Box<[u8]>>,
+    /// Types that `.reg` has passed with: `b32`.
+    registers: FxHashMap<Box<str>, ScalarType>,
     /// Declarations of arguments, by their text without the name.
     arguments: FxHashMap<Box<[u8]>, (Shape, Variable)>,
     parser: StatementParser,
@@ -425,20 +425,18 @@ impl<'s, 'db> Body<'s, 'db> {
     /// `.reg .b32 %r<10>, %x;`
     fn registers(&mut self, start: usize) -> Option<()> {
         self.skip_blanks();
-        let from = self.pos;
         if !self.eat(b'.') {
             return None;
         }
-        let Some(ty) = self.word().and_then(ScalarType::parse) else {
-            return self.statement(start).map(drop);
-        };
-        let shape = &self.text.as_bytes()[from..self.pos];
-        if !self.memory.registers.contains(shape) {
-            if let Outcome::Passes = self.statement(start)? {
-                self.memory.registers.insert(shape.into());
+        let word = self.word().unwrap_or_default();
+        let Some(&ty) = self.memory.registers.get(word) else {
+            if let Outcome::Passes = self.statement(start)?
+                && let Some(ty) = ScalarType::parse(word)
+            {
+                self.memory.registers.insert(word.into(), ty);
             }
             return Some(());
-        }
+        };
         loop {
             self.skip_blanks();
             let name = self.pos;
