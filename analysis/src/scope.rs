@@ -121,18 +121,17 @@ pub struct Numbered {
     pub number: u32,
 }
 
-/// Ranges of registers by their stems, as long as no scope opens or closes and nothing is declared.
+/// Ranges of registers by their stems, as long as no scope closes and nothing of their stems is declared.
 struct Recent {
     ranges: [Range; Self::SLOTS],
-    is_empty: bool,
+    /// The [`stem_bit`]s of all of them; none where there are no ranges.
+    stems: u64,
 }
 
 #[derive(Clone, Copy)]
 struct Range {
     stem: u64,
     declaration: DeclId,
-    /// Where its numbers start among the dense ones; out of reach where they are not.
-    start: u32,
     /// Numbers below it are in the range.
     count: u32,
     ty: ScalarType,
@@ -150,13 +149,13 @@ impl Recent {
         (range.stem == numbered.stem && numbered.number < range.count).then_some(range)
     }
 
-    fn set(&mut self, range: Range) {
+    fn set(&mut self, range: Range, stem_bit: u64) {
         self.ranges[Self::slot(range.stem)] = range;
-        self.is_empty = false;
+        self.stems |= stem_bit;
     }
 
     fn clear(&mut self) {
-        if !self.is_empty {
+        if self.stems != 0 {
             *self = Self::default();
         }
     }
@@ -164,8 +163,8 @@ impl Recent {
 
 impl Default for Recent {
     fn default() -> Self {
-        let none = Range { stem: 0, declaration: DeclId(0), start: 0, count: 0, ty: ScalarType::B32 };
-        Self { ranges: [none; Self::SLOTS], is_empty: true }
+        let none = Range { stem: 0, declaration: DeclId(0), count: 0, ty: ScalarType::B32 };
+        Self { ranges: [none; Self::SLOTS], stems: 0 }
     }
 }
 
@@ -188,7 +187,6 @@ pub struct Names<'t> {
 
 impl<'t> Names<'t> {
     pub fn open(&mut self) {
-        self.recent.clear();
         self.scopes.push(self.closed.pop().unwrap_or_default());
     }
 
@@ -237,18 +235,23 @@ impl<'t> Names<'t> {
         }
         self.declarations.push(declaration);
         self.numbers.push(Numbers::None);
-        self.recent.clear();
         let Some(scope) = self.scopes.last_mut() else { return (id, None) };
-        let stem = stem_bit(stem(name));
-        let has_stem = scope.stems & stem != 0;
-        scope.stems |= stem;
+        let bit = stem_bit(stem(name));
+        if self.recent.stems & bit != 0 {
+            self.recent.clear();
+        }
+        let has_stem = scope.stems & bit != 0;
+        scope.stems |= bit;
         let map = if ranged { &mut scope.ranges } else { &mut scope.names };
         let previous = map.insert(name, id);
         // Without names of its stem there is none like it.
-        if previous.is_none() && has_stem {
-            return (id, self.clash(name, id, ranged));
+        if !has_stem {
+            if let Some(stem) = short_stem(name) {
+                self.remember_range(stem, bit, id);
+            }
+            return (id, None);
         }
-        (id, previous)
+        (id, previous.or_else(|| self.clash(name, id, ranged)))
     }
 
     /// A declaration of the other kind in the innermost scope that already covers a name of `id`.
@@ -292,30 +295,31 @@ impl<'t> Names<'t> {
     /// Remembers what `find` gave for a numbered name, if other names of its stem mean the same range.
     pub fn remember(&mut self, name: &str, numbered: Numbered, declaration: DeclId) {
         let stem = stem(name);
-        let DeclKind::Register { ty, count: Some(count), lanes: 1 } =
-            self.declarations[declaration.0 as usize].kind
-        else {
-            return;
-        };
+        let bit = stem_bit(stem);
         // Scopes further in than that of the range might have names of this stem that hide some of it.
-        let nearest = self.scopes.iter().rev().find(|scope| scope.stems & stem_bit(stem) != 0);
+        let nearest = self.scopes.iter().rev().find(|scope| scope.stems & bit != 0);
         if nearest.is_some_and(|scope| scope.ranges.get(stem) == Some(&declaration)) {
-            let start = match self.numbers[declaration.0 as usize] {
-                Numbers::Dense(start) => start,
-                _ => u32::MAX,
-            };
-            self.recent.set(Range { stem: numbered.stem, declaration, start, count, ty });
+            self.remember_range(numbered.stem, bit, declaration);
+        }
+    }
+
+    /// Remembers what names of a stem mean, if that is a range of scalars.
+    fn remember_range(&mut self, stem: u64, stem_bit: u64, declaration: DeclId) {
+        let kind = self.declarations[declaration.0 as usize].kind;
+        if let DeclKind::Register { ty, count: Some(count), lanes: 1 } = kind {
+            self.recent.set(Range { stem, declaration, count, ty }, stem_bit);
         }
     }
 
     /// The register that a numbered name means, where its stem is remembered.
     pub fn recall(&mut self, numbered: Numbered) -> Option<(RegId, ScalarType)> {
-        let &Range { declaration, start, ty, .. } = self.recent.get(numbered)?;
-        let register = match self.dense.get(start as usize + numbered.number as usize) {
-            Some(next @ 1..) => RegId(next - 1),
-            _ => self.register(declaration, Some(numbered.number), 0),
-        };
-        Some((register, ty))
+        let &Range { declaration, ty, .. } = self.recent.get(numbered)?;
+        if let Some(Numbers::Dense(start)) = self.numbers.get(declaration.0 as usize)
+            && let Some(known @ 1..) = self.dense.get((start + numbered.number) as usize)
+        {
+            return Some((RegId(known - 1), ty));
+        }
+        Some((self.register(declaration, Some(numbered.number), 0), ty))
     }
 
     /// A register of a declaration, numbered on first mention.
@@ -387,6 +391,13 @@ fn stem(name: &str) -> &str {
     &name[..name.len() - digits(name)]
 }
 
+/// The stem of the names of a range, as in [`Numbered`], if it is a short one.
+fn short_stem(name: &str) -> Option<u64> {
+    let letters = name.strip_prefix('%')?.as_bytes();
+    let is_short = matches!(letters.len(), 1..8) && letters.iter().all(u8::is_ascii_alphabetic);
+    is_short.then(|| letters.iter().rev().fold(0, |stem, &letter| stem << 8 | u64::from(letter)))
+}
+
 /// How many digits a name ends in.
 fn digits(name: &str) -> usize {
     name.bytes().rev().take_while(u8::is_ascii_digit).count()
@@ -447,13 +458,36 @@ mod tests {
         assert_eq!(names.recall(Numbered { stem: 0, number: 1 }), None);
         // An inner name hides one of them.
         names.open();
-        assert_eq!(names.recall(numbered(1)), None);
+        assert_eq!(names.recall(numbered(1)), Some((one, ScalarType::B32)));
         names.declare("%r2", register(None));
+        assert_eq!(names.recall(numbered(1)), None);
         names.remember("%r1", numbered(1), range);
         assert_eq!(names.recall(numbered(2)), None);
         names.close();
         names.remember("%r1", numbered(1), range);
         assert_eq!(names.recall(numbered(2)), Some((two, ScalarType::B32)));
+    }
+
+    #[test]
+    fn ranges_are_remembered_when_they_are_declared() {
+        let numbered = |number| Numbered { stem: u64::from_le_bytes(*b"rd\0\0\0\0\0\0"), number };
+        let mut names = Names::default();
+        names.open();
+        let (outer, _) = names.declare("%rd", register(Some(4)));
+        names.declare("%r", register(Some(4)));
+        let one = names.recall(numbered(1)).unwrap().0;
+        assert_eq!((one, None), (names.register(outer, Some(1), 0), names.recall(numbered(4))));
+        names.open();
+        let (inner, _) = names.declare("%rd", register(Some(2)));
+        let other = names.recall(numbered(1)).unwrap().0;
+        assert_eq!((other, None), (names.register(inner, Some(1), 0), names.recall(numbered(2))));
+        names.close();
+        assert_eq!(names.recall(numbered(1)), None);
+        // Names that a range may mean are there already.
+        names.open();
+        names.declare("%rd3", register(None));
+        names.declare("%rd", register(Some(4)));
+        assert_eq!(names.recall(numbered(1)), None);
     }
 
     #[test]
