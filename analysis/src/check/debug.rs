@@ -69,8 +69,15 @@ impl Positions {
         self.0.insert(position);
     }
 
-    /// Checks a `LOC_DIRECTIVE`. Gives the label of its `function_name`, which may be in any section.
-    pub(crate) fn check(&mut self, node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<TextRange> {
+    /// Checks a `LOC_DIRECTIVE`. Gives the label of its `function_name`, which may be in any section. `is_known` tells
+    /// whether something before the body names a position.
+    pub(crate) fn check(
+        &mut self,
+        node: &SyntaxNode,
+        text: &str,
+        is_known: impl Fn([u64; 3]) -> bool,
+        out: &mut Findings,
+    ) -> Option<TextRange> {
         self.0.insert(position(node, text, out)?);
         let clauses: Vec<SyntaxNode> = node.children().collect();
         let mut label = None;
@@ -85,6 +92,7 @@ impl Positions {
                 label = clause.first_child().map(|expression| first_name(&expression));
             } else if let Some(caller) = position(clause, text, out)
                 && !self.0.contains(&caller)
+                && !is_known(caller)
             {
                 let [file, line, column] = caller;
                 let message = format!("no `.loc` before this one names the position {file} {line} {column}");
@@ -131,6 +139,26 @@ pub(crate) fn section_labels(db: &dyn Db, file: SourceFile) -> FxHashSet<SmolStr
         }
     }
     labels
+}
+
+/// The items that first name positions in `.loc` directives, by their numbers in the file.
+#[salsa::tracked]
+pub(crate) fn first_positions(db: &dyn Db, file: SourceFile) -> FxHashMap<[u64; 3], usize> {
+    let mut first = FxHashMap::default();
+    for (index, item) in items(db, file).iter().enumerate() {
+        let text = item.text(db);
+        for (start, directive) in text.match_indices(".loc") {
+            let rest = &text[start + directive.len()..];
+            let mut numbers = rest.split_ascii_whitespace().map_while(|word| {
+                let digits = word.trim_end_matches([',', ';']);
+                literal::integer(digits).ok().map(|integer| integer.value)
+            });
+            if let (Some(file), Some(line), Some(column)) = (numbers.next(), numbers.next(), numbers.next()) {
+                first.entry([file, line, column]).or_insert(index);
+            }
+        }
+    }
+    first
 }
 
 fn word_before(text: &str, end: usize) -> &str {
@@ -244,5 +272,30 @@ impl Value {
         }
         let (left, right) = text.split_once('-')?;
         (is_name(left.trim()) && is_name(right.trim())).then_some(Self::Difference)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Database;
+    use crate::ide;
+
+    #[test]
+    fn callers_are_named_anywhere_before() {
+        let errors = |first: &str, second: &str| {
+            let text = format!(
+                ".version 9.0\n.target sm_90\n.address_size 64\n.file 1 \"a.cu\"\n.entry j() {{\n{first}\nret; }}\n\
+                 .entry k() {{\n{second}\nret; }}\n.section .debug_str {{ L: .b8 1 }}\n"
+            );
+            let db = Database::default();
+            let file = db.add_file(text.as_str());
+            let found = ide::diagnostics(&db, file);
+            found.iter().filter(|diagnostic| diagnostic.lint == &BAD_DEBUG_DATA).count()
+        };
+        let inlined = ".loc 1 2 1, function_name L, inlined_at 1 7 3";
+        assert_eq!(errors(".loc 1 7 3", inlined), 0);
+        assert_eq!(errors(inlined, ".loc 1 7 3"), 1);
+        assert_eq!(errors(".loc 1 7 4", inlined), 1);
     }
 }

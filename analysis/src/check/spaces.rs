@@ -71,6 +71,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 Some(Operand::Symbol(symbol @ (Symbol::Global(_) | Symbol::Local(_) | Symbol::Param(_)), _)),
                 ExpectedType::AddressOf(_, target),
             ) => {
+                out.extend(argument(ctx, *symbol, range));
                 out.extend(named(ctx, target, *symbol, range));
             }
             (Some(Operand::List(parts)), _) if statement.form.mnemonic() == "cp" => {
@@ -305,6 +306,14 @@ fn input_parameter(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Optio
     Some(Diagnostic::new(&STATE_SPACE, range, message))
 }
 
+/// What a call takes or gives has no address where the call is made.
+fn argument(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Option<Diagnostic> {
+    let is_argument = matches!(symbol, Symbol::Local(_))
+        && ctx.variables.get(&symbol).is_some_and(|place| place.space == Space::Param);
+    let message = || format!("`{}` is an argument of calls, whose address cannot be taken", ctx.slice(range));
+    is_argument.then(|| Diagnostic::new(&lints::ADDRESS, range, message()))
+}
+
 /// The name of a variable as a value: wide enough for its address, and of a type that addresses have.
 fn copied(ctx: &Context<'_>, symbol: Symbol, ty: ScalarType, range: TextRange) -> Option<Diagnostic> {
     let name = ctx.slice(range);
@@ -312,6 +321,9 @@ fn copied(ctx: &Context<'_>, symbol: Symbol, ty: ScalarType, range: TextRange) -
     let integer = matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
     if !integer && !matches!(symbol, Symbol::Function(_)) {
         return bad(format!("the address of `{name}` is an integer, not a `.{}`", ty.text()));
+    }
+    if let Some(diagnostic) = argument(ctx, symbol, range) {
+        return Some(diagnostic);
     }
     let place = ctx.variables.get(&symbol)?;
     if place.ty.kind() == TypeKind::Opaque {

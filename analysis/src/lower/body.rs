@@ -438,7 +438,15 @@ impl<'db> Walker<'db> {
     }
 
     fn loc(&mut self, node: &SyntaxNode) {
-        let Some(label) = self.positions.check(node, self.text, &mut self.diagnostics) else { return };
+        let (db, file, item) = (self.db, self.file, self.item);
+        let is_known = |position| {
+            let first = debug::first_positions(db, file).get(&position);
+            let own = crate::items::items(db, file).iter().position(|other| Some(*other) == item);
+            first.zip(own).is_some_and(|(&first, own)| first < own)
+        };
+        let Some(label) = self.positions.check(node, self.text, is_known, &mut self.diagnostics) else {
+            return;
+        };
         if !debug::section_labels(self.db, self.file).contains(&self.text[label]) {
             let message = format!("no section has the label `{}`", &self.text[label]);
             self.report(Diagnostic::new(&debug::BAD_DEBUG_DATA, label, message));

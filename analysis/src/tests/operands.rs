@@ -325,3 +325,56 @@ fn pointers_to_unified_memory() {
         ],
     );
 }
+
+#[test]
+fn factors_of_matrices() {
+    let product = |name: &str, a: &str, b: &str| {
+        format!("mma.{name} {{%f1, %f2, %f3, %f4}}, {a}, {b}, {{%f1, %f2, %f3, %f4}};")
+    };
+    let fp8 = "sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32";
+    let bf16 = "sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32";
+    let floats = "{%f1, %f2, %f3, %f4}";
+    assert_eq!(errors("sm_89", &product(fp8, floats, "{%r1, %r2}")), Vec::<&str>::new());
+    assert_eq!(errors("sm_89", &product(bf16, floats, "{%r1, %r2}")), ["E0303"]);
+    check(
+        "sm_90",
+        &[
+            "mma.v2.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r1, %r2}, {%r3, %r4}, {%r5, %r6}, {%r7, %r8}, %r1, 0;",
+        ],
+        &[
+            (
+                "mma.v2.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%r1, %r2}, {%r1, %r2}, {%r3}, {%r4, %r5};",
+                "E0307",
+            ),
+            (
+                "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%r1, %r2, %r3, %r4}, {4, 5}, {%r3}, {%r1, %r2, %r3, %r4};",
+                "E0304",
+            ),
+            ("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r1], {4, 5};", "E0304"),
+        ],
+    );
+}
+
+#[test]
+fn stores_without_a_count() {
+    check(
+        "sm_90",
+        &["st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], {%r2, %r3}, [%r4];"],
+        &[
+            ("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r1], {%r2, %r3}, [%r4];", "E0307"),
+            ("sust.p.1d.u32.trap [f, {%r1}], %r2;", "E0211"),
+        ],
+    );
+}
+
+#[test]
+fn arguments_of_calls_have_no_address() {
+    check(
+        "sm_90",
+        &["{ .local .b32 x; mov.b64 %d1, x; }", "mov.b64 %d1, a;"],
+        &[
+            ("{ .param .b32 x; mov.b64 %d1, x; }", "E0306"),
+            ("{ .param .b32 x; cvta.param.u64 %d1, x; }", "E0306"),
+        ],
+    );
+}

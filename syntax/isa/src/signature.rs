@@ -6,7 +6,7 @@
 use crate::model::{
     Base, Class, Column, Lanes, Matrix, Operand, OperandType, Presence, Role, Then, Values, Window,
 };
-use crate::table;
+use crate::table::{self, FormId};
 use crate::{Gate, Mod, Opcode, ScalarType, Space, TypeKind};
 
 /// The operands that an instruction may have, in order.
@@ -221,6 +221,10 @@ fn expected_lanes(opcode: &Opcode, lanes: Lanes) -> ExpectedLanes {
         }
         Lanes::Bf16Pair if opcode.ty(0) == Some(ScalarType::Bf16x2) => ExpectedLanes::Any,
         Lanes::Bf16Pair => ExpectedLanes::Exactly(1),
+        // One register of narrow floats may stand beside more, which nothing reads.
+        Lanes::Fragment(Matrix::B) if opcode.form == FormId::MmaFp8 && opcode.has(Mod::M16n8k16) => {
+            ExpectedLanes::Of(&[1, 2, 4])
+        }
         Lanes::Fragment(matrix) => match fragment_registers(opcode, matrix) {
             Some(count) => ExpectedLanes::Exactly(count),
             None => ExpectedLanes::Any,
@@ -237,6 +241,13 @@ fn is_warp_group(opcode: &Opcode) -> bool {
 fn has_untyped_factors(opcode: &Opcode) -> bool {
     let rows = opcode.mods().find_map(Mod::shape).map(|(m, ..)| m);
     matches!(opcode.form.mnemonic(), "mma" | "wgmma") && rows != Some(8)
+}
+
+/// The same of floats that no register holds: the narrow ones but for those with scales, and all of sparse products.
+fn has_untyped_floats(opcode: &Opcode, ty: ScalarType) -> bool {
+    let sparse = opcode.has(Mod::Sp) || opcode.has(Mod::SpOrderedMetadata);
+    let narrow = !matches!(ty, ScalarType::Bf16 | ScalarType::Tf32);
+    opcode.form.mnemonic() == "mma" && !opcode.has(Mod::BlockScale) && (sparse || narrow)
 }
 
 /// The element type of a matrix. Names with two types (`wmma.mma` on halves) leave out those of the factors.
@@ -295,6 +306,9 @@ fn fragment_type(opcode: &Opcode, matrix: Matrix) -> ExpectedType {
         Some(ty @ (ScalarType::F32 | ScalarType::F64)) => ExpectedType::Typed(ty),
         Some(ty) if ty.kind() == TypeKind::Float && is_warp_group(opcode) => {
             ExpectedType::Typed(ScalarType::F16x2)
+        }
+        Some(ty) if ty.kind() == TypeKind::Float && is_factor && has_untyped_floats(opcode, ty) => {
+            ExpectedType::Typed(ScalarType::B32)
         }
         Some(ty) if ty.kind() == TypeKind::Float => ExpectedType::Typed(ScalarType::Bf16x2),
         Some(_) if is_factor && has_untyped_factors(opcode) => ExpectedType::Typed(ScalarType::B32),

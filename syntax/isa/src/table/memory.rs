@@ -102,6 +102,11 @@ const BF16: TypeSet = t![Bf16];
 const SMALL: TypeSet = t![F16 Bf16];
 const CVT: &[Rule] = &[
     on(FLOATS).operand("a", Column::Class(Class::VALUE)),
+    // The assembler takes `.bf16` in braces, whatever they are good for.
+    on_second(BF16).operand("a", Column::Class(Class::VALUE.or(Class::VECTOR))),
+    on_second(BF16).lanes("a", Lanes::OrBare(&[1, 2, 4])),
+    on(BF16).operand("d", Column::Class(Class::REGISTER.or(Class::VECTOR))),
+    on(BF16).lanes("d", Lanes::OrBare(&[1, 2, 4])),
     // Which conversions round, and how.
     on(INTS).second(FLOATS).needs(ROUND_INT),
     on(INTS).second(INTS).excludes(&[Rni, Rzi, Rmi, Rpi, Rn, Rz, Rm, Rp, Ftz]),

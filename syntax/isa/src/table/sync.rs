@@ -96,7 +96,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::FenceSyncRestrict).name(&[req(&[Acquire, Release]), req(&[SyncRestrictSharedCta, SyncRestrictSharedCluster]), req(&[Cluster])]).facts(Fact::ORDERS).since(8, 6, 90).rules(&[
         has(&[Acquire]).needs(&[SyncRestrictSharedCluster]), has(&[Release]).needs(&[SyncRestrictSharedCta]),
     ]),
-    form(F::FenceMbarrierInit).name(&[req(&[MbarrierInit]), req(&[Release]), req(&[Cluster])]).facts(Fact::ORDERS).since(8, 0, 90),
+    form(F::FenceMbarrierInit).name(&[req(&[MbarrierInit]), req(&[Release]), req(&[Cluster]), opt(&[SyncRestrictSharedCta, SyncRestrictSharedCluster])]).facts(Fact::ORDERS).since(8, 0, 90).rules(&[has(&[SyncRestrictSharedCta, SyncRestrictSharedCluster]).since(8, 6, 90)]),
     form(F::BarrierCluster).name(&[key(&[Cluster]), key(&[Arrive, Wait]), opt(&[Acquire, Release, Relaxed]), opt(&[Aligned])]).facts(BARRIER).since(7, 8, 90).rules(&[
         has(&[Arrive]).excludes(&[Acquire]), has(&[Wait]).excludes(&[Release, Relaxed]), has(&[Acquire, Release, Relaxed]).since(8, 0, 90),
     ]),
