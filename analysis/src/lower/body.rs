@@ -667,8 +667,16 @@ impl<'db> Walker<'db> {
     pub(super) fn lowered(&mut self) -> Lowered {
         let (mut map, is_complete) = self.finish();
         map.shrink_to_fit();
+        let function = is_complete.then(|| {
+            let mut function = replace(&mut self.function, empty_function());
+            // Long bodies have room for little more than they are, and would have to be moved.
+            if function.body.capacity() / 2 > function.body.len() {
+                function.body.shrink_to_fit();
+            }
+            Arc::new(function)
+        });
         Lowered {
-            function: is_complete.then(|| Arc::new(replace(&mut self.function, empty_function()))),
+            function,
             has_body: self.has_body,
             storage: self.storage.as_slice().into(),
             not_understood: self.not_understood,
