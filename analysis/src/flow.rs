@@ -1,8 +1,8 @@
 //! What the order of execution says about a body: its control flow, who dominates whom, which registers are
 //! written where, and what is known of their values.
 //!
-//! Everything here is made when a check first asks for it and dropped with the walk. Time is linear in the
-//! statements or nearly so, memory is a few words for each statement and block; where an analysis could take
+//! The walk notes what is in the body as it makes it. All else is made when a check first asks for it, and dropped
+//! with the walk. Time is linear in the statements or nearly so, memory is a few words for each statement and block; where an analysis could take
 //! longer on odd graphs it has a budget of steps and says less when that is spent.
 
 mod accesses;

@@ -144,6 +144,7 @@ impl Recent {
         (stem.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 60) as usize % Self::SLOTS
     }
 
+    #[inline]
     fn get(&self, numbered: Numbered) -> Option<&Range> {
         let range = &self.ranges[Self::slot(numbered.stem)];
         (range.stem == numbered.stem && numbered.number < range.count).then_some(range)
@@ -312,6 +313,7 @@ impl<'t> Names<'t> {
     }
 
     /// The register that a numbered name means, where its stem is remembered.
+    #[inline]
     pub fn recall(&mut self, numbered: Numbered) -> Option<(RegId, ScalarType)> {
         let &Range { declaration, ty, .. } = self.recent.get(numbered)?;
         if let Some(Numbers::Dense(start)) = self.numbers.get(declaration.0 as usize)

@@ -292,7 +292,6 @@ impl<'s, 'db> Body<'s, 'db> {
                 Outcome::Found => Some(()),
             };
         };
-        let opcode = *opcode;
         for (occurrence, &access) in self.walker.occurrences[before..].iter_mut().zip(accesses) {
             occurrence.access = access;
         }
@@ -302,7 +301,7 @@ impl<'s, 'db> Body<'s, 'db> {
         // Made in its place, as operands are.
         self.walker.survey.instruction(opcode.form, &self.walker.occurrences[before..]);
         self.walker.function.body.extend(std::iter::once_with(|| {
-            Stmt::Instr(Instr { src, opcode, guard, operands: std::mem::take(&mut self.operands) })
+            Stmt::Instr(Instr { src, opcode: *opcode, guard, operands: std::mem::take(&mut self.operands) })
         }));
         Some(())
     }
