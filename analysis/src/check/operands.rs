@@ -257,6 +257,7 @@ fn is_value(row: &Expected, operand: &input::Operand, is_sum: bool) -> bool {
             !super::types::is_untyped_only(ty)
         }
         ExpectedType::Typed(ty) => is_sum && takes_integers(ty) && ty != ScalarType::Pred,
+        ExpectedType::AddressOf(..) => is_sum,
         ExpectedType::Integer(bits) => is_sum && bits == 32,
         ExpectedType::Pointer | ExpectedType::Length | ExpectedType::Word => is_sum,
         _ => false,
@@ -385,7 +386,7 @@ fn sink(
     if row.role == Role::Destination && is_rewritten(statement) && !loads && elements.iter().any(is_sink) {
         let note = "no element of this result can be left out";
         out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be written here").note(note));
-    } else if row.role == Role::Source && !packs && !stores && elements.iter().any(is_sink) {
+    } else if row.role != Role::Destination && !packs && !stores && elements.iter().any(is_sink) {
         let note = "`_` stands for a result that is not wanted; it holds no value";
         out.push(Diagnostic::new(&OPERAND_CLASS, range, "`_` cannot be read").note(note));
     } else if elements.iter().all(is_sink) {

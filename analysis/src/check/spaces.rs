@@ -71,7 +71,16 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 Some(Operand::Symbol(symbol @ (Symbol::Global(_) | Symbol::Local(_) | Symbol::Param(_)), _)),
                 ExpectedType::AddressOf(_, target),
             ) => {
-                out.extend(argument(ctx, *symbol, range));
+                if row.class.intersects(Class::SYMBOL) {
+                    out.extend(argument(ctx, *symbol, range));
+                }
+                if row.class.intersects(Class::SYMBOL) {
+                    out.extend(named(ctx, target, *symbol, range));
+                }
+            }
+            (Some(Operand::Symbol(symbol @ Symbol::Function(_), _)), ExpectedType::AddressOf(_, target))
+                if statement.form.id == FormId::Cvta && row.class.intersects(Class::SYMBOL) =>
+            {
                 out.extend(named(ctx, target, *symbol, range));
             }
             (Some(Operand::List(parts)), _) if statement.form.mnemonic() == "cp" => {
@@ -352,7 +361,8 @@ fn named(ctx: &Context<'_>, target: Target, symbol: Symbol, range: TextRange) ->
             let place = ctx.variables.get(&symbol)?;
             if place.ty.kind() == TypeKind::Opaque && target.base.window != Window::Tensor {
                 let message = format!("`{name}` is a `.{}`, which is no memory", place.ty.text());
-                let taken = target.base.opaque && target.base.symbols;
+                let copied = target.base.size == AddressSize::Moved && target.space == Space::Generic;
+                let taken = target.base.opaque && target.base.symbols && !copied;
                 return (!taken).then(|| Diagnostic::new(&lints::ADDRESS, range, message));
             }
             place.space

@@ -1,6 +1,6 @@
 //! Textures, samplers and surfaces: what stands in front of the coordinates, in either texture mode.
 
-use ptx_backend::input::{AddressBase, Operand};
+use ptx_backend::input::{AddressBase, Operand, Symbol};
 use ptx_isa::{Gate, Mod, ScalarType, TypeKind};
 use text_size::TextRange;
 
@@ -75,6 +75,12 @@ fn list(ctx: &Context<'_>, wanted: &[ScalarType], parts: &[Operand], range: Text
             out.extend(handle(ctx, &handles[1], ScalarType::SamplerRef, range));
             out.extend(ctx.gates.check_phrase(&SAMPLER, "a sampler beside a texture".to_owned(), range));
         }
+        // Whatever it is good for, the assembler takes a texture or a surface for the sampler.
+        ([texture @ ScalarType::TexRef], [first, Operand::Symbol(second, _)])
+            if is_reference(ctx, *second) && matches!(parts.last(), Some(Operand::Vector(_))) =>
+        {
+            out.extend(handle(ctx, first, *texture, range));
+        }
         ([_], [_, _]) => {
             let message = "a texture brings its own sampler in the unified texture mode";
             let note = "write `.target …, texmode_independent` to name samplers";
@@ -90,6 +96,11 @@ fn list(ctx: &Context<'_>, wanted: &[ScalarType], parts: &[Operand], range: Text
             out.extend(both.filter_map(|(&wanted, part)| handle(ctx, part, wanted, range)));
         }
     }
+}
+
+fn is_reference(ctx: &Context<'_>, symbol: Symbol) -> bool {
+    let is_opaque = |place: &super::Place| matches!(place.ty, ScalarType::TexRef | ScalarType::SurfRef);
+    ctx.variables.get(&symbol).is_some_and(is_opaque)
 }
 
 fn handle(ctx: &Context<'_>, operand: &Operand, wanted: ScalarType, range: TextRange) -> Option<Diagnostic> {

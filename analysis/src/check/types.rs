@@ -27,7 +27,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
         let Some(operand) = operand else { continue };
         let wider = takes_wider(statement, row);
-        operand_type(ctx, row, operand, range, wider, out);
+        operand_type(ctx, row, operand, range, wider, is_counted(statement, row), out);
         if let Operand::Reg(register) = operand
             && (is_sum(ctx.slice(range))
                 || row.ty == ExpectedType::Typed(ScalarType::Pred)
@@ -47,12 +47,21 @@ fn takes_wider(statement: &Statement<'_>, row: &Expected) -> bool {
     let is_wide =
         |ty| matches!(row.ty, ExpectedType::Typed(own) if is_untyped_only(own)) || !is_untyped_only(ty);
     match opcode.form {
-        F::Cvt | F::CvtTf32 | F::CvtToNarrow | F::CvtFromNarrow => opcode.types().all(is_wide),
+        F::CvtPack | F::CvtPackInto | F::CvtToScale4 => true,
+        form if form.mnemonic() == "cvt" => opcode.types().all(is_wide),
         form => {
-            matches!(form.mnemonic(), "ld" | "ldu" | "st" | "cvt" | "suld" | "sust" | "sured")
+            matches!(form.mnemonic(), "ld" | "ldu" | "st" | "suld" | "sust" | "sured")
                 && !opcode.has(Mod::Async)
         }
     }
+}
+
+/// Whether the operand is the vector of which the name gives the number of elements. The assembler takes integers of
+/// the same width for its floats.
+fn is_counted(statement: &Statement<'_>, row: &Expected) -> bool {
+    let has_count = [Mod::V2, Mod::V4, Mod::V8].iter().any(|&count| statement.opcode.has(count));
+    let is_gradient = statement.form.id == FormId::Tex && row.role == Role::Source;
+    has_count && !is_gradient
 }
 
 /// Whether the elements of a vector share the bits of the operand's type: `mov` packs and unpacks.
@@ -80,6 +89,7 @@ fn operand_type(
     operand: &Operand,
     range: TextRange,
     wider: bool,
+    counted: bool,
     out: &mut Findings,
 ) {
     match operand {
@@ -118,6 +128,10 @@ fn operand_type(
                             && (fits(untyped(found), found, false) || found == ScalarType::Pred)
                     }
                     ExpectedType::OrDescriptor(ty) => fits(ty, found, false),
+                    ExpectedType::Typed(ty) if counted && ty.kind() == TypeKind::Float => {
+                        let is_integer = matches!(found.kind(), TypeKind::Unsigned | TypeKind::Signed);
+                        accepts(row, found, wider) || is_integer && found.bits() == ty.bits()
+                    }
                     // Surfaces are accessed by their bits, however they are cut.
                     ExpectedType::Typed(ty) if wider && row.lanes == ExpectedLanes::Any => {
                         bits_of(found) * elements.len() as u32 >= ty.bits()
@@ -135,7 +149,7 @@ fn operand_type(
             }
         },
         Operand::Pair(pair) => {
-            operand_type(ctx, row, &pair.0, range, wider, out);
+            operand_type(ctx, row, &pair.0, range, wider, counted, out);
             // The second result of every such instruction is a predicate.
             if let Operand::Reg(register) = pair.1
                 && ctx.register_type(register) != ScalarType::Pred
@@ -149,7 +163,7 @@ fn operand_type(
             }
         }
         Operand::List(parts) => {
-            // Without braces it is typed as any operand; in braces unsigned ones pass for floats.
+            // Without braces it is typed as any operand; in braces integers pass for floats.
             let bare = match (parts.last(), row.ty) {
                 (Some(Operand::Reg(register)), ExpectedType::Coordinates(ty, _)) => {
                     let found = ctx.register_type(*register);
@@ -357,8 +371,7 @@ fn coordinate(expected: ExpectedType, found: ScalarType) -> bool {
         ExpectedType::Coordinates(ty, array) => {
             found.bits() == 32
                 && match found.kind() {
-                    TypeKind::Bits | TypeKind::Unsigned => true,
-                    TypeKind::Signed => ty != ScalarType::F32,
+                    TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed => true,
                     TypeKind::Float => ty == ScalarType::F32 && !array,
                     _ => false,
                 }

@@ -378,3 +378,41 @@ fn arguments_of_calls_have_no_address() {
         ],
     );
 }
+
+#[test]
+fn conversions_and_addresses_of_what_has_none() {
+    check(
+        "sm_100",
+        &[
+            "cvt.rn.f16x2.f32 %r1, %d1, %f2;",
+            "add.rn.f32.bf16 %f1, {%h1, %h2}, %f3;",
+            "cvta.to.global.u64 %d1, g+4;",
+            "cvt.f32.bf16 %f1, {%h1, %h2};",
+        ],
+        &[
+            ("cvt.rn.bf16x2.f32 %r1, %d1, %f2;", "E0303"),
+            ("add.rn.f32.f16 %f1, {%h1, %h2}, %f3;", "E0302"),
+            ("cvta.global.u64 %d1, fn;", "E0306"),
+            ("cvt.f32.f16 %f1, {%h1, %h2};", "E0302"),
+        ],
+    );
+}
+
+#[test]
+fn integers_in_vectors_of_floats() {
+    check(
+        "sm_90",
+        &[
+            "ld.global.v2.f32 {%ur1, %ur2}, [%d1];",
+            "tex.1d.v4.f32.f32 {%ur1, %ur2, %ur3, _}, [t, {%f1}];",
+            "red.global.v2.f32.add [%d1], {%ur1, %ur2};",
+        ],
+        &[
+            ("ld.global.v2.f32 {%fx1, %fx2}, [%d1];", "E0303"),
+            ("ld.global.v2.f32 {%ud1, %ud2}, [%d1];", "E0303"),
+            ("ld.global.v2.u32 {%f1, %f2}, [%d1];", "E0303"),
+            ("ld.global.f32 %ur1, [%d1];", "E0303"),
+            ("tex.grad.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [t, {%f1}], {%ur1}, {%f1};", "E0303"),
+        ],
+    );
+}
