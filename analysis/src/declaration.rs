@@ -384,6 +384,10 @@ pub fn read(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<Declara
                 SyntaxKind::POINTER => {
                     let align = child.children().find(|child| child.kind() == SyntaxKind::ALIGN);
                     let align = align.and_then(|node| Some((node.text_range(), integer_in(&node, text)?)));
+                    if node.kind() == SyntaxKind::VARIABLE {
+                        let message = "`.ptr` describes parameters, not variables";
+                        out.push(Diagnostic::new(&BAD_DECLARATION, child.text_range(), message));
+                    }
                     reader.pointer(child.text_range(), align, out);
                 }
                 SyntaxKind::DECLARATOR => declarators.push(declarator(&child, text, out)),

@@ -69,7 +69,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::Fence).name(&[opt(&[Sc, AcqRel, Acquire, Release]), MUST_SCOPE]).facts(Fact::ORDERS).since(6, 0, 70).rules(&[has(&[Cluster]).since(7, 8, 90)]),
     form(F::Atom).name(&[SEM, SCOPE, ATOM_SPACE, ATOM_OP, opt(&[Noftz]), CACHE_HINT]).ty(&[ATOM_TYPES]).ops(&[dst("d", T0).sink(), addr_sized("a"), src("b", T0), src("c", T0).with(&[Cas]), POLICY]).facts(ATOMIC).since(1, 1, 11).rules(atomic_rules![
         has(&[Cas]).excludes(&[L2CacheHint]), has(&[Exch]).types(t![B32 B64 B128]), has(&[Cas]).types(t![B16 B32 B64 B128]), has(&[Min, Max]).types(t![U32 U64 S32 S64]),
-        on(t![B16]).since(6, 3, 70), on(t![B128]).since(8, 3, 90),
+        on(t![B16]).since(6, 3, 70), on(t![B128]).since(8, 3, 90), has(&[Sys]).on(t![B128]).since(8, 4, 90),
     ]),
     form(F::Red).name(&[RED_SEM, SCOPE, ATOM_SPACE, RED_OP, opt(&[Noftz]), CACHE_HINT]).ty(&[ATOM_TYPES]).ops(&[addr_sized("a").sink(), src("b", T0), POLICY]).facts(ATOMIC).since(1, 2, 11).rules(atomic_rules![
         has(&[Min, Max]).types(t![U32 U64 S32 S64]),
