@@ -16,6 +16,7 @@ use std::sync::Arc;
 mod directives;
 mod linking;
 
+use crate::check::externals::{self, SEPARATE_COMPILATION};
 use crate::db::{Db, Options, SourceFile};
 use crate::declaration::Shape;
 use crate::declare_lint;
@@ -423,8 +424,24 @@ impl Builder {
         }
     }
 
+    /// Arrays that have their size from the module that defines them.
+    fn open_arrays(&mut self) {
+        for index in 0..self.variables.len() {
+            let Variable { linkage, space, name, .. } = &self.variables[index];
+            let is_open = matches!(self.variable_shapes[index].dimensions.first(), Some(None | Some(0)));
+            if is_open && *linkage == Linkage::Extern && matches!(space, Space::Global | Space::Const) {
+                let message =
+                    format!("nothing defines the `.extern` array `{name}`, so its size is not known");
+                let place = self.variable_items[index];
+                let finding = self.find(&SEPARATE_COMPILATION, Some(place), message);
+                finding.note = Some(externals::WAY_OUT.to_owned());
+            }
+        }
+    }
+
     fn finish(mut self, header: &Header) -> Module {
         self.undefined_functions();
+        self.open_arrays();
         for (index, relocs) in std::mem::take(&mut self.relocs) {
             let resolved: Vec<InitReloc> = relocs
                 .iter()

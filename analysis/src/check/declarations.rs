@@ -331,10 +331,6 @@ fn variable(d: &Declared<'_>, header: &Header, out: &mut Findings) {
         let message = format!("the size of `{}` is open, only `.extern` arrays leave it so", d.name());
         d.report(out, &BAD_SIZE, message);
     }
-    if d.is_incomplete && is_extern && matches!(head.space, Space::Global | Space::Const) {
-        let message = format!("the size of `{}` is known where it is defined", d.name());
-        out.push(externals::report(d.name, message));
-    }
     if let Some(value) = &d.declarator.initializer {
         let range = value.text_range();
         let mut report = |message: String| out.push(Diagnostic::new(&INITIAL_VALUE, range, message));
