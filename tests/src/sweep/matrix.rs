@@ -160,8 +160,14 @@ fn kernel(name: &str, opcode: &Opcode, signature: &Signature, turn: u64) -> Opti
     for operand in &signature.operands {
         // The types of a name: the result's, the factors', what is added, the scale factors'.
         let position = ["d", "a", "b", "c"].iter().position(|&name| name == operand.name);
-        match (operand.name, operand.lanes, position) {
-            (_, ExpectedLanes::Exactly(count), Some(position)) => {
+        // Where there may be more, nothing reads what is beyond the least.
+        let count = match operand.lanes {
+            ExpectedLanes::Exactly(count) => Some(count),
+            ExpectedLanes::Of(counts) => counts.first().map(|&least| u32::from(least)),
+            _ => None,
+        };
+        match (operand.name, count, position) {
+            (_, Some(count), Some(position)) => {
                 let ty = opcode.ty(position)?;
                 let bits = if operand.ty == ExpectedType::Typed(ScalarType::F64) { 64 } else { 32 };
                 if position == 0 {
