@@ -12,7 +12,7 @@ use memchr::{memchr, memchr2, memchr3};
 use ptx_backend::input::{Guard, Instr, LabelId, Operands, SrcId, Stmt, Symbol, Variable};
 use ptx_isa::{Opcode, ScalarType};
 use ptx_syntax::{ItemKind, Next, StatementParser};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
 
@@ -82,8 +82,10 @@ pub(super) struct Memory {
     instructions: FxHashMap<Box<[u8]>, Verdict>,
     /// Types that `.reg` has passed with: `b32`.
     registers: FxHashMap<Box<str>, ScalarType>,
-    /// Declarations of arguments, by their text without the name.
-    arguments: FxHashMap<Box<[u8]>, (Shape, Variable)>,
+    /// Declarations of variables, by their text without the name.
+    variables: FxHashMap<Box<[u8]>, (Shape, Variable)>,
+    /// Lines with pragmas, behind whether they stood in a kernel.
+    pragmas: FxHashSet<Box<[u8]>>,
     parser: StatementParser,
     buffers: Buffers,
 }
@@ -369,29 +371,54 @@ impl<'s, 'db> Body<'s, 'db> {
         match self.word()? {
             "reg" => self.registers(start),
             "loc" => self.position(start),
-            "param" => self.argument(start),
-            "pragma" | "local" | "shared" => self.statement(start).map(drop),
+            "param" | "local" | "shared" => self.variable(start),
+            "pragma" => self.pragma(start),
             _ => None,
         }
     }
 
-    /// `.param .align 8 .b8 name[16];`: memory for an argument.
-    fn argument(&mut self, start: usize) -> Option<()> {
+    /// `.pragma "nounroll";`, which does nothing but pass or not.
+    fn pragma(&mut self, start: usize) -> Option<()> {
+        let end = start + memchr(b'\n', &self.text.as_bytes()[start..])?;
+        self.shape.clear();
+        self.shape.push(u8::from(self.walker.function.entry));
+        self.shape.extend_from_slice(&self.text.as_bytes()[start..end]);
+        if self.memory.pragmas.contains(self.shape.as_slice()) {
+            self.pos = end;
+            return Some(());
+        }
+        let outcome = self.statement(start)?;
+        if matches!(outcome, Outcome::Passes)
+            && self.text.get(self.pos..end).is_some_and(|rest| rest.trim_ascii().is_empty())
+        {
+            self.memory.pragmas.insert(self.shape.as_slice().into());
+        }
+        Some(())
+    }
+
+    /// `.param .align 8 .b8 name[16];`: memory for an argument, or of the function.
+    fn variable(&mut self, start: usize) -> Option<()> {
         let mut name = None;
         while self.byte() != b';' {
-            match self.byte() {
+            let is_plain = match self.byte() {
                 b'.' => {
                     self.pos += 1;
-                    self.word()?;
+                    self.word().is_some()
                 }
-                b'0'..=b'9' => _ = self.small_number()?,
-                b' ' | b'\t' | b'[' | b']' => self.pos += 1,
+                b'0'..=b'9' => self.small_number().is_some(),
+                b' ' | b'\t' | b'[' | b']' => {
+                    self.pos += 1;
+                    true
+                }
                 _ if name.is_none() => {
                     let start = self.pos;
-                    self.word()?;
-                    name = Some(self.range_from(start));
+                    name = self.word().map(|_| self.range_from(start));
+                    name.is_some()
                 }
-                _ => return self.statement(start).map(drop),
+                _ => false,
+            };
+            if !is_plain {
+                return self.statement(start).map(drop);
             }
         }
         self.pos += 1;
@@ -401,7 +428,7 @@ impl<'s, 'db> Body<'s, 'db> {
         self.shape.push(b' ');
         self.shape.extend_from_slice(&self.text.as_bytes()[range.end().into()..self.pos]);
         let before = self.walker.function.locals.len();
-        if let Some((shape, variable)) = self.memory.arguments.get(self.shape.as_slice()) {
+        if let Some((shape, variable)) = self.memory.variables.get(self.shape.as_slice()) {
             let variable = Variable { name: self.text[range].to_owned(), ..variable.clone() };
             let symbol = Symbol::Local(before as u32);
             let visible = TextRange::new(range.start(), self.blocks.last()?.end);
@@ -416,7 +443,7 @@ impl<'s, 'db> Body<'s, 'db> {
         let added = (&self.walker.local_shapes[before..], &self.walker.function.locals[before..]);
         if let ([shape], [variable]) = added {
             let known = (shape.clone(), variable.clone());
-            self.memory.arguments.insert(self.shape.as_slice().into(), known);
+            self.memory.variables.insert(self.shape.as_slice().into(), known);
         }
         Some(())
     }
@@ -601,6 +628,7 @@ mod tests {
     const PLAIN: &str = "ld.param.u64 %rd1, [p];\n@%p1 bra L1;\nmov.u32 %r1, %tid.x; // id\nL1:\n\
         setp.lt.and.s32 %p1|%p2, %r1, -1, !%p3;\nmov.b64 {%r1, _}, %x;\n\
         add.f32 %f1, %f2, 0f3F800000;\nadd.f64 %x, %x, 0d0000000000000000;\nst.global.v2.b32 [%rd1+-8], {%r1, %r2};\n{\nbra L1;\n}\n\
+        .pragma \"nounroll\"; // once\n.pragma \"nounroll\";\n.local .align 8 .b8 depot[64];\n\
         .shared .align 8 .b8 tile[64];\nmov.u32 %r3, tile;\nld.global.u8 %r4, [table+3];\n.loc 1 2 3\n.loc 1 2 3 \t// a.py:2:3\r\n\
         { .param .b32 a0; .param .align 8 .b8 a1[16]; .param .b32 r0;\nst.param.b32 [a0+0], %r1;\n\
         call.uni (r0),\ncallee,\n(\na0,\na1\n);\nld.param.b32 %r5, [r0+0]; }\n\
@@ -628,6 +656,10 @@ mod tests {
             "%r1: ret;",
             ".reg .b32 %r1;",
             ".local .b32 p;",
+            ".local .align 4 .b8 s[16]; .local .align 4 .b8 s[16];",
+            ".local .align 4 .b8 WARP_SZ[16];",
+            ".pragma \"frequency x\";",
+            ".shared .align 3 .b8 s[16];",
             "L1: .reg .b32 L<4>;",
             "ld.param.u64 %rd1, [q];",
             "add.f32 %f1, %f2; mov.u32 %r1, %tid.q;",
