@@ -101,7 +101,7 @@ pub struct InitReloc {
 }
 
 /// A function with a body.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Function {
     pub name: String,
     pub entry: bool,

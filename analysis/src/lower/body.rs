@@ -1,6 +1,6 @@
 //! The walk: functions, blocks, declarations, statements.
 
-use std::mem::{replace, take};
+use std::mem::take;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ impl<'db> Walker<'db> {
             places: Vec::new(),
             occurrences: Vec::new(),
             diagnostics: Findings::default(),
-            function: empty_function(),
+            function: Function::default(),
             survey: Survey::default(),
             prototypes: Vec::new(),
             prototype_shapes: Vec::new(),
@@ -668,7 +668,7 @@ impl<'db> Walker<'db> {
         let (mut map, is_complete) = self.finish();
         map.shrink_to_fit();
         let function = is_complete.then(|| {
-            let mut function = replace(&mut self.function, empty_function());
+            let mut function = take(&mut self.function);
             // Long bodies have room for little more than they are, and would have to be moved.
             if function.body.capacity() / 2 > function.body.len() {
                 function.body.shrink_to_fit();
@@ -735,23 +735,6 @@ fn empty_signature() -> Signature {
         params: Vec::new(),
         external: true,
         noreturn: false,
-    }
-}
-
-fn empty_function() -> Function {
-    Function {
-        name: String::new(),
-        entry: false,
-        linkage: Linkage::Internal,
-        params: Vec::new(),
-        returns: Vec::new(),
-        regs: Vec::new(),
-        locals: Vec::new(),
-        labels: 0,
-        targets: Vec::new(),
-        body: Vec::new(),
-        parts: Vec::new(),
-        launch: Launch::default(),
     }
 }
 

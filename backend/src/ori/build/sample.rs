@@ -23,20 +23,8 @@ impl Sample {
         let version = PtxVersion::new(8, 8);
         let target = Sm::new(80);
         let env = Env { version, target, address_size: 64, variables: Vec::new(), functions: Vec::new() };
-        let func = Function {
-            name: "sample".into(),
-            entry: true,
-            linkage: Linkage::Visible,
-            params: Vec::new(),
-            returns: Vec::new(),
-            regs: Vec::new(),
-            locals: Vec::new(),
-            labels: 0,
-            targets: Vec::new(),
-            body: Vec::new(),
-            parts: Vec::new(),
-            launch: Launch::default(),
-        };
+        let func =
+            Function { name: "sample".into(), entry: true, linkage: Linkage::Visible, ..Function::default() };
         let (registers, labels, symbols) = Default::default();
         let mut sample = Sample { env, func, registers, labels, symbols };
         for statement in text.split([';', '\n']).map(str::trim).filter(|s| !s.is_empty()) {
