@@ -147,7 +147,6 @@ struct Braces {
 /// An open block.
 #[derive(Debug)]
 struct Block {
-    end: TextSize,
     /// Index of its braces.
     braces: usize,
     first_label: LabelId,
@@ -225,6 +224,11 @@ impl<'s, 'db> Body<'s, 'db> {
         Some(self.walker.diagnostics.iter().len())
     }
 
+    /// Where the innermost block is.
+    fn block(&self) -> Option<TextRange> {
+        Some(self.braces[self.blocks.last()?.braces].range)
+    }
+
     /// Opens the block of these braces: labels are visible in all of it.
     fn open(&mut self, braces: usize) -> Option<()> {
         self.pos += 1;
@@ -235,7 +239,7 @@ impl<'s, 'db> Body<'s, 'db> {
             let kind = DeclKind::Label(LabelId(self.walker.names.labels.len() as u32));
             self.walker.declare(label, *range, kind);
         }
-        self.blocks.push(Block { end: range.end(), braces, first_label, labels: 0 });
+        self.blocks.push(Block { braces, first_label, labels: 0 });
         (self.blocks.len() <= MAX_DEPTH).then_some(())
     }
 
@@ -351,7 +355,7 @@ impl<'s, 'db> Body<'s, 'db> {
         if self.parsed > SPARE + self.statements / 4 {
             return None;
         }
-        let visible = self.braces[self.blocks.last()?.braces].range;
+        let visible = self.block()?;
         let parsed = self.memory.parser.parse(&self.text[start..self.pos], TextSize::new(start as u32));
         if !parsed.errors.is_empty() {
             return None;
@@ -431,7 +435,7 @@ impl<'s, 'db> Body<'s, 'db> {
         if let Some((shape, variable)) = self.memory.variables.get(self.shape.as_slice()) {
             let variable = Variable { name: self.text[range].to_owned(), ..variable.clone() };
             let symbol = Symbol::Local(before as u32);
-            let visible = TextRange::new(range.start(), self.blocks.last()?.end);
+            let visible = TextRange::new(range.start(), self.block()?.end());
             let id = self.walker.declare(range, visible, DeclKind::Symbol(symbol));
             self.walker.occur(range, Entity::Symbol(symbol), Access::Declaration);
             self.walker.add_local(id, shape.clone(), variable);
@@ -472,7 +476,7 @@ impl<'s, 'db> Body<'s, 'db> {
             if count.is_some() && !self.eat(b'>') {
                 return None;
             }
-            let visible = TextRange::new(range.start(), self.blocks.last()?.end);
+            let visible = TextRange::new(range.start(), self.block()?.end());
             self.walker.declare(range, visible, DeclKind::Register { ty, count, lanes: 1 });
             self.skip_blanks();
             if !self.eat(b',') {
