@@ -63,6 +63,11 @@ declare_lint! {
 }
 
 declare_lint! {
+    /// The target is taken for another one than its name says, or by a name that it no longer has.
+    pub TARGET_NAME = "W0520" "target-name", Warning, since "0.1.0"
+}
+
+declare_lint! {
     /// The module's target does not run on the architecture that it is assembled for.
     pub ARCHITECTURE = "E0405" "architecture", Error, since "0.1.0"
 }

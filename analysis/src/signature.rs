@@ -43,6 +43,8 @@ pub enum ItemDecl {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TargetDecl {
     pub sm: Option<Sm>,
+    /// How the target is written.
+    pub spelling: SmolStr,
     /// The first word is a target, not an option.
     pub starts_with_target: bool,
     /// The other words: `texmode_independent`, `debug`, `map_f64_to_f32`.
@@ -110,12 +112,13 @@ pub(crate) fn read_decl<'db>(db: &'db dyn Db, item: Item<'db>, headings: &mut He
     match node.kind() {
         SyntaxKind::VERSION_DIRECTIVE => ItemDecl::Version(words(SyntaxKind::FLOAT).next().and_then(version)),
         SyntaxKind::TARGET_DIRECTIVE => {
-            let sm = words(SyntaxKind::IDENT).find_map(target);
+            let found = words(SyntaxKind::IDENT).find_map(|word| Some((target(word)?, SmolStr::new(word))));
+            let (sm, spelling) = found.map_or((None, SmolStr::default()), |(sm, word)| (Some(sm), word));
             let options =
                 words(SyntaxKind::IDENT).filter(|word| target(word).is_none()).map(SmolStr::new).collect();
             let starts_with_target =
                 words(SyntaxKind::IDENT).next().is_some_and(|word| target(word).is_some());
-            ItemDecl::Target(TargetDecl { sm, starts_with_target, options })
+            ItemDecl::Target(TargetDecl { sm, spelling, starts_with_target, options })
         }
         SyntaxKind::ADDRESS_SIZE_DIRECTIVE => ItemDecl::AddressSize(match words(SyntaxKind::INT).next() {
             Some("32") => Some(32),
@@ -143,7 +146,7 @@ pub fn version(text: &str) -> Option<PtxVersion> {
 }
 
 /// Reads a target as the assembler does: letters behind the number that mean nothing are ignored.
-fn target(word: &str) -> Option<Sm> {
+pub(crate) fn target(word: &str) -> Option<Sm> {
     Sm::parse(word).or_else(|| Sm::parse(word.trim_end_matches(|c: char| c.is_ascii_lowercase())))
 }
 

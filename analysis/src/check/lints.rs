@@ -156,6 +156,7 @@ pub static LINTS: &[&Lint] = &[
     &super::asynchronous::PROXY_FENCE,
     &super::asynchronous::PRODUCT_ORDER,
     &super::divergence::VARYING_BRANCH,
+    &crate::module::TARGET_NAME,
     &NOT_CHECKED,
     &NOT_COMPILED,
     &HARDWARE_LIMIT,

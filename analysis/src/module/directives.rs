@@ -5,7 +5,7 @@ use ptx_syntax::ItemKind;
 
 use super::{
     ADDRESS_SIZE, ARCHITECTURE, Finding, Header, MISSING_TARGET, MISSING_VERSION, Noticed, Place,
-    UNKNOWN_TARGET, find,
+    TARGET_NAME, UNKNOWN_TARGET, find,
 };
 use crate::check::gates::VERSION_GATE;
 use crate::check::lints::UNEXPECTED;
@@ -128,6 +128,23 @@ fn address_size(db: &dyn Db, item: Item<'_>, header: &Header, at: Option<Place>,
         Some("assemblers make code for 64-bit addresses alone".to_owned());
 }
 
+/// The assembler is lenient about names: `sm_90c` is sm_90 to it, and sm_101 runs on its successor alone.
+fn target_name(header: &Header, sm: Sm, spelling: &str, at: Option<Place>, out: &mut Vec<Finding>) {
+    if sm.current() != sm && header.version_or_newest() >= sm.current().since() {
+        let message = format!("{sm} is called {} since PTX ISA {}", sm.current(), sm.current().since());
+        let finding = find(out, &TARGET_NAME, at, message);
+        finding.note = Some(format!("assemblers of that version make no code for an architecture {sm}"));
+    } else if spelling.starts_with("compute_") {
+        let message = format!("`{spelling}` is taken for {sm}");
+        find(out, &TARGET_NAME, at, message).note =
+            Some("virtual architectures are named so on the command line alone".to_owned());
+    } else if spelling != sm.to_string() {
+        let message = format!("`{spelling}` is taken for {sm}");
+        find(out, &TARGET_NAME, at, message).note =
+            Some("a target ends in its number, in `a` or in `f`; other letters are ignored".to_owned());
+    }
+}
+
 const TEXTURE_MODES: [&str; 2] = ["texmode_unified", "texmode_independent"];
 
 fn target(
@@ -167,6 +184,8 @@ fn target(
             {
                 let message = format!("{sm} needs PTX ISA {}, the module says {version}", sm.since());
                 find(out, &UNKNOWN_TARGET, at, message);
+            } else {
+                target_name(header, sm, &decl.spelling, at, out);
             }
         }
     }

@@ -84,6 +84,28 @@ fn a_higher_version_and_target() {
 }
 
 #[test]
+fn names_of_targets_that_mean_another() {
+    check(
+        "W0520",
+        ".version 9.0\n.target compute_90, texmode_unified\n",
+        expect![[r#"
+        !write `sm_90`
+          + .target sm_90, texmode_unified
+          - .target compute_90, texmode_unified
+    "#]],
+    );
+    check(
+        "W0520",
+        ".version 9.0\n.target sm_101a\n",
+        expect![[r#"
+        !write `sm_110a`
+          + .target sm_110a
+          - .target sm_101a
+    "#]],
+    );
+}
+
+#[test]
 fn what_a_header_lacks() {
     check(
         "E0104",

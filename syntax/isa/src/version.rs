@@ -124,19 +124,23 @@ impl Sm {
         PtxVersion::new(major, minor)
     }
 
+    /// The target under its name of today: sm_101 is called sm_110 since PTX ISA 9.0.
+    pub const fn current(self) -> Self {
+        match self.number {
+            101 => Self { number: 110, ..self },
+            _ => self,
+        }
+    }
+
     /// Whether code for this target can be made for an architecture: plain targets for every later one, those with
     /// a suffix for themselves or within their family.
     pub fn runs_on(self, architecture: Self) -> Result<(), Mismatch> {
-        /// sm_101 is the old name of sm_110.
-        const fn renamed(number: u16) -> u16 {
-            if number == 101 { 110 } else { number }
-        }
         let is_later = architecture.number >= self.number;
         match self.feature {
             _ if !is_later => Err(Mismatch::Older),
             Feature::None => Ok(()),
             Feature::Arch
-                if renamed(self.number) == renamed(architecture.number)
+                if self.current().number == architecture.current().number
                     && architecture.feature == Feature::Arch =>
             {
                 Ok(())

@@ -13,8 +13,9 @@ use crate::diagnostic::{Applicability, Diagnostic, TextEdit};
 use crate::ide::locate::trimmed;
 use crate::items::{Item, items, parse};
 use crate::module::{
-    ADDRESS_SIZE, MISSING_TARGET, MISSING_VERSION, UNKNOWN_TARGET, effective_target, header,
+    ADDRESS_SIZE, MISSING_TARGET, MISSING_VERSION, TARGET_NAME, UNKNOWN_TARGET, effective_target, header,
 };
+use crate::signature::target;
 
 /// What a module that says nothing gets: a version that every toolkit of the last years reads, and the oldest
 /// target that they make code for. What its instructions need beyond that is added.
@@ -29,6 +30,12 @@ pub(super) fn complete(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnosti
         missing_target(db, file, diagnostic);
     } else if diagnostic.lint == &UNKNOWN_TARGET {
         target_of_version(db, file, diagnostic);
+    } else if diagnostic.lint == &TARGET_NAME {
+        if let (Some(place), Some(sm)) = (target_name(db, file), header(db, file).target.sm) {
+            let title = format!("write `{}`", sm.current());
+            let edits = vec![TextEdit::new(place, sm.current().to_string())];
+            diagnostic.offer(title, edits, Applicability::MachineApplicable);
+        }
     } else if diagnostic.lint == &ADDRESS_SIZE {
         let title = "write `.address_size 64`";
         let text = ".address_size 64";
@@ -249,7 +256,7 @@ fn version_number(db: &dyn Db, file: SourceFile) -> Option<TextRange> {
 /// The first name of a target behind `.target`, in the file.
 fn target_name(db: &dyn Db, file: SourceFile) -> Option<TextRange> {
     let item = items_of(db, file, ItemKind::Target).next()?;
-    word(db, item, |kind, text| kind == SyntaxKind::IDENT && Sm::parse(text).is_some())
+    word(db, item, |kind, text| kind == SyntaxKind::IDENT && target(text).is_some())
 }
 
 fn word(db: &dyn Db, item: Item<'_>, wanted: impl Fn(SyntaxKind, &str) -> bool) -> Option<TextRange> {
