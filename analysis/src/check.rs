@@ -25,7 +25,7 @@ pub(crate) mod types;
 mod unassigned;
 mod unreachable;
 pub(crate) mod unused;
-mod vectors;
+pub mod vectors;
 pub(crate) mod video;
 mod warp_sync;
 

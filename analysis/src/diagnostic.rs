@@ -165,6 +165,18 @@ impl Findings {
         self.kept.is_empty()
     }
 
+    /// How many are kept.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Changes what was kept last, from the one with this number on.
+    pub fn rework(&mut self, first: usize, change: impl FnOnce(&mut Vec<Diagnostic>)) {
+        let mut last = self.kept.split_off(first);
+        change(&mut last);
+        self.kept.append(&mut last);
+    }
+
     /// Whether so many of a lint were found that no more suggestions are worth their time.
     pub fn has_many(&self, lint: &Lint) -> bool {
         const MANY: usize = 100;

@@ -5,6 +5,7 @@
 //! file at the end.
 
 mod actions;
+mod cascades;
 mod completion;
 mod diagnostics;
 mod fix_all;

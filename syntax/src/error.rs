@@ -44,4 +44,14 @@ pub struct SyntaxError {
     pub code: ErrorCode,
     pub range: TextRange,
     pub message: Cow<'static, str>,
+    pub remedy: Option<Remedy>,
+}
+
+/// What would mend the text, told by the range of its error.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Remedy {
+    /// This is missing behind what stands before the range.
+    Insert(&'static str),
+    /// This belongs in place of the range; nothing, where the range is too much.
+    Replace(Cow<'static, str>),
 }

@@ -25,7 +25,7 @@ mod validate;
 #[cfg(test)]
 mod tests;
 
-pub use error::{ErrorCode, SyntaxError};
+pub use error::{ErrorCode, Remedy, SyntaxError};
 pub use kind::SyntaxKind;
 pub use lexer::{Token, lex};
 pub use rowan::{Direction, GreenNode, NodeOrToken, TextRange, TextSize, TokenAtOffset, WalkEvent};

@@ -10,7 +10,7 @@ use text_size::{TextRange, TextSize};
 
 use crate::event::Event;
 use crate::lexer::Token;
-use crate::{ErrorCode, SyntaxError, SyntaxKind};
+use crate::{ErrorCode, Remedy, SyntaxError, SyntaxKind};
 
 /// Brackets and blocks may be nested this deep. Real code stays below twenty.
 pub(crate) const MAX_NESTING: u32 = 200;
@@ -244,14 +244,17 @@ impl<'t> Parser<'t> {
 
     /// Reports that `what` was expected in place of the current token.
     pub(crate) fn error_expected(&mut self, what: &str) {
-        // What is missing at the end of a line or of the text is missing behind the last token.
-        let range = if self.at_line_start() || self.nth(0) == SyntaxKind::EOF {
+        let found = self.found();
+        self.error_at(ErrorCode::Unexpected, self.place(), format!("expected {what}, found {found}"));
+    }
+
+    /// The current token. What is missing at the end of a line or of the text is missing behind the last token.
+    fn place(&self) -> TextRange {
+        if self.at_line_start() || self.nth(0) == SyntaxKind::EOF {
             TextRange::empty(self.previous_end())
         } else {
             self.current_range()
-        };
-        let found = self.found();
-        self.error_at(ErrorCode::Unexpected, range, format!("expected {what}, found {found}"));
+        }
     }
 
     /// Reports `message` at the current token.
@@ -283,10 +286,31 @@ impl<'t> Parser<'t> {
         }
         if self.errors.len() == MAX_ERRORS {
             let message = "too many syntax errors, the rest are not reported".into();
-            self.errors.push(SyntaxError { code: ErrorCode::Limit, range, message });
+            self.errors.push(SyntaxError { code: ErrorCode::Limit, range, message, remedy: None });
             return;
         }
-        self.errors.push(SyntaxError { code, range, message: message.into() });
+        self.errors.push(SyntaxError { code, range, message: message.into(), remedy: None });
+    }
+
+    /// Says what mends the error at `range`, which was just reported.
+    pub(crate) fn mend(&mut self, range: TextRange, remedy: Remedy) {
+        if let Some(error) = self.errors.last_mut().filter(|error| error.range == range) {
+            error.remedy.get_or_insert(remedy);
+        }
+    }
+
+    /// Reports that `what` was expected in place of the current token, `missing` for example.
+    pub(crate) fn error_missing(&mut self, what: &str, missing: &'static str) {
+        let range = self.place();
+        self.error_expected(what);
+        self.mend(range, Remedy::Insert(missing));
+    }
+
+    /// Reports `message` at the current token, in whose place `text` belongs.
+    pub(crate) fn error_instead(&mut self, message: impl Into<Cow<'static, str>>, text: &'static str) {
+        let range = self.current_range();
+        self.error_here(message);
+        self.mend(range, Remedy::Replace(text.into()));
     }
 
     /// The current token as a message shows it.

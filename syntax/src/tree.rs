@@ -270,7 +270,7 @@ pub fn dump(parse: &Parse) -> String {
             rowan::WalkEvent::Leave(_) => depth -= 1,
         }
     }
-    for SyntaxError { code, range, message } in &parse.errors {
+    for SyntaxError { code, range, message, .. } in &parse.errors {
         let _ = writeln!(out, "error[{}] {range:?}: {message}", ErrorCode::as_str(*code));
     }
     out

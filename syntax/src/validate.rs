@@ -4,7 +4,7 @@ use text_size::{TextRange, TextSize};
 
 use crate::ast::literal;
 use crate::lexer::Token;
-use crate::{ErrorCode, SyntaxError, SyntaxKind, scan};
+use crate::{ErrorCode, Remedy, SyntaxError, SyntaxKind, scan};
 
 /// More bad tokens than this in one item help nobody.
 const MAX_ERRORS: usize = 200;
@@ -16,10 +16,11 @@ pub(crate) fn tokens(text: &str, tokens: &[Token], errors: &mut Vec<SyntaxError>
     for token in tokens {
         let end = start + token.len as usize;
         if let Some((code, message)) = check(token.kind, &text[start..end]) {
+            let remedy = remedy(token.kind, &text[start..end]);
             let range = TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32));
             // The parser may have wondered about the same token; the reason is here.
             errors.retain(|error| error.range != range);
-            errors.push(SyntaxError { code, range, message });
+            errors.push(SyntaxError { code, range, message, remedy });
             budget -= 1;
             if budget == 0 {
                 return;
@@ -67,13 +68,32 @@ fn check(kind: SyntaxKind, text: &str) -> Option<(ErrorCode, std::borrow::Cow<'s
     }
 }
 
+/// What a token should have been.
+fn remedy(kind: SyntaxKind, text: &str) -> Option<Remedy> {
+    match kind {
+        // `1.0f` of C.
+        SyntaxKind::FLOAT => {
+            let digits = text.strip_suffix(['f', 'F', 'l', 'L'])?;
+            literal::float(digits).is_ok().then(|| Remedy::Replace(digits.to_owned().into()))
+        }
+        // The assembly of other machines, or of Python.
+        SyntaxKind::HASH_LINE if text.starts_with("# ") => {
+            Some(Remedy::Replace(format!("//{}", &text[1..]).into()))
+        }
+        _ => None,
+    }
+}
+
 /// Line markers say where text comes from; every other directive is for a preprocessor that has not run.
 fn hash_line(text: &str) -> Option<(ErrorCode, std::borrow::Cow<'static, str>)> {
     let directive = text[1..].split_ascii_whitespace().next().unwrap_or("");
     if directive == "line" || directive.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let message = format!("found preprocessor directive `#{directive}`, expected preprocessed text");
+    let message = match text.starts_with("# ") {
+        true => "found `#`; comments begin with `//`".to_owned(),
+        false => format!("found preprocessor directive `#{directive}`, expected preprocessed text"),
+    };
     Some((ErrorCode::Unexpected, message.into()))
 }
 

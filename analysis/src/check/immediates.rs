@@ -4,6 +4,7 @@ use ptx_backend::input::Operand;
 use ptx_isa::{Class, Expected, ExpectedType, Role, ScalarType, TypeKind, Values};
 use text_size::TextRange;
 
+use super::operands::title;
 use super::{Context, Statement};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
@@ -48,7 +49,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             if row.values != Values::Of(&[]) {
                 out.extend(kind(operand, ctx.slice(range), range, row.ty));
             }
-            out.extend(value(statement, row, operand, range));
+            out.extend(value(ctx, statement, row, operand, range));
         }
     }
 }
@@ -90,6 +91,18 @@ fn kind(operand: &Operand, written: &str, range: TextRange, ty: ExpectedType) ->
     Some(match operand {
         Operand::Int(value) => {
             let message = format!("an integer constant in place of {ty}");
+            let bits = written.strip_prefix("0x").or_else(|| written.strip_prefix("0X")).filter(|_| is_float);
+            let spelled = bits.and_then(|digits| match (digits.len(), ty.as_str()) {
+                (1..=8, "a `.f32`") => Some(format!("0f{digits:0>8}")),
+                (1..=16, "a `.f64`") => Some(format!("0d{digits:0>16}")),
+                _ => None,
+            });
+            if let Some(spelled) = spelled {
+                let message = format!("an integer constant in place of {ty}");
+                let note = "the bits of a float stand behind `0f`, eight digits, or `0d`, sixteen digits";
+                let diagnostic = Diagnostic::new(&CONSTANT_TYPE, range, message).note(note);
+                return Some(diagnostic.fix(format!("write `{spelled}`"), range, spelled));
+            }
             let note =
                 format!("constants are not converted: write it with a point or by its bits, as `{value}.0`");
             let diagnostic = Diagnostic::new(&CONSTANT_TYPE, range, message).note(note);
@@ -116,6 +129,7 @@ fn kind(operand: &Operand, written: &str, range: TextRange, ty: ExpectedType) ->
 }
 
 fn value(
+    ctx: &Context<'_>,
     statement: &Statement<'_>,
     row: &Expected,
     operand: &Operand,
@@ -149,10 +163,14 @@ fn value(
         values => format!("{found} is out of range: `{}` takes {values}", row.name),
     };
     let note = match row.values {
-        Values::Of([]) => format!("`{}` is a register in `{}`", row.name, statement.form.mnemonic()),
-        _ => format!("this is the operand `{}` of `{}`", row.name, statement.form.mnemonic()),
+        Values::Of([]) => format!("`{}` is a register in `{}`", row.name, title(ctx, statement)),
+        _ => format!("this is the operand `{}` of `{}`", row.name, title(ctx, statement)),
     };
-    Some(Diagnostic::new(&CONSTANT_RANGE, range, message).note(note))
+    let diagnostic = Diagnostic::new(&CONSTANT_RANGE, range, message).note(note);
+    Some(match row.values {
+        Values::Of([only]) => diagnostic.fix(format!("write `{only}`"), range, only.to_string()),
+        _ => diagnostic,
+    })
 }
 
 /// An element of a vector of constants.

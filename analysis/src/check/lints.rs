@@ -1,6 +1,6 @@
 //! The list of all lints, and the findings of the walk itself: names and instructions that do not exist.
 
-use ptx_syntax::{ErrorCode, SyntaxError};
+use ptx_syntax::{ErrorCode, Remedy, SyntaxError};
 use text_size::{TextRange, TextSize};
 
 use crate::declare_lint;
@@ -185,11 +185,20 @@ fn syntax(code: ErrorCode) -> &'static Lint {
 pub fn syntax_error(error: &SyntaxError, text: &str) -> Diagnostic {
     let mut diagnostic = Diagnostic::new(syntax(error.code), error.range, error.message.clone());
     diagnostic.reported = syntax_place(error, text);
-    match error.code {
-        ErrorCode::MissingSemicolon => {
+    match &error.remedy {
+        _ if error.code == ErrorCode::MissingSemicolon => {
             diagnostic.sure_fix("add `;`", TextRange::empty(error.range.start()), ";")
         }
-        _ => diagnostic,
+        Some(Remedy::Insert(missing)) => {
+            let before = text[..error.range.start().into()].trim_end_matches([' ', '\t']);
+            let at = TextRange::empty(TextSize::of(before));
+            diagnostic.sure_fix(format!("add `{missing}`"), at, *missing)
+        }
+        Some(Remedy::Replace(new)) if new.is_empty() => {
+            diagnostic.sure_fix(format!("remove `{}`", &text[error.range]), error.range, "")
+        }
+        Some(Remedy::Replace(new)) => diagnostic.sure_fix(format!("write `{new}`"), error.range, new.clone()),
+        None => diagnostic,
     }
 }
 

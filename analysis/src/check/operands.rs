@@ -23,9 +23,13 @@ declare_lint! {
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else {
-        out.push(count(statement));
+        out.push(count(ctx, statement));
         return;
     };
+    if let Some(exchanged) = exchanged(ctx, statement, rows) {
+        out.push(exchanged);
+        return;
+    }
     transposition(statement, rows, out);
     ignored_source(statement, rows, out);
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
@@ -141,7 +145,30 @@ fn is_float(operand: &input::Operand, registers: Option<&[RegisterName]>) -> boo
     }
 }
 
-fn count(statement: &Statement<'_>) -> Diagnostic {
+/// The first two operands in each other's place, as those of `st` and `ld` easily are.
+fn exchanged(ctx: &Context<'_>, statement: &Statement<'_>, rows: &[&Expected]) -> Option<Diagnostic> {
+    let ([first, second, ..], [Some(one), Some(other), ..]) = (rows, statement.operands) else { return None };
+    let takes = |row: &Expected, operand| row.class.intersects(classes(operand));
+    let is_address = |row: &Expected| row.class == Class::ADDRESS;
+    if takes(first, one) || takes(second, other) || !takes(first, other) || !takes(second, one) {
+        return None;
+    }
+    if is_address(first) == is_address(second) {
+        return None;
+    }
+    let range = statement.ranges[0].cover(statement.ranges[1]);
+    let (here, there) = (ctx.slice(statement.ranges[0]), ctx.slice(statement.ranges[1]));
+    let order = if is_address(first) { "the address comes first" } else { "the address comes second" };
+    let message = format!("the operands of `{}` are in the wrong order", statement.form.mnemonic());
+    let title = format!("write `{there}, {here}`");
+    Some(Diagnostic::new(&OPERAND_CLASS, range, message).note(order).fix(
+        title,
+        range,
+        format!("{there}, {here}"),
+    ))
+}
+
+fn count(ctx: &Context<'_>, statement: &Statement<'_>) -> Diagnostic {
     let signature = statement.signature;
     let (least, most) = (signature.least, signature.operands.len());
     let found = statement.operands.len();
@@ -155,8 +182,8 @@ fn count(statement: &Statement<'_>) -> Diagnostic {
         Some(first) if found > most => first.cover(statement.ranges[found - 1]),
         _ => statement.name,
     };
-    let message = format!("`{}` takes {expected} here, found {found}", statement.form.mnemonic());
-    let diagnostic = Diagnostic::new(&OPERAND_COUNT, range, message);
+    let message = format!("`{}` takes {expected} here, found {found}", title(ctx, statement));
+    let diagnostic = uncounted(ctx, statement, Diagnostic::new(&OPERAND_COUNT, range, message));
     if signature.operands.is_empty() {
         return diagnostic.note("nothing stands between the name and `;`");
     }
@@ -165,6 +192,58 @@ fn count(statement: &Statement<'_>) -> Diagnostic {
         format!("`{}` ({}{optional})", row.name, describe(row.class))
     });
     diagnostic.note(format!("the operands are {}", described.collect::<Vec<_>>().join(", ")))
+}
+
+/// Says which operand is missing or too much, where that can be told.
+fn uncounted(ctx: &Context<'_>, statement: &Statement<'_>, diagnostic: Diagnostic) -> Diagnostic {
+    let required: SmallVec<[&Expected; 8]> =
+        statement.signature.operands.iter().filter(|row| !row.optional).collect();
+    let fits = |row: &&Expected, operand: &Option<input::Operand>| {
+        operand.as_ref().is_none_or(|operand| row.class.intersects(classes(operand)))
+    };
+    let written = statement.operands;
+    if written.len() < required.len() {
+        let (before, missing) = required.split_at(written.len());
+        if !before.iter().zip(written).all(|(row, operand)| fits(row, operand)) {
+            return diagnostic;
+        }
+        let names: Vec<String> = missing.iter().map(|row| format!("`{}`", row.name)).collect();
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        let diagnostic = diagnostic.note(format!("{} {verb} missing", names.join(" and ")));
+        let (title, text) = match (statement.form.mnemonic(), missing) {
+            (_, [only]) if only.name == "membermask" => ("add the mask of a whole warp", "0xffffffff"),
+            ("bar" | "barrier", [only]) if only.name == "a" => ("add barrier 0", "0"),
+            _ => return diagnostic,
+        };
+        let (at, comma) = match statement.ranges.last() {
+            Some(last) => (last.end(), ", "),
+            None => (statement.name.end(), " "),
+        };
+        return diagnostic.fix(title, TextRange::empty(at), format!("{comma}{text}"));
+    }
+    // `red` with a result.
+    if let ("red", [Some(input::Operand::Reg(_)), rest @ ..], [result, next, ..]) =
+        (statement.form.mnemonic(), written, statement.ranges)
+        && rest.len() == required.len()
+        && required.iter().zip(rest).all(|(row, operand)| fits(row, operand))
+    {
+        let result = TextRange::new(result.start(), next.start());
+        let name = TextRange::at(statement.name.start(), text_size::TextSize::of("red"));
+        return diagnostic
+            .note("`red` has no result; `atom` does the same and returns what was there")
+            .fix("change to `atom`", name, "atom")
+            .fix(format!("remove `{}`", ctx.slice(result).trim_end()), result, "");
+    }
+    diagnostic
+}
+
+/// What the instruction is called: `cp.async.bulk` rather than `cp`.
+pub(super) fn title(ctx: &Context<'_>, statement: &Statement<'_>) -> String {
+    let mnemonic = statement.form.mnemonic();
+    let words: SmallVec<[&str; 8]> =
+        statement.suffixes.iter().map(|&suffix| &ctx.slice(suffix)[1..]).collect();
+    let count = ptx_isa::title(mnemonic, &words);
+    words[..count].iter().fold(mnemonic.to_owned(), |title, word| title + "." + word)
 }
 
 /// A factor in shared memory comes with its order, one in registers has none.
@@ -229,8 +308,20 @@ fn class(
         (input::Operand::Special(_), class) if class.intersects(Class::REGISTER) => {
             diagnostic.note("`mov` copies a special register to a register")
         }
-        (input::Operand::Reg(_), class) if class == Class::ADDRESS => {
-            diagnostic.note("an address stands in brackets, `[%rd1+8]`")
+        (input::Operand::Reg(_) | input::Operand::Symbol(..), class) if class == Class::ADDRESS => {
+            let text = format!("[{}]", ctx.slice(range));
+            let title = format!("write `{text}`");
+            diagnostic.note("an address stands in brackets, `[%rd1+8]`").fix(title, range, text)
+        }
+        (input::Operand::Reg(register), class)
+            if class.intersects(Class::PAIR_WITHOUT_FIRST)
+                && ctx.register_type(*register) == ScalarType::Pred =>
+        {
+            let text = format!("_|{}", ctx.slice(range));
+            let title = format!("write `{text}`");
+            diagnostic
+                .note("the predicate is the second result, `_` leaves the first one out")
+                .fix(title, range, text)
         }
         (input::Operand::Sink, _) => {
             diagnostic.note("`_` stands for a result that is not wanted, where the instruction allows it")

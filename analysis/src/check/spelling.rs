@@ -3,10 +3,11 @@
 //! A name is offered when it makes an instruction of the table out of the statement, best one with which nothing
 //! else is wrong, its operands and what the module offers included.
 
-use ptx_isa::{Form, Opcode, ResolveError};
+use ptx_isa::{Form, Opcode, ResolveError, ScalarType, TypeKind};
 use text_size::TextRange;
 
 use super::lints::{BAD_MODIFIER, MISSING_MODIFIER, NOT_CHECKED, UNKNOWN_INSTRUCTION};
+use super::types;
 use crate::diagnostic::{Applicability, Diagnostic, Lint, TextEdit};
 
 /// What is said of such names.
@@ -27,6 +28,13 @@ struct Name<'t> {
 impl<'t> Name<'t> {
     fn word(&self) -> &'t str {
         &self.text[self.mnemonic]
+    }
+
+    /// What the instruction is called: the mnemonic, and the suffixes that are no modifiers.
+    fn title(&self) -> String {
+        let words = self.words();
+        let count = ptx_isa::title(self.word(), &words);
+        words[..count].iter().fold(self.word().to_owned(), |title, word| title + "." + word)
     }
 
     /// The place of a suffix, the whole name where there is none.
@@ -76,7 +84,14 @@ impl<'t> Name<'t> {
         candidates: impl IntoIterator<Item = &'static str>,
         spelling: Spelling,
     ) -> Diagnostic {
-        let near = ptx_isa::suggestions(&self.spelled(index)[1..], candidates);
+        let found = &self.spelled(index)[1..];
+        let candidates: Vec<&'static str> = candidates.into_iter().collect();
+        // `.shared` for `.shared::cluster`, `.gpu` for the older `.gl`.
+        let is_part = |word: &&str| word.strip_prefix(found).is_some_and(|rest| rest.starts_with("::"));
+        let same = |word: &&str| SYNONYMS.contains(&(found, *word));
+        let mut near: Vec<&str> =
+            candidates.iter().copied().filter(|word| is_part(word) || same(word)).collect();
+        near.extend(ptx_isa::suggestions(found, candidates));
         let outcome = |near| self.outcome(|words| words[index] = near);
         suggest(diagnostic, self.suffix(index), ".", near, spelling, outcome)
     }
@@ -96,6 +111,29 @@ impl<'t> Name<'t> {
         })
     }
 
+    /// Offers one word in place of another, where that alone makes the instruction right: `.rni` for `.rn`, a shape of
+    /// a matrix for another.
+    fn exchanged(&self, mut diagnostic: Diagnostic) -> Diagnostic {
+        let words = self.words();
+        let fits = |index: usize, new: &'static str| {
+            let old = words[index];
+            let shaped =
+                |word: &str| word.starts_with('m') && word.as_bytes().get(1).is_some_and(u8::is_ascii_digit);
+            let related = SYNONYMS.contains(&(old, new)) || shaped(old) && shaped(new);
+            related && new != old && self.outcome(|words| words[index] = new) == Outcome::Right
+        };
+        let all =
+            (0..words.len()).flat_map(|index| ptx_isa::Suffix::all().map(move |new| (index, new.text())));
+        for (index, new) in all.filter(|&(index, new)| fits(index, new)).take(SUGGESTED) {
+            diagnostic = diagnostic.fix(
+                format!("change `.{}` to `.{new}`", words[index]),
+                self.suffix(index),
+                format!(".{new}"),
+            );
+        }
+        diagnostic
+    }
+
     /// The suffixes in the order of a row, where that makes an instruction of the name.
     fn reordered(&self, form: &Form) -> Option<(String, Applicability)> {
         let place = |word: &str| match ptx_isa::Suffix::parse(word) {
@@ -108,6 +146,45 @@ impl<'t> Name<'t> {
         (outcome != Outcome::Nothing).then(|| (format!(".{}", words.join(".")), outcome.applicability()))
     }
 }
+
+/// Modifiers that mean the same in different instructions: the one that does not stand here, and the one that does.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("gpu", "gl"),
+    ("gl", "gpu"),
+    ("cta", "shared::cta"),
+    ("rn", "rni"),
+    ("rz", "rzi"),
+    ("rm", "rmi"),
+    ("rp", "rpi"),
+];
+
+/// What people call an instruction who come from elsewhere, and what it is here.
+const FOREIGN: &[(&str, &str)] = &[
+    ("__syncthreads", "bar.sync 0"),
+    ("__syncwarp", "bar.warp.sync 0xffffffff"),
+    ("__threadfence", "membar.gl"),
+    ("__threadfence_block", "membar.cta"),
+    ("__threadfence_system", "membar.sys"),
+    ("__shfl_sync", "shfl.sync.idx.b32"),
+    ("__ballot_sync", "vote.sync.ballot.b32"),
+    ("__popc", "popc.b32"),
+    ("__clz", "clz.b32"),
+    ("__ldg", "ld.global.nc"),
+    ("nop", "nothing, PTX has no such instruction"),
+    ("jmp", "bra"),
+    ("branch", "bra"),
+    ("load", "ld"),
+    ("store", "st"),
+    ("cmp", "setp"),
+    ("select", "selp"),
+    ("xchg", "atom.exch"),
+    ("cmpxchg", "atom.cas"),
+    ("mod", "rem"),
+    ("return", "ret"),
+    ("barrier_sync", "barrier.sync"),
+    ("atomicAdd", "atom.add"),
+    ("atomic", "atom"),
+];
 
 /// What a changed name makes of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -148,7 +225,7 @@ pub(crate) fn unresolved(
     is_right: &dyn Fn(&Opcode) -> bool,
 ) -> Diagnostic {
     let name = Name { text, range, mnemonic, suffixes, is_right };
-    let word = name.word();
+    let word = name.title();
     let reason = |because: &Option<usize>| {
         because.map_or(String::new(), |because| format!(" with `{}`", name.spelled(because)))
     };
@@ -156,7 +233,13 @@ pub(crate) fn unresolved(
         ResolveError::UnknownMnemonic => {
             let diagnostic =
                 Diagnostic::new(&UNKNOWN_INSTRUCTION, mnemonic, format!("there is no instruction `{word}`"));
-            let near = ptx_isa::suggestions(word, ptx_isa::mnemonics().iter().copied());
+            if let Some((_, here)) = FOREIGN.iter().find(|(foreign, _)| *foreign == word) {
+                return diagnostic.note(
+                    format!("in PTX this is `{here}`")
+                        .replace("`nothing, PTX has no such instruction`", "nothing"),
+                );
+            }
+            let near = ptx_isa::suggestions(&word, ptx_isa::mnemonics().iter().copied());
             let words = name.words();
             suggest(diagnostic, mnemonic, "", near, Spelling::Misspelt, |near| name.judge(near, &words))
         }
@@ -225,9 +308,13 @@ pub(crate) fn unresolved(
             name.instead(alternatives(diagnostic, expected), *index, others, Spelling::Known)
         }
         ResolveError::MissingModifier { because, expected, .. } => {
-            let message = format!("`{word}` needs a modifier{}", reason(because));
+            let needed = one_of(expected).unwrap_or("a modifier".to_owned());
+            let message = format!("`{word}` needs {needed}{}", reason(because));
             let diagnostic = Diagnostic::new(&MISSING_MODIFIER, range, message);
-            name.with(alternatives(diagnostic, expected), expected)
+            let diagnostic =
+                if expected.len() > NAMED { alternatives(diagnostic, expected) } else { diagnostic };
+            let diagnostic = name.with(diagnostic, expected);
+            if diagnostic.fixes.is_empty() { name.exchanged(diagnostic) } else { diagnostic }
         }
         ResolveError::MissingType { expected, .. } => {
             let diagnostic = Diagnostic::new(&MISSING_MODIFIER, range, format!("`{word}` needs a type"));
@@ -240,6 +327,19 @@ pub(crate) fn unresolved(
 fn rest(name: &Name<'_>, index: usize) -> String {
     let others = name.suffixes.iter().enumerate().filter(|&(i, _)| i != index);
     others.fold(name.word().to_owned(), |rest, (_, &suffix)| rest + &name.text[suffix])
+}
+
+/// Most words that a message names instead of listing them below.
+const NAMED: usize = 6;
+
+/// `.hi`, `.lo` or `.wide`
+fn one_of(expected: &[&'static str]) -> Option<String> {
+    let names: Vec<String> = expected.iter().map(|word| format!("`.{word}`")).collect();
+    match names.as_slice() {
+        [only] => Some(only.clone()),
+        [first @ .., last] if names.len() <= NAMED => Some(format!("{} or {last}", first.join(", "))),
+        _ => None,
+    }
 }
 
 /// Most alternatives that a message lists.
@@ -282,4 +382,49 @@ fn suggest(
         .into_iter()
         .take(SUGGESTED)
         .fold(diagnostic, |diagnostic, near| diagnostic.fix(title(near), range, format!("{dot}{near}")))
+}
+
+/// Offers another type of the instruction, where that is all that is wrong with it; says whether there is one.
+pub(crate) fn retyped(
+    text: &str,
+    mnemonic: &str,
+    suffixes: &[TextRange],
+    is_right: &dyn Fn(&Opcode) -> bool,
+    diagnostic: &mut Diagnostic,
+) -> bool {
+    let words: Vec<&str> = suffixes.iter().map(|&suffix| &text[suffix][1..]).collect();
+    let mut offered = 0;
+    for (index, word) in words.iter().enumerate() {
+        let Some(ptx_isa::Suffix::Type(found)) = ptx_isa::Suffix::parse(word) else { continue };
+        let all = ptx_isa::Suffix::all().filter_map(|suffix| match suffix {
+            ptx_isa::Suffix::Type(ty) if ty != found && is_alike(found, ty) => Some(ty),
+            _ => None,
+        });
+        let mut right: Vec<ScalarType> = all
+            .filter(|ty| {
+                let mut words = words.clone();
+                words[index] = ty.text();
+                ptx_isa::resolve(mnemonic, &words).is_ok_and(|opcode| is_right(&opcode))
+            })
+            .collect();
+        right.sort_by_key(|ty| ty.kind() != found.kind());
+        for ty in right.into_iter().take(2) {
+            offered += 1;
+            if offered > SUGGESTED {
+                return true;
+            }
+            let title = format!("change `.{word}` to `.{}`", ty.text());
+            let edits = vec![TextEdit::new(suffixes[index], format!(".{}", ty.text()))];
+            diagnostic.offer(title, edits, Applicability::MaybeIncorrect);
+        }
+    }
+    offered > 0
+}
+
+/// Whether an instruction with one type means the same with another one. Untyped bits may be anything.
+fn is_alike(one: ScalarType, other: ScalarType) -> bool {
+    let is_float = |ty: ScalarType| matches!(ty.kind(), TypeKind::Float | TypeKind::Packed);
+    let is_untyped = |ty: ScalarType| ty.kind() == TypeKind::Bits;
+    let is_narrow = types::is_untyped_only(one) || types::is_untyped_only(other);
+    !is_narrow && (is_untyped(one) || other != ScalarType::Pred && is_float(one) == is_float(other))
 }

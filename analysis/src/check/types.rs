@@ -139,7 +139,12 @@ fn operand_type(
                     _ => accepts(row, found, wider),
                 };
                 if !fits {
-                    out.push(mismatch(ctx, row, found, range, wider));
+                    out.push(match row.ty {
+                        ExpectedType::Typed(ty) if share && ty.kind() == TypeKind::Bits => {
+                            packed(elements.len(), found, ty, range)
+                        }
+                        _ => mismatch(ctx, row, found, range, wider),
+                    });
                 }
             }
             Err(()) => {
@@ -223,7 +228,71 @@ fn mismatch(
 ) -> Diagnostic {
     let name = ctx.slice(range);
     let message = format!("`{name}` is `.{}`, expected {}", found.text(), describe(row.ty, wider));
-    Diagnostic::new(&OPERAND_TYPE, range, message).note(relation(row, wider))
+    let diagnostic = Diagnostic::new(&OPERAND_TYPE, range, message).note(relation(row, wider));
+    let Some(expected) = number(row.ty) else { return diagnostic };
+    let is_number =
+        |ty: ScalarType| matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
+    match (found, expected) {
+        (ScalarType::Pred, _) => diagnostic.note("`selp` makes a number of a predicate"),
+        (_, ScalarType::Pred) => diagnostic.note("`setp` makes a predicate of a comparison"),
+        _ if is_number(found) && is_number(expected) && found.bits() != expected.bits() => {
+            let (to, from) = (expected.bits(), found.bits());
+            diagnostic.note(format!(
+                "`cvt.u{to}.u{from}` makes {to} bits of {from}, `cvt.s{to}.s{from}` with the sign"
+            ))
+        }
+        _ => diagnostic,
+    }
+}
+
+/// A vector whose elements are not the parts of the type.
+fn packed(count: usize, found: ScalarType, ty: ScalarType, range: TextRange) -> Diagnostic {
+    let (bits, whole) = (bits_of(found), ty.bits());
+    let message = match bits * count as u32 {
+        all if all == whole => format!("{count} elements of `.{}` are not put together", found.text()),
+        all => format!("{count} elements of {bits} bits have {all} bits in all, expected {whole}"),
+    };
+    let note = "`mov` puts 2 or 4 untyped elements together to one register, or takes it apart into as many";
+    Diagnostic::new(&OPERAND_TYPE, range, message).note(note)
+}
+
+/// Puts those findings of a statement together that say the same of several operands.
+pub(crate) fn gather(findings: &mut Vec<Diagnostic>) {
+    let said =
+        |d: &Diagnostic| d.message.split_once("` is ").map(|(name, rest)| (name.to_owned(), rest.to_owned()));
+    let mut at = 0;
+    while at < findings.len() {
+        if let Some((_, rest)) = said(&findings[at]).filter(|_| findings[at].lint == &OPERAND_TYPE) {
+            let is_same =
+                |d: &Diagnostic| d.lint == &OPERAND_TYPE && said(d).is_some_and(|(_, other)| other == rest);
+            let same: Vec<String> = findings[at + 1..]
+                .iter()
+                .filter(|d| is_same(d))
+                .filter_map(|d| Some(said(d)?.0 + "`"))
+                .collect();
+            let mut index = 0;
+            findings.retain(|d| {
+                index += 1;
+                index - 1 <= at || !is_same(d)
+            });
+            match same.as_slice() {
+                [] => {}
+                [only] => findings[at].notes.push(format!("so is {only}")),
+                several => findings[at].notes.push(format!("so are {}", several.join(", "))),
+            }
+        }
+        at += 1;
+    }
+}
+
+/// The type that one register is expected to have.
+fn number(ty: ExpectedType) -> Option<ScalarType> {
+    match ty {
+        ExpectedType::Typed(ty) | ExpectedType::AddressOf(ty, _) => Some(ty),
+        ExpectedType::Integer(32) => Some(ScalarType::B32),
+        ExpectedType::Integer(64) => Some(ScalarType::B64),
+        _ => None,
+    }
 }
 
 /// What an operand's type has to do with the instruction's.

@@ -10,7 +10,7 @@ use crate::diagnostic::{Diagnostic, Findings};
 
 declare_lint! {
     /// A vector operand has another number of elements than the instruction says.
-    pub(super) VECTOR_SIZE = "E0307" "vector-size", Error, since "0.1.0"
+    pub(crate) VECTOR_SIZE = "E0307" "vector-size", Error, since "0.1.0"
 }
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
@@ -56,9 +56,16 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 lanes => format!("expected a vector of {}, found {found}", describe(lanes)),
             };
             let diagnostic = Diagnostic::new(&VECTOR_SIZE, range, message);
-            let count = statement.suffixes.iter().find(|&&suffix| is_count(ctx.slice(suffix)));
+            let tells = if row.class.intersects(Class::TEXTURE) { is_dimension } else { is_count };
+            let count = statement.suffixes.iter().find(|&&suffix| tells(ctx.slice(suffix)));
             out.push(match count {
-                Some(&suffix) => diagnostic.related(suffix, "the number of elements"),
+                Some(&suffix) if row.class.intersects(Class::TEXTURE) => {
+                    let note = format!("`{}` says how many coordinates there are", ctx.slice(suffix));
+                    diagnostic.related(suffix, "the number of coordinates").note(note)
+                }
+                Some(&suffix) => diagnostic
+                    .related(suffix, "the number of elements")
+                    .note(format!("`{}` says how many elements stand in the braces", ctx.slice(suffix))),
                 None => diagnostic.note(format!(
                     "`{}` says how many elements `{}` has",
                     ctx.slice(statement.name),
@@ -93,6 +100,11 @@ fn is_braced_one(row: &Expected, operand: Option<&Operand>) -> bool {
     matches!(row.lanes, ExpectedLanes::Of(counts) if counts.len() > 1)
         && row.class.intersects(Class::REGISTER)
         && matches!(operand, Some(Operand::Vector(elements)) if elements.len() == 1)
+}
+
+/// `.2d`
+fn is_dimension(suffix: &str) -> bool {
+    matches!(suffix, ".1d" | ".2d" | ".3d" | ".4d" | ".5d")
 }
 
 /// `.v4` or `.x4`

@@ -9,7 +9,7 @@ use crate::compile::compile_diagnostic;
 use crate::db::{Database, Db, Options, SourceFile};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::ide::locate::place_range;
-use crate::ide::remedies;
+use crate::ide::{cascades, remedies};
 use crate::items::{items, parse};
 use crate::lower::all_findings;
 use crate::module::{Noticed, Place, module};
@@ -28,6 +28,7 @@ pub fn diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
         all.extend(found.into_iter().map(|(item, d)| d.shifted(item.offset(db))));
     }
     let mut all = finish(db, file, all);
+    cascades::prune(db, file, &mut all);
     remedies::complete(db, file, &mut all);
     all
 }

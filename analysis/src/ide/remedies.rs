@@ -13,6 +13,7 @@ use ptx_backend::input::Symbol;
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, SyntaxToken};
 use text_size::{TextRange, TextSize};
 
+use crate::check::lints::UNEXPECTED;
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::Diagnostic;
 use crate::ide::Access;
@@ -37,7 +38,8 @@ pub(super) fn complete(db: &dyn Db, file: SourceFile, findings: &mut [Diagnostic
         header::complete(db, file, diagnostic);
         registers.complete(db, file, diagnostic);
         unused::complete(db, file, diagnostic);
-        if diagnostic.notes.is_empty() {
+        // What a syntax error lacks or has too much is said by its fix.
+        if diagnostic.notes.is_empty() && !(diagnostic.lint == &UNEXPECTED && !diagnostic.fixes.is_empty()) {
             diagnostic.notes.push(lower_case(diagnostic.lint.rule()));
         }
     }

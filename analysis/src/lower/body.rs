@@ -63,6 +63,8 @@ pub(super) struct Walker<'db> {
     pub(super) variables: FxHashMap<Symbol, Place>,
     /// The instruction is one of the video instructions, whose operands have signs and selectors.
     pub(super) is_video: bool,
+    /// The instruction at hand jumps to a label.
+    pub(super) is_branch: bool,
     pub(super) names: Names<'db>,
     globals: FxHashMap<&'db str, &'db Option<Global>>,
     pub(super) places: Vec<TextRange>,
@@ -115,6 +117,7 @@ impl<'db> Walker<'db> {
             text: "",
             variables: FxHashMap::default(),
             is_video: false,
+            is_branch: false,
             names: Names::default(),
             globals: FxHashMap::default(),
             places: Vec::new(),
@@ -145,6 +148,7 @@ impl<'db> Walker<'db> {
         self.text = item.text(self.db);
         clear(&mut self.variables);
         self.is_video = false;
+        self.is_branch = false;
         self.names.clear();
         clear(&mut self.globals);
         self.places.clear();

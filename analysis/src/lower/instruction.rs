@@ -9,6 +9,8 @@ use text_size::TextRange;
 
 use super::body::{Resolution, Walker};
 use super::operand::first_component;
+use crate::check::types::{OPERAND_TYPE, gather};
+use crate::check::vectors::VECTOR_SIZE;
 use crate::check::{self, lints, spelling, video};
 use crate::diagnostic::{Diagnostic, Findings, Severity};
 use crate::elements::{elements, tokens};
@@ -49,6 +51,7 @@ impl<'db> Walker<'db> {
                     mnemonic = Some(token.range);
                     let name = self.slice(token.range);
                     is_call = name == "call";
+                    self.is_branch = name == "bra";
                     self.is_video = name.starts_with('v') && name != "vote";
                 }
                 NodeOrToken::Token(token) if token.is(SyntaxKind::DOT_WORD) => suffixes.push(token.range),
@@ -216,7 +219,28 @@ impl<'db> Walker<'db> {
             rows: bound.as_deref(),
         };
         let mut found = std::mem::take(&mut self.diagnostics);
+        let first = found.len();
         self.run_checks(&statement, &mut found);
+        let is_new = |d: &&Diagnostic| d.lint == &OPERAND_TYPE || d.lint == &VECTOR_SIZE;
+        if found.iter().skip(first).any(|d| is_new(&d)) && !found.has_many(&OPERAND_TYPE) {
+            found.rework(first, |last| {
+                gather(last);
+                let is_right = |opcode: &Opcode| self.is_right(opcode, range, name, suffixes, lowered);
+                if let Some(diagnostic) = last.iter_mut().find(|d| is_new(&&**d)) {
+                    let is_all = spelling::retyped(
+                        self.text,
+                        statement.form.mnemonic(),
+                        suffixes,
+                        &is_right,
+                        diagnostic,
+                    );
+                    if is_all {
+                        let mut seen = false;
+                        last.retain(|d| !is_new(&d) || !std::mem::replace(&mut seen, true));
+                    }
+                }
+            });
+        }
         self.diagnostics = found;
     }
 

@@ -55,10 +55,17 @@ impl<'db> Walker<'db> {
                 _ => Some(other.to_owned()),
             }
         });
-        let diagnostic = lints::undefined(name, range, expected, visible);
+        let specials = if expected == Expected::Register && is_suggested { SpecialReg::ALL } else { &[] };
+        // Those with a number are as near to any other register with one.
+        let specials = specials.iter().filter_map(|special| special.text().split('.').next());
+        let specials = specials.filter(|special| !special.ends_with(|c: char| c.is_ascii_digit()));
+        let diagnostic = lints::undefined(name, range, expected, visible.chain(specials.map(str::to_owned)));
         let key = module::Name::new(self.db, SmolStr::new(name));
         let is_later = module::global(self.db, self.file, key).is_some();
-        self.report(if is_later {
+        let placeholder = name.strip_prefix('$').is_some_and(|rest| rest.bytes().all(|c| c.is_ascii_digit()));
+        self.report(if placeholder {
+            diagnostic.note("compilers put a register in place of this where it stands in inline assembly")
+        } else if is_later {
             diagnostic.note(format!("`{name}` is declared below, names are declared before their use"))
         } else {
             diagnostic
@@ -155,6 +162,7 @@ impl<'db> Walker<'db> {
         }
         let expected = match name.as_bytes() {
             [b'%', ..] => Expected::Register,
+            _ if self.is_branch => Expected::Label,
             _ => Expected::Symbol,
         };
         self.undefined(range, expected);

@@ -318,7 +318,18 @@ fn declarations_of_another_type() {
           - .reg .b32 %p;
     "#]],
     );
-    check_body("E0303", ".reg .b32 a, b;\nmov.b64 a, 0;", expect![[""]]);
+    check_body(
+        "E0303",
+        ".reg .b32 a, b;\nmov.b64 a, 0;",
+        expect![[r#"
+        change `.b64` to `.b32`
+          + mov.b32 a, 0;
+          - mov.b64 a, 0;
+        change `.b64` to `.u32`
+          + mov.u32 a, 0;
+          - mov.b64 a, 0;
+    "#]],
+    );
 }
 
 #[test]
@@ -444,4 +455,199 @@ fn fixes_that_break_something_are_not_made() {
     assert_eq!(raise.applicability, Applicability::MachineApplicable);
     let fixed = ide::fix_all(&db, text);
     assert_eq!((fixed.text.as_str(), fixed.made.len()), (text, 0));
+}
+
+#[test]
+fn what_is_missing_in_the_text_or_too_much() {
+    let found = |body: &str| {
+        let text = kernel(body);
+        let fixed = ide::fix_all(&Database::default(), &text).text;
+        let kept = |line: &&str| !text.lines().any(|old| old == *line) && !line.is_empty();
+        fixed.lines().filter(kept).collect::<Vec<_>>().join(" ~ ")
+    };
+    let registers = ".reg .b32 %r<4>; .reg .pred %p<2>; .reg .b64 %d<2>; .reg .f32 %f<3>;\n";
+    let check = |body: &str, fixed: &str| assert_eq!(found(&format!("{registers}{body}")), fixed, "{body}");
+    check("add.u32 %r1, %r2 %r3;", "add.u32 %r1, %r2, %r3;");
+    check("add.u32, %r1, %r2, %r3;", "add.u32 %r1, %r2, %r3;");
+    check("ld.global.v2.f32 {%f1, %f2, [%d1];", "ld.global.v2.f32 {%f1, %f2}, [%d1];");
+    check("ld.global.v2.f32 {%f1 %f2}, [%d1];", "ld.global.v2.f32 {%f1, %f2}, [%d1];");
+    check("%p1 mov.u32 %r1, 1;", "@%p1 mov.u32 %r1, 1;");
+    check("!%p1 mov.u32 %r1, 1;", "@!%p1 mov.u32 %r1, 1;");
+    check("@~%p1 mov.u32 %r1, 1;", "@!%p1 mov.u32 %r1, 1;");
+    check("mov.u32 %%r1, %%tid.x;", "mov.u32 %r1, %tid.x;");
+    check("mov.u32 %r1, 1;;", "mov.u32 %r1, 1;");
+    check("LOOP\nmov.u32 %r1, 1;\nbra LOOP;", "LOOP:");
+    check("mov.f32 %f1, 1.5f;", "mov.f32 %f1, 1.5;");
+    check("# a comment\nmov.u32 %r1, 1;", "// a comment");
+}
+
+#[test]
+fn operands_that_are_missing_or_elsewhere() {
+    let registers = ".reg .b32 %r<4>; .reg .pred %p<2>; .reg .b64 %d<2>; .reg .f32 %f<3>;\n";
+    let check = |code: &str, body: &str, expected| check_body(code, &format!("{registers}{body}"), expected);
+    check(
+        "E0301",
+        "shfl.sync.down.b32 %r1, %r2, 1, 31;",
+        expect![[r#"
+        add the mask of a whole warp
+          + shfl.sync.down.b32 %r1, %r2, 1, 31, 0xffffffff;
+          - shfl.sync.down.b32 %r1, %r2, 1, 31;
+    "#]],
+    );
+    check(
+        "E0301",
+        "bar.sync;",
+        expect![[r#"
+        add barrier 0
+          + bar.sync 0;
+          - bar.sync;
+    "#]],
+    );
+    check(
+        "E0301",
+        "red.global.add.u32 %r1, [%d1], %r2;",
+        expect![[r#"
+        change to `atom`
+          + atom.global.add.u32 %r1, [%d1], %r2;
+          - red.global.add.u32 %r1, [%d1], %r2;
+        remove `%r1,`
+          + red.global.add.u32 [%d1], %r2;
+          - red.global.add.u32 %r1, [%d1], %r2;
+    "#]],
+    );
+    check(
+        "E0302",
+        "st.global.f32 %f1, [%d1];",
+        expect![[r#"
+        write `[%d1], %f1`
+          + st.global.f32 [%d1], %f1;
+          - st.global.f32 %f1, [%d1];
+    "#]],
+    );
+    check(
+        "E0302",
+        "ld.global.f32 %f1, %d1;",
+        expect![[r#"
+        write `[%d1]`
+          + ld.global.f32 %f1, [%d1];
+          - ld.global.f32 %f1, %d1;
+    "#]],
+    );
+    check(
+        "E0302",
+        "elect.sync %p1, -1;",
+        expect![[r#"
+        write `_|%p1`
+          + elect.sync _|%p1, -1;
+          - elect.sync %p1, -1;
+    "#]],
+    );
+    check(
+        "E0303",
+        "mov.b32 {%r1, %r2}, %d1;",
+        expect![[r#"
+        change `.b32` to `.b64`
+          + mov.b64 {%r1, %r2}, %d1;
+          - mov.b32 {%r1, %r2}, %d1;
+    "#]],
+    );
+    check(
+        "E0303",
+        "and.b32 %p1, %p0, %p1;",
+        expect![[r#"
+        change `.b32` to `.pred`
+          + and.pred %p1, %p0, %p1;
+          - and.b32 %p1, %p0, %p1;
+        declare `%p` as `.b32`
+          + .reg .b32 %r<4>; .reg .b32 %p<2>; .reg .b64 %d<2>; .reg .f32 %f<3>;
+          - .reg .b32 %r<4>; .reg .pred %p<2>; .reg .b64 %d<2>; .reg .f32 %f<3>;
+    "#]],
+    );
+    check(
+        "E0304",
+        "mov.f32 %f1, 0x3f800000;",
+        expect![[r#"
+        write `0f3f800000`
+          + mov.f32 %f1, 0f3f800000;
+          - mov.f32 %f1, 0x3f800000;
+    "#]],
+    );
+    check(
+        "E0203",
+        "bra LOOPP;\nLOOP:",
+        expect![[r#"
+        change to `LOOP`
+          + bra LOOP;
+          - bra LOOPP;
+    "#]],
+    );
+    check(
+        "E0202",
+        "mov.u32 %r1, %laneId;",
+        expect![[r#"
+        change to `%laneid`
+          + mov.u32 %r1, %laneid;
+          - mov.u32 %r1, %laneId;
+        declare it: `.reg .b32 %laneId;`
+          + .reg .b32 %laneId;
+    "#]],
+    );
+}
+
+#[test]
+fn words_that_stand_for_others() {
+    let registers = ".reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %d<2>;\n";
+    let check = |code: &str, body: &str, expected| check_body(code, &format!("{registers}{body}"), expected);
+    check(
+        "E0211",
+        "membar.gpu;",
+        expect![[r#"
+        change to `.gl`
+          + membar.gl;
+          - membar.gpu;
+    "#]],
+    );
+    check(
+        "E0212",
+        "cvt.rn.s32.f32 %r1, %f1;",
+        expect![[r#"
+        change `.rn` to `.rni`
+          + cvt.rni.s32.f32 %r1, %f1;
+          - cvt.rn.s32.f32 %r1, %f1;
+    "#]],
+    );
+    check(
+        "E0212",
+        "mma.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};",
+        expect![[r#"
+            change `.m16n8k32` to `.m16n8k16`
+              + mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};
+              - mma.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};
+        "#]],
+    );
+}
+
+#[test]
+fn one_mistake_is_said_once() {
+    let count = |body: &str| {
+        let db = database();
+        let text =
+            kernel(&format!(".reg .b32 %r<4>; .reg .pred %p<2>; .reg .b64 %d<3>; .reg .f32 %f<3>;\n{body}"));
+        let found = ide::diagnostics(&db, db.add_file(text));
+        found.iter().filter(|d| d.severity == Severity::Error).count()
+    };
+    for body in [
+        "st.global.f32 %f1, [%d1];",
+        "ld.global.u32 %r1, [%d1 + %d2];",
+        "call foo, (%r1);",
+        "elect.sync %p1, -1;",
+        "add.u32 %f0, %f1, %f2;",
+        "st.param.u32 [p], %r1;",
+        "mov.b64 %d1, {%r1, %r2, %r3};",
+        "%p1 bra DONE;\nDONE:",
+    ] {
+        assert_eq!(count(body), 1, "{body}");
+    }
+    // Two mistakes are two.
+    assert_eq!(count("add.u32 %r1, %x, %y;"), 2);
 }

@@ -26,7 +26,7 @@ pub use model::{
 };
 pub use names::{Directive, DirectiveKind, PRAGMAS, Pragma, Site};
 pub use opcode::{MAX_MODS, MAX_TYPES, Mod, Opcode, Suffix};
-pub use resolve::{ResolveError, forms_of, gates, is_mnemonic, mnemonics, resolve, suggestions};
+pub use resolve::{ResolveError, forms_of, gates, is_mnemonic, mnemonics, resolve, suggestions, title};
 pub use signature::{Expected, ExpectedLanes, ExpectedType, Signature, Target, signature};
 pub use special::SpecialReg;
 pub use table::{FormId, form};

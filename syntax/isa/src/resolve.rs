@@ -149,6 +149,20 @@ pub fn forms_of(mnemonic: &str) -> &'static [FormId] {
     index.names.get(mnemonic).map_or(&[], |i| &index.forms[i])
 }
 
+/// How many of the suffixes belong to what the instruction is called rather than modify it: `async` and `bulk` of
+/// `cp.async.bulk.shared::cluster`.
+pub fn title(mnemonic: &str, suffixes: &[&str]) -> usize {
+    let words = |id: &FormId| {
+        let groups = table::form(*id).groups.iter();
+        let leading = groups.filter(|group| group.required && group.place == Place::Leading);
+        leading
+            .zip(suffixes)
+            .take_while(|(group, word)| matches!(group.names, [name] if name.text() == **word))
+            .count()
+    };
+    forms_of(mnemonic).iter().map(words).max().unwrap_or_default()
+}
+
 /// Whether the word begins an instruction of the language, with or without a row.
 pub fn is_mnemonic(word: &str) -> bool {
     BY_MNEMONIC.names.get(word).is_some()

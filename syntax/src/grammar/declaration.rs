@@ -63,7 +63,7 @@ pub(super) fn param_list(p: &mut Parser<'_>) {
             }
         } else if !p.at(R_PAREN) {
             if p.at(DOT_WORD) && !starts_function(p.current_text()) {
-                p.error_expected("`,`");
+                p.error_missing("`,` between parameters", ",");
                 continue;
             }
             break;

@@ -3,6 +3,8 @@
 use super::statement::at_statement_start;
 use crate::SyntaxKind::{self, *};
 use crate::parser::{CompletedMarker, Parser};
+use crate::{ErrorCode, Remedy};
+use text_size::{TextRange, TextSize};
 
 /// An expression in a place that is evaluated at assembly time. False, with an error, if there is none.
 pub(super) fn constant(p: &mut Parser<'_>) -> bool {
@@ -52,6 +54,11 @@ pub(super) fn operand(p: &mut Parser<'_>, may_be_pair: bool) -> bool {
                 pair(p, vector, may_be_pair);
             }
             true
+        }
+        PERCENT if p.nth(1) == IDENT && p.nth_is_joint(1) && p.nth_text(1).starts_with('%') => {
+            p.error_instead("found `%%`, which is `%` in the text of an `asm` statement alone", "");
+            p.bump_as_error();
+            operand(p, may_be_pair)
         }
         _ => p.with_own_height(|p| match unary(p) {
             Some(left) => {
@@ -130,6 +137,12 @@ fn check_address(p: &mut Parser<'_>) {
     loop {
         match p.nth(at) {
             // An index, a vector or a second name.
+            IDENT if is_named && p.nth_text(at) != "WARP_SZ" => {
+                return p.nth_error(
+                    at,
+                    "expected a constant: an address has one register, others are added to it first",
+                );
+            }
             L_BRACK | L_BRACE | UNDERSCORE => break,
             IDENT if p.nth_text(at) != "WARP_SZ" => break,
             COMMA | R_BRACK | R_BRACE | SEMICOLON | EOF => return,
@@ -152,21 +165,41 @@ fn group(p: &mut Parser<'_>, close: SyntaxKind, kind: SyntaxKind) -> Option<Comp
             p.error_expected("an operand");
             break;
         }
+        // `{a, b, [c]`: no element of a vector is an address.
+        if kind == VECTOR && p.at(L_BRACK) && p.previous() == COMMA {
+            let comma = TextRange::new(p.previous_end() - TextSize::of(','), p.previous_end());
+            p.error_at(ErrorCode::Unexpected, comma, "expected `}` behind the elements of a vector");
+            p.mend(comma, Remedy::Replace("},".into()));
+            p.leave();
+            return Some(marker.complete(p, kind));
+        }
         if !operand(p, false) && !p.at(COMMA) {
             break;
         }
         if !p.eat(COMMA) {
-            break;
+            if !is_next_operand(p) || kind == VECTOR && p.at(L_BRACK) {
+                break;
+            }
+            p.error_missing(&expected_in(close), ",");
         }
     }
     if !p.eat(close) {
-        p.error_expected(&format!("`,` or `{}`", close.fixed_text().unwrap_or_default()));
+        p.error_expected(&expected_in(close));
     } else if kind == ADDRESS && p.at(DOT_WORD) && !p.at_line_start() {
         // `[a].unified` of a load.
         p.bump();
     }
     p.leave();
     Some(marker.complete(p, kind))
+}
+
+fn expected_in(close: SyntaxKind) -> String {
+    format!("`,` or `{}`", close.fixed_text().unwrap_or_default())
+}
+
+/// Whether another operand follows on the line, so that a comma is what is missing. A brace may open a block as well.
+pub(super) fn is_next_operand(p: &Parser<'_>) -> bool {
+    matches!(p.current(), IDENT | INT | FLOAT | L_BRACK) && !p.at_line_start()
 }
 
 /// Takes a bracket and everything up to its partner into an `ERROR` node, without looking inside.

@@ -3,6 +3,7 @@
 use super::{declaration, directive, expression, statement};
 use ptx_isa::{Directive, Site};
 
+use crate::Remedy;
 use crate::SyntaxKind::{self, *};
 use crate::parser::Parser;
 
@@ -123,7 +124,12 @@ pub(super) fn function_directives(p: &mut Parser<'_>) {
                 let known =
                     Directive::parse(&word[1..]).filter(|known| known.site.intersects(Site::FUNCTION));
                 if known.is_none() {
+                    let range = p.current_range();
                     p.error_here(format!("expected a directive of a function, `{{` or `;`, found `{word}`"));
+                    let names = Directive::ALL.iter().filter(|known| known.site.intersects(Site::FUNCTION));
+                    if let [near, ..] = ptx_isa::suggestions(&word[1..], names.map(|known| known.name))[..] {
+                        p.mend(range, Remedy::Replace(format!(".{near}").into()));
+                    }
                 }
                 p.bump();
                 let has_arguments = match known {

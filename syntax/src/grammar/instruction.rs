@@ -2,13 +2,14 @@
 
 use super::statement::{at_statement_start, semicolon, skip_statement};
 use super::{declaration, expression, function};
+use crate::Remedy;
 use crate::SyntaxKind::{self, *};
 use crate::parser::Parser;
 
 /// `@!p name.suffix.suffix operand, operand;`
 pub(super) fn instruction(p: &mut Parser<'_>) {
     let marker = p.start();
-    if p.at(AT) {
+    if p.at(AT) || is_guard_without_at(p) {
         guard(p);
     }
     if !p.at(IDENT) {
@@ -28,6 +29,10 @@ pub(super) fn instruction(p: &mut Parser<'_>) {
         if is_const && p.is_joint() && p.nth(3) == DOT_WORD {
             declaration::bank(p);
         }
+    }
+    if p.at(COMMA) {
+        p.error_instead("expected an operand, found `,`", "");
+        p.bump_as_error();
     }
     if !p.at(SEMICOLON) && !at_statement_start(p) {
         operands(p, is_call);
@@ -49,10 +54,23 @@ fn is_next_statement(p: &Parser<'_>) -> bool {
         }
 }
 
+/// `%p bra`, `!p bra`: no mnemonic begins with `%`.
+fn is_guard_without_at(p: &Parser<'_>) -> bool {
+    p.at(BANG) || p.nth(1) == IDENT && !p.nth_at_line_start(1) && p.current_text().starts_with('%')
+}
+
 /// `@p`, `@!p`
 fn guard(p: &mut Parser<'_>) {
     let marker = p.start();
-    p.bump();
+    if !p.eat(AT) {
+        let range = p.current_range();
+        p.error_here(format!("expected `@` in front of a guard, found {}", p.found()));
+        p.mend(range, Remedy::Replace(format!("@{}", p.current_text()).into()));
+    }
+    if p.at(TILDE) {
+        p.error_instead("expected `!` in front of a predicate, found `~`", "!");
+        p.bump_as_error();
+    }
     p.eat(BANG);
     if p.at(IDENT) {
         expression::name_ref(p);
@@ -75,8 +93,11 @@ fn operands(p: &mut Parser<'_>, is_call: bool) {
         } else if !expression::operand(p, is_first) && !p.at(COMMA) {
             return;
         }
-        if !p.eat(COMMA) {
-            return;
+        if !p.eat(COMMA) && p.previous() != COMMA {
+            if !expression::is_next_operand(p) {
+                return;
+            }
+            p.error_missing("`,` or `;`", ",");
         }
         is_first = false;
     }

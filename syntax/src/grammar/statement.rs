@@ -35,7 +35,14 @@ pub(super) fn block(p: &mut Parser<'_>) {
 pub(super) fn statement(p: &mut Parser<'_>) {
     match p.current() {
         IDENT if p.nth(1) == COLON => labelled(p),
+        IDENT if is_bare_label(p) => {
+            let label = p.start();
+            name(p);
+            p.error_missing("`:` behind a label", ":");
+            label.complete(p, LABEL);
+        }
         IDENT => instruction::instruction(p),
+        BANG if p.nth(1) == IDENT && p.nth(2) == IDENT => instruction::instruction(p),
         AT if p.nth(1) == AT => {
             let marker = p.start();
             let kind = directive::dwarf_line(p);
@@ -45,7 +52,7 @@ pub(super) fn statement(p: &mut Parser<'_>) {
         DOT_WORD => directive_statement(p),
         L_BRACE => block(p),
         SEMICOLON => {
-            p.error_here("expected a statement, found `;`");
+            p.error_instead("expected a statement, found `;`", "");
             let marker = p.start();
             p.bump();
             marker.complete(p, EMPTY_STATEMENT);
@@ -94,6 +101,13 @@ fn directive_statement(p: &mut Parser<'_>) {
         }
     };
     marker.complete(p, kind);
+}
+
+/// A name that stands alone in its line and looks like those that labels have.
+fn is_bare_label(p: &Parser<'_>) -> bool {
+    let name = p.current_text();
+    let is_label = name.starts_with(['$', '_']) || !name.bytes().any(|byte| byte.is_ascii_lowercase());
+    is_label && p.at_line_start() && p.nth_at_line_start(1) && matches!(p.nth(1), IDENT | AT | DOT_WORD)
 }
 
 /// A label, or one of the directives that have a label for a name.
@@ -205,7 +219,7 @@ pub(super) fn skip_statement(p: &mut Parser<'_>) {
                 vectors += 1;
                 p.bump();
             }
-            L_BRACE if !first => break,
+            L_BRACE => break,
             _ if !first && at_statement_start(p) => break,
             _ => p.bump(),
         }

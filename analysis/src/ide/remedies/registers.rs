@@ -130,6 +130,10 @@ impl Registers {
         if diagnostic.lint == &UNDEFINED_SYMBOL && !wanted.written {
             return;
         }
+        // A placeholder of inline assembly.
+        if name.starts_with('$') {
+            return;
+        }
         let Some((at, indent)) = start_of_body(db, item) else { return };
         let declaration = match self.family(db, item, name) {
             Some((prefix, count, ty)) => format!(".reg .{} {prefix}<{count}>;", ty.text()),
