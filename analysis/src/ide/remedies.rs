@@ -39,7 +39,7 @@ pub(super) fn complete(db: &dyn Db, file: SourceFile, findings: &mut [Diagnostic
         registers.complete(db, file, diagnostic);
         unused::complete(db, file, diagnostic);
         // What a syntax error lacks or has too much is said by its fix.
-        if diagnostic.notes.is_empty() && !(diagnostic.lint == &UNEXPECTED && !diagnostic.fixes.is_empty()) {
+        if diagnostic.notes.is_empty() && (diagnostic.lint != &UNEXPECTED || diagnostic.fixes.is_empty()) {
             diagnostic.notes.push(lower_case(diagnostic.lint.rule()));
         }
     }
