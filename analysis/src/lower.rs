@@ -11,6 +11,7 @@ pub(crate) mod heading;
 mod instruction;
 mod operand;
 mod plain;
+mod position;
 mod shape;
 mod variable;
 

@@ -69,6 +69,10 @@ impl Positions {
         self.0.insert(position);
     }
 
+    pub(crate) fn contains(&self, position: [u64; 3]) -> bool {
+        self.0.contains(&position)
+    }
+
     /// Checks a `LOC_DIRECTIVE`. Gives the label of its `function_name`, which may be in any section. `is_known` tells
     /// whether something before the body names a position.
     pub(crate) fn check(

@@ -374,7 +374,8 @@ impl<'s, 'db> Body<'s, 'db> {
         self.pos += 1;
         match self.word()? {
             "reg" => self.registers(start),
-            "loc" => self.position(start),
+            "loc" if self.position()? => Some(()),
+            "loc" => self.walk_text(start).map(drop),
             "param" | "local" | "shared" => self.variable(start),
             "pragma" => self.pragma(start),
             _ => None,
@@ -483,36 +484,6 @@ impl<'s, 'db> Body<'s, 'db> {
                 return self.eat(b';').then_some(());
             }
         }
-    }
-
-    /// `.loc 1 20 5`, and whatever else is in its line.
-    fn position(&mut self, start: usize) -> Option<()> {
-        let mut numbers = [0; 3];
-        for number in &mut numbers {
-            self.skip_blanks();
-            *number = u64::from(self.small_number()?);
-        }
-        self.skip_blanks();
-        let end = self.pos + memchr(b'\n', &self.text.as_bytes()[self.pos..])?;
-        let rest = self.text[self.pos..end].trim_ascii_end();
-        self.pos = end;
-        if rest.is_empty() || rest.starts_with("//") {
-            self.walker.positions.pass(numbers);
-            return Some(());
-        }
-        self.walk_text(start).map(drop)
-    }
-
-    /// A decimal number of up to nine digits.
-    fn small_number(&mut self) -> Option<u32> {
-        let start = self.pos;
-        while self.byte().is_ascii_digit() {
-            self.pos += 1;
-        }
-        let digits = &self.text[start..self.pos];
-        let is_plain =
-            digits.len() <= 9 && (digits == "0" || !digits.starts_with('0')) && !is_word(self.byte());
-        if is_plain { digits.parse().ok() } else { None }
     }
 
     pub(super) fn range_from(&self, start: usize) -> TextRange {
@@ -643,6 +614,9 @@ mod tests {
         assert_eq!(both(&kernel("one", PLAIN)), (true, true));
         let two = kernel("one", PLAIN) + "\n" + &kernel("two", PLAIN);
         assert_eq!(both(&two), (true, true));
+        let inlined = ".loc 1 2 3\n.loc 1 4 5, function_name L1, inlined_at 1 2 3 // a.h\nL1: ret;";
+        let section = ".section .debug_str { L1: .b8 0 }\n".to_owned();
+        assert_eq!(both(&(section + &kernel("one", inlined))), (true, true));
     }
 
     /// Each of these is like a line of a function that has passed, but for one thing.
@@ -670,6 +644,7 @@ mod tests {
             "mov.u32 %r1, %r2.x;",
             "ld.global.u8 %r4, [tile+3];",
             "bar.sync 99;",
+            ".loc 1 4 5, function_name L1, inlined_at 1 2 3\nL1: ret;",
             "bra.unique L1; bra L1; L1:",
             "o %r7+d; mov.u32 %r6, %r7;",
             "o %x+d; mov.b64 %rd3, %x;",

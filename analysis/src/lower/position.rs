@@ -1,0 +1,69 @@
+//! `.loc` in plain bodies, read from its text.
+
+use memchr::memchr;
+
+use super::plain::Body;
+use super::shape::is_word;
+use crate::check::debug;
+
+/// File, line and column.
+type Position = [u64; 3];
+
+impl<'db> Body<'_, 'db> {
+    /// `.loc 1 20 5`, and whatever else is in its line. False where its tree has to tell what that is.
+    pub(super) fn position(&mut self) -> Option<bool> {
+        let position = self.numbers()?;
+        let caller = self.caller();
+        let end = self.pos + memchr(b'\n', &self.text.as_bytes()[self.pos..])?;
+        let rest = self.text[self.pos..end].trim_ascii();
+        self.pos = end;
+        self.walker.positions.pass(position);
+        let is_all = rest.is_empty() || rest.starts_with("//");
+        Some(is_all && caller.is_none_or(|caller| self.is_inlined(caller)))
+    }
+
+    fn numbers(&mut self) -> Option<Position> {
+        let mut numbers = [0; 3];
+        for number in &mut numbers {
+            self.skip_blanks();
+            *number = u64::from(self.small_number()?);
+        }
+        Some(numbers)
+    }
+
+    /// `, function_name LABEL, inlined_at 1 8 41`: the label of the function's name, and where it was inlined. The
+    /// cursor goes behind what is read of it.
+    fn caller(&mut self) -> Option<(&'db str, Position)> {
+        self.clause("function_name")?;
+        let label = self.word()?;
+        self.clause("inlined_at")?;
+        Some((label, self.numbers()?))
+    }
+
+    fn clause(&mut self, name: &str) -> Option<()> {
+        self.skip_blanks();
+        self.eat(b',').then_some(())?;
+        self.skip_blanks();
+        let is_named = self.word()? == name;
+        self.skip_blanks();
+        is_named.then_some(())
+    }
+
+    /// Whether the caller is known without the tree: a section has the label, and the body has named the position.
+    fn is_inlined(&self, (label, position): (&str, Position)) -> bool {
+        let walker = &self.walker;
+        walker.positions.contains(position) && debug::section_labels(walker.db, walker.file).contains(label)
+    }
+
+    /// A decimal number of up to nine digits.
+    pub(super) fn small_number(&mut self) -> Option<u32> {
+        let start = self.pos;
+        while self.byte().is_ascii_digit() {
+            self.pos += 1;
+        }
+        let digits = &self.text[start..self.pos];
+        let is_plain =
+            digits.len() <= 9 && (digits == "0" || !digits.starts_with('0')) && !is_word(self.byte());
+        if is_plain { digits.parse().ok() } else { None }
+    }
+}
