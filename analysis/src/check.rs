@@ -53,6 +53,8 @@ pub struct Place {
     pub is_array: bool,
     /// Bytes, a power of two.
     pub align: u32,
+    /// Bytes in all; zero where that is not known.
+    pub size: u64,
 }
 
 /// What an instruction check may look at besides the instruction.

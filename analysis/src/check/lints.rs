@@ -156,6 +156,8 @@ pub static LINTS: &[&Lint] = &[
     &super::asynchronous::PROXY_FENCE,
     &super::asynchronous::PRODUCT_ORDER,
     &super::divergence::VARYING_BRANCH,
+    &super::memory::OUT_OF_BOUNDS,
+    &super::unassigned::MAYBE_UNASSIGNED,
     &crate::module::TARGET_NAME,
     &NOT_CHECKED,
     &NOT_COMPILED,

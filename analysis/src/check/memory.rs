@@ -1,4 +1,5 @@
-//! Accesses to variables: how they are aligned, and which ones keep a variable in local memory.
+//! Accesses to variables: how they are aligned, whether they stay inside, and which ones keep a variable in local
+//! memory.
 
 use std::cell::OnceCell;
 
@@ -16,6 +17,11 @@ use crate::scope::Entity;
 declare_lint! {
     /// An access is at an address that is no multiple of its size.
     pub(super) MISALIGNED = "W0510" "misaligned-access", Warning, since "0.1.0"
+}
+
+declare_lint! {
+    /// An access reaches beyond the variable that it names.
+    pub(super) OUT_OF_BOUNDS = "W0518" "out-of-bounds", Warning, since "0.1.0"
 }
 
 declare_lint! {
@@ -43,6 +49,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
                 Some((symbol, Some(offset))) => {
                     let at = At { instr, address, symbol, offset };
                     alignment(&names, flow, &at, bytes, out);
+                    bounds(&names, flow, &at, bytes, out);
                 }
                 Some((symbol, None)) => {
                     let is_local =
@@ -120,6 +127,26 @@ fn alignment(names: &Names<'_, '_>, flow: &Flow<'_>, at: &At<'_>, bytes: u32, ou
     );
 }
 
+fn bounds(names: &Names<'_, '_>, flow: &Flow<'_>, at: &At<'_>, bytes: u32, out: &mut Findings) {
+    let Some(place) = names.body.variables.get(&at.symbol).filter(|place| place.size > 0) else { return };
+    let end = at.offset.saturating_add(i64::from(bytes));
+    if at.offset >= 0 && end as u64 <= place.size {
+        return;
+    }
+    let range = base(names.body, flow, at.instr, at.address);
+    let name = names.of(at.symbol);
+    let message = match at.offset {
+        0 => format!("an access of {bytes} bytes reaches beyond `{name}`, which has {}", place.size),
+        offset => {
+            format!(
+                "an access of {bytes} bytes at byte {offset} is not inside `{name}`, which has {}",
+                place.size
+            )
+        }
+    };
+    out.push(Diagnostic::new(&OUT_OF_BOUNDS, range, message));
+}
+
 /// The names of variables, looked up when the first is asked for.
 struct Names<'b, 'a> {
     body: &'b Body<'a>,
@@ -175,6 +202,15 @@ mod tests {
     fn more_than_the_alignment_is_not_known() {
         assert_eq!(found("ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [s+8];"), Vec::<String>::new());
         assert_eq!(found("ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [s+4];").len(), 1);
+    }
+
+    #[test]
+    fn nothing_lies_behind_a_variable() {
+        let found = |body: &str| marks(&OUT_OF_BOUNDS, &format!("{HEAD}{body} ret;"));
+        assert_eq!(found("ld.shared.u32 %r4, [s+60]; ld.shared.u32 %r4, [s+64];").len(), 1);
+        assert_eq!(found("add.u32 %r3, %r1, 64; st.shared.u32 [%r3], 1;").len(), 1);
+        assert_eq!(found("add.u32 %r3, %r1, %r2; st.shared.u32 [%r3+64], 1;").len(), 0);
+        assert_eq!(found("ld.shared.u32 %r4, [s+-4];").len(), 1);
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Registers that are read where no path has given them a value.
+//! Registers that are read where no path has given them a value, or not every one.
 //!
-//! Only what holds on every path is reported: compilers leave a register without a value on paths where it does
-//! not matter. Guarded writes count as writes. Instructions that only put parts together or hand them on are not
+//! What holds on every path is a warning. The rest is off unless it is asked for: compilers leave a register without a
+//! value on paths where it does not matter. Guarded writes count as writes. Instructions that only put parts together or hand them on are not
 //! looked at: compilers fill places that nobody reads with registers that nobody wrote.
 
 use memchr::memmem;
@@ -22,7 +22,15 @@ declare_lint! {
     pub(super) UNASSIGNED_READ = "W0507" "unassigned-read", Warning, since "0.1.0"
 }
 
+declare_lint! {
+    /// A register is read that has a value on some paths only.
+    pub(super) MAYBE_UNASSIGNED = "W0519" "maybe-unassigned", Allow, since "0.1.0"
+}
+
 const NONE: u32 = u32::MAX;
+
+/// The block that the function starts with.
+const ENTRY: BlockId = 0;
 
 /// A read that no write dominates, as far as a look at the first write tells.
 struct Candidate {
@@ -44,11 +52,19 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     for candidate in candidates {
         let blocks = writes.get(&candidate.register).map_or(&[][..], |writes| writes);
         let name = &body.text[candidate.range];
-        if reported.contains(&candidate.register)
-            || intended.contains(name)
-            || search.finds(candidate.block, blocks)
-        {
+        if reported.contains(&candidate.register) || intended.contains(name) {
             continue;
+        }
+        match search.look(candidate.block, blocks) {
+            Before::Written => continue,
+            Before::Sometimes => {
+                reported.insert(candidate.register);
+                let message = format!("`{name}` may have no value here");
+                let note = "a path from the start of the function to here does not write this register";
+                out.push(Diagnostic::new(&MAYBE_UNASSIGNED, candidate.range, message).note(note));
+                continue;
+            }
+            Before::Never => {}
         }
         reported.insert(candidate.register);
         let diagnostic =
@@ -159,28 +175,44 @@ impl<'a> Search<'a> {
         Self { graph, seen: vec![0; graph.blocks().len()], walk: 0, work: Vec::new(), budget }
     }
 
-    /// Whether control can come from the end of one of `sources`, which are sorted, to the start of `block`.
-    /// When the budget is spent, it can.
-    fn finds(&mut self, block: BlockId, sources: &[BlockId]) -> bool {
+    /// On which ways from the start of the function to the start of `block` one of `sources`, which are sorted, lies.
+    /// When the budget is spent, on all.
+    fn look(&mut self, block: BlockId, sources: &[BlockId]) -> Before {
         if sources.is_empty() {
-            return false;
+            return Before::Never;
         }
         self.walk += 1;
         self.work.clear();
         self.work.push(block);
+        let (mut written, mut open) = (false, false);
         while let Some(block) = self.work.pop() {
+            open |= block == ENTRY;
             for &before in self.graph.predecessors(block) {
-                if self.budget == 0 || sources.binary_search(&before).is_ok() {
-                    return true;
+                if self.budget == 0 || written && open {
+                    return if self.budget == 0 { Before::Written } else { Before::Sometimes };
                 }
                 self.budget -= 1;
-                if std::mem::replace(&mut self.seen[before as usize], self.walk) != self.walk {
+                if sources.binary_search(&before).is_ok() {
+                    written = true;
+                } else if std::mem::replace(&mut self.seen[before as usize], self.walk) != self.walk {
                     self.work.push(before);
                 }
             }
         }
-        false
+        match (written, open) {
+            (false, _) => Before::Never,
+            (true, false) => Before::Written,
+            (true, true) => Before::Sometimes,
+        }
     }
+}
+
+/// On which ways to a read the register is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Never,
+    Sometimes,
+    Written,
 }
 
 #[cfg(test)]
@@ -199,6 +231,19 @@ mod tests {
         let body = "setp.eq.u32 %p1, 1, 2; @%p1 bra A; mov.b32 %r1, 1; A: add.u32 %r2, %r1, 1; ret;";
         assert_eq!(registers(body), Vec::<String>::new());
         assert_eq!(registers("@%p1 mov.b32 %r1, 1; add.u32 %r2, %r1, 1; ret;"), ["%p1"]);
+    }
+
+    #[test]
+    fn a_path_without_a_write() {
+        let found = |body: &str| {
+            marks(&MAYBE_UNASSIGNED, &format!(".reg .b32 %r<8>; .reg .pred %p<4>;\n{body}")).len()
+        };
+        let body = "setp.eq.u32 %p1, 1, 2; @%p1 bra A; mov.b32 %r1, 1; A: add.u32 %r2, %r1, 1; ret;";
+        assert_eq!(found(body), 1);
+        let body = "setp.eq.u32 %p1, 1, 2; @%p1 bra A; mov.b32 %r1, 1; bra B; A: mov.b32 %r1, 2; B: add.u32 %r2, %r1, 1; ret;";
+        assert_eq!(found(body), 0);
+        let body = "A: setp.eq.u32 %p1, %r1, 2; mov.b32 %r1, 3; @%p1 bra A; ret;";
+        assert_eq!(found(body), 1);
     }
 
     #[test]

@@ -202,8 +202,10 @@ impl<'db> Walker<'db> {
             let found = module::global(db, file, name);
             if found.is_some() && module::is_declared_before(db, item, name) { found } else { &None }
         });
-        if let Some(Global::Variable { index, space, ty, is_array, align, .. }) = found {
-            let place = Place { space: *space, ty: *ty, is_array: *is_array, align: *align };
+        if let Some(Global::Variable { index, space, ty, is_array, align, size, .. }) = found {
+            // An array whose size is open counts as one element.
+            let size = if *is_array && *size <= u64::from(ty.bytes()) { 0 } else { *size };
+            let place = Place { space: *space, ty: *ty, is_array: *is_array, align: *align, size };
             self.variables.insert(Symbol::Global(*index), place);
         }
         found.as_ref()
@@ -359,7 +361,13 @@ impl<'db> Walker<'db> {
                 let is_array = !declarator.dimensions.is_empty();
                 self.variables.insert(
                     symbol,
-                    Place { space: head.space, ty: head.ty, is_array, align: head.alignment() },
+                    Place {
+                        space: head.space,
+                        ty: head.ty,
+                        is_array,
+                        align: head.alignment(),
+                        size: u64::from(size),
+                    },
                 );
                 let entity = reg.map_or(Entity::Symbol(symbol), Entity::Register);
                 self.occur(range, entity, Access::Declaration);
@@ -536,7 +544,8 @@ impl<'db> Walker<'db> {
         let symbol = Symbol::Local(self.function.locals.len() as u32);
         let Shape { space, ty, align, .. } = shape;
         self.locals.push(id);
-        self.variables.insert(symbol, Place { space, ty, is_array: shape.is_array(), align });
+        let size = if shape.is_open() { 0 } else { shape.bytes() };
+        self.variables.insert(symbol, Place { space, ty, is_array: shape.is_array(), align, size });
         self.local_shapes.push(shape);
         if matches!(space, Space::Shared | Space::Const) {
             self.storage.push((space, limits::Block { bytes: variable.size, align: variable.align }));

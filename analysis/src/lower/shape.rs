@@ -470,7 +470,7 @@ impl<'db> Body<'_, 'db> {
             Symbol::Return(_) => b'q',
             Symbol::Function(_) => return None,
         };
-        let &Place { space, ty, is_array, align } = self.walker.variables.get(&symbol)?;
+        let &Place { space, ty, is_array, align, .. } = self.walker.variables.get(&symbol)?;
         self.shape.extend_from_slice(&[kind, space as u8, ty as u8, u8::from(is_array)]);
         self.shape.extend_from_slice(&align.to_le_bytes());
         self.walker.occur(range, Entity::Symbol(symbol), Access::Read);
