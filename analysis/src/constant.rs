@@ -66,12 +66,7 @@ pub fn evaluate(node: &SyntaxNode, text: &str) -> Result<Value> {
         SyntaxKind::LITERAL => {
             literal_value(&text[node.text_range()]).map_or_else(|| fail("not a number"), Ok)
         }
-        SyntaxKind::NAME_REF => {
-            if &text[node.text_range()] == "WARP_SZ" {
-                return Ok(Value::int(32));
-            }
-            Ok(Value::Address { name: node.text_range(), addend: 0, generic: false })
-        }
+        SyntaxKind::NAME_REF => Ok(Value::Address { name: node.text_range(), addend: 0, generic: false }),
         SyntaxKind::PAREN_EXPR => match node.first_child() {
             Some(inner) => evaluate(&inner, text),
             None => fail("expected an expression"),
@@ -83,10 +78,12 @@ pub fn evaluate(node: &SyntaxNode, text: &str) -> Result<Value> {
             let (Some(condition), Some(yes), Some(no)) = (parts.next(), parts.next(), parts.next()) else {
                 return fail("expected `condition ? value : value`");
             };
-            match evaluate(&condition, text)? {
-                Value::Int { value: 0, .. } => evaluate(&no, text),
-                Value::Int { .. } => evaluate(&yes, text),
-                _ => fail("the condition is not an integer"),
+            // What is not chosen has a value too.
+            match (evaluate(&condition, text)?, evaluate(&yes, text)?, evaluate(&no, text)?) {
+                (Value::Int { value, .. }, yes @ Value::Int { .. }, no @ Value::Int { .. }) => {
+                    Ok(if value == 0 { no } else { yes })
+                }
+                _ => fail("the condition and what it chooses from are integers"),
             }
         }
         SyntaxKind::CAST_EXPR => {
@@ -116,6 +113,12 @@ pub fn evaluate(node: &SyntaxNode, text: &str) -> Result<Value> {
     }
 }
 
+/// An integer of a directive or a declaration, which has 32 bits. `None` where it is too large; of what is negative, or
+/// written so large that it would be, only the low bits count.
+pub fn narrow(value: i64) -> Option<u32> {
+    (value <= i64::from(u32::MAX)).then_some(value as u32)
+}
+
 /// The value of a literal token's text. Bad digits are the parser's to report.
 pub fn literal_value(text: &str) -> Option<Value> {
     if let Ok(integer) = literal::integer(text) {
@@ -141,6 +144,9 @@ fn prefix(node: &SyntaxNode, text: &str) -> Result<Value> {
     let fail = |message| Err(ConstantError { range: node.text_range(), message });
     let Some(inner) = node.last_child() else { return fail("expected an expression") };
     let value = evaluate(&inner, text)?;
+    if matches!(value, Value::F32(_)) && inner.kind() == SyntaxKind::LITERAL {
+        return fail("a number written as `0f` and its bits has its sign in them");
+    }
     Ok(match (operator(node), value) {
         (Some(SyntaxKind::PLUS), value) => value,
         (Some(SyntaxKind::MINUS), Value::Int { value, unsigned }) => {
@@ -150,7 +156,6 @@ fn prefix(node: &SyntaxNode, text: &str) -> Result<Value> {
         (Some(SyntaxKind::MINUS), Value::F32(bits)) => Value::F32(bits ^ 1 << 31),
         (Some(SyntaxKind::TILDE), Value::Int { value, unsigned }) => Value::Int { value: !value, unsigned },
         (Some(SyntaxKind::BANG), Value::Int { value, .. }) => Value::int(i64::from(value == 0)),
-        (Some(SyntaxKind::BANG), Value::F64(value)) => Value::int(i64::from(value == 0.0)),
         _ => return fail("this operator does not apply to this value"),
     })
 }
@@ -170,6 +175,7 @@ fn binary(node: &SyntaxNode, text: &str) -> Result<Value> {
                 None => fail("division by zero"),
             }
         }
+        (Value::F64(_), Value::F64(0.0)) if operator == SyntaxKind::SLASH => fail("division by zero"),
         (Value::F64(a), Value::F64(b)) => match float(operator, a, b) {
             Some(value) => Ok(value),
             None => fail("this operator does not apply to floating-point numbers"),
@@ -246,8 +252,6 @@ fn float(operator: SyntaxKind, a: f64, b: f64) -> Option<Value> {
         K::LE => truth(a <= b),
         K::GT => truth(a > b),
         K::GE => truth(a >= b),
-        K::AMP2 => truth(a != 0.0 && b != 0.0),
-        K::PIPE2 => truth(a != 0.0 || b != 0.0),
         _ => None,
     }
 }

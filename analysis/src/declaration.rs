@@ -37,7 +37,7 @@ declare_lint! {
 /// Most bytes of a variable: the address space of the largest device is far smaller.
 const MAX_BYTES: u64 = 1 << 40;
 /// Most registers that one declaration may name, so that a typing slip costs no memory.
-const MAX_RANGE: i64 = 1 << 31;
+const MAX_RANGE: u32 = 1 << 31;
 
 /// What stands before the names of a declaration.
 #[derive(Clone, PartialEq, Debug)]
@@ -458,8 +458,8 @@ pub fn integer_below(node: &SyntaxNode, text: &str, out: &mut Findings) -> Optio
 }
 
 fn alignment(value: i64, range: TextRange, out: &mut Findings) -> Option<u32> {
-    match u32::try_from(value) {
-        Ok(bytes) if bytes.is_power_of_two() => Some(bytes),
+    match constant::narrow(value) {
+        Some(bytes) if bytes.is_power_of_two() => Some(bytes),
         _ => {
             let message = format!("an alignment is a power of two, not {value}");
             out.push(Diagnostic::new(&BAD_SIZE, range, message));
@@ -469,18 +469,8 @@ fn alignment(value: i64, range: TextRange, out: &mut Findings) -> Option<u32> {
 }
 
 fn dimension(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<u64> {
-    let value = integer_below(node, text, out)?;
     // The assembler lets pass what no memory holds.
-    let is_unsigned =
-        matches!(constant::evaluate(&node.first_child()?, text), Ok(Value::Int { unsigned: true, .. }));
-    match u64::try_from(value) {
-        Ok(size) if size <= MAX_BYTES => Some(size),
-        Err(_) if is_unsigned => Some(MAX_BYTES),
-        _ => {
-            out.push(Diagnostic::new(&BAD_SIZE, node.text_range(), format!("{value} is no array dimension")));
-            Some(1)
-        }
-    }
+    Some((integer_below(node, text, out)? as u64).min(MAX_BYTES))
 }
 
 fn declarator(node: &SyntaxNode, text: &str, out: &mut Findings) -> Declarator {
@@ -490,9 +480,8 @@ fn declarator(node: &SyntaxNode, text: &str, out: &mut Findings) -> Declarator {
             SyntaxKind::NAME => result.name = Some(child.text_range()),
             SyntaxKind::REGISTER_RANGE => {
                 if let Some(value) = integer_in(&child, text) {
-                    if (0..=MAX_RANGE).contains(&value) {
-                        result.count = Some(value as u32);
-                    } else {
+                    result.count = constant::narrow(value).filter(|&count| count <= MAX_RANGE);
+                    if result.count.is_none() {
                         let message = format!("{value} is no number of registers");
                         out.push(Diagnostic::new(&BAD_SIZE, child.text_range(), message));
                         result.count = Some(0);

@@ -123,7 +123,7 @@ pub struct Diagnostic {
     pub lint: &'static Lint,
     pub severity: Severity,
     pub range: TextRange,
-    /// Where the vendor's assembler reports it, when that is another place than `range`. Machine-readable
+    /// Where the vendor's assembler reports it, when that is another place than `range`: at the first token from here on. Machine-readable
     /// output names this line, so that logs of both agree; people are shown `range`.
     pub reported: Option<TextSize>,
     /// Lower case, no full stop: what was found, what is expected and why.

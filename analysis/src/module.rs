@@ -275,13 +275,6 @@ impl Builder {
         }
     }
 
-    fn reserved(&mut self, at: Place, name: &str) {
-        if name == "WARP_SZ" {
-            let message = "`WARP_SZ` is a constant of the language, nothing else has its name";
-            self.find(&REDEFINITION, Some(at), message.to_owned());
-        }
-    }
-
     fn redefinition(&mut self, at: Place, earlier: Place, name: &str) {
         let finding = self.find(&REDEFINITION, Some(at), format!("`{name}` is defined twice"));
         finding.related = Some((earlier, "first defined here"));
@@ -294,7 +287,6 @@ impl Builder {
     fn variable(&mut self, at: Place, decl: VariableDecl) {
         let VariableDecl { variable, shape, relocs } = decl;
         let name = &variable.name;
-        self.reserved(at, name);
         match self.symbol(name) {
             Some(Symbol::Global(index)) => {
                 let index = index as usize;
@@ -335,7 +327,6 @@ impl Builder {
 
     fn function(&mut self, at: Place, decl: FunctionDecl) {
         let signature = &decl.signature;
-        self.reserved(at, &signature.name);
         match self.symbol(&signature.name) {
             Some(Symbol::Function(index)) => {
                 let index = index as usize;

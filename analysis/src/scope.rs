@@ -106,8 +106,8 @@ pub(crate) fn clear<K, V>(map: &mut FxHashMap<K, V>) {
     }
 }
 
-/// A name is its stem and the digits at its end. All that it can mean is declared with this stem, since the name of a
-/// range may end in digits of its own. This gives one of 64 bits for each stem.
+/// A name is its stem and the digits at its end. All that it can mean is declared with this stem. This gives one of
+/// 64 bits for each stem.
 fn stem_bit(stem: &str) -> u64 {
     let hash = stem.bytes().fold(0u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x9E37_79B1));
     1 << (hash >> 26)
@@ -255,14 +255,19 @@ impl<'t> Names<'t> {
         (id, previous.or_else(|| self.clash(name, id, ranged)))
     }
 
-    /// A declaration of the other kind in the innermost scope that already covers a name of `id`.
+    /// A declaration of the other kind in the innermost scope that already covers a name of `id`. Labels may be called
+    /// like registers of a range.
     fn clash(&self, name: &str, id: DeclId, ranged: bool) -> Option<DeclId> {
         let scope = self.scopes.last()?;
+        let is_label = |id: DeclId| matches!(self.declarations[id.0 as usize].kind, DeclKind::Label(_));
         if ranged {
             // `%r<4>` after `%r1`: rare, so the few plain names of the scope are tried one by one only here.
             let count = self.range_count(id).filter(|&count| count <= 64)?;
-            return (0..count)
-                .find_map(|number| scope.names.get(format!("{name}{number}").as_str()).copied());
+            let clashing = |number| scope.names.get(format!("{name}{number}").as_str()).copied();
+            return (0..count).filter_map(clashing).find(|&other| !is_label(other));
+        }
+        if is_label(id) {
+            return None;
         }
         let (prefix, number) = split_number(name)?;
         let range = *scope.ranges.get(prefix)?;
@@ -279,14 +284,13 @@ impl<'t> Names<'t> {
     /// Finds the declaration of `name`, innermost scope first, and its number in a range. A number may be
     /// written with leading zeros.
     pub fn find(&self, name: &str) -> Option<(DeclId, Option<u32>)> {
-        let digits = digits(name);
-        let bit = stem_bit(&name[..name.len() - digits]);
+        let stem = stem(name);
+        let bit = stem_bit(stem);
+        // All digits are the number: of a range whose name ends in digits there is nothing to mention.
+        let number: Option<u32> = name[stem.len()..].parse().ok();
         self.scopes.iter().rev().filter(|scope| scope.stems & bit != 0).find_map(|scope| {
-            // The name of a range may end in digits of its own, so that `%r12` may be 2 of `%r1`.
-            let in_range = (1..=digits).rev().find_map(|count| {
-                let (prefix, number) = name.split_at(name.len() - count);
-                let &id = scope.ranges.get(prefix)?;
-                let number: u32 = number.parse().ok()?;
+            let in_range = number.and_then(|number| {
+                let &id = scope.ranges.get(stem)?;
                 (number < self.range_count(id)?).then_some((id, Some(number)))
             });
             in_range.or_else(|| scope.names.get(name).map(|&id| (id, None)))
@@ -424,6 +428,9 @@ mod tests {
         assert_eq!(names.find("%r1000000"), None);
         assert_eq!(names.find("%r01"), Some((range, Some(1))));
         assert_eq!(names.find("%r"), None);
+        // All digits are the number.
+        names.declare("%x1", register(Some(4)));
+        assert_eq!(names.find("%x13"), None);
         assert_eq!(names.register(range, Some(999_999), 0), RegId(0));
         assert_eq!(names.register(range, Some(3), 0), RegId(1));
         assert_eq!(names.register(range, Some(999_999), 0), RegId(0));

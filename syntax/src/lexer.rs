@@ -1,9 +1,13 @@
 //! Text to tokens. Total and lossless: the lengths of the tokens add up to the length of the text.
 //!
 //! A suffix or directive is one token with its dot and its `::` parts (`.global`, `.L2::128B`); a mnemonic is a
-//! plain name. A number is everything that starts like one, so that `12ab` is one bad number and not two tokens.
+//! plain name. A number is everything that starts like one, so that `12ab` is one bad number and not two tokens, and
+//! the one that has a name.
+
+use text_size::TextSize;
 
 use crate::SyntaxKind::{self, *};
+use crate::ast::literal;
 use crate::scan;
 
 /// A token; its start is the sum of the lengths before it.
@@ -36,6 +40,27 @@ pub fn lex(text: &str) -> Vec<Token> {
     tokens
 }
 
+/// Where the first token begins that is neither blank nor comment and stands at `at` or behind it, or the end. A token
+/// begins at `at`.
+pub fn next_token(text: &str, at: TextSize) -> TextSize {
+    let bytes = text.as_bytes();
+    let mut pos = usize::from(at);
+    let mut line_start = bytes[..pos]
+        .iter()
+        .rev()
+        .find(|&&byte| byte == b'\n' || !scan::is_blank(byte))
+        .is_none_or(|&byte| byte == b'\n');
+    while pos < bytes.len() {
+        let (kind, end) = token(bytes, pos, line_start);
+        if !kind.is_trivia() {
+            break;
+        }
+        line_start = kind == WHITESPACE && (line_start || bytes[pos..end].contains(&b'\n'));
+        pos = end;
+    }
+    TextSize::new(pos as u32)
+}
+
 /// The kind and end of the token at `pos`.
 fn token(bytes: &[u8], pos: usize, line_start: bool) -> (SyntaxKind, usize) {
     let next = bytes.get(pos + 1).copied().unwrap_or(0);
@@ -49,7 +74,10 @@ fn token(bytes: &[u8], pos: usize, line_start: bool) -> (SyntaxKind, usize) {
             }
             (WHITESPACE, end)
         }
-        b'a'..=b'z' | b'A'..=b'Z' => (IDENT, scan::word_end(bytes, pos + 1)),
+        b'a'..=b'z' | b'A'..=b'Z' => {
+            let end = scan::word_end(bytes, pos + 1);
+            (if &bytes[pos..end] == literal::WARP_SIZE.as_bytes() { INT } else { IDENT }, end)
+        }
         b'_' | b'$' | b'%' if scan::is_word(next) => (IDENT, scan::word_end(bytes, pos + 1)),
         b'0'..=b'9' => number(bytes, pos),
         b'.' => dot(bytes, pos),

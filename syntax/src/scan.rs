@@ -59,18 +59,17 @@ pub(crate) fn block_comment_end(bytes: &[u8], pos: usize) -> (usize, bool) {
     (bytes.len(), false)
 }
 
-/// The end of the string whose quote is at `pos`, and whether it is closed. A string does not cross a line.
+/// The end of the string whose quote is at `pos`, and whether it is closed. A string does not cross a line, and
+/// no quote stands in it.
 pub(crate) fn string_end(bytes: &[u8], pos: usize) -> (usize, bool) {
     let mut at = pos + 1;
     while let Some(&byte) = bytes.get(at) {
         match byte {
             b'"' => return (at + 1, true),
             b'\n' => return (at, false),
-            b'\\' if matches!(bytes.get(at + 1), Some(&next) if next != b'\n') => at += 2,
             _ => at += 1,
         }
     }
-    // An escape may have stepped over the first byte of a longer character, never past the end.
     (bytes.len(), false)
 }
 

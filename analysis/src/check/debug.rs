@@ -11,6 +11,7 @@ use smol_str::SmolStr;
 use text_size::{TextRange, TextSize};
 
 use super::Gates;
+use crate::constant;
 use crate::db::{Db, SourceFile};
 use crate::declaration::{BAD_DECLARATION, BAD_SIZE};
 use crate::declare_lint;
@@ -39,7 +40,7 @@ pub(crate) fn file(node: &SyntaxNode, gates: &Gates, text: &str, out: &mut Findi
     let numbers = tokens.filter(|token| token.kind() == SyntaxKind::INT).map(|token| token.text_range());
     for (index, range) in numbers.enumerate() {
         match index {
-            0 if literal::integer(&text[range]).is_ok_and(|i| i.value > u64::from(u32::MAX)) => {
+            0 if literal::integer(&text[range]).is_ok_and(|i| constant::narrow(i.value as i64).is_none()) => {
                 out.push(Diagnostic::new(&BAD_SIZE, range, "a file has a number of 32 bits"));
             }
             1 => out.extend(gates.check(&FILE_TIMES, ".file with a time", range, "")),
@@ -55,7 +56,7 @@ pub(crate) fn file(node: &SyntaxNode, gates: &Gates, text: &str, out: &mut Findi
 /// The number of the file that a `.file` item names.
 pub(crate) fn file_number(text: &str) -> Option<u64> {
     let rest = text[text.find(".file")?..].strip_prefix(".file")?.trim_start();
-    let digits = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+    let digits = rest.bytes().take_while(|&byte| is_word(byte)).count();
     Some(literal::integer(&rest[..digits]).ok()?.value)
 }
 
@@ -122,7 +123,7 @@ fn position(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<[u64; 3
     for (i, token) in tokens.filter(|token| token.kind() == SyntaxKind::INT).take(3).enumerate() {
         let range = token.text_range();
         numbers[i] = literal::integer(&text[range]).ok()?.value;
-        if numbers[i] > u64::from(u32::MAX) {
+        if constant::narrow(numbers[i] as i64).is_none() {
             out.push(Diagnostic::new(&BAD_SIZE, range, "a position has 32-bit numbers"));
         }
     }
@@ -260,19 +261,23 @@ enum Value {
 impl Value {
     fn read(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('-').map(str::trim_start);
-        if let Ok(integer) = literal::integer(digits.unwrap_or(text)) {
+        // Numbers have no names here.
+        let number = |text: &str| literal::integer(text).ok().filter(|_| text != literal::WARP_SIZE);
+        if let Some(integer) = number(digits.unwrap_or(text)) {
             let magnitude = i128::from(integer.value);
             return Some(Self::Number(if digits.is_some() { -magnitude } else { magnitude }));
         }
         let is_name = |text: &str| {
             let text = text.strip_prefix('.').unwrap_or(text);
-            text.bytes().all(is_word) && !text.starts_with(|c: char| c.is_ascii_digit()) && !text.is_empty()
+            text.bytes().all(is_word)
+                && !text.starts_with(|c: char| c.is_ascii_digit())
+                && !matches!(text, "" | literal::WARP_SIZE)
         };
         if is_name(text) {
             return Some(Self::Label);
         }
         if let Some((left, right)) = text.split_once('+') {
-            return (is_name(left.trim()) && literal::integer(right.trim()).is_ok()).then_some(Self::Offset);
+            return (is_name(left.trim()) && number(right.trim()).is_some()).then_some(Self::Offset);
         }
         let (left, right) = text.split_once('-')?;
         (is_name(left.trim()) && is_name(right.trim())).then_some(Self::Difference)

@@ -143,6 +143,9 @@ pub(crate) fn check(
             is_array: !declarator.dimensions.is_empty(),
             is_incomplete: matches!(declarator.dimensions.first(), Some(None | Some(0))),
         };
+        if declarator.dimensions.iter().skip(1).any(|&size| size == Some(0)) {
+            declared.report(out, &BAD_SIZE, "only the first dimension may be open".to_owned());
+        }
         types(&declared, header, out);
         if site.is_parameter() {
             parameter(&declared, out);

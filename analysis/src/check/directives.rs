@@ -19,9 +19,9 @@ declare_lint! {
 }
 
 /// Registers that a callee can promise to keep: those below are the caller's to save.
-const MAX_PRESERVED: u64 = 239;
+const MAX_PRESERVED: u32 = 239;
 /// Predicates and barrier registers that a callee can promise to keep.
-const MAX_PRESERVED_CONTROL: u64 = 11;
+const MAX_PRESERVED_CONTROL: u32 = 11;
 
 /// A directive with its arguments.
 #[derive(PartialEq, Debug)]
@@ -32,7 +32,7 @@ pub(crate) struct Found<'t> {
     arguments: Arguments,
 }
 
-type Arguments = SmallVec<[(TextRange, Option<u64>); 3]>;
+type Arguments = SmallVec<[(TextRange, Option<i64>); 3]>;
 
 impl<'t> Found<'t> {
     pub(crate) fn new(word: &'t str, range: TextRange, arguments: Arguments, out: &mut Findings) -> Self {
@@ -47,7 +47,7 @@ impl<'t> Found<'t> {
 
     /// An argument that is an integer of 32 bits.
     pub(crate) fn value(&self, argument: usize) -> Option<u32> {
-        self.arguments.get(argument)?.1.and_then(|value| u32::try_from(value).ok())
+        self.arguments.get(argument)?.1.and_then(constant::narrow)
     }
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn read<'t>(node: &SyntaxNode, text: &'t str, out: &mut Findings) -> 
     for child in node.children() {
         let range = child.text_range();
         let value = match constant::evaluate(&child, text) {
-            Ok(Value::Int { value, .. }) if child.kind() == SyntaxKind::LITERAL => Some(value as u64),
+            Ok(Value::Int { value, .. }) if child.kind() == SyntaxKind::LITERAL => Some(value),
             Ok(_) => {
                 out.push(Diagnostic::new(&BAD_CONSTANT, range, "expected an integer, written as a number"));
                 None
@@ -177,13 +177,14 @@ fn values(found: &Found<'_>, gates: &Gates, out: &mut Findings) {
     let most = match word {
         ".abi_preserve" => MAX_PRESERVED,
         ".abi_preserve_control" => MAX_PRESERVED_CONTROL,
-        _ => u64::from(u32::MAX),
+        _ => u32::MAX,
     };
     for &(range, value) in &found.arguments {
         let Some(value) = value else { continue };
-        if value == 0 && positive {
+        let bits = constant::narrow(value);
+        if bits == Some(0) && positive {
             out.push(Diagnostic::new(&BAD_SIZE, range, format!("`{word}` is at least 1")));
-        } else if value > most {
+        } else if bits.is_none_or(|bits| bits > most) {
             out.push(Diagnostic::new(&BAD_SIZE, range, format!("`{word}` is at most {most}, not {value}")));
         }
     }
@@ -209,8 +210,10 @@ fn together(all: &[Found<'_>], end: TextSize, out: &mut Findings) {
         }
     }
     if let Some(found) = find(".blocksareclusters") {
+        // A cluster of no blocks counts for nothing.
+        let has = |word: &str| find(word).is_some_and(|found| found.value(0) != Some(0));
         let missing: Vec<&str> =
-            [".reqntid", ".reqnctapercluster"].into_iter().filter(|word| find(word).is_none()).collect();
+            [".reqntid", ".reqnctapercluster"].into_iter().filter(|word| !has(word)).collect();
         if !missing.is_empty() {
             let message = format!("`.blocksareclusters` needs `{}`", missing.join("` and `"));
             out.push(Diagnostic::new(&CONFLICTING_DIRECTIVES, found.range, message).reported_at(end));

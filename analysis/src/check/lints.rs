@@ -204,24 +204,12 @@ pub fn syntax_error(error: &SyntaxError, text: &str) -> Diagnostic {
     }
 }
 
-/// Where the assembler notices a syntax error, when that is behind the place where it is.
+/// Where the assembler notices a syntax error, when that is behind the place where it is: at the next token.
 fn syntax_place(error: &SyntaxError, text: &str) -> Option<TextSize> {
     match error.code {
-        ErrorCode::MissingSemicolon => {
-            let start = usize::from(error.range.end());
-            let mut rest = &text[start..];
-            loop {
-                rest = rest.trim_start();
-                if let Some(comment) = rest.strip_prefix("//") {
-                    rest = comment.split_once('\n').map_or("", |(_, rest)| rest);
-                } else if let Some(comment) = rest.strip_prefix("/*") {
-                    rest = comment.split_once("*/").map_or("", |(_, rest)| rest);
-                } else {
-                    return Some(TextSize::new((text.len() - rest.len()) as u32));
-                }
-            }
-        }
         ErrorCode::Unbalanced if text[error.range] == *"{" => Some(TextSize::of(text)),
+        // Something is missing behind the last token.
+        _ if error.range.is_empty() => Some(error.range.end()),
         _ => None,
     }
 }

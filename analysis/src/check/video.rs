@@ -5,6 +5,7 @@
 
 use ptx_backend::input::{self, Selector, SrcId};
 use ptx_isa::Mod;
+use ptx_syntax::ast::literal::WARP_SIZE;
 
 use super::operands::{OPERAND_CLASS, is_sum};
 use super::{Context, Statement};
@@ -82,7 +83,7 @@ fn read(text: &str) -> Part<'_> {
     let rest = text.strip_prefix('-').map(str::trim_start);
     let name = rest.unwrap_or(text);
     let register = name.starts_with(|c: char| c == '%' || c == '_' || c == '$' || c.is_ascii_alphabetic())
-        && name != "WARP_SZ";
+        && name != WARP_SIZE;
     let selector = name.split_once('.').map(|(_, selector)| selector.trim()).filter(|_| register);
     Part { negated: rest.is_some() && register, selector }
 }

@@ -78,12 +78,7 @@ fn noticed(db: &dyn Db, file: SourceFile, at: Place, noticed: Noticed) -> Option
         }
         Noticed::NextItem => {
             let next = *all.get(at.item as usize + 1)?;
-            let text = next.text(db);
-            let start = text.lines().map(str::len).zip(text.lines()).try_fold(0, |start, (length, line)| {
-                if line.trim_start().starts_with('.') { Err(start) } else { Ok(start + length + 1) }
-            });
-            let (Ok(start) | Err(start)) = start;
-            Some(next.offset(db) + TextSize::new(start.min(text.len()) as u32))
+            Some(next.offset(db))
         }
     }
 }
@@ -93,6 +88,8 @@ fn finish(db: &dyn Db, file: SourceFile, mut all: Vec<Diagnostic>) -> Vec<Diagno
     let text = file.text(db);
     for diagnostic in &mut all {
         diagnostic.severity = levels.level(diagnostic.lint);
+        // What is noticed behind the end of something is noticed at the token that follows, in whatever item.
+        diagnostic.reported = diagnostic.reported.map(|at| ptx_syntax::next_token(text, at));
     }
     all.retain(|d| d.severity != Severity::Allow);
     if !all.is_empty() && memmem::find(text.as_bytes(), SUPPRESSION.as_bytes()).is_some() {

@@ -54,6 +54,7 @@ pub fn hover(db: &Database, file: SourceFile, offset: TextSize) -> Option<Hover>
             };
             (node.text_range(), special(&spot.item.text(db)[node.text_range()])?)
         }
+        (SyntaxKind::INT, _) => (token.text_range(), special(token.text())?),
         (SyntaxKind::DOT_WORD, _) => (token.text_range(), directive(token.text())?),
         _ => return None,
     };

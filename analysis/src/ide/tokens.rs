@@ -2,6 +2,7 @@
 
 use ptx_backend::input::Symbol;
 use ptx_isa::{ScalarType, SpecialReg};
+use ptx_syntax::ast::literal::WARP_SIZE;
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxToken};
 use text_size::TextRange;
 
@@ -67,6 +68,7 @@ fn token_kind(token: &SyntaxToken, text: &str) -> Option<TokenKind> {
     Some(match token.kind() {
         SyntaxKind::LINE_COMMENT | SyntaxKind::BLOCK_COMMENT => TokenKind::Comment,
         SyntaxKind::STRING => TokenKind::String,
+        SyntaxKind::INT if text == WARP_SIZE => TokenKind::SpecialRegister,
         SyntaxKind::INT | SyntaxKind::FLOAT => TokenKind::Number,
         SyntaxKind::DOT_WORD => match parent() {
             _ if text.get(1..).is_some_and(|name| ScalarType::parse(name).is_some()) => TokenKind::Type,
@@ -86,7 +88,6 @@ fn token_kind(token: &SyntaxToken, text: &str) -> Option<TokenKind> {
 }
 
 fn is_special(text: &str) -> bool {
-    text == "WARP_SZ"
-        || text.starts_with('%')
-            && (SpecialReg::parse(text).is_some() || SpecialReg::parse(&format!("{text}.x")).is_some())
+    text.starts_with('%')
+        && (SpecialReg::parse(text).is_some() || SpecialReg::parse(&format!("{text}.x")).is_some())
 }

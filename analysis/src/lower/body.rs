@@ -388,10 +388,6 @@ impl<'db> Walker<'db> {
     /// Declares a name in the innermost scope and reports an earlier one there.
     pub(super) fn declare(&mut self, range: TextRange, visible: TextRange, kind: DeclKind) -> DeclId {
         let name = self.slice(range);
-        if name == "WARP_SZ" {
-            let message = "`WARP_SZ` is a constant of the language, nothing else has its name";
-            self.report(Diagnostic::new(&REDEFINITION, range, message));
-        }
         let (id, previous) = self.names.declare(name, Declaration { range, visible, kind });
         if let Some(previous) = previous
             && name != "_"

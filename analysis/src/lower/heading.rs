@@ -5,6 +5,7 @@
 
 use ptx_backend::input::Linkage;
 use ptx_isa::{Directive, Site};
+use ptx_syntax::ast::literal::WARP_SIZE;
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, parse_function_header};
 use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
@@ -412,8 +413,9 @@ impl<'t> Reader<'t, '_> {
             return None;
         }
         self.skip_word(start + 1);
-        // The marks begin a name, and are none.
-        (first.is_ascii_alphabetic() || self.pos > start + 1).then(|| self.range_from(start))
+        // The marks begin a name, and are none; and one word is a number.
+        let is_name = first.is_ascii_alphabetic() || self.pos > start + 1;
+        (is_name && &self.text[start..self.pos] != WARP_SIZE).then(|| self.range_from(start))
     }
 
     /// A decimal number of up to nine digits, behind blanks.

@@ -231,7 +231,6 @@ impl<'db> Walker<'db> {
             Operand::Reg(register) if self.names.registers[register.0 as usize].ty == ScalarType::Pred => {
                 Some(Operand::NotPred(register))
             }
-            Operand::Int(_) => self.constant(node),
             _ => {
                 let message = "only predicates can be negated in an operand";
                 self.report(Diagnostic::new(&lints::PREDICATE, node.text_range(), message));
@@ -454,9 +453,6 @@ pub(super) fn first_component(name: &str) -> Option<SpecialReg> {
 
 /// Predefined registers; the vectors among them have three lanes and a zero.
 fn special(name: &str) -> Option<Operand> {
-    if name == "WARP_SZ" {
-        return Some(Operand::Int(32));
-    }
     if !name.starts_with('%') {
         return None;
     }

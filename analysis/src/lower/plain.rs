@@ -337,6 +337,10 @@ impl<'s, 'db> Body<'s, 'db> {
     /// Parses and walks the statement at `start`, whatever it is, up to its semicolon.
     fn statement(&mut self, start: usize) -> Option<Outcome> {
         self.pos = start;
+        // Alone it would begin a line.
+        if self.byte() == b'#' {
+            return None;
+        }
         while self.byte() != b';' {
             match self.byte() {
                 b'"' => self.pos = string_end(self.text, self.pos)?,
@@ -556,9 +560,9 @@ fn is_list(labelled: &str) -> bool {
     [".callprototype", ".branchtargets", ".calltargets"].iter().any(|word| labelled.starts_with(word))
 }
 
-/// The end of the string at `pos`, which is closed in its line and has no escapes.
+/// The end of the string at `pos`, which is closed in its line.
 fn string_end(text: &str, pos: usize) -> Option<usize> {
-    let length = text[pos + 1..].find(['"', '\n', '\\'])?;
+    let length = text[pos + 1..].find(['"', '\n'])?;
     let end = pos + 1 + length;
     (text.as_bytes()[end] == b'"').then_some(end + 1)
 }
@@ -631,11 +635,9 @@ mod tests {
             "L1: L1:",
             "L1: .reg .b32 L1;",
             "p: ret;",
-            "%r1: ret;",
             ".reg .b32 %r1;",
             ".local .b32 p;",
             ".local .align 4 .b8 s[16]; .local .align 4 .b8 s[16];",
-            ".local .align 4 .b8 WARP_SZ[16];",
             ".pragma \"frequency x\";",
             ".shared .align 3 .b8 s[16];",
             "L1: .reg .b32 L<4>;",
@@ -673,6 +675,10 @@ mod tests {
             "ret; }",
             "/* open",
             "mov.u32 %r1, %tid.x; // \u{e9}",
+            "mov.u32 %r1, %tid.x; # 5\nret;",
+            ".local .align 4 .b8 WARP_SZ[16];",
+            ".reg .b32 WARP_SZ;",
+            "WARP_SZ: ret;",
         ] {
             for before in [PLAIN, body] {
                 let text = kernel("one", before) + "\n" + &kernel("two", body);

@@ -10,6 +10,7 @@
 
 use ptx_backend::input::{Address, AddressBase, Guard, Linkage, Operand, RegId, Symbol};
 use ptx_isa::{ScalarType, SpecialReg};
+use ptx_syntax::ast::literal::WARP_SIZE;
 use text_size::TextRange;
 
 use super::plain::Body;
@@ -171,8 +172,9 @@ impl<'db> Body<'_, 'db> {
             return None;
         }
         self.pos += 1 + run(self.text.as_bytes(), start + 1, WORD);
-        // The marks begin a name, and are none.
-        (is_letter || self.pos > start + 1).then(|| &self.text[start..self.pos])
+        // The marks begin a name, and are none; and one word is a number.
+        let word = &self.text[start..self.pos];
+        (is_letter || word.len() > 1).then_some(word).filter(|&word| word != WARP_SIZE)
     }
 
     /// The register name at the cursor, where it is short: `%rd12`. The cursor goes behind it.
@@ -447,7 +449,7 @@ impl<'db> Body<'_, 'db> {
             self.operands.push(Operand::Special(register));
             return Some(());
         }
-        if has_component || name == "WARP_SZ" {
+        if has_component {
             return None;
         }
         let Global::Variable { index, .. } = self.walker.global(name)? else { return None };

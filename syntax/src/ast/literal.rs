@@ -1,5 +1,8 @@
 //! The values of literals.
 
+/// The number of threads of a warp: the only number with a name, which may stand wherever a number may.
+pub const WARP_SIZE: &str = "WARP_SZ";
+
 /// Why a number has no value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LiteralError {
@@ -9,6 +12,8 @@ pub enum LiteralError {
     BadDigit { digit: char, base: u32 },
     /// More than 64 bits, in a way that the vendor's assembler refuses too.
     TooLarge,
+    /// Nearer to zero than any normal number of double precision.
+    TooSmall,
     /// A `0f` or `0d` literal with another number of digits than its width has.
     WrongDigitCount { expected: u32, found: u32 },
 }
@@ -28,6 +33,7 @@ impl LiteralError {
                 format!("`{digit}` is not a digit of the {base} number `{text}`")
             }
             LiteralError::TooLarge => format!("`{text}` does not fit in 64 bits"),
+            LiteralError::TooSmall => format!("`{text}` is too near to zero for 64 bits"),
             LiteralError::WrongDigitCount { expected, found } => {
                 format!("expected {expected} hexadecimal digits in `{text}`, found {found}")
             }
@@ -67,8 +73,11 @@ impl Float {
     }
 }
 
-/// The value of `12`, `0x1F`, `017`, `0b11`, each with an optional `U`.
+/// The value of `12`, `0x1F`, `017`, `0b11`, each with an optional `U`, and of `WARP_SZ`.
 pub fn integer(text: &str) -> Result<Integer, LiteralError> {
+    if text == WARP_SIZE {
+        return Ok(Integer { value: 32, is_unsigned: false, is_truncated: false });
+    }
     let (digits, marked_unsigned) = match text.strip_suffix('U') {
         Some(digits) => (digits, true),
         None => (text, false),
@@ -107,6 +116,7 @@ pub fn float(text: &str) -> Result<Float, LiteralError> {
         _ => match text.parse::<f64>() {
             // No digits of a decimal number spell infinity.
             Ok(value) if value.is_infinite() => Err(LiteralError::TooLarge),
+            Ok(value) if !value.is_normal() && has_nonzero_digit(text) => Err(LiteralError::TooSmall),
             Ok(value) => Ok(Float::Double(value.to_bits())),
             Err(_) => {
                 let digit = text
@@ -116,6 +126,11 @@ pub fn float(text: &str) -> Result<Float, LiteralError> {
             }
         },
     }
+}
+
+/// Whether a digit before the exponent is not zero.
+fn has_nonzero_digit(text: &str) -> bool {
+    text.bytes().take_while(|byte| !matches!(byte, b'e' | b'E')).any(|byte| matches!(byte, b'1'..=b'9'))
 }
 
 fn float_bits(digits: &str, expected: u32) -> Result<u64, LiteralError> {
@@ -166,6 +181,7 @@ mod tests {
         assert_eq!(value("0x1fU"), 31);
         assert_eq!(value("017"), 15);
         assert_eq!(value("0b101"), 5);
+        assert_eq!(value("WARP_SZ"), 32);
         assert_eq!(value("18446744073709551615"), u64::MAX);
         assert!(integer("9223372036854775808").unwrap().is_unsigned);
         assert!(!integer("9223372036854775807").unwrap().is_unsigned);
@@ -190,6 +206,9 @@ mod tests {
         assert_eq!(float("0f3F8"), Err(LiteralError::WrongDigitCount { expected: 8, found: 3 }));
         assert_eq!(float("0f3F80000G"), Err(LiteralError::BadDigit { digit: 'G', base: 16 }));
         assert_eq!(float("1e400"), Err(LiteralError::TooLarge));
+        assert_eq!(float("1e-310"), Err(LiteralError::TooSmall));
+        assert_eq!(float("1e-400"), Err(LiteralError::TooSmall));
+        assert_eq!(float("0.0e-400").unwrap().to_f64(), 0.0);
         assert_eq!(float("1.5x"), Err(LiteralError::BadDigit { digit: 'x', base: 10 }));
     }
 

@@ -7,7 +7,7 @@ use crate::parser::Parser;
 
 /// `.global .align 16 .v4 .f32 x[4], y = { … };`, from the first word on.
 pub(super) fn variable(p: &mut Parser<'_>) -> SyntaxKind {
-    let has_type = qualifiers(p);
+    let has_type = qualifiers(p, false);
     if !has_type {
         p.error_expected("a type");
     } else if p.at(SEMICOLON) {
@@ -41,7 +41,7 @@ pub(super) fn param_list(p: &mut Parser<'_>) {
                     break;
                 }
                 let param = p.start();
-                if !qualifiers(p) {
+                if !qualifiers(p, true) {
                     p.error_expected("a type");
                 }
                 if !declarator(p) {
@@ -92,14 +92,16 @@ fn starts_function(word: &str) -> bool {
 
 /// Everything in front of the names; true if there is a type. The order and which words exist are for whoever reads
 /// the meaning.
-fn qualifiers(p: &mut Parser<'_>) -> bool {
+fn qualifiers(p: &mut Parser<'_>, is_param: bool) -> bool {
     let mut has_type = false;
     while p.at(DOT_WORD) {
-        // The type is last, but for `.ptr`.
-        if has_type && p.current_text() != ".ptr" {
+        // The type is last, but for what is said about a pointer.
+        let word = p.current_text();
+        if has_type && word != ".ptr" && !(is_param && word == ".align") {
             p.error_expected("a name");
         }
-        match p.current_text() {
+        match word {
+            ".align" if has_type && is_param => pointer(p),
             ".align" => align(p),
             ".attribute" => attribute_list(p),
             ".ptr" => pointer(p),
@@ -126,10 +128,12 @@ fn align(p: &mut Parser<'_>) {
     marker.complete(p, ALIGN);
 }
 
-/// `.ptr .global .align 8`
+/// `.ptr .global .align 8`, `.align 8`
 fn pointer(p: &mut Parser<'_>) {
     let marker = p.start();
-    p.bump();
+    if p.at_word(".ptr") {
+        p.bump();
+    }
     if p.at(DOT_WORD) && matches!(p.current_text(), ".const" | ".global" | ".local" | ".shared" | ".param") {
         p.bump();
     }

@@ -60,15 +60,15 @@ pub(super) fn operand(p: &mut Parser<'_>, may_be_pair: bool) -> bool {
             p.bump_as_error();
             operand(p, may_be_pair)
         }
-        _ => p.with_own_height(|p| match unary(p) {
-            Some(left) => {
-                pair_or_rest(p, left, may_be_pair);
-                true
-            }
-            None => {
+        _ => p.with_own_height(|p| {
+            // A sign before a number belongs to an expression.
+            let is_destination = matches!(p.current(), IDENT | UNDERSCORE) || p.nth(1) == IDENT;
+            let Some(left) = unary(p) else {
                 p.error_expected("an operand");
-                false
-            }
+                return false;
+            };
+            pair_or_rest(p, left, is_destination, may_be_pair);
+            true
         }),
     }
 }
@@ -86,8 +86,9 @@ fn offset(p: &mut Parser<'_>, base: CompletedMarker) {
 }
 
 /// `p|q` is two destinations where the left side is one, and otherwise an expression.
-fn pair_or_rest(p: &mut Parser<'_>, left: CompletedMarker, may_be_pair: bool) {
-    if matches!(left.kind(), NAME_REF | SINK | PREFIX_EXPR) && pair(p, left, may_be_pair) {
+fn pair_or_rest(p: &mut Parser<'_>, left: CompletedMarker, is_destination: bool, may_be_pair: bool) {
+    let is_destination = is_destination && matches!(left.kind(), NAME_REF | SINK | PREFIX_EXPR);
+    if is_destination && pair(p, left, may_be_pair) {
         return;
     }
     if left.kind() == NAME_REF && p.at(PLUS) {
@@ -137,14 +138,13 @@ fn check_address(p: &mut Parser<'_>) {
     loop {
         match p.nth(at) {
             // An index, a vector or a second name.
-            IDENT if is_named && p.nth_text(at) != "WARP_SZ" => {
+            IDENT if is_named => {
                 return p.nth_error(
                     at,
                     "expected a constant: an address has one register, others are added to it first",
                 );
             }
-            L_BRACK | L_BRACE | UNDERSCORE => break,
-            IDENT if p.nth_text(at) != "WARP_SZ" => break,
+            L_BRACK | L_BRACE | UNDERSCORE | IDENT => break,
             COMMA | R_BRACK | R_BRACE | SEMICOLON | EOF => return,
             _ => at += 1,
         }

@@ -90,6 +90,8 @@ fn function(p: &mut Parser<'_>, is_entry: bool) -> SyntaxKind {
     match p.current() {
         L_BRACE => statement::block(p),
         SEMICOLON => p.bump(),
+        // A device function is declared without one too.
+        _ if !is_entry && p.at(EOF) => {}
         _ => {
             p.error_expected("`{` or `;`");
             // Debris between a header and its body; the body is worth keeping.

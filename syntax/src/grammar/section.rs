@@ -1,5 +1,7 @@
 //! Sections of debug data.
 
+use ptx_isa::{Directive, ScalarType};
+
 use super::expression;
 use super::statement::{label, skip_line};
 use crate::SyntaxKind::{self, *};
@@ -10,12 +12,8 @@ use crate::{ErrorCode, TextRange};
 pub(super) fn section(p: &mut Parser<'_>) -> SyntaxKind {
     p.bump();
     let name = p.start();
-    if p.at(DOT_WORD) {
+    if p.at(DOT_WORD) && !is_reserved(&p.current_text()[1..]) {
         p.bump();
-        // `.nv.info` is one name in two words.
-        while p.at(DOT_WORD) && p.is_joint() {
-            p.bump();
-        }
         name.complete(p, NAME);
     } else {
         p.error_expected("the name of a section");
@@ -44,6 +42,13 @@ pub(super) fn section(p: &mut Parser<'_>) -> SyntaxKind {
         }
     }
     SECTION
+}
+
+/// Words that mean something else wherever they stand.
+fn is_reserved(word: &str) -> bool {
+    ScalarType::parse(word).is_some()
+        || Directive::parse(word).is_some_and(|directive| !matches!(directive.name, "version" | "sreg"))
+        || matches!(word, "v2" | "v4")
 }
 
 /// Reports the brace at `open`, which nothing closes.

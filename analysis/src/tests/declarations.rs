@@ -1,0 +1,150 @@
+//! What the header, declarations and constants of a module may say: accepted and refused modules.
+
+use crate::db::Database;
+use crate::diagnostic::Severity;
+use crate::ide;
+
+/// The errors of a module behind its header: their lines as the assembler counts them, from one, and their codes.
+fn errors(module: &str) -> Vec<(u32, &'static str)> {
+    const HEADER: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
+    let text = format!("{HEADER}{module}\n");
+    let db = Database::default();
+    let file = db.add_file(text.as_str());
+    let found = ide::diagnostics(&db, file);
+    let errors = found.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    errors
+        .map(|error| {
+            let reported = usize::from(error.reported.unwrap_or(error.range.start()));
+            (text[HEADER.len()..reported].matches('\n').count() as u32 + 1, error.code())
+        })
+        .collect()
+}
+
+/// Checks which modules are accepted, and an error of each of the others.
+fn check(accepted: &[&str], refused: &[(&str, u32, &str)]) {
+    for module in accepted {
+        assert_eq!(errors(module), [], "{module}");
+    }
+    for &(module, line, code) in refused {
+        let found = errors(module);
+        assert!(found.contains(&(line, code)), "{module}: {found:?}");
+    }
+}
+
+#[test]
+fn the_size_of_a_warp_is_a_number() {
+    check(
+        &[
+            ".global .align WARP_SZ .b32 x[WARP_SZ];",
+            ".global .b32 x[2] = {WARP_SZ, -WARP_SZ|1};",
+            ".entry k(.param .align WARP_SZ .b8 a[WARP_SZ]) .maxntid 1, WARP_SZ { .reg .b32 %r<WARP_SZ>; ret; }",
+            ".file WARP_SZ \"a.cu\"\n.entry k() { .loc WARP_SZ WARP_SZ WARP_SZ\nret; }",
+        ],
+        &[
+            (".global .b32 WARP_SZ;", 1, "E0004"),
+            (".func WARP_SZ() { ret; }", 1, "E0004"),
+            (".entry k() { WARP_SZ: ret; }", 1, "E0004"),
+            (".section .debug_str { .b8 WARP_SZ }", 1, "E0114"),
+            (".file WARP_SZ \"a.cu\"\n.file 32 \"b.cu\"", 2, "E0201"),
+        ],
+    );
+}
+
+#[test]
+fn constant_expressions() {
+    check(
+        &[
+            ".global .f32 x = -(0f3F800000);",
+            ".global .f64 x = -0d3FF0000000000000;",
+            ".global .f64 x = 1.0/-0.5;",
+            ".global .f64 x = 0.0e-400;",
+            ".global .b64 x = 1 ? 2 : (1.0 == 1.0);",
+            ".entry k() { .reg .b32 %r<3>; .reg .b64 %d; mov.b64 %d, {-1|2, %r1}; add.s32 %r1, %r2, !1|2; ret; }",
+        ],
+        &[
+            (".global .f32 x = -0f3F800000;", 1, "E0103"),
+            (".global .f64 x = 1.0/0.0;", 1, "E0103"),
+            (".global .f64 x = 1e-310;", 1, "E0003"),
+            (".global .b32 x = !1.0;", 1, "E0103"),
+            (".global .b32 x = 1.0 || 1.0;", 1, "E0103"),
+            (".global .f64 x = 1 ? 1.0 : 2.0;", 1, "E0103"),
+            (".global .b64 x = 1 ? 1 : 5/0;", 1, "E0103"),
+            (".entry k() { .reg .b32 %r<3>; add.s32 %r1, %r2, %r1|1; ret; }", 1, "E0004"),
+        ],
+    );
+}
+
+#[test]
+fn integers_of_directives_have_32_bits() {
+    check(
+        &[
+            ".entry k() .maxntid 18446744069414584321 .maxnreg 18446744073709551615 { ret; }",
+            ".global .align 18446744069414584336 .b32 x;",
+            ".file 18446744073709551615 \"a.cu\"",
+            ".global .b8 x[281474976710656];",
+        ],
+        &[
+            (".entry k() .maxnreg 4294967296 { ret; }", 1, "E0102"),
+            (".entry k() .maxnreg 18446744069414584320 { ret; }", 1, "E0102"),
+            (".entry k() .reqntid 32 .reqnctapercluster 0 .blocksareclusters { ret; }", 1, "E0108"),
+            (".file 4294967296 \"a.cu\"", 1, "E0102"),
+            (".global .b8 x[2][0];", 1, "E0102"),
+        ],
+    );
+}
+
+#[test]
+fn what_is_missing_is_noticed_at_the_next_token() {
+    check(
+        &[".func f()\n.entry k() { ret; }\n.func f() { ret; }"],
+        &[
+            (".global .b32 x", 2, "E0005"),
+            (".global .b32 x\n\n// why\n.global .b32 y;", 4, "E0005"),
+            (".global .b32 x[\n;", 2, "E0004"),
+            (".entry k()\n", 3, "E0004"),
+            (".entry k() {\nret\n/* why */\n}", 4, "E0005"),
+            (".entry k() { .reg .b32 %r1; mov.b32 %r1,\n# 1\n;\nret; }", 3, "E0004"),
+        ],
+    );
+}
+
+#[test]
+fn pointers_among_parameters() {
+    check(
+        &[".entry k(.param .u64 .align 8 a, .param .u64 .ptr .global .align 8 b) { ret; }"],
+        &[
+            (".entry k(.param .u64 .align 8 .ptr a) { ret; }", 1, "E0101"),
+            (".entry k(.param .u64 .align 7 a) { ret; }", 1, "E0102"),
+            (".func f(.param .u64 .align 8 a) { ret; }", 1, "E0109"),
+            (".global .u64 .align 8 a;", 1, "E0004"),
+        ],
+    );
+}
+
+#[test]
+fn names_of_sections() {
+    check(
+        &[".section .debug_str { .b8 1 }", ".section .x { .b8 1 }"],
+        &[
+            (".section .reg { .b8 1 }", 1, "E0004"),
+            (".section .u32 { .b8 1 }", 1, "E0004"),
+            (".section .nv.info { .b8 1 }", 1, "E0004"),
+        ],
+    );
+}
+
+#[test]
+fn names_of_ranges() {
+    check(
+        &[".entry k() { .reg .b32 x<4>; x3: mov.b32 x1, 1; ret; }"],
+        &[
+            (".entry k() { .reg .b32 x1<4>; mov.b32 x13, 1; ret; }", 1, "E0204"),
+            (".entry k() { .reg .b32 x<4>; .reg .b32 x3; ret; }", 1, "E0201"),
+        ],
+    );
+}
+
+#[test]
+fn no_quote_stands_in_a_string() {
+    check(&[".file 1 \"C:\\\""], &[(".pragma \"a\\\"b\";", 1, "E0004")]);
+}
