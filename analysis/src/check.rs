@@ -18,6 +18,7 @@ pub mod lints;
 mod memory;
 pub(crate) mod operands;
 pub(crate) mod pragmas;
+mod slow_forms;
 mod spaces;
 pub(crate) mod spelling;
 pub(crate) mod textures;
@@ -104,6 +105,7 @@ pub struct Statement<'a> {
 pub(crate) struct Extras {
     unused: bool,
     varying_branches: bool,
+    maybe_unassigned: bool,
 }
 
 #[salsa::tracked(returns(copy))]
@@ -113,6 +115,7 @@ pub(crate) fn extras(db: &dyn Db) -> Extras {
     Extras {
         unused: is_on(&unused::UNUSED_LABEL) || is_on(&unused::UNUSED_REGISTER),
         varying_branches: is_on(&divergence::VARYING_BRANCH),
+        maybe_unassigned: is_on(&unassigned::MAYBE_UNASSIGNED),
     }
 }
 
@@ -183,6 +186,7 @@ pub const STATEMENT_CHECKS: &[StatementCheck] = &[
     video::check,
     gates::check,
     warp_sync::check,
+    slow_forms::check,
 ];
 
 pub const BODY_CHECKS: &[BodyCheck] = &[

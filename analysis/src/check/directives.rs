@@ -12,9 +12,10 @@ use crate::declaration::{BAD_CONSTANT, BAD_DECLARATION, BAD_SIZE, CONFLICTING_DI
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 use crate::lower::heading::Heading;
+use crate::occupancy;
 
 declare_lint! {
-    /// A directive of a kernel or of a function has no effect without another one.
+    /// A directive of a kernel or of a function has no effect without another one, or beside it.
     pub(crate) IGNORED_DIRECTIVE = "W0503" "ignored-directive", Warning, since "0.1.0"
 }
 
@@ -111,6 +112,7 @@ pub(crate) fn check(heading: &Heading<'_>, gates: &Gates, text: &str, end: TextS
     }
     if is_entry {
         together(all, end, out);
+        crowded(all, gates, out);
         if !has_body && let Some(first) = all.first() {
             let message = "a kernel that is declared and not defined has no directives";
             out.push(Diagnostic::new(&BAD_DECLARATION, first.range, message));
@@ -192,6 +194,30 @@ fn values(found: &Found<'_>, gates: &Gates, out: &mut Findings) {
         let message = "PTX ISA 2.1 removed `.maxnctapersm`";
         let diagnostic = Diagnostic::new(&REMOVED_FORM, found.range, message);
         out.push(diagnostic.fix("change to `.minnctapersm`", found.range, ".minnctapersm"));
+    }
+}
+
+/// More blocks than a multiprocessor holds at once.
+fn crowded(all: &[Found<'_>], gates: &Gates, out: &mut Findings) {
+    let find = |word: &str| all.iter().find(|found| found.word == word);
+    let (Some(wanted), Some(block)) = (find(".minnctapersm"), find(".maxntid").or(find(".reqntid"))) else {
+        return;
+    };
+    let Some(blocks) = wanted.value(0) else { return };
+    let threads = (0..block.arguments.len()).try_fold(1u32, |n, at| n.checked_mul(block.value(at)?));
+    let (Some(threads), Some(limits)) = (threads, occupancy::limits(gates.target)) else { return };
+    let warps = threads.div_ceil(occupancy::WARP);
+    let most = limits.blocks.min(limits.warps / warps.max(1));
+    if gates.is_compiled() && blocks > most {
+        let message = format!(
+            "`.minnctapersm {blocks}` is ignored: at most {most} such blocks fit on {}",
+            gates.target
+        );
+        let note = format!(
+            "a multiprocessor holds {} blocks and {} warps, a block has {warps}",
+            limits.blocks, limits.warps
+        );
+        out.push(Diagnostic::new(&IGNORED_DIRECTIVE, wanted.range, message).note(note));
     }
 }
 

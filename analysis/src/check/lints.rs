@@ -158,6 +158,7 @@ pub static LINTS: &[&Lint] = &[
     &super::divergence::VARYING_BRANCH,
     &super::memory::OUT_OF_BOUNDS,
     &super::unassigned::MAYBE_UNASSIGNED,
+    &super::slow_forms::SLOW_FORM,
     &crate::module::TARGET_NAME,
     &NOT_CHECKED,
     &NOT_COMPILED,

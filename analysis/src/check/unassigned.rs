@@ -55,7 +55,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
         if reported.contains(&candidate.register) || intended.contains(name) {
             continue;
         }
-        match search.look(candidate.block, blocks) {
+        match search.look(candidate.block, blocks, body.extras.maybe_unassigned) {
             Before::Written => continue,
             Before::Sometimes => {
                 reported.insert(candidate.register);
@@ -176,8 +176,8 @@ impl<'a> Search<'a> {
     }
 
     /// On which ways from the start of the function to the start of `block` one of `sources`, which are sorted, lies.
-    /// When the budget is spent, on all.
-    fn look(&mut self, block: BlockId, sources: &[BlockId]) -> Before {
+    /// When the budget is spent, or where it need not be `exact`, one is enough.
+    fn look(&mut self, block: BlockId, sources: &[BlockId], exact: bool) -> Before {
         if sources.is_empty() {
             return Before::Never;
         }
@@ -193,6 +193,9 @@ impl<'a> Search<'a> {
                 }
                 self.budget -= 1;
                 if sources.binary_search(&before).is_ok() {
+                    if !exact {
+                        return Before::Written;
+                    }
                     written = true;
                 } else if std::mem::replace(&mut self.seen[before as usize], self.walk) != self.walk {
                     self.work.push(before);

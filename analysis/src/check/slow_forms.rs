@@ -1,0 +1,41 @@
+//! Forms that work and that the language advises against: other ones do the same faster.
+
+use ptx_isa::{Mod, TargetSet};
+
+use super::{Context, Statement};
+use crate::declare_lint;
+use crate::diagnostic::{Diagnostic, Findings};
+
+declare_lint! {
+    /// A form that is expected to be slow, where another one or another target is not.
+    pub(super) SLOW_FORM = "W0521" "slow-form", Information, since "0.1.0"
+}
+
+/// Targets whose copies reach several blocks of a cluster at once.
+const MULTICAST: TargetSet = TargetSet::arch(90).or(TargetSet::family(100)).or(TargetSet::family(110));
+
+pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
+    if !statement.available {
+        return;
+    }
+    let suffix = |word: &str| statement.suffixes.iter().copied().find(|&suffix| ctx.slice(suffix) == word);
+    let opcode = &statement.opcode;
+    if statement.form.mnemonic() == "mma"
+        && opcode.has(Mod::Sp)
+        && let Some(range) = suffix(".sp")
+    {
+        let message = "`mma.sp` is expected to be slow on future architectures";
+        let note = "`.sp::ordered_metadata` takes the same metadata with its indices in ascending order";
+        let diagnostic = Diagnostic::new(&SLOW_FORM, range, message).note(note);
+        out.push(diagnostic.fix("change to `.sp::ordered_metadata`", range, ".sp::ordered_metadata"));
+    }
+    if statement.form.mnemonic() == "cp"
+        && opcode.has(Mod::MulticastCluster)
+        && !MULTICAST.contains(ctx.gates.target)
+        && let Some(range) = suffix(".multicast::cluster")
+    {
+        let message = format!("`.multicast::cluster` is expected to be slow on {}", ctx.gates.target);
+        let note = format!("it is fast on {MULTICAST}");
+        out.push(Diagnostic::new(&SLOW_FORM, range, message).note(note));
+    }
+}
