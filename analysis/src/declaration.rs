@@ -13,6 +13,7 @@ use crate::constant::{self, Value};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 use crate::elements::{elements, tokens};
+use crate::initializer::Initializer;
 
 declare_lint! {
     /// A declaration lacks a part, has one twice, or has parts that exclude each other.
@@ -118,7 +119,7 @@ pub struct Declarator {
     pub count: Option<u32>,
     /// Outermost first; `None` for `[]`.
     pub dimensions: SmallVec<[Option<u64>; 2]>,
-    pub initializer: Option<SyntaxNode>,
+    pub initializer: Option<Initializer>,
 }
 
 /// Most declarations declare one name.
@@ -489,7 +490,7 @@ fn declarator(node: &SyntaxNode, text: &str, out: &mut Findings) -> Declarator {
                 }
             }
             SyntaxKind::ARRAY_DIMENSION => result.dimensions.push(dimension(&child, text, out)),
-            SyntaxKind::INITIALIZER => result.initializer = Some(child),
+            SyntaxKind::INITIALIZER => result.initializer = Some(Initializer::Tree(child)),
             _ => {}
         }
     }

@@ -48,6 +48,31 @@ pub struct InitialValue {
     pub names: Vec<NameUse>,
 }
 
+/// What stands behind the `=` of a declaration.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Initializer {
+    Tree(SyntaxNode),
+    /// Nothing but numbers that fit the variable.
+    Numbers {
+        range: TextRange,
+        value: InitialValue,
+    },
+}
+
+impl Initializer {
+    pub fn range(&self) -> TextRange {
+        match self {
+            Self::Tree(node) => node.text_range(),
+            Self::Numbers { range, .. } => *range,
+        }
+    }
+
+    /// The names in it and what is wrong with it come from its tree alone.
+    pub(crate) fn is_tree(&self) -> bool {
+        matches!(self, Self::Tree(_))
+    }
+}
+
 /// A name whose address an initialiser takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NameUse {
@@ -59,14 +84,18 @@ pub struct NameUse {
     pub addend: i64,
 }
 
-/// Evaluates an `INITIALIZER`. Missing values are zero.
+/// Evaluates the initialiser of a variable. Missing values are zero.
 pub fn read(
-    node: &SyntaxNode,
+    initializer: &Initializer,
     head: &Head,
     dimensions: &[Option<u64>],
     text: &str,
     out: &mut Findings,
 ) -> InitialValue {
+    let node = match initializer {
+        Initializer::Tree(node) => node,
+        Initializer::Numbers { value, .. } => return value.clone(),
+    };
     let mut reader = Reader { head, text, out, result: InitialValue::default() };
     let lanes = u64::from(head.lanes);
     if let Some(value) = node.first_child() {
@@ -269,7 +298,7 @@ fn is_address(node: &SyntaxNode) -> bool {
 }
 
 /// The bits of a number in a type. `None` where the kinds do not go together.
-fn encode(value: Value, ty: ScalarType) -> Option<u128> {
+pub(crate) fn encode(value: Value, ty: ScalarType) -> Option<u128> {
     match (value, ty.kind()) {
         (Value::Int { value, unsigned: true }, TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed) => {
             Some(u128::from(value as u64))

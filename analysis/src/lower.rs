@@ -7,6 +7,7 @@
 
 mod body;
 pub mod call;
+mod global;
 pub(crate) mod heading;
 mod instruction;
 mod operand;
@@ -21,6 +22,7 @@ use body::Walker;
 use heading::Headings;
 use ptx_backend::input::{Function, SrcId, Symbol};
 use ptx_isa::Space;
+use ptx_syntax::ItemKind;
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Db, SourceFile};
@@ -233,7 +235,11 @@ impl<'db> Session<'db> {
     fn walk(&mut self, item: Item<'db>) {
         self.walker.begin(item);
         let kind = item.kind(self.walker.db);
-        if !plain::walk(&mut self.walker, &mut self.memory, &mut self.headings, kind) {
+        if kind == ItemKind::Variable
+            && let Some(declaration) = self.headings.read_variable(self.walker.text)
+        {
+            self.walker.module_variable(declaration);
+        } else if !plain::walk(&mut self.walker, &mut self.memory, &mut self.headings, kind) {
             self.walker.begin(item);
             self.walker.tree(item);
         }

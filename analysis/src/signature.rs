@@ -6,7 +6,7 @@
 
 use ptx_backend::input::{Init, Param, Signature, Variable};
 use ptx_isa::{PtxVersion, ScalarType, Sm, Space};
-use ptx_syntax::{ItemKind, SyntaxKind, SyntaxNode};
+use ptx_syntax::{ItemKind, SyntaxKind};
 use smol_str::SmolStr;
 
 use crate::check::debug;
@@ -107,7 +107,17 @@ pub(crate) fn read_decl<'db>(db: &'db dyn Db, item: Item<'db>, headings: &mut He
     {
         return function(heading, text);
     }
-    let node = parse(db, item).syntax();
+    if item.kind(db) == ItemKind::Variable
+        && let Some(declaration) = headings.read_variable(text)
+    {
+        return variables(declaration, text);
+    }
+    declared_by_tree(db, item)
+}
+
+/// What an item declares, from its tree.
+pub(crate) fn declared_by_tree<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
+    let (text, node) = (item.text(db), parse(db, item).syntax());
     let words = |kind: SyntaxKind| tokens(&node, kind).into_iter().map(|range| &text[range]);
     match node.kind() {
         SyntaxKind::VERSION_DIRECTIVE => ItemDecl::Version(words(SyntaxKind::FLOAT).next().and_then(version)),
@@ -125,7 +135,8 @@ pub(crate) fn read_decl<'db>(db: &'db dyn Db, item: Item<'db>, headings: &mut He
             Some("64") => Some(64),
             _ => None,
         }),
-        SyntaxKind::VARIABLE => variables(&node, text),
+        SyntaxKind::VARIABLE => declaration::read(&node, text, &mut Findings::default())
+            .map_or(ItemDecl::None, |declaration| variables(declaration, text)),
         SyntaxKind::FUNCTION => function(&Heading::read_tree(&node, text, &mut Findings::default()), text),
         SyntaxKind::ALIAS => {
             let mut names = node.children().map(|child| SmolStr::new(&text[child.text_range()]));
@@ -150,11 +161,8 @@ pub(crate) fn target(word: &str) -> Option<Sm> {
     Sm::parse(word).or_else(|| Sm::parse(word.trim_end_matches(|c: char| c.is_ascii_lowercase())))
 }
 
-fn variables(node: &SyntaxNode, text: &str) -> ItemDecl {
-    let Some(Declaration { head, declarators }) = declaration::read(node, text, &mut Findings::default())
-    else {
-        return ItemDecl::None;
-    };
+fn variables(declaration: Declaration, text: &str) -> ItemDecl {
+    let Declaration { head, declarators } = declaration;
     let name = |declarator: &Declarator| declarator.name.map(|range| &text[range]);
     if head.space == Space::Reg {
         let registers = declarators.iter().filter_map(|declarator| {
@@ -180,8 +188,9 @@ pub fn variable(
     let mut init = None;
     let mut relocs: Box<[NamedReloc]> = Box::default();
     let mut elements = declarator.elements();
-    if let Some(node) = &declarator.initializer {
-        let value = initializer::read(node, head, &declarator.dimensions, text, &mut Findings::default());
+    if let Some(initializer) = &declarator.initializer {
+        let value =
+            initializer::read(initializer, head, &declarator.dimensions, text, &mut Findings::default());
         elements = elements.or(Some(value.elements));
         relocs = value.relocs.into();
         init = Some(Init { bytes: value.bytes, relocs: Vec::new() });

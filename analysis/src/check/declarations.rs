@@ -335,7 +335,7 @@ fn variable(d: &Declared<'_>, header: &Header, out: &mut Findings) {
         d.report(out, &BAD_SIZE, message);
     }
     if let Some(value) = &d.declarator.initializer {
-        let range = value.text_range();
+        let range = value.range();
         let mut report = |message: String| out.push(Diagnostic::new(&INITIAL_VALUE, range, message));
         if !matches!(head.space, Space::Global | Space::Const) {
             report(format!("a `.{}` variable has no initial value", head.space.text()));
@@ -381,7 +381,7 @@ fn parameter(d: &Declared<'_>, out: &mut Findings) {
         d.report(out, &BAD_PARAMETER, "a parameter is one name, no range".to_owned());
     }
     if let Some(value) = &d.declarator.initializer {
-        out.push(Diagnostic::new(&BAD_PARAMETER, value.text_range(), "a parameter has no initial value"));
+        out.push(Diagnostic::new(&BAD_PARAMETER, value.range(), "a parameter has no initial value"));
     }
     if matches!(d.site, Site::Function | Site::Result) {
         if name == "_" {

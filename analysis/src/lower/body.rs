@@ -251,7 +251,11 @@ impl<'db> Walker<'db> {
                     block.iter().for_each(|block| walker.statements(block, block.text_range()))
                 });
             }
-            SyntaxKind::VARIABLE => self.module_variable(&node),
+            SyntaxKind::VARIABLE => {
+                if let Some(declaration) = declaration::read(&node, self.text, &mut self.diagnostics) {
+                    self.module_variable(declaration);
+                }
+            }
             SyntaxKind::SECTION => self.section(&node),
             SyntaxKind::FILE_DIRECTIVE => self.file_directive(&node),
             SyntaxKind::LOC_DIRECTIVE => self.misplaced_loc(&node),

@@ -39,6 +39,13 @@ impl<'t> Headings<'t> {
         Some(&self.heading)
     }
 
+    /// A declaration of module scope that has nothing unusual in it.
+    pub(crate) fn read_variable(&mut self, text: &'t str) -> Option<Declaration> {
+        let mut found = Findings::default();
+        let reader = Reader { text, pos: 0, known: &mut self.known, out: &mut found };
+        reader.variable().filter(|_| found.is_empty())
+    }
+
     /// Reads a heading that has nothing unusual in it.
     fn read_plain(&mut self, text: &'t str) -> bool {
         self.heading.clear();
@@ -183,11 +190,11 @@ impl List {
 }
 
 /// Reads a plain heading. Methods give `None` when they give up.
-struct Reader<'t, 'o> {
-    text: &'t str,
-    pos: usize,
+pub(super) struct Reader<'t, 'o> {
+    pub(super) text: &'t str,
+    pub(super) pos: usize,
     known: &'o mut KnownHeads<'t>,
-    out: &'o mut Findings,
+    pub(super) out: &'o mut Findings,
 }
 
 impl<'t> Reader<'t, '_> {
@@ -362,22 +369,22 @@ impl<'t> Reader<'t, '_> {
         Some(Found::new(word, range, arguments, self.out))
     }
 
-    fn bytes(&self, range: TextRange) -> &'t [u8] {
+    pub(super) fn bytes(&self, range: TextRange) -> &'t [u8] {
         self.text[range].as_bytes()
     }
 
     /// The byte at the cursor; zero at the end.
-    fn byte(&self) -> u8 {
+    pub(super) fn byte(&self) -> u8 {
         self.text.as_bytes().get(self.pos).copied().unwrap_or(0)
     }
 
-    fn eat(&mut self, byte: u8) -> Option<()> {
+    pub(super) fn eat(&mut self, byte: u8) -> Option<()> {
         let is_there = self.byte() == byte;
         self.pos += usize::from(is_there);
         is_there.then_some(())
     }
 
-    fn skip_trivia(&mut self) -> Option<()> {
+    pub(super) fn skip_trivia(&mut self) -> Option<()> {
         loop {
             match self.byte() {
                 b' ' | b'\t' | b'\n' | b'\r' => self.pos += 1,
@@ -395,7 +402,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     /// The `.word` at the cursor.
-    fn dot_word(&mut self) -> Option<TextRange> {
+    pub(super) fn dot_word(&mut self) -> Option<TextRange> {
         let start = self.pos;
         let bytes = self.text.as_bytes();
         if self.byte() != b'.' || !bytes.get(start + 1)?.is_ascii_alphabetic() {
@@ -406,7 +413,7 @@ impl<'t> Reader<'t, '_> {
         (self.byte() != b':').then(|| self.range_from(start))
     }
 
-    fn name(&mut self) -> Option<TextRange> {
+    pub(super) fn name(&mut self) -> Option<TextRange> {
         let start = self.pos;
         let first = self.byte();
         if !first.is_ascii_alphabetic() && !matches!(first, b'_' | b'$' | b'%') {
@@ -419,7 +426,7 @@ impl<'t> Reader<'t, '_> {
     }
 
     /// A decimal number of up to nine digits, behind blanks.
-    fn number(&mut self) -> Option<u32> {
+    pub(super) fn number(&mut self) -> Option<u32> {
         self.skip_trivia()?;
         let start = self.pos;
         self.skip_word(start);
@@ -431,12 +438,12 @@ impl<'t> Reader<'t, '_> {
         if is_plain { digits.parse().ok() } else { None }
     }
 
-    fn skip_word(&mut self, from: usize) {
+    pub(super) fn skip_word(&mut self, from: usize) {
         let rest = &self.text.as_bytes()[from..];
         self.pos = from + rest.iter().position(|&byte| !is_word(byte)).unwrap_or(rest.len());
     }
 
-    fn range_from(&self, start: usize) -> TextRange {
+    pub(super) fn range_from(&self, start: usize) -> TextRange {
         TextRange::new(TextSize::new(start as u32), TextSize::new(self.pos as u32))
     }
 }

@@ -10,17 +10,16 @@ use super::operand::is_extern;
 use crate::check::declarations::{self, Site};
 use crate::check::externals;
 use crate::check::lints;
-use crate::declaration::{self, Declarator, Head};
+use crate::declaration::{Declaration, Declarator, Head};
 use crate::diagnostic::Diagnostic;
 use crate::ide::Access;
-use crate::initializer::{self, INITIAL_VALUE, InitialValue, NameUse};
+use crate::initializer::{self, INITIAL_VALUE, InitialValue, Initializer, NameUse};
 use crate::module::Global;
 use crate::scope::Entity;
 
 impl Walker<'_> {
     /// A declaration at module scope: its parts are reported here, its meaning is the module's.
-    pub(super) fn module_variable(&mut self, node: &SyntaxNode) {
-        let Some(declaration) = declaration::read(node, self.text, &mut self.diagnostics) else { return };
+    pub(super) fn module_variable(&mut self, declaration: Declaration) {
         let context = (self.header, &self.gates);
         declarations::check(Site::Module, &declaration, context, self.text, &mut self.diagnostics);
         self.names.open();
@@ -29,7 +28,9 @@ impl Walker<'_> {
             if let Some(symbol) = self.global(self.slice(range)).map(Global::symbol) {
                 self.occur(range, Entity::Symbol(symbol), Access::Declaration);
             }
-            self.initial_value(&declaration.head, &declarator);
+            if declarator.initializer.as_ref().is_some_and(Initializer::is_tree) {
+                self.initial_value(&declaration.head, &declarator);
+            }
         }
         self.names.close();
     }
@@ -48,8 +49,9 @@ impl Walker<'_> {
 
     /// Evaluates an initialiser and records the names in it.
     fn initial_value(&mut self, head: &Head, declarator: &Declarator) -> Option<InitialValue> {
-        let node = declarator.initializer.as_ref()?;
-        let value = initializer::read(node, head, &declarator.dimensions, self.text, &mut self.diagnostics);
+        let initializer = declarator.initializer.as_ref()?;
+        let value =
+            initializer::read(initializer, head, &declarator.dimensions, self.text, &mut self.diagnostics);
         for &name in &value.names {
             self.address_in_value(name, declarator.name);
         }

@@ -114,7 +114,7 @@ fn initial_value_changed() {
     check(
         "counter;",
         "counter = 7;",
-        expect!["items 1, parse 1, item_decl 1, module 1, lower 0, environment 2, compile_function 0"],
+        expect!["items 1, parse 0, item_decl 1, module 1, lower 0, environment 2, compile_function 0"],
     );
 }
 
