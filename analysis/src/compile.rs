@@ -166,9 +166,10 @@ fn compile(db: &dyn Db, env: &Env, input: &Function, options: &ptx_backend::Opti
 
 /// The functions of a file that have a body, in text order.
 pub fn functions<'db>(db: &'db dyn Db, file: SourceFile) -> impl Iterator<Item = Item<'db>> {
-    items(db, file).iter().copied().filter(move |&item| {
-        matches!(item.kind(db), ItemKind::Entry | ItemKind::Func) && lower(db, item).has_body
-    })
+    items(db, file)
+        .iter()
+        .copied()
+        .filter(move |&item| item.kind(db).is_function() && lower(db, item).has_body)
 }
 
 /// Compiles every function of a file on all cores. `progress` is called with the number done and the total, in
@@ -179,7 +180,7 @@ pub fn compile_all(db: &Database, file: SourceFile, progress: &(dyn Fn(usize, us
     (0..total).into_par_iter().for_each_with(db.clone(), |db, index| {
         let db: &Database = db;
         let item = items(db, file)[index];
-        if matches!(item.kind(db), ItemKind::Entry | ItemKind::Func) {
+        if item.kind(db).is_function() {
             compile_function(db, item);
         }
         let done = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
@@ -200,7 +201,7 @@ pub fn check_all(db: &Database, file: SourceFile) {
 fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     let lowered = lower(db, item);
     let is_wrong = || lowered.diagnostics.iter().any(|d| d.severity == Severity::Error);
-    if !matches!(item.kind(db), ItemKind::Entry | ItemKind::Func) || !lowered.has_body || is_wrong() {
+    if !item.kind(db).is_function() || !lowered.has_body || is_wrong() {
         return None;
     }
     let name = lowered.map.name_range().unwrap_or_default();

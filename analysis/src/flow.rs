@@ -91,6 +91,12 @@ impl<'a> Flow<'a> {
         self.dominators.get_or_init(|| Tree::dominators(self.graph()))
     }
 
+    /// Whether control comes through `above` on every way to a block that it can come to. It always starts in the
+    /// first block, so that most questions need no tree.
+    pub fn dominates(&self, above: BlockId, block: BlockId) -> bool {
+        above == 0 || self.dominators().dominates(above, block)
+    }
+
     pub fn post_dominators(&self) -> &Tree {
         self.post_dominators.get_or_init(|| Tree::post_dominators(self.graph()))
     }

@@ -129,7 +129,7 @@ pub struct Lowered {
 /// Walks an item.
 #[salsa::tracked]
 pub fn lower<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
-    Session::run(db, item.file(db), |session| {
+    Session::run(db, item.file(db), &[item], |session| {
         session.walk(item);
         session.walker.lowered()
     })
@@ -146,7 +146,7 @@ pub(crate) fn findings<'db>(db: &'db dyn Db, item: Item<'db>) -> &'db ItemFindin
 
 #[salsa::tracked]
 fn findings_in_item<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemFindings {
-    Session::run(db, item.file(db), |session| {
+    Session::run(db, item.file(db), &[item], |session| {
         session.walk(item);
         session.walker.findings()
     })
@@ -156,8 +156,9 @@ fn findings_in_item<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemFindings {
 #[salsa::tracked]
 fn findings_in_file(db: &dyn Db, file: SourceFile) -> FileFindings {
     let mut all = FileFindings::default();
-    Session::run(db, file, |session| {
-        for &item in items(db, file) {
+    let items = items(db, file);
+    Session::run(db, file, items, |session| {
+        for &item in items {
             session.walk(item);
             let found = session.walker.findings();
             if !found.is_empty() {
@@ -222,10 +223,20 @@ struct Session<'db> {
 }
 
 impl<'db> Session<'db> {
-    fn run<T>(db: &'db dyn Db, file: SourceFile, work: impl FnOnce(&mut Self) -> T) -> T {
+    /// `items` are those that `work` walks.
+    fn run<T>(
+        db: &'db dyn Db,
+        file: SourceFile,
+        items: &[Item<'db>],
+        work: impl FnOnce(&mut Self) -> T,
+    ) -> T {
         let passed = plain::passed(db, file);
         let mut session =
             Self { walker: Walker::new(db, file), memory: passed.take(), headings: Headings::default() };
+        let functions = items.iter().filter(|item| item.kind(db).is_function());
+        if let Some(longest) = functions.map(|item| item.text(db)).max_by_key(|text| text.len()) {
+            session.walker.reserve(longest);
+        }
         let result = work(&mut session);
         passed.give_back(session.memory);
         result

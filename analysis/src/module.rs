@@ -119,7 +119,7 @@ pub fn header(db: &dyn Db, file: SourceFile) -> Header {
 }
 
 fn may_precede_header(db: &dyn Db, item: Item<'_>) -> bool {
-    !matches!(item.kind(db), ItemKind::Entry | ItemKind::Func | ItemKind::Variable)
+    !item.kind(db).is_function() && item.kind(db) != ItemKind::Variable
 }
 
 /// The target in effect: the one asked for, else the file's own.

@@ -102,7 +102,7 @@ pub(crate) fn read_decl<'db>(db: &'db dyn Db, item: Item<'db>, headings: &mut He
         _ => {}
     }
     // A body says nothing to others.
-    if matches!(item.kind(db), ItemKind::Entry | ItemKind::Func)
+    if item.kind(db).is_function()
         && let Some(heading) = headings.read(text)
     {
         return function(heading, text);

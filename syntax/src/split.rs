@@ -36,6 +36,13 @@ pub enum ItemKind {
     Trivia,
 }
 
+impl ItemKind {
+    /// Whether it is a kernel or a device function, declared or defined.
+    pub const fn is_function(self) -> bool {
+        matches!(self, Self::Entry | Self::Func)
+    }
+}
+
 /// A top-level item of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RawItem {
@@ -250,7 +257,7 @@ impl<'a> Splitter<'a> {
                     let start = self.pos;
                     let word = self.word_at(start);
                     let headed = name.is_some() && parens == 0;
-                    let pragma_of_function = word == b".pragma" && is_function(kind);
+                    let pragma_of_function = word == b".pragma" && kind.is_function();
                     if broken
                         && !first
                         && ((headed && is_soft_start(word) && !pragma_of_function)
@@ -280,7 +287,7 @@ impl<'a> Splitter<'a> {
                 }
                 b'{' => {
                     let closed = self.braces();
-                    if !closed || is_function(kind) || kind == ItemKind::Section {
+                    if !closed || kind.is_function() || kind == ItemKind::Section {
                         break;
                     }
                 }
@@ -443,10 +450,6 @@ impl<'a> Splitter<'a> {
     fn word_at(&self, pos: usize) -> &[u8] {
         &self.bytes[pos..scan::word_end(self.bytes, pos + 1)]
     }
-}
-
-fn is_function(kind: ItemKind) -> bool {
-    matches!(kind, ItemKind::Entry | ItemKind::Func)
 }
 
 /// Behind the comment at `pos`, or behind the slash where there is none.

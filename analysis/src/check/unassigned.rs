@@ -115,7 +115,7 @@ fn candidates(body: &Body<'_>, flow: &Flow<'_>) -> Vec<Candidate> {
             for access in registers.clone().filter(|access| access.reads()) {
                 let register = access.register.0 as usize;
                 let is_written = last[register] == block
-                    || first[register] != NONE && flow.dominators().dominates(first[register], block);
+                    || first[register] != NONE && flow.dominates(first[register], block);
                 if !is_written
                     && !flow.instruction(src).is_some_and(is_passed_on)
                     && let Some(range) = flow.place(src, &access)

@@ -63,7 +63,7 @@ pub enum End {
 #[derive(Clone, Debug)]
 pub struct Graph {
     /// Per block and one more: its first statement, an index into [`Function::body`].
-    starts: Box<[u32]>,
+    starts: Vec<u32>,
     ends: Box<[End]>,
     successors: Edges,
     predecessors: Edges,
@@ -127,7 +127,7 @@ impl Graph {
         }
         let predecessors = Edges::new(blocks, &edges);
         let reached = reach(&successors, &[0]);
-        Self { starts: starts.into(), ends: ends.into(), successors, predecessors, reached }
+        Self { starts, ends: ends.into(), successors, predecessors, reached }
     }
 
     /// Every block, in text order.

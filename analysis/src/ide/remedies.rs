@@ -17,8 +17,8 @@ use crate::check::lints::UNEXPECTED;
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::Diagnostic;
 use crate::ide::Access;
-use crate::ide::locate::{items_in, module_target};
-use crate::items::Item;
+use crate::ide::locate::module_target;
+use crate::items::{Item, items};
 use crate::lower::{Occurrence, source_map};
 use crate::scope::{DeclKind, Entity};
 
@@ -100,8 +100,9 @@ fn declarations(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
 
 /// The item that a range of the file lies in, and the range in it.
 fn item_of(db: &dyn Db, file: SourceFile, range: TextRange) -> Option<(Item<'_>, TextRange)> {
-    let item = items_in(db, file, Some(range)).find(|item| item.range(db).contains_range(range))?;
-    Some((item, range - item.offset(db)))
+    let all = items(db, file);
+    let item = *all.get(all.partition_point(|item| item.range(db).end() < range.end()))?;
+    item.range(db).contains_range(range).then(|| (item, range - item.offset(db)))
 }
 
 /// The names that are used in a range of an item.

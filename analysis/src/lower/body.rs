@@ -39,11 +39,6 @@ pub(super) enum Resolution {
     Wrong,
 }
 
-/// Bytes of a short statement with its line break, as most are longer.
-const LEAST_STATEMENT: usize = 8;
-/// Room for so many is made at least, so that it serves the next items too.
-const FEW_STATEMENTS: usize = 256;
-
 /// The walk over items of a file, one after the other. Its collections serve all of them.
 pub(super) struct Walker<'db> {
     pub(super) db: &'db dyn Db,
@@ -215,16 +210,11 @@ impl<'db> Walker<'db> {
         self.occurrences.push(Occurrence { range, entity, access });
     }
 
-    /// Makes room for a body: moving what grows would touch twice the memory, and memory that is never used costs
+    /// Makes room for a function: moving what grows would touch twice the memory, and memory that is never used costs
     /// nothing.
-    pub(super) fn reserve(&mut self, body: &str) {
-        // There is room from the items before for as many as there can be in few bytes.
-        if self.places.capacity() > body.len() / LEAST_STATEMENT {
-            return;
-        }
-        let count = |byte| memchr::memchr_iter(byte, body.as_bytes()).count();
+    pub(super) fn reserve(&mut self, text: &str) {
+        let count = |byte| memchr::memchr_iter(byte, text.as_bytes()).count();
         let (statements, registers) = (count(b';'), count(b'%'));
-        let statements = statements.max(FEW_STATEMENTS);
         self.function.body.reserve(statements);
         self.places.reserve(statements);
         // Besides its registers a statement has seldom more than one name.
@@ -651,7 +641,11 @@ impl<'db> Walker<'db> {
         let registers = self.names.registers.iter().map(|register| Register { ty: register.ty });
         self.function.regs.extend(registers);
         self.function.labels = self.names.labels.len() as u32;
-        self.occurrences.sort_by_key(|occurrence| occurrence.range.start());
+        let start = |occurrence: &Occurrence| occurrence.range.start();
+        // Sorting would take memory first; only trees give names out of order, and few of them.
+        if !self.occurrences.is_sorted_by_key(start) {
+            self.occurrences.sort_by_key(start);
+        }
         let map = SourceMap {
             statements: take(&mut self.places),
             declarations: take(&mut self.names.declarations),

@@ -34,7 +34,7 @@ pub(super) fn walk<'db>(
     kind: ItemKind,
 ) -> bool {
     // Characters beyond ASCII are errors even in comments.
-    if !matches!(kind, ItemKind::Entry | ItemKind::Func) || !walker.text.is_ascii() {
+    if !kind.is_function() || !walker.text.is_ascii() {
         return false;
     }
     let Some(heading) = headings.read(walker.text) else { return false };
@@ -178,7 +178,6 @@ pub(super) struct Body<'s, 'db> {
 impl<'s, 'db> Body<'s, 'db> {
     fn new(walker: &'s mut Walker<'db>, memory: &'s mut Memory, open: TextSize) -> Self {
         let text = walker.text;
-        walker.reserve(&text[usize::from(open)..]);
         let Buffers { shape, values, braces, blocks } = std::mem::take(&mut memory.buffers);
         Self {
             walker,
