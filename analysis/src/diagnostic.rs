@@ -177,6 +177,11 @@ impl Findings {
         self.kept.append(&mut last);
     }
 
+    /// How many there were, kept or not.
+    pub fn count(&self) -> usize {
+        self.counts.values().sum()
+    }
+
     /// Whether so many of a lint were found that no more suggestions are worth their time.
     pub fn has_many(&self, lint: &Lint) -> bool {
         const MANY: usize = 100;

@@ -11,6 +11,7 @@ mod global;
 pub(crate) mod heading;
 mod instruction;
 mod operand;
+pub(crate) mod parameter;
 mod plain;
 mod position;
 mod shape;

@@ -17,6 +17,7 @@ use crate::elements::tokens;
 use crate::initializer::{self, NamedReloc};
 use crate::items::{Item, parse};
 use crate::lower::heading::{Heading, Headings, List};
+use crate::lower::parameter::Layout;
 
 /// What an item declares.
 #[derive(Clone, PartialEq, Debug)]
@@ -223,26 +224,13 @@ fn function(heading: &Heading<'_>, text: &str) -> ItemDecl {
         external: !has_body,
         noreturn: heading.is_noreturn(),
     };
-    let shapes = Shapes { returns: return_shapes, params: param_shapes };
+    let shapes = Shapes { returns: return_shapes.into(), params: param_shapes.into() };
     ItemDecl::Function(Box::new(FunctionDecl { signature, shapes, has_body }))
 }
 
 /// The parameters of a list, laid out in order.
-pub(crate) fn parameters(list: &List, text: &str) -> (Vec<Param>, Box<[Shape]>) {
-    let mut offset = 0u32;
-    let mut params = Vec::with_capacity(list.declarations.len());
-    let mut shapes = Vec::with_capacity(list.declarations.len());
-    for Declaration { head, declarators } in &list.declarations {
-        for declarator in declarators {
-            let Some(name) = declarator.name else { continue };
-            shapes.push(Shape::new(head, declarator));
-            let size = declarator.elements().unwrap_or(0).saturating_mul(head.element_bytes());
-            let size = u32::try_from(size).unwrap_or(u32::MAX);
-            let align = head.alignment();
-            offset = offset.checked_next_multiple_of(align).unwrap_or(u32::MAX);
-            params.push(Param { name: text[name].to_owned(), ty: head.ty, size, align, offset, reg: None });
-            offset = offset.saturating_add(size);
-        }
-    }
-    (params, shapes.into())
+pub(crate) fn parameters(list: &List, text: &str) -> (Vec<Param>, Vec<Shape>) {
+    let mut layout = Layout::default();
+    let named = list.parameters.iter().filter_map(|parameter| Some((&parameter.kind, parameter.name?)));
+    named.map(|(kind, name)| (layout.add(kind, &text[name]), kind.shape.clone())).collect()
 }

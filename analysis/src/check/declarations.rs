@@ -13,6 +13,7 @@ use crate::declaration::{BAD_DECLARATION, BAD_SIZE, Declaration, Declarator, Hea
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings, Lint};
 use crate::initializer::INITIAL_VALUE;
+use crate::lower::parameter::Parameter;
 use crate::module::Header;
 
 declare_lint! {
@@ -399,20 +400,17 @@ fn parameter(d: &Declared<'_>, out: &mut Findings) {
 }
 
 /// What the parameters of a list say about each other.
-pub(crate) fn check_list(site: Site, parameters: &[Declaration], gates: &Gates, out: &mut Findings) {
+pub(crate) fn check_list(site: Site, parameters: &[Parameter], gates: &Gates, out: &mut Findings) {
     let is_open = |d: &Declarator| matches!(d.dimensions.first(), Some(None | Some(0)));
     let says_something = match site.is_result() {
         true => parameters.len() > 1,
-        false => parameters.iter().any(|p| p.declarators.iter().any(is_open)),
+        false => parameters.iter().any(|p| is_open(&p.kind.declarator)),
     };
     if !says_something {
         return;
     }
-    let declared: Vec<(&Head, &Declarator, TextRange)> = parameters
-        .iter()
-        .flat_map(|p| p.declarators.iter().map(|d| (&p.head, d)))
-        .filter_map(|(head, declarator)| Some((head, declarator, declarator.name?)))
-        .collect();
+    let declared: Vec<(&Head, &Declarator, TextRange)> =
+        parameters.iter().filter_map(|p| Some((&p.kind.head, &p.kind.declarator, p.name?))).collect();
     if site.is_result() && declared.len() > 1 {
         let in_memory = declared.iter().find(|(head, ..)| head.space == Space::Param);
         if let Some(&(_, _, range)) = in_memory {

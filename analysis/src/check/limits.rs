@@ -8,9 +8,9 @@ use text_size::TextRange;
 use super::Gates;
 use super::lints::HARDWARE_LIMIT;
 use crate::db::{Db, SourceFile};
-use crate::declaration::Declaration;
 use crate::diagnostic::Diagnostic;
 use crate::items::{Item, items};
+use crate::lower::parameter::Parameter;
 use crate::lower::{all_findings, findings, lower};
 use crate::module::{architecture, module};
 use crate::scope::Entity;
@@ -39,14 +39,10 @@ fn total(mut blocks: Vec<Block>) -> u64 {
 }
 
 /// Bytes of the parameters of a kernel, in their order.
-pub(crate) fn parameter_bytes(parameters: &[Declaration]) -> u64 {
-    parameters.iter().fold(0u64, |end, declaration| {
-        let head = &declaration.head;
-        declaration.declarators.iter().fold(end, |end, declarator| {
-            let start = end.checked_next_multiple_of(u64::from(head.alignment())).unwrap_or(u64::MAX);
-            let elements = declarator.elements().unwrap_or(0);
-            start.saturating_add(elements.saturating_mul(head.element_bytes()))
-        })
+pub(crate) fn parameter_bytes(parameters: &[Parameter]) -> u64 {
+    parameters.iter().fold(0u64, |end, Parameter { kind, .. }| {
+        let start = end.checked_next_multiple_of(u64::from(kind.shape.align)).unwrap_or(u64::MAX);
+        start.saturating_add(kind.bytes)
     })
 }
 

@@ -15,6 +15,7 @@ use text_size::{TextRange, TextSize};
 
 use super::call::CALL_TARGET;
 use super::heading::{Heading, List};
+use super::parameter::{Kind, Layout};
 use super::{ItemFindings, Lowered, Occurrence, SourceMap};
 use crate::check::declarations::{self, Site};
 use crate::check::externals::SEPARATE_COMPILATION;
@@ -317,64 +318,53 @@ impl<'db> Walker<'db> {
 
     /// Checks the parameters of a list, alone and together.
     fn parameter_list(&mut self, list: &List, site: Site) {
-        for declaration in &list.declarations {
-            let context = (self.header, &self.gates);
-            declarations::check(site, declaration, context, self.text, &mut self.diagnostics);
+        for parameter in &list.parameters {
+            if parameter.kind.passes(site) {
+                continue;
+            }
+            let (found, context) = (self.diagnostics.count(), (self.header, &self.gates));
+            declarations::check(site, &parameter.declaration(), context, self.text, &mut self.diagnostics);
+            if self.diagnostics.count() == found {
+                parameter.kind.pass(site);
+            }
         }
-        declarations::check_list(site, &list.declarations, &self.gates, &mut self.diagnostics);
+        declarations::check_list(site, &list.parameters, &self.gates, &mut self.diagnostics);
     }
 
     fn parameters(&mut self, list: &List, visible: TextRange, site: Site) {
         let is_input = site != Site::Result;
-        let mut offset = 0u32;
+        let mut layout = Layout::default();
         self.parameter_list(list, site);
         if site == Site::Kernel {
-            let bytes = limits::parameter_bytes(&list.declarations);
+            let bytes = limits::parameter_bytes(&list.parameters);
             self.diagnostics.extend(limits::kernel_parameters(bytes, list.range, &self.gates));
         }
-        for declaration in &list.declarations {
-            let head = &declaration.head;
-            for declarator in &declaration.declarators {
-                let Some(range) = declarator.name else { continue };
-                let size = declarator.elements().unwrap_or(0).saturating_mul(head.element_bytes());
-                let size = u32::try_from(size).unwrap_or(u32::MAX);
-                let align = head.alignment();
-                offset = offset.checked_next_multiple_of(align).unwrap_or(u32::MAX);
-                let index =
-                    if is_input { self.function.params.len() } else { self.function.returns.len() } as u32;
-                let symbol = if is_input { Symbol::Param(index) } else { Symbol::Return(index) };
-                let is_register = head.space == Space::Reg;
-                let kind = if is_register {
-                    DeclKind::Register { ty: head.ty, count: declarator.count, lanes: head.lanes }
-                } else {
-                    DeclKind::Symbol(symbol)
-                };
-                let id = self.declare(range, visible, kind);
-                let reg = (is_register && declarator.count.is_none() && head.lanes == 1)
-                    .then(|| self.names.register(id, None, 0));
-                let is_array = !declarator.dimensions.is_empty();
-                self.variables.insert(
-                    symbol,
-                    Place {
-                        space: head.space,
-                        ty: head.ty,
-                        is_array,
-                        align: head.alignment(),
-                        size: u64::from(size),
-                    },
-                );
-                let entity = reg.map_or(Entity::Symbol(symbol), Entity::Register);
-                self.occur(range, entity, Access::Declaration);
-                let name = self.slice(range).to_owned();
-                let param = Param { name, ty: head.ty, size, align, offset, reg };
-                offset = offset.saturating_add(size);
-                if is_input {
-                    self.function.params.push(param);
-                    self.params.push(id);
-                } else {
-                    self.function.returns.push(param);
-                    self.returns.push(id);
-                }
+        for parameter in &list.parameters {
+            let Some(range) = parameter.name else { continue };
+            let Kind { shape, declarator, .. } = &*parameter.kind;
+            let Shape { space, ty, lanes, align, .. } = *shape;
+            let index =
+                if is_input { self.function.params.len() } else { self.function.returns.len() } as u32;
+            let symbol = if is_input { Symbol::Param(index) } else { Symbol::Return(index) };
+            let is_register = space == Space::Reg;
+            let kind = match is_register {
+                true => DeclKind::Register { ty, count: declarator.count, lanes },
+                false => DeclKind::Symbol(symbol),
+            };
+            let id = self.declare(range, visible, kind);
+            let reg = (is_register && declarator.count.is_none() && lanes == 1)
+                .then(|| self.names.register(id, None, 0));
+            let param = Param { reg, ..layout.add(&parameter.kind, self.slice(range)) };
+            let size = u64::from(param.size);
+            self.variables.insert(symbol, Place { space, ty, is_array: shape.is_array(), align, size });
+            let entity = reg.map_or(Entity::Symbol(symbol), Entity::Register);
+            self.occur(range, entity, Access::Declaration);
+            if is_input {
+                self.function.params.push(param);
+                self.params.push(id);
+            } else {
+                self.function.returns.push(param);
+                self.returns.push(id);
             }
         }
     }
@@ -607,8 +597,10 @@ impl<'db> Walker<'db> {
         let mut all = Shapes::default();
         self.parameter_list(&heading.results, Site::PrototypeResult);
         self.parameter_list(&heading.parameters, Site::Prototype);
-        (result.returns, all.returns) = signature::parameters(&heading.results, self.text);
-        (result.params, all.params) = signature::parameters(&heading.parameters, self.text);
+        let (returns, return_shapes) = signature::parameters(&heading.results, self.text);
+        let (params, param_shapes) = signature::parameters(&heading.parameters, self.text);
+        (result.returns, result.params) = (returns, params);
+        (all.returns, all.params) = (return_shapes.into(), param_shapes.into());
         result.noreturn = heading.is_noreturn();
         self.prototypes.push(result);
         self.prototype_shapes.push(Arc::new(all));

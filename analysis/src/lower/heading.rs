@@ -3,6 +3,8 @@
 //! Headings as compilers write them are read from the text, all others from a tree. Both readings give the same, and
 //! what a heading declares and what is wrong with it is found out from that alone.
 
+use std::rc::Rc;
+
 use ptx_backend::input::Linkage;
 use ptx_isa::{Directive, Site};
 use ptx_syntax::ast::literal::WARP_SIZE;
@@ -10,9 +12,10 @@ use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, parse_function_header};
 use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
 
+use super::parameter::{Kind, Kinds, Parameter};
 use super::shape::{comment_len, is_word};
 use crate::check::directives::{self, Found};
-use crate::declaration::{self, Declaration, Declarator, Declarators, Head, HeadReader};
+use crate::declaration::{self, Declaration, Declarator, Head, HeadReader};
 use crate::diagnostic::Findings;
 use crate::elements::elements;
 
@@ -21,7 +24,7 @@ use crate::elements::elements;
 pub(crate) struct Headings<'t> {
     /// The one that was read last.
     heading: Heading<'t>,
-    known: KnownHeads<'t>,
+    kinds: Kinds<'t>,
 }
 
 impl<'t> Headings<'t> {
@@ -42,7 +45,7 @@ impl<'t> Headings<'t> {
     /// A declaration of module scope that has nothing unusual in it.
     pub(crate) fn read_variable(&mut self, text: &'t str) -> Option<Declaration> {
         let mut found = Findings::default();
-        let reader = Reader { text, pos: 0, known: &mut self.known, out: &mut found };
+        let reader = Reader { text, pos: 0, kinds: &mut self.kinds, out: &mut found };
         reader.variable().filter(|_| found.is_empty())
     }
 
@@ -50,34 +53,8 @@ impl<'t> Headings<'t> {
     fn read_plain(&mut self, text: &'t str) -> bool {
         self.heading.clear();
         let mut found = Findings::default();
-        let reader = Reader { text, pos: 0, known: &mut self.known, out: &mut found };
+        let reader = Reader { text, pos: 0, kinds: &mut self.kinds, out: &mut found };
         reader.heading(&mut self.heading).is_some() && found.is_empty()
-    }
-}
-
-/// What stands before the names of parameters: nearly always one of few texts, which need not be read again.
-#[derive(Debug, Default)]
-struct KnownHeads<'t>(Vec<(&'t str, Head)>);
-
-impl<'t> KnownHeads<'t> {
-    const MOST: usize = 16;
-
-    /// The head at the start of a text, with its length, if a name follows.
-    fn get(&self, text: &str) -> Option<(usize, &Head)> {
-        let is_here = |written: &str| {
-            let behind = text.strip_prefix(written).and_then(|rest| rest.bytes().next());
-            behind.is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | b'%'))
-        };
-        let (written, head) = self.0.iter().find(|(written, _)| is_here(written))?;
-        Some((written.len(), head))
-    }
-
-    /// Keeps a head, whose ranges start with it.
-    fn insert(&mut self, written: &'t str, head: Head) {
-        // Letters behind a word would be part of it.
-        if self.0.len() < Self::MOST && !written.bytes().next_back().is_none_or(is_word) {
-            self.0.push((written, head));
-        }
     }
 }
 
@@ -102,7 +79,7 @@ pub(crate) struct Heading<'t> {
 pub(crate) struct List {
     pub(crate) range: TextRange,
     /// Those that could be read.
-    pub(crate) declarations: Vec<Declaration>,
+    pub(crate) parameters: Vec<Parameter>,
     /// Something is in it, read or not.
     has_some: bool,
 }
@@ -177,14 +154,15 @@ impl<'t> Heading<'t> {
 impl List {
     fn clear(&mut self) {
         self.range = TextRange::default();
-        self.declarations.clear();
+        self.parameters.clear();
         self.has_some = false;
     }
 
     fn read(&mut self, node: &SyntaxNode, text: &str, out: &mut Findings) {
         let params = node.children().filter(|child| child.kind() == SyntaxKind::PARAM);
         self.range = node.text_range();
-        self.declarations.extend(params.filter_map(|param| declaration::read(&param, text, out)));
+        let declarations = params.filter_map(|param| declaration::read(&param, text, out));
+        self.parameters.extend(declarations.flat_map(Parameter::all_of));
         self.has_some = node.first_child().is_some();
     }
 }
@@ -193,7 +171,7 @@ impl List {
 pub(super) struct Reader<'t, 'o> {
     pub(super) text: &'t str,
     pub(super) pos: usize,
-    known: &'o mut KnownHeads<'t>,
+    kinds: &'o mut Kinds<'t>,
     pub(super) out: &'o mut Findings,
 }
 
@@ -246,7 +224,7 @@ impl<'t> Reader<'t, '_> {
         self.skip_trivia()?;
         if self.byte() != b')' {
             loop {
-                list.declarations.push(self.parameter()?);
+                list.parameters.push(self.parameter()?);
                 self.skip_trivia()?;
                 match self.byte() {
                     b',' => self.pos += 1,
@@ -258,30 +236,27 @@ impl<'t> Reader<'t, '_> {
         }
         self.pos += 1;
         list.range = self.range_from(start);
-        list.has_some = !list.declarations.is_empty();
+        list.has_some = !list.parameters.is_empty();
         Some(())
     }
 
     /// `.param .align 8 .b8 x[16]`
-    fn parameter(&mut self) -> Option<Declaration> {
+    fn parameter(&mut self) -> Option<Parameter> {
         let start = self.pos;
         let offset = TextSize::new(start as u32);
-        let known = self.known.get(&self.text[start..]).map(|(length, head)| (length, head.moved(offset)));
-        let head = match known {
-            Some((length, head)) => {
-                self.pos += length;
-                head
+        let (written, head) = match self.kinds.head(&self.text[start..]) {
+            Some((written, _)) => {
+                self.pos += written.len();
+                (written, None)
             }
             None => {
                 let head = self.head()?;
-                if self.out.is_empty() {
-                    self.known.insert(&self.text[start..self.pos], head.moved_back(offset));
-                }
-                head
+                (&self.text[start..self.pos], Some(head.moved_back(offset)))
             }
         };
-        let mut declarator = Declarator::new(Some(self.name()?));
+        let name = self.name()?;
         self.skip_trivia()?;
+        let mut declarator = Declarator::new(None);
         while self.byte() == b'[' {
             self.pos += 1;
             declarator.dimensions.push(Some(self.number()?.into()));
@@ -289,7 +264,19 @@ impl<'t> Reader<'t, '_> {
             self.eat(b']')?;
             self.skip_trivia()?;
         }
-        Some(Declaration { head, declarators: Declarators::from_buf([declarator]) })
+        let kind = match self.kinds.find(written, &declarator.dimensions) {
+            Some(kind) => kind,
+            None => {
+                let head =
+                    head.or_else(|| self.kinds.head(&self.text[start..]).map(|(_, head)| head.clone()))?;
+                let kind = Rc::new(Kind::new(head, declarator));
+                if self.out.is_empty() {
+                    self.kinds.add(written, &kind);
+                }
+                kind
+            }
+        };
+        Some(Parameter::new(kind, offset, name))
     }
 
     /// What stands before the name of a parameter.

@@ -50,7 +50,7 @@ pub(super) fn walk<'db>(
         }
     });
     // What is found in the heading may be about the end of the function, which is not known here.
-    result.is_some_and(|found| walker.diagnostics.iter().len() == found)
+    result.is_some_and(|found| walker.diagnostics.count() == found)
 }
 
 /// A shape that the checks let pass.
@@ -220,7 +220,7 @@ impl<'s, 'db> Body<'s, 'db> {
                 _ => self.labelled_or_instruction()?,
             }
         }
-        Some(self.walker.diagnostics.iter().len())
+        Some(self.walker.diagnostics.count())
     }
 
     /// Where the innermost block is.
@@ -364,10 +364,10 @@ impl<'s, 'db> Body<'s, 'db> {
             return None;
         }
         let walker = &mut *self.walker;
-        let found = walker.diagnostics.iter().len();
+        let found = walker.diagnostics.count();
         let was_incomplete = std::mem::replace(&mut walker.incomplete, false);
         walker.statements(&parsed.syntax(), visible);
-        let passes = walker.diagnostics.iter().len() == found && !walker.incomplete;
+        let passes = walker.diagnostics.count() == found && !walker.incomplete;
         walker.incomplete |= was_incomplete;
         Some(if passes { Outcome::Passes } else { Outcome::Found })
     }
