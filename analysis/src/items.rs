@@ -3,11 +3,13 @@
 //! An item's identity is its kind and name, with equal ones numbered in their order. Its text and its place are
 //! fields of their own, so an edit changes the text of one item and the places of those behind it, and only
 //! what reads those runs again. Items carry their own text because a slice of the file would tie every query
-//! about an item to the whole file, and every unchanged item would keep the version of the file that it came with;
-//! those of a file that never changes are slices.
+//! about an item to the whole file, and every unchanged item would keep the version of the file that it came with.
+//!
+//! In a file that never changes items are slices, and each is known to the database only once somebody asks about it
+//! alone. Who looks at all of them takes [`parts`], which are cheap.
 
 use ::line_index::LineIndex;
-use ptx_syntax::{ItemKind, Parse};
+use ptx_syntax::{ItemKind, Parse, RawItem};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use text_size::{TextRange, TextSize};
@@ -47,7 +49,10 @@ impl<'db> Item<'db> {
 /// Cuts a file into items, in text order. Their ranges cover the file.
 #[salsa::tracked(returns(deref))]
 pub fn items<'db>(db: &'db dyn Db, file: SourceFile) -> Box<[Item<'db>]> {
-    let (text, is_frozen) = (file.text(db), file.is_frozen(db));
+    if file.is_frozen(db) {
+        return (0..outline(db, file).len() as u32).map(|index| frozen_item(db, file, index)).collect();
+    }
+    let text = file.text(db);
     let raw = ptx_syntax::split(text);
     let mut equals: FxHashMap<(ItemKind, SmolStr), u32> = FxHashMap::default();
     equals.reserve(raw.len());
@@ -57,10 +62,106 @@ pub fn items<'db>(db: &'db dyn Db, file: SourceFile) -> Box<[Item<'db>]> {
             let equal = equals.entry((raw.kind, name.clone())).or_default();
             let ordinal = *equal;
             *equal += 1;
-            let part = if is_frozen { text.part(raw.range) } else { Text::from(&text[raw.range]) };
-            Item::new(db, file, raw.kind, name, ordinal, part, raw.range.start())
+            Item::new(db, file, raw.kind, name, ordinal, Text::from(&text[raw.range]), raw.range.start())
         })
         .collect()
+}
+
+/// Where the items of a file are that never changes.
+#[salsa::tracked(returns(deref))]
+fn outline(db: &dyn Db, file: SourceFile) -> Box<[RawItem]> {
+    ptx_syntax::split(file.text(db)).into()
+}
+
+/// An item of a file that never changes. No other one comes from the same query.
+#[salsa::tracked(returns(copy))]
+fn frozen_item<'db>(db: &'db dyn Db, file: SourceFile, index: u32) -> Item<'db> {
+    let RawItem { range, kind, name } = outline(db, file)[index as usize];
+    let text = file.text(db);
+    let name = name.map_or_else(SmolStr::default, |name| SmolStr::new(&text[name]));
+    Item::new(db, file, kind, name, 0, text.part(range), range.start())
+}
+
+/// An item as it lies in its file.
+#[derive(Clone, Copy)]
+pub(crate) enum Part<'db> {
+    Edited(Item<'db>),
+    /// In a file that never changes.
+    Frozen {
+        file: SourceFile,
+        index: u32,
+        raw: RawItem,
+    },
+}
+
+impl<'db> Part<'db> {
+    pub(crate) fn new(db: &'db dyn Db, item: Item<'db>) -> Self {
+        let file = item.file(db);
+        if !file.is_frozen(db) {
+            return Self::Edited(item);
+        }
+        let (all, offset) = (outline(db, file), item.offset(db));
+        let index = all.partition_point(|raw| raw.range.start() < offset);
+        Self::Frozen { file, index: index as u32, raw: all[index] }
+    }
+
+    pub(crate) fn item(self, db: &'db dyn Db) -> Item<'db> {
+        match self {
+            Self::Edited(item) => item,
+            Self::Frozen { file, index, .. } => frozen_item(db, file, index),
+        }
+    }
+
+    /// Its number in the file.
+    pub(crate) fn index(self, db: &'db dyn Db) -> Option<u32> {
+        match self {
+            Self::Edited(item) => items(db, item.file(db))
+                .iter()
+                .zip(0..)
+                .find(|&(&other, _)| other == item)
+                .map(|found| found.1),
+            Self::Frozen { index, .. } => Some(index),
+        }
+    }
+
+    pub(crate) fn kind(self, db: &'db dyn Db) -> ItemKind {
+        match self {
+            Self::Edited(item) => item.kind(db),
+            Self::Frozen { raw, .. } => raw.kind,
+        }
+    }
+
+    pub(crate) fn text(self, db: &'db dyn Db) -> &'db str {
+        match self {
+            Self::Edited(item) => item.text(db),
+            Self::Frozen { file, raw, .. } => &file.text(db)[raw.range],
+        }
+    }
+
+    pub(crate) fn offset(self, db: &'db dyn Db) -> TextSize {
+        match self {
+            Self::Edited(item) => item.offset(db),
+            Self::Frozen { raw, .. } => raw.range.start(),
+        }
+    }
+}
+
+/// The items of a file, in text order.
+pub(crate) fn parts<'db>(db: &'db dyn Db, file: SourceFile) -> impl Iterator<Item = Part<'db>> + Clone {
+    let (edited, frozen) = match file.is_frozen(db) {
+        true => (&[][..], outline(db, file)),
+        false => (items(db, file), &[][..]),
+    };
+    let frozen = (0..).zip(frozen).map(move |(index, &raw)| Part::Frozen { file, index, raw });
+    edited.iter().map(|&item| Part::Edited(item)).chain(frozen)
+}
+
+/// An item by its number in the file.
+pub(crate) fn item(db: &dyn Db, file: SourceFile, index: u32) -> Option<Item<'_>> {
+    match file.is_frozen(db) {
+        true => ((index as usize) < outline(db, file).len()).then(|| frozen_item(db, file, index)),
+        false => items(db, file).get(index as usize).copied(),
+    }
 }
 
 /// The tree of an item and its syntax errors. Large, so only recently used ones are kept.
@@ -71,9 +172,20 @@ pub fn parse<'db>(db: &'db dyn Db, item: Item<'db>) -> Parse {
 
 /// The item at an offset; at a boundary the later one.
 pub fn item_at<'db>(db: &'db dyn Db, file: SourceFile, offset: TextSize) -> Option<Item<'db>> {
-    let items = items(db, file);
-    let after = items.partition_point(|item| item.offset(db) <= offset);
-    items[..after].last().copied()
+    let after = match file.is_frozen(db) {
+        true => outline(db, file).partition_point(|raw| raw.range.start() <= offset),
+        false => items(db, file).partition_point(|item| item.offset(db) <= offset),
+    };
+    item(db, file, after.checked_sub(1)? as u32)
+}
+
+/// The first item that a range lies in.
+pub(crate) fn item_around<'db>(db: &'db dyn Db, file: SourceFile, range: TextRange) -> Option<Item<'db>> {
+    let before = match file.is_frozen(db) {
+        true => outline(db, file).partition_point(|raw| raw.range.end() < range.end()),
+        false => items(db, file).partition_point(|item| item.range(db).end() < range.end()),
+    };
+    item(db, file, before as u32).filter(|item| item.range(db).contains_range(range))
 }
 
 #[salsa::tracked]

@@ -17,6 +17,7 @@ mod position;
 mod shape;
 mod variable;
 
+use std::iter;
 use std::sync::Arc;
 
 use body::Walker;
@@ -29,7 +30,7 @@ use text_size::{TextRange, TextSize};
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::Diagnostic;
 use crate::ide::Access;
-use crate::items::{Item, items};
+use crate::items::{Item, Part, items, parts};
 use crate::scope::{DeclId, Declaration, Entity, RegisterName};
 
 /// Where things stand in an item. Ranges are relative to the item.
@@ -130,8 +131,9 @@ pub struct Lowered {
 /// Walks an item.
 #[salsa::tracked]
 pub fn lower<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
-    Session::run(db, item.file(db), &[item], |session| {
-        session.walk(item);
+    let part = Part::new(db, item);
+    Session::run(db, item.file(db), iter::once(part), |session| {
+        session.walk(part);
         session.walker.lowered()
     })
 }
@@ -147,8 +149,9 @@ pub(crate) fn findings<'db>(db: &'db dyn Db, item: Item<'db>) -> &'db ItemFindin
 
 #[salsa::tracked]
 fn findings_in_item<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemFindings {
-    Session::run(db, item.file(db), &[item], |session| {
-        session.walk(item);
+    let part = Part::new(db, item);
+    Session::run(db, item.file(db), iter::once(part), |session| {
+        session.walk(part);
         session.walker.findings()
     })
 }
@@ -157,13 +160,12 @@ fn findings_in_item<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemFindings {
 #[salsa::tracked]
 fn findings_in_file(db: &dyn Db, file: SourceFile) -> FileFindings {
     let mut all = FileFindings::default();
-    let items = items(db, file);
-    Session::run(db, file, items, |session| {
-        for &item in items {
-            session.walk(item);
+    Session::run(db, file, parts(db, file), |session| {
+        for part in parts(db, file) {
+            session.walk(part);
             let found = session.walker.findings();
             if !found.is_empty() {
-                all.items.push((item.offset(db), found));
+                all.items.push((part.offset(db), found));
             }
         }
     });
@@ -224,18 +226,18 @@ struct Session<'db> {
 }
 
 impl<'db> Session<'db> {
-    /// `items` are those that `work` walks.
+    /// `parts` are those that `work` walks.
     fn run<T>(
         db: &'db dyn Db,
         file: SourceFile,
-        items: &[Item<'db>],
+        parts: impl Iterator<Item = Part<'db>>,
         work: impl FnOnce(&mut Self) -> T,
     ) -> T {
         let passed = plain::passed(db, file);
         let mut session =
             Self { walker: Walker::new(db, file), memory: passed.take(), headings: Headings::default() };
-        let functions = items.iter().filter(|item| item.kind(db).is_function());
-        if let Some(longest) = functions.map(|item| item.text(db)).max_by_key(|text| text.len()) {
+        let functions = parts.filter(|part| part.kind(db).is_function());
+        if let Some(longest) = functions.map(|part| part.text(db)).max_by_key(|text| text.len()) {
             session.walker.reserve(longest);
         }
         let result = work(&mut session);
@@ -244,16 +246,16 @@ impl<'db> Session<'db> {
     }
 
     /// Walks an item, by its tree only where that must be.
-    fn walk(&mut self, item: Item<'db>) {
-        self.walker.begin(item);
-        let kind = item.kind(self.walker.db);
+    fn walk(&mut self, part: Part<'db>) {
+        self.walker.begin(part);
+        let kind = part.kind(self.walker.db);
         if kind == ItemKind::Variable
             && let Some(declaration) = self.headings.read_variable(self.walker.text)
         {
             self.walker.module_variable(declaration);
         } else if !plain::walk(&mut self.walker, &mut self.memory, &mut self.headings, kind) {
-            self.walker.begin(item);
-            self.walker.tree(item);
+            self.walker.begin(part);
+            self.walker.tree(part.item(self.walker.db));
         }
     }
 }
@@ -261,7 +263,7 @@ impl<'db> Session<'db> {
 /// Walks the tree of an item. [`lower`] gives the same, by a shorter way where there is one.
 pub fn walk_tree<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
     let mut walker = Walker::new(db, item.file(db));
-    walker.begin(item);
+    walker.begin(Part::new(db, item));
     walker.tree(item);
     walker.lowered()
 }

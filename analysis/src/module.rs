@@ -21,7 +21,7 @@ use crate::db::{Db, Options, SourceFile};
 use crate::declaration::Shape;
 use crate::declare_lint;
 use crate::diagnostic::Lint;
-use crate::items::{Item, items};
+use crate::items::{Item, Part, items, parts};
 use crate::lower::heading::Headings;
 use crate::signature::{
     FunctionDecl, ItemDecl, RegisterDecl, Shapes, TargetDecl, VariableDecl, item_decl, read_decl,
@@ -99,12 +99,12 @@ pub fn header(db: &dyn Db, file: SourceFile) -> Header {
     let mut header = Header { version: None, target: TargetDecl::default(), address_size: 64 };
     let mut address_size = None;
     let mut target = None;
-    for &item in items(db, file) {
+    for part in parts(db, file) {
         // Headers stand first; asking every item of a large file would read them all.
-        if !may_precede_header(db, item) {
+        if !may_precede_header(part.kind(db)) {
             break;
         }
-        match item_decl(db, item) {
+        match item_decl(db, part.item(db)) {
             ItemDecl::Version(version) => header.version = header.version.or(*version),
             ItemDecl::Target(found) => {
                 target.get_or_insert_with(|| found.clone());
@@ -118,8 +118,8 @@ pub fn header(db: &dyn Db, file: SourceFile) -> Header {
     header
 }
 
-fn may_precede_header(db: &dyn Db, item: Item<'_>) -> bool {
-    !item.kind(db).is_function() && item.kind(db) != ItemKind::Variable
+fn may_precede_header(kind: ItemKind) -> bool {
+    !kind.is_function() && kind != ItemKind::Variable
 }
 
 /// The target in effect: the one asked for, else the file's own.
@@ -208,15 +208,15 @@ fn find<'a>(
 pub fn module(db: &dyn Db, file: SourceFile) -> Module {
     let header = header(db, file);
     let mut builder = Builder::default();
-    builder.names.reserve(items(db, file).len());
+    builder.reserve(parts(db, file).filter(|part| part.kind(db).is_function()).count());
     directives::check(db, file, header, &mut builder.findings);
     let (is_frozen, mut headings) = (file.is_frozen(db), Headings::default());
-    for (ordinal, &item) in items(db, file).iter().enumerate() {
+    for (part, ordinal) in parts(db, file).zip(0..) {
         let decl = match is_frozen {
-            true => read_decl(db, item, &mut headings),
-            false => item_decl(db, item).clone(),
+            true => read_decl(db, part, &mut headings),
+            false => item_decl(db, part.item(db)).clone(),
         };
-        builder.item(ordinal as u32, decl);
+        builder.item(ordinal, decl);
     }
     builder.finish(header)
 }
@@ -242,6 +242,13 @@ struct Builder {
 }
 
 impl Builder {
+    /// Makes room for so many functions.
+    fn reserve(&mut self, functions: usize) {
+        self.names.reserve(functions);
+        self.functions.reserve(functions);
+        self.shapes.reserve(functions);
+    }
+
     fn find(&mut self, lint: &'static Lint, at: Option<Place>, message: String) -> &mut Finding {
         find(&mut self.findings, lint, at, message)
     }
@@ -543,19 +550,17 @@ pub fn function_shapes(db: &dyn Db, file: SourceFile, function: u32) -> Option<A
 }
 
 /// Whether a name of module scope is declared before an item or by it, so that the item may use it.
-pub fn is_declared_before<'db>(db: &'db dyn Db, item: Item<'db>, name: Name<'db>) -> bool {
-    match item.file(db).is_frozen(db) {
-        true => precedes(db, item, name),
-        false => is_still_declared_before(db, item, name),
+pub(crate) fn is_declared_before<'db>(db: &'db dyn Db, part: Part<'db>, name: Name<'db>) -> bool {
+    match part {
+        Part::Edited(item) => is_still_declared_before(db, item, name),
+        Part::Frozen { file, index, .. } => {
+            module(db, file).names.get(name.text(db)).is_some_and(|named| named.first.item <= index)
+        }
     }
 }
 
 #[salsa::tracked(returns(copy))]
 fn is_still_declared_before<'db>(db: &'db dyn Db, item: Item<'db>, name: Name<'db>) -> bool {
-    precedes(db, item, name)
-}
-
-fn precedes<'db>(db: &'db dyn Db, item: Item<'db>, name: Name<'db>) -> bool {
     let file = item.file(db);
     let Some(named) = module(db, file).names.get(name.text(db)) else { return false };
     items(db, file)[named.first.item as usize].offset(db) <= item.offset(db)

@@ -15,7 +15,7 @@ use crate::declaration::{self, Declaration, Declarator, Head, Shape};
 use crate::diagnostic::Findings;
 use crate::elements::tokens;
 use crate::initializer::{self, NamedReloc};
-use crate::items::{Item, parse};
+use crate::items::{Item, Part, parse};
 use crate::lower::heading::{Heading, Headings, List};
 use crate::lower::parameter::Layout;
 
@@ -85,14 +85,14 @@ pub struct Shapes {
 
 #[salsa::tracked]
 pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
-    read_decl(db, item, &mut Headings::default())
+    read_decl(db, Part::new(db, item), &mut Headings::default())
 }
 
 /// What an item declares, for those who keep it themselves.
-pub(crate) fn read_decl<'db>(db: &'db dyn Db, item: Item<'db>, headings: &mut Headings<'db>) -> ItemDecl {
-    let text = item.text(db);
+pub(crate) fn read_decl<'db>(db: &'db dyn Db, part: Part<'db>, headings: &mut Headings<'db>) -> ItemDecl {
+    let text = part.text(db);
     // The kinds that declare nothing are often large: debug data.
-    match item.kind(db) {
+    match part.kind(db) {
         ItemKind::Dwarf | ItemKind::Loc | ItemKind::Trivia => return ItemDecl::None,
         ItemKind::Section => {
             let name = text.split_once(".section").map_or("", |(_, rest)| rest.trim_start());
@@ -103,17 +103,17 @@ pub(crate) fn read_decl<'db>(db: &'db dyn Db, item: Item<'db>, headings: &mut He
         _ => {}
     }
     // A body says nothing to others.
-    if item.kind(db).is_function()
+    if part.kind(db).is_function()
         && let Some(heading) = headings.read(text)
     {
         return function(heading, text);
     }
-    if item.kind(db) == ItemKind::Variable
+    if part.kind(db) == ItemKind::Variable
         && let Some(declaration) = headings.read_variable(text)
     {
         return variables(declaration, text);
     }
-    declared_by_tree(db, item)
+    declared_by_tree(db, part.item(db))
 }
 
 /// What an item declares, from its tree.

@@ -16,7 +16,7 @@ use crate::db::{Db, SourceFile};
 use crate::declaration::{BAD_DECLARATION, BAD_SIZE};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
-use crate::items::items;
+use crate::items::parts;
 use crate::module::REDEFINITION;
 
 declare_lint! {
@@ -134,8 +134,8 @@ fn position(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<[u64; 3
 #[salsa::tracked]
 pub(crate) fn section_labels(db: &dyn Db, file: SourceFile) -> FxHashSet<SmolStr> {
     let mut labels = FxHashSet::default();
-    for item in items(db, file).iter().filter(|item| item.kind(db) == ptx_syntax::ItemKind::Section) {
-        let text = item.text(db);
+    for part in parts(db, file).filter(|part| part.kind(db) == ptx_syntax::ItemKind::Section) {
+        let text = part.text(db);
         for (end, _) in text.match_indices(':') {
             let name = word_before(text, end);
             if !name.is_empty() {
@@ -148,10 +148,10 @@ pub(crate) fn section_labels(db: &dyn Db, file: SourceFile) -> FxHashSet<SmolStr
 
 /// The items that first name positions in `.loc` directives, by their numbers in the file.
 #[salsa::tracked]
-pub(crate) fn first_positions(db: &dyn Db, file: SourceFile) -> FxHashMap<[u64; 3], usize> {
+pub(crate) fn first_positions(db: &dyn Db, file: SourceFile) -> FxHashMap<[u64; 3], u32> {
     let mut first = FxHashMap::default();
-    for (index, item) in items(db, file).iter().enumerate() {
-        let text = item.text(db);
+    for (part, index) in parts(db, file).zip(0..) {
+        let text = part.text(db);
         for (start, directive) in text.match_indices(".loc") {
             let rest = &text[start + directive.len()..];
             let mut numbers = rest.split_ascii_whitespace().map_while(|word| {

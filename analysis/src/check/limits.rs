@@ -9,7 +9,7 @@ use super::Gates;
 use super::lints::HARDWARE_LIMIT;
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::Diagnostic;
-use crate::items::{Item, items};
+use crate::items::{Item, item, items};
 use crate::lower::parameter::Parameter;
 use crate::lower::{all_findings, findings, lower};
 use crate::module::{architecture, module};
@@ -111,7 +111,6 @@ pub(crate) fn check<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<(Item<'db>, D
     let limit = shared_limit(target);
     let block = |variable: &Variable| Block { bytes: variable.size, align: variable.align };
     let in_space = |space| module.env.variables.iter().filter(move |variable| variable.space == space);
-    let all = items(db, file);
     let found = all_findings(db, file);
     let locals = |space| {
         let storage = found.iter().flat_map(|(_, found)| &found.storage);
@@ -119,7 +118,7 @@ pub(crate) fn check<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<(Item<'db>, D
     };
     let constants = total(in_space(Space::Const).map(block).chain(locals(Space::Const)).collect());
     if constants > CONSTANTS
-        && let Some(&item) = all.iter().find(|item| declares(db, **item, Space::Const))
+        && let Some(item) = items(db, file).iter().copied().find(|&item| declares(db, item, Space::Const))
     {
         let range = name_or_start(db, item);
         let message = format!("the module has {constants} bytes of `.const`, {CONSTANTS} are possible");
@@ -134,7 +133,7 @@ pub(crate) fn check<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<(Item<'db>, D
         }
         let bytes = shared_bytes(db, file, place.item);
         if bytes > limit {
-            let item = all[place.item as usize];
+            let Some(item) = item(db, file, place.item) else { continue };
             let range = name_or_start(db, item);
             let name = &function.name;
             let message = format!("`{name}` has {bytes} bytes of static shared memory, {limit} are possible");
@@ -157,16 +156,16 @@ fn name_or_start(db: &dyn Db, item: Item<'_>) -> TextRange {
 /// The shared memory that a kernel and everything it calls use.
 fn shared_bytes(db: &dyn Db, file: SourceFile, kernel: u32) -> u64 {
     let module = module(db, file);
-    let all = items(db, file);
     let mut blocks = Vec::new();
     let mut seen_items = FxHashSet::default();
     let mut seen_variables = FxHashSet::default();
     let mut pending = vec![kernel];
-    while let Some(item) = pending.pop() {
-        if !seen_items.insert(item) {
+    while let Some(index) = pending.pop() {
+        if !seen_items.insert(index) {
             continue;
         }
-        let uses = uses(db, all[item as usize]);
+        let Some(item) = item(db, file, index) else { continue };
+        let uses = uses(db, item);
         blocks.extend(uses.own.iter().copied());
         for &index in &uses.variables {
             let variable = &module.env.variables[index as usize];

@@ -10,7 +10,7 @@ use crate::db::{Database, Db, Options, SourceFile};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::ide::locate::place_range;
 use crate::ide::{cascades, remedies};
-use crate::items::{items, parse};
+use crate::items::{item, items, parse};
 use crate::lower::all_findings;
 use crate::module::{Noticed, Place, module};
 
@@ -67,8 +67,7 @@ fn module_findings(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
 }
 
 fn noticed(db: &dyn Db, file: SourceFile, at: Place, noticed: Noticed) -> Option<TextSize> {
-    let all = items(db, file);
-    let item = *all.get(at.item as usize)?;
+    let item = item(db, file, at.item)?;
     match noticed {
         Noticed::There => None,
         Noticed::Parameters => {
@@ -77,7 +76,7 @@ fn noticed(db: &dyn Db, file: SourceFile, at: Place, noticed: Noticed) -> Option
             Some(item.offset(db) + last.text_range().end() - TextSize::of(')'))
         }
         Noticed::NextItem => {
-            let next = *all.get(at.item as usize + 1)?;
+            let next = self::item(db, file, at.item + 1)?;
             Some(next.offset(db))
         }
     }

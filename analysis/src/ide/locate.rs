@@ -4,7 +4,7 @@ use text_size::{TextRange, TextSize};
 
 use crate::db::{Db, SourceFile};
 use crate::ide::Target;
-use crate::items::{Item, item_at, items, parse};
+use crate::items::{Item, item, item_at, items, parse};
 use crate::lower::{Occurrence, lower};
 use crate::module::{Place, module};
 use crate::scope::{DeclId, Entity};
@@ -74,14 +74,14 @@ pub(super) fn module_target(db: &dyn Db, file: SourceFile, symbol: Symbol) -> Op
         Symbol::Function(index) => *module.function_items.get(index as usize)?,
         Symbol::Local(_) | Symbol::Param(_) | Symbol::Return(_) => return None,
     };
-    let item = items(db, file)[place.item as usize];
+    let item = item(db, file, place.item)?;
     let focus = declared_name(db, item, symbol)?;
     Some(Target { full: trimmed(db, item), focus: focus + item.offset(db) })
 }
 
 /// The place in the file where an item declares a name.
 pub(super) fn place_range(db: &dyn Db, file: SourceFile, place: Place) -> Option<TextRange> {
-    let item = *items(db, file).get(place.item as usize)?;
+    let item = item(db, file, place.item)?;
     let declared = lower(db, item).map.occurrences.iter().filter(|o| {
         o.access == super::Access::Declaration
             && matches!(o.entity, Entity::Symbol(Symbol::Global(_) | Symbol::Function(_)))

@@ -18,7 +18,7 @@ use crate::db::{Db, SourceFile};
 use crate::diagnostic::Diagnostic;
 use crate::ide::Access;
 use crate::ide::locate::module_target;
-use crate::items::{Item, items};
+use crate::items::{Item, item_around};
 use crate::lower::{Occurrence, source_map};
 use crate::scope::{DeclKind, Entity};
 
@@ -100,9 +100,8 @@ fn declarations(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
 
 /// The item that a range of the file lies in, and the range in it.
 fn item_of(db: &dyn Db, file: SourceFile, range: TextRange) -> Option<(Item<'_>, TextRange)> {
-    let all = items(db, file);
-    let item = *all.get(all.partition_point(|item| item.range(db).end() < range.end()))?;
-    item.range(db).contains_range(range).then(|| (item, range - item.offset(db)))
+    let item = item_around(db, file, range)?;
+    Some((item, range - item.offset(db)))
 }
 
 /// The names that are used in a range of an item.

@@ -25,7 +25,7 @@ use crate::declaration::{self, BAD_DECLARATION, Shape};
 use crate::diagnostic::{Diagnostic, Findings, Severity};
 use crate::flow::Survey;
 use crate::ide::Access;
-use crate::items::{Item, parse};
+use crate::items::{Item, Part, parse};
 use crate::module::{self, Global, Header, Name, REDEFINITION};
 use crate::scope::{DeclId, DeclKind, Declaration, Entity, Names, clear};
 use crate::signature::{self, RegisterDecl, Shapes};
@@ -53,7 +53,7 @@ pub(super) struct Walker<'db> {
     pub(super) signatures: Vec<Rc<ptx_isa::Signature>>,
 
     // What follows is about one item.
-    item: Option<Item<'db>>,
+    part: Option<Part<'db>>,
     pub(super) text: &'db str,
     /// What the variables mentioned are.
     pub(super) variables: FxHashMap<Symbol, Place>,
@@ -109,7 +109,7 @@ impl<'db> Walker<'db> {
             module_registers: module::module_registers(db, file),
             resolutions: FxHashMap::default(),
             signatures: Vec::new(),
-            item: None,
+            part: None,
             text: "",
             variables: FxHashMap::default(),
             is_video: false,
@@ -139,9 +139,9 @@ impl<'db> Walker<'db> {
     }
 
     /// Starts the walk over an item, whatever became of the one before.
-    pub(super) fn begin(&mut self, item: Item<'db>) {
-        self.item = Some(item);
-        self.text = item.text(self.db);
+    pub(super) fn begin(&mut self, part: Part<'db>) {
+        self.part = Some(part);
+        self.text = part.text(self.db);
         clear(&mut self.variables);
         self.is_video = false;
         self.is_branch = false;
@@ -192,11 +192,11 @@ impl<'db> Walker<'db> {
 
     /// A name of module scope that is declared before this item or by it.
     pub(super) fn global(&mut self, name: &'db str) -> Option<&'db Global> {
-        let (db, file, item) = (self.db, self.file, self.item?);
+        let (db, file, part) = (self.db, self.file, self.part?);
         let found = self.globals.entry(name).or_insert_with(|| {
             let name = Name::new(db, SmolStr::new(name));
             let found = module::global(db, file, name);
-            if found.is_some() && module::is_declared_before(db, item, name) { found } else { &None }
+            if found.is_some() && module::is_declared_before(db, part, name) { found } else { &None }
         });
         if let Some(Global::Variable { index, space, ty, is_array, align, size, .. }) = found {
             // An array whose size is open counts as one element.
@@ -430,11 +430,10 @@ impl<'db> Walker<'db> {
     }
 
     fn loc(&mut self, node: &SyntaxNode) {
-        let (db, file, item) = (self.db, self.file, self.item);
+        let (db, file, part) = (self.db, self.file, self.part);
         let is_known = |position| {
             let first = debug::first_positions(db, file).get(&position);
-            let own = crate::items::items(db, file).iter().position(|other| Some(*other) == item);
-            first.zip(own).is_some_and(|(&first, own)| first < own)
+            first.zip(part.and_then(|part| part.index(db))).is_some_and(|(&first, own)| first < own)
         };
         let Some(label) = self.positions.check(node, self.text, is_known, &mut self.diagnostics) else {
             return;

@@ -570,7 +570,7 @@ fn string_end(text: &str, pos: usize) -> Option<usize> {
 mod tests {
     use crate::db::Database;
     use crate::diagnostic::Severity;
-    use crate::items::items;
+    use crate::items::{Part, items};
     use crate::lower::walk_tree;
 
     use super::{Headings, Memory, Walker, walk};
@@ -587,7 +587,7 @@ mod tests {
         let (mut headings, mut is_plain) = (Headings::default(), false);
         for &item in all {
             walker.findings();
-            walker.begin(item);
+            walker.begin(Part::Edited(item));
             is_plain = walk(&mut walker, &mut memory, &mut headings, item.kind(&db));
         }
         let by_tree = walk_tree(&db, all[all.len() - 1]);

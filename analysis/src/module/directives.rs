@@ -11,37 +11,37 @@ use crate::check::gates::VERSION_GATE;
 use crate::check::lints::UNEXPECTED;
 use crate::db::{Db, Options, SourceFile};
 use crate::declaration::CONFLICTING_DIRECTIVES;
-use crate::items::{Item, items};
+use crate::items::{Item, parts};
 use crate::signature::{ItemDecl, TargetDecl, item_decl};
 
 /// Checks the header directives of a file, and those that stand where none belongs.
 pub(super) fn check(db: &dyn Db, file: SourceFile, header: &Header, out: &mut Vec<Finding>) {
-    let all = items(db, file);
     let place = |ordinal: usize| Place { item: ordinal as u32, declarator: 0 };
-    let real = all.iter().enumerate().filter(|(_, item)| item.kind(db) != ItemKind::Trivia);
+    let real = parts(db, file).enumerate().filter(|(_, part)| part.kind(db) != ItemKind::Trivia);
     let mut state = State::Version;
-    for (ordinal, &item) in real {
-        let at = Some(place(ordinal));
-        match (item.kind(db), state) {
+    let mut at = None;
+    for (ordinal, part) in real {
+        at = Some(place(ordinal));
+        match (part.kind(db), state) {
             (ItemKind::Version, State::Version) => {
-                if has_line_marker(db, item) {
+                if has_line_marker(db, part.item(db)) {
                     missing_version(out, at).note = Some("a line marker stands before it".to_owned());
                 }
                 version(header, at, out);
                 state = State::Target;
             }
             (ItemKind::Target, State::Target | State::AddressSize) => {
-                if state == State::Target && has_line_marker(db, item) {
+                if state == State::Target && has_line_marker(db, part.item(db)) {
                     let message = "`.target` follows `.version` directly, a line marker stands between them";
                     find(out, &MISSING_TARGET, at, message.to_owned());
                 }
-                if let ItemDecl::Target(decl) = item_decl(db, item) {
+                if let ItemDecl::Target(decl) = item_decl(db, part.item(db)) {
                     target(db, file, header, decl, at, out);
                 }
                 state = State::AddressSize;
             }
             (ItemKind::AddressSize, State::AddressSize) => {
-                address_size(db, item, header, at, out);
+                address_size(db, part.item(db), header, at, out);
                 state = State::Rest;
             }
             (kind, State::Version) => {
@@ -63,13 +63,12 @@ pub(super) fn check(db: &dyn Db, file: SourceFile, header: &Header, out: &mut Ve
             _ => state = State::Rest,
         }
     }
-    let last = all.iter().rposition(|item| item.kind(db) != ItemKind::Trivia).map(place);
     match state {
         State::Version => {
-            missing_version(out, last);
+            missing_version(out, at);
         }
         State::Target => {
-            find(out, &MISSING_TARGET, last, "the module has no `.target`".to_owned());
+            find(out, &MISSING_TARGET, at, "the module has no `.target`".to_owned());
         }
         State::AddressSize | State::Rest => {}
     }
@@ -193,8 +192,8 @@ fn target(
         match option.as_str() {
             mode if TEXTURE_MODES.contains(&mode) => {}
             "debug" => {
-                let is_info = |&item: &Item<'_>| *item_decl(db, item) == ItemDecl::DebugInfo;
-                if !items(db, file).iter().any(is_info) {
+                let mut sections = parts(db, file).filter(|part| part.kind(db) == ItemKind::Section);
+                if !sections.any(|part| *item_decl(db, part.item(db)) == ItemDecl::DebugInfo) {
                     let message = "the target says `debug`, but no `.section .debug_info` follows".to_owned();
                     find(out, &CONFLICTING_DIRECTIVES, at, message);
                 }

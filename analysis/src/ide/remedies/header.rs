@@ -11,7 +11,7 @@ use crate::check::gates::nearest;
 use crate::db::{Db, Options, SourceFile};
 use crate::diagnostic::{Applicability, Diagnostic, TextEdit};
 use crate::ide::locate::trimmed;
-use crate::items::{Item, items, parse};
+use crate::items::{Item, items, parse, parts};
 use crate::module::{
     ADDRESS_SIZE, MISSING_TARGET, MISSING_VERSION, TARGET_NAME, UNKNOWN_TARGET, effective_target, header,
 };
@@ -146,11 +146,11 @@ fn header_for(gate: &Gate, version: PtxVersion) -> Option<(PtxVersion, Sm)> {
 }
 
 fn items_of(db: &dyn Db, file: SourceFile, kind: ItemKind) -> impl Iterator<Item = Item<'_>> {
-    items(db, file).iter().copied().filter(move |item| item.kind(db) == kind)
+    parts(db, file).filter(move |part| part.kind(db) == kind).map(|part| part.item(db))
 }
 
 fn missing_version(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
-    let first = items(db, file).iter().copied().find(|item| item.kind(db) != ItemKind::Trivia);
+    let first = parts(db, file).find(|part| part.kind(db) != ItemKind::Trivia).map(|part| part.item(db));
     let needs = needs(db, file);
     let found = match header(db, file).target.sm {
         Some(sm) => least_version(&needs, sm, needs.ptx).or(Some(needs.ptx.max(sm.since()))).zip(Some(sm)),
