@@ -7,7 +7,7 @@ use text_size::TextRange;
 
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::ide::locate::items_in;
+use crate::items::item_around;
 use crate::lower::source_map;
 
 /// Findings of a statement that are compared with each other.
@@ -41,7 +41,7 @@ pub(super) fn prune(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic
 /// The statement around a finding; the finding itself where there is none.
 fn statement(db: &dyn Db, file: SourceFile, range: TextRange) -> TextRange {
     let around = || {
-        let item = items_in(db, file, Some(range)).find(|item| item.range(db).contains_range(range))?;
+        let item = item_around(db, file, range)?;
         let offset = item.offset(db);
         let map = source_map(db, item);
         let statement = map.statement_at((range - offset).start()).and_then(|src| map.statement(src))?;
