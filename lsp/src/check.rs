@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Parser, ValueEnum};
 use ptx_analysis::INVALID_UTF8;
@@ -22,8 +23,11 @@ use ptx_analysis::ide::{self, Diagnostic, Severity};
 use ptx_analysis::{Database, SourceFile};
 use ptx_isa::Sm;
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use serde_json::Value;
 use text_size::{TextRange, TextSize};
+
+use crate::project::{Project, known_lint};
 
 const CLEAN: u8 = 0;
 const FINDINGS: u8 = 1;
@@ -78,12 +82,18 @@ struct Arguments {
     /// Also print what the code compiles to.
     #[arg(long, value_enum)]
     emit: Option<Emit>,
+    /// Take the settings of this file instead of the nearest `ptx-check.toml` above each file.
+    #[arg(long, value_name = "FILE", conflicts_with = "no_config")]
+    config: Option<PathBuf>,
+    /// Take no settings from `ptx-check.toml`.
+    #[arg(long)]
+    no_config: bool,
     /// Set the level of a lint: CODE=allow|info|warning|error.
     #[arg(short = 'W', long = "lint", value_parser = parse_level)]
     levels: Vec<(String, Severity)>,
-    /// The least severity that counts as a finding.
-    #[arg(long, default_value = "warning", value_parser = parse_severity)]
-    fail_on: Severity,
+    /// The least severity that counts as a finding: allow, info, warning (if not told) or error.
+    #[arg(long, value_parser = parse_severity)]
+    fail_on: Option<Severity>,
     /// Print the documentation of a diagnostic code or an instruction and stop.
     #[arg(long, value_name = "CODE|MNEMONIC")]
     explain: Option<String>,
@@ -102,6 +112,7 @@ fn parse_severity(text: &str) -> Result<Severity, String> {
 
 fn parse_level(text: &str) -> Result<(String, Severity), String> {
     let (lint, level) = text.split_once('=').ok_or("expected CODE=LEVEL")?;
+    known_lint(lint)?;
     Ok((lint.to_owned(), parse_severity(level)?))
 }
 
@@ -161,23 +172,30 @@ fn explain(word: &str) -> ExitCode {
 
 fn run(arguments: &Arguments) -> io::Result<u8> {
     let paths = files::find(&arguments.paths)?;
+    let mut projects = Projects::new(arguments).map_err(io::Error::other)?;
     let mut status = CLEAN;
     let mut results = Vec::new();
     let mut out = io::BufWriter::new(io::stdout().lock());
     for batch in paths.chunks(BATCH) {
+        let batch: Vec<(&PathBuf, Arc<Project>)> = batch
+            .iter()
+            .map(|path| Ok((path, projects.of(path)?)))
+            .collect::<Result<_, String>>()
+            .map_err(io::Error::other)?;
         // Threads for one file would cost more than they bring.
-        let reports: Vec<Report> = match paths.as_slice() {
-            [only] => vec![report(arguments, only, true)],
-            _ => batch.par_iter().map(|path| report(arguments, path, false)).collect(),
+        let reports: Vec<Report> = match batch.as_slice() {
+            [(only, project)] if paths.len() == 1 => vec![report(arguments, project, only, true)],
+            _ => batch.par_iter().map(|(path, project)| report(arguments, project, path, false)).collect(),
         };
-        for mut report in reports {
+        for (mut report, (_, project)) in reports.into_iter().zip(&batch) {
             results.append(&mut report.results);
             match out.write_all(report.output.as_bytes()) {
                 // A reader that has seen enough (`| head`) is no failure.
                 Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(status),
                 written => written?,
             }
-            let found = report.worst.is_some_and(|s| s >= arguments.fail_on);
+            let least = arguments.fail_on.or(project.fail_on).unwrap_or(Severity::Warning);
+            let found = report.worst.is_some_and(|s| s >= least);
             status = status.max(report.status).max(if found { FINDINGS } else { CLEAN });
         }
     }
@@ -194,7 +212,39 @@ fn run(arguments: &Arguments) -> io::Result<u8> {
     }
 }
 
-fn report(arguments: &Arguments, path: &Path, is_only: bool) -> Report {
+/// The settings of files, read once for each folder.
+struct Projects {
+    /// For all files, where the command says so.
+    only: Option<Arc<Project>>,
+    by_folder: FxHashMap<PathBuf, Arc<Project>>,
+}
+
+impl Projects {
+    fn new(arguments: &Arguments) -> Result<Self, String> {
+        let only = match &arguments.config {
+            Some(file) => Some(Project::read(file)?),
+            None => arguments.no_config.then(Project::default),
+        };
+        Ok(Self { only: only.map(Arc::new), by_folder: FxHashMap::default() })
+    }
+
+    fn of(&mut self, path: &Path) -> Result<Arc<Project>, String> {
+        if let Some(only) = &self.only {
+            return Ok(Arc::clone(only));
+        }
+        // Standard input belongs to the working directory, as a bare name does.
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        if let Some(known) = self.by_folder.get(folder) {
+            return Ok(Arc::clone(known));
+        }
+        let project = Arc::new(Project::of(folder)?);
+        self.by_folder.insert(folder.to_owned(), Arc::clone(&project));
+        Ok(project)
+    }
+}
+
+fn report(arguments: &Arguments, project: &Project, path: &Path, is_only: bool) -> Report {
     let failed = |status, output| Report { output, results: Vec::new(), worst: None, status };
     let input = match files::read(path) {
         Ok(input) => input,
@@ -204,26 +254,32 @@ fn report(arguments: &Arguments, path: &Path, is_only: bool) -> Report {
         }
     };
     let name = input.name.clone();
-    catch_unwind(AssertUnwindSafe(|| check(arguments, path, input, is_only))).unwrap_or_else(|_| {
+    catch_unwind(AssertUnwindSafe(|| check(arguments, project, path, input, is_only))).unwrap_or_else(|_| {
         eprintln!("ptx-check: internal error while checking {name}; please report it");
         failed(INTERNAL, String::new())
     })
 }
 
-fn check(arguments: &Arguments, path: &Path, input: files::Input, is_only: bool) -> Report {
+fn check(
+    arguments: &Arguments,
+    project: &Project,
+    path: &Path,
+    input: files::Input,
+    is_only: bool,
+) -> Report {
     let (mut text, replaced) = files::decode(input.bytes);
     let mut report = Report { output: String::new(), results: Vec::new(), worst: None, status: CLEAN };
     if files::looks_like_markup(&text) {
         return report;
     }
     let mut db = Database::default();
-    db.set_target_override(arguments.target);
-    db.set_architecture(arguments.arch);
+    db.set_target_override(arguments.target.or(project.target));
+    db.set_architecture(arguments.arch.or(project.arch));
     let mut levels = Levels::default();
-    if arguments.compile_only || is_part(&text) {
+    if arguments.compile_only || project.compile_only || is_part(&text) {
         levels.set("separate-compilation", Severity::Allow);
     }
-    for (lint, level) in &arguments.levels {
+    for (lint, level) in project.levels.iter().chain(&arguments.levels) {
         levels.set(lint, *level);
     }
     db.set_levels(levels);

@@ -4,6 +4,8 @@ use ptx_analysis::diagnostic::{Levels, Severity};
 use ptx_isa::Sm;
 use serde_json::Value;
 
+use crate::project::Project;
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Check and compile for this target instead of each file's own.
@@ -28,9 +30,27 @@ impl Config {
     /// Reads `{"target": "sm_90", "lints": {"E0201": "warning"}, "inlayHints": true, "codeLens": true,
     /// "compile": true}`, alone or under `"ptx"`. What is missing or of the wrong type keeps its default.
     pub fn from_json(value: &Value) -> Config {
+        Config::default().with(value)
+    }
+
+    /// What a project says, where the client says nothing else.
+    pub fn of(project: &Project) -> Config {
+        let mut config = Config { target: project.target, ..Config::default() };
+        if project.compile_only {
+            config.levels.set("separate-compilation", Severity::Allow);
+        }
+        for (lint, level) in &project.levels {
+            config.levels.set(lint, *level);
+        }
+        config
+    }
+
+    /// The settings with those of [`Config::from_json`] that the client has.
+    pub fn with(mut self, value: &Value) -> Config {
         let value = value.get("ptx").unwrap_or(value);
         let target = value.get("target").and_then(Value::as_str).and_then(Sm::parse);
-        let mut config = Config { target, ..Config::default() };
+        let config = &mut self;
+        config.target = target.or(config.target);
         for (lint, level) in value.get("lints").and_then(Value::as_object).into_iter().flatten() {
             if let Some(level) = level.as_str().and_then(Severity::parse) {
                 config.levels.set(lint, level);
@@ -40,7 +60,7 @@ impl Config {
         config.inlay_hints = flag("inlayHints", config.inlay_hints);
         config.code_lens = flag("codeLens", config.code_lens);
         config.compile = flag("compile", config.compile);
-        config
+        self
     }
 }
 
@@ -55,5 +75,19 @@ mod tests {
         assert_eq!(config.target, Some(Sm::new(90)));
         assert!(!config.code_lens && config.compile && config.inlay_hints);
         assert_eq!(Config::from_json(&Value::Null), Config::default());
+    }
+
+    #[test]
+    fn the_client_has_the_last_word() {
+        let levels =
+            vec![("E0303".to_owned(), Severity::Allow), ("unused-label".to_owned(), Severity::Warning)];
+        let project = Project { target: Some(Sm::new(80)), levels, ..Project::default() };
+        let config = Config::of(&project).with(&json!({"lints": {"E0303": "info"}}));
+        assert_eq!(config.target, Some(Sm::new(80)));
+        let level = |code: &str| {
+            let lint = ptx_analysis::lints().iter().find(|lint| lint.code == code).unwrap();
+            config.levels.level(lint)
+        };
+        assert_eq!((level("E0303"), level("W0501")), (Severity::Information, Severity::Warning));
     }
 }

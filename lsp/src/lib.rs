@@ -12,6 +12,7 @@ pub mod dump;
 pub mod handlers;
 pub mod owner;
 pub mod progress;
+pub mod project;
 pub mod pump;
 pub mod server;
 pub mod tap;

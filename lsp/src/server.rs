@@ -1,6 +1,7 @@
 //! The protocol: each handler posts one event and waits for its answer. No handler computes anything.
 
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use crate::document::Encoding;
 use crate::handlers;
 use crate::handlers::sass_view::{SassViewParams, SassViewResult};
 use crate::owner::{ClientAbilities, Event, Owner, Snapshot};
+use crate::project::Project;
 use crate::pump::pump;
 use crate::tap::Tap;
 use ptx_analysis::{CancellationToken, catch_cancelled};
@@ -33,6 +35,8 @@ pub struct Backend {
     events: Sender<Event>,
     /// Taken when the owner starts, at `initialize`.
     queue: Mutex<Option<Receiver<Event>>>,
+    /// The folder that the client works in, known from `initialize` on.
+    root: OnceLock<PathBuf>,
 }
 
 /// Serves one client over the given streams until it exits or disconnects.
@@ -46,6 +50,7 @@ pub async fn serve(
         client,
         events: backend_events,
         queue: Mutex::new(Some(queue)),
+        root: OnceLock::new(),
     })
     .custom_method("ptx/sassView", Backend::sass_view)
     .finish();
@@ -213,11 +218,38 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
     }
 }
 
+/// The folder that the client works in.
+#[allow(deprecated, reason = "clients that know no workspace folders give the root instead")]
+fn root(params: &InitializeParams) -> Option<PathBuf> {
+    let folder = params.workspace_folders.as_ref().and_then(|folders| folders.first());
+    let uri = folder.map(|folder| &folder.uri).or(params.root_uri.as_ref())?;
+    uri.to_file_path().ok()
+}
+
+impl Backend {
+    /// The settings of the project, and over them those of the client.
+    async fn config(&self, settings: Option<&serde_json::Value>) -> Config {
+        let project = self.root.get().map_or_else(|| Ok(Project::default()), |root| Project::of(root));
+        let project = match project {
+            Ok(project) => project,
+            Err(error) => {
+                self.client.show_message(MessageType::ERROR, error).await;
+                Project::default()
+            }
+        };
+        let config = Config::of(&project);
+        settings.map_or_else(|| config.clone(), |settings| config.clone().with(settings))
+    }
+}
+
 #[tower_lsp::async_trait]
 impl LanguageServer for Backend {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
         let client = abilities(&params.capabilities);
-        let config = params.initialization_options.as_ref().map(Config::from_json).unwrap_or_default();
+        if let Some(root) = root(&params) {
+            let _ = self.root.set(root);
+        }
+        let config = self.config(params.initialization_options.as_ref()).await;
         let queue = self.queue.lock().ok().and_then(|mut q| q.take());
         if let Some(queue) = queue {
             let runtime = tokio::runtime::Handle::current();
@@ -242,7 +274,8 @@ impl LanguageServer for Backend {
     }
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
-        let _ = self.events.send(Event::Configure { config: Config::from_json(&params.settings) });
+        let config = self.config(Some(&params.settings)).await;
+        let _ = self.events.send(Event::Configure { config });
     }
 
     async fn diagnostic(&self, params: DocumentDiagnosticParams) -> Result<DocumentDiagnosticReportResult> {
