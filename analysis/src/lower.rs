@@ -10,6 +10,7 @@ pub mod call;
 mod global;
 pub(crate) mod heading;
 mod instruction;
+mod memory;
 mod operand;
 pub(crate) mod parameter;
 mod plain;
@@ -221,7 +222,7 @@ impl ItemFindings {
 /// Walks items of a file one after the other.
 struct Session<'db> {
     walker: Walker<'db>,
-    memory: plain::Memory,
+    memory: memory::Memory,
     headings: Headings<'db>,
 }
 
@@ -233,7 +234,7 @@ impl<'db> Session<'db> {
         parts: impl Iterator<Item = Part<'db>>,
         work: impl FnOnce(&mut Self) -> T,
     ) -> T {
-        let passed = plain::passed(db, file);
+        let passed = memory::passed(db, file);
         let mut session =
             Self { walker: Walker::new(db, file), memory: passed.take(), headings: Headings::default() };
         let functions = parts.filter(|part| part.kind(db).is_function());

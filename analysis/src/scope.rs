@@ -78,6 +78,9 @@ enum Numbers {
     Sparse,
 }
 
+/// No place in the vector.
+const NOWHERE: u32 = u32::MAX;
+
 /// What held more than this is not kept for the next item, which may be small and has to clear it.
 const KEPT: usize = 1 << 10;
 
@@ -134,6 +137,8 @@ struct Range {
     declaration: DeclId,
     /// Numbers below it are in the range.
     count: u32,
+    /// Where its registers are numbered, or [`NOWHERE`].
+    dense: u32,
     ty: ScalarType,
 }
 
@@ -145,8 +150,8 @@ impl Recent {
     }
 
     #[inline]
-    fn get(&self, numbered: Numbered) -> Option<&Range> {
-        let range = &self.ranges[Self::slot(numbered.stem)];
+    fn get(&mut self, numbered: Numbered) -> Option<&mut Range> {
+        let range = &mut self.ranges[Self::slot(numbered.stem)];
         (range.stem == numbered.stem && numbered.number < range.count).then_some(range)
     }
 
@@ -164,7 +169,7 @@ impl Recent {
 
 impl Default for Recent {
     fn default() -> Self {
-        let none = Range { stem: 0, declaration: DeclId(0), count: 0, ty: ScalarType::B32 };
+        let none = Range { stem: 0, declaration: DeclId(0), count: 0, dense: NOWHERE, ty: ScalarType::B32 };
         Self { ranges: [none; Self::SLOTS], stems: 0 }
     }
 }
@@ -297,14 +302,15 @@ impl<'t> Names<'t> {
         })
     }
 
-    /// Remembers what `find` gave for a numbered name, if other names of its stem mean the same range.
-    pub fn remember(&mut self, name: &str, numbered: Numbered, declaration: DeclId) {
+    /// Remembers what `find` gave for a name, if all names of its stem mean the same range.
+    pub fn remember(&mut self, name: &str, declaration: DeclId) {
         let stem = stem(name);
+        let Some(short) = short_stem(stem) else { return };
         let bit = stem_bit(stem);
         // Scopes further in than that of the range might have names of this stem that hide some of it.
         let nearest = self.scopes.iter().rev().find(|scope| scope.stems & bit != 0);
         if nearest.is_some_and(|scope| scope.ranges.get(stem) == Some(&declaration)) {
-            self.remember_range(numbered.stem, bit, declaration);
+            self.remember_range(short, bit, declaration);
         }
     }
 
@@ -312,20 +318,29 @@ impl<'t> Names<'t> {
     fn remember_range(&mut self, stem: u64, stem_bit: u64, declaration: DeclId) {
         let kind = self.declarations[declaration.0 as usize].kind;
         if let DeclKind::Register { ty, count: Some(count), lanes: 1 } = kind {
-            self.recent.set(Range { stem, declaration, count, ty }, stem_bit);
+            self.recent.set(Range { stem, declaration, count, dense: NOWHERE, ty }, stem_bit);
         }
     }
 
     /// The register that a numbered name means, where its stem is remembered.
     #[inline]
     pub fn recall(&mut self, numbered: Numbered) -> Option<(RegId, ScalarType)> {
-        let &Range { declaration, ty, .. } = self.recent.get(numbered)?;
-        if let Some(Numbers::Dense(start)) = self.numbers.get(declaration.0 as usize)
-            && let Some(known @ 1..) = self.dense.get((start + numbered.number) as usize)
-        {
-            return Some((RegId(known - 1), ty));
+        let range = self.recent.get(numbered)?;
+        let (declaration, number, ty) = (range.declaration, Some(numbered.number), range.ty);
+        let Some(cell) = self.dense.get_mut(range.dense as usize + numbered.number as usize) else {
+            let register = self.register(declaration, number, 0);
+            if let (Some(range), Numbers::Dense(start)) =
+                (self.recent.get(numbered), self.numbers[declaration.0 as usize])
+            {
+                range.dense = start;
+            }
+            return Some((register, ty));
+        };
+        if *cell == 0 {
+            *cell = self.registers.len() as u32 + 1;
+            self.registers.push(RegisterName { declaration, number, lane: 0, ty });
         }
-        Some((self.register(declaration, Some(numbered.number), 0), ty))
+        Some((RegId(*cell - 1), ty))
     }
 
     /// A register of a declaration, numbered on first mention.
@@ -452,13 +467,16 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_what_is_found() {
-        let numbered = |number| Numbered { stem: 1, number };
+        let numbered = |number| Numbered { stem: b'r'.into(), number };
         let mut names = Names::default();
         names.open();
         let (range, _) = names.declare("%r", register(Some(4)));
         let one = names.register(range, Some(1), 0);
+        // Nothing is remembered behind the end of a scope.
+        names.open();
+        names.close();
         assert_eq!(names.recall(numbered(1)), None);
-        names.remember("%r1", numbered(1), range);
+        names.remember("%r1", range);
         assert_eq!(names.recall(numbered(1)), Some((one, ScalarType::B32)));
         let two = RegId(1);
         assert_eq!(names.recall(numbered(2)), Some((two, ScalarType::B32)));
@@ -470,10 +488,10 @@ mod tests {
         assert_eq!(names.recall(numbered(1)), Some((one, ScalarType::B32)));
         names.declare("%r2", register(None));
         assert_eq!(names.recall(numbered(1)), None);
-        names.remember("%r1", numbered(1), range);
+        names.remember("%r1", range);
         assert_eq!(names.recall(numbered(2)), None);
         names.close();
-        names.remember("%r1", numbered(1), range);
+        names.remember("%r1", range);
         assert_eq!(names.recall(numbered(2)), Some((two, ScalarType::B32)));
     }
 

@@ -5,8 +5,9 @@ use ptx_isa::{Opcode, ResolveError, Role, ScalarType, Values};
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
 use smallvec::SmallVec;
 use std::rc::Rc;
-use text_size::TextRange;
+use text_size::{TextRange, TextSize};
 
+use super::Occurrence;
 use super::body::{Resolution, Walker};
 use super::operand::first_component;
 use crate::check::types::{OPERAND_TYPE, gather};
@@ -139,11 +140,7 @@ impl<'db> Walker<'db> {
         }
         let words: SmallVec<[&str; 8]> = suffixes.iter().map(|&suffix| &self.slice(suffix)[1..]).collect();
         let resolution = match ptx_isa::resolve(self.slice(mnemonic), &words) {
-            Ok(opcode) => {
-                let signature = self.signatures.len() as u32;
-                self.signatures.push(Rc::new(ptx_isa::signature(&opcode)));
-                Resolution::Opcode(opcode, self.gates.is_open(&ptx_isa::gates(&opcode)), signature)
-            }
+            Ok(opcode) => return Some(self.resolved(key, opcode)),
             Err(ResolveError::NoRow) => {
                 let message =
                     format!("`{key}` is not checked: the instruction table does not describe it yet");
@@ -160,21 +157,80 @@ impl<'db> Walker<'db> {
             }
         };
         self.resolutions.insert(key, resolution);
-        match resolution {
-            Resolution::Opcode(opcode, available, signature) => {
-                Some(Resolved { opcode, available, signature })
-            }
-            Resolution::NoRow | Resolution::Wrong => None,
-        }
+        None
     }
 
-    /// Whether an instruction of this name, which was walked, takes some constants only.
-    pub(super) fn limits_constants(&self, name: &str) -> Option<bool> {
-        let Some(Resolution::Opcode(_, _, signature)) = self.resolutions.get(name) else { return None };
-        let operands = &self.signatures[*signature as usize].operands;
-        Some(operands.iter().any(|operand| {
+    /// Remembers what a dotted name was found to be.
+    fn resolved(&mut self, name: &'db str, opcode: Opcode) -> Resolved {
+        let signature = self.signatures.len() as u32;
+        self.signatures.push(Rc::new(ptx_isa::signature(&opcode)));
+        let available = self.gates.is_open(&ptx_isa::gates(&opcode));
+        self.resolutions.insert(name, Resolution::Opcode(opcode, available, signature));
+        Resolved { opcode, available, signature }
+    }
+
+    /// What a dotted name is, and whether its instructions take some constants only. `None` if it is wrong, which is
+    /// not reported.
+    pub(super) fn look_up(&mut self, name: &'db str) -> Option<(Opcode, bool)> {
+        let Resolved { opcode, signature, .. } = match self.resolutions.get(name) {
+            Some(&Resolution::Opcode(opcode, available, signature)) => {
+                Resolved { opcode, available, signature }
+            }
+            Some(_) => return None,
+            None => {
+                let mut words = name.split('.');
+                let mnemonic = words.next()?;
+                let words: SmallVec<[&str; 8]> = words.collect();
+                let opcode = ptx_isa::resolve(mnemonic, &words).ok()?;
+                self.resolved(name, opcode)
+            }
+        };
+        let limits_constants = self.signatures[signature as usize].operands.iter().any(|operand| {
             operand.values != Values::Any || operand.gated.is_some() || operand.gated_sink.is_some()
-        }))
+        });
+        Some((opcode, limits_constants))
+    }
+
+    /// Whether an instruction that was read without a tree is right. Its names, which are all but the first so many, get
+    /// their accesses.
+    pub(super) fn passes(
+        &mut self,
+        name: TextRange,
+        range: TextRange,
+        operands: &[Operand],
+        names: usize,
+    ) -> bool {
+        let mut suffixes: SmallVec<[TextRange; 8]> = SmallVec::new();
+        let text = self.slice(name);
+        let at = |start: usize, end: usize| {
+            TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32)) + name.start()
+        };
+        let mut dots = text.match_indices('.').map(|(dot, _)| dot).chain([text.len()]);
+        let mut start = dots.next().unwrap_or(0);
+        let mnemonic = at(0, start);
+        for end in dots {
+            suffixes.push(at(start, end));
+            start = end;
+        }
+        let ranges = operand_ranges(self.text, TextRange::new(name.end(), range.end() - TextSize::of(';')));
+        if ranges.len() != operands.len() {
+            return false;
+        }
+        let occurrences = ranges.iter().map(|operand| {
+            let is_before = |name: &Occurrence| name.range.start() < operand.start();
+            names + self.occurrences[names..].partition_point(is_before)
+        });
+        let lowered = Lowered {
+            occurrences: occurrences.collect(),
+            operands: operands.iter().cloned().map(Some).collect(),
+            ranges,
+        };
+        let Some(resolved) = self.opcode(range, name, mnemonic, &suffixes, &lowered) else { return false };
+        let found = std::mem::take(&mut self.diagnostics);
+        self.check(range, name, &suffixes, resolved, &lowered);
+        let passes = self.diagnostics.is_empty();
+        self.diagnostics = found;
+        passes
     }
 
     fn check(
@@ -305,4 +361,32 @@ impl<'db> Walker<'db> {
         self.run_checks(&statement, &mut found);
         found.iter().all(|diagnostic| diagnostic.severity != Severity::Error)
     }
+}
+
+/// Where the operands are in a text that has nothing else but blanks.
+fn operand_ranges(text: &str, range: TextRange) -> SmallVec<[TextRange; 6]> {
+    let mut ranges: SmallVec<[TextRange; 6]> = SmallVec::new();
+    let mut depth = 0;
+    let mut start = range.start();
+    let mut end = |at: TextSize| {
+        let operand = &text[TextRange::new(start, at)];
+        let blanks = TextSize::of(operand) - TextSize::of(operand.trim_ascii_start());
+        ranges.push(TextRange::at(start + blanks, TextSize::of(operand.trim_ascii())));
+        start = at + TextSize::of(',');
+    };
+    for (at, byte) in (u32::from(range.start())..).zip(text[range].bytes()) {
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth -= 1,
+            b',' if depth == 0 => end(TextSize::new(at)),
+            _ => {}
+        }
+    }
+    end(range.end());
+    if let [only] = ranges.as_slice()
+        && only.is_empty()
+    {
+        ranges.clear();
+    }
+    ranges
 }

@@ -6,23 +6,18 @@
 //! parsed by itself, in its place, and walked by the code that walks trees. The result is the tree's to the last bit. At
 //! the first syntax error or doubt the reading gives up, and the function is walked as a whole.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use memchr::{memchr, memchr2, memchr3};
 use ptx_backend::input::{Guard, Instr, LabelId, Operands, SrcId, Stmt, Symbol, Variable};
 use ptx_isa::{Opcode, ScalarType};
-use ptx_syntax::{ItemKind, Next, StatementParser};
-use rustc_hash::{FxHashMap, FxHashSet};
+use ptx_syntax::{ItemKind, Next};
 use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
 
 use super::body::Walker;
 use super::heading::Headings;
+use super::memory::{Known, Memory, Mnemonic, Point};
 use super::shape::{comment_len, is_word};
-use crate::db::{Db, SourceFile};
-use crate::declaration::Shape;
 use crate::ide::Access;
-use crate::module::{effective_target, header};
 use crate::scope::{DeclKind, Entity};
 
 /// Walks a function with a plain body, which the walker has begun. False for everything else: then the walker has to
@@ -53,14 +48,6 @@ pub(super) fn walk<'db>(
     result.is_some_and(|found| walker.diagnostics.count() == found)
 }
 
-/// A shape that the checks let pass.
-#[derive(Clone, Debug)]
-enum Verdict {
-    Passes(Known),
-    /// They look at its constants as well; the shape with their text behind it has a verdict of its own.
-    DependsOnValues,
-}
-
 /// What came of a statement that was walked by itself.
 enum Outcome {
     Passes,
@@ -68,67 +55,12 @@ enum Outcome {
     Found,
 }
 
-/// What is the same for all instructions of a shape.
-#[derive(Clone, Debug)]
-struct Known {
-    opcode: Opcode,
-    /// By name in the instruction.
-    accesses: SmallVec<[Access; 8]>,
-}
-
-/// What has passed, by shape.
-#[derive(Debug, Default)]
-pub(super) struct Memory {
-    instructions: FxHashMap<Box<[u8]>, Verdict>,
-    /// Types that `.reg` has passed with: `b32`.
-    registers: FxHashMap<Box<str>, ScalarType>,
-    /// Declarations of variables, by their text without the name.
-    variables: FxHashMap<Box<[u8]>, (Shape, Variable)>,
-    /// Lines with pragmas, behind whether they stood in a kernel.
-    pragmas: FxHashSet<Box<[u8]>>,
-    parser: StatementParser,
-    buffers: Buffers,
-}
-
 /// What the walk over a body uses, for the next one.
 #[derive(Debug, Default)]
-struct Buffers {
-    shape: Vec<u8>,
-    values: Vec<u8>,
+pub(super) struct Buffers {
+    key: Vec<u8>,
     braces: Vec<Braces>,
     blocks: Vec<Block>,
-}
-
-/// What has passed in a module; one memory for each thread that walks.
-///
-/// It makes answers quick and changes none: whether a shape passes is a function of the shape and of what [`passed`]
-/// reads.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Passed(Arc<Mutex<Vec<Memory>>>);
-
-impl PartialEq for Passed {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for Passed {}
-
-impl Passed {
-    pub(super) fn take(&self) -> Memory {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
-    }
-
-    pub(super) fn give_back(&self, memory: Memory) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
-    }
-}
-
-/// The memory for a file, as long as its version, target and options are the same.
-#[salsa::tracked]
-pub(super) fn passed(db: &dyn Db, file: SourceFile) -> Passed {
-    let _: (&_, _) = (header(db, file), effective_target(db, file));
-    Passed::default()
 }
 
 /// Statements that may be parsed by themselves, beyond one in four: more are better parsed together.
@@ -157,17 +89,20 @@ struct Block {
 /// The walk over a plain body. Methods give `None` when they give up.
 pub(super) struct Body<'s, 'db> {
     pub(super) walker: &'s mut Walker<'db>,
-    memory: &'s mut Memory,
+    pub(super) memory: &'s mut Memory,
     /// That of the item.
     pub(super) text: &'db str,
     pub(super) pos: usize,
-    pub(super) shape: Vec<u8>,
-    /// The constants of the instruction, as written.
-    pub(super) values: Vec<u8>,
+    /// What declarations are remembered by.
+    key: Vec<u8>,
+    /// Where the shape of the instruction is.
+    pub(super) shape: Point,
+    /// Whether its constants are part of it.
+    pub(super) limits_constants: bool,
     /// The operands of the instruction.
     pub(super) operands: Operands,
-    /// The dotted name of the instruction.
-    pub(super) name: &'db str,
+    /// Where the dotted name of the instruction is.
+    pub(super) name: TextRange,
     /// In the order in which they open.
     braces: Vec<Braces>,
     blocks: Vec<Block>,
@@ -178,16 +113,17 @@ pub(super) struct Body<'s, 'db> {
 impl<'s, 'db> Body<'s, 'db> {
     fn new(walker: &'s mut Walker<'db>, memory: &'s mut Memory, open: TextSize) -> Self {
         let text = walker.text;
-        let Buffers { shape, values, braces, blocks } = std::mem::take(&mut memory.buffers);
+        let Buffers { key, braces, blocks } = std::mem::take(&mut memory.buffers);
         Self {
             walker,
             memory,
             text,
             pos: open.into(),
-            shape,
-            values,
+            key,
+            shape: Point::default(),
+            limits_constants: false,
             operands: Operands::new(),
-            name: "",
+            name: TextRange::default(),
             braces,
             blocks,
             statements: 0,
@@ -198,8 +134,8 @@ impl<'s, 'db> Body<'s, 'db> {
     fn give_back(mut self) {
         self.braces.clear();
         self.blocks.clear();
-        let Self { shape, values, braces, blocks, .. } = self;
-        self.memory.buffers = Buffers { shape, values, braces, blocks };
+        let Self { key, braces, blocks, .. } = self;
+        self.memory.buffers = Buffers { key, braces, blocks };
     }
 
     /// Walks the body whose brace is at `open`. Gives how many findings there are then.
@@ -280,57 +216,64 @@ impl<'s, 'db> Body<'s, 'db> {
     fn instruction(&mut self, start: usize) -> Option<()> {
         self.statements += 1;
         self.pos = start;
-        self.shape.clear();
-        self.values.clear();
-        let before = self.walker.occurrences.len();
+        let names = self.walker.occurrences.len();
         let registers = self.walker.names.registers.len();
-        let Some(guard) = self.read_instruction() else {
-            self.forget(before, registers);
+        let read = self.read_instruction();
+        let range = self.range_from(start);
+        let Some((guard, mnemonic)) = read else {
+            self.forget(names, registers);
             return self.statement(start).map(drop);
         };
-        let Some(Known { opcode, accesses }) =
-            known(&self.memory.instructions, &mut self.shape, &mut self.values)
-        else {
-            self.forget(before, registers);
+        if self.memory.shapes.known(self.shape).is_none() && !self.learn(&mnemonic, range, names) {
+            self.forget(names, registers);
             return match self.statement(start)? {
-                Outcome::Passes => self.remember(guard, before),
-                Outcome::Found => Some(()),
+                Outcome::Passes if mnemonic.is_call => self.remember_call(guard, names),
+                _ => Some(()),
             };
-        };
-        for (occurrence, &access) in self.walker.occurrences[before..].iter_mut().zip(accesses) {
+        }
+        let Known { opcode, accesses } = self.memory.shapes.known(self.shape)?;
+        for (occurrence, &access) in self.walker.occurrences[names..].iter_mut().zip(accesses) {
             occurrence.access = access;
         }
         let src = SrcId(self.walker.places.len() as u32);
-        let range = self.range_from(start);
         self.walker.places.push(range);
         // Made in its place, as operands are.
-        self.walker.survey.instruction(opcode.form, &self.walker.occurrences[before..]);
+        self.walker.survey.instruction(opcode.form, &self.walker.occurrences[names..]);
         self.walker.function.body.extend(std::iter::once_with(|| {
             Stmt::Instr(Instr { src, opcode: *opcode, guard, operands: std::mem::take(&mut self.operands) })
         }));
         Some(())
     }
 
-    /// Forgets what reading an instruction found, all but the first so many occurrences and registers.
-    fn forget(&mut self, occurrences: usize, registers: usize) {
-        self.walker.occurrences.truncate(occurrences);
-        self.walker.names.renumber_from(registers);
+    /// Remembers the shape of the instruction that was read last, if it passes. Its names are all but the first so
+    /// many.
+    fn learn(&mut self, mnemonic: &Mnemonic, range: TextRange, names: usize) -> bool {
+        // What calls say of their arguments is found in their trees.
+        if mnemonic.is_call || !self.walker.passes(self.name, range, &self.operands, names) {
+            return false;
+        }
+        self.remember(mnemonic.opcode, names);
+        true
     }
 
-    /// Remembers the shape of the instruction that was walked last, if that made of it what was read here.
-    fn remember(&mut self, guard: Option<Guard>, before: usize) -> Option<()> {
+    fn remember(&mut self, opcode: Opcode, names: usize) {
+        let accesses = self.walker.occurrences[names..].iter().map(|occurrence| occurrence.access).collect();
+        self.memory.shapes.remember(self.shape, Known { opcode, accesses });
+    }
+
+    /// Remembers the shape of the call that was walked last, if that made of it what was read here.
+    fn remember_call(&mut self, guard: Option<Guard>, names: usize) -> Option<()> {
         let Some(Stmt::Instr(instr)) = self.walker.function.body.last() else { return None };
-        if (instr.guard, instr.operands.as_slice()) != (guard, self.operands.as_slice()) {
-            return Some(());
+        if (instr.guard, instr.operands.as_slice()) == (guard, self.operands.as_slice()) {
+            self.remember(instr.opcode, names);
         }
-        let accesses = self.walker.occurrences[before..].iter().map(|occurrence| occurrence.access).collect();
-        let known = Verdict::Passes(Known { opcode: instr.opcode, accesses });
-        if !self.values.is_empty() && self.walker.limits_constants(self.name)? {
-            self.memory.instructions.insert(self.shape.as_slice().into(), Verdict::DependsOnValues);
-            self.shape.append(&mut self.values);
-        }
-        self.memory.instructions.insert(self.shape.as_slice().into(), known);
         Some(())
+    }
+
+    /// Forgets what reading an instruction found, all but the first so many names and registers.
+    fn forget(&mut self, names: usize, registers: usize) {
+        self.walker.occurrences.truncate(names);
+        self.walker.names.renumber_from(registers);
     }
 
     /// Parses and walks the statement at `start`, whatever it is, up to its semicolon.
@@ -388,10 +331,10 @@ impl<'s, 'db> Body<'s, 'db> {
     /// `.pragma "nounroll";`, which does nothing but pass or not.
     fn pragma(&mut self, start: usize) -> Option<()> {
         let end = start + memchr(b'\n', &self.text.as_bytes()[start..])?;
-        self.shape.clear();
-        self.shape.push(u8::from(self.walker.function.entry));
-        self.shape.extend_from_slice(&self.text.as_bytes()[start..end]);
-        if self.memory.pragmas.contains(self.shape.as_slice()) {
+        self.key.clear();
+        self.key.push(u8::from(self.walker.function.entry));
+        self.key.extend_from_slice(&self.text.as_bytes()[start..end]);
+        if self.memory.pragmas.contains(self.key.as_slice()) {
             self.pos = end;
             return Some(());
         }
@@ -399,7 +342,7 @@ impl<'s, 'db> Body<'s, 'db> {
         if matches!(outcome, Outcome::Passes)
             && self.text.get(self.pos..end).is_some_and(|rest| rest.trim_ascii().is_empty())
         {
-            self.memory.pragmas.insert(self.shape.as_slice().into());
+            self.memory.pragmas.insert(self.key.as_slice().into());
         }
         Some(())
     }
@@ -431,12 +374,12 @@ impl<'s, 'db> Body<'s, 'db> {
         }
         self.pos += 1;
         let range = name?;
-        self.shape.clear();
-        self.shape.extend_from_slice(&self.text.as_bytes()[start..range.start().into()]);
-        self.shape.push(b' ');
-        self.shape.extend_from_slice(&self.text.as_bytes()[range.end().into()..self.pos]);
+        self.key.clear();
+        self.key.extend_from_slice(&self.text.as_bytes()[start..range.start().into()]);
+        self.key.push(b' ');
+        self.key.extend_from_slice(&self.text.as_bytes()[range.end().into()..self.pos]);
         let before = self.walker.function.locals.len();
-        if let Some((shape, variable)) = self.memory.variables.get(self.shape.as_slice()) {
+        if let Some((shape, variable)) = self.memory.variables.get(self.key.as_slice()) {
             let variable = Variable { name: self.text[range].to_owned(), ..variable.clone() };
             let symbol = Symbol::Local(before as u32);
             let visible = TextRange::new(range.start(), self.block()?.end());
@@ -451,7 +394,7 @@ impl<'s, 'db> Body<'s, 'db> {
         let added = (&self.walker.local_shapes[before..], &self.walker.function.locals[before..]);
         if let ([shape], [variable]) = added {
             let known = (shape.clone(), variable.clone());
-            self.memory.variables.insert(self.shape.as_slice().into(), known);
+            self.memory.variables.insert(self.key.as_slice().into(), known);
         }
         Some(())
     }
@@ -491,22 +434,6 @@ impl<'s, 'db> Body<'s, 'db> {
 
     pub(super) fn range_from(&self, start: usize) -> TextRange {
         TextRange::new(TextSize::new(start as u32), TextSize::new(self.pos as u32))
-    }
-}
-
-/// What is known of a shape. If nothing is, the shape is complete, with the values if they matter.
-fn known<'m>(
-    instructions: &'m FxHashMap<Box<[u8]>, Verdict>,
-    shape: &mut Vec<u8>,
-    values: &mut Vec<u8>,
-) -> Option<&'m Known> {
-    match instructions.get(shape.as_slice())? {
-        Verdict::Passes(known) => return Some(known),
-        Verdict::DependsOnValues => shape.append(values),
-    }
-    match instructions.get(shape.as_slice())? {
-        Verdict::Passes(known) => Some(known),
-        Verdict::DependsOnValues => None,
     }
 }
 

@@ -1,9 +1,9 @@
 //! Reading an instruction: its operands, and its shape.
 //!
-//! A shape is everything about an instruction that the checks look at, as bytes: the dotted name as written, and for
-//! each operand its punctuation and what its names are, such as the type of a register or the place of a variable.
-//! Constants are in it by their kind; their values are kept apart, since few instructions care. The offset of an
-//! address is left out: no check looks at it. Which register, variable or label a name means does not matter.
+//! A shape is everything about an instruction that the checks look at: the dotted name as written, and for each operand
+//! its punctuation and what its names are, such as the type of a register or the place of a variable. Constants are in
+//! it by their kind, and as written where the instruction takes some only. The offset of an address is left out: no
+//! check looks at it. Which register, variable or label a name means does not matter.
 //!
 //! Only what is written as compilers write it has a shape: calls aside on one line, without comments, with plain
 //! constants. Reading gives `None` for everything else.
@@ -13,6 +13,7 @@ use ptx_isa::{ScalarType, SpecialReg};
 use ptx_syntax::ast::literal::WARP_SIZE;
 use text_size::TextRange;
 
+use super::memory::Mnemonic;
 use super::plain::Body;
 use crate::check::Place;
 use crate::constant::{Value, literal_value};
@@ -20,6 +21,32 @@ use crate::declaration::Shape;
 use crate::ide::Access;
 use crate::module::Global;
 use crate::scope::{DeclKind, Entity, Numbered};
+
+/// The codes that shapes consist of, one for each name and constant: what it is in the lowest byte, then three bytes
+/// about it, of which the last are bits, and four for more.
+mod code {
+    use ptx_isa::ScalarType;
+
+    /// Of the bits: it is an array.
+    pub(super) const ARRAY: u64 = 1 << 24;
+    /// It is the base of an address and all of it, or all but an offset.
+    pub(super) const ADDRESS: u64 = 1 << 25;
+    pub(super) const OFFSET: u64 = 1 << 26;
+    /// It is the first of a vector, or of the parts of an address. What they end with has a code of its own.
+    pub(super) const VECTOR: u64 = 1 << 27;
+    pub(super) const PARTS: u64 = 1 << 28;
+    /// It is the second of a pair.
+    pub(super) const SECOND: u64 = 1 << 29;
+    /// It has a sign.
+    pub(super) const NEGATED: u64 = 1 << 30;
+
+    pub(super) const PREDICATE: u64 = register(ScalarType::Pred);
+
+    #[inline]
+    pub(super) const fn register(ty: ScalarType) -> u64 {
+        b'r' as u64 | (ty as u64) << 8
+    }
+}
 
 /// What a byte may be in a name, as bits.
 const CLASS: [u8; 256] = {
@@ -60,50 +87,39 @@ fn run(bytes: &[u8], pos: usize, classes: u8) -> usize {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x80 * ONES;
 
-/// How many of eight bytes of ASCII, from the first one, which is lowest, continue a dotted name.
-fn dotted(bytes: u64) -> usize {
-    // Of each byte below 0x80 the high bit of a sum says whether it is at least 0x80 less the constant.
-    let between = |bytes: u64, first: u8, last: u8| {
-        (bytes + u64::from(0x80 - first) * ONES) & !(bytes + u64::from(0x7F - last) * ONES)
-    };
-    let equal = |byte: u8| !((bytes ^ (u64::from(byte) * ONES)) + 0x7F * ONES);
-    let letter = between(bytes | (0x20 * ONES), b'a', b'z');
-    // Between `.` and `:` there are the digits and `/`.
-    let digit_or_joint = between(bytes, b'.', b':') & !equal(b'/');
-    let others = !(letter | digit_or_joint | equal(b'_') | equal(b'$')) & HIGH;
-    others.trailing_zeros() as usize / 8
-}
-
-/// The end of the dotted name at `pos`.
-fn dotted_end(bytes: &[u8], mut pos: usize) -> usize {
+/// The end of what stands at `pos`: a byte that is no more than a blank, or a semicolon.
+fn end(bytes: &[u8], mut pos: usize) -> usize {
     while let Some(window) = bytes.get(pos..).and_then(<[u8]>::first_chunk) {
-        let length = dotted(u64::from_le_bytes(*window));
-        pos += length;
-        if length < window.len() {
-            return pos;
+        let window = u64::from_le_bytes(*window);
+        // Of each byte of ASCII the high bit of a difference says whether it is below, if none before it is.
+        let semicolons = (window ^ (u64::from(b';') * ONES)).wrapping_sub(ONES);
+        let ends = (window.wrapping_sub(u64::from(b' ' + 1) * ONES) | semicolons) & HIGH;
+        if ends != 0 {
+            return pos + ends.trailing_zeros() as usize / 8;
         }
+        pos += 8;
     }
-    pos + run(bytes, pos, WORD | JOINT)
+    let rest = bytes.get(pos..).unwrap_or_default();
+    pos + rest.iter().position(|&byte| byte <= b' ' || byte == b';').unwrap_or(rest.len())
 }
 
 /// Letters, digits, and what ends a name, in eight bytes of ASCII with the first one lowest: how many of them are the
-/// name, and its parts. `None` for names of another kind, and where no end is in sight.
+/// name, and its parts. `None` where no number or no end is in sight.
 ///
 /// Half of a program are names of registers. A loop over their bytes ends where no processor expects it; this has no
 /// loops.
+#[inline]
 fn numbered(bytes: u64) -> Option<(usize, Numbered)> {
-    // As above.
+    // Of each byte below 0x80 the high bit of a sum says whether it is at least 0x80 less the constant.
     let values = bytes ^ (u64::from(b'0') * ONES);
     let no_digit = (values + 0x76 * ONES) & HIGH;
-    let small = bytes | (0x20 * ONES);
-    let letter = (small + 0x1F * ONES) & !(small + 0x05 * ONES) & HIGH;
 
     let stem_bits = (!no_digit & HIGH).trailing_zeros() & !7;
     let in_stem = 1u64.checked_shl(stem_bits)? - 1;
     let behind = no_digit.checked_shr(stem_bits).filter(|&behind| behind != 0)?;
     let digit_bits = behind.trailing_zeros() & !7;
     let end = (bytes >> (stem_bits + digit_bits)) as u8;
-    if stem_bits == 0 || !letter & HIGH & in_stem != 0 || is_word(end) || end == b'.' {
+    if stem_bits == 0 || CLASS[end as usize] & (WORD | JOINT) != 0 {
         return None;
     }
     // The number with zeros before it; then two, four and eight digits become one.
@@ -177,104 +193,111 @@ impl<'db> Body<'_, 'db> {
         (is_letter || word.len() > 1).then_some(word).filter(|&word| word != WARP_SIZE)
     }
 
-    /// The register name at the cursor, where it is short: `%rd12`. The cursor goes behind it.
-    fn numbered(&mut self) -> Option<Numbered> {
-        let window = self.text.as_bytes().get(self.pos..self.pos + 9)?;
-        let (b'%', rest) = window.split_first()? else { return None };
-        let (length, numbered) = numbered(u64::from_le_bytes(rest.try_into().ok()?))?;
-        self.pos += 1 + length;
-        Some(numbered)
+    /// Goes down the tree of shapes.
+    #[inline]
+    fn step(&mut self, code: u64) {
+        self.shape = self.memory.shapes.step(self.shape, code);
     }
 
-    /// Reads the instruction at the cursor, with its semicolon. Gives its guard; its operands are then in
-    /// `self.operands`, where all methods below put what they read: handing them over would be most of the work.
-    pub(super) fn read_instruction(&mut self) -> Option<Option<Guard>> {
+    /// Reads the instruction at the cursor, with its semicolon. Gives its guard and what its dotted name is; its operands
+    /// are then in `self.operands`, where the methods below put what they read: handing them over would be most of the
+    /// work.
+    pub(super) fn read_instruction(&mut self) -> Option<(Option<Guard>, Mnemonic)> {
         self.operands.clear();
         let mut guard = None;
         if self.eat(b'@') {
             let negated = self.eat(b'!');
-            self.shape.push(if negated { b'!' } else { b'@' });
-            self.read_name()?;
-            let Some(Operand::Reg(reg)) = self.operands.pop() else { return None };
-            guard = Some(Guard { reg, negated });
+            guard = Some(Guard { reg: self.read_predicate()?, negated });
             self.skip_blanks();
         }
-        self.read_name_and_suffixes()?;
-        if self.name.starts_with("call") && self.name[4..].starts_with(['.', ':']) || self.name == "call" {
-            self.read_call()?;
-            return Some(guard);
+        let mnemonic = self.read_mnemonic()?;
+        self.shape = mnemonic.start;
+        self.limits_constants = mnemonic.limits_constants;
+        if let Some(Guard { negated, .. }) = guard {
+            self.step(if negated { b'!' } else { b'@' }.into());
         }
+        if mnemonic.is_call {
+            self.read_call()?;
+        } else {
+            self.read_operands()?;
+        }
+        Some((guard, mnemonic))
+    }
+
+    /// `ld.shared::cta.b32`. Operands of video instructions are looked at as text and have no shape.
+    fn read_mnemonic(&mut self) -> Option<Mnemonic> {
+        let start = self.pos;
+        self.pos = end(self.text.as_bytes(), start);
+        self.name = self.range_from(start);
+        let name = &self.text[start..self.pos];
+        if let Some(mnemonic) = self.memory.shapes.mnemonic(name) {
+            return Some(mnemonic);
+        }
+        let is_video = name.starts_with('v') && !name.starts_with("vote.");
+        let (opcode, limits_constants) = if is_video { None } else { self.walker.look_up(name) }?;
+        Some(self.memory.shapes.add(name, opcode, limits_constants))
+    }
+
+    /// All operands with the semicolon.
+    fn read_operands(&mut self) -> Option<()> {
         self.skip_blanks();
         if self.eat(b';') {
-            return Some(guard);
+            return Some(());
         }
         loop {
             self.skip_blanks();
-            self.read_operand()?;
+            match self.byte() {
+                b'{' => self.read_vector()?,
+                b'[' => self.read_address()?,
+                _ => self.read_simple(0)?,
+            }
             let mut mark = self.mark();
             if mark == b'|' && self.operands.len() == 1 {
-                self.pos += 1;
-                self.shape.push(mark);
-                self.skip_blanks();
-                self.read_simple()?;
-                let (second, first) = (self.operands.pop()?, self.operands.pop()?);
-                // `d|_` is `d`.
-                self.operands.push(match (first, second) {
-                    (register @ Operand::Reg(_), Operand::Sink) => register,
-                    pair => Operand::Pair(Box::new(pair)),
-                });
+                self.read_second()?;
                 mark = self.mark();
             }
             self.pos += 1;
             match mark {
-                b',' => self.shape.push(mark),
-                b';' => return Some(guard),
+                b',' => {}
+                b';' => return Some(()),
                 _ => return None,
             }
         }
     }
 
-    /// `ld.shared::cta.b32`. Whether its parts are well joined is looked at with the first of the name. Operands of
-    /// video instructions are looked at as text and have no shape.
-    fn read_name_and_suffixes(&mut self) -> Option<()> {
-        let start = self.pos;
-        self.pos = dotted_end(self.text.as_bytes(), start);
-        self.name = &self.text[start..self.pos];
-        let is_video = self.name.starts_with('v') && !self.name.starts_with("vote.");
-        if is_video || !matches!(self.byte(), b' ' | b'\t' | b';') {
-            return None;
-        }
-        self.shape.extend_from_slice(self.name.as_bytes());
-        self.shape.push(b' ');
+    /// `|%p`, behind the first operand.
+    fn read_second(&mut self) -> Option<()> {
+        self.pos += 1;
+        self.skip_blanks();
+        self.read_simple(code::SECOND)?;
+        let (second, first) = (self.operands.pop()?, self.operands.pop()?);
+        self.operands.push(match (first, second) {
+            // `d|_` is `d`.
+            (register @ Operand::Reg(_), Operand::Sink) => register,
+            pair @ (Operand::Reg(_) | Operand::Sink, Operand::Reg(_) | Operand::Sink) => {
+                Operand::Pair(Box::new(pair))
+            }
+            _ => return None,
+        });
         Some(())
-    }
-
-    fn read_operand(&mut self) -> Option<()> {
-        match self.byte() {
-            b'%' => self.read_name(),
-            b'{' => self.read_vector(),
-            b'[' => self.read_address(),
-            _ => self.read_simple(),
-        }
     }
 
     /// `{%r1, %r2}`
     fn read_vector(&mut self) -> Option<()> {
-        self.pos += 1;
-        self.shape.push(b'{');
         let first = self.operands.len();
+        let mut place = code::VECTOR;
         loop {
-            self.skip_blanks();
-            self.read_simple()?;
-            let mark = self.mark();
-            self.shape.push(mark);
             self.pos += 1;
-            match mark {
-                b',' => {}
+            self.skip_blanks();
+            self.read_simple(place)?;
+            match self.mark() {
+                b',' => place = 0,
                 b'}' => break,
                 _ => return None,
             }
         }
+        self.pos += 1;
+        self.step(b'}'.into());
         let elements = self.operands.drain(first..).collect();
         self.operands.push(Operand::Vector(elements));
         Some(())
@@ -283,139 +306,172 @@ impl<'db> Body<'_, 'db> {
     /// `[%rd1+16]`, `[%rd1, {%r1, %r2}]`
     fn read_address(&mut self) -> Option<()> {
         self.pos += 1;
-        self.shape.push(b'[');
         self.skip_blanks();
-        self.read_simple()?;
-        self.skip_blanks();
-        let mut offset = 0;
-        if self.eat(b'+') {
-            self.shape.push(b'+');
-            self.skip_blanks();
-            let is_negative = self.eat(b'-');
-            let Operand::Int(value) = self.read_digits()? else { return None };
-            offset = if is_negative { value.wrapping_neg() } else { value };
-            self.skip_blanks();
-        } else if self.byte() == b',' {
-            return self.read_parts();
+        let (base, code) = match self.read_register() {
+            Some((register, ty)) => (AddressBase::Reg(register), code::register(ty)),
+            None => match self.read_name()? {
+                (Operand::Reg(register), code) => (AddressBase::Reg(register), code),
+                (Operand::Symbol(symbol, _), code) => (AddressBase::Symbol(symbol), code),
+                _ => return None,
+            },
+        };
+        let (mut code, mut offset) = (code | code::ADDRESS, 0);
+        match self.mark() {
+            b'+' => {
+                self.pos += 1;
+                self.skip_blanks();
+                let is_negative = self.eat(b'-');
+                let Operand::Int(value) = self.read_digits()? else { return None };
+                offset = if is_negative { value.wrapping_neg() } else { value };
+                code |= code::OFFSET;
+                self.skip_blanks();
+            }
+            b',' => {
+                self.step(code | code::PARTS);
+                return self.read_parts(base);
+            }
+            _ => {}
         }
         if !self.eat(b']') || self.byte() == b'.' {
             return None;
         }
-        self.shape.push(b']');
-        let (base, start) = match self.operands.pop()? {
-            Operand::Reg(register) => (AddressBase::Reg(register), 0),
-            Operand::Symbol(symbol, start) => (AddressBase::Symbol(symbol), start),
-            _ => return None,
-        };
-        self.operands.push(Operand::Address(Address { base, offset: offset.wrapping_add(start) }));
+        self.step(code);
+        self.operands.push(Operand::Address(Address { base, offset }));
         Some(())
     }
 
     /// The other parts of an address, with the comma before them.
-    fn read_parts(&mut self) -> Option<()> {
-        let first = self.operands.len() - 1;
+    fn read_parts(&mut self, base: AddressBase) -> Option<()> {
+        let first = self.operands.len();
+        self.operands.push(match base {
+            AddressBase::Reg(register) => Operand::Reg(register),
+            AddressBase::Symbol(symbol) => Operand::Symbol(symbol, 0),
+            AddressBase::Absolute => return None,
+        });
         while self.eat(b',') {
-            self.shape.push(b',');
             self.skip_blanks();
-            if self.byte() == b'{' {
-                self.read_vector()?
-            } else {
-                self.read_simple()?
+            match self.byte() {
+                b'{' => self.read_vector()?,
+                _ => self.read_simple(0)?,
             }
             self.skip_blanks();
         }
         if !self.eat(b']') || self.byte() == b'.' {
             return None;
         }
-        self.shape.push(b']');
+        self.step(b']'.into());
         let parts = self.operands.drain(first..).collect();
         self.operands.push(Operand::List(parts));
         Some(())
     }
 
-    fn read_simple(&mut self) -> Option<()> {
-        let start = self.pos;
-        match self.byte() {
-            b'0'..=b'9' | b'-' => {
-                let is_negative = self.eat(b'-');
-                if is_negative {
-                    self.shape.push(b'-');
-                }
-                let constant = self.read_digits()?;
-                self.values.extend_from_slice(&self.text.as_bytes()[start..self.pos]);
-                self.values.push(b' ');
-                let (kind, constant) = match constant {
-                    Operand::Int(value) if is_negative => (b'i', Operand::Int(value.wrapping_neg())),
-                    Operand::Int(_) => (b'i', constant),
-                    _ if is_negative => return None,
-                    Operand::F32(_) => (b'f', constant),
-                    _ => (b'd', constant),
-                };
-                self.shape.push(kind);
-                self.operands.push(constant);
-                Some(())
-            }
+    /// A name or a constant. `place` are bits of its code.
+    fn read_simple(&mut self, place: u64) -> Option<()> {
+        if let Some((register, ty)) = self.read_register() {
+            self.step(code::register(ty) | place);
+            // Made in its place: one that waited for the vector to grow would be written and read again at once, in
+            // pieces of other sizes, for which processors stop.
+            self.operands.extend(std::iter::once_with(|| Operand::Reg(register)));
+            return Some(());
+        }
+        let (operand, code) = match self.byte() {
+            b'0'..=b'9' | b'-' => return self.read_constant(place),
             b'!' => {
                 self.pos += 1;
-                self.shape.push(b'!');
-                self.read_name()?;
-                let Some(Operand::Reg(register)) = self.operands.pop() else { return None };
-                self.operands.push(Operand::NotPred(register));
-                Some(())
+                (Operand::NotPred(self.read_predicate()?), code::PREDICATE | code::NEGATED)
             }
-            b'_' if !self.text.as_bytes().get(start + 1).is_some_and(|&byte| is_word(byte)) => {
+            b'_' if !self.text.as_bytes().get(self.pos + 1).is_some_and(|&byte| is_word(byte)) => {
                 self.pos += 1;
-                self.shape.push(b'_');
-                self.operands.push(Operand::Sink);
-                Some(())
+                (Operand::Sink, b'_'.into())
             }
-            _ => self.read_name(),
+            _ => self.read_name()?,
+        };
+        self.step(code | place);
+        self.operands.push(operand);
+        Some(())
+    }
+
+    fn read_constant(&mut self, place: u64) -> Option<()> {
+        let start = self.pos;
+        let is_negative = self.eat(b'-');
+        let (kind, constant) = match self.read_digits()? {
+            Operand::Int(value) if is_negative => (b'i', Operand::Int(value.wrapping_neg())),
+            constant @ Operand::Int(_) => (b'i', constant),
+            _ if is_negative => return None,
+            constant @ Operand::F32(_) => (b'f', constant),
+            constant => (b'd', constant),
+        };
+        self.step(u64::from(kind) | place | if is_negative { code::NEGATED } else { 0 });
+        self.operands.push(constant);
+        if self.limits_constants {
+            for part in self.text.as_bytes()[start..self.pos].chunks(7) {
+                let written = part.iter().rfold(0, |code, &byte| code << 8 | u64::from(byte));
+                self.step(written << 8 | u64::from(b'#'));
+            }
         }
+        Some(())
     }
 
     /// A number without a point.
     fn read_digits(&mut self) -> Option<Operand> {
         let start = self.pos;
         let mut value = 0i64;
-        let mut is_decimal = true;
-        while is_word(self.byte()) {
-            let digit = self.byte().wrapping_sub(b'0');
-            is_decimal &= digit < 10;
+        while let digit @ 0..10 = self.byte().wrapping_sub(b'0') {
             value = value.wrapping_mul(10).wrapping_add(i64::from(digit));
             self.pos += 1;
         }
-        let text = &self.text[start..self.pos];
-        if !text.starts_with(|first: char| first.is_ascii_digit()) || self.byte() == b'.' {
-            return None;
-        }
-        if is_decimal && text.len() < 19 && (text.len() == 1 || !text.starts_with('0')) {
+        let bytes = self.text.as_bytes();
+        let (length, ends) = (self.pos - start, CLASS[self.byte() as usize] & (WORD | JOINT) == 0);
+        if ends && (length == 1 || matches!(length, 2..19) && bytes[start] != b'0') {
             return Some(Operand::Int(value));
         }
         // `1e5` is none of these.
-        if !text.starts_with('0') && !is_decimal {
+        if length == 0 || !ends && bytes[start] != b'0' {
             return None;
         }
-        Some(match literal_value(text)? {
+        self.pos += run(bytes, self.pos, WORD);
+        if self.byte() == b'.' {
+            return None;
+        }
+        Some(match literal_value(&self.text[start..self.pos])? {
             Value::Int { value, .. } => Operand::Int(value),
             // An integer of too many digits.
-            _ if is_decimal => return None,
+            _ if ends => return None,
             Value::F32(bits) => Operand::F32(bits),
             Value::F64(value) => Operand::F64(value.to_bits()),
             _ => return None,
         })
     }
 
-    /// A register, variable or label, as the walk finds it.
-    fn read_name(&mut self) -> Option<()> {
-        let start = self.pos;
-        let numbered = self.numbered();
-        if let Some(numbered) = numbered
-            && let Some((register, ty)) = self.walker.names.recall(numbered)
-        {
-            self.push_register(self.range_from(start), register, ty);
-            return Some(());
+    /// The register at the cursor, if it is of a range with a short name: `%rd12`. Otherwise the cursor stays.
+    #[inline]
+    fn read_register(&mut self) -> Option<(RegId, ScalarType)> {
+        if self.byte() != b'%' {
+            return None;
         }
-        self.pos = start;
+        let window = self.text.as_bytes()[self.pos + 1..].first_chunk()?;
+        let (length, numbered) = numbered(u64::from_le_bytes(*window))?;
+        let found = self.walker.names.recall(numbered)?;
+        let start = self.pos;
+        self.pos += 1 + length;
+        self.walker.occur(self.range_from(start), Entity::Register(found.0), Access::Read);
+        Some(found)
+    }
+
+    fn read_predicate(&mut self) -> Option<RegId> {
+        if let Some((register, ty)) = self.read_register() {
+            return (ty == ScalarType::Pred).then_some(register);
+        }
+        match self.read_name()? {
+            (Operand::Reg(register), code::PREDICATE) => Some(register),
+            _ => None,
+        }
+    }
+
+    /// A register, variable or label with its code, as the walk finds it.
+    #[inline(never)]
+    fn read_name(&mut self) -> Option<(Operand, u64)> {
+        let start = self.pos;
         let name = self.word()?;
         let range = self.range_from(start);
         let has_component = self.eat(b'.');
@@ -423,48 +479,34 @@ impl<'db> Body<'_, 'db> {
             self.word()?;
         }
         if let Some((declaration, number)) = self.walker.names.find(name) {
-            match self.walker.names.declarations[declaration.0 as usize].kind {
-                DeclKind::Register { ty, lanes: 1, .. } if !has_component => {
+            return match self.walker.names.declarations[declaration.0 as usize].kind {
+                _ if has_component => None,
+                DeclKind::Register { ty, lanes: 1, .. } => {
+                    self.walker.names.remember(name, declaration);
                     let register = self.walker.names.register(declaration, number, 0);
-                    if let Some(numbered) = numbered {
-                        self.walker.names.remember(name, numbered, declaration);
-                    }
-                    self.push_register(range, register, ty);
+                    self.walker.occur(range, Entity::Register(register), Access::Read);
+                    Some((Operand::Reg(register), code::register(ty)))
                 }
-                DeclKind::Symbol(symbol) if !has_component => {
-                    self.push_variable(range, symbol)?;
-                }
-                DeclKind::Label(label) if !has_component => {
-                    self.shape.push(b'l');
+                DeclKind::Symbol(symbol) => self.variable_operand(range, symbol),
+                DeclKind::Label(label) => {
                     self.walker.occur(range, Entity::Label(label), Access::Read);
-                    self.operands.push(Operand::Label(label));
+                    Some((Operand::Label(label), b'l'.into()))
                 }
-                _ => return None,
-            }
-            return Some(());
+                _ => None,
+            };
         }
         if name.starts_with('%') {
             let register = SpecialReg::parse(&self.text[start..self.pos])?;
-            self.shape.extend_from_slice(&[b's', register as u8]);
-            self.operands.push(Operand::Special(register));
-            return Some(());
+            return Some((Operand::Special(register), u64::from(b's') | (register as u64) << 8));
         }
         if has_component {
             return None;
         }
         let Global::Variable { index, .. } = self.walker.global(name)? else { return None };
-        self.push_variable(range, Symbol::Global(*index))
+        self.variable_operand(range, Symbol::Global(*index))
     }
 
-    fn push_register(&mut self, range: TextRange, register: RegId, ty: ScalarType) {
-        self.shape.extend_from_slice(&[b'r', ty as u8]);
-        self.walker.occur(range, Entity::Register(register), Access::Read);
-        // Made in its place: one that waited for the vector to grow would be written and read again at once, in
-        // pieces of other sizes, for which processors stop.
-        self.operands.extend(std::iter::once_with(|| Operand::Reg(register)));
-    }
-
-    fn push_variable(&mut self, range: TextRange, symbol: Symbol) -> Option<()> {
+    fn variable_operand(&mut self, range: TextRange, symbol: Symbol) -> Option<(Operand, u64)> {
         let kind = match symbol {
             Symbol::Global(_) => b'g',
             Symbol::Local(_) => b'v',
@@ -473,11 +515,10 @@ impl<'db> Body<'_, 'db> {
             Symbol::Function(_) => return None,
         };
         let &Place { space, ty, is_array, align, .. } = self.walker.variables.get(&symbol)?;
-        self.shape.extend_from_slice(&[kind, space as u8, ty as u8, u8::from(is_array)]);
-        self.shape.extend_from_slice(&align.to_le_bytes());
         self.walker.occur(range, Entity::Symbol(symbol), Access::Read);
-        self.operands.push(Operand::Symbol(symbol, 0));
-        Some(())
+        let array = if is_array { code::ARRAY } else { 0 };
+        let place = (space as u64) << 8 | (ty as u64) << 16 | array | u64::from(align) << 32;
+        Some((Operand::Symbol(symbol, 0), u64::from(kind) | place))
     }
 
     /// `(a, b), f, (c, d);` behind the name of a direct call, over several lines.
@@ -486,7 +527,7 @@ impl<'db> Body<'_, 'db> {
         if self.byte() == b'(' {
             self.read_arguments()?;
             self.eat(b',').then_some(())?;
-            self.shape.push(b',');
+            self.step(b','.into());
             self.read_line_breaks();
         }
         let start = self.pos;
@@ -500,15 +541,15 @@ impl<'db> Body<'_, 'db> {
             return None;
         }
         for list in [&shapes.returns, &shapes.params] {
-            self.shape.push(b':');
-            list.iter().for_each(|shape| push_shape(shape, &mut self.shape));
+            self.step(b':'.into());
+            list.iter().for_each(|shape| self.declared(shape));
         }
         let symbol = Symbol::Function(*index);
         self.walker.occur(range, Entity::Symbol(symbol), Access::Read);
         self.operands.push(Operand::Symbol(symbol, 0));
         self.read_line_breaks();
         if self.eat(b',') {
-            self.shape.push(b',');
+            self.step(b','.into());
             self.read_line_breaks();
             self.read_arguments()?;
         }
@@ -518,28 +559,31 @@ impl<'db> Body<'_, 'db> {
     /// A list in parentheses, with the blanks behind it.
     fn read_arguments(&mut self) -> Option<()> {
         self.eat(b'(').then_some(())?;
-        self.shape.push(b'(');
+        self.step(b'('.into());
         let first = self.operands.len();
         loop {
             self.read_line_breaks();
-            self.read_name()?;
-            match *self.operands.last()? {
+            let (operand, code) = self.read_name()?;
+            self.step(code);
+            match operand {
                 Operand::Reg(_) => {}
                 Operand::Symbol(Symbol::Local(index), _) => {
-                    push_shape(self.walker.local_shapes.get(index as usize)?, &mut self.shape);
+                    let shape = self.walker.local_shapes.get(index as usize)?.clone();
+                    self.declared(&shape);
                 }
                 _ => return None,
             }
+            self.operands.push(operand);
             self.read_line_breaks();
             let mark = self.byte();
-            self.shape.push(mark);
             self.pos += 1;
             match mark {
-                b',' => {}
+                b',' => self.step(mark.into()),
                 b')' => break,
                 _ => return None,
             }
         }
+        self.step(b')'.into());
         self.read_line_breaks();
         let arguments = self.operands.drain(first..).collect();
         self.operands.push(Operand::List(arguments));
@@ -550,19 +594,23 @@ impl<'db> Body<'_, 'db> {
     fn read_line_breaks(&mut self) {
         while matches!(self.byte(), b' ' | b'\t' | b'\n') {
             if self.byte() == b'\n' {
-                self.shape.push(b'\n');
+                self.step(b'\n'.into());
             }
             self.pos += 1;
         }
     }
-}
 
-fn push_shape(declared: &Shape, out: &mut Vec<u8>) {
-    out.extend_from_slice(&[b'd', declared.space as u8, declared.ty as u8, declared.lanes]);
-    out.extend_from_slice(&declared.align.to_le_bytes());
-    for dimension in &declared.dimensions {
-        out.push(if dimension.is_some() { b'[' } else { b'o' });
-        out.extend_from_slice(&dimension.unwrap_or(0).to_le_bytes());
+    /// The codes of what a declaration says.
+    fn declared(&mut self, shape: &Shape) {
+        let &Shape { space, ty, align, lanes, .. } = shape;
+        self.step(u64::from(b'd') | (space as u64) << 8 | (ty as u64) << 16 | u64::from(lanes) << 24);
+        self.step(u64::from(b'a') | u64::from(align) << 8);
+        for dimension in &shape.dimensions {
+            self.step(if dimension.is_some() { b'[' } else { b'o' }.into());
+            let [low, high] = [dimension.unwrap_or(0), dimension.unwrap_or(0) >> 32].map(|half| half as u32);
+            self.step(u64::from(b'<') | u64::from(low) << 8);
+            self.step(u64::from(b'>') | u64::from(high) << 8);
+        }
     }
 }
 
@@ -571,17 +619,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dotted_names_end_at_other_bytes() {
+    fn mnemonics_end_at_blanks_and_semicolons() {
         for byte in 0..0x80u8 {
-            let is_in_name = CLASS[byte as usize] & (WORD | JOINT) != 0;
             for place in 0..8 {
-                let mut bytes = *b"ld.v4::a";
+                let mut bytes = *b"ld.v4::a.global.f32";
                 bytes[place] = byte;
-                assert_eq!(dotted(u64::from_le_bytes(bytes)), if is_in_name { 8 } else { place }, "{byte}");
+                let is_end = byte <= b' ' || byte == b';';
+                assert_eq!(end(&bytes, 0), if is_end { place } else { bytes.len() }, "{byte}");
             }
         }
-        assert_eq!(dotted_end(b"@ld.global.v2.f32\t", 1), 17);
-        assert_eq!(dotted_end(b"ret;", 0), 3);
+        assert_eq!(end(b"@ld.global.v2.f32\t%f1", 1), 17);
+        assert_eq!(end(b"ret;", 0), 3);
     }
 
     #[test]
@@ -601,9 +649,7 @@ mod tests {
         assert_eq!(read("p007 bra"), found(4, "p", 7));
         assert_eq!(read("Zaz9]\n\t\0"), found(4, "Zaz", 9));
         assert_eq!(read("r987654}"), found(7, "r", 987_654));
-        for other in
-            ["r1234567", "p, %r12,", "r1.x, %r", "r1x, %r2", "r1_, %r2", "_r1, %r2", "1r, %r2,", "ntid.x1;"]
-        {
+        for other in ["r1234567", "p, %r, {", "r1.x, %r", "r1x, %r2", "r1_, %r2", "1r, %r2,"] {
             assert_eq!(read(other), None, "{other}");
         }
         assert_eq!(read("        "), None);
