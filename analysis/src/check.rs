@@ -34,14 +34,14 @@ pub use gates::Gates;
 pub use lints::{LINTS, lint};
 pub use operands::bind;
 
-use ptx_backend::input::{Function, Instr, Operand, RegId, Symbol};
+use ptx_backend::input::{Function, Operand, RegId, Symbol};
 use ptx_isa::{Expected, Form, Opcode, ScalarType, Signature, Space};
 use rustc_hash::FxHashMap;
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Db, Options};
 use crate::diagnostic::{Findings, Severity};
-use crate::flow::{Flow, Survey};
+use crate::flow::{Code, Flow, Instr, Survey};
 use crate::lower::SourceMap;
 use crate::module::Header;
 use crate::scope::RegisterName;
@@ -135,6 +135,7 @@ impl<'a> Body<'a> {
     /// Says nothing of the order of execution when `incomplete`.
     pub(crate) fn new(
         function: &'a Function,
+        code: &'a Code,
         survey: &'a Survey,
         variables: &'a FxHashMap<Symbol, Place>,
         map: &'a SourceMap,
@@ -142,12 +143,12 @@ impl<'a> Body<'a> {
         incomplete: bool,
         extras: Extras,
     ) -> Self {
-        let flow = (!incomplete).then(|| Flow::new(function, survey, map));
+        let flow = (!incomplete).then(|| Flow::new(function, code, survey, map));
         Self { map, text, function, variables, extras, flow }
     }
 
     /// The mnemonic and the suffixes of an instruction; with its operands where the text is unusual.
-    pub fn name(&self, instr: &Instr) -> Option<TextRange> {
+    pub fn name(&self, instr: Instr<'_>) -> Option<TextRange> {
         let statement = self.map.statement(instr.src)?;
         let text = &self.text[statement];
         let blank = |c: char| c.is_ascii_whitespace();

@@ -6,6 +6,7 @@
 //! longer on odd graphs it has a budget of steps and says less when that is spent.
 
 mod accesses;
+mod code;
 mod dominators;
 mod graph;
 mod order;
@@ -16,13 +17,14 @@ mod values;
 
 use std::cell::{OnceCell, RefCell};
 
-use ptx_backend::input::{Address, AddressBase, Function, Guard, Instr, Operand, RegId, SrcId, Stmt, Symbol};
+use ptx_backend::input::{Address, AddressBase, Function, Guard, Operand, RegId, SrcId, Symbol};
 use rustc_hash::FxHashMap;
 use text_size::TextRange;
 
 use crate::lower::{Occurrence, SourceMap};
 
 pub use accesses::{Accesses, RegisterAccess};
+pub use code::{Code, Instr};
 pub use dominators::Tree;
 pub use graph::{BlockId, End, Graph};
 pub use order::{Order, Site};
@@ -36,6 +38,7 @@ use values::Values;
 /// What is known of one body. Every statement of it was understood.
 pub struct Flow<'a> {
     function: &'a Function,
+    code: &'a Code,
     map: &'a SourceMap,
     survey: &'a Survey,
     graph: OnceCell<Graph>,
@@ -47,10 +50,11 @@ pub struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    /// `survey` is of the body of `function`.
-    pub fn new(function: &'a Function, survey: &'a Survey, map: &'a SourceMap) -> Self {
+    /// `code` is the body of `function`, and `survey` is of it.
+    pub fn new(function: &'a Function, code: &'a Code, survey: &'a Survey, map: &'a SourceMap) -> Self {
         Self {
             function,
+            code,
             map,
             survey,
             graph: OnceCell::new(),
@@ -68,7 +72,7 @@ impl<'a> Flow<'a> {
     }
 
     pub fn graph(&self) -> &Graph {
-        self.graph.get_or_init(|| Graph::new(self.function, self.survey()))
+        self.graph.get_or_init(|| Graph::new(self.function, self.code, self.survey()))
     }
 
     pub fn accesses(&self) -> &'a Accesses {
@@ -102,7 +106,7 @@ impl<'a> Flow<'a> {
     }
 
     fn values(&self) -> &RefCell<Values<'a>> {
-        self.values.get_or_init(|| RefCell::new(Values::new(self.function, self.survey)))
+        self.values.get_or_init(|| RefCell::new(Values::new(self.function, self.code, self.survey)))
     }
 
     /// What is known of an operand's value.
@@ -153,8 +157,16 @@ impl<'a> Flow<'a> {
     }
 
     /// The instructions of a block, labels left out.
-    pub fn instructions(&self, block: BlockId) -> Instructions<'a> {
-        instructions(&self.function.body[self.graph().statements(block)])
+    pub fn instructions(
+        &self,
+        block: BlockId,
+    ) -> impl DoubleEndedIterator<Item = Instr<'a>> + Clone + use<'a> {
+        self.code.instructions(self.graph().statements(block))
+    }
+
+    /// All statements.
+    pub fn code(&self) -> &'a Code {
+        self.code
     }
 
     /// The ordinals of the instructions of a block.
@@ -166,57 +178,17 @@ impl<'a> Flow<'a> {
     }
 
     /// The instructions of a block that are [notable](is_notable).
-    pub fn landmarks(&self, block: BlockId) -> impl Iterator<Item = &'a Instr> {
-        let (body, landmarks) = (&self.function.body, self.survey().landmarks());
+    pub fn landmarks(&self, block: BlockId) -> impl Iterator<Item = Instr<'a>> {
+        let (code, landmarks) = (self.code, self.survey().landmarks());
         let statements = self.graph().statements(block);
         let before = |end: usize| landmarks.partition_point(|&index| (index as usize) < end);
         landmarks[before(statements.start)..before(statements.end)]
             .iter()
-            .filter_map(|&index| instruction(&body[index as usize]))
+            .filter_map(|&index| code.instruction_at(index as usize))
     }
 
     /// An instruction by its ordinal.
-    pub fn instruction(&self, src: SrcId) -> Option<&'a Instr> {
-        self.survey.find(self.function, src)
-    }
-}
-
-fn instruction(statement: &Stmt) -> Option<&Instr> {
-    match statement {
-        Stmt::Instr(instr) => Some(instr),
-        Stmt::Label(_) => None,
-    }
-}
-
-/// The instructions among statements.
-pub fn instructions(statements: &[Stmt]) -> Instructions<'_> {
-    Instructions(statements.iter())
-}
-
-/// Iterates over the instructions among statements.
-#[derive(Clone, Debug)]
-pub struct Instructions<'a>(std::slice::Iter<'a, Stmt>);
-
-impl<'a> Iterator for Instructions<'a> {
-    type Item = &'a Instr;
-
-    #[inline]
-    fn next(&mut self) -> Option<&'a Instr> {
-        loop {
-            if let Stmt::Instr(instr) = self.0.next()? {
-                return Some(instr);
-            }
-        }
-    }
-}
-
-impl DoubleEndedIterator for Instructions<'_> {
-    #[inline]
-    fn next_back(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Stmt::Instr(instr) = self.0.next_back()? {
-                return Some(instr);
-            }
-        }
+    pub fn instruction(&self, src: SrcId) -> Option<Instr<'a>> {
+        self.survey.find(self.code, src)
     }
 }

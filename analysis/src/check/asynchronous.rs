@@ -8,7 +8,6 @@ mod copies;
 mod proxies;
 mod warp_groups;
 
-use ptx_backend::input::Instr;
 use ptx_isa::{FormId, Mod};
 
 pub(super) use barrier_objects::{BARRIER_OBJECT, IGNORED_WAIT};
@@ -18,7 +17,7 @@ pub(super) use warp_groups::PRODUCT_ORDER;
 
 use super::Body;
 use crate::diagnostic::Findings;
-use crate::flow::{Flow, Order, Site};
+use crate::flow::{Flow, Instr, Order, Site};
 
 /// What an instruction does for something asynchronous.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +52,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(instr: &Instr) -> Option<Self> {
+    fn of(instr: Instr<'_>) -> Option<Self> {
         Self::of_form(instr.opcode.form)
             .filter(|_| instr.opcode.form != FormId::FenceProxy || !instr.opcode.has(Mod::Alias))
     }

@@ -5,14 +5,13 @@
 
 use std::fmt::Write as _;
 
-use ptx_backend::input::Instr;
 use ptx_isa::{Facts, FormId, Mod};
 use text_size::{TextRange, TextSize};
 
 use super::Body;
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
-use crate::flow::{BlockId, Flow, Split, Value};
+use crate::flow::{BlockId, Flow, Instr, Split, Value};
 
 declare_lint! {
     /// An instruction that all lanes of a warp must execute together stands where only some of them come.
@@ -57,11 +56,11 @@ fn is_convergent(form: FormId) -> bool {
 }
 
 /// Whether all threads of the warp must execute the same instruction.
-fn is_aligned(instr: &Instr) -> bool {
+fn is_aligned(instr: Instr<'_>) -> bool {
     is_convergent(instr.opcode.form) && (instr.opcode.form == FormId::Bar || instr.opcode.has(Mod::Aligned))
 }
 
-fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: &Instr, out: &mut Findings) {
+fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: Instr<'_>, out: &mut Findings) {
     let is_guarded =
         instr.guard.is_some_and(|guard| flow.register(guard.reg).splits_warps(&body.function.launch));
     let split = split(flow, block);
@@ -117,7 +116,7 @@ fn parted(body: &Body<'_>, flow: &Flow<'_>, branch: BlockId, diagnostic: Diagnos
     }
 }
 
-fn mask(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: &Instr, out: &mut Findings) {
+fn mask(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: Instr<'_>, out: &mut Findings) {
     let Some(Value::Constant(mask)) = instr.operands.last().map(|mask| flow.value(mask)) else { return };
     let mask = mask as u32;
     let Some(place) = body.map.statement(instr.src) else { return };

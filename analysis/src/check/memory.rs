@@ -3,7 +3,7 @@
 
 use std::cell::OnceCell;
 
-use ptx_backend::input::{Address, AddressBase, Instr, Operand, Symbol};
+use ptx_backend::input::{Address, AddressBase, Operand, Symbol};
 use ptx_isa::{FormId, Mod, Space};
 use rustc_hash::{FxHashMap, FxHashSet};
 use text_size::TextRange;
@@ -11,7 +11,7 @@ use text_size::TextRange;
 use super::Body;
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
-use crate::flow::{Flow, instructions};
+use crate::flow::{Flow, Instr};
 use crate::scope::Entity;
 
 declare_lint! {
@@ -34,7 +34,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
     let naming = || flow.accesses().naming().iter().filter_map(|&src| flow.instruction(src));
     // Registers need no look where nothing takes the address of a variable.
     let takes_addresses = naming().any(takes_address);
-    let all = takes_addresses.then(|| instructions(&body.function.body));
+    let all = takes_addresses.then(|| flow.code().instructions(0..flow.code().len()));
     let some = (!takes_addresses).then(naming);
     let mut indexed = FxHashSet::default();
     let names = Names { body, ranges: OnceCell::new() };
@@ -69,7 +69,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
 }
 
 /// Whether a register gets the address of a variable here.
-fn takes_address(instr: &Instr) -> bool {
+fn takes_address(instr: Instr<'_>) -> bool {
     use FormId as F;
     let is_variable = |operand: &Operand| matches!(operand, Operand::Symbol(symbol, _) if !matches!(symbol, Symbol::Function(_)));
     matches!(instr.opcode.form, F::Mov | F::Cvta | F::AddInt | F::MadInt)
@@ -77,9 +77,9 @@ fn takes_address(instr: &Instr) -> bool {
 }
 
 /// How many bytes must divide the addresses among the operands of an instruction.
-fn accesses(instr: &Instr) -> Option<[u32; 4]> {
+fn accesses(instr: Instr<'_>) -> Option<[u32; 4]> {
     use FormId as F;
-    let opcode = &instr.opcode;
+    let opcode = instr.opcode;
     let whole = || {
         let element = opcode.ty(0).map_or(1, |ty| ty.bytes());
         element * opcode.mods().find_map(Mod::count).unwrap_or(1)
@@ -102,7 +102,7 @@ fn accesses(instr: &Instr) -> Option<[u32; 4]> {
 
 /// An access to a known place.
 struct At<'a> {
-    instr: &'a Instr,
+    instr: Instr<'a>,
     address: &'a Address,
     symbol: Symbol,
     offset: i64,
@@ -167,7 +167,7 @@ impl<'a> Names<'_, 'a> {
 }
 
 /// What stands in the brackets before the offset.
-fn base(body: &Body<'_>, flow: &Flow<'_>, instr: &Instr, address: &Address) -> TextRange {
+fn base(body: &Body<'_>, flow: &Flow<'_>, instr: Instr<'_>, address: &Address) -> TextRange {
     let entity = match address.base {
         AddressBase::Reg(register) => Some(Entity::Register(register)),
         AddressBase::Symbol(symbol) => Some(Entity::Symbol(symbol)),

@@ -5,7 +5,7 @@
 //! looked at: compilers fill places that nobody reads with registers that nobody wrote.
 
 use memchr::memmem;
-use ptx_backend::input::{Instr, Operand, RegId};
+use ptx_backend::input::{Operand, RegId};
 use ptx_isa::{FormId, Space};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -14,7 +14,7 @@ use text_size::TextRange;
 use super::Body;
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
-use crate::flow::{BlockId, Flow, Graph};
+use crate::flow::{BlockId, Flow, Graph, Instr};
 use crate::scope::DeclKind;
 
 declare_lint! {
@@ -84,7 +84,7 @@ fn implicit_definitions(text: &str) -> FxHashSet<&str> {
 }
 
 /// Whether an instruction may read a value that does not matter: packing, choosing bytes, passing an argument.
-fn is_passed_on(instr: &Instr) -> bool {
+fn is_passed_on(instr: Instr<'_>) -> bool {
     match instr.opcode.form {
         FormId::Mov => matches!(instr.operands.last(), Some(Operand::Vector(_))),
         FormId::Prmt => true,

@@ -5,7 +5,7 @@ use text_size::TextRange;
 use super::Body;
 use crate::declare_lint;
 use crate::diagnostic::{Applicability, Diagnostic, Findings, TextEdit};
-use crate::flow::{End, instructions};
+use crate::flow::End;
 
 declare_lint! {
     /// Control never comes to these statements.
@@ -30,9 +30,8 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
             block += 1;
         }
         let statements = graph.statements(first).start..graph.statements(block - 1).end;
-        let places: Vec<TextRange> = instructions(&body.function.body[statements])
-            .filter_map(|instr| body.map.statement(instr.src))
-            .collect();
+        let places: Vec<TextRange> =
+            flow.code().instructions(statements).filter_map(|instr| body.map.statement(instr.src)).collect();
         let (Some(start), Some(end)) = (places.first(), places.last()) else { continue };
         // The text above an unreachable block ends in a jump, or the block would be reached from there.
         let Some(jump) = flow.instructions(first - 1).next_back() else { continue };

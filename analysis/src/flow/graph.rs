@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use ptx_backend::input::{Function, Instr, LabelId, Operand, Stmt};
+use ptx_backend::input::{Function, LabelId, Operand};
 use ptx_isa::{Facts, FormId};
 
-use super::Survey;
+use super::{Code, Instr, Survey};
 
 /// Index of a basic block, in text order. Block 0 is the entry.
 pub type BlockId = u32;
@@ -62,7 +62,7 @@ pub enum End {
 /// Basic blocks and the edges between them.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// Per block and one more: its first statement, an index into [`Function::body`].
+    /// Per block and one more: its first statement, an index into the [`Code`].
     starts: Vec<u32>,
     ends: Box<[End]>,
     successors: Edges,
@@ -71,14 +71,13 @@ pub struct Graph {
 }
 
 impl Graph {
-    pub(super) fn new(function: &Function, survey: &Survey) -> Self {
-        let body = &function.body;
-        let starts = leaders(function, survey);
+    pub(super) fn new(function: &Function, code: &Code, survey: &Survey) -> Self {
+        let starts = leaders(function, code, survey);
         let blocks = starts.len() - 1;
         let mut block_of_label = vec![u32::MAX; function.labels as usize];
         for block in 0..blocks {
-            for statement in &body[starts[block] as usize..starts[block + 1] as usize] {
-                let Stmt::Label(label) = statement else { break };
+            for statement in starts[block]..starts[block + 1] {
+                let Some(label) = code.label_at(statement as usize) else { break };
                 block_of_label[label.0 as usize] = block as u32;
             }
         }
@@ -87,8 +86,9 @@ impl Graph {
         for block in 0..blocks {
             let from = block as u32;
             let next = (block + 1 < blocks).then_some(from + 1);
-            let last = match body[starts[block] as usize..starts[block + 1] as usize].last() {
-                Some(Stmt::Instr(instr)) if is_jump(instr) => instr,
+            let last = (starts[block]..starts[block + 1]).next_back();
+            let last = match last.and_then(|last| code.instruction_at(last as usize)) {
+                Some(instr) if is_jump(instr) => instr,
                 _ => {
                     match next {
                         Some(next) => edges.push((from, next)),
@@ -103,7 +103,7 @@ impl Graph {
                     edges.push((from, to));
                 }
             };
-            match (last.opcode.form, last.operands.as_slice()) {
+            match (last.opcode.form, last.operands) {
                 (FormId::Bra, [Operand::Label(label), ..]) => go(label),
                 (FormId::BrxIdx, [_, Operand::Targets(list), ..]) => {
                     function.targets[*list as usize].iter().for_each(go);
@@ -140,12 +140,12 @@ impl Graph {
         self.blocks().filter(|&block| self.is_reached(block))
     }
 
-    /// The statements of a block, as indices into [`Function::body`].
+    /// The statements of a block, as indices into the [`Code`].
     pub fn statements(&self, block: BlockId) -> Range<usize> {
         self.starts[block as usize] as usize..self.starts[block as usize + 1] as usize
     }
 
-    /// The block of a statement, an index into [`Function::body`].
+    /// The block of a statement, an index into the [`Code`].
     pub fn block_of(&self, statement: usize) -> BlockId {
         (self.starts.partition_point(|&start| start as usize <= statement) - 1) as BlockId
     }
@@ -184,42 +184,41 @@ impl Graph {
 }
 
 /// The last statement of its block because of what it does.
-fn is_jump(instr: &Instr) -> bool {
+fn is_jump(instr: Instr<'_>) -> bool {
     ptx_isa::form(instr.opcode.form).facts.has(Facts::TERMINATES)
 }
 
 /// First statements of blocks, and the number of statements. Labels that nothing jumps to start none, unless
 /// nothing comes to them from above.
-fn leaders(function: &Function, survey: &Survey) -> Vec<u32> {
+fn leaders(function: &Function, code: &Code, survey: &Survey) -> Vec<u32> {
     let mut is_target = vec![false; function.labels as usize];
     for label in function.targets.iter().flatten() {
         is_target[label.0 as usize] = true;
     }
-    let landmarks = || survey.landmarks().iter().map(|&index| (index, &function.body[index as usize]));
-    for (_, statement) in landmarks() {
-        if let Stmt::Instr(instr) = statement
+    for &index in survey.landmarks() {
+        if let Some(instr) = code.instruction_at(index as usize)
             && instr.opcode.form == FormId::Bra
             && let Some(Operand::Label(label)) = instr.operands.first()
         {
             is_target[label.0 as usize] = true;
         }
     }
-    let statements = function.body.len() as u32;
+    let statements = code.len() as u32;
     let mut starts = vec![0];
     let mut start = 0;
     // Of the last block, how many labels it begins with.
     let mut labels = 0;
-    for (index, statement) in landmarks() {
-        let next = match statement {
-            Stmt::Label(label) => {
+    for &index in survey.landmarks() {
+        let next = match code.label_at(index as usize) {
+            Some(label) => {
                 let has_only_labels = index == start + labels;
                 if has_only_labels {
                     labels += 1;
                 }
                 if !has_only_labels && is_target[label.0 as usize] { index } else { continue }
             }
-            Stmt::Instr(instr) if is_jump(instr) => index + 1,
-            Stmt::Instr(_) => continue,
+            None if code.instruction_at(index as usize).is_some_and(is_jump) => index + 1,
+            None => continue,
         };
         if next < statements {
             start = next;

@@ -1,14 +1,13 @@
 //! Whether something can come before or after a statement.
 
-use ptx_backend::input::Instr;
 use rustc_hash::FxHashMap;
 
-use super::{BlockId, Graph};
+use super::{BlockId, Graph, Instr};
 
 /// An instruction and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
-    pub instr: &'a Instr,
+    pub instr: Instr<'a>,
     pub block: BlockId,
 }
 

@@ -1,10 +1,10 @@
 //! What is rare among the statements of a body, which are many and large: noted as they are made, so that nothing has
 //! to look for it.
 
-use ptx_backend::input::{Function, Instr, SrcId};
+use ptx_backend::input::SrcId;
 use ptx_isa::{Facts, FormId};
 
-use super::{Accesses, instruction};
+use super::{Accesses, Code, Instr};
 use crate::lower::Occurrence;
 
 /// What kinds of statements a body has, and where the rare ones are.
@@ -12,7 +12,7 @@ use crate::lower::Occurrence;
 pub struct Survey {
     /// The rows of the instruction table that it has, as a set.
     forms: [u64; FormId::ALL.len().div_ceil(64)],
-    /// Labels and notable instructions, as indices into [`Function::body`].
+    /// Labels and notable instructions, as indices into a [`Code`].
     landmarks: Vec<u32>,
     /// By label in text order: how many instructions stand before it.
     labels: Vec<u32>,
@@ -73,15 +73,15 @@ impl Survey {
         &self.accesses
     }
 
-    /// All of them, as indices into [`Function::body`].
+    /// All of them, as indices into a [`Code`].
     pub(super) fn landmarks(&self) -> &[u32] {
         &self.landmarks
     }
 
     /// An instruction by its ordinal.
-    pub(super) fn find<'f>(&self, function: &'f Function, src: SrcId) -> Option<&'f Instr> {
+    pub(super) fn find<'c>(&self, code: &'c Code, src: SrcId) -> Option<Instr<'c>> {
         let labels = self.labels.partition_point(|&before| before <= src.0);
-        instruction(function.body.get(src.0 as usize + labels)?)
+        code.instruction_at(src.0 as usize + labels)
     }
 }
 

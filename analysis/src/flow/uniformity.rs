@@ -5,11 +5,11 @@
 //! depend on something that varies. Registers are taken as a whole, over all their writes. What is passed
 //! through memory and calls is taken to be the same for all threads, so that little is called varying.
 
-use ptx_backend::input::{Instr, Operand};
+use ptx_backend::input::Operand;
 use ptx_isa::{FormId, Mod, SpecialReg};
 
 use super::regions::Regions;
-use super::{BlockId, Flow, Value};
+use super::{BlockId, Flow, Instr, Value};
 
 /// Passes over the statements after which what is known so far has to do.
 const PASSES: usize = 12;
@@ -67,7 +67,7 @@ impl Uniformity {
     }
 
     /// Marks what an instruction writes; `true` when that is new.
-    fn instruction(&mut self, flow: &Flow<'_>, instr: &Instr, is_apart: bool) -> bool {
+    fn instruction(&mut self, flow: &Flow<'_>, instr: Instr<'_>, is_apart: bool) -> bool {
         let accesses = flow.accesses().registers(instr.src);
         if !accesses.clone().any(|access| access.writes() && !self.varies[access.register.0 as usize]) {
             return false;
@@ -100,9 +100,9 @@ enum Known {
 }
 
 /// What the kind of an instruction says about its results.
-fn result(flow: &Flow<'_>, instr: &Instr) -> Known {
+fn result(flow: &Flow<'_>, instr: Instr<'_>) -> Known {
     use FormId as F;
-    let opcode = &instr.opcode;
+    let opcode = instr.opcode;
     match opcode.form {
         F::VoteSync | F::Vote | F::Redux | F::Bar | F::Barrier | F::Activemask => Known::Same,
         F::MatchSync if opcode.has(Mod::All) => Known::Same,

@@ -5,10 +5,10 @@
 
 use std::rc::Rc;
 
-use ptx_backend::input::{Function, Instr, Launch, Operand, RegId, SrcId, Symbol};
+use ptx_backend::input::{Function, Launch, Operand, RegId, SrcId, Symbol};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType, SpecialReg, TypeKind};
 
-use super::Survey;
+use super::{Code, Instr, Survey};
 
 /// Threads of a warp.
 const LANES: usize = 32;
@@ -89,7 +89,7 @@ const DEPTH: u32 = 64;
 
 /// Answers what is known of a value, remembering what was asked.
 pub(super) struct Values<'a> {
-    function: &'a Function,
+    code: &'a Code,
     survey: &'a Survey,
     /// By register: the ordinal of the only statement that writes it, [`NEVER`] or [`OFTEN`].
     definitions: Box<[u32]>,
@@ -100,7 +100,7 @@ pub(super) struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    pub(super) fn new(function: &'a Function, survey: &'a Survey) -> Self {
+    pub(super) fn new(function: &Function, code: &'a Code, survey: &'a Survey) -> Self {
         let mut definitions = vec![NEVER; function.regs.len()];
         for parameter in function.params.iter().filter_map(|param| param.reg) {
             definitions[parameter.0 as usize] = OFTEN;
@@ -113,13 +113,13 @@ impl<'a> Values<'a> {
             }
         }
         let known = vec![NEVER; function.regs.len()].into();
-        Self { function, survey, definitions: definitions.into(), known, values: vec![Value::Unknown] }
+        Self { code, survey, definitions: definitions.into(), known, values: vec![Value::Unknown] }
     }
 
     /// The only statement that writes a register, if it has no guard.
-    fn definition(&self, register: RegId) -> Option<&'a Instr> {
+    fn definition(&self, register: RegId) -> Option<Instr<'a>> {
         let src = self.definitions[register.0 as usize];
-        let instr = if src < OFTEN { self.survey.find(self.function, SrcId(src))? } else { return None };
+        let instr = if src < OFTEN { self.survey.find(self.code, SrcId(src))? } else { return None };
         instr.guard.is_none().then_some(instr)
     }
 
@@ -160,9 +160,9 @@ impl<'a> Values<'a> {
     }
 
     /// What an instruction writes to a register.
-    fn result(&mut self, instr: &Instr, register: RegId, depth: u32) -> Value {
+    fn result(&mut self, instr: Instr<'_>, register: RegId, depth: u32) -> Value {
         use FormId as F;
-        let opcode = &instr.opcode;
+        let opcode = instr.opcode;
         let Some((destination, sources)) = instr.operands.split_first() else { return Value::Unknown };
         let ty = opcode.ty(0).unwrap_or(ScalarType::B64);
         match (opcode.form, sources) {

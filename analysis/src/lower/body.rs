@@ -4,9 +4,7 @@ use std::mem::take;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ptx_backend::input::{
-    Function, LabelId, Launch, Linkage, Param, Register, Signature, Stmt, Symbol, Variable,
-};
+use ptx_backend::input::{Function, LabelId, Launch, Linkage, Param, Register, Signature, Symbol, Variable};
 use ptx_isa::{Opcode, PtxVersion, Space};
 use ptx_syntax::{ItemKind, NodeOrToken, SyntaxError, SyntaxKind, SyntaxNode};
 use rustc_hash::FxHashMap;
@@ -23,7 +21,7 @@ use crate::check::{self, Gates, Place, debug, directives, limits, lints, pragmas
 use crate::db::{Db, SourceFile};
 use crate::declaration::{self, BAD_DECLARATION, Shape};
 use crate::diagnostic::{Diagnostic, Findings, Severity};
-use crate::flow::Survey;
+use crate::flow::{Code, Survey};
 use crate::ide::Access;
 use crate::items::{Item, Part, parse};
 use crate::module::{self, Global, Header, Name, REDEFINITION};
@@ -66,7 +64,9 @@ pub(super) struct Walker<'db> {
     pub(super) places: Vec<TextRange>,
     pub(super) occurrences: Vec<Occurrence>,
     pub(super) diagnostics: Findings,
+    /// Without its body.
     pub(super) function: Function,
+    pub(super) code: Code,
     /// What is in the function's body.
     pub(super) survey: Survey,
     pub(super) prototypes: Vec<Signature>,
@@ -120,6 +120,7 @@ impl<'db> Walker<'db> {
             occurrences: Vec::new(),
             diagnostics: Findings::default(),
             function: Function::default(),
+            code: Code::default(),
             survey: Survey::default(),
             prototypes: Vec::new(),
             prototype_shapes: Vec::new(),
@@ -151,6 +152,7 @@ impl<'db> Walker<'db> {
         self.occurrences.clear();
         self.diagnostics = Findings::default();
         clear_function(&mut self.function);
+        self.code.clear();
         self.survey.clear();
         self.prototypes.clear();
         self.prototype_shapes.clear();
@@ -216,11 +218,11 @@ impl<'db> Walker<'db> {
     pub(super) fn reserve(&mut self, text: &str) {
         let count = |byte| memchr::memchr_iter(byte, text.as_bytes()).count();
         let (statements, registers) = (count(b';'), count(b'%'));
-        self.function.body.reserve(statements);
         self.places.reserve(statements);
         // Besides its registers a statement has seldom more than one name.
         let names = registers + statements;
         self.occurrences.reserve(names);
+        self.code.reserve(statements, names);
         self.survey.reserve(statements, names);
     }
 
@@ -405,7 +407,7 @@ impl<'db> Walker<'db> {
                 SyntaxKind::VARIABLE => self.variable(&child, visible),
                 SyntaxKind::LABEL => {
                     self.survey.label();
-                    self.function.body.push(Stmt::Label(label));
+                    self.code.label(label);
                     let range = self.names.declarations[self.names.labels[label.0 as usize].0 as usize].range;
                     self.occur(range, Entity::Label(label), Access::Declaration);
                     label.0 += 1;
@@ -651,9 +653,17 @@ impl<'db> Walker<'db> {
         };
         if self.has_body {
             let incomplete = self.incomplete || has_errors;
-            let (function, survey) = (&self.function, &self.survey);
-            let body =
-                check::Body::new(function, survey, &self.variables, &map, self.text, incomplete, self.extras);
+            let (function, code, survey) = (&self.function, &self.code, &self.survey);
+            let body = check::Body::new(
+                function,
+                code,
+                survey,
+                &self.variables,
+                &map,
+                self.text,
+                incomplete,
+                self.extras,
+            );
             for check in check::BODY_CHECKS {
                 check(&body, &mut self.diagnostics);
             }
@@ -667,10 +677,7 @@ impl<'db> Walker<'db> {
         map.shrink_to_fit();
         let function = is_complete.then(|| {
             let mut function = take(&mut self.function);
-            // Long bodies have room for little more than they are, and would have to be moved.
-            if function.body.capacity() / 2 > function.body.len() {
-                function.body.shrink_to_fit();
-            }
+            function.body = self.code.take();
             Arc::new(function)
         });
         Lowered {

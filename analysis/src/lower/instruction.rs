@@ -1,6 +1,6 @@
 //! Instructions: name, guard, operands, and the checks of each.
 
-use ptx_backend::input::{Guard, Instr, Operand, SrcId, Stmt};
+use ptx_backend::input::{Guard, Operand, SrcId};
 use ptx_isa::{Opcode, ResolveError, Role, ScalarType, Values};
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
 use smallvec::SmallVec;
@@ -93,9 +93,10 @@ impl<'db> Walker<'db> {
             }
         }
         if lowered.operands.iter().all(Option::is_some) {
-            let operands = lowered.operands.into_iter().flatten().collect();
+            let first = self.code.operands.len();
+            self.code.operands.extend(lowered.operands.into_iter().flatten());
             self.survey.instruction(resolved.opcode.form, &self.occurrences[names..]);
-            self.function.body.push(Stmt::Instr(Instr { src, opcode: resolved.opcode, guard, operands }));
+            self.code.instruction(src, &resolved.opcode, guard, first);
         } else {
             self.incomplete = true;
         }
@@ -191,15 +192,16 @@ impl<'db> Walker<'db> {
         Some((opcode, limits_constants))
     }
 
-    /// Whether an instruction that was read without a tree is right. Its names, which are all but the first so many, get
-    /// their accesses.
+    /// Whether an instruction that was read without a tree is right. Its operands and names are all but the first so many,
+    /// and the names get their accesses.
     pub(super) fn passes(
         &mut self,
         name: TextRange,
         range: TextRange,
-        operands: &[Operand],
+        operands: usize,
         names: usize,
     ) -> bool {
+        let operands = &self.code.operands[operands..];
         let mut suffixes: SmallVec<[TextRange; 8]> = SmallVec::new();
         let text = self.slice(name);
         let at = |start: usize, end: usize| {

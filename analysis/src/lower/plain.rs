@@ -7,7 +7,7 @@
 //! the first syntax error or doubt the reading gives up, and the function is walked as a whole.
 
 use memchr::{memchr, memchr2, memchr3};
-use ptx_backend::input::{Guard, Instr, LabelId, Operands, SrcId, Stmt, Symbol, Variable};
+use ptx_backend::input::{Guard, LabelId, Operand, SrcId, Symbol, Variable};
 use ptx_isa::{Opcode, ScalarType};
 use ptx_syntax::{ItemKind, Next};
 use smallvec::SmallVec;
@@ -99,8 +99,8 @@ pub(super) struct Body<'s, 'db> {
     pub(super) shape: Point,
     /// Whether its constants are part of it.
     pub(super) limits_constants: bool,
-    /// The operands of the instruction.
-    pub(super) operands: Operands,
+    /// How many operands there were before the instruction.
+    pub(super) operands: usize,
     /// Where the dotted name of the instruction is.
     pub(super) name: TextRange,
     /// In the order in which they open.
@@ -122,7 +122,7 @@ impl<'s, 'db> Body<'s, 'db> {
             key,
             shape: Point::default(),
             limits_constants: false,
-            operands: Operands::new(),
+            operands: 0,
             name: TextRange::default(),
             braces,
             blocks,
@@ -207,7 +207,7 @@ impl<'s, 'db> Body<'s, 'db> {
         let label = LabelId(block.first_label.0 + block.labels as u32);
         block.labels += 1;
         self.walker.survey.label();
-        self.walker.function.body.push(Stmt::Label(label));
+        self.walker.code.label(label);
         self.walker.occur(range, Entity::Label(label), Access::Declaration);
         self.skip_trivia()?;
         (!is_list(&self.text[self.pos..])).then_some(())
@@ -225,11 +225,13 @@ impl<'s, 'db> Body<'s, 'db> {
             return self.statement(start).map(drop);
         };
         if self.memory.shapes.known(self.shape).is_none() && !self.learn(&mnemonic, range, names) {
+            let operands: Vec<Operand> = self.walker.code.operands.drain(self.operands..).collect();
             self.forget(names, registers);
-            return match self.statement(start)? {
-                Outcome::Passes if mnemonic.is_call => self.remember_call(guard, names),
-                _ => Some(()),
-            };
+            let outcome = self.statement(start)?;
+            if mnemonic.is_call && matches!(outcome, Outcome::Passes) {
+                self.learn_call(guard, &operands, names);
+            }
+            return Some(());
         }
         let Known { opcode, accesses } = self.memory.shapes.known(self.shape)?;
         for (occurrence, &access) in self.walker.occurrences[names..].iter_mut().zip(accesses) {
@@ -237,11 +239,8 @@ impl<'s, 'db> Body<'s, 'db> {
         }
         let src = SrcId(self.walker.places.len() as u32);
         self.walker.places.push(range);
-        // Made in its place, as operands are.
         self.walker.survey.instruction(opcode.form, &self.walker.occurrences[names..]);
-        self.walker.function.body.extend(std::iter::once_with(|| {
-            Stmt::Instr(Instr { src, opcode: *opcode, guard, operands: std::mem::take(&mut self.operands) })
-        }));
+        self.walker.code.instruction(src, opcode, guard, self.operands);
         Some(())
     }
 
@@ -249,11 +248,20 @@ impl<'s, 'db> Body<'s, 'db> {
     /// many.
     fn learn(&mut self, mnemonic: &Mnemonic, range: TextRange, names: usize) -> bool {
         // What calls say of their arguments is found in their trees.
-        if mnemonic.is_call || !self.walker.passes(self.name, range, &self.operands, names) {
+        if mnemonic.is_call || !self.walker.passes(self.name, range, self.operands, names) {
             return false;
         }
         self.remember(mnemonic.opcode, names);
         true
+    }
+
+    /// Remembers the shape of the call that was walked last, if that made of it what was read here.
+    fn learn_call(&mut self, guard: Option<Guard>, operands: &[Operand], names: usize) {
+        if let Some(call) = self.walker.code.last()
+            && (call.guard, call.operands) == (guard, operands)
+        {
+            self.remember(*call.opcode, names);
+        }
     }
 
     fn remember(&mut self, opcode: Opcode, names: usize) {
@@ -261,17 +269,9 @@ impl<'s, 'db> Body<'s, 'db> {
         self.memory.shapes.remember(self.shape, Known { opcode, accesses });
     }
 
-    /// Remembers the shape of the call that was walked last, if that made of it what was read here.
-    fn remember_call(&mut self, guard: Option<Guard>, names: usize) -> Option<()> {
-        let Some(Stmt::Instr(instr)) = self.walker.function.body.last() else { return None };
-        if (instr.guard, instr.operands.as_slice()) == (guard, self.operands.as_slice()) {
-            self.remember(instr.opcode, names);
-        }
-        Some(())
-    }
-
     /// Forgets what reading an instruction found, all but the first so many names and registers.
     fn forget(&mut self, names: usize, registers: usize) {
+        self.walker.code.operands.truncate(self.operands);
         self.walker.occurrences.truncate(names);
         self.walker.names.renumber_from(registers);
     }

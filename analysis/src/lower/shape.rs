@@ -193,6 +193,11 @@ impl<'db> Body<'_, 'db> {
         (is_letter || word.len() > 1).then_some(word).filter(|&word| word != WARP_SIZE)
     }
 
+    /// Those of all instructions so far, and of this one.
+    fn operands(&mut self) -> &mut Vec<Operand> {
+        &mut self.walker.code.operands
+    }
+
     /// Goes down the tree of shapes.
     #[inline]
     fn step(&mut self, code: u64) {
@@ -200,10 +205,9 @@ impl<'db> Body<'_, 'db> {
     }
 
     /// Reads the instruction at the cursor, with its semicolon. Gives its guard and what its dotted name is; its operands
-    /// are then in `self.operands`, where the methods below put what they read: handing them over would be most of the
-    /// work.
+    /// are put where they stay: handing them over would be most of the work.
     pub(super) fn read_instruction(&mut self) -> Option<(Option<Guard>, Mnemonic)> {
-        self.operands.clear();
+        self.operands = self.operands().len();
         let mut guard = None;
         if self.eat(b'@') {
             let negated = self.eat(b'!');
@@ -252,7 +256,7 @@ impl<'db> Body<'_, 'db> {
                 _ => self.read_simple(0)?,
             }
             let mut mark = self.mark();
-            if mark == b'|' && self.operands.len() == 1 {
+            if mark == b'|' && self.operands().len() == self.operands + 1 {
                 self.read_second()?;
                 mark = self.mark();
             }
@@ -270,8 +274,8 @@ impl<'db> Body<'_, 'db> {
         self.pos += 1;
         self.skip_blanks();
         self.read_simple(code::SECOND)?;
-        let (second, first) = (self.operands.pop()?, self.operands.pop()?);
-        self.operands.push(match (first, second) {
+        let (second, first) = (self.operands().pop()?, self.operands().pop()?);
+        self.operands().push(match (first, second) {
             // `d|_` is `d`.
             (register @ Operand::Reg(_), Operand::Sink) => register,
             pair @ (Operand::Reg(_) | Operand::Sink, Operand::Reg(_) | Operand::Sink) => {
@@ -284,7 +288,7 @@ impl<'db> Body<'_, 'db> {
 
     /// `{%r1, %r2}`
     fn read_vector(&mut self) -> Option<()> {
-        let first = self.operands.len();
+        let first = self.operands().len();
         let mut place = code::VECTOR;
         loop {
             self.pos += 1;
@@ -298,8 +302,8 @@ impl<'db> Body<'_, 'db> {
         }
         self.pos += 1;
         self.step(b'}'.into());
-        let elements = self.operands.drain(first..).collect();
-        self.operands.push(Operand::Vector(elements));
+        let elements = self.operands().drain(first..).collect();
+        self.operands().push(Operand::Vector(elements));
         Some(())
     }
 
@@ -336,14 +340,14 @@ impl<'db> Body<'_, 'db> {
             return None;
         }
         self.step(code);
-        self.operands.push(Operand::Address(Address { base, offset }));
+        self.operands().push(Operand::Address(Address { base, offset }));
         Some(())
     }
 
     /// The other parts of an address, with the comma before them.
     fn read_parts(&mut self, base: AddressBase) -> Option<()> {
-        let first = self.operands.len();
-        self.operands.push(match base {
+        let first = self.operands().len();
+        self.operands().push(match base {
             AddressBase::Reg(register) => Operand::Reg(register),
             AddressBase::Symbol(symbol) => Operand::Symbol(symbol, 0),
             AddressBase::Absolute => return None,
@@ -360,8 +364,8 @@ impl<'db> Body<'_, 'db> {
             return None;
         }
         self.step(b']'.into());
-        let parts = self.operands.drain(first..).collect();
-        self.operands.push(Operand::List(parts));
+        let parts = self.operands().drain(first..).collect();
+        self.operands().push(Operand::List(parts));
         Some(())
     }
 
@@ -369,9 +373,7 @@ impl<'db> Body<'_, 'db> {
     fn read_simple(&mut self, place: u64) -> Option<()> {
         if let Some((register, ty)) = self.read_register() {
             self.step(code::register(ty) | place);
-            // Made in its place: one that waited for the vector to grow would be written and read again at once, in
-            // pieces of other sizes, for which processors stop.
-            self.operands.extend(std::iter::once_with(|| Operand::Reg(register)));
+            self.operands().push(Operand::Reg(register));
             return Some(());
         }
         let (operand, code) = match self.byte() {
@@ -387,7 +389,7 @@ impl<'db> Body<'_, 'db> {
             _ => self.read_name()?,
         };
         self.step(code | place);
-        self.operands.push(operand);
+        self.operands().push(operand);
         Some(())
     }
 
@@ -402,7 +404,7 @@ impl<'db> Body<'_, 'db> {
             constant => (b'd', constant),
         };
         self.step(u64::from(kind) | place | if is_negative { code::NEGATED } else { 0 });
-        self.operands.push(constant);
+        self.operands().push(constant);
         if self.limits_constants {
             for part in self.text.as_bytes()[start..self.pos].chunks(7) {
                 let written = part.iter().rfold(0, |code, &byte| code << 8 | u64::from(byte));
@@ -546,7 +548,7 @@ impl<'db> Body<'_, 'db> {
         }
         let symbol = Symbol::Function(*index);
         self.walker.occur(range, Entity::Symbol(symbol), Access::Read);
-        self.operands.push(Operand::Symbol(symbol, 0));
+        self.operands().push(Operand::Symbol(symbol, 0));
         self.read_line_breaks();
         if self.eat(b',') {
             self.step(b','.into());
@@ -560,7 +562,7 @@ impl<'db> Body<'_, 'db> {
     fn read_arguments(&mut self) -> Option<()> {
         self.eat(b'(').then_some(())?;
         self.step(b'('.into());
-        let first = self.operands.len();
+        let first = self.operands().len();
         loop {
             self.read_line_breaks();
             let (operand, code) = self.read_name()?;
@@ -573,7 +575,7 @@ impl<'db> Body<'_, 'db> {
                 }
                 _ => return None,
             }
-            self.operands.push(operand);
+            self.operands().push(operand);
             self.read_line_breaks();
             let mark = self.byte();
             self.pos += 1;
@@ -585,8 +587,8 @@ impl<'db> Body<'_, 'db> {
         }
         self.step(b')'.into());
         self.read_line_breaks();
-        let arguments = self.operands.drain(first..).collect();
-        self.operands.push(Operand::List(arguments));
+        let arguments = self.operands().drain(first..).collect();
+        self.operands().push(Operand::List(arguments));
         Some(())
     }
 

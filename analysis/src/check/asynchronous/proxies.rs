@@ -1,13 +1,13 @@
 //! Asynchronous accesses that read what generic ones wrote, without a fence between.
 
-use ptx_backend::input::{AddressBase, Instr, Operand};
+use ptx_backend::input::{AddressBase, Operand};
 use ptx_isa::{FormId, Mod};
 use text_size::TextRange;
 
 use super::{Inventory, Kind};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
-use crate::flow::Site;
+use crate::flow::{Instr, Site};
 
 declare_lint! {
     /// An asynchronous access reads shared memory that was written without a fence between the two.
@@ -52,12 +52,12 @@ fn straight(inventory: &Inventory<'_, '_>, out: &mut Findings) {
         if block.replace(site.block) == Some(site.block) {
             continue;
         }
-        let mut write: Option<&Instr> = None;
+        let mut write: Option<Instr<'_>> = None;
         for instr in flow.instructions(site.block) {
             match Kind::of(instr) {
                 Some(Kind::ProxyFence | Kind::Call) => write = None,
                 Some(Kind::BulkOfGroup) => {
-                    if let Some(write) = write.take_if(|write| overlap(inventory, write, instr)) {
+                    if let Some(write) = write.take_if(|write| overlap(inventory, *write, instr)) {
                         report(inventory, write, instr, out);
                     }
                 }
@@ -68,7 +68,7 @@ fn straight(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     }
 }
 
-fn report(inventory: &Inventory<'_, '_>, write: &Instr, reader: &Instr, out: &mut Findings) {
+fn report(inventory: &Inventory<'_, '_>, write: Instr<'_>, reader: Instr<'_>, out: &mut Findings) {
     let body = inventory.body;
     let (Some(write), Some(reader)) = (body.map.statement(write.src), body.name(reader)) else { return };
     let message = "this reads shared memory asynchronously, and no fence orders it behind the writes";
@@ -81,7 +81,7 @@ fn report(inventory: &Inventory<'_, '_>, write: &Instr, reader: &Instr, out: &mu
 }
 
 /// Whether a generic access writes shared memory, as its name says.
-fn writes_shared(instr: &Instr) -> bool {
+fn writes_shared(instr: Instr<'_>) -> bool {
     use FormId as F;
     let is_shared = |m| matches!(m, Mod::Shared | Mod::SharedCta);
     match instr.opcode.form {
@@ -91,7 +91,7 @@ fn writes_shared(instr: &Instr) -> bool {
 }
 
 /// Whether a store certainly writes into what a bulk copy reads.
-fn overlap(inventory: &Inventory<'_, '_>, write: &Instr, copy: &Instr) -> bool {
+fn overlap(inventory: &Inventory<'_, '_>, write: Instr<'_>, copy: Instr<'_>) -> bool {
     let source = match copy.opcode.form {
         FormId::CpAsyncBulkStore | FormId::CpReduceAsyncBulkStore => copy.operands.get(1),
         _ => None,

@@ -1,7 +1,8 @@
 //! Products of warp groups: the fence before them, the group and the wait after them, and their registers
 //! meanwhile.
 
-use ptx_backend::input::{Instr, Operand, RegId};
+use crate::flow::Instr;
+use ptx_backend::input::{Operand, RegId};
 use rustc_hash::FxHashMap;
 use text_size::TextRange;
 
@@ -24,7 +25,7 @@ pub(super) fn check(inventory: &Inventory<'_, '_>, out: &mut Findings) {
 }
 
 fn missing(inventory: &Inventory<'_, '_>, out: &mut Findings) {
-    let name = |instr: &Instr| inventory.body.name(instr);
+    let name = |instr: Instr<'_>| inventory.body.name(instr);
     let order = inventory.order(&[Kind::ProductFence]);
     let unfenced = inventory.of(&[Kind::Product]).find(|site| !order.precedes(site));
     if let Some(site) = unfenced
@@ -97,7 +98,7 @@ fn in_flight(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     }
 }
 
-fn start(inventory: &Inventory<'_, '_>, instr: &Instr, group: u32, busy: &mut FxHashMap<RegId, Use>) {
+fn start(inventory: &Inventory<'_, '_>, instr: Instr<'_>, group: u32, busy: &mut FxHashMap<RegId, Use>) {
     let Some(product) = inventory.body.name(instr) else { return };
     for (operand, is_source) in instr.operands.iter().take(2).zip([false, true]) {
         let Operand::Vector(registers) = operand else { continue };
@@ -109,7 +110,12 @@ fn start(inventory: &Inventory<'_, '_>, instr: &Instr, group: u32, busy: &mut Fx
     }
 }
 
-fn touch(inventory: &Inventory<'_, '_>, instr: &Instr, busy: &mut FxHashMap<RegId, Use>, out: &mut Findings) {
+fn touch(
+    inventory: &Inventory<'_, '_>,
+    instr: Instr<'_>,
+    busy: &mut FxHashMap<RegId, Use>,
+    out: &mut Findings,
+) {
     if busy.is_empty() {
         return;
     }
