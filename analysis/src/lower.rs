@@ -61,6 +61,13 @@ pub struct Occurrence {
     pub access: Access,
 }
 
+impl Occurrence {
+    /// Whether it names a variable or a function.
+    fn is_symbol(&self) -> bool {
+        matches!(self.entity, Entity::Symbol(_))
+    }
+}
+
 impl SourceMap {
     fn shrink_to_fit(&mut self) {
         let Self { statements, declarations, registers, labels, occurrences, .. } = self;

@@ -3,7 +3,6 @@
 use ptx_backend::input::{RegId, SrcId};
 
 use crate::ide::Access;
-use crate::lower::Occurrence;
 use crate::scope::Entity;
 
 /// The names in each statement: noted as they are found, and a fifth of their size, since nearly all time of the
@@ -26,7 +25,8 @@ impl Name {
     const OTHER: Self = Self(0);
 
     #[inline]
-    fn register(register: RegId, access: Access) -> Self {
+    fn new(entity: Entity, access: Access) -> Self {
+        let Entity::Register(register) = entity else { return Self::OTHER };
         let access = match access {
             Access::Declaration => 0,
             Access::Read => Self::READS,
@@ -70,20 +70,14 @@ impl Accesses {
 
     /// Notes the names of the next statement.
     #[inline]
-    pub(super) fn note(&mut self, names: &[Occurrence]) {
-        let src = SrcId(self.starts.len() as u32);
+    pub(super) fn note(&mut self, names: impl Iterator<Item = (Entity, Access)>) {
         self.starts.push(self.names.len() as u32);
-        for name in names {
-            self.names.push(match name.entity {
-                Entity::Register(register) => Name::register(register, name.access),
-                entity => {
-                    if matches!(entity, Entity::Symbol(_)) && self.naming.last() != Some(&src) {
-                        self.naming.push(src);
-                    }
-                    Name::OTHER
-                }
-            });
-        }
+        self.names.extend(names.map(|(entity, access)| Name::new(entity, access)));
+    }
+
+    /// Notes that there are variables or functions among the names of the last statement.
+    pub(super) fn note_symbols(&mut self) {
+        self.naming.push(SrcId(self.starts.len() as u32 - 1));
     }
 
     /// Every statement, in text order.

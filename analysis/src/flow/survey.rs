@@ -5,7 +5,8 @@ use ptx_backend::input::SrcId;
 use ptx_isa::{Facts, FormId};
 
 use super::{Accesses, Code, Instr};
-use crate::lower::Occurrence;
+use crate::ide::Access;
+use crate::scope::Entity;
 
 /// What kinds of statements a body has, and where the rare ones are.
 #[derive(Clone, Debug, Default)]
@@ -36,13 +37,18 @@ impl Survey {
 
     /// Notes the next statement of the body: an instruction, with all names in it.
     #[inline]
-    pub fn instruction(&mut self, form: FormId, names: &[Occurrence]) {
+    pub fn instruction(&mut self, form: FormId, names: impl Iterator<Item = (Entity, Access)>) {
         self.forms[form as usize / 64] |= 1 << (form as usize % 64);
         if is_notable(form) {
             self.landmark();
         }
         self.instructions += 1;
         self.accesses.note(names);
+    }
+
+    /// Notes that the last statement names variables or functions.
+    pub fn names_symbols(&mut self) {
+        self.accesses.note_symbols();
     }
 
     /// Notes the next statement of the body: a label.

@@ -95,7 +95,12 @@ impl<'db> Walker<'db> {
         if lowered.operands.iter().all(Option::is_some) {
             let first = self.code.operands.len();
             self.code.operands.extend(lowered.operands.into_iter().flatten());
-            self.survey.instruction(resolved.opcode.form, &self.occurrences[names..]);
+            let names = &self.occurrences[names..];
+            self.survey
+                .instruction(resolved.opcode.form, names.iter().map(|name| (name.entity, name.access)));
+            if names.iter().any(Occurrence::is_symbol) {
+                self.survey.names_symbols();
+            }
             self.code.instruction(src, &resolved.opcode, guard, first);
         } else {
             self.incomplete = true;
@@ -170,10 +175,9 @@ impl<'db> Walker<'db> {
         Resolved { opcode, available, signature }
     }
 
-    /// What a dotted name is, and whether its instructions take some constants only. `None` if it is wrong, which is
-    /// not reported.
-    pub(super) fn look_up(&mut self, name: &'db str) -> Option<(Opcode, bool)> {
-        let Resolved { opcode, signature, .. } = match self.resolutions.get(name) {
+    /// Whether the instructions of a dotted name take some constants only. `None` if it is wrong, which is not reported.
+    pub(super) fn limits_constants(&mut self, name: &'db str) -> Option<bool> {
+        let Resolved { signature, .. } = match self.resolutions.get(name) {
             Some(&Resolution::Opcode(opcode, available, signature)) => {
                 Resolved { opcode, available, signature }
             }
@@ -186,13 +190,12 @@ impl<'db> Walker<'db> {
                 self.resolved(name, opcode)
             }
         };
-        let limits_constants = self.signatures[signature as usize].operands.iter().any(|operand| {
+        Some(self.signatures[signature as usize].operands.iter().any(|operand| {
             operand.values != Values::Any || operand.gated.is_some() || operand.gated_sink.is_some()
-        });
-        Some((opcode, limits_constants))
+        }))
     }
 
-    /// Whether an instruction that was read without a tree is right. Its operands and names are all but the first so many,
+    /// The opcode of an instruction that was read without a tree, if it is right. Its operands and names are all but the first so many,
     /// and the names get their accesses.
     pub(super) fn passes(
         &mut self,
@@ -200,7 +203,7 @@ impl<'db> Walker<'db> {
         range: TextRange,
         operands: usize,
         names: usize,
-    ) -> bool {
+    ) -> Option<Opcode> {
         let operands = &self.code.operands[operands..];
         let mut suffixes: SmallVec<[TextRange; 8]> = SmallVec::new();
         let text = self.slice(name);
@@ -216,7 +219,7 @@ impl<'db> Walker<'db> {
         }
         let ranges = operand_ranges(self.text, TextRange::new(name.end(), range.end() - TextSize::of(';')));
         if ranges.len() != operands.len() {
-            return false;
+            return None;
         }
         let occurrences = ranges.iter().map(|operand| {
             let is_before = |name: &Occurrence| name.range.start() < operand.start();
@@ -227,12 +230,12 @@ impl<'db> Walker<'db> {
             operands: operands.iter().cloned().map(Some).collect(),
             ranges,
         };
-        let Some(resolved) = self.opcode(range, name, mnemonic, &suffixes, &lowered) else { return false };
+        let resolved = self.opcode(range, name, mnemonic, &suffixes, &lowered)?;
         let found = std::mem::take(&mut self.diagnostics);
         self.check(range, name, &suffixes, resolved, &lowered);
         let passes = self.diagnostics.is_empty();
         self.diagnostics = found;
-        passes
+        passes.then_some(resolved.opcode)
     }
 
     fn check(

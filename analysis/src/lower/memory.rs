@@ -73,7 +73,6 @@ pub(super) struct Shapes {
 /// A dotted name that the instruction table has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mnemonic {
-    pub(super) opcode: Opcode,
     pub(super) is_call: bool,
     /// The checks look at its constants, so that they are part of the shape.
     pub(super) limits_constants: bool,
@@ -102,6 +101,8 @@ pub(super) struct Known {
     pub(super) opcode: Opcode,
     /// By name in the instruction.
     pub(super) accesses: SmallVec<[Access; 8]>,
+    /// One of the names is that of a variable or a function.
+    pub(super) has_symbols: bool,
 }
 
 impl Shapes {
@@ -109,10 +110,10 @@ impl Shapes {
         self.mnemonics.get(name).copied()
     }
 
-    pub(super) fn add(&mut self, name: &str, opcode: Opcode, limits_constants: bool) -> Mnemonic {
+    pub(super) fn add(&mut self, name: &str, limits_constants: bool) -> Mnemonic {
         let start = self.node();
         let is_call = name.split('.').next() == Some("call");
-        let mnemonic = Mnemonic { opcode, is_call, limits_constants, start };
+        let mnemonic = Mnemonic { is_call, limits_constants, start };
         self.mnemonics.insert(name.into(), mnemonic);
         mnemonic
     }

@@ -13,6 +13,7 @@ use ptx_syntax::{ItemKind, Next};
 use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
 
+use super::Occurrence;
 use super::body::Walker;
 use super::heading::Headings;
 use super::memory::{Known, Memory, Mnemonic, Point};
@@ -224,7 +225,7 @@ impl<'s, 'db> Body<'s, 'db> {
             self.forget(names, registers);
             return self.statement(start).map(drop);
         };
-        if self.memory.shapes.known(self.shape).is_none() && !self.learn(&mnemonic, range, names) {
+        if self.memory.shapes.known(self.shape).is_none() && !self.learn(mnemonic, range, names) {
             let operands: Vec<Operand> = self.walker.code.operands.drain(self.operands..).collect();
             self.forget(names, registers);
             let outcome = self.statement(start)?;
@@ -233,25 +234,30 @@ impl<'s, 'db> Body<'s, 'db> {
             }
             return Some(());
         }
-        let Known { opcode, accesses } = self.memory.shapes.known(self.shape)?;
-        for (occurrence, &access) in self.walker.occurrences[names..].iter_mut().zip(accesses) {
-            occurrence.access = access;
-        }
+        let Known { opcode, accesses, has_symbols } = self.memory.shapes.known(self.shape)?;
         let src = SrcId(self.walker.places.len() as u32);
         self.walker.places.push(range);
-        self.walker.survey.instruction(opcode.form, &self.walker.occurrences[names..]);
+        let names = self.walker.occurrences[names..].iter_mut().zip(accesses).map(|(name, &access)| {
+            name.access = access;
+            (name.entity, access)
+        });
+        self.walker.survey.instruction(opcode.form, names);
+        if *has_symbols {
+            self.walker.survey.names_symbols();
+        }
         self.walker.code.instruction(src, opcode, guard, self.operands);
         Some(())
     }
 
     /// Remembers the shape of the instruction that was read last, if it passes. Its names are all but the first so
     /// many.
-    fn learn(&mut self, mnemonic: &Mnemonic, range: TextRange, names: usize) -> bool {
+    fn learn(&mut self, mnemonic: Mnemonic, range: TextRange, names: usize) -> bool {
         // What calls say of their arguments is found in their trees.
-        if mnemonic.is_call || !self.walker.passes(self.name, range, self.operands, names) {
+        if mnemonic.is_call {
             return false;
         }
-        self.remember(mnemonic.opcode, names);
+        let Some(opcode) = self.walker.passes(self.name, range, self.operands, names) else { return false };
+        self.remember(opcode, names);
         true
     }
 
@@ -265,8 +271,10 @@ impl<'s, 'db> Body<'s, 'db> {
     }
 
     fn remember(&mut self, opcode: Opcode, names: usize) {
-        let accesses = self.walker.occurrences[names..].iter().map(|occurrence| occurrence.access).collect();
-        self.memory.shapes.remember(self.shape, Known { opcode, accesses });
+        let names = &self.walker.occurrences[names..];
+        let accesses = names.iter().map(|name| name.access).collect();
+        let has_symbols = names.iter().any(Occurrence::is_symbol);
+        self.memory.shapes.remember(self.shape, Known { opcode, accesses, has_symbols });
     }
 
     /// Forgets what reading an instruction found, all but the first so many names and registers.

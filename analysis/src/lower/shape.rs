@@ -152,20 +152,15 @@ impl<'db> Body<'_, 'db> {
         found
     }
 
-    pub(super) fn skip_blanks(&mut self) {
-        while matches!(self.byte(), b' ' | b'\t') {
-            self.pos += 1;
+    /// Skips blanks. Gives the byte behind them.
+    #[inline]
+    pub(super) fn skip_blanks(&mut self) -> u8 {
+        loop {
+            match self.byte() {
+                b' ' | b'\t' => self.pos += 1,
+                byte => return byte,
+            }
         }
-    }
-
-    /// What stands behind something and blanks.
-    fn mark(&mut self) -> u8 {
-        let byte = self.byte();
-        if byte > b' ' {
-            return byte;
-        }
-        self.skip_blanks();
-        self.byte()
     }
 
     /// Skips blanks, lines and comments.
@@ -238,31 +233,31 @@ impl<'db> Body<'_, 'db> {
             return Some(mnemonic);
         }
         let is_video = name.starts_with('v') && !name.starts_with("vote.");
-        let (opcode, limits_constants) = if is_video { None } else { self.walker.look_up(name) }?;
-        Some(self.memory.shapes.add(name, opcode, limits_constants))
+        let limits_constants = if is_video { None } else { self.walker.limits_constants(name) }?;
+        Some(self.memory.shapes.add(name, limits_constants))
     }
 
     /// All operands with the semicolon.
     fn read_operands(&mut self) -> Option<()> {
-        self.skip_blanks();
-        if self.eat(b';') {
+        let mut first = self.skip_blanks();
+        if first == b';' {
+            self.pos += 1;
             return Some(());
         }
         loop {
-            self.skip_blanks();
-            match self.byte() {
+            match first {
                 b'{' => self.read_vector()?,
                 b'[' => self.read_address()?,
-                _ => self.read_simple(0)?,
+                _ => self.read_simple(first, 0)?,
             }
-            let mut mark = self.mark();
+            let mut mark = self.skip_blanks();
             if mark == b'|' && self.operands().len() == self.operands + 1 {
                 self.read_second()?;
-                mark = self.mark();
+                mark = self.skip_blanks();
             }
             self.pos += 1;
             match mark {
-                b',' => {}
+                b',' => first = self.skip_blanks(),
                 b';' => return Some(()),
                 _ => return None,
             }
@@ -272,8 +267,8 @@ impl<'db> Body<'_, 'db> {
     /// `|%p`, behind the first operand.
     fn read_second(&mut self) -> Option<()> {
         self.pos += 1;
-        self.skip_blanks();
-        self.read_simple(code::SECOND)?;
+        let first = self.skip_blanks();
+        self.read_simple(first, code::SECOND)?;
         let (second, first) = (self.operands().pop()?, self.operands().pop()?);
         self.operands().push(match (first, second) {
             // `d|_` is `d`.
@@ -288,13 +283,13 @@ impl<'db> Body<'_, 'db> {
 
     /// `{%r1, %r2}`
     fn read_vector(&mut self) -> Option<()> {
-        let first = self.operands().len();
+        let elements = self.operands().len();
         let mut place = code::VECTOR;
         loop {
             self.pos += 1;
-            self.skip_blanks();
-            self.read_simple(place)?;
-            match self.mark() {
+            let first = self.skip_blanks();
+            self.read_simple(first, place)?;
+            match self.skip_blanks() {
                 b',' => place = 0,
                 b'}' => break,
                 _ => return None,
@@ -302,7 +297,7 @@ impl<'db> Body<'_, 'db> {
         }
         self.pos += 1;
         self.step(b'}'.into());
-        let elements = self.operands().drain(first..).collect();
+        let elements = self.operands().drain(elements..).collect();
         self.operands().push(Operand::Vector(elements));
         Some(())
     }
@@ -310,8 +305,8 @@ impl<'db> Body<'_, 'db> {
     /// `[%rd1+16]`, `[%rd1, {%r1, %r2}]`
     fn read_address(&mut self) -> Option<()> {
         self.pos += 1;
-        self.skip_blanks();
-        let (base, code) = match self.read_register() {
+        let first = self.skip_blanks();
+        let (base, code) = match self.read_register(first) {
             Some((register, ty)) => (AddressBase::Reg(register), code::register(ty)),
             None => match self.read_name()? {
                 (Operand::Reg(register), code) => (AddressBase::Reg(register), code),
@@ -320,7 +315,7 @@ impl<'db> Body<'_, 'db> {
             },
         };
         let (mut code, mut offset) = (code | code::ADDRESS, 0);
-        match self.mark() {
+        match self.skip_blanks() {
             b'+' => {
                 self.pos += 1;
                 self.skip_blanks();
@@ -353,10 +348,9 @@ impl<'db> Body<'_, 'db> {
             AddressBase::Absolute => return None,
         });
         while self.eat(b',') {
-            self.skip_blanks();
-            match self.byte() {
+            match self.skip_blanks() {
                 b'{' => self.read_vector()?,
-                _ => self.read_simple(0)?,
+                first => self.read_simple(first, 0)?,
             }
             self.skip_blanks();
         }
@@ -369,14 +363,14 @@ impl<'db> Body<'_, 'db> {
         Some(())
     }
 
-    /// A name or a constant. `place` are bits of its code.
-    fn read_simple(&mut self, place: u64) -> Option<()> {
-        if let Some((register, ty)) = self.read_register() {
+    /// A name or a constant, which starts with the byte `first`. `place` are bits of its code.
+    fn read_simple(&mut self, first: u8, place: u64) -> Option<()> {
+        if let Some((register, ty)) = self.read_register(first) {
             self.step(code::register(ty) | place);
             self.operands().push(Operand::Reg(register));
             return Some(());
         }
-        let (operand, code) = match self.byte() {
+        let (operand, code) = match first {
             b'0'..=b'9' | b'-' => return self.read_constant(place),
             b'!' => {
                 self.pos += 1;
@@ -445,13 +439,14 @@ impl<'db> Body<'_, 'db> {
         })
     }
 
-    /// The register at the cursor, if it is of a range with a short name: `%rd12`. Otherwise the cursor stays.
+    /// The register at the cursor, which is at the byte `first`, if it is of a range with a short name: `%rd12`.
+    /// Otherwise the cursor stays.
     #[inline]
-    fn read_register(&mut self) -> Option<(RegId, ScalarType)> {
-        if self.byte() != b'%' {
+    fn read_register(&mut self, first: u8) -> Option<(RegId, ScalarType)> {
+        if first != b'%' {
             return None;
         }
-        let window = self.text.as_bytes()[self.pos + 1..].first_chunk()?;
+        let window = self.text.as_bytes().get(self.pos + 1..)?.first_chunk()?;
         let (length, numbered) = numbered(u64::from_le_bytes(*window))?;
         let found = self.walker.names.recall(numbered)?;
         let start = self.pos;
@@ -461,7 +456,7 @@ impl<'db> Body<'_, 'db> {
     }
 
     fn read_predicate(&mut self) -> Option<RegId> {
-        if let Some((register, ty)) = self.read_register() {
+        if let Some((register, ty)) = self.read_register(self.byte()) {
             return (ty == ScalarType::Pred).then_some(register);
         }
         match self.read_name()? {
