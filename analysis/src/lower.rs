@@ -7,6 +7,7 @@
 
 mod body;
 pub mod call;
+pub(crate) mod cursor;
 mod global;
 pub(crate) mod heading;
 mod instruction;
@@ -15,6 +16,7 @@ mod operand;
 pub(crate) mod parameter;
 mod plain;
 mod position;
+mod section;
 mod shape;
 mod variable;
 
@@ -256,14 +258,25 @@ impl<'db> Session<'db> {
     /// Walks an item, by its tree only where that must be.
     fn walk(&mut self, part: Part<'db>) {
         self.walker.begin(part);
-        let kind = part.kind(self.walker.db);
-        if kind == ItemKind::Variable
-            && let Some(declaration) = self.headings.read_variable(self.walker.text)
-        {
-            self.walker.module_variable(declaration);
-        } else if !plain::walk(&mut self.walker, &mut self.memory, &mut self.headings, kind) {
+        if !self.walk_text(part.kind(self.walker.db)) {
             self.walker.begin(part);
             self.walker.tree(part.item(self.walker.db));
+        }
+    }
+
+    /// Walks an item by its text. False where that has to be done by its tree.
+    fn walk_text(&mut self, kind: ItemKind) -> bool {
+        let text = self.walker.text;
+        match kind {
+            ItemKind::Entry | ItemKind::Func => {
+                plain::walk(&mut self.walker, &mut self.memory, &mut self.headings)
+            }
+            ItemKind::Variable => {
+                let declaration = self.headings.read_variable(text);
+                declaration.map(|declaration| self.walker.module_variable(declaration)).is_some()
+            }
+            ItemKind::Section => section::is_plain(text, &self.walker.gates),
+            _ => false,
         }
     }
 }

@@ -25,12 +25,12 @@ declare_lint! {
 }
 
 /// Labels in sections came with this version.
-const LABELS: Gate = Gate::since(7, 0, 10);
+pub(crate) const LABELS: Gate = Gate::since(7, 0, 10);
 /// Differences of labels came with this one.
-const DIFFERENCES: Gate = Gate::since(7, 5, 10);
+pub(crate) const DIFFERENCES: Gate = Gate::since(7, 5, 10);
 
 /// Labels with an offset came with this version.
-const OFFSETS: Gate = Gate::since(3, 2, 10);
+pub(crate) const OFFSETS: Gate = Gate::since(3, 2, 10);
 /// Times and sizes of files came with this version.
 const FILE_TIMES: Gate = Gate::since(3, 2, 10);
 

@@ -15,43 +15,44 @@ use crate::initializer::{InitialValue, Initializer, encode};
 impl Reader<'_, '_> {
     /// `.visible .global .align 4 .b32 table[3] = {1, 2, 3};`
     pub(super) fn variable(mut self) -> Option<Declaration> {
-        if !self.text.is_ascii() {
+        if !self.cursor.text.is_ascii() {
             return None;
         }
         let head = self.variable_head()?;
-        let mut declarator = Declarator::new(Some(self.name()?));
-        self.skip_trivia()?;
-        while self.byte() == b'[' {
-            self.pos += 1;
-            self.skip_trivia()?;
-            let count = if self.byte() == b']' { None } else { Some(self.number()?.into()) };
+        let mut declarator = Declarator::new(Some(self.cursor.name()?));
+        self.cursor.skip_trivia()?;
+        while self.cursor.byte() == b'[' {
+            self.cursor.pos += 1;
+            self.cursor.skip_trivia()?;
+            let count = if self.cursor.byte() == b']' { None } else { Some(self.cursor.number()?.into()) };
             declarator.dimensions.push(count);
-            self.skip_trivia()?;
-            self.eat(b']')?;
-            self.skip_trivia()?;
+            self.cursor.skip_trivia()?;
+            self.cursor.eat(b']')?;
+            self.cursor.skip_trivia()?;
         }
-        if self.byte() == b'=' {
-            let start = self.pos;
-            self.pos += 1;
-            self.skip_trivia()?;
+        if self.cursor.byte() == b'=' {
+            let start = self.cursor.pos;
+            self.cursor.pos += 1;
+            self.cursor.skip_trivia()?;
             let value = self.value(&head, &declarator)?;
-            declarator.initializer = Some(Initializer::Numbers { range: self.range_from(start), value });
-            self.skip_trivia()?;
+            declarator.initializer =
+                Some(Initializer::Numbers { range: self.cursor.range_from(start), value });
+            self.cursor.skip_trivia()?;
         }
-        let is_all = self.byte() == b';' && self.pos + 1 == self.text.len();
+        let is_all = self.cursor.byte() == b';' && self.cursor.pos + 1 == self.cursor.text.len();
         is_all.then(|| Declaration { head, declarators: smallvec![declarator] })
     }
 
     /// What stands before the name.
     fn variable_head(&mut self) -> Option<Head> {
-        let mut head = HeadReader::new(self.text);
-        self.skip_trivia()?;
-        while self.byte() == b'.' {
-            let word = self.dot_word()?;
-            match self.bytes(word) {
+        let mut head = HeadReader::new(self.cursor.text);
+        self.cursor.skip_trivia()?;
+        while self.cursor.byte() == b'.' {
+            let word = self.cursor.dot_word()?;
+            match self.cursor.bytes(word) {
                 b".align" => {
-                    let align = self.number()?;
-                    head.align(self.range_from(word.start().into()), Some(align.into()), self.out);
+                    let align = self.cursor.number()?;
+                    head.align(self.cursor.range_from(word.start().into()), Some(align.into()), self.out);
                 }
                 // These have parts of their own.
                 b".attribute" | b".ptr" => return None,
@@ -59,7 +60,7 @@ impl Reader<'_, '_> {
                 _ if head.has_type() => return None,
                 _ => head.word(word, self.out)?,
             }
-            self.skip_trivia()?;
+            self.cursor.skip_trivia()?;
         }
         head.finish().ok()
     }
@@ -97,27 +98,27 @@ impl Reader<'_, '_> {
 
     /// The numbers in braces; gives how many.
     fn numbers(&mut self, head: &Head, bytes: &mut Vec<u8>) -> Option<u64> {
-        self.eat(b'{')?;
+        self.cursor.eat(b'{')?;
         let mut written = 0;
         loop {
-            self.skip_trivia()?;
+            self.cursor.skip_trivia()?;
             self.element(head, bytes)?;
             written += 1;
-            self.skip_trivia()?;
-            match self.byte() {
-                b',' => self.pos += 1,
+            self.cursor.skip_trivia()?;
+            match self.cursor.byte() {
+                b',' => self.cursor.pos += 1,
                 b'}' => break,
                 _ => return None,
             }
         }
-        self.pos += 1;
+        self.cursor.pos += 1;
         Some(written)
     }
 
     /// The number at the cursor.
     fn element(&mut self, head: &Head, bytes: &mut Vec<u8>) -> Option<()> {
-        let value = match self.decimal() {
-            Some(value) => value,
+        let value = match self.cursor.decimal() {
+            Some(value) => Value::int(value),
             None => self.literal()?,
         };
         let encoded = encode(value, head.ty)?.to_le_bytes();
@@ -125,38 +126,17 @@ impl Reader<'_, '_> {
         Some(())
     }
 
-    /// A number as nearly all are written; the cursor stays where it is none.
-    fn decimal(&mut self) -> Option<Value> {
-        /// Digits that fit into 63 bits.
-        const MOST: usize = 18;
-        let digits = &self.text.as_bytes()[self.pos..];
-        let mut value = 0;
-        let mut count = 0;
-        while let Some(digit @ b'0'..=b'9') = digits.get(count)
-            && count < MOST
-        {
-            value = 10 * value + i64::from(digit - b'0');
-            count += 1;
-        }
-        let is_octal = count > 1 && digits[0] == b'0';
-        let is_end = matches!(digits.get(count), Some(b',' | b'}' | b' ' | b'\n' | b';'));
-        (count > 0 && is_end && !is_octal).then(|| {
-            self.pos += count;
-            Value::int(value)
-        })
-    }
-
     fn literal(&mut self) -> Option<Value> {
-        let start = self.pos;
-        if !self.byte().is_ascii_digit() {
+        let start = self.cursor.pos;
+        if !self.cursor.byte().is_ascii_digit() {
             return None;
         }
-        self.skip_word(start);
+        self.cursor.skip_word(start);
         // `1.5`, `1e-5`
-        if matches!(self.byte(), b'.' | b'+' | b'-') {
+        if matches!(self.cursor.byte(), b'.' | b'+' | b'-') {
             return None;
         }
-        let text = &self.text[start..self.pos];
+        let text = &self.cursor.text[start..self.cursor.pos];
         let value = literal_value(text)?;
         // `1e5` is none, and `089` has a digit too many.
         let is_bits = matches!(text.as_bytes(), [b'0', b'f' | b'F' | b'd' | b'D', ..]);

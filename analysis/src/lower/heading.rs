@@ -7,13 +7,12 @@ use std::rc::Rc;
 
 use ptx_backend::input::Linkage;
 use ptx_isa::{Directive, Site};
-use ptx_syntax::ast::literal::WARP_SIZE;
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, parse_function_header};
 use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
 
+use super::cursor::Cursor;
 use super::parameter::{Kind, Kinds, Parameter};
-use super::shape::{comment_len, is_word};
 use crate::check::directives::{self, Found};
 use crate::declaration::{self, Declaration, Declarator, Head, HeadReader};
 use crate::diagnostic::Findings;
@@ -45,7 +44,7 @@ impl<'t> Headings<'t> {
     /// A declaration of module scope that has nothing unusual in it.
     pub(crate) fn read_variable(&mut self, text: &'t str) -> Option<Declaration> {
         let mut found = Findings::default();
-        let reader = Reader { text, pos: 0, kinds: &mut self.kinds, out: &mut found };
+        let reader = Reader { cursor: Cursor::new(text), kinds: &mut self.kinds, out: &mut found };
         reader.variable().filter(|_| found.is_empty())
     }
 
@@ -53,7 +52,7 @@ impl<'t> Headings<'t> {
     fn read_plain(&mut self, text: &'t str) -> bool {
         self.heading.clear();
         let mut found = Findings::default();
-        let reader = Reader { text, pos: 0, kinds: &mut self.kinds, out: &mut found };
+        let reader = Reader { cursor: Cursor::new(text), kinds: &mut self.kinds, out: &mut found };
         reader.heading(&mut self.heading).is_some() && found.is_empty()
     }
 }
@@ -169,49 +168,48 @@ impl List {
 
 /// Reads a plain heading. Methods give `None` when they give up.
 pub(super) struct Reader<'t, 'o> {
-    pub(super) text: &'t str,
-    pub(super) pos: usize,
+    pub(super) cursor: Cursor<'t>,
     kinds: &'o mut Kinds<'t>,
     pub(super) out: &'o mut Findings,
 }
 
 impl<'t> Reader<'t, '_> {
     fn heading(mut self, heading: &mut Heading<'t>) -> Option<()> {
-        self.skip_trivia()?;
-        let mut word = self.dot_word()?;
-        if matches!(self.bytes(word), b".visible" | b".extern" | b".weak") {
+        self.cursor.skip_trivia()?;
+        let mut word = self.cursor.dot_word()?;
+        if matches!(self.cursor.bytes(word), b".visible" | b".extern" | b".weak") {
             heading.words.push(word);
-            self.skip_trivia()?;
-            word = self.dot_word()?;
+            self.cursor.skip_trivia()?;
+            word = self.cursor.dot_word()?;
         }
         heading.words.push(word);
-        let is_entry = match self.bytes(word) {
+        let is_entry = match self.cursor.bytes(word) {
             b".entry" => true,
             b".func" => false,
             _ => return None,
         };
-        self.skip_trivia()?;
-        if !is_entry && self.byte() == b'(' {
+        self.cursor.skip_trivia()?;
+        if !is_entry && self.cursor.byte() == b'(' {
             self.list(&mut heading.results)?;
-            self.skip_trivia()?;
+            self.cursor.skip_trivia()?;
         }
-        heading.name = Some(self.name()?);
-        self.skip_trivia()?;
-        if self.byte() == b'(' {
+        heading.name = Some(self.cursor.name()?);
+        self.cursor.skip_trivia()?;
+        if self.cursor.byte() == b'(' {
             self.list(&mut heading.parameters)?;
         }
         loop {
-            self.skip_trivia()?;
-            match self.byte() {
+            self.cursor.skip_trivia()?;
+            match self.cursor.byte() {
                 b'.' => {
                     let directive = self.directive()?;
                     heading.directives.push(directive);
                 }
                 b'{' => {
-                    heading.body = Some(TextSize::new(self.pos as u32));
+                    heading.body = Some(TextSize::new(self.cursor.pos as u32));
                     return Some(());
                 }
-                b';' if self.pos + 1 == self.text.len() => return Some(()),
+                b';' if self.cursor.pos + 1 == self.cursor.text.len() => return Some(()),
                 _ => return None,
             }
         }
@@ -219,56 +217,56 @@ impl<'t> Reader<'t, '_> {
 
     /// The list of parameters at the cursor.
     fn list(&mut self, list: &mut List) -> Option<()> {
-        let start = self.pos;
-        self.pos += 1;
-        self.skip_trivia()?;
-        if self.byte() != b')' {
+        let start = self.cursor.pos;
+        self.cursor.pos += 1;
+        self.cursor.skip_trivia()?;
+        if self.cursor.byte() != b')' {
             loop {
                 list.parameters.push(self.parameter()?);
-                self.skip_trivia()?;
-                match self.byte() {
-                    b',' => self.pos += 1,
+                self.cursor.skip_trivia()?;
+                match self.cursor.byte() {
+                    b',' => self.cursor.pos += 1,
                     b')' => break,
                     _ => return None,
                 }
-                self.skip_trivia()?;
+                self.cursor.skip_trivia()?;
             }
         }
-        self.pos += 1;
-        list.range = self.range_from(start);
+        self.cursor.pos += 1;
+        list.range = self.cursor.range_from(start);
         list.has_some = !list.parameters.is_empty();
         Some(())
     }
 
     /// `.param .align 8 .b8 x[16]`
     fn parameter(&mut self) -> Option<Parameter> {
-        let start = self.pos;
+        let start = self.cursor.pos;
         let offset = TextSize::new(start as u32);
-        let (written, head) = match self.kinds.head(&self.text[start..]) {
+        let (written, head) = match self.kinds.head(&self.cursor.text[start..]) {
             Some((written, _)) => {
-                self.pos += written.len();
+                self.cursor.pos += written.len();
                 (written, None)
             }
             None => {
                 let head = self.head()?;
-                (&self.text[start..self.pos], Some(head.moved_back(offset)))
+                (&self.cursor.text[start..self.cursor.pos], Some(head.moved_back(offset)))
             }
         };
-        let name = self.name()?;
-        self.skip_trivia()?;
+        let name = self.cursor.name()?;
+        self.cursor.skip_trivia()?;
         let mut declarator = Declarator::new(None);
-        while self.byte() == b'[' {
-            self.pos += 1;
-            declarator.dimensions.push(Some(self.number()?.into()));
-            self.skip_trivia()?;
-            self.eat(b']')?;
-            self.skip_trivia()?;
+        while self.cursor.byte() == b'[' {
+            self.cursor.pos += 1;
+            declarator.dimensions.push(Some(self.cursor.number()?.into()));
+            self.cursor.skip_trivia()?;
+            self.cursor.eat(b']')?;
+            self.cursor.skip_trivia()?;
         }
         let kind = match self.kinds.find(written, &declarator.dimensions) {
             Some(kind) => kind,
             None => {
-                let head =
-                    head.or_else(|| self.kinds.head(&self.text[start..]).map(|(_, head)| head.clone()))?;
+                let head = head
+                    .or_else(|| self.kinds.head(&self.cursor.text[start..]).map(|(_, head)| head.clone()))?;
                 let kind = Rc::new(Kind::new(head, declarator));
                 if self.out.is_empty() {
                     self.kinds.add(written, &kind);
@@ -281,13 +279,13 @@ impl<'t> Reader<'t, '_> {
 
     /// What stands before the name of a parameter.
     fn head(&mut self) -> Option<Head> {
-        let mut head = HeadReader::new(self.text);
-        while self.byte() == b'.' {
-            let word = self.dot_word()?;
-            match self.bytes(word) {
+        let mut head = HeadReader::new(self.cursor.text);
+        while self.cursor.byte() == b'.' {
+            let word = self.cursor.dot_word()?;
+            match self.cursor.bytes(word) {
                 b".align" if !head.has_type() => {
-                    let align = self.number()?;
-                    head.align(self.range_from(word.start().into()), Some(align.into()), self.out);
+                    let align = self.cursor.number()?;
+                    head.align(self.cursor.range_from(word.start().into()), Some(align.into()), self.out);
                 }
                 b".ptr" => self.pointer(word.start().into(), &mut head)?,
                 // These have parts of their own.
@@ -298,31 +296,32 @@ impl<'t> Reader<'t, '_> {
                 _ if head.has_type() => return None,
                 _ => head.word(word, self.out)?,
             }
-            self.skip_trivia()?;
+            self.cursor.skip_trivia()?;
         }
         head.finish().ok()
     }
 
     /// What follows `.ptr`: `.global .align 8`.
     fn pointer(&mut self, start: usize, head: &mut HeadReader<'_>) -> Option<()> {
-        let mut end = self.pos;
+        let mut end = self.cursor.pos;
         let mut align = None;
-        self.skip_trivia()?;
-        if self.byte() == b'.' {
-            let mut before = self.pos;
-            let mut word = self.dot_word()?;
-            if matches!(self.bytes(word), b".const" | b".global" | b".local" | b".shared" | b".param") {
-                end = self.pos;
-                self.skip_trivia()?;
-                before = self.pos;
-                word = self.dot_word().unwrap_or_default();
+        self.cursor.skip_trivia()?;
+        if self.cursor.byte() == b'.' {
+            let mut before = self.cursor.pos;
+            let mut word = self.cursor.dot_word()?;
+            if matches!(self.cursor.bytes(word), b".const" | b".global" | b".local" | b".shared" | b".param")
+            {
+                end = self.cursor.pos;
+                self.cursor.skip_trivia()?;
+                before = self.cursor.pos;
+                word = self.cursor.dot_word().unwrap_or_default();
             }
-            if self.bytes(word) == b".align" {
-                let value = self.number()?;
-                align = Some((self.range_from(word.start().into()), value.into()));
-                end = self.pos;
+            if self.cursor.bytes(word) == b".align" {
+                let value = self.cursor.number()?;
+                align = Some((self.cursor.range_from(word.start().into()), value.into()));
+                end = self.cursor.pos;
             } else {
-                self.pos = before;
+                self.cursor.pos = before;
             }
         }
         let range = TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32));
@@ -332,8 +331,8 @@ impl<'t> Reader<'t, '_> {
 
     /// `.maxntid 128, 1, 1`
     fn directive(&mut self) -> Option<Found<'t>> {
-        let range = self.dot_word()?;
-        let word = &self.text[range];
+        let range = self.cursor.dot_word()?;
+        let word = &self.cursor.text[range];
         let known = Directive::parse(&word[1..]).filter(|known| known.site.intersects(Site::FUNCTION))?;
         let mut arguments = SmallVec::new();
         match word {
@@ -341,97 +340,19 @@ impl<'t> Reader<'t, '_> {
             ".pragma" | ".attribute" => return None,
             _ if !known.takes_arguments() => {}
             _ => loop {
-                self.skip_trivia()?;
-                let start = self.pos;
-                let value = self.number()?;
-                arguments.push((self.range_from(start), Some(value.into())));
-                self.skip_trivia()?;
-                match self.byte() {
-                    b',' => self.pos += 1,
+                self.cursor.skip_trivia()?;
+                let start = self.cursor.pos;
+                let value = self.cursor.number()?;
+                arguments.push((self.cursor.range_from(start), Some(value.into())));
+                self.cursor.skip_trivia()?;
+                match self.cursor.byte() {
+                    b',' => self.cursor.pos += 1,
                     b'.' | b'{' | b';' => break,
                     _ => return None,
                 }
             },
         }
         Some(Found::new(word, range, arguments, self.out))
-    }
-
-    pub(super) fn bytes(&self, range: TextRange) -> &'t [u8] {
-        self.text[range].as_bytes()
-    }
-
-    /// The byte at the cursor; zero at the end.
-    pub(super) fn byte(&self) -> u8 {
-        self.text.as_bytes().get(self.pos).copied().unwrap_or(0)
-    }
-
-    pub(super) fn eat(&mut self, byte: u8) -> Option<()> {
-        let is_there = self.byte() == byte;
-        self.pos += usize::from(is_there);
-        is_there.then_some(())
-    }
-
-    pub(super) fn skip_trivia(&mut self) -> Option<()> {
-        loop {
-            match self.byte() {
-                b' ' | b'\t' | b'\n' | b'\r' => self.pos += 1,
-                b'/' => {
-                    let comment = &self.text[self.pos..];
-                    let length = comment_len(comment)?;
-                    if !comment[..length].is_ascii() {
-                        return None;
-                    }
-                    self.pos += length;
-                }
-                _ => return Some(()),
-            }
-        }
-    }
-
-    /// The `.word` at the cursor.
-    pub(super) fn dot_word(&mut self) -> Option<TextRange> {
-        let start = self.pos;
-        let bytes = self.text.as_bytes();
-        if self.byte() != b'.' || !bytes.get(start + 1)?.is_ascii_alphabetic() {
-            return None;
-        }
-        self.skip_word(start + 2);
-        // `.L2::128B` is one word.
-        (self.byte() != b':').then(|| self.range_from(start))
-    }
-
-    pub(super) fn name(&mut self) -> Option<TextRange> {
-        let start = self.pos;
-        let first = self.byte();
-        if !first.is_ascii_alphabetic() && !matches!(first, b'_' | b'$' | b'%') {
-            return None;
-        }
-        self.skip_word(start + 1);
-        // The marks begin a name, and are none; and one word is a number.
-        let is_name = first.is_ascii_alphabetic() || self.pos > start + 1;
-        (is_name && &self.text[start..self.pos] != WARP_SIZE).then(|| self.range_from(start))
-    }
-
-    /// A decimal number of up to nine digits, behind blanks.
-    pub(super) fn number(&mut self) -> Option<u32> {
-        self.skip_trivia()?;
-        let start = self.pos;
-        self.skip_word(start);
-        let digits = &self.text[start..self.pos];
-        let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit())
-            && matches!(digits.len(), 1..=9)
-            && (digits == "0" || !digits.starts_with('0'))
-            && self.byte() != b'.';
-        if is_plain { digits.parse().ok() } else { None }
-    }
-
-    pub(super) fn skip_word(&mut self, from: usize) {
-        let rest = &self.text.as_bytes()[from..];
-        self.pos = from + rest.iter().position(|&byte| !is_word(byte)).unwrap_or(rest.len());
-    }
-
-    pub(super) fn range_from(&self, start: usize) -> TextRange {
-        TextRange::new(TextSize::new(start as u32), TextSize::new(self.pos as u32))
     }
 }
 

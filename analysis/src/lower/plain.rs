@@ -9,7 +9,7 @@
 use memchr::{memchr, memchr2, memchr3};
 use ptx_backend::input::{Guard, LabelId, Operand, SrcId, Symbol, Variable};
 use ptx_isa::{Opcode, ScalarType};
-use ptx_syntax::{ItemKind, Next};
+use ptx_syntax::Next;
 use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
 
@@ -21,16 +21,11 @@ use super::shape::{comment_len, is_word};
 use crate::ide::Access;
 use crate::scope::{DeclKind, Entity};
 
-/// Walks a function with a plain body, which the walker has begun. False for everything else: then the walker has to
-/// begin again.
-pub(super) fn walk<'db>(
-    walker: &mut Walker<'db>,
-    memory: &mut Memory,
-    headings: &mut Headings<'db>,
-    kind: ItemKind,
-) -> bool {
+/// Walks a function with a plain body, which the walker has begun. False for every other: then the walker has to begin
+/// again.
+pub(super) fn walk<'db>(walker: &mut Walker<'db>, memory: &mut Memory, headings: &mut Headings<'db>) -> bool {
     // Characters beyond ASCII are errors even in comments.
-    if !kind.is_function() || !walker.text.is_ascii() {
+    if !walker.text.is_ascii() {
         return false;
     }
     let Some(heading) = headings.read(walker.text) else { return false };
@@ -523,7 +518,7 @@ mod tests {
         for &item in all {
             walker.findings();
             walker.begin(Part::Edited(item));
-            is_plain = walk(&mut walker, &mut memory, &mut headings, item.kind(&db));
+            is_plain = item.kind(&db).is_function() && walk(&mut walker, &mut memory, &mut headings);
         }
         let by_tree = walk_tree(&db, all[all.len() - 1]);
         if is_plain {
