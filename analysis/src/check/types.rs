@@ -47,7 +47,7 @@ fn takes_wider(statement: &Statement<'_>, row: &Expected) -> bool {
     let is_wide =
         |ty| matches!(row.ty, ExpectedType::Typed(own) if is_untyped_only(own)) || !is_untyped_only(ty);
     match opcode.form {
-        F::CvtPack | F::CvtPackInto | F::CvtToScale4 => true,
+        F::CvtPack | F::CvtPackInto | F::CvtToScale4 | F::MultimemStAsync => true,
         form if form.mnemonic() == "cvt" => opcode.types().all(is_wide),
         form => {
             matches!(form.mnemonic(), "ld" | "ldu" | "st" | "suld" | "sust" | "sured")

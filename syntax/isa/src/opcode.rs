@@ -93,7 +93,11 @@ mods! {
     GetFirstCtaid "get_first_ctaid"; GetFirstCtaidX "get_first_ctaid::x"; GetFirstCtaidY "get_first_ctaid::y";
     GetFirstCtaidZ "get_first_ctaid::z"; LaunchDependents "launch_dependents"; Fractional "fractional";
     Range "range"; Cvt "cvt"; L2EvictUnchanged "L2::evict_unchanged"; Mask "mask"; LdReduce "ld_reduce"; St "st";
-    AccF16 "acc::f16"; AccF32 "acc::f32";
+    AccF16 "acc::f16"; AccF32 "acc::f32"; IgnoreOob "ignore_oob"; LayoutV0 "layout::v0"; LayoutV1 "layout::v1";
+    CheckLayout "check_layout"; PhaseTypePrimary "phase_type::primary";
+    PhaseTypeConditional "phase_type::conditional"; ProxyReadonly "proxy::readonly"; L132B "L1::32B";
+    ValidAddr "valid_addr"; ScaledN2Ue8m0 "scaled::n2::ue8m0"; Exclusive "exclusive"; Submit "submit"; Pzo "pzo";
+    SyncRestrictReads "sync_restrict::reads";
     // Video instructions and packed conversion.
     Po "po"; Shr7 "shr7"; Shr15 "shr15"; Pack "pack";
     // Matrices.

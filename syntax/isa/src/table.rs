@@ -13,6 +13,7 @@ mod memory;
 mod misc;
 mod mnemonics;
 mod prelude;
+mod recent;
 mod sync;
 mod tcgen05;
 mod texture;
@@ -118,6 +119,10 @@ form_ids! {
     Tcgen05LdRed "tcgen05"; Tcgen05St "tcgen05"; Tcgen05Wait "tcgen05"; Tcgen05Cp "tcgen05";
     Tcgen05Shift "tcgen05"; Tcgen05Mma "tcgen05"; Tcgen05MmaBlockScale "tcgen05"; Tcgen05MmaWs "tcgen05";
     Tcgen05Commit "tcgen05"; Tcgen05Fence "tcgen05";
+    // After PTX ISA 9.0.
+    Clmad "clmad"; SetPacked "set"; MbarrierCheckLayout "mbarrier"; MultimemCpAsyncBulk "multimem";
+    MultimemCpReduceAsyncBulk "multimem"; MultimemStAsync "multimem"; MultimemRedAsync "multimem";
+    FabricSubmit "fabric"; FabricWait "fabric";
 }
 
 /// The rows of each group, in the order of [`FormId`].
@@ -138,6 +143,7 @@ const GROUPS: &[&[Form]] = &[
     video::ROWS,
     wgmma::ROWS,
     tcgen05::ROWS,
+    recent::ROWS,
 ];
 
 static TABLE: [Form; FormId::ALL.len()] = {

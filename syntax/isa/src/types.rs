@@ -86,6 +86,8 @@ scalar_types! {
     E2m3x2 "e2m3x2" 16 Packed;
     E3m2x2 "e3m2x2" 16 Packed;
     Ue8m0x2 "ue8m0x2" 16 Packed;
+    S2f6x2 "s2f6x2" 16 Packed;
+    Ue5m3x2 "ue5m3x2" 16 Packed;
     E4m3x4 "e4m3x4" 32 Packed;
     E5m2x4 "e5m2x4" 32 Packed;
     E2m1x4 "e2m1x4" 16 Packed;

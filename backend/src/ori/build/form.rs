@@ -115,6 +115,15 @@ impl<'a> Lowering<'a> {
             | F::FenceProxyAsyncGeneric => self.unsupported(instr, "fences between proxies"),
             F::FenceSyncRestrict | F::FenceMbarrierInit => self.unsupported(instr, "fences of mbarriers"),
             F::BarrierCluster => self.unsupported(instr, "the cluster's barrier"),
+            F::Clmad => self.unsupported(instr, "products without carries"),
+            F::SetPacked => self.unsupported(instr, "comparison of packed integers"),
+            F::MbarrierCheckLayout => self.unsupported(instr, "barrier objects"),
+            F::MultimemCpAsyncBulk
+            | F::MultimemCpReduceAsyncBulk
+            | F::MultimemStAsync
+            | F::MultimemRedAsync
+            | F::FabricSubmit
+            | F::FabricWait => self.unsupported(instr, "memory of several GPUs"),
             F::Griddepcontrol => self.unsupported(instr, "dependent grids"),
             F::Setmaxnreg => self.unsupported(instr, "register reallocation"),
             F::Alloca | F::Stacksave | F::Stackrestore => self.unsupported(instr, "a stack of variable size"),

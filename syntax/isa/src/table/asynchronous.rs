@@ -3,11 +3,11 @@
 use super::prelude::*;
 
 const BARRIER_OBJECT: Group = opt(&[Shared, SharedCta, SharedCluster]);
-const OWN_BARRIER: Group = opt(&[Shared, SharedCta]);
+pub(super) const OWN_BARRIER: Group = opt(&[Shared, SharedCta]);
 const ATOMIC: Fact = Fact::READS.or(Fact::WRITES);
-const COPY: Fact = Fact::READS.or(Fact::WRITES).or(Fact::ASYNC);
+pub(super) const COPY: Fact = Fact::READS.or(Fact::WRITES).or(Fact::ASYNC);
 const BY_BARRIER: Group = req(&[MbarrierCompleteTxBytes]);
-const BY_GROUP: Group = req(&[BulkGroup]);
+pub(super) const BY_GROUP: Group = req(&[BulkGroup]);
 const MULTICAST: Group = opt(&[MulticastCluster]);
 /// Coordinates of a tensor.
 const fn tensor(name: &'static str) -> Operand {
@@ -28,16 +28,26 @@ const PREFETCH_SIZES: Group = opt(&[L264B, L2128B, L2256B]);
 const BLACKWELL_DATACENTER: TargetSet = TargetSet::family(100).or(TargetSet::family(110));
 const CTA_GROUPS: &[Mod] = &[CtaGroup1, CtaGroup2];
 const MASK: Operand = src("ctaMask", I16).with(&[MulticastCluster]);
-const CP_MASK: Operand = src("byteMask", I16).with(&[CpMask]);
+pub(super) const CP_MASK: Operand = src("byteMask", I16).with(&[CpMask]);
 
 /// Bytes of a bulk copy.
-const BULK_SIZE: Values = Values::MultipleWord(16, 0, 0xffff0);
+pub(super) const BULK_SIZE: Values = Values::MultipleWord(16, 0, 0xffff0);
 /// The assembler takes a scope with bulk copies, which changes nothing.
-const BULK_SCOPE: Group = opt(&[Cta, Cluster, Gpu, Sys]);
+pub(super) const BULK_SCOPE: Group = opt(&[Cta, Cluster, Gpu, Sys]);
+/// Copies whose accesses are strong are of whole 128 bits.
+pub(super) const BULK_STRENGTH: Group = opt(&[Weak, Relaxed]);
+pub(super) const WHOLE: TypeSet = t![B128];
+pub(super) const STRENGTH_RULES: [Rule; 4] = [
+    has(&[Relaxed]).types(WHOLE),
+    has(&[Relaxed]).needs(SCOPES),
+    on(WHOLE).needs(&[Relaxed]),
+    has(&[Weak, Relaxed]).since(9, 3, 90),
+];
 /// What counts the bytes of a bulk copy. The assembler takes the address without brackets too, where it has 64 bits.
 const BULK_BARRIER: Operand = addr_at("mbar", Base::of(Window::In(Space::Shared))).or(Class::VALUE);
 /// A barrier object: a variable of shared memory, whatever window the address is in.
-const BARRIER_ADDRESS: Operand = addr_at("addr", Base::named(0).memory().variables(Space::Shared).sized());
+pub(super) const BARRIER_ADDRESS: Operand =
+    addr_at("addr", Base::named(0).memory().variables(Space::Shared).sized());
 /// Shared memory of a tensor copy. The assembler takes all but integers without brackets.
 const TENSOR_SHARED: Operand = addr_at("dstMem", Base::of(Window::In(Space::Shared)))
     .class(Class::ADDRESS.or(Class::REGISTER).or(Class::PREDICATE).or(Class::IMMEDIATE).or(Class::SYMBOL))
@@ -67,14 +77,21 @@ const ARRIVE_RULES: &[Rule] = mbarrier_rules![
 const WAIT_RULES: &[Rule] = mbarrier_rules![
     has(&[Parity]).operand("state", Column::Type(I32)),
     has(&[Parity]).values("state", Values::Range(0, 1)),
-    has(&[Parity]).since(7, 1, 80)
+    has(&[Parity]).since(7, 1, 80),
+    has(PHASES).since(9, 3, 90),
+    has(&[PhaseTypeConditional]).needs(&[Parity]),
+    lacks(&[PhaseTypePrimary]).operand("waitComplete", Column::Class(Class::PREDICATE))
 ];
+/// A barrier object with a report tells it in a second predicate.
+const WAIT_COMPLETE: Operand = dst_pred("waitComplete").pair();
 const ARRIVE: &[Operand] = &[
     dst("state", I64).sink(),
     BARRIER_ADDRESS,
     src_vector("count", I32).lanes(Lanes::OrBare(&[1, 2, 4])).range(1, i64::MAX).optional(),
 ];
 const SCOPED: Group = opt(&[Cta, Cluster]);
+pub(super) const LAYOUTS: &[Mod] = &[LayoutV0, LayoutV1];
+const PHASES: &[Mod] = &[PhaseTypePrimary, PhaseTypeConditional];
 
 /// What a store without a wait writes; the assembler copies the address to a register.
 const ASYNC_TARGET: Operand = addr_at("a", Base::named(0).memory().copied());
@@ -105,9 +122,9 @@ pub(super) const ROWS: &[Form] = &[
     form(F::CpAsyncWaitGroup).name(&[ASYNC, key(&[WaitGroup])]).ops(&[imm("n", I32)]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(7, 0, 80),
     form(F::CpAsyncWaitAll).name(&[ASYNC, key(&[WaitAll])]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(7, 0, 80),
     form(F::CpAsyncMbarrierArrive).name(&[ASYNC, key(&[Mbarrier]), key(&[Arrive]), opt(&[Noinc]), OWN_BARRIER]).ty(&[B64]).ops(&[addr("addr")]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(7, 0, 80).rules(&[has(&[SharedCta]).since(7, 8, 80)]),
-    form(F::CpAsyncBulkLoad).name(&[ASYNC, BULK, ordered(&[SharedCta, SharedCluster]), ordered(&[Global]), BY_BARRIER, BULK_SCOPE, MULTICAST, CACHE_HINT]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), BULK_BARRIER, MASK, POLICY]).facts(COPY).since(8, 0, 90).rules(&[has(&[SharedCta]).since(8, 6, 90), has(&[MulticastCluster]).needs(&[SharedCluster]), has(&[MulticastCluster, L2CacheHint]).operand("mbar", Column::Class(Class::ADDRESS))]),
+    form(F::CpAsyncBulkLoad).name(&[ASYNC, BULK, ordered(&[SharedCta, SharedCluster]), ordered(&[Global]), BY_BARRIER, BULK_STRENGTH, BULK_SCOPE, MULTICAST, CACHE_HINT, opt(&[IgnoreOob])]).ty(&[WHOLE]).optional_types(1).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), src("ignoreBytesLeft", I32).with(&[IgnoreOob]), src("ignoreBytesRight", I32).with(&[IgnoreOob]), BULK_BARRIER, MASK, POLICY]).facts(COPY).since(8, 0, 90).rules(&[has(&[SharedCta]).since(8, 6, 90), has(&[MulticastCluster]).needs(&[SharedCluster]), has(&[MulticastCluster, L2CacheHint]).operand("mbar", Column::Class(Class::ADDRESS)), has(&[IgnoreOob]).needs(&[SharedCta]), has(&[IgnoreOob]).since(9, 2, 90), STRENGTH_RULES[0], STRENGTH_RULES[1], STRENGTH_RULES[2], STRENGTH_RULES[3]]),
     form(F::CpAsyncBulkCluster).name(&[ASYNC, BULK, ordered(&[SharedCluster]), ordered(&[SharedCta]), BY_BARRIER, BULK_SCOPE]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), BULK_BARRIER]).facts(COPY).since(8, 0, 90),
-    form(F::CpAsyncBulkStore).name(&[ASYNC, BULK, ordered(&[Global]), ordered(&[SharedCta]), BY_GROUP, BULK_SCOPE, CACHE_HINT, opt(&[CpMask])]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), POLICY, CP_MASK]).facts(COPY).since(8, 0, 90).rules(&[has(&[CpMask]).since(8, 6, 100)]),
+    form(F::CpAsyncBulkStore).name(&[ASYNC, BULK, ordered(&[Global]), ordered(&[SharedCta]), BY_GROUP, BULK_STRENGTH, BULK_SCOPE, CACHE_HINT, opt(&[CpMask])]).ty(&[WHOLE]).optional_types(1).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), POLICY, CP_MASK]).facts(COPY).since(8, 0, 90).rules(&[has(&[CpMask]).since(8, 6, 100), STRENGTH_RULES[0], STRENGTH_RULES[1], STRENGTH_RULES[2], STRENGTH_RULES[3]]),
     form(F::CpAsyncBulkPrefetch).name(&[ASYNC, BULK, key(&[Prefetch]), req(&[L2]), ordered(&[Global]), CACHE_HINT]).ops(&[addr("srcMem"), src("size", I32).values(BULK_SIZE), POLICY]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(8, 0, 90),
     form(F::CpAsyncBulkCommitGroup).name(&[ASYNC, BULK, key(&[CommitGroup])]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(8, 0, 90),
     form(F::CpAsyncBulkWaitGroup).name(&[ASYNC, BULK, key(&[WaitGroup]), opt(&[Read])]).ops(&[imm("n", I32)]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(8, 0, 90),
@@ -133,16 +150,16 @@ pub(super) const ROWS: &[Form] = &[
     form(F::CpAsyncBulkPrefetchTensor).name(&[ASYNC, BULK, key(&[Prefetch]), TENSOR, DIMS, req(&[L2]), ordered(&[Global]), opt(&[Tile, TileGather4, Im2col, Im2colW, Im2colW128]), CACHE_HINT]).ops(&[tensor("tensorMap"), src_vector("im2colInfo", I16).braces(Lanes::Of(&[1])).when(Presence::OptionalWith(&[Im2col, Im2colW, Im2colW128])), POLICY]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(8, 0, 90).rules(tensor_rules![has(&[D4d]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[D5d]).lanes("im2colInfo", Lanes::Of(&[3])), has(&[Im2colW, Im2colW128]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[Im2col, Im2colW, Im2colW128]).operand("im2colInfo", Column::Presence(Presence::Always)), 
         has(&[Im2col, Im2colW, Im2colW128]).excludes(&[D1d, D2d]), has(&[TileGather4]).needs(&[D2d]), has(&[TileGather4, Im2colW, Im2colW128]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)),
     ]),
-    form(F::MbarrierInit).name(&[key(&[Init]), OWN_BARRIER]).ty(&[B64]).ops(&[BARRIER_ADDRESS, src("count", I32)]).facts(Fact::WRITES).since(7, 0, 80).rules(&[has(&[SharedCta]).since(7, 8, 80)]),
+    form(F::MbarrierInit).name(&[key(&[Init]), opt(LAYOUTS), OWN_BARRIER]).ty(&[B64]).ops(&[BARRIER_ADDRESS, src("count", I32)]).facts(Fact::WRITES).since(7, 0, 80).rules(&[has(&[SharedCta]).since(7, 8, 80), has(LAYOUTS).since(9, 3, 90)]),
     form(F::MbarrierInval).name(&[key(&[Inval]), OWN_BARRIER]).ty(&[B64]).ops(&[BARRIER_ADDRESS]).facts(Fact::WRITES).since(7, 0, 80).rules(&[has(&[SharedCta]).since(7, 8, 80)]),
     form(F::MbarrierExpectTx).name(&[key(&[ExpectTx]), opt(&[Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(&[BARRIER_ADDRESS, src("txCount", I32)]).facts(ATOMIC).since(8, 0, 90).rules(&[has(&[Relaxed]).needs(&[Cta, Cluster]), has(&[Cta, Cluster]).needs(&[Relaxed])]),
     form(F::MbarrierCompleteTx).name(&[key(&[CompleteTx]), opt(&[Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(&[BARRIER_ADDRESS, src("txCount", I32)]).facts(ATOMIC).since(8, 0, 90).rules(&[has(&[Relaxed]).needs(&[Cta, Cluster]), has(&[Cta, Cluster]).needs(&[Relaxed])]),
     form(F::MbarrierArrive).name(&[key(&[Arrive]), opt(&[ExpectTx]).at(Place::Leading), opt(&[NoComplete]), opt(&[Release, Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(ARRIVE).facts(ATOMIC.or(Fact::ORDERS)).since(7, 0, 80).rules(ARRIVE_RULES),
     form(F::MbarrierArriveDrop).name(&[key(&[ArriveDrop]), opt(&[ExpectTx]).at(Place::Leading), opt(&[NoComplete]), opt(&[Release, Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(ARRIVE).facts(ATOMIC.or(Fact::ORDERS)).since(7, 0, 80).rules(ARRIVE_RULES),
-    form(F::MbarrierTestWait).name(&[key(&[TestWait]), opt(&[Parity]).at(Place::Leading), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[dst_pred("waitComplete"), BARRIER_ADDRESS, src("state", I64)]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 0, 80).rules(WAIT_RULES),
-    form(F::MbarrierTryWait).name(&[key(&[TryWait]), opt(&[Parity]).at(Place::Leading), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[dst_pred("waitComplete"), BARRIER_ADDRESS, src("state", I64), src("suspendTimeHint", I32).optional()]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 8, 90).rules(WAIT_RULES),
+    form(F::MbarrierTestWait).name(&[key(&[TestWait]), opt(&[Parity]).at(Place::Leading), opt(PHASES), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[WAIT_COMPLETE, BARRIER_ADDRESS, src("state", I64)]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 0, 80).rules(WAIT_RULES),
+    form(F::MbarrierTryWait).name(&[key(&[TryWait]), opt(&[Parity]).at(Place::Leading), opt(PHASES), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[WAIT_COMPLETE, BARRIER_ADDRESS, src("state", I64), src("suspendTimeHint", I32).optional()]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 8, 90).rules(WAIT_RULES),
     form(F::MbarrierPendingCount).name(&[key(&[PendingCount])]).ty(&[B64]).ops(&[dst("count", I32), src("state", I64)]).since(7, 0, 80),
-    form(F::StAsync).name(&[ASYNC, opt(&[Weak]), opt(&[Shared, SharedCta, SharedCluster]), BY_BARRIER, opt(&[V2, V4])]).ty(&[t![B32 B64 U32 U64 S32 S64 F32 F64]]).ops(&[ASYNC_TARGET, src_vector("b", T0).lanes(Lanes::Any), addr("mbar").optional()]).facts(Fact::WRITES.or(Fact::ASYNC)).since(8, 1, 90).rules(&[on(B32_64).lanes("b", Lanes::Of(&[1])), has(&[V2, V4]).operand("mbar", Column::Presence(Presence::Always)), has(&[V2]).lanes("b", Lanes::Of(&[1, 2])), has(&[V4]).lanes("b", Lanes::Of(&[1, 4])), has(&[V4]).types(t![B32 U32 S32 F32])]),
+    form(F::StAsync).name(&[ASYNC, opt(&[Weak]), opt(&[Shared, SharedCta, SharedCluster]), BY_BARRIER, opt(&[V2, V4])]).ty(&[t![B32 B64 U32 U64 S32 S64 F32 F64 B128]]).ops(&[ASYNC_TARGET, src_vector("b", T0).lanes(Lanes::Any), addr("mbar").optional()]).facts(Fact::WRITES.or(Fact::ASYNC)).since(8, 1, 90).rules(&[on(t![B32 B64 B128]).lanes("b", Lanes::Of(&[1])), on(t![B128]).since(9, 2, 90), has(&[V2, V4]).types(t![B32 B64 U32 U64 S32 S64 F32 F64]), has(&[V2, V4]).operand("mbar", Column::Presence(Presence::Always)), has(&[V2]).lanes("b", Lanes::Of(&[1, 2])), has(&[V4]).lanes("b", Lanes::Of(&[1, 4])), has(&[V4]).types(t![B32 U32 S32 F32])]),
     form(F::StAsyncRelease).name(&[ASYNC, opt(&[Mmio]), opt(&[Release]), RELEASE_SCOPE, opt(&[Global])]).ty(&[SCALAR]).ops(&[ASYNC_TARGET, src("b", T0), addr("mbar").optional()]).facts(Fact::WRITES.or(Fact::ASYNC).or(Fact::ORDERS)).since(8, 1, 90).rules(&[has(&[Mmio]).needs(&[Release]), has(&[Release, Global]).since(8, 7, 100)]),
     form(F::StBulk).name(&[BULK, opt(&[Weak]), opt(&[SharedCta])]).ops(&[ASYNC_TARGET, src("size", OperandType::Length).values(Values::Multiple(8, 0, 1 << 24)), imm("initval", I64).values(Values::Of(&[0]))]).facts(Fact::WRITES).since(8, 6, 100).rules(&[has(&[SharedCta]).operand("a", Column::Type(OperandType::Address(Base::named(0).copied().registers())))]),
     form(F::RedAsync).name(&[ASYNC, req(&[Relaxed]), req(&[Cluster]), opt(&[SharedCluster]), BY_BARRIER, req(&[Inc, Dec, Min, Max, Add, And, Or, Xor])]).ty(&[t![U32 S32 U64 S64 B32 B64]]).ops(&[ASYNC_TARGET, src("b", T0), addr("mbar").optional()]).facts(COPY).since(8, 1, 90).rules(&[

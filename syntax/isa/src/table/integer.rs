@@ -2,13 +2,21 @@
 
 use super::prelude::*;
 
-const MINMAX_RULES: &[Rule] =
-    &[has(&[Relu]).types(t![S32 S16x2]), has(&[Relu]).since(8, 0, 90), on(t![U16x2 S16x2]).since(8, 0, 90)];
+/// Four bytes at once, and saturation of what had none before.
+const BYTES: TypeSet = t![U8x4 S8x4];
+const BYTE_GATE: Gate = Gate::only(9, 2, TargetSet::family(120).or(TargetSet::family(107)));
+const PACKED: TypeSet = t![U16x2 S16x2].union(BYTES);
+const MINMAX_RULES: &[Rule] = &[
+    has(&[Relu]).types(t![S32 S16x2 S8x4]),
+    has(&[Relu]).since(8, 0, 90),
+    on(t![U16x2 S16x2]).since(8, 0, 90),
+    on(BYTES).gate(BYTE_GATE),
+];
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
-    form(F::AddInt).name(&[SAT]).ty(&[INT.union(t![U16x2 S16x2])]).ops(DAB).facts(Fact::COMMUTES).rules(&[has(&[Sat]).types(t![S32]), on(t![U16x2 S16x2]).since(8, 0, 90)]),
-    form(F::SubInt).name(&[SAT]).ty(&[INT]).ops(DAB).rules(&[has(&[Sat]).types(t![S32])]),
+    form(F::AddInt).name(&[SAT]).ty(&[INT.union(PACKED)]).ops(DAB).facts(Fact::COMMUTES).rules(&[has(&[Sat]).types(PACKED.union(UI32)), on(t![U16x2 S16x2]).since(8, 0, 90), on(BYTES).gate(BYTE_GATE), has(&[Sat]).on(t![U32 U16x2 S16x2]).gate(BYTE_GATE)]),
+    form(F::SubInt).name(&[SAT]).ty(&[INT.union(BYTES)]).ops(DAB).rules(&[has(&[Sat]).types(BYTES.union(t![S32])), on(BYTES).gate(BYTE_GATE)]),
     form(F::MulInt).name(&[key(&[Hi, Lo, Wide])]).ty(&[INT]).ops(&[dst("d", WIDE), src("a", T0), src("b", T0)]).facts(Fact::COMMUTES).rules(&[has(&[Wide]).types(t![U16 U32 S16 S32])]),
     form(F::MadInt).name(&[key(&[Hi, Lo, Wide]), SAT]).ty(&[INT]).ops(&[dst("d", WIDE), src("a", T0), src("b", T0), src("c", WIDE)]).facts(Fact::COMMUTES).rules(&[has(&[Wide]).types(t![U16 U32 S16 S32]), has(&[Sat]).types(t![S32]), has(&[Sat]).needs(&[Hi])]),
     form(F::Mul24).name(&[HI_LO]).ty(&[UI32]).ops(DAB).facts(Fact::COMMUTES),
@@ -17,9 +25,9 @@ pub(super) const ROWS: &[Form] = &[
     form(F::DivInt).ty(&[INT]).ops(DAB),
     form(F::RemInt).ty(&[INT]).ops(DAB),
     form(F::AbsInt).ty(&[S16_64]).ops(DA),
-    form(F::NegInt).ty(&[S16_64]).ops(DA),
-    form(F::MinInt).name(&[opt(&[Relu])]).ty(&[INT.union(t![U16x2 S16x2])]).ops(DAB).facts(Fact::COMMUTES).rules(MINMAX_RULES),
-    form(F::MaxInt).name(&[opt(&[Relu])]).ty(&[INT.union(t![U16x2 S16x2])]).ops(DAB).facts(Fact::COMMUTES).rules(MINMAX_RULES),
+    form(F::NegInt).ty(&[S16_64.union(t![S8x4])]).ops(DA).rules(&[on(BYTES).gate(BYTE_GATE)]),
+    form(F::MinInt).name(&[opt(&[Relu])]).ty(&[INT.union(PACKED)]).ops(DAB).facts(Fact::COMMUTES).rules(MINMAX_RULES),
+    form(F::MaxInt).name(&[opt(&[Relu])]).ty(&[INT.union(PACKED)]).ops(DAB).facts(Fact::COMMUTES).rules(MINMAX_RULES),
     form(F::Popc).ty(&[B32_64]).ops(&[dst("d", I32), src("a", T0)]).since(2, 0, 20),
     form(F::Clz).ty(&[B32_64]).ops(&[dst("d", I32), src("a", T0)]).since(2, 0, 20),
     form(F::Bfind).name(&[opt(&[Shiftamt])]).ty(&[INT_32_64]).ops(&[dst("d", I32), src("a", T0)]).since(2, 0, 20),

@@ -18,6 +18,7 @@ const LD: &[Group] = &[
     LD_SPACE,
     opt(&[Ca, Cg, Cs, Lu, Cv]),
     opt(&[Nc]),
+    opt(&[ProxyReadonly]),
     L1_EVICT,
     L2_EVICT,
     CACHE_HINT,
@@ -46,9 +47,9 @@ const NOT_GLOBAL: &[Mod] = &[Const, Local, Param, ParamEntry, ParamFunc, Shared,
 /// Gates and combinations that loads and stores share.
 macro_rules! access_rules {
     ($($more:expr),* $(,)?) => { &[
-        has(STRONG).needs(SCOPES), has(SCOPES).needs(STRONG), has(&[Mmio]).needs(&[Relaxed]), has(&[Mmio]).needs(&[Sys]),
+        has(STRONG).needs(SCOPES), has(SCOPES).needs(STRONG), has(&[Mmio]).needs(STRONG), has(&[Mmio]).lacks(&[Relaxed]).since(9, 3, 70), has(&[Mmio]).needs(&[Sys]),
         has(STRONG).excludes(&[Const, Local, Param, ParamEntry, ParamFunc]),
-        has(&[Volatile]).excludes(&[Ca, Cg, Cs, Lu, Cv, Wb, Wt, Const, Local, Param, ParamEntry, ParamFunc, L2CacheHint, Nc]),
+        has(&[Volatile]).and(&[Local]).since(9, 1, 10), has(&[Volatile]).excludes(&[Ca, Cg, Cs, Lu, Cv, Wb, Wt, Const, Param, ParamEntry, ParamFunc, L2CacheHint, Nc]),
         has(STRONG).excludes(&[Ca, Cg, Cs, Lu, Cv, Wb, Wt]),
         has(L2_EVICTIONS).excludes(NOT_GLOBAL), has(L2_EVICTIONS).needs(&[V4, V8]), has(L2_EVICTIONS).lacks(&[V8]).types(WIDE), has(L2_EVICTIONS).and(&[V8]).types(EIGHT),
         has(L1_EVICTIONS).excludes(NOT_GLOBAL),
@@ -76,6 +77,7 @@ const LD_RULES: &[Rule] = access_rules!(
     has(&[L264B, L2128B, L2256B]).excludes(&[Mmio]),
     has(&[L264B, L2128B]).since(7, 4, 75),
     has(&[L2256B]).since(7, 4, 80),
+    has(&[ProxyReadonly]).since(9, 4, 90),
 );
 const ST_RULES: &[Rule] = access_rules!();
 
@@ -151,13 +153,31 @@ const CVT: &[Rule] = &[
 const FP8X2: TypeSet = t![E4m3x2 E5m2x2];
 const FP6X2: TypeSet = t![E2m3x2 E3m2x2];
 const FP4X2: TypeSet = t![E2m1x2];
-const NARROW_X2: TypeSet = FP8X2.union(FP6X2).union(FP4X2);
+const FIXED_X2: TypeSet = t![S2f6x2];
+const UFLOAT_X2: TypeSet = t![Ue5m3x2];
+const NARROW_X2: TypeSet = FP8X2.union(FP6X2).union(FP4X2).union(FIXED_X2).union(UFLOAT_X2);
 const NARROW_X4: TypeSet = t![E4m3x4 E5m2x4 E2m3x4 E3m2x4 E2m1x4];
 /// Conversions to the formats of blocked matrices: the families of sm_100, sm_110 and sm_120.
 const BLOCK_FORMATS: Gate = Gate::only(8, 6, BLOCK_TARGETS);
 const BLOCK_TARGETS: TargetSet = TargetSet::family(100).or(TargetSet::family(110)).or(TargetSet::family(120));
 /// Conversions to and from eight-bit floats came to sm_89 after sm_90.
 const FP8: Gate = Gate::since(7, 8, 89).late(8, 1, TargetSet::since(89).without(TargetSet::since(90)));
+/// Conversions between narrow formats and pairs of halves that came later.
+const BETWEEN_PAIRS: Gate = Gate::only(9, 1, BLOCK_TARGETS);
+const TO_BF16: Gate = Gate::only(9, 2, BLOCK_TARGETS);
+/// Fixed point with a sign, two bits and six behind the point.
+const FIXED: Gate = Gate::only(
+    9,
+    1,
+    TargetSet::arch(100)
+        .or(TargetSet::arch(103))
+        .or(TargetSet::arch(107))
+        .or(TargetSet::arch(110))
+        .or(TargetSet::arch(120))
+        .or(TargetSet::arch(121)),
+);
+/// What the family got with sm_107.
+const FROM_107: Gate = Gate::only(9, 4, TargetSet::family(107));
 const STOCHASTIC: Gate = Gate::only(8, 7, TargetSet::arch(100).or(TargetSet::arch(103)));
 
 #[rustfmt::skip]
@@ -174,9 +194,10 @@ pub(super) const ROWS: &[Form] = &[
         has(&[Const]).since(3, 1, 20), has(&[Param]).since(7, 7, 70), has(&[ParamEntry]).since(8, 3, 70), has(&[SharedCta]).since(7, 8, 10), has(&[SharedCluster]).since(7, 8, 90),
     ]),
     form(F::Cvt).name(&[CVT_ROUND, FTZ, SAT, opt(&[Relu]), opt(&[Satfinite])]).ty(&[INTS.union(FLOATS), INTS.union(FLOATS)]).ops(&[dst("d", T0), src("a", T1).or(Class::SPECIAL)]).rules(CVT),
-    form(F::Prefetch).name(&[opt(&[Global, Local, Const, Param]), req(&[L1, L2, L2EvictLast, L2EvictNormal, Tensormap])]).ops(&[LINE_ADDRESS]).since(2, 0, 20).facts(Fact::EFFECT).rules(&[
+    form(F::Prefetch).name(&[opt(&[Global, Local, Const, Param]), req(&[L1, L2, L2EvictLast, L2EvictNormal, Tensormap, L132B]), opt(&[ValidAddr])]).ops(&[LINE_ADDRESS]).since(2, 0, 20).facts(Fact::EFFECT).rules(&[
         has(&[L2EvictLast, L2EvictNormal]).excludes(&[Local]), has(&[Const, Param]).needs(&[Tensormap]), has(&[Tensormap]).operand("a", Column::Type(OperandType::Address(Base::named(0).memory().copied()))), has(&[Tensormap]).excludes(&[Global, Local]),
         has(&[L2EvictLast, L2EvictNormal]).since(7, 4, 80), has(&[Tensormap]).since(8, 0, 90),
+        has(&[L132B]).needs(&[ValidAddr]), has(&[ValidAddr]).needs(&[L132B]), has(&[L132B]).excludes(&[Local, Const, Param]), has(&[L132B]).since(9, 4, 90),
     ]),
     form(F::Shfl).name(&[req(&[Up, Down, Bfly, Idx])]).ty(&[B32]).ops(&[dst_pair("d", T0), src("a", T0), src("b", T0), src("c", T0)]).facts(Fact::CONVERGENT).gate(Gate::since(3, 0, 30).until(6, 4, 70)),
     form(F::ShflSync).name(&[SYNC, req(&[Up, Down, Bfly, Idx])]).ty(&[B32]).ops(&[dst_pair("d", T0), src("a", T0), src("b", T0), src("c", T0), src("membermask", I32)]).facts(Fact::CONVERGENT).since(6, 0, 30),
@@ -186,11 +207,14 @@ pub(super) const ROWS: &[Form] = &[
     form(F::CvtTf32).name(&[req(&[Rna, Rn, Rz]), opt(&[Relu]), opt(&[Satfinite])]).ty(&[t![Tf32], F32]).ops(&[dst("d", is(ScalarType::Bf16x2)), src("a", T1)]).since(7, 0, 80).rules(&[
         has(&[Rna]).excludes(&[Relu]), has(&[Rn, Rz]).since(7, 8, 90), has(&[Satfinite]).since(8, 1, 80), has(&[Satfinite]).lacks(&[Rna]).since(8, 6, 100),
     ]),
-    form(F::CvtToNarrow).name(&[req(&[Rn]), req(&[Satfinite]), opt(&[Relu])]).ty(&[NARROW_X2, t![F32 F16x2]]).ops(&[dst("d", T0), src("a", T1), src("b", T1)]).gate(FP8).rules(&[on_second(t![F16x2]).operand("b", Column::Presence(Presence::Never)),
-        on(FP6X2).types_at(1, F32), on(FP6X2.union(FP4X2)).gate(BLOCK_FORMATS),
+    form(F::CvtToNarrow).name(&[req(&[Rn, Rz]), req(&[Satfinite]), opt(&[Relu]), opt(&[Pzo]), opt(&[ScaledN2Ue8m0])]).ty(&[NARROW_X2, t![F32 F16x2 Bf16x2]]).ops(&[dst("d", T0), src("a", T1), src("b", T1), reg("scale-factor", I16).with(&[ScaledN2Ue8m0])]).gate(FP8).rules(&[on_second(t![F16x2 Bf16x2]).operand("b", Column::Presence(Presence::Never)),
+        on(FP6X2.union(FP4X2)).gate(BLOCK_FORMATS), on(FP6X2).second(t![F16x2]).gate(BETWEEN_PAIRS), on_second(t![Bf16x2]).gate(BETWEEN_PAIRS),
+        on(FIXED_X2).types_at(1, t![F32 Bf16x2]), on(FIXED_X2).gate(FIXED), on(UFLOAT_X2).gate(FROM_107), has(&[Rz, Pzo]).gate(FROM_107), has(&[Rz, Pzo]).types(NARROW_X2.without(FIXED_X2)), has(&[ScaledN2Ue8m0]).types(FIXED_X2),
     ]),
     form(F::CvtToNarrow4).name(&[req(&[Rs]), opt(&[Relu]), req(&[Satfinite])]).ty(&[NARROW_X4, F32]).ops(&[dst("d", T0), src_vector("a", T1).braces(Lanes::Of(&[4])), reg("rbits", is(ScalarType::Bf16x2))]).gate(STOCHASTIC),
-    form(F::CvtFromNarrow).name(&[req(&[Rn]), opt(&[Relu])]).ty(&[t![F16x2], NARROW_X2]).ops(&[dst("d", T0), src("a", T1)]).gate(FP8).rules(&[on_second(FP6X2.union(FP4X2)).gate(BLOCK_FORMATS)]),
+    form(F::CvtFromNarrow).name(&[req(&[Rn]), opt(&[Relu]), opt(&[Satfinite]), opt(&[ScaledN2Ue8m0])]).ty(&[t![F16x2 Bf16x2], NARROW_X2]).ops(&[dst("d", T0), src("a", T1), reg("scale-factor", I16).with(&[ScaledN2Ue8m0])]).gate(FP8).rules(&[on_second(FP6X2.union(FP4X2)).gate(BLOCK_FORMATS),
+        has(&[Satfinite, ScaledN2Ue8m0]).types(t![Bf16x2]), on_second(FIXED_X2).types(t![Bf16x2]), on_second(FIXED_X2).gate(FIXED), on_second(UFLOAT_X2).gate(FROM_107), on(t![Bf16x2]).second(FP8X2.union(FP6X2).union(FP4X2)).gate(TO_BF16),
+    ]),
     form(F::CvtToScale).name(&[req(&[Rz, Rp]), opt(&[Satfinite])]).ty(&[t![Ue8m0x2], t![F32 Bf16x2]]).ops(&[dst("d", T0), src("a", T1), src("b", T1)]).gate(BLOCK_FORMATS).rules(&[on_second(t![Bf16x2]).operand("b", Column::Presence(Presence::Never)), on_second(t![Bf16x2]).operand("a", Column::Class(METADATA.class)), on_second(t![Bf16x2]).operand("a", Column::Type(METADATA.ty)), on_second(t![Bf16x2]).operand("a", Column::Lanes(METADATA.lanes)), on_second(t![Bf16x2]).values("a", METADATA.values)]),
     form(F::CvtFromScale).name(&[req(&[Rn])]).ty(&[t![Bf16x2], t![Ue8m0x2]]).ops(&[dst("d", OperandType::Word).or(Class::PREDICATE).or(Class::VECTOR).lanes(Lanes::Any), src("a", T1)]).gate(BLOCK_FORMATS),
     form(F::CvtPack).name(&[key(&[Pack]), req(&[Sat])]).ty(&[t![U16 S16], t![S32]]).ops(&[dst("d", is(ScalarType::U32)), src("a", T1), src("b", T1)]).since(6, 5, 72),

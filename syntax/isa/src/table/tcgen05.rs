@@ -81,10 +81,12 @@ const WEIGHTS: &[Operand] = &[
     src("zero-column-mask-desc", I64).optional(),
 ];
 
+const EXCLUSIVE: &[Rule] = &[has(&[Exclusive]).since(9, 4, 100)];
+
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
-    form(F::Tcgen05Alloc).name(&[key(&[Alloc]), CTA_GROUP, SYNC, ALIGNED, opt(&[SharedCta])]).ty(&[B32]).ops(&[addr_at("dst", Base::named(0).memory().copied()), src("nCols", I32).values(COLUMNS)]).facts(WARP.or(Fact::WRITES).or(Fact::EFFECT)).gate(GATE),
-    form(F::Tcgen05Dealloc).name(&[key(&[Dealloc]), CTA_GROUP, SYNC, ALIGNED]).ty(&[B32]).ops(&[src("taddr", I32), src("nCols", I32).values(Values::Multiples { of: 32, zero: true })]).facts(WARP.or(Fact::EFFECT)).gate(GATE),
+    form(F::Tcgen05Alloc).name(&[key(&[Alloc]), CTA_GROUP, opt(&[Exclusive]), SYNC, ALIGNED, opt(&[SharedCta])]).ty(&[B32]).ops(&[addr_at("dst", Base::named(0).memory().copied()), src("nCols", I32).values(COLUMNS)]).facts(WARP.or(Fact::WRITES).or(Fact::EFFECT)).gate(GATE).rules(EXCLUSIVE),
+    form(F::Tcgen05Dealloc).name(&[key(&[Dealloc]), CTA_GROUP, opt(&[Exclusive]), SYNC, ALIGNED]).ty(&[B32]).ops(&[src("taddr", I32), src("nCols", I32).values(Values::Multiples { of: 32, zero: true })]).facts(WARP.or(Fact::EFFECT)).gate(GATE).rules(EXCLUSIVE),
     form(F::Tcgen05RelinquishAllocPermit).name(&[key(&[RelinquishAllocPermit]), CTA_GROUP, SYNC, ALIGNED]).facts(WARP.or(Fact::EFFECT)).gate(GATE),
     form(F::Tcgen05Ld).name(&[key(&[Ld]), SYNC, opt(&[Aligned]), SHAPE, COUNT, opt(&[Pack16b])]).ty(&[B32]).ops(&[dst_vector("r", TB32).braces(Lanes::Named(1)), tensor_copied("taddr"), imm("immHalfSplitoff", I32).with(&[N16x32bx2])]).facts(WARP.or(Fact::READS).or(Fact::ASYNC)).gate(GATE).rules(COUNT_RULES),
     form(F::Tcgen05LdRed).name(&[key(&[Ld]), key(&[Red]), SYNC, opt(&[Aligned]), req(&[N32x32b, N16x32bx2]), req(&[X2, X4, X8, X16, X32, X64, X128]), req(&[Min, Max]), opt(&[Abs]), opt(&[Nan])]).ty(&[t![F32 U32 S32]]).ops(&[dst_vector("r", T0).braces(Lanes::Named(1)), dst_vector("redval", OperandType::Word).lanes(Lanes::OrBare(&[1])), tensor_copied("taddr"), imm("immHalfSplitoff", I32).with(&[N16x32bx2])]).facts(WARP.or(Fact::READS).or(Fact::ASYNC)).gate(Gate::only(8, 8, TargetSet::family(103).or(TargetSet::family(110)))).rules(&[has(&[Abs, Nan]).types(F32)]),
