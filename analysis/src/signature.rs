@@ -17,7 +17,7 @@ use crate::elements::tokens;
 use crate::initializer::{self, NamedReloc};
 use crate::items::{Item, Part, parse};
 use crate::lower::heading::{Heading, Headings, List};
-use crate::lower::parameter::Layout;
+use crate::lower::parameter::{Layout, Parameter};
 
 /// What an item declares.
 #[derive(Clone, PartialEq, Debug)]
@@ -224,13 +224,20 @@ fn function(heading: &Heading<'_>, text: &str) -> ItemDecl {
         external: !has_body,
         noreturn: heading.is_noreturn(),
     };
-    let shapes = Shapes { returns: return_shapes.into(), params: param_shapes.into() };
+    let shapes = Shapes { returns: return_shapes, params: param_shapes };
     ItemDecl::Function(Box::new(FunctionDecl { signature, shapes, has_body }))
 }
 
 /// The parameters of a list, laid out in order.
-pub(crate) fn parameters(list: &List, text: &str) -> (Vec<Param>, Vec<Shape>) {
+pub(crate) fn parameters(list: &List, text: &str) -> (Vec<Param>, Box<[Shape]>) {
     let mut layout = Layout::default();
-    let named = list.parameters.iter().filter_map(|parameter| Some((&parameter.kind, parameter.name?)));
-    named.map(|(kind, name)| (layout.add(kind, &text[name]), kind.shape.clone())).collect()
+    let mut params = Vec::with_capacity(list.parameters.len());
+    let mut shapes = Vec::with_capacity(list.parameters.len());
+    for Parameter { kind, name, .. } in &list.parameters {
+        if let Some(name) = *name {
+            params.push(layout.add(kind, &text[name]));
+            shapes.push(kind.shape.clone());
+        }
+    }
+    (params, shapes.into())
 }

@@ -29,21 +29,25 @@ impl Next {
     }
 }
 
-/// The first `.` or `#` behind a blank: all directives that begin a line are among these.
+/// The first `.` or `#` behind a blank: all that begin an item or a preprocessor line are among these. No item begins
+/// with `.g` to `.s` in a body, as most directives there do.
 ///
 /// Bodies have few of them and many lines, so the bytes are looked at in blocks, as vectors.
 pub(crate) fn find_start(bytes: &[u8]) -> Option<usize> {
     const BLOCK: usize = 32;
-    let is_start = |before: u8, byte: u8| (before <= b' ') & ((byte == b'.') | (byte == b'#'));
+    let is_start = |before: u8, byte: u8, after: u8| {
+        let begins_item = (byte == b'.') & (after.wrapping_sub(b'g') > b's' - b'g');
+        (before <= b' ') & (begins_item | (byte == b'#'))
+    };
     let mut at = 0;
-    while let Some(block) = bytes.get(at..at + BLOCK + 1) {
-        let starts = std::iter::zip(&block[..BLOCK], &block[1..]);
-        if starts.fold(false, |any, (&before, &byte)| any | is_start(before, byte)) {
+    while let Some(block) = bytes.get(at..at + BLOCK + 2) {
+        let starts = std::iter::zip(&block[..BLOCK], &block[1..]).zip(&block[2..]);
+        if starts.fold(false, |any, ((&before, &byte), &after)| any | is_start(before, byte, after)) {
             break;
         }
         at += BLOCK;
     }
-    let found = bytes[at..].windows(2).position(|pair| is_start(pair[0], pair[1]))?;
+    let found = bytes[at..].windows(3).position(|bytes| is_start(bytes[0], bytes[1], bytes[2]))?;
     Some(at + found + 1)
 }
 
@@ -107,6 +111,14 @@ pub(crate) fn word_end(bytes: &[u8], mut pos: usize) -> usize {
         pos += 1;
     }
     pos
+}
+
+/// Behind the names, numbers and directives of parameters that are in the same line as `pos`, but for blanks.
+pub(crate) fn parameters_end(bytes: &[u8], pos: usize) -> usize {
+    let is_mark = |&byte: &u8| matches!(byte, b'\n' | b'/' | b'"' | b'(' | b')' | b'{' | b'}' | b';');
+    let rest = &bytes[pos..];
+    let here = &rest[..rest.iter().position(is_mark).unwrap_or(rest.len())];
+    pos + here.iter().rposition(|&byte| !is_blank(byte)).map_or(0, |last| last + 1)
 }
 
 pub(crate) const fn is_blank(byte: u8) -> bool {

@@ -246,6 +246,9 @@ impl<'a> Splitter<'a> {
         let mut in_pragma = false;
         let mut first = true;
         loop {
+            if parens > 0 && kind.is_function() {
+                self.pos = scan::parameters_end(self.bytes, self.pos);
+            }
             let end = self.pos;
             let broken = self.skip_trivia(false);
             let Some(&byte) = self.bytes.get(self.pos) else {

@@ -598,10 +598,8 @@ impl<'db> Walker<'db> {
         let mut all = Shapes::default();
         self.parameter_list(&heading.results, Site::PrototypeResult);
         self.parameter_list(&heading.parameters, Site::Prototype);
-        let (returns, return_shapes) = signature::parameters(&heading.results, self.text);
-        let (params, param_shapes) = signature::parameters(&heading.parameters, self.text);
-        (result.returns, result.params) = (returns, params);
-        (all.returns, all.params) = (return_shapes.into(), param_shapes.into());
+        (result.returns, all.returns) = signature::parameters(&heading.results, self.text);
+        (result.params, all.params) = signature::parameters(&heading.parameters, self.text);
         result.noreturn = heading.is_noreturn();
         self.prototypes.push(result);
         self.prototype_shapes.push(Arc::new(all));

@@ -35,21 +35,22 @@ impl<'t> Cursor<'t> {
         is_there.then_some(())
     }
 
+    #[inline]
     pub(crate) fn skip_trivia(&mut self) -> Option<()> {
         loop {
             match self.byte() {
                 b' ' | b'\t' | b'\n' | b'\r' => self.pos += 1,
-                b'/' => {
-                    let comment = &self.text[self.pos..];
-                    let length = comment_len(comment)?;
-                    if !comment[..length].is_ascii() {
-                        return None;
-                    }
-                    self.pos += length;
-                }
+                b'/' => self.skip_comment()?,
                 _ => return Some(()),
             }
         }
+    }
+
+    fn skip_comment(&mut self) -> Option<()> {
+        let comment = &self.text[self.pos..];
+        let length = comment_len(comment)?;
+        self.pos += length;
+        comment[..length].is_ascii().then_some(())
     }
 
     /// The `.word` at the cursor.

@@ -242,19 +242,26 @@ impl<'t> Reader<'t, '_> {
     fn parameter(&mut self) -> Option<Parameter> {
         let start = self.cursor.pos;
         let offset = TextSize::new(start as u32);
-        let (written, head) = match self.kinds.head(&self.cursor.text[start..]) {
-            Some((written, _)) => {
-                self.cursor.pos += written.len();
-                (written, None)
-            }
-            None => {
-                let head = self.head()?;
-                (&self.cursor.text[start..self.cursor.pos], Some(head.moved_back(offset)))
-            }
-        };
+        if let Some((index, length)) = self.kinds.find(&self.cursor.text[start..]) {
+            self.cursor.pos += length;
+            let (name, declarator) = self.declarator()?;
+            return Some(Parameter::new(self.kinds.get(index, declarator), offset, name));
+        }
+        let head = self.head()?.moved_back(offset);
+        let written = &self.cursor.text[start..self.cursor.pos];
+        let (name, declarator) = self.declarator()?;
+        let kind = Rc::new(Kind::new(head, declarator));
+        if self.out.is_empty() {
+            self.kinds.add(written, &kind);
+        }
+        Some(Parameter::new(kind, offset, name))
+    }
+
+    /// `x[16]`: the name, and what else is declared.
+    fn declarator(&mut self) -> Option<(TextRange, Declarator)> {
         let name = self.cursor.name()?;
-        self.cursor.skip_trivia()?;
         let mut declarator = Declarator::new(None);
+        self.cursor.skip_trivia()?;
         while self.cursor.byte() == b'[' {
             self.cursor.pos += 1;
             declarator.dimensions.push(Some(self.cursor.number()?.into()));
@@ -262,19 +269,7 @@ impl<'t> Reader<'t, '_> {
             self.cursor.eat(b']')?;
             self.cursor.skip_trivia()?;
         }
-        let kind = match self.kinds.find(written, &declarator.dimensions) {
-            Some(kind) => kind,
-            None => {
-                let head = head
-                    .or_else(|| self.kinds.head(&self.cursor.text[start..]).map(|(_, head)| head.clone()))?;
-                let kind = Rc::new(Kind::new(head, declarator));
-                if self.out.is_empty() {
-                    self.kinds.add(written, &kind);
-                }
-                kind
-            }
-        };
-        Some(Parameter::new(kind, offset, name))
+        Some((name, declarator))
     }
 
     /// What stands before the name of a parameter.

@@ -82,33 +82,42 @@ impl PartialEq for Parameter {
     }
 }
 
-/// The kinds of the parameters so far, by what is written before their names.
+/// The kinds of the parameters so far, by what is written before the names. Those of one entry differ in what follows.
 #[derive(Debug, Default)]
-pub(super) struct Kinds<'t>(Vec<(&'t str, Rc<Kind>)>);
+pub(super) struct Kinds<'t>(Vec<(&'t str, Vec<Rc<Kind>>)>);
 
 impl<'t> Kinds<'t> {
+    /// Most entries, and most kinds of one.
     const MOST: usize = 16;
 
-    /// What is written at the start of a text before a name, where there was such a parameter.
-    pub(super) fn head(&self, text: &str) -> Option<(&'t str, &Head)> {
+    /// The entry of what is written at the start of a text, if a name follows, and how long that is.
+    pub(super) fn find(&self, text: &str) -> Option<(usize, usize)> {
         let is_here = |written: &str| {
             let behind = text.strip_prefix(written).and_then(|rest| rest.bytes().next());
             behind.is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | b'%'))
         };
-        self.0.iter().find(|(written, _)| is_here(written)).map(|(written, kind)| (*written, &kind.head))
+        let index = self.0.iter().position(|&(written, _)| is_here(written))?;
+        Some((index, self.0[index].0.len()))
     }
 
-    pub(super) fn find(&self, written: &str, dimensions: &[Option<u64>]) -> Option<Rc<Kind>> {
-        let is_same = |&&(other, ref kind): &&(&str, Rc<Kind>)| {
-            other == written && *kind.declarator.dimensions == *dimensions
-        };
-        self.0.iter().find(is_same).map(|(_, kind)| Rc::clone(kind))
+    /// The kind of an entry with this declarator.
+    pub(super) fn get(&mut self, entry: usize, declarator: Declarator) -> Rc<Kind> {
+        let kinds = &mut self.0[entry].1;
+        if let Some(known) = kinds.iter().find(|kind| kind.declarator == declarator) {
+            return Rc::clone(known);
+        }
+        let kind = Rc::new(Kind::new(kinds[0].head.clone(), declarator));
+        if kinds.len() < Self::MOST {
+            kinds.push(Rc::clone(&kind));
+        }
+        kind
     }
 
+    /// Adds an entry.
     pub(super) fn add(&mut self, written: &'t str, kind: &Rc<Kind>) {
         // Letters behind a word would be part of it.
         if self.0.len() < Self::MOST && !written.bytes().next_back().is_none_or(is_word) {
-            self.0.push((written, Rc::clone(kind)));
+            self.0.push((written, vec![Rc::clone(kind)]));
         }
     }
 }
