@@ -19,16 +19,17 @@ mod position;
 mod section;
 mod shape;
 mod variable;
+mod walker;
 
 use std::iter;
 use std::sync::Arc;
 
-use body::Walker;
 use heading::Headings;
 use ptx_backend::input::{Function, SrcId, Symbol};
 use ptx_isa::Space;
 use ptx_syntax::ItemKind;
 use text_size::{TextRange, TextSize};
+use walker::Walker;
 
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::Diagnostic;
@@ -71,6 +72,18 @@ impl Occurrence {
 }
 
 impl SourceMap {
+    /// Makes it empty, with its memory.
+    fn clear(&mut self) {
+        let Self { statements, declarations, registers, labels, occurrences, .. } = self;
+        statements.clear();
+        declarations.clear();
+        registers.clear();
+        labels.clear();
+        occurrences.clear();
+        let Self { locals, params, returns, targets, prototypes, .. } = self;
+        [locals, params, returns, targets, prototypes].into_iter().for_each(Vec::clear);
+    }
+
     fn shrink_to_fit(&mut self) {
         let Self { statements, declarations, registers, labels, occurrences, .. } = self;
         statements.shrink_to_fit();

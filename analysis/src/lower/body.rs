@@ -1,231 +1,27 @@
 //! The walk: functions, blocks, declarations, statements.
 
-use std::mem::take;
-use std::rc::Rc;
 use std::sync::Arc;
 
-use ptx_backend::input::{Function, LabelId, Launch, Linkage, Param, Register, Signature, Symbol, Variable};
-use ptx_isa::{Opcode, PtxVersion, Space};
-use ptx_syntax::{ItemKind, NodeOrToken, SyntaxError, SyntaxKind, SyntaxNode};
-use rustc_hash::FxHashMap;
-use smol_str::SmolStr;
+use ptx_backend::input::{LabelId, Launch, Linkage, Param, Signature, Symbol, Variable};
+use ptx_isa::{PtxVersion, Space};
+use ptx_syntax::{ItemKind, NodeOrToken, SyntaxKind, SyntaxNode};
 use text_size::{TextRange, TextSize};
 
 use super::call::CALL_TARGET;
 use super::heading::{Heading, List};
 use super::parameter::{Kind, Layout};
-use super::{ItemFindings, Lowered, Occurrence, SourceMap};
+use super::walker::Walker;
 use crate::check::declarations::{self, Site};
-use crate::check::externals::SEPARATE_COMPILATION;
-use crate::check::{self, Gates, Place, debug, directives, limits, lints, pragmas};
-use crate::db::{Db, SourceFile};
+use crate::check::{Place, debug, directives, limits, lints, pragmas};
 use crate::declaration::{self, BAD_DECLARATION, Shape};
-use crate::diagnostic::{Diagnostic, Findings, Severity};
-use crate::flow::{Code, Survey};
+use crate::diagnostic::Diagnostic;
 use crate::ide::Access;
-use crate::items::{Item, Part, parse};
-use crate::module::{self, Global, Header, Name, REDEFINITION};
-use crate::scope::{DeclId, DeclKind, Declaration, Entity, Names, clear};
-use crate::signature::{self, RegisterDecl, Shapes};
-
-/// An instruction's dotted name, looked up once per function.
-#[derive(Clone, Copy)]
-pub(super) enum Resolution {
-    /// The opcode, whether the version and the target have it, and the index of its signature.
-    Opcode(Opcode, bool, u32),
-    /// The table knows nothing about it.
-    NoRow,
-    Wrong,
-}
-
-/// The walk over items of a file, one after the other. Its collections serve all of them.
-pub(super) struct Walker<'db> {
-    pub(super) db: &'db dyn Db,
-    pub(super) file: SourceFile,
-    pub(super) header: &'db Header,
-    pub(super) gates: Gates,
-    extras: check::Extras,
-    module_registers: &'db [RegisterDecl],
-    pub(super) resolutions: FxHashMap<&'db str, Resolution>,
-    /// What the operands of the opcodes must be.
-    pub(super) signatures: Vec<Rc<ptx_isa::Signature>>,
-
-    // What follows is about one item.
-    part: Option<Part<'db>>,
-    pub(super) text: &'db str,
-    /// What the variables mentioned are.
-    pub(super) variables: FxHashMap<Symbol, Place>,
-    /// The instruction is one of the video instructions, whose operands have signs and selectors.
-    pub(super) is_video: bool,
-    /// The instruction at hand jumps to a label.
-    pub(super) is_branch: bool,
-    pub(super) names: Names<'db>,
-    globals: FxHashMap<&'db str, &'db Option<Global>>,
-    pub(super) places: Vec<TextRange>,
-    pub(super) occurrences: Vec<Occurrence>,
-    pub(super) diagnostics: Findings,
-    /// Without its body.
-    pub(super) function: Function,
-    pub(super) code: Code,
-    /// What is in the function's body.
-    pub(super) survey: Survey,
-    pub(super) prototypes: Vec<Signature>,
-    /// Parallel to `prototypes`.
-    pub(super) prototype_shapes: Vec<Arc<Shapes>>,
-    /// Parallel to the function's locals.
-    pub(super) local_shapes: Vec<Shape>,
-    locals: Vec<DeclId>,
-    params: Vec<DeclId>,
-    returns: Vec<DeclId>,
-    targets: Vec<DeclId>,
-    prototype_declarations: Vec<DeclId>,
-    has_body: bool,
-    /// The `.shared` and `.const` variables of the body.
-    pub(super) storage: Vec<(Space, limits::Block)>,
-    pub(super) positions: debug::Positions,
-    /// Where the syntax errors are, in text order.
-    broken: Vec<TextRange>,
-    /// Something was not understood: no [`Function`] can be built, and absence of uses proves nothing.
-    pub(super) incomplete: bool,
-    /// The first statement that made it so.
-    not_understood: Option<TextRange>,
-}
+use crate::items::{Item, parse};
+use crate::module::{self, Global, REDEFINITION};
+use crate::scope::{DeclId, DeclKind, Declaration, Entity};
+use crate::signature::{self, Shapes};
 
 impl<'db> Walker<'db> {
-    pub(super) fn new(db: &'db dyn Db, file: SourceFile) -> Self {
-        let header = module::header(db, file);
-        let target = module::effective_target(db, file);
-        let gates = Gates {
-            version: header.version_or_newest(),
-            target: target.unwrap_or(ptx_isa::Sm::new(75)),
-            enabled: target.is_some() && header.version.is_some(),
-        };
-        Self {
-            db,
-            file,
-            header,
-            gates,
-            extras: check::extras(db),
-            module_registers: module::module_registers(db, file),
-            resolutions: FxHashMap::default(),
-            signatures: Vec::new(),
-            part: None,
-            text: "",
-            variables: FxHashMap::default(),
-            is_video: false,
-            is_branch: false,
-            names: Names::default(),
-            globals: FxHashMap::default(),
-            places: Vec::new(),
-            occurrences: Vec::new(),
-            diagnostics: Findings::default(),
-            function: Function::default(),
-            code: Code::default(),
-            survey: Survey::default(),
-            prototypes: Vec::new(),
-            prototype_shapes: Vec::new(),
-            local_shapes: Vec::new(),
-            locals: Vec::new(),
-            params: Vec::new(),
-            returns: Vec::new(),
-            targets: Vec::new(),
-            prototype_declarations: Vec::new(),
-            has_body: false,
-            storage: Vec::new(),
-            positions: debug::Positions::default(),
-            broken: Vec::new(),
-            incomplete: false,
-            not_understood: None,
-        }
-    }
-
-    /// Starts the walk over an item, whatever became of the one before.
-    pub(super) fn begin(&mut self, part: Part<'db>) {
-        self.part = Some(part);
-        self.text = part.text(self.db);
-        clear(&mut self.variables);
-        self.is_video = false;
-        self.is_branch = false;
-        self.names.clear();
-        clear(&mut self.globals);
-        self.places.clear();
-        self.occurrences.clear();
-        self.diagnostics = Findings::default();
-        clear_function(&mut self.function);
-        self.code.clear();
-        self.survey.clear();
-        self.prototypes.clear();
-        self.prototype_shapes.clear();
-        self.local_shapes.clear();
-        self.locals.clear();
-        self.params.clear();
-        self.returns.clear();
-        self.targets.clear();
-        self.prototype_declarations.clear();
-        self.has_body = false;
-        self.storage.clear();
-        self.positions = debug::Positions::default();
-        self.broken.clear();
-        self.incomplete = false;
-        self.not_understood = None;
-    }
-
-    pub(super) fn slice(&self, range: TextRange) -> &'db str {
-        &self.text[range]
-    }
-
-    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic);
-    }
-
-    pub(super) fn syntax_errors(&mut self, errors: &[SyntaxError]) {
-        for error in errors {
-            self.report(lints::syntax_error(error, self.text));
-            self.broken.push(error.range);
-            self.incomplete = true;
-        }
-    }
-
-    /// Whether a syntax error touches a node, so that what is missing in it was said already.
-    pub(super) fn is_broken(&self, range: TextRange) -> bool {
-        let before = self.broken.partition_point(|error| error.end() < range.start());
-        self.broken.get(before).is_some_and(|error| error.start() <= range.end())
-    }
-
-    /// A name of module scope that is declared before this item or by it.
-    pub(super) fn global(&mut self, name: &'db str) -> Option<&'db Global> {
-        let (db, file, part) = (self.db, self.file, self.part?);
-        let found = self.globals.entry(name).or_insert_with(|| {
-            let name = Name::new(db, SmolStr::new(name));
-            let found = module::global(db, file, name);
-            if found.is_some() && module::is_declared_before(db, part, name) { found } else { &None }
-        });
-        if let Some(Global::Variable { index, space, ty, is_array, align, size, .. }) = found {
-            // An array whose size is open counts as one element.
-            let size = if *is_array && *size <= u64::from(ty.bytes()) { 0 } else { *size };
-            let place = Place { space: *space, ty: *ty, is_array: *is_array, align: *align, size };
-            self.variables.insert(Symbol::Global(*index), place);
-        }
-        found.as_ref()
-    }
-
-    pub(super) fn occur(&mut self, range: TextRange, entity: Entity, access: Access) {
-        self.occurrences.push(Occurrence { range, entity, access });
-    }
-
-    /// Makes room for a function: moving what grows would touch twice the memory, and memory that is never used costs
-    /// nothing.
-    pub(super) fn reserve(&mut self, text: &str) {
-        let count = |byte| memchr::memchr_iter(byte, text.as_bytes()).count();
-        let (statements, registers) = (count(b';'), count(b'%'));
-        self.places.reserve(statements);
-        // Besides its registers a statement has seldom more than one name.
-        let names = registers + statements;
-        self.occurrences.reserve(names);
-        self.code.reserve(statements, names);
-        self.survey.reserve(statements, names);
-    }
-
     /// Walks the tree of the item.
     pub(super) fn tree(&mut self, item: Item<'db>) {
         let parsed = parse(self.db, item);
@@ -299,7 +95,7 @@ impl<'db> Walker<'db> {
         self.names.close();
         self.incomplete |= heading.name.is_none();
         if self.has_body && self.function.linkage == Linkage::Extern {
-            let range = self.occurrences.first().map_or(visible, |name| name.range);
+            let range = self.map.occurrences.first().map_or(visible, |name| name.range);
             let message = "an `.extern` function is defined elsewhere and has no body".to_owned();
             self.report(Diagnostic::new(&BAD_DECLARATION, range, message).reported_at(end));
         }
@@ -363,10 +159,10 @@ impl<'db> Walker<'db> {
             self.occur(range, entity, Access::Declaration);
             if is_input {
                 self.function.params.push(param);
-                self.params.push(id);
+                self.map.params.push(id);
             } else {
                 self.function.returns.push(param);
-                self.returns.push(id);
+                self.map.returns.push(id);
             }
         }
     }
@@ -524,7 +320,7 @@ impl<'db> Walker<'db> {
     pub(super) fn add_local(&mut self, id: DeclId, shape: Shape, variable: Variable) {
         let symbol = Symbol::Local(self.function.locals.len() as u32);
         let Shape { space, ty, align, .. } = shape;
-        self.locals.push(id);
+        self.map.locals.push(id);
         let size = if shape.is_open() { 0 } else { shape.bytes() };
         self.variables.insert(symbol, Place { space, ty, is_array: shape.is_array(), align, size });
         self.local_shapes.push(shape);
@@ -539,7 +335,7 @@ impl<'db> Walker<'db> {
         let Some(id) = self.named_list(node, block, DeclKind::Targets(index), Entity::Targets(index)) else {
             return;
         };
-        self.targets.push(id);
+        self.map.targets.push(id);
         let mut labels = Vec::new();
         for name in node.children().filter(|child| child.kind() == SyntaxKind::NAME_REF) {
             match self.find_name(name.text_range()) {
@@ -563,7 +359,7 @@ impl<'db> Walker<'db> {
         else {
             return;
         };
-        self.prototype_declarations.push(id);
+        self.map.prototypes.push(id);
         let mut first = None;
         for name in node.children().filter(|child| child.kind() == SyntaxKind::NAME_REF) {
             let range = name.text_range();
@@ -591,7 +387,7 @@ impl<'db> Walker<'db> {
         else {
             return;
         };
-        self.prototype_declarations.push(id);
+        self.map.prototypes.push(id);
         let heading = Heading::read_tree(node, self.text, &mut self.diagnostics);
         directives::check(&heading, &self.gates, self.text, node.text_range().end(), &mut self.diagnostics);
         let mut result = empty_signature();
@@ -621,93 +417,6 @@ impl<'db> Walker<'db> {
         let id = self.declare(range, block, kind);
         self.occur(range, entity, Access::Declaration);
         Some(id)
-    }
-
-    /// Ends the walk over the item: what is left to check is its body as a whole. Gives the map, and whether all was
-    /// understood and nothing is wrong.
-    fn finish(&mut self) -> (SourceMap, bool) {
-        let has_errors =
-            self.diagnostics.iter().any(|d| d.severity == Severity::Error && d.lint != &SEPARATE_COMPILATION);
-        let is_complete = self.has_body && !has_errors && !self.incomplete;
-        let registers = self.names.registers.iter().map(|register| Register { ty: register.ty });
-        self.function.regs.extend(registers);
-        self.function.labels = self.names.labels.len() as u32;
-        let start = |occurrence: &Occurrence| occurrence.range.start();
-        // Sorting would take memory first; only trees give names out of order, and few of them.
-        if !self.occurrences.is_sorted_by_key(start) {
-            self.occurrences.sort_by_key(start);
-        }
-        let map = SourceMap {
-            statements: take(&mut self.places),
-            declarations: take(&mut self.names.declarations),
-            registers: take(&mut self.names.registers),
-            labels: take(&mut self.names.labels),
-            locals: take(&mut self.locals),
-            params: take(&mut self.params),
-            returns: take(&mut self.returns),
-            targets: take(&mut self.targets),
-            prototypes: take(&mut self.prototype_declarations),
-            occurrences: take(&mut self.occurrences),
-        };
-        if self.has_body {
-            let incomplete = self.incomplete || has_errors;
-            let (function, code, survey) = (&self.function, &self.code, &self.survey);
-            let body = check::Body::new(
-                function,
-                code,
-                survey,
-                &self.variables,
-                &map,
-                self.text,
-                incomplete,
-                self.extras,
-            );
-            for check in check::BODY_CHECKS {
-                check(&body, &mut self.diagnostics);
-            }
-        }
-        (map, is_complete)
-    }
-
-    /// What the walk over the item gives.
-    pub(super) fn lowered(&mut self) -> Lowered {
-        let (mut map, is_complete) = self.finish();
-        map.shrink_to_fit();
-        let function = is_complete.then(|| {
-            let mut function = take(&mut self.function);
-            function.body = self.code.take();
-            Arc::new(function)
-        });
-        Lowered {
-            function,
-            has_body: self.has_body,
-            storage: self.storage.as_slice().into(),
-            not_understood: self.not_understood,
-            map,
-            diagnostics: take(&mut self.diagnostics).into_sorted(),
-        }
-    }
-
-    /// What [`lowered`](Self::lowered) would find.
-    pub(super) fn findings(&mut self) -> ItemFindings {
-        let (mut map, _) = self.finish();
-        let diagnostics = take(&mut self.diagnostics).into_sorted();
-        let map = if diagnostics.is_empty() {
-            // The next item uses the collections again.
-            self.places = map.statements;
-            self.names.declarations = map.declarations;
-            self.names.registers = map.registers;
-            self.names.labels = map.labels;
-            self.locals = map.locals;
-            self.params = map.params;
-            self.returns = map.returns;
-            self.occurrences = map.occurrences;
-            None
-        } else {
-            map.shrink_to_fit();
-            Some(map)
-        };
-        ItemFindings { diagnostics, storage: self.storage.as_slice().into(), map }
     }
 }
 
@@ -739,19 +448,4 @@ fn empty_signature() -> Signature {
         external: true,
         noreturn: false,
     }
-}
-
-/// Makes a function empty that keeps its memory.
-fn clear_function(function: &mut Function) {
-    let Function { name, params, returns, regs, locals, targets, body, parts, .. } = function;
-    name.clear();
-    params.clear();
-    returns.clear();
-    regs.clear();
-    locals.clear();
-    targets.clear();
-    body.clear();
-    parts.clear();
-    (function.entry, function.linkage) = (false, Linkage::Internal);
-    (function.labels, function.launch) = (0, Launch::default());
 }

@@ -6,7 +6,7 @@ use ptx_syntax::{SyntaxKind, SyntaxNode};
 use std::sync::Arc;
 use text_size::TextRange;
 
-use super::body::Walker;
+use super::walker::Walker;
 use crate::check::immediates::CONSTANT_TYPE;
 use crate::check::operands::{OPERAND_CLASS, OPERAND_COUNT};
 use crate::check::types::OPERAND_TYPE;

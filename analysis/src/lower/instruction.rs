@@ -8,8 +8,8 @@ use std::rc::Rc;
 use text_size::{TextRange, TextSize};
 
 use super::Occurrence;
-use super::body::{Resolution, Walker};
 use super::operand::first_component;
+use super::walker::{Resolution, Walker};
 use crate::check::types::{OPERAND_TYPE, gather};
 use crate::check::vectors::VECTOR_SIZE;
 use crate::check::{self, lints, spelling, video};
@@ -37,10 +37,10 @@ struct Lowered {
 impl<'db> Walker<'db> {
     pub(super) fn instruction(&mut self, node: &SyntaxNode) {
         let mut is_call = false;
-        let src = SrcId(self.places.len() as u32);
+        let src = SrcId(self.map.statements.len() as u32);
         let range = node.text_range();
-        let names = self.occurrences.len();
-        self.places.push(range);
+        let names = self.map.occurrences.len();
+        self.map.statements.push(range);
         let mut guard = None;
         let mut mnemonic = None;
         let mut suffixes: SmallVec<[TextRange; 8]> = SmallVec::new();
@@ -61,7 +61,7 @@ impl<'db> Walker<'db> {
                     SyntaxKind::GUARD => guard = self.guard(&child),
                     SyntaxKind::BANK => self.incomplete = true,
                     _ => {
-                        lowered.occurrences.push(self.occurrences.len());
+                        lowered.occurrences.push(self.map.occurrences.len());
                         let operand = self.operand(&child);
                         lowered.operands.push(operand);
                         lowered.ranges.push(child.text_range());
@@ -95,7 +95,7 @@ impl<'db> Walker<'db> {
         if lowered.operands.iter().all(Option::is_some) {
             let first = self.code.operands.len();
             self.code.operands.extend(lowered.operands.into_iter().flatten());
-            let names = &self.occurrences[names..];
+            let names = &self.map.occurrences[names..];
             self.survey
                 .instruction(resolved.opcode.form, names.iter().map(|name| (name.entity, name.access)));
             if names.iter().any(Occurrence::is_symbol) {
@@ -223,7 +223,7 @@ impl<'db> Walker<'db> {
         }
         let occurrences = ranges.iter().map(|operand| {
             let is_before = |name: &Occurrence| name.range.start() < operand.start();
-            names + self.occurrences[names..].partition_point(is_before)
+            names + self.map.occurrences[names..].partition_point(is_before)
         });
         let lowered = Lowered {
             occurrences: occurrences.collect(),
@@ -262,8 +262,8 @@ impl<'db> Walker<'db> {
             if matches!(lowered.operands[i], Some(Operand::Address(_) | Operand::Symbol(..)) | None) {
                 continue;
             }
-            let end = lowered.occurrences.get(i + 1).copied().unwrap_or(self.occurrences.len());
-            for occurrence in &mut self.occurrences[lowered.occurrences[i]..end] {
+            let end = lowered.occurrences.get(i + 1).copied().unwrap_or(self.map.occurrences.len());
+            for occurrence in &mut self.map.occurrences[lowered.occurrences[i]..end] {
                 occurrence.access = access;
             }
         }

@@ -6,7 +6,7 @@ use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
 use smol_str::SmolStr;
 use text_size::TextRange;
 
-use super::body::Walker;
+use super::walker::Walker;
 use crate::check::externals;
 use crate::check::lints::{self, Expected};
 use crate::constant::{self, Value};

@@ -14,10 +14,10 @@ use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
 
 use super::Occurrence;
-use super::body::Walker;
 use super::heading::Headings;
 use super::memory::{Known, Memory, Mnemonic, Point};
 use super::shape::{comment_len, is_word};
+use super::walker::Walker;
 use crate::ide::Access;
 use crate::scope::{DeclKind, Entity};
 
@@ -212,7 +212,7 @@ impl<'s, 'db> Body<'s, 'db> {
     fn instruction(&mut self, start: usize) -> Option<()> {
         self.statements += 1;
         self.pos = start;
-        let names = self.walker.occurrences.len();
+        let names = self.walker.map.occurrences.len();
         let registers = self.walker.names.registers.len();
         let read = self.read_instruction();
         let range = self.range_from(start);
@@ -230,9 +230,9 @@ impl<'s, 'db> Body<'s, 'db> {
             return Some(());
         }
         let Known { opcode, accesses, has_symbols } = self.memory.shapes.known(self.shape)?;
-        let src = SrcId(self.walker.places.len() as u32);
-        self.walker.places.push(range);
-        let names = self.walker.occurrences[names..].iter_mut().zip(accesses).map(|(name, &access)| {
+        let src = SrcId(self.walker.map.statements.len() as u32);
+        self.walker.map.statements.push(range);
+        let names = self.walker.map.occurrences[names..].iter_mut().zip(accesses).map(|(name, &access)| {
             name.access = access;
             (name.entity, access)
         });
@@ -266,7 +266,7 @@ impl<'s, 'db> Body<'s, 'db> {
     }
 
     fn remember(&mut self, opcode: Opcode, names: usize) {
-        let names = &self.walker.occurrences[names..];
+        let names = &self.walker.map.occurrences[names..];
         let accesses = names.iter().map(|name| name.access).collect();
         let has_symbols = names.iter().any(Occurrence::is_symbol);
         self.memory.shapes.remember(self.shape, Known { opcode, accesses, has_symbols });
@@ -275,7 +275,7 @@ impl<'s, 'db> Body<'s, 'db> {
     /// Forgets what reading an instruction found, all but the first so many names and registers.
     fn forget(&mut self, names: usize, registers: usize) {
         self.walker.code.operands.truncate(self.operands);
-        self.walker.occurrences.truncate(names);
+        self.walker.map.occurrences.truncate(names);
         self.walker.names.renumber_from(registers);
     }
 

@@ -5,8 +5,8 @@ use ptx_isa::{Gate, Space};
 use ptx_syntax::{SyntaxKind, SyntaxNode};
 use text_size::TextRange;
 
-use super::body::Walker;
 use super::operand::is_extern;
+use super::walker::Walker;
 use crate::check::declarations::{self, Site};
 use crate::check::externals;
 use crate::check::lints;

@@ -1,0 +1,293 @@
+//! What a walk over items collects, and what comes of it.
+
+use std::mem::{swap, take};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ptx_backend::input::{Function, Launch, Linkage, Register, Signature, Symbol};
+use ptx_isa::{Opcode, Space};
+use ptx_syntax::SyntaxError;
+use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
+use text_size::TextRange;
+
+use super::{ItemFindings, Lowered, Occurrence, SourceMap};
+use crate::check::externals::SEPARATE_COMPILATION;
+use crate::check::{self, Gates, Place, debug, limits, lints};
+use crate::db::{Db, SourceFile};
+use crate::declaration::Shape;
+use crate::diagnostic::{Diagnostic, Findings, Severity};
+use crate::flow::{Code, Survey};
+use crate::ide::Access;
+use crate::items::Part;
+use crate::module::{self, Global, Header, Name};
+use crate::scope::{Entity, Names, clear};
+use crate::signature::{RegisterDecl, Shapes};
+
+/// An instruction's dotted name, looked up once per function.
+#[derive(Clone, Copy)]
+pub(super) enum Resolution {
+    /// The opcode, whether the version and the target have it, and the index of its signature.
+    Opcode(Opcode, bool, u32),
+    /// The table knows nothing about it.
+    NoRow,
+    Wrong,
+}
+
+/// The walk over items of a file, one after the other. Its collections serve all of them.
+pub(super) struct Walker<'db> {
+    pub(super) db: &'db dyn Db,
+    pub(super) file: SourceFile,
+    pub(super) header: &'db Header,
+    pub(super) gates: Gates,
+    extras: check::Extras,
+    pub(super) module_registers: &'db [RegisterDecl],
+    pub(super) resolutions: FxHashMap<&'db str, Resolution>,
+    /// What the operands of the opcodes must be.
+    pub(super) signatures: Vec<Rc<ptx_isa::Signature>>,
+
+    // What follows is about one item.
+    pub(super) part: Option<Part<'db>>,
+    pub(super) text: &'db str,
+    /// What the variables mentioned are.
+    pub(super) variables: FxHashMap<Symbol, Place>,
+    /// The instruction is one of the video instructions, whose operands have signs and selectors.
+    pub(super) is_video: bool,
+    /// The instruction at hand jumps to a label.
+    pub(super) is_branch: bool,
+    pub(super) names: Names<'db>,
+    globals: FxHashMap<&'db str, &'db Option<Global>>,
+    /// What `names` declares is added at the end.
+    pub(super) map: SourceMap,
+    pub(super) diagnostics: Findings,
+    /// Without its body.
+    pub(super) function: Function,
+    pub(super) code: Code,
+    /// What is in the function's body.
+    pub(super) survey: Survey,
+    pub(super) prototypes: Vec<Signature>,
+    /// Parallel to `prototypes`.
+    pub(super) prototype_shapes: Vec<Arc<Shapes>>,
+    /// Parallel to the function's locals.
+    pub(super) local_shapes: Vec<Shape>,
+    pub(super) has_body: bool,
+    /// The `.shared` and `.const` variables of the body.
+    pub(super) storage: Vec<(Space, limits::Block)>,
+    pub(super) positions: debug::Positions,
+    /// Where the syntax errors are, in text order.
+    pub(super) broken: Vec<TextRange>,
+    /// Something was not understood: no [`Function`] can be built, and absence of uses proves nothing.
+    pub(super) incomplete: bool,
+    /// The first statement that made it so.
+    pub(super) not_understood: Option<TextRange>,
+}
+
+impl<'db> Walker<'db> {
+    pub(super) fn new(db: &'db dyn Db, file: SourceFile) -> Self {
+        let header = module::header(db, file);
+        let target = module::effective_target(db, file);
+        let gates = Gates {
+            version: header.version_or_newest(),
+            target: target.unwrap_or(ptx_isa::Sm::new(75)),
+            enabled: target.is_some() && header.version.is_some(),
+        };
+        Self {
+            db,
+            file,
+            header,
+            gates,
+            extras: check::extras(db),
+            module_registers: module::module_registers(db, file),
+            resolutions: FxHashMap::default(),
+            signatures: Vec::new(),
+            part: None,
+            text: "",
+            variables: FxHashMap::default(),
+            is_video: false,
+            is_branch: false,
+            names: Names::default(),
+            globals: FxHashMap::default(),
+            map: SourceMap::default(),
+            diagnostics: Findings::default(),
+            function: Function::default(),
+            code: Code::default(),
+            survey: Survey::default(),
+            prototypes: Vec::new(),
+            prototype_shapes: Vec::new(),
+            local_shapes: Vec::new(),
+            has_body: false,
+            storage: Vec::new(),
+            positions: debug::Positions::default(),
+            broken: Vec::new(),
+            incomplete: false,
+            not_understood: None,
+        }
+    }
+
+    /// Starts the walk over an item, whatever became of the one before.
+    pub(super) fn begin(&mut self, part: Part<'db>) {
+        self.part = Some(part);
+        self.text = part.text(self.db);
+        clear(&mut self.variables);
+        self.is_video = false;
+        self.is_branch = false;
+        self.names.clear();
+        clear(&mut self.globals);
+        self.map.clear();
+        self.diagnostics = Findings::default();
+        clear_function(&mut self.function);
+        self.code.clear();
+        self.survey.clear();
+        self.prototypes.clear();
+        self.prototype_shapes.clear();
+        self.local_shapes.clear();
+        self.has_body = false;
+        self.storage.clear();
+        self.positions = debug::Positions::default();
+        self.broken.clear();
+        self.incomplete = false;
+        self.not_understood = None;
+    }
+
+    pub(super) fn slice(&self, range: TextRange) -> &'db str {
+        &self.text[range]
+    }
+
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    pub(super) fn syntax_errors(&mut self, errors: &[SyntaxError]) {
+        for error in errors {
+            self.report(lints::syntax_error(error, self.text));
+            self.broken.push(error.range);
+            self.incomplete = true;
+        }
+    }
+
+    /// Whether a syntax error touches a node, so that what is missing in it was said already.
+    pub(super) fn is_broken(&self, range: TextRange) -> bool {
+        let before = self.broken.partition_point(|error| error.end() < range.start());
+        self.broken.get(before).is_some_and(|error| error.start() <= range.end())
+    }
+
+    /// A name of module scope that is declared before this item or by it.
+    pub(super) fn global(&mut self, name: &'db str) -> Option<&'db Global> {
+        let (db, file, part) = (self.db, self.file, self.part?);
+        let found = self.globals.entry(name).or_insert_with(|| {
+            let name = Name::new(db, SmolStr::new(name));
+            let found = module::global(db, file, name);
+            if found.is_some() && module::is_declared_before(db, part, name) { found } else { &None }
+        });
+        if let Some(Global::Variable { index, space, ty, is_array, align, size, .. }) = found {
+            // An array whose size is open counts as one element.
+            let size = if *is_array && *size <= u64::from(ty.bytes()) { 0 } else { *size };
+            let place = Place { space: *space, ty: *ty, is_array: *is_array, align: *align, size };
+            self.variables.insert(Symbol::Global(*index), place);
+        }
+        found.as_ref()
+    }
+
+    pub(super) fn occur(&mut self, range: TextRange, entity: Entity, access: Access) {
+        self.map.occurrences.push(Occurrence { range, entity, access });
+    }
+
+    /// Makes room for a function: moving what grows would touch twice the memory, and memory that is never used costs
+    /// nothing.
+    pub(super) fn reserve(&mut self, text: &str) {
+        let count = |byte| memchr::memchr_iter(byte, text.as_bytes()).count();
+        let (statements, registers) = (count(b';'), count(b'%'));
+        self.map.statements.reserve(statements);
+        // Besides its registers a statement has seldom more than one name.
+        let names = registers + statements;
+        self.map.occurrences.reserve(names);
+        self.code.reserve(statements, names);
+        self.survey.reserve(statements, names);
+    }
+
+    /// Ends the walk over the item: what is left to check is its body as a whole. Says whether all was understood and
+    /// nothing is wrong.
+    fn finish(&mut self) -> bool {
+        let has_errors =
+            self.diagnostics.iter().any(|d| d.severity == Severity::Error && d.lint != &SEPARATE_COMPILATION);
+        let is_complete = self.has_body && !has_errors && !self.incomplete;
+        let registers = self.names.registers.iter().map(|register| Register { ty: register.ty });
+        self.function.regs.extend(registers);
+        self.function.labels = self.names.labels.len() as u32;
+        let start = |occurrence: &Occurrence| occurrence.range.start();
+        // Sorting would take memory first; only trees give names out of order, and few of them.
+        if !self.map.occurrences.is_sorted_by_key(start) {
+            self.map.occurrences.sort_by_key(start);
+        }
+        self.swap_declared();
+        if self.has_body {
+            let incomplete = self.incomplete || has_errors;
+            let (function, code, survey) = (&self.function, &self.code, &self.survey);
+            let body = check::Body::new(
+                function,
+                code,
+                survey,
+                &self.variables,
+                &self.map,
+                self.text,
+                incomplete,
+                self.extras,
+            );
+            for check in check::BODY_CHECKS {
+                check(&body, &mut self.diagnostics);
+            }
+        }
+        is_complete
+    }
+
+    /// Moves what is declared from the names to the map, or back.
+    fn swap_declared(&mut self) {
+        swap(&mut self.map.declarations, &mut self.names.declarations);
+        swap(&mut self.map.registers, &mut self.names.registers);
+        swap(&mut self.map.labels, &mut self.names.labels);
+    }
+
+    /// What the walk over the item gives.
+    pub(super) fn lowered(&mut self) -> Lowered {
+        let is_complete = self.finish();
+        let mut map = take(&mut self.map);
+        map.shrink_to_fit();
+        let function = is_complete.then(|| {
+            let mut function = take(&mut self.function);
+            function.body = self.code.take();
+            Arc::new(function)
+        });
+        Lowered {
+            function,
+            has_body: self.has_body,
+            storage: self.storage.as_slice().into(),
+            not_understood: self.not_understood,
+            map,
+            diagnostics: take(&mut self.diagnostics).into_sorted(),
+        }
+    }
+
+    /// What [`lowered`](Self::lowered) would find. The next item uses the collections again.
+    pub(super) fn findings(&mut self) -> ItemFindings {
+        self.finish();
+        let diagnostics = take(&mut self.diagnostics).into_sorted();
+        let map = (!diagnostics.is_empty()).then(|| self.map.clone());
+        self.swap_declared();
+        ItemFindings { diagnostics, storage: self.storage.as_slice().into(), map }
+    }
+}
+
+/// Makes a function empty that keeps its memory.
+fn clear_function(function: &mut Function) {
+    let Function { name, params, returns, regs, locals, targets, body, parts, .. } = function;
+    name.clear();
+    params.clear();
+    returns.clear();
+    regs.clear();
+    locals.clear();
+    targets.clear();
+    body.clear();
+    parts.clear();
+    (function.entry, function.linkage) = (false, Linkage::Internal);
+    (function.labels, function.launch) = (0, Launch::default());
+}
