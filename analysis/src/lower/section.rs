@@ -133,7 +133,7 @@ mod tests {
         let db = Database::default();
         let file = db.add_file(format!(".version {version}\n.target sm_90\n{text}"));
         let item = items(&db, file)[2];
-        let walker = super::super::body::Walker::new(&db, file);
+        let walker = super::super::walker::Walker::new(&db, file);
         assert_eq!(lower(&db, item), &walk_tree(&db, item), "{text}");
         is_plain(item.text(&db), &walker.gates)
     }
