@@ -47,7 +47,13 @@ impl Passed {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
+    /// Gives back a memory, which is forgotten where years of edits have made it large.
     pub(super) fn give_back(&self, memory: Memory) {
+        /// Some tens of megabytes; the largest programs have ten thousand.
+        const MOST_POINTS: usize = 1 << 19;
+        if memory.shapes.nodes.len() > MOST_POINTS {
+            return;
+        }
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
     }
 }
