@@ -103,6 +103,10 @@ impl<'a> Lowering<'a> {
         if !matches!(ty.bits(), 32 | 64) {
             return self.unsupported(instr, &format!("the type .{}", ty.text()));
         }
+        // Additions of single floats flush.
+        if ty == ScalarType::F32 && opcode.has(Mod::Noftz) {
+            return self.unsupported(instr, ".noftz of the type .f32");
+        }
         let first = usize::from(opcode.form == FormId::Atom);
         let target = self.target(instr, first)?;
         let order = strong(scope(instr).unwrap_or(Scope::Device));

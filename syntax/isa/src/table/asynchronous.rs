@@ -133,7 +133,7 @@ pub(super) const ROWS: &[Form] = &[
     ]),
     form(F::CpReduceAsyncBulkStore).name(&[key(&[Reduce]), ASYNC, BULK, ordered(&[Global]), ordered(&[SharedCta]), BY_GROUP, CACHE_HINT, req(&[And, Or, Xor, Add, Inc, Dec, Min, Max]), opt(&[Noftz])]).ty(&[t![F16 Bf16 B32 U32 S32 B64 U64 S64 F32 F64]]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), POLICY]).facts(COPY).since(8, 0, 90).rules(&[
         has(&[And, Or, Xor]).types(B32_64), has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(t![U32 S32 U64 S64 F16 Bf16]), has(&[Add]).types(t![U32 S32 U64 F32 F64 F16 Bf16]),
-        has(&[Noftz]).types(t![F16 Bf16]), has(&[Noftz]).needs(&[Add]), has(&[Add]).on(t![F16 Bf16]).needs(&[Noftz]),
+        has(&[Noftz]).types(t![F16 Bf16 F32]), has(&[Noftz]).on(F32).since(9, 4, 90), has(&[Noftz]).needs(&[Add]), has(&[Add]).on(t![F16 Bf16]).needs(&[Noftz]),
     ]),
     form(F::CpAsyncBulkTensorLoad).name(&[ASYNC, BULK, TENSOR, DIMS, ordered(&[SharedCta, SharedCluster]), ordered(&[Global]), opt(&[Tile, TileGather4, Im2col, Im2colW, Im2colW128]), BY_BARRIER, MULTICAST, opt(CTA_GROUPS), CACHE_HINT]).ops(&[TENSOR_SHARED, tensor("tensorMap"), Operand { name: "mbar", ..TENSOR_SHARED }, src_vector("im2colInfo", I16).braces(Lanes::Of(&[1])).when(Presence::OptionalWith(&[Im2col, Im2colW, Im2colW128])), MASK, POLICY]).facts(COPY).since(8, 0, 90).rules(tensor_rules![has(&[D4d]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[D5d]).lanes("im2colInfo", Lanes::Of(&[3])), has(&[Im2colW, Im2colW128]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[Im2col, Im2colW, Im2colW128]).operand("im2colInfo", Column::Presence(Presence::Always)), 
         has(&[SharedCta]).since(8, 6, 90), has(&[MulticastCluster]).needs(&[SharedCluster]),

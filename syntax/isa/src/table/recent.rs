@@ -22,7 +22,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::MultimemCpAsyncBulk).name(&[key(&[Mod::Cp]), ASYNC, BULK, ordered(&[Global]), ordered(&[SharedCta]), BY_GROUP, BULK_STRENGTH, BULK_SCOPE, opt(&[CpMask])]).ty(&[WHOLE]).optional_types(1).ops(&[COPIED[0], COPIED[1], COPIED[2], CP_MASK]).facts(COPY).since(9, 1, 90).rules(&[has(&[CpMask]).since(9, 1, 100), STRENGTH_RULES[0], STRENGTH_RULES[1], STRENGTH_RULES[2], STRENGTH_RULES[3]]),
     form(F::MultimemCpReduceAsyncBulk).name(&[key(&[Mod::Cp]), key(&[Reduce]), ASYNC, BULK, ordered(&[Global]), ordered(&[SharedCta]), BY_GROUP, REDUCTIONS, opt(&[Noftz])]).ty(&[t![F16 Bf16 B32 U32 S32 B64 U64 S64 F32 F64]]).ops(&COPIED).facts(COPY).since(9, 1, 90).rules(&[
         has(&[And, Or, Xor]).types(B32_64), has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(t![U32 S32 U64 S64 F16 Bf16]), has(&[Add]).types(t![U32 S32 U64 F32 F64 F16 Bf16]),
-        has(&[Noftz]).types(t![F16 Bf16]), has(&[Noftz]).needs(&[Add]), has(&[Add]).on(t![F16 Bf16]).needs(&[Noftz]),
+        has(&[Noftz]).types(t![F16 Bf16 F32]), has(&[Noftz]).on(F32).since(9, 4, 90), has(&[Noftz]).needs(&[Add]), has(&[Add]).on(t![F16 Bf16]).needs(&[Noftz]),
     ]),
     form(F::MultimemStAsync).name(&[key(&[St]), ASYNC, req(&[Release]), req(&[Gpu, Sys]), opt(&[Global])]).ty(&[SCALAR]).ops(&[TARGET, src("b", T0)]).facts(COPY.or(Fact::ORDERS)).since(9, 3, 100),
     form(F::MultimemRedAsync).name(&[key(&[Red]), ASYNC, req(&[Release]), req(&[Gpu, Sys]), opt(&[Global]), req(&[Add])]).ty(&[t![U32 S32 U64]]).ops(&[TARGET, src("b", T0)]).facts(COPY.or(Fact::ORDERS)).since(9, 3, 100),

@@ -40,7 +40,7 @@ macro_rules! atomic_rules {
         has(&[Add]).types(t![U32 U64 S32 F16 F16x2 Bf16 Bf16x2 F32 F64]),
         has(&[Inc, Dec]).types(t![U32]),
         has(&[And, Or, Xor]).types(t![B32 B64]),
-        has(&[Noftz]).types(HALVES), on(HALVES).needs(&[Noftz]),
+        has(&[Noftz]).types(HALVES.union(F32)), has(&[Noftz]).on(F32).needs(&[Add]), has(&[Noftz]).on(F32).since(9, 4, 90), on(HALVES).needs(&[Noftz]),
         has(&[L2CacheHint]).excludes(SHARED_SPACES),
         has(&[Relaxed, Acquire, Release, AcqRel]).since(6, 0, 70), has(&[Cta, Gpu, Sys]).since(5, 0, 60), has(&[Cluster]).since(7, 8, 90),
         has(&[SharedCta]).since(7, 8, 10), has(&[SharedCluster]).since(7, 8, 90), has(&[L2CacheHint]).since(7, 4, 80),
@@ -55,7 +55,9 @@ const VECTOR_RULES: &[Rule] = &[
     has(&[V8]).types(t![F16 Bf16]),
     has(&[V4]).types(t![F16 Bf16 F16x2 Bf16x2 F32]),
     on(F32).needs(&[Add]),
-    has(&[Noftz]).types(HALVES),
+    has(&[Noftz]).types(HALVES.union(F32)),
+    has(&[Noftz]).on(F32).needs(&[Add]),
+    has(&[Noftz]).on(F32).since(9, 4, 90),
     on(HALVES).needs(&[Noftz]),
     has(&[Cluster]).since(8, 1, 90),
 ];
@@ -89,7 +91,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::MembarProxy).name(&[key(&[Proxy]), key(&[Alias])]).facts(Fact::ORDERS).since(7, 5, 60),
     form(F::FenceProxy).name(&[key(&[Proxy]), req(&[Alias, Async, AsyncGlobal, AsyncSharedCta, AsyncSharedCluster])]).facts(Fact::ORDERS).since(7, 5, 70).rules(&[has(&[Async, AsyncGlobal, AsyncSharedCta, AsyncSharedCluster]).since(8, 0, 90)]),
     form(F::FenceProxySpace).name(&[key(&[Proxy]), req(&[Async]), req(&[Global, Shared, SharedCta, SharedCluster])]).facts(Fact::ORDERS).since(8, 0, 90),
-    form(F::FenceProxyTensormap).name(&[key(&[Proxy]), req(&[TensormapGeneric]), req(&[Acquire, Release]), opt(&[Global, Shared, SharedCta]), MUST_SCOPE]).ops(&[addr_at("addr", Base::of(Window::Unchecked)).with(&[Acquire]), imm("size", I32).values(Values::Of(&[128])).with(&[Acquire])]).facts(Fact::ORDERS).since(8, 3, 90).rules(&[has(&[Acquire]).excludes(&[Global, Shared, SharedCta])]),
+    form(F::FenceProxyTensormap).name(&[key(&[Proxy]), req(&[TensormapGeneric]), req(&[Acquire, Release, AcqRel]), opt(&[Global, Shared, SharedCta]), MUST_SCOPE]).ops(&[addr_at("addr", Base::of(Window::Unchecked)).with(&[Acquire, AcqRel]), imm("size", I32).values(Values::Of(&[128])).with(&[Acquire, AcqRel])]).facts(Fact::ORDERS).since(8, 3, 90).rules(&[has(&[Acquire, AcqRel]).excludes(&[Global, Shared, SharedCta]), has(&[AcqRel]).since(9, 1, 90)]),
     form(F::FenceProxyAsyncGeneric).name(&[key(&[Proxy]), key(&[AsyncGeneric]), req(&[Acquire, Release]), req(&[SyncRestrictSharedCta, SyncRestrictSharedCluster]), req(&[Cluster])]).facts(Fact::ORDERS).since(8, 6, 90).rules(&[
         has(&[Acquire]).needs(&[SyncRestrictSharedCluster]), has(&[Release]).needs(&[SyncRestrictSharedCta]),
     ]),
