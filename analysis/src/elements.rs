@@ -42,6 +42,11 @@ pub(crate) fn elements(node: &SyntaxNode) -> impl Iterator<Item = NodeOrToken<Sy
     })
 }
 
+/// The word that a directive begins with; its node may begin with blanks.
+pub(crate) fn first_word(node: &SyntaxNode) -> TextRange {
+    tokens(node, SyntaxKind::DOT_WORD).first().copied().unwrap_or_else(|| node.text_range())
+}
+
 /// The tokens of a kind directly in a node.
 pub(crate) fn tokens(node: &SyntaxNode, kind: SyntaxKind) -> SmallVec<[TextRange; 8]> {
     let mut end = node.text_range().start();

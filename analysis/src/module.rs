@@ -279,6 +279,7 @@ impl Builder {
         if let Some(earlier) = self.files.insert(number, at) {
             let finding = self.find(&REDEFINITION, Some(at), format!("file {number} is named twice"));
             finding.related = Some((earlier, "first named here"));
+            finding.noticed = Noticed::NextItem;
         }
     }
 

@@ -6,6 +6,7 @@
 
 use ptx_backend::input::{Init, Param, Signature, Variable};
 use ptx_isa::{PtxVersion, ScalarType, Sm, Space};
+use ptx_syntax::ast::literal;
 use ptx_syntax::{ItemKind, SyntaxKind};
 use smol_str::SmolStr;
 
@@ -121,7 +122,16 @@ pub(crate) fn declared_by_tree<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDec
     let (text, node) = (item.text(db), parse(db, item).syntax());
     let words = |kind: SyntaxKind| tokens(&node, kind).into_iter().map(|range| &text[range]);
     match node.kind() {
-        SyntaxKind::VERSION_DIRECTIVE => ItemDecl::Version(words(SyntaxKind::FLOAT).next().and_then(version)),
+        SyntaxKind::VERSION_DIRECTIVE => {
+            let range = |kind: SyntaxKind| tokens(&node, kind).first().copied();
+            let found = range(SyntaxKind::DOT_WORD).zip(range(SyntaxKind::FLOAT)).filter(|(word, number)| {
+                // Nothing but blanks stands between.
+                text[usize::from(word.end())..number.start().into()]
+                    .bytes()
+                    .all(|byte| matches!(byte, b' ' | b'\t' | 0x0C))
+            });
+            ItemDecl::Version(found.and_then(|(_, number)| version(&text[number])))
+        }
         SyntaxKind::TARGET_DIRECTIVE => {
             let found = words(SyntaxKind::IDENT).find_map(|word| Some((target(word)?, SmolStr::new(word))));
             let (sm, spelling) = found.map_or((None, SmolStr::default()), |(sm, word)| (Some(sm), word));
@@ -132,9 +142,12 @@ pub(crate) fn declared_by_tree<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDec
             ItemDecl::Target(TargetDecl { sm, spelling, starts_with_target, options })
         }
         SyntaxKind::ADDRESS_SIZE_DIRECTIVE => ItemDecl::AddressSize(match words(SyntaxKind::INT).next() {
-            Some("32") => Some(32),
-            Some("64") => Some(64),
-            _ => None,
+            Some(word) => match literal::integer(word).map(|integer| integer.value) {
+                Ok(32) => Some(32),
+                Ok(64) => Some(64),
+                _ => None,
+            },
+            None => None,
         }),
         SyntaxKind::VARIABLE => declaration::read(&node, text, &mut Findings::default())
             .map_or(ItemDecl::None, |declaration| variables(declaration, text)),

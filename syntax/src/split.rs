@@ -220,7 +220,9 @@ impl<'a> Splitter<'a> {
             let wants_more = last == b',' || last == 0;
             let starts_item =
                 byte == b'.' && self.bytes.get(self.pos + 1).is_some_and(u8::is_ascii_alphabetic);
-            if (broken && !wants_more) || starts_item || matches!(byte, b'{' | b'}' | b'@') {
+            // Nothing else begins with these.
+            let continues = kind == ItemKind::File && matches!(byte, b'"' | b',');
+            if (broken && !wants_more && !continues) || starts_item || matches!(byte, b'{' | b'}' | b'@') {
                 self.pos = end;
                 break;
             }

@@ -86,15 +86,31 @@ fn remedy(kind: SyntaxKind, text: &str) -> Option<Remedy> {
 
 /// Line markers say where text comes from; every other directive is for a preprocessor that has not run.
 fn hash_line(text: &str) -> Option<(ErrorCode, std::borrow::Cow<'static, str>)> {
-    let directive = text[1..].split_ascii_whitespace().next().unwrap_or("");
-    if directive == "line" || directive.bytes().all(|byte| byte.is_ascii_digit()) {
+    if is_line_marker(&text[1..]) {
         return None;
     }
-    let message = match text.starts_with("# ") {
+    let directive = text[1..].split_ascii_whitespace().next().unwrap_or("");
+    let is_number = directive == "line" || directive.bytes().all(|byte| byte.is_ascii_digit());
+    let message = match text.starts_with("# ") || is_number {
+        true if is_number => "found `#`, expected a line marker such as `# 1 \"a.cu\"`".to_owned(),
         true => "found `#`; comments begin with `//`".to_owned(),
         false => format!("found preprocessor directive `#{directive}`, expected preprocessed text"),
     };
     Some((ErrorCode::Unexpected, message.into()))
+}
+
+/// `1 "a.cu" 2 3`, `line 1 "a.cu"`
+fn is_line_marker(text: &str) -> bool {
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let Some((number, name)) = text.split_once('"') else { return false };
+    let Some((_, flags)) = name.split_once('"') else { return false };
+    let mut words = number.split_ascii_whitespace();
+    let first = words.next().filter(|&word| word != "line").or_else(|| words.next());
+    first.is_some_and(is_number)
+        && words.next().is_none()
+        && number.ends_with([' ', '\t'])
+        && (flags.is_empty() || flags.starts_with([' ', '\t', '\r']))
+        && flags.split_ascii_whitespace().all(is_number)
 }
 
 fn bad_character(text: &str) -> String {

@@ -74,7 +74,8 @@ impl Positions {
         self.0.contains(&position)
     }
 
-    /// Checks a `LOC_DIRECTIVE`. Gives the label of its `function_name`, which may be in any section. `is_known` tells
+    /// Checks a `LOC_DIRECTIVE`. Gives the label of its `function_name`, which may be in any section, if that is not the
+    /// name of a section itself. `is_known` tells
     /// whether something before the body names a position.
     pub(crate) fn check(
         &mut self,
@@ -83,20 +84,26 @@ impl Positions {
         is_known: impl Fn([u64; 3]) -> bool,
         out: &mut Findings,
     ) -> Option<TextRange> {
-        self.0.insert(position(node, text, out)?);
+        let own = position(node, text, out)?;
+        let is_new = self.0.insert(own);
         let clauses: Vec<SyntaxNode> = node.children().collect();
         let mut label = None;
         for (index, clause) in clauses.iter().enumerate() {
             let is_function = clause.kind() == SyntaxKind::LOC_FUNCTION;
             if is_function == (index == 1) || clauses.len() == 1 {
                 let message = "an inlined position has `function_name` and then `inlined_at`";
-                out.push(Diagnostic::new(&BAD_DECLARATION, clause.text_range(), message));
+                let range = clause.text_range();
+                let diagnostic = Diagnostic::new(&BAD_DECLARATION, range, message);
+                // Only what follows tells that the second clause is missing.
+                let is_all = is_function && clauses.len() == 1;
+                out.push(if is_all { diagnostic.reported_at(range.end()) } else { diagnostic });
                 return None;
             }
             if is_function {
-                label = clause.first_child().map(|expression| first_name(&expression));
+                let name = clause.first_child().map(|name| name.text_range());
+                label = name.filter(|&name| !text[name].starts_with('.'));
             } else if let Some(caller) = position(clause, text, out)
-                && !self.0.contains(&caller)
+                && (!self.0.contains(&caller) || is_new && caller == own)
                 && !is_known(caller)
             {
                 let [file, line, column] = caller;
@@ -106,14 +113,6 @@ impl Positions {
         }
         label
     }
-}
-
-fn first_name(expression: &SyntaxNode) -> TextRange {
-    let mut node = expression.clone();
-    while let Some(child) = node.first_child() {
-        node = child;
-    }
-    node.text_range()
 }
 
 /// The three numbers directly in a node.

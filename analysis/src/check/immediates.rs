@@ -29,18 +29,11 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         }
         if let Some(Operand::Vector(elements)) = operand
             && row.role == Role::Source
-            && row.ty != ExpectedType::Typed(ScalarType::F64)
+            && (row.ty != ExpectedType::Typed(ScalarType::F64) || is_scalar(statement, elements))
             && elements.iter().all(is_constant)
         {
-            let ty = match super::types::element_type(row, elements.len()) {
-                // To matrices integers are signed, whatever an untyped vector takes elsewhere.
-                ExpectedType::Typed(ScalarType::B32) | ExpectedType::Word
-                    if is_matrix(statement) && matches!(elements.first(), Some(Operand::Int(_))) =>
-                {
-                    ExpectedType::Typed(ScalarType::F16x2)
-                }
-                ty => ty,
-            };
+            let ty = super::types::element_type(row, elements.len());
+            let ty = if is_matrix(statement) { matrix_type(row, ty, elements) } else { ty };
             out.extend(elements.iter().find_map(|element| kind(element, "", range, ty)));
         }
         if let Some(operand @ (Operand::Int(_) | Operand::F32(_) | Operand::F64(_))) = operand
@@ -56,7 +49,28 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
 
 /// Whether the vectors of an instruction are parts of matrices.
 fn is_matrix(statement: &Statement<'_>) -> bool {
-    matches!(statement.form.mnemonic(), "mma" | "wgmma" | "stmatrix" | "tcgen05")
+    matches!(statement.form.mnemonic(), "mma" | "wmma" | "wgmma" | "stmatrix" | "tcgen05")
+}
+
+/// Whether the assembler takes the one element in braces for what it is.
+fn is_scalar(statement: &Statement<'_>, elements: &[Operand]) -> bool {
+    statement.form.mnemonic() == "wmma" && elements.len() == 1
+}
+
+/// The type of the constants in a part of a matrix, whatever vectors of its type take elsewhere.
+fn matrix_type(row: &Expected, ty: ExpectedType, elements: &[Operand]) -> ExpectedType {
+    match (ty, elements.first()) {
+        // Integers are signed, which no packed factor is.
+        (ExpectedType::Typed(ScalarType::B32) | ExpectedType::Word, Some(Operand::Int(_))) => {
+            ExpectedType::Typed(ScalarType::F16x2)
+        }
+        (ExpectedType::Integer(_), Some(Operand::Int(_))) if matches!(row.name, "a" | "b") => {
+            ExpectedType::Typed(ScalarType::F16x2)
+        }
+        // Numbers with a point have 64 bits.
+        (ExpectedType::Typed(ScalarType::F32), Some(Operand::F64(_))) => ExpectedType::Typed(ScalarType::B32),
+        _ => ty,
+    }
 }
 
 fn is_constant(operand: &Operand) -> bool {

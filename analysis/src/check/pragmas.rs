@@ -84,9 +84,9 @@ pub(crate) fn check(node: &SyntaxNode, site: Site, gates: &Gates, text: &str, ou
 
 fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut Findings) {
     // Blanks around the words are read in functions alone.
-    let words = if site == Site::Module { content } else { content.trim() };
+    let words = if site == Site::Module { content } else { content.trim_start() };
     let (name, argument) = match words.split_once(' ') {
-        Some((name, argument)) => (name, argument.trim()),
+        Some((name, argument)) => (name, argument.trim_start()),
         None => (words, ""),
     };
     if name == "abi_param_reg" {
@@ -119,19 +119,22 @@ fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut 
             report(format!("the pragma `{name}` is for kernels, not for device functions"));
         }
         Argument::Ignored => {}
-        Argument::Count if argument.parse::<u64>().is_ok_and(|count| count > 0) => {}
+        Argument::Count if digits(argument).is_some_and(|digits| digits.bytes().any(|b| b != b'0')) => {}
         Argument::Count => report(format!("`{name}` has a positive integer, not `{argument}`")),
         // Nothing looks at the statements of a device function that is not compiled on its own.
         Argument::Mask if site == Site::FunctionBody || !gates.is_compiled() => {}
-        Argument::Mask => {
-            let digits = argument.strip_prefix("0x").or_else(|| argument.strip_prefix("0X"));
-            let is_mask = match digits {
-                Some(digits) => !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit()),
-                None => !argument.is_empty() && argument.bytes().all(|b| b.is_ascii_digit()),
-            };
-            if !is_mask {
-                report(format!("`{name}` has a mask of the bytes that are used, not `{argument}`"));
-            }
-        }
+        Argument::Mask if digits(argument).is_some() => {}
+        Argument::Mask => report(format!("`{name}` has a mask of the bytes that are used, not `{argument}`")),
     }
+}
+
+/// The digits of an integer as C writes it, of whatever size.
+fn digits(text: &str) -> Option<&str> {
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let (digits, base) = match text.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (&text[2..], 16),
+        [b'0', _, ..] => (&text[1..], 8),
+        _ => (text, 10),
+    };
+    (!digits.is_empty() && digits.chars().all(|digit| digit.is_digit(base))).then_some(digits)
 }

@@ -75,10 +75,7 @@ fn noticed(db: &dyn Db, file: SourceFile, at: Place, noticed: Noticed) -> Option
             let last = node.children().filter(|child| child.kind() == SyntaxKind::PARAM_LIST).last()?;
             Some(item.offset(db) + last.text_range().end() - TextSize::of(')'))
         }
-        Noticed::NextItem => {
-            let next = self::item(db, file, at.item + 1)?;
-            Some(next.offset(db))
-        }
+        Noticed::NextItem => Some(item.offset(db) + TextSize::of(item.text(db))),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::check::declarations::{self, Site};
 use crate::check::{Place, debug, directives, limits, lints, pragmas};
 use crate::declaration::{self, BAD_DECLARATION, Shape};
 use crate::diagnostic::Diagnostic;
+use crate::elements;
 use crate::ide::Access;
 use crate::items::{Item, parse};
 use crate::module::{self, Global, REDEFINITION};
@@ -265,7 +266,7 @@ impl<'db> Walker<'db> {
 
     pub(super) fn misplaced_loc(&mut self, node: &SyntaxNode) {
         let message = "`.loc` stands in functions, before the instructions of that line";
-        self.report(Diagnostic::new(&BAD_DECLARATION, node.text_range(), message));
+        self.report(Diagnostic::new(&BAD_DECLARATION, elements::first_word(node), message));
     }
 
     pub(super) fn pragma(&mut self, node: &SyntaxNode, site: pragmas::Site) {

@@ -562,6 +562,7 @@ mod tests {
             "bra L2;",
             "{ L9: } bra L9;",
             "L1: L1:",
+            ".loc 1 1 1, function_name L1\nL1:",
             "L1: .reg .b32 L1;",
             "p: ret;",
             ".reg .b32 %r1;",

@@ -17,9 +17,12 @@ impl<'db> Body<'_, 'db> {
         let end = self.pos + memchr(b'\n', &self.text.as_bytes()[self.pos..])?;
         let rest = self.text[self.pos..end].trim_ascii();
         self.pos = end;
-        self.walker.positions.pass(position);
         let is_all = rest.is_empty() || rest.starts_with("//");
-        Some(is_all && caller.is_none_or(|caller| self.is_inlined(caller)))
+        let is_known = is_all && caller.is_none_or(|caller| self.is_inlined(caller));
+        if is_known {
+            self.walker.positions.pass(position);
+        }
+        Some(is_known)
     }
 
     fn numbers(&mut self) -> Option<Position> {
@@ -32,8 +35,17 @@ impl<'db> Body<'_, 'db> {
     }
 
     /// `, function_name LABEL, inlined_at 1 8 41`: the label of the function's name, and where it was inlined. The
-    /// cursor goes behind what is read of it.
+    /// cursor stays where there is none.
     fn caller(&mut self) -> Option<(&'db str, Position)> {
+        let start = self.pos;
+        let caller = self.read_caller();
+        if caller.is_none() {
+            self.pos = start;
+        }
+        caller
+    }
+
+    fn read_caller(&mut self) -> Option<(&'db str, Position)> {
         self.clause("function_name")?;
         let label = self.word()?;
         self.clause("inlined_at")?;

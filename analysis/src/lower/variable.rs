@@ -12,6 +12,7 @@ use crate::check::externals;
 use crate::check::lints;
 use crate::declaration::{Declaration, Declarator, Head};
 use crate::diagnostic::Diagnostic;
+use crate::elements;
 use crate::ide::Access;
 use crate::initializer::{self, INITIAL_VALUE, InitialValue, Initializer, NameUse};
 use crate::module::Global;
@@ -37,7 +38,12 @@ impl Walker<'_> {
 
     /// An `.alias`: its names are the module's to judge.
     pub(super) fn alias(&mut self, node: &SyntaxNode) {
-        self.diagnostics.extend(self.gates.check(&Gate::since(6, 3, 30), ".alias", node.text_range(), ""));
+        self.diagnostics.extend(self.gates.check(
+            &Gate::since(6, 3, 30),
+            ".alias",
+            elements::first_word(node),
+            "",
+        ));
         for name in node.children() {
             let range = name.text_range();
             let access = if name.kind() == SyntaxKind::NAME_REF { Access::Read } else { Access::Declaration };

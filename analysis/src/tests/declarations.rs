@@ -45,7 +45,7 @@ fn the_size_of_a_warp_is_a_number() {
             (".func WARP_SZ() { ret; }", 1, "E0004"),
             (".entry k() { WARP_SZ: ret; }", 1, "E0004"),
             (".section .debug_str { .b8 WARP_SZ }", 1, "E0114"),
-            (".file WARP_SZ \"a.cu\"\n.file 32 \"b.cu\"", 2, "E0201"),
+            (".file WARP_SZ \"a.cu\"\n.file 32 \"b.cu\"", 3, "E0201"),
         ],
     );
 }
@@ -147,4 +147,61 @@ fn names_of_ranges() {
 #[test]
 fn no_quote_stands_in_a_string() {
     check(&[".file 1 \"C:\\\""], &[(".pragma \"a\\\"b\";", 1, "E0004")]);
+}
+
+#[test]
+fn positions_and_files() {
+    let position = |clauses: &str| format!(".entry k() {{\n.loc 1 1 1\n.loc 1 2 1, {clauses}\nret;\n}}");
+    check(
+        &[
+            ".file 1\n\"a.cu\"\n, 1, 2",
+            ".entry k() { .loc 1\n2 3\nret; }",
+            &position("function_name .debug_str + 4, inlined_at 1 1 1"),
+            ".entry k() { .pragma \"frequency 0x10\"; ret; }",
+        ],
+        &[
+            (".file 1 \"a.cu\"\n.file 1 \"b.cu\"\n\n.global .b32 x;", 4, "E0201"),
+            (".section .debug_str { .b8 1; }", 1, "E0004"),
+            ("\n.loc 1 1 1", 2, "E0101"),
+            (&position("function_name L"), 4, "E0101"),
+            (&position("function_name L, inlined_at 1 1"), 4, "E0004"),
+            (
+                &(position("function_name L-4, inlined_at 1 1 1") + ".section .debug_str { L: .b8 1 }"),
+                3,
+                "E0004",
+            ),
+            (
+                &(position("function_name L, inlined_at 1 2 1") + ".section .debug_str { L: .b8 1 }"),
+                3,
+                "E0114",
+            ),
+            (".entry k() { .pragma \"frequency 08\"; ret; }", 1, "E0113"),
+        ],
+    );
+}
+
+#[test]
+fn markers_of_lines() {
+    check(
+        &["# 1 \"a.cu\"\n#line 2 \"a.cu\" 3\n.global .b32 x;"],
+        &[
+            ("#\n.global .b32 x;", 1, "E0004"),
+            ("# 1\n.global .b32 x;", 1, "E0004"),
+            ("# 1 \"a.cu\" x\n.global .b32 x;", 1, "E0004"),
+        ],
+    );
+}
+
+#[test]
+fn headers() {
+    let errors = |header: &str| {
+        let db = Database::default();
+        let file = db.add_file(header);
+        let found = ide::diagnostics(&db, file);
+        let errors = found.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+        errors.map(|error| error.code()).collect::<Vec<_>>()
+    };
+    assert_eq!(errors(".version \t9.0\n.target sm_90\n.address_size 0x40\n"), [""; 0]);
+    assert_eq!(errors(".version\n9.0\n.target sm_90\n"), ["E0104"]);
+    assert_eq!(errors(".version /**/ 9.0\n.target sm_90\n"), ["E0104"]);
 }

@@ -353,6 +353,26 @@ fn factors_of_matrices() {
             ("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r1], {4, 5};", "E0304"),
         ],
     );
+    check(
+        "sm_80",
+        &[
+            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%g1, %g2}, {5}, {%g3}, {%g1, %g2};",
+            "mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32 {%r1, %r2}, {%f1}, {0f3F800000}, {1, 2};",
+            "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2}, {%r3}, {0f00000000, 0f00000000, 0f00000000, 0f00000000};",
+        ],
+        &[
+            (
+                "wmma.mma.sync.aligned.row.col.m8n8k4.f64.f64.f64.f64 {%g1, %g2}, {5}, {%g3}, {%g1, %g2};",
+                "E0304",
+            ),
+            ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r1, %r2}, {%r3}, {5}, {%r1, %r2};", "E0304"),
+            ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r1, %r2}, {%f1}, {%r4}, {%r1, %r2};", "E0303"),
+            (
+                "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2}, {%r3}, {0.0, 0.0, 0.0, 0.0};",
+                "E0304",
+            ),
+        ],
+    );
 }
 
 #[test]

@@ -237,10 +237,10 @@ fn is_warp_group(opcode: &Opcode) -> bool {
     opcode.has(Mod::MmaAsync)
 }
 
-/// Whether factors of integers may lie in registers of any kind: all products but those of eight rows.
+/// Whether factors of integers may lie in registers of any kind: all products but the smallest one of bytes.
 fn has_untyped_factors(opcode: &Opcode) -> bool {
-    let rows = opcode.mods().find_map(Mod::shape).map(|(m, ..)| m);
-    matches!(opcode.form.mnemonic(), "mma" | "wgmma") && rows != Some(8)
+    let shape = opcode.mods().find_map(Mod::shape);
+    matches!(opcode.form.mnemonic(), "mma" | "wgmma") && shape != Some((8, 8, 16))
 }
 
 /// The same of floats that no register holds: the narrow ones but for those with scales, and all of sparse products.

@@ -65,10 +65,13 @@ pub(super) fn loc(p: &mut Parser<'_>) -> SyntaxKind {
         match p.current_text() {
             "function_name" => {
                 p.bump();
-                if p.at(IDENT) && !p.at_line_start() {
-                    expression::constant(p);
+                if p.at(DOT_WORD) || p.at(IDENT) && !p.at_line_start() {
+                    expression::name_ref(p);
+                    if p.eat(PLUS) && !p.eat(INT) {
+                        p.error_expected("a number of bytes");
+                    }
                 } else {
-                    p.error_expected("a label of a debug string");
+                    p.error_expected("a label of a debug string, or its section");
                 }
                 clause.complete(p, LOC_FUNCTION);
             }
@@ -89,7 +92,7 @@ pub(super) fn loc(p: &mut Parser<'_>) -> SyntaxKind {
 /// The numbers of file, line and column.
 fn position(p: &mut Parser<'_>) {
     for what in ["a file number", "a line number", "a column number"] {
-        if p.at_line_start() || !p.eat(INT) {
+        if !p.eat(INT) {
             p.error_expected(what);
             return;
         }

@@ -26,7 +26,6 @@ pub(super) fn section(p: &mut Parser<'_>) -> SyntaxKind {
         match p.current() {
             DOT_WORD => data(p),
             IDENT if p.nth(1) == COLON => label(p),
-            SEMICOLON => p.bump(),
             R_BRACE => {
                 p.bump();
                 break;
