@@ -100,7 +100,8 @@ impl Positions {
                 return None;
             }
             if is_function {
-                let name = clause.first_child().map(|name| name.text_range());
+                let name = clause.descendants().find(|node| node.kind() == SyntaxKind::NAME_REF);
+                let name = name.map(|name| name.text_range());
                 label = name.filter(|&name| !text[name].starts_with('.'));
             } else if let Some(caller) = position(clause, text, out)
                 && (!self.0.contains(&caller) || is_new && caller == own)

@@ -66,10 +66,7 @@ pub(super) fn loc(p: &mut Parser<'_>) -> SyntaxKind {
             "function_name" => {
                 p.bump();
                 if p.at(DOT_WORD) || p.at(IDENT) && !p.at_line_start() {
-                    expression::name_ref(p);
-                    if p.eat(PLUS) && !p.eat(INT) {
-                        p.error_expected("a number of bytes");
-                    }
+                    expression::name_and_bytes(p);
                 } else {
                     p.error_expected("a label of a debug string, or its section");
                 }

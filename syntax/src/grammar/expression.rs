@@ -36,6 +36,21 @@ pub(super) fn section_offset(p: &mut Parser<'_>) {
     binary(p, name, 0);
 }
 
+/// `$label + 8`, or `.debug_str + 8`.
+pub(super) fn name_and_bytes(p: &mut Parser<'_>) {
+    let name = name_ref(p);
+    if p.at(PLUS) {
+        let sum = name.precede(p);
+        p.bump();
+        if p.at(INT) {
+            literal(p);
+        } else {
+            p.error_expected("a number of bytes");
+        }
+        sum.complete(p, BINARY_EXPR);
+    }
+}
+
 /// An operand of an instruction. False, with an error, if there is none.
 pub(super) fn operand(p: &mut Parser<'_>, may_be_pair: bool) -> bool {
     match p.current() {
