@@ -6,6 +6,7 @@ mod fixes;
 mod incremental;
 mod lint_docs;
 mod operands;
+mod versions;
 
 use crate::db::Database;
 use crate::diagnostic::{Diagnostic, Levels, Lint, Severity};

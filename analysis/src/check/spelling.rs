@@ -243,7 +243,9 @@ pub(crate) fn unresolved(
             let words = name.words();
             suggest(diagnostic, mnemonic, "", near, Spelling::Misspelt, |near| name.judge(near, &words))
         }
-        ResolveError::NoRow => Diagnostic::new(&NOT_CHECKED, range, format!("`{word}` is not checked")),
+        ResolveError::NoRow { .. } => {
+            Diagnostic::new(&NOT_CHECKED, range, format!("`{word}` is not checked"))
+        }
         ResolveError::UnknownSuffix { index } => {
             let message = format!("`{}` is no modifier or type of any instruction", name.spelled(*index));
             let diagnostic = Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message);

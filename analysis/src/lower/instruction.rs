@@ -147,10 +147,12 @@ impl<'db> Walker<'db> {
         let words: SmallVec<[&str; 8]> = suffixes.iter().map(|&suffix| &self.slice(suffix)[1..]).collect();
         let resolution = match ptx_isa::resolve(self.slice(mnemonic), &words) {
             Ok(opcode) => return Some(self.resolved(key, opcode)),
-            Err(ResolveError::NoRow) => {
+            Err(ResolveError::NoRow { since }) => {
+                let gate = ptx_isa::Gate { ptx: since, ..ptx_isa::Gate::BASE };
                 let message =
                     format!("`{key}` is not checked: the instruction table does not describe it yet");
-                self.report(Diagnostic::new(&lints::NOT_CHECKED, name, message));
+                let too_old = self.gates.check(&gate, key, name, "");
+                self.report(too_old.unwrap_or_else(|| Diagnostic::new(&lints::NOT_CHECKED, name, message)));
                 Resolution::NoRow
             }
             Err(_) if self.is_broken(name) => Resolution::Wrong,

@@ -16,6 +16,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod types;
+mod undescribed;
 mod version;
 
 pub use docs::doc;

@@ -8,7 +8,7 @@ use crate::lookup::NameIndex;
 use crate::model::{Form, Place, Then};
 use crate::opcode::{MAX_MODS, MAX_TYPES, Mod, Opcode, Suffix};
 use crate::table::{self, FormId};
-use crate::{Gate, ScalarType, TypeSet};
+use crate::{Gate, PtxVersion, ScalarType, TypeSet, undescribed};
 use std::sync::LazyLock;
 
 /// Why a name has no row. Indices count the suffixes, from 0.
@@ -16,9 +16,11 @@ use std::sync::LazyLock;
 pub enum ResolveError {
     /// Not an instruction.
     UnknownMnemonic,
-    /// An instruction of the language that the table does not describe: nothing can be said about it. Every
-    /// mnemonic up to the table's newest version has rows; one that is added without them answers this.
-    NoRow,
+    /// An instruction of the language that the table does not describe: nothing can be said about it but the version
+    /// that brought it.
+    NoRow {
+        since: PtxVersion,
+    },
     /// Not a modifier or type of any instruction.
     UnknownSuffix {
         index: usize,
@@ -117,8 +119,17 @@ impl ResolveError {
 
 /// Finds the row of `mnemonic` with `suffixes` (without dots, as written).
 pub fn resolve(mnemonic: &str, suffixes: &[&str]) -> Result<Opcode, ResolveError> {
+    described(mnemonic, suffixes).map_err(|error| {
+        // What has a word that no row has is not judged by the others.
+        match undescribed::since(std::iter::once(mnemonic).chain(suffixes.iter().copied())) {
+            Some(since) => ResolveError::NoRow { since },
+            None => error,
+        }
+    })
+}
+
+fn described(mnemonic: &str, suffixes: &[&str]) -> Result<Opcode, ResolveError> {
     let forms = match forms_of(mnemonic) {
-        [] if is_mnemonic(mnemonic) => return Err(ResolveError::NoRow),
         [] => return Err(ResolveError::UnknownMnemonic),
         forms => forms,
     };
