@@ -8,7 +8,7 @@ use ptx_isa::{FormId, Mod, Space};
 use rustc_hash::{FxHashMap, FxHashSet};
 use text_size::TextRange;
 
-use super::Body;
+use super::{Body, Place};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 use crate::flow::{Flow, Instr};
@@ -47,9 +47,10 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
             }
             match flow.address(address) {
                 Some((symbol, Some(offset))) => {
+                    let Some(place) = body.variables.get(&symbol) else { continue };
                     let at = At { instr, address, symbol, offset };
-                    alignment(&names, flow, &at, bytes, out);
-                    bounds(&names, flow, &at, bytes, out);
+                    alignment(&names, flow, place, &at, bytes, out);
+                    bounds(&names, flow, place, &at, bytes, out);
                 }
                 Some((symbol, None)) => {
                     let is_local =
@@ -108,8 +109,14 @@ struct At<'a> {
     offset: i64,
 }
 
-fn alignment(names: &Names<'_, '_>, flow: &Flow<'_>, at: &At<'_>, bytes: u32, out: &mut Findings) {
-    let Some(place) = names.body.variables.get(&at.symbol) else { return };
+fn alignment(
+    names: &Names<'_, '_>,
+    flow: &Flow<'_>,
+    place: &Place,
+    at: &At<'_>,
+    bytes: u32,
+    out: &mut Findings,
+) {
     // The start of the variable is a multiple of its alignment, and of nothing more as far as anyone knows.
     let known = bytes.min(place.align);
     if known == 0 || at.offset.rem_euclid(i64::from(known)) == 0 {
@@ -127,10 +134,16 @@ fn alignment(names: &Names<'_, '_>, flow: &Flow<'_>, at: &At<'_>, bytes: u32, ou
     );
 }
 
-fn bounds(names: &Names<'_, '_>, flow: &Flow<'_>, at: &At<'_>, bytes: u32, out: &mut Findings) {
-    let Some(place) = names.body.variables.get(&at.symbol).filter(|place| place.size > 0) else { return };
+fn bounds(
+    names: &Names<'_, '_>,
+    flow: &Flow<'_>,
+    place: &Place,
+    at: &At<'_>,
+    bytes: u32,
+    out: &mut Findings,
+) {
     let end = at.offset.saturating_add(i64::from(bytes));
-    if at.offset >= 0 && end as u64 <= place.size {
+    if place.size == 0 || at.offset >= 0 && end as u64 <= place.size {
         return;
     }
     let range = base(names.body, flow, at.instr, at.address);
