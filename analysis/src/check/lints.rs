@@ -192,6 +192,10 @@ pub fn syntax_error(error: &SyntaxError, text: &str) -> Diagnostic {
         _ if error.code == ErrorCode::MissingSemicolon => {
             diagnostic.sure_fix("add `;`", TextRange::empty(error.range.start()), ";")
         }
+        None if error.code == ErrorCode::Unbalanced && text[error.range] == *"{" => {
+            let end = TextRange::empty(TextSize::of(text.trim_end()));
+            diagnostic.fix("close it with `}`", end, "\n}")
+        }
         Some(Remedy::Insert(missing)) => {
             let before = text[..error.range.start().into()].trim_end_matches([' ', '\t']);
             let at = TextRange::empty(TextSize::of(before));

@@ -316,6 +316,10 @@ pub(crate) fn unresolved(
             let diagnostic =
                 if expected.len() > NAMED { alternatives(diagnostic, expected) } else { diagnostic };
             let diagnostic = name.with(diagnostic, expected);
+            let diagnostic = match because {
+                Some(because) if diagnostic.fixes.is_empty() => name.without(diagnostic, *because),
+                _ => diagnostic,
+            };
             if diagnostic.fixes.is_empty() { name.exchanged(diagnostic) } else { diagnostic }
         }
         ResolveError::MissingType { expected, .. } => {
@@ -386,6 +390,9 @@ fn suggest(
         .fold(diagnostic, |diagnostic, near| diagnostic.fix(title(near), range, format!("{dot}{near}")))
 }
 
+/// Modifiers that say how wide or how many the operands are.
+const RELATED: &[&[&str]] = &[&["lo", "wide"], &["v2", "v4", "v8"], &["x1", "x2", "x4"]];
+
 /// Offers another type of the instruction, where that is all that is wrong with it; says whether there is one.
 pub(crate) fn retyped(
     text: &str,
@@ -397,18 +404,23 @@ pub(crate) fn retyped(
     let words: Vec<&str> = suffixes.iter().map(|&suffix| &text[suffix][1..]).collect();
     let mut offered = 0;
     for (index, word) in words.iter().enumerate() {
+        let fits = |new: &&str| {
+            let mut words = words.clone();
+            words[index] = new;
+            *new != *word && ptx_isa::resolve(mnemonic, &words).is_ok_and(|opcode| is_right(&opcode))
+        };
+        let related = RELATED.iter().filter(|related| related.contains(word)).copied().flatten().copied();
+        for new in related.filter(fits).take(1) {
+            offered += 1;
+            let edits = vec![TextEdit::new(suffixes[index], format!(".{new}"))];
+            diagnostic.offer(format!("change `.{word}` to `.{new}`"), edits, Applicability::MaybeIncorrect);
+        }
         let Some(ptx_isa::Suffix::Type(found)) = ptx_isa::Suffix::parse(word) else { continue };
         let all = ptx_isa::Suffix::all().filter_map(|suffix| match suffix {
             ptx_isa::Suffix::Type(ty) if ty != found && is_alike(found, ty) => Some(ty),
             _ => None,
         });
-        let mut right: Vec<ScalarType> = all
-            .filter(|ty| {
-                let mut words = words.clone();
-                words[index] = ty.text();
-                ptx_isa::resolve(mnemonic, &words).is_ok_and(|opcode| is_right(&opcode))
-            })
-            .collect();
+        let mut right: Vec<ScalarType> = all.filter(|ty| fits(&ty.text())).collect();
         right.sort_by_key(|ty| ty.kind() != found.kind());
         for ty in right.into_iter().take(2) {
             offered += 1;

@@ -65,6 +65,8 @@ fn follows(one: &Diagnostic, other: &Diagnostic) -> bool {
         "E0001" | "E0003" | "E0004" | "E0006" => {
             one.range == other.range && code != cause || NAMES.contains(&code) && code != "E0202"
         }
+        // What is written behind a word of another language is of that language too.
+        "E0210" => code == "E0004" || NAMES.contains(&code),
         // A call of something unknown has operands of any kind.
         "E0204" => code == "E0302" && !touches,
         "E0302" | "E0307" => other.range.contains_range(one.range) && NATURE.contains(&code),

@@ -29,6 +29,7 @@ pub(super) fn complete(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnosti
     } else if diagnostic.lint == &MISSING_TARGET {
         missing_target(db, file, diagnostic);
     } else if diagnostic.lint == &UNKNOWN_TARGET {
+        unknown(db, file, diagnostic);
         target_of_version(db, file, diagnostic);
     } else if diagnostic.lint == &TARGET_NAME {
         if let (Some(place), Some(sm)) = (target_name(db, file), header(db, file).target.sm) {
@@ -93,6 +94,31 @@ fn least_version(gate: &Gate, sm: Sm, version: PtxVersion) -> Option<PtxVersion>
         Ok(()) => Some(version),
         Err(GateError::Version(needed)) => gate.check(needed, sm).is_ok().then_some(needed),
         Err(_) => None,
+    }
+}
+
+/// Offers what exists in place of a version or a target that does not.
+fn unknown(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
+    let header = header(db, file);
+    let mut offer = |place: Option<TextRange>, found: String, title: String| {
+        if let Some(place) = place.filter(|&place| diagnostic.range.contains_range(place)) {
+            diagnostic.offer(title, vec![TextEdit::new(place, found)], Applicability::MaybeIncorrect);
+        }
+    };
+    if let Some(version) = header.version
+        && version > PtxVersion::NEWEST
+    {
+        let newest = PtxVersion::NEWEST.to_string();
+        offer(version_number(db, file), newest.clone(), format!("change to {newest}, the newest known"));
+    }
+    if let Some(sm) = header.target.sm
+        && !Sm::KNOWN.contains(&sm)
+        && let Some(nearest) =
+            Sm::KNOWN.iter().filter(|known| known.number <= sm.number).max_by_key(|known| {
+                (known.number, known.feature == sm.feature, known.feature == ptx_isa::Feature::None)
+            })
+    {
+        offer(target_name(db, file), nearest.to_string(), format!("change to {nearest}"));
     }
 }
 
