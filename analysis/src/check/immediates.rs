@@ -149,14 +149,16 @@ fn value(
     operand: &Operand,
     range: TextRange,
 ) -> Option<Diagnostic> {
-    let fits = match (operand, row.values) {
+    let (values, is_low) = match row.values {
+        Values::Low(&values) => (values, true),
+        values => (values, false),
+    };
+    let counted = |value: i64| if is_low { i64::from(value as u32) } else { value };
+    let fits = match (operand, values) {
         (Operand::Int(value), Values::UpTo(name)) => {
-            constant_of(statement, name).is_none_or(|most| (0..=most).contains(value))
+            constant_of(statement, name).is_none_or(|most| (0..=counted(most)).contains(&counted(*value)))
         }
-        (Operand::Int(value), Values::UpToWord(name)) => {
-            constant_of(statement, name).is_none_or(|most| *value as u32 <= most as u32)
-        }
-        (Operand::Int(value), values) => values.contains(*value),
+        (Operand::Int(value), values) => values.contains(counted(*value)),
         // The bits of a float of 32 bits pass where no constant is meant to.
         (Operand::F64(_), Values::Of([])) => row.ty != ExpectedType::Word,
         (Operand::F32(bits), Values::Fraction) => is_fraction(f64::from(f32::from_bits(*bits))),

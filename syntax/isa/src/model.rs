@@ -337,13 +337,9 @@ pub enum Values {
     Any,
     /// From the first to the second.
     Range(i64, i64),
-    /// From the first to the second; only the low 32 bits of the constant count.
-    Word(i64, i64),
     Of(&'static [i64]),
     /// Multiples of the first number from the second to the third.
     Multiple(i64, i64, i64),
-    /// The same; only the low 32 bits of the constant count.
-    MultipleWord(i64, i64, i64),
     /// Multiples of the number, as unsigned ones of 32 bits; zero or not.
     Multiples {
         of: i64,
@@ -355,24 +351,21 @@ pub enum Values {
     PowerOfTwo(i64, i64),
     /// From zero to the constant that the operand of this name is.
     UpTo(&'static str),
-    /// The same; only the low 32 bits of both count.
-    UpToWord(&'static str),
     /// Floats above zero up to one.
     Fraction,
+    /// The low 32 bits of the constant are among these, and those of the constant that it is compared with.
+    Low(&'static Values),
 }
 
 impl Values {
     /// Whether an integer is among them, as far as it alone tells.
     pub fn contains(self, value: i64) -> bool {
         match self {
-            Values::Any | Values::UpTo(_) | Values::UpToWord(_) | Values::Fraction | Values::Each(_) => true,
+            Values::Any | Values::UpTo(_) | Values::Fraction | Values::Each(_) => true,
             Values::Range(from, to) => (from..=to).contains(&value),
-            Values::Word(from, to) => (from..=to).contains(&i64::from(value as u32)),
+            Values::Low(values) => values.contains(i64::from(value as u32)),
             Values::Of(values) => values.contains(&value),
             Values::Multiple(of, from, to) => value % of == 0 && (from..=to).contains(&value),
-            Values::MultipleWord(of, from, to) => {
-                Values::Multiple(of, from, to).contains(i64::from(value as u32))
-            }
             Values::Multiples { of, zero } => value % of == 0 && (zero || value != 0),
             Values::PowerOfTwo(from, to) => value.count_ones() == 1 && (from..=to).contains(&value),
         }
@@ -387,14 +380,15 @@ impl fmt::Display for Values {
         };
         match *self {
             Values::Any => f.write_str("any value"),
-            Values::Range(from, to) | Values::Word(from, to) => range(f, from, to),
+            Values::Low(values) => values.fmt(f),
+            Values::Range(from, to) => range(f, from, to),
             Values::Of(values) => {
                 for (i, value) in values.iter().enumerate() {
                     write!(f, "{}{value}", if i == 0 { "" } else { " or " })?;
                 }
                 Ok(())
             }
-            Values::Multiple(of, from, to) | Values::MultipleWord(of, from, to) => {
+            Values::Multiple(of, from, to) => {
                 write!(f, "a multiple of {of}, ")?;
                 range(f, from, to)
             }
@@ -411,7 +405,7 @@ impl fmt::Display for Values {
                 f.write_str("a power of two, ")?;
                 range(f, from, to)
             }
-            Values::UpTo(name) | Values::UpToWord(name) => write!(f, "0 to the value of `{name}`"),
+            Values::UpTo(name) => write!(f, "0 to the value of `{name}`"),
             Values::Fraction => f.write_str("above 0 and up to 1"),
         }
     }

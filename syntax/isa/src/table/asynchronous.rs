@@ -31,7 +31,7 @@ const MASK: Operand = src("ctaMask", I16).with(&[MulticastCluster]);
 pub(super) const CP_MASK: Operand = src("byteMask", I16).with(&[CpMask]);
 
 /// Bytes of a bulk copy.
-pub(super) const BULK_SIZE: Values = Values::MultipleWord(16, 0, 0xffff0);
+pub(super) const BULK_SIZE: Values = Values::Low(&Values::Multiple(16, 0, 0xffff0));
 /// The assembler takes a scope with bulk copies, which changes nothing.
 pub(super) const BULK_SCOPE: Group = opt(&[Cta, Cluster, Gpu, Sys]);
 /// Copies whose accesses are strong are of whole 128 bits.

@@ -37,7 +37,7 @@ const SPARSE_OPS: &[Operand] = &[
     fragment("b", Matrix::B),
     fragment("c", Matrix::C),
     METADATA,
-    imm("f", I32).values(Values::Word(0, 0)),
+    imm("f", I32).values(Values::Low(&Values::Range(0, 0))),
 ];
 const SCALED: &[Operand] = &[
     RESULT,
@@ -55,7 +55,7 @@ const SPARSE_SCALED: &[Operand] = &[
     fragment("b", Matrix::B),
     fragment("c", Matrix::C),
     METADATA,
-    imm("f", I32).values(Values::Word(0, 0)),
+    imm("f", I32).values(Values::Low(&Values::Range(0, 0))),
     Operand { name: "scale-a-data", ..METADATA },
     fields("scale-a-selector", Values::Each(&[Values::Range(0, 3), Values::Range(0, 1)])),
     Operand { name: "scale-b-data", ..METADATA },

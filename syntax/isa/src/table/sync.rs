@@ -8,7 +8,7 @@ const THREADS: Values = Values::Multiples { of: 32, zero: true };
 const REDUCE: &[Mod] = &[Popc, And, Or];
 const BARRIER_OPS: &[Operand] = &[
     dst("d", T0).or(Class::PREDICATE).with(&[Red]),
-    src("a", I32).values(Values::Word(0, 15)),
+    src("a", I32).values(Values::Low(&Values::Range(0, 15))),
     src("b", I32).values(THREADS).optional(),
     pred("c").with(&[Red]),
 ];

@@ -59,7 +59,7 @@ const MMA: &[Operand] = &[
     src("idesc", I32),
     src_vector("disable-output-lane", TB32).braces(Lanes::Of(&[4])).optional(),
     pred("enable-input-d"),
-    imm("scale-input-d", I32).values(Values::Word(0, 15)).optional(),
+    imm("scale-input-d", I32).values(Values::Low(&Values::Range(0, 15))).optional(),
 ];
 const SCALED: &[Operand] = &[
     tensor("d-tmem"),

@@ -129,7 +129,7 @@ pub(super) const ROWS: &[Form] = &[
         on_second(t![F16 Bf16]).needs(K16), on_second(t![Tf32]).needs(K8), on_second(NARROW).needs(K32), on_second(INT8).needs(K32_INT),
     ]),
     form(F::WgmmaMmaSp).name(&[key(&[MmaAsync]), req(&[Sp]), SYNC, opt(&[Aligned]), req(SHAPES), opt(&[Satfinite])]).ty(&[t![F16 F32 S32], A, A]).ops(SPARSE).facts(GROUP.or(Fact::READS).or(Fact::ASYNC)).gate(Gate::only(8, 2, TargetSet::arch(90))).rules(product_rules![
-        on_second(NARROW.union(INT8)).values("sp-sel", Values::Word(0, 0)), on_second(t![F16 Bf16]).needs(K32), on_second(t![Tf32]).needs(K16), on_second(NARROW).needs(K64), on_second(INT8).needs(K64_INT),
+        on_second(NARROW.union(INT8)).values("sp-sel", Values::Low(&Values::Range(0, 0))), on_second(t![F16 Bf16]).needs(K32), on_second(t![Tf32]).needs(K16), on_second(NARROW).needs(K64), on_second(INT8).needs(K64_INT),
     ]),
     form(F::WgmmaMmaBits).name(&[key(&[MmaAsync]), SYNC, opt(&[Aligned]), req(K256), req(&[And]), req(&[Popc])]).ty(&[S32, t![B1], t![B1]]).ops(OPERANDS).facts(GROUP.or(Fact::READS).or(Fact::ASYNC)).gate(HOPPER).rules(&[lacks(&[]).operand("imm-scale-a", NEVER), lacks(&[]).operand("imm-scale-b", NEVER), lacks(&[]).operand("imm-trans-a", NEVER), lacks(&[]).operand("imm-trans-b", NEVER)]),
 ];

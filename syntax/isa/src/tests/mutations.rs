@@ -269,13 +269,12 @@ fn all_values(values: Values) -> Vec<Values> {
         Values::Range(from, to) => {
             vec![Values::Range(from, to.wrapping_sub(1)), Values::Range(from + 1, to), Values::Any]
         }
-        Values::Word(from, to) => vec![Values::Word(from, to - 1), Values::Word(from + 1, to), Values::Any],
+        Values::Low(values) => {
+            all_values(*values).into_iter().map(|values| Values::Low(Box::leak(Box::new(values)))).collect()
+        }
         Values::Of(all) => shorter(all).map(Values::Of).chain([Values::Any]).collect(),
         Values::Multiple(of, from, to) => {
             vec![Values::Multiple(of * 2, from, to), Values::Multiple(of, from, to - of)]
-        }
-        Values::MultipleWord(of, from, to) => {
-            vec![Values::MultipleWord(of * 2, from, to), Values::MultipleWord(of, from, to - of)]
         }
         Values::Multiples { of, zero } => {
             vec![Values::Multiples { of: of * 2, zero }, Values::Multiples { of, zero: !zero }]
