@@ -408,6 +408,11 @@ impl Builder {
             format!("of `{name}` and `{aliasee}` only one is `.noreturn`")
         } else {
             self.aliases.push((name.clone(), aliasee.clone()));
+            let alias = &mut self.functions[alias];
+            if alias.linkage == Linkage::Extern {
+                // This module defines it after all.
+                alias.linkage = Linkage::Visible;
+            }
             return;
         };
         let place = self.function_items[function];

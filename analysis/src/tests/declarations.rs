@@ -205,3 +205,12 @@ fn headers() {
     assert_eq!(errors(".version\n9.0\n.target sm_90\n"), ["E0104"]);
     assert_eq!(errors(".version /**/ 9.0\n.target sm_90\n"), ["E0104"]);
 }
+
+#[test]
+fn an_alias_is_a_definition() {
+    let call = "\n.entry k() { call b; ret; }";
+    check(
+        &[&(".func a() { ret; }\n.extern .func b();\n.alias b, a;".to_owned() + call)],
+        &[(&(".extern .func b();".to_owned() + call), 2, "E0115")],
+    );
+}
