@@ -113,7 +113,9 @@ pub(crate) fn extras(db: &dyn Db) -> Extras {
     let levels = Options::get(db).levels(db);
     let is_on = |lint| levels.level(lint) != Severity::Allow;
     Extras {
-        unused: is_on(&unused::UNUSED_LABEL) || is_on(&unused::UNUSED_REGISTER),
+        unused: [&unused::UNUSED_LABEL, &unused::UNUSED_REGISTER, &unused::UNREAD_REGISTER]
+            .into_iter()
+            .any(is_on),
         varying_branches: is_on(&divergence::VARYING_BRANCH),
         maybe_unassigned: is_on(&unassigned::MAYBE_UNASSIGNED),
     }

@@ -2,7 +2,7 @@
 
 use ptx_backend::input::Operand;
 use ptx_isa::{ExpectedType, Gate, GateError, PtxVersion, ScalarType, Sm, TargetSet};
-use text_size::TextRange;
+use text_size::{TextRange, TextSize};
 
 use super::{Context, Statement, warp_sync};
 use crate::declare_lint;
@@ -122,6 +122,9 @@ impl Gates {
             "shfl" | "vote" if removed => {
                 diagnostic.note(format!("use `{mnemonic}.sync` with a mask of the participating threads"))
             }
+            "mad" if gate.targets.lowest() < Some(20) => diagnostic
+                .note("from sm_20 on the product is rounded in a way that is told")
+                .fix("add `.rn`", TextRange::at(range.start() + TextSize::of("mad"), 0.into()), ".rn"),
             _ => diagnostic,
         })
     }
@@ -138,6 +141,9 @@ impl Gates {
             GateError::Target(targets) => {
                 let diagnostic = Diagnostic::new(&TARGET_GATE, range, message);
                 match nearest(targets, self.target) {
+                    Some(sm) if sm.number < OLDEST_COMPILED && self.is_compiled() => {
+                        diagnostic.note(format!("the target is {}, which came later", self.target))
+                    }
                     Some(sm) => {
                         diagnostic.note(format!("the target is {}; `.target {sm}` would do", self.target))
                     }

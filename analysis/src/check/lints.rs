@@ -159,6 +159,7 @@ pub static LINTS: &[&Lint] = &[
     &super::memory::OUT_OF_BOUNDS,
     &super::unassigned::MAYBE_UNASSIGNED,
     &super::slow_forms::SLOW_FORM,
+    &super::unused::UNREAD_REGISTER,
     &crate::module::TARGET_NAME,
     &NOT_CHECKED,
     &NOT_COMPILED,

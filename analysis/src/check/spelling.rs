@@ -248,7 +248,9 @@ pub(crate) fn unresolved(
         }
         ResolveError::UnknownSuffix { index } => {
             let message = format!("`{}` is no modifier or type of any instruction", name.spelled(*index));
-            let diagnostic = Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message);
+            let note =
+                format!("`ptx-check --explain {0}` shows the modifiers and types of `{0}`", name.word());
+            let diagnostic = Diagnostic::new(&BAD_MODIFIER, name.suffix(*index), message).note(note);
             let words = ptx_isa::Suffix::all().map(ptx_isa::Suffix::text);
             name.without(name.instead(diagnostic, *index, words, Spelling::Misspelt), *index)
         }

@@ -235,7 +235,11 @@ fn mismatch(
     match (found, expected) {
         (ScalarType::Pred, _) => diagnostic.note("`selp` makes a number of a predicate"),
         (_, ScalarType::Pred) => diagnostic.note("`setp` makes a predicate of a comparison"),
-        _ if is_number(found) && is_number(expected) && found.bits() != expected.bits() => {
+        _ if row.role == Role::Source
+            && is_number(found)
+            && is_number(expected)
+            && found.bits() != expected.bits() =>
+        {
             let (to, from) = (expected.bits(), found.bits());
             diagnostic.note(format!(
                 "`cvt.u{to}.u{from}` makes {to} bits of {from}, `cvt.s{to}.s{from}` with the sign"

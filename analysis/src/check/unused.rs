@@ -3,11 +3,15 @@
 //! Compilers declare ranges of registers with room to spare and labels that nothing jumps to, so these lints
 //! are off unless asked for.
 
+use ptx_backend::input::Operand;
+use ptx_isa::Facts;
+use text_size::TextRange;
+
 use super::Body;
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 use crate::ide::Access;
-use crate::scope::DeclKind;
+use crate::scope::{DeclKind, Entity};
 
 declare_lint! {
     /// Nothing jumps to a label.
@@ -17,6 +21,11 @@ declare_lint! {
 declare_lint! {
     /// A register is declared and never mentioned.
     pub(crate) UNUSED_REGISTER = "W0502" "unused-register", Allow, since "0.1.0"
+}
+
+declare_lint! {
+    /// A register is written and never read.
+    pub(super) UNREAD_REGISTER = "W0522" "unread-register", Allow, since "0.1.0"
 }
 
 pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
@@ -29,6 +38,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
             used[declaration.0 as usize] = true;
         }
     }
+    unread(body, out);
     for (declaration, _) in body.map.declarations.iter().zip(used).filter(|(_, used)| !used) {
         let name = &body.text[declaration.range];
         let diagnostic = match declaration.kind {
@@ -41,5 +51,45 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
             _ => continue,
         };
         out.push(diagnostic.unnecessary());
+    }
+}
+
+/// Whether the write at a place is all that its instruction does.
+fn is_needless(body: &Body<'_>, write: TextRange) -> bool {
+    let map = body.map;
+    let Some(src) = map.statement_at(write.start()) else { return false };
+    let (Some(flow), Some(statement)) = (body.flow(), map.statement(src)) else { return false };
+    let Some(instr) = flow.instruction(src) else { return false };
+    const MORE: [Facts; 5] = [Facts::WRITES, Facts::EFFECT, Facts::ASYNC, Facts::CONVERGENT, Facts::CONTROL];
+    let facts = ptx_isa::form(instr.opcode.form).facts;
+    let first = map.occurrences.partition_point(|o| o.range.start() < statement.start());
+    let inside = map.occurrences[first..].iter().take_while(|o| o.range.end() <= statement.end());
+    !MORE.into_iter().any(|more| facts.has(more))
+        && inside.filter(|o| o.access == Access::Write).count() == 1
+        && !matches!(instr.operands.first(), Some(Operand::Vector(_) | Operand::Pair(_)))
+}
+
+/// Registers whose values nothing reads. Parts of vectors are written together, and those of the module may be read
+/// elsewhere.
+fn unread(body: &Body<'_>, out: &mut Findings) {
+    let map = body.map;
+    let mut read = vec![false; map.registers.len()];
+    let mut written = vec![None; map.registers.len()];
+    for occurrence in map.occurrences.iter().filter(|o| o.access != Access::Declaration) {
+        let Entity::Register(register) = occurrence.entity else { continue };
+        match occurrence.access {
+            Access::Write => _ = written[register.0 as usize].get_or_insert(occurrence.range),
+            _ => read[register.0 as usize] = true,
+        }
+    }
+    for ((register, range), _) in map.registers.iter().zip(written).zip(read).filter(|(_, read)| !read) {
+        let declaration = &map.declarations[register.declaration.0 as usize];
+        let is_whole = matches!(declaration.kind, DeclKind::Register { lanes: 1, .. });
+        if let (Some(range), true) = (range, is_whole && !declaration.range.is_empty())
+            && is_needless(body, range)
+        {
+            let message = format!("nothing reads `{}`", &body.text[range]);
+            out.push(Diagnostic::new(&UNREAD_REGISTER, range, message));
+        }
     }
 }

@@ -655,16 +655,24 @@ fn one_mistake_is_said_once() {
 #[test]
 fn what_exists_in_place_of_what_does_not() {
     let module = |header: &str| format!("{header}\n.entry k()\n{{\nret;\n}}\n");
-    check("E0403", &module(".version 8.0\n.target sm_91"), expect![[r#"
+    check(
+        "E0403",
+        &module(".version 8.0\n.target sm_91"),
+        expect![[r#"
         change to sm_90
           + .target sm_90
           - .target sm_91
-    "#]]);
-    check("E0403", &module(".version 9.9\n.target sm_90"), expect![[r#"
+    "#]],
+    );
+    check(
+        "E0403",
+        &module(".version 9.9\n.target sm_90"),
+        expect![[r#"
         change to 9.5, the newest known
           + .version 9.5
           - .version 9.9
-    "#]]);
+    "#]],
+    );
     check(
         "E0006",
         ".version 8.0\n.target sm_80\n.entry k()\n{\nret;\n\n.entry l()\n{\nret;\n}\n",
@@ -672,19 +680,31 @@ fn what_exists_in_place_of_what_does_not() {
             close it with `}`
         "#]],
     );
-    check_body("E0303", ".reg .b32 %r<4>;\nmul.wide.u32 %r1, %r2, 4;", expect![[r#"
+    check_body(
+        "E0303",
+        ".reg .b32 %r<4>;\nmul.wide.u32 %r1, %r2, 4;",
+        expect![[r#"
         change `.wide` to `.lo`
           + mul.lo.u32 %r1, %r2, 4;
           - mul.wide.u32 %r1, %r2, 4;
-    "#]]);
-    check_body("E0307", ".reg .f32 %f<4>; .reg .b64 %d;\nld.global.v4.f32 {%f1, %f2}, [%d];", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "E0307",
+        ".reg .f32 %f<4>; .reg .b64 %d;\nld.global.v4.f32 {%f1, %f2}, [%d];",
+        expect![[r#"
         change `.v4` to `.v2`
           + ld.global.v2.f32 {%f1, %f2}, [%d];
           - ld.global.v4.f32 {%f1, %f2}, [%d];
-    "#]]);
-    check_body("E0212", ".shared .b32 s; .reg .b32 %r;\nld.shared.nc.u32 %r, [s];", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "E0212",
+        ".shared .b32 s; .reg .b32 %r;\nld.shared.nc.u32 %r, [s];",
+        expect![[r#"
         remove `.nc`
           + ld.shared.u32 %r, [s];
           - ld.shared.nc.u32 %r, [s];
-    "#]]);
+    "#]],
+    );
 }

@@ -75,7 +75,12 @@ fn raise(db: &dyn Db, file: SourceFile, gate: &Gate, diagnostic: &mut Diagnostic
             }
             let Some(needed) = nearest(targets, sm) else { return };
             let Some(least) = least_version(gate, needed, version) else { return };
-            let mut title = format!("raise `.target` to {needed}");
+            // Nobody goes back to hardware that no code is made for.
+            if needed < sm && !Sm::COMPILED.contains(&needed.number) {
+                return;
+            }
+            let verb = if needed < sm { "change" } else { "raise" };
+            let mut title = format!("{verb} `.target` to {needed}");
             let mut edits = vec![TextEdit::new(place, needed.to_string())];
             if let (true, Some(place)) = (least > version, version_place) {
                 title += &format!(" and `.version` to {least}");
