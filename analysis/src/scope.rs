@@ -112,8 +112,11 @@ pub(crate) fn clear<K, V>(map: &mut FxHashMap<K, V>) {
 /// A name is its stem and the digits at its end. All that it can mean is declared with this stem. This gives one of
 /// 64 bits for each stem.
 fn stem_bit(stem: &str) -> u64 {
-    let hash = stem.bytes().fold(0u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x9E37_79B1));
-    1 << (hash >> 26)
+    let end = match stem.as_bytes().last_chunk() {
+        Some(last) => u64::from_le_bytes(*last),
+        None => stem.bytes().fold(0, |bytes, byte| bytes << 8 | u64::from(byte)),
+    };
+    1 << ((end ^ stem.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58)
 }
 
 /// `%rd12`: a name of a short stem without digits, and a number.

@@ -93,43 +93,53 @@ fn is_passed_on(instr: Instr<'_>) -> bool {
     }
 }
 
+/// What is known of a register while all statements are walked.
+#[derive(Clone, Copy)]
+struct Written {
+    /// The block with its first write in text order.
+    first: BlockId,
+    /// The last block that needs no more looks at its reads.
+    here: BlockId,
+}
+
 fn candidates(body: &Body<'_>, flow: &Flow<'_>) -> Vec<Candidate> {
     let (graph, accesses) = (flow.graph(), flow.accesses());
-    let registers = body.map.registers.len();
-    // By register: the block with its first write in text order, and the one with its last.
-    let (mut first, mut last) = (vec![NONE; registers], vec![NONE; registers]);
+    let mut written = vec![Written { first: NONE, here: NONE }; body.map.registers.len()];
     for (register, name) in body.map.registers.iter().enumerate() {
         let declaration = &body.map.declarations[name.declaration.0 as usize];
         // Registers of the module are declared outside; parts of vectors are written together or apart.
         if declaration.range.is_empty() || matches!(declaration.kind, DeclKind::Register { lanes: 2.., .. }) {
-            first[register] = 0;
+            written[register].first = ENTRY;
         }
     }
     for parameter in body.function.params.iter().filter_map(|param| param.reg) {
-        first[parameter.0 as usize] = 0;
+        written[parameter.0 as usize].first = ENTRY;
     }
     let mut candidates = Vec::new();
     for block in graph.reached_blocks() {
         for src in flow.ordinals(block) {
             let registers = accesses.registers(src);
             for access in registers.clone().filter(|access| access.reads()) {
-                let register = access.register.0 as usize;
-                let is_written = last[register] == block
-                    || first[register] != NONE && flow.dominates(first[register], block);
-                if !is_written
-                    && !flow.instruction(src).is_some_and(is_passed_on)
-                    && let Some(range) = flow.place(src, &access)
-                {
-                    candidates.push(Candidate { register: access.register, block, range });
-                    // One report in a block is enough.
-                    last[register] = block;
+                let written = &mut written[access.register.0 as usize];
+                if written.here == block {
+                    continue;
                 }
+                let is_written = written.first != NONE && flow.dominates(written.first, block);
+                if !is_written {
+                    if flow.instruction(src).is_some_and(is_passed_on) {
+                        continue;
+                    }
+                    let Some(range) = flow.place(src, &access) else { continue };
+                    candidates.push(Candidate { register: access.register, block, range });
+                }
+                // Once in a block is enough.
+                written.here = block;
             }
             for access in registers.filter(|access| access.writes()) {
-                let register = access.register.0 as usize;
-                last[register] = block;
-                if first[register] == NONE {
-                    first[register] = block;
+                let written = &mut written[access.register.0 as usize];
+                written.here = block;
+                if written.first == NONE {
+                    written.first = block;
                 }
             }
         }
@@ -140,16 +150,20 @@ fn candidates(body: &Body<'_>, flow: &Flow<'_>) -> Vec<Candidate> {
 /// The blocks that write the registers of candidates, in order.
 fn writes(flow: &Flow<'_>, candidates: &[Candidate]) -> FxHashMap<RegId, SmallVec<[BlockId; 4]>> {
     let mut writes: FxHashMap<RegId, SmallVec<[BlockId; 4]>> = FxHashMap::default();
+    let last = candidates.iter().map(|candidate| candidate.register.0 as usize).max();
+    let mut is_asked_for = vec![false; last.map_or(0, |last| last + 1)];
     for candidate in candidates {
-        writes.entry(candidate.register).or_default();
+        is_asked_for[candidate.register.0 as usize] = true;
     }
     let graph = flow.graph();
     for block in graph.reached_blocks() {
         for src in flow.ordinals(block) {
             for access in flow.accesses().registers(src).filter(|access| access.writes()) {
-                if let Some(blocks) = writes.get_mut(&access.register)
-                    && blocks.last() != Some(&block)
-                {
+                if !is_asked_for.get(access.register.0 as usize).is_some_and(|&is_asked_for| is_asked_for) {
+                    continue;
+                }
+                let blocks = writes.entry(access.register).or_default();
+                if blocks.last() != Some(&block) {
                     blocks.push(block);
                 }
             }

@@ -130,7 +130,7 @@ impl Shapes {
     }
 
     /// The point behind a code, which is not zero.
-    #[inline]
+    #[inline(always)]
     pub(super) fn step(&mut self, from: Point, code: u64) -> Point {
         let node = &self.nodes[from.0 as usize];
         if node.code == code { node.next } else { self.turn(from, code) }

@@ -194,7 +194,7 @@ impl<'db> Body<'_, 'db> {
     }
 
     /// Goes down the tree of shapes.
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, code: u64) {
         self.shape = self.memory.shapes.step(self.shape, code);
     }
@@ -441,7 +441,7 @@ impl<'db> Body<'_, 'db> {
 
     /// The register at the cursor, which is at the byte `first`, if it is of a range with a short name: `%rd12`.
     /// Otherwise the cursor stays.
-    #[inline]
+    #[inline(always)]
     fn read_register(&mut self, first: u8) -> Option<(RegId, ScalarType)> {
         if first != b'%' {
             return None;
