@@ -326,7 +326,7 @@ impl<'t> Names<'t> {
     }
 
     /// The register that a numbered name means, where its stem is remembered.
-    #[inline]
+    #[inline(always)]
     pub fn recall(&mut self, numbered: Numbered) -> Option<(RegId, ScalarType)> {
         let range = self.recent.get(numbered)?;
         let (declaration, number, ty) = (range.declaration, Some(numbered.number), range.ty);

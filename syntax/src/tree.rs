@@ -66,6 +66,17 @@ impl StatementParser {
         Parse { green: green.splice_children(0..0, self.blanks(offset.into())), errors }
     }
 
+    /// Whether the first so many bytes of some statements parse as they would with nothing behind them.
+    pub fn stand_alone(&mut self, statements: &str, length: usize) -> bool {
+        let alone = parse_with(&statements[..length], grammar::statements, &mut self.cache);
+        let all = parse_with(statements, grammar::statements, &mut self.cache);
+        let mut children = all.green.children();
+        let mut errors = all.errors.iter().filter(|error| usize::from(error.range.start()) < length);
+        alone.green.children().all(|child| children.next() == Some(child))
+            && alone.errors.iter().all(|error| errors.next() == Some(error))
+            && errors.next().is_none()
+    }
+
     /// So many blanks, in as many pieces as the number has ones.
     fn blanks(&mut self, count: u32) -> Vec<NodeOrToken<GreenNode, GreenToken>> {
         let powers = 0..u32::BITS - count.leading_zeros();

@@ -4,12 +4,13 @@
 //! types. What the checks say of it depends on that [shape](super::shape) alone. So a body's text is read once, and
 //! each instruction is looked up among the shapes that have passed; one of a new shape, and whatever else is rare, is
 //! parsed by itself, in its place, and walked by the code that walks trees. The result is the tree's to the last bit. At
-//! the first syntax error or doubt the reading gives up, and the function is walked as a whole.
+//! the first doubt, such as a syntax error that is not of one statement alone, the reading gives up, and the function is
+//! walked as a whole.
 
 use memchr::{memchr, memchr2, memchr3};
 use ptx_backend::input::{Guard, LabelId, Operand, SrcId, Symbol, Variable};
 use ptx_isa::{Opcode, ScalarType};
-use ptx_syntax::Next;
+use ptx_syntax::{Next, Parse, SyntaxKind, SyntaxNode};
 use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
 
@@ -61,6 +62,9 @@ pub(super) struct Buffers {
 
 /// Statements that may be parsed by themselves, beyond one in four: more are better parsed together.
 const SPARE: usize = 256;
+
+/// Syntax errors of statements that stand alone. Where there are more, limits of the parser might be near.
+const MOST_ERRORS: usize = 50;
 
 /// Blocks may be nested this deep; far below the parser's limit.
 const MAX_DEPTH: usize = 100;
@@ -151,6 +155,10 @@ impl<'s, 'db> Body<'s, 'db> {
                 b'.' => self.directive()?,
                 _ => self.labelled_or_instruction()?,
             }
+        }
+        // Behind a syntax error nobody says what else was not understood, and it may stand anywhere.
+        if !self.walker.broken.is_empty() {
+            self.walker.not_understood = None;
         }
         Some(self.walker.diagnostics.count())
     }
@@ -306,16 +314,34 @@ impl<'s, 'db> Body<'s, 'db> {
         }
         let visible = self.block()?;
         let parsed = self.memory.parser.parse(&self.text[start..self.pos], TextSize::new(start as u32));
-        if !parsed.errors.is_empty() {
+        if !parsed.errors.is_empty() && !self.stands_alone(start, &parsed) {
             return None;
         }
         let walker = &mut *self.walker;
         let found = walker.diagnostics.count();
         let was_incomplete = std::mem::replace(&mut walker.incomplete, false);
+        walker.syntax_errors(&parsed.errors);
         walker.statements(&parsed.syntax(), visible);
         let passes = walker.diagnostics.count() == found && !walker.incomplete;
         walker.incomplete |= was_incomplete;
         Some(if passes { Outcome::Passes } else { Outcome::Found })
+    }
+
+    /// Whether the malformed statement at `start`, which ends at the cursor, is wrong in the same way wherever it stands,
+    /// and nothing else is wrong because of it.
+    fn stands_alone(&mut self, start: usize, parsed: &Parse) -> bool {
+        let (before, behind) = (&self.text[..start], &self.text[self.pos..]);
+        let is_apart = before.trim_end_matches([' ', '\t']).ends_with('\n')
+            && behind.starts_with([' ', '\t', '\r', '\n'])
+            && self.walker.broken.len() + parsed.errors.len() <= MOST_ERRORS;
+        // Labels are declared before all else, and the trivia stand for what is before the statement.
+        let is_expected = |node: SyntaxNode| {
+            matches!(node.kind(), SyntaxKind::INSTRUCTION | SyntaxKind::ERROR | SyntaxKind::TRIVIA)
+        };
+        let next = memchr(b';', behind.as_bytes()).map_or(behind.len(), |semicolon| semicolon + 1);
+        is_apart
+            && parsed.syntax().children().all(is_expected)
+            && self.memory.parser.stand_alone(&self.text[start..self.pos + next], self.pos - start)
     }
 
     fn directive(&mut self) -> Option<()> {
@@ -596,11 +622,35 @@ mod tests {
 
     /// Of each of these the grammar has something to say, for which the rest of the text may matter.
     #[test]
-    fn what_is_malformed_is_not_plain() {
+    fn what_is_malformed_alone_is_plain() {
         for body in [
             "add.f32 %f1, %f2, 0f3F80000;",
             "add.f64 %x, %x, 99999999999999999999;",
+            "add.f32 %f1, %f2 %f2;",
+            "mov.u32 %r1,; mov.u32 %r2, %r1;",
+            "mov.u32 %r1, %r2\nmov.u32 %r2, %r1;",
+            "mov.u32 %r1, %r1 %r2;\nmov.u32 %r2, %f1;",
+            "ld.global.u8 %r4, [%rd1;",
+            "ld.global.u8 %r4, [%rd1 + ];",
+            "@ ret;",
+            "mov.u32 %r1, (3;",
+            "+ 5;",
+        ] {
+            for before in [PLAIN, body] {
+                let text = kernel("one", before) + "\n" + &kernel("two", &format!("{body}\n{PLAIN}\n{body}"));
+                assert_eq!(both(&text), (true, false), "{body}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_malformed_is_not_plain() {
+        for body in [
             "add.f32 %f1, %f2, 0f3F800000",
+            "ret; mov.u32 %r1,;",
+            "mov.u32 %r1, %r2\nL1: mov.u32 %r2, %r1;",
+            "bra L1;\nL1\nret;",
+            "mov.b64 {%r1, %r2, %x;",
             "} ret; {",
             "ret; }",
             "/* open",
