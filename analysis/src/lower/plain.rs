@@ -659,6 +659,7 @@ mod tests {
             ".local .align 4 .b8 WARP_SZ[16];",
             ".reg .b32 WARP_SZ;",
             "WARP_SZ: ret;",
+            ".loc 1 2 3,\nret;",
         ] {
             for before in [PLAIN, body] {
                 let text = kernel("one", before) + "\n" + &kernel("two", body);

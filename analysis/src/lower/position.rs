@@ -13,7 +13,11 @@ impl<'db> Body<'_, 'db> {
     /// `.loc 1 20 5`, and whatever else is in its line. False where its tree has to tell what that is.
     pub(super) fn position(&mut self) -> Option<bool> {
         let position = self.numbers()?;
+        let behind = self.pos;
         let caller = self.caller();
+        if caller.is_none() {
+            self.pos = behind;
+        }
         let end = self.pos + memchr(b'\n', &self.text.as_bytes()[self.pos..])?;
         let rest = self.text[self.pos..end].trim_ascii();
         self.pos = end;
