@@ -334,12 +334,17 @@ impl<'s, 'db> Body<'s, 'db> {
         let is_apart = before.trim_end_matches([' ', '\t']).ends_with('\n')
             && behind.starts_with([' ', '\t', '\r', '\n'])
             && self.walker.broken.len() + parsed.errors.len() <= MOST_ERRORS;
+        let is_inside = |at: TextSize| (start..self.pos).contains(&usize::from(at));
+        let is_whole = |braces: &Braces| {
+            is_inside(braces.range.start()) == is_inside(braces.range.end() - TextSize::of('}'))
+        };
         // Labels are declared before all else, and the trivia stand for what is before the statement.
         let is_expected = |node: SyntaxNode| {
             matches!(node.kind(), SyntaxKind::INSTRUCTION | SyntaxKind::ERROR | SyntaxKind::TRIVIA)
         };
         let next = memchr(b';', behind.as_bytes()).map_or(behind.len(), |semicolon| semicolon + 1);
         is_apart
+            && self.braces.iter().all(is_whole)
             && parsed.syntax().children().all(is_expected)
             && self.memory.parser.stand_alone(&self.text[start..self.pos + next], self.pos - start)
     }
@@ -648,6 +653,7 @@ mod tests {
         for body in [
             "add.f32 %f1, %f2, 0f3F800000",
             "ret; mov.u32 %r1,;",
+            "mov.u32 {; }",
             "mov.u32 %r1, %r2\nL1: mov.u32 %r2, %r1;",
             "bra L1;\nL1\nret;",
             "mov.b64 {%r1, %r2, %x;",
