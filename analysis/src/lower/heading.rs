@@ -304,8 +304,7 @@ impl<'t> Reader<'t, '_> {
         if self.cursor.byte() == b'.' {
             let mut before = self.cursor.pos;
             let mut word = self.cursor.dot_word()?;
-            if matches!(self.cursor.bytes(word), b".const" | b".global" | b".local" | b".shared" | b".param")
-            {
+            if matches!(self.cursor.bytes(word), b".const" | b".global" | b".local" | b".shared") {
                 end = self.cursor.pos;
                 self.cursor.skip_trivia()?;
                 before = self.cursor.pos;

@@ -115,6 +115,7 @@ fn pointers_among_parameters() {
         &[
             (".entry k(.param .u64 .align 8 .ptr a) { ret; }", 1, "E0101"),
             (".entry k(.param .u64 .align 7 a) { ret; }", 1, "E0102"),
+            (".entry k(.param .u64 .ptr .param a) { ret; }", 1, "E0004"),
             (".func f(.param .u64 .align 8 a) { ret; }", 1, "E0109"),
             (".global .u64 .align 8 a;", 1, "E0004"),
         ],
@@ -212,5 +213,16 @@ fn an_alias_is_a_definition() {
     check(
         &[&(".func a() { ret; }\n.extern .func b();\n.alias b, a;".to_owned() + call)],
         &[(&(".extern .func b();".to_owned() + call), 2, "E0115")],
+    );
+}
+
+#[test]
+fn bodies_declare_no_kernels() {
+    check(
+        &[".entry k() { .extern .func f(); ret; }"],
+        &[
+            (".entry k() { .entry j(); ret; }", 1, "E0004"),
+            (".entry k() { .visible .entry j(); ret; }", 1, "E0004"),
+        ],
     );
 }

@@ -134,7 +134,7 @@ fn pointer(p: &mut Parser<'_>) {
     if p.at_word(".ptr") {
         p.bump();
     }
-    if p.at(DOT_WORD) && matches!(p.current_text(), ".const" | ".global" | ".local" | ".shared" | ".param") {
+    if p.at(DOT_WORD) && matches!(p.current_text(), ".const" | ".global" | ".local" | ".shared") {
         p.bump();
     }
     if p.at_word(".align") {

@@ -84,6 +84,9 @@ fn directive_statement(p: &mut Parser<'_>) {
             instruction::target_directive(p)
         }
         ".visible" | ".extern" | ".weak" | ".common" | ".func" | ".entry" => {
+            if p.at_word(".entry") || p.nth_text(1) == ".entry" {
+                p.error_here("a kernel is declared outside of functions");
+            }
             let is_function = p.at_word(".func") || p.at_word(".entry");
             let open = p.current_range();
             let kind = function::function_or_variable(p);
