@@ -119,7 +119,9 @@ fn numbered(bytes: u64) -> Option<(usize, Numbered)> {
     let behind = no_digit.checked_shr(stem_bits).filter(|&behind| behind != 0)?;
     let digit_bits = behind.trailing_zeros() & !7;
     let end = (bytes >> (stem_bits + digit_bits)) as u8;
-    if stem_bits == 0 || CLASS[end as usize] & (WORD | JOINT) != 0 {
+    // A stem ends where its zeros begin, so that none may end in one.
+    let is_stem = stem_bits > 0 && (bytes >> (stem_bits - 8)) as u8 != 0;
+    if !is_stem || CLASS[end as usize] & (WORD | JOINT) != 0 {
         return None;
     }
     // The number with zeros before it; then two, four and eight digits become one.
@@ -646,7 +648,7 @@ mod tests {
         assert_eq!(read("p007 bra"), found(4, "p", 7));
         assert_eq!(read("Zaz9]\n\t\0"), found(4, "Zaz", 9));
         assert_eq!(read("r987654}"), found(7, "r", 987_654));
-        for other in ["r1234567", "p, %r, {", "r1.x, %r", "r1x, %r2", "r1_, %r2", "1r, %r2,"] {
+        for other in ["r1234567", "p, %r, {", "r1.x, %r", "r1x, %r2", "r1_, %r2", "1r, %r2,", "rd\x004, %r"] {
             assert_eq!(read(other), None, "{other}");
         }
         assert_eq!(read("        "), None);
