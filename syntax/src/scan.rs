@@ -29,26 +29,30 @@ impl Next {
     }
 }
 
-/// The first `.` or `#` behind a blank: all that begin an item or a preprocessor line are among these. No item begins
-/// with `.g` to `.s` in a body, as most directives there do.
+/// The first `.` or `#` with which a line begins and that may begin an item: no item begins with `.g` to `.s` in a body,
+/// as most directives there do. It may also stand behind several blanks in a line.
 ///
-/// Bodies have few of them and many lines, so the bytes are looked at in blocks, as vectors.
+/// There are few of them and many lines, so the bytes are looked at in blocks, as vectors.
 pub(crate) fn find_start(bytes: &[u8]) -> Option<usize> {
     const BLOCK: usize = 32;
-    let is_start = |before: u8, byte: u8, after: u8| {
+    if let [b'\n', b'.' | b'#', ..] = bytes {
+        return Some(1);
+    }
+    let is_start = |two_before: u8, before: u8, byte: u8, after: u8| {
+        let begins_line = (before == b'\n') | (two_before.max(before) <= b' ');
         let begins_item = (byte == b'.') & (after.wrapping_sub(b'g') > b's' - b'g');
-        (before <= b' ') & (begins_item | (byte == b'#'))
+        begins_line & (begins_item | (byte == b'#'))
     };
     let mut at = 0;
-    while let Some(block) = bytes.get(at..at + BLOCK + 2) {
-        let starts = std::iter::zip(&block[..BLOCK], &block[1..]).zip(&block[2..]);
-        if starts.fold(false, |any, ((&before, &byte), &after)| any | is_start(before, byte, after)) {
+    while let Some(block) = bytes[at..].first_chunk::<{ BLOCK + 3 }>() {
+        if (0..BLOCK).fold(false, |any, i| any | is_start(block[i], block[i + 1], block[i + 2], block[i + 3]))
+        {
             break;
         }
         at += BLOCK;
     }
-    let found = bytes[at..].windows(3).position(|bytes| is_start(bytes[0], bytes[1], bytes[2]))?;
-    Some(at + found + 1)
+    let found = bytes[at..].windows(4).position(|b| is_start(b[0], b[1], b[2], b[3]))?;
+    Some(at + found + 2)
 }
 
 /// The end of the block comment that opens at `pos`, and whether it is closed.

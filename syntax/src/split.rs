@@ -153,7 +153,7 @@ struct Splitter<'a> {
     next_end: Next,
     /// The next brace.
     next_mark: Next,
-    /// The next directive that may be the first of its line.
+    /// The next line that may begin an item, or that a preprocessor left.
     next_start: Next,
     /// The next quote or slash, which may begin what hides braces.
     next_hidden: Next,
