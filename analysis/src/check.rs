@@ -41,7 +41,7 @@ use text_size::{TextRange, TextSize};
 
 use crate::db::{Db, Options};
 use crate::diagnostic::{Findings, Severity};
-use crate::flow::{Code, Flow, Instr, Survey};
+use crate::flow::{Flow, Instr};
 use crate::lower::SourceMap;
 use crate::module::Header;
 use crate::scope::RegisterName;
@@ -134,18 +134,15 @@ pub struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Says nothing of the order of execution when `incomplete`.
+    /// Without `flow` nothing is said of the order of execution.
     pub(crate) fn new(
         function: &'a Function,
-        code: &'a Code,
-        survey: &'a Survey,
+        flow: Option<Flow<'a>>,
         variables: &'a FxHashMap<Symbol, Place>,
         map: &'a SourceMap,
         text: &'a str,
-        incomplete: bool,
         extras: Extras,
     ) -> Self {
-        let flow = (!incomplete).then(|| Flow::new(function, code, survey, map));
         Self { map, text, function, variables, extras, flow }
     }
 

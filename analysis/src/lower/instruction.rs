@@ -37,6 +37,8 @@ struct Lowered {
 impl<'db> Walker<'db> {
     pub(super) fn instruction(&mut self, node: &SyntaxNode) {
         let mut is_call = false;
+        // The guard comes before the name, and that of the instruction before says nothing about it.
+        (self.is_branch, self.is_video) = (false, false);
         let src = SrcId(self.map.statements.len() as u32);
         let range = node.text_range();
         let names = self.map.occurrences.len();

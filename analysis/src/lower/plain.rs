@@ -609,6 +609,7 @@ mod tests {
             "bar.sync 99;",
             ".loc 1 4 5, function_name L1, inlined_at 1 2 3\nL1: ret;",
             "bra.unique L1; bra L1; L1:",
+            "bra L1; L1: @%q ret;",
             "o %r7+d; mov.u32 %r6, %r7;",
             "o %x+d; mov.b64 %rd3, %x;",
             "st.global.v2.b32 [%rd1+-8], {%r1, %r2, %r3};",

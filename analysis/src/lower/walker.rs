@@ -17,7 +17,7 @@ use crate::check::{self, Gates, Place, debug, limits, lints};
 use crate::db::{Db, SourceFile};
 use crate::declaration::Shape;
 use crate::diagnostic::{Diagnostic, Findings, Severity};
-use crate::flow::{Code, Survey};
+use crate::flow::{Code, Flow, Survey};
 use crate::ide::Access;
 use crate::items::Part;
 use crate::module::{self, Global, Header, Name};
@@ -221,18 +221,10 @@ impl<'db> Walker<'db> {
         }
         self.swap_declared();
         if self.has_body {
-            let incomplete = self.incomplete || has_errors;
-            let (function, code, survey) = (&self.function, &self.code, &self.survey);
-            let body = check::Body::new(
-                function,
-                code,
-                survey,
-                &self.variables,
-                &self.map,
-                self.text,
-                incomplete,
-                self.extras,
-            );
+            let (function, map) = (&self.function, &self.map);
+            let is_understood = !self.incomplete && !has_errors;
+            let flow = is_understood.then(|| Flow::new(function, &self.code, &self.survey, map));
+            let body = check::Body::new(function, flow, &self.variables, map, self.text, self.extras);
             for check in check::BODY_CHECKS {
                 check(&body, &mut self.diagnostics);
             }
