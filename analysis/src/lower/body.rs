@@ -254,7 +254,8 @@ impl<'db> Walker<'db> {
     pub(super) fn dwarf(&mut self) {
         if self.header.version_or_newest() >= PtxVersion::new(2, 0) {
             let start = self.text.find("@@").unwrap_or(0);
-            let range = TextRange::at(TextSize::new(start as u32), TextSize::of("@@DWARF"));
+            let word = self.text[start..].split_ascii_whitespace().next().unwrap_or_default();
+            let range = TextRange::at(TextSize::new(start as u32), TextSize::of(word));
             let message = "`@@DWARF` is no longer written, PTX ISA 2.0 replaced it by `.section`";
             self.report(Diagnostic::new(&declarations::REMOVED_FORM, range, message));
         }

@@ -100,10 +100,17 @@ impl Reader<'_, '_> {
             b'-' => {
                 self.cursor.pos += 1;
                 self.symbol()?;
-                self.passes(&debug::DIFFERENCES)
+                self.passes(&debug::DIFFERENCES)?;
+                self.end_of_symbol()
             }
-            _ => Some(()),
+            _ => self.end_of_symbol(),
         }
+    }
+
+    /// What stands behind a symbol in its line may belong to it, as in `a .b8`.
+    fn end_of_symbol(&mut self) -> Option<()> {
+        let rest = self.cursor.text[self.cursor.pos..].trim_start_matches([' ', '\t']);
+        (rest.starts_with([',', '}', '\r', '\n']) || rest.starts_with("//")).then_some(())
     }
 
     /// A label or a section.
@@ -163,6 +170,8 @@ mod tests {
             ".b64 a+b",
             ".b64 a-1",
             ".b64 WARP_SZ",
+            ".b64 a.b8 1",
+            ".b64 a-b.b8 1",
             ".b64 generic(a)",
             ".b63 1",
             ".f32 1",

@@ -226,3 +226,14 @@ fn bodies_declare_no_kernels() {
         ],
     );
 }
+
+#[test]
+fn findings_lie_in_texts_that_end_early() {
+    for text in ["@@", "@@D", "@@DWARF .byte 1"] {
+        let db = Database::default();
+        let file = db.add_file(text);
+        let found = ide::diagnostics(&db, file);
+        assert!(found.iter().all(|d| usize::from(d.range.end()) <= text.len()), "{found:?}");
+        assert!(!found.is_empty(), "{text}");
+    }
+}
