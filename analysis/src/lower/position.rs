@@ -38,18 +38,8 @@ impl<'db> Body<'_, 'db> {
         Some(numbers)
     }
 
-    /// `, function_name LABEL, inlined_at 1 8 41`: the label of the function's name, and where it was inlined. The
-    /// cursor stays where there is none.
+    /// `, function_name LABEL, inlined_at 1 8 41`: the label of the function's name, and where it was inlined.
     fn caller(&mut self) -> Option<(&'db str, Position)> {
-        let start = self.pos;
-        let caller = self.read_caller();
-        if caller.is_none() {
-            self.pos = start;
-        }
-        caller
-    }
-
-    fn read_caller(&mut self) -> Option<(&'db str, Position)> {
         self.clause("function_name")?;
         let label = self.word()?;
         self.clause("inlined_at")?;
