@@ -29,7 +29,7 @@ pub use error::{ErrorCode, Remedy, SyntaxError};
 pub use kind::SyntaxKind;
 pub use lexer::{Token, lex, next_token};
 pub use rowan::{Direction, GreenNode, NodeOrToken, TextRange, TextSize, TokenAtOffset, WalkEvent};
-pub use scan::Next;
+pub use scan::{Next, is_word, word_end};
 pub use split::{ItemKind, RawItem, split};
 pub use tree::{
     Parse, PtxLanguage, StatementParser, SyntaxElement, SyntaxNode, SyntaxToken, dump, parse_file,

@@ -95,7 +95,7 @@ pub(crate) fn hash_line_end(bytes: &[u8], pos: usize) -> usize {
 }
 
 /// A byte that continues a name or suffix.
-pub(crate) const fn is_word(byte: u8) -> bool {
+pub const fn is_word(byte: u8) -> bool {
     WORD[byte as usize]
 }
 
@@ -109,12 +109,34 @@ const WORD: [bool; 256] = {
     table
 };
 
+/// Bytes that are looked at together.
+const BLOCK: usize = 16;
+
 /// The first position at or after `pos` that does not continue a word.
-pub(crate) fn word_end(bytes: &[u8], mut pos: usize) -> usize {
-    while pos < bytes.len() && is_word(bytes[pos]) {
-        pos += 1;
+#[inline]
+pub fn word_end(bytes: &[u8], pos: usize) -> usize {
+    let first = &bytes[pos..bytes.len().min(pos + BLOCK)];
+    match first.iter().position(|&byte| !is_word(byte)) {
+        Some(length) => pos + length,
+        None => long_word_end(bytes, pos + first.len()),
     }
-    pos
+}
+
+/// Names of templates go on for lines.
+#[inline(never)]
+fn long_word_end(bytes: &[u8], mut pos: usize) -> usize {
+    // Without a table, so that a block is a vector.
+    let is_word_here = |byte: u8| {
+        let is_letter = (byte | 0x20).wrapping_sub(b'a') < 26;
+        is_letter | (byte.wrapping_sub(b'0') < 10) | (byte == b'_') | (byte == b'$')
+    };
+    while let Some(block) = bytes.get(pos..pos + BLOCK)
+        && block.iter().fold(true, |all, &byte| all & is_word_here(byte))
+    {
+        pos += BLOCK;
+    }
+    let rest = &bytes[pos..];
+    pos + rest.iter().position(|&byte| !is_word(byte)).unwrap_or(rest.len())
 }
 
 /// Behind the names, numbers and directives of parameters that are in the same line as `pos`, but for blanks.
@@ -127,4 +149,21 @@ pub(crate) fn parameters_end(bytes: &[u8], pos: usize) -> usize {
 
 pub(crate) const fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0B | 0x0C)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_any_length_end_where_their_bytes_do() {
+        for length in [0, 1, 15, 16, 17, 31, 32, 33, 48, 100] {
+            for end in [" ", ".", "%", "@", "[", "`", "{", "/", ":", "\u{e9}", "\0", "#", "-", "^", ""] {
+                let text = "_Z$9azAZ".repeat(13)[..length].to_owned() + end + "abcdefghijklmnopqrstuvwxyz";
+                let expected = if end.is_empty() { text.len() } else { length };
+                assert_eq!(word_end(text.as_bytes(), 0), expected, "{text}");
+            }
+        }
+        assert_eq!(word_end(b"", 0), 0);
+    }
 }

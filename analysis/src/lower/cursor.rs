@@ -4,9 +4,10 @@
 //! for what a token or blanks may also be, and the cursor is anywhere then.
 
 use ptx_syntax::ast::literal::WARP_SIZE;
+use ptx_syntax::word_end;
 use text_size::{TextRange, TextSize};
 
-use super::shape::{comment_len, is_word};
+use super::shape::comment_len;
 
 /// A place in a text.
 #[derive(Clone, Debug)]
@@ -112,8 +113,7 @@ impl<'t> Cursor<'t> {
     }
 
     pub(crate) fn skip_word(&mut self, from: usize) {
-        let rest = &self.text.as_bytes()[from..];
-        self.pos = from + rest.iter().position(|&byte| !is_word(byte)).unwrap_or(rest.len());
+        self.pos = word_end(self.text.as_bytes(), from);
     }
 
     pub(crate) fn range_from(&self, start: usize) -> TextRange {

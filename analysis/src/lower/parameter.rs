@@ -9,9 +9,9 @@ use std::rc::Rc;
 use ptx_backend::input::Param;
 use text_size::{TextRange, TextSize};
 
-use super::shape::is_word;
 use crate::check::declarations::Site;
 use crate::declaration::{Declaration, Declarator, Declarators, Head, Shape};
+use ptx_syntax::is_word;
 
 /// A parameter or a result.
 #[derive(Clone, Debug)]

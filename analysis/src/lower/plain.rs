@@ -10,14 +10,14 @@
 use memchr::{memchr, memchr2, memchr3};
 use ptx_backend::input::{Guard, LabelId, Operand, SrcId, Symbol, Variable};
 use ptx_isa::{Opcode, ScalarType};
-use ptx_syntax::{Next, Parse, SyntaxKind, SyntaxNode};
+use ptx_syntax::{Next, Parse, SyntaxKind, SyntaxNode, is_word};
 use smallvec::SmallVec;
 use text_size::{TextRange, TextSize};
 
 use super::Occurrence;
 use super::heading::Headings;
 use super::memory::{Known, Memory, Mnemonic, Point};
-use super::shape::{comment_len, is_word};
+use super::shape::comment_len;
 use super::walker::Walker;
 use crate::ide::Access;
 use crate::scope::{DeclKind, Entity};

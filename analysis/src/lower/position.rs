@@ -3,8 +3,8 @@
 use memchr::memchr;
 
 use super::plain::Body;
-use super::shape::is_word;
 use crate::check::debug;
+use ptx_syntax::is_word;
 
 /// File, line and column.
 type Position = [u64; 3];

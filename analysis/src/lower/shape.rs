@@ -11,6 +11,7 @@
 use ptx_backend::input::{Address, AddressBase, Guard, Linkage, Operand, RegId, Symbol};
 use ptx_isa::{ScalarType, SpecialReg};
 use ptx_syntax::ast::literal::WARP_SIZE;
+use ptx_syntax::{is_word, word_end};
 use text_size::TextRange;
 
 use super::memory::Mnemonic;
@@ -48,41 +49,16 @@ mod code {
     }
 }
 
-/// What a byte may be in a name, as bits.
-const CLASS: [u8; 256] = {
-    let mut table = [0; 256];
+/// Bytes that a name or a number may go on with.
+const CONTINUES: [bool; 256] = {
+    let mut table = [false; 256];
     let mut byte = 0;
     while byte < 256 {
-        table[byte] = match byte as u8 {
-            b'0'..=b'9' => DIGIT,
-            b'a'..=b'z' | b'A'..=b'Z' => LETTER,
-            b'_' | b'$' => MARK,
-            b'.' | b':' => JOINT,
-            _ => 0,
-        };
+        table[byte] = is_word(byte as u8) || matches!(byte as u8, b'.' | b':');
         byte += 1;
     }
     table
 };
-
-const DIGIT: u8 = 1;
-const LETTER: u8 = 2;
-/// Behind it there must be more where a name starts with it.
-const MARK: u8 = 4;
-/// Between the words of a mnemonic.
-const JOINT: u8 = 8;
-const WORD: u8 = DIGIT | LETTER | MARK;
-
-/// A byte that continues a name.
-pub(super) const fn is_word(byte: u8) -> bool {
-    CLASS[byte as usize] & WORD != 0
-}
-
-/// How many bytes from `pos` on are in the classes.
-fn run(bytes: &[u8], pos: usize, classes: u8) -> usize {
-    let rest = bytes.get(pos..).unwrap_or_default();
-    rest.iter().position(|&byte| CLASS[byte as usize] & classes == 0).unwrap_or(rest.len())
-}
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x80 * ONES;
@@ -121,7 +97,7 @@ fn numbered(bytes: u64) -> Option<(usize, Numbered)> {
     let end = (bytes >> (stem_bits + digit_bits)) as u8;
     // A stem ends where its zeros begin, so that none may end in one.
     let is_stem = stem_bits > 0 && (bytes >> (stem_bits - 8)) as u8 != 0;
-    if !is_stem || CLASS[end as usize] & (WORD | JOINT) != 0 {
+    if !is_stem || CONTINUES[end as usize] {
         return None;
     }
     // The number with zeros before it; then two, four and eight digits become one.
@@ -180,11 +156,11 @@ impl<'db> Body<'_, 'db> {
     pub(super) fn word(&mut self) -> Option<&'db str> {
         let start = self.pos;
         let first = self.byte();
-        let is_letter = CLASS[first as usize] & LETTER != 0;
+        let is_letter = first.is_ascii_alphabetic();
         if !is_letter && !matches!(first, b'%' | b'_' | b'$') {
             return None;
         }
-        self.pos += 1 + run(self.text.as_bytes(), start + 1, WORD);
+        self.pos = word_end(self.text.as_bytes(), start + 1);
         // The marks begin a name, and are none; and one word is a number.
         let word = &self.text[start..self.pos];
         (is_letter || word.len() > 1).then_some(word).filter(|&word| word != WARP_SIZE)
@@ -419,7 +395,7 @@ impl<'db> Body<'_, 'db> {
             self.pos += 1;
         }
         let bytes = self.text.as_bytes();
-        let (length, ends) = (self.pos - start, CLASS[self.byte() as usize] & (WORD | JOINT) == 0);
+        let (length, ends) = (self.pos - start, !CONTINUES[self.byte() as usize]);
         if ends && (length == 1 || matches!(length, 2..19) && bytes[start] != b'0') {
             return Some(Operand::Int(value));
         }
@@ -427,7 +403,7 @@ impl<'db> Body<'_, 'db> {
         if length == 0 || !ends && bytes[start] != b'0' {
             return None;
         }
-        self.pos += run(bytes, self.pos, WORD);
+        self.pos = word_end(bytes, self.pos);
         if self.byte() == b'.' {
             return None;
         }
