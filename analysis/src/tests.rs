@@ -4,6 +4,7 @@ mod declarations;
 mod features;
 mod fixes;
 mod incremental;
+mod instruction_docs;
 mod lint_docs;
 mod operands;
 mod versions;
