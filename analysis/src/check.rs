@@ -32,7 +32,7 @@ mod warp_sync;
 
 pub use gates::Gates;
 pub use lints::{LINTS, lint};
-pub use operands::bind;
+pub use operands::{bind, describe as describe_class};
 
 use ptx_backend::input::{Function, Operand, RegId, Symbol};
 use ptx_isa::{Expected, Form, Opcode, ScalarType, Signature, Space};

@@ -13,6 +13,7 @@ mod folding;
 mod hover;
 mod locate;
 mod navigation;
+mod operands;
 mod reference;
 mod remedies;
 mod resources;
@@ -20,6 +21,7 @@ mod sass;
 mod signature_help;
 mod symbols;
 mod tokens;
+mod words;
 
 pub use actions::code_actions;
 pub use completion::completions;

@@ -165,6 +165,9 @@ fn explain(word: &str) -> ExitCode {
         }
         None => {
             eprintln!("ptx-check: there is no diagnostic or instruction '{word}'");
+            if let Some(near) = reference::nearest(word) {
+                eprintln!("did you mean '{near}'?");
+            }
             ExitCode::from(USAGE)
         }
     }

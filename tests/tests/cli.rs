@@ -130,7 +130,13 @@ fn architectures_and_pages() {
     let refused = run(&checker, &["-arch", "sm_80", "-"], module);
     assert!(status(&refused) == 1 && text(&refused.stdout).contains("E0405"), "{}", text(&refused.stdout));
     let page = run(&checker, &["--explain", "redux.sync.add"], b"");
-    assert!(text(&page.stdout).starts_with("# redux") && text(&page.stdout).contains("| form |"));
+    assert!(text(&page.stdout).starts_with("# redux") && text(&page.stdout).contains("| no. | form |"));
+    let unknown = run(&checker, &["--explain", "out-of-bound"], b"");
+    assert!(
+        status(&unknown) == 2 && text(&unknown.stderr).contains("'out-of-bounds'"),
+        "{}",
+        text(&unknown.stderr)
+    );
 }
 
 fn codes(text: &str) -> Vec<&'static str> {

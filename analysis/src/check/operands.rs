@@ -507,7 +507,8 @@ fn name(operand: &input::Operand) -> &'static str {
     }
 }
 
-fn describe(class: Class) -> String {
+/// What an operand may be, in words.
+pub fn describe(class: Class) -> String {
     let names = [
         (Class::REGISTER, "a register"),
         (Class::PREDICATE, "a predicate"),

@@ -8,6 +8,7 @@ use crate::diagnostic::TextEdit;
 use crate::ide::locate::spot;
 use crate::ide::reference::{modifier_needs, needs};
 use crate::ide::signature_help::{spelled, statement_before, word_before};
+use crate::ide::words;
 use crate::ide::{Completion, CompletionKind};
 use crate::items::Item;
 use crate::lower::lower;
@@ -92,10 +93,15 @@ struct Collector {
 impl Collector {
     fn add(&mut self, label: &str, kind: CompletionKind, detail: String) {
         let edit = TextEdit { range: self.edit, text: label.to_owned() };
+        let dotted = || format!(".{}", label.trim_start_matches('.'));
         let documentation = match kind {
-            CompletionKind::Mnemonic => ptx_isa::doc(label).unwrap_or_default().to_owned(),
-            _ => String::new(),
+            CompletionKind::Mnemonic => ptx_isa::doc(label).map(str::to_owned),
+            CompletionKind::Modifier | CompletionKind::Type => words::suffix(&dotted(), None),
+            CompletionKind::Directive => words::directive(&dotted()),
+            CompletionKind::SpecialRegister => words::special(label),
+            _ => None,
         };
+        let documentation = documentation.unwrap_or_default();
         self.items.push(Completion { label: label.to_owned(), kind, detail, documentation, edit });
     }
 

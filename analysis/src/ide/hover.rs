@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use ptx_backend::input::{Linkage, SrcId, Symbol, Variable};
-use ptx_isa::{Directive, Form, ScalarType, SpecialReg};
+use ptx_isa::Form;
+use ptx_syntax::ast::literal;
 use ptx_syntax::{SyntaxKind, SyntaxToken, TokenAtOffset};
 use text_size::TextSize;
 
@@ -11,9 +12,11 @@ use crate::compile::compile_function;
 use crate::db::{Database, Db, SourceFile};
 use crate::ide::Hover;
 use crate::ide::locate::{Found, module_target, name_at, spot};
-use crate::ide::reference::{marked_forms, operand_name};
+use crate::ide::operands;
+use crate::ide::reference::{marked_forms, needs, operand_name};
 use crate::ide::resources::{details, of_item};
 use crate::ide::sass::statement_sass;
+use crate::ide::words::{self, code, kind_name};
 use crate::items::{Item, items, line_index, parse};
 use crate::lower::{Lowered, lower};
 use crate::module::module;
@@ -52,17 +55,17 @@ pub fn hover(db: &Database, file: SourceFile, offset: TextSize) -> Option<Hover>
             } else {
                 parent.parent().filter(|p| p.kind() == SyntaxKind::COMPONENT).unwrap_or(parent)
             };
-            (node.text_range(), special(&spot.item.text(db)[node.text_range()])?)
+            (node.text_range(), words::special(&spot.item.text(db)[node.text_range()])?)
         }
-        (SyntaxKind::INT, _) => (token.text_range(), special(token.text())?),
-        (SyntaxKind::DOT_WORD, _) => (token.text_range(), directive(token.text())?),
+        (SyntaxKind::INT, _) => {
+            (token.text_range(), words::special(token.text()).or_else(|| words::integer(token.text()))?)
+        }
+        (SyntaxKind::FLOAT, _) => (token.text_range(), words::float(token.text())?),
+        (SyntaxKind::STRING, _) => (token.text_range(), words::pragma(&literal::string(token.text()))?),
+        (SyntaxKind::DOT_WORD, _) => (token.text_range(), words::directive(token.text())?),
         _ => return None,
     };
     Some(Hover { range: range + spot.item.offset(db), markdown })
-}
-
-fn code(text: &str) -> String {
-    format!("```ptx\n{text}\n```\n")
 }
 
 /// A line number as people count.
@@ -108,19 +111,6 @@ fn entity(db: &dyn Db, file: SourceFile, item: Item<'_>, entity: Entity) -> Opti
         }
         Entity::Symbol(symbol @ (Symbol::Global(_) | Symbol::Function(_))) => module_symbol(db, file, symbol),
         _ => declaration(db, file, item, lowered.map.declaration_of(entity)?),
-    }
-}
-
-fn kind_name(ty: ScalarType) -> &'static str {
-    use ptx_isa::TypeKind as K;
-    match ty.kind() {
-        K::Bits => "untyped",
-        K::Unsigned => "unsigned integer",
-        K::Signed => "signed integer",
-        K::Float => "floating point",
-        K::Packed => "packed",
-        K::Pred => "predicate",
-        K::Opaque => "opaque",
     }
 }
 
@@ -232,19 +222,6 @@ fn module_symbol(db: &dyn Db, file: SourceFile, symbol: Symbol) -> Option<String
     Some(out)
 }
 
-fn special(text: &str) -> Option<String> {
-    let name: String = text.split_whitespace().collect();
-    if let Some(register) = SpecialReg::parse(&name) {
-        return Some(code(&format!(".sreg .{} {name}", register.ty().text())) + register.about() + "\n");
-    }
-    SpecialReg::parse(&format!("{name}.x")).map(|register| {
-        code(&format!(".sreg .v4 .{} {name}", register.ty().text()))
-            + "a vector; `.x`: "
-            + register.about()
-            + "\n"
-    })
-}
-
 /// Most lines of machine code shown for one statement.
 const SHOWN: usize = 24;
 
@@ -265,23 +242,23 @@ fn instruction(
     let (mnemonic, suffixes) = words.split_first()?;
     let names: Vec<&str> = suffixes.iter().map(|suffix| suffix.trim_start_matches('.')).collect();
     let mut out = String::new();
-    let mut page = None;
+    let mut opcode = None;
     match ptx_isa::resolve(mnemonic, &names) {
-        Ok(opcode) => {
-            let form = ptx_isa::form(opcode.form);
+        Ok(resolved) => {
+            let form = ptx_isa::form(resolved.form);
             out.push_str(&code(&syntax_line(&words.concat(), form)));
-            let gate = ptx_isa::gates(&opcode);
-            let _ = writeln!(out, "since PTX ISA {}, {}", gate.ptx, gate.targets);
-            page = ptx_isa::doc(mnemonic).zip(Some(form));
+            let gate = ptx_isa::gates(&resolved);
+            let _ = writeln!(out, "{}", needs(&gate));
+            opcode = Some(resolved);
         }
         Err(_) => {
             let _ = writeln!(out, "`{}`", words.concat());
         }
     }
-    if token.kind() == SyntaxKind::DOT_WORD
-        && let Some(ty) = ScalarType::parse(&token.text()[1..])
-    {
-        let _ = writeln!(out, "\n`{}`: {}, {} bits", token.text(), kind_name(ty), ty.bits());
+    let form = opcode.map(|opcode| ptx_isa::form(opcode.form));
+    if let Some(about) = words::suffix(token.text(), form) {
+        // What the cursor is on comes first.
+        out.insert_str(0, &format!("{about}\n"));
     }
     match statement_sass(db, file, item, src) {
         Some((lines, live)) if !lines.is_empty() => {
@@ -301,10 +278,16 @@ fn instruction(
             }
         }
     }
-    if let Some((page, form)) = page {
+    if let Some(opcode) = opcode {
+        let _ = write!(out, "\n{}", operands::list(&ptx_isa::signature(&opcode).operands));
+    }
+    if let Some(page) = ptx_isa::doc(mnemonic) {
         // The title is the mnemonic, which stands above already.
         let body = page.split_once('\n').map_or(page, |(_, body)| body);
-        let _ = write!(out, "\n---\n{}\n---\n{}", prose(body), marked_forms(form));
+        let _ = write!(out, "\n---\n{}", prose(body));
+    }
+    if let Some(form) = form {
+        let _ = write!(out, "\n---\n{}", marked_forms(form));
     }
     Some(out)
 }
@@ -339,15 +322,6 @@ fn prose(markdown: &str) -> String {
 fn syntax_line(name: &str, form: &Form) -> String {
     let operands: Vec<String> = form.operands.iter().map(operand_name).collect();
     format!("{name} {}", operands.join(", "))
-}
-
-/// What a directive is for, in a line.
-fn directive(word: &str) -> Option<String> {
-    if let Some(ty) = word.get(1..).and_then(ScalarType::parse) {
-        return Some(format!("`{word}`: {}, {} bits\n", kind_name(ty), ty.bits()));
-    }
-    let directive = Directive::parse(word.get(1..)?)?;
-    Some(format!("{}{}\n\nsince PTX ISA {}\n", code(directive.syntax), directive.about, directive.gate.ptx))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use ptx_isa::{
 };
 
 use crate::check::LINTS;
+use crate::ide::operands;
 use crate::ide::signature_help::spelled;
 
 /// A page of the reference: its place below the folder, and its text in Markdown.
@@ -74,13 +75,14 @@ pub(super) fn modifier_needs(form: &Form, m: Mod) -> Option<Gate> {
 
 /// The forms of a mnemonic as a table: modifiers, types, operands, and what they need.
 fn forms_table(mnemonic: &str) -> String {
-    let mut out = String::from("| form | modifiers | types | rules | needs |\n|---|---|---|---|---|\n");
-    for &id in forms_of(mnemonic) {
+    let mut out =
+        String::from("| no. | form | modifiers | types | rules | needs |\n|---|---|---|---|---|---|\n");
+    for (number, &id) in forms_of(mnemonic).iter().enumerate() {
         let form = form(id);
         let cells =
             [format!("`{}`", syntax(form)), modifiers(form), types(form), rules(form), form_needs(form)];
         let cells = cells.map(|cell| cell.replace('|', "\\|"));
-        let _ = writeln!(out, "| {} |", cells.join(" | "));
+        let _ = writeln!(out, "| {} | {} |", number + 1, cells.join(" | "));
     }
     out
 }
@@ -154,8 +156,12 @@ fn condition(when: &When) -> String {
 /// The page of a mnemonic: its manual page and its forms. `None` for words that are none.
 pub fn instruction_page(mnemonic: &str) -> Option<String> {
     let page = ptx_isa::doc(mnemonic)?;
-    let rows = forms_table(mnemonic);
-    Some(format!("{}\n\n## Forms\n\n{rows}", page.trim_end()))
+    let operands = match operands::table(mnemonic) {
+        table if table.is_empty() => table,
+        table => format!("## Operands\n\n{table}\n"),
+    };
+    let forms = forms_table(mnemonic);
+    Some(format!("{}\n\n{operands}## Forms\n\n{forms}", page.trim_end()))
 }
 
 /// The forms of a mnemonic as a list for hovers, with one of them marked, and what it needs.
@@ -187,7 +193,9 @@ pub fn pages() -> Vec<Page> {
     let mut index = String::from("# PTX reference\n\n");
     let mut summary =
         String::from("# Summary\n\n[PTX reference](index.md)\n\n- [Instructions](instructions.md)\n");
-    let mut list = String::from("# Instructions\n\n| instruction | forms | what it does |\n|---|---|---|\n");
+    let mut list = String::from(
+        "# Instructions\n\nIn examples the letters of a register say what it is: `%p` a predicate, `%h`, `%r`, `%rd` and `%q` untyped of 16, 32, 64 and\n128 bits, `%f` and `%fd` floats of 32 and 64. `smem` and `mbar` are in shared memory, `data` is global, `p` a parameter; `image` is a\ntexture and `surface` a surface.\n\n| instruction | forms | what it does |\n|---|---|---|\n",
+    );
     for mnemonic in ptx_isa::mnemonics() {
         let Some(text) = instruction_page(mnemonic) else { continue };
         let path = format!("instructions/{mnemonic}.md");
@@ -274,13 +282,42 @@ mod tests {
             setp.eq|ne|lt|le|gt|ge|…{.and|or|xor}{.ftz}.type p, a, b, c?"#]]
         .assert_eq(&lines.join("\n"));
         expect![[r#"
-            | form | modifiers | types | rules | needs |
-            |---|---|---|---|---|
-            | `redux.sync.add\|min\|max\|and\|or\|xor{.abs}{.NaN}.type d, a, membermask` |  | `.b32` `.u32` `.s32` `.f32` | `.add`: `.u32` `.s32`; `.min` or `.max`: `.u32` `.s32` `.f32`; `.and` or `.or` or `.xor`: `.b32`; `.abs` or `.NaN`: `.f32` | PTX ISA 7.0, sm_80 or higher; `.f32`: PTX ISA 8.6, sm_100a, sm_103a, sm_107a, sm_100f, sm_103f, sm_107f |
+            | no. | form | modifiers | types | rules | needs |
+            |---|---|---|---|---|---|
+            | 1 | `redux.sync.add\|min\|max\|and\|or\|xor{.abs}{.NaN}.type d, a, membermask` |  | `.b32` `.u32` `.s32` `.f32` | `.add`: `.u32` `.s32`; `.min` or `.max`: `.u32` `.s32` `.f32`; `.and` or `.or` or `.xor`: `.b32`; `.abs` or `.NaN`: `.f32` | PTX ISA 7.0, sm_80 or higher; `.f32`: PTX ISA 8.6, sm_100a, sm_103a, sm_107a, sm_100f, sm_103f, sm_107f |
         "#]].assert_eq(&forms_table("redux"));
     }
 
-    /// Every link of the index leads to a page, and every page is linked.
+    /// Links lead to pages, seen from the page that they stand on.
+    #[test]
+    fn links_lead_somewhere() {
+        let pages = pages();
+        let mut count = 0;
+        for page in &pages {
+            let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            // Code holds brackets with parentheses behind them that are no links.
+            let prose = page.text.split("```").step_by(2).flat_map(|text| text.split('`').step_by(2));
+            for link in prose.flat_map(|text| text.split("](").skip(1)) {
+                let target = link.split(')').next().unwrap();
+                if target.starts_with("https://") {
+                    continue;
+                }
+                let mut path: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+                for part in target.split('#').next().unwrap().split('/') {
+                    match part {
+                        ".." => assert!(path.pop().is_some(), "{}: {target}", page.path),
+                        part => path.push(part),
+                    }
+                }
+                let path = path.join("/");
+                assert!(pages.iter().any(|page| page.path == path), "{}: {target}", page.path);
+                count += 1;
+            }
+        }
+        assert!(count > 2 * ptx_isa::mnemonics().len(), "{count}");
+    }
+
+    /// Every page is linked.
     #[test]
     fn the_reference_is_complete() {
         let pages = pages();
@@ -296,12 +333,14 @@ mod tests {
         }
         for page in pages.iter().filter(|page| page.path != "SUMMARY.md") {
             assert!(summary.contains(&format!("]({})", page.path)), "{}", page.path);
-            let is_table = page.path.starts_with("instructions/") && page.text.contains("| form |");
+            let is_table = page.path.starts_with("instructions/") && page.text.contains("| no. | form |");
             assert!(is_table || !page.path.starts_with("instructions/"), "{}", page.path);
             // Cells hold no bar of their own.
-            let rows = page.text.lines().filter(|line| line.starts_with("| "));
-            let columns = rows.map(|row| row.replace("\\|", "").matches('|').count()).collect::<Vec<_>>();
-            assert!(columns.windows(2).all(|two| two[0] == two[1]), "{}: {columns:?}", page.path);
+            let mut rows = page.text.lines().zip(page.text.lines().skip(1));
+            let columns = |row: &str| row.replace("\\|", "").matches('|').count();
+            let odd =
+                rows.find(|(a, b)| a.starts_with('|') && b.starts_with('|') && columns(a) != columns(b));
+            assert_eq!(odd, None, "{}", page.path);
         }
     }
 }

@@ -6,6 +6,7 @@ use text_size::{TextRange, TextSize};
 use crate::db::{Database, SourceFile};
 use crate::ide::SignatureHelp;
 use crate::ide::locate::spot;
+use crate::ide::operands;
 
 /// The operands of the instruction around an offset, and which one the offset is in.
 pub fn signature_help(db: &Database, file: SourceFile, offset: TextSize) -> Option<SignatureHelp> {
@@ -17,7 +18,8 @@ pub fn signature_help(db: &Database, file: SourceFile, offset: TextSize) -> Opti
     let mut words = name.split('.');
     let mnemonic = words.next()?;
     let suffixes: Vec<&str> = words.collect();
-    let form = match ptx_isa::resolve(mnemonic, &suffixes) {
+    let resolved = ptx_isa::resolve(mnemonic, &suffixes);
+    let form = match &resolved {
         Ok(opcode) => ptx_isa::form(opcode.form),
         Err(error) => ptx_isa::form(error.form().or_else(|| forms_of(mnemonic).first().copied())?),
     };
@@ -33,9 +35,18 @@ pub fn signature_help(db: &Database, file: SourceFile, offset: TextSize) -> Opti
     });
     let active = commas.count() as u32;
     let active = ((active as usize) < parameters.len()).then_some(active);
+    // What the operand at hand may be, before the page.
+    let operand = resolved.ok().zip(active).and_then(|(opcode, active)| {
+        let name = form.operands[active as usize].name;
+        let expected = ptx_isa::signature(&opcode).operands;
+        expected
+            .iter()
+            .find(|operand| operand.name == name)
+            .map(|operand| operands::list(std::slice::from_ref(operand)) + "\n")
+    });
     Some(SignatureHelp {
         label,
-        documentation: ptx_isa::doc(mnemonic).unwrap_or_default().to_owned(),
+        documentation: operand.unwrap_or_default() + ptx_isa::doc(mnemonic).unwrap_or_default(),
         parameters,
         active,
     })

@@ -53,10 +53,13 @@ fn hover_on_instruction() {
         ```ptx
         add.s32 d, a, b
         ```
-        since PTX ISA 1.0, sm_10 or higher"#]]
+        every version and target"#]]
     .assert_eq(&head.join("\n"));
     let forms: Vec<&str> = hover.markdown.lines().filter(|line| line.starts_with("- ")).collect();
     expect![[r#"
+        - `d`: written; a register; `.s32`
+        - `a`: read; a register or a constant; `.s32`
+        - `b`: read; a register or a constant; `.s32`
         - **`add{.sat}.type d, a, b`** ◂ this form: every version and target
         - `add.cc.type d, a, b`: PTX ISA 1.2
         - `add{.rn|rz|rm|rp}{.ftz}{.sat}.f32 d, a, b`: every version and target

@@ -16,6 +16,14 @@ pub fn page(word: &str) -> Option<String> {
     }
 }
 
+/// The code, name or mnemonic that a word is probably meant to be.
+pub fn nearest(word: &str) -> Option<&'static str> {
+    let lints = ptx_analysis::lints().iter().flat_map(|lint| [lint.code, lint.name]);
+    let word = word.split('.').next().unwrap_or(word);
+    let mnemonics = ptx_isa::mnemonics().iter().copied();
+    ptx_isa::suggestions(word, lints.chain(mnemonics)).into_iter().next()
+}
+
 /// Writes the whole reference below a folder, and says how many pages it has.
 pub fn write(folder: &Path) -> io::Result<usize> {
     let pages = ide::pages();

@@ -2,7 +2,7 @@
 
 use crate::table::{MNEMONICS, PAGES};
 
-/// The page of a mnemonic, in Markdown: syntax lines, what it does, what it needs.
+/// The page of a mnemonic, in Markdown: syntax lines, what it does, what it needs, pitfalls and an example.
 pub fn doc(mnemonic: &str) -> Option<&'static str> {
     MNEMONICS.binary_search(&mnemonic).ok().map(|i| PAGES[i])
 }
@@ -74,7 +74,8 @@ mod tests {
             "scale",
         ];
         for mnemonic in MNEMONICS {
-            for line in doc(mnemonic).unwrap().lines().filter(|line| line.starts_with("    ")) {
+            let (text, _) = doc(mnemonic).unwrap().split_once("```").unwrap();
+            for line in text.lines().filter(|line| line.starts_with("    ")) {
                 let name = line.trim().trim_start_matches("@p ").split([' ', ';']).next().unwrap();
                 let words = name.split(['.', '{', '}', '|']).skip(1).filter(|word| !word.is_empty());
                 for word in words.filter(|word| !word.starts_with("::") && !METAVARIABLES.contains(word)) {

@@ -3,6 +3,7 @@
 //! Facts only. Everything that knows PTX instructions (completion, validation, hover, lowering) reads the
 //! rows here; nothing repeats them as code. The crate has no dependencies.
 
+mod about;
 mod docs;
 mod gate;
 mod lookup;

@@ -1,0 +1,234 @@
+//! What operands may be, in words: of a form for the reference, of one instruction for hovers.
+
+use std::fmt::Write as _;
+
+use ptx_isa::{
+    Class, Column, Expected, ExpectedLanes, ExpectedType, Form, Lanes, Mod, Operand, OperandType, Presence,
+    Role, Then, Values, form, forms_of,
+};
+
+use crate::check::describe_class;
+
+const fn role(role: Role) -> &'static str {
+    match role {
+        Role::Destination => "written",
+        Role::Source => "read",
+        Role::Both => "read and written",
+    }
+}
+
+fn mods(mods: &[Mod]) -> String {
+    mods.iter().map(|m| format!("`.{}`", m.text())).collect::<Vec<_>>().join(" or ")
+}
+
+/// The type of an operand as the row has it, in words; empty for what has none.
+fn type_words(form: &Form, ty: OperandType) -> String {
+    let suffix = |position: u8| match form.types.get(usize::from(position)).map(|set| set.iter()) {
+        Some(mut set) => match (set.next(), set.next()) {
+            (Some(only), None) => format!("`.{}`", only.text()),
+            _ if form.types.len() == 1 => "the type".to_owned(),
+            _ => format!("type {}", position + 1),
+        },
+        None => "the type".to_owned(),
+    };
+    match ty {
+        OperandType::Suffix(i) => suffix(i),
+        OperandType::Wide(i) => format!("{}, or twice as wide with `.wide`", suffix(i)),
+        OperandType::Is(ty) => format!("`.{}`", ty.text()),
+        OperandType::Integer(bits) => format!("integer of {bits} bits"),
+        OperandType::IntegerLike(i) => format!("integer as wide as {}", suffix(i)),
+        OperandType::Pointer => "integer of 32 or 64 bits".to_owned(),
+        OperandType::Length => "`.u32`, `.s32` or an integer of 64 bits".to_owned(),
+        OperandType::Word => "32 bits, or a predicate".to_owned(),
+        OperandType::Fragment(_) => "registers of a matrix".to_owned(),
+        OperandType::FragmentOrDescriptor(_) => {
+            "registers of a matrix, or a descriptor of 64 bits".to_owned()
+        }
+        OperandType::Coordinates(i) => format!("coordinates of {}", suffix(i)),
+        OperandType::AddressOf(i, _) => format!("{}, or the address of a variable", suffix(i)),
+        OperandType::Address(_) => "an address".to_owned(),
+        OperandType::Free => String::new(),
+    }
+}
+
+fn lanes_words(lanes: Lanes) -> String {
+    let counts = |counts: &[u8]| {
+        let counts: Vec<String> = counts.iter().map(u8::to_string).collect();
+        format!("{} elements", counts.join(" or "))
+    };
+    match lanes {
+        Lanes::Any | Lanes::Bf16Pair | Lanes::Of(&[1]) | Lanes::OrBare(&[]) => String::new(),
+        Lanes::Of(of) => counts(of),
+        Lanes::OrBare(of) => format!("{} in braces", counts(of)),
+        Lanes::Named(1) => "as many elements as `.v2`, `.x4` and the like say".to_owned(),
+        Lanes::Named(most) => format!("as many elements as `.v2`, `.x4` and the like say, else {most}"),
+        Lanes::Fragment(_) => "as many elements as shape and type make it".to_owned(),
+    }
+}
+
+fn presence_words(presence: Presence) -> Option<String> {
+    Some(match presence {
+        Presence::Always => return None,
+        Presence::Optional => "may be left out".to_owned(),
+        Presence::Never => "only with some modifiers".to_owned(),
+        Presence::With(with) => format!("only with {}", mods(with)),
+        Presence::Without(without) => format!("not with {}", mods(without)),
+        Presence::OptionalWith(with) => format!("may be written with {}", mods(with)),
+    })
+}
+
+/// A row of the table of operands: role, what it may be, type and limits.
+fn cells(form: &Form, operand: &Operand) -> String {
+    let what = if operand.class == Class::NONE { String::new() } else { describe_class(operand.class) };
+    let mut types = vec![type_words(form, operand.ty)];
+    if operand.class.intersects(Class::VECTOR) {
+        types.push(lanes_words(operand.lanes));
+    }
+    types.retain(|part| !part.is_empty());
+    let mut limits: Vec<String> = presence_words(operand.presence).into_iter().collect();
+    if operand.values != Values::Any && operand.class.intersects(Class::IMMEDIATE) {
+        limits.push(format!("constants: {}", operand.values));
+    }
+    for rule in form.rules {
+        if let Then::Operand(name, Column::Values(values)) = rule.then
+            && name == operand.name
+            && !rule.when.any.is_empty()
+        {
+            limits.push(format!("with {}: {values}", mods(rule.when.any)));
+        }
+    }
+    let is_varied = form.rules.iter().any(|rule| {
+        matches!(rule.then, Then::Operand(name, Column::Class(_) | Column::Type(_) | Column::Lanes(_)) if name == operand.name)
+    });
+    if is_varied {
+        limits.push("differs with modifiers and types".to_owned());
+    }
+    format!("{} | {what} | {} | {}", role(operand.role), types.join("; "), limits.join("; "))
+}
+
+/// The operands of all forms of a mnemonic as a table, equal ones in one row; empty when there are none.
+pub(super) fn table(mnemonic: &str) -> String {
+    let forms = forms_of(mnemonic);
+    let mut rows: Vec<(String, Vec<usize>)> = Vec::new();
+    for (number, &id) in forms.iter().enumerate() {
+        let form = form(id);
+        for operand in form.operands {
+            let row = format!("`{}` | {}", operand.name, cells(form, operand));
+            match rows.iter_mut().find(|(known, _)| *known == row) {
+                Some((_, numbers)) => numbers.push(number + 1),
+                None => rows.push((row, vec![number + 1])),
+            }
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut out =
+        String::from("| operand | role | may be | type | limits | of forms |\n|---|---|---|---|---|---|\n");
+    for (row, mut numbers) in rows {
+        numbers.dedup();
+        let all = numbers.len() == forms.len();
+        let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+        let numbers = if all { "all".to_owned() } else { numbers.join(", ") };
+        let row = row.replace("d|p", "d\\|p").replace("_|p", "_\\|p");
+        let _ = writeln!(out, "| {row} | {numbers} |");
+    }
+    out
+}
+
+fn expected_type(ty: ExpectedType) -> String {
+    match ty {
+        ExpectedType::Typed(ty) => format!("`.{}`", ty.text()),
+        ExpectedType::Integer(bits) => format!("integer of {bits} bits"),
+        ExpectedType::Pointer => "integer of 32 or 64 bits".to_owned(),
+        ExpectedType::Length => "`.u32`, `.s32` or an integer of 64 bits".to_owned(),
+        ExpectedType::Word => "32 bits, or a predicate".to_owned(),
+        ExpectedType::AddressOf(ty, _) => format!("`.{}`, or the address of a variable", ty.text()),
+        ExpectedType::OrDescriptor(ty) => format!("`.{}`, or a descriptor of 64 bits", ty.text()),
+        ExpectedType::Coordinates(ty, _) => format!("coordinates of type `.{}`", ty.text()),
+        ExpectedType::Address(target) if target.space.text().is_empty() => "a generic address".to_owned(),
+        ExpectedType::Address(target) => format!("an address in `.{}`", target.space.text()),
+        ExpectedType::Free => String::new(),
+    }
+}
+
+/// The operands of one instruction as a list: what each may be there.
+pub(super) fn list(operands: &[Expected]) -> String {
+    let mut out = String::new();
+    for operand in operands {
+        let mut parts = vec![role(operand.role).to_owned()];
+        if operand.optional {
+            parts.push("may be left out".to_owned());
+        }
+        if operand.class != Class::NONE {
+            parts.push(describe_class(operand.class));
+        }
+        parts.push(expected_type(operand.ty));
+        if operand.class.intersects(Class::VECTOR) {
+            match operand.lanes {
+                ExpectedLanes::Exactly(count) if count > 1 => parts.push(format!("{count} elements")),
+                ExpectedLanes::Of(counts) | ExpectedLanes::OrBare(counts) if counts.len() > 1 => {
+                    let counts: Vec<String> = counts.iter().map(u8::to_string).collect();
+                    parts.push(format!("{} elements", counts.join(" or ")));
+                }
+                _ => {}
+            }
+        }
+        if operand.values != Values::Any && operand.class.intersects(Class::IMMEDIATE) {
+            parts.push(format!("constants: {}", operand.values));
+        }
+        parts.retain(|part| !part.is_empty());
+        let _ = writeln!(out, "- `{}`: {}", operand.name, parts.join("; "));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn operands_of_forms() {
+        expect![[r#"
+            | operand | role | may be | type | limits | of forms |
+            |---|---|---|---|---|---|
+            | `d` | written | a register or `_` | `.b32` | differs with modifiers and types | all |
+            | `a` | read | a register or a constant | `.b32` |  | all |
+            | `b` | read | a register or a constant | `.b32` |  | all |
+            | `c` | read | a register or a constant | `.b32` |  | all |
+            | `immLut` | read | a constant | integer of 32 bits |  | all |
+            | `q` | read | a predicate or a constant | `.pred` | only with `.and` or `.or` | all |
+        "#]]
+        .assert_eq(&table("lop3"));
+        expect![[r#"
+            | operand | role | may be | type | limits | of forms |
+            |---|---|---|---|---|---|
+            | `d` | written | a register | the type, or twice as wide with `.wide` |  | 1 |
+            | `a` | read | a register or a constant | the type |  | 1, 2 |
+            | `b` | read | a register or a constant | the type |  | 1, 2 |
+            | `c` | read | a register or a constant | the type, or twice as wide with `.wide` |  | 1 |
+            | `d` | written | a register | the type |  | 2 |
+            | `c` | read | a register or a constant | the type |  | 2 |
+            | `d` | written | a register | `.f32` |  | 3 |
+            | `a` | read | a register or a constant | `.f32` |  | 3 |
+            | `b` | read | a register or a constant | `.f32` |  | 3 |
+            | `c` | read | a register or a constant | `.f32` |  | 3 |
+            | `d` | written | a register | `.f64` |  | 4 |
+            | `a` | read | a register or a constant | `.f64` |  | 4 |
+            | `b` | read | a register or a constant | `.f64` |  | 4 |
+            | `c` | read | a register or a constant | `.f64` |  | 4 |
+        "#]]
+        .assert_eq(&table("mad"));
+    }
+
+    #[test]
+    fn operands_of_an_instruction() {
+        let opcode = ptx_isa::resolve("ld", &["global", "v4", "f32"]).unwrap();
+        expect![[r#"
+            - `d`: written; a register or a vector in braces; `.f32`; 4 elements
+            - `a`: read; an address in brackets; an address in `.global`
+        "#]]
+        .assert_eq(&list(&ptx_isa::signature(&opcode).operands));
+    }
+}

@@ -1,0 +1,165 @@
+//! What single words mean wherever they stand: modifiers, types, directives, special registers, numbers, pragmas.
+
+use ptx_isa::{Directive, Form, Mod, PRAGMAS, ScalarType, SpecialReg, TypeKind};
+use ptx_syntax::ast::literal;
+
+use crate::ide::reference::{modifier_needs, needs};
+
+pub(super) fn code(text: &str) -> String {
+    format!("```ptx\n{text}\n```\n")
+}
+
+pub(super) fn kind_name(ty: ScalarType) -> &'static str {
+    use TypeKind as K;
+    match ty.kind() {
+        K::Bits => "untyped",
+        K::Unsigned => "unsigned integer",
+        K::Signed => "signed integer",
+        K::Float => "floating point",
+        K::Packed => "packed",
+        K::Pred => "predicate",
+        K::Opaque => "opaque",
+    }
+}
+
+/// `floating point, 16 bits: IEEE half: …`
+pub(super) fn type_words(ty: ScalarType) -> String {
+    let size = match ty.bits() {
+        1 => "1 bit".to_owned(),
+        bits => format!("{bits} bits"),
+    };
+    let about = ty.about().map_or(String::new(), |about| format!("; {about}"));
+    format!("{}, {size}{about}", kind_name(ty))
+}
+
+/// A modifier or type of an instruction's name, with its dot.
+pub(super) fn suffix(word: &str, form: Option<&Form>) -> Option<String> {
+    let name = word.strip_prefix('.')?;
+    if let Some(ty) = ScalarType::parse(name) {
+        return Some(format!("`{word}`: {}\n", type_words(ty)));
+    }
+    let m = Mod::parse(name)?;
+    let gate = form.and_then(|form| modifier_needs(form, m));
+    let gate = gate.map_or(String::new(), |gate| format!(" ({})", needs(&gate)));
+    Some(format!("`{word}`: {}{gate}\n", m.about()))
+}
+
+pub(super) fn special(text: &str) -> Option<String> {
+    let name: String = text.split_whitespace().collect();
+    if let Some(register) = SpecialReg::parse(&name) {
+        let head = code(&format!(".sreg .{} {name}", register.ty().text()));
+        return Some(format!("{head}{}\n\n{}\n", register.about(), needs(&register.gate())));
+    }
+    SpecialReg::parse(&format!("{name}.x")).map(|register| {
+        let head = code(&format!(".sreg .v4 .{} {name}", register.ty().text()));
+        format!("{head}a vector; `.x`: {}\n\n{}\n", register.about(), needs(&register.gate()))
+    })
+}
+
+/// What a directive is for, in a line; the types and modifiers of declarations as well.
+pub(super) fn directive(word: &str) -> Option<String> {
+    let name = word.strip_prefix('.')?;
+    if let Some(ty) = ScalarType::parse(name) {
+        return Some(format!("`{word}`: {}\n", type_words(ty)));
+    }
+    match Directive::parse(name) {
+        Some(directive) => {
+            let head = code(directive.syntax);
+            Some(format!("{head}{}\n\n{}\n", directive.about, needs(&directive.gate)))
+        }
+        None => suffix(word, None),
+    }
+}
+
+/// The string of a `.pragma`.
+pub(super) fn pragma(string: &str) -> Option<String> {
+    let name = string.split([' ', '=', ':']).next()?;
+    let pragma = PRAGMAS.iter().find(|pragma| pragma.name == name)?;
+    Some(format!("`{name}`: {}\n\n{}\n", pragma.about, needs(&pragma.gate)))
+}
+
+/// An integer in the other bases; negative when its top bit is set.
+pub(super) fn integer(text: &str) -> Option<String> {
+    let value = literal::integer(text).ok()?.value;
+    let mut parts = vec![format!("`{value}`"), format!("`0x{value:x}`")];
+    match (u32::try_from(value), value) {
+        (Ok(word), _) if (word as i32) < 0 => parts.push(format!("`{}` as `.s32`", word as i32)),
+        (Err(_), value) if (value as i64) < 0 => parts.push(format!("`{}` as `.s64`", value as i64)),
+        _ => {}
+    }
+    if value.is_power_of_two() && value > 1 {
+        parts.push(format!("2^{}", value.trailing_zeros()));
+    }
+    Some(format!("{}\n", parts.join(" = ")))
+}
+
+/// A float as a decimal number and as bits.
+pub(super) fn float(text: &str) -> Option<String> {
+    Some(match literal::float(text).ok()? {
+        literal::Float::Single(bits) => {
+            format!("`{:?}` as `.f32`, bits `0f{bits:08X}`\n", f32::from_bits(bits))
+        }
+        literal::Float::Double(bits) => {
+            let value = f64::from_bits(bits);
+            let single = (value as f32).to_bits();
+            format!("`{value:?}` as `.f64`, bits `0d{bits:016X}`; as `.f32` `0f{single:08X}`\n")
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn numbers_in_other_spellings() {
+        let words = [
+            float("0f3F800000"),
+            float("0d3FF0000000000000"),
+            float("1.5"),
+            integer("0xffffffff"),
+            integer("64"),
+            integer("WARP_SZ"),
+            integer("09"),
+        ];
+        let lines: String = words.map(|word| word.unwrap_or_else(|| "nothing\n".to_owned())).concat();
+        expect![[r#"
+            `1.0` as `.f32`, bits `0f3F800000`
+            `1.0` as `.f64`, bits `0d3FF0000000000000`; as `.f32` `0f3F800000`
+            `1.5` as `.f64`, bits `0d3FF8000000000000`; as `.f32` `0f3FC00000`
+            `4294967295` = `0xffffffff` = `-1` as `.s32`
+            `64` = `0x40` = 2^6
+            `32` = `0x20` = 2^5
+            nothing
+        "#]]
+        .assert_eq(&lines);
+    }
+
+    #[test]
+    fn words_of_names_and_declarations() {
+        let words = [
+            suffix(".kind::mxf8f6f4", None),
+            suffix(".e4m3", None),
+            directive(".pred"),
+            pragma("nounroll"),
+            special("%clusterid.x"),
+        ];
+        let lines: String = words.map(Option::unwrap).concat();
+        expect![[r#"
+            `.kind::mxf8f6f4`: operands of 8, 6 or 4-bit floats; 32 elements share a scale of type `.ue8m0`
+            `.e4m3`: floating point, 8 bits; 4 bits of exponent, 3 of fraction, up to 448; NaN, no infinity
+            `.pred`: predicate, 1 bit; true or false; lives in predicate registers only
+            `nounroll`: do not unroll the loop that begins here, or any loop of the function or module
+
+            PTX ISA 2.0, sm_20 or higher
+            ```ptx
+            .sreg .u32 %clusterid.x
+            ```
+            index of the cluster in the grid
+
+            PTX ISA 7.8, sm_90 or higher
+        "#]]
+        .assert_eq(&lines);
+    }
+}

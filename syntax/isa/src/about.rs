@@ -1,0 +1,448 @@
+//! What modifiers and types mean, in a line each.
+
+use crate::{Mod, ScalarType};
+use std::borrow::Cow;
+
+impl Mod {
+    /// What the modifier means, in a line of Markdown. Where it depends on the instruction, the line says so.
+    pub fn about(self) -> Cow<'static, str> {
+        let name = self.text();
+        if let Some((_, about)) = ABOUT.iter().find(|(known, _)| *known == name) {
+            return Cow::Borrowed(about);
+        }
+        product(name).or_else(|| collector(name)).map_or(Cow::Borrowed(""), Cow::Owned)
+    }
+}
+
+/// `m16n8k16`, and `m8n8` of loads and stores.
+fn product(name: &str) -> Option<String> {
+    let (rows, rest) = name.strip_prefix('m')?.split_once('n')?;
+    Some(match rest.split_once('k') {
+        Some((columns, depth)) => format!(
+            "the shape of the product: `a` is {rows} by {depth}, `b` {depth} by {columns}, `d` {rows} by {columns}"
+        ),
+        None => format!("matrices of {rows} rows and {rest} columns"),
+    })
+}
+
+/// `collector::b1::lastuse`
+fn collector(name: &str) -> Option<String> {
+    let (buffer, action) = name.strip_prefix("collector::")?.split_once("::")?;
+    let action = match action {
+        "fill" => "the operand is read from memory and kept in it",
+        "use" => "the operand is taken from it and kept",
+        "lastuse" => "the operand is taken from it for the last time",
+        _ => "the operand is read from memory and not kept",
+    };
+    let (matrix, number) = buffer.split_at(1);
+    let number = if number.is_empty() { String::new() } else { format!(" {number}") };
+    Some(format!("the collector buffer{number} of matrix `{matrix}`: {action}"))
+}
+
+impl ScalarType {
+    /// What the type holds where its name and size do not say it.
+    pub const fn about(self) -> Option<&'static str> {
+        use ScalarType as T;
+        Some(match self {
+            T::Pred => "true or false; lives in predicate registers only",
+            T::B8 | T::U8 | T::S8 => "exists in memory; registers that hold it have 16 bits or more",
+            T::F16 => "IEEE half: 5 bits of exponent, 10 of fraction",
+            T::Bf16 => "the upper half of an `.f32`: 8 bits of exponent, 7 of fraction",
+            T::Tf32 => "an `.f32` of which 10 bits of fraction count, in a `.b32` register",
+            T::F16x2 | T::Bf16x2 | T::F32x2 => "two floats, the first in the low half",
+            T::U16x2 | T::S16x2 => "two integers, the first in the low half",
+            T::U8x4 | T::S8x4 => "four integers, the first in the lowest byte",
+            T::E4m3 => "4 bits of exponent, 3 of fraction, up to 448; NaN, no infinity",
+            T::E5m2 => "5 bits of exponent, 2 of fraction, up to 57344; NaN and infinity",
+            T::E2m1 => "2 bits of exponent, 1 of fraction, up to 6; neither NaN nor infinity",
+            T::E2m3 => "2 bits of exponent, 3 of fraction, up to 7.5; neither NaN nor infinity",
+            T::E3m2 => "3 bits of exponent, 2 of fraction, up to 28; neither NaN nor infinity",
+            T::Ue8m0 => "an unsigned power of two: 8 bits of exponent; a scale of blocks",
+            T::Ue4m3 => "without a sign, 4 bits of exponent, 3 of fraction; a scale of blocks",
+            T::E4m3x2
+            | T::E5m2x2
+            | T::E2m1x2
+            | T::E2m3x2
+            | T::E3m2x2
+            | T::Ue8m0x2
+            | T::S2f6x2
+            | T::Ue5m3x2 => "two narrow numbers, the first in the low half",
+            T::E4m3x4 | T::E5m2x4 | T::E2m1x4 | T::E2m3x4 | T::E3m2x4 | T::Ue8m0x4 => {
+                "four narrow floats, the first in the lowest part"
+            }
+            T::B1 | T::U4 | T::S4 | T::U2 | T::S2 => {
+                "packed into 32-bit registers, operands of matrix products"
+            }
+            T::B4x16 => "16 elements of 4 bits",
+            T::B6x16P32 => "16 elements of 6 bits and 32 bits of padding",
+            T::B4x16P64 => "16 elements of 4 bits and 64 bits of padding",
+            T::B8x16 => "16 elements of 8 bits",
+            T::TexRef => "a texture",
+            T::SamplerRef => "a sampler",
+            T::SurfRef => "a surface",
+            _ => return None,
+        })
+    }
+}
+
+/// Names with their meaning, in the order of [`Mod::ALL`].
+const ABOUT: &[(&str, &str)] = &[
+    ("rn", "rounds to nearest, ties to even"),
+    ("rz", "rounds towards zero"),
+    ("rm", "rounds towards minus infinity"),
+    ("rp", "rounds towards plus infinity"),
+    ("rna", "rounds to nearest, ties away from zero"),
+    ("rs", "rounds stochastically, by the random bits of an operand"),
+    ("rni", "rounds to the nearest integer, ties to even"),
+    ("rzi", "rounds to an integer towards zero"),
+    ("rmi", "rounds to an integer towards minus infinity"),
+    ("rpi", "rounds to an integer towards plus infinity"),
+    ("ftz", "takes and gives subnormal `.f32` values as zero of the same sign"),
+    ("sat", "clamps: integers to the range of their type, floats to [0, 1] with NaN as 0"),
+    ("satfinite", "gives the largest finite value in place of what is beyond; integers are clamped"),
+    ("relu", "clamps negative results to 0"),
+    ("NaN", "a NaN operand makes the result NaN, not the other operand"),
+    ("xorsign", "the sign of the result is the exclusive or of both signs"),
+    ("abs", "works on absolute values"),
+    ("oob", "gives 0 when an operand is the NaN that tensor copies write out of bounds"),
+    ("approx", "a quick approximation"),
+    ("full", "an approximation for the whole range of operands"),
+    ("cc", "writes the carry flag, and reads it in `addc`, `subc` and `madc`"),
+    ("hi", "the upper half; of a comparison: unsigned greater than"),
+    ("lo", "the lower half; of a comparison: unsigned less than"),
+    ("wide", "the whole product: the result is twice as wide as the factors"),
+    ("shiftamt", "gives the shift that brings the bit to the top, not its position"),
+    ("wrap", "takes the amount modulo the width"),
+    ("clamp", "limits the amount to the width; of surfaces: out of bounds means the nearest element"),
+    ("l", "shifts left"),
+    ("r", "shifts right; of textures: the first component"),
+    ("finite", "neither infinite nor NaN"),
+    ("infinite", "plus or minus infinity"),
+    ("number", "anything but NaN"),
+    ("notanumber", "NaN"),
+    ("normal", "finite, not zero and not subnormal"),
+    ("subnormal", "smaller than every normal number, not zero"),
+    ("eq", "equal; false when an operand is NaN"),
+    ("ne", "not equal; false when an operand is NaN"),
+    ("lt", "less than; false when an operand is NaN"),
+    ("le", "less than or equal; false when an operand is NaN"),
+    ("gt", "greater than; false when an operand is NaN"),
+    ("ge", "greater than or equal; false when an operand is NaN"),
+    ("ls", "unsigned less than or equal"),
+    ("hs", "unsigned greater than or equal"),
+    ("equ", "equal, or an operand is NaN"),
+    ("neu", "not equal, or an operand is NaN"),
+    ("ltu", "less than, or an operand is NaN"),
+    ("leu", "less than or equal, or an operand is NaN"),
+    ("gtu", "greater than, or an operand is NaN"),
+    ("geu", "greater than or equal, or an operand is NaN"),
+    ("num", "both operands are numbers"),
+    ("nan", "an operand is NaN"),
+    ("and", "bitwise or logical and"),
+    ("or", "bitwise or logical or"),
+    ("xor", "bitwise or logical exclusive or"),
+    ("not", "the complement"),
+    ("popc", "counts ones"),
+    ("global", "memory that all threads of all grids see"),
+    ("shared", "memory of the block: the same as `.shared::cta`"),
+    ("shared::cta", "shared memory of the thread's own block"),
+    ("shared::cluster", "shared memory of any block of the cluster"),
+    ("local", "memory of the thread alone"),
+    ("const", "constant memory, read through its own cache; quick when all lanes read one address"),
+    ("param", "parameters of the kernel or of a function"),
+    ("param::entry", "parameters of the kernel"),
+    ("param::func", "parameters of a device function, and arguments of calls"),
+    ("to", "from a generic address to one of the state space"),
+    ("v2", "a vector of two elements, in braces; the address is aligned to all of it"),
+    ("v4", "a vector of four elements, in braces; the address is aligned to all of it"),
+    ("v8", "a vector of eight elements, in braces; the address is aligned to all of it"),
+    ("x1", "one matrix, or one repetition of the shape"),
+    ("x2", "two matrices, or two repetitions of the shape"),
+    ("x4", "four matrices, or four repetitions of the shape"),
+    ("weak", "an access that promises nothing between threads: the default"),
+    ("relaxed", "a strong access within a scope, which orders no other"),
+    ("acquire", "what follows sees what the thread wrote whose release was read"),
+    ("release", "what was written before is seen by whoever acquires this"),
+    ("acq_rel", "acquires and releases"),
+    ("sc", "sequentially consistent: all such fences have one order"),
+    ("volatile", "as `.relaxed.sys`, and never removed or merged"),
+    ("mmio", "an access to the memory of a device: exactly one, of exactly this size"),
+    ("cta", "scope: the threads of the block"),
+    ("cluster", "scope: the threads of the cluster"),
+    ("gpu", "scope: the threads of the device"),
+    ("sys", "scope: all threads, those of the host and other devices included"),
+    ("gl", "the threads of the device"),
+    ("ca", "cached at all levels, likely to be used again"),
+    ("cg", "cached in the second level, not in the first"),
+    ("cs", "streamed: likely to be used once"),
+    ("lu", "last use: the line need not be written back"),
+    ("cv", "not cached: fetched again each time"),
+    ("wb", "written back from all coherent levels"),
+    ("wt", "written through the second-level cache to the memory of the system"),
+    ("nc", "through the non-coherent cache: nobody may write the memory while the kernel runs"),
+    ("unified", "the address may be in unified memory"),
+    ("L1::evict_normal", "first-level cache: the default priority"),
+    ("L1::evict_unchanged", "first-level cache: leaves the priority as it is"),
+    ("L1::evict_first", "first-level cache: leaves it first; for streams"),
+    ("L1::evict_last", "first-level cache: leaves it last; for data that is used again"),
+    ("L1::no_allocate", "does not fill the first-level cache"),
+    ("L2::evict_normal", "second-level cache: the default priority"),
+    ("L2::evict_first", "second-level cache: leaves it first; for streams"),
+    ("L2::evict_last", "second-level cache: leaves it last; for data that is used again"),
+    ("L2::cache_hint", "a cache policy follows as the last operand: 64 bits made by `createpolicy`"),
+    ("L2::64B", "fetches 64 bytes into the second-level cache: a hint"),
+    ("L2::128B", "fetches 128 bytes into the second-level cache: a hint"),
+    ("L2::256B", "fetches 256 bytes into the second-level cache: a hint"),
+    ("L1", "the first-level cache"),
+    ("L2", "the second-level cache"),
+    ("exch", "stores the operand and gives the old value"),
+    ("cas", "compare and swap: stores the last operand where the old value equals the one before"),
+    ("add", "the sum"),
+    ("inc", "adds one; from the operand's value on it starts at 0 again"),
+    ("dec", "subtracts one; at 0, or above the operand's value, it becomes that value"),
+    ("min", "the smaller value"),
+    ("max", "the larger value"),
+    ("noftz", "keeps subnormal values"),
+    ("sync", "waits for all threads that take part before it goes on"),
+    ("aligned", "all threads of the warp execute this same instruction together"),
+    ("arrive", "signals without waiting"),
+    ("red", "reduces a predicate over the threads; of `multimem`: reduces into memory"),
+    ("warp", "among the lanes of a mask"),
+    ("all", "true for all lanes; of `match`: all lanes have the same value"),
+    ("any", "true for at least one lane; of `match`: the lanes with the same value"),
+    ("uni", "of a branch or call: all active threads go the same way; of `vote`: all lanes agree"),
+    ("ballot", "one bit per lane"),
+    ("up", "from the lane that many below"),
+    ("down", "from the lane that many above"),
+    ("bfly", "from the lane whose number differs in the given bits"),
+    ("idx", "of `shfl`: from the lane of this number; of `brx`: by index"),
+    ("async", "completes later: something must wait for it"),
+    ("wait", "waits"),
+    ("proxy", "orders accesses of different kinds to the same memory"),
+    ("f4e", "four bytes forwards from the given one"),
+    ("b4e", "four bytes backwards from the given one"),
+    ("rc8", "one byte, four times"),
+    ("ecl", "clamps the edge left"),
+    ("ecr", "clamps the edge right"),
+    ("rc16", "one half, twice"),
+    ("1d", "one coordinate"),
+    ("2d", "two coordinates"),
+    ("3d", "three coordinates"),
+    ("4d", "four coordinates"),
+    ("5d", "five coordinates"),
+    ("a1d", "an array of one-dimensional layers; the first coordinate is the layer"),
+    ("a2d", "an array of two-dimensional layers; the first coordinate is the layer"),
+    ("cube", "a cube map; the coordinates are a direction"),
+    ("acube", "an array of cube maps; the first coordinate is the layer"),
+    ("2dms", "a multisampled image; the first coordinate is the sample"),
+    ("a2dms", "an array of multisampled images; sample and layer come first"),
+    ("level", "a level of detail is given"),
+    ("grad", "derivatives of the coordinates are given"),
+    ("base", "reads the base level"),
+    ("g", "the second component"),
+    ("b", "of textures: the third component; of surfaces: raw bytes; of matrices: `b`"),
+    ("a", "of textures: the fourth component; of matrices: `a`"),
+    ("p", "converted to the format of the surface"),
+    ("trap", "faults out of bounds"),
+    ("zero", "out of bounds, reads give 0 and writes are dropped"),
+    ("width", "the width in elements"),
+    ("height", "the height in elements"),
+    ("depth", "the depth in elements"),
+    ("channel_data_type", "the type of a component, as a number of the driver's interface"),
+    ("channel_order", "the order of the components, as a number of the driver's interface"),
+    ("normalized_coords", "1 when coordinates go from 0 to 1"),
+    ("array_size", "the number of layers"),
+    ("num_mipmap_levels", "the number of levels of detail"),
+    ("num_samples", "the number of samples of an element"),
+    ("memory_layout", "1 when the layout is linear"),
+    ("filter_mode", "nearest or linear"),
+    ("addr_mode_0", "what happens out of bounds in the first dimension"),
+    ("addr_mode_1", "what happens out of bounds in the second dimension"),
+    ("addr_mode_2", "what happens out of bounds in the third dimension"),
+    ("force_unnormalized_coords", "1 when the sampler makes coordinates count elements"),
+    ("bulk", "a block of bytes moved at once, started by one thread"),
+    ("bulk_group", "completes in a bulk group: `commit_group`, then `wait_group`"),
+    ("commit_group", "closes the group of what was started since the last one"),
+    ("wait_group", "waits until at most so many of the latest groups are pending"),
+    ("wait_all", "waits for all that was started"),
+    ("read", "waits only until the sources were read"),
+    ("tensor", "a tensor map and coordinates say what is copied"),
+    ("tile", "the box keeps its shape: the default"),
+    ("tile::gather4", "four rows from different places"),
+    ("tile::scatter4", "four rows to different places"),
+    ("im2col", "elements are arranged as columns for convolutions"),
+    ("im2col_no_offs", "as `.im2col`, without offsets"),
+    ("im2col::w", "as `.im2col` along the width only"),
+    ("im2col::w::128", "as `.im2col::w`, with 128 columns of pixels"),
+    ("reduce", "combines with what is in memory"),
+    ("prefetch", "brings the data into a cache, no further"),
+    ("mbarrier", "a barrier object follows the copies"),
+    ("mbarrier::complete_tx::bytes", "reports the bytes to a barrier object, which was told to expect them"),
+    ("mbarrier::arrive::one", "arrives once at a barrier object on completion"),
+    ("mbarrier_init", "orders the initialisation of barrier objects before their use by the cluster"),
+    ("multicast::cluster", "to the same place in each block of a mask"),
+    ("multicast::cluster::all", "to the same place in each block of the cluster"),
+    ("cta_group::1", "the block works alone"),
+    ("cta_group::2", "two blocks of the cluster work as a pair"),
+    ("cp_mask", "a mask says which bytes of 16 are written"),
+    ("noinc", "the arrival was counted in the initial count"),
+    ("init", "sets the count of arrivals and begins the first phase"),
+    ("inval", "ends the object: its memory may be used for something else"),
+    ("arrive_drop", "arrives, and takes part in no later phase"),
+    ("expect_tx", "adds bytes to what the phase waits for"),
+    ("complete_tx", "takes bytes from what the phase waits for"),
+    ("test_wait", "asks once whether the phase has ended"),
+    ("try_wait", "asks whether the phase has ended, and may sleep for a while"),
+    ("parity", "the phase is named by its parity, 0 for the first, not by a state"),
+    ("pending_count", "the arrivals that a state still waited for"),
+    ("noComplete", "the arrival must not end the phase"),
+    ("async::global", "asynchronous copies in global memory"),
+    ("async::shared::cta", "asynchronous copies in the block's shared memory"),
+    ("async::shared::cluster", "asynchronous copies in the cluster's shared memory"),
+    ("async::generic", "between generic accesses and asynchronous copies"),
+    ("alias", "the same memory under different addresses"),
+    ("generic", "ordinary accesses"),
+    ("tensormap", "a tensor map"),
+    ("tensormap::generic", "between ordinary accesses and the use of tensor maps"),
+    ("sync_restrict::shared::cta", "orders accesses to the block's shared memory only"),
+    ("sync_restrict::shared::cluster", "orders accesses to the cluster's shared memory only"),
+    ("cp_fenceproxy", "copies a tensor map and orders it before its use"),
+    ("replace", "writes one field"),
+    ("global_address", "the address of the tensor"),
+    ("rank", "the number of dimensions, less one"),
+    ("box_dim", "the size of the box in a dimension"),
+    ("global_dim", "the size of the tensor in a dimension"),
+    ("global_stride", "the distance in bytes between neighbours in a dimension"),
+    ("element_stride", "the distance in elements between neighbours in the box"),
+    ("elemtype", "the type of an element, as a number"),
+    ("b1024", "the tensor map has 1024 bits"),
+    ("interleave_layout", "how channels are interleaved, as a number"),
+    ("swizzle_mode", "how rows are permuted in shared memory, as a number"),
+    ("swizzle_atomicity", "the piece that swizzling keeps together, as a number"),
+    ("fill_mode", "what is written out of bounds: zeros, or a special NaN"),
+    ("try_cancel", "asks to take over a cluster that has not started"),
+    ("query_cancel", "reads the answer to `try_cancel`"),
+    ("is_canceled", "whether a cluster was taken over"),
+    ("get_first_ctaid", "the number of the first block of that cluster"),
+    ("get_first_ctaid::x", "the first block's number in x"),
+    ("get_first_ctaid::y", "the first block's number in y"),
+    ("get_first_ctaid::z", "the first block's number in z"),
+    ("launch_dependents", "lets the next grid start"),
+    ("fractional", "a fraction of the accesses has the primary priority"),
+    ("range", "addresses in a range have the primary priority"),
+    ("cvt", "from an access property of the runtime library"),
+    ("L2::evict_unchanged", "second-level cache: leaves the priority as it is"),
+    ("mask", "a mask of events"),
+    ("ld_reduce", "loads from all devices and reduces"),
+    ("st", "stores"),
+    ("acc::f16", "sums are formed in half precision"),
+    ("acc::f32", "sums are formed in single precision"),
+    ("ignore_oob", "bytes that are out of bounds are not copied"),
+    ("layout::v0", "the first version of the barrier object's layout"),
+    ("layout::v1", "the second version of the barrier object's layout"),
+    ("check_layout", "checks the version of the barrier object's layout"),
+    ("phase_type::primary", "the primary phase of the barrier object"),
+    ("phase_type::conditional", "the conditional phase of the barrier object"),
+    ("proxy::readonly", "through the proxy for memory that is only read"),
+    ("L1::32B", "fetches 32 bytes into the first-level cache: a hint"),
+    ("valid_addr", "the address is known to be valid"),
+    ("scaled::n2::ue8m0", "two `.ue8m0` factors in a 16-bit operand scale the elements"),
+    ("exclusive", "an exclusive allocation; what gives it back says so too"),
+    ("submit", "starts what was collected"),
+    ("pzo", "zero results are positive"),
+    ("sync_restrict::reads", "waits for reads only"),
+    ("po", "adds one more"),
+    ("shr7", "shifts the result right by 7"),
+    ("shr15", "shifts the result right by 15"),
+    ("pack", "several narrow values in one register"),
+    ("trans", "transposes each matrix"),
+    ("x8", "eight repetitions of the shape"),
+    ("x16", "16 repetitions of the shape"),
+    ("x32", "32 repetitions of the shape"),
+    ("x64", "64 repetitions of the shape"),
+    ("x128", "128 repetitions of the shape"),
+    ("row", "elements of a row are neighbours"),
+    ("col", "elements of a column are neighbours"),
+    ("load", "loads a fragment"),
+    ("store", "stores a fragment"),
+    ("mma", "multiplies and adds matrices"),
+    ("c", "the matrix that is added"),
+    ("d", "the result"),
+    ("sp", "`a` is sparse: half of its elements are zero and left out, metadata says which"),
+    ("sp::ordered_metadata", "as `.sp`, with metadata whose indices ascend"),
+    ("block_scale", "blocks of elements of `a` and `b` have scales"),
+    ("scale_vec::1X", "one scale per row of `a` and column of `b`"),
+    ("scale_vec::2X", "two scales per row of `a` and column of `b`"),
+    ("scale_vec::4X", "four scales per row of `a` and column of `b`"),
+    ("kind::f16", "operands of type `.f16` or `.bf16`"),
+    ("kind::tf32", "operands of type `.tf32`"),
+    ("kind::f8f6f4", "operands of 8, 6 or 4-bit floats, which may differ"),
+    ("kind::i8", "operands of 8-bit integers"),
+    ("kind::mxf8f6f4", "operands of 8, 6 or 4-bit floats; 32 elements share a scale of type `.ue8m0`"),
+    ("kind::mxf4", "operands of type `.e2m1`; 32 elements share a scale of type `.ue8m0`"),
+    (
+        "kind::mxf4nvf4",
+        "operands of type `.e2m1`; 16 or 32 elements share a scale of type `.ue8m0` or `.ue4m3`",
+    ),
+    ("mma_async", "multiplies and adds matrices of a warp group, asynchronously"),
+    ("fence", "orders register and memory accesses before the products"),
+    ("alloc", "reserves columns of tensor memory"),
+    ("dealloc", "gives columns of tensor memory back"),
+    ("relinquish_alloc_permit", "the block will allocate no more"),
+    ("ld", "from tensor memory to registers"),
+    ("cp", "from shared to tensor memory, or a bulk copy"),
+    ("shift", "moves the rows of tensor memory down by one"),
+    ("commit", "a barrier object follows all that the thread started"),
+    ("fence::before_thread_sync", "orders earlier `tcgen05` work before the barrier that follows"),
+    ("fence::after_thread_sync", "orders later `tcgen05` work behind the barrier before it"),
+    ("wait::ld", "waits for the thread's loads from tensor memory"),
+    ("wait::st", "waits for the thread's stores to tensor memory"),
+    ("pack::16b", "packs two 16-bit elements into one register"),
+    ("unpack::16b", "unpacks two 16-bit elements from one register"),
+    ("16x64b", "16 lanes of 64 bits"),
+    ("16x128b", "16 lanes of 128 bits"),
+    ("16x256b", "16 lanes of 256 bits"),
+    ("32x32b", "32 lanes of 32 bits: each thread has its own lane"),
+    ("16x32bx2", "twice 16 lanes of 32 bits"),
+    ("128x256b", "128 lanes of 256 bits"),
+    ("4x256b", "4 lanes of 256 bits"),
+    ("128x128b", "128 lanes of 128 bits"),
+    ("64x128b", "64 lanes of 128 bits"),
+    ("32x128b", "32 lanes of 128 bits"),
+    ("warpx2::02_13", "to two pairs of warps: 0 and 2, 1 and 3"),
+    ("warpx2::01_23", "to two pairs of warps: 0 and 1, 2 and 3"),
+    ("warpx4", "to all four warps"),
+    ("ws", "keeps `b` in place: matrices of fewer rows"),
+    ("ashift", "shifts the rows of `a` in tensor memory down by one"),
+    ("block16", "16 elements share a scale"),
+    ("block32", "32 elements share a scale"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_modifier_has_a_meaning_and_every_meaning_a_modifier() {
+        let silent: Vec<&str> = Mod::ALL.iter().filter(|m| m.about().is_empty()).map(|m| m.text()).collect();
+        assert_eq!(silent, [""; 0]);
+        let positions: Vec<usize> = ABOUT
+            .iter()
+            .map(|(name, _)| Mod::ALL.iter().position(|m| m.text() == *name).expect(name))
+            .collect();
+        assert!(positions.windows(2).all(|two| two[0] < two[1]), "in the order of the modifiers, each once");
+    }
+
+    #[test]
+    fn shapes_and_buffers_are_spelled_out() {
+        assert_eq!(
+            Mod::M16n8k16.about(),
+            "the shape of the product: `a` is 16 by 16, `b` 16 by 8, `d` 16 by 8"
+        );
+        assert_eq!(Mod::M8n16.about(), "matrices of 8 rows and 16 columns");
+        assert_eq!(
+            Mod::CollectorB1Lastuse.about(),
+            "the collector buffer 1 of matrix `b`: the operand is taken from it for the last time"
+        );
+    }
+}
