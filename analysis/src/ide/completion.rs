@@ -1,13 +1,16 @@
 //! What could be written at an offset.
 
-use ptx_isa::{Directive, Gate, ScalarType, Sm, SpecialReg, Suffix, forms_of};
+use ptx_isa::{
+    Class, Directive, Expected, ExpectedType, Form, Gate, Opcode, Rule, ScalarType, Sm, SpecialReg, Suffix,
+    Then, forms_of,
+};
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, Db, SourceFile};
 use crate::diagnostic::TextEdit;
 use crate::ide::locate::spot;
 use crate::ide::reference::{modifier_needs, needs};
-use crate::ide::signature_help::{spelled, statement_before, word_before};
+use crate::ide::signature_help::{operand_at, spelled, statement_before, word_before};
 use crate::ide::words;
 use crate::ide::{Completion, CompletionKind};
 use crate::items::Item;
@@ -64,7 +67,7 @@ pub fn completions(db: &Database, file: SourceFile, offset: TextSize) -> Vec<Com
             }
             directives(&mut out, dotted);
         }
-        Some((name, _)) => {
+        Some((name, rest)) => {
             if name.starts_with('.') {
                 directives(&mut out, dotted);
                 for ty in ScalarType::ALL {
@@ -72,10 +75,12 @@ pub fn completions(db: &Database, file: SourceFile, offset: TextSize) -> Vec<Com
                 }
                 return out.items;
             }
-            let is_branch = name.starts_with("bra");
-            names(&mut out, db, item, offset, is_branch);
-            if !is_branch {
+            let place = OperandPlace::of(name, rest);
+            names(&mut out, db, item, offset, &place);
+            if place.takes_symbols() {
                 module_names(&mut out, db, file, name.starts_with("call"));
+            }
+            if place.takes_specials() {
                 for register in SpecialReg::ALL {
                     out.add(register.text(), CompletionKind::SpecialRegister, register.about().to_owned());
                 }
@@ -83,6 +88,59 @@ pub fn completions(db: &Database, file: SourceFile, offset: TextSize) -> Vec<Com
         }
     }
     out.items
+}
+
+/// What the table says of the operand at the cursor; nothing where the name is none, or inside a vector or an address.
+struct OperandPlace(Option<Expected>);
+
+impl OperandPlace {
+    fn of(name: &str, rest: &str) -> Self {
+        let mut words = name.split('.');
+        let mnemonic = words.next().unwrap_or_default();
+        let resolved = ptx_isa::resolve(mnemonic, &words.collect::<Vec<_>>());
+        let expected = match (resolved, operand_at(rest)) {
+            (Ok(opcode), Some(index)) if mnemonic != "call" => {
+                ptx_isa::signature(&opcode).operands.get(index).cloned()
+            }
+            _ => None,
+        };
+        Self(expected)
+    }
+
+    fn takes(&self, class: Class) -> bool {
+        self.0.as_ref().is_none_or(|operand| operand.class == Class::NONE || operand.class.intersects(class))
+    }
+
+    fn takes_register(&self, ty: ScalarType) -> bool {
+        let Some(operand) = &self.0 else { return true };
+        let more = Class::ANY_PAIR.or(Class::VECTOR).or(Class::ADDRESS).or(Class::TEXTURE);
+        match (operand.ty, ty) {
+            (ExpectedType::Typed(ScalarType::Pred), ScalarType::Pred) | (ExpectedType::Word, _) => true,
+            // Rows of all types name both kinds: the type decides.
+            (ExpectedType::Typed(_) | ExpectedType::AddressOf(..), ScalarType::Pred)
+                if self.takes(Class::REGISTER) =>
+            {
+                self.takes(Class::ANY_PAIR)
+            }
+            (_, ScalarType::Pred) => self.takes(Class::ANY_PAIR.or(Class::PREDICATE)),
+            (ExpectedType::Typed(ScalarType::Pred), _) => false,
+            _ => self.takes(more.or(Class::REGISTER)),
+        }
+    }
+
+    fn takes_labels(&self) -> bool {
+        let lists = Class::BRANCH_TARGETS.or(Class::PROTOTYPE);
+        self.0.is_some() && self.takes(Class::LABEL.or(lists).or(Class::SYMBOL))
+    }
+
+    /// Names of variables, parameters and functions.
+    fn takes_symbols(&self) -> bool {
+        self.takes(Class::SYMBOL.or(Class::ADDRESS).or(Class::TEXTURE).or(Class::LIST))
+    }
+
+    fn takes_specials(&self) -> bool {
+        self.takes(Class::SPECIAL)
+    }
 }
 
 struct Collector {
@@ -142,9 +200,19 @@ fn modifiers(out: &mut Collector, name: &str) {
         let open = form.groups.iter().filter(|group| {
             !written.iter().any(|suffix| matches!(suffix, Suffix::Mod(m) if group.contains(*m)))
         });
+        let fits_on = |suffix: &Suffix| {
+            let (mut mods, mut types) = (Vec::new(), Vec::new());
+            for suffix in written.iter().chain([suffix]) {
+                match *suffix {
+                    Suffix::Mod(m) => mods.push(m),
+                    Suffix::Type(ty) => types.push(ty),
+                }
+            }
+            Opcode::new(id, &mods, &types).is_none_or(|opcode| is_possible(form, &opcode))
+        };
         let mods = open.flat_map(|group| group.names).map(|&m| Suffix::Mod(m));
         let types = form.types.get(types_written).into_iter().flat_map(|set| set.iter()).map(Suffix::Type);
-        for suffix in mods.chain(types) {
+        for suffix in mods.chain(types).filter(fits_on) {
             let needs = match suffix {
                 Suffix::Mod(m) => modifier_needs(form, m),
                 Suffix::Type(_) => None,
@@ -168,10 +236,35 @@ fn modifiers(out: &mut Collector, name: &str) {
     }
 }
 
+/// Whether more suffixes may complete the name of an instruction of a form, as far as its rules tell.
+fn is_possible(form: &Form, opcode: &Opcode) -> bool {
+    // What a modifier to come may lift is not broken yet.
+    let holds = |rule: &&Rule| rule.when.none.is_empty() && rule.when.holds(opcode);
+    let rules = || form.rules.iter().filter(holds);
+    let typed = form.types.iter().enumerate().all(|(position, &set)| {
+        let left = |ty| {
+            rules().all(|rule| match rule.then {
+                Then::Types(at, set) if usize::from(at) == position => set.contains(ty),
+                _ => true,
+            })
+        };
+        match opcode.ty(position) {
+            Some(ty) => left(ty),
+            None => set.iter().any(left),
+        }
+    });
+    typed
+        && rules().all(|rule| match rule.then {
+            Then::Excludes(mods) => !mods.iter().any(|&m| opcode.has(m)),
+            Then::SameType(a, b) => opcode.ty(a.into()).zip(opcode.ty(b.into())).is_none_or(|(a, b)| a == b),
+            Then::Types(..) | Then::Needs(_) | Then::Gate(_) | Then::Operand(..) => true,
+        })
+}
+
 /// Most registers of one range that are offered.
 const OFFERED: u32 = 64;
 
-fn names(out: &mut Collector, db: &dyn Db, item: Item<'_>, offset: TextSize, only_labels: bool) {
+fn names(out: &mut Collector, db: &dyn Db, item: Item<'_>, offset: TextSize, place: &OperandPlace) {
     let (map, text) = (&lower(db, item).map, item.text(db));
     let here = offset - item.offset(db);
     let visible =
@@ -179,8 +272,10 @@ fn names(out: &mut Collector, db: &dyn Db, item: Item<'_>, offset: TextSize, onl
     for declaration in visible {
         let name = &text[declaration.range];
         match declaration.kind {
+            DeclKind::Label(_) | DeclKind::Targets(_) | DeclKind::Prototype(_) if !place.takes_labels() => {}
+            DeclKind::Register { ty, .. } if !place.takes_register(ty) => {}
+            DeclKind::Symbol(_) if !place.takes_symbols() => {}
             DeclKind::Label(_) => out.add(name, CompletionKind::Label, "label".to_owned()),
-            _ if only_labels => {}
             DeclKind::Register { ty, count: None, .. } => {
                 out.add(name, CompletionKind::Register, format!(".{}", ty.text()));
             }

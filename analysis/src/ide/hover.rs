@@ -2,23 +2,23 @@
 
 use std::fmt::Write as _;
 
-use ptx_backend::input::{Linkage, SrcId, Symbol, Variable};
-use ptx_isa::Form;
+use ptx_backend::input::{Function, Linkage, SrcId, Symbol, Variable};
+use ptx_isa::Expected;
 use ptx_syntax::ast::literal;
 use ptx_syntax::{SyntaxKind, SyntaxToken, TokenAtOffset};
-use text_size::TextSize;
+use text_size::{TextRange, TextSize};
 
 use crate::compile::compile_function;
 use crate::db::{Database, Db, SourceFile};
 use crate::ide::Hover;
 use crate::ide::locate::{Found, module_target, name_at, spot};
 use crate::ide::operands;
-use crate::ide::reference::{marked_forms, needs, operand_name};
+use crate::ide::reference::{marked_forms, needs};
 use crate::ide::resources::{details, of_item};
 use crate::ide::sass::statement_sass;
 use crate::ide::words::{self, code, kind_name};
 use crate::items::{Item, items, line_index, parse};
-use crate::lower::{Lowered, lower};
+use crate::lower::lower;
 use crate::module::module;
 use crate::scope::{DeclId, DeclKind, Entity};
 
@@ -60,9 +60,11 @@ pub fn hover(db: &Database, file: SourceFile, offset: TextSize) -> Option<Hover>
         (SyntaxKind::INT, _) => {
             (token.text_range(), words::special(token.text()).or_else(|| words::integer(token.text()))?)
         }
+        (SyntaxKind::FLOAT, SyntaxKind::VERSION_DIRECTIVE) => return None,
         (SyntaxKind::FLOAT, _) => (token.text_range(), words::float(token.text())?),
         (SyntaxKind::STRING, _) => (token.text_range(), words::pragma(&literal::string(token.text()))?),
         (SyntaxKind::DOT_WORD, _) => (token.text_range(), words::directive(token.text())?),
+        (SyntaxKind::IDENT, _) => (token.text_range(), words::target(token.text())?),
         _ => return None,
     };
     Some(Hover { range: range + spot.item.offset(db), markdown })
@@ -94,12 +96,7 @@ fn entity(db: &dyn Db, file: SourceFile, item: Item<'_>, entity: Entity) -> Opti
                     _ => reads += 1,
                 }
             }
-            let _ = writeln!(
-                out,
-                "{}, {} bits; written {writes}×, read {reads}×",
-                kind_name(name.ty),
-                name.ty.bits()
-            );
+            let _ = writeln!(out, "{}; written {writes}×, read {reads}×", words::kind_and_size(name.ty));
             if !declared.range.is_empty() {
                 let _ = writeln!(
                     out,
@@ -127,7 +124,11 @@ fn declaration(db: &dyn Db, file: SourceFile, item: Item<'_>, id: DeclId) -> Opt
         DeclKind::Label(_) => code(&format!("{name}:")) + "label\n",
         DeclKind::Targets(_) => code(&format!("{name}: .branchtargets")),
         DeclKind::Prototype(_) => code(&format!("{name}: .callprototype")),
-        DeclKind::Symbol(symbol) => local_symbol(lowered, symbol, name)?,
+        DeclKind::Symbol(symbol) => match &lowered.function {
+            Some(function) => local_symbol(function, symbol, name)?,
+            // What has errors says what is written.
+            None => code(as_written(item.text(db), declared.range)),
+        },
     };
     if !declared.range.is_empty() {
         let _ =
@@ -136,8 +137,15 @@ fn declaration(db: &dyn Db, file: SourceFile, item: Item<'_>, id: DeclId) -> Opt
     Some(out)
 }
 
-fn local_symbol(lowered: &Lowered, symbol: Symbol, name: &str) -> Option<String> {
-    let Some(function) = &lowered.function else { return Some(code(name)) };
+/// The text of the declaration of a name, up to what ends or initialises it.
+fn as_written(text: &str, name: TextRange) -> &str {
+    let start = text[..usize::from(name.start())].rfind([';', '{', '}', '(', ',']).map_or(0, |at| at + 1);
+    let end = text[usize::from(name.end())..].find([';', ',', ')', '=', '}', '\n']);
+    let end = end.map_or(text.len(), |at| usize::from(name.end()) + at);
+    text[start..end].trim()
+}
+
+fn local_symbol(function: &Function, symbol: Symbol, name: &str) -> Option<String> {
     Some(match symbol {
         Symbol::Local(index) => code(&describe_variable(function.locals.get(index as usize)?)),
         Symbol::Param(index) | Symbol::Return(index) => {
@@ -245,8 +253,7 @@ fn instruction(
     let mut opcode = None;
     match ptx_isa::resolve(mnemonic, &names) {
         Ok(resolved) => {
-            let form = ptx_isa::form(resolved.form);
-            out.push_str(&code(&syntax_line(&words.concat(), form)));
+            out.push_str(&code(&syntax_line(&words.concat(), &ptx_isa::signature(&resolved).operands)));
             let gate = ptx_isa::gates(&resolved);
             let _ = writeln!(out, "{}", needs(&gate));
             opcode = Some(resolved);
@@ -319,9 +326,9 @@ fn prose(markdown: &str) -> String {
 }
 
 /// `add.s32 d, a, b`
-fn syntax_line(name: &str, form: &Form) -> String {
-    let operands: Vec<String> = form.operands.iter().map(operand_name).collect();
-    format!("{name} {}", operands.join(", "))
+fn syntax_line(name: &str, operands: &[Expected]) -> String {
+    let operands: Vec<String> = operands.iter().map(operands::spelled).collect();
+    format!("{name} {}", operands.join(", ")).trim_end().to_owned()
 }
 
 #[cfg(test)]

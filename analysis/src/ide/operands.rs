@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ptx_isa::{
     Class, Column, Expected, ExpectedLanes, ExpectedType, Form, Lanes, Mod, Operand, OperandType, Presence,
-    Role, Then, Values, form, forms_of,
+    Role, Then, Values, Window, form, forms_of,
 };
 
 use crate::check::describe_class;
@@ -46,7 +46,8 @@ fn type_words(form: &Form, ty: OperandType) -> String {
         }
         OperandType::Coordinates(i) => format!("coordinates of {}", suffix(i)),
         OperandType::AddressOf(i, _) => format!("{}, or the address of a variable", suffix(i)),
-        OperandType::Address(_) => "an address".to_owned(),
+        OperandType::Address(base) if base.window == Window::Tensor => "32 bits, in tensor memory".to_owned(),
+        OperandType::Address(_) => String::new(),
         OperandType::Free => String::new(),
     }
 }
@@ -146,10 +147,21 @@ fn expected_type(ty: ExpectedType) -> String {
         ExpectedType::AddressOf(ty, _) => format!("`.{}`, or the address of a variable", ty.text()),
         ExpectedType::OrDescriptor(ty) => format!("`.{}`, or a descriptor of 64 bits", ty.text()),
         ExpectedType::Coordinates(ty, _) => format!("coordinates of type `.{}`", ty.text()),
-        ExpectedType::Address(target) if target.space.text().is_empty() => "a generic address".to_owned(),
-        ExpectedType::Address(target) => format!("an address in `.{}`", target.space.text()),
+        ExpectedType::Address(target) => match (target.base.window, target.space.text()) {
+            (Window::Tensor, _) => "32 bits, in tensor memory".to_owned(),
+            (Window::Unchecked, _) => String::new(),
+            (_, "") => "generic".to_owned(),
+            (_, space) => format!("in `.{space}`"),
+        },
         ExpectedType::Free => String::new(),
     }
+}
+
+/// An operand in a syntax line: `d`, `[a]`, `c?`.
+pub(super) fn spelled(operand: &Expected) -> String {
+    let is_address = operand.class == Class::ADDRESS;
+    let name = if is_address { format!("[{}]", operand.name) } else { operand.name.to_owned() };
+    if operand.optional { format!("{name}?") } else { name }
 }
 
 /// The operands of one instruction as a list: what each may be there.
@@ -227,7 +239,7 @@ mod tests {
         let opcode = ptx_isa::resolve("ld", &["global", "v4", "f32"]).unwrap();
         expect![[r#"
             - `d`: written; a register or a vector in braces; `.f32`; 4 elements
-            - `a`: read; an address in brackets; an address in `.global`
+            - `a`: read; an address in brackets; in `.global`
         "#]]
         .assert_eq(&list(&ptx_isa::signature(&opcode).operands));
     }

@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ptx_isa::{
-    Directive, Form, Gate, Group, Mod, Role, Rule, SpecialReg, Then, TypeSet, When, form, forms_of,
-};
+use ptx_isa::{Directive, Form, Gate, Group, Mod, Rule, SpecialReg, Then, TypeSet, When, form, forms_of};
 
 use crate::check::LINTS;
 use crate::ide::operands;
@@ -260,12 +258,6 @@ fn registers() -> String {
         let _ = writeln!(out, "| `{name}` | `.{ty}` | {about} | {} |", needs(&register.gate()));
     }
     out
-}
-
-/// An operand that is read and written says so.
-pub(super) fn operand_name(operand: &ptx_isa::Operand) -> String {
-    let name = spelled(operand);
-    if operand.role == Role::Both { format!("{name} (read and written)") } else { name }
 }
 
 #[cfg(test)]

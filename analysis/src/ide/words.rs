@@ -1,6 +1,6 @@
 //! What single words mean wherever they stand: modifiers, types, directives, special registers, numbers, pragmas.
 
-use ptx_isa::{Directive, Form, Mod, PRAGMAS, ScalarType, SpecialReg, TypeKind};
+use ptx_isa::{Directive, Form, Mod, PRAGMAS, ScalarType, Sm, SpecialReg, TypeKind};
 use ptx_syntax::ast::literal;
 
 use crate::ide::reference::{modifier_needs, needs};
@@ -22,14 +22,29 @@ pub(super) fn kind_name(ty: ScalarType) -> &'static str {
     }
 }
 
-/// `floating point, 16 bits: IEEE half: …`
+/// `floating point, 16 bits`
+pub(super) fn kind_and_size(ty: ScalarType) -> String {
+    match ty.bits() {
+        1 => format!("{}, 1 bit", kind_name(ty)),
+        bits => format!("{}, {bits} bits", kind_name(ty)),
+    }
+}
+
+/// `floating point, 16 bits; IEEE half: …`
 pub(super) fn type_words(ty: ScalarType) -> String {
-    let size = match ty.bits() {
-        1 => "1 bit".to_owned(),
-        bits => format!("{bits} bits"),
-    };
     let about = ty.about().map_or(String::new(), |about| format!("; {about}"));
-    format!("{}, {size}{about}", kind_name(ty))
+    kind_and_size(ty) + &about
+}
+
+/// A name in a `.target`.
+pub(super) fn target(name: &str) -> Option<String> {
+    let sm = Sm::parse(name)?;
+    let suffix = match name.trim_start_matches("sm_").trim_start_matches(|c: char| c.is_ascii_digit()) {
+        "a" => "; with the features of this architecture alone: the code runs on no other",
+        "f" => "; with the features of its family: the code runs on later members of it",
+        _ => "; the code runs on this and later architectures",
+    };
+    Some(format!("`{name}`: since PTX ISA {}{suffix}\n", sm.since()))
 }
 
 /// A modifier or type of an instruction's name, with its dot.

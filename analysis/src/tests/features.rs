@@ -80,6 +80,38 @@ fn completions_say_what_modifiers_need() {
 }
 
 #[test]
+fn hover_on_parts_of_statements() {
+    let first = |body: &str| {
+        let (db, file, offset) = open(body);
+        let hover = ide::hover(&db, file, offset);
+        let text = hover.map_or("nothing".to_owned(), |hover| hover.markdown);
+        text.lines().take(4).collect::<Vec<_>>().join(" ") + "\n"
+    };
+    let hovers = [
+        first("fma.rn.f$0tz.f32 %f0, %f0, 0f3F800000, %f1;"),
+        first("fma.rn.ftz.f32 %f0, %f0, 0f3F8$000000, %f1;"),
+        first("ld.global.L2::c$0ache_hint.f32 %f0, [%rd0], %rd1;"),
+        first("lop3.b$032 %r1, %r1, %r2, %r3, 0xCA;"),
+        first("lop3.b32 %r1, %r1, %r2, %r3, 0x$0CA;"),
+        first(".local .align 4 .b8 sta$0ck[16];\nno.such;"),
+        first(".pragma \"noun$0roll\";"),
+        first("mov.u32 %r1, %cluster$0id.x;"),
+        first("add.b$0ogus %r1, %r2, 3;"),
+    ];
+    expect![[r#"
+        `.ftz`: takes and gives subnormal `.f32` values as zero of the same sign  ```ptx fma.rn.ftz.f32 d, a, b, c
+        `1.0` as `.f32`, bits `0f3F800000`
+        `.L2::cache_hint`: a cache policy follows as the last operand: 64 bits made by `createpolicy` (PTX ISA 7.4, sm_80 or higher)  ```ptx ld.global.L2::cache_hint.f32 d, [a], cache-policy
+        `.b32`: untyped, 32 bits  ```ptx lop3.b32 d, a, b, c, immLut
+        `202` = `0xca`
+        ```ptx .local .align 4 .b8 stack[16] ``` 
+        `nounroll`: do not unroll the loop that begins here, or any loop of the function or module  PTX ISA 2.0, sm_20 or higher
+        ```ptx .sreg .u32 %clusterid.x ``` index of the cluster in the grid
+        `add.bogus`  --- 
+    "#]].assert_eq(&hovers.concat());
+}
+
+#[test]
 fn hover_on_names_of_the_module() {
     let (db, file, offset) = open(".reg .b64 %rd<2>;\nmov.u64 %rd1, tab$0le;\nret;");
     expect![[r#"
@@ -191,7 +223,17 @@ fn check_completions(body: &str, wanted: &[&str], unwanted: &[&str]) {
 fn completions_by_place() {
     check_completions("ad$0", &["add", "addc", "mad"], &["%r1"]);
     check_completions("ld.global.$0", &["nc", "u32", "v4", "relaxed"], &["shared", "rn"]);
-    check_completions(".reg .b32 %r<3>;\nadd.s32 %$0", &["%r1", "%tid.x", "table", "input"], &["add"]);
+    check_completions("redux.sync.add.$0", &["u32", "s32"], &["f32", "b32", "abs"]);
+    let registers = ".reg .b32 %r<3>;\n.reg .pred %p<2>;\nL1:\n";
+    let check = |body: &str, wanted: &[&str], unwanted: &[&str]| {
+        check_completions(&format!("{registers}{body}"), wanted, unwanted);
+    };
+    check("add.s32 %$0", &["%r1"], &["add", "%p1", "L1", "table", "input", "%tid.x"]);
+    check("add.s32 %r1, %$0", &["%r1"], &["%p1", "L1", "table", "%tid.x"]);
+    check("mov.u32 %r1, $0", &["%r1", "%tid.x", "table", "input"], &["%p1"]);
+    check("setp.lt.s32 $0", &["%p1"], &["%r1", "table"]);
+    check("ld.global.u32 %r1, [$0", &["%r1", "table", "input"], &["L1"]);
+    check("selp.b32 %r1, %r1, %r2, $0", &["%p1"], &["%r1", "L1"]);
     check_completions("L1:\nbra $0;\n{\nL2:\n}", &["L1"], &["L2", "%tid.x"]);
 }
 
