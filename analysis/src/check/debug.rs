@@ -229,6 +229,10 @@ fn data(range: TextRange, gates: &Gates, text: &str, out: &mut Findings) {
                 let message = format!("{number} does not fit into `{word}`");
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), message));
             }
+            // Alone in its line, a zero has no sign.
+            Some(Value::Number(0)) if value.starts_with('-') && values.trim() == value && word != ".b64" => {
+                out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), format!("-0 does not fit into `{word}`")));
+            }
             Some(Value::Number(_)) => {}
             Some(_) if matches!(word, ".b8" | ".b16") => {
                 let message = format!("an address does not fit into `{word}`");
@@ -261,6 +265,9 @@ enum Value {
 impl Value {
     fn read(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('-').map(str::trim_start);
+        if digits.is_some_and(|digits| digits.ends_with('U')) {
+            return None;
+        }
         // Numbers have no names here.
         let number = |text: &str| literal::integer(text).ok().filter(|_| text != literal::WARP_SIZE);
         if let Some(integer) = number(digits.unwrap_or(text)) {
@@ -268,8 +275,9 @@ impl Value {
             return Some(Self::Number(if digits.is_some() { -magnitude } else { magnitude }));
         }
         let is_name = |text: &str| {
-            let text = text.strip_prefix('.').unwrap_or(text);
-            text.bytes().all(is_word)
+            let section = text.strip_prefix('.');
+            let text = section.unwrap_or(text);
+            text.bytes().all(|byte| is_word(byte) || byte == b':' && section.is_some())
                 && !text.starts_with(|c: char| c.is_ascii_digit())
                 && !matches!(text, "" | literal::WARP_SIZE)
         };

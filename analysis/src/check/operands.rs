@@ -30,6 +30,7 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         out.push(exchanged);
         return;
     }
+    beside(ctx, statement, rows, out);
     transposition(statement, rows, out);
     ignored_source(statement, rows, out);
     for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
@@ -62,6 +63,24 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 _ => {}
             }
             sink(statement, row, operand, range, out);
+        }
+    }
+}
+
+/// Operands that are something else, or nothing, where one is written that may be left out.
+fn beside(ctx: &Context<'_>, statement: &Statement<'_>, rows: &[&Expected], out: &mut Findings) {
+    for ((row, operand), &range) in rows.iter().zip(statement.operands).zip(statement.ranges) {
+        if let (Some((other, class)), Some(operand)) = (row.beside, operand)
+            && rows.iter().any(|row| row.name == other)
+            && !class.intersects(exact(operand, ctx.registers))
+        {
+            let message = format!(
+                "beside `{other}`, `{}` takes {}, found `{}`",
+                row.name,
+                describe(class),
+                ctx.slice(range)
+            );
+            out.push(Diagnostic::new(&OPERAND_CLASS, range, message));
         }
     }
 }

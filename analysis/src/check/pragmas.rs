@@ -84,8 +84,9 @@ pub(crate) fn check(node: &SyntaxNode, site: Site, gates: &Gates, text: &str, ou
 
 fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut Findings) {
     // Blanks around the words are read in functions alone.
-    let words = if site == Site::Module { content } else { content.trim_start() };
+    let words = content.trim_start();
     let (name, argument) = match words.split_once(' ') {
+        _ if site == Site::Module => (content, ""),
         Some((name, argument)) => (name, argument.trim_start()),
         None => (words, ""),
     };

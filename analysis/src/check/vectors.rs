@@ -1,7 +1,7 @@
 //! The number of elements of vector operands.
 
 use ptx_backend::input::Operand;
-use ptx_isa::{Class, Expected, ExpectedLanes};
+use ptx_isa::{Class, Expected, ExpectedLanes, FormId};
 use text_size::TextRange;
 
 use super::{Context, Statement};
@@ -16,8 +16,8 @@ declare_lint! {
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
     let Some(rows) = statement.rows else { return };
     // `mov` without a vector's name packs or unpacks, not both.
-    if let ([to, from], [Some(Operand::Vector(_)), Some(Operand::Vector(_))]) = (rows, statement.operands)
-        && (to.lanes, from.lanes) == (ExpectedLanes::Any, ExpectedLanes::Any)
+    if statement.form.id == FormId::Mov
+        && let [Some(Operand::Vector(_)), Some(Operand::Vector(_))] = statement.operands
     {
         let message = "one vector is not copied to another without `.v2` or `.v4`";
         let note = "without them `mov` packs elements into one register, or unpacks one into elements";

@@ -340,6 +340,11 @@ impl<'db> Walker<'db> {
         self.map.targets.push(id);
         let mut labels = Vec::new();
         for name in node.children().filter(|child| child.kind() == SyntaxKind::NAME_REF) {
+            let range = name.next_sibling().filter(|next| next.kind() == SyntaxKind::REGISTER_RANGE);
+            if let Some(range) = range {
+                self.numbered_labels(name.text_range(), &range, &mut labels);
+                continue;
+            }
             match self.find_name(name.text_range()) {
                 Some(Entity::Label(label)) => {
                     self.occur(name.text_range(), Entity::Label(label), Access::Read);
@@ -352,6 +357,23 @@ impl<'db> Walker<'db> {
             }
         }
         self.function.targets.push(labels);
+    }
+
+    /// `name<2>`: the labels `name0` and `name1`. No name is written that could be counted as theirs.
+    fn numbered_labels(&mut self, name: TextRange, range: &SyntaxNode, labels: &mut Vec<LabelId>) {
+        let count = declaration::integer_in(range, self.text).unwrap_or(0);
+        for number in 0..count {
+            let label = format!("{}{number}", self.slice(name));
+            let found = self.names.find(&label).map(|(id, _)| self.names.declarations[id.0 as usize].kind);
+            if let Some(DeclKind::Label(found)) = found {
+                labels.push(found);
+                continue;
+            }
+            let message = format!("there is no label `{label}` here");
+            self.report(Diagnostic::new(&lints::UNDEFINED_LABEL, name.cover(range.text_range()), message));
+            self.incomplete = true;
+            break;
+        }
     }
 
     fn call_targets(&mut self, node: &SyntaxNode, block: TextRange) {

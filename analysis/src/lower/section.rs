@@ -2,7 +2,7 @@
 //!
 //! They are a fourth of what a compiler writes for a debugger: one number a line.
 
-use ptx_isa::Gate;
+use ptx_isa::{Gate, is_reserved};
 use rustc_hash::FxHashSet;
 use text_size::TextRange;
 
@@ -90,6 +90,7 @@ impl Reader<'_, '_> {
             return is_small.then_some(());
         }
         (width == Width::Word).then_some(())?;
+        let is_label = self.cursor.byte() != b'.';
         self.symbol()?;
         match self.cursor.byte() {
             b'+' => {
@@ -97,29 +98,24 @@ impl Reader<'_, '_> {
                 self.cursor.decimal()?;
                 self.passes(&debug::OFFSETS)
             }
-            b'-' => {
+            b'-' if is_label => {
                 self.cursor.pos += 1;
-                self.symbol()?;
-                self.passes(&debug::DIFFERENCES)?;
-                self.end_of_symbol()
+                self.cursor.name()?;
+                self.passes(&debug::DIFFERENCES)
             }
-            _ => self.end_of_symbol(),
+            _ => Some(()),
         }
-    }
-
-    /// What stands behind a symbol in its line may belong to it, as in `a .b8`.
-    fn end_of_symbol(&mut self) -> Option<()> {
-        let rest = self.cursor.text[self.cursor.pos..].trim_start_matches([' ', '\t']);
-        (rest.starts_with([',', '}', '\r', '\n']) || rest.starts_with("//")).then_some(())
     }
 
     /// A label or a section.
     fn symbol(&mut self) -> Option<()> {
         match self.cursor.byte() {
-            b'.' => self.cursor.dot_word()?,
-            _ => self.cursor.name()?,
-        };
-        Some(())
+            b'.' => {
+                let word = self.dot_word()?;
+                (!is_reserved(&word[1..])).then_some(())
+            }
+            _ => self.cursor.name().map(|_| ()),
+        }
     }
 
     fn passes(&self, gate: &Gate) -> Option<()> {
@@ -170,9 +166,10 @@ mod tests {
             ".b64 a+b",
             ".b64 a-1",
             ".b64 WARP_SZ",
-            ".b64 a.b8 1",
-            ".b64 a-b.b8 1",
             ".b64 generic(a)",
+            ".b64 .rn",
+            ".b64 .a-b",
+            ".b64 a-.b",
             ".b63 1",
             ".f32 1",
             "a: a:",

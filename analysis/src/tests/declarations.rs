@@ -125,10 +125,21 @@ fn pointers_among_parameters() {
 #[test]
 fn names_of_sections() {
     check(
-        &[".section .debug_str { .b8 1 }", ".section .x { .b8 1 }"],
+        &[
+            ".section .debug_str { .b8 1 }",
+            ".section .x { .b8 1 }",
+            ".section .tf32 { .b32 .wide .b8 -0, 0 .b32 a-b.b64 .tile::w + 4 }",
+        ],
         &[
             (".section .reg { .b8 1 }", 1, "E0004"),
             (".section .u32 { .b8 1 }", 1, "E0004"),
+            (".section .rn { .b8 1 }", 1, "E0004"),
+            (".section .4byte { .b8 1 }", 1, "E0004"),
+            (".section .debug_str { .b32 .rn }", 1, "E0004"),
+            (".section .debug_str { .b32 a-.b }", 1, "E0004"),
+            (".section .debug_str { .b32 .a-b }", 1, "E0004"),
+            (".section .debug_str { .b32 -0 }", 1, "E0114"),
+            (".section .debug_str { .b32 -1U }", 1, "E0114"),
             (".section .nv.info { .b8 1 }", 1, "E0004"),
         ],
     );
@@ -177,6 +188,7 @@ fn positions_and_files() {
                 "E0114",
             ),
             (".entry k() { .pragma \"frequency 08\"; ret; }", 1, "E0113"),
+            (".pragma \"nounroll \";", 1, "E0113"),
         ],
     );
 }

@@ -436,3 +436,44 @@ fn integers_in_vectors_of_floats() {
         ],
     );
 }
+
+#[test]
+fn integer_products_with_disabled_lanes_are_scaled_by_constants_alone() {
+    const LANES: &str = "{%r2, %r3, %r4, %r5}";
+    let dense = |rest: &str| format!("tcgen05.mma.cta_group::1.kind::i8 [%r0], %d1, %d2, %r1, {rest};");
+    let sparse =
+        |rest: &str| format!("tcgen05.mma.sp.cta_group::1.kind::i8 [%r0], %d1, %d2, [%r6], %r1, {rest};");
+    for name in [dense("%p1, !%p2"), dense(&format!("{LANES}, %p1, 5")), sparse("%p1, 5"), sparse("%p1, %p2")]
+    {
+        check("sm_100a", &[&name], &[]);
+    }
+    for name in [dense(&format!("{LANES}, %p1, %p2")), sparse(&format!("{LANES}, %p1, 5"))] {
+        check("sm_100a", &[], &[(&name, "E0302")]);
+    }
+}
+
+#[test]
+fn labels_may_be_listed_by_their_number() {
+    check(
+        "sm_90",
+        &[
+            "t: .branchtargets a<2>; a0: a1: brx.idx %r1, t;",
+            "t: .branchtargets b, a<0x2>, b; a0: a1: b: brx.idx %r1, t;",
+        ],
+        &[
+            ("t: .branchtargets a<2>; a0: a: brx.idx %r1, t;", "E0203"),
+            ("t: .branchtargets a<1+1>; a0: a1: brx.idx %r1, t;", "E0004"),
+            ("t: .branchtargets a<>; a0: a1: brx.idx %r1, t;", "E0004"),
+            ("t: .calltargets fn<2>;", "E0004"),
+        ],
+    );
+}
+
+#[test]
+fn vectors_of_one_element_are_negated() {
+    check(
+        "sm_90",
+        &["neg.bf16x2 {%r1}, {%r2};", "fma.rn.bf16x2 {%r1}, {%r2}, %r3, %r4;"],
+        &[("mov.b32 {%r1}, {%r2};", "E0307"), ("mov.b32 {%h1, %h2}, {%h3, %h4};", "E0307")],
+    );
+}

@@ -103,6 +103,8 @@ pub enum Column {
     Gated(Values, Gate),
     /// `_` needs more.
     GatedSink(Gate),
+    /// All it may be where the operand of this name is written, which may be left out.
+    Beside(&'static str, Class),
 }
 
 /// A restriction that relates modifiers, types and gates of one form.

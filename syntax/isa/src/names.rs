@@ -1,6 +1,7 @@
 //! Directives, state spaces and pragmas: every dotted word that is not part of an instruction's name.
 
 use crate::lookup::NameIndex;
+use crate::opcode::Suffix;
 use crate::{Gate, Space};
 use std::sync::LazyLock;
 
@@ -111,6 +112,21 @@ impl Space {
     }
 }
 
+/// Words that are reserved and mean nothing any more.
+const RETIRED: &[&str] = &["byte", "1byte", "2byte", "4byte", "8byte", "quad", "proto", "scratch", "unique"];
+
+/// Whether a word, without its dot, means the same wherever it stands: no section may be called so.
+pub fn is_reserved(word: &str) -> bool {
+    match Suffix::parse(word) {
+        Some(Suffix::Mod(modifier)) => !modifier.is_free(),
+        Some(Suffix::Type(ty)) => !ty.is_free(),
+        None => match Directive::parse(word) {
+            Some(directive) => !matches!(directive.name, "version" | "sreg"),
+            None => RETIRED.contains(&word),
+        },
+    }
+}
+
 /// A string that `.pragma` takes; the assembler ignores others with a warning.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pragma {
@@ -212,6 +228,16 @@ mod tests {
         kinds.sort();
         kinds.dedup();
         assert_eq!(changes.len(), kinds.len(), "directives of one kind stand together");
+    }
+
+    #[test]
+    fn words_are_reserved_by_their_rows() {
+        for word in ["rn", "sync", "b32", "m64n8k16", "2d", "file", "param::entry", "4byte"] {
+            assert!(is_reserved(word), "{word}");
+        }
+        for word in ["wide", "to", "tf32", "b4x16", "m64n40k256", "cta_group::1", "version", "debug_str"] {
+            assert!(!is_reserved(word), "{word}");
+        }
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub struct Expected {
     pub gated: Option<(Values, Gate)>,
     /// What `_` needs more.
     pub gated_sink: Option<Gate>,
+    /// All it may be beside an operand that may be left out, and the name of that one.
+    pub beside: Option<(&'static str, Class)>,
     pub optional: bool,
 }
 
@@ -94,7 +96,7 @@ pub fn signature(opcode: &Opcode) -> Signature {
     let mut operands = Vec::with_capacity(form.operands.len());
     for row in form.operands {
         let mut row = *row;
-        let (mut gated, mut gated_sink) = (None, None);
+        let (mut gated, mut gated_sink, mut beside) = (None, None, None);
         for rule in form.rules {
             if let Then::Operand(name, column) = rule.then
                 && name == row.name
@@ -103,12 +105,13 @@ pub fn signature(opcode: &Opcode) -> Signature {
                 match column {
                     Column::Gated(values, gate) => gated = Some((values, gate)),
                     Column::GatedSink(gate) => gated_sink = Some(gate),
+                    Column::Beside(other, class) => beside = Some((other, class)),
                     column => apply(&mut row, column),
                 }
             }
         }
         if let Some(optional) = presence(opcode, &row) {
-            operands.push(Expected { gated, gated_sink, ..expected(opcode, &row, optional) });
+            operands.push(Expected { gated, gated_sink, beside, ..expected(opcode, &row, optional) });
         }
     }
     let least = operands.iter().filter(|operand| !operand.optional).count();
@@ -123,7 +126,7 @@ fn apply(row: &mut Operand, column: Column) {
         Column::Values(values) => row.values = values,
         Column::Presence(presence) => row.presence = presence,
         Column::Gate(gate) => row.gate = gate,
-        Column::Gated(..) | Column::GatedSink(_) => {}
+        Column::Gated(..) | Column::GatedSink(_) | Column::Beside(..) => {}
     }
 }
 
@@ -152,6 +155,7 @@ fn expected(opcode: &Opcode, row: &Operand, optional: bool) -> Expected {
         gate: row.gate,
         gated: None,
         gated_sink: None,
+        beside: None,
         optional,
     }
 }

@@ -1,7 +1,7 @@
 //! Scalar and packed types, their sizes, and state spaces.
 
 macro_rules! scalar_types {
-    ($($name:ident $text:literal $bits:literal $kind:ident;)*) => {
+    ($($name:ident $text:literal $bits:literal $kind:ident $($free:ident)?;)*) => {
         /// A type suffix: `.u32`, `.f16x2`, `.pred`.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr(u8)]
@@ -27,6 +27,11 @@ macro_rules! scalar_types {
             /// Reads a name without its dot.
             pub fn parse(text: &str) -> Option<Self> {
                 match crate::opcode::Suffix::parse(text) { Some(crate::opcode::Suffix::Type(ty)) => Some(ty), _ => None }
+            }
+
+            /// Whether the word is a type in some instructions alone, and a word like any other elsewhere.
+            pub(crate) const fn is_free(self) -> bool {
+                match self { $(ScalarType::$name => crate::opcode::is_free!($($free)?)),* }
             }
         }
     };
@@ -65,44 +70,44 @@ scalar_types! {
     F32 "f32" 32 Float;
     F64 "f64" 64 Float;
     Bf16 "bf16" 16 Float;
-    Tf32 "tf32" 32 Float;
+    Tf32 "tf32" 32 Float free;
     F16x2 "f16x2" 32 Packed;
     Bf16x2 "bf16x2" 32 Packed;
     F32x2 "f32x2" 64 Packed;
     U16x2 "u16x2" 32 Packed;
     S16x2 "s16x2" 32 Packed;
-    U8x4 "u8x4" 32 Packed;
-    S8x4 "s8x4" 32 Packed;
+    U8x4 "u8x4" 32 Packed free;
+    S8x4 "s8x4" 32 Packed free;
     E4m3 "e4m3" 8 Float;
     E5m2 "e5m2" 8 Float;
-    E2m1 "e2m1" 4 Float;
-    E2m3 "e2m3" 6 Float;
-    E3m2 "e3m2" 6 Float;
-    Ue8m0 "ue8m0" 8 Float;
-    Ue4m3 "ue4m3" 8 Float;
+    E2m1 "e2m1" 4 Float free;
+    E2m3 "e2m3" 6 Float free;
+    E3m2 "e3m2" 6 Float free;
+    Ue8m0 "ue8m0" 8 Float free;
+    Ue4m3 "ue4m3" 8 Float free;
     E4m3x2 "e4m3x2" 16 Packed;
     E5m2x2 "e5m2x2" 16 Packed;
     E2m1x2 "e2m1x2" 8 Packed;
     E2m3x2 "e2m3x2" 16 Packed;
     E3m2x2 "e3m2x2" 16 Packed;
     Ue8m0x2 "ue8m0x2" 16 Packed;
-    S2f6x2 "s2f6x2" 16 Packed;
-    Ue5m3x2 "ue5m3x2" 16 Packed;
+    S2f6x2 "s2f6x2" 16 Packed free;
+    Ue5m3x2 "ue5m3x2" 16 Packed free;
     E4m3x4 "e4m3x4" 32 Packed;
     E5m2x4 "e5m2x4" 32 Packed;
     E2m1x4 "e2m1x4" 16 Packed;
     E2m3x4 "e2m3x4" 32 Packed;
     E3m2x4 "e3m2x4" 32 Packed;
     Ue8m0x4 "ue8m0x4" 32 Packed;
-    B1 "b1" 1 Bits;
+    B1 "b1" 1 Bits free;
     U4 "u4" 4 Unsigned;
     S4 "s4" 4 Signed;
     U2 "u2" 2 Unsigned;
     S2 "s2" 2 Signed;
-    B4x16 "b4x16" 64 Packed;
-    B6x16P32 "b6x16_p32" 128 Packed;
-    B4x16P64 "b4x16_p64" 128 Packed;
-    B8x16 "b8x16" 128 Packed;
+    B4x16 "b4x16" 64 Packed free;
+    B6x16P32 "b6x16_p32" 128 Packed free;
+    B4x16P64 "b4x16_p64" 128 Packed free;
+    B8x16 "b8x16" 128 Packed free;
     TexRef "texref" 64 Opaque;
     SamplerRef "samplerref" 64 Opaque;
     SurfRef "surfref" 64 Opaque;

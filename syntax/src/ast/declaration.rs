@@ -180,7 +180,7 @@ fn integer(node: &SyntaxNode) -> Option<Result<Integer, LiteralError>> {
 }
 
 impl RegisterRange {
-    /// How many registers, numbered from zero.
+    /// How many registers or labels, numbered from zero.
     pub fn count(&self) -> Option<Result<Integer, LiteralError>> {
         integer(self.syntax())
     }

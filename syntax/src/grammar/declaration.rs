@@ -189,15 +189,7 @@ fn declarator(p: &mut Parser<'_>) -> bool {
     let name = p.start();
     p.bump();
     name.complete(p, NAME);
-    if p.at(LT) {
-        let range = p.start();
-        p.bump();
-        if !p.eat(INT) {
-            p.error_expected("the number of registers");
-        }
-        p.expect(GT);
-        range.complete(p, REGISTER_RANGE);
-    }
+    name_range(p, "the number of registers");
     let mut is_first = true;
     while p.at(L_BRACK) {
         let dimension = p.start();
@@ -223,6 +215,19 @@ fn declarator(p: &mut Parser<'_>) -> bool {
     }
     marker.complete(p, DECLARATOR);
     true
+}
+
+/// `<4>` behind a name that stands for so many.
+pub(super) fn name_range(p: &mut Parser<'_>, count: &str) {
+    if p.at(LT) {
+        let range = p.start();
+        p.bump();
+        if !p.eat(INT) {
+            p.error_expected(count);
+        }
+        p.expect(GT);
+        range.complete(p, REGISTER_RANGE);
+    }
 }
 
 /// `1.0`, `{ 1, { 2, x + 4 } }`, `{ addr_mode_0 = wrap }`

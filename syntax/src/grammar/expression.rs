@@ -25,17 +25,6 @@ pub(super) fn constant(p: &mut Parser<'_>) -> bool {
     })
 }
 
-/// `.debug_info + 8` in section data.
-pub(super) fn section_offset(p: &mut Parser<'_>) {
-    let marker = p.start();
-    p.bump();
-    while p.at(DOT_WORD) && p.is_joint() {
-        p.bump();
-    }
-    let name = marker.complete(p, NAME_REF);
-    binary(p, name, 0);
-}
-
 /// `$label + 8`, or `.debug_str + 8`.
 pub(super) fn name_and_bytes(p: &mut Parser<'_>) {
     let name = name_ref(p);

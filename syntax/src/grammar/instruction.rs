@@ -122,7 +122,7 @@ fn argument_list(p: &mut Parser<'_>) {
     marker.complete(p, ARGUMENT_LIST);
 }
 
-/// `.callprototype (.param .b32 _) _ (.param .b64 _);`, `.branchtargets a, b;`, `.calltargets f, g;`
+/// `.callprototype (.param .b32 _) _ (.param .b64 _);`, `.branchtargets a, b<4>;`, `.calltargets f, g;`
 pub(super) fn target_directive(p: &mut Parser<'_>) -> SyntaxKind {
     let word = p.current_text();
     p.bump();
@@ -138,6 +138,9 @@ pub(super) fn target_directive(p: &mut Parser<'_>) -> SyntaxKind {
                     break;
                 }
                 expression::name_ref(p);
+                if word == ".branchtargets" {
+                    declaration::name_range(p, "the number of labels");
+                }
                 if !p.eat(COMMA) {
                     break;
                 }

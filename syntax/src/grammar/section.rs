@@ -1,6 +1,6 @@
 //! Sections of debug data.
 
-use ptx_isa::{Directive, ScalarType};
+use ptx_isa::is_reserved;
 
 use super::expression;
 use super::statement::{label, skip_line};
@@ -12,7 +12,7 @@ use crate::{ErrorCode, TextRange};
 pub(super) fn section(p: &mut Parser<'_>) -> SyntaxKind {
     p.bump();
     let name = p.start();
-    if p.at(DOT_WORD) && !is_reserved(&p.current_text()[1..]) {
+    if at_name(p) {
         p.bump();
         name.complete(p, NAME);
     } else {
@@ -43,11 +43,9 @@ pub(super) fn section(p: &mut Parser<'_>) -> SyntaxKind {
     SECTION
 }
 
-/// Words that mean something else wherever they stand.
-fn is_reserved(word: &str) -> bool {
-    ScalarType::parse(word).is_some()
-        || Directive::parse(word).is_some_and(|directive| !matches!(directive.name, "version" | "sreg"))
-        || matches!(word, "v2" | "v4")
+/// Whether the name of a section is next.
+fn at_name(p: &Parser<'_>) -> bool {
+    p.at(DOT_WORD) && !is_reserved(&p.current_text()[1..])
 }
 
 /// Reports the brace at `open`, which nothing closes.
@@ -64,10 +62,7 @@ fn data(p: &mut Parser<'_>) {
     let marker = p.start();
     p.bump();
     loop {
-        if p.at(DOT_WORD) {
-            // Another section, by its name.
-            expression::section_offset(p);
-        } else if !expression::constant(p) {
+        if !value(p) {
             break;
         }
         if !p.eat(COMMA) {
@@ -75,4 +70,24 @@ fn data(p: &mut Parser<'_>) {
         }
     }
     marker.complete(p, SECTION_DATA);
+}
+
+/// A number, a label or a section with or without bytes behind it, or a difference of labels. False, with an error, if
+/// there is none.
+fn value(p: &mut Parser<'_>) -> bool {
+    if p.at(IDENT) && p.nth(1) == MINUS {
+        let difference = expression::name_ref(p).precede(p);
+        p.bump();
+        if p.at(IDENT) {
+            expression::name_ref(p);
+        } else {
+            p.error_expected("a label");
+        }
+        difference.complete(p, BINARY_EXPR);
+    } else if p.at(IDENT) || at_name(p) {
+        expression::name_and_bytes(p);
+    } else {
+        return expression::constant(p);
+    }
+    true
 }

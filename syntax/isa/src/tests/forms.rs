@@ -305,6 +305,9 @@ fn operand(row: &Expected) -> String {
     if let Some(needed) = row.gated_sink {
         write!(text, " [_: {}]", gate(&needed)).unwrap();
     }
+    if let Some((other, class)) = row.beside {
+        write!(text, " [with {other}: {class:?}]").unwrap();
+    }
     text
 }
 

@@ -196,6 +196,9 @@ fn columns(column: Column) -> Vec<Column> {
         Column::Presence(presence) => presences(presence).into_iter().map(Column::Presence).collect(),
         Column::Gate(gate) => gates(gate).into_iter().map(Column::Gate).collect(),
         Column::GatedSink(gate) => gates(gate).into_iter().map(Column::GatedSink).collect(),
+        Column::Beside(other, class) => {
+            classes(class).into_iter().map(|class| Column::Beside(other, class)).collect()
+        }
         Column::Gated(values, gate) => {
             gates(gate).into_iter().map(|gate| Column::Gated(values, gate)).collect()
         }
