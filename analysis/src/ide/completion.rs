@@ -43,6 +43,10 @@ pub fn completions(db: &Database, file: SourceFile, offset: TextSize) -> Vec<Com
     }
     let inside = lower(db, item).has_body && is_in_braces(item.text(db), offset - item.offset(db));
     let statement = statement_before(before);
+    if inside && is_guard(before) {
+        names(&mut out, db, item, offset, &OperandPlace::guard());
+        return out.items;
+    }
     let dotted = text[..usize::from(word.start())].ends_with('.');
     if !inside {
         directives(&mut out, dotted);
@@ -94,6 +98,13 @@ pub fn completions(db: &Database, file: SourceFile, offset: TextSize) -> Vec<Com
 struct OperandPlace(Option<Expected>);
 
 impl OperandPlace {
+    /// The predicate of a guard.
+    fn guard() -> Self {
+        let opcode = ptx_isa::resolve("not", &["pred"]);
+        let signature = opcode.ok().map(|opcode| ptx_isa::signature(&opcode));
+        Self(signature.and_then(|signature| signature.operands.first().cloned()))
+    }
+
     fn of(name: &str, rest: &str) -> Self {
         let mut words = name.split('.');
         let mnemonic = words.next().unwrap_or_default();
@@ -173,6 +184,12 @@ fn directives(out: &mut Collector, dotted: bool) {
     for directive in Directive::ALL.iter().filter(|directive| !directive.name.starts_with('@')) {
         out.add_dotted(directive.name, dotted, CompletionKind::Directive, directive.about.to_owned());
     }
+}
+
+/// Whether a text ends in the name of a guard: behind `@` or `@!`.
+fn is_guard(before: &str) -> bool {
+    let name = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%'));
+    name.ends_with('@') || name.ends_with("@!")
 }
 
 /// Whether an offset is inside the braces of a body.

@@ -231,6 +231,7 @@ fn completions_by_place() {
     check("add.s32 %$0", &["%r1"], &["add", "%p1", "L1", "table", "input", "%tid.x"]);
     check("add.s32 %r1, %$0", &["%r1"], &["%p1", "L1", "table", "%tid.x"]);
     check("mov.u32 %r1, $0", &["%r1", "%tid.x", "table", "input"], &["%p1"]);
+    check("@!$0", &["%p1"], &["%r1", "L1", "table", "add"]);
     check("setp.lt.s32 $0", &["%p1"], &["%r1", "table"]);
     check("ld.global.u32 %r1, [$0", &["%r1", "table", "input"], &["L1"]);
     check("selp.b32 %r1, %r1, %r2, $0", &["%p1"], &["%r1", "L1"]);

@@ -19,6 +19,9 @@ mod tests {
             assert!(page.starts_with(&format!("# {mnemonic}\n\n    ")), "{mnemonic}");
             assert!(page.lines().any(|line| line.starts_with(char::is_uppercase)), "{mnemonic}");
             assert!(page.len() < 4000, "{mnemonic}: hover text is short");
+            let paragraphs: Vec<&str> = page.split("\n\n").collect();
+            let twice = |(i, paragraph): (usize, &&str)| paragraphs[..i].contains(paragraph);
+            assert!(!paragraphs.iter().enumerate().any(twice), "{mnemonic}: a paragraph stands twice");
         }
         assert_eq!(doc("nothing"), None);
     }
