@@ -1,6 +1,6 @@
 //! `.pragma`: which strings mean something, where, and with which argument.
 
-use ptx_isa::Gate;
+use ptx_isa::{PRAGMAS, PragmaArgument as Argument};
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
 use text_size::TextRange;
 
@@ -33,42 +33,6 @@ impl Site {
         matches!(self, Self::KernelBody | Self::FunctionBody)
     }
 }
-
-/// A pragma with meaning.
-struct Pragma {
-    name: &'static str,
-    gate: Gate,
-    /// It describes the statement behind it, so it stands in a body.
-    of_statements: bool,
-    argument: Argument,
-}
-
-enum Argument {
-    None,
-    /// May follow and is not read.
-    Ignored,
-    /// A positive integer.
-    Count,
-    /// A hexadecimal or decimal mask.
-    Mask,
-}
-
-const PRAGMAS: &[Pragma] = &[
-    Pragma { name: "nounroll", gate: Gate::since(2, 0, 20), of_statements: false, argument: Argument::None },
-    Pragma {
-        name: "used_bytes_mask",
-        gate: Gate::since(8, 3, 50),
-        of_statements: true,
-        argument: Argument::Mask,
-    },
-    Pragma {
-        name: "enable_smem_spilling",
-        gate: Gate::since(8, 7, 75),
-        of_statements: true,
-        argument: Argument::Ignored,
-    },
-    Pragma { name: "frequency", gate: Gate::since(9, 0, 10), of_statements: true, argument: Argument::Count },
-];
 
 /// Checks the strings of a `PRAGMA`.
 pub(crate) fn check(node: &SyntaxNode, site: Site, gates: &Gates, text: &str, out: &mut Findings) {

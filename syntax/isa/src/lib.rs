@@ -26,7 +26,7 @@ pub use model::{
     AddressSize, Base, Class, Column, Facts, Form, Group, Lanes, Matrix, Operand, OperandType, Place,
     Presence, Role, Rule, Then, Values, When, Window,
 };
-pub use names::{Directive, DirectiveKind, PRAGMAS, Pragma, Site, is_reserved};
+pub use names::{Directive, DirectiveKind, PRAGMAS, Pragma, PragmaArgument, Site, is_reserved};
 pub use opcode::{MAX_MODS, MAX_TYPES, Mod, Opcode, Suffix};
 pub use resolve::{ResolveError, forms_of, gates, is_mnemonic, mnemonics, resolve, suggestions, title};
 pub use signature::{Expected, ExpectedLanes, ExpectedType, Signature, Target, signature};

@@ -132,19 +132,31 @@ pub fn is_reserved(word: &str) -> bool {
 pub struct Pragma {
     /// The first word of the string.
     pub name: &'static str,
-    /// Whether a value follows the name.
-    pub value: bool,
-    pub site: Site,
     pub gate: Gate,
+    /// It describes the statement behind it, so it stands in a body.
+    pub of_statements: bool,
+    pub argument: PragmaArgument,
     pub about: &'static str,
+}
+
+/// What follows the name of a pragma in its string.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PragmaArgument {
+    None,
+    /// May follow and is not read.
+    Ignored,
+    /// A positive integer.
+    Count,
+    /// A hexadecimal or decimal mask.
+    Mask,
 }
 
 #[rustfmt::skip]
 pub const PRAGMAS: &[Pragma] = &[
-    Pragma { name: "nounroll", value: false, site: Site::MODULE.or(Site::FUNCTION).or(Site::BODY), gate: Gate::since(2, 0, 20), about: "do not unroll the loop that begins here, or any loop of the function or module" },
-    Pragma { name: "used_bytes_mask", value: true, site: Site::BODY, gate: Gate::since(8, 3, 50), about: "which bytes of the next vector load are used" },
-    Pragma { name: "enable_smem_spilling", value: false, site: Site::FUNCTION.or(Site::BODY), gate: Gate::since(8, 7, 75), about: "spill registers of the function to shared memory" },
-    Pragma { name: "frequency", value: true, site: Site::BODY, gate: Gate::since(9, 0, 32), about: "how often the block that begins here runs" },
+    Pragma { name: "nounroll", gate: Gate::since(2, 0, 20), of_statements: false, argument: PragmaArgument::None, about: "do not unroll the loop that begins here, or any loop of the function or module" },
+    Pragma { name: "used_bytes_mask", gate: Gate::since(8, 3, 50), of_statements: true, argument: PragmaArgument::Mask, about: "which bytes of the next vector load are used" },
+    Pragma { name: "enable_smem_spilling", gate: Gate::since(8, 7, 75), of_statements: true, argument: PragmaArgument::Ignored, about: "spill registers of the kernel to shared memory" },
+    Pragma { name: "frequency", gate: Gate::since(9, 0, 10), of_statements: true, argument: PragmaArgument::Count, about: "how often the block that begins here runs" },
 ];
 
 const fn directive(

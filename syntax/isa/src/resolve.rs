@@ -505,7 +505,9 @@ pub fn suggestions(word: &str, candidates: impl IntoIterator<Item = &'static str
             near.push((distance, candidate));
         }
     }
-    near.sort_by_key(|&(distance, _)| distance);
+    // Few words are misspelt in their first letter.
+    let first = |word: &str| word.bytes().next().map(|byte| byte.to_ascii_lowercase());
+    near.sort_by_key(|&(distance, candidate)| (distance, first(candidate) != first(word)));
     near.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
