@@ -6,6 +6,7 @@
 //! page of the lint in `docs/lints` is its test.
 
 mod asynchronous;
+mod brackets;
 pub(crate) mod debug;
 pub(crate) mod declarations;
 pub(crate) mod directives;

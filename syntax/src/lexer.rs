@@ -156,7 +156,7 @@ fn number(bytes: &[u8], pos: usize) -> (SyntaxKind, usize) {
     (INT, scan::word_end(bytes, digits))
 }
 
-/// `.word`, with its `::word` parts; `.5` where no word goes before; else a lone dot.
+/// `.word`, with its `::word` parts and the second number of a ratio; `.5` where no word goes before; else a lone dot.
 fn dot(bytes: &[u8], pos: usize) -> (SyntaxKind, usize) {
     let mut end = scan::word_end(bytes, pos + 1);
     if end == pos + 1 {
@@ -172,7 +172,13 @@ fn dot(bytes: &[u8], pos: usize) -> (SyntaxKind, usize) {
     while bytes.get(end..end + 2) == Some(b"::")
         && bytes.get(end + 2).is_some_and(|&byte| scan::is_word(byte))
     {
-        end = scan::word_end(bytes, end + 2);
+        let part = end + 2;
+        end = scan::word_end(bytes, part);
+        // `.sp::2:4`
+        let is_number = bytes[part..end].iter().all(u8::is_ascii_digit);
+        if is_number && bytes.get(end) == Some(&b':') && bytes.get(end + 1).is_some_and(u8::is_ascii_digit) {
+            end = scan::word_end(bytes, end + 1);
+        }
     }
     (DOT_WORD, end)
 }

@@ -7,6 +7,7 @@ use ptx_isa::{
 };
 use text_size::TextRange;
 
+use super::brackets;
 use super::operands::is_sum;
 use super::textures::INDIRECT;
 use super::{Context, Statement, lints};
@@ -83,8 +84,10 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
             {
                 out.extend(named(ctx, target, *symbol, range));
             }
-            (Some(Operand::List(parts)), _) if statement.form.mnemonic() == "cp" => {
-                out.extend(tensor_map(ctx, parts, moved, range));
+            (Some(Operand::List(parts)), _)
+                if row.class.intersects(Class::TEXTURE) && is_place(statement) =>
+            {
+                out.extend(brackets::check(ctx, statement, row, parts, moved, range));
             }
             (Some(Operand::Label(_)), ExpectedType::Address(_)) => {
                 let message = format!("`{}` is a label, not an address", ctx.slice(range));
@@ -241,8 +244,18 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
     }
 }
 
-/// `[map, {coordinates}]`: the map is a variable in global memory, or in a register.
-fn tensor_map(ctx: &Context<'_>, parts: &[Operand], moved: bool, range: TextRange) -> Option<Diagnostic> {
+/// Whether brackets with several parts stand for a place in memory; else they stand for a texture.
+fn is_place(statement: &Statement<'_>) -> bool {
+    matches!(statement.form.mnemonic(), "cp" | "applypriority" | "fabric" | "createpolicy")
+}
+
+/// The map in `[map, {coordinates}]`: a variable in global memory, or in a register.
+pub(super) fn tensor_map(
+    ctx: &Context<'_>,
+    map: &Operand,
+    moved: bool,
+    range: TextRange,
+) -> Option<Diagnostic> {
     const GLOBAL: Target = Target {
         base: Base {
             window: Window::In(Space::Global),
@@ -253,19 +266,15 @@ fn tensor_map(ctx: &Context<'_>, parts: &[Operand], moved: bool, range: TextRang
         },
         space: Space::Global,
     };
-    let map = ctx.slice(range).split(',').next().unwrap_or_default();
-    match parts {
-        [Operand::Reg(register), Operand::Vector(_)]
-            if !is_sum(map) && (!moved || ctx.register_type(*register).bits() == 64) =>
+    let written = ctx.slice(range).split(',').next().unwrap_or_default();
+    match map {
+        Operand::Reg(register)
+            if !is_sum(written) && (!moved || ctx.register_type(*register).bits() == 64) =>
         {
             None
         }
-        [Operand::Symbol(symbol, 0), Operand::Vector(_)] => named(ctx, GLOBAL, *symbol, range),
-        _ => {
-            let message = "expected a tensor map and its coordinates in braces";
-            let note = "the map is the name of a variable or a register with its address, without an offset";
-            Some(Diagnostic::new(&lints::ADDRESS, range, message).note(note))
-        }
+        Operand::Symbol(symbol, 0) => named(ctx, GLOBAL, *symbol, range),
+        _ => Some(brackets::no_tensor(range)),
     }
 }
 

@@ -48,6 +48,37 @@ fn later_forms() {
             "sm_80",
         ),
         ("red.global.add.noftz.f32 [%d1], %f1;", "9.4", "9.3", "sm_90", "sm_80"),
+        (
+            "fabric.try_get.async.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric.b128 [s], [%r1, %d1], 32, [bar];",
+            "9.3",
+            "9.2",
+            "sm_100",
+            "sm_90",
+        ),
+        (
+            "fabric.try_put.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.counted::bytes.b128 [%r1, %d1, %d2], [s], 32, [bar];",
+            "9.3",
+            "9.2",
+            "sm_100",
+            "sm_90",
+        ),
+        (
+            "fabric.try_atom.async.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric.cas.b64 [%r1, %d1], [s], [s+16], [bar];",
+            "9.4",
+            "9.3",
+            "sm_100",
+            "sm_90",
+        ),
+        (
+            "createpolicy.range.fabric.L2::evict_last.b64 %d1, [%r1, %d2], 128, 256;",
+            "9.4",
+            "9.3",
+            "sm_100",
+            "sm_90",
+        ),
+        ("fence.proxy.fabric::generic.alias.release.sys;", "9.3", "9.2", "sm_100", "sm_90"),
+        ("fence.proxy.alias.acquire.sys;", "9.4", "9.3", "sm_90", "sm_80"),
+        ("fence.proxy.async::generic.acq_rel.cluster;", "9.1", "9.0", "sm_90", "sm_80"),
         ("prefetch.L1::32B.valid_addr [%d1];", "9.4", "9.3", "sm_90", "sm_80"),
     ] {
         assert_eq!(errors(since, target, statement), Vec::<&str>::new(), "{statement}");
@@ -55,7 +86,21 @@ fn later_forms() {
         assert!(errors("9.5", other, statement).contains(&"E0402"), "{statement} on {other}");
     }
     // sm_107 came with 9.4.
-    for statement in ["set.lt.u8x4 %r1, %r2, %r3;", "cvt.rz.satfinite.e4m3x2.f32 %h1, %f1, %f2;"] {
+    for statement in [
+        "set.lt.u8x4 %r1, %r2, %r3;",
+        "cvt.rz.satfinite.e4m3x2.f32 %h1, %f1, %f2;",
+        "spcompress.b8.b4.sp::2:4.x2 {%r1}, {%r2, %r3}, {%r4, %r5, %r6, %r7}, %r8;",
+        "spdecompress.b16.b2.sp::1:4.x2 {%r1, %r2, %r3, %r4}, {%r5}, {%r6};",
+        "applypriority.async.bulk.bulk_group.L2::evict_normal [%d1], 32;",
+        "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.override::global_address.override::global_dim_stride \
+         [%d1, %d2, {%c1, %c2}, {%r1}, %h1, {%r2, %r3}], [s];",
+        "fabric.try_put.async.tensor.1d.shared::cta.mbarrier::complete_tx::16B.mbarrier::report::fabric\
+         .override::global_address.b128 [%d1, %r2, %d3, {%r5}], [s], 32, [bar];",
+        "mbarrier.arrive.multicast::cluster::32b.shared::cluster.b64 _, [%r1], %r2;",
+        "tcgen05.mma.cta_group::1.kind::f8f6f4.decompress::lut::b [%r1], %d1, %d2, [%r3], %r2, %p1;",
+        "tcgen05.mma.cta_group::1.kind::ti16.collector::b::fill [%r1], %d1, %d2, %r2, %p1;",
+        "tcgen05.ld.red.spcompress.sync.aligned.32x32b.x4.max.sp::2:4.abs.NaN.f32.b2 {%r1}, {%r2, %r3}, %f4, [%r5];",
+    ] {
         assert_eq!(errors("9.4", "sm_107a", statement), Vec::<&str>::new(), "{statement}");
         assert!(errors("9.4", "sm_100a", statement).contains(&"E0402"), "{statement}");
     }
@@ -65,6 +110,18 @@ fn later_forms() {
 fn later_forms_have_their_own_rules() {
     for (statement, code) in [
         ("sub.u16x2 %r1, %r2, %r3;", "E0211"),
+        ("spcompress.b8.b2.sp::2:4.x2 {%r1}, {%r2}, {%r4, %r5, %r6, %r7}, %r8;", "E0307"),
+        ("spdecompress.b8.b2.sp::2:8.x1 {%r1, %r2}, {%r3}, {%r4};", "E0212"),
+        ("createpolicy.range.fabric.L2::evict_last.b64 %d1, [%d2, %d2], 128, 256;", "E0306"),
+        (
+            "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.override::global_address [%d1, {%r2, %r3}], [s];",
+            "E0306",
+        ),
+        (
+            "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.override::global_address.override::global_dim_stride \
+             [%d1, %d2, {%c1}, {%r1}, %h1, {%r2, %r3}], [s];",
+            "E0306",
+        ),
         ("set.lo.s16x2 %r1, %r2, %r3;", "E0211"),
         ("multimem.red.async.release.sys.global.min.u32 [%d1], %r1;", "E0211"),
         ("mbarrier.test_wait.phase_type::conditional.shared::cta.b64 %p1, [bar], %d1;", "E0212"),

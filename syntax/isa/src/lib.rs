@@ -23,8 +23,8 @@ mod version;
 pub use docs::doc;
 pub use gate::{Gate, GateError, Late, Removal, TargetSet};
 pub use model::{
-    AddressSize, Base, Class, Column, Facts, Form, Group, Lanes, Matrix, Operand, OperandType, Place,
-    Presence, Role, Rule, Then, Values, When, Window,
+    AddressSize, Base, Class, Column, Facts, Form, Group, Lanes, Matrix, Operand, OperandType, Part, Place,
+    Presence, Role, Rule, Sparse, Then, Values, When, Window,
 };
 pub use names::{Directive, DirectiveKind, PRAGMAS, Pragma, PragmaArgument, Site, is_reserved};
 pub use opcode::{MAX_MODS, MAX_TYPES, Mod, Opcode, Suffix};

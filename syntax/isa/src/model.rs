@@ -97,6 +97,7 @@ pub enum Column {
     Type(OperandType),
     Lanes(Lanes),
     Values(Values),
+    Head(&'static [Part]),
     Presence(Presence),
     Gate(Gate),
     /// Some of the constants need more than the others.
@@ -320,8 +321,21 @@ pub enum Lanes {
     Named(u8),
     /// One; pairs of `.bf16` may stand in braces, any number of them.
     Bf16Pair,
+    /// The registers of a part of a sparse vector, by its types, its count and how many elements are kept.
+    Sparse(Sparse),
     /// The registers of a thread's part of a matrix, by shape, type and sparsity.
     Fragment(Matrix),
+}
+
+/// The parts of a sparse vector.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Sparse {
+    /// Which elements are kept.
+    Metadata,
+    /// Those elements alone.
+    Kept,
+    /// With the elements that are not kept.
+    Whole,
 }
 
 /// The matrices of a product `d = a * b + c`.
@@ -427,6 +441,17 @@ pub enum Presence {
     OptionalWith(&'static [Mod]),
 }
 
+/// A part of an operand in brackets: `[endpoint, offset]`, `[map, address, {coordinates}]`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// A register with an integer of this many bits.
+    Integer(u32),
+    /// In braces one register of 8 or 16 bits for each dimension of a tensor.
+    Sizes,
+    /// In braces one register of 32 bits for each dimension but the first.
+    Strides,
+}
+
 /// An operand of a form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Operand {
@@ -439,6 +464,8 @@ pub struct Operand {
     pub lanes: Lanes,
     /// Of operands that may be constants.
     pub values: Values,
+    /// Of operands in brackets with several parts: what stands in front of the last part, behind a tensor map.
+    pub head: &'static [Part],
     pub presence: Presence,
     /// What writing this operand needs beyond the form.
     pub gate: Gate,

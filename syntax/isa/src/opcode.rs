@@ -118,6 +118,21 @@ mods! {
     PhaseTypeConditional "phase_type::conditional" free; ProxyReadonly "proxy::readonly" free; L132B "L1::32B" free;
     ValidAddr "valid_addr" free; ScaledN2Ue8m0 "scaled::n2::ue8m0" free; Exclusive "exclusive";
     Submit "submit" free; Pzo "pzo" free; SyncRestrictReads "sync_restrict::reads" free;
+    MulticastCluster16b "multicast::cluster::16b" free; MulticastCluster32b "multicast::cluster::32b" free;
+    OverrideGlobalAddress "override::global_address" free; OverrideGlobalDim "override::global_dim" free;
+    OverrideGlobalDimStride "override::global_dim_stride" free; Im2colNoOffsW "im2col_no_offs::w" free;
+    ReportDisabled "mbarrier::report::disabled" free; ReportPer16BytesWord "mbarrier::report::validity::per_16bytes::80000000" free;
+    ReportPer16BytesHalf "mbarrier::report::validity::per_16bytes::8000" free;
+    ReportPer16BytesByte "mbarrier::report::validity::per_16bytes::80" free;
+    ReportPer16BytesNibble "mbarrier::report::validity::per_16bytes::8" free;
+    ReportPerElement "mbarrier::report::validity::per_element::ff" free;
+    SyncRestrictSharedClusterRead "sync_restrict::shared::cluster::read" free;
+    SyncRestrictReadByA "sync_restrict::shared::read::mma::a" free;
+    // Memory behind the fabric between GPUs.
+    Fabric "fabric" free; TryGet "try_get" free; TryPut "try_put" free; TryRed "try_red" free; TryPullred "try_pullred" free; TryAtom "try_atom" free;
+    ReportFabric "mbarrier::report::fabric" free; MbarrierCompleteTx16Bytes "mbarrier::complete_tx::16B" free;
+    CountedBytes "counted::bytes" free; Multimem "multimem" free; OpRestrictFetching "op_restrict::fetching" free;
+    GenericFabric "generic::fabric" free; FabricGeneric "fabric::generic" free; FabricFabric "fabric::fabric" free;
     // Video instructions and packed conversion.
     Po "po"; Shr7 "shr7"; Shr15 "shr15"; Pack "pack" free;
     // Matrices.
@@ -149,6 +164,12 @@ mods! {
     CollectorB2Lastuse "collector::b2::lastuse" free; CollectorB2Discard "collector::b2::discard" free;
     CollectorB3Fill "collector::b3::fill" free; CollectorB3Use "collector::b3::use" free;
     CollectorB3Lastuse "collector::b3::lastuse" free; CollectorB3Discard "collector::b3::discard" free;
+    CollectorBFill "collector::b::fill" free;
+    CollectorBUse "collector::b::use" free; CollectorBLastuse "collector::b::lastuse" free;
+    CollectorBDiscard "collector::b::discard" free; KindTi16 "kind::ti16" free; DecompressLutB "decompress::lut::b" free;
+    // Structured sparsity: so many elements are kept of so many.
+    Spcompress "spcompress" free; Sp1Of2 "sp::1:2" free; Sp1Of4 "sp::1:4" free; Sp1Of8 "sp::1:8" free; Sp1Of16 "sp::1:16" free;
+    Sp2Of4 "sp::2:4" free; Sp2Of8 "sp::2:8" free; Sp2Of16 "sp::2:16" free; Sp4Of8 "sp::4:8" free; Sp4Of16 "sp::4:16" free;
     // Shapes of warp-group products.
     M64n8k8 "m64n8k8"; M64n8k16 "m64n8k16"; M64n8k32 "m64n8k32"; M64n8k64 "m64n8k64"; M64n8k256 "m64n8k256";
     M64n16k8 "m64n16k8"; M64n16k16 "m64n16k16"; M64n16k32 "m64n16k32"; M64n16k64 "m64n16k64";
@@ -220,6 +241,12 @@ impl Mod {
         })
     }
 
+    /// How many elements a sparse vector keeps, and of how many: 2 of 4 of `.sp::2:4`.
+    pub fn kept(self) -> Option<(u32, u32)> {
+        let (kept, of) = self.text().strip_prefix("sp::")?.split_once(':')?;
+        Some((kept.parse().ok()?, of.parse().ok()?))
+    }
+
     /// The rows, columns and depth of a product's shape: `m16n8k4`.
     pub fn shape(self) -> Option<(u32, u32, u32)> {
         let (m, rest) = self.text().strip_prefix('m')?.split_once('n')?;
@@ -262,7 +289,7 @@ impl Suffix {
 }
 
 /// Most modifiers of one instruction.
-pub const MAX_MODS: usize = 12;
+pub const MAX_MODS: usize = 16;
 /// Most type suffixes of one instruction.
 pub const MAX_TYPES: usize = 5;
 

@@ -4,7 +4,8 @@
 //! depends on the name alone is computed here.
 
 use crate::model::{
-    Base, Class, Column, Lanes, Matrix, Operand, OperandType, Presence, Role, Then, Values, Window,
+    Base, Class, Column, Lanes, Matrix, Operand, OperandType, Part, Presence, Role, Sparse, Then, Values,
+    Window,
 };
 use crate::table::{self, FormId};
 use crate::{Gate, Mod, Opcode, ScalarType, Space, TypeKind};
@@ -27,6 +28,8 @@ pub struct Expected {
     pub ty: ExpectedType,
     pub lanes: ExpectedLanes,
     pub values: Values,
+    /// What stands in brackets in front of the last part, behind a tensor map.
+    pub head: &'static [Part],
     pub gate: Gate,
     /// Constants that need more, and what.
     pub gated: Option<(Values, Gate)>,
@@ -124,6 +127,7 @@ fn apply(row: &mut Operand, column: Column) {
         Column::Type(ty) => row.ty = ty,
         Column::Lanes(lanes) => row.lanes = lanes,
         Column::Values(values) => row.values = values,
+        Column::Head(head) => row.head = head,
         Column::Presence(presence) => row.presence = presence,
         Column::Gate(gate) => row.gate = gate,
         Column::Gated(..) | Column::GatedSink(_) | Column::Beside(..) => {}
@@ -152,6 +156,7 @@ fn expected(opcode: &Opcode, row: &Operand, optional: bool) -> Expected {
         ty: expected_type(opcode, row.ty),
         lanes: expected_lanes(opcode, row.lanes),
         values: row.values,
+        head: row.head,
         gate: row.gate,
         gated: None,
         gated_sink: None,
@@ -229,11 +234,34 @@ fn expected_lanes(opcode: &Opcode, lanes: Lanes) -> ExpectedLanes {
         Lanes::Fragment(Matrix::B) if opcode.form == FormId::MmaFp8 && opcode.has(Mod::M16n8k16) => {
             ExpectedLanes::Of(&[1, 2, 4])
         }
+        Lanes::Sparse(part) => match sparse_registers(opcode, part) {
+            Some(count) => ExpectedLanes::Exactly(count),
+            None => ExpectedLanes::Any,
+        },
         Lanes::Fragment(matrix) => match fragment_registers(opcode, matrix) {
             Some(count) => ExpectedLanes::Exactly(count),
             None => ExpectedLanes::Any,
         },
     }
+}
+
+/// The registers of a part of a sparse vector. The count is of registers with kept elements in `spcompress`, of
+/// groups of elements in `spdecompress`, and of elements in a load from tensor memory.
+fn sparse_registers(opcode: &Opcode, part: Sparse) -> Option<u32> {
+    let (group_keeps, of) = opcode.mods().find_map(Mod::kept)?;
+    let count = opcode.mods().find_map(Mod::count)?;
+    let (bits, index_bits) = (opcode.ty(0)?.bits(), opcode.ty(1)?.bits());
+    let kept = match opcode.form {
+        FormId::Spcompress => count * 32 / bits,
+        FormId::Spdecompress => count * group_keeps,
+        _ => count * group_keeps / of,
+    };
+    let whole = match part {
+        Sparse::Metadata => kept * index_bits,
+        Sparse::Kept => kept * bits,
+        Sparse::Whole => kept * bits / group_keeps * of,
+    };
+    Some(whole.div_ceil(32))
 }
 
 /// Whether the instruction is a product of a whole warp group.

@@ -4,6 +4,7 @@ mod asynchronous;
 mod compare;
 mod control;
 mod extended;
+mod fabric;
 mod float;
 mod half;
 mod integer;
@@ -122,7 +123,13 @@ form_ids! {
     // After PTX ISA 9.0.
     Clmad "clmad"; SetPacked "set"; MbarrierCheckLayout "mbarrier"; MultimemCpAsyncBulk "multimem";
     MultimemCpReduceAsyncBulk "multimem"; MultimemStAsync "multimem"; MultimemRedAsync "multimem";
-    FabricSubmit "fabric"; FabricWait "fabric";
+    FenceProxyAlias "fence"; FenceProxyFabric "fence"; ApplypriorityBulk "applypriority";
+    ApplypriorityBulkTensor "applypriority"; Spcompress "spcompress"; Spdecompress "spdecompress";
+    Tcgen05LdSpcompress "tcgen05";
+    // The fabric between GPUs.
+    FabricSubmit "fabric"; FabricWait "fabric"; FabricTryGet "fabric"; FabricTryPut "fabric"; FabricTryRed "fabric";
+    FabricTryPullred "fabric"; FabricTryAtom "fabric"; FabricTryGetTensor "fabric"; FabricTryPutTensor "fabric";
+    FabricTryRedTensor "fabric";
 }
 
 /// The rows of each group, in the order of [`FormId`].
@@ -144,6 +151,7 @@ const GROUPS: &[&[Form]] = &[
     wgmma::ROWS,
     tcgen05::ROWS,
     recent::ROWS,
+    fabric::ROWS,
 ];
 
 static TABLE: [Form; FormId::ALL.len()] = {

@@ -104,6 +104,8 @@ scalar_types! {
     S4 "s4" 4 Signed;
     U2 "u2" 2 Unsigned;
     S2 "s2" 2 Signed;
+    B2 "b2" 2 Bits free;
+    B4 "b4" 4 Bits free;
     B4x16 "b4x16" 64 Packed free;
     B6x16P32 "b6x16_p32" 128 Packed free;
     B4x16P64 "b4x16_p64" 128 Packed free;

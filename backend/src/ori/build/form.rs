@@ -101,6 +101,10 @@ impl<'a> Lowering<'a> {
             F::CvtPack | F::CvtPackInto => self.unsupported(instr, "cvt.pack"),
             // Hints without effect on results.
             F::Prefetchu | F::Applypriority => Ok(()),
+            F::ApplypriorityBulk | F::ApplypriorityBulkTensor => {
+                self.unsupported(instr, "asynchronous changes of priority")
+            }
+            F::Spcompress | F::Spdecompress => self.unsupported(instr, "sparse vectors"),
             F::Discard => self.unsupported(instr, "discarding cached data"),
             F::CreatepolicyRange | F::CreatepolicyFractional | F::CreatepolicyCvt => {
                 self.unsupported(instr, "cache eviction policies")
@@ -112,7 +116,9 @@ impl<'a> Lowering<'a> {
             | F::FenceProxy
             | F::FenceProxySpace
             | F::FenceProxyTensormap
-            | F::FenceProxyAsyncGeneric => self.unsupported(instr, "fences between proxies"),
+            | F::FenceProxyAsyncGeneric
+            | F::FenceProxyAlias
+            | F::FenceProxyFabric => self.unsupported(instr, "fences between proxies"),
             F::FenceSyncRestrict | F::FenceMbarrierInit => self.unsupported(instr, "fences of mbarriers"),
             F::BarrierCluster => self.unsupported(instr, "the cluster's barrier"),
             F::Clmad => self.unsupported(instr, "products without carries"),
@@ -123,7 +129,15 @@ impl<'a> Lowering<'a> {
             | F::MultimemStAsync
             | F::MultimemRedAsync
             | F::FabricSubmit
-            | F::FabricWait => self.unsupported(instr, "memory of several GPUs"),
+            | F::FabricWait
+            | F::FabricTryGet
+            | F::FabricTryPut
+            | F::FabricTryRed
+            | F::FabricTryPullred
+            | F::FabricTryAtom
+            | F::FabricTryGetTensor
+            | F::FabricTryPutTensor
+            | F::FabricTryRedTensor => self.unsupported(instr, "memory of several GPUs"),
             F::Griddepcontrol => self.unsupported(instr, "dependent grids"),
             F::Setmaxnreg => self.unsupported(instr, "register reallocation"),
             F::Alloca | F::Stacksave | F::Stackrestore => self.unsupported(instr, "a stack of variable size"),
@@ -244,6 +258,7 @@ impl<'a> Lowering<'a> {
             | F::Tcgen05RelinquishAllocPermit
             | F::Tcgen05Ld
             | F::Tcgen05LdRed
+            | F::Tcgen05LdSpcompress
             | F::Tcgen05St
             | F::Tcgen05Wait
             | F::Tcgen05Cp

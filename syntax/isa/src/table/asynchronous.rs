@@ -4,13 +4,37 @@ use super::prelude::*;
 
 const BARRIER_OBJECT: Group = opt(&[Shared, SharedCta, SharedCluster]);
 pub(super) const OWN_BARRIER: Group = opt(&[Shared, SharedCta]);
+/// Barrier objects in several blocks of the cluster.
+const TO_BLOCKS: Group = opt(&[MulticastCluster32b]);
+const TO_BLOCKS_RULES: [Rule; 2] =
+    [has(&[MulticastCluster32b]).gate(RUBIN), has(&[MulticastCluster32b]).excludes(&[Shared, SharedCta])];
+const BLOCKS: Operand = src("ctaMask", I32).with(&[MulticastCluster32b]);
 const ATOMIC: Fact = Fact::READS.or(Fact::WRITES);
 pub(super) const COPY: Fact = Fact::READS.or(Fact::WRITES).or(Fact::ASYNC);
 const BY_BARRIER: Group = req(&[MbarrierCompleteTxBytes]);
 pub(super) const BY_GROUP: Group = req(&[BulkGroup]);
-const MULTICAST: Group = opt(&[MulticastCluster]);
+const MULTICASTS: &[Mod] = &[MulticastCluster, MulticastCluster16b, MulticastCluster32b];
+const MULTICAST: Group = opt(MULTICASTS);
+/// What sm_107 brought.
+pub(super) const RUBIN: Gate = Gate::only(9, 4, TargetSet::family(107));
+/// What a copy tells of values that are not valid.
+const REPORTS: &[Mod] = &[
+    ReportDisabled,
+    ReportPer16BytesWord,
+    ReportPer16BytesHalf,
+    ReportPer16BytesByte,
+    ReportPer16BytesNibble,
+    ReportPerElement,
+];
+/// Properties of a tensor map that the instruction gives itself.
+pub(super) const OVERRIDE_ADDRESS: Group = opt(&[OverrideGlobalAddress]);
+pub(super) const ATTRIBUTES: &[Mod] = &[OverrideGlobalDim, OverrideGlobalDimStride];
+pub(super) const OVERRIDE_ATTRIBUTES: Group = opt(ATTRIBUTES);
+/// Modes that are not `.tile`.
+pub(super) const GATHERED: &[Mod] =
+    &[TileGather4, TileScatter4, Im2col, Im2colW, Im2colW128, Im2colNoOffs, Im2colNoOffsW];
 /// Coordinates of a tensor.
-const fn tensor(name: &'static str) -> Operand {
+pub(super) const fn tensor(name: &'static str) -> Operand {
     texture(name, OperandType::Integer(32), Lanes::Of(&[1]))
 }
 /// One coordinate for each dimension; `.tile::gather4` and the like have five. Offsets of `.im2col` go without the
@@ -20,14 +44,25 @@ macro_rules! tensor_rules {
         has(&[D2d]).lanes("tensorMap", Lanes::Of(&[2])), has(&[D3d]).lanes("tensorMap", Lanes::Of(&[3])),
         has(&[D4d]).lanes("tensorMap", Lanes::Of(&[4])), has(&[D5d]).lanes("tensorMap", Lanes::Of(&[5])),
         has(&[TileGather4, TileScatter4]).lanes("tensorMap", Lanes::Of(&[5])),
+        has(&[OverrideGlobalAddress]).operand("tensorMap", Column::Head(&[Part::Integer(64)])),
+        has(&[OverrideGlobalDim]).operand("tensorMap", Column::Head(&[Part::Integer(64), Part::Sizes])),
+        has(&[OverrideGlobalDimStride]).operand("tensorMap", Column::Head(&[Part::Integer(64), Part::Sizes, Part::Strides, Part::Integer(16)])),
+        has(&[OverrideGlobalAddress]).gate(RUBIN), has(ATTRIBUTES).needs(&[OverrideGlobalAddress]), has(ATTRIBUTES).excludes(GATHERED),
+        has(&[OverrideGlobalDim]).needs(&[D1d]), has(&[OverrideGlobalDimStride]).excludes(&[D1d]),
         $($more),*
     ] };
 }
-const DIMS: Group = req(&[D1d, D2d, D3d, D4d, D5d]);
+pub(super) use tensor_rules;
+pub(super) const DIMS: Group = req(&[D1d, D2d, D3d, D4d, D5d]);
 const PREFETCH_SIZES: Group = opt(&[L264B, L2128B, L2256B]);
 const BLACKWELL_DATACENTER: TargetSet = TargetSet::family(100).or(TargetSet::family(110));
 const CTA_GROUPS: &[Mod] = &[CtaGroup1, CtaGroup2];
-const MASK: Operand = src("ctaMask", I16).with(&[MulticastCluster]);
+const MASK: Operand = src("ctaMask", I16).with(MULTICASTS);
+const MASK_RULES: [Rule; 3] = [
+    has(&[MulticastCluster16b]).since(9, 4, 90),
+    has(&[MulticastCluster32b]).gate(RUBIN),
+    has(&[MulticastCluster32b]).operand("ctaMask", Column::Type(I32)),
+];
 pub(super) const CP_MASK: Operand = src("byteMask", I16).with(&[CpMask]);
 
 /// Bytes of a bulk copy.
@@ -72,7 +107,14 @@ const ARRIVE_RULES: &[Rule] = mbarrier_rules![
     has(&[ExpectTx]).values("count", Values::Any),
     has(&[ExpectTx, NoComplete]).operand("count", Column::Presence(Presence::Always)),
     lacks(&[NoComplete]).operand("count", Column::Gate(CLUSTER_SCOPE)),
-    has(&[NoComplete]).excludes(&[ExpectTx, SharedCluster, Relaxed, Cluster])
+    has(&[NoComplete]).excludes(&[ExpectTx, SharedCluster, Relaxed, Cluster, MulticastCluster32b]),
+    TO_BLOCKS_RULES[0],
+    TO_BLOCKS_RULES[1],
+    has(&[MulticastCluster32b]).operand("state", Column::Class(Class::SINK)),
+    // One number is the mask, which has no range.
+    has(&[MulticastCluster32b]).operand("count", Column::Presence(Presence::Always)),
+    has(&[MulticastCluster32b]).values("count", Values::Any),
+    lacks(&[ExpectTx]).operand("ctaMask", Column::Presence(Presence::OptionalWith(&[MulticastCluster32b])))
 ];
 const WAIT_RULES: &[Rule] = mbarrier_rules![
     has(&[Parity]).operand("state", Column::Type(I32)),
@@ -88,6 +130,7 @@ const ARRIVE: &[Operand] = &[
     dst("state", I64).sink(),
     BARRIER_ADDRESS,
     src_vector("count", I32).lanes(Lanes::OrBare(&[1, 2, 4])).range(1, i64::MAX).optional(),
+    BLOCKS,
 ];
 const SCOPED: Group = opt(&[Cta, Cluster]);
 pub(super) const LAYOUTS: &[Mod] = &[LayoutV0, LayoutV1];
@@ -122,10 +165,10 @@ pub(super) const ROWS: &[Form] = &[
     form(F::CpAsyncWaitGroup).name(&[ASYNC, key(&[WaitGroup])]).ops(&[imm("n", I32)]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(7, 0, 80),
     form(F::CpAsyncWaitAll).name(&[ASYNC, key(&[WaitAll])]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(7, 0, 80),
     form(F::CpAsyncMbarrierArrive).name(&[ASYNC, key(&[Mbarrier]), key(&[Arrive]), opt(&[Noinc]), OWN_BARRIER]).ty(&[B64]).ops(&[addr("addr")]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(7, 0, 80).rules(&[has(&[SharedCta]).since(7, 8, 80)]),
-    form(F::CpAsyncBulkLoad).name(&[ASYNC, BULK, ordered(&[SharedCta, SharedCluster]), ordered(&[Global]), BY_BARRIER, BULK_STRENGTH, BULK_SCOPE, MULTICAST, CACHE_HINT, opt(&[IgnoreOob])]).ty(&[WHOLE]).optional_types(1).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), src("ignoreBytesLeft", I32).with(&[IgnoreOob]), src("ignoreBytesRight", I32).with(&[IgnoreOob]), BULK_BARRIER, MASK, POLICY]).facts(COPY).since(8, 0, 90).rules(&[has(&[SharedCta]).since(8, 6, 90), has(&[MulticastCluster]).needs(&[SharedCluster]), has(&[MulticastCluster, L2CacheHint]).operand("mbar", Column::Class(Class::ADDRESS)), has(&[IgnoreOob]).needs(&[SharedCta]), has(&[IgnoreOob]).since(9, 2, 90), STRENGTH_RULES[0], STRENGTH_RULES[1], STRENGTH_RULES[2], STRENGTH_RULES[3]]),
+    form(F::CpAsyncBulkLoad).name(&[ASYNC, BULK, ordered(&[SharedCta, SharedCluster]), ordered(&[Global]), BY_BARRIER, opt(REPORTS), BULK_STRENGTH, BULK_SCOPE, MULTICAST, CACHE_HINT, opt(&[IgnoreOob])]).ty(&[WHOLE]).optional_types(1).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), src("ignoreBytesLeft", I32).with(&[IgnoreOob]), src("ignoreBytesRight", I32).with(&[IgnoreOob]), BULK_BARRIER, MASK, POLICY]).facts(COPY).since(8, 0, 90).rules(&[has(&[SharedCta]).since(8, 6, 90), has(MULTICASTS).needs(&[SharedCluster]), has(REPORTS).gate(RUBIN), MASK_RULES[0], MASK_RULES[1], MASK_RULES[2], has(&[MulticastCluster, MulticastCluster16b, MulticastCluster32b, L2CacheHint]).operand("mbar", Column::Class(Class::ADDRESS)), has(&[IgnoreOob]).needs(&[SharedCta]), has(&[IgnoreOob]).since(9, 2, 90), STRENGTH_RULES[0], STRENGTH_RULES[1], STRENGTH_RULES[2], STRENGTH_RULES[3]]),
     form(F::CpAsyncBulkCluster).name(&[ASYNC, BULK, ordered(&[SharedCluster]), ordered(&[SharedCta]), BY_BARRIER, BULK_SCOPE]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), BULK_BARRIER]).facts(COPY).since(8, 0, 90),
     form(F::CpAsyncBulkStore).name(&[ASYNC, BULK, ordered(&[Global]), ordered(&[SharedCta]), BY_GROUP, BULK_STRENGTH, BULK_SCOPE, CACHE_HINT, opt(&[CpMask])]).ty(&[WHOLE]).optional_types(1).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), POLICY, CP_MASK]).facts(COPY).since(8, 0, 90).rules(&[has(&[CpMask]).since(8, 6, 100), STRENGTH_RULES[0], STRENGTH_RULES[1], STRENGTH_RULES[2], STRENGTH_RULES[3]]),
-    form(F::CpAsyncBulkPrefetch).name(&[ASYNC, BULK, key(&[Prefetch]), req(&[L2]), ordered(&[Global]), CACHE_HINT]).ops(&[addr("srcMem"), src("size", I32).values(BULK_SIZE), POLICY]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(8, 0, 90),
+    form(F::CpAsyncBulkPrefetch).name(&[ASYNC, BULK, key(&[Prefetch]), req(&[L2]), ordered(&[Global]), opt(&[L2CacheHint, L2EvictLast])]).ops(&[addr("srcMem"), src("size", I32).values(BULK_SIZE), POLICY]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(8, 0, 90).rules(&[has(&[L2EvictLast]).gate(RUBIN)]),
     form(F::CpAsyncBulkCommitGroup).name(&[ASYNC, BULK, key(&[CommitGroup])]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(8, 0, 90),
     form(F::CpAsyncBulkWaitGroup).name(&[ASYNC, BULK, key(&[WaitGroup]), opt(&[Read])]).ops(&[imm("n", I32)]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(8, 0, 90),
     form(F::CpReduceAsyncBulkCluster).name(&[key(&[Reduce]), ASYNC, BULK, ordered(&[SharedCluster]), ordered(&[SharedCta]), BY_BARRIER, req(&[And, Or, Xor, Add, Inc, Dec, Min, Max])]).ty(&[t![S32 U32 S64 U64 B32 B64]]).ops(&[addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE), BULK_BARRIER]).facts(COPY).since(8, 0, 90).rules(&[
@@ -135,27 +178,27 @@ pub(super) const ROWS: &[Form] = &[
         has(&[And, Or, Xor]).types(B32_64), has(&[Inc, Dec]).types(U32), has(&[Min, Max]).types(t![U32 S32 U64 S64 F16 Bf16]), has(&[Add]).types(t![U32 S32 U64 F32 F64 F16 Bf16]),
         has(&[Noftz]).types(t![F16 Bf16 F32]), has(&[Noftz]).on(F32).since(9, 4, 90), has(&[Noftz]).needs(&[Add]), has(&[Add]).on(t![F16 Bf16]).needs(&[Noftz]),
     ]),
-    form(F::CpAsyncBulkTensorLoad).name(&[ASYNC, BULK, TENSOR, DIMS, ordered(&[SharedCta, SharedCluster]), ordered(&[Global]), opt(&[Tile, TileGather4, Im2col, Im2colW, Im2colW128]), BY_BARRIER, MULTICAST, opt(CTA_GROUPS), CACHE_HINT]).ops(&[TENSOR_SHARED, tensor("tensorMap"), Operand { name: "mbar", ..TENSOR_SHARED }, src_vector("im2colInfo", I16).braces(Lanes::Of(&[1])).when(Presence::OptionalWith(&[Im2col, Im2colW, Im2colW128])), MASK, POLICY]).facts(COPY).since(8, 0, 90).rules(tensor_rules![has(&[D4d]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[D5d]).lanes("im2colInfo", Lanes::Of(&[3])), has(&[Im2colW, Im2colW128]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[Im2col, Im2colW, Im2colW128]).operand("im2colInfo", Column::Presence(Presence::Always)), 
-        has(&[SharedCta]).since(8, 6, 90), has(&[MulticastCluster]).needs(&[SharedCluster]),
+    form(F::CpAsyncBulkTensorLoad).name(&[ASYNC, BULK, TENSOR, DIMS, ordered(&[SharedCta, SharedCluster]), ordered(&[Global]), opt(&[Tile, TileGather4, Im2col, Im2colW, Im2colW128]), BY_BARRIER, opt(REPORTS), MULTICAST, opt(CTA_GROUPS), CACHE_HINT, OVERRIDE_ADDRESS, OVERRIDE_ATTRIBUTES]).ops(&[TENSOR_SHARED, tensor("tensorMap"), Operand { name: "mbar", ..TENSOR_SHARED }, src_vector("im2colInfo", I16).braces(Lanes::Of(&[1])).when(Presence::OptionalWith(&[Im2col, Im2colW, Im2colW128])), MASK, POLICY]).facts(COPY).since(8, 0, 90).rules(tensor_rules![has(&[D4d]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[D5d]).lanes("im2colInfo", Lanes::Of(&[3])), has(&[Im2colW, Im2colW128]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[Im2col, Im2colW, Im2colW128]).operand("im2colInfo", Column::Presence(Presence::Always)), 
+        has(&[SharedCta]).since(8, 6, 90), has(MULTICASTS).needs(&[SharedCluster]), has(REPORTS).gate(RUBIN), MASK_RULES[0], MASK_RULES[1], MASK_RULES[2], has(ATTRIBUTES).excludes(&[MulticastCluster, MulticastCluster16b]),
         has(&[TileGather4]).needs(&[D2d]), has(&[Im2col, Im2colW, Im2colW128]).excludes(&[D1d, D2d]),
         has(&[Im2colW]).lacks(&[SharedCta]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)), has(&[Im2colW128]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)), has(&[Im2colW]).since(8, 6, 100), has(CTA_GROUPS).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)),
         has(&[TileGather4]).lacks(&[SharedCta]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)), has(&[TileGather4]).since(8, 6, 100),
     ]),
-    form(F::CpAsyncBulkTensorStore).name(&[ASYNC, BULK, TENSOR, DIMS, ordered(&[Global]), ordered(&[SharedCta]), opt(&[Tile, TileScatter4, Im2colNoOffs]), BY_GROUP, CACHE_HINT]).ops(&[tensor("tensorMap"), Operand { name: "srcMem", ..TENSOR_SHARED }, POLICY]).facts(COPY).since(8, 0, 90).rules(tensor_rules![
-        has(&[Im2colNoOffs]).excludes(&[D1d, D2d]), has(&[TileScatter4]).needs(&[D2d]), has(&[TileScatter4]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)),
+    form(F::CpAsyncBulkTensorStore).name(&[ASYNC, BULK, TENSOR, DIMS, ordered(&[Global]), ordered(&[SharedCta]), opt(&[Tile, TileScatter4, Im2colNoOffs, Im2colNoOffsW]), BY_GROUP, CACHE_HINT, OVERRIDE_ADDRESS, OVERRIDE_ATTRIBUTES]).ops(&[tensor("tensorMap"), Operand { name: "srcMem", ..TENSOR_SHARED }, POLICY]).facts(COPY).since(8, 0, 90).rules(tensor_rules![
+        has(&[Im2colNoOffs, Im2colNoOffsW]).excludes(&[D1d, D2d]), has(&[Im2colNoOffsW]).gate(RUBIN), has(&[TileScatter4]).needs(&[D2d]), has(&[TileScatter4]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)),
     ]),
-    form(F::CpReduceAsyncBulkTensor).name(&[key(&[Reduce]), ASYNC, BULK, TENSOR, DIMS, ordered(&[Global]), ordered(&[SharedCta]), req(&[Add, Min, Max, Inc, Dec, And, Or, Xor]), opt(&[Tile, TileScatter4, Im2colNoOffs]), BY_GROUP, CACHE_HINT]).ops(&[tensor("tensorMap"), Operand { name: "srcMem", ..TENSOR_SHARED }, POLICY]).facts(COPY).since(8, 0, 90).rules(tensor_rules![
-        has(&[Im2colNoOffs]).excludes(&[D1d, D2d]), has(&[TileScatter4]).needs(&[D2d]), has(&[TileScatter4]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)),
+    form(F::CpReduceAsyncBulkTensor).name(&[key(&[Reduce]), ASYNC, BULK, TENSOR, DIMS, ordered(&[Global]), ordered(&[SharedCta]), req(&[Add, Min, Max, Inc, Dec, And, Or, Xor]), opt(&[Tile, TileScatter4, Im2colNoOffs, Im2colNoOffsW]), BY_GROUP, CACHE_HINT, OVERRIDE_ADDRESS, OVERRIDE_ATTRIBUTES]).ops(&[tensor("tensorMap"), Operand { name: "srcMem", ..TENSOR_SHARED }, POLICY]).facts(COPY).since(8, 0, 90).rules(tensor_rules![
+        has(&[Im2colNoOffs, Im2colNoOffsW]).excludes(&[D1d, D2d]), has(&[Im2colNoOffsW]).gate(RUBIN), has(&[TileScatter4]).needs(&[D2d]), has(&[TileScatter4]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)),
     ]),
-    form(F::CpAsyncBulkPrefetchTensor).name(&[ASYNC, BULK, key(&[Prefetch]), TENSOR, DIMS, req(&[L2]), ordered(&[Global]), opt(&[Tile, TileGather4, Im2col, Im2colW, Im2colW128]), CACHE_HINT]).ops(&[tensor("tensorMap"), src_vector("im2colInfo", I16).braces(Lanes::Of(&[1])).when(Presence::OptionalWith(&[Im2col, Im2colW, Im2colW128])), POLICY]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(8, 0, 90).rules(tensor_rules![has(&[D4d]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[D5d]).lanes("im2colInfo", Lanes::Of(&[3])), has(&[Im2colW, Im2colW128]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[Im2col, Im2colW, Im2colW128]).operand("im2colInfo", Column::Presence(Presence::Always)), 
-        has(&[Im2col, Im2colW, Im2colW128]).excludes(&[D1d, D2d]), has(&[TileGather4]).needs(&[D2d]), has(&[TileGather4, Im2colW, Im2colW128]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)),
+    form(F::CpAsyncBulkPrefetchTensor).name(&[ASYNC, BULK, key(&[Prefetch]), TENSOR, DIMS, req(&[L2]), ordered(&[Global]), opt(&[Tile, TileGather4, Im2col, Im2colW, Im2colW128]), opt(&[L2CacheHint, L2EvictLast]), OVERRIDE_ADDRESS, OVERRIDE_ATTRIBUTES]).ops(&[tensor("tensorMap"), src_vector("im2colInfo", I16).braces(Lanes::Of(&[1])).when(Presence::OptionalWith(&[Im2col, Im2colW, Im2colW128])), POLICY]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(8, 0, 90).rules(tensor_rules![has(&[D4d]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[D5d]).lanes("im2colInfo", Lanes::Of(&[3])), has(&[Im2colW, Im2colW128]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[Im2col, Im2colW, Im2colW128]).operand("im2colInfo", Column::Presence(Presence::Always)), 
+        has(&[L2EvictLast]).gate(RUBIN), has(&[Im2col, Im2colW, Im2colW128]).excludes(&[D1d, D2d]), has(&[TileGather4]).needs(&[D2d]), has(&[TileGather4, Im2colW, Im2colW128]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER)),
     ]),
     form(F::MbarrierInit).name(&[key(&[Init]), opt(LAYOUTS), OWN_BARRIER]).ty(&[B64]).ops(&[BARRIER_ADDRESS, src("count", I32)]).facts(Fact::WRITES).since(7, 0, 80).rules(&[has(&[SharedCta]).since(7, 8, 80), has(LAYOUTS).since(9, 3, 90)]),
     form(F::MbarrierInval).name(&[key(&[Inval]), OWN_BARRIER]).ty(&[B64]).ops(&[BARRIER_ADDRESS]).facts(Fact::WRITES).since(7, 0, 80).rules(&[has(&[SharedCta]).since(7, 8, 80)]),
-    form(F::MbarrierExpectTx).name(&[key(&[ExpectTx]), opt(&[Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(&[BARRIER_ADDRESS, src("txCount", I32)]).facts(ATOMIC).since(8, 0, 90).rules(&[has(&[Relaxed]).needs(&[Cta, Cluster]), has(&[Cta, Cluster]).needs(&[Relaxed])]),
-    form(F::MbarrierCompleteTx).name(&[key(&[CompleteTx]), opt(&[Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(&[BARRIER_ADDRESS, src("txCount", I32)]).facts(ATOMIC).since(8, 0, 90).rules(&[has(&[Relaxed]).needs(&[Cta, Cluster]), has(&[Cta, Cluster]).needs(&[Relaxed])]),
-    form(F::MbarrierArrive).name(&[key(&[Arrive]), opt(&[ExpectTx]).at(Place::Leading), opt(&[NoComplete]), opt(&[Release, Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(ARRIVE).facts(ATOMIC.or(Fact::ORDERS)).since(7, 0, 80).rules(ARRIVE_RULES),
-    form(F::MbarrierArriveDrop).name(&[key(&[ArriveDrop]), opt(&[ExpectTx]).at(Place::Leading), opt(&[NoComplete]), opt(&[Release, Relaxed]), SCOPED, BARRIER_OBJECT]).ty(&[B64]).ops(ARRIVE).facts(ATOMIC.or(Fact::ORDERS)).since(7, 0, 80).rules(ARRIVE_RULES),
+    form(F::MbarrierExpectTx).name(&[key(&[ExpectTx]), opt(&[Relaxed]), SCOPED, BARRIER_OBJECT, TO_BLOCKS]).ty(&[B64]).ops(&[BARRIER_ADDRESS, src("txCount", I32), BLOCKS]).facts(ATOMIC).since(8, 0, 90).rules(&[TO_BLOCKS_RULES[0], TO_BLOCKS_RULES[1], has(&[Relaxed]).needs(&[Cta, Cluster]), has(&[Cta, Cluster]).needs(&[Relaxed])]),
+    form(F::MbarrierCompleteTx).name(&[key(&[CompleteTx]), opt(&[Relaxed]), SCOPED, BARRIER_OBJECT, TO_BLOCKS]).ty(&[B64]).ops(&[BARRIER_ADDRESS, src("txCount", I32), BLOCKS]).facts(ATOMIC).since(8, 0, 90).rules(&[TO_BLOCKS_RULES[0], TO_BLOCKS_RULES[1], has(&[Relaxed]).needs(&[Cta, Cluster]), has(&[Cta, Cluster]).needs(&[Relaxed])]),
+    form(F::MbarrierArrive).name(&[key(&[Arrive]), opt(&[ExpectTx]).at(Place::Leading), opt(&[NoComplete]), opt(&[Release, Relaxed]), SCOPED, BARRIER_OBJECT, TO_BLOCKS]).ty(&[B64]).ops(ARRIVE).facts(ATOMIC.or(Fact::ORDERS)).since(7, 0, 80).rules(ARRIVE_RULES),
+    form(F::MbarrierArriveDrop).name(&[key(&[ArriveDrop]), opt(&[ExpectTx]).at(Place::Leading), opt(&[NoComplete]), opt(&[Release, Relaxed]), SCOPED, BARRIER_OBJECT, TO_BLOCKS]).ty(&[B64]).ops(ARRIVE).facts(ATOMIC.or(Fact::ORDERS)).since(7, 0, 80).rules(ARRIVE_RULES),
     form(F::MbarrierTestWait).name(&[key(&[TestWait]), opt(&[Parity]).at(Place::Leading), opt(PHASES), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[WAIT_COMPLETE, BARRIER_ADDRESS, src("state", I64)]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 0, 80).rules(WAIT_RULES),
     form(F::MbarrierTryWait).name(&[key(&[TryWait]), opt(&[Parity]).at(Place::Leading), opt(PHASES), opt(&[Acquire, Relaxed]), SCOPED, OWN_BARRIER]).ty(&[B64]).ops(&[WAIT_COMPLETE, BARRIER_ADDRESS, src("state", I64), src("suspendTimeHint", I32).optional()]).facts(Fact::READS.or(Fact::ORDERS)).since(7, 8, 90).rules(WAIT_RULES),
     form(F::MbarrierPendingCount).name(&[key(&[PendingCount])]).ty(&[B64]).ops(&[dst("count", I32), src("state", I64)]).since(7, 0, 80),
@@ -177,7 +220,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::TensormapReplace).name(&[key(&[Replace]), req(&[Tile]), req(&[B1024]), req(&[GlobalAddress, Rank, BoxDim, GlobalDim, GlobalStride, ElementStride, Elemtype, InterleaveLayout, SwizzleMode, SwizzleAtomicity, FillMode]), opt(&[Global, SharedCta])]).ty(&[B32_64]).ops(&[addr_at("addr", Base::named(0).copied()), imm("ord", I32).range(0, 4).with(ORDINAL), src("new_val", T0)]).facts(Fact::READS.or(Fact::WRITES)).gate(Gate::only(8, 3, TargetSet::arch(90).or(BLACKWELL_DATACENTER).or(TargetSet::family(120)))).rules(&[
         has(&[GlobalAddress, GlobalStride]).types(B64), has(&[Rank, BoxDim, GlobalDim, ElementStride, Elemtype, InterleaveLayout, SwizzleMode, SwizzleAtomicity, FillMode]).types(B32),
         has(ORDINAL).operand("new_val", Column::Type(is(ScalarType::U32))), has(&[GlobalStride]).operand("new_val", Column::Type(T0)),
-        has(FIELDS).operand("new_val", Column::Class(Class::IMMEDIATE)), has(FIELDS).operand("new_val", Column::Type(I32)), has(&[InterleaveLayout]).values("new_val", Values::Range(0, 2)), has(&[SwizzleMode]).values("new_val", Values::Range(0, 4)), has(&[SwizzleMode]).operand("new_val", Column::Gated(Values::Range(4, 4), Gate::only(8, 8, TargetSet::arch(103)))), has(&[Elemtype]).operand("new_val", Column::Gated(Values::Range(13, 15), Gate::only(8, 7, BLACKWELL_DATACENTER.or(TargetSet::family(120))))), has(&[SwizzleAtomicity]).values("new_val", Values::Range(0, 3)),
+        has(FIELDS).operand("new_val", Column::Class(Class::IMMEDIATE)), has(FIELDS).operand("new_val", Column::Type(I32)), has(&[InterleaveLayout]).values("new_val", Values::Range(0, 2)), has(&[SwizzleMode]).values("new_val", Values::Range(0, 4)), has(&[SwizzleMode]).operand("new_val", Column::Gated(Values::Range(4, 4), Gate::only(8, 8, TargetSet::arch(103).or(TargetSet::arch(107))))), has(&[Elemtype]).operand("new_val", Column::Gated(Values::Range(13, 15), Gate::only(8, 7, BLACKWELL_DATACENTER.or(TargetSet::family(120))))), has(&[SwizzleAtomicity]).values("new_val", Values::Range(0, 3)),
         has(&[FillMode]).values("new_val", Values::Range(0, 1)), has(&[Elemtype]).values("new_val", ELEMENTS), has(&[Elemtype]).operand("new_val", Column::Class(Class::IMMEDIATE)),
         has(&[SwizzleAtomicity]).gate(Gate::only(8, 6, BLACKWELL_DATACENTER.or(TargetSet::family(120)))),
     ]),

@@ -222,7 +222,9 @@ pub(super) const ROWS: &[Form] = &[
     form(F::Prefetchu).name(&[req(&[L1])]).ops(&[addr_at("a", Base::named(0).variables(Space::Global).exact())]).since(2, 0, 20).facts(Fact::EFFECT),
     form(F::Applypriority).name(&[opt(&[Global]), req(&[L2EvictNormal])]).ops(&[LINE_ADDRESS, imm("size", I32).values(LINE)]).since(7, 4, 80).facts(Fact::EFFECT),
     form(F::Discard).name(&[opt(&[Global]), req(&[L2])]).ops(&[addr_sized("a"), imm("size", I32).values(LINE)]).since(7, 4, 80).facts(Fact::WRITES),
-    form(F::CreatepolicyRange).name(&[key(&[Range]), opt(&[Global]), req(&[L2EvictLast, L2EvictNormal, L2EvictFirst, L2EvictUnchanged]), opt(&[L2EvictFirst, L2EvictUnchanged])]).ty(&[B64]).ops(&[dst("policy", I64), addr_at("a", Base::named(0).memory().copied()), src("primary-size", I32).values(Values::Low(&Values::UpTo("total-size"))), src("total-size", I32)]).since(7, 4, 80),
+    form(F::CreatepolicyRange).name(&[key(&[Range]), opt(&[Fabric]), opt(&[Global]), req(&[L2EvictLast, L2EvictNormal, L2EvictFirst, L2EvictUnchanged]), opt(&[L2EvictFirst, L2EvictUnchanged])]).ty(&[B64]).ops(&[dst("policy", I64), addr_at("a", Base::named(0).memory().copied()), src("primary-size", I32).values(Values::Low(&Values::UpTo("total-size"))), src("total-size", I32)]).since(7, 4, 80).rules(&[
+        has(&[Fabric]).since(9, 4, 100), has(&[Fabric]).operand("a", Column::Class(Class::TEXTURE)), has(&[Fabric]).operand("a", Column::Type(I64)), has(&[Fabric]).operand("a", Column::Head(ENDPOINT)), has(&[Fabric]).lanes("a", Lanes::Of(&[1])),
+    ]),
     form(F::CreatepolicyFractional).name(&[key(&[Fractional]), req(&[L2EvictLast, L2EvictNormal, L2EvictFirst, L2EvictUnchanged]), opt(&[L2EvictFirst, L2EvictUnchanged])]).ty(&[B64]).ops(&[dst("policy", I64), src("fraction", F32_ONLY).values(Values::Fraction).optional()]).since(7, 4, 80),
     form(F::CreatepolicyCvt).name(&[key(&[Cvt]), req(&[L2])]).ty(&[B64]).ops(&[dst("policy", I64), src("access-property", I64)]).since(7, 4, 80),
     form(F::Mapa).name(&[opt(&[SharedCluster])]).ty(&[INT_32_64]).ops(&[dst("d", T0), src("a", OperandType::AddressOf(0, SHARED)).or(Class::SYMBOL), src("b", I32)]).since(7, 8, 90),

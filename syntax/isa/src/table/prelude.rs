@@ -2,8 +2,8 @@
 
 pub(super) use crate::model::Facts as Fact;
 pub(super) use crate::model::{
-    Base, Class, Column, Form, Group, Lanes, Matrix, Operand, OperandType, Place, Presence, Role, Rule, Then,
-    Values, When, Window,
+    Base, Class, Column, Form, Group, Lanes, Matrix, Operand, OperandType, Part, Place, Presence, Role, Rule,
+    Sparse, Then, Values, When, Window,
 };
 pub(super) use crate::opcode::Mod::{self, *};
 pub(super) use crate::table::FormId as F;
@@ -93,7 +93,7 @@ pub(super) const SCALAR: TypeSet = t![B8 B16 B32 B64 U8 U16 U32 U64 S8 S16 S32 S
 
 const fn operand(name: &'static str, role: Role, class: Class, ty: OperandType) -> Operand {
     let (lanes, values) = (Lanes::Named(1), Values::Any);
-    Operand { name, role, class, ty, lanes, values, presence: Presence::Always, gate: Gate::BASE }
+    Operand { name, role, class, ty, lanes, values, head: &[], presence: Presence::Always, gate: Gate::BASE }
 }
 
 pub(super) const T0: OperandType = OperandType::Suffix(0);
@@ -179,6 +179,11 @@ pub(super) const fn addr_at(name: &'static str, base: Base) -> Operand {
 pub(super) const fn texture(name: &'static str, coordinates: OperandType, lanes: Lanes) -> Operand {
     operand(name, Role::Source, Class::TEXTURE, coordinates).lanes(lanes)
 }
+/// A place in the memory of another GPU: the number of an endpoint and an offset in it.
+pub(super) const fn handle(name: &'static str) -> Operand {
+    texture(name, I64, Lanes::Of(&[1])).head(ENDPOINT)
+}
+pub(super) const ENDPOINT: &[Part] = &[Part::Integer(32)];
 pub(super) const fn label(name: &'static str) -> Operand {
     operand(name, Role::Source, Class::LABEL, FREE)
 }
@@ -231,6 +236,10 @@ impl Operand {
     }
     pub(super) const fn values(mut self, values: Values) -> Self {
         self.values = values;
+        self
+    }
+    pub(super) const fn head(mut self, head: &'static [Part]) -> Self {
+        self.head = head;
         self
     }
     pub(super) const fn range(self, from: i64, to: i64) -> Self {

@@ -1,8 +1,9 @@
 //! What came after PTX ISA 9.0 and is no variant of an older instruction.
 
 use super::asynchronous::{
-    BARRIER_ADDRESS, BULK_SCOPE, BULK_SIZE, BULK_STRENGTH, BY_GROUP, COPY, CP_MASK, LAYOUTS, OWN_BARRIER,
-    STRENGTH_RULES, WHOLE,
+    ATTRIBUTES, BARRIER_ADDRESS, BULK_SCOPE, BULK_SIZE, BULK_STRENGTH, BY_GROUP, COPY, CP_MASK, DIMS,
+    GATHERED, LAYOUTS, OVERRIDE_ADDRESS, OVERRIDE_ATTRIBUTES, OWN_BARRIER, RUBIN, STRENGTH_RULES, WHOLE,
+    tensor, tensor_rules,
 };
 use super::prelude::*;
 
@@ -13,6 +14,16 @@ const REDUCTIONS: Group = req(&[And, Or, Xor, Add, Inc, Dec, Min, Max]);
 const TARGET: Operand = addr_at("a", Base::named(0).memory().copied());
 const COPIED: [Operand; 3] =
     [addr("dstMem"), addr_at("srcMem", Base::named(1)), src("size", I32).values(BULK_SIZE)];
+
+/// What sm_107a alone has.
+const SPARSE: Gate = Gate::only(9, 4, TargetSet::arch(107));
+/// The elements and their indices.
+const SPARSE_TYPES: &[TypeSet] = &[t![B8 B16], t![B2 B4]];
+const SPARSE_COUNT: Group = req(&[X1, X2, X4, X8, X16, X32, X64]);
+/// A part of a sparse vector, in any registers of 32 bits.
+const fn sparse(name: &'static str, role: Role, part: Sparse) -> Operand {
+    Operand { role, ..reg(name, OperandType::Word) }.braces(Lanes::Sparse(part))
+}
 
 #[rustfmt::skip]
 pub(super) const ROWS: &[Form] = &[
@@ -26,6 +37,17 @@ pub(super) const ROWS: &[Form] = &[
     ]),
     form(F::MultimemStAsync).name(&[key(&[St]), ASYNC, req(&[Release]), req(&[Gpu, Sys]), opt(&[Global])]).ty(&[SCALAR]).ops(&[TARGET, src("b", T0)]).facts(COPY.or(Fact::ORDERS)).since(9, 3, 100),
     form(F::MultimemRedAsync).name(&[key(&[Red]), ASYNC, req(&[Release]), req(&[Gpu, Sys]), opt(&[Global]), req(&[Add])]).ty(&[t![U32 S32 U64]]).ops(&[TARGET, src("b", T0)]).facts(COPY.or(Fact::ORDERS)).since(9, 3, 100),
-    form(F::FabricSubmit).name(&[key(&[Submit])]).facts(Fact::ASYNC.or(Fact::EFFECT)).since(9, 3, 100),
-    form(F::FabricWait).name(&[key(&[Wait]), req(&[SyncRestrictReads])]).facts(Fact::ORDERS.or(Fact::EFFECT)).since(9, 3, 100),
+    form(F::FenceProxyAlias).name(&[key(&[Proxy]), req(&[Alias]), req(&[Acquire, Release]), req(&[Sys])]).facts(Fact::ORDERS).since(9, 4, 90),
+    form(F::FenceProxyFabric).name(&[key(&[Proxy]), req(&[GenericFabric, FabricGeneric, FabricFabric]), req(&[Alias]), req(&[Acquire, Release, AcqRel]), req(&[Sys])]).facts(Fact::ORDERS).since(9, 3, 100),
+    form(F::ApplypriorityBulk).name(&[ASYNC, BULK, opt(&[Global]), BY_GROUP, req(&[L2EvictNormal])]).ops(&[addr("srcMem"), src("size", I32).values(BULK_SIZE)]).facts(Fact::ASYNC.or(Fact::EFFECT)).gate(RUBIN),
+    form(F::ApplypriorityBulkTensor).name(&[ASYNC, BULK, TENSOR, DIMS, opt(&[Global]), opt(&[Tile, TileGather4, Im2col, Im2colW, Im2colW128, Im2colNoOffs]), BY_GROUP, req(&[L2EvictNormal]), OVERRIDE_ADDRESS, OVERRIDE_ATTRIBUTES]).ops(&[tensor("tensorMap"), src_vector("im2colInfo", I16).braces(Lanes::Of(&[1])).with(&[Im2col, Im2colW, Im2colW128])]).facts(Fact::ASYNC.or(Fact::EFFECT)).gate(RUBIN).rules(tensor_rules![
+        has(&[D4d]).lanes("im2colInfo", Lanes::Of(&[2])), has(&[D5d]).lanes("im2colInfo", Lanes::Of(&[3])), has(&[Im2colW, Im2colW128]).lanes("im2colInfo", Lanes::Of(&[2])),
+        has(&[Im2col, Im2colW, Im2colW128, Im2colNoOffs]).excludes(&[D1d, D2d]), has(&[TileGather4]).needs(&[D2d]),
+    ]),
+    form(F::Spcompress).name(&[req(&[Sp2Of4]), SPARSE_COUNT]).ty(SPARSE_TYPES).ops(&[sparse("mdata", Role::Destination, Sparse::Metadata), sparse("cdata", Role::Destination, Sparse::Kept), sparse("data", Role::Source, Sparse::Whole), reg("spdesc", OperandType::Word)]).gate(SPARSE),
+    form(F::Spdecompress).name(&[req(&[Sp1Of2, Sp1Of4, Sp1Of8, Sp1Of16, Sp2Of4, Sp2Of8, Sp2Of16, Sp4Of8, Sp4Of16]), SPARSE_COUNT]).ty(SPARSE_TYPES).ops(&[sparse("data", Role::Destination, Sparse::Whole), sparse("mdata", Role::Source, Sparse::Metadata), sparse("cdata", Role::Source, Sparse::Kept)]).gate(SPARSE).rules(&[
+        on(t![B16]).excludes(&[Sp4Of8, Sp4Of16]), on_second(t![B2]).needs(&[Sp1Of2, Sp1Of4, Sp2Of4]), has(&[Sp1Of2]).on(t![B8]).excludes(&[X1]),
+        has(&[Sp1Of16, Sp2Of16, Sp4Of16]).excludes(&[X64]), has(&[Sp1Of16, Sp2Of16]).on(t![B16]).excludes(&[X32]), has(&[Sp1Of8, Sp2Of8]).on(t![B16]).excludes(&[X64]),
+    ]),
+    form(F::Tcgen05LdSpcompress).name(&[key(&[Ld]), opt(&[Red]).at(Place::Leading), key(&[Spcompress]), SYNC, ALIGNED, req(&[N32x32b]), req(&[X4, X8, X16, X32, X64, X128]), req(&[Min, Max]), req(&[Sp2Of4]), opt(&[Abs]), opt(&[Nan])]).ty(&[F32, t![B2]]).ops(&[sparse("mdata", Role::Destination, Sparse::Metadata), sparse("cdata", Role::Destination, Sparse::Kept), dst_vector("redval", OperandType::Word).lanes(Lanes::OrBare(&[1])).with(&[Red]), addr_at("taddr", Base::of(Window::Tensor).copied())]).facts(Fact::CONVERGENT.or(Fact::READS).or(Fact::ASYNC)).gate(SPARSE).rules(&[has(&[Nan]).needs(&[Red])]),
 ];

@@ -92,8 +92,9 @@ pub(super) const ROWS: &[Form] = &[
     form(F::FenceProxy).name(&[key(&[Proxy]), req(&[Alias, Async, AsyncGlobal, AsyncSharedCta, AsyncSharedCluster])]).facts(Fact::ORDERS).since(7, 5, 70).rules(&[has(&[Async, AsyncGlobal, AsyncSharedCta, AsyncSharedCluster]).since(8, 0, 90)]),
     form(F::FenceProxySpace).name(&[key(&[Proxy]), req(&[Async]), req(&[Global, Shared, SharedCta, SharedCluster])]).facts(Fact::ORDERS).since(8, 0, 90),
     form(F::FenceProxyTensormap).name(&[key(&[Proxy]), req(&[TensormapGeneric]), req(&[Acquire, Release, AcqRel]), opt(&[Global, Shared, SharedCta]), MUST_SCOPE]).ops(&[addr_at("addr", Base::of(Window::Unchecked)).with(&[Acquire, AcqRel]), imm("size", I32).values(Values::Of(&[128])).with(&[Acquire, AcqRel])]).facts(Fact::ORDERS).since(8, 3, 90).rules(&[has(&[Acquire, AcqRel]).excludes(&[Global, Shared, SharedCta]), has(&[AcqRel]).since(9, 1, 90)]),
-    form(F::FenceProxyAsyncGeneric).name(&[key(&[Proxy]), key(&[AsyncGeneric]), req(&[Acquire, Release]), req(&[SyncRestrictSharedCta, SyncRestrictSharedCluster]), req(&[Cluster])]).facts(Fact::ORDERS).since(8, 6, 90).rules(&[
-        has(&[Acquire]).needs(&[SyncRestrictSharedCluster]), has(&[Release]).needs(&[SyncRestrictSharedCta]),
+    form(F::FenceProxyAsyncGeneric).name(&[key(&[Proxy]), key(&[AsyncGeneric]), req(&[Acquire, Release, AcqRel]), opt(&[SyncRestrictSharedCta, SyncRestrictSharedCluster, SyncRestrictSharedClusterRead]), MUST_SCOPE]).facts(Fact::ORDERS).since(8, 6, 90).rules(&[
+        has(&[Acquire]).needs(&[SyncRestrictSharedCluster]), has(&[Release]).needs(&[SyncRestrictSharedCta, SyncRestrictSharedClusterRead]), has(&[Acquire]).needs(&[Cluster]),
+        has(&[Release]).needs(&[Cta, Cluster]), has(&[Release]).lacks(&[SyncRestrictSharedClusterRead]).needs(&[Cluster]), has(&[SyncRestrictSharedClusterRead]).since(9, 4, 90), has(&[AcqRel]).since(9, 1, 90),
     ]),
     form(F::FenceSyncRestrict).name(&[req(&[Acquire, Release]), req(&[SyncRestrictSharedCta, SyncRestrictSharedCluster]), req(&[Cluster])]).facts(Fact::ORDERS).since(8, 6, 90).rules(&[
         has(&[Acquire]).needs(&[SyncRestrictSharedCluster]), has(&[Release]).needs(&[SyncRestrictSharedCta]),

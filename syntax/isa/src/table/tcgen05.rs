@@ -1,11 +1,13 @@
 //! The fifth generation of tensor cores: products that accumulate in tensor memory.
 
+use super::asynchronous::RUBIN;
 use super::prelude::*;
 
 const TARGETS: TargetSet = TargetSet::family(100).or(TargetSet::family(110));
 const GATE: Gate = Gate::only(8, 6, TARGETS);
 /// What only targets with suffix `a` have.
-const ARCH: TargetSet = TargetSet::arch(100).or(TargetSet::arch(103)).or(TargetSet::arch(110));
+const ARCH: TargetSet =
+    TargetSet::arch(100).or(TargetSet::arch(103)).or(TargetSet::arch(107)).or(TargetSet::arch(110));
 const CTA_GROUP: Group = req(&[CtaGroup1, CtaGroup2]);
 const SHAPE: Group = req(&[N16x64b, N16x128b, N16x256b, N32x32b, N16x32bx2]);
 const COUNT: Group = req(&[X1, X2, X4, X8, X16, X32, X64, X128]);
@@ -34,9 +36,16 @@ const COLLECT_B: Group = opt(&[
     CollectorB3Lastuse,
     CollectorB3Discard,
 ]);
+/// The collector of the second factor where that is not kept in tensor memory.
+const COLLECTED: &[Mod] = &[CollectorBFill, CollectorBUse, CollectorBLastuse, CollectorBDiscard];
+const LUT: Operand = tensor("lut-tmem").with(&[DecompressLutB]);
+const MULTICASTS: &[Mod] = &[MulticastCluster, MulticastCluster16b, MulticastCluster32b];
 const WARP: Fact = Fact::CONVERGENT;
 const START: Fact = Fact::ASYNC.or(Fact::READS).or(Fact::WRITES);
 const INT8: Rule = has(&[KindI8]).gate(Gate::only(8, 6, TargetSet::arch(100).or(TargetSet::arch(110))));
+const LATER: Rule =
+    has(&[KindTi16, DecompressLutB, CollectorBFill, CollectorBUse, CollectorBLastuse, CollectorBDiscard])
+        .gate(RUBIN);
 /// The first factor: in tensor memory, or a descriptor of shared memory.
 const A: Operand = src("a", I64).or(Class::ADDRESS);
 /// Columns of tensor memory that are allocated together.
@@ -56,6 +65,7 @@ const MMA: &[Operand] = &[
     A,
     src("b-desc", I64),
     tensor("sp-meta-tmem").with(&[Sp]),
+    LUT,
     src("idesc", I32),
     src_vector("disable-output-lane", TB32).braces(Lanes::Of(&[4])).optional(),
     pred("enable-input-d"),
@@ -66,6 +76,7 @@ const SCALED: &[Operand] = &[
     A,
     src("b-desc", I64),
     tensor("sp-meta-tmem").with(&[Sp]),
+    LUT,
     src("idesc", I32),
     tensor("scale-A-tmem"),
     tensor("scale-B-tmem"),
@@ -96,14 +107,15 @@ pub(super) const ROWS: &[Form] = &[
         has(&[N64x128b]).needs(&[Warpx20213, Warpx20123]), has(&[N32x128b]).needs(&[Warpx4]), has(&[N128x256b, N4x256b, N128x128b]).excludes(&[Warpx20213, Warpx20123, Warpx4]), on(t![B8x16]).types_at(1, t![B6x16P32 B4x16P64]),
     ]),
     form(F::Tcgen05Shift).name(&[key(&[Shift]), CTA_GROUP, req(&[Down])]).ops(&[tensor_copied("taddr")]).facts(START).gate(Gate::only(8, 6, ARCH)),
-    form(F::Tcgen05Mma).name(&[key(&[Mma]), opt(&[Sp]), CTA_GROUP, req(&[KindF16, KindTf32, KindF8f6f4, KindI8]), opt(&[Ashift]), COLLECT_A]).ops(MMA).facts(START).gate(GATE).rules(&[INT8, has(&[CtaGroup2]).lanes("disable-output-lane", Lanes::Of(&[8])), has(&[KindF8f6f4]).operand("scale-input-d", Column::Presence(Presence::Never)), has(&[KindI8]).values("scale-input-d", Values::Any), has(&[KindI8]).operand("scale-input-d", Column::Class(Class::IMMEDIATE.or(Class::PREDICATE))), has(&[KindI8]).operand("scale-input-d", Column::Type(is(ScalarType::Pred))), has(&[KindI8]).operand("scale-input-d", Column::Beside("disable-output-lane", Class::IMMEDIATE)), has(&[KindI8]).and(&[Sp]).operand("scale-input-d", Column::Beside("disable-output-lane", Class::NONE)), has(&[KindF16, KindTf32]).operand("scale-input-d", Column::Gate(Gate::only(8, 6, TargetSet::family(100)))), has(&[Ashift]).operand("a", Column::Class(Class::ADDRESS)), has(&[Ashift]).excludes(&[CollectorAFill, CollectorAUse])]),
-    form(F::Tcgen05MmaBlockScale).name(&[key(&[Mma]), opt(&[Sp]), CTA_GROUP, req(&[KindMxf8f6f4, KindMxf4, KindMxf4nvf4]), req(&[BlockScale]), opt(&[ScaleVec1X, ScaleVec2X, ScaleVec4X, Block16, Block32]), COLLECT_A]).ops(SCALED).facts(START).gate(GATE).rules(&[
+    form(F::Tcgen05Mma).name(&[key(&[Mma]), opt(&[Sp]), CTA_GROUP, req(&[KindF16, KindTf32, KindF8f6f4, KindI8, KindTi16]), opt(&[Ashift]), opt(&[DecompressLutB]), COLLECT_A, opt(COLLECTED)]).ops(MMA).facts(START).gate(GATE).rules(&[INT8, LATER, has(&[DecompressLutB]).needs(&[KindF8f6f4]), has(&[DecompressLutB]).excludes(&[Sp, Ashift]), has(&[CtaGroup2]).lanes("disable-output-lane", Lanes::Of(&[8])), has(&[KindF8f6f4]).operand("scale-input-d", Column::Presence(Presence::Never)), has(&[KindI8, KindTi16]).values("scale-input-d", Values::Any), has(&[KindI8, KindTi16]).operand("scale-input-d", Column::Class(Class::IMMEDIATE.or(Class::PREDICATE))), has(&[KindI8, KindTi16]).operand("scale-input-d", Column::Type(is(ScalarType::Pred))), has(&[KindI8, KindTi16]).operand("scale-input-d", Column::Beside("disable-output-lane", Class::IMMEDIATE)), has(&[KindI8, KindTi16]).and(&[Sp]).operand("scale-input-d", Column::Beside("disable-output-lane", Class::NONE)), has(&[KindF16, KindTf32]).operand("scale-input-d", Column::Gate(Gate::only(8, 6, TargetSet::family(100)))), has(&[Ashift]).operand("a", Column::Class(Class::ADDRESS)), has(&[Ashift]).excludes(&[CollectorAFill, CollectorAUse])]),
+    form(F::Tcgen05MmaBlockScale).name(&[key(&[Mma]), opt(&[Sp]), CTA_GROUP, req(&[KindMxf8f6f4, KindMxf4, KindMxf4nvf4]), req(&[BlockScale]), opt(&[ScaleVec1X, ScaleVec2X, ScaleVec4X, Block16, Block32]), opt(&[DecompressLutB]), COLLECT_A, opt(COLLECTED)]).ops(SCALED).facts(START).gate(GATE).rules(&[
+        LATER, has(&[DecompressLutB]).needs(&[KindMxf8f6f4]), has(&[DecompressLutB]).excludes(&[Sp]),
         has(&[KindMxf8f6f4]).excludes(&[ScaleVec2X, ScaleVec4X, Block16]), has(&[KindMxf4]).excludes(&[ScaleVec1X, ScaleVec4X, Block16]), has(&[KindMxf4nvf4]).needs(&[ScaleVec2X, ScaleVec4X, Block16, Block32]),
         has(&[ScaleVec1X, ScaleVec2X, ScaleVec4X]).gate(Gate::only(8, 6, ARCH)), has(&[KindMxf4nvf4]).gate(Gate::only(8, 7, TARGETS)),
         has(&[Sp]).lacks(&[KindMxf8f6f4]).gate(Gate::only(8, 6, ARCH)),
         lacks(&[ScaleVec1X, ScaleVec2X, ScaleVec4X]).gate(Gate::only(8, 8, TARGETS)),
     ]),
-    form(F::Tcgen05MmaWs).name(&[key(&[Mma]), key(&[Ws]), opt(&[Sp]), req(&[CtaGroup1]), req(&[KindF16, KindTf32, KindF8f6f4, KindI8]), COLLECT_B]).ops(WEIGHTS).facts(START).gate(GATE).rules(&[INT8]),
-    form(F::Tcgen05Commit).name(&[key(&[Commit]), CTA_GROUP, req(&[MbarrierArriveOne]), opt(&[SharedCluster]), opt(&[MulticastCluster])]).ty(&[B64]).ops(&[addr_at("mbar", Base::named(0).memory().copied()), reg("ctaMask", I16).with(&[MulticastCluster])]).facts(Fact::ASYNC.or(Fact::EFFECT)).gate(GATE),
+    form(F::Tcgen05MmaWs).name(&[key(&[Mma]), key(&[Ws]), opt(&[Sp]), req(&[CtaGroup1]), req(&[KindF16, KindTf32, KindF8f6f4, KindI8, KindTi16]), COLLECT_B]).ops(WEIGHTS).facts(START).gate(GATE).rules(&[INT8, has(&[KindTi16]).gate(RUBIN)]),
+    form(F::Tcgen05Commit).name(&[key(&[Commit]), CTA_GROUP, req(&[MbarrierArriveOne]), opt(&[SyncRestrictReadByA]), opt(&[SharedCluster]), opt(MULTICASTS)]).ty(&[B64]).ops(&[addr_at("mbar", Base::named(0).memory().copied()), reg("ctaMask", I16).with(MULTICASTS)]).facts(Fact::ASYNC.or(Fact::EFFECT)).gate(GATE).rules(&[has(&[SyncRestrictReadByA, MulticastCluster32b]).gate(RUBIN), has(&[MulticastCluster16b]).since(9, 4, 100), has(&[MulticastCluster32b]).operand("ctaMask", Column::Type(I32))]),
     form(F::Tcgen05Fence).name(&[key(&[FenceBeforeThreadSync, FenceAfterThreadSync])]).facts(Fact::ORDERS).gate(GATE),
 ];

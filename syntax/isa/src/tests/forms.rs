@@ -284,6 +284,9 @@ fn operand(row: &Expected) -> String {
     }
     .unwrap();
     let vectors = Class::VECTOR.or(Class::TEXTURE);
+    for part in row.head {
+        write!(text, " behind {part:?}").unwrap();
+    }
     match row.lanes {
         _ if !row.class.intersects(vectors) => Ok(()),
         ExpectedLanes::Exactly(1) => Ok(()),

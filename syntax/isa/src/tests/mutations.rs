@@ -193,6 +193,7 @@ fn columns(column: Column) -> Vec<Column> {
         Column::Type(ty) => operand_types(ty).into_iter().map(Column::Type).collect(),
         Column::Lanes(lanes) => all_lanes(lanes).into_iter().map(Column::Lanes).collect(),
         Column::Values(values) => all_values(values).into_iter().map(Column::Values).collect(),
+        Column::Head(head) => (0..head.len()).map(|i| Column::Head(without(head, i))).collect(),
         Column::Presence(presence) => presences(presence).into_iter().map(Column::Presence).collect(),
         Column::Gate(gate) => gates(gate).into_iter().map(Column::Gate).collect(),
         Column::GatedSink(gate) => gates(gate).into_iter().map(Column::GatedSink).collect(),
@@ -220,6 +221,7 @@ fn operands(row: &Operand) -> Vec<Operand> {
     if row.class.intersects(Class::IMMEDIATE) {
         all.extend(all_values(row.values).into_iter().map(|values| Operand { values, ..*row }));
     }
+    all.extend((0..row.head.len()).map(|i| Operand { head: without(row.head, i), ..*row }));
     all.extend(presences(row.presence).into_iter().map(|presence| Operand { presence, ..*row }));
     all.extend(gates(row.gate).into_iter().map(|gate| Operand { gate, ..*row }));
     all
@@ -262,7 +264,7 @@ fn all_lanes(lanes: Lanes) -> Vec<Lanes> {
         Lanes::Of(counts) => shorter(counts).map(Lanes::Of).chain([Lanes::Any]).collect(),
         Lanes::Named(factor) => vec![Lanes::Named(factor + 1), Lanes::Any],
         Lanes::OrBare(counts) => shorter(counts).map(Lanes::OrBare).chain([Lanes::Any]).collect(),
-        Lanes::Bf16Pair | Lanes::Fragment(_) => vec![Lanes::Any],
+        Lanes::Bf16Pair | Lanes::Sparse(_) | Lanes::Fragment(_) => vec![Lanes::Any],
     }
 }
 
