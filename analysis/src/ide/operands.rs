@@ -63,6 +63,7 @@ fn lanes_words(lanes: Lanes) -> String {
         Lanes::OrBare(of) => format!("{} in braces", counts(of)),
         Lanes::Named(1) => "as many elements as `.v2`, `.x4` and the like say".to_owned(),
         Lanes::Named(most) => format!("as many elements as `.v2`, `.x4` and the like say, else {most}"),
+        Lanes::Sparse(_) => "as many elements as count, types and ratio make it".to_owned(),
         Lanes::Fragment(_) => "as many elements as shape and type make it".to_owned(),
     }
 }
