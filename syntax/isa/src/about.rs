@@ -360,18 +360,12 @@ const ABOUT: &[(&str, &str)] = &[
     ("mbarrier::report::disabled", "the barrier object is told of nothing"),
     (
         "mbarrier::report::validity::per_16bytes::80000000",
-        "reports the value 80000000 at the end of 16 bytes as not valid",
+        "looks for the pattern 0x80000000 in every 16 bytes",
     ),
-    (
-        "mbarrier::report::validity::per_16bytes::8000",
-        "reports the value 8000 at the end of 16 bytes as not valid",
-    ),
-    (
-        "mbarrier::report::validity::per_16bytes::80",
-        "reports the value 80 at the end of 16 bytes as not valid",
-    ),
-    ("mbarrier::report::validity::per_16bytes::8", "reports the value 8 at the end of 16 bytes as not valid"),
-    ("mbarrier::report::validity::per_element::ff", "reports elements of ones alone as not valid"),
+    ("mbarrier::report::validity::per_16bytes::8000", "looks for the pattern 0x8000 in every 16 bytes"),
+    ("mbarrier::report::validity::per_16bytes::80", "looks for the pattern 0x80 in every 16 bytes"),
+    ("mbarrier::report::validity::per_16bytes::8", "looks for the pattern 0x8 in every 16 bytes"),
+    ("mbarrier::report::validity::per_element::ff", "looks for the pattern 0xff in every element"),
     ("sync_restrict::shared::cluster::read", "orders reads of the cluster's shared memory only"),
     ("sync_restrict::shared::read::mma::a", "follows the reads of matrix `a` in shared memory only"),
     ("fabric", "memory behind the fabric between GPUs"),
