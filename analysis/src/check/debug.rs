@@ -173,7 +173,7 @@ fn word_before(text: &str, end: usize) -> &str {
 }
 
 const fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%')
+    ptx_syntax::is_word(byte) || byte == b'%'
 }
 
 /// Checks the contents of a `SECTION` without syntax errors.

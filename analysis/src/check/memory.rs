@@ -48,9 +48,11 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
             match flow.address(address) {
                 Some((symbol, Some(offset))) => {
                     let Some(place) = body.variables.get(&symbol) else { continue };
-                    let at = At { instr, address, symbol, offset };
-                    alignment(&names, flow, place, &at, bytes, out);
-                    bounds(&names, flow, place, &at, bytes, out);
+                    let access = Access { place, offset, bytes };
+                    if access.is_misaligned() || access.is_outside() {
+                        let range = base(body, flow, instr, address);
+                        access.report(names.of(symbol), range, out);
+                    }
                 }
                 Some((symbol, None)) => {
                     let is_local =
@@ -101,63 +103,46 @@ fn accesses(instr: Instr<'_>) -> Option<[u32; 4]> {
     })
 }
 
-/// An access to a known place.
-struct At<'a> {
-    instr: Instr<'a>,
-    address: &'a Address,
-    symbol: Symbol,
+/// An access to so many bytes at an offset in a variable.
+struct Access<'a> {
+    place: &'a Place,
     offset: i64,
+    bytes: u32,
 }
 
-fn alignment(
-    names: &Names<'_, '_>,
-    flow: &Flow<'_>,
-    place: &Place,
-    at: &At<'_>,
-    bytes: u32,
-    out: &mut Findings,
-) {
-    // The start of the variable is a multiple of its alignment, and of nothing more as far as anyone knows.
-    let known = bytes.min(place.align);
-    if known == 0 || at.offset.rem_euclid(i64::from(known)) == 0 {
-        return;
+impl Access<'_> {
+    fn is_misaligned(&self) -> bool {
+        // The start of the variable is a multiple of its alignment, and of nothing more as far as anyone knows.
+        let known = self.bytes.min(self.place.align);
+        known != 0 && self.offset.rem_euclid(i64::from(known)) != 0
     }
-    let range = base(names.body, flow, at.instr, at.address);
-    let name = names.of(at.symbol);
-    let message = format!(
-        "an access of {bytes} bytes is aligned to {bytes}, which byte {} of `{name}` is not",
-        at.offset
-    );
-    out.push(
-        Diagnostic::new(&MISALIGNED, range, message)
-            .note(format!("`{name}` itself is aligned to {}", place.align)),
-    );
-}
 
-fn bounds(
-    names: &Names<'_, '_>,
-    flow: &Flow<'_>,
-    place: &Place,
-    at: &At<'_>,
-    bytes: u32,
-    out: &mut Findings,
-) {
-    let end = at.offset.saturating_add(i64::from(bytes));
-    if place.size == 0 || at.offset >= 0 && end as u64 <= place.size {
-        return;
+    fn is_outside(&self) -> bool {
+        let (size, end) = (self.place.size, self.offset.saturating_add(i64::from(self.bytes)));
+        size != 0 && (self.offset < 0 || end as u64 > size)
     }
-    let range = base(names.body, flow, at.instr, at.address);
-    let name = names.of(at.symbol);
-    let message = match at.offset {
-        0 => format!("an access of {bytes} bytes reaches beyond `{name}`, which has {}", place.size),
-        offset => {
-            format!(
-                "an access of {bytes} bytes at byte {offset} is not inside `{name}`, which has {}",
-                place.size
-            )
+
+    /// Reports what is wrong with the access, which the variable `name` is read or written by at `range`.
+    fn report(&self, name: &str, range: TextRange, out: &mut Findings) {
+        let Self { place, offset, bytes } = *self;
+        if self.is_misaligned() {
+            let message = format!(
+                "an access of {bytes} bytes is aligned to {bytes}, which byte {offset} of `{name}` is not"
+            );
+            let note = format!("`{name}` itself is aligned to {}", place.align);
+            out.push(Diagnostic::new(&MISALIGNED, range, message).note(note));
         }
-    };
-    out.push(Diagnostic::new(&OUT_OF_BOUNDS, range, message));
+        if self.is_outside() {
+            let size = place.size;
+            let message = match offset {
+                0 => format!("an access of {bytes} bytes reaches beyond `{name}`, which has {size}"),
+                _ => format!(
+                    "an access of {bytes} bytes at byte {offset} is not inside `{name}`, which has {size}"
+                ),
+            };
+            out.push(Diagnostic::new(&OUT_OF_BOUNDS, range, message));
+        }
+    }
 }
 
 /// The names of variables, looked up when the first is asked for.

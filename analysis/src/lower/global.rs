@@ -8,7 +8,7 @@ use smallvec::smallvec;
 
 use super::heading::Reader;
 use crate::constant::{Value, literal_value};
-use crate::declaration::{Declaration, Declarator, Head, HeadReader};
+use crate::declaration::{Declaration, Declarator, Head};
 use crate::initializer::{InitialValue, Initializer, encode};
 
 /// Methods give `None` when they give up.
@@ -18,18 +18,11 @@ impl Reader<'_, '_> {
         if !self.cursor.text.is_ascii() {
             return None;
         }
-        let head = self.variable_head()?;
-        let mut declarator = Declarator::new(Some(self.cursor.name()?));
         self.cursor.skip_trivia()?;
-        while self.cursor.byte() == b'[' {
-            self.cursor.pos += 1;
-            self.cursor.skip_trivia()?;
-            let count = if self.cursor.byte() == b']' { None } else { Some(self.cursor.number()?.into()) };
-            declarator.dimensions.push(count);
-            self.cursor.skip_trivia()?;
-            self.cursor.eat(b']')?;
-            self.cursor.skip_trivia()?;
-        }
+        // These have parts of their own.
+        let head = self.head(|word| matches!(word, b".attribute" | b".ptr"))?;
+        let (name, mut declarator) = self.declarator()?;
+        declarator.name = Some(name);
         if self.cursor.byte() == b'=' {
             let start = self.cursor.pos;
             self.cursor.pos += 1;
@@ -41,28 +34,6 @@ impl Reader<'_, '_> {
         }
         let is_all = self.cursor.byte() == b';' && self.cursor.pos + 1 == self.cursor.text.len();
         is_all.then(|| Declaration { head, declarators: smallvec![declarator] })
-    }
-
-    /// What stands before the name.
-    fn variable_head(&mut self) -> Option<Head> {
-        let mut head = HeadReader::new(self.cursor.text);
-        self.cursor.skip_trivia()?;
-        while self.cursor.byte() == b'.' {
-            let word = self.cursor.dot_word()?;
-            match self.cursor.bytes(word) {
-                b".align" => {
-                    let align = self.cursor.number()?;
-                    head.align(self.cursor.range_from(word.start().into()), Some(align.into()), self.out);
-                }
-                // These have parts of their own.
-                b".attribute" | b".ptr" => return None,
-                // The parser wants the type behind everything else.
-                _ if head.has_type() => return None,
-                _ => head.word(word, self.out)?,
-            }
-            self.cursor.skip_trivia()?;
-        }
-        head.finish().ok()
     }
 
     /// `{1, 2, 3}` for an array, `7` for a scalar.

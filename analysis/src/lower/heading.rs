@@ -244,12 +244,15 @@ impl<'t> Reader<'t, '_> {
         let offset = TextSize::new(start as u32);
         if let Some((index, length)) = self.kinds.find(&self.cursor.text[start..]) {
             self.cursor.pos += length;
-            let (name, declarator) = self.declarator()?;
+            let (name, declarator) = self.sized_declarator()?;
             return Some(Parameter::new(self.kinds.get(index, declarator), offset, name));
         }
-        let head = self.head()?.moved_back(offset);
+        // The words of linkage end the list for the parser, the others have parts of their own.
+        let is_unusual =
+            |word: &[u8]| matches!(word, b".attribute" | b".const" | b".visible" | b".extern" | b".weak");
+        let head = self.head(is_unusual)?.moved_back(offset);
         let written = &self.cursor.text[start..self.cursor.pos];
-        let (name, declarator) = self.declarator()?;
+        let (name, declarator) = self.sized_declarator()?;
         let kind = Rc::new(Kind::new(head, declarator));
         if self.out.is_empty() {
             self.kinds.add(written, &kind);
@@ -257,14 +260,20 @@ impl<'t> Reader<'t, '_> {
         Some(Parameter::new(kind, offset, name))
     }
 
+    fn sized_declarator(&mut self) -> Option<(TextRange, Declarator)> {
+        self.declarator().filter(|(_, declarator)| !declarator.dimensions.contains(&None))
+    }
+
     /// `x[16]`: the name, and what else is declared.
-    fn declarator(&mut self) -> Option<(TextRange, Declarator)> {
+    pub(super) fn declarator(&mut self) -> Option<(TextRange, Declarator)> {
         let name = self.cursor.name()?;
         let mut declarator = Declarator::new(None);
         self.cursor.skip_trivia()?;
         while self.cursor.byte() == b'[' {
             self.cursor.pos += 1;
-            declarator.dimensions.push(Some(self.cursor.number()?.into()));
+            self.cursor.skip_trivia()?;
+            let count = if self.cursor.byte() == b']' { None } else { Some(self.cursor.number()?.into()) };
+            declarator.dimensions.push(count);
             self.cursor.skip_trivia()?;
             self.cursor.eat(b']')?;
             self.cursor.skip_trivia()?;
@@ -272,21 +281,18 @@ impl<'t> Reader<'t, '_> {
         Some((name, declarator))
     }
 
-    /// What stands before the name of a parameter.
-    fn head(&mut self) -> Option<Head> {
+    /// What stands before the name of a declaration. Words that `is_unusual` are left to the tree.
+    pub(super) fn head(&mut self, is_unusual: impl Fn(&[u8]) -> bool) -> Option<Head> {
         let mut head = HeadReader::new(self.cursor.text);
         while self.cursor.byte() == b'.' {
             let word = self.cursor.dot_word()?;
             match self.cursor.bytes(word) {
+                text if is_unusual(text) => return None,
                 b".align" if !head.has_type() => {
                     let align = self.cursor.number()?;
                     head.align(self.cursor.range_from(word.start().into()), Some(align.into()), self.out);
                 }
                 b".ptr" => self.pointer(word.start().into(), &mut head)?,
-                // These have parts of their own.
-                b".attribute" | b".const" => return None,
-                // These end the list for the parser.
-                b".visible" | b".extern" | b".weak" => return None,
                 // The parser wants the type behind everything else.
                 _ if head.has_type() => return None,
                 _ => head.word(word, self.out)?,
