@@ -661,6 +661,7 @@ mod tests {
             "} ret; {",
             "ret; }",
             "/* open",
+            ".loc 1 6 4 // a\n, ;",
             "mov.u32 %r1, %tid.x; // \u{e9}",
             "mov.u32 %r1, %tid.x; # 5\nret;",
             ".local .align 4 .b8 WARP_SZ[16];",

@@ -21,6 +21,12 @@ impl<'db> Body<'_, 'db> {
         let end = self.pos + memchr(b'\n', &self.text.as_bytes()[self.pos..])?;
         let rest = self.text[self.pos..end].trim_ascii();
         self.pos = end;
+        self.skip_trivia()?;
+        // It goes on in another line.
+        if self.byte() == b',' {
+            return None;
+        }
+        self.pos = end;
         let is_all = rest.is_empty() || rest.starts_with("//");
         let is_known = is_all && caller.is_none_or(|caller| self.is_inlined(caller));
         if is_known {
