@@ -22,6 +22,7 @@ pub(crate) mod pragmas;
 mod slow_forms;
 mod spaces;
 pub(crate) mod spelling;
+pub(crate) mod suppressions;
 pub(crate) mod textures;
 pub(crate) mod types;
 mod unassigned;
@@ -31,8 +32,9 @@ pub mod vectors;
 pub(crate) mod video;
 mod warp_sync;
 
+pub use externals::SEPARATE_COMPILATION;
 pub use gates::Gates;
-pub use lints::{LINTS, lint};
+pub use lints::{LINTS, lint, setting};
 pub use operands::{bind, describe as describe_class};
 
 use ptx_backend::input::{Function, Operand, RegId, Symbol};

@@ -59,6 +59,12 @@ pub struct Lint {
 }
 
 impl Lint {
+    /// Whether a finding means that the program is invalid. Its level is fixed and no comment hides it, since code is
+    /// made only of what has none.
+    pub fn is_error(&self) -> bool {
+        self.default == Severity::Error
+    }
+
     /// The rule that the page gives behind its first example, in a few sentences: what a finding says when it has
     /// nothing to add to it.
     pub fn rule(&self) -> String {
@@ -99,21 +105,19 @@ macro_rules! declare_lint {
     };
 }
 
-/// Levels that differ from the defaults, by code or name. Later settings win.
+/// Levels that differ from the defaults, by code. Later settings win.
+///
+/// What users write is read by [`setting`](crate::check::setting), which says what may be set.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Levels(BTreeMap<String, Severity>);
+pub struct Levels(BTreeMap<&'static str, Severity>);
 
 impl Levels {
-    /// Sets the level of a lint, by code or by name. `warnings` and `all` are not names of lints and are ignored.
-    pub fn set(&mut self, lint: &str, level: Severity) {
-        self.0.insert(lint.to_owned(), level);
+    pub fn set(&mut self, lint: &'static Lint, level: Severity) {
+        self.0.insert(lint.code, level);
     }
 
     pub fn level(&self, lint: &Lint) -> Severity {
-        if self.0.is_empty() {
-            return lint.default;
-        }
-        self.0.get(lint.code).or_else(|| self.0.get(lint.name)).copied().unwrap_or(lint.default)
+        self.0.get(lint.code).copied().unwrap_or(lint.default)
     }
 }
 
@@ -357,21 +361,20 @@ mod tests {
     use super::*;
 
     static SAMPLE: Lint = Lint {
-        code: "E9999",
+        code: "W9999",
         name: "sample",
         summary: "",
-        default: Severity::Error,
+        default: Severity::Warning,
         since: "0.1.0",
         page: "",
     };
 
     #[test]
-    fn levels_by_code_or_name() {
+    fn the_last_level_counts() {
         let mut levels = Levels::default();
-        assert_eq!(levels.level(&SAMPLE), Severity::Error);
-        levels.set("sample", Severity::Warning);
         assert_eq!(levels.level(&SAMPLE), Severity::Warning);
-        levels.set("E9999", Severity::Allow);
+        levels.set(&SAMPLE, Severity::Error);
+        levels.set(&SAMPLE, Severity::Allow);
         assert_eq!(levels.level(&SAMPLE), Severity::Allow);
     }
 

@@ -14,13 +14,13 @@ use crate::diagnostic::{Diagnostic, Levels, Lint, Severity};
 use crate::ide;
 
 /// What one lint marks in a kernel with this body: the first line of the marked text and the message.
-pub(crate) fn marks(lint: &Lint, body: &str) -> Vec<String> {
+pub(crate) fn marks(lint: &'static Lint, body: &str) -> Vec<String> {
     let text = format!(
         ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry kernel(.param .u64 input)\n{{\n{body}\n}}\n"
     );
     let mut db = Database::default();
     let mut levels = Levels::default();
-    levels.set(lint.code, Severity::Warning);
+    levels.set(lint, Severity::Warning);
     db.set_levels(levels);
     let file = db.add_file(text.as_str());
     let found = ide::diagnostics(&db, file);

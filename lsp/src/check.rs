@@ -18,7 +18,8 @@ use std::sync::Arc;
 
 use clap::{Parser, ValueEnum};
 use ptx_analysis::INVALID_UTF8;
-use ptx_analysis::diagnostic::Levels;
+use ptx_analysis::check::{SEPARATE_COMPILATION, setting};
+use ptx_analysis::diagnostic::{Levels, Lint};
 use ptx_analysis::ide::{self, Diagnostic, Severity};
 use ptx_analysis::{Database, SourceFile};
 use ptx_isa::Sm;
@@ -27,7 +28,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use text_size::{TextRange, TextSize};
 
-use crate::project::{Project, known_lint};
+use crate::project::Project;
 
 const CLEAN: u8 = 0;
 const FINDINGS: u8 = 1;
@@ -67,10 +68,10 @@ struct Arguments {
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
     /// Check and compile for this target instead of each file's own.
-    #[arg(long, value_parser = parse_target)]
+    #[arg(long, value_parser = Sm::known)]
     target: Option<Sm>,
     /// Report modules that cannot be assembled for this architecture, as `ptxas -arch` does.
-    #[arg(long, value_parser = parse_target)]
+    #[arg(long, value_parser = Sm::known)]
     arch: Option<Sm>,
     /// Make the fixes that leave no doubt, in the files, and report what remains. Standard input goes to
     /// standard output.
@@ -88,9 +89,9 @@ struct Arguments {
     /// Take no settings from `ptx-check.toml`.
     #[arg(long)]
     no_config: bool,
-    /// Set the level of a lint: CODE=allow|info|warning|error.
+    /// Set the level of a lint: CODE=allow|info|warning|error. Errors (E…) have no lower level.
     #[arg(short = 'W', long = "lint", value_parser = parse_level)]
-    levels: Vec<(String, Severity)>,
+    levels: Vec<(&'static Lint, Severity)>,
     /// The least severity that counts as a finding: allow, info, warning (if not told) or error.
     #[arg(long, value_parser = parse_severity)]
     fail_on: Option<Severity>,
@@ -102,18 +103,13 @@ struct Arguments {
     docs: Option<PathBuf>,
 }
 
-fn parse_target(text: &str) -> Result<Sm, String> {
-    Sm::parse(text).ok_or_else(|| "expected a target such as sm_90 or sm_100a".into())
-}
-
 fn parse_severity(text: &str) -> Result<Severity, String> {
     Severity::parse(text).ok_or_else(|| "expected allow, info, warning or error".into())
 }
 
-fn parse_level(text: &str) -> Result<(String, Severity), String> {
+fn parse_level(text: &str) -> Result<(&'static Lint, Severity), String> {
     let (lint, level) = text.split_once('=').ok_or("expected CODE=LEVEL")?;
-    known_lint(lint)?;
-    Ok((lint.to_owned(), parse_severity(level)?))
+    setting(lint, level)
 }
 
 /// What one file gave.
@@ -280,10 +276,10 @@ fn check(
     db.set_architecture(arguments.arch.or(project.arch));
     let mut levels = Levels::default();
     if arguments.compile_only || project.compile_only || is_part(&text) {
-        levels.set("separate-compilation", Severity::Allow);
+        levels.set(&SEPARATE_COMPILATION, Severity::Allow);
     }
-    for (lint, level) in project.levels.iter().chain(&arguments.levels) {
-        levels.set(lint, *level);
+    for &(lint, level) in project.levels.iter().chain(&arguments.levels) {
+        levels.set(lint, level);
     }
     db.set_levels(levels);
     // What is no text cannot be written back.

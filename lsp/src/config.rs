@@ -1,5 +1,6 @@
 //! Settings, from the client's `initializationOptions` and configuration changes.
 
+use ptx_analysis::check::{SEPARATE_COMPILATION, setting};
 use ptx_analysis::diagnostic::{Levels, Severity};
 use ptx_isa::Sm;
 use serde_json::Value;
@@ -21,13 +22,13 @@ impl Default for Config {
     fn default() -> Self {
         // Documents are usually parts of programs.
         let mut levels = Levels::default();
-        levels.set("separate-compilation", Severity::Information);
+        levels.set(&SEPARATE_COMPILATION, Severity::Information);
         Self { target: None, levels, inlay_hints: true, code_lens: true, compile: true }
     }
 }
 
 impl Config {
-    /// Reads `{"target": "sm_90", "lints": {"E0201": "warning"}, "inlayHints": true, "codeLens": true,
+    /// Reads `{"target": "sm_90", "lints": {"W0501": "warning"}, "inlayHints": true, "codeLens": true,
     /// "compile": true}`, alone or under `"ptx"`. What is missing or of the wrong type keeps its default.
     pub fn from_json(value: &Value) -> Config {
         Config::default().with(value)
@@ -37,10 +38,10 @@ impl Config {
     pub fn of(project: &Project) -> Config {
         let mut config = Config { target: project.target, ..Config::default() };
         if project.compile_only {
-            config.levels.set("separate-compilation", Severity::Allow);
+            config.levels.set(&SEPARATE_COMPILATION, Severity::Allow);
         }
-        for (lint, level) in &project.levels {
-            config.levels.set(lint, *level);
+        for &(lint, level) in &project.levels {
+            config.levels.set(lint, level);
         }
         config
     }
@@ -52,7 +53,7 @@ impl Config {
         let config = &mut self;
         config.target = target.or(config.target);
         for (lint, level) in value.get("lints").and_then(Value::as_object).into_iter().flatten() {
-            if let Some(level) = level.as_str().and_then(Severity::parse) {
+            if let Some(Ok((lint, level))) = level.as_str().map(|level| setting(lint, level)) {
                 config.levels.set(lint, level);
             }
         }
@@ -79,15 +80,15 @@ mod tests {
 
     #[test]
     fn the_client_has_the_last_word() {
-        let levels =
-            vec![("E0303".to_owned(), Severity::Allow), ("unused-label".to_owned(), Severity::Warning)];
+        let levels = [("W0511", "allow"), ("unused-label", "warning")];
+        let levels = levels.map(|(lint, level)| setting(lint, level).unwrap()).to_vec();
         let project = Project { target: Some(Sm::new(80)), levels, ..Project::default() };
-        let config = Config::of(&project).with(&json!({"lints": {"E0303": "info"}}));
+        let config = Config::of(&project).with(&json!({"lints": {"W0511": "info"}}));
         assert_eq!(config.target, Some(Sm::new(80)));
         let level = |code: &str| {
             let lint = ptx_analysis::lints().iter().find(|lint| lint.code == code).unwrap();
             config.levels.level(lint)
         };
-        assert_eq!((level("E0303"), level("W0501")), (Severity::Information, Severity::Warning));
+        assert_eq!((level("W0511"), level("W0501")), (Severity::Information, Severity::Warning));
     }
 }

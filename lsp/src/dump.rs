@@ -18,7 +18,7 @@ struct Arguments {
     /// Only this function.
     #[arg(long)]
     function: Option<String>,
-    #[arg(long, value_parser = |s: &str| Sm::parse(s).ok_or("expected a target such as sm_90"))]
+    #[arg(long, value_parser = Sm::known)]
     target: Option<Sm>,
     file: PathBuf,
 }

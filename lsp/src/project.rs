@@ -8,14 +8,15 @@
 //!
 //! [lints]
 //! unused-register = "warning"
-//! E0303 = "allow"
+//! W0511 = "allow"
 //! ```
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use ptx_analysis::diagnostic::Severity;
+use ptx_analysis::check::setting;
+use ptx_analysis::diagnostic::{Lint, Severity};
 use ptx_isa::Sm;
 use serde::Deserialize;
 use toml::Spanned;
@@ -30,8 +31,8 @@ pub struct Project {
     pub arch: Option<Sm>,
     pub compile_only: bool,
     pub fail_on: Option<Severity>,
-    /// Levels by code or name.
-    pub levels: Vec<(String, Severity)>,
+    /// In the order of the names.
+    pub levels: Vec<(&'static Lint, Severity)>,
 }
 
 #[derive(Deserialize)]
@@ -78,8 +79,7 @@ impl Project {
         let start = |value: &Spanned<String>| value.span().start;
         let target = |value: Option<Spanned<String>>| {
             let read = |value: Spanned<String>| {
-                Sm::parse(value.get_ref())
-                    .ok_or_else(|| at(start(&value), "expected a target such as \"sm_90\" or \"sm_100a\""))
+                Sm::known(value.get_ref()).map_err(|message| at(start(&value), &message))
             };
             value.map(read).transpose()
         };
@@ -89,8 +89,8 @@ impl Project {
         };
         let mut levels = Vec::new();
         for (lint, value) in &written.lints {
-            known_lint(lint.get_ref()).map_err(|message| at(start(lint), &message))?;
-            levels.push((lint.get_ref().clone(), level(value)?));
+            let set = setting(lint.get_ref(), value.get_ref());
+            levels.push(set.map_err(|message| at(start(lint), &message))?);
         }
         Ok(Project {
             target: target(written.target)?,
@@ -102,32 +102,18 @@ impl Project {
     }
 }
 
-/// Whether a lint has this code or name.
-pub fn known_lint(lint: &str) -> Result<(), String> {
-    let known = ptx_analysis::lints().iter().any(|known| known.code == lint || known.name == lint);
-    if known {
-        return Ok(());
-    }
-    let names = ptx_analysis::lints().iter().flat_map(|known| [known.name, known.code]);
-    Err(match ptx_isa::suggestions(lint, names).first() {
-        Some(near) => format!("there is no lint `{lint}`, there is `{near}`"),
-        None => format!("there is no lint `{lint}`"),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn reads_everything() {
-        let text = "target = \"sm_90a\"\nfail-on = \"error\"\ncompile-only = true\n[lints]\nE0303 = \"allow\"\nunused-label = \"warning\"\n";
+        let text = "target = \"sm_90a\"\nfail-on = \"error\"\ncompile-only = true\n[lints]\nW0511 = \"allow\"\nunused-label = \"warning\"\n";
         let project = Project::parse(text).unwrap();
         assert_eq!(project.target, Sm::parse("sm_90a"));
         assert_eq!((project.fail_on, project.compile_only), (Some(Severity::Error), true));
-        let expected =
-            [("E0303".to_owned(), Severity::Allow), ("unused-label".to_owned(), Severity::Warning)];
-        assert_eq!(project.levels, expected);
+        let expected = [("W0511", "allow"), ("unused-label", "warning")];
+        assert_eq!(project.levels, expected.map(|(lint, level)| setting(lint, level).unwrap()));
         assert_eq!(Project::parse(""), Ok(Project::default()));
     }
 
@@ -139,11 +125,20 @@ mod tests {
             "2: there is no lint `unused-lable`, there is `unused-label`"
         );
         assert_eq!(
-            error("\n[lints]\nE0303 = \"loud\""),
+            error("\n[lints]\nW0511 = \"loud\""),
             "3: expected \"allow\", \"info\", \"warning\" or \"error\""
         );
-        assert_eq!(error("target = \"gfx90\""), "1: expected a target such as \"sm_90\" or \"sm_100a\"");
-        assert!(error("colour = 1").starts_with("1: unknown field `colour`"));
+        assert!(error("[lints]\nE0303 = \"allow\"").starts_with("2: `E0303` is an error"));
+        for target in ["gfx90", "sm_999", "sm_80a", "90", ""] {
+            let error = error(&format!("target = {target:?}"));
+            assert!(error.starts_with("1: there is no target") && error.contains("sm_90a"), "{error}");
+        }
+        assert!(error("\narch = \"sm_999\"").starts_with("2: there is no target `sm_999`"));
+        let unknown = error("colour = 1");
+        assert!(
+            unknown.starts_with("1: unknown field `colour`") && unknown.contains("`compile-only`"),
+            "{unknown}"
+        );
         assert!(error("target =").starts_with("1: "));
     }
 }

@@ -7,7 +7,7 @@ use crate::diagnostic::Diagnostic;
 
 declare_lint! {
     /// A part of a program is compiled as if it were all of it.
-    pub(crate) SEPARATE_COMPILATION = "E0115" "separate-compilation", Error, since "0.1.0"
+    pub SEPARATE_COMPILATION = "E0115" "separate-compilation", Error, since "0.1.0"
 }
 
 /// Functions that the vendor's runtime defines for every program.

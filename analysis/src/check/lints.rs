@@ -4,7 +4,7 @@ use ptx_syntax::{ErrorCode, Remedy, SyntaxError};
 use text_size::{TextRange, TextSize};
 
 use crate::declare_lint;
-use crate::diagnostic::{Diagnostic, Lint};
+use crate::diagnostic::{Diagnostic, Lint, Severity};
 
 declare_lint! {
     /// The text holds a character that PTX does not use.
@@ -161,6 +161,7 @@ pub static LINTS: &[&Lint] = &[
     &super::slow_forms::SLOW_FORM,
     &super::unused::UNREAD_REGISTER,
     &crate::module::TARGET_NAME,
+    &super::suppressions::BAD_SUPPRESSION,
     &NOT_CHECKED,
     &NOT_COMPILED,
     &HARDWARE_LIMIT,
@@ -170,6 +171,38 @@ pub static LINTS: &[&Lint] = &[
 /// Finds a lint by code or name.
 pub fn lint(name: &str) -> Option<&'static Lint> {
     LINTS.iter().copied().find(|lint| lint.code == name || lint.name == name)
+}
+
+/// The lint whose code or name is nearest to what is none.
+pub fn near(name: &str) -> Option<&'static str> {
+    let names = LINTS.iter().flat_map(|known| [known.name, known.code]);
+    ptx_isa::suggestions(name, names).into_iter().next()
+}
+
+/// Reads a level that a user sets: a code or name, and `allow`, `info`, `warning` or `error`.
+///
+/// # Errors
+/// There is no such lint or level, or the lint is an error, which has no lower level.
+pub fn setting(name: &str, level: &str) -> Result<(&'static Lint, Severity), String> {
+    let Some(lint) = lint(name) else {
+        return Err(match near(name) {
+            Some(near) => format!("there is no lint `{name}`, there is `{near}`"),
+            None => format!("there is no lint `{name}`"),
+        });
+    };
+    let level = Severity::parse(level).ok_or("expected \"allow\", \"info\", \"warning\" or \"error\"")?;
+    if lint.is_error() && level < Severity::Error {
+        let message = format!(
+            "`{name}` is an error and cannot be set to `{}`; only warnings and hints (W…, I…) can",
+            level.text()
+        );
+        return Err(if lint == &super::externals::SEPARATE_COMPILATION {
+            message + "; for parts of programs there are `--compile-only` and `compile-only = true`"
+        } else {
+            message
+        });
+    }
+    Ok((lint, level))
 }
 
 /// The lint of a class of syntax errors.
@@ -287,6 +320,33 @@ mod tests {
         names.sort_unstable();
         assert!(codes.windows(2).all(|pair| pair[0] != pair[1]));
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn codes_tell_errors_from_the_rest() {
+        for lint in LINTS {
+            assert_eq!(lint.is_error(), lint.code.starts_with('E'), "{}", lint.code);
+        }
+    }
+
+    #[test]
+    fn errors_stay_errors() {
+        assert_eq!(
+            setting("unused-label", "error"),
+            Ok((&super::super::unused::UNUSED_LABEL, Severity::Error))
+        );
+        assert_eq!(setting("W0501", "off").map(|(_, level)| level), Ok(Severity::Allow));
+        assert_eq!(setting("E0303", "error").map(|(_, level)| level), Ok(Severity::Error));
+        let refused = |name, level| setting(name, level).unwrap_err();
+        assert!(
+            refused("E0303", "warning").starts_with("`E0303` is an error and cannot be set to `warning`")
+        );
+        assert!(refused("separate-compilation", "allow").ends_with("`compile-only = true`"));
+        assert_eq!(
+            refused("unused-lable", "allow"),
+            "there is no lint `unused-lable`, there is `unused-label`"
+        );
+        assert_eq!(refused("W0501", "loud"), "expected \"allow\", \"info\", \"warning\" or \"error\"");
     }
 
     #[test]

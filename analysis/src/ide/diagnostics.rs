@@ -1,10 +1,10 @@
 //! All findings of a file, in file offsets, with levels and suppressions applied.
 
-use memchr::memmem;
 use ptx_syntax::SyntaxKind;
 use text_size::{TextRange, TextSize};
 
 use crate::check::limits;
+use crate::check::suppressions::Suppressions;
 use crate::compile::compile_diagnostic;
 use crate::db::{Database, Db, Options, SourceFile};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -27,7 +27,9 @@ pub fn diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
         let found = limits::check(db, file);
         all.extend(found.into_iter().map(|(item, d)| d.shifted(item.offset(db))));
     }
-    let mut all = finish(db, file, all);
+    let suppressions = Suppressions::of(db, file);
+    all.extend(suppressions.check(file.text(db)));
+    let mut all = finish(db, file, all, &suppressions);
     cascades::prune(db, file, &mut all);
     remedies::complete(db, file, &mut all);
     all
@@ -40,7 +42,7 @@ pub fn compile_diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
         let found = compile_diagnostic(db, item);
         all.extend(found.map(|d| d.shifted(item.offset(db))));
     }
-    finish(db, file, all)
+    finish(db, file, all, &Suppressions::of(db, file))
 }
 
 fn is_reported(db: &dyn Db, diagnostic: &Diagnostic) -> bool {
@@ -79,7 +81,12 @@ fn noticed(db: &dyn Db, file: SourceFile, at: Place, noticed: Noticed) -> Option
     }
 }
 
-fn finish(db: &dyn Db, file: SourceFile, mut all: Vec<Diagnostic>) -> Vec<Diagnostic> {
+fn finish(
+    db: &dyn Db,
+    file: SourceFile,
+    mut all: Vec<Diagnostic>,
+    suppressions: &Suppressions,
+) -> Vec<Diagnostic> {
     let levels = Options::get(db).levels(db);
     let text = file.text(db);
     for diagnostic in &mut all {
@@ -87,34 +94,7 @@ fn finish(db: &dyn Db, file: SourceFile, mut all: Vec<Diagnostic>) -> Vec<Diagno
         // What is noticed behind the end of something is noticed at the token that follows, in whatever item.
         diagnostic.reported = diagnostic.reported.map(|at| ptx_syntax::next_token(text, at));
     }
-    all.retain(|d| d.severity != Severity::Allow);
-    if !all.is_empty() && memmem::find(text.as_bytes(), SUPPRESSION.as_bytes()).is_some() {
-        all.retain(|d| !is_suppressed(text, d));
-    }
+    all.retain(|d| d.severity != Severity::Allow && !suppressions.hide(d));
     all.sort_by_key(|d| (d.range.start(), d.range.end(), d.lint.code));
     all
-}
-
-/// `// ptx-ignore: E0303, unused-label` silences its own line, or the next one when it stands alone.
-const SUPPRESSION: &str = "// ptx-ignore:";
-
-fn is_suppressed(text: &str, diagnostic: &Diagnostic) -> bool {
-    let start = usize::from(diagnostic.range.start().min(TextSize::of(text)));
-    let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
-    let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
-    let mut comments = vec![&text[line_start..line_end]];
-    // The lines above, as long as they hold nothing but such comments.
-    let mut end = line_start;
-    while end > 0 {
-        let start = text[..end - 1].rfind('\n').map_or(0, |at| at + 1);
-        let line = &text[start..end - 1];
-        if !line.trim_start().starts_with(SUPPRESSION) {
-            break;
-        }
-        comments.push(line);
-        end = start;
-    }
-    let names = comments.iter().filter_map(|line| Some(line.split_once(SUPPRESSION)?.1));
-    let mut words = names.flat_map(|names| names.split(|c: char| c == ',' || c.is_whitespace()));
-    words.any(|word| word == diagnostic.lint.code || word == diagnostic.lint.name)
 }

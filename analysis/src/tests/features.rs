@@ -6,6 +6,7 @@ use expect_test::{Expect, expect};
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, SourceFile};
+use crate::diagnostic::Diagnostic;
 use crate::ide;
 
 /// A kernel around `body`.
@@ -336,17 +337,43 @@ fn findings_are_bounded() {
     assert!(found.iter().any(|d| d.lint.code == "E0202"), "other lints have room of their own");
 }
 
+/// The codes of what is found in a kernel with this body.
+fn codes(body: &str) -> Vec<&'static str> {
+    let db = Database::default();
+    let file = db.add_file(kernel(body));
+    ide::diagnostics(&db, file).iter().map(Diagnostic::code).collect()
+}
+
 #[test]
-fn suppression_comments() {
-    let check = |body: &str| {
-        let db = Database::default();
-        let file = db.add_file(kernel(body));
-        ide::diagnostics(&db, file).len()
+fn comments_hide_lints() {
+    let read = |before: &str, behind: &str| {
+        codes(&format!(".reg .b32 %r<3>;\n{before}mov.b32 %r1, %r2;{behind}\nret;"))
     };
-    assert_eq!(check("mov.u32 %r1, 1;"), 1);
-    assert_eq!(check("mov.u32 %r1, 1; // ptx-ignore: E0202"), 0);
-    assert_eq!(check("// ptx-ignore: undefined-register\nmov.u32 %r1, 1;"), 0);
-    assert_eq!(check("// ptx-ignore: E0203\nmov.u32 %r1, 1;"), 1);
+    assert_eq!(read("", ""), ["W0507"]);
+    for hidden in
+        ["// ptx-ignore: W0507", "//ptx-ignore:unassigned-read", "// ptx-ignore: W0501 W0507 -- on purpose"]
+    {
+        assert_eq!(read("", hidden), [""; 0], "{hidden}");
+        assert_eq!(read(&format!("{hidden}\n"), ""), [""; 0], "{hidden}");
+    }
+    // Of several alone above a line all count; one that stands behind code is about its own line.
+    assert_eq!(read("// ptx-ignore: W0507\n  // ptx-ignore: W0501\n", ""), [""; 0]);
+    assert_eq!(read("mov.b32 %r1, 1; // ptx-ignore: W0507\n", ""), ["W0507"]);
+    assert_eq!(read("// ptx-ignore: W0507\n\n", ""), ["W0507"]);
+    // What looks like one and is none.
+    assert_eq!(read("", "/* // ptx-ignore: W0507 */"), ["W0507"]);
+    assert_eq!(read("", " .pragma \"nounroll\"; // ptx-ignored: W0507"), ["W0507"]);
+}
+
+#[test]
+fn comments_hide_no_errors() {
+    assert_eq!(codes("mov.u32 %r1, 1;"), ["E0202"]);
+    assert_eq!(codes("mov.u32 %r1, 1; // ptx-ignore: E0202"), ["E0202", "W0523"]);
+    assert_eq!(codes("// ptx-ignore: undefined-register\nmov.u32 %r1, 1;"), ["W0523", "E0202"]);
+    assert_eq!(codes("ret; // ptx-ignore"), ["W0523"]);
+    assert_eq!(codes("ret; // ptx-ignore: , -- why"), ["W0523"]);
+    assert_eq!(codes("ret; // ptx-ignore: W0501, W05O2"), ["W0523"]);
+    assert_eq!(codes("ret; // ptx-ignore: W0523, E0202"), [""; 0]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use expect_test::{Expect, expect};
 
+use crate::check::lint;
 use crate::db::Database;
 use crate::diagnostic::{Levels, Severity};
 use crate::ide::{self, Applicability};
@@ -14,8 +15,8 @@ fn kernel(body: &str) -> String {
 fn database() -> Database {
     let mut db = Database::default();
     let mut levels = Levels::default();
-    levels.set("unused-label", Severity::Warning);
-    levels.set("unused-register", Severity::Warning);
+    levels.set(lint("unused-label").unwrap(), Severity::Warning);
+    levels.set(lint("unused-register").unwrap(), Severity::Warning);
     db.set_levels(levels);
     db
 }

@@ -1,6 +1,7 @@
 //! The examples on the manual pages of the instructions are PTX that the checks accept, at the version and for the
 //! target that their first line names.
 
+use crate::check::lint;
 use crate::db::Database;
 use crate::diagnostic::{Levels, Severity};
 use crate::ide;
@@ -42,8 +43,8 @@ fn check(mnemonic: &str) -> Result<(), String> {
     let mut db = Database::default();
     let mut levels = Levels::default();
     // Examples are parts of a kernel: where their values come from does not matter.
-    levels.set("unassigned-read", Severity::Allow);
-    levels.set("W0513", Severity::Allow);
+    levels.set(lint("unassigned-read").unwrap(), Severity::Allow);
+    levels.set(lint("W0513").unwrap(), Severity::Allow);
     db.set_levels(levels);
     let file = db.add_file(module(version, target, example).as_str());
     let found = ide::diagnostics(&db, file);

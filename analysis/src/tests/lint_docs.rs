@@ -54,7 +54,7 @@ fn examples(page: &str) -> Vec<Example> {
 }
 
 /// The module of an example and its findings.
-fn findings(lint: &Lint, example: &Example) -> (String, Vec<Diagnostic>) {
+fn findings(lint: &'static Lint, example: &Example) -> (String, Vec<Diagnostic>) {
     let text = if example.is_body {
         format!("{HEADER}.visible .entry kernel(.param .u64 p)\n{{\n{}ret;\n}}\n", example.text)
     } else {
@@ -63,8 +63,8 @@ fn findings(lint: &Lint, example: &Example) -> (String, Vec<Diagnostic>) {
     let mut db = Database::default();
     let mut levels = Levels::default();
     // Examples are short: what does not matter in them has no value.
-    levels.set("unassigned-read", Severity::Allow);
-    levels.set(lint.code, lint.default.max(Severity::Information));
+    levels.set(crate::check::lint("unassigned-read").unwrap(), Severity::Allow);
+    levels.set(lint, lint.default.max(Severity::Information));
     db.set_levels(levels);
     db.set_architecture(example.architecture);
     let file = db.add_file(text.as_str());
@@ -91,7 +91,7 @@ fn markers(text: &str) -> Vec<(u32, u32, u32, String)> {
     markers
 }
 
-fn check(lint: &Lint) -> Result<(), String> {
+fn check(lint: &'static Lint) -> Result<(), String> {
     let examples = examples(lint.page);
     let [first, .., last] = examples.as_slice() else {
         let is_excused = WITHOUT_EXAMPLE.contains(&lint.code) && examples.is_empty();

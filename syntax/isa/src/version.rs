@@ -151,7 +151,19 @@ impl Sm {
         }
     }
 
-    /// Reads `sm_90`, `sm_100a`, `compute_80`. `None` for anything else.
+    /// Reads a target that somebody chooses.
+    ///
+    /// # Errors
+    /// There is no such target; the message lists those that are.
+    pub fn known(text: &str) -> Result<Self, String> {
+        Self::parse(text).filter(|sm| Self::KNOWN.contains(sm)).ok_or_else(|| {
+            let known: Vec<String> = Self::KNOWN.iter().map(Self::to_string).collect();
+            format!("there is no target `{text}`; the targets are {}", known.join(", "))
+        })
+    }
+
+    /// Reads `sm_90`, `sm_100a`, `compute_80`, whether or not there is a target of that number. `None` for anything
+    /// else.
     pub fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix("sm_").or_else(|| text.strip_prefix("compute_"))?;
         let (digits, feature) = match rest.as_bytes().last()? {
@@ -191,6 +203,18 @@ impl std::fmt::Display for Sm {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn targets_that_do_not_exist_are_refused_with_a_list() {
+        assert_eq!(Sm::known("sm_90a"), Sm::parse("sm_90a").ok_or_else(String::new));
+        assert_eq!(Sm::known("compute_80"), Ok(Sm::new(80)));
+        for text in ["sm_999", "sm_80a", "sm_91", "90", ""] {
+            let error = Sm::known(text).unwrap_err();
+            assert!(
+                error.starts_with(&format!("there is no target `{text}`; ")) && error.contains(", sm_120f")
+            );
+        }
+    }
 
     #[test]
     fn targets_run_on_later_architectures_suffixes_permitting() {
