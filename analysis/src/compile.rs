@@ -16,7 +16,6 @@ use ptx_backend::input::{
 use ptx_backend::session::Session;
 use ptx_backend::{CodegenError, CompiledFunction, Resources};
 use ptx_isa::Space;
-use ptx_syntax::ItemKind;
 use rayon::prelude::*;
 
 use crate::check::lints;
@@ -25,6 +24,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::items::{Item, items};
 use crate::lower::{function, lower};
 use crate::module::{architecture, module};
+use crate::reach::wanted;
 
 /// A compiled function, or why there is none.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
@@ -213,6 +213,12 @@ fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     Some(Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: {what}")))
 }
 
+/// That a function has no machine code, where nothing says why: it must not be missing from a file in silence.
+fn without_code(db: &dyn Db, item: Item<'_>) -> Diagnostic {
+    let range = lower(db, item).map.name_range().unwrap_or_default();
+    Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: `{}` has errors", item.name(db)))
+}
+
 /// What the compiler says about an item, relative to it.
 pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     let Some(compiled) = compile_function(db, item).as_ref() else { return not_lowered(db, item) };
@@ -235,7 +241,7 @@ pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
 /// What to link.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LinkOptions {
-    /// Names of kernels; empty: all.
+    /// Names of kernels, which bring what they call; empty: all functions.
     pub entries: Vec<String>,
     /// Recorded in the cubin as the tool's command line.
     pub arguments: String,
@@ -265,19 +271,14 @@ pub struct LinkedFunction {
 /// Everything that keeps the module from being linked, in file offsets: errors of the program first, and where
 /// there are none what the compiler cannot do.
 pub fn link(db: &Database, file: SourceFile, options: &LinkOptions) -> Result<Linked, Vec<Diagnostic>> {
-    let mut errors = crate::ide::diagnostics(db, file);
+    let mut errors = crate::ide::diagnostics_for(db, file, &options.entries);
     errors.retain(|diagnostic| diagnostic.severity == Severity::Error);
     if !errors.is_empty() {
         return Err(errors);
     }
     let mut reports = Vec::new();
     let mut linked = Vec::new();
-    let is_wanted = |item: &Item<'_>| {
-        item.kind(db) != ItemKind::Entry
-            || options.entries.is_empty()
-            || options.entries.iter().any(|name| item.name(db) == name)
-    };
-    for item in functions(db, file).filter(is_wanted) {
+    for item in wanted(db, file, &options.entries) {
         let offset = item.offset(db);
         let (Some(input), Some(compiled)) = (function(db, item), compile_function(db, item)) else {
             // Not an error of the program: an instruction that is not described, or no target.
@@ -285,7 +286,8 @@ pub fn link(db: &Database, file: SourceFile, options: &LinkOptions) -> Result<Li
             let known = errors.len();
             errors.extend(reasons.map(|d| d.clone().shifted(offset)));
             if errors.len() == known {
-                errors.extend(compile_diagnostic(db, item).map(|d| d.shifted(offset)));
+                let reason = compile_diagnostic(db, item).unwrap_or_else(|| without_code(db, item));
+                errors.push(reason.shifted(offset));
             }
             continue;
         };

@@ -25,7 +25,7 @@ mod words;
 
 pub use actions::code_actions;
 pub use completion::completions;
-pub use diagnostics::{check_all, compile_diagnostics, diagnostics};
+pub use diagnostics::{check_all, compile_diagnostics, diagnostics, diagnostics_for};
 pub use fix_all::{Fixed, apply, fix_all, new_errors};
 pub use folding::folding_ranges;
 pub use hover::hover;

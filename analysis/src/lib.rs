@@ -18,6 +18,7 @@ pub mod items;
 pub mod lower;
 pub mod module;
 pub mod occupancy;
+pub mod reach;
 pub mod scope;
 pub mod signature;
 mod text;

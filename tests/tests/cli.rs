@@ -46,7 +46,8 @@ fn statuses_tell_findings_from_failures() {
     assert_eq!(status(&run(&checker, &["no/such/file.ptx"], b"")), 2);
     assert_eq!(status(&run(&checker, &["--explain", "E0210"], b"")), 0);
     assert_eq!(status(&run(&checker, &["--explain", "E9999"], b"")), 2);
-    assert_eq!(status(&run(&checker, &["-W", "E0210=info", "-"], wrong.as_bytes())), 0);
+    assert_eq!(status(&run(&checker, &["-W", "E0210=info", "-"], wrong.as_bytes())), 2);
+    assert_eq!(status(&run(&checker, &["--target", "sm_999", "-"], b"")), 2);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::items::{Item, item, items};
 use crate::lower::parameter::Parameter;
 use crate::lower::{all_findings, findings, lower};
 use crate::module::{architecture, module};
+use crate::reach::is_chosen;
 use crate::scope::Entity;
 
 /// Bytes of parameters that every kernel may have.
@@ -79,6 +80,13 @@ pub(crate) struct Uses {
     functions: Box<[u32]>,
 }
 
+impl Uses {
+    /// The functions that are called or whose addresses are taken, as ordinals of the module.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = u32> {
+        self.functions.iter().copied()
+    }
+}
+
 #[salsa::tracked]
 pub(crate) fn uses<'db>(db: &'db dyn Db, item: Item<'db>) -> Uses {
     let lowered = lower(db, item);
@@ -103,8 +111,13 @@ pub(crate) fn uses<'db>(db: &'db dyn Db, item: Item<'db>) -> Uses {
     }
 }
 
-/// Checks the sizes of everything together. Only files without other errors are laid out at all.
-pub(crate) fn check<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<(Item<'db>, Diagnostic)> {
+/// Checks the sizes of everything together, for the kernels of these names or for all. Only files without other errors
+/// are laid out at all.
+pub(crate) fn check<'db>(
+    db: &'db dyn Db,
+    file: SourceFile,
+    entries: &[String],
+) -> Vec<(Item<'db>, Diagnostic)> {
     let mut out = Vec::new();
     let module = module(db, file);
     let Some(target) = architecture(db, file) else { return out };
@@ -128,7 +141,7 @@ pub(crate) fn check<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<(Item<'db>, D
         return out;
     }
     for (function, place) in module.env.functions.iter().zip(&module.function_items) {
-        if !function.entry {
+        if !function.entry || !is_chosen(entries, &function.name) {
             continue;
         }
         let bytes = shared_bytes(db, file, place.item);

@@ -18,13 +18,19 @@ pub use crate::compile::check_all;
 
 /// What the checks find. Nothing is compiled.
 pub fn diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
+    diagnostics_for(db, file, &[])
+}
+
+/// What the checks find where code is made for these kernels only; without names, for all. What is wrong in the text of
+/// the others counts, but not that they would exceed a limit.
+pub fn diagnostics_for(db: &Database, file: SourceFile, entries: &[String]) -> Vec<Diagnostic> {
     let mut all = module_findings(db, file);
     for (offset, found) in all_findings(db, file) {
         let reported = found.diagnostics.iter().filter(|d| is_reported(db, d));
         all.extend(reported.map(|d| d.clone().shifted(offset)));
     }
     if all.iter().all(|diagnostic| diagnostic.lint.default != Severity::Error) {
-        let found = limits::check(db, file);
+        let found = limits::check(db, file, entries);
         all.extend(found.into_iter().map(|(item, d)| d.shifted(item.offset(db))));
     }
     let suppressions = Suppressions::of(db, file);

@@ -389,6 +389,25 @@ fn machine_code_of_a_kernel() {
     assert!(resources.resources.is_ok(), "{}", resources.summary());
 }
 
+/// Of a register whose value is known, hardware and the vendor's assembler take the low bits.
+#[test]
+fn barriers_take_the_low_bits_of_registers() {
+    let code = |body: &str| {
+        let text = format!(".reg .b32 %r<4>;\n.reg .pred %p<2>;\n{body}\nret;$0");
+        let (db, file, offset) = open(&text);
+        assert_eq!(ide::diagnostics(&db, file), []);
+        let view = ide::sass_view_at(&db, file, offset).unwrap();
+        view.text
+            .lines()
+            .find_map(|line| Some(format!("BAR{}", line.split_once("BAR")?.1)))
+            .unwrap_or_default()
+    };
+    assert_eq!(code("mov.u32 %r1, 64;\nbarrier.sync %r1;"), "BAR.SYNC 0x0 ;");
+    assert_eq!(code("mov.u32 %r1, 60;\nadd.u32 %r1, %r1, 7;\nbarrier.sync %r1;"), "BAR.SYNC 0x3 ;");
+    assert_eq!(code("mov.u32 %r1, -1;\nmov.u32 %r2, 5000;\nbarrier.sync %r1, %r2;"), "BAR.SYNC 0xf, 0x388 ;");
+    assert_eq!(code("mov.u32 %r1, 17;\nbarrier.arrive %r1, 64;"), "BAR.ARV 0x1, 0x40 ;");
+}
+
 #[test]
 fn no_offset_is_out_of_reach() {
     let broken =

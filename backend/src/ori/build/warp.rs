@@ -12,6 +12,10 @@ use ptx_isa::{FormId, Mod, ScalarType};
 
 /// Named barriers of a block.
 const BARRIERS: u8 = 16;
+/// The bits of an operand that name a barrier, and those that count threads: hardware ignores the others of a register,
+/// and ptxas those of a register whose value it knows.
+const NUMBER_BITS: u32 = BARRIERS as u32 - 1;
+const COUNT_BITS: u32 = 0xfff;
 
 impl<'a> Lowering<'a> {
     fn join_warp(&mut self, instr: &'a Instr, mask: usize) -> Result<()> {
@@ -184,17 +188,17 @@ impl<'a> Lowering<'a> {
     fn barrier_operands(&mut self, instr: &'a Instr, from: usize, to: usize) -> Result<Vec<Src>> {
         let ty = ScalarType::U32;
         let mut srcs = (from..to).map(|i| self.source(instr, i, ty)).collect::<Result<Vec<Src>>>()?;
+        for (src, bits) in srcs.iter_mut().zip([NUMBER_BITS, COUNT_BITS]) {
+            *src = match known(*src) {
+                Some(value) => Src::imm(value & bits),
+                None => self.in_register(*src),
+            };
+        }
         let highest = match srcs.first().copied().map(known) {
-            Some(Some(n)) if n < u32::from(BARRIERS) => n as u8 + 1,
-            Some(Some(n)) => return self.malformed(format!("barrier {n} does not exist")),
+            Some(Some(number)) => number as u8 + 1,
             Some(None) => BARRIERS,
             None => return self.malformed("a barrier without a number"),
         };
-        for src in &mut srcs {
-            if known(*src).is_none() {
-                *src = self.in_register(*src);
-            }
-        }
         if let [number, count] = srcs[..]
             && known(number).is_none()
             && known(count).is_none()
@@ -202,7 +206,7 @@ impl<'a> Lowering<'a> {
             // One register holds both: the count in the upper half.
             use super::integer::lut;
             let moved = self.shift_left(count, Src::imm(16));
-            let both = self.lop3(lut::A | (lut::B & lut::C), moved, Src::imm(0xf), number);
+            let both = self.lop3(lut::A | (lut::B & lut::C), moved, Src::imm(NUMBER_BITS), number);
             srcs = vec![both, both];
         }
         let barriers = &mut self.out.facts.barriers;

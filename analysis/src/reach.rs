@@ -1,0 +1,97 @@
+//! Which functions a cubin of chosen kernels consists of.
+
+use ptx_backend::input::{Symbol, Variable};
+use rustc_hash::FxHashSet;
+
+use crate::check::limits::uses;
+use crate::compile::functions;
+use crate::db::{Db, SourceFile};
+use crate::items::{Item, item};
+use crate::module::{Module, module};
+
+/// The functions with a body that these kernels need: they, what they mention, and what variables point to. In text
+/// order; without names, all functions of the file.
+pub fn wanted<'db>(db: &'db dyn Db, file: SourceFile, entries: &[String]) -> Vec<Item<'db>> {
+    if entries.is_empty() {
+        return functions(db, file).collect();
+    }
+    let module = module(db, file);
+    let is_chosen = |index: &u32| {
+        let function = &module.env.functions[*index as usize];
+        function.entry && entries.contains(&function.name)
+    };
+    let mut pending: Vec<u32> = (0..module.env.functions.len() as u32).filter(is_chosen).collect();
+    pending.extend(module.env.variables.iter().flat_map(pointed_to));
+    let mut seen = FxHashSet::default();
+    let mut reached = FxHashSet::default();
+    while let Some(index) = pending.pop() {
+        if !seen.insert(index) {
+            continue;
+        }
+        pending.extend(aliasee(module, index));
+        let Some(item) = item(db, file, module.function_items[index as usize].item) else { continue };
+        reached.insert(item);
+        pending.extend(uses(db, item).functions());
+    }
+    functions(db, file).filter(|item| reached.contains(item)).collect()
+}
+
+/// Whether a kernel is one of those chosen, which are all without names.
+pub(crate) fn is_chosen(entries: &[String], kernel: &str) -> bool {
+    entries.is_empty() || entries.iter().any(|entry| entry == kernel)
+}
+
+/// The functions whose addresses a variable holds at the start.
+fn pointed_to(variable: &Variable) -> impl Iterator<Item = u32> {
+    let relocs = variable.init.iter().flat_map(|init| &init.relocs);
+    relocs.filter_map(|reloc| match reloc.symbol {
+        Symbol::Function(index) => Some(index),
+        _ => None,
+    })
+}
+
+/// The function that another name stands for.
+fn aliasee(module: &Module, index: u32) -> Option<u32> {
+    let name = &module.env.functions[index as usize].name;
+    let (_, aliasee) = module.aliases.iter().find(|(alias, _)| alias == name)?;
+    module.env.functions.iter().position(|function| function.name == *aliasee).map(|index| index as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Database;
+
+    const TEXT: &str = "\
+.version 9.0
+.target sm_90
+.address_size 64
+.func last() { ret; }
+.func middle() { call last; ret; }
+.func other();
+.func held() { ret; }
+.func unused() { call middle; ret; }
+.alias other, middle;
+.global .u64 table[1] = { held };
+.entry a() { call other; ret; }
+.entry b() { ret; }
+";
+
+    #[test]
+    fn a_kernel_brings_what_it_calls() {
+        let db = Database::default();
+        let reached = |text: &str, entries: &[&str]| {
+            let file = db.add_file(text);
+            let entries: Vec<String> = entries.iter().map(|&name| name.to_owned()).collect();
+            let items = wanted(&db, file, &entries);
+            items.into_iter().map(|item| item.name(&db).to_string()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(reached(TEXT, &[]), "last middle held unused a b");
+        assert_eq!(reached(TEXT, &["a"]), "last middle held a");
+        assert_eq!(reached(TEXT, &["b"]), "held b");
+        assert_eq!(reached(TEXT, &["b", "a"]), "last middle held a b");
+        assert_eq!(reached(&TEXT.replace("{ held }", "{ 0 }"), &["b"]), "b");
+        // Functions that call each other.
+        assert_eq!(reached(&TEXT.replace("last() {", "last() { call other;"), &["a"]), "last middle held a");
+    }
+}
