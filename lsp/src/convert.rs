@@ -9,9 +9,21 @@ use text_size::{TextRange, TextSize};
 use tower_lsp::lsp_types as lsp;
 use tower_lsp::lsp_types::Url;
 
+/// The lines of a text as the protocol counts them: a carriage return alone ends one too. For the analysis, as for
+/// ptxas, it is a blank.
+pub fn line_index(text: &str) -> LineIndex {
+    let mut rest = text.bytes().peekable();
+    let mut ends = Vec::new();
+    while let Some(byte) = rest.next() {
+        ends.push(if byte == b'\r' && rest.peek() != Some(&b'\n') { b'\n' } else { byte });
+    }
+    LineIndex::new(str::from_utf8(&ends).expect("one ASCII character in place of another"))
+}
+
 /// The lines of one text and how the client counts columns.
 #[derive(Clone, Copy)]
 pub struct Lines<'a> {
+    pub text: &'a str,
     pub index: &'a LineIndex,
     pub encoding: Encoding,
 }
@@ -40,17 +52,20 @@ impl Lines<'_> {
     /// The offset of a position; a column past the line's end is the end, a line past the last the text's end.
     pub fn offset(&self, position: lsp::Position) -> TextSize {
         let Some(line) = self.index.line(position.line) else { return self.index.len() };
+        let end = line.start() + TextSize::of(self.text[line].trim_end_matches(['\r', '\n']));
         let line_col = match self.encoding {
             Encoding::Utf8 => line_index::LineCol { line: position.line, col: position.character },
             Encoding::Utf16 => {
                 let wide = WideLineCol { line: position.line, col: position.character };
                 match self.index.to_utf8(WideEncoding::Utf16, wide) {
                     Some(line_col) => line_col,
-                    None => return line.end(),
+                    None => return end,
                 }
             }
         };
-        self.index.offset(line_col).filter(|&o| o <= line.end()).unwrap_or(line.end())
+        let offset = self.index.offset(line_col).map_or(end, |offset| offset.min(end));
+        // A column inside a character is its start.
+        TextSize::new(self.text.floor_char_boundary(offset.into()) as u32)
     }
 
     pub fn text_range(&self, range: lsp::Range) -> TextRange {
@@ -106,9 +121,9 @@ mod tests {
     #[test]
     fn positions_and_offsets_are_inverse() {
         let text = "ab\nπ𝄞c\n\nd";
-        let index = LineIndex::new(text);
+        let index = line_index(text);
         for encoding in [Encoding::Utf8, Encoding::Utf16] {
-            let lines = Lines { index: &index, encoding };
+            let lines = Lines { text, index: &index, encoding };
             for (offset, _) in text.char_indices() {
                 let offset = TextSize::new(offset as u32);
                 assert_eq!(lines.offset(lines.position(offset)), offset, "{encoding:?} {offset:?}");
@@ -118,8 +133,9 @@ mod tests {
 
     #[test]
     fn columns_past_the_end_are_the_end() {
-        let index = LineIndex::new("ab\ncd");
-        let lines = Lines { index: &index, encoding: Encoding::Utf16 };
+        let index = line_index("ab\ncd");
+        let lines = Lines { text: "ab\ncd", index: &index, encoding: Encoding::Utf16 };
+        assert_eq!(lines.offset(lsp::Position::new(0, 9)), TextSize::new(2));
         assert_eq!(lines.offset(lsp::Position::new(9, 0)), TextSize::new(5));
         assert_eq!(lines.offset(lsp::Position::new(1, 9)), TextSize::new(5));
     }

@@ -1,7 +1,8 @@
 //! An open document: its text as the editor sees it, edited in place.
 //!
 //! The rope lives here and nowhere else; analysis receives whole texts. Columns are counted in the encoding
-//! agreed with the client, lines end at `\n`, and a column past a line's end means the end, as the protocol says.
+//! agreed with the client, lines end at `\n`, `\r\n` or `\r`, and a column past a line's end means the end, as the
+//! protocol says.
 
 use ropey::Rope;
 use tower_lsp::lsp_types::{Position, Range, TextDocumentContentChangeEvent};
@@ -60,10 +61,8 @@ impl Document {
         let start = self.rope.line_to_char(line);
         let slice = self.rope.line(line);
         let mut length = slice.len_chars();
-        if length > 0 && slice.char(length - 1) == '\n' {
-            length -= 1;
-            // Elsewhere it is a character like others.
-            if length > 0 && slice.char(length - 1) == '\r' {
+        for end in ['\n', '\r'] {
+            if length > 0 && slice.char(length - 1) == end {
                 length -= 1;
             }
         }
@@ -85,6 +84,7 @@ impl Document {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::convert::{Lines, line_index};
 
     fn check(encoding: Encoding, text: &str, edit: (u32, u32, u32, u32, &str), expected: &str) {
         let mut document = Document::new(text, 1, encoding);
@@ -110,9 +110,35 @@ mod tests {
     }
 
     #[test]
-    fn a_carriage_return_that_ends_the_text_ends_no_line() {
-        check(Encoding::Utf16, "\r", (0, 0, 0, 1, ".rn"), ".rn");
-        check(Encoding::Utf8, "ab\r", (0, 3, 0, 3, "!"), "ab\r!");
+    fn a_carriage_return_ends_a_line() {
+        check(Encoding::Utf16, "\r", (0, 0, 0, 1, ".rn"), ".rn\r");
+        check(Encoding::Utf8, "ab\r", (0, 3, 0, 3, "!"), "ab!\r");
+        check(Encoding::Utf16, "ab\rcd\r\nef", (1, 1, 2, 1, "-"), "ab\rc-f");
+        check(Encoding::Utf8, "ab\r\rcd", (2, 0, 2, 1, ""), "ab\r\rd");
+    }
+
+    /// Edits and answers must mean the same place by the same position.
+    #[test]
+    fn positions_mean_what_they_mean_in_answers() {
+        let mut random = fastrand::Rng::with_seed(7);
+        for _ in 0..2000 {
+            let pieces = ["\r", "\n", "\r\n", "a", "π", "𝄞", " "];
+            let text: String = (0..random.usize(..12)).map(|_| random.choice(pieces).unwrap()).collect();
+            for encoding in [Encoding::Utf8, Encoding::Utf16] {
+                let document = Document::new(&text, 1, encoding);
+                let index = line_index(&text);
+                let lines = Lines { text: &text, index: &index, encoding };
+                for (line, column) in (0..9).flat_map(|line| (0..9).map(move |column| (line, column))) {
+                    let position = Position::new(line, column);
+                    let byte = document.rope.char_to_byte(document.char_index(position));
+                    assert_eq!(
+                        usize::from(lines.offset(position)),
+                        byte,
+                        "{text:?} {position:?} {encoding:?}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

@@ -9,26 +9,35 @@ pub mod config;
 pub mod convert;
 pub mod document;
 pub mod dump;
+pub mod frame;
 pub mod handlers;
+pub mod lanes;
+pub mod message;
+pub mod notification;
+pub mod outbox;
 pub mod owner;
+pub mod parent;
 pub mod progress;
 pub mod project;
-pub mod pump;
 pub mod server;
-pub mod tap;
+pub mod transport;
 
 use std::process::ExitCode;
 
 /// Serves one client over standard input and output until it exits.
 pub fn serve_stdio() -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    // The number is set so that the environment isn't asked. Real work is done by other threads.
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("ptx-lsp: {error}");
             return ExitCode::from(2);
         }
     };
-    runtime.block_on(server::serve(tokio::io::stdin(), tokio::io::stdout()));
+    let ending = runtime.block_on(server::serve(tokio::io::stdin(), tokio::io::stdout()));
     // tokio's standard input is a blocking thread that a plain return would wait for.
-    std::process::exit(0)
+    std::process::exit(match ending {
+        transport::Ending::Orderly => 0,
+        transport::Ending::Abrupt => 1,
+    })
 }

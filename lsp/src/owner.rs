@@ -11,9 +11,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::config::Config;
-use crate::convert::Lines;
+use crate::convert::{self, Lines};
 use crate::document::{Document, Encoding};
 use crate::progress::Progress;
+use crate::transport::Load;
+use line_index::LineIndex;
 use ptx_analysis::ide;
 use ptx_analysis::{CancellationToken, Database, SourceFile, catch_cancelled};
 use rustc_hash::FxHashMap;
@@ -37,11 +39,13 @@ pub enum Event {
         uri: Url,
         version: i32,
         text: String,
+        load: Load,
     },
     Change {
         uri: Url,
         version: i32,
         changes: Vec<TextDocumentContentChangeEvent>,
+        load: Load,
     },
     Save {
         uri: Url,
@@ -101,6 +105,7 @@ pub struct Snapshot {
     pub uri: Url,
     pub version: i32,
     pub encoding: Encoding,
+    lines: Arc<OnceLock<LineIndex>>,
     pub config: Arc<Config>,
     /// What the last compilation of exactly this version found.
     pub compiled: Option<Arc<[ide::Diagnostic]>>,
@@ -108,7 +113,9 @@ pub struct Snapshot {
 
 impl Snapshot {
     pub fn lines(&self) -> Lines<'_> {
-        Lines { index: ide::line_index(&self.db, self.file), encoding: self.encoding }
+        let text = self.file.text(&self.db);
+        let index = self.lines.get_or_init(|| convert::line_index(text));
+        Lines { text, index, encoding: self.encoding }
     }
 }
 
@@ -118,6 +125,8 @@ pub type ReadJob = Box<dyn FnOnce(Option<Snapshot>) + Send>;
 struct Open {
     document: Document,
     file: SourceFile,
+    /// Of the current text, once somebody asks.
+    lines: Arc<OnceLock<LineIndex>>,
     compiled: Option<(i32, Arc<[ide::Diagnostic]>)>,
     checked: Option<(i32, Arc<[ide::Diagnostic]>)>,
     /// Compile this version when typing has paused until then.
@@ -174,7 +183,7 @@ impl Owner {
         let mut changed: Vec<Url> = Vec::new();
         loop {
             match event {
-                Event::Change { uri, version, changes } => {
+                Event::Change { uri, version, changes, load: _load } => {
                     if self.edit(&uri, version, changes) && !changed.contains(&uri) {
                         changed.push(uri);
                     }
@@ -201,7 +210,7 @@ impl Owner {
                 self.configure(config);
             }
             Event::Configure { config } => self.configure(config),
-            Event::Open { uri, version, text } => self.open(uri, version, &text),
+            Event::Open { uri, version, text, load: _load } => self.open(uri, version, &text),
             Event::Change { .. } => unreachable!("changes are handled with their followers"),
             Event::Save { uri } => self.start_compilation(&uri),
             Event::Close { uri } => self.close(&uri),
@@ -234,7 +243,15 @@ impl Owner {
             }
             None => self.db.add_file(document.text()),
         };
-        let open = Open { document, file, compiled: None, checked: None, compile_at: None, compiling: None };
+        let open = Open {
+            document,
+            file,
+            lines: Arc::default(),
+            compiled: None,
+            checked: None,
+            compile_at: None,
+            compiling: None,
+        };
         self.documents.insert(uri.clone(), open);
         self.start_checks(&uri);
         self.schedule_compilation(&uri);
@@ -265,7 +282,8 @@ impl Owner {
     /// Makes edited texts the database's, and checks them.
     fn commit(&mut self, changed: &mut Vec<Url>) {
         for uri in changed.drain(..) {
-            let Some(open) = self.documents.get(&uri) else { continue };
+            let Some(open) = self.documents.get_mut(&uri) else { continue };
+            open.lines = Arc::default();
             self.db.set_text(open.file, open.document.text());
             self.start_checks(&uri);
             self.schedule_compilation(&uri);
@@ -282,6 +300,7 @@ impl Owner {
             uri: uri.clone(),
             version,
             encoding: self.abilities.encoding,
+            lines: open.lines.clone(),
             config: self.config.clone(),
             compiled,
         })

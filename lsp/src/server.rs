@@ -10,23 +10,19 @@ use crate::config::Config;
 use crate::document::Encoding;
 use crate::handlers;
 use crate::handlers::sass_view::{SassViewParams, SassViewResult};
+use crate::lanes::Lanes;
+use crate::outbox::Outbox;
 use crate::owner::{ClientAbilities, Event, Owner, Snapshot};
+use crate::parent::parent;
 use crate::project::Project;
-use crate::pump::pump;
-use crate::tap::Tap;
+use crate::transport::{Ending, Transport};
 use ptx_analysis::{CancellationToken, catch_cancelled};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::*;
-use tower_lsp::{Client, LanguageServer, LspService, Server};
+use tower_lsp::{Client, LanguageServer, LspService};
 
-/// Requests handled at once. The transport's default of four would let four slow hovers hold up the edit that
-/// would cancel them.
-const CONCURRENCY: usize = 256;
-
-/// How long replies under way may take after `exit`.
-const GOODBYE: Duration = Duration::from_millis(50);
 /// How long a client that is going may take to read what was written for it.
 const DRAIN: Duration = Duration::from_secs(1);
 
@@ -35,47 +31,40 @@ pub struct Backend {
     events: Sender<Event>,
     /// Taken when the owner starts, at `initialize`.
     queue: Mutex<Option<Receiver<Event>>>,
+    outbox: Outbox,
+    lanes: Arc<Lanes>,
     /// The folder that the client works in, known from `initialize` on.
     root: OnceLock<PathBuf>,
 }
 
-/// Serves one client over the given streams until it exits or disconnects.
+/// Serves one client over the given streams until it exits, disconnects or dies.
 pub async fn serve(
     input: impl AsyncRead + Unpin + Send + 'static,
     output: impl AsyncWrite + Unpin + Send + 'static,
-) {
+) -> Ending {
     let (events, queue) = channel();
-    let backend_events = events.clone();
-    let (service, socket) = LspService::build(move |client| Backend {
+    let outbox = Outbox::new(output);
+    let lanes = Arc::new(Lanes::default());
+    let (parent, watch) = parent();
+    let (service, socket) = LspService::build(|client| Backend {
         client,
-        events: backend_events,
+        events: events.clone(),
         queue: Mutex::new(Some(queue)),
+        outbox: outbox.clone(),
+        lanes: lanes.clone(),
         root: OnceLock::new(),
     })
     .custom_method("ptx/sassView", Backend::sass_view)
     .finish();
-    let (output, drained) = pump(output);
-    let server = Server::new(input, output, socket).concurrency_level(CONCURRENCY);
-    let exit = Arc::new(Notify::new());
-    let tap = Tap::new(service, events.clone(), exit.clone());
-    let mut transport = tokio::spawn(server.serve(tap));
-    tokio::select! {
-        ended = &mut transport => {
-            // The transport panics if the client vanishes with replies pending: the same as a disconnect.
-            if ended.is_err() {
-                tracing::warn!("transport ended abnormally");
-            }
-        }
-        // After `exit` the transport would wait for one more message, or for the client to close the stream.
-        () = exit.notified() => {
-            if tokio::time::timeout(GOODBYE, &mut transport).await.is_err() {
-                transport.abort();
-            }
-        }
-    }
+    let transport = Transport::new(service, outbox.clone(), events.clone(), lanes, parent);
+    let ending = tokio::select! {
+        ending = transport.run(input, socket) => ending,
+        () = watch.gone() => Ending::Abrupt,
+    };
     let _ = events.send(Event::Shutdown);
     // A client that has stopped reading keeps nobody.
-    let _ = tokio::time::timeout(DRAIN, drained).await;
+    let _ = tokio::time::timeout(DRAIN, outbox.drained()).await;
+    ending
 }
 
 /// Cancels the work of a request whose handler is dropped, which is what the transport does on
@@ -94,6 +83,19 @@ impl Backend {
     /// Runs `query` on a snapshot of the document. A document that is not open gives the default answer; a
     /// change in between gives "content modified", upon which clients ask again.
     async fn read<T: Default + Send + 'static>(
+        &self,
+        uri: Url,
+        query: impl FnOnce(&Snapshot) -> T + Send + 'static,
+    ) -> Result<T> {
+        let ask = async {
+            // Whether the client is there to read the answer doesn't matter for asking.
+            self.outbox.room().await;
+            self.ask(uri.clone(), query).await
+        };
+        self.lanes.run(&uri, ask).await.unwrap_or_else(|| Err(Error::content_modified()))
+    }
+
+    async fn ask<T: Default + Send + 'static>(
         &self,
         uri: Url,
         query: impl FnOnce(&Snapshot) -> T + Send + 'static,

@@ -3,6 +3,7 @@
 //! Requests and notifications go out as an editor sends them; what comes in is sorted into replies and
 //! notifications. Dropping the client fails the test if a reply was never looked at.
 
+use ptx_analyzer::transport::Ending;
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -19,35 +20,47 @@ pub(crate) struct Client {
     next_id: i64,
     replies: HashMap<i64, Value>,
     notifications: VecDeque<Value>,
-    server: Option<JoinHandle<()>>,
+    /// Error replies to nothing that has an id of ours.
+    pub(crate) refusals: Vec<Value>,
+    server: Option<JoinHandle<Ending>>,
 }
 
 impl Client {
     /// Starts a server and initialises it with the given client capabilities and options.
     pub(crate) async fn start(capabilities: Value, options: Value) -> (Client, Value) {
-        let (ours, theirs) = tokio::io::duplex(1 << 16);
-        let (read, write) = tokio::io::split(theirs);
-        let server = tokio::spawn(ptx_analyzer::server::serve(read, write));
-        let (input, output) = tokio::io::split(ours);
-        let mut client = Client {
-            input,
-            output,
-            buffer: Vec::new(),
-            next_id: 0,
-            replies: HashMap::new(),
-            notifications: VecDeque::new(),
-            server: Some(server),
-        };
+        let mut client = Client::connect();
         let parameters = json!({ "processId": null, "rootUri": null, "capabilities": capabilities, "initializationOptions": options });
         let answer = client.request("initialize", parameters).await.expect("initialize succeeds");
         client.notify("initialized", json!({})).await;
         (client, answer)
     }
 
+    /// Starts a server and says nothing yet.
+    pub(crate) fn connect() -> Client {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let (read, write) = tokio::io::split(theirs);
+        let server = tokio::spawn(ptx_analyzer::server::serve(read, write));
+        let (input, output) = tokio::io::split(ours);
+        Client {
+            input,
+            output,
+            buffer: Vec::new(),
+            next_id: 0,
+            replies: HashMap::new(),
+            notifications: VecDeque::new(),
+            refusals: Vec::new(),
+            server: Some(server),
+        }
+    }
+
     async fn send(&mut self, message: Value) {
         let body = message.to_string();
-        let text = format!("Content-Length: {}\r\n\r\n{body}", body.len());
-        self.output.write_all(text.as_bytes()).await.expect("the server reads");
+        self.send_raw(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()).await;
+    }
+
+    /// Sends bytes that need not be a message.
+    pub(crate) async fn send_raw(&mut self, bytes: &[u8]) {
+        self.output.write_all(bytes).await.expect("the server reads");
     }
 
     pub(crate) async fn notify(&mut self, method: &str, params: Value) {
@@ -121,8 +134,10 @@ impl Client {
         let message =
             tokio::time::timeout(PATIENCE, self.message()).await.expect("the server answers in time");
         if message.get("method").is_none() {
-            let id = message["id"].as_i64().expect("replies carry our ids");
-            self.replies.insert(id, message);
+            match message["id"].as_i64().filter(|&id| id <= self.next_id) {
+                Some(id) => drop(self.replies.insert(id, message)),
+                None => self.refusals.push(message),
+            }
         } else if let Some(id) = message.get("id") {
             self.send(json!({ "jsonrpc": "2.0", "id": id, "result": null })).await;
         } else {
@@ -172,13 +187,22 @@ impl Client {
         self.notify("textDocument/didChange", params).await;
     }
 
+    /// Closes the stream to the server.
+    pub(crate) async fn hang_up(&mut self) {
+        self.output.shutdown().await.expect("the server still reads");
+    }
+
     /// Ends the session as an editor does.
     pub(crate) async fn stop(mut self) {
         self.request("shutdown", Value::Null).await.expect("shutdown succeeds");
         self.notify("exit", Value::Null).await;
+        assert_eq!(self.ended().await, Ending::Orderly);
+    }
+
+    /// Waits until the server ends.
+    pub(crate) async fn ended(&mut self) -> Ending {
         let server = self.server.take().expect("started once");
-        self.output.shutdown().await.expect("the server still reads");
-        tokio::time::timeout(PATIENCE, server).await.expect("the server ends").expect("without a panic");
+        tokio::time::timeout(PATIENCE, server).await.expect("the server ends").expect("without a panic")
     }
 }
 

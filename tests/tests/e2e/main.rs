@@ -1,6 +1,8 @@
 //! The server as an editor sees it.
 
 mod client;
+mod hostile;
+mod session;
 
 use client::Client;
 use serde_json::{Value, json};

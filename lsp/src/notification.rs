@@ -1,0 +1,53 @@
+//! Document notifications, which the transport hands to the owner itself, in the order of messages: a handler of the
+//! service might be overtaken by a later edit.
+
+use crate::owner::Event;
+use crate::transport::Load;
+use serde_json::Value;
+use tower_lsp::jsonrpc::Request;
+use tower_lsp::lsp_types::{
+    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    DidSaveTextDocumentParams,
+};
+
+/// Whether this is a notification of [`event`].
+pub fn is_of_a_document(request: &Request) -> bool {
+    matches!(
+        request.method(),
+        "textDocument/didOpen" | "textDocument/didChange" | "textDocument/didSave" | "textDocument/didClose"
+    )
+}
+
+/// The event of a document notification; `None` if its parameters are not what the protocol says.
+pub fn event(request: Request, load: Load) -> Option<Event> {
+    let (method, _, params) = request.into_parts();
+    let event = read(&method, params.unwrap_or_default(), load);
+    if event.is_none() {
+        tracing::warn!("malformed {method} ignored");
+    }
+    event
+}
+
+fn read(method: &str, params: Value, load: Load) -> Option<Event> {
+    Some(match method {
+        "textDocument/didOpen" => {
+            let p: DidOpenTextDocumentParams = serde_json::from_value(params).ok()?;
+            let d = p.text_document;
+            Event::Open { uri: d.uri, version: d.version, text: d.text, load }
+        }
+        "textDocument/didChange" => {
+            let p: DidChangeTextDocumentParams = serde_json::from_value(params).ok()?;
+            let d = p.text_document;
+            Event::Change { uri: d.uri, version: d.version, changes: p.content_changes, load }
+        }
+        "textDocument/didSave" => {
+            let p: DidSaveTextDocumentParams = serde_json::from_value(params).ok()?;
+            Event::Save { uri: p.text_document.uri }
+        }
+        "textDocument/didClose" => {
+            let p: DidCloseTextDocumentParams = serde_json::from_value(params).ok()?;
+            Event::Close { uri: p.text_document.uri }
+        }
+        _ => return None,
+    })
+}

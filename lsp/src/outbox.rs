@@ -1,0 +1,115 @@
+//! What waits to be written to the client.
+//!
+//! Putting something in never waits, so nobody who holds anything can be stopped by a client that doesn't read.
+//! Whoever is about to make more of it asks [`Outbox::room`] first: the reader before the next message, a request
+//! before its work. So a client that asks and doesn't read stops being heard until it reads, and memory is bounded
+//! by [`LIMIT`] and the answers under way.
+
+use serde::Serialize;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
+
+/// Bytes that may wait before no more is asked for. Enough for the answers to thousands of hovers, since a simple
+/// client may write all its questions before it reads.
+const LIMIT: usize = 32 << 20;
+
+#[derive(Clone)]
+pub struct Outbox {
+    messages: UnboundedSender<Vec<u8>>,
+    state: watch::Sender<State>,
+}
+
+#[derive(Clone, Copy)]
+struct State {
+    /// Bytes put in and not written yet.
+    waiting: usize,
+    /// The client is gone: nothing will be written any more.
+    broken: bool,
+}
+
+impl Outbox {
+    /// Starts a task that writes to `output` what is put in.
+    pub fn new(mut output: impl AsyncWrite + Unpin + Send + 'static) -> Self {
+        let (messages, mut queue) = unbounded_channel::<Vec<u8>>();
+        let state = watch::Sender::new(State { waiting: 0, broken: false });
+        let shared = state.clone();
+        tokio::spawn(async move {
+            while let Some(message) = queue.recv().await {
+                if output.write_all(&message).await.is_err() || output.flush().await.is_err() {
+                    shared.send_modify(|state| state.broken = true);
+                    return;
+                }
+                shared.send_modify(|state| state.waiting -= message.len());
+            }
+        });
+        Self { messages, state }
+    }
+
+    /// Puts a message in.
+    pub fn put(&self, message: &impl Serialize) {
+        let body = match serde_json::to_vec(message) {
+            Ok(body) => body,
+            Err(error) => return tracing::error!("a message that is no JSON: {error}"),
+        };
+        let mut framed = format!("Content-Length: {}\r\n\r\n", body.len()).into_bytes();
+        framed.extend_from_slice(&body);
+        self.state.send_modify(|state| state.waiting += framed.len());
+        // Without a receiver the client is gone, which `room` says.
+        let _ = self.messages.send(framed);
+    }
+
+    /// Waits until there is room for more. False if the client is gone.
+    pub async fn room(&self) -> bool {
+        self.until(|state| state.waiting < LIMIT).await
+    }
+
+    /// Waits until everything is written. False if the client is gone.
+    pub async fn drained(&self) -> bool {
+        self.until(|state| state.waiting == 0).await
+    }
+
+    async fn until(&self, condition: impl Fn(&State) -> bool) -> bool {
+        let mut changes = self.state.subscribe();
+        let state = changes.wait_for(|state| state.broken || condition(state)).await;
+        state.is_ok_and(|state| !state.broken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tokio::io::AsyncReadExt;
+    use tokio::time::timeout;
+
+    #[tokio::test]
+    async fn there_is_no_room_until_the_client_reads() {
+        let (client, mut server_side) = (tokio::io::duplex(1 << 10), [0; 4096]);
+        let (output, mut input) = client;
+        let outbox = Outbox::new(output);
+        let message = "x".repeat(LIMIT / 4);
+        for _ in 0..3 {
+            outbox.put(&message);
+            assert!(outbox.room().await);
+        }
+        outbox.put(&message);
+        assert!(timeout(Duration::from_millis(20), outbox.room()).await.is_err());
+        let reader =
+            tokio::spawn(async move { while input.read(&mut server_side).await.is_ok_and(|n| n > 0) {} });
+        assert!(outbox.room().await);
+        assert!(outbox.drained().await);
+        drop(outbox);
+        reader.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_client_that_is_gone_makes_nobody_wait() {
+        let (output, input) = tokio::io::duplex(1 << 10);
+        drop(input);
+        let outbox = Outbox::new(output);
+        outbox.put(&"x".repeat(2 * LIMIT));
+        assert!(!outbox.room().await);
+        assert!(!outbox.drained().await);
+    }
+}

@@ -1,0 +1,175 @@
+//! Reads messages, hands them on in order and writes the answers.
+//!
+//! Document notifications go straight to the owner. Every other call goes to the service, and is polled once before
+//! the next message is read, so that what it posts to the owner is posted in order too; it is finished by a task of
+//! its own. What the client sent and is not done with is counted as [`Load`]; above a limit nothing more is read.
+//! Nothing that is finished waits for the client to read or to send, so the server can't wait for itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::frame::{Frame, Frames};
+use crate::lanes::Lanes;
+use crate::message::{self, Message, Refusal};
+use crate::notification;
+use crate::outbox::Outbox;
+use crate::owner::Event;
+use crate::parent::Parent;
+use futures_util::{FutureExt, SinkExt, StreamExt};
+use std::sync::mpsc::Sender;
+use tokio::io::AsyncRead;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tower::Service;
+use tower_lsp::jsonrpc::{Request, Response};
+use tower_lsp::{ClientSocket, ExitedError};
+
+/// Kilobytes of messages that may be under way. One longer message is taken alone.
+const LIMIT: u32 = 64 << 10;
+/// What a message costs besides its bytes: the future that answers it.
+const OVERHEAD: usize = 4 << 10;
+
+/// How long requests under way may take after `exit`.
+const AFTER_EXIT: Duration = Duration::from_millis(50);
+/// How long requests under way may take after the client closed the stream, which scripts do after their last one.
+const AFTER_END: Duration = Duration::from_secs(10);
+
+/// The share of a message in what is under way; given back when dropped.
+#[derive(Debug)]
+pub struct Load(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit);
+
+impl Load {
+    /// Waits until a message of this size may be under way.
+    async fn take(all: &Arc<Semaphore>, bytes: usize) -> Self {
+        let share = u32::try_from((bytes + OVERHEAD) >> 10).unwrap_or(LIMIT).min(LIMIT);
+        Load(all.clone().acquire_many_owned(share).await.expect("nobody closes the semaphore"))
+    }
+}
+
+/// How a session ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// With `shutdown` before it.
+    Orderly,
+    Abrupt,
+}
+
+pub struct Transport<S> {
+    pub service: S,
+    pub outbox: Outbox,
+    pub events: Sender<Event>,
+    pub lanes: Arc<Lanes>,
+    /// Told about the process that the client names.
+    pub parent: Parent,
+    load: Arc<Semaphore>,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Uninitialized,
+    Running,
+    ShutDown,
+}
+
+impl<S> Transport<S>
+where
+    S: Service<Request, Response = Option<Response>, Error = ExitedError>,
+    S::Future: Send + Unpin + 'static,
+{
+    pub fn new(service: S, outbox: Outbox, events: Sender<Event>, lanes: Arc<Lanes>, parent: Parent) -> Self {
+        let load = Arc::new(Semaphore::new(LIMIT as usize));
+        Self { service, outbox, events, lanes, parent, load, stage: Stage::Uninitialized }
+    }
+
+    /// Serves until `exit` or until a stream ends. Then what is under way has a little time.
+    pub async fn run(mut self, input: impl AsyncRead + Unpin, socket: ClientSocket) -> Ending {
+        let (mut calls, mut replies) = socket.split();
+        let outbox = self.outbox.clone();
+        let forward = tokio::spawn(async move {
+            while let Some(call) = calls.next().await {
+                outbox.put(&call);
+            }
+        });
+        let mut frames = Frames::new(input);
+        let mut patience = AFTER_END;
+        while self.outbox.room().await {
+            let body = match frames.next().await {
+                None => break,
+                Some(Frame::Malformed(fault)) => {
+                    self.outbox.put(&Refusal::parse_error(fault));
+                    continue;
+                }
+                Some(Frame::Body(body)) => body,
+            };
+            let load = Load::take(&self.load, body.len()).await;
+            match message::parse(body) {
+                Ok(Message::Call(call)) if call.method() == "exit" => {
+                    patience = AFTER_EXIT;
+                    break;
+                }
+                Ok(Message::Call(call)) => self.call(call, load).await,
+                Ok(Message::Reply(reply)) => drop(replies.send(reply).await),
+                Err(Some(refusal)) => self.outbox.put(&refusal),
+                Err(None) => {}
+            }
+        }
+        let _ = tokio::time::timeout(patience, self.load.acquire_many(LIMIT)).await;
+        forward.abort();
+        match self.stage {
+            Stage::ShutDown => Ending::Orderly,
+            Stage::Uninitialized | Stage::Running => Ending::Abrupt,
+        }
+    }
+
+    async fn call(&mut self, call: Request, load: Load) {
+        let is_request = call.id().is_some();
+        match (call.method(), self.stage) {
+            ("initialize", Stage::Uninitialized) if is_request => return self.initialize(call).await,
+            // As the protocol says.
+            (_, Stage::Uninitialized) if !is_request => return,
+            ("shutdown", Stage::Running) if is_request => self.stage = Stage::ShutDown,
+            _ => {}
+        }
+        if !is_request && notification::is_of_a_document(&call) {
+            let event = notification::event(call, load);
+            if let Some(Event::Open { uri, .. } | Event::Change { uri, .. } | Event::Close { uri }) = &event {
+                self.lanes.changed(uri);
+            }
+            if let Some(event) = event {
+                // The owner is gone only when the process ends.
+                let _ = self.events.send(event);
+            }
+            return;
+        }
+        let mut answer = self.service.call(call);
+        if let Some(answer) = (&mut answer).now_or_never() {
+            return put(&self.outbox, answer);
+        }
+        let outbox = self.outbox.clone();
+        tokio::spawn(async move {
+            put(&outbox, answer.await);
+            drop(load);
+        });
+    }
+
+    /// Nothing is read until the client has its answer: what comes next may depend on it.
+    async fn initialize(&mut self, call: Request) {
+        let process = call.params().and_then(|params| params.get("processId")?.as_i64());
+        let answer = self.service.call(call).await;
+        if let Ok(Some(answer)) = &answer
+            && answer.is_ok()
+        {
+            self.stage = Stage::Running;
+            if let Some(process) = process {
+                self.parent.is(process);
+            }
+        }
+        put(&self.outbox, answer);
+    }
+}
+
+fn put(outbox: &Outbox, answer: Result<Option<Response>, ExitedError>) {
+    if let Ok(Some(answer)) = answer {
+        outbox.put(&answer);
+    }
+}
