@@ -11,6 +11,7 @@ use crate::ori::cfg::Cfg;
 use crate::ori::dominators::dominators;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
 use crate::ori::loops::{LoopId, Loops};
+use crate::ori::memory;
 use crate::ori::op::{FCmp, ICmp, MemSize, Op};
 use crate::ori::signature::{self, Accept, SrcSlot, Width, commutes, signature};
 use crate::phases::Context;
@@ -149,7 +150,7 @@ impl Legalizer {
 
     /// Operands that do not compete for the one slot: bits of other fields.
     fn always_fits(&self, func: &Function, op: &Op, slot: &SrcSlot, src: &Src) -> bool {
-        let own_field = signature::is_memory_access(op)
+        let own_field = memory::memory(op).is_some()
             || signature::is_uniform_op(op)
             || matches!(op, Op::Shfl { .. } | Op::Bar { .. } | Op::Warpsync);
         own_field && fits(func, slot, src)

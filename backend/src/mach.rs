@@ -7,7 +7,9 @@
 //! falls from a block into the next one unless that last instruction always leaves.
 
 use crate::input::SrcId;
+use crate::ori::alias;
 use crate::ori::ir::{Facts, Frame};
+use crate::ori::memory::{self, Memory};
 use sass::{RegFile, RegUse, Sm};
 use smallvec::SmallVec;
 
@@ -66,60 +68,26 @@ pub enum Effect {
     Control,
 }
 
-/// One memory access, as far as it is known.
+/// One memory access and the registers of its address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
-    pub space: Space,
+    pub memory: Memory,
     /// The first address register; `None` where the address is the offset alone.
     pub base: Option<u8>,
     /// A warp-uniform register added to the address.
     pub uniform: Option<u8>,
-    /// Bytes.
-    pub offset: i32,
-    /// Bytes.
-    pub size: u8,
-    pub store: bool,
-    /// Strong or atomic: keeps its order among all such accesses.
-    pub ordered: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Space {
-    Global,
-    /// May be any of the others.
-    Generic,
-    Shared,
-    /// The thread's own stack frame.
-    Local,
-    /// Never stored to.
-    Constant,
 }
 
 impl Access {
-    /// Whether exchanging two accesses could be seen, given that the address registers of the two hold the
-    /// same values where they are the same registers (`same_base`).
-    pub fn conflicts(&self, other: &Access, same_base: bool) -> bool {
-        if self.ordered && other.ordered {
-            return true;
-        }
-        if !self.store && !other.store {
-            return false;
-        }
-        if self.space == Space::Constant || other.space == Space::Constant {
-            return false;
-        }
-        if self.space != other.space && self.space != Space::Generic && other.space != Space::Generic {
-            return false;
-        }
-        let same_address = same_base
-            && self.space == other.space
-            && self.base == other.base
-            && self.uniform == other.uniform;
-        if same_address {
-            let (a, b) = (i64::from(self.offset), i64::from(other.offset));
-            return a < b + i64::from(other.size) && b < a + i64::from(self.size);
-        }
-        true
+    /// Whether exchanging the two could be seen, this one standing first. `same_values`: registers that both
+    /// address by hold the same.
+    pub fn conflicts(&self, later: &Access, same_values: bool) -> bool {
+        let same_base = same_values && self.base == later.base && self.uniform == later.uniform;
+        !alias::may_exchange(
+            &memory::Effect::Memory(self.memory),
+            &memory::Effect::Memory(later.memory),
+            same_base,
+        )
     }
 }
 

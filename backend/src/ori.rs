@@ -1,5 +1,6 @@
 //! The Ori IR.
 
+pub mod alias;
 pub mod build;
 pub mod cfg;
 pub mod divergence;
@@ -7,6 +8,7 @@ pub mod dominators;
 pub mod eval;
 pub mod ir;
 pub mod loops;
+pub mod memory;
 pub mod mnemonic;
 pub mod op;
 pub mod signature;

@@ -1,78 +1,78 @@
 //! Loads, stores, atomics and fences.
 
 use super::Emitter;
-use super::builder::Builder;
+use super::builder::{Builder, PHASE};
 use super::compute::operand;
 use crate::CodegenError;
-use crate::mach::{self, Effect, Space};
+use crate::mach::{self, Effect};
 use crate::ori::ir::{File, Inst, Reg, Src, SrcKind};
-use crate::ori::op::{Access, AtomType, CctlOp, MemOrder, MemSize, MembarScope, Op};
-use crate::ori::signature::size_bytes;
+use crate::ori::memory::{self, Memory, Order, Scope, Space};
+use crate::ori::op::{Access, AtomType, CctlOp, MembarScope, Op};
 use sass::Field;
 
 impl Emitter<'_> {
     pub(super) fn memory(&mut self, inst: &Inst) -> Result<(), CodegenError> {
-        let (builder, access) = match inst.op {
-            Op::Ldg { access, nc } => {
+        let Some(memory) = memory::memory(&inst.op) else { return self.misplaced(inst) };
+        let builder = match inst.op {
+            Op::Ldg { access } => {
                 let mut load = self.global(inst, "LDG", access.offset)?;
                 load.dst(Field::Rd, inst.dsts.first());
-                self.modify(&mut load, &access, nc);
-                (load, self.accessed(inst, Space::Global, &access, false))
+                self.modify(&mut load, &access);
+                load
             }
             Op::Ld { access } => {
                 let mut load = self.global(inst, "LD", access.offset)?;
                 load.dst(Field::Rd, inst.dsts.first());
-                self.modify(&mut load, &access, false);
-                (load, self.accessed(inst, Space::Generic, &access, false))
+                self.modify(&mut load, &access);
+                load
             }
             Op::Stg { access } => {
                 let mut store = self.global(inst, "STG", access.offset)?;
                 store.stored(operand(inst, 2)?);
-                self.modify(&mut store, &access, false);
-                (store, self.accessed(inst, Space::Global, &access, true))
+                self.modify(&mut store, &access);
+                store
             }
             Op::St { access } => {
                 let mut store = self.global(inst, "ST", access.offset)?;
                 store.stored(operand(inst, 2)?);
-                self.modify(&mut store, &access, false);
-                (store, self.accessed(inst, Space::Generic, &access, true))
+                self.modify(&mut store, &access);
+                store
             }
-            Op::Lds { size, offset } => {
+            Op::Lds { size, offset, .. } => {
                 let mut load = self.shared(inst, "LDS", offset)?;
                 load.dst(Field::Rd, inst.dsts.first()).text(Field::Size, size.text());
-                (load, self.accessed(inst, Space::Shared, &Access::weak(size, offset), false))
+                load
             }
-            Op::Sts { size, offset } => {
+            Op::Sts { size, offset, .. } => {
                 let mut store = self.shared(inst, "STS", offset)?;
                 store.reg(Field::Rb, File::R, operand(inst, 2)?).text(Field::Size, size.text());
-                (store, self.accessed(inst, Space::Shared, &Access::weak(size, offset), true))
+                store
             }
             Op::Ldl { size, offset } => {
                 let mut load = self.plain(inst, "LDL")?;
                 load.address(operand(inst, 0)?, offset).text(Field::Size, size.text());
-                (load, self.accessed(inst, Space::Local, &Access::weak(size, offset), false))
+                load
             }
             Op::Stl { size, offset } => {
                 let mut store = self.plain(inst, "STL")?;
                 store.address(operand(inst, 0)?, offset).text(Field::Size, size.text());
                 store.reg(Field::Rb, File::R, operand(inst, 1)?);
-                (store, self.accessed(inst, Space::Local, &Access::weak(size, offset), true))
+                store
             }
             Op::Ldc { size, bank, offset } => {
                 let mut load = self.plain(inst, "LDC")?;
                 load.reg(Field::Ra, File::R, operand(inst, 0)?).text(Field::Size, size.text());
                 load.value(Field::CBank, bank.into()).value(Field::COffset, i64::from(offset) as u64);
-                (load, self.accessed(inst, Space::Constant, &Access::weak(size, offset), false))
+                load
             }
-            _ => return self.atomic(inst),
+            _ => self.atomic(inst)?,
         };
-        self.push(builder, Some(inst.src), Effect::Memory(access))
+        self.push(builder, Some(inst.src), Effect::Memory(accessed(inst, memory)))
     }
 
-    fn atomic(&mut self, inst: &Inst) -> Result<(), CodegenError> {
-        let (builder, access) = match inst.op {
+    fn atomic(&mut self, inst: &Inst) -> Result<Builder, CodegenError> {
+        let builder = match inst.op {
             Op::Atom { op, ty, order, offset, generic } => {
-                let space = if generic { Space::Generic } else { Space::Global };
                 let mnemonic = match (generic, self.float_atomics_apart(ty)) {
                     (true, false) => "ATOM",
                     (true, true) => "ATOM.F",
@@ -84,16 +84,15 @@ impl Emitter<'_> {
                 atom.text(Field::Op, op.text())
                     .text(Field::Type, ty.text())
                     .text(Field::Order, self.order(order));
-                (atom, self.atomic_access(inst, space, offset, bytes(ty)))
+                atom
             }
             Op::AtomCas { wide, order, offset, generic } => {
-                let space = if generic { Space::Generic } else { Space::Global };
                 let mnemonic = if generic { "ATOM.CAS" } else { "ATOMG.CAS" };
                 let mut atom = self.global(inst, mnemonic, offset)?;
                 atom.dst(Field::Rd, inst.dsts.first());
                 atom.reg(Field::Rb, File::R, operand(inst, 2)?).reg(Field::Rc, File::R, operand(inst, 3)?);
                 atom.text(Field::Type, if wide { ".64" } else { "" }).text(Field::Order, self.order(order));
-                (atom, self.atomic_access(inst, space, offset, if wide { 8 } else { 4 }))
+                atom
             }
             Op::Red { op, ty, order, offset } => {
                 let mnemonic = match (self.sm.0 >= 90, self.float_atomics_apart(ty)) {
@@ -106,24 +105,24 @@ impl Emitter<'_> {
                 red.text(Field::Op, op.text())
                     .text(Field::Type, ty.text())
                     .text(Field::Order, self.order(order));
-                (red, self.atomic_access(inst, Space::Global, offset, bytes(ty)))
+                red
             }
-            Op::Atoms { op, ty, offset } => {
+            Op::Atoms { op, ty, offset, .. } => {
                 let mut atom = self.shared(inst, "ATOMS", offset)?;
                 atom.dst(Field::Rd, inst.dsts.first()).reg(Field::Rb, File::R, operand(inst, 2)?);
                 atom.text(Field::Op, op.text()).text(Field::Type, ty.text());
-                (atom, self.atomic_access(inst, Space::Shared, offset, bytes(ty)))
+                atom
             }
-            Op::AtomsCas { wide, offset } => {
+            Op::AtomsCas { wide, offset, .. } => {
                 let mut atom = self.shared(inst, "ATOMS.CAS", offset)?;
                 atom.dst(Field::Rd, inst.dsts.first());
                 atom.reg(Field::Rb, File::R, operand(inst, 2)?).reg(Field::Rc, File::R, operand(inst, 3)?);
                 atom.text(Field::Type, if wide { ".64" } else { "" });
-                (atom, self.atomic_access(inst, Space::Shared, offset, if wide { 8 } else { 4 }))
+                atom
             }
-            _ => return self.misplaced(inst),
+            _ => return Err(CodegenError::internal(inst.src, PHASE, format!("no access: {:?}", inst.op))),
         };
-        self.push(builder, Some(inst.src), Effect::Memory(access))
+        Ok(builder)
     }
 
     pub(super) fn fence(&mut self, inst: &Inst) -> Result<(), CodegenError> {
@@ -178,24 +177,30 @@ impl Emitter<'_> {
     }
 
     /// The modifiers of a global or generic access.
-    fn modify(&self, builder: &mut Builder, access: &Access, nc: bool) {
-        let order = if nc && access.order == MemOrder::Weak { MemOrder::Constant } else { access.order };
-        builder.text(Field::Size, access.size.text()).text(Field::Order, self.order(order));
+    fn modify(&self, builder: &mut Builder, access: &Access) {
+        builder.text(Field::Size, access.size.text()).text(Field::Order, self.order(access.order));
         builder.text(Field::Evict, access.evict.text()).text(Field::Prefetch, access.prefetch.text());
     }
 
-    /// How the target names an ordering: before sm_80 every access has a scope.
-    fn order(&self, order: MemOrder) -> &'static str {
-        if self.sm.0 >= 80 {
-            return order.text();
-        }
+    /// How the target names an order: before sm_80 every access has a scope. What acquires and releases beyond the
+    /// access itself is done by fences around it.
+    fn order(&self, order: Order) -> &'static str {
+        let names_weak = self.sm.0 < 80;
         match order {
-            MemOrder::Weak => ".SYS",
-            MemOrder::Constant => ".CONSTANT.SYS",
-            MemOrder::StrongCta => ".STRONG.CTA",
-            MemOrder::StrongGpu => ".STRONG.GPU",
-            MemOrder::StrongSys => ".STRONG.SYS",
-            MemOrder::Mmio => ".MMIO.SYS",
+            Order::Weak if names_weak => ".SYS",
+            Order::Weak => "",
+            Order::Constant if names_weak => ".CONSTANT.SYS",
+            Order::Constant => ".CONSTANT",
+            Order::Mmio => ".MMIO.SYS",
+            Order::Volatile => ".STRONG.SYS",
+            Order::Relaxed(scope) | Order::Acquire(scope) | Order::Release(scope) | Order::AcqRel(scope) => {
+                match scope {
+                    Scope::Cta if names_weak => ".STRONG.CTA",
+                    Scope::Cta => ".STRONG.SM",
+                    Scope::Gpu => ".STRONG.GPU",
+                    Scope::Sys => ".STRONG.SYS",
+                }
+            }
         }
     }
 
@@ -210,27 +215,16 @@ impl Emitter<'_> {
         }
         Ok(builder)
     }
+}
 
-    fn accessed(&self, inst: &Inst, space: Space, access: &Access, store: bool) -> mach::Access {
-        let register = |n: usize, file: File| match inst.srcs.get(n).map(|s| s.kind) {
-            Some(SrcKind::Reg(Reg { file: found, index })) if found == file => Some(index),
-            _ => None,
-        };
-        mach::Access {
-            space,
-            base: register(0, File::R),
-            uniform: if space == Space::Shared { register(1, File::UR) } else { None },
-            offset: access.offset,
-            size: size_bytes(access.size),
-            store,
-            ordered: !matches!(access.order, MemOrder::Weak | MemOrder::Constant),
-        }
-    }
-
-    fn atomic_access(&self, inst: &Inst, space: Space, offset: i32, bytes: u8) -> mach::Access {
-        let access = self.accessed(inst, space, &Access::weak(MemSize::B32, offset), true);
-        mach::Access { size: bytes, ordered: true, ..access }
-    }
+/// The access with the registers of its address.
+fn accessed(inst: &Inst, memory: Memory) -> mach::Access {
+    let register = |n: usize, file: File| match inst.srcs.get(n).map(|s| s.kind) {
+        Some(SrcKind::Reg(Reg { file: found, index })) if found == file => Some(index),
+        _ => None,
+    };
+    let uniform = if memory.space == Space::Shared { register(1, File::UR) } else { None };
+    mach::Access { memory, base: register(0, File::R), uniform }
 }
 
 impl Builder {
@@ -250,12 +244,5 @@ impl Builder {
             self.value(Field::CBank, c.bank.into()).value(Field::COffset, c.offset.into());
         }
         self
-    }
-}
-
-fn bytes(ty: AtomType) -> u8 {
-    match ty {
-        AtomType::U64 | AtomType::S64 | AtomType::F64 => 8,
-        _ => 4,
     }
 }

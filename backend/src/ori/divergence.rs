@@ -8,7 +8,7 @@ use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, File, Function, Inst, SrcKind, Term, Value};
 use crate::ori::loops::{LoopId, Loops};
-use crate::ori::op::{MemOrder, Op};
+use crate::ori::op::Op;
 use crate::ori::signature::special;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -68,9 +68,9 @@ impl Divergence {
 fn is_source(inst: &Inst) -> bool {
     match inst.op {
         Op::S2r { sr } | Op::Cs2r { sr, .. } => !special::is_uniform(sr),
-        Op::Ldg { access, .. } | Op::Ld { access } => {
-            !matches!(access.order, MemOrder::Weak | MemOrder::Constant)
-        }
+        // Threads may see different values of one place.
+        Op::Ldg { access } | Op::Ld { access } => access.order.is_strong(),
+        Op::Lds { order, .. } => order.is_strong(),
         // Local memory is a different place for each thread.
         Op::Ldl { .. } => true,
         Op::Atom { .. } | Op::AtomCas { .. } | Op::Atoms { .. } | Op::AtomsCas { .. } => true,

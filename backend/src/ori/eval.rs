@@ -226,7 +226,7 @@ impl Thread<'_> {
         let base = machine.global_base;
         let at = |start: u64, offset: i32| start.wrapping_add(offset as i64 as u64);
         Ok(Some(match inst.op {
-            Op::Ldg { access, .. } | Op::Ld { access } => {
+            Op::Ldg { access } | Op::Ld { access } => {
                 vec![load(&machine.global, at(address(0), access.offset).wrapping_sub(base), access.size)?]
             }
             Op::Stg { access } | Op::St { access } => {
@@ -234,11 +234,11 @@ impl Thread<'_> {
                 store(&mut machine.global, to, access.size, srcs[2].0)?;
                 Vec::new()
             }
-            Op::Lds { size, offset } => {
+            Op::Lds { size, offset, .. } => {
                 let start = srcs[0].0[0].wrapping_add(srcs[1].0[0]).wrapping_add(offset as u32);
                 vec![load(&machine.shared, start.into(), size)?]
             }
-            Op::Sts { size, offset } => {
+            Op::Sts { size, offset, .. } => {
                 let start = srcs[0].0[0].wrapping_add(srcs[1].0[0]).wrapping_add(offset as u32);
                 store(&mut machine.shared, start.into(), size, srcs[2].0)?;
                 Vec::new()

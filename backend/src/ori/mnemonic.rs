@@ -4,6 +4,7 @@
 //! One table gives printing, parsing and samples of every operation.
 
 use crate::ori::ir::BlockId;
+use crate::ori::memory::Order;
 use crate::ori::op::*;
 use std::fmt::Write as _;
 
@@ -84,7 +85,7 @@ macro_rules! choices {
 }
 
 choices! {
-    Round ICmp FCmp Bool Sign MemSize MemOrder Evict Prefetch ShfType ShflMode VoteMode MufuFunc AtomOp AtomType
+    Round ICmp FCmp Bool Sign MemSize Order Evict Prefetch ShfType ShflMode VoteMode MufuFunc AtomOp AtomType
     IntType FloatType IntRound MembarScope BarMode MatchMode ReduxOp CctlOp
 }
 
@@ -186,20 +187,21 @@ impl Payload for Access {
             evict: Evict::read("", "", "", from)?,
             prefetch: Prefetch::read("", "", "", from)?,
             size: MemSize::read("", "", "", from)?,
-            order: MemOrder::read("", "", "", from)?,
+            order: Order::read("", "", "", from)?,
             offset: i32::read("offset", "", "", from)?,
         })
     }
 
     #[cfg(test)]
     fn samples() -> Vec<Self> {
+        use crate::ori::memory::Scope;
         vec![
             Access::weak(MemSize::B32, 0),
             Access {
                 evict: Evict::Last,
                 prefetch: Prefetch::B128,
                 size: MemSize::B64,
-                order: MemOrder::StrongGpu,
+                order: Order::Relaxed(Scope::Gpu),
                 offset: -0x10,
             },
         ]
@@ -327,20 +329,20 @@ mnemonics! {
     Ulea "ULEA" { shift }
     S2ur "S2UR" { sr }
     R2ur "R2UR" {}
-    Ldg "LDG.E" { access, nc ".NC" }
+    Ldg "LDG.E" { access }
     Stg "STG.E" { access }
     Ld "LD.E" { access }
     St "ST.E" { access }
-    Lds "LDS" { size, offset }
-    Sts "STS" { size, offset }
+    Lds "LDS" { size, order, offset }
+    Sts "STS" { size, order, offset }
     Ldl "LDL" { size, offset }
     Stl "STL" { size, offset }
     Ldc "LDC" { size, bank, offset }
     Atom "ATOM.E" { generic ".GENERIC", op, ty, order, offset }
     AtomCas "ATOM.E.CAS" { generic ".GENERIC", wide ".64", order, offset }
     Red "RED.E" { op, ty, order, offset }
-    Atoms "ATOMS" { op, ty, offset }
-    AtomsCas "ATOMS.CAS" { wide ".64", offset }
+    Atoms "ATOMS" { op, ty, order, offset }
+    AtomsCas "ATOMS.CAS" { wide ".64", order, offset }
     Membar "MEMBAR" { scope }
     Errbar "ERRBAR" {}
     Cctl "CCTL" { op }

@@ -7,6 +7,8 @@
 //! In the comments, `R2` is a pair and `P` a predicate; `alu` accepts a register, an immediate, a constant or
 //! a uniform register (one such operand per instruction, see [`crate::legalize`]).
 
+use crate::ori::memory::Order;
+
 macro_rules! modifiers {
     ($($(#[$doc:meta])* $name:ident { $($variant:ident $text:literal),* $(,)? })*) => {
         $(
@@ -42,11 +44,6 @@ modifiers! {
     Sign { S32 "", U32 ".U32" }
     /// Element of a memory access.
     MemSize { U8 ".U8", S8 ".S8", U16 ".U16", S16 ".S16", B32 "", B64 ".64", B128 ".128" }
-    /// Ordering and scope of a global or generic access.
-    MemOrder {
-        Weak "", Constant ".CONSTANT",
-        StrongCta ".STRONG.SM", StrongGpu ".STRONG.GPU", StrongSys ".STRONG.SYS", Mmio ".MMIO.SYS",
-    }
     /// Eviction policy.
     Evict { Normal "", First ".EF", Last ".EL", Unchanged ".EU", NoAllocate ".NA", LastUse ".LU" }
     /// Prefetch size hint of a load.
@@ -81,11 +78,11 @@ modifiers! {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Sr(pub u8);
 
-/// Bits of a memory access besides its operands.
+/// A global or generic access besides its operands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Access {
     pub size: MemSize,
-    pub order: MemOrder,
+    pub order: Order,
     pub evict: Evict,
     pub prefetch: Prefetch,
     /// Bytes added to the address: signed 24 bits.
@@ -134,7 +131,7 @@ impl FCmp {
 
 impl Access {
     pub const fn weak(size: MemSize, offset: i32) -> Access {
-        Access { size, order: MemOrder::Weak, evict: Evict::Normal, prefetch: Prefetch::None, offset }
+        Access { size, order: Order::Weak, evict: Evict::Normal, prefetch: Prefetch::None, offset }
     }
 }
 
@@ -422,7 +419,6 @@ pub enum Op {
     /// `R.. <- addr, desc`.
     Ldg {
         access: Access,
-        nc: bool,
     },
     /// `<- addr, desc, R..`.
     Stg {
@@ -438,11 +434,13 @@ pub enum Op {
     /// `R.. <- addr, UR|Zero(base)`.
     Lds {
         size: MemSize,
+        order: Order,
         offset: i32,
     },
     /// `<- addr, UR|Zero(base), R..`.
     Sts {
         size: MemSize,
+        order: Order,
         offset: i32,
     },
     /// `R.. <- addr`; R1-relative when `addr` is [`SrcKind::Reg`](super::ir::SrcKind::Reg) R1.
@@ -465,14 +463,14 @@ pub enum Op {
     Atom {
         op: AtomOp,
         ty: AtomType,
-        order: MemOrder,
+        order: Order,
         offset: i32,
         generic: bool,
     },
     /// `R.. <- addr, desc, R..(compare), R..(swap)`.
     AtomCas {
         wide: bool,
-        order: MemOrder,
+        order: Order,
         offset: i32,
         generic: bool,
     },
@@ -480,18 +478,20 @@ pub enum Op {
     Red {
         op: AtomOp,
         ty: AtomType,
-        order: MemOrder,
+        order: Order,
         offset: i32,
     },
     /// `R.. <- addr, UR|Zero, R..`.
     Atoms {
         op: AtomOp,
         ty: AtomType,
+        order: Order,
         offset: i32,
     },
     /// `R.. <- addr, UR|Zero, R..(compare), R..(swap)`.
     AtomsCas {
         wide: bool,
+        order: Order,
         offset: i32,
     },
     Membar {

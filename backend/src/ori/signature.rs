@@ -4,11 +4,12 @@
 //! kinds of operand the machine has for it, and which modifiers. Trailing destinations that are not wanted and
 //! trailing predicate sources at their neutral value may be left out; how many may is in the signature.
 //!
-//! The facts below it ([`has_side_effects`], [`reads_memory`], …) say what a phase may do with an instruction:
-//! remove it when nothing reads its results, repeat it, move it across others.
+//! The facts below it ([`is_pure`], [`may_be_guarded`], …) say what a phase may do with an instruction. What it
+//! does to memory is [`super::memory`]'s.
 
 use crate::ori::ir::{Dst, File, Inst, Src, SrcKind, SrcMods};
-use crate::ori::op::{Access, AtomType, FloatType, IntType, MemOrder, MemSize, Op, Sr};
+use crate::ori::memory::{Effect, Memory, Space, effect};
+use crate::ori::op::{AtomType, FloatType, IntType, MemSize, Op, Sr};
 use smallvec::{SmallVec, smallvec};
 
 /// How many registers an operand has.
@@ -352,7 +353,7 @@ pub fn signature(op: &Op) -> Signature {
         Op::S2ur { .. } => sig(&[DU], &[]),
         Op::R2ur => sig(&[DU], &[r()]),
 
-        Op::Ldg { access, .. } | Op::Ld { access } => {
+        Op::Ldg { access } | Op::Ld { access } => {
             sig(&[result(size_registers(access.size))], &[address(), descriptor()])
         }
         Op::Stg { access } | Op::St { access } => {
@@ -424,66 +425,6 @@ pub mod special {
     }
 }
 
-fn is_plain(access: &Access) -> bool {
-    matches!(access.order, MemOrder::Weak | MemOrder::Constant)
-}
-
-/// Must stay even where nothing reads its results, and keeps its order among its like.
-pub fn has_side_effects(op: &Op) -> bool {
-    match op {
-        Op::Ldg { access, .. } | Op::Ld { access } => !is_plain(access),
-        Op::S2r { .. } | Op::S2ur { .. } | Op::Cs2r { .. } => false,
-        _ => {
-            writes_memory(op)
-                || matches!(
-                    op,
-                    Op::Membar { .. }
-                        | Op::Errbar
-                        | Op::Cctl { .. }
-                        | Op::Warpsync
-                        | Op::Nanosleep
-                        | Op::Bar { .. }
-                        | Op::B2r { .. }
-                        | Op::Bssy { .. }
-                        | Op::Bsync
-                        | Op::Break
-                        | Op::Bpt { .. }
-                )
-        }
-    }
-}
-
-/// Reads memory that another instruction or thread may write. Constant banks and `.nc` loads are not such.
-pub fn reads_memory(op: &Op) -> bool {
-    match op {
-        Op::Ldg { access, nc } => !nc && access.order != MemOrder::Constant,
-        Op::Ld { .. } | Op::Lds { .. } | Op::Ldl { .. } => true,
-        Op::Atom { .. } | Op::AtomCas { .. } | Op::Atoms { .. } | Op::AtomsCas { .. } => true,
-        _ => false,
-    }
-}
-
-pub fn writes_memory(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Stg { .. }
-            | Op::St { .. }
-            | Op::Sts { .. }
-            | Op::Stl { .. }
-            | Op::Atom { .. }
-            | Op::AtomCas { .. }
-            | Op::Red { .. }
-            | Op::Atoms { .. }
-            | Op::AtomsCas { .. }
-    )
-}
-
-/// A load or store of any space; its address operand is source 0.
-pub fn is_memory_access(op: &Op) -> bool {
-    writes_memory(op)
-        || matches!(op, Op::Ldg { .. } | Op::Ld { .. } | Op::Lds { .. } | Op::Ldl { .. } | Op::Ldc { .. })
-}
-
 /// Its result depends on which threads execute it together; it must not be moved into or out of other control
 /// flow, nor repeated.
 pub fn is_convergent(op: &Op) -> bool {
@@ -503,23 +444,6 @@ pub fn is_convergent(op: &Op) -> bool {
     )
 }
 
-/// Orders memory or threads: no access may move across.
-pub fn is_barrier(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Membar { .. }
-            | Op::Errbar
-            | Op::Cctl { .. }
-            | Op::Bar { .. }
-            | Op::Warpsync
-            | Op::Bssy { .. }
-            | Op::Bsync
-            | Op::Break
-            | Op::Bpt { .. }
-            | Op::Nanosleep
-    )
-}
-
 /// Threads wait in it, so others of the warp that are elsewhere may run meanwhile.
 pub fn waits(op: &Op) -> bool {
     matches!(op, Op::Warpsync | Op::Bar { .. } | Op::Bsync | Op::Nanosleep)
@@ -527,18 +451,7 @@ pub fn waits(op: &Op) -> bool {
 
 /// Same operands, same results, at any place: may be shared with an equal instruction and moved freely.
 pub fn is_pure(op: &Op) -> bool {
-    match op {
-        Op::S2r { sr } | Op::S2ur { sr } | Op::Cs2r { sr, .. } => special::is_stable(*sr),
-        Op::Ldc { .. } => true,
-        Op::Nop => false,
-        _ => {
-            !has_side_effects(op)
-                && !reads_memory(op)
-                && !is_convergent(op)
-                && !is_memory_access(op)
-                && !matches!(op, Op::P2r { .. } | Op::R2p { .. })
-        }
-    }
+    matches!(effect(op), Effect::None | Effect::Memory(Memory { space: Space::Constant, .. }))
 }
 
 /// May execute where the program would not have executed it: no fault, no effect, no thread set.

@@ -6,6 +6,7 @@
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Term, Value};
+use crate::ori::memory;
 use crate::ori::op::Op;
 use crate::ori::signature::{self, Accept, SrcSlot, Width, signature};
 use crate::ori::text;
@@ -309,7 +310,7 @@ impl Check<'_> {
 
     /// Only one operand of an instruction can be something else than a register.
     fn one_special_operand(&self, inst: &Inst) -> Result<(), String> {
-        if self.stage != Stage::Legal || signature::is_memory_access(&inst.op) {
+        if self.stage != Stage::Legal || memory::memory(&inst.op).is_some() {
             return Ok(());
         }
         let exempt = matches!(inst.op, Op::Shfl { .. } | Op::Bar { .. } | Op::Uldc { .. } | Op::Ulea { .. });

@@ -5,8 +5,8 @@ use crate::CodegenError;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{BlockId, Dst, File, Function, Src, SrcKind, SrcMods, Value};
+use crate::ori::memory::memory;
 use crate::ori::op::Op;
-use crate::ori::signature::is_memory_access;
 use crate::phase::copy_propagation::whole_of;
 use crate::phase::edit::{Defs, known};
 use crate::phases::Context;
@@ -22,7 +22,7 @@ pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
     folder.packs = folder.pairs_by_low_half(&cfg);
     for &b in &cfg.order {
         for i in 0..folder.func.block(b).insts.len() {
-            if is_memory_access(&folder.func.block(b).insts[i].op) {
+            if memory(&folder.func.block(b).insts[i].op).is_some() {
                 folder.fold(b, i);
             }
         }
@@ -41,7 +41,7 @@ struct Addresses<'a> {
 /// The offset field of a memory operation.
 fn offset_mut(op: &mut Op) -> Option<&mut i32> {
     match op {
-        Op::Ldg { access, .. } | Op::Ld { access } | Op::Stg { access } | Op::St { access } => {
+        Op::Ldg { access } | Op::Ld { access } | Op::Stg { access } | Op::St { access } => {
             Some(&mut access.offset)
         }
         Op::Lds { offset, .. }

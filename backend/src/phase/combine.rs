@@ -11,11 +11,13 @@ mod pairs;
 mod sums;
 
 use crate::CodegenError;
+use crate::ori::alias;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
+use crate::ori::memory::effect;
 use crate::ori::op::Op;
-use crate::ori::signature::{fold_modifiers, has_side_effects};
+use crate::ori::signature::fold_modifiers;
 use crate::phase::edit::{Defs, Replacements, count_uses};
 use crate::phases::Context;
 
@@ -148,7 +150,10 @@ impl Combiner<'_> {
             }
             let Some((b, i)) = self.defs.site(v) else { continue };
             let inst = self.inst(b, i);
-            if has_side_effects(&inst.op) || inst.op == Op::Nop || inst.defs().any(|d| self.uses(d) > 0) {
+            if !alias::is_removable(&effect(&inst.op))
+                || inst.op == Op::Nop
+                || inst.defs().any(|d| self.uses(d) > 0)
+            {
                 continue;
             }
             let dead = Inst::new(Op::Nop, &[], &[], inst.src);

@@ -498,10 +498,14 @@ fn remove_warp_syncs(func: &mut Function, diverged: &[bool]) {
                 && inst.guard == Src::TRUE
                 && inst.srcs[..] == [Src::new(SrcKind::Imm(u32::MAX))]
         };
-        // One that stands for `bar.warp.sync` also orders memory, and stays.
+        // One that stands for `bar.warp.sync` also orders memory, and stays: it is of another statement.
         let synchronizes_next = |insts: &[Inst], i: usize| {
             insts.get(i + 1).is_some_and(|next| {
-                matches!(next.op, Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. } | Op::Redux { .. })
+                next.src == insts[i].src
+                    && matches!(
+                        next.op,
+                        Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. } | Op::Redux { .. }
+                    )
             })
         };
         let keep: Vec<bool> =

@@ -3,6 +3,7 @@
 use crate::CodegenError;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{Const, Dst, File, Function, Inst, Phi, Src, SrcKind, SrcMods};
+use crate::ori::memory;
 use crate::ori::op::Op;
 use crate::ori::signature::{self, Accept, fold_modifiers};
 use crate::phase::edit::{Replacements, part_of};
@@ -83,7 +84,7 @@ impl Copies {
     /// Uniform registers stand for their copies only in slots that can read them.
     fn read_uniform(&self, inst: &mut Inst) {
         let copied = |src: &Src| src.value().and_then(|v| self.uniform.get(v.index()).copied().flatten());
-        if signature::is_memory_access(&inst.op) || !inst.srcs.iter().any(|src| copied(src).is_some()) {
+        if memory::memory(&inst.op).is_some() || !inst.srcs.iter().any(|src| copied(src).is_some()) {
             return;
         }
         let sig = signature::signature(&inst.op);

@@ -4,10 +4,11 @@
 //! only themselves go too.
 
 use crate::CodegenError;
+use crate::ori::alias;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, Term, Value};
+use crate::ori::memory::effect;
 use crate::ori::op::Op;
-use crate::ori::signature::has_side_effects;
 use crate::phase::edit;
 use crate::phases::Context;
 
@@ -22,7 +23,7 @@ pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
 fn is_root(inst: &Inst) -> bool {
     // A guard that never holds takes the effect away.
     let never = inst.guard == Src::FALSE;
-    has_side_effects(&inst.op) && !never
+    !alias::is_removable(&effect(&inst.op)) && !never
 }
 
 #[derive(Clone, Copy)]
@@ -89,7 +90,8 @@ pub fn remove_dead(func: &mut Function, cfg: &Cfg) {
     }
 }
 
-/// A result that nothing reads takes no register; an atomic whose result nothing reads is a reduction.
+/// A result that nothing reads takes no register; an atomic whose result nothing reads is a reduction, unless it
+/// acquires: a reduction does not wait for what it would have read.
 fn sink_unread(inst: &mut Inst, needed: &[bool]) {
     for (i, dst) in inst.dsts.iter_mut().enumerate() {
         if let Dst::Value(v) = dst
@@ -102,6 +104,7 @@ fn sink_unread(inst: &mut Inst, needed: &[bool]) {
         }
     }
     if let Op::Atom { op, ty, order, offset, generic: false } = inst.op
+        && !order.acquires()
         && inst.dsts[..] == [Dst::Sink]
         && op != crate::ori::op::AtomOp::Exch
     {

@@ -221,7 +221,7 @@ fn value_with_defs(func: &Function, defs: &Defs, inst: &Inst) -> Option<Src> {
             };
             let positive = zero_bits(func, defs, &srcs[0], 4) >> (bits - 1) == u32::MAX >> (bits - 1);
             let extended = defs.of_src(func, &srcs[0]).is_some_and(|def| match def.op {
-                Op::Ldg { access, .. } | Op::Ld { access } => sign_bits(access.size) >= 33 - bits,
+                Op::Ldg { access } | Op::Ld { access } => sign_bits(access.size) >= 33 - bits,
                 Op::Lds { size, .. } | Op::Ldl { size, .. } | Op::Ldc { size, .. } => {
                     sign_bits(size) >= 33 - bits
                 }
@@ -273,7 +273,7 @@ fn zero_bits(func: &Function, defs: &Defs, src: &Src, depth: u32) -> u32 {
     };
     let below = |src: &Src| if depth == 0 { 0 } else { zero_bits(func, defs, src, depth - 1) };
     match inst.op {
-        Op::Ldg { access, .. } | Op::Ld { access } => size_bits(access.size),
+        Op::Ldg { access } | Op::Ld { access } => size_bits(access.size),
         Op::Lds { size, .. } | Op::Ldl { size, .. } | Op::Ldc { size, .. } => size_bits(size),
         // A block has at most 1024 threads, 64 in its third dimension.
         Op::S2r { sr } if sr == special::TID[2] => !0x3f,

@@ -8,10 +8,12 @@
 
 use crate::CodegenError;
 use crate::input::SrcId;
+use crate::ori::alias;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Term};
+use crate::ori::memory::{effect, memory};
 use crate::ori::op::{MufuFunc, Op};
-use crate::ori::signature::{has_side_effects, is_convergent, is_memory_access, is_pure, may_be_guarded};
+use crate::ori::signature::{is_convergent, is_pure, may_be_guarded};
 use crate::phase::branches::{arguments_from, merge_chains};
 use crate::phase::edit::{count_uses, normalize_predicate};
 use crate::phases::Context;
@@ -238,7 +240,9 @@ fn overwrite(
     let inst = &mut insts[index];
     let guarded = inst.guard == guard && inst.old.iter().all(|old| *old == Src::UNDEF);
     let free = inst.guard == Src::TRUE && may_be_guarded(&inst.op);
-    if inst.defs().count() != 1 || !(guarded || free) || inst.guard == Src::TRUE && has_side_effects(&inst.op)
+    if inst.defs().count() != 1
+        || !(guarded || free)
+        || inst.guard == Src::TRUE && !alias::is_removable(&effect(&inst.op))
     {
         return None;
     }
@@ -250,7 +254,7 @@ fn overwrite(
 /// May stand in the branching block: speculated, or under the branch's predicate.
 fn can_move(inst: &Inst) -> bool {
     let unguarded = inst.guard == Src::TRUE;
-    let guardable = is_memory_access(&inst.op) && !is_convergent(&inst.op) && may_be_guarded(&inst.op);
+    let guardable = memory(&inst.op).is_some() && !is_convergent(&inst.op) && may_be_guarded(&inst.op);
     (is_pure(&inst.op) || guardable) && unguarded
 }
 

@@ -1,13 +1,15 @@
 //! Global value numbering: an operation on the same operands as one that dominates it is read from there.
 //!
-//! Only pure operations take part ([`is_pure`]), and loads that nothing can have changed.
+//! Only operations take part that may be repeated ([`alias::is_repeatable`]).
 
 use crate::CodegenError;
+use crate::ori::alias;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::dominators;
 use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, Value};
+use crate::ori::memory::effect;
 use crate::ori::op::Op;
-use crate::ori::signature::{commutes, fold_modifiers, is_pure};
+use crate::ori::signature::{commutes, fold_modifiers};
 use crate::phase::edit::Replacements;
 use crate::phases::Context;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -66,8 +68,7 @@ pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
 }
 
 fn takes_part(inst: &Inst) -> bool {
-    let loads_constant_memory = matches!(inst.op, Op::Ldg { nc: true, .. });
-    inst.guard == Src::TRUE && !inst.dsts.is_empty() && (is_pure(&inst.op) || loads_constant_memory)
+    inst.guard == Src::TRUE && !inst.dsts.is_empty() && alias::is_repeatable(&effect(&inst.op))
 }
 
 fn hash(inst: &Inst) -> u64 {

@@ -237,7 +237,7 @@ mod tests {
                 func.blocks[1].insts[load].srcs[0].kind = SrcKind::Reg(Reg { file: File::R, index: 8 });
             },
             expect![
-                "BlockId(1), instruction 0, Ldg { access: Access { size: B32, order: Weak, evict: Normal, prefetch: None, offset: 0 }, nc: false }: Reg { file: R, index: 8 } should hold Const { bank: 0, offset: 352 } but holds [Fixed(Reg { file: R, index: 8 })]"
+                "BlockId(1), instruction 0, Ldg { access: Access { size: B32, order: Weak, evict: Normal, prefetch: None, offset: 0 } }: Reg { file: R, index: 8 } should hold Const { bank: 0, offset: 352 } but holds [Fixed(Reg { file: R, index: 8 })]"
             ],
         );
     }
@@ -253,7 +253,7 @@ mod tests {
                 func.blocks[1].insts[load].dsts[0] = Dst::Reg(address);
             },
             expect![
-                "BlockId(1), instruction 0, Ldg { access: Access { size: B32, order: Weak, evict: Normal, prefetch: None, offset: 0 }, nc: false }: Reg { file: R, index: 2 } should hold Const { bank: 0, offset: 352 } but holds []"
+                "BlockId(1), instruction 0, Ldg { access: Access { size: B32, order: Weak, evict: Normal, prefetch: None, offset: 0 } }: Reg { file: R, index: 2 } should hold Const { bank: 0, offset: 352 } but holds []"
             ],
         );
     }

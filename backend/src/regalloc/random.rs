@@ -168,11 +168,11 @@ impl Generator {
             ),
             7 => {
                 let access = Access::weak(MemSize::B64, 0);
-                (Op::Ldg { access, nc: false }, &[(File::R, 2)], vec![self.wide(2), Src::ZERO])
+                (Op::Ldg { access }, &[(File::R, 2)], vec![self.wide(2), Src::ZERO])
             }
             8 => {
                 let access = Access::weak(MemSize::B128, 0);
-                (Op::Ldg { access, nc: false }, &[(File::R, 4)], vec![self.wide(2), Src::ZERO])
+                (Op::Ldg { access }, &[(File::R, 4)], vec![self.wide(2), Src::ZERO])
             }
             9 => return self.store(),
             10 => (Op::Pack, &[(File::R, 2)], vec![self.packed(), self.packed()]),

@@ -176,7 +176,7 @@ impl Builder<'_> {
         let conflicts: SmallVec<[u32; 8]> = self
             .accesses
             .iter()
-            .filter(|(_, other, v)| access.conflicts(other, *v == versions))
+            .filter(|(_, earlier, v)| earlier.conflicts(&access, *v == versions))
             .map(|(earlier, ..)| *earlier)
             .collect();
         for earlier in conflicts {

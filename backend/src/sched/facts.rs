@@ -33,7 +33,7 @@ impl InstFacts {
             writes,
             variable: inst.is_variable(sm),
             late: inst.reads_late(sm),
-            loads: matches!(mnemonic, "LD" | "LDG" | "ATOM" | "ATOMG"),
+            loads: matches!(mnemonic, "LD" | "LDG" | "LDS" | "ATOM" | "ATOMG" | "ATOMS"),
             invalidates: mnemonic == "CCTL",
             issue: issue_cycles(sm, inst),
         }

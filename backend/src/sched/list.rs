@@ -150,7 +150,8 @@ fn schedule(dag: &Dag, timings: &[Timing], heights: &[u32]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mach::{Access, Space};
+    use crate::mach::Access;
+    use crate::ori::memory::{Kind, Memory, Order, Space};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -182,15 +183,17 @@ mod tests {
     }
 
     fn made(step: Step) -> MachInst {
-        let shared = |base: u8, offset: u8, store| {
+        let global = |base: u8, offset: u8, kind| {
             Effect::Memory(Access {
-                space: Space::Global,
+                memory: Memory {
+                    space: Space::Global,
+                    kind,
+                    order: Order::Weak,
+                    offset: i32::from(offset) * 4,
+                    bytes: 4,
+                },
                 base: Some(base * 2),
                 uniform: None,
-                offset: i32::from(offset) * 4,
-                size: 4,
-                store,
-                ordered: false,
             })
         };
         let (text, effect) = match step {
@@ -200,12 +203,14 @@ mod tests {
             }
             Step::Wide { dst, a } => (format!("IMAD.WIDE.U32 R{dst}, R{a}, 0x3, RZ"), Effect::None),
             Step::Compare { a } => (format!("ISETP.LT.AND P0, PT, R{a}, 0x5, PT"), Effect::None),
-            Step::Load { dst, base, offset } => {
-                (format!("LDG.E R{dst}, [R{}.64+{:#x}]", base * 2, offset * 4), shared(base, offset, false))
-            }
-            Step::Store { data, base, offset } => {
-                (format!("STG.E [R{}.64+{:#x}], R{data}", base * 2, offset * 4), shared(base, offset, true))
-            }
+            Step::Load { dst, base, offset } => (
+                format!("LDG.E R{dst}, [R{}.64+{:#x}]", base * 2, offset * 4),
+                global(base, offset, Kind::Load),
+            ),
+            Step::Store { data, base, offset } => (
+                format!("STG.E [R{}.64+{:#x}], R{data}", base * 2, offset * 4),
+                global(base, offset, Kind::Store),
+            ),
             Step::Barrier => ("NOP".to_owned(), Effect::Fence { pinned: false }),
             Step::Clock { dst } => (format!("CS2R.32 R{dst}, SR_CLOCKLO"), Effect::Fence { pinned: true }),
         };
@@ -233,8 +238,8 @@ mod tests {
                 .fold(name, |h, r| mix(h, registers.get(&r).copied().unwrap_or(r as u64)));
             if let Effect::Memory(access) = inst.effect {
                 let base = access.base.map_or(0, |b| registers.get(&b.into()).copied().unwrap_or(b.into()));
-                let address = (base % 3) * 4 + access.offset as u64;
-                if access.store {
+                let address = (base % 3) * 4 + access.memory.offset as u64;
+                if access.memory.writes() {
                     memory.insert(address, value);
                 } else {
                     value = mix(value, memory.get(&address).copied().unwrap_or(address));

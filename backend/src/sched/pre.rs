@@ -208,7 +208,7 @@ impl<'a> Scheduler<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ori::signature::writes_memory;
+    use crate::ori::memory::memory;
     use crate::ori::text;
     use crate::ori::verify::{Stage, verify};
     use crate::regalloc::allocate;
@@ -233,7 +233,7 @@ mod tests {
             assert_eq!(verify(&after, Stage::Built), Ok(()), "seed {seed}");
             for (a, b) in before.blocks.iter().zip(&after.blocks) {
                 let stores = |insts: &[Inst]| -> Vec<Inst> {
-                    insts.iter().filter(|i| writes_memory(&i.op)).cloned().collect()
+                    insts.iter().filter(|i| memory(&i.op).is_some_and(|m| m.writes())).cloned().collect()
                 };
                 assert_eq!(stores(&a.insts), stores(&b.insts), "seed {seed}");
                 assert_eq!(a.insts.len(), b.insts.len(), "seed {seed}");
@@ -337,5 +337,82 @@ mod tests {
         schedule(&mut func, 255, &|| ());
         let place = |wanted: fn(&Op) -> bool| func.blocks[0].insts.iter().position(|inst| wanted(&inst.op));
         assert!(place(|op| matches!(op, Op::Ld { .. })) < place(|op| matches!(op, Op::Stl { .. })));
+    }
+
+    /// The places of the memory operations of one block after scheduling, by their place before.
+    fn order_of(accesses: &[&str]) -> Vec<usize> {
+        // Loads are deep and stores shallow, so that the scheduler wants the former first.
+        let lines: String = accesses
+            .iter()
+            .enumerate()
+            .map(|(i, access)| match access.split_once("= ") {
+                Some((_, load)) => format!(
+                    "%v{n}:r = {load} #{id}\n%v{m}:r = FADD %v{n}, %v{n}\nSTL{{offset={at}}} R1, %v{m}\n",
+                    n = 10 + 2 * i,
+                    m = 11 + 2 * i,
+                    id = i + 1,
+                    at = 4 * i,
+                ),
+                None => format!(
+                    "%v{n}:r = IADD3 %v1, {n}, RZ\n{access}, %v{n} #{id}\n",
+                    n = 10 + 2 * i,
+                    id = i + 1
+                ),
+            })
+            .collect();
+        let text = format!(
+            "entry \"f\" frame(local=256,stack) {{\nb0:\n%v0:r2 = PACK c[0x0][0x160], c[0x0][0x164]\n\
+             %v1:r = S2R{{sr=0x21}}\n{lines}EXIT\n}}"
+        );
+        let mut func = text::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        verify(&func, Stage::Built).expect("is valid");
+        schedule(&mut func, 255, &|| ());
+        func.blocks[0].insts.iter().filter(|i| i.src.0 > 0).map(|i| i.src.0 as usize - 1).collect()
+    }
+
+    /// Asserts that of these accesses the pairs keep their order.
+    fn keeps(accesses: &[&str], pairs: &[(usize, usize)]) {
+        let order = order_of(accesses);
+        let place = |i| order.iter().position(|o| *o == i);
+        for &(first, second) in pairs {
+            assert!(place(first) < place(second), "{accesses:?} become {order:?}");
+        }
+    }
+
+    #[test]
+    fn an_acquiring_access_stays_before_what_follows() {
+        for first in [
+            "= LDS.ACQUIRE.CTA %v1, RZ",
+            "= LDG.E.ACQUIRE.GPU %v0, RZ",
+            "= ATOMS.ADD.ACQ_REL.CTA %v1, RZ, %v1",
+        ] {
+            keeps(&[first, "= LDG.E{offset=4} %v0, RZ"], &[(0, 1)]);
+            keeps(&[first, "= LDL{offset=128} R1", "STS{offset=64} %v1, RZ"], &[(0, 1), (0, 2)]);
+            keeps(&["STS{offset=64} %v1, RZ", first, "= LDS{offset=64} %v1, RZ"], &[(0, 2), (1, 2)]);
+        }
+    }
+
+    #[test]
+    fn a_releasing_access_stays_behind_what_precedes() {
+        for last in ["STS.RELEASE.CTA %v1, RZ", "STG.E.RELEASE.GPU %v0, RZ"] {
+            keeps(&["STS{offset=16} %v1, RZ", last], &[(0, 1)]);
+            keeps(&["= LDG.E{offset=64} %v0, RZ", "STL{offset=128} R1", last], &[(0, 2), (1, 2)]);
+        }
+    }
+
+    #[test]
+    fn volatile_accesses_keep_their_order() {
+        let volatile = [
+            "STS.VOLATILE %v1, RZ",
+            "= LDG.E.VOLATILE %v0, RZ",
+            "STG.E.MMIO{offset=8} %v0, RZ",
+            "= LDS.VOLATILE{offset=8} %v1, RZ",
+        ];
+        assert_eq!(order_of(&volatile), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn weak_loads_pass_relaxed_stores_of_other_spaces() {
+        assert_eq!(order_of(&["STS.RELAXED.CTA %v1, RZ", "= LDG.E %v0, RZ"]), [1, 0]);
     }
 }

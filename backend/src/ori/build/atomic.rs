@@ -1,10 +1,11 @@
 //! `atom` and `red`: hardware operations, and compare-and-swap loops for what shared memory has not.
 
-use super::memory::{Scope, Target, scope, strong};
+use super::memory::{Target, scope};
 use super::{Lowering, Result};
 use crate::input::{Instr, Operand};
 use crate::ori::ir::{Dst, File, Src, Term};
-use crate::ori::op::{AtomOp, AtomType, ICmp, MemOrder, MemSize, Op, Round};
+use crate::ori::memory::{Order, Scope};
+use crate::ori::op::{AtomOp, AtomType, ICmp, MemSize, Op, Round};
 use ptx_isa::{FormId, Mod, ScalarType, TypeKind};
 
 const MODIFIERS: [Mod; 26] = [
@@ -91,6 +92,18 @@ impl Atomic {
     }
 }
 
+/// What an atomic operation promises other threads.
+fn order(instr: &Instr) -> Order {
+    let scope = scope(instr).unwrap_or(Scope::Gpu);
+    let has = |m| instr.opcode.has(m);
+    match () {
+        () if has(Mod::Acquire) => Order::Acquire(scope),
+        () if has(Mod::Release) => Order::Release(scope),
+        () if has(Mod::AcqRel) => Order::AcqRel(scope),
+        () => Order::Relaxed(scope),
+    }
+}
+
 impl<'a> Lowering<'a> {
     /// `atom` and `red`.
     pub(super) fn atomic(&mut self, instr: &'a Instr) -> Result<()> {
@@ -109,7 +122,7 @@ impl<'a> Lowering<'a> {
         }
         let first = usize::from(opcode.form == FormId::Atom);
         let target = self.target(instr, first)?;
-        let order = strong(scope(instr).unwrap_or(Scope::Device));
+        let order = order(instr);
         self.release_before(instr);
         if opcode.has(Mod::Cas) {
             self.arity(instr, 4..=4)?;
@@ -131,7 +144,7 @@ impl<'a> Lowering<'a> {
         &mut self,
         instr: &'a Instr,
         target: Target,
-        order: MemOrder,
+        order: Order,
         atomic: Atomic,
         first: usize,
     ) -> Result<()> {
@@ -145,17 +158,20 @@ impl<'a> Lowering<'a> {
                 };
                 let descriptor = self.descriptor();
                 let srcs = [address, descriptor, value];
-                if matches!(dst, Operand::Sink) && !generic && op != AtomOp::Exch {
+                if matches!(dst, Operand::Sink) && !generic && op != AtomOp::Exch && !order.acquires() {
                     self.effect(Op::Red { op, ty, order, offset }, &srcs);
                     return Ok(());
                 }
                 self.returning(dst, atomic.wide(), Op::Atom { op, ty, order, offset, generic }, &srcs)
             }
             Target::Shared { address, base, offset } => match atomic.shared() {
-                Some(ty) => {
-                    self.returning(dst, atomic.wide(), Op::Atoms { op, ty, offset }, &[address, base, value])
-                }
-                None => self.branch_around(|this| this.swap_until(instr, target, dst, atomic, value)),
+                Some(ty) => self.returning(
+                    dst,
+                    atomic.wide(),
+                    Op::Atoms { op, ty, order, offset },
+                    &[address, base, value],
+                ),
+                None => self.branch_around(|this| this.swap_until(instr, target, order, dst, atomic, value)),
             },
             _ => self.unsupported(instr, "an atomic operation in this state space"),
         }
@@ -193,7 +209,7 @@ impl<'a> Lowering<'a> {
         &mut self,
         instr: &Instr,
         target: Target,
-        order: MemOrder,
+        order: Order,
         dst: &Operand,
         ty: ScalarType,
         compare: Src,
@@ -209,7 +225,7 @@ impl<'a> Lowering<'a> {
             Target::Shared { address, base, offset } => {
                 let address = self.based(address, base);
                 let srcs = [address, Src::ZERO, compare, swap];
-                self.returning(dst, wide, Op::AtomsCas { wide, offset }, &srcs)
+                self.returning(dst, wide, Op::AtomsCas { wide, order, offset }, &srcs)
             }
             _ => self.unsupported(instr, "an atomic operation in this state space"),
         }
@@ -220,6 +236,7 @@ impl<'a> Lowering<'a> {
         &mut self,
         instr: &'a Instr,
         target: Target,
+        order: Order,
         dst: &Operand,
         atomic: Atomic,
         value: Src,
@@ -231,14 +248,16 @@ impl<'a> Lowering<'a> {
         let (wide, width) = if atomic.wide() { (true, 2) } else { (false, 1) };
         let size = if wide { MemSize::B64 } else { MemSize::B32 };
         let seen = self.temporary(File::R, width);
-        let first = self.wide(width, Op::Lds { size, offset }, &[address, base]);
+        // A guess: the swap decides.
+        let guess = Op::Lds { size, order: Order::Relaxed(Scope::Cta), offset };
+        let first = self.wide(width, guess, &[address, base]);
         self.write_variable(seen, first);
         let (again, done) = (self.new_block(2), self.new_block(1));
         self.end(Term::Jump(again));
         self.start(again);
         let old = self.read_variable(seen);
         let new = self.combine(instr, atomic, old, value)?;
-        let found = self.wide(width, Op::AtomsCas { wide, offset }, &[address, base, old, new]);
+        let found = self.wide(width, Op::AtomsCas { wide, order, offset }, &[address, base, old, new]);
         let changed = if wide {
             let (found, old) = (self.pair(found), self.pair(old));
             self.compare_pair(ICmp::Ne, false, found, old)

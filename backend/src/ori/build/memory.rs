@@ -8,35 +8,47 @@ use super::symbol::{Place, STACK};
 use super::{Lowering, Result};
 use crate::input::{Address, AddressBase, Instr, Operand, RegId, Symbol};
 use crate::ori::ir::{Dst, File, Src};
-use crate::ori::op::{Access, CctlOp, Evict, MemOrder, MemSize, MembarScope, Op, Prefetch};
+use crate::ori::memory::{Order, Scope};
+use crate::ori::op::{Access, CctlOp, Evict, MemSize, MembarScope, Op, Prefetch};
 use ptx_isa::{Mod, ScalarType};
 
 /// Offsets that a memory operation adds to its address: signed 24 bits.
 const OFFSETS: std::ops::Range<i64> = -(1 << 23)..1 << 23;
 
-/// How wide synchronisation reaches.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Scope {
-    Block,
-    Device,
-    System,
-}
-
 /// The scope that an instruction names. A cluster's is served by the device's.
 pub(super) fn scope(instr: &Instr) -> Option<Scope> {
     instr.opcode.mods().find_map(|m| match m {
-        Mod::Cta => Some(Scope::Block),
-        Mod::Cluster | Mod::Gpu | Mod::Gl => Some(Scope::Device),
-        Mod::Sys => Some(Scope::System),
+        Mod::Cta => Some(Scope::Cta),
+        Mod::Cluster | Mod::Gpu | Mod::Gl => Some(Scope::Gpu),
+        Mod::Sys => Some(Scope::Sys),
         _ => None,
     })
 }
 
-pub(super) fn strong(scope: Scope) -> MemOrder {
-    match scope {
-        Scope::Block => MemOrder::StrongCta,
-        Scope::Device => MemOrder::StrongGpu,
-        Scope::System => MemOrder::StrongSys,
+/// What a load or store promises other threads. Cache operators are orders to the hardware.
+fn order(instr: &Instr) -> Order {
+    let has = |m| instr.opcode.has(m);
+    let scope = scope(instr).unwrap_or(Scope::Sys);
+    match () {
+        () if has(Mod::Mmio) => Order::Mmio,
+        () if has(Mod::Volatile) => Order::Volatile,
+        () if has(Mod::Relaxed) => Order::Relaxed(scope),
+        () if has(Mod::Acquire) => Order::Acquire(scope),
+        () if has(Mod::Release) => Order::Release(scope),
+        () if has(Mod::Nc) => Order::Constant,
+        () if has(Mod::Ca) || has(Mod::Wb) => Order::Relaxed(Scope::Cta),
+        () if has(Mod::Cg) => Order::Relaxed(Scope::Gpu),
+        () if has(Mod::Cv) || has(Mod::Wt) => Order::Relaxed(Scope::Sys),
+        () => Order::Weak,
+    }
+}
+
+/// The order of an access of shared memory, which has one cache: operators of others say nothing.
+fn shared_order(instr: &Instr) -> Order {
+    let hint = [Mod::Ca, Mod::Cg, Mod::Wb].into_iter().any(|m| instr.opcode.has(m));
+    match order(instr) {
+        Order::Relaxed(_) if hint => Order::Weak,
+        order => order,
     }
 }
 
@@ -126,18 +138,6 @@ pub(super) fn space(instr: &Instr) -> Option<Mod> {
 fn access(instr: &Instr, size: MemSize, offset: i32) -> Access {
     let opcode = &instr.opcode;
     let has = |m| opcode.has(m);
-    let order = match () {
-        () if has(Mod::Mmio) => MemOrder::Mmio,
-        () if has(Mod::Volatile) => MemOrder::StrongSys,
-        () if has(Mod::Relaxed) || has(Mod::Acquire) || has(Mod::Release) => {
-            strong(scope(instr).unwrap_or(Scope::System))
-        }
-        () if has(Mod::Nc) => MemOrder::Constant,
-        () if has(Mod::Ca) || has(Mod::Wb) => MemOrder::StrongCta,
-        () if has(Mod::Cg) => MemOrder::StrongGpu,
-        () if has(Mod::Cv) || has(Mod::Wt) => MemOrder::StrongSys,
-        () => MemOrder::Weak,
-    };
     let evict = match () {
         () if has(Mod::Cs) || has(Mod::L1EvictFirst) => Evict::First,
         () if has(Mod::Lu) => Evict::LastUse,
@@ -152,7 +152,7 @@ fn access(instr: &Instr, size: MemSize, offset: i32) -> Access {
         () if has(Mod::L2256B) => Prefetch::B256,
         () => Prefetch::None,
     };
-    Access { size, order, evict, prefetch, offset }
+    Access { size, order: order(instr), evict, prefetch, offset }
 }
 
 /// The elements of a vector operand, or the one operand.
@@ -359,14 +359,12 @@ impl<'a> Lowering<'a> {
             Target::Wide { address, offset, generic } => {
                 let access = access(instr, size, offset);
                 let descriptor = self.descriptor();
-                let op = if generic {
-                    Op::Ld { access }
-                } else {
-                    Op::Ldg { access, nc: instr.opcode.has(Mod::Nc) }
-                };
+                let op = if generic { Op::Ld { access } } else { Op::Ldg { access } };
                 (op, vec![address, descriptor])
             }
-            Target::Shared { address, base, offset } => (Op::Lds { size, offset }, vec![address, base]),
+            Target::Shared { address, base, offset } => {
+                (Op::Lds { size, order: shared_order(instr), offset }, vec![address, base])
+            }
             Target::Local { address, offset } => (Op::Ldl { size, offset }, vec![address]),
             Target::Constant { bank, offset } => {
                 (Op::Ldc { size, bank, offset: offset.into() }, vec![Src::ZERO])
@@ -461,7 +459,7 @@ impl<'a> Lowering<'a> {
         let target = self.target(instr, 0)?;
         let data = self.stored(srcs, ty)?;
         if instr.opcode.has(Mod::Release) {
-            self.release(scope(instr).unwrap_or(Scope::System));
+            self.release(scope(instr).unwrap_or(Scope::Sys));
         }
         match target {
             Target::Wide { address, offset, generic } => {
@@ -471,7 +469,7 @@ impl<'a> Lowering<'a> {
                 self.effect(op, &[address, descriptor, data]);
             }
             Target::Shared { address, base, offset } => {
-                self.effect(Op::Sts { size, offset }, &[address, base, data])
+                self.effect(Op::Sts { size, order: shared_order(instr), offset }, &[address, base, data])
             }
             Target::Local { address, offset } => self.effect(Op::Stl { size, offset }, &[address, data]),
             Target::Constant { .. } | Target::Indexed { .. } => {
@@ -517,7 +515,7 @@ impl<'a> Lowering<'a> {
 
     /// After an acquiring read: what other blocks wrote is not in this one's cache.
     fn acquire(&mut self, instr: &Instr) {
-        if scope(instr).unwrap_or(Scope::System) > Scope::Block {
+        if scope(instr).unwrap_or(Scope::Sys) > Scope::Cta {
             self.effect(Op::Cctl { op: CctlOp::Ivall }, &[]);
         }
     }
@@ -525,12 +523,12 @@ impl<'a> Lowering<'a> {
     /// Before a releasing write.
     fn release(&mut self, scope: Scope) {
         let all = match scope {
-            Scope::Block => MembarScope::AllCta,
-            Scope::Device => MembarScope::AllGpu,
-            Scope::System => MembarScope::AllSys,
+            Scope::Cta => MembarScope::AllCta,
+            Scope::Gpu => MembarScope::AllGpu,
+            Scope::Sys => MembarScope::AllSys,
         };
         self.effect(Op::Membar { scope: all }, &[]);
-        if scope > Scope::Block {
+        if scope > Scope::Cta {
             self.effect(Op::Errbar, &[]);
         }
     }
@@ -538,13 +536,13 @@ impl<'a> Lowering<'a> {
     /// The fences around an atomic operation, under its own ordering.
     pub(super) fn release_before(&mut self, instr: &Instr) {
         if instr.opcode.has(Mod::Release) || instr.opcode.has(Mod::AcqRel) {
-            self.release(scope(instr).unwrap_or(Scope::Device));
+            self.release(scope(instr).unwrap_or(Scope::Gpu));
         }
     }
 
     pub(super) fn acquire_after(&mut self, instr: &Instr) {
         let opcode = &instr.opcode;
-        let wide = scope(instr).unwrap_or(Scope::Device) > Scope::Block;
+        let wide = scope(instr).unwrap_or(Scope::Gpu) > Scope::Cta;
         if wide && (opcode.has(Mod::Acquire) || opcode.has(Mod::AcqRel)) {
             self.effect(Op::Cctl { op: CctlOp::Ivall }, &[]);
         }
@@ -556,15 +554,15 @@ impl<'a> Lowering<'a> {
         let Some(scope) = scope(instr) else { return self.unsupported(instr, "a fence without a scope") };
         let weak = instr.opcode.has(Mod::AcqRel);
         let barrier = match (scope, weak) {
-            (Scope::Block, true) => MembarScope::AllCta,
-            (Scope::Device, true) => MembarScope::AllGpu,
-            (Scope::System, true) => MembarScope::AllSys,
-            (Scope::Block, false) => MembarScope::Cta,
-            (Scope::Device, false) => MembarScope::Gpu,
-            (Scope::System, false) => MembarScope::Sys,
+            (Scope::Cta, true) => MembarScope::AllCta,
+            (Scope::Gpu, true) => MembarScope::AllGpu,
+            (Scope::Sys, true) => MembarScope::AllSys,
+            (Scope::Cta, false) => MembarScope::Cta,
+            (Scope::Gpu, false) => MembarScope::Gpu,
+            (Scope::Sys, false) => MembarScope::Sys,
         };
         self.effect(Op::Membar { scope: barrier }, &[]);
-        if scope > Scope::Block {
+        if scope > Scope::Cta {
             self.effect(Op::Errbar, &[]);
             self.effect(Op::Cctl { op: CctlOp::Ivall }, &[]);
         }

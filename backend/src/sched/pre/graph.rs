@@ -1,12 +1,10 @@
 //! Which instructions of a block must come before which: by values, by memory, by barriers.
 
 use super::lanes::{Lanes, Touches};
+use crate::ori::alias;
 use crate::ori::ir::{Dst, Inst, SrcKind, Value};
-use crate::ori::op::{MemOrder, MemSize, MufuFunc, Op};
-use crate::ori::signature::{
-    has_side_effects, is_barrier, is_convergent, is_memory_access, is_pure, reads_memory, size_bytes,
-    writes_memory,
-};
+use crate::ori::memory::{Effect, Memory, Space, effect};
+use crate::ori::op::{MufuFunc, Op};
 
 /// Memory accesses that are told apart by their addresses; earlier ones conflict. A store behind
 /// sixteen times as many loads is a fence.
@@ -77,16 +75,18 @@ fn latency(op: &Op) -> u32 {
     }
 }
 
-/// Orders that are not by values: memory, barriers, named registers.
+/// Orders that are not by values: effects, named registers.
 #[derive(Default)]
 struct Order {
-    fence: Option<u32>,
-    /// What the next fence must wait for.
-    since_fence: Vec<u32>,
+    /// What all later effects wait for: a fence or an acquiring access.
+    opens: Option<u32>,
+    /// What the next fence or releasing access must wait for.
+    since: Vec<u32>,
     convergent: Option<u32>,
+    volatile: Option<u32>,
     /// The last instruction that names a register.
     named: Option<u32>,
-    /// By space.
+    /// Stores and strong loads, by space: each comes after those before it.
     stores: [Vec<Access>; SPACES.len()],
     loads: Vec<Access>,
     /// Uniform registers of reductions, which other threads may overwrite while these wait at a fence.
@@ -95,80 +95,98 @@ struct Order {
 
 impl Order {
     fn add(&mut self, graph: &mut Graph, i: u32, inst: &Inst) {
-        let fixed =
+        let names =
             inst.uses().any(|s| matches!(s.kind, SrcKind::Reg(r) if r != crate::regalloc::STACK_POINTER))
                 || inst.dsts.iter().any(|d| matches!(d, Dst::Reg(_)));
-        if fixed && let Some(named) = self.named.replace(i) {
+        if names && let Some(named) = self.named.replace(i) {
             graph.edge(named, i, 1);
         }
-        let access = is_memory_access(&inst.op);
-        let free = match inst.op {
-            Op::Ldc { .. } => true,
-            Op::Ldg { .. } => !reads_memory(&inst.op),
-            _ => !access && (is_pure(&inst.op) || matches!(inst.op, Op::Pack | Op::Copy)),
-        };
         if matches!(inst.op, Op::Redux { .. }) {
             self.reductions.extend(inst.defs());
         }
         let copies_reduction = inst.op == Op::Mov
             && inst.uses().any(|src| src.value().is_some_and(|v| self.reductions.contains(&v)));
-        let fixed = fixed || copies_reduction;
+        let fixed = names || copies_reduction;
+        let effect = effect(&inst.op);
+        // Passes even what has the worst effect.
+        let free = alias::may_exchange(&effect, &Effect::Everything, false);
         if free && !fixed {
             return;
         }
-        if let Some(fence) = self.fence {
-            graph.edge(fence, i, 1);
+        if let Some(opens) = self.opens {
+            graph.edge(opens, i, 1);
         }
-        let strong = access && !writes_memory(&inst.op) && has_side_effects(&inst.op);
-        let crowded = self.loads.len() > 16 * DISTINCT && writes_memory(&inst.op);
-        if is_barrier(&inst.op)
-            || strong
-            || crowded
-            || is_ordered_store(&inst.op)
-            || !(access || is_convergent(&inst.op) || fixed)
-        {
-            for earlier in self.since_fence.drain(..) {
-                graph.edge(earlier, i, 1);
+        match effect {
+            _ if free => self.since.push(i),
+            Effect::Memory(access) => self.access(graph, Access::new(i, inst, access)),
+            Effect::Warp { .. } => {
+                self.since.push(i);
+                if let Some(earlier) = self.convergent.replace(i) {
+                    graph.edge(earlier, i, 1);
+                }
             }
-            *self = Order { fence: Some(i), named: self.named, ..Order::default() };
-            return;
-        }
-        self.since_fence.push(i);
-        if is_convergent(&inst.op)
-            && let Some(earlier) = self.convergent.replace(i)
-        {
-            graph.edge(earlier, i, 1);
-        }
-        if access {
-            self.access(graph, Access::new(i, inst), &inst.op);
+            Effect::None | Effect::Observes | Effect::Everything => self.fence(graph, i),
         }
     }
 
-    fn access(&mut self, graph: &mut Graph, access: Access, op: &Op) {
+    fn fence(&mut self, graph: &mut Graph, i: u32) {
+        self.wait_for_all(graph, i);
+        *self = Order { opens: Some(i), named: self.named, ..Order::default() };
+    }
+
+    fn wait_for_all(&mut self, graph: &mut Graph, i: u32) {
+        for earlier in self.since.drain(..) {
+            graph.edge(earlier, i, 1);
+        }
+    }
+
+    fn access(&mut self, graph: &mut Graph, access: Access) {
+        let (i, order) = (access.inst, access.memory.order);
+        let crowded = self.loads.len() > 16 * DISTINCT && access.memory.writes();
+        if crowded || (order.acquires() && order.releases()) {
+            return self.fence(graph, i);
+        }
+        if order.releases() {
+            self.wait_for_all(graph, i);
+        }
+        if order.acquires() {
+            self.opens = Some(i);
+        }
+        if order.is_volatile()
+            && let Some(earlier) = self.volatile.replace(i)
+        {
+            graph.edge(earlier, i, 1);
+        }
+        self.since.push(i);
+        self.overlap(graph, access);
+    }
+
+    /// Orders accesses that may overlap.
+    fn overlap(&mut self, graph: &mut Graph, access: Access) {
         // Stores of one space come in their order, so waiting for one is waiting for all before it.
-        let writes = writes_memory(op);
+        let stays = access.memory.writes() || access.memory.order.is_strong();
         for (space, stores) in SPACES.iter().zip(&self.stores) {
-            let chained = writes && (*space == access.space || access.space == Space::Generic);
-            let near = stores.iter().rev().take(DISTINCT).find(|store| chained || access.conflicts(store));
+            let chained = stays && (*space == access.memory.space || access.memory.space == Space::Generic);
+            let near = stores.iter().rev().take(DISTINCT).find(|store| chained || access.waits_for(store));
             // Those further back are not told apart.
             let far = || stores.iter().rev().nth(DISTINCT);
             if let Some(store) = near.or_else(far) {
                 graph.edge(store.inst, access.inst, 1);
             }
         }
-        if !writes {
+        if !stays {
             self.loads.push(access);
             return;
         }
         self.loads.retain(|load| {
-            let waits = access.conflicts(load);
+            let waits = access.waits_for(load);
             if waits {
                 graph.edge(load.inst, access.inst, 1);
             }
             // Stores of this space come behind this one, and generic ones too; those of others may not.
-            !(waits && load.space == access.space && access.space != Space::Generic)
+            !(waits && load.memory.space == access.memory.space && access.memory.space != Space::Generic)
         });
-        let stores = &mut self.stores[access.space as usize];
+        let stores = &mut self.stores[access.memory.space as usize];
         stores.push(access);
         if stores.len() > 4 * DISTINCT {
             stores.drain(..2 * DISTINCT);
@@ -176,69 +194,32 @@ impl Order {
     }
 }
 
-/// A store that other threads may wait for: nothing moves across it.
-fn is_ordered_store(op: &Op) -> bool {
-    match op {
-        Op::Stg { access } | Op::St { access } => !matches!(access.order, MemOrder::Weak),
-        _ => false,
-    }
-}
+/// The spaces that are written, in their order.
+const SPACES: [Space; 4] = [Space::Global, Space::Generic, Space::Shared, Space::Local];
 
-/// The address space of an access.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Space {
-    Global,
-    Shared,
-    Local,
-    Generic,
-}
-
-const SPACES: [Space; 4] = [Space::Global, Space::Shared, Space::Local, Space::Generic];
-
-/// A memory access as far as it may conflict with others.
+/// An access and what it addresses by.
 struct Access {
     inst: u32,
-    space: Space,
-    /// Base, and bytes from it.
-    base: SrcKind,
-    start: i32,
-    end: i32,
+    memory: Memory,
+    /// The address, and for shared memory a uniform addend.
+    base: [SrcKind; 2],
 }
 
 impl Access {
-    fn conflicts(&self, other: &Access) -> bool {
-        let spaces =
-            self.space == other.space || self.space == Space::Generic || other.space == Space::Generic;
-        let apart = self.base == other.base && (self.end <= other.start || other.end <= self.start);
-        spaces && !apart
+    fn new(inst: u32, of: &Inst, memory: Memory) -> Access {
+        let operand = |i: usize| of.srcs.get(i).map_or(SrcKind::Undef, |s| s.kind);
+        let addend = if memory.space == Space::Shared { operand(1) } else { SrcKind::Zero };
+        Access { inst, memory, base: [operand(0), addend] }
     }
-}
 
-impl Access {
-    fn new(inst: u32, of: &Inst) -> Access {
-        let known = match of.op {
-            Op::Ldg { access, .. } | Op::Stg { access } => Some((Space::Global, access.offset, access.size)),
-            Op::Ld { access } | Op::St { access } => Some((Space::Generic, access.offset, access.size)),
-            Op::Lds { size, offset } | Op::Sts { size, offset } => Some((Space::Shared, offset, size)),
-            Op::Ldl { size, offset } | Op::Stl { size, offset } => Some((Space::Local, offset, size)),
-            Op::Atoms { offset, .. } | Op::AtomsCas { offset, .. } => {
-                Some((Space::Shared, offset, MemSize::B128))
-            }
-            _ => None,
+    /// It must stay behind `earlier`.
+    fn waits_for(&self, earlier: &Access) -> bool {
+        // Other named registers may change in between.
+        let lasting = |kind: &SrcKind| match kind {
+            SrcKind::Reg(reg) => *reg == crate::regalloc::STACK_POINTER,
+            kind => *kind != SrcKind::Undef,
         };
-        // A shared address has a second, uniform base.
-        let second_base = known.is_some_and(|(space, ..)| space == Space::Shared)
-            && of.srcs.get(1).is_some_and(|s| s.kind != SrcKind::Zero);
-        let base = of.srcs.first().map_or(SrcKind::Undef, |s| s.kind);
-        match known.filter(|_| !second_base) {
-            Some((space, start, size)) => {
-                let end = start.saturating_add(i32::from(size_bytes(size)));
-                Access { inst, space, base, start, end }
-            }
-            None => {
-                let space = known.map_or(Space::Generic, |(space, ..)| space);
-                Access { inst, space, base, start: i32::MIN, end: i32::MAX }
-            }
-        }
+        let same_base = self.base == earlier.base && self.base.iter().all(lasting);
+        !alias::may_exchange(&Effect::Memory(earlier.memory), &Effect::Memory(self.memory), same_base)
     }
 }

@@ -1,0 +1,197 @@
+//! The one answer to what may be exchanged, removed and merged: PTX's memory consistency model as rules about
+//! two effects.
+//!
+//! - Nothing passes a fence or a barrier, and nothing with an effect a clock.
+//! - No later access passes an acquiring one, and a releasing one passes no earlier access.
+//! - Volatile accesses keep their order, and so do those of `.mmio`; neither is repeated.
+//! - Two accesses that may overlap keep theirs when one of them writes or is strong.
+//! - State spaces do not overlap, but a generic address may point into any.
+//! - Constant memory is not written, so reads of it pass everything.
+//!
+//! A rule that is missing here can only lose speed: what is not known to be free keeps its place.
+
+use crate::ori::memory::{Effect, Kind, Memory, Space};
+
+/// Whether exchanging two neighbours is invisible, the first standing before the second.
+///
+/// `same_base`: their address operands hold the same values, so that offsets compare.
+pub fn may_exchange(first: &Effect, second: &Effect, same_base: bool) -> bool {
+    match (first, second) {
+        (Effect::None, _) | (_, Effect::None) => true,
+        (Effect::Memory(access), _) | (_, Effect::Memory(access)) if access.is_constant() => true,
+        (Effect::Memory(first), Effect::Memory(second)) => {
+            !keeps_order(first, second) && (!conflicts(first, second) || are_apart(first, second, same_base))
+        }
+        (Effect::Warp { .. }, Effect::Memory(_)) | (Effect::Memory(_), Effect::Warp { .. }) => true,
+        _ => false,
+    }
+}
+
+/// It need not execute where nothing reads its results.
+pub fn is_removable(effect: &Effect) -> bool {
+    match effect {
+        Effect::None | Effect::Observes | Effect::Warp { removable: true } => true,
+        Effect::Memory(access) => access.kind == Kind::Load && !access.order.is_strong(),
+        Effect::Warp { removable: false } | Effect::Everything => false,
+    }
+}
+
+/// An equal instruction that dominates it has its results, wherever the two stand.
+pub fn is_repeatable(effect: &Effect) -> bool {
+    match effect {
+        Effect::None => true,
+        Effect::Memory(access) => access.kind == Kind::Load && access.is_constant(),
+        _ => false,
+    }
+}
+
+/// Their order is kept wherever they go.
+fn keeps_order(first: &Memory, second: &Memory) -> bool {
+    let (a, b) = (first.order, second.order);
+    a.acquires() || b.releases() || (a.is_volatile() && b.is_volatile())
+}
+
+/// Their order is seen where they overlap.
+fn conflicts(first: &Memory, second: &Memory) -> bool {
+    first.writes() || second.writes() || first.order.is_strong() || second.order.is_strong()
+}
+
+/// They access no byte in common.
+fn are_apart(a: &Memory, b: &Memory, same_base: bool) -> bool {
+    // A global address is its own generic address.
+    let wide = |space| matches!(space, Space::Global | Space::Generic);
+    let one_space = a.space == b.space || (wide(a.space) && wide(b.space));
+    let may_meet = one_space || a.space == Space::Generic || b.space == Space::Generic;
+    if !may_meet {
+        return true;
+    }
+    let (start, other) = (i64::from(a.offset), i64::from(b.offset));
+    one_space && same_base && (start + i64::from(a.bytes) <= other || other + i64::from(b.bytes) <= start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ori::memory::{Order, Scope};
+
+    const SPACES: [Space; 4] = [Space::Global, Space::Generic, Space::Shared, Space::Local];
+
+    /// Kinds of effects, in the order of the rows and columns of [`RULES`]. A scope changes nothing.
+    fn kinds(space: Space) -> Vec<(&'static str, Effect)> {
+        let of = |kind, order| Effect::Memory(Memory { space, kind, order, offset: 0, bytes: 4 });
+        let scope = Scope::Gpu;
+        vec![
+            ("ld.weak", of(Kind::Load, Order::Weak)),
+            ("st.weak", of(Kind::Store, Order::Weak)),
+            ("ld.relaxed", of(Kind::Load, Order::Relaxed(scope))),
+            ("st.relaxed", of(Kind::Store, Order::Relaxed(scope))),
+            ("atom.relaxed", of(Kind::Update, Order::Relaxed(scope))),
+            ("ld.volatile", of(Kind::Load, Order::Volatile)),
+            ("st.volatile", of(Kind::Store, Order::Volatile)),
+            ("ld.mmio", of(Kind::Load, Order::Mmio)),
+            ("st.mmio", of(Kind::Store, Order::Mmio)),
+            ("ld.acquire", of(Kind::Load, Order::Acquire(scope))),
+            ("atom.acquire", of(Kind::Update, Order::Acquire(scope))),
+            ("st.release", of(Kind::Store, Order::Release(scope))),
+            ("atom.release", of(Kind::Update, Order::Release(scope))),
+            ("atom.acq_rel", of(Kind::Update, Order::AcqRel(scope))),
+            ("ld.nc", of(Kind::Load, Order::Constant)),
+            ("fence", Effect::Everything),
+            ("clock", Effect::Observes),
+            ("shfl", Effect::Warp { removable: true }),
+            ("add", Effect::None),
+        ]
+    }
+
+    /// What PTX's memory model says of two neighbours: the row stands first, the column second. `#` keep their
+    /// order, `=` keep it unless they are known to be apart, `.` may be exchanged.
+    const RULES: [&str; 19] = [
+        //            weak  relaxed volat mmio acquire release nc fence clock shfl add
+        /* ld.weak      */
+        ".= === == == == ### .##..",
+        /* st.weak      */ "== === == == == ### .##..",
+        /* ld.relaxed   */ "== === == == == ### .##..",
+        /* st.relaxed   */ "== === == == == ### .##..",
+        /* atom.relaxed */ "== === == == == ### .##..",
+        /* ld.volatile  */ "== === ## ## == ### .##..",
+        /* st.volatile  */ "== === ## ## == ### .##..",
+        /* ld.mmio      */ "== === ## ## == ### .##..",
+        /* st.mmio      */ "== === ## ## == ### .##..",
+        /* ld.acquire   */ "## ### ## ## ## ### .##..",
+        /* atom.acquire */ "## ### ## ## ## ### .##..",
+        /* st.release   */ "== === == == == ### .##..",
+        /* atom.release */ "== === == == == ### .##..",
+        /* atom.acq_rel */ "## ### ## ## ## ### .##..",
+        /* ld.nc        */ ".. ... .. .. .. ... .....",
+        /* fence        */ "## ### ## ## ## ### .###.",
+        /* clock        */ "## ### ## ## ## ### .###.",
+        /* shfl         */ ".. ... .. .. .. ... .###.",
+        /* add          */ ".. ... .. .. .. ... .....",
+    ];
+
+    #[test]
+    fn every_pair_in_every_space_follows_the_model() {
+        for first_space in SPACES {
+            for second_space in SPACES {
+                let overlap = first_space == second_space
+                    || first_space == Space::Generic
+                    || second_space == Space::Generic;
+                let (rows, columns) = (kinds(first_space), kinds(second_space));
+                for ((first_name, first), rule) in rows.iter().zip(RULES) {
+                    let cells: Vec<char> = rule.chars().filter(|c| *c != ' ').collect();
+                    assert_eq!(cells.len(), columns.len(), "{first_name}");
+                    for ((second_name, second), cell) in columns.iter().zip(cells) {
+                        let expected = match cell {
+                            '#' => false,
+                            '=' => !overlap,
+                            _ => true,
+                        };
+                        // The same bytes, whether that is known or not.
+                        for same_base in [false, true] {
+                            assert_eq!(
+                                may_exchange(first, second, same_base),
+                                expected,
+                                "{first_name} of {first_space:?}, {second_name} of {second_space:?}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn offsets_tell_accesses_by_one_address_apart() {
+        let at = |space, kind, offset, bytes| {
+            Effect::Memory(Memory { space, kind, order: Order::Weak, offset, bytes })
+        };
+        let pairs = [
+            (Space::Shared, 0, 4, Space::Shared, 4, 4, true),
+            (Space::Shared, 0, 8, Space::Shared, 4, 4, false),
+            (Space::Shared, 4, 4, Space::Shared, 0, 5, false),
+            (Space::Global, -4, 4, Space::Generic, 0, 16, true),
+            (Space::Global, 0, 4, Space::Generic, 3, 1, false),
+            // A generic address is no shared one, though both were held in the same register.
+            (Space::Shared, 0, 4, Space::Generic, 4, 4, false),
+        ];
+        for (a, start, bytes, b, other, other_bytes, apart) in pairs {
+            let (load, store) = (at(a, Kind::Load, start, bytes), at(b, Kind::Store, other, other_bytes));
+            for (first, second) in [(&load, &store), (&store, &load)] {
+                assert_eq!(may_exchange(first, second, true), apart, "{first:?} {second:?}");
+                assert!(!may_exchange(first, second, false));
+            }
+        }
+    }
+
+    #[test]
+    fn what_other_threads_see_stays_once() {
+        for space in SPACES {
+            for (name, effect) in kinds(space) {
+                let removable = ["ld.weak", "ld.nc", "clock", "shfl", "add"].contains(&name);
+                assert_eq!(is_removable(&effect), removable, "{name}");
+                assert_eq!(is_repeatable(&effect), ["ld.nc", "add"].contains(&name), "{name}");
+            }
+        }
+        assert!(!is_removable(&Effect::Warp { removable: false }));
+    }
+}
