@@ -1,6 +1,6 @@
 //! `ptx-check`: the server's checks without an editor.
 //!
-//! Exit status: 0 nothing found, 1 findings, 2 wrong usage or a file that cannot be read, 3 a defect of ours.
+//! The exit status is in [`STATUSES`].
 
 mod excerpt;
 pub mod files;
@@ -28,12 +28,18 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use text_size::{TextRange, TextSize};
 
+use crate::input::{self, Input};
 use crate::project::Project;
+use crate::{output, terminal, threads};
+use terminal::say;
 
 const CLEAN: u8 = 0;
 const FINDINGS: u8 = 1;
 const USAGE: u8 = 2;
 const INTERNAL: u8 = 3;
+
+const STATUSES: &str = "Exit status: 0 without findings, 1 with findings, 2 for wrong usage and for files that cannot be \
+read or written, 3 for a defect of ptx-check.";
 
 /// Files in flight at once: bounds memory when a folder holds thousands.
 const BATCH: usize = 64;
@@ -60,7 +66,7 @@ enum Emit {
 
 /// Checks PTX files as ptxas would, with exact ranges and fixes.
 #[derive(Parser, Debug)]
-#[command(name = "ptx-check", version)]
+#[command(name = "ptx-check", version, after_help = STATUSES)]
 struct Arguments {
     /// Files, folders (searched for .ptx), or - for standard input.
     #[arg(required_unless_present_any = ["explain", "docs"])]
@@ -80,6 +86,9 @@ struct Arguments {
     /// The files are parts of programs, which other modules complete.
     #[arg(short = 'c', long)]
     compile_only: bool,
+    /// Refuse files of more MiB, up to 4095.
+    #[arg(long, value_name = "MIB", default_value_t = input::LARGEST, value_parser = clap::value_parser!(u64).range(1..=input::MOST))]
+    max_input_size: u64,
     /// Also print what the code compiles to.
     #[arg(long, value_enum)]
     emit: Option<Emit>,
@@ -130,10 +139,7 @@ pub fn main() -> ExitCode {
     });
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { USAGE } else { CLEAN });
-        }
+        Err(error) => return terminal::stop("ptx-check", &error, USAGE),
     };
     if let Some(word) = &arguments.explain {
         return explain(word);
@@ -142,27 +148,24 @@ pub fn main() -> ExitCode {
         return ExitCode::from(match reference::write(folder) {
             Ok(_) => CLEAN,
             Err(error) => {
-                eprintln!("ptx-check: {}: {error}", folder.display());
+                say(format_args!("ptx-check: {}: {error}", folder.display()));
                 USAGE
             }
         });
     }
     ExitCode::from(run(&arguments).unwrap_or_else(|error| {
-        eprintln!("ptx-check: {error}");
+        say(format_args!("ptx-check: {error}"));
         USAGE
     }))
 }
 
 fn explain(word: &str) -> ExitCode {
     match reference::page(word) {
-        Some(page) => {
-            let _ = writeln!(io::stdout(), "{page}");
-            ExitCode::from(CLEAN)
-        }
+        Some(page) => terminal::print_and_exit("ptx-check", &format!("{page}\n"), USAGE),
         None => {
-            eprintln!("ptx-check: there is no diagnostic or instruction '{word}'");
+            say(format_args!("ptx-check: there is no diagnostic or instruction '{word}'"));
             if let Some(near) = reference::nearest(word) {
-                eprintln!("did you mean '{near}'?");
+                say(format_args!("did you mean '{near}'?"));
             }
             ExitCode::from(USAGE)
         }
@@ -184,14 +187,17 @@ fn run(arguments: &Arguments) -> io::Result<u8> {
         // Threads for one file would cost more than they bring.
         let reports: Vec<Report> = match batch.as_slice() {
             [(only, project)] if paths.len() == 1 => vec![report(arguments, project, only, true)],
-            _ => batch.par_iter().map(|(path, project)| report(arguments, project, path, false)).collect(),
+            _ if threads::prepare() => {
+                batch.par_iter().map(|(path, project)| report(arguments, project, path, false)).collect()
+            }
+            _ => batch.iter().map(|(path, project)| report(arguments, project, path, false)).collect(),
         };
         for (mut report, (_, project)) in reports.into_iter().zip(&batch) {
             results.append(&mut report.results);
             match out.write_all(report.output.as_bytes()) {
                 // A reader that has seen enough (`| head`) is no failure.
                 Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(status),
-                written => written?,
+                written => written.map_err(to_standard_output)?,
             }
             let least = arguments.fail_on.or(project.fail_on).unwrap_or(Severity::Warning);
             let found = report.worst.is_some_and(|s| s >= least);
@@ -203,12 +209,13 @@ fn run(arguments: &Arguments) -> io::Result<u8> {
         if written.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
             return Ok(status);
         }
-        written?;
+        written.map_err(to_standard_output)?;
     }
-    match out.flush() {
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(status),
-        flushed => flushed.map(|()| status),
-    }
+    terminal::unless_closed(out.flush()).map_err(to_standard_output).map(|()| status)
+}
+
+fn to_standard_output(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("standard output: {error}"))
 }
 
 /// The settings of files, read once for each folder.
@@ -245,28 +252,22 @@ impl Projects {
 
 fn report(arguments: &Arguments, project: &Project, path: &Path, is_only: bool) -> Report {
     let failed = |status, output| Report { output, results: Vec::new(), worst: None, status };
-    let input = match files::read(path) {
+    let input = match input::read(path, arguments.max_input_size) {
         Ok(input) => input,
         Err(error) => {
-            eprintln!("ptx-check: {error}");
+            say(format_args!("ptx-check: {}", files::named(&error, path)));
             return failed(USAGE, String::new());
         }
     };
     let name = input.name.clone();
     catch_unwind(AssertUnwindSafe(|| check(arguments, project, path, input, is_only))).unwrap_or_else(|_| {
-        eprintln!("ptx-check: internal error while checking {name}; please report it");
+        say(format_args!("ptx-check: internal error while checking {name}; please report it"));
         failed(INTERNAL, String::new())
     })
 }
 
-fn check(
-    arguments: &Arguments,
-    project: &Project,
-    path: &Path,
-    input: files::Input,
-    is_only: bool,
-) -> Report {
-    let (mut text, replaced) = files::decode(input.bytes);
+fn check(arguments: &Arguments, project: &Project, path: &Path, input: Input, is_only: bool) -> Report {
+    let Input { name, mut text, replaced } = input;
     let mut report = Report { output: String::new(), results: Vec::new(), worst: None, status: CLEAN };
     if files::looks_like_markup(&text) {
         return report;
@@ -284,10 +285,10 @@ fn check(
     db.set_levels(levels);
     // What is no text cannot be written back.
     if arguments.fix && replaced.is_none() {
-        match fix(&db, path, &input.name, text) {
+        match fix(&db, path, &name, text) {
             Ok(fixed) => text = fixed,
             Err(error) => {
-                eprintln!("ptx-check: {}: {error}", input.name);
+                say(format_args!("ptx-check: {name}: {error}"));
                 return Report { status: USAGE, ..report };
             }
         }
@@ -308,15 +309,15 @@ fn check(
         let index = || ide::line_index(&db, file);
         match arguments.format {
             Format::Human => {
-                let renderer = renderer.get_or_insert_with(|| human::Renderer::new(&input.name, text));
+                let renderer = renderer.get_or_insert_with(|| human::Renderer::new(&name, text));
                 report.output += &renderer.render(d);
             }
             Format::Json => {
-                report.output += &json::object(&input.name, index(), d).to_string();
+                report.output += &json::object(&name, index(), d).to_string();
                 report.output.push('\n');
             }
-            Format::Sarif => report.results.push(sarif::result(&input.name, index(), d)),
-            Format::Github => report.output += &github::command(&input.name, index(), d),
+            Format::Sarif => report.results.push(sarif::result(&name, index(), d)),
+            Format::Github => report.output += &github::command(&name, index(), d),
         }
     }
     if let Some(emit) = arguments.emit
@@ -326,7 +327,9 @@ fn check(
     }
     // The fixed text is all that a pipe wants.
     if arguments.fix && path.as_os_str() == "-" {
-        eprint!("{}", report.output);
+        if !report.output.is_empty() {
+            say(report.output.trim_end());
+        }
         report.output = text.to_string();
     }
     report.worst = found.iter().map(|d| d.severity).max();
@@ -344,10 +347,10 @@ fn fix(db: &Database, path: &Path, name: &str, text: String) -> io::Result<Strin
         return Ok(text);
     }
     if path.as_os_str() != "-" {
-        std::fs::write(path, &fixed.text)?;
+        output::rewrite(path, fixed.text.as_bytes())?;
     }
     for (code, title) in &fixed.made {
-        eprintln!("{name}: {code}: {title}");
+        say(format_args!("{name}: {code}: {title}"));
     }
     Ok(fixed.text)
 }

@@ -1,16 +1,22 @@
 //! `ptxc`: compiles PTX to a cubin as ptxas does, with its arguments, its messages and its exit status.
+//!
+//! The output is written only if nothing of the input is missing from it.
 
 pub mod options;
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::check::files;
+use crate::{input, output, terminal, threads};
 use options::Options;
 use ptx_analysis::ide::{self, Diagnostic, Severity};
+use ptx_analysis::module::module;
 use ptx_analysis::{Database, LinkOptions, Linked, SourceFile};
 
 /// The exit status of ptxas for every failure.
@@ -18,23 +24,28 @@ const FAILED: u8 = 255;
 
 /// Runs the compiler on the process's arguments.
 pub fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let options = options::parse(arguments.iter().cloned());
+    if let Ok(options) = &options
+        && (options.help || options.version)
+    {
+        let text = if options.help { USAGE } else { concat!("ptxc ", env!("CARGO_PKG_VERSION"), "\n") };
+        return terminal::print_and_exit("ptxc", text, FAILED);
+    }
     let mut log = String::new();
-    let status = run(&arguments, &mut log);
-    eprint!("{log}");
+    let ran = catch_unwind(AssertUnwindSafe(|| match &options {
+        Ok(options) => run(options, &arguments, &mut log),
+        Err(message) => fatal(&mut log, message),
+    }));
+    let status = ran.unwrap_or_else(|_| fatal(&mut log, "internal error; please report it"));
+    if !log.is_empty() {
+        terminal::say(log.trim_end());
+    }
     ExitCode::from(status)
 }
 
 /// Compiles; what is to be printed goes to `log`.
-fn run(arguments: &[String], log: &mut String) -> u8 {
-    let options = match options::parse(arguments.iter().cloned()) {
-        Ok(options) => options,
-        Err(message) => return fatal(log, &message),
-    };
-    if options.help || options.version {
-        log.push_str(if options.help { USAGE } else { concat!("ptxc ", env!("CARGO_PKG_VERSION"), "\n") });
-        return 0;
-    }
+fn run(options: &Options, arguments: &[OsString], log: &mut String) -> u8 {
     if !options.quiet {
         for warning in &options.warnings {
             let _ = writeln!(log, "ptxc warning : {warning}");
@@ -45,7 +56,10 @@ fn run(arguments: &[String], log: &mut String) -> u8 {
             log.push_str(USAGE);
             FAILED
         }
-        [input] => compile(&options, input, &arguments.join(" "), log),
+        [input] => {
+            let words: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy()).collect();
+            compile(options, input, &words.join(" "), log)
+        }
         _ => fatal(log, "more than one input file is not supported yet"),
     }
 }
@@ -56,10 +70,13 @@ usage: ptxc [options] FILE.ptx
   -o FILE                output (default elf.o)
   -O 0..3                optimisation level (default 3)
   -maxrregcount N        most registers per thread
-  -e NAME,...            only these entries
+  -e NAME,...            only these entries and what they call
   -split-compile N       with N other than 1, compile functions on all cores
   -v                     print resources of each function
   -w, -Werror            no warnings; warnings are errors
+  --max-input-size MIB   refuse larger files (default 256, at most 4095)
+  -h, -V                 print this; print the version
+Exit status: 0, or 255 if anything is wrong. The output is then not written, and an older one stays as it was.
 The other options of ptxas are accepted where they cannot change the output, else refused by name.
 ";
 
@@ -69,35 +86,41 @@ fn fatal(log: &mut String, message: &str) -> u8 {
 }
 
 fn compile(options: &Options, input: &Path, command_line: &str, log: &mut String) -> u8 {
-    let Ok(read) = files::read(input) else {
-        return fatal(log, &format!("Input file '{}' could not be opened", input.display()));
+    let read = match input::read(input, options.max_input_size) {
+        Ok(read) => read,
+        Err(error) => return fatal(log, &unreadable(input, &error)),
     };
-    let (text, replaced) = files::decode(read.bytes);
-    if let Some(at) = replaced {
-        let line = 1 + text.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count();
+    if let Some(at) = read.replaced {
+        let line = 1 + read.text.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count();
         let _ = writeln!(log, "ptxc {}, line {line}; fatal   : byte that is not UTF-8 text", read.name);
         return FAILED;
+    }
+    if is_same(input, &options.output) {
+        return fatal(log, &format!("Output file '{}' is the input file", options.output.display()));
     }
     // The process ends with this compilation: taking everything apart again would only cost time.
     let mut db = ManuallyDrop::new(Database::default());
     db.set_architecture(Some(options.sm));
     db.set_opt_level(options.opt_level);
     db.set_max_registers(options.max_registers);
-    let file = db.add_frozen_file(text);
+    let file = db.add_frozen_file(read.text);
 
-    let found = ide::diagnostics(&db, file);
+    let found = ide::diagnostics_for(&db, file, &options.entries);
     let mut failed = report(options, &read.name, &db, file, &found, log);
+    if !failed && let Some(message) = missing_entry(&db, file, &options.entries) {
+        return fatal(log, &message);
+    }
     if !failed && !options.check_only {
-        if options.split {
+        if options.split && threads::prepare() {
             ptx_analysis::compile_all(&db, file, &|_, _| ());
         }
         let link = LinkOptions { entries: options.entries.clone(), arguments: command_line.to_owned() };
         match ptx_analysis::link(&db, file, &link) {
             Ok(linked) => {
                 describe(options, &linked, log);
-                if fs::write(&options.output, &linked.cubin).is_err() {
+                if let Err(error) = output::write(&options.output, &linked.cubin) {
                     let name = options.output.display();
-                    return fatal(log, &format!("Output file '{name}' could not be written"));
+                    return fatal(log, &format!("Output file '{name}' could not be written: {error}"));
                 }
             }
             Err(refused) => {
@@ -118,6 +141,32 @@ fn compile(options: &Options, input: &Path, command_line: &str, log: &mut String
         return fatal(log, "Ptx assembly aborted due to errors");
     }
     0
+}
+
+fn unreadable(input: &Path, error: &io::Error) -> String {
+    let verb = match error.kind() {
+        ErrorKind::NotFound | ErrorKind::PermissionDenied => "opened",
+        _ => "read",
+    };
+    format!("Input file '{}' could not be {verb}: {error}", input.display())
+}
+
+/// Whether both are one file.
+fn is_same(input: &Path, output: &Path) -> bool {
+    let (input, output) = (fs::canonicalize(input), fs::canonicalize(output));
+    matches!((input, output), (Ok(input), Ok(output)) if input == output && input.is_file())
+}
+
+/// What is wrong with the names of kernels.
+fn missing_entry(db: &Database, file: SourceFile, entries: &[String]) -> Option<String> {
+    let functions = &module(db, file).env.functions;
+    entries.iter().find_map(|name| match functions.iter().find(|function| function.name == *name) {
+        None => Some(format!("Unknown function {name}")),
+        Some(function) if !function.entry || function.external => {
+            Some(format!("Entry function '{name}' not found"))
+        }
+        Some(_) => None,
+    })
 }
 
 /// The line of a diagnostic, from 1.

@@ -1,9 +1,8 @@
 //! The language server, the checker and the compiler driver: the only package that knows the protocol, JSON,
 //! terminals, files and time.
 
-#![expect(clippy::print_stderr, reason = "the binaries' messages; standard output belongs to the protocol")]
-
 pub mod check;
+pub mod command;
 pub mod compile;
 pub mod config;
 pub mod convert;
@@ -11,26 +10,31 @@ pub mod document;
 pub mod dump;
 pub mod frame;
 pub mod handlers;
+pub mod input;
 pub mod lanes;
 pub mod message;
 pub mod notification;
 pub mod outbox;
+pub mod output;
 pub mod owner;
 pub mod parent;
 pub mod progress;
 pub mod project;
 pub mod server;
+pub mod terminal;
+pub mod threads;
 pub mod transport;
 
 use std::process::ExitCode;
 
 /// Serves one client over standard input and output until it exits.
 pub fn serve_stdio() -> ExitCode {
+    threads::prepare();
     // The number is set so that the environment isn't asked. Real work is done by other threads.
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("ptx-lsp: {error}");
+            terminal::say(format_args!("ptx-lsp: {error}"));
             return ExitCode::from(2);
         }
     };

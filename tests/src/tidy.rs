@@ -31,6 +31,7 @@ const HOMES: &[(&str, &str)] = &[
     ("ropey", "ptx-analyzer"),
     ("serde_json", "ptx-analyzer"),
     ("codespan-reporting", "ptx-analyzer"),
+    ("tempfile", "ptx-analyzer"),
 ];
 
 /// The tests may use everything.

@@ -22,8 +22,11 @@ waits for scoreboard 2; reading releases none, writing scoreboard 0; the warp ma
 stand fields that the text does not show.";
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match run(&args) {
+    let text = |arg: std::ffi::OsString| {
+        arg.into_string().map_err(|arg| format!("the argument '{}' is not UTF-8 text", arg.display()))
+    };
+    let args: Result<Vec<String>, String> = std::env::args_os().skip(1).map(text).collect();
+    match args.and_then(|args| run(&args)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             let _ = writeln!(io::stderr(), "{message}");

@@ -1,10 +1,12 @@
 //! Documentation: the page of a code or a mnemonic on standard output, and all pages into a folder.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use ptx_analysis::ide;
+
+use crate::output;
 
 /// The page of a diagnostic code, of its name, or of a mnemonic.
 pub fn page(word: &str) -> Option<String> {
@@ -32,7 +34,7 @@ pub fn write(folder: &Path) -> io::Result<usize> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        fs::File::create(&path)?.write_all(page.text.as_bytes())?;
+        output::write(&path, page.text.as_bytes())?;
     }
     Ok(pages.len())
 }

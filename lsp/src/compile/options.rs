@@ -1,12 +1,16 @@
 //! ptxas's command line.
 //!
 //! Every option of ptxas 13.0 is known: those that change the code as implied here are honoured, those that
-//! cannot change what we produce are accepted, and the rest are refused by name. An option may be written
-//! `-name value`, `-name=value` or `--long-name=value`; of several, the last wins.
+//! cannot change what we produce are accepted, and the rest are refused by name; one is our own, the last of
+//! the list. An option may be written `-name value`, `-name=value` or `--long-name=value`; of several, the last
+//! wins. Paths may be any bytes that the system takes.
 
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use ptx_isa::{Feature, Sm};
+use ptx_isa::Sm;
+
+use crate::input;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
@@ -25,6 +29,8 @@ pub struct Options {
     pub warnings_are_errors: bool,
     pub warn_on_spills: bool,
     pub warn_on_local_memory: bool,
+    /// MiB.
+    pub max_input_size: u64,
     pub help: bool,
     pub version: bool,
     /// What to tell the user about the options themselves.
@@ -47,6 +53,7 @@ impl Default for Options {
             warnings_are_errors: false,
             warn_on_spills: false,
             warn_on_local_memory: false,
+            max_input_size: input::LARGEST,
             help: false,
             version: false,
             warnings: Vec::new(),
@@ -127,30 +134,31 @@ const OPTIONS: &[(&str, &str, Kind)] = &[
     ("maxntid", "maxntid", Kind::RefusedValue),
     ("minnctapersm", "minnctapersm", Kind::RefusedValue),
     ("sanitize", "sanitize", Kind::RefusedValue),
+    ("max-input-size", "max-input-size", Kind::Value),
 ];
 
 /// Reads the arguments after the program's name. The error is ptxas's wording of what is wrong.
-pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Options, String> {
     let mut options = Options::default();
     let mut seen: Vec<&str> = Vec::new();
-    let mut arguments = arguments.peekable();
+    let mut arguments = arguments;
     while let Some(argument) = arguments.next() {
-        if !argument.starts_with('-') || argument == "-" {
+        if !argument.as_encoded_bytes().starts_with(b"-") || argument == "-" {
             options.inputs.push(argument.into());
             continue;
         }
-        let (name, mut value) = split(&argument);
-        let Some(&(long, _, kind)) = find(name, &mut value) else {
-            return Err(format!("Unknown option '{}'", argument.trim_start_matches('-')));
-        };
+        let unknown = || format!("Unknown option '{}'", argument.to_string_lossy().trim_start_matches('-'));
+        let (name, mut value) = split(&argument).ok_or_else(unknown)?;
+        let &(long, _, kind) = find(name, &mut value).ok_or_else(unknown)?;
         let takes_value = matches!(kind, Kind::Value | Kind::IgnoredValue | Kind::RefusedValue);
         let value = match (takes_value, value) {
             (true, Some(value)) => value,
             (true, None) => arguments.next().ok_or_else(|| format!("Option '{long}' expects a value"))?,
             (false, Some(value)) if value != "true" => {
+                let value = value.to_string_lossy();
                 return Err(format!("Option '{long}' takes no value, but '{value}' was given"));
             }
-            (false, _) => String::new(),
+            (false, _) => OsString::new(),
         };
         match kind {
             Kind::Flag => set_flag(&mut options, long),
@@ -161,7 +169,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Options, String>
                     ));
                 }
                 seen.push(long);
-                set_value(&mut options, long, &value)?;
+                set_value(&mut options, long, value)?;
             }
             Kind::Ignored | Kind::IgnoredValue => {}
             Kind::Missing => {
@@ -175,23 +183,36 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Options, String>
     Ok(options)
 }
 
-/// Name and `=` value of `-name=value`.
-fn split(argument: &str) -> (&str, Option<String>) {
-    let bare = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-')).unwrap_or(argument);
-    match bare.split_once('=') {
-        Some((name, value)) => (name, Some(value.to_owned())),
-        None => (bare, None),
-    }
+/// Name and `=` value of `-name=value`. `None` for names that are no text.
+fn split(argument: &OsStr) -> Option<(&str, Option<OsString>)> {
+    let bytes = argument.as_encoded_bytes();
+    let start = if bytes.starts_with(b"--") { 2 } else { 1 };
+    let end = bytes.iter().position(|&byte| byte == b'=').unwrap_or(bytes.len());
+    let name = str::from_utf8(bytes.get(start..end)?).ok()?;
+    let value = if end < bytes.len() { Some(rest(argument, end + 1)?) } else { None };
+    Some((name, value))
+}
+
+/// What follows after so many bytes, the last of which is ASCII.
+#[cfg(unix)]
+fn rest(argument: &OsStr, start: usize) -> Option<OsString> {
+    use std::os::unix::ffi::OsStrExt;
+    Some(OsStr::from_bytes(argument.as_bytes().get(start..)?).to_owned())
+}
+
+#[cfg(not(unix))]
+fn rest(argument: &OsStr, start: usize) -> Option<OsString> {
+    Some(argument.to_str()?.get(start..)?.into())
 }
 
 /// The option of a name; `-O3` has its value attached.
-fn find(name: &str, value: &mut Option<String>) -> Option<&'static (&'static str, &'static str, Kind)> {
+fn find(name: &str, value: &mut Option<OsString>) -> Option<&'static (&'static str, &'static str, Kind)> {
     let exact = OPTIONS.iter().find(|(long, short, _)| *long == name || *short == name);
     if exact.is_some() {
         return exact;
     }
     let level = name.strip_prefix('O').filter(|l| l.len() == 1 && l.as_bytes()[0].is_ascii_digit())?;
-    *value = Some(level.to_owned());
+    *value = Some(level.into());
     OPTIONS.iter().find(|(_, short, _)| *short == "O")
 }
 
@@ -208,27 +229,30 @@ fn set_flag(options: &mut Options, long: &str) {
     }
 }
 
-fn set_value(options: &mut Options, long: &str, value: &str) -> Result<(), String> {
+/// The values of `-arch`.
+fn targets() -> impl Iterator<Item = Sm> {
+    Sm::KNOWN.into_iter().filter(|sm| Sm::COMPILED.contains(&sm.number) || sm.number == 110)
+}
+
+fn set_value(options: &mut Options, long: &str, value: OsString) -> Result<(), String> {
+    if long == "output-file" {
+        options.output = value.into();
+        return Ok(());
+    }
+    let value = &*value.to_string_lossy();
     let undefined = || format!("Value '{value}' is not defined for option '{long}'");
     match long {
         "gpu-name" => {
-            let sm = Sm::parse(value).ok_or_else(undefined)?;
-            let known = Sm::COMPILED.contains(&sm.number) || sm.number == 110;
-            let suffix_exists = match sm.feature {
-                Feature::None => true,
-                Feature::Arch => sm.number >= 90,
-                Feature::Family => sm.number >= 100,
-            };
-            if !known || !suffix_exists {
-                return Err(undefined());
-            }
-            options.sm = sm;
+            let known: Vec<Sm> = targets().collect();
+            options.sm = Sm::parse(value).filter(|sm| known.contains(sm)).ok_or_else(|| {
+                let names: Vec<String> = known.iter().map(Sm::to_string).collect();
+                format!("{}; there are {}", undefined(), names.join(", "))
+            })?;
             options.check_only = value.starts_with("compute_");
         }
         "opt-level" => {
             options.opt_level = value.parse().ok().filter(|l: &u8| *l <= 4).ok_or_else(undefined)?.min(3);
         }
-        "output-file" => options.output = value.into(),
         "maxrregcount" => {
             options.max_registers = match value {
                 "archmax" => None,
@@ -240,7 +264,13 @@ fn set_value(options: &mut Options, long: &str, value: &str) -> Result<(), Strin
                 }
             };
         }
-        "entry" => options.entries.extend(value.split(',').map(str::to_owned)),
+        "entry" => {
+            options.entries.extend(value.split(',').filter(|name| !name.is_empty()).map(str::to_owned))
+        }
+        "max-input-size" => {
+            let size = value.parse().ok().filter(|size| (1..=input::MOST).contains(size));
+            options.max_input_size = size.ok_or_else(undefined)?;
+        }
         // One thread is the default; zero stands for as many as there are cores.
         "split-compile" => options.split = value.parse::<u32>().map_err(|_| undefined())? != 1,
         "machine" if value == "64" => {}
@@ -254,7 +284,7 @@ mod tests {
     use super::*;
 
     fn parsed(line: &str) -> Result<Options, String> {
-        parse(line.split_whitespace().map(str::to_owned))
+        parse(line.split_whitespace().map(OsString::from))
     }
 
     #[test]
@@ -280,13 +310,40 @@ mod tests {
     #[test]
     fn bad_options_are_named() {
         assert_eq!(parsed("--foo x").unwrap_err(), "Unknown option 'foo'");
-        assert_eq!(parsed("-arch=sm_20").unwrap_err(), "Value 'sm_20' is not defined for option 'gpu-name'");
-        assert_eq!(
-            parsed("-arch=sm_80a").unwrap_err(),
-            "Value 'sm_80a' is not defined for option 'gpu-name'"
-        );
+        for arch in ["sm_20", "sm_80a", "sm_999", "sm_107", "", "90"] {
+            let error = parsed(&format!("-arch={arch}")).unwrap_err();
+            let start =
+                format!("Value '{arch}' is not defined for option 'gpu-name'; there are sm_75, sm_80");
+            assert!(error.starts_with(&start) && error.ends_with("sm_121f"), "{error}");
+        }
+        assert_eq!(parsed("-").unwrap().inputs, [PathBuf::from("-")]);
+        for option in ["--", "-=", "--=x", "-\u{e4}", "---v"] {
+            assert!(parsed(option).unwrap_err().starts_with("Unknown option"), "{option}");
+        }
+        assert!(parsed("--max-input-size=5000 a.ptx").unwrap_err().contains("is not defined"));
         assert!(parsed("-c a.ptx").unwrap_err().contains("not supported yet"));
         assert!(parsed("-o").unwrap_err().contains("expects a value"));
+    }
+
+    #[test]
+    fn entries_are_listed_and_empty_names_ignored() {
+        assert_eq!(parsed("-e a,b, -entry= --entry c a.ptx").unwrap().entries, ["a", "b", "c"]);
+    }
+
+    /// Names of files are bytes.
+    #[cfg(unix)]
+    #[test]
+    fn arguments_need_not_be_text() {
+        use std::os::unix::ffi::OsStrExt;
+        let bytes = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
+        let line = [bytes(b"-o"), bytes(b"a\xff"), bytes(b"b\xfe")];
+        let o = parse(line.into_iter()).unwrap();
+        assert_eq!((o.output, o.inputs), (bytes(b"a\xff").into(), vec![bytes(b"b\xfe").into()]));
+        let o = parse([bytes(b"--output-file=a\xff=b")].into_iter()).unwrap();
+        assert_eq!(o.output, PathBuf::from(bytes(b"a\xff=b")));
+        for wrong in [&b"-\xff"[..], b"-arch=\xff", b"-v=\xff", b"-\xff=1", b"-O=\xff", b"-e\xff"] {
+            assert!(parse([bytes(wrong)].into_iter()).is_err(), "{}", wrong.escape_ascii());
+        }
     }
 
     #[test]

@@ -1,0 +1,56 @@
+//! Standard output and standard error of the programs. Neither a closed pipe nor a full disk ends in a panic.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Prints a line for people on standard error. That nobody can read it changes nothing.
+pub fn say(message: impl Display) {
+    // At once, so that the lines of several programs do not mix.
+    let line = format!("{message}\n");
+    let _ = io::stderr().lock().write_all(line.as_bytes());
+}
+
+/// Prints on standard output, to the last byte.
+///
+/// # Errors
+/// It cannot be written. A reader that has seen enough (`| head`) is no failure.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    unless_closed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// The outcome of writing to a pipe that may have been closed by its reader.
+pub fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Prints on standard output as the last act of a program, whose failure has a status of its own.
+pub fn print_and_exit(program: &str, text: &str, failed: u8) -> ExitCode {
+    match print(text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(format_args!("{program}: standard output: {error}"));
+            ExitCode::from(failed)
+        }
+    }
+}
+
+/// What a program does whose arguments ask for help or are wrong.
+pub fn stop(program: &str, error: &clap::Error, failed: u8) -> ExitCode {
+    if error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::from(failed);
+    }
+    let printed = error.print().and_then(|()| io::stdout().flush());
+    match unless_closed(printed) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(format_args!("{program}: standard output: {error}"));
+            ExitCode::from(failed)
+        }
+    }
+}

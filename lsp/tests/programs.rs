@@ -1,0 +1,398 @@
+//! `ptx-check`, `ptxc` and `ptx-lsp` as a shell starts them: statuses, messages, and the files that they leave.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const CHECK: &str = env!("CARGO_BIN_EXE_ptx-check");
+const COMPILE: &str = env!("CARGO_BIN_EXE_ptxc");
+const SERVER: &str = env!("CARGO_BIN_EXE_ptx-lsp");
+
+const HEADER: &str = ".version 8.0\n.target sm_75\n.address_size 64\n";
+const KERNEL: &str = ".visible .entry k(.param .u64 p)\n{\n\tret;\n}\n";
+/// `add.u32` reads a register of 64 bits.
+const WRONG: &str = ".visible .entry w(.param .u64 p)\n{\n.reg .b32 %r<4>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\nadd.u32 %r1, 1, %rd1;\nret;\n}\n";
+
+/// A folder with files of these texts.
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).expect("a file");
+    }
+    folder
+}
+
+fn module(parts: &[&str]) -> String {
+    format!("{HEADER}{}", parts.concat())
+}
+
+fn command(program: &str, folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command
+}
+
+/// The output of a command, which must end of itself.
+fn output(mut command: Command) -> Output {
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let start = Instant::now();
+    // What these print fits into a pipe.
+    while child.try_wait().expect("a status").is_none() {
+        if start.elapsed() > Duration::from_secs(120) {
+            let _ = child.kill();
+            panic!("{command:?} does not end");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.wait_with_output().expect("what it printed")
+}
+
+/// The exit status and everything printed.
+fn run(program: &str, folder: &Path, arguments: &[&str]) -> (i32, String) {
+    told(output(command(program, folder, arguments)))
+}
+
+fn told(output: Output) -> (i32, String) {
+    let text =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(!text.contains("panicked"), "{text}");
+    (output.status.code().expect("no signal"), text)
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// A comment cannot take a kernel out of a cubin.
+#[test]
+fn no_output_lacks_a_function() {
+    let hidden = WRONG.replace("%rd1;\nret", "%rd1; // ptx-ignore: E0303\nret");
+    let folder = folder(&[("a.ptx", &module(&[KERNEL, &hidden])), ("b.ptx", &module(&[KERNEL]))]);
+    let folder = folder.path();
+    let (status, text) = run(COMPILE, folder, &["-arch=sm_80", "a.ptx", "-o", "a.cubin"]);
+    assert_eq!(status, 255, "{text}");
+    assert!(text.contains("line 13; error   :") && text.contains("which no comment can hide"), "{text}");
+    assert_eq!(names(folder), ["a.ptx", "b.ptx"]);
+    assert_eq!(run(COMPILE, folder, &["-arch=sm_80", "b.ptx", "-o", "a.cubin"]), (0, String::new()));
+    let old = fs::read(folder.join("a.cubin")).expect("a cubin");
+    assert_eq!(run(COMPILE, folder, &["-arch=sm_80", "a.ptx", "-o", "a.cubin"]).0, 255);
+    assert_eq!(fs::read(folder.join("a.cubin")).expect("a cubin"), old);
+}
+
+#[test]
+fn entries_bring_what_they_call_and_nothing_else() {
+    let large = ".visible .entry large()\n{\n.reg .b32 %r;\n.shared .b8 s[100000];\nld.shared.u32 %r, [s];\nst.shared.u32 [s], %r;\nret;\n}\n";
+    let function = ".visible .func f()\n{\n.reg .b32 %r<9>;\nalloca.u32 %r1, 8, 4;\nret;\n}\n";
+    let text = module(&[function, KERNEL, large]).replace("8.0", "8.7");
+    let folder = folder(&[("a.ptx", &text), ("w.ptx", &module(&[KERNEL, WRONG]))]);
+    let compile =
+        |rest: &[&str]| run(COMPILE, folder.path(), &[&["-arch=sm_80", "-o", "a.cubin"], rest].concat());
+    assert_eq!(compile(&["a.ptx"]).0, 255);
+    assert_eq!(names(folder.path()), ["a.ptx", "w.ptx"]);
+    assert_eq!(compile(&["-e", "k", "a.ptx"]), (0, String::new()));
+    fs::remove_file(folder.path().join("a.cubin")).expect("a cubin");
+    for (entries, message) in [
+        ("large", "bytes of static shared memory"),
+        ("k,none", "Unknown function none"),
+        ("f", "Entry function 'f' not found"),
+    ] {
+        let (status, text) = compile(&["-e", entries, "a.ptx"]);
+        assert!(status == 255 && text.contains(message), "{text}");
+    }
+    // What is wrong in the text counts.
+    assert_eq!(compile(&["-e", "k", "w.ptx"]).0, 255);
+    assert_eq!(names(folder.path()), ["a.ptx", "w.ptx"]);
+}
+
+#[test]
+fn errors_keep_their_level() {
+    let folder = folder(&[
+        ("w.ptx", &module(&[WRONG])),
+        ("bad.toml", "[lints]\nE0303 = \"allow\"\n"),
+        ("t.toml", "target = \"sm_999\"\n"),
+        ("k.toml", "colour = 1\n"),
+    ]);
+    let check = |arguments: &[&str]| run(CHECK, folder.path(), &[arguments, &["w.ptx"]].concat());
+    assert_eq!(check(&[]).0, 1);
+    for (arguments, message) in [
+        (["-W", "E0303=allow"], "is an error and cannot be set"),
+        (["-W", "E9999=allow"], "there is no lint `E9999`"),
+        (["--config", "bad.toml"], "bad.toml:2: `E0303` is an error"),
+        (["--config", "t.toml"], "t.toml:1: there is no target `sm_999`; the targets are sm_10"),
+        (["--config", "k.toml"], "k.toml:1: unknown field `colour`, expected one of `target`"),
+        (["--target", "sm_999"], "there is no target `sm_999`; the targets are sm_10"),
+        (["--arch", "sm_999"], "there is no target `sm_999`; the targets are sm_10"),
+    ] {
+        let (status, text) = check(&arguments);
+        assert!(status == 2 && text.contains(message), "{arguments:?}: {status} {text}");
+    }
+    let (status, text) = run(COMPILE, folder.path(), &["-arch=sm_999", "w.ptx"]);
+    assert!(status == 255 && text.contains("there are sm_75, "), "{text}");
+}
+
+#[test]
+fn help_and_versions_are_no_errors() {
+    let folder = folder(&[]);
+    for program in [CHECK, COMPILE, SERVER] {
+        let (status, text) = run(program, folder.path(), &["--help"]);
+        assert!(status == 0 && text.to_lowercase().contains("exit status"), "{program}: {text}");
+        let (status, text) = run(program, folder.path(), &["--version"]);
+        assert!(status == 0 && text.ends_with(concat!(env!("CARGO_PKG_VERSION"), "\n")), "{program}: {text}");
+        let (status, text) = run(program, folder.path(), &["--no-such-option"]);
+        assert!(
+            status == if program == COMPILE { 255 } else { 2 } && text.contains("no-such-option"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn inputs_that_are_no_text_give_one_message() {
+    let folder = folder(&[("noise.ptx", "")]);
+    let noise: Vec<u8> = (0..20_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    fs::write(folder.path().join("noise.ptx"), noise).expect("a file");
+    fs::write(folder.path().join("elf.ptx"), b"\x7fELF\x02\x01\x01").expect("a file");
+    fs::create_dir(folder.path().join("empty")).expect("a folder");
+    for (name, message) in
+        [("noise.ptx", "this is a binary file"), ("elf.ptx", "`sass dis` reads"), ("none.ptx", "o such file")]
+    {
+        for (program, failed) in [(CHECK, 2), (COMPILE, 255), (SERVER, 2)] {
+            let arguments =
+                if program == SERVER { vec!["dump", "--stage", "tree", name] } else { vec![name] };
+            let (status, text) = run(program, folder.path(), &arguments);
+            assert_eq!((status, text.lines().count()), (failed, 1), "{program} {name}: {text}");
+            assert!(text.contains(name) && text.contains(message), "{text}");
+        }
+    }
+    let (status, text) = run(CHECK, folder.path(), &["empty"]);
+    assert_eq!((status, &*text), (2, "ptx-check: empty: there is no .ptx file in it\n"));
+    assert!(run(COMPILE, folder.path(), &["empty"]).1.contains("this is a folder, not a file"));
+}
+
+#[test]
+fn the_size_of_inputs_is_limited() {
+    let large = format!("{HEADER}{KERNEL}//{}\n", " ".repeat(1 << 20));
+    let folder = folder(&[("large.ptx", &large)]);
+    for (program, failed) in [(CHECK, 2), (COMPILE, 255)] {
+        let limited =
+            |limit: &str, name: &str| run(program, folder.path(), &["--max-input-size", limit, name]);
+        assert_eq!(limited("2", "large.ptx").0, 0);
+        let mut endless = vec!["large.ptx"];
+        if cfg!(target_os = "linux") {
+            endless.push("/dev/zero");
+        }
+        for name in endless {
+            let (status, text) = limited("1", name);
+            assert!(
+                status == failed && text.contains("more than 1 MiB; `--max-input-size"),
+                "{status} {text}"
+            );
+        }
+        for limit in ["0", "4096", "x", "99999999999999999999"] {
+            assert_eq!(limited(limit, "large.ptx").0, failed);
+        }
+    }
+}
+
+/// As many threads as the system has, whatever is asked for.
+#[test]
+fn the_pool_is_bounded() {
+    let folder = folder(&[("a.ptx", &module(&[KERNEL])), ("b.ptx", &module(&[KERNEL]))]);
+    for (program, arguments) in
+        [(CHECK, &["a.ptx", "b.ptx"][..]), (COMPILE, &["-split-compile=0", "-arch=sm_80", "a.ptx"])]
+    {
+        let mut command = command(program, folder.path(), arguments);
+        command.env("RAYON_NUM_THREADS", "100000");
+        assert_eq!(told(output(command)), (0, String::new()));
+    }
+}
+
+/// Who reads sees a whole cubin at any moment, and nothing is left over.
+#[test]
+fn a_hundred_compilers_and_one_output() {
+    let other = KERNEL.replace("ret;", &"membar.sys;\n".repeat(100)).replace("\n}\n", "\nret;\n}\n");
+    let folder = folder(&[("a.ptx", &module(&[KERNEL])), ("b.ptx", &module(&[&other]))]);
+    let compile =
+        |input: &str, output: &str| command(COMPILE, folder.path(), &["-arch=sm_80", "-o", output, input]);
+    let mut whole = Vec::new();
+    for input in ["a.ptx", "b.ptx"] {
+        assert_eq!(told(output(compile(input, "x.cubin"))), (0, String::new()));
+        whole.push(fs::read(folder.path().join("x.cubin")).expect("a cubin"));
+    }
+    let is_whole = |found: &[u8]| whole.iter().any(|one| one.len() == found.len());
+    let mut running: Vec<_> = (0..100)
+        .map(|i| {
+            compile(["a.ptx", "b.ptx"][i % 2], "x.cubin").stderr(Stdio::null()).spawn().expect("it starts")
+        })
+        .collect();
+    while let Some(mut one) = running.pop() {
+        assert!(is_whole(&fs::read(folder.path().join("x.cubin")).expect("a cubin")));
+        assert!(one.wait().expect("it ends").success());
+    }
+    assert!(is_whole(&fs::read(folder.path().join("x.cubin")).expect("a cubin")));
+    assert_eq!(names(folder.path()), ["a.ptx", "b.ptx", "x.cubin"]);
+}
+
+#[test]
+fn an_input_is_not_overwritten() {
+    let text = module(&[KERNEL]);
+    let folder = folder(&[("a.ptx", &text)]);
+    let (status, message) = run(COMPILE, folder.path(), &["-arch=sm_80", "a.ptx", "-o", "./a.ptx"]);
+    assert!(status == 255 && message.contains("is the input file"), "{message}");
+    assert_eq!(fs::read_to_string(folder.path().join("a.ptx")).expect("the text"), text);
+}
+
+#[cfg(unix)]
+mod unix {
+    use super::*;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    #[test]
+    fn arguments_need_not_be_text() {
+        let folder = folder(&[]);
+        let name = OsStr::from_bytes(b"\xff.ptx");
+        if fs::write(folder.path().join(name), module(&[KERNEL])).is_err() {
+            // A file system of names that are text.
+            return;
+        }
+        let with = |program, arguments: &[&OsStr]| {
+            let mut command = command(program, folder.path(), &[]);
+            command.args(arguments);
+            told(output(command))
+        };
+        assert_eq!(with(CHECK, &[name]), (0, String::new()));
+        let out = OsStr::from_bytes(b"-o=\xfe.cubin");
+        assert_eq!(with(COMPILE, &[OsStr::new("-arch=sm_80"), out, name]), (0, String::new()));
+        assert!(folder.path().join(OsStr::from_bytes(b"\xfe.cubin")).is_file());
+        let wrong = OsStr::from_bytes(b"--\xff");
+        assert_eq!([CHECK, COMPILE, SERVER].map(|program| with(program, &[wrong]).0), [2, 255, 2]);
+        assert_eq!([CHECK, COMPILE].map(|program| with(program, &[OsStr::from_bytes(b"\xfd")]).0), [2, 255]);
+        assert_eq!(with(CHECK, &[OsStr::new("-W"), name]).0, 2);
+        assert_eq!(with(SERVER, &[OsStr::new("dump"), OsStr::new("--stage"), name, name]).0, 2);
+    }
+
+    /// Both streams closed, of a reader that went away, or full.
+    #[test]
+    fn streams_that_take_nothing_are_no_panic() {
+        let folder = folder(&[("a.ptx", &module(&[KERNEL])), ("w.ptx", &module(&[WRONG]))]);
+        let closed = || {
+            let (_, writer) = std::io::pipe().expect("a pipe");
+            Stdio::from(writer)
+        };
+        let full = || match File::options().write(true).open("/dev/full") {
+            Ok(full) => Stdio::from(full),
+            Err(_) => closed(),
+        };
+        let status = |program, arguments: &[&str], out: Stdio, err: Stdio| {
+            let mut child = command(program, folder.path(), arguments)
+                .stdout(out)
+                .stderr(err)
+                .spawn()
+                .expect("it starts");
+            child.wait().expect("it ends").code().expect("no signal")
+        };
+        let verbose: &[&str] = &["-arch=sm_80", "-v", "a.ptx"];
+        for (program, arguments, expected) in [
+            (COMPILE, verbose, 0),
+            (COMPILE, &["-arch=sm_80", "w.ptx"], 255),
+            (COMPILE, &["--nonsense"], 255),
+            (CHECK, &["w.ptx"], 1),
+            (CHECK, &["--nonsense"], 2),
+            (CHECK, &["none.ptx"], 2),
+            (SERVER, &["--nonsense"], 2),
+            (SERVER, &["dump", "--stage", "none", "a.ptx"], 2),
+        ] {
+            assert_eq!(status(program, arguments, Stdio::null(), closed()), expected, "{arguments:?}");
+            assert_eq!(status(program, arguments, Stdio::null(), full()), expected, "{arguments:?}");
+        }
+        let text: &[&str] = &["dump", "--stage", "tree", "a.ptx"];
+        for (program, arguments, whole) in [
+            (CHECK, &["--explain", "E0303"][..], 0),
+            (CHECK, &["--explain", "ld"], 0),
+            (CHECK, &["--help"], 0),
+            (CHECK, &["--version"], 0),
+            (CHECK, &["w.ptx"], 1),
+            (CHECK, &["--format", "sarif", "a.ptx"], 0),
+            (SERVER, &["--help"], 0),
+            (SERVER, text, 0),
+            (COMPILE, &["--help"], 0),
+            (COMPILE, &["-V"], 0),
+        ] {
+            assert_eq!(status(program, arguments, closed(), Stdio::null()), whole, "{arguments:?}");
+            if Path::new("/dev/full").exists() {
+                let failed = if program == COMPILE { 255 } else { 2 };
+                assert_eq!(status(program, arguments, full(), Stdio::null()), failed, "{arguments:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn special_outputs_are_written_to() {
+        let folder = folder(&[("a.ptx", &module(&[KERNEL]))]);
+        let compile = |to: &str| output(command(COMPILE, folder.path(), &["-arch=sm_80", "a.ptx", "-o", to]));
+        assert_eq!(told(compile("a.cubin")), (0, String::new()));
+        let cubin = fs::read(folder.path().join("a.cubin")).expect("a cubin");
+        let piped = compile("/dev/stdout");
+        assert_eq!((piped.status.code(), piped.stdout.len()), (Some(0), cubin.len()));
+        assert_eq!(told(compile("/dev/null")), (0, String::new()));
+        if Path::new("/dev/full").exists() {
+            let (status, text) = told(compile("/dev/full"));
+            assert!(status == 255 && text.contains("could not be written"), "{text}");
+        }
+        let fifo = folder.path().join("fifo");
+        if Command::new("mkfifo").arg(&fifo).status().is_ok_and(|made| made.success()) {
+            let reader = std::thread::spawn({
+                let fifo = fifo.clone();
+                move || fs::read(fifo).expect("what was written")
+            });
+            assert_eq!(told(compile("fifo")), (0, String::new()));
+            assert_eq!(reader.join().expect("read").len(), cubin.len());
+            fs::remove_file(fifo).expect("the pipe goes");
+        }
+        assert_eq!(names(folder.path()), ["a.cubin", "a.ptx"]);
+    }
+
+    #[test]
+    fn fixes_follow_links_and_keep_permissions() {
+        let wrong = module(&[&KERNEL.replace("ret;", "membar.glx;\nret;")]);
+        let right = wrong.replace("glx", "gl");
+        let folder = folder(&[("a.ptx", &wrong)]);
+        let file = folder.path().join("a.ptx");
+        symlink("a.ptx", folder.path().join("link.ptx")).expect("a link");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("permissions");
+        let (status, text) = run(CHECK, folder.path(), &["--fix", "link.ptx"]);
+        assert_eq!(status, 0, "{text}");
+        assert_eq!(fs::read_to_string(&file).expect("the text"), right);
+        assert_eq!(fs::metadata(&file).expect("the file").mode() & 0o777, 0o600);
+        assert_eq!(names(folder.path()), ["a.ptx", "link.ptx"]);
+        // What cannot be replaced is left alone.
+        let mut child = command(CHECK, folder.path(), &["--fix", "/dev/stdin"]);
+        fs::write(&file, &wrong).expect("the file");
+        child.stdin(File::options().read(true).write(true).open(&file).expect("the file"));
+        let (status, text) = told(output(child));
+        if Path::new("/dev/stdin").exists() {
+            assert!(status == 2 && text.contains("not a file that can be changed"), "{text}");
+        }
+        assert_eq!(fs::read_to_string(&file).expect("the text"), wrong);
+    }
+}
+
+/// A text that comes through a pipe is compiled.
+#[test]
+fn standard_input_is_compiled() {
+    let folder = folder(&[]);
+    let mut command = command(COMPILE, folder.path(), &["-arch=sm_80", "-", "-o", "a.cubin"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().expect("it starts");
+    child.stdin.take().expect("a pipe").write_all(module(&[KERNEL]).as_bytes()).expect("it reads");
+    assert!(child.wait().expect("it ends").success());
+    assert_eq!(names(folder.path()), ["a.cubin"]);
+}
