@@ -196,3 +196,15 @@ fn wrong_usage_and_files_are_refused() {
     "#]]
     .assert_eq(&errors);
 }
+
+/// An argument that is no text is named, and nothing panics.
+#[cfg(unix)]
+#[test]
+fn arguments_that_are_no_text() {
+    use std::os::unix::ffi::OsStrExt;
+    let name = std::ffi::OsStr::from_bytes(b"\xff.cubin");
+    let command = Command::new(env!("CARGO_BIN_EXE_sass")).arg("dis").arg(name).output().expect("it runs");
+    let errors = String::from_utf8_lossy(&command.stderr).into_owned();
+    assert_eq!(command.status.code(), Some(1));
+    assert_eq!(errors, "the argument '\u{fffd}.cubin' is not UTF-8 text\n");
+}
