@@ -1,28 +1,32 @@
-//! Symbolic check of an allocation, in the manner of regalloc2's checker.
+//! Symbolic check of an allocation, after the idea of regalloc2's checker.
 //!
-//! Walks the allocated code beside the SSA function it came from. For every register and spill word it tracks
-//! the *contents* it is known to hold: lanes of SSA values, constants, predicates turned into integers. Moves,
-//! spills and reloads carry contents along; the original instructions read and define them; joins intersect.
-//! When nothing changes any more, every operand of every original instruction must find its value's contents
-//! in the registers it names. Ties, alignment, the order and the operations of the instructions and the edges
-//! of the graph are checked on the way.
+//! Every operand of every original instruction must find its value in the registers it names. Each block of the
+//! allocated code is run once ([`run`]): it either makes what an operand reads, or leaves a *demand*, that a place
+//! (a register or a word of the frame) holds a *content* at the block's start: a lane of an SSA value, a constant, or a
+//! predicate turned into an integer. Demands are traced backwards along the edges ([`trace`]), through moves, spills,
+//! reloads and phis, until a block that makes the content there. They fail where something else is made, where the
+//! lane's own definition is passed, and at the start of the function. A demand that comes back to itself holds if its
+//! other ways do.
+//!
+//! So the work is the number of instructions, and of blocks through which something lives. Ties, alignment, the order
+//! and the operations of the instructions and the edges of the graph are checked on the way.
 //!
 //! The checker shares no code with the allocator. It takes from [`Allocation`] only which instruction stands
 //! for which, and believes none of it: an original instruction must be there, be the same, and come in order.
 
 mod content;
+#[cfg(test)]
+mod mutants;
+mod run;
 mod structure;
-mod walk;
+mod trace;
 
+use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Function, Reg, Src, SrcKind, SrcMods, Term, Value};
 use crate::ori::op::Op;
 use crate::regalloc::Allocation;
-use content::{Content, Place, complement};
-use rustc_hash::FxHashMap;
-
-/// The most contents of places to keep, over the entries of all blocks: 256 MB. Only long functions that spill
-/// thousands of words have more, and are not checked.
-const MOST_ENTRIES: usize = 1 << 23;
+use content::Content;
+use trace::Trace;
 
 /// Verifies that `after` computes what `before` does. `checkpoint` is called often; it cancels by unwinding.
 pub fn check(
@@ -31,31 +35,23 @@ pub fn check(
     allocation: &Allocation,
     checkpoint: &dyn Fn(),
 ) -> Result<(), String> {
-    let mut checker = Checker::new(before, after, allocation);
+    let checker = Checker::new(before, after, allocation);
+    checkpoint();
     checker.structure()?;
-    if checker.place_list.len() * before.layout.len() > MOST_ENTRIES {
-        return Ok(());
-    }
-    let mut entries = checker.fixpoint(checkpoint)?;
-    for &b in &before.layout {
-        // Blocks that control never reaches have no state.
-        if let Some(mut state) = entries[b.index()].take() {
-            checker.verify_block(b, &mut state)?;
-        }
-    }
-    Ok(())
+    checkpoint();
+    let mut trace = Trace::new(&checker);
+    checker.run_blocks(&mut trace, checkpoint)?;
+    trace.finish(checkpoint)
 }
 
 struct Checker<'a> {
     before: &'a Function,
     after: &'a Function,
     origin: &'a [Vec<Option<u32>>],
+    cfg: Cfg,
     lane_base: Vec<u32>,
     /// Per lane: what it always holds. Packs, copies and constants are seen through.
     canonical: Vec<Content>,
-    /// Number of each place that the code writes.
-    places: FxHashMap<Place, usize>,
-    place_list: Vec<Place>,
 }
 
 impl<'a> Checker<'a> {
@@ -67,15 +63,8 @@ impl<'a> Checker<'a> {
             lanes += u32::from(data.width);
         }
         let canonical = (0..lanes).map(|lane| Content::Lane { lane, not: false }).collect();
-        let mut checker = Checker {
-            before,
-            after,
-            origin: &allocation.origin,
-            lane_base,
-            canonical,
-            places: FxHashMap::default(),
-            place_list: Vec::new(),
-        };
+        let cfg = Cfg::new(before);
+        let mut checker = Checker { before, after, origin: &allocation.origin, cfg, lane_base, canonical };
         checker.see_through();
         checker
     }
@@ -89,19 +78,22 @@ impl<'a> Checker<'a> {
         self.canonical[self.lane(value, part) as usize]
     }
 
-    /// Resolves lanes that are other lanes or constants. Definitions dominate uses, but the layout need not
-    /// follow dominance, so this repeats until nothing changes.
+    /// Resolves lanes that are other lanes or constants. Definitions come before uses in reverse postorder.
     fn see_through(&mut self) {
-        let mut aliases: Vec<(u32, Src, u8)> = Vec::new();
-        for &b in &self.before.layout {
-            // Where one way leads in, the moves may come behind its end, when a constant has no place to be renamed in.
-            for phi in &self.before.block(b).phis {
+        let before = self.before;
+        let unreached = before.layout.iter().copied().filter(|b| !self.cfg.is_reached(*b));
+        let order: Vec<BlockId> = self.cfg.order.iter().copied().chain(unreached).collect();
+        for b in order {
+            // With one way in, a phi is a copy: its moves may stand after that way's end, when no place holds the
+            // constant that it is.
+            for phi in &before.block(b).phis {
                 if let [(_, arg)] = phi.args[..] {
-                    let lanes = 0..self.before.value(phi.dst).width;
-                    aliases.extend(lanes.map(|i| (self.lane(phi.dst, i), arg, i)));
+                    for i in 0..before.value(phi.dst).width {
+                        self.alias(self.lane(phi.dst, i), &arg, i);
+                    }
                 }
             }
-            for inst in &self.before.block(b).insts {
+            for inst in &before.block(b).insts {
                 let alias = match inst.op {
                     Op::Pack | Op::Copy => true,
                     Op::Mov | Op::Umov | Op::Uldc { .. } => {
@@ -113,46 +105,47 @@ impl<'a> Checker<'a> {
                 let (true, true, Some(dst)) = (alias, inst.guard.is_true(), inst.defs().next()) else {
                     continue;
                 };
-                let width = self.before.value(dst).width;
+                let width = before.value(dst).width;
                 let mut part = 0;
                 for src in &inst.srcs {
                     let lanes = match src.kind {
-                        SrcKind::Value(v) => self.before.value(v).width,
+                        SrcKind::Value(v) => before.value(v).width,
                         SrcKind::Part(..) => 1,
                         _ if inst.srcs.len() == 1 => width,
                         _ => 1,
                     };
                     for i in 0..lanes.min(width - part) {
-                        aliases.push((self.lane(dst, part), *src, i));
+                        self.alias(self.lane(dst, part), src, i);
                         part += 1;
                     }
                 }
             }
         }
-        // Each round resolves at least one more step of every chain of aliases.
-        for _ in 0..=aliases.len() {
-            let mut changed = false;
-            for &(lane, src, i) in &aliases {
-                let content = self.source_content(&src, i);
-                changed |= std::mem::replace(&mut self.canonical[lane as usize], content) != content;
-            }
-            if !changed {
-                return;
-            }
+    }
+
+    /// A lane is lane `i` of a source, if that can be told.
+    fn alias(&mut self, lane: u32, src: &Src, i: u8) {
+        if let Some(content) = self.source_content(src, i) {
+            self.canonical[lane as usize] = content;
         }
     }
 
     /// What lane `i` of a source operand of the input holds.
-    fn source_content(&self, src: &Src, i: u8) -> Content {
-        match src.kind {
-            SrcKind::Value(v) => complement(self.expected(v, i), src.mods.not),
-            SrcKind::Part(v, part) => complement(self.expected(v, part), src.mods.not),
+    fn source_content(&self, src: &Src, i: u8) -> Option<Content> {
+        let content = match src.kind {
+            SrcKind::Value(v) => self.expected(v, i),
+            SrcKind::Part(v, part) => self.expected(v, part),
             SrcKind::Zero => Content::Bits(0),
             SrcKind::Imm(bits) => Content::Bits(if i == 0 { bits } else { 0 }),
             SrcKind::Const(c) => Content::Const { bank: c.bank, offset: c.offset + 4 * u16::from(i) },
-            SrcKind::Pred(p) => Content::Pred(p != src.mods.not),
+            SrcKind::Pred(p) => Content::Pred(p),
             SrcKind::Reg(r) => Content::Fixed(Reg { index: r.index + i, ..r }),
             SrcKind::Undef => Content::Undef,
+        };
+        match src.mods {
+            SrcMods::NONE => Some(content),
+            SrcMods { neg: false, abs: false, not: true } => content.complement(),
+            _ => None,
         }
     }
 
@@ -224,7 +217,7 @@ mod tests {
                 remove(func, allocation, edge, 0);
             },
             expect![
-                "BlockId(1), instruction 1, Isetp { cmp: Lt, sign: S32, bool_: And, ex: false }: Reg { file: R, index: 0 } should hold Lane { lane: 3, not: false } but holds []"
+                "BlockId(1), instruction 2, Iadd3 { x: false }: Reg(Reg { file: R, index: 5 }) should hold Lane { lane: 3, not: false } at the end of BlockId(1) but holds Known(Lane { lane: 7, not: false })"
             ],
         );
     }
@@ -237,7 +230,7 @@ mod tests {
                 func.blocks[1].insts[load].srcs[0].kind = SrcKind::Reg(Reg { file: File::R, index: 8 });
             },
             expect![
-                "BlockId(1), instruction 0, Ldg { access: Access { size: B32, order: Weak, evict: Normal, prefetch: None, offset: 0 } }: Reg { file: R, index: 8 } should hold Const { bank: 0, offset: 352 } but holds [Fixed(Reg { file: R, index: 8 })]"
+                "BlockId(1), instruction 0, Ldg { access: Access { size: B32, order: Weak, evict: Normal, prefetch: None, offset: 0 } }: Reg(Reg { file: R, index: 8 }) should hold Const { bank: 0, offset: 352 } and is not written"
             ],
         );
     }
@@ -253,7 +246,7 @@ mod tests {
                 func.blocks[1].insts[load].dsts[0] = Dst::Reg(address);
             },
             expect![
-                "BlockId(1), instruction 0, Ldg { access: Access { size: B32, order: Weak, evict: Normal, prefetch: None, offset: 0 } }: Reg { file: R, index: 2 } should hold Const { bank: 0, offset: 352 } but holds []"
+                "BlockId(1), instruction 3, Stg { access: Access { size: B32, order: Weak, evict: Normal, prefetch: None, offset: 0 } }: Reg { file: R, index: 2 } should hold Const { bank: 0, offset: 352 } but holds Known(Lane { lane: 5, not: false })"
             ],
         );
     }
@@ -266,7 +259,7 @@ mod tests {
                 func.blocks[1].insts[add].dsts[0] = Dst::Reg(Reg { file: File::R, index: 9 });
             },
             expect![
-                "BlockId(1), instruction 2, Iadd3 { x: false }: Reg { file: R, index: 9 } should hold Lane { lane: 5, not: false } but holds []"
+                "BlockId(1), instruction 3, Stg { access: Access { size: B32, order: Weak, evict: Normal, prefetch: None, offset: 0 } }: Reg { file: R, index: 5 } should hold Lane { lane: 7, not: false } but holds Known(Lane { lane: 5, not: false })"
             ],
         );
     }

@@ -2,10 +2,9 @@
 
 use crate::ori::ir::{Dst, File, Frame, Reg, Src, SrcKind};
 use crate::ori::op::MemSize;
-use smallvec::SmallVec;
 
 /// What a register or spill word is known to hold.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Content {
     /// A lane, or its complement for predicates.
     Lane {
@@ -29,41 +28,118 @@ pub(super) enum Content {
     Undef,
 }
 
-/// Sorted.
-pub(super) type Contents = SmallVec<[Content; 2]>;
+impl Content {
+    /// The lane that it is made from.
+    pub(super) fn lane(self) -> Option<u32> {
+        match self {
+            Content::Lane { lane, .. } | Content::Bool { lane, .. } => Some(lane),
+            _ => None,
+        }
+    }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    /// The complement, where that can be told.
+    pub(super) fn complement(self) -> Option<Content> {
+        match self {
+            Content::Lane { lane, not } => Some(Content::Lane { lane, not: !not }),
+            Content::Bool { lane, not } => Some(Content::Bool { lane, not: !not }),
+            Content::Pred(p) => Some(Content::Pred(!p)),
+            Content::Undef => Some(Content::Undef),
+            Content::Bits(_) | Content::Const { .. } | Content::Fixed(_) => None,
+        }
+    }
+
+    /// A predicate's integer.
+    pub(super) fn integer(self) -> Option<Content> {
+        match self {
+            Content::Lane { lane, not } => Some(Content::Bool { lane, not }),
+            Content::Pred(p) => Some(Content::Bits(u32::from(p))),
+            _ => None,
+        }
+    }
+
+    /// The predicate of an integer.
+    pub(super) fn predicate(self) -> Option<Content> {
+        match self {
+            Content::Bool { lane, not } => Some(Content::Lane { lane, not }),
+            Content::Bits(bits @ 0..=1) => Some(Content::Pred(bits == 1)),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Place {
     Reg(Reg),
     /// A word of the frame, by byte offset from R1.
     Word(u32),
 }
 
-/// Per place that the allocated code writes.
-pub(super) type State = Vec<Contents>;
+/// Changes of form on the way from one place to another, in the order of the fields. A predicate may be complemented
+/// and made an integer; an integer is made a predicate first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Steps {
+    to_predicate: bool,
+    not: bool,
+    to_integer: bool,
+}
 
-pub(super) fn complement(content: Content, not: bool) -> Content {
-    match content {
-        Content::Lane { lane, not: n } => Content::Lane { lane, not: n != not },
-        Content::Bool { lane, not: n } => Content::Bool { lane, not: n != not },
-        Content::Pred(p) => Content::Pred(p != not),
-        other => other,
+impl Steps {
+    /// What a place held before the steps that holds `content` after them.
+    pub(super) fn before(self, mut content: Content) -> Option<Content> {
+        if self.to_integer {
+            content = content.predicate()?;
+        }
+        if self.not {
+            content = content.complement()?;
+        }
+        if self.to_predicate {
+            content = content.integer()?;
+        }
+        Some(content)
     }
 }
 
-/// A predicate's integer.
-pub(super) fn as_bool(content: Content) -> Option<Content> {
-    match content {
-        Content::Lane { lane, not } => Some(Content::Bool { lane, not }),
-        Content::Pred(p) => Some(Content::Bits(u32::from(p))),
-        _ => None,
-    }
+/// What a place holds at a point of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Held {
+    Known(Content),
+    /// What this place held at the start of the block, after some steps.
+    Start(Place, Steps),
+    /// Nothing that can be told.
+    Nothing,
 }
 
-pub(super) fn lane_of(content: Content) -> Option<u32> {
-    match content {
-        Content::Lane { lane, .. } | Content::Bool { lane, .. } => Some(lane),
-        _ => None,
+impl Held {
+    fn steps(
+        self,
+        content: impl Fn(Content) -> Option<Content>,
+        steps: impl Fn(Steps) -> Option<Steps>,
+    ) -> Held {
+        match self {
+            Held::Known(c) => content(c).map_or(Held::Nothing, Held::Known),
+            Held::Start(place, s) => steps(s).map_or(Held::Nothing, |s| Held::Start(place, s)),
+            Held::Nothing => Held::Nothing,
+        }
+    }
+
+    /// The complement, of a predicate.
+    pub(super) fn complement(self) -> Held {
+        self.steps(Content::complement, |s| (!s.to_integer).then_some(Steps { not: !s.not, ..s }))
+    }
+
+    /// The integer of a predicate.
+    pub(super) fn integer(self) -> Held {
+        self.steps(Content::integer, |s| (!s.to_integer).then_some(Steps { to_integer: true, ..s }))
+    }
+
+    /// The predicate of an integer.
+    pub(super) fn predicate(self) -> Held {
+        self.steps(Content::predicate, |s| match s {
+            // The integer of a predicate again.
+            Steps { to_integer: true, .. } => Some(Steps { to_integer: false, ..s }),
+            Steps { to_predicate: false, .. } => Some(Steps { to_predicate: true, ..s }),
+            _ => None,
+        })
     }
 }
 
@@ -134,19 +210,4 @@ pub(super) fn spill_words(
         return Err(format!("accesses {bytes} bytes at {start}, outside the spill area"));
     }
     Ok((start..start + bytes).step_by(4))
-}
-
-/// Intersects; true if the entry changed.
-pub(super) fn meet(entry: &mut Option<State>, state: State) -> bool {
-    let Some(entry) = entry else {
-        *entry = Some(state);
-        return true;
-    };
-    let mut changed = false;
-    for (into, from) in entry.iter_mut().zip(&state) {
-        let size = into.len();
-        into.retain(|c| from.binary_search(c).is_ok());
-        changed |= into.len() != size;
-    }
-    changed
 }

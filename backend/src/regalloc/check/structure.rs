@@ -1,30 +1,27 @@
 //! Blocks, edges and instructions of the allocated code against those it came from.
 
 use super::Checker;
-use super::content::{Content, Place, offset, spill_words, words};
-use crate::ori::ir::{BlockId, Dst, Inst, SrcKind, Term};
+use super::content::Content;
+use crate::ori::ir::{BlockId, Term};
 use crate::ori::op::Op;
-use crate::regalloc::STACK_POINTER;
 use smallvec::SmallVec;
 
 impl Checker<'_> {
-    /// Blocks, edges and instructions correspond. Numbers the places.
-    pub(super) fn structure(&mut self) -> Result<(), String> {
+    /// Blocks, edges and instructions correspond.
+    pub(super) fn structure(&self) -> Result<(), String> {
+        let mut placed = vec![false; self.after.blocks.len()];
         for &b in &self.after.layout {
+            if std::mem::replace(&mut placed[b.index()], true) {
+                return Err(format!("{b:?} is placed twice"));
+            }
             let block = self.after.block(b);
-            let origins = &self.origin[b.index()];
+            let origins = self.origin.get(b.index()).map_or(&[][..], |o| o);
             if !block.phis.is_empty() || origins.len() != block.insts.len() {
                 return Err(format!("{b:?} has phis or lacks origins"));
             }
-            if b.index() >= self.before.blocks.len() && origins.iter().any(Option::is_some) {
-                return Err(format!("{b:?} was added but has original instructions"));
-            }
-            for (inst, origin) in block.insts.iter().zip(origins) {
-                let original = origin.map(|o| &self.before.block(b).insts[o as usize]);
-                self.number_places(inst, original)?;
-            }
-            if let Some(SrcKind::Reg(r)) = block.term.operand().map(|src| src.kind) {
-                self.number(Place::Reg(r));
+            let originals = self.before.blocks.get(b.index()).map_or(0, |b| b.insts.len());
+            if origins.iter().flatten().any(|&o| o as usize >= originals) {
+                return Err(format!("{b:?} has instructions that the input lacks"));
             }
         }
         let originals: Vec<BlockId> =
@@ -33,64 +30,13 @@ impl Checker<'_> {
             return Err("blocks are missing or in another order".to_owned());
         }
         for &b in &self.before.layout {
-            self.terminator(b)?;
+            self.terminator(b, &placed)?;
             self.same_instructions(b)?;
         }
         Ok(())
     }
 
-    fn number(&mut self, place: Place) {
-        let next = self.places.len();
-        if *self.places.entry(place).or_insert(next) == next {
-            self.place_list.push(place);
-        }
-    }
-
-    fn number_places(&mut self, inst: &Inst, original: Option<&Inst>) -> Result<(), String> {
-        for (i, dst) in inst.dsts.iter().enumerate() {
-            let width = match original.and_then(|o| o.dsts.get(i)) {
-                Some(Dst::Value(v)) => self.before.value(*v).width,
-                _ => match inst.op {
-                    Op::Ldl { size, .. } => words(size),
-                    Op::Cs2r { wide: true, .. } => 2,
-                    _ => 1,
-                },
-            };
-            match dst {
-                Dst::Reg(r) => {
-                    if *r == STACK_POINTER && original.is_none_or(|o| o.dsts[i] != *dst) {
-                        return Err(format!("{inst:?} writes the stack pointer"));
-                    }
-                    for lane in 0..width {
-                        self.number(Place::Reg(offset(*r, lane)?));
-                    }
-                }
-                Dst::Value(v) => return Err(format!("{v:?} is still written")),
-                Dst::Sink => {}
-            }
-        }
-        if let (Op::Stl { size, offset } | Op::Ldl { size, offset }, None) = (inst.op, original) {
-            for word in spill_words(&self.after.frame, size, offset)? {
-                self.number(Place::Word(word));
-            }
-        }
-        // What is read without ever being written holds undefined values.
-        for (i, is) in inst.uses().enumerate() {
-            let width = match (original.and_then(|o| o.uses().nth(i)).map(|s| s.kind), inst.op) {
-                (Some(SrcKind::Value(v)), _) => self.before.value(v).width,
-                (None, Op::Stl { size, .. }) => words(size),
-                _ => 1,
-            };
-            if let SrcKind::Reg(r) = is.kind {
-                for lane in 0..width {
-                    self.number(Place::Reg(offset(r, lane)?));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn terminator(&self, b: BlockId) -> Result<(), String> {
+    fn terminator(&self, b: BlockId, placed: &[bool]) -> Result<(), String> {
         let (was, is) = (&self.before.block(b).term, &self.after.block(b).term);
         let same_kind = match (was, is) {
             (Term::Branch { uniform: x, .. }, Term::Branch { uniform: y, .. })
@@ -102,7 +48,7 @@ impl Checker<'_> {
         for &t in &to {
             targets.push(self.target(t)?.0);
         }
-        if !same_kind || from != targets {
+        if !same_kind || from != targets || !to.iter().all(|t| placed[t.index()]) {
             return Err(format!("{b:?} ended with {was:?} and now ends with {is:?}"));
         }
         Ok(())

@@ -1,0 +1,384 @@
+//! One block of the allocated code: what its operands find, and what it leaves behind.
+
+use super::Checker;
+use super::content::{Content, Held, Place, Steps, aligned, dst_of, is_reg, offset, spill_words, words};
+use super::trace::Trace;
+use crate::ori::ir::{BlockId, Dst, File, Inst, Reg, Src, SrcKind, SrcMods};
+use crate::ori::op::{ICmp, Op};
+use crate::ori::signature::special;
+use crate::regalloc::STACK_POINTER;
+use smallvec::SmallVec;
+
+/// Instructions between checkpoints.
+const STRIDE: usize = 1 << 12;
+
+/// What blocks leave in the places that they write, block after block.
+#[derive(Default)]
+pub(super) struct Effects {
+    /// Per block: where its places are in `places`.
+    of: Vec<(u32, u32)>,
+    /// Ascending in each block.
+    places: Vec<(Place, Held)>,
+}
+
+impl Effects {
+    pub(super) fn new(blocks: usize) -> Effects {
+        Effects { of: vec![(0, 0); blocks], places: Vec::new() }
+    }
+
+    /// What a place holds at the end of a block that writes it.
+    pub(super) fn find(&self, b: BlockId, place: Place) -> Option<Held> {
+        let (start, end) = self.of[b.index()];
+        let places = &self.places[start as usize..end as usize];
+        places.binary_search_by_key(&place, |entry| entry.0).ok().map(|i| places[i].1)
+    }
+}
+
+/// What the places hold at a point of a block.
+struct State {
+    /// Per place; `None` for what it held at the block's start.
+    held: Vec<Option<Held>>,
+    written: Vec<Place>,
+    /// Byte offset of the spilled words, whose places come after those of the registers.
+    words: u32,
+}
+
+/// Places of one register file.
+const FILE: usize = 256;
+
+impl State {
+    fn index(&self, place: Place) -> usize {
+        match place {
+            Place::Reg(r) => r.file as usize * FILE + usize::from(r.index),
+            Place::Word(offset) => File::B as usize * FILE + FILE + (offset - self.words) as usize / 4,
+        }
+    }
+
+    fn get(&self, place: Place) -> Held {
+        self.held[self.index(place)].unwrap_or(Held::Start(place, Steps::default()))
+    }
+
+    fn write(&mut self, place: Place, held: Held) {
+        let index = self.index(place);
+        if self.held[index].replace(held).is_none() {
+            self.written.push(place);
+        }
+    }
+
+    /// Hands over what the block wrote.
+    fn leave(&mut self, b: BlockId, effects: &mut Effects) {
+        self.written.sort_unstable();
+        let start = effects.places.len() as u32;
+        for place in std::mem::take(&mut self.written) {
+            let index = self.index(place);
+            if let Some(held) = self.held[index].take() {
+                effects.places.push((place, held));
+            }
+        }
+        effects.of[b.index()] = (start, effects.places.len() as u32);
+    }
+}
+
+/// Who reads, for messages: a block of the output, and an instruction or, past the last, the terminator.
+pub(super) type Reader = (BlockId, u32);
+
+impl Checker<'_> {
+    /// Runs every block, with demands of the operands that they do not make themselves.
+    pub(super) fn run_blocks(&self, trace: &mut Trace<'_>, checkpoint: &dyn Fn()) -> Result<(), String> {
+        let frame = &self.after.frame;
+        let mut state = State { held: Vec::new(), written: Vec::new(), words: frame.local_bytes };
+        let end = frame.local_bytes.checked_add(frame.spill_bytes).ok_or("the frame is too large")?;
+        state.held.resize(state.index(Place::Word(end)) + 1, None);
+        let mut steps = 0;
+        for &b in &self.after.layout {
+            let count = self.after.block(b).insts.len();
+            let mut i = 0;
+            while i < count {
+                steps += 1;
+                if steps % STRIDE == 0 {
+                    checkpoint();
+                }
+                i += self.run_one(b, i, &mut state, trace).map_err(|what| self.at((b, i as u32), &what))?;
+            }
+            let reader = (b, count as u32);
+            if self.is_run(b)
+                && let (Some(was), Some(is)) =
+                    (self.before.block(b).term.operand(), self.after.block(b).term.operand())
+            {
+                self.read(was, is, &state, trace, reader).map_err(|what| self.at(reader, &what))?;
+            }
+            state.leave(b, &mut trace.effects);
+        }
+        Ok(())
+    }
+
+    /// Operands of blocks that control never reaches hold anything.
+    fn is_run(&self, b: BlockId) -> bool {
+        b.index() < self.before.blocks.len() && self.cfg.is_reached(b)
+    }
+
+    /// A message, with its place.
+    pub(super) fn at(&self, (b, i): Reader, what: &str) -> String {
+        match self.after.block(b).insts.get(i as usize) {
+            Some(inst) if self.origin[b.index()][i as usize].is_some() => {
+                format!("{b:?}, instruction {i}, {:?}: {what}", inst.op)
+            }
+            Some(inst) => format!("{b:?}, instruction {i}, {inst:?}: {what}"),
+            None => format!("{b:?}, terminator: {what}"),
+        }
+    }
+
+    /// Runs an instruction, or several that are one; how many.
+    fn run_one(
+        &self,
+        b: BlockId,
+        i: usize,
+        state: &mut State,
+        trace: &mut Trace<'_>,
+    ) -> Result<usize, String> {
+        let code = &self.after.block(b).insts[i..];
+        let Some(origin) = self.origin[b.index()][i] else { return self.run_added(code, state) };
+        let original = &self.before.block(b).insts[origin as usize];
+        if self.is_run(b) {
+            self.read_all(original, &code[0], state, trace, (b, i as u32))?;
+        }
+        self.define(original, &code[0], state)?;
+        Ok(1)
+    }
+
+    /// A register holds a content, or must have held one at the start of the block.
+    fn holds(
+        &self,
+        reg: Reg,
+        content: Content,
+        state: &State,
+        trace: &mut Trace<'_>,
+        reader: Reader,
+    ) -> Result<(), String> {
+        let held = state.get(Place::Reg(reg));
+        match held {
+            _ if content == Content::Undef => Ok(()),
+            Held::Known(known) if known == content => Ok(()),
+            Held::Start(place, steps) if let Some(content) = steps.before(content) => {
+                trace.demand(place, content, reader.0, reader);
+                Ok(())
+            }
+            _ => Err(format!("{reg:?} should hold {content:?} but holds {held:?}")),
+        }
+    }
+
+    /// An operand of an original instruction finds its contents.
+    fn read(
+        &self,
+        was: &Src,
+        is: &Src,
+        state: &State,
+        trace: &mut Trace<'_>,
+        reader: Reader,
+    ) -> Result<(), String> {
+        if was.mods != is.mods {
+            return Err(format!("modifiers of {was:?} became those of {is:?}"));
+        }
+        let (value, first, width) = match was.kind {
+            SrcKind::Value(v) => (v, 0, self.before.value(v).width),
+            SrcKind::Part(v, part) => (v, part, 1),
+            SrcKind::Reg(r) if was == is => return self.holds(r, Content::Fixed(r), state, trace, reader),
+            SrcKind::Undef => return Ok(()),
+            _ if was == is => return Ok(()),
+            _ => return Err(format!("{was:?} became {is:?}")),
+        };
+        let SrcKind::Reg(reg) = is.kind else {
+            return Err(format!("{was:?} became {is:?}"));
+        };
+        let file = self.before.value(value).file;
+        aligned(reg, file, if matches!(was.kind, SrcKind::Part(..)) { 1 } else { width })?;
+        for i in 0..width {
+            self.holds(offset(reg, i)?, self.expected(value, first + i), state, trace, reader)?;
+        }
+        Ok(())
+    }
+
+    /// All that an original instruction reads, and what its results must overwrite.
+    fn read_all(
+        &self,
+        was: &Inst,
+        is: &Inst,
+        state: &State,
+        trace: &mut Trace<'_>,
+        reader: Reader,
+    ) -> Result<(), String> {
+        self.read(&was.guard, &is.guard, state, trace, reader)?;
+        for (was, is) in was.srcs.iter().zip(&is.srcs) {
+            self.read(was, is, state, trace, reader)?;
+        }
+        for ((was_dst, is_dst), old) in was.dsts.iter().zip(&is.dsts).zip(&was.old) {
+            let (Dst::Value(v), Dst::Reg(r)) = (was_dst, is_dst) else { continue };
+            for lane in 0..self.before.value(*v).width {
+                let content = self.source_content(old, lane).ok_or_else(|| format!("keeps {old:?}"))?;
+                self.holds(offset(*r, lane)?, content, state, trace, reader)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the results of an original instruction, which must be the same.
+    fn define(&self, was: &Inst, is: &Inst, state: &mut State) -> Result<(), String> {
+        if was.op != is.op || was.dsts.len() != is.dsts.len() || was.srcs.len() != is.srcs.len() {
+            return Err(format!("was {was:?}"));
+        }
+        let mut written: SmallVec<[Reg; 8]> = SmallVec::new();
+        for (was, is) in was.dsts.iter().zip(&is.dsts) {
+            let (reg, value) = match (was, is) {
+                (Dst::Value(v), Dst::Reg(r)) if *r != STACK_POINTER => (*r, Some(*v)),
+                (Dst::Reg(x), Dst::Reg(y)) if x == y => (*y, None),
+                (Dst::Sink, Dst::Sink) => continue,
+                _ => return Err(format!("{was:?} became {is:?}")),
+            };
+            let data = value.map(|v| self.before.value(v));
+            if let Some(data) = data {
+                aligned(reg, data.file, data.width)?;
+            }
+            for part in 0..data.map_or(1, |data| data.width) {
+                let reg = offset(reg, part)?;
+                if written.contains(&reg) {
+                    return Err(format!("two results are in {reg:?}"));
+                }
+                written.push(reg);
+                let content = value.map_or(Content::Fixed(reg), |v| self.expected(v, part));
+                state.write(Place::Reg(reg), Held::Known(content));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs an instruction that allocation added; returns how many it took.
+    fn run_added(&self, code: &[Inst], state: &mut State) -> Result<usize, String> {
+        let inst = &code[0];
+        if !inst.guard.is_true() {
+            return Err("is guarded".to_owned());
+        }
+        // Of two results only exchanges want the second.
+        let is_exchange = matches!(inst.op, Op::Plop3 { lut: 0xcc, lut2: 0xf0 });
+        if !is_exchange && inst.dsts.iter().skip(1).any(|dst| *dst != Dst::Sink) {
+            return Err("has a second result".to_owned());
+        }
+        let dst = match inst.dsts.first() {
+            Some(Dst::Reg(r)) if *r == STACK_POINTER => return Err("writes the stack pointer".to_owned()),
+            Some(Dst::Reg(r)) => Some(offset(*r, 0)?),
+            _ => None,
+        };
+        let plain = inst.srcs.iter().all(|s| s.mods == SrcMods::NONE);
+        let is_of = |src: &Src, files: &[File]| match src.kind {
+            SrcKind::Reg(r) => files.contains(&r.file),
+            _ => true,
+        };
+        match (inst.op, dst, &inst.srcs[..]) {
+            (Op::Mov, Some(dst @ Reg { file: File::R, .. }), [src])
+                if plain && is_of(src, &[File::R, File::UR]) =>
+            {
+                state.write(Place::Reg(dst), self.moved(src, state)?);
+            }
+            (
+                Op::Umov | Op::R2ur | Op::Uldc { wide: false },
+                Some(dst @ Reg { file: File::UR, .. }),
+                [src],
+            ) if plain && is_of(src, if inst.op == Op::R2ur { &[File::R] } else { &[File::UR] }) => {
+                state.write(Place::Reg(dst), self.moved(src, state)?);
+            }
+            (Op::Cs2r { sr: special::ZERO, wide: true }, Some(dst), []) => {
+                aligned(dst, File::R, 2)?;
+                for i in 0..2 {
+                    state.write(Place::Reg(offset(dst, i)?), Held::Known(Content::Bits(0)));
+                }
+            }
+            (Op::Plop3 { lut: 0x80, .. }, Some(dst @ Reg { file: File::P, .. }), [src, b, c])
+                if b.is_true() && c.is_true() && is_of(src, &[File::P]) =>
+            {
+                state.write(Place::Reg(dst), self.moved(src, state)?);
+            }
+            (Op::Plop3 { lut: 0xcc, lut2: 0xf0 }, Some(a @ Reg { file: File::P, .. }), [x, y, _])
+                if plain && inst.dsts.len() == 2 && is_reg(x, a) && inst.dsts[1] == dst_of(y) =>
+            {
+                self.exchange(a, y, File::P, state)?;
+            }
+            (Op::Sel, Some(dst @ Reg { file: File::R, .. }), [zero, one, p])
+                if zero.kind == SrcKind::Zero
+                    && *one == Src::imm(1)
+                    && matches!(p.kind, SrcKind::Reg(Reg { file: File::P, .. })) =>
+            {
+                // Zero where `p` holds, so the integer is that of the complement.
+                let integer = self.moved(&p.not(), state)?.integer();
+                state.write(Place::Reg(dst), integer);
+            }
+            (
+                Op::Isetp { cmp: ICmp::Ne, ex: false, .. },
+                Some(dst @ Reg { file: File::P, .. }),
+                [src, zero, all],
+            ) if plain && zero.kind == SrcKind::Zero && all.is_true() && is_of(src, &[File::R]) => {
+                let predicate = self.moved(src, state)?.predicate();
+                state.write(Place::Reg(dst), predicate);
+            }
+            (Op::Lop3 { lut: 0x3c }, Some(a @ Reg { file: File::R, .. }), [x, y, _])
+                if plain && is_reg(x, a) =>
+            {
+                let b = dst_of(y);
+                let is_swap = |c: &&[Inst]| {
+                    c.iter().all(|i| i.op == inst.op && i.srcs == inst.srcs && i.guard.is_true())
+                        && c[1].dsts[..] == [b]
+                        && c[2].dsts == c[0].dsts
+                        && b != Dst::Reg(a)
+                };
+                if code.get(..3).filter(is_swap).is_none() {
+                    return Err("is no exchange".to_owned());
+                }
+                self.exchange(a, y, File::R, state)?;
+                return Ok(3);
+            }
+            (Op::Stl { size, offset: at }, None, [base, data]) if plain && is_reg(base, STACK_POINTER) => {
+                let SrcKind::Reg(first) = data.kind else {
+                    return Err("stores no register".to_owned());
+                };
+                aligned(first, File::R, words(size))?;
+                for (i, word) in spill_words(&self.after.frame, size, at)?.enumerate() {
+                    let held = state.get(Place::Reg(offset(first, i as u8)?));
+                    state.write(Place::Word(word), held);
+                }
+            }
+            (Op::Ldl { size, offset: at }, Some(dst), [base]) if plain && is_reg(base, STACK_POINTER) => {
+                aligned(dst, File::R, words(size))?;
+                for (i, word) in spill_words(&self.after.frame, size, at)?.enumerate() {
+                    let held = state.get(Place::Word(word));
+                    state.write(Place::Reg(offset(dst, i as u8)?), held);
+                }
+            }
+            _ => return Err("is no move, spill or reload".to_owned()),
+        }
+        Ok(1)
+    }
+
+    /// What a move reads.
+    fn moved(&self, src: &Src, state: &State) -> Result<Held, String> {
+        match src.kind {
+            SrcKind::Reg(r) => {
+                let held = state.get(Place::Reg(offset(r, 0)?));
+                Ok(if src.mods.not { held.complement() } else { held })
+            }
+            SrcKind::Value(_) | SrcKind::Part(..) => Err(format!("reads {src:?}")),
+            _ => Ok(self.source_content(src, 0).map_or(Held::Nothing, Held::Known)),
+        }
+    }
+
+    /// Two registers of a file change places.
+    fn exchange(&self, a: Reg, b: &Src, file: File, state: &mut State) -> Result<(), String> {
+        match b.kind {
+            SrcKind::Reg(b) if b.file == file && b != STACK_POINTER => {
+                let b = offset(b, 0)?;
+                let (first, second) = (state.get(Place::Reg(a)), state.get(Place::Reg(b)));
+                state.write(Place::Reg(a), second);
+                state.write(Place::Reg(b), first);
+                Ok(())
+            }
+            _ => Err("is no exchange".to_owned()),
+        }
+    }
+}
