@@ -13,7 +13,7 @@ use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, 
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::memory;
 use crate::ori::op::{FCmp, ICmp, MemSize, Op};
-use crate::ori::signature::{self, Accept, SrcSlot, Width, commutes, signature};
+use crate::ori::signature::{self, Accept, SrcSlot, Width, facts, signature};
 use crate::phases::Context;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -151,7 +151,7 @@ impl Legalizer {
     /// Operands that do not compete for the one slot: bits of other fields.
     fn always_fits(&self, func: &Function, op: &Op, slot: &SrcSlot, src: &Src) -> bool {
         let own_field = memory::memory(op).is_some()
-            || signature::is_uniform_op(op)
+            || facts(op).uniform
             || matches!(op, Op::Shfl { .. } | Op::Bar { .. } | Op::Warpsync);
         own_field && fits(func, slot, src)
     }
@@ -338,7 +338,7 @@ fn exchange(func: &Function, inst: &mut Inst) {
             inst.op = Op::Hsetp2 { cmp: reversed_float(cmp), bf16, ftz, bool_ };
         }
         op => {
-            if let Some((a, b)) = commutes(&op) {
+            if let Some((a, b)) = facts(&op).commutes {
                 inst.srcs.swap(a, b);
             }
         }

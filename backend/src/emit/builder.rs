@@ -3,7 +3,10 @@
 use crate::CodegenError;
 use crate::input::SrcId;
 use crate::ori::ir::{Dst, File, Reg, Src, SrcKind};
+use crate::ori::row::Setting;
+use crate::ori::signature::{At, Signature, SrcSlot};
 use sass::{Field, Inst, Sm};
+use smallvec::SmallVec;
 
 /// The phase that errors name.
 pub(super) const PHASE: &str = "emit";
@@ -88,6 +91,97 @@ impl Builder {
         Ok(builder)
     }
 
+    /// The best of the families that the target has, in the form that the sources choose.
+    pub(super) fn of_row(
+        sm: Sm,
+        src: SrcId,
+        families: &[&'static str],
+        signature: &Signature,
+        sources: &[Src],
+    ) -> Result<Builder, CodegenError> {
+        let letters: SmallVec<[u8; 4]> =
+            signature.srcs.iter().zip(sources).filter_map(|(slot, source)| letter(slot, source)).collect();
+        let shape = str::from_utf8(&letters).unwrap_or("");
+        // Some accesses have a form of their own for addresses without a descriptor.
+        let bare =
+            |(slot, source): (&SrcSlot, &Src)| slot.at == At::Descriptor && source.kind == SrcKind::Zero;
+        let without = signature.srcs.iter().zip(sources).any(bare).then_some("r");
+        for shape in without.into_iter().chain([shape]) {
+            if let Some(form) = families.iter().find_map(|family| sass::lookup(sm, family, shape)) {
+                return Ok(Builder { inst: Inst::new(form), src, problem: None });
+            }
+        }
+        Builder::new(sm, src, families[0], shape)
+    }
+
+    /// A source in the place that its slot names.
+    pub(super) fn operand(&mut self, slot: &SrcSlot, source: &Src) -> &mut Builder {
+        match slot.at {
+            At::A => self.source(Slot::A, source),
+            At::B => self.source(Slot::B, source),
+            At::C => self.source(Slot::C, source),
+            At::In(field) if matches!(slot.file, File::P | File::UP) => self.pred(field, source),
+            At::In(field) => self.reg(field, slot.file, source),
+            At::Either(register, immediate, mask) => {
+                // Bits that do not count need not fit either.
+                let kind = match source.kind {
+                    SrcKind::Imm(bits) => SrcKind::Imm(bits & mask),
+                    other => other,
+                };
+                self.reg_or_imm(register, immediate, &Src { kind, ..*source })
+            }
+            At::Constant => self.constant(source),
+            At::Data => {
+                let field = if self.has(Field::Rb) { Field::Rb } else { Field::Rc };
+                self.reg(field, File::R, source)
+            }
+            // Compare-and-swap takes none anywhere.
+            At::Descriptor if !self.has(Field::UrDesc) => self,
+            At::Descriptor => self.reg(Field::UrDesc, File::UR, source),
+            At::Base if source.kind == SrcKind::Zero => self,
+            At::Base => self.reg(Field::UrBase, File::UR, source),
+            At::Custom => self,
+        }
+    }
+
+    /// What a modifier says, in the first of the fields that the form has.
+    pub(super) fn setting(&mut self, fields: &[Field], setting: Setting) -> &mut Builder {
+        let found = fields.iter().copied().find(|&field| self.has(field));
+        match (setting, found) {
+            (Setting::Custom, _) => self,
+            (Setting::Access(access), _) => {
+                self.setting(&[Field::Size], Setting::Choice(access.size.machine_texts()));
+                self.setting(&[Field::Order], Setting::Choice(access.order.machine_texts()));
+                self.setting(&[Field::Evict], Setting::Choice(access.evict.machine_texts()));
+                self.setting(&[Field::Prefetch], Setting::Choice(access.prefetch.machine_texts()));
+                self.value(Field::Offset, i64::from(access.offset) as u64)
+            }
+            (Setting::Number(value), _) => self.value(found.unwrap_or(fields[0]), value),
+            (Setting::Choice(texts), None) => {
+                if !texts.contains(&"") {
+                    self.fail(format!("no {:?} for {}", fields[0], texts[0]));
+                }
+                self
+            }
+            (Setting::Choice(texts), Some(field)) => {
+                let named = texts.iter().filter(|text| !text.is_empty());
+                let unnamed = texts.iter().filter(|text| text.is_empty());
+                match named.chain(unnamed).find_map(|text| self.inst.choice(field, text)) {
+                    Some(value) => self.value(field, value),
+                    None => {
+                        self.fail(format!("{field:?} has no {:?}", texts[0]));
+                        self
+                    }
+                }
+            }
+            (Setting::Flag(on, _), None) => self.flag(fields[0], on),
+            (Setting::Flag(on, text), Some(field)) => match self.inst.choice(field, text) {
+                Some(value) => self.value(field, value),
+                None => self.flag(field, on),
+            },
+        }
+    }
+
     pub(super) fn finish(self) -> Result<Inst, CodegenError> {
         let problem = self.problem.or_else(|| self.inst.rejected().map(|f| format!("{f:?} does not fit")));
         match problem {
@@ -166,13 +260,40 @@ impl Builder {
     }
 
     /// A predicate source with its negation.
-    pub(super) fn pred(&mut self, field: Field, not: Field, source: &Src) -> &mut Builder {
+    pub(super) fn pred(&mut self, field: Field, source: &Src) -> &mut Builder {
+        let not = match field {
+            Field::Guard => Field::GuardNot,
+            Field::Pp => Field::PpNot,
+            Field::Pr => Field::PrNot,
+            Field::Ps => Field::PsNot,
+            _ => {
+                self.fail(format!("{field:?} holds no predicate"));
+                return self;
+            }
+        };
         match predicate(source) {
             Some((index, negated)) => {
                 self.value(field, u64::from(index));
                 self.flag(not, negated);
             }
             None => self.fail(format!("{field:?} cannot be {source:?}")),
+        }
+        self
+    }
+
+    /// A source that is a register or a small immediate by the form; zero is the immediate.
+    pub(super) fn reg_or_imm(&mut self, register: Field, immediate: Field, source: &Src) -> &mut Builder {
+        match source.kind {
+            SrcKind::Imm(bits) => self.value(immediate, bits.into()),
+            SrcKind::Zero => self.value(immediate, 0),
+            _ => self.reg(register, File::R, source),
+        }
+    }
+
+    /// `c[bank][offset]` of a form that always has a constant.
+    pub(super) fn constant(&mut self, source: &Src) -> &mut Builder {
+        if let SrcKind::Const(c) = source.kind {
+            self.value(Field::CBank, c.bank.into()).value(Field::COffset, c.offset.into());
         }
         self
     }
@@ -211,6 +332,21 @@ pub(super) fn predicate(source: &Src) -> Option<(u8, bool)> {
         SrcKind::Pred(value) => Some((PT, value == source.mods.not)),
         SrcKind::Undef => Some((PT, false)),
         _ => None,
+    }
+}
+
+pub(super) fn is_imm(source: &Src) -> bool {
+    matches!(source.kind, SrcKind::Imm(_) | SrcKind::Zero)
+}
+
+/// The letter that a source adds to the name of the form's shape.
+fn letter(slot: &SrcSlot, source: &Src) -> Option<u8> {
+    match slot.at {
+        At::A | At::B | At::C if slot.file == File::UR && source.kind == SrcKind::Zero => Some(b'u'),
+        At::A | At::B | At::C => Some(shape_letter(source)),
+        At::Either(..) => Some(if is_imm(source) { b'i' } else { b'r' }),
+        At::Base => (source.kind != SrcKind::Zero).then_some(b'u'),
+        At::In(_) | At::Constant | At::Data | At::Descriptor | At::Custom => None,
     }
 }
 

@@ -74,7 +74,7 @@ fn is_source(inst: &Inst) -> bool {
         // Local memory is a different place for each thread.
         Op::Ldl { .. } => true,
         Op::Atom { .. } | Op::AtomCas { .. } | Op::Atoms { .. } | Op::AtomsCas { .. } => true,
-        Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. } | Op::P2r { .. } => true,
+        Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. } => true,
         // Registers of a calling convention and of the frame.
         _ => inst.uses().any(|src| matches!(src.kind, SrcKind::Reg(reg) if reg.file == File::R)),
     }

@@ -2,10 +2,10 @@
 //!
 //! An access is described once, by what PTX says of it: state space, size, order and scope. The description is
 //! part of the operation, printed with it, and handed on to the machine code. [`super::alias`] answers what may
-//! be exchanged, removed or merged by it. An operation that [`effect`] does not list has the worst effect.
+//! be exchanged, removed or merged by it. A row of the operation table that states no effect has the worst one.
 
 use crate::ori::op::{AtomType, Op};
-use crate::ori::signature::{size_bytes, special};
+use crate::ori::operations::facts;
 
 /// The threads that a strong access synchronises with. A cluster's are served by the device's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -79,6 +79,24 @@ impl Order {
     /// Other threads may watch or cause it: it is neither removed nor merged.
     pub const fn is_strong(self) -> bool {
         !matches!(self, Order::Weak | Order::Constant)
+    }
+
+    /// What machine instructions call it, the first that a form has: before sm_80 every access has a scope. What
+    /// acquires and releases beyond the access itself is done by fences around it.
+    pub const fn machine_texts(self) -> &'static [&'static str] {
+        match self {
+            Order::Weak => &[".SYS", ""],
+            Order::Constant => &[".CONSTANT.SYS", ".CONSTANT"],
+            Order::Mmio => &[".MMIO.SYS"],
+            Order::Volatile => &[".STRONG.SYS"],
+            Order::Relaxed(scope) | Order::Acquire(scope) | Order::Release(scope) | Order::AcqRel(scope) => {
+                match scope {
+                    Scope::Cta => &[".STRONG.CTA", ".STRONG.SM"],
+                    Scope::Gpu => &[".STRONG.GPU"],
+                    Scope::Sys => &[".STRONG.SYS"],
+                }
+            }
+        }
     }
 
     /// In its place among its like, wherever they go.
@@ -156,115 +174,13 @@ pub enum Effect {
 
 /// What `op` does besides reading and writing registers.
 pub fn effect(op: &Op) -> Effect {
-    if let Some(memory) = memory(op) {
-        return Effect::Memory(memory);
-    }
-    match op {
-        Op::S2r { sr } | Op::S2ur { sr } | Op::Cs2r { sr, .. } => {
-            if special::is_stable(*sr) {
-                Effect::None
-            } else {
-                Effect::Observes
-            }
-        }
-        Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. } | Op::Redux { .. } | Op::R2ur => {
-            Effect::Warp { removable: true }
-        }
-        Op::B2r { .. } => Effect::Warp { removable: false },
-        Op::Pack
-        | Op::Copy
-        | Op::Mov
-        | Op::Sel
-        | Op::Fsel { .. }
-        | Op::Prmt
-        | Op::Iadd3 { .. }
-        | Op::Imad { .. }
-        | Op::ImadWide { .. }
-        | Op::ImadHi { .. }
-        | Op::ImadX { .. }
-        | Op::Lea { .. }
-        | Op::LeaHi { .. }
-        | Op::LeaHiSx32 { .. }
-        | Op::Lop3 { .. }
-        | Op::Lop3P { .. }
-        | Op::Plop3 { .. }
-        | Op::Shf { .. }
-        | Op::Isetp { .. }
-        | Op::Imnmx { .. }
-        | Op::Iabs
-        | Op::Popc
-        | Op::Flo { .. }
-        | Op::Brev
-        | Op::Sgxt { .. }
-        | Op::Bmsk { .. }
-        | Op::Idp { .. }
-        | Op::Vabsdiff { .. }
-        | Op::Fadd { .. }
-        | Op::Fmul { .. }
-        | Op::Ffma { .. }
-        | Op::Fmnmx { .. }
-        | Op::Fsetp { .. }
-        | Op::Mufu { .. }
-        | Op::Fchk
-        | Op::Dadd { .. }
-        | Op::Dmul { .. }
-        | Op::Dfma { .. }
-        | Op::Dsetp { .. }
-        | Op::Hadd2 { .. }
-        | Op::Hmul2 { .. }
-        | Op::Hfma2 { .. }
-        | Op::Hsetp2 { .. }
-        | Op::Hmnmx2 { .. }
-        | Op::I2f { .. }
-        | Op::I2fp { .. }
-        | Op::F2i { .. }
-        | Op::F2f { .. }
-        | Op::Frnd { .. }
-        | Op::F2fp { .. }
-        | Op::Uldc { .. }
-        | Op::Umov
-        | Op::Ulea { .. } => Effect::None,
-        // Barriers, fences, traps, waits, and what is not listed.
-        _ => Effect::Everything,
-    }
+    facts(op).effect
 }
 
 /// The access that `op` makes.
 pub fn memory(op: &Op) -> Option<Memory> {
-    let of = |space, kind, order, offset, bytes| Some(Memory { space, kind, order, offset, bytes });
-    let wide = |generic| if generic { Space::Generic } else { Space::Global };
-    match *op {
-        Op::Ldg { access } => {
-            of(Space::Global, Kind::Load, access.order, access.offset, size_bytes(access.size))
-        }
-        Op::Stg { access } => {
-            of(Space::Global, Kind::Store, access.order, access.offset, size_bytes(access.size))
-        }
-        Op::Ld { access } => {
-            of(Space::Generic, Kind::Load, access.order, access.offset, size_bytes(access.size))
-        }
-        Op::St { access } => {
-            of(Space::Generic, Kind::Store, access.order, access.offset, size_bytes(access.size))
-        }
-        Op::Lds { size, order, offset } => of(Space::Shared, Kind::Load, order, offset, size_bytes(size)),
-        Op::Sts { size, order, offset } => of(Space::Shared, Kind::Store, order, offset, size_bytes(size)),
-        // Local memory is the thread's own: PTX has no orders for it.
-        Op::Ldl { size, offset } => of(Space::Local, Kind::Load, Order::Weak, offset, size_bytes(size)),
-        Op::Stl { size, offset } => of(Space::Local, Kind::Store, Order::Weak, offset, size_bytes(size)),
-        Op::Ldc { size, offset, .. } => {
-            of(Space::Constant, Kind::Load, Order::Constant, offset, size_bytes(size))
-        }
-        Op::Atom { ty, order, offset, generic, .. } => {
-            of(wide(generic), Kind::Update, order, offset, atom_bytes(ty))
-        }
-        Op::AtomCas { wide: double, order, offset, generic } => {
-            of(wide(generic), Kind::Update, order, offset, if double { 8 } else { 4 })
-        }
-        Op::Red { ty, order, offset, .. } => of(Space::Global, Kind::Update, order, offset, atom_bytes(ty)),
-        Op::Atoms { ty, order, offset, .. } => of(Space::Shared, Kind::Update, order, offset, atom_bytes(ty)),
-        Op::AtomsCas { wide: double, order, offset } => {
-            of(Space::Shared, Kind::Update, order, offset, if double { 8 } else { 4 })
-        }
+    match effect(op) {
+        Effect::Memory(memory) => Some(memory),
         _ => None,
     }
 }

@@ -1,16 +1,17 @@
-//! What each operation takes and gives, and what else it does.
+//! What an operation takes and gives: the words in which rows of the operation table describe operands.
 //!
-//! [`signature`] is the one place that knows the operands of an [`Op`]: file and width of every slot, which
-//! kinds of operand the machine has for it, and which modifiers. Trailing destinations that are not wanted and
-//! trailing predicate sources at their neutral value may be left out; how many may is in the signature.
-//!
-//! The facts below it ([`is_pure`], [`may_be_guarded`], …) say what a phase may do with an instruction. What it
-//! does to memory is [`super::memory`]'s.
+//! A slot has a file and a width, the kinds of operand that the machine has for it, the modifiers, and the place
+//! in the machine instruction. Trailing destinations that are not wanted and trailing predicate sources at their
+//! neutral value may be left out; how many may is in the signature.
 
-use crate::ori::ir::{Dst, File, Inst, Src, SrcKind, SrcMods};
-use crate::ori::memory::{Effect, Memory, Space, effect};
-use crate::ori::op::{AtomType, FloatType, IntType, MemSize, Op, Sr};
-use smallvec::{SmallVec, smallvec};
+pub use super::facts::{Interpretation, fold_modifiers};
+pub use super::operations::{facts, signature};
+
+use crate::ori::ir::{Dst, File, Inst, Src, SrcKind};
+use crate::ori::memory::Space;
+use crate::ori::op::{AtomType, FloatType, IntType, MemSize, Sr};
+use sass::Field;
+use smallvec::SmallVec;
 
 /// How many registers an operand has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,6 +67,36 @@ impl Mods {
     pub const FLOAT: Mods = Mods { neg: true, abs: true, not: false };
 }
 
+/// Where an operand stands in the machine instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum At {
+    /// The sources whose kinds choose the form; see [`sass::lookup`].
+    A,
+    B,
+    C,
+    /// A field of its own.
+    In(Field),
+    /// A register in the first field or the bits of the mask of an immediate in the second; the kind chooses the
+    /// form.
+    Either(Field, Field, u32),
+    /// `c[bank][offset]`.
+    Constant,
+    /// The stored value: it lies in different fields by form.
+    Data,
+    /// The descriptor of the global window, in forms that have one.
+    Descriptor,
+    /// A uniform base of the address; a register chooses the form that adds one.
+    Base,
+    /// By the family's own code, or no place.
+    Custom,
+}
+
+impl From<Field> for At {
+    fn from(field: Field) -> At {
+        At::In(field)
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SrcSlot {
     pub file: File,
@@ -74,6 +105,9 @@ pub struct SrcSlot {
     pub mods: Mods,
     /// What the slot holds when the instruction leaves it out; only trailing slots have one.
     pub neutral: Option<Src>,
+    pub at: At,
+    /// The operation as it is has no such operand.
+    absent: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,6 +116,7 @@ pub struct DstSlot {
     pub width: Width,
     /// May be left out, which means [`Dst::Sink`].
     pub optional: bool,
+    pub at: Field,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,109 +128,167 @@ pub struct Signature {
 }
 
 impl SrcSlot {
-    const fn new(file: File, width: u8, accept: Accept, mods: Mods) -> SrcSlot {
-        SrcSlot { file, width: Width::Exactly(width), accept, mods, neutral: None }
+    const fn new(file: File, accept: Accept, at: At) -> SrcSlot {
+        SrcSlot { file, width: Width::Exactly(1), accept, mods: Mods::NONE, neutral: None, at, absent: false }
     }
 
-    const fn or_absent(mut self, neutral: Src) -> SrcSlot {
+    /// A slot that takes any operand of one file and width.
+    pub const fn any_of(file: File, width: u8) -> SrcSlot {
+        let mods = if matches!(file, File::P | File::UP) { Mods::NOT } else { Mods::NONE };
+        SrcSlot { mods, width: Width::Exactly(width), ..SrcSlot::new(file, Accept::ALU, At::Custom) }
+    }
+
+    pub const fn or_absent(mut self, neutral: Src) -> SrcSlot {
         self.neutral = Some(neutral);
         self
     }
 
-    const fn any_width(mut self) -> SrcSlot {
+    pub const fn any_width(mut self) -> SrcSlot {
         self.width = Width::Any;
         self
     }
 
-    const fn one_or_two(mut self) -> SrcSlot {
+    pub const fn one_or_two(mut self) -> SrcSlot {
         self.width = Width::OneOrTwo;
+        self
+    }
+
+    pub const fn wide(mut self, width: u8) -> SrcSlot {
+        self.width = Width::Exactly(width);
+        self
+    }
+
+    pub const fn neg(mut self) -> SrcSlot {
+        self.mods.neg = true;
+        self
+    }
+
+    pub const fn not(mut self) -> SrcSlot {
+        self.mods.not = true;
+        self
+    }
+
+    pub const fn neg_or_not(mut self, not: bool) -> SrcSlot {
+        self.mods = Mods { neg: true, abs: false, not };
+        self
+    }
+
+    pub const fn float(mut self) -> SrcSlot {
+        self.mods = Mods::FLOAT;
+        self
+    }
+
+    pub const fn no_immediate(mut self) -> SrcSlot {
+        self.accept = Accept::REG.or(Accept::CONST).or(Accept::UR);
+        self
+    }
+
+    /// Leaves the slot out of the signature unless `present`.
+    pub const fn only(mut self, present: bool) -> SrcSlot {
+        self.absent = !present;
         self
     }
 }
 
 impl DstSlot {
-    const fn new(file: File, width: u8) -> DstSlot {
-        DstSlot { file, width: Width::Exactly(width), optional: false }
+    const fn new(file: File, width: Width, at: Field) -> DstSlot {
+        DstSlot { file, width, optional: false, at }
     }
 
-    const fn optional(mut self) -> DstSlot {
+    pub const fn optional(mut self) -> DstSlot {
         self.optional = true;
         self
     }
 }
 
-/// A general register, one wide.
-const fn r() -> SrcSlot {
-    r_wide(1)
+impl Signature {
+    pub(super) fn new(dsts: &[DstSlot], srcs: &[SrcSlot]) -> Signature {
+        let srcs: SmallVec<[SrcSlot; 5]> = srcs.iter().filter(|slot| !slot.absent).copied().collect();
+        let any_width = dsts.first().is_some_and(|dst| dst.width == Width::Any);
+        let variadic = any_width && srcs.is_empty();
+        Signature { dsts: SmallVec::from_slice(dsts), srcs, variadic }
+    }
 }
 
-const fn r_wide(width: u8) -> SrcSlot {
-    SrcSlot::new(File::R, width, Accept::REG, Mods::NONE)
+/// One general register.
+pub(super) fn r(at: At) -> SrcSlot {
+    SrcSlot::new(File::R, Accept::REG, at)
 }
 
-/// A register with modifiers.
-const fn rm(mods: Mods) -> SrcSlot {
-    SrcSlot::new(File::R, 1, Accept::REG, mods)
+/// A register, an immediate, a constant or a uniform register.
+pub(super) const fn alu(at: At) -> SrcSlot {
+    SrcSlot::new(File::R, Accept::ALU, at)
 }
 
-/// The slot that takes a register, an immediate, a constant or a uniform register.
-const fn alu(mods: Mods) -> SrcSlot {
-    SrcSlot::new(File::R, 1, Accept::ALU, mods)
-}
-
-const fn alu_wide(width: u8, mods: Mods) -> SrcSlot {
-    SrcSlot::new(File::R, width, Accept::ALU, mods)
-}
-
-const fn reg_or_imm() -> SrcSlot {
-    SrcSlot::new(File::R, 1, Accept::REG.or(Accept::IMM), Mods::NONE)
+pub(super) const fn r_or_imm(register: Field, immediate: Field, mask: u32) -> SrcSlot {
+    SrcSlot::new(File::R, Accept::REG.or(Accept::IMM), At::Either(register, immediate, mask))
 }
 
 /// A predicate read straight or negated.
-const fn p() -> SrcSlot {
-    SrcSlot::new(File::P, 1, Accept::REG, Mods::NOT)
-}
-
-/// A predicate combined with a result: left out for a neutral one.
-const fn p_or_true() -> SrcSlot {
-    p().or_absent(Src::TRUE)
+pub(super) const fn p(at: Field) -> SrcSlot {
+    SrcSlot::new(File::P, Accept::REG, At::In(at)).not()
 }
 
 /// A carry: left out for none.
-const fn carry() -> SrcSlot {
-    p().or_absent(Src::FALSE)
+pub(super) const fn carry(at: Field) -> SrcSlot {
+    p(at).or_absent(Src::FALSE)
 }
 
 /// A 64-bit address, or a 32-bit one of a windowed space.
-const fn address() -> SrcSlot {
-    r().one_or_two()
+pub(super) fn address() -> SrcSlot {
+    r(At::In(Field::Ra)).one_or_two()
 }
 
 /// A uniform register pair (the descriptor of global memory), or `Zero`.
-const fn descriptor() -> SrcSlot {
-    SrcSlot::new(File::UR, 2, Accept::REG, Mods::NONE)
+pub(super) const fn descriptor() -> SrcSlot {
+    SrcSlot::new(File::UR, Accept::REG, At::Descriptor).wide(2)
 }
 
 /// A uniform base added to a 32-bit address, or `Zero`.
-const fn uniform_base() -> SrcSlot {
-    SrcSlot::new(File::UR, 1, Accept::REG, Mods::NONE)
+pub(super) const fn uniform_base() -> SrcSlot {
+    SrcSlot::new(File::UR, Accept::REG, At::Base)
 }
 
-const fn uniform_or_imm() -> SrcSlot {
-    SrcSlot::new(File::UR, 1, Accept::REG.or(Accept::IMM), Mods::NONE)
+/// The registers that a store stores.
+pub(super) const fn data(width: u8) -> SrcSlot {
+    SrcSlot::new(File::R, Accept::REG, At::Data).wide(width)
 }
 
-const fn barrier() -> SrcSlot {
-    SrcSlot::new(File::B, 1, Accept::REG, Mods::NONE)
+pub(super) const fn uniform(at: At) -> SrcSlot {
+    SrcSlot::new(File::UR, Accept::REG, at)
 }
 
-const D: DstSlot = DstSlot::new(File::R, 1);
-const D2: DstSlot = DstSlot::new(File::R, 2);
-const DP: DstSlot = DstSlot::new(File::P, 1);
-const DU: DstSlot = DstSlot::new(File::UR, 1);
+pub(super) const fn uniform_or_imm(at: At) -> SrcSlot {
+    SrcSlot::new(File::UR, Accept::REG.or(Accept::IMM), at)
+}
 
-fn result(width: u8) -> DstSlot {
-    DstSlot::new(File::R, width)
+/// A constant read by the uniform datapath.
+pub(super) const fn constant() -> SrcSlot {
+    SrcSlot::new(File::UR, Accept::CONST, At::Constant)
+}
+
+pub(super) const fn barrier() -> SrcSlot {
+    SrcSlot::new(File::B, Accept::REG, At::In(Field::Barrier))
+}
+
+pub(super) const R: DstSlot = result(1);
+pub(super) const R2: DstSlot = result(2);
+pub(super) const P: DstSlot = DstSlot::new(File::P, Width::Exactly(1), Field::Pd);
+/// A second predicate.
+pub(super) const PQ: DstSlot = DstSlot::new(File::P, Width::Exactly(1), Field::Pq);
+pub(super) const UR: DstSlot = uniform_result(1);
+pub(super) const B_RESULT: DstSlot = DstSlot::new(File::B, Width::Exactly(1), Field::Barrier);
+
+pub(super) const fn result(width: u8) -> DstSlot {
+    DstSlot::new(File::R, Width::Exactly(width), Field::Rd)
+}
+
+pub(super) const fn any_result() -> DstSlot {
+    DstSlot::new(File::R, Width::Any, Field::Rd)
+}
+
+pub(super) const fn uniform_result(width: u8) -> DstSlot {
+    DstSlot::new(File::UR, Width::Exactly(width), Field::URd)
 }
 
 /// Registers of an element in a memory access.
@@ -218,181 +311,42 @@ pub const fn size_bytes(size: MemSize) -> u8 {
     }
 }
 
-const fn atom_registers(ty: AtomType) -> u8 {
+pub(super) const fn atom_registers(ty: AtomType) -> u8 {
     match ty {
         AtomType::U64 | AtomType::S64 | AtomType::F64 => 2,
         AtomType::U32 | AtomType::S32 | AtomType::F32 | AtomType::F16x2 | AtomType::Bf16x2 => 1,
     }
 }
 
-const fn wide(wide: bool) -> u8 {
-    if wide { 2 } else { 1 }
+/// `width` registers, or one.
+pub(super) const fn registers_if(wide: bool, width: u8) -> u8 {
+    if wide { width } else { 1 }
 }
 
-const fn float_registers(ty: FloatType) -> u8 {
+pub(super) const fn is_float(ty: AtomType) -> bool {
+    matches!(ty, AtomType::F32 | AtomType::F64 | AtomType::F16x2 | AtomType::Bf16x2)
+}
+
+/// The space of an atomic that is not shared.
+pub(super) const fn global_or_generic(generic: bool) -> Space {
+    if generic { Space::Generic } else { Space::Global }
+}
+
+pub(super) const fn is_half(ty: FloatType) -> bool {
+    matches!(ty, FloatType::F16 | FloatType::Bf16)
+}
+
+pub(super) const fn float_registers(ty: FloatType) -> u8 {
     match ty {
         FloatType::F64 => 2,
         FloatType::F16 | FloatType::Bf16 | FloatType::F32 => 1,
     }
 }
 
-const fn int_registers(ty: IntType) -> u8 {
+pub(super) const fn int_registers(ty: IntType) -> u8 {
     match ty {
         IntType::U64 | IntType::S64 => 2,
         IntType::U8 | IntType::S8 | IntType::U16 | IntType::S16 | IntType::U32 | IntType::S32 => 1,
-    }
-}
-
-fn sig(dsts: &[DstSlot], srcs: &[SrcSlot]) -> Signature {
-    Signature { dsts: SmallVec::from_slice(dsts), srcs: SmallVec::from_slice(srcs), variadic: false }
-}
-
-/// The operands of `op`.
-pub fn signature(op: &Op) -> Signature {
-    let none = Mods::NONE;
-    let float = Mods::FLOAT;
-    match *op {
-        Op::Pack => Signature {
-            dsts: smallvec![DstSlot { file: File::R, width: Width::Any, optional: false }],
-            srcs: smallvec![],
-            variadic: true,
-        },
-        Op::Copy => sig(
-            &[DstSlot { file: File::R, width: Width::Any, optional: false }],
-            &[alu(Mods { neg: false, abs: false, not: true }).any_width()],
-        ),
-        Op::Mov => sig(&[D], &[alu(none)]),
-        Op::Sel => sig(&[D], &[r(), alu(none), p()]),
-        Op::Fsel { .. } => sig(&[D], &[rm(float), alu(float), p()]),
-        Op::Prmt => sig(&[D], &[r(), alu(none), r()]),
-        Op::S2r { .. } => sig(&[D], &[]),
-        Op::Cs2r { wide: w, .. } => sig(&[result(wide(w))], &[]),
-        Op::P2r { mask } => {
-            sig(&[D], &std::iter::repeat_n(p(), mask.count_ones() as usize).collect::<SmallVec<[_; 8]>>())
-        }
-        Op::R2p { mask } => {
-            sig(&std::iter::repeat_n(DP, mask.count_ones() as usize).collect::<SmallVec<[_; 8]>>(), &[r()])
-        }
-
-        Op::Iadd3 { x: false } => {
-            sig(&[D, DP.optional(), DP.optional()], &[rm(Mods::NEG), alu(Mods::NEG), rm(Mods::NEG)])
-        }
-        Op::Iadd3 { x: true } => {
-            let flip = Mods { neg: true, abs: false, not: true };
-            sig(&[D, DP.optional(), DP.optional()], &[rm(flip), alu(flip), rm(flip), carry(), carry()])
-        }
-        Op::Imad { .. } => sig(&[D], &[r(), alu(none), alu(Mods::NEG)]),
-        Op::ImadWide { .. } => sig(&[D2, DP.optional()], &[r(), alu(none), alu_wide(2, none)]),
-        Op::ImadHi { .. } => sig(&[D], &[r(), alu(none), r().one_or_two()]),
-        Op::ImadX { .. } => sig(&[D, DP.optional()], &[r(), alu(none), r(), carry()]),
-        Op::Lea { .. } => sig(&[D, DP.optional()], &[rm(Mods::NEG), alu(Mods::NEG)]),
-        Op::LeaHi { .. } => sig(&[D], &[r(), alu(none), r(), carry()]),
-        Op::LeaHiSx32 { .. } => sig(&[D], &[r(), alu(none), carry()]),
-        Op::Lop3 { .. } => sig(&[D], &[r(), alu(none), r()]),
-        Op::Lop3P { .. } => sig(&[DP], &[r(), alu(none), r()]),
-        Op::Plop3 { .. } => sig(&[DP, DP.optional()], &[p(), p_or_true(), p_or_true()]),
-        Op::Shf { .. } => sig(&[D], &[r(), alu(none), r()]),
-        Op::Isetp { .. } => sig(&[DP, DP.optional()], &[r(), alu(none), p_or_true(), p_or_true()]),
-        Op::Imnmx { .. } => sig(&[D], &[r(), alu(none), p()]),
-        Op::Iabs => sig(&[D], &[alu(none)]),
-        Op::Popc | Op::Flo { .. } | Op::Brev => sig(&[D], &[alu(Mods::NOT)]),
-        Op::Sgxt { .. } | Op::Bmsk { .. } => sig(&[D], &[r(), alu(none)]),
-        // No immediate.
-        Op::Idp { .. } => {
-            let b = SrcSlot::new(File::R, 1, Accept::REG.or(Accept::CONST).or(Accept::UR), none);
-            sig(&[D], &[r(), b, r()])
-        }
-        Op::Vabsdiff { .. } => sig(&[D], &[r(), alu(none), r()]),
-
-        Op::Fadd { .. } | Op::Fmul { .. } => sig(&[D], &[rm(float), alu(float)]),
-        Op::Ffma { .. } => sig(&[D], &[rm(Mods::NEG), alu(Mods::NEG), alu(Mods::NEG)]),
-        Op::Fmnmx { .. } => sig(&[D], &[rm(float), alu(float), p()]),
-        Op::Fsetp { .. } => sig(&[DP, DP.optional()], &[rm(float), alu(float), p_or_true()]),
-        Op::Mufu { .. } => sig(&[D], &[alu(float)]),
-        Op::Fchk => sig(&[DP], &[rm(float), alu(float)]),
-
-        Op::Dadd { .. } | Op::Dmul { .. } => {
-            sig(&[D2], &[SrcSlot::new(File::R, 2, Accept::REG, float), alu_wide(2, float)])
-        }
-        Op::Dfma { .. } => sig(
-            &[D2],
-            &[
-                SrcSlot::new(File::R, 2, Accept::REG, Mods::NEG),
-                alu_wide(2, Mods::NEG),
-                alu_wide(2, Mods::NEG),
-            ],
-        ),
-        Op::Dsetp { .. } => sig(
-            &[DP, DP.optional()],
-            &[SrcSlot::new(File::R, 2, Accept::REG, float), alu_wide(2, float), p_or_true()],
-        ),
-
-        Op::Hadd2 { .. } | Op::Hmul2 { .. } => sig(&[D], &[rm(float), alu(float)]),
-        Op::Hfma2 { .. } => sig(&[D], &[rm(float), alu(float), alu(Mods::NEG)]),
-        Op::Hsetp2 { .. } => sig(&[DP, DP.optional()], &[rm(float), alu(float), p_or_true()]),
-        Op::Hmnmx2 { .. } => sig(&[D], &[rm(float), alu(float), p()]),
-
-        Op::I2f { to, from, .. } => {
-            sig(&[result(float_registers(to))], &[alu_wide(int_registers(from), none)])
-        }
-        Op::I2fp { .. } => sig(&[D], &[alu(none)]),
-        Op::F2i { to, from, .. } => {
-            sig(&[result(int_registers(to))], &[alu_wide(float_registers(from), float)])
-        }
-        Op::F2f { to, from, .. } => {
-            sig(&[result(float_registers(to))], &[alu_wide(float_registers(from), float)])
-        }
-        Op::Frnd { ty, .. } => sig(&[result(float_registers(ty))], &[alu_wide(float_registers(ty), float)]),
-        Op::F2fp { .. } => sig(&[D], &[rm(float), alu(float)]),
-
-        Op::Uldc { wide: w } => {
-            sig(&[DstSlot::new(File::UR, wide(w))], &[SrcSlot::new(File::UR, wide(w), Accept::CONST, none)])
-        }
-        Op::Umov => sig(&[DU], &[uniform_or_imm()]),
-        Op::Ulea { .. } => sig(&[DU], &[uniform_base(), uniform_or_imm()]),
-        Op::S2ur { .. } => sig(&[DU], &[]),
-        Op::R2ur => sig(&[DU], &[r()]),
-
-        Op::Ldg { access } | Op::Ld { access } => {
-            sig(&[result(size_registers(access.size))], &[address(), descriptor()])
-        }
-        Op::Stg { access } | Op::St { access } => {
-            sig(&[], &[address(), descriptor(), r_wide(size_registers(access.size))])
-        }
-        Op::Lds { size, .. } => sig(&[result(size_registers(size))], &[r(), uniform_base()]),
-        Op::Sts { size, .. } => sig(&[], &[r(), uniform_base(), r_wide(size_registers(size))]),
-        Op::Ldl { size, .. } => sig(&[result(size_registers(size))], &[r()]),
-        Op::Stl { size, .. } => sig(&[], &[r(), r_wide(size_registers(size))]),
-        Op::Ldc { size, .. } => sig(&[result(size_registers(size))], &[r()]),
-        Op::Atom { ty, .. } => {
-            sig(&[result(atom_registers(ty))], &[address(), descriptor(), r_wide(atom_registers(ty))])
-        }
-        Op::AtomCas { wide: w, .. } => {
-            sig(&[result(wide(w))], &[address(), descriptor(), r_wide(wide(w)), r_wide(wide(w))])
-        }
-        Op::Red { ty, .. } => sig(&[], &[address(), descriptor(), r_wide(atom_registers(ty))]),
-        Op::Atoms { ty, .. } => {
-            sig(&[result(atom_registers(ty))], &[r(), uniform_base(), r_wide(atom_registers(ty))])
-        }
-        Op::AtomsCas { wide: w, .. } => {
-            sig(&[result(wide(w))], &[r(), uniform_base(), r_wide(wide(w)), r_wide(wide(w))])
-        }
-        Op::Membar { .. } | Op::Errbar | Op::Cctl { .. } => sig(&[], &[]),
-
-        Op::Shfl { .. } => sig(&[D, DP.optional()], &[r(), reg_or_imm(), reg_or_imm()]),
-        Op::Vote { .. } => sig(&[D, DP.optional()], &[p()]),
-        Op::Match { wide: w, .. } => sig(&[D, DP.optional()], &[r_wide(wide(w))]),
-        Op::Redux { .. } => sig(&[DU], &[r()]),
-        Op::Warpsync => sig(&[], &[reg_or_imm()]),
-        Op::Nanosleep => sig(&[], &[alu(none)]),
-
-        Op::Bar { .. } => {
-            sig(&[], &[reg_or_imm(), reg_or_imm().or_absent(Src::ZERO), p().or_absent(Src::TRUE)])
-        }
-        Op::B2r { result } => sig(&[if result { DP } else { D }], &[]),
-        Op::Bssy { .. } => sig(&[DstSlot::new(File::B, 1)], &[]),
-        Op::Bsync | Op::Break => sig(&[], &[barrier()]),
-        Op::Bpt { .. } | Op::Nop => sig(&[], &[]),
     }
 }
 
@@ -422,77 +376,6 @@ pub mod special {
 
     pub fn is_cta_id(sr: Sr) -> bool {
         CTA_ID.contains(&sr)
-    }
-}
-
-/// Its result depends on which threads execute it together; it must not be moved into or out of other control
-/// flow, nor repeated.
-pub fn is_convergent(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Shfl { .. }
-            | Op::Vote { .. }
-            | Op::Match { .. }
-            | Op::Redux { .. }
-            | Op::R2ur
-            | Op::Warpsync
-            | Op::Bar { .. }
-            | Op::B2r { .. }
-            | Op::Bssy { .. }
-            | Op::Bsync
-            | Op::Break
-    )
-}
-
-/// Threads wait in it, so others of the warp that are elsewhere may run meanwhile.
-pub fn waits(op: &Op) -> bool {
-    matches!(op, Op::Warpsync | Op::Bar { .. } | Op::Bsync | Op::Nanosleep)
-}
-
-/// Same operands, same results, at any place: may be shared with an equal instruction and moved freely.
-pub fn is_pure(op: &Op) -> bool {
-    matches!(effect(op), Effect::None | Effect::Memory(Memory { space: Space::Constant, .. }))
-}
-
-/// May execute where the program would not have executed it: no fault, no effect, no thread set.
-pub fn is_speculatable(op: &Op) -> bool {
-    is_pure(op)
-}
-
-/// The encoding has a guard that acts on it alone. Convergence operations have none that is safe to add.
-pub fn may_be_guarded(op: &Op) -> bool {
-    !is_convergent(op)
-        && !matches!(op, Op::Pack | Op::Copy | Op::Bpt { .. } | Op::P2r { .. } | Op::R2p { .. })
-}
-
-/// Executes on the uniform datapath, for the whole warp at once.
-pub fn is_uniform_op(op: &Op) -> bool {
-    matches!(op, Op::Uldc { .. } | Op::Umov | Op::Ulea { .. } | Op::S2ur { .. } | Op::R2ur | Op::Redux { .. })
-}
-
-/// Two source slots that may be exchanged without changing the result.
-pub fn commutes(op: &Op) -> Option<(usize, usize)> {
-    match op {
-        Op::Iadd3 { .. }
-        | Op::Imad { .. }
-        | Op::ImadWide { .. }
-        | Op::ImadHi { .. }
-        | Op::ImadX { .. }
-        | Op::Imnmx { .. }
-        | Op::Fadd { .. }
-        | Op::Fmul { .. }
-        | Op::Ffma { .. }
-        | Op::Fmnmx { .. }
-        | Op::Dadd { .. }
-        | Op::Dmul { .. }
-        | Op::Dfma { .. }
-        | Op::Hadd2 { f32: false, .. }
-        | Op::Hmul2 { .. }
-        | Op::Hfma2 { .. }
-        | Op::Hmnmx2 { .. }
-        | Op::Vabsdiff { .. } => Some((0, 1)),
-        Op::Idp { two: false, a_signed, b_signed, .. } if a_signed == b_signed => Some((0, 1)),
-        _ => None,
     }
 }
 
@@ -527,101 +410,5 @@ pub fn kind_of(kind: &SrcKind, file: impl Fn(crate::ori::ir::Value) -> File) -> 
         SrcKind::Imm(_) => Some(Accept::IMM),
         SrcKind::Const(_) => Some(Accept::CONST),
         SrcKind::Zero | SrcKind::Pred(_) | SrcKind::Undef => None,
-    }
-}
-
-/// How an operation reads the modifiers of its operands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Interpretation {
-    Integer,
-    /// `neg` is a complement: additions with carry.
-    Complement,
-    Float,
-    /// Two floats in 32 bits.
-    Half,
-}
-
-pub fn interpretation(op: &Op) -> Interpretation {
-    match op {
-        Op::Iadd3 { x: true } => Interpretation::Complement,
-        Op::Fadd { .. }
-        | Op::Fmul { .. }
-        | Op::Ffma { .. }
-        | Op::Fmnmx { .. }
-        | Op::Fsetp { .. }
-        | Op::Fsel { .. }
-        | Op::Mufu { .. }
-        | Op::Fchk
-        | Op::Dadd { .. }
-        | Op::Dmul { .. }
-        | Op::Dfma { .. }
-        | Op::Dsetp { .. }
-        | Op::F2i { .. }
-        | Op::F2f { .. }
-        | Op::Frnd { .. }
-        | Op::F2fp { .. } => Interpretation::Float,
-        Op::Hadd2 { .. } | Op::Hmul2 { .. } | Op::Hfma2 { .. } | Op::Hsetp2 { .. } | Op::Hmnmx2 { .. } => {
-            Interpretation::Half
-        }
-        _ => Interpretation::Integer,
-    }
-}
-
-/// An immediate carries no modifiers: applies those that replacements have brought to one. A 16-bit float
-/// source of a conversion and the halves of packed operations are left as they are.
-pub fn fold_modifiers(inst: &mut Inst) {
-    let how = interpretation(&inst.op);
-    let narrow = matches!(
-        inst.op,
-        Op::F2f { from: FloatType::F16 | FloatType::Bf16, .. }
-            | Op::F2i { from: FloatType::F16 | FloatType::Bf16, .. }
-            | Op::Frnd { ty: FloatType::F16 | FloatType::Bf16, .. }
-    );
-    // A carry tells `-0` from `0`.
-    let carries = matches!(inst.op, Op::Iadd3 { x: false }) && inst.defs().count() > 1;
-    for src in &mut inst.srcs {
-        if src.mods == SrcMods::NONE {
-            continue;
-        }
-        let bits = match src.kind {
-            SrcKind::Imm(0) if carries && src.mods.neg => {
-                src.kind = SrcKind::Zero;
-                continue;
-            }
-            SrcKind::Imm(bits) => bits,
-            SrcKind::Zero if matches!(how, Interpretation::Integer) && !carries => {
-                src.mods.neg = false;
-                continue;
-            }
-            _ => continue,
-        };
-        let SrcMods { neg, abs, not } = src.mods;
-        let mut bits = bits;
-        match how {
-            Interpretation::Half => continue,
-            Interpretation::Float if narrow => continue,
-            Interpretation::Float => {
-                if abs {
-                    bits &= 0x7fff_ffff;
-                }
-                if neg {
-                    bits ^= 0x8000_0000;
-                }
-            }
-            Interpretation::Complement => {
-                if neg || not {
-                    bits = !bits;
-                }
-            }
-            Interpretation::Integer => {
-                if not {
-                    bits = !bits;
-                }
-                if neg {
-                    bits = bits.wrapping_neg();
-                }
-            }
-        }
-        *src = Src::imm(bits);
     }
 }

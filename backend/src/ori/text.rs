@@ -19,7 +19,8 @@ use crate::ori::ir::{
     Block, BlockId, Const, Dst, Facts, File, Frame, Function, Inst, Phi, Reg, Src, SrcKind, SrcMods, Term,
     Value, ValueData,
 };
-use crate::ori::mnemonic;
+use crate::ori::operations;
+use crate::ori::row;
 use std::fmt::{self, Write as _};
 
 fn file_name(file: File) -> &'static str {
@@ -148,7 +149,7 @@ fn write_inst(func: &Function, inst: &Inst, out: &mut String) -> fmt::Result {
     if !inst.dsts.is_empty() {
         write!(out, " = ")?;
     }
-    write!(out, "{}", mnemonic::print(&inst.op))?;
+    write!(out, "{}", operations::print(&inst.op))?;
     for (i, src) in inst.srcs.iter().enumerate() {
         write!(out, "{} ", if i == 0 { "" } else { "," })?;
         write_src(func, src, out)?;
@@ -446,7 +447,7 @@ fn parse_inst(func: &mut Function, line: &str, src: SrcId) -> Result<Inst, Strin
         None => ("", line),
     };
     let (name, srcs) = line.split_once(' ').unwrap_or((line, ""));
-    let op = mnemonic::parse(name).ok_or_else(|| format!("`{name}` is not an operation"))?;
+    let op = operations::parse(name).ok_or_else(|| format!("`{name}` is not an operation"))?;
     let mut inst = Inst::new(op, &[], &[], src);
     inst.guard = guard;
     for dst in operands(dsts) {
@@ -526,7 +527,7 @@ fn parse_src(func: &mut Function, text: &str) -> Result<Src, String> {
                 .ok_or_else(|| format!("`{rest}` is not a constant: expected `c[bank][offset]`"))?,
         ),
         _ if rest.starts_with(|c: char| c.is_ascii_digit()) => {
-            let bits = mnemonic::number(rest).and_then(|n| u32::try_from(n).ok());
+            let bits = row::number(rest).and_then(|n| u32::try_from(n).ok());
             SrcKind::Imm(bits.ok_or_else(|| format!("`{rest}` is not a 32-bit number"))?)
         }
         _ => SrcKind::Reg(parse_reg(rest).ok_or_else(|| format!("`{text}` is not an operand"))?),
@@ -536,8 +537,8 @@ fn parse_src(func: &mut Function, text: &str) -> Result<Src, String> {
 
 fn parse_const(text: &str) -> Option<Const> {
     let (bank, offset) = text.strip_prefix("c[")?.strip_suffix(']')?.split_once("][")?;
-    let bank = mnemonic::number(bank)?.try_into().ok()?;
-    let offset = mnemonic::number(offset)?.try_into().ok()?;
+    let bank = row::number(bank)?.try_into().ok()?;
+    let offset = row::number(offset)?.try_into().ok()?;
     Some(Const { bank, offset })
 }
 

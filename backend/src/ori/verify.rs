@@ -8,7 +8,7 @@ use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Term, Value};
 use crate::ori::memory;
 use crate::ori::op::Op;
-use crate::ori::signature::{self, Accept, SrcSlot, Width, signature};
+use crate::ori::signature::{self, Accept, SrcSlot, Width, facts, signature};
 use crate::ori::text;
 use std::fmt;
 
@@ -150,7 +150,7 @@ impl Check<'_> {
                 );
             }
             let data = func.value(phi.dst);
-            let slot = kept_slot(data.file, data.width);
+            let slot = SrcSlot::any_of(data.file, data.width);
             for (pred, arg) in &phi.args {
                 if let Err(reason) =
                     self.operand(&slot, arg).and_then(|()| self.reaches(arg, *pred, None, tree))
@@ -174,7 +174,7 @@ impl Check<'_> {
             Some(File::UP) if file == File::P => File::UP,
             _ => file,
         };
-        let slot = SrcSlot { mods: signature::Mods::NOT, ..kept_slot(file, 1) };
+        let slot = SrcSlot::any_of(file, 1).not();
         if let Err(reason) = self.operand(&slot, cond).and_then(|()| self.reaches(cond, b, Some(end), tree)) {
             self.error(b, name.to_owned(), reason);
         }
@@ -226,22 +226,22 @@ impl Check<'_> {
         if usize::from(data.width) != inst.srcs.len() {
             return Err(format!("{} sources for {} registers", inst.srcs.len(), data.width));
         }
-        let slot = kept_slot(data.file, 1);
+        let slot = SrcSlot::any_of(data.file, 1);
         inst.srcs.iter().try_for_each(|src| self.operand(&slot, src))
     }
 
     fn copy(&self, inst: &Inst) -> Result<(), String> {
         let (Some(Dst::Value(v)), [src]) = (inst.dsts.first(), &inst.srcs[..]) else { return Ok(()) };
         let data = self.func.value(*v);
-        self.operand(&SrcSlot { mods: signature::Mods::NOT, ..kept_slot(data.file, data.width) }, src)
+        self.operand(&SrcSlot::any_of(data.file, data.width).not(), src)
     }
 
     fn guard(&self, inst: &Inst) -> Result<(), String> {
         let file = match self.file_of(&inst.guard) {
-            Some(File::UP) if signature::is_uniform_op(&inst.op) => File::UP,
+            Some(File::UP) if facts(&inst.op).uniform => File::UP,
             _ => File::P,
         };
-        self.operand(&SrcSlot { mods: signature::Mods::NOT, ..kept_slot(file, 1) }, &inst.guard)
+        self.operand(&SrcSlot::any_of(file, 1).not(), &inst.guard)
             .map_err(|reason| format!("guard: {reason}"))?;
         if inst.guard.is_true() {
             return if inst.old.is_empty() { Ok(()) } else { Err("keeps values without a guard".to_owned()) };
@@ -252,7 +252,7 @@ impl Check<'_> {
         for (dst, old) in inst.dsts.iter().zip(&inst.old) {
             if let Dst::Value(v) = dst {
                 let data = self.func.value(*v);
-                self.operand(&kept_slot(data.file, data.width), old)
+                self.operand(&SrcSlot::any_of(data.file, data.width), old)
                     .map_err(|reason| format!("kept value: {reason}"))?;
             }
         }
@@ -337,17 +337,6 @@ impl Check<'_> {
             Some(Def::Inst(def, _)) if *def != b && tree.dominates(*def, b) => Ok(()),
             Some(_) => Err(format!("%v{} is used where its definition does not reach", v.0)),
         }
-    }
-}
-
-/// A slot that takes any operand of one file and width.
-fn kept_slot(file: File, width: u8) -> SrcSlot {
-    SrcSlot {
-        file,
-        width: Width::Exactly(width),
-        accept: Accept::ALU,
-        mods: if matches!(file, File::P | File::UP) { signature::Mods::NOT } else { signature::Mods::NONE },
-        neutral: None,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Term};
 use crate::ori::memory::{effect, memory};
 use crate::ori::op::{MufuFunc, Op};
-use crate::ori::signature::{is_convergent, is_pure, may_be_guarded};
+use crate::ori::signature::facts;
 use crate::phase::branches::{arguments_from, merge_chains};
 use crate::phase::edit::{count_uses, normalize_predicate};
 use crate::phases::Context;
@@ -130,7 +130,7 @@ impl Shape {
             let Some(side) = side else { continue };
             let mut insts = std::mem::take(&mut func.block_mut(side).insts);
             for inst in &mut insts {
-                if !is_pure(&inst.op) {
+                if !facts(&inst.op).is_pure() {
                     inst.guard = guard;
                     inst.old = inst.dsts.iter().map(|_| Src::UNDEF).collect();
                 }
@@ -239,7 +239,7 @@ fn overwrite(
     }
     let inst = &mut insts[index];
     let guarded = inst.guard == guard && inst.old.iter().all(|old| *old == Src::UNDEF);
-    let free = inst.guard == Src::TRUE && may_be_guarded(&inst.op);
+    let free = inst.guard == Src::TRUE && facts(&inst.op).guardable;
     if inst.defs().count() != 1
         || !(guarded || free)
         || inst.guard == Src::TRUE && !alias::is_removable(&effect(&inst.op))
@@ -254,8 +254,8 @@ fn overwrite(
 /// May stand in the branching block: speculated, or under the branch's predicate.
 fn can_move(inst: &Inst) -> bool {
     let unguarded = inst.guard == Src::TRUE;
-    let guardable = memory(&inst.op).is_some() && !is_convergent(&inst.op) && may_be_guarded(&inst.op);
-    (is_pure(&inst.op) || guardable) && unguarded
+    let guardable = memory(&inst.op).is_some() && !facts(&inst.op).convergent && facts(&inst.op).guardable;
+    (facts(&inst.op).is_pure() || guardable) && unguarded
 }
 
 /// In issue slots; operations of slow units count more.

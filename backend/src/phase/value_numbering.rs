@@ -9,7 +9,7 @@ use crate::ori::dominators::dominators;
 use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, Value};
 use crate::ori::memory::effect;
 use crate::ori::op::Op;
-use crate::ori::signature::{commutes, fold_modifiers};
+use crate::ori::signature::{facts, fold_modifiers};
 use crate::phase::edit::Replacements;
 use crate::phases::Context;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -75,7 +75,7 @@ fn hash(inst: &Inst) -> u64 {
     let mut hasher = FxHasher::default();
     inst.op.hash(&mut hasher);
     inst.dsts.len().hash(&mut hasher);
-    match commutes(&inst.op) {
+    match facts(&inst.op).commutes {
         Some((a, b)) if b < inst.srcs.len() => {
             // The same for either order of the two.
             let one = |src: &Src| {
@@ -111,7 +111,7 @@ fn same(func: &Function, a: &Inst, b: &Inst) -> bool {
     if a.srcs == b.srcs {
         return true;
     }
-    let Some((i, j)) = commutes(&a.op) else { return false };
+    let Some((i, j)) = facts(&a.op).commutes else { return false };
     j < a.srcs.len()
         && a.srcs[i] == b.srcs[j]
         && a.srcs[j] == b.srcs[i]

@@ -13,7 +13,7 @@
 
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, File, Function, SrcKind, Value};
-use crate::ori::signature::waits;
+use crate::ori::signature::facts;
 use smallvec::SmallVec;
 
 pub(crate) type Point = u32;
@@ -236,7 +236,7 @@ impl Liveness {
         for &b in &func.layout {
             let span = spans[b.index()];
             let insts = func.block(b).insts.iter().enumerate();
-            switches.extend(insts.filter(|(_, inst)| waits(&inst.op)).map(|(i, _)| span.write(i)));
+            switches.extend(insts.filter(|(_, inst)| facts(&inst.op).waits).map(|(i, _)| span.write(i)));
             switches.push(span.end());
         }
         Liveness { spans, points, switches, lane_base, ranges }

@@ -160,7 +160,7 @@ pub(super) const ROWS: &[Family] = &[
     Family::new("ENDCOLLECTIVE", 0x91b, "", Branch, &[CONDITION]).sm(90, 255),
     Family::new("BPT", 0x95c, "", Branch, &[choice_from(Field::Mode, 84, 3, &[BAD, BAD, ".PAUSE", ".TRAP", ".INT", ".DRAIN", ".PAUSE_QUIET", BAD], 3), Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Imm2, 34, 3), Hex), Show::NotNeutral)]).sm(75, 75),
     Family::new("BPT", 0x95c, "", Branch, &[choice_from(Field::Mode, 84, 3, &[BAD, BAD, BAD, ".TRAP", ".INT", BAD, BAD, BAD], 3), Piece::OpIf(Operand::Imm(FieldSpec::new(Field::Imm2, 34, 3), Hex), Show::NotNeutral)]).sm(80, 255),
-    Family::new("NANOSLEEP", 0x95d, "", Branch, &SLEEP),
+    Family::new("NANOSLEEP", 0x95d, "", Branch, &SLEEP).labelled("i"),
     Family::new("NANOSLEEP", 0x15d, "r c x u:6", Branch, &[SLEEP[1], SLEEP[2], SLEEP[3], CONDITION, PLAIN_SOURCE]),
     Family::new("BMOV.32", 0x355, "", S2r, &[Piece::Text(".32"), CLEAR, RD, op(MOVED_BARRIER)]),
     Family::new("BMOV.32.STATE", 0x355, "", S2r, &[Piece::Text(".32"), CLEAR, RD, THREAD_STATE]),

@@ -7,7 +7,7 @@ use super::ssa::Variable;
 use super::{Lowering, Result};
 use crate::input::Instr;
 use crate::ori::ir::{Dst, File, Inst, Src, Value};
-use crate::ori::op::{ICmp, Op, ShfType, Sign};
+use crate::ori::op::{DotMode, ICmp, Op, ShfType, Sign};
 use ptx_isa::{FormId, Mod, ScalarType, TypeKind};
 
 pub(super) fn sign_of(signed: bool) -> Sign {
@@ -551,12 +551,12 @@ impl<'a> Lowering<'a> {
         let (Some(a_type), Some(b_type)) = (instr.opcode.ty(0), instr.opcode.ty(1)) else {
             return self.malformed("a dot product without types");
         };
-        let op = Op::Idp {
-            two: instr.opcode.form == FormId::Dp2a,
-            a_signed: a_type.is_signed(),
-            b_signed: b_type.is_signed(),
-            hi: instr.opcode.has(Mod::Hi),
+        let mode = match instr.opcode.form {
+            FormId::Dp2a if instr.opcode.has(Mod::Hi) => DotMode::A2Hi,
+            FormId::Dp2a => DotMode::A2Lo,
+            _ => DotMode::A4,
         };
+        let op = Op::Idp { mode, a_signed: a_type.is_signed(), b_signed: b_type.is_signed() };
         let srcs = [1, 2, 3].map(|i| self.source(instr, i, ScalarType::U32));
         let [a, b, c] = srcs;
         let result = self.reg(op, &[a?, b?, c?]);

@@ -7,7 +7,7 @@ use super::operand::known;
 use super::{Lowering, Result};
 use crate::input::{Instr, Operand};
 use crate::ori::ir::{Dst, File, Src};
-use crate::ori::op::{BarMode, MatchMode, Op, ReduxOp, ShflMode, Sign, VoteMode};
+use crate::ori::op::{BarMode, MatchMode, Op, ReduxOp, ShflMode, VoteMode};
 use ptx_isa::{FormId, Mod, ScalarType};
 
 /// Named barriers of a block.
@@ -145,9 +145,9 @@ impl<'a> Lowering<'a> {
         self.branch_around(|this| {
             let a = this.source(instr, 1, ty)?;
             this.join_warp(instr, 2)?;
-            let sign = if ty.is_signed() { Sign::S32 } else { Sign::U32 };
+            let signed = ty.is_signed() && matches!(op, ReduxOp::Min | ReduxOp::Max);
             let value = this.new_value(File::UR, 1);
-            this.guarded(Op::Redux { op, sign }, &[Dst::Value(value)], &[a], &[]);
+            this.guarded(Op::Redux { op, signed }, &[Dst::Value(value)], &[a], &[]);
             let result = this.reg(Op::Mov, &[value.into()]);
             this.result(instr, result)
         })

@@ -3,7 +3,7 @@
 use super::float::{self, BF16, F16, F32, F64, Format, Number, integer};
 use super::{EvalError, Machine, Word};
 use crate::ori::ir::{Inst, Src};
-use crate::ori::op::{Bool, FCmp, FloatType, ICmp, IntType, MufuFunc, Op, Round, ShfType, Sign};
+use crate::ori::op::{Bool, DotMode, FCmp, FloatType, ICmp, IntType, MufuFunc, Op, Round, ShfType, Sign};
 use std::cmp::Ordering;
 
 /// A source: its registers, and the source for its modifiers.
@@ -211,7 +211,7 @@ fn extend_sign(value: u32, bits: u32, signed: bool) -> u32 {
 }
 
 fn dot(inst: Op, a: u32, b: u32) -> u32 {
-    let Op::Idp { two, a_signed, b_signed, hi } = inst else { return 0 };
+    let Op::Idp { mode, a_signed, b_signed } = inst else { return 0 };
     let byte = |v: u32, i: u32, signed: bool| {
         let v = (v >> (8 * i)) as u8;
         if signed { i64::from(v as i8) } else { i64::from(v) }
@@ -220,10 +220,11 @@ fn dot(inst: Op, a: u32, b: u32) -> u32 {
         let v = (v >> (16 * i)) as u16;
         if signed { i64::from(v as i16) } else { i64::from(v) }
     };
-    let sum: i64 = if two {
-        (0..2).map(|i| half(a, i, a_signed) * byte(b, i + 2 * u32::from(hi), b_signed)).sum()
-    } else {
-        (0..4).map(|i| byte(a, i, a_signed) * byte(b, i, b_signed)).sum()
+    let of_halves = |first: u32| (0..2).map(|i| half(a, i, a_signed) * byte(b, i + first, b_signed)).sum();
+    let sum: i64 = match mode {
+        DotMode::A4 => (0..4).map(|i| byte(a, i, a_signed) * byte(b, i, b_signed)).sum(),
+        DotMode::A2Lo => of_halves(0),
+        DotMode::A2Hi => of_halves(2),
     };
     sum as u32
 }
@@ -374,10 +375,6 @@ fn arithmetic(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>
             let high = ((u64::from(r(2)) << 32 | u64::from(r(0))) << shift >> 32) as u32;
             vec![reg(high.wrapping_add(r(1)).wrapping_add(u32::from(x && truth(&s[3]))))]
         }
-        Op::LeaHiSx32 { shift, x } => {
-            let high = (i64::from(r(0) as i32) << shift >> 32) as u32;
-            vec![reg(high.wrapping_add(r(1)).wrapping_add(u32::from(x && truth(&s[2]))))]
-        }
         Op::Lop3 { lut } => vec![reg(lop3(lut, r(0), r(1), r(2)))],
         Op::Lop3P { lut } => vec![flag(lop3(lut, r(0), r(1), r(2)) != 0)],
         Op::Plop3 { lut, lut2 } => {
@@ -457,10 +454,6 @@ fn floating(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>, 
         }
         Op::I2f { to, from, round } => {
             vec![float_result(to, format_of(to).round(integer(integer_value(from, &s[0])), round))]
-        }
-        Op::I2fp { sign, round } => {
-            let from = if sign == Sign::S32 { IntType::S32 } else { IntType::U32 };
-            vec![reg(F32.round(integer(integer_value(from, &s[0])), round) as u32)]
         }
         Op::F2i { to, from, round, ftz, .. } => {
             let bits = float_operand(from, &s[0]);

@@ -4,7 +4,7 @@ use super::{Combiner, single_result};
 use crate::ori::ir::{BlockId, Src, SrcKind, SrcMods};
 use crate::ori::op::{Op, Round};
 use crate::ori::signature::signature;
-use crate::ori::signature::{Interpretation, interpretation};
+use crate::ori::signature::{Interpretation, facts};
 
 impl Combiner<'_> {
     pub(super) fn float_signs(&mut self, b: BlockId, i: usize) {
@@ -17,7 +17,7 @@ impl Combiner<'_> {
             Op::Dadd { .. } | Op::Dmul { .. } | Op::Dfma { .. } | Op::Dsetp { .. } => true,
             _ => return,
         };
-        debug_assert_eq!(interpretation(&inst.op), Interpretation::Float);
+        debug_assert_eq!(facts(&inst.op).modifiers, Interpretation::Float);
         if wide {
             self.double_immediate(b, i);
         }

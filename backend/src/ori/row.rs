@@ -1,38 +1,55 @@
-//! Operations as text: the mnemonic with its modifiers as SASS writes them, `ISETP.LT.U32.AND`, and numbers that
-//! SASS shows as operands in braces after it, `LEA{shift=2}`.
+//! What a row of the operation table is made of, and all that follows from a row.
 //!
-//! One table gives printing, parsing and samples of every operation.
+//! `operations!` takes the rows of [`super::operations`] and makes the [`Op`] enum, its text, its operands, its
+//! facts, and the fields of the machine instruction that its modifiers set. As text an operation is its mnemonic
+//! with its modifiers as SASS writes them, `ISETP.LT.U32.AND`, and the numbers that SASS shows as operands in
+//! braces after it, `LEA{shift=2}`.
 
 use crate::ori::ir::BlockId;
 use crate::ori::memory::Order;
 use crate::ori::op::*;
 use std::fmt::Write as _;
 
+/// What a modifier sets in the machine instruction.
+pub enum Setting {
+    /// The first of these alternatives that the field has; named ones go before the empty text.
+    Choice(&'static [&'static str]),
+    /// A flag, and its text where the field is a choice.
+    Flag(bool, &'static str),
+    Number(u64),
+    /// All fields of a global or generic access.
+    Access(Access),
+    /// Set by its family's own code.
+    Custom,
+}
+
 /// An operation's text, taken apart while it is parsed.
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     /// Modifiers not consumed yet; empty or starting with a dot.
-    modifiers: &'a str,
+    pub(super) modifiers: &'a str,
     /// `name=value` pairs.
-    numbers: &'a [(&'a str, &'a str)],
+    pub(super) numbers: &'a [(&'a str, &'a str)],
     /// Pairs consumed so far.
-    taken: usize,
+    pub(super) taken: usize,
 }
 
-struct Writer {
-    modifiers: String,
-    numbers: String,
+#[derive(Default)]
+pub(super) struct Writer {
+    pub(super) modifiers: String,
+    pub(super) numbers: String,
 }
 
-/// One field of an operation. `yes` and `no` are the texts of a flag.
-trait Payload: Sized {
+/// One modifier of an operation. `yes` and `no` are the texts of a flag.
+pub(super) trait Payload: Sized {
     fn write(&self, name: &str, yes: &str, no: &str, out: &mut Writer);
     fn read(name: &str, yes: &str, no: &str, from: &mut Reader<'_>) -> Option<Self>;
+    fn setting(&self, yes: &'static str, no: &'static str) -> Setting;
     #[cfg(test)]
     fn samples() -> Vec<Self>;
 }
 
 /// `text` without `modifier`, where `modifier` is a whole number of its dotted parts.
-fn strip<'a>(text: &'a str, modifier: &str) -> Option<&'a str> {
+pub(super) fn strip<'a>(text: &'a str, modifier: &str) -> Option<&'a str> {
     let rest = text.strip_prefix(modifier)?;
     (rest.is_empty() || rest.starts_with('.')).then_some(rest)
 }
@@ -51,6 +68,10 @@ impl Payload for bool {
             from.modifiers = strip(from.modifiers, no)?;
         }
         Some(false)
+    }
+
+    fn setting(&self, yes: &'static str, no: &'static str) -> Setting {
+        Setting::Flag(*self, if *self { yes } else { no })
     }
 
     #[cfg(test)]
@@ -76,6 +97,10 @@ macro_rules! choices {
                 Some(choice)
             }
 
+            fn setting(&self, _: &'static str, _: &'static str) -> Setting {
+                Setting::Choice(self.machine_texts())
+            }
+
             #[cfg(test)]
             fn samples() -> Vec<Self> {
                 $name::ALL.to_vec()
@@ -86,7 +111,7 @@ macro_rules! choices {
 
 choices! {
     Round ICmp FCmp Bool Sign MemSize Order Evict Prefetch ShfType ShflMode VoteMode MufuFunc AtomOp AtomType
-    IntType FloatType IntRound MembarScope BarMode MatchMode ReduxOp CctlOp
+    IntType FloatType IntRound MembarScope BarMode DotMode MatchMode ReduxOp CctlOp
 }
 
 /// Reads a decimal or `0x` number.
@@ -133,6 +158,10 @@ macro_rules! numbers {
                 }
             }
 
+            fn setting(&self, _: &'static str, _: &'static str) -> Setting {
+                Setting::Number(i64::from(*self) as u64)
+            }
+
             #[cfg(test)]
             fn samples() -> Vec<Self> {
                 vec![0, 1, 0x7f]
@@ -152,6 +181,10 @@ impl Payload for Sr {
         u8::read(name, "", "", from).map(Sr)
     }
 
+    fn setting(&self, _: &'static str, _: &'static str) -> Setting {
+        Setting::Number(self.0.into())
+    }
+
     #[cfg(test)]
     fn samples() -> Vec<Self> {
         vec![Sr(0), Sr(0x21)]
@@ -165,6 +198,10 @@ impl Payload for BlockId {
 
     fn read(name: &str, _: &str, _: &str, from: &mut Reader<'_>) -> Option<Self> {
         read_text(name, from)?.strip_prefix('b')?.parse().ok().map(BlockId)
+    }
+
+    fn setting(&self, _: &'static str, _: &'static str) -> Setting {
+        Setting::Custom
     }
 
     #[cfg(test)]
@@ -192,6 +229,10 @@ impl Payload for Access {
         })
     }
 
+    fn setting(&self, _: &'static str, _: &'static str) -> Setting {
+        Setting::Access(*self)
+    }
+
     #[cfg(test)]
     fn samples() -> Vec<Self> {
         use crate::ori::memory::Scope;
@@ -208,15 +249,60 @@ impl Payload for Access {
     }
 }
 
-macro_rules! mnemonics {
-    ($($op:ident $text:literal { $($field:ident $($yes:literal $($no:literal)?)?),* })*) => {
+macro_rules! operations {
+    ($(
+        $(#[$doc:meta])*
+        $op:ident $text:literal
+        $({ $($field:ident : $ty:ty $([$yes:literal $($no:literal)?])? $(= $($to:ident)|+)?),* })?
+        [$($dst:expr),* $(,)?] <- [$($src:expr),* $(,)?] $facts:expr $(, as $families:expr)?;
+    )*) => {
+        /// A machine operation. Operands are given as `[results] <- [sources]`.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Op {
+            $($(#[$doc])* $op $({ $($field: $ty),* })?,)*
+        }
+
+        /// The operands of `op`.
+        pub fn signature(op: &Op) -> Signature {
+            #[allow(unused_variables, reason = "not every modifier decides about the operands")]
+            match *op {
+                $(Op::$op { $($($field),*)? } => Signature::new(&[$($dst),*], &[$($src),*]),)*
+            }
+        }
+
+        /// What else `op` does.
+        pub fn facts(op: &Op) -> Facts {
+            #[allow(unused_variables, reason = "not every modifier decides about the facts")]
+            match *op {
+                $(Op::$op { $($($field),*)? } => $facts,)*
+            }
+        }
+
+        /// The names in the machine table, the best first: a target has one of them at least.
+        pub fn families(op: &Op) -> &'static [&'static str] {
+            #[allow(unused_variables, reason = "not every modifier decides about the family")]
+            match *op {
+                $(Op::$op { $($($field),*)? } => families!($text $($families)?),)*
+            }
+        }
+
+        /// What each modifier sets, and in which field: the first of those listed that the form has.
+        pub fn for_each_setting(op: &Op, mut set: impl FnMut(&'static [Field], Setting)) {
+            #[allow(unused_variables, reason = "some set no field")]
+            match op {
+                $(Op::$op { $($($field),*)? } => {
+                    $($(setting!(set $field [$($yes $($no)?)?] [$($(Field::$to),+)?]);)*)?
+                })*
+            }
+        }
+
         /// Writes modifiers and numbers of `op`; gives its mnemonic.
         fn write_op(op: &Op, out: &mut Writer) -> &'static str {
             match op {
-                $(Op::$op { $($field),* } => {
-                    $($field.write(
+                $(Op::$op { $($($field),*)? } => {
+                    $($($field.write(
                         stringify!($field), concat!($($yes)?), concat!($($($no)?)?), out,
-                    );)*
+                    );)*)?
                     $text
                 })*
             }
@@ -229,11 +315,11 @@ macro_rules! mnemonics {
                 #[allow(unused_mut, clippy::never_loop)]
                 while let Some(modifiers) = strip(text, $text) {
                     let mut reader = Reader { modifiers, numbers, taken: 0 };
-                    $(let Some($field) = Payload::read(
+                    $($(let Some($field) = Payload::read(
                         stringify!($field), concat!($($yes)?), concat!($($($no)?)?), &mut reader,
-                    ) else { break };)*
+                    ) else { break };)*)?
                     if reader.modifiers.is_empty() && reader.taken == numbers.len() {
-                        return Some(Op::$op { $($field),* });
+                        return Some(Op::$op { $($($field),*)? });
                     }
                     break;
                 }
@@ -245,9 +331,25 @@ macro_rules! mnemonics {
         #[cfg(test)]
         pub(crate) fn samples() -> Vec<Op> {
             let mut ops = Vec::new();
-            $(ops.extend(sample!($op $($field)*));)*
+            $(ops.extend(sample!($op $($($field)*)?));)*
             ops
         }
+    };
+}
+
+macro_rules! setting {
+    ($set:ident $field:ident [$($yes:literal $($no:literal)?)?] []) => {};
+    ($set:ident $field:ident [$($yes:literal $($no:literal)?)?] [$($to:expr),+]) => {
+        $set(&[$($to),+], Payload::setting($field, concat!($($yes)?), concat!($($($no)?)?)))
+    };
+}
+
+macro_rules! families {
+    ($text:literal) => {
+        &[$text]
+    };
+    ($text:literal $families:expr) => {
+        $families
     };
 }
 
@@ -269,149 +371,6 @@ macro_rules! sample {
     }};
 }
 
-mnemonics! {
-    Pack "PACK" {}
-    Copy "COPY" {}
-    Mov "MOV" {}
-    Sel "SEL" {}
-    Fsel "FSEL" { ftz ".FTZ" }
-    Prmt "PRMT" {}
-    S2r "S2R" { sr }
-    Cs2r "CS2R" { sr, wide ".64" ".32" }
-    P2r "P2R" { mask }
-    R2p "R2P" { mask }
-    Iadd3 "IADD3" { x ".X" }
-    Imad "IMAD" { sign }
-    ImadWide "IMAD.WIDE" { sign }
-    ImadHi "IMAD.HI" { sign }
-    ImadX "IMAD" { hi ".HI.X" ".X", sign }
-    Lea "LEA" { shift }
-    LeaHi "LEA.HI" { x ".X", shift }
-    LeaHiSx32 "LEA.HI" { x ".X.SX32" ".SX32", shift }
-    Lop3 "LOP3" { lut }
-    Lop3P "LOP3.P" { lut }
-    Plop3 "PLOP3" { lut, lut2 }
-    Shf "SHF" { right ".R" ".L", wrap ".W", ty, hi ".HI" }
-    Isetp "ISETP" { cmp, sign, bool_, ex ".EX" }
-    Imnmx "IMNMX" { sign }
-    Iabs "IABS" {}
-    Popc "POPC" {}
-    Flo "FLO" { sign, shift ".SH" }
-    Brev "BREV" {}
-    Sgxt "SGXT" { wrap ".W", sign }
-    Bmsk "BMSK" { wrap ".W" }
-    Idp "IDP" { two ".2A" ".4A", hi ".HI", a_signed ".S8" ".U8", b_signed ".S8" ".U8" }
-    Vabsdiff "VABSDIFF" { sign }
-    Fadd "FADD" { ftz ".FTZ", round, sat ".SAT" }
-    Fmul "FMUL" { ftz ".FTZ", round, sat ".SAT" }
-    Ffma "FFMA" { ftz ".FTZ", round, sat ".SAT" }
-    Fmnmx "FMNMX" { ftz ".FTZ", nan ".NAN" }
-    Fsetp "FSETP" { cmp, ftz ".FTZ", bool_ }
-    Mufu "MUFU" { func }
-    Fchk "FCHK" {}
-    Dadd "DADD" { round }
-    Dmul "DMUL" { round }
-    Dfma "DFMA" { round }
-    Dsetp "DSETP" { cmp, bool_ }
-    Hadd2 "HADD2" { f32 ".F32", bf16 ".BF16_V2", ftz ".FTZ", sat ".SAT" }
-    Hmul2 "HMUL2" { bf16 ".BF16_V2", ftz ".FTZ", sat ".SAT" }
-    Hfma2 "HFMA2" { bf16 ".BF16_V2", ftz ".FTZ", relu ".RELU", sat ".SAT" }
-    Hsetp2 "HSETP2" { bf16 ".BF16_V2", cmp, ftz ".FTZ", bool_ }
-    Hmnmx2 "HMNMX2" { bf16 ".BF16_V2", ftz ".FTZ", nan ".NAN" }
-    I2f "I2F" { to, from, round }
-    I2fp "I2FP" { sign, round }
-    F2i "F2I" { ftz ".FTZ", to, from, round, ntz ".NTZ" }
-    F2f "F2F" { ftz ".FTZ", to, from, round, sat ".SAT" }
-    Frnd "FRND" { ftz ".FTZ", ty, round }
-    F2fp "F2FP" { sat ".SAT", relu ".RELU", bf16 ".BF16" ".F16", round }
-    Uldc "ULDC" { wide ".64" }
-    Umov "UMOV" {}
-    Ulea "ULEA" { shift }
-    S2ur "S2UR" { sr }
-    R2ur "R2UR" {}
-    Ldg "LDG.E" { access }
-    Stg "STG.E" { access }
-    Ld "LD.E" { access }
-    St "ST.E" { access }
-    Lds "LDS" { size, order, offset }
-    Sts "STS" { size, order, offset }
-    Ldl "LDL" { size, offset }
-    Stl "STL" { size, offset }
-    Ldc "LDC" { size, bank, offset }
-    Atom "ATOM.E" { generic ".GENERIC", op, ty, order, offset }
-    AtomCas "ATOM.E.CAS" { generic ".GENERIC", wide ".64", order, offset }
-    Red "RED.E" { op, ty, order, offset }
-    Atoms "ATOMS" { op, ty, order, offset }
-    AtomsCas "ATOMS.CAS" { wide ".64", order, offset }
-    Membar "MEMBAR" { scope }
-    Errbar "ERRBAR" {}
-    Cctl "CCTL" { op }
-    Shfl "SHFL" { mode }
-    Vote "VOTE" { mode }
-    Match "MATCH" { mode, wide ".U64" }
-    Redux "REDUX" { op, sign }
-    Warpsync "WARPSYNC" {}
-    Nanosleep "NANOSLEEP" {}
-    Bar "BAR" { mode }
-    B2r "B2R" { result ".RESULT" }
-    Bssy "BSSY" { target }
-    Bsync "BSYNC" {}
-    Break "BREAK" {}
-    Bpt "BPT" { trap ".TRAP" }
-    Nop "NOP" {}
-}
-
-/// The operation's text.
-pub fn print(op: &Op) -> String {
-    let mut out = Writer { modifiers: String::new(), numbers: String::new() };
-    let name = write_op(op, &mut out);
-    let mut text = String::with_capacity(name.len() + out.modifiers.len() + out.numbers.len() + 2);
-    text.push_str(name);
-    text.push_str(&out.modifiers);
-    if !out.numbers.is_empty() {
-        let _ = write!(text, "{{{}}}", out.numbers);
-    }
-    text
-}
-
-/// The operation that [`print()`] writes as `text`.
-pub fn parse(text: &str) -> Option<Op> {
-    let (name, numbers) = match text.split_once('{') {
-        Some((name, rest)) => (name, rest.strip_suffix('}')?),
-        None => (text, ""),
-    };
-    let numbers = numbers
-        .split(',')
-        .filter(|item| !item.is_empty())
-        .map(|item| item.split_once('='))
-        .collect::<Option<Vec<_>>>()?;
-    read_op(name, &numbers)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_operation_survives_a_round_trip() {
-        for op in samples() {
-            let text = print(&op);
-            assert_eq!(parse(&text), Some(op), "{text}");
-        }
-    }
-
-    #[test]
-    fn texts_look_like_sass() {
-        let isetp = Op::Isetp { cmp: ICmp::Lt, sign: Sign::U32, bool_: Bool::And, ex: false };
-        assert_eq!(print(&isetp), "ISETP.LT.U32.AND");
-        assert_eq!(print(&Op::Lea { shift: 2 }), "LEA{shift=2}");
-        assert_eq!(print(&Op::Stg { access: Access::weak(MemSize::B64, 16) }), "STG.E.64{offset=0x10}");
-    }
-
-    #[test]
-    fn unknown_text_is_refused() {
-        for text in ["", "FOO", "IADD3.Y", "IADD3{shift=1}", "LEA{shift=300}", "LEA{shift}", "LEA{"] {
-            assert_eq!(parse(text), None, "{text}");
-        }
-    }
-}
+pub(super) use sample;
+pub(super) use {families, operations, setting};

@@ -1,0 +1,72 @@
+//! What the rows of the operation table say about machine instructions, done: family, form, operands, modifiers.
+
+use super::Emitter;
+use super::builder::{Builder, PHASE};
+use super::memory::accessed;
+use crate::CodegenError;
+use crate::mach::Effect;
+use crate::ori::ir::{Inst, Src};
+use crate::ori::memory as ori;
+use crate::ori::op::Op;
+use crate::ori::operations::{facts, families, for_each_setting, signature};
+
+impl Emitter<'_> {
+    /// Emits an operation: by its row, or by code of its family's own where the row is not enough.
+    pub(super) fn select(&mut self, inst: &Inst) -> Result<(), CodegenError> {
+        match inst.op {
+            // The allocator has made moves of them.
+            Op::Pack | Op::Copy => {
+                Err(CodegenError::internal(inst.src, PHASE, format!("no selection for {:?}", inst.op)))
+            }
+            Op::Bssy { .. } => self.set_barrier(inst),
+            Op::Bar { .. } => self.barrier(inst),
+            Op::Warpsync => self.warpsync(inst),
+            Op::Bpt { .. } => self.stop(inst),
+            Op::Membar { .. } | Op::Errbar | Op::Cctl { .. } => self.fence(inst),
+            _ => {
+                let builder = self.by_row(inst)?;
+                self.push(builder, Some(inst.src), machine_effect(inst))
+            }
+        }
+    }
+
+    /// The instruction that the operation's row describes.
+    pub(super) fn by_row(&self, inst: &Inst) -> Result<Builder, CodegenError> {
+        let signature = signature(&inst.op);
+        if !signature.admits_counts(inst) {
+            return Err(CodegenError::internal(inst.src, PHASE, format!("{:?} lacks operands", inst.op)));
+        }
+        let mut builder = Builder::of_row(self.sm, inst.src, families(&inst.op), &signature, &inst.srcs)?;
+        for (slot, dst) in signature.dsts.iter().zip(&inst.dsts) {
+            builder.dst(slot.at, Some(dst));
+        }
+        for (slot, src) in signature.srcs.iter().zip(&inst.srcs) {
+            builder.operand(slot, src);
+        }
+        for_each_setting(&inst.op, |fields, setting| {
+            builder.setting(fields, setting);
+        });
+        Ok(builder)
+    }
+}
+
+/// What the row means to the scheduler.
+fn machine_effect(inst: &Inst) -> Effect {
+    let facts = facts(&inst.op);
+    match facts.effect {
+        ori::Effect::Memory(memory) => Effect::Memory(accessed(inst, memory)),
+        ori::Effect::Everything | ori::Effect::Warp { removable: false } => {
+            Effect::Fence { pinned: facts.pinned }
+        }
+        _ if facts.pinned => Effect::Fence { pinned: true },
+        ori::Effect::Warp { removable: true } => Effect::Convergent,
+        ori::Effect::None | ori::Effect::Observes => Effect::None,
+    }
+}
+
+/// The n-th source.
+pub(super) fn operand(inst: &Inst, n: usize) -> Result<&Src, CodegenError> {
+    inst.srcs
+        .get(n)
+        .ok_or_else(|| CodegenError::internal(inst.src, PHASE, format!("{:?} lacks source {n}", inst.op)))
+}

@@ -1,0 +1,164 @@
+//! What an operation does besides computing its results: what a phase may do with an instruction.
+
+use super::ir::{Inst, Src, SrcKind, SrcMods};
+use super::memory::{Effect, Kind, Memory, Order, Space};
+use super::op::{Op, Sr};
+use super::operations::facts;
+use super::signature::special;
+
+/// How an operation reads the modifiers of its operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interpretation {
+    Integer,
+    /// `neg` is a complement: additions with carry.
+    Complement,
+    Float,
+    /// A 16-bit float.
+    Narrow,
+    /// Two floats in 32 bits.
+    Half,
+}
+
+/// The facts of a row. [`Facts::WORST`] forbids everything; a row states what it may be relied on for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Facts {
+    /// What it does to memory and other threads; [`super::alias`] says what follows for moving and removing it.
+    pub effect: Effect,
+    /// Its result depends on which threads execute it together: it must not be moved into or out of other
+    /// control flow, nor repeated.
+    pub convergent: bool,
+    /// Nothing at all may move across it.
+    pub pinned: bool,
+    /// Threads wait in it, so others of the warp that are elsewhere may run meanwhile.
+    pub waits: bool,
+    /// May be given a guard that it did not have.
+    pub guardable: bool,
+    /// Executes on the uniform datapath, for the whole warp at once.
+    pub uniform: bool,
+    /// Two source slots that may be exchanged without changing the result.
+    pub commutes: Option<(usize, usize)>,
+    pub modifiers: Interpretation,
+}
+
+impl Facts {
+    pub const WORST: Facts = Facts {
+        effect: Effect::Everything,
+        convergent: true,
+        pinned: true,
+        waits: true,
+        guardable: false,
+        uniform: false,
+        commutes: None,
+        modifiers: Interpretation::Integer,
+    };
+    /// Results by operands alone.
+    pub const PURE: Facts = Facts {
+        effect: Effect::None,
+        convergent: false,
+        pinned: false,
+        waits: false,
+        guardable: true,
+        ..Facts::WORST
+    };
+    pub const FLOAT: Facts = Facts { modifiers: Interpretation::Float, ..Facts::PURE };
+    pub const HALF: Facts = Facts { modifiers: Interpretation::Half, ..Facts::PURE };
+    /// Results by what the threads of the warp do together.
+    pub const WARP: Facts =
+        Facts { effect: Effect::Warp { removable: true }, convergent: true, guardable: false, ..Facts::PURE };
+    /// Orders memory.
+    pub const FENCE: Facts = Facts { effect: Effect::Everything, ..Facts::PURE };
+    /// Waits for other threads.
+    pub const SYNC: Facts = Facts { waits: true, ..Facts::FENCE };
+
+    /// An access of memory.
+    pub(super) const fn access(space: Space, kind: Kind, order: Order, offset: i32, bytes: u8) -> Facts {
+        Facts { effect: Effect::Memory(Memory { space, kind, order, offset, bytes }), ..Facts::PURE }
+    }
+
+    /// A read of a special register.
+    pub(super) fn special(sr: Sr) -> Facts {
+        let effect = if special::is_stable(sr) { Effect::None } else { Effect::Observes };
+        Facts { effect, ..Facts::PURE }
+    }
+
+    pub(super) const fn convergent(self) -> Facts {
+        Facts { convergent: true, guardable: false, ..self }
+    }
+
+    pub(super) const fn uniform(self) -> Facts {
+        Facts { uniform: true, ..self }
+    }
+
+    pub(super) const fn pinned(self) -> Facts {
+        Facts { pinned: true, ..self }
+    }
+
+    pub(super) const fn pinned_unless(self, free: bool) -> Facts {
+        Facts { pinned: !free, ..self }
+    }
+
+    pub(super) const fn commutes(self, a: usize, b: usize) -> Facts {
+        Facts { commutes: Some((a, b)), ..self }
+    }
+
+    pub(super) const fn narrow_if(self, narrow: bool) -> Facts {
+        if narrow { Facts { modifiers: Interpretation::Narrow, ..self } } else { self }
+    }
+
+    /// Same operands, same results, at any place: may be shared with an equal instruction and moved freely.
+    pub const fn is_pure(&self) -> bool {
+        matches!(self.effect, Effect::None | Effect::Memory(Memory { space: Space::Constant, .. }))
+    }
+}
+
+/// An immediate carries no modifiers: applies those that replacements have brought to one. A 16-bit float
+/// source of a conversion and the halves of packed operations are left as they are.
+pub fn fold_modifiers(inst: &mut Inst) {
+    let how = facts(&inst.op).modifiers;
+    // A carry tells `-0` from `0`.
+    let carries = matches!(inst.op, Op::Iadd3 { x: false }) && inst.defs().count() > 1;
+    for src in &mut inst.srcs {
+        if src.mods == SrcMods::NONE {
+            continue;
+        }
+        let bits = match src.kind {
+            SrcKind::Imm(0) if carries && src.mods.neg => {
+                src.kind = SrcKind::Zero;
+                continue;
+            }
+            SrcKind::Imm(bits) => bits,
+            SrcKind::Zero if matches!(how, Interpretation::Integer) && !carries => {
+                src.mods.neg = false;
+                continue;
+            }
+            _ => continue,
+        };
+        let SrcMods { neg, abs, not } = src.mods;
+        let mut bits = bits;
+        match how {
+            Interpretation::Half | Interpretation::Narrow => continue,
+            Interpretation::Float => {
+                if abs {
+                    bits &= 0x7fff_ffff;
+                }
+                if neg {
+                    bits ^= 0x8000_0000;
+                }
+            }
+            Interpretation::Complement => {
+                if neg || not {
+                    bits = !bits;
+                }
+            }
+            Interpretation::Integer => {
+                if not {
+                    bits = !bits;
+                }
+                if neg {
+                    bits = bits.wrapping_neg();
+                }
+            }
+        }
+        *src = Src::imm(bits);
+    }
+}

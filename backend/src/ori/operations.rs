@@ -1,0 +1,310 @@
+//! The operations of Ori, one row each; see [`super::row`] for what a row gives.
+//!
+//! `Name "TEXT" { modifier: Type ["text" "other"] = Field } [results] <- [sources] facts, as families;`
+//!
+//! Operations are machine operations: a row's modifiers are exactly what its encoding selects besides operands, and
+//! each names the field of the machine instruction that it sets. A flag has its text and, where it is not empty,
+//! the text of its absence. Operands name their place in the machine instruction: `A`, `B` and `C` are the slots
+//! that choose the form by what stands in them, anything else is a field. The families are the names in the
+//! machine table, the best first; without any it is the text.
+//!
+//! [`Facts::WORST`] is what a row says that says nothing better.
+
+use super::facts::{Facts, Interpretation};
+use super::ir::{BlockId, Src};
+use super::memory::{Effect, Kind, Order, Space, atom_bytes};
+#[cfg(test)]
+use super::row::sample;
+use super::row::{Payload, Reader, Setting, Writer, families, operations, setting, strip};
+use super::signature::*;
+use crate::ori::op::*;
+use At::{A, B, C};
+use sass::Field;
+use std::fmt::Write as _;
+
+const F: Facts = Facts::FLOAT;
+const H: Facts = Facts::HALF;
+const I: Facts = Facts::PURE;
+const UNIFORM: Facts = Facts::PURE.uniform();
+const NO_GUARD: Facts = Facts { guardable: false, ..Facts::PURE };
+const RA: At = At::In(Field::Ra);
+const RB: At = At::In(Field::Rb);
+const RC: At = At::In(Field::Rc);
+
+#[rustfmt::skip]
+operations! {
+    // Pseudo-operations, gone after allocation.
+    /// A wide value from its registers, in order; any source may be `Zero`, `Imm`, `Const`, `Undef`.
+    Pack "PACK" [any_result()] <- [] NO_GUARD;
+    /// A copy of any file and width that the allocator tries to make free.
+    Copy "COPY" [any_result()] <- [alu(B).not().any_width()] NO_GUARD;
+
+    // Moves and selection.
+    Mov "MOV" [R] <- [alu(B)] I;
+    /// The first where the predicate holds.
+    Sel "SEL" [R] <- [r(A), alu(B), p(Field::Pp)] I;
+    /// The same with float modifiers on the sources.
+    Fsel "FSEL" { ftz: bool [".FTZ"] = Ftz } [R] <- [r(A).float(), alu(B).float(), p(Field::Pp)] F;
+    /// Bytes of the first and third by the nibbles of the second.
+    Prmt "PRMT" [R] <- [r(A), alu(B), r(C)] I;
+    S2r "S2R" { sr: Sr = Special } [R] <- [] Facts::special(sr);
+    /// In a fixed time: clocks, and zeroing a pair with `SRZ`.
+    Cs2r "CS2R" { sr: Sr = Special, wide: bool [".64" ".32"] = Wide } [result(registers_if(wide, 2))] <- [] Facts::special(sr).pinned_unless(sr == special::ZERO);
+
+    // Integer.
+    /// Sum of three with two carries out; with `x` also two carries in, and a negated source is complemented.
+    Iadd3 "IADD3" { x: bool [".X"] = Extend }
+        [R, P.optional(), PQ.optional()] <- [r(A).neg_or_not(x), alu(B).neg_or_not(x), r(C).neg_or_not(x), carry(Field::Pp).only(x), carry(Field::Pr).only(x)]
+        Facts { modifiers: if x { Interpretation::Complement } else { Interpretation::Integer }, ..I.commutes(0, 1) };
+    /// Low 32 bits of a*b+c.
+    Imad "IMAD" { sign: Sign = Signed } [R] <- [r(A), alu(B), alu(C).neg()] I.commutes(0, 1);
+    /// a*b+c, 32x32+64.
+    ImadWide "IMAD.WIDE" { sign: Sign = Signed } [R2, P.optional()] <- [r(A), alu(B), alu(C).wide(2)] I.commutes(0, 1);
+    /// High 32 bits of a*b, plus c.
+    ImadHi "IMAD.HI" { sign: Sign = Signed } [R] <- [r(A), alu(B), r(C).one_or_two()] I.commutes(0, 1);
+    /// (a << shift) + b.
+    Lea "LEA" { shift: u8 = Imm2 } [R, P.optional()] <- [r(A).neg(), alu(B).neg()] I;
+    /// High part of ((a << shift) + b), a in the first and third source; `x` takes a carry.
+    LeaHi "LEA.HI" { x: bool [".X"] = Extend, shift: u8 = Imm2 } [R] <- [r(A), alu(B), r(C), carry(Field::Pp).only(x)] I;
+    /// Any function of three bits; bit `4a+2b+c` of `lut`.
+    Lop3 "LOP3" { lut: u8 = Lut } [R] <- [r(A), alu(B), r(C)] I;
+    /// Whether that is not zero.
+    Lop3P "LOP3.P" { lut: u8 = Lut } [P] <- [r(A), alu(B), r(C)] I, as &["LOP3"];
+    /// Any function of three predicates; the second result by `lut2`.
+    Plop3 "PLOP3" { lut: u8 = Lut, lut2: u8 = Lut2 } [P, PQ.optional()] <- [p(Field::Pp), p(Field::Pr).or_absent(Src::TRUE), p(Field::Ps).or_absent(Src::TRUE)] I;
+    /// Funnel shift of low, amount, high; `hi` gives the high word.
+    Shf "SHF" { right: bool [".R" ".L"] = Right, wrap: bool [".W"] = Wrap, ty: ShfType = Type, hi: bool [".HI"] = High } [R] <- [r(A), alu(B), r(C)] I;
+    /// Comparison combined with a predicate; `ex` extends a comparison of the low words.
+    Isetp "ISETP" { cmp: ICmp = Cmp, sign: Sign = Signed, bool_: Bool = Bool, ex: bool [".EX"] = Extend }
+        [P, PQ.optional()] <- [r(A), alu(B), p(Field::Pp).or_absent(Src::TRUE), p(Field::Pr).or_absent(Src::TRUE)] I;
+    /// Minimum where the predicate holds, else maximum.
+    Imnmx "IMNMX" { sign: Sign = Type | Signed } [R] <- [r(A), alu(B), p(Field::Pp)] I.commutes(0, 1), as &["VIMNMX", "IMNMX"];
+    Iabs "IABS" [R] <- [alu(B)] I;
+    Popc "POPC" [R] <- [alu(B).not()] I;
+    /// Position of the leading one or sign change; `shift`: counted from the top. All ones if there is none.
+    Flo "FLO" { sign: Sign = Signed, shift: bool [".SH"] = Mode } [R] <- [alu(B).not()] I;
+    Brev "BREV" [R] <- [alu(B).not()] I;
+    /// Sign extension from a bit, `wrap` taking its number modulo 32.
+    Sgxt "SGXT" { wrap: bool [".W"] = Wrap, sign: Sign = Signed } [R] <- [r(A), alu(B)] I;
+    /// A mask of b ones from bit a.
+    Bmsk "BMSK" { wrap: bool [".W"] = Wrap } [R] <- [r(A), alu(B)] I;
+    /// Sum of products of four or two lanes, plus c. It takes no immediate.
+    Idp "IDP" { mode: DotMode = Mode, a_signed: bool [".S8" ".U8"] = SrcType, b_signed: bool [".S8" ".U8"] = SrcType2 }
+        [R] <- [r(A), alu(B).no_immediate(), r(C)] if mode == DotMode::A4 && a_signed == b_signed { I.commutes(0, 1) } else { I };
+    /// |a-b| + c.
+    Vabsdiff "VABSDIFF" { sign: Sign = Signed } [R] <- [r(A), alu(B), r(C)] I.commutes(0, 1);
+
+    // fp32.
+    Fadd "FADD" { ftz: bool [".FTZ"] = Ftz, round: Round = Round, sat: bool [".SAT"] = Sat } [R] <- [r(A).float(), alu(B).float()] F.commutes(0, 1);
+    Fmul "FMUL" { ftz: bool [".FTZ"] = Ftz, round: Round = Round, sat: bool [".SAT"] = Sat } [R] <- [r(A).float(), alu(B).float()] F.commutes(0, 1);
+    Ffma "FFMA" { ftz: bool [".FTZ"] = Ftz, round: Round = Round, sat: bool [".SAT"] = Sat } [R] <- [r(A).neg(), alu(B).neg(), alu(C).neg()] F.commutes(0, 1);
+    /// Minimum where the predicate holds, else maximum.
+    Fmnmx "FMNMX" { ftz: bool [".FTZ"] = Ftz, nan: bool [".NAN"] = Mode } [R] <- [r(A).float(), alu(B).float(), p(Field::Pp)] F.commutes(0, 1);
+    Fsetp "FSETP" { cmp: FCmp = Cmp, ftz: bool [".FTZ"] = Ftz, bool_: Bool = Bool } [P, PQ.optional()] <- [r(A).float(), alu(B).float(), p(Field::Pp).or_absent(Src::TRUE)] F;
+    /// An approximate function of one float.
+    Mufu "MUFU" { func: MufuFunc = Op } [R] <- [alu(B).float()] F;
+    /// Holds when a/b needs the slow path.
+    Fchk "FCHK" [P] <- [r(A).float(), alu(B).float()] F;
+
+    // fp64: operands are pairs, constants 8 bytes, immediates the high word.
+    Dadd "DADD" { round: Round = Round } [R2] <- [r(A).wide(2).float(), alu(B).wide(2).float()] F.commutes(0, 1);
+    Dmul "DMUL" { round: Round = Round } [R2] <- [r(A).wide(2).float(), alu(B).wide(2).float()] F.commutes(0, 1);
+    Dfma "DFMA" { round: Round = Round } [R2] <- [r(A).wide(2).neg(), alu(B).wide(2).neg(), alu(C).wide(2).neg()] F.commutes(0, 1);
+    Dsetp "DSETP" { cmp: FCmp = Cmp, bool_: Bool = Bool } [P, PQ.optional()] <- [r(A).wide(2).float(), alu(B).wide(2).float(), p(Field::Pp).or_absent(Src::TRUE)] F;
+
+    // Packed half.
+    Hadd2 "HADD2" { f32: bool [".F32"] = High, bf16: bool [".BF16_V2"] = Type, ftz: bool [".FTZ"] = Ftz, sat: bool [".SAT"] = Sat }
+        [R] <- [r(A).float(), alu(B).float()] if f32 { H } else { H.commutes(0, 1) };
+    Hmul2 "HMUL2" { bf16: bool [".BF16_V2"] = Type, ftz: bool [".FTZ"] = Ftz, sat: bool [".SAT"] = Sat } [R] <- [r(A).float(), alu(B).float()] H.commutes(0, 1);
+    Hfma2 "HFMA2" { bf16: bool [".BF16_V2"] = Type, ftz: bool [".FTZ"] = Ftz, relu: bool [".RELU"] = Relu, sat: bool [".SAT"] = Sat }
+        [R] <- [r(A).float(), alu(B).float(), alu(C).neg()] H.commutes(0, 1);
+    Hsetp2 "HSETP2" { bf16: bool [".BF16_V2"] = Type, cmp: FCmp = Cmp, ftz: bool [".FTZ"] = Ftz, bool_: Bool = Bool }
+        [P, PQ.optional()] <- [r(A).float(), alu(B).float(), p(Field::Pp).or_absent(Src::TRUE)] H;
+    Hmnmx2 "HMNMX2" { bf16: bool [".BF16_V2"] = Type, ftz: bool [".FTZ"] = Ftz, nan: bool [".NAN"] = Mode } [R] <- [r(A).float(), alu(B).float(), p(Field::Pp)] H.commutes(0, 1);
+
+    // Conversions.
+    I2f "I2F" { to: FloatType = Type, from: IntType = SrcType, round: Round = Round } [result(float_registers(to))] <- [alu(B).wide(int_registers(from))] I,
+        as match (to == FloatType::F64, from) {
+            (false, IntType::U8 | IntType::S8) => &["I2F.S8"],
+            (false, IntType::U16 | IntType::S16) => &["I2F.S16"],
+            (false, IntType::U32 | IntType::S32) => &["I2F"],
+            (false, IntType::U64 | IntType::S64) => &["I2F.S64"],
+            (true, IntType::U8 | IntType::S8) => &["I2F.F64.S8"],
+            (true, IntType::U16 | IntType::S16) => &["I2F.F64.S16"],
+            (true, IntType::U32 | IntType::S32) => &["I2F.F64"],
+            (true, IntType::U64 | IntType::S64) => &["I2F.F64.S64"],
+        };
+    F2i "F2I" { ftz: bool [".FTZ"] = Ftz, to: IntType = Type, from: FloatType = SrcType, round: IntRound = Round, ntz: bool [".NTZ"] = Mode }
+        [result(int_registers(to))] <- [alu(B).wide(float_registers(from)).float()] F.narrow_if(is_half(from)),
+        as match (int_registers(to) == 2, from) {
+            (false, FloatType::F32) => &["F2I"],
+            (false, FloatType::F64) => &["F2I.F64"],
+            (false, FloatType::F16 | FloatType::Bf16) => &["F2I.F16"],
+            (true, FloatType::F32) => &["F2I.S64"],
+            (true, FloatType::F64) => &["F2I.S64.F64"],
+            (true, FloatType::F16 | FloatType::Bf16) => &["F2I.S64.F16"],
+        };
+    F2f "F2F" { ftz: bool [".FTZ"] = Ftz, to: FloatType = Type, from: FloatType = SrcType, round: Round = Round, sat: bool [".SAT"] = Sat }
+        [result(float_registers(to))] <- [alu(B).wide(float_registers(from)).float()] F.narrow_if(is_half(from)),
+        as match (to, from) {
+            (FloatType::F64, FloatType::F32 | FloatType::F64) => &["F2F.F64"],
+            (FloatType::F64, FloatType::F16 | FloatType::Bf16) => &["F2F.F64.F16"],
+            (_, FloatType::F64) => &["F2F.F32.F64"],
+            (_, FloatType::F32) => &["F2F"],
+            (FloatType::F16, _) => &["F2F.F16.BF16"],
+            (FloatType::Bf16, _) => &["F2F.BF16.F16"],
+            (FloatType::F32, _) => &["F2F.F32.F16"],
+        };
+    /// Rounding to an integral value.
+    Frnd "FRND" { ftz: bool [".FTZ"] = Ftz, ty: FloatType, round: IntRound = Round }
+        [result(float_registers(ty))] <- [alu(B).wide(float_registers(ty)).float()] F.narrow_if(is_half(ty)),
+        as match ty {
+            FloatType::F64 => &["FRND.F64"],
+            FloatType::F32 => &["FRND"],
+            FloatType::F16 => &["FRND.F16"],
+            FloatType::Bf16 => &["FRND.BF16"],
+        };
+    /// Two floats, the high one first, packed as halves; `RZ` high for one.
+    F2fp "F2FP" { sat: bool [".SAT"] = Sat, relu: bool [".RELU"] = Relu, bf16: bool [".BF16" ".F16"] = Type, round: Round = Round } [R] <- [r(A).float(), alu(B).float()] F,
+        as &["F2FP.PACK_AB"];
+
+    // Uniform datapath.
+    /// Constant to uniform registers.
+    Uldc "ULDC" { wide: bool [".64"] = Size } [uniform_result(registers_if(wide, 2))] <- [constant().wide(registers_if(wide, 2))] UNIFORM, as &["LDCU", "ULDC"];
+    Umov "UMOV" [UR] <- [uniform_or_imm(B)] UNIFORM;
+    /// (a << shift) + b.
+    Ulea "ULEA" { shift: u8 = Imm2 } [UR] <- [uniform(A), uniform_or_imm(B)] UNIFORM;
+    S2ur "S2UR" { sr: Sr = Special } [UR] <- [] Facts::special(sr).uniform();
+    /// Of a warp-uniform value.
+    R2ur "R2UR" [UR] <- [r(RA)] Facts::WARP.uniform();
+
+    // Memory. An address is R2 (64-bit), R (32-bit spaces) or `Zero`; the descriptor is the UR pair of the global
+    // window, `Zero` where the target has none.
+    Ldg "LDG.E" { access: Access = Size } [result(size_registers(access.size))] <- [address(), descriptor()]
+        Facts::access(Space::Global, Kind::Load, access.order, access.offset, size_bytes(access.size)), as &["LDG"];
+    Stg "STG.E" { access: Access = Size } [] <- [address(), descriptor(), data(size_registers(access.size))]
+        Facts::access(Space::Global, Kind::Store, access.order, access.offset, size_bytes(access.size)), as &["STG"];
+    /// Generic.
+    Ld "LD.E" { access: Access = Size } [result(size_registers(access.size))] <- [address(), descriptor()]
+        Facts::access(Space::Generic, Kind::Load, access.order, access.offset, size_bytes(access.size)), as &["LD"];
+    St "ST.E" { access: Access = Size } [] <- [address(), descriptor(), data(size_registers(access.size))]
+        Facts::access(Space::Generic, Kind::Store, access.order, access.offset, size_bytes(access.size)), as &["ST"];
+    Lds "LDS" { size: MemSize = Size, order: Order, offset: i32 = Offset } [result(size_registers(size))] <- [r(RA), uniform_base()]
+        Facts::access(Space::Shared, Kind::Load, order, offset, size_bytes(size));
+    Sts "STS" { size: MemSize = Size, order: Order, offset: i32 = Offset } [] <- [r(RA), uniform_base(), data(size_registers(size))]
+        Facts::access(Space::Shared, Kind::Store, order, offset, size_bytes(size));
+    /// R1-relative when the address is the register R1. PTX has no orders for local memory: it is the thread's own.
+    Ldl "LDL" { size: MemSize = Size, offset: i32 = Offset } [result(size_registers(size))] <- [r(RA)]
+        Facts::access(Space::Local, Kind::Load, Order::Weak, offset, size_bytes(size));
+    Stl "STL" { size: MemSize = Size, offset: i32 = Offset } [] <- [r(RA), data(size_registers(size))]
+        Facts::access(Space::Local, Kind::Store, Order::Weak, offset, size_bytes(size));
+    /// `c[bank][index+offset]`.
+    Ldc "LDC" { size: MemSize = Size, bank: u8 = CBank, offset: i32 = COffset } [result(size_registers(size))] <- [r(RA)]
+        Facts::access(Space::Constant, Kind::Load, Order::Constant, offset, size_bytes(size));
+    /// Global, or generic where `generic`. Newer targets have names of their own for floats.
+    Atom "ATOM.E" { generic: bool [".GENERIC"], op: AtomOp = Op, ty: AtomType = Type, order: Order = Order, offset: i32 = Offset }
+        [result(atom_registers(ty))] <- [address(), descriptor(), r(RB).wide(atom_registers(ty))]
+        Facts::access(global_or_generic(generic), Kind::Update, order, offset, atom_bytes(ty)),
+        as match (generic, is_float(ty)) {
+            (true, true) => &["ATOM.F", "ATOM"],
+            (true, false) => &["ATOM"],
+            (false, true) => &["ATOMG.F", "ATOMG"],
+            (false, false) => &["ATOMG"],
+        };
+    /// Compare and swap: the compared value, then the new one.
+    AtomCas "ATOM.E.CAS" { generic: bool [".GENERIC"], wide: bool [".64"] = Type, order: Order = Order, offset: i32 = Offset }
+        [result(registers_if(wide, 2))] <- [address(), descriptor(), r(RB).wide(registers_if(wide, 2)), r(RC).wide(registers_if(wide, 2))]
+        Facts::access(global_or_generic(generic), Kind::Update, order, offset, 4 * registers_if(wide, 2)), as if generic { &["ATOM.CAS"] } else { &["ATOMG.CAS"] };
+    /// Without result; global only.
+    Red "RED.E" { op: AtomOp = Op, ty: AtomType = Type, order: Order = Order, offset: i32 = Offset } [] <- [address(), descriptor(), r(RB).wide(atom_registers(ty))]
+        Facts::access(Space::Global, Kind::Update, order, offset, atom_bytes(ty)), as if is_float(ty) { &["REDG.F", "RED"] } else { &["REDG", "RED"] };
+    Atoms "ATOMS" { op: AtomOp = Op, ty: AtomType = Type, order: Order, offset: i32 = Offset }
+        [result(atom_registers(ty))] <- [r(RA), uniform_base(), r(RB).wide(atom_registers(ty))] Facts::access(Space::Shared, Kind::Update, order, offset, atom_bytes(ty));
+    AtomsCas "ATOMS.CAS" { wide: bool [".64"] = Type, order: Order, offset: i32 = Offset }
+        [result(registers_if(wide, 2))] <- [r(RA), uniform_base(), r(RB).wide(registers_if(wide, 2)), r(RC).wide(registers_if(wide, 2))]
+        Facts::access(Space::Shared, Kind::Update, order, offset, 4 * registers_if(wide, 2));
+    Membar "MEMBAR" { scope: MembarScope } [] <- [] Facts::FENCE;
+    Errbar "ERRBAR" [] <- [] Facts::FENCE;
+    Cctl "CCTL" { op: CctlOp } [] <- [] Facts::FENCE, as &["CCTL.IVALL"];
+
+    // Warp.
+    /// The value of another lane, and whether that lane is in range; the sources are value, lane and clamp.
+    Shfl "SHFL" { mode: ShflMode = Mode } [R, P.optional()] <- [r(RA), r_or_imm(Field::Rb, Field::Imm2, 0x1f), r_or_imm(Field::Rc, Field::Imm3, 0x1f1f)] Facts::WARP;
+    /// The ballot, and the result.
+    Vote "VOTE" { mode: VoteMode = Mode } [R, P.optional()] <- [p(Field::Pp)] Facts::WARP;
+    /// The mask of threads with the same value, and whether all have it.
+    Match "MATCH" { mode: MatchMode, wide: bool [".U64"] = Wide } [R, P.optional()] <- [r(RA).wide(registers_if(wide, 2))] Facts::WARP,
+        as if mode == MatchMode::All { &["MATCH.ALL"] } else { &["MATCH.ANY"] };
+    /// Only the minimum and the maximum have a sign.
+    Redux "REDUX" { op: ReduxOp = Op, signed: bool [".S32"] = Signed } [UR] <- [r(RA)] Facts::WARP.uniform();
+    /// Waits for the threads of a mask.
+    Warpsync "WARPSYNC" [] <- [r_or_imm(Field::Rb, Field::Imm32, u32::MAX)] Facts::SYNC.convergent();
+    Nanosleep "NANOSLEEP" [] <- [alu(B)] Facts::SYNC.pinned();
+
+    // Barriers and control.
+    /// Barrier, number of threads, and what a reduction reduces; its result is read by `B2R`.
+    Bar "BAR" { mode: BarMode } [] <- [r_or_imm(Field::Rb, Field::Imm2, u32::MAX), r_or_imm(Field::Rb, Field::Imm3, u32::MAX).or_absent(Src::ZERO), p(Field::Pp).or_absent(Src::TRUE)] Facts::SYNC.convergent();
+    /// The result of a reduction: a predicate, or a number.
+    B2r "B2R" { result: bool [".RESULT"] } [if result { P } else { R }] <- [] Facts { effect: Effect::Warp { removable: false }, ..Facts::WARP }, as &["B2R.RESULT"];
+    /// Sets the barrier to the active threads; they meet at the block.
+    Bssy "BSSY" { target: BlockId } [B_RESULT] <- [] Facts::FENCE.convergent();
+    Bsync "BSYNC" [] <- [barrier()] Facts::SYNC.convergent().pinned();
+    /// `trap` and `brkpt`.
+    Bpt "BPT" { trap: bool [".TRAP"] } [] <- [] Facts { guardable: false, ..Facts::FENCE.pinned() };
+    Nop "NOP" [] <- [] Facts::FENCE.pinned();
+}
+
+/// The operation's text.
+pub fn print(op: &Op) -> String {
+    let mut out = Writer::default();
+    let name = write_op(op, &mut out);
+    let mut text = String::with_capacity(name.len() + out.modifiers.len() + out.numbers.len() + 2);
+    text.push_str(name);
+    text.push_str(&out.modifiers);
+    if !out.numbers.is_empty() {
+        let _ = write!(text, "{{{}}}", out.numbers);
+    }
+    text
+}
+
+/// The operation that [`print()`] writes as `text`.
+pub fn parse(text: &str) -> Option<Op> {
+    let (name, numbers) = match text.split_once('{') {
+        Some((name, rest)) => (name, rest.strip_suffix('}')?),
+        None => (text, ""),
+    };
+    let numbers = numbers
+        .split(',')
+        .filter(|item| !item.is_empty())
+        .map(|item| item.split_once('='))
+        .collect::<Option<Vec<_>>>()?;
+    read_op(name, &numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_survives_a_round_trip() {
+        for op in samples() {
+            let text = print(&op);
+            assert_eq!(parse(&text), Some(op), "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_look_like_sass() {
+        let isetp = Op::Isetp { cmp: ICmp::Lt, sign: Sign::U32, bool_: Bool::And, ex: false };
+        assert_eq!(print(&isetp), "ISETP.LT.U32.AND");
+        assert_eq!(print(&Op::Lea { shift: 2 }), "LEA{shift=2}");
+        assert_eq!(print(&Op::Stg { access: Access::weak(MemSize::B64, 16) }), "STG.E.64{offset=0x10}");
+    }
+
+    #[test]
+    fn unknown_text_is_refused() {
+        for text in ["", "FOO", "IADD3.Y", "IADD3{shift=1}", "LEA{shift=300}", "LEA{shift}", "LEA{"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+}
