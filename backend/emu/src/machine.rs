@@ -15,6 +15,8 @@ mod memory;
 mod operand;
 mod sync;
 mod system;
+#[cfg(test)]
+mod testing;
 mod texture;
 mod warpgroup;
 

@@ -33,13 +33,13 @@ pub enum Space {
 
 impl Space {
     /// The space of an address, and the address in it.
-    fn resolve(self, address: u64) -> (Space, u64) {
+    pub(crate) fn resolve(self, address: u64) -> (Space, u64) {
         let within = |window: u64| (window..window + WINDOW_BYTES).contains(&address);
         match self {
             Space::Generic if within(SHARED_WINDOW) => (Space::Cluster, address - SHARED_WINDOW),
             Space::Generic if within(LOCAL_WINDOW) => (Space::Local, address - LOCAL_WINDOW),
-            Space::Generic => (Space::Global, address),
-            other => (other, address),
+            Space::Generic | Space::Global => (Space::Global, address),
+            window => (window, in_window(address)),
         }
     }
 
@@ -285,6 +285,12 @@ impl View<'_> {
     }
 }
 
+/// An address in a space that is a window of generic addresses. It has 32 bits: sums wrap around, and what is wider is
+/// truncated (PTX ISA, "Operands", "Addresses as Operands").
+pub(crate) fn in_window(address: u64) -> u64 {
+    address & (WINDOW_BYTES - 1)
+}
+
 /// The space of a generic address.
 pub fn space_of(address: u64) -> Space {
     match address {
@@ -329,7 +335,11 @@ mod tests {
         view.store(Space::Cluster, 0x100_0404, 4, 8).unwrap();
         assert_eq!(view.load(Space::Generic, SHARED_WINDOW + 0x404, 4), Ok(7));
         assert_eq!(view.load(Space::Generic, SHARED_WINDOW + 0x100_0404, 4), Ok(8));
+        assert_eq!(view.load(Space::Shared, 0xffff_0000_0000_0404, 4), Ok(7));
+        assert_eq!(view.load(Space::Shared, 0x1_0000_0404, 4), Ok(7));
+        assert!(view.load(Space::Generic, SHARED_WINDOW + 0x1_0000_0404, 4).is_err());
         view.store(Space::Local, 0xff8, 8, 9).unwrap();
+        assert_eq!(view.load(Space::Local, 0x1_0000_0ff8, 8), Ok(9));
         assert!(view.store(Space::Local, 0x1000, 4, 9).is_err());
     }
 

@@ -1,5 +1,7 @@
 //! Instructions on registers of one lane, or on the warp's.
 
+#[cfg(test)]
+mod carries;
 mod float;
 mod half;
 mod integer;

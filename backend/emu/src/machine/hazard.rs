@@ -440,58 +440,19 @@ impl Block<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::{Kernel, run};
-    use crate::{Device, Launch};
-    use ptx_backend::input::Env;
-    use ptx_isa::PtxVersion;
+    use crate::Launch;
+    use crate::machine::run;
+    use crate::machine::testing::{device, kernel};
     use sass::Sm;
 
     const SM: Sm = Sm(80);
 
-    /// Runs instructions with their stall counts, scoreboards, waits and reuse flags: `s4 w0 r1 ?01 u1: TEXT`.
     fn fault(lines: &[&str]) -> String {
         fault_on(SM, lines)
     }
 
     fn fault_on(sm: Sm, lines: &[&str]) -> String {
-        let code = lines.iter().chain(&["s5: EXIT"]).enumerate().map(|(at, line)| {
-            let (control, text) = line.split_once(": ").expect("control: text");
-            let mut inst =
-                sass::parse(sm, text, at as u64 * 16).unwrap_or_else(|e| panic!("{text}: {}", e.message));
-            for field in control.split_ascii_whitespace() {
-                let (kind, number) = field.split_at(1);
-                let value = || number.parse::<u8>().expect("a number");
-                match kind {
-                    "s" => inst.control.stall = value(),
-                    "w" => inst.control.write_sb = Some(value()),
-                    "r" => inst.control.read_sb = Some(value()),
-                    "u" => inst.control.reuse = value(),
-                    "?" => inst.control.wait = number.bytes().map(|b| 1 << (b - b'0')).sum(),
-                    _ => panic!("{field}"),
-                }
-            }
-            sass::encode(sm, &inst).expect("encodes")
-        });
-        let kernel = Kernel {
-            sm,
-            code: code.collect(),
-            shared_bytes: 1024,
-            stack_bytes: 0,
-            bank2: Vec::new(),
-            bank3: Vec::new(),
-            bank4: Vec::new(),
-            function_words: Vec::new(),
-            places: Vec::new(),
-        };
-        let env = Env {
-            version: PtxVersion::NEWEST,
-            target: ptx_isa::Sm::new(sm.0.into()),
-            address_size: 64,
-            variables: Vec::new(),
-            functions: Vec::new(),
-        };
-        let mut device = Device::new(&env).expect("a device");
-        let result = run(&kernel, &Launch::new(1, 32, Vec::new()), &mut device);
+        let result = run(&kernel(sm, lines), &Launch::new(1, 32, Vec::new()), &mut device(sm));
         result.map_or_else(|fault| fault.to_string(), |_| String::new())
     }
 

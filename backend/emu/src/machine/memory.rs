@@ -84,32 +84,22 @@ impl Block<'_> {
         let size = step.inst.get(Field::Size).unwrap_or(4) as usize;
         match name {
             "LDC" => {
-                let (bank, offset) =
-                    (step.inst.get(Field::CBank).unwrap_or(0) as u8, step.inst.get(Field::COffset));
                 if step.inst.get(Field::Mode).unwrap_or(0) != 0 {
                     return unsupported();
                 }
-                let index = super::operand::Source {
-                    kind: Kind::Register(step.inst.get(Field::Ra).unwrap_or(255) as u8),
-                    ..step.sources[0]
-                };
+                let register = step.inst.get(Field::Ra).filter(|&register| register != 255);
                 for lane in each(mask) {
-                    // Offsets have 16 bits and wrap around in their bank.
-                    let address =
-                        self.bits(w, lane, index)?.wrapping_add(offset.unwrap_or(0) as u32) & 0xffff;
-                    let value = self.constant(bank, address.into(), BYTES[size])?;
+                    let index = register.map(|index| self.warps[w].registers[index as usize * WARP + lane]);
+                    let (bank, address) = constant_place(&step.inst, index, BYTES[size])?;
+                    let value = self.constant(bank, address, BYTES[size])?;
                     self.loaded(w, lane, step.rd, size, &value.to_le_bytes());
                 }
                 Ok(())
             }
             "ULDC" | "LDCU" => {
-                let (bank, offset) =
-                    (step.inst.get(Field::CBank).unwrap_or(0) as u8, step.inst.get(Field::COffset));
-                let index = match step.inst.get(Field::URa) {
-                    Some(index) => self.warps[w].uniform[index as usize],
-                    None => 0,
-                };
-                let address = u64::from(index.wrapping_add(offset.unwrap_or(0) as u32));
+                let register = step.inst.get(Field::URa).filter(|&register| register != machine.sm.urz().into());
+                let index = register.map(|index| self.warps[w].uniform[index as usize]);
+                let (bank, address) = constant_place(&step.inst, index, BYTES[size])?;
                 for word in 0..BYTES[size].div_ceil(4) {
                     let value = self.constant(bank, address + u64::from(4 * word), BYTES[size].min(4))?;
                     self.set_uniform(w, step.rd + word as u8, value as u32);
@@ -338,6 +328,23 @@ impl Block<'_> {
         }
         Ok(())
     }
+}
+
+/// Bank and address of a load of constants. An index takes a signed offset; without one it is unsigned.
+fn constant_place(inst: &Inst, index: Option<u32>, size: u32) -> Result<(u8, u64)> {
+    let bank = inst.get(Field::CBank).unwrap_or(0) as u8;
+    let offset = inst.get(Field::COffset).unwrap_or(0) as u32;
+    let address = match (index, inst.form().spec(Field::COffset)) {
+        (Some(index), Some(spec)) => {
+            let unused = u32::BITS - spec.value_bits();
+            index.wrapping_add(((offset << unused) as i32 >> unused) as u32)
+        }
+        _ => offset,
+    };
+    if !address.is_multiple_of(size) {
+        return Err(FaultKind::Misaligned { space: "constant", address: address.into(), size });
+    }
+    Ok((bank, address.into()))
 }
 
 /// The type of an atomic operation's elements, their bytes, and how many there are.

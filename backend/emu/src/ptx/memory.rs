@@ -8,7 +8,7 @@ use super::wide::wide_number;
 use super::{Block, Step, WARP, Warp, each};
 use crate::float::{BF16, F16, F32, F64, Rounding};
 use crate::launch::FaultKind;
-use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Space, View, space_of};
+use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Space, View, in_window, space_of};
 use ptx_backend::input::{AddressBase, Instr, Operand, Symbol};
 use ptx_isa::{FormId, Mod, ScalarType};
 
@@ -103,6 +103,7 @@ impl Block<'_> {
                     self.race(w, instr, (space, address), bytes, None)?;
                 }
                 Where::Constant | Where::Param => {
+                    let address = in_window(address);
                     let module = self.device.constant_bytes().len() as u64;
                     let (memory, space, base) = match place {
                         Where::Constant if address >= module => {

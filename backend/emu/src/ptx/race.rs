@@ -8,7 +8,7 @@
 
 use super::{Block, Step};
 use crate::launch::FaultKind;
-use crate::memory::{SHARED_WINDOW, Space, space_of};
+use crate::memory::Space;
 use ptx_backend::input::Instr;
 use ptx_isa::Mod;
 use std::collections::BTreeMap;
@@ -148,11 +148,9 @@ impl Block<'_> {
         if has(&[Mod::Acquire, Mod::Release]) {
             self.races.publish();
         }
-        let place = match space {
-            Space::Generic if space_of(address) == Space::Shared => (Space::Shared, address - SHARED_WINDOW),
-            Space::Generic => (space_of(address), address),
-            Space::Cluster => (Space::Shared, address),
-            space => (space, address),
+        let place = match space.resolve(address) {
+            (Space::Cluster, address) => (Space::Shared, address),
+            place => place,
         };
         let alone = self.warps.len() * self.shared.len() == 1
             && (place.0 == Space::Shared || self.launch.grid.iter().all(|&blocks| blocks == 1));

@@ -24,15 +24,20 @@ fn extend64(value: u32, signed: bool) -> i128 {
     if signed { (value as i32).into() } else { value.into() }
 }
 
+/// What a word adds to a sum. Its negation is the complement and one, which carries out of 32 bits where the word is
+/// zero; in extended arithmetic the carry of the word before stands for the one.
+fn summand(negated: bool, extended: bool, bits: u32) -> u64 {
+    match (negated, extended) {
+        (false, _) => bits.into(),
+        (true, true) => (!bits).into(),
+        (true, false) => u64::from(!bits) + 1,
+    }
+}
+
 impl Lane<'_, '_> {
     /// A summand: negated, or complemented in extended arithmetic. May have 33 bits.
     fn summand(&self, i: usize, x: bool) -> Result<u64> {
-        let bits = self.bits(i)?;
-        Ok(match (self.source(i).negated, x) {
-            (false, _) => bits.into(),
-            (true, true) => (!bits).into(),
-            (true, false) => u64::from(!bits) + 1,
-        })
+        Ok(summand(self.source(i).negated, x, self.bits(i)?))
     }
 
     /// The third source of a wide product: 64 bits, negated as a summand is.
@@ -153,21 +158,18 @@ impl Lane<'_, '_> {
                 }
             }
             Compute::Lea { shift, x } => {
-                let a = self.bits(0)?;
-                let shifted = if self.source(0).negated { a.wrapping_neg() << shift } else { a << shift };
-                let shifted = if self.source(0).negated && x { !(a << shift) } else { shifted };
-                let sum = u64::from(shifted) + self.summand(1, x)? + self.carry_in(x);
+                let shifted = self.bits(0)? << shift;
+                let sum = summand(self.source(0).negated, x, shifted)
+                    + self.summand(1, x)?
+                    + self.carry_in(x);
                 Results { low: sum as u32, high: None, p: sum >> 32 != 0, q: false }
             }
+            // What a negation carries from the low word is not known.
+            Compute::LeaHi { .. } if self.source(0).negated => return Ok(None),
             Compute::LeaHi { shift, x, sign } => {
                 let a = self.bits(0)?;
                 let high = if sign { (a as i32 >> 31) as u32 } else { self.bits(2)? };
-                let both = u64::from(high) << 32 | u64::from(a);
-                let both = match (self.source(0).negated, x) {
-                    (false, _) => both << shift,
-                    (true, false) => both.wrapping_neg() << shift,
-                    (true, true) => !(both << shift),
-                };
+                let both = (u64::from(high) << 32 | u64::from(a)) << shift;
                 let sum = (both >> 32) + self.summand(1, x)? + self.carry_in(x);
                 Results { low: sum as u32, high: None, p: sum >> 32 != 0, q: false }
             }
