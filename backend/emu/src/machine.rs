@@ -5,6 +5,7 @@
 //! scoreboards say so; a read before that is a fault.
 
 mod alu;
+mod bank;
 mod barrier;
 mod bulk;
 mod cluster;
@@ -23,7 +24,7 @@ mod warpgroup;
 use crate::copies::Copies;
 use crate::device::Device;
 use crate::launch::{Fault, FaultKind, Launch, WARP, Work};
-use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, UNWRITTEN};
+use crate::memory::UNWRITTEN;
 use crate::transfers::Transfers;
 use decode::Step as Instruction;
 use ptx_backend::CompiledFunction;
@@ -127,9 +128,9 @@ pub fn run_covering(
     let sm = ptx_isa::Sm::new(kernel.sm.0.into());
     let target = Target::of(sm).ok_or_else(|| FaultKind::Unsupported(format!("{sm}")).at(0))?;
     let code = decode::decode(kernel)?;
-    let machine =
-        Machine { sm: kernel.sm, target, code, launch, kernel, bank0: bank0(kernel, target, launch) };
-    device.global.set_params(&machine.bank0);
+    let bank0 = bank::filled(kernel, target, launch, device.constants());
+    let machine = Machine { sm: kernel.sm, target, code, launch, kernel, bank0 };
+    device.global.set_params(&machine.bank0[usize::from(target.param_base)..]);
     let mut work = Work::default();
     let common = swap(device, &kernel.function_words);
     for ctaids in launch.clusters().map_err(|kind| kind.at(0))? {
@@ -155,41 +156,6 @@ fn swap(device: &mut Device, words: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let old =
         |&(address, value): &(u64, u64)| (address, device.global.set_word(address, value).unwrap_or(value));
     words.iter().map(old).collect()
-}
-
-/// What the driver writes in front of the parameters, and those.
-fn bank0(kernel: &Kernel, target: &Target, launch: &Launch) -> Vec<u8> {
-    let base = usize::from(target.param_base);
-    let mut bank = vec![UNWRITTEN; base];
-    let mut put = |offset: u16, bytes: &[u8]| {
-        bank[usize::from(offset)..usize::from(offset) + bytes.len()].copy_from_slice(bytes);
-    };
-    for i in 0..3 {
-        put(target.ntid + 4 * i as u16, &launch.block[i].to_le_bytes());
-        put(target.nctaid + 4 * i as u16, &launch.grid[i].to_le_bytes());
-    }
-    put(target.stack_slot, &(STACK_TOP as u32).to_le_bytes());
-    put(target.local_window, &LOCAL_WINDOW.to_le_bytes());
-    if let Some(slot) = target.shared_window {
-        put(slot, &SHARED_WINDOW.to_le_bytes());
-    }
-    if let Some(slot) = param_window(kernel.sm) {
-        put(slot, &(PARAM_WINDOW + base as u64).to_le_bytes());
-    }
-    cluster::constants(target, launch, &mut bank);
-    bank.extend(kernel.params(launch));
-    // Loads of whole words may touch the bytes behind.
-    bank.resize(bank.len().next_multiple_of(16), 0);
-    bank
-}
-
-/// Where bank 0 has the generic address of the parameters.
-fn param_window(sm: Sm) -> Option<u16> {
-    match sm.0 {
-        90 => Some(0x198),
-        100.. => Some(0x348),
-        _ => None,
-    }
 }
 
 struct Machine<'a> {

@@ -97,7 +97,8 @@ impl Block<'_> {
                 Ok(())
             }
             "ULDC" | "LDCU" => {
-                let register = step.inst.get(Field::URa).filter(|&register| register != machine.sm.urz().into());
+                let register =
+                    step.inst.get(Field::URa).filter(|&register| register != machine.sm.urz().into());
                 let index = register.map(|index| self.warps[w].uniform[index as usize]);
                 let (bank, address) = constant_place(&step.inst, index, BYTES[size])?;
                 for word in 0..BYTES[size].div_ceil(4) {
@@ -440,4 +441,49 @@ pub(super) fn update(op: &str, ty: &str, float: bool, old: u64, b: u64) -> Optio
         ".XOR" => old ^ b,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Launch;
+    use crate::machine::run;
+    use crate::machine::testing::{device, kernel};
+    use sass::Sm;
+
+    /// The fault of instructions that read 64 bytes of constants, each word of which holds its address.
+    fn fault(sm: Sm, lines: &[&str]) -> String {
+        let mut kernel = kernel(sm, lines);
+        kernel.bank3 = (0..16u32).flat_map(|word| (4 * word).to_le_bytes()).collect();
+        let result = run(&kernel, &Launch::new(1, 1, Vec::new()), &mut device(sm));
+        result.map_or_else(|fault| fault.to_string(), |_| String::new())
+    }
+
+    #[test]
+    fn an_index_takes_a_signed_offset() {
+        let load = |sm, index: &str, load: &str, is: &str| {
+            let check = "s15: @P0 BPT.TRAP";
+            fault(sm, &[index, load, &format!("s15 ?0: ISETP.NE.AND P0, PT, R5, {is}, PT"), check])
+        };
+        for sm in [80, 90, 100, 120].map(Sm) {
+            let index = "s15: MOV R4, 0x10";
+            assert_eq!(load(sm, index, "s15 w0: LDC R5, c[0x3][R4+-0x8]", "0x8"), "");
+            assert_eq!(load(sm, "s15: NOP", "s15 w0: LDC R5, c[0x3][RZ+0x8]", "0x8"), "");
+            let outside = load(sm, "s15: MOV R4, 0x4", "s15 w0: LDC R5, c[0x3][R4+-0x8]", "0x0");
+            assert_eq!(outside, "at 1: 4 bytes at 0xfffffffc are outside constant memory");
+            let outside = load(sm, "s15: MOV R4, 0x10008", "s15 w0: LDC R5, c[0x3][R4+0x8]", "0x10");
+            assert_eq!(outside, "at 1: 4 bytes at 0x10010 are outside constant memory");
+            let odd = load(sm, "s15: MOV R4, 0x2", "s15 w0: LDC R5, c[0x3][R4+0x8]", "0x8");
+            assert_eq!(odd, "at 1: 4 bytes at 0xa of constant memory are misaligned");
+        }
+        for sm in [100, 120].map(Sm) {
+            let lines = [
+                "s15: UMOV UR4, 0x10",
+                "s15 w0: LDCU UR5, c[0x3][UR4+-0x8]",
+                "s15 ?0: MOV R5, UR5",
+                "s15: ISETP.NE.AND P0, PT, R5, 0x8, PT",
+                "s15: @P0 BPT.TRAP",
+            ];
+            assert_eq!(fault(sm, &lines), "");
+        }
+    }
 }

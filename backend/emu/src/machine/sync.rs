@@ -1,7 +1,7 @@
 //! Control flow, convergence, barriers, and what the lanes of a warp do together.
 
 use super::decode::What;
-use super::{Block, Group, INSTRUCTION, Result, State, WARP, Warp, each};
+use super::{Block, Group, INSTRUCTION, Machine, Result, State, WARP, Warp, each};
 use crate::float::F32;
 use crate::launch::FaultKind;
 use sass::Field;
@@ -643,6 +643,10 @@ impl Block<'_> {
             "SR_VIRTCFG" => self.warps.len() as u32 * VIRTUAL_WARP,
             "SR_CLOCKLO" | "SR_GLOBALTIMERLO" => self.warps[w].groups[0].clock as u32,
             "SR_CLOCKHI" | "SR_GLOBALTIMERHI" => (self.warps[w].groups[0].clock >> 32) as u32,
+            "SR_SMEMSZ" => {
+                let Machine { kernel, launch, target, .. } = self.machine;
+                target.shared_base + kernel.shared_bytes + launch.dynamic_shared
+            }
             "SR_CgaCtaId" => self.cluster.rank() as u32,
             "SR_SWINHI" => (crate::memory::SHARED_WINDOW >> 32) as u32,
             "SR_LWINHI" => (crate::memory::LOCAL_WINDOW >> 32) as u32,

@@ -112,7 +112,7 @@ impl Block<'_> {
                         Where::Constant => (self.device.constant_bytes(), "constant", 0),
                         _ => (&self.launch.params[..], "param", 0),
                     };
-                    if address % u64::from(total.next_power_of_two()) != 0 {
+                    if !address.is_multiple_of(total.next_power_of_two().into()) {
                         return Err(FaultKind::Misaligned { space, address, size: total });
                     }
                     let start = (address - base) as usize;
@@ -239,21 +239,20 @@ impl Block<'_> {
 
     fn is_space(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
-        if op.has(Mod::Const) {
-            let start = self.device.constants();
-            let end = start + self.device.constant_bytes().len() as u64;
-            let within = |a| Ok((start..end).contains(&a).into());
-            return self.map1(w, mask, instr, ScalarType::Pred, ScalarType::U64, within);
-        }
+        let start = self.device.constants();
+        let constants = start..start + self.device.constant_bytes().len() as u64;
         let wanted = match () {
-            () if op.has(Mod::Global) => Space::Global,
+            () if op.has(Mod::Const) => None,
+            () if op.has(Mod::Global) => Some(Space::Global),
             () if op.has(Mod::Shared) || op.has(Mod::SharedCta) || op.has(Mod::SharedCluster) => {
-                Space::Shared
+                Some(Space::Shared)
             }
-            () if op.has(Mod::Local) => Space::Local,
+            () if op.has(Mod::Local) => Some(Space::Local),
             () => return unsupported(instr),
         };
-        self.map1(w, mask, instr, ScalarType::Pred, ScalarType::U64, |a| Ok((space_of(a) == wanted).into()))
+        // Constants lie in a buffer, but in no other space.
+        let space = |a| Some(space_of(a)).filter(|_| !constants.contains(&a));
+        self.map1(w, mask, instr, ScalarType::Pred, ScalarType::U64, |a| Ok((space(a) == wanted).into()))
     }
 }
 

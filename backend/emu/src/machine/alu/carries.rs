@@ -71,7 +71,7 @@ fn lines(sm: Sm, text: &str, uniform: bool) -> Vec<String> {
             line = line.replace(" PT,", "");
         }
         if uniform {
-            line = format!("U{}", line.replace("R", "UR").replace("P", "UP").replace("URZ", "URZ"));
+            line = format!("U{}", line.replace('R', "UR").replace('P', "UP"));
         }
         line
     };
@@ -105,9 +105,7 @@ fn sums_of_two() {
                 "IADD3 R12, P0, PT, {a}R4, {b}R6, RZ
                  IADD3.X R13, PT, PT, {not_a}R5, {not_b}R7, RZ, P0, !PT"
             );
-            check(&text, |[x, y, _]| {
-                x.wrapping_mul(sign_a).wrapping_add(y.wrapping_mul(sign_b))
-            });
+            check(&text, |[x, y, _]| x.wrapping_mul(sign_a).wrapping_add(y.wrapping_mul(sign_b)));
         }
     }
 }

@@ -159,9 +159,8 @@ impl Lane<'_, '_> {
             }
             Compute::Lea { shift, x } => {
                 let shifted = self.bits(0)? << shift;
-                let sum = summand(self.source(0).negated, x, shifted)
-                    + self.summand(1, x)?
-                    + self.carry_in(x);
+                let sum =
+                    summand(self.source(0).negated, x, shifted) + self.summand(1, x)? + self.carry_in(x);
                 Results { low: sum as u32, high: None, p: sum >> 32 != 0, q: false }
             }
             // What a negation carries from the low word is not known.
