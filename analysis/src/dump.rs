@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ptx_backend::input::Stmt;
 use ptx_backend::phases::PHASES;
-use ptx_backend::session::{Session, Switches};
+use ptx_backend::session::Session;
 
 use crate::compile::{backend_options, function_env};
 use crate::db::{Database, SourceFile};
@@ -97,16 +97,16 @@ pub fn dump(db: &Database, file: SourceFile, stage: &str, only: Option<&str>) ->
 
 /// The function after a phase of the compiler, whether or not the later ones succeed.
 fn after_phase(db: &Database, file: SourceFile, item: Item<'_>, phase: &str) -> Result<String, String> {
-    if !PHASES.iter().any(|known| known.name == phase) {
+    let Some(phase) = PHASES.iter().find(|known| known.name == phase) else {
         let known: Vec<&str> = PHASES.iter().map(|phase| phase.name).collect();
         return Err(format!("there is no phase `{phase}`; the phases are {}", known.join(", ")));
-    }
+    };
     let (Some(input), Some(options)) = (function(db, item), backend_options(db, file)) else {
         return Ok(String::new());
     };
-    let mut session = Session { switches: Switches::parse(&format!("{phase}/dump"))?, ..Session::default() };
+    let mut session = Session { shown: Some(phase.name), ..Session::default() };
     let result = ptx_backend::compile(function_env(db, file, input), input, &options, &mut session);
-    let mut out: String = session.dumps.into_iter().map(|dump| dump.text).collect();
+    let mut out: String = session.dumps.concat();
     if let Err(error) = result {
         let _ = writeln!(out, "// {}: {error}", input.name);
     }

@@ -29,19 +29,19 @@ pub fn compile(
         return Err(CodegenError::unsupported(SrcId(0), "functions that are called"));
     }
 
-    let mut ori = session.timed("Build", |_| build::build(env, func, options))?;
+    let mut ori = build::build(env, func, options)?;
     phases::run(&mut ori, options, session)?;
     session.checkpoint();
     let limit = registers::limit(&func.launch, options);
     let checkpoint = session.checkpoint;
     let allocation = registers::assign(&mut ori, target, limit, options, session)?;
     session.checkpoint();
-    let mut code = session.timed("Emit", |_| emit::emit(&ori, sm, target))?;
+    let mut code = emit::emit(&ori, sm, target)?;
     let schedule = sched::Options { reorder: options.opt_level > 0 };
-    session.timed("PostSchedule", |_| sched::schedule(&mut code, schedule, checkpoint));
-    let assembled = session.timed("Encode", |_| assemble::assemble(&code))?;
+    sched::schedule(&mut code, schedule, checkpoint);
+    let assembled = assemble::assemble(&code)?;
     // Always: code that reads too early runs, and runs wrongly.
-    session.timed("CheckHazards", |_| check_hazards(sm, &assembled.code))?;
+    check_hazards(sm, &assembled.code)?;
 
     let parameter_bytes = func.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
     let stack_bytes = emit::frame_bytes(&ori.frame);

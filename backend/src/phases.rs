@@ -6,7 +6,7 @@ use crate::ori::ir::Function;
 use crate::ori::text;
 use crate::ori::verify::{Stage, verify};
 use crate::phase;
-use crate::session::{Dump, Session, Switch};
+use crate::session::Session;
 use crate::{CodegenError, Options};
 use ptx_isa::Sm;
 
@@ -99,17 +99,16 @@ pub fn run(func: &mut Function, options: &Options, session: &mut Session<'_>) ->
         check(func, "Build", Stage::Built)?;
     }
     for phase in PHASES {
-        if phase.level > 0 && (phase.level > options.opt_level || !session.switches.is_on(phase.name)) {
+        if phase.level > options.opt_level {
             continue;
         }
         session.checkpoint();
         run_phase(func, phase, options, session)?;
-        if checks || session.switches.wants(phase.name, Switch::Verify) {
+        if checks {
             check(func, phase.name, phase.result)?;
         }
-        if session.switches.wants(phase.name, Switch::Dump) {
-            let text = text::print(func);
-            session.dumps.push(Dump { function: func.name.clone(), phase: phase.name, text });
+        if session.shown == Some(phase.name) {
+            session.dumps.push(text::print(func));
         }
     }
     Ok(())
@@ -120,12 +119,10 @@ pub fn run_phase(
     func: &mut Function,
     phase: &Phase,
     options: &Options,
-    session: &mut Session<'_>,
+    session: &Session<'_>,
 ) -> Result<(), CodegenError> {
-    session.timed(phase.name, |session| {
-        let context = Context { sm: options.sm, checkpoint: session.checkpoint };
-        (phase.run)(func, &context)
-    })
+    let context = Context { sm: options.sm, checkpoint: session.checkpoint };
+    (phase.run)(func, &context)
 }
 
 fn check(func: &Function, phase: &'static str, stage: Stage) -> Result<(), CodegenError> {

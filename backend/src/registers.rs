@@ -36,20 +36,18 @@ pub(crate) fn assign(
     target: &Target,
     limit: u32,
     options: &Options,
-    session: &mut Session<'_>,
+    session: &Session<'_>,
 ) -> Result<Allocation, CodegenError> {
     let checkpoint = session.checkpoint;
     if options.opt_level == 0 {
-        return session
-            .timed("AllocateRegisters", |_| regalloc::allocate_with(func, target, limit, checkpoint));
+        return regalloc::allocate_with(func, target, limit, checkpoint);
     }
     // Fewer values than this are never too many at once.
     let may_spill = limit < MAX_REGISTERS || func.values.len() > MAX_REGISTERS as usize / 2;
     let unordered = may_spill.then(|| func.clone());
-    let mut attempt = |func: &mut Function, live: u32| {
-        session.timed("PreSchedule", |_| pre::schedule(func, live, checkpoint));
-        let result =
-            session.timed("AllocateRegisters", |_| regalloc::allocate_with(func, target, limit, checkpoint));
+    let attempt = |func: &mut Function, live: u32| {
+        pre::schedule(func, live, checkpoint);
+        let result = regalloc::allocate_with(func, target, limit, checkpoint);
         // Another order may do without, which is right but must not hide the defect from tests.
         debug_assert!(!matches!(result, Err(CodegenError::Internal { .. })), "{result:?}");
         result

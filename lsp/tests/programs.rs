@@ -155,6 +155,25 @@ fn help_and_versions_are_no_errors() {
 }
 
 #[test]
+fn stages_are_printed() {
+    let folder = folder(&[("a.ptx", &module(&[KERNEL]))]);
+    let dump = |stage: &str| run(SERVER, folder.path(), &["dump", "--stage", stage, "a.ptx"]);
+    for (stage, part) in [
+        ("tokens", "ENTRY"),
+        ("items", "Entry k"),
+        ("ori", "EXIT"),
+        ("phase:GvnCse", "EXIT"),
+        ("sass", "EXIT"),
+    ] {
+        let (status, text) = dump(stage);
+        assert!(status == 0 && text.contains(part), "{stage}: {text}");
+    }
+    let (status, text) = dump("phase:none");
+    assert!(status == 2 && text.contains("there is no phase `none`; the phases are OriBranchOpt"), "{text}");
+    assert!(dump("none").1.contains("the stages are tokens, tree"));
+}
+
+#[test]
 fn inputs_that_are_no_text_give_one_message() {
     let folder = folder(&[("noise.ptx", "")]);
     let noise: Vec<u8> = (0..20_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();

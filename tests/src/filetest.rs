@@ -84,7 +84,7 @@ fn run(test: &Test<'_>) -> Result<String, String> {
             let options = Options { sm: test.sm, opt_level: 3, max_registers: None };
             for name in arguments.split_whitespace() {
                 let phase = phases::find(name).ok_or_else(|| format!("there is no phase `{name}`"))?;
-                phases::run_phase(&mut func, phase, &options, &mut Session::default())
+                phases::run_phase(&mut func, phase, &options, &Session::default())
                     .map_err(|error| error.to_string())?;
                 verified(&func, phase.result)?;
             }

@@ -65,11 +65,6 @@ pub fn lookup(sm: Sm, name: &str, shape: &str) -> Option<FormId> {
     named(sm, name).find(|&id| table().entry(id).shape == shape)
 }
 
-/// The operand shapes that a name has on a generation.
-pub fn shapes(sm: Sm, name: &str) -> impl Iterator<Item = &'static str> {
-    named(sm, name).map(|id| table().entry(id).shape)
-}
-
 fn named(sm: Sm, name: &str) -> impl Iterator<Item = FormId> {
     let ids = table().by_name.get(name);
     ids.into_iter().flatten().copied().filter(move |&id| table().entry(id).holds_for(sm))

@@ -29,7 +29,7 @@ pub use class::Class;
 pub use control::Control;
 pub use decode::{decode, decode_tolerant};
 pub use encode::{EncodeError, encode};
-pub use expand::{form, forms, lookup, shapes};
+pub use expand::{form, forms, lookup};
 pub use inst::Inst;
 pub use model::{Field, Form, FormId, RegFile, Role, Sm};
 pub use parse::{ParseError, parse};

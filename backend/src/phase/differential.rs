@@ -372,7 +372,7 @@ fn phases_keep_what_functions_store() {
         let expected = run(&func);
         for phase in PHASES.iter().filter(|phase| phase.name != "LateExpandSyncInstructions") {
             let before = text::print(&func);
-            run_phase(&mut func, phase, &options, &mut Session::default()).unwrap();
+            run_phase(&mut func, phase, &options, &Session::default()).unwrap();
             let after = text::print(&func);
             let context = || format!("seed {seed}, {}:\n{before}\n{after}", phase.name);
             if let Err(errors) = verify(&func, phase.result) {
