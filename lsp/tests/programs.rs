@@ -159,7 +159,7 @@ fn stages_are_printed() {
     let folder = folder(&[("a.ptx", &module(&[KERNEL]))]);
     let dump = |stage: &str| run(SERVER, folder.path(), &["dump", "--stage", stage, "a.ptx"]);
     for (stage, part) in [
-        ("tokens", "ENTRY"),
+        ("tokens", "DOT_WORD \".entry\""),
         ("items", "Entry k"),
         ("ori", "EXIT"),
         ("phase:GvnCse", "EXIT"),
