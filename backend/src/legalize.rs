@@ -12,7 +12,7 @@ use crate::ori::dominators::dominators;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::memory;
-use crate::ori::op::{FCmp, ICmp, MemSize, Op};
+use crate::ori::op::{BARRIER_BITS, FCmp, ICmp, MemSize, Op, ShfType, lut};
 use crate::ori::signature::{self, Accept, SrcSlot, Width, facts, signature};
 use crate::phases::Context;
 use rustc_hash::FxHashMap;
@@ -125,6 +125,9 @@ impl Legalizer {
             inst.srcs[0] = self.register(func, *mask, 1, inst.src);
             return;
         }
+        if matches!(inst.op, Op::Bar { .. }) {
+            self.barrier(func, inst);
+        }
         if !inst.srcs.iter().any(|src| is_special(func, src)) {
             undefined_predicates(inst);
             return;
@@ -146,6 +149,23 @@ impl Legalizer {
             };
             inst.srcs[i] = Src { mods: src.mods, ..self.register(func, Src::new(src.kind), width, inst.src) };
         }
+    }
+
+    /// A barrier and a number of threads that are both in registers are put into one.
+    fn barrier(&mut self, func: &mut Function, inst: &mut Inst) {
+        let [number, threads, ..] = inst.srcs[..] else { return };
+        if [number, threads].iter().any(|src| matches!(src.kind, SrcKind::Imm(_) | SrcKind::Zero)) {
+            return;
+        }
+        let [number, threads] = [number, threads].map(|src| self.register(func, src, 1, inst.src));
+        let shift = Op::Shf { right: false, wrap: false, ty: ShfType::U32, hi: false };
+        let moved = func.new_value(File::R, 1);
+        self.out.push(Inst::new(shift, &[Dst::Value(moved)], &[threads, Src::imm(16), Src::ZERO], inst.src));
+        let join = Op::Lop3 { lut: lut::A | (lut::B & lut::C) };
+        let both = func.new_value(File::R, 1);
+        let srcs = [moved.into(), Src::imm(BARRIER_BITS), number];
+        self.out.push(Inst::new(join, &[Dst::Value(both)], &srcs, inst.src));
+        inst.srcs[..2].fill(both.into());
     }
 
     /// Operands that do not compete for the one slot: bits of other fields.

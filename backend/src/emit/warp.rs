@@ -7,6 +7,7 @@ use crate::CodegenError;
 use crate::mach::{Effect, MachInst};
 use crate::ori::ir::{File, Inst, Src, SrcKind};
 use crate::ori::op::{BarMode, Op};
+use crate::ori::operations::signature;
 use sass::Field;
 
 const FENCE: Effect = Effect::Fence { pinned: false };
@@ -39,8 +40,13 @@ impl Emitter<'_> {
             (true, true) => "",
             (true, false) => "ir",
             (false, true) => "r",
+            (false, false) if id == threads => "rr",
             (false, false) => {
-                return Err(CodegenError::unsupported(inst.src, "barrier and thread count in registers"));
+                return Err(CodegenError::internal(
+                    inst.src,
+                    PHASE,
+                    "barrier and thread count in two registers",
+                ));
             }
         };
         let (kind, reduction, defers) = match mode {
@@ -56,7 +62,9 @@ impl Emitter<'_> {
         if let Some(reduction) = reduction {
             bar.text(Field::Op, reduction);
         }
-        bar.reg_or_imm(Field::Rb, Field::Imm2, id).reg_or_imm(Field::Rb, Field::Imm3, threads);
+        for (slot, source) in signature(&inst.op).srcs.iter().zip([id, threads]) {
+            bar.operand(slot, source);
+        }
         if let Some(p) = inst.srcs.get(2)
             && reduction.is_some()
         {

@@ -138,3 +138,13 @@ impl Access {
         Access { size, order: Order::Weak, evict: Evict::Normal, prefetch: Prefetch::None, offset }
     }
 }
+
+/// The bits of a number that name one of the sixteen barriers of a block; the hardware ignores others.
+pub const BARRIER_BITS: u32 = 0xf;
+
+/// A logical function of the bits of three operands; combine the constants with Rust's operators.
+pub mod lut {
+    pub const A: u8 = 0xf0;
+    pub const B: u8 = 0xcc;
+    pub const C: u8 = 0xaa;
+}

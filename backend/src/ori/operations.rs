@@ -242,8 +242,9 @@ operations! {
     Nanosleep "NANOSLEEP" [] <- [alu(B)] Facts::SYNC.pinned();
 
     // Barriers and control.
-    /// Barrier, number of threads, and what a reduction reduces; its result is read by `B2R`.
-    Bar "BAR" { mode: BarMode } [] <- [r_or_imm(Field::Rb, Field::Imm2, u32::MAX), r_or_imm(Field::Rb, Field::Imm3, u32::MAX).or_absent(Src::ZERO), p(Field::Pp).or_absent(Src::TRUE)] Facts::SYNC.convergent();
+    /// Barrier, number of threads, and what a reduction reduces; its result is read by `B2R`. Legal, two registers are one
+    /// that holds both, the number of threads in the upper half.
+    Bar "BAR" { mode: BarMode } [] <- [r_or_imm(Field::Rb, Field::Imm2, BARRIER_BITS), r_or_imm(Field::Rb, Field::Imm3, 0xfff).or_absent(Src::ZERO), p(Field::Pp).or_absent(Src::TRUE)] Facts::SYNC.convergent();
     /// The result of a reduction: a predicate, or a number.
     B2r "B2R" { result: bool [".RESULT"] } [if result { P } else { R }] <- [] Facts { effect: Effect::Warp { removable: false }, ..Facts::WARP }, as &["B2R.RESULT"];
     /// Sets the barrier to the active threads; they meet at the block.

@@ -521,8 +521,15 @@ impl Block<'_> {
             "" => (inst.get(Field::Imm2).unwrap_or(0), inst.get(Field::Imm3).unwrap_or(0)),
             "ir" => (inst.get(Field::Imm2).unwrap_or(0), self.bits(w, lane, step.sources[1])?.into()),
             "r" => (self.bits(w, lane, step.sources[1])?.into(), inst.get(Field::Imm3).unwrap_or(0)),
+            // One register holds both.
+            "rr" => {
+                let both = u64::from(self.bits(w, lane, step.sources[1])?);
+                (both, both >> 16)
+            }
             shape => return Err(FaultKind::Unsupported(format!("BAR {shape}"))),
         };
+        // Other bits of registers do not count.
+        let (id, count) = (id & 0xf, count & 0xfff);
         let Some(barrier) = self.barriers.get_mut(id as usize) else {
             return Err(FaultKind::Malformed(format!("barrier {id}")));
         };

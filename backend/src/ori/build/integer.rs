@@ -14,12 +14,7 @@ pub(super) fn sign_of(signed: bool) -> Sign {
     if signed { Sign::S32 } else { Sign::U32 }
 }
 
-/// A logical function of the bits of three operands; combine the constants with Rust's operators.
-pub(super) mod lut {
-    pub(in super::super) const A: u8 = 0xf0;
-    pub(in super::super) const B: u8 = 0xcc;
-    pub(in super::super) const C: u8 = 0xaa;
-}
+pub(super) use crate::ori::op::lut;
 
 /// `~src` as the operand of an addition with carry.
 fn complementable(src: Src) -> Src {

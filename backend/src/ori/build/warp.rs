@@ -7,15 +7,8 @@ use super::operand::known;
 use super::{Lowering, Result};
 use crate::input::{Instr, Operand};
 use crate::ori::ir::{Dst, File, Src};
-use crate::ori::op::{BarMode, MatchMode, Op, ReduxOp, ShflMode, VoteMode};
+use crate::ori::op::{BARRIER_BITS, BarMode, MatchMode, Op, ReduxOp, ShflMode, VoteMode};
 use ptx_isa::{FormId, Mod, ScalarType};
-
-/// Named barriers of a block.
-const BARRIERS: u8 = 16;
-/// The bits of an operand that name a barrier, and those that count threads: hardware ignores the others of a register,
-/// and ptxas those of a register whose value it knows.
-const NUMBER_BITS: u32 = BARRIERS as u32 - 1;
-const COUNT_BITS: u32 = 0xfff;
 
 impl<'a> Lowering<'a> {
     fn join_warp(&mut self, instr: &'a Instr, mask: usize) -> Result<()> {
@@ -187,28 +180,10 @@ impl<'a> Lowering<'a> {
     /// The barrier's number and, where given, how many threads meet.
     fn barrier_operands(&mut self, instr: &'a Instr, from: usize, to: usize) -> Result<Vec<Src>> {
         let ty = ScalarType::U32;
-        let mut srcs = (from..to).map(|i| self.source(instr, i, ty)).collect::<Result<Vec<Src>>>()?;
-        for (src, bits) in srcs.iter_mut().zip([NUMBER_BITS, COUNT_BITS]) {
-            *src = match known(*src) {
-                Some(value) => Src::imm(value & bits),
-                None => self.in_register(*src),
-            };
-        }
-        let highest = match srcs.first().copied().map(known) {
-            Some(Some(number)) => number as u8 + 1,
-            Some(None) => BARRIERS,
-            None => return self.malformed("a barrier without a number"),
-        };
-        if let [number, count] = srcs[..]
-            && known(number).is_none()
-            && known(count).is_none()
-        {
-            // One register holds both: the count in the upper half.
-            use super::integer::lut;
-            let moved = self.shift_left(count, Src::imm(16));
-            let both = self.lop3(lut::A | (lut::B & lut::C), moved, Src::imm(NUMBER_BITS), number);
-            srcs = vec![both, both];
-        }
+        let srcs = (from..to).map(|i| self.source(instr, i, ty)).collect::<Result<Vec<Src>>>()?;
+        let Some(&number) = srcs.first() else { return self.malformed("a barrier without a number") };
+        // Of a number only the low bits count, so that any may be meant where it is not known.
+        let highest = (known(number).unwrap_or(BARRIER_BITS) & BARRIER_BITS) as u8 + 1;
         let barriers = &mut self.out.facts.barriers;
         *barriers = highest.max(*barriers);
         Ok(srcs)
