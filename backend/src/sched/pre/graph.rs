@@ -78,6 +78,8 @@ fn latency(op: &Op) -> u32 {
 /// Orders that are not by values: effects, named registers.
 #[derive(Default)]
 struct Order {
+    /// Where threads meet. What comes after it is done once by all of them, before it by each part of the warp.
+    meet: Option<u32>,
     /// What all later effects wait for: a fence or an acquiring access.
     opens: Option<u32>,
     /// What the next fence or releasing access must wait for.
@@ -95,6 +97,12 @@ struct Order {
 
 impl Order {
     fn add(&mut self, graph: &mut Graph, i: u32, inst: &Inst) {
+        if let Some(meet) = self.meet {
+            graph.edge(meet, i, 1);
+        }
+        if inst.op == Op::Bsync {
+            self.meet = Some(i);
+        }
         let names =
             inst.uses().any(|s| matches!(s.kind, SrcKind::Reg(r) if r != crate::regalloc::STACK_POINTER))
                 || inst.dsts.iter().any(|d| matches!(d, Dst::Reg(_)));
@@ -131,7 +139,7 @@ impl Order {
 
     fn fence(&mut self, graph: &mut Graph, i: u32) {
         self.wait_for_all(graph, i);
-        *self = Order { opens: Some(i), named: self.named, ..Order::default() };
+        *self = Order { opens: Some(i), named: self.named, meet: self.meet, ..Order::default() };
     }
 
     fn wait_for_all(&mut self, graph: &mut Graph, i: u32) {
