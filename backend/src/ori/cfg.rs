@@ -51,6 +51,22 @@ impl Cfg {
         self.place[b.index()] != UNREACHED
     }
 
+    /// Indexed by block: control may come from it to the end of the thread.
+    pub fn reach_an_end(&self, func: &Function) -> Vec<bool> {
+        let mut reaches = vec![false; func.blocks.len()];
+        let mut work: Vec<BlockId> =
+            self.order.iter().copied().filter(|b| func.block(*b).term.successors().is_empty()).collect();
+        work.iter().for_each(|b| reaches[b.index()] = true);
+        while let Some(b) = work.pop() {
+            for &from in self.preds(b) {
+                if !std::mem::replace(&mut reaches[from.index()], true) {
+                    work.push(from);
+                }
+            }
+        }
+        reaches
+    }
+
     /// Place of a reached block in reverse postorder.
     pub fn place(&self, b: BlockId) -> usize {
         self.place[b.index()] as usize

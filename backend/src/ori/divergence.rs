@@ -291,7 +291,7 @@ mod tests {
         let func = text::parse(&format!("func \"f\" {{\n{body}\n}}")).unwrap();
         let cfg = Cfg::new(&func);
         let loops = Loops::new(&func, &cfg, &dominators(&cfg, &func));
-        let result = Divergence::new(&func, &cfg, &post_dominators(&cfg, &func), &loops);
+        let result = Divergence::new(&func, &cfg, &post_dominators(&cfg, &func, &loops), &loops);
         let values = (0..func.values.len() as u32).filter(|v| result.is_divergent(Value(*v))).collect();
         let branches =
             (0..func.blocks.len() as u32).filter(|b| result.branch_diverges(BlockId(*b))).collect();

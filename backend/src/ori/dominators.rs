@@ -3,6 +3,7 @@
 
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::ir::{BlockId, Function};
+use crate::ori::loops::Loops;
 
 /// A tree over blocks: each block's parent is its nearest strict (post-)dominator.
 #[derive(Clone, Debug)]
@@ -25,6 +26,11 @@ impl Tree {
 
     pub fn contains(&self, b: BlockId) -> bool {
         self.enter[b.index()] != 0
+    }
+
+    /// Grows from parents to children; the blocks below one have consecutive numbers among those of the tree.
+    pub fn number(&self, b: BlockId) -> u32 {
+        self.enter[b.index()]
     }
 
     /// `a` is `b` or above it.
@@ -145,9 +151,9 @@ pub fn dominators(cfg: &Cfg, func: &Function) -> Tree {
 }
 
 /// The post-dominator tree. Its root is the end of the thread, which is no block: the parent of a block from
-/// which control may leave in different ways is `None`. Blocks that cannot reach an end (endless loops) are
-/// given an edge to the root, as if the loop could end at its last block in reverse postorder.
-pub fn post_dominators(cfg: &Cfg, func: &Function) -> Tree {
+/// which control may leave in different ways is `None`. Endless loops are given an edge to the root, as if the outermost
+/// could end with each iteration: at the last block that leads back to its header.
+pub fn post_dominators(cfg: &Cfg, func: &Function, loops: &Loops) -> Tree {
     // Postorder of the reversed graph from the virtual end, without recursion.
     let ends: Vec<BlockId> =
         cfg.order.iter().copied().filter(|b| func.block(*b).term.successors().is_empty()).collect();
@@ -181,6 +187,14 @@ pub fn post_dominators(cfg: &Cfg, func: &Function) -> Tree {
         walk(end, &mut seen, &mut postorder);
     }
     for &b in cfg.order.iter().rev() {
+        if seen[b.index()] {
+            continue;
+        }
+        let latch = loops.around(b).last().and_then(|id| {
+            let latches = cfg.preds(loops.get(id).header).iter().filter(|p| loops.contains(id, **p));
+            latches.copied().max_by_key(|p| cfg.place(*p))
+        });
+        walk(latch.unwrap_or(b), &mut seen, &mut postorder);
         walk(b, &mut seen, &mut postorder);
     }
     postorder.reverse();
@@ -209,6 +223,10 @@ pub fn post_dominators(cfg: &Cfg, func: &Function) -> Tree {
 mod tests {
     use super::*;
     use crate::ori::cfg::tests::graph;
+
+    fn post_dominators(cfg: &Cfg, func: &Function) -> Tree {
+        super::post_dominators(cfg, func, &Loops::new(func, cfg, &dominators(cfg, func)))
+    }
 
     fn parents(edges: &[&[u32]], of: impl Fn(&Cfg, &Function) -> Tree) -> Vec<Option<u32>> {
         let func = graph(edges);
@@ -241,6 +259,13 @@ mod tests {
     fn endless_loops_have_post_dominators_too() {
         let edges: &[&[u32]] = &[&[1], &[2], &[1]];
         assert_eq!(parents(edges, post_dominators), [Some(1), Some(2), None]);
+    }
+
+    #[test]
+    fn endless_loops_could_end_with_each_iteration_of_the_outermost() {
+        // 2 is a loop of its own inside 1, 2, 3.
+        let edges: &[&[u32]] = &[&[1], &[2], &[3, 2], &[1]];
+        assert_eq!(parents(edges, post_dominators), [Some(1), Some(2), Some(3), None]);
     }
 
     #[test]

@@ -8,21 +8,24 @@
 //! - is in the same loops as `d`, so that setting and waiting alternate.
 //!
 //! That is the end of `b`, or of the preheader of the outermost loop around `b` that `d` is not in, or, where
-//! `d` is reached past `b` too, of a dominator. Where there is no such place threads stay apart until an outer
-//! barrier: slower, never wrong. See `docs/convergence.md`.
+//! `d` is reached past `b` too, of a dominator. Nor may threads wait at `d` that others need before they come there.
+//! Where there is no such place, threads meet further out or stay apart: slower, never wrong. See
+//! `docs/convergence.md`.
 //!
 //! A warp-synchronous operation outside divergent regions needs no `WARPSYNC` of the full mask: it is removed.
 
 use crate::CodegenError;
 use crate::input::SrcId;
 use crate::ori::cfg::{Cfg, for_each_successor};
-use crate::ori::divergence::Divergence;
-use crate::ori::dominators::{Tree, dominators, post_dominators};
-use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, SrcKind, Term};
-use crate::ori::loops::{LoopId, Loops};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Term};
 use crate::ori::op::Op;
 use crate::phases::Context;
+use plan::{Barrier, Plan};
 use rustc_hash::FxHashMap;
+
+mod apart;
+mod plan;
+mod waits;
 
 /// Convergence barrier registers.
 const BARRIERS: u32 = 16;
@@ -57,321 +60,6 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         break;
     }
     Ok(())
-}
-
-struct Barrier {
-    /// Set at the end of this block.
-    place: BlockId,
-    /// Waited for at the start of this one.
-    meet: BlockId,
-}
-
-struct Plan {
-    /// Branches that need further blocks do without barriers.
-    is_last: bool,
-    barriers: Vec<Barrier>,
-    /// Indexed by block: the barrier that is waited for there.
-    barrier_at: Vec<Option<u32>>,
-    /// Headers that need one entering edge, with the blocks of their loop that have edges to them.
-    preheaders: Vec<(BlockId, Vec<BlockId>)>,
-    /// Headers that need one back edge.
-    latches: Vec<(BlockId, Vec<BlockId>)>,
-    /// Indexed by block: threads of a warp may be apart here.
-    diverged: Vec<bool>,
-    /// Indexed by block: threads that no barrier brings together may be apart here.
-    unjoined: Vec<bool>,
-    /// Indexed by block: what the block reaches before its post-dominator, or all that it reaches, is marked.
-    marked: Vec<Option<Marked>>,
-    /// Scratch, indexed by block: the last walk that came to it.
-    seen: Vec<u32>,
-    walks: u32,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Marked {
-    UpTo(BlockId),
-    All,
-}
-
-/// Control does not come back from this edge's end: threads that take it never wait for the others. The code
-/// after a loop is not such an end: threads that leave the loop one by one had better meet there.
-fn leaves(func: &Function, cfg: &Cfg, loops: &Loops, from: BlockId, to: BlockId) -> bool {
-    let block = func.block(to);
-    match block.term {
-        Term::Unreachable => true,
-        Term::Exit | Term::Ret => {
-            block.insts.is_empty() || (cfg.preds(to).len() == 1 && loops.innermost(from).is_none())
-        }
-        Term::Jump(_) | Term::Branch { .. } | Term::Switch { .. } => false,
-    }
-}
-
-/// The function's graph without edges that leave, as far as another edge of the same branch stays.
-fn without_leaving_edges(func: &Function, cfg: &Cfg, loops: &Loops) -> Option<Function> {
-    let mut reduced: Option<Function> = None;
-    for &b in &cfg.order {
-        let Term::Branch { then, els, .. } = func.block(b).term else { continue };
-        let stays = match (leaves(func, cfg, loops, b, then), leaves(func, cfg, loops, b, els)) {
-            (true, false) => els,
-            (false, true) => then,
-            _ => continue,
-        };
-        let reduced = reduced.get_or_insert_with(|| skeleton(func));
-        reduced.block_mut(b).term = Term::Jump(stays);
-    }
-    reduced
-}
-
-/// The function's control flow alone.
-fn skeleton(func: &Function) -> Function {
-    Function {
-        name: String::new(),
-        entry: func.entry,
-        blocks: func
-            .blocks
-            .iter()
-            .map(|block| crate::ori::ir::Block { term: block.term.clone(), ..Default::default() })
-            .collect(),
-        layout: func.layout.clone(),
-        values: Vec::new(),
-        frame: func.frame,
-        facts: Default::default(),
-    }
-}
-
-impl Plan {
-    fn new(func: &Function, is_last: bool) -> Plan {
-        let cfg = Cfg::new(func);
-        let dom = dominators(&cfg, func);
-        let loops = Loops::new(func, &cfg, &dom);
-        let post = post_dominators(&cfg, func);
-        let divergence = Divergence::new(func, &cfg, &post, &loops);
-        let mut plan = Plan {
-            is_last,
-            barriers: Vec::new(),
-            barrier_at: vec![None; func.blocks.len()],
-            preheaders: Vec::new(),
-            latches: Vec::new(),
-            diverged: vec![false; func.blocks.len()],
-            unjoined: vec![false; func.blocks.len()],
-            marked: vec![None; func.blocks.len()],
-            seen: vec![0; func.blocks.len()],
-            walks: 0,
-        };
-        if !cfg.order.iter().any(|b| divergence.branch_diverges(*b)) {
-            return plan;
-        }
-        let reduced = without_leaving_edges(func, &cfg, &loops);
-        let reduced = reduced.as_ref().unwrap_or(func);
-        let flow = Cfg::new(reduced);
-        let post = post_dominators(&flow, reduced);
-        let parts = |&b: &BlockId| {
-            let mut ways = 0;
-            for_each_successor(reduced, b, |_| ways += 1);
-            ways > 1 && divergence.branch_diverges(b)
-        };
-        let branches: Vec<BlockId> = flow.order.iter().copied().filter(parts).collect();
-        // Inner regions first: walks of outer ones pass over them.
-        for &b in branches.iter().rev() {
-            plan.mark_diverged(reduced, b, post.parent(b));
-        }
-        for b in branches {
-            plan.branch(func, reduced, &flow, &dom, &post, &loops, b);
-        }
-        plan.drop_mixing(func);
-        plan
-    }
-
-    /// Takes back the barriers that threads with different masks would wait for together: threads that are apart
-    /// for good set each their own mask, and an operation of the whole warp before the meeting point unites them.
-    fn drop_mixing(&mut self, func: &Function) {
-        let unites = |b: BlockId| {
-            func.block(b).insts.iter().any(|inst| matches!(inst.op, Op::Warpsync | Op::Bar { .. }))
-        };
-        let (unjoined, seen, walks) = (&self.unjoined, &mut self.seen, &mut self.walks);
-        self.barriers.retain(|barrier| {
-            *walks += 1;
-            !unjoined[barrier.place.index()] || !region(func, barrier, seen, *walks).into_iter().any(unites)
-        });
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the analyses of one function")]
-    fn branch(
-        &mut self,
-        func: &Function,
-        reduced: &Function,
-        flow: &Cfg,
-        dom: &Tree,
-        post: &Tree,
-        loops: &Loops,
-        b: BlockId,
-    ) {
-        let Some(meet) = post.parent(b) else { return self.leave_apart(reduced, b) };
-        if loops.is_irreducible(b) || loops.is_irreducible(meet) {
-            return self.leave_apart(reduced, b);
-        }
-        let place = match loops.innermost(meet).filter(|_| loops.is_header(meet)) {
-            Some(id) if loops.contains(id, b) => Place::NeedsLatch(edges_inside(flow, loops, id, meet)),
-            // Waiting in the header would be waiting in every iteration.
-            Some(id) => Place::NeedsPreheader(id),
-            None => self.find_place(func, flow, dom, post, loops, b, meet),
-        };
-        let mut ask = |header: BlockId, inside: Vec<BlockId>| {
-            if !self.preheaders.iter().any(|(h, _)| *h == header) {
-                self.preheaders.push((header, inside));
-            }
-        };
-        match place {
-            Place::At(place) => match self.barrier_at[meet.index()] {
-                // The outermost setting covers the inner ones.
-                Some(known) => {
-                    let barrier = &mut self.barriers[known as usize];
-                    if dom.dominates(place, barrier.place) {
-                        barrier.place = place;
-                    }
-                }
-                None => {
-                    self.barrier_at[meet.index()] = Some(self.barriers.len() as u32);
-                    self.barriers.push(Barrier { place, meet });
-                }
-            },
-            _ if self.is_last => self.leave_apart(reduced, b),
-            Place::NeedsPreheader(id) => {
-                let header = loops.get(id).header;
-                ask(header, edges_inside(flow, loops, id, header));
-            }
-            Place::NeedsOwnHeader(header, cycle) => ask(header, cycle),
-            Place::NeedsLatch(latches) => {
-                if latches.len() > 1 && !self.latches.iter().any(|(header, _)| *header == meet) {
-                    self.latches.push((meet, latches));
-                }
-            }
-            Place::None => self.leave_apart(reduced, b),
-        }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the analyses of one function")]
-    fn find_place(
-        &self,
-        func: &Function,
-        flow: &Cfg,
-        dom: &Tree,
-        post: &Tree,
-        loops: &Loops,
-        b: BlockId,
-        meet: BlockId,
-    ) -> Place {
-        let mut place = b;
-        loop {
-            if let Some(id) = loops.outermost_without(place, meet) {
-                match loops.preheader(func, flow, id) {
-                    Some(preheader) => place = preheader,
-                    None => return Place::NeedsPreheader(id),
-                }
-            }
-            if dom.dominates(place, meet) {
-                break;
-            }
-            match dom.parent(place) {
-                Some(up) => place = up,
-                None => return Place::None,
-            }
-        }
-        let same_loops = loops.innermost(meet).is_none_or(|id| loops.contains(id, place));
-        let all_come = place == b || post.dominates(meet, place);
-        if !same_loops || !all_come || place == meet || loops.is_irreducible(place) {
-            return Place::None;
-        }
-        let cycle = cycle_without(func, flow, loops, place, meet);
-        if cycle.is_empty() {
-            return Place::At(place);
-        }
-        // Two loops share a header: the inner one, without the meeting point, gets its own.
-        match loops.innermost(place).map(|id| loops.get(id).header) {
-            Some(header) if cycle.contains(&header) => Place::NeedsOwnHeader(header, cycle),
-            _ => Place::None,
-        }
-    }
-
-    /// No barrier brings the threads together again that `b` parts.
-    fn leave_apart(&mut self, func: &Function, b: BlockId) {
-        self.mark_diverged(func, b, None);
-        let mut work = vec![b];
-        while let Some(at) = work.pop() {
-            for_each_successor(func, at, |to| {
-                if !std::mem::replace(&mut self.unjoined[to.index()], true) {
-                    work.push(to);
-                }
-            });
-        }
-    }
-
-    /// Marks what `b` reaches before `meet`, its post-dominator, or all that it reaches.
-    fn mark_diverged(&mut self, func: &Function, b: BlockId, meet: Option<BlockId>) {
-        self.walks += 1;
-        let mut work = vec![b];
-        while let Some(at) = work.pop() {
-            let mut reach = |to: BlockId| {
-                if Some(to) != meet && std::mem::replace(&mut self.seen[to.index()], self.walks) != self.walks
-                {
-                    self.diverged[to.index()] = true;
-                    work.push(to);
-                }
-            };
-            match self.marked[at.index()] {
-                Some(Marked::All) => {}
-                // What is behind the inner region's end is not.
-                Some(Marked::UpTo(inner)) if at != b => reach(inner),
-                _ => for_each_successor(func, at, reach),
-            }
-        }
-        self.marked[b.index()] = Some(meet.map_or(Marked::All, Marked::UpTo));
-    }
-}
-
-enum Place {
-    At(BlockId),
-    NeedsPreheader(LoopId),
-    /// The header, and the blocks of the inner loop.
-    NeedsOwnHeader(BlockId, Vec<BlockId>),
-    /// One block for all of these edges back to the meeting point.
-    NeedsLatch(Vec<BlockId>),
-    None,
-}
-
-/// Blocks through which control can come back to `place` without passing `meet`; empty if it cannot.
-fn cycle_without(func: &Function, cfg: &Cfg, loops: &Loops, place: BlockId, meet: BlockId) -> Vec<BlockId> {
-    if loops.innermost(place).is_none() && !loops.is_irreducible(place) {
-        return Vec::new();
-    }
-    let mut ahead = vec![false; func.blocks.len()];
-    let mut work = vec![place];
-    while let Some(at) = work.pop() {
-        for_each_successor(func, at, |to| {
-            if to != meet && !std::mem::replace(&mut ahead[to.index()], true) {
-                work.push(to);
-            }
-        });
-    }
-    let mut cycle = Vec::new();
-    if ahead[place.index()] {
-        work.push(place);
-        ahead[place.index()] = false;
-        while let Some(at) = work.pop() {
-            cycle.push(at);
-            for &from in cfg.preds(at) {
-                if std::mem::replace(&mut ahead[from.index()], false) {
-                    work.push(from);
-                }
-            }
-        }
-    }
-    cycle
-}
-
-/// Blocks of the loop with an edge to its header.
-fn edges_inside(cfg: &Cfg, loops: &Loops, id: LoopId, header: BlockId) -> Vec<BlockId> {
-    cfg.preds(header).iter().copied().filter(|p| loops.contains(id, *p)).collect()
 }
 
 /// Leads the edges into `to` from `sources`, the reached blocks that `takes`, through one new block before it,
@@ -493,23 +181,18 @@ fn remove_warp_syncs(func: &mut Function, diverged: &[bool]) {
             continue;
         }
         let insts = &mut func.block_mut(b).insts;
-        let all = |inst: &Inst| {
-            inst.op == Op::Warpsync
-                && inst.guard == Src::TRUE
-                && inst.srcs[..] == [Src::new(SrcKind::Imm(u32::MAX))]
-        };
         // One that stands for `bar.warp.sync` also orders memory, and stays: it is of another statement.
         let synchronizes_next = |insts: &[Inst], i: usize| {
             insts.get(i + 1).is_some_and(|next| {
-                next.src == insts[i].src
-                    && matches!(
-                        next.op,
-                        Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. } | Op::Redux { .. }
-                    )
+                let together = matches!(
+                    next.op,
+                    Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. } | Op::Redux { .. } | Op::Bar { .. }
+                );
+                together && next.src == insts[i].src
             })
         };
         let keep: Vec<bool> =
-            (0..insts.len()).map(|i| !(all(&insts[i]) && synchronizes_next(insts, i))).collect();
+            (0..insts.len()).map(|i| !(waits::is_full(&insts[i]) && synchronizes_next(insts, i))).collect();
         if keep.iter().all(|k| *k) {
             continue;
         }
@@ -540,7 +223,7 @@ mod tests {
     #[test]
     fn a_triangle_has_one_barrier() {
         check(
-            &format!("{DIVERGENT} BRA %v1, b1, b2\nb1:\nBAR.SYNC RZ\nJUMP b2\nb2:\nBAR.SYNC RZ\nEXIT"),
+            &format!("{DIVERGENT} BRA %v1, b1, b2\nb1:\nSTS RZ, RZ, RZ\nJUMP b2\nb2:\nSTS RZ, RZ, RZ\nEXIT"),
             expect![[r#"
                 b0:
                   %v2:b = BSSY{target=b2}
@@ -554,7 +237,7 @@ mod tests {
     #[test]
     fn an_early_exit_needs_none() {
         check(
-            &format!("{DIVERGENT} BRA %v1, b2, b1\nb1:\nBAR.SYNC RZ\nJUMP b2\nb2:\nEXIT"),
+            &format!("{DIVERGENT} BRA %v1, b2, b1\nb1:\nSTS RZ, RZ, RZ\nJUMP b2\nb2:\nEXIT"),
             expect![[r#"
             b0:
             b1:
@@ -566,7 +249,7 @@ mod tests {
     #[test]
     fn a_loop_left_at_different_times_is_set_before_it() {
         check(
-            &format!("{DIVERGENT} JUMP b1\nb1:\nBAR.SYNC RZ\nBRA %v1, b1, b2\nb2:\nBAR.SYNC RZ\nEXIT"),
+            &format!("{DIVERGENT} JUMP b1\nb1:\nSTS RZ, RZ, RZ\nBRA %v1, b1, b2\nb2:\nSTS RZ, RZ, RZ\nEXIT"),
             expect![[r#"
                 b0:
                   %v2:b = BSSY{target=b2}
@@ -581,7 +264,7 @@ mod tests {
     fn short_circuits_share_the_outer_barrier() {
         check(
             &format!(
-                "{DIVERGENT} BRA %v1, b1, b3\nb1:\nBRA %v1, b2, b3\nb2:\nBAR.SYNC RZ\nJUMP b3\nb3:\nBAR.SYNC RZ\nEXIT"
+                "{DIVERGENT} BRA %v1, b1, b3\nb1:\nBRA %v1, b2, b3\nb2:\nSTS RZ, RZ, RZ\nJUMP b3\nb3:\nSTS RZ, RZ, RZ\nEXIT"
             ),
             expect![[r#"
                 b0:
@@ -599,7 +282,7 @@ mod tests {
         check(
             &format!(
                 "{DIVERGENT} JUMP b1\nb1:\n%v2:p = ISETP.LT.AND c[0x0][0x160], RZ, PT\nBRA.U %v2, b4, b5\nb5:\nBRA %v1, b2, b3
-                b2:\nBAR.SYNC RZ\nJUMP b1\nb3:\nJUMP b1\nb4:\nBAR.SYNC RZ\nEXIT"
+                b2:\nSTS RZ, RZ, RZ\nJUMP b1\nb3:\nJUMP b1\nb4:\nSTS RZ, RZ, RZ\nEXIT"
             ),
             expect![[r#"
                 b0:
@@ -622,8 +305,8 @@ mod tests {
     fn a_loop_inside_a_loop_with_the_same_header_is_set_before_it() {
         check(
             &format!(
-                "{DIVERGENT} JUMP b1\nb1:\nBRA %v1, b2, b3\nb2:\nBAR.SYNC RZ\nJUMP b1\n
-                b3:\nBRA.U %v1, b1, b4\nb4:\nBAR.SYNC RZ\nEXIT"
+                "{DIVERGENT} JUMP b1\nb1:\nBRA %v1, b2, b3\nb2:\nSTS RZ, RZ, RZ\nJUMP b1\n
+                b3:\nBRA.U %v1, b1, b4\nb4:\nSTS RZ, RZ, RZ\nEXIT"
             ),
             expect![[r#"
                 b0:
@@ -644,7 +327,7 @@ mod tests {
     fn loops_one_after_the_other_have_a_barrier_each() {
         check(
             &format!(
-                "{DIVERGENT} JUMP b1\nb1:\nBAR.SYNC RZ\nBRA %v1, b1, b2\nb2:\nBAR.SYNC RZ\nBRA %v1, b2, b3\nb3:\nBAR.SYNC RZ\nEXIT"
+                "{DIVERGENT} JUMP b1\nb1:\nSTS RZ, RZ, RZ\nBRA %v1, b1, b2\nb2:\nSTS RZ, RZ, RZ\nBRA %v1, b2, b3\nb3:\nSTS RZ, RZ, RZ\nEXIT"
             ),
             expect![[r#"
                 b0:
@@ -662,35 +345,247 @@ mod tests {
     }
 
     #[test]
-    fn threads_apart_for_good_wait_together_for_no_barrier() {
-        let cycle = format!(
-            "{DIVERGENT} BRA %v1, b1, b2\nb1:\nJUMP b2\nb2:\nBRA.U %v1, b1, b3\nb3:\nBRA %v1, b4, b5\nb4:\n"
+    fn threads_meet_after_a_cycle_with_two_entries() {
+        check(
+            &format!(
+                "{DIVERGENT} BRA %v1, b1, b2\nb1:\nJUMP b2\nb2:\nBRA.U %v1, b1, b3\nb3:\nBRA %v1, b4, b5
+                b4:\nSTS RZ, RZ, RZ\nJUMP b5\nb5:\nSTS RZ, RZ, RZ\nEXIT"
+            ),
+            expect![[r#"
+                b0:
+                  %v2:b = BSSY{target=b3}
+                b1:
+                  JUMP b2
+                b2:
+                b3:
+                  BSYNC %v2
+                  %v3:b = BSSY{target=b5}
+                b4:
+                  JUMP b5
+                b5:
+                  BSYNC %v3"#]],
+        );
+    }
+
+    /// The sum of ballots while any thread lives; those that do not go straight to the next turn.
+    const WHILE_ANY: &str = "JUMP b1\nb1:\nWARPSYNC 0xffffffff\n%v2:r = VOTE.ANY %v1
+        %v3:p = ISETP.EQ.AND %v2, RZ, PT\nBRA %v3, b5, b2\nb2:\nBRA %v1, b1, b3
+        b3:\nSTS RZ, RZ, RZ\nJUMP b1\nb5:\nEXIT";
+
+    #[test]
+    fn threads_that_skip_the_rest_of_a_turn_meet_before_the_next() {
+        check(
+            &format!("{DIVERGENT} {WHILE_ANY}"),
+            expect![[r#"
+                b0:
+                  JUMP b1
+                b1:
+                b2:
+                  %v4:b = BSSY{target=b6}
+                b3:
+                  JUMP b6
+                b6:
+                  BSYNC %v4
+                  JUMP b1
+                b5:"#]],
+        );
+    }
+
+    /// Threads do something with all others in a turn of their own each.
+    fn turns(inside: &str, every: &str) -> String {
+        format!(
+            "{DIVERGENT} JUMP b1\nb1:\n{every}\nBRA %v1, b2, b3\nb2:\n{inside}\nJUMP b3
+            b3:\nSTS RZ, RZ, RZ\nBRA.U %v1, b1, b4\nb4:\nSTS RZ, RZ, RZ\nEXIT"
+        )
+    }
+
+    #[test]
+    fn those_needed_in_a_later_turn_do_not_wait_in_this_one() {
+        check(
+            &turns("WARPSYNC 0xffffffff", "STS RZ, RZ, RZ"),
+            expect![[r#"
+                b0:
+                  %v2:b = BSSY{target=b4}
+                  JUMP b1
+                b1:
+                b2:
+                  JUMP b3
+                b3:
+                b4:
+                  BSYNC %v2"#]],
         );
         check(
-            &format!("{cycle}STS %v0, RZ, %v0\nJUMP b5\nb5:\nSTS %v0, RZ, %v0\nEXIT"),
+            &turns("WARPSYNC %v0", "STS RZ, RZ, RZ"),
+            expect![[r#"
+                b0:
+                  %v2:b = BSSY{target=b4}
+                  JUMP b1
+                b1:
+                b2:
+                  JUMP b3
+                b3:
+                b4:
+                  BSYNC %v2"#]],
+        );
+        check(
+            &turns("BAR.SYNC RZ", "STS RZ, RZ, RZ"),
+            expect![[r#"
+                b0:
+                  %v2:b = BSSY{target=b4}
+                  JUMP b1
+                b1:
+                b2:
+                  JUMP b3
+                b3:
+                b4:
+                  BSYNC %v2"#]],
+        );
+    }
+
+    #[test]
+    fn nobody_is_needed_past_an_operation_of_the_whole_warp() {
+        check(
+            &turns("WARPSYNC %v0", "WARPSYNC 0xffffffff"),
+            expect![[r#"
+                b0:
+                  JUMP b1
+                b1:
+                  %v2:b = BSSY{target=b3}
+                b2:
+                  JUMP b3
+                b3:
+                  BSYNC %v2
+                b4:"#]],
+        );
+        // A guarded one lets threads pass.
+        check(
+            &turns("WARPSYNC %v0", "@%v1 WARPSYNC 0xffffffff"),
+            expect![[r#"
+                b0:
+                  %v2:b = BSSY{target=b4}
+                  JUMP b1
+                b1:
+                b2:
+                  JUMP b3
+                b3:
+                b4:
+                  BSYNC %v2"#]],
+        );
+    }
+
+    #[test]
+    fn barriers_of_the_block_pair_with_each_other() {
+        let sides =
+            |last: &str| format!("{DIVERGENT} BRA %v1, b1, b2\nb1:\nBAR.SYNC RZ\nJUMP b2\nb2:\n{last}\nEXIT");
+        check(
+            &sides("STS RZ, RZ, RZ"),
+            expect![[r#"
+                b0:
+                  %v2:b = BSSY{target=b2}
+                b1:
+                  JUMP b2
+                b2:
+                  BSYNC %v2"#]],
+        );
+        check(
+            &sides("BAR.SYNC RZ"),
+            expect![[r#"
+                b0:
+                b1:
+                  JUMP b2
+                b2:"#]],
+        );
+        check(
+            &sides("BAR.ARV RZ, 0x40"),
+            expect![[r#"
+                b0:
+                b1:
+                  JUMP b2
+                b2:"#]],
+        );
+        // One that all come to lets nobody pass who is needed elsewhere; one for some of the threads might.
+        let between = |barrier: &str| turns("WARPSYNC %v0", barrier);
+        check(
+            &between("BAR.SYNC RZ"),
             expect![[r#"
             b0:
+              JUMP b1
             b1:
-              JUMP b2
+              %v2:b = BSSY{target=b3}
             b2:
+              JUMP b3
             b3:
-              %v2:b = BSSY{target=b5}
+              BSYNC %v2
+            b4:"#]],
+        );
+        check(
+            &between("BAR.SYNC RZ, 0x40"),
+            expect![[r#"
+            b0:
+              %v2:b = BSSY{target=b4}
+              JUMP b1
+            b1:
+            b2:
+              JUMP b3
+            b3:
             b4:
-              JUMP b5
-            b5:
               BSYNC %v2"#]],
         );
+        // The warp is together at one of the kind `.aligned`.
         check(
-            &format!("{cycle}WARPSYNC 0xffffffff\nJUMP b5\nb5:\nSTS %v0, RZ, %v0\nEXIT"),
+            &sides("BAR.SYNC RZ").replace("BAR", "WARPSYNC 0xffffffff\nBAR"),
             expect![[r#"
-            b0:
-            b1:
-              JUMP b2
-            b2:
-            b3:
-            b4:
-              JUMP b5
-            b5:"#]],
+                b0:
+                  %v2:b = BSSY{target=b2}
+                b1:
+                  JUMP b2
+                b2:
+                  BSYNC %v2"#]],
+        );
+    }
+
+    #[test]
+    fn groups_that_come_one_after_the_other_do_not_unite_within_a_region() {
+        // Threads leave the loop in different turns by b3.
+        let left = |inside: &str| {
+            format!(
+                "{DIVERGENT} JUMP b1\nb1:\nBRA %v1, b3, b2\nb2:\nSTS RZ, RZ, RZ\nBRA %v1, b1, b6
+                b3:\nBRA %v1, b4, b5\nb4:\n{inside}\nJUMP b5\nb5:\nSTS RZ, RZ, RZ\nJUMP b6\nb6:\nSTS RZ, RZ, RZ\nEXIT"
+            )
+        };
+        check(
+            &left("STS RZ, RZ, RZ"),
+            expect![[r#"
+                b0:
+                  %v2:b = BSSY{target=b6}
+                  JUMP b1
+                b1:
+                b2:
+                b3:
+                  %v3:b = BSSY{target=b5}
+                b4:
+                  JUMP b5
+                b5:
+                  BSYNC %v3
+                  JUMP b6
+                b6:
+                  BSYNC %v2"#]],
+        );
+        check(
+            &left("WARPSYNC %v0"),
+            expect![[r#"
+                b0:
+                  %v2:b = BSSY{target=b6}
+                  JUMP b1
+                b1:
+                b2:
+                b3:
+                b4:
+                  JUMP b5
+                b5:
+                  JUMP b6
+                b6:
+                  BSYNC %v2"#]],
         );
     }
 
@@ -698,7 +593,7 @@ mod tests {
     fn full_warp_syncs_stay_in_divergent_regions_only() {
         let shuffle = "WARPSYNC 0xffffffff\n%v9:r = SHFL.IDX %v0, RZ, 0x1f\n";
         let body = format!(
-            "{DIVERGENT}{shuffle} BRA %v1, b1, b2\nb1:\n{}STG.E RZ, RZ, %v8\nJUMP b2\nb2:\nBAR.SYNC RZ\nSTG.E RZ, RZ, %v9\nEXIT",
+            "{DIVERGENT}{shuffle} BRA %v1, b1, b2\nb1:\n{}STG.E RZ, RZ, %v8\nJUMP b2\nb2:\nSTS RZ, RZ, RZ\nSTG.E RZ, RZ, %v9\nEXIT",
             shuffle.replace("%v9", "%v8")
         );
         let mut func = text::parse(&format!("func \"f\" {{\n{body}\n}}")).unwrap();

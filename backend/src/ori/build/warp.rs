@@ -1,7 +1,7 @@
 //! Operations of a warp's threads together, and barriers of the block.
 //!
-//! `.sync` operations begin with a `WARPSYNC` of their mask; a later phase drops it where the threads are
-//! known to run together.
+//! `.sync` operations begin with a `WARPSYNC` of their mask, `.aligned` barriers with one of all threads; a later phase
+//! drops it where the threads are known to run together.
 
 use super::operand::known;
 use super::{Lowering, Result};
@@ -165,7 +165,7 @@ impl<'a> Lowering<'a> {
         let opcode = &instr.opcode;
         let aligned = opcode.form == FormId::Bar || opcode.has(Mod::Aligned);
         if opcode.has(Mod::Red) {
-            return self.reducing_barrier(instr);
+            return self.reducing_barrier(instr, aligned);
         }
         let mode = match (opcode.has(Mod::Arrive), aligned) {
             (true, _) => BarMode::Arv,
@@ -173,8 +173,16 @@ impl<'a> Lowering<'a> {
             (false, false) => BarMode::Sync,
         };
         let srcs = self.barrier_operands(instr, 0, instr.operands.len())?;
+        if aligned && mode != BarMode::Arv {
+            self.join_all();
+        }
         self.effect(Op::Bar { mode }, &srcs);
         Ok(())
+    }
+
+    /// All threads of a warp come to an `.aligned` operation of the block together.
+    fn join_all(&mut self) {
+        self.effect(Op::Warpsync, &[Src::imm(u32::MAX)]);
     }
 
     /// The barrier's number and, where given, how many threads meet.
@@ -189,7 +197,7 @@ impl<'a> Lowering<'a> {
         Ok(srcs)
     }
 
-    fn reducing_barrier(&mut self, instr: &'a Instr) -> Result<()> {
+    fn reducing_barrier(&mut self, instr: &'a Instr, aligned: bool) -> Result<()> {
         let opcode = instr.opcode;
         let mode = match () {
             () if opcode.has(Mod::Popc) => BarMode::RedPopc,
@@ -204,6 +212,9 @@ impl<'a> Lowering<'a> {
         let cond = self.source(instr, last, ScalarType::Pred)?;
         srcs.push(cond);
         self.branch_around(|this| {
+            if aligned {
+                this.join_all();
+            }
             this.effect(Op::Bar { mode }, &srcs);
             let result = mode != BarMode::RedPopc;
             let value =

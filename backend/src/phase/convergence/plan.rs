@@ -1,0 +1,367 @@
+//! Which barriers there are, and the blocks that they need first.
+
+use super::apart::{Apart, mark_diverged};
+use super::waits::Waits;
+use crate::ori::cfg::{Cfg, for_each_successor};
+use crate::ori::divergence::Divergence;
+use crate::ori::dominators::{Tree, dominators, post_dominators};
+use crate::ori::ir::{Block, BlockId, Function, Term};
+use crate::ori::loops::{LoopId, Loops};
+
+/// Meeting points that are tried for one branch, from the nearest outwards.
+const TRIES: u32 = 8;
+
+/// Rounds of choosing and checking; after these, barriers around operations that wait are given up.
+const ROUNDS: usize = 8;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Barrier {
+    /// Set at the end of this block.
+    pub place: BlockId,
+    /// Waited for at the start of this one.
+    pub meet: BlockId,
+}
+
+impl Barrier {
+    /// The barrier is set in `b`: threads come to it after they set the barrier and before they wait.
+    pub(super) fn is_around(self, dom: &Tree, b: BlockId) -> bool {
+        b != self.place && dom.dominates(self.place, b) && !dom.dominates(self.meet, b)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Plan {
+    pub barriers: Vec<Barrier>,
+    /// Headers that need one entering edge, with the blocks of their loop that have edges to them.
+    pub preheaders: Vec<(BlockId, Vec<BlockId>)>,
+    /// Headers that need one back edge, with the blocks that these come from.
+    pub latches: Vec<(BlockId, Vec<BlockId>)>,
+    /// Indexed by block: threads of a warp may be apart here.
+    pub diverged: Vec<bool>,
+}
+
+impl Plan {
+    /// `is_last`: branches that need further blocks do without barriers.
+    pub(super) fn new(func: &Function, is_last: bool) -> Plan {
+        let cfg = Cfg::new(func);
+        let dom = dominators(&cfg, func);
+        let loops = Loops::new(func, &cfg, &dom);
+        let divergence = Divergence::new(func, &cfg, &post_dominators(&cfg, func, &loops), &loops);
+        let mut plan = Plan { diverged: vec![false; func.blocks.len()], ..Plan::default() };
+        if !cfg.order.iter().any(|b| divergence.branch_diverges(*b)) {
+            return plan;
+        }
+        let reduced = without_leaving_edges(func, &cfg, &loops);
+        let reduced = reduced.as_ref().unwrap_or(func);
+        let flow = Cfg::new(reduced);
+        let parts = |&b: &BlockId| {
+            let mut ways = 0;
+            for_each_successor(reduced, b, |_| ways += 1);
+            ways > 1 && divergence.branch_diverges(b)
+        };
+        let branches: Vec<BlockId> = flow.order.iter().copied().filter(parts).collect();
+        if !is_last {
+            plan.latches = endless_loops(reduced, &flow, &loops, &branches);
+            if !plan.latches.is_empty() {
+                return plan;
+            }
+        }
+        let post = post_dominators(&flow, reduced, &loops);
+        let mut choice = Choice {
+            func,
+            flow: &flow,
+            dom: &dom,
+            post: &post,
+            loops: &loops,
+            is_last,
+            meets: branches.iter().map(|b| (post.parent(*b), 1)).collect(),
+            branches,
+            barrier_at: vec![None; func.blocks.len()],
+        };
+        choice.choose(&mut plan, reduced);
+        mark_diverged(reduced, &choice.pairs(), &mut plan.diverged);
+        plan
+    }
+}
+
+/// The choice of a meeting point for each divergent branch, and the analyses it needs.
+struct Choice<'a> {
+    func: &'a Function,
+    /// The graph without edges that leave, as `post` and `loops` have it.
+    flow: &'a Cfg,
+    dom: &'a Tree,
+    post: &'a Tree,
+    loops: &'a Loops,
+    is_last: bool,
+    branches: Vec<BlockId>,
+    /// For each branch: where its threads meet, if anywhere, and how many places were tried.
+    meets: Vec<(Option<BlockId>, u32)>,
+    /// Indexed by block: the barrier that is waited for there.
+    barrier_at: Vec<Option<u32>>,
+}
+
+impl Choice<'_> {
+    /// Finds barriers that keep nobody waiting for good, or the blocks that must be there first.
+    fn choose(&mut self, plan: &mut Plan, reduced: &Function) {
+        let waits = Waits::new(self.func, self.dom, self.loops);
+        for round in 0.. {
+            self.place_all(plan);
+            if waits.is_empty() || !plan.preheaders.is_empty() || !plan.latches.is_empty() {
+                return;
+            }
+            let mut taken_back = waits.unsafe_barriers(self.func, &plan.barriers);
+            if round < ROUNDS {
+                let apart = Apart::new(reduced, &self.pairs());
+                for (barrier, back) in plan.barriers.iter().zip(&mut taken_back) {
+                    *back |= apart.comes_apart(barrier.place) && waits.any_inside(*barrier);
+                }
+            } else {
+                for (barrier, back) in plan.barriers.iter().zip(&mut taken_back) {
+                    *back |= waits.any_inside(*barrier);
+                }
+            }
+            if !taken_back.contains(&true) {
+                return;
+            }
+            for i in 0..self.branches.len() {
+                let at = self.meets[i].0.and_then(|meet| self.barrier_at[meet.index()]);
+                if at.is_some_and(|at| taken_back[at as usize]) {
+                    if round < ROUNDS { self.go_outwards(i) } else { self.meets[i].0 = None }
+                }
+            }
+        }
+    }
+
+    /// Each branch with its meeting point.
+    fn pairs(&self) -> Vec<(BlockId, Option<BlockId>)> {
+        self.branches.iter().zip(&self.meets).map(|(&b, &(meet, _))| (b, meet)).collect()
+    }
+
+    /// The next meeting point for a branch.
+    fn go_outwards(&mut self, i: usize) {
+        let (meet, tries) = &mut self.meets[i];
+        *meet = meet.filter(|_| *tries < TRIES).and_then(|meet| self.post.parent(meet));
+        *tries += 1;
+    }
+
+    fn place_all(&mut self, plan: &mut Plan) {
+        plan.barriers.clear();
+        self.barrier_at.fill(None);
+        for i in 0..self.branches.len() {
+            while let Some(meet) = self.meets[i].0 {
+                match self.find(self.branches[i], meet) {
+                    Place::At(place) => {
+                        self.add(plan, Barrier { place, meet });
+                        break;
+                    }
+                    Place::Needs(request) if !self.is_last => {
+                        request.add_to(plan);
+                        break;
+                    }
+                    _ => self.go_outwards(i),
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, plan: &mut Plan, barrier: Barrier) {
+        match self.barrier_at[barrier.meet.index()] {
+            // The outermost setting covers the inner ones.
+            Some(known) => {
+                let known = &mut plan.barriers[known as usize];
+                if self.dom.dominates(barrier.place, known.place) {
+                    known.place = barrier.place;
+                }
+            }
+            None => {
+                self.barrier_at[barrier.meet.index()] = Some(plan.barriers.len() as u32);
+                plan.barriers.push(barrier);
+            }
+        }
+    }
+
+    /// Where the barrier for a branch and its meeting point is set.
+    fn find(&self, b: BlockId, meet: BlockId) -> Place {
+        if self.loops.is_irreducible(b) || self.loops.is_irreducible(meet) {
+            return Place::None;
+        }
+        match self.loops.innermost(meet).filter(|_| self.loops.is_header(meet)) {
+            Some(id) if self.loops.contains(id, b) => {
+                let latches = edges_inside(self.flow, self.loops, id);
+                match latches.len() {
+                    0 | 1 => Place::None,
+                    _ => Place::Needs(Request::Latch(meet, latches)),
+                }
+            }
+            // Waiting in the header would be waiting in every iteration.
+            Some(id) => match self.loops.preheader(self.func, self.flow, id) {
+                Some(_) => Place::None,
+                None => Place::Needs(Request::preheader(self.flow, self.loops, id)),
+            },
+            None => self.find_place(b, meet),
+        }
+    }
+
+    fn find_place(&self, b: BlockId, meet: BlockId) -> Place {
+        let mut place = b;
+        loop {
+            if let Some(id) = self.loops.outermost_without(place, meet) {
+                match self.loops.preheader(self.func, self.flow, id) {
+                    Some(preheader) => place = preheader,
+                    None => return Place::Needs(Request::preheader(self.flow, self.loops, id)),
+                }
+            }
+            if self.dom.dominates(place, meet) {
+                break;
+            }
+            match self.dom.parent(place) {
+                Some(up) => place = up,
+                None => return Place::None,
+            }
+        }
+        let same_loops = self.loops.innermost(meet).is_none_or(|id| self.loops.contains(id, place));
+        let all_come = place == b || self.post.dominates(meet, place);
+        if !same_loops || !all_come || place == meet || self.loops.is_irreducible(place) {
+            return Place::None;
+        }
+        let cycle = self.cycle_without(place, meet);
+        if cycle.is_empty() {
+            return Place::At(place);
+        }
+        // Two loops share a header: the inner one, without the meeting point, gets its own.
+        match self.loops.innermost(place).map(|id| self.loops.get(id).header) {
+            Some(header) if cycle.contains(&header) => Place::Needs(Request::Preheader(header, cycle)),
+            _ => Place::None,
+        }
+    }
+
+    /// Blocks through which control can come back to `place` without passing `meet`; empty if it cannot.
+    fn cycle_without(&self, place: BlockId, meet: BlockId) -> Vec<BlockId> {
+        if self.loops.innermost(place).is_none() && !self.loops.is_irreducible(place) {
+            return Vec::new();
+        }
+        let mut ahead = vec![false; self.func.blocks.len()];
+        let mut work = vec![place];
+        while let Some(at) = work.pop() {
+            for_each_successor(self.func, at, |to| {
+                if to != meet && !std::mem::replace(&mut ahead[to.index()], true) {
+                    work.push(to);
+                }
+            });
+        }
+        let mut cycle = Vec::new();
+        if ahead[place.index()] {
+            work.push(place);
+            ahead[place.index()] = false;
+            while let Some(at) = work.pop() {
+                cycle.push(at);
+                for &from in self.flow.preds(at) {
+                    if std::mem::replace(&mut ahead[from.index()], false) {
+                        work.push(from);
+                    }
+                }
+            }
+        }
+        cycle
+    }
+}
+
+enum Place {
+    At(BlockId),
+    Needs(Request),
+    None,
+}
+
+/// A block that must be there before a barrier can be placed.
+enum Request {
+    /// One entering edge for a header; the blocks of its loop.
+    Preheader(BlockId, Vec<BlockId>),
+    /// One back edge for a header; the blocks that these come from.
+    Latch(BlockId, Vec<BlockId>),
+}
+
+impl Request {
+    fn preheader(cfg: &Cfg, loops: &Loops, id: LoopId) -> Request {
+        Request::Preheader(loops.get(id).header, edges_inside(cfg, loops, id))
+    }
+
+    fn add_to(self, plan: &mut Plan) {
+        let (list, request) = match self {
+            Request::Preheader(header, inside) => (&mut plan.preheaders, (header, inside)),
+            Request::Latch(header, inside) => (&mut plan.latches, (header, inside)),
+        };
+        if !list.iter().any(|(header, _)| *header == request.0) {
+            list.push(request);
+        }
+    }
+}
+
+/// Blocks of the loop with an edge to its header.
+fn edges_inside(cfg: &Cfg, loops: &Loops, id: LoopId) -> Vec<BlockId> {
+    cfg.preds(loops.get(id).header).iter().copied().filter(|p| loops.contains(id, *p)).collect()
+}
+
+/// Loops that control never leaves, with several back edges and a branch that parts threads: these meet before the
+/// next iteration.
+fn endless_loops(
+    func: &Function,
+    cfg: &Cfg,
+    loops: &Loops,
+    branches: &[BlockId],
+) -> Vec<(BlockId, Vec<BlockId>)> {
+    let ends = cfg.reach_an_end(func);
+    let outermost = |b: &BlockId| loops.around(*b).last().filter(|_| !ends[b.index()]);
+    let mut found: Vec<LoopId> = branches.iter().filter_map(outermost).collect();
+    found.sort();
+    found.dedup();
+    found.retain(|id| !loops.is_irreducible(loops.get(*id).header));
+    let latches = found.into_iter().map(|id| (loops.get(id).header, edges_inside(cfg, loops, id)));
+    latches.filter(|(_, latches)| latches.len() > 1).collect()
+}
+
+/// Control does not come back from this edge's end: threads that take it never wait for the others. The code
+/// after a loop is not such an end: threads that leave the loop one by one had better meet there.
+fn leaves(func: &Function, cfg: &Cfg, loops: &Loops, from: BlockId, to: BlockId) -> bool {
+    let block = func.block(to);
+    match block.term {
+        Term::Unreachable => true,
+        Term::Exit | Term::Ret => {
+            let in_cycle = loops.innermost(from).is_some() || loops.is_irreducible(from);
+            block.insts.is_empty() || (cfg.preds(to).len() == 1 && !in_cycle)
+        }
+        Term::Jump(_) | Term::Branch { .. } | Term::Switch { .. } => false,
+    }
+}
+
+/// The function's graph without edges that leave, as far as another edge of the same branch stays.
+fn without_leaving_edges(func: &Function, cfg: &Cfg, loops: &Loops) -> Option<Function> {
+    let mut reduced: Option<Function> = None;
+    for &b in &cfg.order {
+        let Term::Branch { then, els, .. } = func.block(b).term else { continue };
+        let stays = match (leaves(func, cfg, loops, b, then), leaves(func, cfg, loops, b, els)) {
+            (true, false) => els,
+            (false, true) => then,
+            _ => continue,
+        };
+        let reduced = reduced.get_or_insert_with(|| skeleton(func));
+        reduced.block_mut(b).term = Term::Jump(stays);
+    }
+    reduced
+}
+
+/// The function's control flow alone.
+fn skeleton(func: &Function) -> Function {
+    Function {
+        name: String::new(),
+        entry: func.entry,
+        blocks: func
+            .blocks
+            .iter()
+            .map(|block| Block { term: block.term.clone(), ..Default::default() })
+            .collect(),
+        layout: func.layout.clone(),
+        values: Vec::new(),
+        frame: func.frame,
+        facts: Default::default(),
+    }
+}

@@ -1,0 +1,190 @@
+//! Which barriers would keep threads waiting for good.
+//!
+//! A thread that waits at a barrier's meeting point waits for all that set the barrier with it. One of these may wait
+//! in the barrier's region, at an operation of the warp or of the block, for the first: the program lets that one go
+//! on past the meeting point and come to the operation, the barrier does not. `docs/convergence.md` has the rule
+//! and why it is enough.
+
+use super::plan::Barrier;
+use crate::ori::cfg::for_each_successor;
+use crate::ori::dominators::Tree;
+use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind};
+use crate::ori::loops::Loops;
+use crate::ori::op::{BarMode, Op};
+
+/// Whom an operation waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Wait {
+    /// All threads of the warp, at this operation.
+    Warp,
+    /// Threads of the warp that a mask names, at this operation; or all of them, under a guard.
+    Some,
+    /// All threads of the block, each at some barrier of the block.
+    Block,
+    /// As many threads as it says, at some barrier of the block.
+    Count,
+    /// Nobody, but others wait for its threads.
+    Arrives,
+}
+
+/// The operations of a function that wait.
+pub(super) struct Waits<'a> {
+    dom: &'a Tree,
+    loops: &'a Loops,
+    /// Blocks with such operations, in the order of control flow, and those in their order.
+    blocks: Vec<(BlockId, Vec<Wait>)>,
+    /// Indexed by block: its place in `blocks`.
+    place: Vec<Option<u32>>,
+    /// Some operation waits for threads that may be at another one, and not for all.
+    any_counts: bool,
+}
+
+impl<'a> Waits<'a> {
+    pub(super) fn new(func: &Function, dom: &'a Tree, loops: &'a Loops) -> Waits<'a> {
+        let mut waits =
+            Waits { dom, loops, blocks: Vec::new(), place: vec![None; func.blocks.len()], any_counts: false };
+        for &b in &dom.preorder {
+            let own = waits_of(&func.block(b).insts);
+            if !own.is_empty() {
+                waits.place[b.index()] = Some(waits.blocks.len() as u32);
+                waits.any_counts |= own.contains(&Wait::Count);
+                waits.blocks.push((b, own));
+            }
+        }
+        waits
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// Some thread may wait while the barrier is set.
+    pub(super) fn any_inside(&self, barrier: Barrier) -> bool {
+        self.inside(barrier).next().is_some()
+    }
+
+    /// The operations that wait where the barrier is set.
+    fn inside(&self, barrier: Barrier) -> impl Iterator<Item = Wait> {
+        // Dominated blocks follow each other.
+        let first =
+            self.blocks.partition_point(|(b, _)| self.dom.number(*b) < self.dom.number(barrier.place));
+        let below =
+            self.blocks[first..].iter().take_while(move |(b, _)| self.dom.dominates(barrier.place, *b));
+        let around = below.filter(move |(b, _)| barrier.is_around(self.dom, *b));
+        around.flat_map(|(_, waits)| waits.iter().copied()).filter(|wait| *wait != Wait::Arrives)
+    }
+
+    fn barriers_of_the_block(&self) -> impl Iterator<Item = BlockId> {
+        let waits = |wait: &Wait| matches!(wait, Wait::Block | Wait::Count);
+        self.blocks.iter().filter(move |(_, all)| all.iter().any(waits)).map(|(b, _)| *b)
+    }
+
+    /// For each barrier: threads that wait for it may be waited for by those they wait for.
+    pub(super) fn unsafe_barriers(&self, func: &Function, barriers: &[Barrier]) -> Vec<bool> {
+        let mut walk = Walk {
+            seen: vec![0; func.blocks.len()],
+            number: 0,
+            work: Vec::new(),
+            budget: 1_000_000 + 64 * func.blocks.len(),
+        };
+        barriers.iter().map(|barrier| self.is_unsafe(func, barriers, *barrier, &mut walk)).collect()
+    }
+
+    fn is_unsafe(&self, func: &Function, barriers: &[Barrier], barrier: Barrier, walk: &mut Walk) -> bool {
+        let pairs = self.inside(barrier).any(|wait| matches!(wait, Wait::Block | Wait::Count));
+        // Without a cycle, no thread comes back to an operation that it has passed.
+        let in_cycle =
+            self.loops.innermost(barrier.meet).is_some() || self.loops.is_irreducible(barrier.meet);
+        if !self.any_inside(barrier) || !(in_cycle || pairs || self.any_counts) {
+            return false;
+        }
+        walk.start(barrier.meet);
+        while let Some(b) = walk.work.pop() {
+            if walk.budget == 0 {
+                return true;
+            }
+            walk.budget -= 1;
+            let mut passes = true;
+            if let Some(place) = self.place[b.index()] {
+                walk.budget = walk.budget.saturating_sub(barriers.len());
+                if barrier.is_around(self.dom, b) {
+                    return true;
+                }
+                for &wait in &self.blocks[place as usize].1 {
+                    match wait {
+                        Wait::Block | Wait::Count | Wait::Arrives if pairs => return true,
+                        // Nobody passes before those inside do.
+                        Wait::Warp | Wait::Block if !self.any_counts => {
+                            passes = false;
+                            break;
+                        }
+                        Wait::Warp | Wait::Some => {}
+                        // Whoever waits at another barrier of the block may go on.
+                        Wait::Block | Wait::Count | Wait::Arrives => {
+                            self.barriers_of_the_block().for_each(|b| walk.reach(b));
+                        }
+                    }
+                    // Whoever waits here may go on, and come to the end of each region around.
+                    for other in barriers.iter().filter(|other| other.is_around(self.dom, b)) {
+                        walk.reach(other.meet);
+                    }
+                }
+            }
+            if passes {
+                for_each_successor(func, b, |to| walk.reach(to));
+            }
+        }
+        false
+    }
+}
+
+struct Walk {
+    /// Indexed by block: the last walk that came to it.
+    seen: Vec<u32>,
+    number: u32,
+    work: Vec<BlockId>,
+    /// Steps that all walks may still take; without any left, every barrier around an operation that waits counts as
+    /// unsafe. Keeps the work near linear.
+    budget: usize,
+}
+
+impl Walk {
+    fn start(&mut self, b: BlockId) {
+        self.number += 1;
+        self.work.clear();
+        self.reach(b);
+    }
+
+    fn reach(&mut self, b: BlockId) {
+        if std::mem::replace(&mut self.seen[b.index()], self.number) != self.number {
+            self.work.push(b);
+        }
+    }
+}
+
+/// The operations of a block that wait.
+fn waits_of(insts: &[Inst]) -> Vec<Wait> {
+    let mut waits = Vec::new();
+    for inst in insts {
+        match inst.op {
+            Op::Warpsync if is_full(inst) => waits.push(Wait::Warp),
+            Op::Warpsync => waits.push(Wait::Some),
+            // The warp is together already, so none of its threads is elsewhere.
+            Op::Bar { .. } if waits.contains(&Wait::Warp) => {}
+            Op::Bar { mode: BarMode::Arv } => waits.push(Wait::Arrives),
+            Op::Bar { mode } => {
+                let reduces = matches!(mode, BarMode::RedPopc | BarMode::RedAnd | BarMode::RedOr);
+                let counted = inst.srcs.get(1).is_some_and(|count| !reduces || *count != Src::ZERO);
+                let all = !counted && inst.guard == Src::TRUE;
+                waits.push(if all { Wait::Block } else { Wait::Count });
+            }
+            _ => {}
+        }
+    }
+    waits
+}
+
+/// Waits for all threads of the warp.
+pub(super) fn is_full(inst: &Inst) -> bool {
+    inst.op == Op::Warpsync && inst.guard == Src::TRUE && inst.srcs[..] == [Src::new(SrcKind::Imm(u32::MAX))]
+}
