@@ -1,6 +1,8 @@
 //! Random kernels that end: typed registers, nested conditions, switches and loops, jumps forwards, memory of the
 //! thread's own, numbers that stay finite.
 
+mod together;
+
 use crate::case::{Argument, Case, Compare};
 use crate::sweep::{Random, widens};
 use std::fmt::Write;
@@ -31,8 +33,8 @@ struct Writer {
     ahead: Vec<String>,
     /// Whether threads jump out of their structure; otherwise operations of several threads name those that come.
     jumps: bool,
-    /// Whether threads may enter loops in the middle.
-    two_entries: bool,
+    /// Whether threads may enter loops in the middle, and meet in different turns of a loop.
+    ragged: bool,
     statements: usize,
 }
 
@@ -41,13 +43,13 @@ pub fn case(seed: u64) -> Case {
     write(seed, true)
 }
 
-/// The case of a seed without loops that threads enter in the middle: ptxas counts their trips in registers that
-/// the warp shares, even where threads come at different times.
+/// The case of a seed without loops that threads enter in the middle or meet in at different turns: ptxas counts trips in
+/// registers that the warp shares, even where threads come at different times.
 pub fn case_of_plain_loops(seed: u64) -> Case {
     write(seed, false)
 }
 
-fn write(seed: u64, two_entries: bool) -> Case {
+fn write(seed: u64, ragged: bool) -> Case {
     let mut random = Random::new(seed);
     random.next();
     let jumps = random.below(2) == 0;
@@ -61,7 +63,7 @@ fn write(seed: u64, two_entries: bool) -> Case {
         own: 0,
         ahead: vec!["END".into()],
         jumps,
-        two_entries,
+        ragged,
         statements,
     };
     while writer.statements > 0 {
@@ -246,10 +248,10 @@ impl Writer {
     fn statement(&mut self, depth: usize, mask: Option<&str>) {
         self.statements = self.statements.saturating_sub(1);
         let structured = depth < 4 && self.statements > 0;
-        match self.random.below(36) {
+        match self.random.below(42) {
             0..=2 if structured => self.condition(depth, mask),
             3..=4 if structured => self.repeat(depth, mask),
-            5 if structured && self.jumps && self.two_entries => self.two_entries(depth),
+            5 if structured && self.jumps && self.ragged => self.two_entries(depth),
             6 if self.jumps => {
                 let to = self.ahead[self.random.below(self.ahead.len() as u64) as usize].clone();
                 let predicate = self.predicate();
@@ -279,7 +281,23 @@ impl Writer {
                 let end = self.pick(&["exit", "ret"]);
                 self.line(&format!("@{predicate} {end};"));
             }
+            34..=39 if !self.jumps => match mask {
+                Some(mask) => self.together(depth, structured, mask),
+                None => self.arithmetic(32),
+            },
             _ => self.arithmetic(32),
+        }
+    }
+
+    fn together(&mut self, depth: usize, structured: bool, mask: &str) {
+        match self.random.below(8) {
+            0..=2 if structured => self.while_any(depth, mask),
+            3 if structured => self.shrinking(depth, mask),
+            4 if structured && mask == ALL => self.work_queue(depth),
+            5 if structured && self.ragged => self.alternating(depth, mask),
+            6 if structured && self.ragged && mask == ALL => self.barriers_apart(depth),
+            7 => self.early_exit(),
+            _ => self.groups(mask),
         }
     }
 
@@ -493,10 +511,19 @@ impl Writer {
         self.line(&format!("add.u32 {b}, {b}, {sum};\nbra {head};"));
     }
 
+    /// An operation of the threads of a mask; where that is all threads, perhaps one of the block.
     fn several_threads(&mut self, mask: &str) {
+        self.operation_of_several(mask, if mask == ALL { 8 } else { 7 });
+    }
+
+    fn several_of_a_warp(&mut self, mask: &str) {
+        self.operation_of_several(mask, 7);
+    }
+
+    fn operation_of_several(&mut self, mask: &str, kinds: u64) {
         let (d, a, b) = (self.word(), self.word(), self.operand(32));
         let (p, q) = (self.predicate(), self.predicate());
-        match self.random.below(if mask == ALL { 8 } else { 7 }) {
+        match self.random.below(kinds) {
             0 => {
                 let mode = self.pick(&["all", "any", "uni"]);
                 self.line(&format!("vote.sync.{mode}.pred {p}, {q}, {mask};"));
