@@ -78,6 +78,8 @@ fn replace(path: &Path, old: Option<&Metadata>, content: &[u8]) -> io::Result<()
         OpenOptions::new().write(true).open(path)?;
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // The system's own words for a folder that is not there.
+    fs::metadata(folder)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(".ptx-").suffix(".tmp");
     #[cfg(unix)]
@@ -86,8 +88,9 @@ fn replace(path: &Path, old: Option<&Metadata>, content: &[u8]) -> io::Result<()
         // As for every new file, less what the user's mask takes away.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    let mut file = builder.tempfile_in(folder)?;
-    file.write_all(content)?;
+    // What is told names the temporary file, which is of no interest.
+    let mut file = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
+    file.as_file_mut().write_all(content)?;
     if let Some(old) = old {
         keep_owner(file.as_file(), old);
         file.as_file().set_permissions(old.permissions())?;
@@ -143,7 +146,8 @@ mod tests {
         rewrite(&file, b"3").unwrap();
         assert_eq!((fs::read(&file).unwrap(), names(folder.path())), (b"3".to_vec(), vec!["a".to_owned()]));
         assert!(write(folder.path(), b"1").is_err());
-        assert!(write(&folder.path().join("none/a"), b"1").is_err());
+        let error = write(&folder.path().join("none/a"), b"1").unwrap_err();
+        assert!(error.kind() == ErrorKind::NotFound && !error.to_string().contains(".tmp"), "{error}");
     }
 
     #[cfg(unix)]
