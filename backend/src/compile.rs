@@ -6,7 +6,7 @@ use crate::ori::build;
 use crate::session::Session;
 use crate::target::Target;
 use crate::{Attributes, CodegenError, CompiledFunction, Options, Resources};
-use crate::{assemble, emit, phases, registers, sched};
+use crate::{assemble, emit, order, phases, registers, sched};
 use sass::Sm;
 
 /// Compiles a function. It depends on its own body, the module's environment and the options, nothing else.
@@ -40,8 +40,12 @@ pub fn compile(
     let schedule = sched::Options { reorder: options.opt_level > 0 };
     sched::schedule(&mut code, schedule, checkpoint);
     let assembled = assemble::assemble(&code)?;
-    // Always: code that reads too early runs, and runs wrongly.
-    check_hazards(sm, &assembled.code)?;
+    // Always: code that reads too early, or in another order than PTX's, runs, and runs wrongly.
+    let insts = decode(sm, &assembled.code)?;
+    check_hazards(sm, &insts)?;
+    session.checkpoint();
+    order::check(func, sm, &insts, &assembled.lines, &code.facts.never)
+        .map_err(|violation| CodegenError::internal(violation.first, "order", violation.to_string()))?;
 
     let parameter_bytes = func.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
     let stack_bytes = emit::frame_bytes(&ori.frame);
@@ -71,16 +75,18 @@ pub fn compile(
     })
 }
 
+fn decode(sm: Sm, code: &[u128]) -> Result<Vec<sass::Inst>, CodegenError> {
+    let inst = |(i, &word): (usize, &u128)| {
+        sass::decode(sm, word).ok_or_else(|| {
+            CodegenError::internal(SrcId(0), "decode", format!("word {i} does not decode: {word:#034x}"))
+        })
+    };
+    code.iter().enumerate().map(inst).collect()
+}
+
 /// Refuses code whose reads do not wait for their writers.
-fn check_hazards(sm: Sm, code: &[u128]) -> Result<(), CodegenError> {
-    let mut insts = Vec::with_capacity(code.len());
-    for (i, &word) in code.iter().enumerate() {
-        let inst = sass::decode(sm, word).ok_or_else(|| {
-            CodegenError::internal(SrcId(0), "hazard", format!("word {i} does not decode: {word:#034x}"))
-        })?;
-        insts.push(inst);
-    }
-    match hazard::check(sm, &insts, &[]).first() {
+fn check_hazards(sm: Sm, insts: &[sass::Inst]) -> Result<(), CodegenError> {
+    match hazard::check(sm, insts, &[]).first() {
         None => Ok(()),
         Some(hazard) => Err(CodegenError::internal(SrcId(0), "hazard", format!("{hazard:?}"))),
     }

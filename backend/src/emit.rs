@@ -37,7 +37,8 @@ const SPILL_ALIGN: u32 = 16;
 /// Translates an allocated function.
 pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenError> {
     let plan = Plan::of(func);
-    let mut emitter = Emitter { sm, target, plan: &plan, out: Vec::new(), blocks: Vec::new() };
+    let mut emitter =
+        Emitter { sm, target, plan: &plan, out: Vec::new(), blocks: Vec::new(), never: Vec::new() };
     emitter.prologue(func)?;
     for (&id, leaves) in plan.order.iter().zip(&plan.leaves) {
         let block = func.block(id);
@@ -51,7 +52,9 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
             emitter.end_block(None);
         }
     }
-    Ok(Code { sm, blocks: emitter.blocks, facts: func.facts.clone(), frame: func.frame })
+    let mut facts = func.facts.clone();
+    facts.never.append(&mut emitter.never);
+    Ok(Code { sm, blocks: emitter.blocks, facts, frame: func.frame })
 }
 
 /// Bytes of a function's stack frame. It lies below an aligned address, so its lowest byte is as aligned as this
@@ -69,6 +72,8 @@ struct Emitter<'a> {
     out: Vec<MachInst>,
     /// The finished ones.
     blocks: Vec<Block>,
+    /// Statements of instructions whose guard never holds.
+    never: Vec<SrcId>,
 }
 
 impl Emitter<'_> {
@@ -143,7 +148,7 @@ impl Emitter<'_> {
     /// One Ori instruction.
     fn inst(&mut self, inst: &ir::Inst) -> Result<(), CodegenError> {
         if inst.guard.kind == SrcKind::Pred(inst.guard.mods.not) {
-            // Never acts.
+            self.never.push(inst.src);
             return Ok(());
         }
         let from = self.out.len();

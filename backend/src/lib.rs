@@ -17,6 +17,7 @@ pub mod input;
 pub mod layout;
 pub mod legalize;
 pub mod mach;
+pub mod order;
 pub mod ori;
 pub mod phase;
 pub mod phases;

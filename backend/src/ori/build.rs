@@ -172,6 +172,7 @@ impl<'a> Lowering<'a> {
                 self.guard = self.guard_source(guard)?;
             }
             if control::never(self.guard) {
+                self.out.facts.never.push(self.src);
                 continue;
             }
             if control::is_terminator(instr.opcode.form) {

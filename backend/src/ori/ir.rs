@@ -112,6 +112,9 @@ pub struct Facts {
     pub reads_ctaid_z: bool,
     /// Symbols whose address is read from its bank 4 slot ([`crate::layout::address_slot`]), each once.
     pub symbols: Vec<crate::input::Symbol>,
+    /// Statements with effects that control does not reach or whose guard does not hold, as far as one of their
+    /// operations was removed for it.
+    pub never: Vec<SrcId>,
 }
 
 #[derive(Clone, Debug, Default)]

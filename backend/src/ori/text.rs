@@ -123,6 +123,7 @@ fn facts_text(facts: &Facts) -> Vec<String> {
         };
         text.push(format!("{kind}={index}"));
     }
+    text.extend(facts.never.iter().map(|src| format!("never={}", src.0)));
     text
 }
 
@@ -341,6 +342,7 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
                 ("facts", "local") => func.facts.symbols.push(Symbol::Local(value)),
                 ("facts", "param") => func.facts.symbols.push(Symbol::Param(value)),
                 ("facts", "return") => func.facts.symbols.push(Symbol::Return(value)),
+                ("facts", "never") => func.facts.never.push(SrcId(value)),
                 ("facts", "function") => func.facts.symbols.push(Symbol::Function(value)),
                 _ => return Err(format!("`{name}` has no `{key}`")),
             }
@@ -548,7 +550,7 @@ mod tests {
 
     #[test]
     fn a_function_survives_a_round_trip() {
-        let text = r#"entry "f" frame(local=16,stack) facts(shared=1024,barriers=1,ctaid_z,global=2) {
+        let text = r#"entry "f" frame(local=16,stack) facts(shared=1024,barriers=1,ctaid_z,global=2,never=7) {
 b0:
   %v0:r = S2R{sr=0x21} #1
   %v1:p, _ = ISETP.LT.U32.AND %v0, c[0x0][0x160], PT

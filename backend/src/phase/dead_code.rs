@@ -22,8 +22,11 @@ pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
 /// Stays whatever reads its results.
 fn is_root(inst: &Inst) -> bool {
     // A guard that never holds takes the effect away.
-    let never = inst.guard == Src::FALSE;
-    !alias::is_removable(&effect(&inst.op)) && !never
+    has_effect(inst) && inst.guard != Src::FALSE
+}
+
+fn has_effect(inst: &Inst) -> bool {
+    !alias::is_removable(&effect(&inst.op))
 }
 
 #[derive(Clone, Copy)]
@@ -78,12 +81,16 @@ pub fn remove_dead(func: &mut Function, cfg: &Cfg) {
         }
     }
     for &b in &cfg.order {
-        let block = func.block_mut(b);
+        let block = &mut func.blocks[b.index()];
+        let never = &mut func.facts.never;
         block.phis.retain(|phi| needed[phi.dst.index()]);
         block.insts.retain_mut(|inst| {
             let is_needed = is_root(inst) || inst.defs().any(|v| needed[v.index()]);
             if is_needed {
                 sink_unread(inst, &needed);
+            }
+            if !is_needed && has_effect(inst) {
+                never.push(inst.src);
             }
             is_needed && inst.op != Op::Nop
         });

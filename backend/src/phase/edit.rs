@@ -1,7 +1,9 @@
 //! Reading and rewriting SSA functions: definitions, use counts, replacement of values.
 
+use crate::ori::alias;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Const, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
+use crate::ori::memory::effect;
 use crate::ori::signature;
 
 /// Where each value is defined. Stays true while instructions are changed in place, and not inserted or removed.
@@ -185,7 +187,9 @@ pub fn remove_unreached(func: &mut Function, cfg: &Cfg) {
                 phi.args.retain(|(from, _)| cfg.is_reached(*from));
             }
         } else {
-            *func.block_mut(b) = Default::default();
+            let block = std::mem::take(func.block_mut(b));
+            let has_effect = |inst: &&Inst| !alias::is_removable(&effect(&inst.op));
+            func.facts.never.extend(block.insts.iter().filter(has_effect).map(|inst| inst.src));
         }
     }
     func.layout.retain(|b| cfg.is_reached(*b));

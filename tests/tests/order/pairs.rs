@@ -1,4 +1,4 @@
-//! Memory order from PTX to machine code: each kind of access, fence and barrier before and after each other one.
+//! Each kind of access, fence and barrier before and after each other one.
 
 use conformance::case::{compile, input};
 use ptx_backend::input::SrcId;

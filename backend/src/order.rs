@@ -1,0 +1,310 @@
+//! An independent check that machine code keeps the memory order of its PTX.
+//!
+//! It reads the input's statements and the decoded words, connected by the line map, and shares no rule with
+//! [`crate::ori::alias`] and the schedulers. What it asks:
+//!
+//! - Every access, fence and barrier that PTX does not let go has its instructions, with the fences that its order
+//!   needs around it.
+//! - No two instructions of one machine block stand in another order than their statements, where PTX's memory model
+//!   keeps that order, and nothing shows that the two access different bytes.
+//! - An instruction stays where control came through the fence before it, and behind a fence stays what came before.
+//!
+//! Statements are numbered in reverse postorder, so within one machine block, which no loop enters in the middle,
+//! numbers tell program order; sides of a branch that were joined into one block are told apart by a walk where it
+//! matters.
+
+mod code;
+mod distance;
+mod program;
+
+use crate::input::{Function, SrcId};
+use code::{Code, Event, Part};
+use distance::Addresses;
+use program::{Place, Program, Reach, Statement, What};
+use sass::{Inst, Sm};
+use std::cell::LazyCell;
+use std::fmt;
+
+/// A promise of PTX that the code does not keep.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    pub first: SrcId,
+    /// The later statement, where two are concerned.
+    pub second: SrcId,
+    pub what: &'static str,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "statement {}", self.first.0)?;
+        if self.second != self.first {
+            write!(f, " and statement {}", self.second.0)?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+/// Pairs looked at closely before the rest is taken on trust, per instruction: keeps time linear.
+const PAIRS: usize = 256;
+
+/// Checks one function. `never` are the statements that control does not reach, or whose guard does not hold, as the
+/// compiler found.
+///
+/// # Errors
+/// The first violation.
+pub fn check(
+    function: &Function,
+    sm: Sm,
+    insts: &[Inst],
+    lines: &[Option<SrcId>],
+    never: &[SrcId],
+) -> Result<(), Violation> {
+    let program = Program::new(function);
+    if program.statements.is_empty() {
+        return Ok(());
+    }
+    let code = Code::new(&program, sm, insts, lines)?;
+    let mut checker = Checker { program: &program, code: &code, sm, insts, budget: PAIRS * insts.len() };
+    checker.presence(never)?;
+    checker.blocks()?;
+    checker.fences()
+}
+
+/// From here on blocks of a cluster see each other's shared memory, and report errors to each other.
+const FIRST_SM_WITH_CLUSTERS: u8 = 90;
+
+/// The instructions of one kind.
+fn of(events: &[Event], part: Part) -> impl Iterator<Item = &Event> {
+    events.iter().filter(move |event| event.part == part)
+}
+
+struct Checker<'a> {
+    program: &'a Program,
+    code: &'a Code,
+    sm: Sm,
+    insts: &'a [Inst],
+    budget: usize,
+}
+
+/// What a machine block emitted so far, to be compared with what comes.
+#[derive(Default)]
+struct Emitted {
+    /// Places among the block's events, and ranks.
+    events: Vec<(usize, u32)>,
+    /// For each event the highest rank up to it.
+    highest: Vec<u32>,
+}
+
+impl Emitted {
+    fn push(&mut self, place: usize, rank: u32) {
+        let highest = self.highest.last().copied().unwrap_or(0).max(rank);
+        self.events.push((place, rank));
+        self.highest.push(highest);
+    }
+
+    /// Events of later statements than `rank`, the last emitted first.
+    fn later(&self, rank: u32) -> impl Iterator<Item = (usize, u32)> {
+        let behind = self.highest.iter().rev().take_while(move |highest| **highest > rank).count();
+        self.events[self.events.len() - behind..].iter().rev().copied().filter(move |event| event.1 > rank)
+    }
+}
+
+impl<'a> Checker<'a> {
+    fn statement(&self, rank: u32) -> &'a Statement {
+        &self.program.statements[rank as usize]
+    }
+
+    fn violation<T>(&self, first: u32, second: u32, what: &'static str) -> Result<T, Violation> {
+        Err(Violation { first: self.statement(first).src, second: self.statement(second).src, what })
+    }
+
+    /// Everything that must be there is, and the fences of one statement are on their sides of its access.
+    fn presence(&self, never: &[SrcId]) -> Result<(), Violation> {
+        let mut gone = never.to_vec();
+        gone.sort_unstable();
+        for (rank, statement) in self.program.statements.iter().enumerate() {
+            let rank = rank as u32;
+            let events = self.code.of(rank);
+            if gone.binary_search(&statement.src).is_ok() || (events.is_empty() && !statement.must_stay()) {
+                continue;
+            }
+            let present = match statement.what {
+                What::Other => Ok(()),
+                What::Sync if events.is_empty() => Err("its barrier is missing"),
+                What::Sync => Ok(()),
+                What::Fence => self.has_fence(statement, events),
+                What::Load | What::Store | What::Update => self.has_access(statement, events),
+            };
+            present.or_else(|what| self.violation(rank, rank, what))?;
+        }
+        Ok(())
+    }
+
+    fn has_fence(&self, statement: &Statement, events: &[Event]) -> Result<(), &'static str> {
+        let Some(fence) = of(events, Part::Membar).find(|event| event.reach >= statement.reach) else {
+            return Err("its MEMBAR is missing");
+        };
+        if statement.reach == Reach::Block {
+            return Ok(());
+        }
+        if !self.has_error_barriers(events, |event| self.precedes(fence, event)) {
+            return Err("no ERRBAR stands behind its MEMBAR");
+        }
+        if !of(events, Part::Invalidate).any(|event| self.precedes(fence, event)) {
+            return Err("no CCTL stands behind its MEMBAR");
+        }
+        Ok(())
+    }
+
+    fn has_access(&self, statement: &Statement, events: &[Event]) -> Result<(), &'static str> {
+        // An exchange that is tried again starts from a load.
+        let own = if statement.what == What::Load { Part::Load } else { Part::Store };
+        let mut accesses = events.iter().filter(|event| event.part == own || event.part == Part::Update);
+        let Some(first) = accesses.next() else { return Err("its access is missing") };
+        let last = accesses.next_back().unwrap_or(first);
+        if statement.once && last.at != first.at {
+            return Err("its access is repeated");
+        }
+        if statement.strong && statement.is_coherent() && first.reach < statement.reach {
+            return Err("its access is weaker than it");
+        }
+        let beyond_block = statement.reach > Reach::Block;
+        if statement.releases {
+            let precedes = |event: &Event| self.precedes(event, first);
+            if !of(events, Part::Membar).any(|event| event.reach >= statement.reach && precedes(event)) {
+                return Err("no MEMBAR stands before its access");
+            }
+            if beyond_block && !self.has_error_barriers(events, precedes) {
+                return Err("no ERRBAR stands before its access");
+            }
+        }
+        // Before sm_90 no other block sees shared memory.
+        let invalidates = statement.acquires
+            && beyond_block
+            && (statement.place != Place::Shared || self.sm.0 >= FIRST_SM_WITH_CLUSTERS);
+        if invalidates && !of(events, Part::Invalidate).any(|event| self.precedes(last, event)) {
+            return Err("no CCTL stands behind its access");
+        }
+        Ok(())
+    }
+
+    /// There are as many as the target has, all where they should be.
+    fn has_error_barriers(&self, events: &[Event], is_in_place: impl Fn(&Event) -> bool) -> bool {
+        let wanted = if self.sm.0 >= FIRST_SM_WITH_CLUSTERS { 2 } else { 1 };
+        of(events, Part::ErrorBarrier).count() >= wanted && of(events, Part::ErrorBarrier).all(is_in_place)
+    }
+
+    /// Control comes to the second by the first.
+    fn precedes(&self, first: &Event, second: &Event) -> bool {
+        if first.block == second.block {
+            return first.at < second.at;
+        }
+        self.code.tree.dominates(first.block, second.block)
+    }
+
+    /// The order within each machine block.
+    fn blocks(&mut self) -> Result<(), Violation> {
+        self.code.blocks().try_for_each(|events| self.block(events))
+    }
+
+    fn block(&mut self, events: &[Event]) -> Result<(), Violation> {
+        let [mut all, mut hard, mut volatile]: [Emitted; 3] = Default::default();
+        // By place: everything, and what writes or is strong.
+        let mut places: [Emitted; 4] = Default::default();
+        let mut orders: [Emitted; 4] = Default::default();
+        let addresses = LazyCell::new(|| Addresses::of(self.sm, self.insts, events));
+        let mut budget = self.budget;
+        for (place, event) in events.iter().enumerate() {
+            let statement = self.statement(event.rank);
+            let mut compare = |emitted: &Emitted| {
+                emitted.later(event.rank).try_for_each(|(later, rank)| {
+                    let Some(left) = budget.checked_sub(1) else { return Ok(()) };
+                    budget = left;
+                    self.exchanged(event.rank, rank, || addresses.are_apart(later, place))
+                })
+            };
+            if statement.is_hard() || statement.acquires {
+                compare(&all)?;
+            } else {
+                compare(&hard)?;
+                if statement.volatile {
+                    compare(&volatile)?;
+                }
+                let by_place = if statement.is_ordering() { &places } else { &orders };
+                for (emitted, other) in by_place.iter().zip(Place::ALL) {
+                    if other.overlaps(statement.place) {
+                        compare(emitted)?;
+                    }
+                }
+            }
+            all.push(place, event.rank);
+            if statement.is_hard() || statement.releases {
+                hard.push(place, event.rank);
+            }
+            if statement.volatile {
+                volatile.push(place, event.rank);
+            }
+            if statement.is_access() {
+                places[statement.place as usize].push(place, event.rank);
+                if statement.is_ordering() {
+                    orders[statement.place as usize].push(place, event.rank);
+                }
+            }
+        }
+        self.budget = budget;
+        Ok(())
+    }
+
+    /// An instruction of the statement of rank `first` was emitted behind one of `second`, which is later.
+    fn exchanged(&self, first: u32, second: u32, are_apart: impl Fn() -> bool) -> Result<(), Violation> {
+        let (a, b) = (self.statement(first), self.statement(second));
+        let may = !a.keeps(b) && (!a.conflicts(b) || are_apart());
+        if may || !self.program.leads(a, b) {
+            return Ok(());
+        }
+        self.violation(first, second, "their instructions changed places")
+    }
+
+    /// The order across machine blocks: control comes to each access by the fence before it, and to each fence by the
+    /// accesses before it, as far as these stand in the same block of the input or in those that lead to it alone.
+    fn fences(&self) -> Result<(), Violation> {
+        // By block of the input: the last fence that control came through, and accesses since.
+        let mut ends: Vec<(Option<u32>, Vec<u32>)> = vec![(None, Vec::new()); self.program.blocks()];
+        for block in self.program.preorder() {
+            let (mut fence, mut since) =
+                self.program.parent(block).map(|parent| ends[parent.index()].clone()).unwrap_or_default();
+            for rank in self.program.ranks(block) {
+                let statement = self.statement(rank);
+                if statement.guarded || self.code.of(rank).is_empty() {
+                    continue;
+                }
+                if let Some(fence) = fence {
+                    self.comes_by(fence, rank)?;
+                }
+                if statement.is_hard() || statement.releases {
+                    since.iter().try_for_each(|earlier| self.comes_by(*earlier, rank))?;
+                    since.clear();
+                }
+                if statement.is_hard() || statement.acquires {
+                    fence = Some(rank);
+                }
+                since.push(rank);
+            }
+            // What dominates many blocks is compared in few.
+            const KEPT: usize = 16;
+            since.drain(..since.len().saturating_sub(KEPT));
+            ends[block.index()] = (fence, since);
+        }
+        Ok(())
+    }
+
+    /// Every instruction of `second` is reached by one of `first`.
+    fn comes_by(&self, first: u32, second: u32) -> Result<(), Violation> {
+        let (earlier, later) = (self.code.of(first), self.code.of(second));
+        let reached = |event: &Event| earlier.iter().any(|before| self.precedes(before, event));
+        if later.iter().all(reached) {
+            return Ok(());
+        }
+        self.violation(first, second, "control comes to the second's instruction without the first's")
+    }
+}

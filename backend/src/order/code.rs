@@ -1,0 +1,236 @@
+//! The machine instructions that have to do with memory, by block and by statement.
+
+use super::Violation;
+use super::program::{Place, Program, Reach, Statement, What, flow};
+use crate::input::SrcId;
+use crate::ori::cfg::Cfg;
+use crate::ori::dominators::{Tree, dominators};
+use crate::ori::ir::{Block, BlockId, Src, Term};
+use sass::{Class, Field, Inst, Sm};
+
+/// Bytes of an instruction.
+const WORD: u64 = 16;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    Load,
+    Store,
+    Update,
+    Membar,
+    ErrorBarrier,
+    Invalidate,
+    /// Of the block or the warp.
+    Barrier,
+    /// Has to do with memory in another way.
+    Other,
+}
+
+impl Part {
+    pub(super) fn is_access(self) -> bool {
+        matches!(self, Part::Load | Part::Store | Part::Update)
+    }
+}
+
+/// A machine instruction that has to do with memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Event {
+    /// Its place in the code.
+    pub(super) at: usize,
+    pub(super) block: BlockId,
+    pub(super) rank: u32,
+    pub(super) part: Part,
+    /// How far it synchronises.
+    pub(super) reach: Reach,
+}
+
+pub(super) struct Code {
+    /// By place.
+    events: Vec<Event>,
+    /// By rank and place, and where each rank starts.
+    by_rank: Vec<Event>,
+    starts: Vec<u32>,
+    pub(super) tree: Tree,
+}
+
+impl Code {
+    pub(super) fn new(
+        program: &Program,
+        sm: Sm,
+        insts: &[Inst],
+        lines: &[Option<SrcId>],
+    ) -> Result<Code, Violation> {
+        let starts = block_starts(insts);
+        let mut events: Vec<Event> = Vec::new();
+        let mut block = 0;
+        for (at, (inst, line)) in insts.iter().zip(lines).enumerate() {
+            if starts.get(block + 1) == Some(&at) {
+                block += 1;
+            }
+            let Some((part, place)) = part(sm, inst) else { continue };
+            let Some(rank) = line.and_then(|src| program.rank(src)) else {
+                // Spilled values belong to no statement's memory.
+                if place == Some(Place::Local) || is_constant(inst) {
+                    continue;
+                }
+                let src = line.unwrap_or_default();
+                return Err(Violation { first: src, second: src, what: "no statement asks for its access" });
+            };
+            let statement = &program.statements[rank as usize];
+            let belongs = has_part(statement, part);
+            let spill = place == Some(Place::Local) && !(statement.place == Place::Local && belongs);
+            // A warp's exchange waits for its threads, but orders no memory.
+            let waits = part == Part::Barrier && statement.what == What::Other;
+            if spill || waits {
+                continue;
+            }
+            if !belongs {
+                let src = statement.src;
+                return Err(Violation { first: src, second: src, what: "an instruction is not its own" });
+            }
+            events.push(Event { at, block: BlockId(block as u32), rank, part, reach: reach(inst) });
+        }
+        keep_last_local_loads(program, &mut events);
+        let mut by_rank = events.clone();
+        by_rank.sort_by_key(|event| (event.rank, event.at));
+        let count = program.statements.len() as u32;
+        let first = |rank: u32| by_rank.partition_point(|event| event.rank < rank) as u32;
+        let rank_starts = (0..=count).map(first).collect();
+        let graph = flow(graph(insts, &starts));
+        let tree = dominators(&Cfg::new(&graph), &graph);
+        Ok(Code { events, by_rank, starts: rank_starts, tree })
+    }
+
+    /// The instructions of a statement, by place.
+    pub(super) fn of(&self, rank: u32) -> &[Event] {
+        &self.by_rank[self.starts[rank as usize] as usize..self.starts[rank as usize + 1] as usize]
+    }
+
+    /// The instructions of each block.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = &[Event]> {
+        self.events.chunk_by(|a, b| a.block == b.block)
+    }
+}
+
+/// Spilled operands of a local load are loaded before it, from local memory too.
+fn keep_last_local_loads(program: &Program, events: &mut Vec<Event>) {
+    let is_local_load = |event: &Event| {
+        event.part == Part::Load && program.statements[event.rank as usize].place == Place::Local
+    };
+    let mut last = rustc_hash::FxHashMap::default();
+    for event in events.iter().filter(|event| is_local_load(event)) {
+        last.insert(event.rank, event.at);
+    }
+    events.retain(|event| !is_local_load(event) || last.get(&event.rank) == Some(&event.at));
+}
+
+/// Whether instructions of this kind belong to the statement.
+fn has_part(statement: &Statement, part: Part) -> bool {
+    let fence = matches!(part, Part::Membar | Part::ErrorBarrier);
+    match statement.what {
+        What::Load => part == Part::Load || (part == Part::Invalidate && statement.acquires),
+        What::Store => part == Part::Store || (fence && statement.releases),
+        // An exchange that is tried until it succeeds starts from a load.
+        What::Update => {
+            part.is_access()
+                || (fence && statement.releases)
+                || (part == Part::Invalidate && statement.acquires)
+        }
+        What::Sync => part == Part::Barrier,
+        What::Fence => fence || part == Part::Invalidate,
+        What::Other => true,
+    }
+}
+
+fn name(inst: &Inst) -> &'static str {
+    inst.form().mnemonic.split('.').next().unwrap_or("")
+}
+
+/// What an instruction has to do with memory, and which memory it accesses where its name tells.
+fn part(sm: Sm, inst: &Inst) -> Option<(Part, Option<Place>)> {
+    Some(match name(inst) {
+        "LDG" => (Part::Load, Some(Place::Global)),
+        "LD" => (Part::Load, Some(Place::Generic)),
+        "LDS" => (Part::Load, Some(Place::Shared)),
+        "LDL" => (Part::Load, Some(Place::Local)),
+        "STG" => (Part::Store, Some(Place::Global)),
+        "ST" => (Part::Store, Some(Place::Generic)),
+        "STS" => (Part::Store, Some(Place::Shared)),
+        "STL" => (Part::Store, Some(Place::Local)),
+        "ATOM" => (Part::Update, Some(Place::Generic)),
+        "ATOMG" | "RED" | "REDG" => (Part::Update, Some(Place::Global)),
+        "ATOMS" => (Part::Update, Some(Place::Shared)),
+        "MEMBAR" => (Part::Membar, None),
+        "ERRBAR" | "CGAERRBAR" => (Part::ErrorBarrier, None),
+        "CCTL" => (Part::Invalidate, None),
+        "BAR" | "WARPSYNC" => (Part::Barrier, None),
+        _ => match inst.class(sm) {
+            Class::Store | Class::Atomic | Class::Async | Class::Sync => (Part::Other, None),
+            _ => return None,
+        },
+    })
+}
+
+fn is_constant(inst: &Inst) -> bool {
+    inst.text(Field::Order).is_some_and(|order| order.starts_with(".CONSTANT"))
+}
+
+fn reach(inst: &Inst) -> Reach {
+    let text = match name(inst) {
+        "MEMBAR" => inst.text(Field::Scope),
+        _ => inst.text(Field::Order).filter(|order| order.contains("STRONG") || order.contains("MMIO")),
+    };
+    match text {
+        Some(text) if text.ends_with("SYS") => Reach::System,
+        Some(text) if text.ends_with("GPU") => Reach::Device,
+        Some(text) if text.ends_with("SM") || text.ends_with("CTA") => Reach::Block,
+        _ => Reach::Thread,
+    }
+}
+
+/// The instruction that a branch leads to.
+fn target(insts: &[Inst], at: usize) -> Option<usize> {
+    let address = insts[at].target(at as u64 * WORD)?;
+    Some((address / WORD) as usize).filter(|to| *to < insts.len())
+}
+
+/// Control may go elsewhere behind it.
+fn leaves(inst: &Inst) -> bool {
+    matches!(name(inst), "BRA" | "BRX" | "BRXU" | "JMP" | "JMX" | "CALL" | "RET" | "EXIT")
+}
+
+fn block_starts(insts: &[Inst]) -> Vec<usize> {
+    let mut starts = vec![0];
+    for (at, inst) in insts.iter().enumerate() {
+        starts.extend(target(insts, at));
+        if leaves(inst) && at + 1 < insts.len() {
+            starts.push(at + 1);
+        }
+    }
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+}
+
+fn graph(insts: &[Inst], starts: &[usize]) -> Vec<Block> {
+    const PT: u64 = 7;
+    let block_of = |at: usize| BlockId(starts.partition_point(|start| *start <= at) as u32 - 1);
+    let term = |b: usize| {
+        let end = starts.get(b + 1).copied().unwrap_or(insts.len());
+        let last = &insts[end - 1];
+        let mut targets: Vec<BlockId> = Vec::new();
+        if leaves(last) {
+            targets.extend(target(insts, end - 1).map(block_of));
+        }
+        let always = last.get(Field::Guard).is_none_or(|guard| guard == PT)
+            && last.get(Field::GuardNot).is_none_or(|not| not == 0);
+        if end < insts.len() && !(leaves(last) && always && name(last) != "CALL") {
+            targets.push(block_of(end));
+        }
+        if targets.is_empty() {
+            Term::Exit
+        } else {
+            Term::Switch { index: Src::ZERO, targets, uniform: false }
+        }
+    };
+    (0..starts.len()).map(|b| Block { term: term(b), ..Block::default() }).collect()
+}

@@ -1,0 +1,332 @@
+//! What PTX promises of the input's statements, and their order.
+
+use crate::input::{Function, Instr, Operand, SrcId, Stmt};
+use crate::ori::cfg::Cfg;
+use crate::ori::dominators::{Tree, dominators};
+use crate::ori::ir::{self, Block, BlockId, Src, Term};
+use ptx_isa::{FormId, Mod};
+use std::cell::{Cell, RefCell};
+
+/// How far synchronisation reaches.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Reach {
+    Thread,
+    Block,
+    Device,
+    System,
+}
+
+/// Memory that is apart from the others; a generic address may point into any.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    Global,
+    Shared,
+    Local,
+    Generic,
+}
+
+impl Place {
+    pub(super) const ALL: [Place; 4] = [Place::Global, Place::Shared, Place::Local, Place::Generic];
+
+    pub(super) fn overlaps(self, other: Place) -> bool {
+        self == other || self == Place::Generic || other == Place::Generic
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum What {
+    Load,
+    Store,
+    Update,
+    Fence,
+    /// A barrier of the block or the warp.
+    Sync,
+    /// Not known here: what it does to memory is ordered with everything.
+    Other,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Statement {
+    pub(super) src: SrcId,
+    pub(super) block: BlockId,
+    pub(super) what: What,
+    pub(super) place: Place,
+    pub(super) reach: Reach,
+    pub(super) strong: bool,
+    pub(super) volatile: bool,
+    pub(super) acquires: bool,
+    pub(super) releases: bool,
+    /// Memory with side effects.
+    pub(super) once: bool,
+    pub(super) guarded: bool,
+}
+
+impl Statement {
+    /// `None` for reads of what nothing writes.
+    fn new(instr: &Instr, block: BlockId) -> Option<Statement> {
+        let other = Statement {
+            src: instr.src,
+            block,
+            what: What::Other,
+            place: Place::Generic,
+            reach: Reach::Thread,
+            strong: false,
+            volatile: false,
+            acquires: false,
+            releases: false,
+            once: false,
+            guarded: instr.guard.is_some(),
+        };
+        let has = |m: Mod| instr.opcode.has(m);
+        let named = || match () {
+            () if has(Mod::Cta) => Some(Reach::Block),
+            () if has(Mod::Cluster) || has(Mod::Gpu) || has(Mod::Gl) => Some(Reach::Device),
+            () if has(Mod::Sys) => Some(Reach::System),
+            () => None,
+        };
+        let what = match instr.opcode.form {
+            FormId::Ld | FormId::Ldu => What::Load,
+            FormId::St => What::Store,
+            FormId::Atom | FormId::Red => What::Update,
+            FormId::Bar | FormId::Barrier | FormId::BarWarpSync => What::Sync,
+            FormId::Membar | FormId::Fence => {
+                return Some(Statement {
+                    what: What::Fence,
+                    reach: named().unwrap_or(Reach::System),
+                    ..other
+                });
+            }
+            _ => return Some(other),
+        };
+        let place = match () {
+            () if [Mod::Const, Mod::Param, Mod::ParamEntry, Mod::ParamFunc, Mod::Nc].into_iter().any(has) => {
+                return None;
+            }
+            () if has(Mod::Global) => Place::Global,
+            () if has(Mod::Shared) || has(Mod::SharedCta) || has(Mod::SharedCluster) => Place::Shared,
+            () if has(Mod::Local) => Place::Local,
+            () => Place::Generic,
+        };
+        let volatile = has(Mod::Volatile) || has(Mod::Mmio);
+        let acquires = has(Mod::Acquire) || has(Mod::AcqRel);
+        let releases = has(Mod::Release) || has(Mod::AcqRel);
+        let strong = what == What::Update || volatile || acquires || releases || has(Mod::Relaxed);
+        let widest = if what == What::Update { Reach::Device } else { Reach::System };
+        let reach = if strong { named().unwrap_or(widest) } else { Reach::Thread };
+        Some(Statement {
+            what,
+            place,
+            reach,
+            strong,
+            volatile,
+            acquires,
+            releases,
+            once: has(Mod::Mmio),
+            ..other
+        })
+    }
+
+    pub(super) fn is_access(&self) -> bool {
+        matches!(self.what, What::Load | What::Store | What::Update)
+    }
+
+    /// Nothing passes it.
+    pub(super) fn is_hard(&self) -> bool {
+        !self.is_access()
+    }
+
+    /// Its order is seen by reads too.
+    pub(super) fn is_ordering(&self) -> bool {
+        self.strong || self.what != What::Load
+    }
+
+    /// It goes through caches that are not the same for all who can see the memory.
+    pub(super) fn is_coherent(&self) -> bool {
+        matches!(self.place, Place::Global | Place::Generic)
+    }
+
+    pub(super) fn must_stay(&self) -> bool {
+        match self.what {
+            What::Load => self.strong,
+            What::Store | What::Update | What::Fence | What::Sync => true,
+            What::Other => false,
+        }
+    }
+
+    /// It stays before `later` wherever the two go.
+    pub(super) fn keeps(&self, later: &Statement) -> bool {
+        self.is_hard()
+            || later.is_hard()
+            || self.acquires
+            || later.releases
+            || (self.volatile && later.volatile)
+    }
+
+    /// It stays before `later`, or behind it, where both access the same bytes.
+    pub(super) fn conflicts(&self, other: &Statement) -> bool {
+        self.place.overlaps(other.place) && (self.is_ordering() || other.is_ordering())
+    }
+}
+
+/// Statements that have to do with memory, by rank: in program order, as far as there is one.
+pub(super) struct Program {
+    pub(super) statements: Vec<Statement>,
+    /// By [`SrcId`]: the rank, or [`NONE`].
+    ranks: Vec<u32>,
+    graph: ir::Function,
+    cfg: Cfg,
+    tree: Tree,
+    /// By block: its statements' ranks.
+    blocks: Vec<std::ops::Range<u32>>,
+    /// Scratch of [`Program::leads`]: the last walk that came to each block, and how many there were.
+    seen: RefCell<Vec<u32>>,
+    walks: Cell<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Program {
+    pub(super) fn new(function: &Function) -> Program {
+        let (graph, runs) = graph(function);
+        let cfg = Cfg::new(&graph);
+        let tree = dominators(&cfg, &graph);
+        let mut statements = Vec::new();
+        let mut blocks = vec![0..0; runs.len()];
+        for &block in &cfg.order {
+            let start = statements.len() as u32;
+            let Some(run) = runs.get(block.index()) else { continue };
+            for stmt in &function.body[run.clone()] {
+                if let Stmt::Instr(instr) = stmt {
+                    statements.extend(Statement::new(instr, block));
+                }
+            }
+            blocks[block.index()] = start..statements.len() as u32;
+        }
+        let last = statements.iter().map(|s| s.src.0).max().unwrap_or(0) as usize;
+        let mut ranks = vec![NONE; last + 1];
+        for (rank, statement) in statements.iter().enumerate() {
+            ranks[statement.src.0 as usize] = rank as u32;
+        }
+        let seen = RefCell::new(vec![0; graph.blocks.len()]);
+        Program { statements, ranks, graph, cfg, tree, blocks, seen, walks: Cell::new(0) }
+    }
+
+    pub(super) fn rank(&self, src: SrcId) -> Option<u32> {
+        self.ranks.get(src.0 as usize).copied().filter(|rank| *rank != NONE)
+    }
+
+    pub(super) fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    pub(super) fn ranks(&self, block: BlockId) -> std::ops::Range<u32> {
+        self.blocks[block.index()].clone()
+    }
+
+    /// Blocks, those that dominate others before them.
+    pub(super) fn preorder(&self) -> impl Iterator<Item = BlockId> + '_ {
+        self.tree.preorder.iter().copied()
+    }
+
+    pub(super) fn parent(&self, block: BlockId) -> Option<BlockId> {
+        self.tree.parent(block)
+    }
+
+    /// Control comes from the first to the second, whose rank is higher, without a back edge.
+    pub(super) fn leads(&self, first: &Statement, second: &Statement) -> bool {
+        let (from, to) = (first.block, second.block);
+        if self.tree.dominates(from, to) {
+            return true;
+        }
+        let walk = self.walks.get() + 1;
+        self.walks.set(walk);
+        let mut seen = self.seen.borrow_mut();
+        let end = self.cfg.place(to);
+        let mut work = vec![from];
+        while let Some(block) = work.pop() {
+            for next in self.graph.block(block).term.successors() {
+                let forward = self.cfg.place(next) > self.cfg.place(block);
+                if next == to && forward {
+                    return true;
+                }
+                let seen = &mut seen[next.index()];
+                if forward && self.cfg.place(next) < end && std::mem::replace(seen, walk) != walk {
+                    work.push(next);
+                }
+            }
+        }
+        false
+    }
+}
+
+/// The control flow of the input, each block with the statements it has.
+fn graph(function: &Function) -> (ir::Function, Vec<std::ops::Range<usize>>) {
+    let mut runs = Vec::new();
+    let mut at_label = vec![None; function.labels as usize];
+    let mut start = 0;
+    for (i, stmt) in function.body.iter().enumerate() {
+        match stmt {
+            Stmt::Label(label) => {
+                if start < i {
+                    runs.push(start..i);
+                    start = i;
+                }
+                if let Some(slot) = at_label.get_mut(label.0 as usize) {
+                    *slot = Some(BlockId(runs.len() as u32));
+                }
+            }
+            Stmt::Instr(instr) if ends_block(instr) => {
+                runs.push(start..i + 1);
+                start = i + 1;
+            }
+            Stmt::Instr(_) => {}
+        }
+    }
+    runs.push(start..function.body.len());
+    let term = |i: usize, run: &std::ops::Range<usize>| {
+        let next = (i + 1 < runs.len()).then_some(BlockId(i as u32 + 1));
+        let mut targets: Vec<BlockId> = Vec::new();
+        match function.body[run.clone()].last() {
+            Some(Stmt::Instr(instr)) if ends_block(instr) => {
+                let labels = match instr.operands.last() {
+                    Some(Operand::Label(label)) => std::slice::from_ref(label),
+                    Some(Operand::Targets(list)) => {
+                        function.targets.get(*list as usize).map_or(&[][..], |t| t)
+                    }
+                    _ => &[],
+                };
+                targets.extend(
+                    labels.iter().filter_map(|label| at_label.get(label.0 as usize).copied().flatten()),
+                );
+                if instr.guard.is_some() {
+                    targets.extend(next);
+                }
+            }
+            _ => targets.extend(next),
+        }
+        match targets[..] {
+            [] => Term::Exit,
+            _ => Term::Switch { index: Src::ZERO, targets, uniform: false },
+        }
+    };
+    let blocks: Vec<Block> =
+        runs.iter().enumerate().map(|(i, run)| Block { term: term(i, run), ..Block::default() }).collect();
+    (flow(blocks), runs)
+}
+
+fn ends_block(instr: &Instr) -> bool {
+    matches!(instr.opcode.form, FormId::Bra | FormId::BrxIdx | FormId::Ret | FormId::Exit)
+}
+
+/// A function that is its control flow alone, for the analyses of the IR.
+pub(super) fn flow(blocks: Vec<Block>) -> ir::Function {
+    ir::Function {
+        name: String::new(),
+        entry: true,
+        layout: (0..blocks.len() as u32).map(BlockId).collect(),
+        blocks,
+        values: Vec::new(),
+        frame: ir::Frame::default(),
+        facts: ir::Facts::default(),
+    }
+}

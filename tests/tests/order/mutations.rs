@@ -1,0 +1,301 @@
+//! The order checker finds code that was changed: instructions exchanged or removed.
+
+use conformance::case::{self, input};
+use ptx_backend::input::{Function, Instr, SrcId, Stmt};
+use ptx_backend::order;
+use ptx_isa::{FormId, Mod, Sm};
+use sass::{Field, Inst, Role};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A function's code, to be changed.
+#[derive(Clone)]
+struct Made {
+    sm: sass::Sm,
+    insts: Vec<Inst>,
+    lines: Vec<Option<SrcId>>,
+}
+
+impl Made {
+    fn of(function: &Function, env: &ptx_backend::input::Env, sm: u8) -> Option<Made> {
+        let options = ptx_backend::Options { sm: Sm::new(sm.into()), opt_level: 3, max_registers: None };
+        let made = ptx_backend::compile(env, function, &options, &mut Default::default()).ok()?;
+        let sm = sass::Sm(sm);
+        let insts = made.code.iter().map(|&word| sass::decode(sm, word)).collect::<Option<_>>()?;
+        Some(Made { sm, insts, lines: made.lines.to_vec() })
+    }
+
+    fn check(&self, function: &Function) -> Result<(), String> {
+        order::check(function, self.sm, &self.insts, &self.lines, &[]).map_err(|error| error.to_string())
+    }
+
+    fn remove(&mut self, at: usize) {
+        self.insts[at] = Inst::new(sass::lookup(self.sm, "NOP", "").expect("a NOP"));
+    }
+
+    fn exchange(&mut self, a: usize, b: usize) {
+        self.insts.swap(a, b);
+        self.lines.swap(a, b);
+    }
+
+    fn name(&self, at: usize) -> &'static str {
+        self.insts[at].form().mnemonic.split('.').next().unwrap_or("")
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Mutation {
+    Remove(usize),
+    Exchange(usize, usize),
+}
+
+/// What a statement promises, as far as it is needed here.
+struct Promise<'a>(&'a Instr);
+
+impl Promise<'_> {
+    fn has(&self, mods: &[Mod]) -> bool {
+        mods.iter().any(|m| self.0.opcode.has(*m))
+    }
+
+    fn is_memory(&self) -> bool {
+        let forms = [FormId::Ld, FormId::St, FormId::Atom, FormId::Red];
+        let constant = self.has(&[Mod::Const, Mod::Param, Mod::ParamEntry, Mod::Nc]);
+        self.is_fence() || forms.contains(&self.0.opcode.form) && !constant
+    }
+
+    fn is_fence(&self) -> bool {
+        let forms = [FormId::Bar, FormId::Barrier, FormId::BarWarpSync, FormId::Membar, FormId::Fence];
+        forms.contains(&self.0.opcode.form)
+    }
+
+    fn space(&self) -> Option<Mod> {
+        let space = self
+            .0
+            .opcode
+            .mods()
+            .find(|m| matches!(m, Mod::Global | Mod::Shared | Mod::SharedCta | Mod::Local));
+        if space == Some(Mod::SharedCta) { Some(Mod::Shared) } else { space }
+    }
+
+    fn is_weak_load(&self) -> bool {
+        let strong = [Mod::Relaxed, Mod::Acquire, Mod::Volatile, Mod::Mmio];
+        self.0.opcode.form == FormId::Ld && !self.has(&strong)
+    }
+
+    fn stays_before(&self, later: &Promise<'_>) -> bool {
+        let spaces = self.space() == later.space() || self.space().is_none() || later.space().is_none();
+        let volatile = |one: &Promise<'_>| one.has(&[Mod::Volatile, Mod::Mmio]);
+        self.is_fence()
+            || later.is_fence()
+            || self.has(&[Mod::Acquire, Mod::AcqRel])
+            || later.has(&[Mod::Release, Mod::AcqRel])
+            || volatile(self) && volatile(later)
+            || spaces && !(self.is_weak_load() && later.is_weak_load())
+    }
+}
+
+/// Changes that PTX's memory model does not allow.
+fn mutations(function: &Function, made: &Made) -> Vec<Mutation> {
+    let statements: BTreeMap<SrcId, &Instr> = function
+        .body
+        .iter()
+        .filter_map(|stmt| match stmt {
+            Stmt::Instr(instr) => Some((instr.src, instr)),
+            Stmt::Label(_) => None,
+        })
+        .collect();
+    let promise = |at: usize| -> Option<(SrcId, Promise<'_>)> {
+        const NAMES: [&str; 18] = [
+            "LD", "LDG", "LDS", "LDL", "ST", "STG", "STS", "STL", "ATOM", "ATOMG", "ATOMS", "RED", "REDG",
+            "MEMBAR", "BAR", "WARPSYNC", "CCTL", "ERRBAR",
+        ];
+        let src = made.lines[at]?;
+        let promise = Promise(statements.get(&src)?);
+        let own = !matches!(made.name(at), "LDL" | "STL") || promise.space() == Some(Mod::Local);
+        (NAMES.contains(&made.name(at)) && own && promise.is_memory()).then_some((src, promise))
+    };
+    let boundaries: BTreeSet<usize> = (0..made.insts.len())
+        .flat_map(|at| {
+            let target = made.insts[at].target(at as u64 * 16).map(|to| (to / 16) as usize);
+            let leaves = matches!(made.name(at), "BRA" | "EXIT" | "BSYNC" | "RET");
+            target.into_iter().chain(leaves.then_some(at + 1))
+        })
+        .collect();
+    let mut mutations = Vec::new();
+    let mut last: Option<usize> = None;
+    for at in 0..made.insts.len() {
+        if boundaries.contains(&at) {
+            last = None;
+        }
+        let Some((src, one)) = promise(at) else { continue };
+        // A guess at what a swap will find is no promise.
+        let guess = matches!(one.0.opcode.form, FormId::Atom | FormId::Red) && made.name(at) == "LDS";
+        if !one.is_weak_load() && !guess {
+            mutations.push(Mutation::Remove(at));
+        }
+        if let Some(before) = last
+            && let Some((earlier, first)) = promise(before)
+            && !exclusive(&made.insts[before], &made.insts[at])
+        {
+            let pair = [made.name(before), made.name(at)];
+            let stays = match earlier.cmp(&src) {
+                std::cmp::Ordering::Less => first.stays_before(&one) && !may_be_apart(made, before, at),
+                // The fences of one statement.
+                std::cmp::Ordering::Equal => {
+                    pair[0] == "MEMBAR"
+                        || (pair[1] == "CCTL" && pair[0] != "ERRBAR")
+                        || pair[0] == "ERRBAR" && pair[1] != "CCTL"
+                }
+                // They changed places already.
+                std::cmp::Ordering::Greater => false,
+            };
+            if stays {
+                mutations.push(Mutation::Exchange(before, at));
+            }
+        }
+        last = Some(at);
+    }
+    mutations
+}
+
+/// Executed by different threads: the two sides of a branch.
+fn exclusive(a: &Inst, b: &Inst) -> bool {
+    a.get(Field::Guard) == b.get(Field::Guard) && a.get(Field::GuardNot) != b.get(Field::GuardNot)
+}
+
+/// One address and different offsets.
+fn may_be_apart(made: &Made, a: usize, b: usize) -> bool {
+    let address = |at: usize| -> Vec<_> {
+        let of_address = |used: &sass::RegUse| matches!(used.role, Role::Address | Role::Base);
+        made.insts[at].reads(made.sm).filter(of_address).map(|used| (used.file, used.index)).collect()
+    };
+    let offset = |at: usize| made.insts[at].get(Field::Offset);
+    offset(a).is_some() && offset(b).is_some() && offset(a) != offset(b) && address(a) == address(b)
+}
+
+fn random(state: &mut u64) -> usize {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) as usize
+}
+
+/// How many changes are tried; the environment can ask for more.
+fn wanted() -> usize {
+    std::env::var("PTX_ORDER_MUTATIONS").ok().and_then(|count| count.parse().ok()).unwrap_or(400)
+}
+
+#[test]
+fn exchanged_and_removed_instructions_are_found() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).expect("kernels").map(|e| e.expect("a file").path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "ptx"));
+    paths.sort();
+    let mut all: Vec<(std::sync::Arc<Function>, Made, Vec<Mutation>)> = Vec::new();
+    for path in &paths {
+        let text = std::fs::read_to_string(path).expect("text");
+        let Ok(module) = case::parse(&text) else { continue };
+        let names = text.split(".entry ").skip(1).filter_map(|rest| rest.split(['(', '\n']).next());
+        for input in names.filter_map(|name| case::kernel_of(&module, name.trim()).ok()) {
+            for sm in [75, 90, 120] {
+                let Some(made) = Made::of(&input.function, &input.env, sm) else { continue };
+                let mutations = mutations(&input.function, &made);
+                // Unreached statements are known to the compiler alone.
+                if made.check(&input.function).is_ok() && !mutations.is_empty() {
+                    all.push((input.function.clone(), made, mutations));
+                }
+            }
+        }
+    }
+    assert!(all.len() > 50, "{} functions", all.len());
+    let mut state = 1;
+    let (mut missed, wanted) = (Vec::new(), wanted());
+    for _ in 0..wanted {
+        let (function, made, mutations) = &all[random(&mut state) % all.len()];
+        let mutation = mutations[random(&mut state) % mutations.len()];
+        let mut changed = made.clone();
+        match mutation {
+            Mutation::Remove(at) => changed.remove(at),
+            Mutation::Exchange(a, b) => changed.exchange(a, b),
+        }
+        if changed.check(function).is_ok() {
+            let text = |at: usize| sass::print(made.sm, &made.insts[at], at as u64 * 16);
+            let what = match mutation {
+                Mutation::Remove(at) => text(at),
+                Mutation::Exchange(a, b) => format!("{} and {}", text(a), text(b)),
+            };
+            missed.push(format!("{} for sm_{}: {mutation:?}: {what}", function.name, made.sm.0));
+        }
+    }
+    eprintln!("{} of {wanted} are found", wanted - missed.len());
+    assert!(missed.len() * 100 <= wanted, "{} of {wanted} are missed:\n{}", missed.len(), missed.join("\n"));
+}
+
+/// Compiles one kernel, changes its code by the places of its instructions of a name, and asks the checker.
+fn found(body: &str, change: impl Fn(&mut Made, &dyn Fn(&str) -> Vec<usize>)) -> String {
+    let ptx = format!(
+        ".version 8.3\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
+         .reg .pred %p<2>;\n.reg .b32 %r<9>;\n.reg .b64 %d<9>;\n.shared .align 4 .b8 room[64];\n\
+         ld.param.u64 %d0, [p];\nmov.u32 %r0, %tid.x;\nsetp.gt.u32 %p0, %r0, 3;\n{body}\nret;\n}}\n"
+    );
+    let input = input(&ptx, "k").unwrap_or_else(|error| panic!("{error}\n{ptx}"));
+    let mut made = Made::of(&input.function, &input.env, 90).expect("it compiles");
+    assert_eq!(made.check(&input.function), Ok(()));
+    let before = made.clone();
+    change(&mut made, &|name| (0..before.insts.len()).filter(|&at| before.name(at) == name).collect());
+    made.check(&input.function).err().unwrap_or_default()
+}
+
+#[test]
+fn messages_name_statements_and_reasons() {
+    let volatile = "ld.volatile.shared.u32 %r1, [room];\nst.global.u32 [%d0], %r0;";
+    assert_eq!(found(volatile, |made, of| made.remove(of("LDS")[0])), "statement 3: its access is missing");
+    assert_eq!(found(volatile, |_, _| ()), "");
+    let release = "st.global.u32 [%d0+4], %r0;\nst.release.gpu.global.u32 [%d0], %r0;";
+    assert_eq!(
+        found(release, |made, of| made.remove(of("MEMBAR")[0])),
+        "statement 4: no MEMBAR stands before its access"
+    );
+    assert_eq!(
+        found(release, |made, of| made.remove(of("ERRBAR")[0])),
+        "statement 4: no ERRBAR stands before its access"
+    );
+    assert_eq!(
+        found(release, |made, of| made.exchange(of("STG")[0], of("MEMBAR")[0])),
+        "statement 3 and statement 4: their instructions changed places"
+    );
+    let acquire =
+        "ld.acquire.gpu.global.u32 %r1, [%d0];\nld.global.u32 %r2, [%d0+4];\nst.global.u32 [%d0+8], %r2;";
+    assert_eq!(
+        found(acquire, |made, of| made.exchange(of("LDG")[0], of("CCTL")[0])),
+        "statement 3: no CCTL stands behind its access"
+    );
+    assert_eq!(
+        found(acquire, |made, of| made.exchange(of("LDG")[1], of("CCTL")[0])),
+        "statement 3 and statement 4: their instructions changed places"
+    );
+}
+
+#[test]
+fn accesses_of_different_bytes_may_change_places() {
+    let stores = |offset: u32| {
+        let body = format!("st.global.u32 [%d0], %r0;\nst.global.u32 [%d0+{offset}], 7;");
+        found(&body, |made, of| made.exchange(of("STG")[0], of("STG")[1]))
+    };
+    assert_eq!(stores(4), "");
+    assert_eq!(stores(2), "statement 3 and statement 4: their instructions changed places");
+}
+
+#[test]
+fn instructions_stay_with_the_fence_before_them() {
+    // A branch around enough stores to stay one.
+    let stores: String = (0..9).map(|i| format!("st.global.u32 [%d0+{}], %r0;\n", 4 * i)).collect();
+    let body = format!(
+        "st.shared.u32 [room], %r0;\n@%p0 bra A;\nfence.acq_rel.cta;\n{stores}A:\nfence.sc.cta;\nld.global.u32 %r1, [%d0+64];\n\
+         st.global.u32 [%d0], %r1;"
+    );
+    let lost = "control comes to the second's instruction without the first's";
+    // The store goes behind the first fence, the load to the start.
+    let text = found(&body, |made, of| made.exchange(of("STS")[0], of("MEMBAR")[0]));
+    assert_eq!(text, format!("statement 3 and statement 5: {lost}"));
+    let text = found(&body, |made, of| made.exchange(of("LDG")[0], of("S2R")[0]));
+    assert_eq!(text, format!("statement 15 and statement 16: {lost}"));
+}
