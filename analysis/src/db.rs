@@ -114,6 +114,15 @@ impl Database {
         file.set_text(self).to(text.into());
     }
 
+    /// Empties a file that nobody needs any more and frees what was derived from it. The file itself can't be taken
+    /// back; it can have the text of the next one.
+    pub fn clear_file(&mut self, file: SourceFile) {
+        self.set_text(file, "");
+        // A result is freed when the next one takes its place, and those of an item when its file has none.
+        crate::ide::diagnostics(self, file);
+        crate::ide::line_index(self, file);
+    }
+
     pub fn set_target_override(&mut self, target: Option<Sm>) {
         Options::get(self).set_target(self).with_durability(Durability::HIGH).to(target);
     }

@@ -5,6 +5,7 @@
 //! are doing with older snapshots and waits until they let go, which is why this is a thread and no task.
 //! No async code ever holds a snapshot.
 
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, OnceLock};
@@ -25,6 +26,13 @@ use tower_lsp::lsp_types::{self as lsp, TextDocumentContentChangeEvent, Url};
 
 /// How long typing must pause before functions are compiled in the background.
 const QUIET: Duration = Duration::from_millis(300);
+
+/// Documents checked or compiled at once unasked, so that thousands that are opened together leave room for what the
+/// user asks. A compilation uses all cores by itself; a second one keeps a long one from delaying short ones.
+const AT_ONCE: usize = 2;
+
+/// Closed documents whose files are kept for the next ones, besides two for each open document.
+const SPARE: usize = 32;
 
 /// Everything that reaches the owner.
 pub enum Event {
@@ -74,6 +82,10 @@ pub enum Event {
     Interrupted {
         uri: Url,
         version: i32,
+        work: Work,
+    },
+    /// Background work has ended, whatever came of it.
+    Ended {
         work: Work,
     },
     Shutdown,
@@ -132,6 +144,20 @@ struct Open {
     /// Compile this version when typing has paused until then.
     compile_at: Option<Instant>,
     compiling: Option<i32>,
+    /// The version waits to be checked.
+    check_queued: bool,
+}
+
+/// Tells the owner that background work has ended, even by a panic.
+struct EndOf {
+    work: Work,
+    events: Sender<Event>,
+}
+
+impl Drop for EndOf {
+    fn drop(&mut self) {
+        let _ = self.events.send(Event::Ended { work: self.work });
+    }
 }
 
 pub struct Owner {
@@ -139,6 +165,12 @@ pub struct Owner {
     config: Arc<Config>,
     abilities: ClientAbilities,
     documents: FxHashMap<Url, Open>,
+    /// Files of closed documents, empty.
+    spare: Vec<SourceFile>,
+    /// Documents that wait to be checked.
+    to_check: VecDeque<Url>,
+    checking: usize,
+    compiling: usize,
     client: Client,
     runtime: Handle,
     events: Sender<Event>,
@@ -151,6 +183,10 @@ impl Owner {
             config: Arc::default(),
             abilities: ClientAbilities::default(),
             documents: FxHashMap::default(),
+            spare: Vec::new(),
+            to_check: VecDeque::new(),
+            checking: 0,
+            compiling: 0,
             client,
             runtime,
             events,
@@ -218,6 +254,7 @@ impl Owner {
             Event::Checked { uri, version, diagnostics } => self.checked(&uri, version, diagnostics),
             Event::Compiled { uri, version, diagnostics } => self.compiled(&uri, version, diagnostics),
             Event::Interrupted { uri, version, work } => self.interrupted(&uri, version, work),
+            Event::Ended { work } => self.ended(work),
             Event::Shutdown => return false,
         }
         true
@@ -227,6 +264,11 @@ impl Owner {
         self.db.set_target_override(config.target);
         self.db.set_levels(config.levels.clone());
         self.config = Arc::new(config);
+        self.restart();
+    }
+
+    /// Checks and compiles all documents again.
+    fn restart(&mut self) {
         let uris: Vec<Url> = self.documents.keys().cloned().collect();
         for uri in uris {
             self.start_checks(&uri);
@@ -241,7 +283,13 @@ impl Owner {
                 self.db.set_text(open.file, document.text());
                 open.file
             }
-            None => self.db.add_file(document.text()),
+            None => match self.spare.pop() {
+                Some(file) => {
+                    self.db.set_text(file, document.text());
+                    file
+                }
+                None => self.db.add_file(document.text()),
+            },
         };
         let open = Open {
             document,
@@ -251,6 +299,7 @@ impl Owner {
             checked: None,
             compile_at: None,
             compiling: None,
+            check_queued: false,
         };
         self.documents.insert(uri.clone(), open);
         self.start_checks(&uri);
@@ -259,11 +308,24 @@ impl Owner {
 
     fn close(&mut self, uri: &Url) {
         let Some(open) = self.documents.remove(uri) else { return };
-        // The input cannot be taken back; an empty text frees everything derived from the old one.
-        self.db.set_text(open.file, "");
+        self.db.clear_file(open.file);
+        self.spare.push(open.file);
+        if self.spare.len() > SPARE + 2 * self.documents.len() {
+            self.renew_database();
+        }
         if !self.abilities.pulls_diagnostics {
             self.send_diagnostics(uri.clone(), Vec::new(), None);
         }
+    }
+
+    /// Starts with an empty database. The old one keeps most of the memory that it ever needed.
+    fn renew_database(&mut self) {
+        self.db = self.db.scratch();
+        self.spare.clear();
+        for open in self.documents.values_mut() {
+            open.file = self.db.add_file(open.document.text());
+        }
+        self.restart();
     }
 
     /// Applies changes to the rope. False for an unknown document or an old version.
@@ -314,13 +376,34 @@ impl Owner {
         self.runtime.spawn_blocking(move || job(snapshot));
     }
 
-    fn start_checks(&self, uri: &Url) {
+    fn start_checks(&mut self, uri: &Url) {
         if self.abilities.pulls_diagnostics {
             return;
         }
+        let Some(open) = self.documents.get_mut(uri) else { return };
+        if !std::mem::replace(&mut open.check_queued, true) {
+            self.to_check.push_back(uri.clone());
+        }
+        self.start_queued_checks();
+    }
+
+    fn start_queued_checks(&mut self) {
+        while self.checking < AT_ONCE
+            && let Some(uri) = self.to_check.pop_front()
+        {
+            self.start_check(&uri);
+        }
+    }
+
+    fn start_check(&mut self, uri: &Url) {
+        let Some(open) = self.documents.get_mut(uri) else { return };
+        open.check_queued = false;
         let Some(snapshot) = self.snapshot(uri) else { return };
+        self.checking += 1;
         let events = self.events.clone();
+        let end = EndOf { work: Work::Check, events: self.events.clone() };
         self.runtime.spawn_blocking(move || {
+            let _end = end;
             let Snapshot { db, file, uri, version, .. } = snapshot;
             let found = catch_cancelled(AssertUnwindSafe(|| ide::diagnostics(&db, file)));
             drop(db);
@@ -329,6 +412,19 @@ impl Owner {
                 Err(_) => Event::Interrupted { uri, version, work: Work::Check },
             });
         });
+    }
+
+    fn ended(&mut self, work: Work) {
+        match work {
+            Work::Check => {
+                self.checking -= 1;
+                self.start_queued_checks();
+            }
+            Work::Compile => {
+                self.compiling -= 1;
+                self.start_due_compilations();
+            }
+        }
     }
 
     /// Starts again what was cancelled, unless a newer version has taken its place.
@@ -414,20 +510,19 @@ impl Owner {
         }
     }
 
+    /// When the next compilation can start by itself; one that has to wait for others is started by their end.
     fn next_deadline(&self) -> Option<Instant> {
-        self.documents.values().filter_map(|open| open.compile_at).min()
+        let deadlines = self.documents.values().filter_map(|open| open.compile_at);
+        deadlines.min().filter(|_| self.compiling < AT_ONCE)
     }
 
     fn start_due_compilations(&mut self) {
         let now = Instant::now();
-        let mut due: Vec<Url> = self
-            .documents
-            .iter()
-            .filter(|(_, open)| open.compile_at.is_some_and(|at| at <= now))
-            .map(|(uri, _)| uri.clone())
-            .collect();
+        let deadline =
+            |(uri, open): (&Url, &Open)| open.compile_at.filter(|&at| at <= now).map(|at| (at, uri.clone()));
+        let mut due: Vec<(Instant, Url)> = self.documents.iter().filter_map(deadline).collect();
         due.sort();
-        for uri in due {
+        for (_, uri) in due {
             self.start_compilation(&uri);
         }
     }
@@ -436,6 +531,10 @@ impl Owner {
     fn start_compilation(&mut self, uri: &Url) {
         let enabled = self.config.compile;
         let Some(open) = self.documents.get_mut(uri) else { return };
+        if self.compiling >= AT_ONCE {
+            open.compile_at.get_or_insert_with(Instant::now);
+            return;
+        }
         open.compile_at = None;
         let version = open.document.version();
         if !enabled || open.compiling == Some(version) {
@@ -443,12 +542,15 @@ impl Owner {
         }
         open.compiling = Some(version);
         let Some(snapshot) = self.snapshot(uri) else { return };
+        self.compiling += 1;
+        let end = EndOf { work: Work::Compile, events: self.events.clone() };
         let progress = self
             .abilities
             .shows_progress
             .then(|| Progress::begin(&self.client, &self.runtime, "Compiling PTX"));
         let events = self.events.clone();
         self.runtime.spawn_blocking(move || {
+            let _end = end;
             let Snapshot { db, file, uri, version, .. } = snapshot;
             let report = |done, total| {
                 if let Some(progress) = &progress {

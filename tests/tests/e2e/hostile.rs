@@ -3,6 +3,10 @@
 use crate::client::Client;
 use crate::{KERNEL, URI, document, started};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn framed(body: &str) -> String {
     format!("Content-Length: {}\r\n\r\n{body}", body.len())
@@ -133,4 +137,39 @@ async fn ten_thousand_hostile_messages_end_nothing() {
     let hover = client.request("textDocument/hover", crate::at("fma.rn")).await.unwrap();
     assert!(hover["contents"]["value"].as_str().unwrap().contains("FFMA"));
     client.stop().await;
+}
+
+/// A client that asks and doesn't read is not heard until it reads; then it gets every answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_read_is_not_heard() {
+    const COUNT: usize = 60;
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    let (input, output) = tokio::io::split(theirs);
+    let server = tokio::spawn(ptx_analyzer::server::serve(input, output));
+    let (mut input, mut output) = tokio::io::split(ours);
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counter = sent.clone();
+    let writer = tokio::spawn(async move {
+        // The answer repeats the id.
+        let request = json!({ "jsonrpc": "2.0", "id": "x".repeat(1 << 20), "method": "none" }).to_string();
+        for _ in 0..COUNT {
+            output.write_all(framed(&request).as_bytes()).await.expect("the server reads at last");
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        output
+    });
+    let mut before = 0;
+    while before < 30 || before != sent.load(Ordering::Relaxed) {
+        before = sent.load(Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    assert!((30..40).contains(&before), "{before} megabytes of answers wait");
+    let mut answers = vec![0; COUNT << 20];
+    tokio::time::timeout(Duration::from_secs(120), input.read_exact(&mut answers))
+        .await
+        .expect("the server goes on")
+        .expect("it writes");
+    drop(writer.await.expect("everything is sent"));
+    drop(input);
+    server.await.expect("it ends");
 }
