@@ -322,9 +322,8 @@ impl Owner {
     fn renew_database(&mut self) {
         self.db = self.db.scratch();
         self.spare.clear();
-        for open in self.documents.values_mut() {
-            open.file = self.db.add_file(open.document.text());
-        }
+        let db = &self.db;
+        self.documents.values_mut().for_each(|open| open.file = db.add_file(open.document.text()));
         self.restart();
     }
 
