@@ -140,8 +140,30 @@ pub fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Opt
 pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Compiled>> {
     let input = function(db, item).as_ref()?;
     let options = backend_options(db, item.file(db))?;
+    if let Some(error) = too_large(db, item.file(db), input) {
+        return Some(Arc::new(Err(error)));
+    }
     let env = function_env(db, item.file(db), input);
     Some(Arc::new(compile(db, env, input, &options)))
+}
+
+/// Why a function is not compiled while its file is edited.
+fn too_large(db: &dyn Db, file: SourceFile, input: &Function) -> Option<CodegenError> {
+    let statements = input.body.len();
+    let limit = Options::get(db).live_limit(db)?;
+    if statements <= limit as usize || file.compiles_all(db) {
+        return None;
+    }
+    // No statement is to blame.
+    let at = SrcId(u32::MAX);
+    let what =
+        format!("{statements} statements are too many to compile while typing; save the file to compile");
+    Some(CodegenError::Unsupported { at, what })
+}
+
+/// Whether a function has no code because it is too large to be compiled while its file is edited.
+pub(crate) fn is_too_large(db: &dyn Db, item: Item<'_>) -> bool {
+    function(db, item).as_ref().is_some_and(|input| too_large(db, item.file(db), input).is_some())
 }
 
 /// One compilation: cancelled by unwinding, and a panic of the compiler is its own error.

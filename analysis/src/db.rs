@@ -17,6 +17,9 @@ pub struct SourceFile {
     /// The text never changes.
     #[returns(copy)]
     pub is_frozen: bool,
+    /// Every function is to be compiled, also those above [`Options::live_limit`].
+    #[returns(copy)]
+    pub compiles_all: bool,
 }
 
 /// What the checks and the compiler are asked to do, for all files of a database.
@@ -33,6 +36,9 @@ pub struct Options {
     pub opt_level: u8,
     #[returns(copy)]
     pub max_registers: Option<u32>,
+    /// The most statements of a function that is compiled while its file is edited; `None`: any.
+    #[returns(copy)]
+    pub live_limit: Option<u32>,
     pub levels: Levels,
 }
 
@@ -73,8 +79,9 @@ impl Database {
 
     fn with_storage(storage: salsa::Storage<Self>) -> Self {
         let db = Self { storage };
-        let _options =
-            Options::builder(None, None, 3, None, Levels::default()).durability(Durability::HIGH).new(&db);
+        let _options = Options::builder(None, None, 3, None, None, Levels::default())
+            .durability(Durability::HIGH)
+            .new(&db);
         db
     }
 
@@ -87,6 +94,7 @@ impl Database {
             own.architecture(self),
             own.opt_level(self),
             own.max_registers(self),
+            own.live_limit(self),
             own.levels(self).clone(),
         )
         .durability(Durability::HIGH)
@@ -101,12 +109,12 @@ impl Database {
 
     /// Adds a file.
     pub fn add_file(&self, text: impl Into<Text>) -> SourceFile {
-        SourceFile::new(self, text.into(), false)
+        SourceFile::new(self, text.into(), false, false)
     }
 
     /// Adds a file that never changes: nothing is tracked for it, and its items share its text. For one-shot runs.
     pub fn add_frozen_file(&self, text: impl Into<Text>) -> SourceFile {
-        SourceFile::builder(text.into(), true).durability(Durability::NEVER_CHANGE).new(self)
+        SourceFile::builder(text.into(), true, true).durability(Durability::NEVER_CHANGE).new(self)
     }
 
     /// Replaces a file's text. Cancels the running queries of all snapshots and waits until they are dropped.
@@ -114,10 +122,22 @@ impl Database {
         file.set_text(self).to(text.into());
     }
 
+    /// Says whether every function of a file is to be compiled, however large.
+    pub fn set_compiles_all(&mut self, file: SourceFile, all: bool) {
+        if file.compiles_all(self) != all {
+            file.set_compiles_all(self).to(all);
+        }
+    }
+
+    pub fn set_live_limit(&mut self, statements: Option<u32>) {
+        Options::get(self).set_live_limit(self).with_durability(Durability::HIGH).to(statements);
+    }
+
     /// Empties a file that nobody needs any more and frees what was derived from it. The file itself can't be taken
     /// back; it can have the text of the next one.
     pub fn clear_file(&mut self, file: SourceFile) {
         self.set_text(file, "");
+        self.set_compiles_all(file, false);
         // A result is freed when the next one takes its place, and those of an item when its file has none.
         crate::ide::diagnostics(self, file);
         crate::ide::line_index(self, file);

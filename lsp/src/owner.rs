@@ -31,6 +31,9 @@ const QUIET: Duration = Duration::from_millis(300);
 /// user asks. A compilation uses all cores by itself; a second one keeps a long one from delaying short ones.
 const AT_ONCE: usize = 2;
 
+/// The most statements of a function that is compiled unasked: about a second's work. Larger ones wait for a save.
+const LIVE_LIMIT: u32 = 20_000;
+
 /// Closed documents whose files are kept for the next ones, besides two for each open document.
 const SPARE: usize = 32;
 
@@ -178,8 +181,10 @@ pub struct Owner {
 
 impl Owner {
     pub fn new(client: Client, runtime: Handle, events: Sender<Event>) -> Self {
+        let mut db = Database::default();
+        db.set_live_limit(Some(LIVE_LIMIT));
         Self {
-            db: Database::default(),
+            db,
             config: Arc::default(),
             abilities: ClientAbilities::default(),
             documents: FxHashMap::default(),
@@ -248,7 +253,7 @@ impl Owner {
             Event::Configure { config } => self.configure(config),
             Event::Open { uri, version, text, load: _load } => self.open(uri, version, &text),
             Event::Change { .. } => unreachable!("changes are handled with their followers"),
-            Event::Save { uri } => self.start_compilation(&uri),
+            Event::Save { uri } => self.save(&uri),
             Event::Close { uri } => self.close(&uri),
             Event::Read { uri, job, token } => self.read(&uri, job, &token),
             Event::Checked { uri, version, diagnostics } => self.checked(&uri, version, diagnostics),
@@ -306,6 +311,17 @@ impl Owner {
         self.schedule_compilation(&uri);
     }
 
+    /// Compiles everything, also what is too large to be compiled while somebody types.
+    fn save(&mut self, uri: &Url) {
+        let Some(open) = self.documents.get_mut(uri) else { return };
+        if !open.file.compiles_all(&self.db) {
+            self.db.set_compiles_all(open.file, true);
+            // What is being compiled of this version may lack large functions.
+            open.compiling = None;
+        }
+        self.start_compilation(uri);
+    }
+
     fn close(&mut self, uri: &Url) {
         let Some(open) = self.documents.remove(uri) else { return };
         self.db.clear_file(open.file);
@@ -345,6 +361,7 @@ impl Owner {
         for uri in changed.drain(..) {
             let Some(open) = self.documents.get_mut(&uri) else { continue };
             open.lines = Arc::default();
+            self.db.set_compiles_all(open.file, false);
             self.db.set_text(open.file, open.document.text());
             self.start_checks(&uri);
             self.schedule_compilation(&uri);

@@ -8,7 +8,7 @@ use ptx_syntax::ast::literal;
 use ptx_syntax::{SyntaxKind, SyntaxToken, TokenAtOffset};
 use text_size::{TextRange, TextSize};
 
-use crate::compile::compile_function;
+use crate::compile::{compile_diagnostic, compile_function};
 use crate::db::{Database, Db, SourceFile};
 use crate::ide::Hover;
 use crate::ide::locate::{Found, module_target, name_at, spot};
@@ -280,8 +280,10 @@ fn instruction(
         }
         Some(_) => out.push_str("\nno machine code of its own\n"),
         None => {
-            if let Some(Err(error)) = compile_function(db, item).as_deref() {
-                let _ = writeln!(out, "\nnot compiled: {error}");
+            if let (Some(Err(_)), Some(found)) =
+                (compile_function(db, item).as_deref(), compile_diagnostic(db, item))
+            {
+                let _ = writeln!(out, "\n{}", found.message);
             }
         }
     }

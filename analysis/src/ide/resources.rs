@@ -3,7 +3,7 @@
 use ptx_backend::Resources;
 use text_size::{TextRange, TextSize};
 
-use crate::compile::{compile_diagnostic, compile_function, functions};
+use crate::compile::{compile_diagnostic, compile_function, functions, is_too_large};
 use crate::db::{Database, Db, SourceFile};
 use crate::diagnostic::Diagnostic;
 use crate::ide::{Command, InlayHint, Lens};
@@ -83,20 +83,28 @@ pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<Inl
     names
         .filter_map(|item| {
             let found = of_item(db, file, item)?;
-            let resources = found.resources.as_ref().ok()?;
-            let mut label = format!("{} registers", resources.registers);
-            let spilled = resources.spill_store_bytes + resources.spill_load_bytes;
-            if spilled > 0 {
-                label.push_str(&format!(", {spilled} bytes spilled"));
-            }
-            if let Some(occupancy) = found.occupancy {
-                label.push_str(&format!(", {}% occupancy", occupancy.percent()));
-            }
+            let label = match &found.resources {
+                Ok(resources) => label(resources, found.occupancy),
+                Err(_) if is_too_large(db, item) => "too large to compile while typing".to_owned(),
+                Err(_) => return None,
+            };
             let text = &file.text(db)[usize::from(found.range.end())..];
             let rest_of_line = TextSize::of(text.lines().next().unwrap_or_default().trim_end());
             Some(InlayHint { offset: found.range.end() + rest_of_line, label, tooltip: details(&found) })
         })
         .collect()
+}
+
+fn label(resources: &Resources, occupancy: Option<Occupancy>) -> String {
+    let mut label = format!("{} registers", resources.registers);
+    let spilled = resources.spill_store_bytes + resources.spill_load_bytes;
+    if spilled > 0 {
+        label.push_str(&format!(", {spilled} bytes spilled"));
+    }
+    if let Some(occupancy) = occupancy {
+        label.push_str(&format!(", {}% occupancy", occupancy.percent()));
+    }
+    label
 }
 
 /// One lens per function: what it takes; clicking shows the machine code.

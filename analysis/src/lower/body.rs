@@ -170,6 +170,7 @@ impl<'db> Walker<'db> {
 
     /// Declares a name in the innermost scope and reports an earlier one there.
     pub(super) fn declare(&mut self, range: TextRange, visible: TextRange, kind: DeclKind) -> DeclId {
+        self.step();
         let name = self.slice(range);
         let (id, previous) = self.names.declare(name, Declaration { range, visible, kind });
         if let Some(previous) = previous
@@ -198,6 +199,7 @@ impl<'db> Walker<'db> {
         let first_label = self.labels_of(block);
         let mut label = first_label;
         for child in block.children() {
+            self.step();
             let was_incomplete = self.incomplete;
             match child.kind() {
                 SyntaxKind::INSTRUCTION => self.instruction(&child),

@@ -143,6 +143,7 @@ impl<'s, 'db> Body<'s, 'db> {
         outline(self.text, open.into(), &mut self.braces)?;
         self.open(0)?;
         while !self.blocks.is_empty() {
+            self.walker.step();
             self.skip_trivia()?;
             match self.byte() {
                 b'{' => {

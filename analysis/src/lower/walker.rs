@@ -80,6 +80,8 @@ pub(super) struct Walker<'db> {
     pub(super) incomplete: bool,
     /// The first statement that made it so.
     pub(super) not_understood: Option<TextRange>,
+    /// Statements and declarations so far.
+    steps: u32,
 }
 
 impl<'db> Walker<'db> {
@@ -121,6 +123,7 @@ impl<'db> Walker<'db> {
             broken: Vec::new(),
             incomplete: false,
             not_understood: None,
+            steps: 0,
         }
     }
 
@@ -192,6 +195,14 @@ impl<'db> Walker<'db> {
         self.map.occurrences.push(Occurrence { range, entity, access });
     }
 
+    /// Called for every statement and declaration: gives up, now and then, if nobody waits for the result any more.
+    pub(super) fn step(&mut self) {
+        self.steps = self.steps.wrapping_add(1);
+        if self.steps.is_multiple_of(1 << 12) {
+            self.db.unwind_if_revision_cancelled();
+        }
+    }
+
     /// Makes room for a function: moving what grows would touch twice the memory, and memory that is never used costs
     /// nothing.
     pub(super) fn reserve(&mut self, text: &str) {
@@ -226,6 +237,7 @@ impl<'db> Walker<'db> {
             let flow = is_understood.then(|| Flow::new(function, &self.code, &self.survey, map));
             let body = check::Body::new(function, flow, &self.variables, map, self.text, self.extras);
             for check in check::BODY_CHECKS {
+                self.db.unwind_if_revision_cancelled();
                 check(&body, &mut self.diagnostics);
             }
         }

@@ -436,3 +436,28 @@ fn no_offset_is_out_of_reach() {
     let _ = (ide::document_symbols(&db, file), ide::folding_ranges(&db, file), ide::code_lenses(&db, file));
     let _ = ide::semantic_tokens(&db, file, None);
 }
+
+#[test]
+fn large_functions_wait_for_a_save() {
+    let mut db = Database::default();
+    db.set_live_limit(Some(3));
+    let text = kernel(".reg .b32 %r<3>;\nmov.u32 %r1, 1;\nmov.u32 %r2, %r1;\nadd.s32 %r2, %r1, %r1;\nret;");
+    let file = db.add_file(text.replace("sm_90", "sm_80"));
+    let all = TextRange::up_to(TextSize::of(text.as_str()));
+    let shown = |db: &Database| {
+        let hint = ide::inlay_hints(db, file, all).pop().expect("a hint").label;
+        let notes = ide::compile_diagnostics(db, file);
+        (hint, notes.first().map(|note| note.message.clone()))
+    };
+    let message = "not compiled: 4 statements are too many to compile while typing; save the file to compile";
+    assert_eq!(shown(&db), ("too large to compile while typing".to_owned(), Some(message.to_owned())));
+    let offset = TextSize::new(text.find("mov.u32").expect("it is there") as u32);
+    let hover = ide::hover(&db, file, offset).expect("a hover").markdown;
+    assert!(hover.contains(message), "{hover}");
+    db.set_compiles_all(file, true);
+    let (hint, note) = shown(&db);
+    assert!(hint.contains("registers") && note.is_none(), "{hint} {note:?}");
+    db.set_compiles_all(file, false);
+    db.set_live_limit(Some(4));
+    assert_eq!(shown(&db), (hint, None));
+}

@@ -48,3 +48,26 @@ async fn documents_wait_for_initialize() {
     assert_eq!(client.request("textDocument/documentSymbol", document()).await, Ok(Value::Null));
     client.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_check_of_a_large_document_holds_up_no_other() {
+    const LARGE: &str = "file:///large.ptx";
+    let (mut client, _) = Client::start(json!({}), json!({ "compile": false })).await;
+    client.open(URI, KERNEL).await;
+    client.diagnostics(1).await;
+    let line = "    add.s32 %r5, %r5, %r4;\n";
+    client.open(LARGE, &KERNEL.replace("    ret;\n", &format!("{}    ret;\n", line.repeat(60_000)))).await;
+    // Each edit has to wait until the check lets go of the database.
+    for version in 2..8 {
+        client.edit(URI, version, 0, 0, 0, "//\n").await;
+        loop {
+            let found = client.notification("textDocument/publishDiagnostics").await;
+            assert_eq!(found["uri"], URI, "the large document comes last");
+            if found["version"] == version {
+                break;
+            }
+        }
+    }
+    assert_eq!(client.notification("textDocument/publishDiagnostics").await["uri"], LARGE);
+    client.stop().await;
+}
