@@ -28,12 +28,6 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads `{"target": "sm_90", "lints": {"W0501": "warning"}, "inlayHints": true, "codeLens": true,
-    /// "compile": true}`, alone or under `"ptx"`. What is missing or of the wrong type keeps its default.
-    pub fn from_json(value: &Value) -> Config {
-        Config::default().with(value)
-    }
-
     /// What a project says, where the client says nothing else.
     pub fn of(project: &Project) -> Config {
         let mut config = Config { target: project.target, ..Config::default() };
@@ -46,22 +40,52 @@ impl Config {
         config
     }
 
-    /// The settings with those of [`Config::from_json`] that the client has.
-    pub fn with(mut self, value: &Value) -> Config {
-        let value = value.get("ptx").unwrap_or(value);
-        let target = value.get("target").and_then(Value::as_str).and_then(Sm::parse);
-        let config = &mut self;
-        config.target = target.or(config.target);
-        for (lint, level) in value.get("lints").and_then(Value::as_object).into_iter().flatten() {
-            if let Some(Ok((lint, level))) = level.as_str().map(|level| setting(lint, level)) {
-                config.levels.set(lint, level);
+    /// These settings with those of a client over them: `{"target": "sm_90", "lints": {"W0501": "warning"},
+    /// "inlayHints": true, "codeLens": true, "compile": true}`, alone or under `"ptx"`. Also gives what is wrong with
+    /// them; a wrong one changes nothing.
+    pub fn with(mut self, value: &Value) -> (Config, Vec<String>) {
+        let mut errors = Vec::new();
+        let settings = match value.get("ptx").unwrap_or(value) {
+            Value::Object(settings) => settings,
+            Value::Null => return (self, errors),
+            _ => return (self, vec!["the settings are not an object".to_owned()]),
+        };
+        for (name, value) in settings.iter().filter(|(_, value)| !value.is_null()) {
+            if let Err(error) = self.set(name, value) {
+                errors.push(error);
             }
         }
-        let flag = |name: &str, default| value.get(name).and_then(Value::as_bool).unwrap_or(default);
-        config.inlay_hints = flag("inlayHints", config.inlay_hints);
-        config.code_lens = flag("codeLens", config.code_lens);
-        config.compile = flag("compile", config.compile);
-        self
+        for (lint, level) in settings.get("lints").and_then(Value::as_object).into_iter().flatten() {
+            match setting(lint, level.as_str().unwrap_or_default()) {
+                Ok((lint, level)) => self.levels.set(lint, level),
+                Err(error) => errors.push(error),
+            }
+        }
+        (self, errors)
+    }
+
+    fn set(&mut self, name: &str, value: &Value) -> Result<(), String> {
+        let flag = || value.as_bool().ok_or_else(|| format!("`{name}` is true or false"));
+        match name {
+            "target" => match value.as_str() {
+                // As in a client that has a field for it, which is empty.
+                Some("") => {}
+                Some(target) => self.target = Some(Sm::known(target)?),
+                None => return Err("`target` is a text such as \"sm_90\"".to_owned()),
+            },
+            "inlayHints" => self.inlay_hints = flag()?,
+            "codeLens" => self.code_lens = flag()?,
+            "compile" => self.compile = flag()?,
+            "lints" if value.is_object() => {}
+            "lints" => return Err("`lints` is an object of levels by code or name".to_owned()),
+            // The client's own: which server to start.
+            "server" => {}
+            _ => {
+                let all = "target, lints, inlayHints, codeLens and compile";
+                return Err(format!("there is no setting `{name}`; the settings are {all}"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -72,10 +96,35 @@ mod tests {
 
     #[test]
     fn reads_what_is_there_and_keeps_defaults() {
-        let config = Config::from_json(&json!({"ptx": {"target": "sm_90", "codeLens": false, "compile": 3}}));
+        let read = |value| Config::default().with(&value);
+        let (config, errors) = read(json!({"ptx": {"target": "sm_90", "codeLens": false, "compile": null}}));
         assert_eq!(config.target, Some(Sm::new(90)));
-        assert!(!config.code_lens && config.compile && config.inlay_hints);
-        assert_eq!(Config::from_json(&Value::Null), Config::default());
+        assert!(!config.code_lens && config.compile && config.inlay_hints && errors.is_empty());
+        assert_eq!(read(Value::Null), (Config::default(), Vec::new()));
+        assert_eq!(read(json!({"target": "", "server": {"path": "x"}})), (Config::default(), Vec::new()));
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        let wrong = json!({"target": "sm_999", "compile": 3, "inlayHint": true, "codeLens": false,
+            "lints": {"unused-lable": "allow", "W0501": "loud", "W0511": 1, "E0303": "allow"}});
+        let (config, errors) = Config::default().with(&wrong);
+        assert_eq!(config, Config { code_lens: false, ..Config::default() });
+        let all = errors.join("\n");
+        for part in [
+            "no target `sm_999`",
+            "sm_90a",
+            "`compile` is true or false",
+            "no setting `inlayHint`",
+            "inlayHints",
+            "`unused-label`",
+            "expected \"allow\"",
+            "`E0303` is an error",
+        ] {
+            assert!(all.contains(part), "{part}: {all}");
+        }
+        assert_eq!(errors.len(), 7, "{all}");
+        assert_eq!(Config::default().with(&json!(3)).1.len(), 1);
     }
 
     #[test]
@@ -83,7 +132,7 @@ mod tests {
         let levels = [("W0511", "allow"), ("unused-label", "warning")];
         let levels = levels.map(|(lint, level)| setting(lint, level).unwrap()).to_vec();
         let project = Project { target: Some(Sm::new(80)), levels, ..Project::default() };
-        let config = Config::of(&project).with(&json!({"lints": {"W0511": "info"}}));
+        let config = Config::of(&project).with(&json!({"lints": {"W0511": "info"}})).0;
         assert_eq!(config.target, Some(Sm::new(80)));
         let level = |code: &str| {
             let lint = ptx_analysis::lints().iter().find(|lint| lint.code == code).unwrap();

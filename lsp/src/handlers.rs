@@ -6,6 +6,7 @@ pub mod completion;
 pub mod definition;
 pub mod diagnostic;
 pub mod document_symbol;
+pub mod explain;
 pub mod folding_range;
 pub mod highlight;
 pub mod hover;

@@ -21,6 +21,7 @@ pub mod parent;
 pub mod progress;
 pub mod project;
 pub mod server;
+pub mod settings;
 pub mod terminal;
 pub mod threads;
 pub mod transport;

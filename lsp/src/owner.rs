@@ -250,7 +250,11 @@ impl Owner {
                 self.abilities = client;
                 self.configure(config);
             }
-            Event::Configure { config } => self.configure(config),
+            Event::Configure { config } if config == *self.config => {}
+            Event::Configure { config } => {
+                self.configure(config);
+                self.refresh();
+            }
             Event::Open { uri, version, text, load: _load } => self.open(uri, version, &text),
             Event::Change { .. } => unreachable!("changes are handled with their followers"),
             Event::Save { uri } => self.save(&uri),

@@ -2,19 +2,19 @@
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use crate::config::Config;
 use crate::document::Encoding;
-use crate::handlers;
 use crate::handlers::sass_view::{SassViewParams, SassViewResult};
+use crate::handlers::{self, explain};
 use crate::lanes::Lanes;
 use crate::outbox::Outbox;
 use crate::owner::{ClientAbilities, Event, Owner, Snapshot};
 use crate::parent::parent;
-use crate::project::Project;
+use crate::settings::Settings;
 use crate::transport::{Ending, Transport};
 use ptx_analysis::{CancellationToken, catch_cancelled};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -33,8 +33,9 @@ pub struct Backend {
     queue: Mutex<Option<Receiver<Event>>>,
     outbox: Outbox,
     lanes: Arc<Lanes>,
-    /// The folder that the client works in, known from `initialize` on.
-    root: OnceLock<PathBuf>,
+    settings: Arc<Settings>,
+    /// The client tells when files change, if it is asked to.
+    tells_about_files: AtomicBool,
 }
 
 /// Serves one client over the given streams until it exits, disconnects or dies.
@@ -47,12 +48,13 @@ pub async fn serve(
     let lanes = Arc::new(Lanes::default());
     let (parent, watch) = parent();
     let (service, socket) = LspService::build(|client| Backend {
+        settings: Arc::new(Settings::new(client.clone(), events.clone())),
+        tells_about_files: AtomicBool::new(false),
         client,
         events: events.clone(),
         queue: Mutex::new(Some(queue)),
         outbox: outbox.clone(),
         lanes: lanes.clone(),
-        root: OnceLock::new(),
     })
     .custom_method("ptx/sassView", Backend::sass_view)
     .finish();
@@ -201,6 +203,10 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
             ..Default::default()
         })),
         code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(false) }),
+        execute_command_provider: Some(ExecuteCommandOptions {
+            commands: vec![explain::COMMAND.to_owned()],
+            ..Default::default()
+        }),
         folding_range_provider: Some(FoldingRangeProviderCapability::Simple(true)),
         rename_provider: Some(OneOf::Right(RenameOptions {
             prepare_provider: Some(true),
@@ -220,6 +226,11 @@ fn server_capabilities(client: ClientAbilities) -> ServerCapabilities {
     }
 }
 
+fn tells_about_files(capabilities: &ClientCapabilities) -> bool {
+    let files = capabilities.workspace.as_ref().and_then(|w| w.did_change_watched_files);
+    files.is_some_and(|files| files.dynamic_registration == Some(true))
+}
+
 /// The folder that the client works in.
 #[allow(deprecated, reason = "clients that know no workspace folders give the root instead")]
 fn root(params: &InitializeParams) -> Option<PathBuf> {
@@ -228,30 +239,12 @@ fn root(params: &InitializeParams) -> Option<PathBuf> {
     uri.to_file_path().ok()
 }
 
-impl Backend {
-    /// The settings of the project, and over them those of the client.
-    async fn config(&self, settings: Option<&serde_json::Value>) -> Config {
-        let project = self.root.get().map_or_else(|| Ok(Project::default()), |root| Project::of(root));
-        let project = match project {
-            Ok(project) => project,
-            Err(error) => {
-                self.client.show_message(MessageType::ERROR, error).await;
-                Project::default()
-            }
-        };
-        let config = Config::of(&project);
-        settings.map_or_else(|| config.clone(), |settings| config.clone().with(settings))
-    }
-}
-
 #[tower_lsp::async_trait]
 impl LanguageServer for Backend {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
         let client = abilities(&params.capabilities);
-        if let Some(root) = root(&params) {
-            let _ = self.root.set(root);
-        }
-        let config = self.config(params.initialization_options.as_ref()).await;
+        self.tells_about_files.store(tells_about_files(&params.capabilities), Ordering::Relaxed);
+        let config = self.settings.begin(root(&params), params.initialization_options).await;
         let queue = self.queue.lock().ok().and_then(|mut q| q.take());
         if let Some(queue) = queue {
             let runtime = tokio::runtime::Handle::current();
@@ -271,13 +264,32 @@ impl LanguageServer for Backend {
         })
     }
 
+    async fn initialized(&self, _: InitializedParams) {
+        let tells = self.tells_about_files.load(Ordering::Relaxed);
+        tokio::spawn(self.settings.clone().follow(tells));
+    }
+
     async fn shutdown(&self) -> Result<()> {
         Ok(())
     }
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
-        let config = self.config(Some(&params.settings)).await;
-        let _ = self.events.send(Event::Configure { config });
+        self.settings.change(params.settings).await;
+    }
+
+    async fn did_change_watched_files(&self, _: DidChangeWatchedFilesParams) {
+        self.settings.renew().await;
+    }
+
+    async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<serde_json::Value>> {
+        if params.command != explain::COMMAND {
+            return Err(Error::invalid_params(format!("there is no command `{}`", params.command)));
+        }
+        let (page, is_shown) = explain::handle(&params.arguments)?;
+        if is_shown {
+            self.client.show_message(MessageType::INFO, &page).await;
+        }
+        Ok(Some(page.into()))
     }
 
     async fn diagnostic(&self, params: DocumentDiagnosticParams) -> Result<DocumentDiagnosticReportResult> {

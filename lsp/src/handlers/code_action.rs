@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::handlers::explain;
 use crate::owner::Snapshot;
 use ptx_analysis::ide::{self, ActionKind};
 use serde_json::json;
@@ -69,7 +70,7 @@ fn actions(s: &Snapshot, range: Range) -> CodeActionResponse {
 pub fn protocol_command(uri: &Url, title: String, command: &ide::Command) -> Command {
     let (name, arguments) = match command {
         ide::Command::ShowSass { function } => ("ptx.showSass", vec![json!(uri), json!(function)]),
-        ide::Command::Explain { code } => ("ptx.explain", vec![json!(code)]),
+        ide::Command::Explain { code } => (explain::COMMAND, vec![json!(code)]),
     };
     Command::new(title, name.into(), Some(arguments))
 }

@@ -20,6 +20,8 @@ pub(crate) struct Client {
     next_id: i64,
     replies: HashMap<i64, Value>,
     notifications: VecDeque<Value>,
+    /// What the server asked of us.
+    pub(crate) asked: Vec<Value>,
     /// Error replies to nothing that has an id of ours.
     pub(crate) refusals: Vec<Value>,
     server: Option<JoinHandle<Ending>>,
@@ -49,6 +51,7 @@ impl Client {
             replies: HashMap::new(),
             notifications: VecDeque::new(),
             refusals: Vec::new(),
+            asked: Vec::new(),
             server: Some(server),
         }
     }
@@ -140,6 +143,7 @@ impl Client {
             }
         } else if let Some(id) = message.get("id") {
             self.send(json!({ "jsonrpc": "2.0", "id": id, "result": null })).await;
+            self.asked.push(message);
         } else {
             self.notifications.push_back(message);
         }

@@ -3,6 +3,7 @@
 mod client;
 mod hostile;
 mod session;
+mod settings;
 
 use client::Client;
 use serde_json::{Value, json};

@@ -1,0 +1,22 @@
+//! The command `ptx.explain`: the page of a diagnostic or an instruction.
+//!
+//! Arguments: its code, name or mnemonic; and `true` if the client shows the page itself. The result is the page.
+
+use crate::check::reference;
+use serde_json::Value;
+use tower_lsp::jsonrpc::{Error, Result};
+
+pub const COMMAND: &str = "ptx.explain";
+
+/// The page, and whether the server is to show it.
+pub fn handle(arguments: &[Value]) -> Result<(String, bool)> {
+    let Some(word) = arguments.first().and_then(Value::as_str) else {
+        return Err(Error::invalid_params("expected the code of a diagnostic"));
+    };
+    let page = reference::page(word).ok_or_else(|| {
+        let near =
+            reference::nearest(word).map(|near| format!("; there is one of `{near}`")).unwrap_or_default();
+        Error::invalid_params(format!("there is no page of `{word}`{near}"))
+    })?;
+    Ok((page, arguments.get(1) != Some(&Value::Bool(true))))
+}

@@ -1,0 +1,106 @@
+//! The settings in force: those of the project's file, and over them those of the client. Both may change.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use crate::config::Config;
+use crate::owner::Event;
+use crate::project::{self, Project};
+use serde_json::{Value, json};
+use tower_lsp::Client;
+use tower_lsp::lsp_types::{MessageType, Registration};
+
+/// How often the project's file is looked at for a client that doesn't tell when files change.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+pub struct Settings {
+    client: Client,
+    events: Sender<Event>,
+    /// The folder that the client works in, known from `initialize` on.
+    root: OnceLock<PathBuf>,
+    given: Mutex<Value>,
+}
+
+impl Settings {
+    pub fn new(client: Client, events: Sender<Event>) -> Self {
+        Self { client, events, root: OnceLock::new(), given: Mutex::default() }
+    }
+
+    /// The settings of the project in `root` and of the client, at the start.
+    pub async fn begin(&self, root: Option<PathBuf>, given: Option<Value>) -> Config {
+        if let Some(root) = root {
+            let _ = self.root.set(root);
+        }
+        self.give(given.unwrap_or_default());
+        self.read().await
+    }
+
+    /// The client has other settings.
+    pub async fn change(&self, given: Value) {
+        self.give(given);
+        self.renew().await;
+    }
+
+    /// Reads the project's file again.
+    pub async fn renew(&self) {
+        let config = self.read().await;
+        let _ = self.events.send(Event::Configure { config });
+    }
+
+    fn give(&self, given: Value) {
+        *self.given.lock().unwrap_or_else(PoisonError::into_inner) = given;
+    }
+
+    /// What holds now. What is wrong with it is shown to the user.
+    async fn read(&self) -> Config {
+        let project = self.root.get().map_or_else(|| Ok(Project::default()), |root| Project::of(root));
+        let project = match project {
+            Ok(project) => project,
+            Err(error) => {
+                self.client.show_message(MessageType::ERROR, error).await;
+                Project::default()
+            }
+        };
+        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (config, errors) = Config::of(&project).with(&given);
+        if !errors.is_empty() {
+            let message = format!("PTX settings: {}", errors.join("\nPTX settings: "));
+            self.client.show_message(MessageType::ERROR, message).await;
+        }
+        config
+    }
+
+    /// From now on follows the project's file, with the client's help if it `tells` about files. Asking it for that
+    /// takes a reply, so nobody may wait for this.
+    pub async fn follow(self: Arc<Self>, tells: bool) {
+        let Some(root) = self.root.get() else { return };
+        if tells {
+            let watcher = json!({ "watchers": [{ "globPattern": format!("**/{}", project::NAME) }] });
+            let registration = Registration {
+                id: "project".to_owned(),
+                method: "workspace/didChangeWatchedFiles".to_owned(),
+                register_options: Some(watcher),
+            };
+            if self.client.register_capability(vec![registration]).await.is_ok() {
+                return;
+            }
+        }
+        let mut before = state(root);
+        loop {
+            tokio::time::sleep(INTERVAL).await;
+            let now = state(root);
+            if std::mem::replace(&mut before, now) != before {
+                self.renew().await;
+            }
+        }
+    }
+}
+
+/// The project's file, and when it was changed.
+fn state(root: &Path) -> Option<(PathBuf, Option<SystemTime>, u64)> {
+    let file = project::find(root)?;
+    let data = file.metadata().ok()?;
+    Some((file, data.modified().ok(), data.len()))
+}
