@@ -41,6 +41,18 @@ local ok, failure = pcall(function()
   wait('diagnostic', function() return #vim.diagnostic.get(buffer) > 0 end)
   local found = vim.diagnostic.get(buffer)[1]
   assert(found.lnum == line and found.col == column and found.code, vim.inspect(found))
+  vim.api.nvim_win_set_cursor(0, { line + 1, column })
+  vim.lsp.buf.code_action({ apply = true, filter = function(action) return action.title:find('Explain') ~= nil end })
+  local function page()
+    for _, window in ipairs(vim.api.nvim_list_wins()) do
+      local lines = vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false)
+      if vim.api.nvim_win_get_config(window).relative ~= '' and table.concat(lines, '\n'):find(found.code, 1, true) then
+        return window
+      end
+    end
+  end
+  wait('page of ' .. found.code, page)
+  vim.api.nvim_win_close(page(), true)
   vim.cmd('silent undo')
   wait('end of the diagnostic', function() return #vim.diagnostic.get(buffer) == 0 end)
 

@@ -21,8 +21,12 @@ vim.diagnostic.config({ virtual_text = true, signs = true })
 LUA
 cd "$work"
 "$nvim" --headless --clean -u init.lua -c "luafile $root/tests/editors/neovim.lua"
+# Without a server the user is told what to do.
+SERVER=/none "$nvim" --headless --clean -u init.lua +'edit saxpy.ptx' +'qa!' 2>&1 | grep -q 'not on the PATH'
 [ -n "${CAPTURE:-}" ] || exit 0
 
+# The whole page would hide the kernel.
+echo "vim.keymap.set('n', 'K', function() vim.lsp.buf.hover({ max_height = 17 }) end)" >>"$work/init.lua"
 cat >>"$work/saxpy.ptx" <<'PTX'
 
 .visible .entry halve(.param .f32 a)

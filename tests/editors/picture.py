@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws a captured terminal screen (`tmux capture-pane -e -p`) as SVG.
 
-  picture.py CAPTURE.ansi > PICTURE.svg
+  CAPTURE=CAPTURE.ansi tests/editors/neovim.sh && tests/editors/picture.py CAPTURE.ansi > docs/neovim.svg
 """
 import re, sys
 from html import escape
@@ -53,7 +53,7 @@ def main():
     columns = max(len(re.sub(r"\x1b\[[\d;:]*m", "", line)) for line in lines)
     width, height = columns * WIDTH + 16, len(lines) * HEIGHT + 16
     print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" '
-          f'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="14" xml:space="preserve">')
+          f'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="14">')
     print(f'<rect width="100%" height="100%" rx="6" fill="{PAPER}"/>')
     style = {}
     for row, line in enumerate(lines):
@@ -64,14 +64,14 @@ def main():
             x, length = 8 + column * WIDTH, len(text) * WIDTH
             if paper != PAPER:
                 print(f'<rect x="{x:.1f}" y="{y}" width="{length:.1f}" height="{HEIGHT}" fill="{paper}"/>')
-            if text.strip():
+            # Browsers draw several blanks as one, so each piece without them has its own place.
+            for piece in re.finditer(r"[^ ]+(?: [^ ]+)*", text):
                 extra = ' font-weight="bold"' if "bold" in s else ""
                 extra += ' font-style="italic"' if "italic" in s else ""
                 extra += ' text-decoration="underline"' if "underline" in s else ""
-                lead = len(text) - len(text.lstrip(" "))
-                body = text.strip(" ")
-                print(f'<text x="{x + lead * WIDTH:.1f}" y="{y + 13}" textLength="{len(body) * WIDTH:.1f}" '
-                      f'lengthAdjust="spacingAndGlyphs" fill="{ink}"{extra}>{escape(body)}</text>')
+                print(f'<text x="{x + piece.start() * WIDTH:.1f}" y="{y + 13}" '
+                      f'textLength="{len(piece[0]) * WIDTH:.1f}" lengthAdjust="spacingAndGlyphs" '
+                      f'fill="{ink}"{extra}>{escape(piece[0])}</text>')
             column += len(text)
     print("</svg>")
 

@@ -46,6 +46,14 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Disp
 
     /** Opens the machine code of a function of `source`, or brings it up to date. */
     async show(source: vscode.Uri, place: Place): Promise<void> {
+        if (!this.client()) {
+            void vscode.window.showWarningMessage('PTX: the language server is not running.', 'Start').then(answer => {
+                if (answer) {
+                    void vscode.commands.executeCommand('ptx.restart');
+                }
+            });
+            return;
+        }
         const answer = await this.ask(source, place);
         if (!answer) {
             void vscode.window.showInformationMessage('No compiled function here.');

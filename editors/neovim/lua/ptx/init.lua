@@ -80,11 +80,43 @@ function M.follow(source, buffer, lines)
   end })
 end
 
+-- Shows the page of a diagnostic in a window at the cursor; called again, goes into it.
+function M.explain(code)
+  local buffer = vim.api.nvim_get_current_buf()
+  local client = vim.lsp.get_clients({ bufnr = buffer, name = 'ptx' })[1]
+  if not client then
+    return vim.notify('ptx: no language server is attached to this buffer', vim.log.levels.WARN)
+  end
+  -- With `true` the server leaves showing the page to us.
+  local params = { command = 'ptx.explain', arguments = { code, true } }
+  client:request('workspace/executeCommand', params, function(err, page)
+    if err then
+      return vim.notify('ptx: ' .. err.message, vim.log.levels.ERROR)
+    end
+    vim.lsp.util.open_floating_preview(vim.split(page, '\n'), 'markdown',
+      { focus_id = 'ptx.explain', border = 'rounded', max_width = 100 })
+  end, buffer)
+end
+
+-- Says once what to do if the server can't be started.
+local function look_for_server()
+  local config = vim.lsp.config.ptx
+  local command = config and type(config.cmd) == 'table' and config.cmd[1]
+  if command and vim.fn.executable(command) == 0 then
+    vim.notify('ptx: the language server `' .. command .. "` is not on the PATH. Build it with "
+      .. '`cargo build --release --bin ptx-lsp`, or name it: '
+      .. "vim.lsp.config('ptx', { cmd = { '/path/to/ptx-lsp' } })", vim.log.levels.ERROR)
+  end
+end
+
 -- Registers the commands that code lenses and actions carry, and :PtxSass.
 function M.setup()
   vim.filetype.add({ extension = { ptx = 'ptx' } })
   vim.lsp.commands['ptx.showSass'] = function(command)
     M.show_sass({ textDocument = { uri = command.arguments[1] }, ['function'] = command.arguments[2] })
+  end
+  vim.lsp.commands['ptx.explain'] = function(command)
+    M.explain(command.arguments[1])
   end
   vim.api.nvim_create_user_command('PtxSass', function() M.show_sass() end, { desc = 'Show SASS for this function' })
   vim.api.nvim_create_autocmd('LspAttach', { callback = function(args)
@@ -93,6 +125,7 @@ function M.setup()
       vim.lsp.inlay_hint.enable(true, { bufnr = args.buf })
     end
   end })
+  vim.api.nvim_create_autocmd('FileType', { pattern = 'ptx', once = true, callback = look_for_server })
   vim.lsp.enable('ptx')
 end
 

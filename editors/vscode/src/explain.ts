@@ -1,0 +1,23 @@
+// The page of a diagnostic, rendered. The server has it.
+
+import * as vscode from 'vscode';
+
+const SCHEME = 'ptx-page';
+
+export class Pages implements vscode.TextDocumentContentProvider {
+    private readonly pages = new Map<string, string>();
+
+    provideTextDocumentContent(uri: vscode.Uri): string {
+        return this.pages.get(uri.path) ?? '';
+    }
+
+    register(): vscode.Disposable {
+        return vscode.workspace.registerTextDocumentContentProvider(SCHEME, this);
+    }
+
+    async show(code: string, page: string): Promise<void> {
+        const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${code}.md` });
+        this.pages.set(uri.path, page);
+        await vscode.commands.executeCommand('markdown.showPreviewToSide', uri);
+    }
+}
