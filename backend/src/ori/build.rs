@@ -1,7 +1,8 @@
 //! From a position-free PTX function to Ori in SSA form.
 //!
 //! One statement at a time, in text order. Operations are chosen here once; constants stay operands (also where
-//! no encoding takes them: legalisation knows the encodings). A modifier of PTX is either honoured or refused.
+//! no encoding takes them: legalisation knows the encodings). What a lowering does not take of its statement makes
+//! the statement unsupported; see [`statement`].
 //!
 //! Guards: a single operation that is free of side effects or touches memory carries the guard itself and
 //! names what its destinations keep; an expansion is computed for all threads and its results are kept or
@@ -24,19 +25,20 @@ mod operand;
 mod rewrite;
 mod special;
 mod ssa;
+mod statement;
 mod symbol;
 mod warp;
 
-use crate::input::{Env, Function, Guard, Instr, Operand, SrcId, Stmt};
+use crate::input::{Env, Function, Guard, Operand, SrcId, Stmt};
 use crate::layout::{self, SharedLayout};
 use crate::ori::ir::{self, BlockId, Dst, File, Inst, Src, Term, Value};
 use crate::ori::op::Op;
 use crate::target::Target;
 use crate::{CodegenError, Options};
-use ptx_isa::Mod;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use ssa::{Shape, Ssa, Variable};
+use statement::Statement;
 
 type Result<T, E = CodegenError> = std::result::Result<T, E>;
 
@@ -175,10 +177,13 @@ impl<'a> Lowering<'a> {
                 self.out.facts.never.push(self.src);
                 continue;
             }
+            let statement = Statement::new(instr);
             if control::is_terminator(instr.opcode.form) {
-                return self.terminator(instr, next);
+                self.terminator(&statement, next)?;
+                return self.nothing_left(&statement);
             }
-            self.instruction(instr)?;
+            self.instruction(&statement)?;
+            self.nothing_left(&statement)?;
         }
         let term = next.map_or(Term::Exit, Term::Jump);
         self.end(term);
@@ -321,35 +326,27 @@ impl<'a> Lowering<'a> {
 
     // Errors.
 
-    fn unsupported<T>(&self, instr: &Instr, what: &str) -> Result<T> {
-        Err(CodegenError::unsupported(self.src, format!("{}: {what}", instr.opcode.form.mnemonic())))
+    fn unsupported<T>(&self, instr: &Statement<'_>, what: &str) -> Result<T> {
+        Err(CodegenError::unsupported(self.src, format!("{}: {what}", instr.form().mnemonic())))
     }
 
     fn malformed<T>(&self, what: impl Into<String>) -> Result<T> {
         Err(CodegenError::internal(self.src, "build", what))
     }
 
-    /// Refuses modifiers other than these.
-    fn accept(&self, instr: &Instr, known: &[Mod]) -> Result<()> {
-        match instr.opcode.mods().find(|m| !known.contains(m)) {
-            Some(m) => self.unsupported(instr, &format!("the modifier .{}", m.text())),
+    /// Refuses a statement of which the lowering has left a part.
+    fn nothing_left(&self, instr: &Statement<'_>) -> Result<()> {
+        match instr.left_over() {
+            Some(what) => self.unsupported(instr, &what),
             None => Ok(()),
         }
     }
 
-    fn operand(&self, instr: &'a Instr, i: usize) -> Result<&'a Operand> {
-        match instr.operands.get(i) {
+    fn operand(&self, instr: &Statement<'a>, i: usize) -> Result<&'a Operand> {
+        match instr.operand(i) {
             Some(operand) => Ok(operand),
-            None => self.malformed(format!("{} has no operand {i}", instr.opcode.form.mnemonic())),
+            None => self.malformed(format!("{} has no operand {i}", instr.form().mnemonic())),
         }
-    }
-
-    /// Refuses instructions with another number of operands.
-    fn arity(&self, instr: &Instr, count: std::ops::RangeInclusive<usize>) -> Result<()> {
-        if count.contains(&instr.operands.len()) {
-            return Ok(());
-        }
-        self.unsupported(instr, &format!("{} operands", instr.operands.len()))
     }
 }
 

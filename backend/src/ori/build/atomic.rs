@@ -1,41 +1,12 @@
 //! `atom` and `red`: hardware operations, and compare-and-swap loops for what shared memory has not.
 
 use super::memory::{Target, scope};
-use super::{Lowering, Result};
-use crate::input::{Instr, Operand};
+use super::{Lowering, Result, Statement};
+use crate::input::Operand;
 use crate::ori::ir::{Dst, File, Src, Term};
 use crate::ori::memory::{Order, Scope};
 use crate::ori::op::{AtomOp, AtomType, ICmp, MemSize, Op, Round};
 use ptx_isa::{FormId, Mod, ScalarType, TypeKind};
-
-const MODIFIERS: [Mod; 26] = [
-    Mod::Global,
-    Mod::Shared,
-    Mod::SharedCta,
-    Mod::Relaxed,
-    Mod::Acquire,
-    Mod::Release,
-    Mod::AcqRel,
-    Mod::Cta,
-    Mod::Cluster,
-    Mod::Gpu,
-    Mod::Sys,
-    Mod::Noftz,
-    Mod::Async,
-    Mod::And,
-    Mod::Or,
-    Mod::Xor,
-    Mod::Exch,
-    Mod::Cas,
-    Mod::Add,
-    Mod::Inc,
-    Mod::Dec,
-    Mod::Min,
-    Mod::Max,
-    Mod::V2,
-    Mod::V4,
-    Mod::V8,
-];
 
 const OPERATIONS: [(Mod, AtomOp); 9] = [
     (Mod::Add, AtomOp::Add),
@@ -93,45 +64,38 @@ impl Atomic {
 }
 
 /// What an atomic operation promises other threads.
-fn order(instr: &Instr) -> Order {
+fn order(instr: &Statement<'_>) -> Order {
     let scope = scope(instr).unwrap_or(Scope::Gpu);
-    let has = |m| instr.opcode.has(m);
-    match () {
-        () if has(Mod::Acquire) => Order::Acquire(scope),
-        () if has(Mod::Release) => Order::Release(scope),
-        () if has(Mod::AcqRel) => Order::AcqRel(scope),
-        () => Order::Relaxed(scope),
-    }
+    let orders = [
+        (Mod::Relaxed, Order::Relaxed(scope)),
+        (Mod::Acquire, Order::Acquire(scope)),
+        (Mod::Release, Order::Release(scope)),
+        (Mod::AcqRel, Order::AcqRel(scope)),
+    ];
+    instr.take(&orders).unwrap_or(Order::Relaxed(scope))
 }
 
 impl<'a> Lowering<'a> {
     /// `atom` and `red`.
-    pub(super) fn atomic(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &MODIFIERS)?;
-        let opcode = &instr.opcode;
-        if let Some(m) = [Mod::Async, Mod::V2, Mod::V4, Mod::V8].into_iter().find(|m| opcode.has(*m)) {
-            return self.unsupported(instr, &format!("the modifier .{}", m.text()));
-        }
+    pub(super) fn atomic(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         if !matches!(ty.bits(), 32 | 64) {
             return self.unsupported(instr, &format!("the type .{}", ty.text()));
         }
-        // Additions of single floats flush.
-        if ty == ScalarType::F32 && opcode.has(Mod::Noftz) {
-            return self.unsupported(instr, ".noftz of the type .f32");
+        if ty != ScalarType::F32 {
+            // Additions of single floats flush, those of halves do not.
+            instr.ignore(&[Mod::Noftz]);
         }
-        let first = usize::from(opcode.form == FormId::Atom);
+        let first = usize::from(instr.form() == FormId::Atom);
         let target = self.target(instr, first)?;
         let order = order(instr);
         self.release_before(instr);
-        if opcode.has(Mod::Cas) {
-            self.arity(instr, 4..=4)?;
+        if instr.has(Mod::Cas) {
             let (compare, swap) = (self.source(instr, 2, ty)?, self.source(instr, 3, ty)?);
             let dst = self.operand(instr, 0)?;
             self.swap_once(instr, target, order, dst, ty, compare, swap)?;
         } else {
-            self.arity(instr, first + 2..=first + 2)?;
-            let Some((_, op)) = OPERATIONS.into_iter().find(|o| opcode.has(o.0)) else {
+            let Some(op) = instr.take(&OPERATIONS) else {
                 return self.malformed("an atomic operation without its name");
             };
             self.operate(instr, target, order, Atomic { op, ty }, first)?;
@@ -142,7 +106,7 @@ impl<'a> Lowering<'a> {
 
     fn operate(
         &mut self,
-        instr: &'a Instr,
+        instr: &Statement<'a>,
         target: Target,
         order: Order,
         atomic: Atomic,
@@ -207,7 +171,7 @@ impl<'a> Lowering<'a> {
     #[expect(clippy::too_many_arguments, reason = "the operands of one operation")]
     fn swap_once(
         &mut self,
-        instr: &Instr,
+        instr: &Statement<'_>,
         target: Target,
         order: Order,
         dst: &Operand,
@@ -234,7 +198,7 @@ impl<'a> Lowering<'a> {
     /// Computes the new value from a read one and swaps until nothing came between.
     fn swap_until(
         &mut self,
-        instr: &'a Instr,
+        instr: &Statement<'a>,
         target: Target,
         order: Order,
         dst: &Operand,
@@ -271,7 +235,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The new value of an operation that shared memory has not.
-    fn combine(&mut self, instr: &Instr, atomic: Atomic, old: Src, value: Src) -> Result<Src> {
+    fn combine(&mut self, instr: &Statement<'_>, atomic: Atomic, old: Src, value: Src) -> Result<Src> {
         use super::integer::lut;
         let Atomic { op, ty } = atomic;
         let signed = ty.is_signed();

@@ -1,32 +1,34 @@
 //! Comparisons: `setp` and `set` of every type.
 
 use super::integer::sign_of;
-use super::{Lowering, Result};
-use crate::input::{Instr, Operand};
+use super::{Lowering, Result, Statement};
+use crate::input::Operand;
 use crate::ori::ir::Src;
 use crate::ori::op::{Bool, FCmp, ICmp, Op};
 use ptx_isa::{Mod, ScalarType, TypeKind};
 
-/// Modifiers that name a comparison, for integers and for floats. `lo`, `ls`, `hi` and `hs` are unsigned.
-const COMPARISONS: [(Mod, Option<ICmp>, Option<FCmp>); 18] = [
-    (Mod::Eq, Some(ICmp::Eq), Some(FCmp::Eq)),
-    (Mod::Ne, Some(ICmp::Ne), Some(FCmp::Ne)),
-    (Mod::Lt, Some(ICmp::Lt), Some(FCmp::Lt)),
-    (Mod::Le, Some(ICmp::Le), Some(FCmp::Le)),
-    (Mod::Gt, Some(ICmp::Gt), Some(FCmp::Gt)),
-    (Mod::Ge, Some(ICmp::Ge), Some(FCmp::Ge)),
-    (Mod::Lo, Some(ICmp::Lt), None),
-    (Mod::Ls, Some(ICmp::Le), None),
-    (Mod::Hi, Some(ICmp::Gt), None),
-    (Mod::Hs, Some(ICmp::Ge), None),
-    (Mod::Equ, None, Some(FCmp::Equ)),
-    (Mod::Neu, None, Some(FCmp::Neu)),
-    (Mod::Ltu, None, Some(FCmp::Ltu)),
-    (Mod::Leu, None, Some(FCmp::Leu)),
-    (Mod::Gtu, None, Some(FCmp::Gtu)),
-    (Mod::Geu, None, Some(FCmp::Geu)),
-    (Mod::Num, None, Some(FCmp::Num)),
-    (Mod::IsNan, None, Some(FCmp::Nan)),
+/// A comparison's name, for integers and for floats, and whether it says that integers are unsigned.
+type Name = (Option<ICmp>, Option<FCmp>, bool);
+
+const COMPARISONS: [(Mod, Name); 18] = [
+    (Mod::Eq, (Some(ICmp::Eq), Some(FCmp::Eq), false)),
+    (Mod::Ne, (Some(ICmp::Ne), Some(FCmp::Ne), false)),
+    (Mod::Lt, (Some(ICmp::Lt), Some(FCmp::Lt), false)),
+    (Mod::Le, (Some(ICmp::Le), Some(FCmp::Le), false)),
+    (Mod::Gt, (Some(ICmp::Gt), Some(FCmp::Gt), false)),
+    (Mod::Ge, (Some(ICmp::Ge), Some(FCmp::Ge), false)),
+    (Mod::Lo, (Some(ICmp::Lt), None, true)),
+    (Mod::Ls, (Some(ICmp::Le), None, true)),
+    (Mod::Hi, (Some(ICmp::Gt), None, true)),
+    (Mod::Hs, (Some(ICmp::Ge), None, true)),
+    (Mod::Equ, (None, Some(FCmp::Equ), false)),
+    (Mod::Neu, (None, Some(FCmp::Neu), false)),
+    (Mod::Ltu, (None, Some(FCmp::Ltu), false)),
+    (Mod::Leu, (None, Some(FCmp::Leu), false)),
+    (Mod::Gtu, (None, Some(FCmp::Gtu), false)),
+    (Mod::Geu, (None, Some(FCmp::Geu), false)),
+    (Mod::Num, (None, Some(FCmp::Num), false)),
+    (Mod::IsNan, (None, Some(FCmp::Nan), false)),
 ];
 
 /// A comparison as one instruction makes it.
@@ -36,7 +38,6 @@ struct Comparison {
     integer: Option<ICmp>,
     float: Option<FCmp>,
     unsigned: bool,
-    ftz: bool,
     bool_: Bool,
 }
 
@@ -47,32 +48,24 @@ impl Comparison {
 }
 
 impl<'a> Lowering<'a> {
-    fn comparison(&self, instr: &Instr, ty: ScalarType) -> Result<Comparison> {
-        let mut known: Vec<Mod> = COMPARISONS.iter().map(|c| c.0).collect();
-        known.extend([Mod::And, Mod::Or, Mod::Xor, Mod::Ftz]);
-        self.accept(instr, &known)?;
-        let opcode = &instr.opcode;
-        let Some((name, integer, float)) = COMPARISONS.into_iter().find(|c| opcode.has(c.0)) else {
+    fn comparison(&self, instr: &Statement<'_>, ty: ScalarType) -> Result<Comparison> {
+        let Some((integer, float, unsigned)) = instr.take(&COMPARISONS) else {
             return self.malformed("a comparison without an operator");
         };
-        let bool_ = match () {
-            () if opcode.has(Mod::Or) => Bool::Or,
-            () if opcode.has(Mod::Xor) => Bool::Xor,
-            () => Bool::And,
-        };
-        let unsigned = matches!(name, Mod::Lo | Mod::Ls | Mod::Hi | Mod::Hs) || !ty.is_signed();
-        Ok(Comparison { ty, integer, float, unsigned, ftz: opcode.has(Mod::Ftz), bool_ })
+        let bools = [(Mod::And, Bool::And), (Mod::Or, Bool::Or), (Mod::Xor, Bool::Xor)];
+        let bool_ = instr.take(&bools).unwrap_or(Bool::And);
+        Ok(Comparison { ty, integer, float, unsigned: unsigned || !ty.is_signed(), bool_ })
     }
 
     /// Compares operands 1 and 2, combined with `with`.
-    fn compare_operands(&mut self, instr: &'a Instr, c: Comparison, with: Src) -> Result<Src> {
+    fn compare_operands(&mut self, instr: &Statement<'a>, c: Comparison, with: Src) -> Result<Src> {
         match (c.ty, c.ty.kind()) {
             (ScalarType::F32, _) => {
                 let Some(cmp) = c.float else {
                     return self.unsupported(instr, "an unsigned comparison of floats");
                 };
                 let (a, b) = (self.source(instr, 1, c.ty)?, self.source(instr, 2, c.ty)?);
-                Ok(self.pred(Op::Fsetp { cmp, ftz: c.ftz, bool_: c.bool_ }, &[a, b, with]))
+                Ok(self.pred(Op::Fsetp { cmp, ftz: instr.has(Mod::Ftz), bool_: c.bool_ }, &[a, b, with]))
             }
             (ScalarType::F64, _) => {
                 let Some(cmp) = c.float else {
@@ -91,15 +84,15 @@ impl<'a> Lowering<'a> {
                 let op = Op::Isetp { cmp, sign: sign_of(!c.unsigned), bool_: c.bool_, ex: false };
                 Ok(self.pred(op, &[a, b, with]))
             }
-            _ => self.compare_half(instr, c.ty, c.float, c.ftz, c.bool_, with),
+            _ => self.compare_half(instr, c.ty, c.float, c.bool_, with),
         }
     }
 
     /// `setp`.
-    pub(super) fn set_predicate(&mut self, instr: &'a Instr) -> Result<()> {
+    pub(super) fn set_predicate(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let comparison = self.comparison(instr, ty)?;
-        let with = match instr.operands.get(3) {
+        let with = match instr.operand(3) {
             Some(operand) => self.read(operand, ScalarType::Pred)?,
             None if comparison.bool_ == Bool::And => Src::TRUE,
             None => return self.malformed("a combination without a predicate"),
@@ -119,10 +112,10 @@ impl<'a> Lowering<'a> {
     }
 
     /// `set`: all ones or 1.0 where the comparison holds.
-    pub(super) fn set_register(&mut self, instr: &'a Instr) -> Result<()> {
+    pub(super) fn set_register(&mut self, instr: &Statement<'a>) -> Result<()> {
         let (to, from) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?);
         let comparison = self.comparison(instr, from)?;
-        let with = match instr.operands.get(3) {
+        let with = match instr.operand(3) {
             Some(operand) => self.read(operand, ScalarType::Pred)?,
             None => Src::TRUE,
         };

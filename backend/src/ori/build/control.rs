@@ -1,8 +1,8 @@
 //! Basic blocks, branches and the end of the thread.
 
-use super::{Lowering, Result, Run};
+use super::{Lowering, Result, Run, Statement};
 use crate::CodegenError;
-use crate::input::{AddressBase, Env, Function, Instr, LabelId, Operand, Stmt, Symbol};
+use crate::input::{AddressBase, Env, Function, LabelId, Operand, Stmt, Symbol};
 use crate::layout;
 use crate::ori::ir::{BlockId, Src, Term};
 use crate::ori::op::{ICmp, Op};
@@ -177,16 +177,15 @@ impl<'a> Lowering<'a> {
     }
 
     /// Ends the block with a branch or the end of the thread; guarded, it may fall into `next`.
-    pub(super) fn terminator(&mut self, instr: &'a Instr, next: Option<BlockId>) -> Result<()> {
-        let uniform = instr.opcode.has(Mod::Uni);
-        self.accept(instr, &[Mod::Uni, Mod::Idx])?;
+    pub(super) fn terminator(&mut self, instr: &Statement<'a>, next: Option<BlockId>) -> Result<()> {
+        let uniform = instr.has(Mod::Uni);
         let guarded = !self.guard.is_true();
         let els = match next {
             _ if !guarded => None,
             Some(next) => Some(next),
             None => Some(self.new_block(1)),
         };
-        match (instr.opcode.form, els) {
+        match (instr.form(), els) {
             (FormId::Bra, None) => {
                 let then = self.destination(instr)?;
                 self.end(Term::Jump(then));
@@ -218,9 +217,9 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn destination(&self, instr: &Instr) -> Result<BlockId> {
-        match instr.operands.last() {
-            Some(Operand::Label(label)) => self.block_of(*label),
+    fn destination(&self, instr: &Statement<'_>) -> Result<BlockId> {
+        match self.operand(instr, 0)? {
+            Operand::Label(label) => self.block_of(*label),
             _ => self.malformed("a branch without a target"),
         }
     }
@@ -232,9 +231,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn switch(&mut self, instr: &'a Instr, uniform: bool) -> Result<()> {
+    fn switch(&mut self, instr: &Statement<'a>, uniform: bool) -> Result<()> {
         let index = self.source(instr, 0, ScalarType::U32)?;
-        let Some(Operand::Targets(list)) = instr.operands.last() else {
+        let Operand::Targets(list) = self.operand(instr, 1)? else {
             return self.malformed("brx.idx without a list of targets");
         };
         let labels = self.func.targets.get(*list as usize).map_or(&[][..], |t| t);
@@ -267,9 +266,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// `trap`, `brkpt`.
-    pub(super) fn trap(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[])?;
-        self.effect(Op::Bpt { trap: instr.opcode.form == FormId::Trap }, &[]);
+    pub(super) fn trap(&mut self, instr: &Statement<'a>) -> Result<()> {
+        self.effect(Op::Bpt { trap: instr.form() == FormId::Trap }, &[]);
         Ok(())
     }
 }

@@ -2,25 +2,11 @@
 
 use super::float::rounding;
 use super::operand::{known, registers};
-use super::{Lowering, Result};
-use crate::input::{Instr, Operand};
+use super::{Lowering, Result, Statement};
+use crate::input::Operand;
 use crate::ori::ir::Src;
 use crate::ori::op::{FCmp, FloatType, IntRound, IntType, Op, Round};
 use ptx_isa::{Mod, ScalarType, TypeKind};
-
-const MODIFIERS: [Mod; 11] = [
-    Mod::Rn,
-    Mod::Rz,
-    Mod::Rm,
-    Mod::Rp,
-    Mod::Rni,
-    Mod::Rzi,
-    Mod::Rmi,
-    Mod::Rpi,
-    Mod::Ftz,
-    Mod::Sat,
-    Mod::Relu,
-];
 
 fn float_type(ty: ScalarType) -> Option<FloatType> {
     match ty {
@@ -47,15 +33,13 @@ fn integer_type(ty: ScalarType) -> Option<IntType> {
 }
 
 /// Rounding to an integral value.
-fn integral_rounding(instr: &Instr) -> Option<IntRound> {
-    let opcode = &instr.opcode;
-    match () {
-        () if opcode.has(Mod::Rni) => Some(IntRound::Near),
-        () if opcode.has(Mod::Rzi) => Some(IntRound::Trunc),
-        () if opcode.has(Mod::Rmi) => Some(IntRound::Floor),
-        () if opcode.has(Mod::Rpi) => Some(IntRound::Ceil),
-        () => None,
-    }
+fn integral_rounding(instr: &Statement<'_>) -> Option<IntRound> {
+    instr.take(&[
+        (Mod::Rni, IntRound::Near),
+        (Mod::Rzi, IntRound::Trunc),
+        (Mod::Rmi, IntRound::Floor),
+        (Mod::Rpi, IntRound::Ceil),
+    ])
 }
 
 /// The least and greatest value of an integer type.
@@ -66,12 +50,8 @@ fn range(ty: ScalarType) -> (i128, i128) {
 
 impl<'a> Lowering<'a> {
     /// `cvt` of one scalar to another.
-    pub(super) fn convert(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &MODIFIERS)?;
+    pub(super) fn convert(&mut self, instr: &Statement<'a>) -> Result<()> {
         let (to, from) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?);
-        if instr.opcode.has(Mod::Relu) && !(from == ScalarType::F32 && to.bits() == 16) {
-            return self.unsupported(instr, "the modifier .relu between these types");
-        }
         let result = match (float_type(to), float_type(from)) {
             (None, None) => self.integer_to_integer(instr, to, from)?,
             (Some(float), None) => self.integer_to_float(instr, float, from)?,
@@ -91,11 +71,11 @@ impl<'a> Lowering<'a> {
         self.widen_to(dst, src, ty)
     }
 
-    fn integer_to_integer(&mut self, instr: &'a Instr, to: ScalarType, from: ScalarType) -> Result<Src> {
+    fn integer_to_integer(&mut self, instr: &Statement<'a>, to: ScalarType, from: ScalarType) -> Result<Src> {
         if integer_type(to).is_none() || integer_type(from).is_none() {
             return self.unsupported(instr, &format!("from .{} to .{}", from.text(), to.text()));
         }
-        let sat = instr.opcode.has(Mod::Sat);
+        let sat = instr.has(Mod::Sat);
         let wide = to.bits() == 64 || from.bits() == 64;
         if !wide {
             let src = if sat || from.bits() < to.bits() {
@@ -150,7 +130,7 @@ impl<'a> Lowering<'a> {
         src
     }
 
-    fn integer_to_float(&mut self, instr: &'a Instr, to: FloatType, from: ScalarType) -> Result<Src> {
+    fn integer_to_float(&mut self, instr: &Statement<'a>, to: FloatType, from: ScalarType) -> Result<Src> {
         if to == FloatType::Bf16 {
             return self.unsupported(instr, "from an integer to .bf16");
         }
@@ -164,16 +144,18 @@ impl<'a> Lowering<'a> {
                 (self.source_extended(instr, 1, from)?, kind)
             }
         };
+        // No integer is denormal.
+        instr.ignore(&[Mod::Ftz]);
         let width = if to == FloatType::F64 { 2 } else { 1 };
         let result = self.wide(width, Op::I2f { to, from: kind, round: rounding(instr) }, &[src]);
-        match (instr.opcode.has(Mod::Sat), to) {
+        match (instr.has(Mod::Sat), to) {
             (false, _) => Ok(result),
             (true, FloatType::F32) => Ok(self.saturate(false, result)),
             _ => self.unsupported(instr, ".sat of this type"),
         }
     }
 
-    fn float_to_integer(&mut self, instr: &'a Instr, to: ScalarType, from: FloatType) -> Result<Src> {
+    fn float_to_integer(&mut self, instr: &Statement<'a>, to: ScalarType, from: FloatType) -> Result<Src> {
         let Some(round) = integral_rounding(instr) else {
             return self.malformed("a conversion to an integer without its rounding");
         };
@@ -184,6 +166,8 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "from .bf16 to an integer");
         }
         let src = self.float_source(instr, from)?;
+        // Out of range, the nearest value, with and without.
+        instr.ignore(&[Mod::Sat]);
         // The operation saturates to its own type; smaller ones are clamped after it. A NaN gives the highest
         // bit of the type that the operation has, which clamping would lose where that is unsigned.
         let (wide, kind) = match (to.bits(), to.is_signed()) {
@@ -193,12 +177,12 @@ impl<'a> Lowering<'a> {
             (_, false) => (ScalarType::U32, IntType::U32),
         };
         let ntz = from != FloatType::F64 && to.bits() < 64;
-        let op = Op::F2i { to: kind, from, round, ftz: instr.opcode.has(Mod::Ftz), ntz };
+        let op = Op::F2i { to: kind, from, round, ftz: instr.has(Mod::Ftz), ntz };
         let result = self.wide(registers(wide), op, &[src]);
         Ok(if wide == to { result } else { self.clamp(result, to, wide) })
     }
 
-    fn float_source(&mut self, instr: &'a Instr, ty: FloatType) -> Result<Src> {
+    fn float_source(&mut self, instr: &Statement<'a>, ty: FloatType) -> Result<Src> {
         match ty {
             FloatType::F64 => self.source_double(instr, 1),
             FloatType::F32 => self.source(instr, 1, ScalarType::F32),
@@ -217,6 +201,15 @@ impl<'a> Lowering<'a> {
         self.reg(Op::Fadd { round: Round::Rn, ftz: true, sat: false }, &[src, Src::ZERO.neg()])
     }
 
+    /// A float with denormals as zeros where `ftz`, clamped where `sat`.
+    fn adjust(&mut self, ftz: bool, sat: bool, src: Src) -> Src {
+        match (sat, ftz) {
+            (true, _) => self.saturate(ftz, src),
+            (false, true) => self.flush(src),
+            (false, false) => src,
+        }
+    }
+
     fn saturate_double(&mut self, src: Src) -> Src {
         let one = Src::imm((1f64.to_bits() >> 32) as u32);
         let positive = self.dcompare(FCmp::Gt, src, Src::ZERO);
@@ -226,82 +219,70 @@ impl<'a> Lowering<'a> {
         self.select(below, least, one, 2)
     }
 
-    fn float_to_float(&mut self, instr: &'a Instr, to: FloatType, from: FloatType) -> Result<Src> {
+    fn float_to_float(&mut self, instr: &Statement<'a>, to: FloatType, from: FloatType) -> Result<Src> {
         use FloatType::{Bf16, F16, F32, F64};
-        let (ftz, sat) = (instr.opcode.has(Mod::Ftz), instr.opcode.has(Mod::Sat));
-        let (round, integral) = (rounding(instr), integral_rounding(instr));
         let src = self.float_source(instr, from)?;
-        if integral.is_some() && to != from {
-            return self.unsupported(instr, "integral rounding between types");
-        }
+        let (ftz, sat) = (|| instr.has(Mod::Ftz), || instr.has(Mod::Sat));
+        let exactly = Round::Rn;
         let result = match (from, to) {
-            (F32, F32) => match integral {
+            (F32, F32) => match integral_rounding(instr) {
                 Some(round) => {
-                    let rounded = self.reg(Op::Frnd { ty: F32, round, ftz }, &[src]);
-                    if sat { self.saturate(ftz, rounded) } else { rounded }
+                    let rounded = self.reg(Op::Frnd { ty: F32, round, ftz: ftz() }, &[src]);
+                    if sat() { self.saturate(ftz(), rounded) } else { rounded }
                 }
-                None if sat => self.saturate(ftz, src),
-                None if ftz => self.flush(src),
-                None => src,
+                None => self.adjust(ftz(), sat(), src),
             },
             (F64, F64) => {
-                let rounded = match integral {
+                let rounded = match integral_rounding(instr) {
                     Some(round) => self.wide(2, Op::Frnd { ty: F64, round, ftz: false }, &[src]),
                     None => self.source(instr, 1, ScalarType::F64)?,
                 };
-                if sat { self.saturate_double(rounded) } else { rounded }
+                if sat() { self.saturate_double(rounded) } else { rounded }
             }
-            (F16, F16) if !sat => match integral {
-                Some(round) => self.reg(Op::Frnd { ty: F16, round, ftz }, &[src]),
+            (F16, F16) if !sat() => match integral_rounding(instr) {
+                Some(round) => self.reg(Op::Frnd { ty: F16, round, ftz: ftz() }, &[src]),
                 None => src,
             },
             (F64, F32) => {
-                let rounded = self.reg(Op::F2f { to, from, round, ftz: false, sat: false }, &[src]);
-                match (sat, ftz) {
-                    (true, _) => self.saturate(ftz, rounded),
-                    (false, true) => self.flush(rounded),
-                    (false, false) => rounded,
-                }
+                let op = Op::F2f { to, from, round: rounding(instr), ftz: false, sat: false };
+                let rounded = self.reg(op, &[src]);
+                self.adjust(ftz(), sat(), rounded)
             }
             (F32, F64) => {
-                let src = if ftz { self.flush(src) } else { src };
-                let wide =
-                    self.wide(2, Op::F2f { to, from, round: Round::Rn, ftz: false, sat: false }, &[src]);
-                if sat { self.saturate_double(wide) } else { wide }
+                let src = if ftz() { self.flush(src) } else { src };
+                let wide = self.wide(2, Op::F2f { to, from, round: exactly, ftz: false, sat: false }, &[src]);
+                if sat() { self.saturate_double(wide) } else { wide }
             }
             (F32, F16 | Bf16) => {
-                let src = match (sat, ftz) {
-                    (true, _) => self.saturate(ftz, src),
-                    (false, true) => self.flush(src),
-                    (false, false) => src,
-                };
-                self.float_to_half(instr, to, round, src)?
+                let src = self.adjust(ftz(), sat(), src);
+                self.float_to_half(instr, to, rounding(instr), src)?
             }
             (F16, F32) => {
                 let op = Op::Hadd2 { bf16: false, ftz: false, sat: false, f32: true };
                 let wide = self.reg(op, &[Src::ZERO.neg(), src]);
-                if sat { self.saturate(ftz, wide) } else { wide }
+                // Every half is normal as a float: there is nothing to flush.
+                let ftz = ftz();
+                if sat() { self.saturate(ftz, wide) } else { wide }
             }
             (Bf16, F32) => {
-                // The upper half of a float.
+                // The upper half of a float: nothing is rounded.
+                rounding(instr);
                 let wide = self.reg(Op::Prmt, &[src, Src::imm(0x1044), Src::ZERO]);
-                match (sat, ftz) {
-                    (true, _) => self.saturate(ftz, wide),
-                    (false, true) => self.flush(wide),
-                    (false, false) => wide,
-                }
+                self.adjust(ftz(), sat(), wide)
             }
-            (F16, F64) if !sat => {
-                self.wide(2, Op::F2f { to, from, round: Round::Rn, ftz: false, sat }, &[src])
+            (F16, F64) if !sat() => {
+                self.wide(2, Op::F2f { to, from, round: exactly, ftz: false, sat: false }, &[src])
             }
-            (F64, F16) if !sat => self.reg(Op::F2f { to, from, round, ftz: false, sat }, &[src]),
+            (F64, F16) if !sat() => {
+                self.reg(Op::F2f { to, from, round: rounding(instr), ftz: false, sat: false }, &[src])
+            }
             _ => return self.unsupported(instr, "between these float types"),
         };
         Ok(result)
     }
 
-    fn float_to_half(&mut self, instr: &Instr, to: FloatType, round: Round, src: Src) -> Result<Src> {
-        let (bf16, relu) = (to == FloatType::Bf16, instr.opcode.has(Mod::Relu));
+    fn float_to_half(&mut self, instr: &Statement<'_>, to: FloatType, round: Round, src: Src) -> Result<Src> {
+        let (bf16, relu) = (to == FloatType::Bf16, instr.has(Mod::Relu));
         match round {
             Round::Rn | Round::Rz if self.sm >= 80 => {
                 Ok(self.reg(Op::F2fp { bf16, round, relu, sat: false }, &[Src::ZERO, src]))
@@ -315,8 +296,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// `cvt` of two floats to a pair of halves: the first operand is the high one.
-    pub(super) fn convert_pair(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Rn, Mod::Rz, Mod::Relu])?;
+    pub(super) fn convert_pair(&mut self, instr: &Statement<'a>) -> Result<()> {
         let bf16 = match self.type_of(instr, 0)? {
             ScalarType::F16x2 => false,
             ScalarType::Bf16x2 => true,
@@ -326,7 +306,7 @@ impl<'a> Lowering<'a> {
             return self.unsupported(instr, "packed conversions before sm_80");
         }
         let (high, low) = (self.source(instr, 1, ScalarType::F32)?, self.source(instr, 2, ScalarType::F32)?);
-        let op = Op::F2fp { bf16, round: rounding(instr), relu: instr.opcode.has(Mod::Relu), sat: false };
+        let op = Op::F2fp { bf16, round: rounding(instr), relu: instr.has(Mod::Relu), sat: false };
         let result = self.reg(op, &[high, low]);
         self.result(instr, result)
     }

@@ -6,8 +6,7 @@
 
 use super::float::{float, negated, rounding};
 use super::integer::lut;
-use super::{Lowering, Result};
-use crate::input::Instr;
+use super::{Lowering, Result, Statement};
 use crate::ori::ir::{Dst, File, Inst, Src, Term};
 use crate::ori::op::{FCmp, FloatType, ICmp, IntRound, IntType, MufuFunc, Op, Round, Sign};
 use ptx_isa::{FormId, Mod, ScalarType};
@@ -36,10 +35,9 @@ impl<'a> Lowering<'a> {
     }
 
     /// `div` and `rem`. Division by zero gives all ones, as the hardware's other paths do.
-    pub(super) fn divide_integer(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[])?;
+    pub(super) fn divide_integer(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
-        let (signed, rem) = (ty.is_signed(), instr.opcode.form == FormId::RemInt);
+        let (signed, rem) = (ty.is_signed(), instr.form() == FormId::RemInt);
         if ty.bits() == 64 {
             let (a, b) = (self.source_pair(instr, 1, ty)?, self.source_pair(instr, 2, ty)?);
             let result = self.divide_pair(signed, rem, a, b);
@@ -196,9 +194,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// `div` of .f32 with a rounding.
-    pub(super) fn divide_float(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Rn, Mod::Rz, Mod::Rm, Mod::Rp, Mod::Ftz])?;
-        let (round, ftz) = (rounding(instr), instr.opcode.has(Mod::Ftz));
+    pub(super) fn divide_float(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let (round, ftz) = (rounding(instr), instr.has(Mod::Ftz));
         let (a, b) = (self.source(instr, 1, ScalarType::F32)?, self.source(instr, 2, ScalarType::F32)?);
         let (a, b) = (self.in_register(a), self.in_register(b));
         if round != Round::Rn {
@@ -237,12 +234,11 @@ impl<'a> Lowering<'a> {
     }
 
     /// `rcp` and `sqrt` of .f32 with a rounding.
-    pub(super) fn round_float(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Rn, Mod::Rz, Mod::Rm, Mod::Rp, Mod::Ftz])?;
-        let (round, ftz) = (rounding(instr), instr.opcode.has(Mod::Ftz));
+    pub(super) fn round_float(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let (round, ftz) = (rounding(instr), instr.has(Mod::Ftz));
         let a = self.source(instr, 1, ScalarType::F32)?;
         let a = self.in_register(a);
-        let root = instr.opcode.form == FormId::SqrtF32;
+        let root = instr.form() == FormId::SqrtF32;
         let result = match (root, round) {
             (true, Round::Rn) => self.root_with_fast_path(a, ftz),
             (true, _) => self.root_in_double(a, round, ftz),

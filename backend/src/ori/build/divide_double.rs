@@ -6,8 +6,7 @@
 use super::divide::double;
 use super::float::{magnitude, negated};
 use super::integer::lut;
-use super::{Lowering, Result};
-use crate::input::Instr;
+use super::{Lowering, Result, Statement};
 use crate::ori::ir::Src;
 use crate::ori::op::{Bool, FCmp, ICmp, MufuFunc, Op, Round};
 use ptx_isa::{FormId, Mod, ScalarType};
@@ -37,11 +36,12 @@ struct Scaled {
 
 impl<'a> Lowering<'a> {
     /// `div`, `rcp` and `sqrt` of .f64.
-    pub(super) fn divide_double(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Rn])?;
+    pub(super) fn divide_double(&mut self, instr: &Statement<'a>) -> Result<()> {
+        // The one rounding that there is here.
+        instr.ignore(&[Mod::Rn]);
         let ty = ScalarType::F64;
         let a = self.source(instr, 1, ty)?;
-        let result = match instr.opcode.form {
+        let result = match instr.form() {
             FormId::SqrtF64 => self.root_of_double(a),
             FormId::RcpF64 => {
                 let one = self.pack(&[Src::ZERO, Src::imm(ONE)]);
@@ -254,7 +254,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// `rsqrt.approx.f64`.
-    pub(super) fn reciprocal_root_of_double(&mut self, instr: &'a Instr) -> Result<()> {
+    pub(super) fn reciprocal_root_of_double(&mut self, instr: &Statement<'a>) -> Result<()> {
         let a = self.source(instr, 1, ScalarType::F64)?;
         let a = self.double_in_register(a);
         let fast = self.refined_reciprocal_root(a);

@@ -3,17 +3,14 @@
 use super::float::rounding;
 use super::integer::lut;
 use super::operand::literal;
-use super::{Lowering, Result};
-use crate::input::Instr;
+use super::{Lowering, Result, Statement};
 use crate::ori::ir::Src;
 use crate::ori::op::{Bool, FCmp, MufuFunc, Op};
 use ptx_isa::{FormId, Mod, ScalarType};
 
-const ROUNDINGS: [Mod; 4] = [Mod::Rn, Mod::Rz, Mod::Rm, Mod::Rp];
-
 impl<'a> Lowering<'a> {
     /// An operand of an fp64 operation: a constant whose low word is zero is an immediate, its high word.
-    pub(super) fn source_double(&mut self, instr: &'a Instr, i: usize) -> Result<Src> {
+    pub(super) fn source_double(&mut self, instr: &Statement<'a>, i: usize) -> Result<Src> {
         let operand = self.operand(instr, i)?;
         match literal(operand, ScalarType::F64) {
             Some(bits) if bits as u32 == 0 => Ok(Src::imm((bits >> 32) as u32)),
@@ -22,11 +19,10 @@ impl<'a> Lowering<'a> {
     }
 
     /// `add`, `sub`, `mul`, `fma`, `mad` of .f64.
-    pub(super) fn double_arithmetic(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &ROUNDINGS)?;
+    pub(super) fn double_arithmetic(&mut self, instr: &Statement<'a>) -> Result<()> {
         let round = rounding(instr);
         let (a, b) = (self.source_double(instr, 1)?, self.source_double(instr, 2)?);
-        let result = match instr.opcode.form {
+        let result = match instr.form() {
             FormId::AddF64 => self.wide(2, Op::Dadd { round }, &[a, b]),
             FormId::SubF64 => self.wide(2, Op::Dadd { round }, &[a, super::float::negated(b)]),
             FormId::MulF64 => self.wide(2, Op::Dmul { round }, &[a, b]),
@@ -43,9 +39,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// `min`, `max` of .f64: a NaN gives the other operand, and -0 is less than +0.
-    pub(super) fn double_minimum(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[])?;
-        let min = instr.opcode.form == FormId::MinF64;
+    pub(super) fn double_minimum(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let min = instr.form() == FormId::MinF64;
         let (a, b) = (self.source(instr, 1, ScalarType::F64)?, self.source(instr, 2, ScalarType::F64)?);
         let first = self.dcompare(if min { FCmp::Lt } else { FCmp::Gt }, a, b);
         let invalid = self.dcompare(FCmp::Nan, b, b);
@@ -60,15 +55,14 @@ impl<'a> Lowering<'a> {
     }
 
     /// `rcp.approx` and `rsqrt.approx` of .f64; with `.ftz`, of the high word alone.
-    pub(super) fn double_approximate(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Approx, Mod::Ftz])?;
-        match (instr.opcode.has(Mod::Ftz), instr.opcode.form) {
+    pub(super) fn double_approximate(&mut self, instr: &Statement<'a>) -> Result<()> {
+        match (instr.has(Mod::Ftz), instr.form()) {
             (true, _) => {}
             (false, FormId::RsqrtF64) => return self.reciprocal_root_of_double(instr),
             (false, _) => return self.unsupported(instr, "a result that keeps denormals"),
         }
         let a = self.source_pair(instr, 1, ScalarType::F64)?;
-        let func = match instr.opcode.form {
+        let func = match instr.form() {
             FormId::RsqrtF64 => MufuFunc::Rsq64h,
             _ => MufuFunc::Rcp64h,
         };

@@ -5,8 +5,7 @@
 
 use super::integer::lut;
 use super::operand::known;
-use super::{Lowering, Result};
-use crate::input::Instr;
+use super::{Lowering, Result, Statement};
 use crate::ori::ir::{Src, SrcKind};
 use crate::ori::op::{Bool, FCmp, ICmp, MufuFunc, Op, Round};
 use ptx_isa::{FormId, Mod, ScalarType};
@@ -41,17 +40,10 @@ pub(super) fn magnitude(src: Src) -> Src {
 }
 
 /// The rounding that an instruction names; to nearest even by default.
-pub(super) fn rounding(instr: &Instr) -> Round {
-    let opcode = &instr.opcode;
-    match () {
-        () if opcode.has(Mod::Rz) => Round::Rz,
-        () if opcode.has(Mod::Rm) => Round::Rm,
-        () if opcode.has(Mod::Rp) => Round::Rp,
-        () => Round::Rn,
-    }
+pub(super) fn rounding(instr: &Statement<'_>) -> Round {
+    let roundings = [(Mod::Rn, Round::Rn), (Mod::Rz, Round::Rz), (Mod::Rm, Round::Rm), (Mod::Rp, Round::Rp)];
+    instr.take(&roundings).unwrap_or(Round::Rn)
 }
-
-const ROUNDINGS: [Mod; 4] = [Mod::Rn, Mod::Rz, Mod::Rm, Mod::Rp];
 
 impl<'a> Lowering<'a> {
     pub(super) fn fmul(&mut self, ftz: bool, a: Src, b: Src) -> Src {
@@ -75,8 +67,8 @@ impl<'a> Lowering<'a> {
         self.reg(Op::Mufu { func }, &[a])
     }
 
-    fn scalar_f32(&self, instr: &Instr) -> Result<()> {
-        match instr.opcode.ty(0) {
+    fn scalar_f32(&self, instr: &Statement<'_>) -> Result<()> {
+        match instr.ty(0) {
             Some(ScalarType::F32) => Ok(()),
             Some(ty) => self.unsupported(instr, &format!("the type .{}", ty.text())),
             None => self.malformed("a float instruction without a type"),
@@ -84,17 +76,16 @@ impl<'a> Lowering<'a> {
     }
 
     /// `add`, `sub`, `mul`, `fma`, `mad` of .f32.
-    pub(super) fn float_arithmetic(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[ROUNDINGS.as_slice(), &[Mod::Ftz, Mod::Sat]].concat())?;
+    pub(super) fn float_arithmetic(&mut self, instr: &Statement<'a>) -> Result<()> {
         self.scalar_f32(instr)?;
         let ty = ScalarType::F32;
-        let (round, ftz, sat) = (rounding(instr), instr.opcode.has(Mod::Ftz), instr.opcode.has(Mod::Sat));
+        let (round, ftz, sat) = (rounding(instr), instr.has(Mod::Ftz), instr.has(Mod::Sat));
         let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?);
-        let result = match instr.opcode.form {
+        let result = match instr.form() {
             FormId::SubF32 => self.reg(Op::Fadd { round, ftz, sat }, &[a, negated(b)]),
             FormId::AddF32 | FormId::MulF32 => {
                 let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
-                let add = instr.opcode.form == FormId::AddF32;
+                let add = instr.form() == FormId::AddF32;
                 let op = if add { Op::Fadd { round, ftz, sat } } else { Op::Fmul { round, ftz, sat } };
                 self.reg(op, &[a, b])
             }
@@ -108,39 +99,35 @@ impl<'a> Lowering<'a> {
     }
 
     /// `min`, `max` of .f32.
-    pub(super) fn float_minimum(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Ftz, Mod::Nan])?;
+    pub(super) fn float_minimum(&mut self, instr: &Statement<'a>) -> Result<()> {
         self.scalar_f32(instr)?;
-        self.arity(instr, 3..=3)?;
-        let (ftz, nan) = (instr.opcode.has(Mod::Ftz), instr.opcode.has(Mod::Nan));
+        let (ftz, nan) = (instr.has(Mod::Ftz), instr.has(Mod::Nan));
         let (a, b) = (self.source(instr, 1, ScalarType::F32)?, self.source(instr, 2, ScalarType::F32)?);
-        let choose = if instr.opcode.form == FormId::MinF32 { Src::TRUE } else { Src::FALSE };
+        let choose = if instr.form() == FormId::MinF32 { Src::TRUE } else { Src::FALSE };
         let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
         let result = self.reg(Op::Fmnmx { ftz, nan }, &[a, b, choose]);
         self.result(instr, result)
     }
 
     /// `abs`, `neg` of .f32 and .f64.
-    pub(super) fn float_sign(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Ftz])?;
-        let abs = instr.opcode.form == FormId::AbsFloat;
+    pub(super) fn float_sign(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let abs = instr.form() == FormId::AbsFloat;
         let modify = |src| if abs { magnitude(src) } else { negated(src) };
         // -0 + x is x for every x, also for -0.
         let minus_zero = Src::ZERO.neg();
-        if instr.opcode.ty(0) == Some(ScalarType::F64) {
+        if instr.ty(0) == Some(ScalarType::F64) {
             let a = self.source_double(instr, 1)?;
             let result = self.wide(2, Op::Dadd { round: Round::Rn }, &[minus_zero, modify(a)]);
             return self.result(instr, result);
         }
         self.scalar_f32(instr)?;
         let a = self.source(instr, 1, ScalarType::F32)?;
-        let result = self.fadd(instr.opcode.has(Mod::Ftz), minus_zero, modify(a));
+        let result = self.fadd(instr.has(Mod::Ftz), minus_zero, modify(a));
         self.result(instr, result)
     }
 
     /// `copysign`: the sign of a and the magnitude of b.
-    pub(super) fn copy_sign(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[])?;
+    pub(super) fn copy_sign(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         // Where the mask b is set, c, else a.
         let choose = (lut::B & lut::C) | (!lut::B & lut::A);
@@ -156,12 +143,11 @@ impl<'a> Lowering<'a> {
     }
 
     /// `testp`, on the bits.
-    pub(super) fn test_property(&mut self, instr: &'a Instr) -> Result<()> {
+    pub(super) fn test_property(&mut self, instr: &Statement<'a>) -> Result<()> {
         const TESTS: [Mod; 6] =
             [Mod::Finite, Mod::Infinite, Mod::Number, Mod::NotANumber, Mod::Normal, Mod::Subnormal];
-        self.accept(instr, &TESTS)?;
         let ty = self.type_of(instr, 0)?;
-        let Some(test) = instr.opcode.mods().next() else {
+        let Some(test) = instr.any_of(&TESTS) else {
             return self.unsupported(instr, "`testp` without a property");
         };
         let double = ty.bits() == 64;
@@ -197,12 +183,11 @@ impl<'a> Lowering<'a> {
     }
 
     /// `ex2`, `lg2`, `sin`, `cos`, `tanh`, and the approximate `rcp`, `rsqrt`, `sqrt` of .f32.
-    pub(super) fn approximate(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Approx, Mod::Ftz])?;
+    pub(super) fn approximate(&mut self, instr: &Statement<'a>) -> Result<()> {
         self.scalar_f32(instr)?;
-        let ftz = instr.opcode.has(Mod::Ftz);
+        let ftz = instr.has(Mod::Ftz);
         let a = self.source(instr, 1, ScalarType::F32)?;
-        let result = match instr.opcode.form {
+        let result = match instr.form() {
             FormId::Ex2 => self.exponential(ftz, a),
             FormId::Lg2 if !ftz => {
                 let (scaled, normal) = self.scale_up(a);
@@ -216,7 +201,7 @@ impl<'a> Lowering<'a> {
                 const TURN: f32 = std::f32::consts::FRAC_1_PI / 2.0;
                 let op = Op::Fmul { round: Round::Rz, ftz: false, sat: false };
                 let turns = self.reg(op, &[a, float(TURN)]);
-                self.mufu(if instr.opcode.form == FormId::Sin { MufuFunc::Sin } else { MufuFunc::Cos }, turns)
+                self.mufu(if instr.form() == FormId::Sin { MufuFunc::Sin } else { MufuFunc::Cos }, turns)
             }
             FormId::Tanh => self.mufu(MufuFunc::Tanh, a),
             FormId::RcpF32 => self.reciprocal(ftz, a),
@@ -270,9 +255,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// `div.approx` and `div.full` of .f32.
-    pub(super) fn divide_approximately(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Approx, Mod::Full, Mod::Ftz])?;
-        let (ftz, full) = (instr.opcode.has(Mod::Ftz), instr.opcode.has(Mod::Full));
+    pub(super) fn divide_approximately(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let (ftz, full) = (instr.has(Mod::Ftz), instr.has(Mod::Full));
         let (mut a, mut b) =
             (self.source(instr, 1, ScalarType::F32)?, self.source(instr, 2, ScalarType::F32)?);
         let divisor = b;

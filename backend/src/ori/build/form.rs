@@ -1,16 +1,16 @@
 //! Every row of the PTX instruction table, and what lowers it.
 
-use super::{Lowering, Result};
-use crate::input::{Instr, Operand, RegId};
+use super::{Lowering, Result, Statement};
+use crate::input::{Operand, RegId};
 use ptx_isa::{FormId as F, Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
     /// Lowers one statement that does not end its block.
-    pub(super) fn instruction(&mut self, instr: &'a Instr) -> Result<()> {
+    pub(super) fn instruction(&mut self, instr: &Statement<'a>) -> Result<()> {
         if self.puts_predicates_into_vectors(instr) {
             return self.unsupported(instr, "a predicate in a vector");
         }
-        match instr.opcode.form {
+        match instr.form() {
             F::AddInt | F::SubInt => self.add_integer(instr),
             F::MulInt | F::MadInt => self.multiply(instr),
             F::Mul24 | F::Mad24 => self.multiply_24(instr),
@@ -28,11 +28,9 @@ impl<'a> Lowering<'a> {
 
             F::AddF32 | F::SubF32 | F::MulF32 | F::FmaF32 | F::MadF32 => self.float_arithmetic(instr),
             F::AddF64 | F::SubF64 | F::MulF64 | F::FmaF64 | F::MadF64 => self.double_arithmetic(instr),
-            F::DivF32 if instr.opcode.has(Mod::Approx) || instr.opcode.has(Mod::Full) => {
-                self.divide_approximately(instr)
-            }
+            F::DivF32 if instr.has(Mod::Approx) || instr.has(Mod::Full) => self.divide_approximately(instr),
             F::DivF32 => self.divide_float(instr),
-            F::RcpF32 | F::SqrtF32 if !instr.opcode.has(Mod::Approx) => self.round_float(instr),
+            F::RcpF32 | F::SqrtF32 if !instr.has(Mod::Approx) => self.round_float(instr),
             F::DivF64 | F::RcpF64 | F::SqrtF64 => self.divide_double(instr),
             F::AbsFloat | F::NegFloat => self.float_sign(instr),
             F::MinF32 | F::MaxF32 => self.float_minimum(instr),
@@ -67,8 +65,7 @@ impl<'a> Lowering<'a> {
             F::Cvta => self.cvta(instr),
             F::Isspacep => self.isspacep(instr),
             F::Cvt => self.convert(instr),
-            // A hint without effect on results.
-            F::Prefetch => Ok(()),
+            F::Prefetch | F::Prefetchu | F::Applypriority => self.hint(instr),
             F::Pmevent => self.unsupported(instr, "performance monitor events"),
             F::Shfl => self.unsupported(instr, "without .sync, on targets that need it"),
             F::ShflSync => self.shuffle(instr),
@@ -99,8 +96,6 @@ impl<'a> Lowering<'a> {
             | F::CvtToScale4
             | F::CvtFromScale => self.unsupported(instr, "formats of 8 bits and fewer"),
             F::CvtPack | F::CvtPackInto => self.unsupported(instr, "cvt.pack"),
-            // Hints without effect on results.
-            F::Prefetchu | F::Applypriority => Ok(()),
             F::ApplypriorityBulk | F::ApplypriorityBulkTensor => {
                 self.unsupported(instr, "asynchronous changes of priority")
             }
@@ -274,18 +269,23 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// An instruction without effect on results: no code.
+    fn hint(&mut self, instr: &Statement<'a>) -> Result<()> {
+        instr.take_all();
+        Ok(())
+    }
+
     /// `nanosleep`.
-    fn sleep(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[])?;
+    fn sleep(&mut self, instr: &Statement<'a>) -> Result<()> {
         let time = self.source(instr, 0, ScalarType::U32)?;
         self.effect(crate::ori::op::Op::Nanosleep, &[time]);
         Ok(())
     }
 
     /// A predicate among other elements passes for a register of 32 bits with the vendor's assembler.
-    fn puts_predicates_into_vectors(&self, instr: &Instr) -> bool {
+    fn puts_predicates_into_vectors(&self, instr: &Statement<'_>) -> bool {
         let is_predicate = |reg: RegId| matches!(self.register_type(reg), Ok(ScalarType::Pred));
-        instr.operands.iter().any(|operand| match operand {
+        instr.peek_operands().iter().any(|operand| match operand {
             Operand::Vector(elements) => elements.iter().any(|element| match *element {
                 Operand::Reg(reg) | Operand::NotPred(reg) => is_predicate(reg),
                 _ => false,

@@ -4,8 +4,7 @@
 
 use super::operand::{known, registers};
 use super::ssa::Variable;
-use super::{Lowering, Result};
-use crate::input::Instr;
+use super::{Lowering, Result, Statement};
 use crate::ori::ir::{Dst, File, Inst, Src, Value};
 use crate::ori::op::{DotMode, ICmp, Op, ShfType, Sign};
 use ptx_isa::{FormId, Mod, ScalarType, TypeKind};
@@ -15,6 +14,16 @@ pub(super) fn sign_of(signed: bool) -> Sign {
 }
 
 pub(super) use crate::ori::op::lut;
+
+/// `.hi` or `.lo`.
+fn takes_high(instr: &Statement<'_>) -> bool {
+    instr.any_of(&[Mod::Lo, Mod::Hi]) == Some(Mod::Hi)
+}
+
+/// `.wrap` or `.clamp`.
+pub(super) fn wraps(instr: &Statement<'_>) -> bool {
+    instr.any_of(&[Mod::Wrap, Mod::Clamp]) == Some(Mod::Wrap)
+}
 
 /// `~src` as the operand of an addition with carry.
 fn complementable(src: Src) -> Src {
@@ -129,8 +138,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn integer_type(&self, instr: &Instr) -> Result<ScalarType> {
-        match instr.opcode.ty(0) {
+    fn integer_type(&self, instr: &Statement<'_>) -> Result<ScalarType> {
+        match instr.ty(0) {
             Some(ty) if matches!(ty.kind(), TypeKind::Signed | TypeKind::Unsigned | TypeKind::Bits) => Ok(ty),
             Some(ty) => self.unsupported(instr, &format!("the type .{}", ty.text())),
             None => self.malformed("an integer instruction without a type"),
@@ -138,10 +147,9 @@ impl<'a> Lowering<'a> {
     }
 
     /// `add` and `sub`.
-    pub(super) fn add_integer(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Sat])?;
+    pub(super) fn add_integer(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.integer_type(instr)?;
-        let minus = instr.opcode.form == FormId::SubInt;
+        let minus = instr.form() == FormId::SubInt;
         if ty.bits() == 64 {
             let (a, b) = (self.source_pair(instr, 1, ty)?, self.source_pair(instr, 2, ty)?);
             let sum = if minus { self.subtract_pair(a, b) } else { self.add_pair(a, b) };
@@ -149,7 +157,7 @@ impl<'a> Lowering<'a> {
         }
         let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?);
         let sum = if minus { self.subtract(a, b) } else { self.add(a, b) };
-        if !instr.opcode.has(Mod::Sat) {
+        if !instr.has(Mod::Sat) {
             return self.result(instr, sum);
         }
         if ty != ScalarType::S32 {
@@ -176,15 +184,12 @@ impl<'a> Lowering<'a> {
     }
 
     /// `mul` and `mad`, of any width and part.
-    pub(super) fn multiply(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Lo, Mod::Hi, Mod::Wide, Mod::Sat])?;
+    pub(super) fn multiply(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.integer_type(instr)?;
-        let (opcode, signed) = (instr.opcode, ty.is_signed());
-        if opcode.has(Mod::Sat) {
-            return self.unsupported(instr, "the modifier .sat");
-        }
-        let add = opcode.form == FormId::MadInt;
-        match (ty.bits(), opcode.has(Mod::Wide), opcode.has(Mod::Hi)) {
+        let signed = ty.is_signed();
+        let add = instr.form() == FormId::MadInt;
+        let part = instr.any_of(&[Mod::Lo, Mod::Hi, Mod::Wide]);
+        match (ty.bits(), part == Some(Mod::Wide), part == Some(Mod::Hi)) {
             (16, true, _) => {
                 let (a, b) = (self.source_extended(instr, 1, ty)?, self.source_extended(instr, 2, ty)?);
                 let c = if add { self.source(instr, 3, ScalarType::U32)? } else { Src::ZERO };
@@ -279,8 +284,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// `mul24` and `mad24`.
-    pub(super) fn multiply_24(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Lo, Mod::Hi])?;
+    pub(super) fn multiply_24(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.integer_type(instr)?;
         let signed = ty.is_signed();
         let factor = |this: &mut Self, i| {
@@ -288,8 +292,8 @@ impl<'a> Lowering<'a> {
             Ok(this.reg(Op::Sgxt { sign: sign_of(signed), wrap: false }, &[src, Src::imm(24)]))
         };
         let (a, b) = (factor(self, 1)?, factor(self, 2)?);
-        let c = if instr.opcode.form == FormId::Mad24 { self.source(instr, 3, ty)? } else { Src::ZERO };
-        if instr.opcode.has(Mod::Lo) {
+        let c = if instr.form() == FormId::Mad24 { self.source(instr, 3, ty)? } else { Src::ZERO };
+        if !takes_high(instr) {
             let product = self.multiply_add(a, b, c);
             return self.result(instr, product);
         }
@@ -303,8 +307,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// `sad`: |a - b| + c.
-    pub(super) fn sum_of_differences(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[])?;
+    pub(super) fn sum_of_differences(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.integer_type(instr)?;
         let signed = ty.is_signed();
         if ty.bits() == 64 {
@@ -336,11 +339,10 @@ impl<'a> Lowering<'a> {
     }
 
     /// `min` and `max`.
-    pub(super) fn minimum_integer(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Relu])?;
+    pub(super) fn minimum_integer(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.integer_type(instr)?;
-        let (signed, min) = (ty.is_signed(), instr.opcode.form == FormId::MinInt);
-        let relu = instr.opcode.has(Mod::Relu);
+        let (signed, min) = (ty.is_signed(), instr.form() == FormId::MinInt);
+        let relu = instr.has(Mod::Relu);
         if ty.bits() == 64 {
             if relu {
                 return self.unsupported(instr, ".relu of 64 bits");
@@ -360,10 +362,9 @@ impl<'a> Lowering<'a> {
     }
 
     /// `abs` and `neg`.
-    pub(super) fn negate_integer(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[])?;
+    pub(super) fn negate_integer(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.integer_type(instr)?;
-        let abs = instr.opcode.form == FormId::AbsInt;
+        let abs = instr.form() == FormId::AbsInt;
         if ty.bits() == 64 {
             let a = self.source_pair(instr, 1, ty)?;
             let negated = self.subtract_pair([Src::ZERO; 2], a);
@@ -404,14 +405,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// `popc`, `clz`, `bfind`, `brev`.
-    pub(super) fn count_bits(&mut self, instr: &'a Instr) -> Result<()> {
-        let shift = instr.opcode.form == FormId::Bfind && instr.opcode.has(Mod::Shiftamt);
-        self.accept(instr, if shift { &[Mod::Shiftamt] } else { &[] })?;
+    pub(super) fn count_bits(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let shift = instr.form() == FormId::Bfind && instr.has(Mod::Shiftamt);
         let ty = self.integer_type(instr)?;
         let signed = ty.is_signed();
         if ty.bits() == 64 {
             let a = self.source_pair(instr, 1, ty)?;
-            return match instr.opcode.form {
+            return match instr.form() {
                 FormId::Popc => {
                     let (low, high) = (self.reg(Op::Popc, &[a[0]]), self.reg(Op::Popc, &[a[1]]));
                     let sum = self.add(low, high);
@@ -439,7 +439,7 @@ impl<'a> Lowering<'a> {
             };
         }
         let a = self.source_extended(instr, 1, ty)?;
-        let result = match instr.opcode.form {
+        let result = match instr.form() {
             FormId::Popc => self.reg(Op::Popc, &[a]),
             FormId::Brev => self.reg(Op::Brev, &[a]),
             FormId::Clz => {
@@ -466,8 +466,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// `bfe`.
-    pub(super) fn extract_bits(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[])?;
+    pub(super) fn extract_bits(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.integer_type(instr)?;
         let signed = ty.is_signed();
         if ty.bits() == 64 {
@@ -491,14 +490,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// The low byte of an operand.
-    fn byte(&mut self, instr: &'a Instr, i: usize) -> Result<Src> {
+    fn byte(&mut self, instr: &Statement<'a>, i: usize) -> Result<Src> {
         let src = self.source(instr, i, ScalarType::U32)?;
         Ok(self.extend(src, ScalarType::U8))
     }
 
     /// `bfi`.
-    pub(super) fn insert_bits(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[])?;
+    pub(super) fn insert_bits(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.integer_type(instr)?;
         // Where the mask c is set, the field, else b.
         let choose = Op::Lop3 { lut: (lut::A & lut::C) | (lut::B & !lut::C) };
@@ -527,12 +525,11 @@ impl<'a> Lowering<'a> {
     }
 
     /// `bmsk` and `szext`.
-    pub(super) fn mask_or_extend(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Wrap, Mod::Clamp])?;
+    pub(super) fn mask_or_extend(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.integer_type(instr)?;
-        let wrap = instr.opcode.has(Mod::Wrap);
+        let wrap = wraps(instr);
         let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ScalarType::U32)?);
-        let op = match instr.opcode.form {
+        let op = match instr.form() {
             FormId::Bmsk => Op::Bmsk { wrap },
             _ => Op::Sgxt { sign: sign_of(ty.is_signed()), wrap },
         };
@@ -541,13 +538,12 @@ impl<'a> Lowering<'a> {
     }
 
     /// `dp4a` and `dp2a`.
-    pub(super) fn dot_product(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Lo, Mod::Hi])?;
-        let (Some(a_type), Some(b_type)) = (instr.opcode.ty(0), instr.opcode.ty(1)) else {
+    pub(super) fn dot_product(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let (Some(a_type), Some(b_type)) = (instr.ty(0), instr.ty(1)) else {
             return self.malformed("a dot product without types");
         };
-        let mode = match instr.opcode.form {
-            FormId::Dp2a if instr.opcode.has(Mod::Hi) => DotMode::A2Hi,
+        let mode = match instr.form() {
+            FormId::Dp2a if takes_high(instr) => DotMode::A2Hi,
             FormId::Dp2a => DotMode::A2Lo,
             _ => DotMode::A4,
         };
@@ -560,13 +556,12 @@ impl<'a> Lowering<'a> {
 
     /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`. The carry is the hardware's: that of adding the complement,
     /// where a difference does not borrow. Compilers let `addc` follow `subc`, so it is also PTX's.
-    pub(super) fn extended_precision(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Cc, Mod::Lo, Mod::Hi])?;
+    pub(super) fn extended_precision(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.integer_type(instr)?;
         if ty.bits() == 16 {
             return self.unsupported(instr, "carries between 16-bit integers");
         }
-        let form = instr.opcode.form;
+        let form = instr.form();
         let minus = matches!(form, FormId::SubCc | FormId::Subc);
         let takes = matches!(form, FormId::Addc | FormId::Subc | FormId::Madc);
         let (mut a, mut b) = self.extended_operands(instr, ty)?;
@@ -587,7 +582,7 @@ impl<'a> Lowering<'a> {
             };
             (sum[i], carry) = (word, Some(out));
         }
-        if instr.opcode.has(Mod::Cc)
+        if instr.has(Mod::Cc)
             && let Some(c) = carry
         {
             let c = if self.guard.is_true() {
@@ -603,17 +598,17 @@ impl<'a> Lowering<'a> {
     }
 
     /// What is added: the operands, or a product's half and the addend.
-    fn extended_operands(&mut self, instr: &'a Instr, ty: ScalarType) -> Result<([Src; 2], [Src; 2])> {
+    fn extended_operands(&mut self, instr: &Statement<'a>, ty: ScalarType) -> Result<([Src; 2], [Src; 2])> {
         let wide = ty.bits() == 64;
         let operand = |this: &mut Self, i| {
             if wide { this.source_pair(instr, i, ty) } else { Ok([this.source(instr, i, ty)?, Src::ZERO]) }
         };
         let (a, b) = (operand(self, 1)?, operand(self, 2)?);
-        if !matches!(instr.opcode.form, FormId::MadCc | FormId::Madc) {
+        if !matches!(instr.form(), FormId::MadCc | FormId::Madc) {
             return Ok((a, b));
         }
         let c = operand(self, 3)?;
-        let product = match (wide, instr.opcode.has(Mod::Hi)) {
+        let product = match (wide, takes_high(instr)) {
             (true, true) => self.multiply_high_pair(ty.is_signed(), a, b),
             (true, false) => self.multiply_low_pair(a, b, [Src::ZERO; 2]),
             (false, true) => [self.multiply_high(ty.is_signed(), a[0], b[0]), Src::ZERO],

@@ -2,8 +2,8 @@
 
 use super::integer::lut;
 use super::operand::{known, registers};
-use super::{Lowering, Result};
-use crate::input::{Instr, Operand};
+use super::{Lowering, Result, Statement};
+use crate::input::Operand;
 use crate::ori::ir::Src;
 use crate::ori::op::{Bool, ICmp, Op, ShfType, Sign};
 use ptx_isa::{FormId, Mod, ScalarType, TypeKind};
@@ -20,10 +20,10 @@ const PERMUTATIONS: [(Mod, u64); 6] = [
 
 impl<'a> Lowering<'a> {
     /// The type of an instruction on bits; any type of that size has the same meaning.
-    pub(super) fn type_of(&self, instr: &Instr, i: usize) -> Result<ScalarType> {
-        match instr.opcode.ty(i) {
+    pub(super) fn type_of(&self, instr: &Statement<'_>, i: usize) -> Result<ScalarType> {
+        match instr.ty(i) {
             Some(ty) => Ok(ty),
-            None => self.malformed(format!("{} without a type", instr.opcode.form.mnemonic())),
+            None => self.malformed(format!("{} without a type", instr.form().mnemonic())),
         }
     }
 
@@ -37,10 +37,9 @@ impl<'a> Lowering<'a> {
     }
 
     /// `and`, `or`, `xor`.
-    pub(super) fn logic(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[])?;
+    pub(super) fn logic(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
-        let lut = match instr.opcode.form {
+        let lut = match instr.form() {
             FormId::And => lut::A & lut::B,
             FormId::Or => lut::A | lut::B,
             _ => lut::A ^ lut::B,
@@ -82,16 +81,15 @@ impl<'a> Lowering<'a> {
         if count == 1 { src } else { self.part(src, i) }
     }
 
-    pub(super) fn result_words(&mut self, instr: &'a Instr, words: &[Src]) -> Result<()> {
+    pub(super) fn result_words(&mut self, instr: &Statement<'a>, words: &[Src]) -> Result<()> {
         let src = if words.len() == 1 { words[0] } else { self.pack(words) };
         self.result(instr, src)
     }
 
     /// `not`, `cnot`.
-    pub(super) fn complement(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[])?;
+    pub(super) fn complement(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
-        if instr.opcode.form == FormId::Cnot {
+        if instr.form() == FormId::Cnot {
             let zero = self.is_zero(instr, ty)?;
             let low = self.select(zero, Src::imm(1), Src::ZERO, 1);
             let words = [low, Src::ZERO];
@@ -110,7 +108,7 @@ impl<'a> Lowering<'a> {
         self.result_words(instr, &result[..usize::from(count)])
     }
 
-    fn is_zero(&mut self, instr: &'a Instr, ty: ScalarType) -> Result<Src> {
+    fn is_zero(&mut self, instr: &Statement<'a>, ty: ScalarType) -> Result<Src> {
         if ty.bits() == 64 {
             let a = self.source_pair(instr, 1, ty)?;
             return Ok(self.compare_pair(ICmp::Eq, false, a, [Src::ZERO; 2]));
@@ -120,15 +118,15 @@ impl<'a> Lowering<'a> {
     }
 
     /// `lop3`, also with a predicate that combines whether the result is not zero.
-    pub(super) fn logic_three(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::And, Mod::Or])?;
+    pub(super) fn logic_three(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = ScalarType::B32;
         let (a, b, c) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?, self.source(instr, 3, ty)?);
         let lut = self.immediate(instr, 4)? as u8;
         let result = self.lop3(lut, a, b, c);
         let Operand::Pair(pair) = self.operand(instr, 0)? else { return self.result(instr, result) };
         let with = self.source(instr, 5, ScalarType::Pred)?;
-        let bool_ = if instr.opcode.has(Mod::Or) { Bool::Or } else { Bool::And };
+        let bools = [(Mod::And, Bool::And), (Mod::Or, Bool::Or)];
+        let bool_ = instr.take(&bools).unwrap_or(Bool::And);
         let op = Op::Isetp { cmp: ICmp::Ne, sign: Sign::U32, bool_, ex: false };
         let test = self.pred(op, &[result, Src::ZERO, with]);
         self.write(&pair.1, test)?;
@@ -187,10 +185,9 @@ impl<'a> Lowering<'a> {
     }
 
     /// `shl`, `shr`.
-    pub(super) fn shift(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[])?;
+    pub(super) fn shift(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
-        let left = instr.opcode.form == FormId::Shl;
+        let left = instr.form() == FormId::Shl;
         let by = self.source(instr, 2, ScalarType::U32)?;
         if ty.bits() == 64 {
             let a = self.source_pair(instr, 1, ty)?;
@@ -210,30 +207,27 @@ impl<'a> Lowering<'a> {
     }
 
     /// `shf`: a funnel shift of `b:a`.
-    pub(super) fn funnel_shift(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::L, Mod::R, Mod::Wrap, Mod::Clamp])?;
+    pub(super) fn funnel_shift(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = ScalarType::B32;
         let (a, b, by) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?, self.source(instr, 3, ty)?);
-        let (right, wrap) = (instr.opcode.has(Mod::R), instr.opcode.has(Mod::Wrap));
+        let (right, wrap) = (instr.any_of(&[Mod::L, Mod::R]) == Some(Mod::R), super::integer::wraps(instr));
         let result = self.reg(Op::Shf { right, wrap, hi: !right, ty: ShfType::U32 }, &[a, by, b]);
         self.result(instr, result)
     }
 
     /// `prmt`.
-    pub(super) fn permute(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &PERMUTATIONS.map(|(m, _)| m))?;
+    pub(super) fn permute(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = ScalarType::B32;
         let (a, b, control) =
             (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?, self.source(instr, 3, ty)?);
-        let table = PERMUTATIONS.iter().find(|(m, _)| instr.opcode.has(*m));
-        let selector = match (table, known(control)) {
+        let selector = match (instr.take(&PERMUTATIONS), known(control)) {
             (None, _) => control,
-            (Some((_, table)), Some(c)) => Src::imm((table >> (16 * (c & 3)) & 0xffff) as u32),
-            (Some((_, table)), None) => {
+            (Some(table), Some(c)) => Src::imm((table >> (16 * (c & 3)) & 0xffff) as u32),
+            (Some(table), None) => {
                 let index = self.lop3(lut::A & lut::B, control, Src::imm(3), Src::ZERO);
                 let by = self.shift_left(index, Src::imm(4));
                 let op = Op::Shf { right: true, wrap: false, hi: false, ty: ShfType::U64 };
-                let [low, high] = super::operand::halves(*table);
+                let [low, high] = super::operand::halves(table);
                 self.reg(op, &[low, by, high])
             }
         };
@@ -242,8 +236,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// `selp`.
-    pub(super) fn select_by_predicate(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[])?;
+    pub(super) fn select_by_predicate(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?);
         let cond = self.source(instr, 3, ScalarType::Pred)?;
@@ -252,13 +245,12 @@ impl<'a> Lowering<'a> {
     }
 
     /// `slct`: a where c >= 0, else b.
-    pub(super) fn select_by_sign(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Ftz])?;
+    pub(super) fn select_by_sign(&mut self, instr: &Statement<'a>) -> Result<()> {
         let (ty, by) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?);
         let (a, b, c) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?, self.source(instr, 3, by)?);
         let cond = if by.kind() == TypeKind::Float {
             use crate::ori::op::FCmp;
-            let ftz = instr.opcode.has(Mod::Ftz);
+            let ftz = instr.has(Mod::Ftz);
             self.pred(Op::Fsetp { cmp: FCmp::Ge, ftz, bool_: Bool::And }, &[c, Src::ZERO, Src::TRUE])
         } else {
             self.compare(ICmp::Ge, true, c, Src::ZERO)
@@ -268,8 +260,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// `mov`: also packs and unpacks vectors.
-    pub(super) fn mov(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[])?;
+    pub(super) fn mov(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let (dst, src) = (self.operand(instr, 0)?, self.operand(instr, 1)?);
         match (dst, src) {

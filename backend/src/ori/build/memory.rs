@@ -5,8 +5,8 @@
 
 use super::operand::{known, registers};
 use super::symbol::{Place, STACK};
-use super::{Lowering, Result};
-use crate::input::{Address, AddressBase, Instr, Operand, RegId, Symbol};
+use super::{Lowering, Result, Statement};
+use crate::input::{Address, AddressBase, Operand, RegId, Symbol};
 use crate::ori::ir::{Dst, File, Src};
 use crate::ori::memory::{Order, Scope};
 use crate::ori::op::{Access, CctlOp, Evict, MemSize, MembarScope, Op, Prefetch};
@@ -16,36 +16,51 @@ use ptx_isa::{Mod, ScalarType};
 const OFFSETS: std::ops::Range<i64> = -(1 << 23)..1 << 23;
 
 /// The scope that an instruction names. A cluster's is served by the device's.
-pub(super) fn scope(instr: &Instr) -> Option<Scope> {
-    instr.opcode.mods().find_map(|m| match m {
-        Mod::Cta => Some(Scope::Cta),
-        Mod::Cluster | Mod::Gpu | Mod::Gl => Some(Scope::Gpu),
-        Mod::Sys => Some(Scope::Sys),
-        _ => None,
-    })
+pub(super) fn scope(instr: &Statement<'_>) -> Option<Scope> {
+    instr.take(&[
+        (Mod::Cta, Scope::Cta),
+        (Mod::Cluster, Scope::Gpu),
+        (Mod::Gpu, Scope::Gpu),
+        (Mod::Gl, Scope::Gpu),
+        (Mod::Sys, Scope::Sys),
+    ])
 }
 
 /// What a load or store promises other threads. Cache operators are orders to the hardware.
-fn order(instr: &Instr) -> Order {
-    let has = |m| instr.opcode.has(m);
+fn order(instr: &Statement<'_>) -> Order {
     let scope = scope(instr).unwrap_or(Scope::Sys);
-    match () {
-        () if has(Mod::Mmio) => Order::Mmio,
-        () if has(Mod::Volatile) => Order::Volatile,
-        () if has(Mod::Relaxed) => Order::Relaxed(scope),
-        () if has(Mod::Acquire) => Order::Acquire(scope),
-        () if has(Mod::Release) => Order::Release(scope),
-        () if has(Mod::Nc) => Order::Constant,
-        () if has(Mod::Ca) || has(Mod::Wb) => Order::Relaxed(Scope::Cta),
-        () if has(Mod::Cg) => Order::Relaxed(Scope::Gpu),
-        () if has(Mod::Cv) || has(Mod::Wt) => Order::Relaxed(Scope::Sys),
-        () => Order::Weak,
+    let named = instr.take(&[
+        (Mod::Weak, Order::Weak),
+        (Mod::Volatile, Order::Volatile),
+        (Mod::Relaxed, Order::Relaxed(scope)),
+        (Mod::Acquire, Order::Acquire(scope)),
+        (Mod::Release, Order::Release(scope)),
+    ]);
+    let cached = instr.take(&CACHES).map_or(Order::Weak, Order::Relaxed);
+    match named {
+        // The strongest: nothing is added by what else is said.
+        _ if instr.has(Mod::Mmio) => Order::Mmio,
+        // No cache can be out of date.
+        None | Some(Order::Weak) if instr.has(Mod::Nc) => Order::Constant,
+        None | Some(Order::Weak) => cached,
+        Some(order) => order,
     }
 }
 
+/// Cache operators, by the threads that see each other's accesses in that cache.
+const CACHES: [(Mod, Scope); 5] = [
+    (Mod::Ca, Scope::Cta),
+    (Mod::Wb, Scope::Cta),
+    (Mod::Cg, Scope::Gpu),
+    (Mod::Cv, Scope::Sys),
+    (Mod::Wt, Scope::Sys),
+];
+
 /// The order of an access of shared memory, which has one cache: operators of others say nothing.
-fn shared_order(instr: &Instr) -> Order {
-    let hint = [Mod::Ca, Mod::Cg, Mod::Wb].into_iter().any(|m| instr.opcode.has(m));
+fn shared_order(instr: &Statement<'_>) -> Order {
+    let hint = instr.any_of(&[Mod::Ca, Mod::Cg, Mod::Wb]).is_some();
+    // Shared memory has no lines to evict.
+    instr.ignore(&[Mod::Cs, Mod::Lu]);
     match order(instr) {
         Order::Relaxed(_) if hint => Order::Weak,
         order => order,
@@ -96,67 +111,49 @@ const SPACES: [Mod; 9] = [
     Mod::ParamFunc,
 ];
 
-const ACCESS: [Mod; 30] = [
-    Mod::Weak,
-    Mod::Relaxed,
-    Mod::Acquire,
-    Mod::Release,
-    Mod::Volatile,
-    Mod::Mmio,
-    Mod::Cta,
-    Mod::Cluster,
-    Mod::Gpu,
-    Mod::Sys,
-    Mod::Ca,
-    Mod::Cg,
-    Mod::Cs,
-    Mod::Lu,
-    Mod::Cv,
-    Mod::Wb,
-    Mod::Wt,
-    Mod::Nc,
-    Mod::L1EvictNormal,
-    Mod::L1EvictUnchanged,
-    Mod::L1EvictFirst,
-    Mod::L1EvictLast,
-    Mod::L1NoAllocate,
-    Mod::L264B,
-    Mod::L2128B,
-    Mod::L2256B,
-    Mod::V2,
-    Mod::V4,
-    Mod::L2EvictNormal,
-    Mod::V8,
-];
-
 /// The space that an instruction names; none for generic addresses.
-pub(super) fn space(instr: &Instr) -> Option<Mod> {
-    instr.opcode.mods().find(|m| SPACES.contains(m))
+pub(super) fn space(instr: &Statement<'_>) -> Option<Mod> {
+    instr.any_of(&SPACES)
 }
 
 /// Ordering, eviction and prefetching that an access asks for.
-fn access(instr: &Instr, size: MemSize, offset: i32) -> Access {
-    let opcode = &instr.opcode;
-    let has = |m| opcode.has(m);
-    let evict = match () {
-        () if has(Mod::Cs) || has(Mod::L1EvictFirst) => Evict::First,
-        () if has(Mod::Lu) => Evict::LastUse,
-        () if has(Mod::L1EvictLast) => Evict::Last,
-        () if has(Mod::L1EvictUnchanged) => Evict::Unchanged,
-        () if has(Mod::L1NoAllocate) => Evict::NoAllocate,
-        () => Evict::Normal,
-    };
-    let prefetch = match () {
-        () if has(Mod::L264B) => Prefetch::B64,
-        () if has(Mod::L2128B) => Prefetch::B128,
-        () if has(Mod::L2256B) => Prefetch::B256,
-        () => Prefetch::None,
-    };
-    Access { size, order: order(instr), evict, prefetch, offset }
+fn access(instr: &Statement<'_>, size: MemSize, offset: i32) -> Access {
+    let evict = instr.take(&[
+        (Mod::Cs, Evict::First),
+        (Mod::Lu, Evict::LastUse),
+        (Mod::L1EvictFirst, Evict::First),
+        (Mod::L1EvictLast, Evict::Last),
+        (Mod::L1EvictNormal, Evict::Normal),
+        (Mod::L1EvictUnchanged, Evict::Unchanged),
+        (Mod::L1NoAllocate, Evict::NoAllocate),
+    ]);
+    let prefetch = instr.take(&[
+        (Mod::L264B, Prefetch::B64),
+        (Mod::L2128B, Prefetch::B128),
+        (Mod::L2256B, Prefetch::B256),
+    ]);
+    // What the second level does where nothing is said.
+    instr.ignore(&[Mod::L2EvictNormal]);
+    Access {
+        size,
+        order: order(instr),
+        evict: evict.unwrap_or(Evict::Normal),
+        prefetch: prefetch.unwrap_or(Prefetch::None),
+        offset,
+    }
+}
+
+/// Memory that no other thread writes has no order to keep, and its cache operators say nothing that a thread can
+/// observe.
+fn ignore_order(instr: &Statement<'_>) {
+    instr.ignore(&[Mod::Weak, Mod::Volatile, Mod::Cs, Mod::Lu]);
+    instr.ignore(&CACHES.map(|cache| cache.0));
 }
 
 /// The elements of a vector operand, or the one operand.
-fn elements(operand: &Operand) -> &[Operand] {
+fn elements<'a>(instr: &Statement<'_>, operand: &'a Operand) -> &'a [Operand] {
+    // The braces show how many there are.
+    instr.ignore(&[Mod::V2, Mod::V4, Mod::V8]);
     match operand {
         Operand::Vector(elements) => elements,
         single => std::slice::from_ref(single),
@@ -164,7 +161,7 @@ fn elements(operand: &Operand) -> &[Operand] {
 }
 
 impl<'a> Lowering<'a> {
-    fn address(&self, instr: &'a Instr, i: usize) -> Result<Address> {
+    fn address(&self, instr: &Statement<'a>, i: usize) -> Result<Address> {
         match self.operand(instr, i)? {
             Operand::Address(address) => Ok(*address),
             other => self.malformed(format!("operand {other:?} where an address is expected")),
@@ -172,7 +169,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Resolves the address operand of an access.
-    pub(super) fn target(&mut self, instr: &'a Instr, i: usize) -> Result<Target> {
+    pub(super) fn target(&mut self, instr: &Statement<'a>, i: usize) -> Result<Target> {
         let address = self.address(instr, i)?;
         match space(instr) {
             None => self.wide_target(address, true),
@@ -216,7 +213,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn shared_target(&mut self, instr: &'a Instr, address: Address) -> Result<Target> {
+    fn shared_target(&mut self, instr: &Statement<'a>, address: Address) -> Result<Target> {
         match address.base {
             AddressBase::Symbol(symbol) => {
                 let Place::Shared(at) = self.place(symbol)? else {
@@ -257,7 +254,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn local_target(&mut self, instr: &'a Instr, address: Address) -> Result<Target> {
+    fn local_target(&mut self, instr: &Statement<'a>, address: Address) -> Result<Target> {
         self.out.frame.uses_stack = true;
         let (address, offset) = match address.base {
             AddressBase::Symbol(symbol) => {
@@ -276,7 +273,7 @@ impl<'a> Lowering<'a> {
         Ok(Target::Local { address, offset })
     }
 
-    fn constant_target(&mut self, instr: &'a Instr, address: Address, bank: u8) -> Result<Target> {
+    fn constant_target(&mut self, instr: &Statement<'a>, address: Address, bank: u8) -> Result<Target> {
         let (index, offset) = match address.base {
             AddressBase::Symbol(symbol) => match self.place(symbol)? {
                 Place::Constant { bank: of_symbol, offset } if of_symbol == bank => {
@@ -306,7 +303,7 @@ impl<'a> Lowering<'a> {
         Ok(Target::Indexed { bank, index, offset: 0 })
     }
 
-    fn memory_size(&self, instr: &Instr, ty: ScalarType, count: usize) -> Result<MemSize> {
+    fn memory_size(&self, instr: &Statement<'_>, ty: ScalarType, count: usize) -> Result<MemSize> {
         match (ty.bytes() as usize * count, ty.is_signed() && count == 1) {
             (1, true) => Ok(MemSize::S8),
             (1, false) => Ok(MemSize::U8),
@@ -320,15 +317,15 @@ impl<'a> Lowering<'a> {
     }
 
     /// `ld`, `ldu`.
-    pub(super) fn load(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[SPACES.as_slice(), &ACCESS].concat())?;
+    pub(super) fn load(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
-        let dsts = elements(self.operand(instr, 0)?);
+        let dsts = elements(instr, self.operand(instr, 0)?);
         let size = self.memory_size(instr, ty, dsts.len())?;
         let target = self.target(instr, 1)?;
         if let Target::Constant { bank, offset } = target
             && let Some(words) = self.constant_words(bank, offset, ty, dsts.len())
         {
+            ignore_order(instr);
             return self.write_elements(dsts, &words, ty);
         }
         let count = (ty.bits() as usize * dsts.len()).div_ceil(32);
@@ -338,7 +335,7 @@ impl<'a> Lowering<'a> {
         let value = self.new_value(File::R, count as u8);
         let (op, srcs) = self.load_operation(instr, target, size);
         self.guarded(op, &[Dst::Value(value)], &srcs, &[old]);
-        if instr.opcode.has(Mod::Acquire) {
+        if instr.has(Mod::Acquire) {
             self.acquire(instr);
         }
         let words: Vec<Src> = match count {
@@ -354,7 +351,10 @@ impl<'a> Lowering<'a> {
         written
     }
 
-    fn load_operation(&mut self, instr: &Instr, target: Target, size: MemSize) -> (Op, Vec<Src>) {
+    fn load_operation(&mut self, instr: &Statement<'_>, target: Target, size: MemSize) -> (Op, Vec<Src>) {
+        if matches!(target, Target::Local { .. } | Target::Constant { .. } | Target::Indexed { .. }) {
+            ignore_order(instr);
+        }
         match target {
             Target::Wide { address, offset, generic } => {
                 let access = access(instr, size, offset);
@@ -447,10 +447,9 @@ impl<'a> Lowering<'a> {
     }
 
     /// `st`.
-    pub(super) fn store(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[SPACES.as_slice(), &ACCESS].concat())?;
+    pub(super) fn store(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
-        let srcs = elements(self.operand(instr, 1)?);
+        let srcs = elements(instr, self.operand(instr, 1)?);
         let size = match self.memory_size(instr, ty, srcs.len())? {
             MemSize::S8 => MemSize::U8,
             MemSize::S16 => MemSize::U16,
@@ -458,7 +457,7 @@ impl<'a> Lowering<'a> {
         };
         let target = self.target(instr, 0)?;
         let data = self.stored(srcs, ty)?;
-        if instr.opcode.has(Mod::Release) {
+        if instr.has(Mod::Release) {
             self.release(scope(instr).unwrap_or(Scope::Sys));
         }
         match target {
@@ -471,7 +470,10 @@ impl<'a> Lowering<'a> {
             Target::Shared { address, base, offset } => {
                 self.effect(Op::Sts { size, order: shared_order(instr), offset }, &[address, base, data])
             }
-            Target::Local { address, offset } => self.effect(Op::Stl { size, offset }, &[address, data]),
+            Target::Local { address, offset } => {
+                ignore_order(instr);
+                self.effect(Op::Stl { size, offset }, &[address, data]);
+            }
             Target::Constant { .. } | Target::Indexed { .. } => {
                 return self.unsupported(instr, "a store to constant memory");
             }
@@ -514,7 +516,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// After an acquiring read: what other blocks wrote is not in this one's cache.
-    fn acquire(&mut self, instr: &Instr) {
+    fn acquire(&mut self, instr: &Statement<'_>) {
         if scope(instr).unwrap_or(Scope::Sys) > Scope::Cta {
             self.effect(Op::Cctl { op: CctlOp::Ivall }, &[]);
         }
@@ -534,25 +536,24 @@ impl<'a> Lowering<'a> {
     }
 
     /// The fences around an atomic operation, under its own ordering.
-    pub(super) fn release_before(&mut self, instr: &Instr) {
-        if instr.opcode.has(Mod::Release) || instr.opcode.has(Mod::AcqRel) {
+    pub(super) fn release_before(&mut self, instr: &Statement<'_>) {
+        if instr.has(Mod::Release) || instr.has(Mod::AcqRel) {
             self.release(scope(instr).unwrap_or(Scope::Gpu));
         }
     }
 
-    pub(super) fn acquire_after(&mut self, instr: &Instr) {
-        let opcode = &instr.opcode;
+    pub(super) fn acquire_after(&mut self, instr: &Statement<'_>) {
         let wide = scope(instr).unwrap_or(Scope::Gpu) > Scope::Cta;
-        if wide && (opcode.has(Mod::Acquire) || opcode.has(Mod::AcqRel)) {
+        if wide && (instr.has(Mod::Acquire) || instr.has(Mod::AcqRel)) {
             self.effect(Op::Cctl { op: CctlOp::Ivall }, &[]);
         }
     }
 
     /// `membar` and `fence`.
-    pub(super) fn fence(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Cta, Mod::Cluster, Mod::Gpu, Mod::Gl, Mod::Sys, Mod::AcqRel, Mod::Sc])?;
+    pub(super) fn fence(&mut self, instr: &Statement<'a>) -> Result<()> {
         let Some(scope) = scope(instr) else { return self.unsupported(instr, "a fence without a scope") };
-        let weak = instr.opcode.has(Mod::AcqRel);
+        // `.sc`, as `membar` and a fence without a name.
+        let weak = instr.any_of(&[Mod::Sc, Mod::AcqRel]) == Some(Mod::AcqRel);
         let barrier = match (scope, weak) {
             (Scope::Cta, true) => MembarScope::AllCta,
             (Scope::Gpu, true) => MembarScope::AllGpu,

@@ -1,8 +1,8 @@
 //! Reading and writing PTX operands: registers, literals, wide values and their halves.
 
 use super::ssa::{Shape, Variable};
-use super::{Lowering, Result, rewrite};
-use crate::input::{Instr, Operand, RegId};
+use super::{Lowering, Result, Statement, rewrite};
+use crate::input::{Operand, RegId};
 use crate::ori::ir::{Const, Dst, File, Src, SrcKind, SrcMods};
 use crate::ori::op::Op;
 use ptx_isa::{ScalarType, TypeKind};
@@ -119,13 +119,18 @@ impl<'a> Lowering<'a> {
     }
 
     /// The `i`-th operand of an instruction, as `ty`.
-    pub(super) fn source(&mut self, instr: &'a Instr, i: usize, ty: ScalarType) -> Result<Src> {
+    pub(super) fn source(&mut self, instr: &Statement<'a>, i: usize, ty: ScalarType) -> Result<Src> {
         let operand = self.operand(instr, i)?;
         self.read(operand, ty)
     }
 
     /// The halves of the `i`-th operand of a 64-bit instruction.
-    pub(super) fn source_pair(&mut self, instr: &'a Instr, i: usize, ty: ScalarType) -> Result<[Src; 2]> {
+    pub(super) fn source_pair(
+        &mut self,
+        instr: &Statement<'a>,
+        i: usize,
+        ty: ScalarType,
+    ) -> Result<[Src; 2]> {
         let operand = self.operand(instr, i)?;
         if let Some(bits) = literal(operand, ty) {
             return Ok(halves(bits));
@@ -135,7 +140,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A literal that the instruction requires to be one.
-    pub(super) fn immediate(&self, instr: &'a Instr, i: usize) -> Result<u32> {
+    pub(super) fn immediate(&self, instr: &Statement<'a>, i: usize) -> Result<u32> {
         match self.operand(instr, i)? {
             Operand::Int(v) => Ok(*v as u32),
             _ => self.unsupported(instr, &format!("operand {i} that is not a constant")),
@@ -205,7 +210,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The `i`-th operand of an integer instruction of at most 32 bits, extended to 32.
-    pub(super) fn source_extended(&mut self, instr: &'a Instr, i: usize, ty: ScalarType) -> Result<Src> {
+    pub(super) fn source_extended(&mut self, instr: &Statement<'a>, i: usize, ty: ScalarType) -> Result<Src> {
         let src = self.source(instr, i, ty)?;
         Ok(self.extend(src, ty))
     }
@@ -220,13 +225,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// Assigns the first operand.
-    pub(super) fn result(&mut self, instr: &'a Instr, src: Src) -> Result<()> {
+    pub(super) fn result(&mut self, instr: &Statement<'a>, src: Src) -> Result<()> {
         let operand = self.operand(instr, 0)?;
         self.write(operand, src)
     }
 
     /// Assigns the first operand, 64-bit.
-    pub(super) fn result_pair(&mut self, instr: &'a Instr, halves: [Src; 2]) -> Result<()> {
+    pub(super) fn result_pair(&mut self, instr: &Statement<'a>, halves: [Src; 2]) -> Result<()> {
         let src = self.pack(&halves);
         self.result(instr, src)
     }

@@ -1,13 +1,25 @@
 //! Addresses of variables and parameters, and the conversion between a space's addresses and generic ones.
 
 use super::special::sr;
-use super::{Lowering, Result};
+use super::{Lowering, Result, Statement};
 use crate::CodegenError;
-use crate::input::{Instr, Symbol};
+use crate::input::Symbol;
 use crate::layout;
 use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind};
 use crate::ori::op::{ICmp, Op};
 use ptx_isa::{Mod, ScalarType, Space};
+
+/// The spaces that `cvta` names.
+const SPACES: [Mod; 8] = [
+    Mod::Global,
+    Mod::Shared,
+    Mod::SharedCta,
+    Mod::SharedCluster,
+    Mod::Local,
+    Mod::Const,
+    Mod::Param,
+    Mod::ParamEntry,
+];
 
 /// The stack pointer.
 pub(super) const STACK: Src = Src::new(SrcKind::Reg(Reg { file: File::R, index: 1 }));
@@ -162,7 +174,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Generic address of the start of a window: the local, the shared, that of `.const` variables or that of parameters.
-    fn window(&mut self, instr: &Instr, space: Mod) -> Result<[Src; 2]> {
+    fn window(&mut self, instr: &Statement<'_>, space: Mod) -> Result<[Src; 2]> {
         match (space, self.target.shared_window) {
             (Mod::Const, _) if self.sm < 90 => Ok(self.pair(Src::constant(0, constant_windows::VARIABLES))),
             (Mod::Const, _) if self.sm == 90 => {
@@ -184,35 +196,28 @@ impl<'a> Lowering<'a> {
     }
 
     /// `cvta` and `cvta.to`.
-    pub(super) fn cvta(&mut self, instr: &'a Instr) -> Result<()> {
-        let opcode = instr.opcode;
-        self.accept(
-            instr,
-            &[Mod::To, Mod::Global, Mod::Shared, Mod::SharedCta, Mod::Local, Mod::Const, Mod::Param],
-        )?;
-        if opcode.ty(0).is_none_or(|t| t.bits() != 64) {
+    pub(super) fn cvta(&mut self, instr: &Statement<'a>) -> Result<()> {
+        if instr.ty(0).is_none_or(|t| t.bits() != 64) {
             return self.unsupported(instr, "32-bit addresses");
         }
-        let Some(space) = opcode.mods().find(|m| *m != Mod::To) else {
+        let Some(space) = instr.any_of(&SPACES) else {
             return self.malformed("cvta without a state space");
         };
+        let to = instr.has(Mod::To);
         let address = self.source(instr, 1, ScalarType::U64)?;
         match space {
             Mod::Global => self.result(instr, address),
             Mod::Shared | Mod::SharedCta if self.target.shared_window.is_none() => {
                 // The window is aligned to 4 GiB.
                 let low = self.part(address, 0);
-                let high = if opcode.has(Mod::To) { Src::ZERO } else { self.window(instr, space)?[1] };
+                let high = if to { Src::ZERO } else { self.window(instr, space)?[1] };
                 self.result_pair(instr, [low, high])
             }
             Mod::Shared | Mod::SharedCta | Mod::Local | Mod::Const | Mod::Param => {
                 let address = self.pair(address);
                 let window = self.window(instr, space)?;
-                let moved = if opcode.has(Mod::To) {
-                    self.subtract_pair(address, window)
-                } else {
-                    self.add_pair(address, window)
-                };
+                let moved =
+                    if to { self.subtract_pair(address, window) } else { self.add_pair(address, window) };
                 self.result_pair(instr, moved)
             }
             _ => self.unsupported(instr, &format!("generic addresses in the .{} space", space.text())),
@@ -220,7 +225,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// `isspacep`.
-    pub(super) fn isspacep(&mut self, instr: &'a Instr) -> Result<()> {
+    pub(super) fn isspacep(&mut self, instr: &Statement<'a>) -> Result<()> {
         self.unsupported(instr, "needs the window test QSPC")
     }
 

@@ -4,14 +4,14 @@
 //! drops it where the threads are known to run together.
 
 use super::operand::known;
-use super::{Lowering, Result};
-use crate::input::{Instr, Operand};
+use super::{Lowering, Result, Statement};
+use crate::input::Operand;
 use crate::ori::ir::{Dst, File, Src};
 use crate::ori::op::{BARRIER_BITS, BarMode, MatchMode, Op, ReduxOp, ShflMode, VoteMode};
 use ptx_isa::{FormId, Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
-    fn join_warp(&mut self, instr: &'a Instr, mask: usize) -> Result<()> {
+    fn join_warp(&mut self, instr: &Statement<'a>, mask: usize) -> Result<()> {
         let mask = self.source(instr, mask, ScalarType::B32)?;
         // Only the whole warp is an immediate on every target.
         let mask = if known(mask) == Some(!0) { mask } else { self.in_register(mask) };
@@ -56,7 +56,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The two destinations of `d|p`, or the one.
-    fn destinations(&self, instr: &'a Instr) -> Result<(&'a Operand, Option<&'a Operand>)> {
+    fn destinations(&self, instr: &Statement<'a>) -> Result<(&'a Operand, Option<&'a Operand>)> {
         Ok(match self.operand(instr, 0)? {
             Operand::Pair(pair) => (&pair.0, Some(&pair.1)),
             single => (single, None),
@@ -64,15 +64,14 @@ impl<'a> Lowering<'a> {
     }
 
     /// `shfl.sync`.
-    pub(super) fn shuffle(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Sync, Mod::Up, Mod::Down, Mod::Bfly, Mod::Idx])?;
-        let opcode = &instr.opcode;
-        let mode = match () {
-            () if opcode.has(Mod::Up) => ShflMode::Up,
-            () if opcode.has(Mod::Down) => ShflMode::Down,
-            () if opcode.has(Mod::Bfly) => ShflMode::Bfly,
-            () => ShflMode::Idx,
-        };
+    pub(super) fn shuffle(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let modes = [
+            (Mod::Up, ShflMode::Up),
+            (Mod::Down, ShflMode::Down),
+            (Mod::Bfly, ShflMode::Bfly),
+            (Mod::Idx, ShflMode::Idx),
+        ];
+        let Some(mode) = instr.take(&modes) else { return self.malformed("a shuffle without its direction") };
         let ty = ScalarType::B32;
         let (a, b, c) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?, self.source(instr, 3, ty)?);
         self.join_warp(instr, 4)?;
@@ -81,28 +80,26 @@ impl<'a> Lowering<'a> {
     }
 
     /// `vote.sync`.
-    pub(super) fn vote(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Sync, Mod::All, Mod::Any, Mod::Uni, Mod::Ballot])?;
-        let opcode = &instr.opcode;
+    pub(super) fn vote(&mut self, instr: &Statement<'a>) -> Result<()> {
         let cond = self.source(instr, 1, ScalarType::Pred)?;
         self.join_warp(instr, 2)?;
         let dst = self.operand(instr, 0)?;
-        let mode = match () {
-            () if opcode.has(Mod::Ballot) => {
-                return self.warp_results(Op::Vote { mode: VoteMode::Any }, &[cond], Some(dst), None);
+        let modes = [(Mod::All, VoteMode::All), (Mod::Uni, VoteMode::Eq), (Mod::Any, VoteMode::Any)];
+        let ballot = self.type_of(instr, 0)? == ScalarType::B32;
+        match instr.take(&modes) {
+            Some(mode) if !ballot => self.warp_results(Op::Vote { mode }, &[cond], None, Some(dst)),
+            None if ballot && instr.has(Mod::Ballot) => {
+                self.warp_results(Op::Vote { mode: VoteMode::Any }, &[cond], Some(dst), None)
             }
-            () if opcode.has(Mod::All) => VoteMode::All,
-            () if opcode.has(Mod::Uni) => VoteMode::Eq,
-            () => VoteMode::Any,
-        };
-        self.warp_results(Op::Vote { mode }, &[cond], None, Some(dst))
+            _ => self.malformed("a vote of another type than its result"),
+        }
     }
 
     /// `match.sync`.
-    pub(super) fn matching(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Sync, Mod::Any, Mod::All])?;
+    pub(super) fn matching(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
-        let mode = if instr.opcode.has(Mod::All) { MatchMode::All } else { MatchMode::Any };
+        let modes = [(Mod::All, MatchMode::All), (Mod::Any, MatchMode::Any)];
+        let Some(mode) = instr.take(&modes) else { return self.malformed("a match without its mode") };
         let a = self.source(instr, 1, ty)?;
         self.join_warp(instr, 2)?;
         let (reg, pred) = self.destinations(instr)?;
@@ -110,15 +107,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// `activemask`.
-    pub(super) fn active_mask(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[])?;
+    pub(super) fn active_mask(&mut self, instr: &Statement<'a>) -> Result<()> {
         let dst = self.operand(instr, 0)?;
         self.warp_results(Op::Vote { mode: VoteMode::Any }, &[Src::TRUE], Some(dst), None)
     }
 
     /// `redux.sync`: the result is uniform.
-    pub(super) fn reduce(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Sync, Mod::Add, Mod::Min, Mod::Max, Mod::And, Mod::Or, Mod::Xor])?;
+    pub(super) fn reduce(&mut self, instr: &Statement<'a>) -> Result<()> {
         if self.sm < 80 {
             return self.unsupported(instr, "before sm_80");
         }
@@ -126,14 +121,16 @@ impl<'a> Lowering<'a> {
         if ty == ScalarType::F32 {
             return self.unsupported(instr, "the type .f32");
         }
-        let opcode = instr.opcode;
-        let op = match () {
-            () if opcode.has(Mod::Add) => ReduxOp::Sum,
-            () if opcode.has(Mod::Min) => ReduxOp::Min,
-            () if opcode.has(Mod::Max) => ReduxOp::Max,
-            () if opcode.has(Mod::And) => ReduxOp::And,
-            () if opcode.has(Mod::Or) => ReduxOp::Or,
-            () => ReduxOp::Xor,
+        let operations = [
+            (Mod::Add, ReduxOp::Sum),
+            (Mod::Min, ReduxOp::Min),
+            (Mod::Max, ReduxOp::Max),
+            (Mod::And, ReduxOp::And),
+            (Mod::Or, ReduxOp::Or),
+            (Mod::Xor, ReduxOp::Xor),
+        ];
+        let Some(op) = instr.take(&operations) else {
+            return self.malformed("a reduction without its operation");
         };
         self.branch_around(|this| {
             let a = this.source(instr, 1, ty)?;
@@ -147,32 +144,29 @@ impl<'a> Lowering<'a> {
     }
 
     /// `elect.sync`.
-    pub(super) fn elect(&mut self, instr: &'a Instr) -> Result<()> {
+    pub(super) fn elect(&mut self, instr: &Statement<'a>) -> Result<()> {
         self.unsupported(instr, "needs the uniform predicate ELECT")
     }
 
     /// `bar.warp.sync`.
-    pub(super) fn warp_barrier(&mut self, instr: &'a Instr) -> Result<()> {
-        self.accept(instr, &[Mod::Warp, Mod::Sync])?;
+    pub(super) fn warp_barrier(&mut self, instr: &Statement<'a>) -> Result<()> {
         self.join_warp(instr, 0)
     }
 
     /// `bar` and `barrier`: `sync`, `arrive` and `red`.
-    pub(super) fn barrier(&mut self, instr: &'a Instr) -> Result<()> {
-        const MODIFIERS: [Mod; 8] =
-            [Mod::Cta, Mod::Sync, Mod::Arrive, Mod::Red, Mod::Aligned, Mod::Popc, Mod::And, Mod::Or];
-        self.accept(instr, &MODIFIERS)?;
-        let opcode = &instr.opcode;
-        let aligned = opcode.form == FormId::Bar || opcode.has(Mod::Aligned);
-        if opcode.has(Mod::Red) {
+    pub(super) fn barrier(&mut self, instr: &Statement<'a>) -> Result<()> {
+        // The barriers of the block are the only ones, and to wait is what a barrier does unless it says otherwise.
+        instr.ignore(&[Mod::Cta, Mod::Sync]);
+        let aligned = instr.form() == FormId::Bar || instr.has(Mod::Aligned);
+        if instr.has(Mod::Red) {
             return self.reducing_barrier(instr, aligned);
         }
-        let mode = match (opcode.has(Mod::Arrive), aligned) {
+        let mode = match (instr.has(Mod::Arrive), aligned) {
             (true, _) => BarMode::Arv,
             (false, true) => BarMode::SyncDefer,
             (false, false) => BarMode::Sync,
         };
-        let srcs = self.barrier_operands(instr, 0, instr.operands.len())?;
+        let srcs = self.barrier_operands(instr, 0, instr.operand_count())?;
         if aligned && mode != BarMode::Arv {
             self.join_all();
         }
@@ -186,7 +180,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The barrier's number and, where given, how many threads meet.
-    fn barrier_operands(&mut self, instr: &'a Instr, from: usize, to: usize) -> Result<Vec<Src>> {
+    fn barrier_operands(&mut self, instr: &Statement<'a>, from: usize, to: usize) -> Result<Vec<Src>> {
         let ty = ScalarType::U32;
         let srcs = (from..to).map(|i| self.source(instr, i, ty)).collect::<Result<Vec<Src>>>()?;
         let Some(&number) = srcs.first() else { return self.malformed("a barrier without a number") };
@@ -197,14 +191,15 @@ impl<'a> Lowering<'a> {
         Ok(srcs)
     }
 
-    fn reducing_barrier(&mut self, instr: &'a Instr, aligned: bool) -> Result<()> {
-        let opcode = instr.opcode;
-        let mode = match () {
-            () if opcode.has(Mod::Popc) => BarMode::RedPopc,
-            () if opcode.has(Mod::And) => BarMode::RedAnd,
-            () => BarMode::RedOr,
+    fn reducing_barrier(&mut self, instr: &Statement<'a>, aligned: bool) -> Result<()> {
+        let modes = [(Mod::Popc, BarMode::RedPopc), (Mod::And, BarMode::RedAnd), (Mod::Or, BarMode::RedOr)];
+        let Some(mode) = instr.take(&modes) else {
+            return self.malformed("a reducing barrier without its operation");
         };
-        let last = instr.operands.len().saturating_sub(1);
+        if instr.ty(0).is_some_and(|ty| (ty == ScalarType::U32) != (mode == BarMode::RedPopc)) {
+            return self.malformed("a reducing barrier of another type than its result");
+        }
+        let last = instr.operand_count().saturating_sub(1);
         let mut srcs = self.barrier_operands(instr, 1, last)?;
         if srcs.len() == 1 {
             srcs.push(Src::ZERO);
