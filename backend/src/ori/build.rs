@@ -23,6 +23,7 @@ mod logic;
 mod memory;
 mod operand;
 mod rewrite;
+mod row;
 mod special;
 mod ssa;
 mod statement;

@@ -147,4 +147,6 @@ pub mod lut {
     pub const A: u8 = 0xf0;
     pub const B: u8 = 0xcc;
     pub const C: u8 = 0xaa;
+    /// `c` where `b` is set, else `a`.
+    pub const SELECT: u8 = (B & C) | (!B & A);
 }

@@ -5,7 +5,7 @@ use crate::CodegenError;
 use crate::input::{AddressBase, Env, Function, LabelId, Operand, Stmt, Symbol};
 use crate::layout;
 use crate::ori::ir::{BlockId, Src, Term};
-use crate::ori::op::{ICmp, Op};
+use crate::ori::op::ICmp;
 use ptx_isa::{FormId, Mod, ScalarType, Space};
 use rustc_hash::FxHashSet;
 
@@ -263,12 +263,6 @@ impl<'a> Lowering<'a> {
             self.end(Term::Branch { cond, then, els, uniform });
             blocks.extend([els, then]);
         }
-    }
-
-    /// `trap`, `brkpt`.
-    pub(super) fn trap(&mut self, instr: &Statement<'a>) -> Result<()> {
-        self.effect(Op::Bpt { trap: instr.form() == FormId::Trap }, &[]);
-        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::float::rounding;
 use super::operand::{known, registers};
+use super::row::AB;
 use super::{Lowering, Result, Statement};
 use crate::input::Operand;
 use crate::ori::ir::Src;
@@ -305,9 +306,7 @@ impl<'a> Lowering<'a> {
         if self.sm < 80 {
             return self.unsupported(instr, "packed conversions before sm_80");
         }
-        let (high, low) = (self.source(instr, 1, ScalarType::F32)?, self.source(instr, 2, ScalarType::F32)?);
         let op = Op::F2fp { bf16, round: rounding(instr), relu: instr.has(Mod::Relu), sat: false };
-        let result = self.reg(op, &[high, low]);
-        self.result(instr, result)
+        self.one_of(instr, ScalarType::F32, op, AB)
     }
 }

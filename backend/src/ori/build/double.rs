@@ -1,6 +1,5 @@
 //! fp64 arithmetic.
 
-use super::float::rounding;
 use super::integer::lut;
 use super::operand::literal;
 use super::{Lowering, Result, Statement};
@@ -16,22 +15,6 @@ impl<'a> Lowering<'a> {
             Some(bits) if bits as u32 == 0 => Ok(Src::imm((bits >> 32) as u32)),
             _ => self.read(operand, ScalarType::F64),
         }
-    }
-
-    /// `add`, `sub`, `mul`, `fma`, `mad` of .f64.
-    pub(super) fn double_arithmetic(&mut self, instr: &Statement<'a>) -> Result<()> {
-        let round = rounding(instr);
-        let (a, b) = (self.source_double(instr, 1)?, self.source_double(instr, 2)?);
-        let result = match instr.form() {
-            FormId::AddF64 => self.wide(2, Op::Dadd { round }, &[a, b]),
-            FormId::SubF64 => self.wide(2, Op::Dadd { round }, &[a, super::float::negated(b)]),
-            FormId::MulF64 => self.wide(2, Op::Dmul { round }, &[a, b]),
-            _ => {
-                let c = self.source_double(instr, 3)?;
-                self.wide(2, Op::Dfma { round }, &[a, b, c])
-            }
-        };
-        self.result(instr, result)
     }
 
     pub(super) fn dcompare(&mut self, cmp: FCmp, a: Src, b: Src) -> Src {

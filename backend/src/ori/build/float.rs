@@ -67,79 +67,12 @@ impl<'a> Lowering<'a> {
         self.reg(Op::Mufu { func }, &[a])
     }
 
-    fn scalar_f32(&self, instr: &Statement<'_>) -> Result<()> {
-        match instr.ty(0) {
-            Some(ScalarType::F32) => Ok(()),
-            Some(ty) => self.unsupported(instr, &format!("the type .{}", ty.text())),
-            None => self.malformed("a float instruction without a type"),
-        }
-    }
-
-    /// `add`, `sub`, `mul`, `fma`, `mad` of .f32.
-    pub(super) fn float_arithmetic(&mut self, instr: &Statement<'a>) -> Result<()> {
-        self.scalar_f32(instr)?;
-        let ty = ScalarType::F32;
-        let (round, ftz, sat) = (rounding(instr), instr.has(Mod::Ftz), instr.has(Mod::Sat));
-        let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?);
-        let result = match instr.form() {
-            FormId::SubF32 => self.reg(Op::Fadd { round, ftz, sat }, &[a, negated(b)]),
-            FormId::AddF32 | FormId::MulF32 => {
-                let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
-                let add = instr.form() == FormId::AddF32;
-                let op = if add { Op::Fadd { round, ftz, sat } } else { Op::Fmul { round, ftz, sat } };
-                self.reg(op, &[a, b])
-            }
-            _ => {
-                let c = self.source(instr, 3, ty)?;
-                let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
-                self.reg(Op::Ffma { round, ftz, sat }, &[a, b, c])
-            }
-        };
-        self.result(instr, result)
-    }
-
-    /// `min`, `max` of .f32.
-    pub(super) fn float_minimum(&mut self, instr: &Statement<'a>) -> Result<()> {
-        self.scalar_f32(instr)?;
-        let (ftz, nan) = (instr.has(Mod::Ftz), instr.has(Mod::Nan));
-        let (a, b) = (self.source(instr, 1, ScalarType::F32)?, self.source(instr, 2, ScalarType::F32)?);
-        let choose = if instr.form() == FormId::MinF32 { Src::TRUE } else { Src::FALSE };
-        let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
-        let result = self.reg(Op::Fmnmx { ftz, nan }, &[a, b, choose]);
-        self.result(instr, result)
-    }
-
-    /// `abs`, `neg` of .f32 and .f64.
-    pub(super) fn float_sign(&mut self, instr: &Statement<'a>) -> Result<()> {
-        let abs = instr.form() == FormId::AbsFloat;
-        let modify = |src| if abs { magnitude(src) } else { negated(src) };
-        // -0 + x is x for every x, also for -0.
-        let minus_zero = Src::ZERO.neg();
-        if instr.ty(0) == Some(ScalarType::F64) {
-            let a = self.source_double(instr, 1)?;
-            let result = self.wide(2, Op::Dadd { round: Round::Rn }, &[minus_zero, modify(a)]);
-            return self.result(instr, result);
-        }
-        self.scalar_f32(instr)?;
-        let a = self.source(instr, 1, ScalarType::F32)?;
-        let result = self.fadd(instr.has(Mod::Ftz), minus_zero, modify(a));
-        self.result(instr, result)
-    }
-
-    /// `copysign`: the sign of a and the magnitude of b.
+    /// `copysign` of .f64: the sign of a and the magnitude of b.
     pub(super) fn copy_sign(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
-        // Where the mask b is set, c, else a.
-        let choose = (lut::B & lut::C) | (!lut::B & lut::A);
-        let mask = Src::imm(0x8000_0000);
-        if ty.bits() == 64 {
-            let (a, b) = (self.source_pair(instr, 1, ty)?, self.source_pair(instr, 2, ty)?);
-            let high = self.lop3(choose, b[1], mask, a[1]);
-            return self.result_pair(instr, [b[0], high]);
-        }
-        let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?);
-        let result = self.lop3(choose, b, mask, a);
-        self.result(instr, result)
+        let (a, b) = (self.source_pair(instr, 1, ty)?, self.source_pair(instr, 2, ty)?);
+        let high = self.lop3(lut::SELECT, b[1], Src::imm(0x8000_0000), a[1]);
+        self.result_pair(instr, [b[0], high])
     }
 
     /// `testp`, on the bits.
@@ -182,31 +115,29 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// `ex2`, `lg2`, `sin`, `cos`, `tanh`, and the approximate `rcp`, `rsqrt`, `sqrt` of .f32.
+    /// `sin`, `cos`, and where denormals are kept `ex2`, `lg2` and the approximate `rcp`, `rsqrt`, `sqrt` of .f32.
     pub(super) fn approximate(&mut self, instr: &Statement<'a>) -> Result<()> {
-        self.scalar_f32(instr)?;
-        let ftz = instr.has(Mod::Ftz);
         let a = self.source(instr, 1, ScalarType::F32)?;
         let result = match instr.form() {
-            FormId::Ex2 => self.exponential(ftz, a),
-            FormId::Lg2 if !ftz => {
+            FormId::Ex2 => self.exponential(a),
+            FormId::Lg2 => {
                 let (scaled, normal) = self.scale_up(a);
                 let log = self.mufu(MufuFunc::Lg2, scaled);
                 let less = self.fadd(false, log, float(-24.0));
                 self.select(normal, log, less, 1)
             }
-            FormId::Lg2 => self.mufu(MufuFunc::Lg2, a),
             FormId::Sin | FormId::Cos => {
+                // A denormal number of turns has the sine and the cosine of zero, flushed or not.
+                instr.ignore(&[Mod::Ftz]);
                 // The unit takes turns.
                 const TURN: f32 = std::f32::consts::FRAC_1_PI / 2.0;
                 let op = Op::Fmul { round: Round::Rz, ftz: false, sat: false };
                 let turns = self.reg(op, &[a, float(TURN)]);
                 self.mufu(if instr.form() == FormId::Sin { MufuFunc::Sin } else { MufuFunc::Cos }, turns)
             }
-            FormId::Tanh => self.mufu(MufuFunc::Tanh, a),
-            FormId::RcpF32 => self.reciprocal(ftz, a),
-            FormId::RsqrtF32 => self.scaled_root(ftz, MufuFunc::Rsq, a, 4096.0),
-            _ => self.scaled_root(ftz, MufuFunc::Sqrt, a, 1.0 / 4096.0),
+            FormId::RcpF32 => self.reciprocal(a),
+            FormId::RsqrtF32 => self.scaled_root(MufuFunc::Rsq, a, 4096.0),
+            _ => self.scaled_root(MufuFunc::Sqrt, a, 1.0 / 4096.0),
         };
         self.result(instr, result)
     }
@@ -218,10 +149,7 @@ impl<'a> Lowering<'a> {
         (self.select(normal, a, scaled, 1), normal)
     }
 
-    fn exponential(&mut self, ftz: bool, a: Src) -> Src {
-        if ftz {
-            return self.mufu(MufuFunc::Ex2, a);
-        }
+    fn exponential(&mut self, a: Src) -> Src {
         // A result that is denormal is the square of one that is not.
         let normal = self.fcompare(FCmp::Geu, false, a, float(-126.0));
         let half = self.fmul(false, a, float(0.5));
@@ -231,20 +159,14 @@ impl<'a> Lowering<'a> {
         self.select(normal, power, square, 1)
     }
 
-    fn scaled_root(&mut self, ftz: bool, func: MufuFunc, a: Src, back: f32) -> Src {
-        if ftz {
-            return self.mufu(func, a);
-        }
+    fn scaled_root(&mut self, func: MufuFunc, a: Src, back: f32) -> Src {
         let (scaled, normal) = self.scale_up(a);
         let root = self.mufu(func, scaled);
         let descaled = self.fmul(false, root, float(back));
         self.select(normal, root, descaled, 1)
     }
 
-    fn reciprocal(&mut self, ftz: bool, a: Src) -> Src {
-        if ftz {
-            return self.mufu(MufuFunc::Rcp, a);
-        }
+    fn reciprocal(&mut self, a: Src) -> Src {
         let normal = self.fcompare(FCmp::Geu, false, magnitude(a), float(MIN_NORMAL));
         let large = self.fcompare(FCmp::Gt, false, magnitude(a), float(TWO_POW_126));
         let up = self.select(normal, float(1.0), float(TWO_POW_24), 1);

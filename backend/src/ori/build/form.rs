@@ -1,8 +1,17 @@
 //! Every row of the PTX instruction table, and what lowers it.
 
+use super::float::rounding;
+use super::integer::{lut, sign_of, takes_high, wraps};
+use super::row::Slot::{In, Is, Magnitude, Minus};
+use super::row::{A, AB, ABC, LARGER, MINUS_ZERO, SMALLER, ZERO};
 use super::{Lowering, Result, Statement};
 use crate::input::{Operand, RegId};
-use ptx_isa::{FormId as F, Mod, ScalarType};
+use crate::ori::ir::Src;
+use crate::ori::op::{DotMode, MufuFunc, Op, Round, ShfType};
+use ptx_isa::{FormId as F, Mod, ScalarType, TypeKind};
+
+/// The sign bit of a float.
+const SIGN: Src = Src::imm(0x8000_0000);
 
 impl<'a> Lowering<'a> {
     /// Lowers one statement that does not end its block.
@@ -10,41 +19,134 @@ impl<'a> Lowering<'a> {
         if self.puts_predicates_into_vectors(instr) {
             return self.unsupported(instr, "a predicate in a vector");
         }
+        let ty = || instr.ty(0).unwrap_or(ScalarType::B32);
+        let integer = || matches!(ty().kind(), TypeKind::Signed | TypeKind::Unsigned | TypeKind::Bits);
+        let narrow = || integer() && ty().bits() <= 32;
+        let wide = || ty() == ScalarType::F64;
+        let sign = || sign_of(ty().is_signed());
+        let (round, ftz, sat) = (|| rounding(instr), || instr.has(Mod::Ftz), || instr.has(Mod::Sat));
+        let nan = || instr.has(Mod::Nan);
+        // The one rounding that halves have.
+        let nearest = || instr.ignore(&[Mod::Rn]);
+        let dot = |mode| {
+            let signed = |i| instr.ty(i).is_some_and(ScalarType::is_signed);
+            Op::Idp { mode, a_signed: signed(0), b_signed: signed(1) }
+        };
         match instr.form() {
             F::AddInt | F::SubInt => self.add_integer(instr),
             F::MulInt | F::MadInt => self.multiply(instr),
             F::Mul24 | F::Mad24 => self.multiply_24(instr),
             F::Sad => self.sum_of_differences(instr),
             F::DivInt | F::RemInt => self.divide_integer(instr),
+            F::AbsInt if narrow() => self.one(instr, Op::Iabs, A),
             F::AbsInt | F::NegInt => self.negate_integer(instr),
+            F::MinInt if narrow() && !instr.has(Mod::Relu) => {
+                self.one(instr, Op::Imnmx { sign: sign() }, SMALLER)
+            }
+            F::MaxInt if narrow() && !instr.has(Mod::Relu) => {
+                self.one(instr, Op::Imnmx { sign: sign() }, LARGER)
+            }
             F::MinInt | F::MaxInt => self.minimum_integer(instr),
+            F::Popc if narrow() => self.one(instr, Op::Popc, A),
+            F::Brev if narrow() => self.one(instr, Op::Brev, A),
+            F::Bfind if narrow() => {
+                self.one(instr, Op::Flo { sign: sign(), shift: instr.has(Mod::Shiftamt) }, A)
+            }
             F::Popc | F::Clz | F::Bfind | F::Brev => self.count_bits(instr),
             F::Fns => self.unsupported(instr, "needs a search over the bits"),
             F::Bfe => self.extract_bits(instr),
             F::Bfi => self.insert_bits(instr),
-            F::Szext | F::Bmsk => self.mask_or_extend(instr),
-            F::Dp4a | F::Dp2a => self.dot_product(instr),
+            F::Szext => self.one(instr, Op::Sgxt { sign: sign(), wrap: wraps(instr) }, AB),
+            F::Bmsk => self.one(instr, Op::Bmsk { wrap: wraps(instr) }, AB),
+            F::Dp4a => self.one(instr, dot(DotMode::A4), ABC),
+            F::Dp2a => {
+                self.one(instr, dot(if takes_high(instr) { DotMode::A2Hi } else { DotMode::A2Lo }), ABC)
+            }
             F::AddCc | F::Addc | F::SubCc | F::Subc | F::MadCc | F::Madc => self.extended_precision(instr),
 
-            F::AddF32 | F::SubF32 | F::MulF32 | F::FmaF32 | F::MadF32 => self.float_arithmetic(instr),
-            F::AddF64 | F::SubF64 | F::MulF64 | F::FmaF64 | F::MadF64 => self.double_arithmetic(instr),
+            F::AddF32 => self.one(instr, Op::Fadd { round: round(), ftz: ftz(), sat: sat() }, AB),
+            F::SubF32 => {
+                self.one(instr, Op::Fadd { round: round(), ftz: ftz(), sat: sat() }, &[In(1), Minus(2)])
+            }
+            F::MulF32 => self.one(instr, Op::Fmul { round: round(), ftz: ftz(), sat: sat() }, AB),
+            F::FmaF32 | F::MadF32 => {
+                self.one(instr, Op::Ffma { round: round(), ftz: ftz(), sat: sat() }, ABC)
+            }
+            F::AddF64 => self.one(instr, Op::Dadd { round: round() }, AB),
+            F::SubF64 => self.one(instr, Op::Dadd { round: round() }, &[In(1), Minus(2)]),
+            F::MulF64 => self.one(instr, Op::Dmul { round: round() }, AB),
+            F::FmaF64 | F::MadF64 => self.one(instr, Op::Dfma { round: round() }, ABC),
             F::DivF32 if instr.has(Mod::Approx) || instr.has(Mod::Full) => self.divide_approximately(instr),
             F::DivF32 => self.divide_float(instr),
             F::RcpF32 | F::SqrtF32 if !instr.has(Mod::Approx) => self.round_float(instr),
             F::DivF64 | F::RcpF64 | F::SqrtF64 => self.divide_double(instr),
-            F::AbsFloat | F::NegFloat => self.float_sign(instr),
-            F::MinF32 | F::MaxF32 => self.float_minimum(instr),
+            F::AbsFloat if wide() => {
+                self.one(instr, Op::Dadd { round: Round::Rn }, &[MINUS_ZERO, Magnitude(1)])
+            }
+            F::NegFloat if wide() => self.one(instr, Op::Dadd { round: Round::Rn }, &[MINUS_ZERO, Minus(1)]),
+            F::AbsFloat => {
+                let op = Op::Fadd { round: Round::Rn, ftz: ftz(), sat: false };
+                self.one(instr, op, &[MINUS_ZERO, Magnitude(1)])
+            }
+            F::NegFloat => {
+                let op = Op::Fadd { round: Round::Rn, ftz: ftz(), sat: false };
+                self.one(instr, op, &[MINUS_ZERO, Minus(1)])
+            }
+            F::MinF32 => self.one(instr, Op::Fmnmx { ftz: ftz(), nan: nan() }, SMALLER),
+            F::MaxF32 => self.one(instr, Op::Fmnmx { ftz: ftz(), nan: nan() }, LARGER),
             F::MinF64 | F::MaxF64 => self.double_minimum(instr),
             F::RcpApproxF64 | F::RsqrtF64 => self.double_approximate(instr),
-            F::RcpF32 | F::SqrtF32 | F::RsqrtF32 | F::Sin | F::Cos | F::Lg2 | F::Ex2 | F::Tanh => {
+            F::RcpF32 if ftz() => self.one(instr, Op::Mufu { func: MufuFunc::Rcp }, A),
+            F::SqrtF32 if ftz() => self.one(instr, Op::Mufu { func: MufuFunc::Sqrt }, A),
+            F::RsqrtF32 if ftz() => self.one(instr, Op::Mufu { func: MufuFunc::Rsq }, A),
+            F::Ex2 if ftz() => self.one(instr, Op::Mufu { func: MufuFunc::Ex2 }, A),
+            F::Lg2 if ftz() => self.one(instr, Op::Mufu { func: MufuFunc::Lg2 }, A),
+            F::Tanh => self.one(instr, Op::Mufu { func: MufuFunc::Tanh }, A),
+            F::RcpF32 | F::SqrtF32 | F::RsqrtF32 | F::Sin | F::Cos | F::Lg2 | F::Ex2 => {
                 self.approximate(instr)
             }
             F::Testp => self.test_property(instr),
-            F::Copysign => self.copy_sign(instr),
+            F::Copysign if wide() => self.copy_sign(instr),
+            F::Copysign => self.one(instr, Op::Lop3 { lut: lut::SELECT }, &[In(2), Is(SIGN), In(1)]),
 
-            F::AddHalf | F::SubHalf | F::MulHalf | F::FmaHalf => self.half_arithmetic(instr),
-            F::AbsHalf | F::NegHalf => self.half_sign(instr),
-            F::MinHalf | F::MaxHalf => self.half_minimum(instr),
+            F::AddHalf => {
+                nearest();
+                let bf16 = self.half_sum_type(instr)?;
+                self.one(instr, Op::Hadd2 { bf16, ftz: ftz(), sat: sat(), f32: false }, AB)
+            }
+            F::SubHalf => {
+                nearest();
+                let bf16 = self.half_sum_type(instr)?;
+                self.one(instr, Op::Hadd2 { bf16, ftz: ftz(), sat: sat(), f32: false }, &[In(1), Minus(2)])
+            }
+            F::MulHalf => {
+                nearest();
+                let bf16 = self.half_sum_type(instr)?;
+                self.one(instr, Op::Hmul2 { bf16, ftz: ftz(), sat: sat() }, AB)
+            }
+            F::FmaHalf => {
+                nearest();
+                let (bf16, relu) = (self.half_type(instr)?, instr.has(Mod::Relu));
+                self.one(instr, Op::Hfma2 { bf16, ftz: ftz(), sat: sat(), relu }, ABC)
+            }
+            F::AbsHalf => {
+                self.half_type(instr)?;
+                let mask = Is(Src::imm(0x7fff_7fff));
+                self.one(instr, Op::Lop3 { lut: lut::A & lut::B }, &[In(1), mask, ZERO])
+            }
+            F::NegHalf => {
+                self.half_type(instr)?;
+                let signs = Is(Src::imm(0x8000_8000));
+                self.one(instr, Op::Lop3 { lut: lut::A ^ lut::B }, &[In(1), signs, ZERO])
+            }
+            F::MinHalf => {
+                let bf16 = self.half_minimum_type(instr)?;
+                self.one(instr, Op::Hmnmx2 { bf16, ftz: ftz(), nan: nan() }, SMALLER)
+            }
+            F::MaxHalf => {
+                let bf16 = self.half_minimum_type(instr)?;
+                self.one(instr, Op::Hmnmx2 { bf16, ftz: ftz(), nan: nan() }, LARGER)
+            }
             F::Ex2Half | F::TanhHalf => self.unsupported(instr, "half precision"),
 
             F::SetpInt | F::SetpFloat | F::SetpHalf => self.set_predicate(instr),
@@ -55,7 +157,11 @@ impl<'a> Lowering<'a> {
             F::And | F::Or | F::Xor => self.logic(instr),
             F::Not | F::Cnot => self.complement(instr),
             F::Lop3 => self.logic_three(instr),
-            F::Shf => self.funnel_shift(instr),
+            F::Shf => {
+                let right = instr.any_of(&[Mod::L, Mod::R]) == Some(Mod::R);
+                let op = Op::Shf { right, wrap: wraps(instr), hi: !right, ty: ShfType::U32 };
+                self.one(instr, op, &[In(1), In(3), In(2)])
+            }
             F::Shl | F::Shr => self.shift(instr),
 
             F::Mov => self.mov(instr),
@@ -264,21 +370,15 @@ impl<'a> Lowering<'a> {
             | F::Tcgen05Commit
             | F::Tcgen05Fence => self.unsupported(instr, "tensor memory"),
 
-            F::Trap | F::Brkpt => self.trap(instr),
-            F::Nanosleep => self.sleep(instr),
+            F::Trap => self.one(instr, Op::Bpt { trap: true }, &[]),
+            F::Brkpt => self.one(instr, Op::Bpt { trap: false }, &[]),
+            F::Nanosleep => self.one(instr, Op::Nanosleep, &[In(0)]),
         }
     }
 
     /// An instruction without effect on results: no code.
     fn hint(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.take_all();
-        Ok(())
-    }
-
-    /// `nanosleep`.
-    fn sleep(&mut self, instr: &Statement<'a>) -> Result<()> {
-        let time = self.source(instr, 0, ScalarType::U32)?;
-        self.effect(crate::ori::op::Op::Nanosleep, &[time]);
         Ok(())
     }
 

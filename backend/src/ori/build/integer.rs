@@ -6,7 +6,7 @@ use super::operand::{known, registers};
 use super::ssa::Variable;
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::{Dst, File, Inst, Src, Value};
-use crate::ori::op::{DotMode, ICmp, Op, ShfType, Sign};
+use crate::ori::op::{ICmp, Op, ShfType, Sign};
 use ptx_isa::{FormId, Mod, ScalarType, TypeKind};
 
 pub(super) fn sign_of(signed: bool) -> Sign {
@@ -16,7 +16,7 @@ pub(super) fn sign_of(signed: bool) -> Sign {
 pub(super) use crate::ori::op::lut;
 
 /// `.hi` or `.lo`.
-fn takes_high(instr: &Statement<'_>) -> bool {
+pub(super) fn takes_high(instr: &Statement<'_>) -> bool {
     instr.any_of(&[Mod::Lo, Mod::Hi]) == Some(Mod::Hi)
 }
 
@@ -342,11 +342,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn minimum_integer(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.integer_type(instr)?;
         let (signed, min) = (ty.is_signed(), instr.form() == FormId::MinInt);
-        let relu = instr.has(Mod::Relu);
         if ty.bits() == 64 {
-            if relu {
-                return self.unsupported(instr, ".relu of 64 bits");
-            }
             let (a, b) = (self.source_pair(instr, 1, ty)?, self.source_pair(instr, 2, ty)?);
             let cmp = if min { ICmp::Lt } else { ICmp::Gt };
             let first = self.compare_pair(cmp, signed, a, b);
@@ -355,7 +351,7 @@ impl<'a> Lowering<'a> {
         }
         let (a, b) = (self.source_extended(instr, 1, ty)?, self.source_extended(instr, 2, ty)?);
         let mut result = self.minimum(signed, min, a, b);
-        if relu {
+        if instr.has(Mod::Relu) {
             result = self.minimum(true, false, result, Src::ZERO);
         }
         self.result(instr, result)
@@ -375,13 +371,8 @@ impl<'a> Lowering<'a> {
             let result = self.select_pair(negative, negated, a);
             return self.result_pair(instr, result);
         }
-        let result = if abs {
-            let a = self.source_extended(instr, 1, ty)?;
-            self.reg(Op::Iabs, &[a])
-        } else {
-            let a = self.source(instr, 1, ty)?;
-            self.subtract(Src::ZERO, a)
-        };
+        let a = self.source(instr, 1, ty)?;
+        let result = self.subtract(Src::ZERO, a);
         self.result(instr, result)
     }
 
@@ -404,49 +395,38 @@ impl<'a> Lowering<'a> {
         self.pred(Op::Isetp { cmp, sign: sign_of(signed), bool_, ex: true }, &[a[1], b[1], with, low])
     }
 
-    /// `popc`, `clz`, `bfind`, `brev`.
+    /// `clz`, and `popc`, `bfind`, `brev` of 64 bits.
     pub(super) fn count_bits(&mut self, instr: &Statement<'a>) -> Result<()> {
-        let shift = instr.form() == FormId::Bfind && instr.has(Mod::Shiftamt);
         let ty = self.integer_type(instr)?;
-        let signed = ty.is_signed();
-        if ty.bits() == 64 {
-            let a = self.source_pair(instr, 1, ty)?;
-            return match instr.form() {
-                FormId::Popc => {
-                    let (low, high) = (self.reg(Op::Popc, &[a[0]]), self.reg(Op::Popc, &[a[1]]));
-                    let sum = self.add(low, high);
-                    self.result(instr, sum)
-                }
-                FormId::Brev => {
-                    let halves = [self.reg(Op::Brev, &[a[1]]), self.reg(Op::Brev, &[a[0]])];
-                    self.result_pair(instr, halves)
-                }
-                FormId::Clz => {
-                    let position = self.leading_one(a, false);
-                    let count = self.subtract(Src::imm(63), position);
-                    self.result(instr, count)
-                }
-                _ => {
-                    let a = if signed {
-                        let sign = self.shift_right(a[1], 31, true);
-                        a.map(|half| self.reg(Op::Lop3 { lut: lut::A ^ lut::B }, &[half, sign, Src::ZERO]))
-                    } else {
-                        a
-                    };
-                    let position = self.leading_one(a, shift);
-                    self.result(instr, position)
-                }
-            };
+        if ty.bits() == 32 {
+            let a = self.source(instr, 1, ty)?;
+            let position = self.reg(Op::Flo { sign: Sign::U32, shift: false }, &[a]);
+            let count = self.subtract(Src::imm(31), position);
+            return self.result(instr, count);
         }
-        let a = self.source_extended(instr, 1, ty)?;
+        let a = self.source_pair(instr, 1, ty)?;
         let result = match instr.form() {
-            FormId::Popc => self.reg(Op::Popc, &[a]),
-            FormId::Brev => self.reg(Op::Brev, &[a]),
-            FormId::Clz => {
-                let position = self.reg(Op::Flo { sign: Sign::U32, shift: false }, &[a]);
-                self.subtract(Src::imm(31), position)
+            FormId::Popc => {
+                let (low, high) = (self.reg(Op::Popc, &[a[0]]), self.reg(Op::Popc, &[a[1]]));
+                self.add(low, high)
             }
-            _ => self.reg(Op::Flo { sign: sign_of(signed), shift }, &[a]),
+            FormId::Brev => {
+                let halves = [self.reg(Op::Brev, &[a[1]]), self.reg(Op::Brev, &[a[0]])];
+                return self.result_pair(instr, halves);
+            }
+            FormId::Clz => {
+                let position = self.leading_one(a, false);
+                self.subtract(Src::imm(63), position)
+            }
+            _ => {
+                let a = if ty.is_signed() {
+                    let sign = self.shift_right(a[1], 31, true);
+                    a.map(|half| self.reg(Op::Lop3 { lut: lut::A ^ lut::B }, &[half, sign, Src::ZERO]))
+                } else {
+                    a
+                };
+                self.leading_one(a, instr.has(Mod::Shiftamt))
+            }
         };
         self.result(instr, result)
     }
@@ -521,36 +501,6 @@ impl<'a> Lowering<'a> {
         };
         let field = self.shift_left(a, to);
         let result = self.reg(choose, &[field, b, mask]);
-        self.result(instr, result)
-    }
-
-    /// `bmsk` and `szext`.
-    pub(super) fn mask_or_extend(&mut self, instr: &Statement<'a>) -> Result<()> {
-        let ty = self.integer_type(instr)?;
-        let wrap = wraps(instr);
-        let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ScalarType::U32)?);
-        let op = match instr.form() {
-            FormId::Bmsk => Op::Bmsk { wrap },
-            _ => Op::Sgxt { sign: sign_of(ty.is_signed()), wrap },
-        };
-        let result = self.reg(op, &[a, b]);
-        self.result(instr, result)
-    }
-
-    /// `dp4a` and `dp2a`.
-    pub(super) fn dot_product(&mut self, instr: &Statement<'a>) -> Result<()> {
-        let (Some(a_type), Some(b_type)) = (instr.ty(0), instr.ty(1)) else {
-            return self.malformed("a dot product without types");
-        };
-        let mode = match instr.form() {
-            FormId::Dp2a if takes_high(instr) => DotMode::A2Hi,
-            FormId::Dp2a => DotMode::A2Lo,
-            _ => DotMode::A4,
-        };
-        let op = Op::Idp { mode, a_signed: a_type.is_signed(), b_signed: b_type.is_signed() };
-        let srcs = [1, 2, 3].map(|i| self.source(instr, i, ScalarType::U32));
-        let [a, b, c] = srcs;
-        let result = self.reg(op, &[a?, b?, c?]);
         self.result(instr, result)
     }
 

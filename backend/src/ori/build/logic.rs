@@ -206,15 +206,6 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// `shf`: a funnel shift of `b:a`.
-    pub(super) fn funnel_shift(&mut self, instr: &Statement<'a>) -> Result<()> {
-        let ty = ScalarType::B32;
-        let (a, b, by) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?, self.source(instr, 3, ty)?);
-        let (right, wrap) = (instr.any_of(&[Mod::L, Mod::R]) == Some(Mod::R), super::integer::wraps(instr));
-        let result = self.reg(Op::Shf { right, wrap, hi: !right, ty: ShfType::U32 }, &[a, by, b]);
-        self.result(instr, result)
-    }
-
     /// `prmt`.
     pub(super) fn permute(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = ScalarType::B32;

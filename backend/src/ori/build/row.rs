@@ -1,0 +1,107 @@
+//! Instructions that are one operation: what stands in its source slots.
+
+use super::float::{magnitude, negated};
+use super::operand::known;
+use super::{Lowering, Result, Statement};
+use crate::ori::ir::{Src, SrcKind, SrcMods};
+use crate::ori::op::Op;
+use crate::ori::signature::{Width, facts, signature};
+use ptx_isa::{ScalarType, TypeKind};
+use smallvec::SmallVec;
+
+/// What a source slot of the operation holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// The operand of the instruction in this place.
+    In(usize),
+    /// That, negated as a float.
+    Minus(usize),
+    /// Its magnitude as a float.
+    Magnitude(usize),
+    Is(Src),
+}
+
+use Slot::{In, Is};
+
+/// The minus zero that added to a float gives that float, also if it is a zero.
+pub(super) const MINUS_ZERO: Slot =
+    Is(Src { kind: SrcKind::Zero, mods: SrcMods { neg: true, ..SrcMods::NONE } });
+pub(super) const ZERO: Slot = Is(Src::ZERO);
+pub(super) const A: &[Slot] = &[In(1)];
+pub(super) const AB: &[Slot] = &[In(1), In(2)];
+pub(super) const ABC: &[Slot] = &[In(1), In(2), In(3)];
+/// Operations that choose the smaller operand where a predicate holds, else the larger.
+pub(super) const SMALLER: &[Slot] = &[In(1), In(2), Is(Src::TRUE)];
+pub(super) const LARGER: &[Slot] = &[In(1), In(2), Is(Src::FALSE)];
+
+impl<'a> Lowering<'a> {
+    /// An instruction that is one operation on operands of its first type.
+    pub(super) fn one(&mut self, instr: &Statement<'a>, op: Op, slots: &[Slot]) -> Result<()> {
+        self.one_of(instr, instr.ty(0).unwrap_or(ScalarType::B32), op, slots)
+    }
+
+    /// An instruction that is one operation on operands of a type.
+    pub(super) fn one_of(
+        &mut self,
+        instr: &Statement<'a>,
+        ty: ScalarType,
+        op: Op,
+        slots: &[Slot],
+    ) -> Result<()> {
+        let mut srcs = SmallVec::<[Src; 4]>::new();
+        for slot in slots {
+            let src = self.slot(instr, ty, *slot)?;
+            srcs.push(src);
+        }
+        if let Some((a, b)) = facts(&op).commutes
+            && let (In(_), In(_)) = (slots[a], slots[b])
+            && known(srcs[a]).is_some()
+        {
+            srcs.swap(a, b);
+        }
+        match signature(&op).dsts.first().map(|dst| dst.width) {
+            Some(Width::Exactly(width)) => {
+                let result = self.wide(width, op, &srcs);
+                self.result(instr, result)
+            }
+            Some(_) => self.malformed("an operation with a result of any width"),
+            None => {
+                self.effect(op, &srcs);
+                Ok(())
+            }
+        }
+    }
+
+    fn slot(&mut self, instr: &Statement<'a>, ty: ScalarType, slot: Slot) -> Result<Src> {
+        match slot {
+            In(i) => self.typed_source(instr, i, ty),
+            Slot::Minus(i) => {
+                let src = self.typed_source(instr, i, ty)?;
+                Ok(match known(src) {
+                    Some(bits) if is_half(ty) => Src::imm(bits ^ 0x8000_8000),
+                    _ => negated(src),
+                })
+            }
+            Slot::Magnitude(i) => Ok(magnitude(self.typed_source(instr, i, ty)?)),
+            Is(src) => Ok(src),
+        }
+    }
+
+    /// An operand as operations on its type take it.
+    fn typed_source(&mut self, instr: &Statement<'a>, i: usize, ty: ScalarType) -> Result<Src> {
+        match ty {
+            ScalarType::F64 => self.source_double(instr, i),
+            _ if is_half(ty) => self.source_half(instr, i),
+            _ => self.source_extended(instr, i, ty),
+        }
+    }
+}
+
+/// One 16-bit float or two.
+fn is_half(ty: ScalarType) -> bool {
+    match ty.kind() {
+        TypeKind::Float => ty.bits() == 16,
+        TypeKind::Packed => true,
+        _ => false,
+    }
+}
