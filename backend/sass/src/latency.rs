@@ -292,6 +292,14 @@ mod tests {
     }
 
     #[test]
+    fn a_pair_of_zeros_reaches_products_of_singles_as_soon_as_sums() {
+        for sm in [75, 80, 90] {
+            assert_eq!(distance(sm, "CS2R R6, SRZ", "FMUL R8, R6, R6"), 6);
+            assert_eq!(distance(sm, "CS2R R6, SRZ", "IADD3 R8, R6, R6, RZ"), 6);
+        }
+    }
+
+    #[test]
     fn tables_are_complete() {
         for (first, table) in TABLES.iter() {
             for (row, name) in table.iter().zip(Row::NAMES) {
