@@ -47,7 +47,7 @@ enum Module {
     /// One with many others.
     Any,
     Own,
-    /// Its own, to be linked: each function has a section, and calls are relocations.
+    /// Its own, to be linked: each function has a section, and calls and places of variables are relocations.
     Relocatable,
 }
 
@@ -176,7 +176,8 @@ pub(crate) fn run(
         Vec::new()
     });
     let described = described.into_iter().flat_map(|Described { name, case }| {
-        let relocatable = case.ptx.contains(".func").then(|| Named {
+        let linked = [".func", ".shared", ".const"].iter().any(|what| case.ptx.contains(what));
+        let relocatable = linked.then(|| Named {
             name: format!("{name} (relocatable)"),
             case: case.clone(),
             module: Module::Relocatable,

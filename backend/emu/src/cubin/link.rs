@@ -1,0 +1,205 @@
+//! What a linker does to code: it places variables of shared memory and puts places into instructions.
+//!
+//! Source: `cuobjdump -elf` for the names of relocations, and what nvlink 13.0 made of code of ptxas for each.
+
+use super::elf::{Section, Symbol};
+use super::{CubinError, broken};
+use sass::{Field, Inst, Sm};
+
+/// Where a symbol is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// A generic address, or one of code.
+    Address(u64),
+    /// An address in shared memory, without what the target reserves before it.
+    Shared(u64),
+    Constant {
+        bank: u8,
+        offset: u64,
+    },
+    /// What the linker knows, such as the size of a bank.
+    Number(u64),
+}
+
+impl Place {
+    pub(super) fn plus(self, addend: u64) -> Place {
+        match self {
+            Place::Address(address) => Place::Address(address.wrapping_add(addend)),
+            Place::Shared(address) => Place::Shared(address.wrapping_add(addend)),
+            Place::Constant { bank, offset } => Place::Constant { bank, offset: offset.wrapping_add(addend) },
+            Place::Number(number) => Place::Number(number.wrapping_add(addend)),
+        }
+    }
+
+    fn number(self) -> u64 {
+        match self {
+            Place::Address(number) | Place::Shared(number) | Place::Number(number) => number,
+            Place::Constant { offset, .. } => offset,
+        }
+    }
+}
+
+/// R_CUDA_64.
+pub(super) const ADDRESS64: u64 = 2;
+/// R_CUDA_UNIFIED: the address of a function in memory.
+pub(super) const FUNCTION64: u64 = 102;
+
+/// Bits of an instruction that a number goes into.
+struct Bits {
+    low: u32,
+    count: u32,
+}
+
+const WIDE: Bits = Bits { low: 32, count: 32 };
+const BANK: Bits = Bits { low: 54, count: 5 };
+
+/// What a relocation changes.
+enum Change {
+    Nothing,
+    /// Bits of an address, of which so many lower ones are left out.
+    Address(Bits, u32),
+    /// An offset, and what it is a multiple of, beside the number of its bank.
+    Constant(Bits, u64),
+    /// The target of a call.
+    Target,
+}
+
+fn change(kind: u64) -> Option<Change> {
+    Some(match kind {
+        // ABS32_32, ABS32_LO_32 and UNIFIED32_LO_32; ABS32_HI_32 and UNIFIED32_HI_32.
+        55 | 56 | 112 => Change::Address(WIDE, 0),
+        57 | 113 => Change::Address(WIDE, 32),
+        // ABS47_34, ABS55_16_34.
+        58 | 75 => Change::Target,
+        // ABS16_32.
+        59 => Change::Address(Bits { low: 32, count: 16 }, 0),
+        // CONST_FIELD19_40, CONST_FIELD21_38, CONST_FIELD22_37: offset and bank.
+        64 => Change::Constant(Bits { low: 40, count: 14 }, 4),
+        66 => Change::Constant(Bits { low: 38, count: 16 }, 1),
+        115 => Change::Constant(Bits { low: 37, count: 17 }, 1),
+        // YIELD_OPCODE9_0 and YIELD_CLEAR_PRED4_87 tell how a yield becomes an instruction that does nothing, which
+        // nvlink leaves to others. ABS56_16_34 is of what is added to an address of a function: nothing here.
+        68 | 69 | 114 => Change::Nothing,
+        // ABS24_40, ABS20_44.
+        74 => Change::Address(Bits { low: 40, count: 24 }, 0),
+        100 => Change::Address(Bits { low: 44, count: 20 }, 0),
+        _ => return None,
+    })
+}
+
+/// Whether a relocation of code puts nothing into it.
+pub(super) fn changes_nothing(kind: u64) -> bool {
+    matches!(change(kind), Some(Change::Nothing))
+}
+
+/// Puts a place into an instruction.
+pub(super) fn relocate(sm: Sm, word: u128, kind: u64, place: Place) -> Result<u128, CubinError> {
+    let wrong = || CubinError(format!("the relocation {kind} of the word {word:#034x} to {place:?}"));
+    let put = |word: u128, bits: Bits, value: u64| {
+        let mask = (1u128 << bits.count) - 1;
+        let fits = u128::from(value) <= mask || (value as i64) < 0 && value as i64 >> (bits.count - 1) == -1;
+        fits.then_some(word & !(mask << bits.low) | (u128::from(value) & mask) << bits.low).ok_or_else(wrong)
+    };
+    match change(kind).ok_or_else(wrong)? {
+        Change::Nothing => Ok(word),
+        Change::Address(bits, 0) if bits.count == 32 => put(word, bits, place.number() & 0xffff_ffff),
+        Change::Address(bits, skipped) => put(word, bits, place.number() >> skipped),
+        Change::Constant(bits, unit) => {
+            let Place::Constant { bank, offset } = place else { return Err(wrong()) };
+            if !offset.is_multiple_of(unit) {
+                return Err(wrong());
+            }
+            put(word, bits, (offset as i64 / unit as i64) as u64)
+                .and_then(|word| put(word, BANK, bank.into()))
+        }
+        Change::Target => {
+            let mut inst: Inst = sass::decode(sm, word).ok_or_else(wrong)?;
+            inst.set(Field::Target, place.number());
+            sass::encode(sm, &inst).map_err(|_| wrong())
+        }
+    }
+}
+
+/// The places in shared memory of symbols that have none yet, and the bytes they take together. Those without a size
+/// share what follows the others.
+pub(super) fn place_shared(
+    sections: &[Section<'_>],
+    symbols: &[Symbol<'_>],
+    used: impl Iterator<Item = usize>,
+) -> Result<(Vec<(usize, u64)>, u32), CubinError> {
+    /// What dynamic shared memory is aligned to at least.
+    const DYNAMIC_ALIGN: u64 = 128;
+    let mut used: Vec<usize> = used.filter(|&symbol| symbols[symbol].is_shared(sections)).collect();
+    used.sort_unstable();
+    used.dedup();
+    let mut places = Vec::new();
+    let mut end = 0u64;
+    for &symbol in used.iter().filter(|&&symbol| symbols[symbol].size > 0) {
+        let align = symbols[symbol].value.max(1);
+        let start = end.checked_next_multiple_of(align).ok_or_else(broken)?;
+        end = start
+            .checked_add(symbols[symbol].size)
+            .filter(|&end| end <= u32::MAX.into())
+            .ok_or_else(broken)?;
+        places.push((symbol, start));
+    }
+    let dynamic: Vec<usize> = used.into_iter().filter(|&symbol| symbols[symbol].size == 0).collect();
+    if !dynamic.is_empty() {
+        end = end.next_multiple_of(DYNAMIC_ALIGN);
+    }
+    places.extend(dynamic.into_iter().map(|symbol| (symbol, end)));
+    Ok((places, end as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text of an instruction into which a relocation puts a place.
+    fn relocated(sm: u8, text: &str, kind: u64, place: Place) -> String {
+        let sm = Sm(sm);
+        let inst = sass::parse(sm, text, 0).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let word = sass::encode(sm, &inst).expect("encodes");
+        match relocate(sm, word, kind, place) {
+            Ok(word) => sass::print(sm, &sass::decode(sm, word).expect("an instruction"), 0),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn addresses_go_into_their_bits() {
+        let shared = Place::Shared(0x3b8);
+        assert_eq!(relocated(80, "STS [R2], R4", 74, shared), "STS [R2+0x3b8], R4");
+        assert_eq!(relocated(80, "ATOMS.ADD R4, [R2], R5", 74, shared), "ATOMS.ADD R4, [R2+0x3b8], R5");
+        assert_eq!(relocated(80, "LDGSTS.E [R23], [R2.64]", 100, shared), "LDGSTS.E [R23+0x3b8], [R2.64]");
+        assert_eq!(relocated(90, "UMOV UR4, 0x0", 55, shared), "UMOV UR4, 0x3b8");
+        assert_eq!(relocated(80, "MOV R4, 0x0", 59, Place::Constant { bank: 3, offset: 16 }), "MOV R4, 0x10");
+        let address = Place::Address(0x12_3456_789a);
+        assert_eq!(relocated(80, "MOV R4, 0x0", 56, address), "MOV R4, 0x3456789a");
+        assert_eq!(relocated(80, "MOV R4, 0x0", 57, address), "MOV R4, 0x12");
+        assert_eq!(relocated(80, "YIELD", 68, Place::Number(0x118)), "YIELD");
+    }
+
+    #[test]
+    fn constants_have_an_offset_and_a_bank() {
+        let place = |offset| Place::Constant { bank: 3, offset };
+        assert_eq!(
+            relocated(80, "IADD3 R4, R4, c[0x0][0x0], RZ", 64, place(0x18)),
+            "IADD3 R4, R4, c[0x3][0x18], RZ"
+        );
+        assert_eq!(relocated(90, "ULDC.64 UR4, c[0x0][0x0]", 66, place(0x18)), "ULDC.64 UR4, c[0x3][0x18]");
+        assert_eq!(relocated(100, "LDCU UR4, c[0x0][0x0]", 115, place(0x1c)), "LDCU UR4, c[0x3][0x1c]");
+        let table = Place::Constant { bank: 2, offset: 0x10 }.plus(0x8000u64.wrapping_neg());
+        assert_eq!(relocated(80, "LDC R4, c[0x0][R4]", 66, table), "LDC R4, c[0x2][R4+-0x7ff0]");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let refused = |kind, place| relocated(80, "STS [R2], R4", kind, place).starts_with("the relocation");
+        assert!(refused(74, Place::Shared(1 << 24)));
+        assert!(refused(59, Place::Constant { bank: 3, offset: 1 << 16 }));
+        assert!(refused(64, Place::Constant { bank: 3, offset: 2 }));
+        assert!(refused(64, Place::Shared(4)));
+        assert!(refused(65, Place::Shared(4)));
+    }
+}
