@@ -128,9 +128,14 @@ pub fn run_covering(
     let sm = ptx_isa::Sm::new(kernel.sm.0.into());
     let target = Target::of(sm).ok_or_else(|| FaultKind::Unsupported(format!("{sm}")).at(0))?;
     let code = decode::decode(kernel)?;
-    let bank0 = bank::filled(kernel, target, launch, device.constants());
+    // Code that has its constants in another order than the device needs a window with them.
+    let constants = match kernel.bank3.starts_with(device.constant_bytes()) {
+        true => device.constants(),
+        false => device.global.add(kernel.bank3.clone()),
+    };
+    let bank0 = bank::filled(kernel, target, launch, constants);
     let machine = Machine { sm: kernel.sm, target, code, launch, kernel, bank0 };
-    device.global.set_params(&machine.bank0[usize::from(target.param_base)..]);
+    device.global.set_params(&machine.bank0);
     let mut work = Work::default();
     let common = swap(device, &kernel.function_words);
     for ctaids in launch.clusters().map_err(|kind| kind.at(0))? {

@@ -7,7 +7,7 @@ use crate::launch::FaultKind;
 /// Where the windows of shared and local memory lie among generic addresses; their low words are zero.
 pub const SHARED_WINDOW: u64 = 0x7000_0000_0000;
 pub const LOCAL_WINDOW: u64 = 0x7001_0000_0000;
-/// Where the parameters of the grid lie among generic addresses.
+/// Where the parameters of the grid lie among generic addresses; machine code counts from the start of their bank.
 pub const PARAM_WINDOW: u64 = 0x7002_0000_0000;
 /// Bytes of a window.
 const WINDOW_BYTES: u64 = 1 << 32;

@@ -73,8 +73,9 @@ pub(super) fn filled(kernel: &Kernel, target: &Target, launch: &Launch, constant
     let words = words(target);
     put(words.constants, &constants.to_le_bytes());
     match words.parameters {
-        Parameters::OfBank(slot) => put(slot, &(PARAM_WINDOW - base as u64).to_le_bytes()),
-        Parameters::OfFirst(slot) => put(slot, &PARAM_WINDOW.to_le_bytes()),
+        // The window is that of the bank, in which parameters are aligned.
+        Parameters::OfBank(slot) => put(slot, &PARAM_WINDOW.to_le_bytes()),
+        Parameters::OfFirst(slot) => put(slot, &(PARAM_WINDOW + base as u64).to_le_bytes()),
     }
     put(words.dynamic_shared, &launch.dynamic_shared.to_le_bytes());
     put(words.grid_id, &1u64.to_le_bytes());
