@@ -47,7 +47,7 @@ def assembled(sass, arch, lines):
     text = "".join(f"{address:x}\t{text}\n" for address, text in lines)
     answer = subprocess.run([*sass.split(), "asm", "--arch", arch], input=text, capture_output=True, text=True)
     for line in answer.stdout.splitlines():
-        yield None if line.startswith("error") else sum(int(half, 16) << 64 * i for i, half in enumerate(line.split()))
+        yield sum(int(half, 16) << 64 * i for i, half in enumerate(line.split())) if line else None
 
 
 def main():

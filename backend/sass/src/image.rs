@@ -13,7 +13,32 @@ pub struct Image<'a> {
     pub sm: u32,
     /// How it is contained; `None` where it is the whole file.
     pub container: Option<Container>,
-    pub content: Result<Cow<'a, [u8]>, ImageError>,
+    packing: Packing,
+    packed: &'a [u8],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Packing {
+    None,
+    /// Compressed data of so many bytes.
+    Lz4(u64),
+    Zstandard(u64),
+}
+
+/// Bytes that the compressed images of a file may have in all, unless somebody asks for more: a small file can stand
+/// for very many.
+pub const UNPACK_LIMIT: u64 = 256 << 20;
+
+impl<'a> Image<'a> {
+    /// The bytes of the image. `room` is how many bytes may still be unpacked, and is less afterwards.
+    pub fn content(&self, room: &mut u64) -> Result<Cow<'a, [u8]>, ImageError> {
+        let (Packing::Lz4(size) | Packing::Zstandard(size)) = self.packing else {
+            return Ok(Cow::Borrowed(self.packed));
+        };
+        *room = room.checked_sub(size).ok_or(ImageError::TooLarge { size, room: *room })?;
+        let unpack = if let Packing::Lz4(_) = self.packing { lz4::unpack } else { zstd::unpack };
+        unpack(self.packed, size as usize).map(Cow::Owned).ok_or(ImageError::Damaged)
+    }
 }
 
 /// What a container says of an image.
@@ -41,6 +66,13 @@ pub enum ImageError {
     Truncated,
     /// Compressed data is damaged.
     Damaged,
+    /// The image would have more bytes than may still be unpacked.
+    TooLarge {
+        size: u64,
+        room: u64,
+    },
+    /// Sections of a host program share bytes.
+    Overlap,
 }
 
 impl fmt::Display for ImageError {
@@ -50,6 +82,13 @@ impl fmt::Display for ImageError {
             ImageError::NoImages => "the program has no GPU code",
             ImageError::Truncated => "the file is truncated",
             ImageError::Damaged => "the compressed data is damaged",
+            ImageError::Overlap => "sections with GPU code overlap",
+            ImageError::TooLarge { size, room } => {
+                return write!(
+                    f,
+                    "{size} bytes unpacked, of which the limit leaves {room}; --unpack-limit raises it"
+                );
+            }
         })
     }
 }
@@ -73,6 +112,14 @@ const KIND_CUBIN: u16 = 2;
 const FLAG_LZ4: u64 = 1 << 13;
 const FLAG_ZSTANDARD: u64 = 1 << 15;
 
+/// How many bytes `may_hold_images` looks at.
+pub const MAGIC_BYTES: u64 = 4;
+
+/// Whether a file that starts so may be one with images.
+pub fn may_hold_images(start: &[u8]) -> bool {
+    start.starts_with(CONTAINER_MAGIC) || start.starts_with(b"\x7fELF")
+}
+
 /// The images of a file in their order.
 pub fn images(bytes: &[u8]) -> Result<Vec<Image<'_>>, ImageError> {
     if bytes.starts_with(CONTAINER_MAGIC) {
@@ -85,12 +132,16 @@ pub fn images(bytes: &[u8]) -> Result<Vec<Image<'_>>, ImageError> {
         _ => ImageError::Truncated,
     })?;
     if Bytes(bytes).number(MACHINE_AT, 2)? == MACHINE_CUDA {
-        let content = Ok(Cow::Borrowed(bytes));
-        return Ok(vec![Image { kind: ImageKind::Cubin, sm: 0, container: None, content }]);
+        let (kind, packing) = (ImageKind::Cubin, Packing::None);
+        return Ok(vec![Image { kind, sm: 0, container: None, packing, packed: bytes }]);
     }
     let mut out = Vec::new();
+    let mut rest = bytes.len();
     for section in elf.sections.iter().filter(|section| CONTAINER_SECTIONS.contains(&section.name)) {
-        containers(elf.content(section)?, &mut out)?;
+        let content = elf.content(section)?;
+        // Else a small file could repeat its bytes as often as it has sections.
+        rest = rest.checked_sub(content.len()).ok_or(ImageError::Overlap)?;
+        containers(content, &mut out)?;
     }
     if out.is_empty() { Err(ImageError::NoImages) } else { Ok(out) }
 }
@@ -122,9 +173,15 @@ fn container_images<'a>(mut bytes: &'a [u8], out: &mut Vec<Image<'a>>) -> Result
         let size = image.number(8, 8)? as usize;
         let compressed = image.number(16, 4)? as usize;
         let flags = image.number(40, 8)?;
-        let unpacked = image.number(56, 8)? as usize;
+        let unpacked = image.number(56, 8)?;
         let content = image.slice(header, size)?;
-        let packed = content.get(..compressed).unwrap_or(content);
+        let packing = match () {
+            () if flags & FLAG_ZSTANDARD != 0 => Packing::Zstandard(unpacked),
+            () if flags & FLAG_LZ4 != 0 => Packing::Lz4(unpacked),
+            () => Packing::None,
+        };
+        let packed =
+            if packing == Packing::None { content } else { content.get(..compressed).unwrap_or(content) };
         out.push(Image {
             kind: match image.number(0, 2)? as u16 {
                 KIND_PTX => ImageKind::Ptx,
@@ -134,15 +191,10 @@ fn container_images<'a>(mut bytes: &'a [u8], out: &mut Vec<Image<'a>>) -> Result
             sm: image.number(28, 4)? as u32,
             container: Some(Container {
                 version: (image.number(26, 2)? as u16, image.number(24, 2)? as u16),
-                compressed: flags & (FLAG_LZ4 | FLAG_ZSTANDARD) != 0,
+                compressed: packing != Packing::None,
             }),
-            content: if flags & FLAG_ZSTANDARD != 0 {
-                zstd::unpack(packed, unpacked).map(Cow::Owned).ok_or(ImageError::Damaged)
-            } else if flags & FLAG_LZ4 != 0 {
-                lz4::unpack(packed, unpacked).map(Cow::Owned).ok_or(ImageError::Damaged)
-            } else {
-                Ok(Cow::Borrowed(content))
-            },
+            packing,
+            packed,
         });
         let end = header.checked_add(size).filter(|&end| end > 0).ok_or(ImageError::Truncated)?;
         bytes = &bytes[end..];
@@ -171,23 +223,43 @@ mod tests {
         out
     }
 
+    /// The content of a file's first image.
+    fn first(bytes: &[u8], mut room: u64) -> Result<Vec<u8>, ImageError> {
+        images(bytes).unwrap()[0].content(&mut room).map(Cow::into_owned)
+    }
+
+    /// Four bytes of Zstandard, and how often they stand for a byte.
+    const ZSTANDARD: &[u8] = b"\x28\xb5\x2f\xfd\x20\x03\x1b\x00\x00c";
+
     #[test]
     fn reads_containers() {
         let plain = container(1, 0, 0, b"text");
         let found = images(&plain).unwrap();
         assert_eq!((found[0].kind, found[0].sm), (ImageKind::Ptx, 90));
-        assert_eq!(found[0].content.as_deref(), Ok(b"text".as_slice()));
+        assert_eq!(first(&plain, 0), Ok(b"text".to_vec()));
         let packed = container(2, 1 << 13, 8, b"\x12a\x01\x00\x10b");
-        assert_eq!(images(&packed).unwrap()[0].content.as_deref(), Ok(b"aaaaaaab".as_slice()));
-        let packed = container(2, 1 << 15, 3, b"\x28\xb5\x2f\xfd\x20\x03\x1b\x00\x00c");
-        assert_eq!(images(&packed).unwrap()[0].content.as_deref(), Ok(b"ccc".as_slice()));
-        let damaged = container(2, 1 << 15, 9, b"xyz");
-        assert_eq!(images(&damaged).unwrap()[0].content, Err(ImageError::Damaged));
+        assert_eq!(first(&packed, 8), Ok(b"aaaaaaab".to_vec()));
+        let packed = container(2, 1 << 15, 3, ZSTANDARD);
+        assert_eq!(first(&packed, 3), Ok(b"ccc".to_vec()));
+        assert_eq!(first(&container(2, 1 << 15, 9, b"xyz"), 9), Err(ImageError::Damaged));
         let two = [plain.as_slice(), &[0; 8], &packed].concat();
         assert_eq!(images(&two).unwrap().len(), 2);
         for len in 4..plain.len() {
             assert_eq!(images(&plain[..len]), Err(ImageError::Truncated));
         }
         assert_eq!(images(b"MZ"), Err(ImageError::Unknown));
+    }
+
+    #[test]
+    fn all_images_share_one_limit() {
+        let lz4 = container(2, 1 << 13, 8, b"\x12a\x01\x00\x10b");
+        let file =
+            [lz4.as_slice(), &container(2, 1 << 15, 3, ZSTANDARD), &container(2, 0, 0, b"plain")].concat();
+        let images = images(&file).unwrap();
+        let contents = |mut room: u64| -> Vec<_> {
+            images.iter().map(|image| image.content(&mut room).map(|content| content.len())).collect()
+        };
+        assert_eq!(contents(11), [Ok(8), Ok(3), Ok(5)]);
+        assert_eq!(contents(10), [Ok(8), Err(ImageError::TooLarge { size: 3, room: 2 }), Ok(5)]);
     }
 }

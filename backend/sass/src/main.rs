@@ -2,133 +2,96 @@
 
 mod tool;
 
-use sass::{Inst, ParseError, Sm};
-use std::fmt::Write as _;
+use sass::Sm;
+use std::ffi::OsString;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
-use tool::{Style, disassemble, disassemble_raw, written};
+use tool::lines::{assemble, disassemble_words};
+use tool::{Failure, Style, disassemble, disassemble_raw, written};
 
 const USAGE: &str = "usage:
-  sass dis [STYLE] FILE        disassemble a cubin, or those of a fatbin or a host program
+  sass dis [STYLE] [--unpack-limit MIB] FILE
+                               disassemble a cubin, or those of a fatbin or a host program; of compressed ones so
+                               many MiB in all (256)
   sass dis [STYLE] --raw --arch sm_90 FILE
                                disassemble a file of nothing but instructions
   sass words --arch sm_90      disassemble lines OFFSET<TAB>WORD, a word being 128 bits in hexadecimal
-  sass asm --arch sm_90        assemble lines OFFSET<TAB>TEXT into lines 0xLOW 0xHIGH
+  sass asm [--arch sm_90]      assemble lines OFFSET<TAB>TEXT into lines 0xLOW 0xHIGH
+  sass --help, sass --version
 
 Styles: as `cuobjdump -sass` prints; --nv, with labels as `nvdisasm -c` prints; --json, an object per instruction;
 --control, lines OFFSET<TAB>TEXT with all that `sass asm` needs to make the same words:
   B--2---:R-:W0:Y:S04  LDG.E R5, [R2.64] {UrDesc=0x6}
 waits for scoreboard 2; reading releases none, writing scoreboard 0; the warp may yield; stalls for 4 cycles. In braces
-stand fields that the text does not show.";
+stand fields that the text does not show.
+
+`asm` and `words` read the standard input and answer each line with a line: empty lines and comments (`# …`) with
+themselves, wrong ones with an empty line, a message and exit status 1. A comment `# sm_90 NAME`, which --control prints
+before each function, tells the generation of the lines after it.";
 
 fn main() -> ExitCode {
-    let text = |arg: std::ffi::OsString| {
-        arg.into_string().map_err(|arg| format!("the argument '{}' is not UTF-8 text", arg.display()))
-    };
-    let args: Result<Vec<String>, String> = std::env::args_os().skip(1).map(text).collect();
-    match args.and_then(|args| run(&args)) {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
+        Err(Failure::Closed) => ExitCode::FAILURE,
+        Err(Failure::Message(message)) => {
             let _ = writeln!(io::stderr(), "{message}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn run(args: &[String]) -> Result<(), String> {
+fn run(args: &[OsString]) -> Result<(), Failure> {
     let mut style = Style::Listing;
     let mut arch = None;
     let mut raw = false;
+    let mut unpacked = sass::image::UNPACK_LIMIT;
     let mut words = Vec::new();
-    let mut args = args.iter().map(String::as_str);
+    let mut args = args.iter();
     while let Some(arg) = args.next() {
-        match arg {
+        // What is no Unicode can be the name of a file only.
+        match arg.to_str().unwrap_or_default() {
             "--json" => style = Style::Json,
             "--nv" => style = Style::Labels,
             "--control" => style = Style::Control,
             "--raw" => raw = true,
-            "--arch" => arch = Some(generation(args.next().unwrap_or_default())?),
-            "--help" | "-h" => words = vec!["help"],
-            option if option.starts_with("--") => return Err(format!("unknown option '{option}'\n{USAGE}")),
-            word => words.push(word),
+            "--arch" => arch = Some(generation(args.next())?),
+            "--unpack-limit" => unpacked = mebibytes(args.next())?,
+            "--help" | "-h" => return print(USAGE),
+            "--version" | "-V" => return print(concat!("sass ", env!("CARGO_PKG_VERSION"))),
+            option if option.starts_with("--") => {
+                return Err(format!("unknown option '{option}'\n{USAGE}").into());
+            }
+            _ => words.push(arg),
         }
     }
-    match (words.as_slice(), arch) {
-        (["help"], _) => written(writeln!(io::stdout(), "{USAGE}")),
-        (["dis", path], Some(sm)) if raw => disassemble_raw(style, sm, path),
-        (["dis", path], None) if !raw => disassemble(style, path),
-        (["words"], Some(sm)) => disassemble_words(sm),
-        (["asm"], Some(sm)) => assemble(sm),
-        _ => Err(USAGE.to_owned()),
-    }
-}
-
-fn generation(arch: &str) -> Result<Sm, String> {
-    Sm::parse(arch).ok_or_else(|| format!("unknown architecture '{arch}'"))
-}
-
-/// Answers each line of the standard input with a line.
-fn disassemble_words(sm: Sm) -> Result<(), String> {
-    let input = input()?;
-    let mut out = String::new();
-    for line in input.lines() {
-        let (offset, word) = split_line(line);
-        match (offset, u128::from_str_radix(word.trim().trim_start_matches("0x"), 16)) {
-            (Ok(offset), Ok(word)) => _ = tool::push_text(&mut out, sm, word, offset),
-            (Err(error), _) => out += &error,
-            (_, Err(error)) => _ = write!(out, "error: {error}"),
-        }
-        out.push('\n');
-    }
-    written(io::stdout().lock().write_all(out.as_bytes()))
-}
-
-/// Answers each line of the standard input with a line, which other lines may bear upon.
-fn assemble(sm: Sm) -> Result<(), String> {
-    let input = input()?;
-    let addressed = |line| {
-        let (offset, text) = split_line(line);
-        (offset.unwrap_or_default(), text)
+    let (command, file) = match words.as_slice() {
+        [command] => (command.to_str(), None),
+        [command, file] => (command.to_str(), Some(Path::new(file))),
+        _ => (None, None),
     };
-    let made = sass::assemble(sm, input.lines().map(addressed));
-    let mut out = String::with_capacity(38 * made.len());
-    for (line, made) in input.lines().zip(made) {
-        match (split_line(line), made) {
-            ((Err(error), _), _) => out += &error,
-            ((_, text), made) => match as_is(text).map_or_else(|| encoded(sm, made), Ok) {
-                Ok(word) => push_words(&mut out, word),
-                Err(error) => _ = write!(out, "error: {error}"),
-            },
-        }
-        out.push('\n');
+    match (command, file, arch) {
+        (Some("dis"), Some(path), Some(sm)) if raw => disassemble_raw(style, sm, path),
+        (Some("dis"), Some(path), None) if !raw => disassemble(style, path, unpacked),
+        (Some("words"), None, Some(sm)) => disassemble_words(sm),
+        (Some("asm"), None, sm) => assemble(sm),
+        _ => Err(USAGE.to_owned().into()),
     }
-    written(io::stdout().lock().write_all(out.as_bytes()))
 }
 
-fn input() -> Result<String, String> {
-    io::read_to_string(io::stdin().lock()).map_err(|error| error.to_string())
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    written(writeln!(out, "{text}").and_then(|()| out.flush()))
 }
 
-/// Offset and rest of a line.
-fn split_line(line: &str) -> (Result<u64, String>, &str) {
-    let (offset, rest) = line.split_once('\t').unwrap_or(("0", line));
-    let number = u64::from_str_radix(offset.trim_start_matches("0x"), 16);
-    (number.map_err(|_| format!("error: '{offset}' is no offset")), rest)
+fn generation(arch: Option<&OsString>) -> Result<Sm, String> {
+    let arch = arch.map(|arch| arch.to_string_lossy()).unwrap_or_default();
+    Sm::parse(&arch).ok_or_else(|| format!("unknown architecture '{arch}'"))
 }
 
-/// The word that a line names instead of an instruction.
-fn as_is(text: &str) -> Option<u128> {
-    u128::from_str_radix(text.trim().strip_prefix(".word 0x")?, 16).ok()
-}
-
-fn encoded(sm: Sm, made: Result<Inst, ParseError>) -> Result<u128, String> {
-    made.map_err(|error| error.to_string())
-        .and_then(|inst| sass::encode(sm, &inst).map_err(|error| error.to_string()))
-}
-
-fn push_words(out: &mut String, word: u128) {
-    out.push_str("0x");
-    tool::push_hex(out, word as u64, 16);
-    out.push_str(" 0x");
-    tool::push_hex(out, (word >> 64) as u64, 16);
+fn mebibytes(number: Option<&OsString>) -> Result<u64, String> {
+    let number = number.map(|number| number.to_string_lossy()).unwrap_or_default();
+    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << 20));
+    bytes.ok_or_else(|| format!("'{number}' is no number of MiB"))
 }

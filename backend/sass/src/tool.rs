@@ -2,12 +2,15 @@
 
 mod json;
 mod labels;
+pub(crate) mod lines;
 mod listing;
 
 use sass::cubin::{Cubin, Function};
 use sass::image::{self, Container, ImageKind};
 use sass::{INST_BYTES, Sm, cubin};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
 
 /// How the code is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,30 +39,72 @@ impl<W: Write> Out<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.to.write_all(self.text.as_bytes())?;
         self.text.clear();
-        Ok(())
+        self.to.flush()
     }
 }
 
-/// The outcome of writing; that nobody reads on is none of our errors.
-pub(crate) fn written(result: io::Result<()>) -> Result<(), String> {
-    match result {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.to_string()),
-        _ => Ok(()),
+/// Why the command fails.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Nobody reads the output on.
+    Closed,
+    Message(String),
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Failure {
+        Failure::Message(message)
     }
 }
 
-/// Disassembles every cubin of a file. Images that cannot be read are named on the standard error.
-pub(crate) fn disassemble(style: Style, path: &str) -> Result<(), String> {
-    let named = |error: &dyn std::fmt::Display| format!("{path}: {error}");
-    let bytes = std::fs::read(path).map_err(|error| named(&error))?;
+/// The outcome of writing.
+pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
+    result.map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::Closed,
+        _ => Failure::Message(format!("standard output: {error}")),
+    })
+}
+
+/// The most bytes of a file with cubins, and of other input, all of which is kept in memory.
+const FILE_LIMIT: u64 = 4 << 30;
+const TEXT_LIMIT: u64 = 256 << 20;
+
+/// Reads to the end, or to an error where there are more bytes than a limit.
+fn input(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::Error::other(format!("more than {} MiB", limit >> 20)));
+    }
+    Ok(bytes)
+}
+
+/// Reads a file that may hold cubins. The first bytes tell of most others.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let mut start = Vec::new();
+    (&file).take(image::MAGIC_BYTES).read_to_end(&mut start).map_err(|error| error.to_string())?;
+    if !image::may_hold_images(&start) {
+        return Err(image::ImageError::Unknown.to_string());
+    }
+    input(start.chain(file), FILE_LIMIT).map_err(|error| error.to_string())
+}
+
+/// Disassembles every cubin of a file, unpacking no more than so many bytes in all. Images that cannot be read are
+/// named in the error.
+pub(crate) fn disassemble(style: Style, path: &Path, mut unpacked: u64) -> Result<(), Failure> {
+    let path_text = path.display();
+    let named = |error: &dyn std::fmt::Display| format!("{path_text}: {error}");
+    let bytes = read(path).map_err(|error| named(&error))?;
     let images = image::images(&bytes).map_err(|error| named(&error))?;
     let mut out = Out { text: String::new(), to: io::stdout().lock() };
     let mut failures = Vec::new();
     for (index, image) in images.iter().enumerate().filter(|(_, image)| image.kind == ImageKind::Cubin) {
+        let content = image.content(&mut unpacked);
         let mut failed = |error: &dyn std::fmt::Display| {
-            failures.push(format!("{path}: image {index} for sm_{}: {error}", image.sm));
+            failures.push(format!("{path_text}: image {index} for sm_{}: {error}", image.sm));
         };
-        let content = match &image.content {
+        let content = match &content {
             Ok(content) => content,
             Err(error) => {
                 failed(error);
@@ -69,16 +114,17 @@ pub(crate) fn disassemble(style: Style, path: &str) -> Result<(), String> {
         match cubin::read(content) {
             Ok(cubin) => written(print_cubin(&mut out, style, &cubin, image.container.as_ref()))?,
             Err(error) if image.container.is_some() => failed(&error),
-            Err(error) => return Err(named(&error)),
+            Err(error) => return Err(named(&error).into()),
         }
     }
     written(out.flush())?;
-    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
 }
 
 /// Disassembles a file of nothing but instructions.
-pub(crate) fn disassemble_raw(style: Style, sm: Sm, path: &str) -> Result<(), String> {
-    let bytes = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
+pub(crate) fn disassemble_raw(style: Style, sm: Sm, path: &Path) -> Result<(), Failure> {
+    let bytes = File::open(path).and_then(|file| input(file, TEXT_LIMIT));
+    let bytes = bytes.map_err(|error| format!("{}: {error}", path.display()))?;
     let function = Function { name: "", code: &bytes, symbols: Vec::new(), relocations: Vec::new() };
     let mut out = Out { text: String::new(), to: io::stdout().lock() };
     let printed = match style {
@@ -103,7 +149,7 @@ fn print_cubin(
             cubin.functions.iter().try_for_each(|function| json::function(out, cubin.sm, function))
         }
         Style::Control => cubin.functions.iter().try_for_each(|function| {
-            out.text += &format!("# {} {}\n", cubin.target(), function.name);
+            out.text += &format!("# {} {}\n", cubin.target(), function.name.escape_debug());
             control_lines(out, cubin.sm, function.code)
         }),
     }

@@ -4,14 +4,14 @@ mod files;
 
 use files::container;
 use sass::cubin::{Symbol, read};
-use sass::image::{ImageKind, images};
+use sass::image::{ImageKind, UNPACK_LIMIT, images};
 use sass::{Sm, cubin, decode_tolerant, print};
 
 /// Reads everything there is.
 fn walk(bytes: &[u8]) {
     for image in images(bytes).unwrap_or_default() {
-        let Ok(content) = &image.content else { continue };
-        let Ok(cubin) = read(content) else { continue };
+        let Ok(content) = image.content(&mut UNPACK_LIMIT.clone()) else { continue };
+        let Ok(cubin) = read(&content) else { continue };
         for function in &cubin.functions {
             for word in cubin::words(function.code) {
                 if let Some(inst) = decode_tolerant(cubin.sm, word) {
@@ -27,7 +27,8 @@ fn the_sample_is_read_whole() {
     let bytes = container();
     let images = images(&bytes).unwrap();
     assert_eq!((images.len(), images[0].kind), (1, ImageKind::Cubin));
-    let cubin = read(images[0].content.as_ref().unwrap()).unwrap();
+    let content = images[0].content(&mut 0).unwrap();
+    let cubin = read(&content).unwrap();
     assert_eq!((cubin.sm, cubin.target(), cubin.virtual_sm), (Sm(90), "sm_90a".to_owned(), Some(90)));
     let function = &cubin.functions[0];
     assert_eq!((function.name, cubin::words(function.code).count()), ("k", 3));

@@ -2,13 +2,18 @@
 
 use super::{Out, addressed};
 use sass::cubin::Function;
-use sass::{Control, Field, Inst, RegUse, Sm};
+use sass::{Control, Field, INST_BYTES, Inst, RegUse, Sm};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 pub(super) fn function(out: &mut Out<impl Write>, sm: Sm, function: &Function<'_>) -> io::Result<()> {
     let mut name = String::new();
     push_string(&mut name, function.name);
+    let mut places = BTreeMap::new();
+    for place in &function.relocations {
+        places.entry(place.offset / INST_BYTES).or_insert(place);
+    }
     for (address, word) in addressed(function.code) {
         let text = &mut out.text;
         push(text, format_args!("{{\"function\":{name},\"address\":{address},\"word\":\"{word:#034x}\""));
@@ -16,7 +21,7 @@ pub(super) fn function(out: &mut Out<impl Write>, sm: Sm, function: &Function<'_
             Some(inst) => instruction(text, sm, &inst, address),
             None => text.push_str(",\"text\":null"),
         }
-        if let Some(place) = function.relocations.iter().find(|place| place.offset & !15 == address) {
+        if let Some(place) = places.get(&(address / INST_BYTES)) {
             push(text, format_args!(",\"relocation\":{{\"kind\":{},\"symbol\":", place.kind));
             push_string(text, place.symbol);
             push(text, format_args!(",\"addend\":{}}}", place.addend));

@@ -2,7 +2,7 @@
 
 use super::{Out, addressed, end, push_position, push_text};
 use sass::Sm;
-use sass::cubin::{Cubin, Function};
+use sass::cubin::{Cubin, Function, Symbol};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -29,7 +29,11 @@ pub(super) fn code(
     labels: &mut usize,
 ) -> io::Result<()> {
     let size = function.code.len() as u64;
-    let named = |offset: u64| function.symbols.iter().filter(move |symbol| symbol.offset == offset);
+    let mut symbols: BTreeMap<u64, Vec<&Symbol<'_>>> = BTreeMap::new();
+    for symbol in &function.symbols {
+        symbols.entry(symbol.offset).or_default().push(symbol);
+    }
+    let named = |offset: u64| symbols.get(&offset).into_iter().flatten();
     // A target outside the section, or in the middle of an instruction, stays a number.
     let targets = addressed(function.code)
         .filter_map(|(address, word)| sass::decode_tolerant(sm, word)?.target(address))
@@ -67,7 +71,7 @@ pub(super) fn code(
     Ok(())
 }
 
-fn directives(out: &mut String, symbol: &sass::cubin::Symbol<'_>) {
+fn directives(out: &mut String, symbol: &Symbol<'_>) {
     let name = symbol.name;
     if symbol.global {
         *out += &format!("        .global         {name}\n");
