@@ -1,58 +1,22 @@
 //! How many blocks of a kernel fit on a multiprocessor, and what stops the next one.
 //!
-//! The limits come from the table "Technical Specifications per Compute Capability" of the CUDA Programming
-//! Guide; the granularities from the occupancy chapter of the Best Practices Guide. Values that the tables do
-//! not print (sm_88) follow the generation's other members.
+//! The limits are those of [`ptx_backend::target`]; the granularities come from the occupancy chapter of the Best
+//! Practices Guide.
 
+pub use ptx_backend::target::{MAX_THREADS_PER_BLOCK, WARP};
+
+use ptx_backend::target::{Limits, SM_REGISTERS, Target};
 use ptx_isa::Sm;
 use std::fmt;
 
-/// What one multiprocessor holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SmLimits {
-    /// `75` for `sm_75`.
-    pub sm: u16,
-    pub warps: u32,
-    pub blocks: u32,
-    /// Bytes of shared memory, that of the system included.
-    pub shared: u32,
-    /// Most bytes of shared memory that one block may use.
-    pub shared_per_block: u32,
-    /// Bytes of shared memory that the system takes from each block.
-    pub shared_reserved: u32,
-    /// Shared memory is given to blocks in multiples of this many bytes.
-    pub shared_unit: u32,
-}
-
-/// 32-bit registers of a multiprocessor.
-const REGISTERS: u32 = 65536;
 /// Registers are given to a warp in multiples of this many.
 const REGISTER_UNIT: u32 = 256;
 /// Each partition has its own register file and its own warps.
 const PARTITIONS: u32 = 4;
-pub const WARP: u32 = 32;
-pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
-const KB: u32 = 1024;
 
-#[rustfmt::skip]
-const LIMITS: &[SmLimits] = &[
-    SmLimits { sm:  75, warps: 32, blocks: 16, shared:  64 * KB, shared_per_block:  64 * KB, shared_reserved:    0, shared_unit: 256 },
-    SmLimits { sm:  80, warps: 64, blocks: 32, shared: 164 * KB, shared_per_block: 163 * KB, shared_reserved: 1024, shared_unit: 128 },
-    SmLimits { sm:  86, warps: 48, blocks: 16, shared: 100 * KB, shared_per_block:  99 * KB, shared_reserved: 1024, shared_unit: 128 },
-    SmLimits { sm:  87, warps: 48, blocks: 16, shared: 164 * KB, shared_per_block: 163 * KB, shared_reserved: 1024, shared_unit: 128 },
-    SmLimits { sm:  88, warps: 48, blocks: 16, shared: 100 * KB, shared_per_block:  99 * KB, shared_reserved: 1024, shared_unit: 128 },
-    SmLimits { sm:  89, warps: 48, blocks: 24, shared: 100 * KB, shared_per_block:  99 * KB, shared_reserved: 1024, shared_unit: 128 },
-    SmLimits { sm:  90, warps: 64, blocks: 32, shared: 228 * KB, shared_per_block: 227 * KB, shared_reserved: 1024, shared_unit: 128 },
-    SmLimits { sm: 100, warps: 64, blocks: 32, shared: 228 * KB, shared_per_block: 227 * KB, shared_reserved: 1024, shared_unit: 128 },
-    SmLimits { sm: 103, warps: 64, blocks: 32, shared: 228 * KB, shared_per_block: 227 * KB, shared_reserved: 1024, shared_unit: 128 },
-    SmLimits { sm: 110, warps: 48, blocks: 24, shared: 228 * KB, shared_per_block: 227 * KB, shared_reserved: 1024, shared_unit: 128 },
-    SmLimits { sm: 120, warps: 48, blocks: 24, shared: 100 * KB, shared_per_block:  99 * KB, shared_reserved: 1024, shared_unit: 128 },
-    SmLimits { sm: 121, warps: 48, blocks: 24, shared: 100 * KB, shared_per_block:  99 * KB, shared_reserved: 1024, shared_unit: 128 },
-];
-
-/// The limits of a target: its own row, or that of the nearest older target.
-pub fn limits(sm: Sm) -> Option<&'static SmLimits> {
-    LIMITS.iter().rev().find(|row| row.sm <= sm.number)
+/// The limits of a target: its own, or those of the nearest older target.
+pub fn limits(sm: Sm) -> Option<&'static Limits> {
+    Target::nearest(sm).map(|target| &target.limits)
 }
 
 /// What a block of a kernel takes.
@@ -114,10 +78,10 @@ pub fn occupancy(sm: Sm, block: BlockUse) -> Option<Occupancy> {
     let by_registers = match (block.registers * WARP).next_multiple_of(REGISTER_UNIT) {
         0 => u32::MAX,
         per_warp => {
-            let warps = REGISTERS / PARTITIONS / per_warp * PARTITIONS;
+            let warps = SM_REGISTERS / PARTITIONS / per_warp * PARTITIONS;
             // A block's warps are spread over the partitions, so a partial round takes a whole one.
             let rounded = warps_per_block.next_multiple_of(PARTITIONS);
-            if rounded * per_warp > REGISTERS { 0 } else { warps / warps_per_block }
+            if rounded * per_warp > SM_REGISTERS { 0 } else { warps / warps_per_block }
         }
     };
     let by_shared = if block.shared > limits.shared_per_block {
@@ -142,6 +106,8 @@ pub fn occupancy(sm: Sm, block: BlockUse) -> Option<Occupancy> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const KB: u32 = 1024;
 
     fn check(sm: u16, threads: u32, registers: u32, shared: u32) -> (u32, u32, Limiter) {
         let result = occupancy(Sm::new(sm), BlockUse { threads, registers, shared }).unwrap();
@@ -179,7 +145,7 @@ mod tests {
 
     #[test]
     fn unknown_targets_take_the_nearest_older_row() {
-        assert_eq!(limits(Sm::new(101)).unwrap().sm, 100);
+        assert_eq!(limits(Sm::new(101)), limits(Sm::new(100)));
         assert!(limits(Sm::new(70)).is_none());
         assert!(occupancy(Sm::new(90), BlockUse { threads: 2048, registers: 32, shared: 0 }).is_none());
     }

@@ -62,7 +62,7 @@ pub fn compile(
             spill_load_bytes: ori.frame.spill_loads,
             shared_bytes: ori.facts.shared_bytes,
             barriers: u32::from(ori.facts.barriers),
-            const0_bytes: u32::from(target.param_base) + parameter_bytes,
+            const0_bytes: u32::from(target.driver.params) + parameter_bytes,
         },
         attributes: Attributes {
             exits: assembled.exits,

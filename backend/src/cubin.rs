@@ -102,10 +102,9 @@ impl<'a> Linker<'a> {
         self.fill_relocations(pending, &about, &loaded, &names);
 
         let sm = self.options.sm;
-        let low = if sm.number >= 100 { 2 } else { 4 };
         let format = Format {
-            e_flags: 0x0600_0000 | u32::from(sm.number) << 8 | low,
-            plain_header_segment: self.target.rela,
+            e_flags: 0x0600_0000 | u32::from(sm.number) << 8 | self.target.cubin.flags,
+            plain_header_segment: self.target.cubin.rela,
         };
         self.image
             .write(format)
@@ -118,7 +117,7 @@ impl<'a> Linker<'a> {
             let (text, symbol) = (loaded.text[i], names.kernels[i].0);
             self.image.section_mut(loaded.parameters[i]).info = text.0;
             // Before sm_90 the register count stands in the top byte too.
-            let registers = if self.target.rela { 0 } else { f.code.resources.registers };
+            let registers = if self.target.cubin.rela { 0 } else { f.code.resources.registers };
             self.image.section_mut(text).info = registers << 24 | symbol;
             let records = self.kernel_records(f, names.parameters[i]);
             let info = self.image.section_mut(about.kernel_info[i]);
@@ -196,7 +195,7 @@ mod tests {
             launch: Default::default(),
         };
         let options = Options { sm: Sm::new(sm), opt_level: 3, max_registers: None };
-        let base = u32::from(Target::of(options.sm).unwrap().param_base);
+        let base = u32::from(Target::of(options.sm).unwrap().driver.params);
         let exit = 0x000f_ea00_0380_0000_0000_0000_0000_794d_u128;
         let code = CompiledFunction {
             name: "kernel".into(),

@@ -20,6 +20,8 @@ use crate::input::SrcId;
 use crate::mach::{Block, BlockId, Code, Effect, MachInst};
 use crate::ori::ir::{self, Dst, File, Function, Reg, Src, SrcKind};
 use crate::target::Target;
+pub(crate) use generic::encodes;
+
 use builder::{Builder, PHASE, Slot, predicate};
 use layout::{Leave, Place, Plan};
 use sass::{Field, Sm};
@@ -98,9 +100,9 @@ impl Emitter<'_> {
         let src = SrcId::default();
         let stack = Dst::Reg(Reg { file: File::R, index: STACK_POINTER });
         if func.entry {
-            let slot = Src::constant(0, self.target.stack_slot);
+            let slot = Src::constant(0, self.target.driver.stack);
             let first = Effect::Fence { pinned: true };
-            if self.sm.0 >= 90 {
+            if self.target.loads_stack_pointer {
                 let mut load = Builder::new(self.sm, src, "LDC", "")?;
                 load.dst(Field::Rd, Some(&stack)).constant(&slot);
                 self.push(load, None, first)?;

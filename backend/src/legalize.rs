@@ -18,21 +18,17 @@ use crate::phases::Context;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// From this target on arithmetic does not read constant banks.
-const FIRST_SM_WITHOUT_CONSTANT_OPERANDS: u16 = 100;
-
-/// From this target on a mask of some threads, and not all, is in a register.
-const FIRST_SM_WITHOUT_MASK_OPERANDS: u16 = 90;
-
 /// Registers that one loop may hold for values loaded before it.
 const HOISTED_PER_LOOP: u32 = 6;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
     let cfg = Cfg::new(func);
     let loops = Loops::new(func, &cfg, &dominators(&cfg, func));
+    let sm = sass::Sm(context.sm.number as u8);
+    let exists = |family, shape| sass::lookup(sm, family, shape).is_some();
     let mut legalizer = Legalizer {
-        constant_operands: context.sm.number < FIRST_SM_WITHOUT_CONSTANT_OPERANDS,
-        mask_operands: context.sm.number < FIRST_SM_WITHOUT_MASK_OPERANDS,
+        constant_operands: exists("IADD3", "rcr"),
+        mask_operands: exists("WARPSYNC", ""),
         hoisted: vec![0; loops.loops.len()],
         preheaders: (0..loops.loops.len()).map(|i| loops.preheader(func, &cfg, LoopId(i as u32))).collect(),
         loops,
@@ -54,7 +50,9 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
 type Key = (SrcKind, u8);
 
 struct Legalizer {
+    /// Arithmetic reads constant banks.
     constant_operands: bool,
+    /// A mask of some threads, and not all, can be an immediate.
     mask_operands: bool,
     loops: Loops,
     /// Indexed by loop.

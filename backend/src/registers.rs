@@ -7,11 +7,9 @@ use crate::ori::ir::Function;
 use crate::regalloc::{self, Allocation};
 use crate::sched::pre;
 use crate::session::Session;
-use crate::target::{MAX_REGISTERS, Target};
+use crate::target::{MAX_REGISTERS, SM_REGISTERS, Target, WARP};
 
-/// Registers in a streaming multiprocessor, and how they are given out: per warp, in units.
-const SM_REGISTERS: u32 = 65536;
-const WARP: u32 = 32;
+/// Registers are given out per warp, in units.
 const REGISTERS_PER_THREAD_UNIT: u32 = 8;
 /// No limit goes below.
 const FEWEST: u32 = 24;

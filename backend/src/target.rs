@@ -1,37 +1,138 @@
-//! What differs between targets and is a number: the driver's words in constant bank 0 and the limits.
+//! The targets as data: one row per SM, and nothing else compares SM numbers.
 //!
-//! Source: observation of ptxas 13.0.88 output for each target (constant bank 0 words), and the CUDA
-//! Programming Guide's table of compute capabilities (limits).
+//! What a machine instruction looks like on a target is in the tables of `sass`; whether there is one at all is
+//! asked of them too ([`crate::emit::encodes`]). Here is the rest: what one multiprocessor holds, where the driver
+//! puts its words, and what the cubin says of the hardware.
+//!
+//! Sources: the table "Technical Specifications per Compute Capability" of the CUDA Programming Guide (limits; those of
+//! sm_88, which it does not list, follow the generation's other members); the occupancy chapter of the Best
+//! Practices Guide (granularities); observation of ptxas 13.0.88's output for each target (the rest).
 
 use ptx_isa::Sm;
 
-/// A generation's constants. Offsets are bytes into constant bank 0.
+/// One target. Offsets are bytes into constant bank 0.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Target {
-    /// First and last SM number that the row holds for.
-    pub sms: (u16, u16),
+    /// `75` for `sm_75`.
+    pub sm: u16,
+    pub limits: Limits,
+    pub driver: &'static DriverWords,
+    /// Where user shared memory starts in the block's window.
+    pub shared_base: u32,
+    /// Blocks form clusters. Shared addresses carry the rank of the block in its cluster in their top byte.
+    pub clusters: bool,
+    /// R1 is loaded from the constant bank by `LDC` rather than by `MOV`.
+    pub loads_stack_pointer: bool,
+    /// `%nwarpid` where it is a constant; else a special register has it.
+    pub warp_slots: Option<u32>,
+    /// Uniform registers that code may use, URZ not counted. From sm_100 on the encoding has room for 255, of which
+    /// fewer exist; ptxas was seen to use 52.
+    pub uniform_registers: u8,
+    pub cubin: Cubin,
+}
+
+/// What one multiprocessor holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    pub warps: u32,
+    pub blocks: u32,
+    /// Bytes of shared memory, that of the system included.
+    pub shared: u32,
+    /// Most bytes of shared memory that one block may use.
+    pub shared_per_block: u32,
+    /// Bytes of shared memory that the system takes from each block.
+    pub shared_reserved: u32,
+    /// Shared memory is given to blocks in multiples of this many bytes.
+    pub shared_unit: u32,
+}
+
+/// Where the driver writes what a kernel may ask for, in constant bank 0.
+#[derive(PartialEq, Eq, Debug)]
+pub struct DriverWords {
     /// The first kernel parameter.
-    pub param_base: u16,
+    pub params: u16,
     /// The initial stack pointer, loaded into R1.
-    pub stack_slot: u16,
-    /// The 64-bit descriptor of the global window; none before sm_80.
+    pub stack: u16,
+    /// The 64-bit descriptor of the global window.
     pub descriptor: Option<u16>,
     /// `%ntid.x`; `.y` and `.z` follow.
     pub ntid: u16,
     /// `%nctaid.x`; `.y` and `.z` follow.
     pub nctaid: u16,
-    /// 64-bit generic address of the shared window; from sm_90 it is computed from special registers.
+    /// Generic addresses of windows, 64-bit. Without that of shared memory, a special register has its high word.
     pub shared_window: Option<u16>,
-    /// 64-bit generic address of the local window.
     pub local_window: u16,
-    /// Where user shared memory starts in the block's window.
-    pub shared_base: u32,
-    /// Shared addresses carry the rank of the block in its cluster in their top byte.
-    pub clusters: bool,
-    /// Relocations carry addends, and the sections for later re-finalisation of the code exist.
+    /// `.const` variables.
+    pub const_window: u16,
+    /// The parameters themselves, or the start of the bank.
+    pub param_window: ParamWindow,
+    pub grid_id: u16,
+    pub graph_exec: u16,
+    pub sm_count: u16,
+    /// Shared memory of the block that is not the kernel's; where it is missing there is none.
+    pub reserved_shared: Option<u16>,
+    /// `%is_explicit_cluster`.
+    pub explicit_cluster: Option<u16>,
+    pub launch: LaunchWords,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ParamWindow {
+    /// The generic address of the first parameter.
+    Parameters(u16),
+    /// The generic address of the bank.
+    Bank(u16),
+}
+
+/// Words about the launch. Where blocks are scheduled by clusters, each is found `stride` bytes times `SR_CgaSize`
+/// lower.
+#[derive(PartialEq, Eq, Debug)]
+pub struct LaunchWords {
+    pub stride: u16,
+    pub dynamic_shared: u16,
+    /// `%envreg0`; the others follow.
+    pub environment: u16,
+    /// `%reserved_smem_offset_end`; `%reserved_smem_offset_1` follows.
+    pub reserved_end: Option<u16>,
+    pub clusters: Option<ClusterWords>,
+}
+
+/// Words about clusters; those of three axes are followed by the other two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClusterWords {
+    /// `%cluster_nctaid.x`, and its reciprocal as a float.
+    pub blocks_x: u16,
+    pub reciprocal_x: u16,
+    /// `%nclusterid.x`.
+    pub clusters_x: u16,
+    /// `%cluster_nctarank`.
+    pub blocks: u16,
+    /// The least `%aggr_smem_size`.
+    pub aggregate_shared: u16,
+}
+
+/// What a cubin says of the hardware.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cubin {
+    /// The low byte of `e_flags`.
+    pub flags: u32,
+    /// Relocations carry addends, and the header names the Mercury version.
     pub rela: bool,
-    /// The whole-warp uniform registers, URZ not counted.
-    pub uniform_registers: u8,
+    /// The flag with number 0x35 is written, for a workaround.
+    pub workaround_35: bool,
+    /// `EIATTR_SW_WAR`.
+    pub workaround: Option<u32>,
+    /// `EIATTR_VRC_CTA_INIT_COUNT` is written.
+    pub counts_initial_blocks: bool,
+    /// Bytes of the section of reserved shared memory.
+    pub reserved_shared: u64,
+    /// Newer hardware of the family may finalise the code again, which it may not where sections for that would be
+    /// expected and are not written.
+    pub refinalises: bool,
+    /// Which hardware that is.
+    pub finalise_mask: u32,
+    /// `-v` counts the bank, since the driver's words lie before the parameters in it.
+    pub counts_bank_0: bool,
 }
 
 /// Highest general register index + 1 that a thread may use: R255 is RZ, and the hardware takes two.
@@ -40,73 +141,239 @@ pub const MAX_REGISTERS: u32 = 255;
 pub const HIDDEN_REGISTERS: u32 = 2;
 /// Bytes of kernel parameters before and from PTX 8.1 on sm_70.
 pub const MAX_PARAM_BYTES: u32 = 32764;
+/// 32-bit registers of a multiprocessor.
+pub const SM_REGISTERS: u32 = 65536;
+pub const WARP: u32 = 32;
+pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
 
-const TARGETS: &[Target] = &[
-    Target {
-        sms: (75, 75),
-        param_base: 0x160,
-        stack_slot: 0x28,
-        descriptor: None,
-        ntid: 0x0,
-        nctaid: 0xc,
-        shared_window: Some(0x18),
-        local_window: 0x20,
-        shared_base: 0,
-        clusters: false,
+const KB: u32 = 1024;
+
+const TURING_WORDS: DriverWords = DriverWords {
+    params: 0x160,
+    stack: 0x28,
+    descriptor: None,
+    ntid: 0x0,
+    nctaid: 0xc,
+    shared_window: Some(0x18),
+    local_window: 0x20,
+    const_window: 0x50,
+    param_window: ParamWindow::Bank(0x40),
+    grid_id: 0x30,
+    graph_exec: 0x120,
+    sm_count: 0x10c,
+    reserved_shared: None,
+    explicit_cluster: None,
+    launch: LaunchWords {
+        stride: 0,
+        dynamic_shared: 0x2c,
+        environment: 0x88,
+        reserved_end: None,
+        clusters: None,
+    },
+};
+
+const AMPERE_WORDS: DriverWords = DriverWords {
+    descriptor: Some(0x118),
+    graph_exec: 0x130,
+    reserved_shared: Some(0x114),
+    launch: LaunchWords { reserved_end: Some(0x120), ..TURING_WORDS.launch },
+    ..TURING_WORDS
+};
+
+const HOPPER_WORDS: DriverWords = DriverWords {
+    params: 0x210,
+    descriptor: Some(0x208),
+    shared_window: None,
+    const_window: 0xd0,
+    param_window: ParamWindow::Parameters(0x198),
+    graph_exec: 0x190,
+    explicit_cluster: Some(0x140),
+    launch: LaunchWords {
+        stride: 0,
+        dynamic_shared: 0x2c,
+        environment: 0x40,
+        reserved_end: Some(0x68),
+        clusters: Some(ClusterWords {
+            blocks_x: 0x144,
+            reciprocal_x: 0x150,
+            clusters_x: 0x15c,
+            blocks: 0x188,
+            aggregate_shared: 0x13c,
+        }),
+    },
+    ..AMPERE_WORDS
+};
+
+const BLACKWELL_WORDS: DriverWords = DriverWords {
+    params: 0x380,
+    stack: 0x37c,
+    descriptor: Some(0x358),
+    ntid: 0x360,
+    nctaid: 0x370,
+    shared_window: Some(0x2f0),
+    local_window: 0x2f8,
+    const_window: 0x120,
+    param_window: ParamWindow::Parameters(0x348),
+    grid_id: 0x140,
+    graph_exec: 0x2e8,
+    sm_count: 0x2d0,
+    reserved_shared: Some(0x16c),
+    explicit_cluster: Some(0x36c),
+    launch: LaunchWords {
+        stride: 0xa0,
+        dynamic_shared: 0x2ac,
+        environment: 0x250,
+        reserved_end: Some(0x278),
+        clusters: Some(ClusterWords {
+            blocks_x: 0x2a0,
+            reciprocal_x: 0x2b0,
+            clusters_x: 0x2c0,
+            blocks: 0x2cc,
+            aggregate_shared: 0x2bc,
+        }),
+    },
+};
+
+const SM_75: Target = Target {
+    sm: 75,
+    limits: Limits {
+        warps: 32,
+        blocks: 16,
+        shared: 64 * KB,
+        shared_per_block: 64 * KB,
+        shared_reserved: 0,
+        shared_unit: 256,
+    },
+    driver: &TURING_WORDS,
+    shared_base: 0,
+    clusters: false,
+    loads_stack_pointer: false,
+    warp_slots: Some(32),
+    uniform_registers: 63,
+    cubin: Cubin {
+        flags: 4,
         rela: false,
-        uniform_registers: 63,
+        workaround_35: false,
+        workaround: Some(1),
+        counts_initial_blocks: false,
+        reserved_shared: 0,
+        refinalises: true,
+        finalise_mask: 0,
+        counts_bank_0: true,
     },
-    Target {
-        sms: (80, 89),
-        param_base: 0x160,
-        stack_slot: 0x28,
-        descriptor: Some(0x118),
-        ntid: 0x0,
-        nctaid: 0xc,
-        shared_window: Some(0x18),
-        local_window: 0x20,
-        shared_base: 0,
-        clusters: false,
-        rela: false,
-        uniform_registers: 63,
+};
+
+const SM_80: Target = Target {
+    sm: 80,
+    limits: Limits {
+        warps: 64,
+        blocks: 32,
+        shared: 164 * KB,
+        shared_per_block: 163 * KB,
+        shared_reserved: KB,
+        shared_unit: 128,
     },
-    Target {
-        sms: (90, 90),
-        param_base: 0x210,
-        stack_slot: 0x28,
-        descriptor: Some(0x208),
-        ntid: 0x0,
-        nctaid: 0xc,
-        shared_window: None,
-        local_window: 0x20,
-        shared_base: 0x400,
-        clusters: true,
+    driver: &AMPERE_WORDS,
+    warp_slots: Some(64),
+    cubin: Cubin { workaround_35: true, workaround: None, ..SM_75.cubin },
+    ..SM_75
+};
+
+/// The smaller multiprocessors of the Ampere generation.
+const SM_86: Target = Target {
+    sm: 86,
+    limits: Limits { warps: 48, blocks: 16, shared: 100 * KB, shared_per_block: 99 * KB, ..SM_80.limits },
+    warp_slots: Some(48),
+    ..SM_80
+};
+
+const SM_90: Target = Target {
+    sm: 90,
+    limits: Limits { shared: 228 * KB, shared_per_block: 227 * KB, ..SM_80.limits },
+    driver: &HOPPER_WORDS,
+    shared_base: 0x400,
+    clusters: true,
+    loads_stack_pointer: true,
+    warp_slots: None,
+    cubin: Cubin {
         rela: true,
-        uniform_registers: 63,
+        workaround_35: false,
+        workaround: Some(8),
+        counts_bank_0: false,
+        ..SM_80.cubin
     },
+    ..SM_80
+};
+
+const SM_100: Target = Target {
+    sm: 100,
+    driver: &BLACKWELL_WORDS,
+    cubin: Cubin {
+        flags: 2,
+        counts_initial_blocks: true,
+        reserved_shared: 0x40,
+        refinalises: false,
+        finalise_mask: 9,
+        ..SM_90.cubin
+    },
+    ..SM_90
+};
+
+const SM_110: Target = Target {
+    sm: 110,
+    limits: Limits { warps: 48, blocks: 24, ..SM_100.limits },
+    cubin: Cubin { finalise_mask: 0, ..SM_100.cubin },
+    ..SM_100
+};
+
+const SM_120: Target = Target {
+    sm: 120,
+    limits: Limits { warps: 48, blocks: 24, shared: 100 * KB, shared_per_block: 99 * KB, ..SM_100.limits },
+    cubin: Cubin { workaround: Some(0), finalise_mask: 0x50, ..SM_100.cubin },
+    ..SM_100
+};
+
+/// Oldest first.
+static TARGETS: [Target; 12] = [
+    SM_75,
+    SM_80,
+    SM_86,
     Target {
-        sms: (100, 121),
-        param_base: 0x380,
-        stack_slot: 0x37c,
-        descriptor: Some(0x358),
-        ntid: 0x360,
-        nctaid: 0x370,
-        shared_window: Some(0x2f0),
-        local_window: 0x2f8,
-        shared_base: 0x400,
-        clusters: true,
-        rela: true,
-        uniform_registers: 63,
+        sm: 87,
+        limits: Limits { shared: 164 * KB, shared_per_block: 163 * KB, ..SM_86.limits },
+        warp_slots: Some(64),
+        cubin: Cubin { workaround: Some(2), ..SM_86.cubin },
+        ..SM_86
     },
+    Target { sm: 88, ..SM_86 },
+    Target {
+        sm: 89,
+        limits: Limits { blocks: 24, ..SM_86.limits },
+        cubin: Cubin { workaround_35: false, ..SM_86.cubin },
+        ..SM_86
+    },
+    SM_90,
+    SM_100,
+    Target { sm: 103, cubin: Cubin { finalise_mask: 0, ..SM_100.cubin }, ..SM_100 },
+    SM_110,
+    SM_120,
+    Target { sm: 121, cubin: Cubin { finalise_mask: 0, ..SM_120.cubin }, ..SM_120 },
 ];
 
 impl Target {
-    /// The constants of a target; `None` for hardware that no code is generated for.
+    /// The row of a target; `None` for hardware that no code is generated for.
     pub fn of(sm: Sm) -> Option<&'static Target> {
-        if !Sm::COMPILED.contains(&sm.number) {
-            return None;
-        }
-        TARGETS.iter().find(|t| (t.sms.0..=t.sms.1).contains(&sm.number))
+        TARGETS.iter().find(|t| t.sm == sm.number)
+    }
+
+    /// The row of a target, or of the nearest older one.
+    pub fn nearest(sm: Sm) -> Option<&'static Target> {
+        TARGETS.iter().rev().find(|t| t.sm <= sm.number)
+    }
+
+    /// The generation in the tables of machine instructions.
+    pub fn generation(&self) -> sass::Sm {
+        sass::Sm(self.sm as u8)
     }
 }
 
@@ -115,12 +382,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_compiled_target_has_one_row() {
-        for &number in &Sm::COMPILED {
-            let rows = TARGETS.iter().filter(|t| (t.sms.0..=t.sms.1).contains(&number)).count();
-            assert_eq!(rows, 1, "sm_{number}");
-            assert!(Target::of(Sm::new(number)).is_some());
-        }
+    fn every_generation_of_machine_code_has_a_row() {
+        let rows: Vec<u16> = TARGETS.iter().map(|t| t.sm).collect();
+        let generations: Vec<u16> = sass::Sm::ALL.iter().map(|sm| sm.0.into()).collect();
+        assert_eq!(rows, generations);
         assert!(Target::of(Sm::new(70)).is_none());
+        assert_eq!(Target::nearest(Sm::new(101)).map(|t| t.sm), Some(100));
+    }
+
+    #[test]
+    fn code_is_generated_for_all_targets() {
+        assert!(Sm::COMPILED.iter().all(|&number| Target::of(Sm::new(number)).is_some()));
     }
 }

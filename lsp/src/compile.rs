@@ -18,6 +18,7 @@ use options::Options;
 use ptx_analysis::ide::{self, Diagnostic, Severity};
 use ptx_analysis::module::module;
 use ptx_analysis::{Database, LinkOptions, Linked, SourceFile};
+use ptx_backend::target::Target;
 
 /// The exit status of ptxas for every failure.
 const FAILED: u8 = 255;
@@ -200,6 +201,7 @@ fn report(
 
 /// What `-v` and the warning options print of the compiled functions.
 fn describe(options: &Options, linked: &Linked, log: &mut String) {
+    let counts_bank_0 = Target::of(options.sm).is_some_and(|target| target.cubin.counts_bank_0);
     if options.verbose {
         let _ = write!(log, "ptxc info    : {} bytes gmem", linked.global_bytes);
         if linked.constant_bytes > 0 {
@@ -224,7 +226,7 @@ fn describe(options: &Options, linked: &Linked, log: &mut String) {
                 let _ = write!(log, ", {} bytes smem", r.shared_bytes);
             }
             // ptxas counts the bank only where the driver's words lie in front of the parameters' own bank.
-            if options.sm.number < 90 {
+            if counts_bank_0 {
                 let _ = write!(log, ", {} bytes cmem[0]", r.const0_bytes);
             }
             log.push('\n');

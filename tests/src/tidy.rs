@@ -150,3 +150,45 @@ fn nothing_is_left_to_do_silently() {
         }
     }
 }
+
+/// Whether code compares something that is named like an SM with a number.
+fn compares_sm(line: &str) -> bool {
+    let is_sm = |left: &str| {
+        let name = left.trim_end().rsplit(|c: char| !(c.is_alphanumeric() || "._".contains(c))).next();
+        name.is_some_and(|n| n.split('.').any(|part| part == "sm") || n.ends_with("target.number"))
+    };
+    let is_number = |right: &str| right.trim_start().starts_with(|c: char| c.is_ascii_digit());
+    let compared = ["<=", ">=", "==", "!=", " < ", " > "].iter().any(|operator| {
+        line.match_indices(operator)
+            .any(|(at, _)| is_sm(&line[..at]) && is_number(&line[at + operator.len()..]))
+    });
+    compared || line.contains("contains(&sm)") || line.contains("match sm.number")
+}
+
+/// Code before a file's tests.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().take_while(|l| *l != "#[cfg(test)]").filter(|l| !l.trim_start().starts_with("//"))
+}
+
+#[test]
+fn targets_are_data() {
+    assert!(
+        compares_sm("if self.sm >= 90 {") && compares_sm("sm.0 < 80 => 5,") && !compares_sm("a.sm == b.sm")
+    );
+    let root = root();
+    for path in sources("rs") {
+        let inside = ["backend/src", "lsp/src"].iter().any(|folder| path.starts_with(root.join(folder)));
+        let is_test = path.file_stem().is_some_and(|name| name == "semantics" || name == "tests");
+        if !inside || is_test || path.ends_with("backend/src/target.rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("a text file");
+        for line in code(&text) {
+            assert!(
+                !compares_sm(line),
+                "{}: a fact of a target belongs into target.rs: {line}",
+                path.display()
+            );
+        }
+    }
+}

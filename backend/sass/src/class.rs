@@ -106,6 +106,21 @@ impl Inst {
         ) || self.is_variable(sm)
     }
 
+    /// The least stall count of the instruction: cycles before the next one may issue, whatever that is. As observed
+    /// of ptxas 13.0 for every target.
+    pub fn issue_cycles(&self, sm: Sm) -> u8 {
+        match self.form().mnemonic {
+            "EXIT" | "BRA" | "BSYNC" | "CALL" | "BRX" | "JMP" | "RET" | "BREAK" | "WARPSYNC" | "BPT"
+            | "CCTL" => 5,
+            "BAR" | "MEMBAR" if sm.0 < 80 => 5,
+            "BAR" | "MEMBAR" | "CGAERRBAR" => 6,
+            "DEPBAR" => 4,
+            // Zero stands for a long pause that the hardware takes by itself.
+            "ERRBAR" => 0,
+            _ => 1,
+        }
+    }
+
     /// From sm_90, moving a register to a uniform one takes a known time, and so does reducing on the way.
     fn is_fixed_to_uniform(&self, sm: Sm) -> bool {
         sm.0 >= 90 && matches!(self.form().mnemonic, "R2UR" | "CREDUX")

@@ -19,45 +19,44 @@ impl Linker<'_> {
     }
 
     pub(super) fn kernel_records(&self, f: &LinkFunction<'_>, parameter_bank: SymbolId) -> Vec<u8> {
-        let sm = self.options.sm.number;
         let (attributes, launch) = (&f.code.attributes, &f.input.launch);
         let mut r = Records::default();
         r.words(Attribute::CudaApiVersion, &[u32::from(info::API_VERSION)]);
-        let parameter_bytes = f.code.resources.const0_bytes - u32::from(self.target.param_base);
+        let parameter_bytes = f.code.resources.const0_bytes - u32::from(self.target.driver.params);
         let parameters = |r: &mut Records| {
-            let place = u32::from(self.target.param_base) | parameter_bytes << 16;
+            let place = u32::from(self.target.driver.params) | parameter_bytes << 16;
             r.words(Attribute::ParamCbank, &[parameter_bank.0, place]);
             r.half(Attribute::CbankParamSize, parameter_bytes as u16);
         };
-        if (80..=88).contains(&sm) {
+        if self.target.cubin.workaround_35 {
             r.flag(Attribute::Workaround35);
         }
-        if !self.target.rela {
+        if !self.target.cubin.rela {
             parameters(&mut r);
         }
         for (ordinal, p) in f.input.params.iter().enumerate().rev() {
             let place = ordinal as u32 | p.offset << 16;
             r.words(Attribute::KparamInfo, &[0, place, p.size << 18 | 0x1f << 12]);
         }
-        if self.target.rela {
+        if self.target.cubin.rela {
             r.half(Attribute::SparseMmaMask, 0);
         }
         r.half(Attribute::MaxregCount, attributes.max_registers.map_or(0xff, |m| m.min(0xff) as u16));
         if f.code.resources.barriers > 0 {
             r.byte(Attribute::NumBarriers, f.code.resources.barriers as u8);
         }
-        r.half(Attribute::MercuryIsaVersion, if self.target.rela { 0x0101 } else { 0 });
+        r.half(Attribute::MercuryIsaVersion, if self.target.cubin.rela { 0x0101 } else { 0 });
         if !attributes.coop_groups.is_empty() {
             let masks: Vec<u32> = attributes.coop_groups.iter().map(|g| g.1).collect();
             let offsets: Vec<u32> = attributes.coop_groups.iter().map(|g| g.0).collect();
             r.words(Attribute::CoopGroupMaskRegids, &masks);
             r.words(Attribute::CoopGroupInstrOffsets, &offsets);
         }
-        if sm >= 100 {
+        if self.target.cubin.counts_initial_blocks {
             r.byte(Attribute::VrcCtaInitCount, 0);
         }
         r.words(Attribute::ExitInstrOffsets, &attributes.exits);
-        if attributes.reads_ctaid_z && !self.target.rela {
+        if attributes.reads_ctaid_z && !self.target.cubin.rela {
             r.flag(Attribute::CtaidzUsed);
         }
         if let Some(size) = launch.reqntid {
@@ -75,17 +74,10 @@ impl Linker<'_> {
         if attributes.uses_convergence_barriers {
             r.words(Attribute::CrsStackSize, &[0]);
         }
-        if self.target.rela {
+        if self.target.cubin.rela {
             parameters(&mut r);
         }
-        let workaround = match sm {
-            75 => Some(1),
-            87 => Some(2),
-            90..=110 => Some(8),
-            120.. => Some(0),
-            _ => None,
-        };
-        if let Some(value) = workaround {
+        if let Some(value) = self.target.cubin.workaround {
             r.words(Attribute::SwWar, &[value]);
         }
         r.into_bytes()

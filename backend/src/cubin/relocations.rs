@@ -27,7 +27,7 @@ impl Linker<'_> {
         for with_addends in [true, false] {
             let mine: Vec<Reloc> = relocs
                 .iter()
-                .filter(|r| (self.target.rela || r.addend != 0) == with_addends)
+                .filter(|r| (self.target.cubin.rela || r.addend != 0) == with_addends)
                 .copied()
                 .collect();
             if mine.is_empty() {

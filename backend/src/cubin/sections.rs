@@ -48,8 +48,9 @@ impl Linker<'_> {
         cuda_note.link = tool_note.0;
         let cuda_note = self.image.add_section(cuda_note);
         let module_info = self.linked(Self::plain(".nv.info", SHT_CUDA_INFO, 0, 4, Vec::new()));
-        if self.target.rela {
-            let compat = Self::plain(".nv.compat", SHT_CUDA_COMPAT, 0, 4, info::compat(self.options.sm));
+        if self.target.cubin.rela {
+            let compat =
+                Self::plain(".nv.compat", SHT_CUDA_COMPAT, 0, 4, info::compat(self.options.sm, self.target));
             let compat = self.image.add_section(compat);
             let note = self.image.section_mut(cuda_note);
             note.flags |= SHF_INFO;
@@ -65,7 +66,7 @@ impl Linker<'_> {
         let mut callgraph = Self::plain(".nv.callgraph", SHT_CUDA_CALLGRAPH, 0, 4, pairs);
         callgraph.entry_size = 8;
         let callgraph = self.linked(callgraph);
-        if !self.target.rela {
+        if !self.target.cubin.rela {
             let mut action = Self::plain(".nv.rel.action", SHT_CUDA_RELOCINFO, 0, 8, REL_ACTION.to_vec());
             action.entry_size = 8;
             self.image.add_section(action);
@@ -80,7 +81,7 @@ impl Linker<'_> {
         constants: Option<Data>,
         globals: Globals,
     ) -> Loaded {
-        let rela = self.target.rela;
+        let rela = self.target.cubin.rela;
         let constant_segment = if rela { Segment::Constants } else { Segment::Code };
         let mut constant = |name, align, data: Option<Data>| {
             data.map(|d| self.constant_section(name, align, d.bytes, constant_segment))
@@ -169,7 +170,7 @@ impl Linker<'_> {
 
     /// Shared memory that the system keeps for itself in every block.
     pub(super) fn reserved_shared_bytes(&self) -> u64 {
-        if self.options.sm.number >= 100 { 0x40 } else { 0 }
+        self.target.cubin.reserved_shared
     }
 
     fn constant_section(&mut self, name: &str, align: u64, bytes: Vec<u8>, segment: Segment) -> SectionId {

@@ -4,11 +4,14 @@ use super::Emitter;
 use super::builder::{Builder, PHASE};
 use super::memory::accessed;
 use crate::CodegenError;
+use crate::input::SrcId;
 use crate::mach::Effect;
-use crate::ori::ir::{Inst, Src};
+use crate::ori::ir::{Inst, Reg, Src, SrcKind};
 use crate::ori::memory as ori;
 use crate::ori::op::Op;
 use crate::ori::operations::{facts, families, for_each_setting, signature};
+use crate::ori::signature::{Accept, SrcSlot};
+use smallvec::SmallVec;
 
 impl Emitter<'_> {
     /// Emits an operation: by its row, or by code of its family's own where the row is not enough.
@@ -48,6 +51,23 @@ impl Emitter<'_> {
         });
         Ok(builder)
     }
+}
+
+/// Whether the target has a machine instruction for the operation, with registers in all its slots.
+pub(crate) fn encodes(sm: sass::Sm, op: &Op) -> bool {
+    let signature = signature(op);
+    let register = |slot: &SrcSlot| match slot.accept.has(Accept::REG) {
+        true => Src::new(SrcKind::Reg(Reg { file: slot.file, index: 0 })),
+        false => Src::constant(0, 0),
+    };
+    let sources: SmallVec<[Src; 5]> = signature.srcs.iter().map(register).collect();
+    let Ok(mut builder) = Builder::of_row(sm, SrcId::default(), families(op), &signature, &sources) else {
+        return false;
+    };
+    for_each_setting(op, |fields, setting| {
+        builder.setting(fields, setting);
+    });
+    builder.finish().is_ok()
 }
 
 /// What the row means to the scheduler.

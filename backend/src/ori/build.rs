@@ -325,6 +325,11 @@ impl<'a> Lowering<'a> {
         self.push(inst);
     }
 
+    /// Whether the target has the operation.
+    fn encodes(&self, op: &Op) -> bool {
+        crate::emit::encodes(self.target.generation(), op)
+    }
+
     // Errors.
 
     fn unsupported<T>(&self, instr: &Statement<'_>, what: &str) -> Result<T> {

@@ -3,7 +3,7 @@
 //! Correctness of dependences rests on this file's two passes alone. They need no particular order of the
 //! instructions and make any order right; [`super::list`] only makes it fast.
 
-use super::facts::{InstFacts, issue_cycles};
+use super::facts::InstFacts;
 use super::{scoreboards, stalls};
 use crate::mach::Code;
 use sass::{Class, Inst, Sm};
@@ -29,7 +29,7 @@ fn yields(sm: Sm, inst: &Inst) -> bool {
         _ => {
             !inst.is_variable(sm)
                 && !inst.reads_late(sm)
-                && issue_cycles(sm, inst) == 1
+                && inst.issue_cycles(sm) == 1
                 && inst.class(sm) != Class::Branch
         }
     }

@@ -35,7 +35,7 @@ impl InstFacts {
             late: inst.reads_late(sm),
             loads: matches!(mnemonic, "LD" | "LDG" | "LDS" | "ATOM" | "ATOMG" | "ATOMS"),
             invalidates: mnemonic == "CCTL",
-            issue: issue_cycles(sm, inst),
+            issue: inst.issue_cycles(sm),
         }
     }
 
@@ -46,21 +46,6 @@ impl InstFacts {
     /// Sources that are read after issue; predicates never are.
     pub(crate) fn late_reads(&self) -> impl Iterator<Item = &RegUse> {
         self.reads.iter().filter(|r| matches!(r.file, RegFile::R | RegFile::UR))
-    }
-}
-
-/// The least stall count of an instruction, as observed of ptxas 13.0 for every target.
-pub(crate) fn issue_cycles(sm: Sm, inst: &Inst) -> u8 {
-    match name(inst) {
-        "EXIT" | "BRA" | "BSYNC" | "CALL" | "BRX" | "JMP" | "RET" | "BREAK" | "WARPSYNC" | "BPT" | "CCTL" => {
-            5
-        }
-        "BAR" | "MEMBAR" if sm.0 < 80 => 5,
-        "BAR" | "MEMBAR" | "CGAERRBAR" => 6,
-        "DEPBAR" => 4,
-        // Zero stands for a long pause that the hardware takes by itself.
-        "ERRBAR" => 0,
-        _ => 1,
     }
 }
 

@@ -231,7 +231,7 @@ fn set_flag(options: &mut Options, long: &str) {
 
 /// The values of `-arch`.
 fn targets() -> impl Iterator<Item = Sm> {
-    Sm::KNOWN.into_iter().filter(|sm| Sm::COMPILED.contains(&sm.number) || sm.number == 110)
+    Sm::KNOWN.into_iter().filter(|sm| Sm::COMPILED.contains(&sm.number))
 }
 
 fn set_value(options: &mut Options, long: &str, value: OsString) -> Result<(), String> {

@@ -51,7 +51,7 @@ pub struct Sm {
 
 impl Sm {
     /// Targets that code is generated for, oldest first.
-    pub const COMPILED: [u16; 11] = [75, 80, 86, 87, 88, 89, 90, 100, 103, 120, 121];
+    pub const COMPILED: [u16; 12] = [75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121];
 
     /// Every target that the language names, plain ones first, each group oldest first.
     pub const KNOWN: [Sm; 47] = {

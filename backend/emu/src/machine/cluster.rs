@@ -38,27 +38,10 @@ impl Cluster {
     }
 }
 
-/// Where words about clusters lie in front of the parameters, by the target's offset of the extents.
-///
-/// Source: observation of ptxas 13.0.88 for `%cluster_nctaid`, `%clusterid` and so on. An index in the grid is divided
-/// by the extent as a product with a float, which is therefore rounded up.
-struct Words {
-    extent: u16,
-    reciprocals: u16,
-    clusters: u16,
-    blocks: u16,
-    explicit: u16,
-}
-
-/// Writes what the driver tells about clusters.
+/// Writes what the driver tells about clusters. An index in the grid is divided by the extent as a product with a
+/// float, which is therefore rounded up.
 pub(super) fn constants(target: &Target, launch: &Launch, bank: &mut [u8]) {
-    if !target.clusters {
-        return;
-    }
-    let words = match target.sms.0 >= 100 {
-        true => Words { extent: 0x2a0, reciprocals: 0x2b0, clusters: 0x2c0, blocks: 0x2cc, explicit: 0x36c },
-        false => Words { extent: 0x144, reciprocals: 0x150, clusters: 0x15c, blocks: 0x188, explicit: 0x140 },
-    };
+    let Some(words) = target.driver.launch.clusters else { return };
     let mut put = |offset: u16, word: u32| {
         bank[usize::from(offset)..usize::from(offset) + 4].copy_from_slice(&word.to_le_bytes());
     };
@@ -67,12 +50,14 @@ pub(super) fn constants(target: &Target, launch: &Launch, bank: &mut [u8]) {
         let at = 4 * i as u16;
         let reciprocal = 1.0 / blocks as f32;
         let low = f64::from(reciprocal) * f64::from(blocks) < 1.0;
-        put(words.extent + at, blocks);
-        put(words.reciprocals + at, if low { reciprocal.next_up() } else { reciprocal }.to_bits());
-        put(words.clusters + at, launch.grid[i] / blocks);
+        put(words.blocks_x + at, blocks);
+        put(words.reciprocal_x + at, if low { reciprocal.next_up() } else { reciprocal }.to_bits());
+        put(words.clusters_x + at, launch.grid[i] / blocks);
     }
     put(words.blocks, extent.iter().product());
-    put(words.explicit, launch.cluster.is_some().into());
+    if let Some(slot) = target.driver.explicit_cluster {
+        put(slot, launch.cluster.is_some().into());
+    }
 }
 
 impl Block<'_> {
@@ -148,7 +133,7 @@ mod tests {
         let target = Target::of(ptx_isa::Sm::new(90)).unwrap();
         for blocks in 1..=16 {
             let launch = Launch { cluster: Some([blocks, 1, 1]), ..Launch::new(blocks, 1, Vec::new()) };
-            let mut bank = vec![0; usize::from(target.param_base)];
+            let mut bank = vec![0; usize::from(target.driver.params)];
             constants(target, &launch, &mut bank);
             let reciprocal = f32::from_le_bytes(bank[0x150..0x154].try_into().unwrap());
             assert!((0..4096).all(|index| (index as f32 * reciprocal) as u32 == index / blocks));

@@ -244,10 +244,11 @@ impl<'a> Lowering<'a> {
             (AtomOp::Add, ScalarType::F64) => self.wide(2, Op::Dadd { round: Round::Rn }, &[old, value]),
             (AtomOp::Add, ScalarType::F16x2 | ScalarType::Bf16x2) => {
                 let bf16 = ty == ScalarType::Bf16x2;
-                if bf16 && self.sm < 90 {
-                    return self.unsupported(instr, "the type .bf16x2 before sm_90");
+                let add = Op::Hadd2 { bf16, ftz: false, sat: false, f32: false };
+                if !self.encodes(&add) {
+                    return self.unsupported(instr, "the type .bf16x2 on this target");
                 }
-                self.reg(Op::Hadd2 { bf16, ftz: false, sat: false, f32: false }, &[old, value])
+                self.reg(add, &[old, value])
             }
             (_, ty) if ty.bits() == 64 && ty.kind() != TypeKind::Float => {
                 let (old, value) = (self.pair(old), self.pair(value));

@@ -284,10 +284,9 @@ impl<'a> Lowering<'a> {
 
     fn float_to_half(&mut self, instr: &Statement<'_>, to: FloatType, round: Round, src: Src) -> Result<Src> {
         let (bf16, relu) = (to == FloatType::Bf16, instr.has(Mod::Relu));
+        let pack = Op::F2fp { bf16, round, relu, sat: false };
         match round {
-            Round::Rn | Round::Rz if self.sm >= 80 => {
-                Ok(self.reg(Op::F2fp { bf16, round, relu, sat: false }, &[Src::ZERO, src]))
-            }
+            Round::Rn | Round::Rz if self.encodes(&pack) => Ok(self.reg(pack, &[Src::ZERO, src])),
             _ if bf16 || relu => self.unsupported(instr, "this rounding on the target"),
             _ => {
                 let op = Op::F2f { to, from: FloatType::F32, round, ftz: false, sat: false };
@@ -303,10 +302,10 @@ impl<'a> Lowering<'a> {
             ScalarType::Bf16x2 => true,
             other => return self.unsupported(instr, &format!("to .{}", other.text())),
         };
-        if self.sm < 80 {
-            return self.unsupported(instr, "packed conversions before sm_80");
-        }
         let op = Op::F2fp { bf16, round: rounding(instr), relu: instr.has(Mod::Relu), sat: false };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "packed conversions on this target");
+        }
         self.one_of(instr, ScalarType::F32, op, AB)
     }
 }

@@ -16,8 +16,8 @@ impl<'a> Lowering<'a> {
             Some(ty) => return self.unsupported(instr, &format!("the type .{}", ty.text())),
             None => return self.malformed("a half precision instruction without a type"),
         };
-        if bf16 && self.sm < 80 {
-            return self.unsupported(instr, "bfloat16 before sm_80");
+        if bf16 && !self.encodes(&Op::Hfma2 { bf16, ftz: false, sat: false, relu: false }) {
+            return self.unsupported(instr, "bfloat16 on this target");
         }
         Ok(bf16)
     }
@@ -25,8 +25,8 @@ impl<'a> Lowering<'a> {
     /// As [`Self::half_type`], of additions and products that are not fused.
     pub(super) fn half_sum_type(&self, instr: &Statement<'_>) -> Result<bool> {
         let bf16 = self.half_type(instr)?;
-        if bf16 && self.sm < 90 {
-            return self.unsupported(instr, "bfloat16 before sm_90");
+        if bf16 && !self.encodes(&Op::Hmul2 { bf16, ftz: false, sat: false }) {
+            return self.unsupported(instr, "bfloat16 other than fma on this target");
         }
         Ok(bf16)
     }
@@ -34,8 +34,8 @@ impl<'a> Lowering<'a> {
     /// As [`Self::half_type`], of `min` and `max`.
     pub(super) fn half_minimum_type(&self, instr: &Statement<'_>) -> Result<bool> {
         let bf16 = self.half_type(instr)?;
-        if self.sm < 80 {
-            return self.unsupported(instr, "before sm_80");
+        if !self.encodes(&Op::Hmnmx2 { bf16, nan: false, ftz: false }) {
+            return self.unsupported(instr, "on this target");
         }
         Ok(bf16)
     }

@@ -321,8 +321,9 @@ impl<'a> Lowering<'a> {
         }
         let (a, b) = (self.source_extended(instr, 1, ty)?, self.source_extended(instr, 2, ty)?);
         let c = self.source(instr, 3, ty)?;
-        let sum = if self.sm < 100 {
-            self.reg(Op::Vabsdiff { sign: sign_of(signed) }, &[a, b, c])
+        let difference = Op::Vabsdiff { sign: sign_of(signed) };
+        let sum = if self.encodes(&difference) {
+            self.reg(difference, &[a, b, c])
         } else {
             let small = self.minimum(signed, true, a, b);
             let large = self.minimum(signed, false, a, b);

@@ -54,7 +54,7 @@ impl Kernel {
         machine.global_base = OUT;
         machine.global = vec![0; 8];
         machine.shared = vec![0; 0x500];
-        let base = Target::of(Sm::new(self.sm)).unwrap().param_base;
+        let base = Target::of(Sm::new(self.sm)).unwrap().driver.params;
         for (i, value) in [OUT].into_iter().chain(inputs).enumerate() {
             machine.set_constant(0, base + 8 * i as u16, value as u32);
             machine.set_constant(0, base + 8 * i as u16 + 4, (value >> 32) as u32);

@@ -1,11 +1,12 @@
 //! Special registers: `S2R` and `CS2R` by number, or the driver's words in constant bank 0.
 //!
-//! Numbers and offsets: observation of ptxas 13.0.88 for sm_75 to sm_90.
+//! Numbers and offsets: observation of ptxas 13.0.88; those that differ between targets are in [`crate::target`].
 
 use super::{Lowering, Result};
 use crate::CodegenError;
 use crate::ori::ir::Src;
-use crate::ori::op::{ICmp, Op, ShfType, Sr};
+use crate::ori::op::{ICmp, MemSize, Op, ShfType, Sr};
+use crate::target::ClusterWords;
 use ptx_isa::SpecialReg;
 
 /// Special registers of the hardware.
@@ -25,44 +26,7 @@ pub(super) mod sr {
     pub(in super::super) const GLOBAL_TIMER_LOW: Sr = Sr(82);
     pub(in super::super) const PERFORMANCE_0: Sr = Sr(100);
     pub(in super::super) const CLUSTER_CTA_ID: Sr = Sr(136);
-}
-
-/// Bank 0 words of one generation besides those in [`crate::target`]; bytes.
-struct Words {
-    grid_id: u16,
-    dynamic_shared: u16,
-    sm_count: u16,
-    environment: u16,
-    reserved_shared: u16,
-}
-
-const fn words(sm: u16) -> Option<Words> {
-    match sm {
-        75..=89 => Some(Words {
-            grid_id: 0x30,
-            dynamic_shared: 0x2c,
-            sm_count: 0x10c,
-            environment: 0x88,
-            reserved_shared: 0x114,
-        }),
-        90 => Some(Words {
-            grid_id: 0x30,
-            dynamic_shared: 0x2c,
-            sm_count: 0x10c,
-            environment: 0x40,
-            reserved_shared: 0x114,
-        }),
-        _ => None,
-    }
-}
-
-/// sm_90's words about clusters, in bank 0.
-mod cluster {
-    pub(super) const EXPLICIT: u16 = 0x140;
-    pub(super) const BLOCKS_X: u16 = 0x144;
-    pub(super) const RECIPROCAL_X: u16 = 0x150;
-    pub(super) const CLUSTERS_X: u16 = 0x15c;
-    pub(super) const BLOCKS: u16 = 0x188;
+    pub(in super::super) const CLUSTER_SIZE: Sr = Sr(138);
 }
 
 impl Lowering<'_> {
@@ -81,25 +45,20 @@ impl Lowering<'_> {
                 self.out.facts.reads_ctaid_z |= register == R::CtaidZ;
                 self.s2r(Sr(sr::CTAID_X.0 + axis(R::CtaidX) as u8))
             }
-            R::NtidX | R::NtidY | R::NtidZ => bank0(self.target.ntid + 4 * axis(R::NtidX)),
-            R::NctaidX | R::NctaidY | R::NctaidZ => bank0(self.target.nctaid + 4 * axis(R::NctaidX)),
+            R::NtidX | R::NtidY | R::NtidZ => bank0(self.target.driver.ntid + 4 * axis(R::NtidX)),
+            R::NctaidX | R::NctaidY | R::NctaidZ => bank0(self.target.driver.nctaid + 4 * axis(R::NctaidX)),
             R::Laneid => self.s2r(sr::LANE_ID),
             R::Warpid => {
                 let id = self.s2r(sr::VIRTUAL_ID);
                 self.bits(id, 8, 7)
             }
-            R::Nwarpid if self.sm < 90 => {
-                // Warps that an SM holds.
-                Src::imm(match self.sm {
-                    75 => 32,
-                    80 | 87 => 64,
-                    _ => 48,
-                })
-            }
-            R::Nwarpid => {
-                let config = self.s2r(sr::VIRTUAL_CONFIG);
-                self.bits(config, 8, 8)
-            }
+            R::Nwarpid => match self.target.warp_slots {
+                Some(warps) => Src::imm(warps),
+                None => {
+                    let config = self.s2r(sr::VIRTUAL_CONFIG);
+                    self.bits(config, 8, 8)
+                }
+            },
             R::Smid => self.s2r(sr::VIRTUAL_SM_ID),
             R::LanemaskEq => self.s2r(sr::LANE_MASK_EQ),
             R::LanemaskLt => self.s2r(Sr(sr::LANE_MASK_EQ.0 + 1)),
@@ -131,56 +90,101 @@ impl Lowering<'_> {
         self.reg(Op::Lop3 { lut: 0xc0 }, &[shifted, Src::imm((1 << count) - 1), Src::ZERO])
     }
 
-    /// What the driver tells in bank 0, on generations whose layout is known.
+    /// What the driver writes into bank 0.
     fn driver_word(&mut self, register: SpecialReg) -> Result<Src> {
         use SpecialReg as R;
-        let Some(words) = words(self.sm) else { return self.no_special_register(register) };
+        let words = self.target.driver;
         let bank0 = |offset: u16| Src::constant(0, offset);
         let axis = |first: R| register as u16 - first as u16;
         Ok(match register {
             R::Gridid => bank0(words.grid_id),
-            R::DynamicSmemSize => bank0(words.dynamic_shared),
+            R::CurrentGraphExec => bank0(words.graph_exec),
             R::Nsmid => bank0(words.sm_count),
-            r if (R::Envreg0..=R::Envreg31).contains(&r) => bank0(words.environment + 4 * axis(R::Envreg0)),
-            R::TotalSmemSize => {
-                let size = self.s2r(sr::SHARED_SIZE);
-                let iadd = Op::Iadd3 { x: false };
-                let dst = self.new_value(crate::ori::ir::File::R, 1);
-                self.push_add(iadd, dst, [size, bank0(words.reserved_shared).neg(), Src::ZERO]);
-                dst.into()
+            R::DynamicSmemSize => self.launch_word(words.launch.dynamic_shared),
+            r if (R::Envreg0..=R::Envreg31).contains(&r) => {
+                self.launch_word(words.launch.environment + 4 * axis(R::Envreg0))
             }
-            _ if self.sm != 90 => return self.no_special_register(register),
+            R::TotalSmemSize => self.shared_size(),
+            R::ReservedSmemOffsetBegin | R::ReservedSmemOffset0 if self.target.shared_base == 0 => {
+                self.shared_size()
+            }
+            R::ReservedSmemOffsetCap if self.target.shared_base == 0 => self.s2r(sr::SHARED_SIZE),
+            R::ReservedSmemOffsetBegin => Src::ZERO,
+            R::ReservedSmemOffset0 => Src::imm(self.target.cubin.reserved_shared as u32),
+            R::ReservedSmemOffsetCap => Src::imm(self.target.shared_base),
+            R::ReservedSmemOffsetEnd | R::ReservedSmemOffset1 => match words.launch.reserved_end {
+                Some(word) if register == R::ReservedSmemOffset1 => self.launch_word(word + 4),
+                Some(word) => self.launch_word(word),
+                None => return self.no_special_register(register),
+            },
+            R::IsExplicitCluster => match words.explicit_cluster {
+                Some(word) => self.compare(ICmp::Eq, true, bank0(word), Src::imm(1)),
+                None => return self.no_special_register(register),
+            },
+            _ => match words.launch.clusters {
+                Some(clusters) => return self.cluster_word(register, &clusters),
+                None => return self.no_special_register(register),
+            },
+        })
+    }
+
+    fn cluster_word(&mut self, register: SpecialReg, words: &ClusterWords) -> Result<Src> {
+        use SpecialReg as R;
+        let axis = |first: R| register as u16 - first as u16;
+        Ok(match register {
             R::NclusteridX | R::NclusteridY | R::NclusteridZ => {
-                bank0(cluster::CLUSTERS_X + 4 * axis(R::NclusteridX))
+                self.launch_word(words.clusters_x + 4 * axis(R::NclusteridX))
             }
             R::ClusterNctaidX | R::ClusterNctaidY | R::ClusterNctaidZ => {
-                bank0(cluster::BLOCKS_X + 4 * axis(R::ClusterNctaidX))
+                self.launch_word(words.blocks_x + 4 * axis(R::ClusterNctaidX))
             }
-            R::ClusteridX | R::ClusteridY | R::ClusteridZ => {
-                let axis = axis(R::ClusteridX);
-                self.cluster_id(axis)
-            }
+            R::ClusteridX | R::ClusteridY | R::ClusteridZ => self.cluster_id(axis(R::ClusteridX), words),
             R::ClusterCtaidX | R::ClusterCtaidY | R::ClusterCtaidZ => {
                 let axis = axis(R::ClusterCtaidX);
-                let cluster = self.cluster_id(axis);
+                let cluster = self.cluster_id(axis, words);
                 let block = self.s2r(Sr(sr::CTAID_X.0 + axis as u8));
-                let first = self.multiply_add(cluster, bank0(cluster::BLOCKS_X + 4 * axis), Src::ZERO);
+                let blocks = self.launch_word(words.blocks_x + 4 * axis);
+                let first = self.multiply_add(cluster, blocks, Src::ZERO);
                 self.subtract(block, first)
             }
             R::ClusterCtarank => self.s2r(sr::CLUSTER_CTA_ID),
-            R::ClusterNctarank => bank0(cluster::BLOCKS),
-            R::IsExplicitCluster => self.compare(ICmp::Eq, true, bank0(cluster::EXPLICIT), Src::imm(1)),
+            R::ClusterNctarank => self.launch_word(words.blocks),
+            R::AggrSmemSize => {
+                let (size, least) = (self.s2r(sr::SHARED_SIZE), self.launch_word(words.aggregate_shared));
+                self.minimum(false, false, size, least)
+            }
             _ => return self.no_special_register(register),
         })
     }
 
+    /// A word about the launch. Where blocks are scheduled by clusters, it lies lower by the size of these.
+    fn launch_word(&mut self, offset: u16) -> Src {
+        let stride = self.target.driver.launch.stride;
+        if stride == 0 {
+            return Src::constant(0, offset);
+        }
+        let size = self.reg(Op::Cs2r { sr: sr::CLUSTER_SIZE, wide: false }, &[]);
+        let index = self.multiply_add(size, Src::imm(u32::from(stride).wrapping_neg()), Src::ZERO);
+        self.reg(Op::Ldc { size: MemSize::B32, bank: 0, offset: offset.into() }, &[index])
+    }
+
+    /// Bytes of shared memory that the block has, those of the system not counted.
+    fn shared_size(&mut self) -> Src {
+        let size = self.s2r(sr::SHARED_SIZE);
+        match self.target.driver.reserved_shared {
+            Some(reserved) => self.subtract(size, Src::constant(0, reserved)),
+            None => size,
+        }
+    }
+
     /// `%clusterid`: the block's index divided by the blocks per cluster, by the driver's reciprocal.
-    fn cluster_id(&mut self, axis: u16) -> Src {
+    fn cluster_id(&mut self, axis: u16, words: &ClusterWords) -> Src {
         use crate::ori::op::{FloatType, IntRound, IntType, Round};
         let block = self.s2r(Sr(sr::CTAID_X.0 + axis as u8));
         let float = self.reg(Op::I2f { to: FloatType::F32, from: IntType::U32, round: Round::Rn }, &[block]);
         let multiply = Op::Fmul { round: Round::Rn, ftz: false, sat: false };
-        let quotient = self.reg(multiply, &[float, Src::constant(0, cluster::RECIPROCAL_X + 4 * axis)]);
+        let reciprocal = self.launch_word(words.reciprocal_x + 4 * axis);
+        let quotient = self.reg(multiply, &[float, reciprocal]);
         let convert =
             Op::F2i { to: IntType::U32, from: FloatType::F32, round: IntRound::Trunc, ftz: false, ntz: true };
         self.reg(convert, &[quotient])

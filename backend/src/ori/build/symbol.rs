@@ -7,6 +7,7 @@ use crate::input::Symbol;
 use crate::layout;
 use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind};
 use crate::ori::op::{ICmp, Op};
+use crate::target::ParamWindow;
 use ptx_isa::{Mod, ScalarType, Space};
 
 /// The spaces that `cvta` names.
@@ -23,16 +24,6 @@ const SPACES: [Mod; 8] = [
 
 /// The stack pointer.
 pub(super) const STACK: Src = Src::new(SrcKind::Reg(Reg { file: File::R, index: 1 }));
-
-/// Offsets in bank 0 of 64-bit generic addresses of constant memory: observation of ptxas 13.0.88.
-mod constant_windows {
-    /// Bank 3, before sm_90 and there.
-    pub(super) const VARIABLES: u16 = 0x50;
-    pub(super) const VARIABLES_90: u16 = 0xd0;
-    /// Bank 0 before sm_90; its first parameter there.
-    pub(super) const BANK_0: u16 = 0x40;
-    pub(super) const PARAMETERS_90: u16 = 0x198;
-}
 
 /// Where a symbol lies, as far as it is known here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +46,10 @@ impl<'a> Lowering<'a> {
             let Some(param) = self.func.params.get(i as usize) else {
                 return self.malformed(format!("parameter {i} does not exist"));
             };
-            return Ok(Place::Constant { bank: 0, offset: u32::from(self.target.param_base) + param.offset });
+            return Ok(Place::Constant {
+                bank: 0,
+                offset: u32::from(self.target.driver.params) + param.offset,
+            });
         }
         if let Symbol::Function(_) = symbol {
             return self.refuse("the address of a function");
@@ -161,7 +155,7 @@ impl<'a> Lowering<'a> {
 
     /// The descriptor of the global window: one load for the function.
     pub(super) fn descriptor(&mut self) -> Src {
-        let Some(slot) = self.target.descriptor else { return Src::ZERO };
+        let Some(slot) = self.target.driver.descriptor else { return Src::ZERO };
         if let Some(descriptor) = self.descriptor {
             return descriptor;
         }
@@ -175,23 +169,22 @@ impl<'a> Lowering<'a> {
 
     /// Generic address of the start of a window: the local, the shared, that of `.const` variables or that of parameters.
     fn window(&mut self, instr: &Statement<'_>, space: Mod) -> Result<[Src; 2]> {
-        match (space, self.target.shared_window) {
-            (Mod::Const, _) if self.sm < 90 => Ok(self.pair(Src::constant(0, constant_windows::VARIABLES))),
-            (Mod::Const, _) if self.sm == 90 => {
-                Ok(self.pair(Src::constant(0, constant_windows::VARIABLES_90)))
-            }
-            (Mod::Param, _) if self.sm < 90 => Ok(self.pair(Src::constant(0, constant_windows::BANK_0))),
-            (Mod::Param, _) if self.sm == 90 => {
-                // Addresses here count from the start of the bank.
-                let first = self.pair(Src::constant(0, constant_windows::PARAMETERS_90));
-                let base = super::operand::halves(self.target.param_base.into());
-                Ok(self.subtract_pair(first, base))
-            }
-            (Mod::Const | Mod::Param, _) => self.unsupported(instr, "the constant window on this target"),
-            (Mod::Local, _) => Ok(self.pair(Src::constant(0, self.target.local_window))),
-            (_, Some(window)) => Ok(self.pair(Src::constant(0, window))),
-            (_, None) if self.sm == 90 => Ok([Src::ZERO, self.s2r(sr::SHARED_WINDOW_HIGH)]),
-            (_, None) => self.unsupported(instr, &format!("the shared window on sm_{}", self.sm)),
+        let driver = self.target.driver;
+        match (space, driver.shared_window) {
+            (Mod::Const, _) => Ok(self.pair(Src::constant(0, driver.const_window))),
+            (Mod::Param, _) => match driver.param_window {
+                ParamWindow::Bank(window) => Ok(self.pair(Src::constant(0, window))),
+                ParamWindow::Parameters(first) => {
+                    // Addresses here count from the start of the bank.
+                    let first = self.pair(Src::constant(0, first));
+                    let base = super::operand::halves(driver.params.into());
+                    Ok(self.subtract_pair(first, base))
+                }
+            },
+            (Mod::Local, _) => Ok(self.pair(Src::constant(0, driver.local_window))),
+            (Mod::Shared | Mod::SharedCta, Some(window)) => Ok(self.pair(Src::constant(0, window))),
+            (Mod::Shared | Mod::SharedCta, None) => Ok([Src::ZERO, self.s2r(sr::SHARED_WINDOW_HIGH)]),
+            _ => self.unsupported(instr, &format!("the window of .{}", space.text())),
         }
     }
 
@@ -207,7 +200,7 @@ impl<'a> Lowering<'a> {
         let address = self.source(instr, 1, ScalarType::U64)?;
         match space {
             Mod::Global => self.result(instr, address),
-            Mod::Shared | Mod::SharedCta if self.target.shared_window.is_none() => {
+            Mod::Shared | Mod::SharedCta if self.target.driver.shared_window.is_none() => {
                 // The window is aligned to 4 GiB.
                 let low = self.part(address, 0);
                 let high = if to { Src::ZERO } else { self.window(instr, space)?[1] };

@@ -114,9 +114,6 @@ impl<'a> Lowering<'a> {
 
     /// `redux.sync`: the result is uniform.
     pub(super) fn reduce(&mut self, instr: &Statement<'a>) -> Result<()> {
-        if self.sm < 80 {
-            return self.unsupported(instr, "before sm_80");
-        }
         let ty = self.type_of(instr, 0)?;
         if ty == ScalarType::F32 {
             return self.unsupported(instr, "the type .f32");
@@ -132,12 +129,16 @@ impl<'a> Lowering<'a> {
         let Some(op) = instr.take(&operations) else {
             return self.malformed("a reduction without its operation");
         };
+        let signed = ty.is_signed() && matches!(op, ReduxOp::Min | ReduxOp::Max);
+        let redux = Op::Redux { op, signed };
+        if !self.encodes(&redux) {
+            return self.unsupported(instr, "on this target");
+        }
         self.branch_around(|this| {
             let a = this.source(instr, 1, ty)?;
             this.join_warp(instr, 2)?;
-            let signed = ty.is_signed() && matches!(op, ReduxOp::Min | ReduxOp::Max);
             let value = this.new_value(File::UR, 1);
-            this.guarded(Op::Redux { op, signed }, &[Dst::Value(value)], &[a], &[]);
+            this.guarded(redux, &[Dst::Value(value)], &[a], &[]);
             let result = this.reg(Op::Mov, &[value.into()]);
             this.result(instr, result)
         })
