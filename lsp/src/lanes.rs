@@ -41,16 +41,22 @@ impl Lanes {
         }
     }
 
-    /// Does `work` when it is its turn; `None` if the document changed while it waited.
-    pub async fn run<T>(&self, uri: &Url, work: impl Future<Output = T>) -> Option<T> {
+    /// Does `work` when it is its turn, and again when it gives nothing, because a write to another document stopped
+    /// it. `None` once the document itself has changed.
+    pub async fn run<T, F>(&self, uri: &Url, mut work: impl FnMut() -> F) -> Option<T>
+    where
+        F: Future<Output = Option<T>>,
+    {
         let member = Member::join(self, uri);
         let document = &member.document;
         let before = document.changes.load(Ordering::Relaxed);
         let _permits = (turn(&document.lane).await, turn(&self.all).await);
-        if document.changes.load(Ordering::Relaxed) != before {
-            return None;
+        while document.changes.load(Ordering::Relaxed) == before {
+            if let Some(result) = work().await {
+                return Some(result);
+            }
         }
-        Some(work.await)
+        None
     }
 
     fn documents(&self) -> MutexGuard<'_, Documents> {
@@ -102,11 +108,12 @@ mod tests {
     async fn a_document_that_is_busy_leaves_the_others_alone() {
         let lanes = Lanes::default();
         let (slow, other) = (Url::parse("file:///a").unwrap(), Url::parse("file:///b").unwrap());
-        let mut stuck: Vec<_> = (0..EACH).map(|_| Box::pin(lanes.run(&slow, pending::<()>()))).collect();
+        let mut stuck: Vec<_> =
+            (0..EACH).map(|_| Box::pin(lanes.run(&slow, pending::<Option<()>>))).collect();
         assert!(stuck.iter_mut().all(|work| work.now_or_never().is_none()));
-        let mut next = Box::pin(lanes.run(&slow, ready(())));
+        let mut next = Box::pin(lanes.run(&slow, || ready(Some(()))));
         assert_eq!((&mut next).now_or_never(), None);
-        assert_eq!(lanes.run(&other, ready(())).now_or_never(), Some(Some(())));
+        assert_eq!(lanes.run(&other, || ready(Some(()))).now_or_never(), Some(Some(())));
         stuck.pop();
         assert_eq!((&mut next).now_or_never(), Some(Some(())));
         drop((next, stuck));
@@ -117,9 +124,9 @@ mod tests {
     async fn what_waits_while_its_document_changes_is_not_done() {
         let lanes = Lanes::default();
         let uri = Url::parse("file:///a").unwrap();
-        let mut stuck: Vec<_> = (0..EACH).map(|_| Box::pin(lanes.run(&uri, pending::<()>()))).collect();
+        let mut stuck: Vec<_> = (0..EACH).map(|_| Box::pin(lanes.run(&uri, pending::<Option<()>>))).collect();
         assert!(stuck.iter_mut().all(|work| work.now_or_never().is_none()));
-        let mut next = Box::pin(lanes.run(&uri, ready(())));
+        let mut next = Box::pin(lanes.run(&uri, || ready(Some(()))));
         assert_eq!((&mut next).now_or_never(), None);
         lanes.changed(&uri);
         stuck.pop();

@@ -32,7 +32,7 @@ const QUIET: Duration = Duration::from_millis(300);
 const AT_ONCE: usize = 2;
 
 /// The most statements of a function that is compiled unasked: about a second's work. Larger ones wait for a save.
-const LIVE_LIMIT: u32 = 20_000;
+const LIVE_LIMIT: u32 = 50_000;
 
 /// Closed documents whose files are kept for the next ones, besides two for each open document.
 const SPARE: usize = 32;

@@ -83,25 +83,24 @@ impl Drop for CancelOnDrop {
 
 impl Backend {
     /// Runs `query` on a snapshot of the document. A document that is not open gives the default answer; a
-    /// change in between gives "content modified", upon which clients ask again.
+    /// change of it in between gives "content modified", upon which clients ask again.
     async fn read<T: Default + Send + 'static>(
         &self,
         uri: Url,
-        query: impl FnOnce(&Snapshot) -> T + Send + 'static,
+        query: impl FnOnce(&Snapshot) -> T + Clone + Send + 'static,
     ) -> Result<T> {
-        let ask = async {
-            // Whether the client is there to read the answer doesn't matter for asking.
-            self.outbox.room().await;
-            self.ask(uri.clone(), query).await
-        };
+        let ask = || self.ask(uri.clone(), query.clone());
         self.lanes.run(&uri, ask).await.unwrap_or_else(|| Err(Error::content_modified()))
     }
 
+    /// Runs `query` once; `None` if a write to some document stopped it.
     async fn ask<T: Default + Send + 'static>(
         &self,
         uri: Url,
         query: impl FnOnce(&Snapshot) -> T + Send + 'static,
-    ) -> Result<T> {
+    ) -> Option<Result<T>> {
+        // Whether the client is there to read the answer doesn't matter for asking.
+        self.outbox.room().await;
         let (sender, receiver) = oneshot::channel();
         let token = Arc::new(OnceLock::new());
         let job = Box::new(move |snapshot: Option<Snapshot>| {
@@ -120,12 +119,14 @@ impl Backend {
             let _ = sender.send(answer);
         });
         let event = Event::Read { uri, job, token: token.clone() };
-        self.events.send(event).map_err(|_| Error::internal_error())?;
+        if self.events.send(event).is_err() {
+            return Some(Err(Error::internal_error()));
+        }
         let _guard = CancelOnDrop(token);
         match receiver.await {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(_cancelled)) => Err(Error::content_modified()),
-            Err(_panicked) => Err(Error::internal_error()),
+            Ok(Ok(value)) => Some(Ok(value)),
+            Ok(Err(_cancelled)) => None,
+            Err(_panicked) => Some(Err(Error::internal_error())),
         }
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tower_lsp::lsp_types::{Position, Range, TextDocumentIdentifier};
 
 /// Parameters of `ptx/sassView`.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Clone, Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SassViewParams {
     pub text_document: TextDocumentIdentifier,

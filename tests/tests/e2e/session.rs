@@ -50,13 +50,14 @@ async fn documents_wait_for_initialize() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_check_of_a_large_document_holds_up_no_other() {
+async fn a_large_document_holds_up_no_other() {
     const LARGE: &str = "file:///large.ptx";
     let (mut client, _) = Client::start(json!({}), json!({ "compile": false })).await;
     client.open(URI, KERNEL).await;
     client.diagnostics(1).await;
     let line = "    add.s32 %r5, %r5, %r4;\n";
     client.open(LARGE, &KERNEL.replace("    ret;\n", &format!("{}    ret;\n", line.repeat(60_000)))).await;
+    let folds = client.post("textDocument/foldingRange", json!({ "textDocument": { "uri": LARGE } })).await;
     // Each edit has to wait until the check lets go of the database.
     for version in 2..8 {
         client.edit(URI, version, 0, 0, 0, "//\n").await;
@@ -69,5 +70,7 @@ async fn the_check_of_a_large_document_holds_up_no_other() {
         }
     }
     assert_eq!(client.notification("textDocument/publishDiagnostics").await["uri"], LARGE);
+    // Nor do edits elsewhere take the answer away.
+    assert!(client.reply(folds).await.is_ok_and(|folds| folds.is_array()));
     client.stop().await;
 }
