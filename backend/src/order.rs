@@ -86,26 +86,20 @@ struct Checker<'a> {
     budget: usize,
 }
 
-/// What a machine block emitted so far, to be compared with what comes.
+/// What a machine block emitted so far: ranks and places among the block's events, by rank.
 #[derive(Default)]
-struct Emitted {
-    /// Places among the block's events, and ranks.
-    events: Vec<(usize, u32)>,
-    /// For each event the highest rank up to it.
-    highest: Vec<u32>,
-}
+struct Emitted(Vec<(u32, usize)>);
 
 impl Emitted {
+    /// Near the end, since few instructions change places.
     fn push(&mut self, place: usize, rank: u32) {
-        let highest = self.highest.last().copied().unwrap_or(0).max(rank);
-        self.events.push((place, rank));
-        self.highest.push(highest);
+        let at = self.0.partition_point(|event| event.0 <= rank);
+        self.0.insert(at, (rank, place));
     }
 
-    /// Events of later statements than `rank`, the last emitted first.
-    fn later(&self, rank: u32) -> impl Iterator<Item = (usize, u32)> {
-        let behind = self.highest.iter().rev().take_while(move |highest| **highest > rank).count();
-        self.events[self.events.len() - behind..].iter().rev().copied().filter(move |event| event.1 > rank)
+    /// Events of later statements than `rank`.
+    fn later(&self, rank: u32) -> impl Iterator<Item = (u32, usize)> {
+        self.0[self.0.partition_point(|event| event.0 <= rank)..].iter().copied()
     }
 }
 
@@ -217,7 +211,7 @@ impl<'a> Checker<'a> {
         for (place, event) in events.iter().enumerate() {
             let statement = self.statement(event.rank);
             let mut compare = |emitted: &Emitted| {
-                emitted.later(event.rank).try_for_each(|(later, rank)| {
+                emitted.later(event.rank).try_for_each(|(rank, later)| {
                     let Some(left) = budget.checked_sub(1) else { return Ok(()) };
                     budget = left;
                     self.exchanged(event.rank, rank, || addresses.are_apart(later, place))
