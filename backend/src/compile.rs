@@ -70,7 +70,7 @@ pub fn compile(
             uses_convergence_barriers: assembled.uses_convergence_barriers,
             reads_ctaid_z: ori.facts.reads_ctaid_z,
             symbols: ori.facts.symbols,
-            max_registers: func.launch.maxnreg.or(options.max_registers),
+            max_registers: limit,
         },
     })
 }

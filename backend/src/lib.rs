@@ -124,6 +124,6 @@ pub struct Attributes {
     pub reads_ctaid_z: bool,
     /// Symbols whose address the code reads from bank 4 (see [`layout::address_slot`]).
     pub symbols: Vec<input::Symbol>,
-    /// `.maxnreg`, where given.
-    pub max_registers: Option<u32>,
+    /// The most registers per thread that the launch bounds and the options leave.
+    pub max_registers: u32,
 }

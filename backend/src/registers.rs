@@ -9,21 +9,35 @@ use crate::sched::pre;
 use crate::session::Session;
 use crate::target::{MAX_REGISTERS, SM_REGISTERS, Target, WARP};
 
-/// Registers are given out per warp, in units.
+/// Registers are given to the threads of a warp in units.
 const REGISTERS_PER_THREAD_UNIT: u32 = 8;
 /// No limit goes below.
 const FEWEST: u32 = 24;
 
 /// The most registers per thread that the launch bounds and the options leave, as ptxas counts them.
+///
+/// Directives come before options: `--maxrregcount` counts where the kernel has neither `.maxnreg` nor a number of
+/// threads. `.minnctapersm` counts where the multiprocessor can hold so many blocks; ptxas warns that it ignores others.
 pub(crate) fn limit(launch: &Launch, options: &Options) -> u32 {
-    let threads = launch.reqntid.or(launch.maxntid).map(|n| n.iter().product::<u32>().max(1));
-    let from_launch = threads.map(|threads| {
-        let warps = threads.div_ceil(WARP) * launch.minnctapersm.unwrap_or(1).max(1);
-        let limit = SM_REGISTERS / warps.max(1) / WARP;
+    let (most_warps, most_blocks) =
+        Target::nearest(options.sm).map_or((0, 0), |target| (target.limits.warps, target.limits.blocks));
+    let threads =
+        launch.reqntid.or(launch.maxntid).map(|n| n.iter().fold(1u32, |all, n| all.saturating_mul(*n)));
+    let warps = threads.map(|threads| threads.div_ceil(WARP).max(1)).filter(|&warps| warps <= most_warps);
+    let fits = |&blocks: &u32| {
+        (1..=most_blocks).contains(&blocks) && warps.is_some_and(|warps| warps * blocks <= most_warps)
+    };
+    let blocks = launch.minnctapersm.filter(fits);
+    let shared = warps.map(|warps| {
+        let limit = SM_REGISTERS / (warps * blocks.unwrap_or(1)) / WARP;
         limit - limit % REGISTERS_PER_THREAD_UNIT
     });
-    let explicit = launch.maxnreg.or(options.max_registers);
-    explicit.or(from_launch).unwrap_or(MAX_REGISTERS).clamp(FEWEST, MAX_REGISTERS)
+    let limit = match launch.maxnreg.filter(|&most| most <= MAX_REGISTERS) {
+        Some(most) if blocks.is_some() => Some(most.min(shared.unwrap_or(most))),
+        Some(most) => Some(most),
+        None => shared.or(options.max_registers),
+    };
+    limit.unwrap_or(MAX_REGISTERS).clamp(FEWEST, MAX_REGISTERS)
 }
 
 /// Orders the instructions of every block and gives values registers, at most `limit`.
@@ -64,4 +78,66 @@ pub(crate) fn assign(
         }
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ptx_isa::Sm;
+
+    /// The limit for a kernel with `.maxntid`, `.minnctapersm` and `.maxnreg` and `--maxrregcount`; zero for none.
+    fn with(sm: u16, [threads, blocks, most, option]: [u32; 4]) -> u32 {
+        let given = |n: u32| (n > 0).then_some(n);
+        let launch = Launch {
+            maxntid: given(threads).map(|n| [n, 1, 1]),
+            minnctapersm: given(blocks),
+            maxnreg: given(most),
+            ..Launch::default()
+        };
+        limit(&launch, &Options { sm: Sm::new(sm), opt_level: 3, max_registers: given(option) })
+    }
+
+    #[test]
+    fn blocks_that_fit_share_the_registers() {
+        assert_eq!([1, 2, 3, 4].map(|blocks| with(80, [256, blocks, 0, 0])), [255, 128, 80, 64]);
+        assert_eq!(with(90, [1024, 2, 0, 0]), 32);
+        assert_eq!(with(75, [100, 8, 0, 0]), 64);
+        assert_eq!(with(80, [32, 32, 0, 0]), 64);
+    }
+
+    /// As ptxas 13.0 has it, which says that it ignores the directive.
+    #[test]
+    fn blocks_that_do_not_fit_do_not_count() {
+        for sm in [75, 86, 89, 120] {
+            assert_eq!(with(sm, [1024, 2, 0, 0]), 64, "sm_{sm}");
+        }
+        // Threads count as whole warps.
+        assert_eq!(with(75, [100, 9, 0, 0]), 255);
+        for (sm, most) in [(75, 16), (80, 32), (86, 16), (89, 24), (90, 32), (100, 32), (120, 24)] {
+            assert!(with(sm, [32, most, 0, 0]) < 255, "sm_{sm}");
+            assert_eq!(with(sm, [32, most + 1, 0, 0]), 255, "sm_{sm}");
+        }
+        assert_eq!(with(75, [0, 4, 0, 0]), 255);
+    }
+
+    #[test]
+    fn directives_come_before_options() {
+        assert_eq!(with(90, [0, 0, 0, 40]), 40);
+        assert_eq!(with(90, [0, 4, 0, 40]), 40);
+        assert_eq!(with(90, [512, 0, 0, 40]), 128);
+        assert_eq!(with(90, [32, 64, 0, 40]), 255);
+        assert_eq!(with(90, [0, 0, 100, 40]), 100);
+        assert_eq!(with(90, [0, 0, 20, 0]), 24);
+    }
+
+    #[test]
+    fn the_lower_of_two_directives_counts() {
+        assert_eq!(with(75, [1024, 0, 100, 0]), 100);
+        assert_eq!(with(75, [1024, 1, 100, 0]), 64);
+        assert_eq!(with(75, [1024, 3, 100, 0]), 100);
+        assert_eq!(with(75, [256, 2, 40, 0]), 40);
+        assert_eq!(with(75, [256, 4, 200, 0]), 64);
+        // More than there are is ignored.
+        assert_eq!(with(75, [512, 2, 300, 0]), 64);
+    }
 }

@@ -41,7 +41,7 @@ impl Linker<'_> {
         if self.target.cubin.rela {
             r.half(Attribute::SparseMmaMask, 0);
         }
-        r.half(Attribute::MaxregCount, attributes.max_registers.map_or(0xff, |m| m.min(0xff) as u16));
+        r.half(Attribute::MaxregCount, attributes.max_registers as u16);
         if f.code.resources.barriers > 0 {
             r.byte(Attribute::NumBarriers, f.code.resources.barriers as u8);
         }
