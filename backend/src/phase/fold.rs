@@ -44,13 +44,10 @@ pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
     Ok(())
 }
 
-/// An instruction whose guard is known to fail does nothing.
+/// A guard that always holds is none. An instruction whose guard never holds is left to dead code elimination, which
+/// keeps account of the effects that go with it.
 fn fold_guard(inst: &mut Inst) {
-    if inst.guard == Src::FALSE && inst.dsts.is_empty() {
-        inst.op = Op::Nop;
-        inst.srcs.clear();
-        inst.guard = Src::TRUE;
-    } else if inst.guard.is_true() && !inst.old.is_empty() {
+    if inst.guard.is_true() && !inst.old.is_empty() {
         inst.guard = Src::TRUE;
         inst.old.clear();
     }
