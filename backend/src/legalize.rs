@@ -105,6 +105,16 @@ impl Legalizer {
         }
     }
 
+    /// Nor does the copy of what a guarded instruction may leave as it is.
+    fn constants_of_old(&mut self, func: &mut Function, inst: &mut Inst) {
+        for i in 0..inst.old.len() {
+            let old = inst.old[i];
+            if let (SrcKind::Const(_), Some(Dst::Value(v))) = (old.kind, inst.dsts.get(i)) {
+                inst.old[i] = self.register(func, old, func.value(*v).width, inst.src);
+            }
+        }
+    }
+
     fn inst(&mut self, func: &mut Function, inst: &mut Inst) {
         for src in &mut inst.srcs {
             if src.kind == SrcKind::Undef && !matches!(inst.op, Op::Pack | Op::Copy) {
@@ -116,6 +126,9 @@ impl Legalizer {
                 self.constants_of_pack(func, inst);
             }
             return;
+        }
+        if !self.constant_operands {
+            self.constants_of_old(func, inst);
         }
         if let (Op::Warpsync, [mask], false) = (inst.op, &inst.srcs[..], self.mask_operands)
             && mask.kind != SrcKind::Imm(u32::MAX)
@@ -463,6 +476,19 @@ mod tests {
                 %v0:r = IADD3 %v1, 0x1, RZ
                 %v2:r2 = LDC.64{offset=0x388} RZ
                 STG.E %v2, RZ, %v0"#]],
+        );
+    }
+
+    #[test]
+    fn newer_targets_load_constants_that_guards_keep() {
+        check(
+            120,
+            "%v0:p = ISETP.LT.AND RZ, 0x5, PT\n@%v0 %v1:r = LDG.E RZ, RZ old(c[0x0][0x380])\nSTG.E RZ, RZ, %v1",
+            expect![[r#"
+                %v0:p = ISETP.LT.AND RZ, 0x5, PT
+                %v2:r = LDC{offset=0x380} RZ
+                @%v0 %v1:r = LDG.E RZ, RZ old(%v2)
+                STG.E RZ, RZ, %v1"#]],
         );
     }
 }

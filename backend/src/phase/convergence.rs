@@ -22,8 +22,10 @@ use crate::ori::op::Op;
 use crate::phases::Context;
 use plan::{Barrier, Plan};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 mod apart;
+mod groups;
 mod plan;
 mod waits;
 
@@ -55,7 +57,9 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             }
             continue;
         }
-        place_barriers(func, &plan.barriers)?;
+        let mut barriers = plan.barriers;
+        bracket(func, &plan.brackets, &mut barriers);
+        place_barriers(func, &barriers)?;
         remove_warp_syncs(func, &plan.diverged);
         break;
     }
@@ -173,31 +177,46 @@ fn region(func: &Function, barrier: &Barrier, seen: &mut [u32], walk: u32) -> Ve
     region
 }
 
-/// Removes `WARPSYNC` of all threads where they are together anyway.
+/// Gives each of these operations, from its wait on, a block and a barrier of its own.
+fn bracket(func: &mut Function, brackets: &[(BlockId, Range<usize>)], barriers: &mut Vec<Barrier>) {
+    // The last of a block first: what comes before keeps its place.
+    for (b, range) in brackets.iter().rev() {
+        let after = split(func, *b, range.end);
+        let group = split(func, *b, range.start);
+        for barrier in barriers.iter_mut().filter(|barrier| barrier.place == *b) {
+            barrier.place = after;
+        }
+        barriers.push(Barrier { place: *b, meet: after });
+        debug_assert!(func.block(group).phis.is_empty());
+    }
+}
+
+/// Moves what a block does from an instruction on to a block of its own.
+fn split(func: &mut Function, b: BlockId, at: usize) -> BlockId {
+    let new = func.new_block();
+    let block = func.block_mut(b);
+    let insts = block.insts.split_off(at);
+    let term = std::mem::replace(&mut block.term, Term::Jump(new));
+    let src = block.term_src;
+    for to in term.successors() {
+        for phi in &mut func.block_mut(to).phis {
+            phi.args.iter_mut().filter(|(from, _)| *from == b).for_each(|(from, _)| *from = new);
+        }
+    }
+    let after = func.block_mut(new);
+    (after.insts, after.term, after.term_src) = (insts, term, src);
+    let at = func.layout.iter().position(|other| *other == b).map_or(func.layout.len(), |at| at + 1);
+    func.layout.insert(at, new);
+    new
+}
+
+/// Removes `WARPSYNC` where threads are together anyway.
 fn remove_warp_syncs(func: &mut Function, diverged: &[bool]) {
     for i in 0..func.layout.len() {
         let b = func.layout[i];
-        if diverged.get(b.index()).copied().unwrap_or(false) {
-            continue;
+        if !diverged.get(b.index()).copied().unwrap_or(false) {
+            groups::remove_waits(&mut func.block_mut(b).insts);
         }
-        let insts = &mut func.block_mut(b).insts;
-        // One that stands for `bar.warp.sync` also orders memory, and stays: it is of another statement.
-        let synchronizes_next = |insts: &[Inst], i: usize| {
-            insts.get(i + 1).is_some_and(|next| {
-                let together = matches!(
-                    next.op,
-                    Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. } | Op::Redux { .. } | Op::Bar { .. }
-                );
-                together && next.src == insts[i].src
-            })
-        };
-        let keep: Vec<bool> =
-            (0..insts.len()).map(|i| !(waits::is_full(&insts[i]) && synchronizes_next(insts, i))).collect();
-        if keep.iter().all(|k| *k) {
-            continue;
-        }
-        let mut keep = keep.into_iter();
-        insts.retain(|_| keep.next().unwrap_or(true));
     }
 }
 
@@ -208,13 +227,17 @@ mod tests {
     use expect_test::{Expect, expect};
 
     fn check(body: &str, expected: Expect) {
+        check_lines(body, |line| line.contains("BS") || line.contains("JUMP"), expected);
+    }
+
+    /// Checks the labels and the lines that `shows` chooses.
+    fn check_lines(body: &str, shows: impl Fn(&str) -> bool, expected: Expect) {
         let mut func = text::parse(&format!("func \"f\" {{\n{body}\n}}")).unwrap();
         let context = Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| () };
         run(&mut func, &context).unwrap();
         crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
         let text = text::print(&func);
-        let lines: Vec<&str> =
-            text.lines().filter(|l| l.ends_with(':') || l.contains("BS") || l.contains("JUMP")).collect();
+        let lines: Vec<&str> = text.lines().filter(|line| line.ends_with(':') || shows(line)).collect();
         expected.assert_eq(&lines.join("\n"));
     }
 
@@ -586,6 +609,115 @@ mod tests {
                   JUMP b6
                 b6:
                   BSYNC %v2"#]],
+        );
+    }
+
+    /// Threads with equal keys are a group.
+    const GROUPS: &str = "b0:\n%v0:r = S2R{sr=0x21}\n%v1:r = MATCH.ANY %v0\n";
+
+    #[test]
+    fn groups_meet_after_what_each_does_by_itself() {
+        let all = |line: &str| !line.starts_with(['f', '}']);
+        check_lines(
+            &format!("{GROUPS}WARPSYNC %v1\n%v2:r = VOTE.ANY %v0\nSTS RZ, RZ, %v2\nEXIT")
+                .replace("%v0\nSTS", "PT\nSTS"),
+            all,
+            expect![[r#"
+                b0:
+                  %v0:r = S2R{sr=0x21}
+                  %v1:r = MATCH.ANY %v0
+                  %v3:b = BSSY{target=b1}
+                  JUMP b2
+                b2:
+                  WARPSYNC %v1
+                  %v2:r = VOTE.ANY PT
+                  JUMP b1
+                b1:
+                  BSYNC %v3
+                  STS RZ, RZ, %v2
+                  EXIT"#]],
+        );
+        // The result is in a register that the groups share.
+        check_lines(
+            &format!("{GROUPS}WARPSYNC %v1\n%v2:ur = REDUX.SUM %v0\n%v3:r = MOV %v2\nSTS RZ, RZ, %v3\nEXIT"),
+            all,
+            expect![[r#"
+                b0:
+                  %v0:r = S2R{sr=0x21}
+                  %v1:r = MATCH.ANY %v0
+                  %v4:b = BSSY{target=b1}
+                  JUMP b2
+                b2:
+                  WARPSYNC %v1
+                  %v2:ur = REDUX.SUM %v0
+                  %v3:r = MOV %v2
+                  JUMP b1
+                b1:
+                  BSYNC %v4
+                  STS RZ, RZ, %v3
+                  EXIT"#]],
+        );
+        check_lines(
+            &format!(
+                "{GROUPS}WARPSYNC %v1\n%v2:r = SHFL.IDX %v0, RZ, 0x1f\nWARPSYNC %v1\nSTS RZ, RZ, %v2\nEXIT"
+            ),
+            all,
+            expect![[r#"
+                b0:
+                  %v0:r = S2R{sr=0x21}
+                  %v1:r = MATCH.ANY %v0
+                  %v2:r = SHFL.IDX %v0, RZ, 0x1f
+                  WARPSYNC 0xffffffff
+                  STS RZ, RZ, %v2
+                  EXIT"#]],
+        );
+    }
+
+    #[test]
+    fn a_mask_that_all_have_parts_nobody() {
+        check(
+            "b0:\n%v0:p = ISETP.LT.AND c[0x0][0x160], RZ, PT\nWARPSYNC 0xffffffff\n%v1:r = VOTE.ANY %v0
+            %v2:r = LOP3{lut=0x0f} %v1, RZ, RZ\nWARPSYNC %v2\n%v3:r = VOTE.ANY PT\nSTS RZ, RZ, %v3\nEXIT",
+            expect!["b0:"],
+        );
+    }
+
+    #[test]
+    fn groups_that_parted_in_a_region_do_not_unite_in_one_inside() {
+        let body = |mask: &str| {
+            format!(
+                "{DIVERGENT}WARPSYNC 0xffffffff\n%v2:r = VOTE.ANY %v1\n%v3:r = MATCH.ANY %v0\nBRA %v1, b1, b4
+                b1:\nWARPSYNC {mask}\n%v4:r = VOTE.ANY PT\nSTS RZ, RZ, %v4\nBRA %v1, b2, b3
+                b2:\nWARPSYNC %v2\nJUMP b3\nb3:\nSTS RZ, RZ, RZ\nJUMP b4\nb4:\nSTS RZ, RZ, RZ\nEXIT"
+            )
+        };
+        check(
+            &body("%v2"),
+            expect![[r#"
+            b0:
+              %v5:b = BSSY{target=b4}
+            b1:
+              %v6:b = BSSY{target=b3}
+            b2:
+              JUMP b3
+            b3:
+              BSYNC %v6
+              JUMP b4
+            b4:
+              BSYNC %v5"#]],
+        );
+        check(
+            &body("%v3"),
+            expect![[r#"
+            b0:
+              %v5:b = BSSY{target=b4}
+            b1:
+            b2:
+              JUMP b3
+            b3:
+              JUMP b4
+            b4:
+              BSYNC %v5"#]],
         );
     }
 

@@ -1,7 +1,8 @@
 //! Operations of a warp's threads together, and barriers of the block.
 //!
 //! `.sync` operations begin with a `WARPSYNC` of their mask, `.aligned` barriers with one of all threads; a later phase
-//! drops it where the threads are known to run together.
+//! drops it where the threads are known to run together. A guard becomes a branch: whom it leaves out goes on, and is apart
+//! from those that wait.
 
 use super::operand::known;
 use super::{Lowering, Result, Statement};
@@ -134,14 +135,12 @@ impl<'a> Lowering<'a> {
         if !self.encodes(&redux) {
             return self.unsupported(instr, "on this target");
         }
-        self.branch_around(|this| {
-            let a = this.source(instr, 1, ty)?;
-            this.join_warp(instr, 2)?;
-            let value = this.new_value(File::UR, 1);
-            this.guarded(redux, &[Dst::Value(value)], &[a], &[]);
-            let result = this.reg(Op::Mov, &[value.into()]);
-            this.result(instr, result)
-        })
+        let a = self.source(instr, 1, ty)?;
+        self.join_warp(instr, 2)?;
+        let value = self.new_value(File::UR, 1);
+        self.guarded(redux, &[Dst::Value(value)], &[a], &[]);
+        let result = self.reg(Op::Mov, &[value.into()]);
+        self.result(instr, result)
     }
 
     /// `elect.sync`.
@@ -207,15 +206,13 @@ impl<'a> Lowering<'a> {
         }
         let cond = self.source(instr, last, ScalarType::Pred)?;
         srcs.push(cond);
-        self.branch_around(|this| {
-            if aligned {
-                this.join_all();
-            }
-            this.effect(Op::Bar { mode }, &srcs);
-            let result = mode != BarMode::RedPopc;
-            let value =
-                if result { this.pred(Op::B2r { result }, &[]) } else { this.reg(Op::B2r { result }, &[]) };
-            this.result(instr, value)
-        })
+        if aligned {
+            self.join_all();
+        }
+        self.effect(Op::Bar { mode }, &srcs);
+        let result = mode != BarMode::RedPopc;
+        let value =
+            if result { self.pred(Op::B2r { result }, &[]) } else { self.reg(Op::B2r { result }, &[]) };
+        self.result(instr, value)
     }
 }

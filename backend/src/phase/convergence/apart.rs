@@ -16,8 +16,14 @@ const NO_WAY: u32 = u32::MAX;
 const SEVERAL: u32 = u32::MAX - 1;
 
 impl Apart {
-    /// `branches`: those that part threads, with their meeting points.
-    pub(super) fn new(func: &Function, branches: &[(BlockId, Option<BlockId>)]) -> Apart {
+    /// `branches`: those that part threads, with their meeting points. `parting`: blocks in which they part by masks, until
+    /// the end of any region around.
+    pub(super) fn new(
+        func: &Function,
+        branches: &[(BlockId, Option<BlockId>)],
+        parting: &[BlockId],
+        is_end: impl Fn(BlockId, BlockId) -> bool,
+    ) -> Apart {
         let mut apart = Apart { comes: vec![false; func.blocks.len()], everywhere: false };
         let mut ways = vec![NO_WAY; func.blocks.len()];
         let mut touched = Vec::new();
@@ -54,6 +60,24 @@ impl Apart {
             for at in touched.drain(..) {
                 apart.comes[at.index()] |= ways[at.index()] == SEVERAL;
                 ways[at.index()] = NO_WAY;
+            }
+        }
+        let mut seen = vec![u32::MAX; func.blocks.len()];
+        for (number, &b) in (0..).zip(parting) {
+            apart.comes[b.index()] = true;
+            let mut work = vec![b];
+            while let Some(at) = work.pop() {
+                if budget == 0 {
+                    apart.everywhere = true;
+                    return apart;
+                }
+                budget -= 1;
+                for_each_successor(func, at, |to| {
+                    if !is_end(b, to) && std::mem::replace(&mut seen[to.index()], number) != number {
+                        apart.comes[to.index()] = true;
+                        work.push(to);
+                    }
+                });
             }
         }
         apart

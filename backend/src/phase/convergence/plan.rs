@@ -1,12 +1,14 @@
 //! Which barriers there are, and the blocks that they need first.
 
 use super::apart::{Apart, mark_diverged};
+use super::groups::Groups;
 use super::waits::Waits;
 use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::divergence::Divergence;
 use crate::ori::dominators::{Tree, dominators, post_dominators};
 use crate::ori::ir::{Block, BlockId, Function, Term};
 use crate::ori::loops::{LoopId, Loops};
+use std::ops::Range;
 
 /// Meeting points that are tried for one branch, from the nearest outwards.
 const TRIES: u32 = 8;
@@ -38,6 +40,8 @@ pub(super) struct Plan {
     pub latches: Vec<(BlockId, Vec<BlockId>)>,
     /// Indexed by block: threads of a warp may be apart here.
     pub diverged: Vec<bool>,
+    /// Operations that part the warp, and are to bring it together again.
+    pub brackets: Vec<(BlockId, Range<usize>)>,
 }
 
 impl Plan {
@@ -49,6 +53,7 @@ impl Plan {
         let divergence = Divergence::new(func, &cfg, &post_dominators(&cfg, func, &loops), &loops);
         let mut plan = Plan { diverged: vec![false; func.blocks.len()], ..Plan::default() };
         if !cfg.order.iter().any(|b| divergence.branch_diverges(*b)) {
+            plan.brackets = Groups::new(func, &cfg, &loops, &divergence, &plan.diverged).brackets;
             return plan;
         }
         let reduced = without_leaving_edges(func, &cfg, &loops);
@@ -78,8 +83,9 @@ impl Plan {
             branches,
             barrier_at: vec![None; func.blocks.len()],
         };
-        choice.choose(&mut plan, reduced);
-        mark_diverged(reduced, &choice.pairs(), &mut plan.diverged);
+        choice.choose(&mut plan, reduced, &divergence);
+        plan.diverged = choice.diverged(reduced);
+        plan.brackets = Groups::new(func, &cfg, &loops, &divergence, &plan.diverged).brackets;
         plan
     }
 }
@@ -102,7 +108,7 @@ struct Choice<'a> {
 
 impl Choice<'_> {
     /// Finds barriers that keep nobody waiting for good, or the blocks that must be there first.
-    fn choose(&mut self, plan: &mut Plan, reduced: &Function) {
+    fn choose(&mut self, plan: &mut Plan, reduced: &Function, divergence: &Divergence) {
         let waits = Waits::new(self.func, self.dom, self.loops);
         for round in 0.. {
             self.place_all(plan);
@@ -111,7 +117,13 @@ impl Choice<'_> {
             }
             let mut taken_back = waits.unsafe_barriers(self.func, &plan.barriers);
             if round < ROUNDS {
-                let apart = Apart::new(reduced, &self.pairs());
+                let groups =
+                    Groups::new(self.func, self.flow, self.loops, divergence, &self.diverged(reduced));
+                let is_end = |b: BlockId, to: BlockId| {
+                    let at = self.barrier_at[to.index()].map(|at| plan.barriers[at as usize]);
+                    at.is_some_and(|barrier| barrier.is_around(self.dom, b))
+                };
+                let apart = Apart::new(reduced, &self.pairs(), &groups.parting, is_end);
                 for (barrier, back) in plan.barriers.iter().zip(&mut taken_back) {
                     *back |= apart.comes_apart(barrier.place) && waits.any_inside(*barrier);
                 }
@@ -130,6 +142,13 @@ impl Choice<'_> {
                 }
             }
         }
+    }
+
+    /// Indexed by block: threads of a warp may be apart there.
+    fn diverged(&self, reduced: &Function) -> Vec<bool> {
+        let mut diverged = vec![false; self.func.blocks.len()];
+        mark_diverged(reduced, &self.pairs(), &mut diverged);
+        diverged
     }
 
     /// Each branch with its meeting point.

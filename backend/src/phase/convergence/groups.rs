@@ -1,0 +1,150 @@
+//! Operations of the warp that name different threads for different threads: each group goes on by itself.
+
+use super::waits::is_full;
+use crate::ori::cfg::Cfg;
+use crate::ori::divergence::Divergence;
+use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind, Value};
+use crate::ori::loops::Loops;
+use crate::ori::memory::{Effect, effect};
+use crate::ori::op::Op;
+use std::ops::Range;
+
+/// Where a warp may part into groups that masks name.
+pub(super) struct Groups {
+    /// Blocks in which threads that may be apart before wait by such masks.
+    pub parting: Vec<BlockId>,
+    /// Where the warp is together: from a wait to the operation it is for. In the order of control flow.
+    pub brackets: Vec<(BlockId, Range<usize>)>,
+}
+
+impl Groups {
+    pub(super) fn new(
+        func: &Function,
+        cfg: &Cfg,
+        loops: &Loops,
+        divergence: &Divergence,
+        diverged: &[bool],
+    ) -> Groups {
+        let mut groups = Groups { parting: Vec::new(), brackets: Vec::new() };
+        let mut same = Same {
+            divergence,
+            whole: vec![false; func.values.len()],
+            changes: vec![false; func.values.len()],
+            here: Vec::new(),
+            is_together: true,
+        };
+        for &b in &cfg.order {
+            same.here.clear();
+            let is_together = !diverged[b.index()];
+            same.is_together = is_together;
+            let insts = &func.block(b).insts;
+            if loops.innermost(b).is_some() || loops.is_irreducible(b) {
+                let phis = func.block(b).phis.iter().map(|phi| phi.dst);
+                phis.chain(insts.iter().flat_map(Inst::defs)).for_each(|v| same.changes[v.index()] = true);
+            }
+            // The mask of the operation that follows is the same for all that do it.
+            let mut one_mask = true;
+            for (i, inst) in insts.iter().enumerate() {
+                match inst.op {
+                    Op::Warpsync => {
+                        let mask = inst.srcs.first().copied().unwrap_or(Src::UNDEF);
+                        one_mask = same.holds(mask);
+                        // Whoever else waits here has another value of everything but the mask.
+                        same.here.retain(|v| Some(*v) == mask.value());
+                        if one_mask {
+                            continue;
+                        }
+                        if !is_together {
+                            groups.parting.push(b);
+                        } else if let Some(next) = insts.get(i + 1)
+                            && matches!(next.op, Op::Vote { .. } | Op::Match { .. } | Op::Redux { .. })
+                        {
+                            groups.brackets.push((b, i..end_of(insts, i + 1)));
+                        }
+                    }
+                    Op::Vote { .. } if !one_mask => one_mask = true,
+                    Op::Vote { .. } if is_together => inst.defs().for_each(|v| same.whole[v.index()] = true),
+                    Op::Vote { .. } => same.here.extend(inst.defs()),
+                    _ => same.pass(inst),
+                }
+            }
+        }
+        groups.parting.dedup();
+        groups
+    }
+}
+
+/// What comes after an operation and the reads of its result in a uniform register, which all groups share.
+fn end_of(insts: &[Inst], at: usize) -> usize {
+    let shared: Vec<Value> = match insts[at].op {
+        Op::Redux { .. } => insts[at].defs().collect(),
+        _ => Vec::new(),
+    };
+    let reads = |inst: &Inst| inst.uses().any(|src| src.value().is_some_and(|v| shared.contains(&v)));
+    insts.iter().rposition(reads).map_or(at + 1, |last| last.max(at) + 1)
+}
+
+/// Which values are the same for threads that read them together.
+struct Same<'a> {
+    divergence: &'a Divergence,
+    /// Indexed by value: the same for all threads of the warp.
+    whole: Vec<bool>,
+    /// Indexed by value: may be another one in each turn of a loop. Threads that are apart may meet in different turns.
+    changes: Vec<bool>,
+    /// The same for those that came to this place of the block together.
+    here: Vec<Value>,
+    is_together: bool,
+}
+
+impl Same<'_> {
+    fn holds(&self, src: Src) -> bool {
+        match (src.kind, src.value()) {
+            (SrcKind::Imm(_), _) => true,
+            (_, Some(v)) => {
+                let same = !self.divergence.is_divergent(v) || self.whole[v.index()];
+                same && (self.is_together || !self.changes[v.index()]) || self.here.contains(&v)
+            }
+            _ => false,
+        }
+    }
+
+    /// What is computed from equal values is equal.
+    fn pass(&mut self, inst: &Inst) {
+        let equal = effect(&inst.op) == Effect::None
+            && inst.uses().any(|src| src.value().is_some_and(|v| self.whole[v.index()]))
+            && inst
+                .uses()
+                .filter_map(|src| src.value())
+                .all(|v| !self.divergence.is_divergent(v) || self.whole[v.index()]);
+        if equal {
+            inst.defs().for_each(|v| self.whole[v.index()] = true);
+        }
+    }
+}
+
+/// Lets operations of the warp that is together begin without waiting, as far as their masks do not part it.
+pub(super) fn remove_waits(insts: &mut Vec<Inst>) {
+    let mut i = 0;
+    while i < insts.len() {
+        let next = insts.get(i + 1).filter(|next| next.src == insts[i].src).map(|next| next.op);
+        if insts[i].op != Op::Warpsync || insts[i].guard != Src::TRUE {
+            i += 1;
+            continue;
+        }
+        match next {
+            // Each thread says whose value it reads, and those are here.
+            Some(Op::Shfl { .. }) => drop(insts.remove(i)),
+            Some(Op::Vote { .. } | Op::Match { .. } | Op::Redux { .. } | Op::Bar { .. })
+                if is_full(&insts[i]) =>
+            {
+                insts.remove(i);
+            }
+            Some(Op::Vote { .. } | Op::Match { .. } | Op::Redux { .. } | Op::Bar { .. }) => i += 1,
+            // It stands for `bar.warp.sync`, orders memory, and stays.
+            _ => {
+                insts[i].srcs[0] = Src::imm(u32::MAX);
+                i += 1;
+            }
+        }
+    }
+}
