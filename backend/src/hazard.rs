@@ -19,6 +19,7 @@ mod state;
 pub use queue::{Queue, ends_group_products, forwards, read_queue, waits, write_queue};
 
 use flow::Flow;
+pub(crate) use flow::is_unconditional;
 use queue::{MOST_BEHIND, counted_wait, name, same};
 use sass::{Class, Field, Inst, RegFile, RegUse, Role, Sm, latency};
 use smallvec::SmallVec;

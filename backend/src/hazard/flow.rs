@@ -55,7 +55,7 @@ impl Flow {
                 },
                 _ => return None,
             };
-            if !is_unguarded(&code[at]) {
+            if !is_unconditional(&code[at]) {
                 to.extend(next(at));
             }
             Some(to)
@@ -121,10 +121,10 @@ fn meetings(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>) -> Vec<Vec<u
                         meetings[at].push(meeting);
                     }
                 }
-                "EXIT" | "RET" | "BRX" | "BRXU" | "JMX" if is_unguarded(&code[at]) => {}
+                "EXIT" | "RET" | "BRX" | "BRXU" | "JMX" if is_unconditional(&code[at]) => {}
                 "BRA" | "JMP" => {
                     work.extend(target(at));
-                    if !is_unguarded(&code[at]) {
+                    if !is_unconditional(&code[at]) {
                         work.push(at + 1);
                     }
                 }
@@ -153,7 +153,7 @@ fn returns(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>) -> Vec<Vec<us
             if at >= code.len() || std::mem::replace(&mut visited[at], true) {
                 continue;
             }
-            let ends = is_unguarded(&code[at]);
+            let ends = is_unconditional(&code[at]);
             match name(&code[at]) {
                 "RET" => returns[at].extend(behind),
                 "BRA" | "JMP" => work.extend(target(at)),
@@ -176,10 +176,14 @@ fn returns(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>) -> Vec<Vec<us
     returns
 }
 
-/// Acts in every thread that comes to it.
-fn is_unguarded(inst: &Inst) -> bool {
+/// Whether a control instruction acts in every thread that comes to it: no predicate and no question about which
+/// threads are together (`BRA.DIV`, `BRA.CONV`) lets a thread go on to the next instruction.
+pub(crate) fn is_unconditional(inst: &Inst) -> bool {
     let always = |field, not| {
         inst.get(field).is_none_or(|p| p == PT) && inst.get(not).is_none_or(|negated| negated == 0)
     };
-    always(Field::Guard, Field::GuardNot) && always(Field::Pp, Field::PpNot)
+    always(Field::Guard, Field::GuardNot)
+        && always(Field::Pp, Field::PpNot)
+        && always(Field::Pr, Field::PrNot)
+        && !matches!(inst.text(Field::Mode), Some(".DIV" | ".CONV"))
 }

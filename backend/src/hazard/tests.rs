@@ -56,6 +56,18 @@ fn fixed_latencies_need_their_cycles() {
     );
 }
 
+/// Where the threads are together a `BRA.DIV` falls through, and what follows it is in progress where paths join.
+#[test]
+fn a_branch_for_diverged_threads_may_not_be_taken() {
+    for branch in ["BRA.DIV UR4, 0x40", "BRA.DIV ~URZ, 0x40", "@P0 BRA 0x40"] {
+        let together = [&format!("s5: {branch}"), "s1: VOTE.ANY R0, PT, P0", "s1: BRA 0x50"];
+        let apart = ["s5: EXIT", "s5: EXIT"];
+        let join = ["s1: FADD R2, R0, R0", "s5: EXIT"];
+        let found = findings(&[&together[..], &apart, &join].concat());
+        assert_eq!(found, ["0x0050: ReadAfterWrite of R0 after 0x0010, 2 of 5 cycles"], "{branch}");
+    }
+}
+
 #[test]
 fn variable_latencies_need_their_scoreboard() {
     let load = "s2 w3: LDG.E R0, [R2.64]";

@@ -2,6 +2,7 @@
 
 use super::Violation;
 use super::program::{Place, Program, Reach, Statement, What, flow};
+use crate::hazard::is_unconditional;
 use crate::input::SrcId;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{Tree, dominators};
@@ -212,7 +213,6 @@ fn block_starts(insts: &[Inst]) -> Vec<usize> {
 }
 
 fn graph(insts: &[Inst], starts: &[usize]) -> Vec<Block> {
-    const PT: u64 = 7;
     let block_of = |at: usize| BlockId(starts.partition_point(|start| *start <= at) as u32 - 1);
     let term = |b: usize| {
         let end = starts.get(b + 1).copied().unwrap_or(insts.len());
@@ -221,9 +221,7 @@ fn graph(insts: &[Inst], starts: &[usize]) -> Vec<Block> {
         if leaves(last) {
             targets.extend(target(insts, end - 1).map(block_of));
         }
-        let always = last.get(Field::Guard).is_none_or(|guard| guard == PT)
-            && last.get(Field::GuardNot).is_none_or(|not| not == 0);
-        if end < insts.len() && !(leaves(last) && always && name(last) != "CALL") {
+        if end < insts.len() && !(leaves(last) && is_unconditional(last) && name(last) != "CALL") {
             targets.push(block_of(end));
         }
         if targets.is_empty() {
