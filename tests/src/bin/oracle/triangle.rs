@@ -51,6 +51,13 @@ enum Module {
     Relocatable,
 }
 
+impl Module {
+    /// That of a random program: a module of many has their kernels alone, without variables.
+    fn of_program(case: &Case) -> Module {
+        if case.ptx.contains(".const") { Module::Own } else { Module::Any }
+    }
+}
+
 /// What a worker takes: cases of one module for a target, or a file of others for its own target.
 enum Work<'a> {
     Cases(u32, &'a [Interpreted]),
@@ -123,6 +130,11 @@ impl Interpreted {
         })
     }
 
+    /// What the kernel is called in a module of which it is the case of that index.
+    fn kernel_name(&self, index: usize) -> String {
+        if self.module == Module::Any { format!("k{index}") } else { self.kernel.clone() }
+    }
+
     /// The architecture of a target's number that has the kernel's instructions.
     fn architecture(&self, target: u32) -> Option<Sm> {
         let architecture = Sm { number: target as u16, feature: self.least.feature };
@@ -134,10 +146,10 @@ impl Interpreted {
 pub(crate) fn shrink(tools: &Tools, seed: u64, target: u32, scratch: &Path) -> String {
     let assembler = Assembler { tools, folder: scratch.to_owned() };
     let failure = |case: &Case| {
-        let interpreted = Interpreted::of("", case, Module::Any).ok()?;
+        let interpreted = Interpreted::of("", case, Module::of_program(case)).ok()?;
         let cases = std::slice::from_ref(&interpreted);
         let bytes = assembler.assemble(target, cases)?;
-        let kernel = cubin::kernel(&bytes, "k0", &interpreted.prepared.device).ok()?;
+        let kernel = cubin::kernel(&bytes, &interpreted.kernel_name(0), &interpreted.prepared.device).ok()?;
         let how = case::agrees(&interpreted.prepared, &interpreted.expected, &kernel).err()?;
         Some(format!("{how}\n{}", case::listing(&kernel)))
     };
@@ -165,10 +177,9 @@ pub(crate) fn run(
         case,
         module: Module::Any,
     });
-    let programs = (0..PROGRAMS).filter(|seed| !VENDOR_FAULTS.contains(seed)).map(|seed| Named {
-        name: format!("program {seed}"),
-        case: program::case_of_plain_loops(seed),
-        module: Module::Any,
+    let programs = (0..PROGRAMS).filter(|seed| !VENDOR_FAULTS.contains(seed)).map(|seed| {
+        let case = program::case_of_plain_loops(seed);
+        Named { name: format!("program {seed}"), module: Module::of_program(&case), case }
     });
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
     let described = description::folder(&folder).unwrap_or_else(|error| {
@@ -315,8 +326,7 @@ impl Part {
         let mut left = mutations;
         for (i, case) in cases.iter().enumerate() {
             let name = &case.name;
-            let kernel = if case.module == Module::Any { format!("k{i}") } else { case.kernel.clone() };
-            let kernel = match cubin::kernel(&bytes, &kernel, &case.prepared.device) {
+            let kernel = match cubin::kernel(&bytes, &case.kernel_name(i), &case.prepared.device) {
                 Ok(kernel) => kernel,
                 // Not all that a linker does is done.
                 Err(error) if case.module == Module::Relocatable => {
