@@ -151,8 +151,8 @@ fn report_execution(triangle: &Triangle, absent: usize) -> bool {
         absent,
         undescribed.join(", ")
     );
-    for (why, count) in &triangle.unlinked {
-        println!("{count} relocatable kernels are not linked: {why}");
+    for (why, count) in &triangle.unjudged {
+        println!("{count} kernels of ptxas's are not judged: {why}");
     }
     if triangle.left > 0 {
         println!("no time was left for {} modules", triangle.left);
