@@ -225,47 +225,48 @@ b1:
         use crate::ori::signature::{Accept, Width, signature};
         use crate::ori::{ir::Block, op::Op, operations};
         use std::collections::BTreeMap;
-        let target = Target::of(ptx_isa::Sm::new(80)).expect("a target");
         let mut emitted: BTreeMap<String, bool> = BTreeMap::new();
-        for op in operations::samples().into_iter().filter(|op| !matches!(op, Op::Bssy { .. })) {
-            let signature = signature(&op);
-            let register = |file: File, width: Width, n: usize| {
-                let wide = width != Width::Exactly(1) && width != Width::OneOrTwo;
-                let index = (n as u8 + 1) * if wide { 4 } else { 1 };
-                Reg { file, index: if file == File::R { index } else { index % 6 } }
-            };
-            let dsts: Vec<Dst> = signature
-                .dsts
-                .iter()
-                .enumerate()
-                .map(|(i, d)| Dst::Reg(register(d.file, d.width, i)))
-                .collect();
-            let source = |(i, slot): (usize, &crate::ori::signature::SrcSlot)| {
-                Src::new(if slot.accept.has(Accept::REG) {
-                    SrcKind::Reg(register(slot.file, slot.width, i + 2))
-                } else {
-                    SrcKind::Const(ir::Const { bank: 0, offset: 0x160 })
-                })
-            };
-            let srcs: Vec<Src> = signature.srcs.iter().enumerate().map(source).collect();
-            let func = Function {
-                name: String::new(),
-                entry: true,
-                blocks: vec![Block {
-                    insts: vec![ir::Inst::new(op, &dsts, &srcs, SrcId(0))],
-                    ..Block::default()
-                }],
-                layout: vec![ir::BlockId(0)],
-                values: Vec::new(),
-                frame: ir::Frame::default(),
-                facts: Default::default(),
-            };
-            let made = emit(&func, Sm(80), target).and_then(|mut code| {
-                crate::sched::schedule(&mut code, Options { reorder: true }, &|| ());
-                crate::assemble::assemble(&code)
-            });
-            let name = format!("{op:?}").split([' ', '{']).next().unwrap_or("").to_owned();
-            *emitted.entry(name).or_default() |= made.is_ok();
+        for target in [80, 90, 120].map(|sm| Target::of(ptx_isa::Sm::new(sm)).expect("a target")) {
+            for op in operations::samples().into_iter().filter(|op| !matches!(op, Op::Bssy { .. })) {
+                let signature = signature(&op);
+                let register = |file: File, width: Width, n: usize| {
+                    let wide = width != Width::Exactly(1) && width != Width::OneOrTwo;
+                    let index = (n as u8 + 1) * if wide { 4 } else { 1 };
+                    Reg { file, index: if file == File::R { index } else { index % 6 } }
+                };
+                let dsts: Vec<Dst> = signature
+                    .dsts
+                    .iter()
+                    .enumerate()
+                    .map(|(i, d)| Dst::Reg(register(d.file, d.width, i)))
+                    .collect();
+                let source = |(i, slot): (usize, &crate::ori::signature::SrcSlot)| {
+                    Src::new(if slot.accept.has(Accept::REG) {
+                        SrcKind::Reg(register(slot.file, slot.width, i + 2))
+                    } else {
+                        SrcKind::Const(ir::Const { bank: 0, offset: 0x160 })
+                    })
+                };
+                let srcs: Vec<Src> = signature.srcs.iter().enumerate().map(source).collect();
+                let func = Function {
+                    name: String::new(),
+                    entry: true,
+                    blocks: vec![Block {
+                        insts: vec![ir::Inst::new(op, &dsts, &srcs, SrcId(0))],
+                        ..Block::default()
+                    }],
+                    layout: vec![ir::BlockId(0)],
+                    values: Vec::new(),
+                    frame: ir::Frame::default(),
+                    facts: Default::default(),
+                };
+                let made = emit(&func, target.generation(), target).and_then(|mut code| {
+                    crate::sched::schedule(&mut code, Options { reorder: true }, &|| ());
+                    crate::assemble::assemble(&code)
+                });
+                let name = format!("{op:?}").split([' ', '{']).next().unwrap_or("").to_owned();
+                *emitted.entry(name).or_default() |= made.is_ok();
+            }
         }
         let missing: Vec<&str> =
             emitted.iter().filter(|(_, ok)| !**ok).map(|(name, _)| name.as_str()).collect();

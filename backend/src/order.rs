@@ -21,7 +21,7 @@ use crate::input::{Function, SrcId};
 use code::{Code, Event, Part};
 use distance::Addresses;
 use program::{Place, Program, Reach, Statement, What};
-use sass::{Inst, Sm};
+use sass::{Field, Inst, Sm};
 use std::cell::LazyCell;
 use std::fmt;
 
@@ -126,12 +126,24 @@ impl<'a> Checker<'a> {
                 What::Other => Ok(()),
                 What::Sync if events.is_empty() => Err("its barrier is missing"),
                 What::Sync => Ok(()),
+                What::Wait => self.has_wait(statement, events),
                 What::Fence => self.has_fence(statement, events),
-                What::Load | What::Store | What::Update => self.has_access(statement, events),
+                What::Load | What::Store | What::Update | What::Copy => self.has_access(statement, events),
             };
             present.or_else(|what| self.violation(rank, rank, what))?;
         }
         Ok(())
+    }
+
+    fn has_wait(&self, statement: &Statement, events: &[Event]) -> Result<(), &'static str> {
+        let Some(groups) = statement.groups else {
+            return of(events, Part::Close).next().map(|_| ()).ok_or("its LDGDEPBAR is missing");
+        };
+        let leaves = |event: &Event| self.insts[event.at].get(Field::Imm2).unwrap_or(0) as i64;
+        match of(events, Part::Await).any(|event| leaves(event) <= groups) {
+            true => Ok(()),
+            false => Err("its DEPBAR is missing or leaves too many groups"),
+        }
     }
 
     fn has_fence(&self, statement: &Statement, events: &[Event]) -> Result<(), &'static str> {
@@ -152,7 +164,11 @@ impl<'a> Checker<'a> {
 
     fn has_access(&self, statement: &Statement, events: &[Event]) -> Result<(), &'static str> {
         // An exchange that is tried again starts from a load.
-        let own = if statement.what == What::Load { Part::Load } else { Part::Store };
+        let own = match statement.what {
+            What::Load => Part::Load,
+            What::Copy => Part::Copy,
+            _ => Part::Store,
+        };
         let mut accesses = events.iter().filter(|event| event.part == own || event.part == Part::Update);
         let Some(first) = accesses.next() else { return Err("its access is missing") };
         let last = accesses.next_back().unwrap_or(first);
@@ -226,7 +242,7 @@ impl<'a> Checker<'a> {
                 }
                 let by_place = if statement.is_ordering() { &places } else { &orders };
                 for (emitted, other) in by_place.iter().zip(Place::ALL) {
-                    if other.overlaps(statement.place) {
+                    if statement.places().any(|place| other.overlaps(place)) {
                         compare(emitted)?;
                     }
                 }
@@ -239,9 +255,11 @@ impl<'a> Checker<'a> {
                 volatile.push(place, event.rank);
             }
             if statement.is_access() {
-                places[statement.place as usize].push(place, event.rank);
-                if statement.is_ordering() {
-                    orders[statement.place as usize].push(place, event.rank);
+                for of in statement.places() {
+                    places[of as usize].push(place, event.rank);
+                    if statement.is_ordering() {
+                        orders[of as usize].push(place, event.rank);
+                    }
                 }
             }
         }

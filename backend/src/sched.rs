@@ -13,9 +13,10 @@ mod scoreboards;
 mod stalls;
 mod timing;
 
-use crate::mach::Code;
+use crate::mach::{Code, Effect, MachInst};
+use crate::target::Target;
 use facts::InstFacts;
-use sass::{FormId, Sm};
+use sass::{Class, Field, FormId, Inst, Sm};
 
 /// What to do, by optimisation level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,7 +34,49 @@ pub fn schedule(code: &mut Code, options: Options, checkpoint: &dyn Fn()) {
             list::reorder(sm, &mut block.insts, facts, checkpoint);
         }
     }
+    settle_copies(code, &mut facts);
     deps::assign(code, &facts, checkpoint);
+}
+
+/// Puts loads that do nothing before copies to shared memory that come after other users of the memory unit, or
+/// first in their block: ptxas does on the targets that have a number of them.
+fn settle_copies(code: &mut Code, facts: &mut [Vec<InstFacts>]) {
+    let target = Target::nearest(ptx_isa::Sm::new(code.sm.0.into()));
+    let (sm, count) = (code.sm, target.map_or(0, |target| target.loads_before_copies));
+    for (block, facts) in code.blocks.iter_mut().zip(facts).filter(|_| count > 0) {
+        let mut settled = false;
+        let mut at = 0;
+        while at < block.insts.len() {
+            let inst = &block.insts[at].inst;
+            match (facts::name(inst), inst.class(sm)) {
+                ("LDGSTS", _) if !settled => {
+                    let idle = idle_load(sm);
+                    let fact = InstFacts::new(sm, &idle.inst);
+                    block.insts.splice(at..at, (0..count).map(|_| idle.clone()));
+                    facts.splice(at..at, (0..count).map(|_| fact.clone()));
+                    at += usize::from(count);
+                    settled = true;
+                }
+                ("LDGSTS" | "LDGDEPBAR", _) => {}
+                (
+                    _,
+                    Class::Load | Class::Store | Class::Atomic | Class::Async | Class::Sync | Class::Texture,
+                ) => {
+                    settled = false;
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+    }
+}
+
+/// `@!PT LDS RZ, [RZ]`.
+fn idle_load(sm: Sm) -> MachInst {
+    let form = sass::lookup(sm, "LDS", "").expect("every generation has LDS");
+    let mut inst = Inst::new(form);
+    inst.set(Field::GuardNot, 1);
+    MachInst { inst, src: None, target: None, effect: Effect::None }
 }
 
 fn nop(sm: Sm) -> FormId {

@@ -23,6 +23,8 @@ pub struct Target {
     pub clusters: bool,
     /// R1 is loaded from the constant bank by `LDC` rather than by `MOV`.
     pub loads_stack_pointer: bool,
+    /// Loads of shared memory that do nothing, before a copy to it that comes after something else.
+    pub loads_before_copies: u8,
     /// `%nwarpid` where it is a constant; else a special register has it.
     pub warp_slots: Option<u32>,
     /// Uniform registers that code may use, URZ not counted. From sm_100 on the encoding has room for 255, of which
@@ -248,6 +250,7 @@ const SM_75: Target = Target {
     shared_base: 0,
     clusters: false,
     loads_stack_pointer: false,
+    loads_before_copies: 0,
     warp_slots: Some(32),
     uniform_registers: 63,
     cubin: Cubin {
@@ -294,6 +297,7 @@ const SM_90: Target = Target {
     shared_base: 0x400,
     clusters: true,
     loads_stack_pointer: true,
+    loads_before_copies: 3,
     warp_slots: None,
     cubin: Cubin {
         rela: true,

@@ -414,19 +414,19 @@ pub fn listing(kernel: &Kernel) -> String {
     text
 }
 
-/// What every target and level makes of a case: the differences, and what was not compiled.
+/// What the levels, and the generations of targets, make of a case: the differences, and what was not compiled.
 pub fn differences(case: &Case) -> Result<(Vec<String>, Vec<String>), String> {
     let input = input(&case.ptx, &case.kernel)?;
     let interpreted = interpret(case, &input)?;
     let (mut wrong, mut missing) = (Vec::new(), Vec::new());
-    for number in [80, 90] {
-        for level in [0, 1, 3] {
-            let sm = Sm::new(number);
-            match check(&input, &interpreted, sm, level) {
-                Outcome::Agrees => {}
-                Outcome::NotCompiled(error) => missing.push(format!("{sm} -O{level}: {error}")),
-                Outcome::Differs(how) => wrong.push(format!("{sm} -O{level}: {how}")),
-            }
+    let levels = [80, 90].into_iter().flat_map(|number| [0, 1, 3].map(|level| (number, level)));
+    let generations = [75, 89, 100, 120].map(|number| (number, 3));
+    for (number, level) in levels.chain(generations) {
+        let sm = Sm::new(number);
+        match check(&input, &interpreted, sm, level) {
+            Outcome::Agrees => {}
+            Outcome::NotCompiled(error) => missing.push(format!("{sm} -O{level}: {error}")),
+            Outcome::Differs(how) => wrong.push(format!("{sm} -O{level}: {how}")),
         }
     }
     Ok((wrong, missing))

@@ -9,6 +9,9 @@ use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{Block, BlockId, Src, Term};
 use sass::{Class, Field, Inst, Sm};
 
+/// The predicate that always holds.
+const PT: u64 = 7;
+
 /// Bytes of an instruction.
 const WORD: u64 = 16;
 
@@ -20,6 +23,11 @@ pub(super) enum Part {
     Membar,
     ErrorBarrier,
     Invalidate,
+    Copy,
+    /// Ends a group of copies.
+    Close,
+    /// Waits for some.
+    Await,
     /// Of the block or the warp.
     Barrier,
     /// Has to do with memory in another way.
@@ -28,7 +36,7 @@ pub(super) enum Part {
 
 impl Part {
     pub(super) fn is_access(self) -> bool {
-        matches!(self, Part::Load | Part::Store | Part::Update)
+        matches!(self, Part::Load | Part::Store | Part::Update | Part::Copy)
     }
 }
 
@@ -79,8 +87,10 @@ impl Code {
             let statement = &program.statements[rank as usize];
             let belongs = has_part(statement, part);
             let spill = place == Some(Place::Local) && !(statement.place == Place::Local && belongs);
-            // A warp's exchange waits for its threads, but orders no memory.
-            let waits = part == Part::Barrier && statement.what == What::Other;
+            // A warp's exchange waits for its threads, but orders no memory, and textures are waited for by counting too.
+            let exchanges = matches!(statement.what, What::Other | What::Load | What::Store);
+            let waits =
+                (part == Part::Barrier && exchanges) || (part == Part::Await && statement.what != What::Wait);
             if spill || waits {
                 continue;
             }
@@ -136,6 +146,8 @@ fn has_part(statement: &Statement, part: Part) -> bool {
                 || (fence && statement.releases)
                 || (part == Part::Invalidate && statement.acquires)
         }
+        What::Copy => part == Part::Copy,
+        What::Wait => matches!(part, Part::Close | Part::Await),
         What::Sync => part == Part::Barrier,
         What::Fence => fence || part == Part::Invalidate,
         What::Other => true,
@@ -148,7 +160,15 @@ fn name(inst: &Inst) -> &'static str {
 
 /// What an instruction has to do with memory, and which memory it accesses where its name tells.
 fn part(sm: Sm, inst: &Inst) -> Option<(Part, Option<Place>)> {
+    if is_never(inst) {
+        return None;
+    }
     Some(match name(inst) {
+        "LDSM" => (Part::Load, Some(Place::Shared)),
+        "STSM" => (Part::Store, Some(Place::Shared)),
+        "LDGSTS" => (Part::Copy, Some(Place::Shared)),
+        "LDGDEPBAR" => (Part::Close, None),
+        "DEPBAR" => (Part::Await, None),
         "LDG" => (Part::Load, Some(Place::Global)),
         "LD" => (Part::Load, Some(Place::Generic)),
         "LDS" => (Part::Load, Some(Place::Shared)),
@@ -169,6 +189,11 @@ fn part(sm: Sm, inst: &Inst) -> Option<(Part, Option<Place>)> {
             _ => return None,
         },
     })
+}
+
+/// `@!PT`: it does nothing.
+fn is_never(inst: &Inst) -> bool {
+    inst.get(Field::Guard) == Some(PT) && inst.get(Field::GuardNot) == Some(1)
 }
 
 fn is_constant(inst: &Inst) -> bool {

@@ -71,8 +71,13 @@ impl Written {
 
 impl Address {
     fn of(sm: Sm, inst: &Inst, written: &Written) -> Option<Address> {
+        // Of a copy, what it writes; other threads of the warp say where a matrix lies.
+        let copies = inst.form().mnemonic == "LDGSTS";
+        if matches!(inst.form().mnemonic, "LDSM" | "STSM") {
+            return None;
+        }
         // Offsets are signed.
-        let start = inst.get(Field::Offset)? as i64;
+        let start = inst.get(if copies { Field::Imm2 } else { Field::Offset })? as i64;
         let bytes = match (inst.text(Field::Size), inst.text(Field::Type)) {
             (Some(".U8" | ".S8"), _) => 1,
             (Some(".U16" | ".S16"), _) => 2,
@@ -82,7 +87,9 @@ impl Address {
             (None, Some(_)) => 8,
             _ => 16,
         };
-        let of_address = |used: &RegUse| matches!(used.role, Role::Address | Role::Base);
+        let narrow = |used: &RegUse| used.file == RegFile::R && used.count == 1;
+        let of_address =
+            |used: &RegUse| matches!(used.role, Role::Address | Role::Base) && (!copies || narrow(used));
         let registers = inst.reads(sm).filter(of_address).map(|used| (used, written.count(&used))).collect();
         Some(Address { registers, start, bytes })
     }

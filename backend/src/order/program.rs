@@ -38,6 +38,10 @@ pub(super) enum What {
     Load,
     Store,
     Update,
+    /// Reads one place and writes another, at any time until it is waited for.
+    Copy,
+    /// Ends a group of copies, or waits for some.
+    Wait,
     Fence,
     /// A barrier of the block or the warp.
     Sync,
@@ -59,6 +63,10 @@ pub(super) struct Statement {
     /// Memory with side effects.
     pub(super) once: bool,
     pub(super) guarded: bool,
+    /// What a copy reads.
+    pub(super) source: Option<Place>,
+    /// The most groups of copies that a wait leaves.
+    pub(super) groups: Option<i64>,
 }
 
 impl Statement {
@@ -76,6 +84,8 @@ impl Statement {
             releases: false,
             once: false,
             guarded: instr.guard.is_some(),
+            source: None,
+            groups: None,
         };
         let has = |m: Mod| instr.opcode.has(m);
         let named = || match () {
@@ -88,6 +98,20 @@ impl Statement {
             FormId::Ld | FormId::Ldu => What::Load,
             FormId::St => What::Store,
             FormId::Atom | FormId::Red => What::Update,
+            FormId::Ldmatrix | FormId::LdmatrixBytes | FormId::LdmatrixUnpack => What::Load,
+            FormId::Stmatrix | FormId::StmatrixBytes => What::Store,
+            FormId::CpAsync => {
+                let (place, source) = (Place::Shared, Some(Place::Global));
+                return Some(Statement { what: What::Copy, place, source, ..other });
+            }
+            FormId::CpAsyncCommitGroup => return Some(Statement { what: What::Wait, ..other }),
+            FormId::CpAsyncWaitGroup | FormId::CpAsyncWaitAll => {
+                let groups = match instr.operands.first() {
+                    Some(Operand::Int(groups)) => *groups,
+                    _ => 0,
+                };
+                return Some(Statement { what: What::Wait, groups: Some(groups), ..other });
+            }
             FormId::Bar | FormId::Barrier | FormId::BarWarpSync => What::Sync,
             FormId::Membar | FormId::Fence => {
                 return Some(Statement {
@@ -127,7 +151,12 @@ impl Statement {
     }
 
     pub(super) fn is_access(&self) -> bool {
-        matches!(self.what, What::Load | What::Store | What::Update)
+        matches!(self.what, What::Load | What::Store | What::Update | What::Copy)
+    }
+
+    /// The memory that it accesses.
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
+        [Some(self.place), self.source].into_iter().flatten()
     }
 
     /// Nothing passes it.
@@ -148,7 +177,7 @@ impl Statement {
     pub(super) fn must_stay(&self) -> bool {
         match self.what {
             What::Load => self.strong,
-            What::Store | What::Update | What::Fence | What::Sync => true,
+            What::Store | What::Update | What::Copy | What::Wait | What::Fence | What::Sync => true,
             What::Other => false,
         }
     }
@@ -164,7 +193,11 @@ impl Statement {
 
     /// It stays before `later`, or behind it, where both access the same bytes.
     pub(super) fn conflicts(&self, other: &Statement) -> bool {
-        self.place.overlaps(other.place) && (self.is_ordering() || other.is_ordering())
+        let reads = |reader: &Statement, writer: &Statement| {
+            reader.source.is_some_and(|source| source.overlaps(writer.place)) && writer.is_ordering()
+        };
+        let meet = self.place.overlaps(other.place) && (self.is_ordering() || other.is_ordering());
+        meet || reads(self, other) || reads(other, self)
     }
 }
 

@@ -6,6 +6,8 @@
 //! - Volatile accesses keep their order, and so do those of `.mmio`; neither is repeated.
 //! - Two accesses that may overlap keep theirs when one of them writes or is strong.
 //! - State spaces do not overlap, but a generic address may point into any.
+//! - A copy is a load of global memory and a store. Before its wait neither has a place in the thread's order, so
+//!   keeping it where it stands is more than PTX asks.
 //! - Constant memory is not written, so reads of it pass everything.
 //!
 //! A rule that is missing here can only lose speed: what is not known to be free keeps its place.
@@ -20,7 +22,10 @@ pub fn may_exchange(first: &Effect, second: &Effect, same_base: bool) -> bool {
         (Effect::None, _) | (_, Effect::None) => true,
         (Effect::Memory(access), _) | (_, Effect::Memory(access)) if access.is_constant() => true,
         (Effect::Memory(first), Effect::Memory(second)) => {
-            !keeps_order(first, second) && (!conflicts(first, second) || are_apart(first, second, same_base))
+            let pass = |a: &Memory, b: &Memory| !conflicts(a, b) || are_apart(a, b, same_base);
+            let seconds = || second.parts().into_iter().flatten();
+            !keeps_order(first, second)
+                && first.parts().into_iter().flatten().all(|a| seconds().all(|b| pass(&a, &b)))
         }
         (Effect::Warp { .. }, Effect::Memory(_)) | (Effect::Memory(_), Effect::Warp { .. }) => true,
         _ => false,
@@ -65,8 +70,12 @@ fn are_apart(a: &Memory, b: &Memory, same_base: bool) -> bool {
     if !may_meet {
         return true;
     }
+    let known = a.bytes != Memory::ANYWHERE && b.bytes != Memory::ANYWHERE;
     let (start, other) = (i64::from(a.offset), i64::from(b.offset));
-    one_space && same_base && (start + i64::from(a.bytes) <= other || other + i64::from(b.bytes) <= start)
+    known
+        && one_space
+        && same_base
+        && (start + i64::from(a.bytes) <= other || other + i64::from(b.bytes) <= start)
 }
 
 #[cfg(test)]

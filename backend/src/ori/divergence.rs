@@ -8,7 +8,9 @@ use crate::ori::cfg::{Cfg, for_each_successor};
 use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, File, Function, Inst, SrcKind, Term, Value};
 use crate::ori::loops::{LoopId, Loops};
+use crate::ori::memory::{Effect, Kind, Space};
 use crate::ori::op::Op;
+use crate::ori::operations::facts;
 use crate::ori::signature::special;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -66,17 +68,26 @@ impl Divergence {
 
 /// The operation itself gives threads different results, whatever its operands.
 fn is_source(inst: &Inst) -> bool {
-    match inst.op {
-        Op::S2r { sr } | Op::Cs2r { sr, .. } => !special::is_uniform(sr),
-        // Threads may see different values of one place.
-        Op::Ldg { access } | Op::Ld { access } => access.order.is_strong(),
-        Op::Lds { order, .. } => order.is_strong(),
-        // Local memory is a different place for each thread.
-        Op::Ldl { .. } => true,
-        Op::Atom { .. } | Op::AtomCas { .. } | Op::Atoms { .. } | Op::AtomsCas { .. } => true,
-        Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. } => true,
+    let facts = facts(&inst.op);
+    match (inst.op, facts.effect) {
+        (Op::S2r { sr } | Op::Cs2r { sr, .. }, _) => !special::is_uniform(sr),
+        // All threads that waited at the barrier read the same.
+        (Op::B2r { .. }, _) => false,
+        // One value for all that execute it together.
+        (_, Effect::None | Effect::Warp { .. }) if facts.uniform => false,
+        (_, Effect::Warp { .. } | Effect::Everything) => true,
+        // Threads may see different values of one place, local memory is a different place for each thread, and of a
+        // matrix each has other elements.
+        (_, Effect::Memory(access)) => {
+            access.kind == Kind::Update
+                || access.order.is_strong()
+                || access.space == Space::Local
+                || facts.convergent
+        }
         // Registers of a calling convention and of the frame.
-        _ => inst.uses().any(|src| matches!(src.kind, SrcKind::Reg(reg) if reg.file == File::R)),
+        (_, Effect::None | Effect::Observes) => {
+            inst.uses().any(|src| matches!(src.kind, SrcKind::Reg(reg) if reg.file == File::R))
+        }
     }
 }
 

@@ -75,6 +75,11 @@ impl Facts {
         Facts { effect: Effect::Memory(Memory { space, kind, order, offset, bytes }), ..Facts::PURE }
     }
 
+    /// The warp moves a matrix between registers and shared memory, each thread giving addresses for others.
+    pub(super) const fn matrix(kind: Kind, offset: i32) -> Facts {
+        Facts::access(Space::Shared, kind, Order::Weak, offset, Memory::ANYWHERE).convergent()
+    }
+
     /// A read of a special register.
     pub(super) fn special(sr: Sr) -> Facts {
         let effect = if special::is_stable(sr) { Effect::None } else { Effect::Observes };

@@ -132,6 +132,8 @@ pub enum Kind {
     Store,
     /// Atomic: reads and writes.
     Update,
+    /// Writes the space what it reads from global memory, at any time until the thread waits for it.
+    Copy,
 }
 
 /// One access of memory, its address apart.
@@ -142,11 +144,29 @@ pub struct Memory {
     pub order: Order,
     /// Bytes added to the address.
     pub offset: i32,
-    /// Bytes accessed.
+    /// Bytes accessed, or [`Memory::ANYWHERE`].
     pub bytes: u8,
 }
 
 impl Memory {
+    /// The thread's address does not tell which bytes are accessed: other threads of the warp give theirs.
+    pub const ANYWHERE: u8 = u8::MAX;
+
+    /// What a copy writes, and what it reads at an address of its own; of anything else, that alone.
+    pub const fn parts(&self) -> [Option<Memory>; 2] {
+        if !matches!(self.kind, Kind::Copy) {
+            return [Some(*self), None];
+        }
+        let read = Memory {
+            space: Space::Global,
+            kind: Kind::Load,
+            order: self.order,
+            offset: 0,
+            bytes: Memory::ANYWHERE,
+        };
+        [Some(Memory { kind: Kind::Store, ..*self }), Some(read)]
+    }
+
     pub const fn writes(&self) -> bool {
         !matches!(self.kind, Kind::Load)
     }

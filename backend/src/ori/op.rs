@@ -58,6 +58,8 @@ modifiers! {
         Cos ".COS", Sin ".SIN", Ex2 ".EX2", Lg2 ".LG2", Rcp ".RCP", Rsq ".RSQ", Rcp64h ".RCP64H", Rsq64h ".RSQ64H",
         Sqrt ".SQRT", Tanh ".TANH",
     }
+    /// Those that have a form for halves.
+    HalfFunc { Ex2 ".EX2", Tanh ".TANH" }
     AtomOp {
         Add ".ADD", Min ".MIN", Max ".MAX", Inc ".INC", Dec ".DEC", And ".AND", Or ".OR", Xor ".XOR", Exch ".EXCH",
     }
@@ -76,6 +78,25 @@ modifiers! {
     MatchMode { Any ".ANY", All ".ALL" }
     ReduxOp { And ".AND" or "", Or ".OR", Xor ".XOR", Sum ".SUM", Min ".MIN", Max ".MAX" }
     CctlOp { Ivall ".IVALL" }
+    /// The space that `QSPC` asks for; `D` is the shared memory of the cluster.
+    QuerySpace { Global ".G", Local ".L", Shared ".S", Cluster ".D" }
+    /// What is done to a line of the second-level cache: its contents are lost.
+    LineOp { Discard ".RML2" }
+    /// Whether matrices of shared memory are moved as they are or transposed.
+    MatrixLayout { Rows ".M88", Columns ".MT88" }
+    /// How many matrices of 8 by 8 are moved.
+    MatrixCount { One "", Two ".2", Four ".4" }
+    /// Rows, columns and depth of a product. The places of a result with four registers are those of 16 by 8.
+    HalfShape { M16n8k8 ".1688", M16n8k16 ".16816" }
+    Tf32Shape { M16n8k4 ".1684", M16n8k8 ".1688" }
+    ByteShape { M8n8k16 ".8816", M16n8k16 ".16816", M16n8k32 ".16832" }
+    NibbleShape { M8n8k32 ".8832", M16n8k32 ".16832", M16n8k64 ".16864" }
+    BitShape { M8n8k128 ".88128", M16n8k128 ".168128", M16n8k256 ".168256" }
+    QuarterShape { M16n8k16 ".16816", M16n8k32 ".16832" }
+    /// Combination of bits whose ones are counted.
+    BitOp { Xor ".XOR", And ".AND" }
+    /// Floats of a byte and less.
+    QuarterType { E4m3 ".E4M3", E5m2 ".E5M2", E3m2 ".E3M2", E2m3 ".E2M3", E2m1 ".E2M1" }
 }
 
 /// A named special register read by `S2R`, `S2UR` or `CS2R`.

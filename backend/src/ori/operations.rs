@@ -103,6 +103,8 @@ operations! {
     Fsetp "FSETP" { cmp: FCmp = Cmp, ftz: bool [".FTZ"] = Ftz, bool_: Bool = Bool } [P, PQ.optional()] <- [r(A).float(), alu(B).float(), p(Field::Pp).or_absent(Src::TRUE)] F;
     /// An approximate function of one float.
     Mufu "MUFU" { func: MufuFunc = Op } [R] <- [alu(B).float()] F;
+    /// An approximate function of the low half, or of the high one.
+    MufuHalf "MUFU.HALF" { func: HalfFunc = Op, bf16: bool [".BF16" ".F16"] = Type, high: bool [".H1"] = SwizzleB } [R] <- [alu(B)] F.narrow_if(true), as &["MUFU.F16"];
     /// Holds when a/b needs the slow path.
     Fchk "FCHK" [P] <- [r(A).float(), alu(B).float()] F;
 
@@ -223,6 +225,20 @@ operations! {
     AtomsCas "ATOMS.CAS" { wide: bool [".64"] = Type, order: Order, offset: i32 = Offset }
         [result(registers_if(wide, 2))] <- [r(RA), uniform_base(), r(RB).wide(registers_if(wide, 2)), r(RC).wide(registers_if(wide, 2))]
         Facts::access(Space::Shared, Kind::Update, order, offset, 4 * registers_if(wide, 2));
+    /// Whether a generic address points into a space.
+    Qspc "QSPC.E" { space: QuerySpace = Mode } [P] <- [address()] I, as &["QSPC"];
+    /// Of a line of the second-level cache.
+    Line "CCTL.E" { op: LineOp = Op, offset: i32 = Offset } [] <- [address()] Facts::FENCE, as &["CCTL"];
+    /// A copy from global to shared memory, which is over when the thread has waited for it: destination and source.
+    /// Where the predicate does not hold the destination is cleared; with `fill` as many of its last bytes as the low
+    /// bits of the source's address say.
+    Ldgsts "LDGSTS.E" { bypass: bool [".BYPASS"] = Bypass, prefetch: Prefetch = Prefetch, size: MemSize = Size, fill: bool [".ZFILL"] = ZeroFill, to: i32 = Imm2, from: i32 = Offset }
+        [] <- [r(RC), address(), descriptor(), p(Field::Pp).or_absent(Src::TRUE)]
+        Facts::access(Space::Shared, Kind::Copy, Order::Weak, to, size_bytes(size)), as &["LDGSTS"];
+    /// Ends a group of copies.
+    Ldgdepbar "LDGDEPBAR" [] <- [] Facts::FENCE;
+    /// Waits for all groups but the latest.
+    Depbar "DEPBAR.LE" { but: u8 = Imm2 } [] <- [] Facts::FENCE;
     Membar "MEMBAR" { scope: MembarScope } [] <- [] Facts::FENCE;
     Errbar "ERRBAR" [] <- [] Facts::FENCE;
     Cctl "CCTL" { op: CctlOp } [] <- [] Facts::FENCE, as &["CCTL.IVALL"];
@@ -237,9 +253,41 @@ operations! {
         as if mode == MatchMode::All { &["MATCH.ALL"] } else { &["MATCH.ANY"] };
     /// Only the minimum and the maximum have a sign.
     Redux "REDUX" { op: ReduxOp = Op, signed: bool [".S32"] = Signed } [UR] <- [r(RA)] Facts::WARP.uniform();
+    /// Holds for one of the threads that execute it together; and which lane that is.
+    Elect "ELECT" [P, UR.optional()] <- [p(Field::Pp).or_absent(Src::TRUE)] Facts::WARP;
     /// Waits for the threads of a mask.
     Warpsync "WARPSYNC" [] <- [r_or_imm(Field::Rb, Field::Imm32, u32::MAX)] Facts::SYNC.convergent();
     Nanosleep "NANOSLEEP" [] <- [alu(B)] Facts::SYNC.pinned();
+
+    // Matrices, of which each thread of the warp has some elements.
+    /// Matrices of 8 by 8 halves from shared memory; each thread gives the address of a row.
+    Ldsm "LDSM.16" { layout: MatrixLayout = Mode, count: MatrixCount = Size, offset: i32 = Offset } [result(matrices(count))] <- [r(RA), uniform_base()]
+        Facts::matrix(Kind::Load, offset), as &["LDSM"];
+    Stsm "STSM.16" { layout: MatrixLayout = Mode, count: MatrixCount = Size, offset: i32 = Offset } [] <- [r(RA), uniform_base(), data(matrices(count))]
+        Facts::matrix(Kind::Store, offset), as &["STSM"];
+    /// Transposes one.
+    Movm "MOVM.16.MT88" [R] <- [r(RA)] Facts::WARP, as &["MOVM"];
+    /// a*b+c: halves, or bf16; the sum in floats or, without `f32`, in pairs of halves.
+    Hmma "HMMA" { shape: HalfShape = Size, f32: bool [".F32" ".F16"] = Type, bf16: bool [".BF16"] = SrcType }
+        [result(sums(f32))] <- [r(RA).wide(by_depth(shape == HalfShape::M16n8k8, 4)), r(RB).wide(by_depth(shape == HalfShape::M16n8k8, 2)), r(RC).wide(sums(f32))] Facts::WARP;
+    HmmaTf32 "HMMA.TF32" { shape: Tf32Shape = Size, f32: bool [".F32" ".F16"] = Type }
+        [result(sums(f32))] <- [r(RA).wide(by_depth(shape == Tf32Shape::M16n8k4, 4)), r(RB).wide(by_depth(shape == Tf32Shape::M16n8k4, 2)), r(RC).wide(sums(f32))] Facts::WARP;
+    Imma "IMMA" { shape: ByteShape = Size, a_signed: bool [".S8" ".U8"] = SrcType, b_signed: bool [".S8" ".U8"] = SrcType2, sat: bool [".SAT"] = Sat }
+        [result(rows(shape == ByteShape::M8n8k16))] <- [
+            r(RA).wide(fragment([1, 2, 4], shape as usize)), r(RB).wide(fragment([1, 1, 2], shape as usize)), r(RC).wide(rows(shape == ByteShape::M8n8k16)),
+        ] Facts::WARP;
+    ImmaNibbles "IMMA.S4" { shape: NibbleShape = Size, a_signed: bool [".S4" ".U4"] = SrcType, b_signed: bool [".S4" ".U4"] = SrcType2, sat: bool [".SAT"] = Sat }
+        [result(rows(shape == NibbleShape::M8n8k32))] <- [
+            r(RA).wide(fragment([1, 2, 4], shape as usize)), r(RB).wide(fragment([1, 1, 2], shape as usize)), r(RC).wide(rows(shape == NibbleShape::M8n8k32)),
+        ] Facts::WARP;
+    Bmma "BMMA" { shape: BitShape = Size, op: BitOp = Op }
+        [result(rows(shape == BitShape::M8n8k128))] <- [
+            r(RA).wide(fragment([1, 2, 4], shape as usize)), r(RB).wide(fragment([1, 1, 2], shape as usize)), r(RC).wide(rows(shape == BitShape::M8n8k128)),
+        ] Facts::WARP;
+    /// Of doubles, 8 by 8 by 4.
+    Dmma "DMMA" { round: Round = Round } [result(4)] <- [r(RA).wide(2), r(RB).wide(2), r(RC).wide(4)] Facts::WARP;
+    Qmma "QMMA" { shape: QuarterShape = Size, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2 }
+        [result(sums(f32))] <- [r(RA).wide(by_depth(shape == QuarterShape::M16n8k16, 4)), r(RB).wide(by_depth(shape == QuarterShape::M16n8k16, 2)), r(RC).wide(sums(f32))] Facts::WARP;
 
     // Barriers and control.
     /// Barrier, number of threads, and what a reduction reduces; its result is read by `B2R`. Legal, two registers are one
@@ -252,6 +300,10 @@ operations! {
     Bsync "BSYNC" [] <- [barrier()] Facts::SYNC.convergent().pinned();
     /// `trap` and `brkpt`.
     Bpt "BPT" { trap: bool [".TRAP"] } [] <- [] Facts { guardable: false, ..Facts::FENCE.pinned() };
+    /// Waits for the grids that this one depends on, and sees what they wrote.
+    Acqbulk "ACQBULK" [] <- [] Facts::SYNC.pinned();
+    /// Lets the grids that depend on this one start.
+    Preexit "PREEXIT" [] <- [] Facts::FENCE.pinned();
     Nop "NOP" [] <- [] Facts::FENCE.pinned();
 }
 

@@ -110,8 +110,9 @@ macro_rules! choices {
 }
 
 choices! {
-    Round ICmp FCmp Bool Sign MemSize Order Evict Prefetch ShfType ShflMode VoteMode MufuFunc AtomOp AtomType
-    IntType FloatType IntRound MembarScope BarMode DotMode MatchMode ReduxOp CctlOp
+    Round ICmp FCmp Bool Sign MemSize Order Evict Prefetch ShfType ShflMode VoteMode MufuFunc HalfFunc AtomOp AtomType
+    IntType FloatType IntRound MembarScope BarMode DotMode MatchMode ReduxOp CctlOp QuerySpace LineOp MatrixLayout
+    MatrixCount HalfShape Tf32Shape ByteShape NibbleShape BitShape QuarterShape BitOp QuarterType
 }
 
 /// Reads a decimal or `0x` number.

@@ -9,7 +9,7 @@ pub use super::operations::{facts, signature};
 
 use crate::ori::ir::{Dst, File, Inst, Src, SrcKind};
 use crate::ori::memory::Space;
-use crate::ori::op::{AtomType, FloatType, IntType, MemSize, Sr};
+use crate::ori::op::{AtomType, FloatType, IntType, MatrixCount, MemSize, Sr};
 use sass::Field;
 use smallvec::SmallVec;
 
@@ -325,6 +325,35 @@ pub(super) const fn registers_if(wide: bool, width: u8) -> u8 {
 
 pub(super) const fn is_float(ty: AtomType) -> bool {
     matches!(ty, AtomType::F32 | AtomType::F64 | AtomType::F16x2 | AtomType::Bf16x2)
+}
+
+/// Registers of matrices of 8 by 8 halves.
+pub(super) const fn matrices(count: MatrixCount) -> u8 {
+    match count {
+        MatrixCount::One => 1,
+        MatrixCount::Two => 2,
+        MatrixCount::Four => 4,
+    }
+}
+
+/// Registers of a sum of 16 by 8: floats, or pairs of halves.
+pub(super) const fn sums(f32: bool) -> u8 {
+    if f32 { 4 } else { 2 }
+}
+
+/// Registers of a sum with 8 rows, or 16.
+pub(super) const fn rows(eight: bool) -> u8 {
+    if eight { 2 } else { 4 }
+}
+
+/// Registers of a factor, of which the shape with half the depth has half.
+pub(super) const fn by_depth(half: bool, full: u8) -> u8 {
+    if half { full / 2 } else { full }
+}
+
+/// Registers of a factor by shape.
+pub(super) const fn fragment(registers: [u8; 3], shape: usize) -> u8 {
+    registers[shape]
 }
 
 /// The space of an atomic that is not shared.

@@ -7,12 +7,14 @@ use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{BlockId, Dst, File, Function, Src, SrcKind, SrcMods, Value};
 use crate::ori::memory::memory;
 use crate::ori::op::Op;
+use crate::ori::signature::{At, signature};
 use crate::phase::copy_propagation::whole_of;
 use crate::phase::edit::{Defs, known};
 use crate::phases::Context;
+use std::ops::RangeInclusive;
 
 /// Offsets are signed 24-bit numbers.
-const OFFSETS: std::ops::RangeInclusive<i64> = -(1 << 23)..=(1 << 23) - 1;
+const OFFSETS: RangeInclusive<i64> = -(1 << 23)..=(1 << 23) - 1;
 
 pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
     let cfg = Cfg::new(func);
@@ -38,8 +40,18 @@ struct Addresses<'a> {
     packs: Vec<Option<Value>>,
 }
 
-/// The offset field of a memory operation.
-fn offset_mut(op: &mut Op) -> Option<&mut i32> {
+/// The offset that a memory operation adds to its source `n`, and those it has room for.
+fn offset_mut(op: &mut Op, n: usize) -> Option<(&mut i32, RangeInclusive<i64>)> {
+    let signed = |bits: u32| -(1 << (bits - 1))..=(1 << (bits - 1)) - 1;
+    match (op, n) {
+        (Op::Ldgsts { to, .. }, 0) => Some((to, signed(20))),
+        (Op::Ldgsts { from, .. }, 1) => Some((from, signed(12))),
+        (op, 0) => Some((only_offset(op)?, OFFSETS)),
+        _ => None,
+    }
+}
+
+fn only_offset(op: &mut Op) -> Option<&mut i32> {
     match op {
         Op::Ldg { access } | Op::Ld { access } | Op::Stg { access } | Op::St { access } => {
             Some(&mut access.offset)
@@ -52,7 +64,10 @@ fn offset_mut(op: &mut Op) -> Option<&mut i32> {
         | Op::AtomCas { offset, .. }
         | Op::Red { offset, .. }
         | Op::Atoms { offset, .. }
-        | Op::AtomsCas { offset, .. } => Some(offset),
+        | Op::AtomsCas { offset, .. }
+        | Op::Ldsm { offset, .. }
+        | Op::Stsm { offset, .. }
+        | Op::Line { offset, .. } => Some(offset),
         _ => None,
     }
 }
@@ -73,35 +88,42 @@ impl Addresses<'_> {
     }
 
     fn fold(&mut self, b: BlockId, i: usize) {
+        (0..2).for_each(|n| self.fold_source(b, i, n));
+        self.fold_uniform(b, i);
+    }
+
+    /// Puts constants that are added to source `n` into the operation.
+    fn fold_source(&mut self, b: BlockId, i: usize, n: usize) {
         let inst = &self.func.block(b).insts[i];
         let mut op = inst.op;
-        let mut address = inst.srcs[0];
-        let mut uniform = inst.srcs.get(1).copied();
-        let has_uniform =
-            matches!(op, Op::Lds { .. } | Op::Sts { .. } | Op::Atoms { .. } | Op::AtomsCas { .. });
-        let Some(offset) = offset_mut(&mut op) else { return };
+        let Some((offset, room)) = offset_mut(&mut op, n) else { return };
+        let mut address = inst.srcs[n];
         let mut total = i64::from(*offset);
         // Each step goes to an earlier definition.
         for _ in 0..16 {
             let Some((base, add)) = self.step(&address, b, i) else { break };
-            if !OFFSETS.contains(&(total + add)) {
+            if !room.contains(&(total + add)) {
                 break;
             }
             address = base;
             total += add;
         }
-        if has_uniform
-            && uniform == Some(Src::ZERO)
-            && let Some((base, addend)) = self.uniform_addend(&address)
-        {
-            (address, uniform) = (base, Some(addend));
-        }
         *offset = total as i32;
         let inst = &mut self.func.block_mut(b).insts[i];
         inst.op = op;
-        inst.srcs[0] = address;
-        if let (Some(uniform), true) = (uniform, has_uniform) {
-            inst.srcs[1] = uniform;
+        inst.srcs[n] = address;
+    }
+
+    /// Puts a uniform register that is added to the address into the place that the operation has for one.
+    fn fold_uniform(&mut self, b: BlockId, i: usize) {
+        let inst = &self.func.block(b).insts[i];
+        let has_place = signature(&inst.op).srcs.get(1).is_some_and(|slot| slot.at == At::Base);
+        if has_place
+            && inst.srcs[1] == Src::ZERO
+            && let Some((base, addend)) = self.uniform_addend(&inst.srcs[0])
+        {
+            let inst = &mut self.func.block_mut(b).insts[i];
+            (inst.srcs[0], inst.srcs[1]) = (base, addend);
         }
     }
 

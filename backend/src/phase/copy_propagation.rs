@@ -98,8 +98,8 @@ impl Copies {
     }
 
     fn note(&mut self, func: &Function, inst: &Inst) {
-        if let (Op::Redux { .. }, [Dst::Value(dst)]) = (inst.op, &inst.dsts[..]) {
-            self.of_group[dst.index()] = true;
+        if matches!(inst.op, Op::Redux { .. } | Op::Elect) {
+            inst.defs().for_each(|dst| self.of_group[dst.index()] = true);
         }
         let ([Dst::Value(dst)], true) = (&inst.dsts[..], inst.guard.is_true()) else { return };
         match inst.op {

@@ -16,6 +16,8 @@ pub(crate) struct InstFacts {
     pub(crate) loads: bool,
     /// Invalidates the first-level cache.
     pub(crate) invalidates: bool,
+    /// Raises the scoreboard that counts groups of copies.
+    pub(crate) ends_copies: bool,
     /// Cycles before the next instruction may issue, whatever that is.
     pub(crate) issue: u8,
 }
@@ -35,6 +37,7 @@ impl InstFacts {
             late: inst.reads_late(sm),
             loads: matches!(mnemonic, "LD" | "LDG" | "LDS" | "ATOM" | "ATOMG" | "ATOMS"),
             invalidates: mnemonic == "CCTL",
+            ends_copies: mnemonic == "LDGDEPBAR",
             issue: inst.issue_cycles(sm),
         }
     }

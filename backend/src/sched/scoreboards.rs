@@ -15,6 +15,10 @@ use sass::RegUse;
 /// The scoreboards of a warp.
 const SCOREBOARDS: usize = 6;
 
+/// Counts groups of copies: `DEPBAR` waits until it counts no more than so many. Where a function has such groups
+/// nothing else raises it, so that nobody waits for a copy but who means to.
+const COPIES: u8 = 0;
+
 /// A position behind every instruction of a block.
 const BEYOND: u32 = u32::MAX;
 
@@ -90,6 +94,8 @@ fn bits(mask: u8) -> impl Iterator<Item = usize> {
 /// Sets the scoreboard and wait fields of the whole function.
 pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn Fn()) {
     let later = later_accesses(code, facts);
+    let copies = facts.iter().flatten().any(|facts| facts.ends_copies);
+    let free: u8 = if copies { !(1 << COPIES) } else { !0 };
     let predecessors = code.predecessors();
     let mut entry: Vec<Pending> = vec![Pending::default(); code.blocks.len()];
     let mut exit: Vec<Pending> = entry.clone();
@@ -111,7 +117,7 @@ pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn
             }
             let mut state = entry[b].clone();
             if !visited[b] {
-                choose(code, b, &facts[b], &later[b], &state);
+                choose(code, b, &facts[b], &later[b], &state, free);
                 visited[b] = true;
             }
             walk(code, b, &facts[b], &mut state);
@@ -207,12 +213,12 @@ fn requests(facts: &[InstFacts], later: &LaterAccesses) -> Vec<Request> {
     requests
 }
 
-/// Gives each setter of a block its scoreboards.
+/// Gives each setter of a block its scoreboards, of those that are free for it.
 ///
 /// Two that are first waited for by the same instruction share one at no cost. Otherwise a free one is
 /// taken; if none is free, the one whose first waiter comes at or after this one's own and nearest to it, so
 /// that nobody waits for something younger than what he needs; failing that, the one with the last waiter.
-fn choose(code: &mut Code, b: usize, facts: &[InstFacts], later: &LaterAccesses, entry: &Pending) {
+fn choose(code: &mut Code, b: usize, facts: &[InstFacts], later: &LaterAccesses, entry: &Pending, free: u8) {
     let requests = requests(facts, later);
     let mut state = entry.clone();
     // The first instruction that will wait for each scoreboard.
@@ -223,18 +229,21 @@ fn choose(code: &mut Code, b: usize, facts: &[InstFacts], later: &LaterAccesses,
         let control = &mut inst.inst.control;
         let request = requests[at];
         let mut take = |wanted: u32, avoid: Option<u8>| -> u8 {
-            let s = pick(&state, &waiter, wanted, avoid);
+            let s = pick(&state, &waiter, wanted, free & avoid.map_or(!0, |s| !(1 << s)));
             waiter[s] = if state.is_free(s) { wanted } else { waiter[s].min(wanted) };
             s as u8
         };
         control.write_sb = request.result.map(|wanted| take(wanted, None));
+        if facts.ends_copies {
+            control.write_sb = Some(COPIES);
+        }
         control.read_sb = request.source.map(|wanted| take(wanted, control.write_sb));
         record(&mut state, facts, control.write_sb, control.read_sb);
     }
 }
 
-fn pick(state: &Pending, waiter: &[u32; SCOREBOARDS], wanted: u32, avoid: Option<u8>) -> usize {
-    let others = || (0..SCOREBOARDS).filter(|&s| Some(s as u8) != avoid);
+fn pick(state: &Pending, waiter: &[u32; SCOREBOARDS], wanted: u32, from: u8) -> usize {
+    let others = || bits(from);
     if wanted != BEYOND
         && let Some(s) = others().find(|&s| !state.is_free(s) && waiter[s] == wanted)
     {

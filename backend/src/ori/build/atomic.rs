@@ -160,7 +160,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A shared address with its base added: compare-and-swap takes no uniform base.
-    fn based(&mut self, address: Src, base: Src) -> Src {
+    pub(super) fn based(&mut self, address: Src, base: Src) -> Src {
         if base == Src::ZERO {
             return address;
         }

@@ -1,6 +1,7 @@
 //! `cvt`: between integers, between floats, and from one to the other.
 
-use super::float::rounding;
+use super::float::{float, magnitude, rounding};
+use super::integer::lut;
 use super::operand::{known, registers};
 use super::row::AB;
 use super::{Lowering, Result, Statement};
@@ -132,9 +133,6 @@ impl<'a> Lowering<'a> {
     }
 
     fn integer_to_float(&mut self, instr: &Statement<'a>, to: FloatType, from: ScalarType) -> Result<Src> {
-        if to == FloatType::Bf16 {
-            return self.unsupported(instr, "from an integer to .bf16");
-        }
         let Some(kind) = integer_type(from) else {
             return self.unsupported(instr, &format!("from .{}", from.text()));
         };
@@ -148,7 +146,11 @@ impl<'a> Lowering<'a> {
         // No integer is denormal.
         instr.ignore(&[Mod::Ftz]);
         let width = if to == FloatType::F64 { 2 } else { 1 };
-        let result = self.wide(width, Op::I2f { to, from: kind, round: rounding(instr) }, &[src]);
+        let op = Op::I2f { to, from: kind, round: rounding(instr) };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "from an integer to .bf16 on this target");
+        }
+        let result = self.wide(width, op, &[src]);
         match (instr.has(Mod::Sat), to) {
             (false, _) => Ok(result),
             (true, FloatType::F32) => Ok(self.saturate(false, result)),
@@ -163,9 +165,6 @@ impl<'a> Lowering<'a> {
         let Some(kind) = integer_type(to) else {
             return self.unsupported(instr, &format!("to .{}", to.text()));
         };
-        if from == FloatType::Bf16 {
-            return self.unsupported(instr, "from .bf16 to an integer");
-        }
         let src = self.float_source(instr, from)?;
         // Out of range, the nearest value, with and without.
         instr.ignore(&[Mod::Sat]);
@@ -179,6 +178,9 @@ impl<'a> Lowering<'a> {
         };
         let ntz = from != FloatType::F64 && to.bits() < 64;
         let op = Op::F2i { to: kind, from, round, ftz: instr.has(Mod::Ftz), ntz };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "from .bf16 to an integer on this target");
+        }
         let result = self.wide(registers(wide), op, &[src]);
         Ok(if wide == to { result } else { self.clamp(result, to, wide) })
     }
@@ -277,9 +279,28 @@ impl<'a> Lowering<'a> {
             (F64, F16) if !sat() => {
                 self.reg(Op::F2f { to, from, round: rounding(instr), ftz: false, sat: false }, &[src])
             }
+            (Bf16, Bf16) => match integral_rounding(instr) {
+                Some(round) => self.narrow_float(instr, Op::Frnd { ty: Bf16, round, ftz: false }, src)?,
+                None => src,
+            },
+            (Bf16, F64) | (F16, Bf16) | (Bf16, F16) if !sat() => {
+                let op = Op::F2f { to, from, round: rounding(instr), ftz: false, sat: false };
+                self.narrow_float(instr, op, src)?
+            }
             _ => return self.unsupported(instr, "between these float types"),
         };
         Ok(result)
+    }
+
+    /// An operation on a float that not every target has.
+    fn narrow_float(&mut self, instr: &Statement<'_>, op: Op, src: Src) -> Result<Src> {
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "between these float types on the target");
+        }
+        Ok(match op {
+            Op::F2f { to: FloatType::F64, .. } => self.wide(2, op, &[src]),
+            _ => self.reg(op, &[src]),
+        })
     }
 
     fn float_to_half(&mut self, instr: &Statement<'_>, to: FloatType, round: Round, src: Src) -> Result<Src> {
@@ -293,6 +314,20 @@ impl<'a> Lowering<'a> {
                 Ok(self.reg(op, &[src]))
             }
         }
+    }
+
+    /// `cvt.rna.tf32.f32`: half a unit of the last place that stays is added to what is finite, and the rest cleared.
+    pub(super) fn convert_to_tf32(&mut self, instr: &Statement<'a>) -> Result<()> {
+        const PLACES: u32 = 13;
+        if !instr.has(Mod::Rna) {
+            return self.unsupported(instr, "this rounding to .tf32");
+        }
+        let a = self.source(instr, 1, ScalarType::F32)?;
+        let finite = self.fcompare(FCmp::Lt, false, magnitude(a), float(f32::INFINITY));
+        let a = self.in_register(a);
+        let rounded = self.add_where(finite, a, Src::imm(1 << (PLACES - 1)), a);
+        let result = self.lop3(lut::A & lut::B, rounded, Src::imm(!0 << PLACES), Src::ZERO);
+        self.result(instr, result)
     }
 
     /// `cvt` of two floats to a pair of halves: the first operand is the high one.

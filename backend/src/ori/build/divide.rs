@@ -24,7 +24,7 @@ pub(super) fn double(value: f64) -> Src {
 
 impl<'a> Lowering<'a> {
     /// `a + b` where the predicate holds, else `old`.
-    fn add_where(&mut self, cond: Src, a: Src, b: Src, old: Src) -> Src {
+    pub(super) fn add_where(&mut self, cond: Src, a: Src, b: Src, old: Src) -> Src {
         let value = self.new_value(File::R, 1);
         let dsts = [Dst::Value(value), Dst::Sink, Dst::Sink];
         let mut inst = Inst::new(Op::Iadd3 { x: false }, &dsts, &[a, b, Src::ZERO], self.src);

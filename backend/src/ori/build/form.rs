@@ -7,7 +7,7 @@ use super::row::{A, AB, ABC, LARGER, MINUS_ZERO, SMALLER, ZERO};
 use super::{Lowering, Result, Statement};
 use crate::input::{Operand, RegId};
 use crate::ori::ir::Src;
-use crate::ori::op::{DotMode, MufuFunc, Op, Round, ShfType};
+use crate::ori::op::{DotMode, HalfFunc, MufuFunc, Op, Round, ShfType};
 use ptx_isa::{FormId as F, Mod, ScalarType, TypeKind};
 
 /// The sign bit of a float.
@@ -147,7 +147,8 @@ impl<'a> Lowering<'a> {
                 let bf16 = self.half_minimum_type(instr)?;
                 self.one(instr, Op::Hmnmx2 { bf16, ftz: ftz(), nan: nan() }, LARGER)
             }
-            F::Ex2Half | F::TanhHalf => self.unsupported(instr, "half precision"),
+            F::Ex2Half => self.approximate_half(instr, HalfFunc::Ex2),
+            F::TanhHalf => self.approximate_half(instr, HalfFunc::Tanh),
 
             F::SetpInt | F::SetpFloat | F::SetpHalf => self.set_predicate(instr),
             F::SetInt | F::SetFloat => self.set_register(instr),
@@ -188,13 +189,13 @@ impl<'a> Lowering<'a> {
             F::MatchSync => self.branch_around(|this| this.matching(instr)),
             F::Activemask => self.active_mask(instr),
             F::Redux => self.branch_around(|this| this.reduce(instr)),
-            F::Elect => self.elect(instr),
+            F::Elect => self.branch_around(|this| this.elect(instr)),
 
             F::AddF32x2 | F::SubF32x2 | F::MulF32x2 | F::FmaF32x2 => self.unsupported(instr, "packed .f32x2"),
             F::AddMixed | F::SubMixed | F::FmaMixed => self.unsupported(instr, "mixed precision"),
             F::SetHalf | F::SetHalfResult => self.unsupported(instr, "comparison results in half precision"),
             F::CvtPair => self.convert_pair(instr),
-            F::CvtTf32 => self.unsupported(instr, "conversion to .tf32"),
+            F::CvtTf32 => self.convert_to_tf32(instr),
             F::CvtToNarrow
             | F::CvtToNarrow4
             | F::CvtFromNarrow
@@ -206,7 +207,7 @@ impl<'a> Lowering<'a> {
                 self.unsupported(instr, "asynchronous changes of priority")
             }
             F::Spcompress | F::Spdecompress => self.unsupported(instr, "sparse vectors"),
-            F::Discard => self.unsupported(instr, "discarding cached data"),
+            F::Discard => self.discard(instr),
             F::CreatepolicyRange | F::CreatepolicyFractional | F::CreatepolicyCvt => {
                 self.unsupported(instr, "cache eviction policies")
             }
@@ -239,7 +240,7 @@ impl<'a> Lowering<'a> {
             | F::FabricTryGetTensor
             | F::FabricTryPutTensor
             | F::FabricTryRedTensor => self.unsupported(instr, "memory of several GPUs"),
-            F::Griddepcontrol => self.unsupported(instr, "dependent grids"),
+            F::Griddepcontrol => self.depend(instr),
             F::Setmaxnreg => self.unsupported(instr, "register reallocation"),
             F::Alloca | F::Stacksave | F::Stackrestore => self.unsupported(instr, "a stack of variable size"),
             F::ClusterlaunchcontrolTryCancel
@@ -247,11 +248,11 @@ impl<'a> Lowering<'a> {
             | F::ClusterlaunchcontrolGetFirstCtaid
             | F::ClusterlaunchcontrolGetFirstCtaidDim => self.unsupported(instr, "cluster launch control"),
 
-            F::CpAsync
-            | F::CpAsyncCommitGroup
-            | F::CpAsyncWaitGroup
-            | F::CpAsyncWaitAll
-            | F::CpAsyncMbarrierArrive
+            F::CpAsync => self.copy_asynchronously(instr),
+            F::CpAsyncCommitGroup => self.one(instr, Op::Ldgdepbar, &[]),
+            F::CpAsyncWaitGroup => self.wait_for_copies(instr),
+            F::CpAsyncWaitAll => self.wait_for_all_copies(instr),
+            F::CpAsyncMbarrierArrive
             | F::CpAsyncBulkLoad
             | F::CpAsyncBulkCluster
             | F::CpAsyncBulkStore
@@ -281,21 +282,20 @@ impl<'a> Lowering<'a> {
                 self.unsupported(instr, "multimem addresses")
             }
             F::TensormapReplace | F::TensormapCpFenceproxy => self.unsupported(instr, "tensor maps"),
-            F::Ldmatrix
-            | F::LdmatrixBytes
-            | F::LdmatrixUnpack
-            | F::Stmatrix
-            | F::StmatrixBytes
-            | F::Movmatrix
-            | F::MmaF16M8
-            | F::MmaF16
+            F::Ldmatrix => self.branch_around(|this| this.load_matrices(instr)),
+            F::Stmatrix => self.branch_around(|this| this.store_matrices(instr)),
+            F::Movmatrix => self.branch_around(|this| this.transpose_matrix(instr)),
+            F::MmaF16
             | F::MmaBf16
             | F::MmaTf32
             | F::MmaF64
             | F::MmaInt8
             | F::MmaInt4
             | F::MmaBits
-            | F::MmaFp8 => self.unsupported(instr, "matrices"),
+            | F::MmaFp8 => self.branch_around(|this| this.multiply_matrices(instr)),
+            F::LdmatrixBytes | F::LdmatrixUnpack | F::StmatrixBytes | F::MmaF16M8 => {
+                self.unsupported(instr, "matrices")
+            }
             F::Tex
             | F::Tld4
             | F::Txq
@@ -380,6 +380,20 @@ impl<'a> Lowering<'a> {
     fn hint(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.take_all();
         Ok(())
+    }
+
+    /// `griddepcontrol`.
+    fn depend(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let Some(op) = instr.take(&[(Mod::Wait, Op::Acqbulk), (Mod::LaunchDependents, Op::Preexit)]) else {
+            return self.malformed("griddepcontrol without what it does");
+        };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "dependent grids on this target");
+        }
+        self.branch_around(|this| {
+            this.effect(op, &[]);
+            Ok(())
+        })
     }
 
     /// A predicate among other elements passes for a register of 32 bits with the vendor's assembler.

@@ -4,7 +4,7 @@ use super::operand::known;
 use super::{Lowering, Result, Statement};
 use crate::input::Operand;
 use crate::ori::ir::Src;
-use crate::ori::op::{Bool, FCmp, Op};
+use crate::ori::op::{Bool, FCmp, HalfFunc, Op};
 use ptx_isa::{Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
@@ -48,6 +48,27 @@ impl<'a> Lowering<'a> {
             Some(bits) if ty.bits() == 16 => Src::imm(bits & 0xffff | bits << 16),
             _ => src,
         })
+    }
+
+    /// `ex2` and `tanh` of one half or of both.
+    pub(super) fn approximate_half(&mut self, instr: &Statement<'a>, func: HalfFunc) -> Result<()> {
+        // What bf16 loses of denormals the operation loses by itself.
+        instr.ignore(&[Mod::Ftz]);
+        let ty = self.type_of(instr, 0)?;
+        let bf16 = matches!(ty, ScalarType::Bf16 | ScalarType::Bf16x2);
+        let op = |high| Op::MufuHalf { func, bf16, high };
+        if !self.encodes(&op(false)) {
+            return self.unsupported(instr, "bfloat16 on this target");
+        }
+        let src = self.source(instr, 1, ty)?;
+        let low = self.reg(op(false), &[src]);
+        if ty.bits() == 16 {
+            return self.result(instr, low);
+        }
+        let src = self.in_register(src);
+        let high = self.reg(op(true), &[src]);
+        let both = self.halves_of(low, high);
+        self.result(instr, both)
     }
 
     /// A comparison of scalar halves: the first result is the low halves'.

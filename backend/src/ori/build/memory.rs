@@ -151,7 +151,7 @@ fn ignore_order(instr: &Statement<'_>) {
 }
 
 /// The elements of a vector operand, or the one operand.
-fn elements<'a>(instr: &Statement<'_>, operand: &'a Operand) -> &'a [Operand] {
+pub(super) fn elements<'a>(instr: &Statement<'_>, operand: &'a Operand) -> &'a [Operand] {
     // The braces show how many there are.
     instr.ignore(&[Mod::V2, Mod::V4, Mod::V8]);
     match operand {
@@ -161,7 +161,7 @@ fn elements<'a>(instr: &Statement<'_>, operand: &'a Operand) -> &'a [Operand] {
 }
 
 impl<'a> Lowering<'a> {
-    fn address(&self, instr: &Statement<'a>, i: usize) -> Result<Address> {
+    pub(super) fn address(&self, instr: &Statement<'a>, i: usize) -> Result<Address> {
         match self.operand(instr, i)? {
             Operand::Address(address) => Ok(*address),
             other => self.malformed(format!("operand {other:?} where an address is expected")),
@@ -183,7 +183,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A register and the part of the offset that fits; the rest is added.
-    fn wide_target(&mut self, address: Address, generic: bool) -> Result<Target> {
+    pub(super) fn wide_target(&mut self, address: Address, generic: bool) -> Result<Target> {
         let base = match address.base {
             AddressBase::Reg(reg) => self.read_address(reg)?,
             AddressBase::Symbol(symbol) => {
@@ -213,7 +213,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn shared_target(&mut self, instr: &Statement<'a>, address: Address) -> Result<Target> {
+    pub(super) fn shared_target(&mut self, instr: &Statement<'a>, address: Address) -> Result<Target> {
         match address.base {
             AddressBase::Symbol(symbol) => {
                 let Place::Shared(at) = self.place(symbol)? else {
@@ -392,7 +392,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// What the destinations hold, as one value.
-    fn kept(&mut self, dsts: &[Operand], ty: ScalarType) -> Result<Src> {
+    pub(super) fn kept(&mut self, dsts: &[Operand], ty: ScalarType) -> Result<Src> {
         let mut words = Vec::new();
         for dst in dsts {
             let src = match dst {
@@ -409,7 +409,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Writes loaded words to the elements, extended to the registers' size.
-    fn write_elements(&mut self, dsts: &[Operand], words: &[Src], ty: ScalarType) -> Result<()> {
+    pub(super) fn write_elements(&mut self, dsts: &[Operand], words: &[Src], ty: ScalarType) -> Result<()> {
         for (i, dst) in dsts.iter().enumerate() {
             let src = match ty.bits() {
                 bits @ (8 | 16) if dsts.len() > 1 => {
@@ -482,7 +482,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The registers that a store writes to memory.
-    fn stored(&mut self, srcs: &[Operand], ty: ScalarType) -> Result<Src> {
+    pub(super) fn stored(&mut self, srcs: &[Operand], ty: ScalarType) -> Result<Src> {
         let values = srcs.iter().map(|s| self.read(s, ty)).collect::<Result<Vec<Src>>>()?;
         let mut words = Vec::new();
         match ty.bits() {

@@ -719,6 +719,17 @@ fn directed_float_division_brackets_the_quotient() {
     }
 }
 
+/// Ties go away from zero, and what exceeds the format to infinity; infinities and NaNs lose their low bits.
+#[test]
+fn rounding_to_tf32() {
+    check("cvt.rna.tf32.f32 %r9, %f1", "%r9", |[a, ..]| {
+        let a = a as u32;
+        let up = if a << 1 < 0xff00_0000 { 0x1000 } else { 0 };
+        w((a + up) & 0xffff_e000)
+    });
+    check("cvt.rna.tf32.f32 %r9, 0f3F801000", "%r9", |_| 0x3f80_2000);
+}
+
 /// The relative error of the approximations, without the unit's own; denormals included.
 #[test]
 fn approximations_keep_denormals() {

@@ -3,10 +3,10 @@
 use super::special::sr;
 use super::{Lowering, Result, Statement};
 use crate::CodegenError;
-use crate::input::Symbol;
+use crate::input::{Symbol, Variable};
 use crate::layout;
 use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind};
-use crate::ori::op::{ICmp, Op};
+use crate::ori::op::{ICmp, Op, QuerySpace};
 use crate::target::ParamWindow;
 use ptx_isa::{Mod, ScalarType, Space};
 
@@ -219,7 +219,26 @@ impl<'a> Lowering<'a> {
 
     /// `isspacep`.
     pub(super) fn isspacep(&mut self, instr: &Statement<'a>) -> Result<()> {
-        self.unsupported(instr, "needs the window test QSPC")
+        let space = instr.take(&[
+            (Mod::Global, QuerySpace::Global),
+            (Mod::Local, QuerySpace::Local),
+            (Mod::Shared, QuerySpace::Shared),
+            (Mod::SharedCta, QuerySpace::Shared),
+            (Mod::SharedCluster, QuerySpace::Cluster),
+        ]);
+        let Some(space) = space else { return self.unsupported(instr, "this state space") };
+        // The window of constants lies in global memory, which `QSPC` does not know.
+        let constants = |variable: &Variable| variable.space == Space::Const;
+        if space == QuerySpace::Global && self.env.variables.iter().any(constants) {
+            return self.unsupported(instr, ".global in a module with variables in .const");
+        }
+        let op = Op::Qspc { space };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "this state space on the target");
+        }
+        let address = self.source(instr, 1, ScalarType::U64)?;
+        let within = self.pred(op, &[address]);
+        self.result(instr, within)
     }
 
     /// A comparison of two 32-bit integers.

@@ -145,7 +145,20 @@ impl<'a> Lowering<'a> {
 
     /// `elect.sync`.
     pub(super) fn elect(&mut self, instr: &Statement<'a>) -> Result<()> {
-        self.unsupported(instr, "needs the uniform predicate ELECT")
+        if !self.encodes(&Op::Elect) {
+            return self.unsupported(instr, "on this target");
+        }
+        self.join_warp(instr, 1)?;
+        let (lane, chosen) = self.destinations(instr)?;
+        let is_chosen = self.new_value(File::P, 1);
+        let uniform = (!matches!(lane, Operand::Sink)).then(|| self.new_value(File::UR, 1));
+        let second = uniform.map_or(Dst::Sink, Dst::Value);
+        self.guarded(Op::Elect, &[Dst::Value(is_chosen), second], &[], &[]);
+        if let Some(uniform) = uniform {
+            let copy = self.reg(Op::Mov, &[uniform.into()]);
+            self.write(lane, copy)?;
+        }
+        chosen.map_or(Ok(()), |chosen| self.write(chosen, is_chosen.into()))
     }
 
     /// `bar.warp.sync`.
@@ -175,7 +188,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// All threads of a warp come to an `.aligned` operation of the block together.
-    fn join_all(&mut self) {
+    pub(super) fn join_all(&mut self) {
         self.effect(Op::Warpsync, &[Src::imm(u32::MAX)]);
     }
 

@@ -7,6 +7,7 @@ use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind, Value};
 use crate::ori::loops::Loops;
 use crate::ori::memory::{Effect, effect};
 use crate::ori::op::Op;
+use crate::ori::operations::facts;
 use std::ops::Range;
 
 /// Where a warp may part into groups that masks name.
@@ -57,7 +58,7 @@ impl Groups {
                         if !is_together {
                             groups.parting.push(b);
                         } else if let Some(next) = insts.get(i + 1)
-                            && matches!(next.op, Op::Vote { .. } | Op::Match { .. } | Op::Redux { .. })
+                            && asks_threads(&next.op)
                         {
                             groups.brackets.push((b, i..end_of(insts, i + 1)));
                         }
@@ -74,10 +75,18 @@ impl Groups {
     }
 }
 
+/// Its result depends on which threads execute it together. In a shuffle each says whose value it reads.
+fn asks_threads(op: &Op) -> bool {
+    let facts = facts(op);
+    facts.convergent
+        && !matches!(op, Op::Shfl { .. })
+        && matches!(facts.effect, Effect::Warp { .. } | Effect::Memory(_))
+}
+
 /// What comes after an operation and the reads of its result in a uniform register, which all groups share.
 fn end_of(insts: &[Inst], at: usize) -> usize {
     let shared: Vec<Value> = match insts[at].op {
-        Op::Redux { .. } => insts[at].defs().collect(),
+        Op::Redux { .. } | Op::Elect => insts[at].defs().collect(),
         _ => Vec::new(),
     };
     let reads = |inst: &Inst| inst.uses().any(|src| src.value().is_some_and(|v| shared.contains(&v)));
@@ -134,12 +143,13 @@ pub(super) fn remove_waits(insts: &mut Vec<Inst>) {
         match next {
             // Each thread says whose value it reads, and those are here.
             Some(Op::Shfl { .. }) => drop(insts.remove(i)),
-            Some(Op::Vote { .. } | Op::Match { .. } | Op::Redux { .. } | Op::Bar { .. })
-                if is_full(&insts[i]) =>
-            {
-                insts.remove(i);
+            Some(op) if asks_threads(&op) || matches!(op, Op::Bar { .. }) => {
+                if is_full(&insts[i]) {
+                    insts.remove(i);
+                } else {
+                    i += 1;
+                }
             }
-            Some(Op::Vote { .. } | Op::Match { .. } | Op::Redux { .. } | Op::Bar { .. }) => i += 1,
             // It stands for `bar.warp.sync`, orders memory, and stays.
             _ => {
                 insts[i].srcs[0] = Src::imm(u32::MAX);

@@ -60,6 +60,9 @@ fn latency(op: &Op) -> u32 {
         Op::Pack | Op::Copy => 0,
         Op::Ldg { .. } | Op::Ld { .. } | Op::Ldl { .. } | Op::Atom { .. } | Op::AtomCas { .. } => 300,
         Op::Lds { .. } | Op::Ldc { .. } | Op::Atoms { .. } | Op::AtomsCas { .. } | Op::Shfl { .. } => 28,
+        Op::Ldsm { .. } | Op::Movm | Op::Qspc { .. } => 30,
+        Op::Hmma { .. } | Op::HmmaTf32 { .. } | Op::Qmma { .. } | Op::Dmma { .. } => 24,
+        Op::Imma { .. } | Op::ImmaNibbles { .. } | Op::Bmma { .. } => 24,
         Op::S2r { .. }
         | Op::S2ur { .. }
         | Op::B2r { .. }
@@ -109,7 +112,7 @@ impl Order {
         if names && let Some(named) = self.named.replace(i) {
             graph.edge(named, i, 1);
         }
-        if matches!(inst.op, Op::Redux { .. }) {
+        if matches!(inst.op, Op::Redux { .. } | Op::Elect) {
             self.reductions.extend(inst.defs());
         }
         let copies_reduction = inst.op == Op::Mov

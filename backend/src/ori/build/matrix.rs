@@ -1,0 +1,196 @@
+//! Matrices of which each thread of the warp has some elements: `ldmatrix`, `stmatrix`, `movmatrix` and `mma`.
+//!
+//! All are `.aligned`: the whole warp executes them together, which the wait in front of each sees to where nothing
+//! else does.
+
+use super::memory::{Target, elements};
+use super::{Lowering, Result, Statement};
+use crate::input::Address;
+use crate::ori::ir::Src;
+use crate::ori::op::{
+    BitOp, BitShape, ByteShape, HalfShape, MatrixCount, MatrixLayout, NibbleShape, Op, QuarterShape,
+    QuarterType, Round, Tf32Shape,
+};
+use crate::ori::signature::{Width, signature};
+use ptx_isa::{FormId, Mod, ScalarType};
+
+impl<'a> Lowering<'a> {
+    /// `ldmatrix`.
+    pub(super) fn load_matrices(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let (layout, count) = self.matrices(instr)?;
+        let (address, base, offset) = self.matrix_address(instr, 1)?;
+        self.product(instr, Op::Ldsm { layout, count, offset }, &[address, base])
+    }
+
+    /// `stmatrix`.
+    pub(super) fn store_matrices(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let (layout, count) = self.matrices(instr)?;
+        let (address, base, offset) = self.matrix_address(instr, 0)?;
+        let op = Op::Stsm { layout, count, offset };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "on this target");
+        }
+        let stored = self.operand(instr, 1)?;
+        let data = self.stored(elements(instr, stored), ScalarType::B32)?;
+        self.join_all();
+        self.effect(op, &[address, base, data]);
+        Ok(())
+    }
+
+    /// `movmatrix`.
+    pub(super) fn transpose_matrix(&mut self, instr: &Statement<'a>) -> Result<()> {
+        // The only shape, and the only thing that is done to it.
+        instr.ignore(&[Mod::M8n8, Mod::Trans]);
+        let matrix = self.source(instr, 1, ScalarType::B32)?;
+        self.product(instr, Op::Movm, &[matrix])
+    }
+
+    fn matrices(&self, instr: &Statement<'a>) -> Result<(MatrixLayout, MatrixCount)> {
+        instr.ignore(&[Mod::M8n8]);
+        let counts = [(Mod::X1, MatrixCount::One), (Mod::X2, MatrixCount::Two), (Mod::X4, MatrixCount::Four)];
+        let Some(count) = instr.take(&counts) else {
+            return self.unsupported(instr, "this number of matrices");
+        };
+        let layout = if instr.has(Mod::Trans) { MatrixLayout::Columns } else { MatrixLayout::Rows };
+        Ok((layout, count))
+    }
+
+    fn matrix_address(&mut self, instr: &Statement<'a>, i: usize) -> Result<(Src, Src, i32)> {
+        let address = self.address(instr, i)?;
+        if instr.any_of(&[Mod::Shared, Mod::SharedCta]).is_none() {
+            return self.generic_shared(address);
+        }
+        match self.shared_target(instr, address)? {
+            Target::Shared { address, base, offset } => Ok((address, base, offset)),
+            _ => self.malformed("a shared address in another space"),
+        }
+    }
+
+    /// A generic address that must lie in shared memory, as one of that.
+    fn generic_shared(&mut self, address: Address) -> Result<(Src, Src, i32)> {
+        let Target::Wide { address, offset, .. } = self.wide_target(address, true)? else {
+            return self.malformed("a generic address in a space");
+        };
+        let low = self.part(address, 0);
+        let low = match self.target.driver.shared_window {
+            Some(window) => self.subtract(low, Src::constant(0, window)),
+            // The window is aligned to 4 GiB.
+            None => self.in_register(low),
+        };
+        Ok((low, Src::ZERO, offset))
+    }
+
+    /// `mma` with dense factors.
+    pub(super) fn multiply_matrices(&mut self, instr: &Statement<'a>) -> Result<()> {
+        // The form has one layout of each factor.
+        instr.ignore(&[Mod::Row, Mod::Col]);
+        let Some(op) = self.product_operation(instr)? else {
+            return self.unsupported(instr, "this shape and type");
+        };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "this shape and type on the target");
+        }
+        let mut srcs = [Src::ZERO; 3];
+        for (i, src) in srcs.iter_mut().enumerate() {
+            *src = self.fragment(instr, i + 1)?;
+        }
+        self.product(instr, op, &srcs)
+    }
+
+    fn product_operation(&self, instr: &Statement<'a>) -> Result<Option<Op>> {
+        let (to, a, b) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?, self.type_of(instr, 2)?);
+        let (f32, c) = (to == ScalarType::F32, self.type_of(instr, 3)?);
+        if c != to {
+            return self.unsupported(instr, "sums of two types");
+        }
+        let (a_signed, b_signed) = (a.is_signed(), b.is_signed());
+        let sat = instr.has(Mod::Satfinite);
+        Ok(match instr.form() {
+            FormId::MmaF16 | FormId::MmaBf16 => instr
+                .take(&[(Mod::M16n8k8, HalfShape::M16n8k8), (Mod::M16n8k16, HalfShape::M16n8k16)])
+                .map(|shape| Op::Hmma { shape, f32, bf16: a == ScalarType::Bf16 }),
+            FormId::MmaTf32 => instr
+                .take(&[(Mod::M16n8k4, Tf32Shape::M16n8k4), (Mod::M16n8k8, Tf32Shape::M16n8k8)])
+                .map(|shape| Op::HmmaTf32 { shape, f32 }),
+            FormId::MmaF64 => {
+                let rounds =
+                    [(Mod::Rn, Round::Rn), (Mod::Rz, Round::Rz), (Mod::Rm, Round::Rm), (Mod::Rp, Round::Rp)];
+                let round = instr.take(&rounds).unwrap_or(Round::Rn);
+                instr.take(&[(Mod::M8n8k4, ())]).map(|()| Op::Dmma { round })
+            }
+            FormId::MmaInt8 => instr
+                .take(&[
+                    (Mod::M8n8k16, ByteShape::M8n8k16),
+                    (Mod::M16n8k16, ByteShape::M16n8k16),
+                    (Mod::M16n8k32, ByteShape::M16n8k32),
+                ])
+                .map(|shape| Op::Imma { shape, a_signed, b_signed, sat }),
+            FormId::MmaInt4 => instr
+                .take(&[
+                    (Mod::M8n8k32, NibbleShape::M8n8k32),
+                    (Mod::M16n8k32, NibbleShape::M16n8k32),
+                    (Mod::M16n8k64, NibbleShape::M16n8k64),
+                ])
+                .map(|shape| Op::ImmaNibbles { shape, a_signed, b_signed, sat }),
+            FormId::MmaBits => {
+                instr.ignore(&[Mod::Popc]);
+                let op = instr.take(&[(Mod::Xor, BitOp::Xor), (Mod::And, BitOp::And)]).unwrap_or(BitOp::Xor);
+                instr
+                    .take(&[
+                        (Mod::M8n8k128, BitShape::M8n8k128),
+                        (Mod::M16n8k128, BitShape::M16n8k128),
+                        (Mod::M16n8k256, BitShape::M16n8k256),
+                    ])
+                    .map(|shape| Op::Bmma { shape, op })
+            }
+            FormId::MmaFp8 => {
+                let (Some(a), Some(b)) = (quarter(a), quarter(b)) else { return Ok(None) };
+                instr
+                    .take(&[(Mod::M16n8k16, QuarterShape::M16n8k16), (Mod::M16n8k32, QuarterShape::M16n8k32)])
+                    .map(|shape| Op::Qmma { shape, f32, a, b })
+            }
+            _ => None,
+        })
+    }
+
+    /// The registers of a fragment, one after the other.
+    fn fragment(&mut self, instr: &Statement<'a>, i: usize) -> Result<Src> {
+        let operand = self.operand(instr, i)?;
+        let ty = match self.type_of(instr, i)? {
+            ScalarType::F64 => ScalarType::F64,
+            _ => ScalarType::B32,
+        };
+        self.stored(elements(instr, operand), ty)
+    }
+
+    /// An operation of the whole warp whose result is a fragment.
+    fn product(&mut self, instr: &Statement<'a>, op: Op, srcs: &[Src]) -> Result<()> {
+        let Some(Width::Exactly(width)) = signature(&op).dsts.first().map(|dst| dst.width) else {
+            return self.malformed("a product without a result");
+        };
+        self.join_all();
+        let result = self.wide(width, op, srcs);
+        let words: Vec<Src> = match width {
+            1 => vec![result],
+            _ => (0..width).map(|i| self.part(result, i)).collect(),
+        };
+        let doubles = matches!(op, Op::Dmma { .. });
+        let ty = if doubles { ScalarType::F64 } else { ScalarType::B32 };
+        let dsts = elements(instr, self.operand(instr, 0)?);
+        if dsts.len() * if doubles { 2 } else { 1 } != usize::from(width) {
+            return self.malformed("a fragment of another size than the product's");
+        }
+        self.write_elements(dsts, &words, ty)
+    }
+}
+
+fn quarter(ty: ScalarType) -> Option<QuarterType> {
+    match ty {
+        ScalarType::E4m3 => Some(QuarterType::E4m3),
+        ScalarType::E5m2 => Some(QuarterType::E5m2),
+        ScalarType::E3m2 => Some(QuarterType::E3m2),
+        ScalarType::E2m3 => Some(QuarterType::E2m3),
+        ScalarType::E2m1 => Some(QuarterType::E2m1),
+        _ => None,
+    }
+}
