@@ -148,6 +148,12 @@ pub fn const_layout(env: &Env) -> impl Iterator<Item = (u64, u32)> {
         })
 }
 
+/// Bytes of the `.const` variables that this module defines.
+pub fn const_bytes(env: &Env) -> u64 {
+    let end = |(start, i): (u64, u32)| start.saturating_add(env.variables[i as usize].size);
+    const_layout(env).map(end).last().unwrap_or(0)
+}
+
 /// Byte offset in bank 4 of the slot with a variable's or function's 64-bit address; `None` past its end.
 pub fn address_slot(env: &Env, symbol: Symbol) -> Option<u16> {
     let index = match symbol {

@@ -170,6 +170,38 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_is_a_load_and_a_store() {
+        let copy = Effect::Memory(Memory {
+            space: Space::Shared,
+            kind: Kind::Copy,
+            order: Order::Weak,
+            offset: 16,
+            bytes: 16,
+        });
+        let at = |space, kind, offset, bytes| {
+            Effect::Memory(Memory { space, kind, order: Order::Weak, offset, bytes })
+        };
+        for (other, free) in [
+            (at(Space::Global, Kind::Load, 0, 4), true),
+            (at(Space::Global, Kind::Store, 0, 4), false),
+            (at(Space::Generic, Kind::Store, 0, 4), false),
+            (at(Space::Local, Kind::Store, 0, 4), true),
+            (at(Space::Shared, Kind::Load, 16, 4), false),
+            (at(Space::Shared, Kind::Load, 32, 4), true),
+            (at(Space::Shared, Kind::Store, 12, 4), true),
+            // Where a matrix lies, other threads say.
+            (at(Space::Shared, Kind::Load, 64, Memory::ANYWHERE), false),
+            (at(Space::Shared, Kind::Copy, 32, 16), true),
+            (at(Space::Shared, Kind::Copy, 24, 16), false),
+            (Effect::Everything, false),
+        ] {
+            assert_eq!(may_exchange(&copy, &other, true), free, "{other:?}");
+            assert_eq!(may_exchange(&other, &copy, true), free, "{other:?}");
+        }
+        assert!(!is_removable(&copy) && !is_repeatable(&copy));
+    }
+
+    #[test]
     fn offsets_tell_accesses_by_one_address_apart() {
         let at = |space, kind, offset, bytes| {
             Effect::Memory(Memory { space, kind, order: Order::Weak, offset, bytes })

@@ -23,6 +23,7 @@ mod integer;
 mod logic;
 mod matrix;
 mod memory;
+mod narrow;
 mod operand;
 mod rewrite;
 mod row;

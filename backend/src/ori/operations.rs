@@ -170,6 +170,16 @@ operations! {
     F2fp "F2FP" { sat: bool [".SAT"] = Sat, relu: bool [".RELU"] = Relu, bf16: bool [".BF16" ".F16"] = Type, round: Round = Round } [R] <- [r(A).float(), alu(B).float()] F,
         as &["F2FP.PACK_AB"];
 
+    /// The same to a pair of narrow floats in the low half; the high half is that of the third source.
+    F2fpNarrow "F2FP.PACK_AB_MERGE_C" { sat: bool [".SATFINITE"] = Sat, relu: bool [".RELU"] = Relu, to: QuarterType = Type } [R] <- [r(A).float(), alu(B).float(), r(C)] F;
+    /// Of two halves.
+    F2fpNarrowHalf "F2FP.UNPACK_B_MERGE_C" { sat: bool [".SATFINITE"] = Sat, relu: bool [".RELU"] = Relu, to: QuarterType = Type } [R] <- [alu(B), r(C)] I;
+    /// The pair of narrow floats in the low half, as halves.
+    F2fpUnpack "F2FP.UNPACK_B" { relu: bool [".RELU"] = Relu, from: QuarterType = SrcType } [R] <- [alu(B)] I,
+        as if from == QuarterType::E2m1 { &["F2FP.UNPACK_B.E2M1"] } else { &["F2FP.UNPACK_B"] };
+    /// A float with the precision that tensor cores take.
+    F2fpTf32 "F2FP.PACK_B" { sat: bool [".SATFINITE"] = Sat, relu: bool [".RELU"] = Relu, round: Round = Round } [R] <- [alu(B).float()] F;
+
     // Uniform datapath.
     /// Constant to uniform registers.
     Uldc "ULDC" { wide: bool [".64"] = Size } [uniform_result(registers_if(wide, 2))] <- [constant().wide(registers_if(wide, 2))] UNIFORM, as &["LDCU", "ULDC"];

@@ -57,13 +57,22 @@ impl Promise<'_> {
     }
 
     fn is_memory(&self) -> bool {
-        let forms = [FormId::Ld, FormId::St, FormId::Atom, FormId::Red];
+        let forms = [FormId::Ld, FormId::St, FormId::Atom, FormId::Red, FormId::CpAsync];
         let constant = self.has(&[Mod::Const, Mod::Param, Mod::ParamEntry, Mod::Nc]);
         self.is_fence() || forms.contains(&self.0.opcode.form) && !constant
     }
 
     fn is_fence(&self) -> bool {
-        let forms = [FormId::Bar, FormId::Barrier, FormId::BarWarpSync, FormId::Membar, FormId::Fence];
+        let forms = [
+            FormId::Bar,
+            FormId::Barrier,
+            FormId::BarWarpSync,
+            FormId::Membar,
+            FormId::Fence,
+            FormId::CpAsyncCommitGroup,
+            FormId::CpAsyncWaitGroup,
+            FormId::CpAsyncWaitAll,
+        ];
         forms.contains(&self.0.opcode.form)
     }
 
@@ -104,9 +113,28 @@ fn mutations(function: &Function, made: &Made) -> Vec<Mutation> {
         })
         .collect();
     let promise = |at: usize| -> Option<(SrcId, Promise<'_>)> {
-        const NAMES: [&str; 18] = [
-            "LD", "LDG", "LDS", "LDL", "ST", "STG", "STS", "STL", "ATOM", "ATOMG", "ATOMS", "RED", "REDG",
-            "MEMBAR", "BAR", "WARPSYNC", "CCTL", "ERRBAR",
+        const NAMES: [&str; 21] = [
+            "LD",
+            "LDG",
+            "LDS",
+            "LDL",
+            "ST",
+            "STG",
+            "STS",
+            "STL",
+            "ATOM",
+            "ATOMG",
+            "ATOMS",
+            "RED",
+            "REDG",
+            "MEMBAR",
+            "BAR",
+            "WARPSYNC",
+            "CCTL",
+            "ERRBAR",
+            "LDGSTS",
+            "LDGDEPBAR",
+            "DEPBAR",
         ];
         let src = made.lines[at]?;
         let promise = Promise(statements.get(&src)?);
@@ -144,6 +172,7 @@ fn mutations(function: &Function, made: &Made) -> Vec<Mutation> {
                     pair[0] == "MEMBAR"
                         || (pair[1] == "CCTL" && pair[0] != "ERRBAR")
                         || pair[0] == "ERRBAR" && pair[1] != "CCTL"
+                        || pair == ["LDGDEPBAR", "DEPBAR"]
                 }
                 // They changed places already.
                 std::cmp::Ordering::Greater => false,
@@ -232,7 +261,7 @@ fn exchanged_and_removed_instructions_are_found() {
 /// Compiles one kernel, changes its code by the places of its instructions of a name, and asks the checker.
 fn found(body: &str, change: impl Fn(&mut Made, &dyn Fn(&str) -> Vec<usize>)) -> String {
     let ptx = format!(
-        ".version 8.3\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
+        ".version 8.3\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
          .reg .pred %p<2>;\n.reg .b32 %r<9>;\n.reg .b64 %d<9>;\n.shared .align 4 .b8 room[64];\n\
          ld.param.u64 %d0, [p];\nmov.u32 %r0, %tid.x;\nsetp.gt.u32 %p0, %r0, 3;\n{body}\nret;\n}}\n"
     );
@@ -272,6 +301,31 @@ fn messages_name_statements_and_reasons() {
         found(acquire, |made, of| made.exchange(of("LDG")[1], of("CCTL")[0])),
         "statement 3 and statement 4: their instructions changed places"
     );
+}
+
+#[test]
+fn copies_stay_with_what_waits_for_them() {
+    let body = "mov.u32 %r1, room;\ncp.async.ca.shared.global [%r1], [%d0], 4;\ncp.async.commit_group;\n\
+                cp.async.wait_group 0;\nbar.sync 0;\nld.shared.u32 %r2, [%r1];\nst.global.u32 [%d0], %r2;";
+    let changed = "their instructions changed places";
+    assert_eq!(found(body, |_, _| ()), "");
+    assert_eq!(found(body, |made, of| made.remove(of("LDGSTS")[0])), "statement 4: its access is missing");
+    assert_eq!(
+        found(body, |made, of| made.remove(of("LDGDEPBAR")[0])),
+        "statement 5: its LDGDEPBAR is missing"
+    );
+    let leaves = "statement 6: its DEPBAR is missing or leaves too many groups";
+    assert_eq!(found(body, |made, of| made.remove(of("DEPBAR")[0])), leaves);
+    let too_many = found(body, |made, of| drop(made.insts[of("DEPBAR")[0]].set(Field::Imm2, 1)));
+    assert_eq!(too_many, leaves);
+    let late = found(body, |made, of| made.exchange(of("LDGSTS")[0], of("LDGDEPBAR")[0]));
+    assert_eq!(late, format!("statement 4 and statement 5: {changed}"));
+    // What is read from global memory is what was there before a later store.
+    let body = "mov.u32 %r1, room;\ncp.async.ca.shared.global [%r1], [%d0], 4;\nst.global.u32 [%d0+4], %r0;";
+    let stored = found(body, |made, of| made.exchange(of("LDGSTS")[0], of("STG")[0]));
+    assert_eq!(stored, format!("statement 4 and statement 5: {changed}"));
+    let load = "mov.u32 %r1, room;\ncp.async.ca.shared.global [%r1], [%d0], 4;\nld.global.u32 %r2, [%d0+4];\nst.global.u32 [%d0+8], %r2;";
+    assert_eq!(found(load, |made, of| made.exchange(of("LDGSTS")[0], of("LDG")[0])), "");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! `cvt`: between integers, between floats, and from one to the other.
 
-use super::float::{float, magnitude, rounding};
-use super::integer::lut;
+use super::float::rounding;
 use super::operand::{known, registers};
 use super::row::AB;
 use super::{Lowering, Result, Statement};
@@ -314,20 +313,6 @@ impl<'a> Lowering<'a> {
                 Ok(self.reg(op, &[src]))
             }
         }
-    }
-
-    /// `cvt.rna.tf32.f32`: half a unit of the last place that stays is added to what is finite, and the rest cleared.
-    pub(super) fn convert_to_tf32(&mut self, instr: &Statement<'a>) -> Result<()> {
-        const PLACES: u32 = 13;
-        if !instr.has(Mod::Rna) {
-            return self.unsupported(instr, "this rounding to .tf32");
-        }
-        let a = self.source(instr, 1, ScalarType::F32)?;
-        let finite = self.fcompare(FCmp::Lt, false, magnitude(a), float(f32::INFINITY));
-        let a = self.in_register(a);
-        let rounded = self.add_where(finite, a, Src::imm(1 << (PLACES - 1)), a);
-        let result = self.lop3(lut::A & lut::B, rounded, Src::imm(!0 << PLACES), Src::ZERO);
-        self.result(instr, result)
     }
 
     /// `cvt` of two floats to a pair of halves: the first operand is the high one.

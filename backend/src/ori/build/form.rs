@@ -196,12 +196,11 @@ impl<'a> Lowering<'a> {
             F::SetHalf | F::SetHalfResult => self.unsupported(instr, "comparison results in half precision"),
             F::CvtPair => self.convert_pair(instr),
             F::CvtTf32 => self.convert_to_tf32(instr),
-            F::CvtToNarrow
-            | F::CvtToNarrow4
-            | F::CvtFromNarrow
-            | F::CvtToScale
-            | F::CvtToScale4
-            | F::CvtFromScale => self.unsupported(instr, "formats of 8 bits and fewer"),
+            F::CvtToNarrow => self.convert_to_narrow(instr),
+            F::CvtFromNarrow => self.convert_from_narrow(instr),
+            F::CvtToNarrow4 | F::CvtToScale | F::CvtToScale4 | F::CvtFromScale => {
+                self.unsupported(instr, "scale factors and random rounding")
+            }
             F::CvtPack | F::CvtPackInto => self.unsupported(instr, "cvt.pack"),
             F::ApplypriorityBulk | F::ApplypriorityBulkTensor => {
                 self.unsupported(instr, "asynchronous changes of priority")

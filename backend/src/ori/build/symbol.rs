@@ -3,10 +3,10 @@
 use super::special::sr;
 use super::{Lowering, Result, Statement};
 use crate::CodegenError;
-use crate::input::{Symbol, Variable};
+use crate::input::Symbol;
 use crate::layout;
 use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind};
-use crate::ori::op::{ICmp, Op, QuerySpace};
+use crate::ori::op::{Bool, ICmp, Op, QuerySpace, lut};
 use crate::target::ParamWindow;
 use ptx_isa::{Mod, ScalarType, Space};
 
@@ -219,6 +219,11 @@ impl<'a> Lowering<'a> {
 
     /// `isspacep`.
     pub(super) fn isspacep(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let address = self.source(instr, 1, ScalarType::U64)?;
+        if instr.has(Mod::Const) {
+            let within = self.is_in_constants(address);
+            return self.result(instr, within);
+        }
         let space = instr.take(&[
             (Mod::Global, QuerySpace::Global),
             (Mod::Local, QuerySpace::Local),
@@ -227,18 +232,30 @@ impl<'a> Lowering<'a> {
             (Mod::SharedCluster, QuerySpace::Cluster),
         ]);
         let Some(space) = space else { return self.unsupported(instr, "this state space") };
-        // The window of constants lies in global memory, which `QSPC` does not know.
-        let constants = |variable: &Variable| variable.space == Space::Const;
-        if space == QuerySpace::Global && self.env.variables.iter().any(constants) {
-            return self.unsupported(instr, ".global in a module with variables in .const");
-        }
         let op = Op::Qspc { space };
         if !self.encodes(&op) {
             return self.unsupported(instr, "this state space on the target");
         }
-        let address = self.source(instr, 1, ScalarType::U64)?;
-        let within = self.pred(op, &[address]);
+        let mut within = self.pred(op, &[address]);
+        if space == QuerySpace::Global {
+            // Constants have addresses among those of global memory.
+            let constant = self.is_in_constants(address);
+            within = self.plop3(lut::A & !lut::B, within, constant, Src::TRUE);
+        }
         self.result(instr, within)
+    }
+
+    /// Whether a generic address is that of a `.const` variable.
+    fn is_in_constants(&mut self, address: Src) -> Src {
+        let bytes = layout::const_bytes(self.env);
+        if bytes == 0 {
+            return Src::FALSE;
+        }
+        let address = self.pair(address);
+        let start = self.pair(Src::constant(0, self.target.driver.const_window));
+        let end = self.add_pair(start, super::operand::halves(bytes));
+        let behind = self.compare_pair(ICmp::Ge, false, address, end);
+        self.compare_pair_with(ICmp::Ge, false, address, start, Bool::And, behind.not())
     }
 
     /// A comparison of two 32-bit integers.
