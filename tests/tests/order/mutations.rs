@@ -316,7 +316,9 @@ fn copies_stay_with_what_waits_for_them() {
     );
     let leaves = "statement 6: its DEPBAR is missing or leaves too many groups";
     assert_eq!(found(body, |made, of| made.remove(of("DEPBAR")[0])), leaves);
-    let too_many = found(body, |made, of| drop(made.insts[of("DEPBAR")[0]].set(Field::Imm2, 1)));
+    let too_many = found(body, |made, of| {
+        made.insts[of("DEPBAR")[0]].set(Field::Imm2, 1);
+    });
     assert_eq!(too_many, leaves);
     let late = found(body, |made, of| made.exchange(of("LDGSTS")[0], of("LDGDEPBAR")[0]));
     assert_eq!(late, format!("statement 4 and statement 5: {changed}"));
