@@ -75,7 +75,8 @@ pub fn dump(db: &Database, file: SourceFile, stage: &str, only: Option<&str>) ->
             }
             "ori" => {
                 if let (Some(input), Some(options)) = (function(db, item), backend_options(db, file)) {
-                    match ptx_backend::ori::build::build(function_env(db, file, input), input, &options) {
+                    let env = function_env(db, file, input);
+                    match ptx_backend::ori::build::build(env, input, &options, &|| ()) {
                         Ok(built) => out.push_str(&ptx_backend::ori::text::print(&built)),
                         Err(error) => drop(writeln!(out, "// {}: {error}", input.name)),
                     }

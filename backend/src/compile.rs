@@ -29,7 +29,7 @@ pub fn compile(
         return Err(CodegenError::unsupported(SrcId(0), "functions that are called"));
     }
 
-    let mut ori = build::build(env, func, options)?;
+    let mut ori = build::build(env, func, options, session.checkpoint)?;
     phases::run(&mut ori, options, session)?;
     session.checkpoint();
     let limit = registers::limit(&func.launch, options);
@@ -37,12 +37,13 @@ pub fn compile(
     let allocation = registers::assign(&mut ori, target, limit, options, session)?;
     session.checkpoint();
     let mut code = emit::emit(&ori, sm, target)?;
+    session.checkpoint();
     let schedule = sched::Options { reorder: options.opt_level > 0 };
     sched::schedule(&mut code, schedule, checkpoint);
     let assembled = assemble::assemble(&code)?;
     // Always: code that reads too early, or in another order than PTX's, runs, and runs wrongly.
     let insts = decode(sm, &assembled.code)?;
-    check_hazards(sm, &insts)?;
+    check_hazards(sm, &insts, checkpoint)?;
     session.checkpoint();
     order::check(func, sm, &insts, &assembled.lines, &code.facts.never)
         .map_err(|violation| CodegenError::internal(violation.first, "order", violation.to_string()))?;
@@ -85,8 +86,8 @@ fn decode(sm: Sm, code: &[u128]) -> Result<Vec<sass::Inst>, CodegenError> {
 }
 
 /// Refuses code whose reads do not wait for their writers.
-fn check_hazards(sm: Sm, insts: &[sass::Inst]) -> Result<(), CodegenError> {
-    match hazard::check(sm, insts, &[]).first() {
+fn check_hazards(sm: Sm, insts: &[sass::Inst], checkpoint: &dyn Fn()) -> Result<(), CodegenError> {
+    match hazard::check_with(sm, insts, &[], checkpoint).first() {
         None => Ok(()),
         Some(hazard) => Err(CodegenError::internal(SrcId(0), "hazard", format!("{hazard:?}"))),
     }

@@ -122,10 +122,21 @@ impl Facts {
 /// Checks a function's code. `tables` gives the targets of each indirect branch, by its index; one that is
 /// not listed ends its path.
 pub fn check(sm: Sm, code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Vec<Hazard> {
+    check_with(sm, code, tables, &|| ())
+}
+
+/// As [`check`]; `checkpoint` is called often and cancels by unwinding.
+pub fn check_with(
+    sm: Sm,
+    code: &[Inst],
+    tables: &[(usize, Vec<usize>)],
+    checkpoint: &dyn Fn(),
+) -> Vec<Hazard> {
     let mut checker =
         Checker { sm, code, facts: code.iter().map(|inst| Facts::of(sm, inst)).collect(), found: Vec::new() };
     checker.legality();
-    checker.dependences(&Flow::of(code, tables));
+    checkpoint();
+    checker.dependences(&Flow::of(code, tables), checkpoint);
     checker.found.sort_by_key(|h| (h.at, h.kind, h.register, h.earlier));
     // An instruction may read a register by several operands.
     checker.found.dedup();
@@ -163,7 +174,7 @@ impl Checker<'_> {
         }
     }
 
-    fn dependences(&mut self, flow: &Flow) {
+    fn dependences(&mut self, flow: &Flow, checkpoint: &dyn Fn()) {
         let mut entry: Vec<Option<State>> = vec![None; flow.starts.len()];
         // What holds where a block calls a subroutine.
         let mut calling: Vec<Option<State>> = vec![None; flow.starts.len()];
@@ -174,6 +185,7 @@ impl Checker<'_> {
         }
         while let Some(block) = work.pop_first() {
             let Some(mut state) = entry[block].clone() else { continue };
+            checkpoint();
             let range = flow.range(block, self.code.len());
             let last = name(&self.code[range.end - 1]);
             for at in range {

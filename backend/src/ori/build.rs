@@ -33,13 +33,13 @@ mod statement;
 mod symbol;
 mod warp;
 
-use crate::input::{Env, Function, Guard, Operand, SrcId, Stmt};
+use crate::input::{Env, Function, Guard, Operand, SrcId, Stmt, Symbol};
 use crate::layout::{self, SharedLayout};
 use crate::ori::ir::{self, BlockId, Dst, File, Inst, Src, Term, Value};
 use crate::ori::op::Op;
 use crate::target::Target;
 use crate::{CodegenError, Options};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use ssa::{Shape, Ssa, Variable};
 use statement::Statement;
@@ -62,8 +62,11 @@ fn within(most: u32, bytes: u64, space: &str) -> Result<u32> {
     })
 }
 
-/// Lowers one function.
-pub fn build(env: &Env, func: &Function, options: &Options) -> Result<ir::Function> {
+/// Statements between checkpoints.
+const STRIDE: usize = 1 << 10;
+
+/// Lowers one function. `checkpoint` is called often; it cancels by unwinding.
+pub fn build(env: &Env, func: &Function, options: &Options, checkpoint: &dyn Fn()) -> Result<ir::Function> {
     let at = SrcId::default();
     let Some(target) = Target::of(options.sm) else {
         return Err(CodegenError::unsupported(at, format!("code for {}", options.sm)));
@@ -75,7 +78,8 @@ pub fn build(env: &Env, func: &Function, options: &Options) -> Result<ir::Functi
         return Err(CodegenError::unsupported(at, "32-bit addressing"));
     }
     let mut lowering = Lowering::new(env, func, options, target)?;
-    lowering.body()?;
+    lowering.body(checkpoint)?;
+    checkpoint();
     Ok(lowering.finish())
 }
 
@@ -104,6 +108,8 @@ struct Lowering<'a> {
     packed: FxHashMap<Value, SmallVec<[Src; 4]>>,
     temporaries: Vec<Shape>,
     shared: SharedLayout,
+    /// The symbols among the facts.
+    slots: FxHashSet<Symbol>,
     locals: Vec<Option<u32>>,
     /// Operations that the entry block starts with, and the values they give.
     prologue: Vec<Inst>,
@@ -143,6 +149,7 @@ impl<'a> Lowering<'a> {
             packed: FxHashMap::default(),
             temporaries: Vec::new(),
             shared,
+            slots: FxHashSet::default(),
             locals: locals.offsets,
             prologue: Vec::new(),
             descriptor: None,
@@ -150,20 +157,28 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    fn body(&mut self) -> Result<()> {
+    fn body(&mut self, checkpoint: &dyn Fn()) -> Result<()> {
         let runs = self.split_into_blocks()?;
         for (i, run) in runs.iter().enumerate() {
             let Some(block) = run.block else { continue };
             self.start(block);
             let next = runs.get(i + 1).and_then(|r| r.block);
-            self.run(run.statements.clone(), next)?;
+            self.run(run.statements.clone(), next, checkpoint)?;
         }
         Ok(())
     }
 
     /// Lowers the statements of one run; `next` is the block that control falls into.
-    fn run(&mut self, statements: std::ops::Range<usize>, next: Option<BlockId>) -> Result<()> {
-        for stmt in &self.func.body[statements] {
+    fn run(
+        &mut self,
+        statements: std::ops::Range<usize>,
+        next: Option<BlockId>,
+        checkpoint: &dyn Fn(),
+    ) -> Result<()> {
+        for (i, stmt) in statements.clone().zip(&self.func.body[statements]) {
+            if i % STRIDE == 0 {
+                checkpoint();
+            }
             let Stmt::Instr(instr) = stmt else { continue };
             if self.out.values.len() > MAX_VALUES {
                 return Err(CodegenError::unsupported(

@@ -74,7 +74,7 @@ impl<'a> Lowering<'a> {
             },
             (Space::Global, _) => {
                 let slot = layout::address_slot(self.env, symbol).ok_or_else(|| missing(self.src))?;
-                if !self.out.facts.symbols.contains(&symbol) {
+                if self.slots.insert(symbol) {
                     self.out.facts.symbols.push(symbol);
                 }
                 Ok(Place::Slot(slot))
