@@ -42,6 +42,7 @@ impl Divergence {
             loops,
             uses: Uses::new(func, cfg),
             left: vec![false; loops.loops.len()],
+            left_irreducible: false,
             result: Divergence {
                 values: vec![false; func.values.len()],
                 branches: vec![false; func.blocks.len()],
@@ -49,7 +50,10 @@ impl Divergence {
             work: Vec::new(),
             labels: vec![NO_LABEL; func.blocks.len()],
             budget: 200_000 + 32 * func.blocks.len(),
+            open_joins: 0,
         };
+        let phis = cfg.order.iter().flat_map(|b| &func.block(*b).phis);
+        analysis.open_joins = phis.count();
         for &b in &cfg.order {
             for inst in &func.block(b).insts {
                 if is_source(inst) {
@@ -150,12 +154,16 @@ struct Analysis<'a> {
     uses: Uses,
     /// Indexed by loop: values that leave it are marked.
     left: Vec<bool>,
+    /// The values of cycles that are no loops are marked.
+    left_irreducible: bool,
     result: Divergence,
     work: Vec<Value>,
     /// Scratch, indexed by block: from which way out of the branch the block is reached.
     labels: Vec<u32>,
     /// Block visits left before every join counts as divergent; keeps the analysis near linear.
     budget: usize,
+    /// Phis that do not count as divergent yet.
+    open_joins: usize,
 }
 
 impl Analysis<'_> {
@@ -166,10 +174,15 @@ impl Analysis<'_> {
         }
     }
 
+    fn mark_phi(&mut self, v: Value) {
+        self.open_joins -= usize::from(!self.result.values[v.index()]);
+        self.mark(v);
+    }
+
     fn visit(&mut self, user: User) {
         let func = self.func;
         match user {
-            User::Phi(b, i) => self.mark(func.block(b).phis[i as usize].dst),
+            User::Phi(b, i) => self.mark_phi(func.block(b).phis[i as usize].dst),
             User::Inst(b, i) => func.block(b).insts[i as usize].defs().for_each(|v| self.mark(v)),
             User::Term(b) => self.branch(b),
         }
@@ -190,6 +203,9 @@ impl Analysis<'_> {
 
     /// Marks the phis where paths from different ways out of `b` meet, up to its post-dominator.
     fn joins(&mut self, b: BlockId) {
+        if self.open_joins == 0 {
+            return;
+        }
         let func = self.func;
         let end = self.post.parent(b);
         // By place in reverse postorder. A block may come again when it turns out to be a join.
@@ -236,7 +252,7 @@ impl Analysis<'_> {
             self.labels[to.index()] = label;
         } else {
             let func = self.func;
-            func.block(to).phis.iter().for_each(|phi| self.mark(phi.dst));
+            func.block(to).phis.iter().for_each(|phi| self.mark_phi(phi.dst));
             self.labels[to.index()] = own;
         }
         if Some(to) != end && to != b {
@@ -247,17 +263,17 @@ impl Analysis<'_> {
     fn every_join(&mut self) {
         let func = self.func;
         for &b in &self.cfg.order {
-            func.block(b).phis.iter().for_each(|phi| self.mark(phi.dst));
+            func.block(b).phis.iter().for_each(|phi| self.mark_phi(phi.dst));
         }
     }
 
     /// Values that live on after a loop which `b` lets threads leave one by one.
     fn leaves_loops(&mut self, b: BlockId) {
         let func = self.func;
-        if self.loops.is_irreducible(b) {
+        if self.loops.is_irreducible(b) && !std::mem::replace(&mut self.left_irreducible, true) {
             // No loop to tell inside from outside: every value of such cycles counts.
             for &at in self.cfg.order.iter().filter(|at| self.loops.is_irreducible(**at)) {
-                func.block(at).phis.iter().for_each(|phi| self.mark(phi.dst));
+                func.block(at).phis.iter().for_each(|phi| self.mark_phi(phi.dst));
                 func.block(at).insts.iter().flat_map(Inst::defs).for_each(|v| self.mark(v));
             }
         }
@@ -273,7 +289,9 @@ impl Analysis<'_> {
             if std::mem::replace(&mut self.left[id.0 as usize], true) {
                 continue;
             }
-            for at in self.loops.blocks(id) {
+            // What is in an inner loop that is left has been looked at.
+            let was_left = |inner: LoopId| inner != id && self.left[inner.0 as usize];
+            for at in self.loops.blocks_outside(id, was_left) {
                 func.block(at).phis.iter().for_each(|phi| self.escapes(phi.dst, id));
                 func.block(at).insts.iter().flat_map(Inst::defs).for_each(|v| self.escapes(v, id));
             }

@@ -41,6 +41,8 @@ impl Loops {
             blocks: Vec::new(),
         };
         let mut is_irreducible = false;
+        // Per loop: one around it, as far out as was found.
+        let mut out: Vec<u32> = Vec::new();
         // Inner headers first: an inner header is below the outer one in the dominator tree.
         for &header in dominators.preorder.iter().rev() {
             let mut work = Vec::new();
@@ -56,6 +58,7 @@ impl Loops {
             }
             let id = LoopId(forest.loops.len() as u32);
             forest.loops.push(Loop { header, parent: None, depth: 0 });
+            out.push(id.0);
             while let Some(b) = work.pop() {
                 match forest.innermost[b.index()] {
                     None => {
@@ -66,8 +69,9 @@ impl Loops {
                     }
                     Some(inner) => {
                         // Found before: adopt the outermost loop around it and go on before its header.
-                        let outer = forest.outermost_so_far(inner);
+                        let outer = outermost_so_far(&mut out, inner);
                         if outer != id {
+                            out[outer.0 as usize] = id.0;
                             forest.loops[outer.0 as usize].parent = Some(id);
                             let inner_header = forest.loops[outer.0 as usize].header;
                             work.extend(
@@ -121,13 +125,6 @@ impl Loops {
         self.innermost(b).map(|id| self.numbers[id.0 as usize].start)
     }
 
-    fn outermost_so_far(&self, mut id: LoopId) -> LoopId {
-        while let Some(parent) = self.loops[id.0 as usize].parent {
-            id = parent;
-        }
-        id
-    }
-
     pub fn get(&self, id: LoopId) -> &Loop {
         &self.loops[id.0 as usize]
     }
@@ -150,11 +147,23 @@ impl Loops {
         self.number_of(b).is_some_and(|number| self.numbers[id.0 as usize].contains(&number))
     }
 
-    /// The blocks of a loop, those of the loops in it included.
-    pub fn blocks(&self, id: LoopId) -> impl Iterator<Item = BlockId> + '_ {
+    /// The blocks of a loop, without those of loops in it that are to be left out.
+    pub fn blocks_outside(&self, id: LoopId, leave_out: impl Fn(LoopId) -> bool) -> Vec<BlockId> {
+        let after = |number: u32| self.blocks.partition_point(|block| block.0 < number);
         let Range { start, end } = self.numbers[id.0 as usize];
-        let first = self.blocks.partition_point(|&(number, _)| number < start);
-        self.blocks[first..].iter().take_while(move |&&(number, _)| number < end).map(|&(_, b)| b)
+        let mut found = Vec::new();
+        let mut at = after(start);
+        while let Some(&(_, b)) = self.blocks.get(at).filter(|block| block.0 < end) {
+            // A loop's own blocks come before those of the loops in it.
+            match self.innermost(b).filter(|inner| leave_out(*inner)) {
+                Some(inner) => at = after(self.numbers[inner.0 as usize].end),
+                None => {
+                    found.push(b);
+                    at += 1;
+                }
+            }
+        }
+        found
     }
 
     pub fn is_header(&self, b: BlockId) -> bool {
@@ -180,6 +189,17 @@ impl Loops {
         for_each_successor(func, first, |_| successors += 1);
         (second.is_none() && successors == 1).then_some(first)
     }
+}
+
+/// The outermost loop around `id` by `out`, whose path is halved on the way.
+fn outermost_so_far(out: &mut [u32], id: LoopId) -> LoopId {
+    let mut at = id.0;
+    while out[at as usize] != at {
+        let further = out[out[at as usize] as usize];
+        out[at as usize] = further;
+        at = further;
+    }
+    LoopId(at)
 }
 
 /// Blocks of strongly connected components that a retreating edge enters beside their dominating header. By

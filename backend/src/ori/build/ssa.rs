@@ -10,6 +10,10 @@ use crate::input::{RegId, SrcId};
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, SrcKind, SrcMods, Value};
 use crate::ori::op::Op;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// Blocks that a walk passes between those that it tells what it found.
+const STRIDE: u32 = 16;
 
 /// What is assigned more than once in the source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -95,6 +99,10 @@ impl Ssa {
         shape: &impl Fn(Variable) -> Shape,
     ) -> Src {
         let mut block = start;
+        let mut steps = 0;
+        // Some of the blocks on the way are told the result, so that walks from many places to one definition share
+        // theirs.
+        let mut told: SmallVec<[BlockId; 8]> = SmallVec::new();
         let src = loop {
             if let Some(&src) = self.definitions.get(&(block, variable)) {
                 break src;
@@ -102,7 +110,13 @@ impl Ssa {
             let state = &mut self.blocks[block.index()];
             match state.predecessors[..] {
                 [] if state.sealed => break Src::UNDEF,
-                [only] if state.sealed => block = only,
+                [only] if state.sealed => {
+                    block = only;
+                    steps += 1;
+                    if steps % STRIDE == 0 {
+                        told.push(block);
+                    }
+                }
                 _ => {
                     let shape = shape(variable);
                     let dst = out.new_value(shape.file, shape.width);
@@ -117,8 +131,9 @@ impl Ssa {
                 }
             }
         };
-        self.definitions.insert((block, variable), src);
-        self.definitions.insert((start, variable), src);
+        for at in told.into_iter().chain([block, start]) {
+            self.definitions.insert((at, variable), src);
+        }
         src
     }
 
