@@ -26,8 +26,10 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     let loops = Loops::new(func, &cfg, &dominators(&cfg, func));
     let sm = sass::Sm(context.sm.number as u8);
     let exists = |family, shape| sass::lookup(sm, family, shape).is_some();
+    let constant_operands = exists("IADD3", "rcr");
     let mut legalizer = Legalizer {
-        constant_operands: exists("IADD3", "rcr"),
+        constant_operands,
+        phi_constants: if constant_operands { FxHashMap::default() } else { phi_constants(func, &cfg) },
         mask_operands: exists("WARPSYNC", ""),
         hoisted: vec![0; loops.loops.len()],
         preheaders: (0..loops.loops.len()).map(|i| loops.preheader(func, &cfg, LoopId(i as u32))).collect(),
@@ -49,9 +51,31 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
 /// What is loaded into a register.
 type Key = (SrcKind, u8);
 
+/// By edge: a block's phis that take a constant along it, and which argument that is.
+type PhiConstants = FxHashMap<(BlockId, BlockId), Vec<(usize, usize)>>;
+
+fn phi_constants(func: &Function, cfg: &Cfg) -> PhiConstants {
+    let mut constants = PhiConstants::default();
+    for &b in &cfg.order {
+        for (p, phi) in func.block(b).phis.iter().enumerate() {
+            if func.value(phi.dst).file != File::R {
+                continue;
+            }
+            for (a, (from, src)) in phi.args.iter().enumerate() {
+                if matches!(src.kind, SrcKind::Const(_)) {
+                    constants.entry((*from, b)).or_default().push((p, a));
+                }
+            }
+        }
+    }
+    constants
+}
+
 struct Legalizer {
     /// Arithmetic reads constant banks.
     constant_operands: bool,
+    /// Those that are yet to be loaded.
+    phi_constants: PhiConstants,
     /// A mask of some threads, and not all, can be an immediate.
     mask_operands: bool,
     loops: Loops,
@@ -92,15 +116,11 @@ impl Legalizer {
     fn constants_of_phis(&mut self, func: &mut Function, b: BlockId) {
         let at = func.block(b).term_src;
         for next in func.block(b).term.successors() {
-            for p in 0..func.block(next).phis.len() {
+            for (p, a) in self.phi_constants.remove(&(b, next)).unwrap_or_default() {
                 let phi = &func.block(next).phis[p];
-                let dst = func.value(phi.dst);
-                let Some(a) = phi.args.iter().position(|(from, _)| *from == b) else { continue };
-                let src = phi.args[a].1;
-                if matches!(src.kind, SrcKind::Const(_)) && dst.file == File::R {
-                    let loaded = self.register(func, src, dst.width, at);
-                    func.block_mut(next).phis[p].args[a].1 = loaded;
-                }
+                let (dst, src) = (func.value(phi.dst), phi.args[a].1);
+                let loaded = self.register(func, src, dst.width, at);
+                func.block_mut(next).phis[p].args[a].1 = loaded;
             }
         }
     }

@@ -8,6 +8,7 @@ use crate::ori::ir::{BlockId, Function, Src, SrcKind, Term};
 use crate::phase::convergence::retarget;
 use crate::phase::edit::{Replacements, remove_unreached};
 use crate::phases::Context;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
     decide_known(func);
@@ -21,6 +22,8 @@ pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
 
 /// A branch on a known predicate, or to one place, is a jump.
 pub fn decide_known(func: &mut Function) {
+    // Where control does not come any more, and from where.
+    let mut gone: Vec<(BlockId, BlockId)> = Vec::new();
     for i in 0..func.layout.len() {
         let b = func.layout[i];
         let (to, not) = match &func.block(b).term {
@@ -33,17 +36,14 @@ pub fn decide_known(func: &mut Function) {
             Term::Switch { targets, .. } if targets.iter().all(|t| *t == targets[0]) => (targets[0], None),
             _ => continue,
         };
-        if let Some(not) = not {
-            remove_edge(func, b, not);
-        }
+        gone.extend(not.map(|not| (not, b)));
         func.block_mut(b).term = Term::Jump(to);
     }
-}
-
-/// Control does not come from `from` to `to` any more.
-fn remove_edge(func: &mut Function, from: BlockId, to: BlockId) {
-    for phi in &mut func.block_mut(to).phis {
-        phi.args.retain(|(pred, _)| *pred != from);
+    gone.sort_unstable();
+    for edges in gone.chunk_by(|a, b| a.0 == b.0) {
+        for phi in &mut func.block_mut(edges[0].0).phis {
+            phi.args.retain(|&(from, _)| edges.binary_search_by_key(&from, |edge| edge.1).is_err());
+        }
     }
 }
 
@@ -51,11 +51,8 @@ fn remove_edge(func: &mut Function, from: BlockId, to: BlockId) {
 fn remove_empty(func: &mut Function) {
     let entry = func.layout.first().copied();
     let cfg = Cfg::new(func);
-    // Predecessors change along the way; what is not rewritten keeps the lists of the start.
-    let mut preds: Vec<Vec<BlockId>> = vec![Vec::new(); func.blocks.len()];
-    for &b in &cfg.order {
-        preds[b.index()] = cfg.preds(b).to_vec();
-    }
+    let mut edges = Edges::new(func, &cfg);
+    let mut removed = vec![false; func.blocks.len()];
     // Last first, so that chains of empty blocks collapse in one pass.
     for &b in cfg.order.iter().rev() {
         let block = func.block(b);
@@ -64,53 +61,128 @@ fn remove_empty(func: &mut Function) {
         if !empty || to == b || Some(b) == entry {
             continue;
         }
-        let sources = std::mem::take(&mut preds[b.index()]);
-        if !phis_admit(func, to, b, &sources, &preds[to.index()]) {
-            preds[b.index()] = sources;
+        let sources = edges.sources(b);
+        if !edges.phis_admit(func, to, b, &sources) {
             continue;
         }
         for from in &sources {
             retarget(&mut func.block_mut(*from).term, b, to);
         }
-        for phi in &mut func.block_mut(to).phis {
-            let Some(at) = phi.args.iter().position(|(pred, _)| *pred == b) else { continue };
-            let (_, src) = phi.args.remove(at);
-            for from in &sources {
-                if !phi.args.iter().any(|(pred, _)| pred == from) {
-                    phi.args.push((*from, src));
+        edges.lead_past(func, b, to, sources);
+        removed[b.index()] = true;
+        *func.block_mut(b) = Default::default();
+    }
+    edges.finish(func);
+    func.layout.retain(|b| !removed[b.index()]);
+}
+
+/// Edges that change, and what phis take along them.
+struct Edges {
+    /// Indexed by block. Some edges may be gone.
+    preds: Vec<Vec<BlockId>>,
+    /// Every edge that there is: to, and from.
+    all: FxHashSet<(BlockId, BlockId)>,
+    /// Of blocks with phis that were looked at: per predecessor, the argument of each phi.
+    columns: FxHashMap<BlockId, Columns>,
+}
+
+#[derive(Default)]
+struct Columns {
+    /// In the order of the arguments; `None` for what is gone.
+    all: Vec<Option<(BlockId, Vec<Src>)>>,
+    of: FxHashMap<BlockId, usize>,
+    /// Some phi lacks an argument.
+    incomplete: bool,
+}
+
+impl Columns {
+    fn new(func: &Function, b: BlockId) -> Columns {
+        let mut columns = Columns::default();
+        for phi in &func.block(b).phis {
+            for &(from, src) in &phi.args {
+                let next = columns.all.len();
+                let at = *columns.of.entry(from).or_insert(next);
+                if at == next {
+                    columns.all.push(Some((from, Vec::new())));
+                }
+                if let Some((_, column)) = &mut columns.all[at] {
+                    column.push(src);
                 }
             }
         }
-        let into = &mut preds[to.index()];
-        into.retain(|pred| *pred != b);
-        for from in sources {
-            if !into.contains(&from) {
-                into.push(from);
-            }
-        }
-        func.layout.retain(|other| *other != b);
-        *func.block_mut(b) = Default::default();
+        let phis = func.block(b).phis.len();
+        columns.incomplete = columns.all.iter().flatten().any(|(_, column)| column.len() != phis);
+        columns
+    }
+
+    fn get(&self, from: BlockId) -> Option<&Vec<Src>> {
+        self.all[*self.of.get(&from)?].as_ref().map(|(_, column)| column)
     }
 }
 
-/// No block would need two values for one phi of `to` when `sources` go there instead of to `through`.
-fn phis_admit(
-    func: &Function,
-    to: BlockId,
-    through: BlockId,
-    sources: &[BlockId],
-    preds: &[BlockId],
-) -> bool {
-    let phis = &func.block(to).phis;
-    if phis.is_empty() {
-        return true;
+impl Edges {
+    fn new(func: &Function, cfg: &Cfg) -> Edges {
+        let mut preds = vec![Vec::new(); func.blocks.len()];
+        let mut all = FxHashSet::default();
+        for &b in &cfg.order {
+            preds[b.index()] = cfg.preds(b).to_vec();
+            all.extend(cfg.preds(b).iter().map(|from| (b, *from)));
+        }
+        Edges { preds, all, columns: FxHashMap::default() }
     }
-    sources.iter().filter(|from| preds.contains(from)).all(|from| {
-        phis.iter().all(|phi| {
-            let of = |b: BlockId| phi.args.iter().find(|(pred, _)| *pred == b).map(|(_, src)| *src);
-            of(*from) == of(through)
-        })
-    })
+
+    fn sources(&self, b: BlockId) -> Vec<BlockId> {
+        self.preds[b.index()].iter().copied().filter(|from| self.all.contains(&(b, *from))).collect()
+    }
+
+    fn columns(&mut self, func: &Function, b: BlockId) -> &mut Columns {
+        self.columns.entry(b).or_insert_with(|| Columns::new(func, b))
+    }
+
+    /// No block would need two values for one phi of `to` when `sources` go there instead of to `through`.
+    fn phis_admit(&mut self, func: &Function, to: BlockId, through: BlockId, sources: &[BlockId]) -> bool {
+        if func.block(to).phis.is_empty() {
+            return true;
+        }
+        let both: Vec<BlockId> =
+            sources.iter().copied().filter(|from| self.all.contains(&(to, *from))).collect();
+        let columns = self.columns(func, to);
+        !columns.incomplete && both.iter().all(|from| columns.get(*from) == columns.get(through))
+    }
+
+    /// `sources` go to `to`, past `through`.
+    fn lead_past(&mut self, func: &Function, through: BlockId, to: BlockId, sources: Vec<BlockId>) {
+        self.all.remove(&(to, through));
+        if !func.block(to).phis.is_empty() {
+            let columns = self.columns(func, to);
+            if let Some((_, column)) = columns.of.remove(&through).and_then(|at| columns.all[at].take()) {
+                for from in &sources {
+                    if !columns.of.contains_key(from) {
+                        columns.of.insert(*from, columns.all.len());
+                        columns.all.push(Some((*from, column.clone())));
+                    }
+                }
+            }
+        }
+        for from in sources {
+            self.all.remove(&(through, from));
+            if self.all.insert((to, from)) {
+                self.preds[to.index()].push(from);
+            }
+        }
+    }
+
+    /// Gives the phis their arguments.
+    fn finish(self, func: &mut Function) {
+        let mut columns: Vec<(BlockId, Columns)> = self.columns.into_iter().collect();
+        columns.sort_unstable_by_key(|(b, _)| *b);
+        for (b, columns) in columns.into_iter().filter(|(_, columns)| !columns.incomplete) {
+            for (i, phi) in func.block_mut(b).phis.iter_mut().enumerate() {
+                let of = |(from, column): &(BlockId, Vec<Src>)| (*from, column[i]);
+                phi.args = columns.all.iter().flatten().map(of).collect();
+            }
+        }
+    }
 }
 
 /// Joins blocks with their only successors that have no other predecessor.

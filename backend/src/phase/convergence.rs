@@ -21,7 +21,7 @@ use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Term};
 use crate::ori::op::Op;
 use crate::phases::Context;
 use plan::{Barrier, Plan};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
 mod apart;
@@ -41,20 +41,26 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         let plan = Plan::new(func, round == ROUNDS);
         if !plan.preheaders.is_empty() || !plan.latches.is_empty() {
             let cfg = Cfg::new(func);
+            let mut layout = NewLayout::new(func);
             // What leads to a header after its edges are joined: the new block is the only change.
             let mut joined: FxHashMap<BlockId, Vec<BlockId>> = FxHashMap::default();
             let mut join = |header: BlockId, takes: &dyn Fn(BlockId) -> bool| {
                 let preds = joined.entry(header).or_insert_with(|| cfg.preds(header).to_vec());
                 let sources: Vec<BlockId> = preds.iter().copied().filter(|p| takes(*p)).collect();
                 preds.retain(|p| !takes(*p));
-                preds.push(join_edges(func, header, &sources, takes));
+                let new = join_edges(func, header, &sources, takes);
+                layout.add(new, header, &sources);
+                preds.push(new);
             };
             for (header, inside) in plan.preheaders {
+                let inside: FxHashSet<BlockId> = inside.into_iter().collect();
                 join(header, &|from| !inside.contains(&from));
             }
             for (header, inside) in plan.latches {
+                let inside: FxHashSet<BlockId> = inside.into_iter().collect();
                 join(header, &|from| inside.contains(&from));
             }
+            layout.finish(func);
             continue;
         }
         let mut barriers = plan.barriers;
@@ -66,8 +72,8 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// Leads the edges into `to` from `sources`, the reached blocks that `takes`, through one new block before it,
-/// which it returns.
+/// Leads the edges into `to` from `sources`, the reached blocks that `takes`, through one new block, which it returns.
+/// That is not in the layout yet.
 fn join_edges(
     func: &mut Function,
     to: BlockId,
@@ -98,12 +104,56 @@ fn join_edges(
     for from in sources {
         retarget(&mut func.block_mut(*from).term, to, new);
     }
-    // Before its target where control falls in from above, else after the last source.
-    let at = func.layout.iter().position(|b| *b == to).unwrap_or(0);
-    let above = at > 0 && sources.contains(&func.layout[at - 1]);
-    let last = func.layout.iter().rposition(|b| sources.contains(b)).map_or(at, |i| i + 1);
-    func.layout.insert(if above { at } else { last.max(1) }, new);
     new
+}
+
+/// Where new blocks go, beside those of a layout.
+struct NewLayout {
+    /// Indexed by block.
+    place: Vec<Option<usize>>,
+    /// Indexed by place in the old layout: the new blocks before that block, and after it.
+    before: Vec<Vec<BlockId>>,
+    after: Vec<Vec<BlockId>>,
+}
+
+impl NewLayout {
+    fn new(func: &Function) -> NewLayout {
+        let mut place = vec![None; func.blocks.len()];
+        func.layout.iter().enumerate().for_each(|(i, b)| place[b.index()] = Some(i));
+        let count = func.layout.len();
+        NewLayout { place, before: vec![Vec::new(); count], after: vec![Vec::new(); count] }
+    }
+
+    /// Before its target where control falls in from above, else after the last source.
+    fn add(&mut self, new: BlockId, to: BlockId, sources: &[BlockId]) {
+        let place = |b: &BlockId| self.place.get(b.index()).copied().flatten();
+        let at = place(&to).unwrap_or(0);
+        let last = sources.iter().filter_map(place).max();
+        let above = at > 0 && sources.iter().filter_map(place).any(|source| source == at - 1);
+        match last {
+            Some(last) if !above => self.after[last].push(new),
+            // The entry block stays the first.
+            _ if at == 0 => self.after[0].push(new),
+            _ => self.before[at].push(new),
+        }
+    }
+
+    /// Right after a block of the old layout, before what was added there earlier.
+    fn add_after(&mut self, b: BlockId, new: BlockId) {
+        if let Some(place) = self.place[b.index()] {
+            self.after[place].push(new);
+        }
+    }
+
+    fn finish(self, func: &mut Function) {
+        let old = std::mem::take(&mut func.layout);
+        for ((b, before), after) in old.into_iter().zip(self.before).zip(self.after) {
+            func.layout.extend(before);
+            func.layout.push(b);
+            // The last added comes first.
+            func.layout.extend(after.into_iter().rev());
+        }
+    }
 }
 
 /// Makes edges to `old` go to `new`.
@@ -179,19 +229,28 @@ fn region(func: &Function, barrier: &Barrier, seen: &mut [u32], walk: u32) -> Ve
 
 /// Gives each of these operations, from its wait on, a block and a barrier of its own.
 fn bracket(func: &mut Function, brackets: &[(BlockId, Range<usize>)], barriers: &mut Vec<Barrier>) {
+    let mut layout = NewLayout::new(func);
+    let mut set_in: FxHashMap<BlockId, Vec<usize>> = FxHashMap::default();
+    for (i, barrier) in barriers.iter().enumerate() {
+        set_in.entry(barrier.place).or_default().push(i);
+    }
     // The last of a block first: what comes before keeps its place.
     for (b, range) in brackets.iter().rev() {
         let after = split(func, *b, range.end);
         let group = split(func, *b, range.start);
-        for barrier in barriers.iter_mut().filter(|barrier| barrier.place == *b) {
-            barrier.place = after;
+        layout.add_after(*b, after);
+        layout.add_after(*b, group);
+        // What was set at the end of the block is set at the end of what was split off.
+        for i in set_in.insert(*b, vec![barriers.len()]).unwrap_or_default() {
+            barriers[i].place = after;
         }
         barriers.push(Barrier { place: *b, meet: after });
         debug_assert!(func.block(group).phis.is_empty());
     }
+    layout.finish(func);
 }
 
-/// Moves what a block does from an instruction on to a block of its own.
+/// Moves what a block does from an instruction on to a block of its own, which is not in the layout yet.
 fn split(func: &mut Function, b: BlockId, at: usize) -> BlockId {
     let new = func.new_block();
     let block = func.block_mut(b);
@@ -205,8 +264,6 @@ fn split(func: &mut Function, b: BlockId, at: usize) -> BlockId {
     }
     let after = func.block_mut(new);
     (after.insts, after.term, after.term_src) = (insts, term, src);
-    let at = func.layout.iter().position(|other| *other == b).map_or(func.layout.len(), |at| at + 1);
-    func.layout.insert(at, new);
     new
 }
 

@@ -114,7 +114,8 @@ impl Replacements {
         if self.by.len() <= v.index() {
             self.by.resize(v.index() + 1, None);
         }
-        self.by[v.index()] = Some(by);
+        // At once, so that chains of replacements stay short.
+        self.by[v.index()] = Some(self.resolve(by));
         self.any = true;
     }
 

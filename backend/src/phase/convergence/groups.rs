@@ -8,6 +8,8 @@ use crate::ori::loops::Loops;
 use crate::ori::memory::{Effect, effect};
 use crate::ori::op::Op;
 use crate::ori::operations::facts;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// Where a warp may part into groups that masks name.
@@ -43,6 +45,7 @@ impl Groups {
                 let phis = func.block(b).phis.iter().map(|phi| phi.dst);
                 phis.chain(insts.iter().flat_map(Inst::defs)).for_each(|v| same.changes[v.index()] = true);
             }
+            let mut last_reads = None;
             // The mask of the operation that follows is the same for all that do it.
             let mut one_mask = true;
             for (i, inst) in insts.iter().enumerate() {
@@ -60,7 +63,7 @@ impl Groups {
                         } else if let Some(next) = insts.get(i + 1)
                             && asks_threads(&next.op)
                         {
-                            groups.brackets.push((b, i..end_of(insts, i + 1)));
+                            groups.brackets.push((b, i..end_of(insts, i + 1, &mut last_reads)));
                         }
                     }
                     Op::Vote { .. } if !one_mask => one_mask = true,
@@ -84,13 +87,16 @@ fn asks_threads(op: &Op) -> bool {
 }
 
 /// What comes after an operation and the reads of its result in a uniform register, which all groups share.
-fn end_of(insts: &[Inst], at: usize) -> usize {
-    let shared: Vec<Value> = match insts[at].op {
-        Op::Redux { .. } | Op::Elect => insts[at].defs().collect(),
-        _ => Vec::new(),
-    };
-    let reads = |inst: &Inst| inst.uses().any(|src| src.value().is_some_and(|v| shared.contains(&v)));
-    insts.iter().rposition(reads).map_or(at + 1, |last| last.max(at) + 1)
+fn end_of(insts: &[Inst], at: usize, last_reads: &mut Option<FxHashMap<Value, usize>>) -> usize {
+    let (Op::Redux { .. } | Op::Elect) = insts[at].op else { return at + 1 };
+    let last_reads = last_reads.get_or_insert_with(|| {
+        let values =
+            |inst: &Inst| inst.uses().filter_map(|src| src.value()).collect::<SmallVec<[Value; 4]>>();
+        // The last place of each value replaces those before.
+        insts.iter().enumerate().flat_map(|(i, inst)| values(inst).into_iter().map(move |v| (v, i))).collect()
+    });
+    let last = insts[at].defs().filter_map(|v| last_reads.get(&v)).max();
+    last.map_or(at, |last| at.max(*last)) + 1
 }
 
 /// Which values are the same for threads that read them together.
@@ -133,28 +139,20 @@ impl Same<'_> {
 
 /// Lets operations of the warp that is together begin without waiting, as far as their masks do not part it.
 pub(super) fn remove_waits(insts: &mut Vec<Inst>) {
-    let mut i = 0;
-    while i < insts.len() {
-        let next = insts.get(i + 1).filter(|next| next.src == insts[i].src).map(|next| next.op);
+    let mut needless = vec![false; insts.len()];
+    for i in 0..insts.len() {
         if insts[i].op != Op::Warpsync || insts[i].guard != Src::TRUE {
-            i += 1;
             continue;
         }
+        let next = insts.get(i + 1).filter(|next| next.src == insts[i].src).map(|next| next.op);
         match next {
             // Each thread says whose value it reads, and those are here.
-            Some(Op::Shfl { .. }) => drop(insts.remove(i)),
-            Some(op) if asks_threads(&op) || matches!(op, Op::Bar { .. }) => {
-                if is_full(&insts[i]) {
-                    insts.remove(i);
-                } else {
-                    i += 1;
-                }
-            }
+            Some(Op::Shfl { .. }) => needless[i] = true,
+            Some(op) if asks_threads(&op) || matches!(op, Op::Bar { .. }) => needless[i] = is_full(&insts[i]),
             // It stands for `bar.warp.sync`, orders memory, and stays.
-            _ => {
-                insts[i].srcs[0] = Src::imm(u32::MAX);
-                i += 1;
-            }
+            _ => insts[i].srcs[0] = Src::imm(u32::MAX),
         }
     }
+    let mut needless = needless.into_iter();
+    insts.retain(|_| needless.next() != Some(true));
 }

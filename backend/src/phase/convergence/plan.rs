@@ -8,6 +8,7 @@ use crate::ori::divergence::Divergence;
 use crate::ori::dominators::{Tree, dominators, post_dominators};
 use crate::ori::ir::{Block, BlockId, Function, Term};
 use crate::ori::loops::{LoopId, Loops};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
 /// Meeting points that are tried for one branch, from the nearest outwards.
@@ -42,6 +43,8 @@ pub(super) struct Plan {
     pub diverged: Vec<bool>,
     /// Operations that part the warp, and are to bring it together again.
     pub brackets: Vec<(BlockId, Range<usize>)>,
+    /// The headers asked for so far; `true` for a latch.
+    asked: FxHashSet<(BlockId, bool)>,
 }
 
 impl Plan {
@@ -82,6 +85,8 @@ impl Plan {
             meets: branches.iter().map(|b| (post.parent(*b), 1)).collect(),
             branches,
             barrier_at: vec![None; func.blocks.len()],
+            climbed: FxHashMap::default(),
+            cycles: FxHashMap::default(),
         };
         choice.choose(&mut plan, reduced, &divergence);
         plan.diverged = choice.diverged(reduced);
@@ -104,6 +109,18 @@ struct Choice<'a> {
     meets: Vec<(Option<BlockId>, u32)>,
     /// Indexed by block: the barrier that is waited for there.
     barrier_at: Vec<Option<u32>>,
+    /// For a block and a meeting point: where [`Choice::climb`] ends.
+    climbed: FxHashMap<(BlockId, BlockId), Climbed>,
+    /// Answers of [`Choice::cycle_without`].
+    cycles: FxHashMap<(BlockId, BlockId), Vec<BlockId>>,
+}
+
+#[derive(Clone, Copy)]
+enum Climbed {
+    To(BlockId),
+    /// This loop needs a preheader.
+    Needs(LoopId),
+    Nowhere,
 }
 
 impl Choice<'_> {
@@ -200,7 +217,7 @@ impl Choice<'_> {
     }
 
     /// Where the barrier for a branch and its meeting point is set.
-    fn find(&self, b: BlockId, meet: BlockId) -> Place {
+    fn find(&mut self, b: BlockId, meet: BlockId) -> Place {
         if self.loops.is_irreducible(b) || self.loops.is_irreducible(meet) {
             return Place::None;
         }
@@ -221,29 +238,52 @@ impl Choice<'_> {
         }
     }
 
-    fn find_place(&self, b: BlockId, meet: BlockId) -> Place {
+    /// From `b` up the dominator tree, past loops without `meet`, to a block that dominates it.
+    fn climb(&mut self, b: BlockId, meet: BlockId) -> Climbed {
+        let mut passed = Vec::new();
         let mut place = b;
-        loop {
+        let end = loop {
+            if let Some(known) = self.climbed.get(&(place, meet)) {
+                break *known;
+            }
+            passed.push(place);
             if let Some(id) = self.loops.outermost_without(place, meet) {
                 match self.loops.preheader(self.func, self.flow, id) {
                     Some(preheader) => place = preheader,
-                    None => return Place::Needs(Request::preheader(self.flow, self.loops, id)),
+                    None => break Climbed::Needs(id),
                 }
             }
             if self.dom.dominates(place, meet) {
-                break;
+                break Climbed::To(place);
             }
             match self.dom.parent(place) {
                 Some(up) => place = up,
-                None => return Place::None,
+                None => break Climbed::Nowhere,
             }
-        }
+        };
+        self.climbed.extend(passed.into_iter().map(|place| ((place, meet), end)));
+        end
+    }
+
+    fn find_place(&mut self, b: BlockId, meet: BlockId) -> Place {
+        let place = match self.climb(b, meet) {
+            Climbed::To(place) => place,
+            Climbed::Needs(id) => return Place::Needs(Request::preheader(self.flow, self.loops, id)),
+            Climbed::Nowhere => return Place::None,
+        };
         let same_loops = self.loops.innermost(meet).is_none_or(|id| self.loops.contains(id, place));
         let all_come = place == b || self.post.dominates(meet, place);
         if !same_loops || !all_come || place == meet || self.loops.is_irreducible(place) {
             return Place::None;
         }
-        let cycle = self.cycle_without(place, meet);
+        let cycle = match self.cycles.get(&(place, meet)) {
+            Some(known) => known.clone(),
+            None => {
+                let found = self.cycle_without(place, meet);
+                self.cycles.insert((place, meet), found.clone());
+                found
+            }
+        };
         if cycle.is_empty() {
             return Place::At(place);
         }
@@ -259,26 +299,21 @@ impl Choice<'_> {
         if self.loops.innermost(place).is_none() && !self.loops.is_irreducible(place) {
             return Vec::new();
         }
-        let mut ahead = vec![false; self.func.blocks.len()];
+        let mut ahead: FxHashSet<BlockId> = FxHashSet::default();
         let mut work = vec![place];
         while let Some(at) = work.pop() {
             for_each_successor(self.func, at, |to| {
-                if to != meet && !std::mem::replace(&mut ahead[to.index()], true) {
+                if to != meet && ahead.insert(to) {
                     work.push(to);
                 }
             });
         }
         let mut cycle = Vec::new();
-        if ahead[place.index()] {
+        if ahead.remove(&place) {
             work.push(place);
-            ahead[place.index()] = false;
             while let Some(at) = work.pop() {
                 cycle.push(at);
-                for &from in self.flow.preds(at) {
-                    if std::mem::replace(&mut ahead[from.index()], false) {
-                        work.push(from);
-                    }
-                }
+                work.extend(self.flow.preds(at).iter().copied().filter(|from| ahead.remove(from)));
             }
         }
         cycle
@@ -305,11 +340,11 @@ impl Request {
     }
 
     fn add_to(self, plan: &mut Plan) {
-        let (list, request) = match self {
-            Request::Preheader(header, inside) => (&mut plan.preheaders, (header, inside)),
-            Request::Latch(header, inside) => (&mut plan.latches, (header, inside)),
+        let (list, request, is_latch) = match self {
+            Request::Preheader(header, inside) => (&mut plan.preheaders, (header, inside), false),
+            Request::Latch(header, inside) => (&mut plan.latches, (header, inside), true),
         };
-        if !list.iter().any(|(header, _)| *header == request.0) {
+        if plan.asked.insert((request.0, is_latch)) {
             list.push(request);
         }
     }

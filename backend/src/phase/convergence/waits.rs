@@ -11,6 +11,7 @@ use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind};
 use crate::ori::loops::Loops;
 use crate::ori::op::{BarMode, Op};
+use std::ops::Range;
 
 /// Whom an operation waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,13 +66,19 @@ impl<'a> Waits<'a> {
 
     /// The operations that wait where the barrier is set.
     fn inside(&self, barrier: Barrier) -> impl Iterator<Item = Wait> {
-        // Dominated blocks follow each other.
-        let first =
-            self.blocks.partition_point(|(b, _)| self.dom.number(*b) < self.dom.number(barrier.place));
-        let below =
-            self.blocks[first..].iter().take_while(move |(b, _)| self.dom.dominates(barrier.place, *b));
-        let around = below.filter(move |(b, _)| barrier.is_around(self.dom, *b));
+        let (below, past) = (self.below(barrier.place), self.below(barrier.meet));
+        let clamp = |place: usize| place.clamp(below.start, below.end);
+        let before = &self.blocks[below.start..clamp(past.start)];
+        let after = &self.blocks[clamp(past.end)..below.end];
+        let around = before.iter().chain(after).filter(move |(b, _)| barrier.is_around(self.dom, *b));
         around.flat_map(|(_, waits)| waits.iter().copied()).filter(|wait| *wait != Wait::Arrives)
+    }
+
+    /// Which of `blocks` a block dominates: they follow each other.
+    fn below(&self, b: BlockId) -> Range<usize> {
+        let start = self.blocks.partition_point(|(other, _)| self.dom.number(*other) < self.dom.number(b));
+        let count = self.blocks[start..].partition_point(|(other, _)| self.dom.dominates(b, *other));
+        start..start + count
     }
 
     fn barriers_of_the_block(&self) -> impl Iterator<Item = BlockId> {
