@@ -19,6 +19,7 @@ pub mod check;
 mod draft;
 pub(crate) mod live;
 mod moves;
+mod occupancy;
 mod prepare;
 #[cfg(test)]
 pub(crate) mod random;

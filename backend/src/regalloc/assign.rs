@@ -7,7 +7,9 @@
 
 use crate::ori::ir::{File, Function};
 use crate::regalloc::bundle::{Bundle, Bundles};
-use crate::regalloc::live::{Interval, Liveness, Point, Ranges};
+use crate::regalloc::live::{Liveness, Point, Ranges};
+use crate::regalloc::occupancy::Occupancy;
+use std::collections::BTreeMap;
 
 /// The registers that may be given out.
 #[derive(Clone, Copy, Debug)]
@@ -27,64 +29,6 @@ pub(crate) struct Assignment {
     pub(crate) failed: Vec<u32>,
     /// One more than the highest register given out.
     pub(crate) used: u16,
-}
-
-/// Per register, the points where it is taken: one bit each.
-#[derive(Clone, Debug)]
-pub(crate) struct Occupancy {
-    words_per_register: usize,
-    words: Vec<u64>,
-}
-
-impl Occupancy {
-    pub(crate) fn new(registers: u16, points: Point) -> Occupancy {
-        let words_per_register = points.div_ceil(64) as usize;
-        Occupancy { words_per_register, words: vec![0; words_per_register * usize::from(registers)] }
-    }
-
-    fn row(&self, register: usize) -> &[u64] {
-        &self.words[register * self.words_per_register..][..self.words_per_register]
-    }
-
-    pub(crate) fn is_free(&self, register: usize, ranges: &Ranges) -> bool {
-        let row = self.row(register);
-        ranges.0.iter().all(|&i| {
-            let (first, last) = (i.start as usize / 64, (i.end as usize - 1) / 64);
-            (first..=last).all(|w| row[w] & mask(i, w) == 0)
-        })
-    }
-
-    pub(crate) fn is_free_at(&self, register: usize, point: Point) -> bool {
-        self.row(register)[point as usize / 64] >> (point % 64) & 1 == 0
-    }
-
-    /// Undoes [`Occupancy::take`].
-    fn release(&mut self, register: usize, ranges: &Ranges) {
-        let row = &mut self.words[register * self.words_per_register..][..self.words_per_register];
-        for &i in &ranges.0 {
-            let first = i.start as usize / 64;
-            for (w, word) in row[first..=(i.end as usize - 1) / 64].iter_mut().enumerate() {
-                *word &= !mask(i, first + w);
-            }
-        }
-    }
-
-    pub(crate) fn take(&mut self, register: usize, ranges: &Ranges) {
-        let row = &mut self.words[register * self.words_per_register..][..self.words_per_register];
-        for &i in &ranges.0 {
-            let first = i.start as usize / 64;
-            for (w, word) in row[first..=(i.end as usize - 1) / 64].iter_mut().enumerate() {
-                *word |= mask(i, first + w);
-            }
-        }
-    }
-}
-
-/// The bits of word `w` that an interval covers.
-fn mask(interval: Interval, w: usize) -> u64 {
-    let low = (interval.start as usize).saturating_sub(64 * w);
-    let high = (interval.end as usize - 64 * w).min(64);
-    (u64::MAX >> (64 - (high - low))) << low
 }
 
 /// Bundles of one file in some order.
@@ -218,6 +162,8 @@ struct Run {
     assignment: Assignment,
     /// Points of registers that are never given out.
     reserved: Option<(usize, Ranges)>,
+    /// Once something was evicted, per register: by where it starts, where each interval ends, and whose it is.
+    holders: Option<Vec<BTreeMap<Point, (Point, u32)>>>,
 }
 
 impl Run {
@@ -232,7 +178,8 @@ impl Run {
             occupancy.take(*register, ranges);
         }
         let base = vec![None; bundles.bundles.len()];
-        Run { pool, occupancy, assignment: Assignment { base, ..Assignment::default() }, reserved }
+        let assignment = Assignment { base, ..Assignment::default() };
+        Run { pool, occupancy, assignment, reserved, holders: None }
     }
 
     fn bases(&self, bundle: &Bundle) -> impl Iterator<Item = usize> + use<> {
@@ -261,6 +208,9 @@ impl Run {
         for (i, s) in bundle.slots.iter().enumerate() {
             self.occupancy.take(base + i, s);
         }
+        if let Some(holders) = &mut self.holders {
+            hold(holders, bundle, index, base);
+        }
         self.assignment.base[index as usize] = Some(base as u8);
         self.assignment.used = self.assignment.used.max((base + bundle.width()) as u16);
         true
@@ -269,35 +219,59 @@ impl Run {
     /// Gives the bundle the place of others, the cheapest to spill, which then have failed.
     fn evict_for(&mut self, bundles: &Bundles, index: u32) -> bool {
         let bundle = &bundles.bundles[index as usize];
-        let placed: Vec<(u32, usize)> = (self.assignment.base.iter().enumerate())
-            .filter_map(|(i, base)| {
-                let same_file = bundles.bundles[i].file == bundle.file;
-                base.filter(|_| same_file).map(|b| (i as u32, usize::from(b)))
-            })
-            .collect();
+        let holders = self.holders.take().unwrap_or_else(|| self.all_holders(bundles, bundle.file));
         let in_the_way = |base: usize| {
-            placed.iter().copied().filter(move |&(i, at)| {
-                let other = &bundles.bundles[i as usize];
-                let shared = at.max(base)..(at + other.width()).min(base + bundle.width());
-                shared.into_iter().any(|r| other.slots[r - at].intersects(&bundle.slots[r - base]))
-            })
+            let mut found: Vec<u32> = Vec::new();
+            for (slot, held) in bundle.slots.iter().zip(&holders[base..]) {
+                for interval in &slot.0 {
+                    let before_end = held.range(..interval.end).rev();
+                    let overlapping = before_end.take_while(|(_, (end, _))| *end > interval.start);
+                    found.extend(overlapping.map(|(_, (_, holder))| *holder));
+                }
+            }
+            found.sort_unstable();
+            found.dedup();
+            found
         };
         let price = |base: usize| {
             let reserved =
                 self.reserved.as_ref().is_some_and(|(r, _)| (base..base + bundle.width()).contains(r));
-            let sum: f32 = in_the_way(base).map(|(i, _)| cost(&bundles.bundles[i as usize])).sum();
-            if reserved { f32::INFINITY } else { sum }
+            let others = || in_the_way(base).into_iter().map(|i| cost(&bundles.bundles[i as usize]));
+            if reserved { f32::INFINITY } else { others().sum::<f32>() }
         };
         let cheapest = self.bases(bundle).map(|base| (price(base), base)).min_by(|a, b| a.0.total_cmp(&b.0));
-        let Some((_, base)) = cheapest.filter(|(price, _)| price.is_finite()) else { return false };
-        let evicted: Vec<(u32, usize)> = in_the_way(base).collect();
-        for &(i, at) in &evicted {
+        let evicted = cheapest.filter(|(price, _)| price.is_finite()).map(|(_, base)| in_the_way(base));
+        let holders = self.holders.insert(holders);
+        let Some(evicted) = evicted else { return false };
+        for i in evicted {
+            let Some(at) = self.assignment.base[i as usize].take() else { continue };
             for (offset, slot) in bundles.bundles[i as usize].slots.iter().enumerate() {
-                self.occupancy.release(at + offset, slot);
+                let register = usize::from(at) + offset;
+                self.occupancy.release(register, slot);
+                for interval in &slot.0 {
+                    holders[register].remove(&interval.start);
+                }
             }
-            self.assignment.base[i as usize] = None;
             self.assignment.failed.push(i);
         }
         self.place(bundles, index, Fit::Lowest)
+    }
+
+    /// Who has the registers of a file.
+    fn all_holders(&self, bundles: &Bundles, file: File) -> Vec<BTreeMap<Point, (Point, u32)>> {
+        let mut holders = vec![BTreeMap::new(); usize::from(self.pool.count)];
+        for (i, base) in self.assignment.base.iter().enumerate() {
+            let bundle = &bundles.bundles[i];
+            if let Some(base) = base.filter(|_| bundle.file == file) {
+                hold(&mut holders, bundle, i as u32, usize::from(base));
+            }
+        }
+        holders
+    }
+}
+
+fn hold(holders: &mut [BTreeMap<Point, (Point, u32)>], bundle: &Bundle, index: u32, base: usize) {
+    for (slot, held) in bundle.slots.iter().zip(&mut holders[base..]) {
+        held.extend(slot.0.iter().map(|i| (i.start, (i.end, index))));
     }
 }

@@ -32,6 +32,11 @@ impl Bundle {
         self.slots.iter().filter(|s| !s.is_empty()).map(Ranges::start).min().unwrap_or(0)
     }
 
+    /// One past the last point.
+    pub(crate) fn end(&self) -> Point {
+        self.slots.iter().filter_map(|s| s.0.last()).map(|i| i.end).max().unwrap_or(0)
+    }
+
     pub(crate) fn length(&self) -> u64 {
         self.slots.iter().map(Ranges::length).sum()
     }
@@ -54,6 +59,8 @@ pub(crate) struct Bundles {
     pub(crate) of: Vec<(u32, u8)>,
     /// Per value: values of one piece have the same number.
     piece: Vec<u32>,
+    /// Per bundle, while they are joined: its number in the end, whichever of two took the other's members.
+    places: Vec<u32>,
 }
 
 /// Where the first register of a value may be: a multiple of this.
@@ -110,7 +117,8 @@ pub(crate) fn build(func: &Function, live: &Liveness, frequency: &[f32], fixed: 
         })
         .collect();
     let of = (0..func.values.len() as u32).map(|v| (v, 0)).collect();
-    let mut result = Bundles { bundles, of, piece: Vec::new() };
+    let mut result =
+        Bundles { bundles, of, piece: Vec::new(), places: (0..func.values.len() as u32).collect() };
 
     for &b in &func.layout {
         for inst in &func.block(b).insts {
@@ -120,10 +128,11 @@ pub(crate) fn build(func: &Function, live: &Liveness, frequency: &[f32], fixed: 
             }
         }
     }
-    result.piece = result.of.iter().map(|&(bundle, _)| bundle).collect();
+    result.piece = result.of.iter().map(|&(bundle, _)| result.places[bundle as usize]).collect();
     for wish in wishes(func, frequency) {
         result.join(wish.dst, wish.src);
     }
+    result.settle();
     result.keep_uniform(0, live);
     result
 }
@@ -173,6 +182,16 @@ fn add(func: &Function, wishes: &mut Vec<Affinity>, dst: (Value, u8), src: &Src,
 }
 
 impl Bundles {
+    /// Puts every bundle in its place.
+    fn settle(&mut self) {
+        let mut placed: Vec<(u32, Bundle)> = self.places.drain(..).zip(self.bundles.drain(..)).collect();
+        placed.sort_by_key(|(place, _)| *place);
+        for (place, bundle) in placed {
+            bundle.members.iter().for_each(|(v, _)| self.of[v.index()].0 = place);
+            self.bundles.push(bundle);
+        }
+    }
+
     /// Uniform registers belong to the warp, live ranges to a thread: while some threads wait in one arm of a
     /// divergent branch, the others run the other arm. A uniform value that lives across blocks, or across an
     /// instruction that waits, therefore keeps its register for the whole function.
@@ -194,7 +213,11 @@ impl Bundles {
         if into == from {
             return shift == 0;
         }
-        if self.bundles[from as usize].width() > self.bundles[into as usize].width() {
+        let width = |i: u32| self.bundles[i as usize].width();
+        let leader = if width(from) > width(into) { from } else { into };
+        // The one with fewer members moves, so that long chains of ties take little time.
+        let size = |i: u32| (width(i), self.bundles[i as usize].members.len());
+        if size(from) > size(into) {
             std::mem::swap(&mut into, &mut from);
             shift = -shift;
         }
@@ -209,6 +232,9 @@ impl Bundles {
         }
         let empty = Bundle { slots: Vec::new(), members: Vec::new(), weight: 0.0, ..*small };
         let small = std::mem::replace(&mut self.bundles[from as usize], empty);
+        if into != leader {
+            self.places.swap(into as usize, from as usize);
+        }
         let large = &mut self.bundles[into as usize];
         for (l, s) in large.slots[shift..].iter_mut().zip(&small.slots) {
             l.absorb(s);

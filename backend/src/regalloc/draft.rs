@@ -9,6 +9,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) origin: Vec<Vec<Option<u32>>>,
     /// Per value: made by the allocator with a live range as short as can be, so spilling it gains nothing.
     pub(crate) fixed: Vec<bool>,
+    /// Blocks on edges that are not in the layout yet: the block each is to stand after, and itself.
+    on_edges: Vec<(BlockId, BlockId)>,
 }
 
 /// A block's code being rebuilt.
@@ -35,7 +37,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn new(func: &'a mut Function) -> Draft<'a> {
         let origin = func.blocks.iter().map(|b| (0..b.insts.len() as u32).map(Some).collect()).collect();
         let fixed = vec![false; func.values.len()];
-        Draft { func, origin, fixed }
+        Draft { func, origin, fixed, on_edges: Vec::new() }
     }
 
     pub(crate) fn new_value(&mut self, file: File, width: u8) -> Value {
@@ -54,7 +56,8 @@ impl<'a> Draft<'a> {
         self.origin[b.index()] = code.origin;
     }
 
-    /// A block on the edge from `from` to `to`, placed behind `from`; `to`'s phis come from it.
+    /// A block on the edge from `from` to `to`, from which `to`'s phis come then: that is the caller's to change.
+    /// [`Draft::place_edges`] puts it in the layout.
     pub(crate) fn split_edge(&mut self, from: BlockId, to: BlockId) -> BlockId {
         let middle = self.func.new_block();
         self.origin.push(Vec::new());
@@ -76,16 +79,20 @@ impl<'a> Draft<'a> {
             Term::Switch { targets, .. } => targets.iter_mut().for_each(retarget),
             Term::Exit | Term::Ret | Term::Unreachable => {}
         }
-        for phi in &mut self.func.block_mut(to).phis {
-            for (pred, _) in &mut phi.args {
-                if *pred == from {
-                    *pred = middle;
-                }
-            }
-        }
-        let at = self.func.layout.iter().position(|&b| b == from).map_or(self.func.layout.len(), |i| i + 1);
-        self.func.layout.insert(at, middle);
+        self.on_edges.push((from, middle));
         middle
+    }
+
+    /// Puts blocks on edges after those that the edges leave, the last made first.
+    pub(crate) fn place_edges(&mut self) {
+        let mut on_edges = std::mem::take(&mut self.on_edges);
+        on_edges.sort_by_key(|&(from, middle)| (from, std::cmp::Reverse(middle)));
+        let of = |from: BlockId| {
+            let first = on_edges.partition_point(|edge| edge.0 < from);
+            on_edges[first..].iter().take_while(move |edge| edge.0 == from).map(|edge| edge.1)
+        };
+        let layout = std::mem::take(&mut self.func.layout);
+        self.func.layout = layout.into_iter().flat_map(|b| std::iter::once(b).chain(of(b))).collect();
     }
 }
 

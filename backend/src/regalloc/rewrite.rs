@@ -9,11 +9,12 @@ use crate::input::SrcId;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Dst, File, Reg, Src, SrcKind, Term, Value};
 use crate::ori::op::Op;
-use crate::regalloc::assign::Occupancy;
 use crate::regalloc::bundle::source_width;
 use crate::regalloc::draft::{Code, Draft};
 use crate::regalloc::live::{Liveness, Point};
 use crate::regalloc::moves::{Move, sequence};
+use crate::regalloc::occupancy::Occupancy;
+use rustc_hash::FxHashMap;
 
 /// Where everything went.
 pub(crate) struct Placement {
@@ -136,6 +137,7 @@ pub(crate) fn rewrite(
         })?;
         draft.func.block_mut(b).phis.clear();
     }
+    draft.place_edges();
     Ok(counts)
 }
 
@@ -159,14 +161,19 @@ fn edges_into(
     mut placed: impl FnMut(BlockId, bool, usize, BlockId),
 ) -> Result<(), CodegenError> {
     let here = live.spans[b.index()];
+    // The results and arguments of all phis, by predecessor.
+    let mut arguments: FxHashMap<BlockId, Vec<(Value, Src)>> = FxHashMap::default();
+    for phi in &draft.func.block(b).phis {
+        for &(from, arg) in &phi.args {
+            arguments.entry(from).or_default().push((phi.dst, arg));
+        }
+    }
     for &pred in cfg.preds(b) {
         let mut moves = Vec::new();
-        for phi in &draft.func.block(b).phis {
-            for (_, arg) in phi.args.iter().filter(|(from, _)| *from == pred) {
-                let mut these = placement.moves(draft, phi.dst, &[*arg]);
-                drop_dead(&mut these, placement, live, phi.dst, here.phi());
-                moves.extend(these);
-            }
+        for &(dst, arg) in arguments.get(&pred).into_iter().flatten() {
+            let mut these = placement.moves(draft, dst, &[arg]);
+            drop_dead(&mut these, placement, live, dst, here.phi());
+            moves.extend(these);
         }
         let at: SrcId = draft.func.block(pred).term_src;
         let points = [live.spans[pred.index()].exit(), here.phi()];

@@ -17,7 +17,10 @@ use crate::ori::signature::size_registers;
 use crate::regalloc::STACK_POINTER;
 use crate::regalloc::bundle::{Bundle, Bundles, source_width};
 use crate::regalloc::draft::{Code, Draft};
-use crate::regalloc::live::Ranges;
+use crate::regalloc::live::{Point, Ranges};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Where a value is to be.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -55,9 +58,13 @@ pub(crate) fn spill(
     let mut homes: Vec<Option<Home>> = vec![None; spills.len()];
     let mut shadows = Vec::new();
     let frame_start = draft.func.frame.local_bytes.next_multiple_of(16);
-    let mut words: Vec<Ranges> = Vec::new();
-    for bundle in &bundles.bundles {
-        let mut base = None;
+    let in_frame = |v: Value| {
+        let shadowed = spills[v.index()] == Spill::ToGeneral;
+        spills[v.index()] != Spill::No && !shadowed && constants[v.index()].is_none()
+    };
+    let mut frame_words = FrameWords::default();
+    let places = frame_words.places(bundles, |bundle| bundle.members.iter().any(|m| in_frame(m.0)));
+    for (bundle, place) in bundles.bundles.iter().zip(&places) {
         for &(v, offset) in bundle.members.iter().filter(|(v, _)| spills[v.index()] != Spill::No) {
             homes[v.index()] = Some(match (constants[v.index()], spills[v.index()]) {
                 (Some(constant), _) => Home::Constant(constant),
@@ -65,16 +72,13 @@ pub(crate) fn spill(
                     shadows.push(v);
                     Home::Shadow(draft.new_value(File::R, draft.func.value(v).width))
                 }
-                _ => {
-                    let base = *base.get_or_insert_with(|| frame_start + 4 * place(&mut words, bundle));
-                    Home::Frame(base + 4 * u32::from(offset))
-                }
+                _ => Home::Frame(frame_start + 4 * (place + u32::from(offset))),
             });
         }
     }
     let frame = &mut draft.func.frame;
-    if !words.is_empty() {
-        frame.spill_bytes = frame_start + 4 * words.len() as u32 - frame.local_bytes;
+    if frame_words.count > 0 {
+        frame.spill_bytes = frame_start + 4 * frame_words.count - frame.local_bytes;
         frame.uses_stack = true;
     }
     // What is left of spilled values, and all values made from here on, has the shortest of ranges.
@@ -123,20 +127,71 @@ fn constants(draft: &Draft<'_>) -> Vec<Option<Src>> {
     result
 }
 
-/// The lowest run of frame words that is free for the bundle, in words from the start of the new area.
-fn place(words: &mut Vec<Ranges>, bundle: &Bundle) -> u32 {
-    let mut base = usize::from(bundle.residue);
-    let free = |base: usize, words: &[Ranges]| {
-        bundle.slots.iter().enumerate().all(|(i, s)| words.get(base + i).is_none_or(|w| !w.intersects(s)))
-    };
-    while !free(base, words) {
-        base += usize::from(bundle.align);
+/// Words for which live ranges are compared exactly; more would take the product of bundles and words.
+const EXACT_WORDS: usize = 256;
+
+/// The words of the frame's new area.
+#[derive(Default)]
+struct FrameWords {
+    count: u32,
+    /// Where the first words are taken.
+    exact: Vec<Ranges>,
+}
+
+impl FrameWords {
+    /// Per bundle: its first word, in words from the start of the area, or any number for bundles that are not wanted.
+    fn places(&mut self, bundles: &Bundles, is_wanted: impl Fn(&Bundle) -> bool) -> Vec<u32> {
+        let mut places = vec![0; bundles.bundles.len()];
+        let mut more = Vec::new();
+        for (i, bundle) in bundles.bundles.iter().enumerate().filter(|(_, bundle)| is_wanted(bundle)) {
+            match self.lowest(bundle) {
+                Some(base) => places[i] = base,
+                None => more.push((bundle.start(), i)),
+            }
+        }
+        self.recycle(bundles, more, &mut places);
+        places
     }
-    words.resize(words.len().max(base + bundle.slots.len()), Ranges::default());
-    for (word, slot) in words[base..].iter_mut().zip(&bundle.slots) {
-        word.absorb(slot);
+
+    /// The lowest run of the first words that is free for the bundle.
+    fn lowest(&mut self, bundle: &Bundle) -> Option<u32> {
+        let free = |base: usize, words: &[Ranges]| {
+            let slots = bundle.slots.iter().enumerate();
+            slots
+                .map(|(i, s)| (words.get(base + i), s))
+                .all(|(word, s)| word.is_none_or(|w| !w.intersects(s)))
+        };
+        let mut bases = (usize::from(bundle.residue)..EXACT_WORDS).step_by(usize::from(bundle.align));
+        let base = bases.find(|&base| base + bundle.slots.len() <= EXACT_WORDS && free(base, &self.exact))?;
+        self.exact.resize(self.exact.len().max(base + bundle.slots.len()), Ranges::default());
+        for (word, slot) in self.exact[base..].iter_mut().zip(&bundle.slots) {
+            word.absorb(slot);
+        }
+        self.count = self.exact.len() as u32;
+        Some(base as u32)
     }
-    base as u32
+
+    /// Gives bundles, with where they start, words that others of their shape used before, or new ones.
+    fn recycle(&mut self, bundles: &Bundles, mut more: Vec<(Point, usize)>, places: &mut [u32]) {
+        more.sort_unstable();
+        // By shape: from where on words are free again.
+        let mut used: FxHashMap<_, BinaryHeap<Reverse<(Point, u32)>>> = FxHashMap::default();
+        for (start, i) in more {
+            let bundle = &bundles.bundles[i];
+            let of_shape = used.entry((bundle.align, bundle.residue, bundle.width())).or_default();
+            let free = of_shape.peek().is_some_and(|Reverse((end, _))| *end <= start);
+            let base = match if free { of_shape.pop() } else { None } {
+                Some(Reverse((_, base))) => base,
+                None => {
+                    let aligned = self.count.next_multiple_of(u32::from(bundle.align));
+                    self.count = aligned + u32::from(bundle.residue) + bundle.width() as u32;
+                    aligned + u32::from(bundle.residue)
+                }
+            };
+            of_shape.push(Reverse((bundle.end(), base)));
+            places[i] = base;
+        }
+    }
 }
 
 struct Spiller<'a, 'f> {
@@ -190,9 +245,8 @@ struct Words {
 }
 
 impl Words {
-    fn overlap(self, other: Words) -> bool {
-        let end = |words: Words| words.offset + 4 * u32::from(words.count);
-        self.offset < end(other) && other.offset < end(self)
+    fn offsets(self) -> impl Iterator<Item = u32> {
+        (self.offset..).step_by(4).take(usize::from(self.count))
     }
 }
 
@@ -231,6 +285,116 @@ impl FrameCopy {
             CopyTarget::Frame(words) => Some(words),
             CopyTarget::Value(_) => None,
         }
+    }
+}
+
+/// Copies that are yet to be made.
+struct PendingCopies {
+    copies: Vec<FrameCopy>,
+    done: Vec<bool>,
+    /// Per word, by its offset: how many copies read it, and which write it.
+    readers: FxHashMap<u32, u32>,
+    writers: FxHashMap<u32, Vec<usize>>,
+    /// Copies that overwrite nothing that another reads; some more than once.
+    free: BinaryHeap<Reverse<usize>>,
+    /// No copy before this one loads, or reads the frame.
+    loads_from: usize,
+    reads_from: usize,
+}
+
+enum NextCopy {
+    Store(FrameCopy),
+    Load(FrameCopy),
+    /// Every copy overwrites what another reads: this one must be loaded first.
+    Cycle(usize, Words),
+}
+
+impl PendingCopies {
+    fn new(copies: Vec<FrameCopy>) -> PendingCopies {
+        let mut pending = PendingCopies {
+            done: vec![false; copies.len()],
+            copies: Vec::new(),
+            readers: FxHashMap::default(),
+            writers: FxHashMap::default(),
+            free: BinaryHeap::new(),
+            loads_from: 0,
+            reads_from: 0,
+        };
+        for (i, copy) in copies.iter().enumerate() {
+            for word in copy.reads().into_iter().flat_map(Words::offsets) {
+                *pending.readers.entry(word).or_default() += 1;
+            }
+            for word in copy.writes().into_iter().flat_map(Words::offsets) {
+                pending.writers.entry(word).or_default().push(i);
+            }
+        }
+        pending.copies = copies;
+        (0..pending.copies.len()).for_each(|i| pending.offer(i));
+        pending
+    }
+
+    /// Notes a copy that overwrites nothing that another reads.
+    fn offer(&mut self, i: usize) {
+        let Some(writes) = self.copies[i].writes() else { return };
+        let own = self.copies[i].reads();
+        let is_free = writes.offsets().all(|word| {
+            let by_itself = own.is_some_and(|own| own.offsets().any(|o| o == word));
+            self.readers.get(&word).copied().unwrap_or(0) == u32::from(by_itself)
+        });
+        if is_free && !self.done[i] {
+            self.free.push(Reverse(i));
+        }
+    }
+
+    /// The copy does not read the frame any more.
+    fn has_read(&mut self, i: usize) {
+        for word in self.copies[i].reads().into_iter().flat_map(Words::offsets) {
+            if let Some(readers) = self.readers.get_mut(&word) {
+                *readers -= 1;
+            }
+        }
+    }
+
+    /// Offers the copies that overwrite these words.
+    fn offer_writers(&mut self, words: Option<Words>) {
+        for word in words.into_iter().flat_map(Words::offsets) {
+            for i in self.writers.get(&word).cloned().unwrap_or_default() {
+                self.offer(i);
+            }
+        }
+    }
+
+    fn set_source(&mut self, i: usize, src: Src) {
+        self.has_read(i);
+        let words = self.copies[i].reads();
+        self.copies[i].from = CopySource::Operand(src);
+        self.offer_writers(words);
+    }
+
+    fn take(&mut self, i: usize) -> FrameCopy {
+        self.done[i] = true;
+        self.has_read(i);
+        self.offer_writers(self.copies[i].reads());
+        self.copies[i]
+    }
+
+    /// What comes next: of the copies that can, the first.
+    fn next(&mut self) -> Option<NextCopy> {
+        while let Some(Reverse(i)) = self.free.pop() {
+            if !self.done[i] {
+                return Some(NextCopy::Store(self.take(i)));
+            }
+        }
+        let is_load = |i: &usize| !self.done[*i] && self.copies[*i].writes().is_none();
+        let count = self.copies.len();
+        self.loads_from = (self.loads_from..count).find(is_load).unwrap_or(count);
+        if self.loads_from < count {
+            return Some(NextCopy::Load(self.take(self.loads_from)));
+        }
+        let reads = |i: &usize| !self.done[*i] && self.copies[*i].reads().is_some();
+        self.reads_from = (self.reads_from..count).find(reads).unwrap_or(count);
+        let words = self.copies.get(self.reads_from)?.reads()?;
+        Some(NextCopy::Cycle(self.reads_from, words))
     }
 }
 
@@ -413,38 +577,30 @@ impl Spiller<'_, '_> {
     }
 
     /// Emits copies, with as few values at once as their order allows.
-    fn copy_together(&mut self, mut copies: Vec<FrameCopy>, at: SrcId, code: &mut Code) {
-        while !copies.is_empty() {
-            let is_read = |words: Words, but: usize| {
-                let mut others = copies.iter().enumerate().filter(|(i, _)| *i != but);
-                others.any(|(_, other)| other.reads().is_some_and(|read| read.overlap(words)))
-            };
-            // Copies into registers, which live on, come last.
-            let mut stores = 0..copies.len();
-            let free = |i: &usize| copies[*i].writes().is_some_and(|words| !is_read(words, *i));
-            if let Some(i) = stores.find(free) {
-                let FrameCopy { from, to } = copies.remove(i);
-                let src = match from {
-                    CopySource::Frame(words) => self.loaded(words, at, code),
-                    CopySource::Operand(src) => src,
-                };
-                if let CopyTarget::Frame(to) = to {
-                    self.store_operand(to, src, at, code);
+    fn copy_together(&mut self, copies: Vec<FrameCopy>, at: SrcId, code: &mut Code) {
+        let mut pending = PendingCopies::new(copies);
+        // Copies into registers, which live on, come after those that overwrite what no other reads.
+        while let Some(next) = pending.next() {
+            match next {
+                NextCopy::Store(FrameCopy { from, to }) => {
+                    let src = match from {
+                        CopySource::Frame(words) => self.loaded(words, at, code),
+                        CopySource::Operand(src) => src,
+                    };
+                    if let CopyTarget::Frame(to) = to {
+                        self.store_operand(to, src, at, code);
+                    }
                 }
-                continue;
-            }
-            if let Some(i) = copies.iter().position(|copy| copy.writes().is_none()) {
-                let FrameCopy { from, to } = copies.remove(i);
-                if let (CopySource::Frame(words), CopyTarget::Value(value)) = (from, to) {
-                    self.load(words, value, at, code);
+                NextCopy::Load(FrameCopy { from, to }) => {
+                    if let (CopySource::Frame(words), CopyTarget::Value(value)) = (from, to) {
+                        self.load(words, value, at, code);
+                    }
                 }
-                continue;
-            }
-            // Cycles only. One word run that is in the way goes to a register.
-            let Some(i) = copies.iter().position(|copy| copy.reads().is_some()) else { return };
-            if let CopySource::Frame(words) = copies[i].from {
-                let value = self.loaded(words, at, code);
-                copies[i].from = CopySource::Operand(value);
+                // One word run that is in the way goes to a register.
+                NextCopy::Cycle(i, words) => {
+                    let value = self.loaded(words, at, code);
+                    pending.set_source(i, value);
+                }
             }
         }
     }
@@ -520,13 +676,25 @@ impl Spiller<'_, '_> {
     }
 
     fn phis(&mut self, cfg: &Cfg) {
+        // Where each phi of a block has its argument from another.
+        let mut places: FxHashMap<(BlockId, BlockId), Vec<usize>> = FxHashMap::default();
+        for &to in &cfg.order {
+            for phi in &self.draft.func.block(to).phis {
+                for (i, &(from, _)) in phi.args.iter().enumerate() {
+                    places.entry((from, to)).or_default().push(i);
+                }
+            }
+        }
         for from in cfg.order.iter().copied() {
             let mut successors: Vec<BlockId> = Vec::new();
             for_each_successor(self.draft.func, from, |to| successors.push(to));
             for to in successors {
-                self.edge(cfg, from, to);
+                if let Some(places) = places.get(&(from, to)) {
+                    self.edge(cfg, from, to, places);
+                }
             }
         }
+        self.draft.place_edges();
         for &b in &cfg.order {
             let mut phis = std::mem::take(&mut self.draft.func.block_mut(b).phis);
             phis.retain_mut(|phi| match self.home(phi.dst) {
@@ -541,42 +709,42 @@ impl Spiller<'_, '_> {
         }
     }
 
-    /// Arguments that are spilled are loaded, and what goes to the frame is stored, on the edge.
-    fn edge(&mut self, cfg: &Cfg, from: BlockId, to: BlockId) {
+    /// Arguments that are spilled are loaded, and what goes to the frame is stored, on the edge. `places` tells which
+    /// argument of each phi is meant.
+    fn edge(&mut self, cfg: &Cfg, from: BlockId, to: BlockId, places: &[usize]) {
         let at = self.draft.func.block(from).term_src;
         let mut phis: Vec<Phi> = std::mem::take(&mut self.draft.func.block_mut(to).phis);
         let mut copies = Vec::new();
         let mut code = Code::default();
         let mut loaded = Loaded::default();
-        for phi in &mut phis {
+        for (phi, &place) in phis.iter_mut().zip(places) {
             let width = self.draft.func.value(phi.dst).width;
             let home = self.home(phi.dst);
-            for (_, arg) in phi.args.iter_mut().filter(|(pred, _)| *pred == from) {
-                if let Some(Home::Frame(offset)) = home {
-                    let to = Words { offset, count: width };
-                    self.copy_to_frame(to, arg, at, &mut code, &mut copies);
-                    continue;
+            let arg = &mut phi.args[place].1;
+            if let Some(Home::Frame(offset)) = home {
+                let to = Words { offset, count: width };
+                self.copy_to_frame(to, arg, at, &mut code, &mut copies);
+                continue;
+            }
+            if self.constant_source(arg) {
+                continue;
+            }
+            if matches!(home, Some(Home::Shadow(_))) {
+                self.shadow_source(arg, width, at, &mut code);
+                continue;
+            }
+            match self.words(arg) {
+                Some(words) => {
+                    arg.kind = loaded.find(arg.kind).unwrap_or_else(|| {
+                        let file = arg.value().map_or(File::R, |v| self.draft.func.value(v).file);
+                        let value = self.temporary(file, words.count);
+                        loaded.add(arg.kind, value);
+                        let from = CopySource::Frame(words);
+                        copies.push(FrameCopy { from, to: CopyTarget::Value(value) });
+                        SrcKind::Value(value)
+                    });
                 }
-                if self.constant_source(arg) {
-                    continue;
-                }
-                if matches!(home, Some(Home::Shadow(_))) {
-                    self.shadow_source(arg, width, at, &mut code);
-                    continue;
-                }
-                match self.words(arg) {
-                    Some(words) => {
-                        arg.kind = loaded.find(arg.kind).unwrap_or_else(|| {
-                            let file = arg.value().map_or(File::R, |v| self.draft.func.value(v).file);
-                            let value = self.temporary(file, words.count);
-                            loaded.add(arg.kind, value);
-                            let from = CopySource::Frame(words);
-                            copies.push(FrameCopy { from, to: CopyTarget::Value(value) });
-                            SrcKind::Value(value)
-                        });
-                    }
-                    None => self.reload(arg, at, &mut code, &mut loaded),
-                }
+                None => self.reload(arg, at, &mut code, &mut loaded),
             }
         }
         let all_in_frame = phis.iter().all(|phi| matches!(self.home(phi.dst), Some(Home::Frame(_))));
@@ -592,6 +760,9 @@ impl Spiller<'_, '_> {
             return;
         }
         let b = if jumps { from } else { self.draft.split_edge(from, to) };
+        for (phi, &place) in self.draft.func.block_mut(to).phis.iter_mut().zip(places) {
+            phi.args[place].0 = b;
+        }
         self.draft.func.block_mut(b).insts.extend(code.insts);
         self.draft.origin[b.index()].extend(code.origin);
     }
