@@ -6,6 +6,7 @@
 use crate::CodegenError;
 use crate::input::SrcId;
 use crate::mach::{Block, BlockId, Code, MachInst, RegisterSet};
+use crate::sched::sweep::Sweep;
 use sass::{Field, Inst, RegFile, RegUse, Role, Sm};
 use smallvec::SmallVec;
 
@@ -178,13 +179,16 @@ fn live_registers(code: &Code) -> Vec<u16> {
         }
         live
     };
-    let mut again = true;
-    while again {
-        again = false;
-        for b in (0..code.blocks.len()).rev() {
-            let mut live = exit(&entry, b);
-            live.intersect(&summaries[b].1);
-            again |= entry[b].unite(&live);
+    let predecessors = code.predecessors();
+    // From the last block to the first.
+    let last = code.blocks.len().saturating_sub(1);
+    let mut sweep = Sweep::over(0..code.blocks.len());
+    while let Some(place) = sweep.pop() {
+        let b = last - place;
+        let mut live = exit(&entry, b);
+        live.intersect(&summaries[b].1);
+        if entry[b].unite(&live) {
+            predecessors[b].iter().for_each(|p| sweep.mark(last - p.index()));
         }
     }
     let mut counts = Vec::new();

@@ -11,6 +11,7 @@ mod list;
 pub mod pre;
 mod scoreboards;
 mod stalls;
+pub(crate) mod sweep;
 mod timing;
 
 use crate::mach::{Code, Effect, MachInst};

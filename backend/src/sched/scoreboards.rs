@@ -9,8 +9,10 @@
 //! every path. Pending scoreboards are kept across blocks.
 
 use super::facts::InstFacts;
+use super::sweep::Sweep;
 use crate::mach::{BlockId, Code, REGISTERS, RegisterSet, flat};
 use sass::RegUse;
+use smallvec::SmallVec;
 
 /// The scoreboards of a warp.
 const SCOREBOARDS: usize = 6;
@@ -93,38 +95,35 @@ fn bits(mask: u8) -> impl Iterator<Item = usize> {
 
 /// Sets the scoreboard and wait fields of the whole function.
 pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn Fn()) {
-    let later = later_accesses(code, facts);
     let copies = facts.iter().flatten().any(|facts| facts.ends_copies);
     let free: u8 = if copies { !(1 << COPIES) } else { !0 };
     let predecessors = code.predecessors();
+    let later = later_accesses(code, facts, &predecessors);
     let mut entry: Vec<Pending> = vec![Pending::default(); code.blocks.len()];
     let mut exit: Vec<Pending> = entry.clone();
     let mut visited = vec![false; code.blocks.len()];
     // Entry states and waits only grow, so this ends; scoreboards are chosen at the first visit and kept.
-    let mut again = true;
-    while again {
-        again = false;
-        for b in 0..code.blocks.len() {
-            checkpoint();
-            let mut grown = false;
-            for p in &predecessors[b] {
-                if visited[p.index()] {
-                    grown |= entry[b].unite(&exit[p.index()]);
-                }
+    let mut sweep = Sweep::over(0..code.blocks.len());
+    while let Some(b) = sweep.pop() {
+        checkpoint();
+        let mut grown = false;
+        for p in &predecessors[b] {
+            if visited[p.index()] {
+                grown |= entry[b].unite(&exit[p.index()]);
             }
-            if visited[b] && !grown {
-                continue;
-            }
-            let mut state = entry[b].clone();
-            if !visited[b] {
-                choose(code, b, &facts[b], &later[b], &state, free);
-                visited[b] = true;
-            }
-            walk(code, b, &facts[b], &mut state);
-            if state != exit[b] {
-                exit[b] = state;
-                again = true;
-            }
+        }
+        if visited[b] && !grown {
+            continue;
+        }
+        let mut state = entry[b].clone();
+        if !visited[b] {
+            choose(code, b, &facts[b], &later[b], &state, free);
+            visited[b] = true;
+        }
+        walk(code, b, &facts[b], &mut state);
+        if state != exit[b] {
+            exit[b] = state;
+            code.blocks[b].successors.iter().for_each(|s| sweep.mark(s.index()));
         }
     }
 }
@@ -266,7 +265,11 @@ struct LaterAccesses {
     write: RegisterSet,
 }
 
-fn later_accesses(code: &Code, facts: &[Vec<InstFacts>]) -> Vec<LaterAccesses> {
+fn later_accesses(
+    code: &Code,
+    facts: &[Vec<InstFacts>],
+    predecessors: &[SmallVec<[BlockId; 2]>],
+) -> Vec<LaterAccesses> {
     // First what each block accesses itself, then that and what comes after it.
     let mut from: Vec<LaterAccesses> = facts
         .iter()
@@ -283,20 +286,24 @@ fn later_accesses(code: &Code, facts: &[Vec<InstFacts>]) -> Vec<LaterAccesses> {
         })
         .collect();
     let mut after = vec![LaterAccesses::default(); code.blocks.len()];
-    let mut again = true;
-    while again {
-        again = false;
-        for b in (0..code.blocks.len()).rev() {
-            for &BlockId(s) in &code.blocks[b].successors {
-                let next = from[s as usize].clone();
-                let any = after[b].any.unite(&next.any);
-                let write = after[b].write.unite(&next.write);
-                if any || write {
-                    from[b].any.unite(&next.any);
-                    from[b].write.unite(&next.write);
-                    again = true;
-                }
+    // From the last block to the first.
+    let last = code.blocks.len().saturating_sub(1);
+    let mut sweep = Sweep::over(0..code.blocks.len());
+    while let Some(place) = sweep.pop() {
+        let b = last - place;
+        let mut grown = false;
+        for &BlockId(s) in &code.blocks[b].successors {
+            let next = from[s as usize].clone();
+            let any = after[b].any.unite(&next.any);
+            let write = after[b].write.unite(&next.write);
+            if any || write {
+                from[b].any.unite(&next.any);
+                from[b].write.unite(&next.write);
+                grown = true;
             }
+        }
+        if grown {
+            predecessors[b].iter().for_each(|p| sweep.mark(last - p.index()));
         }
     }
     after

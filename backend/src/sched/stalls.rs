@@ -9,6 +9,7 @@
 //! pass repeats until nothing changes.
 
 use super::facts::InstFacts;
+use super::sweep::Sweep;
 use crate::input::SrcId;
 use crate::mach::{Code, Effect, MachInst};
 use sass::{Inst, RegUse, Sm, latency};
@@ -46,43 +47,38 @@ pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn
         facts.iter().map(|block| block.iter().map(|f| u16::from(f.issue)).collect()).collect();
     // What is in flight when a block is left; nothing is known of a block before its first visit.
     let mut exit: Vec<Option<Vec<InFlight>>> = vec![None; count];
-    let mut dirty: Vec<bool> = facts.iter().map(|block| !block.is_empty()).collect();
-    while dirty.contains(&true) {
-        for b in 0..count {
-            if !std::mem::take(&mut dirty[b]) {
-                continue;
+    let mut sweep = Sweep::over((0..count).filter(|&b| !facts[b].is_empty()));
+    while let Some(b) = sweep.pop() {
+        checkpoint();
+        let mut entry = Vec::new();
+        for &p in &sources[b] {
+            let Some(in_flight) = exit[p].take() else { continue };
+            let mut window = Window { code, facts, in_flight };
+            let missing = window.missing(b, 0);
+            if missing > 0 {
+                *stalls[p].last_mut().expect("sources are not empty") += missing;
+                window.pass(missing);
+                consumers[p].iter().filter(|&&c| c != b).for_each(|&c| sweep.mark(c));
             }
-            checkpoint();
-            let mut entry = Vec::new();
-            for &p in &sources[b] {
-                let Some(in_flight) = exit[p].take() else { continue };
-                let mut window = Window { code, facts, in_flight };
-                let missing = window.missing(b, 0);
-                if missing > 0 {
-                    *stalls[p].last_mut().expect("sources are not empty") += missing;
-                    window.pass(missing);
-                    consumers[p].iter().filter(|&&c| c != b).for_each(|&c| dirty[c] = true);
-                }
-                entry.extend(window.in_flight.iter().copied());
-                exit[p] = Some(window.in_flight);
+            entry.extend(window.in_flight.iter().copied());
+            exit[p] = Some(window.in_flight);
+        }
+        entry.sort();
+        // The smallest `elapsed` comes first.
+        entry.dedup_by_key(|e| (e.block, e.at));
+        let mut window = Window { code, facts, in_flight: entry };
+        for at in 0..facts[b].len() {
+            let missing = window.missing(b, at);
+            if missing > 0 && at > 0 {
+                stalls[b][at - 1] += missing;
+                window.pass(missing);
             }
-            entry.sort();
-            // The smallest `elapsed` comes first.
-            entry.dedup_by_key(|e| (e.block, e.at));
-            let mut window = Window { code, facts, in_flight: entry };
-            for at in 0..facts[b].len() {
-                let missing = window.missing(b, at);
-                if missing > 0 && at > 0 {
-                    stalls[b][at - 1] += missing;
-                    window.pass(missing);
-                }
-                window.push(b, at, stalls[b][at]);
-            }
-            window.in_flight.sort();
-            if exit[b].as_ref() != Some(&window.in_flight) {
-                exit[b] = Some(window.in_flight);
-                consumers[b].iter().for_each(|&c| dirty[c] = true);
-            }
+            window.push(b, at, stalls[b][at]);
+        }
+        window.in_flight.sort();
+        if exit[b].as_ref() != Some(&window.in_flight) {
+            exit[b] = Some(window.in_flight);
+            consumers[b].iter().for_each(|&c| sweep.mark(c));
         }
     }
     for ((block, facts), stalls) in code.blocks.iter_mut().zip(facts).zip(&stalls) {
@@ -94,22 +90,23 @@ pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn
 /// theirs in the place of empty ones.
 fn sources(code: &Code) -> Vec<Vec<usize>> {
     let predecessors = code.predecessors();
+    let is_empty = |b: usize| code.blocks[b].insts.is_empty();
+    // For which block each was last seen.
+    let mut seen = vec![usize::MAX; code.blocks.len()];
     (0..code.blocks.len())
         .map(|b| {
-            let mut work: Vec<usize> = predecessors[b].iter().map(|p| p.index()).collect();
-            let mut seen = Vec::new();
-            while let Some(p) = work.pop() {
-                if seen.contains(&p) {
-                    continue;
-                }
-                seen.push(p);
-                if code.blocks[p].insts.is_empty() {
-                    work.extend(predecessors[p].iter().map(|q| q.index()));
+            let mut sources = Vec::new();
+            // Nothing issues in an empty block.
+            let mut work: Vec<usize> = if is_empty(b) { Vec::new() } else { vec![b] };
+            while let Some(at) = work.pop() {
+                for p in predecessors[at].iter().map(|p| p.index()) {
+                    if std::mem::replace(&mut seen[p], b) != b {
+                        if is_empty(p) { work.push(p) } else { sources.push(p) }
+                    }
                 }
             }
-            seen.retain(|&p| !code.blocks[p].insts.is_empty());
-            seen.sort_unstable();
-            seen
+            sources.sort_unstable();
+            sources
         })
         .collect()
 }
