@@ -4,6 +4,7 @@ pub mod case;
 pub mod description;
 pub mod filetest;
 pub mod fuzz;
+pub mod long;
 pub mod program;
 pub mod sweep;
 #[cfg(test)]
