@@ -5,7 +5,7 @@
 
 use crate::CodegenError;
 use crate::input::SrcId;
-use crate::mach::{Block, BlockId, Code, MachInst, RegisterSet};
+use crate::mach::{Block, BlockId, Code, Effect, MachInst, RegisterSet};
 use crate::sched::sweep::Sweep;
 use sass::{Field, Inst, RegFile, RegUse, Role, Sm};
 use smallvec::SmallVec;
@@ -25,6 +25,8 @@ pub struct Assembled {
     pub code: Box<[u128]>,
     /// `None` for what no statement asked for.
     pub lines: Box<[Option<SrcId>]>,
+    /// Loads and stores of spilled values.
+    pub spills: Box<[bool]>,
     /// General registers live before each instruction.
     pub live_registers: Box<[u16]>,
     /// Byte offsets of every `EXIT`.
@@ -55,6 +57,7 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
     let mut assembled = Assembled {
         code: Box::default(),
         lines: insts.iter().map(|(_, src)| *src).collect(),
+        spills: spills(code, insts.len()),
         live_registers: live.into_boxed_slice(),
         exits: Vec::new(),
         coop_groups: Vec::new(),
@@ -94,6 +97,14 @@ fn meeting_place(block: &Block, inst: &Inst) -> u32 {
     let barrier = inst.get(Field::Barrier);
     let meets = |made: &MachInst| name(&made.inst) == "BSYNC" && made.inst.get(Field::Barrier) == barrier;
     block.insts.iter().position(meets).map_or(0, |at| at as u32 + 1)
+}
+
+/// Whether each of so many instructions loads or stores a spilled value.
+fn spills(code: &Code, count: usize) -> Box<[bool]> {
+    let is_spill = |made: &MachInst| matches!(made.effect, Effect::Memory(access) if access.slot);
+    let mut spills: Vec<bool> = code.blocks.iter().flat_map(|b| &b.insts).map(is_spill).collect();
+    spills.resize(count, false);
+    spills.into_boxed_slice()
 }
 
 /// The index of each block's first instruction.

@@ -45,7 +45,9 @@ pub fn compile(
     let insts = decode(sm, &assembled.code)?;
     check_hazards(sm, &insts, checkpoint)?;
     session.checkpoint();
-    order::check(func, sm, &insts, &assembled.lines, &code.facts.never)
+    let claims =
+        order::Claims { lines: &assembled.lines, spills: &assembled.spills, never: &code.facts.never };
+    order::check(func, sm, &insts, claims)
         .map_err(|violation| CodegenError::internal(violation.first, "order", violation.to_string()))?;
 
     let parameter_bytes = func.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
@@ -55,6 +57,7 @@ pub fn compile(
         entry: func.entry,
         code: assembled.code,
         lines: assembled.lines,
+        spills: assembled.spills,
         live_registers: assembled.live_registers,
         resources: Resources {
             registers: allocation.registers,

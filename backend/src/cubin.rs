@@ -202,6 +202,7 @@ mod tests {
             entry: true,
             code: vec![exit; 8].into(),
             lines: vec![None; 8].into(),
+            spills: vec![false; 8].into(),
             live_registers: vec![0; 8].into(),
             resources: Resources { registers: 10, const0_bytes: base + 8, ..Default::default() },
             attributes: Attributes { exits: vec![0], symbols: vec![Name::Global(0)], ..Default::default() },

@@ -107,6 +107,8 @@ pub struct CompiledFunction {
     pub code: Box<[u128]>,
     /// The statement of each instruction, parallel to `code`; `None` for padding.
     pub lines: Box<[Option<SrcId>]>,
+    /// Whether each instruction loads or stores a spilled value, parallel to `code`.
+    pub spills: Box<[bool]>,
     /// General registers live before each instruction, parallel to `code`.
     pub live_registers: Box<[u16]>,
     pub resources: Resources,

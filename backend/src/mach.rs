@@ -76,6 +76,8 @@ pub struct Access {
     pub base: Option<u8>,
     /// A warp-uniform register added to the address.
     pub uniform: Option<u8>,
+    /// A slot of the stack frame for a value without a register: memory that PTX knows nothing of.
+    pub slot: bool,
 }
 
 impl Access {

@@ -18,6 +18,7 @@ mod distance;
 mod program;
 
 use crate::input::{Function, SrcId};
+use crate::layout::local_layout;
 use code::{Code, Event, Part};
 use distance::Addresses;
 use program::{Place, Program, Reach, Statement, What};
@@ -47,25 +48,29 @@ impl fmt::Display for Violation {
 /// Pairs looked at closely before the rest is taken on trust, per instruction: keeps time linear.
 const PAIRS: usize = 256;
 
-/// Checks one function. `never` are the statements that control does not reach, or whose guard does not hold, as the
-/// compiler found.
+/// What the compiler says of its code, for the check to start from.
+#[derive(Clone, Copy)]
+pub struct Claims<'a> {
+    /// The statement of each instruction.
+    pub lines: &'a [Option<SrcId>],
+    /// Whether each instruction loads or stores a spilled value. Checked: it accesses the frame above the variables.
+    pub spills: &'a [bool],
+    /// Statements that control does not reach, or whose guard does not hold.
+    pub never: &'a [SrcId],
+}
+
+/// Checks one function.
 ///
 /// # Errors
 /// The first violation.
-pub fn check(
-    function: &Function,
-    sm: Sm,
-    insts: &[Inst],
-    lines: &[Option<SrcId>],
-    never: &[SrcId],
-) -> Result<(), Violation> {
+pub fn check(function: &Function, sm: Sm, insts: &[Inst], claims: Claims<'_>) -> Result<(), Violation> {
     let program = Program::new(function);
     if program.statements.is_empty() {
         return Ok(());
     }
-    let code = Code::new(&program, sm, insts, lines)?;
+    let code = Code::new(&program, sm, insts, &claims, local_layout(&function.locals).size)?;
     let mut checker = Checker { program: &program, code: &code, sm, insts, budget: PAIRS * insts.len() };
-    checker.presence(never)?;
+    checker.presence(claims.never)?;
     checker.blocks()?;
     checker.fences()
 }

@@ -41,5 +41,6 @@ pub(super) fn accessed(inst: &Inst, memory: Memory) -> mach::Access {
         _ => None,
     };
     let uniform = if memory.space == Space::Shared { register(1, File::UR) } else { None };
-    mach::Access { memory, base: register(0, File::R), uniform }
+    let slot = matches!(inst.op, Op::Spill { .. } | Op::Fill { .. });
+    mach::Access { memory, base: register(0, File::R), uniform, slot }
 }

@@ -1,9 +1,8 @@
 //! The machine instructions that have to do with memory, by block and by statement.
 
-use super::Violation;
-use super::program::{Place, Program, Reach, Statement, What, flow};
+use super::program::{Program, Reach, Statement, What, flow};
+use super::{Claims, Violation};
 use crate::hazard::is_unconditional;
-use crate::input::SrcId;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{Block, BlockId, Src, Term};
@@ -66,19 +65,30 @@ impl Code {
         program: &Program,
         sm: Sm,
         insts: &[Inst],
-        lines: &[Option<SrcId>],
+        claims: &Claims<'_>,
+        local_bytes: u64,
     ) -> Result<Code, Violation> {
         let starts = block_starts(insts);
         let mut events: Vec<Event> = Vec::new();
         let mut block = 0;
-        for (at, (inst, line)) in insts.iter().zip(lines).enumerate() {
+        for (at, (inst, line)) in insts.iter().zip(claims.lines).enumerate() {
             if starts.get(block + 1) == Some(&at) {
                 block += 1;
             }
-            let Some((part, place)) = part(sm, inst) else { continue };
+            let Some(part) = part(sm, inst) else { continue };
+            if claims.spills[at] {
+                if !accesses_slot(inst, local_bytes) {
+                    let src = line.unwrap_or_default();
+                    return Err(Violation {
+                        first: src,
+                        second: src,
+                        what: "a spill is not above the variables",
+                    });
+                }
+                continue;
+            }
             let Some(rank) = line.and_then(|src| program.rank(src)) else {
-                // Spilled values belong to no statement's memory.
-                if place == Some(Place::Local) || is_constant(inst) {
+                if is_constant(inst) {
                     continue;
                 }
                 let src = line.unwrap_or_default();
@@ -86,12 +96,11 @@ impl Code {
             };
             let statement = &program.statements[rank as usize];
             let belongs = has_part(statement, part);
-            let spill = place == Some(Place::Local) && !(statement.place == Place::Local && belongs);
             // A warp's exchange waits for its threads, but orders no memory, and textures are waited for by counting too.
             let exchanges = matches!(statement.what, What::Other | What::Load | What::Store);
             let waits =
                 (part == Part::Barrier && exchanges) || (part == Part::Await && statement.what != What::Wait);
-            if spill || waits {
+            if waits {
                 continue;
             }
             if !belongs {
@@ -100,7 +109,6 @@ impl Code {
             }
             events.push(Event { at, block: BlockId(block as u32), rank, part, reach: reach(inst) });
         }
-        keep_last_local_loads(program, &mut events);
         let mut by_rank = events.clone();
         by_rank.sort_by_key(|event| (event.rank, event.at));
         let count = program.statements.len() as u32;
@@ -122,16 +130,12 @@ impl Code {
     }
 }
 
-/// Spilled operands of a local load are loaded before it, from local memory too.
-fn keep_last_local_loads(program: &Program, events: &mut Vec<Event>) {
-    let is_local_load = |event: &Event| {
-        event.part == Part::Load && program.statements[event.rank as usize].place == Place::Local
-    };
-    let mut last = rustc_hash::FxHashMap::default();
-    for event in events.iter().filter(|event| is_local_load(event)) {
-        last.insert(event.rank, event.at);
-    }
-    events.retain(|event| !is_local_load(event) || last.get(&event.rank) == Some(&event.at));
+/// Whether an instruction accesses the stack frame from `bottom` on, where spilled values are.
+fn accesses_slot(inst: &Inst, bottom: u64) -> bool {
+    const STACK_POINTER: u64 = 1;
+    matches!(name(inst), "LDL" | "STL")
+        && inst.get(Field::Ra) == Some(STACK_POINTER)
+        && inst.get(Field::Offset).is_some_and(|offset| (bottom..).contains(&offset) && offset < 1 << 23)
 }
 
 /// Whether instructions of this kind belong to the statement.
@@ -158,34 +162,24 @@ fn name(inst: &Inst) -> &'static str {
     inst.form().mnemonic.split('.').next().unwrap_or("")
 }
 
-/// What an instruction has to do with memory, and which memory it accesses where its name tells.
-fn part(sm: Sm, inst: &Inst) -> Option<(Part, Option<Place>)> {
+/// What an instruction has to do with memory.
+fn part(sm: Sm, inst: &Inst) -> Option<Part> {
     if is_never(inst) {
         return None;
     }
     Some(match name(inst) {
-        "LDSM" => (Part::Load, Some(Place::Shared)),
-        "STSM" => (Part::Store, Some(Place::Shared)),
-        "LDGSTS" => (Part::Copy, Some(Place::Shared)),
-        "LDGDEPBAR" => (Part::Close, None),
-        "DEPBAR" => (Part::Await, None),
-        "LDG" => (Part::Load, Some(Place::Global)),
-        "LD" => (Part::Load, Some(Place::Generic)),
-        "LDS" => (Part::Load, Some(Place::Shared)),
-        "LDL" => (Part::Load, Some(Place::Local)),
-        "STG" => (Part::Store, Some(Place::Global)),
-        "ST" => (Part::Store, Some(Place::Generic)),
-        "STS" => (Part::Store, Some(Place::Shared)),
-        "STL" => (Part::Store, Some(Place::Local)),
-        "ATOM" => (Part::Update, Some(Place::Generic)),
-        "ATOMG" | "RED" | "REDG" => (Part::Update, Some(Place::Global)),
-        "ATOMS" => (Part::Update, Some(Place::Shared)),
-        "MEMBAR" => (Part::Membar, None),
-        "ERRBAR" | "CGAERRBAR" => (Part::ErrorBarrier, None),
-        "CCTL" => (Part::Invalidate, None),
-        "BAR" | "WARPSYNC" => (Part::Barrier, None),
+        "LDSM" | "LDG" | "LD" | "LDS" | "LDL" => Part::Load,
+        "STSM" | "STG" | "ST" | "STS" | "STL" => Part::Store,
+        "LDGSTS" => Part::Copy,
+        "LDGDEPBAR" => Part::Close,
+        "DEPBAR" => Part::Await,
+        "ATOM" | "ATOMG" | "RED" | "REDG" | "ATOMS" => Part::Update,
+        "MEMBAR" => Part::Membar,
+        "ERRBAR" | "CGAERRBAR" => Part::ErrorBarrier,
+        "CCTL" => Part::Invalidate,
+        "BAR" | "WARPSYNC" => Part::Barrier,
         _ => match inst.class(sm) {
-            Class::Store | Class::Atomic | Class::Async | Class::Sync => (Part::Other, None),
+            Class::Store | Class::Atomic | Class::Async | Class::Sync => Part::Other,
             _ => return None,
         },
     })

@@ -243,10 +243,10 @@ impl Thread<'_> {
                 store(&mut machine.shared, start.into(), size, srcs[2].0)?;
                 Vec::new()
             }
-            Op::Ldl { size, offset } => {
+            Op::Ldl { size, offset } | Op::Fill { size, offset } => {
                 vec![load(&machine.local, srcs[0].0[0].wrapping_add(offset as u32).into(), size)?]
             }
-            Op::Stl { size, offset } => {
+            Op::Stl { size, offset } | Op::Spill { size, offset } => {
                 store(&mut machine.local, srcs[0].0[0].wrapping_add(offset as u32).into(), size, srcs[1].0)?;
                 Vec::new()
             }

@@ -210,6 +210,12 @@ operations! {
         Facts::access(Space::Local, Kind::Load, Order::Weak, offset, size_bytes(size));
     Stl "STL" { size: MemSize = Size, offset: i32 = Offset } [] <- [r(RA), data(size_registers(size))]
         Facts::access(Space::Local, Kind::Store, Order::Weak, offset, size_bytes(size));
+    /// Stores a value that has no register to its slot in the stack frame; the address is R1.
+    Spill "SPILL" { size: MemSize = Size, offset: i32 = Offset } [] <- [r(RA), data(size_registers(size))]
+        Facts::access(Space::Local, Kind::Store, Order::Weak, offset, size_bytes(size)), as &["STL"];
+    /// Loads a value from its slot.
+    Fill "FILL" { size: MemSize = Size, offset: i32 = Offset } [result(size_registers(size))] <- [r(RA)]
+        Facts::access(Space::Local, Kind::Load, Order::Weak, offset, size_bytes(size)), as &["LDL"];
     /// `c[bank][index+offset]`.
     Ldc "LDC" { size: MemSize = Size, bank: u8 = CBank, offset: i32 = COffset } [result(size_registers(size))] <- [r(RA)]
         Facts::access(Space::Constant, Kind::Load, Order::Constant, offset, size_bytes(size));

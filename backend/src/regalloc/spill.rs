@@ -100,8 +100,8 @@ pub(crate) fn traffic(draft: &Draft<'_>) -> (u32, u32) {
             draft.func.block(b).insts.iter().zip(&draft.origin[b.index()]).filter(|(_, o)| o.is_none());
         for (inst, _) in added {
             match inst.op {
-                Op::Stl { size, .. } => stores += 4 * u32::from(size_registers(size)),
-                Op::Ldl { size, .. } => loads += 4 * u32::from(size_registers(size)),
+                Op::Spill { size, .. } => stores += 4 * u32::from(size_registers(size)),
+                Op::Fill { size, .. } => loads += 4 * u32::from(size_registers(size)),
                 _ => {}
             }
         }
@@ -635,7 +635,7 @@ impl Spiller<'_, '_> {
         }
         let base = Src::new(SrcKind::Reg(STACK_POINTER));
         let mut push = |size: MemSize, offset: u32, data: Src| {
-            let op = Op::Stl { size, offset: offset as i32 };
+            let op = Op::Spill { size, offset: offset as i32 };
             code.push(Inst::new(op, &[], &[base, data], at), None);
         };
         match (size_of(width), src.kind) {
@@ -657,7 +657,7 @@ impl Spiller<'_, '_> {
             let copy = self.loaded(words, at, code);
             code.push(Inst::new(Op::Copy, &[Dst::Value(into)], &[copy], at), None);
         } else if let Some(size) = size_of(count) {
-            let op = Op::Ldl { size, offset: offset as i32 };
+            let op = Op::Fill { size, offset: offset as i32 };
             code.push(Inst::new(op, &[Dst::Value(into)], &[base], at), None);
         } else {
             let mut parts: Vec<Src> = Vec::new();

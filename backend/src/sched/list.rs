@@ -194,6 +194,7 @@ mod tests {
                 },
                 base: Some(base * 2),
                 uniform: None,
+                slot: false,
             })
         };
         let (text, effect) = match step {

@@ -13,6 +13,7 @@ struct Made {
     sm: sass::Sm,
     insts: Vec<Inst>,
     lines: Vec<Option<SrcId>>,
+    spills: Vec<bool>,
 }
 
 impl Made {
@@ -21,11 +22,12 @@ impl Made {
         let made = ptx_backend::compile(env, function, &options, &mut Default::default()).ok()?;
         let sm = sass::Sm(sm);
         let insts = made.code.iter().map(|&word| sass::decode(sm, word)).collect::<Option<_>>()?;
-        Some(Made { sm, insts, lines: made.lines.to_vec() })
+        Some(Made { sm, insts, lines: made.lines.to_vec(), spills: made.spills.to_vec() })
     }
 
     fn check(&self, function: &Function) -> Result<(), String> {
-        order::check(function, self.sm, &self.insts, &self.lines, &[]).map_err(|error| error.to_string())
+        let claims = order::Claims { lines: &self.lines, spills: &self.spills, never: &[] };
+        order::check(function, self.sm, &self.insts, claims).map_err(|error| error.to_string())
     }
 
     fn remove(&mut self, at: usize) {
@@ -35,6 +37,7 @@ impl Made {
     fn exchange(&mut self, a: usize, b: usize) {
         self.insts.swap(a, b);
         self.lines.swap(a, b);
+        self.spills.swap(a, b);
     }
 
     fn name(&self, at: usize) -> &'static str {
@@ -301,6 +304,37 @@ fn messages_name_statements_and_reasons() {
         found(acquire, |made, of| made.exchange(of("LDG")[1], of("CCTL")[0])),
         "statement 3 and statement 4: their instructions changed places"
     );
+}
+
+/// Spilled values are moved for any statement, a load or store of local memory among them.
+#[test]
+fn spills_are_told_from_local_variables() {
+    let mut text =
+        ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 p) .maxnreg 24 {\n\
+                    .reg .b64 %d; .reg .b32 %r<34>; .local .align 16 .b8 array[128];\nld.param.u64 %d, [p];\n"
+            .to_owned();
+    let mut line = |what: String| text.push_str(&(what + ";\n"));
+    line("st.local.u32 [array+56], 1".into());
+    (0..32).for_each(|i| line(format!("ld.volatile.global.u32 %r{i}, [%d+{}]", 4 * i)));
+    line("ld.local.u32 %r32, [array+56]".into());
+    (0..32).for_each(|i| line(format!("st.volatile.global.u32 [%d+{}], %r{i}", 4 * i)));
+    line("st.global.u32 [%d], %r32".into());
+    text.push('}');
+    let input = input(&text, "k").expect("a kernel");
+    let mut made = Made::of(&input.function, &input.env, 75).expect("compiles");
+    assert_eq!(made.check(&input.function), Ok(()));
+    let spills: Vec<usize> = (0..made.insts.len()).filter(|&at| made.spills[at]).collect();
+    assert!(spills.len() > 8, "{} spills", spills.len());
+    // Whatever statement they are moved for.
+    let local =
+        (0..made.insts.len()).rfind(|&at| made.name(at) == "LDL" && !made.spills[at]).expect("the load");
+    for &at in &spills {
+        made.lines[at] = made.lines[local];
+    }
+    assert_eq!(made.check(&input.function), Ok(()));
+    made.spills[local] = true;
+    let error = made.check(&input.function).expect_err("an access of a variable is no spill");
+    assert!(error.ends_with("a spill is not above the variables"), "{error}");
 }
 
 #[test]

@@ -138,13 +138,13 @@ impl Run {
             Op::Sel => vec![one[2].map(|p| 1 - p)],
             Op::Isetp { .. } => vec![one[0].map(|bits| u32::from(bits != 0))],
             Op::Lop3 { .. } => vec![one[0].zip(one[1]).map(|(a, b)| a ^ b)],
-            Op::Stl { size, offset } => {
+            Op::Spill { size, offset } => {
                 let stored: Vec<Bits> = (0..size_registers(size)).map(|i| read(&inst.srcs[1], i)).collect();
                 let words = (offset..).step_by(4);
                 self.frame.extend(words.zip(stored));
                 return;
             }
-            Op::Ldl { size, offset } => {
+            Op::Fill { size, offset } => {
                 let word = |i: u8| self.frame.get(&(offset + 4 * i32::from(i))).copied();
                 (0..size_registers(size)).map(|i| word(i).unwrap_or(Some(made_up((offset, i))))).collect()
             }
@@ -262,7 +262,7 @@ fn mutate(func: &mut Function, allocation: &mut Allocation, random: &mut fastran
             insts.swap(i, i + 1);
         }
         2 => match &mut insts[i].op {
-            Op::Stl { offset, .. } | Op::Ldl { offset, .. } if is_added => {
+            Op::Spill { offset, .. } | Op::Fill { offset, .. } if is_added => {
                 *offset += [-8, -4, 4, 8][random.usize(..4)];
             }
             _ => return false,

@@ -334,7 +334,7 @@ impl Checker<'_> {
                 self.exchange(a, y, File::R, state)?;
                 return Ok(3);
             }
-            (Op::Stl { size, offset: at }, None, [base, data]) if plain && is_reg(base, STACK_POINTER) => {
+            (Op::Spill { size, offset: at }, None, [base, data]) if plain && is_reg(base, STACK_POINTER) => {
                 let SrcKind::Reg(first) = data.kind else {
                     return Err("stores no register".to_owned());
                 };
@@ -344,7 +344,7 @@ impl Checker<'_> {
                     state.write(Place::Word(word), held);
                 }
             }
-            (Op::Ldl { size, offset: at }, Some(dst), [base]) if plain && is_reg(base, STACK_POINTER) => {
+            (Op::Fill { size, offset: at }, Some(dst), [base]) if plain && is_reg(base, STACK_POINTER) => {
                 aligned(dst, File::R, words(size))?;
                 for (i, word) in spill_words(&self.after.frame, size, at)?.enumerate() {
                     let held = state.get(Place::Word(word));

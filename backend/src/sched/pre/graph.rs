@@ -58,7 +58,12 @@ impl Graph {
 fn latency(op: &Op) -> u32 {
     match op {
         Op::Pack | Op::Copy => 0,
-        Op::Ldg { .. } | Op::Ld { .. } | Op::Ldl { .. } | Op::Atom { .. } | Op::AtomCas { .. } => 300,
+        Op::Ldg { .. }
+        | Op::Ld { .. }
+        | Op::Ldl { .. }
+        | Op::Fill { .. }
+        | Op::Atom { .. }
+        | Op::AtomCas { .. } => 300,
         Op::Lds { .. } | Op::Ldc { .. } | Op::Atoms { .. } | Op::AtomsCas { .. } | Op::Shfl { .. } => 28,
         Op::Ldsm { .. } | Op::Movm | Op::Qspc { .. } => 30,
         Op::Hmma { .. } | Op::HmmaTf32 { .. } | Op::Qmma { .. } | Op::Dmma { .. } => 24,
