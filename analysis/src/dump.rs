@@ -85,7 +85,7 @@ pub fn dump(db: &Database, file: SourceFile, stage: &str, only: Option<&str>) ->
             _ if stage.starts_with("phase:") => {
                 out.push_str(&after_phase(db, file, item, &stage["phase:".len()..])?)
             }
-            _ => return Err(format!("there is no stage `{stage}`; the stages are {}", STAGES.join(", "))),
+            _ => return Err(format!("unknown stage `{stage}`; the stages are {}", STAGES.join(", "))),
         }
     }
     if out.is_empty()
@@ -100,7 +100,7 @@ pub fn dump(db: &Database, file: SourceFile, stage: &str, only: Option<&str>) ->
 fn after_phase(db: &Database, file: SourceFile, item: Item<'_>, phase: &str) -> Result<String, String> {
     let Some(phase) = PHASES.iter().find(|known| known.name == phase) else {
         let known: Vec<&str> = PHASES.iter().map(|phase| phase.name).collect();
-        return Err(format!("there is no phase `{phase}`; the phases are {}", known.join(", ")));
+        return Err(format!("unknown phase `{phase}`; the phases are {}", known.join(", ")));
     };
     let (Some(input), Some(options)) = (function(db, item), backend_options(db, file)) else {
         return Ok(String::new());

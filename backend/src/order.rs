@@ -159,10 +159,10 @@ impl<'a> Checker<'a> {
             return Ok(());
         }
         if !self.has_error_barriers(events, |event| self.precedes(fence, event)) {
-            return Err("no ERRBAR stands behind its MEMBAR");
+            return Err("no ERRBAR after its MEMBAR");
         }
         if !of(events, Part::Invalidate).any(|event| self.precedes(fence, event)) {
-            return Err("no CCTL stands behind its MEMBAR");
+            return Err("no CCTL after its MEMBAR");
         }
         Ok(())
     }
@@ -181,16 +181,16 @@ impl<'a> Checker<'a> {
             return Err("its access is repeated");
         }
         if statement.strong && statement.is_coherent() && first.reach < statement.reach {
-            return Err("its access is weaker than it");
+            return Err("its access is weaker than the statement");
         }
         let beyond_block = statement.reach > Reach::Block;
         if statement.releases {
             let precedes = |event: &Event| self.precedes(event, first);
             if !of(events, Part::Membar).any(|event| event.reach >= statement.reach && precedes(event)) {
-                return Err("no MEMBAR stands before its access");
+                return Err("no MEMBAR before its access");
             }
             if beyond_block && !self.has_error_barriers(events, precedes) {
-                return Err("no ERRBAR stands before its access");
+                return Err("no ERRBAR before its access");
             }
         }
         // Before sm_90 no other block sees shared memory.
@@ -198,7 +198,7 @@ impl<'a> Checker<'a> {
             && beyond_block
             && (statement.place != Place::Shared || self.sm.0 >= FIRST_SM_WITH_CLUSTERS);
         if invalidates && !of(events, Part::Invalidate).any(|event| self.precedes(last, event)) {
-            return Err("no CCTL stands behind its access");
+            return Err("no CCTL after its access");
         }
         Ok(())
     }
@@ -279,7 +279,7 @@ impl<'a> Checker<'a> {
         if may || !self.program.leads(a, b) {
             return Ok(());
         }
-        self.violation(first, second, "their instructions changed places")
+        self.violation(first, second, "their instructions are in the wrong order")
     }
 
     /// The order across machine blocks: control comes to each access by the fence before it, and to each fence by the
@@ -322,6 +322,6 @@ impl<'a> Checker<'a> {
         if later.iter().all(reached) {
             return Ok(());
         }
-        self.violation(first, second, "control comes to the second's instruction without the first's")
+        self.violation(first, second, "the second's instruction can be reached without the first's")
     }
 }

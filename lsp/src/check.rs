@@ -163,7 +163,7 @@ fn explain(word: &str) -> ExitCode {
     match reference::page(word) {
         Some(page) => terminal::print_and_exit("ptx-check", &format!("{page}\n"), USAGE),
         None => {
-            say(format_args!("ptx-check: there is no diagnostic or instruction '{word}'"));
+            say(format_args!("ptx-check: unknown diagnostic or instruction '{word}'"));
             if let Some(near) = reference::nearest(word) {
                 say(format_args!("did you mean '{near}'?"));
             }

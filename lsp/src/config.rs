@@ -65,24 +65,24 @@ impl Config {
     }
 
     fn set(&mut self, name: &str, value: &Value) -> Result<(), String> {
-        let flag = || value.as_bool().ok_or_else(|| format!("`{name}` is true or false"));
+        let flag = || value.as_bool().ok_or_else(|| format!("`{name}` must be true or false"));
         match name {
             "target" => match value.as_str() {
                 // As in a client that has a field for it, which is empty.
                 Some("") => {}
                 Some(target) => self.target = Some(Sm::known(target)?),
-                None => return Err("`target` is a text such as \"sm_90\"".to_owned()),
+                None => return Err("`target` must be a string such as \"sm_90\"".to_owned()),
             },
             "inlayHints" => self.inlay_hints = flag()?,
             "codeLens" => self.code_lens = flag()?,
             "compile" => self.compile = flag()?,
             "lints" if value.is_object() => {}
-            "lints" => return Err("`lints` is an object of levels by code or name".to_owned()),
+            "lints" => return Err("`lints` must be an object with a level for each code or name".to_owned()),
             // The client's own: which server to start.
             "server" => {}
             _ => {
-                let all = "target, lints, inlayHints, codeLens and compile";
-                return Err(format!("there is no setting `{name}`; the settings are {all}"));
+                let all = "target, lints, inlayHints, codeLens, compile";
+                return Err(format!("unknown setting `{name}`, expected one of {all}"));
             }
         }
         Ok(())
@@ -112,10 +112,10 @@ mod tests {
         assert_eq!(config, Config { code_lens: false, ..Config::default() });
         let all = errors.join("\n");
         for part in [
-            "no target `sm_999`",
+            "unknown target `sm_999`",
             "sm_90a",
-            "`compile` is true or false",
-            "no setting `inlayHint`",
+            "`compile` must be true or false",
+            "unknown setting `inlayHint`",
             "inlayHints",
             "`unused-label`",
             "expected \"allow\"",

@@ -70,7 +70,7 @@ pub fn parse(body: Vec<u8>) -> Result<Message, Option<Refusal>> {
     let text = text(body);
     if !text.trim_ascii_start().starts_with('{') {
         return Err(Some(match serde_json::from_str::<&RawValue>(&text) {
-            Ok(_) => Refusal::invalid(None, "a message is one JSON object; there are no batches"),
+            Ok(_) => Refusal::invalid(None, "expected one JSON object; batches are not supported"),
             Err(error) => Refusal::parse_error(error.to_string()),
         }));
     }
@@ -87,7 +87,7 @@ pub fn parse(body: Vec<u8>) -> Result<Message, Option<Refusal>> {
     match (parts.method, id) {
         (Some(method), id) => call(method, id, &parts),
         (None, Some(id)) if parts.result.is_some() || parts.error.is_some() => reply(id, &parts),
-        (None, _) => Err(Some(Refusal::invalid(parts.id, "neither a request nor a reply: no `method`"))),
+        (None, _) => Err(Some(Refusal::invalid(parts.id, "not a request or a reply: `method` is missing"))),
     }
 }
 
@@ -96,7 +96,7 @@ fn read_id(raw: &RawValue) -> Result<Id, Option<Refusal>> {
         Ok(id @ (Id::Number(_) | Id::String(_))) => Ok(id),
         _ => {
             let is_answerable = raw.get().starts_with(|c: char| c == '"' || c == '-' || c.is_ascii_digit());
-            let reason = "`id` is neither an integer of 64 bits nor a string";
+            let reason = "`id` must be a 64-bit integer or a string";
             Err(Some(Refusal::invalid(is_answerable.then_some(raw), reason)))
         }
     }

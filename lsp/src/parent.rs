@@ -32,7 +32,7 @@ impl Watch {
         while is_running(process) {
             tokio::time::sleep(INTERVAL).await;
         }
-        tracing::info!("the client's process is gone");
+        tracing::info!("the client process has ended");
     }
 }
 

@@ -60,7 +60,7 @@ impl Project {
         match fs::read_to_string(path) {
             Ok(text) => Project::parse(&text).map_err(|error| format!("{}:{error}", path.display())),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                Err(format!("{}: there is no such file", path.display()))
+                Err(format!("{}: no such file", path.display()))
             }
             Err(error) => Err(format!("{}: {error}", path.display())),
         }
@@ -122,7 +122,7 @@ mod tests {
         let error = |text: &str| Project::parse(text).unwrap_err();
         assert_eq!(
             error("[lints]\nunused-lable = \"allow\""),
-            "2: there is no lint `unused-lable`, there is `unused-label`"
+            "2: unknown lint `unused-lable`; did you mean `unused-label`?"
         );
         assert_eq!(
             error("\n[lints]\nW0511 = \"loud\""),
@@ -131,9 +131,9 @@ mod tests {
         assert!(error("[lints]\nE0303 = \"allow\"").starts_with("2: `E0303` is an error"));
         for target in ["gfx90", "sm_999", "sm_80a", "90", ""] {
             let error = error(&format!("target = {target:?}"));
-            assert!(error.starts_with("1: there is no target") && error.contains("sm_90a"), "{error}");
+            assert!(error.starts_with("1: unknown target") && error.contains("sm_90a"), "{error}");
         }
-        assert!(error("\narch = \"sm_999\"").starts_with("2: there is no target `sm_999`"));
+        assert!(error("\narch = \"sm_999\"").starts_with("2: unknown target `sm_999`"));
         let unknown = error("colour = 1");
         assert!(
             unknown.starts_with("1: unknown field `colour`") && unknown.contains("`compile-only`"),

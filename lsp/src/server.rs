@@ -284,7 +284,7 @@ impl LanguageServer for Backend {
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<serde_json::Value>> {
         if params.command != explain::COMMAND {
-            return Err(Error::invalid_params(format!("there is no command `{}`", params.command)));
+            return Err(Error::invalid_params(format!("unknown command `{}`", params.command)));
         }
         let (page, is_shown) = explain::handle(&params.arguments)?;
         if is_shown {

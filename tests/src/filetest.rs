@@ -90,7 +90,7 @@ fn run(test: &Test<'_>) -> Result<String, String> {
             }
             Ok(text::print(&func))
         }
-        _ => Err(format!("there is no command `{command}`")),
+        _ => Err(format!("unknown command `{command}`")),
     }
 }
 
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn malformed_tests_say_why() {
         let reason = |content: &str| parse(content).and_then(|test| run(&test)).err().unwrap_or_default();
-        assert_eq!(reason("test fly\nfunc \"f\" {\nb0:\nEXIT\n}"), "there is no command `fly`");
+        assert_eq!(reason("test fly\nfunc \"f\" {\nb0:\nEXIT\n}"), "unknown command `fly`");
         assert_eq!(reason("test phase Magic\nfunc \"f\" {\nb0:\nEXIT\n}"), "there is no phase `Magic`");
         assert_eq!(reason("test cat\n"), "does not parse: 0: found no function");
     }

@@ -186,8 +186,8 @@ pub fn near(name: &str) -> Option<&'static str> {
 pub fn setting(name: &str, level: &str) -> Result<(&'static Lint, Severity), String> {
     let Some(lint) = lint(name) else {
         return Err(match near(name) {
-            Some(near) => format!("there is no lint `{name}`, there is `{near}`"),
-            None => format!("there is no lint `{name}`"),
+            Some(near) => format!("unknown lint `{name}`; did you mean `{near}`?"),
+            None => format!("unknown lint `{name}`"),
         });
     };
     let level = Severity::parse(level).ok_or("expected \"allow\", \"info\", \"warning\" or \"error\"")?;
@@ -197,7 +197,7 @@ pub fn setting(name: &str, level: &str) -> Result<(&'static Lint, Severity), Str
             level.text()
         );
         return Err(if lint == &super::externals::SEPARATE_COMPILATION {
-            message + "; for parts of programs there are `--compile-only` and `compile-only = true`"
+            message + "; to check part of a program, use `--compile-only` or `compile-only = true`"
         } else {
             message
         });
@@ -344,7 +344,7 @@ mod tests {
         assert!(refused("separate-compilation", "allow").ends_with("`compile-only = true`"));
         assert_eq!(
             refused("unused-lable", "allow"),
-            "there is no lint `unused-lable`, there is `unused-label`"
+            "unknown lint `unused-lable`; did you mean `unused-label`?"
         );
         assert_eq!(refused("W0501", "loud"), "expected \"allow\", \"info\", \"warning\" or \"error\"");
     }

@@ -15,7 +15,7 @@ use crate::diagnostic::{Diagnostic, Findings, Lint};
 use crate::items::parts;
 
 declare_lint! {
-    /// A comment that hides findings names something that cannot be hidden, or nothing.
+    /// A suppression comment names nothing, or something that cannot be suppressed.
     pub(crate) BAD_SUPPRESSION = "W0523" "bad-suppression", Warning, since "0.1.0"
 }
 
@@ -79,7 +79,7 @@ impl Suppressions {
         let mut out = Findings::default();
         for comment in &self.0 {
             if comment.names.is_empty() {
-                let message = format!("`{MARK}` names no lint");
+                let message = format!("`{MARK}` does not name a lint");
                 let found = Diagnostic::new(&BAD_SUPPRESSION, comment.range, message);
                 out.push(found.note(format!("write `// {MARK}: CODE`, with the code or name of a warning")));
             }
@@ -133,16 +133,16 @@ fn stands_alone(text: &str, comment: &Comment) -> bool {
 fn judge(name: &str, range: TextRange) -> Option<Diagnostic> {
     match lint(name) {
         Some(lint) if lint.is_error() => {
-            let message = format!("`{name}` is an error, which no comment can hide");
+            let message = format!("`{name}` is an error and cannot be suppressed");
             let found = Diagnostic::new(&BAD_SUPPRESSION, range, message);
-            Some(found.note("only warnings and hints (W…, I…) can be hidden"))
+            Some(found.note("only warnings and hints (W…, I…) can be suppressed"))
         }
         Some(_) => None,
         None => {
-            let found = Diagnostic::new(&BAD_SUPPRESSION, range, format!("there is no lint `{name}`"));
+            let found = Diagnostic::new(&BAD_SUPPRESSION, range, format!("unknown lint `{name}`"));
             Some(match near(name) {
                 Some(near) => found.fix(format!("change to `{near}`"), range, near),
-                None => found.note("a reason stands after ` -- `"),
+                None => found.note("put a reason after ` -- `"),
             })
         }
     }

@@ -88,7 +88,7 @@ fn set_hidden(sm: Sm, inst: &mut Inst, name: &str, value: &str) -> Result<(), &'
     let value = u128::from_str_radix(digits, 16).map_err(|_| "expected NAME=0xVALUE here")?;
     if name == WORD {
         let control = inst.control;
-        *inst = decode_tolerant(sm, value).ok_or("the word is no instruction")?;
+        *inst = decode_tolerant(sm, value).ok_or("the word is not an instruction")?;
         inst.control = control;
         return Ok(());
     }

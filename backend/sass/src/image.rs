@@ -86,7 +86,7 @@ impl fmt::Display for ImageError {
             ImageError::TooLarge { size, room } => {
                 return write!(
                     f,
-                    "{size} bytes unpacked, of which the limit leaves {room}; --unpack-limit raises it"
+                    "unpacks to {size} bytes, and {room} are left of the limit; raise it with --unpack-limit"
                 );
             }
         })

@@ -93,5 +93,5 @@ fn generation(arch: Option<&OsString>) -> Result<Sm, String> {
 fn mebibytes(number: Option<&OsString>) -> Result<u64, String> {
     let number = number.map(|number| number.to_string_lossy()).unwrap_or_default();
     let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << 20));
-    bytes.ok_or_else(|| format!("'{number}' is no number of MiB"))
+    bytes.ok_or_else(|| format!("'{number}' is not a number of MiB"))
 }

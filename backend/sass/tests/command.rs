@@ -222,7 +222,10 @@ zz\tEXIT
     assert_eq!(status, 1);
     let (out, errors, status) =
         run(&["words", "--arch", "sm_90"], b"0\t0x000fea0003800000000000000000794d\n0\tx\n");
-    assert_eq!((out.as_str(), errors.as_str(), status), ("EXIT\n\n", "line 2: 'x' is no word\n", 1));
+    assert_eq!(
+        (out.as_str(), errors.as_str(), status),
+        ("EXIT\n\n", "line 2: 'x' is not an instruction word\n", 1)
+    );
 }
 
 /// The words of lines `0xLOW 0xHIGH`.
@@ -260,7 +263,10 @@ fn a_listing_tells_its_generations() {
     assert_eq!((errors.as_str(), status, out.lines().count()), ("", 0, 4));
     let (out, errors, status) = run(&["asm"], b"0\tEXIT\n");
     assert_eq!((out.as_str(), status), ("\n", 1));
-    assert_eq!(errors, "line 1: for which generation? --arch or a line `# sm_90 NAME` before it tells\n");
+    assert_eq!(
+        errors,
+        "line 1: unknown architecture: use --arch, or put a line `# sm_90 NAME` before the code\n"
+    );
 }
 
 #[test]
@@ -279,7 +285,7 @@ fn wrong_usage_and_files_are_refused() {
     "#]]
     .assert_eq(&refused(&["asm", "--arch", "sm_20"], b""));
     expect![[r#"
-        standard input: no text in UTF-8
+        standard input: not UTF-8 text
     "#]]
     .assert_eq(&refused(&["asm", "--arch", "sm_80"], b"\xff\xfe"));
     expect![[r#"
@@ -310,11 +316,12 @@ fn unpacks_no_more_than_it_is_allowed() {
         errors.lines().map(error).collect::<Vec<String>>()
     };
     let zeros = "not a 64-bit little-endian ELF file for the GPU";
-    let refused = "524288 bytes unpacked, of which the limit leaves 262144; --unpack-limit raises it";
+    let refused = "unpacks to 524288 bytes, and 262144 are left of the limit; raise it with --unpack-limit";
     assert_eq!(errors(&["--unpack-limit", "1", bomb.path()]), [zeros, refused]);
     assert_eq!(errors(&[bomb.path()]), [zeros, zeros]);
     let large = Temporary::new("large", &files::zeros(257 << 20));
-    let refused = "269484032 bytes unpacked, of which the limit leaves 268435456; --unpack-limit raises it";
+    let refused =
+        "unpacks to 269484032 bytes, and 268435456 are left of the limit; raise it with --unpack-limit";
     assert_eq!(errors(&[large.path()]), [refused]);
 }
 

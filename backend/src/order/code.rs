@@ -92,7 +92,11 @@ impl Code {
                     continue;
                 }
                 let src = line.unwrap_or_default();
-                return Err(Violation { first: src, second: src, what: "no statement asks for its access" });
+                return Err(Violation {
+                    first: src,
+                    second: src,
+                    what: "an instruction that belongs to no statement",
+                });
             };
             let statement = &program.statements[rank as usize];
             let belongs = has_part(statement, part);
@@ -105,7 +109,11 @@ impl Code {
             }
             if !belongs {
                 let src = statement.src;
-                return Err(Violation { first: src, second: src, what: "an instruction is not its own" });
+                return Err(Violation {
+                    first: src,
+                    second: src,
+                    what: "has an instruction of another kind",
+                });
             }
             events.push(Event { at, block: BlockId(block as u32), rank, part, reach: reach(inst) });
         }

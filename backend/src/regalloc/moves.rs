@@ -55,7 +55,7 @@ pub(crate) fn sequence(
             return Err(CodegenError::internal(
                 at,
                 "regalloc",
-                "a cycle of moves has a source that is no register",
+                "a cycle of moves has a source that is not a register",
             ));
         };
         if dst == from {

@@ -16,7 +16,10 @@ pub fn find(arguments: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
             let before = found.len();
             walk(argument, &mut found)?;
             if found.len() == before {
-                return Err(io::Error::other(format!("{}: there is no .ptx file in it", argument.display())));
+                return Err(io::Error::other(format!(
+                    "{}: the folder has no .ptx files",
+                    argument.display()
+                )));
             }
         } else {
             found.push(argument.clone());

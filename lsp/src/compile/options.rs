@@ -246,7 +246,7 @@ fn set_value(options: &mut Options, long: &str, value: OsString) -> Result<(), S
             let known: Vec<Sm> = targets().collect();
             options.sm = Sm::parse(value).filter(|sm| known.contains(sm)).ok_or_else(|| {
                 let names: Vec<String> = known.iter().map(Sm::to_string).collect();
-                format!("{}; there are {}", undefined(), names.join(", "))
+                format!("{}; defined are {}", undefined(), names.join(", "))
             })?;
             options.check_only = value.starts_with("compute_");
         }
@@ -313,7 +313,7 @@ mod tests {
         for arch in ["sm_20", "sm_80a", "sm_999", "sm_107", "", "90"] {
             let error = parsed(&format!("-arch={arch}")).unwrap_err();
             let start =
-                format!("Value '{arch}' is not defined for option 'gpu-name'; there are sm_75, sm_80");
+                format!("Value '{arch}' is not defined for option 'gpu-name'; defined are sm_75, sm_80");
             assert!(error.starts_with(&start) && error.ends_with("sm_121f"), "{error}");
         }
         assert_eq!(parsed("-").unwrap().inputs, [PathBuf::from("-")]);

@@ -15,8 +15,8 @@ pub fn handle(arguments: &[Value]) -> Result<(String, bool)> {
     };
     let page = reference::page(word).ok_or_else(|| {
         let near =
-            reference::nearest(word).map(|near| format!("; there is one of `{near}`")).unwrap_or_default();
-        Error::invalid_params(format!("there is no page of `{word}`{near}"))
+            reference::nearest(word).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        Error::invalid_params(format!("no page for `{word}`{near}"))
     })?;
     Ok((page, arguments.get(1) != Some(&Value::Bool(true))))
 }

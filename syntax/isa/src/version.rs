@@ -158,7 +158,7 @@ impl Sm {
     pub fn known(text: &str) -> Result<Self, String> {
         Self::parse(text).filter(|sm| Self::KNOWN.contains(sm)).ok_or_else(|| {
             let known: Vec<String> = Self::KNOWN.iter().map(Self::to_string).collect();
-            format!("there is no target `{text}`; the targets are {}", known.join(", "))
+            format!("unknown target `{text}`; the targets are {}", known.join(", "))
         })
     }
 
@@ -210,9 +210,7 @@ mod tests {
         assert_eq!(Sm::known("compute_80"), Ok(Sm::new(80)));
         for text in ["sm_999", "sm_80a", "sm_91", "90", ""] {
             let error = Sm::known(text).unwrap_err();
-            assert!(
-                error.starts_with(&format!("there is no target `{text}`; ")) && error.contains(", sm_120f")
-            );
+            assert!(error.starts_with(&format!("unknown target `{text}`; ")) && error.contains(", sm_120f"));
         }
     }
 

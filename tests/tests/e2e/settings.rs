@@ -62,12 +62,12 @@ async fn shown(client: &mut Client) -> String {
 async fn wrong_settings_are_shown() {
     let (mut client, _) = Client::start(json!({}), json!({ "target": "sm_999" })).await;
     let message = shown(&mut client).await;
-    assert!(message.contains("there is no target `sm_999`") && message.contains("sm_90a"), "{message}");
+    assert!(message.contains("unknown target `sm_999`") && message.contains("sm_90a"), "{message}");
     let settings = json!({ "settings": { "ptx": { "lint": {}, "inlayHints": 1 } } });
     client.notify("workspace/didChangeConfiguration", settings).await;
     let message = shown(&mut client).await;
-    assert!(message.contains("no setting `lint`") && message.contains("lints"), "{message}");
-    assert!(message.contains("`inlayHints` is true or false"), "{message}");
+    assert!(message.contains("unknown setting `lint`") && message.contains("lints"), "{message}");
+    assert!(message.contains("`inlayHints` must be true or false"), "{message}");
     client.stop().await;
 }
 
@@ -79,7 +79,7 @@ async fn the_file_of_a_project_is_followed() {
     severity(&mut client, 1).await;
     folder.write("target = \"sm_999\"\n");
     let message = shown(&mut client).await;
-    assert!(message.contains("ptx-check.toml:1: there is no target `sm_999`"), "{message}");
+    assert!(message.contains("ptx-check.toml:1: unknown target `sm_999`"), "{message}");
     folder.write("[lints]\nunused-label = \"allow\"\n");
     severity(&mut client, 0).await;
     client.stop().await;
@@ -123,6 +123,6 @@ async fn the_page_of_a_diagnostic_is_a_command() {
     let silent = client.request("workspace/executeCommand", run(json!([code, true]))).await;
     assert_eq!(silent, Ok(page));
     let wrong = client.request("workspace/executeCommand", run(json!(["E9999"]))).await;
-    assert!(wrong.expect_err("there is none")["message"].as_str().unwrap().contains("no page of `E9999`"));
+    assert!(wrong.expect_err("there is none")["message"].as_str().unwrap().contains("no page for `E9999`"));
     client.stop().await;
 }

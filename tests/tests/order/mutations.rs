@@ -284,25 +284,25 @@ fn messages_name_statements_and_reasons() {
     let release = "st.global.u32 [%d0+4], %r0;\nst.release.gpu.global.u32 [%d0], %r0;";
     assert_eq!(
         found(release, |made, of| made.remove(of("MEMBAR")[0])),
-        "statement 4: no MEMBAR stands before its access"
+        "statement 4: no MEMBAR before its access"
     );
     assert_eq!(
         found(release, |made, of| made.remove(of("ERRBAR")[0])),
-        "statement 4: no ERRBAR stands before its access"
+        "statement 4: no ERRBAR before its access"
     );
     assert_eq!(
         found(release, |made, of| made.exchange(of("STG")[0], of("MEMBAR")[0])),
-        "statement 3 and statement 4: their instructions changed places"
+        "statement 3 and statement 4: their instructions are in the wrong order"
     );
     let acquire =
         "ld.acquire.gpu.global.u32 %r1, [%d0];\nld.global.u32 %r2, [%d0+4];\nst.global.u32 [%d0+8], %r2;";
     assert_eq!(
         found(acquire, |made, of| made.exchange(of("LDG")[0], of("CCTL")[0])),
-        "statement 3: no CCTL stands behind its access"
+        "statement 3: no CCTL after its access"
     );
     assert_eq!(
         found(acquire, |made, of| made.exchange(of("LDG")[1], of("CCTL")[0])),
-        "statement 3 and statement 4: their instructions changed places"
+        "statement 3 and statement 4: their instructions are in the wrong order"
     );
 }
 
@@ -341,7 +341,7 @@ fn spills_are_told_from_local_variables() {
 fn copies_stay_with_what_waits_for_them() {
     let body = "mov.u32 %r1, room;\ncp.async.ca.shared.global [%r1], [%d0], 4;\ncp.async.commit_group;\n\
                 cp.async.wait_group 0;\nbar.sync 0;\nld.shared.u32 %r2, [%r1];\nst.global.u32 [%d0], %r2;";
-    let changed = "their instructions changed places";
+    let changed = "their instructions are in the wrong order";
     assert_eq!(found(body, |_, _| ()), "");
     assert_eq!(found(body, |made, of| made.remove(of("LDGSTS")[0])), "statement 4: its access is missing");
     assert_eq!(
@@ -371,7 +371,7 @@ fn accesses_of_different_bytes_may_change_places() {
         found(&body, |made, of| made.exchange(of("STG")[0], of("STG")[1]))
     };
     assert_eq!(stores(4), "");
-    assert_eq!(stores(2), "statement 3 and statement 4: their instructions changed places");
+    assert_eq!(stores(2), "statement 3 and statement 4: their instructions are in the wrong order");
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn instructions_stay_with_the_fence_before_them() {
         "st.shared.u32 [room], %r0;\n@%p0 bra A;\nfence.acq_rel.cta;\n{stores}A:\nfence.sc.cta;\nld.global.u32 %r1, [%d0+64];\n\
          st.global.u32 [%d0], %r1;"
     );
-    let lost = "control comes to the second's instruction without the first's";
+    let lost = "the second's instruction can be reached without the first's";
     // The store goes behind the first fence, the load to the start.
     let text = found(&body, |made, of| made.exchange(of("STS")[0], of("MEMBAR")[0]));
     assert_eq!(text, format!("statement 3 and statement 5: {lost}"));

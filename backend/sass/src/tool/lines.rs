@@ -59,7 +59,8 @@ pub(crate) fn disassemble_words(sm: Sm) -> Result<(), Failure> {
             Line::Wrong(error) => Err(error),
             Line::Code { offset, text } => {
                 let word = text.trim().trim_start_matches("0x");
-                let word = u128::from_str_radix(word, 16).map_err(|_| format!("'{word}' is no word"))?;
+                let word = u128::from_str_radix(word, 16)
+                    .map_err(|_| format!("'{word}' is not an instruction word"))?;
                 push_text(out, sm, word, offset);
                 Ok(())
             }
@@ -97,7 +98,8 @@ fn assemble_for(sm: Option<Sm>, lines: &[Line<'_>], answers: &mut Answers) -> Re
             Line::Code { text, .. } => {
                 let (Some(sm), Some(made)) = (sm, made.as_mut().and_then(Iterator::next)) else {
                     return Err(
-                        "for which generation? --arch or a line `# sm_90 NAME` before it tells".into()
+                        "unknown architecture: use --arch, or put a line `# sm_90 NAME` before the code"
+                            .into(),
                     );
                 };
                 let word = as_is(text).map_or_else(
@@ -123,7 +125,7 @@ fn generation(line: &Line<'_>) -> Option<Sm> {
 
 fn text() -> Result<String, Failure> {
     let bytes = input(io::stdin().lock(), TEXT_LIMIT).map_err(|error| format!("standard input: {error}"))?;
-    Ok(String::from_utf8(bytes).map_err(|_| "standard input: no text in UTF-8".to_owned())?)
+    Ok(String::from_utf8(bytes).map_err(|_| "standard input: not UTF-8 text".to_owned())?)
 }
 
 fn read(line: &str) -> Line<'_> {
@@ -134,7 +136,7 @@ fn read(line: &str) -> Line<'_> {
     let (offset, text) = line.split_once('\t').unwrap_or(("0", line));
     match u64::from_str_radix(offset.trim_start_matches("0x"), 16) {
         Ok(offset) => Line::Code { offset, text },
-        Err(_) => Line::Wrong(format!("'{offset}' is no offset")),
+        Err(_) => Line::Wrong(format!("'{offset}' is not an offset")),
     }
 }
 

@@ -329,14 +329,14 @@ impl Checker<'_> {
                         && b != Dst::Reg(a)
                 };
                 if code.get(..3).filter(is_swap).is_none() {
-                    return Err("is no exchange".to_owned());
+                    return Err("is not an exchange".to_owned());
                 }
                 self.exchange(a, y, File::R, state)?;
                 return Ok(3);
             }
             (Op::Spill { size, offset: at }, None, [base, data]) if plain && is_reg(base, STACK_POINTER) => {
                 let SrcKind::Reg(first) = data.kind else {
-                    return Err("stores no register".to_owned());
+                    return Err("does not store a register".to_owned());
                 };
                 aligned(first, File::R, words(size))?;
                 for (i, word) in spill_words(&self.after.frame, size, at)?.enumerate() {
@@ -351,7 +351,7 @@ impl Checker<'_> {
                     state.write(Place::Reg(offset(dst, i as u8)?), held);
                 }
             }
-            _ => return Err("is no move, spill or reload".to_owned()),
+            _ => return Err("is not a move, spill or reload".to_owned()),
         }
         Ok(1)
     }
@@ -378,7 +378,7 @@ impl Checker<'_> {
                 state.write(Place::Reg(b), first);
                 Ok(())
             }
-            _ => Err("is no exchange".to_owned()),
+            _ => Err("is not an exchange".to_owned()),
         }
     }
 }
