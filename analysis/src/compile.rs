@@ -9,11 +9,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use ptx_backend::cubin::{self, LinkFunction};
+use ptx_backend::cubin::{self, Kernel, LinkFunction};
 use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
 };
+use ptx_backend::join::Program;
 use ptx_backend::session::Session;
+use ptx_backend::target::{MAX_REGISTERS, Target};
 use ptx_backend::{CodegenError, CompiledFunction, Resources};
 use ptx_isa::Space;
 use rayon::prelude::*;
@@ -139,12 +141,26 @@ pub fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Opt
 #[salsa::tracked]
 pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Compiled>> {
     let input = function(db, item).as_ref()?;
-    let options = backend_options(db, item.file(db))?;
+    let mut options = backend_options(db, item.file(db))?;
+    if !input.entry {
+        // Whoever calls it has to run.
+        options.max_registers = Some(*callee_registers(db, item.file(db)));
+    }
     if let Some(error) = too_large(db, item.file(db), input) {
         return Some(Arc::new(Err(error)));
     }
     let env = function_env(db, item.file(db), input);
     Some(Arc::new(compile(db, env, input, &options)))
+}
+
+/// The most registers that functions may use: what the launch bounds of every kernel of the file leave.
+#[salsa::tracked]
+fn callee_registers(db: &dyn Db, file: SourceFile) -> u32 {
+    let limit = |item: Item<'_>| {
+        let kernel = function(db, item).as_ref().filter(|function| function.entry)?;
+        Some(ptx_backend::register_limit(&kernel.launch, &backend_options(db, file)?))
+    };
+    functions(db, file).filter_map(limit).min().unwrap_or(MAX_REGISTERS)
 }
 
 /// Why a function is not compiled while its file is edited.
@@ -327,22 +343,36 @@ pub fn link(db: &Database, file: SourceFile, options: &LinkOptions) -> Result<Li
     }
     let Some(target) = backend_options(db, file) else { return Err(errors) };
     let module = module(db, file);
+    let aliases: Vec<(String, String)> =
+        module.aliases.iter().map(|(name, of)| (name.to_string(), of.to_string())).collect();
+    let program = Program::new(&module.env, &linked, &aliases);
+    let not_linked = |error: CodegenError| {
+        let range = text_size::TextRange::empty(0.into());
+        vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("not linked: {error}"))]
+    };
+    let Some(row) = Target::of(target.sm) else { return Err(errors) };
+    let mut joined = Vec::new();
+    for function in linked.iter().filter(|function| function.code.entry) {
+        joined.push((function.input, program.join(*function, row).map_err(not_linked)?));
+    }
+    for report in reports.iter_mut().filter(|report| report.entry) {
+        let kernel = joined.iter().find(|(input, _)| input.name == report.name);
+        report.resources = kernel.map_or(report.resources, |(_, joined)| joined.kernel.resources);
+    }
+    let kernels: Vec<Kernel<'_>> = joined.iter().map(|(input, joined)| Kernel { input, joined }).collect();
     let bytes = |space: Space| {
         let variables = module.env.variables.iter().filter(|variable| variable.space == space);
         variables.fold(0u64, |sum, variable| {
             sum.next_multiple_of(u64::from(variable.align.max(1))) + variable.size
         })
     };
-    match cubin::link(&module.env, &linked, &target, &options.arguments) {
+    match cubin::link(&program, &kernels, &target, &options.arguments) {
         Ok(cubin) => Ok(Linked {
             cubin,
             functions: reports,
             global_bytes: bytes(Space::Global),
             constant_bytes: bytes(Space::Const),
         }),
-        Err(error) => {
-            let range = text_size::TextRange::empty(0.into());
-            Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("not linked: {error}"))])
-        }
+        Err(error) => Err(not_linked(error)),
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::CodegenError;
 use crate::input::SrcId;
-use crate::mach::{Block, BlockId, Code, Effect, MachInst, RegisterSet};
+use crate::mach::{Block, BlockId, Code, Effect, Link, MachInst, RegisterSet};
 use crate::sched::sweep::Sweep;
 use sass::{Field, Inst, RegFile, RegUse, Role, Sm};
 use smallvec::SmallVec;
@@ -34,6 +34,30 @@ pub struct Assembled {
     /// Warp-synchronous instructions: byte offset and mask register.
     pub coop_groups: Vec<(u32, u32)>,
     pub uses_convergence_barriers: bool,
+    /// Byte offsets of calls at addresses.
+    pub system_calls: Vec<u32>,
+    /// What is filled in when the function is linked.
+    pub links: Vec<CodeLink>,
+}
+
+/// An instruction that has something of the code that it is linked with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CodeLink {
+    /// The index of the instruction in the function's code.
+    pub at: u32,
+    pub to: LinkTo,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkTo {
+    /// Its target is the start of a function.
+    Function(u32),
+    /// Its target counts from the start of the section.
+    Start,
+    /// It moves the place of this instruction of the function, counted from the start of the section.
+    Place(u32),
+    /// It moves where a symbol lies, or what stands for a function's address.
+    Symbol(crate::ori::op::Link),
 }
 
 /// Encodes scheduled code.
@@ -41,9 +65,31 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
     let sm = code.sm;
     let starts = block_starts(code);
     let mut insts: Vec<(Inst, Option<SrcId>)> = Vec::with_capacity(starts.len() * 4);
+    let mut links = Vec::new();
+    let mut counter = 0;
     for made in code.blocks.iter().flat_map(|b| &b.insts) {
         let next = insts.len() as i64 + 1;
         let mut inst = made.inst;
+        if matches!(crate::sched::facts::name(&inst), "LEPC") {
+            counter = next as u32 - 1;
+        }
+        let to = match made.link {
+            None => None,
+            Some(Link::Function(function)) => Some(LinkTo::Function(function)),
+            Some(Link::Start) => Some(LinkTo::Start),
+            Some(Link::Block(block)) => Some(LinkTo::Place(starts[block.index()])),
+            Some(Link::Symbol(symbol)) => Some(LinkTo::Symbol(symbol)),
+            Some(Link::Distance(block)) => {
+                let distance = starts[block.index()].wrapping_sub(counter).wrapping_mul(WORD);
+                inst.set(Field::Imm32, distance.into());
+                None
+            }
+        };
+        links.extend(to.map(|to| CodeLink { at: next as u32 - 1, to }));
+        if matches!(to, Some(LinkTo::Function(_))) {
+            // Nowhere in this function.
+            inst.set(Field::Target, (-(next + 1) * i64::from(WORD)) as u64);
+        }
         if let Some(target) = made.target {
             let behind = meeting_place(&code.blocks[target.index()], &inst);
             let distance = (i64::from(starts[target.index()] + behind) - next) * i64::from(WORD);
@@ -62,6 +108,8 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
         exits: Vec::new(),
         coop_groups: Vec::new(),
         uses_convergence_barriers: false,
+        system_calls: Vec::new(),
+        links,
     };
     let mut words = Vec::with_capacity(insts.len());
     for (at, (inst, src)) in insts.iter().enumerate() {
@@ -71,7 +119,13 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
             "SHFL" | "VOTE" | "VOTEU" | "MATCH" | "REDUX" => {
                 assembled.coop_groups.push((offset, CONSTANT_MASK))
             }
-            "BSSY" | "CALL" | "BRX" => assembled.uses_convergence_barriers = true,
+            "CALL" => {
+                assembled.uses_convergence_barriers = true;
+                if inst.form().name == "CALL.ABS" {
+                    assembled.system_calls.push(offset);
+                }
+            }
+            "BSSY" | "BRX" => assembled.uses_convergence_barriers = true,
             _ => {}
         }
         words.push(sass::encode(sm, inst).map_err(|error| {

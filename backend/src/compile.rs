@@ -25,9 +25,6 @@ pub fn compile(
     let target = Target::of(options.sm)
         .ok_or_else(|| CodegenError::unsupported(SrcId(0), format!("code for {}", options.sm)))?;
     let sm = Sm(options.sm.number as u8);
-    if !func.entry {
-        return Err(CodegenError::unsupported(SrcId(0), "functions that are called"));
-    }
 
     let mut ori = build::build(env, func, options, session.checkpoint)?;
     phases::run(&mut ori, options, session)?;
@@ -50,7 +47,8 @@ pub fn compile(
     order::check(func, sm, &insts, claims)
         .map_err(|violation| CodegenError::internal(violation.first, "order", violation.to_string()))?;
 
-    let parameter_bytes = func.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
+    let params = if func.entry { &func.params[..] } else { &[] };
+    let parameter_bytes = params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
     let stack_bytes = emit::frame_bytes(&ori.frame);
     Ok(CompiledFunction {
         name: func.name.clone(),
@@ -68,8 +66,10 @@ pub fn compile(
             barriers: u32::from(ori.facts.barriers),
             const0_bytes: u32::from(target.driver.params) + parameter_bytes,
         },
+        links: assembled.links,
         attributes: Attributes {
             exits: assembled.exits,
+            system_calls: assembled.system_calls,
             coop_groups: assembled.coop_groups,
             uses_convergence_barriers: assembled.uses_convergence_barriers,
             reads_ctaid_z: ori.facts.reads_ctaid_z,
@@ -90,7 +90,7 @@ fn decode(sm: Sm, code: &[u128]) -> Result<Vec<sass::Inst>, CodegenError> {
 
 /// Refuses code whose reads do not wait for their writers.
 fn check_hazards(sm: Sm, insts: &[sass::Inst], checkpoint: &dyn Fn()) -> Result<(), CodegenError> {
-    match hazard::check_with(sm, insts, &[], checkpoint).first() {
+    match hazard::check_alone(sm, insts, &[], checkpoint).first() {
         None => Ok(()),
         Some(hazard) => Err(CodegenError::internal(SrcId(0), "hazard", format!("{hazard:?}"))),
     }

@@ -16,6 +16,7 @@ mod sections;
 mod symbols;
 
 use crate::input::{Env, Function, SrcId};
+use crate::join::{Joined, Program};
 use crate::target::Target;
 use crate::{CodegenError, CompiledFunction, Options};
 use data::{Referent, Reloc};
@@ -36,18 +37,31 @@ pub struct LinkFunction<'a> {
 /// # Errors
 /// `Unsupported` for constructs that need the relocatable format, `Limit` for a bank that overflows.
 pub fn link(
-    env: &Env,
-    functions: &[LinkFunction<'_>],
+    program: &Program<'_>,
+    kernels: &[Kernel<'_>],
     options: &Options,
     arguments: &str,
 ) -> Result<Vec<u8>, CodegenError> {
     let target = Target::of(options.sm)
         .ok_or_else(|| CodegenError::unsupported(SrcId(0), format!("code for {}", options.sm)))?;
-    Linker::new(env, functions, options, target)?.run(arguments)
+    let functions: Vec<LinkFunction<'_>> = kernels
+        .iter()
+        .map(|kernel| LinkFunction { input: kernel.input, code: &kernel.joined.kernel })
+        .collect();
+    Linker::new(program, kernels, &functions, options, target)?.run(arguments)
+}
+
+/// A kernel and the functions that are linked with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel<'a> {
+    pub input: &'a Function,
+    pub joined: &'a Joined,
 }
 
 struct Linker<'a> {
     env: &'a Env,
+    program: &'a Program<'a>,
+    kernels: &'a [Kernel<'a>],
     functions: &'a [LinkFunction<'a>],
     options: &'a Options,
     target: &'static Target,
@@ -58,16 +72,20 @@ struct Linker<'a> {
 
 impl<'a> Linker<'a> {
     fn new(
-        env: &'a Env,
+        program: &'a Program<'a>,
+        kernels: &'a [Kernel<'a>],
         functions: &'a [LinkFunction<'a>],
         options: &'a Options,
         target: &'static Target,
     ) -> Result<Self, CodegenError> {
+        let env = program.env();
         if let Some(v) = env.variables.iter().find(|v| v.managed) {
             return Err(CodegenError::unsupported(SrcId(0), format!("managed variable '{}'", v.name)));
         }
         Ok(Linker {
             env,
+            program,
+            kernels,
             functions,
             options,
             target,
@@ -116,15 +134,19 @@ impl<'a> Linker<'a> {
         for (i, f) in self.functions.iter().enumerate() {
             let (text, symbol) = (loaded.text[i], names.kernels[i].0);
             self.image.section_mut(loaded.parameters[i]).info = text.0;
+            for &(_, bank) in loaded.function_banks.iter().filter(|(kernel, _)| *kernel == i) {
+                self.image.section_mut(bank).info = text.0;
+            }
             // Before sm_90 the register count stands in the top byte too.
             let registers = if self.target.cubin.rela { 0 } else { f.code.resources.registers };
             self.image.section_mut(text).info = registers << 24 | symbol;
-            let records = self.kernel_records(f, names.parameters[i]);
+            let records = self.kernel_records(f, names.parameters[i], names);
             let info = self.image.section_mut(about.kernel_info[i]);
             info.info = text.0;
             info.body = Body::Bytes(records);
         }
-        let records = self.module_records(&names.kernels);
+        self.image.section_mut(about.callgraph).body = Body::Bytes(self.call_graph(names));
+        let records = self.module_records(names);
         self.image.section_mut(about.module_info).body = Body::Bytes(records);
     }
 }
@@ -200,6 +222,7 @@ mod tests {
         let code = CompiledFunction {
             name: "kernel".into(),
             entry: true,
+            links: Vec::new(),
             code: vec![exit; 8].into(),
             lines: vec![None; 8].into(),
             spills: vec![false; 8].into(),
@@ -207,7 +230,10 @@ mod tests {
             resources: Resources { registers: 10, const0_bytes: base + 8, ..Default::default() },
             attributes: Attributes { exits: vec![0], symbols: vec![Name::Global(0)], ..Default::default() },
         };
-        link(&env, &[LinkFunction { input: &input, code: &code }], &options, "-arch test")
+        let function = LinkFunction { input: &input, code: &code };
+        let program = Program::new(&env, &[function], &[]);
+        let joined = program.join(function, Target::of(options.sm).unwrap())?;
+        link(&program, &[Kernel { input: &input, joined: &joined }], &options, "-arch test")
     }
 
     #[test]

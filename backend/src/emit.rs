@@ -8,6 +8,7 @@
 //! an internal error, since legalization must not leave it.
 
 mod builder;
+mod call;
 mod generic;
 mod layout;
 #[cfg(test)]
@@ -39,8 +40,15 @@ const SPILL_ALIGN: u32 = 16;
 /// Translates an allocated function.
 pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenError> {
     let plan = Plan::of(func);
-    let mut emitter =
-        Emitter { sm, target, plan: &plan, out: Vec::new(), blocks: Vec::new(), never: Vec::new() };
+    let mut emitter = Emitter {
+        sm,
+        target,
+        plan: &plan,
+        frame_bytes: frame_bytes(&func.frame),
+        out: Vec::new(),
+        blocks: Vec::new(),
+        never: Vec::new(),
+    };
     emitter.prologue(func)?;
     for (&id, leaves) in plan.order.iter().zip(&plan.leaves) {
         let block = func.block(id);
@@ -70,6 +78,7 @@ struct Emitter<'a> {
     sm: Sm,
     target: &'a Target,
     plan: &'a Plan,
+    frame_bytes: u32,
     /// The instructions of the block being emitted.
     out: Vec<MachInst>,
     /// The finished ones.
@@ -91,7 +100,7 @@ impl Emitter<'_> {
     }
 
     fn push(&mut self, builder: Builder, src: Option<SrcId>, effect: Effect) -> Result<(), CodegenError> {
-        self.out.push(MachInst { inst: builder.finish()?, src, target: None, effect });
+        self.out.push(MachInst { inst: builder.finish()?, src, target: None, link: None, effect });
         Ok(())
     }
 
@@ -111,16 +120,7 @@ impl Emitter<'_> {
                 self.out.iter_mut().for_each(|i| i.effect = first);
             }
         }
-        let bytes = frame_bytes(&func.frame);
-        if bytes > 0 {
-            let pointer = Src::new(SrcKind::Reg(Reg { file: File::R, index: STACK_POINTER }));
-            let size = Src::imm(bytes.wrapping_neg());
-            let slots = [(Slot::A, &pointer), (Slot::B, &size), (Slot::C, &Src::ZERO)];
-            let mut add = Builder::shaped(self.sm, src, "IADD3", &slots)?;
-            add.dst(Field::Rd, Some(&stack));
-            self.push(add, None, Effect::None)?;
-        }
-        Ok(())
+        self.add_to_stack_pointer(&stack, self.frame_bytes.wrapping_neg(), None)
     }
 
     /// A branch, which ends the block.
@@ -137,12 +137,18 @@ impl Emitter<'_> {
                     ));
                 }
             },
-            Place::Return => return Err(CodegenError::unsupported(src, "return from a function")),
+            Place::Return => return self.return_to_caller(src),
             Place::Switch => return Err(CodegenError::unsupported(src, "indirect branch")),
         };
         let mut builder = Builder::new(self.sm, src, mnemonic, "")?;
         builder.pred(Field::Guard, &leave.guard);
-        self.out.push(MachInst { inst: builder.finish()?, src: Some(src), target, effect: Effect::Control });
+        self.out.push(MachInst {
+            inst: builder.finish()?,
+            src: Some(src),
+            target,
+            link: None,
+            effect: Effect::Control,
+        });
         self.end_block(target);
         Ok(())
     }
@@ -155,6 +161,10 @@ impl Emitter<'_> {
         }
         let from = self.out.len();
         self.select(inst)?;
+        if inst.op.is_call() {
+            // It ended the block, and has no guard.
+            return Ok(());
+        }
         let Some((index, negated)) = predicate(&inst.guard) else {
             return Err(CodegenError::internal(inst.src, PHASE, format!("guard {:?}", inst.guard)));
         };
@@ -270,6 +280,6 @@ b1:
         }
         let missing: Vec<&str> =
             emitted.iter().filter(|(_, ok)| !**ok).map(|(name, _)| name.as_str()).collect();
-        expect!["AtomsCas Bar Copy F2f Pack"].assert_eq(&missing.join(" "));
+        expect!["AtomsCas Bar Copy F2f Fix Pack"].assert_eq(&missing.join(" "));
     }
 }

@@ -96,18 +96,22 @@ struct Facts {
     late: bool,
     read_queue: Option<Queue>,
     write_queue: Option<Queue>,
+    /// Control goes to code that is not here: nothing may be in progress.
+    leaves: bool,
 }
 
 impl Facts {
-    fn of(sm: Sm, inst: &Inst) -> Facts {
+    fn of(sm: Sm, inst: &Inst, is_alone: bool) -> Facts {
         let (mut reads, mut writes) = (SmallVec::new(), SmallVec::new());
         inst.uses(sm).for_each(|used| match used.role {
             Role::Dst => writes.push(used),
             _ => reads.push(used),
         });
+        let leaves = is_alone && matches!(name(inst), "CALL" | "RET");
         Facts {
-            read_marks: marks(&reads),
-            write_marks: marks(&writes),
+            leaves,
+            read_marks: if leaves { u64::MAX } else { marks(&reads) },
+            write_marks: if leaves { u64::MAX } else { marks(&writes) },
             reads,
             writes,
             guard: Guard::of(inst),
@@ -122,18 +126,29 @@ impl Facts {
 /// Checks a function's code. `tables` gives the targets of each indirect branch, by its index; one that is
 /// not listed ends its path.
 pub fn check(sm: Sm, code: &[Inst], tables: &[(usize, Vec<usize>)]) -> Vec<Hazard> {
-    check_with(sm, code, tables, &|| ())
+    check_with(sm, code, tables, false, &|| ())
 }
 
-/// As [`check`]; `checkpoint` is called often and cancels by unwinding.
-pub fn check_with(
+/// As [`check`], for one function alone: what it calls, and who calls it, may read and write every register at once.
+/// `checkpoint` is called often and cancels by unwinding.
+pub fn check_alone(
     sm: Sm,
     code: &[Inst],
     tables: &[(usize, Vec<usize>)],
     checkpoint: &dyn Fn(),
 ) -> Vec<Hazard> {
-    let mut checker =
-        Checker { sm, code, facts: code.iter().map(|inst| Facts::of(sm, inst)).collect(), found: Vec::new() };
+    check_with(sm, code, tables, true, checkpoint)
+}
+
+fn check_with(
+    sm: Sm,
+    code: &[Inst],
+    tables: &[(usize, Vec<usize>)],
+    is_alone: bool,
+    checkpoint: &dyn Fn(),
+) -> Vec<Hazard> {
+    let facts = code.iter().map(|inst| Facts::of(sm, inst, is_alone)).collect();
+    let mut checker = Checker { sm, code, facts, found: Vec::new() };
     checker.legality();
     checkpoint();
     checker.dependences(&Flow::of(code, tables), checkpoint);
@@ -314,6 +329,21 @@ impl Checker<'_> {
                 });
             }
         };
+        if facts.leaves {
+            let (kind, needed) = match p.access {
+                Access::LateRead => (Kind::WriteAfterRead, SCOREBOARD),
+                Access::VariableWrite => (Kind::ReadAfterWrite, SCOREBOARD),
+                Access::FixedWrite => {
+                    // As an operand of a branch's address would be read.
+                    let def = &earlier_facts.writes[usize::from(p.operand)];
+                    (
+                        Kind::ReadAfterWrite,
+                        latency::raw(self.sm, earlier, def, inst, &RegUse { role: Role::A, ..*def }),
+                    )
+                }
+            };
+            return report(kind, needed);
+        }
         let over = facts.writes.iter().find(names);
         if p.access == Access::LateRead {
             // What is written in the same queue is written later.

@@ -9,6 +9,8 @@ use ptx_isa::Space;
 
 /// The constant bank of `.const` variables.
 pub const CONST_BANK: u8 = 3;
+/// The constant bank of each kernel's own with what stands for the addresses of functions.
+pub const FUNCTION_BANK: u8 = 2;
 /// The constant bank whose 8-byte slots hold the addresses of global variables and functions.
 pub const ADDRESS_BANK: u8 = 4;
 /// Bytes in a constant bank.
@@ -50,44 +52,29 @@ impl SharedLayout {
         let symbols = (0..env.variables.len() as u32)
             .map(Symbol::Global)
             .chain((0..func.locals.len() as u32).map(Symbol::Local));
+        let placed: Vec<(Symbol, &Variable)> = symbols
+            .filter_map(|symbol| Some((symbol, variable(env, func, symbol).filter(|v| place(symbol, v))?)))
+            .collect();
+        let variables: Vec<&Variable> = placed.iter().map(|(_, v)| *v).collect();
+        let (starts, static_bytes) = place_shared(&variables, target);
         let mut layout = SharedLayout {
-            static_bytes: 0,
+            static_bytes,
             globals: vec![None; env.variables.len()],
             locals: vec![None; func.locals.len()],
         };
-        let mut dynamic_align = 1;
-        let mut dynamic = Vec::new();
-        for symbol in symbols {
-            let Some(v) = variable(env, func, symbol).filter(|v| place(symbol, v)) else { continue };
-            if is_dynamic(v) {
-                dynamic_align = dynamic_align.max(v.align);
-                dynamic.push(symbol);
-                continue;
-            }
-            let start = align_up(layout.static_bytes, v.align);
+        for ((symbol, _), start) in placed.into_iter().zip(starts) {
             layout.set(symbol, start);
-            layout.static_bytes = start.saturating_add(v.size);
-        }
-        if !dynamic.is_empty() {
-            // The launch's bytes follow the static ones, so those end where the strictest dynamic array may start.
-            layout.static_bytes = align_up(layout.static_bytes, dynamic_align.max(16));
-            for symbol in dynamic {
-                layout.set(symbol, layout.static_bytes);
-            }
-        }
-        for slot in layout.globals.iter_mut().chain(&mut layout.locals).flatten() {
-            *slot += target.shared_base;
         }
         layout
     }
 
-    fn set(&mut self, symbol: Symbol, offset: u64) {
+    fn set(&mut self, symbol: Symbol, offset: u32) {
         let slot = match symbol {
             Symbol::Global(i) => &mut self.globals[i as usize],
             Symbol::Local(i) => &mut self.locals[i as usize],
             _ => return,
         };
-        *slot = Some(u32::try_from(offset).unwrap_or(u32::MAX >> 1));
+        *slot = Some(offset);
     }
 
     /// Byte offset in the block's window, the target's base included.
@@ -98,6 +85,26 @@ impl SharedLayout {
             _ => None,
         }
     }
+}
+
+/// Where shared variables lie in the block's window, the target's base included, and the bytes of the static ones.
+/// Dynamic ones all start where the static ones end.
+pub fn place_shared(variables: &[&Variable], target: &Target) -> (Vec<u32>, u64) {
+    let mut end = 0;
+    let mut starts = vec![0; variables.len()];
+    for (start, v) in starts.iter_mut().zip(variables).filter(|(_, v)| !is_dynamic(v)) {
+        *start = align_up(end, v.align);
+        end = start.saturating_add(v.size);
+    }
+    if let Some(align) = variables.iter().filter(|v| is_dynamic(v)).map(|v| v.align).max() {
+        // The launch's bytes follow the static ones, so those end where the strictest dynamic array may start.
+        end = align_up(end, align.max(16));
+    }
+    let place = |(start, v): (u64, &&Variable)| {
+        let start = if is_dynamic(v) { end } else { start };
+        u32::try_from(start).unwrap_or(u32::MAX >> 1) + target.shared_base
+    };
+    (starts.into_iter().zip(variables).map(place).collect(), end)
 }
 
 /// The `.local` variables of a function, at the bottom of its frame.

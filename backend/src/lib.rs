@@ -8,12 +8,14 @@
 //! The backend knows neither text, trees nor queries. It takes a position-free module and gives back code,
 //! resources and a map from code offsets to statements. It does no IO and is deterministic.
 
+pub mod abi;
 pub mod assemble;
 pub mod compile;
 pub mod cubin;
 pub mod emit;
 pub mod hazard;
 pub mod input;
+pub mod join;
 pub mod layout;
 pub mod legalize;
 pub mod mach;
@@ -29,6 +31,7 @@ pub mod target;
 
 pub use compile::compile;
 pub use cubin::{LinkFunction, link};
+pub use registers::limit as register_limit;
 pub use session::Session;
 
 use input::SrcId;
@@ -113,6 +116,8 @@ pub struct CompiledFunction {
     pub live_registers: Box<[u16]>,
     pub resources: Resources,
     pub attributes: Attributes,
+    /// What is filled in when the function is linked into a kernel; see [`join`].
+    pub links: Vec<assemble::CodeLink>,
 }
 
 /// Byte offsets and facts for `.nv.info`.
@@ -123,6 +128,8 @@ pub struct Attributes {
     /// Warp-synchronous instructions: offset and mask register (all ones: a constant mask).
     pub coop_groups: Vec<(u32, u32)>,
     pub uses_convergence_barriers: bool,
+    /// Byte offsets of calls of functions that the driver provides.
+    pub system_calls: Vec<u32>,
     pub reads_ctaid_z: bool,
     /// Symbols whose address the code reads from bank 4 (see [`layout::address_slot`]).
     pub symbols: Vec<input::Symbol>,

@@ -10,6 +10,7 @@ use crate::input::SrcId;
 use crate::ori::alias;
 use crate::ori::ir::{Facts, Frame};
 use crate::ori::memory::{self, Memory};
+use crate::ori::op;
 use sass::{RegFile, RegUse, Sm};
 use smallvec::SmallVec;
 
@@ -47,7 +48,24 @@ pub struct MachInst {
     pub src: Option<SrcId>,
     /// The block that the instruction's target field will point to.
     pub target: Option<BlockId>,
+    /// What is known only when the kernel is linked.
+    pub link: Option<Link>,
     pub effect: Effect,
+}
+
+/// What an instruction has of the code that it is linked with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Link {
+    /// Its target is the start of a function.
+    Function(u32),
+    /// Its target counts from the start of the section.
+    Start,
+    /// It moves the address of a block, counted from the start of the section.
+    Block(BlockId),
+    /// It moves the distance from the instruction before it to a block.
+    Distance(BlockId),
+    /// It moves where a symbol lies, or what stands for a function's address.
+    Symbol(op::Link),
 }
 
 /// What an instruction does besides reading and writing registers: what may not be reordered with what.

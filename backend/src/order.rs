@@ -129,6 +129,8 @@ impl<'a> Checker<'a> {
             }
             let present = match statement.what {
                 What::Other => Ok(()),
+                What::Call if of(events, Part::Call).next().is_none() => Err("its call is missing"),
+                What::Call => Ok(()),
                 What::Sync if events.is_empty() => Err("its barrier is missing"),
                 What::Sync => Ok(()),
                 What::Wait => self.has_wait(statement, events),

@@ -16,6 +16,7 @@
 mod assign;
 mod bundle;
 pub mod check;
+pub(crate) mod convention;
 mod draft;
 pub(crate) mod live;
 mod moves;
@@ -35,6 +36,7 @@ use crate::ori::loops::Loops;
 use crate::target::{HIDDEN_REGISTERS, MAX_REGISTERS, Target};
 use assign::Pool;
 use bundle::Bundles;
+use convention::Blocked;
 use draft::Draft;
 use live::Liveness;
 use rewrite::Placement;
@@ -78,6 +80,7 @@ pub fn allocate_with(
     max_registers: u32,
     checkpoint: &dyn Fn(),
 ) -> Result<Allocation, CodegenError> {
+    convention::lower_fixes(func);
     let before = func.clone();
     let allocation = run(func, target, max_registers, checkpoint)?;
     check::check(&before, func, &allocation, checkpoint)
@@ -93,16 +96,19 @@ fn run(
 ) -> Result<Allocation, CodegenError> {
     let mut draft = Draft::new(func);
     prepare::prepare(&mut draft);
-    let pools = pools(target, max_registers);
+    let pools = pools(draft.func, target, max_registers);
     let mut whole = None;
     loop {
         checkpoint();
         let cfg = Cfg::new(draft.func);
         let live = Liveness::compute(draft.func, &cfg);
         let frequency = frequency(draft.func, &cfg);
-        let build = |draft: &Draft<'_>| bundle::build(draft.func, &live, &frequency, &draft.fixed);
+        let blocked = Blocked::new(draft.func, &live);
+        let build = |draft: &Draft<'_>| {
+            bundle::build(draft.func, &live, &frequency, &draft.fixed, blocked.general.clone())
+        };
         let mut bundles = build(&draft);
-        let placed = match (place(&draft, &live, &mut bundles, pools, checkpoint), &mut whole) {
+        let placed = match (place(&draft, &live, &mut bundles, pools, &blocked, checkpoint), &mut whole) {
             // Everything is spilled that can be; what is loaded then serves one instruction.
             (Err(_), Some(Whole { reach: reach @ 1.., .. })) => {
                 *reach = 0;
@@ -112,12 +118,16 @@ fn run(
         };
         match placed {
             Placed::All(placement, used) => {
-                let counts = rewrite::rewrite(&mut draft, &live, &cfg, &placement)?;
+                let mut counts = rewrite::rewrite(&mut draft, &live, &cfg, &placement)?;
+                convention::save(&mut draft, &mut counts);
                 let (stores, loads) = spill::traffic(&draft);
                 draft.func.frame.spill_stores = stores;
                 draft.func.frame.spill_loads = loads;
                 let general = used[File::R as usize].max(u16::from(STACK_POINTER.index) + 1);
-                let registers = u32::from(general) + HIDDEN_REGISTERS;
+                let mut registers = u32::from(general) + HIDDEN_REGISTERS;
+                if !draft.func.entry || draft.func.has_calls() {
+                    registers = registers.max(crate::abi::FEWEST_REGISTERS);
+                }
                 return Ok(Allocation { registers, used, origin: draft.origin, live: counts });
             }
             Placed::Without(values) => {
@@ -134,7 +144,7 @@ fn run(
                 whole.add(&values);
                 *draft.func = whole.func.clone();
                 draft.origin.clone_from(&whole.origin);
-                draft.fixed = vec![false; whole.spills.len()];
+                draft.fixed = draft::pinned(draft.func);
                 whole.shadows =
                     spill::spill(&mut draft, &whole.cfg, &whole.bundles, &whole.spills, whole.reach);
             }
@@ -183,13 +193,15 @@ fn place(
     live: &Liveness,
     bundles: &mut Bundles,
     pools: [Pool; 5],
+    blocked: &Blocked,
     checkpoint: &dyn Fn(),
 ) -> Result<Placed, CodegenError> {
     let mut placement = Placement { registers: vec![None; draft.func.values.len()], occupancy: Vec::new() };
     let mut used = [0; 5];
     for pool in pools {
-        let solution = assign::assign(bundles, live, pool, checkpoint)
-            .or_else(|| assign::assign_or_spill(bundles, draft.func, live, &draft.fixed, pool));
+        let solution = assign::assign(bundles, live, pool, &blocked.lost, checkpoint).or_else(|| {
+            assign::assign_or_spill(bundles, draft.func, live, &draft.fixed, pool, &blocked.lost)
+        });
         let can_spill = matches!(pool.file, File::R | File::P | File::UR);
         let Some((assignment, occupancy)) = solution.filter(|(a, _)| a.failed.is_empty() || can_spill) else {
             let what = format!("more {:?} registers than {}", pool.file, pool.count);
@@ -219,16 +231,18 @@ fn frequency(func: &Function, cfg: &Cfg) -> Vec<f32> {
     (0..func.blocks.len()).map(|b| 8f32.powi(depth(b) as i32)).collect()
 }
 
-fn pools(target: &Target, max_registers: u32) -> [Pool; 5] {
-    let pool = |file, count| Pool { file, count, reserved: None };
+fn pools(func: &Function, target: &Target, max_registers: u32) -> [Pool; 5] {
+    let pool = |file, count| Pool { file, count, reserved: None, saves: false };
+    // Callers keep what they have above.
+    let lent = |count: u16| if func.entry { count } else { count.min(36) };
     let general = max_registers.min(MAX_REGISTERS).saturating_sub(HIDDEN_REGISTERS) as u16;
     [
         pool(File::P, 7),
         pool(File::UP, 7),
-        pool(File::B, 16),
+        pool(File::B, if func.entry { 16 } else { 6 }),
         // One is kept back for cycles of copies.
-        pool(File::UR, u16::from(target.uniform_registers) - 1),
-        Pool { file: File::R, count: general, reserved: Some(STACK_POINTER.index) },
+        pool(File::UR, lent(u16::from(target.uniform_registers)) - 1),
+        Pool { file: File::R, count: general, reserved: Some(STACK_POINTER.index), saves: !func.entry },
     ]
 }
 

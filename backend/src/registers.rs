@@ -18,7 +18,7 @@ const FEWEST: u32 = 24;
 ///
 /// Directives come before options: `--maxrregcount` counts where the kernel has neither `.maxnreg` nor a number of
 /// threads. `.minnctapersm` counts where the multiprocessor can hold so many blocks; ptxas warns that it ignores others.
-pub(crate) fn limit(launch: &Launch, options: &Options) -> u32 {
+pub fn limit(launch: &Launch, options: &Options) -> u32 {
     let (most_warps, most_blocks) =
         Target::nearest(options.sm).map_or((0, 0), |target| (target.limits.warps, target.limits.blocks));
     let threads =

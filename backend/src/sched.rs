@@ -77,7 +77,7 @@ fn idle_load(sm: Sm) -> MachInst {
     let form = sass::lookup(sm, "LDS", "").expect("every generation has LDS");
     let mut inst = Inst::new(form);
     inst.set(Field::GuardNot, 1);
-    MachInst { inst, src: None, target: None, effect: Effect::None }
+    MachInst { inst, src: None, target: None, link: None, effect: Effect::None }
 }
 
 fn nop(sm: Sm) -> FormId {

@@ -2,7 +2,6 @@
 
 use conformance::case::{Argument, Case, Compare, input, interpret};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ptx_backend::{Options, Session};
 use ptx_emu::machine::{self, Kernel};
 use ptx_isa::Sm;
 use std::hint::black_box;
@@ -24,9 +23,7 @@ fn emulators(criterion: &mut Criterion) {
     let case = product();
     let input = input(&case.ptx, &case.kernel).expect("the kernel is right");
     let (prepared, _) = interpret(&case, &input).expect("the kernel runs");
-    let options = Options { sm: Sm::new(90), opt_level: 3, max_registers: None };
-    let function = ptx_backend::compile(&input.env, &input.function, &options, &mut Session::default())
-        .expect("the kernel compiles");
+    let function = conformance::case::compile(&input, Sm::new(90), 3).expect("the kernel compiles");
     let kernel = Kernel::compiled(&input.env, &function, sass::Sm(90), &prepared.device);
     let mut group = criterion.benchmark_group("emulator");
     group.sample_size(10).measurement_time(Duration::from_secs(3));

@@ -54,11 +54,11 @@ fn failures(case: &Case, target: u16) -> Result<Vec<(Setting, Option<String>)>, 
                 continue;
             }
             Err(error) => Some(format!("not compiled: {error}")),
-            Ok(function) => match known.iter().find(|(code, _)| code[..] == function.code[..]) {
+            Ok(function) => match known.iter().find(|(code, _)| code[..] == function.kernel.code[..]) {
                 Some((_, how)) => how.clone(),
                 None => {
                     let how = describe(case::run(&input, &interpreted, Sm::new(target), &function));
-                    known.push((function.code[..].into(), how.clone()));
+                    known.push((function.kernel.code[..].into(), how.clone()));
                     how
                 }
             },

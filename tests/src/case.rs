@@ -3,8 +3,10 @@
 use ptx_analysis::Database;
 use ptx_analysis::compile::functions;
 use ptx_analysis::module::module;
-use ptx_backend::input::{Env, Function};
-use ptx_backend::{CodegenError, CompiledFunction, Options, Session};
+use ptx_backend::input::{Env, Function, SrcId};
+use ptx_backend::join::{Joined, Program};
+use ptx_backend::target::Target;
+use ptx_backend::{CodegenError, CompiledFunction, LinkFunction, Options, Session};
 use ptx_emu::machine::{self, Kernel};
 use ptx_emu::tensormap::{self, TensorMap};
 use ptx_emu::texture::{self, Texture};
@@ -336,13 +338,27 @@ pub enum Outcome {
     Differs(String),
 }
 
-/// Compiles a kernel for a target at a level.
+/// Compiles a kernel for a target at a level, with the functions of its module if it calls any.
 ///
 /// # Errors
 /// The compiler's.
-pub fn compile(input: &Input, sm: Sm, level: u8) -> Result<CompiledFunction, CodegenError> {
+pub fn compile(input: &Input, sm: Sm, level: u8) -> Result<Joined, CodegenError> {
     let options = Options { sm, opt_level: level, max_registers: None };
-    ptx_backend::compile(&input.env, &input.function, &options, &mut Session::default())
+    let compile = |function: &Arc<Function>| {
+        let code = ptx_backend::compile(&input.env, function, &options, &mut Session::default())?;
+        Ok((function.clone(), code))
+    };
+    let mut compiled: Vec<(Arc<Function>, CompiledFunction)> = vec![compile(&input.function)?];
+    if !compiled[0].1.links.is_empty() {
+        let functions = input.module.functions.iter().map(|(function, _)| function);
+        for function in functions.filter(|function| !function.entry) {
+            compiled.push(compile(function)?);
+        }
+    }
+    let all: Vec<LinkFunction<'_>> =
+        compiled.iter().map(|(input, code)| LinkFunction { input, code }).collect();
+    let target = Target::of(sm).ok_or_else(|| CodegenError::unsupported(SrcId(0), sm.to_string()))?;
+    Program::new(&input.env, &all, &input.module.aliases).join(all[0], target)
 }
 
 /// The state of memory that the interpreter leaves.
@@ -394,7 +410,7 @@ pub fn check(input: &Input, interpreted: &(Prepared, Device), sm: Sm, level: u8)
 }
 
 /// Compares the run of a compiled kernel with the interpreter's.
-pub fn run(input: &Input, interpreted: &(Prepared, Device), sm: Sm, function: &CompiledFunction) -> Outcome {
+pub fn run(input: &Input, interpreted: &(Prepared, Device), sm: Sm, function: &Joined) -> Outcome {
     let (prepared, expected) = interpreted;
     let kernel = Kernel::compiled(&input.env, function, sass::Sm(sm.number as u8), &prepared.device);
     match agrees(prepared, expected, &kernel) {

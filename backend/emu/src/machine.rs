@@ -27,10 +27,11 @@ use crate::launch::{Fault, FaultKind, Launch, WARP, Work};
 use crate::memory::UNWRITTEN;
 use crate::transfers::Transfers;
 use decode::Step as Instruction;
-use ptx_backend::CompiledFunction;
 use ptx_backend::input::{Env, Symbol};
+use ptx_backend::join::Joined;
 use ptx_backend::layout;
 use ptx_backend::target::Target;
+use ptx_isa::Space;
 use sass::Sm;
 pub(crate) use system::address as system_address;
 
@@ -66,15 +67,41 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// A function as the compiler leaves it.
-    pub fn compiled(env: &Env, function: &CompiledFunction, sm: Sm, device: &Device) -> Kernel {
+    /// A kernel as the compiler leaves it, with what it calls.
+    pub fn compiled(env: &Env, joined: &Joined, sm: Sm, device: &Device) -> Kernel {
+        let function = &joined.kernel;
         let mut bank4 = Vec::new();
         for &symbol in &function.attributes.symbols {
-            if let (Some(slot), Symbol::Global(variable)) = (layout::address_slot(env, symbol), symbol) {
+            let address = match symbol {
+                Symbol::Global(variable) => device.generic(env, variable as usize),
+                Symbol::Function(function) => {
+                    env.functions.get(function as usize).and_then(|f| system_address(&f.name))
+                }
+                _ => None,
+            };
+            if let Some(slot) = layout::address_slot(env, symbol) {
                 let slot = usize::from(slot);
                 bank4.resize(bank4.len().max(slot + 8), 0);
-                let address = device.generic(env, variable as usize).unwrap_or(0);
-                bank4[slot..slot + 8].copy_from_slice(&address.to_le_bytes());
+                bank4[slot..slot + 8].copy_from_slice(&address.unwrap_or(0).to_le_bytes());
+            }
+        }
+        let number = |symbol: Symbol| {
+            let Symbol::Function(function) = symbol else { return None };
+            let known = joined.addresses.iter().find(|(index, _)| *index == function);
+            known.map(|(_, number)| u64::from(*number))
+        };
+        let mut function_words = Vec::new();
+        let mut bank3 = device.constant_bytes().to_vec();
+        for (i, variable) in env.variables.iter().enumerate() {
+            for reloc in variable.init.iter().flat_map(|init| &init.relocs) {
+                let Some(number) = number(reloc.symbol) else { continue };
+                let at = device.place(i).unwrap_or(0) + reloc.at;
+                let field = bank3.get_mut(at as usize..at as usize + 8);
+                match (variable.space, field) {
+                    (Space::Const, Some(field)) => field.copy_from_slice(&number.to_le_bytes()),
+                    (Space::Global, _) => function_words.push((at, number)),
+                    _ => {}
+                }
             }
         }
         Kernel {
@@ -82,10 +109,10 @@ impl Kernel {
             code: function.code.to_vec(),
             shared_bytes: function.resources.shared_bytes,
             stack_bytes: function.resources.stack_bytes,
-            bank2: Vec::new(),
-            bank3: device.constant_bytes().to_vec(),
+            bank2: joined.functions_bank.clone(),
+            bank3,
             bank4,
-            function_words: Vec::new(),
+            function_words,
             places: Vec::new(),
         }
     }

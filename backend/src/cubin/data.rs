@@ -5,6 +5,7 @@ use super::elf::SectionId;
 use super::numbers::{R_CUDA_64, R_CUDA_G64};
 use crate::CodegenError;
 use crate::input::{Init, Linkage, SrcId, Symbol as Name, Variable};
+use crate::join::Program;
 use crate::layout;
 use ptx_isa::Space;
 use std::cmp::Reverse;
@@ -41,6 +42,8 @@ pub(super) struct Reloc {
 pub(super) enum Referent {
     Variable(u32),
     Kernel(usize),
+    /// A function of the driver.
+    Extern(u32),
 }
 
 pub(super) struct Globals {
@@ -51,18 +54,36 @@ pub(super) struct Globals {
 }
 
 /// Appends a variable's bytes at offset `at` of a section, and its relocations.
-fn append_variable(data: &mut Data, at: u64, v: &Variable) -> Result<(), CodegenError> {
+fn append_variable(
+    program: &Program<'_>,
+    data: &mut Data,
+    at: u64,
+    v: &Variable,
+) -> Result<(), CodegenError> {
     data.bytes.resize(at as usize, 0);
     let empty = Init::default();
     let init = v.init.as_ref().unwrap_or(&empty);
     data.bytes.extend(&init.bytes);
     data.bytes.resize((at + v.size) as usize, 0);
     for reloc in &init.relocs {
-        let Name::Global(symbol) = reloc.symbol else {
-            return Err(CodegenError::unsupported(
-                SrcId(0),
-                format!("the address of a function in the initialiser of '{}'", v.name),
-            ));
+        let symbol = match reloc.symbol {
+            Name::Global(symbol) => symbol,
+            Name::Function(function) => {
+                let number = program.address(function).unwrap_or(0);
+                let bytes = u64::from(number).wrapping_add_signed(reloc.addend).to_le_bytes();
+                let start = (at + reloc.at) as usize;
+                let field = data.bytes.get_mut(start..start + usize::from(reloc.size));
+                let (Some(field), Some(bytes)) = (field, bytes.get(..usize::from(reloc.size))) else {
+                    let what = format!("an address outside of '{}'", v.name);
+                    return Err(CodegenError::internal(SrcId(0), "cubin", what));
+                };
+                field.copy_from_slice(bytes);
+                continue;
+            }
+            _ => {
+                let what = format!("the address of a parameter in the initialiser of '{}'", v.name);
+                return Err(CodegenError::unsupported(SrcId(0), what));
+            }
         };
         if reloc.size != 8 {
             return Err(CodegenError::unsupported(
@@ -89,19 +110,16 @@ impl Linker<'_> {
         symbols.dedup();
         let mut relocs = Vec::new();
         for symbol in symbols {
-            let Name::Global(i) = symbol else {
-                return Err(CodegenError::unsupported(SrcId(0), "the address of a function"));
+            let referent = match symbol {
+                Name::Global(i) => Referent::Variable(i),
+                Name::Function(i) => Referent::Extern(i),
+                _ => continue,
             };
             let at = layout::address_slot(self.env, symbol).ok_or_else(|| CodegenError::Limit {
                 at: SrcId(0),
                 what: "more global variables than constant bank 4 has room for".into(),
             })?;
-            relocs.push(Reloc {
-                at: u64::from(at),
-                symbol: Referent::Variable(i),
-                kind: R_CUDA_64,
-                addend: 0,
-            });
+            relocs.push(Reloc { at: u64::from(at), symbol: referent, kind: R_CUDA_64, addend: 0 });
         }
         let Some(last) = relocs.iter().map(|r| r.at).max() else { return Ok(None) };
         relocs.reverse();
@@ -119,7 +137,7 @@ impl Linker<'_> {
                 });
             }
             self.places[i as usize] = Some((SectionId(0), at));
-            append_variable(&mut data, at, v)?;
+            append_variable(self.program, &mut data, at, v)?;
         }
         Ok(data.if_any())
     }
@@ -152,7 +170,7 @@ impl Linker<'_> {
                         what: format!("initialised variables exceed {MOST_BYTES} bytes at '{}'", v.name),
                     });
                 }
-                append_variable(&mut data, at, v)?;
+                append_variable(self.program, &mut data, at, v)?;
                 init_align = init_align.max(align);
                 at
             } else {

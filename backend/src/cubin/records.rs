@@ -2,23 +2,54 @@
 
 use super::elf::SymbolId;
 use super::info::{self, Attribute, Records};
+use super::symbols::Names;
 use super::{LinkFunction, Linker};
+use crate::input::Symbol as Name;
 
 impl Linker<'_> {
-    pub(super) fn module_records(&self, kernels: &[SymbolId]) -> Vec<u8> {
+    pub(super) fn module_records(&self, names: &Names) -> Vec<u8> {
         let mut records = Records::default();
-        for (f, symbol) in self.functions.iter().zip(kernels) {
+        for (i, (f, symbol)) in self.functions.iter().zip(&names.kernels).enumerate() {
             let resources = &f.code.resources;
             records.words(Attribute::Regcount, &[symbol.0, resources.registers]);
+            for (part, name) in self.kernels[i].joined.parts.iter().zip(&names.parts[i]) {
+                records.words(Attribute::FrameSize, &[name.0, part.frame_bytes]);
+            }
             records.words(Attribute::FrameSize, &[symbol.0, resources.stack_bytes]);
         }
-        for (f, symbol) in self.functions.iter().zip(kernels) {
+        for (f, symbol) in self.functions.iter().zip(&names.kernels) {
             records.words(Attribute::MinStackSize, &[symbol.0, f.code.resources.stack_bytes]);
         }
         records.into_bytes()
     }
 
-    pub(super) fn kernel_records(&self, f: &LinkFunction<'_>, parameter_bank: SymbolId) -> Vec<u8> {
+    /// The functions of the driver that a kernel calls.
+    fn externs<'n>(
+        &self,
+        f: &LinkFunction<'_>,
+        names: &'n Names,
+    ) -> impl Iterator<Item = SymbolId> + use<'n, '_> {
+        let called = f.code.attributes.symbols.clone();
+        names.externs.iter().filter(move |(i, _)| called.contains(&Name::Function(*i))).map(|(_, id)| *id)
+    }
+
+    /// Who calls whom across the file: pairs of a kernel and a function of the driver. What calls what inside a kernel's
+    /// code is not said, as in ptxas's files; four markers stand in every file.
+    pub(super) fn call_graph(&self, names: &Names) -> Vec<u8> {
+        let mut pairs = vec![[0, u32::MAX]];
+        for (f, kernel) in self.functions.iter().zip(&names.kernels) {
+            pairs.extend(self.externs(f, names).map(|callee| [kernel.0, callee.0]));
+        }
+        pairs.extend((2..=4).map(|i: u32| [0, i.wrapping_neg()]));
+        pairs.into_iter().flatten().flat_map(u32::to_le_bytes).collect()
+    }
+
+    pub(super) fn kernel_records(
+        &self,
+        f: &LinkFunction<'_>,
+        parameter_bank: SymbolId,
+        names: &Names,
+    ) -> Vec<u8> {
         let (attributes, launch) = (&f.code.attributes, &f.input.launch);
         let mut r = Records::default();
         r.words(Attribute::CudaApiVersion, &[u32::from(info::API_VERSION)]);
@@ -42,6 +73,10 @@ impl Linker<'_> {
             r.half(Attribute::SparseMmaMask, 0);
         }
         r.half(Attribute::MaxregCount, attributes.max_registers as u16);
+        let externs: Vec<u32> = self.externs(f, names).map(|symbol| symbol.0).collect();
+        if !externs.is_empty() {
+            r.words(Attribute::Externs, &externs);
+        }
         if f.code.resources.barriers > 0 {
             r.byte(Attribute::NumBarriers, f.code.resources.barriers as u8);
         }
@@ -54,6 +89,9 @@ impl Linker<'_> {
         }
         if self.target.cubin.counts_initial_blocks {
             r.byte(Attribute::VrcCtaInitCount, 0);
+        }
+        if !attributes.system_calls.is_empty() {
+            r.words(Attribute::SyscallOffsets, &attributes.system_calls);
         }
         r.words(Attribute::ExitInstrOffsets, &attributes.exits);
         if attributes.reads_ctaid_z && !self.target.cubin.rela {

@@ -2,7 +2,7 @@
 
 use super::Linker;
 use super::data::{Referent, Reloc};
-use super::elf::{Body, Image, SectionId};
+use super::elf::{Body, Image, SectionId, SymbolId};
 use super::numbers::{SHF_INFO, SHT_REL, SHT_RELA};
 use super::sections::{About, Loaded};
 use super::symbols::Names;
@@ -59,6 +59,9 @@ impl Linker<'_> {
                 let symbol = match r.symbol {
                     Referent::Variable(i) => names.variables[i as usize],
                     Referent::Kernel(i) => names.kernels[i],
+                    Referent::Extern(i) => {
+                        names.externs.iter().find(|(index, _)| *index == i).map_or(SymbolId(0), |(_, id)| *id)
+                    }
                 };
                 bytes.extend(r.at.to_le_bytes());
                 bytes.extend((u64::from(symbol.0) << 32 | u64::from(r.kind)).to_le_bytes());

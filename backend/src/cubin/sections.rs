@@ -7,6 +7,7 @@ use super::numbers::{
     SHT_CUDA_RELOCINFO, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS,
 };
 use super::{LinkFunction, Linker, info, note};
+use crate::input::Symbol;
 use ptx_isa::Space;
 
 /// What `.nv.rel.action` holds: how the one relocation of its kind is applied.
@@ -29,6 +30,8 @@ pub(super) struct Loaded {
     pub(super) constant3: Option<SectionId>,
     /// Constant bank 0 of each function, and its code.
     pub(super) parameters: Vec<SectionId>,
+    /// Index of the kernel, and its constant bank 2.
+    pub(super) function_banks: Vec<(usize, SectionId)>,
     pub(super) text: Vec<SectionId>,
     pub(super) init: Option<SectionId>,
     /// Index of the function, and its shared memory.
@@ -61,9 +64,13 @@ impl Linker<'_> {
             let name = format!(".nv.info.{}", f.code.name);
             kernel_info.push(self.linked(Self::plain(name, SHT_CUDA_INFO, SHF_INFO, 4, Vec::new())));
         }
-        // No kernel calls another function: only the four pairs that stand in every file.
-        let pairs = (1..=4).flat_map(|i: u32| [0, i.wrapping_neg()]).flat_map(u32::to_le_bytes).collect();
-        let mut callgraph = Self::plain(".nv.callgraph", SHT_CUDA_CALLGRAPH, 0, 4, pairs);
+        // The size is known now, so that later sections get their place.
+        let calls = |f: &LinkFunction<'_>| {
+            let functions = |s: &&Symbol| matches!(s, Symbol::Function(_));
+            f.code.attributes.symbols.iter().filter(functions).count()
+        };
+        let pairs = 4 + self.functions.iter().map(calls).sum::<usize>();
+        let mut callgraph = Self::plain(".nv.callgraph", SHT_CUDA_CALLGRAPH, 0, 4, vec![0; 8 * pairs]);
         callgraph.entry_size = 8;
         let callgraph = self.linked(callgraph);
         if !self.target.cubin.rela {
@@ -88,6 +95,17 @@ impl Linker<'_> {
         };
         let constant4 = constant(".nv.constant4", 8, slots);
         let constant3 = constant(".nv.constant3", 4, constants);
+        let mut function_banks = Vec::new();
+        for (i, kernel) in self.kernels.iter().enumerate() {
+            let bytes = kernel.joined.functions_bank.clone();
+            if bytes.is_empty() {
+                continue;
+            }
+            let name = format!(".nv.constant2.{}", kernel.joined.kernel.name);
+            let mut section = Self::plain(name, SHT_PROGBITS, SHF_ALLOC | SHF_INFO, 4, bytes);
+            section.segment = Some(constant_segment);
+            function_banks.push((i, self.image.add_section(section)));
+        }
         let mut parameters = Vec::new();
         if !rela {
             parameters = self.parameter_sections(Segment::Code);
@@ -117,7 +135,7 @@ impl Linker<'_> {
         if rela {
             parameters = self.parameter_sections(Segment::Parameters);
         }
-        Loaded { constant4, constant3, parameters, text, init, shared, reserved, zeroed }
+        Loaded { constant4, constant3, parameters, function_banks, text, init, shared, reserved, zeroed }
     }
 
     fn parameter_sections(&mut self, segment: Segment) -> Vec<SectionId> {

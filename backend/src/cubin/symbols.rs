@@ -14,6 +14,10 @@ pub(super) struct Names {
     /// Parallel to the module's variables; 0 for those without a place in the file.
     pub(super) variables: Vec<SymbolId>,
     pub(super) kernels: Vec<SymbolId>,
+    /// Per kernel, of the functions in its code.
+    pub(super) parts: Vec<Vec<SymbolId>>,
+    /// Functions of the driver that code calls, by their index in the module.
+    pub(super) externs: Vec<(u32, SymbolId)>,
 }
 
 impl Linker<'_> {
@@ -47,11 +51,19 @@ impl Linker<'_> {
             parameters.push(Image::symbol_id(symbols.len()));
             symbols.push(section_symbol(loaded.parameters[i], &format!(".nv.constant0.{}", f.code.name)));
         }
+        for &(i, section) in &loaded.function_banks {
+            symbols.push(section_symbol(section, &format!(".nv.constant2.{}", self.functions[i].code.name)));
+        }
         for &(i, section) in &loaded.shared {
             symbols.push(section_symbol(section, &format!(".nv.shared.{}", self.functions[i].code.name)));
         }
         self.resolve_places(loaded.init, loaded.zeroed, loaded.constant3);
+        let mut parts = vec![Vec::new(); self.kernels.len()];
+        self.part_symbols(&mut symbols, loaded, Binding::Local, &mut parts);
         let variables = self.variable_symbols(&mut symbols);
+        for binding in [Binding::Global, Binding::Weak] {
+            self.part_symbols(&mut symbols, loaded, binding, &mut parts);
+        }
         symbols.extend(loaded.reserved.into_iter().flat_map(|section| self.reserved_symbols(section)));
         let mut kernels = Vec::new();
         for (i, f) in self.functions.iter().enumerate() {
@@ -66,8 +78,70 @@ impl Linker<'_> {
                 size: code_bytes[i],
             });
         }
+        let mut externs = Vec::new();
+        for i in self.called_externs() {
+            externs.push((i, Image::symbol_id(symbols.len())));
+            symbols.push(Symbol {
+                name: self.env.functions[i as usize].name.clone(),
+                section: None,
+                binding: Binding::Global,
+                kind: SymbolKind::Function,
+                other: 0,
+                value: 0,
+                size: 0,
+            });
+        }
         self.image.set_symbols(symbols);
-        Names { parameters, variables, kernels }
+        Names { parameters, variables, kernels, parts, externs }
+    }
+
+    /// Functions of the driver whose addresses code reads, by their index in the module.
+    pub(super) fn called_externs(&self) -> Vec<u32> {
+        let symbols = self.functions.iter().flat_map(|f| &f.code.attributes.symbols);
+        let mut all: Vec<u32> = symbols
+            .filter_map(|symbol| match symbol {
+                crate::input::Symbol::Function(i) => Some(*i),
+                _ => None,
+            })
+            .filter(|i| (*i as usize) < self.env.functions.len())
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Adds the symbols of functions in the code of kernels that have a binding.
+    fn part_symbols(
+        &self,
+        symbols: &mut Vec<Symbol>,
+        loaded: &Loaded,
+        binding: Binding,
+        ids: &mut [Vec<SymbolId>],
+    ) {
+        for (i, kernel) in self.kernels.iter().enumerate() {
+            let parts = &kernel.joined.parts;
+            ids[i].resize(parts.len(), SymbolId(0));
+            for (part, id) in parts.iter().zip(&mut ids[i]) {
+                let own = match part.linkage {
+                    Linkage::Internal => Binding::Local,
+                    Linkage::Weak | Linkage::Common => Binding::Weak,
+                    Linkage::Visible | Linkage::Extern => Binding::Global,
+                };
+                if own != binding {
+                    continue;
+                }
+                *id = Image::symbol_id(symbols.len());
+                symbols.push(Symbol {
+                    name: format!("${}${}", kernel.joined.kernel.name, part.name),
+                    section: Some(loaded.text[i]),
+                    binding,
+                    kind: SymbolKind::Function,
+                    other: 0,
+                    value: part.start,
+                    size: part.bytes,
+                });
+            }
+        }
     }
 
     /// Fills in the sections of `places`, which are known only now.

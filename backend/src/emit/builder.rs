@@ -140,7 +140,7 @@ impl Builder {
             At::Descriptor => self.reg(Field::UrDesc, File::UR, source),
             At::Base if source.kind == SrcKind::Zero => self,
             At::Base => self.reg(Field::UrBase, File::UR, source),
-            At::Custom => self,
+            At::Custom | At::Each => self,
         }
     }
 
@@ -346,7 +346,7 @@ fn letter(slot: &SrcSlot, source: &Src) -> Option<u8> {
         At::A | At::B | At::C => Some(shape_letter(source)),
         At::Either(..) => Some(if is_imm(source) { b'i' } else { b'r' }),
         At::Base => (source.kind != SrcKind::Zero).then_some(b'u'),
-        At::In(_) | At::Constant | At::Data | At::Descriptor | At::Custom => None,
+        At::In(_) | At::Constant | At::Data | At::Descriptor | At::Custom | At::Each => None,
     }
 }
 

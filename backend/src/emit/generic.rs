@@ -18,9 +18,14 @@ impl Emitter<'_> {
     pub(super) fn select(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         match inst.op {
             // The allocator has made moves of them.
-            Op::Pack | Op::Copy => {
+            Op::Pack | Op::Copy | Op::Fix => {
                 Err(CodegenError::internal(inst.src, PHASE, format!("no selection for {:?}", inst.op)))
             }
+            // The registers are where the convention has them.
+            Op::Params | Op::Results => Ok(()),
+            Op::Call { .. } | Op::CallTo { .. } => self.call(inst),
+            Op::Locate { link } => self.locate(inst, link),
+            Op::FrameTop => self.frame_top(inst),
             Op::Bssy { .. } => self.set_barrier(inst),
             Op::Bar { .. } => self.barrier(inst),
             Op::Warpsync => self.warpsync(inst),

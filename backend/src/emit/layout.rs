@@ -49,7 +49,9 @@ impl Plan {
         for (i, &block) in plan.order.iter().enumerate() {
             let leaves = plan.leaves_of(func, block, plan.order.get(i + 1).copied());
             plan.first[block.index()] = Some(mach::BlockId(next));
-            next += leaves.len().max(1) as u32;
+            // A call ends a machine block.
+            let calls = func.block(block).insts.iter().filter(|inst| inst.op.is_call()).count();
+            next += (calls + leaves.len().max(1)) as u32;
             plan.leaves.push(leaves);
         }
         plan

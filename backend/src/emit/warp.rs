@@ -20,7 +20,13 @@ impl Emitter<'_> {
             return Err(CodegenError::internal(inst.src, PHASE, "threads are to meet in a dead block"));
         };
         let set = self.by_row(inst)?.finish()?;
-        self.out.push(MachInst { inst: set, src: Some(inst.src), target: Some(target), effect: FENCE });
+        self.out.push(MachInst {
+            inst: set,
+            src: Some(inst.src),
+            target: Some(target),
+            link: None,
+            effect: FENCE,
+        });
         Ok(())
     }
 

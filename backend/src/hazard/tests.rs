@@ -153,7 +153,7 @@ fn instantiate(template: &str, registers: [u8; 3]) -> MachInst {
         }
         text += rest;
     }
-    MachInst { inst: parse(&text, 0), src: Some(SrcId(0)), target: None, effect: Effect::None }
+    MachInst { inst: parse(&text, 0), src: Some(SrcId(0)), target: None, link: None, effect: Effect::None }
 }
 
 /// A program of up to six blocks with random branches between them, not scheduled.
@@ -163,6 +163,7 @@ fn program() -> impl Strategy<Value = Code> {
     prop::collection::vec(block, 1..6).prop_map(|blocks| {
         let count = blocks.len() as u32;
         let branch = |text: &str, target: Option<BlockId>| MachInst {
+            link: None,
             inst: parse(text, 0),
             src: Some(SrcId(0)),
             target,

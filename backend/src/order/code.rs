@@ -29,6 +29,8 @@ pub(super) enum Part {
     Await,
     /// Of the block or the warp.
     Barrier,
+    /// Of a function.
+    Call,
     /// Has to do with memory in another way.
     Other,
 }
@@ -162,7 +164,7 @@ fn has_part(statement: &Statement, part: Part) -> bool {
         What::Wait => matches!(part, Part::Close | Part::Await),
         What::Sync => part == Part::Barrier,
         What::Fence => fence || part == Part::Invalidate,
-        What::Other => true,
+        What::Other | What::Call => true,
     }
 }
 
@@ -182,6 +184,7 @@ fn part(sm: Sm, inst: &Inst) -> Option<Part> {
         "LDGDEPBAR" => Part::Close,
         "DEPBAR" => Part::Await,
         "ATOM" | "ATOMG" | "RED" | "REDG" | "ATOMS" => Part::Update,
+        "CALL" => Part::Call,
         "MEMBAR" => Part::Membar,
         "ERRBAR" | "CGAERRBAR" => Part::ErrorBarrier,
         "CCTL" => Part::Invalidate,

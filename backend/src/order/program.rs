@@ -45,6 +45,8 @@ pub(super) enum What {
     Fence,
     /// A barrier of the block or the warp.
     Sync,
+    /// May do anything.
+    Call,
     /// Not known here: what it does to memory is ordered with everything.
     Other,
 }
@@ -70,8 +72,8 @@ pub(super) struct Statement {
 }
 
 impl Statement {
-    /// `None` for reads of what nothing writes.
-    fn new(instr: &Instr, block: BlockId) -> Option<Statement> {
+    /// `None` for reads of what nothing writes. Functions that are `called` may have parameters on the stack.
+    fn new(instr: &Instr, block: BlockId, called: bool) -> Option<Statement> {
         let other = Statement {
             src: instr.src,
             block,
@@ -113,6 +115,7 @@ impl Statement {
                 return Some(Statement { what: What::Wait, groups: Some(groups), ..other });
             }
             FormId::Bar | FormId::Barrier | FormId::BarWarpSync => What::Sync,
+            FormId::Call => return Some(Statement { what: What::Call, ..other }),
             FormId::Membar | FormId::Fence => {
                 return Some(Statement {
                     what: What::Fence,
@@ -123,6 +126,7 @@ impl Statement {
             _ => return Some(other),
         };
         let place = match () {
+            () if called && what == What::Load && (has(Mod::Param) || has(Mod::ParamFunc)) => Place::Local,
             () if [Mod::Const, Mod::Param, Mod::ParamEntry, Mod::ParamFunc, Mod::Nc].into_iter().any(has) => {
                 return None;
             }
@@ -177,7 +181,9 @@ impl Statement {
     pub(super) fn must_stay(&self) -> bool {
         match self.what {
             What::Load => self.strong,
-            What::Store | What::Update | What::Copy | What::Wait | What::Fence | What::Sync => true,
+            What::Call | What::Store | What::Update | What::Copy | What::Wait | What::Fence | What::Sync => {
+                true
+            }
             What::Other => false,
         }
     }
@@ -230,7 +236,7 @@ impl Program {
             let Some(run) = runs.get(block.index()) else { continue };
             for stmt in &function.body[run.clone()] {
                 if let Stmt::Instr(instr) = stmt {
-                    statements.extend(Statement::new(instr, block));
+                    statements.extend(Statement::new(instr, block, !function.entry));
                 }
             }
             blocks[block.index()] = start..statements.len() as u32;

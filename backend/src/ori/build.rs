@@ -9,6 +9,7 @@
 //! dropped; one with effects and branches of its own is branched around.
 
 mod atomic;
+mod call;
 mod compare;
 mod control;
 mod convert;
@@ -33,6 +34,7 @@ mod statement;
 mod symbol;
 mod warp;
 
+use crate::abi::{self, Convention};
 use crate::input::{Env, Function, Guard, Operand, SrcId, Stmt, Symbol};
 use crate::layout::{self, SharedLayout};
 use crate::ori::ir::{self, BlockId, Dst, File, Inst, Src, Term, Value};
@@ -54,6 +56,8 @@ const MAX_VALUES: usize = 1 << 20;
 const MAX_SHARED_BYTES: u32 = 1 << 20;
 /// More than any target has for a thread.
 const MAX_LOCAL_BYTES: u32 = 1 << 28;
+/// What the stack pointer is a multiple of in functions and where they are called, for spilled values of four words.
+const STACK_ALIGN: u32 = 16;
 
 fn within(most: u32, bytes: u64, space: &str) -> Result<u32> {
     u32::try_from(bytes).ok().filter(|&bytes| bytes <= most).ok_or_else(|| CodegenError::Limit {
@@ -71,9 +75,6 @@ pub fn build(env: &Env, func: &Function, options: &Options, checkpoint: &dyn Fn(
     let Some(target) = Target::of(options.sm) else {
         return Err(CodegenError::unsupported(at, format!("code for {}", options.sm)));
     };
-    if !func.entry {
-        return Err(CodegenError::unsupported(at, "device functions that are not kernels"));
-    }
     if env.address_size != 64 {
         return Err(CodegenError::unsupported(at, "32-bit addressing"));
     }
@@ -111,6 +112,19 @@ struct Lowering<'a> {
     /// The symbols among the facts.
     slots: FxHashSet<Symbol>,
     locals: Vec<Option<u32>>,
+    /// How the function is called.
+    convention: Convention,
+    /// It is linked with other functions: where its shared variables lie is known only then.
+    linked: bool,
+    /// Words of parameters of calls, of the function's own, and of results.
+    words: FxHashMap<(Symbol, u32), Variable>,
+    /// Parameters that are kept in the frame, since they have addresses: where.
+    in_memory: FxHashMap<u32, u32>,
+    /// Where the frame has room for results of calls that registers do not hold.
+    results_at: u32,
+    /// Where the function's own result goes, if registers do not hold it.
+    result_address: Option<Src>,
+    frame_top: Option<Value>,
     /// Operations that the entry block starts with, and the values they give.
     prologue: Vec<Inst>,
     descriptor: Option<Src>,
@@ -121,7 +135,30 @@ impl<'a> Lowering<'a> {
     fn new(env: &'a Env, func: &'a Function, options: &Options, target: &'static Target) -> Result<Self> {
         let used = control::shared_symbols(env, func);
         let shared = SharedLayout::new(env, func, target, |symbol| used.contains(&symbol));
-        let locals = layout::local_layout(&func.locals);
+        let mut locals = layout::local_layout(&func.locals);
+        let convention = Self::own_convention(func)?;
+        let (passed, results) = call::outgoing(env, func);
+        let below = u64::from((passed + results).next_multiple_of(locals.align.max(1)));
+        locals.offsets.iter_mut().flatten().for_each(|offset| *offset = offset.saturating_add(below as u32));
+        locals.size = locals.size.saturating_add(below);
+        let mut in_memory = FxHashMap::default();
+        if !func.entry {
+            for i in call::with_addresses(func) {
+                let Some(param) = func.params.get(i as usize) else { continue };
+                if let Some(abi::Place::Registers(_)) = convention.params.get(i as usize) {
+                    locals.size = locals.size.next_multiple_of(u64::from(param.align.clamp(4, 16)));
+                    in_memory.insert(i, u32::try_from(locals.size).unwrap_or(u32::MAX));
+                    locals.size += u64::from(param.size.next_multiple_of(4));
+                }
+            }
+        }
+        let calls = call::calls(func);
+        if !func.entry && locals.align > STACK_ALIGN {
+            return Err(CodegenError::unsupported(
+                SrcId::default(),
+                format!("local variables of a function that are aligned to more than {STACK_ALIGN} bytes"),
+            ));
+        }
         let mut out = ir::Function {
             name: func.name.clone(),
             entry: func.entry,
@@ -133,7 +170,10 @@ impl<'a> Lowering<'a> {
         };
         out.facts.shared_bytes = within(MAX_SHARED_BYTES, shared.static_bytes, "shared")?;
         out.frame.local_bytes = within(MAX_LOCAL_BYTES, locals.size, "local")?;
-        out.frame.local_align = locals.align;
+        // Who is called finds the stack pointer as aligned as it is here.
+        out.frame.local_align =
+            if calls || !func.entry { locals.align.max(STACK_ALIGN) } else { locals.align };
+        out.frame.uses_stack = calls || !func.entry;
         Ok(Lowering {
             env,
             func,
@@ -151,14 +191,36 @@ impl<'a> Lowering<'a> {
             shared,
             slots: FxHashSet::default(),
             locals: locals.offsets,
+            convention,
+            linked: calls || !func.entry,
+            words: FxHashMap::default(),
+            in_memory,
+            results_at: passed,
+            result_address: None,
+            frame_top: None,
             prologue: Vec::new(),
             descriptor: None,
             shared_base: None,
         })
     }
 
+    fn own_convention(func: &Function) -> Result<Convention> {
+        if func.entry {
+            return Ok(Convention {
+                params: Vec::new(),
+                results: abi::Results::Registers(Vec::new()),
+                stack_bytes: 0,
+            });
+        }
+        abi::convention(&func.params, &func.returns).ok_or_else(|| {
+            CodegenError::unsupported(SrcId::default(), "results of more than 48 bytes together")
+        })
+    }
+
     fn body(&mut self, checkpoint: &dyn Fn()) -> Result<()> {
         let runs = self.split_into_blocks()?;
+        let entry = self.out.layout.first().copied().or_else(|| runs.first()?.block);
+        self.enter(entry.unwrap_or(self.block))?;
         for (i, run) in runs.iter().enumerate() {
             let Some(block) = run.block else { continue };
             self.start(block);
@@ -204,8 +266,10 @@ impl<'a> Lowering<'a> {
             self.instruction(&statement)?;
             self.nothing_left(&statement)?;
         }
-        let term = next.map_or(Term::Exit, Term::Jump);
-        self.end(term);
+        match next {
+            Some(next) => self.end(Term::Jump(next)),
+            None => self.return_to_caller()?,
+        }
         Ok(())
     }
 

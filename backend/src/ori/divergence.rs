@@ -88,6 +88,8 @@ fn is_source(inst: &Inst) -> bool {
                 || access.space == Space::Local
                 || facts.convergent
         }
+        // An address in the thread's own stack.
+        (Op::FrameTop, _) => true,
         // Registers of a calling convention and of the frame.
         (_, Effect::None | Effect::Observes) => {
             inst.uses().any(|src| matches!(src.kind, SrcKind::Reg(reg) if reg.file == File::R))

@@ -70,6 +70,9 @@ pub struct ValueData {
     pub file: File,
     /// Registers occupied.
     pub width: u8,
+    /// The register that the calling convention has for it: R only, one register wide. Such a value is made and read by
+    /// the operations of calls ([`Op::Fix`] copies into and out of it) and lives between neighbouring ones alone.
+    pub pin: Option<u8>,
 }
 
 #[derive(Clone, Debug)]
@@ -89,7 +92,7 @@ pub struct Function {
 /// Thread-local memory of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Frame {
-    /// Bytes of `.local` variables, at the bottom of the frame.
+    /// Bytes of `.local` variables, at the bottom of the frame; below them what calls pass on the stack.
     pub local_bytes: u32,
     /// Bytes: what the frame's lowest address is a multiple of for the variables' sake. Zero without variables.
     pub local_align: u32,
@@ -347,8 +350,19 @@ impl Function {
     }
 
     pub fn new_value(&mut self, file: File, width: u8) -> Value {
-        self.values.push(ValueData { file, width });
+        self.values.push(ValueData { file, width, pin: None });
         Value(self.values.len() as u32 - 1)
+    }
+
+    /// A value in a general register that the calling convention names.
+    pub fn new_pinned(&mut self, register: u8) -> Value {
+        self.values.push(ValueData { file: File::R, width: 1, pin: Some(register) });
+        Value(self.values.len() as u32 - 1)
+    }
+
+    /// It calls functions.
+    pub fn has_calls(&self) -> bool {
+        self.layout.iter().any(|&b| self.block(b).insts.iter().any(|inst| inst.op.is_call()))
     }
 
     /// Adds an empty block that is not in the layout yet.

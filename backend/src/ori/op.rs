@@ -5,6 +5,7 @@
 pub use super::operations::Op;
 
 use super::memory::Order;
+use crate::input::Symbol;
 
 macro_rules! modifiers {
     ($($(#[$doc:meta])* $name:ident { $($variant:ident $text:literal $(or $other:literal)*),* $(,)? })*) => {
@@ -112,6 +113,29 @@ pub struct Access {
     pub prefetch: Prefetch,
     /// Bytes added to the address: signed 24 bits.
     pub offset: i32,
+}
+
+/// A function that is called, by its place in [`Env::functions`](crate::input::Env::functions).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Callee {
+    pub function: u32,
+    /// It may wait for other threads.
+    pub waits: bool,
+}
+
+/// A number that is known when a kernel is linked with what it calls: the low word of where a symbol of shared memory
+/// lies, or what stands for the address of a function.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Link {
+    pub symbol: Symbol,
+    /// Bytes behind it.
+    pub offset: i32,
+}
+
+impl Op {
+    pub const fn is_call(&self) -> bool {
+        matches!(self, Op::Call { .. } | Op::CallTo { .. })
+    }
 }
 
 impl ICmp {

@@ -39,6 +39,22 @@ operations! {
     /// A copy of any file and width that the allocator tries to make free.
     Copy "COPY" [any_result()] <- [alu(B).not().any_width()] NO_GUARD;
 
+    // Calls. Values with a register of the calling convention go in and come out.
+    /// A copy into or out of such a value. It keeps its place, so that values of one register do not overlap.
+    Fix "FIX" [R] <- [alu(B)] Facts { effect: Effect::Observes, ..NO_GUARD }, as &["MOV"];
+    /// What the caller of the function passes in registers: the first operation of the function.
+    Params "PARAMS" [each_result()] <- [] Facts { waits: false, ..Facts::WORST };
+    /// What the function gives back in registers, at its return.
+    Results "RESULTS" [] <- [each_source()] Facts { waits: false, ..Facts::WORST };
+    /// Calls a function of the module. It overwrites what the convention lets it, and may do anything to memory.
+    Call "CALL" { callee: Callee } [each_result()] <- [each_source()] Facts::WORST;
+    /// Calls the function at an address, of which this is the first source: that of code, or counted from the section's start.
+    CallTo "CALL.TO" { absolute: bool [".ABS" ".REL"] } [each_result()] <- [r(RA).wide(2), each_source()] Facts::WORST;
+    /// A number that is known when the kernel is linked.
+    Locate "LOCATE" { link: Link } [R] <- [] I, as &["MOV"];
+    /// The stack pointer before the function's frame: where its caller passes what is not in registers.
+    FrameTop "FRAMETOP" [R] <- [] I, as &["IADD3"];
+
     // Moves and selection.
     Mov "MOV" [R] <- [alu(B)] I;
     /// The first where the predicate holds.

@@ -5,6 +5,7 @@
 //! with its modifiers as SASS writes them, `ISETP.LT.U32.AND`, and the numbers that SASS shows as operands in
 //! braces after it, `LEA{shift=2}`.
 
+use crate::input::Symbol;
 use crate::ori::ir::BlockId;
 use crate::ori::memory::Order;
 use crate::ori::op::*;
@@ -208,6 +209,75 @@ impl Payload for BlockId {
     #[cfg(test)]
     fn samples() -> Vec<Self> {
         vec![BlockId(0), BlockId(12)]
+    }
+}
+
+fn symbol_text(symbol: Symbol) -> String {
+    match symbol {
+        Symbol::Function(i) => format!("f{i}"),
+        Symbol::Global(i) => format!("g{i}"),
+        Symbol::Local(i) => format!("l{i}"),
+        Symbol::Param(i) => format!("p{i}"),
+        Symbol::Return(i) => format!("r{i}"),
+    }
+}
+
+fn symbol_of(text: &str) -> Option<Symbol> {
+    let (kind, index) = text.split_at_checked(1)?;
+    let index = index.parse().ok()?;
+    Some(match kind {
+        "f" => Symbol::Function(index),
+        "g" => Symbol::Global(index),
+        "l" => Symbol::Local(index),
+        "p" => Symbol::Param(index),
+        "r" => Symbol::Return(index),
+        _ => return None,
+    })
+}
+
+impl Payload for Callee {
+    fn write(&self, name: &str, _: &str, _: &str, out: &mut Writer) {
+        let separator = if out.numbers.is_empty() { "" } else { "," };
+        let _ = write!(out.numbers, "{separator}{name}=f{}", self.function);
+        if !self.waits {
+            out.numbers.push_str(",goes=1");
+        }
+    }
+
+    fn read(name: &str, _: &str, _: &str, from: &mut Reader<'_>) -> Option<Self> {
+        let function = read_text(name, from)?.strip_prefix('f')?.parse().ok()?;
+        Some(Callee { function, waits: read_text("goes", from).is_none() })
+    }
+
+    fn setting(&self, _: &'static str, _: &'static str) -> Setting {
+        Setting::Custom
+    }
+
+    #[cfg(test)]
+    fn samples() -> Vec<Self> {
+        vec![Callee { function: 0, waits: true }, Callee { function: 7, waits: false }]
+    }
+}
+
+impl Payload for Link {
+    fn write(&self, name: &str, _: &str, _: &str, out: &mut Writer) {
+        let _ = write!(out.numbers, "{name}={}", symbol_text(self.symbol));
+        self.offset.write("offset", "", "", out);
+    }
+
+    fn read(name: &str, _: &str, _: &str, from: &mut Reader<'_>) -> Option<Self> {
+        let symbol = symbol_of(read_text(name, from)?)?;
+        Some(Link { symbol, offset: i32::read("offset", "", "", from)? })
+    }
+
+    fn setting(&self, _: &'static str, _: &'static str) -> Setting {
+        Setting::Custom
+    }
+
+    #[cfg(test)]
+    fn samples() -> Vec<Self> {
+        let link = |symbol, offset| Link { symbol, offset };
+        vec![link(Symbol::Function(3), 0), link(Symbol::Global(1), 0x20), link(Symbol::Local(2), -4)]
     }
 }
 

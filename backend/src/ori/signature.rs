@@ -89,6 +89,8 @@ pub enum At {
     Base,
     /// By the family's own code, or no place.
     Custom,
+    /// Where the calling convention has each of them.
+    Each,
 }
 
 impl From<Field> for At {
@@ -117,6 +119,8 @@ pub struct DstSlot {
     /// May be left out, which means [`Dst::Sink`].
     pub optional: bool,
     pub at: Field,
+    /// Stands for any number of results, each where the calling convention has it.
+    each: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -125,6 +129,9 @@ pub struct Signature {
     pub srcs: SmallVec<[SrcSlot; 5]>,
     /// `Pack` alone takes as many sources as its result has registers.
     pub variadic: bool,
+    /// Any number of values with registers of the calling convention follow the results, and the sources.
+    pub more_dsts: bool,
+    pub more_srcs: bool,
 }
 
 impl SrcSlot {
@@ -192,7 +199,7 @@ impl SrcSlot {
 
 impl DstSlot {
     const fn new(file: File, width: Width, at: Field) -> DstSlot {
-        DstSlot { file, width, optional: false, at }
+        DstSlot { file, width, optional: false, at, each: false }
     }
 
     pub const fn optional(mut self) -> DstSlot {
@@ -203,10 +210,14 @@ impl DstSlot {
 
 impl Signature {
     pub(super) fn new(dsts: &[DstSlot], srcs: &[SrcSlot]) -> Signature {
-        let srcs: SmallVec<[SrcSlot; 5]> = srcs.iter().filter(|slot| !slot.absent).copied().collect();
+        let more_dsts = dsts.last().is_some_and(|slot| slot.each);
+        let more_srcs = srcs.last().is_some_and(|slot| slot.at == At::Each);
+        let dsts = &dsts[..dsts.len() - usize::from(more_dsts)];
+        let srcs = srcs[..srcs.len() - usize::from(more_srcs)].iter();
+        let srcs: SmallVec<[SrcSlot; 5]> = srcs.filter(|slot| !slot.absent).copied().collect();
         let any_width = dsts.first().is_some_and(|dst| dst.width == Width::Any);
         let variadic = any_width && srcs.is_empty();
-        Signature { dsts: SmallVec::from_slice(dsts), srcs, variadic }
+        Signature { dsts: SmallVec::from_slice(dsts), srcs, variadic, more_dsts, more_srcs }
     }
 }
 
@@ -281,6 +292,16 @@ pub(super) const B_RESULT: DstSlot = DstSlot::new(File::B, Width::Exactly(1), Fi
 
 pub(super) const fn result(width: u8) -> DstSlot {
     DstSlot::new(File::R, Width::Exactly(width), Field::Rd)
+}
+
+/// Results with registers of the calling convention.
+pub(super) const fn each_result() -> DstSlot {
+    DstSlot { each: true, ..result(1) }
+}
+
+/// Sources with registers of the calling convention.
+pub(super) const fn each_source() -> SrcSlot {
+    SrcSlot::new(File::R, Accept::REG, At::Each)
 }
 
 pub(super) const fn any_result() -> DstSlot {
@@ -413,8 +434,10 @@ impl Signature {
     pub fn admits_counts(&self, inst: &Inst) -> bool {
         let required_dsts = self.dsts.iter().filter(|d| !d.optional).count();
         let required_srcs = self.srcs.iter().filter(|s| s.neutral.is_none()).count();
-        (required_dsts..=self.dsts.len()).contains(&inst.dsts.len())
-            && (self.variadic || (required_srcs..=self.srcs.len()).contains(&inst.srcs.len()))
+        let most = |slots: usize, more: bool| if more { usize::MAX } else { slots };
+        (required_dsts..=most(self.dsts.len(), self.more_dsts)).contains(&inst.dsts.len())
+            && (self.variadic
+                || (required_srcs..=most(self.srcs.len(), self.more_srcs)).contains(&inst.srcs.len()))
     }
 }
 

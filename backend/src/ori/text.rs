@@ -11,8 +11,8 @@
 //! }
 //! ```
 //!
-//! A value is defined as `%v<number>:<file><width>` (`r`, `p`, `ur`, `up`, `b`; no width for one register) and
-//! read as `%v1`, in part as `%v1.0`. Modifiers are `-a`, `|a|`, `~a`; on predicates `!p`. `#n` is the statement.
+//! A value is defined as `%v<number>:<file><width>` (`r`, `p`, `ur`, `up`, `b`; no width for one register; `r@4` for
+//! one that a call has in R4) and read as `%v1`, in part as `%v1.0`. Modifiers are `-a`, `|a|`, `~a`; on predicates `!p`. `#n` is the statement.
 
 use crate::input::{SrcId, Symbol};
 use crate::ori::ir::{
@@ -128,9 +128,12 @@ fn facts_text(facts: &Facts) -> Vec<String> {
 }
 
 fn write_def(func: &Function, v: Value, out: &mut String) -> fmt::Result {
-    let ValueData { file, width } = func.value(v);
+    let ValueData { file, width, pin } = func.value(v);
     write!(out, "%v{}:{}", v.0, file_name(file))?;
-    if width != 1 { write!(out, "{width}") } else { Ok(()) }
+    if width != 1 {
+        write!(out, "{width}")?;
+    }
+    pin.map_or(Ok(()), |register| write!(out, "@{register}"))
 }
 
 fn write_inst(func: &Function, inst: &Inst, out: &mut String) -> fmt::Result {
@@ -365,7 +368,7 @@ fn value_name(func: &mut Function, text: &str) -> Result<Value, String> {
     let number = text.strip_prefix("%v").and_then(|n| n.parse::<u32>().ok());
     let number = number.filter(|n| *n < MAX_INDEX).ok_or_else(|| format!("`{text}` is not a value"))?;
     if func.values.len() <= number as usize {
-        func.values.resize(number as usize + 1, ValueData { file: File::R, width: 1 });
+        func.values.resize(number as usize + 1, ValueData { file: File::R, width: 1, pin: None });
     }
     Ok(Value(number))
 }
@@ -478,6 +481,13 @@ fn parse_dst(func: &mut Function, text: &str) -> Result<Dst, String> {
             .ok_or_else(|| format!("`{text}` is not a destination: expected `%v<n>:<file><width>`"));
     };
     let v = value_name(func, name)?;
+    let (ty, pin) = match ty.split_once('@') {
+        Some((ty, register)) => {
+            let register = register.parse().map_err(|_| format!("`{register}` is not a register"))?;
+            (ty, Some(register))
+        }
+        None => (ty, None),
+    };
     let (file, width) = FILES
         .iter()
         .find_map(|f| ty.strip_prefix(file_name(*f)).map(|width| (*f, width)))
@@ -486,7 +496,7 @@ fn parse_dst(func: &mut Function, text: &str) -> Result<Dst, String> {
         "" => 1,
         _ => width.parse().ok().filter(|w| *w > 0).ok_or_else(|| format!("`{width}` is not a width"))?,
     };
-    func.values[v.index()] = ValueData { file, width };
+    func.values[v.index()] = ValueData { file, width, pin };
     Ok(Dst::Value(v))
 }
 

@@ -8,8 +8,9 @@ use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Term, Value};
 use crate::ori::memory;
 use crate::ori::op::Op;
-use crate::ori::signature::{self, Accept, SrcSlot, Width, facts, signature};
+use crate::ori::signature::{self, Accept, Signature, SrcSlot, Width, facts, signature};
 use crate::ori::text;
+use smallvec::SmallVec;
 use std::fmt;
 
 /// How strict operands are.
@@ -214,10 +215,68 @@ impl Check<'_> {
                 for (slot, src) in sig.srcs.iter().zip(&inst.srcs) {
                     self.operand(slot, src)?;
                 }
+                self.named_registers(b, index, inst, &sig)?;
                 self.one_special_operand(inst)?;
             }
         }
         self.guard(inst)
+    }
+
+    /// Values with a register of the calling convention are made and read by the operations of calls alone, those of
+    /// one operation in different registers, and no call stands between where one is made and where it is read.
+    fn named_registers(&self, b: BlockId, index: u32, inst: &Inst, sig: &Signature) -> Result<(), String> {
+        let pin = |v: Value| self.func.value(v).pin;
+        let mut taken: SmallVec<[u8; 16]> = SmallVec::new();
+        for (i, dst) in inst.dsts.iter().enumerate() {
+            let Dst::Value(v) = dst else { continue };
+            let more = sig.more_dsts && i >= sig.dsts.len();
+            match pin(*v) {
+                Some(register) if more && taken.contains(&register) => {
+                    return Err(format!("two results are in R{register}"));
+                }
+                Some(register) if more => taken.push(register),
+                Some(_) if inst.op == Op::Fix => {}
+                Some(_) => return Err(format!("%v{} has a register that no call names", v.0)),
+                None if more => return Err(format!("%v{} has no register", v.0)),
+                None => {}
+            }
+        }
+        taken.clear();
+        let block = self.func.block(b);
+        for (i, src) in inst.srcs.iter().enumerate() {
+            let more = sig.more_srcs && i >= sig.srcs.len();
+            let Some(v) = src.value() else {
+                if more {
+                    return Err("passes no value".to_owned());
+                }
+                continue;
+            };
+            let Some(register) = pin(v) else {
+                if more {
+                    return Err(format!("%v{} has no register", v.0));
+                }
+                continue;
+            };
+            if !more && inst.op != Op::Fix {
+                return Err(format!("%v{} is read where no call passes it", v.0));
+            }
+            if more && taken.contains(&register) {
+                return Err(format!("two sources are in R{register}"));
+            }
+            taken.push(register);
+            let before = &block.insts[..index as usize];
+            let made = before.iter().rposition(|inst| inst.defs().any(|def| def == v));
+            let Some(made) = made else {
+                return Err(format!("%v{} is made in another block", v.0));
+            };
+            let lost = before[made + 1..]
+                .iter()
+                .any(|inst| inst.op.is_call() || inst.defs().any(|other| pin(other) == Some(register)));
+            if lost {
+                return Err(format!("%v{} is overwritten before it is read", v.0));
+            }
+        }
+        Ok(())
     }
 
     fn pack(&self, inst: &Inst) -> Result<(), String> {

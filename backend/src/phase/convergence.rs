@@ -289,7 +289,7 @@ mod tests {
 
     /// Checks the labels and the lines that `shows` chooses.
     fn check_lines(body: &str, shows: impl Fn(&str) -> bool, expected: Expect) {
-        let mut func = text::parse(&format!("func \"f\" {{\n{body}\n}}")).unwrap();
+        let mut func = text::parse(&format!("entry \"f\" {{\n{body}\n}}")).unwrap();
         let context = Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| () };
         run(&mut func, &context).unwrap();
         crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
@@ -674,7 +674,7 @@ mod tests {
 
     #[test]
     fn groups_meet_after_what_each_does_by_itself() {
-        let all = |line: &str| !line.starts_with(['f', '}']);
+        let all = |line: &str| !line.starts_with(['e', '}']);
         check_lines(
             &format!("{GROUPS}WARPSYNC %v1\n%v2:r = VOTE.ANY %v0\nSTS RZ, RZ, %v2\nEXIT")
                 .replace("%v0\nSTS", "PT\nSTS"),
@@ -785,7 +785,7 @@ mod tests {
             "{DIVERGENT}{shuffle} BRA %v1, b1, b2\nb1:\n{}STG.E RZ, RZ, %v8\nJUMP b2\nb2:\nSTS RZ, RZ, RZ\nSTG.E RZ, RZ, %v9\nEXIT",
             shuffle.replace("%v9", "%v8")
         );
-        let mut func = text::parse(&format!("func \"f\" {{\n{body}\n}}")).unwrap();
+        let mut func = text::parse(&format!("entry \"f\" {{\n{body}\n}}")).unwrap();
         run(&mut func, &Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| () }).unwrap();
         let count = |b: u32| func.block(BlockId(b)).insts.iter().filter(|i| i.op == Op::Warpsync).count();
         assert_eq!((count(0), count(1)), (0, 1));

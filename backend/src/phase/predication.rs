@@ -180,7 +180,9 @@ impl Shape {
         }
         let shape = [yes, no].iter().find_map(|src| match src.kind {
             SrcKind::Value(v) => Some(func.value(v)),
-            SrcKind::Part(v, _) => Some(crate::ori::ir::ValueData { file: func.value(v).file, width: 1 }),
+            SrcKind::Part(v, _) => {
+                Some(crate::ori::ir::ValueData { file: func.value(v).file, width: 1, pin: None })
+            }
             _ => None,
         });
         let predicate = matches!((yes.kind, no.kind), (SrcKind::Pred(_), _) | (_, SrcKind::Pred(_)));

@@ -5,7 +5,8 @@
 //! spilling them would cost; those that find no place are broken up, and what finds no place then is returned
 //! to be spilled.
 
-use crate::ori::ir::{File, Function};
+use crate::abi;
+use crate::ori::ir::{File, Function, Reg};
 use crate::regalloc::bundle::{Bundle, Bundles};
 use crate::regalloc::live::{Liveness, Point, Ranges};
 use crate::regalloc::occupancy::Occupancy;
@@ -19,7 +20,12 @@ pub(crate) struct Pool {
     pub(crate) count: u16,
     /// … but for this one.
     pub(crate) reserved: Option<u8>,
+    /// Registers that the calling convention preserves have to be saved, and come after the others.
+    pub(crate) saves: bool,
 }
+
+/// Registers and where they are not free.
+type Lost<'a> = &'a [(Reg, Ranges)];
 
 #[derive(Debug, Default)]
 pub(crate) struct Assignment {
@@ -63,6 +69,7 @@ pub(crate) fn assign(
     bundles: &Bundles,
     live: &Liveness,
     pool: Pool,
+    lost: Lost<'_>,
     checkpoint: &dyn Fn(),
 ) -> Option<(Assignment, Occupancy)> {
     let all = members_of(bundles, pool.file);
@@ -91,13 +98,13 @@ pub(crate) fn assign(
         }
         if attempt == orders.len() {
             let mut order = all.clone();
-            order.sort_by_cached_key(|&i| (keys[attempt](i), i));
+            order.sort_by_cached_key(|&i| (at(i).pin.is_none(), keys[attempt](i), i));
             orders.push(order);
         }
         if orders[..attempt].contains(&orders[attempt]) {
             continue;
         }
-        let mut run = Run::new(bundles, live, Pool { count, ..pool });
+        let mut run = Run::new(bundles, live, Pool { count, ..pool }, lost);
         if orders[attempt].iter().all(|&i| run.place(bundles, i, fit)) {
             best = Some((run.assignment, run.occupancy));
         }
@@ -113,13 +120,15 @@ pub(crate) fn assign_or_spill(
     live: &Liveness,
     fixed: &[bool],
     pool: Pool,
+    lost: Lost<'_>,
 ) -> Option<(Assignment, Occupancy)> {
     let mut order = members_of(bundles, pool.file);
     order.sort_by(|&a, &b| {
         let [x, y] = [a, b].map(|i| cost(&bundles.bundles[i as usize]));
-        y.total_cmp(&x).then(a.cmp(&b))
+        let [placed, other] = [a, b].map(|i| bundles.bundles[i as usize].pin.is_none());
+        placed.cmp(&other).then(y.total_cmp(&x)).then(a.cmp(&b))
     });
-    let mut run = Run::new(bundles, live, pool);
+    let mut run = Run::new(bundles, live, pool, lost);
     for i in order {
         if run.place(bundles, i, Fit::Lowest) {
             continue;
@@ -160,31 +169,45 @@ struct Run {
     pool: Pool,
     occupancy: Occupancy,
     assignment: Assignment,
-    /// Points of registers that are never given out.
-    reserved: Option<(usize, Ranges)>,
+    /// Points of registers that are not given out.
+    blocked: Vec<(usize, Ranges)>,
     /// Once something was evicted, per register: by where it starts, where each interval ends, and whose it is.
     holders: Option<Vec<BTreeMap<Point, (Point, u32)>>>,
 }
 
 impl Run {
-    fn new(bundles: &Bundles, live: &Liveness, pool: Pool) -> Run {
+    fn new(bundles: &Bundles, live: &Liveness, pool: Pool, lost: Lost<'_>) -> Run {
         let mut occupancy = Occupancy::new(pool.count, live.points);
         let everywhere = live.everywhere();
-        let reserved = pool
-            .reserved
-            .filter(|&r| u16::from(r) < pool.count && live.points > 0)
-            .map(|r| (usize::from(r), everywhere));
-        if let Some((register, ranges)) = &reserved {
+        let reserved = pool.reserved.filter(|_| live.points > 0).map(|r| (usize::from(r), everywhere));
+        let own = lost.iter().filter(|(reg, _)| reg.file == pool.file);
+        let lost = own.map(|(reg, ranges)| (usize::from(reg.index), ranges.clone()));
+        let mut blocked: Vec<(usize, Ranges)> = reserved.into_iter().chain(lost).collect();
+        blocked.retain(|(register, _)| *register < usize::from(pool.count));
+        for (register, ranges) in &blocked {
             occupancy.take(*register, ranges);
         }
         let base = vec![None; bundles.bundles.len()];
         let assignment = Assignment { base, ..Assignment::default() };
-        Run { pool, occupancy, assignment, reserved, holders: None }
+        Run { pool, occupancy, assignment, blocked, holders: None }
     }
 
+    /// Where the bundle may begin, the best first.
     fn bases(&self, bundle: &Bundle) -> impl Iterator<Item = usize> + use<> {
-        let end = (usize::from(self.pool.count) + 1).saturating_sub(bundle.width());
-        (usize::from(bundle.residue)..end).step_by(usize::from(bundle.align))
+        let width = bundle.width();
+        let end = (usize::from(self.pool.count) + 1).saturating_sub(width);
+        let all = (usize::from(bundle.residue)..end).step_by(usize::from(bundle.align));
+        let range = match bundle.pin {
+            // One that a call has there already is not free to choose.
+            Some(pin) => usize::from(pin)..(usize::from(pin) + 1).min(end),
+            None => 0..end,
+        };
+        let (file, saves) = (self.pool.file, self.pool.saves);
+        let is_saved =
+            move |base: usize| (base..base + width).any(|r| abi::is_preserved(Reg { file, index: r as u8 }));
+        let in_range = move |base: &usize| range.contains(base);
+        let scratch = all.clone().filter(in_range.clone()).filter(move |&base| !saves || !is_saved(base));
+        scratch.chain(all.filter(in_range).filter(move |&base| saves && is_saved(base)))
     }
 
     fn place(&mut self, bundles: &Bundles, index: u32, fit: Fit) -> bool {
@@ -194,7 +217,11 @@ impl Run {
         let mut bases = self.bases(bundle).filter(free);
         let Some(mut base) = bases.next() else { return false };
         let used = usize::from(self.assignment.used);
-        if fit == Fit::Snug && bundle.width() < WIDEST_ALIGNMENT && base + bundle.width() <= used {
+        if fit == Fit::Snug
+            && bundle.pin.is_none()
+            && bundle.width() < WIDEST_ALIGNMENT
+            && base + bundle.width() <= used
+        {
             let start = bundle.start();
             let below = bases.take_while(|base| base + bundle.width() <= used);
             let neighbours = |base: usize| {
@@ -234,10 +261,13 @@ impl Run {
             found
         };
         let price = |base: usize| {
-            let reserved =
-                self.reserved.as_ref().is_some_and(|(r, _)| (base..base + bundle.width()).contains(r));
+            let run = base..base + bundle.width();
+            let blocked = self
+                .blocked
+                .iter()
+                .any(|(r, ranges)| run.contains(r) && ranges.intersects(&bundle.slots[r - base]));
             let others = || in_the_way(base).into_iter().map(|i| cost(&bundles.bundles[i as usize]));
-            if reserved { f32::INFINITY } else { others().sum::<f32>() }
+            if blocked { f32::INFINITY } else { others().sum::<f32>() }
         };
         let cheapest = self.bases(bundle).map(|base| (price(base), base)).min_by(|a, b| a.0.total_cmp(&b.0));
         let evicted = cheapest.filter(|(price, _)| price.is_finite()).map(|(_, base)| in_the_way(base));

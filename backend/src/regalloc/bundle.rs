@@ -25,6 +25,8 @@ pub(crate) struct Bundle {
     pub(crate) weight: f32,
     /// Spilling cannot shorten any of its members.
     pub(crate) fixed: bool,
+    /// The first register of the run, if the calling convention says where a member is.
+    pub(crate) pin: Option<u8>,
 }
 
 impl Bundle {
@@ -61,6 +63,8 @@ pub(crate) struct Bundles {
     piece: Vec<u32>,
     /// Per bundle, while they are joined: its number in the end, whichever of two took the other's members.
     places: Vec<u32>,
+    /// Per general register: where a call overwrites it, or a bundle with its place must have it. Empty without calls.
+    taken: Vec<Ranges>,
 }
 
 /// Where the first register of a value may be: a multiple of this.
@@ -79,8 +83,14 @@ struct Affinity {
     weight: f32,
 }
 
-/// `frequency` and `fixed` are per block and per value.
-pub(crate) fn build(func: &Function, live: &Liveness, frequency: &[f32], fixed: &[bool]) -> Bundles {
+/// `frequency` and `fixed` are per block and per value; `taken` is per general register.
+pub(crate) fn build(
+    func: &Function,
+    live: &Liveness,
+    frequency: &[f32],
+    fixed: &[bool],
+    taken: Vec<Ranges>,
+) -> Bundles {
     let mut weight = vec![0f32; func.values.len()];
     for &b in &func.layout {
         let block = func.block(b);
@@ -113,12 +123,13 @@ pub(crate) fn build(func: &Function, live: &Liveness, frequency: &[f32], fixed: 
                 members: vec![(Value(v), 0)],
                 weight: weight[v as usize],
                 fixed: fixed[v as usize],
+                pin: data.pin,
             }
         })
         .collect();
     let of = (0..func.values.len() as u32).map(|v| (v, 0)).collect();
-    let mut result =
-        Bundles { bundles, of, piece: Vec::new(), places: (0..func.values.len() as u32).collect() };
+    let places = (0..func.values.len() as u32).collect();
+    let mut result = Bundles { bundles, of, piece: Vec::new(), places, taken };
 
     for &b in &func.layout {
         for inst in &func.block(b).insts {
@@ -230,6 +241,20 @@ impl Bundles {
         if small.slots.iter().zip(&large.slots[shift..]).any(|(s, l)| s.intersects(l)) {
             return false;
         }
+        let Some(pin) = self.common_pin(into, from, shift) else { return false };
+        let (large, small) = (&self.bundles[into as usize], &self.bundles[from as usize]);
+        if let Some(base) = pin {
+            // What had no place before has one now.
+            let newly: Vec<(usize, Ranges)> = match (large.pin, small.pin) {
+                (None, _) => (usize::from(base)..).zip(large.slots.iter().cloned()).collect(),
+                (_, None) => (usize::from(base) + shift..).zip(small.slots.iter().cloned()).collect(),
+                _ => Vec::new(),
+            };
+            newly.iter().for_each(|(register, ranges)| self.taken[*register].absorb(ranges));
+        }
+        let (large, small) = (&mut self.bundles[into as usize], from as usize);
+        large.pin = pin;
+        let small = &self.bundles[small];
         let empty = Bundle { slots: Vec::new(), members: Vec::new(), weight: 0.0, ..*small };
         let small = std::mem::replace(&mut self.bundles[from as usize], empty);
         if into != leader {
@@ -252,6 +277,31 @@ impl Bundles {
             large.members.push((v, offset));
         }
         true
+    }
+
+    /// The place of two bundles as one: its first register, if one has a place. `None` where they cannot be one.
+    fn common_pin(&self, into: u32, from: u32, shift: usize) -> Option<Option<u8>> {
+        let (large, small) = (&self.bundles[into as usize], &self.bundles[from as usize]);
+        let base_of_small = match small.pin {
+            Some(pin) => Some(pin.checked_sub(shift as u8)?),
+            None => None,
+        };
+        let base = match (large.pin, base_of_small) {
+            (None, None) => return Some(None),
+            (Some(a), Some(b)) => return (a == b).then_some(Some(a)),
+            (Some(base), None) | (None, Some(base)) => base,
+        };
+        let (unplaced, first) =
+            if large.pin.is_some() { (small, usize::from(base) + shift) } else { (large, base.into()) };
+        let align = large.align.max(small.align);
+        let aligned =
+            |bundle: &Bundle, at: usize| at % usize::from(bundle.align) == usize::from(bundle.residue);
+        let fits = align == 1 || (aligned(large, base.into()) && aligned(small, usize::from(base) + shift));
+        let stack = usize::from(crate::regalloc::STACK_POINTER.index);
+        let free = |(register, slot): (usize, &Ranges)| {
+            register != stack && self.taken.get(register).is_some_and(|taken| !taken.intersects(slot))
+        };
+        (fits && (first..).zip(&unplaced.slots).all(free)).then_some(Some(base))
     }
 
     /// The pieces of a bundle, as new bundles; the bundle itself is left empty.
@@ -288,6 +338,7 @@ impl Bundles {
                 members: group.iter().map(|&(v, _)| (v, 0)).collect(),
                 weight: weight * group.len() as f32,
                 fixed: group.iter().all(|(v, _)| fixed[v.index()]),
+                pin: group.iter().find_map(|(v, _)| func.value(*v).pin),
             });
         }
         self.keep_uniform(first, live);

@@ -25,6 +25,7 @@ use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Function, Reg, Src, SrcKind, SrcMods, Term, Value};
 use crate::ori::op::Op;
 use crate::regalloc::Allocation;
+use crate::regalloc::convention::Lent;
 use content::Content;
 use trace::Trace;
 
@@ -49,6 +50,7 @@ struct Checker<'a> {
     after: &'a Function,
     origin: &'a [Vec<Option<u32>>],
     cfg: Cfg,
+    lent: Lent,
     lane_base: Vec<u32>,
     /// Per lane: what it always holds. Packs, copies and constants are seen through.
     canonical: Vec<Content>,
@@ -64,7 +66,8 @@ impl<'a> Checker<'a> {
         }
         let canonical = (0..lanes).map(|lane| Content::Lane { lane, not: false }).collect();
         let cfg = Cfg::new(before);
-        let mut checker = Checker { before, after, origin: &allocation.origin, cfg, lane_base, canonical };
+        let (origin, lent) = (&allocation.origin, Lent::of(after));
+        let mut checker = Checker { before, after, origin, cfg, lent, lane_base, canonical };
         checker.see_through();
         checker
     }

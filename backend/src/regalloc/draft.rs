@@ -36,7 +36,7 @@ impl Code {
 impl<'a> Draft<'a> {
     pub(crate) fn new(func: &'a mut Function) -> Draft<'a> {
         let origin = func.blocks.iter().map(|b| (0..b.insts.len() as u32).map(Some).collect()).collect();
-        let fixed = vec![false; func.values.len()];
+        let fixed = pinned(func);
         Draft { func, origin, fixed, on_edges: Vec::new() }
     }
 
@@ -94,6 +94,11 @@ impl<'a> Draft<'a> {
         let layout = std::mem::take(&mut self.func.layout);
         self.func.layout = layout.into_iter().flat_map(|b| std::iter::once(b).chain(of(b))).collect();
     }
+}
+
+/// Per value: the calling convention has a register for it.
+pub(crate) fn pinned(func: &Function) -> Vec<bool> {
+    func.values.iter().map(|data| data.pin.is_some()).collect()
 }
 
 /// Results of a guarded instruction with the values they replace.

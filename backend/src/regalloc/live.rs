@@ -185,6 +185,11 @@ impl Liveness {
         Ranges([Interval { start: 0, end: self.points }].into_iter().collect())
     }
 
+    /// Where other threads of the warp may run in between, ascending.
+    pub(crate) fn switches(&self) -> &[Point] {
+        &self.switches
+    }
+
     /// Whether other threads of the warp may run while something is live.
     pub(crate) fn crosses_switch(&self, ranges: &Ranges) -> bool {
         ranges.0.iter().any(|i| {

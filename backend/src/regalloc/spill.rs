@@ -83,7 +83,7 @@ pub(crate) fn spill(
     }
     // What is left of spilled values, and all values made from here on, has the shortest of ranges.
     for (fixed, home) in draft.fixed.iter_mut().zip(&homes) {
-        *fixed = home.is_some();
+        *fixed |= home.is_some();
     }
     homes.resize(draft.func.values.len(), None);
     let mut spiller = Spiller { draft, homes, reach };

@@ -30,6 +30,11 @@ impl InstFacts {
             Role::Dst => writes.push(used),
             _ => reads.push(used),
         });
+        if matches!(mnemonic, "CALL" | "RET") {
+            // Who is there may read and write any register, and waits for none.
+            reads.extend(all_registers(Role::A));
+            writes.extend(all_registers(Role::Dst));
+        }
         InstFacts {
             reads,
             writes,
@@ -50,6 +55,12 @@ impl InstFacts {
     pub(crate) fn late_reads(&self) -> impl Iterator<Item = &RegUse> {
         self.reads.iter().filter(|r| matches!(r.file, RegFile::R | RegFile::UR))
     }
+}
+
+/// All registers of all files.
+fn all_registers(role: Role) -> impl Iterator<Item = RegUse> {
+    let files = [(RegFile::R, 255), (RegFile::P, 7), (RegFile::UR, 254), (RegFile::UP, 7), (RegFile::B, 16)];
+    files.into_iter().map(move |(file, count)| RegUse { file, index: 0, count, role })
 }
 
 pub(crate) fn name(inst: &Inst) -> &'static str {

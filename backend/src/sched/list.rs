@@ -216,7 +216,7 @@ mod tests {
             Step::Clock { dst } => (format!("CS2R.32 R{dst}, SR_CLOCKLO"), Effect::Fence { pinned: true }),
         };
         let inst = sass::parse(SM, &text, 0).unwrap_or_else(|e| panic!("{text}: {}", e.message));
-        MachInst { inst, src: None, target: None, effect }
+        MachInst { inst, src: None, target: None, link: None, effect }
     }
 
     fn reorder_alone(insts: &mut [MachInst]) {

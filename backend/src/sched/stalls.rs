@@ -218,6 +218,6 @@ fn pauses(sm: Sm, src: Option<SrcId>, cycles: u16) -> impl Iterator<Item = MachI
     (0..cycles.div_ceil(MAX_STALL)).map(move |i| {
         let mut inst = Inst::new(super::nop(sm));
         inst.control.stall = (cycles - i * MAX_STALL).min(MAX_STALL) as u8;
-        MachInst { inst, src, target: None, effect: Effect::None }
+        MachInst { inst, src, target: None, link: None, effect: Effect::None }
     })
 }

@@ -185,7 +185,7 @@ fn check(sm: u8, first: &Kind, second: &Kind) -> Result<(), String> {
     let (ptx, [a, b]) = kernel(first, second);
     let input = input(&ptx, "k").unwrap_or_else(|error| panic!("{error}\n{ptx}"));
     let made = compile(&input, Sm::new(sm.into()), 3).map_err(|error| format!("{error}"))?;
-    let [before, after] = [a, b].map(|src| places(sm, &made.code, &made.lines, src));
+    let [before, after] = [a, b].map(|src| places(sm, &made.kernel.code, &made.kernel.lines, src));
     for (kind, places) in [(first, &before), (second, &after)] {
         // Nothing reads what is loaded.
         if places.is_empty() && !kind.is_weak_load() && !kind.has("weak") {

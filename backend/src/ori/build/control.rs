@@ -202,17 +202,21 @@ impl<'a> Lowering<'a> {
                 }
                 self.switch(instr, uniform)?;
             }
-            (_, None) => self.end(Term::Exit),
-            (_, Some(els)) => {
-                let then = self.new_block(1);
-                self.end(Term::Branch { cond: self.guard, then, els, uniform });
-                self.start(then);
-                self.end(Term::Exit);
+            (form, els) => {
+                if let Some(els) = els {
+                    let then = self.new_block(1);
+                    self.end(Term::Branch { cond: self.guard, then, els, uniform });
+                    self.start(then);
+                }
+                match form {
+                    FormId::Exit => self.end(Term::Exit),
+                    _ => self.return_to_caller()?,
+                }
             }
         }
         if let (Some(els), None) = (els, next) {
             self.start(els);
-            self.end(Term::Exit);
+            self.return_to_caller()?;
         }
         Ok(())
     }

@@ -177,7 +177,7 @@ impl<'a> Lowering<'a> {
             F::Shfl => self.unsupported(instr, "without .sync, on targets that need it"),
             F::ShflSync => self.branch_around(|this| this.shuffle(instr)),
 
-            F::Call => self.unsupported(instr, "calls"),
+            F::Call => self.call(instr),
             F::Bra | F::BrxIdx | F::Ret | F::Exit => self.malformed("a terminator inside a block"),
 
             F::Bar | F::Barrier => self.branch_around(|this| this.barrier(instr)),

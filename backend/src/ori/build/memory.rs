@@ -86,6 +86,11 @@ pub(super) enum Target {
         address: Src,
         offset: i32,
     },
+    /// A parameter of a function or a call, which is in registers.
+    Parameter {
+        symbol: Symbol,
+        offset: i64,
+    },
     /// A known place in a constant bank.
     Constant {
         bank: u8,
@@ -177,7 +182,7 @@ impl<'a> Lowering<'a> {
             Some(Mod::Shared | Mod::SharedCta) => self.shared_target(instr, address),
             Some(Mod::Local) => self.local_target(instr, address),
             Some(Mod::Const) => self.constant_target(instr, address, crate::layout::CONST_BANK),
-            Some(Mod::Param | Mod::ParamEntry) => self.constant_target(instr, address, 0),
+            Some(Mod::Param | Mod::ParamEntry | Mod::ParamFunc) => self.parameter_target(instr, address),
             Some(other) => self.unsupported(instr, &format!("the state space .{}", other.text())),
         }
     }
@@ -215,6 +220,14 @@ impl<'a> Lowering<'a> {
 
     pub(super) fn shared_target(&mut self, instr: &Statement<'a>, address: Address) -> Result<Target> {
         match address.base {
+            AddressBase::Symbol(symbol) if self.linked => {
+                let Place::Linked(symbol) = self.place(symbol)? else {
+                    return self.unsupported(instr, "a shared access that names a variable of another space");
+                };
+                let base = self.shared_base_uniform().unwrap_or(Src::ZERO);
+                let address = self.shared_link(symbol, address.offset);
+                Ok(Target::Shared { address, base, offset: 0 })
+            }
             AddressBase::Symbol(symbol) => {
                 let Place::Shared(at) = self.place(symbol)? else {
                     return self.unsupported(instr, "a shared access that names a variable of another space");
@@ -258,19 +271,35 @@ impl<'a> Lowering<'a> {
         self.out.frame.uses_stack = true;
         let (address, offset) = match address.base {
             AddressBase::Symbol(symbol) => {
-                let Place::Local(at) = self.place(symbol)? else {
-                    return self.unsupported(instr, "a local access that names a variable of another space");
+                let (base, at) = match self.place(symbol)? {
+                    Place::Local(at) => (STACK, at),
+                    Place::Incoming(at) => (self.incoming(), at),
+                    _ => {
+                        return self
+                            .unsupported(instr, "a local access that names a variable of another space");
+                    }
                 };
                 let at = i64::from(at).saturating_add(address.offset);
                 if !OFFSETS.contains(&at) {
                     return self.unsupported(instr, "an offset of more than 24 bits");
                 }
-                (STACK, at as i32)
+                (base, at as i32)
             }
             AddressBase::Reg(reg) => self.narrow_address(reg, address.offset)?,
             AddressBase::Absolute => self.split_offset(Src::ZERO, address.offset),
         };
         Ok(Target::Local { address, offset })
+    }
+
+    /// Parameters of kernels are constants, those of functions registers or local memory.
+    fn parameter_target(&mut self, instr: &Statement<'a>, address: Address) -> Result<Target> {
+        match address.base {
+            AddressBase::Symbol(symbol) if self.is_parameter(symbol) => {
+                Ok(Target::Parameter { symbol, offset: address.offset })
+            }
+            _ if self.func.entry => self.constant_target(instr, address, 0),
+            _ => self.local_target(instr, address),
+        }
     }
 
     fn constant_target(&mut self, instr: &Statement<'a>, address: Address, bank: u8) -> Result<Target> {
@@ -322,6 +351,16 @@ impl<'a> Lowering<'a> {
         let dsts = elements(instr, self.operand(instr, 0)?);
         let size = self.memory_size(instr, ty, dsts.len())?;
         let target = self.target(instr, 1)?;
+        if let Target::Parameter { symbol, offset } = target {
+            ignore_order(instr);
+            for (i, dst) in dsts.iter().enumerate() {
+                let at = offset.saturating_add(i as i64 * i64::from(ty.bytes()));
+                let element = self.parameter_element(symbol, at, ty)?;
+                let element = self.widen_to(dst, element, ty)?;
+                self.write(dst, element)?;
+            }
+            return Ok(());
+        }
         if let Target::Constant { bank, offset } = target
             && let Some(words) = self.constant_words(bank, offset, ty, dsts.len())
         {
@@ -370,6 +409,8 @@ impl<'a> Lowering<'a> {
                 (Op::Ldc { size, bank, offset: offset.into() }, vec![Src::ZERO])
             }
             Target::Indexed { bank, index, offset } => (Op::Ldc { size, bank, offset }, vec![index]),
+            // Loaded before.
+            Target::Parameter { .. } => (Op::Mov, vec![Src::UNDEF]),
         }
     }
 
@@ -456,6 +497,19 @@ impl<'a> Lowering<'a> {
             size => size,
         };
         let target = self.target(instr, 0)?;
+        if let Target::Parameter { symbol, offset } = target {
+            ignore_order(instr);
+            for (i, src) in srcs.iter().enumerate() {
+                let value = self.read(src, ty)?;
+                self.set_parameter(
+                    symbol,
+                    offset.saturating_add(i as i64 * i64::from(ty.bytes())),
+                    ty,
+                    value,
+                )?;
+            }
+            return Ok(());
+        }
         let data = self.stored(srcs, ty)?;
         if instr.has(Mod::Release) {
             self.release(scope(instr).unwrap_or(Scope::Sys));
@@ -474,7 +528,7 @@ impl<'a> Lowering<'a> {
                 ignore_order(instr);
                 self.effect(Op::Stl { size, offset }, &[address, data]);
             }
-            Target::Constant { .. } | Target::Indexed { .. } => {
+            Target::Constant { .. } | Target::Indexed { .. } | Target::Parameter { .. } => {
                 return self.unsupported(instr, "a store to constant memory");
             }
         }

@@ -6,7 +6,7 @@ use crate::CodegenError;
 use crate::input::Symbol;
 use crate::layout;
 use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind};
-use crate::ori::op::{Bool, ICmp, Op, QuerySpace, lut};
+use crate::ori::op::{Bool, ICmp, Link, Op, QuerySpace, lut};
 use crate::target::ParamWindow;
 use ptx_isa::{Mod, ScalarType, Space};
 
@@ -34,8 +34,12 @@ pub(super) enum Place {
     Local(u32),
     /// Bytes into a constant bank: a `.const` variable or a kernel parameter.
     Constant { bank: u8, offset: u32 },
-    /// Global memory or code; bank 4 slot with its address.
+    /// Bytes into what the caller passes on the stack.
+    Incoming(u32),
+    /// Global memory; bank 4 slot with its address.
     Slot(u16),
+    /// A function or a shared variable whose place is known when the kernel is linked.
+    Linked(Symbol),
 }
 
 impl<'a> Lowering<'a> {
@@ -46,18 +50,28 @@ impl<'a> Lowering<'a> {
             let Some(param) = self.func.params.get(i as usize) else {
                 return self.malformed(format!("parameter {i} does not exist"));
             };
+            if let Some(&start) = self.in_memory.get(&i) {
+                return Ok(Place::Local(start));
+            }
+            if let Some(crate::abi::Place::Stack(start)) = self.convention.params.get(i as usize) {
+                return Ok(Place::Incoming(*start));
+            }
+            if !self.func.entry {
+                return self.refuse("the address of a parameter");
+            }
             return Ok(Place::Constant {
                 bank: 0,
                 offset: u32::from(self.target.driver.params) + param.offset,
             });
         }
         if let Symbol::Function(_) = symbol {
-            return self.refuse("the address of a function");
+            return Ok(Place::Linked(symbol));
         }
         let Some(variable) = layout::variable(self.env, self.func, symbol) else {
             return self.malformed(format!("{symbol:?} is not a variable"));
         };
         match (variable.space, symbol) {
+            (Space::Shared, _) if self.linked => Ok(Place::Linked(symbol)),
             (Space::Shared, _) => {
                 self.shared.offset(symbol).map(Place::Shared).ok_or_else(|| missing(self.src))
             }
@@ -83,6 +97,19 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Where a shared variable lies in the block's shared memory, counted from where the uniform base is.
+    pub(super) fn shared_link(&mut self, symbol: Symbol, offset: i64) -> Src {
+        let start = if self.target.clusters { self.target.shared_base } else { 0 };
+        let offset = (offset as i32).wrapping_sub(start as i32);
+        self.reg(Op::Locate { link: Link { symbol, offset } }, &[])
+    }
+
+    /// An address in the frame.
+    pub(super) fn stack_address(&mut self, start: u32) -> Src {
+        self.out.frame.uses_stack = true;
+        self.reg_add(STACK, Src::imm(start))
+    }
+
     fn refuse<T>(&self, what: &str) -> Result<T> {
         Err(CodegenError::unsupported(self.src, what))
     }
@@ -103,6 +130,20 @@ impl<'a> Lowering<'a> {
             Place::Local(base) => {
                 self.out.frame.uses_stack = true;
                 self.reg_add(STACK, Src::imm(base.wrapping_add(offset as u32)))
+            }
+            Place::Incoming(base) => {
+                let top = self.incoming();
+                self.add(top, Src::imm(base.wrapping_add(offset as u32)))
+            }
+            Place::Linked(symbol @ Symbol::Function(_)) => {
+                self.reg(Op::Locate { link: Link { symbol, offset: offset as i32 } }, &[])
+            }
+            Place::Linked(symbol) => {
+                let at = self.shared_link(symbol, offset);
+                match self.shared_base() {
+                    Some(window) => self.add(window, at),
+                    None => at,
+                }
             }
             Place::Constant { offset: base, .. } => Src::imm(base.wrapping_add(offset as u32)),
             Place::Slot(slot) => {
@@ -172,7 +213,11 @@ impl<'a> Lowering<'a> {
         let driver = self.target.driver;
         match (space, driver.shared_window) {
             (Mod::Const, _) => Ok(self.pair(Src::constant(0, driver.const_window))),
-            (Mod::Param, _) => match driver.param_window {
+            // Parameters of functions that have addresses are in local memory.
+            (Mod::Param | Mod::ParamEntry, _) if !self.func.entry => {
+                Ok(self.pair(Src::constant(0, driver.local_window)))
+            }
+            (Mod::Param | Mod::ParamEntry, _) => match driver.param_window {
                 ParamWindow::Bank(window) => Ok(self.pair(Src::constant(0, window))),
                 ParamWindow::Parameters(first) => {
                     // Addresses here count from the start of the bank.
@@ -206,7 +251,7 @@ impl<'a> Lowering<'a> {
                 let high = if to { Src::ZERO } else { self.window(instr, space)?[1] };
                 self.result_pair(instr, [low, high])
             }
-            Mod::Shared | Mod::SharedCta | Mod::Local | Mod::Const | Mod::Param => {
+            Mod::Shared | Mod::SharedCta | Mod::Local | Mod::Const | Mod::Param | Mod::ParamEntry => {
                 let address = self.pair(address);
                 let window = self.window(instr, space)?;
                 let moved =

@@ -55,7 +55,9 @@ impl Plan {
         let loops = Loops::new(func, &cfg, &dom);
         let divergence = Divergence::new(func, &cfg, &post_dominators(&cfg, func, &loops), &loops);
         let mut plan = Plan { diverged: vec![false; func.blocks.len()], ..Plan::default() };
+        let parting = parting(func, &cfg);
         if !cfg.order.iter().any(|b| divergence.branch_diverges(*b)) {
+            plan.diverged = all_after(func, &parting);
             plan.brackets = Groups::new(func, &cfg, &loops, &divergence, &plan.diverged).brackets;
             return plan;
         }
@@ -84,6 +86,7 @@ impl Plan {
             is_last,
             meets: branches.iter().map(|b| (post.parent(*b), 1)).collect(),
             branches,
+            parting,
             barrier_at: vec![None; func.blocks.len()],
             climbed: FxHashMap::default(),
             cycles: FxHashMap::default(),
@@ -105,6 +108,8 @@ struct Choice<'a> {
     loops: &'a Loops,
     is_last: bool,
     branches: Vec<BlockId>,
+    /// Blocks to which threads that set out together may come apart, for all that this function knows.
+    parting: Vec<BlockId>,
     /// For each branch: where its threads meet, if anywhere, and how many places were tried.
     meets: Vec<(Option<BlockId>, u32)>,
     /// Indexed by block: the barrier that is waited for there.
@@ -134,8 +139,9 @@ impl Choice<'_> {
             }
             let mut taken_back = waits.unsafe_barriers(self.func, &plan.barriers);
             if round < ROUNDS {
-                let groups =
+                let mut groups =
                     Groups::new(self.func, self.flow, self.loops, divergence, &self.diverged(reduced));
+                groups.parting.extend_from_slice(&self.parting);
                 let is_end = |b: BlockId, to: BlockId| {
                     let at = self.barrier_at[to.index()].map(|at| plan.barriers[at as usize]);
                     at.is_some_and(|barrier| barrier.is_around(self.dom, b))
@@ -163,7 +169,7 @@ impl Choice<'_> {
 
     /// Indexed by block: threads of a warp may be apart there.
     fn diverged(&self, reduced: &Function) -> Vec<bool> {
-        let mut diverged = vec![false; self.func.blocks.len()];
+        let mut diverged = all_after(self.func, &self.parting);
         mark_diverged(reduced, &self.pairs(), &mut diverged);
         diverged
     }
@@ -379,11 +385,12 @@ fn leaves(func: &Function, cfg: &Cfg, loops: &Loops, from: BlockId, to: BlockId)
     let block = func.block(to);
     match block.term {
         Term::Unreachable => true,
-        Term::Exit | Term::Ret => {
+        Term::Exit => {
             let in_cycle = loops.innermost(from).is_some() || loops.is_irreducible(from);
             block.insts.is_empty() || (cfg.preds(to).len() == 1 && !in_cycle)
         }
-        Term::Jump(_) | Term::Branch { .. } | Term::Switch { .. } => false,
+        // Who returns goes on, and stays in every mask.
+        Term::Ret | Term::Jump(_) | Term::Branch { .. } | Term::Switch { .. } => false,
     }
 }
 
@@ -418,4 +425,23 @@ fn skeleton(func: &Function) -> Function {
         frame: func.frame,
         facts: Default::default(),
     }
+}
+
+/// Where threads may come apart without a branch of the function: to its start, if it is called, and back from a call.
+fn parting(func: &Function, cfg: &Cfg) -> Vec<BlockId> {
+    let calls = |b: &BlockId| func.block(*b).insts.iter().any(|inst| inst.op.is_call());
+    let starts = func.layout.first().filter(|_| !func.entry);
+    starts.into_iter().copied().chain(cfg.order.iter().copied().filter(calls)).collect()
+}
+
+/// Indexed by block: the blocks, and those that control reaches from them.
+fn all_after(func: &Function, blocks: &[BlockId]) -> Vec<bool> {
+    let mut reached = vec![false; func.blocks.len()];
+    let mut work = blocks.to_vec();
+    while let Some(b) = work.pop() {
+        if !std::mem::replace(&mut reached[b.index()], true) {
+            for_each_successor(func, b, |to| work.push(to));
+        }
+    }
+    reached
 }

@@ -10,7 +10,7 @@ use crate::ori::cfg::for_each_successor;
 use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, Function, Inst, Src, SrcKind};
 use crate::ori::loops::Loops;
-use crate::ori::op::{BarMode, Op};
+use crate::ori::op::{BarMode, Callee, Op};
 use std::ops::Range;
 
 /// Whom an operation waits for.
@@ -45,7 +45,7 @@ impl<'a> Waits<'a> {
         let mut waits =
             Waits { dom, loops, blocks: Vec::new(), place: vec![None; func.blocks.len()], any_counts: false };
         for &b in &dom.preorder {
-            let own = waits_of(&func.block(b).insts);
+            let own = waits_of(&func.block(b).insts, func.entry);
             if !own.is_empty() {
                 waits.place[b.index()] = Some(waits.blocks.len() as u32);
                 waits.any_counts |= own.contains(&Wait::Count);
@@ -170,7 +170,7 @@ impl Walk {
 }
 
 /// The operations of a block that wait.
-fn waits_of(insts: &[Inst]) -> Vec<Wait> {
+fn waits_of(insts: &[Inst], is_kernel: bool) -> Vec<Wait> {
     let mut waits = Vec::new();
     for inst in insts {
         match inst.op {
@@ -178,6 +178,12 @@ fn waits_of(insts: &[Inst]) -> Vec<Wait> {
             Op::Warpsync => waits.push(Wait::Some),
             // The warp is together already, so none of its threads is elsewhere.
             Op::Bar { .. } if waits.contains(&Wait::Warp) => {}
+            // What is called may wait for others, who wait somewhere else.
+            Op::Call { callee: Callee { waits: true, .. } } | Op::CallTo { absolute: false } => {
+                waits.push(Wait::Count);
+            }
+            // A function has no barrier registers that last while it calls: none is set around this.
+            Op::Call { .. } | Op::CallTo { absolute: true } if !is_kernel => waits.push(Wait::Count),
             Op::Bar { mode: BarMode::Arv } => waits.push(Wait::Arrives),
             Op::Bar { mode } => {
                 let reduces = matches!(mode, BarMode::RedPopc | BarMode::RedAnd | BarMode::RedOr);

@@ -3,9 +3,10 @@
 use super::Checker;
 use super::content::{Content, Held, Place, Steps, aligned, dst_of, is_reg, offset, spill_words, words};
 use super::trace::Trace;
-use crate::ori::ir::{BlockId, Dst, File, Inst, Reg, Src, SrcKind, SrcMods};
+use crate::abi::{self, RETURN_ADDRESS};
+use crate::ori::ir::{BlockId, Dst, File, Inst, Reg, Src, SrcKind, SrcMods, Term, Value};
 use crate::ori::op::{ICmp, Op};
-use crate::ori::signature::special;
+use crate::ori::signature::{facts, special};
 use crate::regalloc::STACK_POINTER;
 use smallvec::SmallVec;
 
@@ -79,6 +80,13 @@ impl State {
     }
 }
 
+fn reg_of(dst: Dst) -> Option<Reg> {
+    match dst {
+        Dst::Reg(reg) => Some(reg),
+        Dst::Value(_) | Dst::Sink => None,
+    }
+}
+
 /// Who reads, for messages: a block of the output, and an instruction or, past the last, the terminator.
 pub(super) type Reader = (BlockId, u32);
 
@@ -106,6 +114,9 @@ impl Checker<'_> {
                     (self.before.block(b).term.operand(), self.after.block(b).term.operand())
             {
                 self.read(was, is, &state, trace, reader).map_err(|what| self.at(reader, &what))?;
+            }
+            if self.is_run(b) && self.after.block(b).term == Term::Ret {
+                self.leave_function(b, &state, trace, reader).map_err(|what| self.at(reader, &what))?;
             }
             state.leave(b, &mut trace.effects);
         }
@@ -142,7 +153,11 @@ impl Checker<'_> {
         if self.is_run(b) {
             self.read_all(original, &code[0], state, trace, (b, i as u32))?;
         }
+        if original.op == Op::Params {
+            self.is_start(b, i)?;
+        }
         self.define(original, &code[0], state)?;
+        self.lose(&code[0], state);
         Ok(1)
     }
 
@@ -191,6 +206,7 @@ impl Checker<'_> {
             return Err(format!("{was:?} became {is:?}"));
         };
         let file = self.before.value(value).file;
+        self.is_in_place(value, reg)?;
         aligned(reg, file, if matches!(was.kind, SrcKind::Part(..)) { 1 } else { width })?;
         for i in 0..width {
             self.holds(offset(reg, i)?, self.expected(value, first + i), state, trace, reader)?;
@@ -207,9 +223,14 @@ impl Checker<'_> {
         trace: &mut Trace<'_>,
         reader: Reader,
     ) -> Result<(), String> {
+        let was_call = was.op.is_call();
         self.read(&was.guard, &is.guard, state, trace, reader)?;
         for (was, is) in was.srcs.iter().zip(&is.srcs) {
             self.read(was, is, state, trace, reader)?;
+            // The call itself puts the return address there.
+            if let (true, SrcKind::Reg(Reg { file: File::R, index: 19..=21 })) = (was_call, is.kind) {
+                return Err(format!("{is:?} is overwritten by the call"));
+            }
         }
         for ((was_dst, is_dst), old) in was.dsts.iter().zip(&is.dsts).zip(&was.old) {
             let (Dst::Value(v), Dst::Reg(r)) = (was_dst, is_dst) else { continue };
@@ -235,8 +256,13 @@ impl Checker<'_> {
                 _ => return Err(format!("{was:?} became {is:?}")),
             };
             let data = value.map(|v| self.before.value(v));
-            if let Some(data) = data {
+            if let (Some(value), Some(data)) = (value, data) {
+                self.is_in_place(value, reg)?;
                 aligned(reg, data.file, data.width)?;
+                let kept = matches!(reg.file, File::B | File::UR) && abi::is_preserved(reg);
+                if kept && !self.after.entry {
+                    return Err(format!("{reg:?} is the caller's"));
+                }
             }
             for part in 0..data.map_or(1, |data| data.width) {
                 let reg = offset(reg, part)?;
@@ -246,6 +272,71 @@ impl Checker<'_> {
                 written.push(reg);
                 let content = value.map_or(Content::Fixed(reg), |v| self.expected(v, part));
                 state.write(Place::Reg(reg), Held::Known(content));
+            }
+        }
+        Ok(())
+    }
+
+    /// A value is where the calling convention wants it.
+    fn is_in_place(&self, value: Value, reg: Reg) -> Result<(), String> {
+        match self.before.value(value).pin {
+            Some(pin) if pin != reg.index => Err(format!("{value:?} is in {reg:?}, not in R{pin}")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The caller's values are still in their registers.
+    fn is_start(&self, b: BlockId, i: usize) -> Result<(), String> {
+        let before = &self.after.block(b).insts[..i];
+        if self.after.layout.first() == Some(&b) && before.iter().all(|inst| inst.dsts.is_empty()) {
+            Ok(())
+        } else {
+            Err("is not at the start".to_owned())
+        }
+    }
+
+    /// Forgets what an instruction, or a function that it calls, overwrites, and what other threads may overwrite
+    /// while these wait.
+    fn lose(&self, inst: &Inst, state: &mut State) {
+        let forget = |file: File, count: u8, state: &mut State, lost: &dyn Fn(Reg) -> bool| {
+            for reg in (0..count).map(|index| Reg { file, index }).filter(|reg| lost(*reg)) {
+                state.write(Place::Reg(reg), Held::Nothing);
+            }
+        };
+        if inst.op.is_call() {
+            let given: Vec<Reg> = inst.dsts.iter().filter_map(|dst| reg_of(*dst)).collect();
+            let address =
+                |reg: Reg| reg.file == File::R && (RETURN_ADDRESS..RETURN_ADDRESS + 2).contains(&reg.index);
+            let lost = |reg: Reg| (address(reg) || !abi::is_preserved(reg)) && !given.contains(&reg);
+            forget(File::R, 255, state, &lost);
+            forget(File::P, 7, state, &lost);
+            forget(File::B, 16, state, &lost);
+        }
+        if facts(&inst.op).waits {
+            let lost = |reg: Reg| self.lent.has(reg);
+            forget(File::UR, 255, state, &lost);
+            forget(File::UP, 7, state, &lost);
+        }
+    }
+
+    /// At a return the results are in their registers, and what the caller wants unchanged is as it was.
+    fn leave_function(
+        &self,
+        b: BlockId,
+        state: &State,
+        trace: &mut Trace<'_>,
+        reader: Reader,
+    ) -> Result<(), String> {
+        let code = &self.after.block(b).insts;
+        let origins = self.origin[b.index()].iter().zip(code).rev();
+        let results = origins.into_iter().find(|(_, inst)| inst.op == Op::Results);
+        if let Some((Some(origin), results)) = results {
+            self.read_all(&self.before.block(b).insts[*origin as usize], results, state, trace, reader)?;
+        }
+        for index in 0..=254 {
+            let reg = Reg { file: File::R, index };
+            if abi::is_preserved(reg) {
+                self.holds(reg, Content::Fixed(reg), state, trace, reader)?;
             }
         }
         Ok(())

@@ -123,6 +123,11 @@ impl<'a> Trace<'a> {
             let web = &mut self.webs[number as usize];
             let (place, content, reader) = (web.place, web.content, web.reader);
             let mut work = std::mem::take(&mut web.starts);
+            if let Place::Reg(reg) = place
+                && self.checker.lent.has(reg)
+            {
+                return Err(self.checker.at(reader, &format!("{reg:?} does not last from block to block")));
+            }
             while let Some(b) = work.pop() {
                 steps += 1;
                 if steps % STRIDE == 0 {

@@ -108,7 +108,8 @@ impl Order {
         if let Some(meet) = self.meet {
             graph.edge(meet, i, 1);
         }
-        if inst.op == Op::Bsync {
+        // What the caller passes is in registers that any instruction may write.
+        if matches!(inst.op, Op::Bsync | Op::Params) {
             self.meet = Some(i);
         }
         let names =

@@ -1,0 +1,160 @@
+//! The calling convention of device functions: where parameters and results are, and what a call leaves as it was.
+//!
+//! By observation of ptxas 13.0.88, the same on all targets. ptxas uses it wherever caller and callee do not know each
+//! other; calls inside a module may have registers of their own there. Here every call keeps the convention, so that a
+//! function's code depends on nothing but the declarations of what it calls.
+
+use crate::input::Param;
+use crate::ori::ir::{File, Reg};
+
+/// The first of the registers that pass parameters and results, and one more than the last.
+pub const FIRST: u8 = 4;
+const END: u8 = 16;
+/// The pair of registers with the address where a function returns to.
+pub const RETURN_ADDRESS: u8 = 20;
+/// The most bytes that registers pass.
+const MOST_IN_REGISTERS: u32 = 4 * (END - FIRST) as u32;
+/// Kernels and functions that take part in calls use as many registers at least, as ptxas counts them.
+pub const FEWEST_REGISTERS: u32 = 24;
+/// The stack pointer is a multiple of as many bytes wherever a function is called.
+pub const STACK_ALIGN: u32 = 8;
+
+/// A function that is called leaves the register as it was.
+pub const fn is_preserved(reg: Reg) -> bool {
+    match reg.file {
+        File::R => matches!(reg.index, 1 | 2 | 16..=31) || (reg.index >= 32 && reg.index & 4 != 0),
+        File::UR => reg.index >= 36 && reg.index < 64,
+        File::B => reg.index >= 6,
+        File::P | File::UP => false,
+    }
+}
+
+/// Where a parameter or a result is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// From this register on, four bytes in each.
+    Registers(u8),
+    /// So many bytes above the caller's stack pointer.
+    Stack(u32),
+}
+
+/// How one kind of function is called.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Convention {
+    /// Parallel to the parameters.
+    pub params: Vec<Place>,
+    pub results: Results,
+    /// Bytes that parameters take on the stack.
+    pub stack_bytes: u32,
+}
+
+/// Where the results are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Results {
+    /// From these registers on, parallel to the results.
+    Registers(Vec<u8>),
+    /// In memory of the caller of so many bytes, whose address in local memory is in the first register.
+    Memory(u32),
+}
+
+/// Registers that one bit of a set stands for, the first of them lowest.
+struct Free(u16);
+
+impl Free {
+    /// The lowest free run that a parameter fits into.
+    fn take(&mut self, param: &Param) -> Option<u8> {
+        let words = words(param);
+        let align = (param.align.clamp(4, 16) / 4) as u8;
+        let run = |first: u8| (((1u32 << words) - 1) << (first - FIRST)) as u16;
+        let fits = |first: &u8| {
+            first.is_multiple_of(align)
+                && u32::from(*first) + words <= END.into()
+                && self.0 & run(*first) == 0
+        };
+        let first = (words <= u32::from(END - FIRST)).then(|| (FIRST..END).find(fits))??;
+        self.0 |= run(first);
+        Some(first)
+    }
+}
+
+/// Registers of a parameter.
+pub fn words(param: &Param) -> u32 {
+    param.size.div_ceil(4).max(1)
+}
+
+/// The convention for a function with these parameters and results. `None` if it has several results that registers do
+/// not hold together.
+pub fn convention(params: &[Param], returns: &[Param]) -> Option<Convention> {
+    let mut free = Free(0);
+    let results = match returns {
+        [only] if only.size > MOST_IN_REGISTERS => {
+            free.0 = 1;
+            Results::Memory(only.size)
+        }
+        _ => {
+            let mut free = Free(0);
+            Results::Registers(returns.iter().map(|result| free.take(result)).collect::<Option<_>>()?)
+        }
+    };
+    let mut stack_bytes = 0u32;
+    let mut place = |param: &Param| {
+        if let Some(register) = free.take(param) {
+            return Place::Registers(register);
+        }
+        let start = stack_bytes.next_multiple_of(param.align.max(4));
+        stack_bytes = start.saturating_add(param.size.max(4));
+        Place::Stack(start)
+    };
+    let params = params.iter().map(&mut place).collect();
+    Some(Convention { params, results, stack_bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ptx_isa::ScalarType;
+
+    /// Parameters of so many bytes and alignments.
+    fn params(list: &[(u32, u32)]) -> Vec<Param> {
+        let param = |&(size, align): &(u32, u32)| Param {
+            name: String::new(),
+            ty: ScalarType::B8,
+            size,
+            align,
+            offset: 0,
+            reg: None,
+        };
+        list.iter().map(param).collect()
+    }
+
+    fn places(list: &[(u32, u32)]) -> Vec<Place> {
+        convention(&params(list), &[]).unwrap().params
+    }
+
+    #[test]
+    fn parameters_take_the_lowest_run_that_is_free() {
+        use Place::{Registers as R, Stack as S};
+        let (b8, b16, b32, b64) = ((1, 1), (2, 2), (4, 4), (8, 8));
+        assert_eq!(places(&[b32, b64, b16, b8, b32, b64, b32]), [R(4), R(6), R(5), R(8), R(9), R(10), R(12)]);
+        assert_eq!(
+            places(&[(16, 16), b32, (12, 8), (4, 4), (3, 1), b32]),
+            [R(4), R(8), R(10), R(9), R(13), R(14)]
+        );
+        assert_eq!(places(&[b32, (32, 16), b32]), [R(4), R(8), R(5)]);
+        assert_eq!(places(&[b32, (16, 16), b32, b32]), [R(4), R(8), R(5), R(6)]);
+        assert_eq!(places(&[b32, (44, 4), b32]), [R(4), R(5), S(0)]);
+        assert_eq!(places(&[(48, 16), b32, b8, b64]), [R(4), S(0), S(4), S(8)]);
+        assert_eq!(places(&[b32, (64, 8), b32]), [R(4), S(0), R(5)]);
+        let mut many = vec![b32; 11];
+        many.extend([b64, b32, b8, b16, b64, (12, 4)]);
+        assert_eq!(places(&many)[11..], [S(0), R(15), S(8), S(12), S(16), S(24)]);
+    }
+
+    #[test]
+    fn large_results_are_in_memory_of_the_caller() {
+        let of = |size| convention(&params(&[(4, 4), (8, 8)]), &params(&[(size, 8)])).unwrap();
+        assert_eq!(of(48).results, Results::Registers(vec![4]));
+        assert_eq!(of(64).results, Results::Memory(64));
+        assert_eq!(of(64).params, [Place::Registers(5), Place::Registers(6)]);
+    }
+}

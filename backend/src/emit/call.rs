@@ -1,0 +1,147 @@
+//! Calls and returns, and what a function has of the code that it is linked with.
+
+use super::builder::{Builder, PHASE, Slot};
+use super::generic::operand;
+use super::{Emitter, STACK_POINTER};
+use crate::CodegenError;
+use crate::abi::RETURN_ADDRESS;
+use crate::input::SrcId;
+use crate::mach::{Block, BlockId, Effect, Link, MachInst};
+use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind};
+use crate::ori::op::{self, Op};
+use sass::Field;
+
+/// The carry of an address that is put together.
+const CARRY: Reg = Reg { file: File::P, index: 0 };
+
+const fn general(index: u8) -> Reg {
+    Reg { file: File::R, index }
+}
+
+impl Emitter<'_> {
+    /// Sets the return address and calls, which ends the block.
+    pub(super) fn call(&mut self, inst: &Inst) -> Result<(), CodegenError> {
+        let at = inst.src;
+        let back = BlockId(self.blocks.len() as u32 + 1);
+        let (low, high) = (Dst::Reg(general(RETURN_ADDRESS)), Dst::Reg(general(RETURN_ADDRESS + 1)));
+        let (call, link) = match inst.op {
+            Op::CallTo { absolute: true } => {
+                self.return_address(&low, &high, back, at)?;
+                let mut call = Builder::new(self.sm, at, "CALL.ABS", "r")?;
+                call.reg(Field::Ra, File::R, operand(inst, 0)?);
+                (call, None)
+            }
+            _ => {
+                self.linked_mov(&low, Link::Block(back), Some(at))?;
+                self.mov(&high, &Src::ZERO, Some(at))?;
+                match inst.op {
+                    Op::Call { callee } => {
+                        (Builder::new(self.sm, at, "CALL.REL", "")?, Some(Link::Function(callee.function)))
+                    }
+                    _ => {
+                        let mut call = Builder::new(self.sm, at, "CALL.REL", "r")?;
+                        call.reg(Field::Ra, File::R, operand(inst, 0)?);
+                        (call, Some(Link::Start))
+                    }
+                }
+            }
+        };
+        let mut call = call;
+        call.value(Field::Flag, 1);
+        let made =
+            MachInst { inst: call.finish()?, src: Some(at), target: None, link, effect: Effect::Control };
+        self.out.push(made);
+        let insts = std::mem::take(&mut self.out);
+        self.blocks.push(Block { insts, successors: smallvec::smallvec![back] });
+        Ok(())
+    }
+
+    /// The address of a block, wherever the code lies. Before sm_90 the counter is of the instruction that reads it.
+    fn return_address(
+        &mut self,
+        low: &Dst,
+        high: &Dst,
+        back: BlockId,
+        at: SrcId,
+    ) -> Result<(), CodegenError> {
+        let mut counter = Builder::new(self.sm, at, "LEPC", "")?;
+        counter.dst(Field::Rd, Some(low));
+        let names_target = counter.has(Field::Target);
+        let target = names_target.then_some(back);
+        let inst = counter.finish()?;
+        self.out.push(MachInst { inst, src: Some(at), target, link: None, effect: Effect::None });
+        if names_target {
+            return Ok(());
+        }
+        let [first, second] =
+            [RETURN_ADDRESS, RETURN_ADDRESS + 1].map(|index| Src::new(SrcKind::Reg(general(index))));
+        let carry = Src::new(SrcKind::Reg(CARRY));
+        // The number is filled in when the code is laid out.
+        let distance = Src::new(SrcKind::Imm(0));
+        let slots = [(Slot::A, &first), (Slot::B, &distance), (Slot::C, &Src::ZERO)];
+        let mut add = Builder::shaped(self.sm, at, "IADD3", &slots)?;
+        add.dst(Field::Rd, Some(low)).dst(Field::Pd, Some(&Dst::Reg(CARRY)));
+        let inst = add.finish()?;
+        let link = Some(Link::Distance(back));
+        self.out.push(MachInst { inst, src: Some(at), target: None, link, effect: Effect::None });
+        let op = Op::Iadd3 { x: true };
+        let srcs = [Src::ZERO, second, Src::ZERO, carry, Src::FALSE];
+        self.select(&Inst::new(op, &[*high, Dst::Sink, Dst::Sink], &srcs, at))
+    }
+
+    /// Gives the frame back and returns.
+    pub(super) fn return_to_caller(&mut self, src: SrcId) -> Result<(), CodegenError> {
+        let stack = Dst::Reg(general(STACK_POINTER));
+        self.add_to_stack_pointer(&stack, self.frame_bytes, Some(src))?;
+        let mut back = Builder::new(self.sm, src, "RET.REL", "")?;
+        back.reg(Field::Ra, File::R, &Src::new(SrcKind::Reg(general(RETURN_ADDRESS))));
+        back.value(Field::Flag, 1);
+        let inst = back.finish()?;
+        let link = Some(Link::Start);
+        self.out.push(MachInst { inst, src: Some(src), target: None, link, effect: Effect::Control });
+        self.end_block(None);
+        Ok(())
+    }
+
+    /// `dst` = the stack pointer and so many bytes; nothing where that changes nothing.
+    pub(super) fn add_to_stack_pointer(
+        &mut self,
+        dst: &Dst,
+        bytes: u32,
+        at: Option<SrcId>,
+    ) -> Result<(), CodegenError> {
+        let pointer = general(STACK_POINTER);
+        if bytes == 0 && *dst == Dst::Reg(pointer) {
+            return Ok(());
+        }
+        let (pointer, size) = (Src::new(SrcKind::Reg(pointer)), Src::imm(bytes));
+        let slots = [(Slot::A, &pointer), (Slot::B, &size), (Slot::C, &Src::ZERO)];
+        let mut add = Builder::shaped(self.sm, at.unwrap_or_default(), "IADD3", &slots)?;
+        add.dst(Field::Rd, Some(dst));
+        self.push(add, at, Effect::None)
+    }
+
+    pub(super) fn frame_top(&mut self, inst: &Inst) -> Result<(), CodegenError> {
+        let Some(dst) = inst.dsts.first() else {
+            return Err(CodegenError::internal(inst.src, PHASE, "an address that goes nowhere"));
+        };
+        self.add_to_stack_pointer(dst, self.frame_bytes, Some(inst.src))
+    }
+
+    pub(super) fn locate(&mut self, inst: &Inst, link: op::Link) -> Result<(), CodegenError> {
+        let Some(dst) = inst.dsts.first() else {
+            return Err(CodegenError::internal(inst.src, PHASE, "an address that goes nowhere"));
+        };
+        self.linked_mov(dst, Link::Symbol(link), Some(inst.src))
+    }
+
+    /// Moves a number that is filled in later.
+    fn linked_mov(&mut self, dst: &Dst, link: Link, at: Option<SrcId>) -> Result<(), CodegenError> {
+        let number = Src::new(SrcKind::Imm(0));
+        let mut mov = Builder::shaped(self.sm, at.unwrap_or_default(), "MOV", &[(Slot::B, &number)])?;
+        mov.dst(Field::Rd, Some(dst));
+        let inst = mov.finish()?;
+        self.out.push(MachInst { inst, src: at, target: None, link: Some(link), effect: Effect::None });
+        Ok(())
+    }
+}

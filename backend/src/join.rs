@@ -1,0 +1,325 @@
+//! A kernel and the functions that it may call as one piece of code, as ptxas has them in a kernel's section.
+//!
+//! Functions are compiled one by one and know of each other the declarations alone. Here each kernel gets its copies of
+//! those it reaches, one after the other, and what they have of each other is filled in: targets of calls, where to
+//! return to, places of shared variables, and what stands for the address of a function. That is its offset in the
+//! kernel's constant bank 2, where the kernel has the function's start: so the number is the same in all kernels.
+
+use crate::assemble::{CodeLink, LinkTo};
+use crate::input::{Env, Linkage, SrcId, Symbol, Variable};
+use crate::layout;
+use crate::ori::op::Link;
+use crate::target::Target;
+use crate::{CodegenError, CompiledFunction, LinkFunction};
+use rustc_hash::{FxHashMap, FxHashSet};
+use sass::{Field, Sm};
+
+/// Bytes of an instruction.
+const WORD: u64 = 16;
+/// Bytes of what stands for a function in bank 2. The first is no function's.
+const ENTRY: u32 = 8;
+
+/// A kernel with what it calls.
+#[derive(Clone, Debug)]
+pub struct Joined {
+    /// The kernel, its code followed by that of the functions, its resources those of all.
+    pub kernel: CompiledFunction,
+    /// The functions, in the order of their code.
+    pub parts: Vec<Part>,
+    /// The kernel's constant bank 2.
+    pub functions_bank: Vec<u8>,
+    /// Functions of the module, and the numbers that stand for their addresses.
+    pub addresses: Vec<(u32, u32)>,
+}
+
+/// A function in a kernel's code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    pub name: String,
+    pub linkage: Linkage,
+    /// In bytes from the start of the code.
+    pub start: u64,
+    pub bytes: u64,
+    pub frame_bytes: u32,
+}
+
+/// The functions of a module, and which numbers stand for their addresses.
+pub struct Program<'a> {
+    env: &'a Env,
+    /// By their index in [`Env::functions`].
+    functions: FxHashMap<u32, LinkFunction<'a>>,
+    /// Those whose address is taken, in the order of the module.
+    taken: Vec<u32>,
+}
+
+impl<'a> Program<'a> {
+    /// `aliases`: second names of functions, and what they stand for.
+    pub fn new(env: &'a Env, all: &[LinkFunction<'a>], aliases: &[(String, String)]) -> Program<'a> {
+        let by_name: FxHashMap<&str, LinkFunction<'a>> =
+            all.iter().filter(|f| !f.input.entry).map(|f| (f.input.name.as_str(), *f)).collect();
+        let stands_for = |name: &str| {
+            let aliased = || aliases.iter().find(|(alias, _)| alias == name).map(|(_, of)| of.as_str());
+            by_name.get(name).or_else(|| by_name.get(aliased()?)).copied()
+        };
+        let functions = (0..)
+            .zip(&env.functions)
+            .filter_map(|(i, signature)| Some((i, stands_for(&signature.name)?)))
+            .collect();
+        let in_code = all.iter().flat_map(|f| &f.code.links).filter_map(|link| match link.to {
+            LinkTo::Symbol(Link { symbol: Symbol::Function(i), .. }) => Some(i),
+            _ => None,
+        });
+        let inits = env.variables.iter().filter_map(|v| v.init.as_ref()).flat_map(|init| &init.relocs);
+        let in_data = inits.filter_map(|reloc| match reloc.symbol {
+            Symbol::Function(i) => Some(i),
+            _ => None,
+        });
+        let mut taken: Vec<u32> = in_code.chain(in_data).collect();
+        taken.sort_unstable();
+        taken.dedup();
+        Program { env, functions, taken }
+    }
+
+    /// What stands for the address of a function.
+    pub fn address(&self, function: u32) -> Option<u32> {
+        let place = self.taken.binary_search(&function).ok()?;
+        Some((place as u32 + 1) * ENTRY)
+    }
+
+    pub fn env(&self) -> &'a Env {
+        self.env
+    }
+
+    fn addresses(&self) -> Vec<(u32, u32)> {
+        self.taken.iter().filter_map(|&i| Some((i, self.address(i)?))).collect()
+    }
+
+    fn function(&self, index: u32) -> Result<LinkFunction<'a>, CodegenError> {
+        self.functions.get(&index).copied().ok_or_else(|| {
+            let name = self.env.functions.get(index as usize).map_or("", |f| &f.name);
+            CodegenError::unsupported(
+                SrcId(0),
+                format!("the function '{name}', which has no code in this module"),
+            )
+        })
+    }
+
+    /// Puts a kernel and what it calls together.
+    ///
+    /// # Errors
+    /// `Unsupported` for functions without code, `Limit` for code that is too far apart.
+    pub fn join(&self, kernel: LinkFunction<'a>, target: &Target) -> Result<Joined, CodegenError> {
+        if kernel.code.links.is_empty() {
+            let (parts, functions_bank) = (Vec::new(), Vec::new());
+            let kernel = kernel.code.clone();
+            return Ok(Joined { kernel, parts, functions_bank, addresses: self.addresses() });
+        }
+        let sm = target.generation();
+        let mut pieces: Vec<Piece<'a>> = vec![Piece { index: None, function: kernel, start: 0 }];
+        let mut reached: Vec<u32> = Vec::new();
+        let mut seen = FxHashSet::default();
+        let mut any_address = false;
+        let mut next = 0;
+        while let Some(piece) = pieces.get(next) {
+            next += 1;
+            let code = piece.function.code;
+            let addresses = takes_addresses(sm, code);
+            if addresses && !std::mem::replace(&mut any_address, true) {
+                reached.extend(&self.taken);
+            }
+            reached.extend(code.links.iter().filter_map(|link| match link.to {
+                LinkTo::Function(i) => Some(i),
+                _ => None,
+            }));
+            for index in std::mem::take(&mut reached) {
+                if !seen.insert(index) {
+                    continue;
+                }
+                let start = pieces.last().map_or(0, |last| last.start + last.function.code.code.len());
+                pieces.push(Piece { index: Some(index), function: self.function(index)?, start });
+            }
+        }
+        let places = (0..).zip(&pieces).filter_map(|(at, piece)| Some((piece.index?, at))).collect();
+        let shared = Shared::new(self.env, &pieces, target);
+        Whole { program: self, sm, shared, pieces, places }.joined(any_address)
+    }
+}
+
+/// It calls functions by their addresses, or uses one as a number.
+fn takes_addresses(sm: Sm, code: &CompiledFunction) -> bool {
+    code.links.iter().any(|link| match link.to {
+        LinkTo::Symbol(Link { symbol: Symbol::Function(_), .. }) => true,
+        LinkTo::Start => {
+            let inst = code.code.get(link.at as usize).and_then(|&word| sass::decode(sm, word));
+            inst.is_some_and(|inst| inst.form().mnemonic == "CALL")
+        }
+        _ => false,
+    })
+}
+
+/// The kernel or a function in its code.
+#[derive(Clone, Copy)]
+struct Piece<'a> {
+    /// In [`Env::functions`]; none for the kernel.
+    index: Option<u32>,
+    function: LinkFunction<'a>,
+    /// In instructions.
+    start: usize,
+}
+
+/// The shared variables of all functions of a kernel.
+struct Shared {
+    /// Variables of the module, and those of a piece.
+    starts: FxHashMap<(Option<usize>, u32), u32>,
+    static_bytes: u64,
+}
+
+impl Shared {
+    fn new(env: &Env, pieces: &[Piece<'_>], target: &Target) -> Shared {
+        let mut keys: Vec<(Option<usize>, u32)> = Vec::new();
+        for (at, piece) in pieces.iter().enumerate() {
+            keys.extend(piece.function.code.links.iter().filter_map(|link| match link.to {
+                LinkTo::Symbol(Link { symbol: Symbol::Global(i), .. }) => Some((None, i)),
+                LinkTo::Symbol(Link { symbol: Symbol::Local(i), .. }) => Some((Some(at), i)),
+                _ => None,
+            }));
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        let variable = |&(at, i): &(Option<usize>, u32)| -> Option<&Variable> {
+            match at {
+                None => env.variables.get(i as usize),
+                Some(at) => pieces[at].function.input.locals.get(i as usize),
+            }
+        };
+        keys.retain(|key| variable(key).is_some());
+        let variables: Vec<&Variable> = keys.iter().filter_map(variable).collect();
+        let (starts, static_bytes) = layout::place_shared(&variables, target);
+        Shared { starts: keys.into_iter().zip(starts).collect(), static_bytes }
+    }
+}
+
+struct Whole<'p, 'a> {
+    program: &'p Program<'a>,
+    sm: Sm,
+    shared: Shared,
+    pieces: Vec<Piece<'a>>,
+    /// The piece of each function.
+    places: FxHashMap<u32, usize>,
+}
+
+impl Whole<'_, '_> {
+    fn joined(&self, any_address: bool) -> Result<Joined, CodegenError> {
+        let mut kernel = self.pieces[0].function.code.clone();
+        kernel.links.clear();
+        let mut code = Vec::new();
+        let (mut lines, mut live) = (Vec::new(), Vec::new());
+        for (i, piece) in self.pieces.iter().enumerate() {
+            let own = piece.function.code;
+            let base = (piece.start as u64 * WORD) as u32;
+            code.extend_from_slice(&own.code);
+            lines.extend(own.lines.iter().map(|line| line.filter(|_| i == 0)));
+            live.extend_from_slice(&own.live_registers);
+            for link in &own.links {
+                self.fill(i, link, &mut code)?;
+            }
+            if i == 0 {
+                continue;
+            }
+            let (all, more) = (&mut kernel.attributes, &own.attributes);
+            all.exits.extend(more.exits.iter().map(|at| at + base));
+            all.coop_groups.extend(more.coop_groups.iter().map(|(at, mask)| (at + base, *mask)));
+            all.system_calls.extend(more.system_calls.iter().map(|at| at + base));
+            all.uses_convergence_barriers |= more.uses_convergence_barriers;
+            all.reads_ctaid_z |= more.reads_ctaid_z;
+            for symbol in &more.symbols {
+                if !all.symbols.contains(symbol) {
+                    all.symbols.push(*symbol);
+                }
+            }
+            let resources = &mut kernel.resources;
+            resources.registers = resources.registers.max(own.resources.registers);
+            resources.barriers = resources.barriers.max(own.resources.barriers);
+            resources.spill_store_bytes += own.resources.spill_store_bytes;
+            resources.spill_load_bytes += own.resources.spill_load_bytes;
+        }
+        kernel.resources.stack_bytes = self.stack_bytes(0, &mut vec![None; self.pieces.len()]);
+        kernel.resources.shared_bytes = u32::try_from(self.shared.static_bytes).unwrap_or(u32::MAX);
+        (kernel.code, kernel.lines, kernel.live_registers) = (code.into(), lines.into(), live.into());
+        let functions_bank = if any_address { self.functions_bank() } else { Vec::new() };
+        Ok(Joined { kernel, parts: self.parts(), functions_bank, addresses: self.program.addresses() })
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let part = |piece: &Piece<'_>| Part {
+            name: piece.function.input.name.clone(),
+            linkage: piece.function.input.linkage,
+            start: piece.start as u64 * WORD,
+            bytes: piece.function.code.code.len() as u64 * WORD,
+            frame_bytes: piece.function.code.resources.stack_bytes,
+        };
+        self.pieces[1..].iter().map(part).collect()
+    }
+
+    fn start(&self, function: u32) -> Option<u64> {
+        let place = *self.places.get(&function)?;
+        Some(self.pieces[place].start as u64 * WORD)
+    }
+
+    /// Where the functions whose addresses are taken start; the first entry is no function.
+    fn functions_bank(&self) -> Vec<u8> {
+        let starts = self.program.taken.iter().map(|&i| self.start(i).unwrap_or(0));
+        std::iter::once(1).chain(starts).flat_map(u64::to_le_bytes).collect()
+    }
+
+    /// Fills in one instruction of a piece, the last in the code.
+    fn fill(&self, piece: usize, link: &CodeLink, code: &mut [u128]) -> Result<(), CodegenError> {
+        let base = self.pieces[piece].start as u64;
+        let at = base + u64::from(link.at);
+        let wrong = |what: &str| CodegenError::internal(SrcId(0), "join", what);
+        let next = (at + 1) * WORD;
+        let (field, value) = match link.to {
+            LinkTo::Function(function) => {
+                let start = self.start(function).ok_or_else(|| wrong("a function is missing"))?;
+                (Field::Target, start.wrapping_sub(next))
+            }
+            LinkTo::Start => (Field::Target, next.wrapping_neg()),
+            LinkTo::Place(place) => (Field::Imm32, (base + u64::from(place)) * WORD),
+            LinkTo::Symbol(Link { symbol, offset }) => {
+                let start = match symbol {
+                    Symbol::Function(i) => self.program.address(i),
+                    Symbol::Global(i) => self.shared.starts.get(&(None, i)).copied(),
+                    Symbol::Local(i) => self.shared.starts.get(&(Some(piece), i)).copied(),
+                    Symbol::Param(_) | Symbol::Return(_) => None,
+                };
+                let start = start.ok_or_else(|| wrong("a symbol has no place"))?;
+                (Field::Imm32, start.wrapping_add_signed(offset).into())
+            }
+        };
+        let word = code.get_mut(at as usize).ok_or_else(|| wrong("a link outside the code"))?;
+        let mut inst = sass::decode(self.sm, *word).ok_or_else(|| wrong("a word does not decode"))?;
+        inst.set(field, value);
+        *word = sass::encode(self.sm, &inst).map_err(|error| wrong(&error.to_string()))?;
+        Ok(())
+    }
+
+    /// The most stack that calls from a piece take. What comes back to a function on the way is not counted: nothing
+    /// tells how often it does.
+    fn stack_bytes(&self, piece: usize, known: &mut Vec<Option<u32>>) -> u32 {
+        if let Some(bytes) = known[piece] {
+            return bytes;
+        }
+        let code = self.pieces[piece].function.code;
+        known[piece] = Some(0);
+        let direct = code.links.iter().filter_map(|link| match link.to {
+            LinkTo::Function(i) => Some(i),
+            _ => None,
+        });
+        let taken = if takes_addresses(self.sm, code) { &self.program.taken[..] } else { &[] };
+        let callees = direct.chain(taken.iter().copied()).filter_map(|i| self.places.get(&i));
+        let deepest = callees.map(|&callee| self.stack_bytes(callee, known)).max().unwrap_or(0);
+        let bytes = code.resources.stack_bytes.saturating_add(deepest);
+        known[piece] = Some(bytes);
+        bytes
+    }
+}

@@ -1,0 +1,531 @@
+//! Calls, and what functions take and give: parameters as words in registers or on the stack.
+//!
+//! Parameters of calls (`.param` variables of a body) and results are words of SSA form, never memory: what a body
+//! stores to one and loads from it are parts of these words. Only a function's own parameters may have addresses.
+
+use super::operand::{known, registers};
+use super::ssa::{Shape, Variable};
+use super::symbol::STACK;
+use super::{Lowering, Result, Statement};
+use crate::CodegenError;
+use crate::abi::{self, Convention, Place, Results};
+use crate::input::{Linkage, Operand, Param, Signature, Symbol};
+use crate::layout;
+use crate::ori::ir::{BlockId, Dst, File, Inst, Src, SrcKind, Term};
+use crate::ori::op::{Callee, MemSize, Op};
+use ptx_isa::{ScalarType, Space};
+use smallvec::SmallVec;
+
+/// Functions that the driver provides, which kernels may call. None waits for other threads.
+const SYSTEM: [&str; 4] = ["vprintf", "malloc", "free", "__assertfail"];
+
+fn is_system(signature: &Signature) -> bool {
+    signature.external && SYSTEM.contains(&signature.name.as_str())
+}
+
+/// More bytes of one parameter than PTX allows.
+const MOST_BYTES: u32 = 1 << 14;
+
+/// The parts of a call.
+struct Parts<'a> {
+    returns: &'a [Operand],
+    target: &'a Operand,
+    arguments: &'a [Operand],
+    prototype: Option<&'a Signature>,
+}
+
+impl<'a> Lowering<'a> {
+    fn parts(&self, instr: &Statement<'a>) -> Result<Parts<'a>> {
+        // All threads of the warp may call together: nothing is made of it. The operands are taken here.
+        instr.take_all();
+        let operands = instr.peek_operands();
+        let (returns, rest) = match operands {
+            [Operand::List(returns), rest @ ..] => (&returns[..], rest),
+            rest => (&[][..], rest),
+        };
+        let Some((target, rest)) = rest.split_first() else {
+            return self.malformed("a call of nothing");
+        };
+        let (arguments, rest) = match rest {
+            [Operand::List(arguments), rest @ ..] => (&arguments[..], rest),
+            rest => (&[][..], rest),
+        };
+        let prototype = match rest {
+            [] => None,
+            [Operand::Prototype(prototype)] => Some(&**prototype),
+            _ => return self.unsupported(instr, "a call with a list of targets"),
+        };
+        Ok(Parts { returns, target, arguments, prototype })
+    }
+
+    /// `call`.
+    pub(super) fn call(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let parts = self.parts(instr)?;
+        self.branch_around(|lowering| lowering.call_always(instr, &parts))
+    }
+
+    fn call_always(&mut self, instr: &Statement<'a>, parts: &Parts<'a>) -> Result<()> {
+        let env = self.env;
+        let (signature, direct) = match *parts.target {
+            Operand::Symbol(Symbol::Function(i), 0) => match env.functions.get(i as usize) {
+                Some(signature) => (signature, Some(i)),
+                None => return self.malformed(format!("function {i} does not exist")),
+            },
+            _ => match parts.prototype {
+                Some(prototype) => (prototype, None),
+                None => return self.unsupported(instr, "a call by address without a prototype"),
+            },
+        };
+        let convention = self.convention(&signature.params, &signature.returns)?;
+        if signature.params.len() != parts.arguments.len() || signature.returns.len() != parts.returns.len() {
+            return self.unsupported(instr, "a variable number of arguments");
+        }
+        let mut target: SmallVec<[Src; 1]> = SmallVec::new();
+        let op = match direct {
+            Some(_) if signature.linkage == Linkage::Extern && !is_system(signature) => {
+                return self.unsupported(instr, &format!("the external function '{}'", signature.name));
+            }
+            Some(i) if is_system(signature) => {
+                target.push(self.function_slot(i)?);
+                Op::CallTo { absolute: true }
+            }
+            Some(function) => Op::Call { callee: Callee { function, waits: true } },
+            None => {
+                let address = self.read(parts.target, ScalarType::U64)?;
+                target.push(self.call_target(address));
+                Op::CallTo { absolute: false }
+            }
+        };
+        let mut passed: Vec<(u8, Src)> = Vec::new();
+        if let Results::Memory(_) = convention.results {
+            let start = self.results_at;
+            passed.push((abi::FIRST, self.stack_address(start)));
+        }
+        for ((param, place), operand) in signature.params.iter().zip(&convention.params).zip(parts.arguments)
+        {
+            let words = self.argument(operand, param)?;
+            match *place {
+                Place::Registers(first) => {
+                    let given = words.iter().enumerate().filter(|(_, word)| word.kind != SrcKind::Undef);
+                    passed.extend(given.map(|(i, word)| (first + i as u8, *word)));
+                }
+                Place::Stack(start) => {
+                    self.out.frame.uses_stack = true;
+                    for (i, word) in words.into_iter().enumerate() {
+                        let op = Op::Stl { size: MemSize::B32, offset: (start + 4 * i as u32) as i32 };
+                        self.effect(op, &[STACK, word]);
+                    }
+                }
+            }
+        }
+        let mut srcs: SmallVec<[Src; 16]> = SmallVec::from_slice(&target);
+        for (register, word) in passed {
+            srcs.push(self.fix_into(register, word));
+        }
+        let mut dsts: SmallVec<[Dst; 16]> = SmallVec::new();
+        let mut results: Vec<Vec<Src>> = vec![Vec::new(); signature.returns.len()];
+        if let Results::Registers(first) = &convention.results {
+            for ((result, first), words) in signature.returns.iter().zip(first).zip(&mut results) {
+                for i in 0..abi::words(result) as u8 {
+                    let value = self.out.new_pinned(first + i);
+                    dsts.push(Dst::Value(value));
+                    words.push(value.into());
+                }
+            }
+        }
+        self.push(Inst::new(op, &dsts, &srcs, self.src));
+        for word in results.iter_mut().flatten() {
+            *word = self.reg(Op::Fix, &[*word]);
+        }
+        if let (Results::Memory(bytes), Some(words)) = (&convention.results, results.first_mut()) {
+            for i in 0..bytes.div_ceil(4) {
+                let offset = (self.results_at + 4 * i) as i32;
+                words.push(self.reg(Op::Ldl { size: MemSize::B32, offset }, &[STACK]));
+            }
+        }
+        for ((operand, param), words) in parts.returns.iter().zip(&signature.returns).zip(results) {
+            self.take_result(operand, param, &words)?;
+        }
+        Ok(())
+    }
+
+    fn convention(&self, params: &[Param], returns: &[Param]) -> Result<Convention> {
+        let too_large = |param: &Param| param.size > MOST_BYTES;
+        match abi::convention(params, returns) {
+            Some(convention) if !params.iter().chain(returns).any(too_large) => Ok(convention),
+            Some(_) => Err(CodegenError::unsupported(self.src, "a parameter of more than 16 KB")),
+            None => Err(CodegenError::unsupported(self.src, "results of more than 48 bytes together")),
+        }
+    }
+
+    /// A copy in a register of the calling convention.
+    fn fix_into(&mut self, register: u8, word: Src) -> Src {
+        let value = self.out.new_pinned(register);
+        self.push(Inst::new(Op::Fix, &[Dst::Value(value)], &[word], self.src));
+        value.into()
+    }
+
+    /// The address of a function of the system.
+    fn function_slot(&mut self, function: u32) -> Result<Src> {
+        let symbol = Symbol::Function(function);
+        let Some(slot) = layout::address_slot(self.env, symbol) else {
+            let what = "more addresses than constant bank 4 has room for".into();
+            return Err(CodegenError::Limit { at: self.src, what });
+        };
+        if !self.out.facts.symbols.contains(&symbol) {
+            self.out.facts.symbols.push(symbol);
+        }
+        let bank = layout::ADDRESS_BANK;
+        Ok(self.wide(2, Op::Ldc { size: MemSize::B64, bank, offset: slot.into() }, &[Src::ZERO]))
+    }
+
+    /// Where the function that an address stands for begins: addresses count through a table of the kernel's own.
+    fn call_target(&mut self, address: Src) -> Src {
+        let index = self.part(address, 0);
+        let bank = layout::FUNCTION_BANK;
+        let (index, offset) = match known(index) {
+            Some(at) if at < 0x8000 => (Src::ZERO, at as i32),
+            _ => (index, 0),
+        };
+        self.wide(2, Op::Ldc { size: MemSize::B64, bank, offset }, &[index])
+    }
+
+    /// What an operand passes for a parameter.
+    fn argument(&mut self, operand: &Operand, param: &Param) -> Result<Vec<Src>> {
+        let count = abi::words(param);
+        if let Operand::Symbol(symbol @ Symbol::Local(_), 0) = *operand
+            && self.is_parameter(symbol)
+        {
+            return Ok((0..count).map(|i| self.read_word(symbol, i)).collect());
+        }
+        let bits = match (param.ty, param.size) {
+            (ScalarType::Pred, _) => return self.predicate_argument(operand),
+            (ty, size) if ty.bytes() == size => ty,
+            (_, 1) => ScalarType::B8,
+            (_, 2) => ScalarType::B16,
+            (_, 4) => ScalarType::B32,
+            (_, 8) => ScalarType::B64,
+            _ => return self.malformed("an argument of no size that registers have"),
+        };
+        let value = self.read(operand, bits)?;
+        let width = registers(bits);
+        Ok((0..width).map(|i| self.word(value, i, width)).collect())
+    }
+
+    /// A predicate travels as an integer.
+    fn predicate_argument(&mut self, operand: &Operand) -> Result<Vec<Src>> {
+        let predicate = self.read(operand, ScalarType::Pred)?;
+        Ok(vec![self.select(predicate, Src::imm(1), Src::ZERO, 1)])
+    }
+
+    /// Gives the words of a result to where the call wants them.
+    fn take_result(&mut self, operand: &Operand, param: &Param, words: &[Src]) -> Result<()> {
+        match *operand {
+            Operand::Symbol(symbol @ Symbol::Local(_), 0) if self.is_parameter(symbol) => {
+                for (i, word) in words.iter().enumerate() {
+                    let variable = self.word_variable(symbol, i as u32);
+                    self.write_variable(variable, *word);
+                }
+                Ok(())
+            }
+            Operand::Sink => Ok(()),
+            Operand::Reg(_) => {
+                let value = self.register_of(param.ty, words);
+                self.write(operand, value)
+            }
+            _ => self.malformed("a result that goes nowhere"),
+        }
+    }
+
+    /// Words as a register of a type holds them.
+    fn register_of(&mut self, ty: ScalarType, words: &[Src]) -> Src {
+        match (ty, words) {
+            (ScalarType::Pred, [word, ..]) => self.compare(crate::ori::op::ICmp::Ne, false, *word, Src::ZERO),
+            (_, [word]) => *word,
+            (_, words) => self.pack(words),
+        }
+    }
+
+    // Words of parameters.
+
+    /// A parameter of a call, or a result.
+    pub(super) fn is_parameter(&self, symbol: Symbol) -> bool {
+        match symbol {
+            Symbol::Local(i) => self.func.locals.get(i as usize).is_some_and(|v| v.space == Space::Param),
+            Symbol::Return(_) => true,
+            Symbol::Param(i) => {
+                let place = self.convention.params.get(i as usize);
+                !self.func.entry
+                    && matches!(place, Some(Place::Registers(_)))
+                    && !self.in_memory.contains_key(&i)
+            }
+            Symbol::Global(_) | Symbol::Function(_) => false,
+        }
+    }
+
+    /// Bytes of a parameter.
+    fn parameter_bytes(&self, symbol: Symbol) -> u64 {
+        let bytes = |params: &[Param], i: u32| params.get(i as usize).map_or(0, |p| u64::from(p.size));
+        match symbol {
+            Symbol::Local(i) => self.func.locals.get(i as usize).map_or(0, |v| v.size),
+            Symbol::Param(i) => bytes(&self.func.params, i),
+            Symbol::Return(i) => bytes(&self.func.returns, i),
+            Symbol::Global(_) | Symbol::Function(_) => 0,
+        }
+    }
+
+    fn word_variable(&mut self, symbol: Symbol, word: u32) -> Variable {
+        if let Some(variable) = self.words.get(&(symbol, word)) {
+            return *variable;
+        }
+        let variable = self.temporary(File::R, 1);
+        self.words.insert((symbol, word), variable);
+        variable
+    }
+
+    fn read_word(&mut self, symbol: Symbol, word: u32) -> Src {
+        let variable = self.word_variable(symbol, word);
+        self.read_variable(variable)
+    }
+
+    /// Whether so many bytes from an offset on are in a parameter.
+    fn in_parameter(&self, symbol: Symbol, offset: i64, bytes: u32) -> Result<u32> {
+        let size = self.parameter_bytes(symbol).min(MOST_BYTES.into()) as i64;
+        match u32::try_from(offset) {
+            Ok(start) if offset + i64::from(bytes) <= size && start.is_multiple_of(bytes.min(4)) => Ok(start),
+            _ => Err(CodegenError::unsupported(self.src, "an access that is not inside its parameter")),
+        }
+    }
+
+    /// An element of a parameter, as `ty` has it in registers.
+    pub(super) fn parameter_element(&mut self, symbol: Symbol, offset: i64, ty: ScalarType) -> Result<Src> {
+        let start = self.in_parameter(symbol, offset, ty.bytes())?;
+        if ty.bits() >= 32 {
+            let words: Vec<Src> =
+                (0..registers(ty)).map(|i| self.read_word(symbol, start / 4 + u32::from(i))).collect();
+            return Ok(if let [word] = words[..] { word } else { self.pack(&words) });
+        }
+        let word = self.read_word(symbol, start / 4);
+        let shifted = self.shift_right_by(word, Src::imm(start % 4 * 8), false);
+        Ok(self.extend(shifted, ty))
+    }
+
+    /// Stores an element to a parameter under the statement's guard.
+    pub(super) fn set_parameter(
+        &mut self,
+        symbol: Symbol,
+        offset: i64,
+        ty: ScalarType,
+        value: Src,
+    ) -> Result<()> {
+        let start = self.in_parameter(symbol, offset, ty.bytes())?;
+        let width = registers(ty);
+        for i in 0..width {
+            let mut word = self.word(value, i, width);
+            let variable = self.word_variable(symbol, start / 4 + u32::from(i));
+            if ty.bits() < 32 && self.parameter_bytes(symbol) > ty.bytes().into() {
+                let old = self.read_variable(variable);
+                word = self.put_bytes(old, word, start % 4, ty.bytes());
+            }
+            if !self.guard.is_true() {
+                let old = self.read_variable(variable);
+                word = if old.kind == SrcKind::Undef { word } else { self.select(self.guard, word, old, 1) };
+            }
+            self.write_variable(variable, word);
+        }
+        Ok(())
+    }
+
+    /// `old` with one or two bytes of `new` from byte `at` on.
+    fn put_bytes(&mut self, old: Src, new: Src, at: u32, bytes: u32) -> Src {
+        let old = if old.kind == SrcKind::Undef { Src::ZERO } else { old };
+        // Nibbles 0 to 3 take bytes of the first operand, 4 to 7 of the last.
+        let byte = |i: u32| if (at..at + bytes).contains(&i) { i - at } else { 4 + i };
+        let selector = (0..4).fold(0, |all, i| all | byte(i) << (4 * i));
+        self.reg(Op::Prmt, &[new, Src::imm(selector), old])
+    }
+
+    // The function itself.
+
+    /// Takes what the caller passes, in the entry block.
+    pub(super) fn enter(&mut self, entry: BlockId) -> Result<()> {
+        if self.func.entry {
+            return Ok(());
+        }
+        let mut dsts = Vec::new();
+        let mut copies = Vec::new();
+        let mut take = |lowering: &mut Self, register: u8| {
+            let pinned = lowering.out.new_pinned(register);
+            let value = lowering.new_value(File::R, 1);
+            dsts.push(Dst::Value(pinned));
+            copies.push(Inst::new(Op::Fix, &[Dst::Value(value)], &[pinned.into()], lowering.src));
+            Src::from(value)
+        };
+        if let Results::Memory(_) = self.convention.results {
+            self.result_address = Some(take(self, abi::FIRST));
+        }
+        let func = self.func;
+        let mut words = Vec::new();
+        for (i, (param, place)) in func.params.iter().zip(self.convention.params.clone()).enumerate() {
+            let Place::Registers(first) = place else { continue };
+            let taken: Vec<Src> = (0..abi::words(param) as u8).map(|w| take(self, first + w)).collect();
+            words.push((i as u32, param, taken));
+        }
+        self.prologue.push(Inst::new(Op::Params, &dsts, &[], self.src));
+        self.prologue.append(&mut copies);
+        for (i, param, taken) in words {
+            if let Some(&start) = self.in_memory.get(&i) {
+                self.out.frame.uses_stack = true;
+                for (w, word) in (0..).zip(&taken) {
+                    // No statement asks for it: the frame holds what the caller passed in a register.
+                    let op = Op::Spill { size: MemSize::B32, offset: (start + 4 * w) as i32 };
+                    self.prologue.push(Inst::new(op, &[], &[STACK, *word], self.src));
+                }
+            }
+            for (w, word) in (0..).zip(&taken) {
+                let variable = self.word_variable(Symbol::Param(i), w);
+                self.ssa.write(entry, variable, *word);
+            }
+            if let Some(reg) = param.reg {
+                let value = self.entry_register(param.ty, &taken);
+                self.ssa.write(entry, Variable::Reg(reg), value);
+            }
+        }
+        Ok(())
+    }
+
+    /// A parameter that is a register of the body, made in the entry block.
+    fn entry_register(&mut self, ty: ScalarType, words: &[Src]) -> Src {
+        let (op, shape) = match (ty, words) {
+            (ScalarType::Pred, _) => {
+                use crate::ori::op::{Bool, ICmp, Sign};
+                let op = Op::Isetp { cmp: ICmp::Ne, sign: Sign::U32, bool_: Bool::And, ex: false };
+                (op, Shape { file: File::P, width: 1 })
+            }
+            (_, [word]) => return *word,
+            (_, words) => (Op::Pack, Shape { file: File::R, width: words.len() as u8 }),
+        };
+        let value = self.new_value(shape.file, shape.width);
+        let inst = match op {
+            Op::Pack => Inst::new(op, &[Dst::Value(value)], words, self.src),
+            _ => Inst::new(op, &[Dst::Value(value), Dst::Sink], &[words[0], Src::ZERO, Src::TRUE], self.src),
+        };
+        self.prologue.push(inst);
+        value.into()
+    }
+
+    /// Gives the results back, at the end of the function.
+    fn give_results(&mut self) -> Result<()> {
+        let func = self.func;
+        let mut srcs: SmallVec<[Src; 12]> = SmallVec::new();
+        match self.convention.results.clone() {
+            Results::Registers(places) => {
+                let mut given: Vec<(u8, Src)> = Vec::new();
+                for (i, (result, first)) in func.returns.iter().zip(places).enumerate() {
+                    let words = self.given_words(i as u32, result)?;
+                    given.extend((first..).zip(words));
+                }
+                for (register, word) in given.into_iter().filter(|(_, word)| word.kind != SrcKind::Undef) {
+                    srcs.push(self.fix_into(register, word));
+                }
+            }
+            Results::Memory(bytes) => {
+                let Some(address) = self.result_address else {
+                    return self.malformed("no place for the results");
+                };
+                for i in 0..bytes.div_ceil(4) {
+                    let word = self.read_word(Symbol::Return(0), i);
+                    if word.kind != SrcKind::Undef {
+                        let op = Op::Stl { size: MemSize::B32, offset: 4 * i as i32 };
+                        self.effect(op, &[address, word]);
+                    }
+                }
+            }
+        }
+        self.push(Inst::new(Op::Results, &[], &srcs, self.src));
+        Ok(())
+    }
+
+    /// Ends the block by going back to the caller; a kernel's thread ends.
+    pub(super) fn return_to_caller(&mut self) -> Result<()> {
+        if self.func.entry {
+            self.end(Term::Exit);
+            return Ok(());
+        }
+        self.guard = Src::TRUE;
+        self.give_results()?;
+        self.end(Term::Ret);
+        Ok(())
+    }
+
+    fn given_words(&mut self, index: u32, result: &Param) -> Result<Vec<Src>> {
+        let Some(reg) = result.reg else {
+            return Ok((0..abi::words(result)).map(|i| self.read_word(Symbol::Return(index), i)).collect());
+        };
+        let value = self.read_register(reg)?;
+        if result.ty == ScalarType::Pred {
+            return Ok(vec![self.select(value, Src::imm(1), Src::ZERO, 1)]);
+        }
+        let width = registers(result.ty);
+        Ok((0..width).map(|i| self.word(value, i, width)).collect())
+    }
+
+    /// Where what the caller passes on the stack begins.
+    pub(super) fn incoming(&mut self) -> Src {
+        if let Some(top) = self.frame_top {
+            return top.into();
+        }
+        self.out.frame.uses_stack = true;
+        let top = self.new_value(File::R, 1);
+        self.prologue.push(Inst::new(Op::FrameTop, &[Dst::Value(top)], &[], self.src));
+        self.frame_top = Some(top);
+        top.into()
+    }
+}
+
+/// What the calls of a function need of its frame: bytes of parameters, and of large results behind them.
+pub(super) fn outgoing(env: &crate::input::Env, func: &crate::input::Function) -> (u32, u32) {
+    let (mut params, mut results) = (0, 0);
+    for stmt in &func.body {
+        let crate::input::Stmt::Instr(instr) = stmt else { continue };
+        if instr.opcode.form != ptx_isa::FormId::Call {
+            continue;
+        }
+        let signature = instr.operands.iter().find_map(|operand| match operand {
+            Operand::Symbol(Symbol::Function(i), 0) => env.functions.get(*i as usize),
+            Operand::Prototype(prototype) => Some(&**prototype),
+            _ => None,
+        });
+        let Some(convention) = signature.and_then(|s| abi::convention(&s.params, &s.returns)) else {
+            continue;
+        };
+        params = params.max(convention.stack_bytes);
+        if let Results::Memory(bytes) = convention.results {
+            results = results.max(bytes);
+        }
+    }
+    (params.next_multiple_of(16), results.next_multiple_of(16))
+}
+
+/// The parameters of a function whose addresses its body uses otherwise than by loads at known places.
+pub(super) fn with_addresses(func: &crate::input::Function) -> Vec<u32> {
+    let mut found = Vec::new();
+    for stmt in &func.body {
+        let crate::input::Stmt::Instr(instr) = stmt else { continue };
+        for operand in &instr.operands {
+            if let Operand::Symbol(Symbol::Param(i), _) = operand
+                && !found.contains(i)
+            {
+                found.push(*i);
+            }
+        }
+    }
+    found
+}
+
+/// Whether a function calls others.
+pub(super) fn calls(func: &crate::input::Function) -> bool {
+    func.body
+        .iter()
+        .any(|stmt| matches!(stmt, crate::input::Stmt::Instr(i) if i.opcode.form == ptx_isa::FormId::Call))
+}

@@ -1,0 +1,218 @@
+//! What the calling convention asks of an allocation: registers that calls overwrite or values must be in, and the
+//! registers that a function saves for its caller.
+
+use crate::abi::{self, RETURN_ADDRESS};
+use crate::input::SrcId;
+use crate::ori::ir::{Block, Dst, File, Function, Inst, Reg, Src, SrcKind, Term, Value};
+use crate::ori::op::{MemSize, Op};
+use crate::regalloc::STACK_POINTER;
+use crate::regalloc::draft::Draft;
+use crate::regalloc::live::{Interval, Liveness, Ranges};
+
+/// Operations that copy into and out of registers of the convention have kept their place; now they are copies.
+pub(super) fn lower_fixes(func: &mut Function) {
+    for inst in func.blocks.iter_mut().flat_map(|block| &mut block.insts) {
+        if inst.op == Op::Fix {
+            inst.op = Op::Copy;
+        }
+    }
+}
+
+/// Where registers are not free: by file and register.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Blocked {
+    /// What calls overwrite, and what other threads of the warp may overwrite meanwhile.
+    pub(crate) lost: Vec<(Reg, Ranges)>,
+    /// The same for general registers by index, with where values of the convention are in them.
+    pub(crate) general: Vec<Ranges>,
+}
+
+/// Registers of a file that code may name.
+fn count(file: File) -> u8 {
+    match file {
+        File::R => 254,
+        File::P | File::UP => 7,
+        File::UR => 254,
+        File::B => 16,
+    }
+}
+
+/// Uniform registers that lose what they hold wherever threads of a warp may wait: another part of the warp may be in
+/// a function meanwhile, or in another function than this one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lent {
+    /// No function is called.
+    None,
+    /// Those that functions may overwrite.
+    ToCallees,
+    All,
+}
+
+impl Lent {
+    pub(crate) fn of(func: &Function) -> Lent {
+        match func.entry {
+            false => Lent::All,
+            true if func.has_calls() => Lent::ToCallees,
+            true => Lent::None,
+        }
+    }
+
+    pub(crate) fn has(self, reg: Reg) -> bool {
+        matches!(reg.file, File::UR | File::UP)
+            && match self {
+                Lent::None => false,
+                Lent::ToCallees => !abi::is_preserved(reg),
+                Lent::All => true,
+            }
+    }
+}
+
+impl Blocked {
+    pub(crate) fn new(func: &Function, live: &Liveness) -> Blocked {
+        let lent = Lent::of(func);
+        if matches!(lent, Lent::None) {
+            return Blocked::default();
+        }
+        // Where each call reads and writes, and the registers in which it gives results.
+        let mut calls: Vec<(u32, u32, u128)> = Vec::new();
+        for &b in &func.layout {
+            let span = live.spans[b.index()];
+            for (i, inst) in func.block(b).insts.iter().enumerate().filter(|(_, inst)| inst.op.is_call()) {
+                let results =
+                    inst.defs().filter_map(|v| func.value(v).pin).fold(0, |all, pin| all | 1 << pin);
+                calls.push((span.read(i), span.write(i), results));
+            }
+        }
+        let mut blocked = Blocked::default();
+        for file in [File::R, File::P, File::B] {
+            for index in 0..count(file) {
+                let reg = Reg { file, index };
+                let is_address = file == File::R && (RETURN_ADDRESS..RETURN_ADDRESS + 2).contains(&index);
+                if !is_address && abi::is_preserved(reg) {
+                    continue;
+                }
+                let gives = |results: u128| file == File::R && index < 128 && results >> index & 1 == 1;
+                let lost = calls.iter().filter(|(_, _, results)| !gives(*results));
+                // The return address is there before the call reads.
+                let interval = |&(read, write, _): &(u32, u32, u128)| Interval {
+                    start: if is_address { read } else { write },
+                    end: write + 1,
+                };
+                let ranges = Ranges(lost.map(interval).collect());
+                if !ranges.is_empty() {
+                    blocked.lost.push((reg, ranges));
+                }
+            }
+        }
+        // The last is behind everything.
+        let inside = live.switches().iter().filter(|at| **at < live.points);
+        let switches: Vec<Interval> = inside.map(|&at| Interval { start: at, end: at + 1 }).collect();
+        for file in [File::UR, File::UP] {
+            for index in 0..count(file) {
+                let reg = Reg { file, index };
+                if !switches.is_empty() && lent.has(reg) {
+                    blocked.lost.push((reg, Ranges(switches.iter().copied().collect())));
+                }
+            }
+        }
+        blocked.general = vec![Ranges::default(); 256];
+        for (reg, ranges) in blocked.lost.iter().filter(|(reg, _)| reg.file == File::R) {
+            blocked.general[usize::from(reg.index)] = ranges.clone();
+        }
+        for (v, data) in func.values.iter().enumerate() {
+            if let Some(register) = data.pin {
+                blocked.general[usize::from(register)].absorb(live.ranges(Value(v as u32), 0));
+            }
+        }
+        blocked
+    }
+}
+
+/// Preserved registers that allocated code writes.
+fn to_save(func: &Function) -> Vec<u8> {
+    let mut written = [false; 256];
+    for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts) {
+        for dst in &inst.dsts {
+            if let Dst::Reg(Reg { file: File::R, index }) = *dst {
+                for i in 0..width(inst) {
+                    written[usize::from(index.saturating_add(i))] = true;
+                }
+            }
+        }
+        if inst.op.is_call() {
+            written[usize::from(RETURN_ADDRESS)] = true;
+            written[usize::from(RETURN_ADDRESS) + 1] = true;
+        }
+    }
+    let preserved = |index: &u8| {
+        let reg = Reg { file: File::R, index: *index };
+        reg != STACK_POINTER && abi::is_preserved(reg) && written[usize::from(*index)]
+    };
+    (0..=254).filter(preserved).collect()
+}
+
+/// Registers of an operation's result in the general file.
+fn width(inst: &Inst) -> u8 {
+    use crate::ori::signature::{Width, signature};
+    let signature = signature(&inst.op);
+    match signature.dsts.first() {
+        Some(slot) if slot.file == File::R => match slot.width {
+            Width::Exactly(width) => width,
+            Width::OneOrTwo => 2,
+            Width::Any => 1,
+        },
+        _ => 1,
+    }
+}
+
+/// Saves in the frame what the caller wants unchanged, at the start, and takes it back before each return.
+pub(super) fn save(draft: &mut Draft<'_>, counts: &mut [Vec<u16>]) {
+    if draft.func.entry {
+        return;
+    }
+    let registers = to_save(draft.func);
+    if registers.is_empty() {
+        return;
+    }
+    let frame = &mut draft.func.frame;
+    let start = (frame.local_bytes + frame.spill_bytes).next_multiple_of(4);
+    frame.spill_bytes = start + 4 * registers.len() as u32 - frame.local_bytes;
+    frame.uses_stack = true;
+    let stack = Src::new(SrcKind::Reg(STACK_POINTER));
+    let register = |index: u8| Reg { file: File::R, index };
+    let place = |i: usize| (start + 4 * i as u32) as i32;
+    let each = || registers.iter().copied().enumerate();
+    let stores = each().map(|(i, r)| {
+        let op = Op::Spill { size: MemSize::B32, offset: place(i) };
+        Inst::new(op, &[], &[stack, Src::new(SrcKind::Reg(register(r)))], SrcId::default())
+    });
+    let loads = each().map(|(i, r)| {
+        let op = Op::Fill { size: MemSize::B32, offset: place(i) };
+        Inst::new(op, &[Dst::Reg(register(r))], &[stack], SrcId::default())
+    });
+    let (stores, loads): (Vec<Inst>, Vec<Inst>) = (stores.collect(), loads.collect());
+    let entry = draft.func.layout[0];
+    insert(draft, counts, entry.index(), |_| 0, &stores);
+    for b in draft.func.layout.clone() {
+        if draft.func.block(b).term == Term::Ret {
+            // What is given back is in its registers by then.
+            let before = |block: &Block| block.insts.len();
+            insert(draft, counts, b.index(), before, &loads);
+        }
+    }
+}
+
+fn insert(
+    draft: &mut Draft<'_>,
+    counts: &mut [Vec<u16>],
+    b: usize,
+    at: impl Fn(&Block) -> usize,
+    insts: &[Inst],
+) {
+    let block = &mut draft.func.blocks[b];
+    let at = at(block);
+    block.insts.splice(at..at, insts.iter().cloned());
+    draft.origin[b].splice(at..at, std::iter::repeat_n(None, insts.len()));
+    let live = counts[b].get(at).copied().unwrap_or(0);
+    counts[b].splice(at..at, std::iter::repeat_n(live, insts.len()));
+}

@@ -1,0 +1,54 @@
+//! Cubins as they are written: their kernels, linked with what they call, do what the interpreter does.
+
+use conformance::case::{self, agrees};
+use conformance::description;
+use ptx_analysis::Database;
+use ptx_analysis::compile::{LinkOptions, link};
+use ptx_emu::cubin;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Files with functions, their addresses, and calls of the driver's.
+const FILES: [&str; 3] = ["calls", "printing", "virtual_calls"];
+
+/// A stack of variable size is not compiled yet.
+fn is_wanted(name: &str) -> bool {
+    let file = name.split(':').next().unwrap_or(name);
+    FILES.contains(&file) && !name.contains("arrays on the stack")
+}
+
+#[test]
+fn cubins_of_files_with_functions_run() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+    let cases = description::folder(&folder).unwrap_or_else(|error| panic!("{error}"));
+    let mut made: BTreeMap<(String, String, u16), Vec<u8>> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for described in cases.iter().filter(|described| is_wanted(&described.name)) {
+        let (name, case) = (&described.name, &described.case);
+        let input = case::input(&case.ptx, &case.kernel).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let (prepared, expected) =
+            case::interpret(case, &input).unwrap_or_else(|error| panic!("{name}: {error}"));
+        for number in [75, 80, 90, 120] {
+            let key = (case.ptx.clone(), input.function.name.clone(), number);
+            let bytes = made.entry(key).or_insert_with(|| {
+                let mut db = Database::default();
+                let file = db.add_frozen_file(case.ptx.as_str());
+                db.set_target_override(Some(ptx_isa::Sm::new(number)));
+                let linked = link(
+                    &db,
+                    file,
+                    &LinkOptions { entries: vec![input.function.name.clone()], ..LinkOptions::default() },
+                );
+                linked.unwrap_or_else(|errors| panic!("{name} sm_{number}: {errors:?}")).cubin
+            });
+            let kernel = cubin::kernel(bytes, &input.function.name, &prepared.device);
+            let how = match kernel {
+                Ok(kernel) => agrees(&prepared, &expected, &kernel).err(),
+                Err(error) => Some(error.to_string()),
+            };
+            wrong.extend(how.map(|how| format!("{name} sm_{number}: {how}")));
+        }
+    }
+    assert!(!made.is_empty());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
