@@ -128,7 +128,7 @@ impl<'a> Checker<'a> {
                 continue;
             }
             let present = match statement.what {
-                What::Other => Ok(()),
+                What::Other | What::Return => Ok(()),
                 What::Call if of(events, Part::Call).next().is_none() => Err("its call is missing"),
                 What::Call => Ok(()),
                 What::Sync if events.is_empty() => Err("its barrier is missing"),

@@ -106,7 +106,9 @@ impl Code {
             let exchanges = matches!(statement.what, What::Other | What::Load | What::Store);
             let waits =
                 (part == Part::Barrier && exchanges) || (part == Part::Await && statement.what != What::Wait);
-            if waits {
+            // What calls and returns pass in memory is known to caller and callee alone.
+            let passes = matches!(statement.what, What::Call | What::Return) && is_local(inst);
+            if waits || passes {
                 continue;
             }
             if !belongs {
@@ -140,10 +142,15 @@ impl Code {
     }
 }
 
+/// Whether an instruction accesses the thread's own memory.
+fn is_local(inst: &Inst) -> bool {
+    matches!(name(inst), "LDL" | "STL")
+}
+
 /// Whether an instruction accesses the stack frame from `bottom` on, where spilled values are.
 fn accesses_slot(inst: &Inst, bottom: u64) -> bool {
     const STACK_POINTER: u64 = 1;
-    matches!(name(inst), "LDL" | "STL")
+    is_local(inst)
         && inst.get(Field::Ra) == Some(STACK_POINTER)
         && inst.get(Field::Offset).is_some_and(|offset| (bottom..).contains(&offset) && offset < 1 << 23)
 }
@@ -164,7 +171,7 @@ fn has_part(statement: &Statement, part: Part) -> bool {
         What::Wait => matches!(part, Part::Close | Part::Await),
         What::Sync => part == Part::Barrier,
         What::Fence => fence || part == Part::Invalidate,
-        What::Other | What::Call => true,
+        What::Other | What::Call | What::Return => true,
     }
 }
 

@@ -47,6 +47,8 @@ pub(super) enum What {
     Sync,
     /// May do anything.
     Call,
+    /// Gives results back.
+    Return,
     /// Not known here: what it does to memory is ordered with everything.
     Other,
 }
@@ -115,6 +117,7 @@ impl Statement {
                 return Some(Statement { what: What::Wait, groups: Some(groups), ..other });
             }
             FormId::Bar | FormId::Barrier | FormId::BarWarpSync => What::Sync,
+            FormId::Ret => return Some(Statement { what: What::Return, ..other }),
             FormId::Call => return Some(Statement { what: What::Call, ..other }),
             FormId::Membar | FormId::Fence => {
                 return Some(Statement {
@@ -184,7 +187,7 @@ impl Statement {
             What::Call | What::Store | What::Update | What::Copy | What::Wait | What::Fence | What::Sync => {
                 true
             }
-            What::Other => false,
+            What::Other | What::Return => false,
         }
     }
 
