@@ -2,17 +2,30 @@
 
 use std::fmt::Write as _;
 
+use ptx_backend::compile::stages;
 use ptx_backend::input::Stmt;
-use ptx_backend::phases::PHASES;
-use ptx_backend::session::Session;
+use ptx_backend::session::{Session, Times};
 
 use crate::compile::{backend_options, function_env};
 use crate::db::{Database, SourceFile};
 use crate::items::{Item, items, parse};
 use crate::lower::{function, lower};
 
-/// The stages that [`dump`] knows.
-pub const STAGES: &[&str] = &["tokens", "tree", "items", "lowered", "names", "ori", "phase:<name>", "sass"];
+/// The stages that [`dump`] knows: of the analysis, of the compiler, and what a phase of the compiler leaves.
+pub const STAGES: &[&str] = &[
+    "tokens",
+    "tree",
+    "items",
+    "lowered",
+    "names",
+    "ori",
+    "phase:<name>",
+    "alloc",
+    "mach",
+    "sched",
+    "times",
+    "sass",
+];
 
 /// The text of a stage, of one function or of the file.
 ///
@@ -73,17 +86,10 @@ pub fn dump(db: &Database, file: SourceFile, stage: &str, only: Option<&str>) ->
                     out.push_str(&view.text);
                 }
             }
-            "ori" => {
-                if let (Some(input), Some(options)) = (function(db, item), backend_options(db, file)) {
-                    let env = function_env(db, file, input);
-                    match ptx_backend::ori::build::build(env, input, &options, &|| ()) {
-                        Ok(built) => out.push_str(&ptx_backend::ori::text::print(&built)),
-                        Err(error) => drop(writeln!(out, "// {}: {error}", input.name)),
-                    }
-                }
-            }
+            "ori" | "alloc" | "mach" | "sched" => out.push_str(&item_of_compiler(db, file, item, stage)?),
+            "times" => times(db, file, item, &mut out),
             _ if stage.starts_with("phase:") => {
-                out.push_str(&after_phase(db, file, item, &stage["phase:".len()..])?)
+                out.push_str(&item_of_compiler(db, file, item, &stage["phase:".len()..])?)
             }
             _ => return Err(format!("unknown stage `{stage}`; the stages are {}", STAGES.join(", "))),
         }
@@ -96,20 +102,42 @@ pub fn dump(db: &Database, file: SourceFile, stage: &str, only: Option<&str>) ->
     Ok(out)
 }
 
-/// The function after a phase of the compiler, whether or not the later ones succeed.
-fn after_phase(db: &Database, file: SourceFile, item: Item<'_>, phase: &str) -> Result<String, String> {
-    let Some(phase) = PHASES.iter().find(|known| known.name == phase) else {
-        let known: Vec<&str> = PHASES.iter().map(|phase| phase.name).collect();
-        return Err(format!("unknown phase `{phase}`; the phases are {}", known.join(", ")));
+/// Every function after a stage of the compiler, whether or not the later ones succeed.
+///
+/// # Errors
+/// Names the stages where there is none of that name.
+pub fn of_compiler(db: &Database, file: SourceFile, stage: &str) -> Result<String, String> {
+    let all = items(db, file).iter().map(|item| item_of_compiler(db, file, *item, stage));
+    all.collect::<Result<Vec<_>, _>>().map(|texts| texts.concat())
+}
+
+fn item_of_compiler(db: &Database, file: SourceFile, item: Item<'_>, stage: &str) -> Result<String, String> {
+    let Some(stage) = stages().find(|known| *known == stage) else {
+        let known: Vec<&str> = stages().collect();
+        return Err(format!("unknown stage `{stage}` of the compiler; the stages are {}", known.join(", ")));
     };
     let (Some(input), Some(options)) = (function(db, item), backend_options(db, file)) else {
         return Ok(String::new());
     };
-    let mut session = Session { shown: Some(phase.name), ..Session::default() };
+    let mut session = Session { shown: Some(stage), ..Session::default() };
     let result = ptx_backend::compile(function_env(db, file, input), input, &options, &mut session);
     let mut out: String = session.dumps.concat();
     if let Err(error) = result {
         let _ = writeln!(out, "// {}: {error}", input.name);
     }
     Ok(out)
+}
+
+/// How long each stage of the compiler took for a function, in microseconds.
+fn times(db: &Database, file: SourceFile, item: Item<'_>, out: &mut String) {
+    let (Some(input), Some(options)) = (function(db, item), backend_options(db, file)) else { return };
+    let mut session = Session { times: Some(Times::new()), ..Session::default() };
+    let result = ptx_backend::compile(function_env(db, file, input), input, &options, &mut session);
+    let _ = writeln!(out, "{}", input.name);
+    for (stage, time) in session.times.into_iter().flat_map(|times| times.stages) {
+        let _ = writeln!(out, "{:>10.1} us  {stage}", time.as_secs_f64() * 1e6);
+    }
+    if let Err(error) = result {
+        let _ = writeln!(out, "// {error}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::hazard;
 use crate::input::{Env, Function, SrcId};
-use crate::ori::build;
+use crate::ori::{build, ir, text};
 use crate::session::Session;
 use crate::target::Target;
 use crate::{Attributes, CodegenError, CompiledFunction, Options, Resources};
@@ -27,25 +27,15 @@ pub fn compile(
     let sm = Sm(options.sm.number as u8);
 
     let mut ori = build::build(env, func, options, session.checkpoint)?;
+    session.over(BUILD, || text::print(&ori));
     phases::run(&mut ori, options, session)?;
-    session.checkpoint();
     let limit = registers::limit(&func.launch, options);
-    let checkpoint = session.checkpoint;
-    let allocation = registers::assign(&mut ori, target, limit, options, session)?;
-    session.checkpoint();
-    let mut code = emit::emit(&ori, sm, target)?;
-    session.checkpoint();
-    let schedule = sched::Options { reorder: options.opt_level > 0 };
-    sched::schedule(&mut code, schedule, checkpoint);
-    let assembled = assemble::assemble(&code)?;
-    // Always: code that reads too early, or in another order than PTX's, runs, and runs wrongly.
-    let insts = decode(sm, &assembled.code)?;
-    check_hazards(sm, &insts, checkpoint)?;
-    session.checkpoint();
+    let Generated { registers, assembled, insts } = generate(&mut ori, limit, options, session)?;
     let claims =
-        order::Claims { lines: &assembled.lines, spills: &assembled.spills, never: &code.facts.never };
+        order::Claims { lines: &assembled.lines, spills: &assembled.spills, never: &ori.facts.never };
     order::check(func, sm, &insts, claims)
         .map_err(|violation| CodegenError::internal(violation.first, "order", violation.to_string()))?;
+    session.over("order", String::new);
 
     let params = if func.entry { &func.params[..] } else { &[] };
     let parameter_bytes = params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
@@ -58,7 +48,7 @@ pub fn compile(
         spills: assembled.spills,
         live_registers: assembled.live_registers,
         resources: Resources {
-            registers: allocation.registers,
+            registers,
             stack_bytes,
             spill_store_bytes: ori.frame.spill_stores,
             spill_load_bytes: ori.frame.spill_loads,
@@ -77,6 +67,58 @@ pub fn compile(
             max_registers: limit,
         },
     })
+}
+
+/// The stage of construction.
+const BUILD: &str = "ori";
+
+/// What is done after the phases.
+const GENERATION: [&str; 3] = ["alloc", "mach", "sched"];
+
+/// The stages whose result can be shown, in their order: construction (`ori`), the phases, register allocation
+/// (`alloc`), emission (`mach`) and scheduling (`sched`).
+pub fn stages() -> impl Iterator<Item = &'static str> {
+    let first = |i: usize, name: &str| phases::PHASES[..i].iter().all(|earlier| earlier.name != name);
+    let phases = phases::PHASES.iter().enumerate().filter(move |(i, phase)| first(*i, phase.name));
+    std::iter::once(BUILD).chain(phases.map(|(_, phase)| phase.name)).chain(GENERATION)
+}
+
+/// Machine code of a function, and the registers of each thread.
+pub struct Generated {
+    pub registers: u32,
+    pub assembled: assemble::Assembled,
+    /// The words of `assembled` again, as instructions.
+    pub insts: Vec<sass::Inst>,
+}
+
+/// Machine code of legal Ori, which becomes allocated Ori on the way. `limit` is the most registers of a thread.
+///
+/// # Errors
+/// [`CodegenError::Limit`] where the registers do not suffice, [`CodegenError::Internal`] for defects that the checks
+/// find.
+pub fn generate(
+    ori: &mut ir::Function,
+    limit: u32,
+    options: &Options,
+    session: &mut Session<'_>,
+) -> Result<Generated, CodegenError> {
+    let [alloc, mach, scheduled] = GENERATION;
+    let target = Target::of(options.sm)
+        .ok_or_else(|| CodegenError::unsupported(SrcId(0), format!("code for {}", options.sm)))?;
+    let sm = Sm(options.sm.number as u8);
+    let registers = registers::assign(ori, target, limit, options, session)?.registers;
+    session.over(alloc, || text::print(ori));
+    let mut code = emit::emit(ori, sm, target)?;
+    session.over(mach, || code.to_string());
+    sched::schedule(&mut code, sched::Options { reorder: options.opt_level > 0 }, session.checkpoint);
+    session.over(scheduled, || code.to_string());
+    let assembled = assemble::assemble(&code)?;
+    // Always: code that reads too early runs, and runs wrongly.
+    let insts = decode(sm, &assembled.code)?;
+    session.over("assemble", String::new);
+    check_hazards(sm, &insts, session.checkpoint)?;
+    session.over("hazards", String::new);
+    Ok(Generated { registers, assembled, insts })
 }
 
 fn decode(sm: Sm, code: &[u128]) -> Result<Vec<sass::Inst>, CodegenError> {

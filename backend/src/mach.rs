@@ -13,6 +13,7 @@ use crate::ori::memory::{self, Memory};
 use crate::ori::op;
 use sass::{RegFile, RegUse, Sm};
 use smallvec::SmallVec;
+use std::fmt;
 
 /// The index of a block in [`Code::blocks`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -84,6 +85,29 @@ pub enum Effect {
     },
     /// Ends its block.
     Control,
+}
+
+/// For reading: blocks with their successors; of an instruction its statement, its text, and the control fields once
+/// they are set, as `sass dis --control` prints them. A target is the block that it will be.
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (b, block) in self.blocks.iter().enumerate() {
+            let next: Vec<String> = block.successors.iter().map(|next| format!("b{}", next.0)).collect();
+            writeln!(f, "b{b}: -> {}", if next.is_empty() { "exit".to_owned() } else { next.join(", ") })?;
+            for made in &block.insts {
+                let src = made.src.map_or(String::from("-"), |src| format!("#{}", src.0));
+                let text = sass::print(self.sm, &made.inst, 0);
+                match made.target {
+                    Some(target) => {
+                        let name = text.rsplit_once(' ').map_or(&*text, |(name, _)| name);
+                        writeln!(f, "  {src:<4} {} {name} b{}", made.inst.control, target.0)?;
+                    }
+                    None => writeln!(f, "  {src:<4} {} {text}", made.inst.control)?,
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// One memory access and the registers of its address.

@@ -102,14 +102,11 @@ pub fn run(func: &mut Function, options: &Options, session: &mut Session<'_>) ->
         if phase.level > options.opt_level {
             continue;
         }
-        session.checkpoint();
         run_phase(func, phase, options, session)?;
         if checks {
             check(func, phase.name, phase.result)?;
         }
-        if session.shown == Some(phase.name) {
-            session.dumps.push(text::print(func));
-        }
+        session.over(phase.name, || text::print(func));
     }
     Ok(())
 }

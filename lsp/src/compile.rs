@@ -74,6 +74,7 @@ usage: ptxc [options] FILE.ptx
   -e NAME,...            only these entries and what they call
   -split-compile N       with N other than 1, compile functions on all cores
   -v                     print resources of each function
+  -knob DUMPIR=STAGE     print the code after a stage of the compiler; a wrong name lists them
   -w, -Werror            no warnings; warnings are errors
   --max-input-size MIB   refuse larger files (default 256, at most 4095)
   -h, -V                 print this; print the version
@@ -111,6 +112,9 @@ fn compile(options: &Options, input: &Path, command_line: &str, log: &mut String
     if !failed && let Some(message) = missing_entry(&db, file, &options.entries) {
         return fatal(log, &message);
     }
+    if !failed && let Err(message) = show(options, &db, file) {
+        return fatal(log, &message);
+    }
     if !failed && !options.check_only {
         if options.split && threads::prepare() {
             ptx_analysis::compile_all(&db, file, &|_, _| ());
@@ -142,6 +146,15 @@ fn compile(options: &Options, input: &Path, command_line: &str, log: &mut String
         return fatal(log, "Ptx assembly aborted due to errors");
     }
     0
+}
+
+/// Prints the stages of the compiler that are wanted, function by function, on standard output.
+fn show(options: &Options, db: &Database, file: SourceFile) -> Result<(), String> {
+    for stage in &options.shown {
+        let shown = ptx_analysis::dump::of_compiler(db, file, stage)?;
+        terminal::print(&shown).map_err(|error| format!("Standard output: {error}"))?;
+    }
+    Ok(())
 }
 
 fn unreadable(input: &Path, error: &io::Error) -> String {

@@ -11,7 +11,8 @@ use ptx_isa::Sm;
 
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// tokens, tree, items, lowered, names, ori, phase:NAME or sass.
+    /// Of the analysis: tokens, tree, items, lowered, names. Of the compiler: ori, phase:NAME, alloc, mach, sched,
+    /// times, sass.
     #[arg(long)]
     stage: String,
     /// Only this function.

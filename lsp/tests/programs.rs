@@ -163,14 +163,26 @@ fn stages_are_printed() {
         ("items", "Entry k"),
         ("ori", "EXIT"),
         ("phase:GvnCse", "EXIT"),
+        ("alloc", "EXIT"),
+        ("mach", "b0: -> exit"),
+        ("sched", "S05 EXIT"),
+        ("times", " us  GvnCse"),
         ("sass", "EXIT"),
     ] {
         let (status, text) = dump(stage);
         assert!(status == 0 && text.contains(part), "{stage}: {text}");
     }
     let (status, text) = dump("phase:none");
-    assert!(status == 2 && text.contains("unknown phase `none`; the phases are OriBranchOpt"), "{text}");
+    let missing = "unknown stage `none` of the compiler; the stages are ori, OriBranchOpt";
+    assert!(status == 2 && text.contains(missing), "{text}");
     assert!(dump("none").1.contains("the stages are tokens, tree"));
+    let knob = |knob: &str| run(COMPILE, folder.path(), &["-knob", knob, "a.ptx"]);
+    let (status, text) = knob("DUMPIR=GvnCse");
+    assert!(status == 0 && text.contains("entry \"k\" {\nb0:\n"), "{text}");
+    assert!(
+        knob("DUMPIR=none").1.contains("Unknown stage 'none' in DUMPIR; the stages are ori, OriBranchOpt")
+    );
+    assert!(knob("DUMP").1.contains("Unknown knob 'DUMP'; the only knob is DUMPIR=STAGE"));
 }
 
 #[test]

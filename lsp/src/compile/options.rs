@@ -2,12 +2,13 @@
 //!
 //! Every option of ptxas 13.0 is known: those that change the code as implied here are honoured, those that
 //! cannot change what we produce are accepted, and the rest are refused by name; one is our own, the last of
-//! the list. An option may be written `-name value`, `-name=value` or `--long-name=value`; of several, the last
+//! the list. Of ptxas's undocumented knobs there is one, `DUMPIR=STAGE`. An option may be written `-name value`, `-name=value` or `--long-name=value`; of several, the last
 //! wins. Paths may be any bytes that the system takes.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use ptx_backend::compile::stages;
 use ptx_isa::Sm;
 
 use crate::input;
@@ -29,6 +30,8 @@ pub struct Options {
     pub warnings_are_errors: bool,
     pub warn_on_spills: bool,
     pub warn_on_local_memory: bool,
+    /// The compiler's stages to show, as [`ptx_backend::compile::stages`] names them.
+    pub shown: Vec<String>,
     /// MiB.
     pub max_input_size: u64,
     pub help: bool,
@@ -53,6 +56,7 @@ impl Default for Options {
             warnings_are_errors: false,
             warn_on_spills: false,
             warn_on_local_memory: false,
+            shown: Vec::new(),
             max_input_size: input::LARGEST,
             help: false,
             version: false,
@@ -134,6 +138,7 @@ const OPTIONS: &[(&str, &str, Kind)] = &[
     ("maxntid", "maxntid", Kind::RefusedValue),
     ("minnctapersm", "minnctapersm", Kind::RefusedValue),
     ("sanitize", "sanitize", Kind::RefusedValue),
+    ("knob", "knob", Kind::Value),
     ("max-input-size", "max-input-size", Kind::Value),
 ];
 
@@ -163,7 +168,7 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Options, Strin
         match kind {
             Kind::Flag => set_flag(&mut options, long),
             Kind::Value => {
-                if seen.contains(&long) && !matches!(long, "entry") {
+                if seen.contains(&long) && !matches!(long, "entry" | "knob") {
                     options.warnings.push(format!(
                         "incompatible redefinition for option '{long}', the last value of this option was used"
                     ));
@@ -266,6 +271,20 @@ fn set_value(options: &mut Options, long: &str, value: OsString) -> Result<(), S
         }
         "entry" => {
             options.entries.extend(value.split(',').filter(|name| !name.is_empty()).map(str::to_owned))
+        }
+        "knob" => {
+            let known = |stage: &str| stages().any(|known| known == stage);
+            match value.strip_prefix("DUMPIR=") {
+                Some(stage) if known(stage) => options.shown.push(stage.to_owned()),
+                Some(stage) => {
+                    let stages: Vec<&str> = stages().collect();
+                    return Err(format!(
+                        "Unknown stage '{stage}' in DUMPIR; the stages are {}",
+                        stages.join(", ")
+                    ));
+                }
+                None => return Err(format!("Unknown knob '{value}'; the only knob is DUMPIR=STAGE")),
+            }
         }
         "max-input-size" => {
             let size = value.parse().ok().filter(|size| (1..=input::MOST).contains(size));
