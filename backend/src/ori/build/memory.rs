@@ -303,6 +303,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn constant_target(&mut self, instr: &Statement<'a>, address: Address, bank: u8) -> Result<Target> {
+        // Addresses of parameters count from the first.
+        let first = if bank == 0 { i64::from(self.target.driver.params) } else { 0 };
+        let own = address.offset.saturating_add(first);
         let (index, offset) = match address.base {
             AddressBase::Symbol(symbol) => match self.place(symbol)? {
                 Place::Constant { bank: of_symbol, offset } if of_symbol == bank => {
@@ -313,11 +316,11 @@ impl<'a> Lowering<'a> {
             AddressBase::Reg(reg) => {
                 let src = self.read(&Operand::Reg(reg), ScalarType::U32)?;
                 match known(src) {
-                    Some(v) => (Src::ZERO, i64::from(v).saturating_add(address.offset)),
-                    None => (src, address.offset),
+                    Some(v) => (Src::ZERO, i64::from(v).saturating_add(own)),
+                    None => (src, own),
                 }
             }
-            AddressBase::Absolute => (Src::ZERO, address.offset),
+            AddressBase::Absolute => (Src::ZERO, own),
         };
         if index == Src::ZERO {
             return match u16::try_from(offset) {

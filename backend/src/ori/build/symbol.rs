@@ -145,7 +145,10 @@ impl<'a> Lowering<'a> {
                     None => at,
                 }
             }
-            Place::Constant { offset: base, .. } => Src::imm(base.wrapping_add(offset as u32)),
+            Place::Constant { bank, offset: base } => {
+                let start = if bank == 0 { u32::from(self.target.driver.params) } else { 0 };
+                Src::imm(base.wrapping_sub(start).wrapping_add(offset as u32))
+            }
             Place::Slot(slot) => {
                 let address = self.pair(Src::constant(layout::ADDRESS_BANK, slot));
                 if offset == 0 {
@@ -217,13 +220,13 @@ impl<'a> Lowering<'a> {
             (Mod::Param | Mod::ParamEntry, _) if !self.func.entry => {
                 Ok(self.pair(Src::constant(0, driver.local_window)))
             }
+            // Addresses count from the first parameter.
             (Mod::Param | Mod::ParamEntry, _) => match driver.param_window {
-                ParamWindow::Bank(window) => Ok(self.pair(Src::constant(0, window))),
-                ParamWindow::Parameters(first) => {
-                    // Addresses here count from the start of the bank.
-                    let first = self.pair(Src::constant(0, first));
-                    let base = super::operand::halves(driver.params.into());
-                    Ok(self.subtract_pair(first, base))
+                ParamWindow::Parameters(first) => Ok(self.pair(Src::constant(0, first))),
+                ParamWindow::Bank(window) => {
+                    let window = self.pair(Src::constant(0, window));
+                    let first = super::operand::halves(driver.params.into());
+                    Ok(self.add_pair(window, first))
                 }
             },
             (Mod::Local, _) => Ok(self.pair(Src::constant(0, driver.local_window))),
