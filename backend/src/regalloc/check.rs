@@ -326,4 +326,80 @@ mod tests {
         .expect("parses");
         allocate(&mut func, Target::of(ptx_isa::Sm::new(80)).expect("a target"), 255).expect("is right");
     }
+
+    const CALL: &str = "func \"f\" {
+        b0:
+          %v0:r@4, %v1:r@5 = PARAMS
+          %v2:r = FIX %v0
+          %v3:r = FIX %v1
+          %v4:r@4 = FIX %v3
+          %v5:r@4 = CALL{callee=f0} %v4
+          %v6:r = FIX %v5
+          %v7:r, _, _ = IADD3 %v6, %v2, RZ
+          %v8:r@4 = FIX %v7
+          RESULTS %v8
+          RET
+        }";
+
+    /// Allocates `CALL`, breaks the result, and gives what the checker says.
+    fn broken_call(damage: impl FnOnce(&mut Function, &mut Allocation)) -> String {
+        let mut before = text::parse(CALL).expect("parses");
+        crate::regalloc::convention::lower_fixes(&mut before);
+        let mut after = before.clone();
+        let target = Target::of(ptx_isa::Sm::new(90)).expect("a target");
+        let mut allocation = allocate(&mut after, target, 255).expect("allocates");
+        assert_eq!(check(&before, &after, &allocation, &|| ()), Ok(()));
+        damage(&mut after, &mut allocation);
+        check(&before, &after, &allocation, &|| ()).expect_err("is broken")
+    }
+
+    fn general(index: u8) -> SrcKind {
+        SrcKind::Reg(crate::ori::ir::Reg { file: File::R, index })
+    }
+
+    #[test]
+    fn what_a_call_overwrites_is_lost() {
+        // The first parameter lives across the call in a register that calls preserve.
+        let what = broken_call(|func, _| {
+            let add = find(func, 0, |op| matches!(op, Op::Iadd3 { .. }));
+            func.blocks[0].insts[add].srcs[1].kind = general(6);
+        });
+        assert!(what.contains("R, index: 6 } should hold") && what.contains("but holds Nothing"), "{what}");
+    }
+
+    #[test]
+    fn arguments_are_where_the_convention_wants_them() {
+        let what = broken_call(|func, _| {
+            let call = find(func, 0, Op::is_call);
+            func.blocks[0].insts[call].srcs[0].kind = general(6);
+        });
+        assert!(what.contains("not in R4"), "{what}");
+    }
+
+    #[test]
+    fn what_callers_want_unchanged_is_taken_back() {
+        let fills = broken_call(|func, allocation| {
+            let fill = find(func, 0, |op| matches!(op, Op::Fill { .. }));
+            remove(func, allocation, 0, fill);
+        });
+        assert!(fills.contains("should hold Fixed"), "{fills}");
+        // Before it is overwritten.
+        let spills = broken_call(|func, allocation| {
+            let spill = find(func, 0, |op| matches!(op, Op::Spill { .. }));
+            remove(func, allocation, 0, spill);
+        });
+        assert!(spills.contains("should hold Fixed"), "{spills}");
+    }
+
+    #[test]
+    fn results_stay_until_the_return() {
+        let what = broken_call(|func, allocation| {
+            let mut mov = func.blocks[0].insts[find(func, 0, |op| *op == Op::Mov)].clone();
+            mov.dsts[0] = Dst::Reg(crate::ori::ir::Reg { file: File::R, index: 4 });
+            mov.srcs[0] = Src::ZERO;
+            func.blocks[0].insts.push(mov);
+            allocation.origin[0].push(None);
+        });
+        assert!(what.contains("R, index: 4 } should hold"), "{what}");
+    }
 }
