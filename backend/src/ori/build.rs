@@ -37,8 +37,10 @@ mod warp;
 use crate::abi::{self, Convention};
 use crate::input::{Env, Function, Guard, Operand, SrcId, Stmt, Symbol};
 use crate::layout::{self, SharedLayout};
+use crate::ori::cfg::Cfg;
 use crate::ori::ir::{self, BlockId, Dst, File, Inst, Src, Term, Value};
 use crate::ori::op::Op;
+use crate::phase::edit::remove_unreached;
 use crate::target::Target;
 use crate::{CodegenError, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -282,6 +284,11 @@ impl<'a> Lowering<'a> {
         let entry = self.out.layout[0];
         let insts = &mut self.out.block_mut(entry).insts;
         insts.splice(0..0, std::mem::take(&mut self.prologue));
+        // Branches whose guard never holds are left out, and with them ways that were counted on.
+        let (func, temporaries) = (self.func, &self.temporaries);
+        self.ssa.close(&mut self.out, &|v| shape(func, temporaries, v));
+        let cfg = Cfg::new(&self.out);
+        remove_unreached(&mut self.out, &cfg);
         ssa::simplify(&mut self.out);
         self.out
     }
@@ -508,6 +515,40 @@ mod tests {
                   %v11:r2 = PACK %v8, %v10 #10
                   STG.E{offset=8} %v11, %v12, %v2 #11
                   EXIT #12
+                }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn branches_that_are_never_taken_lead_nowhere() {
+        check(
+            80,
+            "param u64 out
+            ld.param.u64 %rd1, [out]
+            mov.pred %p1, 0
+            mov.u32 %r1, 1
+            @%p1 bra never
+            bra join
+            never:
+            st.global.u32 [%rd1+4], %r1
+            mov.u32 %r1, 2
+            join:
+            st.global.u32 [%rd1], %r1
+            @%p1 bra join
+            ret",
+            expect![[r#"
+                entry "sample" facts(never=3,never=5) {
+                b0:
+                  %v2:ur2 = ULDC.64 c[0x0][0x118] #5
+                  JUMP b1 #3
+                b1:
+                  JUMP b3 #4
+                b3:
+                  STG.E c[0x0][0x160], %v2, 0x1 #7
+                  BRA PF, b3, b4 #8
+                b4:
+                  EXIT #9
                 }
             "#]],
         );

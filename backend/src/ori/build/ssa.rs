@@ -73,6 +73,17 @@ impl Ssa {
         }
     }
 
+    /// No block gets another way into it.
+    pub(super) fn close(&mut self, out: &mut Function, shape: &impl Fn(Variable) -> Shape) {
+        for (i, state) in self.blocks.iter_mut().enumerate().filter(|(_, state)| !state.sealed) {
+            state.sealed = true;
+            for (variable, phi) in std::mem::take(&mut state.incomplete) {
+                self.pending.push((BlockId(i as u32), variable, phi));
+            }
+        }
+        self.fill(out, shape);
+    }
+
     pub(super) fn write(&mut self, block: BlockId, variable: Variable, src: Src) {
         self.definitions.insert((block, variable), src);
     }
