@@ -8,7 +8,6 @@
 use crate::CodegenError;
 use crate::input::SrcId;
 use crate::ori::cfg::Cfg;
-use crate::ori::dominators::dominators;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::memory;
@@ -22,17 +21,17 @@ use smallvec::SmallVec;
 const HOISTED_PER_LOOP: u32 = 6;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
-    let cfg = Cfg::new(func);
-    let loops = Loops::new(func, &cfg, &dominators(&cfg, func));
+    let cfg = context.analyses.cfg(func);
+    let loops = context.analyses.loops(func);
     let sm = sass::Sm(context.sm.number as u8);
     let exists = |family, shape| sass::lookup(sm, family, shape).is_some();
     let constant_operands = exists("IADD3", "rcr");
     let mut legalizer = Legalizer {
         constant_operands,
-        phi_constants: if constant_operands { FxHashMap::default() } else { phi_constants(func, &cfg) },
+        phi_constants: if constant_operands { FxHashMap::default() } else { phi_constants(func, cfg) },
         mask_operands: exists("WARPSYNC", ""),
         hoisted: vec![0; loops.loops.len()],
-        preheaders: (0..loops.loops.len()).map(|i| loops.preheader(func, &cfg, LoopId(i as u32))).collect(),
+        preheaders: (0..loops.loops.len()).map(|i| loops.preheader(func, cfg, LoopId(i as u32))).collect(),
         loops,
         in_block: FxHashMap::default(),
         before_loop: FxHashMap::default(),
@@ -71,14 +70,14 @@ fn phi_constants(func: &Function, cfg: &Cfg) -> PhiConstants {
     constants
 }
 
-struct Legalizer {
+struct Legalizer<'a> {
     /// Arithmetic reads constant banks.
     constant_operands: bool,
     /// Those that are yet to be loaded.
     phi_constants: PhiConstants,
     /// A mask of some threads, and not all, can be an immediate.
     mask_operands: bool,
-    loops: Loops,
+    loops: &'a Loops,
     /// Indexed by loop.
     preheaders: Vec<Option<BlockId>>,
     hoisted: Vec<u32>,
@@ -89,7 +88,7 @@ struct Legalizer {
     out: Vec<Inst>,
 }
 
-impl Legalizer {
+impl Legalizer<'_> {
     fn block(&mut self, func: &mut Function, b: BlockId) {
         self.block = b;
         self.in_block.clear();
@@ -434,12 +433,17 @@ pub fn reversed_float(cmp: FCmp) -> FCmp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ori::analyses::Analyses;
     use crate::ori::text;
     use expect_test::{Expect, expect};
 
     fn check(sm: u16, body: &str, expected: Expect) {
         let mut func = text::parse(&format!("func \"f\" {{\nb0:\n{body}\nEXIT\n}}")).unwrap();
-        run(&mut func, &Context { sm: ptx_isa::Sm::new(sm), checkpoint: &|| () }).unwrap();
+        run(
+            &mut func,
+            &Context { sm: ptx_isa::Sm::new(sm), checkpoint: &|| (), analyses: &Analyses::default() },
+        )
+        .unwrap();
         let text = text::print(&func);
         let lines: Vec<&str> =
             text.lines().skip(2).take_while(|l| !l.contains("EXIT")).map(str::trim).collect();

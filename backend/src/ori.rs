@@ -1,6 +1,7 @@
 //! The Ori IR.
 
 pub mod alias;
+pub mod analyses;
 pub mod build;
 pub mod cfg;
 pub mod divergence;

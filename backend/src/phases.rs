@@ -2,6 +2,7 @@
 //!
 //! Phases have the names that ptxas's own carry where there is a counterpart.
 
+use crate::ori::analyses::Analyses;
 use crate::ori::ir::Function;
 use crate::ori::text;
 use crate::ori::verify::{Stage, verify};
@@ -14,6 +15,8 @@ use ptx_isa::Sm;
 pub struct Context<'a> {
     pub sm: Sm,
     pub checkpoint: &'a dyn Fn(),
+    /// Of the function as the phase gets it.
+    pub analyses: &'a Analyses,
 }
 
 pub struct Phase {
@@ -25,6 +28,14 @@ pub struct Phase {
     pub level: u8,
     /// What the verifier asks of the result.
     pub result: Stage,
+    /// Blocks that control reaches, and the edges between them, stay as they are.
+    pub keeps_flow: bool,
+}
+
+impl Phase {
+    const fn keeps_flow(self) -> Phase {
+        Phase { keeps_flow: true, ..self }
+    }
 }
 
 const fn optional(
@@ -32,20 +43,23 @@ const fn optional(
     run: fn(&mut Function, &Context<'_>) -> Result<(), CodegenError>,
     after: &'static [(&'static str, &'static str)],
 ) -> Phase {
-    Phase { name, run, after, level: 1, result: Stage::Built }
+    Phase { name, run, after, level: 1, result: Stage::Built, keeps_flow: false }
 }
 
 /// In the order in which they run. A name may come again: `after` then asks for one earlier run.
 pub const PHASES: &[Phase] = &[
     optional("OriBranchOpt", phase::branches::run, &[]),
-    optional("OriCopyProp", phase::copy_propagation::run, &[]),
-    optional("OriFold", phase::fold::run, &[("OriCopyProp", "it looks at constants where they are used")]),
-    optional("GvnCse", phase::value_numbering::run, &[("OriFold", "equal values get equal operands there")]),
+    optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
+    optional("OriFold", phase::fold::run, &[("OriCopyProp", "it looks at constants where they are used")])
+        .keeps_flow(),
+    optional("GvnCse", phase::value_numbering::run, &[("OriFold", "equal values get equal operands there")])
+        .keeps_flow(),
     optional(
         "OriLiveDead",
         phase::dead_code::run,
         &[("OriCopyProp", "values that only copies read are dead after it")],
-    ),
+    )
+    .keeps_flow(),
     optional(
         "GeneralOptimize",
         phase::combine::run,
@@ -54,21 +68,24 @@ pub const PHASES: &[Phase] = &[
             ("GvnCse", "what is read once is taken in; equal operations must have become one before"),
             ("OriLiveDead", "what reads a value must be alive to count"),
         ],
-    ),
+    )
+    .keeps_flow(),
     optional(
         "OriAddressFold",
         phase::addresses::run,
         &[("GeneralOptimize", "sums that become part of a multiply-add are bases then, not addends")],
-    ),
+    )
+    .keeps_flow(),
     optional(
         "OriSplitPhis",
         phase::split_phis::run,
         &[("OriAddressFold", "addresses that an offset takes in are not read whole any more")],
-    ),
-    optional("OriCopyProp", phase::copy_propagation::run, &[]),
-    optional("OriFold", phase::fold::run, &[]),
-    optional("GvnCse", phase::value_numbering::run, &[]),
-    optional("OriLiveDead", phase::dead_code::run, &[]),
+    )
+    .keeps_flow(),
+    optional("OriCopyProp", phase::copy_propagation::run, &[]).keeps_flow(),
+    optional("OriFold", phase::fold::run, &[]).keeps_flow(),
+    optional("GvnCse", phase::value_numbering::run, &[]).keeps_flow(),
+    optional("OriLiveDead", phase::dead_code::run, &[]).keeps_flow(),
     optional("OriBranchOpt", phase::branches::run, &[("OriFold", "it makes predicates known")]),
     optional(
         "OriDoPredication",
@@ -82,6 +99,7 @@ pub const PHASES: &[Phase] = &[
         after: &[("OriDoPredication", "branches that are predicated away need no barrier")],
         level: 0,
         result: Stage::Built,
+        keeps_flow: false,
     },
     Phase {
         name: "LateLegalization",
@@ -89,22 +107,38 @@ pub const PHASES: &[Phase] = &[
         after: &[("LateExpandSyncInstructions", "its operations are legalised too")],
         level: 0,
         result: Stage::Legal,
+        keeps_flow: true,
     },
 ];
 
 /// Runs all phases that the options ask for.
 pub fn run(func: &mut Function, options: &Options, session: &mut Session<'_>) -> Result<(), CodegenError> {
+    run_all(PHASES, func, options, session)
+}
+
+fn run_all(
+    phases: &[Phase],
+    func: &mut Function,
+    options: &Options,
+    session: &mut Session<'_>,
+) -> Result<(), CodegenError> {
     let checks = cfg!(debug_assertions);
+    let mut analyses = Analyses::default();
     if checks {
         check(func, "Build", Stage::Built)?;
     }
-    for phase in PHASES {
+    for phase in phases {
         if phase.level > options.opt_level {
             continue;
         }
-        run_phase(func, phase, options, session)?;
+        run_with(func, phase, options, session, &analyses)?;
         if checks {
             check(func, phase.name, phase.result)?;
+        }
+        if !phase.keeps_flow {
+            analyses = Analyses::default();
+        } else if checks && !analyses.hold(func) {
+            return Err(CodegenError::internal(Default::default(), phase.name, "it changed control flow"));
         }
         session.over(phase.name, || text::print(func));
     }
@@ -118,7 +152,17 @@ pub fn run_phase(
     options: &Options,
     session: &Session<'_>,
 ) -> Result<(), CodegenError> {
-    let context = Context { sm: options.sm, checkpoint: session.checkpoint };
+    run_with(func, phase, options, session, &Analyses::default())
+}
+
+fn run_with(
+    func: &mut Function,
+    phase: &Phase,
+    options: &Options,
+    session: &Session<'_>,
+    analyses: &Analyses,
+) -> Result<(), CodegenError> {
+    let context = Context { sm: options.sm, checkpoint: session.checkpoint, analyses };
     (phase.run)(func, &context)
 }
 
@@ -137,6 +181,7 @@ pub fn find(name: &str) -> Option<&'static Phase> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ori::ir::{BlockId, Term};
 
     #[test]
     fn phases_come_after_what_they_need() {
@@ -154,5 +199,37 @@ mod tests {
     #[test]
     fn operands_are_legal_at_the_end() {
         assert!(PHASES.last().is_some_and(|last| last.result == Stage::Legal && last.level == 0));
+    }
+
+    /// Runs phases on `b0` jumping to `b2` past `b1`.
+    fn run_these(phases: &[Phase]) -> Result<(), CodegenError> {
+        let mut func = text::parse("func \"f\" {\nb0:\nJUMP b2\nb1:\nJUMP b2\nb2:\nEXIT\n}").unwrap();
+        let options = Options { sm: Sm::new(90), opt_level: 3, max_registers: None };
+        run_all(phases, &mut func, &options, &mut Session::default())
+    }
+
+    fn jump_elsewhere(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+        assert!(context.analyses.cfg(func).is_reached(BlockId(2)));
+        func.block_mut(BlockId(0)).term = Term::Jump(BlockId(1));
+        Ok(())
+    }
+
+    fn ask(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+        assert_eq!(context.analyses.cfg(func).preds(BlockId(2)), [BlockId(1)]);
+        assert_eq!(context.analyses.dominators(func).parent(BlockId(2)), Some(BlockId(1)));
+        Ok(())
+    }
+
+    #[test]
+    fn analyses_follow_the_flow() {
+        run_these(&[optional("Jump", jump_elsewhere, &[]), optional("Ask", ask, &[])]).unwrap();
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    fn a_phase_that_does_not_keep_the_flow_is_caught() {
+        let wrong = optional("Jump", jump_elsewhere, &[]).keeps_flow();
+        let error = run_these(&[wrong]).unwrap_err().to_string();
+        assert!(error.contains("Jump") && error.contains("changed control flow"), "{error}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::ori::ir::{BlockId, Function};
 
 /// Successor and predecessor lists, and reverse postorder, of the blocks that the entry reaches.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cfg {
     /// Indexed by block: where its predecessors start in `preds`; one entry more than blocks.
     pred_start: Vec<u32>,

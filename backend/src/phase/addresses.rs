@@ -3,7 +3,7 @@
 
 use crate::CodegenError;
 use crate::ori::cfg::Cfg;
-use crate::ori::dominators::{Tree, dominators};
+use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, Dst, File, Function, Src, SrcKind, SrcMods, Value};
 use crate::ori::memory::memory;
 use crate::ori::op::Op;
@@ -16,12 +16,12 @@ use std::ops::RangeInclusive;
 /// Offsets are signed 24-bit numbers.
 const OFFSETS: RangeInclusive<i64> = -(1 << 23)..=(1 << 23) - 1;
 
-pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
-    let cfg = Cfg::new(func);
-    let defs = Defs::new(func, &cfg);
-    let tree = dominators(&cfg, func);
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    let cfg = context.analyses.cfg(func);
+    let defs = Defs::new(func, cfg);
+    let tree = context.analyses.dominators(func);
     let mut folder = Addresses { func, defs, tree, packs: Vec::new() };
-    folder.packs = folder.pairs_by_low_half(&cfg);
+    folder.packs = folder.pairs_by_low_half(cfg);
     for &b in &cfg.order {
         for i in 0..folder.func.block(b).insts.len() {
             if memory(&folder.func.block(b).insts[i].op).is_some() {
@@ -35,7 +35,7 @@ pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
 struct Addresses<'a> {
     func: &'a mut Function,
     defs: Defs,
-    tree: Tree,
+    tree: &'a Tree,
     /// Indexed by value: the pairs of which it is the low half.
     packs: Vec<Option<Value>>,
 }

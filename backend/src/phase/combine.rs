@@ -13,7 +13,7 @@ mod sums;
 use crate::CodegenError;
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
-use crate::ori::dominators::{Tree, dominators};
+use crate::ori::dominators::Tree;
 use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
 use crate::ori::memory::effect;
 use crate::ori::op::Op;
@@ -22,13 +22,13 @@ use crate::phase::edit::{Defs, Replacements, count_uses};
 use crate::phases::Context;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
-    let cfg = Cfg::new(func);
-    let tree = dominators(&cfg, func);
+    let cfg = context.analyses.cfg(func);
+    let tree = context.analyses.dominators(func);
     let mut combiner = Combiner {
-        defs: Defs::new(func, &cfg),
-        uses: count_uses(func, &cfg),
+        defs: Defs::new(func, cfg),
+        uses: count_uses(func, cfg),
         replaced: Replacements::new(func),
-        packs: packs(func, &cfg),
+        packs: packs(func, cfg),
         tree,
         func,
     };
@@ -46,7 +46,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         }
     }
     let Combiner { replaced, func, .. } = combiner;
-    replaced.apply(func, &cfg);
+    replaced.apply(func, cfg);
     Ok(())
 }
 
@@ -73,7 +73,7 @@ struct Combiner<'a> {
     uses: Vec<u32>,
     replaced: Replacements,
     packs: Vec<Option<Value>>,
-    tree: Tree,
+    tree: &'a Tree,
 }
 
 impl Combiner<'_> {

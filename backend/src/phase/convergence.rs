@@ -280,6 +280,7 @@ fn remove_warp_syncs(func: &mut Function, diverged: &[bool]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ori::analyses::Analyses;
     use crate::ori::text;
     use expect_test::{Expect, expect};
 
@@ -290,7 +291,8 @@ mod tests {
     /// Checks the labels and the lines that `shows` chooses.
     fn check_lines(body: &str, shows: impl Fn(&str) -> bool, expected: Expect) {
         let mut func = text::parse(&format!("entry \"f\" {{\n{body}\n}}")).unwrap();
-        let context = Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| () };
+        let context =
+            Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| (), analyses: &Analyses::default() };
         run(&mut func, &context).unwrap();
         crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
         let text = text::print(&func);
@@ -786,7 +788,11 @@ mod tests {
             shuffle.replace("%v9", "%v8")
         );
         let mut func = text::parse(&format!("entry \"f\" {{\n{body}\n}}")).unwrap();
-        run(&mut func, &Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| () }).unwrap();
+        run(
+            &mut func,
+            &Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| (), analyses: &Analyses::default() },
+        )
+        .unwrap();
         let count = |b: u32| func.block(BlockId(b)).insts.iter().filter(|i| i.op == Op::Warpsync).count();
         assert_eq!((count(0), count(1)), (0, 1));
     }

@@ -1,7 +1,6 @@
 //! Reads what a copy copies: through `MOV`, `COPY`, `PACK` and its parts, and phis whose arguments are all the same.
 
 use crate::CodegenError;
-use crate::ori::cfg::Cfg;
 use crate::ori::ir::{Const, Dst, File, Function, Inst, Phi, Src, SrcKind, SrcMods};
 use crate::ori::memory;
 use crate::ori::op::Op;
@@ -10,8 +9,8 @@ use crate::phase::edit::{Replacements, part_of};
 use crate::phases::Context;
 use smallvec::SmallVec;
 
-pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
-    let cfg = Cfg::new(func);
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    let cfg = context.analyses.cfg(func);
     let mut copies = Copies {
         whole: Replacements::new(func),
         packed: vec![None; func.values.len()],
@@ -54,7 +53,7 @@ pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
             }
         }
     }
-    copies.whole.apply(func, &cfg);
+    copies.whole.apply(func, cfg);
     Ok(())
 }
 

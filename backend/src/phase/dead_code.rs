@@ -12,10 +12,10 @@ use crate::ori::op::Op;
 use crate::phase::edit;
 use crate::phases::Context;
 
-pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
-    let cfg = Cfg::new(func);
-    edit::remove_unreached(func, &cfg);
-    remove_dead(func, &cfg);
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    let cfg = context.analyses.cfg(func);
+    edit::remove_unreached(func, cfg);
+    remove_dead(func, cfg);
     Ok(())
 }
 

@@ -4,16 +4,15 @@
 //! read in place of the operation, which is left for the removal of dead code.
 
 use crate::CodegenError;
-use crate::ori::cfg::Cfg;
 use crate::ori::ir::{Dst, Function, Inst, Src, SrcKind, SrcMods, Term};
 use crate::ori::op::{Bool, ICmp, MemSize, Op, ShfType, Sign};
 use crate::ori::signature::{fold_modifiers, special};
 use crate::phase::edit::{Defs, Replacements, known};
 use crate::phases::Context;
 
-pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
-    let cfg = Cfg::new(func);
-    let defs = Defs::new(func, &cfg);
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    let cfg = context.analyses.cfg(func);
+    let defs = Defs::new(func, cfg);
     let mut replaced = Replacements::new(func);
     for &b in &cfg.order {
         for i in 0..func.block(b).insts.len() {
@@ -40,7 +39,7 @@ pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
             *src = replaced.resolve(*src);
         }
     }
-    replaced.apply(func, &cfg);
+    replaced.apply(func, cfg);
     Ok(())
 }
 

@@ -275,13 +275,18 @@ fn cost(inst: &Inst) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ori::analyses::Analyses;
     use crate::ori::text;
     use expect_test::{Expect, expect};
 
     fn check(body: &str, expected: Expect) {
         let head = "b0:\n%v0:r = S2R{sr=0x21}\n%v1:p = ISETP.LT.AND %v0, 0x5, PT\nBRA %v1, b1, b2\n";
         let mut func = text::parse(&format!("func \"f\" {{\n{head}{body}\n}}")).unwrap();
-        run(&mut func, &Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| () }).unwrap();
+        run(
+            &mut func,
+            &Context { sm: ptx_isa::Sm::new(90), checkpoint: &|| (), analyses: &Analyses::default() },
+        )
+        .unwrap();
         crate::ori::verify::verify(&func, crate::ori::verify::Stage::Built).unwrap();
         expected.assert_eq(&text::print(&func));
     }

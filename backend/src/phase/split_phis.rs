@@ -13,7 +13,7 @@ use crate::phases::Context;
 use smallvec::SmallVec;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
-    let cfg = Cfg::new(func);
+    let cfg = context.analyses.cfg(func);
     let mut splits = vec![false; func.values.len()];
     let mut any = false;
     for &b in &cfg.order {
@@ -35,7 +35,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             }
         }
     }
-    let defs = Defs::new(func, &cfg);
+    let defs = Defs::new(func, cfg);
     // A phi that stays whole keeps its arguments whole, and the other way round.
     loop {
         (context.checkpoint)();
@@ -58,7 +58,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             break;
         }
     }
-    split(func, &cfg, &defs, &splits);
+    split(func, cfg, &defs, &splits);
     Ok(())
 }
 

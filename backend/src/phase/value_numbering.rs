@@ -4,8 +4,6 @@
 
 use crate::CodegenError;
 use crate::ori::alias;
-use crate::ori::cfg::Cfg;
-use crate::ori::dominators::dominators;
 use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, Value};
 use crate::ori::memory::effect;
 use crate::ori::op::Op;
@@ -15,9 +13,9 @@ use crate::phases::Context;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
-pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
-    let cfg = Cfg::new(func);
-    let tree = dominators(&cfg, func);
+pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    let cfg = context.analyses.cfg(func);
+    let tree = context.analyses.dominators(func);
     let mut replaced = Replacements::new(func);
     // The last instruction seen with a hash; it counts where its block dominates.
     let mut seen: FxHashMap<u64, (BlockId, u32)> = FxHashMap::default();
@@ -63,7 +61,7 @@ pub fn run(func: &mut Function, _: &Context<'_>) -> Result<(), CodegenError> {
             *inst = Inst::new(Op::Nop, &[], &[], inst.src);
         }
     }
-    replaced.apply(func, &cfg);
+    replaced.apply(func, cfg);
     Ok(())
 }
 
