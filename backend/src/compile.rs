@@ -37,8 +37,7 @@ pub fn compile(
         .map_err(|violation| CodegenError::internal(violation.first, "order", violation.to_string()))?;
     session.over("order", String::new);
 
-    let params = if func.entry { &func.params[..] } else { &[] };
-    let parameter_bytes = params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
+    let parameter_bytes = if func.entry { func.param_bytes() } else { 0 };
     let stack_bytes = emit::frame_bytes(&ori.frame);
     Ok(CompiledFunction {
         name: func.name.clone(),
@@ -54,7 +53,7 @@ pub fn compile(
             spill_load_bytes: ori.frame.spill_loads,
             shared_bytes: ori.facts.shared_bytes,
             barriers: u32::from(ori.facts.barriers),
-            const0_bytes: u32::from(target.driver.params) + parameter_bytes,
+            const0_bytes: u32::from(target.first_param(parameter_bytes)) + parameter_bytes,
         },
         links: assembled.links,
         attributes: Attributes {

@@ -122,6 +122,13 @@ pub struct Function {
     pub launch: Launch,
 }
 
+impl Function {
+    /// Bytes of the parameter block.
+    pub fn param_bytes(&self) -> u32 {
+        self.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0)
+    }
+}
+
 /// A part of a register, or its negation: `-%r1.b0`, `%r2.h10`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Part {

@@ -53,6 +53,8 @@ pub struct Limits {
 pub struct DriverWords {
     /// The first kernel parameter.
     pub params: u16,
+    /// The same where all together take more than [`SMALL_PARAM_BYTES`].
+    pub large_params: u16,
     /// The initial stack pointer, loaded into R1.
     pub stack: u16,
     /// The 64-bit descriptor of the global window.
@@ -143,6 +145,8 @@ pub const MAX_REGISTERS: u32 = 255;
 pub const HIDDEN_REGISTERS: u32 = 2;
 /// Bytes of kernel parameters before and from PTX 8.1 on sm_70.
 pub const MAX_PARAM_BYTES: u32 = 32764;
+/// The most bytes of parameters that are described and placed as before PTX 8.1.
+pub const SMALL_PARAM_BYTES: u32 = 4352;
 /// 32-bit registers of a multiprocessor.
 pub const SM_REGISTERS: u32 = 65536;
 pub const WARP: u32 = 32;
@@ -152,6 +156,7 @@ const KB: u32 = 1024;
 
 const TURING_WORDS: DriverWords = DriverWords {
     params: 0x160,
+    large_params: 0x1a80,
     stack: 0x28,
     descriptor: None,
     ntid: 0x0,
@@ -184,6 +189,7 @@ const AMPERE_WORDS: DriverWords = DriverWords {
 
 const HOPPER_WORDS: DriverWords = DriverWords {
     params: 0x210,
+    large_params: 0x210,
     descriptor: Some(0x208),
     shared_window: None,
     const_window: 0xd0,
@@ -208,6 +214,7 @@ const HOPPER_WORDS: DriverWords = DriverWords {
 
 const BLACKWELL_WORDS: DriverWords = DriverWords {
     params: 0x380,
+    large_params: 0x380,
     stack: 0x37c,
     descriptor: Some(0x358),
     ntid: 0x360,
@@ -373,6 +380,11 @@ impl Target {
     /// The row of a target, or of the nearest older one.
     pub fn nearest(sm: Sm) -> Option<&'static Target> {
         TARGETS.iter().rev().find(|t| t.sm <= sm.number)
+    }
+
+    /// Where the parameters of a kernel start in constant bank 0, if they take so many bytes.
+    pub fn first_param(&self, bytes: u32) -> u16 {
+        if bytes > SMALL_PARAM_BYTES { self.driver.large_params } else { self.driver.params }
     }
 
     /// The generation in the tables of machine instructions.

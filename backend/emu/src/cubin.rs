@@ -138,11 +138,14 @@ fn places(mut attributes: &[u8]) -> Vec<u32> {
     /// What has a size, and what is an attribute of a parameter: its index, its order and its place.
     const SIZED: u8 = 4;
     const PARAMETER: u8 = 0x17;
+    const PARAMETER_OF_MANY: u8 = 0x45;
     let mut places = Vec::new();
     while let [format, attribute, low, high, rest @ ..] = attributes {
         let size = if *format == SIZED { usize::from(u16::from_le_bytes([*low, *high])) } else { 0 };
         let Some((value, rest)) = rest.split_at_checked(size) else { break };
-        if let (PARAMETER, Some(order), Some(place)) = (*attribute, value.get(4..6), value.get(6..8)) {
+        if let (PARAMETER | PARAMETER_OF_MANY, Some(order), Some(place)) =
+            (*attribute, value.get(4..6), value.get(6..8))
+        {
             places.push((number(order), number(place) as u32));
         }
         attributes = rest;

@@ -28,6 +28,7 @@ pub(super) enum Attribute {
     CtaPerCluster = 0x3d,
     ExplicitCluster = 0x3e,
     VrcCtaInitCount = 0x4a,
+    KparamInfoV2 = 0x45,
     SyscallOffsets = 0x46,
     NumBarriers = 0x4c,
     SparseMmaMask = 0x50,

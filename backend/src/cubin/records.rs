@@ -5,6 +5,7 @@ use super::info::{self, Attribute, Records};
 use super::symbols::Names;
 use super::{LinkFunction, Linker};
 use crate::input::Symbol as Name;
+use crate::target::SMALL_PARAM_BYTES;
 
 impl Linker<'_> {
     pub(super) fn module_records(&self, names: &Names) -> Vec<u8> {
@@ -53,9 +54,10 @@ impl Linker<'_> {
         let (attributes, launch) = (&f.code.attributes, &f.input.launch);
         let mut r = Records::default();
         r.words(Attribute::CudaApiVersion, &[u32::from(info::API_VERSION)]);
-        let parameter_bytes = f.code.resources.const0_bytes - u32::from(self.target.driver.params);
+        let parameter_bytes = f.input.param_bytes();
+        let first = u32::from(self.target.first_param(parameter_bytes));
         let parameters = |r: &mut Records| {
-            let place = u32::from(self.target.driver.params) | parameter_bytes << 16;
+            let place = first | parameter_bytes << 16;
             r.words(Attribute::ParamCbank, &[parameter_bank.0, place]);
             r.half(Attribute::CbankParamSize, parameter_bytes as u16);
         };
@@ -67,7 +69,11 @@ impl Linker<'_> {
         }
         for (ordinal, p) in f.input.params.iter().enumerate().rev() {
             let place = ordinal as u32 | p.offset << 16;
-            r.words(Attribute::KparamInfo, &[0, place, p.size << 18 | 0x1f << 12]);
+            if parameter_bytes > SMALL_PARAM_BYTES {
+                r.words(Attribute::KparamInfoV2, &[0, place, p.size]);
+            } else {
+                r.words(Attribute::KparamInfo, &[0, place, p.size << 18 | 0x1f << 12]);
+            }
         }
         if self.target.cubin.rela {
             r.half(Attribute::SparseMmaMask, 0);

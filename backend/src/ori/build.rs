@@ -114,6 +114,8 @@ struct Lowering<'a> {
     /// The symbols among the facts.
     slots: FxHashSet<Symbol>,
     locals: Vec<Option<u32>>,
+    /// Where the parameters of a kernel start in constant bank 0.
+    first_param: u16,
     /// How the function is called.
     convention: Convention,
     /// It is linked with other functions: where its shared variables lie is known only then.
@@ -193,6 +195,7 @@ impl<'a> Lowering<'a> {
             shared,
             slots: FxHashSet::default(),
             locals: locals.offsets,
+            first_param: target.first_param(func.param_bytes()),
             convention,
             linked: calls || !func.entry,
             words: FxHashMap::default(),

@@ -169,8 +169,8 @@ struct Run {
     pool: Pool,
     occupancy: Occupancy,
     assignment: Assignment,
-    /// Points of registers that are not given out.
-    blocked: Vec<(usize, Ranges)>,
+    /// Per register: points where it is not given out.
+    blocked: Vec<Ranges>,
     /// Once something was evicted, per register: by where it starts, where each interval ends, and whose it is.
     holders: Option<Vec<BTreeMap<Point, (Point, u32)>>>,
 }
@@ -182,10 +182,14 @@ impl Run {
         let reserved = pool.reserved.filter(|_| live.points > 0).map(|r| (usize::from(r), everywhere));
         let own = lost.iter().filter(|(reg, _)| reg.file == pool.file);
         let lost = own.map(|(reg, ranges)| (usize::from(reg.index), ranges.clone()));
-        let mut blocked: Vec<(usize, Ranges)> = reserved.into_iter().chain(lost).collect();
-        blocked.retain(|(register, _)| *register < usize::from(pool.count));
-        for (register, ranges) in &blocked {
-            occupancy.take(*register, ranges);
+        let mut blocked = vec![Ranges::default(); usize::from(pool.count)];
+        for (register, ranges) in reserved.into_iter().chain(lost) {
+            if let Some(place) = blocked.get_mut(register) {
+                *place = ranges;
+            }
+        }
+        for (register, ranges) in blocked.iter().enumerate().filter(|(_, ranges)| !ranges.is_empty()) {
+            occupancy.take(register, ranges);
         }
         let base = vec![None; bundles.bundles.len()];
         let assignment = Assignment { base, ..Assignment::default() };
@@ -261,11 +265,8 @@ impl Run {
             found
         };
         let price = |base: usize| {
-            let run = base..base + bundle.width();
-            let blocked = self
-                .blocked
-                .iter()
-                .any(|(r, ranges)| run.contains(r) && ranges.intersects(&bundle.slots[r - base]));
+            let blocked =
+                bundle.slots.iter().zip(&self.blocked[base..]).any(|(slot, lost)| lost.intersects(slot));
             let others = || in_the_way(base).into_iter().map(|i| cost(&bundles.bundles[i as usize]));
             if blocked { f32::INFINITY } else { others().sum::<f32>() }
         };

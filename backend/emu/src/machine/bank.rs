@@ -7,7 +7,7 @@ use ptx_backend::target::{ParamWindow, Target};
 
 /// The bank of a launch; `constants` is the generic address of bank 3.
 pub(super) fn filled(kernel: &Kernel, target: &Target, launch: &Launch, constants: u64) -> Vec<u8> {
-    let base = usize::from(target.driver.params);
+    let base = usize::from(target.first_param(launch.params.len() as u32));
     let mut bank = vec![UNWRITTEN; base];
     let mut put = |offset: u16, bytes: &[u8]| {
         bank[usize::from(offset)..usize::from(offset) + bytes.len()].copy_from_slice(bytes);

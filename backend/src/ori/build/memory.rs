@@ -304,7 +304,7 @@ impl<'a> Lowering<'a> {
 
     fn constant_target(&mut self, instr: &Statement<'a>, address: Address, bank: u8) -> Result<Target> {
         // Addresses of parameters count from the first.
-        let first = if bank == 0 { i64::from(self.target.driver.params) } else { 0 };
+        let first = if bank == 0 { i64::from(self.first_param) } else { 0 };
         let own = address.offset.saturating_add(first);
         let (index, offset) = match address.base {
             AddressBase::Symbol(symbol) => match self.place(symbol)? {

@@ -59,10 +59,7 @@ impl<'a> Lowering<'a> {
             if !self.func.entry {
                 return self.refuse("the address of a parameter");
             }
-            return Ok(Place::Constant {
-                bank: 0,
-                offset: u32::from(self.target.driver.params) + param.offset,
-            });
+            return Ok(Place::Constant { bank: 0, offset: u32::from(self.first_param) + param.offset });
         }
         if let Symbol::Function(_) = symbol {
             return Ok(Place::Linked(symbol));
@@ -146,7 +143,7 @@ impl<'a> Lowering<'a> {
                 }
             }
             Place::Constant { bank, offset: base } => {
-                let start = if bank == 0 { u32::from(self.target.driver.params) } else { 0 };
+                let start = if bank == 0 { u32::from(self.first_param) } else { 0 };
                 Src::imm(base.wrapping_sub(start).wrapping_add(offset as u32))
             }
             Place::Slot(slot) => {
@@ -225,7 +222,7 @@ impl<'a> Lowering<'a> {
                 ParamWindow::Parameters(first) => Ok(self.pair(Src::constant(0, first))),
                 ParamWindow::Bank(window) => {
                     let window = self.pair(Src::constant(0, window));
-                    let first = super::operand::halves(driver.params.into());
+                    let first = super::operand::halves(self.first_param.into());
                     Ok(self.add_pair(window, first))
                 }
             },
