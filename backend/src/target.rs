@@ -23,6 +23,7 @@ pub struct Target {
     pub clusters: bool,
     /// R1 is loaded from the constant bank by `LDC` rather than by `MOV`.
     pub loads_stack_pointer: bool,
+    pub sparse_products: SparseProducts,
     /// Loads of shared memory that do nothing, before a copy to it that comes after something else.
     pub loads_before_copies: u8,
     /// `%nwarpid` where it is a constant; else a special register has it.
@@ -113,6 +114,17 @@ pub struct ClusterWords {
     pub blocks: u16,
     /// The least `%aggr_smem_size`.
     pub aggregate_shared: u16,
+}
+
+/// What sparse matrix products ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SparseProducts {
+    /// Nothing.
+    Any,
+    /// ptxas puts uniform instructions that do nothing after them.
+    Spaced,
+    /// Metadata that name the places of each four in ascending order.
+    Ordered,
 }
 
 /// What a cubin says of the hardware.
@@ -257,6 +269,7 @@ const SM_75: Target = Target {
     shared_base: 0,
     clusters: false,
     loads_stack_pointer: false,
+    sparse_products: SparseProducts::Any,
     loads_before_copies: 0,
     warp_slots: Some(32),
     uniform_registers: 63,
@@ -285,6 +298,7 @@ const SM_80: Target = Target {
     },
     driver: &AMPERE_WORDS,
     warp_slots: Some(64),
+    sparse_products: SparseProducts::Spaced,
     cubin: Cubin { workaround_35: true, workaround: None, ..SM_75.cubin },
     ..SM_75
 };
@@ -294,6 +308,7 @@ const SM_86: Target = Target {
     sm: 86,
     limits: Limits { warps: 48, blocks: 16, shared: 100 * KB, shared_per_block: 99 * KB, ..SM_80.limits },
     warp_slots: Some(48),
+    sparse_products: SparseProducts::Any,
     ..SM_80
 };
 
@@ -304,6 +319,7 @@ const SM_90: Target = Target {
     shared_base: 0x400,
     clusters: true,
     loads_stack_pointer: true,
+    sparse_products: SparseProducts::Any,
     loads_before_copies: 3,
     warp_slots: None,
     cubin: Cubin {
@@ -340,6 +356,7 @@ const SM_110: Target = Target {
 const SM_120: Target = Target {
     sm: 120,
     limits: Limits { warps: 48, blocks: 24, shared: 100 * KB, shared_per_block: 99 * KB, ..SM_100.limits },
+    sparse_products: SparseProducts::Ordered,
     cubin: Cubin { workaround: Some(0), finalise_mask: 0x50, ..SM_100.cubin },
     ..SM_100
 };

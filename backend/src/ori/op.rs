@@ -88,12 +88,12 @@ modifiers! {
     /// How many matrices of 8 by 8 are moved.
     MatrixCount { One "", Two ".2", Four ".4" }
     /// Rows, columns and depth of a product. The places of a result with four registers are those of 16 by 8.
-    HalfShape { M16n8k8 ".1688", M16n8k16 ".16816" }
+    HalfShape { M16n8k8 ".1688", M16n8k16 ".16816", M16n8k32 ".16832" }
     Tf32Shape { M16n8k4 ".1684", M16n8k8 ".1688" }
-    ByteShape { M8n8k16 ".8816", M16n8k16 ".16816", M16n8k32 ".16832" }
+    ByteShape { M8n8k16 ".8816", M16n8k16 ".16816", M16n8k32 ".16832", M16n8k64 ".16864" }
     NibbleShape { M8n8k32 ".8832", M16n8k32 ".16832", M16n8k64 ".16864" }
     BitShape { M8n8k128 ".88128", M16n8k128 ".168128", M16n8k256 ".168256" }
-    QuarterShape { M16n8k16 ".16816", M16n8k32 ".16832" }
+    QuarterShape { M16n8k16 ".16816", M16n8k32 ".16832", M16n8k64 ".16864" }
     /// Combination of bits whose ones are counted.
     BitOp { Xor ".XOR", And ".AND" }
     /// Floats of a byte and less.

@@ -30,6 +30,7 @@ const NO_GUARD: Facts = Facts { guardable: false, ..Facts::PURE };
 const RA: At = At::In(Field::Ra);
 const RB: At = At::In(Field::Rb);
 const RC: At = At::In(Field::Rc);
+const RE: At = At::In(Field::Re);
 
 #[rustfmt::skip]
 operations! {
@@ -123,6 +124,11 @@ operations! {
     MufuHalf "MUFU.HALF" { func: HalfFunc = Op, bf16: bool [".BF16" ".F16"] = Type, high: bool [".H1"] = SwizzleB } [R] <- [alu(B)] F.narrow_if(true), as &["MUFU.F16"];
     /// Holds when a/b needs the slow path.
     Fchk "FCHK" [P] <- [r(A).float(), alu(B).float()] F;
+
+    // Two fp32 each.
+    Fadd2 "FADD2" { ftz: bool [".FTZ"] = Ftz, round: Round = Round } [R2] <- [r(A).wide(2).float(), r(B).wide(2).float()] F.commutes(0, 1);
+    Fmul2 "FMUL2" { ftz: bool [".FTZ"] = Ftz, round: Round = Round } [R2] <- [r(A).wide(2).float(), r(B).wide(2).float()] F.commutes(0, 1);
+    Ffma2 "FFMA2" { ftz: bool [".FTZ"] = Ftz, round: Round = Round } [R2] <- [r(A).wide(2).float(), r(B).wide(2).float(), r(C).wide(2).float()] F.commutes(0, 1);
 
     // fp64: operands are pairs, constants 8 bytes, immediates the high word.
     Dadd "DADD" { round: Round = Round } [R2] <- [r(A).wide(2).float(), alu(B).wide(2).float()] F.commutes(0, 1);
@@ -320,6 +326,15 @@ operations! {
     Dmma "DMMA" { round: Round = Round } [result(4)] <- [r(RA).wide(2), r(RB).wide(2), r(RC).wide(4)] Facts::WARP;
     Qmma "QMMA" { shape: QuarterShape = Size, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2 }
         [result(sums(f32))] <- [r(RA).wide(by_depth(shape == QuarterShape::M16n8k16, 4)), r(RB).wide(by_depth(shape == QuarterShape::M16n8k16, 2)), r(RC).wide(sums(f32))] Facts::WARP;
+    // Sparse: of each four places of the first factor the metadata say which two are there.
+    HmmaSp "HMMA.SP" { shape: HalfShape = Size, f32: bool [".F32" ".F16"] = Type, bf16: bool [".BF16"] = SrcType, selector: u8 = Imm2 }
+        [result(sums(f32))] <- [r(RA).wide(by_depth(shape == HalfShape::M16n8k16, 4)), r(RB).wide(by_depth(shape == HalfShape::M16n8k16, 4)), r(RC).wide(sums(f32)), r(RE)] Facts::WARP;
+    HmmaSpTf32 "HMMA.SP.TF32" { shape: HalfShape = Size, f32: bool [".F32" ".F16"] = Type, selector: u8 = Imm2 }
+        [result(sums(f32))] <- [r(RA).wide(by_depth(shape == HalfShape::M16n8k8, 4)), r(RB).wide(by_depth(shape == HalfShape::M16n8k8, 4)), r(RC).wide(sums(f32)), r(RE)] Facts::WARP;
+    ImmaSp "IMMA.SP" { shape: ByteShape = Size, a_signed: bool [".S8" ".U8"] = SrcType, b_signed: bool [".S8" ".U8"] = SrcType2, sat: bool [".SAT"] = Sat, selector: u8 = Imm2 }
+        [result(4)] <- [r(RA).wide(by_depth(shape == ByteShape::M16n8k32, 4)), r(RB).wide(by_depth(shape == ByteShape::M16n8k32, 4)), r(RC).wide(4), r(RE)] Facts::WARP;
+    QmmaSp "QMMA.SP" { shape: QuarterShape = Size, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, selector: u8 = Imm2 }
+        [result(sums(f32))] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(sums(f32)), r(RE)] Facts::WARP;
 
     // Barriers and control.
     /// Barrier, number of threads, and what a reduction reduces; its result is read by `B2R`. Legal, two registers are one

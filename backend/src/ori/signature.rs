@@ -372,9 +372,9 @@ pub(super) const fn by_depth(half: bool, full: u8) -> u8 {
     if half { full / 2 } else { full }
 }
 
-/// Registers of a factor by shape.
+/// Registers of a factor by shape; that of the last also for those behind.
 pub(super) const fn fragment(registers: [u8; 3], shape: usize) -> u8 {
-    registers[shape]
+    registers[if shape < registers.len() { shape } else { registers.len() - 1 }]
 }
 
 /// The space of an atomic that is not shared.

@@ -46,6 +46,37 @@ pub(super) fn rounding(instr: &Statement<'_>) -> Round {
 }
 
 impl<'a> Lowering<'a> {
+    /// Arithmetic on `.f32x2`: where the target computes only one at a time, the two after each other.
+    pub(super) fn compute_pair_of_floats(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let (round, ftz) = (rounding(instr), instr.has(Mod::Ftz));
+        let count = if instr.form() == FormId::FmaF32x2 { 3 } else { 2 };
+        let mut srcs = [Src::ZERO; 3];
+        for (i, src) in srcs.iter_mut().enumerate().take(count) {
+            *src = self.source(instr, i + 1, ScalarType::F32x2)?;
+        }
+        let srcs = &srcs[..count];
+        let minus = |i: usize, src: Src| match (instr.form(), i) {
+            (FormId::SubF32x2, 1) => negated(src),
+            _ => src,
+        };
+        let (both, one) = match instr.form() {
+            FormId::FmaF32x2 => (Op::Ffma2 { ftz, round }, Op::Ffma { round, ftz, sat: false }),
+            FormId::MulF32x2 => (Op::Fmul2 { ftz, round }, Op::Fmul { round, ftz, sat: false }),
+            _ => (Op::Fadd2 { ftz, round }, Op::Fadd { round, ftz, sat: false }),
+        };
+        if self.encodes(&both) {
+            let srcs: Vec<Src> = srcs.iter().enumerate().map(|(i, src)| minus(i, *src)).collect();
+            let result = self.wide(2, both, &srcs);
+            return self.result(instr, result);
+        }
+        let halves = [0, 1].map(|half| {
+            let srcs: Vec<Src> =
+                srcs.iter().enumerate().map(|(i, src)| minus(i, self.part(*src, half))).collect();
+            self.reg(one, &srcs)
+        });
+        self.result_pair(instr, halves)
+    }
+
     pub(super) fn fmul(&mut self, ftz: bool, a: Src, b: Src) -> Src {
         let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
         self.reg(Op::Fmul { round: Round::Rn, ftz, sat: false }, &[a, b])

@@ -191,7 +191,7 @@ impl<'a> Lowering<'a> {
             F::Redux => self.branch_around(|this| this.reduce(instr)),
             F::Elect => self.branch_around(|this| this.elect(instr)),
 
-            F::AddF32x2 | F::SubF32x2 | F::MulF32x2 | F::FmaF32x2 => self.unsupported(instr, "packed .f32x2"),
+            F::AddF32x2 | F::SubF32x2 | F::MulF32x2 | F::FmaF32x2 => self.compute_pair_of_floats(instr),
             F::AddMixed | F::SubMixed | F::FmaMixed => self.unsupported(instr, "mixed precision"),
             F::SetHalf | F::SetHalfResult => self.unsupported(instr, "comparison results in half precision"),
             F::CvtPair => self.convert_pair(instr),
@@ -292,6 +292,9 @@ impl<'a> Lowering<'a> {
             | F::MmaInt4
             | F::MmaBits
             | F::MmaFp8 => self.branch_around(|this| this.multiply_matrices(instr)),
+            F::MmaSpF16 | F::MmaSpBf16 | F::MmaSpTf32 | F::MmaSpInt8 | F::MmaSpFp8 => {
+                self.branch_around(|this| this.multiply_sparse(instr))
+            }
             F::LdmatrixBytes | F::LdmatrixUnpack | F::StmatrixBytes | F::MmaF16M8 => {
                 self.unsupported(instr, "matrices")
             }
@@ -331,12 +334,7 @@ impl<'a> Lowering<'a> {
             F::MmaBf16M8
             | F::MmaKind
             | F::MmaBlockScale
-            | F::MmaSpF16
-            | F::MmaSpBf16
-            | F::MmaSpTf32
-            | F::MmaSpInt8
             | F::MmaSpInt4
-            | F::MmaSpFp8
             | F::MmaSpKind
             | F::MmaSpBlockScale
             | F::WmmaLoad

@@ -12,6 +12,7 @@ use crate::ori::op::{
     QuarterType, Round, Tf32Shape,
 };
 use crate::ori::signature::{Width, signature};
+use crate::target::SparseProducts;
 use ptx_isa::{FormId, Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
@@ -148,6 +149,65 @@ impl<'a> Lowering<'a> {
                 instr
                     .take(&[(Mod::M16n8k16, QuarterShape::M16n8k16), (Mod::M16n8k32, QuarterShape::M16n8k32)])
                     .map(|shape| Op::Qmma { shape, f32, a, b })
+            }
+            _ => None,
+        })
+    }
+
+    /// `mma.sp`, whose first factor lacks half of its elements.
+    pub(super) fn multiply_sparse(&mut self, instr: &Statement<'a>) -> Result<()> {
+        instr.ignore(&[Mod::Row, Mod::Col]);
+        let ordered = instr.any_of(&[Mod::Sp, Mod::SpOrderedMetadata]) == Some(Mod::SpOrderedMetadata);
+        match self.target.sparse_products {
+            SparseProducts::Any => {}
+            SparseProducts::Ordered if ordered => {}
+            SparseProducts::Ordered => return self.unsupported(instr, "metadata in any order on the target"),
+            SparseProducts::Spaced => return self.unsupported(instr, "sparse products on the target"),
+        }
+        let selector = self.immediate(instr, 5)? as u8;
+        let Some(op) = self.sparse_operation(instr, selector)?.filter(|op| self.encodes(op)) else {
+            return self.unsupported(instr, "this shape and type on the target");
+        };
+        let mut srcs = [Src::ZERO; 4];
+        for (i, src) in srcs.iter_mut().take(3).enumerate() {
+            *src = self.fragment(instr, i + 1)?;
+        }
+        srcs[3] = self.source(instr, 4, ScalarType::B32)?;
+        self.product(instr, op, &srcs)
+    }
+
+    fn sparse_operation(&self, instr: &Statement<'a>, selector: u8) -> Result<Option<Op>> {
+        let (to, a, b) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?, self.type_of(instr, 2)?);
+        let f32 = to == ScalarType::F32;
+        if self.type_of(instr, 3)? != to {
+            return self.unsupported(instr, "sums of two types");
+        }
+        let half = |this: &Statement<'_>| {
+            this.take(&[
+                (Mod::M16n8k8, HalfShape::M16n8k8),
+                (Mod::M16n8k16, HalfShape::M16n8k16),
+                (Mod::M16n8k32, HalfShape::M16n8k32),
+            ])
+        };
+        Ok(match instr.form() {
+            FormId::MmaSpF16 | FormId::MmaSpBf16 => {
+                half(instr).map(|shape| Op::HmmaSp { shape, f32, bf16: a == ScalarType::Bf16, selector })
+            }
+            FormId::MmaSpTf32 => half(instr).map(|shape| Op::HmmaSpTf32 { shape, f32, selector }),
+            FormId::MmaSpInt8 => instr
+                .take(&[(Mod::M16n8k32, ByteShape::M16n8k32), (Mod::M16n8k64, ByteShape::M16n8k64)])
+                .map(|shape| Op::ImmaSp {
+                    shape,
+                    a_signed: a.is_signed(),
+                    b_signed: b.is_signed(),
+                    sat: instr.has(Mod::Satfinite),
+                    selector,
+                }),
+            FormId::MmaSpFp8 => {
+                let (Some(a), Some(b)) = (quarter(a), quarter(b)) else { return Ok(None) };
+                instr
+                    .take(&[(Mod::M16n8k64, QuarterShape::M16n8k64)])
+                    .map(|shape| Op::QmmaSp { shape, f32, a, b, selector })
             }
             _ => None,
         })
