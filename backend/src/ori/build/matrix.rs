@@ -205,9 +205,13 @@ impl<'a> Lowering<'a> {
                 }),
             FormId::MmaSpFp8 => {
                 let (Some(a), Some(b)) = (quarter(a), quarter(b)) else { return Ok(None) };
-                instr
-                    .take(&[(Mod::M16n8k64, QuarterShape::M16n8k64)])
-                    .map(|shape| Op::QmmaSp { shape, f32, a, b, selector })
+                instr.take(&[(Mod::M16n8k64, QuarterShape::M16n8k64)]).map(|shape| Op::QmmaSp {
+                    shape,
+                    f32,
+                    a,
+                    b,
+                    selector,
+                })
             }
             _ => None,
         })
