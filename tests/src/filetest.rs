@@ -12,14 +12,28 @@
 //! // expect: …
 //! ```
 //!
-//! `test cat` prints what was parsed; `test verify` lists what the verifier finds, or `ok`; `test phase A B` runs
-//! the named phases in order, verifies the result and prints it. With `PTX_BLESS=1` the expectations are
-//! rewritten.
+//! The input is textual Ori (`.ori`) or PTX (`.ptx`): a module without its header, or only the statements of a kernel,
+//! which finds registers `%p` (predicates), `%h` (16 bits), `%r` (32), `%f` (float), `%d` (64) and `%e` (double), 32 of
+//! each, the parameters `p`, `q` (64 bits) and `n` (32), and those of the variables
+//! `shared`, `local` and `global`, of 256 bytes, that it names.
+//!
+//! - `test cat` prints Ori that was parsed; `test verify` lists what the verifier finds, or `ok`.
+//! - `test phase A B` runs the named phases on Ori in order, verifies the result and prints it.
+//! - `test lower` prints the Ori that is built of PTX.
+//! - `test alloc`, `test mach` and `test sched` print what register allocation, emission and scheduling make of Ori that
+//!   is ready for it, or of PTX. A number is the most registers of a thread; `O0` to `O3` is the level.
+//! - `test order` compares PTX with machine code after a line `---`, whose lines are `#STATEMENT INSTRUCTION`, and prints
+//!   what the order checker finds, or `ok`.
+//!
+//! With `PTX_BLESS=1` the expectations are rewritten.
 
+use crate::case;
+use ptx_backend::compile::generate;
+use ptx_backend::input::SrcId;
 use ptx_backend::ori::ir::Function;
 use ptx_backend::ori::text;
 use ptx_backend::ori::verify::{Stage, verify};
-use ptx_backend::{Options, Session, phases};
+use ptx_backend::{CodegenError, Options, Session, compile, order, phases};
 use ptx_isa::Sm;
 use std::path::{Path, PathBuf};
 
@@ -52,8 +66,9 @@ fn parse(content: &str) -> Result<Test<'_>, String> {
         if let Some(command) = line.strip_prefix("test ") {
             test.command = command.trim();
         } else if let Some(target) = line.strip_prefix("target sm_") {
-            let number = target.trim().parse().map_err(|_| format!("`{line}` names no target"))?;
-            test.sm = Sm::new(number);
+            let target = target.trim();
+            test.sm =
+                Sm::parse(&format!("sm_{target}")).ok_or_else(|| format!("`{line}` names no target"))?;
         } else {
             test.body.push_str(line);
             test.body.push('\n');
@@ -63,35 +78,114 @@ fn parse(content: &str) -> Result<Test<'_>, String> {
 }
 
 fn run(test: &Test<'_>) -> Result<String, String> {
-    let mut func = text::parse(&test.body).map_err(|error| format!("does not parse: {error}"))?;
     let (command, arguments) = test.command.split_once(' ').unwrap_or((test.command, ""));
     match command {
-        "cat" => {
-            let printed = text::print(&func);
-            let again =
-                text::parse(&printed).map_err(|error| format!("its print does not parse: {error}"))?;
-            if text::print(&again) != printed {
-                return Err("printing and parsing again changes it".to_owned());
-            }
-            Ok(printed)
-        }
-        "verify" => Ok(match verify(&func, Stage::Built) {
+        "cat" => cat(&ori(test)?),
+        "verify" => Ok(match verify(&ori(test)?, Stage::Built) {
             Ok(()) => "ok\n".to_owned(),
             Err(errors) => errors.iter().map(|error| format!("{error}\n")).collect(),
         }),
-        "phase" => {
-            verified(&func, Stage::Built)?;
-            let options = Options { sm: test.sm, opt_level: 3, max_registers: None };
-            for name in arguments.split_whitespace() {
-                let phase = phases::find(name).ok_or_else(|| format!("there is no phase `{name}`"))?;
-                phases::run_phase(&mut func, phase, &options, &Session::default())
-                    .map_err(|error| error.to_string())?;
-                verified(&func, phase.result)?;
-            }
-            Ok(text::print(&func))
-        }
+        "phase" => run_phases(ori(test)?, arguments, test.sm),
+        "lower" => stage(test, "ori", arguments),
+        "alloc" => stage(test, "alloc", arguments),
+        "mach" => stage(test, "mach", arguments),
+        "sched" => stage(test, "sched", arguments),
+        "order" => check_order(test),
         _ => Err(format!("unknown command `{command}`")),
     }
+}
+
+fn ori(test: &Test<'_>) -> Result<Function, String> {
+    text::parse(&test.body).map_err(|error| format!("does not parse: {error}"))
+}
+
+fn cat(func: &Function) -> Result<String, String> {
+    let printed = text::print(func);
+    let again = text::parse(&printed).map_err(|error| format!("its print does not parse: {error}"))?;
+    if text::print(&again) != printed {
+        return Err("printing and parsing again changes it".to_owned());
+    }
+    Ok(printed)
+}
+
+fn run_phases(mut func: Function, names: &str, sm: Sm) -> Result<String, String> {
+    verified(&func, Stage::Built)?;
+    let options = Options { sm, opt_level: 3, max_registers: None };
+    for name in names.split_whitespace() {
+        let phase = phases::find(name).ok_or_else(|| format!("unknown phase `{name}`"))?;
+        phases::run_phase(&mut func, phase, &options, &Session::default())
+            .map_err(|error| error.to_string())?;
+        verified(&func, phase.result)?;
+    }
+    Ok(text::print(&func))
+}
+
+/// The function after a stage of the compiler. What the compiler refuses later is printed after it.
+fn stage(test: &Test<'_>, name: &'static str, arguments: &str) -> Result<String, String> {
+    /// Of a thread, without a limit of its own.
+    const MOST_REGISTERS: u32 = 255;
+    let mut options = Options { sm: test.sm, opt_level: 3, max_registers: None };
+    for argument in arguments.split_whitespace() {
+        match argument.strip_prefix('O').map_or_else(|| argument.parse(), str::parse) {
+            Ok(level) if argument.starts_with('O') => options.opt_level = level as u8,
+            Ok(number) => options.max_registers = Some(number),
+            Err(_) => return Err(format!("`{argument}` is neither a level nor a number of registers")),
+        }
+    }
+    let mut session = Session { shown: Some(name), ..Session::default() };
+    let made: Result<(), CodegenError> = if is_ori(&test.body) {
+        let mut func = ori(test)?;
+        verified(&func, Stage::Legal)?;
+        let limit = options.max_registers.unwrap_or(MOST_REGISTERS);
+        generate(&mut func, limit, &options, &mut session).map(|_| ())
+    } else {
+        let input = case::input(&module(&test.body, test.sm), "")?;
+        compile(&input.env, &input.function, &options, &mut session).map(|_| ())
+    };
+    let refusal = made.err().map(|error| format!("{error}\n"));
+    Ok(session.dumps.into_iter().chain(refusal).collect())
+}
+
+fn is_ori(body: &str) -> bool {
+    body.lines().any(|line| line.starts_with("func \"") || line.starts_with("entry \""))
+}
+
+/// A module of PTX: that of the test, or a kernel of its statements.
+fn module(body: &str, sm: Sm) -> String {
+    let header = format!(".version 9.0\n.target {sm}\n.address_size 64\n");
+    if body.contains(".entry") {
+        return header + body;
+    }
+    let registers = [("pred", "p"), ("b16", "h"), ("b32", "r"), ("f32", "f"), ("b64", "d"), ("f64", "e")]
+        .map(|(ty, name)| format!(".reg .{ty} %{name}<32>;\n"))
+        .concat();
+    let variables: String = ["global", "shared", "local"]
+        .into_iter()
+        .filter(|space| body.contains(&format!("[{space}")) || body.contains(&format!(", {space};")))
+        .map(|space| format!(".{space} .align 16 .b8 {space}[256];\n"))
+        .collect();
+    format!(
+        "{header}.visible .entry f(.param .u64 p, .param .u64 q, .param .u32 n)\n{{\n{registers}{variables}{body}\n}}\n"
+    )
+}
+
+fn check_order(test: &Test<'_>) -> Result<String, String> {
+    let (ptx, listing) = test.body.split_once("---\n").ok_or("`---` and machine code are missing")?;
+    let input = case::input(&module(ptx, test.sm), "")?;
+    let sm = sass::Sm(test.sm.number as u8);
+    let (mut insts, mut lines) = (Vec::new(), Vec::new());
+    for line in listing.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (statement, text) = line.split_once(' ').ok_or_else(|| format!("`{line}` has no statement"))?;
+        let number = statement.strip_prefix('#').and_then(|number| number.parse().ok());
+        lines.push(number.map(SrcId));
+        let inst = sass::parse(sm, text, insts.len() as u64 * sass::INST_BYTES);
+        insts.push(inst.map_err(|error| format!("`{text}`: {}", error.message))?);
+    }
+    let claims = order::Claims { lines: &lines, spills: &vec![false; insts.len()], never: &[] };
+    Ok(match order::check(&input.function, sm, &insts, claims) {
+        Ok(()) => "ok\n".to_owned(),
+        Err(violation) => format!("{violation}\n"),
+    })
 }
 
 fn verified(func: &Function, stage: Stage) -> Result<(), String> {
@@ -130,7 +224,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
         let path = entry.path();
         if path.is_dir() {
             files(&path, found)?;
-        } else if path.extension().is_some_and(|extension| extension == "ori") {
+        } else if path.extension().is_some_and(|extension| extension == "ori" || extension == "ptx") {
             found.push(path);
         }
     }
@@ -166,7 +260,7 @@ mod tests {
     fn malformed_tests_say_why() {
         let reason = |content: &str| parse(content).and_then(|test| run(&test)).err().unwrap_or_default();
         assert_eq!(reason("test fly\nfunc \"f\" {\nb0:\nEXIT\n}"), "unknown command `fly`");
-        assert_eq!(reason("test phase Magic\nfunc \"f\" {\nb0:\nEXIT\n}"), "there is no phase `Magic`");
+        assert_eq!(reason("test phase Magic\nfunc \"f\" {\nb0:\nEXIT\n}"), "unknown phase `Magic`");
         assert_eq!(reason("test cat\n"), "does not parse: 0: found no function");
     }
 }

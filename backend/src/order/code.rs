@@ -171,7 +171,8 @@ fn has_part(statement: &Statement, part: Part) -> bool {
         What::Wait => matches!(part, Part::Close | Part::Await),
         What::Sync => part == Part::Barrier,
         What::Fence => fence || part == Part::Invalidate,
-        What::Other | What::Call | What::Return => true,
+        What::Other => statement.addressed || !part.is_access(),
+        What::Call | What::Return => true,
     }
 }
 

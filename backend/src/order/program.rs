@@ -67,6 +67,8 @@ pub(super) struct Statement {
     /// Memory with side effects.
     pub(super) once: bool,
     pub(super) guarded: bool,
+    /// It has an address, so it may access memory.
+    pub(super) addressed: bool,
     /// What a copy reads.
     pub(super) source: Option<Place>,
     /// The most groups of copies that a wait leaves.
@@ -88,6 +90,7 @@ impl Statement {
             releases: false,
             once: false,
             guarded: instr.guard.is_some(),
+            addressed: instr.operands.iter().any(|operand| matches!(operand, Operand::Address(_))),
             source: None,
             groups: None,
         };
