@@ -1,5 +1,6 @@
 //! Tests across packages, and the tools they need. Nothing here is part of the product.
 
+pub mod blessed;
 pub mod case;
 pub mod description;
 pub mod filetest;

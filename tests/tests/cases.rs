@@ -1,5 +1,6 @@
 //! The described kernels: compiled code leaves in memory what the interpreter does.
 
+use conformance::blessed;
 use conformance::case::differences;
 use conformance::description;
 use std::path::Path;
@@ -14,11 +15,12 @@ fn described_kernels() {
         match differences(&described.case) {
             Ok((differences, not_compiled)) => {
                 wrong.extend(differences.into_iter().take(1).map(|how| format!("{name}\n{how}")));
-                missing.extend(not_compiled.into_iter().take(1).map(|why| format!("{name} {why}")));
+                let targets = not_compiled.iter().filter_map(|why| why.split(' ').next());
+                missing.extend(targets.map(|target| (name.clone(), target.to_owned())));
             }
             Err(error) => wrong.push(format!("{name}: {error}")),
         }
     }
-    eprintln!("{} cases; not compiled:\n{}", cases.len(), missing.join("\n"));
     assert!(wrong.is_empty(), "{} differ\n{}", wrong.len(), wrong.join("\n\n"));
+    blessed::compare("kernels_not_compiled", missing).unwrap_or_else(|error| panic!("{error}"));
 }
