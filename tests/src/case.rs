@@ -131,6 +131,8 @@ pub struct Case {
     pub unchecked: bool,
     /// Targets that it is not for: ptxas's code is wrong, or what it needs is not executed.
     pub except: Vec<u32>,
+    /// Instructions of warps after which a run is given up, where it is not the usual number.
+    pub steps: Option<u64>,
 }
 
 impl Case {
@@ -144,6 +146,7 @@ impl Case {
             arguments,
             unchecked: false,
             except: Vec::new(),
+            steps: None,
         }
     }
 }
@@ -317,6 +320,7 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
     let mut launch = Launch { strict: !case.unchecked, places, ..Launch::new(1, 1, params) };
     (launch.grid, launch.block, launch.dynamic_shared) = (case.grid, case.block, case.dynamic_shared);
     launch.cluster = input.function.launch.reqnctapercluster;
+    launch.steps = case.steps.unwrap_or(launch.steps);
     Ok(Prepared { device, launch, buffers, pointers })
 }
 
@@ -371,15 +375,25 @@ pub fn interpret(case: &Case, input: &Input) -> Result<(Prepared, Device), Strin
 
 /// Runs machine code and compares what it leaves in memory.
 pub fn agrees(prepared: &Prepared, expected: &Device, kernel: &Kernel) -> Result<(), String> {
+    same(prepared, expected, &execute(prepared, kernel)?)
+}
+
+/// The state of memory that machine code leaves.
+pub fn execute(prepared: &Prepared, kernel: &Kernel) -> Result<Device, String> {
     let mut device = prepared.device.clone();
     let run: Result<_, Fault> = machine::run(kernel, &prepared.launch, &mut device);
     run.map_err(|fault| format!("emulator: {fault}"))?;
+    Ok(device)
+}
+
+/// Compares what two executions printed and left in memory.
+pub fn same(prepared: &Prepared, expected: &Device, device: &Device) -> Result<(), String> {
     let printed = |device: &Device| {
         let mut output = device.output.clone();
         output.sort();
         output
     };
-    let (said, wanted) = (printed(&device), printed(expected));
+    let (said, wanted) = (printed(device), printed(expected));
     if said != wanted {
         return Err(format!("printed {said:?}, interpreted {wanted:?}"));
     }

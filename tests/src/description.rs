@@ -13,6 +13,7 @@
 //! into 16                          # the argument before is the address of so many bytes into its buffer
 //! unchecked                        # memory may be read that was never written, and warps may race
 //! except 75 80                     # targets that the case is not for; a comment says why
+//! steps 1000000000                 # instructions of warps after which a run is given up
 //! u32 1000                         # a number
 //! bytes 16 random 3                # a parameter of many bytes
 //! tensor f16 64x32 16x8 32         # a map of the buffer before: extents, the box, bytes of a swizzled row (16: not swizzled)
@@ -26,8 +27,8 @@
 //! its ends what `wrap`, `mirror` or `zero` say instead of the nearest element.
 //!
 //! Contents are `zero`, `ones`, `index` (0, 1, 2 and so on), `values 1,2,3` (these again and again), `random SEED`, `below LIMIT SEED` (whole numbers), `small SEED`
-//! (multiples of 1/256 between -4 and 4), `edges SEED` (values that instructions have trouble with) and `unwritten` (a
-//! buffer that a kernel must not read before it writes it). A comparison is `exact` (floats: all NaNs are equal),
+//! (multiples of 1/256 between -4 and 4), `edges SEED` (values that instructions have trouble with), `file PATH` (the
+//! bytes of a file, in the machine's order) and `unwritten` (a buffer that a kernel must not read before it writes it). A comparison is `exact` (floats: all NaNs are equal),
 //! `near ULPS ABSOLUTE` (of doubles and halves ULPS alone counts) or `ignored`. Buffers hold `u8` to `u64`, `f16`, `bf16`, `f32` and `f64`.
 
 use crate::case::{Argument, Case, Compare};
@@ -116,6 +117,7 @@ fn setting(case: &mut Case, first: &str, words: &[&str]) -> Option<()> {
         "block" => case.block = extent()?,
         "shared" => case.dynamic_shared = number(0)? as u32,
         "unchecked" => case.unchecked = true,
+        "steps" => case.steps = Some(number(0)?),
         "except" => {
             case.except = words.iter().map(|word| word.parse().ok()).collect::<Option<_>>()?;
         }
@@ -243,6 +245,10 @@ fn contents<'a>(ty: &str, count: usize, words: &'a [&'a str]) -> Option<(Vec<u8>
             _ => value as i64 as u64,
         }
     };
+    if words.first() == Some(&"file") {
+        let bytes = std::fs::read(words.get(1)?).ok().filter(|bytes| bytes.len() == count * size)?;
+        return Some((bytes, &words[2..]));
+    }
     let is_float = ty.contains('f');
     let (used, seed) = match *words.first()? {
         "zero" | "ones" | "index" => (1, 0),
@@ -334,5 +340,19 @@ mod tests {
         assert_eq!(*near, Compare::F32 { ulps: 4, absolute: 1e-6 });
         assert_eq!(number[..], [255; 4]);
         assert_eq!(parse("f", "", "case a\nbuffer f32 x").unwrap_err(), "line 2: buffer f32 x");
+    }
+
+    #[test]
+    fn buffers_are_read_from_files() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let bytes = std::fs::read(file).unwrap();
+        let case = |count: usize| {
+            parse("f", "", &format!("case a\nsteps 7\nbuffer u8 {count} file {file} ignored\n"))
+        };
+        let case = |count: usize| case(count).map(|mut cases| cases.remove(0).case);
+        let read = case(bytes.len()).unwrap();
+        assert_eq!(read.steps, Some(7));
+        assert!(matches!(&read.arguments[..], [Argument::Buffer(held, Compare::Ignored)] if *held == bytes));
+        assert!(case(bytes.len() + 1).is_err(), "a file of another length");
     }
 }

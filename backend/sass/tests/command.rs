@@ -217,7 +217,7 @@ zz\tEXIT
         line 7: column 9: there is no register of this number
         line 8: column 1: unknown mnemonic
         line 9: column 12: expected ',' here
-        line 10: 'zz' is no offset
+        line 10: 'zz' is not an offset
     "#]].assert_eq(&errors);
     assert_eq!(status, 1);
     let (out, errors, status) =
@@ -289,7 +289,7 @@ fn wrong_usage_and_files_are_refused() {
     "#]]
     .assert_eq(&refused(&["asm", "--arch", "sm_80"], b"\xff\xfe"));
     expect![[r#"
-        'x' is no number of MiB
+        'x' is not a number of MiB
     "#]]
     .assert_eq(&refused(&["dis", "--unpack-limit", "x", "file"], b""));
     assert!(refused(&[], b"").starts_with("usage:"));

@@ -7,11 +7,13 @@
 //! interpreter does.
 //!
 //! `oracle --execute TEXT [TARGET] [FOLDER…]` runs only the cases that contain a text, with listings of those that differ;
+//! `oracle --run FILE.ptx FILE.cases …` runs described launches of any file, see [`launch`];
 //! `oracle --execute "program SEED" TARGET` makes a random program that differs small; `oracle --pack FOLDER TARGET` packs
 //! the cases for a machine with a GPU.
 
 mod code;
 mod corpus;
+mod launch;
 mod mutations;
 mod pack;
 mod pair;
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
     let rest = || arguments[1..].iter().map(String::as_str);
     let result = match arguments.first().map(String::as_str) {
         Some("--execute") => execute(rest().next().unwrap_or_default(), rest().skip(1)),
+        Some("--run") => launch::run(rest()),
         Some("--pack") => pack_cases(rest().next(), rest().nth(1)),
         _ => compare(arguments.iter().map(PathBuf::from)),
     };
