@@ -144,6 +144,9 @@ operations! {
         [R] <- [r(A).float(), alu(B).float(), alu(C).neg()] H.commutes(0, 1);
     Hsetp2 "HSETP2" { bf16: bool [".BF16_V2"] = Type, cmp: FCmp = Cmp, ftz: bool [".FTZ"] = Ftz, bool_: Bool = Bool }
         [P, PQ.optional()] <- [r(A).float(), alu(B).float(), p(Field::Pp).or_absent(Src::TRUE)] H;
+    /// The result of a comparison in each half: all ones, or with `one` the number 1.
+    Hset2 "HSET2" { bf16: bool [".BF16_V2"] = Type, one: bool [".BF"] = Flag, cmp: FCmp = Cmp, ftz: bool [".FTZ"] = Ftz, bool_: Bool = Bool }
+        [R] <- [r(A).float(), alu(B).float(), p(Field::Pp).or_absent(Src::TRUE)] H;
     Hmnmx2 "HMNMX2" { bf16: bool [".BF16_V2"] = Type, ftz: bool [".FTZ"] = Ftz, nan: bool [".NAN"] = Mode } [R] <- [r(A).float(), alu(B).float(), p(Field::Pp)] H.commutes(0, 1);
 
     // Conversions.

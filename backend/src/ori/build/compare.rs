@@ -84,7 +84,7 @@ impl<'a> Lowering<'a> {
                 let op = Op::Isetp { cmp, sign: sign_of(!c.unsigned), bool_: c.bool_, ex: false };
                 Ok(self.pred(op, &[a, b, with]))
             }
-            _ => self.compare_half(instr, c.ty, c.float, c.bool_, with),
+            _ => Ok(self.compare_halves(instr, c.ty, c.float, c.bool_, with)?[0]),
         }
     }
 
@@ -98,6 +98,11 @@ impl<'a> Lowering<'a> {
             None => return self.malformed("a combination without a predicate"),
         };
         match self.operand(instr, 0)? {
+            Operand::Pair(pair) if ty.kind() == TypeKind::Packed => {
+                let [low, high] = self.compare_halves(instr, ty, comparison.float, comparison.bool_, with)?;
+                self.write(&pair.0, low)?;
+                self.write(&pair.1, high)
+            }
             Operand::Pair(pair) => {
                 let first = self.compare_operands(instr, comparison, with)?;
                 let second = self.compare_operands(instr, comparison.inverse(), with)?;
@@ -111,7 +116,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// `set`: all ones or 1.0 where the comparison holds.
+    /// `set`: all ones or 1 where the comparison holds.
     pub(super) fn set_register(&mut self, instr: &Statement<'a>) -> Result<()> {
         let (to, from) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?);
         let comparison = self.comparison(instr, from)?;
@@ -121,11 +126,17 @@ impl<'a> Lowering<'a> {
         };
         let yes = match to {
             ScalarType::U32 | ScalarType::S32 => Src::imm(!0),
+            ScalarType::U16 | ScalarType::S16 => Src::imm(0xffff),
             ScalarType::F32 => Src::imm(1f32.to_bits()),
+            ScalarType::F16 | ScalarType::F16x2 => Src::imm(0x3c00),
+            ScalarType::Bf16 | ScalarType::Bf16x2 => Src::imm(0x3f80),
             _ => return self.unsupported(instr, &format!("the result type .{}", to.text())),
         };
         if from.kind() == TypeKind::Packed {
-            return self.unsupported(instr, &format!("the type .{}", from.text()));
+            let one = to.kind() == TypeKind::Packed;
+            let c = comparison;
+            let result = self.set_halves(instr, from, c.float, c.bool_, with, one)?;
+            return self.result(instr, result);
         }
         let holds = self.compare_operands(instr, comparison, with)?;
         let result = self.select(holds, yes, Src::ZERO, 1);

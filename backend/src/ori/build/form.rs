@@ -3,7 +3,7 @@
 use super::float::rounding;
 use super::integer::{lut, sign_of, takes_high, wraps};
 use super::row::Slot::{In, Is, Magnitude, Minus};
-use super::row::{A, AB, ABC, LARGER, MINUS_ZERO, SMALLER, ZERO};
+use super::row::{A, AB, ABC, LARGER, MINUS_ZERO, SMALLER};
 use super::{Lowering, Result, Statement};
 use crate::input::{Operand, RegId};
 use crate::ori::ir::Src;
@@ -129,16 +129,8 @@ impl<'a> Lowering<'a> {
                 let (bf16, relu) = (self.half_type(instr)?, instr.has(Mod::Relu));
                 self.one(instr, Op::Hfma2 { bf16, ftz: ftz(), sat: sat(), relu }, ABC)
             }
-            F::AbsHalf => {
-                self.half_type(instr)?;
-                let mask = Is(Src::imm(0x7fff_7fff));
-                self.one(instr, Op::Lop3 { lut: lut::A & lut::B }, &[In(1), mask, ZERO])
-            }
-            F::NegHalf => {
-                self.half_type(instr)?;
-                let signs = Is(Src::imm(0x8000_8000));
-                self.one(instr, Op::Lop3 { lut: lut::A ^ lut::B }, &[In(1), signs, ZERO])
-            }
+            F::AbsHalf => self.sign_of_half(instr, lut::A & lut::B, 0x7fff_7fff),
+            F::NegHalf => self.sign_of_half(instr, lut::A ^ lut::B, 0x8000_8000),
             F::MinHalf => {
                 let bf16 = self.half_minimum_type(instr)?;
                 self.one(instr, Op::Hmnmx2 { bf16, ftz: ftz(), nan: nan() }, SMALLER)
@@ -151,7 +143,7 @@ impl<'a> Lowering<'a> {
             F::TanhHalf => self.approximate_half(instr, HalfFunc::Tanh),
 
             F::SetpInt | F::SetpFloat | F::SetpHalf => self.set_predicate(instr),
-            F::SetInt | F::SetFloat => self.set_register(instr),
+            F::SetInt | F::SetFloat | F::SetHalf | F::SetHalfResult => self.set_register(instr),
             F::Selp => self.select_by_predicate(instr),
             F::Slct => self.select_by_sign(instr),
 
@@ -193,7 +185,6 @@ impl<'a> Lowering<'a> {
 
             F::AddF32x2 | F::SubF32x2 | F::MulF32x2 | F::FmaF32x2 => self.compute_pair_of_floats(instr),
             F::AddMixed | F::SubMixed | F::FmaMixed => self.unsupported(instr, "mixed precision"),
-            F::SetHalf | F::SetHalfResult => self.unsupported(instr, "comparison results in half precision"),
             F::CvtPair => self.convert_pair(instr),
             F::CvtTf32 => self.convert_to_tf32(instr),
             F::CvtToNarrow => self.convert_to_narrow(instr),

@@ -2,19 +2,17 @@
 
 use super::operand::known;
 use super::{Lowering, Result, Statement};
-use crate::input::Operand;
-use crate::ori::ir::Src;
+use crate::ori::ir::{Dst, File, Inst, Src};
 use crate::ori::op::{Bool, FCmp, HalfFunc, Op};
 use ptx_isa::{Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
     /// Is the instruction on bfloat16? Refuses other types and old targets.
     pub(super) fn half_type(&self, instr: &Statement<'_>) -> Result<bool> {
-        let bf16 = match instr.ty(0) {
-            Some(ScalarType::F16 | ScalarType::F16x2) => false,
-            Some(ScalarType::Bf16 | ScalarType::Bf16x2) => true,
-            Some(ty) => return self.unsupported(instr, &format!("the type .{}", ty.text())),
-            None => return self.malformed("a half precision instruction without a type"),
+        let bf16 = match self.type_of(instr, 0)? {
+            ScalarType::F16 | ScalarType::F16x2 => false,
+            ScalarType::Bf16 | ScalarType::Bf16x2 => true,
+            ty => return self.unsupported(instr, &format!("the type .{}", ty.text())),
         };
         if bf16 && !self.encodes(&Op::Hfma2 { bf16, ftz: false, sat: false, relu: false }) {
             return self.unsupported(instr, "bfloat16 on this target");
@@ -43,6 +41,11 @@ impl<'a> Lowering<'a> {
     /// An operand with the same value in both halves where it is a scalar's constant.
     pub(super) fn source_half(&mut self, instr: &Statement<'a>, i: usize) -> Result<Src> {
         let ty = self.type_of(instr, 0)?;
+        self.source_half_as(instr, i, ty)
+    }
+
+    /// As [`Self::source_half`], of a type that is not the instruction's first.
+    fn source_half_as(&mut self, instr: &Statement<'a>, i: usize, ty: ScalarType) -> Result<Src> {
         let src = self.source(instr, i, ty)?;
         Ok(match known(src) {
             Some(bits) if ty.bits() == 16 => Src::imm(bits & 0xffff | bits << 16),
@@ -71,21 +74,62 @@ impl<'a> Lowering<'a> {
         self.result(instr, both)
     }
 
-    /// A comparison of scalar halves: the first result is the low halves'.
-    pub(super) fn compare_half(
+    /// `abs` and `neg`: the signs of both halves by a function of bits. With `.ftz` denormal halves become zeros with
+    /// that sign, which adding a negative zero leaves alone.
+    pub(super) fn sign_of_half(&mut self, instr: &Statement<'a>, lut: u8, mask: u32) -> Result<()> {
+        const NEGATIVE_ZEROS: u32 = 0x8000_8000;
+        let bf16 = self.half_type(instr)?;
+        let src = self.source_half(instr, 1)?;
+        let mut result = self.lop3(lut, src, Src::imm(mask), Src::ZERO);
+        if instr.has(Mod::Ftz) {
+            let op = Op::Hadd2 { bf16, ftz: true, sat: false, f32: false };
+            result = self.reg(op, &[result, Src::imm(NEGATIVE_ZEROS)]);
+        }
+        self.result(instr, result)
+    }
+
+    /// The operands of a comparison of halves as those of the machine's, and whether they are of type bf16.
+    fn compared_halves(
+        &mut self,
+        instr: &Statement<'a>,
+        ty: ScalarType,
+        cmp: Option<FCmp>,
+    ) -> Result<(bool, FCmp, [Src; 2])> {
+        let bf16 = matches!(ty, ScalarType::Bf16 | ScalarType::Bf16x2);
+        let Some(cmp) = cmp else { return self.unsupported(instr, "an unsigned comparison of floats") };
+        if !self.encodes(&Op::Hsetp2 { cmp, bf16, ftz: false, bool_: Bool::And }) {
+            return self.unsupported(instr, "bfloat16 on this target");
+        }
+        Ok((bf16, cmp, [self.source_half_as(instr, 1, ty)?, self.source_half_as(instr, 2, ty)?]))
+    }
+
+    /// A comparison of halves, combined with `with`: of the low ones, and of the high ones.
+    pub(super) fn compare_halves(
         &mut self,
         instr: &Statement<'a>,
         ty: ScalarType,
         cmp: Option<FCmp>,
         bool_: Bool,
         with: Src,
+    ) -> Result<[Src; 2]> {
+        let (bf16, cmp, [a, b]) = self.compared_halves(instr, ty, cmp)?;
+        let results = [self.new_value(File::P, 1), self.new_value(File::P, 1)];
+        let op = Op::Hsetp2 { cmp, bf16, ftz: instr.has(Mod::Ftz), bool_ };
+        self.push(Inst::new(op, &results.map(Dst::Value), &[a, b, with], self.src));
+        Ok(results.map(Src::from))
+    }
+
+    /// What [`Self::compare_halves`] finds as numbers in both halves: all ones, or with `one` the number 1.
+    pub(super) fn set_halves(
+        &mut self,
+        instr: &Statement<'a>,
+        ty: ScalarType,
+        cmp: Option<FCmp>,
+        bool_: Bool,
+        with: Src,
+        one: bool,
     ) -> Result<Src> {
-        let bf16 = self.half_type(instr)?;
-        if ty.bits() != 16 || matches!(self.operand(instr, 0)?, Operand::Pair(_)) {
-            return self.unsupported(instr, "a comparison of pairs");
-        }
-        let Some(cmp) = cmp else { return self.unsupported(instr, "an unsigned comparison of floats") };
-        let (a, b) = (self.source_half(instr, 1)?, self.source_half(instr, 2)?);
-        Ok(self.pred(Op::Hsetp2 { cmp, bf16, ftz: instr.has(Mod::Ftz), bool_ }, &[a, b, with]))
+        let (bf16, cmp, [a, b]) = self.compared_halves(instr, ty, cmp)?;
+        Ok(self.reg(Op::Hset2 { bf16, one, cmp, ftz: instr.has(Mod::Ftz), bool_ }, &[a, b, with]))
     }
 }

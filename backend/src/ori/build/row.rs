@@ -26,7 +26,6 @@ use Slot::{In, Is};
 /// The minus zero that added to a float gives that float, also if it is a zero.
 pub(super) const MINUS_ZERO: Slot =
     Is(Src { kind: SrcKind::Zero, mods: SrcMods { neg: true, ..SrcMods::NONE } });
-pub(super) const ZERO: Slot = Is(Src::ZERO);
 pub(super) const A: &[Slot] = &[In(1)];
 pub(super) const AB: &[Slot] = &[In(1), In(2)];
 pub(super) const ABC: &[Slot] = &[In(1), In(2), In(3)];
