@@ -69,7 +69,14 @@ pub fn check(function: &Function, sm: Sm, insts: &[Inst], claims: Claims<'_>) ->
         return Ok(());
     }
     let code = Code::new(&program, sm, insts, &claims, local_layout(&function.locals).size)?;
-    let mut checker = Checker { program: &program, code: &code, sm, insts, budget: PAIRS * insts.len() };
+    let mut checker = Checker {
+        program: &program,
+        code: &code,
+        sm,
+        insts,
+        spills: claims.spills,
+        budget: PAIRS * insts.len(),
+    };
     checker.presence(claims.never)?;
     checker.blocks()?;
     checker.fences()
@@ -88,6 +95,7 @@ struct Checker<'a> {
     code: &'a Code,
     sm: Sm,
     insts: &'a [Inst],
+    spills: &'a [bool],
     budget: usize,
 }
 
@@ -229,7 +237,7 @@ impl<'a> Checker<'a> {
         // By place: everything, and what writes or is strong.
         let mut places: [Emitted; 4] = Default::default();
         let mut orders: [Emitted; 4] = Default::default();
-        let addresses = LazyCell::new(|| Addresses::of(self.sm, self.insts, events));
+        let addresses = LazyCell::new(|| Addresses::of(self.sm, self.insts, self.spills, events));
         let mut budget = self.budget;
         for (place, event) in events.iter().enumerate() {
             let statement = self.statement(event.rank);

@@ -1,7 +1,9 @@
-//! Whether the code shows that two of its accesses touch different bytes: they use the same registers for their
-//! addresses, nothing between them writes these, and their offsets differ.
+//! Whether the code shows that two of its accesses touch different bytes: the registers of their addresses hold the
+//! same, and their offsets differ.
 
 use super::code::Event;
+use crate::hazard::is_unconditional;
+use rustc_hash::FxHashMap;
 use sass::{Field, Inst, RegFile, RegUse, Role, Sm};
 use smallvec::SmallVec;
 
@@ -9,22 +11,23 @@ use smallvec::SmallVec;
 pub(super) struct Addresses(Vec<Option<Address>>);
 
 struct Address {
-    /// With how often each was written before in the block.
-    registers: SmallVec<[(RegUse, u32); 2]>,
+    /// What each register of the address holds.
+    registers: SmallVec<[(RegFile, Role, Held); 2]>,
     start: i64,
     bytes: i64,
 }
 
 impl Addresses {
-    pub(super) fn of(sm: Sm, insts: &[Inst], events: &[Event]) -> Addresses {
+    /// `spills` are the loads and stores of spilled values, parallel to `insts`.
+    pub(super) fn of(sm: Sm, insts: &[Inst], spills: &[bool], events: &[Event]) -> Addresses {
         let (Some(first), Some(last)) = (events.first(), events.last()) else { return Addresses(Vec::new()) };
-        let mut written = Written::default();
+        let mut contents = Contents::new();
         let mut addresses = Vec::with_capacity(events.len());
         for (at, inst) in insts.iter().enumerate().take(last.at + 1).skip(first.at) {
             if events[addresses.len()].at == at {
-                addresses.push(Address::of(sm, inst, &written));
+                addresses.push(Address::of(sm, inst, &contents));
             }
-            inst.writes(sm).for_each(|register| written.add(&register));
+            contents.step(sm, inst, spills[at]);
         }
         Addresses(addresses)
     }
@@ -37,16 +40,30 @@ impl Addresses {
     }
 }
 
-/// How often each register was written; those of other files than R and UR hold no address.
-struct Written([[u32; 256]; 2]);
+/// The contents of an operand's registers, by number.
+type Held = SmallVec<[u32; 2]>;
 
-impl Default for Written {
-    fn default() -> Written {
-        Written([[0; 256]; 2])
-    }
+/// What registers hold at a point of the block, and the slots of spilled values: equal numbers are equal contents.
+/// Registers of other files than R and UR hold no address.
+struct Contents {
+    registers: [[u32; 256]; 2],
+    /// By byte offset in the stack frame.
+    slots: FxHashMap<i64, u32>,
+    next: u32,
 }
 
-impl Written {
+impl Contents {
+    fn new() -> Contents {
+        let file = |start: u32| std::array::from_fn(|i| start + i as u32);
+        Contents { registers: [file(0), file(256)], slots: FxHashMap::default(), next: 512 }
+    }
+
+    fn fresh(&mut self) -> u32 {
+        self.next += 1;
+        self.next
+    }
+
+    /// The file and the indices of an operand.
     fn indices(register: &RegUse) -> Option<(usize, std::ops::Range<usize>)> {
         let file = match register.file {
             RegFile::R => 0,
@@ -57,20 +74,37 @@ impl Written {
         Some((file, start..(start + usize::from(register.count)).min(256)))
     }
 
-    fn add(&mut self, register: &RegUse) {
-        if let Some((file, range)) = Written::indices(register) {
-            self.0[file][range].iter_mut().for_each(|count| *count += 1);
-        }
+    fn held(&self, register: &RegUse) -> Held {
+        Contents::indices(register).map_or_else(Held::new, |(file, range)| self.registers[file][range].into())
     }
 
-    /// Grows whenever one of an operand's registers is written.
-    fn count(&self, register: &RegUse) -> u32 {
-        Written::indices(register).map_or(0, |(file, range)| self.0[file][range].iter().sum())
+    fn step(&mut self, sm: Sm, inst: &Inst, is_spill: bool) {
+        let slot = inst.get(Field::Offset).filter(|_| is_spill).map(|offset| offset as i64);
+        let known = is_unconditional(inst);
+        if let Some(slot) = slot {
+            let data = inst.reads(sm).find(|used| !matches!(used.role, Role::Address | Role::Base));
+            for (word, content) in
+                (slot..).step_by(4).zip(data.map_or_else(Held::new, |data| self.held(&data)))
+            {
+                let content = if known { content } else { self.fresh() };
+                self.slots.insert(word, content);
+            }
+        }
+        for register in inst.writes(sm) {
+            let Some((file, range)) = Contents::indices(&register) else { continue };
+            for (i, index) in range.enumerate() {
+                let fresh = self.fresh();
+                self.registers[file][index] = match slot {
+                    Some(slot) if known => *self.slots.entry(slot + 4 * i as i64).or_insert(fresh),
+                    _ => fresh,
+                };
+            }
+        }
     }
 }
 
 impl Address {
-    fn of(sm: Sm, inst: &Inst, written: &Written) -> Option<Address> {
+    fn of(sm: Sm, inst: &Inst, contents: &Contents) -> Option<Address> {
         // Of a copy, what it writes; other threads of the warp say where a matrix lies.
         let copies = inst.form().mnemonic == "LDGSTS";
         if matches!(inst.form().mnemonic, "LDSM" | "STSM") {
@@ -90,7 +124,8 @@ impl Address {
         let narrow = |used: &RegUse| used.file == RegFile::R && used.count == 1;
         let of_address =
             |used: &RegUse| matches!(used.role, Role::Address | Role::Base) && (!copies || narrow(used));
-        let registers = inst.reads(sm).filter(of_address).map(|used| (used, written.count(&used))).collect();
+        let held = |used: RegUse| (used.file, used.role, contents.held(&used));
+        let registers = inst.reads(sm).filter(of_address).map(held).collect();
         Some(Address { registers, start, bytes })
     }
 }
