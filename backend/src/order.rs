@@ -237,7 +237,10 @@ impl<'a> Checker<'a> {
         // By place: everything, and what writes or is strong.
         let mut places: [Emitted; 4] = Default::default();
         let mut orders: [Emitted; 4] = Default::default();
-        let addresses = LazyCell::new(|| Addresses::of(self.sm, self.insts, self.spills, events));
+        let addresses = LazyCell::new(|| {
+            let start = events.first().map_or(0, |first| self.code.block_start(first));
+            Addresses::of(self.sm, self.insts, self.spills, start, events)
+        });
         let mut budget = self.budget;
         for (place, event) in events.iter().enumerate() {
             let statement = self.statement(event.rank);

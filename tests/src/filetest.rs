@@ -22,8 +22,8 @@
 //! - `test lower` prints the Ori that is built of PTX.
 //! - `test alloc`, `test mach` and `test sched` print what register allocation, emission and scheduling make of Ori that
 //!   is ready for it, or of PTX. A number is the most registers of a thread; `O0` to `O3` is the level.
-//! - `test order` compares PTX with machine code after a line `---`, whose lines are `#STATEMENT INSTRUCTION`, and prints
-//!   what the order checker finds, or `ok`.
+//! - `test order` compares PTX with machine code after a line `---`, whose lines are `#STATEMENT INSTRUCTION`
+//!   (`~STATEMENT` for loads and stores of spilled values), and prints what the order checker finds, or `ok`.
 //!
 //! With `PTX_BLESS=1` the expectations are rewritten.
 
@@ -173,15 +173,16 @@ fn check_order(test: &Test<'_>) -> Result<String, String> {
     let (ptx, listing) = test.body.split_once("---\n").ok_or("`---` and machine code are missing")?;
     let input = case::input(&module(ptx, test.sm), "")?;
     let sm = sass::Sm(test.sm.number as u8);
-    let (mut insts, mut lines) = (Vec::new(), Vec::new());
+    let (mut insts, mut lines, mut spills) = (Vec::new(), Vec::new(), Vec::new());
     for line in listing.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (statement, text) = line.split_once(' ').ok_or_else(|| format!("`{line}` has no statement"))?;
-        let number = statement.strip_prefix('#').and_then(|number| number.parse().ok());
+        let number = statement.strip_prefix(['#', '~']).and_then(|number| number.parse().ok());
+        spills.push(statement.starts_with('~'));
         lines.push(number.map(SrcId));
         let inst = sass::parse(sm, text, insts.len() as u64 * sass::INST_BYTES);
         insts.push(inst.map_err(|error| format!("`{text}`: {}", error.message))?);
     }
-    let claims = order::Claims { lines: &lines, spills: &vec![false; insts.len()], never: &[] };
+    let claims = order::Claims { lines: &lines, spills: &spills, never: &[] };
     Ok(match order::check(&input.function, sm, &insts, claims) {
         Ok(()) => "ok\n".to_owned(),
         Err(violation) => format!("{violation}\n"),

@@ -59,6 +59,8 @@ pub(super) struct Code {
     /// By rank and place, and where each rank starts.
     by_rank: Vec<Event>,
     starts: Vec<u32>,
+    /// The first instruction of each block.
+    block_starts: Vec<usize>,
     pub(super) tree: Tree,
 }
 
@@ -128,12 +130,17 @@ impl Code {
         let rank_starts = (0..=count).map(first).collect();
         let graph = flow(graph(insts, &starts));
         let tree = dominators(&Cfg::new(&graph), &graph);
-        Ok(Code { events, by_rank, starts: rank_starts, tree })
+        Ok(Code { events, by_rank, starts: rank_starts, block_starts: starts, tree })
     }
 
     /// The instructions of a statement, by place.
     pub(super) fn of(&self, rank: u32) -> &[Event] {
         &self.by_rank[self.starts[rank as usize] as usize..self.starts[rank as usize + 1] as usize]
+    }
+
+    /// The first instruction of an event's block.
+    pub(super) fn block_start(&self, event: &Event) -> usize {
+        self.block_starts[event.block.index()]
     }
 
     /// The instructions of each block.

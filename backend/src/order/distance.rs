@@ -18,12 +18,12 @@ struct Address {
 }
 
 impl Addresses {
-    /// `spills` are the loads and stores of spilled values, parallel to `insts`.
-    pub(super) fn of(sm: Sm, insts: &[Inst], spills: &[bool], events: &[Event]) -> Addresses {
-        let (Some(first), Some(last)) = (events.first(), events.last()) else { return Addresses(Vec::new()) };
+    /// `spills` are the loads and stores of spilled values, parallel to `insts`; `start` is the block's first instruction.
+    pub(super) fn of(sm: Sm, insts: &[Inst], spills: &[bool], start: usize, events: &[Event]) -> Addresses {
+        let Some(last) = events.last() else { return Addresses(Vec::new()) };
         let mut contents = Contents::new();
         let mut addresses = Vec::with_capacity(events.len());
-        for (at, inst) in insts.iter().enumerate().take(last.at + 1).skip(first.at) {
+        for (at, inst) in insts.iter().enumerate().take(last.at + 1).skip(start) {
             if events[addresses.len()].at == at {
                 addresses.push(Address::of(sm, inst, &contents));
             }

@@ -417,8 +417,8 @@ impl Compute {
             },
             "F2F.F32.F64" => Compute::F2f { from: F64, to: format_of(text(Field::Type))?, mode: round, ftz },
             "FRND" => Compute::Frnd { format: F32, mode: round, ftz },
-            "FRND.F16" if get(Field::SwizzleB) == 0 => Compute::Frnd { format: F16, mode: round, ftz },
-            "FRND.BF16" if get(Field::SwizzleB) == 0 => Compute::Frnd { format: BF16, mode: round, ftz },
+            "FRND.F16" => Compute::Frnd { format: F16, mode: round, ftz },
+            "FRND.BF16" => Compute::Frnd { format: BF16, mode: round, ftz },
             "FRND.F64" => Compute::Frnd { format: F64, mode: round, ftz },
             "F2IP" if get(Field::Relu) == 0 && flag(Field::Mode) => {
                 Compute::F2ip { signed: get(Field::Type) == 1, mode: round }

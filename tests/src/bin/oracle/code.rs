@@ -18,6 +18,12 @@ const NOP: u128 = 0x918;
 const OPCODE_MASK: u128 = 0xfff;
 
 impl Function {
+    /// Whether it contains a call.
+    pub(crate) fn calls(&self) -> bool {
+        let is_call = |inst: &Inst| inst.form().mnemonic.starts_with("CALL");
+        self.code.iter().flatten().any(is_call)
+    }
+
     /// Instructions, without padding and the branch to itself in front of it.
     pub(crate) fn instructions(&self) -> usize {
         self.words.iter().filter(|&word| word & OPCODE_MASK != NOP).count().saturating_sub(1)

@@ -54,6 +54,14 @@ impl Lane<'_, '_> {
         Ok(mode.flush(F32, self.modified(i, F32, self.bits(i)?.into())))
     }
 
+    /// The second source as a number of 16 bits, in either half of its register, or of 32.
+    fn narrow(&self, format: Format) -> Result<u64> {
+        let is_half = format.sign() == 1 << 15;
+        let shift = if is_half { 16 * u32::from(self.source(1).swizzle) } else { 0 };
+        let bits = u64::from(self.bits(1)? >> shift);
+        Ok(self.modified(1, format, bits & ((format.sign() << 1) - 1)))
+    }
+
     fn double(&self, i: usize) -> Result<u64> {
         Ok(self.modified(i, F64, self.pair(i, true)?))
     }
@@ -217,12 +225,7 @@ impl Lane<'_, '_> {
             Compute::F2f { from, to, mode, ftz } => {
                 let bits = match from == F64 {
                     true => self.double(1)?,
-                    false => {
-                        let shift =
-                            if from.sign() == 1 << 15 { 16 * u32::from(self.source(1).swizzle) } else { 0 };
-                        let bits = u64::from(self.bits(1)? >> shift);
-                        self.modified(1, from, bits & (from.sign() << 1).wrapping_sub(1))
-                    }
+                    false => self.narrow(from)?,
                 };
                 let flush =
                     |format: Format, bits: u64| if ftz && format == F32 { format.flush(bits) } else { bits };
@@ -233,7 +236,7 @@ impl Lane<'_, '_> {
                 if format == F64 {
                     return Ok(Some(Results::from(F64.integral(self.double(1)?, mode))));
                 }
-                let bits = self.modified(1, format, u64::from(self.bits(1)?) & ((format.sign() << 1) - 1));
+                let bits = self.narrow(format)?;
                 let bits = if ftz { format.flush(bits) } else { bits };
                 word(format.integral(bits, mode))
             }
