@@ -9,16 +9,17 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use ptx_backend::cubin::{self, Kernel, LinkFunction};
+use ptx_backend::cubin::{self, Kernel, LinkFunction, Sizes};
 use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
 };
-use ptx_backend::join::Program;
+use ptx_backend::join::{Part, Program};
 use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
 use ptx_backend::{CodegenError, CompiledFunction, Resources};
-use ptx_isa::Space;
+use ptx_isa::ScalarType;
 use rayon::prelude::*;
+use text_size::TextSize;
 
 use crate::check::lints;
 use crate::db::{Cancelled, Database, Db, Options, SourceFile};
@@ -289,17 +290,48 @@ pub struct LinkOptions {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Linked {
     pub cubin: Vec<u8>,
-    pub functions: Vec<LinkedFunction>,
-    /// Bytes of global and of constant variables.
-    pub global_bytes: u64,
-    pub constant_bytes: u64,
+    /// In the order of the file that is written: the last of the text first.
+    pub kernels: Vec<LinkedKernel>,
+    /// Bytes of variables, and of constant banks 3 and 4.
+    pub sizes: Sizes,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LinkedFunction {
+pub struct LinkedKernel {
     pub name: String,
-    pub entry: bool,
+    /// Its own stack frame and spills.
+    pub frame: Frame,
+    /// Of the kernel with all that it calls; the stack is the deepest.
     pub resources: Resources,
+    /// Bytes of constant bank 2.
+    pub bank_2_bytes: u32,
+    /// The functions that it may call, by name, those that other modules may replace last.
+    pub parts: Vec<LinkedPart>,
+}
+
+/// A function in a kernel's code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkedPart {
+    pub name: String,
+    pub frame: Frame,
+}
+
+/// Bytes of a function's stack frame, and of its stores and loads of spilled values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Frame {
+    pub bytes: u32,
+    pub spill_stores: u32,
+    pub spill_loads: u32,
+}
+
+impl Frame {
+    fn of(resources: &Resources) -> Self {
+        Frame {
+            bytes: resources.stack_bytes,
+            spill_stores: resources.spill_store_bytes,
+            spill_loads: resources.spill_load_bytes,
+        }
+    }
 }
 
 /// Compiles and links a file. What [`compile_all`] has not compiled yet is compiled here, by one thread: for few
@@ -309,16 +341,28 @@ pub struct LinkedFunction {
 /// Everything that keeps the module from being linked, in file offsets: errors of the program first, and where
 /// there are none what the compiler cannot do.
 pub fn link(db: &Database, file: SourceFile, options: &LinkOptions) -> Result<Linked, Vec<Diagnostic>> {
+    link_watched(db, file, options, &mut |_| ())
+}
+
+/// As [`link`]; `compiled` is called with the name of each function once it is compiled.
+///
+/// # Errors
+/// As there.
+pub fn link_watched(
+    db: &Database,
+    file: SourceFile,
+    options: &LinkOptions,
+    compiled: &mut dyn FnMut(&str),
+) -> Result<Linked, Vec<Diagnostic>> {
     let mut errors = crate::ide::diagnostics_for(db, file, &options.entries);
     errors.retain(|diagnostic| diagnostic.severity == Severity::Error);
     if !errors.is_empty() {
         return Err(errors);
     }
-    let mut reports = Vec::new();
     let mut linked = Vec::new();
     for item in wanted(db, file, &options.entries) {
         let offset = item.offset(db);
-        let (Some(input), Some(compiled)) = (function(db, item), compile_function(db, item)) else {
+        let (Some(input), Some(result)) = (function(db, item), compile_function(db, item)) else {
             // Not an error of the program: an instruction that is not described, or no target.
             let reasons = lower(db, item).diagnostics.iter().filter(|d| d.lint == &lints::NOT_CHECKED);
             let known = errors.len();
@@ -329,12 +373,9 @@ pub fn link(db: &Database, file: SourceFile, options: &LinkOptions) -> Result<Li
             }
             continue;
         };
-        match compiled.as_ref() {
-            Ok(code) => {
-                let (name, entry, resources) = (code.name.clone(), code.entry, code.resources);
-                reports.push(LinkedFunction { name, entry, resources });
-                linked.push(LinkFunction { input, code });
-            }
+        compiled(item.name(db));
+        match result.as_ref() {
+            Ok(code) => linked.push(LinkFunction { input, code }),
             Err(_) => errors.extend(compile_diagnostic(db, item).map(|d| d.shifted(offset))),
         }
     }
@@ -352,27 +393,45 @@ pub fn link(db: &Database, file: SourceFile, options: &LinkOptions) -> Result<Li
     };
     let Some(row) = Target::of(target.sm) else { return Err(errors) };
     let mut joined = Vec::new();
-    for function in linked.iter().filter(|function| function.code.entry) {
-        joined.push((function.input, program.join(*function, row).map_err(not_linked)?));
+    for function in linked.iter().rev().filter(|function| function.code.entry) {
+        joined.push((*function, program.join(*function, row).map_err(not_linked)?));
     }
-    for report in reports.iter_mut().filter(|report| report.entry) {
-        let kernel = joined.iter().find(|(input, _)| input.name == report.name);
-        report.resources = kernel.map_or(report.resources, |(_, joined)| joined.kernel.resources);
-    }
-    let kernels: Vec<Kernel<'_>> = joined.iter().map(|(input, joined)| Kernel { input, joined }).collect();
-    let bytes = |space: Space| {
-        let variables = module.env.variables.iter().filter(|variable| variable.space == space);
-        variables.fold(0u64, |sum, variable| {
-            sum.next_multiple_of(u64::from(variable.align.max(1))) + variable.size
-        })
-    };
+    let reports = joined.iter().map(|(own, joined)| {
+        let part = |part: &Part| {
+            let code = linked.iter().find(|f| !f.code.entry && f.input.name == part.name).map(|f| f.code);
+            let frame = code.map_or(Frame::default(), |code| Frame::of(&code.resources));
+            (part.linkage == Linkage::Weak, LinkedPart { name: part.name.clone(), frame })
+        };
+        let mut parts: Vec<(bool, LinkedPart)> = joined.parts.iter().map(part).collect();
+        parts.sort_by(|(a, x), (b, y)| (a, &x.name).cmp(&(b, &y.name)));
+        LinkedKernel {
+            name: own.input.name.clone(),
+            frame: Frame::of(&own.code.resources),
+            resources: joined.kernel.resources,
+            bank_2_bytes: joined.functions_bank.len() as u32,
+            parts: parts.into_iter().map(|(_, part)| part).collect(),
+        }
+    });
+    let reports = reports.collect();
+    let kernels: Vec<Kernel<'_>> =
+        joined.iter().map(|(own, joined)| Kernel { input: own.input, joined }).collect();
     match cubin::link(&program, &kernels, &target, &options.arguments) {
-        Ok(cubin) => Ok(Linked {
-            cubin,
-            functions: reports,
-            global_bytes: bytes(Space::Global),
-            constant_bytes: bytes(Space::Const),
-        }),
+        Ok((cubin, sizes)) => Ok(Linked { cubin, kernels: reports, sizes }),
         Err(error) => Err(not_linked(error)),
     }
+}
+
+/// The places of instructions on values of 64-bit floating-point types.
+pub fn doubles(db: &Database, file: SourceFile) -> Vec<TextSize> {
+    let mut all = Vec::new();
+    for item in functions(db, file) {
+        let (lowered, offset) = (lower(db, item), item.offset(db));
+        let Some(function) = &lowered.function else { continue };
+        all.extend(function.body.iter().filter_map(|statement| {
+            let Stmt::Instr(instr) = statement else { return None };
+            let double = instr.opcode.types().any(|ty| ty == ScalarType::F64);
+            Some(lowered.map.statement(instr.src).filter(|_| double)?.start() + offset)
+        }));
+    }
+    all
 }

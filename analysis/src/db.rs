@@ -3,6 +3,7 @@
 //! Two inputs exist: the text of each file and one set of [`Options`]. Everything else is derived. A handle is
 //! cheap to clone; a clone is a snapshot and must be dropped before the next write can finish.
 
+use ptx_backend::input::Launch;
 use ptx_isa::Sm;
 use salsa::{Durability, Setter};
 
@@ -22,6 +23,35 @@ pub struct SourceFile {
     pub compiles_all: bool,
 }
 
+/// What the options say of how kernels are launched.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct LaunchBounds {
+    /// As `.maxntid`.
+    pub max_threads: Option<[u32; 3]>,
+    /// As `.minnctapersm`.
+    pub min_blocks: Option<u32>,
+    /// As `.maxnreg`.
+    pub max_registers: Option<u32>,
+    /// What kernels say themselves does not count.
+    pub overrides: bool,
+}
+
+impl LaunchBounds {
+    /// The bounds of a kernel that says `own` of itself.
+    pub fn of(self, own: Launch) -> Launch {
+        let says_threads = own.maxntid.or(own.reqntid).is_some() && !self.overrides;
+        let maxntid = self.max_threads.filter(|_| !says_threads).or(own.maxntid);
+        let own_blocks = own.minnctapersm.filter(|_| !self.overrides || self.min_blocks.is_none());
+        let own_registers = own.maxnreg.filter(|_| !self.overrides || self.max_registers.is_none());
+        Launch {
+            maxntid,
+            minnctapersm: own_blocks.or(self.min_blocks),
+            maxnreg: own_registers.or(self.max_registers),
+            ..own
+        }
+    }
+}
+
 /// What the checks and the compiler are asked to do, for all files of a database.
 #[salsa::input(singleton, debug)]
 pub struct Options {
@@ -36,6 +66,8 @@ pub struct Options {
     pub opt_level: u8,
     #[returns(copy)]
     pub max_registers: Option<u32>,
+    #[returns(copy)]
+    pub launch: LaunchBounds,
     /// The most statements of a function that is compiled while its file is edited; `None`: any.
     #[returns(copy)]
     pub live_limit: Option<u32>,
@@ -79,9 +111,10 @@ impl Database {
 
     fn with_storage(storage: salsa::Storage<Self>) -> Self {
         let db = Self { storage };
-        let _options = Options::builder(None, None, 3, None, None, Levels::default())
-            .durability(Durability::HIGH)
-            .new(&db);
+        let _options =
+            Options::builder(None, None, 3, None, LaunchBounds::default(), None, Levels::default())
+                .durability(Durability::HIGH)
+                .new(&db);
         db
     }
 
@@ -94,6 +127,7 @@ impl Database {
             own.architecture(self),
             own.opt_level(self),
             own.max_registers(self),
+            own.launch(self),
             own.live_limit(self),
             own.levels(self).clone(),
         )
@@ -157,6 +191,10 @@ impl Database {
 
     pub fn set_max_registers(&mut self, limit: Option<u32>) {
         Options::get(self).set_max_registers(self).with_durability(Durability::HIGH).to(limit);
+    }
+
+    pub fn set_launch(&mut self, bounds: LaunchBounds) {
+        Options::get(self).set_launch(self).with_durability(Durability::HIGH).to(bounds);
     }
 
     pub fn set_levels(&mut self, levels: Levels) {

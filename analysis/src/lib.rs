@@ -24,8 +24,12 @@ pub mod signature;
 mod text;
 
 pub use check::lints::INVALID_UTF8;
-pub use compile::{LinkOptions, Linked, LinkedFunction, check_all, compile_all, link};
-pub use db::{CancellationToken, Cancelled, Database, Db, Options, SourceFile, catch_cancelled};
+pub use compile::{
+    LinkOptions, Linked, LinkedKernel, LinkedPart, check_all, compile_all, doubles, link, link_watched,
+};
+pub use db::{
+    CancellationToken, Cancelled, Database, Db, LaunchBounds, Options, SourceFile, catch_cancelled,
+};
 pub use text::Text;
 
 /// Every lint, for lists and explanations.

@@ -31,7 +31,7 @@ use ptx_syntax::ItemKind;
 use text_size::{TextRange, TextSize};
 use walker::Walker;
 
-use crate::db::{Db, SourceFile};
+use crate::db::{Db, Options, SourceFile};
 use crate::diagnostic::Diagnostic;
 use crate::ide::Access;
 use crate::items::{Item, Part, items, parts};
@@ -302,8 +302,13 @@ pub fn walk_tree<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
     walker.lowered()
 }
 
-/// The function alone: equal after an edit that changes only comments, blanks and places.
+/// The function alone, launched as the options say: equal after an edit that changes only comments, blanks and places.
 #[salsa::tracked]
 pub fn function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Function>> {
-    lower(db, item).function.clone()
+    let function = lower(db, item).function.clone()?;
+    let launch = Options::get(db).launch(db).of(function.launch);
+    if !function.entry || launch == function.launch {
+        return Some(function);
+    }
+    Some(Arc::new(Function { launch, ..Function::clone(&function) }))
 }

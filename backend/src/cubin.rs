@@ -19,7 +19,7 @@ use crate::input::{Env, Function, SrcId};
 use crate::join::{Joined, Program};
 use crate::target::Target;
 use crate::{CodegenError, CompiledFunction, Options};
-use data::{Referent, Reloc};
+use data::{Data, Referent, Reloc};
 use elf::{Body, Format, Image, SectionId};
 use numbers::R_CUDA_64;
 use sections::{About, Loaded};
@@ -32,7 +32,7 @@ pub struct LinkFunction<'a> {
     pub code: &'a CompiledFunction,
 }
 
-/// Makes an executable cubin of a module's kernels. `arguments` is recorded as the tool's command line.
+/// Makes an executable cubin of a module's kernels, in their order. `arguments` is recorded as the tool's command line.
 ///
 /// # Errors
 /// `Unsupported` for constructs that need the relocatable format, `Limit` for a bank that overflows.
@@ -41,7 +41,7 @@ pub fn link(
     kernels: &[Kernel<'_>],
     options: &Options,
     arguments: &str,
-) -> Result<Vec<u8>, CodegenError> {
+) -> Result<(Vec<u8>, Sizes), CodegenError> {
     let target = Target::of(options.sm)
         .ok_or_else(|| CodegenError::unsupported(SrcId(0), format!("code for {}", options.sm)))?;
     let functions: Vec<LinkFunction<'_>> = kernels
@@ -49,6 +49,14 @@ pub fn link(
         .map(|kernel| LinkFunction { input: kernel.input, code: &kernel.joined.kernel })
         .collect();
     Linker::new(program, kernels, &functions, options, target)?.run(arguments)
+}
+
+/// Bytes of a module's variables and of the constant banks that its kernels share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sizes {
+    pub global: u64,
+    pub constant_3: u64,
+    pub constant_4: u64,
 }
 
 /// A kernel and the functions that are linked with it.
@@ -94,7 +102,7 @@ impl<'a> Linker<'a> {
         })
     }
 
-    fn run(mut self, arguments: &str) -> Result<Vec<u8>, CodegenError> {
+    fn run(mut self, arguments: &str) -> Result<(Vec<u8>, Sizes), CodegenError> {
         let code_bytes: Vec<u64> = self.functions.iter().map(|f| f.code.code.len() as u64 * 16).collect();
         let (frames, frame_addresses) = note::debug_frame(&code_bytes);
         let frame_relocs: Vec<Reloc> = frame_addresses
@@ -105,6 +113,12 @@ impl<'a> Linker<'a> {
 
         let about = self.about_sections(arguments, frames);
         let (slots, constants, globals) = (self.address_slots()?, self.constant_data()?, self.global_data()?);
+        let bytes = |data: &Option<Data>| data.as_ref().map_or(0, |data| data.bytes.len() as u64);
+        let sizes = Sizes {
+            global: bytes(&globals.initialised) + globals.zeroed_bytes,
+            constant_3: bytes(&constants),
+            constant_4: bytes(&slots),
+        };
         let mut pending = Vec::new();
         for (name, data) in [
             (".nv.constant4", &slots),
@@ -124,9 +138,10 @@ impl<'a> Linker<'a> {
             e_flags: 0x0600_0000 | u32::from(sm.number) << 8 | self.target.cubin.flags,
             plain_header_segment: self.target.cubin.rela,
         };
-        self.image
-            .write(format)
-            .map_err(|e| CodegenError::internal(SrcId(0), "cubin", format!("writing the object: {e}")))
+        let written = self.image.write(format);
+        let bytes = written
+            .map_err(|e| CodegenError::internal(SrcId(0), "cubin", format!("writing the object: {e}")))?;
+        Ok((bytes, sizes))
     }
 
     /// Fills in what refers to the sections and symbols of functions by index.
@@ -234,6 +249,7 @@ mod tests {
         let program = Program::new(&env, &[function], &[]);
         let joined = program.join(function, Target::of(options.sm).unwrap())?;
         link(&program, &[Kernel { input: &input, joined: &joined }], &options, "-arch test")
+            .map(|(bytes, _)| bytes)
     }
 
     #[test]

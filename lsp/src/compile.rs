@@ -2,258 +2,291 @@
 //!
 //! The output is written only if nothing of the input is missing from it.
 
-pub mod options;
+mod clock;
+mod log;
+mod options;
+mod resources;
+mod source;
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::{input, output, terminal, threads};
-use options::Options;
+use crate::{output, terminal, threads};
+use clock::{Clock, Stage};
+use log::{FAILED, Kind, Log};
+use options::{Options, Source};
 use ptx_analysis::ide::{self, Diagnostic, Severity};
 use ptx_analysis::module::module;
-use ptx_analysis::{Database, LinkOptions, Linked, SourceFile};
-use ptx_backend::target::Target;
-
-/// The exit status of ptxas for every failure.
-const FAILED: u8 = 255;
+use ptx_analysis::{Database, LaunchBounds, LinkOptions, Linked, SourceFile};
+use ptx_isa::PtxVersion;
+use source::Text;
 
 /// Runs the compiler on the process's arguments.
 pub fn main() -> ExitCode {
-    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut arguments = std::env::args_os();
+    let mut log = Log::new(arguments.next().as_deref());
+    let arguments: Vec<OsString> = arguments.collect();
     let options = options::parse(arguments.iter().cloned());
     if let Ok(options) = &options
-        && (options.help || options.version)
+        && let Some(text) = told(options)
     {
-        let text = if options.help { USAGE } else { concat!("ptxc ", env!("CARGO_PKG_VERSION"), "\n") };
-        return terminal::print_and_exit("ptxc", text, FAILED);
+        return terminal::print_and_exit(log.program(), &text, FAILED);
     }
-    let mut log = String::new();
     let ran = catch_unwind(AssertUnwindSafe(|| match &options {
         Ok(options) => run(options, &arguments, &mut log),
-        Err(message) => fatal(&mut log, message),
+        Err(message) => log.fatal(message),
     }));
-    let status = ran.unwrap_or_else(|_| fatal(&mut log, "internal error; please report it"));
-    if !log.is_empty() {
-        terminal::say(log.trim_end());
+    let status = ran.unwrap_or_else(|_| log.fatal("internal error; please report it"));
+    if !log.text.is_empty() {
+        terminal::say(log.text.trim_end());
     }
     ExitCode::from(status)
 }
 
-/// Compiles; what is to be printed goes to `log`.
-fn run(options: &Options, arguments: &[OsString], log: &mut String) -> u8 {
-    if !options.quiet {
-        for warning in &options.warnings {
-            let _ = writeln!(log, "ptxc warning : {warning}");
+/// What is printed instead of compiling anything.
+fn told(options: &Options) -> Option<String> {
+    if options.help || options.sources.is_empty() && !options.version && !options.list_versions {
+        return Some(USAGE.to_owned());
+    }
+    if options.version {
+        return Some(VERSION.to_owned());
+    }
+    let mut text = String::new();
+    for major in 1..=PtxVersion::NEWEST.major {
+        let minors = (0..10).map(|minor| PtxVersion::new(major, minor));
+        for version in minors.filter(|version| version.is_published() && *version <= NEWEST_OF_PTXAS) {
+            let _ = writeln!(text, "{version}");
         }
     }
-    match &*options.inputs {
-        [] => {
-            log.push_str(USAGE);
-            FAILED
-        }
-        [input] => {
-            let words: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy()).collect();
-            compile(options, input, &words.join(" "), log)
-        }
-        _ => fatal(log, "more than one input file is not supported yet"),
-    }
+    options.list_versions.then_some(text)
 }
+
+/// The last version of PTX that ptxas 13.0 takes.
+const NEWEST_OF_PTXAS: PtxVersion = PtxVersion::new(9, 0);
+
+/// Tools look for the release in what `--version` prints.
+const VERSION: &str = concat!(
+    "ptxc: PTX compiler of ptx-analyzer, an independent stand-in for NVIDIA's ptxas\n",
+    "Takes the options and writes the files of the ptxas of\n",
+    "Cuda compilation tools, release 13.0, V13.0.88\n",
+    "ptxc ",
+    env!("CARGO_PKG_VERSION"),
+    "\n"
+);
 
 const USAGE: &str = "\
-usage: ptxc [options] FILE.ptx
-  -arch sm_NN            target (default sm_75); compute_NN checks only
-  -o FILE                output (default elf.o)
-  -O 0..3                optimisation level (default 3)
-  -maxrregcount N        most registers per thread
-  -e NAME,...            only these entries and what they call
-  -split-compile N       with N other than 1, compile functions on all cores
-  -v                     print resources of each function
-  -knob DUMPIR=STAGE     print the code after a stage of the compiler; a wrong name lists them
-  -w, -Werror            no warnings; warnings are errors
-  --max-input-size MIB   refuse larger files (default 256, at most 4095)
-  -h, -V                 print this; print the version
+Usage  : ptxc [options] <ptx file>,...
+
+The options are those of ptxas 13.0, in its spellings: long names with two dashes, short names with one, values after
+`=` or as the next argument. What the output would lack is warned of or refused, by name. The most used:
+
+  --gpu-name      -arch sm_NN       target (default sm_75); compute_NN and lto_NN check only
+  --output-file   -o FILE           output (default elf.o)
+  --opt-level     -O N              optimisation level, 0 to 3 (default 3)
+  --maxrregcount  -maxrregcount N   most registers per thread
+  --maxntid, --minnctapersm         launch bounds of kernels without; --override-directive-values: of all
+  --entry         -e NAME,...       only these entries and what they call
+  --input-as-string -ias TEXT       an input that is no file
+  --options-file  -optf FILE        more options
+  --split-compile N                 compile functions with so many threads; 0: one for each core
+  --verbose       -v                print the resources of each function
+  --disable-warnings -w, --warning-as-error -Werror
+  --warn-on-spills, --warn-on-local-memory-usage, --warn-on-double-precision-use
+  --compiler-stats time,memory,phase-wise
+                                    print times and the peak of memory
+  --fdevice-time-trace FILE         add times to a file of trace events
+  --list-version                    print the versions of PTX
+  --help -h, --version -V
+and of its own:
+  -knob DUMPIR=STAGE                print the code after a stage of the compiler; a wrong name lists them
+  --max-input-size MIB              refuse larger files (default 256, at most 4095)
+
 Exit status: 0, or 255 if anything is wrong. The output is then not written, and an older one stays as it was.
-The other options of ptxas are accepted where they cannot change the output, else refused by name.
 ";
 
-fn fatal(log: &mut String, message: &str) -> u8 {
-    let _ = writeln!(log, "ptxc fatal   : {message}");
-    FAILED
+/// Compiles; what is to be printed goes to the log.
+fn run(options: &Options, arguments: &[OsString], log: &mut Log) -> u8 {
+    let mut clock = Clock::new();
+    for (kind, remark) in &options.remarks {
+        log.say(*kind, remark);
+    }
+    let Some(text) = source::read(options, log) else { return log.aborted() };
+    let inputs = options.sources.iter().filter_map(|source| match source {
+        Source::File(path) => Some(path),
+        Source::Text(_) => None,
+    });
+    for input in inputs {
+        if is_same(input, &options.output) {
+            return log.fatal(format_args!("Output file '{}' is the input file", options.output.display()));
+        }
+    }
+    let words: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy()).collect();
+    let status = compile(options, text, &words.join(" "), &mut clock, log);
+    if status == 0 {
+        clock.report(options.stats, log);
+    }
+    status
 }
 
-fn compile(options: &Options, input: &Path, command_line: &str, log: &mut String) -> u8 {
-    let read = match input::read(input, options.max_input_size) {
-        Ok(read) => read,
-        Err(error) => return fatal(log, &unreadable(input, &error)),
-    };
-    if let Some(at) = read.replaced {
-        let line = 1 + read.text.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count();
-        let _ = writeln!(log, "ptxc {}, line {line}; fatal   : byte that is not UTF-8 text", read.name);
-        return FAILED;
-    }
-    if is_same(input, &options.output) {
-        return fatal(log, &format!("Output file '{}' is the input file", options.output.display()));
-    }
+fn compile(options: &Options, text: Text, command_line: &str, clock: &mut Clock, log: &mut Log) -> u8 {
     // The process ends with this compilation: taking everything apart again would only cost time.
     let mut db = ManuallyDrop::new(Database::default());
     db.set_architecture(Some(options.sm));
     db.set_opt_level(options.opt_level);
     db.set_max_registers(options.max_registers);
-    let file = db.add_frozen_file(read.text);
+    db.set_launch(LaunchBounds {
+        max_threads: options.max_threads,
+        min_blocks: options.min_blocks,
+        max_registers: options.max_registers.filter(|_| options.overrides_directives),
+        overrides: options.overrides_directives,
+    });
+    let file = db.add_frozen_file(text.text.clone());
+    let task = Task { options, text, db: &db, file };
+    task.run(command_line, clock, log)
+}
 
-    let found = ide::diagnostics_for(&db, file, &options.entries);
-    let mut failed = report(options, &read.name, &db, file, &found, log);
-    if !failed && let Some(message) = missing_entry(&db, file, &options.entries) {
-        return fatal(log, &message);
-    }
-    if !failed && let Err(message) = show(options, &db, file) {
-        return fatal(log, &message);
-    }
-    if !failed && !options.check_only {
-        if options.split && threads::prepare() {
-            ptx_analysis::compile_all(&db, file, &|_, _| ());
+/// One compilation.
+struct Task<'a> {
+    options: &'a Options,
+    text: Text,
+    db: &'a Database,
+    file: SourceFile,
+}
+
+impl Task<'_> {
+    fn run(&self, command_line: &str, clock: &mut Clock, log: &mut Log) -> u8 {
+        let (options, db, file) = (self.options, self.db, self.file);
+        clock.end(Stage::Parse);
+        module(db, file);
+        clock.end(Stage::Setup);
+        let found = ide::diagnostics_for(db, file, &options.entries);
+        let failed = self.report(&found, log);
+        clock.end(Stage::Parse);
+        if failed {
+            return log.aborted();
         }
-        let link = LinkOptions { entries: options.entries.clone(), arguments: command_line.to_owned() };
-        match ptx_analysis::link(&db, file, &link) {
-            Ok(linked) => {
-                describe(options, &linked, log);
-                if let Err(error) = output::write(&options.output, &linked.cubin) {
-                    let name = options.output.display();
-                    return fatal(log, &format!("Output file '{name}' could not be written: {error}"));
-                }
-            }
+        if let Some(message) = self.missing_entry() {
+            return log.fatal(message);
+        }
+        if let Err(message) = self.show() {
+            return log.fatal(message);
+        }
+        clock.end(Stage::Shown);
+        if options.check_only {
+            return 0;
+        }
+        resources::limits(options, db, file, log);
+        match self.link(command_line, clock) {
+            Ok(linked) => self.finish(&linked, clock, log),
             Err(refused) => {
                 for d in &refused {
-                    let _ = writeln!(
-                        log,
-                        "ptxc {}, line {}; error   : {}",
-                        read.name,
-                        line(&db, file, d),
-                        d.message
-                    );
+                    self.say(Kind::Error, d, log);
                 }
-                failed = true;
+                log.aborted()
             }
         }
     }
-    if failed {
-        return fatal(log, "Ptx assembly aborted due to errors");
-    }
-    0
-}
 
-/// Prints the stages of the compiler that are wanted, function by function, on standard output.
-fn show(options: &Options, db: &Database, file: SourceFile) -> Result<(), String> {
-    for stage in &options.shown {
-        let shown = ptx_analysis::dump::of_compiler(db, file, stage)?;
-        terminal::print(&shown).map_err(|error| format!("Standard output: {error}"))?;
+    fn link(&self, command_line: &str, clock: &mut Clock) -> Result<Linked, Vec<Diagnostic>> {
+        let (options, db, file) = (self.options, self.db, self.file);
+        if options.threads.is_some_and(|threads| threads != 1)
+            && threads::prepare_for(options.threads.filter(|&threads| threads > 0))
+        {
+            ptx_analysis::compile_all(db, file, &|_, _| ());
+            clock.end(Stage::Code);
+        }
+        let link = LinkOptions { entries: options.entries.clone(), arguments: command_line.to_owned() };
+        ptx_analysis::link_watched(db, file, &link, &mut |name| clock.compiled(name))
     }
-    Ok(())
-}
 
-fn unreadable(input: &Path, error: &io::Error) -> String {
-    let verb = match error.kind() {
-        ErrorKind::NotFound | ErrorKind::PermissionDenied => "opened",
-        _ => "read",
-    };
-    format!("Input file '{}' could not be {verb}: {error}", input.display())
+    /// Says what is to be said of the code and writes it.
+    fn finish(&self, linked: &Linked, clock: &mut Clock, log: &mut Log) -> u8 {
+        let options = self.options;
+        let failed = resources::report(options, linked, &|name| clock.of_function(name), log);
+        if failed {
+            return FAILED;
+        }
+        let name = options.output.display();
+        if let Err(error) = output::write(&options.output, &linked.cubin) {
+            return match error.kind() {
+                ErrorKind::NotFound => log.fatal(format_args!("Output file '{name}' could not be opened")),
+                _ => log.fatal(format_args!("Output file '{name}' could not be written: {error}")),
+            };
+        }
+        clock.end(Stage::Elf);
+        match options.trace.as_ref().map(|path| clock.trace(path, self.text.first_name())) {
+            Some(Err(message)) => log.fatal(message),
+            _ => 0,
+        }
+    }
+
+    /// Prints the stages of the compiler that are wanted, function by function, on standard output.
+    fn show(&self) -> Result<(), String> {
+        for stage in &self.options.shown {
+            let shown = ptx_analysis::dump::of_compiler(self.db, self.file, stage)?;
+            terminal::print(&shown).map_err(|error| format!("Standard output: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// What is wrong with the names of kernels.
+    fn missing_entry(&self) -> Option<String> {
+        let functions = &module(self.db, self.file).env.functions;
+        let wrong = |name: &String| match functions.iter().find(|function| function.name == *name) {
+            None => Some(format!("Unknown function {name}")),
+            Some(function) if !function.entry || function.external => {
+                Some(format!("Entry function '{name}' not found"))
+            }
+            Some(_) => None,
+        };
+        self.options.entries.iter().find_map(wrong)
+    }
+
+    fn say(&self, kind: Kind, d: &Diagnostic, log: &mut Log) {
+        let (name, line) = self.text.place(d.range.start().into());
+        log.say_at(name, line, kind, &d.message);
+    }
+
+    /// Prints errors and warnings. True if any forbids output.
+    fn report(&self, found: &[Diagnostic], log: &mut Log) -> bool {
+        let options = self.options;
+        let warning = match (options.warnings_are_errors, options.quiet) {
+            (true, _) => Some(Kind::Error),
+            (false, quiet) => (!quiet).then_some(Kind::Warning),
+        };
+        let mut failed = false;
+        for d in found {
+            let kind = match d.severity {
+                Severity::Error => Kind::Error,
+                Severity::Warning => match warning {
+                    Some(kind) => kind,
+                    None => continue,
+                },
+                _ => continue,
+            };
+            failed |= kind == Kind::Error;
+            self.say(kind, d, log);
+        }
+        if options.warn_on_doubles && !options.quiet {
+            let kind = warning.unwrap_or(Kind::Warning);
+            for at in ptx_analysis::doubles(self.db, self.file) {
+                let (name, line) = self.text.place(at.into());
+                log.say_at(name, line, kind, "Program is doing double precision computations.");
+                failed |= kind == Kind::Error;
+            }
+        }
+        failed
+    }
 }
 
 /// Whether both are one file.
 fn is_same(input: &Path, output: &Path) -> bool {
     let (input, output) = (fs::canonicalize(input), fs::canonicalize(output));
     matches!((input, output), (Ok(input), Ok(output)) if input == output && input.is_file())
-}
-
-/// What is wrong with the names of kernels.
-fn missing_entry(db: &Database, file: SourceFile, entries: &[String]) -> Option<String> {
-    let functions = &module(db, file).env.functions;
-    entries.iter().find_map(|name| match functions.iter().find(|function| function.name == *name) {
-        None => Some(format!("Unknown function {name}")),
-        Some(function) if !function.entry || function.external => {
-            Some(format!("Entry function '{name}' not found"))
-        }
-        Some(_) => None,
-    })
-}
-
-/// The line of a diagnostic, from 1.
-fn line(db: &Database, file: SourceFile, d: &Diagnostic) -> u32 {
-    let index = ide::line_index(db, file);
-    index.line_col(d.range.start().min(index.len())).line + 1
-}
-
-/// Prints errors and warnings in ptxas's form. True if any forbids output.
-fn report(
-    options: &Options,
-    name: &str,
-    db: &Database,
-    file: SourceFile,
-    found: &[Diagnostic],
-    log: &mut String,
-) -> bool {
-    let mut failed = false;
-    for d in found {
-        let word = match d.severity {
-            Severity::Error => "error  ",
-            Severity::Warning if options.warnings_are_errors => "error  ",
-            Severity::Warning if !options.quiet => "warning",
-            _ => continue,
-        };
-        failed |= word.starts_with("error");
-        let _ = writeln!(log, "ptxc {name}, line {}; {word} : {}", line(db, file, d), d.message);
-    }
-    failed
-}
-
-/// What `-v` and the warning options print of the compiled functions.
-fn describe(options: &Options, linked: &Linked, log: &mut String) {
-    let counts_bank_0 = Target::of(options.sm).is_some_and(|target| target.cubin.counts_bank_0);
-    if options.verbose {
-        let _ = write!(log, "ptxc info    : {} bytes gmem", linked.global_bytes);
-        if linked.constant_bytes > 0 {
-            let _ = write!(log, ", {} bytes cmem[3]", linked.constant_bytes);
-        }
-        log.push('\n');
-    }
-    for f in &linked.functions {
-        let r = &f.resources;
-        if options.verbose {
-            let kind = if f.entry { "entry function" } else { "function" };
-            let _ = writeln!(log, "ptxc info    : Compiling {kind} '{}' for '{}'", f.name, options.sm);
-            let _ = writeln!(log, "ptxc info    : Function properties for {}", f.name);
-            let _ = writeln!(
-                log,
-                "    {} bytes stack frame, {} bytes spill stores, {} bytes spill loads",
-                r.stack_bytes, r.spill_store_bytes, r.spill_load_bytes
-            );
-            let _ =
-                write!(log, "ptxc info    : Used {} registers, used {} barriers", r.registers, r.barriers);
-            if r.shared_bytes > 0 {
-                let _ = write!(log, ", {} bytes smem", r.shared_bytes);
-            }
-            // ptxas counts the bank only where the driver's words lie in front of the parameters' own bank.
-            if counts_bank_0 {
-                let _ = write!(log, ", {} bytes cmem[0]", r.const0_bytes);
-            }
-            log.push('\n');
-        }
-        let spilled = r.spill_store_bytes + r.spill_load_bytes > 0;
-        if !options.quiet && options.warn_on_spills && spilled {
-            let _ = writeln!(
-                log,
-                "ptxc warning : Registers are spilled to local memory in function '{}'",
-                f.name
-            );
-        }
-        if !options.quiet && options.warn_on_local_memory && r.stack_bytes > 0 {
-            let _ = writeln!(log, "ptxc warning : Local memory used for function '{}'", f.name);
-        }
-    }
 }

@@ -8,11 +8,19 @@ use std::thread;
 ///
 /// False if the system gives no threads: work then has to stay on the calling one.
 pub fn prepare() -> bool {
+    prepare_for(None)
+}
+
+/// The same with at most so many threads.
+pub fn prepare_for(most: Option<usize>) -> bool {
     static READY: OnceLock<bool> = OnceLock::new();
     *READY.get_or_init(|| {
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
         let threads = count(std::env::var("RAYON_NUM_THREADS").ok().as_deref(), cores);
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().is_ok()
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(most.map_or(threads, |most| threads.min(most)))
+            .build_global()
+            .is_ok()
     })
 }
 

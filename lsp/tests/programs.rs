@@ -199,7 +199,13 @@ fn inputs_that_are_no_text_give_one_message() {
             let arguments =
                 if program == SERVER { vec!["dump", "--stage", "tree", name] } else { vec![name] };
             let (status, text) = run(program, folder.path(), &arguments);
-            assert_eq!((status, text.lines().count()), (failed, 1), "{program} {name}: {text}");
+            // Ours ends as ptxas does, and like it says of a missing file only that it could not be opened.
+            let (lines, message) = match (program == COMPILE, name) {
+                (true, "none.ptx") => (2, "could not be opened"),
+                (true, _) => (2, message),
+                (false, _) => (1, message),
+            };
+            assert_eq!((status, text.lines().count()), (failed, lines), "{program} {name}: {text}");
             assert!(text.contains(name) && text.contains(message), "{text}");
         }
     }
@@ -270,6 +276,86 @@ fn a_hundred_compilers_and_one_output() {
     }
     assert!(is_whole(&fs::read(folder.path().join("x.cubin")).expect("a cubin")));
     assert_eq!(names(folder.path()), ["a.ptx", "b.ptx", "x.cubin"]);
+}
+
+/// Several files and texts are one module; places are told in the input's own lines.
+#[test]
+fn inputs_are_one_module() {
+    let other = KERNEL.replace("entry k", "entry other");
+    let texts = [("a.ptx", module(&[KERNEL])), ("b.ptx", module(&[&other])), ("w.ptx", module(&[WRONG]))];
+    let folder = folder(&texts.each_ref().map(|(name, text)| (*name, &**text)));
+    let compile = |inputs: &[&str]| {
+        run(COMPILE, folder.path(), &[&["-arch=sm_80", "-v", "-o", "x.cubin"], inputs].concat())
+    };
+    let (status, text) = compile(&["a.ptx", "b.ptx"]);
+    let kernels: Vec<&str> = text.lines().filter(|line| line.contains("Compiling entry function")).collect();
+    assert_eq!(
+        (status, kernels),
+        (
+            0,
+            vec![
+                "ptxc info    : Compiling entry function 'other' for 'sm_80'",
+                "ptxc info    : Compiling entry function 'k' for 'sm_80'"
+            ]
+        )
+    );
+    fs::remove_file(folder.path().join("x.cubin")).expect("a cubin");
+    assert_eq!(compile(&["-ias", &texts[0].1]).0, 0);
+    fs::remove_file(folder.path().join("x.cubin")).expect("a cubin");
+    let (status, text) = compile(&["a.ptx", "w.ptx"]);
+    assert!(status == 255 && text.contains("ptxc w.ptx, line 9; error   :"), "{text}");
+    let (status, text) = compile(&["-ias", &texts[2].1]);
+    assert!(status == 255 && text.contains("ptxc application ptx input, line 9; error   :"), "{text}");
+    assert_eq!(compile(&["a.ptx", "a.ptx"]).0, 255);
+    assert_eq!(names(folder.path()), ["a.ptx", "b.ptx", "w.ptx"]);
+}
+
+#[test]
+fn warnings_and_statistics_are_those_of_ptxas() {
+    let double = ".visible .entry d(.param .u64 p)\n{\n.reg .b64 %rd<2>;\n.reg .f64 %d<2>;\nld.param.u64 %rd1, [p];\nld.global.f64 %d1, [%rd1];\nst.global.f64 [%rd1+8], %d1;\nret;\n}\n";
+    let folder =
+        folder(&[("d.ptx", &module(&[double])), ("t.json", "{\"traceEvents\": []}"), ("u.json", "{}")]);
+    let compile = |rest: &[&str]| {
+        run(COMPILE, folder.path(), &[&["-arch=sm_80", "-o", "x.cubin", "d.ptx"], rest].concat())
+    };
+    let lines = |word: &str| {
+        let line =
+            |n| format!("ptxc d.ptx, line {n}; {word} : Program is doing double precision computations.\n");
+        [line(9), line(10)].concat()
+    };
+    assert_eq!(compile(&["-warn-double-usage"]), (0, lines("warning")));
+    let aborted = "ptxc fatal   : Ptx assembly aborted due to errors\n";
+    assert_eq!(compile(&["-warn-double-usage", "-Werror"]), (255, lines("error  ") + aborted));
+    let (status, text) = compile(&["-v"]);
+    let fixed = "ptxc info    : 0 bytes gmem
+ptxc info    : Compiling entry function 'd' for 'sm_80'
+ptxc info    : Function properties for d
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxc info    : Used ";
+    assert!(status == 0 && text.starts_with(fixed), "{text}");
+    assert!(text.contains(" registers, used 0 barriers, 360 bytes cmem[0]\nptxc info    : Compile time = "));
+    let (_, text) = compile(&["--compiler-stats=phase-wise"]);
+    assert!(text.contains("STAT: CompileTime = ") && text.contains("\nOCG-time              : "), "{text}");
+    assert_eq!(compile(&["--fdevice-time-trace", "t.json"]), (0, String::new()));
+    let trace = fs::read_to_string(folder.path().join("t.json")).expect("the trace");
+    assert!(trace.contains("\"Total PTXAS Time\"") && trace.contains("\"name\":\"d\""), "{trace}");
+    assert!(compile(&["--fdevice-time-trace=u.json"]).1.contains("not in expected format"));
+    assert!(compile(&["--fdevice-time-trace=none.json"]).1.contains("'none.json' could not be opened"));
+}
+
+/// Whoever calls it by another name is answered in that name.
+#[cfg(unix)]
+#[test]
+fn messages_name_the_program_as_it_was_started() {
+    let folder = folder(&[]);
+    std::os::unix::fs::symlink(COMPILE, folder.path().join("ptxas")).expect("a link");
+    let program = folder.path().join("ptxas");
+    let (status, text) = run(program.to_str().expect("text"), folder.path(), &["none.ptx"]);
+    let message = "ptxas fatal   : Input file 'none.ptx' could not be opened\nptxas fatal   : Ptx assembly aborted due to errors\n";
+    assert_eq!((status, &*text), (255, message));
+    let (status, text) = run(COMPILE, folder.path(), &["--version"]);
+    assert!(status == 0 && text.contains("Cuda compilation tools, release 13.0, V13.0.88\n"), "{text}");
+    assert!(run(COMPILE, folder.path(), &["--list-version"]).1.ends_with("8.8\n9.0\n"));
 }
 
 #[test]

@@ -1,199 +1,496 @@
-//! ptxas's command line.
+//! ptxas's command line, with its rules and its words for what is wrong.
 //!
-//! Every option of ptxas 13.0 is known: those that change the code as implied here are honoured, those that
-//! cannot change what we produce are accepted, and the rest are refused by name; one is our own, the last of
-//! the list. Of ptxas's undocumented knobs there is one, `DUMPIR=STAGE`. An option may be written `-name value`, `-name=value` or `--long-name=value`; of several, the last
-//! wins. Paths may be any bytes that the system takes.
+//! Long names have two dashes and short ones a single one. A value follows after `=` or as the next argument; only that
+//! of `-O` is attached. Of several values the last wins, except for lists, which grow. Every option of ptxas 13.0 is known:
+//! see [`table`] for what becomes of each. Paths may be any bytes that the system takes.
+
+mod table;
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ptx_backend::compile::stages;
 use ptx_isa::Sm;
 
+use super::log::Kind;
 use crate::input;
+use table::{Effect, OPTIONS, Row, Value};
+
+/// What is compiled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Source {
+    File(PathBuf),
+    /// The text itself.
+    Text(String),
+}
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Options {
-    pub inputs: Vec<PathBuf>,
-    pub output: PathBuf,
-    pub sm: Sm,
-    /// `compute_NN`: check only.
-    pub check_only: bool,
-    pub opt_level: u8,
-    pub max_registers: Option<u32>,
-    pub entries: Vec<String>,
-    /// Compile functions on all cores instead of one after another.
-    pub split: bool,
-    pub verbose: bool,
-    pub quiet: bool,
-    pub warnings_are_errors: bool,
-    pub warn_on_spills: bool,
-    pub warn_on_local_memory: bool,
+pub(super) struct Options {
+    pub(super) sources: Vec<Source>,
+    pub(super) output: PathBuf,
+    pub(super) sm: Sm,
+    /// `compute_NN` and `lto_NN`: check only.
+    pub(super) check_only: bool,
+    pub(super) opt_level: u8,
+    pub(super) max_registers: Option<u32>,
+    /// Threads of a block at most and blocks of a multiprocessor at least, for kernels that say nothing else.
+    pub(super) max_threads: Option<[u32; 3]>,
+    pub(super) min_blocks: Option<u32>,
+    /// The three above win over what kernels say.
+    pub(super) overrides_directives: bool,
+    pub(super) entries: Vec<String>,
+    /// Threads that compile functions.
+    pub(super) threads: Option<usize>,
+    pub(super) verbose: bool,
+    pub(super) quiet: bool,
+    pub(super) warnings_are_errors: bool,
+    pub(super) warn_on_spills: bool,
+    pub(super) warn_on_local_memory: bool,
+    pub(super) warn_on_doubles: bool,
+    pub(super) stats: Stats,
+    /// A trace file, to which what was done is added.
+    pub(super) trace: Option<PathBuf>,
     /// The compiler's stages to show, as [`ptx_backend::compile::stages`] names them.
-    pub shown: Vec<String>,
+    pub(super) shown: Vec<String>,
     /// MiB.
-    pub max_input_size: u64,
-    pub help: bool,
-    pub version: bool,
+    pub(super) max_input_size: u64,
+    pub(super) help: bool,
+    pub(super) version: bool,
+    pub(super) list_versions: bool,
     /// What to tell the user about the options themselves.
-    pub warnings: Vec<String>,
+    pub(super) remarks: Vec<(Kind, String)>,
+}
+
+/// What `--compiler-stats` prints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Stats {
+    pub(super) time: bool,
+    pub(super) memory: bool,
+    /// Both by stage.
+    pub(super) stages: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Options {
-            inputs: Vec::new(),
+            sources: Vec::new(),
             output: "elf.o".into(),
             sm: Sm::new(75),
             check_only: false,
             opt_level: 3,
             max_registers: None,
+            max_threads: None,
+            min_blocks: None,
+            overrides_directives: false,
             entries: Vec::new(),
-            split: false,
+            threads: None,
             verbose: false,
             quiet: false,
             warnings_are_errors: false,
             warn_on_spills: false,
             warn_on_local_memory: false,
+            warn_on_doubles: false,
+            stats: Stats::default(),
+            trace: None,
             shown: Vec::new(),
             max_input_size: input::LARGEST,
             help: false,
             version: false,
-            warnings: Vec::new(),
+            list_versions: false,
+            remarks: Vec::new(),
         }
     }
 }
 
-/// How an option is treated.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
-    /// Honoured; takes no value.
-    Flag,
-    /// Honoured; takes a value.
-    Value,
-    /// Accepted: it cannot change what is produced here.
-    Ignored,
-    IgnoredValue,
-    /// Accepted with a warning: the code is right, but what it asks for is not added to the file yet.
-    Missing,
-    /// Refused: the output would not be what it asks for.
-    Refused,
-    RefusedValue,
-}
+/// Files of options name no others more deeply.
+const MOST_DEPTH: usize = 16;
 
-/// Long and short names. The short one stands alone: `-arch`, `-O`.
-#[rustfmt::skip]
-const OPTIONS: &[(&str, &str, Kind)] = &[
-    ("gpu-name", "arch", Kind::Value),
-    ("opt-level", "O", Kind::Value),
-    ("output-file", "o", Kind::Value),
-    ("maxrregcount", "maxrregcount", Kind::Value),
-    ("entry", "e", Kind::Value),
-    ("machine", "m", Kind::Value),
-    ("verbose", "v", Kind::Flag),
-    ("disable-warnings", "w", Kind::Flag),
-    ("warning-as-error", "Werror", Kind::Flag),
-    ("warn-on-spills", "warn-spills", Kind::Flag),
-    ("warn-on-local-memory-usage", "warn-lmem-usage", Kind::Flag),
-    ("help", "h", Kind::Flag),
-    ("version", "V", Kind::Flag),
-    ("allow-expensive-optimizations", "allow-expensive-optimizations", Kind::IgnoredValue),
-    ("Ofast-compile", "Ofc", Kind::IgnoredValue),
-    ("register-usage-level", "regUsageLevel", Kind::IgnoredValue),
-    ("split-compile", "split-compile", Kind::Value),
-    ("fmad", "fmad", Kind::IgnoredValue),
-    ("compiler-annotations", "annotate", Kind::Ignored),
-    ("disable-optimizer-constants", "disable-optimizer-consts", Kind::Ignored),
-    ("dont-merge-basicblocks", "no-bb-merge", Kind::Ignored),
-    ("return-at-end", "ret-end", Kind::Ignored),
-    ("optimize-float-atomics", "opt-fp-atomics", Kind::Ignored),
-    ("suppress-debug-info", "suppress-debug-info", Kind::Ignored),
-    ("suppress-double-demote-warning", "suppress-double-demote-warning", Kind::Ignored),
-    ("suppress-sparse-mma-advisory-info", "suppress-sparse-mma-advisory-info", Kind::Ignored),
-    ("suppress-async-bulk-multicast-advisory-warning", "suppress-async-bulk-multicast-advisory-warning", Kind::Ignored),
-    ("suppress-stack-size-warning", "suppress-stack-size-warning", Kind::Ignored),
-    ("warn-on-double-precision-use", "warn-double-usage", Kind::Ignored),
-    ("legacy-bar-warp-wide-behavior", "legacy-bar-warp-wide-behavior", Kind::Ignored),
-    ("device-function-maxrregcount", "func-maxrregcount", Kind::IgnoredValue),
-    ("generate-line-info", "lineinfo", Kind::Missing),
-    ("device-debug", "g", Kind::Missing),
-    ("sp-bounds-check", "sp-bounds-check", Kind::Missing),
-    ("compile-only", "c", Kind::Refused),
-    ("compile-as-tools-patch", "astoolspatch", Kind::Refused),
-    ("extensible-whole-program", "ewp", Kind::Refused),
-    ("preserve-relocs", "preserve-relocs", Kind::Refused),
-    ("make-errors-visible-at-exit", "make-errors-visible-at-exit", Kind::Refused),
-    ("g-tensor-memory-access-check", "g-tmem-access-check", Kind::Refused),
-    ("gno-tensor-memory-access-check", "gno-tmem-access-check", Kind::Ignored),
-    ("override-directive-values", "override-directive-values", Kind::Refused),
-    ("device-stack-protector", "device-stack-protector", Kind::RefusedValue),
-    ("position-independent-code", "pic", Kind::RefusedValue),
-    ("def-load-cache", "dlcm", Kind::RefusedValue),
-    ("def-store-cache", "dscm", Kind::RefusedValue),
-    ("force-load-cache", "flcm", Kind::RefusedValue),
-    ("force-store-cache", "fscm", Kind::RefusedValue),
-    ("input-as-string", "ias", Kind::RefusedValue),
-    ("options-file", "optf", Kind::RefusedValue),
-    ("maxntid", "maxntid", Kind::RefusedValue),
-    ("minnctapersm", "minnctapersm", Kind::RefusedValue),
-    ("sanitize", "sanitize", Kind::RefusedValue),
-    ("knob", "knob", Kind::Value),
-    ("max-input-size", "max-input-size", Kind::Value),
-];
+/// Fewest registers that a limit may leave, and most.
+const REGISTERS: std::ops::RangeInclusive<i64> = 24..=255;
 
 /// Reads the arguments after the program's name. The error is ptxas's wording of what is wrong.
-pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Options, String> {
-    let mut options = Options::default();
-    let mut seen: Vec<&str> = Vec::new();
-    let mut arguments = arguments;
-    while let Some(argument) = arguments.next() {
-        if !argument.as_encoded_bytes().starts_with(b"-") || argument == "-" {
-            options.inputs.push(argument.into());
-            continue;
-        }
-        let unknown = || format!("Unknown option '{}'", argument.to_string_lossy().trim_start_matches('-'));
-        let (name, mut value) = split(&argument).ok_or_else(unknown)?;
-        let &(long, _, kind) = find(name, &mut value).ok_or_else(unknown)?;
-        let takes_value = matches!(kind, Kind::Value | Kind::IgnoredValue | Kind::RefusedValue);
-        let value = match (takes_value, value) {
-            (true, Some(value)) => value,
-            (true, None) => arguments.next().ok_or_else(|| format!("Option '{long}' expects a value"))?,
-            (false, Some(value)) if value != "true" => {
-                let value = value.to_string_lossy();
-                return Err(format!("Option '{long}' takes no value, but '{value}' was given"));
-            }
-            (false, _) => OsString::new(),
-        };
-        match kind {
-            Kind::Flag => set_flag(&mut options, long),
-            Kind::Value => {
-                if seen.contains(&long) && !matches!(long, "entry" | "knob") {
-                    options.warnings.push(format!(
-                        "incompatible redefinition for option '{long}', the last value of this option was used"
-                    ));
-                }
-                seen.push(long);
-                set_value(&mut options, long, value)?;
-            }
-            Kind::Ignored | Kind::IgnoredValue => {}
-            Kind::Missing => {
-                options.warnings.push(format!("option '{long}' is not supported yet and has no effect"))
-            }
-            Kind::Refused => return Err(format!("Option '{long}' is not supported yet")),
-            Kind::RefusedValue if value == "false" => {}
-            Kind::RefusedValue => return Err(format!("Option '{long}' is not supported yet")),
-        }
-    }
-    Ok(options)
+pub(super) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Options, String> {
+    let mut reader = Reader::default();
+    reader.read(arguments, 0)?;
+    reader.finish()
 }
 
-/// Name and `=` value of `-name=value`. `None` for names that are no text.
+/// Options as they are read.
+#[derive(Default)]
+struct Reader {
+    options: Options,
+    /// Values by long name.
+    given: Vec<(&'static str, OsString)>,
+    flags: Vec<&'static str>,
+    files: Vec<Source>,
+}
+
+impl Reader {
+    fn read(&mut self, arguments: impl Iterator<Item = OsString>, depth: usize) -> Result<(), String> {
+        let mut arguments = arguments;
+        while let Some(argument) = arguments.next() {
+            if !argument.as_encoded_bytes().starts_with(b"-") || argument == "-" {
+                self.files.push(Source::File(argument.into()));
+                continue;
+            }
+            let unknown = || {
+                let name = argument.to_string_lossy();
+                format!("Unknown option '{}'", name[1..].split('=').next().unwrap_or_default())
+            };
+            let (name, mut value) = split(&argument).ok_or_else(unknown)?;
+            let row = find(name, &mut value).ok_or_else(unknown)?;
+            if row.value == Value::Nothing {
+                if value.is_some() {
+                    return Err(format!("no argument expected after '-{name}'"));
+                }
+                self.flags.push(row.long);
+                self.judge(row);
+                continue;
+            }
+            let value = match value {
+                Some(value) => value,
+                None => arguments.next().ok_or_else(|| format!("argument expected after '-{name}'"))?,
+            };
+            self.take(row, value, depth)?;
+        }
+        Ok(())
+    }
+
+    /// Notes a value.
+    fn take(&mut self, row: &'static Row, value: OsString, depth: usize) -> Result<(), String> {
+        match row.long {
+            "input-as-string" => {
+                let text = value.into_string().map_err(|_| "the input is no UTF-8 text".to_owned())?;
+                self.files.push(Source::Text(text));
+                return Ok(());
+            }
+            "options-file" => {
+                if depth == MOST_DEPTH {
+                    return Err("Files of options name each other".to_owned());
+                }
+                for name in value.to_string_lossy().split(',') {
+                    let read = input::read(Path::new(name), 1);
+                    let read = read.map_err(|_| format!("Could not open options file '{name}'"))?;
+                    self.read(read.text.split_whitespace().map(OsString::from), depth + 1)?;
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        check(row, &value.to_string_lossy())?;
+        if row.value != Value::List {
+            let before = self.given.iter().rposition(|(long, _)| *long == row.long);
+            if let Some(before) = before.filter(|_| row.long != "knob")
+                && self.given.remove(before).1 != value
+            {
+                let long = row.long;
+                let remark = format!(
+                    "incompatible redefinition for option '{long}', the last value of this option was used"
+                );
+                self.options.remarks.push((Kind::Warning, remark));
+            }
+        }
+        if row.value != Value::Truth || value == "true" {
+            self.judge(row);
+        }
+        self.given.push((row.long, value));
+        Ok(())
+    }
+
+    /// Notes what is told of an option that is not honoured.
+    fn judge(&mut self, row: &Row) {
+        if let Effect::Missing(what) = row.effect {
+            let remark = format!("option '{}' is not supported yet: {what}", row.long);
+            self.options.remarks.push((Kind::Warning, remark));
+        }
+    }
+
+    fn has(&self, flag: &str) -> bool {
+        self.flags.contains(&flag)
+    }
+
+    fn value(&self, long: &str) -> Option<&OsStr> {
+        self.given.iter().rfind(|(name, _)| *name == long).map(|(_, value)| value.as_os_str())
+    }
+
+    fn text(&self, long: &str) -> Option<String> {
+        self.value(long).map(|value| value.to_string_lossy().into_owned())
+    }
+
+    fn number(&self, long: &str) -> Option<i64> {
+        number(&self.text(long)?)
+    }
+
+    fn warn(&mut self, warning: impl Into<String>) {
+        self.options.remarks.push((Kind::Warning, warning.into()));
+    }
+
+    /// What the options mean together.
+    fn finish(mut self) -> Result<Options, String> {
+        let mut refused = OPTIONS.iter().filter(|row| row.effect == Effect::Refused);
+        let asks =
+            |row: &&Row| self.has(row.long) || self.value(row.long).is_some_and(|value| value != "false");
+        if let Some(row) = refused.find(asks) {
+            return Err(format!("Option '{}' is not supported yet", row.long));
+        }
+        let flags = std::mem::take(&mut self.flags);
+        let has = |flag: &str| flags.contains(&flag);
+        let o = &mut self.options;
+        o.verbose = has("verbose");
+        o.quiet = has("disable-warnings");
+        o.warnings_are_errors = has("warning-as-error");
+        o.warn_on_spills = has("warn-on-spills");
+        o.warn_on_local_memory = has("warn-on-local-memory-usage");
+        o.warn_on_doubles = has("warn-on-double-precision-use");
+        o.overrides_directives = has("override-directive-values");
+        (o.help, o.version, o.list_versions) = (has("help"), has("version"), has("list-version"));
+        o.sources = std::mem::take(&mut self.files);
+        if let Some(path) = self.value("output-file") {
+            self.options.output = path.into();
+        }
+        self.options.trace = self.value("fdevice-time-trace").map(PathBuf::from);
+        let machine = self.number("machine").unwrap_or(64);
+        if machine != 64 {
+            return Err(format!("Value '{machine}' is not defined for option 'machine'"));
+        }
+        self.target()?;
+        self.levels(has("device-debug"))?;
+        self.registers()?;
+        self.launch();
+        self.caches()?;
+        self.lists()?;
+        self.told_only(has("device-debug"), &flags);
+        if let Some(threads) = self.number("split-compile") {
+            let threads = usize::try_from(threads)
+                .map_err(|_| format!("Invalid value '{threads}' for option '--split-compile'"))?;
+            self.options.threads = Some(threads);
+        }
+        if let Some(size) = self.text("max-input-size") {
+            let known = number(&size).and_then(|size| u64::try_from(size).ok());
+            let undefined = || format!("Value '{size}' is not defined for option 'max-input-size'");
+            let known = known.filter(|size| (1..=input::MOST).contains(size));
+            self.options.max_input_size = known.ok_or_else(undefined)?;
+        }
+        Ok(self.options)
+    }
+
+    fn target(&mut self) -> Result<(), String> {
+        let Some(name) = self.text("gpu-name") else { return Ok(()) };
+        let known: Vec<Sm> = targets().collect();
+        let virtual_name = name.strip_prefix("compute_").or_else(|| name.strip_prefix("lto_"));
+        let real = virtual_name.map_or(name.clone(), |number| format!("sm_{number}"));
+        // Names have one spelling.
+        let sm = known.iter().find(|sm| sm.to_string() == real).ok_or_else(|| {
+            let names: Vec<String> = known.iter().map(Sm::to_string).collect();
+            format!("Value '{name}' is not defined for option 'gpu-name'; defined are {}", names.join(", "))
+        })?;
+        (self.options.sm, self.options.check_only) = (*sm, virtual_name.is_some());
+        Ok(())
+    }
+
+    /// The level of optimisation, and what goes with none.
+    fn levels(&mut self, debug: bool) -> Result<(), String> {
+        let level = self.number("opt-level").map(|level| if level < 0 { 3 } else { level.min(3) as u8 });
+        if debug && level.is_some_and(|level| level > 0) {
+            return Err("Optimized debugging not supported".to_owned());
+        }
+        let fast = self.text("Ofast-compile").unwrap_or("0".to_owned());
+        if !matches!(&*fast, "max" | "mid" | "min" | "0") {
+            return Err(format!(
+                "Invalid value for --Ofast-compile/-Ofc ({fast}), is not 'max', 'mid', 'min', or '0'"
+            ));
+        }
+        if fast != "0" && debug {
+            self.warn("Conflicting options '--device-debug' and '--Ofast-compile=<min,mid,max>' specified, ignoring '--Ofast-compile=<min,mid,max>' option");
+        } else if fast != "0" && level.is_some_and(|level| level > 0) {
+            return Err(format!(
+                "Conflicting options -opt-level=<1,2,3> and --Ofast-compile={fast} specified"
+            ));
+        }
+        let least = match &*fast {
+            _ if debug => 0,
+            "max" => 0,
+            "mid" => 1,
+            _ => 3,
+        };
+        self.options.opt_level = level.unwrap_or(least);
+        Ok(())
+    }
+
+    fn registers(&mut self) -> Result<(), String> {
+        let Some(text) = self.text("maxrregcount") else { return Ok(()) };
+        let limit = match &*text {
+            "archmax" => *REGISTERS.end(),
+            "archmin" => 32,
+            text => {
+                number(text).ok_or_else(|| format!("Invalid value '{text}' for option 'maxrregcount'"))?
+            }
+        };
+        self.options.max_registers = if limit < 0 || limit > *REGISTERS.end() {
+            self.warn(format!("Too big maxrregcount value specified {limit}, will be ignored"));
+            (limit > 0).then_some(*REGISTERS.end() as u32)
+        } else {
+            let least = *REGISTERS.start();
+            if limit < least {
+                let sm = self.options.sm;
+                self.warn(format!(
+                    "For profile {sm} adjusting per thread register count of {limit} to lower bound of {least}"
+                ));
+            }
+            Some(limit.max(least) as u32)
+        };
+        Ok(())
+    }
+
+    /// What the options say of launches.
+    fn launch(&mut self) {
+        let limited = self.value("maxrregcount").is_some();
+        let lists = self.given.iter().filter(|(long, _)| *long == "maxntid");
+        let words: Vec<String> = lists.map(|(_, value)| value.to_string_lossy().into_owned()).collect();
+        let sizes: Vec<u32> = words
+            .iter()
+            .flat_map(|list| list.split(','))
+            .map(|word| number(word).and_then(|size| u32::try_from(size).ok()).unwrap_or(0))
+            .collect();
+        let blocks = self.number("minnctapersm").and_then(|blocks| u32::try_from(blocks).ok());
+        for (given, name) in [(!sizes.is_empty(), "maxntid"), (blocks.is_some(), "minnctapersm")] {
+            if given && limited {
+                self.warn(format!(
+                    "Conflicting options -maxrregcount and -{name} specified, ignoring -{name} option"
+                ));
+            }
+        }
+        if limited {
+            return;
+        }
+        if sizes.len() > 3 {
+            self.warn("Too many values specified for option '-maxntid', option will be ignored");
+        } else if sizes.first().is_some_and(|&size| size > 0) {
+            let size = |axis: usize| sizes.get(axis).copied().unwrap_or(1).max(1);
+            self.options.max_threads = Some([size(0), size(1), size(2)]);
+        }
+        self.options.min_blocks = blocks.filter(|&blocks| blocks > 0);
+    }
+
+    /// Which caches accesses go through that do not say.
+    fn caches(&mut self) -> Result<(), String> {
+        for (default, forced, access, plain, others) in [
+            ("def-load-cache", "force-load-cache", "load", "ca", ["cg", "cs", "lu", "cv"]),
+            ("def-store-cache", "force-store-cache", "store", "wb", ["cg", "cs", "wt", "wt"]),
+        ] {
+            if self.value(default).is_some() && self.value(forced).is_some() {
+                self.warn(format!(
+                    "Conflicting options {forced} and {default} specified, ignoring {default} option"
+                ));
+            }
+            let long = if self.value(forced).is_some() { forced } else { default };
+            let Some(modifier) = self.text(long) else { continue };
+            if modifier != plain && !others.contains(&&*modifier) {
+                return Err(format!("Invalid default cache modifier on {access} specified: {modifier}"));
+            }
+            // These are more than advice: what others write meanwhile has to be seen, and the reverse.
+            if matches!(&*modifier, "cv" | "wt") {
+                return Err(format!("Value '{modifier}' of option '{long}' is not supported yet"));
+            }
+            if modifier != plain || long == forced {
+                self.warn(format!(
+                    "option '{long}' is not supported yet: {access}s use the caches that they name, or '{plain}'"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn lists(&mut self) -> Result<(), String> {
+        for (long, value) in std::mem::take(&mut self.given) {
+            let value = value.to_string_lossy();
+            let words = value.split(',').filter(|word| !word.is_empty());
+            match long {
+                "entry" => self.options.entries.extend(words.map(str::to_owned)),
+                "compiler-stats" => {
+                    for word in words {
+                        let stats = &mut self.options.stats;
+                        match word {
+                            "time" | "t" => stats.time = true,
+                            "memory" | "m" => stats.memory = true,
+                            "phase-wise" | "p" => stats.stages = true,
+                            _ => return Err(format!("Value '{word}' is not defined for option '{long}'")),
+                        }
+                    }
+                }
+                "knob" => self.options.shown.push(stage(&value)?),
+                _ => {}
+            }
+            self.given.push((long, value.into_owned().into()));
+        }
+        Ok(())
+    }
+
+    /// Options of which ptxas only says that they do nothing.
+    fn told_only(&mut self, debug: bool, flags: &[&str]) {
+        let has = |flag: &str| flags.contains(&flag);
+        if let Some(level) = self.number("register-usage-level").filter(|level| !(0..=10).contains(level)) {
+            self.warn(format!(
+                "Value of RegUsageLevel ({level}) is out of valid range {{0..10}}, option will be ignored"
+            ));
+        }
+        if self.value("device-function-maxrregcount").is_some() {
+            self.warn("Command line option 'device-function-maxrregcount' not supported for 'whole program compilation', will be ignored");
+        }
+        if has("legacy-bar-warp-wide-behavior") {
+            self.warn("'--legacy-bar-warp-wide-behavior' is a deprecated option, It will be removed in future release and is not recommended");
+            self.warn("Command line option '--legacy-bar-warp-wide-behavior' not supported for '.target sm_70', will be ignored");
+        }
+        if has("suppress-debug-info") && !debug && !has("generate-line-info") {
+            self.warn("Option suppress-debug-info requires option device-debug or lineinfo; ignoring since latter is not specified");
+        }
+        if debug && has("generate-line-info") {
+            self.warn("Conflicting options --device-debug and --generate-line-info specified, ignoring --generate-line-info option");
+        }
+        if debug && !has("suppress-debug-info") {
+            self.warn("option 'device-debug' is not supported yet: no debug sections are written");
+        }
+        if has("g-tensor-memory-access-check") && !has("gno-tensor-memory-access-check") {
+            self.warn("option 'g-tensor-memory-access-check' is not supported yet: accesses are not checked");
+        }
+    }
+}
+
+/// Whether a value is of its option's kind.
+fn check(row: &Row, value: &str) -> Result<(), String> {
+    match row.value {
+        Value::Number if number(value).is_none() => Err(format!("'{value}': expected a number")),
+        Value::Truth if !matches!(value, "true" | "false") => {
+            Err(format!("'{value}': expected true or false"))
+        }
+        Value::Word(words) if !words.contains(&value) => {
+            Err(format!("Value '{value}' is not defined for option '{}'", row.long))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A number as C writes it; nothing is zero.
+fn number(text: &str) -> Option<i64> {
+    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let (radix, digits) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(digits) => (16, digits),
+        None if digits.len() > 1 && digits.starts_with('0') => (8, &digits[1..]),
+        None => (10, digits),
+    };
+    if digits.is_empty() {
+        return (text.is_empty()).then_some(0);
+    }
+    let number = digits.bytes().all(|b| b.is_ascii_alphanumeric()).then_some(digits)?;
+    let number = i64::from_str_radix(number, radix).ok()?;
+    Some(if negative { -number } else { number })
+}
+
+/// Name with one dash taken away, and `=` value, of `-name=value`. `None` for names that are no text.
 fn split(argument: &OsStr) -> Option<(&str, Option<OsString>)> {
     let bytes = argument.as_encoded_bytes();
-    let start = if bytes.starts_with(b"--") { 2 } else { 1 };
     let end = bytes.iter().position(|&byte| byte == b'=').unwrap_or(bytes.len());
-    let name = str::from_utf8(bytes.get(start..end)?).ok()?;
+    let name = str::from_utf8(bytes.get(1..end)?).ok()?;
     let value = if end < bytes.len() { Some(rest(argument, end + 1)?) } else { None };
     Some((name, value))
 }
@@ -210,28 +507,20 @@ fn rest(argument: &OsStr, start: usize) -> Option<OsString> {
     Some(argument.to_str()?.get(start..)?.into())
 }
 
-/// The option of a name; `-O3` has its value attached.
-fn find(name: &str, value: &mut Option<OsString>) -> Option<&'static (&'static str, &'static str, Kind)> {
-    let exact = OPTIONS.iter().find(|(long, short, _)| *long == name || *short == name);
-    if exact.is_some() {
-        return exact;
+/// The option of a name; `-O3` and `-m64` have their values attached, and `-O` has none elsewhere.
+fn find(name: &str, value: &mut Option<OsString>) -> Option<&'static Row> {
+    let attached = OPTIONS.iter().find(|row| row.is_called(name));
+    if name == "O" && value.is_none() {
+        *value = Some("3".into());
     }
-    let level = name.strip_prefix('O').filter(|l| l.len() == 1 && l.as_bytes()[0].is_ascii_digit())?;
-    *value = Some(level.into());
-    OPTIONS.iter().find(|(_, short, _)| *short == "O")
-}
-
-fn set_flag(options: &mut Options, long: &str) {
-    match long {
-        "verbose" => options.verbose = true,
-        "disable-warnings" => options.quiet = true,
-        "warning-as-error" => options.warnings_are_errors = true,
-        "warn-on-spills" => options.warn_on_spills = true,
-        "warn-on-local-memory-usage" => options.warn_on_local_memory = true,
-        "help" => options.help = true,
-        "version" => options.version = true,
-        _ => {}
+    if attached.is_some() {
+        return attached;
     }
+    let short = ["O", "m"].into_iter().find(|short| name.starts_with(short) && !name.starts_with("max"))?;
+    let level = &name[1..];
+    let whole = value.take().map_or(level.to_owned(), |rest| format!("{level}={}", rest.to_string_lossy()));
+    *value = Some(whole.into());
+    OPTIONS.iter().find(|row| row.short == short)
 }
 
 /// The values of `-arch`.
@@ -239,63 +528,16 @@ fn targets() -> impl Iterator<Item = Sm> {
     Sm::KNOWN.into_iter().filter(|sm| Sm::COMPILED.contains(&sm.number))
 }
 
-fn set_value(options: &mut Options, long: &str, value: OsString) -> Result<(), String> {
-    if long == "output-file" {
-        options.output = value.into();
-        return Ok(());
+/// The stage that a knob asks to show.
+fn stage(knob: &str) -> Result<String, String> {
+    match knob.strip_prefix("DUMPIR=") {
+        Some(stage) if stages().any(|known| known == stage) => Ok(stage.to_owned()),
+        Some(stage) => {
+            let stages: Vec<&str> = stages().collect();
+            Err(format!("Unknown stage '{stage}' in DUMPIR; the stages are {}", stages.join(", ")))
+        }
+        None => Err(format!("Unknown knob '{knob}'; the only knob is DUMPIR=STAGE")),
     }
-    let value = &*value.to_string_lossy();
-    let undefined = || format!("Value '{value}' is not defined for option '{long}'");
-    match long {
-        "gpu-name" => {
-            let known: Vec<Sm> = targets().collect();
-            options.sm = Sm::parse(value).filter(|sm| known.contains(sm)).ok_or_else(|| {
-                let names: Vec<String> = known.iter().map(Sm::to_string).collect();
-                format!("{}; defined are {}", undefined(), names.join(", "))
-            })?;
-            options.check_only = value.starts_with("compute_");
-        }
-        "opt-level" => {
-            options.opt_level = value.parse().ok().filter(|l: &u8| *l <= 4).ok_or_else(undefined)?.min(3);
-        }
-        "maxrregcount" => {
-            options.max_registers = match value {
-                "archmax" => None,
-                "archmin" => Some(16),
-                number => {
-                    let number: u32 = number.parse().map_err(|_| undefined())?;
-                    // Zero means no limit; below the minimum that calls need, the minimum.
-                    (number != 0).then_some(number.clamp(16, 255))
-                }
-            };
-        }
-        "entry" => {
-            options.entries.extend(value.split(',').filter(|name| !name.is_empty()).map(str::to_owned))
-        }
-        "knob" => {
-            let known = |stage: &str| stages().any(|known| known == stage);
-            match value.strip_prefix("DUMPIR=") {
-                Some(stage) if known(stage) => options.shown.push(stage.to_owned()),
-                Some(stage) => {
-                    let stages: Vec<&str> = stages().collect();
-                    return Err(format!(
-                        "Unknown stage '{stage}' in DUMPIR; the stages are {}",
-                        stages.join(", ")
-                    ));
-                }
-                None => return Err(format!("Unknown knob '{value}'; the only knob is DUMPIR=STAGE")),
-            }
-        }
-        "max-input-size" => {
-            let size = value.parse().ok().filter(|size| (1..=input::MOST).contains(size));
-            options.max_input_size = size.ok_or_else(undefined)?;
-        }
-        // One thread is the default; zero stands for as many as there are cores.
-        "split-compile" => options.split = value.parse::<u32>().map_err(|_| undefined())? != 1,
-        "machine" if value == "64" => {}
-        _ => return Err(undefined()),
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -306,47 +548,157 @@ mod tests {
         parse(line.split_whitespace().map(OsString::from))
     }
 
+    fn wrong(line: &str) -> String {
+        parsed(line).unwrap_err()
+    }
+
+    fn told(line: &str) -> Vec<String> {
+        parsed(line).unwrap().remarks.into_iter().map(|(_, remark)| remark).collect()
+    }
+
     #[test]
     fn every_spelling_of_a_value() {
-        for line in
-            ["-arch=sm_90 -O3 -o a -v in.ptx", "--gpu-name sm_90 -O 3 --output-file=a --verbose in.ptx"]
-        {
+        for line in [
+            "-arch=sm_90 -O3 -o a -v in.ptx",
+            "--gpu-name sm_90 --opt-level 3 --output-file=a --verbose in.ptx",
+            "-O=3 -arch sm_90 -m64 -o=a in.ptx -v",
+        ] {
             let o = parsed(line).unwrap();
             assert_eq!((o.sm, o.opt_level, o.verbose), (Sm::new(90), 3, true), "{line}");
             assert_eq!(o.output, PathBuf::from("a"));
-            assert_eq!(o.inputs, [PathBuf::from("in.ptx")]);
-            assert!(o.warnings.is_empty());
+            assert_eq!(o.sources, [Source::File("in.ptx".into())]);
+            assert!(o.remarks.is_empty(), "{:?}", o.remarks);
         }
+    }
+
+    #[test]
+    fn long_names_have_two_dashes_and_short_names_one() {
+        for (line, message) in [
+            ("-gpu-name=sm_80 a", "Unknown option 'gpu-name'"),
+            ("--arch=sm_80 a", "Unknown option '-arch'"),
+            ("-foo a", "Unknown option 'foo'"),
+            ("--foo=1 a", "Unknown option '-foo'"),
+            ("-entry k a", "Unknown option 'entry'"),
+            ("-va.ptx", "Unknown option 'va.ptx'"),
+            ("-compiler-stats=time a", "Unknown option 'compiler-stats'"),
+            ("-v=true a", "no argument expected after '-v'"),
+            ("a -o", "argument expected after '-o'"),
+            ("a --fmad", "argument expected after '--fmad'"),
+        ] {
+            assert_eq!(wrong(line), message, "{line}");
+        }
+        for option in ["--", "-=", "--=x", "-\u{e4}", "---v"] {
+            assert!(wrong(option).starts_with("Unknown option"), "{option}");
+        }
+    }
+
+    #[test]
+    fn values_of_the_wrong_kind() {
+        for (line, message) in [
+            ("-Ox a", "'x': expected a number"),
+            ("-split-compile=x a", "'x': expected a number"),
+            ("-split-compile=-1 a", "Invalid value '-1' for option '--split-compile'"),
+            ("-fmad=0 a", "'0': expected true or false"),
+            ("-m32 a", "Value '32' is not defined for option 'machine'"),
+            ("-maxrregcount 32.5 a", "Invalid value '32.5' for option 'maxrregcount'"),
+            ("-sanitize foo a", "Value 'foo' is not defined for option 'sanitize'"),
+            ("--compiler-stats=x a", "Value 'x' is not defined for option 'compiler-stats'"),
+            ("-dlcm foo a", "Invalid default cache modifier on load specified: foo"),
+            ("-g -O2 a", "Optimized debugging not supported"),
+            ("-Ofc=max -O1 a", "Conflicting options -opt-level=<1,2,3> and --Ofast-compile=max specified"),
+            ("-optf none.txt", "Could not open options file 'none.txt'"),
+            ("-ewp a", "Option 'extensible-whole-program' is not supported yet"),
+            ("-dlcm cv a", "Value 'cv' of option 'def-load-cache' is not supported yet"),
+        ] {
+            assert_eq!(wrong(line), message, "{line}");
+        }
+        for arch in ["sm_20", "sm_80a", "sm_999", "sm_107", "SM_80", "sm_080", "", "90", "sm_80,sm_90"] {
+            let error = wrong(&format!("-arch={arch}"));
+            let start =
+                format!("Value '{arch}' is not defined for option 'gpu-name'; defined are sm_75, sm_80");
+            assert!(error.starts_with(&start) && error.ends_with("sm_121f"), "{error}");
+        }
+        assert!(wrong("--max-input-size=5000 a.ptx").contains("is not defined"));
     }
 
     #[test]
     fn the_last_value_wins_with_a_warning() {
         let o = parsed("-O3 in.ptx -O0").unwrap();
         assert_eq!(o.opt_level, 0);
-        assert_eq!(o.warnings.len(), 1);
+        assert_eq!(
+            told("-O3 a -O0"),
+            ["incompatible redefinition for option 'opt-level', the last value of this option was used"]
+        );
+        assert!(told("-O3 a -O3").is_empty());
     }
 
     #[test]
-    fn bad_options_are_named() {
-        assert_eq!(parsed("--foo x").unwrap_err(), "Unknown option 'foo'");
-        for arch in ["sm_20", "sm_80a", "sm_999", "sm_107", "", "90"] {
-            let error = parsed(&format!("-arch={arch}")).unwrap_err();
-            let start =
-                format!("Value '{arch}' is not defined for option 'gpu-name'; defined are sm_75, sm_80");
-            assert!(error.starts_with(&start) && error.ends_with("sm_121f"), "{error}");
-        }
-        assert_eq!(parsed("-").unwrap().inputs, [PathBuf::from("-")]);
-        for option in ["--", "-=", "--=x", "-\u{e4}", "---v"] {
-            assert!(parsed(option).unwrap_err().starts_with("Unknown option"), "{option}");
-        }
-        assert!(parsed("--max-input-size=5000 a.ptx").unwrap_err().contains("is not defined"));
-        assert!(parsed("-c a.ptx").unwrap_err().contains("not supported yet"));
-        assert!(parsed("-o").unwrap_err().contains("expects a value"));
+    fn levels_of_optimisation() {
+        let level = |line: &str| parsed(line).unwrap().opt_level;
+        assert_eq!(["a", "-O a", "-O7 a", "-g a", "-Ofc max a", "-g -O0 a"].map(level), [3, 3, 3, 0, 0, 0]);
+    }
+
+    #[test]
+    fn limits_of_registers() {
+        let limit = |text: &str| parsed(&format!("-maxrregcount {text} a")).unwrap().max_registers;
+        assert_eq!(
+            ["32", "0x20", "040", "5", "archmax", "archmin", "300", "-1"].map(limit),
+            [Some(32), Some(32), Some(32), Some(24), Some(255), Some(32), Some(255), None]
+        );
+        assert_eq!(
+            told("-maxrregcount 5 a"),
+            ["For profile sm_75 adjusting per thread register count of 5 to lower bound of 24"]
+        );
+        assert_eq!(
+            told("-maxrregcount 300 a"),
+            ["Too big maxrregcount value specified 300, will be ignored"]
+        );
+    }
+
+    #[test]
+    fn launch_bounds() {
+        let o = parsed("-maxntid 128,2 -minnctapersm 3 a").unwrap();
+        assert_eq!((o.max_threads, o.min_blocks), (Some([128, 2, 1]), Some(3)));
+        let o = parsed("-maxntid 128 -maxrregcount 32 a").unwrap();
+        assert_eq!((o.max_threads, o.remarks.len()), (None, 1));
+        assert_eq!(
+            told("-maxntid 1,2,3,4 a"),
+            ["Too many values specified for option '-maxntid', option will be ignored"]
+        );
     }
 
     #[test]
     fn entries_are_listed_and_empty_names_ignored() {
-        assert_eq!(parsed("-e a,b, -entry= --entry c a.ptx").unwrap().entries, ["a", "b", "c"]);
+        assert_eq!(parsed("-e a,b, -e= --entry c a.ptx").unwrap().entries, ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn texts_and_files_keep_their_order() {
+        let words = ["a", "-ias", ".version 8.0 // b", "-"].map(OsString::from);
+        let o = parse(words.into_iter()).unwrap();
+        let text = Source::Text(".version 8.0 // b".into());
+        assert_eq!(o.sources, [Source::File("a".into()), text, Source::File("-".into())]);
+    }
+
+    #[test]
+    fn options_come_from_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("o.txt");
+        std::fs::write(&path, "-v -arch=sm_80\n  -e k\tb.ptx").unwrap();
+        let o = parsed(&format!("-optf {} a.ptx", path.display())).unwrap();
+        assert_eq!((o.sm, o.verbose, &*o.entries), (Sm::new(80), true, &["k".to_owned()][..]));
+        assert_eq!(o.sources, [Source::File("b.ptx".into()), Source::File("a.ptx".into())]);
+        std::fs::write(&path, format!("-optf {}", path.display())).unwrap();
+        assert!(wrong(&format!("-optf {}", path.display())).contains("name each other"));
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        assert!(told("-lineinfo a")[0].contains("not supported yet"));
+        assert!(told("-fmad=false -pic true -ret-end a")[0].contains("return-at-end"));
+        assert!(told("-dlcm=ca a").is_empty() && told("-dlcm=cg a")[0].contains("not supported yet"));
+        assert!(parsed("-device-stack-protector false a").is_ok());
+        assert!(wrong("-device-stack-protector true a").contains("not supported yet"));
     }
 
     /// Names of files are bytes.
@@ -357,7 +709,10 @@ mod tests {
         let bytes = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
         let line = [bytes(b"-o"), bytes(b"a\xff"), bytes(b"b\xfe")];
         let o = parse(line.into_iter()).unwrap();
-        assert_eq!((o.output, o.inputs), (bytes(b"a\xff").into(), vec![bytes(b"b\xfe").into()]));
+        assert_eq!(
+            (o.output, o.sources),
+            (bytes(b"a\xff").into(), vec![Source::File(bytes(b"b\xfe").into())])
+        );
         let o = parse([bytes(b"--output-file=a\xff=b")].into_iter()).unwrap();
         assert_eq!(o.output, PathBuf::from(bytes(b"a\xff=b")));
         for wrong in [&b"-\xff"[..], b"-arch=\xff", b"-v=\xff", b"-\xff=1", b"-O=\xff", b"-e\xff"] {
@@ -366,16 +721,9 @@ mod tests {
     }
 
     #[test]
-    fn compute_targets_check_only() {
-        assert!(parsed("-arch=compute_80 a.ptx").unwrap().check_only);
-    }
-
-    #[test]
-    fn names_are_unique() {
-        for (i, a) in OPTIONS.iter().enumerate() {
-            for b in &OPTIONS[i + 1..] {
-                assert!(a.0 != b.0 && a.1 != b.1, "{a:?} {b:?}");
-            }
+    fn virtual_targets_check_only() {
+        for arch in ["compute_80", "lto_90a"] {
+            assert!(parsed(&format!("-arch={arch} a.ptx")).unwrap().check_only);
         }
     }
 }

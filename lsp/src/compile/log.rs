@@ -1,0 +1,73 @@
+//! What the compiler says, in ptxas's form: `PROGRAM KIND: …` or `PROGRAM FILE, line N; KIND: …`.
+//!
+//! The program is called as it was started, as ptxas does: whoever puts it in the place of ptxas reads `ptxas info`.
+
+use std::ffi::OsStr;
+use std::fmt::{Display, Write as _};
+use std::path::Path;
+
+/// The exit status of ptxas for every failure.
+pub(super) const FAILED: u8 = 255;
+
+const NAME: &str = "ptxc";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Info,
+    Warning,
+    Error,
+    Fatal,
+}
+
+impl Kind {
+    fn words(self) -> &'static str {
+        match self {
+            Kind::Info => "info   ",
+            Kind::Warning => "warning",
+            Kind::Error => "error  ",
+            Kind::Fatal => "fatal  ",
+        }
+    }
+}
+
+pub(super) struct Log {
+    program: String,
+    pub(super) text: String,
+}
+
+impl Log {
+    /// Of a program that was started by this path.
+    pub(super) fn new(started: Option<&OsStr>) -> Self {
+        let name = started.and_then(|path| Path::new(path).file_stem()).and_then(OsStr::to_str);
+        let program = name.filter(|name| !name.is_empty()).unwrap_or(NAME).to_owned();
+        Log { program, text: String::new() }
+    }
+
+    pub(super) fn program(&self) -> &str {
+        &self.program
+    }
+
+    pub(super) fn say(&mut self, kind: Kind, message: impl Display) {
+        let _ = writeln!(self.text, "{} {} : {message}", self.program, kind.words());
+    }
+
+    pub(super) fn say_at(&mut self, file: &str, line: u32, kind: Kind, message: impl Display) {
+        let _ = writeln!(self.text, "{} {file}, line {line}; {} : {message}", self.program, kind.words());
+    }
+
+    /// A line that belongs to the one before.
+    pub(super) fn more(&mut self, message: impl Display) {
+        let _ = writeln!(self.text, "{message}");
+    }
+
+    /// What ends the compilation; the status to end with.
+    pub(super) fn fatal(&mut self, message: impl Display) -> u8 {
+        self.say(Kind::Fatal, message);
+        FAILED
+    }
+
+    /// The end of a compilation with errors.
+    pub(super) fn aborted(&mut self) -> u8 {
+        self.fatal("Ptx assembly aborted due to errors")
+    }
+}

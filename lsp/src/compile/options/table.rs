@@ -1,0 +1,152 @@
+//! The names of ptxas's options, what follows each, and what becomes of it here.
+//!
+//! A row for every option that `ptxas --help` of 13.0 lists, for those that NVIDIA's other tools pass to it without
+//! their being listed, and last for two of our own.
+
+/// What follows the name of an option.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Value {
+    Nothing,
+    Text,
+    /// Texts with commas between them. Of these alone may several be given.
+    List,
+    /// As C writes one: decimal, octal or hexadecimal.
+    Number,
+    /// `true` or `false`.
+    Truth,
+    /// One of these.
+    Word(&'static [&'static str]),
+}
+
+/// What becomes of an option.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Effect {
+    Honoured,
+    /// Accepted: what it asks for holds already, or it only permits what is not done.
+    Holds,
+    /// Accepted with a warning: the code is right, but something that it asks for is missing.
+    Missing(&'static str),
+    /// Refused: the output would not be what it asks for.
+    Refused,
+}
+
+/// An option.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    /// Written with two dashes.
+    pub(super) long: &'static str,
+    /// Written with one.
+    pub(super) short: &'static str,
+    pub(super) value: Value,
+    pub(super) effect: Effect,
+}
+
+const fn row(long: &'static str, short: &'static str, value: Value, effect: Effect) -> Row {
+    Row { long, short, value, effect }
+}
+
+use Effect::{Holds, Honoured, Missing, Refused};
+use Value::{List, Nothing, Number, Text, Truth, Word};
+
+#[rustfmt::skip]
+pub(super) const OPTIONS: &[Row] = &[
+    row("Ofast-compile", "Ofc", Text, Honoured),
+    row("allow-expensive-optimizations", "allow-expensive-optimizations", Truth, Holds),
+    row("compile-as-tools-patch", "astoolspatch", Nothing, Refused),
+    row("compile-only", "c", Nothing, Refused),
+    row("compiler-annotations", "annotate", Nothing, Missing("no annotations are written")),
+    row("def-load-cache", "dlcm", Text, Honoured),
+    row("def-store-cache", "dscm", Text, Honoured),
+    row("device-debug", "g", Nothing, Honoured),
+    row("device-function-maxrregcount", "func-maxrregcount", Text, Honoured),
+    row("device-stack-protector", "device-stack-protector", Truth, Refused),
+    // There is no such bank.
+    row("disable-optimizer-constants", "disable-optimizer-consts", Nothing, Holds),
+    row("disable-warnings", "w", Nothing, Honoured),
+    row("dont-merge-basicblocks", "no-bb-merge", Nothing, Missing("blocks are merged")),
+    row("entry", "e", List, Honoured),
+    row("extensible-whole-program", "ewp", Nothing, Refused),
+    // Whoever contracts multiplications and additions that do not say `fma` has to ask for it.
+    row("fmad", "fmad", Truth, Holds),
+    row("force-load-cache", "flcm", Text, Honoured),
+    row("force-store-cache", "fscm", Text, Honoured),
+    row("g-tensor-memory-access-check", "g-tmem-access-check", Nothing, Honoured),
+    row("generate-line-info", "lineinfo", Nothing, Missing("no line table is written")),
+    row("gno-tensor-memory-access-check", "gno-tmem-access-check", Nothing, Honoured),
+    row("gpu-name", "arch", Text, Honoured),
+    row("help", "h", Nothing, Honoured),
+    row("input-as-string", "ias", Text, Honoured),
+    row("legacy-bar-warp-wide-behavior", "legacy-bar-warp-wide-behavior", Nothing, Honoured),
+    row("list-version", "version-ls", Nothing, Honoured),
+    row("machine", "m", Number, Honoured),
+    row("make-errors-visible-at-exit", "make-errors-visible-at-exit", Nothing, Refused),
+    row("maxntid", "maxntid", List, Honoured),
+    row("maxrregcount", "maxrregcount", Text, Honoured),
+    row("minnctapersm", "minnctapersm", Number, Honoured),
+    row("opt-level", "O", Number, Honoured),
+    // Permits what is not done.
+    row("optimize-float-atomics", "opt-fp-atomics", Nothing, Holds),
+    row("options-file", "optf", List, Honoured),
+    row("output-file", "o", Text, Honoured),
+    row("override-directive-values", "override-directive-values", Nothing, Honoured),
+    // Whole programs are.
+    row("position-independent-code", "pic", Truth, Holds),
+    row("preserve-relocs", "preserve-relocs", Nothing, Refused),
+    row("register-usage-level", "regUsageLevel", Number, Honoured),
+    row("return-at-end", "ret-end", Nothing, Missing("returns stay where they are best")),
+    row("sanitize", "sanitize", Word(&["memcheck", "threadsteer"]), Refused),
+    row("sp-bounds-check", "sp-bounds-check", Nothing, Missing("the stack is not checked")),
+    row("split-compile", "split-compile", Number, Honoured),
+    row("suppress-async-bulk-multicast-advisory-warning", "suppress-async-bulk-multicast-advisory-warning", Nothing, Holds),
+    row("suppress-debug-info", "suppress-debug-info", Nothing, Honoured),
+    row("suppress-double-demote-warning", "suppress-double-demote-warning", Nothing, Holds),
+    row("suppress-sparse-mma-advisory-info", "suppress-sparse-mma-advisory-info", Nothing, Holds),
+    row("suppress-stack-size-warning", "suppress-stack-size-warning", Nothing, Holds),
+    row("verbose", "v", Nothing, Honoured),
+    row("version", "V", Nothing, Honoured),
+    row("warn-on-double-precision-use", "warn-double-usage", Nothing, Honoured),
+    row("warn-on-local-memory-usage", "warn-lmem-usage", Nothing, Honoured),
+    row("warn-on-spills", "warn-spills", Nothing, Honoured),
+    row("warning-as-error", "Werror", Nothing, Honoured),
+    // Not listed.
+    row("compiler-stats", "compiler-stats", List, Honoured),
+    row("fdevice-time-trace", "fdevice-time-trace", Text, Honoured),
+    row("fast-compile", "fast-compile", Nothing, Holds),
+    row("jobserver", "jobserver", Nothing, Missing("threads are not taken from make")),
+    row("tool-name", "tool-name", Text, Holds),
+    row("uumn", "uumn", Nothing, Holds),
+    row("print-potentially-overlapping-membermasks", "print-potentially-overlapping-membermasks", Nothing, Missing("masks are not printed")),
+    // Permissions.
+    row("no-membermask-overlap", "no-membermask-overlap", Truth, Holds),
+    row("assume-extern-functions-do-not-sync", "assume-extern-functions-do-not-sync", Truth, Holds),
+    // Our own.
+    row("knob", "knob", Text, Honoured),
+    row("max-input-size", "max-input-size", Number, Honoured),
+];
+
+/// Options that ptxas has with two dashes only.
+const LONG_ONLY: &[&str] = &["compiler-stats", "fdevice-time-trace", "fast-compile", "tool-name"];
+
+impl Row {
+    /// Whether a name with its first dash taken away is this option's.
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        match name.strip_prefix('-') {
+            Some(long) => long == self.long,
+            None => name == self.short && !LONG_ONLY.contains(&self.long),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        for (i, a) in OPTIONS.iter().enumerate() {
+            for b in &OPTIONS[i + 1..] {
+                assert!(a.long != b.long && a.short != b.short, "{a:?} {b:?}");
+            }
+        }
+    }
+}

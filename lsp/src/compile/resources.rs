@@ -1,0 +1,124 @@
+//! What `-v` and the warning options say of compiled kernels, line by line as ptxas does.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::log::{Kind, Log};
+use super::options::Options;
+use ptx_analysis::compile::Frame;
+use ptx_analysis::lower::lower;
+use ptx_analysis::{Database, Linked, LinkedKernel, SourceFile, compile};
+use ptx_backend::target::{MAX_REGISTERS, Target};
+
+/// Says what becomes of the limit on registers for each kernel, the last first.
+pub(super) fn limits(options: &Options, db: &Database, file: SourceFile, log: &mut Log) {
+    let Some(limit) = options.max_registers.filter(|_| options.verbose) else { return };
+    let unlimited = ptx_backend::Options { sm: options.sm, opt_level: 3, max_registers: None };
+    let kernels = compile::functions(db, file).filter_map(|item| lower(db, item).function.as_ref());
+    let kernels: Vec<_> = kernels.filter(|function| function.entry).collect();
+    for kernel in kernels.into_iter().rev() {
+        let (launch, name) = (&kernel.launch, &kernel.name);
+        let threads = launch.maxntid.or(launch.reqntid).is_some();
+        let own = match launch.maxnreg {
+            Some(own) => Some((own, "of .maxnreg")),
+            None if threads && launch.minnctapersm.is_some() => {
+                Some((ptx_backend::register_limit(launch, &unlimited), "computed using thread count"))
+            }
+            None => None,
+        };
+        if let Some((own, why)) = own {
+            log.say(
+                Kind::Info,
+                format_args!("Overriding global maxrregcount {limit} with entry-specific value {own} {why}"),
+            );
+        }
+        if options.overrides_directives || own.is_none() && !threads {
+            let most = MAX_REGISTERS + 1;
+            log.say(Kind::Info, format_args!("Overriding maximum register limit {most} for '{name}' with  {limit} of maxrregcount option"));
+        }
+    }
+}
+
+/// Says it; whether any of it forbids output.
+pub(super) fn report(
+    options: &Options,
+    linked: &Linked,
+    times: &dyn Fn(&str) -> Duration,
+    log: &mut Log,
+) -> bool {
+    let failed = warn(options, linked, log);
+    if options.verbose {
+        describe(options, linked, times, log);
+    }
+    failed
+}
+
+fn warn(options: &Options, linked: &Linked, log: &mut Log) -> bool {
+    let kind = if options.warnings_are_errors { Kind::Error } else { Kind::Warning };
+    let mut any = false;
+    for kernel in linked.kernels.iter().filter(|_| !options.quiet) {
+        let (name, frame) = (&kernel.name, kernel.frame);
+        if options.warn_on_local_memory && frame.bytes > 0 {
+            let bytes = frame.bytes;
+            log.say(
+                kind,
+                format_args!("Local memory used for function '{name}', size of stack frame: {bytes} bytes"),
+            );
+            any = true;
+        }
+        if options.warn_on_spills && frame.spill_stores + frame.spill_loads > 0 {
+            let (stores, loads) = (frame.spill_stores, frame.spill_loads);
+            log.say(kind, format_args!("Registers are spilled to local memory in function '{name}', {stores} bytes spill stores, {loads} bytes spill loads"));
+            any = true;
+        }
+    }
+    any && kind == Kind::Error
+}
+
+fn describe(options: &Options, linked: &Linked, times: &dyn Fn(&str) -> Duration, log: &mut Log) {
+    // ptxas counts banks only where the driver's words lie in front of the parameters' own bank.
+    let counts_banks = Target::of(options.sm).is_some_and(|target| target.cubin.counts_bank_0);
+    let mut line = format!("{} bytes gmem", linked.sizes.global);
+    for (bank, bytes) in [(3, linked.sizes.constant_3), (4, linked.sizes.constant_4)] {
+        if counts_banks && bytes > 0 {
+            let _ = write!(line, ", {bytes} bytes cmem[{bank}]");
+        }
+    }
+    log.say(Kind::Info, line);
+    for kernel in &linked.kernels {
+        let name = &kernel.name;
+        log.say(Kind::Info, format_args!("Compiling entry function '{name}' for '{}'", options.sm));
+        properties(name, kernel.frame, log);
+        log.say(Kind::Info, used(kernel, counts_banks));
+        let milliseconds = times(name).as_secs_f64() * 1e3;
+        log.say(Kind::Info, format_args!("Compile time = {milliseconds:.3} ms"));
+        for part in &kernel.parts {
+            properties(&part.name, part.frame, log);
+        }
+    }
+}
+
+fn properties(name: &str, frame: Frame, log: &mut Log) {
+    log.say(Kind::Info, format_args!("Function properties for {name}"));
+    let (stack, stores, loads) = (frame.bytes, frame.spill_stores, frame.spill_loads);
+    log.more(format_args!(
+        "    {stack} bytes stack frame, {stores} bytes spill stores, {loads} bytes spill loads"
+    ));
+}
+
+fn used(kernel: &LinkedKernel, counts_banks: bool) -> String {
+    let r = &kernel.resources;
+    let mut line = format!("Used {} registers, used {} barriers", r.registers, r.barriers);
+    for (bytes, what) in [(r.stack_bytes, "cumulative stack size"), (r.shared_bytes, "smem")] {
+        if bytes > 0 {
+            let _ = write!(line, ", {bytes} bytes {what}");
+        }
+    }
+    if counts_banks {
+        let _ = write!(line, ", {} bytes cmem[0]", r.const0_bytes);
+        if kernel.bank_2_bytes > 0 {
+            let _ = write!(line, ", {} bytes cmem[2]", kernel.bank_2_bytes);
+        }
+    }
+    line
+}
