@@ -104,7 +104,7 @@ impl Statement {
         let what = match instr.opcode.form {
             FormId::Ld | FormId::Ldu => What::Load,
             FormId::St => What::Store,
-            FormId::Atom | FormId::Red => What::Update,
+            FormId::Atom | FormId::Red | FormId::AtomVector | FormId::RedVector => What::Update,
             FormId::Ldmatrix | FormId::LdmatrixBytes | FormId::LdmatrixUnpack => What::Load,
             FormId::Stmatrix | FormId::StmatrixBytes => What::Store,
             FormId::CpAsync => {

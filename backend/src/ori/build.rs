@@ -9,6 +9,7 @@
 //! dropped; one with effects and branches of its own is branched around.
 
 mod atomic;
+mod atomic_loop;
 mod call;
 mod compare;
 mod control;

@@ -4,7 +4,7 @@
 //! part of the operation, printed with it, and handed on to the machine code. [`super::alias`] answers what may
 //! be exchanged, removed or merged by it. A row of the operation table that states no effect has the worst one.
 
-use crate::ori::op::{AtomType, Op};
+use crate::ori::op::Op;
 use crate::ori::operations::facts;
 
 /// The threads that a strong access synchronises with. A cluster's are served by the device's.
@@ -202,13 +202,5 @@ pub fn memory(op: &Op) -> Option<Memory> {
     match effect(op) {
         Effect::Memory(memory) => Some(memory),
         _ => None,
-    }
-}
-
-/// Bytes that an atomic operation of a type accesses.
-pub const fn atom_bytes(ty: AtomType) -> u8 {
-    match ty {
-        AtomType::U64 | AtomType::S64 | AtomType::F64 => 8,
-        AtomType::U32 | AtomType::S32 | AtomType::F32 | AtomType::F16x2 | AtomType::Bf16x2 => 4,
     }
 }

@@ -65,8 +65,12 @@ modifiers! {
         Add ".ADD", Min ".MIN", Max ".MAX", Inc ".INC", Dec ".DEC", And ".AND", Or ".OR", Xor ".XOR", Exch ".EXCH",
     }
     AtomType {
-        U32 "", S32 ".S32", U64 ".64", S64 ".S64", F32 ".F32.FTZ.RN", F64 ".F64.RN", F16x2 ".F16x2.RN", Bf16x2 ".BF16_V2.RN",
+        U32 "", S32 ".S32", U64 ".64", S64 ".S64", B128 ".128", F32 ".F32.FTZ.RN", F32x2 ".F32x2.FTZ.RN", F32x4 ".F32x4.FTZ.RN",
+        F64 ".F64.RN", F16x2 ".F16x2.RN", F16x4 ".F16x4.RN", F16x8 ".F16x8.RN", Bf16x2 ".BF16x2.RN", Bf16x4 ".BF16x4.RN",
+        Bf16x8 ".BF16x8.RN",
     }
+    /// What is compared and swapped.
+    CasSize { B32 "", B64 ".64", B128 ".128" }
     /// Integer formats of conversions.
     IntType { U8 ".U8", S8 ".S8", U16 ".U16", S16 ".S16", U32 ".U32", S32 "", U64 ".U64", S64 ".S64" }
     FloatType { F16 ".F16", Bf16 ".BF16", F32 ".F32" or "", F64 ".F64" }

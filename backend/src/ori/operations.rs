@@ -12,7 +12,7 @@
 
 use super::facts::{Facts, Interpretation};
 use super::ir::{BlockId, Src};
-use super::memory::{Effect, Kind, Order, Space, atom_bytes};
+use super::memory::{Effect, Kind, Order, Space};
 #[cfg(test)]
 use super::row::sample;
 use super::row::{Payload, Reader, Setting, Writer, families, operations, setting, strip};
@@ -244,10 +244,11 @@ operations! {
     /// `c[bank][index+offset]`.
     Ldc "LDC" { size: MemSize = Size, bank: u8 = CBank, offset: i32 = COffset } [result(size_registers(size))] <- [r(RA)]
         Facts::access(Space::Constant, Kind::Load, Order::Constant, offset, size_bytes(size));
-    /// Global, or generic where `generic`. Newer targets have names of their own for floats.
+    /// Global, or generic where `generic`. Newer targets have names of their own for floats. The predicate holds where
+    /// it was done: generic operations that shared memory has not do nothing there.
     Atom "ATOM.E" { generic: bool [".GENERIC"], op: AtomOp = Op, ty: AtomType = Type, order: Order = Order, offset: i32 = Offset }
-        [result(atom_registers(ty))] <- [address(), descriptor(), r(RB).wide(atom_registers(ty))]
-        Facts::access(global_or_generic(generic), Kind::Update, order, offset, atom_bytes(ty)),
+        [result(atom_registers(ty)), P.optional()] <- [address(), descriptor(), r(RB).wide(atom_registers(ty))]
+        Facts::access(global_or_generic(generic), Kind::Update, order, offset, 4 * atom_registers(ty)),
         as match (generic, is_float(ty)) {
             (true, true) => &["ATOM.F", "ATOM"],
             (true, false) => &["ATOM"],
@@ -255,17 +256,17 @@ operations! {
             (false, false) => &["ATOMG"],
         };
     /// Compare and swap: the compared value, then the new one.
-    AtomCas "ATOM.E.CAS" { generic: bool [".GENERIC"], wide: bool [".64"] = Type, order: Order = Order, offset: i32 = Offset }
-        [result(registers_if(wide, 2))] <- [address(), descriptor(), r(RB).wide(registers_if(wide, 2)), r(RC).wide(registers_if(wide, 2))]
-        Facts::access(global_or_generic(generic), Kind::Update, order, offset, 4 * registers_if(wide, 2)), as if generic { &["ATOM.CAS"] } else { &["ATOMG.CAS"] };
+    AtomCas "ATOM.E.CAS" { generic: bool [".GENERIC"], size: CasSize = Type, order: Order = Order, offset: i32 = Offset }
+        [result(cas_registers(size)), P.optional()] <- [address(), descriptor(), r(RB).wide(cas_registers(size)), r(RC).wide(cas_registers(size))]
+        Facts::access(global_or_generic(generic), Kind::Update, order, offset, 4 * cas_registers(size)), as if generic { &["ATOM.CAS"] } else { &["ATOMG.CAS"] };
     /// Without result; global only.
     Red "RED.E" { op: AtomOp = Op, ty: AtomType = Type, order: Order = Order, offset: i32 = Offset } [] <- [address(), descriptor(), r(RB).wide(atom_registers(ty))]
-        Facts::access(Space::Global, Kind::Update, order, offset, atom_bytes(ty)), as if is_float(ty) { &["REDG.F", "RED"] } else { &["REDG", "RED"] };
+        Facts::access(Space::Global, Kind::Update, order, offset, 4 * atom_registers(ty)), as if is_float(ty) { &["REDG.F", "RED"] } else { &["REDG", "RED"] };
     Atoms "ATOMS" { op: AtomOp = Op, ty: AtomType = Type, order: Order, offset: i32 = Offset }
-        [result(atom_registers(ty))] <- [r(RA), uniform_base(), r(RB).wide(atom_registers(ty))] Facts::access(Space::Shared, Kind::Update, order, offset, atom_bytes(ty));
-    AtomsCas "ATOMS.CAS" { wide: bool [".64"] = Type, order: Order, offset: i32 = Offset }
-        [result(registers_if(wide, 2))] <- [r(RA), uniform_base(), r(RB).wide(registers_if(wide, 2)), r(RC).wide(registers_if(wide, 2))]
-        Facts::access(Space::Shared, Kind::Update, order, offset, 4 * registers_if(wide, 2));
+        [result(atom_registers(ty))] <- [r(RA), uniform_base(), r(RB).wide(atom_registers(ty))] Facts::access(Space::Shared, Kind::Update, order, offset, 4 * atom_registers(ty));
+    AtomsCas "ATOMS.CAS" { size: CasSize = Type, order: Order, offset: i32 = Offset }
+        [result(cas_registers(size))] <- [r(RA), uniform_base(), r(RB).wide(cas_registers(size)), r(RC).wide(cas_registers(size))]
+        Facts::access(Space::Shared, Kind::Update, order, offset, 4 * cas_registers(size));
     /// Whether a generic address points into a space.
     Qspc "QSPC.E" { space: QuerySpace = Mode } [P] <- [address()] I, as &["QSPC"];
     /// Of a line of the second-level cache.

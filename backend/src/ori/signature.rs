@@ -9,7 +9,7 @@ pub use super::operations::{facts, signature};
 
 use crate::ori::ir::{Dst, File, Inst, Src, SrcKind};
 use crate::ori::memory::Space;
-use crate::ori::op::{AtomType, FloatType, IntType, MatrixCount, MemSize, Sr};
+use crate::ori::op::{AtomType, CasSize, FloatType, IntType, MatrixCount, MemSize, Sr};
 use sass::Field;
 use smallvec::SmallVec;
 
@@ -332,10 +332,24 @@ pub const fn size_bytes(size: MemSize) -> u8 {
     }
 }
 
-pub(super) const fn atom_registers(ty: AtomType) -> u8 {
+pub const fn atom_registers(ty: AtomType) -> u8 {
     match ty {
-        AtomType::U64 | AtomType::S64 | AtomType::F64 => 2,
+        AtomType::B128 | AtomType::F32x4 | AtomType::F16x8 | AtomType::Bf16x8 => 4,
+        AtomType::U64
+        | AtomType::S64
+        | AtomType::F64
+        | AtomType::F32x2
+        | AtomType::F16x4
+        | AtomType::Bf16x4 => 2,
         AtomType::U32 | AtomType::S32 | AtomType::F32 | AtomType::F16x2 | AtomType::Bf16x2 => 1,
+    }
+}
+
+pub(super) const fn cas_registers(size: CasSize) -> u8 {
+    match size {
+        CasSize::B32 => 1,
+        CasSize::B64 => 2,
+        CasSize::B128 => 4,
     }
 }
 
@@ -345,7 +359,7 @@ pub(super) const fn registers_if(wide: bool, width: u8) -> u8 {
 }
 
 pub(super) const fn is_float(ty: AtomType) -> bool {
-    matches!(ty, AtomType::F32 | AtomType::F64 | AtomType::F16x2 | AtomType::Bf16x2)
+    !matches!(ty, AtomType::U32 | AtomType::S32 | AtomType::U64 | AtomType::S64 | AtomType::B128)
 }
 
 /// Registers of matrices of 8 by 8 halves.

@@ -112,7 +112,7 @@ fn sink_unread(inst: &mut Inst, needed: &[bool]) {
     }
     if let Op::Atom { op, ty, order, offset, generic: false } = inst.op
         && !order.acquires()
-        && inst.dsts[..] == [Dst::Sink]
+        && inst.dsts.iter().all(|dst| *dst == Dst::Sink)
         && op != crate::ori::op::AtomOp::Exch
     {
         inst.op = Op::Red { op, ty, order, offset };

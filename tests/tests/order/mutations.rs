@@ -158,9 +158,13 @@ fn mutations(function: &Function, made: &Made) -> Vec<Mutation> {
             last = None;
         }
         let Some((src, one)) = promise(at) else { continue };
-        // A guess at what a swap will find is no promise.
-        let guess = matches!(one.0.opcode.form, FormId::Atom | FormId::Red) && made.name(at) == "LDS";
-        if !one.is_weak_load() && !guess {
+        // A guess at what a swap will find is no promise, and of an operation and the loop that stands in for it one is left.
+        let atomic = matches!(one.0.opcode.form, FormId::Atom | FormId::Red);
+        let guesses = |at| matches!(made.name(at), "LD" | "LDG" | "LDS");
+        let guess = atomic && guesses(at);
+        let again = |other: &usize| *other != at && promise(*other).is_some_and(|(line, _)| line == src);
+        let several = atomic && (0..made.insts.len()).filter(again).any(|other| !guesses(other));
+        if !one.is_weak_load() && !guess && !several {
             mutations.push(Mutation::Remove(at));
         }
         if let Some(before) = last

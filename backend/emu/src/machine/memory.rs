@@ -196,7 +196,7 @@ impl Block<'_> {
                 let wanted = match step.inst.get(Field::Mode) {
                     Some(0) => Space::Global,
                     Some(1) => Space::Local,
-                    Some(2) => Space::Shared,
+                    Some(2 | 3) => Space::Shared,
                     _ => return unsupported(),
                 };
                 for lane in each(mask) {
@@ -289,8 +289,15 @@ impl Block<'_> {
         let op = inst.text(Field::Op).unwrap_or("");
         let tests = name == "ATOMS.CAST" || op.starts_with(".CAST");
         let compare = tests || name.ends_with(".CAS");
+        // What shared memory has not is done in global memory alone.
+        let global_only =
+            space == Space::Generic && !compare && op != ".EXCH" && (float || elsewhere_missing(ty));
         for lane in each(mask) {
             let address = self.address(w, lane, at, narrow)?;
+            if global_only && space_of(address) != Space::Global {
+                self.set_predicate(w, lane, false, step.pd, false);
+                continue;
+            }
             let operand = |field| -> Vec<u8> {
                 let first = data(step, field).unwrap_or(255);
                 let word = |i| if first == 255 { 255 } else { usize::from(first) + i };
@@ -383,6 +390,11 @@ fn multicast_words(ty: &str) -> Option<usize> {
     (words <= 4).then_some(words)
 }
 
+/// Whether shared memory has no atomic operations, swaps apart, on such elements.
+fn elsewhere_missing(ty: &str) -> bool {
+    !matches!(ty, "" | ".S32")
+}
+
 fn data(step: &super::decode::Step, field: Field) -> Option<u8> {
     step.inst.get(field).map(|index| index as u8)
 }
@@ -394,10 +406,13 @@ pub(super) fn update(op: &str, ty: &str, float: bool, old: u64, b: u64) -> Optio
     let wide = |x: u64| if signed { i128::from((x << (64 - bits)) as i64 >> (64 - bits)) } else { x.into() };
     let less = wide(old) < wide(b);
     let packed = |format: Format| {
-        let add = |x: u64, y: u64| format.add(x & 0xffff, y & 0xffff, Rounding::Nearest);
-        add(old >> 16, b >> 16) << 16 | add(old, b)
+        let one = |x: u64, y: u64| match op {
+            ".MIN" | ".MAX" => format.extremum(x & 0xffff, y & 0xffff, op == ".MAX", false),
+            _ => format.add(x & 0xffff, y & 0xffff, Rounding::Nearest),
+        };
+        one(old >> 16, b >> 16) << 16 | one(old, b)
     };
-    let sum = match ty {
+    let combined = match ty {
         ".F32.FTZ.RN" => F32.flush(F32.add(F32.flush(old), F32.flush(b), Rounding::Nearest)),
         ".F32.RN" => F32.add(old, b, Rounding::Nearest),
         ".F64.RN" => F64.add(old, b, Rounding::Nearest),
@@ -406,7 +421,8 @@ pub(super) fn update(op: &str, ty: &str, float: bool, old: u64, b: u64) -> Optio
         _ => old.wrapping_add(b) & (u64::MAX >> (64 - bits)),
     };
     Some(match op {
-        ".ADD" => sum,
+        ".ADD" => combined,
+        ".MIN" | ".MAX" if matches!(ty, ".F16x2.RN" | ".BF16x2.RN") => combined,
         _ if float => return None,
         ".MIN" => {
             if less {

@@ -6,7 +6,7 @@ use super::link::Place;
 use super::matrix::parts;
 use super::wide::wide_number;
 use super::{Block, Step, WARP, Warp, each};
-use crate::float::{BF16, F16, F32, F64, Rounding};
+use crate::float::{BF16, F16, F32, F64, Format, Rounding};
 use crate::launch::FaultKind;
 use crate::memory::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, Space, View, in_window, space_of};
 use ptx_backend::input::{AddressBase, Instr, Operand, Symbol};
@@ -260,11 +260,24 @@ impl Block<'_> {
 pub(super) fn update(instr: &Instr, t: ScalarType, global: bool, old: u64, b: u64) -> Step<u64> {
     let op = &instr.opcode;
     let (x, y) = (extend(old, t), extend(b, t));
-    let halves = |format: crate::float::Format| {
-        let add = |x: u64, y: u64| format.add(x & 0xffff, y & 0xffff, Rounding::Nearest);
-        add(x >> 16, y >> 16) << 16 | add(x, y)
+    let half = |format: Format, x: u64, y: u64| match () {
+        () if op.has(Mod::Add) => format.add(x & 0xffff, y & 0xffff, Rounding::Nearest),
+        () => format.extremum(x & 0xffff, y & 0xffff, op.has(Mod::Max), false),
     };
+    let halves = |format| half(format, x >> 16, y >> 16) << 16 | half(format, x, y);
     let less = if t.is_signed() { (x as i64) < y as i64 } else { x < y };
+    let format = match t {
+        ScalarType::F16 | ScalarType::F16x2 => Some(F16),
+        ScalarType::Bf16 | ScalarType::Bf16x2 => Some(BF16),
+        _ => None,
+    };
+    if let Some(format) = format {
+        return match t.bits() {
+            _ if ![Mod::Add, Mod::Min, Mod::Max].into_iter().any(|m| op.has(m)) => unsupported(instr),
+            16 => Ok(half(format, x, y)),
+            _ => Ok(halves(format)),
+        };
+    }
     Ok(match () {
         () if op.has(Mod::And) => x & y,
         () if op.has(Mod::Or) => x | y,
@@ -302,10 +315,6 @@ pub(super) fn update(instr: &Instr, t: ScalarType, global: bool, old: u64, b: u6
             ScalarType::F32 if global => F32.flush(F32.add(F32.flush(x), F32.flush(y), Rounding::Nearest)),
             ScalarType::F32 => F32.add(x, y, Rounding::Nearest),
             ScalarType::F64 => F64.add(x, y, Rounding::Nearest),
-            ScalarType::F16x2 => halves(F16),
-            ScalarType::Bf16x2 => halves(BF16),
-            ScalarType::F16 => F16.add(x, y, Rounding::Nearest),
-            ScalarType::Bf16 => BF16.add(x, y, Rounding::Nearest),
             _ => x.wrapping_add(y) & ones(t.bits()),
         },
         () => return unsupported(instr),

@@ -1,11 +1,14 @@
-//! `atom` and `red`: hardware operations, and compare-and-swap loops for what shared memory has not.
+//! `atom` and `red`: hardware operations, and where a memory has none the loops of [`super::atomic_loop`].
 
-use super::memory::{Target, scope};
+use super::atomic_loop::{Word, WordPlace};
+use super::memory::{Target, elements, scope};
+use super::operand::registers;
 use super::{Lowering, Result, Statement};
 use crate::input::Operand;
-use crate::ori::ir::{Dst, File, Src, Term};
+use crate::ori::ir::{Dst, File, Inst, Src, Term};
 use crate::ori::memory::{Order, Scope};
-use crate::ori::op::{AtomOp, AtomType, ICmp, MemSize, Op, Round};
+use crate::ori::op::{AtomOp, AtomType, CasSize, Op};
+use crate::ori::signature::atom_registers;
 use ptx_isa::{FormId, Mod, ScalarType, TypeKind};
 
 const OPERATIONS: [(Mod, AtomOp); 9] = [
@@ -22,14 +25,15 @@ const OPERATIONS: [(Mod, AtomOp); 9] = [
 
 /// What an atomic operation does with the old value and its operand.
 #[derive(Clone, Copy)]
-struct Atomic {
-    op: AtomOp,
-    ty: ScalarType,
+pub(super) struct Atomic {
+    pub(super) op: AtomOp,
+    pub(super) ty: ScalarType,
 }
 
 impl Atomic {
-    fn wide(self) -> bool {
-        self.ty.bits() == 64
+    /// What is compared and swapped where the operation is a loop.
+    pub(super) fn size(self) -> CasSize {
+        cas_size(self.ty)
     }
 
     /// The hardware's type for the operation in global memory.
@@ -45,6 +49,7 @@ impl Atomic {
             (Min | Max, ScalarType::S64) => Some(AtomType::S64),
             (Inc | Dec, ScalarType::U32) => Some(AtomType::U32),
             (Inc | Dec, _) => None,
+            (Exch, ScalarType::B128) => Some(AtomType::B128),
             (Add | Min | Max | And | Or | Xor | Exch, ty) => match ty.bits() {
                 32 => Some(AtomType::U32),
                 64 => Some(AtomType::U64),
@@ -56,10 +61,33 @@ impl Atomic {
     /// The hardware's type for the operation in shared memory.
     fn shared(self) -> Option<AtomType> {
         match self.global()? {
-            AtomType::U64 if self.op == AtomOp::Exch => Some(AtomType::U64),
+            ty @ (AtomType::U64 | AtomType::B128) if self.op == AtomOp::Exch => Some(ty),
             ty @ (AtomType::U32 | AtomType::S32) => Some(ty),
             _ => None,
         }
+    }
+}
+
+fn cas_size(ty: ScalarType) -> CasSize {
+    match ty.bits() {
+        128 => CasSize::B128,
+        64 => CasSize::B64,
+        _ => CasSize::B32,
+    }
+}
+
+/// The type of an operation on all elements of a vector.
+fn vector(ty: ScalarType, elements: usize) -> Option<AtomType> {
+    match (ty, elements as u32 * ty.bits()) {
+        (ScalarType::F32, 64) => Some(AtomType::F32x2),
+        (ScalarType::F32, 128) => Some(AtomType::F32x4),
+        (ScalarType::F16 | ScalarType::F16x2, 32) => Some(AtomType::F16x2),
+        (ScalarType::F16 | ScalarType::F16x2, 64) => Some(AtomType::F16x4),
+        (ScalarType::F16 | ScalarType::F16x2, 128) => Some(AtomType::F16x8),
+        (ScalarType::Bf16 | ScalarType::Bf16x2, 32) => Some(AtomType::Bf16x2),
+        (ScalarType::Bf16 | ScalarType::Bf16x2, 64) => Some(AtomType::Bf16x4),
+        (ScalarType::Bf16 | ScalarType::Bf16x2, 128) => Some(AtomType::Bf16x8),
+        _ => None,
     }
 }
 
@@ -79,7 +107,7 @@ impl<'a> Lowering<'a> {
     /// `atom` and `red`.
     pub(super) fn atomic(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
-        if !matches!(ty.bits(), 32 | 64) {
+        if !matches!(ty.bits(), 16 | 32 | 64 | 128) {
             return self.unsupported(instr, &format!("the type .{}", ty.text()));
         }
         if ty != ScalarType::F32 {
@@ -93,7 +121,11 @@ impl<'a> Lowering<'a> {
         if instr.has(Mod::Cas) {
             let (compare, swap) = (self.source(instr, 2, ty)?, self.source(instr, 3, ty)?);
             let dst = self.operand(instr, 0)?;
-            self.swap_once(instr, target, order, dst, ty, compare, swap)?;
+            if ty.bits() == 16 {
+                self.branch_around(|this| this.swap_half(instr, target, order, dst, compare, swap))?;
+            } else {
+                self.swap_once(instr, target, order, dst, ty, compare, swap)?;
+            }
         } else {
             let Some(op) = instr.take(&OPERATIONS) else {
                 return self.malformed("an atomic operation without its name");
@@ -115,34 +147,127 @@ impl<'a> Lowering<'a> {
         let value = self.source(instr, first + 1, atomic.ty)?;
         let dst = if first == 1 { self.operand(instr, 0)? } else { &Operand::Sink };
         let op = atomic.op;
+        if atomic.ty.bits() == 16 {
+            return self.branch_around(|this| this.update_half(instr, target, order, dst, atomic, value));
+        }
         match target {
             Target::Wide { address, offset, generic } => {
-                let Some(ty) = atomic.global() else {
-                    return self.unsupported(instr, "this operation and type");
+                let Some(ty) = atomic.global().filter(|ty| self.has_atomic(op, *ty)) else {
+                    return self.unsupported(instr, "this operation and type on the target");
                 };
-                let descriptor = self.descriptor();
-                let srcs = [address, descriptor, value];
-                if matches!(dst, Operand::Sink) && !generic && op != AtomOp::Exch && !order.acquires() {
-                    self.effect(Op::Red { op, ty, order, offset }, &srcs);
-                    return Ok(());
+                let srcs = [address, self.descriptor(), value];
+                let atom = Op::Atom { op, ty, order, offset, generic };
+                if generic && atomic.shared().is_none() {
+                    return self.branch_around(|this| this.update_generic(instr, atom, &srcs, dst, atomic));
                 }
-                self.returning(dst, atomic.wide(), Op::Atom { op, ty, order, offset, generic }, &srcs)
+                self.update(dst, op, ty, atom, &srcs)
             }
             Target::Shared { address, base, offset } => match atomic.shared() {
                 Some(ty) => self.returning(
                     dst,
-                    atomic.wide(),
+                    atom_registers(ty),
                     Op::Atoms { op, ty, order, offset },
                     &[address, base, value],
                 ),
-                None => self.branch_around(|this| this.swap_until(instr, target, order, dst, atomic, value)),
+                None => self.branch_around(|this| {
+                    let address = this.based(address, base);
+                    let word = Word { address, offset, order, place: WordPlace::Shared };
+                    this.update_until(instr, word, dst, atomic, value)
+                }),
             },
             _ => self.unsupported(instr, "an atomic operation in this state space"),
         }
     }
 
-    /// An operation whose result goes to `dst`, under the statement's guard.
-    fn returning(&mut self, dst: &Operand, wide: bool, op: Op, srcs: &[Src]) -> Result<()> {
+    /// An operation on global or generic memory that the hardware has: without a result where nothing needs one.
+    fn update(&mut self, dst: &Operand, op: AtomOp, ty: AtomType, atom: Op, srcs: &[Src]) -> Result<()> {
+        match atom {
+            Op::Atom { order, offset, generic: false, .. }
+                if matches!(dst, Operand::Sink) && op != AtomOp::Exch && !order.acquires() =>
+            {
+                self.effect(Op::Red { op, ty, order, offset }, srcs);
+                Ok(())
+            }
+            _ => self.returning(dst, atom_registers(ty), atom, srcs),
+        }
+    }
+
+    /// Whether the target has the operation in global memory.
+    fn has_atomic(&self, op: AtomOp, ty: AtomType) -> bool {
+        let order = Order::Relaxed(Scope::Gpu);
+        self.encodes(&Op::Atom { op, ty, order, offset: 0, generic: false })
+    }
+
+    /// `atom` and `red` of vectors, each element of which is an operation of its own.
+    pub(super) fn update_vector(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let ty = self.type_of(instr, 0)?;
+        if ty != ScalarType::F32 {
+            instr.ignore(&[Mod::Noftz]);
+        }
+        let first = usize::from(instr.form() == FormId::AtomVector);
+        let target = self.target(instr, first)?;
+        let order = order(instr);
+        let values = elements(instr, self.operand(instr, first + 1)?);
+        let Some(op) = instr.take(&OPERATIONS) else {
+            return self.malformed("an atomic operation without its name");
+        };
+        let Some(kind) = vector(ty, values.len()).filter(|kind| self.has_atomic(op, *kind)) else {
+            return self.unsupported(instr, "vectors on this target");
+        };
+        let Target::Wide { address, offset, generic } = target else {
+            return self.unsupported(instr, "a vector in this state space");
+        };
+        self.release_before(instr);
+        let value = self.stored(values, ty)?;
+        let srcs = [address, self.descriptor(), value];
+        let atom = Op::Atom { op, ty: kind, order, offset, generic };
+        if first == 0 {
+            self.update(&Operand::Sink, op, kind, atom, &srcs)?;
+        } else {
+            let dsts = elements(instr, self.operand(instr, 0)?);
+            self.branch_around(|this| {
+                let width = atom_registers(kind);
+                let old = this.wide(width, atom, &srcs);
+                let words: Vec<Src> =
+                    if width == 1 { vec![old] } else { (0..width).map(|i| this.part(old, i)).collect() };
+                this.write_elements(dsts, &words, ty)
+            })?;
+        }
+        self.acquire_after(instr);
+        Ok(())
+    }
+
+    /// A generic operation that only global memory has: the hardware does nothing elsewhere and says so, and a loop
+    /// of compare-and-swap, which it has in shared memory too, does it there.
+    fn update_generic(
+        &mut self,
+        instr: &Statement<'a>,
+        atom: Op,
+        srcs: &[Src; 3],
+        dst: &Operand,
+        atomic: Atomic,
+    ) -> Result<()> {
+        let Op::Atom { ty, order, offset, .. } = atom else {
+            return self.malformed("another operation than an atomic one");
+        };
+        let result = self.temporary(File::R, atom_registers(ty));
+        let (value, done) = (self.new_value(File::R, atom_registers(ty)), self.new_value(File::P, 1));
+        self.push(Inst::new(atom, &[Dst::Value(value), Dst::Value(done)], srcs, self.src));
+        self.write_variable(result, value.into());
+        let (elsewhere, end) = (self.new_block(1), self.new_block(2));
+        self.end(Term::Branch { cond: done.into(), then: end, els: elsewhere, uniform: false });
+        self.start(elsewhere);
+        let word = Word { address: srcs[0], offset, order, place: WordPlace::Generic };
+        let old = self.swap_until(instr, word, atomic, srcs[2])?;
+        self.write_variable(result, old);
+        self.end(Term::Jump(end));
+        self.start(end);
+        let old = self.read_variable(result);
+        self.write(dst, old)
+    }
+
+    /// An operation whose result of so many registers goes to `dst`, under the statement's guard.
+    fn returning(&mut self, dst: &Operand, width: u8, op: Op, srcs: &[Src]) -> Result<()> {
         if matches!(dst, Operand::Sink) {
             self.guarded(op, &[Dst::Sink], srcs, &[Src::UNDEF]);
             return Ok(());
@@ -151,7 +276,7 @@ impl<'a> Lowering<'a> {
             Operand::Reg(reg) if !self.guard.is_true() => self.read_register(*reg)?,
             _ => Src::UNDEF,
         };
-        let value = self.new_value(File::R, if wide { 2 } else { 1 });
+        let value = self.new_value(File::R, width);
         self.guarded(op, &[Dst::Value(value)], srcs, &[old]);
         let guard = std::mem::replace(&mut self.guard, Src::TRUE);
         let written = self.write(dst, value.into());
@@ -179,99 +304,22 @@ impl<'a> Lowering<'a> {
         compare: Src,
         swap: Src,
     ) -> Result<()> {
-        let wide = ty.bits() == 64;
+        let (size, width) = (cas_size(ty), registers(ty));
         match target {
             Target::Wide { address, offset, generic } => {
                 let descriptor = self.descriptor();
-                let op = Op::AtomCas { wide, order, offset, generic };
-                self.returning(dst, wide, op, &[address, descriptor, compare, swap])
+                let op = Op::AtomCas { size, order, offset, generic };
+                if !self.encodes(&op) {
+                    return self.unsupported(instr, "this type on the target");
+                }
+                self.returning(dst, width, op, &[address, descriptor, compare, swap])
             }
             Target::Shared { address, base, offset } => {
                 let address = self.based(address, base);
                 let srcs = [address, Src::ZERO, compare, swap];
-                self.returning(dst, wide, Op::AtomsCas { wide, order, offset }, &srcs)
+                self.returning(dst, width, Op::AtomsCas { size, order, offset }, &srcs)
             }
             _ => self.unsupported(instr, "an atomic operation in this state space"),
         }
-    }
-
-    /// Computes the new value from a read one and swaps until nothing came between.
-    fn swap_until(
-        &mut self,
-        instr: &Statement<'a>,
-        target: Target,
-        order: Order,
-        dst: &Operand,
-        atomic: Atomic,
-        value: Src,
-    ) -> Result<()> {
-        let Target::Shared { address, base, offset } = target else {
-            return self.unsupported(instr, "a loop outside shared memory");
-        };
-        let (address, base) = (self.based(address, base), Src::ZERO);
-        let (wide, width) = if atomic.wide() { (true, 2) } else { (false, 1) };
-        let size = if wide { MemSize::B64 } else { MemSize::B32 };
-        let seen = self.temporary(File::R, width);
-        // A guess: the swap decides.
-        let guess = Op::Lds { size, order: Order::Relaxed(Scope::Cta), offset };
-        let first = self.wide(width, guess, &[address, base]);
-        self.write_variable(seen, first);
-        let (again, done) = (self.new_block(2), self.new_block(1));
-        self.end(Term::Jump(again));
-        self.start(again);
-        let old = self.read_variable(seen);
-        let new = self.combine(instr, atomic, old, value)?;
-        let found = self.wide(width, Op::AtomsCas { wide, order, offset }, &[address, base, old, new]);
-        let changed = if wide {
-            let (found, old) = (self.pair(found), self.pair(old));
-            self.compare_pair(ICmp::Ne, false, found, old)
-        } else {
-            self.compare(ICmp::Ne, false, found, old)
-        };
-        self.write_variable(seen, found);
-        self.end(Term::Branch { cond: changed, then: again, els: done, uniform: false });
-        self.start(done);
-        self.write(dst, found)
-    }
-
-    /// The new value of an operation that shared memory has not.
-    fn combine(&mut self, instr: &Statement<'_>, atomic: Atomic, old: Src, value: Src) -> Result<Src> {
-        use super::integer::lut;
-        let Atomic { op, ty } = atomic;
-        let signed = ty.is_signed();
-        Ok(match (op, ty) {
-            (AtomOp::Add, ScalarType::F32) => self.fadd(false, old, value),
-            (AtomOp::Add, ScalarType::F64) => self.wide(2, Op::Dadd { round: Round::Rn }, &[old, value]),
-            (AtomOp::Add, ScalarType::F16x2 | ScalarType::Bf16x2) => {
-                let bf16 = ty == ScalarType::Bf16x2;
-                let add = Op::Hadd2 { bf16, ftz: false, sat: false, f32: false };
-                if !self.encodes(&add) {
-                    return self.unsupported(instr, "the type .bf16x2 on this target");
-                }
-                self.reg(add, &[old, value])
-            }
-            (_, ty) if ty.bits() == 64 && ty.kind() != TypeKind::Float => {
-                let (old, value) = (self.pair(old), self.pair(value));
-                let new = match op {
-                    AtomOp::Add => self.add_pair(old, value),
-                    AtomOp::Min | AtomOp::Max => {
-                        let cmp = if op == AtomOp::Min { ICmp::Lt } else { ICmp::Gt };
-                        let keep = self.compare_pair(cmp, signed, old, value);
-                        self.select_pair(keep, old, value)
-                    }
-                    AtomOp::And | AtomOp::Or | AtomOp::Xor => {
-                        let lut = match op {
-                            AtomOp::And => lut::A & lut::B,
-                            AtomOp::Or => lut::A | lut::B,
-                            _ => lut::A ^ lut::B,
-                        };
-                        [0, 1].map(|i| self.lop3(lut, old[i], value[i], Src::ZERO))
-                    }
-                    _ => return self.unsupported(instr, "this operation and type"),
-                };
-                self.pack(&new)
-            }
-            _ => return self.unsupported(instr, "this operation and type"),
-        })
     }
 }

@@ -203,7 +203,7 @@ impl<'a> Lowering<'a> {
             }
             F::Mapa | F::Getctarank => self.unsupported(instr, "addresses in other blocks of the cluster"),
             F::MovVector => self.unsupported(instr, "copies of whole vectors"),
-            F::AtomVector | F::RedVector => self.unsupported(instr, "vectors"),
+            F::AtomVector | F::RedVector => self.update_vector(instr),
             F::MembarProxy
             | F::FenceProxy
             | F::FenceProxySpace
