@@ -98,6 +98,20 @@ modifiers! {
     NibbleShape { M8n8k32 ".8832", M16n8k32 ".16832", M16n8k64 ".16864" }
     BitShape { M8n8k128 ".88128", M16n8k128 ".168128", M16n8k256 ".168256" }
     QuarterShape { M16n8k16 ".16816", M16n8k32 ".16832", M16n8k64 ".16864" }
+    /// Integers that a packing conversion makes.
+    PackType { U8 ".U8", S8 ".S8", U16 ".U16", S16 ".S16", U2 ".U2", S2 ".S2", U4 ".U4", S4 ".S4" }
+    /// What a packing conversion keeps below its results, of the third source: its low half, 24 or 28 bits.
+    PackKept { Half "", Most ".24", Nearly ".28" }
+    /// That a packing conversion saturates, which some targets always do.
+    PackSat { Sat ".SAT" or "" }
+    /// Pairs of integers.
+    PairType { B16 ".16x2", U16 ".U16x2", S16 ".S16x2" }
+    ScaleType { E8 ".E8" }
+    RandomRound { Rs ".RS" }
+    /// Rounding of scale factors.
+    ScaleRound { Rp ".RP", Rz ".RZ" }
+    /// Reductions of floats.
+    FloatRedux { Max ".MAX", MaxAbs ".MAXABS", Min ".MIN", MinAbs ".MINABS" }
     /// Combination of bits whose ones are counted.
     BitOp { Xor ".XOR", And ".AND" }
     /// Floats of a byte and less.

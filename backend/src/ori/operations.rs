@@ -108,6 +108,12 @@ operations! {
     /// Sum of products of four or two lanes, plus c. It takes no immediate.
     Idp "IDP" { mode: DotMode = Mode, a_signed: bool [".S8" ".U8"] = SrcType, b_signed: bool [".S8" ".U8"] = SrcType2 }
         [R] <- [r(A), alu(B).no_immediate(), r(C)] if mode == DotMode::A4 && a_signed == b_signed { I.commutes(0, 1) } else { I };
+    /// Sums of pairs.
+    Viadd2 "VIADD" { ty: PairType = Type } [R] <- [r(A), alu(B)] I.commutes(0, 1);
+    /// Minima of pairs where the predicate holds, else maxima; with `relu` not less than zero.
+    Vimnmx2 "VIMNMX" { ty: PairType = Type, relu: bool [".RELU"] = Relu } [R] <- [r(A), alu(B), p(Field::Pp)] I.commutes(0, 1);
+    /// Two integers saturated to narrower ones, the high one first, above what is kept of the third source.
+    I2ip "I2IP" { to: PackType = Type, sat: PackSat = Sat, kept: PackKept = SwizzleC } [R] <- [r(A), alu(B), r(C)] I;
     /// |a-b| + c.
     Vabsdiff "VABSDIFF" { sign: Sign = Signed } [R] <- [r(A), alu(B), r(C)] I.commutes(0, 1);
 
@@ -115,8 +121,13 @@ operations! {
     Fadd "FADD" { ftz: bool [".FTZ"] = Ftz, round: Round = Round, sat: bool [".SAT"] = Sat } [R] <- [r(A).float(), alu(B).float()] F.commutes(0, 1);
     Fmul "FMUL" { ftz: bool [".FTZ"] = Ftz, round: Round = Round, sat: bool [".SAT"] = Sat } [R] <- [r(A).float(), alu(B).float()] F.commutes(0, 1);
     Ffma "FFMA" { ftz: bool [".FTZ"] = Ftz, round: Round = Round, sat: bool [".SAT"] = Sat } [R] <- [r(A).neg(), alu(B).neg(), alu(C).neg()] F.commutes(0, 1);
-    /// Minimum where the predicate holds, else maximum.
-    Fmnmx "FMNMX" { ftz: bool [".FTZ"] = Ftz, nan: bool [".NAN"] = Mode } [R] <- [r(A).float(), alu(B).float(), p(Field::Pp)] F.commutes(0, 1);
+    /// Of a half and a float.
+    Fhadd "FHADD" { bf16: bool [".BF16"] = Type, round: Round = Round, sat: bool [".SAT"] = Sat } [R] <- [r(A), alu(B).float().no_immediate()] F;
+    /// a*b+c of halves and a float.
+    Fhfma "FHFMA" { bf16: bool [".BF16"] = Type, round: Round = Round, sat: bool [".SAT"] = Sat } [R] <- [r(A), r(B), r(C).neg()] F.commutes(0, 1);
+    /// Minimum where the predicate holds, else maximum; with `xor` it takes the product of the signs.
+    Fmnmx "FMNMX" { ftz: bool [".FTZ"] = Ftz, nan: bool [".NAN"] = Mode, xor: bool [".XORSIGN"] = Flag } [R] <- [r(A).float(), alu(B).float(), p(Field::Pp)] F.commutes(0, 1);
+    Fmnmx3 "FMNMX3" { ftz: bool [".FTZ"] = Ftz, nan: bool [".NAN"] = Mode } [R] <- [r(A).float(), alu(B).float(), r(C).float(), p(Field::Pp)] F.commutes(0, 1);
     Fsetp "FSETP" { cmp: FCmp = Cmp, ftz: bool [".FTZ"] = Ftz, bool_: Bool = Bool } [P, PQ.optional()] <- [r(A).float(), alu(B).float(), p(Field::Pp).or_absent(Src::TRUE)] F;
     /// An approximate function of one float.
     Mufu "MUFU" { func: MufuFunc = Op } [R] <- [alu(B).float()] F;
@@ -147,7 +158,7 @@ operations! {
     /// The result of a comparison in each half: all ones, or with `one` the number 1.
     Hset2 "HSET2" { bf16: bool [".BF16_V2"] = Type, one: bool [".BF"] = Flag, cmp: FCmp = Cmp, ftz: bool [".FTZ"] = Ftz, bool_: Bool = Bool }
         [R] <- [r(A).float(), alu(B).float(), p(Field::Pp).or_absent(Src::TRUE)] H;
-    Hmnmx2 "HMNMX2" { bf16: bool [".BF16_V2"] = Type, ftz: bool [".FTZ"] = Ftz, nan: bool [".NAN"] = Mode } [R] <- [r(A).float(), alu(B).float(), p(Field::Pp)] H.commutes(0, 1);
+    Hmnmx2 "HMNMX2" { bf16: bool [".BF16_V2"] = Type, ftz: bool [".FTZ"] = Ftz, nan: bool [".NAN"] = Mode, xor: bool [".XORSIGN"] = Flag } [R] <- [r(A).float(), alu(B).float(), p(Field::Pp)] H.commutes(0, 1);
 
     // Conversions.
     I2f "I2F" { to: FloatType = Type, from: IntType = SrcType, round: Round = Round } [result(float_registers(to))] <- [alu(B).wide(int_registers(from))] I,
@@ -192,7 +203,7 @@ operations! {
             FloatType::Bf16 => &["FRND.BF16"],
         };
     /// Two floats, the high one first, packed as halves; `RZ` high for one.
-    F2fp "F2FP" { sat: bool [".SAT"] = Sat, relu: bool [".RELU"] = Relu, bf16: bool [".BF16" ".F16"] = Type, round: Round = Round } [R] <- [r(A).float(), alu(B).float()] F,
+    F2fp "F2FP" { sat: bool [".SATFINITE"] = Sat, relu: bool [".RELU"] = Relu, bf16: bool [".BF16" ".F16"] = Type, round: Round = Round } [R] <- [r(A).float(), alu(B).float()] F,
         as &["F2FP.PACK_AB"];
 
     /// The same to a pair of narrow floats in the low half; the high half is that of the third source.
@@ -200,8 +211,23 @@ operations! {
     /// Of two halves.
     F2fpNarrowHalf "F2FP.UNPACK_B_MERGE_C" { sat: bool [".SATFINITE"] = Sat, relu: bool [".RELU"] = Relu, to: QuarterType = Type } [R] <- [alu(B), r(C)] I;
     /// The pair of narrow floats in the low half, as halves.
-    F2fpUnpack "F2FP.UNPACK_B" { relu: bool [".RELU"] = Relu, from: QuarterType = SrcType } [R] <- [alu(B)] I,
-        as if from == QuarterType::E2m1 { &["F2FP.UNPACK_B.E2M1"] } else { &["F2FP.UNPACK_B"] };
+    F2fpUnpack "F2FP.UNPACK_B" { relu: bool [".RELU"] = Relu, from: QuarterType = SrcType } [R] <- [alu(B)] I;
+    /// The pair in the low byte.
+    F2fpUnpackByte "F2FP.UNPACK_B.BYTE" { relu: bool [".RELU"] = Relu } [R] <- [alu(B)] I, as &["F2FP.UNPACK_B.E2M1"];
+    /// A pair of scale factors, as bf16.
+    F2fpUnpackScale "F2FP.UNPACK_B.E8" [R] <- [alu(B)] I;
+    /// Two floats as scale factors, the high one first.
+    F2fpScale "F2FP.PACK_AB_MERGE_C.E8" { sat: bool [".SATFINITE"] = Sat, to: ScaleType = Type, round: ScaleRound = Round } [R] <- [r(A).float(), alu(B).float(), r(C)] F,
+        as &["F2FP.PACK_AB_MERGE_C"];
+    /// Of two bf16.
+    F2fpScaleHalf "F2FP.UNPACK_B_MERGE_C.E8" { sat: bool [".SATFINITE"] = Sat, to: ScaleType = Type, bf16: bool [".BF16"] = SrcType, round: ScaleRound = Round } [R] <- [alu(B), r(C)] I,
+        as &["F2FP.UNPACK_B_MERGE_C"];
+    /// Two floats as halves, rounded by the random bits of the third source.
+    F2fpRandom "F2FP.RS" { sat: bool [".SATFINITE"] = Sat, relu: bool [".RELU"] = Relu, bf16: bool [".BF16" ".F16"] = Type } [R] <- [r(A).float(), alu(B).float(), r(C)] F,
+        as &["F2FP.PACK_AB.RS"];
+    /// Two floats as narrow ones, rounded by random bits. The third source has these, or a pair of results beside them.
+    F2fpNarrowRandom "F2FP.PACK_AB_MERGE_C.RS" { sat: bool [".SATFINITE"] = Sat, relu: bool [".RELU"] = Relu, to: QuarterType = Type, round: RandomRound = Round } [R] <- [r(A).float(), alu(B).float(), r(C)] F,
+        as &["F2FP.PACK_AB_MERGE_C"];
     /// A float with the precision that tensor cores take.
     F2fpTf32 "F2FP.PACK_B" { sat: bool [".SATFINITE"] = Sat, relu: bool [".RELU"] = Relu, round: Round = Round } [R] <- [alu(B).float()] F;
 
@@ -295,6 +321,8 @@ operations! {
         as if mode == MatchMode::All { &["MATCH.ALL"] } else { &["MATCH.ANY"] };
     /// Only the minimum and the maximum have a sign.
     Redux "REDUX" { op: ReduxOp = Op, signed: bool [".S32"] = Signed } [UR] <- [r(RA)] Facts::WARP.uniform();
+    /// Of floats, or of their magnitudes.
+    Credux "CREDUX" { op: FloatRedux = Op, ty: FloatType = Type, nan: bool [".NAN"] = Mode } [UR] <- [r(RA)] Facts::WARP.uniform();
     /// Holds for one of the threads that execute it together; and which lane that is.
     Elect "ELECT" [P, UR.optional()] <- [p(Field::Pp).or_absent(Src::TRUE)] Facts::WARP;
     /// Waits for the threads of a mask.

@@ -2,7 +2,7 @@
 
 use super::float::rounding;
 use super::operand::{known, registers};
-use super::row::AB;
+use super::row::{AB, ABC};
 use super::{Lowering, Result, Statement};
 use crate::input::Operand;
 use crate::ori::ir::Src;
@@ -153,6 +153,7 @@ impl<'a> Lowering<'a> {
         match (instr.has(Mod::Sat), to) {
             (false, _) => Ok(result),
             (true, FloatType::F32) => Ok(self.saturate(false, result)),
+            (true, FloatType::F16) => Ok(self.saturate_half(result)),
             _ => self.unsupported(instr, ".sat of this type"),
         }
     }
@@ -191,6 +192,15 @@ impl<'a> Lowering<'a> {
             FloatType::F16 => self.source(instr, 1, ScalarType::F16),
             FloatType::Bf16 => self.source(instr, 1, ScalarType::Bf16),
         }
+    }
+
+    /// Clamps a half to [0, 1]; a NaN gives 0.
+    fn saturate_half(&mut self, src: Src) -> Src {
+        const NEGATIVE_ZEROS: u32 = 0x8000_8000;
+        self.reg(
+            Op::Hadd2 { bf16: false, ftz: false, sat: true, f32: false },
+            &[src, Src::imm(NEGATIVE_ZEROS)],
+        )
     }
 
     /// Clamps to [0, 1]; a NaN gives 0.
@@ -241,10 +251,13 @@ impl<'a> Lowering<'a> {
                 };
                 if sat() { self.saturate_double(rounded) } else { rounded }
             }
-            (F16, F16) if !sat() => match integral_rounding(instr) {
-                Some(round) => self.reg(Op::Frnd { ty: F16, round, ftz: ftz() }, &[src]),
-                None => src,
-            },
+            (F16, F16) => {
+                let rounded = match integral_rounding(instr) {
+                    Some(round) => self.reg(Op::Frnd { ty: F16, round, ftz: ftz() }, &[src]),
+                    None => src,
+                };
+                if sat() { self.saturate_half(rounded) } else { rounded }
+            }
             (F64, F32) => {
                 let op = Op::F2f { to, from, round: rounding(instr), ftz: false, sat: false };
                 let rounded = self.reg(op, &[src]);
@@ -272,17 +285,20 @@ impl<'a> Lowering<'a> {
                 let wide = self.reg(Op::Prmt, &[src, Src::imm(0x1044), Src::ZERO]);
                 self.adjust(ftz(), sat(), wide)
             }
-            (F16, F64) if !sat() => {
-                self.wide(2, Op::F2f { to, from, round: exactly, ftz: false, sat: false }, &[src])
+            (F16, F64) => {
+                let wide = self.wide(2, Op::F2f { to, from, round: exactly, ftz: false, sat: false }, &[src]);
+                if sat() { self.saturate_double(wide) } else { wide }
             }
-            (F64, F16) if !sat() => {
-                self.reg(Op::F2f { to, from, round: rounding(instr), ftz: false, sat: false }, &[src])
+            (F64, F16) => {
+                let op = Op::F2f { to, from, round: rounding(instr), ftz: false, sat: false };
+                let half = self.reg(op, &[src]);
+                if sat() { self.saturate_half(half) } else { half }
             }
             (Bf16, Bf16) => match integral_rounding(instr) {
                 Some(round) => self.narrow_float(instr, Op::Frnd { ty: Bf16, round, ftz: false }, src)?,
                 None => src,
             },
-            (Bf16, F64) | (F16, Bf16) | (Bf16, F16) if !sat() => {
+            (Bf16, F64) | (F64, Bf16) | (F16, Bf16) | (Bf16, F16) if !sat() => {
                 let op = Op::F2f { to, from, round: rounding(instr), ftz: false, sat: false };
                 self.narrow_float(instr, op, src)?
             }
@@ -304,10 +320,11 @@ impl<'a> Lowering<'a> {
 
     fn float_to_half(&mut self, instr: &Statement<'_>, to: FloatType, round: Round, src: Src) -> Result<Src> {
         let (bf16, relu) = (to == FloatType::Bf16, instr.has(Mod::Relu));
-        let pack = Op::F2fp { bf16, round, relu, sat: false };
+        let sat = instr.has(Mod::Satfinite);
+        let pack = Op::F2fp { bf16, round, relu, sat };
         match round {
             Round::Rn | Round::Rz if self.encodes(&pack) => Ok(self.reg(pack, &[Src::ZERO, src])),
-            _ if bf16 || relu => self.unsupported(instr, "this rounding on the target"),
+            _ if bf16 || relu || sat => self.unsupported(instr, "this rounding on the target"),
             _ => {
                 let op = Op::F2f { to, from: FloatType::F32, round, ftz: false, sat: false };
                 Ok(self.reg(op, &[src]))
@@ -322,10 +339,15 @@ impl<'a> Lowering<'a> {
             ScalarType::Bf16x2 => true,
             other => return self.unsupported(instr, &format!("to .{}", other.text())),
         };
-        let op = Op::F2fp { bf16, round: rounding(instr), relu: instr.has(Mod::Relu), sat: false };
+        let (relu, sat) = (instr.has(Mod::Relu), instr.has(Mod::Satfinite));
+        let random = instr.has(Mod::Rs);
+        let op = match random {
+            true => Op::F2fpRandom { bf16, relu, sat },
+            false => Op::F2fp { bf16, round: rounding(instr), relu, sat },
+        };
         if !self.encodes(&op) {
             return self.unsupported(instr, "packed conversions on this target");
         }
-        self.one_of(instr, ScalarType::F32, op, AB)
+        self.one_of(instr, ScalarType::F32, op, if random { ABC } else { AB })
     }
 }

@@ -6,6 +6,7 @@
 use super::integer::lut;
 use super::operand::known;
 use super::{Lowering, Result, Statement};
+use crate::input::Operand;
 use crate::ori::ir::{Src, SrcKind};
 use crate::ori::op::{Bool, FCmp, ICmp, MufuFunc, Op, Round};
 use ptx_isa::{FormId, Mod, ScalarType};
@@ -205,6 +206,87 @@ impl<'a> Lowering<'a> {
         let scaled = self.fmul(false, scale, a);
         let inverse = self.mufu(MufuFunc::Rcp, scaled);
         self.fmul(false, scale, inverse)
+    }
+
+    /// `min` and `max` of .f32, of two or of three.
+    pub(super) fn single_minimum(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let (ftz, nan, xor) = (instr.has(Mod::Ftz), instr.has(Mod::Nan), instr.has(Mod::XorSign));
+        let choose = if instr.form() == FormId::MinF32 { Src::TRUE } else { Src::FALSE };
+        let abs = instr.has(Mod::Abs);
+        let mut srcs = Vec::new();
+        for i in 1..instr.operand_count() {
+            let src = self.source(instr, i, ScalarType::F32)?;
+            srcs.push(if abs { magnitude(src) } else { src });
+        }
+        let two = Op::Fmnmx { ftz, nan, xor };
+        if !self.encodes(&two) {
+            return self.unsupported(instr, "this mode on the target");
+        }
+        let result = match srcs[..] {
+            [a, b] => self.ordered(two, a, b, choose),
+            [a, b, c] => {
+                let three = Op::Fmnmx3 { ftz, nan };
+                if self.encodes(&three) {
+                    self.reg(three, &[a, b, c, choose])
+                } else {
+                    let first = self.ordered(two, a, b, choose);
+                    self.ordered(two, first, c, choose)
+                }
+            }
+            _ => return self.malformed("a minimum of neither two nor three"),
+        };
+        self.result(instr, result)
+    }
+
+    /// `min` and `max` of halves.
+    pub(super) fn half_minimum(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let bf16 = self.half_type(instr)?;
+        let (ftz, nan, xor) = (instr.has(Mod::Ftz), instr.has(Mod::Nan), instr.has(Mod::XorSign));
+        let op = Op::Hmnmx2 { bf16, ftz, nan, xor };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "on this target");
+        }
+        let choose = if instr.form() == FormId::MinHalf { Src::TRUE } else { Src::FALSE };
+        let abs = instr.has(Mod::Abs);
+        let mut srcs = [Src::ZERO; 2];
+        for (i, src) in srcs.iter_mut().enumerate() {
+            *src = self.source_half(instr, i + 1)?;
+            if abs {
+                *src = magnitude(*src);
+            }
+        }
+        let result = self.ordered(op, srcs[0], srcs[1], choose);
+        self.result(instr, result)
+    }
+
+    /// A commutative operation, a literal in the second place.
+    fn ordered(&mut self, op: Op, a: Src, b: Src, choose: Src) -> Src {
+        let (a, b) = if known(a).is_some() { (b, a) } else { (a, b) };
+        self.reg(op, &[a, b, choose])
+    }
+
+    /// `add`, `sub` and `fma` of halves with a float.
+    pub(super) fn compute_mixed(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let half = self.type_of(instr, 1)?;
+        let (bf16, round, sat) = (half == ScalarType::Bf16, rounding(instr), instr.has(Mod::Sat));
+        let fused = instr.form() == FormId::FmaMixed;
+        let op = if fused { Op::Fhfma { bf16, round, sat } } else { Op::Fhadd { bf16, round, sat } };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "mixed precision on the target");
+        }
+        let last = if fused { 3 } else { 2 };
+        let mut srcs = Vec::new();
+        for i in 1..=last {
+            if matches!(self.operand(instr, i)?, Operand::Vector(_)) {
+                return self.unsupported(instr, "a vector");
+            }
+            srcs.push(self.source(instr, i, if i == last { ScalarType::F32 } else { half })?);
+        }
+        if instr.form() == FormId::SubMixed {
+            srcs[1] = negated(srcs[1]);
+        }
+        let result = self.reg(op, &srcs);
+        self.result(instr, result)
     }
 
     /// `div.approx` and `div.full` of .f32.

@@ -25,7 +25,6 @@ impl<'a> Lowering<'a> {
         let wide = || ty() == ScalarType::F64;
         let sign = || sign_of(ty().is_signed());
         let (round, ftz, sat) = (|| rounding(instr), || instr.has(Mod::Ftz), || instr.has(Mod::Sat));
-        let nan = || instr.has(Mod::Nan);
         // The one rounding that halves have.
         let nearest = || instr.ignore(&[Mod::Rn]);
         let dot = |mode| {
@@ -92,8 +91,7 @@ impl<'a> Lowering<'a> {
                 let op = Op::Fadd { round: Round::Rn, ftz: ftz(), sat: false };
                 self.one(instr, op, &[MINUS_ZERO, Minus(1)])
             }
-            F::MinF32 => self.one(instr, Op::Fmnmx { ftz: ftz(), nan: nan() }, SMALLER),
-            F::MaxF32 => self.one(instr, Op::Fmnmx { ftz: ftz(), nan: nan() }, LARGER),
+            F::MinF32 | F::MaxF32 => self.single_minimum(instr),
             F::MinF64 | F::MaxF64 => self.double_minimum(instr),
             F::RcpApproxF64 | F::RsqrtF64 => self.double_approximate(instr),
             F::RcpF32 if ftz() => self.one(instr, Op::Mufu { func: MufuFunc::Rcp }, A),
@@ -131,14 +129,7 @@ impl<'a> Lowering<'a> {
             }
             F::AbsHalf => self.sign_of_half(instr, lut::A & lut::B, 0x7fff_7fff),
             F::NegHalf => self.sign_of_half(instr, lut::A ^ lut::B, 0x8000_8000),
-            F::MinHalf => {
-                let bf16 = self.half_minimum_type(instr)?;
-                self.one(instr, Op::Hmnmx2 { bf16, ftz: ftz(), nan: nan() }, SMALLER)
-            }
-            F::MaxHalf => {
-                let bf16 = self.half_minimum_type(instr)?;
-                self.one(instr, Op::Hmnmx2 { bf16, ftz: ftz(), nan: nan() }, LARGER)
-            }
+            F::MinHalf | F::MaxHalf => self.half_minimum(instr),
             F::Ex2Half => self.approximate_half(instr, HalfFunc::Ex2),
             F::TanhHalf => self.approximate_half(instr, HalfFunc::Tanh),
 
@@ -184,15 +175,16 @@ impl<'a> Lowering<'a> {
             F::Elect => self.branch_around(|this| this.elect(instr)),
 
             F::AddF32x2 | F::SubF32x2 | F::MulF32x2 | F::FmaF32x2 => self.compute_pair_of_floats(instr),
-            F::AddMixed | F::SubMixed | F::FmaMixed => self.unsupported(instr, "mixed precision"),
+            F::AddMixed | F::SubMixed | F::FmaMixed => self.compute_mixed(instr),
             F::CvtPair => self.convert_pair(instr),
             F::CvtTf32 => self.convert_to_tf32(instr),
             F::CvtToNarrow => self.convert_to_narrow(instr),
             F::CvtFromNarrow => self.convert_from_narrow(instr),
-            F::CvtToNarrow4 | F::CvtToScale | F::CvtToScale4 | F::CvtFromScale => {
-                self.unsupported(instr, "scale factors and random rounding")
-            }
-            F::CvtPack | F::CvtPackInto => self.unsupported(instr, "cvt.pack"),
+            F::CvtToNarrow4 => self.convert_to_four(instr),
+            F::CvtToScale => self.convert_to_scale(instr),
+            F::CvtFromScale => self.convert_from_scale(instr),
+            F::CvtToScale4 => self.unsupported(instr, "four scale factors"),
+            F::CvtPack | F::CvtPackInto => self.convert_and_pack(instr),
             F::ApplypriorityBulk | F::ApplypriorityBulkTensor => {
                 self.unsupported(instr, "asynchronous changes of priority")
             }

@@ -29,15 +29,6 @@ impl<'a> Lowering<'a> {
         Ok(bf16)
     }
 
-    /// As [`Self::half_type`], of `min` and `max`.
-    pub(super) fn half_minimum_type(&self, instr: &Statement<'_>) -> Result<bool> {
-        let bf16 = self.half_type(instr)?;
-        if !self.encodes(&Op::Hmnmx2 { bf16, nan: false, ftz: false }) {
-            return self.unsupported(instr, "on this target");
-        }
-        Ok(bf16)
-    }
-
     /// An operand with the same value in both halves where it is a scalar's constant.
     pub(super) fn source_half(&mut self, instr: &Statement<'a>, i: usize) -> Result<Src> {
         let ty = self.type_of(instr, 0)?;

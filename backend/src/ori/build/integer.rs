@@ -3,10 +3,11 @@
 //! Operations of 8 and 16 bits run in 32: results keep any upper bits, operands are extended where these matter.
 
 use super::operand::{known, registers};
+use super::row::{AB, LARGER, SMALLER};
 use super::ssa::Variable;
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::{Dst, File, Inst, Src, Value};
-use crate::ori::op::{ICmp, Op, ShfType, Sign};
+use crate::ori::op::{ICmp, Op, PairType, ShfType, Sign};
 use ptx_isa::{FormId, Mod, ScalarType, TypeKind};
 
 pub(super) fn sign_of(signed: bool) -> Sign {
@@ -148,6 +149,13 @@ impl<'a> Lowering<'a> {
 
     /// `add` and `sub`.
     pub(super) fn add_integer(&mut self, instr: &Statement<'a>) -> Result<()> {
+        if let ScalarType::U16x2 | ScalarType::S16x2 = self.type_of(instr, 0)? {
+            let op = Op::Viadd2 { ty: PairType::B16 };
+            if !self.encodes(&op) {
+                return self.unsupported(instr, "pairs on this target");
+            }
+            return self.one(instr, op, AB);
+        }
         let ty = self.integer_type(instr)?;
         let minus = instr.form() == FormId::SubInt;
         if ty.bits() == 64 {
@@ -163,6 +171,12 @@ impl<'a> Lowering<'a> {
         if ty != ScalarType::S32 {
             return self.unsupported(instr, ".sat of a type other than .s32");
         }
+        let result = self.saturated(a, b, sum, minus);
+        self.result(instr, result)
+    }
+
+    /// A sum of signed integers, or a difference, as the nearest integer.
+    fn saturated(&mut self, a: Src, b: Src, sum: Src, minus: bool) -> Src {
         // Overflow: the operands agree in sign (differ, for a difference) and the result has not a's.
         let sign_a_sum = lut::A ^ lut::C;
         let test = if minus { sign_a_sum & (lut::A ^ lut::B) } else { sign_a_sum & (lut::B ^ lut::C) };
@@ -170,8 +184,7 @@ impl<'a> Lowering<'a> {
         let overflowed = self.compare(ICmp::Lt, true, overflow, Src::ZERO);
         let sign = self.shift_right(sum, 31, true);
         let limit = self.reg(Op::Lop3 { lut: lut::A ^ lut::B }, &[sign, Src::imm(0x8000_0000), Src::ZERO]);
-        let result = self.select(overflowed, limit, sum, 1);
-        self.result(instr, result)
+        self.select(overflowed, limit, sum, 1)
     }
 
     /// A 32-bit shift to the right by a constant below 32.
@@ -220,7 +233,10 @@ impl<'a> Lowering<'a> {
                 let (a, b) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?);
                 let high = self.multiply_high(signed, a, b);
                 let c = if add { self.source(instr, 3, ty)? } else { Src::ZERO };
-                let sum = self.add(high, c);
+                let mut sum = self.add(high, c);
+                if instr.has(Mod::Sat) {
+                    sum = self.saturated(high, c, sum, false);
+                }
                 self.result(instr, sum)
             }
             (64, false, high) => {
@@ -302,7 +318,10 @@ impl<'a> Lowering<'a> {
         let [low, high] = self.pair(product);
         let op = Op::Shf { right: true, wrap: false, hi: false, ty: ShfType::U64 };
         let middle = self.reg(op, &[low, Src::imm(16), high]);
-        let sum = self.add(middle, c);
+        let mut sum = self.add(middle, c);
+        if instr.has(Mod::Sat) {
+            sum = self.saturated(middle, c, sum, false);
+        }
         self.result(instr, sum)
     }
 
@@ -341,6 +360,18 @@ impl<'a> Lowering<'a> {
 
     /// `min` and `max`.
     pub(super) fn minimum_integer(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let pair = match self.type_of(instr, 0)? {
+            ScalarType::U16x2 => Some(PairType::U16),
+            ScalarType::S16x2 => Some(PairType::S16),
+            _ => None,
+        };
+        if let Some(ty) = pair {
+            let op = Op::Vimnmx2 { ty, relu: instr.has(Mod::Relu) };
+            if !self.encodes(&op) {
+                return self.unsupported(instr, "pairs on this target");
+            }
+            return self.one(instr, op, if instr.form() == FormId::MinInt { SMALLER } else { LARGER });
+        }
         let ty = self.integer_type(instr)?;
         let (signed, min) = (ty.is_signed(), instr.form() == FormId::MinInt);
         if ty.bits() == 64 {

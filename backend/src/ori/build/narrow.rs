@@ -3,9 +3,12 @@
 use super::float::{float, magnitude, rounding};
 use super::integer::lut;
 use super::{Lowering, Result, Statement};
+use crate::input::Operand;
 use crate::ori::ir::Src;
-use crate::ori::op::{FCmp, Op, QuarterType};
-use ptx_isa::{Mod, ScalarType};
+use crate::ori::op::{
+    FCmp, Op, PackKept, PackSat, PackType, QuarterType, RandomRound, ScaleRound, ScaleType,
+};
+use ptx_isa::{FormId, Mod, ScalarType};
 
 /// The format of each of a pair.
 fn pair_of(ty: ScalarType) -> Option<QuarterType> {
@@ -30,7 +33,11 @@ impl<'a> Lowering<'a> {
         let finite = self.fcompare(FCmp::Lt, false, magnitude(a), float(f32::INFINITY));
         let a = self.in_register(a);
         let rounded = self.add_where(finite, a, Src::imm(1 << (PLACES - 1)), a);
-        let result = self.lop3(lut::A & lut::B, rounded, Src::imm(!0 << PLACES), Src::ZERO);
+        let mut result = self.lop3(lut::A & lut::B, rounded, Src::imm(!0 << PLACES), Src::ZERO);
+        if instr.has(Mod::Satfinite) {
+            let infinite = self.fcompare(FCmp::Geu, false, magnitude(result), float(f32::INFINITY));
+            result = self.add_where(infinite, result, Src::imm(!0 << PLACES), result);
+        }
         self.result(instr, result)
     }
 
@@ -80,12 +87,107 @@ impl<'a> Lowering<'a> {
         };
         // Nothing is rounded.
         instr.ignore(&[Mod::Rn]);
-        let op = Op::F2fpUnpack { relu: instr.has(Mod::Relu), from: format };
+        let relu = instr.has(Mod::Relu);
+        let op = match format {
+            QuarterType::E2m1 => Op::F2fpUnpackByte { relu },
+            from => Op::F2fpUnpack { relu, from },
+        };
         if !self.encodes(&op) {
             return self.unsupported(instr, &format!("from .{} on the target", from.text()));
         }
         let pair = self.source(instr, 1, from)?;
         let result = self.reg(op, &[pair]);
+        self.result(instr, result)
+    }
+
+    /// `cvt.rs` of four floats to narrow ones, the first operand the highest. The second operation takes the result of
+    /// the first where that took the random bits.
+    pub(super) fn convert_to_four(&mut self, instr: &Statement<'a>) -> Result<()> {
+        // The form has no other rounding.
+        instr.ignore(&[Mod::Rs]);
+        let to = match self.type_of(instr, 0)? {
+            ScalarType::E4m3x4 => QuarterType::E4m3,
+            ScalarType::E5m2x4 => QuarterType::E5m2,
+            ScalarType::E2m3x4 => QuarterType::E2m3,
+            ScalarType::E3m2x4 => QuarterType::E3m2,
+            ScalarType::E2m1x4 => QuarterType::E2m1,
+            other => return self.unsupported(instr, &format!("to .{}", other.text())),
+        };
+        let (sat, relu) = (instr.has(Mod::Satfinite), instr.has(Mod::Relu));
+        let op = Op::F2fpNarrowRandom { sat, relu, to, round: RandomRound::Rs };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "random rounding on the target");
+        }
+        let floats = match self.operand(instr, 1)? {
+            Operand::Vector(floats) if floats.len() == 4 => floats,
+            _ => return self.unsupported(instr, "another number of floats than four"),
+        };
+        let floats =
+            floats.iter().map(|float| self.read(float, ScalarType::F32)).collect::<Result<Vec<Src>>>()?;
+        let random = self.source(instr, 2, ScalarType::B32)?;
+        let high = self.reg(op, &[floats[0], floats[1], random]);
+        let both = self.reg(op, &[floats[2], floats[3], high]);
+        self.result(instr, both)
+    }
+
+    /// `cvt` of two floats to scale factors: the first operand is the high one.
+    pub(super) fn convert_to_scale(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let sat = instr.has(Mod::Satfinite);
+        let Some(round) = instr.take(&[(Mod::Rp, ScaleRound::Rp), (Mod::Rz, ScaleRound::Rz)]) else {
+            return self.malformed("a scale factor without its rounding");
+        };
+        let to = ScaleType::E8;
+        let from = self.type_of(instr, 1)?;
+        let (op, count) = match from {
+            ScalarType::F32 => (Op::F2fpScale { sat, to, round }, 2),
+            ScalarType::Bf16x2 => (Op::F2fpScaleHalf { sat, to, bf16: true, round }, 1),
+            _ => return self.unsupported(instr, &format!("from .{}", from.text())),
+        };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "scale factors on the target");
+        }
+        let mut srcs = Vec::new();
+        for i in 1..=count {
+            srcs.push(self.source(instr, i, from)?);
+        }
+        srcs.push(Src::ZERO);
+        let result = self.reg(op, &srcs);
+        self.result(instr, result)
+    }
+
+    /// `cvt` of a pair of scale factors to bf16.
+    pub(super) fn convert_from_scale(&mut self, instr: &Statement<'a>) -> Result<()> {
+        // Nothing is rounded.
+        instr.ignore(&[Mod::Rn]);
+        if !self.encodes(&Op::F2fpUnpackScale) {
+            return self.unsupported(instr, "scale factors on the target");
+        }
+        let pair = self.source(instr, 1, ScalarType::Ue8m0x2)?;
+        let result = self.reg(Op::F2fpUnpackScale, &[pair]);
+        self.result(instr, result)
+    }
+
+    /// `cvt.pack`: two integers as narrower ones, the first operand the high one, above what is kept of a third.
+    pub(super) fn convert_and_pack(&mut self, instr: &Statement<'a>) -> Result<()> {
+        // All of them do.
+        instr.ignore(&[Mod::Sat]);
+        let (to, kept) = match self.type_of(instr, 0)? {
+            ScalarType::U16 => (PackType::U16, PackKept::Half),
+            ScalarType::S16 => (PackType::S16, PackKept::Half),
+            ScalarType::U8 => (PackType::U8, PackKept::Half),
+            ScalarType::S8 => (PackType::S8, PackKept::Half),
+            ScalarType::U4 => (PackType::U4, PackKept::Most),
+            ScalarType::S4 => (PackType::S4, PackKept::Most),
+            ScalarType::U2 => (PackType::U2, PackKept::Nearly),
+            ScalarType::S2 => (PackType::S2, PackKept::Nearly),
+            other => return self.unsupported(instr, &format!("to .{}", other.text())),
+        };
+        let (a, b) = (self.source(instr, 1, ScalarType::S32)?, self.source(instr, 2, ScalarType::S32)?);
+        let c = match instr.form() {
+            FormId::CvtPackInto => self.source(instr, 3, ScalarType::B32)?,
+            _ => Src::ZERO,
+        };
+        let result = self.reg(Op::I2ip { to, sat: PackSat::Sat, kept }, &[a, b, c]);
         self.result(instr, result)
     }
 }

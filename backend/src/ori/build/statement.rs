@@ -218,9 +218,8 @@ mod tests {
     #[test]
     fn leftovers_are_refused() {
         for (text, what) in [
-            ("min.xorsign.abs.f32 %f1, %f2, %f3", "min: the modifier .xorsign"),
-            ("mad.hi.sat.s32 %r1, %r2, %r3, %r4", "mad: the modifier .sat"),
-            ("min.f32 %f1, %f2, %f3, %f4", "min: an operand in place 4"),
+            ("fma.rn.oob.f16x2 %r1, %r2, %r3, %r4", "fma: the modifier .oob"),
+            ("popc.b32 %r1, %r2, %r3", "popc: an operand in place 3"),
         ] {
             let error = Sample::new(&format!("{text}\nret")).build(100).unwrap_err();
             assert_eq!(error.to_string(), format!("not supported yet: {what}"));

@@ -8,7 +8,9 @@ use super::operand::known;
 use super::{Lowering, Result, Statement};
 use crate::input::Operand;
 use crate::ori::ir::{Dst, File, Src};
-use crate::ori::op::{BARRIER_BITS, BarMode, MatchMode, Op, ReduxOp, ShflMode, VoteMode};
+use crate::ori::op::{
+    BARRIER_BITS, BarMode, FloatRedux, FloatType, MatchMode, Op, ReduxOp, ShflMode, VoteMode,
+};
 use ptx_isa::{FormId, Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
@@ -117,7 +119,16 @@ impl<'a> Lowering<'a> {
     pub(super) fn reduce(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         if ty == ScalarType::F32 {
-            return self.unsupported(instr, "the type .f32");
+            let abs = instr.has(Mod::Abs);
+            let operations = [
+                (Mod::Min, if abs { FloatRedux::MinAbs } else { FloatRedux::Min }),
+                (Mod::Max, if abs { FloatRedux::MaxAbs } else { FloatRedux::Max }),
+            ];
+            let Some(op) = instr.take(&operations) else {
+                return self.malformed("a reduction of floats without its operation");
+            };
+            let redux = Op::Credux { op, ty: FloatType::F32, nan: instr.has(Mod::Nan) };
+            return self.reduce_by(instr, redux, ty);
         }
         let operations = [
             (Mod::Add, ReduxOp::Sum),
@@ -131,7 +142,10 @@ impl<'a> Lowering<'a> {
             return self.malformed("a reduction without its operation");
         };
         let signed = ty.is_signed() && matches!(op, ReduxOp::Min | ReduxOp::Max);
-        let redux = Op::Redux { op, signed };
+        self.reduce_by(instr, Op::Redux { op, signed }, ty)
+    }
+
+    fn reduce_by(&mut self, instr: &Statement<'a>, redux: Op, ty: ScalarType) -> Result<()> {
         if !self.encodes(&redux) {
             return self.unsupported(instr, "on this target");
         }

@@ -436,7 +436,7 @@ fn floating(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec<Word>, 
             let [a, b, c] = [0, 1, 2].map(|i| flushed(&s[i], ftz));
             vec![finish(F32.fma(a, b, c, round), ftz, sat)]
         }
-        Op::Fmnmx { ftz, nan } => {
+        Op::Fmnmx { ftz, nan, xor: false } => {
             vec![reg(minimum(F32, flushed(&s[0], ftz), flushed(&s[1], ftz), truth(&s[2]), nan) as u32)]
         }
         Op::Fsetp { cmp, ftz, bool_ } => {
