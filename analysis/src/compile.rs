@@ -408,7 +408,7 @@ pub fn link_watched(
             name: own.input.name.clone(),
             frame: Frame::of(&own.code.resources),
             resources: joined.kernel.resources,
-            bank_2_bytes: joined.functions_bank.len() as u32,
+            bank_2_bytes: joined.constants.len() as u32,
             parts: parts.into_iter().map(|(_, part)| part).collect(),
         }
     });

@@ -38,7 +38,28 @@ pub struct Assembled {
     pub system_calls: Vec<u32>,
     /// What is filled in when the function is linked.
     pub links: Vec<CodeLink>,
+    /// In the order of the branches.
+    pub tables: Vec<JumpTable>,
 }
+
+/// The list of targets of an indirect branch. The lists of a function lie behind one another in its constants.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JumpTable {
+    /// The index of the branch.
+    pub branch: u32,
+    /// Indices of instructions.
+    pub targets: Vec<u32>,
+}
+
+impl JumpTable {
+    /// The size of the list.
+    pub fn bytes(&self) -> u32 {
+        self.targets.len() as u32 * TARGET_BYTES
+    }
+}
+
+/// Bytes of a list of targets for each of these.
+const TARGET_BYTES: u32 = 4;
 
 /// An instruction that has something of the code that it is linked with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +77,8 @@ pub enum LinkTo {
     Start,
     /// It moves the place of this instruction of the function, counted from the start of the section.
     Place(u32),
+    /// It loads from the function's lists of targets, so many bytes from where they start.
+    Table(u32),
     /// It moves where a symbol lies, or what stands for a function's address.
     Symbol(crate::ori::op::Link),
 }
@@ -78,6 +101,7 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
             Some(Link::Function(function)) => Some(LinkTo::Function(function)),
             Some(Link::Start) => Some(LinkTo::Start),
             Some(Link::Block(block)) => Some(LinkTo::Place(starts[block.index()])),
+            Some(Link::Table(id)) => Some(LinkTo::Table(table_start(code, id))),
             Some(Link::Symbol(symbol)) => Some(LinkTo::Symbol(symbol)),
             Some(Link::Distance(block)) => {
                 let distance = starts[block.index()].wrapping_sub(counter).wrapping_mul(WORD);
@@ -110,6 +134,7 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
         uses_convergence_barriers: false,
         system_calls: Vec::new(),
         links,
+        tables: Vec::new(),
     };
     let mut words = Vec::with_capacity(insts.len());
     for (at, (inst, src)) in insts.iter().enumerate() {
@@ -125,7 +150,14 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
                     assembled.system_calls.push(offset);
                 }
             }
-            "BSSY" | "BRX" => assembled.uses_convergence_barriers = true,
+            "BRX" => {
+                assembled.uses_convergence_barriers = true;
+                if let Some(table) = code.tables.get(assembled.tables.len()) {
+                    let targets = table.targets.iter().map(|target| starts[target.index()]).collect();
+                    assembled.tables.push(JumpTable { branch: at as u32, targets });
+                }
+            }
+            "BSSY" => assembled.uses_convergence_barriers = true,
             _ => {}
         }
         words.push(sass::encode(sm, inst).map_err(|error| {
@@ -139,6 +171,12 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
     }
     assembled.code = words.into_boxed_slice();
     Ok(assembled)
+}
+
+/// Where a list of targets starts among those of the function, in bytes.
+fn table_start(code: &Code, id: crate::ori::op::JumpTable) -> u32 {
+    let before = code.tables.iter().take_while(|table| table.id != id);
+    before.map(|table| table.targets.len() as u32 * TARGET_BYTES).sum()
 }
 
 /// Instructions of a block up to and with the `BSYNC` at which the threads of a `BSSY` meet: it names what is

@@ -1,5 +1,6 @@
 //! One function, from input to machine code: the whole backend on one screen.
 
+use crate::assemble::JumpTable;
 use crate::hazard;
 use crate::input::{Env, Function, SrcId};
 use crate::ori::{build, ir, text};
@@ -31,8 +32,12 @@ pub fn compile(
     phases::run(&mut ori, options, session)?;
     let limit = registers::limit(&func.launch, options);
     let Generated { registers, assembled, insts } = generate(&mut ori, limit, options, session)?;
-    let claims =
-        order::Claims { lines: &assembled.lines, spills: &assembled.spills, never: &ori.facts.never };
+    let claims = order::Claims {
+        lines: &assembled.lines,
+        spills: &assembled.spills,
+        never: &ori.facts.never,
+        tables: &assembled.tables,
+    };
     order::check(func, sm, &insts, claims)
         .map_err(|violation| CodegenError::internal(violation.first, "order", violation.to_string()))?;
     session.over("order", String::new);
@@ -56,6 +61,7 @@ pub fn compile(
             const0_bytes: u32::from(target.first_param(parameter_bytes)) + parameter_bytes,
         },
         links: assembled.links,
+        tables: assembled.tables,
         attributes: Attributes {
             exits: assembled.exits,
             system_calls: assembled.system_calls,
@@ -115,7 +121,7 @@ pub fn generate(
     // Always: code that reads too early runs, and runs wrongly.
     let insts = decode(sm, &assembled.code)?;
     session.over("assemble", String::new);
-    check_hazards(sm, &insts, session.checkpoint)?;
+    check_hazards(sm, &insts, &assembled.tables, session.checkpoint)?;
     session.over("hazards", String::new);
     Ok(Generated { registers, assembled, insts })
 }
@@ -130,8 +136,17 @@ fn decode(sm: Sm, code: &[u128]) -> Result<Vec<sass::Inst>, CodegenError> {
 }
 
 /// Refuses code whose reads do not wait for their writers.
-fn check_hazards(sm: Sm, insts: &[sass::Inst], checkpoint: &dyn Fn()) -> Result<(), CodegenError> {
-    match hazard::check_alone(sm, insts, &[], checkpoint).first() {
+fn check_hazards(
+    sm: Sm,
+    insts: &[sass::Inst],
+    tables: &[JumpTable],
+    checkpoint: &dyn Fn(),
+) -> Result<(), CodegenError> {
+    let indices = |table: &JumpTable| {
+        (table.branch as usize, table.targets.iter().map(|target| *target as usize).collect())
+    };
+    let tables: Vec<(usize, Vec<usize>)> = tables.iter().map(indices).collect();
+    match hazard::check_alone(sm, insts, &tables, checkpoint).first() {
         None => Ok(()),
         Some(hazard) => Err(CodegenError::internal(SrcId(0), "hazard", format!("{hazard:?}"))),
     }

@@ -238,6 +238,7 @@ mod tests {
             name: "kernel".into(),
             entry: true,
             links: Vec::new(),
+            tables: Vec::new(),
             code: vec![exit; 8].into(),
             lines: vec![None; 8].into(),
             spills: vec![false; 8].into(),

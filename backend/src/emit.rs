@@ -14,17 +14,20 @@ mod layout;
 #[cfg(test)]
 pub(crate) mod listing;
 mod memory;
+mod switch;
 mod warp;
 
 use crate::CodegenError;
 use crate::input::SrcId;
-use crate::mach::{Block, BlockId, Code, Effect, MachInst};
+use crate::mach::{Block, BlockId, Code, Effect, MachInst, Table};
 use crate::ori::ir::{self, Dst, File, Function, Reg, Src, SrcKind};
+use crate::ori::op::JumpTable;
 use crate::target::Target;
 pub(crate) use generic::encodes;
 
 use builder::{Builder, PHASE, Slot, predicate};
 use layout::{Leave, Place, Plan};
+use rustc_hash::FxHashSet;
 use sass::{Field, Sm};
 use smallvec::SmallVec;
 
@@ -48,6 +51,8 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
         out: Vec::new(),
         blocks: Vec::new(),
         never: Vec::new(),
+        tables: Vec::new(),
+        listed: plan.order.iter().filter_map(|&block| func.block(block).term.table()).collect(),
     };
     emitter.prologue(func)?;
     for (&id, leaves) in plan.order.iter().zip(&plan.leaves) {
@@ -56,7 +61,7 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
             emitter.inst(inst)?;
         }
         for leave in leaves {
-            emitter.leave(leave, block.term_src)?;
+            emitter.leave(leave, block)?;
         }
         if leaves.is_empty() {
             emitter.end_block(None);
@@ -64,7 +69,7 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
     }
     let mut facts = func.facts.clone();
     facts.never.append(&mut emitter.never);
-    Ok(Code { sm, blocks: emitter.blocks, facts, frame: func.frame })
+    Ok(Code { sm, blocks: emitter.blocks, tables: emitter.tables, facts, frame: func.frame })
 }
 
 /// Bytes of a function's stack frame. It lies below an aligned address, so its lowest byte is as aligned as this
@@ -85,6 +90,10 @@ struct Emitter<'a> {
     blocks: Vec<Block>,
     /// Statements of instructions whose guard never holds.
     never: Vec<SrcId>,
+    /// Lists of targets of indirect branches.
+    tables: Vec<Table>,
+    /// Those that a branch has.
+    listed: FxHashSet<JumpTable>,
 }
 
 impl Emitter<'_> {
@@ -124,7 +133,8 @@ impl Emitter<'_> {
     }
 
     /// A branch, which ends the block.
-    fn leave(&mut self, leave: &Leave, src: SrcId) -> Result<(), CodegenError> {
+    fn leave(&mut self, leave: &Leave, block: &ir::Block) -> Result<(), CodegenError> {
+        let src = block.term_src;
         let (mnemonic, target) = match leave.to {
             Place::Exit => ("EXIT", None),
             Place::Block(to) => match self.plan.machine_block(to) {
@@ -138,7 +148,7 @@ impl Emitter<'_> {
                 }
             },
             Place::Return => return self.return_to_caller(src),
-            Place::Switch => return Err(CodegenError::unsupported(src, "indirect branch")),
+            Place::Switch => return self.switch(block),
         };
         let mut builder = Builder::new(self.sm, src, mnemonic, "")?;
         builder.pred(Field::Guard, &leave.guard);

@@ -5,7 +5,7 @@
 //! return to, places of shared variables, and what stands for the address of a function. That is its offset in the
 //! kernel's constant bank 2, where the kernel has the function's start: so the number is the same in all kernels.
 
-use crate::assemble::{CodeLink, LinkTo};
+use crate::assemble::{CodeLink, JumpTable, LinkTo};
 use crate::input::{Env, Linkage, SrcId, Symbol, Variable};
 use crate::layout;
 use crate::ori::op::Link;
@@ -18,6 +18,8 @@ use sass::{Field, Sm};
 const WORD: u64 = 16;
 /// Bytes of what stands for a function in bank 2. The first is no function's.
 const ENTRY: u32 = 8;
+/// What an instruction can name the start of.
+const MOST_CONSTANTS: u32 = 1 << 15;
 
 /// A kernel with what it calls.
 #[derive(Clone, Debug)]
@@ -26,8 +28,8 @@ pub struct Joined {
     pub kernel: CompiledFunction,
     /// The functions, in the order of their code.
     pub parts: Vec<Part>,
-    /// The kernel's constant bank 2.
-    pub functions_bank: Vec<u8>,
+    /// The kernel's constant bank 2: functions whose addresses are taken, then lists of targets of indirect branches.
+    pub constants: Vec<u8>,
     /// Functions of the module, and the numbers that stand for their addresses.
     pub addresses: Vec<(u32, u32)>,
 }
@@ -86,6 +88,11 @@ impl<'a> Program<'a> {
         Some((place as u32 + 1) * ENTRY)
     }
 
+    /// Of the functions' part of a kernel's constants.
+    fn bank_bytes(&self) -> u32 {
+        (self.taken.len() as u32 + 1) * ENTRY
+    }
+
     pub fn env(&self) -> &'a Env {
         self.env
     }
@@ -110,12 +117,12 @@ impl<'a> Program<'a> {
     /// `Unsupported` for functions without code, `Limit` for code that is too far apart.
     pub fn join(&self, kernel: LinkFunction<'a>, target: &Target) -> Result<Joined, CodegenError> {
         if kernel.code.links.is_empty() {
-            let (parts, functions_bank) = (Vec::new(), Vec::new());
+            let (parts, constants) = (Vec::new(), Vec::new());
             let kernel = kernel.code.clone();
-            return Ok(Joined { kernel, parts, functions_bank, addresses: self.addresses() });
+            return Ok(Joined { kernel, parts, constants, addresses: self.addresses() });
         }
         let sm = target.generation();
-        let mut pieces: Vec<Piece<'a>> = vec![Piece { index: None, function: kernel, start: 0 }];
+        let mut pieces: Vec<Piece<'a>> = vec![Piece { index: None, function: kernel, start: 0, tables: 0 }];
         let mut reached: Vec<u32> = Vec::new();
         let mut seen = FxHashSet::default();
         let mut any_address = false;
@@ -136,8 +143,19 @@ impl<'a> Program<'a> {
                     continue;
                 }
                 let start = pieces.last().map_or(0, |last| last.start + last.function.code.code.len());
-                pieces.push(Piece { index: Some(index), function: self.function(index)?, start });
+                pieces.push(Piece { index: Some(index), function: self.function(index)?, start, tables: 0 });
             }
+        }
+        let mut end = if any_address { self.bank_bytes() } else { 0 };
+        for piece in &mut pieces {
+            piece.tables = end;
+            end += piece.function.code.tables.iter().map(JumpTable::bytes).sum::<u32>();
+        }
+        if end > MOST_CONSTANTS {
+            return Err(CodegenError::Limit {
+                at: SrcId(0),
+                what: format!("its lists of branch targets and functions exceed {MOST_CONSTANTS} bytes"),
+            });
         }
         let places = (0..).zip(&pieces).filter_map(|(at, piece)| Some((piece.index?, at))).collect();
         let shared = Shared::new(self.env, &pieces, target);
@@ -165,6 +183,8 @@ struct Piece<'a> {
     function: LinkFunction<'a>,
     /// In instructions.
     start: usize,
+    /// Where its lists of targets start in the kernel's constants.
+    tables: u32,
 }
 
 /// The shared variables of all functions of a kernel.
@@ -212,6 +232,7 @@ impl Whole<'_, '_> {
     fn joined(&self, any_address: bool) -> Result<Joined, CodegenError> {
         let mut kernel = self.pieces[0].function.code.clone();
         kernel.links.clear();
+        kernel.tables.clear();
         let mut code = Vec::new();
         let (mut lines, mut live) = (Vec::new(), Vec::new());
         for (i, piece) in self.pieces.iter().enumerate() {
@@ -223,6 +244,11 @@ impl Whole<'_, '_> {
             for link in &own.links {
                 self.fill(i, link, &mut code)?;
             }
+            let moved = |at: &u32| at + piece.start as u32;
+            kernel.tables.extend(own.tables.iter().map(|table| JumpTable {
+                branch: moved(&table.branch),
+                targets: table.targets.iter().map(moved).collect(),
+            }));
             if i == 0 {
                 continue;
             }
@@ -244,10 +270,16 @@ impl Whole<'_, '_> {
             resources.spill_load_bytes += own.resources.spill_load_bytes;
         }
         kernel.resources.stack_bytes = self.stack_bytes(0, &mut vec![None; self.pieces.len()]);
-        kernel.resources.shared_bytes = u32::try_from(self.shared.static_bytes).unwrap_or(u32::MAX);
+        // A kernel that calls nothing has placed its variables itself.
+        let places_nothing = |link: &CodeLink| matches!(link.to, LinkTo::Start | LinkTo::Table(_));
+        if !self.pieces[0].function.code.links.iter().all(places_nothing) {
+            kernel.resources.shared_bytes = u32::try_from(self.shared.static_bytes).unwrap_or(u32::MAX);
+        }
         (kernel.code, kernel.lines, kernel.live_registers) = (code.into(), lines.into(), live.into());
-        let functions_bank = if any_address { self.functions_bank() } else { Vec::new() };
-        Ok(Joined { kernel, parts: self.parts(), functions_bank, addresses: self.program.addresses() })
+        let mut constants = if any_address { self.functions_bank() } else { Vec::new() };
+        let targets = kernel.tables.iter().flat_map(|table| &table.targets);
+        constants.extend(targets.flat_map(|target| (target * WORD as u32).to_le_bytes()));
+        Ok(Joined { kernel, parts: self.parts(), constants, addresses: self.program.addresses() })
     }
 
     fn parts(&self) -> Vec<Part> {
@@ -285,6 +317,7 @@ impl Whole<'_, '_> {
             }
             LinkTo::Start => (Field::Target, next.wrapping_neg()),
             LinkTo::Place(place) => (Field::Imm32, (base + u64::from(place)) * WORD),
+            LinkTo::Table(start) => (Field::COffset, (self.pieces[piece].tables + start).into()),
             LinkTo::Symbol(Link { symbol, offset }) => {
                 let start = match symbol {
                     Symbol::Function(i) => self.program.address(i),

@@ -8,7 +8,7 @@
 use crate::CodegenError;
 use crate::input::SrcId;
 use crate::ori::cfg::Cfg;
-use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Term, Value};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Value};
 use crate::ori::loops::{LoopId, Loops};
 use crate::ori::memory;
 use crate::ori::op::{BARRIER_BITS, FCmp, ICmp, MemSize, Op, ShfType, lut};
@@ -97,13 +97,6 @@ impl Legalizer<'_> {
         for mut inst in insts {
             self.inst(func, &mut inst);
             self.out.push(inst);
-        }
-        if let Term::Switch { index, .. } = &func.block(b).term {
-            let (index, src) = (*index, func.block(b).term_src);
-            let register = self.register(func, index, 1, src);
-            if let Term::Switch { index, .. } = &mut func.block_mut(b).term {
-                *index = register;
-            }
         }
         if !self.constant_operands {
             self.constants_of_phis(func, b);

@@ -118,6 +118,8 @@ pub struct CompiledFunction {
     pub attributes: Attributes,
     /// What is filled in when the function is linked into a kernel; see [`join`].
     pub links: Vec<assemble::CodeLink>,
+    /// Targets of indirect branches, in the order of these.
+    pub tables: Vec<assemble::JumpTable>,
 }
 
 /// Byte offsets and facts for `.nv.info`.

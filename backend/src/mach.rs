@@ -31,8 +31,17 @@ pub struct Code {
     pub sm: Sm,
     /// In layout order; the first is the entry.
     pub blocks: Vec<Block>,
+    /// In the order of the branches that use them.
+    pub tables: Vec<Table>,
     pub facts: Facts,
     pub frame: Frame,
+}
+
+/// The targets of an indirect branch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Table {
+    pub id: op::JumpTable,
+    pub targets: Vec<BlockId>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -65,6 +74,8 @@ pub enum Link {
     Block(BlockId),
     /// It moves the distance from the instruction before it to a block.
     Distance(BlockId),
+    /// It loads from a list of targets.
+    Table(op::JumpTable),
     /// It moves where a symbol lies, or what stands for a function's address.
     Symbol(op::Link),
 }

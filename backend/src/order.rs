@@ -17,6 +17,7 @@ mod code;
 mod distance;
 mod program;
 
+use crate::assemble::JumpTable;
 use crate::input::{Function, SrcId};
 use crate::layout::local_layout;
 use code::{Code, Event, Part};
@@ -57,6 +58,8 @@ pub struct Claims<'a> {
     pub spills: &'a [bool],
     /// Statements that control does not reach, or whose guard does not hold.
     pub never: &'a [SrcId],
+    /// Where indirect branches lead.
+    pub tables: &'a [JumpTable],
 }
 
 /// Checks one function.

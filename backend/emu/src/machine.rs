@@ -109,7 +109,7 @@ impl Kernel {
             code: function.code.to_vec(),
             shared_bytes: function.resources.shared_bytes,
             stack_bytes: function.resources.stack_bytes,
-            bank2: joined.functions_bank.clone(),
+            bank2: joined.constants.clone(),
             bank3,
             bank4,
             function_words,

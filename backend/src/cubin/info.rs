@@ -21,6 +21,7 @@ pub(super) enum Attribute {
     CoopGroupInstrOffsets = 0x28,
     CoopGroupMaskRegids = 0x29,
     Regcount = 0x2f,
+    IndirectBranchTargets = 0x34,
     /// Without a public name; present on sm_80 to sm_88.
     Workaround35 = 0x35,
     SwWar = 0x36,

@@ -4,6 +4,7 @@ use super::elf::SymbolId;
 use super::info::{self, Attribute, Records};
 use super::symbols::Names;
 use super::{LinkFunction, Linker};
+use crate::assemble::JumpTable;
 use crate::input::Symbol as Name;
 use crate::target::SMALL_PARAM_BYTES;
 
@@ -100,6 +101,9 @@ impl Linker<'_> {
             r.words(Attribute::SyscallOffsets, &attributes.system_calls);
         }
         r.words(Attribute::ExitInstrOffsets, &attributes.exits);
+        for targets in branch_targets(&f.code.tables) {
+            r.words(Attribute::IndirectBranchTargets, &targets);
+        }
         if attributes.reads_ctaid_z && !self.target.cubin.rela {
             r.flag(Attribute::CtaidzUsed);
         }
@@ -126,4 +130,20 @@ impl Linker<'_> {
         }
         r.into_bytes()
     }
+}
+
+/// For each indirect branch where it is, a word of flags, how many targets it has, and these. A record has room for 64 KB.
+fn branch_targets(tables: &[JumpTable]) -> Vec<Vec<u32>> {
+    const WORD: u32 = 16;
+    const MOST: usize = (1 << 14) - 1;
+    let mut records: Vec<Vec<u32>> = Vec::new();
+    for table in tables {
+        let head = [table.branch * WORD, 0, table.targets.len() as u32];
+        let words = head.into_iter().chain(table.targets.iter().map(|target| target * WORD));
+        match records.last_mut() {
+            Some(last) if last.len() + head.len() + table.targets.len() <= MOST => last.extend(words),
+            _ => records.push(words.collect()),
+        }
+    }
+    records
 }

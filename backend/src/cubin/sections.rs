@@ -97,7 +97,7 @@ impl Linker<'_> {
         let constant3 = constant(".nv.constant3", 4, constants);
         let mut function_banks = Vec::new();
         for (i, kernel) in self.kernels.iter().enumerate() {
-            let bytes = kernel.joined.functions_bank.clone();
+            let bytes = kernel.joined.constants.clone();
             if bytes.is_empty() {
                 continue;
             }

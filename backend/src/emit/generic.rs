@@ -24,6 +24,7 @@ impl Emitter<'_> {
             // The registers are where the convention has them.
             Op::Params | Op::Results => Ok(()),
             Op::Call { .. } | Op::CallTo { .. } => self.call(inst),
+            Op::Target { table } => self.target_entry(inst, table),
             Op::Locate { link } => self.locate(inst, link),
             Op::FrameTop => self.frame_top(inst),
             Op::Bssy { .. } => self.set_barrier(inst),

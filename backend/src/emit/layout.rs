@@ -137,8 +137,10 @@ fn reachable(func: &Function, resolved: &[BlockId]) -> Vec<BlockId> {
             Op::Bssy { target } => Some(target),
             _ => None,
         });
-        // Who goes to a block that only exits, exits itself.
-        let next = block.term.successors().into_iter().filter(|b| !only_exits(func, resolved[b.index()]));
+        // Who goes to a block that only exits, exits itself, unless a list of targets names it.
+        let is_listed = matches!(block.term, Term::Switch { .. });
+        let is_needed = |b: &BlockId| is_listed || !only_exits(func, resolved[b.index()]);
+        let next = block.term.successors().into_iter().filter(is_needed);
         work.extend(next.chain(meeting).map(|b| resolved[b.index()]));
     }
     func.layout.iter().copied().filter(|b| seen[b.index()]).collect()

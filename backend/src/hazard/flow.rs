@@ -30,8 +30,8 @@ impl Flow {
         };
         let mnemonic = |at: usize| name(&code[at]);
         let next = |at: usize| if at + 1 < code.len() { vec![at + 1] } else { Vec::new() };
-        let meetings = meetings(code, &target);
-        let returns = returns(code, &target);
+        let meetings = meetings(code, &target, tables);
+        let returns = returns(code, &target, tables);
         // Where control goes from instructions that may leave; others fall through.
         let leave = |at: usize| -> Option<Vec<usize>> {
             let mut to = match mnemonic(at) {
@@ -43,9 +43,7 @@ impl Flow {
                     }
                     to
                 }
-                "BRX" | "BRXU" | "JMX" => {
-                    tables.iter().filter(|t| t.0 == at).flat_map(|t| t.1.clone()).collect()
-                }
+                "BRX" | "BRXU" | "JMX" => listed(tables, at).collect(),
                 "RET" => returns[at].clone(),
                 "EXIT" => Vec::new(),
                 "BSYNC" => match &meetings[at] {
@@ -100,9 +98,17 @@ impl Flow {
     }
 }
 
+/// Targets of an indirect branch, by its index.
+type Tables = [(usize, Vec<usize>)];
+
+/// Where the indirect branch at an index may lead.
+fn listed(tables: &Tables, at: usize) -> impl Iterator<Item = usize> {
+    tables.iter().filter(move |table| table.0 == at).flat_map(|table| table.1.iter().copied())
+}
+
 /// For each `BSYNC`, where the threads that meet there go on: the targets of the `BSSY`s whose barrier it may
 /// be, those from which control reaches it with the barrier not set anew.
-fn meetings(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>) -> Vec<Vec<usize>> {
+fn meetings(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>, tables: &Tables) -> Vec<Vec<usize>> {
     let barrier = |at: usize| code[at].get(Field::Barrier);
     let mut meetings: Vec<Vec<usize>> = vec![Vec::new(); code.len()];
     // The setter that last visited an instruction.
@@ -121,7 +127,13 @@ fn meetings(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>) -> Vec<Vec<u
                         meetings[at].push(meeting);
                     }
                 }
-                "EXIT" | "RET" | "BRX" | "BRXU" | "JMX" if is_unconditional(&code[at]) => {}
+                "EXIT" | "RET" if is_unconditional(&code[at]) => {}
+                "BRX" | "BRXU" | "JMX" => {
+                    work.extend(listed(tables, at));
+                    if !is_unconditional(&code[at]) {
+                        work.push(at + 1);
+                    }
+                }
                 "BRA" | "JMP" => {
                     work.extend(target(at));
                     if !is_unconditional(&code[at]) {
@@ -137,7 +149,7 @@ fn meetings(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>) -> Vec<Vec<u
 
 /// For each `RET`, where it may lead: behind the calls from whose target control reaches it. What is called
 /// elsewhere may return to all of them.
-fn returns(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>) -> Vec<Vec<usize>> {
+fn returns(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>, tables: &Tables) -> Vec<Vec<usize>> {
     let mut returns: Vec<Vec<usize>> = vec![Vec::new(); code.len()];
     let calls = (0..code.len()).filter(|&at| name(&code[at]) == "CALL" && at + 1 < code.len());
     let mut callers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -157,7 +169,8 @@ fn returns(code: &[Inst], target: &dyn Fn(usize) -> Option<usize>) -> Vec<Vec<us
             match name(&code[at]) {
                 "RET" => returns[at].extend(behind),
                 "BRA" | "JMP" => work.extend(target(at)),
-                "EXIT" | "BRX" | "BRXU" | "JMX" => {}
+                "BRX" | "BRXU" | "JMX" => work.extend(listed(tables, at)),
+                "EXIT" => {}
                 _ => {
                     work.push(at + 1);
                     continue;

@@ -190,7 +190,7 @@ fn program() -> impl Strategy<Value = Code> {
                 Block { insts, successors }
             })
             .collect();
-        Code { sm: SM, blocks, facts: Default::default(), frame: Default::default() }
+        Code { sm: SM, blocks, tables: Vec::new(), facts: Default::default(), frame: Default::default() }
     })
 }
 

@@ -2,10 +2,12 @@
 
 use super::program::{Program, Reach, Statement, What, flow};
 use super::{Claims, Violation};
+use crate::assemble;
 use crate::hazard::is_unconditional;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{Block, BlockId, Src, Term};
+use crate::ori::op::JumpTable;
 use sass::{Class, Field, Inst, Sm};
 
 /// The predicate that always holds.
@@ -72,7 +74,7 @@ impl Code {
         claims: &Claims<'_>,
         local_bytes: u64,
     ) -> Result<Code, Violation> {
-        let starts = block_starts(insts);
+        let starts = block_starts(insts, claims.tables);
         let mut events: Vec<Event> = Vec::new();
         let mut block = 0;
         for (at, (inst, line)) in insts.iter().zip(claims.lines).enumerate() {
@@ -128,7 +130,7 @@ impl Code {
         let count = program.statements.len() as u32;
         let first = |rank: u32| by_rank.partition_point(|event| event.rank < rank) as u32;
         let rank_starts = (0..=count).map(first).collect();
-        let graph = flow(graph(insts, &starts));
+        let graph = flow(graph(insts, &starts, claims.tables));
         let tree = dominators(&Cfg::new(&graph), &graph);
         Ok(Code { events, by_rank, starts: rank_starts, block_starts: starts, tree })
     }
@@ -244,8 +246,9 @@ fn leaves(inst: &Inst) -> bool {
     matches!(name(inst), "BRA" | "BRX" | "BRXU" | "JMP" | "JMX" | "CALL" | "RET" | "EXIT")
 }
 
-fn block_starts(insts: &[Inst]) -> Vec<usize> {
-    let mut starts = vec![0];
+fn block_starts(insts: &[Inst], tables: &[assemble::JumpTable]) -> Vec<usize> {
+    let listed = tables.iter().flat_map(|table| &table.targets);
+    let mut starts: Vec<usize> = std::iter::once(0).chain(listed.map(|to| *to as usize)).collect();
     for (at, inst) in insts.iter().enumerate() {
         starts.extend(target(insts, at));
         if leaves(inst) && at + 1 < insts.len() {
@@ -257,7 +260,7 @@ fn block_starts(insts: &[Inst]) -> Vec<usize> {
     starts
 }
 
-fn graph(insts: &[Inst], starts: &[usize]) -> Vec<Block> {
+fn graph(insts: &[Inst], starts: &[usize], tables: &[assemble::JumpTable]) -> Vec<Block> {
     let block_of = |at: usize| BlockId(starts.partition_point(|start| *start <= at) as u32 - 1);
     let term = |b: usize| {
         let end = starts.get(b + 1).copied().unwrap_or(insts.len());
@@ -265,6 +268,9 @@ fn graph(insts: &[Inst], starts: &[usize]) -> Vec<Block> {
         let mut targets: Vec<BlockId> = Vec::new();
         if leaves(last) {
             targets.extend(target(insts, end - 1).map(block_of));
+            let table = tables.iter().find(|table| table.branch as usize == end - 1);
+            targets
+                .extend(table.into_iter().flat_map(|table| &table.targets).map(|to| block_of(*to as usize)));
         }
         if end < insts.len() && !(leaves(last) && is_unconditional(last) && name(last) != "CALL") {
             targets.push(block_of(end));
@@ -272,7 +278,7 @@ fn graph(insts: &[Inst], starts: &[usize]) -> Vec<Block> {
         if targets.is_empty() {
             Term::Exit
         } else {
-            Term::Switch { index: Src::ZERO, targets, uniform: false }
+            Term::Switch { address: Src::ZERO, table: JumpTable(0), targets, uniform: false }
         }
     };
     (0..starts.len()).map(|b| Block { term: term(b), ..Block::default() }).collect()

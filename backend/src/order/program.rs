@@ -4,6 +4,7 @@ use crate::input::{Function, Instr, Operand, SrcId, Stmt};
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{self, Block, BlockId, Src, Term};
+use crate::ori::op::JumpTable;
 use ptx_isa::{FormId, Mod};
 use std::cell::{Cell, RefCell};
 
@@ -351,7 +352,7 @@ fn graph(function: &Function) -> (ir::Function, Vec<std::ops::Range<usize>>) {
         }
         match targets[..] {
             [] => Term::Exit,
-            _ => Term::Switch { index: Src::ZERO, targets, uniform: false },
+            _ => Term::Switch { address: Src::ZERO, table: JumpTable(0), targets, uniform: false },
         }
     };
     let blocks: Vec<Block> =

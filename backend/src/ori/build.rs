@@ -132,6 +132,8 @@ struct Lowering<'a> {
     frame_top: Option<Value>,
     /// Operations that the entry block starts with, and the values they give.
     prologue: Vec<Inst>,
+    /// Lists of targets so far.
+    tables: u32,
     descriptor: Option<Src>,
     shared_base: Option<Value>,
 }
@@ -205,6 +207,7 @@ impl<'a> Lowering<'a> {
             result_address: None,
             frame_top: None,
             prologue: Vec::new(),
+            tables: 0,
             descriptor: None,
             shared_base: None,
         })

@@ -130,7 +130,9 @@ pub(crate) mod tests {
                 [] => "EXIT\n".to_owned(),
                 [a] => format!("JUMP b{a}\n"),
                 [a, b] => format!("BRA %v0, b{a}, b{b}\n"),
-                more => format!("BRX %v0{}\n", more.iter().map(|b| format!(", b{b}")).collect::<String>()),
+                more => {
+                    format!("BRX %v1, t0{}\n", more.iter().map(|b| format!(", b{b}")).collect::<String>())
+                }
             };
         }
         text::parse(&(text + "}\n")).unwrap()

@@ -137,7 +137,7 @@ fn each_use(func: &Function, cfg: &Cfg, mut visit: impl FnMut(Value, User)) {
         for (i, inst) in block.insts.iter().enumerate() {
             inst.uses().filter_map(|s| s.value()).for_each(|v| visit(v, User::Inst(b, i as u32)));
         }
-        if let Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } = &block.term
+        if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = &block.term
             && let Some(v) = src.value()
         {
             visit(v, User::Term(b));

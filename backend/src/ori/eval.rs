@@ -98,8 +98,8 @@ impl Machine {
                         *els
                     }
                 }
-                Term::Switch { index, targets, .. } => {
-                    let index = thread.word(*index)?[0] as usize;
+                Term::Switch { address, targets, .. } => {
+                    let index = thread.word(*address)?[0] as usize;
                     *targets.get(index).ok_or(EvalError::Operand)?
                 }
                 Term::Exit | Term::Ret | Term::Unreachable => return Ok(()),
@@ -250,6 +250,8 @@ impl Thread<'_> {
                 store(&mut machine.local, srcs[0].0[0].wrapping_add(offset as u32).into(), size, srcs[1].0)?;
                 Vec::new()
             }
+            // Nothing has an address here: the number of the target stands for it.
+            Op::Target { .. } => vec![[srcs[0].0[0] / 4, 0, 0, 0]],
             Op::Ldc { size, bank, offset } => {
                 let start = srcs[0].0[0].wrapping_add(offset as u32);
                 let mut bytes = Vec::new();

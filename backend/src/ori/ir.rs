@@ -16,7 +16,7 @@
 //! ties both to one register.
 
 use crate::input::SrcId;
-use crate::ori::op::Op;
+use crate::ori::op::{JumpTable, Op};
 use smallvec::SmallVec;
 
 /// Defines a `u32` index type.
@@ -147,9 +147,11 @@ pub enum Term {
         els: BlockId,
         uniform: bool,
     },
-    /// Indirect jump to one of `targets`: `index` counts them from zero and is in range.
+    /// Indirect jump to one of `targets`. `address` is two registers wide; its low word is what an [`Op::Target`] of the
+    /// same table gave, the high one zero.
     Switch {
-        index: Src,
+        address: Src,
+        table: JumpTable,
         targets: Vec<BlockId>,
         uniform: bool,
     },
@@ -172,17 +174,25 @@ impl Term {
         }
     }
 
-    /// What it reads: the condition or the index.
+    /// The list that has its targets.
+    pub fn table(&self) -> Option<JumpTable> {
+        match self {
+            Term::Switch { table, .. } => Some(*table),
+            _ => None,
+        }
+    }
+
+    /// What it reads: the condition or the address.
     pub fn operand(&self) -> Option<&Src> {
         match self {
-            Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } => Some(src),
+            Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } => Some(src),
             Term::Jump(_) | Term::Exit | Term::Ret | Term::Unreachable => None,
         }
     }
 
     pub fn operand_mut(&mut self) -> Option<&mut Src> {
         match self {
-            Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } => Some(src),
+            Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } => Some(src),
             Term::Jump(_) | Term::Exit | Term::Ret | Term::Unreachable => None,
         }
     }

@@ -150,6 +150,10 @@ pub struct Link {
     pub offset: i32,
 }
 
+/// The list of targets of an indirect branch, by its number in the function.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct JumpTable(pub u32);
+
 impl Op {
     pub const fn is_call(&self) -> bool {
         matches!(self, Op::Call { .. } | Op::CallTo { .. })

@@ -56,6 +56,9 @@ operations! {
     /// The stack pointer before the function's frame: where its caller passes what is not in registers.
     FrameTop "FRAMETOP" [R] <- [] I, as &["IADD3"];
 
+    /// Where a branch goes that has this list of targets: the entry of the list at so many bytes, four for each target.
+    Target "TARGET" { table: JumpTable } [R] <- [r(RA)] Facts::access(Space::Constant, Kind::Load, Order::Constant, 0, 4), as &["LDC"];
+
     // Moves and selection.
     Mov "MOV" [R] <- [alu(B)] I;
     /// The first where the predicate holds.

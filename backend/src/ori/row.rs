@@ -281,6 +281,25 @@ impl Payload for Link {
     }
 }
 
+impl Payload for JumpTable {
+    fn write(&self, name: &str, _: &str, _: &str, out: &mut Writer) {
+        let _ = write!(out.numbers, "{name}=t{}", self.0);
+    }
+
+    fn read(name: &str, _: &str, _: &str, from: &mut Reader<'_>) -> Option<Self> {
+        read_text(name, from)?.strip_prefix('t')?.parse().ok().map(JumpTable)
+    }
+
+    fn setting(&self, _: &'static str, _: &'static str) -> Setting {
+        Setting::Custom
+    }
+
+    #[cfg(test)]
+    fn samples() -> Vec<Self> {
+        vec![JumpTable(0), JumpTable(3)]
+    }
+}
+
 impl Payload for Access {
     fn write(&self, _: &str, _: &str, _: &str, out: &mut Writer) {
         self.evict.write("", "", "", out);

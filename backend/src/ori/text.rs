@@ -19,6 +19,7 @@ use crate::ori::ir::{
     Block, BlockId, Const, Dst, Facts, File, Frame, Function, Inst, Phi, Reg, Src, SrcKind, SrcMods, Term,
     Value, ValueData,
 };
+use crate::ori::op::JumpTable;
 use crate::ori::operations;
 use crate::ori::row;
 use std::fmt::{self, Write as _};
@@ -219,9 +220,10 @@ fn write_term(func: &Function, term: &Term, out: &mut String) -> fmt::Result {
             write_src(func, cond, out)?;
             write!(out, ", b{}, b{}", then.0, els.0)
         }
-        Term::Switch { index, targets, uniform } => {
+        Term::Switch { address, table, targets, uniform } => {
             write!(out, "BRX{} ", if *uniform { ".U" } else { "" })?;
-            write_src(func, index, out)?;
+            write_src(func, address, out)?;
+            write!(out, ", t{}", table.0)?;
             targets.iter().try_for_each(|b| write!(out, ", b{}", b.0))
         }
         Term::Exit => write!(out, "EXIT"),
@@ -421,8 +423,9 @@ fn parse_term(func: &mut Function, line: &str) -> Result<Option<Term>, String> {
             els: block_name(func, els)?,
             uniform,
         },
-        ("BRX", [index, targets @ ..]) if !targets.is_empty() => Term::Switch {
-            index: parse_src(func, index)?,
+        ("BRX", [address, table, targets @ ..]) if !targets.is_empty() => Term::Switch {
+            address: parse_src(func, address)?,
+            table: table_name(table)?,
             targets: targets.iter().map(|t| block_name(func, t)).collect::<Result<_, _>>()?,
             uniform,
         },
@@ -433,6 +436,11 @@ fn parse_term(func: &mut Function, line: &str) -> Result<Option<Term>, String> {
         _ => return Ok(None),
     };
     Ok(Some(term))
+}
+
+fn table_name(text: &str) -> Result<JumpTable, String> {
+    let number = text.strip_prefix('t').and_then(|digits| digits.parse().ok());
+    number.map(JumpTable).ok_or_else(|| format!("`{text}` is not a list of targets: expected `t<n>`"))
 }
 
 fn parse_inst(func: &mut Function, line: &str, src: SrcId) -> Result<Inst, String> {
@@ -572,7 +580,9 @@ b0:
 b1:
   %v5:r = phi b0 %v4, b1 0x7
   %v6:r = LOP3{lut=0xc0} ~%v5, R4, RZ
-  BRX.U %v6, b1, b3 #9
+  %v7:r = TARGET{table=t2} %v6
+  %v8:r2 = PACK %v7, RZ
+  BRX.U %v8, t2, b1, b3 #9
 b3:
   EXIT
 }

@@ -166,16 +166,16 @@ impl Check<'_> {
             }
         }
         let end = block.insts.len() as u32;
-        let (cond, file, name) = match &block.term {
-            Term::Branch { cond, .. } => (cond, File::P, "BRA"),
-            Term::Switch { index, .. } => (index, File::R, "BRX"),
+        let (cond, file, width, name) = match &block.term {
+            Term::Branch { cond, .. } => (cond, File::P, 1, "BRA"),
+            Term::Switch { address, .. } => (address, File::R, 2, "BRX"),
             _ => return,
         };
         let file = match self.file_of(cond) {
             Some(File::UP) if file == File::P => File::UP,
             _ => file,
         };
-        let slot = SrcSlot::any_of(file, 1).not();
+        let slot = SrcSlot::any_of(file, width).not();
         if let Err(reason) = self.operand(&slot, cond).and_then(|()| self.reaches(cond, b, Some(end), tree)) {
             self.error(b, name.to_owned(), reason);
         }

@@ -41,7 +41,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             combiner.visit(b, i);
         }
         let term = &mut combiner.func.block_mut(b).term;
-        if let Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } = term {
+        if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = term {
             *src = combiner.replaced.resolve(*src);
         }
     }

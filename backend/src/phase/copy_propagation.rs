@@ -40,7 +40,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         func.block_mut(b).insts = insts;
         let mut term = std::mem::take(&mut func.block_mut(b).term);
         use crate::ori::ir::Term;
-        if let Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } = &mut term {
+        if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = &mut term {
             *src = copies.read(*src);
         }
         func.block_mut(b).term = term;

@@ -61,7 +61,7 @@ pub fn remove_dead(func: &mut Function, cfg: &Cfg) {
                 inst.uses().for_each(|src| need(src, &mut needed, &mut work));
             }
         }
-        if let Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } = &block.term {
+        if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = &block.term {
             need(src, &mut needed, &mut work);
         }
     }

@@ -74,7 +74,7 @@ pub fn for_each_use(func: &Function, b: BlockId, mut visit: impl FnMut(&Src)) {
     let block = func.block(b);
     block.phis.iter().flat_map(|phi| &phi.args).for_each(|(_, src)| visit(src));
     block.insts.iter().flat_map(Inst::uses).for_each(&mut visit);
-    if let Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } = &block.term {
+    if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = &block.term {
         visit(src);
     }
 }
@@ -83,7 +83,7 @@ pub fn for_each_use_mut(func: &mut Function, b: BlockId, mut visit: impl FnMut(&
     let block = func.block_mut(b);
     block.phis.iter_mut().flat_map(|phi| &mut phi.args).for_each(|(_, src)| visit(src));
     block.insts.iter_mut().flat_map(Inst::uses_mut).for_each(&mut visit);
-    if let Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } = &mut block.term {
+    if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = &mut block.term {
         visit(src);
     }
 }

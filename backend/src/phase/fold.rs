@@ -35,7 +35,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             }
         }
         let term = &mut func.block_mut(b).term;
-        if let Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } = term {
+        if let Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } = term {
             *src = replaced.resolve(*src);
         }
     }

@@ -1,6 +1,7 @@
 //! The order checker finds code that was changed: instructions exchanged or removed.
 
 use conformance::case::{self, input};
+use ptx_backend::assemble::JumpTable;
 use ptx_backend::input::{Function, Instr, SrcId, Stmt};
 use ptx_backend::order;
 use ptx_isa::{FormId, Mod, Sm};
@@ -14,6 +15,7 @@ struct Made {
     insts: Vec<Inst>,
     lines: Vec<Option<SrcId>>,
     spills: Vec<bool>,
+    tables: Vec<JumpTable>,
 }
 
 impl Made {
@@ -22,11 +24,13 @@ impl Made {
         let made = ptx_backend::compile(env, function, &options, &mut Default::default()).ok()?;
         let sm = sass::Sm(sm);
         let insts = made.code.iter().map(|&word| sass::decode(sm, word)).collect::<Option<_>>()?;
-        Some(Made { sm, insts, lines: made.lines.to_vec(), spills: made.spills.to_vec() })
+        let tables = made.tables;
+        Some(Made { sm, insts, lines: made.lines.to_vec(), spills: made.spills.to_vec(), tables })
     }
 
     fn check(&self, function: &Function) -> Result<(), String> {
-        let claims = order::Claims { lines: &self.lines, spills: &self.spills, never: &[] };
+        let claims =
+            order::Claims { lines: &self.lines, spills: &self.spills, never: &[], tables: &self.tables };
         order::check(function, self.sm, &self.insts, claims).map_err(|error| error.to_string())
     }
 

@@ -5,38 +5,13 @@ use crate::CodegenError;
 use crate::input::{AddressBase, Env, Function, LabelId, Operand, Stmt, Symbol};
 use crate::layout;
 use crate::ori::ir::{BlockId, Src, Term};
-use crate::ori::op::ICmp;
+use crate::ori::op::{JumpTable, Op};
 use ptx_isa::{FormId, Mod, ScalarType, Space};
 use rustc_hash::FxHashSet;
 
 /// Statements that end a block.
 pub(super) fn is_terminator(form: FormId) -> bool {
     matches!(form, FormId::Bra | FormId::BrxIdx | FormId::Ret | FormId::Exit)
-}
-
-/// A node of the tree that finds one of a list of targets.
-struct Decision {
-    low: usize,
-    /// The last of the lower half.
-    middle: usize,
-    /// One target from `low` on.
-    leaf: bool,
-}
-
-/// The tree's nodes, each before its lower and then its upper half.
-fn decisions(targets: &[LabelId]) -> Vec<Decision> {
-    let mut nodes = Vec::new();
-    let mut work: Vec<(usize, usize)> =
-        targets.len().checked_sub(1).map(|last| (0, last)).into_iter().collect();
-    while let Some((low, high)) = work.pop() {
-        let leaf = targets[low..=high].iter().all(|t| *t == targets[low]);
-        let middle = low.midpoint(high);
-        nodes.push(Decision { low, middle, leaf });
-        if !leaf {
-            work.extend([(middle + 1, high), (low, middle)]);
-        }
-    }
-    nodes
 }
 
 /// The shared variables that a body names.
@@ -151,8 +126,7 @@ impl<'a> Lowering<'a> {
         let labels = match (instr.opcode.form, instr.operands.last()) {
             (FormId::Bra, Some(Operand::Label(label))) => vec![*label],
             (FormId::BrxIdx, Some(Operand::Targets(i))) => {
-                let targets = self.func.targets.get(*i as usize).map_or(&[][..], |t| t);
-                decisions(targets).into_iter().filter(|d| d.leaf).map(|d| targets[d.low]).collect()
+                self.func.targets.get(*i as usize).cloned().unwrap_or_default()
             }
             (FormId::Bra | FormId::BrxIdx, _) => return self.malformed("a branch without a target"),
             _ => Vec::new(),
@@ -167,6 +141,8 @@ impl<'a> Lowering<'a> {
                 }
             }
         }
+        successors.sort_unstable();
+        successors.dedup();
         if instr.guard.is_some() {
             successors.extend(next);
         }
@@ -245,28 +221,17 @@ impl<'a> Lowering<'a> {
         if targets.is_empty() {
             return self.malformed("brx.idx without targets");
         }
-        self.decide(index, &targets, labels, uniform);
-        Ok(())
-    }
-
-    /// Branches to `targets[index]` by a balanced tree of comparisons. PTX leaves an index past the end
-    /// undefined; it takes the last target.
-    fn decide(&mut self, index: Src, targets: &[BlockId], labels: &[LabelId], uniform: bool) {
-        let mut blocks = vec![self.block];
-        for decision in decisions(labels) {
-            let Some(block) = blocks.pop() else { return };
-            if block != self.block {
-                self.start(block);
-            }
-            if decision.leaf {
-                self.end(Term::Jump(targets[decision.low]));
-                continue;
-            }
-            let cond = self.compare(ICmp::Le, false, index, Src::imm(decision.middle as u32));
-            let (then, els) = (self.new_block(1), self.new_block(1));
-            self.end(Term::Branch { cond, then, els, uniform });
-            blocks.extend([els, then]);
+        if targets.iter().all(|target| *target == targets[0]) {
+            self.end(Term::Jump(targets[0]));
+            return Ok(());
         }
+        let table = JumpTable(self.tables);
+        self.tables += 1;
+        let entry = self.shift_left(index, Src::imm(2));
+        let low = self.reg(Op::Target { table }, &[entry]);
+        let address = self.pack(&[low, Src::ZERO]);
+        self.end(Term::Switch { address, table, targets, uniform });
+        Ok(())
     }
 }
 

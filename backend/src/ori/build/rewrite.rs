@@ -51,7 +51,7 @@ pub(super) fn sources(out: &mut Function, replaced: &FxHashMap<Value, Src>) {
             *arg = resolve(replaced, *arg);
         }
         match &mut block.term {
-            Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } => {
+            Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } => {
                 *src = resolve(replaced, *src)
             }
             Term::Jump(_) | Term::Exit | Term::Ret | Term::Unreachable => {}
@@ -62,7 +62,7 @@ pub(super) fn sources(out: &mut Function, replaced: &FxHashMap<Value, Src>) {
 /// What a terminator reads.
 pub(super) fn terminator_source(term: &Term) -> Option<Src> {
     match term {
-        Term::Branch { cond: src, .. } | Term::Switch { index: src, .. } => Some(*src),
+        Term::Branch { cond: src, .. } | Term::Switch { address: src, .. } => Some(*src),
         Term::Jump(_) | Term::Exit | Term::Ret | Term::Unreachable => None,
     }
 }

@@ -39,8 +39,10 @@ impl Checker<'_> {
     fn terminator(&self, b: BlockId, placed: &[bool]) -> Result<(), String> {
         let (was, is) = (&self.before.block(b).term, &self.after.block(b).term);
         let same_kind = match (was, is) {
-            (Term::Branch { uniform: x, .. }, Term::Branch { uniform: y, .. })
-            | (Term::Switch { uniform: x, .. }, Term::Switch { uniform: y, .. }) => x == y,
+            (Term::Branch { uniform: x, .. }, Term::Branch { uniform: y, .. }) => x == y,
+            (Term::Switch { uniform: x, table: p, .. }, Term::Switch { uniform: y, table: q, .. }) => {
+                (x, p) == (y, q)
+            }
             _ => std::mem::discriminant(was) == std::mem::discriminant(is),
         };
         let (from, to) = (was.successors(), is.successors());
