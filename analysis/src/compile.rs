@@ -25,6 +25,7 @@ use crate::check::lints;
 use crate::db::{Cancelled, Database, Db, Options, SourceFile};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::items::{Item, items};
+use crate::lines::Positions;
 use crate::lower::{function, lower};
 use crate::module::{architecture, module};
 use crate::reach::wanted;
@@ -284,6 +285,17 @@ pub struct LinkOptions {
     pub entries: Vec<String>,
     /// Recorded in the cubin as the tool's command line.
     pub arguments: String,
+    pub lines: LineTables,
+}
+
+/// When line tables are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LineTables {
+    /// If the text gives positions, as ptxas does.
+    #[default]
+    Given,
+    Always,
+    Never,
 }
 
 /// A linked module.
@@ -359,7 +371,7 @@ pub fn link_watched(
     if !errors.is_empty() {
         return Err(errors);
     }
-    let mut linked = Vec::new();
+    let (mut linked, mut compiled_items) = (Vec::new(), Vec::new());
     for item in wanted(db, file, &options.entries) {
         let offset = item.offset(db);
         let (Some(input), Some(result)) = (function(db, item), compile_function(db, item)) else {
@@ -375,7 +387,10 @@ pub fn link_watched(
         };
         compiled(item.name(db));
         match result.as_ref() {
-            Ok(code) => linked.push(LinkFunction { input, code }),
+            Ok(code) => {
+                linked.push(LinkFunction { input, code });
+                compiled_items.push(item);
+            }
             Err(_) => errors.extend(compile_diagnostic(db, item).map(|d| d.shifted(offset))),
         }
     }
@@ -415,7 +430,27 @@ pub fn link_watched(
     let reports = reports.collect();
     let kernels: Vec<Kernel<'_>> =
         joined.iter().map(|(own, joined)| Kernel { input: own.input, joined }).collect();
-    match cubin::link(&program, &kernels, &target, &options.arguments) {
+    let text = file.text(db);
+    let may_have = match options.lines {
+        LineTables::Given => text.contains(".loc"),
+        LineTables::Always => true,
+        LineTables::Never => false,
+    };
+    let positions = may_have.then(|| Positions::read(text));
+    let positions = positions.filter(|p| options.lines == LineTables::Always || p.any());
+    let lines = positions.map(|mut positions| {
+        let place = |name: &str, entry: bool| {
+            linked.iter().position(|f| f.input.entry == entry && f.input.name == name)
+        };
+        for (own, joined) in &joined {
+            let parts = joined.parts.iter().filter_map(|part| Some((place(&part.name, false)?, part.start)));
+            let pieces = place(&own.input.name, true).map(|at| (at, 0)).into_iter().chain(parts);
+            let pieces = pieces.map(|(at, start)| (compiled_items[at], linked[at].code, start));
+            positions.add_kernel(db, file, pieces);
+        }
+        positions.finish()
+    });
+    match cubin::link(&program, &kernels, &target, &options.arguments, lines.as_ref()) {
         Ok((cubin, sizes)) => Ok(Linked { cubin, kernels: reports, sizes }),
         Err(error) => Err(not_linked(error)),
     }

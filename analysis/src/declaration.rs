@@ -3,7 +3,7 @@
 //! The same reading serves module scope, bodies and parameter lists. What is wrong in itself (an unknown type,
 //! two state spaces) is reported here; what depends on other declarations is for the callers.
 
-use ptx_backend::input::Linkage;
+use ptx_backend::input::{Linkage, Pointer};
 use ptx_isa::{ScalarType, Space};
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
 use smallvec::SmallVec;
@@ -51,6 +51,8 @@ pub struct Head {
     /// Bytes, as written.
     pub align: Option<u32>,
     pub managed: bool,
+    /// What `.ptr` says.
+    pub pointer: Option<Pointer>,
     /// Where the words are that only some declarations may have.
     pub words: Words,
 }
@@ -281,6 +283,7 @@ impl<'t> HeadReader<'t> {
             lanes: 1,
             align: None,
             managed: false,
+            pointer: None,
             words: Words::default(),
         };
         Self { text, head, space: None, ty: None, rank: 0 }
@@ -345,15 +348,27 @@ impl<'t> HeadReader<'t> {
         }
     }
 
-    /// `.ptr`, with the value of its `.align` if that is a number.
-    pub(crate) fn pointer(&mut self, range: TextRange, align: Option<(TextRange, i64)>, out: &mut Findings) {
+    /// `.ptr`, with its space's word and the value of its `.align` if that is a number.
+    pub(crate) fn pointer(
+        &mut self,
+        range: TextRange,
+        space: Option<&str>,
+        align: Option<(TextRange, i64)>,
+        out: &mut Findings,
+    ) {
         if self.ty.is_none() || self.head.words.pointer.replace(range).is_some() {
             let message = "`.ptr` stands once, behind the type of a parameter";
             out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
         }
-        if let Some((range, value)) = align {
-            alignment(value, range, out);
-        }
+        let align = align.and_then(|(range, value)| alignment(value, range, out));
+        let space = space.and_then(|word| match word {
+            ".const" => Some(Space::Const),
+            ".global" => Some(Space::Global),
+            ".local" => Some(Space::Local),
+            ".shared" => Some(Space::Shared),
+            _ => None,
+        });
+        self.head.pointer = Some(Pointer { space, align: align.unwrap_or(1) });
     }
 
     /// The head, or what is missing in it.
@@ -389,7 +404,8 @@ pub fn read(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<Declara
                         let message = "`.ptr` describes parameters, not variables";
                         out.push(Diagnostic::new(&BAD_DECLARATION, child.text_range(), message));
                     }
-                    reader.pointer(child.text_range(), align, out);
+                    let space = tokens(&child, SyntaxKind::DOT_WORD).get(1).map(|&word| &text[word]);
+                    reader.pointer(child.text_range(), space, align, out);
                 }
                 SyntaxKind::DECLARATOR => declarators.push(declarator(&child, text, out)),
                 SyntaxKind::NAME => own.name = Some(child.text_range()),

@@ -15,6 +15,7 @@ pub mod flow;
 pub mod ide;
 pub mod initializer;
 pub mod items;
+mod lines;
 pub mod lower;
 pub mod module;
 pub mod occupancy;
@@ -25,7 +26,8 @@ mod text;
 
 pub use check::lints::INVALID_UTF8;
 pub use compile::{
-    LinkOptions, Linked, LinkedKernel, LinkedPart, check_all, compile_all, doubles, link, link_watched,
+    LineTables, LinkOptions, Linked, LinkedKernel, LinkedPart, check_all, compile_all, doubles, link,
+    link_watched,
 };
 pub use db::{
     CancellationToken, Cancelled, Database, Db, LaunchBounds, Options, SourceFile, catch_cancelled,

@@ -123,6 +123,7 @@ mod tests {
             align,
             offset: 0,
             reg: None,
+            pointer: None,
         };
         list.iter().map(param).collect()
     }

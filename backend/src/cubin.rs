@@ -8,12 +8,15 @@
 mod data;
 mod elf;
 mod info;
+mod lines;
 mod note;
 mod numbers;
 mod records;
 mod relocations;
 mod sections;
 mod symbols;
+
+pub use lines::{File, Inlined, Lines, Place, Row};
 
 use crate::input::{Env, Function, SrcId};
 use crate::join::{Joined, Program};
@@ -22,7 +25,7 @@ use crate::{CodegenError, CompiledFunction, Options};
 use data::{Data, Referent, Reloc};
 use elf::{Body, Format, Image, SectionId};
 use numbers::R_CUDA_64;
-use sections::{About, Loaded};
+use sections::{About, Loaded, Tables};
 use symbols::Names;
 
 /// A function to link: its input for parameters and launch bounds, and its code.
@@ -32,7 +35,8 @@ pub struct LinkFunction<'a> {
     pub code: &'a CompiledFunction,
 }
 
-/// Makes an executable cubin of a module's kernels, in their order. `arguments` is recorded as the tool's command line.
+/// Makes an executable cubin of a module's kernels, in their order, with line tables if there are lines. `arguments` is
+/// recorded as the tool's command line.
 ///
 /// # Errors
 /// `Unsupported` for constructs that need the relocatable format, `Limit` for a bank that overflows.
@@ -41,6 +45,7 @@ pub fn link(
     kernels: &[Kernel<'_>],
     options: &Options,
     arguments: &str,
+    lines: Option<&Lines>,
 ) -> Result<(Vec<u8>, Sizes), CodegenError> {
     let target = Target::of(options.sm)
         .ok_or_else(|| CodegenError::unsupported(SrcId(0), format!("code for {}", options.sm)))?;
@@ -48,7 +53,7 @@ pub fn link(
         .iter()
         .map(|kernel| LinkFunction { input: kernel.input, code: &kernel.joined.kernel })
         .collect();
-    Linker::new(program, kernels, &functions, options, target)?.run(arguments)
+    Linker::new(program, kernels, &functions, options, target)?.run(arguments, lines)
 }
 
 /// Bytes of a module's variables and of the constant banks that its kernels share.
@@ -102,7 +107,7 @@ impl<'a> Linker<'a> {
         })
     }
 
-    fn run(mut self, arguments: &str) -> Result<(Vec<u8>, Sizes), CodegenError> {
+    fn run(mut self, arguments: &str, lines: Option<&Lines>) -> Result<(Vec<u8>, Sizes), CodegenError> {
         let code_bytes: Vec<u64> = self.functions.iter().map(|f| f.code.code.len() as u64 * 16).collect();
         let (frames, frame_addresses) = note::debug_frame(&code_bytes);
         let frame_relocs: Vec<Reloc> = frame_addresses
@@ -111,7 +116,14 @@ impl<'a> Linker<'a> {
             .map(|(i, &at)| Reloc { at, symbol: Referent::Kernel(i), kind: R_CUDA_64, addend: 0 })
             .collect();
 
-        let about = self.about_sections(arguments, frames);
+        let tables = lines.map(|lines| Tables {
+            source: lines.source(&code_bytes),
+            machine: lines.machine(&code_bytes),
+            strings: lines.strings.clone(),
+            text: lines.text.clone(),
+        });
+        let line_relocs = tables.as_ref().map(|t| [t.source.relocs.clone(), t.machine.relocs.clone()]);
+        let about = self.about_sections(arguments, frames, tables);
         let (slots, constants, globals) = (self.address_slots()?, self.constant_data()?, self.global_data()?);
         let bytes = |data: &Option<Data>| data.as_ref().map_or(0, |data| data.bytes.len() as u64);
         let sizes = Sizes {
@@ -120,6 +132,10 @@ impl<'a> Linker<'a> {
             constant_4: bytes(&slots),
         };
         let mut pending = Vec::new();
+        if let Some([source, machine]) = &line_relocs {
+            pending.extend(self.relocation_sections(".debug_line", source));
+            pending.extend(self.relocation_sections(".nv_debug_line_sass", machine));
+        }
         for (name, data) in [
             (".nv.constant4", &slots),
             (".nv.constant3", &constants),
@@ -135,7 +151,9 @@ impl<'a> Linker<'a> {
 
         let sm = self.options.sm;
         let format = Format {
-            e_flags: 0x0600_0000 | u32::from(sm.number) << 8 | self.target.cubin.flags,
+            e_flags: if lines.is_some() { 0x0900_0000 } else { 0x0600_0000 }
+                | u32::from(sm.number) << 8
+                | self.target.cubin.flags,
             plain_header_segment: self.target.cubin.rela,
         };
         let written = self.image.write(format);
@@ -221,6 +239,7 @@ mod tests {
                 align: 8,
                 offset: 0,
                 reg: None,
+                pointer: None,
             }],
             returns: vec![],
             regs: vec![],
@@ -249,7 +268,7 @@ mod tests {
         let function = LinkFunction { input: &input, code: &code };
         let program = Program::new(&env, &[function], &[]);
         let joined = program.join(function, Target::of(options.sm).unwrap())?;
-        link(&program, &[Kernel { input: &input, joined: &joined }], &options, "-arch test")
+        link(&program, &[Kernel { input: &input, joined: &joined }], &options, "-arch test", None)
             .map(|(bytes, _)| bytes)
     }
 

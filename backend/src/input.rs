@@ -63,6 +63,17 @@ pub struct Param {
     pub offset: u32,
     /// `.reg` parameters of functions are registers of the body.
     pub reg: Option<RegId>,
+    /// What it points to, where that is said.
+    pub pointer: Option<Pointer>,
+}
+
+/// `.ptr`: what a parameter points to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Pointer {
+    /// None: generic.
+    pub space: Option<Space>,
+    /// Bytes, a power of two.
+    pub align: u32,
 }
 
 /// A variable of any memory space, at module scope or in a body.

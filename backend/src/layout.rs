@@ -163,19 +163,26 @@ pub fn const_bytes(env: &Env) -> u64 {
 
 /// Byte offset in bank 4 of the slot with a variable's or function's 64-bit address; `None` past its end.
 pub fn address_slot(env: &Env, symbol: Symbol) -> Option<u16> {
-    let index = match symbol {
-        Symbol::Global(i) => u64::from(i),
-        Symbol::Function(i) => env.variables.len() as u64 + u64::from(i),
-        _ => return None,
-    };
+    let index = slots(env).position(|slot| slot == symbol)?;
     u16::try_from(8 * index).ok()
+}
+
+/// The symbols that may have slots, in their order: what a file has in any case comes first. Of functions their number
+/// alone counts, since a function is compiled without knowing those that it does not mention.
+fn slots(env: &Env) -> impl Iterator<Item = Symbol> {
+    let variables = |global: bool| {
+        let is = move |v: &Variable| (v.space == Space::Global && v.linkage != Linkage::Extern) == global;
+        let all = (0..).zip(&env.variables).filter(move |(_, v)| is(v));
+        all.map(|(i, _)| Symbol::Global(i))
+    };
+    let functions = (0..env.functions.len() as u32).map(Symbol::Function);
+    variables(true).chain(functions).chain(variables(false))
 }
 
 /// The symbol of a bank 4 slot: the inverse of [`address_slot`].
 pub fn slot_symbol(env: &Env, offset: u16) -> Symbol {
-    let index = u32::from(offset / 8);
-    let variables = env.variables.len() as u32;
-    if index < variables { Symbol::Global(index) } else { Symbol::Function(index - variables) }
+    // Past the last there is no symbol; the number of none says so.
+    slots(env).nth(usize::from(offset / 8)).unwrap_or(Symbol::Function(env.functions.len() as u32))
 }
 
 #[cfg(test)]

@@ -201,7 +201,11 @@ impl Task<'_> {
             ptx_analysis::compile_all(db, file, &|_, _| ());
             clock.end(Stage::Code);
         }
-        let link = LinkOptions { entries: options.entries.clone(), arguments: command_line.to_owned() };
+        let link = LinkOptions {
+            entries: options.entries.clone(),
+            arguments: command_line.to_owned(),
+            lines: options.lines,
+        };
         ptx_analysis::link_watched(db, file, &link, &mut |name| clock.compiled(name))
     }
 

@@ -305,12 +305,13 @@ impl<'t> Reader<'t, '_> {
     /// What follows `.ptr`: `.global .align 8`.
     fn pointer(&mut self, start: usize, head: &mut HeadReader<'_>) -> Option<()> {
         let mut end = self.cursor.pos;
-        let mut align = None;
+        let (mut space, mut align) = (None, None);
         self.cursor.skip_trivia()?;
         if self.cursor.byte() == b'.' {
             let mut before = self.cursor.pos;
             let mut word = self.cursor.dot_word()?;
             if matches!(self.cursor.bytes(word), b".const" | b".global" | b".local" | b".shared") {
+                space = Some(&self.cursor.text[word]);
                 end = self.cursor.pos;
                 self.cursor.skip_trivia()?;
                 before = self.cursor.pos;
@@ -325,7 +326,7 @@ impl<'t> Reader<'t, '_> {
             }
         }
         let range = TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32));
-        head.pointer(range, align, self.out);
+        head.pointer(range, space, align, self.out);
         Some(())
     }
 

@@ -136,6 +136,6 @@ impl Layout {
         let Shape { ty, align, .. } = kind.shape;
         let offset = self.end.checked_next_multiple_of(align).unwrap_or(u32::MAX);
         self.end = offset.saturating_add(size);
-        Param { name: name.to_owned(), ty, size, align, offset, reg: None }
+        Param { name: name.to_owned(), ty, size, align, offset, reg: None, pointer: kind.head.pointer }
     }
 }

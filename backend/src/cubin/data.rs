@@ -53,6 +53,11 @@ pub(super) struct Globals {
     pub(super) zeroed_align: u64,
 }
 
+/// A global variable that this module defines.
+fn has_place(v: &Variable) -> bool {
+    v.space == Space::Global && v.linkage != Linkage::Extern
+}
+
 /// Appends a variable's bytes at offset `at` of a section, and its relocations.
 fn append_variable(
     program: &Program<'_>,
@@ -102,10 +107,13 @@ fn append_variable(
 }
 
 impl Linker<'_> {
-    /// Bank 4: the addresses that any kernel reads.
+    /// Bank 4: the addresses of all global variables, and those of functions that any kernel reads.
     pub(super) fn address_slots(&self) -> Result<Option<Data>, CodegenError> {
         let mut symbols: Vec<Name> =
             self.functions.iter().flat_map(|f| f.code.attributes.symbols.iter().copied()).collect();
+        let globals = (0..).zip(&self.env.variables).filter(|(_, v)| has_place(v));
+        // What has no room and is not read needs none.
+        symbols.extend(globals.map(|(i, _)| Name::Global(i)).take(layout::BANK_BYTES as usize / 8));
         symbols.sort_unstable();
         symbols.dedup();
         let mut relocs = Vec::new();
@@ -147,12 +155,8 @@ impl Linker<'_> {
         let env = self.env;
         let mut data = Data::default();
         let (mut init_align, mut zeroed_bytes, mut zeroed_align) = (1u64, 0u64, 1u64);
-        let mut globals: Vec<(usize, &Variable)> = env
-            .variables
-            .iter()
-            .enumerate()
-            .filter(|(_, v)| v.space == Space::Global && v.linkage != Linkage::Extern)
-            .collect();
+        let mut globals: Vec<(usize, &Variable)> =
+            env.variables.iter().enumerate().filter(|(_, v)| has_place(v)).collect();
         globals.sort_by_key(|(_, v)| Reverse(v.align));
         for (i, v) in globals {
             let align = u64::from(v.align.max(1));

@@ -5,13 +5,14 @@ use super::info::{self, Attribute, Records};
 use super::symbols::Names;
 use super::{LinkFunction, Linker};
 use crate::assemble::JumpTable;
-use crate::input::Symbol as Name;
+use crate::input::{Param, Symbol as Name};
 use crate::target::SMALL_PARAM_BYTES;
+use ptx_isa::Space;
 
 impl Linker<'_> {
     pub(super) fn module_records(&self, names: &Names) -> Vec<u8> {
         let mut records = Records::default();
-        for (i, (f, symbol)) in self.functions.iter().zip(&names.kernels).enumerate() {
+        for (i, (f, symbol)) in self.functions.iter().zip(&names.kernels).enumerate().rev() {
             let resources = &f.code.resources;
             records.words(Attribute::Regcount, &[symbol.0, resources.registers]);
             for (part, name) in self.kernels[i].joined.parts.iter().zip(&names.parts[i]) {
@@ -54,29 +55,38 @@ impl Linker<'_> {
     ) -> Vec<u8> {
         let (attributes, launch) = (&f.code.attributes, &f.input.launch);
         let mut r = Records::default();
+        let rela = self.target.cubin.rela;
+        let workaround = |r: &mut Records| {
+            if let Some(value) = self.target.cubin.workaround {
+                r.words(Attribute::SwWar, &[value]);
+            }
+        };
+        if !rela {
+            workaround(&mut r);
+        }
         r.words(Attribute::CudaApiVersion, &[u32::from(info::API_VERSION)]);
         let parameter_bytes = f.input.param_bytes();
         let first = u32::from(self.target.first_param(parameter_bytes));
-        let parameters = |r: &mut Records| {
-            let place = first | parameter_bytes << 16;
-            r.words(Attribute::ParamCbank, &[parameter_bank.0, place]);
-            r.half(Attribute::CbankParamSize, parameter_bytes as u16);
-        };
+        let place = first | parameter_bytes << 16;
+        let bank = |r: &mut Records| r.words(Attribute::ParamCbank, &[parameter_bank.0, place]);
+        let bank_size = |r: &mut Records| r.half(Attribute::CbankParamSize, parameter_bytes as u16);
+        let has_parameters = !f.input.params.is_empty();
         if self.target.cubin.workaround_35 {
             r.flag(Attribute::Workaround35);
         }
-        if !self.target.cubin.rela {
-            parameters(&mut r);
+        if !rela && has_parameters {
+            bank(&mut r);
+            bank_size(&mut r);
         }
         for (ordinal, p) in f.input.params.iter().enumerate().rev() {
             let place = ordinal as u32 | p.offset << 16;
             if parameter_bytes > SMALL_PARAM_BYTES {
                 r.words(Attribute::KparamInfoV2, &[0, place, p.size]);
             } else {
-                r.words(Attribute::KparamInfo, &[0, place, p.size << 18 | 0x1f << 12]);
+                r.words(Attribute::KparamInfo, &[0, place, p.size << 18 | 0x1f << 12 | pointee(p, rela)]);
             }
         }
-        if self.target.cubin.rela {
+        if rela {
             r.half(Attribute::SparseMmaMask, 0);
         }
         r.half(Attribute::MaxregCount, attributes.max_registers as u16);
@@ -87,7 +97,7 @@ impl Linker<'_> {
         if f.code.resources.barriers > 0 {
             r.byte(Attribute::NumBarriers, f.code.resources.barriers as u8);
         }
-        r.half(Attribute::MercuryIsaVersion, if self.target.cubin.rela { 0x0101 } else { 0 });
+        r.half(Attribute::MercuryIsaVersion, if rela { 0x0101 } else { 0 });
         if !attributes.coop_groups.is_empty() {
             let masks: Vec<u32> = attributes.coop_groups.iter().map(|g| g.1).collect();
             let offsets: Vec<u32> = attributes.coop_groups.iter().map(|g| g.0).collect();
@@ -104,13 +114,13 @@ impl Linker<'_> {
         for targets in branch_targets(&f.code.tables) {
             r.words(Attribute::IndirectBranchTargets, &targets);
         }
-        if attributes.reads_ctaid_z && !self.target.cubin.rela {
+        if attributes.reads_ctaid_z && !rela {
             r.flag(Attribute::CtaidzUsed);
         }
         if let Some(size) = launch.reqntid {
             r.words(Attribute::ReqNtid, &size);
         }
-        if let Some(size) = launch.maxntid.or(launch.reqntid) {
+        if let Some(size) = launch.maxntid {
             r.words(Attribute::MaxThreads, &size);
         }
         if let Some(size) = launch.reqnctapercluster {
@@ -122,11 +132,12 @@ impl Linker<'_> {
         if attributes.uses_convergence_barriers {
             r.words(Attribute::CrsStackSize, &[0]);
         }
-        if self.target.cubin.rela {
-            parameters(&mut r);
-        }
-        if let Some(value) = self.target.cubin.workaround {
-            r.words(Attribute::SwWar, &[value]);
+        if rela {
+            if has_parameters {
+                bank_size(&mut r);
+                bank(&mut r);
+            }
+            workaround(&mut r);
         }
         r.into_bytes()
     }
@@ -146,4 +157,18 @@ fn branch_targets(tables: &[JumpTable]) -> Vec<Vec<u32>> {
         }
     }
     records
+}
+
+/// What a parameter points to: the space, and the alignment as a power of two.
+fn pointee(p: &Param, rela: bool) -> u32 {
+    let Some(pointer) = p.pointer else { return 0 };
+    let space = match pointer.space {
+        Some(Space::Local) => 1,
+        Some(Space::Shared) => 2,
+        // From sm_90 on constants are as global.
+        Some(Space::Const) if !rela => 3,
+        Some(Space::Const | Space::Global) => 4,
+        _ => 5,
+    };
+    space << 8 | pointer.align.trailing_zeros()
 }

@@ -73,7 +73,8 @@ impl Linker<'_> {
                 ".nv.constant4" => loaded.constant4,
                 ".nv.constant3" => loaded.constant3,
                 ".nv.global.init" => loaded.init,
-                _ => Some(about.frame),
+                ".debug_frame" => Some(about.frame),
+                _ => about.lines.iter().find(|(name, _)| *name == of).map(|&(_, section)| section),
             };
             let section = self.image.section_mut(section);
             section.info = applies_to.map_or(0, |s| s.0);

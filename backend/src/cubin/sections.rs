@@ -6,7 +6,7 @@ use super::numbers::{
     SHF_ALLOC, SHF_EXEC, SHF_INFO, SHF_WRITE, SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT, SHT_CUDA_INFO,
     SHT_CUDA_RELOCINFO, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS,
 };
-use super::{LinkFunction, Linker, info, note};
+use super::{LinkFunction, Linker, info, lines, note};
 use crate::input::Symbol;
 use ptx_isa::Space;
 
@@ -16,12 +16,24 @@ const REL_ACTION: [u8; 16] = [0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0,
 /// Sections that describe the file.
 pub(super) struct About {
     pub(super) frame: SectionId,
+    /// Line tables, and what belongs to them, by name.
+    pub(super) lines: Vec<(&'static str, SectionId)>,
     pub(super) tool_note: SectionId,
     pub(super) cuda_note: SectionId,
     pub(super) module_info: SectionId,
     /// Parallel to the functions.
     pub(super) kernel_info: Vec<SectionId>,
     pub(super) callgraph: SectionId,
+    /// `.nv.rel.action`, before sm_90.
+    pub(super) action: Option<SectionId>,
+}
+
+/// What is written of lines.
+pub(super) struct Tables {
+    pub(super) source: lines::Section,
+    pub(super) machine: lines::Section,
+    pub(super) strings: Vec<u8>,
+    pub(super) text: Vec<u8>,
 }
 
 /// Sections that are loaded.
@@ -42,8 +54,26 @@ pub(super) struct Loaded {
 
 impl Linker<'_> {
     /// Sections that describe the file and are not loaded.
-    pub(super) fn about_sections(&mut self, arguments: &str, frames: Vec<u8>) -> About {
+    pub(super) fn about_sections(
+        &mut self,
+        arguments: &str,
+        frames: Vec<u8>,
+        tables: Option<Tables>,
+    ) -> About {
         let frame = self.image.add_section(Self::plain(".debug_frame", SHT_PROGBITS, 0, 1, frames));
+        let mut lines = Vec::new();
+        if let Some(tables) = tables {
+            for (name, bytes, always) in [
+                (".debug_line", tables.source.bytes, true),
+                (".debug_str", tables.strings, false),
+                (".nv_debug_line_sass", tables.machine.bytes, true),
+                (".nv_debug_ptx_txt", tables.text, true),
+            ] {
+                if always || !bytes.is_empty() {
+                    lines.push((name, self.image.add_section(Self::plain(name, SHT_PROGBITS, 0, 1, bytes))));
+                }
+            }
+        }
         let tool_note = Self::plain(".note.nv.tkinfo", SHT_NOTE, 0x200_0000, 4, note::tool(arguments));
         let tool_note = self.image.add_section(tool_note);
         let cuda_note = note::cuda(self.env.target);
@@ -73,12 +103,12 @@ impl Linker<'_> {
         let mut callgraph = Self::plain(".nv.callgraph", SHT_CUDA_CALLGRAPH, 0, 4, vec![0; 8 * pairs]);
         callgraph.entry_size = 8;
         let callgraph = self.linked(callgraph);
-        if !self.target.cubin.rela {
+        let action = (!self.target.cubin.rela).then(|| {
             let mut action = Self::plain(".nv.rel.action", SHT_CUDA_RELOCINFO, 0, 8, REL_ACTION.to_vec());
             action.entry_size = 8;
-            self.image.add_section(action);
-        }
-        About { frame, tool_note, cuda_note, module_info, kernel_info, callgraph }
+            self.image.add_section(action)
+        });
+        About { frame, lines, tool_note, cuda_note, module_info, kernel_info, callgraph, action }
     }
 
     /// Code and data, in the file order of the target.
@@ -122,9 +152,12 @@ impl Linker<'_> {
             section.segment = Some(Segment::Data);
             self.image.add_section(section)
         });
-        let shared: Vec<(usize, SectionId)> =
-            (0..self.functions.len()).filter_map(|i| Some((i, self.shared_section(i, text[i])?))).collect();
-        let reserved = (rela && !shared.is_empty()).then(|| {
+        // The first kernel's stands before what belongs to all.
+        let mut shared = Vec::new();
+        if let Some(&text) = text.first() {
+            shared.extend(self.shared_section(0, text).map(|section| (0, section)));
+        }
+        let reserved = rela.then(|| {
             let size = self.reserved_shared_bytes();
             self.zero_section(".nv.shared.reserved.0".into(), SHF_WRITE | SHF_ALLOC, 1, size)
         });
@@ -132,6 +165,9 @@ impl Linker<'_> {
             let (align, bytes) = (globals.zeroed_align, globals.zeroed_bytes);
             self.zero_section(".nv.global".into(), SHF_WRITE | SHF_ALLOC, align, bytes)
         });
+        for (i, &text) in text.iter().enumerate().skip(1) {
+            shared.extend(self.shared_section(i, text).map(|section| (i, section)));
+        }
         if rela {
             parameters = self.parameter_sections(Segment::Parameters);
         }

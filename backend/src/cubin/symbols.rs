@@ -36,7 +36,9 @@ impl Linker<'_> {
         symbols.push(section_symbol(about.tool_note, ".note.nv.tkinfo"));
         symbols.push(section_symbol(about.cuda_note, ".note.nv.cuinfo"));
         symbols.push(section_symbol(about.frame, ".debug_frame"));
+        symbols.extend(about.lines.iter().map(|&(name, section)| section_symbol(section, name)));
         symbols.push(section_symbol(about.callgraph, ".nv.callgraph"));
+        symbols.extend(about.action.map(|section| section_symbol(section, ".nv.rel.action")));
         for (name, section) in [
             (".nv.constant4", loaded.constant4),
             (".nv.constant3", loaded.constant3),
@@ -54,7 +56,10 @@ impl Linker<'_> {
         for &(i, section) in &loaded.function_banks {
             symbols.push(section_symbol(section, &format!(".nv.constant2.{}", self.functions[i].code.name)));
         }
-        for &(i, section) in &loaded.shared {
+        let has_static = |&&(i, _): &&(usize, SectionId)| self.functions[i].code.resources.shared_bytes > 0;
+        let statics = loaded.shared.iter().filter(has_static);
+        let any_static = statics.clone().next().is_some();
+        for &(i, section) in statics {
             symbols.push(section_symbol(section, &format!(".nv.shared.{}", self.functions[i].code.name)));
         }
         self.resolve_places(loaded.init, loaded.zeroed, loaded.constant3);
@@ -65,6 +70,17 @@ impl Linker<'_> {
             self.part_symbols(&mut symbols, loaded, binding, &mut parts);
         }
         symbols.extend(loaded.reserved.into_iter().flat_map(|section| self.reserved_symbols(section)));
+        if any_static && self.reserved_shared_bytes() > 0 {
+            symbols.push(Symbol {
+                name: ".nv.reservedSmem.cap".into(),
+                section: None,
+                binding: Binding::Weak,
+                kind: SymbolKind::Object,
+                other: 0,
+                value: self.target.shared_base.into(),
+                size: 4,
+            });
+        }
         let mut kernels = Vec::new();
         for (i, f) in self.functions.iter().enumerate() {
             kernels.push(Image::symbol_id(symbols.len()));
@@ -172,8 +188,8 @@ impl Linker<'_> {
                 let Some((section, value)) = self.places[i] else { continue };
                 let binding = match v.linkage {
                     Linkage::Internal => Binding::Local,
-                    Linkage::Weak | Linkage::Common => Binding::Weak,
-                    Linkage::Visible | Linkage::Extern => Binding::Global,
+                    Linkage::Weak => Binding::Weak,
+                    Linkage::Common | Linkage::Visible | Linkage::Extern => Binding::Global,
                 };
                 if (binding == Binding::Local) != local {
                     continue;

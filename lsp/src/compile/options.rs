@@ -9,6 +9,7 @@ mod table;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use ptx_analysis::LineTables;
 use ptx_backend::compile::stages;
 use ptx_isa::Sm;
 
@@ -38,6 +39,7 @@ pub(super) struct Options {
     pub(super) min_blocks: Option<u32>,
     /// The three above win over what kernels say.
     pub(super) overrides_directives: bool,
+    pub(super) lines: LineTables,
     pub(super) entries: Vec<String>,
     /// Threads that compile functions.
     pub(super) threads: Option<usize>,
@@ -82,6 +84,7 @@ impl Default for Options {
             max_threads: None,
             min_blocks: None,
             overrides_directives: false,
+            lines: LineTables::Given,
             entries: Vec::new(),
             threads: None,
             verbose: false,
@@ -242,9 +245,22 @@ impl Reader {
         o.warn_on_spills = has("warn-on-spills");
         o.warn_on_local_memory = has("warn-on-local-memory-usage");
         o.warn_on_doubles = has("warn-on-double-precision-use");
+        // With `--device-debug` too, which otherwise asks for more than there is.
+        let asked = has("generate-line-info") || has("device-debug");
+        o.lines = match has("suppress-debug-info") {
+            true => LineTables::Never,
+            false if asked => LineTables::Always,
+            false => LineTables::Given,
+        };
         o.overrides_directives = has("override-directive-values");
         (o.help, o.version, o.list_versions) = (has("help"), has("version"), has("list-version"));
         o.sources = std::mem::take(&mut self.files);
+        if o.sources.len() > 1 {
+            o.lines = LineTables::Never;
+        }
+        if asked && o.sources.len() > 1 {
+            self.warn("line tables of several inputs are not supported yet: none are written");
+        }
         if let Some(path) = self.value("output-file") {
             self.options.output = path.into();
         }
@@ -448,7 +464,9 @@ impl Reader {
             self.warn("Conflicting options --device-debug and --generate-line-info specified, ignoring --generate-line-info option");
         }
         if debug && !has("suppress-debug-info") {
-            self.warn("option 'device-debug' is not supported yet: no debug sections are written");
+            self.warn(
+                "option 'device-debug' is not supported yet: of debug sections only line tables are written",
+            );
         }
         if has("g-tensor-memory-access-check") && !has("gno-tensor-memory-access-check") {
             self.warn("option 'g-tensor-memory-access-check' is not supported yet: accesses are not checked");
@@ -694,7 +712,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_said() {
-        assert!(told("-lineinfo a")[0].contains("not supported yet"));
+        assert!(told("-g a")[0].contains("not supported yet"));
         assert!(told("-fmad=false -pic true -ret-end a")[0].contains("return-at-end"));
         assert!(told("-dlcm=ca a").is_empty() && told("-dlcm=cg a")[0].contains("not supported yet"));
         assert!(parsed("-device-stack-protector false a").is_ok());

@@ -80,7 +80,15 @@ impl Sample {
         let size = ty.bytes();
         let offset = end.next_multiple_of(size);
         self.symbols.insert(name.into(), Symbol::Param(self.func.params.len() as u32));
-        self.func.params.push(Param { name: name.into(), ty, size, align: size, offset, reg: None });
+        self.func.params.push(Param {
+            name: name.into(),
+            ty,
+            size,
+            align: size,
+            offset,
+            reg: None,
+            pointer: None,
+        });
     }
 
     fn variable(&mut self, space: &str, size: u64, name: &str) {

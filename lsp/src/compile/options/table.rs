@@ -71,7 +71,7 @@ pub(super) const OPTIONS: &[Row] = &[
     row("force-load-cache", "flcm", Text, Honoured),
     row("force-store-cache", "fscm", Text, Honoured),
     row("g-tensor-memory-access-check", "g-tmem-access-check", Nothing, Honoured),
-    row("generate-line-info", "lineinfo", Nothing, Missing("no line table is written")),
+    row("generate-line-info", "lineinfo", Nothing, Honoured),
     row("gno-tensor-memory-access-check", "gno-tmem-access-check", Nothing, Honoured),
     row("gpu-name", "arch", Text, Honoured),
     row("help", "h", Nothing, Honoured),

@@ -8,15 +8,19 @@
 //!
 //! `oracle --execute TEXT [TARGET] [FOLDER…]` runs only the cases that contain a text, with listings of those that differ;
 //! `oracle --run FILE.ptx FILE.cases …` runs described launches of any file, see [`launch`];
+//! `oracle --cubins [--target sm_NN] FILE-OR-FOLDER…` lists how our cubins differ from ptxas's, see [`cubins`], and
+//! `oracle --texts …` what `-v` prints otherwise, see [`texts`];
 //! `oracle --execute "program SEED" TARGET` makes a random program that differs small; `oracle --pack FOLDER TARGET` packs
 //! the cases for a machine with a GPU.
 
 mod code;
 mod corpus;
+mod cubins;
 mod launch;
 mod mutations;
 mod pack;
 mod pair;
+mod texts;
 mod tools;
 mod triangle;
 
@@ -59,6 +63,8 @@ fn main() -> ExitCode {
     let rest = || arguments[1..].iter().map(String::as_str);
     let result = match arguments.first().map(String::as_str) {
         Some("--execute") => execute(rest().next().unwrap_or_default(), rest().skip(1)),
+        Some("--texts") => texts::run(rest()),
+        Some("--cubins") => cubins::run(rest()),
         Some("--run") => launch::run(rest()),
         Some("--pack") => pack_cases(rest().next(), rest().nth(1)),
         _ => compare(arguments.iter().map(PathBuf::from)),

@@ -1,0 +1,230 @@
+//! Where instructions come from: `.file`, `.loc` and the names of inlined functions, for line tables.
+//!
+//! They lie beside what is compiled: machine code names the statements it was made for, whose places in the text say what
+//! is in effect there. So code stays valid while only positions change.
+
+use ptx_backend::CompiledFunction;
+use ptx_backend::cubin::{File, Inlined, Lines, Place, Row};
+use ptx_backend::input::SrcId;
+use ptx_syntax::{SyntaxKind, lex};
+use rustc_hash::FxHashMap;
+
+use crate::db::{Database, SourceFile};
+use crate::ide;
+use crate::items::Item;
+use crate::lower::lower;
+
+/// What a text says of its source.
+pub(crate) struct Positions {
+    lines: Lines,
+    /// Where each place is given, by its index.
+    starts: Vec<u32>,
+}
+
+/// A word and where it starts.
+type Word<'t> = (SyntaxKind, &'t str, u32);
+
+impl Positions {
+    pub(crate) fn read(text: &str) -> Self {
+        let mut words: Vec<Word<'_>> = Vec::new();
+        let mut at = 0;
+        for token in lex(text) {
+            let end = at + token.len as usize;
+            if !token.kind.is_trivia() {
+                words.push((token.kind, &text[at..end], at as u32));
+            }
+            at = end;
+        }
+        let mut positions = Positions { lines: Lines::default(), starts: Vec::new() };
+        let labels = positions.strings(&words);
+        // The last position of each call.
+        let mut known: FxHashMap<[u32; 3], u32> = FxHashMap::default();
+        for (i, &(kind, word, start)) in words.iter().enumerate() {
+            let rest = &words[i + 1..];
+            match word {
+                ".file" if kind == SyntaxKind::DOT_WORD => positions.lines.files.extend(file(rest)),
+                ".loc" if kind == SyntaxKind::DOT_WORD => {
+                    let Some((position, inlined)) = location(rest, &labels, &known) else { continue };
+                    known.insert(position, positions.starts.len() as u32);
+                    let [file, line, _] = position;
+                    positions.lines.places.push(Place { file, line, inlined });
+                    positions.starts.push(start);
+                }
+                _ => {}
+            }
+        }
+        positions.lines.text = ptx_text(text);
+        positions
+    }
+
+    /// Reads `.debug_str`; the offset of each label in it.
+    fn strings<'t>(&mut self, words: &[Word<'t>]) -> FxHashMap<&'t str, u32> {
+        let mut labels = FxHashMap::default();
+        let is_start = |pair: &[Word<'_>]| pair[0].1 == ".section" && pair[1].1 == ".debug_str";
+        let Some(start) = words.windows(2).position(is_start) else { return labels };
+        let mut rest = words[start + 2..].iter().skip(1).peekable();
+        while let Some((kind, word, _)) = rest.next().filter(|(.., word, _)| *word != "}") {
+            match kind {
+                SyntaxKind::INT => self.lines.strings.push(integer(word).unwrap_or(0) as u8),
+                SyntaxKind::IDENT if rest.peek().is_some_and(|(kind, ..)| *kind == SyntaxKind::COLON) => {
+                    labels.insert(*word, self.lines.strings.len() as u32);
+                }
+                _ => {}
+            }
+        }
+        labels
+    }
+
+    /// Adds where the code of a kernel comes from: its own and that of its functions, each with its first byte.
+    pub(crate) fn add_kernel<'db, 'c>(
+        &mut self,
+        db: &'db Database,
+        file: SourceFile,
+        pieces: impl Iterator<Item = (Item<'db>, &'c CompiledFunction, u64)>,
+    ) {
+        let mut rows = Vec::new();
+        for (item, code, start) in pieces {
+            self.add_function(db, file, item, code, start, &mut rows);
+        }
+        self.lines.kernels.push(rows);
+    }
+
+    fn add_function(
+        &self,
+        db: &Database,
+        file: SourceFile,
+        item: Item<'_>,
+        code: &CompiledFunction,
+        start: u64,
+        rows: &mut Vec<Row>,
+    ) {
+        let (lowered, offset) = (lower(db, item), u32::from(item.offset(db)));
+        let index = ide::line_index(db, file);
+        let line = |at: u32| index.line_col(at.into()).line + 1;
+        let given = |at: u32| self.starts.partition_point(|&start| start <= at);
+        let first = given(offset);
+        let of = |src: SrcId| -> Option<(Option<u32>, u32)> {
+            let at = offset + u32::from(lowered.map.statement(src)?.start());
+            let place = given(at).checked_sub(1).filter(|&place| place >= first);
+            Some((place.map(|place| place as u32), line(at)))
+        };
+        let end = offset + item.text(db).len() as u32;
+        let own = self.starts.get(first).is_some_and(|&start| start < end).then_some(first as u32);
+        // What precedes the first statement's code stands for the opening of the body.
+        let body = item.text(db).find('{').map_or(offset, |brace| offset + brace as u32);
+        let mut last = (own, line(body));
+        rows.push(Row { at: start, place: last.0, ptx_line: last.1 });
+        let mut known: Option<(SrcId, (Option<u32>, u32))> = None;
+        for (i, src) in (0u64..).zip(code.lines.iter()) {
+            let Some(src) = *src else { continue };
+            let found = match known {
+                Some((before, found)) if before == src => found,
+                _ => of(src).unwrap_or(last),
+            };
+            known = Some((src, found));
+            let found = (found.0.or(last.0), found.1);
+            if i > 0 && found != last {
+                last = found;
+                rows.push(Row { at: start + i * INST_BYTES, place: last.0, ptx_line: last.1 });
+            }
+        }
+    }
+
+    /// Whether there is any.
+    pub(crate) fn any(&self) -> bool {
+        !self.starts.is_empty()
+    }
+
+    pub(crate) fn finish(self) -> Lines {
+        self.lines
+    }
+}
+
+const INST_BYTES: u64 = 16;
+
+fn integer(word: &str) -> Option<u64> {
+    let (digits, radix) = match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None => (word, 10),
+    };
+    u64::from_str_radix(digits.trim_end_matches('U'), radix).ok()
+}
+
+/// `1 "a.cu", 0, 0`
+fn file(words: &[Word<'_>]) -> Option<File> {
+    let number = u32::try_from(integer(words.first()?.1)?).ok()?;
+    let (kind, name, _) = *words.get(1)?;
+    let name = name.strip_prefix('"')?.strip_suffix('"').filter(|_| kind == SyntaxKind::STRING)?.to_owned();
+    let value = |i: usize| {
+        let comma = words.get(i)?.0 == SyntaxKind::COMMA;
+        integer(words.get(i + 1).filter(|_| comma)?.1)
+    };
+    let time = value(2);
+    Some(File { number, name, time: time.unwrap_or(0), size: time.and_then(|_| value(4)).unwrap_or(0) })
+}
+
+/// `1 2 3, function_name label+4, inlined_at 1 5 6`: the position, and where it is inlined.
+fn location(
+    words: &[Word<'_>],
+    labels: &FxHashMap<&str, u32>,
+    known: &FxHashMap<[u32; 3], u32>,
+) -> Option<([u32; 3], Option<Inlined>)> {
+    let number = |i: usize| u32::try_from(integer(words.get(i)?.1)?).ok();
+    let position = |i: usize| Some([number(i)?, number(i + 1)?, number(i + 2)?]);
+    let own = position(0)?;
+    let is = |i: usize, text: &str| words.get(i).is_some_and(|(_, word, _)| *word == text);
+    if !(is(3, ",") && is(4, "function_name")) {
+        return Some((own, None));
+    }
+    let label = words.get(5)?.1;
+    let (more, next) = if is(6, "+") { (number(7)?, 8) } else { (0, 6) };
+    if !(is(next, ",") && is(next + 1, "inlined_at")) {
+        return Some((own, None));
+    }
+    let name = labels.get(label).copied().unwrap_or(0).saturating_add(more);
+    let at = position(next + 2).and_then(|call| known.get(&call)).copied();
+    Some((own, at.map(|at| Inlined { name, at })))
+}
+
+/// The text of the debug section: its lines as strings, without indentation. Lines of comments, positions and data are
+/// empty, so that the others keep their numbers.
+fn ptx_text(text: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for line in text.lines() {
+        let line = line.trim_start_matches([' ', '\t']);
+        let left_out = ["//", ".loc", ".file", ".b8", ".b16", ".b32", ".b64"];
+        if !left_out.iter().any(|start| line.starts_with(start)) {
+            out.extend(line.bytes().filter(|&byte| byte != 0));
+        }
+        out.push(0);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = ".version 9.0 // .loc 7 7 7\n\t.loc\t1 10 1\n.loc 2 20 3, function_name $L1+2, inlined_at 1 10 1\n\
+        .loc 1 10 1\n.loc 1 4 5, function_name none, inlined_at 9 9 9\n.file 1 \"/a/b.cu\"\n.file 2 \"c\", 17, 0x10\n\
+        .section .debug_str\n{\n$L0:\n.b8 65,66\n.b8 0\n$L1: .b8 67,0\n}\n";
+
+    #[test]
+    fn positions_are_read() {
+        let positions = Positions::read(TEXT);
+        let Lines { files, places, strings, text, .. } = positions.lines;
+        let file = |number, name: &str, time, size| File { number, name: name.into(), time, size };
+        assert_eq!(files, [file(1, "/a/b.cu", 0, 0), file(2, "c", 17, 16)]);
+        let place = |file, line, inlined| Place { file, line, inlined };
+        let inlined = Some(Inlined { name: 5, at: 0 });
+        assert_eq!(
+            places,
+            [place(1, 10, None), place(2, 20, inlined), place(1, 10, None), place(1, 4, None)]
+        );
+        assert_eq!(strings, b"AB\0C\0");
+        let lines = String::from_utf8(text).unwrap();
+        let lines: Vec<&str> = lines.split_terminator('\0').collect();
+        assert_eq!(lines[..2], [".version 9.0 // .loc 7 7 7", ""]);
+        assert_eq!(lines[7..], [".section .debug_str", "{", "$L0:", "", "", "$L1: .b8 67,0", "}"]);
+    }
+}
