@@ -113,6 +113,7 @@ pub(super) const OPTIONS: &[Row] = &[
     row("fdevice-time-trace", "fdevice-time-trace", Text, Honoured),
     row("fast-compile", "fast-compile", Nothing, Holds),
     row("jobserver", "jobserver", Nothing, Missing("threads are not taken from make")),
+    row("regAllocOptLevel", "regAllocOptLevel", Number, Holds),
     row("tool-name", "tool-name", Text, Holds),
     row("uumn", "uumn", Nothing, Holds),
     row("print-potentially-overlapping-membermasks", "print-potentially-overlapping-membermasks", Nothing, Missing("masks are not printed")),
