@@ -4,7 +4,7 @@
 //! cheap to clone; a clone is a snapshot and must be dropped before the next write can finish.
 
 use ptx_backend::input::Launch;
-use ptx_isa::Sm;
+use ptx_isa::{Mod, Opcode, ScalarType, Sm, Space};
 use salsa::{Durability, Setter};
 
 use crate::diagnostic::Levels;
@@ -52,6 +52,61 @@ impl LaunchBounds {
     }
 }
 
+/// Which caches the options want accesses of global memory to go through, by generic addresses too.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct CacheModifiers {
+    pub loads: Option<CacheModifier>,
+    pub stores: Option<CacheModifier>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct CacheModifier {
+    /// One of `.ca`, `.cg`, `.cs`, `.lu`, `.cv`, `.wb` and `.wt`.
+    pub modifier: Mod,
+    /// Also where an access names another.
+    pub forced: bool,
+}
+
+impl CacheModifiers {
+    /// An access with its modifier; `None` where that is what it says already, or it is no access of those.
+    pub fn of(self, opcode: &Opcode) -> Option<Opcode> {
+        const CACHES: [Mod; 7] = [Mod::Ca, Mod::Cg, Mod::Cs, Mod::Lu, Mod::Cv, Mod::Wb, Mod::Wt];
+        // These say what cannot be said beside a cache.
+        const OTHERS: [Mod; 13] = [
+            Mod::Volatile,
+            Mod::Relaxed,
+            Mod::Acquire,
+            Mod::Release,
+            Mod::Mmio,
+            Mod::Nc,
+            Mod::L1EvictNormal,
+            Mod::L1EvictUnchanged,
+            Mod::L1EvictFirst,
+            Mod::L1EvictLast,
+            Mod::L1NoAllocate,
+            Mod::L2EvictFirst,
+            Mod::L2EvictLast,
+        ];
+        let CacheModifier { modifier, forced } = match opcode.form.mnemonic() {
+            "ld" => self.loads?,
+            "st" => self.stores?,
+            _ => return None,
+        };
+        let named = opcode.mods().find(|m| CACHES.contains(m));
+        let elsewhere = opcode.mods().filter_map(Mod::space).any(|space| space != Space::Global);
+        if elsewhere
+            || named == Some(modifier)
+            || named.is_some() && !forced
+            || OTHERS.iter().any(|&m| opcode.has(m))
+        {
+            return None;
+        }
+        let mods: Vec<Mod> = opcode.mods().filter(|m| Some(*m) != named).chain([modifier]).collect();
+        let types: Vec<ScalarType> = opcode.types().collect();
+        Opcode::new(opcode.form, &mods, &types)
+    }
+}
+
 /// What the checks and the compiler are asked to do, for all files of a database.
 #[salsa::input(singleton, debug)]
 pub struct Options {
@@ -68,6 +123,8 @@ pub struct Options {
     pub max_registers: Option<u32>,
     #[returns(copy)]
     pub launch: LaunchBounds,
+    #[returns(copy)]
+    pub caches: CacheModifiers,
     /// The most statements of a function that is compiled while its file is edited; `None`: any.
     #[returns(copy)]
     pub live_limit: Option<u32>,
@@ -111,10 +168,18 @@ impl Database {
 
     fn with_storage(storage: salsa::Storage<Self>) -> Self {
         let db = Self { storage };
-        let _options =
-            Options::builder(None, None, 3, None, LaunchBounds::default(), None, Levels::default())
-                .durability(Durability::HIGH)
-                .new(&db);
+        let _options = Options::builder(
+            None,
+            None,
+            3,
+            None,
+            LaunchBounds::default(),
+            CacheModifiers::default(),
+            None,
+            Levels::default(),
+        )
+        .durability(Durability::HIGH)
+        .new(&db);
         db
     }
 
@@ -128,6 +193,7 @@ impl Database {
             own.opt_level(self),
             own.max_registers(self),
             own.launch(self),
+            own.caches(self),
             own.live_limit(self),
             own.levels(self).clone(),
         )
@@ -197,7 +263,56 @@ impl Database {
         Options::get(self).set_launch(self).with_durability(Durability::HIGH).to(bounds);
     }
 
+    pub fn set_caches(&mut self, caches: CacheModifiers) {
+        Options::get(self).set_caches(self).with_durability(Durability::HIGH).to(caches);
+    }
+
     pub fn set_levels(&mut self, levels: Levels) {
         Options::get(self).set_levels(self).with_durability(Durability::HIGH).to(levels);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modifiers_of_caches() {
+        let of = |name: &str, modifier, forced| {
+            let all = Some(CacheModifier { modifier, forced });
+            let mut words = name.split('.');
+            let mnemonic = words.next().unwrap();
+            let opcode = ptx_isa::resolve(mnemonic, &words.collect::<Vec<_>>()).unwrap();
+            CacheModifiers { loads: all, stores: all }.of(&opcode).map(|changed| changed.mods().last())
+        };
+        for name in ["ld.global.f32", "ld.u32", "st.global.v4.b32", "ld.weak.global.b64", "st.b8"] {
+            assert_eq!(of(name, Mod::Cg, false), Some(Some(Mod::Cg)), "{name}");
+        }
+        for name in [
+            "ld.shared.f32",
+            "ld.param.u64",
+            "st.local.b32",
+            "ld.global.nc.f32",
+            "ld.volatile.global.f32",
+            "st.relaxed.gpu.global.b32",
+            "ld.global.L1::evict_last.b32",
+            "add.f32",
+        ] {
+            assert_eq!(of(name, Mod::Cg, true), None, "{name}");
+        }
+        assert_eq!(of("ld.global.ca.f32", Mod::Cg, false), None);
+        assert_eq!(of("ld.global.ca.f32", Mod::Cg, true), Some(Some(Mod::Cg)));
+        assert_eq!(of("ld.global.cg.f32", Mod::Cg, true), None);
+    }
+
+    #[test]
+    fn bounds_of_launches() {
+        let own = Launch { maxntid: Some([64, 1, 1]), minnctapersm: Some(2), ..Launch::default() };
+        let mut bounds = LaunchBounds { max_threads: Some([128, 1, 1]), ..LaunchBounds::default() };
+        assert_eq!(bounds.of(own), own);
+        assert_eq!(bounds.of(Launch::default()).maxntid, Some([128, 1, 1]));
+        bounds.overrides = true;
+        assert_eq!(bounds.of(own), Launch { maxntid: Some([128, 1, 1]), ..own });
+        assert_eq!(bounds.of(Launch::default()).minnctapersm, None);
     }
 }

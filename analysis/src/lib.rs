@@ -30,7 +30,8 @@ pub use compile::{
     link_watched,
 };
 pub use db::{
-    CancellationToken, Cancelled, Database, Db, LaunchBounds, Options, SourceFile, catch_cancelled,
+    CacheModifier, CacheModifiers, CancellationToken, Cancelled, Database, Db, LaunchBounds, Options,
+    SourceFile, catch_cancelled,
 };
 pub use text::Text;
 

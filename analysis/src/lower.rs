@@ -25,13 +25,13 @@ use std::iter;
 use std::sync::Arc;
 
 use heading::Headings;
-use ptx_backend::input::{Function, SrcId, Symbol};
+use ptx_backend::input::{Function, SrcId, Stmt, Symbol};
 use ptx_isa::Space;
 use ptx_syntax::ItemKind;
 use text_size::{TextRange, TextSize};
 use walker::Walker;
 
-use crate::db::{Db, Options, SourceFile};
+use crate::db::{CacheModifiers, Db, Options, SourceFile};
 use crate::diagnostic::Diagnostic;
 use crate::ide::Access;
 use crate::items::{Item, Part, items, parts};
@@ -302,13 +302,26 @@ pub fn walk_tree<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
     walker.lowered()
 }
 
-/// The function alone, launched as the options say: equal after an edit that changes only comments, blanks and places.
+/// The function alone, launched and with its memory cached as the options say: equal after an edit that changes only comments, blanks and places.
 #[salsa::tracked]
 pub fn function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Function>> {
     let function = lower(db, item).function.clone()?;
     let launch = Options::get(db).launch(db).of(function.launch);
-    if !function.entry || launch == function.launch {
+    let caches = Options::get(db).caches(db);
+    let same_launch = !function.entry || launch == function.launch;
+    if same_launch && caches == CacheModifiers::default() {
         return Some(function);
     }
-    Some(Arc::new(Function { launch, ..Function::clone(&function) }))
+    let mut function = Function::clone(&function);
+    if function.entry {
+        function.launch = launch;
+    }
+    for statement in &mut function.body {
+        if let Stmt::Instr(instr) = statement
+            && let Some(opcode) = caches.of(&instr.opcode)
+        {
+            instr.opcode = opcode;
+        }
+    }
+    Some(Arc::new(function))
 }

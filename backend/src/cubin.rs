@@ -114,6 +114,7 @@ impl<'a> Linker<'a> {
             .iter()
             .enumerate()
             .map(|(i, &at)| Reloc { at, symbol: Referent::Kernel(i), kind: R_CUDA_64, addend: 0 })
+            .rev()
             .collect();
 
         let tables = lines.map(|lines| Tables {

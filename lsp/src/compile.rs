@@ -146,6 +146,7 @@ fn compile(options: &Options, text: Text, command_line: &str, clock: &mut Clock,
         max_registers: options.max_registers.filter(|_| options.overrides_directives),
         overrides: options.overrides_directives,
     });
+    db.set_caches(options.caches);
     let file = db.add_frozen_file(text.text.clone());
     let task = Task { options, text, db: &db, file };
     task.run(command_line, clock, log)

@@ -9,9 +9,9 @@ mod table;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use ptx_analysis::LineTables;
+use ptx_analysis::{CacheModifier, CacheModifiers, LineTables};
 use ptx_backend::compile::stages;
-use ptx_isa::Sm;
+use ptx_isa::{Mod, Sm};
 
 use super::log::Kind;
 use crate::input;
@@ -40,6 +40,7 @@ pub(super) struct Options {
     /// The three above win over what kernels say.
     pub(super) overrides_directives: bool,
     pub(super) lines: LineTables,
+    pub(super) caches: CacheModifiers,
     pub(super) entries: Vec<String>,
     /// Threads that compile functions.
     pub(super) threads: Option<usize>,
@@ -85,6 +86,7 @@ impl Default for Options {
             min_blocks: None,
             overrides_directives: false,
             lines: LineTables::Given,
+            caches: CacheModifiers::default(),
             entries: Vec::new(),
             threads: None,
             verbose: false,
@@ -390,28 +392,29 @@ impl Reader {
 
     /// Which caches accesses go through that do not say.
     fn caches(&mut self) -> Result<(), String> {
-        for (default, forced, access, plain, others) in [
-            ("def-load-cache", "force-load-cache", "load", "ca", ["cg", "cs", "lu", "cv"]),
-            ("def-store-cache", "force-store-cache", "store", "wb", ["cg", "cs", "wt", "wt"]),
+        const LOADS: [Mod; 5] = [Mod::Ca, Mod::Cg, Mod::Cs, Mod::Lu, Mod::Cv];
+        const STORES: [Mod; 4] = [Mod::Wb, Mod::Cg, Mod::Cs, Mod::Wt];
+        for (default, forced, access, modifiers) in [
+            ("def-load-cache", "force-load-cache", "load", &LOADS[..]),
+            ("def-store-cache", "force-store-cache", "store", &STORES),
         ] {
             if self.value(default).is_some() && self.value(forced).is_some() {
                 self.warn(format!(
                     "Conflicting options {forced} and {default} specified, ignoring {default} option"
                 ));
             }
-            let long = if self.value(forced).is_some() { forced } else { default };
-            let Some(modifier) = self.text(long) else { continue };
-            if modifier != plain && !others.contains(&&*modifier) {
-                return Err(format!("Invalid default cache modifier on {access} specified: {modifier}"));
-            }
-            // These are more than advice: what others write meanwhile has to be seen, and the reverse.
-            if matches!(&*modifier, "cv" | "wt") {
-                return Err(format!("Value '{modifier}' of option '{long}' is not supported yet"));
-            }
-            if modifier != plain || long == forced {
-                self.warn(format!(
-                    "option '{long}' is not supported yet: {access}s use the caches that they name, or '{plain}'"
-                ));
+            let (text, forced) = match (self.text(forced), self.text(default)) {
+                (Some(text), _) => (text, true),
+                (None, Some(text)) => (text, false),
+                (None, None) => continue,
+            };
+            let modifier = modifiers.iter().copied().find(|modifier| modifier.text() == text);
+            let modifier = modifier
+                .ok_or_else(|| format!("Invalid default cache modifier on {access} specified: {text}"))?;
+            let modifier = Some(CacheModifier { modifier, forced });
+            match access {
+                "load" => self.options.caches.loads = modifier,
+                _ => self.options.caches.stores = modifier,
             }
         }
         Ok(())
@@ -626,7 +629,7 @@ mod tests {
             ("-Ofc=max -O1 a", "Conflicting options -opt-level=<1,2,3> and --Ofast-compile=max specified"),
             ("-optf none.txt", "Could not open options file 'none.txt'"),
             ("-ewp a", "Option 'extensible-whole-program' is not supported yet"),
-            ("-dlcm cv a", "Value 'cv' of option 'def-load-cache' is not supported yet"),
+            ("-dscm ca a", "Invalid default cache modifier on store specified: ca"),
         ] {
             assert_eq!(wrong(line), message, "{line}");
         }
@@ -686,6 +689,20 @@ mod tests {
     }
 
     #[test]
+    fn caches() {
+        let caches = |line: &str| parsed(line).unwrap().caches;
+        let of = |modifier, forced| Some(CacheModifier { modifier, forced });
+        let (loads, stores) = (of(Mod::Cg, false), of(Mod::Wt, true));
+        assert_eq!(caches("-dlcm=cg -fscm wt -dscm cs a"), CacheModifiers { loads, stores });
+        assert_eq!(
+            told("-flcm=cg -dlcm=ca a"),
+            [
+                "Conflicting options force-load-cache and def-load-cache specified, ignoring def-load-cache option"
+            ]
+        );
+    }
+
+    #[test]
     fn entries_are_listed_and_empty_names_ignored() {
         assert_eq!(parsed("-e a,b, -e= --entry c a.ptx").unwrap().entries, ["a", "b", "c"]);
     }
@@ -714,7 +731,6 @@ mod tests {
     fn what_is_missing_is_said() {
         assert!(told("-g a")[0].contains("not supported yet"));
         assert!(told("-fmad=false -pic true -ret-end a")[0].contains("return-at-end"));
-        assert!(told("-dlcm=ca a").is_empty() && told("-dlcm=cg a")[0].contains("not supported yet"));
         assert!(parsed("-device-stack-protector false a").is_ok());
         assert!(wrong("-device-stack-protector true a").contains("not supported yet"));
     }
