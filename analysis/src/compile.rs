@@ -456,6 +456,13 @@ pub fn link_watched(
     }
 }
 
+/// The name of the function that a place is in.
+pub fn function_at(db: &Database, file: SourceFile, at: TextSize) -> Option<&str> {
+    let all = items(db, file);
+    let item = *all.get(all.partition_point(|item| item.offset(db) <= at).checked_sub(1)?)?;
+    item.kind(db).is_function().then(|| item.name(db).as_str())
+}
+
 /// The places of instructions on values of 64-bit floating-point types.
 pub fn doubles(db: &Database, file: SourceFile) -> Vec<TextSize> {
     let mut all = Vec::new();

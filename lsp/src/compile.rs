@@ -187,7 +187,11 @@ impl Task<'_> {
             Ok(linked) => self.finish(&linked, clock, log),
             Err(refused) => {
                 for d in &refused {
-                    self.say(Kind::Error, d, log);
+                    let function = ptx_analysis::compile::function_at(db, file, d.range.start());
+                    let (name, line) = self.text.place(d.range.start().into());
+                    let place =
+                        function.map_or(String::new(), |function| format!(" (in function '{function}')"));
+                    log.say_at(name, line, Kind::Error, format_args!("{}{place}", d.message));
                 }
                 log.aborted()
             }

@@ -281,7 +281,7 @@ impl Reader {
         if let Some(threads) = self.number("split-compile") {
             let threads = usize::try_from(threads)
                 .map_err(|_| format!("Invalid value '{threads}' for option '--split-compile'"))?;
-            self.options.threads = Some(threads);
+            self.options.threads = Some(threads).filter(|_| !has("jobserver"));
         }
         if let Some(size) = self.text("max-input-size") {
             let known = number(&size).and_then(|size| u64::try_from(size).ok());
@@ -700,6 +700,13 @@ mod tests {
                 "Conflicting options force-load-cache and def-load-cache specified, ignoring def-load-cache option"
             ]
         );
+    }
+
+    #[test]
+    fn threads() {
+        let threads = |line: &str| parsed(line).unwrap().threads;
+        let lines = ["a", "-split-compile 4 a", "-split-compile 0 a", "-split-compile 4 --jobserver a"];
+        assert_eq!(lines.map(threads), [None, Some(4), Some(0), None]);
     }
 
     #[test]

@@ -64,6 +64,7 @@ KERNELS = [
     (matmul, "*fp16 *fp16 *fp32 i32", {"A": 64, "B": 32}),
     (matmul, "*fp32 *fp32 *fp32 i32", {"A": 32, "B": 32}),
 ]
+REASON = re.compile(r"^ptxc.*?(?:error|fatal) *: (?:not compiled: )?(.*?)(?: \(in function .*)?$", re.M)
 TARGETS = [80, 90, 100, 120]
 # Products of warp groups and tensor memory; `max` of three.
 MAY_BE_REFUSED_FROM = {matmul: 90, softmax: 100}
@@ -107,7 +108,7 @@ def main():
                     finally:
                         sys.stdout = stdout
             except Exception as error:
-                reasons = re.findall(r"^ptxc.*?(?:error|fatal) *: (?:not compiled: )?(.*)", str(error), re.M) or [str(error)[:200]]
+                reasons = REASON.findall(str(error)) or [str(error)[:200]]
                 refused.update({reason for reason in reasons if "aborted" not in reason})
                 print(f"refused   {name}: {reasons[0]}")
                 failed += target < MAY_BE_REFUSED_FROM.get(kernel, 1000)

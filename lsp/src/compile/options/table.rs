@@ -112,7 +112,8 @@ pub(super) const OPTIONS: &[Row] = &[
     row("compiler-stats", "compiler-stats", List, Honoured),
     row("fdevice-time-trace", "fdevice-time-trace", Text, Honoured),
     row("fast-compile", "fast-compile", Nothing, Holds),
-    row("jobserver", "jobserver", Nothing, Missing("threads are not taken from make")),
+    // A process has one thread of make's without asking, and keeps to it.
+    row("jobserver", "jobserver", Nothing, Honoured),
     row("regAllocOptLevel", "regAllocOptLevel", Number, Holds),
     row("tool-name", "tool-name", Text, Holds),
     row("uumn", "uumn", Nothing, Holds),
