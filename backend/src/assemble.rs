@@ -99,8 +99,16 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
         let to = match made.link {
             None => None,
             Some(Link::Function(function)) => Some(LinkTo::Function(function)),
-            Some(Link::Start) => Some(LinkTo::Start),
-            Some(Link::Block(block)) => Some(LinkTo::Place(starts[block.index()])),
+            // As long as the function begins its section.
+            Some(Link::Start) => {
+                inst.set(Field::Target, (-next * i64::from(WORD)) as u64);
+                Some(LinkTo::Start)
+            }
+            Some(Link::Block(block)) => {
+                let place = starts[block.index()];
+                inst.set(Field::Imm32, u64::from(place * WORD));
+                Some(LinkTo::Place(place))
+            }
             Some(Link::Table(id)) => Some(LinkTo::Table(table_start(code, id))),
             Some(Link::Symbol(symbol)) => Some(LinkTo::Symbol(symbol)),
             Some(Link::Distance(block)) => {

@@ -18,12 +18,14 @@ mod switch;
 mod warp;
 
 use crate::CodegenError;
+use crate::abi;
 use crate::input::SrcId;
 use crate::mach::{Block, BlockId, Code, Effect, MachInst, Table};
 use crate::ori::ir::{self, Dst, File, Function, Reg, Src, SrcKind};
-use crate::ori::op::JumpTable;
+use crate::ori::op::{JumpTable, Routine};
+use crate::runtime;
 use crate::target::Target;
-pub(crate) use generic::encodes;
+pub(crate) use generic::{any_form, encodes};
 
 use builder::{Builder, PHASE, Slot, predicate};
 use layout::{Leave, Place, Plan};
@@ -48,8 +50,10 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
         target,
         plan: &plan,
         frame_bytes: frame_bytes(&func.frame),
+        return_address: func.routine.map_or(abi::RETURN_ADDRESS, runtime::return_address),
         out: Vec::new(),
         blocks: Vec::new(),
+        routines: Vec::new(),
         never: Vec::new(),
         tables: Vec::new(),
         listed: plan.order.iter().filter_map(|&block| func.block(block).term.table()).collect(),
@@ -67,6 +71,7 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
             emitter.end_block(None);
         }
     }
+    emitter.routines()?;
     let mut facts = func.facts.clone();
     facts.never.append(&mut emitter.never);
     Ok(Code { sm, blocks: emitter.blocks, tables: emitter.tables, facts, frame: func.frame })
@@ -84,10 +89,14 @@ struct Emitter<'a> {
     target: &'a Target,
     plan: &'a Plan,
     frame_bytes: u32,
+    /// The first register of the address where the function returns to.
+    return_address: u8,
     /// The instructions of the block being emitted.
     out: Vec<MachInst>,
     /// The finished ones.
     blocks: Vec<Block>,
+    /// Routines of the runtime library that are called, whose blocks come last, in this order.
+    routines: Vec<Routine>,
     /// Statements of instructions whose guard never holds.
     never: Vec<SrcId>,
     /// Lists of targets of indirect branches.
@@ -130,6 +139,29 @@ impl Emitter<'_> {
             }
         }
         self.add_to_stack_pointer(&stack, self.frame_bytes.wrapping_neg(), None)
+    }
+
+    /// The block of a routine, which comes after all that are planned.
+    fn routine_block(&mut self, routine: Routine) -> BlockId {
+        let known = self.routines.iter().position(|called| *called == routine);
+        let at = known.unwrap_or_else(|| {
+            self.routines.push(routine);
+            self.routines.len() - 1
+        });
+        BlockId(self.plan.machine_blocks + at as u32)
+    }
+
+    /// The code of the routines that are called.
+    fn routines(&mut self) -> Result<(), CodegenError> {
+        for routine in self.routines.clone() {
+            let code = runtime::compiled(self.target, routine)?;
+            let mut code = emit(&code.func, self.sm, self.target)?;
+            for made in code.blocks.iter_mut().flat_map(|block| &mut block.insts) {
+                made.src = None;
+            }
+            self.blocks.append(&mut code.blocks);
+        }
+        Ok(())
     }
 
     /// A branch, which ends the block.
@@ -271,6 +303,7 @@ b1:
                 let func = Function {
                     name: String::new(),
                     entry: true,
+                    routine: None,
                     blocks: vec![Block {
                         insts: vec![ir::Inst::new(op, &dsts, &srcs, SrcId(0))],
                         ..Block::default()
@@ -290,6 +323,6 @@ b1:
         }
         let missing: Vec<&str> =
             emitted.iter().filter(|(_, ok)| !**ok).map(|(name, _)| name.as_str()).collect();
-        expect!["AtomsCas Bar Copy F2f Fix Pack"].assert_eq(&missing.join(" "));
+        expect!["AtomsCas Bar Compute Copy F2f Fix Pack"].assert_eq(&missing.join(" "));
     }
 }

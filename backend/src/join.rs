@@ -116,7 +116,7 @@ impl<'a> Program<'a> {
     /// # Errors
     /// `Unsupported` for functions without code, `Limit` for code that is too far apart.
     pub fn join(&self, kernel: LinkFunction<'a>, target: &Target) -> Result<Joined, CodegenError> {
-        if kernel.code.links.is_empty() {
+        if is_whole(target.generation(), kernel.code) {
             let (parts, constants) = (Vec::new(), Vec::new());
             let kernel = kernel.code.clone();
             return Ok(Joined { kernel, parts, constants, addresses: self.addresses() });
@@ -161,6 +161,12 @@ impl<'a> Program<'a> {
         let shared = Shared::new(self.env, &pieces, target);
         Whole { program: self, sm, shared, pieces, places }.joined(any_address)
     }
+}
+
+/// It has nothing of other functions. A kernel begins its section, so what counts from there is in its code.
+fn is_whole(sm: Sm, kernel: &CompiledFunction) -> bool {
+    let own = |link: &CodeLink| matches!(link.to, LinkTo::Start | LinkTo::Place(_));
+    kernel.links.iter().all(own) && !takes_addresses(sm, kernel)
 }
 
 /// It calls functions by their addresses, or uses one as a number.
@@ -271,7 +277,8 @@ impl Whole<'_, '_> {
         }
         kernel.resources.stack_bytes = self.stack_bytes(0, &mut vec![None; self.pieces.len()]);
         // A kernel that calls nothing has placed its variables itself.
-        let places_nothing = |link: &CodeLink| matches!(link.to, LinkTo::Start | LinkTo::Table(_));
+        let places_nothing =
+            |link: &CodeLink| matches!(link.to, LinkTo::Start | LinkTo::Place(_) | LinkTo::Table(_));
         if !self.pieces[0].function.code.links.iter().all(places_nothing) {
             kernel.resources.shared_bytes = u32::try_from(self.shared.static_bytes).unwrap_or(u32::MAX);
         }

@@ -25,6 +25,7 @@ pub mod phase;
 pub mod phases;
 pub mod regalloc;
 mod registers;
+pub mod runtime;
 pub mod sched;
 pub mod session;
 pub mod target;

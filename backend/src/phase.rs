@@ -11,5 +11,6 @@ mod differential;
 pub mod edit;
 pub mod fold;
 pub mod predication;
+pub mod routines;
 pub mod split_phis;
 pub mod value_numbering;

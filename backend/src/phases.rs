@@ -61,6 +61,15 @@ pub const PHASES: &[Phase] = &[
     )
     .keeps_flow(),
     optional(
+        "OriExpandRoutines",
+        phase::routines::place_single,
+        &[
+            ("GvnCse", "what is asked for twice with the same operands is asked for once after it"),
+            ("OriLiveDead", "what nothing reads does not count"),
+        ],
+    )
+    .keeps_flow(),
+    optional(
         "GeneralOptimize",
         phase::combine::run,
         &[
@@ -93,6 +102,14 @@ pub const PHASES: &[Phase] = &[
         &[("OriLiveDead", "the length of a block is that of the code that stays")],
     ),
     optional("OriBranchOpt", phase::branches::run, &[]),
+    Phase {
+        name: "LateExpandRoutines",
+        run: phase::routines::call,
+        after: &[("OriDoPredication", "a call has registers of its own, which nothing may move")],
+        level: 0,
+        result: Stage::Built,
+        keeps_flow: true,
+    },
     Phase {
         name: "LateExpandSyncInstructions",
         run: phase::convergence::run,

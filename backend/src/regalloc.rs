@@ -83,7 +83,7 @@ pub fn allocate_with(
     convention::lower_fixes(func);
     let before = func.clone();
     let allocation = run(func, target, max_registers, checkpoint)?;
-    check::check(&before, func, &allocation, checkpoint)
+    check::check(&before, func, target, &allocation, checkpoint)
         .map_err(|what| CodegenError::internal(SrcId::default(), "regalloc", what))?;
     Ok(allocation)
 }
@@ -103,7 +103,7 @@ fn run(
         let cfg = Cfg::new(draft.func);
         let live = Liveness::compute(draft.func, &cfg);
         let frequency = frequency(draft.func, &cfg);
-        let blocked = Blocked::new(draft.func, &live);
+        let blocked = Blocked::new(draft.func, &live, target)?;
         let build = |draft: &Draft<'_>| {
             bundle::build(draft.func, &live, &frequency, &draft.fixed, blocked.general.clone())
         };
@@ -119,13 +119,14 @@ fn run(
         match placed {
             Placed::All(placement, used) => {
                 let mut counts = rewrite::rewrite(&mut draft, &live, &cfg, &placement)?;
-                convention::save(&mut draft, &mut counts);
+                convention::save(&mut draft, &mut counts, target)?;
                 let (stores, loads) = spill::traffic(&draft);
                 draft.func.frame.spill_stores = stores;
                 draft.func.frame.spill_loads = loads;
-                let general = used[File::R as usize].max(u16::from(STACK_POINTER.index) + 1);
+                let called = convention::most_overwritten(draft.func, target)?;
+                let general = used[File::R as usize].max(called).max(u16::from(STACK_POINTER.index) + 1);
                 let mut registers = u32::from(general) + HIDDEN_REGISTERS;
-                if !draft.func.entry || draft.func.has_calls() {
+                if draft.func.has_calls() || !draft.func.entry && draft.func.routine.is_none() {
                     registers = registers.max(crate::abi::FEWEST_REGISTERS);
                 }
                 return Ok(Allocation { registers, used, origin: draft.origin, live: counts });
@@ -242,7 +243,12 @@ fn pools(func: &Function, target: &Target, max_registers: u32) -> [Pool; 5] {
         pool(File::B, if func.entry { 16 } else { 6 }),
         // One is kept back for cycles of copies.
         pool(File::UR, lent(u16::from(target.uniform_registers)) - 1),
-        Pool { file: File::R, count: general, reserved: Some(STACK_POINTER.index), saves: !func.entry },
+        Pool {
+            file: File::R,
+            count: general,
+            reserved: Some(STACK_POINTER.index),
+            saves: !func.entry && func.routine.is_none(),
+        },
     ]
 }
 

@@ -12,7 +12,7 @@ use crate::target::{MAX_REGISTERS, SM_REGISTERS, Target, WARP};
 /// Registers are given to the threads of a warp in units.
 const REGISTERS_PER_THREAD_UNIT: u32 = 8;
 /// No limit goes below.
-const FEWEST: u32 = 24;
+pub(crate) const FEWEST: u32 = 24;
 
 /// The most registers per thread that the launch bounds and the options leave, as ptxas counts them.
 ///
@@ -58,7 +58,7 @@ pub(crate) fn assign(
     let may_spill = limit < MAX_REGISTERS || func.values.len() > MAX_REGISTERS as usize / 2;
     let unordered = may_spill.then(|| func.clone());
     let attempt = |func: &mut Function, live: u32| {
-        pre::schedule(func, live, checkpoint);
+        pre::schedule(func, target.generation(), live, checkpoint);
         let result = regalloc::allocate_with(func, target, limit, checkpoint);
         // Another order may do without, which is right but must not hide the defect from tests.
         debug_assert!(!matches!(result, Err(CodegenError::Internal { .. })), "{result:?}");

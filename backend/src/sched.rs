@@ -12,7 +12,6 @@ pub mod pre;
 mod scoreboards;
 mod stalls;
 pub(crate) mod sweep;
-mod timing;
 
 use crate::mach::{Code, Effect, MachInst};
 use crate::target::Target;

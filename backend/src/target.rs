@@ -362,7 +362,7 @@ const SM_120: Target = Target {
 };
 
 /// Oldest first.
-static TARGETS: [Target; 12] = [
+pub(crate) static TARGETS: [Target; 12] = [
     SM_75,
     SM_80,
     SM_86,

@@ -65,7 +65,7 @@ pub fn lookup(sm: Sm, name: &str, shape: &str) -> Option<FormId> {
     named(sm, name).find(|&id| table().entry(id).shape == shape)
 }
 
-fn named(sm: Sm, name: &str) -> impl Iterator<Item = FormId> {
+pub(crate) fn named(sm: Sm, name: &str) -> impl Iterator<Item = FormId> {
     let ids = table().by_name.get(name);
     ids.into_iter().flatten().copied().filter(move |&id| table().entry(id).holds_for(sm))
 }

@@ -73,6 +73,15 @@ pub fn longest(sm: Sm, producer: &Inst, def: &RegUse) -> u8 {
     row.map_or(1, |row| table(sm)[row as usize].into_iter().max().unwrap_or(1))
 }
 
+/// Cycles until a result of a producer can be read by arithmetic, or by a guard; [`UNKNOWN`] where only a scoreboard tells.
+pub(crate) fn typical(sm: Sm, producer: &Inst, def: &RegUse, guard: bool) -> u8 {
+    if producer.is_variable(sm) {
+        return UNKNOWN;
+    }
+    let column = if guard { Column::Guard } else { Column::Alu };
+    producer_row(sm, producer, def).map_or(1, |row| table(sm)[row as usize][column as usize])
+}
+
 /// The low half of a wide product is there before the high one.
 fn early_low_half(sm: Sm, producer: &Inst, def: &RegUse, column: Column, read: &RegUse) -> Option<u8> {
     let low =

@@ -20,6 +20,7 @@ pub mod model;
 mod parse;
 mod print;
 mod roles;
+pub mod speed;
 mod table;
 mod window;
 mod zstd;

@@ -4,11 +4,12 @@ use super::builder::{Builder, PHASE, Slot};
 use super::generic::operand;
 use super::{Emitter, STACK_POINTER};
 use crate::CodegenError;
-use crate::abi::RETURN_ADDRESS;
+use crate::abi;
 use crate::input::SrcId;
 use crate::mach::{Block, BlockId, Effect, Link, MachInst};
 use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind};
 use crate::ori::op::{self, Op};
+use crate::runtime;
 use sass::Field;
 
 /// The carry of an address that is put together.
@@ -23,7 +24,12 @@ impl Emitter<'_> {
     pub(super) fn call(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         let at = inst.src;
         let back = BlockId(self.blocks.len() as u32 + 1);
-        let (low, high) = (Dst::Reg(general(RETURN_ADDRESS)), Dst::Reg(general(RETURN_ADDRESS + 1)));
+        let address = match inst.op {
+            Op::CallRoutine { routine } => runtime::return_address(routine),
+            _ => abi::RETURN_ADDRESS,
+        };
+        let (low, high) = (Dst::Reg(general(address)), Dst::Reg(general(address + 1)));
+        let mut target = None;
         let (call, link) = match inst.op {
             Op::CallTo { absolute: true } => {
                 self.return_address(&low, &high, back, at)?;
@@ -38,6 +44,10 @@ impl Emitter<'_> {
                     Op::Call { callee } => {
                         (Builder::new(self.sm, at, "CALL.REL", "")?, Some(Link::Function(callee.function)))
                     }
+                    Op::CallRoutine { routine } => {
+                        target = Some(self.routine_block(routine));
+                        (Builder::new(self.sm, at, "CALL.REL", "")?, None)
+                    }
                     _ => {
                         let mut call = Builder::new(self.sm, at, "CALL.REL", "r")?;
                         call.reg(Field::Ra, File::R, operand(inst, 0)?);
@@ -48,8 +58,7 @@ impl Emitter<'_> {
         };
         let mut call = call;
         call.value(Field::Flag, 1);
-        let made =
-            MachInst { inst: call.finish()?, src: Some(at), target: None, link, effect: Effect::Control };
+        let made = MachInst { inst: call.finish()?, src: Some(at), target, link, effect: Effect::Control };
         self.out.push(made);
         let insts = std::mem::take(&mut self.out);
         self.blocks.push(Block { insts, successors: smallvec::smallvec![back] });
@@ -73,8 +82,8 @@ impl Emitter<'_> {
         if names_target {
             return Ok(());
         }
-        let [first, second] =
-            [RETURN_ADDRESS, RETURN_ADDRESS + 1].map(|index| Src::new(SrcKind::Reg(general(index))));
+        let [first, second] = [abi::RETURN_ADDRESS, abi::RETURN_ADDRESS + 1]
+            .map(|index| Src::new(SrcKind::Reg(general(index))));
         let carry = Src::new(SrcKind::Reg(CARRY));
         // The number is filled in when the code is laid out.
         let distance = Src::new(SrcKind::Imm(0));
@@ -94,7 +103,7 @@ impl Emitter<'_> {
         let stack = Dst::Reg(general(STACK_POINTER));
         self.add_to_stack_pointer(&stack, self.frame_bytes, Some(src))?;
         let mut back = Builder::new(self.sm, src, "RET.REL", "")?;
-        back.reg(Field::Ra, File::R, &Src::new(SrcKind::Reg(general(RETURN_ADDRESS))));
+        back.reg(Field::Ra, File::R, &Src::new(SrcKind::Reg(general(self.return_address))));
         back.value(Field::Flag, 1);
         let inst = back.finish()?;
         let link = Some(Link::Start);

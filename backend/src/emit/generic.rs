@@ -23,7 +23,7 @@ impl Emitter<'_> {
             }
             // The registers are where the convention has them.
             Op::Params | Op::Results => Ok(()),
-            Op::Call { .. } | Op::CallTo { .. } => self.call(inst),
+            Op::Call { .. } | Op::CallTo { .. } | Op::CallRoutine { .. } => self.call(inst),
             Op::Target { table } => self.target_entry(inst, table),
             Op::Locate { link } => self.locate(inst, link),
             Op::FrameTop => self.frame_top(inst),
@@ -74,6 +74,12 @@ pub(crate) fn encodes(sm: sass::Sm, op: &Op) -> bool {
         builder.setting(fields, setting);
     });
     builder.finish().is_ok()
+}
+
+/// One of the forms that the operation can have on the target, to ask what all of them have in common. `None` for what
+/// becomes no instruction.
+pub(crate) fn any_form(sm: sass::Sm, op: &Op) -> Option<sass::FormId> {
+    families(op).iter().find_map(|family| sass::speed::any_form(sm, family))
 }
 
 /// What the row means to the scheduler.

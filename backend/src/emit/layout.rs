@@ -37,6 +37,8 @@ pub(super) struct Plan {
     first: Vec<Option<mach::BlockId>>,
     /// For each block, the one that stands for it; itself unless it is skipped.
     resolved: Vec<BlockId>,
+    /// How many machine blocks there are.
+    pub(super) machine_blocks: u32,
 }
 
 impl Plan {
@@ -44,7 +46,13 @@ impl Plan {
         let resolved: Vec<BlockId> =
             (0..func.blocks.len()).map(|b| resolve(func, BlockId(b as u32))).collect();
         let order = reachable(func, &resolved);
-        let mut plan = Plan { order, leaves: Vec::new(), first: vec![None; func.blocks.len()], resolved };
+        let mut plan = Plan {
+            order,
+            leaves: Vec::new(),
+            first: vec![None; func.blocks.len()],
+            resolved,
+            machine_blocks: 0,
+        };
         let mut next = 0;
         for (i, &block) in plan.order.iter().enumerate() {
             let leaves = plan.leaves_of(func, block, plan.order.get(i + 1).copied());
@@ -54,6 +62,7 @@ impl Plan {
             next += (calls + leaves.len().max(1)) as u32;
             plan.leaves.push(leaves);
         }
+        plan.machine_blocks = next;
         plan
     }
 

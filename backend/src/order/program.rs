@@ -369,6 +369,7 @@ pub(super) fn flow(blocks: Vec<Block>) -> ir::Function {
     ir::Function {
         name: String::new(),
         entry: true,
+        routine: None,
         layout: (0..blocks.len() as u32).map(BlockId).collect(),
         blocks,
         values: Vec::new(),

@@ -169,6 +169,7 @@ impl<'a> Lowering<'a> {
         let mut out = ir::Function {
             name: func.name.clone(),
             entry: func.entry,
+            routine: None,
             blocks: Vec::new(),
             layout: Vec::new(),
             values: Vec::new(),

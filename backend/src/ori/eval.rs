@@ -9,8 +9,9 @@ pub mod float;
 mod operation;
 
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Term, Value};
-use crate::ori::op::{MemSize, Op};
+use crate::ori::op::{MemSize, Op, Routine};
 use crate::ori::signature;
+use crate::runtime;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -109,6 +110,20 @@ impl Machine {
         }
     }
 
+    /// Runs a routine of the runtime library on some words.
+    pub fn compute(&mut self, routine: Routine, words: &[u32]) -> Result<Vec<u32>, EvalError> {
+        let body = runtime::body(routine);
+        let values = vec![None; body.func.values.len()];
+        let mut thread = Thread { func: body.func, values, machine: self };
+        for (param, word) in body.params.iter().zip(words) {
+            if let Dst::Value(v) = param {
+                thread.values[v.index()] = Some([*word, 0, 0, 0]);
+            }
+        }
+        body.insts.iter().try_for_each(|inst| thread.step(inst))?;
+        body.results.iter().map(|src| Ok(thread.word(*src)?[0])).collect()
+    }
+
     fn constant(&self, bank: u8, offset: u16) -> u32 {
         self.constants.get(&(bank, offset)).copied().unwrap_or(0)
     }
@@ -190,9 +205,13 @@ impl Thread<'_> {
             };
             srcs.push((self.wide(src, width)?, src));
         }
-        let results = match self.memory(inst, &srcs)? {
-            Some(results) => results,
-            None => operation::apply(self.machine, inst, &srcs)?,
+        let results = match (self.memory(inst, &srcs)?, inst.op) {
+            (Some(results), _) => results,
+            (None, Op::Compute { routine } | Op::CallRoutine { routine }) => {
+                let words: Vec<u32> = srcs.iter().map(|(word, _)| word[0]).collect();
+                self.machine.compute(routine, &words)?.into_iter().map(|word| [word, 0, 0, 0]).collect()
+            }
+            (None, _) => operation::apply(self.machine, inst, &srcs)?,
         };
         for (dst, word) in inst.dsts.iter().zip(results) {
             if let Dst::Value(v) = dst {

@@ -16,7 +16,7 @@
 //! ties both to one register.
 
 use crate::input::SrcId;
-use crate::ori::op::{JumpTable, Op};
+use crate::ori::op::{JumpTable, Op, Routine};
 use smallvec::SmallVec;
 
 /// Defines a `u32` index type.
@@ -79,6 +79,8 @@ pub struct ValueData {
 pub struct Function {
     pub name: String,
     pub entry: bool,
+    /// It is code of the runtime library, called by a convention of its own.
+    pub routine: Option<Routine>,
     /// Indexed by [`BlockId`]; a block that left `layout` is dead.
     pub blocks: Vec<Block>,
     /// Emission order; the first is the entry block and has no predecessors.
@@ -372,7 +374,7 @@ impl Function {
 
     /// It calls functions.
     pub fn has_calls(&self) -> bool {
-        self.layout.iter().any(|&b| self.block(b).insts.iter().any(|inst| inst.op.is_call()))
+        self.layout.iter().any(|&b| self.block(b).insts.iter().any(|inst| inst.op.calls_function()))
     }
 
     /// Adds an empty block that is not in the layout yet.

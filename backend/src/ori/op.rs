@@ -114,6 +114,11 @@ modifiers! {
     FloatRedux { Max ".MAX", MaxAbs ".MAXABS", Min ".MIN", MinAbs ".MINABS" }
     /// Combination of bits whose ones are counted.
     BitOp { Xor ".XOR", And ".AND" }
+    /// What PTX has as one instruction and the hardware has not: a text of the runtime library.
+    Routine {
+        DivideU64 ".DIVIDE_U64", QuotientF32 ".QUOTIENT_F32", RootF32 ".ROOT_F32", QuotientF64 ".QUOTIENT_F64",
+        RootF64 ".ROOT_F64", ReciprocalRootF64 ".RECIPROCAL_ROOT_F64",
+    }
     /// Floats of a byte and less.
     QuarterType { E4m3 ".E4M3", E5m2 ".E5M2", E3m2 ".E3M2", E2m3 ".E2M3", E2m1 ".E2M1" }
 }
@@ -155,7 +160,13 @@ pub struct Link {
 pub struct JumpTable(pub u32);
 
 impl Op {
+    /// Control goes elsewhere and comes back.
     pub const fn is_call(&self) -> bool {
+        self.calls_function() || matches!(self, Op::CallRoutine { .. })
+    }
+
+    /// A call by the calling convention of functions, whose code is not here.
+    pub const fn calls_function(&self) -> bool {
         matches!(self, Op::Call { .. } | Op::CallTo { .. })
     }
 }

@@ -40,6 +40,14 @@ operations! {
     /// A copy of any file and width that the allocator tries to make free.
     Copy "COPY" [any_result()] <- [alu(B).not().any_width()] NO_GUARD;
 
+    // The runtime library; see `runtime`. Words go in and come out.
+    /// What a routine computes, until it is expanded.
+    Compute "COMPUTE" { routine: Routine } [R.optional(), R.optional(), R.optional(), R.optional()] <- [
+        alu(B).or_absent(Src::ZERO), alu(B).or_absent(Src::ZERO), alu(B).or_absent(Src::ZERO), alu(B).or_absent(Src::ZERO),
+    ] NO_GUARD;
+    /// Calls it, by a convention of its own. No thread waits in it, and it accesses no memory.
+    CallRoutine "CALL.ROUTINE" { routine: Routine } [each_result()] <- [each_source()] Facts { guardable: false, ..Facts::FENCE };
+
     // Calls. Values with a register of the calling convention go in and come out.
     /// A copy into or out of such a value. It keeps its place, so that values of one register do not overlap.
     Fix "FIX" [R] <- [alu(B)] Facts { effect: Effect::Observes, ..NO_GUARD }, as &["MOV"];

@@ -113,7 +113,7 @@ macro_rules! choices {
 choices! {
     Round ICmp FCmp Bool Sign MemSize Order Evict Prefetch ShfType ShflMode VoteMode MufuFunc HalfFunc AtomOp AtomType CasSize PackType PackKept PackSat PairType ScaleRound ScaleType RandomRound FloatRedux
     IntType FloatType IntRound MembarScope BarMode DotMode MatchMode ReduxOp CctlOp QuerySpace LineOp MatrixLayout
-    MatrixCount HalfShape Tf32Shape ByteShape NibbleShape BitShape QuarterShape BitOp QuarterType
+    MatrixCount Routine HalfShape Tf32Shape ByteShape NibbleShape BitShape QuarterShape BitOp QuarterType
 }
 
 /// Reads a decimal or `0x` number.

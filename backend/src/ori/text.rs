@@ -19,7 +19,7 @@ use crate::ori::ir::{
     Block, BlockId, Const, Dst, Facts, File, Frame, Function, Inst, Phi, Reg, Src, SrcKind, SrcMods, Term,
     Value, ValueData,
 };
-use crate::ori::op::JumpTable;
+use crate::ori::op::{JumpTable, Routine};
 use crate::ori::operations;
 use crate::ori::row;
 use std::fmt::{self, Write as _};
@@ -52,7 +52,12 @@ pub fn print_inst(func: &Function, inst: &Inst) -> String {
 }
 
 fn write_function(func: &Function, out: &mut String) -> fmt::Result {
-    write!(out, "{} {:?}", if func.entry { "entry" } else { "func" }, func.name)?;
+    let kind = match (func.entry, func.routine) {
+        (_, Some(_)) => "routine",
+        (true, None) => "entry",
+        (false, None) => "func",
+    };
+    write!(out, "{kind} {:?}", func.name)?;
     let Frame { local_bytes, local_align, spill_bytes, spill_stores, spill_loads, uses_stack } = func.frame;
     let mut frame = Vec::new();
     for (name, value) in [
@@ -254,6 +259,7 @@ pub fn parse(text: &str) -> Result<Function, ParseError> {
     let mut func = Function {
         name: String::new(),
         entry: false,
+        routine: None,
         blocks: Vec::new(),
         layout: Vec::new(),
         values: Vec::new(),
@@ -315,16 +321,19 @@ fn parse_line(func: &mut Function, state: State, line: &str) -> Result<State, St
 
 fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
     let rest = line.strip_suffix('{').ok_or("expected `{` at the end of the line")?.trim_end();
-    let rest = match rest.strip_prefix("entry") {
-        Some(rest) => {
-            func.entry = true;
-            rest
-        }
-        None => rest.strip_prefix("func").ok_or("expected `entry` or `func`")?,
-    };
+    let (kind, rest) = rest.split_once(' ').ok_or("expected `entry`, `func` or `routine`")?;
     let rest = rest.trim_start().strip_prefix('"').ok_or("expected the name in quotes")?;
     let (name, mut rest) = rest.split_once('"').ok_or("expected the name in quotes")?;
     func.name = name.to_owned();
+    match kind {
+        "entry" => func.entry = true,
+        "func" => {}
+        "routine" => {
+            let routine = Routine::ALL.iter().copied().find(|routine| routine.name() == name);
+            func.routine = Some(routine.ok_or_else(|| format!("there is no routine `{name}`"))?);
+        }
+        _ => return Err("expected `entry`, `func` or `routine`".to_owned()),
+    }
     while !rest.trim().is_empty() {
         let (group, after) = rest.trim_start().split_once(')').ok_or("expected `frame(…)` or `facts(…)`")?;
         let (name, items) = group.split_once('(').ok_or("expected `frame(…)` or `facts(…)`")?;

@@ -328,6 +328,7 @@ fn function(seed: u64) -> Function {
     let func = Function {
         name: format!("seed {seed}"),
         entry: true,
+        routine: None,
         blocks: Vec::new(),
         layout: Vec::new(),
         values: Vec::new(),

@@ -7,16 +7,18 @@
 //! Before: SSA, any control flow. After: SSA with fewer blocks; inner branches go first.
 
 use crate::CodegenError;
+use crate::emit::any_form;
 use crate::input::SrcId;
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, SrcMods, Term};
 use crate::ori::memory::{effect, memory};
-use crate::ori::op::{MufuFunc, Op};
+use crate::ori::op::Op;
 use crate::ori::signature::facts;
 use crate::phase::branches::{arguments_from, merge_chains};
 use crate::phase::edit::{count_uses, normalize_predicate};
 use crate::phases::Context;
+use sass::{Class, Sm};
 
 /// Operations that may move out of one side: as many as a barrier, a branch and the lost cycles cost.
 const SIDE: usize = 8;
@@ -24,6 +26,7 @@ const SIDE: usize = 8;
 const BOTH: usize = 12;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
+    let sm = Sm(context.sm.number as u8);
     // Each round joins what the last one straightened; nesting deeper than this is not short.
     for _ in 0..4 {
         (context.checkpoint)();
@@ -33,7 +36,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
         let mut touched = vec![false; func.blocks.len()];
         for &b in cfg.order.iter().rev() {
             let Some(shape) = Shape::of(func, &cfg, b) else { continue };
-            if shape.blocks().chain([b]).any(|at| touched[at.index()]) || !shape.is_short(func) {
+            if shape.blocks().chain([b]).any(|at| touched[at.index()]) || !shape.is_short(func, sm) {
                 continue;
             }
             shape.blocks().chain([b]).for_each(|at| touched[at.index()] = true);
@@ -97,7 +100,7 @@ impl Shape {
         self.yes.into_iter().chain(self.no).chain(self.join)
     }
 
-    fn is_short(&self, func: &Function) -> bool {
+    fn is_short(&self, func: &Function, sm: Sm) -> bool {
         let mut total = 0;
         for side in self.yes.into_iter().chain(self.no) {
             let mut length = 0;
@@ -105,7 +108,7 @@ impl Shape {
                 if !can_move(inst) {
                     return false;
                 }
-                length += cost(inst);
+                length += cost(sm, inst);
             }
             if length > SIDE {
                 return false;
@@ -261,14 +264,16 @@ fn can_move(inst: &Inst) -> bool {
 }
 
 /// In issue slots; operations of slow units count more.
-fn cost(inst: &Inst) -> usize {
-    match inst.op {
-        Op::Pack | Op::Copy | Op::Nop => 0,
-        Op::Mufu { func: MufuFunc::Rcp64h | MufuFunc::Rsq64h } => 4,
-        Op::Dadd { .. } | Op::Dmul { .. } | Op::Dfma { .. } | Op::Dsetp { .. } => 3,
-        Op::Mufu { .. } | Op::I2f { .. } | Op::F2i { .. } | Op::F2f { .. } | Op::Frnd { .. } => 2,
-        Op::Atom { .. } | Op::AtomCas { .. } | Op::Atoms { .. } | Op::AtomsCas { .. } | Op::Red { .. } => 4,
-        _ => 1,
+fn cost(sm: Sm, inst: &Inst) -> usize {
+    if let Op::Compute { routine } = inst.op {
+        return crate::runtime::body(routine).insts.len();
+    }
+    match any_form(sm, &inst.op).map(|id| sass::form(id).class) {
+        None => 0,
+        Some(Class::Xu) => 2,
+        Some(Class::Fp64 | Class::Fp64Compare) => 3,
+        Some(Class::Atomic) => 4,
+        Some(_) => 1,
     }
 }
 

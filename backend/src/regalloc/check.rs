@@ -26,6 +26,7 @@ use crate::ori::ir::{BlockId, Function, Reg, Src, SrcKind, SrcMods, Term, Value}
 use crate::ori::op::Op;
 use crate::regalloc::Allocation;
 use crate::regalloc::convention::Lent;
+use crate::target::Target;
 use content::Content;
 use trace::Trace;
 
@@ -33,10 +34,11 @@ use trace::Trace;
 pub fn check(
     before: &Function,
     after: &Function,
+    target: &Target,
     allocation: &Allocation,
     checkpoint: &dyn Fn(),
 ) -> Result<(), String> {
-    let checker = Checker::new(before, after, allocation);
+    let checker = Checker::new(before, after, target, allocation);
     checkpoint();
     checker.structure()?;
     checkpoint();
@@ -48,6 +50,7 @@ pub fn check(
 struct Checker<'a> {
     before: &'a Function,
     after: &'a Function,
+    target: &'a Target,
     origin: &'a [Vec<Option<u32>>],
     cfg: Cfg,
     lent: Lent,
@@ -57,7 +60,12 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    fn new(before: &'a Function, after: &'a Function, allocation: &'a Allocation) -> Checker<'a> {
+    fn new(
+        before: &'a Function,
+        after: &'a Function,
+        target: &'a Target,
+        allocation: &'a Allocation,
+    ) -> Checker<'a> {
         let mut lane_base = Vec::with_capacity(before.values.len());
         let mut lanes = 0;
         for data in &before.values {
@@ -67,7 +75,7 @@ impl<'a> Checker<'a> {
         let canonical = (0..lanes).map(|lane| Content::Lane { lane, not: false }).collect();
         let cfg = Cfg::new(before);
         let (origin, lent) = (&allocation.origin, Lent::of(after));
-        let mut checker = Checker { before, after, origin, cfg, lent, lane_base, canonical };
+        let mut checker = Checker { before, after, target, origin, cfg, lent, lane_base, canonical };
         checker.see_through();
         checker
     }
@@ -197,9 +205,9 @@ mod tests {
         let mut after = before.clone();
         let target = Target::of(ptx_isa::Sm::new(80)).expect("a target");
         let mut allocation = allocate(&mut after, target, 255).expect("allocates");
-        assert_eq!(check(&before, &after, &allocation, &|| ()), Ok(()));
+        assert_eq!(check(&before, &after, target, &allocation, &|| ()), Ok(()));
         damage(&mut after, &mut allocation);
-        expect.assert_eq(&check(&before, &after, &allocation, &|| ()).expect_err("is broken"));
+        expect.assert_eq(&check(&before, &after, target, &allocation, &|| ()).expect_err("is broken"));
     }
 
     fn remove(func: &mut Function, allocation: &mut Allocation, b: usize, i: usize) {
@@ -348,9 +356,9 @@ mod tests {
         let mut after = before.clone();
         let target = Target::of(ptx_isa::Sm::new(90)).expect("a target");
         let mut allocation = allocate(&mut after, target, 255).expect("allocates");
-        assert_eq!(check(&before, &after, &allocation, &|| ()), Ok(()));
+        assert_eq!(check(&before, &after, target, &allocation, &|| ()), Ok(()));
         damage(&mut after, &mut allocation);
-        check(&before, &after, &allocation, &|| ()).expect_err("is broken")
+        check(&before, &after, target, &allocation, &|| ()).expect_err("is broken")
     }
 
     fn general(index: u8) -> SrcKind {

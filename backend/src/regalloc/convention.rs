@@ -1,6 +1,7 @@
 //! What the calling convention asks of an allocation: registers that calls overwrite or values must be in, and the
 //! registers that a function saves for its caller.
 
+use crate::CodegenError;
 use crate::abi::{self, RETURN_ADDRESS};
 use crate::input::SrcId;
 use crate::ori::ir::{Block, Dst, File, Function, Inst, Reg, Src, SrcKind, Term, Value};
@@ -8,6 +9,9 @@ use crate::ori::op::{MemSize, Op};
 use crate::regalloc::STACK_POINTER;
 use crate::regalloc::draft::Draft;
 use crate::regalloc::live::{Interval, Liveness, Ranges};
+use crate::runtime;
+use crate::target::Target;
+use std::sync::Arc;
 
 /// Operations that copy into and out of registers of the convention have kept their place; now they are copies.
 pub(super) fn lower_fixes(func: &mut Function) {
@@ -25,6 +29,38 @@ pub(crate) struct Blocked {
     pub(crate) lost: Vec<(Reg, Ranges)>,
     /// The same for general registers by index, with where values of the convention are in them.
     pub(crate) general: Vec<Ranges>,
+}
+
+/// What a call overwrites besides its results.
+pub(crate) struct Overwritten {
+    /// The first register of the return address, which is there before the call reads.
+    pub(crate) return_address: u8,
+    /// Of a routine of the runtime library; otherwise all that the calling convention lets functions overwrite.
+    routine: Option<Arc<runtime::Compiled>>,
+}
+
+impl Overwritten {
+    pub(crate) fn by(call: &Op, target: &Target) -> Result<Overwritten, CodegenError> {
+        Ok(match *call {
+            Op::CallRoutine { routine } => Overwritten {
+                return_address: runtime::return_address(routine),
+                routine: Some(runtime::compiled(target, routine)?),
+            },
+            _ => Overwritten { return_address: RETURN_ADDRESS, routine: None },
+        })
+    }
+
+    pub(crate) fn is_return_address(&self, reg: Reg) -> bool {
+        reg.file == File::R && (self.return_address..self.return_address + 2).contains(&reg.index)
+    }
+
+    pub(crate) fn has(&self, reg: Reg) -> bool {
+        self.is_return_address(reg)
+            || match &self.routine {
+                Some(routine) => routine.overwrites.binary_search(&reg).is_ok(),
+                None => !abi::is_preserved(reg),
+            }
+    }
 }
 
 /// Registers of a file that code may name.
@@ -51,6 +87,7 @@ pub(crate) enum Lent {
 impl Lent {
     pub(crate) fn of(func: &Function) -> Lent {
         match func.entry {
+            false if func.routine.is_some() => Lent::None,
             false => Lent::All,
             true if func.has_calls() => Lent::ToCallees,
             true => Lent::None,
@@ -68,37 +105,39 @@ impl Lent {
 }
 
 impl Blocked {
-    pub(crate) fn new(func: &Function, live: &Liveness) -> Blocked {
+    pub(crate) fn new(func: &Function, live: &Liveness, target: &Target) -> Result<Blocked, CodegenError> {
         let lent = Lent::of(func);
-        if matches!(lent, Lent::None) {
-            return Blocked::default();
-        }
-        // Where each call reads and writes, and the registers in which it gives results.
-        let mut calls: Vec<(u32, u32, u128)> = Vec::new();
+        // Where each call reads and writes, what it overwrites, and the registers in which it gives results.
+        let mut calls: Vec<(Interval, Overwritten, u128)> = Vec::new();
         for &b in &func.layout {
             let span = live.spans[b.index()];
             for (i, inst) in func.block(b).insts.iter().enumerate().filter(|(_, inst)| inst.op.is_call()) {
                 let results =
                     inst.defs().filter_map(|v| func.value(v).pin).fold(0, |all, pin| all | 1 << pin);
-                calls.push((span.read(i), span.write(i), results));
+                let during = Interval { start: span.read(i), end: span.write(i) + 1 };
+                calls.push((during, Overwritten::by(&inst.op, target)?, results));
             }
         }
+        if matches!(lent, Lent::None) && calls.is_empty() && func.routine.is_none() {
+            return Ok(Blocked::default());
+        }
         let mut blocked = Blocked::default();
+        let own_address = func.routine.map(runtime::return_address);
         for file in [File::R, File::P, File::B] {
             for index in 0..count(file) {
                 let reg = Reg { file, index };
-                let is_address = file == File::R && (RETURN_ADDRESS..RETURN_ADDRESS + 2).contains(&index);
-                if !is_address && abi::is_preserved(reg) {
-                    continue;
-                }
                 let gives = |results: u128| file == File::R && index < 128 && results >> index & 1 == 1;
-                let lost = calls.iter().filter(|(_, _, results)| !gives(*results));
+                let lost = calls.iter().filter(|(_, by, results)| by.has(reg) && !gives(*results));
                 // The return address is there before the call reads.
-                let interval = |&(read, write, _): &(u32, u32, u128)| Interval {
-                    start: if is_address { read } else { write },
-                    end: write + 1,
-                };
-                let ranges = Ranges(lost.map(interval).collect());
+                let interval =
+                    |(during, by, _): &(Interval, Overwritten, u128)| match by.is_return_address(reg) {
+                        true => *during,
+                        false => Interval { start: during.end - 1, end: during.end },
+                    };
+                let mut ranges = Ranges(lost.map(interval).collect());
+                if file == File::R && own_address.is_some_and(|first| (first..first + 2).contains(&index)) {
+                    ranges = Ranges([Interval { start: 0, end: live.points }].into_iter().collect());
+                }
                 if !ranges.is_empty() {
                     blocked.lost.push((reg, ranges));
                 }
@@ -124,12 +163,24 @@ impl Blocked {
                 blocked.general[usize::from(register)].absorb(live.ranges(Value(v as u32), 0));
             }
         }
-        blocked
+        Ok(blocked)
     }
 }
 
+/// General registers up to the last that a called routine of the runtime library overwrites.
+pub(super) fn most_overwritten(func: &Function, target: &Target) -> Result<u16, CodegenError> {
+    let mut most = 0;
+    for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts).filter(|inst| inst.op.is_call()) {
+        let by = Overwritten::by(&inst.op, target)?;
+        let general = by.routine.iter().flat_map(|routine| &routine.overwrites).filter(|r| r.file == File::R);
+        let last = general.map(|reg| reg.index).max().max(by.routine.as_ref().map(|_| by.return_address + 1));
+        most = most.max(last.map_or(0, |last| u16::from(last) + 1));
+    }
+    Ok(most)
+}
+
 /// Preserved registers that allocated code writes.
-fn to_save(func: &Function) -> Vec<u8> {
+fn to_save(func: &Function, target: &Target) -> Result<Vec<u8>, CodegenError> {
     let mut written = [false; 256];
     for inst in func.layout.iter().flat_map(|&b| &func.block(b).insts) {
         for dst in &inst.dsts {
@@ -140,15 +191,18 @@ fn to_save(func: &Function) -> Vec<u8> {
             }
         }
         if inst.op.is_call() {
-            written[usize::from(RETURN_ADDRESS)] = true;
-            written[usize::from(RETURN_ADDRESS) + 1] = true;
+            let by = Overwritten::by(&inst.op, target)?;
+            written[usize::from(by.return_address)..][..2].fill(true);
+            for reg in by.routine.iter().flat_map(|routine| &routine.overwrites) {
+                written[usize::from(reg.index)] |= reg.file == File::R;
+            }
         }
     }
     let preserved = |index: &u8| {
         let reg = Reg { file: File::R, index: *index };
         reg != STACK_POINTER && abi::is_preserved(reg) && written[usize::from(*index)]
     };
-    (0..=254).filter(preserved).collect()
+    Ok((0..=254).filter(preserved).collect())
 }
 
 /// Registers of an operation's result in the general file.
@@ -166,13 +220,17 @@ fn width(inst: &Inst) -> u8 {
 }
 
 /// Saves in the frame what the caller wants unchanged, at the start, and takes it back before each return.
-pub(super) fn save(draft: &mut Draft<'_>, counts: &mut [Vec<u16>]) {
-    if draft.func.entry {
-        return;
+pub(super) fn save(
+    draft: &mut Draft<'_>,
+    counts: &mut [Vec<u16>],
+    target: &Target,
+) -> Result<(), CodegenError> {
+    if draft.func.entry || draft.func.routine.is_some() {
+        return Ok(());
     }
-    let registers = to_save(draft.func);
+    let registers = to_save(draft.func, target)?;
     if registers.is_empty() {
-        return;
+        return Ok(());
     }
     let frame = &mut draft.func.frame;
     let start = (frame.local_bytes + frame.spill_bytes).next_multiple_of(4);
@@ -200,6 +258,7 @@ pub(super) fn save(draft: &mut Draft<'_>, counts: &mut [Vec<u16>]) {
             insert(draft, counts, b.index(), before, &loads);
         }
     }
+    Ok(())
 }
 
 fn insert(

@@ -27,6 +27,7 @@ pub(crate) fn function(seed: u64, shape: Shape) -> Function {
         func: Function {
             name: "random".to_owned(),
             entry: true,
+            routine: None,
             blocks: vec![Block::default()],
             layout: vec![BlockId(0)],
             values: Vec::new(),

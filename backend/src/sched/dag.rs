@@ -3,9 +3,9 @@
 //! Registers are assigned, so anti- and output dependences count as much as true ones. Memory keeps its order
 //! where two accesses may meet; fences and warp-wide instructions keep theirs.
 
-use super::facts::{InstFacts, name};
-use super::timing;
+use super::facts::InstFacts;
 use crate::mach::{Access, Effect, MachInst, REGISTERS, flat};
+use sass::speed::speed;
 use sass::{RegFile, RegUse, Sm, latency};
 use smallvec::SmallVec;
 
@@ -193,7 +193,7 @@ impl Builder<'_> {
                 if let Some((writer, def)) = self.registers.get(r).and_then(|r| r.writer) {
                     let earlier = &insts[writer as usize].inst;
                     let cycles = if facts[writer as usize].variable {
-                        timing::result(name(earlier))
+                        speed(earlier.form).result
                     } else {
                         u32::from(latency::raw(self.sm, earlier, &def, inst, read))
                     };
@@ -207,7 +207,7 @@ impl Builder<'_> {
                 if let Some((writer, def)) = register.writer {
                     let earlier = &insts[writer as usize].inst;
                     let cycles = if facts[writer as usize].variable {
-                        timing::result(name(earlier))
+                        speed(earlier.form).result
                     } else {
                         u32::from(latency::waw(self.sm, earlier, &def, inst, over))
                     };
@@ -216,7 +216,7 @@ impl Builder<'_> {
                 for (reader, read) in register.readers.into_iter().filter(|r| r.0 as usize != at) {
                     let earlier = &insts[reader as usize].inst;
                     let late = facts[reader as usize].late && matches!(read.file, RegFile::R | RegFile::UR);
-                    let cycles = if late { timing::release(name(earlier)) } else { u32::from(latency::WAR) };
+                    let cycles = if late { speed(earlier.form).release } else { u32::from(latency::WAR) };
                     self.edge(reader, at, cycles);
                 }
                 *self.registers.named(r) = Register {

@@ -5,9 +5,9 @@
 //! source on a tie.
 
 use super::dag::Dag;
-use super::facts::{InstFacts, name};
-use super::timing::{self, UNITS, Unit};
+use super::facts::InstFacts;
 use crate::mach::{Effect, MachInst};
+use sass::speed::{Unit, speed};
 use sass::{Inst, Sm};
 
 /// The longest stretch scheduled as a whole.
@@ -51,8 +51,7 @@ fn order(sm: Sm, insts: &[MachInst], facts: &[InstFacts]) -> Option<Vec<usize>> 
         return None;
     }
     let dag = Dag::build(sm, insts, facts);
-    let heights =
-        dag.heights(|at| if facts[at].variable { timing::result(name(&insts[at].inst)) } else { 1 });
+    let heights = dag.heights(|at| if facts[at].variable { speed(insts[at].inst.form).result } else { 1 });
     let timings: Vec<Timing> = insts.iter().zip(facts).map(|(i, f)| Timing::of(&i.inst, f)).collect();
     let list = schedule(&dag, &timings, &heights);
     let cost = |order: &mut dyn Iterator<Item = usize>| simulate(&dag, &timings, order);
@@ -69,12 +68,8 @@ struct Timing {
 
 impl Timing {
     fn of(inst: &Inst, facts: &InstFacts) -> Timing {
-        let name = name(inst);
-        Timing {
-            unit: timing::unit(name),
-            occupancy: timing::occupancy(name),
-            issue: u32::from(facts.issue.max(1)),
-        }
+        let speed = speed(inst.form);
+        Timing { unit: speed.unit, occupancy: speed.occupancy, issue: u32::from(facts.issue.max(1)) }
     }
 }
 
@@ -86,12 +81,12 @@ struct Machine<'a> {
     /// The earliest cycle of each instruction by its dependences.
     ready: Vec<u32>,
     /// The cycle from which each unit takes the next instruction.
-    free: [u32; UNITS],
+    free: [u32; Unit::COUNT],
 }
 
 impl<'a> Machine<'a> {
     fn new(dag: &'a Dag, timings: &'a [Timing]) -> Machine<'a> {
-        Machine { dag, timings, cycle: 0, ready: vec![0; timings.len()], free: [0; UNITS] }
+        Machine { dag, timings, cycle: 0, ready: vec![0; timings.len()], free: [0; Unit::COUNT] }
     }
 
     /// The cycle at which an instruction could issue next.

@@ -15,8 +15,9 @@ use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Function, Inst};
 use crate::ori::op::Op;
 use crate::regalloc::live::Liveness;
-use graph::Graph;
+use graph::{Graph, Latencies};
 use lanes::{Count, Lanes};
+use sass::Sm;
 use std::cmp::Reverse;
 
 /// General registers, as ptxas counts them, below which fewer gain nothing: with them the register file holds as
@@ -33,20 +34,21 @@ const WINDOW: usize = 48;
 
 /// Orders the instructions of every block. `max_registers` bounds the general registers as ptxas counts them; zero
 /// asks for as few as can be.
-pub fn schedule(func: &mut Function, max_registers: u32, checkpoint: &dyn Fn()) {
+pub fn schedule(func: &mut Function, sm: Sm, max_registers: u32, checkpoint: &dyn Fn()) {
     let cfg = Cfg::new(func);
     let live = Liveness::compute(func, &cfg);
     let mut lanes = Lanes::new(func, &live);
+    let mut latencies = Latencies::new(sm);
     let mut plans: Vec<Plan> = Vec::new();
     for &b in &cfg.order {
         checkpoint();
-        plans.extend(Plan::new(func, b, &mut lanes, max_registers));
+        plans.extend(Plan::new(func, b, &mut lanes, &mut latencies, max_registers));
     }
     let need = plans.iter().map(Plan::need).max().unwrap_or(0);
     let limit = affordable(need).min(max_registers.saturating_sub(NOT_LIVE + 3));
     for plan in plans {
         checkpoint();
-        plan.carry_out(func, &mut lanes, limit);
+        plan.carry_out(func, &mut lanes, &mut latencies, limit);
     }
 }
 
@@ -68,13 +70,19 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(func: &Function, b: BlockId, lanes: &mut Lanes, max_registers: u32) -> Option<Plan> {
+    fn new(
+        func: &Function,
+        b: BlockId,
+        lanes: &mut Lanes,
+        latencies: &mut Latencies,
+        max_registers: u32,
+    ) -> Option<Plan> {
         let block = func.block(b);
         let end = lanes.enter(b.index(), block.term.operand().map(|s| s.kind));
         let original = lanes.peak(block.insts.iter().rev());
         let mut plan = Plan { block: b, end, original, narrow: None };
         if original.general + NOT_LIVE > FREE_REGISTERS.min(max_registers) {
-            let graph = Graph::new(&block.insts, lanes);
+            let graph = Graph::new(&block.insts, lanes, latencies);
             let (order, peak) = plan.attempt(&graph, &block.insts, lanes, 0);
             if peak.general < original.general && peak.predicates <= original.predicates.max(PREDICATES) {
                 plan.narrow = Some((order, peak));
@@ -96,12 +104,12 @@ impl Plan {
         self.narrow.as_ref().map_or(self.original, |(_, peak)| *peak).general
     }
 
-    fn carry_out(self, func: &mut Function, lanes: &mut Lanes, limit: u32) {
+    fn carry_out(self, func: &mut Function, lanes: &mut Lanes, latencies: &mut Latencies, limit: u32) {
         let insts = &func.block(self.block).insts;
         if insts.len() < 3 {
             return;
         }
-        let graph = Graph::new(insts, lanes);
+        let graph = Graph::new(insts, lanes, latencies);
         let predicates = self.original.predicates.max(PREDICATES);
         // Steps overshoot the limit they are given where nothing fits, so a second try gets less.
         let tries = [limit, limit * 7 / 8];
@@ -219,7 +227,7 @@ mod tests {
     fn check(body: &str, expect: Expect) {
         let mut func = text::parse(body).expect("parses");
         verify(&func, Stage::Built).expect("is valid");
-        schedule(&mut func, 255, &|| ());
+        schedule(&mut func, Sm(80), 255, &|| ());
         verify(&func, Stage::Built).expect("stays valid");
         expect.assert_eq(&text::print(&func));
     }
@@ -229,7 +237,7 @@ mod tests {
         for seed in 0..30 {
             let before = function(seed, Shape { straight: 30, depth: 2, guarded: 10, far: 10 });
             let mut after = before.clone();
-            schedule(&mut after, 64, &|| ());
+            schedule(&mut after, Sm(80), 64, &|| ());
             assert_eq!(verify(&after, Stage::Built), Ok(()), "seed {seed}");
             for (a, b) in before.blocks.iter().zip(&after.blocks) {
                 let stores = |insts: &[Inst]| -> Vec<Inst> {
@@ -313,7 +321,7 @@ mod tests {
              STS{{offset=0x400}} %v0, RZ, %v1\nEXIT\n}}"
         );
         let mut func = text::parse(&body).expect("parses");
-        schedule(&mut func, 255, &|| ());
+        schedule(&mut func, Sm(80), 255, &|| ());
         let place = |wanted: fn(&Op) -> bool| func.blocks[0].insts.iter().position(|inst| wanted(&inst.op));
         assert!(place(|op| matches!(op, Op::Stl { .. })) < place(|op| matches!(op, Op::Ldl { .. })));
     }
@@ -334,7 +342,7 @@ mod tests {
           EXIT
         }";
         let mut func = text::parse(text).expect("parses");
-        schedule(&mut func, 255, &|| ());
+        schedule(&mut func, Sm(80), 255, &|| ());
         let place = |wanted: fn(&Op) -> bool| func.blocks[0].insts.iter().position(|inst| wanted(&inst.op));
         assert!(place(|op| matches!(op, Op::Ld { .. })) < place(|op| matches!(op, Op::Stl { .. })));
     }
@@ -366,7 +374,7 @@ mod tests {
         );
         let mut func = text::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
         verify(&func, Stage::Built).expect("is valid");
-        schedule(&mut func, 255, &|| ());
+        schedule(&mut func, Sm(80), 255, &|| ());
         func.blocks[0].insts.iter().filter(|i| i.src.0 > 0).map(|i| i.src.0 as usize - 1).collect()
     }
 

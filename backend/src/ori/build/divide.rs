@@ -1,21 +1,20 @@
 //! Division, remainder, reciprocal and square root, exact.
 //!
-//! Integers: an estimate of 2^n / b that is never too large, refined in fixed point, then at most two
-//! corrections of the quotient. Floats: fp32 has a fast path whose operands' exponents are checked, and a slow
-//! one in fp64, where every fp32 value is normal and 53 bits leave rounding to 24 exact.
+//! Integers of 32 bits: an estimate of 2^32 / b that is never too large, refined in fixed point, then at most two
+//! corrections of the quotient. Longer ones, and floats beyond the fast path whose operands' exponents are checked, are
+//! the runtime library's ([`crate::runtime`]).
 
 use super::float::{float, negated, rounding};
 use super::integer::lut;
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::{Dst, File, Inst, Src, Term};
-use crate::ori::op::{FCmp, FloatType, ICmp, IntRound, IntType, MufuFunc, Op, Round, Sign};
+use crate::ori::op::{FloatType, ICmp, IntRound, IntType, MufuFunc, Op, Round, Routine, Sign};
 use ptx_isa::{FormId, Mod, ScalarType};
 use smallvec::SmallVec;
 
-/// Multiplies a float by almost 2^32 (2^64), two units below, when added to its bits: the product of a
-/// reciprocal rounded anyhow stays below the exact one.
+/// Multiplies a float by almost 2^32, two units below, when added to its bits: the product of a reciprocal rounded
+/// anyhow stays below the exact one.
 const BELOW_TWO_POW_32: u32 = 0x0fff_fffe;
-const BELOW_TWO_POW_64: u32 = 0x1fff_fffe;
 
 /// An immediate of fp64: the high word of a value whose low word is zero.
 pub(super) fn double(value: f64) -> Src {
@@ -88,65 +87,28 @@ impl<'a> Lowering<'a> {
 
     fn divide_pair(&mut self, signed: bool, rem: bool, a: [Src; 2], b: [Src; 2]) -> [Src; 2] {
         let (a, b) = (a.map(|half| self.in_register(half)), b.map(|half| self.in_register(half)));
-        let zero = self.compare_pair(ICmp::Eq, false, b, [Src::ZERO; 2]);
-        let ones = [Src::imm(!0); 2];
+        let divided = |this: &mut Self, a: [Src; 2], b: [Src; 2]| {
+            let [q_low, q_high, r_low, r_high] = this.compute(Routine::DivideU64, &[a[0], a[1], b[0], b[1]]);
+            if rem { [r_low, r_high] } else { [q_low, q_high] }
+        };
         if !signed {
-            let result = self.divide_unsigned_pair(rem, a, b);
-            return self.select_pair(zero, ones, result);
+            return divided(self, a, b);
         }
         let (positive_a, positive_b) = (self.absolute_pair(a), self.absolute_pair(b));
-        let result = self.divide_unsigned_pair(rem, positive_a, positive_b);
+        let result = divided(self, positive_a, positive_b);
         let sign = if rem { a[1] } else { self.lop3(lut::A ^ lut::B, a[1], b[1], Src::ZERO) };
         let negative = self.compare(ICmp::Lt, true, sign, Src::ZERO);
+        // Zero as the divisor gives all ones, which stay.
+        let zero = self.compare_pair(ICmp::Eq, false, b, [Src::ZERO; 2]);
+        let negative = self.plop3(lut::A & !lut::B, negative, zero, Src::TRUE);
         let negated = self.subtract_pair([Src::ZERO; 2], result);
-        let result = self.select_pair(negative, negated, result);
-        self.select_pair(zero, ones, result)
+        self.select_pair(negative, negated, result)
     }
 
     fn absolute_pair(&mut self, a: [Src; 2]) -> [Src; 2] {
         let negative = self.compare(ICmp::Lt, true, a[1], Src::ZERO);
         let negated = self.subtract_pair([Src::ZERO; 2], a);
         self.select_pair(negative, negated, a)
-    }
-
-    /// The quotient or remainder of 64-bit unsigned integers; `b` is not zero.
-    fn divide_unsigned_pair(&mut self, rem: bool, a: [Src; 2], b: [Src; 2]) -> [Src; 2] {
-        let whole = self.pack(&b);
-        let up = self.reg(Op::I2f { to: FloatType::F32, from: IntType::U64, round: Round::Rp }, &[whole]);
-        let inverse = self.mufu(MufuFunc::Rcp, up);
-        let scaled = self.add(inverse, Src::imm(BELOW_TWO_POW_64));
-        let convert = Op::F2i {
-            to: IntType::U64,
-            from: FloatType::F32,
-            round: IntRound::Trunc,
-            ftz: false,
-            ntz: false,
-        };
-        let estimate = self.wide(2, convert, &[scaled]);
-        let mut estimate = self.pair(estimate);
-        // 22 bits of the estimate are right, then 44, then all.
-        for _ in 0..2 {
-            let product = self.multiply_low_pair(estimate, b, [Src::ZERO; 2]);
-            let error = self.subtract_pair([Src::ZERO; 2], product);
-            let step = self.multiply_high_pair(false, estimate, error);
-            estimate = self.add_pair(estimate, step);
-        }
-        let mut quotient = self.multiply_high_pair(false, estimate, a);
-        let product = self.multiply_low_pair(quotient, b, [Src::ZERO; 2]);
-        let mut rest = self.subtract_pair(a, product);
-        for _ in 0..2 {
-            let over = self.compare_pair(ICmp::Ge, false, rest, b);
-            if rem {
-                let less = self.subtract_pair(rest, b);
-                rest = self.select_pair(over, less, rest);
-            } else {
-                let less = self.subtract_pair(rest, b);
-                rest = self.select_pair(over, less, rest);
-                let more = self.add_pair(quotient, [Src::imm(1), Src::ZERO]);
-                quotient = self.select_pair(over, more, quotient);
-            }
-        }
-        if rem { rest } else { quotient }
     }
 
     /// `fast` unless `slow` holds; then what `path` computes, in a block of its own.
@@ -181,12 +143,6 @@ impl<'a> Lowering<'a> {
         self.wide(2, Op::Dmul { round: Round::Rn }, &[a, b])
     }
 
-    fn widened(&mut self, src: Src) -> Src {
-        let op =
-            Op::F2f { to: FloatType::F64, from: FloatType::F32, round: Round::Rn, ftz: false, sat: false };
-        self.wide(2, op, &[src])
-    }
-
     fn narrowed(&mut self, src: Src, round: Round, ftz: bool) -> Src {
         let op = Op::F2f { to: FloatType::F32, from: FloatType::F64, round, ftz: false, sat: false };
         let single = self.reg(op, &[src]);
@@ -216,20 +172,8 @@ impl<'a> Lowering<'a> {
     /// The quotient of fp32 values by way of fp64: exact for every operand.
     fn divide_in_double(&mut self, a: Src, b: Src, round: Round, ftz: bool) -> Src {
         let (a, b) = if ftz { (self.flush(a), self.flush(b)) } else { (a, b) };
-        let (a, b) = (self.widened(a), self.widened(b));
-        let high = self.part(b, 1);
-        let high = self.mufu(MufuFunc::Rcp64h, high);
-        let estimate = self.pack(&[Src::ZERO, high]);
-        let error = self.dfma(estimate, negated(b), double(1.0));
-        let error = self.dfma(error, error, error);
-        let inverse = self.dfma(estimate, error, estimate);
-        let quotient = self.dmul(a, inverse);
-        let rest = self.dfma(quotient, negated(b), a);
-        let refined = self.dfma(inverse, rest, quotient);
-        // Infinities and zeros: the refinement gives a NaN or loses the sign of zero, the estimate does not.
-        let crude = self.dmul(a, estimate);
-        let special = self.dcompare(FCmp::Equ, refined, Src::ZERO);
-        let quotient = self.select(special, crude, refined, 2);
+        let quotient: [Src; 2] = self.compute(Routine::QuotientF32, &[a, b]);
+        let quotient = self.pack(&quotient);
         self.narrowed(quotient, round, ftz)
     }
 
@@ -274,13 +218,17 @@ impl<'a> Lowering<'a> {
     /// The square root of an fp32 value by way of fp64.
     fn root_in_double(&mut self, a: Src, round: Round, ftz: bool) -> Src {
         let a = if ftz { self.flush(a) } else { a };
-        let wide = self.widened(a);
-        let root = self.refined_root(wide);
-        let root = self.narrowed(root, round, false);
-        // Zero and infinity are their own roots.
-        let zero = self.fcompare(FCmp::Eq, false, a, Src::ZERO);
-        let infinite = self.fcompare(FCmp::Eq, false, a, float(f32::INFINITY));
-        let itself = self.plop3(lut::A | lut::B, zero, infinite, Src::TRUE);
-        self.select(itself, a, root, 1)
+        let root: [Src; 2] = self.compute(Routine::RootF32, &[a]);
+        let root = self.pack(&root);
+        self.narrowed(root, round, false)
+    }
+
+    /// What a routine of the runtime library makes of these words.
+    pub(super) fn compute<const N: usize>(&mut self, routine: Routine, words: &[Src]) -> [Src; N] {
+        let words: SmallVec<[Src; 4]> = words.iter().map(|word| self.in_register(*word)).collect();
+        let values = [(); N].map(|()| self.new_value(File::R, 1));
+        let dsts = values.map(Dst::Value);
+        self.push(Inst::new(Op::Compute { routine }, &dsts, &words, self.src));
+        values.map(Src::from)
     }
 }

@@ -332,7 +332,7 @@ pub(super) fn apply(machine: &Machine, inst: &Inst, s: &[Operand]) -> Result<Vec
             }
             vec![word]
         }
-        Op::Copy | Op::Mov | Op::Umov | Op::Uldc { .. } | Op::R2ur => vec![s[0].0],
+        Op::Copy | Op::Fix | Op::Mov | Op::Umov | Op::Uldc { .. } | Op::R2ur => vec![s[0].0],
         Op::Sel => vec![reg(if truth(&s[2]) { r(0) } else { r(1) })],
         Op::Fsel { ftz } => vec![reg(flushed(if truth(&s[2]) { &s[0] } else { &s[1] }, ftz) as u32)],
         Op::Prmt => vec![reg(permute(r(0), r(1), r(2)))],

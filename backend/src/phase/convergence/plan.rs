@@ -415,6 +415,7 @@ fn skeleton(func: &Function) -> Function {
     Function {
         name: String::new(),
         entry: func.entry,
+        routine: None,
         blocks: func
             .blocks
             .iter()

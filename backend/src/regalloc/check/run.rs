@@ -3,11 +3,13 @@
 use super::Checker;
 use super::content::{Content, Held, Place, Steps, aligned, dst_of, is_reg, offset, spill_words, words};
 use super::trace::Trace;
-use crate::abi::{self, RETURN_ADDRESS};
+use crate::abi;
 use crate::ori::ir::{BlockId, Dst, File, Inst, Reg, Src, SrcKind, SrcMods, Term, Value};
 use crate::ori::op::{ICmp, Op};
 use crate::ori::signature::{facts, special};
 use crate::regalloc::STACK_POINTER;
+use crate::regalloc::convention::Overwritten;
+use crate::runtime;
 use smallvec::SmallVec;
 
 /// Instructions between checkpoints.
@@ -157,7 +159,7 @@ impl Checker<'_> {
             self.is_start(b, i)?;
         }
         self.define(original, &code[0], state)?;
-        self.lose(&code[0], state);
+        self.lose(&code[0], state)?;
         Ok(1)
     }
 
@@ -223,13 +225,16 @@ impl Checker<'_> {
         trace: &mut Trace<'_>,
         reader: Reader,
     ) -> Result<(), String> {
-        let was_call = was.op.is_call();
+        let by = was.op.is_call().then(|| self.overwritten(&was.op)).transpose()?;
         self.read(&was.guard, &is.guard, state, trace, reader)?;
         for (was, is) in was.srcs.iter().zip(&is.srcs) {
             self.read(was, is, state, trace, reader)?;
             // The call itself puts the return address there.
-            if let (true, SrcKind::Reg(Reg { file: File::R, index: 19..=21 })) = (was_call, is.kind) {
-                return Err(format!("{is:?} is overwritten by the call"));
+            if let (Some(by), SrcKind::Reg(reg)) = (&by, is.kind) {
+                let width = was.value().map_or(1, |v| self.before.value(v).width);
+                if (0..width).any(|i| offset(reg, i).is_ok_and(|reg| by.is_return_address(reg))) {
+                    return Err(format!("{is:?} is overwritten by the call"));
+                }
             }
         }
         for ((was_dst, is_dst), old) in was.dsts.iter().zip(&is.dsts).zip(&was.old) {
@@ -260,7 +265,7 @@ impl Checker<'_> {
                 self.is_in_place(value, reg)?;
                 aligned(reg, data.file, data.width)?;
                 let kept = matches!(reg.file, File::B | File::UR) && abi::is_preserved(reg);
-                if kept && !self.after.entry {
+                if kept && !self.after.entry && self.after.routine.is_none() {
                     return Err(format!("{reg:?} is the caller's"));
                 }
             }
@@ -297,7 +302,7 @@ impl Checker<'_> {
 
     /// Forgets what an instruction, or a function that it calls, overwrites, and what other threads may overwrite
     /// while these wait.
-    fn lose(&self, inst: &Inst, state: &mut State) {
+    fn lose(&self, inst: &Inst, state: &mut State) -> Result<(), String> {
         let forget = |file: File, count: u8, state: &mut State, lost: &dyn Fn(Reg) -> bool| {
             for reg in (0..count).map(|index| Reg { file, index }).filter(|reg| lost(*reg)) {
                 state.write(Place::Reg(reg), Held::Nothing);
@@ -305,9 +310,8 @@ impl Checker<'_> {
         };
         if inst.op.is_call() {
             let given: Vec<Reg> = inst.dsts.iter().filter_map(|dst| reg_of(*dst)).collect();
-            let address =
-                |reg: Reg| reg.file == File::R && (RETURN_ADDRESS..RETURN_ADDRESS + 2).contains(&reg.index);
-            let lost = |reg: Reg| (address(reg) || !abi::is_preserved(reg)) && !given.contains(&reg);
+            let by = self.overwritten(&inst.op)?;
+            let lost = |reg: Reg| by.has(reg) && !given.contains(&reg);
             forget(File::R, 255, state, &lost);
             forget(File::P, 7, state, &lost);
             forget(File::B, 16, state, &lost);
@@ -317,6 +321,11 @@ impl Checker<'_> {
             forget(File::UR, 255, state, &lost);
             forget(File::UP, 7, state, &lost);
         }
+        Ok(())
+    }
+
+    fn overwritten(&self, call: &Op) -> Result<Overwritten, String> {
+        Overwritten::by(call, self.target).map_err(|error| error.to_string())
     }
 
     /// At a return the results are in their registers, and what the caller wants unchanged is as it was.
@@ -335,7 +344,12 @@ impl Checker<'_> {
         }
         for index in 0..=254 {
             let reg = Reg { file: File::R, index };
-            if abi::is_preserved(reg) {
+            let own = self.after.routine.map(runtime::return_address);
+            let kept = match own {
+                Some(first) => (first..first + 2).contains(&index),
+                None => abi::is_preserved(reg),
+            };
+            if kept {
                 self.holds(reg, Content::Fixed(reg), state, trace, reader)?;
             }
         }

@@ -1,10 +1,14 @@
 //! Which instructions of a block must come before which: by values, by memory, by barriers.
 
 use super::lanes::{Lanes, Touches};
+use crate::emit::any_form;
 use crate::ori::alias;
 use crate::ori::ir::{Dst, Inst, SrcKind, Value};
 use crate::ori::memory::{Effect, Memory, Space, effect};
-use crate::ori::op::{MufuFunc, Op};
+use crate::ori::op::Op;
+use crate::ori::operations::families;
+use rustc_hash::FxHashMap;
+use sass::Sm;
 
 /// Memory accesses that are told apart by their addresses; earlier ones conflict. A store behind
 /// sixteen times as many loads is a fence.
@@ -23,21 +27,21 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    pub(super) fn new(insts: &[Inst], lanes: &Lanes) -> Graph {
+    pub(super) fn new(insts: &[Inst], lanes: &Lanes, latencies: &mut Latencies) -> Graph {
         let mut graph = Graph {
             touches: insts.iter().map(|inst| lanes.touches(inst)).collect(),
             before: vec![Vec::new(); insts.len()],
             after: vec![0; insts.len()],
             depth: vec![0; insts.len()],
         };
-        let mut defs: rustc_hash::FxHashMap<Value, u32> = rustc_hash::FxHashMap::default();
+        let mut defs: FxHashMap<Value, u32> = FxHashMap::default();
         let mut order = Order::default();
         for (i, inst) in insts.iter().enumerate() {
             let i = i as u32;
             for v in inst.uses().filter_map(|s| s.value()) {
                 if let Some(&def) = defs.get(&v) {
                     let guard = inst.guard.value() == Some(v);
-                    graph.edge(def, i, latency(&insts[def as usize].op).max(if guard { 12 } else { 0 }));
+                    graph.edge(def, i, latencies.of(&insts[def as usize].op, guard));
                 }
             }
             order.add(&mut graph, i, inst);
@@ -54,32 +58,25 @@ impl Graph {
     }
 }
 
-/// Cycles until a result can be read; for memory, what is worth hiding.
-fn latency(op: &Op) -> u32 {
-    match op {
-        Op::Pack | Op::Copy => 0,
-        Op::Ldg { .. }
-        | Op::Ld { .. }
-        | Op::Ldl { .. }
-        | Op::Fill { .. }
-        | Op::Atom { .. }
-        | Op::AtomCas { .. } => 300,
-        Op::Lds { .. } | Op::Ldc { .. } | Op::Atoms { .. } | Op::AtomsCas { .. } | Op::Shfl { .. } => 28,
-        Op::Ldsm { .. } | Op::Movm | Op::Qspc { .. } => 30,
-        Op::Hmma { .. } | Op::HmmaTf32 { .. } | Op::Qmma { .. } | Op::Dmma { .. } => 24,
-        Op::Imma { .. } | Op::ImmaNibbles { .. } | Op::Bmma { .. } => 24,
-        Op::S2r { .. }
-        | Op::S2ur { .. }
-        | Op::B2r { .. }
-        | Op::Match { .. }
-        | Op::Redux { .. }
-        | Op::R2ur => 24,
-        Op::Mufu { func: MufuFunc::Rcp64h | MufuFunc::Rsq64h } => 30,
-        Op::Mufu { .. } | Op::I2f { .. } | Op::F2i { .. } | Op::F2f { .. } | Op::Frnd { .. } => 18,
-        Op::Popc | Op::Flo { .. } | Op::Brev | Op::Vote { .. } => 14,
-        Op::Dadd { .. } | Op::Dmul { .. } | Op::Dfma { .. } | Op::Dsetp { .. } => 10,
-        Op::Isetp { .. } | Op::Fsetp { .. } | Op::Hsetp2 { .. } | Op::Plop3 { .. } | Op::Lop3P { .. } => 10,
-        _ => 5,
+/// Cycles until results can be read by arithmetic and by guards, asked of the machine table once per family.
+pub(super) struct Latencies {
+    sm: Sm,
+    known: FxHashMap<&'static str, [u32; 2]>,
+}
+
+impl Latencies {
+    pub(super) fn new(sm: Sm) -> Latencies {
+        Latencies { sm, known: FxHashMap::default() }
+    }
+
+    /// None for what becomes no instruction.
+    fn of(&mut self, op: &Op, guard: bool) -> u32 {
+        let sm = self.sm;
+        let cycles = self.known.entry(families(op)[0]).or_insert_with(|| {
+            let form = any_form(sm, op);
+            [false, true].map(|guard| form.map_or(0, |form| sass::speed::result(sm, form, guard)))
+        });
+        cycles[usize::from(guard)]
     }
 }
 

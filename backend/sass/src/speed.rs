@@ -1,0 +1,123 @@
+//! How long instructions take, as far as it is only a matter of speed: what schedulers weigh.
+//!
+//! `latency/speed.csv` has a row per mnemonic, and the first row stands for all others. Sources: the measurements of
+//! Huerta et al. (MICRO 2025) on Ampere for memory, and of Jia et al. (2019) for conversions and special functions.
+//! Global memory is assumed to hit the second-level cache half of the time; what matters is that it is much longer
+//! than the rest. Distances that code must keep are in [`crate::latency`].
+
+use crate::expand::{form, forms, named};
+use crate::inst::Inst;
+use crate::latency::{self, UNKNOWN};
+use crate::model::{Field, FormId, Sm};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// What an instruction takes, in cycles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Speed {
+    /// Until the result of a variable-latency instruction can be used.
+    pub result: u32,
+    /// Until sources have been read, where that is not at issue.
+    pub release: u32,
+    /// For which the unit is busy, so that the next of its kind issues no earlier.
+    pub occupancy: u32,
+    /// Whose the occupancy is, where it is more than one.
+    pub unit: Option<Unit>,
+}
+
+/// Instructions that share a unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    Memory,
+    Special,
+    Double,
+}
+
+impl Unit {
+    pub const COUNT: usize = 3;
+
+    fn named(name: &str) -> Option<Unit> {
+        match name {
+            "memory" => Some(Unit::Memory),
+            "special" => Some(Unit::Special),
+            "double" => Some(Unit::Double),
+            _ => None,
+        }
+    }
+}
+
+struct Table {
+    others: Speed,
+    /// By form.
+    by_form: Vec<Speed>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let mut rows = include_str!("latency/speed.csv").lines().skip(1).filter_map(row);
+    let others = rows.next().map_or(Speed { result: 1, release: 1, occupancy: 1, unit: None }, |row| row.1);
+    let by_mnemonic: HashMap<_, _> = rows.collect();
+    let of = |id| by_mnemonic.get(form(id).mnemonic).copied().unwrap_or(others);
+    let by_form = forms().map(of).collect();
+    Table { others, by_form }
+});
+
+/// The tests check that every row has all of its cells.
+fn row(line: &'static str) -> Option<(&'static str, Speed)> {
+    let mut cells = line.split(',');
+    let mnemonic = cells.next()?;
+    let mut number = || cells.next()?.parse().ok();
+    let (result, release, occupancy) = (number()?, number()?, number()?);
+    Some((mnemonic, Speed { result, release, occupancy, unit: Unit::named(cells.next()?) }))
+}
+
+/// What instructions of a form take.
+pub fn speed(id: FormId) -> Speed {
+    TABLE.by_form.get(usize::from(id.0)).copied().unwrap_or(TABLE.others)
+}
+
+/// A form of the family that the target has, to ask what all of them have in common. `None` if it has none.
+pub fn any_form(sm: Sm, family: &str) -> Option<FormId> {
+    named(sm, family).next()
+}
+
+/// Cycles until what a form computes can be read by arithmetic, or by a guard.
+pub fn result(sm: Sm, id: FormId, guard: bool) -> u32 {
+    let mut inst = Inst::new(id);
+    for field in [Field::Rd, Field::URd, Field::Pd].into_iter().filter(|&field| Inst::new(id).has(field)) {
+        inst.set(field, 0);
+    }
+    let expected = || speed(id).result;
+    match inst.writes(sm).next() {
+        Some(def) => match latency::typical(sm, &inst, &def, guard) {
+            UNKNOWN => expected(),
+            cycles => cycles.into(),
+        },
+        None => expected(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_whole_and_names_instructions() {
+        for line in include_str!("latency/speed.csv").lines().skip(2) {
+            let (mnemonic, speed) = row(line).expect("a whole row");
+            assert_eq!(speed.unit.is_some(), speed.occupancy > 1, "{mnemonic}");
+            let id = forms().find(|&id| form(id).mnemonic == mnemonic).expect("an instruction");
+            assert_eq!(super::speed(id), speed, "{mnemonic}");
+        }
+    }
+
+    #[test]
+    fn results_come_as_the_tables_say() {
+        let of = |sm, family, guard| result(Sm(sm), any_form(Sm(sm), family).expect("a form"), guard);
+        assert_eq!(of(80, "IADD3", false), 4);
+        assert_eq!(of(80, "ISETP", true), 13);
+        assert_eq!(of(80, "LDG", false), 120);
+        assert_eq!(of(90, "DADD", false), 10);
+        assert_eq!(of(86, "DADD", false), 16);
+        assert_eq!(any_form(Sm(80), "UNKNOWN"), None);
+    }
+}

@@ -1,0 +1,233 @@
+//! The runtime library: what PTX has as one instruction and the hardware has not, as text of the IR.
+//!
+//! Construction asks for a routine with [`Op::Compute`], which is pure. What one kernel asks for once is put in place, and
+//! phases make what they can of it; what it asks for more often is called, its code once behind the kernel's
+//! ([`crate::phase::routines`]). A routine is straight-line code: one block from `PARAMS` to `RESULTS`, each a few words.
+//!
+//! A called routine has a convention of its own. Words are passed in the first registers that functions pass
+//! parameters in, the return address in the pair behind them, and what else it overwrites is known, since it is compiled
+//! before its callers. It has no stack frame, waits for nobody and touches no register of the whole warp.
+
+use crate::abi;
+use crate::input::SrcId;
+use crate::ori::ir::{Dst, File, Function, Inst, Reg, Src};
+use crate::ori::op::{Op, Routine};
+use crate::ori::signature::{Width, signature};
+use crate::ori::text;
+use crate::session::Session;
+use crate::target::Target;
+use crate::{CodegenError, Options, phases, registers};
+use ptx_isa::Sm;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+impl Routine {
+    pub fn name(self) -> &'static str {
+        match self {
+            Routine::DivideU64 => "divide_u64",
+            Routine::QuotientF32 => "quotient_f32",
+            Routine::RootF32 => "root_f32",
+            Routine::QuotientF64 => "quotient_f64",
+            Routine::RootF64 => "root_f64",
+            Routine::ReciprocalRootF64 => "reciprocal_root_f64",
+        }
+    }
+
+    fn source(self) -> &'static str {
+        match self {
+            Routine::DivideU64 => include_str!("runtime/divide_u64.ori"),
+            Routine::QuotientF32 => include_str!("runtime/quotient_f32.ori"),
+            Routine::RootF32 => include_str!("runtime/root_f32.ori"),
+            Routine::QuotientF64 => include_str!("runtime/quotient_f64.ori"),
+            Routine::RootF64 => include_str!("runtime/root_f64.ori"),
+            Routine::ReciprocalRootF64 => include_str!("runtime/reciprocal_root_f64.ori"),
+        }
+    }
+}
+
+static PARSED: LazyLock<Vec<Function>> = LazyLock::new(|| {
+    let parse =
+        |routine: &Routine| text::parse(&numbered(routine.source())).expect("the tests parse every routine");
+    Routine::ALL.iter().map(parse).collect()
+});
+
+/// The text with numbers for its values' names, as the IR's text has them.
+fn numbered(text: &str) -> String {
+    let mut numbers: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut out = String::new();
+    for line in text.lines() {
+        let mut parts = line.split_once("//").map_or(line, |(code, _)| code).split('%');
+        out.push_str(parts.next().unwrap_or(""));
+        for part in parts {
+            let end = part.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(part.len());
+            let next = numbers.len();
+            let number = numbers.entry(&part[..end]).or_insert(next);
+            out.push_str(&format!("%v{number}{}", &part[end..]));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// A routine taken apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Body<'a> {
+    /// Whose values `insts` are made of.
+    pub func: &'a Function,
+    pub params: &'a [Dst],
+    pub insts: &'a [Inst],
+    pub results: &'a [Src],
+}
+
+/// What a routine does.
+pub fn body(routine: Routine) -> Body<'static> {
+    let func = &PARSED[routine as usize];
+    match &func.blocks[0].insts[..] {
+        [params, insts @ .., results] => Body { func, params: &params.dsts, insts, results: &results.srcs },
+        _ => Body { func, params: &[], insts: &[], results: &[] },
+    }
+}
+
+/// The pair of registers with the address where a routine returns to.
+pub fn return_address(routine: Routine) -> u8 {
+    let body = body(routine);
+    abi::FIRST + body.params.len().max(body.results.len()).next_multiple_of(2) as u8
+}
+
+/// The register that passes the n-th word in and out.
+pub fn place(n: usize) -> u8 {
+    abi::FIRST + n as u8
+}
+
+/// A routine compiled for a target.
+#[derive(Debug)]
+pub struct Compiled {
+    /// With registers.
+    pub func: Function,
+    /// What it overwrites, its results and the return address not counted.
+    pub overwrites: Vec<Reg>,
+}
+
+type Key = (u16, Routine);
+static COMPILED: LazyLock<Mutex<FxHashMap<Key, Arc<Compiled>>>> = LazyLock::new(Mutex::default);
+
+/// The routine's code, compiled when it is first asked for. It is the same for all callers.
+///
+/// # Errors
+/// [`CodegenError::Internal`]: the tests compile every routine for every target.
+pub fn compiled(target: &Target, routine: Routine) -> Result<Arc<Compiled>, CodegenError> {
+    let lock = || COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = lock().get(&(target.sm, routine)) {
+        return Ok(known.clone());
+    }
+    let new = Arc::new(compile(target, routine)?);
+    lock().insert((target.sm, routine), new.clone());
+    Ok(new)
+}
+
+fn compile(target: &Target, routine: Routine) -> Result<Compiled, CodegenError> {
+    let wrong =
+        |what: String| CodegenError::internal(SrcId(0), "runtime", format!("{}: {what}", routine.name()));
+    let mut func = callable(routine);
+    let options = Options { sm: Sm::new(target.sm), opt_level: 3, max_registers: None };
+    let mut session = Session::default();
+    phases::run(&mut func, &options, &mut session)?;
+    // Any caller can afford it.
+    registers::assign(&mut func, target, registers::FEWEST, &options, &session)?;
+    if func.layout.len() != 1 || func.frame.spill_bytes > 0 {
+        return Err(wrong("it is not straight-line code in registers".to_owned()));
+    }
+    let mut overwrites: Vec<Reg> = func.block(func.layout[0]).insts.iter().flat_map(written).collect();
+    overwrites.sort_unstable();
+    overwrites.dedup();
+    if let Some(reg) = overwrites.iter().find(|reg| !matches!(reg.file, File::R | File::P)) {
+        return Err(wrong(format!("it writes {reg:?}, which the whole warp shares")));
+    }
+    Ok(Compiled { func, overwrites })
+}
+
+/// The routine's text as a function that takes and gives what its convention says.
+fn callable(routine: Routine) -> Function {
+    let mut func = body(routine).func.clone();
+    let b = func.layout[0];
+    let mut insts = std::mem::take(&mut func.block_mut(b).insts);
+    let fix = |dst: Dst, src: Src| Inst::new(Op::Fix, &[dst], &[src], SrcId(0));
+    let mut taken = Vec::new();
+    if let Some(params) = insts.first_mut() {
+        for (i, dst) in params.dsts.iter_mut().enumerate() {
+            let pinned = func.new_pinned(place(i));
+            taken.push(fix(*dst, pinned.into()));
+            *dst = Dst::Value(pinned);
+        }
+    }
+    let mut results = insts.pop();
+    let mut given = Vec::new();
+    if let Some(results) = &mut results {
+        for (i, src) in results.srcs.iter_mut().enumerate() {
+            let pinned = func.new_pinned(place(i));
+            given.push(fix(Dst::Value(pinned), *src));
+            *src = pinned.into();
+        }
+    }
+    insts.splice(1..1, taken);
+    insts.extend(given);
+    insts.extend(results);
+    func.block_mut(b).insts = insts;
+    func
+}
+
+/// Registers that an allocated instruction writes.
+fn written(inst: &Inst) -> SmallVec<[Reg; 4]> {
+    let signature = signature(&inst.op);
+    let mut written = SmallVec::new();
+    for (slot, dst) in signature.dsts.iter().zip(&inst.dsts) {
+        let count = match slot.width {
+            Width::Exactly(count) => count,
+            Width::OneOrTwo => 2,
+            Width::Any => 1,
+        };
+        if let Dst::Reg(Reg { file, index }) = *dst {
+            written.extend((index..index.saturating_add(count)).map(|index| Reg { file, index }));
+        }
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ori::verify::{Stage, verify};
+
+    #[test]
+    fn routines_are_straight_line_code_of_a_few_words() {
+        for &routine in Routine::ALL {
+            let parsed = text::parse(&numbered(routine.source()))
+                .unwrap_or_else(|e| panic!("{}: {e}", routine.name()));
+            assert_eq!(parsed.routine, Some(routine));
+            assert_eq!(parsed.layout.len(), 1, "{}", routine.name());
+            let body = body(routine);
+            assert!((1..=4).contains(&body.params.len()) && (1..=4).contains(&body.results.len()));
+            assert!(
+                !body
+                    .insts
+                    .iter()
+                    .any(|inst| matches!(inst.op, Op::Params | Op::Results | Op::Compute { .. }))
+            );
+            verify(&callable(routine), Stage::Built)
+                .unwrap_or_else(|e| panic!("{}: {}", routine.name(), e[0]));
+        }
+    }
+
+    #[test]
+    fn every_routine_compiles_for_every_target() {
+        for target in &crate::target::TARGETS {
+            for &routine in Routine::ALL {
+                let compiled = compiled(target, routine).unwrap_or_else(|e| panic!("sm_{}: {e}", target.sm));
+                let address = return_address(routine);
+                let own = |reg: &&Reg| reg.file == File::R && (address..address + 2).contains(&reg.index);
+                assert_eq!(compiled.overwrites.iter().find(own), None, "sm_{} {}", target.sm, routine.name());
+            }
+        }
+    }
+}
