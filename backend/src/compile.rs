@@ -42,7 +42,7 @@ pub fn compile(
         .map_err(|violation| CodegenError::internal(violation.first, "order", violation.to_string()))?;
     session.over("order", String::new);
 
-    let parameter_bytes = if func.entry { func.param_bytes() } else { 0 };
+    let block = target.place_params(if func.entry { &func.params } else { &[] });
     let stack_bytes = emit::frame_bytes(&ori.frame);
     Ok(CompiledFunction {
         name: func.name.clone(),
@@ -58,7 +58,7 @@ pub fn compile(
             spill_load_bytes: ori.frame.spill_loads,
             shared_bytes: ori.facts.shared_bytes,
             barriers: u32::from(ori.facts.barriers),
-            const0_bytes: u32::from(target.first_param(parameter_bytes)) + parameter_bytes,
+            const0_bytes: u32::from(block.first) + block.bytes,
         },
         links: assembled.links,
         tables: assembled.tables,

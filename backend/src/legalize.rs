@@ -195,6 +195,7 @@ impl Legalizer<'_> {
     fn always_fits(&self, func: &Function, op: &Op, slot: &SrcSlot, src: &Src) -> bool {
         let own_field = memory::memory(op).is_some()
             || facts(op).uniform
+            || slot.file == File::UR
             || matches!(op, Op::Shfl { .. } | Op::Bar { .. } | Op::Warpsync);
         own_field && fits(func, slot, src)
     }

@@ -142,6 +142,9 @@ impl<'a> Checker<'a> {
                 What::Other | What::Return => Ok(()),
                 What::Call if of(events, Part::Call).next().is_none() => Err("its call is missing"),
                 What::Call => Ok(()),
+                // Its fences alone do nothing that it is for.
+                What::Beside if !events.iter().any(|e| e.part.does()) => Err("its operation is missing"),
+                What::Beside => Ok(()),
                 What::Sync if events.is_empty() => Err("its barrier is missing"),
                 What::Sync => Ok(()),
                 What::Wait => self.has_wait(statement, events),
@@ -331,10 +334,13 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Every instruction of `second` is reached by one of `first`.
+    /// Every instruction of `second` is reached by one of `first`; where these are in branches, it does not come first.
     fn comes_by(&self, first: u32, second: u32) -> Result<(), Violation> {
         let (earlier, later) = (self.code.of(first), self.code.of(second));
-        let reached = |event: &Event| earlier.iter().any(|before| self.precedes(before, event));
+        let reached = |event: &Event| match self.statement(first).by_launch {
+            true => !earlier.iter().any(|before| self.precedes(event, before)),
+            false => earlier.iter().any(|before| self.precedes(before, event)),
+        };
         if later.iter().all(reached) {
             return Ok(());
         }

@@ -13,7 +13,7 @@ mod scoreboards;
 mod stalls;
 pub(crate) mod sweep;
 
-use crate::mach::{Code, Effect, MachInst};
+use crate::mach::{Block, Code, Effect, MachInst};
 use crate::target::Target;
 use facts::InstFacts;
 use sass::{Class, Field, FormId, Inst, Sm};
@@ -38,33 +38,47 @@ pub fn schedule(code: &mut Code, options: Options, checkpoint: &dyn Fn()) {
     deps::assign(code, &facts, checkpoint);
 }
 
+/// What arrives at a barrier object behind copies.
+const ARRIVES: &str = "ARRIVES";
+/// Loads that do nothing before copies in a function with such arrivals, where these have some too.
+const LOADS_BESIDE_ARRIVALS: u8 = 3;
+
 /// Puts loads that do nothing before copies to shared memory that come after other users of the memory unit, or
 /// first in their block: ptxas does on the targets that have a number of them.
 fn settle_copies(code: &mut Code, facts: &mut [Vec<InstFacts>]) {
     let target = Target::nearest(ptx_isa::Sm::new(code.sm.0.into()));
-    let (sm, count) = (code.sm, target.map_or(0, |target| target.loads_before_copies));
+    let (sm, arrivals) = (code.sm, target.map_or(0, |target| target.loads_before_arrivals));
+    let arrives = |block: &Block| block.insts.iter().any(|inst| facts::name(&inst.inst) == ARRIVES);
+    let count = match target {
+        Some(_) if arrivals > 0 && code.blocks.iter().any(arrives) => LOADS_BESIDE_ARRIVALS,
+        Some(target) => target.loads_before_copies,
+        None => 0,
+    };
     for (block, facts) in code.blocks.iter_mut().zip(facts).filter(|_| count > 0) {
         let mut settled = false;
         let mut at = 0;
         while at < block.insts.len() {
             let inst = &block.insts[at].inst;
-            match (facts::name(inst), inst.class(sm)) {
-                ("LDGSTS", _) if !settled => {
-                    let idle = idle_load(sm);
-                    let fact = InstFacts::new(sm, &idle.inst);
-                    block.insts.splice(at..at, (0..count).map(|_| idle.clone()));
-                    facts.splice(at..at, (0..count).map(|_| fact.clone()));
-                    at += usize::from(count);
-                    settled = true;
-                }
-                ("LDGSTS" | "LDGDEPBAR", _) => {}
+            let wanted = match (facts::name(inst), inst.class(sm)) {
+                (ARRIVES, _) if arrivals > 0 => arrivals,
+                ("LDGSTS", _) if !settled => count,
+                ("LDGSTS" | "LDGDEPBAR", _) => 0,
                 (
                     _,
                     Class::Load | Class::Store | Class::Atomic | Class::Async | Class::Sync | Class::Texture,
                 ) => {
                     settled = false;
+                    0
                 }
-                _ => {}
+                _ => 0,
+            };
+            if wanted > 0 {
+                settled = facts::name(inst) == "LDGSTS";
+                let idle = idle_load(sm);
+                let fact = InstFacts::new(sm, &idle.inst);
+                block.insts.splice(at..at, (0..wanted).map(|_| idle.clone()));
+                facts.splice(at..at, (0..wanted).map(|_| fact.clone()));
+                at += usize::from(wanted);
             }
             at += 1;
         }

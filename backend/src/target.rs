@@ -8,6 +8,7 @@
 //! sm_88, which it does not list, follow the generation's other members); the occupancy chapter of the Best
 //! Practices Guide (granularities); observation of ptxas 13.0.88's output for each target (the rest).
 
+use crate::input::Param;
 use ptx_isa::Sm;
 
 /// One target. Offsets are bytes into constant bank 0.
@@ -26,6 +27,8 @@ pub struct Target {
     pub sparse_products: SparseProducts,
     /// Loads of shared memory that do nothing, before a copy to it that comes after something else.
     pub loads_before_copies: u8,
+    /// The same before an arrival at a barrier object behind copies; such a function has three before copies too.
+    pub loads_before_arrivals: u8,
     /// `%nwarpid` where it is a constant; else a special register has it.
     pub warp_slots: Option<u32>,
     /// Uniform registers that code may use, URZ not counted. From sm_100 on the encoding has room for 255, of which
@@ -151,6 +154,17 @@ pub struct Cubin {
     pub counts_bank_0: bool,
 }
 
+/// Where a target has the parameters of a kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParamBlock {
+    /// Where they start in constant bank 0.
+    pub first: u16,
+    /// Of each, from there.
+    pub offsets: Vec<u32>,
+    /// Of all together.
+    pub bytes: u32,
+}
+
 /// Highest general register index + 1 that a thread may use: R255 is RZ, and the hardware takes two.
 pub const MAX_REGISTERS: u32 = 255;
 /// Registers that the hardware takes per thread beside those the code names.
@@ -271,6 +285,7 @@ const SM_75: Target = Target {
     loads_stack_pointer: false,
     sparse_products: SparseProducts::Any,
     loads_before_copies: 0,
+    loads_before_arrivals: 0,
     warp_slots: Some(32),
     uniform_registers: 63,
     cubin: Cubin {
@@ -297,6 +312,7 @@ const SM_80: Target = Target {
         shared_unit: 128,
     },
     driver: &AMPERE_WORDS,
+    loads_before_arrivals: 4,
     warp_slots: Some(64),
     sparse_products: SparseProducts::Spaced,
     cubin: Cubin { workaround_35: true, workaround: None, ..SM_75.cubin },
@@ -321,6 +337,7 @@ const SM_90: Target = Target {
     loads_stack_pointer: true,
     sparse_products: SparseProducts::Any,
     loads_before_copies: 3,
+    loads_before_arrivals: 0,
     warp_slots: None,
     cubin: Cubin {
         rela: true,
@@ -402,6 +419,29 @@ impl Target {
     /// Where the parameters of a kernel start in constant bank 0, if they take so many bytes.
     pub fn first_param(&self, bytes: u32) -> u16 {
         if bytes > SMALL_PARAM_BYTES { self.driver.large_params } else { self.driver.params }
+    }
+
+    /// Where the parameters of a kernel are: aligned in the bank, which starts with the driver's words.
+    pub fn place_params(&self, params: &[Param]) -> ParamBlock {
+        let place = |first: u16| {
+            let first = u32::from(first);
+            let mut end = first;
+            let mut offsets = Vec::with_capacity(params.len());
+            for param in params {
+                let at = end.checked_next_multiple_of(param.align.max(1)).unwrap_or(u32::MAX);
+                offsets.push(at - first);
+                end = at.saturating_add(param.size);
+            }
+            (offsets, end - first)
+        };
+        let first = self.driver.params;
+        let (offsets, bytes) = place(first);
+        if bytes <= SMALL_PARAM_BYTES {
+            return ParamBlock { first, offsets, bytes };
+        }
+        let first = self.driver.large_params;
+        let (offsets, bytes) = place(first);
+        ParamBlock { first, offsets, bytes }
     }
 
     /// The generation in the tables of machine instructions.

@@ -56,6 +56,13 @@ pub enum Class {
     Control,
 }
 
+/// Which of an instruction's two scoreboards tells something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Told {
+    Written,
+    Read,
+}
+
 impl Inst {
     /// The pipe that executes the instruction.
     pub fn class(&self, _sm: Sm) -> Class {
@@ -104,6 +111,20 @@ impl Inst {
                 | Class::Async
                 | Class::UniformLoad
         ) || self.is_variable(sm)
+    }
+
+    /// A fence that is not over when it has issued: a scoreboard tells when, and what it is to stand before must wait for
+    /// that. As observed of ptxas 13.0.
+    pub fn fences_late(&self, sm: Sm) -> Option<Told> {
+        match self.form().mnemonic {
+            "FENCE" => Some(Told::Written),
+            "MEMBAR" if sm.0 >= 90 && self.is_local_fence() => Some(Told::Read),
+            _ => None,
+        }
+    }
+
+    fn is_local_fence(&self) -> bool {
+        self.text(Field::Mode) == Some(".ALL") && self.text(Field::Scope) == Some(".CTA")
     }
 
     /// The least stall count of the instruction: cycles before the next one may issue, whatever that is. As observed

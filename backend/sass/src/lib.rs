@@ -26,7 +26,7 @@ mod window;
 mod zstd;
 
 pub use assemble::{assemble, print_exact};
-pub use class::Class;
+pub use class::{Class, Told};
 pub use control::Control;
 pub use decode::{decode, decode_tolerant};
 pub use encode::{EncodeError, encode};

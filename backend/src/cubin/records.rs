@@ -65,8 +65,8 @@ impl Linker<'_> {
             workaround(&mut r);
         }
         r.words(Attribute::CudaApiVersion, &[u32::from(info::API_VERSION)]);
-        let parameter_bytes = f.input.param_bytes();
-        let first = u32::from(self.target.first_param(parameter_bytes));
+        let block = self.target.place_params(&f.input.params);
+        let (parameter_bytes, first) = (block.bytes, u32::from(block.first));
         let place = first | parameter_bytes << 16;
         let bank = |r: &mut Records| r.words(Attribute::ParamCbank, &[parameter_bank.0, place]);
         let bank_size = |r: &mut Records| r.half(Attribute::CbankParamSize, parameter_bytes as u16);
@@ -78,8 +78,8 @@ impl Linker<'_> {
             bank(&mut r);
             bank_size(&mut r);
         }
-        for (ordinal, p) in f.input.params.iter().enumerate().rev() {
-            let place = ordinal as u32 | p.offset << 16;
+        for (ordinal, (p, offset)) in f.input.params.iter().zip(&block.offsets).enumerate().rev() {
+            let place = ordinal as u32 | offset << 16;
             if parameter_bytes > SMALL_PARAM_BYTES {
                 r.words(Attribute::KparamInfoV2, &[0, place, p.size]);
             } else {

@@ -31,6 +31,7 @@ impl Emitter<'_> {
             Op::Bar { .. } => self.barrier(inst),
             Op::Warpsync => self.warpsync(inst),
             Op::Bpt { .. } => self.stop(inst),
+            Op::R2ur => self.uniform_copy(inst),
             Op::Membar { .. } | Op::Errbar | Op::Cctl { .. } => self.fence(inst),
             _ => {
                 let builder = self.by_row(inst)?;

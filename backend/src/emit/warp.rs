@@ -79,6 +79,15 @@ impl Emitter<'_> {
         self.push(bar, Some(inst.src), FENCE)
     }
 
+    /// `R2UR`: newer targets say whether it takes the value of a chosen thread.
+    pub(super) fn uniform_copy(&mut self, inst: &Inst) -> Result<(), CodegenError> {
+        let mut copy = self.by_row(inst)?;
+        if !inst.guard.is_true() && copy.has(Field::Mode2) {
+            copy.text(Field::Mode2, ".BROADCAST");
+        }
+        self.push(copy, Some(inst.src), Effect::Convergent)
+    }
+
     /// `WARPSYNC`: newer targets have a form of their own for all threads, and masks in registers only.
     pub(super) fn warpsync(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         let mask = operand(inst, 0)?;

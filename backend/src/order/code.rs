@@ -33,11 +33,18 @@ pub(super) enum Part {
     Barrier,
     /// Of a function.
     Call,
+    /// An operation on a barrier object.
+    Object,
     /// Has to do with memory in another way.
     Other,
 }
 
 impl Part {
+    /// It is more than a fence.
+    pub(super) fn does(self) -> bool {
+        !matches!(self, Part::Membar | Part::ErrorBarrier | Part::Invalidate)
+    }
+
     pub(super) fn is_access(self) -> bool {
         matches!(self, Part::Load | Part::Store | Part::Update | Part::Copy)
     }
@@ -112,8 +119,8 @@ impl Code {
             let belongs = has_part(statement, part);
             // A warp's exchange waits for its threads, but orders no memory, and textures are waited for by counting too.
             let exchanges = matches!(statement.what, What::Other | What::Load | What::Store);
-            let waits =
-                (part == Part::Barrier && exchanges) || (part == Part::Await && statement.what != What::Wait);
+            let waits = (part == Part::Barrier && exchanges)
+                || (part == Part::Await && !matches!(statement.what, What::Wait | What::Beside));
             // What calls and returns pass in memory is known to caller and callee alone.
             let passes = matches!(statement.what, What::Call | What::Return) && is_local(inst);
             if waits || passes {
@@ -185,6 +192,7 @@ fn has_part(statement: &Statement, part: Part) -> bool {
         What::Sync => part == Part::Barrier,
         What::Fence => fence || part == Part::Invalidate,
         What::Other => statement.addressed || !part.is_access(),
+        What::Beside => !matches!(part, Part::Copy | Part::Close | Part::Call),
         What::Call | What::Return => true,
     }
 }
@@ -205,10 +213,12 @@ fn part(sm: Sm, inst: &Inst) -> Option<Part> {
         "LDGDEPBAR" => Part::Close,
         "DEPBAR" => Part::Await,
         "ATOM" | "ATOMG" | "RED" | "REDG" | "ATOMS" => Part::Update,
+        "SYNCS" => Part::Object,
         "CALL" => Part::Call,
         "MEMBAR" => Part::Membar,
         "ERRBAR" | "CGAERRBAR" => Part::ErrorBarrier,
-        "CCTL" => Part::Invalidate,
+        "CCTL" if inst.text(Field::Op).is_none_or(|op| op == ".IVALL") => Part::Invalidate,
+        "CCTL" => Part::Other,
         "BAR" | "WARPSYNC" => Part::Barrier,
         _ => match inst.class(sm) {
             Class::Store | Class::Atomic | Class::Async | Class::Sync => Part::Other,

@@ -50,6 +50,8 @@ pub(super) enum What {
     Call,
     /// Gives results back.
     Return,
+    /// On a barrier object, or something that goes on beside the thread: ordered with everything.
+    Beside,
     /// Not known here: what it does to memory is ordered with everything.
     Other,
 }
@@ -68,6 +70,8 @@ pub(super) struct Statement {
     /// Memory with side effects.
     pub(super) once: bool,
     pub(super) guarded: bool,
+    /// Its instructions are in branches on how the kernel was launched.
+    pub(super) by_launch: bool,
     /// It has an address, so it may access memory.
     pub(super) addressed: bool,
     /// What a copy reads.
@@ -91,6 +95,7 @@ impl Statement {
             releases: false,
             once: false,
             guarded: instr.guard.is_some(),
+            by_launch: instr.opcode.form == FormId::BarrierCluster,
             addressed: instr.operands.iter().any(|operand| matches!(operand, Operand::Address(_))),
             source: None,
             groups: None,
@@ -121,6 +126,29 @@ impl Statement {
                 return Some(Statement { what: What::Wait, groups: Some(groups), ..other });
             }
             FormId::Bar | FormId::Barrier | FormId::BarWarpSync => What::Sync,
+            FormId::MbarrierInit
+            | FormId::MbarrierExpectTx
+            | FormId::MbarrierCompleteTx
+            | FormId::MbarrierArrive
+            | FormId::MbarrierArriveDrop
+            | FormId::MbarrierTestWait
+            | FormId::MbarrierTryWait
+            | FormId::FenceProxy
+            | FormId::FenceProxySpace
+            | FormId::CpAsyncMbarrierArrive
+            | FormId::CpAsyncBulkLoad
+            | FormId::CpAsyncBulkCluster
+            | FormId::CpAsyncBulkStore
+            | FormId::CpReduceAsyncBulkCluster
+            | FormId::CpReduceAsyncBulkStore
+            | FormId::CpAsyncBulkTensorLoad
+            | FormId::CpAsyncBulkTensorStore
+            | FormId::CpReduceAsyncBulkTensor
+            | FormId::CpAsyncBulkCommitGroup
+            | FormId::CpAsyncBulkWaitGroup
+            | FormId::BarrierCluster
+            | FormId::StAsync
+            | FormId::RedAsync => return Some(Statement { what: What::Beside, ..other }),
             FormId::Ret => return Some(Statement { what: What::Return, ..other }),
             FormId::Call => return Some(Statement { what: What::Call, ..other }),
             FormId::Membar | FormId::Fence => {
@@ -188,9 +216,14 @@ impl Statement {
     pub(super) fn must_stay(&self) -> bool {
         match self.what {
             What::Load => self.strong,
-            What::Call | What::Store | What::Update | What::Copy | What::Wait | What::Fence | What::Sync => {
-                true
-            }
+            What::Call
+            | What::Store
+            | What::Update
+            | What::Copy
+            | What::Wait
+            | What::Fence
+            | What::Sync
+            | What::Beside => true,
             What::Other | What::Return => false,
         }
     }

@@ -10,7 +10,10 @@
 
 mod atomic;
 mod atomic_loop;
+mod bulk;
+mod cache;
 mod call;
+mod cluster;
 mod compare;
 mod control;
 mod convert;
@@ -26,13 +29,16 @@ mod logic;
 mod matrix;
 mod memory;
 mod narrow;
+mod object;
 mod operand;
+mod proxy;
 mod rewrite;
 mod row;
 mod special;
 mod ssa;
 mod statement;
 mod symbol;
+mod uniform;
 mod warp;
 
 use crate::abi::{self, Convention};
@@ -42,7 +48,7 @@ use crate::ori::cfg::Cfg;
 use crate::ori::ir::{self, BlockId, Dst, File, Inst, Src, Term, Value};
 use crate::ori::op::Op;
 use crate::phase::edit::remove_unreached;
-use crate::target::Target;
+use crate::target::{ParamBlock, Target};
 use crate::{CodegenError, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -115,8 +121,8 @@ struct Lowering<'a> {
     /// The symbols among the facts.
     slots: FxHashSet<Symbol>,
     locals: Vec<Option<u32>>,
-    /// Where the parameters of a kernel start in constant bank 0.
-    first_param: u16,
+    /// Where the parameters of a kernel are in constant bank 0.
+    params: ParamBlock,
     /// How the function is called.
     convention: Convention,
     /// It is linked with other functions: where its shared variables lie is known only then.
@@ -199,7 +205,7 @@ impl<'a> Lowering<'a> {
             shared,
             slots: FxHashSet::default(),
             locals: locals.offsets,
-            first_param: target.first_param(func.param_bytes()),
+            params: target.place_params(if func.entry { &func.params } else { &[] }),
             convention,
             linked: calls || !func.entry,
             words: FxHashMap::default(),

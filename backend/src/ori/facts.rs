@@ -67,6 +67,8 @@ impl Facts {
         Facts { effect: Effect::Warp { removable: true }, convergent: true, guardable: false, ..Facts::PURE };
     /// Orders memory.
     pub const FENCE: Facts = Facts { effect: Effect::Everything, ..Facts::PURE };
+    /// That, done by the uniform datapath once for all threads that execute it together, whatever their guards.
+    pub const UNIFORM_FENCE: Facts = Facts::FENCE.uniform().convergent();
     /// Waits for other threads.
     pub const SYNC: Facts = Facts { waits: true, ..Facts::FENCE };
 

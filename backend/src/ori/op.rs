@@ -85,8 +85,31 @@ modifiers! {
     CctlOp { Ivall ".IVALL" }
     /// The space that `QSPC` asks for; `D` is the shared memory of the cluster.
     QuerySpace { Global ".G", Local ".L", Shared ".S", Cluster ".D" }
-    /// What is done to a line of the second-level cache: its contents are lost.
-    LineOp { Discard ".RML2" }
+    /// What is done to a line of a cache: its contents are lost, it is fetched into the first or the second level, into the
+    /// second to stay, or it no longer stays.
+    LineOp { Discard ".RML2", Prefetch1 ".PF1", Prefetch2 ".PF2", PrefetchLast ".PML2", Demote ".DML2" }
+    /// `Mask`: the state before those of other threads, and which they are. `Remote`: without a state, in any block of
+    /// the cluster.
+    ArriveMode { State "", Mask ".TMASK", Remote ".RED" }
+    /// What arrives at a barrier object: one thread and no bytes, a number of them, one thread that announces bytes, or
+    /// bytes that are announced or come.
+    Arrival { OneAndBytes "", One ".A1T0", OneByte ".A0T1", Count ".ART0", Announced ".A0TR", Bytes ".A0TX" }
+    /// How a barrier object counts the arrival behind copies: in the one way of words, among those that each phase expects,
+    /// or as the byte that was announced for it.
+    CopiesArrive { Word "", Expected ".ARVCNT", Announced ".TRANSCNT" }
+    /// Where a copy of a block goes to or comes from.
+    BulkPlace { Global ".G", Shared ".S" }
+    /// What a reduction of a block computes with.
+    BulkType {
+        U32 "", S32 ".S32", U64 ".U64", S64 ".S64", F16 ".F16.RN", F32 ".F32.RN", F64 ".F64.RN", Bf16 ".BF16.RN",
+    }
+    MapOp { Invalidate ".IV", Prefetch ".PF" }
+    /// Dimensions of a tensor.
+    Dims { D1 ".1D", D2 ".2D", D3 ".3D", D4 ".4D", D5 ".5D" }
+    /// Which elements make up a tile: a box, or columns of an image.
+    TensorMode { Tiled "", Im2col ".IM2COL", W ".W", W128 ".W128" }
+    /// Shared or global memory.
+    ViewOf { Shared ".S", Global ".G" }
     /// Whether matrices of shared memory are moved as they are or transposed.
     MatrixLayout { Rows ".M88", Columns ".MT88" }
     /// How many matrices of 8 by 8 are moved.

@@ -249,7 +249,8 @@ operations! {
     /// (a << shift) + b.
     Ulea "ULEA" { shift: u8 = Imm2 } [UR] <- [uniform(A), uniform_or_imm(B)] UNIFORM;
     S2ur "S2UR" { sr: Sr = Special } [UR] <- [] Facts::special(sr).uniform();
-    /// Of a warp-uniform value.
+    /// Of the threads that execute it together, those whose guard holds have one value. It belongs to these threads: others
+    /// that come later overwrite it.
     R2ur "R2UR" [UR] <- [r(RA)] Facts::WARP.uniform();
 
     // Memory. An address is R2 (64-bit), R (32-bit spaces) or `Zero`; the descriptor is the UR pair of the global
@@ -306,7 +307,7 @@ operations! {
         Facts::access(Space::Shared, Kind::Update, order, offset, 4 * cas_registers(size));
     /// Whether a generic address points into a space.
     Qspc "QSPC.E" { space: QuerySpace = Mode } [P] <- [address()] I, as &["QSPC"];
-    /// Of a line of the second-level cache.
+    /// Of a line of a cache.
     Line "CCTL.E" { op: LineOp = Op, offset: i32 = Offset } [] <- [address()] Facts::FENCE, as &["CCTL"];
     /// A copy from global to shared memory, which is over when the thread has waited for it: destination and source.
     /// Where the predicate does not hold the destination is cleared; with `fill` as many of its last bytes as the low
@@ -318,7 +319,55 @@ operations! {
     Ldgdepbar "LDGDEPBAR" [] <- [] Facts::FENCE;
     /// Waits for all groups but the latest.
     Depbar "DEPBAR.LE" { but: u8 = Imm2 } [] <- [] Facts::FENCE;
+    // Barrier objects. An address is a register and a uniform one, in the shared memory of the block or, where the top byte
+    // says so, of another one of the cluster.
+    /// Sets the words of one.
+    SyncsExch "SYNCS.EXCH.64" { offset: i32 = Offset } [] <- [uniform(At::In(Field::UrBase)), uniform(At::In(Field::URb)).wide(2)] Facts::UNIFORM_FENCE, as &["SYNCS.EXCH"];
+    /// Arrivals and announced bytes; the state before them.
+    SyncsArrive "SYNCS.ARRIVE.TRANS64" { mode: ArriveMode = Flag, drop: bool [".OPTOUT"] = Flag3, what: Arrival = Mode, offset: i32 = Offset }
+        [result(2).optional()] <- [r(RA), uniform(At::In(Field::UrBase)), data(1)] Facts::FENCE, as &["SYNCS.ARRIVE"];
+    /// Whether the phase is over that a state or a parity names in its top bit; `wait` for some time if not.
+    SyncsPhasechk "SYNCS.PHASECHK.TRANS64" { wait: bool [".TRYWAIT"] = Mode, offset: i32 = Offset }
+        [P] <- [r(RA), uniform(At::In(Field::UrBase)), data(1)] Facts::SYNC, as &["SYNCS.PHASECHK"];
+    /// Ends the life of one.
+    SyncsInvalidate "SYNCS.CCTL.IV" { offset: i32 = Offset } [] <- [r(RA), uniform(At::In(Field::UrBase))] Facts::FENCE, as &["SYNCS.CCTL"];
+    /// Arrives when the thread's copies have come.
+    ArrivesCopies "ARRIVES.LDGSTSBAR.64" { count: CopiesArrive = Flag, offset: i32 = Offset } [] <- [r(RA), uniform(At::In(Field::UrBase))]
+        Facts::FENCE, as &["ARRIVES.LDGSTSBAR"];
+    /// The objects of sm_80: one thread arrives; the state before.
+    AtomsArrive "ATOMS.ARRIVE.64" { offset: i32 = Offset } [result(2).optional()] <- [r(RA), uniform(At::In(Field::UrBase))]
+        Facts::FENCE, as &["ATOMS.ARRIVE"];
+
+    // Clusters.
+    ClusterArrive "UCGABAR_ARV" [] <- [] Facts::UNIFORM_FENCE;
+    ClusterWait "UCGABAR_WAIT" [] <- [] Facts { waits: true, ..Facts::UNIFORM_FENCE };
+    /// Stores to a block of the cluster; the pair is the address and that of a barrier object that counts the bytes.
+    Stas "STAS" { size: MemSize = Size } [] <- [r(RA).wide(2), uniform(At::In(Field::UrBase)), data(size_registers(size))] Facts::FENCE;
+    Redas "REDAS" { op: AtomOp = Op, ty: AtomType = Type } [] <- [r(RA).wide(2), uniform(At::In(Field::UrBase)), data(atom_registers(ty))] Facts::FENCE;
+
+    // Copies of blocks and tiles. In shared memory the address and that of a barrier object; sizes in units of 16 bytes, above
+    // them the blocks of the cluster that get the bytes.
+    BulkCopy "UBLKCP" { to: BulkPlace = Mode, from: BulkPlace = Mode2, multicast: bool [".MULTICAST"] = Flag }
+        [] <- [uniform(At::In(Field::UrBase)).wide(2), uniform(At::In(Field::Ur)).one_or_two(), uniform(At::In(Field::URb)), policy()] Facts::UNIFORM_FENCE;
+    BulkReduce "UBLKRED" { to: BulkPlace = Mode, op: AtomOp = Op, ty: BulkType = Type }
+        [] <- [uniform(At::In(Field::UrBase)).wide(2), uniform(At::In(Field::Ur)), uniform(At::In(Field::URb)), policy()] Facts::UNIFORM_FENCE;
+    BulkPrefetch "UBLKPF.L2" [] <- [uniform(At::In(Field::Ur)).wide(2), uniform(At::In(Field::URb)), policy()] Facts::UNIFORM_FENCE, as &["UBLKPF"];
+    /// A tile: its address, a barrier object's, coordinates. Then the map of the tensor; offsets in an image and blocks; a cache policy.
+    TensorLoad "UTMALDG" { dims: Dims = Dims, mode: TensorMode = Mode, multicast: bool [".MULTICAST"] = Flag, pair: bool [".2CTA"] = Flag2 }
+        [] <- [uniform(At::In(Field::UrBase)).wide(dims as u8 + 3), uniform(At::In(Field::Ur)).wide(2), extra(), policy()] Facts::UNIFORM_FENCE;
+    TensorStore "UTMASTG" { dims: Dims = Dims, mode: TensorMode = Mode }
+        [] <- [uniform(At::In(Field::UrBase)).wide(dims as u8 + 2), uniform(At::In(Field::Ur)).wide(2), policy()] Facts::UNIFORM_FENCE;
+    TensorReduce "UTMAREDG" { dims: Dims = Dims, mode: TensorMode = Mode, op: AtomOp = Op }
+        [] <- [uniform(At::In(Field::UrBase)).wide(dims as u8 + 2), uniform(At::In(Field::Ur)).wide(2), policy()] Facts::UNIFORM_FENCE;
+    TensorPrefetch "UTMAPF.L2" { dims: Dims = Dims, mode: TensorMode = Mode }
+        [] <- [uniform(At::In(Field::UrBase)).wide(dims as u8 + 1), uniform(At::In(Field::Ur)).wide(2), extra(), policy()] Facts::UNIFORM_FENCE, as &["UTMAPF"];
+    /// Ends a group of them.
+    BulkFlush "UTMACMDFLUSH" [] <- [] Facts::UNIFORM_FENCE;
+    /// The map of a tensor into the cache for those, or out of it.
+    TensorMap "UTMACCTL" { op: MapOp = Op } [] <- [uniform(At::In(Field::UrBase)).wide(2)] Facts::UNIFORM_FENCE;
     Membar "MEMBAR" { scope: MembarScope } [] <- [] Facts::FENCE;
+    /// What the proxy of asynchronous copies sees, and what it is seen of.
+    FenceView "FENCE.VIEW.ASYNC" { of: ViewOf = Mode } [] <- [] Facts::FENCE;
     Errbar "ERRBAR" [] <- [] Facts::FENCE;
     Cctl "CCTL" { op: CctlOp } [] <- [] Facts::FENCE, as &["CCTL.IVALL"];
 
@@ -338,7 +387,8 @@ operations! {
     Elect "ELECT" [P, UR.optional()] <- [p(Field::Pp).or_absent(Src::TRUE)] Facts::WARP;
     /// Waits for the threads of a mask.
     Warpsync "WARPSYNC" [] <- [r_or_imm(Field::Rb, Field::Imm32, u32::MAX)] Facts::SYNC.convergent();
-    Nanosleep "NANOSLEEP" [] <- [alu(B)] Facts::SYNC.pinned();
+    /// With `object` the thread sleeps for a barrier object.
+    Nanosleep "NANOSLEEP" { object: bool [".SYNCS"] = Mode2 } [] <- [alu(B)] Facts::SYNC.pinned();
 
     // Matrices, of which each thread of the warp has some elements.
     /// Matrices of 8 by 8 halves from shared memory; each thread gives the address of a row.

@@ -87,6 +87,10 @@ pub enum At {
     Descriptor,
     /// A uniform base of the address; a register chooses the form that adds one.
     Base,
+    /// The descriptor of a cache policy, in forms that have one.
+    Policy,
+    /// A uniform register with more of what a copy of a tile does, in forms that have one.
+    Extra,
     /// By the family's own code, or no place.
     Custom,
     /// Where the calling convention has each of them.
@@ -258,6 +262,16 @@ pub(super) const fn descriptor() -> SrcSlot {
 /// A uniform base added to a 32-bit address, or `Zero`.
 pub(super) const fn uniform_base() -> SrcSlot {
     SrcSlot::new(File::UR, Accept::REG, At::Base)
+}
+
+/// A cache policy, or `Zero`.
+pub(super) const fn policy() -> SrcSlot {
+    SrcSlot::new(File::UR, Accept::REG, At::Policy).wide(2)
+}
+
+/// Blocks of the cluster and offsets in an image, or `Zero`.
+pub(super) const fn extra() -> SrcSlot {
+    SrcSlot::new(File::UR, Accept::REG, At::Extra)
 }
 
 /// The registers that a store stores.

@@ -50,6 +50,7 @@ pub fn verify(func: &Function, stage: Stage) -> Result<(), Vec<VerifyError>> {
         for &b in &cfg.order {
             check.block(b, &cfg, &tree);
         }
+        check.uniform_values(&cfg);
     }
     if check.errors.is_empty() { Ok(()) } else { Err(check.errors) }
 }
@@ -373,17 +374,67 @@ impl Check<'_> {
             return Ok(());
         }
         let exempt = matches!(inst.op, Op::Shfl { .. } | Op::Bar { .. } | Op::Uldc { .. } | Op::Ulea { .. });
+        // Uniform registers have fields of their own where nothing else can stand.
+        let sig = signature(&inst.op);
+        let shared = |i: usize| sig.srcs.get(i).is_none_or(|slot| slot.file != File::UR);
         let special = inst
             .srcs
             .iter()
-            .filter(|src| {
-                matches!(src.kind, SrcKind::Imm(_) | SrcKind::Const(_)) || self.file_of(src) == Some(File::UR)
+            .enumerate()
+            .filter(|(i, src)| match src.kind {
+                SrcKind::Imm(_) | SrcKind::Const(_) => true,
+                _ => shared(*i) && self.file_of(src) == Some(File::UR),
             })
             .count();
         if special > 1 && !exempt {
             return Err(format!("{special} operands that are not registers"));
         }
         Ok(())
+    }
+
+    /// A uniform value made of what the threads have that execute an operation together is theirs: it is read in its
+    /// block, before anything in which threads wait, while others might make their own.
+    fn uniform_values(&mut self, cfg: &Cfg) {
+        let func = self.func;
+        let mut of_group = vec![false; func.values.len()];
+        let mut kept = vec![false; func.values.len()];
+        for &b in &cfg.order {
+            let block = func.block(b);
+            let mut here: Vec<Value> = Vec::new();
+            let lost = |src: &Src, of_group: &[bool], kept: &[bool]| {
+                src.value().filter(|v| of_group[v.index()] && !kept[v.index()])
+            };
+            for (i, inst) in block.insts.iter().enumerate() {
+                if let Some(v) = inst.uses().find_map(|src| lost(src, &of_group, &kept)) {
+                    let reason = format!("%v{} is uniform among other threads here", v.0);
+                    self.error(b, text::print_inst(func, &block.insts[i]), reason);
+                }
+                if facts(&inst.op).waits {
+                    here.drain(..).for_each(|v| kept[v.index()] = false);
+                }
+                let source = matches!(inst.op, Op::R2ur | Op::Redux { .. } | Op::Elect);
+                let of = |src: &Src| src.value().is_some_and(|v| of_group[v.index()]);
+                if source || inst.uses().any(of) {
+                    let uniform = |v: &Value| matches!(func.value(*v).file, File::UR | File::UP);
+                    for v in inst.defs().filter(uniform) {
+                        of_group[v.index()] = true;
+                        kept[v.index()] = true;
+                        here.push(v);
+                    }
+                }
+            }
+            for next in block.term.successors() {
+                let args = func.block(next).phis.iter().flat_map(|phi| &phi.args);
+                if let Some(v) = args.filter_map(|(_, arg)| arg.value()).find(|v| of_group[v.index()]) {
+                    self.error(
+                        b,
+                        String::new(),
+                        format!("%v{} is uniform among other threads behind it", v.0),
+                    );
+                }
+            }
+            here.drain(..).for_each(|v| kept[v.index()] = false);
+        }
     }
 
     /// The value is defined before instruction `at` of `b`, or before its end.
@@ -442,6 +493,21 @@ mod tests {
         assert_eq!(
             errors("b0:\n%v1:r = LOP3 -RZ, RZ, RZ\nEXIT"),
             ["b0: `%v1:r = LOP3 -RZ, RZ, RZ`: a modifier that the operand cannot have"]
+        );
+    }
+
+    #[test]
+    fn uniform_values_stay_with_their_threads() {
+        let copy = "b0:\n%v0:r = S2R\n%v1:ur = R2UR %v0";
+        let ends = |rest: &str| errors(&format!("{copy}\n{rest}\nEXIT"));
+        assert_eq!(ends("%v2:ur2 = PACK %v1, RZ\nSYNCS.EXCH.64 %v1, %v2"), [""; 0]);
+        assert_eq!(
+            ends("NANOSLEEP 0x1\n%v2:r = MOV %v1"),
+            ["b0: `%v2:r = MOV %v1`: %v1 is uniform among other threads here"]
+        );
+        assert_eq!(
+            ends("%v2:ur2 = PACK %v1, RZ\nJUMP b1\nb1:\nSYNCS.EXCH.64 RZ, %v2"),
+            ["b1: `SYNCS.EXCH.64 RZ, %v2`: %v2 is uniform among other threads here"]
         );
     }
 

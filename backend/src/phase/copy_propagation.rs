@@ -63,8 +63,8 @@ struct Copies {
     packed: Vec<Option<SmallVec<[Src; 4]>>>,
     /// Indexed by value: the uniform register that it copies.
     uniform: Vec<Option<Src>>,
-    /// Indexed by value: the uniform register of a reduction. Only the threads that took part have its result, and
-    /// others that come later overwrite it, so it is copied at once and not read again.
+    /// Indexed by value: a uniform register of the threads that execute an operation together. Others that come later
+    /// overwrite it, so it is copied at once and not read again.
     of_group: Vec<bool>,
 }
 
@@ -97,7 +97,7 @@ impl Copies {
     }
 
     fn note(&mut self, func: &Function, inst: &Inst) {
-        if matches!(inst.op, Op::Redux { .. } | Op::Elect) {
+        if matches!(inst.op, Op::Redux { .. } | Op::Elect | Op::R2ur) {
             inst.defs().for_each(|dst| self.of_group[dst.index()] = true);
         }
         let ([Dst::Value(dst)], true) = (&inst.dsts[..], inst.guard.is_true()) else { return };

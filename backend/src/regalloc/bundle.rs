@@ -71,7 +71,7 @@ pub(crate) struct Bundles {
 pub(crate) fn alignment(file: File, width: u8) -> u8 {
     match file {
         File::R => width.next_power_of_two().min(4),
-        File::UR => width.next_power_of_two().min(4),
+        File::UR => width.next_power_of_two().min(8),
         File::P | File::UP | File::B => 1,
     }
 }

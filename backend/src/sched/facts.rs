@@ -1,7 +1,7 @@
 //! What scheduling needs to know of one instruction, asked of the machine table once.
 
 use crate::mach::MachInst;
-use sass::{Inst, RegFile, RegUse, Role, Sm};
+use sass::{Class, Field, Inst, RegFile, RegUse, Role, Sm, Told};
 use smallvec::SmallVec;
 
 #[derive(Clone, Debug)]
@@ -16,8 +16,12 @@ pub(crate) struct InstFacts {
     pub(crate) loads: bool,
     /// Invalidates the first-level cache.
     pub(crate) invalidates: bool,
-    /// Raises the scoreboard that counts groups of copies.
-    pub(crate) ends_copies: bool,
+    /// Raises the scoreboard that counts groups of copies, in this place.
+    pub(crate) ends_copies: Option<Told>,
+    /// A fence that is over only when this scoreboard tells.
+    pub(crate) fences_late: Option<Told>,
+    /// Such fences must be over before it.
+    pub(crate) fenced: bool,
     /// Cycles before the next instruction may issue, whatever that is.
     pub(crate) issue: u8,
 }
@@ -41,8 +45,17 @@ impl InstFacts {
             variable: inst.is_variable(sm),
             late: inst.reads_late(sm),
             loads: matches!(mnemonic, "LD" | "LDG" | "LDS" | "ATOM" | "ATOMG" | "ATOMS"),
-            invalidates: mnemonic == "CCTL",
-            ends_copies: mnemonic == "LDGDEPBAR",
+            invalidates: mnemonic == "CCTL" && !inst.text(Field::Op).is_some_and(|op| op.starts_with(".PF")),
+            ends_copies: match mnemonic {
+                "LDGDEPBAR" => Some(Told::Written),
+                "UTMACMDFLUSH" => Some(Told::Read),
+                _ => None,
+            },
+            fences_late: inst.fences_late(sm),
+            fenced: matches!(
+                inst.class(sm),
+                Class::Load | Class::Store | Class::Atomic | Class::Texture | Class::Async | Class::Sync
+            ),
             issue: inst.issue_cycles(sm),
         }
     }

@@ -11,7 +11,7 @@
 use super::facts::InstFacts;
 use super::sweep::Sweep;
 use crate::mach::{BlockId, Code, REGISTERS, RegisterSet, flat};
-use sass::RegUse;
+use sass::{RegUse, Told};
 use smallvec::SmallVec;
 
 /// The scoreboards of a warp.
@@ -33,12 +33,15 @@ struct Pending {
     taken: u8,
     /// Set by a load whose value orders later accesses; see [`InstFacts`].
     loads: u8,
+    /// Set by a fence that is not over.
+    fences: u8,
 }
 
 impl Pending {
     fn unite(&mut self, other: &Pending) -> bool {
-        let mut changed = self.loads | other.loads != self.loads;
+        let mut changed = self.loads | other.loads != self.loads || self.fences | other.fences != self.fences;
         self.loads |= other.loads;
+        self.fences |= other.fences;
         self.taken |= other.taken;
         for s in bits(other.taken) {
             changed |= self.writes[s].unite(&other.writes[s]);
@@ -72,6 +75,7 @@ impl Pending {
         }
         self.taken &= !mask;
         self.loads &= !mask;
+        self.fences &= !mask;
     }
 
     fn add_writes<'r>(&mut self, scoreboard: u8, registers: impl Iterator<Item = &'r RegUse>) {
@@ -95,7 +99,7 @@ fn bits(mask: u8) -> impl Iterator<Item = usize> {
 
 /// Sets the scoreboard and wait fields of the whole function.
 pub(super) fn assign(code: &mut Code, facts: &[Vec<InstFacts>], checkpoint: &dyn Fn()) {
-    let copies = facts.iter().flatten().any(|facts| facts.ends_copies);
+    let copies = facts.iter().flatten().any(|facts| facts.ends_copies.is_some());
     let free: u8 = if copies { !(1 << COPIES) } else { !0 };
     let predecessors = code.predecessors();
     let later = later_accesses(code, facts, &predecessors);
@@ -153,11 +157,22 @@ fn record(state: &mut Pending, facts: &InstFacts, write_sb: Option<u8>, read_sb:
     if let Some(s) = read_sb {
         state.add_reads(s, facts.late_reads());
     }
+    let told = match facts.fences_late {
+        Some(Told::Written) => write_sb,
+        Some(Told::Read) => read_sb,
+        None => None,
+    };
+    if let Some(s) = told {
+        state.taken |= 1 << s;
+        state.fences |= 1 << s;
+    }
 }
 
-/// An invalidation of the first-level cache must not overtake the loads before it.
+/// An invalidation of the first-level cache must not overtake the loads before it, nor anything a fence.
 fn ordering_waits(facts: &InstFacts, state: &Pending) -> u8 {
-    if facts.invalidates { state.loads } else { 0 }
+    let loads = if facts.invalidates { state.loads } else { 0 };
+    let fences = if facts.fenced { state.fences } else { 0 };
+    loads | fences
 }
 
 /// Where in its block a register is next written or read at all, scanning backwards.
@@ -232,11 +247,15 @@ fn choose(code: &mut Code, b: usize, facts: &[InstFacts], later: &LaterAccesses,
             waiter[s] = if state.is_free(s) { wanted } else { waiter[s].min(wanted) };
             s as u8
         };
-        control.write_sb = request.result.map(|wanted| take(wanted, None));
-        if facts.ends_copies {
-            control.write_sb = Some(COPIES);
+        let next = at as u32 + 1;
+        let fence = |told| (facts.fences_late == Some(told)).then_some(next);
+        control.write_sb = request.result.or(fence(Told::Written)).map(|wanted| take(wanted, None));
+        control.read_sb = request.source.or(fence(Told::Read)).map(|wanted| take(wanted, control.write_sb));
+        match facts.ends_copies {
+            Some(Told::Written) => control.write_sb = Some(COPIES),
+            Some(Told::Read) => control.read_sb = Some(COPIES),
+            None => {}
         }
-        control.read_sb = request.source.map(|wanted| take(wanted, control.write_sb));
         record(&mut state, facts, control.write_sb, control.read_sb);
     }
 }

@@ -11,7 +11,7 @@ use crate::ori::op::{AtomOp, AtomType, CasSize, Op};
 use crate::ori::signature::atom_registers;
 use ptx_isa::{FormId, Mod, ScalarType, TypeKind};
 
-const OPERATIONS: [(Mod, AtomOp); 9] = [
+pub(super) const OPERATIONS: [(Mod, AtomOp); 9] = [
     (Mod::Add, AtomOp::Add),
     (Mod::Min, AtomOp::Min),
     (Mod::Max, AtomOp::Max),
@@ -155,7 +155,7 @@ impl<'a> Lowering<'a> {
                 let Some(ty) = atomic.global().filter(|ty| self.has_atomic(op, *ty)) else {
                     return self.unsupported(instr, "this operation and type on the target");
                 };
-                let srcs = [address, self.descriptor(), value];
+                let srcs = [address, self.descriptor_of(instr)?, value];
                 let atom = Op::Atom { op, ty, order, offset, generic };
                 if generic && atomic.shared().is_none() {
                     return self.branch_around(|this| this.update_generic(instr, atom, &srcs, dst, atomic));
@@ -296,7 +296,7 @@ impl<'a> Lowering<'a> {
     #[expect(clippy::too_many_arguments, reason = "the operands of one operation")]
     fn swap_once(
         &mut self,
-        instr: &Statement<'_>,
+        instr: &Statement<'a>,
         target: Target,
         order: Order,
         dst: &Operand,
@@ -307,7 +307,7 @@ impl<'a> Lowering<'a> {
         let (size, width) = (cas_size(ty), registers(ty));
         match target {
             Target::Wide { address, offset, generic } => {
-                let descriptor = self.descriptor();
+                let descriptor = self.descriptor_of(instr)?;
                 let op = Op::AtomCas { size, order, offset, generic };
                 if !self.encodes(&op) {
                     return self.unsupported(instr, "this type on the target");

@@ -42,9 +42,11 @@ impl<'a> Lowering<'a> {
         };
         let (to, to_offset) = self.copy_destination(instr)?;
         let (from, from_offset) = self.copy_source(instr)?;
-        let part = match instr.operand(3) {
-            Some(operand) => self.copied_part(operand, bytes)?,
-            None => Part { skip: Src::ZERO, any: Src::TRUE },
+        // Behind them the cache policy.
+        let hinted = usize::from(instr.has(Mod::L2CacheHint));
+        let part = match instr.operand_count() - hinted > 3 {
+            true => self.copied_part(self.operand(instr, 3)?, bytes)?,
+            false => Part { skip: Src::ZERO, any: Src::TRUE },
         };
         let fill = part.skip != Src::ZERO;
         let (from, from_offset) = match known(part.skip) {
@@ -65,7 +67,7 @@ impl<'a> Lowering<'a> {
         };
         let prefetch = prefetch.unwrap_or(Prefetch::None);
         let op = Op::Ldgsts { bypass, prefetch, size, fill, to: to_offset, from: from_offset };
-        let descriptor = self.descriptor();
+        let descriptor = self.descriptor_of(instr)?;
         self.effect(op, &[to, from, descriptor, part.any]);
         Ok(())
     }

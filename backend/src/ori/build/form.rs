@@ -155,7 +155,8 @@ impl<'a> Lowering<'a> {
             F::Cvta => self.cvta(instr),
             F::Isspacep => self.isspacep(instr),
             F::Cvt => self.convert(instr),
-            F::Prefetch | F::Prefetchu | F::Applypriority => self.hint(instr),
+            F::Prefetch | F::Prefetchu => self.prefetch(instr),
+            F::Applypriority => self.apply_priority(instr),
             F::Pmevent => self.unsupported(instr, "performance monitor events"),
             F::Shfl => self.unsupported(instr, "without .sync, on targets that need it"),
             F::ShflSync => self.branch_around(|this| this.shuffle(instr)),
@@ -190,21 +191,26 @@ impl<'a> Lowering<'a> {
             }
             F::Spcompress | F::Spdecompress => self.unsupported(instr, "sparse vectors"),
             F::Discard => self.discard(instr),
-            F::CreatepolicyRange | F::CreatepolicyFractional | F::CreatepolicyCvt => {
-                self.unsupported(instr, "cache eviction policies")
+            F::CreatepolicyFractional => self.create_policy(instr),
+            F::CreatepolicyCvt => {
+                // Both are the same bits, whose cache is the only one that has policies.
+                instr.ignore(&[Mod::L2]);
+                let policy = self.source(instr, 1, ScalarType::U64)?;
+                self.result(instr, policy)
             }
-            F::Mapa | F::Getctarank => self.unsupported(instr, "addresses in other blocks of the cluster"),
+            F::CreatepolicyRange => self.unsupported(instr, "cache eviction policies of ranges"),
+            F::Mapa => self.address_in_block(instr),
+            F::Getctarank => self.block_of_address(instr),
             F::MovVector => self.unsupported(instr, "copies of whole vectors"),
             F::AtomVector | F::RedVector => self.update_vector(instr),
-            F::MembarProxy
-            | F::FenceProxy
-            | F::FenceProxySpace
-            | F::FenceProxyTensormap
-            | F::FenceProxyAsyncGeneric
-            | F::FenceProxyAlias
-            | F::FenceProxyFabric => self.unsupported(instr, "fences between proxies"),
-            F::FenceSyncRestrict | F::FenceMbarrierInit => self.unsupported(instr, "fences of mbarriers"),
-            F::BarrierCluster => self.unsupported(instr, "the cluster's barrier"),
+            F::FenceProxy | F::FenceProxySpace => self.fence_async(instr),
+            F::FenceSyncRestrict | F::FenceMbarrierInit | F::FenceProxyAsyncGeneric => {
+                self.fence_restricted(instr)
+            }
+            F::MembarProxy | F::FenceProxyTensormap | F::FenceProxyAlias | F::FenceProxyFabric => {
+                self.unsupported(instr, "fences between proxies")
+            }
+            F::BarrierCluster => self.branch_around(|this| this.cluster_barrier(instr)),
             F::Clmad => self.unsupported(instr, "products without carries"),
             F::SetPacked => self.unsupported(instr, "comparison of packed integers"),
             F::MbarrierCheckLayout => self.unsupported(instr, "barrier objects"),
@@ -223,7 +229,8 @@ impl<'a> Lowering<'a> {
             | F::FabricTryPutTensor
             | F::FabricTryRedTensor => self.unsupported(instr, "memory of several GPUs"),
             F::Griddepcontrol => self.depend(instr),
-            F::Setmaxnreg => self.unsupported(instr, "register reallocation"),
+            // Every thread keeps the registers that it was launched with, which code is allocated for.
+            F::Setmaxnreg => self.hint(instr),
             F::Alloca | F::Stacksave | F::Stackrestore => self.unsupported(instr, "a stack of variable size"),
             F::ClusterlaunchcontrolTryCancel
             | F::ClusterlaunchcontrolIsCanceled
@@ -234,30 +241,28 @@ impl<'a> Lowering<'a> {
             F::CpAsyncCommitGroup => self.one(instr, Op::Ldgdepbar, &[]),
             F::CpAsyncWaitGroup => self.wait_for_copies(instr),
             F::CpAsyncWaitAll => self.wait_for_all_copies(instr),
-            F::CpAsyncMbarrierArrive
-            | F::CpAsyncBulkLoad
+            F::CpAsyncMbarrierArrive => self.branch_around(|this| this.arrive_behind_copies(instr)),
+            F::CpAsyncBulkLoad
             | F::CpAsyncBulkCluster
             | F::CpAsyncBulkStore
             | F::CpAsyncBulkPrefetch
-            | F::CpAsyncBulkCommitGroup
-            | F::CpAsyncBulkWaitGroup
             | F::CpReduceAsyncBulkCluster
-            | F::CpReduceAsyncBulkStore
-            | F::CpAsyncBulkTensorLoad
+            | F::CpReduceAsyncBulkStore => self.copy_bulk(instr),
+            F::CpAsyncBulkCommitGroup => self.end_bulk_group(instr),
+            F::CpAsyncBulkWaitGroup => self.wait_for_bulk(instr),
+            F::CpAsyncBulkTensorLoad
             | F::CpAsyncBulkTensorStore
             | F::CpReduceAsyncBulkTensor
-            | F::CpAsyncBulkPrefetchTensor => self.unsupported(instr, "asynchronous copies"),
-            F::MbarrierInit
-            | F::MbarrierInval
-            | F::MbarrierExpectTx
-            | F::MbarrierCompleteTx
-            | F::MbarrierArrive
-            | F::MbarrierArriveDrop
-            | F::MbarrierTestWait
-            | F::MbarrierTryWait
-            | F::MbarrierPendingCount => self.unsupported(instr, "barrier objects"),
-            F::StAsync | F::StAsyncRelease | F::RedAsync | F::RedAsyncRelease => {
-                self.unsupported(instr, "asynchronous stores")
+            | F::CpAsyncBulkPrefetchTensor => self.copy_tensor(instr),
+            F::MbarrierInit => self.branch_around(|this| this.start_object(instr)),
+            F::MbarrierInval => self.branch_around(|this| this.end_object(instr)),
+            F::MbarrierExpectTx | F::MbarrierCompleteTx => self.count_bytes(instr),
+            F::MbarrierArrive | F::MbarrierArriveDrop => self.branch_around(|this| this.arrive(instr)),
+            F::MbarrierTestWait | F::MbarrierTryWait => self.branch_around(|this| this.ask_object(instr)),
+            F::MbarrierPendingCount => self.pending_count(instr),
+            F::StAsync | F::RedAsync => self.store_asynchronously(instr),
+            F::StAsyncRelease | F::RedAsyncRelease => {
+                self.unsupported(instr, "releasing asynchronous stores")
             }
             F::StBulk => self.unsupported(instr, "bulk initialisation"),
             F::MultimemLdReduce | F::MultimemSt | F::MultimemRed => {
@@ -352,7 +357,7 @@ impl<'a> Lowering<'a> {
 
             F::Trap => self.one(instr, Op::Bpt { trap: true }, &[]),
             F::Brkpt => self.one(instr, Op::Bpt { trap: false }, &[]),
-            F::Nanosleep => self.one(instr, Op::Nanosleep, &[In(0)]),
+            F::Nanosleep => self.one(instr, Op::Nanosleep { object: false }, &[In(0)]),
         }
     }
 

@@ -180,6 +180,7 @@ impl<'a> Lowering<'a> {
             None => self.wide_target(address, true),
             Some(Mod::Global) => self.wide_target(address, false),
             Some(Mod::Shared | Mod::SharedCta) => self.shared_target(instr, address),
+            Some(Mod::SharedCluster) => self.cluster_target(instr, address),
             Some(Mod::Local) => self.local_target(instr, address),
             Some(Mod::Const) => self.constant_target(instr, address, crate::layout::CONST_BANK),
             Some(Mod::Param | Mod::ParamEntry | Mod::ParamFunc) => self.parameter_target(instr, address),
@@ -304,7 +305,7 @@ impl<'a> Lowering<'a> {
 
     fn constant_target(&mut self, instr: &Statement<'a>, address: Address, bank: u8) -> Result<Target> {
         // Addresses of parameters count from the first.
-        let first = if bank == 0 { i64::from(self.first_param) } else { 0 };
+        let first = if bank == 0 { i64::from(self.params.first) } else { 0 };
         let own = address.offset.saturating_add(first);
         let (index, offset) = match address.base {
             AddressBase::Symbol(symbol) => match self.place(symbol)? {
@@ -375,7 +376,7 @@ impl<'a> Lowering<'a> {
         let direct = direct && dsts.iter().all(|d| self.takes(d, ty));
         let old = if direct && !self.guard.is_true() { self.kept(dsts, ty)? } else { Src::UNDEF };
         let value = self.new_value(File::R, count as u8);
-        let (op, srcs) = self.load_operation(instr, target, size);
+        let (op, srcs) = self.load_operation(instr, target, size)?;
         self.guarded(op, &[Dst::Value(value)], &srcs, &[old]);
         if instr.has(Mod::Acquire) {
             self.acquire(instr);
@@ -393,14 +394,19 @@ impl<'a> Lowering<'a> {
         written
     }
 
-    fn load_operation(&mut self, instr: &Statement<'_>, target: Target, size: MemSize) -> (Op, Vec<Src>) {
+    fn load_operation(
+        &mut self,
+        instr: &Statement<'a>,
+        target: Target,
+        size: MemSize,
+    ) -> Result<(Op, Vec<Src>)> {
         if matches!(target, Target::Local { .. } | Target::Constant { .. } | Target::Indexed { .. }) {
             ignore_order(instr);
         }
-        match target {
+        Ok(match target {
             Target::Wide { address, offset, generic } => {
                 let access = access(instr, size, offset);
-                let descriptor = self.descriptor();
+                let descriptor = self.descriptor_of(instr)?;
                 let op = if generic { Op::Ld { access } } else { Op::Ldg { access } };
                 (op, vec![address, descriptor])
             }
@@ -414,7 +420,7 @@ impl<'a> Lowering<'a> {
             Target::Indexed { bank, index, offset } => (Op::Ldc { size, bank, offset }, vec![index]),
             // Loaded before.
             Target::Parameter { .. } => (Op::Mov, vec![Src::UNDEF]),
-        }
+        })
     }
 
     /// Elements at a known place of a constant bank, where operands can name them.
@@ -520,7 +526,7 @@ impl<'a> Lowering<'a> {
         match target {
             Target::Wide { address, offset, generic } => {
                 let access = access(instr, size, offset);
-                let descriptor = self.descriptor();
+                let descriptor = self.descriptor_of(instr)?;
                 let op = if generic { Op::St { access } } else { Op::Stg { access } };
                 self.effect(op, &[address, descriptor, data]);
             }
@@ -580,7 +586,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Before a releasing write.
-    fn release(&mut self, scope: Scope) {
+    pub(super) fn release(&mut self, scope: Scope) {
         let all = match scope {
             Scope::Cta => MembarScope::AllCta,
             Scope::Gpu => MembarScope::AllGpu,

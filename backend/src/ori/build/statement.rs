@@ -77,6 +77,13 @@ impl<'a> Statement<'a> {
         Some(meaning)
     }
 
+    /// What all modifiers of the table stand for, in their order.
+    pub(super) fn take_each<T: Copy>(&self, table: &[(Mod, T)]) -> Vec<T> {
+        let meaning = |m| table.iter().find(|row| row.0 == m).map(|row| row.1);
+        let found = self.instr.opcode.mods().enumerate().filter_map(|(i, m)| Some((i, meaning(m)?)));
+        found.inspect(|(place, _)| self.mods.take(*place)).map(|(_, meaning)| meaning).collect()
+    }
+
     /// Takes modifiers that change nothing in the code. Whoever says so gives the reason.
     pub(super) fn ignore(&self, mods: &[Mod]) {
         for (place, _) in self.instr.opcode.mods().enumerate().filter(|(_, m)| mods.contains(m)) {

@@ -47,9 +47,9 @@ impl<'a> Lowering<'a> {
         let missing =
             |at| CodegenError::Limit { at, what: "the offset of a variable exceeds its space".into() };
         if let Symbol::Param(i) = symbol {
-            let Some(param) = self.func.params.get(i as usize) else {
+            if self.func.params.get(i as usize).is_none() {
                 return self.malformed(format!("parameter {i} does not exist"));
-            };
+            }
             if let Some(&start) = self.in_memory.get(&i) {
                 return Ok(Place::Local(start));
             }
@@ -59,7 +59,8 @@ impl<'a> Lowering<'a> {
             if !self.func.entry {
                 return self.refuse("the address of a parameter");
             }
-            return Ok(Place::Constant { bank: 0, offset: u32::from(self.first_param) + param.offset });
+            let offset = u32::from(self.params.first) + self.params.offsets[i as usize];
+            return Ok(Place::Constant { bank: 0, offset });
         }
         if let Symbol::Function(_) = symbol {
             return Ok(Place::Linked(symbol));
@@ -143,7 +144,7 @@ impl<'a> Lowering<'a> {
                 }
             }
             Place::Constant { bank, offset: base } => {
-                let start = if bank == 0 { u32::from(self.first_param) } else { 0 };
+                let start = if bank == 0 { u32::from(self.params.first) } else { 0 };
                 Src::imm(base.wrapping_sub(start).wrapping_add(offset as u32))
             }
             Place::Slot(slot) => {
@@ -222,7 +223,7 @@ impl<'a> Lowering<'a> {
                 ParamWindow::Parameters(first) => Ok(self.pair(Src::constant(0, first))),
                 ParamWindow::Bank(window) => {
                     let window = self.pair(Src::constant(0, window));
-                    let first = super::operand::halves(self.first_param.into());
+                    let first = super::operand::halves(self.params.first.into());
                     Ok(self.add_pair(window, first))
                 }
             },

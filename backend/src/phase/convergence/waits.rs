@@ -184,7 +184,10 @@ fn waits_of(insts: &[Inst], is_kernel: bool) -> Vec<Wait> {
             }
             // A function has no barrier registers that last while it calls: none is set around this.
             Op::Call { .. } | Op::CallTo { absolute: true } if !is_kernel => waits.push(Wait::Count),
-            Op::Bar { mode: BarMode::Arv } => waits.push(Wait::Arrives),
+            Op::Bar { mode: BarMode::Arv } | Op::ClusterArrive => waits.push(Wait::Arrives),
+            // More threads than those of the block.
+            Op::ClusterWait if waits.contains(&Wait::Warp) => {}
+            Op::ClusterWait => waits.push(Wait::Count),
             Op::Bar { mode } => {
                 let reduces = matches!(mode, BarMode::RedPopc | BarMode::RedAnd | BarMode::RedOr);
                 let counted = inst.srcs.get(1).is_some_and(|count| !reduces || *count != Src::ZERO);

@@ -1,0 +1,283 @@
+//! `cp.async.bulk` and `cp.reduce.async.bulk`: copies and reductions of blocks of memory and tiles of tensors.
+//!
+//! The uniform datapath starts them, once for all threads that execute it together, so each thread has its turn.
+
+use super::operand::known;
+use super::{Lowering, Result, Statement};
+use crate::input::Operand;
+use crate::ori::ir::Src;
+use crate::ori::op::{AtomOp, BulkPlace, BulkType, CctlOp, Dims, Op, TensorMode};
+use ptx_isa::{FormId, Mod, ScalarType};
+
+/// Two halves in one register, the first below.
+const HALVES: Src = Src::imm(0x5410);
+/// Sizes count units of so many bytes, as a power of two.
+const UNIT: u32 = 4;
+
+/// Where the bytes of a bulk copy go, or come from.
+#[derive(Clone, Copy)]
+enum Place {
+    Global([Src; 2]),
+    Shared(Src),
+}
+
+impl<'a> Lowering<'a> {
+    /// `cp.async.bulk` and `cp.reduce.async.bulk`.
+    pub(super) fn copy_bulk(&mut self, instr: &Statement<'a>) -> Result<()> {
+        use FormId as F;
+        // What copies of the asynchronous proxy are anyway.
+        instr.ignore(&[Mod::Weak, Mod::Cta, Mod::Cluster, Mod::Gpu, Mod::Sys]);
+        // The form tells the spaces, and how the copy is waited for.
+        instr.ignore(&[Mod::Global, Mod::SharedCta, Mod::SharedCluster]);
+        instr.ignore(&[Mod::MbarrierCompleteTxBytes, Mod::BulkGroup, Mod::L2]);
+        let form = instr.form();
+        let to_shared =
+            matches!(form, F::CpAsyncBulkLoad | F::CpAsyncBulkCluster | F::CpReduceAsyncBulkCluster);
+        let reduces = matches!(form, F::CpReduceAsyncBulkCluster | F::CpReduceAsyncBulkStore);
+        let operation = if reduces { Some(self.bulk_reduction(instr)?) } else { None };
+        if !self.encodes(&Op::BulkPrefetch) {
+            return self.unsupported(instr, "copies of blocks on this target");
+        }
+        if form == F::CpAsyncBulkPrefetch {
+            let from = self.global_address(instr, 0)?;
+            let size = self.bulk_size(instr, 1, None)?;
+            let policy = self.cache_policy(instr, 2)?;
+            return self.one_by_one(|this, chosen| {
+                let from = this.uniform_pack(&from, chosen);
+                let size = this.uniform_register(size, chosen);
+                let policy = this.uniform_policy(policy, chosen);
+                this.effect(Op::BulkPrefetch, &[from, size, policy]);
+                Ok(())
+            });
+        }
+        let destination = match to_shared {
+            true => [self.shared_address(instr, 0)?, self.shared_address(instr, 3)?],
+            false => self.global_address(instr, 0)?,
+        };
+        let source = match form {
+            F::CpAsyncBulkLoad => Place::Global(self.global_address(instr, 1)?),
+            _ => Place::Shared(self.shared_address(instr, 1)?),
+        };
+        let mut next = if to_shared { 4 } else { 3 };
+        let multicast = instr.has(Mod::MulticastCluster);
+        let blocks = if multicast { Some(self.source(instr, next, ScalarType::U16)?) } else { None };
+        next += usize::from(multicast);
+        let size = self.bulk_size(instr, 2, blocks)?;
+        let policy = self.cache_policy(instr, next)?;
+        let place = |shared| if shared { BulkPlace::Shared } else { BulkPlace::Global };
+        let op = match operation {
+            Some((op, ty)) => Op::BulkReduce { to: place(to_shared), op, ty },
+            None => Op::BulkCopy {
+                to: place(to_shared),
+                from: place(matches!(source, Place::Shared(_))),
+                multicast,
+            },
+        };
+        self.one_by_one(|this, chosen| {
+            let destination = this.uniform_pack(&destination, chosen);
+            let source = match source {
+                Place::Global(address) => this.uniform_pack(&address, chosen),
+                Place::Shared(address) => this.uniform_register(address, chosen),
+            };
+            let size = this.uniform_register(size, chosen);
+            let policy = this.uniform_policy(policy, chosen);
+            this.effect(op, &[destination, source, size, policy]);
+            Ok(())
+        })
+    }
+
+    fn bulk_reduction(&mut self, instr: &Statement<'a>) -> Result<(AtomOp, BulkType)> {
+        // Single floats and pairs have one way of adding.
+        instr.ignore(&[Mod::Noftz]);
+        let Some(op) = instr.take(&super::atomic::OPERATIONS) else {
+            return self.malformed("a reduction without its operation");
+        };
+        let ty = match self.type_of(instr, 0)? {
+            ScalarType::S32 if matches!(op, AtomOp::Min | AtomOp::Max) => BulkType::S32,
+            ScalarType::U32 | ScalarType::S32 | ScalarType::B32 => BulkType::U32,
+            ScalarType::S64 if matches!(op, AtomOp::Min | AtomOp::Max) => BulkType::S64,
+            ScalarType::U64 | ScalarType::S64 | ScalarType::B64 => BulkType::U64,
+            ScalarType::F16 => BulkType::F16,
+            ScalarType::Bf16 => BulkType::Bf16,
+            ScalarType::F32 => BulkType::F32,
+            ScalarType::F64 => BulkType::F64,
+            ty => return self.unsupported(instr, &format!("the type .{}", ty.text())),
+        };
+        Ok((op, ty))
+    }
+
+    /// The words of an address in global memory.
+    fn global_address(&mut self, instr: &Statement<'a>, i: usize) -> Result<[Src; 2]> {
+        use super::memory::Target;
+        let address = self.address(instr, i)?;
+        let Target::Wide { address, offset, .. } = self.wide_target(address, false)? else {
+            return self.malformed("a global address in another space");
+        };
+        let address = self.pair(address);
+        Ok(if offset == 0 { address } else { self.add_pair(address, super::operand::halves(offset as u64)) })
+    }
+
+    /// A size in its units, and above it which blocks of the cluster get the bytes.
+    fn bulk_size(&mut self, instr: &Statement<'a>, i: usize, blocks: Option<Src>) -> Result<Src> {
+        let size = self.source(instr, i, ScalarType::U32)?;
+        let units = self.shift_right(size, UNIT, false);
+        Ok(self.halves_packed(units, blocks.unwrap_or(Src::ZERO)))
+    }
+
+    fn halves_packed(&mut self, low: Src, high: Src) -> Src {
+        match (known(low), known(high)) {
+            (Some(low), Some(high)) => Src::imm(low & 0xffff | high << 16),
+            _ => self.reg(Op::Prmt, &[low, HALVES, high]),
+        }
+    }
+
+    /// `cp.async.bulk.tensor` and `cp.reduce.async.bulk.tensor`.
+    pub(super) fn copy_tensor(&mut self, instr: &Statement<'a>) -> Result<()> {
+        use FormId as F;
+        let form = instr.form();
+        instr.ignore(&[Mod::Global, Mod::SharedCta, Mod::SharedCluster]);
+        instr.ignore(&[Mod::MbarrierCompleteTxBytes, Mod::BulkGroup, Mod::L2, Mod::Tile]);
+        // One block alone, as without.
+        instr.ignore(&[Mod::CtaGroup1]);
+        let dims = instr.take(&[
+            (Mod::D1d, Dims::D1),
+            (Mod::D2d, Dims::D2),
+            (Mod::D3d, Dims::D3),
+            (Mod::D4d, Dims::D4),
+            (Mod::D5d, Dims::D5),
+        ]);
+        let Some(dims) = dims else { return self.malformed("a tensor without its dimensions") };
+        let modes = [
+            (Mod::Im2col, TensorMode::Im2col),
+            (Mod::Im2colNoOffs, TensorMode::Im2col),
+            (Mod::Im2colW, TensorMode::W),
+            (Mod::Im2colW128, TensorMode::W128),
+        ];
+        let mode = instr.take(&modes).unwrap_or(TensorMode::Tiled);
+        let loads = form == F::CpAsyncBulkTensorLoad;
+        let (map, coordinates) = self.tensor(instr, usize::from(loads))?;
+        if coordinates.len() != dims as usize + 1 {
+            return self.unsupported(instr, "coordinates of other rows");
+        }
+        let pair = instr.has(Mod::CtaGroup2);
+        let multicast = instr.has(Mod::MulticastCluster);
+        let mut tile = Vec::new();
+        let mut next = match form {
+            F::CpAsyncBulkPrefetchTensor => 1,
+            F::CpAsyncBulkTensorLoad => {
+                tile.extend([self.shared_address(instr, 0)?, self.shared_address(instr, 2)?]);
+                3
+            }
+            _ => {
+                tile.push(self.shared_address(instr, 1)?);
+                2
+            }
+        };
+        tile.extend(coordinates);
+        let offsets = matches!(form, F::CpAsyncBulkTensorLoad | F::CpAsyncBulkPrefetchTensor)
+            && mode != TensorMode::Tiled;
+        let mut extra = if offsets { Some(self.image_offsets(instr, next, mode)?) } else { None };
+        next += usize::from(offsets);
+        if multicast {
+            let blocks = self.source(instr, next, ScalarType::U16)?;
+            extra = Some(self.halves_packed(extra.unwrap_or(Src::ZERO), blocks));
+            next += 1;
+        }
+        let policy = self.cache_policy(instr, next)?;
+        let op = match form {
+            F::CpAsyncBulkTensorLoad => Op::TensorLoad { dims, mode, multicast, pair },
+            F::CpAsyncBulkTensorStore => Op::TensorStore { dims, mode },
+            F::CpAsyncBulkPrefetchTensor => Op::TensorPrefetch { dims, mode },
+            _ => {
+                let Some(op) = instr.take(&super::atomic::OPERATIONS) else {
+                    return self.malformed("a reduction without its operation");
+                };
+                Op::TensorReduce { dims, mode, op }
+            }
+        };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "this way of reading on the target");
+        }
+        self.one_by_one(|this, chosen| {
+            let tile = match tile[..] {
+                [one] => this.uniform_register(one, chosen),
+                _ => this.uniform_pack(&tile, chosen),
+            };
+            let map = this.uniform_pack(&map, chosen);
+            let mut srcs = vec![tile, map];
+            if matches!(op, Op::TensorLoad { .. } | Op::TensorPrefetch { .. }) {
+                srcs.push(extra.map_or(Src::ZERO, |extra| this.uniform_register(extra, chosen)));
+            }
+            srcs.push(this.uniform_policy(policy, chosen));
+            this.effect(op, &srcs);
+            Ok(())
+        })
+    }
+
+    /// The address of a map, and coordinates in its tensor.
+    fn tensor(&mut self, instr: &Statement<'a>, i: usize) -> Result<([Src; 2], Vec<Src>)> {
+        let Operand::List(parts) = self.operand(instr, i)? else {
+            return self.malformed("a tensor without coordinates");
+        };
+        let [map, coordinates] = &parts[..] else {
+            return self.unsupported(instr, "properties beside a tensor map");
+        };
+        let map = self.read(map, ScalarType::U64)?;
+        let coordinates = match coordinates {
+            Operand::Vector(parts) => &parts[..],
+            one => std::slice::from_ref(one),
+        };
+        let coordinates =
+            coordinates.iter().map(|part| self.read(part, ScalarType::U32)).collect::<Result<Vec<Src>>>()?;
+        Ok((self.pair(map), coordinates))
+    }
+
+    /// The offsets of an image's window: one of 16 bits, two of 8, three of 5; two of 11 and 5 by rows.
+    fn image_offsets(&mut self, instr: &Statement<'a>, i: usize, mode: TensorMode) -> Result<Src> {
+        let operand = self.operand(instr, i)?;
+        let parts = match operand {
+            Operand::Vector(parts) => &parts[..],
+            one => std::slice::from_ref(one),
+        };
+        let parts =
+            parts.iter().map(|part| self.read(part, ScalarType::U16)).collect::<Result<Vec<Src>>>()?;
+        let packed = match (&parts[..], mode) {
+            ([low, high], TensorMode::W | TensorMode::W128) => self.placed(*low, *high, 11),
+            ([one], _) => *one,
+            ([low, high], _) => self.reg(Op::Prmt, &[*low, Src::imm(0x40), *high]),
+            ([low, middle, high], _) => {
+                let low = self.placed(*low, *middle, 5);
+                self.placed(low, *high, 10)
+            }
+            _ => return self.malformed("offsets of no image"),
+        };
+        Ok(self.halves_packed(packed, Src::ZERO))
+    }
+
+    /// `low + (high << by)`.
+    fn placed(&mut self, low: Src, high: Src, by: u32) -> Src {
+        let high = self.shift_left(high, Src::imm(by));
+        self.add(low, high)
+    }
+
+    /// `cp.async.bulk.commit_group`.
+    pub(super) fn end_bulk_group(&mut self, instr: &Statement<'a>) -> Result<()> {
+        if !self.encodes(&Op::BulkFlush) {
+            return self.unsupported(instr, "copies of blocks on this target");
+        }
+        self.branch_around(|this| {
+            this.effect(Op::BulkFlush, &[]);
+            Ok(())
+        })
+    }
+
+    /// `cp.async.bulk.wait_group`: until the sources were read, or until all is done.
+    pub(super) fn wait_for_bulk(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let done = !instr.has(Mod::Read);
+        self.wait_for_copies(instr)?;
+        if done {
+            self.effect(Op::Cctl { op: CctlOp::Ivall }, &[]);
+        }
+        Ok(())
+    }
+}

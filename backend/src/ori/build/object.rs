@@ -1,0 +1,298 @@
+//! Barrier objects: `mbarrier`.
+//!
+//! The high word of an object, and of the state that an arrival gives, has the phase in its top bit. From sm_90 on a unit of
+//! its own serves objects; before, they are words of shared memory that count up. Observation of ptxas 13.0.88, as is
+//! what the scopes become.
+
+use super::memory::Target;
+use super::operand::known;
+use super::{Lowering, Result, Statement};
+use crate::input::{AddressBase, Operand};
+use crate::ori::ir::{Dst, File, Inst, Src};
+use crate::ori::memory::{Order, Scope};
+use crate::ori::op::{
+    Arrival, ArriveMode, AtomOp, AtomType, CctlOp, CopiesArrive, MemSize, Op, Sign, Sr, ViewOf, lut,
+};
+use crate::ori::signature::special;
+use ptx_isa::{FormId, Mod, ScalarType};
+
+/// Counts are complements of this: those that are pending are counted up to it.
+const MOST: u32 = 1 << 20;
+/// Where a state has the count of arrivals that are pending: in its high word from this bit on.
+const PENDING_AT: u32 = 11;
+/// Where the low word of an object has the count that each phase begins with.
+const EXPECTED_AT: u32 = 1;
+/// Where objects are words, what their counts go up to: what each phase begins with, and what is pending.
+const OLD_EXPECTED: u32 = 1 << 30;
+const OLD_PENDING: u32 = 1 << 31;
+/// Bytes from the low word to the high one.
+const HIGH: i32 = 4;
+/// The bit of a high word that is the phase.
+const PHASE_AT: u32 = 31;
+
+/// The address of an object: a register, a uniform register and a number, as the operations take it.
+#[derive(Clone, Copy)]
+struct At {
+    address: Src,
+    base: Src,
+    offset: i32,
+}
+
+impl<'a> Lowering<'a> {
+    /// The unit that serves barrier objects.
+    fn has_unit(&self) -> bool {
+        self.encodes(&Op::SyncsInvalidate { offset: 0 })
+    }
+
+    /// The address operand. Where there is a unit, the low word of a generic address is one in the shared memory of the
+    /// cluster.
+    fn object(&mut self, instr: &Statement<'a>, i: usize) -> Result<At> {
+        let named = instr.any_of(&[Mod::Shared, Mod::SharedCta]).is_some();
+        if !self.has_unit() && !self.encodes(&Op::AtomsArrive { offset: 0 }) {
+            return self.unsupported(instr, "barrier objects on this target");
+        }
+        let address = self.address(instr, i)?;
+        let generic = !named && matches!(address.base, AddressBase::Reg(_));
+        let Target::Shared { address, base, offset } = self.shared_target(instr, address)? else {
+            return self.malformed("a barrier object in another space");
+        };
+        match self.target.driver.shared_window {
+            Some(window) if generic => {
+                let address = self.subtract(address, Src::constant(0, window));
+                Ok(At { address, base, offset })
+            }
+            _ => Ok(At { address, base, offset }),
+        }
+    }
+
+    /// `mbarrier.init`.
+    pub(super) fn start_object(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let At { address, base, offset } = self.object(instr, 0)?;
+        let count = self.source(instr, 1, ScalarType::U32)?;
+        if !self.has_unit() {
+            let words =
+                [self.subtract(Src::imm(OLD_EXPECTED), count), self.subtract(Src::imm(OLD_PENDING), count)];
+            let words = self.pack(&words);
+            let op = Op::Sts { size: MemSize::B64, order: Order::Relaxed(Scope::Cta), offset };
+            self.effect(op, &[address, base, words]);
+            return Ok(());
+        }
+        let words = match known(count) {
+            Some(count) => {
+                let left = MOST.wrapping_sub(count);
+                [Src::imm(left << EXPECTED_AT), Src::imm(left << PENDING_AT)]
+            }
+            None => {
+                let left = self.subtract(Src::imm(MOST), count);
+                [EXPECTED_AT, PENDING_AT].map(|at| self.shift_left(left, Src::imm(at)))
+            }
+        };
+        let address = if address == Src::ZERO { base } else { self.based(address, base) };
+        // What the words were before, threads may have written.
+        self.effect(Op::FenceView { of: ViewOf::Shared }, &[]);
+        self.one_by_one(|this, chosen| {
+            let address = this.uniform_register(address, chosen);
+            let words = this.uniform_pack(&words, chosen);
+            this.effect(Op::SyncsExch { offset }, &[address, words]);
+            Ok(())
+        })
+    }
+
+    /// `mbarrier.inval`.
+    pub(super) fn end_object(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let At { address, base, offset } = self.object(instr, 0)?;
+        if !self.has_unit() {
+            // Words of memory.
+            return Ok(());
+        }
+        self.effect(Op::SyncsInvalidate { offset }, &[address, base]);
+        Ok(())
+    }
+
+    /// `mbarrier.expect_tx` and `complete_tx`, which promise other threads nothing.
+    pub(super) fn count_bytes(&mut self, instr: &Statement<'a>) -> Result<()> {
+        instr.ignore(&[Mod::Relaxed, Mod::Cta, Mod::Cluster, Mod::SharedCluster]);
+        let At { address, base, offset } = self.object(instr, 0)?;
+        let bytes = self.source(instr, 1, ScalarType::U32)?;
+        let expects = instr.form() == FormId::MbarrierExpectTx;
+        let what = if expects { Arrival::Announced } else { Arrival::Bytes };
+        let op = Op::SyncsArrive { mode: ArriveMode::Remote, drop: false, what, offset };
+        self.guarded(op, &[Dst::Sink], &[address, base, bytes], &[Src::UNDEF]);
+        Ok(())
+    }
+
+    /// `mbarrier.arrive` and `arrive_drop`.
+    pub(super) fn arrive(&mut self, instr: &Statement<'a>) -> Result<()> {
+        // What an arrival does unless it says otherwise.
+        instr.ignore(&[Mod::Release, Mod::Cta]);
+        let relaxed = instr.has(Mod::Relaxed);
+        let cluster = instr.has(Mod::Cluster);
+        let local = instr.any_of(&[Mod::Shared, Mod::SharedCta]).is_some();
+        instr.ignore(&[Mod::SharedCluster]);
+        let drop = instr.form() == FormId::MbarrierArriveDrop;
+        let At { address, base, offset } = self.object(instr, 1)?;
+        let state = self.operand(instr, 0)?;
+        let wanted = !matches!(state, Operand::Sink);
+        let what = match (instr.has(Mod::ExpectTx), instr.operand_count()) {
+            (true, _) => Arrival::OneAndBytes,
+            (false, 2) => Arrival::One,
+            (false, _) => Arrival::Count,
+        };
+        let value = match what {
+            Arrival::One => Src::ZERO,
+            _ => self.source(instr, 2, ScalarType::U32)?,
+        };
+        if !self.has_unit() {
+            return self.arrive_at_words(
+                instr,
+                At { address, base, offset },
+                (what == Arrival::Count).then_some(value),
+            );
+        }
+        if cluster && !relaxed {
+            self.release(Scope::Gpu);
+        }
+        let alone = instr.has(Mod::NoComplete);
+        let mode = match (wanted, local) {
+            _ if alone => ArriveMode::Mask,
+            (false, false) => ArriveMode::Remote,
+            _ => ArriveMode::State,
+        };
+        let op = Op::SyncsArrive { mode, drop, what, offset };
+        let srcs = [address, base, value];
+        if !wanted {
+            self.guarded(op, &[Dst::Sink], &srcs, &[Src::UNDEF]);
+            return Ok(());
+        }
+        let before = self.wide(2, op, &srcs);
+        if !alone {
+            return self.write(state, before);
+        }
+        // Those that arrive with this thread came one after the other; each of the ones before adds its count.
+        let [threads, high] = self.pair(before);
+        let lower = self.s2r(Sr(*special::LANE_MASKS.start() + 1));
+        let earlier = self.lop3(lut::A & lut::B, threads, lower, Src::ZERO);
+        let earlier = self.reg(Op::Popc, &[earlier]);
+        let earlier = self.shift_left(earlier, Src::imm(PENDING_AT));
+        let high = self.reg(Op::Imad { sign: Sign::U32 }, &[earlier, value, high]);
+        let before = self.pack(&[threads, high]);
+        self.write(state, before)
+    }
+
+    /// The same where objects are words: those who arrive count both up.
+    fn arrive_at_words(&mut self, instr: &Statement<'a>, at: At, count: Option<Src>) -> Result<()> {
+        let At { address, base, offset } = at;
+        let drop = instr.form() == FormId::MbarrierArriveDrop;
+        let alone = instr.has(Mod::NoComplete);
+        if !alone && (count.is_some() || instr.has(Mod::ExpectTx)) {
+            return self.unsupported(instr, "counts on this target");
+        }
+        let state = self.operand(instr, 0)?;
+        let order = Order::Relaxed(Scope::Cta);
+        let add = |offset| Op::Atoms { op: AtomOp::Add, ty: AtomType::U32, order, offset };
+        let count = count.unwrap_or(Src::imm(1));
+        self.release(Scope::Cta);
+        if drop {
+            self.guarded(add(offset), &[Dst::Sink], &[address, base, count], &[Src::UNDEF]);
+        }
+        let before = match alone {
+            true => {
+                let high = self.reg(add(offset + HIGH), &[address, base, count]);
+                self.pack(&[high, high])
+            }
+            false => self.wide(2, Op::AtomsArrive { offset }, &[address, base]),
+        };
+        if matches!(state, Operand::Sink) { Ok(()) } else { self.write(state, before) }
+    }
+
+    /// `cp.async.mbarrier.arrive`: one thread when its copies have come. Without `.noinc` nobody expected it.
+    pub(super) fn arrive_behind_copies(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let expected = instr.has(Mod::Noinc);
+        let At { address, base, offset } = self.object(instr, 0)?;
+        let count = match (self.has_unit(), expected) {
+            (false, _) => CopiesArrive::Word,
+            (true, true) => CopiesArrive::Expected,
+            (true, false) => CopiesArrive::Announced,
+        };
+        if !expected && self.has_unit() {
+            let (mode, what) = (ArriveMode::Remote, Arrival::OneByte);
+            let op = Op::SyncsArrive { mode, drop: false, what, offset };
+            self.guarded(op, &[Dst::Sink], &[address, base, Src::ZERO], &[Src::UNDEF]);
+        } else if !expected {
+            let order = Order::Relaxed(Scope::Cta);
+            let op = Op::Atoms { op: AtomOp::Add, ty: AtomType::U32, order, offset: offset + HIGH };
+            self.guarded(op, &[Dst::Sink], &[address, base, Src::imm(u32::MAX)], &[Src::UNDEF]);
+        }
+        self.effect(Op::ArrivesCopies { count, offset }, &[address, base]);
+        Ok(())
+    }
+
+    /// `mbarrier.test_wait` and `try_wait`.
+    pub(super) fn ask_object(&mut self, instr: &Statement<'a>) -> Result<()> {
+        instr.ignore(&[Mod::Acquire, Mod::Cta]);
+        let acquires = instr.has(Mod::Cluster) && !instr.has(Mod::Relaxed);
+        let At { address, base, offset } = self.object(instr, 1)?;
+        let phase = if instr.has(Mod::Parity) {
+            let parity = self.source(instr, 2, ScalarType::U32)?;
+            match known(parity) {
+                Some(parity) => Src::imm(parity << PHASE_AT),
+                None => self.shift_left(parity, Src::imm(PHASE_AT)),
+            }
+        } else {
+            let state = self.source(instr, 2, ScalarType::U64)?;
+            self.part(state, 1)
+        };
+        if !self.has_unit() {
+            let order = Order::Acquire(Scope::Cta);
+            let load = Op::Lds { size: MemSize::B32, order, offset: offset + HIGH };
+            let now = self.reg(load, &[address, base]);
+            let differ = Op::Lop3P { lut: (lut::A ^ lut::C) & lut::B };
+            let over = self.pred(differ, &[now, Src::imm(1 << PHASE_AT), phase]);
+            return self.result(instr, over);
+        }
+        let time = match instr.operand(3) {
+            Some(time) => Some(self.read(time, ScalarType::U32)?),
+            None => None,
+        };
+        let wait = instr.form() == FormId::MbarrierTryWait;
+        let srcs = [address, base, phase];
+        let mut over = self.pred(Op::SyncsPhasechk { wait, offset }, &srcs);
+        if let Some(time) = time {
+            self.push_guarded(over.not(), Op::Nanosleep { object: true }, None, &[time]);
+            let again = self.new_value(File::P, 1);
+            let op = Op::SyncsPhasechk { wait: false, offset };
+            self.push_guarded(over.not(), op, Some((again.into(), over)), &srcs);
+            over = again.into();
+        }
+        if acquires {
+            self.push_guarded(over, Op::Cctl { op: CctlOp::Ivall }, None, &[]);
+        }
+        self.result(instr, over)
+    }
+
+    /// An operation under a guard of its own; its result, and what that is where the guard does not hold.
+    fn push_guarded(&mut self, guard: Src, op: Op, result: Option<(Src, Src)>, srcs: &[Src]) {
+        let mut inst = Inst::new(op, &[], srcs, self.src);
+        inst.guard = guard;
+        if let Some((value, old)) = result {
+            inst.dsts.extend(value.value().map(Dst::Value));
+            inst.old.push(old);
+        }
+        self.push(inst);
+    }
+
+    /// `mbarrier.pending_count`.
+    pub(super) fn pending_count(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let state = self.source(instr, 1, ScalarType::U64)?;
+        let high = self.part(state, 1);
+        if !self.has_unit() {
+            let count = self.lop3(lut::A & lut::B, high, Src::imm(OLD_PENDING - 1), Src::ZERO);
+            let pending = self.subtract(Src::imm(OLD_PENDING), count);
+            return self.result(instr, pending);
+        }
+        let count = self.shift_right(high, PENDING_AT, false);
+        let count = self.lop3(lut::A & lut::B, count, Src::imm(MOST - 1), Src::ZERO);
+        let pending = self.subtract(Src::imm(MOST), count);
+        self.result(instr, pending)
+    }
+}

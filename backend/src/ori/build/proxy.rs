@@ -1,0 +1,59 @@
+//! Fences between what threads do and what asynchronous copies do.
+//!
+//! What they become: observation of ptxas 13.0.88.
+
+use super::{Lowering, Result, Statement};
+use crate::ori::op::{MembarScope, Op, ViewOf};
+use ptx_isa::{FormId, Mod};
+
+impl<'a> Lowering<'a> {
+    /// `fence.proxy.async`.
+    pub(super) fn fence_async(&mut self, instr: &Statement<'a>) -> Result<()> {
+        if !self.encodes(&Op::FenceView { of: ViewOf::Shared }) {
+            return self.unsupported(instr, "fences between proxies on this target");
+        }
+        if instr.has(Mod::Alias) {
+            return self.unsupported(instr, "the proxy of aliases");
+        }
+        instr.ignore(&[Mod::Async]);
+        let of = instr.any_of(&[
+            Mod::AsyncGlobal,
+            Mod::AsyncSharedCta,
+            Mod::AsyncSharedCluster,
+            Mod::Global,
+            Mod::Shared,
+            Mod::SharedCta,
+            Mod::SharedCluster,
+        ]);
+        match of {
+            Some(Mod::AsyncGlobal | Mod::Global) => {
+                self.effect(Op::FenceView { of: ViewOf::Global }, &[]);
+            }
+            Some(Mod::AsyncSharedCta | Mod::SharedCta | Mod::Shared) => self.show_shared(MembarScope::AllCta),
+            _ => self.show_shared(MembarScope::AllGpu),
+        }
+        Ok(())
+    }
+
+    /// What threads in a scope wrote to shared memory.
+    fn show_shared(&mut self, scope: MembarScope) {
+        self.effect(Op::Membar { scope }, &[]);
+        self.effect(Op::FenceView { of: ViewOf::Shared }, &[]);
+    }
+
+    /// Fences that are for barrier objects or remote copies alone. Only those that release have code: objects are
+    /// seen in the order of the operations on them, and nothing later overtakes a wait for one.
+    pub(super) fn fence_restricted(&mut self, instr: &Statement<'a>) -> Result<()> {
+        instr.ignore(&[
+            Mod::Cluster,
+            Mod::MbarrierInit,
+            Mod::SyncRestrictSharedCta,
+            Mod::SyncRestrictSharedCluster,
+        ]);
+        let releases = instr.any_of(&[Mod::Acquire, Mod::Release]) == Some(Mod::Release);
+        if releases && instr.form() != FormId::FenceMbarrierInit {
+            self.show_shared(MembarScope::AllCta);
+        }
+        Ok(())
+    }
+}
