@@ -70,6 +70,7 @@ pub fn compile(
             reads_ctaid_z: ori.facts.reads_ctaid_z,
             symbols: ori.facts.symbols,
             max_registers: limit,
+            params: block.offsets,
         },
     })
 }

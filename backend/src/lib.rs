@@ -138,4 +138,6 @@ pub struct Attributes {
     pub symbols: Vec<input::Symbol>,
     /// The most registers per thread that the launch bounds and the options leave.
     pub max_registers: u32,
+    /// Where each parameter of a kernel is, from the first byte of all.
+    pub params: Vec<u32>,
 }

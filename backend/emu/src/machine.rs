@@ -113,7 +113,7 @@ impl Kernel {
             bank3,
             bank4,
             function_words,
-            places: Vec::new(),
+            places: function.attributes.params.clone(),
         }
     }
 

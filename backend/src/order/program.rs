@@ -126,6 +126,10 @@ impl Statement {
                 return Some(Statement { what: What::Wait, groups: Some(groups), ..other });
             }
             FormId::Bar | FormId::Barrier | FormId::BarWarpSync => What::Sync,
+            // The words of a map, like those of a variable.
+            FormId::TensormapReplace | FormId::TensormapCpFenceproxy => {
+                return Some(Statement { what: What::Update, ..other });
+            }
             FormId::MbarrierInit
             | FormId::MbarrierExpectTx
             | FormId::MbarrierCompleteTx
@@ -148,6 +152,8 @@ impl Statement {
             | FormId::CpAsyncBulkWaitGroup
             | FormId::BarrierCluster
             | FormId::StAsync
+            | FormId::StBulk
+            | FormId::ClusterlaunchcontrolTryCancel
             | FormId::RedAsync => return Some(Statement { what: What::Beside, ..other }),
             FormId::Ret => return Some(Statement { what: What::Return, ..other }),
             FormId::Call => return Some(Statement { what: What::Call, ..other }),

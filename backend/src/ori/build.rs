@@ -38,6 +38,7 @@ mod special;
 mod ssa;
 mod statement;
 mod symbol;
+mod tensormap;
 mod uniform;
 mod warp;
 

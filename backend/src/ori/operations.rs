@@ -363,6 +363,10 @@ operations! {
         [] <- [uniform(At::In(Field::UrBase)).wide(dims as u8 + 1), uniform(At::In(Field::Ur)).wide(2), extra(), policy()] Facts::UNIFORM_FENCE, as &["UTMAPF"];
     /// Ends a group of them.
     BulkFlush "UTMACMDFLUSH" [] <- [] Facts::UNIFORM_FENCE;
+    /// Asks for a cluster that has not begun: the address of the answer, and a barrier object's.
+    NextWork "UGETNEXTWORKID" { broadcast: bool [".BROADCAST" ".SELFCAST"] = Mode } [] <- [uniform(At::In(Field::UrBase)).wide(2)] Facts::UNIFORM_FENCE;
+    /// Clears shared memory, in units of eight bytes.
+    ClearBlock "UMEMSETS.64" [] <- [uniform(At::In(Field::UrBase)), uniform(At::In(Field::URc))] Facts::UNIFORM_FENCE, as &["UMEMSETS"];
     /// The map of a tensor into the cache for those, or out of it.
     TensorMap "UTMACCTL" { op: MapOp = Op } [] <- [uniform(At::In(Field::UrBase)).wide(2)] Facts::UNIFORM_FENCE;
     Membar "MEMBAR" { scope: MembarScope } [] <- [] Facts::FENCE;

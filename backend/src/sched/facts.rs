@@ -16,6 +16,8 @@ pub(crate) struct InstFacts {
     pub(crate) loads: bool,
     /// Invalidates the first-level cache.
     pub(crate) invalidates: bool,
+    /// What was read and written before it must be over: the maps of tensors may be among that.
+    pub(crate) settles: bool,
     /// Raises the scoreboard that counts groups of copies, in this place.
     pub(crate) ends_copies: Option<Told>,
     /// A fence that is over only when this scoreboard tells.
@@ -46,6 +48,7 @@ impl InstFacts {
             late: inst.reads_late(sm),
             loads: matches!(mnemonic, "LD" | "LDG" | "LDS" | "ATOM" | "ATOMG" | "ATOMS"),
             invalidates: mnemonic == "CCTL" && !inst.text(Field::Op).is_some_and(|op| op.starts_with(".PF")),
+            settles: mnemonic == "UTMACCTL" && inst.text(Field::Op) == Some(".IV"),
             ends_copies: match mnemonic {
                 "LDGDEPBAR" => Some(Told::Written),
                 "UTMACMDFLUSH" => Some(Told::Read),

@@ -170,6 +170,9 @@ fn record(state: &mut Pending, facts: &InstFacts, write_sb: Option<u8>, read_sb:
 
 /// An invalidation of the first-level cache must not overtake the loads before it, nor anything a fence.
 fn ordering_waits(facts: &InstFacts, state: &Pending) -> u8 {
+    if facts.settles {
+        return state.taken;
+    }
     let loads = if facts.invalidates { state.loads } else { 0 };
     let fences = if facts.fenced { state.fences } else { 0 };
     loads | fences

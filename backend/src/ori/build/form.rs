@@ -207,9 +207,9 @@ impl<'a> Lowering<'a> {
             F::FenceSyncRestrict | F::FenceMbarrierInit | F::FenceProxyAsyncGeneric => {
                 self.fence_restricted(instr)
             }
-            F::MembarProxy | F::FenceProxyTensormap | F::FenceProxyAlias | F::FenceProxyFabric => {
-                self.unsupported(instr, "fences between proxies")
-            }
+            F::FenceProxyTensormap => self.branch_around(|this| this.fence_maps(instr)),
+            F::MembarProxy => self.fence_aliases(instr),
+            F::FenceProxyAlias | F::FenceProxyFabric => self.unsupported(instr, "fences between proxies"),
             F::BarrierCluster => self.branch_around(|this| this.cluster_barrier(instr)),
             F::Clmad => self.unsupported(instr, "products without carries"),
             F::SetPacked => self.unsupported(instr, "comparison of packed integers"),
@@ -232,10 +232,10 @@ impl<'a> Lowering<'a> {
             // Every thread keeps the registers that it was launched with, which code is allocated for.
             F::Setmaxnreg => self.hint(instr),
             F::Alloca | F::Stacksave | F::Stackrestore => self.unsupported(instr, "a stack of variable size"),
-            F::ClusterlaunchcontrolTryCancel
-            | F::ClusterlaunchcontrolIsCanceled
+            F::ClusterlaunchcontrolTryCancel => self.try_cancel(instr),
+            F::ClusterlaunchcontrolIsCanceled
             | F::ClusterlaunchcontrolGetFirstCtaid
-            | F::ClusterlaunchcontrolGetFirstCtaidDim => self.unsupported(instr, "cluster launch control"),
+            | F::ClusterlaunchcontrolGetFirstCtaidDim => self.query_cancel(instr),
 
             F::CpAsync => self.copy_asynchronously(instr),
             F::CpAsyncCommitGroup => self.one(instr, Op::Ldgdepbar, &[]),
@@ -264,11 +264,12 @@ impl<'a> Lowering<'a> {
             F::StAsyncRelease | F::RedAsyncRelease => {
                 self.unsupported(instr, "releasing asynchronous stores")
             }
-            F::StBulk => self.unsupported(instr, "bulk initialisation"),
+            F::StBulk => self.clear_block(instr),
             F::MultimemLdReduce | F::MultimemSt | F::MultimemRed => {
                 self.unsupported(instr, "multimem addresses")
             }
-            F::TensormapReplace | F::TensormapCpFenceproxy => self.unsupported(instr, "tensor maps"),
+            F::TensormapReplace => self.branch_around(|this| this.replace_in_map(instr)),
+            F::TensormapCpFenceproxy => self.branch_around(|this| this.copy_map(instr)),
             F::Ldmatrix => self.branch_around(|this| this.load_matrices(instr)),
             F::Stmatrix => self.branch_around(|this| this.store_matrices(instr)),
             F::Movmatrix => self.branch_around(|this| this.transpose_matrix(instr)),

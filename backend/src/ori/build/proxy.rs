@@ -9,11 +9,11 @@ use ptx_isa::{FormId, Mod};
 impl<'a> Lowering<'a> {
     /// `fence.proxy.async`.
     pub(super) fn fence_async(&mut self, instr: &Statement<'a>) -> Result<()> {
+        if instr.has(Mod::Alias) {
+            return self.fence_aliases(instr);
+        }
         if !self.encodes(&Op::FenceView { of: ViewOf::Shared }) {
             return self.unsupported(instr, "fences between proxies on this target");
-        }
-        if instr.has(Mod::Alias) {
-            return self.unsupported(instr, "the proxy of aliases");
         }
         instr.ignore(&[Mod::Async]);
         let of = instr.any_of(&[
