@@ -14,6 +14,7 @@ mod layout;
 #[cfg(test)]
 pub(crate) mod listing;
 mod memory;
+mod products;
 mod switch;
 mod warp;
 
@@ -108,7 +109,10 @@ struct Emitter<'a> {
 impl Emitter<'_> {
     /// Closes the block being emitted; control goes on behind it or to `target`.
     fn end_block(&mut self, target: Option<BlockId>) {
-        let insts = std::mem::take(&mut self.out);
+        let mut insts = std::mem::take(&mut self.out);
+        if insts.iter().any(|inst| products::is_product(&inst.inst)) {
+            products::join(self.sm, &mut insts);
+        }
         let always =
             insts.last().is_some_and(|i| i.effect == Effect::Control && i.inst.get(Field::Guard) == Some(PT));
         let next = (!always).then_some(BlockId(self.blocks.len() as u32 + 1));

@@ -136,6 +136,9 @@ impl Inst {
             "BAR" | "MEMBAR" if sm.0 < 80 => 5,
             "BAR" | "MEMBAR" | "CGAERRBAR" => 6,
             "DEPBAR" => 4,
+            // Until a wait sees the group that it ends.
+            "HGMMA" | "IGMMA" | "QGMMA" if self.get(Field::Scoreboard) == Some(0) => 3,
+            "WARPGROUP" => 2,
             // Zero stands for a long pause that the hardware takes by itself.
             "ERRBAR" => 0,
             _ => 1,

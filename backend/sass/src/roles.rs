@@ -174,7 +174,7 @@ mod tests {
     fn counts_of_matrices() {
         let sm = Sm(90);
         check_on(sm, "HGMMA.64x96x16.F32 R24, gdesc[UR8], R24, UP0", "UR8x4 R24x48 UP0x1", "R24x48");
-        check_on(sm, "HGMMA.64x96x16.F16 R24, R72, gdesc[UR4], R24", "R72x4 UR4x2 R24x24", "R24x24");
+        check_on(sm, "HGMMA.64x96x16.F16 R24, R72, gdesc[UR4], R24", "R72x4 UR4x4 R24x24", "R24x24");
         check_on(sm, "IGMMA.SP.64x48x64.S8.U8 R24, gdesc[UR8], R24, R112", "UR8x4 R24x24 R112x1", "R24x24");
         let sm = Sm(100);
         check_on(sm, "LDTM.16dp256bit.x4 R4, tmem[UR6]", "UR6x1", "R4x16");

@@ -31,6 +31,12 @@ impl Emitter<'_> {
             Op::Bar { .. } => self.barrier(inst),
             Op::Warpsync => self.warpsync(inst),
             Op::Bpt { .. } => self.stop(inst),
+            Op::Hgmma { .. }
+            | Op::HgmmaRegisters { .. }
+            | Op::Igmma { .. }
+            | Op::IgmmaRegisters { .. }
+            | Op::Qgmma { .. }
+            | Op::QgmmaRegisters { .. } => self.group_product(inst),
             Op::R2ur => self.uniform_copy(inst),
             Op::Membar { .. } | Op::Errbar | Op::Cctl { .. } => self.fence(inst),
             _ => {

@@ -5,9 +5,10 @@ use super::builder::{Builder, PHASE, is_imm};
 use super::generic::operand;
 use crate::CodegenError;
 use crate::mach::{Effect, MachInst};
-use crate::ori::ir::{File, Inst, Src, SrcKind};
+use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind};
 use crate::ori::op::{BarMode, Op};
 use crate::ori::operations::signature;
+use crate::ori::signature::Width;
 use sass::Field;
 
 const FENCE: Effect = Effect::Fence { pinned: false };
@@ -77,6 +78,45 @@ impl Emitter<'_> {
             bar.pred(Field::Pp, p);
         }
         self.push(bar, Some(inst.src), FENCE)
+    }
+
+    /// A product of a warp group, in the registers of what is added, and the wait for it.
+    pub(super) fn group_product(&mut self, inst: &Inst) -> Result<(), CodegenError> {
+        let pinned = Effect::Fence { pinned: true };
+        let mut inst = inst.clone();
+        let at = inst.srcs.len() - 2;
+        let Some(Dst::Reg(sum)) = inst.dsts.first().copied() else {
+            return Err(CodegenError::internal(inst.src, PHASE, "a product without a result"));
+        };
+        let Width::Exactly(count) = signature(&inst.op).dsts[0].width else { return Ok(()) };
+        if let SrcKind::Reg(old) = inst.srcs[at].kind {
+            let rows = match inst.srcs[0].kind {
+                SrcKind::Reg(Reg { file: File::R, index }) => Some(index),
+                _ => None,
+            };
+            let overlaps = |index: u8| index < sum.index + count && sum.index < index + 4;
+            if old != sum && rows.is_some_and(overlaps) {
+                return Err(CodegenError::unsupported(inst.src, "a sum in the registers of a factor"));
+            }
+            let mut order: Vec<u8> = (0..count).collect();
+            if old.index < sum.index {
+                order.reverse();
+            }
+            for i in order.into_iter().filter(|_| old != sum) {
+                let register = |of: Reg| Reg { index: of.index + i, ..of };
+                let (to, from) = (Dst::Reg(register(sum)), Src::new(SrcKind::Reg(register(old))));
+                self.mov(&to, &from, Some(inst.src))?;
+            }
+            inst.srcs[at].kind = SrcKind::Reg(sum);
+        }
+        let arrive = Builder::new(self.sm, inst.src, "WARPGROUP.ARRIVE", "")?;
+        self.push(arrive, Some(inst.src), pinned)?;
+        let mut product = self.by_row(&inst)?;
+        product.text(Field::Scoreboard, "gsb0");
+        self.push(product, Some(inst.src), pinned)?;
+        let mut wait = Builder::new(self.sm, inst.src, "WARPGROUP.DEPBAR", "")?;
+        wait.value(Field::Imm2, 0);
+        self.push(wait, Some(inst.src), pinned)
     }
 
     /// `R2UR`: newer targets say whether it takes the value of a chosen thread.

@@ -153,6 +153,7 @@ impl Statement {
             | FormId::BarrierCluster
             | FormId::StAsync
             | FormId::StBulk
+            | FormId::WgmmaMma
             | FormId::ClusterlaunchcontrolTryCancel
             | FormId::RedAsync => return Some(Statement { what: What::Beside, ..other }),
             FormId::Ret => return Some(Statement { what: What::Return, ..other }),

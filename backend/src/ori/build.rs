@@ -23,6 +23,7 @@ mod divide_double;
 mod double;
 mod float;
 mod form;
+mod group;
 mod half;
 mod integer;
 mod logic;

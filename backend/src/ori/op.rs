@@ -104,6 +104,8 @@ modifiers! {
         U32 "", S32 ".S32", U64 ".U64", S64 ".S64", F16 ".F16.RN", F32 ".F32.RN", F64 ".F64.RN", Bf16 ".BF16.RN",
     }
     MapOp { Invalidate ".IV", Prefetch ".PF" }
+    /// The factors of a warp group's product.
+    GroupFormat { F16 "", Bf16 ".BF16", Tf32 ".TF32" }
     /// Dimensions of a tensor.
     Dims { D1 ".1D", D2 ".2D", D3 ".3D", D4 ".4D", D5 ".5D" }
     /// Which elements make up a tile: a box, or columns of an image.

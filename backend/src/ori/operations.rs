@@ -380,6 +380,8 @@ operations! {
     Shfl "SHFL" { mode: ShflMode = Mode } [R, P.optional()] <- [r(RA), r_or_imm(Field::Rb, Field::Imm2, 0x1f), r_or_imm(Field::Rc, Field::Imm3, 0x1f1f)] Facts::WARP;
     /// The ballot, and the result.
     Vote "VOTE" { mode: VoteMode = Mode } [R, P.optional()] <- [p(Field::Pp)] Facts::WARP;
+    /// A predicate of the threads that execute it together.
+    Voteu "VOTEU" { mode: VoteMode = Mode } [UP] <- [p(Field::Pp)] Facts::WARP.uniform();
     /// The mask of threads with the same value, and whether all have it.
     Match "MATCH" { mode: MatchMode, wide: bool [".U64"] = Wide } [R, P.optional()] <- [r(RA).wide(registers_if(wide, 2))] Facts::WARP,
         as if mode == MatchMode::All { &["MATCH.ALL"] } else { &["MATCH.ANY"] };
@@ -432,6 +434,22 @@ operations! {
         [result(4)] <- [r(RA).wide(by_depth(shape == ByteShape::M16n8k32, 4)), r(RB).wide(by_depth(shape == ByteShape::M16n8k32, 4)), r(RC).wide(4), r(RE)] Facts::WARP;
     QmmaSp "QMMA.SP" { shape: QuarterShape = Size, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, selector: u8 = Imm2 }
         [result(sums(f32))] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(sums(f32)), r(RE)] Facts::WARP;
+
+    // Products of a warp group: both factors by descriptors in shared memory, or the rows of the first in registers. Then what
+    // is added, and whether it is. They are over where they stand: emission waits for them. The numbers of shapes are
+    // those of the encoding.
+    Hgmma "HGMMA" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB }
+        [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
+    HgmmaRegisters "HGMMA.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
+        [result(registers)] <- [r(A).wide(4), uniform(At::In(Field::URb)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP, as &["HGMMA"];
+    Igmma "IGMMA" { shape: u8 = Size, registers: u8, a_signed: bool [".S8" ".U8"] = SrcType, b_signed: bool [".S8" ".U8"] = SrcType2, sat: bool [".SAT"] = Sat }
+        [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
+    IgmmaRegisters "IGMMA.R" { shape: u8 = Size, registers: u8, a_signed: bool [".S8" ".U8"] = SrcType, b_signed: bool [".S8" ".U8"] = SrcType2, sat: bool [".SAT"] = Sat }
+        [result(registers)] <- [r(A).wide(4), uniform(At::In(Field::URb)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP, as &["IGMMA"];
+    Qgmma "QGMMA" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, layout: u8 = LayoutB }
+        [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
+    QgmmaRegisters "QGMMA.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
+        [result(registers)] <- [r(A).wide(4), uniform(At::In(Field::URb)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP, as &["QGMMA"];
 
     // Barriers and control.
     /// Barrier, number of threads, and what a reduction reduces; its result is read by `B2R`. Legal, two registers are one

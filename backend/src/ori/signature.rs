@@ -244,6 +244,11 @@ pub(super) const fn p(at: Field) -> SrcSlot {
     SrcSlot::new(File::P, Accept::REG, At::In(at)).not()
 }
 
+/// The same of the uniform datapath.
+pub(super) const fn up(at: Field) -> SrcSlot {
+    SrcSlot::new(File::UP, Accept::REG, At::In(at)).not()
+}
+
 /// A carry: left out for none.
 pub(super) const fn carry(at: Field) -> SrcSlot {
     p(at).or_absent(Src::FALSE)
@@ -302,6 +307,8 @@ pub(super) const P: DstSlot = DstSlot::new(File::P, Width::Exactly(1), Field::Pd
 /// A second predicate.
 pub(super) const PQ: DstSlot = DstSlot::new(File::P, Width::Exactly(1), Field::Pq);
 pub(super) const UR: DstSlot = uniform_result(1);
+/// A predicate of the uniform datapath.
+pub(super) const UP: DstSlot = DstSlot::new(File::UP, Width::Exactly(1), Field::Pd);
 pub(super) const B_RESULT: DstSlot = DstSlot::new(File::B, Width::Exactly(1), Field::Barrier);
 
 pub(super) const fn result(width: u8) -> DstSlot {

@@ -6,8 +6,10 @@
 //! so tied are a *piece*. All else is wished for, and a bundle that finds no registers is broken into its
 //! pieces again.
 
+use crate::ori::facts::Facts;
 use crate::ori::ir::{File, Function, Src, SrcKind, SrcMods, Value};
 use crate::ori::op::Op;
+use crate::ori::operations::facts;
 use crate::regalloc::draft::tied;
 use crate::regalloc::live::{Liveness, Point, Ranges};
 
@@ -70,7 +72,7 @@ pub(crate) struct Bundles {
 /// Where the first register of a value may be: a multiple of this.
 pub(crate) fn alignment(file: File, width: u8) -> u8 {
     match file {
-        File::R => width.next_power_of_two().min(4),
+        File::R => width.next_power_of_two().min(if width > 4 { 8 } else { 4 }),
         File::UR => width.next_power_of_two().min(8),
         File::P | File::UP | File::B => 1,
     }
@@ -160,6 +162,12 @@ fn wishes(func: &Function, frequency: &[f32]) -> Vec<Affinity> {
                     add(func, &mut wishes, (wide, part), src, frequency[b.index()]);
                     part += width;
                 }
+            }
+        }
+        // What a product of a warp group adds to is overwritten by the sum.
+        for inst in block.insts.iter().filter(|inst| facts(&inst.op) == Facts::GROUP) {
+            if let (Some(sum), Some(old)) = (inst.defs().next(), inst.srcs.iter().rev().nth(1)) {
+                add(func, &mut wishes, (sum, 0), old, 2.0 * frequency[b.index()]);
             }
         }
         for phi in &block.phis {

@@ -10,6 +10,8 @@ pub(crate) struct InstFacts {
     pub(crate) writes: SmallVec<[RegUse; 2]>,
     /// Results come at an unknown time, told by a scoreboard.
     pub(crate) variable: bool,
+    /// A product of a warp group, of which no scoreboard tells.
+    pub(crate) product: bool,
     /// Sources may be read after issue, told by a scoreboard.
     pub(crate) late: bool,
     /// Reads memory that others may write; ordered before an invalidation of the first-level cache.
@@ -31,6 +33,7 @@ pub(crate) struct InstFacts {
 impl InstFacts {
     pub(crate) fn new(sm: Sm, inst: &Inst) -> InstFacts {
         let mnemonic = name(inst);
+        let product = matches!(mnemonic, "HGMMA" | "IGMMA" | "QGMMA");
         let (mut reads, mut writes) = (SmallVec::new(), SmallVec::new());
         inst.uses(sm).for_each(|used| match used.role {
             Role::Dst => writes.push(used),
@@ -45,10 +48,13 @@ impl InstFacts {
             reads,
             writes,
             variable: inst.is_variable(sm),
-            late: inst.reads_late(sm),
+            product,
+            late: inst.reads_late(sm) && !product,
             loads: matches!(mnemonic, "LD" | "LDG" | "LDS" | "ATOM" | "ATOMG" | "ATOMS"),
             invalidates: mnemonic == "CCTL" && !inst.text(Field::Op).is_some_and(|op| op.starts_with(".PF")),
-            settles: mnemonic == "UTMACCTL" && inst.text(Field::Op) == Some(".IV"),
+            settles: product
+                || mnemonic == "WARPGROUP"
+                || mnemonic == "UTMACCTL" && inst.text(Field::Op) == Some(".IV"),
             ends_copies: match mnemonic {
                 "LDGDEPBAR" => Some(Told::Written),
                 "UTMACMDFLUSH" => Some(Told::Read),

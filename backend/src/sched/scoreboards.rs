@@ -201,7 +201,7 @@ fn requests(facts: &[InstFacts], later: &LaterAccesses) -> Vec<Request> {
     let mut requests = vec![Request::default(); facts.len()];
     for (at, facts) in facts.iter().enumerate().rev() {
         let request = &mut requests[at];
-        if facts.variable && !facts.writes.is_empty() {
+        if facts.variable && !facts.product && !facts.writes.is_empty() {
             let waiter = facts.writes.iter().flat_map(flat).map(|r| next.any[r]).min().unwrap_or(BEYOND);
             let wanted = waiter != BEYOND || facts.writes.iter().any(|w| later.any.touches(w));
             request.result = wanted.then_some(waiter);

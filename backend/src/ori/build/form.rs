@@ -334,12 +334,12 @@ impl<'a> Lowering<'a> {
             | F::WmmaMmaInt4
             | F::WmmaMmaBits
             | F::WmmaMmaInt4Wide => self.unsupported(instr, "matrices"),
-            F::WgmmaFence
-            | F::WgmmaCommitGroup
-            | F::WgmmaWaitGroup
-            | F::WgmmaMma
-            | F::WgmmaMmaSp
-            | F::WgmmaMmaBits => self.unsupported(instr, "warp group products"),
+            F::WgmmaMma => self.branch_around(|this| this.multiply_group(instr)),
+            // A product is over where it stands.
+            F::WgmmaFence | F::WgmmaCommitGroup | F::WgmmaWaitGroup => self.hint(instr),
+            F::WgmmaMmaSp | F::WgmmaMmaBits => {
+                self.unsupported(instr, "sparse products of warp groups, or of bits")
+            }
             F::Tcgen05Alloc
             | F::Tcgen05Dealloc
             | F::Tcgen05RelinquishAllocPermit

@@ -84,6 +84,14 @@ impl<'a> Statement<'a> {
         found.inspect(|(place, _)| self.mods.take(*place)).map(|(_, meaning)| meaning).collect()
     }
 
+    /// What the text of the first modifier that has a meaning stands for.
+    pub(super) fn take_text<T>(&self, meaning: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let mut mods = self.instr.opcode.mods().enumerate();
+        let (place, meaning) = mods.find_map(|(i, m)| Some((i, meaning(m.text())?)))?;
+        self.mods.take(place);
+        Some(meaning)
+    }
+
     /// Takes modifiers that change nothing in the code. Whoever says so gives the reason.
     pub(super) fn ignore(&self, mods: &[Mod]) {
         for (place, _) in self.instr.opcode.mods().enumerate().filter(|(_, m)| mods.contains(m)) {
