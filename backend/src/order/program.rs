@@ -112,7 +112,8 @@ impl Statement {
             FormId::St => What::Store,
             FormId::Atom | FormId::Red | FormId::AtomVector | FormId::RedVector => What::Update,
             FormId::Ldmatrix | FormId::LdmatrixBytes | FormId::LdmatrixUnpack => What::Load,
-            FormId::Stmatrix | FormId::StmatrixBytes => What::Store,
+            FormId::WmmaLoad | FormId::WmmaLoadC => What::Load,
+            FormId::Stmatrix | FormId::StmatrixBytes | FormId::WmmaStore => What::Store,
             FormId::CpAsync => {
                 let (place, source) = (Place::Shared, Some(Place::Global));
                 return Some(Statement { what: What::Copy, place, source, ..other });

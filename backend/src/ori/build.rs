@@ -28,6 +28,7 @@ mod half;
 mod integer;
 mod logic;
 mod matrix;
+mod matrix_parts;
 mod memory;
 mod narrow;
 mod object;
@@ -42,6 +43,7 @@ mod symbol;
 mod tensormap;
 mod uniform;
 mod warp;
+mod wmma;
 
 use crate::abi::{self, Convention};
 use crate::input::{Env, Function, Guard, Operand, SrcId, Stmt, Symbol};

@@ -466,6 +466,8 @@ operations! {
     Acqbulk "ACQBULK" [] <- [] Facts::SYNC.pinned();
     /// Lets the grids that depend on this one start.
     Preexit "PREEXIT" [] <- [] Facts::FENCE.pinned();
+    /// Triggers the events of a mask.
+    Pmtrig "PMTRIG" { mask: i32 = Imm32 } [] <- [] Facts::FENCE.pinned();
     Nop "NOP" [] <- [] Facts::FENCE.pinned();
 }
 

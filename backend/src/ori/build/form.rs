@@ -157,8 +157,8 @@ impl<'a> Lowering<'a> {
             F::Cvt => self.convert(instr),
             F::Prefetch | F::Prefetchu => self.prefetch(instr),
             F::Applypriority => self.apply_priority(instr),
-            F::Pmevent => self.unsupported(instr, "performance monitor events"),
-            F::Shfl => self.unsupported(instr, "without .sync, on targets that need it"),
+            F::Pmevent => self.count_event(instr),
+            F::Shfl => self.shuffle(instr),
             F::ShflSync => self.branch_around(|this| this.shuffle(instr)),
 
             F::Call => self.call(instr),
@@ -168,7 +168,7 @@ impl<'a> Lowering<'a> {
             F::BarWarpSync => self.branch_around(|this| this.warp_barrier(instr)),
             F::Membar | F::Fence => self.fence(instr),
             F::Atom | F::Red => self.atomic(instr),
-            F::Vote => self.unsupported(instr, "without .sync, on targets that need it"),
+            F::Vote => self.vote(instr),
             F::VoteSync => self.branch_around(|this| this.vote(instr)),
             F::MatchSync => self.branch_around(|this| this.matching(instr)),
             F::Activemask => self.active_mask(instr),
@@ -284,6 +284,11 @@ impl<'a> Lowering<'a> {
             F::MmaSpF16 | F::MmaSpBf16 | F::MmaSpTf32 | F::MmaSpInt8 | F::MmaSpFp8 => {
                 self.branch_around(|this| this.multiply_sparse(instr))
             }
+            F::WmmaLoad | F::WmmaLoadC => self.branch_around(|this| this.load_fragment(instr)),
+            F::WmmaStore => self.branch_around(|this| this.store_fragment(instr)),
+            F::WmmaMmaF16 | F::WmmaMma | F::WmmaMmaInt4 | F::WmmaMmaBits => {
+                self.branch_around(|this| this.multiply_fragments(instr))
+            }
             F::LdmatrixBytes | F::LdmatrixUnpack | F::StmatrixBytes | F::MmaF16M8 => {
                 self.unsupported(instr, "matrices")
             }
@@ -326,13 +331,6 @@ impl<'a> Lowering<'a> {
             | F::MmaSpInt4
             | F::MmaSpKind
             | F::MmaSpBlockScale
-            | F::WmmaLoad
-            | F::WmmaLoadC
-            | F::WmmaStore
-            | F::WmmaMmaF16
-            | F::WmmaMma
-            | F::WmmaMmaInt4
-            | F::WmmaMmaBits
             | F::WmmaMmaInt4Wide => self.unsupported(instr, "matrices"),
             F::WgmmaMma => self.branch_around(|this| this.multiply_group(instr)),
             // A product is over where it stands.

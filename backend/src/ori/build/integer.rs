@@ -176,7 +176,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A sum of signed integers, or a difference, as the nearest integer.
-    fn saturated(&mut self, a: Src, b: Src, sum: Src, minus: bool) -> Src {
+    pub(super) fn saturated(&mut self, a: Src, b: Src, sum: Src, minus: bool) -> Src {
         // Overflow: the operands agree in sign (differ, for a difference) and the result has not a's.
         let sign_a_sum = lut::A ^ lut::C;
         let test = if minus { sign_a_sum & (lut::A ^ lut::B) } else { sign_a_sum & (lut::B ^ lut::C) };

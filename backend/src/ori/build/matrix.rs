@@ -88,14 +88,15 @@ impl<'a> Lowering<'a> {
         let Some(op) = self.product_operation(instr)? else {
             return self.unsupported(instr, "this shape and type");
         };
-        if !self.encodes(&op) {
-            return self.unsupported(instr, "this shape and type on the target");
+        let mut words = Vec::new();
+        for i in 1..=3 {
+            let bits = if self.type_of(instr, i)? == ScalarType::F64 { 64 } else { 32 };
+            let operands = elements(instr, self.operand(instr, i)?);
+            words.push(self.fragment_words(operands, bits)?);
         }
-        let mut srcs = [Src::ZERO; 3];
-        for (i, src) in srcs.iter_mut().enumerate() {
-            *src = self.fragment(instr, i + 1)?;
-        }
-        self.product(instr, op, &srcs)
+        self.join_all();
+        let sums = self.multiply_words(instr, op, [&words[0], &words[1], &words[2]])?;
+        self.write_product(instr, &sums, matches!(op, Op::Dmma { .. }))
     }
 
     fn product_operation(&self, instr: &Statement<'a>) -> Result<Option<Op>> {
@@ -238,13 +239,16 @@ impl<'a> Lowering<'a> {
             1 => vec![result],
             _ => (0..width).map(|i| self.part(result, i)).collect(),
         };
-        let doubles = matches!(op, Op::Dmma { .. });
+        self.write_product(instr, &words, matches!(op, Op::Dmma { .. }))
+    }
+
+    fn write_product(&mut self, instr: &Statement<'a>, words: &[Src], doubles: bool) -> Result<()> {
         let ty = if doubles { ScalarType::F64 } else { ScalarType::B32 };
         let dsts = elements(instr, self.operand(instr, 0)?);
-        if dsts.len() * if doubles { 2 } else { 1 } != usize::from(width) {
+        if dsts.len() * if doubles { 2 } else { 1 } != words.len() {
             return self.malformed("a fragment of another size than the product's");
         }
-        self.write_elements(dsts, &words, ty)
+        self.write_elements(dsts, words, ty)
     }
 }
 

@@ -66,7 +66,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// `shfl.sync`.
+    /// `shfl.sync`, and `shfl` of the threads that come to it together.
     pub(super) fn shuffle(&mut self, instr: &Statement<'a>) -> Result<()> {
         let modes = [
             (Mod::Up, ShflMode::Up),
@@ -77,15 +77,19 @@ impl<'a> Lowering<'a> {
         let Some(mode) = instr.take(&modes) else { return self.malformed("a shuffle without its direction") };
         let ty = ScalarType::B32;
         let (a, b, c) = (self.source(instr, 1, ty)?, self.source(instr, 2, ty)?, self.source(instr, 3, ty)?);
-        self.join_warp(instr, 4)?;
+        if instr.form() == FormId::ShflSync {
+            self.join_warp(instr, 4)?;
+        }
         let (reg, pred) = self.destinations(instr)?;
         self.warp_results(Op::Shfl { mode }, &[a, b, c], Some(reg), pred)
     }
 
-    /// `vote.sync`.
+    /// `vote.sync`, and `vote` of the threads that come to it together.
     pub(super) fn vote(&mut self, instr: &Statement<'a>) -> Result<()> {
         let cond = self.source(instr, 1, ScalarType::Pred)?;
-        self.join_warp(instr, 2)?;
+        if instr.form() == FormId::VoteSync {
+            self.join_warp(instr, 2)?;
+        }
         let dst = self.operand(instr, 0)?;
         let modes = [(Mod::All, VoteMode::All), (Mod::Uni, VoteMode::Eq), (Mod::Any, VoteMode::Any)];
         let ballot = self.type_of(instr, 0)? == ScalarType::B32;
@@ -96,6 +100,15 @@ impl<'a> Lowering<'a> {
             }
             _ => self.malformed("a vote of another type than its result"),
         }
+    }
+
+    /// `pmevent`: one event by its number, or those of a mask.
+    pub(super) fn count_event(&mut self, instr: &Statement<'a>) -> Result<()> {
+        const EVENTS: u32 = 16;
+        let number = self.immediate(instr, 0)?;
+        let mask = if instr.has(Mod::Mask) { number } else { 1 << (number % EVENTS) };
+        self.effect(Op::Pmtrig { mask: mask as i32 }, &[]);
+        Ok(())
     }
 
     /// `match.sync`.
