@@ -49,6 +49,8 @@ modifiers! {
     MemSize { U8 ".U8", S8 ".S8", U16 ".U16", S16 ".S16", B32 "", B64 ".64", B128 ".128" }
     /// Eviction policy.
     Evict { Normal "", First ".EF", Last ".EL", Unchanged ".EU", NoAllocate ".NA", LastUse ".LU" }
+    /// Eviction policy of the second-level cache.
+    EvictL2 { First ".EFL2", Normal ".ENL2", Last ".ELL2" }
     /// Prefetch size hint of a load.
     Prefetch { None "", B64 ".LTC64B", B128 ".LTC128B", B256 ".LTC256B" }
     /// What a `SHF` shifts.

@@ -303,6 +303,8 @@ pub(super) const fn barrier() -> SrcSlot {
 
 pub(super) const R: DstSlot = result(1);
 pub(super) const R2: DstSlot = result(2);
+/// The upper half of eight registers.
+pub(super) const UPPER4: DstSlot = DstSlot::new(File::R, Width::Exactly(4), Field::Rd2);
 pub(super) const P: DstSlot = DstSlot::new(File::P, Width::Exactly(1), Field::Pd);
 /// A second predicate.
 pub(super) const PQ: DstSlot = DstSlot::new(File::P, Width::Exactly(1), Field::Pq);

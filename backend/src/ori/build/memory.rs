@@ -7,11 +7,13 @@ use super::operand::{known, registers};
 use super::symbol::{Place, STACK};
 use super::{Lowering, Result, Statement};
 use crate::input::{Address, AddressBase, Operand, RegId, Symbol};
-use crate::ori::ir::{Dst, File, Src};
+use crate::ori::ir::{Dst, File, Inst, Src};
 use crate::ori::memory::{Order, Scope};
-use crate::ori::op::{Access, CctlOp, Evict, MemSize, MembarScope, Op, Prefetch};
+use crate::ori::op::{Access, CctlOp, Evict, EvictL2, MemSize, MembarScope, Op, Prefetch};
 use ptx_isa::{Mod, ScalarType};
 
+/// Bytes of an access by eight registers.
+const WIDE: usize = 32;
 /// Offsets that a memory operation adds to its address: signed 24 bits.
 const OFFSETS: std::ops::Range<i64> = -(1 << 23)..1 << 23;
 
@@ -146,6 +148,16 @@ fn access(instr: &Statement<'_>, size: MemSize, offset: i32) -> Access {
         prefetch: prefetch.unwrap_or(Prefetch::None),
         offset,
     }
+}
+
+/// What the second-level cache does with the line; only accesses of 32 bytes say so themselves.
+fn second_level(instr: &Statement<'_>) -> EvictL2 {
+    let policies = [
+        (Mod::L2EvictFirst, EvictL2::First),
+        (Mod::L2EvictNormal, EvictL2::Normal),
+        (Mod::L2EvictLast, EvictL2::Last),
+    ];
+    instr.take(&policies).unwrap_or(EvictL2::Normal)
 }
 
 /// Memory that no other thread writes has no order to keep, and its cache operators say nothing that a thread can
@@ -353,6 +365,9 @@ impl<'a> Lowering<'a> {
     pub(super) fn load(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let dsts = elements(instr, self.operand(instr, 0)?);
+        if dsts.len() * ty.bytes() as usize == WIDE {
+            return self.branch_around(|this| this.load_wide(instr, dsts, ty));
+        }
         let size = self.memory_size(instr, ty, dsts.len())?;
         let target = self.target(instr, 1)?;
         if let Target::Parameter { symbol, offset } = target {
@@ -392,6 +407,45 @@ impl<'a> Lowering<'a> {
         let written = self.write_elements(dsts, &words, ty);
         self.guard = guard;
         written
+    }
+
+    /// A load of 32 bytes, which is of global memory also where no space is named.
+    fn load_wide(&mut self, instr: &Statement<'a>, dsts: &[Operand], ty: ScalarType) -> Result<()> {
+        let Target::Wide { address, offset, .. } = self.target(instr, 1)? else {
+            return self.unsupported(instr, "32 bytes of this state space");
+        };
+        let level_two = second_level(instr);
+        let op = Op::LdgWide { access: access(instr, MemSize::B32, offset), level_two };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "32 bytes on this target");
+        }
+        let halves = [self.new_value(File::R, 4), self.new_value(File::R, 4)];
+        let srcs = [address, self.descriptor()];
+        self.push(Inst::new(op, &halves.map(Dst::Value), &srcs, self.src));
+        if instr.has(Mod::Acquire) {
+            self.acquire(instr);
+        }
+        let words: Vec<Src> = halves.iter().flat_map(|half| (0..4).map(|i| Src::part(*half, i))).collect();
+        self.write_elements(dsts, &words, ty)
+    }
+
+    fn store_wide(&mut self, instr: &Statement<'a>, srcs: &[Operand], ty: ScalarType) -> Result<()> {
+        let Target::Wide { address, offset, .. } = self.target(instr, 0)? else {
+            return self.unsupported(instr, "32 bytes of this state space");
+        };
+        let level_two = second_level(instr);
+        let op = Op::StgWide { access: access(instr, MemSize::B32, offset), level_two };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "32 bytes on this target");
+        }
+        let (low, high) = srcs.split_at(srcs.len() / 2);
+        let (low, high) = (self.stored(low, ty)?, self.stored(high, ty)?);
+        if instr.has(Mod::Release) {
+            self.release(scope(instr).unwrap_or(Scope::Sys));
+        }
+        let descriptor = self.descriptor();
+        self.effect(op, &[address, descriptor, low, high]);
+        Ok(())
     }
 
     fn load_operation(
@@ -500,6 +554,9 @@ impl<'a> Lowering<'a> {
     pub(super) fn store(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let srcs = elements(instr, self.operand(instr, 1)?);
+        if srcs.len() * ty.bytes() as usize == WIDE {
+            return self.store_wide(instr, srcs, ty);
+        }
         let size = match self.memory_size(instr, ty, srcs.len())? {
             MemSize::S8 => MemSize::U8,
             MemSize::S16 => MemSize::U16,
