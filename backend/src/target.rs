@@ -31,6 +31,10 @@ pub struct Target {
     pub loads_before_arrivals: u8,
     /// `%nwarpid` where it is a constant; else a special register has it.
     pub warp_slots: Option<u32>,
+    /// Textures and surfaces have their handle in uniform registers rather than in a constant.
+    pub uniform_handles: bool,
+    /// Textures choose a level where none is given, in programs that draw nothing too.
+    pub own_texture_levels: bool,
     /// Uniform registers that code may use, URZ not counted. From sm_100 on the encoding has room for 255, of which
     /// fewer exist; ptxas was seen to use 52.
     pub uniform_registers: u8,
@@ -287,6 +291,8 @@ const SM_75: Target = Target {
     loads_before_copies: 0,
     loads_before_arrivals: 0,
     warp_slots: Some(32),
+    uniform_handles: false,
+    own_texture_levels: false,
     uniform_registers: 63,
     cubin: Cubin {
         flags: 4,
@@ -330,6 +336,7 @@ const SM_86: Target = Target {
 
 const SM_90: Target = Target {
     sm: 90,
+    uniform_handles: true,
     limits: Limits { shared: 228 * KB, shared_per_block: 227 * KB, ..SM_80.limits },
     driver: &HOPPER_WORDS,
     shared_base: 0x400,
@@ -372,6 +379,7 @@ const SM_110: Target = Target {
 
 const SM_120: Target = Target {
     sm: 120,
+    own_texture_levels: true,
     limits: Limits { warps: 48, blocks: 24, shared: 100 * KB, shared_per_block: 99 * KB, ..SM_100.limits },
     sparse_products: SparseProducts::Ordered,
     cubin: Cubin { workaround: Some(0), finalise_mask: 0x50, ..SM_100.cubin },

@@ -42,6 +42,7 @@ mod statement;
 mod symbol;
 mod tensormap;
 mod uniform;
+mod texture;
 mod warp;
 mod wmma;
 

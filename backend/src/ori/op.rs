@@ -146,6 +146,16 @@ modifiers! {
         DivideU64 ".DIVIDE_U64", QuotientF32 ".QUOTIENT_F32", RootF32 ".ROOT_F32", QuotientF64 ".QUOTIENT_F64",
         RootF64 ".ROOT_F64", ReciprocalRootF64 ".RECIPROCAL_ROOT_F64",
     }
+    /// What a texture's coordinates are; of arrays the number of the layer stands first.
+    TexDims { D1 "1D", D2 "2D", D3 "3D", A1 "ARRAY_1D", A2 "ARRAY_2D" }
+    /// How the level of a texture is chosen: by itself, the first, or as given.
+    TexLevel { Own "", First ".LZ", Given ".LL" }
+    /// What of a texture is read: filtered elements, one element, one channel of four neighbours.
+    TexRead { Sample "TEX", Fetch "TLD", GatherR "TLD4.R", GatherG "TLD4.G", GatherB "TLD4.B", GatherA "TLD4.A" }
+    /// What a surface's coordinates are; of arrays the number of the layer stands last.
+    SurfDims { D1 ".1D", D2 ".2D", D3 ".3D", A1 ".1D_ARRAY", A2 ".2D_ARRAY" }
+    /// What an access outside of a surface does: nothing, that of the nearest element, or an error.
+    SurfClamp { Ignore ".IGN", Clamp "", Trap ".TRAP" }
     /// Floats of a byte and less.
     QuarterType { E4m3 ".E4M3", E5m2 ".E5M2", E3m2 ".E3M2", E2m3 ".E2M3", E2m1 ".E2M1" }
 }

@@ -401,6 +401,19 @@ operations! {
     /// With `object` the thread sleeps for a barrier object.
     Nanosleep "NANOSLEEP" { object: bool [".SYNCS"] = Mode2 } [] <- [alu(B)] Facts::SYNC.pinned();
 
+    // Textures and surfaces, whose handle is a word of constant bank 0 or, on targets that take none, in uniform registers.
+    /// The handle in a constant, in the form that textures take.
+    Handle "HANDLE" [UR2] <- [constant()] UNIFORM, as &["LDCU", "ULDC"];
+    /// The four channels, and whether they are there. Coordinates, and the level where one is given.
+    Tex "TEXTURE" { read: TexRead, level: TexLevel, dims: TexDims, word: i32 } [R2, UPPER2]
+        <- [r(RA).wide(texture_coordinates(dims)), r(RB), descriptor()] Facts::FENCE, as &["TEX"];
+    /// The width, the height, or the depth.
+    Txq "TXQ" { mask: u8, word: i32 } [R] <- [descriptor()] Facts::FENCE;
+    Suld "SULD" { dims: SurfDims, size: MemSize, clamp: SurfClamp, word: i32 }
+        [result(size_registers(size))] <- [r(RA).wide(surface_coordinates(dims)), descriptor()] Facts::FENCE;
+    Sust "SUST" { dims: SurfDims, size: MemSize, clamp: SurfClamp, word: i32 }
+        [] <- [r(RA).wide(surface_coordinates(dims)), descriptor(), r(RB).wide(size_registers(size))] Facts::FENCE;
+
     // Matrices, of which each thread of the warp has some elements.
     /// Matrices of 8 by 8 halves from shared memory; each thread gives the address of a row.
     Ldsm "LDSM.16" { layout: MatrixLayout = Mode, count: MatrixCount = Size, offset: i32 = Offset } [result(matrices(count))] <- [r(RA), uniform_base()]

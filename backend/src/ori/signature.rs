@@ -9,7 +9,7 @@ pub use super::operations::{facts, signature};
 
 use crate::ori::ir::{Dst, File, Inst, Src, SrcKind};
 use crate::ori::memory::Space;
-use crate::ori::op::{AtomType, CasSize, FloatType, IntType, MatrixCount, MemSize, Sr};
+use crate::ori::op::{AtomType, CasSize, FloatType, IntType, MatrixCount, MemSize, Sr, SurfDims, TexDims};
 use sass::Field;
 use smallvec::SmallVec;
 
@@ -303,6 +303,9 @@ pub(super) const fn barrier() -> SrcSlot {
 
 pub(super) const R: DstSlot = result(1);
 pub(super) const R2: DstSlot = result(2);
+pub(super) const UR2: DstSlot = uniform_result(2);
+/// The last two of four registers.
+pub(super) const UPPER2: DstSlot = DstSlot::new(File::R, Width::Exactly(2), Field::Rd2);
 /// The upper half of eight registers.
 pub(super) const UPPER4: DstSlot = DstSlot::new(File::R, Width::Exactly(4), Field::Rd2);
 pub(super) const P: DstSlot = DstSlot::new(File::P, Width::Exactly(1), Field::Pd);
@@ -383,6 +386,24 @@ pub(super) const fn registers_if(wide: bool, width: u8) -> u8 {
 
 pub(super) const fn is_float(ty: AtomType) -> bool {
     !matches!(ty, AtomType::U32 | AtomType::S32 | AtomType::U64 | AtomType::S64 | AtomType::B128)
+}
+
+/// Registers of a texture's coordinates.
+pub const fn texture_coordinates(dims: TexDims) -> u8 {
+    match dims {
+        TexDims::D1 => 1,
+        TexDims::D2 | TexDims::A1 => 2,
+        TexDims::D3 | TexDims::A2 => 4,
+    }
+}
+
+/// Registers of a surface's coordinates.
+pub const fn surface_coordinates(dims: SurfDims) -> u8 {
+    match dims {
+        SurfDims::D1 => 1,
+        SurfDims::D2 | SurfDims::A1 => 2,
+        SurfDims::D3 | SurfDims::A2 => 4,
+    }
 }
 
 /// Registers of matrices of 8 by 8 halves.

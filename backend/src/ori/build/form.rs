@@ -292,15 +292,11 @@ impl<'a> Lowering<'a> {
             F::LdmatrixBytes | F::LdmatrixUnpack | F::StmatrixBytes | F::MmaF16M8 => {
                 self.unsupported(instr, "matrices")
             }
-            F::Tex
-            | F::Tld4
-            | F::Txq
-            | F::Istypep
-            | F::Suld
-            | F::Sust
-            | F::SustFormatted
-            | F::Sured
-            | F::Suq => self.unsupported(instr, "textures and surfaces"),
+            F::Tex | F::Tld4 => self.branch_around(|this| this.read_texture(instr)),
+            F::Txq | F::Suq => self.branch_around(|this| this.query_texture(instr)),
+            F::Suld => self.branch_around(|this| this.load_surface(instr)),
+            F::Sust => self.branch_around(|this| this.store_surface(instr)),
+            F::Istypep | F::SustFormatted | F::Sured => self.unsupported(instr, "textures and surfaces"),
             F::Vadd
             | F::Vsub
             | F::Vabsdiff
