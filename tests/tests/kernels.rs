@@ -186,9 +186,6 @@ fn what_is_not_compiled_is_refused_where_it_stands() {
         "mov.v2.b32 {%r0, %r1}, {%r2, %r3};",
         "mov.v4.b32 {%r0, %r1, %r2, %r3}, {%r4, %r5, %r6, %r7};",
         "mov.v2.b64 {%d2, %d3}, {%d0, %d1};",
-        "wmma.load.a.sync.aligned.row.m8n8k32.global.s4 {%r0}, [%d0];",
-        "wmma.load.b.sync.aligned.col.m8n8k32.global.u4 {%r0}, [%d0];",
-        "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32 {%r0, %r1}, {%r2}, {%r3}, {%r4, %r5};",
     ] {
         let case = small("sm_80", body);
         let db = ptx_analysis::Database::default();

@@ -43,6 +43,7 @@ mod symbol;
 mod tensormap;
 mod uniform;
 mod texture;
+mod video;
 mod warp;
 mod wmma;
 

@@ -116,6 +116,12 @@ modifiers! {
     ViewOf { Shared ".S", Global ".G" }
     /// Whether matrices of shared memory are moved as they are or transposed.
     MatrixLayout { Rows ".M88", Columns ".MT88" }
+    /// Elements of matrices of bytes in memory, which narrower ones become.
+    ByteFormat { Bytes ".8", Nibbles ".U4x16P64TO8", Sextets ".U6x16P32TO8" }
+    StoreFormat { Bytes ".8" }
+    StoreLayout { Columns ".MT168" }
+    /// Matrices of 8 by 16 bytes as they are, and of 16 by 16 transposed.
+    ByteLayout { Rows ".M816", Columns ".MT1616" }
     /// How many matrices of 8 by 8 are moved.
     MatrixCount { One "", Two ".2", Four ".4" }
     /// Rows, columns and depth of a product. The places of a result with four registers are those of 16 by 8.

@@ -420,6 +420,12 @@ operations! {
         Facts::matrix(Kind::Load, offset), as &["LDSM"];
     Stsm "STSM.16" { layout: MatrixLayout = Mode, count: MatrixCount = Size, offset: i32 = Offset } [] <- [r(RA), uniform_base(), data(matrices(count))]
         Facts::matrix(Kind::Store, offset), as &["STSM"];
+    /// Of bytes. Those of 16 by 16 take two registers each.
+    LdsmBytes "LDSM.BYTES" { format: ByteFormat = Type, layout: ByteLayout = Mode, count: MatrixCount = Size, offset: i32 = Offset }
+        [result(byte_matrices(count, layout))] <- [r(RA), uniform_base()] Facts::matrix(Kind::Load, offset), as &["LDSM"];
+    /// Of 16 by 8 bytes, transposed.
+    StsmBytes "STSM.BYTES" { format: StoreFormat = Type, layout: StoreLayout = Mode, count: MatrixCount = Size, offset: i32 = Offset } [] <- [r(RA), uniform_base(), data(matrices(count))]
+        Facts::matrix(Kind::Store, offset), as &["STSM"];
     /// Transposes one.
     Movm "MOVM.16.MT88" [R] <- [r(RA)] Facts::WARP, as &["MOVM"];
     /// a*b+c: halves, or bf16; the sum in floats or, without `f32`, in pairs of halves.

@@ -9,7 +9,9 @@ pub use super::operations::{facts, signature};
 
 use crate::ori::ir::{Dst, File, Inst, Src, SrcKind};
 use crate::ori::memory::Space;
-use crate::ori::op::{AtomType, CasSize, FloatType, IntType, MatrixCount, MemSize, Sr, SurfDims, TexDims};
+use crate::ori::op::{
+    AtomType, ByteLayout, CasSize, FloatType, IntType, MatrixCount, MemSize, Sr, SurfDims, TexDims,
+};
 use sass::Field;
 use smallvec::SmallVec;
 
@@ -403,6 +405,13 @@ pub const fn surface_coordinates(dims: SurfDims) -> u8 {
         SurfDims::D1 => 1,
         SurfDims::D2 | SurfDims::A1 => 2,
         SurfDims::D3 | SurfDims::A2 => 4,
+    }
+}
+
+pub(super) const fn byte_matrices(count: MatrixCount, layout: ByteLayout) -> u8 {
+    match layout {
+        ByteLayout::Rows => matrices(count),
+        ByteLayout::Columns => 2 * matrices(count),
     }
 }
 

@@ -280,8 +280,9 @@ impl<'a> Lowering<'a> {
             | F::MmaInt8
             | F::MmaInt4
             | F::MmaBits
-            | F::MmaFp8 => self.branch_around(|this| this.multiply_matrices(instr)),
-            F::MmaSpF16 | F::MmaSpBf16 | F::MmaSpTf32 | F::MmaSpInt8 | F::MmaSpFp8 => {
+            | F::MmaFp8
+            | F::MmaKind => self.branch_around(|this| this.multiply_matrices(instr)),
+            F::MmaSpF16 | F::MmaSpBf16 | F::MmaSpTf32 | F::MmaSpInt8 | F::MmaSpFp8 | F::MmaSpKind => {
                 self.branch_around(|this| this.multiply_sparse(instr))
             }
             F::WmmaLoad | F::WmmaLoadC => self.branch_around(|this| this.load_fragment(instr)),
@@ -289,24 +290,19 @@ impl<'a> Lowering<'a> {
             F::WmmaMmaF16 | F::WmmaMma | F::WmmaMmaInt4 | F::WmmaMmaBits => {
                 self.branch_around(|this| this.multiply_fragments(instr))
             }
-            F::LdmatrixBytes | F::LdmatrixUnpack | F::StmatrixBytes | F::MmaF16M8 => {
-                self.unsupported(instr, "matrices")
-            }
+            F::LdmatrixBytes | F::LdmatrixUnpack => self.branch_around(|this| this.load_byte_matrices(instr)),
+            F::StmatrixBytes => self.branch_around(|this| this.store_byte_matrices(instr)),
+            F::MmaF16M8 => self.unsupported(instr, "matrices"),
             F::Tex | F::Tld4 => self.branch_around(|this| this.read_texture(instr)),
             F::Txq | F::Suq => self.branch_around(|this| this.query_texture(instr)),
             F::Suld => self.branch_around(|this| this.load_surface(instr)),
             F::Sust => self.branch_around(|this| this.store_surface(instr)),
             F::Istypep | F::SustFormatted | F::Sured => self.unsupported(instr, "textures and surfaces"),
-            F::Vadd
-            | F::Vsub
-            | F::Vabsdiff
-            | F::Vmin
-            | F::Vmax
-            | F::Vshl
-            | F::Vshr
-            | F::Vmad
-            | F::Vset
-            | F::Vadd2
+            F::Vadd | F::Vsub | F::Vabsdiff | F::Vmin | F::Vmax | F::Vshl | F::Vshr | F::Vset => {
+                self.compute_part(instr)
+            }
+            F::Vmad => self.multiply_parts(instr),
+            F::Vadd2
             | F::Vsub2
             | F::Vavrg2
             | F::Vabsdiff2
@@ -319,15 +315,11 @@ impl<'a> Lowering<'a> {
             | F::Vabsdiff4
             | F::Vmin4
             | F::Vmax4
-            | F::Vset4 => self.unsupported(instr, "video instructions"),
+            | F::Vset4 => self.compute_lanes(instr),
 
-            F::MmaBf16M8
-            | F::MmaKind
-            | F::MmaBlockScale
-            | F::MmaSpInt4
-            | F::MmaSpKind
-            | F::MmaSpBlockScale
-            | F::WmmaMmaInt4Wide => self.unsupported(instr, "matrices"),
+            F::MmaBf16M8 | F::MmaBlockScale | F::MmaSpInt4 | F::MmaSpBlockScale | F::WmmaMmaInt4Wide => {
+                self.unsupported(instr, "matrices")
+            }
             F::WgmmaMma => self.branch_around(|this| this.multiply_group(instr)),
             // A product is over where it stands.
             F::WgmmaFence | F::WgmmaCommitGroup | F::WgmmaWaitGroup => self.hint(instr),

@@ -8,8 +8,8 @@ use super::{Lowering, Result, Statement};
 use crate::input::Address;
 use crate::ori::ir::Src;
 use crate::ori::op::{
-    BitOp, BitShape, ByteShape, HalfShape, MatrixCount, MatrixLayout, NibbleShape, Op, QuarterShape,
-    QuarterType, Round, Tf32Shape,
+    BitOp, BitShape, ByteFormat, ByteLayout, ByteShape, HalfShape, MatrixCount, MatrixLayout, NibbleShape,
+    Op, QuarterShape, QuarterType, Round, StoreFormat, StoreLayout, Tf32Shape,
 };
 use crate::ori::signature::{Width, signature};
 use crate::target::SparseProducts;
@@ -21,6 +21,41 @@ impl<'a> Lowering<'a> {
         let (layout, count) = self.matrices(instr)?;
         let (address, base, offset) = self.matrix_address(instr, 1)?;
         self.product(instr, Op::Ldsm { layout, count, offset }, &[address, base])
+    }
+
+    /// `ldmatrix` of bytes, and of narrower elements that become bytes.
+    pub(super) fn load_byte_matrices(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let (_, count) = self.matrices(instr)?;
+        let tall = instr.any_of(&[Mod::M8n16, Mod::M16n16]) == Some(Mod::M16n16);
+        let layout = if tall { ByteLayout::Columns } else { ByteLayout::Rows };
+        let format = match (instr.form(), self.type_of(instr, 0)?, instr.ty(1)) {
+            (FormId::LdmatrixBytes, ..) => ByteFormat::Bytes,
+            (_, _, Some(ScalarType::B4x16P64)) => ByteFormat::Nibbles,
+            (_, _, Some(ScalarType::B6x16P32)) => ByteFormat::Sextets,
+            _ => return self.unsupported(instr, "this format"),
+        };
+        let (address, base, offset) = self.matrix_address(instr, 1)?;
+        let op = Op::LdsmBytes { format, layout, count, offset };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "matrices of bytes on this target");
+        }
+        self.product(instr, op, &[address, base])
+    }
+
+    /// `stmatrix` of bytes.
+    pub(super) fn store_byte_matrices(&mut self, instr: &Statement<'a>) -> Result<()> {
+        instr.ignore(&[Mod::M16n8]);
+        let (_, count) = self.matrices(instr)?;
+        let (address, base, offset) = self.matrix_address(instr, 0)?;
+        let op = Op::StsmBytes { format: StoreFormat::Bytes, layout: StoreLayout::Columns, count, offset };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "matrices of bytes on this target");
+        }
+        let stored = self.operand(instr, 1)?;
+        let data = self.stored(elements(instr, stored), ScalarType::B32)?;
+        self.join_all();
+        self.effect(op, &[address, base, data]);
+        Ok(())
     }
 
     /// `stmatrix`.
@@ -145,7 +180,8 @@ impl<'a> Lowering<'a> {
                     ])
                     .map(|shape| Op::Bmma { shape, op })
             }
-            FormId::MmaFp8 => {
+            FormId::MmaFp8 | FormId::MmaKind => {
+                instr.ignore(&[Mod::KindF8f6f4]);
                 let (Some(a), Some(b)) = (quarter(a), quarter(b)) else { return Ok(None) };
                 instr
                     .take(&[(Mod::M16n8k16, QuarterShape::M16n8k16), (Mod::M16n8k32, QuarterShape::M16n8k32)])
@@ -204,7 +240,8 @@ impl<'a> Lowering<'a> {
                     sat: instr.has(Mod::Satfinite),
                     selector,
                 }),
-            FormId::MmaSpFp8 => {
+            FormId::MmaSpFp8 | FormId::MmaSpKind => {
+                instr.ignore(&[Mod::KindF8f6f4]);
                 let (Some(a), Some(b)) = (quarter(a), quarter(b)) else { return Ok(None) };
                 instr.take(&[(Mod::M16n8k64, QuarterShape::M16n8k64)]).map(|shape| Op::QmmaSp {
                     shape,

@@ -180,6 +180,11 @@ impl<'a> Lowering<'a> {
             QuarterShape::M16n8k32 => 2,
             QuarterShape::M16n8k64 => return self.unsupported(instr, "this shape and type on the target"),
         };
+        // Narrower floats stand in the middle of their byte.
+        let bytes = |of: QuarterType| matches!(of, QuarterType::E4m3 | QuarterType::E5m2);
+        if !bytes(of_a) || !bytes(of_b) {
+            return self.unsupported(instr, "floats of less than a byte on the target");
+        }
         let product = Op::Hmma { shape: HalfShape::M16n8k16, f32, bf16: false };
         if !self.encodes(&product) || ![of_a, of_b].iter().all(|from| self.encodes(&unpack(*from))) {
             return self.unsupported(instr, "this shape and type on the target");
@@ -203,8 +208,5 @@ impl<'a> Lowering<'a> {
 
 /// The two floats in the low half of a register, as halves.
 fn unpack(from: QuarterType) -> Op {
-    match from {
-        QuarterType::E2m1 => Op::F2fpUnpackByte { relu: false },
-        _ => Op::F2fpUnpack { relu: false, from },
-    }
+    Op::F2fpUnpack { relu: false, from }
 }
