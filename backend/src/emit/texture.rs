@@ -9,6 +9,7 @@ use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind};
 use crate::ori::memory::{Order, Scope};
 use crate::ori::op::{Op, TexRead};
 use crate::ori::operations::signature;
+use crate::ori::row::Setting;
 use sass::Field;
 
 impl Emitter<'_> {
@@ -45,7 +46,8 @@ impl Emitter<'_> {
         }
         match inst.op {
             Op::Tex { read, level, dims, .. } => {
-                builder.reg(Field::Ra, File::R, operand(inst, 0)?).text(Field::Dims, dims.text());
+                builder.reg(Field::Ra, File::R, operand(inst, 0)?);
+                builder.setting(&[Field::Dims], Setting::Choice(dims.machine_texts()));
                 match channel(read) {
                     Some(channel) => builder.text(Field::Op, channel),
                     None => builder.text(Field::Lod, level.text()).reg(Field::Rb, File::R, operand(inst, 1)?),
@@ -57,9 +59,9 @@ impl Emitter<'_> {
             Op::Suld { dims, size, clamp, .. } | Op::Sust { dims, size, clamp, .. } => {
                 builder.reg(Field::Ra, File::R, operand(inst, 0)?).text(Field::Dims, dims.text());
                 builder.flag(Field::Flag, true).text(Field::Clamp, clamp.text());
-                builder.setting(&[Field::Size], crate::ori::row::Setting::Choice(size.machine_texts()));
+                builder.setting(&[Field::Size], Setting::Choice(size.machine_texts()));
                 let order = Order::Relaxed(Scope::Cta).machine_texts();
-                builder.setting(&[Field::Order], crate::ori::row::Setting::Choice(order));
+                builder.setting(&[Field::Order], Setting::Choice(order));
                 if let Op::Sust { .. } = inst.op {
                     builder.reg(Field::Rb, File::R, operand(inst, 2)?);
                 }

@@ -153,11 +153,11 @@ modifiers! {
         RootF64 ".ROOT_F64", ReciprocalRootF64 ".RECIPROCAL_ROOT_F64",
     }
     /// What a texture's coordinates are; of arrays the number of the layer stands first.
-    TexDims { D1 "1D", D2 "2D", D3 "3D", A1 "ARRAY_1D", A2 "ARRAY_2D" }
+    TexDims { D1 ".1D" or "1D", D2 ".2D" or "2D", D3 ".3D" or "3D", A1 ".ARRAY_1D" or "ARRAY_1D", A2 ".ARRAY_2D" or "ARRAY_2D" }
     /// How the level of a texture is chosen: by itself, the first, or as given.
     TexLevel { Own "", First ".LZ", Given ".LL" }
     /// What of a texture is read: filtered elements, one element, one channel of four neighbours.
-    TexRead { Sample "TEX", Fetch "TLD", GatherR "TLD4.R", GatherG "TLD4.G", GatherB "TLD4.B", GatherA "TLD4.A" }
+    TexRead { Sample ".SAMPLE", Fetch ".FETCH", GatherR ".GATHER_R", GatherG ".GATHER_G", GatherB ".GATHER_B", GatherA ".GATHER_A" }
     /// What a surface's coordinates are; of arrays the number of the layer stands last.
     SurfDims { D1 ".1D", D2 ".2D", D3 ".3D", A1 ".1D_ARRAY", A2 ".2D_ARRAY" }
     /// What an access outside of a surface does: nothing, that of the nearest element, or an error.
