@@ -12,6 +12,10 @@ pub const FIRST: u8 = 4;
 const END: u8 = 16;
 /// The pair of registers with the address where a function returns to.
 pub const RETURN_ADDRESS: u8 = 20;
+/// Where a function that takes memory from the stack tells its calls that the stack ends, and where these keep the start of
+/// its frame. No parameter is there; the second is preserved.
+pub const STACK_END: u8 = 3;
+pub const FRAME: u8 = 2;
 /// The most bytes that registers pass.
 const MOST_IN_REGISTERS: u32 = 4 * (END - FIRST) as u32;
 /// Kernels and functions that take part in calls use as many registers at least, as ptxas counts them.

@@ -53,6 +53,7 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
         plan: &plan,
         frame_bytes: frame_bytes(&func.frame),
         return_address: func.routine.map_or(abi::RETURN_ADDRESS, runtime::return_address),
+        moving: func.frame.moving,
         out: Vec::new(),
         blocks: Vec::new(),
         routines: Vec::new(),
@@ -93,6 +94,8 @@ struct Emitter<'a> {
     frame_bytes: u32,
     /// The first register of the address where the function returns to.
     return_address: u8,
+    /// Calls are told where the stack ends.
+    moving: bool,
     /// The instructions of the block being emitted.
     out: Vec<MachInst>,
     /// The finished ones.

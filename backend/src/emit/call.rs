@@ -56,12 +56,22 @@ impl Emitter<'_> {
                 }
             }
         };
+        // Routines of the runtime library have no stack.
+        if self.moving && inst.op.calls_function() {
+            let register = |index| Src::new(SrcKind::Reg(general(index)));
+            self.mov(&Dst::Reg(general(abi::FRAME)), &register(STACK_POINTER), Some(at))?;
+            self.mov(&Dst::Reg(general(STACK_POINTER)), &register(abi::STACK_END), Some(at))?;
+        }
         let mut call = call;
         call.value(Field::Flag, 1);
         let made = MachInst { inst: call.finish()?, src: Some(at), target, link, effect: Effect::Control };
         self.out.push(made);
         let insts = std::mem::take(&mut self.out);
         self.blocks.push(Block { insts, successors: smallvec::smallvec![back] });
+        if self.moving {
+            let frame = Src::new(SrcKind::Reg(general(abi::FRAME)));
+            self.mov(&Dst::Reg(general(STACK_POINTER)), &frame, Some(at))?;
+        }
         Ok(())
     }
 

@@ -38,6 +38,7 @@ mod rewrite;
 mod row;
 mod special;
 mod ssa;
+mod stack;
 mod statement;
 mod symbol;
 mod tensormap;
@@ -139,6 +140,10 @@ struct Lowering<'a> {
     in_memory: FxHashMap<u32, u32>,
     /// Where the frame has room for results of calls that registers do not hold.
     results_at: u32,
+    /// Bytes of both at the end of the stack.
+    passed_bytes: u32,
+    /// Where the stack ends, if that changes.
+    stack_end: Option<Variable>,
     /// Where the function's own result goes, if registers do not hold it.
     result_address: Option<Src>,
     frame_top: Option<Value>,
@@ -157,9 +162,10 @@ impl<'a> Lowering<'a> {
         let mut locals = layout::local_layout(&func.locals);
         let convention = Self::own_convention(func)?;
         let (passed, results) = call::outgoing(env, func);
-        let below = u64::from((passed + results).next_multiple_of(locals.align.max(1)));
-        locals.offsets.iter_mut().flatten().for_each(|offset| *offset = offset.saturating_add(below as u32));
-        locals.size = locals.size.saturating_add(below);
+        let taken = stack::taken_align(func);
+        let below = (passed + results).next_multiple_of(locals.align.max(taken.unwrap_or(1)).max(1));
+        locals.offsets.iter_mut().flatten().for_each(|offset| *offset = offset.saturating_add(below));
+        locals.size = locals.size.saturating_add(below.into());
         let mut in_memory = FxHashMap::default();
         if !func.entry {
             for i in call::with_addresses(func) {
@@ -193,7 +199,8 @@ impl<'a> Lowering<'a> {
         // Who is called finds the stack pointer as aligned as it is here.
         out.frame.local_align =
             if calls || !func.entry { locals.align.max(STACK_ALIGN) } else { locals.align };
-        out.frame.uses_stack = calls || !func.entry;
+        out.frame.uses_stack = calls || !func.entry || taken.is_some();
+        out.frame.moving = taken.is_some();
         Ok(Lowering {
             env,
             func,
@@ -217,6 +224,8 @@ impl<'a> Lowering<'a> {
             words: FxHashMap::default(),
             in_memory,
             results_at: passed,
+            passed_bytes: below,
+            stack_end: None,
             result_address: None,
             frame_top: None,
             prologue: Vec::new(),

@@ -105,6 +105,8 @@ pub struct Frame {
     pub spill_loads: u32,
     /// R1 is live: the frame or a generic local address is used.
     pub uses_stack: bool,
+    /// The function takes memory from the stack as it runs: calls are told where that ends.
+    pub moving: bool,
 }
 
 /// What the loader must know, collected while lowering.

@@ -58,7 +58,8 @@ fn write_function(func: &Function, out: &mut String) -> fmt::Result {
         (false, None) => "func",
     };
     write!(out, "{kind} {:?}", func.name)?;
-    let Frame { local_bytes, local_align, spill_bytes, spill_stores, spill_loads, uses_stack } = func.frame;
+    let Frame { local_bytes, local_align, spill_bytes, spill_stores, spill_loads, uses_stack, moving } =
+        func.frame;
     let mut frame = Vec::new();
     for (name, value) in [
         ("local", local_bytes),
@@ -73,6 +74,9 @@ fn write_function(func: &Function, out: &mut String) -> fmt::Result {
     }
     if uses_stack {
         frame.push("stack".to_owned());
+    }
+    if moving {
+        frame.push("moving".to_owned());
     }
     if !frame.is_empty() {
         write!(out, " frame({})", frame.join(","))?;
@@ -347,6 +351,7 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
                 ("frame", "stores") => func.frame.spill_stores = value,
                 ("frame", "loads") => func.frame.spill_loads = value,
                 ("frame", "stack") => func.frame.uses_stack = true,
+                ("frame", "moving") => func.frame.moving = true,
                 ("facts", "shared") => func.facts.shared_bytes = value,
                 ("facts", "barriers") => {
                     func.facts.barriers = value.try_into().map_err(|_| "too many barriers")?;

@@ -3,6 +3,7 @@
 //!
 //! Blocks that the entry does not reach are not checked.
 
+use crate::abi;
 use crate::ori::cfg::Cfg;
 use crate::ori::dominators::{Tree, dominators};
 use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Src, SrcKind, Term, Value};
@@ -227,6 +228,11 @@ impl Check<'_> {
     /// one operation in different registers, and no call stands between where one is made and where it is read.
     fn named_registers(&self, b: BlockId, index: u32, inst: &Inst, sig: &Signature) -> Result<(), String> {
         let pin = |v: Value| self.func.value(v).pin;
+        let has_end = inst.srcs.iter().any(|src| src.value().and_then(pin) == Some(abi::STACK_END));
+        let has_frame = inst.defs().any(|v| pin(v) == Some(abi::FRAME));
+        if self.func.frame.moving && inst.op.is_call() && !(has_end && has_frame) {
+            return Err("is not told where the stack ends".to_owned());
+        }
         let mut taken: SmallVec<[u8; 16]> = SmallVec::new();
         for (i, dst) in inst.dsts.iter().enumerate() {
             let Dst::Value(v) = dst else { continue };

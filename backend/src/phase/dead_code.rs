@@ -4,6 +4,7 @@
 //! only themselves go too.
 
 use crate::CodegenError;
+use crate::abi;
 use crate::ori::alias;
 use crate::ori::cfg::Cfg;
 use crate::ori::ir::{BlockId, Dst, Function, Inst, Src, Term, Value};
@@ -39,6 +40,10 @@ enum Def {
 pub fn remove_dead(func: &mut Function, cfg: &Cfg) {
     let mut defs = vec![Def::Nowhere; func.values.len()];
     let mut needed = vec![false; func.values.len()];
+    // Who emits the call reads it.
+    for (needed, data) in needed.iter_mut().zip(&func.values) {
+        *needed = data.pin == Some(abi::FRAME);
+    }
     let mut work: Vec<Value> = Vec::new();
     let need = |src: &Src, needed: &mut Vec<bool>, work: &mut Vec<Value>| {
         if let Some(v) = src.value()

@@ -99,7 +99,8 @@ impl<'a> Lowering<'a> {
         let mut passed: Vec<(u8, Src)> = Vec::new();
         if let Results::Memory(_) = convention.results {
             let start = self.results_at;
-            passed.push((abi::FIRST, self.stack_address(start)));
+            let end = self.stack_end();
+            passed.push((abi::FIRST, self.offset_from(end, start)));
         }
         for ((param, place), operand) in signature.params.iter().zip(&convention.params).zip(parts.arguments)
         {
@@ -111,14 +112,19 @@ impl<'a> Lowering<'a> {
                 }
                 Place::Stack(start) => {
                     self.out.frame.uses_stack = true;
+                    let end = self.stack_end();
                     for (i, word) in words.into_iter().enumerate() {
                         let op = Op::Stl { size: MemSize::B32, offset: (start + 4 * i as u32) as i32 };
-                        self.effect(op, &[STACK, word]);
+                        self.effect(op, &[end, word]);
                     }
                 }
             }
         }
         let mut srcs: SmallVec<[Src; 16]> = SmallVec::from_slice(&target);
+        let end = self.stack_end();
+        if self.out.frame.moving {
+            passed.push((abi::STACK_END, end));
+        }
         for (register, word) in passed {
             srcs.push(self.fix_into(register, word));
         }
@@ -133,6 +139,9 @@ impl<'a> Lowering<'a> {
                 }
             }
         }
+        if self.out.frame.moving {
+            dsts.push(Dst::Value(self.out.new_pinned(abi::FRAME)));
+        }
         self.push(Inst::new(op, &dsts, &srcs, self.src));
         for word in results.iter_mut().flatten() {
             *word = self.reg(Op::Fix, &[*word]);
@@ -140,7 +149,7 @@ impl<'a> Lowering<'a> {
         if let (Results::Memory(bytes), Some(words)) = (&convention.results, results.first_mut()) {
             for i in 0..bytes.div_ceil(4) {
                 let offset = (self.results_at + 4 * i) as i32;
-                words.push(self.reg(Op::Ldl { size: MemSize::B32, offset }, &[STACK]));
+                words.push(self.reg(Op::Ldl { size: MemSize::B32, offset }, &[end]));
             }
         }
         for ((operand, param), words) in parts.returns.iter().zip(&signature.returns).zip(results) {
@@ -350,6 +359,7 @@ impl<'a> Lowering<'a> {
     /// Takes what the caller passes, in the entry block.
     pub(super) fn enter(&mut self, entry: BlockId) -> Result<()> {
         if self.func.entry {
+            self.begin_stack(entry);
             return Ok(());
         }
         let mut dsts = Vec::new();
@@ -373,6 +383,7 @@ impl<'a> Lowering<'a> {
         }
         self.prologue.push(Inst::new(Op::Params, &dsts, &[], self.src));
         self.prologue.append(&mut copies);
+        self.begin_stack(entry);
         for (i, param, taken) in words {
             if let Some(&start) = self.in_memory.get(&i) {
                 self.out.frame.uses_stack = true;

@@ -231,7 +231,9 @@ impl<'a> Lowering<'a> {
             F::Griddepcontrol => self.depend(instr),
             // Every thread keeps the registers that it was launched with, which code is allocated for.
             F::Setmaxnreg => self.hint(instr),
-            F::Alloca | F::Stacksave | F::Stackrestore => self.unsupported(instr, "a stack of variable size"),
+            F::Alloca => self.take_stack(instr),
+            F::Stacksave => self.save_stack(instr),
+            F::Stackrestore => self.restore_stack(instr),
             F::ClusterlaunchcontrolTryCancel => self.try_cancel(instr),
             F::ClusterlaunchcontrolIsCanceled
             | F::ClusterlaunchcontrolGetFirstCtaid

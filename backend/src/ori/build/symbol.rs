@@ -102,10 +102,10 @@ impl<'a> Lowering<'a> {
         self.reg(Op::Locate { link: Link { symbol, offset } }, &[])
     }
 
-    /// An address in the frame.
-    pub(super) fn stack_address(&mut self, start: u32) -> Src {
+    /// So many bytes above an address in the frame.
+    pub(super) fn offset_from(&mut self, base: Src, bytes: u32) -> Src {
         self.out.frame.uses_stack = true;
-        self.reg_add(STACK, Src::imm(start))
+        self.reg_add(base, Src::imm(bytes))
     }
 
     fn refuse<T>(&self, what: &str) -> Result<T> {
