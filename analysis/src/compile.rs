@@ -136,6 +136,7 @@ pub fn backend_options(db: &dyn Db, file: SourceFile) -> Option<ptx_backend::Opt
         sm: architecture(db, file)?,
         opt_level: options.opt_level(db),
         max_registers: options.max_registers(db),
+        relocatable: options.relocatable(db),
     })
 }
 
@@ -406,6 +407,10 @@ pub fn link_watched(
         let range = text_size::TextRange::empty(0.into());
         vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("not linked: {error}"))]
     };
+    if target.relocatable {
+        let object = cubin::object(&program, &linked, &target, &options.arguments).map_err(not_linked)?;
+        return Ok(Linked { cubin: object, kernels: Vec::new(), sizes: Default::default() });
+    }
     let Some(row) = Target::of(target.sm) else { return Err(errors) };
     let mut joined = Vec::new();
     for function in linked.iter().rev().filter(|function| function.code.entry) {

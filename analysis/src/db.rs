@@ -121,6 +121,9 @@ pub struct Options {
     pub opt_level: u8,
     #[returns(copy)]
     pub max_registers: Option<u32>,
+    /// Machine code is an object for a linker.
+    #[returns(copy)]
+    pub relocatable: bool,
     #[returns(copy)]
     pub launch: LaunchBounds,
     #[returns(copy)]
@@ -173,6 +176,7 @@ impl Database {
             None,
             3,
             None,
+            false,
             LaunchBounds::default(),
             CacheModifiers::default(),
             None,
@@ -192,6 +196,7 @@ impl Database {
             own.architecture(self),
             own.opt_level(self),
             own.max_registers(self),
+            own.relocatable(self),
             own.launch(self),
             own.caches(self),
             own.live_limit(self),
@@ -257,6 +262,11 @@ impl Database {
 
     pub fn set_max_registers(&mut self, limit: Option<u32>) {
         Options::get(self).set_max_registers(self).with_durability(Durability::HIGH).to(limit);
+    }
+
+    /// What a module leaves to others is no error then.
+    pub fn set_relocatable(&mut self, relocatable: bool) {
+        Options::get(self).set_relocatable(self).with_durability(Durability::HIGH).to(relocatable);
     }
 
     pub fn set_launch(&mut self, bounds: LaunchBounds) {

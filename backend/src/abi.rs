@@ -22,6 +22,8 @@ const MOST_IN_REGISTERS: u32 = 4 * (END - FIRST) as u32;
 pub const FEWEST_REGISTERS: u32 = 24;
 /// The stack pointer is a multiple of as many bytes wherever a function is called.
 pub const STACK_ALIGN: u32 = 8;
+/// And of as many where a kernel starts; here every frame keeps that, so functions of the same module find it too.
+pub const ENTRY_ALIGN: u32 = 16;
 
 /// A function that is called leaves the register as it was.
 pub const fn is_preserved(reg: Reg) -> bool {

@@ -77,6 +77,8 @@ pub enum LinkTo {
     Start,
     /// It moves the place of this instruction of the function, counted from the start of the section.
     Place(u32),
+    /// It moves a word of the address of this instruction of the function.
+    Return { place: u32, high: bool },
     /// It loads from the function's lists of targets, so many bytes from where they start.
     Table(u32),
     /// It moves where a symbol lies, or what stands for a function's address.
@@ -109,6 +111,7 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
                 inst.set(Field::Imm32, u64::from(place * WORD));
                 Some(LinkTo::Place(place))
             }
+            Some(Link::Return { block, high }) => Some(LinkTo::Return { place: starts[block.index()], high }),
             Some(Link::Table(id)) => Some(LinkTo::Table(table_start(code, id))),
             Some(Link::Symbol(symbol)) => Some(LinkTo::Symbol(symbol)),
             Some(Link::Distance(block)) => {
@@ -118,7 +121,7 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
             }
         };
         links.extend(to.map(|to| CodeLink { at: next as u32 - 1, to }));
-        if matches!(to, Some(LinkTo::Function(_))) {
+        if matches!(to, Some(LinkTo::Function(_))) && inst.form().name == "CALL.REL" {
             // Nowhere in this function.
             inst.set(Field::Target, (-(next + 1) * i64::from(WORD)) as u64);
         }
@@ -154,7 +157,7 @@ pub fn assemble(code: &Code) -> Result<Assembled, CodegenError> {
             }
             "CALL" => {
                 assembled.uses_convergence_barriers = true;
-                if inst.form().name == "CALL.ABS" {
+                if inst.form().name == "CALL.ABS" && !code.facts.relocatable {
                     assembled.system_calls.push(offset);
                 }
             }

@@ -9,6 +9,7 @@ mod data;
 mod elf;
 mod info;
 mod lines;
+mod linkable;
 mod note;
 mod numbers;
 mod records;
@@ -17,6 +18,7 @@ mod sections;
 mod symbols;
 
 pub use lines::{File, Inlined, Lines, Place, Row};
+pub use linkable::object;
 
 use crate::input::{Env, Function, SrcId};
 use crate::join::{Joined, Program};
@@ -152,6 +154,7 @@ impl<'a> Linker<'a> {
 
         let sm = self.options.sm;
         let format = Format {
+            relocatable: false,
             e_flags: if lines.is_some() { 0x0900_0000 } else { 0x0600_0000 }
                 | u32::from(sm.number) << 8
                 | self.target.cubin.flags,
@@ -222,6 +225,11 @@ mod tests {
 
     /// A module with one kernel that exits, and variables.
     fn module(sm: u16, variables: Vec<Variable>) -> Result<Vec<u8>, CodegenError> {
+        made(sm, variables, false)
+    }
+
+    /// The same as an object where `relocatable`.
+    fn made(sm: u16, variables: Vec<Variable>, relocatable: bool) -> Result<Vec<u8>, CodegenError> {
         let env = Env {
             version: PtxVersion::new(8, 0),
             target: Sm::new(75),
@@ -251,7 +259,7 @@ mod tests {
             parts: vec![],
             launch: Default::default(),
         };
-        let options = Options { sm: Sm::new(sm), opt_level: 3, max_registers: None };
+        let options = Options { sm: Sm::new(sm), opt_level: 3, max_registers: None, relocatable };
         let base = u32::from(Target::of(options.sm).unwrap().driver.params);
         let exit = 0x000f_ea00_0380_0000_0000_0000_0000_794d_u128;
         let code = CompiledFunction {
@@ -268,6 +276,9 @@ mod tests {
         };
         let function = LinkFunction { input: &input, code: &code };
         let program = Program::new(&env, &[function], &[]);
+        if relocatable {
+            return object(&program, &[function], &options, "-arch test");
+        }
         let joined = program.join(function, Target::of(options.sm).unwrap())?;
         link(&program, &[Kernel { input: &input, joined: &joined }], &options, "-arch test", None)
             .map(|(bytes, _)| bytes)
@@ -288,6 +299,34 @@ mod tests {
         assert!(module(90, vec![initialised("a", 1 << 31, 3)]).is_err());
         assert!(module(90, vec![initialised("a", 1, 1 << 40)]).is_err());
         assert!(module(90, vec![initialised("a", 1, 3), initialised("b", 1, u64::MAX)]).is_err());
+    }
+
+    #[test]
+    fn objects_leave_places_to_the_linker() {
+        let foreign =
+            Variable { linkage: Linkage::Extern, size: 4, ..variable("foreign", Space::Global, None) };
+        let reference =
+            crate::input::InitReloc { at: 0, symbol: Name::Global(0), addend: 0, generic: true, size: 8 };
+        let pointer =
+            variable("pointer", Space::Global, Some(Init { bytes: vec![0; 8], relocs: vec![reference] }));
+        let unused = Variable { name: "unused".into(), ..foreign.clone() };
+        let shared = variable("words", Space::Shared, None);
+        for sm in [75, 80, 90] {
+            let variables = vec![foreign.clone(), pointer.clone(), shared.clone(), unused.clone()];
+            let bytes = made(sm, variables, true).unwrap();
+            let file = ElfFile64::<Endianness>::parse(&*bytes).unwrap();
+            assert_eq!(file.kind(), ::object::ObjectKind::Relocatable);
+            let symbol = |name: &str| file.symbols().find(|s| s.name() == Ok(name));
+            assert!(symbol("foreign").unwrap().is_undefined());
+            assert_eq!(symbol("unused").map(|s| s.index()), None);
+            // No place, but an alignment.
+            assert_eq!(symbol("words").unwrap().address(), 8);
+            assert!(symbol("kernel").is_some());
+            let initial = file.section_by_name(".rela.nv.global.init").unwrap();
+            assert_eq!(initial.size(), 24);
+            assert_eq!(file.section_by_name(".nv.callgraph").unwrap().size(), 32);
+        }
+        assert!(made(100, Vec::new(), true).is_err());
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::abi;
 use crate::input::SrcId;
 use crate::mach::{Block, BlockId, Code, Effect, MachInst, Table};
 use crate::ori::ir::{self, Dst, File, Function, Reg, Src, SrcKind};
-use crate::ori::op::{JumpTable, Routine};
+use crate::ori::op::{JumpTable, MemSize, Op, Routine, lut};
 use crate::runtime;
 use crate::target::Target;
 pub(crate) use generic::{any_form, encodes};
@@ -41,9 +41,6 @@ const STACK_POINTER: u8 = 1;
 /// The predicate that always holds.
 const PT: u64 = 7;
 
-/// The alignment of stack frames with spilled values, in bytes: that of the widest access to one.
-const SPILL_ALIGN: u32 = 16;
-
 /// Translates an allocated function.
 pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenError> {
     let plan = Plan::of(func);
@@ -51,9 +48,11 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
         sm,
         target,
         plan: &plan,
-        frame_bytes: frame_bytes(&func.frame),
+        frame: func.frame,
+        frame_bytes: size_of_frame(&func.frame),
         return_address: func.routine.map_or(abi::RETURN_ADDRESS, runtime::return_address),
         moving: func.frame.moving,
+        relocatable: func.facts.relocatable,
         out: Vec::new(),
         blocks: Vec::new(),
         routines: Vec::new(),
@@ -81,21 +80,44 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
 }
 
 /// Bytes of a function's stack frame. It lies below an aligned address, so its lowest byte is as aligned as this
-/// number is.
+/// number is; where the address is not aligned enough, the frame has room to move down.
 pub fn frame_bytes(frame: &ir::Frame) -> u32 {
-    let spill_align = if frame.spill_bytes > 0 { SPILL_ALIGN } else { 1 };
-    (frame.local_bytes + frame.spill_bytes).next_multiple_of(frame.local_align.max(spill_align))
+    let room = if is_realigned(frame) { frame_align(frame) - frame.entry_align } else { 0 };
+    size_of_frame(frame) + room
+}
+
+/// Without the room to move down.
+fn size_of_frame(frame: &ir::Frame) -> u32 {
+    let own = if is_realigned(frame) { SAVED_POINTER } else { 0 };
+    (frame.local_bytes + frame.spill_bytes + own).next_multiple_of(frame_align(frame))
+}
+
+/// Bytes at the top of a frame that has the stack pointer of the caller.
+const SAVED_POINTER: u32 = 4;
+
+/// What the frame's lowest byte is a multiple of. The widest access to a spilled value is that of four words.
+fn frame_align(frame: &ir::Frame) -> u32 {
+    let spill_align = if frame.spill_bytes > 0 { frame.entry_align.min(16) } else { 1 };
+    frame.local_align.max(spill_align)
+}
+
+/// Variables want more than the stack pointer has where the function starts.
+fn is_realigned(frame: &ir::Frame) -> bool {
+    frame.local_align > frame.entry_align
 }
 
 struct Emitter<'a> {
     sm: Sm,
     target: &'a Target,
     plan: &'a Plan,
+    frame: ir::Frame,
     frame_bytes: u32,
     /// The first register of the address where the function returns to.
     return_address: u8,
     /// Calls are told where the stack ends.
     moving: bool,
+    /// A linker fills in addresses.
+    relocatable: bool,
     /// The instructions of the block being emitted.
     out: Vec<MachInst>,
     /// The finished ones.
@@ -146,7 +168,39 @@ impl Emitter<'_> {
                 self.out.iter_mut().for_each(|i| i.effect = first);
             }
         }
-        self.add_to_stack_pointer(&stack, self.frame_bytes.wrapping_neg(), None)
+        if !is_realigned(&self.frame) {
+            return self.add_to_stack_pointer(&stack, self.frame_bytes.wrapping_neg(), None);
+        }
+        // No parameter is in this register.
+        let old = Reg { file: File::R, index: abi::STACK_END };
+        let pointer = Src::new(SrcKind::Reg(Reg { file: File::R, index: STACK_POINTER }));
+        if !func.entry {
+            self.mov(&Dst::Reg(old), &pointer, None)?;
+        }
+        self.add_to_stack_pointer(&stack, self.frame_bytes.wrapping_neg(), None)?;
+        let mask = Src::imm(frame_align(&self.frame).wrapping_neg());
+        let and = Op::Lop3 { lut: lut::A & lut::B };
+        self.select(&ir::Inst::new(and, &[stack], &[pointer, mask, Src::ZERO], src))?;
+        if func.entry {
+            return Ok(());
+        }
+        let save = Op::Spill { size: MemSize::B32, offset: self.saved_pointer() };
+        self.select(&ir::Inst::new(save, &[], &[pointer, Src::new(SrcKind::Reg(old))], src))
+    }
+
+    /// Where in the frame the stack pointer of the caller is.
+    fn saved_pointer(&self) -> i32 {
+        (self.frame_bytes - SAVED_POINTER) as i32
+    }
+
+    /// The stack pointer of the caller.
+    fn caller_stack(&mut self, dst: &Dst, at: SrcId) -> Result<(), CodegenError> {
+        if !is_realigned(&self.frame) {
+            return self.add_to_stack_pointer(dst, self.frame_bytes, Some(at));
+        }
+        let pointer = Src::new(SrcKind::Reg(Reg { file: File::R, index: STACK_POINTER }));
+        let load = Op::Fill { size: MemSize::B32, offset: self.saved_pointer() };
+        self.select(&ir::Inst::new(load, &[*dst], &[pointer], at))
     }
 
     /// The block of a routine, which comes after all that are planned.

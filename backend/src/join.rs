@@ -82,6 +82,11 @@ impl<'a> Program<'a> {
         Program { env, functions, taken }
     }
 
+    /// The name of the function with code that an alias stands for.
+    pub fn stands_for(&self, function: u32) -> Option<&'a str> {
+        self.functions.get(&function).map(|f| f.input.name.as_str())
+    }
+
     /// What stands for the address of a function.
     pub fn address(&self, function: u32) -> Option<u32> {
         let place = self.taken.binary_search(&function).ok()?;
@@ -324,8 +329,11 @@ impl Whole<'_, '_> {
             }
             LinkTo::Start => (Field::Target, next.wrapping_neg()),
             LinkTo::Place(place) => (Field::Imm32, (base + u64::from(place)) * WORD),
+            LinkTo::Symbol(Link { high: true, .. }) | LinkTo::Return { .. } => {
+                return Err(wrong("an address for another linker"));
+            }
             LinkTo::Table(start) => (Field::COffset, (self.pieces[piece].tables + start).into()),
-            LinkTo::Symbol(Link { symbol, offset }) => {
+            LinkTo::Symbol(Link { symbol, offset, high: false }) => {
                 let start = match symbol {
                     Symbol::Function(i) => self.program.address(i),
                     Symbol::Global(i) => self.shared.starts.get(&(None, i)).copied(),

@@ -31,7 +31,7 @@ pub mod session;
 pub mod target;
 
 pub use compile::compile;
-pub use cubin::{LinkFunction, link};
+pub use cubin::{LinkFunction, link, object};
 pub use registers::limit as register_limit;
 pub use session::Session;
 
@@ -46,6 +46,8 @@ pub struct Options {
     pub opt_level: u8,
     /// `--maxrregcount`: an upper bound on registers per thread.
     pub max_registers: Option<u32>,
+    /// `--compile-only`: the code is an object for a linker, which fills in all addresses.
+    pub relocatable: bool,
 }
 
 /// Why a function has no code.

@@ -72,6 +72,8 @@ pub enum Link {
     Start,
     /// It moves the address of a block, counted from the start of the section.
     Block(BlockId),
+    /// It moves a word of the address of a block.
+    Return { block: BlockId, high: bool },
     /// It moves the distance from the instruction before it to a block.
     Distance(BlockId),
     /// It loads from a list of targets.

@@ -94,7 +94,10 @@ mod tests {
             maxnreg: given(most),
             ..Launch::default()
         };
-        limit(&launch, &Options { sm: Sm::new(sm), opt_level: 3, max_registers: given(option) })
+        limit(
+            &launch,
+            &Options { sm: Sm::new(sm), opt_level: 3, max_registers: given(option), relocatable: false },
+        )
     }
 
     #[test]

@@ -143,6 +143,8 @@ pub struct Cubin {
     pub rela: bool,
     /// The flag with number 0x35 is written, for a workaround.
     pub workaround_35: bool,
+    /// The relocation of a call of a function in another section.
+    pub call_relocation: u32,
     /// `EIATTR_SW_WAR`.
     pub workaround: Option<u32>,
     /// `EIATTR_VRC_CTA_INIT_COUNT` is written.
@@ -298,6 +300,7 @@ const SM_75: Target = Target {
         flags: 4,
         rela: false,
         workaround_35: false,
+        call_relocation: 58,
         workaround: Some(1),
         counts_initial_blocks: false,
         reserved_shared: 0,
@@ -349,6 +352,7 @@ const SM_90: Target = Target {
     cubin: Cubin {
         rela: true,
         workaround_35: false,
+        call_relocation: 75,
         workaround: Some(8),
         counts_bank_0: false,
         ..SM_80.cubin

@@ -21,6 +21,8 @@ use crate::{output, terminal, threads};
 use clock::{Clock, Stage};
 use log::{FAILED, Kind, Log};
 use options::{Options, Source};
+use ptx_analysis::check::SEPARATE_COMPILATION;
+use ptx_analysis::diagnostic::Levels;
 use ptx_analysis::ide::{self, Diagnostic, Severity};
 use ptx_analysis::module::module;
 use ptx_analysis::{Database, LaunchBounds, LinkOptions, Linked, SourceFile};
@@ -140,6 +142,12 @@ fn compile(options: &Options, text: Text, command_line: &str, clock: &mut Clock,
     db.set_architecture(Some(options.sm));
     db.set_opt_level(options.opt_level);
     db.set_max_registers(options.max_registers);
+    if options.relocatable {
+        db.set_relocatable(true);
+        let mut levels = Levels::default();
+        levels.set(&SEPARATE_COMPILATION, Severity::Allow);
+        db.set_levels(levels);
+    }
     db.set_launch(LaunchBounds {
         max_threads: options.max_threads,
         min_blocks: options.min_blocks,

@@ -347,7 +347,7 @@ pub enum Outcome {
 /// # Errors
 /// The compiler's.
 pub fn compile(input: &Input, sm: Sm, level: u8) -> Result<Joined, CodegenError> {
-    let options = Options { sm, opt_level: level, max_registers: None };
+    let options = Options { sm, opt_level: level, max_registers: None, relocatable: false };
     let compile = |function: &Arc<Function>| {
         let code = ptx_backend::compile(&input.env, function, &options, &mut Session::default())?;
         Ok((function.clone(), code))

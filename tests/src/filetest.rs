@@ -110,7 +110,7 @@ fn cat(func: &Function) -> Result<String, String> {
 
 fn run_phases(mut func: Function, names: &str, sm: Sm) -> Result<String, String> {
     verified(&func, Stage::Built)?;
-    let options = Options { sm, opt_level: 3, max_registers: None };
+    let options = Options { sm, opt_level: 3, max_registers: None, relocatable: false };
     for name in names.split_whitespace() {
         let phase = phases::find(name).ok_or_else(|| format!("unknown phase `{name}`"))?;
         phases::run_phase(&mut func, phase, &options, &Session::default())
@@ -124,7 +124,7 @@ fn run_phases(mut func: Function, names: &str, sm: Sm) -> Result<String, String>
 fn stage(test: &Test<'_>, name: &'static str, arguments: &str) -> Result<String, String> {
     /// Of a thread, without a limit of its own.
     const MOST_REGISTERS: u32 = 255;
-    let mut options = Options { sm: test.sm, opt_level: 3, max_registers: None };
+    let mut options = Options { sm: test.sm, opt_level: 3, max_registers: None, relocatable: false };
     for argument in arguments.split_whitespace() {
         match argument.strip_prefix('O').map_or_else(|| argument.parse(), str::parse) {
             Ok(level) if argument.starts_with('O') => options.opt_level = level as u8,

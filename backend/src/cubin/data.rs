@@ -61,6 +61,7 @@ fn has_place(v: &Variable) -> bool {
 /// Appends a variable's bytes at offset `at` of a section, and its relocations.
 fn append_variable(
     program: &Program<'_>,
+    relocatable: bool,
     data: &mut Data,
     at: u64,
     v: &Variable,
@@ -73,6 +74,11 @@ fn append_variable(
     for reloc in &init.relocs {
         let symbol = match reloc.symbol {
             Name::Global(symbol) => symbol,
+            Name::Function(function) if relocatable && reloc.size == 8 => {
+                let symbol = Referent::Extern(function);
+                data.relocs.push(Reloc { at: at + reloc.at, symbol, kind: R_CUDA_64, addend: reloc.addend });
+                continue;
+            }
             Name::Function(function) => {
                 let number = program.address(function).unwrap_or(0);
                 let bytes = u64::from(number).wrapping_add_signed(reloc.addend).to_le_bytes();
@@ -145,7 +151,7 @@ impl Linker<'_> {
                 });
             }
             self.places[i as usize] = Some((SectionId(0), at));
-            append_variable(self.program, &mut data, at, v)?;
+            append_variable(self.program, self.options.relocatable, &mut data, at, v)?;
         }
         Ok(data.if_any())
     }
@@ -174,7 +180,7 @@ impl Linker<'_> {
                         what: format!("initialised variables exceed {MOST_BYTES} bytes at '{}'", v.name),
                     });
                 }
-                append_variable(self.program, &mut data, at, v)?;
+                append_variable(self.program, self.options.relocatable, &mut data, at, v)?;
                 init_align = init_align.max(align);
                 at
             } else {

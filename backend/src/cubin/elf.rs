@@ -10,6 +10,8 @@ use object::write::elf::{FileHeader, ProgramHeader, SectionHeader, Sym, Writer};
 /// Header index of the first section after the three tables.
 const FIRST_SECTION: u32 = 4;
 const SYMTAB_INDEX: u32 = 3;
+/// Marks a word that names a text. No symbol has such a number, and markers of lists have all upper bits.
+const STRING: u32 = 0x4000_0000;
 
 /// The index of a section's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +26,8 @@ pub(super) enum Body {
     Bytes(Vec<u8>),
     /// Takes memory but no room in the file.
     Zeros(u64),
+    /// Words, some of which are [`Image::string`]s.
+    Words(Vec<u32>),
 }
 
 impl Body {
@@ -31,6 +35,7 @@ impl Body {
         match self {
             Body::Bytes(bytes) => bytes.len() as u64,
             Body::Zeros(len) => *len,
+            Body::Words(words) => 4 * words.len() as u64,
         }
     }
 }
@@ -94,6 +99,8 @@ pub(super) enum SymbolKind {
     Object,
     Function,
     Section,
+    /// A variable in an object.
+    Variable,
 }
 
 impl Symbol {
@@ -108,6 +115,7 @@ impl Symbol {
             SymbolKind::Object => elf::STT_OBJECT,
             SymbolKind::Function => elf::STT_FUNC,
             SymbolKind::Section => elf::STT_SECTION,
+            SymbolKind::Variable => elf::SymbolType(13),
         };
         elf::SymbolInfo(binding.0 << 4 | kind.0)
     }
@@ -119,6 +127,8 @@ pub(super) struct Format {
     pub(super) e_flags: u32,
     /// The table of program headers is readable only (from sm_90), else executable too.
     pub(super) plain_header_segment: bool,
+    /// An object for a linker, which has no segments.
+    pub(super) relocatable: bool,
 }
 
 #[derive(Debug, Default)]
@@ -126,6 +136,8 @@ pub(super) struct Image {
     sections: Vec<Section>,
     /// Locals before the others.
     symbols: Vec<Symbol>,
+    /// Texts besides names.
+    strings: Vec<String>,
 }
 
 impl Image {
@@ -141,6 +153,16 @@ impl Image {
     pub(super) fn set_symbols(&mut self, symbols: Vec<Symbol>) {
         debug_assert!(symbols.is_sorted_by_key(|s| s.binding != Binding::Local));
         self.symbols = symbols;
+    }
+
+    /// A word that will be where the table of strings has a text.
+    pub(super) fn string(&mut self, text: &str) -> u32 {
+        let known = self.strings.iter().position(|other| other == text);
+        let index = known.unwrap_or_else(|| {
+            self.strings.push(text.to_owned());
+            self.strings.len() - 1
+        });
+        STRING | index as u32
     }
 
     /// Index that `set_symbols` gives to the `i`-th symbol: the null symbol is first.
@@ -187,6 +209,7 @@ impl Image {
             .iter()
             .map(|s| (!s.name.is_empty()).then(|| writer.add_string(s.name.as_bytes())))
             .collect();
+        let texts: Vec<_> = self.strings.iter().map(|text| writer.add_string(text.as_bytes())).collect();
         for symbol in &self.symbols {
             writer.reserve_symbol_index(symbol.section.map(|s| object::write::elf::SectionIndex(s.0)));
         }
@@ -197,14 +220,14 @@ impl Image {
             .sections
             .iter()
             .map(|s| match &s.body {
-                Body::Bytes(bytes) => writer.reserve(bytes.len() as u64, s.align),
+                Body::Bytes(_) | Body::Words(_) => writer.reserve(s.body.len(), s.align),
                 Body::Zeros(_) => writer.reserve(0, 1),
             })
             .collect();
         writer.reserve_section_headers();
         let segments: Vec<_> =
             Segment::ALL.iter().filter_map(|&s| Some((s, self.extent(s, &offsets)?))).collect();
-        let header_count = segments.len() as u32 + 2;
+        let header_count = if format.relocatable { 0 } else { segments.len() as u32 + 2 };
         writer.reserve_program_headers(header_count);
         let table_size = u64::from(header_count) * 56;
         let table_offset = writer.reserved_len() - table_size;
@@ -213,7 +236,7 @@ impl Image {
         writer.write_file_header(&FileHeader {
             os_abi: elf::OsAbi(0x41),
             abi_version: 8,
-            e_type: elf::ET_EXEC,
+            e_type: if format.relocatable { elf::ET_REL } else { elf::ET_EXEC },
             e_machine: elf::EM_CUDA,
             e_entry: 0,
             e_flags: elf::FileFlags(format.e_flags),
@@ -238,6 +261,15 @@ impl Image {
                 writer.pad_until(offset);
                 writer.write(bytes);
             }
+            if let Body::Words(words) = &section.body {
+                writer.pad_until(offset);
+                for &word in words {
+                    let text =
+                        (word >> 30 == STRING >> 30).then(|| texts.get((word & !STRING) as usize)).flatten();
+                    let word = text.map_or(word, |text| writer.string_offset(Some(*text)));
+                    writer.write(&word.to_le_bytes());
+                }
+            }
         }
         writer.write_null_section_header();
         writer.write_shstrtab_section_header();
@@ -258,6 +290,9 @@ impl Image {
                 sh_addralign: section.align,
                 sh_entsize: section.entry_size,
             });
+        }
+        if format.relocatable {
+            return Ok(out);
         }
         writer.write_align_program_headers();
         let header = |p_type, p_flags, (offset, file, memory): (u64, u64, u64)| ProgramHeader {

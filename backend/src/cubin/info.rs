@@ -20,6 +20,7 @@ pub(super) enum Attribute {
     CrsStackSize = 0x1e,
     CoopGroupInstrOffsets = 0x28,
     CoopGroupMaskRegids = 0x29,
+    MaxStackSize = 0x23,
     Regcount = 0x2f,
     IndirectBranchTargets = 0x34,
     /// Without a public name; present on sm_80 to sm_88.

@@ -7,6 +7,12 @@ pub(super) const SHT_NOBITS: u32 = 8;
 pub(super) const SHT_REL: u32 = 9;
 pub(super) const SHT_CUDA_INFO: u32 = 0x7000_0000;
 pub(super) const SHT_CUDA_CALLGRAPH: u32 = 0x7000_0001;
+pub(super) const SHT_CUDA_PROTOTYPE: u32 = 0x7000_0002;
+pub(super) const SHT_CUDA_GLOBAL: u32 = 0x7000_0007;
+pub(super) const SHT_CUDA_GLOBAL_INIT: u32 = 0x7000_0008;
+pub(super) const SHT_CUDA_SHARED: u32 = 0x7000_000a;
+/// Of constant bank 0; those of other banks follow.
+pub(super) const SHT_CUDA_CONSTANT: u32 = 0x7000_0064;
 pub(super) const SHT_CUDA_RELOCINFO: u32 = 0x7000_000b;
 pub(super) const SHT_CUDA_COMPAT: u32 = 0x7000_0086;
 pub(super) const SHF_WRITE: u64 = 1;
@@ -18,6 +24,21 @@ pub(super) const SHF_INFO: u64 = 0x40;
 pub(super) const STO_CUDA_ENTRY: u8 = 0x10;
 /// `st_other` of the reserved shared memory's alias.
 pub(super) const STO_CUDA_RESERVED_SHARED: u8 = 0xa0;
+
+/// `st_other` of variables in objects: where these lie.
+pub(super) const STO_CUDA_GLOBAL: u8 = 0x20;
+pub(super) const STO_CUDA_SHARED: u8 = 0x40;
+pub(super) const STO_CUDA_CONSTANT: u8 = 0x80;
+/// Not seen by other objects.
+pub(super) const STV_INTERNAL: u8 = 1;
+
+/// Relocations of 32 bits of an instruction: an address in shared memory, the halves of one in memory, 16 bits of one
+/// in a constant bank; and the offset and bank of a load from one.
+pub(super) const R_CUDA_ABS32_32: u32 = 55;
+pub(super) const R_CUDA_ABS32_LO_32: u32 = 56;
+pub(super) const R_CUDA_ABS32_HI_32: u32 = 57;
+pub(super) const R_CUDA_ABS16_32: u32 = 59;
+pub(super) const R_CUDA_CONST_FIELD21_38: u32 = 66;
 
 /// Relocations: a 64-bit address, and a 64-bit generic address.
 pub(super) const R_CUDA_64: u32 = 2;

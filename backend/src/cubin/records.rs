@@ -74,11 +74,12 @@ impl Linker<'_> {
         if self.target.cubin.workaround_35 {
             r.flag(Attribute::Workaround35);
         }
-        if !rela && has_parameters {
+        if !rela && has_parameters && f.input.entry {
             bank(&mut r);
             bank_size(&mut r);
         }
-        for (ordinal, (p, offset)) in f.input.params.iter().zip(&block.offsets).enumerate().rev() {
+        let described = f.input.params.iter().zip(&block.offsets).enumerate().rev().filter(|_| f.input.entry);
+        for (ordinal, (p, offset)) in described {
             let place = ordinal as u32 | offset << 16;
             if parameter_bytes > SMALL_PARAM_BYTES {
                 r.words(Attribute::KparamInfoV2, &[0, place, p.size]);
@@ -89,8 +90,13 @@ impl Linker<'_> {
         if rela {
             r.half(Attribute::SparseMmaMask, 0);
         }
-        r.half(Attribute::MaxregCount, attributes.max_registers as u16);
-        let externs: Vec<u32> = self.externs(f, names).map(|symbol| symbol.0).collect();
+        if f.input.entry {
+            r.half(Attribute::MaxregCount, attributes.max_registers as u16);
+        }
+        let externs: Vec<u32> = match self.options.relocatable {
+            true => names.externs.iter().map(|(_, symbol)| symbol.0).collect(),
+            false => self.externs(f, names).map(|symbol| symbol.0).collect(),
+        };
         if !externs.is_empty() {
             r.words(Attribute::Externs, &externs);
         }
@@ -104,13 +110,15 @@ impl Linker<'_> {
             r.words(Attribute::CoopGroupMaskRegids, &masks);
             r.words(Attribute::CoopGroupInstrOffsets, &offsets);
         }
-        if self.target.cubin.counts_initial_blocks {
+        if self.target.cubin.counts_initial_blocks && f.input.entry {
             r.byte(Attribute::VrcCtaInitCount, 0);
         }
         if !attributes.system_calls.is_empty() {
             r.words(Attribute::SyscallOffsets, &attributes.system_calls);
         }
-        r.words(Attribute::ExitInstrOffsets, &attributes.exits);
+        if !attributes.exits.is_empty() {
+            r.words(Attribute::ExitInstrOffsets, &attributes.exits);
+        }
         for targets in branch_targets(&f.code.tables) {
             r.words(Attribute::IndirectBranchTargets, &targets);
         }
@@ -133,7 +141,7 @@ impl Linker<'_> {
             r.words(Attribute::CrsStackSize, &[0]);
         }
         if rela {
-            if has_parameters {
+            if has_parameters && f.input.entry {
                 bank_size(&mut r);
                 bank(&mut r);
             }

@@ -161,7 +161,7 @@ impl Linker<'_> {
     }
 
     /// Fills in the sections of `places`, which are known only now.
-    fn resolve_places(
+    pub(super) fn resolve_places(
         &mut self,
         init: Option<SectionId>,
         zeroed: Option<SectionId>,

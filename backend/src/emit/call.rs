@@ -37,6 +37,22 @@ impl Emitter<'_> {
                 call.reg(Field::Ra, File::R, operand(inst, 0)?);
                 (call, None)
             }
+            // Routines of the runtime library are in the same code.
+            _ if self.relocatable && inst.op.calls_function() => {
+                for (dst, high) in [(&low, false), (&high, true)] {
+                    self.linked_mov(dst, Link::Return { block: back, high }, Some(at))?;
+                }
+                match inst.op {
+                    Op::Call { callee } => {
+                        (Builder::new(self.sm, at, "CALL.ABS", "")?, Some(Link::Function(callee.function)))
+                    }
+                    _ => {
+                        let mut call = Builder::new(self.sm, at, "CALL.ABS", "r")?;
+                        call.reg(Field::Ra, File::R, operand(inst, 0)?);
+                        (call, None)
+                    }
+                }
+            }
             _ => {
                 self.linked_mov(&low, Link::Block(back), Some(at))?;
                 self.mov(&high, &Src::ZERO, Some(at))?;
@@ -68,7 +84,7 @@ impl Emitter<'_> {
         self.out.push(made);
         let insts = std::mem::take(&mut self.out);
         self.blocks.push(Block { insts, successors: smallvec::smallvec![back] });
-        if self.moving {
+        if self.moving && inst.op.calls_function() {
             let frame = Src::new(SrcKind::Reg(general(abi::FRAME)));
             self.mov(&Dst::Reg(general(STACK_POINTER)), &frame, Some(at))?;
         }
@@ -111,12 +127,12 @@ impl Emitter<'_> {
     /// Gives the frame back and returns.
     pub(super) fn return_to_caller(&mut self, src: SrcId) -> Result<(), CodegenError> {
         let stack = Dst::Reg(general(STACK_POINTER));
-        self.add_to_stack_pointer(&stack, self.frame_bytes, Some(src))?;
-        let mut back = Builder::new(self.sm, src, "RET.REL", "")?;
+        self.caller_stack(&stack, src)?;
+        let (name, link) = if self.relocatable { ("RET.ABS", None) } else { ("RET.REL", Some(Link::Start)) };
+        let mut back = Builder::new(self.sm, src, name, "")?;
         back.reg(Field::Ra, File::R, &Src::new(SrcKind::Reg(general(self.return_address))));
         back.value(Field::Flag, 1);
         let inst = back.finish()?;
-        let link = Some(Link::Start);
         self.out.push(MachInst { inst, src: Some(src), target: None, link, effect: Effect::Control });
         self.end_block(None);
         Ok(())
@@ -144,7 +160,7 @@ impl Emitter<'_> {
         let Some(dst) = inst.dsts.first() else {
             return Err(CodegenError::internal(inst.src, PHASE, "an address that goes nowhere"));
         };
-        self.add_to_stack_pointer(dst, self.frame_bytes, Some(inst.src))
+        self.caller_stack(dst, inst.src)
     }
 
     pub(super) fn locate(&mut self, inst: &Inst, link: op::Link) -> Result<(), CodegenError> {

@@ -21,7 +21,8 @@ impl Flow {
         let target = |at: usize| -> Option<usize> {
             // A function by its address may be any.
             let by_address = code[at].has(Field::Ra) || code[at].has(Field::URa);
-            if by_address && name(&code[at]) == "CALL" {
+            let elsewhere = by_address || code[at].form().name == "CALL.ABS";
+            if elsewhere && name(&code[at]) == "CALL" {
                 return None;
             }
             let offset = code[at].get(Field::Target)? as i64;

@@ -251,7 +251,8 @@ fn reach(inst: &Inst) -> Reach {
 
 /// The instruction that a branch leads to.
 fn target(insts: &[Inst], at: usize) -> Option<usize> {
-    if name(&insts[at]) == "RET" {
+    // Functions are elsewhere; only routines of the runtime library are called relative to the code.
+    if name(&insts[at]) == "RET" || insts[at].form().name == "CALL.ABS" {
         return None;
     }
     let address = insts[at].target(at as u64 * WORD)?;

@@ -42,8 +42,8 @@ mod stack;
 mod statement;
 mod symbol;
 mod tensormap;
-mod uniform;
 mod texture;
+mod uniform;
 mod video;
 mod warp;
 mod wmma;
@@ -72,8 +72,6 @@ const MAX_VALUES: usize = 1 << 20;
 const MAX_SHARED_BYTES: u32 = 1 << 20;
 /// More than any target has for a thread.
 const MAX_LOCAL_BYTES: u32 = 1 << 28;
-/// What the stack pointer is a multiple of in functions and where they are called, for spilled values of four words.
-const STACK_ALIGN: u32 = 16;
 
 fn within(most: u32, bytes: u64, space: &str) -> Result<u32> {
     u32::try_from(bytes).ok().filter(|&bytes| bytes <= most).ok_or_else(|| CodegenError::Limit {
@@ -134,6 +132,8 @@ struct Lowering<'a> {
     convention: Convention,
     /// It is linked with other functions: where its shared variables lie is known only then.
     linked: bool,
+    /// A linker fills in all addresses.
+    relocatable: bool,
     /// Words of parameters of calls, of the function's own, and of results.
     words: FxHashMap<(Symbol, u32), Variable>,
     /// Parameters that are kept in the frame, since they have addresses: where.
@@ -178,12 +178,6 @@ impl<'a> Lowering<'a> {
             }
         }
         let calls = call::calls(func);
-        if !func.entry && locals.align > STACK_ALIGN {
-            return Err(CodegenError::unsupported(
-                SrcId::default(),
-                format!("local variables of a function that are aligned to more than {STACK_ALIGN} bytes"),
-            ));
-        }
         let mut out = ir::Function {
             name: func.name.clone(),
             entry: func.entry,
@@ -194,11 +188,15 @@ impl<'a> Lowering<'a> {
             frame: ir::Frame::default(),
             facts: ir::Facts::default(),
         };
+        out.facts.relocatable = options.relocatable;
         out.facts.shared_bytes = within(MAX_SHARED_BYTES, shared.static_bytes, "shared")?;
         out.frame.local_bytes = within(MAX_LOCAL_BYTES, locals.size, "local")?;
+        if !func.entry && options.relocatable {
+            out.frame.entry_align = abi::STACK_ALIGN;
+        }
         // Who is called finds the stack pointer as aligned as it is here.
-        out.frame.local_align =
-            if calls || !func.entry { locals.align.max(STACK_ALIGN) } else { locals.align };
+        let kept = out.frame.entry_align;
+        out.frame.local_align = if calls || !func.entry { locals.align.max(kept) } else { locals.align };
         out.frame.uses_stack = calls || !func.entry || taken.is_some();
         out.frame.moving = taken.is_some();
         Ok(Lowering {
@@ -220,7 +218,8 @@ impl<'a> Lowering<'a> {
             locals: locals.offsets,
             params: target.place_params(if func.entry { &func.params } else { &[] }),
             convention,
-            linked: calls || !func.entry,
+            linked: calls || !func.entry || options.relocatable,
+            relocatable: options.relocatable,
             words: FxHashMap::default(),
             in_memory,
             results_at: passed,

@@ -15,6 +15,7 @@
 //! explicit operand: [`Inst::old`] names, for each destination, the value that survives, and the allocator
 //! ties both to one register.
 
+use crate::abi;
 use crate::input::SrcId;
 use crate::ori::op::{JumpTable, Op, Routine};
 use smallvec::SmallVec;
@@ -92,12 +93,14 @@ pub struct Function {
 }
 
 /// Thread-local memory of a function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
     /// Bytes of `.local` variables, at the bottom of the frame; below them what calls pass on the stack.
     pub local_bytes: u32,
     /// Bytes: what the frame's lowest address is a multiple of for the variables' sake. Zero without variables.
     pub local_align: u32,
+    /// Bytes: what the stack pointer is a multiple of where the function starts.
+    pub entry_align: u32,
     /// Bytes of spill slots, above them. Zero before allocation.
     pub spill_bytes: u32,
     /// Bytes stored and loaded by spills, counted per instruction as ptxas reports them.
@@ -109,6 +112,21 @@ pub struct Frame {
     pub moving: bool,
 }
 
+impl Default for Frame {
+    fn default() -> Frame {
+        Frame {
+            local_bytes: 0,
+            local_align: 0,
+            entry_align: abi::ENTRY_ALIGN,
+            spill_bytes: 0,
+            spill_stores: 0,
+            spill_loads: 0,
+            uses_stack: false,
+            moving: false,
+        }
+    }
+}
+
 /// What the loader must know, collected while lowering.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Facts {
@@ -117,6 +135,8 @@ pub struct Facts {
     /// Highest named barrier in use, plus one.
     pub barriers: u8,
     pub reads_ctaid_z: bool,
+    /// A linker fills in the addresses of functions and variables.
+    pub relocatable: bool,
     /// Symbols whose address is read from its bank 4 slot ([`crate::layout::address_slot`]), each once.
     pub symbols: Vec<crate::input::Symbol>,
     /// Statements with effects that control does not reach or whose guard does not hold, as far as one of their

@@ -189,13 +189,15 @@ pub struct Callee {
     pub waits: bool,
 }
 
-/// A number that is known when a kernel is linked with what it calls: the low word of where a symbol of shared memory
-/// lies, or what stands for the address of a function.
+/// A number that is known when a kernel is linked with what it calls: a word of where a symbol lies, or what stands for the
+/// address of a function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Link {
     pub symbol: Symbol,
     /// Bytes behind it.
     pub offset: i32,
+    /// The high word of the address instead.
+    pub high: bool,
 }
 
 /// The list of targets of an indirect branch, by its number in the function.

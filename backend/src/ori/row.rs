@@ -264,11 +264,15 @@ impl Payload for Link {
     fn write(&self, name: &str, _: &str, _: &str, out: &mut Writer) {
         let _ = write!(out.numbers, "{name}={}", symbol_text(self.symbol));
         self.offset.write("offset", "", "", out);
+        if self.high {
+            out.numbers.push_str(",high=1");
+        }
     }
 
     fn read(name: &str, _: &str, _: &str, from: &mut Reader<'_>) -> Option<Self> {
         let symbol = symbol_of(read_text(name, from)?)?;
-        Some(Link { symbol, offset: i32::read("offset", "", "", from)? })
+        let offset = i32::read("offset", "", "", from)?;
+        Some(Link { symbol, offset, high: read_text("high", from).is_some() })
     }
 
     fn setting(&self, _: &'static str, _: &'static str) -> Setting {
@@ -277,8 +281,12 @@ impl Payload for Link {
 
     #[cfg(test)]
     fn samples() -> Vec<Self> {
-        let link = |symbol, offset| Link { symbol, offset };
-        vec![link(Symbol::Function(3), 0), link(Symbol::Global(1), 0x20), link(Symbol::Local(2), -4)]
+        let link = |symbol, offset, high| Link { symbol, offset, high };
+        vec![
+            link(Symbol::Function(3), 0, false),
+            link(Symbol::Global(1), 0x20, true),
+            link(Symbol::Local(2), -4, false),
+        ]
     }
 }
 

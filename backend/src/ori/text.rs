@@ -14,6 +14,7 @@
 //! A value is defined as `%v<number>:<file><width>` (`r`, `p`, `ur`, `up`, `b`; no width for one register; `r@4` for
 //! one that a call has in R4) and read as `%v1`, in part as `%v1.0`. Modifiers are `-a`, `|a|`, `~a`; on predicates `!p`. `#n` is the statement.
 
+use crate::abi;
 use crate::input::{SrcId, Symbol};
 use crate::ori::ir::{
     Block, BlockId, Const, Dst, Facts, File, Frame, Function, Inst, Phi, Reg, Src, SrcKind, SrcMods, Term,
@@ -58,12 +59,21 @@ fn write_function(func: &Function, out: &mut String) -> fmt::Result {
         (false, None) => "func",
     };
     write!(out, "{kind} {:?}", func.name)?;
-    let Frame { local_bytes, local_align, spill_bytes, spill_stores, spill_loads, uses_stack, moving } =
-        func.frame;
+    let Frame {
+        local_bytes,
+        local_align,
+        entry_align,
+        spill_bytes,
+        spill_stores,
+        spill_loads,
+        uses_stack,
+        moving,
+    } = func.frame;
     let mut frame = Vec::new();
     for (name, value) in [
         ("local", local_bytes),
         ("align", local_align),
+        ("entry", if entry_align == abi::ENTRY_ALIGN { 0 } else { entry_align }),
         ("spill", spill_bytes),
         ("stores", spill_stores),
         ("loads", spill_loads),
@@ -119,6 +129,9 @@ fn facts_text(facts: &Facts) -> Vec<String> {
     }
     if facts.barriers != 0 {
         text.push(format!("barriers={}", facts.barriers));
+    }
+    if facts.relocatable {
+        text.push("relocatable".to_owned());
     }
     if facts.reads_ctaid_z {
         text.push("ctaid_z".to_owned());
@@ -347,6 +360,7 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
             match (name, key) {
                 ("frame", "local") => func.frame.local_bytes = value,
                 ("frame", "align") => func.frame.local_align = value,
+                ("frame", "entry") => func.frame.entry_align = value,
                 ("frame", "spill") => func.frame.spill_bytes = value,
                 ("frame", "stores") => func.frame.spill_stores = value,
                 ("frame", "loads") => func.frame.spill_loads = value,
@@ -356,6 +370,7 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
                 ("facts", "barriers") => {
                     func.facts.barriers = value.try_into().map_err(|_| "too many barriers")?;
                 }
+                ("facts", "relocatable") => func.facts.relocatable = true,
                 ("facts", "ctaid_z") => func.facts.reads_ctaid_z = true,
                 ("facts", "global") => func.facts.symbols.push(Symbol::Global(value)),
                 ("facts", "local") => func.facts.symbols.push(Symbol::Local(value)),

@@ -11,7 +11,7 @@
 
 use crate::input::SrcId;
 use crate::ori::cfg::{Cfg, for_each_successor};
-use crate::ori::ir::{BlockId, Dst, File, Inst, Phi, Src, SrcKind, SrcMods, Term, Value};
+use crate::ori::ir::{BlockId, Dst, File, Function, Inst, Phi, Src, SrcKind, SrcMods, Term, Value};
 use crate::ori::op::{MemSize, Op};
 use crate::ori::signature::size_registers;
 use crate::regalloc::STACK_POINTER;
@@ -638,7 +638,7 @@ impl Spiller<'_, '_> {
             let op = Op::Spill { size, offset: offset as i32 };
             code.push(Inst::new(op, &[], &[base, data], at), None);
         };
-        match (size_of(width), src.kind) {
+        match (size_of(self.draft.func, width), src.kind) {
             (Some(size), _) => push(size, offset, src),
             (None, SrcKind::Value(v)) => {
                 for part in 0..width {
@@ -656,7 +656,7 @@ impl Spiller<'_, '_> {
         if self.draft.func.value(into).file != File::R {
             let copy = self.loaded(words, at, code);
             code.push(Inst::new(Op::Copy, &[Dst::Value(into)], &[copy], at), None);
-        } else if let Some(size) = size_of(count) {
+        } else if let Some(size) = size_of(self.draft.func, count) {
             let op = Op::Fill { size, offset: offset as i32 };
             code.push(Inst::new(op, &[Dst::Value(into)], &[base], at), None);
         } else {
@@ -798,9 +798,10 @@ impl Spiller<'_, '_> {
     }
 }
 
-/// The access that moves a whole value.
-fn size_of(width: u8) -> Option<MemSize> {
+/// The access that moves a whole value. A function that others call may find the stack less aligned than four words.
+fn size_of(func: &Function, width: u8) -> Option<MemSize> {
     match width {
+        4 if func.frame.entry_align < 16 => None,
         1 => Some(MemSize::B32),
         2 => Some(MemSize::B64),
         4 => Some(MemSize::B128),

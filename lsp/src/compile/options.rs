@@ -32,6 +32,8 @@ pub(super) struct Options {
     pub(super) sm: Sm,
     /// `compute_NN` and `lto_NN`: check only.
     pub(super) check_only: bool,
+    /// An object for a linker instead of an executable file.
+    pub(super) relocatable: bool,
     pub(super) opt_level: u8,
     pub(super) max_registers: Option<u32>,
     /// Threads of a block at most and blocks of a multiprocessor at least, for kernels that say nothing else.
@@ -80,6 +82,7 @@ impl Default for Options {
             output: "elf.o".into(),
             sm: Sm::new(75),
             check_only: false,
+            relocatable: false,
             opt_level: 3,
             max_registers: None,
             max_threads: None,
@@ -242,6 +245,7 @@ impl Reader {
         let has = |flag: &str| flags.contains(&flag);
         let o = &mut self.options;
         o.verbose = has("verbose");
+        o.relocatable = has("compile-only");
         o.quiet = has("disable-warnings");
         o.warnings_are_errors = has("warning-as-error");
         o.warn_on_spills = has("warn-on-spills");

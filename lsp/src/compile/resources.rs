@@ -13,7 +13,8 @@ use ptx_backend::target::{MAX_REGISTERS, Target};
 /// Says what becomes of the limit on registers for each kernel, the last first.
 pub(super) fn limits(options: &Options, db: &Database, file: SourceFile, log: &mut Log) {
     let Some(limit) = options.max_registers.filter(|_| options.verbose) else { return };
-    let unlimited = ptx_backend::Options { sm: options.sm, opt_level: 3, max_registers: None };
+    let unlimited =
+        ptx_backend::Options { sm: options.sm, opt_level: 3, max_registers: None, relocatable: false };
     let kernels = compile::functions(db, file).filter_map(|item| lower(db, item).function.as_ref());
     let kernels: Vec<_> = kernels.filter(|function| function.entry).collect();
     for kernel in kernels.into_iter().rev() {

@@ -82,17 +82,17 @@ impl<'a> Lowering<'a> {
         }
         let mut target: SmallVec<[Src; 1]> = SmallVec::new();
         let op = match direct {
-            Some(_) if signature.linkage == Linkage::Extern && !is_system(signature) => {
+            Some(_) if signature.linkage == Linkage::Extern && !is_system(signature) && !self.relocatable => {
                 return self.unsupported(instr, &format!("the external function '{}'", signature.name));
             }
-            Some(i) if is_system(signature) => {
+            Some(i) if is_system(signature) && !self.relocatable => {
                 target.push(self.function_slot(i)?);
                 Op::CallTo { absolute: true }
             }
             Some(function) => Op::Call { callee: Callee { function, waits: true } },
             None => {
                 let address = self.read(parts.target, ScalarType::U64)?;
-                target.push(self.call_target(address));
+                target.push(if self.relocatable { address } else { self.call_target(address) });
                 Op::CallTo { absolute: false }
             }
         };

@@ -228,12 +228,17 @@ impl<'a> Lowering<'a> {
         let table = JumpTable(self.tables);
         self.tables += 1;
         let entry = self.shift_left(index, Src::imm(2));
+        // The offset that the linker puts into the instruction is signed; the bank has room for more.
+        let entry = if self.relocatable { self.add(entry, Src::imm(TABLE_BIAS)) } else { entry };
         let low = self.reg(Op::Target { table }, &[entry]);
         let address = self.pack(&[low, Src::ZERO]);
         self.end(Term::Switch { address, table, targets, uniform });
         Ok(())
     }
 }
+
+/// What is added to indices of lists of targets in objects, and taken away from where the lists lie.
+const TABLE_BIAS: u32 = 0x8000;
 
 /// Whether a predicate is known never to hold.
 pub(super) fn never(src: Src) -> bool {

@@ -227,6 +227,7 @@ impl<'a> Lowering<'a> {
     fn generic_address(&mut self, symbol: Symbol, address: Src) -> Result<Src> {
         match self.place(symbol)? {
             Place::Slot(_) => Ok(address),
+            Place::Linked(symbol) if self.has_long_address(symbol) => Ok(address),
             _ => Err(crate::CodegenError::unsupported(self.src, "a generic access that names a variable")),
         }
     }
@@ -234,9 +235,13 @@ impl<'a> Lowering<'a> {
     pub(super) fn shared_target(&mut self, instr: &Statement<'a>, address: Address) -> Result<Target> {
         match address.base {
             AddressBase::Symbol(symbol) if self.linked => {
-                let Place::Linked(symbol) = self.place(symbol)? else {
+                let Place::Linked(symbol @ (Symbol::Global(_) | Symbol::Local(_))) = self.place(symbol)?
+                else {
                     return self.unsupported(instr, "a shared access that names a variable of another space");
                 };
+                if !self.is_in(symbol, ptx_isa::Space::Shared) {
+                    return self.unsupported(instr, "a shared access that names a variable of another space");
+                }
                 let base = self.shared_base_uniform().unwrap_or(Src::ZERO);
                 let address = self.shared_link(symbol, address.offset);
                 Ok(Target::Shared { address, base, offset: 0 })
@@ -323,6 +328,9 @@ impl<'a> Lowering<'a> {
             AddressBase::Symbol(symbol) => match self.place(symbol)? {
                 Place::Constant { bank: of_symbol, offset } if of_symbol == bank => {
                     (Src::ZERO, i64::from(offset).saturating_add(address.offset))
+                }
+                Place::Linked(symbol) if bank != 0 && self.is_constant(symbol) => {
+                    (self.locate(symbol, address.offset, false), 0)
                 }
                 _ => return self.unsupported(instr, "an access that names a variable of another space"),
             },

@@ -36,7 +36,7 @@ impl Sample {
 
     /// The SSA of this sample for a target.
     pub(crate) fn build(&self, sm: u16) -> Result<ir::Function, CodegenError> {
-        let options = Options { sm: Sm::new(sm), opt_level: 3, max_registers: None };
+        let options = Options { sm: Sm::new(sm), opt_level: 3, max_registers: None, relocatable: false };
         super::build(&self.env, &self.func, &options, &|| ())
     }
 

@@ -8,6 +8,7 @@ use super::operand::known;
 use super::ssa::Variable;
 use super::symbol::STACK;
 use super::{Lowering, Result, Statement};
+use crate::abi;
 use crate::input::{Function, Operand, Stmt};
 use crate::ori::ir::{BlockId, Dst, File, Inst, Src};
 use crate::ori::op::{Op, lut};
@@ -34,7 +35,7 @@ fn alignment(operand: Option<&Operand>) -> u32 {
         Some(Operand::Int(align)) => u32::try_from(*align).unwrap_or(DEFAULT_ALIGN),
         _ => DEFAULT_ALIGN,
     };
-    align.clamp(super::STACK_ALIGN, 1 << 30).next_power_of_two()
+    align.clamp(abi::ENTRY_ALIGN, 1 << 30).next_power_of_two()
 }
 
 impl<'a> Lowering<'a> {

@@ -80,6 +80,7 @@ impl<'a> Lowering<'a> {
                     None => self.malformed(format!("local variable {i} has no offset")),
                 }
             }
+            (Space::Const | Space::Global, _) if self.relocatable => Ok(Place::Linked(symbol)),
             (Space::Const, _) => match layout::const_offset(self.env, symbol) {
                 Some(offset) => Ok(Place::Constant { bank: layout::CONST_BANK, offset: offset.into() }),
                 None => self.refuse("an external .const variable, or one past the end of its bank"),
@@ -97,15 +98,45 @@ impl<'a> Lowering<'a> {
 
     /// Where a shared variable lies in the block's shared memory, counted from where the uniform base is.
     pub(super) fn shared_link(&mut self, symbol: Symbol, offset: i64) -> Src {
-        let start = if self.target.clusters { self.target.shared_base } else { 0 };
+        // A linker counts from behind what the system keeps.
+        let counted = self.target.clusters && !self.relocatable;
+        let start = if counted { self.target.shared_base } else { 0 };
         let offset = (offset as i32).wrapping_sub(start as i32);
-        self.reg(Op::Locate { link: Link { symbol, offset } }, &[])
+        self.locate(symbol, offset.into(), false)
     }
 
     /// So many bytes above an address in the frame.
     pub(super) fn offset_from(&mut self, base: Src, bytes: u32) -> Src {
         self.out.frame.uses_stack = true;
         self.reg_add(base, Src::imm(bytes))
+    }
+
+    /// A word of the address of a symbol that is known when the code is linked.
+    pub(super) fn locate(&mut self, symbol: Symbol, offset: i64, high: bool) -> Src {
+        self.reg(Op::Locate { link: Link { symbol, offset: offset as i32, high } }, &[])
+    }
+
+    /// Functions and global variables of an object: a linker knows where they are.
+    pub(super) fn has_long_address(&self, symbol: Symbol) -> bool {
+        self.relocatable && (matches!(symbol, Symbol::Function(_)) || self.is_in(symbol, Space::Global))
+    }
+
+    pub(super) fn is_in(&self, symbol: Symbol, space: Space) -> bool {
+        layout::variable(self.env, self.func, symbol).is_some_and(|v| v.space == space)
+    }
+
+    pub(super) fn is_constant(&self, symbol: Symbol) -> bool {
+        self.is_in(symbol, Space::Const)
+    }
+
+    /// The address itself is that of the symbol, so that the linker adds nothing to a half.
+    fn long_address(&mut self, symbol: Symbol, offset: i64) -> Src {
+        let words = [false, true].map(|high| self.locate(symbol, 0, high));
+        if offset == 0 {
+            return self.pack(&words);
+        }
+        let sum = self.add_pair(words, super::operand::halves(offset as u64));
+        self.pack(&sum)
     }
 
     fn refuse<T>(&self, what: &str) -> Result<T> {
@@ -133,8 +164,11 @@ impl<'a> Lowering<'a> {
                 let top = self.incoming();
                 self.add(top, Src::imm(base.wrapping_add(offset as u32)))
             }
-            Place::Linked(symbol @ Symbol::Function(_)) => {
-                self.reg(Op::Locate { link: Link { symbol, offset: offset as i32 } }, &[])
+            Place::Linked(symbol) if self.has_long_address(symbol) => {
+                return Ok(self.long_address(symbol, offset));
+            }
+            Place::Linked(symbol) if matches!(symbol, Symbol::Function(_)) || self.is_constant(symbol) => {
+                self.locate(symbol, offset, false)
             }
             Place::Linked(symbol) => {
                 let at = self.shared_link(symbol, offset);
@@ -293,7 +327,8 @@ impl<'a> Lowering<'a> {
 
     /// Whether a generic address is that of a `.const` variable.
     fn is_in_constants(&mut self, address: Src) -> Src {
-        let bytes = layout::const_bytes(self.env);
+        // Other objects may have some.
+        let bytes = if self.relocatable { layout::BANK_BYTES } else { layout::const_bytes(self.env) };
         if bytes == 0 {
             return Src::FALSE;
         }

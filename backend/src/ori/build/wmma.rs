@@ -229,7 +229,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The place `lines` below the first and `bytes` after it.
-    fn line(&mut self, places: &Places, lines: u32, bytes: u32) -> Target {
+    fn line_of_matrix(&mut self, places: &Places, lines: u32, bytes: u32) -> Target {
         match places.base {
             Target::Wide { address, offset, generic } => {
                 let address = match lines {
@@ -284,17 +284,17 @@ impl<'a> Lowering<'a> {
     fn load_tile(&mut self, fragment: &Fragment, places: &Places, [row, first]: [u32; 2]) -> Vec<Src> {
         let (bits, each) = (fragment.bits, fragment.each);
         if fragment.along {
-            let target = self.line(places, row, first * bits / 8);
+            let target = self.line_of_matrix(places, row, first * bits / 8);
             return self.load_at(target, size(each * bits), fragment.words() as u8);
         }
         if bits == 16 {
-            let target = self.line(places, first, row * bits / 8);
+            let target = self.line_of_matrix(places, first, row * bits / 8);
             let across = self.load_at(target, MemSize::B32, 1)[0];
             return vec![self.reg(Op::Movm, &[across])];
         }
         let mut words = Vec::new();
         for i in 0..each {
-            let target = self.line(places, first + i, row * bits / 8);
+            let target = self.line_of_matrix(places, first + i, row * bits / 8);
             words.extend(self.load_at(target, size(bits), (bits / 32).max(1) as u8));
         }
         if bits == 8 { vec![self.bytes_of([words[0], words[1], words[2], words[3]])] } else { words }
@@ -303,17 +303,17 @@ impl<'a> Lowering<'a> {
     fn store_tile(&mut self, fragment: &Fragment, places: &Places, [row, first]: [u32; 2], words: &[Src]) {
         let (bits, each) = (fragment.bits, fragment.each);
         if fragment.along {
-            let target = self.line(places, row, first * bits / 8);
+            let target = self.line_of_matrix(places, row, first * bits / 8);
             return self.store_at(target, size(each * bits), words);
         }
         if bits == 16 {
             let across = self.in_register(words[0]);
             let across = self.reg(Op::Movm, &[across]);
-            let target = self.line(places, first, row * bits / 8);
+            let target = self.line_of_matrix(places, first, row * bits / 8);
             return self.store_at(target, MemSize::B32, &[across]);
         }
         for (i, words) in words.chunks((bits / 32).max(1) as usize).enumerate() {
-            let target = self.line(places, first + i as u32, row * bits / 8);
+            let target = self.line_of_matrix(places, first + i as u32, row * bits / 8);
             self.store_at(target, size(bits), words);
         }
     }

@@ -53,7 +53,7 @@ pub(super) const OPTIONS: &[Row] = &[
     row("Ofast-compile", "Ofc", Text, Honoured),
     row("allow-expensive-optimizations", "allow-expensive-optimizations", Truth, Holds),
     row("compile-as-tools-patch", "astoolspatch", Nothing, Refused),
-    row("compile-only", "c", Nothing, Refused),
+    row("compile-only", "c", Nothing, Honoured),
     row("compiler-annotations", "annotate", Nothing, Missing("no annotations are written")),
     row("def-load-cache", "dlcm", Text, Honoured),
     row("def-store-cache", "dscm", Text, Honoured),

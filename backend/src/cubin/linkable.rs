@@ -1,0 +1,681 @@
+//! Relocatable objects (`--compile-only`): each function in a section of its own, with relocations that nvlink applies.
+//!
+//! Observed on ptxas 13.0.88: section types are NVIDIA's own, symbols of variables say in `st_other` where these lie,
+//! shared variables have no place but an alignment, and the call graph says who calls whom and with which prototypes,
+//! from which nvlink computes registers and stacks. All relocations carry addends here; ptxas leaves out those of zero
+//! before sm_90.
+
+use super::data::{Data, Referent, Reloc};
+use super::elf::{Binding, Body, Format, Image, Section, SectionId, Symbol, SymbolId, SymbolKind};
+use super::info::{Attribute, Records, compat};
+use super::numbers::*;
+use super::symbols::Names;
+use super::{LinkFunction, Linker, note};
+use crate::assemble::LinkTo;
+use crate::input::{Env, Linkage, Param, Signature, SrcId, Symbol as Name, Variable};
+use crate::join::Program;
+use crate::ori::op::Link;
+use crate::target::Target;
+use crate::{CodegenError, Options};
+use ptx_isa::{ScalarType, Space};
+use rustc_hash::FxHashMap;
+use sass::Field;
+
+/// Bytes of an instruction.
+const WORD: u64 = 16;
+/// The linker refuses objects without it from sm_90 on.
+const MERCURY_VERSION: u16 = 0x0101;
+/// Bytes from a common entry of the frame description to the address of the function that it is for.
+const COMMON_ENTRY: u64 = 68;
+/// What code adds to indices of lists of targets.
+const TABLE_BIAS: i64 = 0x8000;
+
+/// Makes an object of all functions of a module. `arguments` is recorded as the tool's command line.
+///
+/// # Errors
+/// `Unsupported` for what objects of ours do not have yet.
+pub fn object(
+    program: &Program<'_>,
+    functions: &[LinkFunction<'_>],
+    options: &Options,
+    arguments: &str,
+) -> Result<Vec<u8>, CodegenError> {
+    let target = Target::of(options.sm)
+        .ok_or_else(|| CodegenError::unsupported(SrcId(0), format!("code for {}", options.sm)))?;
+    if target.cubin.rela && !target.cubin.refinalises {
+        let what =
+            format!("objects for {}: linkers want the code that their finaliser reads beside it", options.sm);
+        return Err(CodegenError::unsupported(SrcId(0), what));
+    }
+    Linker::new(program, &[], functions, options, target)?.object(arguments)
+}
+
+/// What a relocation of code or data names.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Named {
+    /// A function with code, by its place.
+    Own(usize),
+    /// One without, by its index in the module.
+    Foreign(u32),
+    Variable(u32),
+    /// A variable of a function's body.
+    Local(usize, u32),
+    /// The lists of targets of a function.
+    Tables(usize),
+}
+
+/// A relocation before its symbol has a number.
+struct Open {
+    at: u64,
+    kind: u32,
+    named: Named,
+    addend: i64,
+}
+
+impl Linker<'_> {
+    fn object(mut self, arguments: &str) -> Result<Vec<u8>, CodegenError> {
+        let (globals, constants) = (self.global_data()?, self.constant_data()?);
+        let of_name: FxHashMap<&str, usize> =
+            self.functions.iter().enumerate().map(|(i, f)| (f.code.name.as_str(), i)).collect();
+        let by_index = |env: &Env, i: u32| {
+            let signature = env.functions.get(i as usize)?;
+            let stands_for = self.program.stands_for(i);
+            Some(
+                of_name
+                    .get(signature.name.as_str())
+                    .copied()
+                    .or(stands_for.and_then(|name| of_name.get(name).copied()))
+                    .map_or(Named::Foreign(i), Named::Own),
+            )
+        };
+        let mut code = Vec::new();
+        let mut open: Vec<Vec<Open>> = Vec::new();
+        for i in 0..self.functions.len() {
+            let (words, relocs) = self.resolve(i, &by_index)?;
+            code.push(words);
+            open.push(relocs);
+        }
+
+        // Sections that describe. Tools look for the notes behind the frames.
+        let sizes: Vec<u64> = code.iter().map(|words| words.len() as u64 * WORD).collect();
+        let (frame_bytes, frame_addresses) = note::debug_frame(&sizes);
+        let frames = self.image.add_section(Self::plain(".debug_frame", SHT_PROGBITS, 0, 1, frame_bytes));
+        let tool_note = self.image.add_section(Self::plain(
+            ".note.nv.tkinfo",
+            SHT_NOTE,
+            0x200_0000,
+            4,
+            note::tool(arguments),
+        ));
+        let mut cuda_note =
+            Self::plain(".note.nv.cuinfo", SHT_NOTE, 0x100_0000, 4, note::cuda(self.env.target));
+        cuda_note.link = tool_note.0;
+        let cuda_note = self.image.add_section(cuda_note);
+        let module_info = self.section(".nv.info", SHT_CUDA_INFO, 0, 4, 0);
+        if self.target.cubin.rela {
+            let bytes = compat(self.options.sm, self.target);
+            let compat = self.image.add_section(Self::plain(".nv.compat", SHT_CUDA_COMPAT, 0, 4, bytes));
+            let note = self.image.section_mut(cuda_note);
+            note.flags |= SHF_INFO;
+            note.info = compat.0;
+        }
+        let names: Vec<String> = self.functions.iter().map(|f| f.code.name.clone()).collect();
+        let info: Vec<SectionId> = names
+            .iter()
+            .map(|name| self.section(&format!(".nv.info.{name}"), SHT_CUDA_INFO, SHF_INFO, 4, 0))
+            .collect();
+        let call_graph = self.section(".nv.callgraph", SHT_CUDA_CALLGRAPH, 0, 4, 8);
+        let prototypes = self.section(".nv.prototype", SHT_CUDA_PROTOTYPE, 0, 4, 8);
+        let code_relocs: Vec<Option<SectionId>> = (0..names.len())
+            .map(|i| {
+                (!open[i].is_empty())
+                    .then(|| self.section(&format!(".rela.text.{}", names[i]), SHT_RELA, SHF_INFO, 8, 24))
+            })
+            .collect();
+        let data_relocs = |linker: &mut Self, name: &str, data: Option<&Data>| {
+            let any = data.is_some_and(|data| !data.relocs.is_empty());
+            any.then(|| linker.section(&format!(".rela{name}"), SHT_RELA, SHF_INFO, 8, 24))
+        };
+        let initial_relocs = data_relocs(&mut self, ".nv.global.init", globals.initialised.as_ref());
+        let constant_relocs = data_relocs(&mut self, ".nv.constant3", constants.as_ref());
+
+        let frame_relocs = self.section(".rela.debug_frame", SHT_RELA, SHF_INFO, 8, 24);
+
+        // Sections that are loaded.
+        let constant3 = constants.as_ref().map(|data| {
+            let align = self.variables_in(Space::Const).map(|(_, v)| u64::from(v.align)).max().unwrap_or(4);
+            let bytes = data.bytes.clone();
+            self.image.add_section(Self::plain(
+                ".nv.constant3",
+                SHT_CUDA_CONSTANT + 3,
+                SHF_ALLOC,
+                align.max(4),
+                bytes,
+            ))
+        });
+        let tables: Vec<Option<SectionId>> =
+            (0..names.len()).map(|i| self.table_section(i, &names[i])).collect();
+        let parameters: Vec<Option<SectionId>> = (0..names.len())
+            .map(|i| {
+                let f = self.functions[i];
+                f.input.entry.then(|| {
+                    let bytes = vec![0; f.code.resources.const0_bytes as usize];
+                    let name = format!(".nv.constant0.{}", names[i]);
+                    self.image.add_section(Self::plain(
+                        name,
+                        SHT_CUDA_CONSTANT,
+                        SHF_ALLOC | SHF_INFO,
+                        4,
+                        bytes,
+                    ))
+                })
+            })
+            .collect();
+        let text: Vec<SectionId> = (0..names.len())
+            .map(|i| {
+                let bytes = code[i].iter().flat_map(|word| word.to_le_bytes()).collect();
+                let mut section = Self::plain(
+                    format!(".text.{}", names[i]),
+                    SHT_PROGBITS,
+                    SHF_ALLOC | SHF_EXEC,
+                    128,
+                    bytes,
+                );
+                section.link = Image::SYMTAB;
+                self.image.add_section(section)
+            })
+            .collect();
+        let init = globals.initialised.as_ref().map(|data| {
+            let flags = SHF_WRITE | SHF_ALLOC;
+            self.image.add_section(Self::plain(
+                ".nv.global.init",
+                SHT_CUDA_GLOBAL_INIT,
+                flags,
+                globals.init_align,
+                data.bytes.clone(),
+            ))
+        });
+        let zeroed = (globals.zeroed_bytes > 0)
+            .then(|| self.zeros(".nv.global", SHT_CUDA_GLOBAL, globals.zeroed_align, globals.zeroed_bytes));
+        let shared_bytes: u64 = self.shared_variables().map(|(_, v)| v.size).fold(0, u64::saturating_add);
+        let shared =
+            (shared_bytes > 0).then(|| self.zeros(".nv_debug.shared", SHT_CUDA_SHARED, 4, shared_bytes));
+        self.resolve_places(init, zeroed, constant3);
+
+        // Symbols.
+        let mut table = Table::default();
+        let section =
+            |name: &str, id: SectionId| symbol(name, Some(id), Binding::Local, SymbolKind::Section, 0);
+        // The linker finds the notes, and in them the version of the tools, by these.
+        for (name, id) in [
+            (".note.nv.tkinfo", tool_note),
+            (".note.nv.cuinfo", cuda_note),
+            (".nv.callgraph", call_graph),
+            (".nv.prototype", prototypes),
+        ] {
+            table.add(section(name, id), None);
+        }
+        table.add(section(".debug_frame", frames), Some(Key::Frames));
+        for i in 0..names.len() {
+            table.add(section(&format!(".text.{}", names[i]), text[i]), None);
+            if let Some(id) = parameters[i] {
+                table.add(section(&format!(".nv.constant0.{}", names[i]), id), Some(Key::Parameters(i)));
+            }
+            if let Some(id) = tables[i] {
+                let bytes = self.functions[i].code.tables.iter().map(|t| u64::from(t.bytes())).sum();
+                let name = format!("{}.const_opt.0.{bytes}", names[i]);
+                let own = Symbol {
+                    size: bytes,
+                    ..symbol(
+                        &name,
+                        Some(id),
+                        Binding::Local,
+                        SymbolKind::Variable,
+                        STO_CUDA_CONSTANT | STV_INTERNAL,
+                    )
+                };
+                table.add(own, Some(Key::Named(Named::Tables(i))));
+            }
+        }
+        for (key, v) in self.named_variables() {
+            let undefined = v.linkage == Linkage::Extern;
+            if undefined
+                && !open.iter().flatten().any(|reloc| reloc.named == key)
+                && !self.in_initialisers(key)
+            {
+                continue;
+            }
+            let binding = binding(v.linkage);
+            let (other, place) = match v.space {
+                Space::Shared => (STO_CUDA_SHARED, shared.map(|id| (id, u64::from(v.align)))),
+                Space::Const => (STO_CUDA_CONSTANT, self.place_of(key)),
+                _ => (STO_CUDA_GLOBAL, self.place_of(key)),
+            };
+            let place = place.filter(|_| !undefined);
+            let name = match key {
+                Named::Local(f, _) => format!("${}${}", names[f], v.name),
+                _ => v.name.clone(),
+            };
+            let own = Symbol {
+                value: place.map_or(0, |p| p.1),
+                size: v.size,
+                ..symbol(&name, place.map(|p| p.0), binding, SymbolKind::Variable, other)
+            };
+            table.add(own, Some(Key::Named(key)));
+        }
+        for (i, f) in self.functions.iter().enumerate() {
+            let other = if f.input.entry { STO_CUDA_ENTRY } else { 0 };
+            let binding = if f.input.entry && f.input.linkage == Linkage::Internal {
+                Binding::Global
+            } else {
+                binding(f.input.linkage)
+            };
+            let own = Symbol {
+                size: code[i].len() as u64 * WORD,
+                ..symbol(&names[i], Some(text[i]), binding, SymbolKind::Function, other)
+            };
+            table.add(own, Some(Key::Named(Named::Own(i))));
+        }
+        let mut foreign: Vec<u32> = open
+            .iter()
+            .flatten()
+            .filter_map(|reloc| match reloc.named {
+                Named::Foreign(i) => Some(i),
+                _ => None,
+            })
+            .chain(self.foreign_in_initialisers(&of_name))
+            .collect();
+        foreign.sort_unstable();
+        foreign.dedup();
+        for &i in &foreign {
+            let name = &self.env.functions[i as usize].name;
+            table.add(
+                symbol(name, None, Binding::Global, SymbolKind::Function, 0),
+                Some(Key::Named(Named::Foreign(i))),
+            );
+        }
+        if self.target.cubin.rela {
+            // From sm_90 on the linker refuses objects that do not know of the system's part of shared memory.
+            let name = ".nv.reservedSmem.offset0";
+            table.add(Symbol { size: 4, ..symbol(name, None, Binding::Weak, SymbolKind::Object, 0) }, None);
+        }
+        let ids = table.finish(&mut self.image);
+        let id = |named: Named| ids.get(&Key::Named(named)).copied().unwrap_or(SymbolId(0));
+
+        // What names symbols.
+        for i in 0..names.len() {
+            let f = self.functions[i];
+            let own = id(Named::Own(i));
+            let registers = if self.target.cubin.rela { 0 } else { f.code.resources.registers };
+            self.image.section_mut(text[i]).info = registers << 24 | own.0;
+            for section in [parameters[i], tables[i]].into_iter().flatten() {
+                self.image.section_mut(section).info = text[i].0;
+            }
+            if let Some(section) = code_relocs[i] {
+                let bytes = open[i].iter().flat_map(|r| entry(r.at, id(r.named), r.kind, r.addend)).collect();
+                self.fill(section, text[i], bytes);
+            }
+            let externs = open[i].iter().filter_map(|reloc| match reloc.named {
+                Named::Foreign(foreign) => Some((foreign, id(reloc.named))),
+                _ => None,
+            });
+            let mut externs: Vec<(u32, SymbolId)> = externs.collect();
+            externs.sort_unstable_by_key(|extern_| extern_.0);
+            externs.dedup();
+            let bank = ids.get(&Key::Parameters(i)).copied().unwrap_or(SymbolId(0));
+            let known = Names {
+                parameters: Vec::new(),
+                variables: Vec::new(),
+                kernels: Vec::new(),
+                parts: Vec::new(),
+                externs,
+            };
+            let records = self.kernel_records(&f, bank, &known);
+            self.fill(info[i], text[i], records);
+        }
+        for (section, of, data) in [
+            (initial_relocs, init, globals.initialised.as_ref()),
+            (constant_relocs, constant3, constants.as_ref()),
+        ] {
+            let (Some(section), Some(of), Some(data)) = (section, of, data) else { continue };
+            let bytes = data.relocs.iter().flat_map(|reloc: &Reloc| {
+                let named = match reloc.symbol {
+                    Referent::Variable(i) => Some(Named::Variable(i)),
+                    Referent::Extern(i) => by_index(self.env, i),
+                    Referent::Kernel(_) => None,
+                };
+                entry(reloc.at, named.map_or(SymbolId(0), id), reloc.kind, reloc.addend)
+            });
+            let bytes = bytes.collect();
+            self.fill(section, of, bytes);
+        }
+        let frames_id = ids.get(&Key::Frames).copied().unwrap_or(SymbolId(0));
+        let described = frame_addresses.iter().enumerate().flat_map(|(i, &at)| {
+            // The common entry of each function stands before its own, with the word that names it.
+            let common = i64::try_from(at - COMMON_ENTRY).unwrap_or(0);
+            [entry(at - 8, frames_id, R_CUDA_64, common), entry(at, id(Named::Own(i)), R_CUDA_64, 0)].concat()
+        });
+        let described = described.collect();
+        self.fill(frame_relocs, frames, described);
+        self.image.section_mut(module_info).body = Body::Bytes(self.object_records(&id));
+        self.describe_calls(call_graph, prototypes, &open, &foreign, &by_index, &id);
+        let format = Format {
+            e_flags: 0x0600_0000 | u32::from(self.options.sm.number) << 8 | self.target.cubin.flags,
+            plain_header_segment: self.target.cubin.rela,
+            relocatable: true,
+        };
+        self.image
+            .write(format)
+            .map_err(|e| CodegenError::internal(SrcId(0), "cubin", format!("writing the object: {e}")))
+    }
+
+    fn section(&mut self, name: &str, kind: u32, flags: u64, align: u64, entry_size: u64) -> SectionId {
+        let mut section = Self::plain(name, kind, flags, align, Vec::new());
+        section.link = Image::SYMTAB;
+        section.entry_size = entry_size;
+        self.image.add_section(section)
+    }
+
+    fn fill(&mut self, section: SectionId, of: SectionId, bytes: Vec<u8>) {
+        let section = self.image.section_mut(section);
+        section.info = of.0;
+        section.body = Body::Bytes(bytes);
+    }
+
+    fn zeros(&mut self, name: &str, kind: u32, align: u64, bytes: u64) -> SectionId {
+        let flags = SHF_WRITE | SHF_ALLOC;
+        let section =
+            Section { body: Body::Zeros(bytes), ..Self::plain(name, kind, flags, align, Vec::new()) };
+        self.image.add_section(section)
+    }
+
+    fn table_section(&mut self, i: usize, name: &str) -> Option<SectionId> {
+        let targets = self.functions[i].code.tables.iter().flat_map(|table| &table.targets);
+        let bytes: Vec<u8> = targets.flat_map(|target| (target * WORD as u32).to_le_bytes()).collect();
+        let name = format!(".nv.constant2.{name}");
+        let flags = SHF_ALLOC | SHF_INFO;
+        (!bytes.is_empty())
+            .then(|| self.image.add_section(Self::plain(name, SHT_CUDA_CONSTANT + 2, flags, 8, bytes)))
+    }
+
+    fn variables_in(&self, space: Space) -> impl Iterator<Item = (usize, &Variable)> {
+        self.env.variables.iter().enumerate().filter(move |(_, v)| v.space == space)
+    }
+
+    /// All variables that a linker places.
+    fn named_variables(&self) -> Vec<(Named, Variable)> {
+        let placed = |v: &Variable| matches!(v.space, Space::Global | Space::Const | Space::Shared);
+        let of_module = (0..).zip(&self.env.variables).map(|(i, v)| (Named::Variable(i), v));
+        let of_bodies = self.functions.iter().enumerate().flat_map(|(f, function)| {
+            (0..).zip(&function.input.locals).map(move |(i, v)| (Named::Local(f, i), v))
+        });
+        of_module.chain(of_bodies).filter(|(_, v)| placed(v)).map(|(named, v)| (named, v.clone())).collect()
+    }
+
+    fn shared_variables(&self) -> impl Iterator<Item = (Named, Variable)> {
+        self.named_variables()
+            .into_iter()
+            .filter(|(_, v)| v.space == Space::Shared && v.linkage != Linkage::Extern)
+    }
+
+    fn place_of(&self, named: Named) -> Option<(SectionId, u64)> {
+        match named {
+            Named::Variable(i) => self.places[i as usize],
+            _ => None,
+        }
+    }
+
+    fn initial_symbols(&self) -> impl Iterator<Item = Name> + '_ {
+        let inits = self.env.variables.iter().filter_map(|v| v.init.as_ref());
+        inits.flat_map(|init| &init.relocs).map(|reloc| reloc.symbol)
+    }
+
+    fn in_initialisers(&self, named: Named) -> bool {
+        self.initial_symbols()
+            .any(|symbol| matches!((symbol, named), (Name::Global(i), Named::Variable(j)) if i == j))
+    }
+
+    fn foreign_in_initialisers(&self, of_name: &FxHashMap<&str, usize>) -> Vec<u32> {
+        let foreign = |symbol: Name| match symbol {
+            Name::Function(i) => {
+                let name = self.env.functions.get(i as usize)?.name.as_str();
+                (!of_name.contains_key(name) && self.program.stands_for(i).is_none()).then_some(i)
+            }
+            _ => None,
+        };
+        self.initial_symbols().filter_map(foreign).collect()
+    }
+
+    /// The code of a function with what it knows of itself filled in, and what is left to the linker.
+    fn resolve(
+        &self,
+        i: usize,
+        by_index: &dyn Fn(&Env, u32) -> Option<Named>,
+    ) -> Result<(Vec<u128>, Vec<Open>), CodegenError> {
+        let f = self.functions[i];
+        let sm = self.target.generation();
+        let wrong = |what: &str| CodegenError::internal(SrcId(0), "object", what);
+        let (mut code, mut open) = (f.code.code.to_vec(), Vec::new());
+        let half = |high| if high { R_CUDA_ABS32_HI_32 } else { R_CUDA_ABS32_LO_32 };
+        for link in &f.code.links {
+            let at = u64::from(link.at) * WORD;
+            let (kind, named, addend) = match link.to {
+                LinkTo::Start => {
+                    let word =
+                        code.get_mut(link.at as usize).ok_or_else(|| wrong("a link outside the code"))?;
+                    let mut inst = sass::decode(sm, *word).ok_or_else(|| wrong("a word does not decode"))?;
+                    inst.set(Field::Target, (at + WORD).wrapping_neg());
+                    *word = sass::encode(sm, &inst).map_err(|error| wrong(&error.to_string()))?;
+                    continue;
+                }
+                LinkTo::Function(function) => {
+                    let named = by_index(self.env, function).ok_or_else(|| wrong("a function is missing"))?;
+                    (self.target.cubin.call_relocation, named, 0)
+                }
+                LinkTo::Return { place, high } => (half(high), Named::Own(i), i64::from(place) * WORD as i64),
+                LinkTo::Table(start) => {
+                    (R_CUDA_CONST_FIELD21_38, Named::Tables(i), i64::from(start) - TABLE_BIAS)
+                }
+                // It counts from the function's start, and so does the return that reads it.
+                LinkTo::Place(_) => continue,
+                LinkTo::Symbol(Link { symbol, offset, high }) => {
+                    let (named, space) = match symbol {
+                        Name::Function(function) => (
+                            by_index(self.env, function).ok_or_else(|| wrong("a function is missing"))?,
+                            None,
+                        ),
+                        Name::Global(g) => {
+                            (Named::Variable(g), self.env.variables.get(g as usize).map(|v| v.space))
+                        }
+                        Name::Local(l) => {
+                            (Named::Local(i, l), f.input.locals.get(l as usize).map(|v| v.space))
+                        }
+                        Name::Param(_) | Name::Return(_) => return Err(wrong("a symbol has no place")),
+                    };
+                    let kind = match space {
+                        Some(Space::Shared) => R_CUDA_ABS32_32,
+                        Some(Space::Const) => R_CUDA_ABS16_32,
+                        _ => half(high),
+                    };
+                    (kind, named, i64::from(offset))
+                }
+            };
+            open.push(Open { at, kind, named, addend });
+        }
+        Ok((code, open))
+    }
+
+    /// What a linker computes the resources of kernels from.
+    fn object_records(&self, id: &dyn Fn(Named) -> SymbolId) -> Vec<u8> {
+        let mut records = Records::default();
+        for (i, f) in self.functions.iter().enumerate().rev() {
+            let (symbol, resources) = (id(Named::Own(i)).0, &f.code.resources);
+            records.words(Attribute::Regcount, &[symbol, resources.registers]);
+            records.words(Attribute::MaxStackSize, &[symbol, 0]);
+            records.words(Attribute::FrameSize, &[symbol, resources.stack_bytes]);
+        }
+        if self.target.cubin.rela {
+            records.half(Attribute::MercuryIsaVersion, MERCURY_VERSION);
+        }
+        records.into_bytes()
+    }
+
+    /// Who calls whom, whose address is taken and by whom, who calls by addresses, and how functions are called.
+    fn describe_calls(
+        &mut self,
+        call_graph: SectionId,
+        prototypes: SectionId,
+        open: &[Vec<Open>],
+        foreign: &[u32],
+        by_index: &dyn Fn(&Env, u32) -> Option<Named>,
+        id: &dyn Fn(Named) -> SymbolId,
+    ) {
+        let mut words: Vec<[u32; 2]> = vec![[0, 1u32.wrapping_neg()]];
+        let pairs = |found: Vec<(Named, Named)>, words: &mut Vec<[u32; 2]>| {
+            let mut found: Vec<[u32; 2]> = found.into_iter().map(|(a, b)| [id(a).0, id(b).0]).collect();
+            found.sort_unstable();
+            found.dedup();
+            words.extend(found);
+        };
+        let is_function = |named: Named| matches!(named, Named::Own(_) | Named::Foreign(_));
+        let each =
+            || open.iter().enumerate().flat_map(|(i, relocs)| relocs.iter().map(move |reloc| (i, reloc)));
+        let call = self.target.cubin.call_relocation;
+        let calls = each().filter(|(_, r)| r.kind == call).map(|(i, r)| (Named::Own(i), r.named));
+        pairs(calls.collect(), &mut words);
+        // A return address has the function's own name too, and an addend.
+        let takes: Vec<(Named, Named)> = each()
+            .filter(|(_, r)| r.kind == R_CUDA_ABS32_LO_32 && is_function(r.named) && r.addend == 0)
+            .map(|(i, r)| (Named::Own(i), r.named))
+            .collect();
+        let in_data = self.initial_symbols().filter_map(|symbol| match symbol {
+            Name::Function(i) => by_index(self.env, i),
+            _ => None,
+        });
+        let mut taken: Vec<Named> = takes.iter().map(|(_, named)| *named).chain(in_data).collect();
+        taken.sort_unstable_by_key(|named| id(*named).0);
+        taken.dedup();
+        words.push([0, 2u32.wrapping_neg()]);
+        for named in taken {
+            let text = self.prototype_of(named);
+            words.push([id(named).0, self.image.string(&text)]);
+        }
+        words.push([0, 3u32.wrapping_neg()]);
+        for (i, f) in self.functions.iter().enumerate() {
+            for text in indirect_calls(f) {
+                words.push([id(Named::Own(i)).0, self.image.string(&text)]);
+            }
+        }
+        words.push([0, 4u32.wrapping_neg()]);
+        pairs(takes, &mut words);
+        self.image.section_mut(call_graph).body = Body::Words(words.concat());
+
+        let mut described: Vec<[u32; 2]> = Vec::new();
+        let own = (0..self.functions.len()).filter(|&i| {
+            let f = self.functions[i].input;
+            !f.entry && f.linkage != Linkage::Internal && f.linkage != Linkage::Weak
+        });
+        let all: Vec<Named> = own.map(Named::Own).chain(foreign.iter().map(|&i| Named::Foreign(i))).collect();
+        for named in all {
+            let text = self.prototype_of(named);
+            described.push([id(named).0, self.image.string(&text)]);
+        }
+        self.image.section_mut(prototypes).body = Body::Words(described.concat());
+    }
+
+    fn prototype_of(&self, named: Named) -> String {
+        match named {
+            Named::Own(i) => prototype(&self.functions[i].input.params, &self.functions[i].input.returns),
+            Named::Foreign(i) => self
+                .env
+                .functions
+                .get(i as usize)
+                .map_or_else(String::new, |f: &Signature| prototype(&f.params, &f.returns)),
+            _ => String::new(),
+        }
+    }
+}
+
+/// The prototypes by which a function calls addresses.
+fn indirect_calls(f: &LinkFunction<'_>) -> Vec<String> {
+    use crate::input::{Operand, Stmt};
+    let mut found: Vec<String> = f
+        .input
+        .body
+        .iter()
+        .filter_map(|stmt| match stmt {
+            Stmt::Instr(instr) => instr.operands.iter().find_map(|operand| match operand {
+                Operand::Prototype(prototype) => Some(prototype),
+                _ => None,
+            }),
+            Stmt::Label(_) => None,
+        })
+        .map(|signature| prototype(&signature.params, &signature.returns))
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// How a function is called, as text: results, then parameters, a letter for each.
+fn prototype(params: &[Param], returns: &[Param]) -> String {
+    let letter = |param: &Param| match (param.ty, param.size) {
+        (ty, size) if ty.bytes() != size => format!("b{size}"),
+        (ScalarType::F32, _) => "f".to_owned(),
+        (ScalarType::F64, _) => "d".to_owned(),
+        (_, 4) => "i".to_owned(),
+        (_, 8) => "l".to_owned(),
+        (_, 1) => "b".to_owned(),
+        (_, size) => format!("b{size}"),
+    };
+    let mut text = String::from("#");
+    if returns.is_empty() {
+        text.push('v');
+    }
+    text.extend(returns.iter().chain(params).map(letter));
+    text
+}
+
+fn binding(linkage: Linkage) -> Binding {
+    match linkage {
+        Linkage::Internal => Binding::Local,
+        Linkage::Weak | Linkage::Common => Binding::Weak,
+        Linkage::Visible | Linkage::Extern => Binding::Global,
+    }
+}
+
+fn symbol(name: &str, section: Option<SectionId>, binding: Binding, kind: SymbolKind, other: u8) -> Symbol {
+    Symbol { name: name.to_owned(), section, binding, kind, other, value: 0, size: 0 }
+}
+
+fn entry(at: u64, symbol: SymbolId, kind: u32, addend: i64) -> Vec<u8> {
+    let words = [at, u64::from(symbol.0) << 32 | u64::from(kind), addend as u64];
+    words.into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Key {
+    Named(Named),
+    /// Constant bank 0 of a kernel.
+    Parameters(usize),
+    /// The frame description.
+    Frames,
+}
+
+/// Symbols in the making; local ones come first.
+#[derive(Default)]
+struct Table(Vec<(Symbol, Option<Key>)>);
+
+impl Table {
+    fn add(&mut self, symbol: Symbol, key: Option<Key>) {
+        self.0.push((symbol, key));
+    }
+
+    fn finish(mut self, image: &mut Image) -> FxHashMap<Key, SymbolId> {
+        self.0.sort_by_key(|(symbol, _)| symbol.binding != Binding::Local);
+        let ids = self.0.iter().enumerate().filter_map(|(i, (_, key))| Some(((*key)?, Image::symbol_id(i))));
+        let ids = ids.collect();
+        image.set_symbols(self.0.into_iter().map(|(symbol, _)| symbol).collect());
+        ids
+    }
+}
