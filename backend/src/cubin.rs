@@ -55,7 +55,7 @@ pub fn link(
         .iter()
         .map(|kernel| LinkFunction { input: kernel.input, code: &kernel.joined.kernel })
         .collect();
-    Linker::new(program, kernels, &functions, options, target)?.run(arguments, lines)
+    Linker::new(program, kernels, &functions, options, target).run(arguments, lines)
 }
 
 /// Bytes of a module's variables and of the constant banks that its kernels share.
@@ -92,12 +92,9 @@ impl<'a> Linker<'a> {
         functions: &'a [LinkFunction<'a>],
         options: &'a Options,
         target: &'static Target,
-    ) -> Result<Self, CodegenError> {
+    ) -> Self {
         let env = program.env();
-        if let Some(v) = env.variables.iter().find(|v| v.managed) {
-            return Err(CodegenError::unsupported(SrcId(0), format!("managed variable '{}'", v.name)));
-        }
-        Ok(Linker {
+        Linker {
             env,
             program,
             kernels,
@@ -106,7 +103,7 @@ impl<'a> Linker<'a> {
             target,
             image: Image::default(),
             places: vec![None; env.variables.len()],
-        })
+        }
     }
 
     fn run(mut self, arguments: &str, lines: Option<&Lines>) -> Result<(Vec<u8>, Sizes), CodegenError> {

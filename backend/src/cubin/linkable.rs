@@ -47,7 +47,7 @@ pub fn object(
             format!("objects for {}: linkers want the code that their finaliser reads beside it", options.sm);
         return Err(CodegenError::unsupported(SrcId(0), what));
     }
-    Linker::new(program, &[], functions, options, target)?.object(arguments)
+    Linker::new(program, &[], functions, options, target).object(arguments)
 }
 
 /// What a relocation of code or data names.
@@ -249,6 +249,7 @@ impl Linker<'_> {
             let (other, place) = match v.space {
                 Space::Shared => (STO_CUDA_SHARED, shared.map(|id| (id, u64::from(v.align)))),
                 Space::Const => (STO_CUDA_CONSTANT, self.place_of(key)),
+                _ if v.managed => (STO_CUDA_GLOBAL | STO_CUDA_MANAGED, self.place_of(key)),
                 _ => (STO_CUDA_GLOBAL, self.place_of(key)),
             };
             let place = place.filter(|_| !undefined);

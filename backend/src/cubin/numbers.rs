@@ -25,6 +25,8 @@ pub(super) const STO_CUDA_ENTRY: u8 = 0x10;
 /// `st_other` of the reserved shared memory's alias.
 pub(super) const STO_CUDA_RESERVED_SHARED: u8 = 0xa0;
 
+/// `st_other` of variables that host and device share.
+pub(super) const STO_CUDA_MANAGED: u8 = 4;
 /// `st_other` of variables in objects: where these lie.
 pub(super) const STO_CUDA_GLOBAL: u8 = 0x20;
 pub(super) const STO_CUDA_SHARED: u8 = 0x40;

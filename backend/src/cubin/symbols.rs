@@ -2,7 +2,7 @@
 
 use super::Linker;
 use super::elf::{Binding, Image, SectionId, Symbol, SymbolId, SymbolKind};
-use super::numbers::{STO_CUDA_ENTRY, STO_CUDA_RESERVED_SHARED};
+use super::numbers::{STO_CUDA_ENTRY, STO_CUDA_MANAGED, STO_CUDA_RESERVED_SHARED};
 use super::sections::{About, Loaded};
 use crate::input::Linkage;
 use ptx_isa::Space;
@@ -200,7 +200,7 @@ impl Linker<'_> {
                     section: Some(section),
                     binding,
                     kind: SymbolKind::Object,
-                    other: 0,
+                    other: if v.managed { STO_CUDA_MANAGED } else { 0 },
                     value,
                     size: v.size,
                 });
