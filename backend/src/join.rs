@@ -215,7 +215,8 @@ impl Shared {
                 _ => None,
             }));
         }
-        keys.sort_unstable();
+        // The functions' own first.
+        keys.sort_unstable_by_key(|&(at, i)| (at.unwrap_or(usize::MAX), i));
         keys.dedup();
         let variable = |&(at, i): &(Option<usize>, u32)| -> Option<&Variable> {
             match at {
@@ -225,7 +226,7 @@ impl Shared {
         };
         keys.retain(|key| variable(key).is_some());
         let variables: Vec<&Variable> = keys.iter().filter_map(variable).collect();
-        let (starts, static_bytes) = layout::place_shared(&variables, target);
+        let (starts, static_bytes) = layout::place_shared(env, &variables, target);
         Shared { starts: keys.into_iter().zip(starts).collect(), static_bytes }
     }
 }

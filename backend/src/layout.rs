@@ -45,18 +45,18 @@ pub struct SharedLayout {
 }
 
 impl SharedLayout {
-    /// Lays out the body's own shared variables and the module's that `uses` names; dynamic ones all
+    /// Lays out the body's own shared variables, and behind them the module's, that `uses` names; dynamic ones all
     /// start where the static ones end.
     pub fn new(env: &Env, func: &Function, target: &Target, uses: impl Fn(Symbol) -> bool) -> SharedLayout {
         let place = |symbol: Symbol, v: &Variable| v.space == Space::Shared && uses(symbol);
-        let symbols = (0..env.variables.len() as u32)
-            .map(Symbol::Global)
-            .chain((0..func.locals.len() as u32).map(Symbol::Local));
+        let symbols = (0..func.locals.len() as u32)
+            .map(Symbol::Local)
+            .chain((0..env.variables.len() as u32).map(Symbol::Global));
         let placed: Vec<(Symbol, &Variable)> = symbols
             .filter_map(|symbol| Some((symbol, variable(env, func, symbol).filter(|v| place(symbol, v))?)))
             .collect();
         let variables: Vec<&Variable> = placed.iter().map(|(_, v)| *v).collect();
-        let (starts, static_bytes) = place_shared(&variables, target);
+        let (starts, static_bytes) = place_shared(env, &variables, target);
         let mut layout = SharedLayout {
             static_bytes,
             globals: vec![None; env.variables.len()],
@@ -88,15 +88,16 @@ impl SharedLayout {
 }
 
 /// Where shared variables lie in the block's window, the target's base included, and the bytes of the static ones.
-/// Dynamic ones all start where the static ones end.
-pub fn place_shared(variables: &[&Variable], target: &Target) -> (Vec<u32>, u64) {
+/// Dynamic ones all start where the static ones end, and in a module that has one every kernel leaves room for it there.
+pub fn place_shared(env: &Env, variables: &[&Variable], target: &Target) -> (Vec<u32>, u64) {
     let mut end = 0;
     let mut starts = vec![0; variables.len()];
     for (start, v) in starts.iter_mut().zip(variables).filter(|(_, v)| !is_dynamic(v)) {
         *start = align_up(end, v.align);
         end = start.saturating_add(v.size);
     }
-    if let Some(align) = variables.iter().filter(|v| is_dynamic(v)).map(|v| v.align).max() {
+    let dynamic = variables.iter().copied().chain(&env.variables).filter(|v| is_dynamic(v));
+    if let Some(align) = dynamic.map(|v| v.align).max() {
         // The launch's bytes follow the static ones, so those end where the strictest dynamic array may start.
         end = align_up(end, align.max(16));
     }

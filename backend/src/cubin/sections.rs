@@ -205,16 +205,9 @@ impl Linker<'_> {
         if bytes == 0 && !dynamic {
             return None;
         }
-        let align = self
-            .env
-            .variables
-            .iter()
-            .chain(&f.input.locals)
-            .filter(|v| v.space == Space::Shared)
-            .map(|v| u64::from(v.align))
-            .max()
-            .unwrap_or(1)
-            .max(16);
+        let variables = self.env.variables.iter().chain(&f.input.locals);
+        let aligns = variables.filter(|v| v.space == Space::Shared).map(|v| u64::from(v.align));
+        let align = aligns.max().unwrap_or(1).max(if dynamic { 16 } else { 1 });
         let size = bytes + u64::from(self.target.shared_base);
         let flags = SHF_WRITE | SHF_ALLOC | SHF_INFO;
         let id = self.zero_section(format!(".nv.shared.{}", f.code.name), flags, align, size);
