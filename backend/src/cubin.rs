@@ -152,9 +152,7 @@ impl<'a> Linker<'a> {
         let sm = self.options.sm;
         let format = Format {
             relocatable: false,
-            e_flags: if lines.is_some() { 0x0900_0000 } else { 0x0600_0000 }
-                | u32::from(sm.number) << 8
-                | self.target.cubin.flags,
+            e_flags: lines::format_version(lines) << 24 | u32::from(sm.number) << 8 | self.target.cubin.flags,
             plain_header_segment: self.target.cubin.rela,
         };
         let written = self.image.write(format);

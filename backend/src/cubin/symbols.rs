@@ -57,9 +57,7 @@ impl Linker<'_> {
             symbols.push(section_symbol(section, &format!(".nv.constant2.{}", self.functions[i].code.name)));
         }
         let has_static = |&&(i, _): &&(usize, SectionId)| self.functions[i].code.resources.shared_bytes > 0;
-        let statics = loaded.shared.iter().filter(has_static);
-        let any_static = statics.clone().next().is_some();
-        for &(i, section) in statics {
+        for &(i, section) in loaded.shared.iter().filter(has_static) {
             symbols.push(section_symbol(section, &format!(".nv.shared.{}", self.functions[i].code.name)));
         }
         self.resolve_places(loaded.init, loaded.zeroed, loaded.constant3);
@@ -70,7 +68,7 @@ impl Linker<'_> {
             self.part_symbols(&mut symbols, loaded, binding, &mut parts);
         }
         symbols.extend(loaded.reserved.into_iter().flat_map(|section| self.reserved_symbols(section)));
-        if any_static && self.reserved_shared_bytes() > 0 {
+        if !loaded.shared.is_empty() && self.reserved_shared_bytes() > 0 {
             symbols.push(Symbol {
                 name: ".nv.reservedSmem.cap".into(),
                 section: None,
