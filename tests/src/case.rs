@@ -162,7 +162,7 @@ pub struct Input {
 pub struct Module {
     env: Arc<Env>,
     /// Every function with a body, and where its statements start.
-    functions: Vec<(Arc<Function>, Vec<usize>)>,
+    pub functions: Vec<(Arc<Function>, Vec<usize>)>,
     aliases: Vec<(String, String)>,
     /// What was found in it.
     messages: Vec<String>,

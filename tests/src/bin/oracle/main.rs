@@ -2,11 +2,12 @@
 //!
 //! For every PTX file and target: `ptx-check` finds errors exactly where ptxas does; the vendor's readers read
 //! our cubins and print their code as we do; the hazard checker finds nothing in our code and nothing in
-//! ptxas's, and sees damage to either; registers, instructions and spills stay near ptxas's. Then ptxas's code of the
+//! ptxas's, and sees damage to either; the order checker accepts ptxas's code; registers, instructions and spills stay near ptxas's. Then ptxas's code of the
 //! test cases and of the described kernels of the folders is run in the emulator, which must leave in memory what the
 //! interpreter does.
 //!
 //! `oracle --execute TEXT [TARGET] [FOLDER…]` runs only the cases that contain a text, with listings of those that differ;
+//! `oracle --order FILE-OR-FOLDER…` runs the order checker on ptxas's code alone;
 //! `oracle --run FILE.ptx FILE.cases …` runs described launches of any file, see [`launch`];
 //! `oracle --cubins [--target sm_NN] FILE-OR-FOLDER…` lists how our cubins differ from ptxas's, see [`cubins`], and
 //! `oracle --texts …` what `-v` prints otherwise, see [`texts`];
@@ -18,6 +19,7 @@ mod corpus;
 mod cubins;
 mod launch;
 mod mutations;
+mod order;
 mod pack;
 mod pair;
 mod texts;
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         Some("--texts") => texts::run(rest()),
         Some("--cubins") => cubins::run(rest()),
         Some("--run") => launch::run(rest()),
+        Some("--order") => order(rest().map(PathBuf::from)),
         Some("--pack") => pack_cases(rest().next(), rest().nth(1)),
         _ => compare(arguments.iter().map(PathBuf::from)),
     };
@@ -96,6 +99,24 @@ fn compare(paths: impl Iterator<Item = PathBuf>) -> Result<bool, String> {
     let compared = report(&pairs, &outcomes?, cpu);
     println!();
     Ok(report_execution(&executed, absent) && compared)
+}
+
+/// Runs the order checker on ptxas's code of files.
+fn order(paths: impl Iterator<Item = PathBuf>) -> Result<bool, String> {
+    let tools = Tools::find()?;
+    let mut files = Vec::new();
+    for path in paths {
+        collect(&path, &mut files).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    files.sort();
+    let scratch = std::env::temp_dir().join(format!("ptx-oracle-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).map_err(|error| error.to_string())?;
+    let mut all = order::Judged::default();
+    for pair in files.iter().flat_map(|file| pairs(file)) {
+        all.add(order::judge(&tools, &pair.file, &pair.arch(), &scratch));
+    }
+    let _ = std::fs::remove_dir_all(&scratch);
+    Ok(all.report())
 }
 
 fn pack_cases(folder: Option<&str>, target: Option<&str>) -> Result<bool, String> {
@@ -287,6 +308,9 @@ fn report(pairs: &[Pair], outcomes: &[Outcome], cpu: (f64, f64)) -> bool {
     );
     println!("hazard checker accepts {} of our functions", counts(outcomes, |o| o.clean.0));
     println!("               and {} of ptxas's", counts(outcomes, |o| o.clean.1));
+    let mut order = order::Judged::default();
+    outcomes.iter().for_each(|outcome| order.add(outcome.order.clone()));
+    let ordered = order.report();
     println!(
         "damage seen    stalls {} of ours, {} of ptxas's; waits {} of ours, {} of ptxas's",
         tally(outcomes, |o| o.stalls.0),
@@ -312,6 +336,7 @@ fn report(pairs: &[Pair], outcomes: &[Outcome], cpu: (f64, f64)) -> bool {
         cpu.0,
         cpu.1
     );
+    require(ordered, "the order checker refuses too much of ptxas's code");
     require(registers.is_some_and(|r| r <= MOST_REGISTERS), "too many registers");
     require(instructions.is_some_and(|r| r <= MOST_INSTRUCTIONS), "too many instructions");
     require(spilled.is_empty(), &format!("spills where ptxas has none: {}", spilled.join(", ")));

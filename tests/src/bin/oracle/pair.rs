@@ -2,6 +2,7 @@
 
 use crate::code;
 use crate::mutations::{self, Tally};
+use crate::order;
 use crate::tools::{self, Tools};
 use ptx_backend::hazard;
 use std::collections::BTreeMap;
@@ -36,6 +37,8 @@ pub(crate) struct Outcome {
     pub(crate) kernels: Vec<Kernel>,
     /// Functions without findings, and all, of ours and of the vendor's code.
     pub(crate) clean: (Counts, Counts),
+    /// What the order checker says of the vendor's code.
+    pub(crate) order: order::Judged,
     pub(crate) stalls: (Tally, Tally),
     pub(crate) waits: (Tally, Tally),
     /// Why the file is not compiled; not a failure where the file is not one of ours.
@@ -71,6 +74,7 @@ pub(crate) fn compare(tools: &Tools, pair: &Pair, scratch: &Path) -> Outcome {
     let vendor_sizes = sizes(&functions);
     outcome.clean.1 = functions.counts;
     (outcome.stalls.1, outcome.waits.1) = damage(pair, &functions, &mut missed);
+    outcome.order = order::judge(tools, &pair.file, &arch, scratch);
 
     let compiled = tools::run(&tools.ptxc, tools::compile_arguments(&arch, &pair.file, &ours));
     outcome.compiled = compiled.ok;
