@@ -117,6 +117,9 @@ fn one(
     if function.calls() {
         return Err("it calls");
     }
+    if !function.tables.is_empty() {
+        return Err("it branches through a list");
+    }
     let is_stack = |inst: &Inst| matches!(inst.form().mnemonic, "STL" | "LDL");
     if insts.iter().any(is_stack) {
         return Err("its frame is not known");
@@ -140,7 +143,7 @@ fn one(
     let insts = without_gatherings(sm, input, insts, &lines);
     let spills = vec![false; insts.len()];
     let never = dropped(input, &insts, &lines);
-    Ok(order::check(input, sm, &insts, Claims { lines: &lines, spills: &spills, never: &never }))
+    Ok(order::check(input, sm, &insts, Claims { lines: &lines, spills: &spills, never: &never, tables: &[] }))
 }
 
 /// Whether some statement's access or barrier is there more than once. Then one block of code has several turns of a loop,
