@@ -118,7 +118,7 @@ impl Code {
             let statement = &program.statements[rank as usize];
             let belongs = has_part(statement, part);
             // A warp's exchange waits for its threads, but orders no memory, and textures are waited for by counting too.
-            let exchanges = matches!(statement.what, What::Other | What::Load | What::Store);
+            let exchanges = matches!(statement.what, What::Other | What::Load | What::Store | What::Update);
             let waits = (part == Part::Barrier && exchanges)
                 || (part == Part::Await && !matches!(statement.what, What::Wait | What::Beside));
             // What calls and returns pass in memory is known to caller and callee alone.

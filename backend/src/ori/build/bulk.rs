@@ -195,7 +195,12 @@ impl<'a> Lowering<'a> {
                 Op::TensorReduce { dims, mode, op }
             }
         };
-        if !self.encodes(&op) {
+        // Prefetches have the modes of loads, and one form for each.
+        let like = match op {
+            Op::TensorPrefetch { dims, mode } => Op::TensorLoad { dims, mode, multicast: false, pair: false },
+            op => op,
+        };
+        if !self.encodes(&like) {
             return self.unsupported(instr, "this way of reading on the target");
         }
         self.one_by_one(|this, chosen| {

@@ -263,7 +263,9 @@ impl<'a> Lowering<'a> {
             },
             (Mod::Local, _) => Ok(self.pair(Src::constant(0, driver.local_window))),
             (Mod::Shared | Mod::SharedCta, Some(window)) => Ok(self.pair(Src::constant(0, window))),
-            (Mod::Shared | Mod::SharedCta, None) => Ok([Src::ZERO, self.s2r(sr::SHARED_WINDOW_HIGH)]),
+            (Mod::Shared | Mod::SharedCta | Mod::SharedCluster, None) => {
+                Ok([Src::ZERO, self.s2r(sr::SHARED_WINDOW_HIGH)])
+            }
             _ => self.unsupported(instr, &format!("the window of .{}", space.text())),
         }
     }
@@ -280,7 +282,9 @@ impl<'a> Lowering<'a> {
         let address = self.source(instr, 1, ScalarType::U64)?;
         match space {
             Mod::Global => self.result(instr, address),
-            Mod::Shared | Mod::SharedCta if self.target.driver.shared_window.is_none() => {
+            Mod::Shared | Mod::SharedCta | Mod::SharedCluster
+                if self.target.driver.shared_window.is_none() =>
+            {
                 // The window is aligned to 4 GiB.
                 let low = self.part(address, 0);
                 let high = if to { Src::ZERO } else { self.window(instr, space)?[1] };
