@@ -19,7 +19,6 @@ use crate::target::Target;
 use crate::{CodegenError, Options};
 use ptx_isa::{ScalarType, Space};
 use rustc_hash::FxHashMap;
-use sass::Field;
 
 /// Bytes of an instruction.
 const WORD: u64 = 16;
@@ -454,21 +453,14 @@ impl Linker<'_> {
         by_index: &dyn Fn(&Env, u32) -> Option<Named>,
     ) -> Result<(Vec<u128>, Vec<Open>), CodegenError> {
         let f = self.functions[i];
-        let sm = self.target.generation();
         let wrong = |what: &str| CodegenError::internal(SrcId(0), "object", what);
-        let (mut code, mut open) = (f.code.code.to_vec(), Vec::new());
+        let mut open = Vec::new();
         let half = |high| if high { R_CUDA_ABS32_HI_32 } else { R_CUDA_ABS32_LO_32 };
         for link in &f.code.links {
             let at = u64::from(link.at) * WORD;
             let (kind, named, addend) = match link.to {
-                LinkTo::Start => {
-                    let word =
-                        code.get_mut(link.at as usize).ok_or_else(|| wrong("a link outside the code"))?;
-                    let mut inst = sass::decode(sm, *word).ok_or_else(|| wrong("a word does not decode"))?;
-                    inst.set(Field::Target, (at + WORD).wrapping_neg());
-                    *word = sass::encode(sm, &inst).map_err(|error| wrong(&error.to_string()))?;
-                    continue;
-                }
+                // Filled in already: the function begins its section.
+                LinkTo::Start | LinkTo::Place(_) => continue,
                 LinkTo::Function(function) => {
                     let named = by_index(self.env, function).ok_or_else(|| wrong("a function is missing"))?;
                     (self.target.cubin.call_relocation, named, 0)
@@ -477,8 +469,6 @@ impl Linker<'_> {
                 LinkTo::Table(start) => {
                     (R_CUDA_CONST_FIELD21_38, Named::Tables(i), i64::from(start) - TABLE_BIAS)
                 }
-                // It counts from the function's start, and so does the return that reads it.
-                LinkTo::Place(_) => continue,
                 LinkTo::Symbol(Link { symbol, offset, high }) => {
                     let (named, space) = match symbol {
                         Name::Function(function) => (
@@ -503,7 +493,7 @@ impl Linker<'_> {
             };
             open.push(Open { at, kind, named, addend });
         }
-        Ok((code, open))
+        Ok((f.code.code.to_vec(), open))
     }
 
     /// What a linker computes the resources of kernels from.
