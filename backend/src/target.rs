@@ -251,7 +251,7 @@ const BLACKWELL_WORDS: DriverWords = DriverWords {
     descriptor: Some(0x358),
     ntid: 0x360,
     nctaid: 0x370,
-    shared_window: Some(0x2f0),
+    shared_window: None,
     local_window: 0x2f8,
     const_window: 0x120,
     param_window: ParamWindow::Parameters(0x348),
