@@ -147,6 +147,7 @@ impl<'a> Checker<'a> {
                 What::Beside => Ok(()),
                 What::Sync if events.is_empty() => Err("its barrier is missing"),
                 What::Sync => Ok(()),
+                What::Alias => self.has_alias_fence(statement, events),
                 What::Wait => self.has_wait(statement, events),
                 What::Fence => self.has_fence(statement, events),
                 What::Load | What::Store | What::Update | What::Copy => self.has_access(statement, events),
@@ -177,10 +178,22 @@ impl<'a> Checker<'a> {
         if !self.has_error_barriers(events, |event| self.precedes(fence, event)) {
             return Err("no ERRBAR after its MEMBAR");
         }
-        if !of(events, Part::Invalidate).any(|event| self.precedes(fence, event)) {
-            return Err("no CCTL after its MEMBAR");
+        self.has_invalidation(fence, events)
+    }
+
+    fn has_alias_fence(&self, statement: &Statement, events: &[Event]) -> Result<(), &'static str> {
+        let Some(fence) = of(events, Part::Membar).find(|event| event.reach >= statement.reach) else {
+            return Err("its MEMBAR is missing");
+        };
+        self.has_invalidation(fence, events)
+    }
+
+    /// What is read after the fence is not what the first-level cache had before.
+    fn has_invalidation(&self, fence: &Event, events: &[Event]) -> Result<(), &'static str> {
+        match of(events, Part::Invalidate).any(|event| self.precedes(fence, event)) {
+            true => Ok(()),
+            false => Err("no CCTL after its MEMBAR"),
         }
-        Ok(())
     }
 
     fn has_access(&self, statement: &Statement, events: &[Event]) -> Result<(), &'static str> {
@@ -190,7 +203,9 @@ impl<'a> Checker<'a> {
             What::Copy => Part::Copy,
             _ => Part::Store,
         };
-        let mut accesses = events.iter().filter(|event| event.part == own || event.part == Part::Update);
+        let own_accesses =
+            || events.iter().filter(move |event| event.part == own || event.part == Part::Update);
+        let mut accesses = own_accesses();
         let Some(first) = accesses.next() else { return Err("its access is missing") };
         let last = accesses.next_back().unwrap_or(first);
         if statement.once && last.at != first.at {
@@ -213,7 +228,11 @@ impl<'a> Checker<'a> {
         let invalidates = statement.acquires
             && beyond_block
             && (statement.place != Place::Shared || self.sm.0 >= FIRST_SM_WITH_CLUSTERS);
-        if invalidates && !of(events, Part::Invalidate).any(|event| self.precedes(last, event)) {
+        // A path with an access of its own, such as a loop that one memory needs, comes by the same invalidation as the others.
+        let follows = |event: &Event| {
+            self.precedes(first, event) && !own_accesses().any(|access| self.precedes(event, access))
+        };
+        if invalidates && !of(events, Part::Invalidate).any(follows) {
             return Err("no CCTL after its access");
         }
         Ok(())

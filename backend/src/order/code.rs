@@ -190,7 +190,7 @@ fn has_part(statement: &Statement, part: Part) -> bool {
         What::Copy => part == Part::Copy,
         What::Wait => matches!(part, Part::Close | Part::Await),
         What::Sync => part == Part::Barrier,
-        What::Fence => fence || part == Part::Invalidate,
+        What::Fence | What::Alias => fence || part == Part::Invalidate,
         What::Other => statement.addressed || !part.is_access(),
         What::Beside => !matches!(part, Part::Copy | Part::Close | Part::Call),
         What::Call | What::Return => true,

@@ -50,6 +50,8 @@ pub(super) enum What {
     Call,
     /// Gives results back.
     Return,
+    /// Makes accesses of one memory by several addresses see each other.
+    Alias,
     /// On a barrier object, or something that goes on beside the thread: ordered with everything.
     Beside,
     /// Not known here: what it does to memory is ordered with everything.
@@ -130,6 +132,9 @@ impl Statement {
             // The words of a map, like those of a variable.
             FormId::TensormapReplace | FormId::TensormapCpFenceproxy => {
                 return Some(Statement { what: What::Update, ..other });
+            }
+            FormId::FenceProxy if instr.opcode.has(Mod::Alias) => {
+                return Some(Statement { what: What::Alias, reach: Reach::System, ..other });
             }
             FormId::MbarrierInit
             | FormId::MbarrierExpectTx
@@ -231,6 +236,7 @@ impl Statement {
             | What::Wait
             | What::Fence
             | What::Sync
+            | What::Alias
             | What::Beside => true,
             What::Other | What::Return => false,
         }
