@@ -4,7 +4,7 @@ use super::operand::{Kind, Source};
 use super::{Block, Result, STACK_TOP, WARP, each};
 use crate::float::{BF16, F16, F32, F64, Format, Rounding};
 use crate::launch::FaultKind;
-use crate::memory::{Space, View, number, space_of};
+use crate::memory::{RANK_SHIFT, SHARED_WINDOW, Space, View, number, space_of};
 use sass::{Field, Inst};
 
 /// How an instruction's address is made.
@@ -289,12 +289,12 @@ impl Block<'_> {
         let op = inst.text(Field::Op).unwrap_or("");
         let tests = name == "ATOMS.CAST" || op.starts_with(".CAST");
         let compare = tests || name.ends_with(".CAS");
-        // What shared memory has not is done in global memory alone.
+        // What a block's own shared memory has not is done in global memory and in other blocks alone.
         let global_only =
             space == Space::Generic && !compare && op != ".EXCH" && (float || elsewhere_missing(ty));
         for lane in each(mask) {
             let address = self.address(w, lane, at, narrow)?;
-            if global_only && space_of(address) != Space::Global {
+            if global_only && self.is_own(address) {
                 self.set_predicate(w, lane, false, step.pd, false);
                 continue;
             }
@@ -388,6 +388,16 @@ fn multicast_words(ty: &str) -> Option<usize> {
     };
     let words = (bits * count).div_ceil(32);
     (words <= 4).then_some(words)
+}
+
+impl Block<'_> {
+    /// Whether a generic address is of the thread's own memory or of its block's.
+    fn is_own(&self, address: u64) -> bool {
+        match space_of(address) {
+            Space::Shared => (address - SHARED_WINDOW) >> RANK_SHIFT == self.cluster.rank() as u64,
+            space => space != Space::Global,
+        }
+    }
 }
 
 /// Whether shared memory has no atomic operations, swaps apart, on such elements.
