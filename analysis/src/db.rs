@@ -68,7 +68,7 @@ pub struct CacheModifier {
 }
 
 impl CacheModifiers {
-    /// An access with its modifier; `None` where that is what it says already, or it is no access of those.
+    /// The access with the modifier that the options give it. `None` where the options leave it as it is.
     pub fn of(self, opcode: &Opcode) -> Option<Opcode> {
         const CACHES: [Mod; 7] = [Mod::Ca, Mod::Cg, Mod::Cs, Mod::Lu, Mod::Cv, Mod::Wb, Mod::Wt];
         // These say what cannot be said beside a cache.
@@ -264,7 +264,7 @@ impl Database {
         Options::get(self).set_max_registers(self).with_durability(Durability::HIGH).to(limit);
     }
 
-    /// What a module leaves to others is no error then.
+    /// In a relocatable object, names that the module does not define are not errors.
     pub fn set_relocatable(&mut self, relocatable: bool) {
         Options::get(self).set_relocatable(self).with_durability(Durability::HIGH).to(relocatable);
     }

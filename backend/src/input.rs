@@ -133,13 +133,6 @@ pub struct Function {
     pub launch: Launch,
 }
 
-impl Function {
-    /// Bytes of the parameter block.
-    pub fn param_bytes(&self) -> u32 {
-        self.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0)
-    }
-}
-
 /// A part of a register, or its negation: `-%r1.b0`, `%r2.h10`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Part {
@@ -159,6 +152,20 @@ pub struct Selector {
     pub count: u8,
     /// As written, the highest place first.
     pub lanes: [u8; 4],
+}
+
+impl Selector {
+    /// The lanes that two-lane video instructions take of their sources when none are named: the first source's, then the
+    /// second's.
+    pub const PAIRS: [Selector; 2] = [
+        Selector { bits: 16, count: 2, lanes: [1, 0, 0, 0] },
+        Selector { bits: 16, count: 2, lanes: [3, 2, 0, 0] },
+    ];
+    /// The same for four lanes.
+    pub const QUARTETS: [Selector; 2] = [
+        Selector { bits: 8, count: 4, lanes: [3, 2, 1, 0] },
+        Selector { bits: 8, count: 4, lanes: [7, 6, 5, 4] },
+    ];
 }
 
 /// Performance-tuning directives of an entry.

@@ -180,12 +180,6 @@ fn slots(env: &Env) -> impl Iterator<Item = Symbol> {
     variables(true).chain(functions).chain(variables(false))
 }
 
-/// The symbol of a bank 4 slot: the inverse of [`address_slot`].
-pub fn slot_symbol(env: &Env, offset: u16) -> Symbol {
-    // Past the last there is no symbol; the number of none says so.
-    slots(env).nth(usize::from(offset / 8)).unwrap_or(Symbol::Function(env.functions.len() as u32))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -93,6 +93,11 @@ fn of(events: &[Event], part: Part) -> impl Iterator<Item = &Event> {
     events.iter().filter(move |event| event.part == part)
 }
 
+/// The `MEMBAR` of a fence, of its scope at least.
+fn has_membar<'a>(statement: &Statement, events: &'a [Event]) -> Result<&'a Event, &'static str> {
+    of(events, Part::Membar).find(|event| event.reach >= statement.reach).ok_or("its MEMBAR is missing")
+}
+
 struct Checker<'a> {
     program: &'a Program,
     code: &'a Code,
@@ -169,9 +174,7 @@ impl<'a> Checker<'a> {
     }
 
     fn has_fence(&self, statement: &Statement, events: &[Event]) -> Result<(), &'static str> {
-        let Some(fence) = of(events, Part::Membar).find(|event| event.reach >= statement.reach) else {
-            return Err("its MEMBAR is missing");
-        };
+        let fence = has_membar(statement, events)?;
         if statement.reach == Reach::Block {
             return Ok(());
         }
@@ -182,9 +185,7 @@ impl<'a> Checker<'a> {
     }
 
     fn has_alias_fence(&self, statement: &Statement, events: &[Event]) -> Result<(), &'static str> {
-        let Some(fence) = of(events, Part::Membar).find(|event| event.reach >= statement.reach) else {
-            return Err("its MEMBAR is missing");
-        };
+        let fence = has_membar(statement, events)?;
         self.has_invalidation(fence, events)
     }
 

@@ -302,7 +302,7 @@ impl Program {
     }
 }
 
-/// What ptxas leaves behind the files of a header with directories.
+/// Bytes that ptxas leaves after the file table of a header with directories.
 const PADDING: usize = 4;
 /// Files have numbers, and what lies between is written too.
 const MOST_FILES: u32 = 1 << 16;

@@ -95,7 +95,7 @@ impl Linker<'_> {
             open.push(relocs);
         }
 
-        // Sections that describe. Tools look for the notes behind the frames.
+        // Sections that describe the code. Tools look for the notes after the frames.
         let sizes: Vec<u64> = code.iter().map(|words| words.len() as u64 * WORD).collect();
         let (frame_bytes, frame_addresses) = note::debug_frame(&sizes);
         let frames = self.image.add_section(Self::plain(".debug_frame", SHT_PROGBITS, 0, 1, frame_bytes));

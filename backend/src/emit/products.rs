@@ -42,7 +42,7 @@ pub(super) fn join(sm: Sm, insts: &mut Vec<MachInst>) {
     let mut busy = Busy::default();
     // What was written since the first of them.
     let mut fresh = Busy::default();
-    // The last product, and behind it its wait.
+    // The last product; its wait follows it.
     let mut last: Option<usize> = None;
     let mut dead = vec![false; insts.len()];
     for at in 0..insts.len() {
@@ -50,7 +50,7 @@ pub(super) fn join(sm: Sm, insts: &mut Vec<MachInst>) {
         let name = inst.form().name;
         if is_product(inst) {
             let used = general(sm, inst);
-            // What is written behind an arrival has to be told of by another one.
+            // Registers written after an arrival need another arrival.
             let joins = used.iter().all(|of| {
                 !fresh.touches(of) && if of.role == Role::A { !busy.touches(of) } else { busy.goes_on(of) }
             });

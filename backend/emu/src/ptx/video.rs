@@ -5,16 +5,6 @@ use super::{Block, Step, each};
 use ptx_backend::input::{Instr, Part, Selector};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType};
 
-/// Lanes in their order: those of the first source, and those of the second behind them.
-const PAIRS: [Selector; 2] = [
-    Selector { bits: 16, count: 2, lanes: [1, 0, 0, 0] },
-    Selector { bits: 16, count: 2, lanes: [3, 2, 0, 0] },
-];
-const QUARTETS: [Selector; 2] = [
-    Selector { bits: 8, count: 4, lanes: [3, 2, 1, 0] },
-    Selector { bits: 8, count: 4, lanes: [7, 6, 5, 4] },
-];
-
 impl Block<'_> {
     pub(super) fn video(&mut self, w: usize, pc: u32, mask: u32, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
@@ -172,7 +162,7 @@ fn simd(
     [a, b, c]: [u32; 3],
     count: u8,
 ) -> Step<u32> {
-    let usual = if count == 2 { PAIRS } else { QUARTETS };
+    let usual = if count == 2 { Selector::PAIRS } else { Selector::QUARTETS };
     let bits = usual[0].bits;
     let both = u64::from(b) << 32 | u64::from(a);
     let selector = |operand: usize| parts[operand].and_then(|part| part.selector);

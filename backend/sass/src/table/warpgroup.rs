@@ -127,7 +127,7 @@ const A_OPERAND: RegOperand = counted(reg_at(Field::Ra, 24, Role::A), Count::Fix
 const A: Piece = op(A_OPERAND);
 const NEG_A: Piece = op(RegOperand { neg: Some(FieldSpec::new(Field::NegA, 72, 1)), ..A_OPERAND });
 
-/// The descriptor of the second factor, behind the pair of registers that is named.
+/// The descriptor of the second factor. The text names the first of its two pairs of registers.
 const fn second(suffix: Option<FieldSpec>) -> Piece {
     let reg = counted(ureg_at(Field::URb, 32, Role::B), Count::Fixed(4));
     handle("gdesc", RegOperand { suffix, ..reg }, None)

@@ -38,8 +38,8 @@ impl<'a> Lowering<'a> {
         self.result(instr, policy)
     }
 
-    /// What stands where an access names the window: that, or the policy that it has as its last operand. Threads that
-    /// execute it together get the policy of one.
+    /// The descriptor of an access: its cache policy, if it has one as its last operand, else that of the window. Threads
+    /// that execute it together use the policy of one of them.
     pub(super) fn descriptor_of(&mut self, instr: &Statement<'a>) -> Result<Src> {
         let last = instr.operand_count().saturating_sub(1);
         match self.cache_policy(instr, last)? {

@@ -70,13 +70,7 @@ impl<'a> Lowering<'a> {
         if !self.encodes(&op) {
             return self.unsupported(instr, &format!("to .{} on the target", to.text()));
         }
-        let mut srcs = Vec::new();
-        for i in 1..=count {
-            srcs.push(self.source(instr, i, from)?);
-        }
-        srcs.push(Src::ZERO);
-        let result = self.reg(op, &srcs);
-        self.result(instr, result)
+        self.narrow_pair(instr, op, count, from)
     }
 
     /// `cvt` of a pair of narrow floats to two halves.
@@ -146,6 +140,11 @@ impl<'a> Lowering<'a> {
         if !self.encodes(&op) {
             return self.unsupported(instr, "scale factors on the target");
         }
+        self.narrow_pair(instr, op, count, from)
+    }
+
+    /// The result of an operation on a pair in as many sources, which are followed by what its upper half is: zero.
+    fn narrow_pair(&mut self, instr: &Statement<'a>, op: Op, count: usize, from: ScalarType) -> Result<()> {
         let mut srcs = Vec::new();
         for i in 1..=count {
             srcs.push(self.source(instr, i, from)?);

@@ -205,7 +205,8 @@ impl<'a> Lowering<'a> {
         if matches!(state, Operand::Sink) { Ok(()) } else { self.write(state, before) }
     }
 
-    /// `cp.async.mbarrier.arrive`: one thread when its copies have come. Without `.noinc` nobody expected it.
+    /// `cp.async.mbarrier.arrive`: the thread arrives when its copies are complete. Without `.noinc` the pending count of
+    /// the barrier object grows by one for that first.
     pub(super) fn arrive_behind_copies(&mut self, instr: &Statement<'a>) -> Result<()> {
         let expected = instr.has(Mod::Noinc);
         let At { address, base, offset } = self.object(instr, 0)?;

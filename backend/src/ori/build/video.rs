@@ -9,15 +9,6 @@ use crate::ori::ir::Src;
 use crate::ori::op::{ICmp, Op};
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// Lanes in their order: those of the first source, and those of the second behind them.
-const PAIRS: [Selector; 2] = [
-    Selector { bits: 16, count: 2, lanes: [1, 0, 0, 0] },
-    Selector { bits: 16, count: 2, lanes: [3, 2, 0, 0] },
-];
-const QUARTETS: [Selector; 2] = [
-    Selector { bits: 8, count: 4, lanes: [3, 2, 1, 0] },
-    Selector { bits: 8, count: 4, lanes: [7, 6, 5, 4] },
-];
 /// The bytes of a register as `PRMT` numbers them: its own, those of the other one, and where the sign is copied.
 const OWN_BYTES: u32 = 0x3210;
 const OTHER: u32 = 4;
@@ -87,8 +78,8 @@ impl<'a> Lowering<'a> {
             | FormId::Vabsdiff2
             | FormId::Vmin2
             | FormId::Vmax2
-            | FormId::Vset2 => PAIRS,
-            _ => QUARTETS,
+            | FormId::Vset2 => Selector::PAIRS,
+            _ => Selector::QUARTETS,
         };
         let function = self.video_function(instr)?;
         let (to, signs) = self.video_types(instr)?;

@@ -84,13 +84,9 @@ fn main() -> ExitCode {
 
 fn compare(paths: impl Iterator<Item = PathBuf>) -> Result<bool, String> {
     let tools = Tools::find()?;
-    let mut files = Vec::new();
-    for path in paths {
-        collect(&path, &mut files).map_err(|error| format!("{}: {error}", path.display()))?;
-    }
-    files.sort();
+    let files = files_in(paths)?;
     let pairs: Vec<Pair> = files.iter().flat_map(|file| pairs(file)).collect();
-    let scratch = std::env::temp_dir().join(format!("ptx-oracle-{}", std::process::id()));
+    let scratch = scratch_folder();
     let outcomes = in_parallel(&tools, &pairs, &scratch);
     let cpu = measure(&tools, &pairs, &outcomes, &scratch);
     let (launched, absent) = corpus::find(&files)?;
@@ -104,12 +100,8 @@ fn compare(paths: impl Iterator<Item = PathBuf>) -> Result<bool, String> {
 /// Runs the order checker on ptxas's code of files.
 fn order(paths: impl Iterator<Item = PathBuf>) -> Result<bool, String> {
     let tools = Tools::find()?;
-    let mut files = Vec::new();
-    for path in paths {
-        collect(&path, &mut files).map_err(|error| format!("{}: {error}", path.display()))?;
-    }
-    files.sort();
-    let scratch = std::env::temp_dir().join(format!("ptx-oracle-{}", std::process::id()));
+    let files = files_in(paths)?;
+    let scratch = scratch_folder();
     std::fs::create_dir_all(&scratch).map_err(|error| error.to_string())?;
     let mut all = order::Judged::default();
     for pair in files.iter().flat_map(|file| pairs(file)) {
@@ -130,7 +122,7 @@ fn pack_cases(folder: Option<&str>, target: Option<&str>) -> Result<bool, String
 /// Runs ptxas's code of the cases whose text contains `wanted`; whether all is as it must be.
 fn execute<'a>(wanted: &str, rest: impl Iterator<Item = &'a str>) -> Result<bool, String> {
     let tools = Tools::find()?;
-    let scratch = std::env::temp_dir().join(format!("ptx-oracle-{}", std::process::id()));
+    let scratch = scratch_folder();
     let (mut target, mut files) = (None, Vec::new());
     for word in rest {
         match word.parse() {
@@ -195,6 +187,21 @@ fn report_execution(triangle: &Triangle, absent: usize) -> bool {
     let mut counts = triangle.agree.values().chain(triangle.launched.values());
     let agree = counts.all(|count| count.good == count.all);
     agree && triangle.hazards == 0 && seen.good * 100 >= seen.all * LEAST_SEEN
+}
+
+/// The PTX files that are named or lie in folders that are, in order.
+fn files_in(paths: impl Iterator<Item = PathBuf>) -> Result<Vec<PathBuf>, String> {
+    let mut files = Vec::new();
+    for path in paths {
+        collect(&path, &mut files).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Where this process writes what it compiles; it removes the folder.
+fn scratch_folder() -> PathBuf {
+    std::env::temp_dir().join(format!("ptx-oracle-{}", std::process::id()))
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
