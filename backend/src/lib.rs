@@ -19,6 +19,7 @@ pub mod join;
 pub mod layout;
 pub mod legalize;
 pub mod mach;
+pub mod occupancy;
 pub mod order;
 pub mod ori;
 pub mod phase;

@@ -7,6 +7,7 @@
 //! [`Fault`], never a guess.
 
 pub mod approximate;
+pub mod clock;
 mod copies;
 pub mod cubin;
 pub mod device;
@@ -22,6 +23,7 @@ pub mod sparse;
 mod system;
 pub mod tensormap;
 pub mod texture;
+pub mod trace;
 mod transfers;
 mod warpgroup;
 

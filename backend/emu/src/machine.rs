@@ -14,10 +14,11 @@ mod hazard;
 mod matrix;
 mod memory;
 mod operand;
+mod record;
 mod sync;
 mod system;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod texture;
 mod warpgroup;
 
@@ -25,8 +26,10 @@ use crate::copies::Copies;
 use crate::device::Device;
 use crate::launch::{Fault, FaultKind, Launch, WARP, Work};
 use crate::memory::UNWRITTEN;
+use crate::trace::Trace;
 use crate::transfers::Transfers;
 use decode::Step as Instruction;
+pub(crate) use hazard::counted_wait;
 use ptx_backend::input::{Env, Symbol};
 use ptx_backend::join::Joined;
 use ptx_backend::layout;
@@ -52,6 +55,8 @@ type Result<T> = std::result::Result<T, FaultKind>;
 pub struct Kernel {
     pub sm: Sm,
     pub code: Vec<u128>,
+    /// Of a thread.
+    pub registers: u32,
     /// Static shared memory in bytes, without what the target reserves.
     pub shared_bytes: u32,
     /// Bytes of stack that the code asks for; the machine gives at least `STACK_BYTES`.
@@ -107,6 +112,7 @@ impl Kernel {
         Kernel {
             sm,
             code: function.code.to_vec(),
+            registers: function.resources.registers,
             shared_bytes: function.resources.shared_bytes,
             stack_bytes: function.resources.stack_bytes,
             bank2: joined.constants.clone(),
@@ -152,6 +158,26 @@ pub fn run_covering(
     device: &mut Device,
     covered: &mut Vec<bool>,
 ) -> std::result::Result<Work, Fault> {
+    run_watched(kernel, launch, device, covered, &mut None)
+}
+
+/// Runs a kernel and writes down what its warps do.
+///
+/// # Errors
+/// As [`run`].
+pub fn trace(kernel: &Kernel, launch: &Launch, device: &mut Device) -> std::result::Result<Trace, Fault> {
+    let mut recorder = Some(Box::default());
+    run_watched(kernel, launch, device, &mut Vec::new(), &mut recorder)?;
+    Ok(recorder.map(|recorder: Box<record::Recorder>| recorder.trace).unwrap_or_default())
+}
+
+fn run_watched(
+    kernel: &Kernel,
+    launch: &Launch,
+    device: &mut Device,
+    covered: &mut Vec<bool>,
+    recorder: &mut Option<Box<record::Recorder>>,
+) -> std::result::Result<Work, Fault> {
     let sm = ptx_isa::Sm::new(kernel.sm.0.into());
     let target = Target::of(sm).ok_or_else(|| FaultKind::Unsupported(format!("{sm}")).at(0))?;
     let code = decode::decode(kernel)?;
@@ -169,8 +195,13 @@ pub fn run_covering(
         let mut block = Block::new(&machine, device, &ctaids);
         block.covered = std::mem::take(covered);
         block.covered.resize(machine.code.len(), false);
+        block.recorder = recorder.take();
+        if let Some(recorder) = &mut block.recorder {
+            recorder.begin(ctaids.len(), block.warps.len());
+        }
         let result = block.run(&mut work);
         *covered = std::mem::take(&mut block.covered);
+        *recorder = block.recorder.take();
         result.map_err(|(pc, kind)| kind.at(pc as usize))?;
     }
     // Those that the kernel has not changed are again what all have for them.
@@ -313,6 +344,8 @@ struct Block<'a> {
     transfers: Transfers<bulk::Reduction>,
     /// Instructions that acted in some thread.
     covered: Vec<bool>,
+    /// Writes down what the warps do, where somebody wants to know.
+    recorder: Option<Box<record::Recorder>>,
 }
 
 impl<'a> Block<'a> {
@@ -330,6 +363,7 @@ impl<'a> Block<'a> {
             cluster: cluster::Cluster::new(ctaids, warps),
             transfers: Transfers::default(),
             covered: Vec::new(),
+            recorder: None,
         }
     }
 
