@@ -407,9 +407,24 @@ pub fn link_watched(
         let range = text_size::TextRange::empty(0.into());
         vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("not linked: {error}"))]
     };
+    let text = file.text(db);
+    let may_have = match options.lines {
+        LineTables::Given => text.contains(".loc"),
+        LineTables::Always => true,
+        LineTables::Never => false,
+    };
+    let positions = may_have.then(|| Positions::read(text));
+    let positions = positions.filter(|p| options.lines == LineTables::Always || p.any());
     if target.relocatable {
-        let object = cubin::object(&program, &linked, &target, &options.arguments).map_err(not_linked)?;
-        return Ok(Linked { cubin: object, kernels: Vec::new(), sizes: Default::default() });
+        let lines = positions.map(|mut positions| {
+            for (function, &item) in linked.iter().zip(&compiled_items) {
+                positions.add_code(db, file, std::iter::once((item, function.code, 0)));
+            }
+            positions.finish()
+        });
+        let object = cubin::object(&program, &linked, &target, &options.arguments, lines.as_ref());
+        let cubin = object.map_err(not_linked)?;
+        return Ok(Linked { cubin, kernels: Vec::new(), sizes: Default::default() });
     }
     let Some(row) = Target::of(target.sm) else { return Err(errors) };
     let mut joined = Vec::new();
@@ -435,14 +450,6 @@ pub fn link_watched(
     let reports = reports.collect();
     let kernels: Vec<Kernel<'_>> =
         joined.iter().map(|(own, joined)| Kernel { input: own.input, joined }).collect();
-    let text = file.text(db);
-    let may_have = match options.lines {
-        LineTables::Given => text.contains(".loc"),
-        LineTables::Always => true,
-        LineTables::Never => false,
-    };
-    let positions = may_have.then(|| Positions::read(text));
-    let positions = positions.filter(|p| options.lines == LineTables::Always || p.any());
     let lines = positions.map(|mut positions| {
         let place = |name: &str, entry: bool| {
             linked.iter().position(|f| f.input.entry == entry && f.input.name == name)
@@ -451,7 +458,7 @@ pub fn link_watched(
             let parts = joined.parts.iter().filter_map(|part| Some((place(&part.name, false)?, part.start)));
             let pieces = place(&own.input.name, true).map(|at| (at, 0)).into_iter().chain(parts);
             let pieces = pieces.map(|(at, start)| (compiled_items[at], linked[at].code, start));
-            positions.add_kernel(db, file, pieces);
+            positions.add_code(db, file, pieces);
         }
         positions.finish()
     });

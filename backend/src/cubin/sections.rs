@@ -82,8 +82,7 @@ impl Linker<'_> {
         let cuda_note = self.image.add_section(cuda_note);
         let module_info = self.linked(Self::plain(".nv.info", SHT_CUDA_INFO, 0, 4, Vec::new()));
         if self.target.cubin.rela {
-            let compat =
-                Self::plain(".nv.compat", SHT_CUDA_COMPAT, 0, 4, info::compat(self.options.sm, self.target));
+            let compat = Self::plain(".nv.compat", SHT_CUDA_COMPAT, 0, 4, info::compat(self.options.sm));
             let compat = self.image.add_section(compat);
             let note = self.image.section_mut(cuda_note);
             note.flags |= SHF_INFO;
