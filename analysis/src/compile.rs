@@ -23,11 +23,12 @@ use text_size::TextSize;
 
 use crate::check::lints;
 use crate::db::{Cancelled, Database, Db, Options, SourceFile};
+use crate::debug_data::{self, Piece};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::items::{Item, items};
 use crate::lines::Positions;
 use crate::lower::{function, lower};
-use crate::module::{architecture, module};
+use crate::module::{architecture, header, module};
 use crate::reach::wanted;
 
 /// A compiled function, or why there is none.
@@ -287,6 +288,8 @@ pub struct LinkOptions {
     /// Recorded in the cubin as the tool's command line.
     pub arguments: String,
     pub lines: LineTables,
+    /// Debug data is passed through, as it is for a module whose target says `debug`.
+    pub debug: bool,
 }
 
 /// When line tables are written.
@@ -415,6 +418,23 @@ pub fn link_watched(
     };
     let positions = may_have.then(|| Positions::read(text));
     let positions = positions.filter(|p| options.lines == LineTables::Always || p.any());
+    let Some(row) = Target::of(target.sm) else { return Err(errors) };
+    let says_debug = || header(db, file).target.options.iter().any(|option| option == "debug");
+    let has_debug = options.lines != LineTables::Never && (options.debug || says_debug());
+    // `places`: where the code of each function is.
+    let debug = |places: Vec<Option<(usize, u64)>>| {
+        let pieces = linked.iter().zip(&compiled_items).zip(places);
+        let pieces: Vec<Piece<'_, '_>> = pieces
+            .map(|((function, &item), place)| Piece {
+                item,
+                input: function.input,
+                code: function.code,
+                place,
+            })
+            .collect();
+        let read = || debug_data::read(db, file, &module.env, row, target.relocatable, &pieces);
+        has_debug.then(read).flatten()
+    };
     if target.relocatable {
         let lines = positions.map(|mut positions| {
             for (function, &item) in linked.iter().zip(&compiled_items) {
@@ -422,11 +442,13 @@ pub fn link_watched(
             }
             positions.finish()
         });
-        let object = cubin::object(&program, &linked, &target, &options.arguments, lines.as_ref());
+        let places: Vec<_> = (0..linked.len()).map(|function| Some((function, 0))).collect();
+        let debug = debug(places);
+        let object =
+            cubin::object(&program, &linked, &target, &options.arguments, lines.as_ref(), debug.as_ref());
         let cubin = object.map_err(not_linked)?;
         return Ok(Linked { cubin, kernels: Vec::new(), sizes: Default::default() });
     }
-    let Some(row) = Target::of(target.sm) else { return Err(errors) };
     let mut joined = Vec::new();
     for function in linked.iter().rev().filter(|function| function.code.entry) {
         joined.push((*function, program.join(*function, row).map_err(not_linked)?));
@@ -462,7 +484,18 @@ pub fn link_watched(
         }
         positions.finish()
     });
-    match cubin::link(&program, &kernels, &target, &options.arguments, lines.as_ref()) {
+    // A function of several kernels is described where the first has it.
+    let place = |function: &LinkFunction<'_>| {
+        joined.iter().enumerate().find_map(|(kernel, (own, joined))| {
+            if function.code.entry {
+                return (own.input.name == function.input.name).then_some((kernel, 0));
+            }
+            let part = joined.parts.iter().find(|part| part.name == function.input.name)?;
+            Some((kernel, part.start))
+        })
+    };
+    let debug = debug(linked.iter().map(place).collect());
+    match cubin::link(&program, &kernels, &target, &options.arguments, lines.as_ref(), debug.as_ref()) {
         Ok((cubin, sizes)) => Ok(Linked { cubin, kernels: reports, sizes }),
         Err(error) => Err(not_linked(error)),
     }

@@ -44,6 +44,8 @@ pub(super) enum Referent {
     Kernel(usize),
     /// A function of the driver.
     Extern(u32),
+    /// A section of an object, by its number among those that others refer to.
+    Section(usize),
 }
 
 pub(super) struct Globals {

@@ -83,15 +83,6 @@ const SET_ADDRESS: u8 = 2;
 /// offset of the function's name in `.debug_str`.
 const INLINED_AT: u8 = 0x90;
 
-/// The top byte of `e_flags`: what a reader of line tables has to know.
-pub(super) fn format_version(lines: Option<&Lines>) -> u32 {
-    match lines {
-        None => 6,
-        Some(lines) if lines.places.iter().any(|place| place.inlined.is_some()) => 10,
-        Some(_) => 9,
-    }
-}
-
 /// A section, and the relocations of its sequences' addresses.
 pub(super) struct Section {
     pub(super) bytes: Vec<u8>,
@@ -336,7 +327,7 @@ fn special(lines: i64, bytes: u64) -> Option<u8> {
 }
 
 /// A number in LEB128.
-fn unsigned(out: &mut Vec<u8>, mut value: u64) {
+pub(super) fn unsigned(out: &mut Vec<u8>, mut value: u64) {
     loop {
         let low = (value & 0x7f) as u8;
         value >>= 7;

@@ -6,9 +6,11 @@
 //! before sm_90.
 
 use super::data::{Data, Referent, Reloc};
+use super::debug::{Debug, frame};
 use super::elf::{Binding, Body, Format, Image, Section, SectionId, Symbol, SymbolId, SymbolKind};
 use super::info::{Attribute, Records, compat};
-use super::lines::{Lines, format_version};
+use super::lines::Lines;
+use super::note::Unwound;
 use super::numbers::*;
 use super::symbols::Names;
 use super::{LinkFunction, Linker, note};
@@ -41,6 +43,7 @@ pub fn object(
     options: &Options,
     arguments: &str,
     lines: Option<&Lines>,
+    debug: Option<&Debug>,
 ) -> Result<Vec<u8>, CodegenError> {
     let target = Target::of(options.sm)
         .ok_or_else(|| CodegenError::unsupported(SrcId(0), format!("code for {}", options.sm)))?;
@@ -51,7 +54,7 @@ pub fn object(
         );
         return Err(CodegenError::Limit { at: SrcId(0), what });
     }
-    Linker::new(program, &[], functions, options, target).object(arguments, lines)
+    Linker::new(program, &[], functions, options, target).object(arguments, lines, debug)
 }
 
 /// What a relocation of code or data names.
@@ -77,7 +80,12 @@ struct Open {
 }
 
 impl Linker<'_> {
-    fn object(mut self, arguments: &str, lines: Option<&Lines>) -> Result<Vec<u8>, CodegenError> {
+    fn object(
+        mut self,
+        arguments: &str,
+        lines: Option<&Lines>,
+        debug: Option<&Debug>,
+    ) -> Result<Vec<u8>, CodegenError> {
         let (globals, constants) = (self.global_data()?, self.constant_data()?);
         let of_name: FxHashMap<&str, usize> =
             self.functions.iter().enumerate().map(|(i, f)| (f.code.name.as_str(), i)).collect();
@@ -102,7 +110,13 @@ impl Linker<'_> {
 
         // Sections that describe the code. Tools look for the notes after the frames.
         let sizes: Vec<u64> = code.iter().map(|words| words.len() as u64 * WORD).collect();
-        let (frame_bytes, frame_addresses) = note::debug_frame(&sizes);
+        let sm = sass::Sm(self.options.sm.number as u8);
+        let unwound: Vec<Unwound> = code
+            .iter()
+            .zip(&sizes)
+            .map(|(words, &code_bytes)| Unwound { code_bytes, frame: frame(sm, words) })
+            .collect();
+        let (frame_bytes, frame_addresses) = note::debug_frame(&unwound);
         let frames = self.image.add_section(Self::plain(".debug_frame", SHT_PROGBITS, 0, 1, frame_bytes));
         let mut line_tables = Vec::new();
         if let Some(lines) = lines {
@@ -113,11 +127,29 @@ impl Linker<'_> {
                 let id = self.image.add_section(Self::plain(name, SHT_PROGBITS, 0, 1, table.bytes));
                 line_tables.push((name, id, table.relocs));
             }
-            for (name, bytes) in [(".debug_str", &lines.strings), (&*text_name, &lines.text)] {
+            // With all debug data they are one of them.
+            let strings: &[u8] = if debug.is_some() { &[] } else { &lines.strings };
+            for (name, bytes) in [(".debug_str", strings), (&*text_name, &lines.text)] {
                 if !bytes.is_empty() {
-                    self.image.add_section(Self::plain(name, SHT_PROGBITS, 0, 1, bytes.clone()));
+                    self.image.add_section(Self::plain(name, SHT_PROGBITS, 0, 1, bytes.to_vec()));
                 }
             }
+        }
+        // Sections that debug data name, and what stands in these for others.
+        let mut named_sections: Vec<(&str, SectionId)> = Vec::new();
+        let own = debug.map_or(&[][..], |debug| &debug.sections);
+        for section in own {
+            let bytes = section.bytes.clone();
+            let id = self.image.add_section(Self::plain(section.name.as_str(), SHT_PROGBITS, 0, 1, bytes));
+            named_sections.push((&section.name, id));
+        }
+        named_sections.extend(line_tables.iter().map(|&(name, id, _)| (name, id)));
+        for section in own {
+            let find = |name: &str| named_sections.iter().position(|(known, _)| *known == name);
+            let relocs = section.relocs(&self.env.variables, &find);
+            let id = find(&section.name).map(|at| named_sections[at].1);
+            line_tables
+                .extend(id.filter(|_| !relocs.is_empty()).map(|id| (section.name.as_str(), id, relocs)));
         }
         let tool_note = self.image.add_section(Self::plain(
             ".note.nv.tkinfo",
@@ -241,6 +273,9 @@ impl Linker<'_> {
             table.add(section(name, id), None);
         }
         table.add(section(".debug_frame", frames), Some(Key::Frames));
+        for (i, &(name, id)) in named_sections.iter().enumerate() {
+            table.add(section(name, id), Some(Key::Debug(i)));
+        }
         for i in 0..names.len() {
             table.add(section(&format!(".text.{}", names[i]), text[i]), None);
             if let Some(id) = parameters[i] {
@@ -335,6 +370,10 @@ impl Linker<'_> {
                     Referent::Variable(i) => Some(Named::Variable(i)),
                     Referent::Extern(i) => by_index(env, i),
                     Referent::Kernel(i) => Some(Named::Own(i)),
+                    Referent::Section(i) => {
+                        let symbol = ids.get(&Key::Debug(i)).copied().unwrap_or(SymbolId(0));
+                        return entry(reloc.at, symbol, reloc.kind, reloc.addend);
+                    }
                 };
                 entry(reloc.at, named.map_or(SymbolId(0), id), reloc.kind, reloc.addend)
             });
@@ -395,7 +434,7 @@ impl Linker<'_> {
         self.image.section_mut(module_info).body = Body::Bytes(self.object_records(&id));
         self.describe_calls(call_graph, prototypes, &open, &foreign, &by_index, &id);
         let format = Format {
-            e_flags: format_version(lines) << 24 | u32::from(self.options.sm.number) << 8 | EF_CUDA_SASS,
+            e_flags: cuda_note.0 << 24 | u32::from(self.options.sm.number) << 8 | EF_CUDA_SASS,
             plain_header_segment: self.target.cubin.rela,
             relocatable: true,
         };
@@ -686,6 +725,8 @@ enum Key {
     Parameters(usize),
     /// The frame description.
     Frames,
+    /// A section that debug data name.
+    Debug(usize),
 }
 
 /// Symbols in the making; local ones come first.

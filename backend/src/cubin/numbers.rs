@@ -47,6 +47,7 @@ pub(super) const R_CUDA_ABS16_32: u32 = 59;
 pub(super) const R_CUDA_CONST_FIELD21_38: u32 = 66;
 
 /// Relocations: a 64-bit address, and a 64-bit generic address.
+pub(super) const R_CUDA_32: u32 = 1;
 pub(super) const R_CUDA_64: u32 = 2;
 pub(super) const R_CUDA_G64: u32 = 4;
 /// The lowest byte of either; the kinds of the other seven follow.

@@ -189,6 +189,7 @@ impl<'a> Lowering<'a> {
             facts: ir::Facts::default(),
         };
         out.facts.relocatable = options.relocatable;
+        out.facts.locals.clone_from(&locals.offsets);
         out.facts.shared_bytes = within(MAX_SHARED_BYTES, shared.static_bytes, "shared")?;
         out.frame.local_bytes = within(MAX_LOCAL_BYTES, locals.size, "local")?;
         if !func.entry && options.relocatable {
