@@ -7,6 +7,7 @@ pub mod check;
 pub mod compile;
 pub mod constant;
 pub mod db;
+mod debug_data;
 pub mod declaration;
 pub mod diagnostic;
 pub mod dump;

@@ -71,6 +71,7 @@ pub fn compile(
             symbols: ori.facts.symbols,
             max_registers: limit,
             params: block.offsets,
+            locals: if emit::is_realigned(&ori.frame) { Vec::new() } else { ori.facts.locals },
         },
     })
 }

@@ -107,8 +107,10 @@ pub struct InitReloc {
     pub addend: i64,
     /// `generic(sym)`.
     pub generic: bool,
-    /// 4 or 8.
+    /// 4 or 8; 1 for a byte of it.
     pub size: u8,
+    /// Which byte of the address, counted from the lowest; 0 for a whole one.
+    pub byte: u8,
 }
 
 /// A function with a body.

@@ -143,4 +143,6 @@ pub struct Attributes {
     pub max_registers: u32,
     /// Where each parameter of a kernel is, from the first byte of all.
     pub params: Vec<u32>,
+    /// Where each variable of the body is, from the start of the frame; `None` for those elsewhere.
+    pub locals: Vec<Option<u32>>,
 }

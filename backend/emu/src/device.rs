@@ -74,7 +74,7 @@ impl Device {
                 let value = match reloc.symbol {
                     Symbol::Global(symbol) => device.generic(env, symbol as usize).unwrap_or(0),
                     Symbol::Function(function) => {
-                        if variable.space == Space::Global {
+                        if variable.space == Space::Global && reloc.size == 8 {
                             device.function_words.push(place + reloc.at);
                         }
                         code_address(function)
@@ -91,7 +91,8 @@ impl Device {
                 let Some(field) = field else {
                     return Err(FaultKind::Malformed("an address outside".into()));
                 };
-                field.copy_from_slice(&value.to_le_bytes()[..size]);
+                let first = usize::from(reloc.byte);
+                field.copy_from_slice(&value.to_le_bytes()[first..first + size]);
             }
         }
         Ok(device)

@@ -99,7 +99,7 @@ impl Kernel {
         let mut bank3 = device.constant_bytes().to_vec();
         for (i, variable) in env.variables.iter().enumerate() {
             for reloc in variable.init.iter().flat_map(|init| &init.relocs) {
-                let Some(number) = number(reloc.symbol) else { continue };
+                let Some(number) = number(reloc.symbol).filter(|_| reloc.size == 8) else { continue };
                 let at = device.place(i).unwrap_or(0) + reloc.at;
                 let field = bank3.get_mut(at as usize..at as usize + 8);
                 match (variable.space, field) {

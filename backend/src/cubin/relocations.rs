@@ -62,6 +62,8 @@ impl Linker<'_> {
                     Referent::Extern(i) => {
                         names.externs.iter().find(|(index, _)| *index == i).map_or(SymbolId(0), |(_, id)| *id)
                     }
+                    // Sections of executables are resolved.
+                    Referent::Section(_) => SymbolId(0),
                 };
                 bytes.extend(r.at.to_le_bytes());
                 bytes.extend((u64::from(symbol.0) << 32 | u64::from(r.kind)).to_le_bytes());

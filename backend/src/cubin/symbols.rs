@@ -36,7 +36,7 @@ impl Linker<'_> {
         symbols.push(section_symbol(about.tool_note, ".note.nv.tkinfo"));
         symbols.push(section_symbol(about.cuda_note, ".note.nv.cuinfo"));
         symbols.push(section_symbol(about.frame, ".debug_frame"));
-        symbols.extend(about.lines.iter().map(|&(name, section)| section_symbol(section, name)));
+        symbols.extend(about.lines.iter().map(|(name, section)| section_symbol(*section, name)));
         symbols.push(section_symbol(about.callgraph, ".nv.callgraph"));
         symbols.extend(about.action.map(|section| section_symbol(section, ".nv.rel.action")));
         for (name, section) in [
