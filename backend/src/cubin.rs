@@ -7,6 +7,7 @@
 
 mod data;
 mod elf;
+mod handles;
 mod info;
 mod lines;
 mod linkable;
@@ -143,6 +144,10 @@ impl<'a> Linker<'a> {
         ] {
             pending.extend(self.relocation_sections(name, data.as_ref().map_or(&[], |d| &d.relocs)));
         }
+        let handles = self.handle_relocations();
+        for (name, relocs) in &handles {
+            pending.extend(self.relocation_sections(name, relocs));
+        }
         pending.extend(self.relocation_sections(".debug_frame", &frame_relocs));
         let loaded = self.loaded_sections(slots, constants, globals);
         let names = self.name_all(&about, &loaded, &code_bytes);
@@ -229,6 +234,7 @@ mod tests {
             version: PtxVersion::new(8, 0),
             target: Sm::new(75),
             address_size: 64,
+            independent_samplers: false,
             variables,
             functions: vec![],
         };

@@ -142,4 +142,6 @@ pub struct Attributes {
     pub max_registers: u32,
     /// Where each parameter of a kernel is, from the first byte of all.
     pub params: Vec<u32>,
+    /// Words of a kernel's constant bank for textures, samplers and surfaces that are variables.
+    pub handles: layout::HandleWords,
 }

@@ -399,6 +399,8 @@ pub enum Count {
     By2(Field, &'static [u8], Field, &'static [u8]),
     /// By the sum of several fields' counts; a field that the form lacks counts nothing.
     Sum(&'static [(Field, &'static [u8])]),
+    /// So many more than another count.
+    Plus(u8, &'static Count),
     /// Another count, where a flag is set at most so many.
     AtMost(Field, u8, &'static Count),
     /// Another count and, where a flag is set, what a third has beyond so many.

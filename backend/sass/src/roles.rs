@@ -125,6 +125,7 @@ impl Inst {
                 .filter(|(field, _)| self.has(*field))
                 .map(|(field, counts)| by(*field, counts))
                 .sum(),
+            Count::Plus(more, count) => more + self.count(count),
             Count::AtMost(flag, most, count) => {
                 let count = self.count(count);
                 if self.get(flag) == Some(1) { count.min(most) } else { count }

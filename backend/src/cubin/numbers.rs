@@ -43,5 +43,10 @@ pub(super) const R_CUDA_ABS16_32: u32 = 59;
 pub(super) const R_CUDA_CONST_FIELD21_38: u32 = 66;
 
 /// Relocations: a 64-bit address, and a 64-bit generic address.
+pub(super) const R_CUDA_TEX_HEADER_INDEX: u32 = 6;
+/// In the upper bits of a word, and as a word.
+pub(super) const R_CUDA_SAMP_HEADER_INDEX: u32 = 7;
+pub(super) const R_CUDA_SAMP_HEADER_INDEX_0: u32 = 101;
+pub(super) const R_CUDA_SURF_HEADER_INDEX: u32 = 52;
 pub(super) const R_CUDA_64: u32 = 2;
 pub(super) const R_CUDA_G64: u32 = 4;

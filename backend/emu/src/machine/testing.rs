@@ -19,6 +19,7 @@ pub(super) fn kernel(sm: Sm, lines: &[impl AsRef<str>]) -> Kernel {
         bank3: Vec::new(),
         bank4: Vec::new(),
         function_words: Vec::new(),
+        handles: Vec::new(),
         places: Vec::new(),
     }
 }
@@ -47,6 +48,7 @@ pub(super) fn device(sm: Sm) -> Device {
         version: PtxVersion::NEWEST,
         target: ptx_isa::Sm::new(sm.0.into()),
         address_size: 64,
+        independent_samplers: false,
         variables: Vec::new(),
         functions: Vec::new(),
     };
