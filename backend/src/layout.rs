@@ -121,7 +121,9 @@ fn name_handles(env: &Env, target: &Target, operand: &Operand, add: &mut impl Fn
         Operand::List(parts) => match &parts[..] {
             [texture, sampler, _] if !target.uniform_handles => match (named(texture), named(sampler)) {
                 (Some(texture), Some(sampler)) => add(HandleWord::Pair(texture, sampler)),
-                (texture, sampler) => texture.into_iter().chain(sampler).for_each(|s| add(HandleWord::One(s))),
+                (texture, sampler) => {
+                    texture.into_iter().chain(sampler).for_each(|s| add(HandleWord::One(s)))
+                }
             },
             parts => parts.iter().for_each(|part| name_handles(env, target, part, add)),
         },
@@ -267,7 +269,9 @@ pub fn address_slot(env: &Env, symbol: Symbol) -> Option<u16> {
 /// alone counts, since a function is compiled without knowing those that it does not mention.
 fn slots(env: &Env) -> impl Iterator<Item = Symbol> {
     let variables = |global: bool| {
-        let is = move |v: &Variable| (v.space == Space::Global && v.linkage != Linkage::Extern) == global && opaque_kind(v).is_none();
+        let is = move |v: &Variable| {
+            (v.space == Space::Global && v.linkage != Linkage::Extern) == global && opaque_kind(v).is_none()
+        };
         let all = (0..).zip(&env.variables).filter(move |(_, v)| is(v));
         all.map(|(i, _)| Symbol::Global(i))
     };

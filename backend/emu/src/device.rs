@@ -69,7 +69,8 @@ impl Device {
         }
         let constants = global.add(bank);
         let (function_words, textures, bound, output) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut device = Device { global, variables, places, constants, function_words, textures, bound, output };
+        let mut device =
+            Device { global, variables, places, constants, function_words, textures, bound, output };
         for (i, variable) in env.variables.iter().enumerate() {
             let Some(init) = &variable.init else { continue };
             for reloc in &init.relocs {

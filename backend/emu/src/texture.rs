@@ -105,9 +105,27 @@ pub(crate) struct Extras {
 fn face([x, y, z]: [f64; 3]) -> (u32, f64, f64) {
     let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
     let (face, s, t, m) = match () {
-        () if ax >= ay && ax >= az => if x >= 0.0 { (0, -z, -y, ax) } else { (1, z, -y, ax) },
-        () if ay >= az => if y >= 0.0 { (2, x, z, ay) } else { (3, x, -z, ay) },
-        () => if z >= 0.0 { (4, x, -y, az) } else { (5, -x, -y, az) },
+        () if ax >= ay && ax >= az => {
+            if x >= 0.0 {
+                (0, -z, -y, ax)
+            } else {
+                (1, z, -y, ax)
+            }
+        }
+        () if ay >= az => {
+            if y >= 0.0 {
+                (2, x, z, ay)
+            } else {
+                (3, x, -z, ay)
+            }
+        }
+        () => {
+            if z >= 0.0 {
+                (4, x, -y, az)
+            } else {
+                (5, -x, -y, az)
+            }
+        }
     };
     (face, s / m, t / m)
 }
@@ -361,7 +379,10 @@ mod tests {
 
     fn sample(texture: &Texture, global: &mut Global, x: f32, y: f32) -> f32 {
         let mut view = View::of_global(global);
-        f32::from_bits(texture.fetch(&mut view, 0, Place::Sample([x, y, 0.0]), &Extras::default()).expect("it is read")[0])
+        f32::from_bits(
+            texture.fetch(&mut view, 0, Place::Sample([x, y, 0.0]), &Extras::default()).expect("it is read")
+                [0],
+        )
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Relocations of data and of the frame description.
 
-use super::{LinkFunction, Linker};
 use super::data::{Referent, Reloc};
 use super::elf::{Body, Image, SectionId, SymbolId};
 use super::numbers::{SHF_INFO, SHT_REL, SHT_RELA};
 use super::sections::{About, Loaded};
 use super::symbols::Names;
+use super::{LinkFunction, Linker};
 
 /// The name of a kernel's constant bank 0, without that of the kernel.
 pub(super) const PARAMETERS: &str = ".nv.constant0.";

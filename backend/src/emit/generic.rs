@@ -31,7 +31,9 @@ impl Emitter<'_> {
             Op::Bar { .. } => self.barrier(inst),
             Op::Warpsync => self.warpsync(inst),
             Op::Tex { .. } | Op::Txq { .. } => self.texture(inst),
-            Op::Suld { .. } | Op::Sust { .. } | Op::SustElements { .. } | Op::Sured { .. } => self.surface(inst),
+            Op::Suld { .. } | Op::Sust { .. } | Op::SustElements { .. } | Op::Sured { .. } => {
+                self.surface(inst)
+            }
             Op::Bpt { .. } => self.stop(inst),
             Op::Hgmma { .. }
             | Op::HgmmaRegisters { .. }

@@ -10,7 +10,8 @@ pub use super::operations::{facts, signature};
 use crate::ori::ir::{Dst, File, Inst, Src, SrcKind};
 use crate::ori::memory::Space;
 use crate::ori::op::{
-    AtomType, ByteLayout, CasSize, FloatType, IntType, MatrixCount, MemSize, Sr, SurfDims, SurfType, TexDims, TexLevel, TexRead,
+    AtomType, ByteLayout, CasSize, FloatType, IntType, MatrixCount, MemSize, Sr, SurfDims, SurfType, TexDims,
+    TexLevel, TexRead,
 };
 use sass::Field;
 use smallvec::SmallVec;

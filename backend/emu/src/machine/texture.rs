@@ -160,14 +160,7 @@ impl Block<'_> {
         }
     }
 
-    fn sample(
-        &mut self,
-        w: usize,
-        lane: usize,
-        step: &Step,
-        geometry: Geometry,
-        name: &str,
-    ) -> Result<()> {
+    fn sample(&mut self, w: usize, lane: usize, step: &Step, geometry: Geometry, name: &str) -> Result<()> {
         let words = self.texture_words(w, lane, step, geometry, name);
         let object = self.texture_object(w, step, words.handle)?;
         let (distance, bits) = if name == "TLD4" { (8, 6) } else { (4, 4) };
@@ -219,14 +212,7 @@ impl Block<'_> {
         }
     }
 
-    fn surface(
-        &mut self,
-        w: usize,
-        lane: usize,
-        step: &Step,
-        geometry: Geometry,
-        name: &str,
-    ) -> Result<()> {
+    fn surface(&mut self, w: usize, lane: usize, step: &Step, geometry: Geometry, name: &str) -> Result<()> {
         let handle = step.inst.get(Field::Rc).filter(|_| is_bindless(step));
         let handle = handle.map(|register| self.warps[w].registers[register as usize * WARP + lane]);
         let object = self.texture_object(w, step, handle)?;

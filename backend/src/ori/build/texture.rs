@@ -94,8 +94,7 @@ impl<'a> Lowering<'a> {
             return self.malformed("a texture with fewer coordinates than its geometry has");
         }
         let sample = has_samples.then_some(words[0]);
-        let layer = has_layer
-            .then(|| self.minimum(false, true, words[before - 1], Src::imm(LAST_LAYER)));
+        let layer = has_layer.then(|| self.minimum(false, true, words[before - 1], Src::imm(LAST_LAYER)));
         let mut words = words[before..before + count].to_vec();
         if matches!(dims, TexDims::Cube | TexDims::Cubes) {
             words = self.onto_cube(&words);
@@ -171,7 +170,9 @@ impl<'a> Lowering<'a> {
             None => {}
             // The vendor's assembler drops numbers.
             Some(Operand::Reg(_)) => extras.compared = Some(self.source(instr, compared, ScalarType::B32)?),
-            Some(_) => return self.unsupported(instr, "a number to compare with, or an offset without braces"),
+            Some(_) => {
+                return self.unsupported(instr, "a number to compare with, or an offset without braces");
+            }
         }
         Ok(extras)
     }
@@ -220,7 +221,8 @@ impl<'a> Lowering<'a> {
         };
         let is_compared = extras.compared.is_some();
         if is_compared && !matches!(read, TexRead::Sample) && gather.is_none()
-            || !extras.derivatives.is_empty() && matches!(spot.dims, TexDims::D3 | TexDims::Cube | TexDims::Cubes)
+            || !extras.derivatives.is_empty()
+                && matches!(spot.dims, TexDims::D3 | TexDims::Cube | TexDims::Cubes)
         {
             return self.unsupported(instr, "derivatives of three coordinates, or with a comparison");
         }
@@ -237,16 +239,27 @@ impl<'a> Lowering<'a> {
             let place = this.in_registers(place, texture_place(read, spot.dims, offsets, bindless));
             let more = [offsets, is_compared, bindless];
             let behind = this.in_registers(behind, texture_extra(read, spot.dims, level, more));
-            let results = [this.new_value(File::R, 2), this.new_value(File::R, 2), this.new_value(File::P, 1)];
-            let op = Op::Tex { read, level, dims: spot.dims, offsets, compare: is_compared, handle: at, word: handle.word };
-            let mut inst = Inst::new(op, &results.map(Dst::Value), &[place, behind, handle.uniform], this.src);
+            let results =
+                [this.new_value(File::R, 2), this.new_value(File::R, 2), this.new_value(File::P, 1)];
+            let op = Op::Tex {
+                read,
+                level,
+                dims: spot.dims,
+                offsets,
+                compare: is_compared,
+                handle: at,
+                word: handle.word,
+            };
+            let mut inst =
+                Inst::new(op, &results.map(Dst::Value), &[place, behind, handle.uniform], this.src);
             if !matches!(instr.peek_operands().first(), Some(Operand::Pair(_))) {
                 inst.dsts.pop();
             }
             this.push_for(matched, inst);
             Ok(results)
         })?;
-        let words: Vec<Src> = results[..2].iter().flat_map(|pair| (0..2).map(|i| Src::part(*pair, i))).collect();
+        let words: Vec<Src> =
+            results[..2].iter().flat_map(|pair| (0..2).map(|i| Src::part(*pair, i))).collect();
         let dsts = match self.operand(instr, 0)? {
             Operand::Pair(pair) => {
                 // The machine says what is missing.
@@ -294,7 +307,8 @@ impl<'a> Lowering<'a> {
     fn write_texels(&mut self, dsts: &[Operand], words: &[Src], to: ScalarType) -> Result<()> {
         match to {
             ScalarType::F16 | ScalarType::F16x2 => {
-                let halves: Vec<Src> = words.chunks(2).map(|pair| self.packed_halves(pair[0], pair[1])).collect();
+                let halves: Vec<Src> =
+                    words.chunks(2).map(|pair| self.packed_halves(pair[0], pair[1])).collect();
                 let ty = if to == ScalarType::F16 { ScalarType::B16 } else { ScalarType::B32 };
                 self.write_elements(dsts, &halves, ty)
             }
@@ -308,7 +322,8 @@ impl<'a> Lowering<'a> {
         if self.encodes(&op) {
             return self.reg(op, &[high, low]);
         }
-        let narrow = Op::F2f { ftz: false, to: FloatType::F16, from: FloatType::F32, round: Round::Rn, sat: false };
+        let narrow =
+            Op::F2f { ftz: false, to: FloatType::F16, from: FloatType::F32, round: Round::Rn, sat: false };
         let [low, high] = [low, high].map(|word| self.reg(narrow, &[word]));
         self.halves_of(low, high)
     }
@@ -461,7 +476,9 @@ impl<'a> Lowering<'a> {
             (Mod::And, AtomOp::And),
             (Mod::Or, AtomOp::Or),
         ];
-        let Some(op) = instr.take(&operations) else { return self.malformed("a reduction without its operation") };
+        let Some(op) = instr.take(&operations) else {
+            return self.malformed("a reduction without its operation");
+        };
         instr.ignore(&[Mod::B]);
         let elements = instr.has(Mod::P);
         let compares = matches!(op, AtomOp::Min | AtomOp::Max);
@@ -476,7 +493,8 @@ impl<'a> Lowering<'a> {
         };
         let clamp = self.surface_clamp(instr)?;
         let (dims, handles, place) = self.surface_place(instr, 0)?;
-        let bits = if crate::ori::signature::surface_operand(ty) == 2 { ScalarType::B64 } else { ScalarType::B32 };
+        let bits =
+            if crate::ori::signature::surface_operand(ty) == 2 { ScalarType::B64 } else { ScalarType::B32 };
         let data = self.source(instr, 1, bits)?;
         self.with_handle(instr, handles, |this, handle, matched| {
             let op = Op::Sured { elements, dims, op, ty, clamp, handle: handle.at(), word: handle.word };
