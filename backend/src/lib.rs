@@ -145,4 +145,6 @@ pub struct Attributes {
     pub params: Vec<u32>,
     /// Where each variable of the body is, from the start of the frame; `None` for those elsewhere.
     pub locals: Vec<Option<u32>>,
+    /// Words of a kernel's constant bank for textures, samplers and surfaces that are variables.
+    pub handles: layout::HandleWords,
 }

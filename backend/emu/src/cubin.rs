@@ -76,11 +76,19 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
         bank3: data(bank3),
         bank4: data(bank4),
         function_words: Vec::new(),
+        handles: Vec::new(),
         places: places(&data(find(&format!(".nv.info.{name}")))),
     };
     kernel.shared_bytes = kernel.shared_bytes.saturating_sub(reserved_shared(sm)).max(shared_bytes);
     let mut functions = function_words(device, &sections, &symbols, initial)?;
+    let parameters = find(&format!(".nv.constant0.{name}"));
     for &Relocation { section, offset, kind, symbol, addend } in &relocations {
+        if Some(section) == parameters && link::is_handle(kind) {
+            let unknown = || CubinError(format!("nothing is bound to {}", symbols[symbol].name));
+            let handle = device.bound_handle(symbols[symbol].name).ok_or_else(unknown)?;
+            kernel.handles.push((offset as u32, link::handle_bits(kind, handle)));
+            continue;
+        }
         let text = start(section);
         if text.is_none() && ![bank4, initial].contains(&Some(section))
             || text.is_some() && link::changes_nothing(kind)

@@ -67,6 +67,8 @@ pub struct Kernel {
     pub bank4: Vec<u8>,
     /// Words of global memory that hold addresses of functions, and what this code has for these.
     pub function_words: Vec<(u64, u64)>,
+    /// Places in constant bank 0, and the bits of handles there.
+    pub handles: Vec<(u32, u64)>,
     /// Where each parameter starts, if the file tells: ptxas aligns them in their bank, not in their block.
     pub places: Vec<u32>,
 }
@@ -119,6 +121,7 @@ impl Kernel {
             bank3,
             bank4,
             function_words,
+            handles: bound_handles(env, &function.attributes.handles, sm, device),
             places: function.attributes.params.clone(),
         }
     }
@@ -138,6 +141,20 @@ impl Kernel {
         }
         params
     }
+}
+
+/// What the driver writes for textures, samplers and surfaces that are variables.
+fn bound_handles(env: &Env, words: &layout::HandleWords, sm: Sm, device: &Device) -> Vec<(u32, u64)> {
+    let target = Target::of(ptx_isa::Sm::new(sm.0.into()));
+    let shifts = target.is_some_and(|target| !target.uniform_handles);
+    let bits = |(at, symbol)| {
+        let Symbol::Global(i) = symbol else { return None };
+        let variable = env.variables.get(i as usize)?;
+        let handle = device.bound_handle(&variable.name)?;
+        let is_sampler = variable.ty == ptx_isa::ScalarType::SamplerRef;
+        Some((at, if shifts && is_sampler { handle << crate::texture::SAMPLER_SHIFT } else { handle }))
+    };
+    words.places().filter_map(bits).collect()
 }
 
 /// Runs a kernel.

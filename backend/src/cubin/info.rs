@@ -32,6 +32,8 @@ pub(super) enum Attribute {
     SyscallOffsets = 0x46,
     NumBarriers = 0x4c,
     SparseMmaMask = 0x50,
+    BindlessTextureBank = 0x15,
+    BindlessSurfaceBank = 0x16,
     MercuryIsaVersion = 0x5f,
 }
 

@@ -63,7 +63,7 @@ impl Linker<'_> {
         self.resolve_places(loaded.init, loaded.zeroed, loaded.constant3);
         let mut parts = vec![Vec::new(); self.kernels.len()];
         self.part_symbols(&mut symbols, loaded, Binding::Local, &mut parts);
-        let variables = self.variable_symbols(&mut symbols);
+        let mut variables = self.variable_symbols(&mut symbols);
         for binding in [Binding::Global, Binding::Weak] {
             self.part_symbols(&mut symbols, loaded, binding, &mut parts);
         }
@@ -105,6 +105,7 @@ impl Linker<'_> {
                 size: 0,
             });
         }
+        self.handle_symbols(&mut symbols, &mut variables);
         self.image.set_symbols(symbols);
         Names { parameters, variables, kernels, parts, externs }
     }

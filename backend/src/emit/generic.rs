@@ -30,8 +30,10 @@ impl Emitter<'_> {
             Op::Bssy { .. } => self.set_barrier(inst),
             Op::Bar { .. } => self.barrier(inst),
             Op::Warpsync => self.warpsync(inst),
-            Op::Handle => self.handle(inst),
-            Op::Tex { .. } | Op::Txq { .. } | Op::Suld { .. } | Op::Sust { .. } => self.texture(inst),
+            Op::Tex { .. } | Op::Txq { .. } => self.texture(inst),
+            Op::Suld { .. } | Op::Sust { .. } | Op::SustElements { .. } | Op::Sured { .. } => {
+                self.surface(inst)
+            }
             Op::Bpt { .. } => self.stop(inst),
             Op::Hgmma { .. }
             | Op::HgmmaRegisters { .. }

@@ -25,6 +25,7 @@ mod float;
 mod form;
 mod group;
 mod half;
+mod handle;
 mod integer;
 mod logic;
 mod matrix;

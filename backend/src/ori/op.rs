@@ -153,13 +153,20 @@ modifiers! {
         RootF64 ".ROOT_F64", ReciprocalRootF64 ".RECIPROCAL_ROOT_F64",
     }
     /// What a texture's coordinates are; of arrays the number of the layer stands first.
-    TexDims { D1 ".1D" or "1D", D2 ".2D" or "2D", D3 ".3D" or "3D", A1 ".ARRAY_1D" or "ARRAY_1D", A2 ".ARRAY_2D" or "ARRAY_2D" }
+    TexDims { D1 ".1D" or "1D", D2 ".2D" or "2D", D3 ".3D" or "3D", A1 ".ARRAY_1D" or "ARRAY_1D", A2 ".ARRAY_2D" or "ARRAY_2D", Cube ".CUBE" or "CUBE", Cubes ".ARRAY_CUBE" or "ARRAY_CUBE" }
     /// How the level of a texture is chosen: by itself, the first, or as given.
     TexLevel { Own "", First ".LZ", Given ".LL" }
-    /// What of a texture is read: filtered elements, one element, one channel of four neighbours.
-    TexRead { Sample ".SAMPLE", Fetch ".FETCH", GatherR ".GATHER_R", GatherG ".GATHER_G", GatherB ".GATHER_B", GatherA ".GATHER_A" }
+    /// What of a texture is read: filtered elements, by given derivatives or not; one element, or one of its samples; one
+    /// channel of four neighbours.
+    TexRead {
+        Sample ".SAMPLE", Derive ".DERIVE", Fetch ".FETCH", FetchSample ".FETCH_SAMPLE", GatherR ".GATHER_R", GatherG ".GATHER_G", GatherB ".GATHER_B", GatherA ".GATHER_A",
+    }
     /// What a surface's coordinates are; of arrays the number of the layer stands last.
     SurfDims { D1 ".1D", D2 ".2D", D3 ".3D", A1 ".1D_ARRAY", A2 ".2D_ARRAY" }
+    /// Where the handle of a texture or a surface is: a constant or uniform registers, or a register.
+    HandleAt { Shared "", Register ".B" }
+    /// What a reduction of a surface takes its operands for; elements are as wide as those of the surface.
+    SurfType { U32 "", S32 ".S32", U64 ".U64", S64 ".S64", Element ".SD32", Element64 ".SD64" }
     /// What an access outside of a surface does: nothing, that of the nearest element, or an error.
     SurfClamp { Ignore ".IGN", Clamp "", Trap ".TRAP" }
     /// Floats of a byte and less.

@@ -401,18 +401,28 @@ operations! {
     /// With `object` the thread sleeps for a barrier object.
     Nanosleep "NANOSLEEP" { object: bool [".SYNCS"] = Mode2 } [] <- [alu(B)] Facts::SYNC.pinned();
 
-    // Textures and surfaces, whose handle is a word of constant bank 0 or, on targets that take none, in uniform registers.
-    /// The handle in a constant, in the form that textures take.
-    Handle "HANDLE" [UR2] <- [constant()] UNIFORM, as &["LDCU", "ULDC"];
-    /// The four channels, and whether they are there. Coordinates, and the level where one is given.
-    Tex "TEXTURE" { read: TexRead, level: TexLevel, dims: TexDims, word: i32 } [R2, UPPER2]
-        <- [r(RA).wide(texture_coordinates(dims)), r(RB), descriptor()] Facts::FENCE, as &["TEX"];
-    /// The width, the height, or the depth.
-    Txq "TXQ" { mask: u8, word: i32 } [R] <- [descriptor()] Facts::FENCE;
-    Suld "SULD" { dims: SurfDims, size: MemSize, clamp: SurfClamp, word: i32 }
-        [result(size_registers(size))] <- [r(RA).wide(surface_coordinates(dims)), descriptor()] Facts::FENCE;
-    Sust "SUST" { dims: SurfDims, size: MemSize, clamp: SurfClamp, word: i32 }
-        [] <- [r(RA).wide(surface_coordinates(dims)), descriptor(), r(RB).wide(size_registers(size))] Facts::FENCE;
+    // Textures and surfaces, whose handle is a word of constant bank 0 or in a register; on targets that take neither, in
+    // uniform registers.
+    /// The four channels, and whether some are not there. Coordinates, and what follows them: see `texture_extra`.
+    Tex "TEXTURE" { read: TexRead, level: TexLevel, dims: TexDims, offsets: bool [".AOFFI"], compare: bool [".DC"], handle: HandleAt, word: i32 }
+        [R2, UPPER2, P.optional()] <- [
+            r(RA).wide(texture_place(read, dims, offsets, handle == HandleAt::Register)),
+            r(RB).wide(texture_extra(read, dims, level, [offsets, compare, handle == HandleAt::Register])),
+            descriptor(),
+        ] Facts::FENCE, as &["TEX"];
+    /// The width, the height, or the depth of a level, behind the handle if that is in a register.
+    Txq "TXQ" { mask: u8, handle: HandleAt, word: i32 } [R] <- [r(RA).wide(registers_if(handle == HandleAt::Register, 2)), descriptor()] Facts::FENCE;
+    /// Of a surface: coordinates, and a handle in a register.
+    Suld "SULD" { evict: Evict = Evict, dims: SurfDims = Dims, size: MemSize = Size, order: Order = Order, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
+        [result(size_registers(size))] <- [r(RA).wide(surface_coordinates(dims)), r(RC), descriptor()] Facts::FENCE;
+    Sust "SUST" { evict: Evict = Evict, dims: SurfDims = Dims, size: MemSize = Size, order: Order = Order, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
+        [] <- [r(RA).wide(surface_coordinates(dims)), r(RC), descriptor(), r(RB).wide(size_registers(size))] Facts::FENCE;
+    /// Channels in the format of the surface.
+    SustElements "SUST.P" { evict: Evict = Evict, dims: SurfDims = Dims, size: MemSize, order: Order = Order, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
+        [] <- [r(RA).wide(surface_coordinates(dims)), r(RC), descriptor(), r(RB).wide(size_registers(size))] Facts::FENCE;
+    /// The first coordinate counts bytes or, with `elements`, elements.
+    Sured "SURED" { elements: bool [".P" ".BA"], dims: SurfDims = Dims, op: AtomOp = Op, ty: SurfType = Type, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
+        [] <- [r(RA).wide(surface_coordinates(dims)), r(RC), descriptor(), r(RB).wide(surface_operand(ty))] Facts::FENCE;
 
     // Matrices, of which each thread of the warp has some elements.
     /// Matrices of 8 by 8 halves from shared memory; each thread gives the address of a row.

@@ -20,6 +20,7 @@ pub(crate) fn kernel(sm: Sm, lines: &[impl AsRef<str>]) -> Kernel {
         bank3: Vec::new(),
         bank4: Vec::new(),
         function_words: Vec::new(),
+        handles: Vec::new(),
         places: Vec::new(),
     }
 }
@@ -49,6 +50,7 @@ pub(crate) fn device(sm: Sm) -> Device {
         version: PtxVersion::NEWEST,
         target: ptx_isa::Sm::new(sm.0.into()),
         address_size: 64,
+        independent_samplers: false,
         variables: Vec::new(),
         functions: Vec::new(),
     };

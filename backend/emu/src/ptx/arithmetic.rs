@@ -290,7 +290,10 @@ impl<'a> Block<'a> {
             | F::Vmin4
             | F::Vmax4
             | F::Vset4 => self.video(w, pc, mask, instr),
-            F::Tex | F::Tld4 | F::Txq | F::Suq | F::Suld | F::Sust => self.texture(w, mask, instr),
+            F::Tex | F::Tld4 | F::Txq | F::Suq | F::Suld | F::Sust | F::SustFormatted | F::Sured => {
+                self.texture(w, mask, instr)
+            }
+            F::Istypep => self.test_handle(w, mask, instr),
             F::Alloca | F::Stacksave | F::Stackrestore => self.stack(w, mask, instr),
             F::Trap => Err(FaultKind::Trap),
             F::Membar | F::Fence => {

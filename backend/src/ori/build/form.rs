@@ -298,8 +298,10 @@ impl<'a> Lowering<'a> {
             F::Tex | F::Tld4 => self.branch_around(|this| this.read_texture(instr)),
             F::Txq | F::Suq => self.branch_around(|this| this.query_texture(instr)),
             F::Suld => self.branch_around(|this| this.load_surface(instr)),
-            F::Sust => self.branch_around(|this| this.store_surface(instr)),
-            F::Istypep | F::SustFormatted | F::Sured => self.unsupported(instr, "textures and surfaces"),
+            F::Sust => self.branch_around(|this| this.store_surface(instr, false)),
+            F::SustFormatted => self.branch_around(|this| this.store_surface(instr, true)),
+            F::Sured => self.branch_around(|this| this.reduce_surface(instr)),
+            F::Istypep => self.test_handle(instr),
             F::Vadd | F::Vsub | F::Vabsdiff | F::Vmin | F::Vmax | F::Vshl | F::Vshr | F::Vset => {
                 self.compute_part(instr)
             }
