@@ -131,6 +131,18 @@ modifiers! {
     NibbleShape { M8n8k32 ".8832", M16n8k32 ".16832", M16n8k64 ".16864" }
     BitShape { M8n8k128 ".88128", M16n8k128 ".168128", M16n8k256 ".168256" }
     QuarterShape { M16n8k16 ".16816", M16n8k32 ".16832", M16n8k64 ".16864" }
+    /// Of doubles; targets with one shape alone do not name it.
+    DoubleShape { M8n8k4 "" or ".8x8x4", M16n8k4 ".16x8x4", M16n8k8 ".16x8x8", M16n8k16 ".16x8x16" }
+    /// Of nibbles, sparse.
+    SparseNibbleShape { M16n8k64 ".16864", M16n8k128 ".168128" }
+    /// Types of the result and of what it is added to, of four products in a warp.
+    QuadTypes { Halves ".F16.F16", Mixed ".F32.F16", Singles ".F32.F32" }
+    /// Which two registers of the result a part of such products makes.
+    QuadStep { First ".STEP0", Second ".STEP1", Third ".STEP2", Fourth ".STEP3" }
+    /// Factors of blocks: powers of two, or floats of a byte.
+    ScaleFormat { E8 ".E8", Ue4m3 ".UE4M3" }
+    /// Blocks along the depth.
+    ScaleBlocks { Two "", Four ".4X" }
     /// Integers that a packing conversion makes.
     PackType { U8 ".U8", S8 ".S8", U16 ".U16", S16 ".S16", U2 ".U2", S2 ".S2", U4 ".U4", S4 ".S4" }
     /// What a packing conversion keeps below its results, of the third source: its low half, 24 or 28 bits.
