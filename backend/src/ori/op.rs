@@ -163,6 +163,7 @@ modifiers! {
     Routine {
         DivideU64 ".DIVIDE_U64", QuotientF32 ".QUOTIENT_F32", RootF32 ".ROOT_F32", QuotientF64 ".QUOTIENT_F64",
         RootF64 ".ROOT_F64", ReciprocalRootF64 ".RECIPROCAL_ROOT_F64",
+        TruncatedQuotientF64 ".TRUNCATED_QUOTIENT_F64", TruncatedRootF64 ".TRUNCATED_ROOT_F64",
     }
     /// What a texture's coordinates are; of arrays the number of the layer stands first.
     TexDims { D1 ".1D" or "1D", D2 ".2D" or "2D", D3 ".3D" or "3D", A1 ".ARRAY_1D" or "ARRAY_1D", A2 ".ARRAY_2D" or "ARRAY_2D" }
