@@ -34,6 +34,7 @@ mod matrix_scaled;
 mod matrix_sparse;
 mod memory;
 mod narrow;
+mod nth_bit;
 mod object;
 mod operand;
 mod proxy;

@@ -52,7 +52,7 @@ impl<'a> Lowering<'a> {
                 self.one(instr, Op::Flo { sign: sign(), shift: instr.has(Mod::Shiftamt) }, A)
             }
             F::Popc | F::Clz | F::Bfind | F::Brev => self.count_bits(instr),
-            F::Fns => self.unsupported(instr, "needs a search over the bits"),
+            F::Fns => self.nth_bit(instr),
             F::Bfe => self.extract_bits(instr),
             F::Bfi => self.insert_bits(instr),
             F::Szext => self.one(instr, Op::Sgxt { sign: sign(), wrap: wraps(instr) }, AB),

@@ -86,8 +86,8 @@ impl<'a> Lowering<'a> {
                         let first = self.fmul(false, row[k], column[k]);
                         self.ffma(Round::Rn, row[k + 1], column[k + 1], first)
                     });
-                    let sum = self.fadd(false, start, high);
-                    self.fadd(false, sum, low)
+                    let sum = self.fadd(false, start, low);
+                    self.fadd(false, sum, high)
                 })
                 .collect();
             return sums.chunks(2).map(|pair| self.float_halves(pair)).collect();
