@@ -131,6 +131,18 @@ modifiers! {
     NibbleShape { M8n8k32 ".8832", M16n8k32 ".16832", M16n8k64 ".16864" }
     BitShape { M8n8k128 ".88128", M16n8k128 ".168128", M16n8k256 ".168256" }
     QuarterShape { M16n8k16 ".16816", M16n8k32 ".16832", M16n8k64 ".16864" }
+    /// Of doubles; targets with one shape alone do not name it.
+    DoubleShape { M8n8k4 "" or ".8x8x4", M16n8k4 ".16x8x4", M16n8k8 ".16x8x8", M16n8k16 ".16x8x16" }
+    /// Of nibbles, sparse.
+    SparseNibbleShape { M16n8k64 ".16864", M16n8k128 ".168128" }
+    /// Types of the result and of what it is added to, of four products in a warp.
+    QuadTypes { Halves ".F16.F16", Mixed ".F32.F16", Singles ".F32.F32" }
+    /// Which two registers of the result a part of such products makes.
+    QuadStep { First ".STEP0", Second ".STEP1", Third ".STEP2", Fourth ".STEP3" }
+    /// Factors of blocks: powers of two, or floats of a byte.
+    ScaleFormat { E8 ".E8", Ue4m3 ".UE4M3" }
+    /// Blocks along the depth.
+    ScaleBlocks { Two "", Four ".4X" }
     /// Integers that a packing conversion makes.
     PackType { U8 ".U8", S8 ".S8", U16 ".U16", S16 ".S16", U2 ".U2", S2 ".S2", U4 ".U4", S4 ".S4" }
     /// What a packing conversion keeps below its results, of the third source: its low half, 24 or 28 bits.
@@ -151,6 +163,7 @@ modifiers! {
     Routine {
         DivideU64 ".DIVIDE_U64", QuotientF32 ".QUOTIENT_F32", RootF32 ".ROOT_F32", QuotientF64 ".QUOTIENT_F64",
         RootF64 ".ROOT_F64", ReciprocalRootF64 ".RECIPROCAL_ROOT_F64",
+        TruncatedQuotientF64 ".TRUNCATED_QUOTIENT_F64", TruncatedRootF64 ".TRUNCATED_ROOT_F64",
     }
     /// What a texture's coordinates are; of arrays the number of the layer stands first.
     TexDims { D1 ".1D" or "1D", D2 ".2D" or "2D", D3 ".3D" or "3D", A1 ".ARRAY_1D" or "ARRAY_1D", A2 ".ARRAY_2D" or "ARRAY_2D", Cube ".CUBE" or "CUBE", Cubes ".ARRAY_CUBE" or "ARRAY_CUBE" }

@@ -31,6 +31,8 @@ const RA: At = At::In(Field::Ra);
 const RB: At = At::In(Field::Rb);
 const RC: At = At::In(Field::Rc);
 const RE: At = At::In(Field::Re);
+const SCALE_B: At = At::In(Field::Rd2);
+const SCALE_SELECTORS: At = At::In(Field::Ur);
 
 #[rustfmt::skip]
 operations! {
@@ -455,8 +457,13 @@ operations! {
         [result(rows(shape == BitShape::M8n8k128))] <- [
             r(RA).wide(fragment([1, 2, 4], shape as usize)), r(RB).wide(fragment([1, 1, 2], shape as usize)), r(RC).wide(rows(shape == BitShape::M8n8k128)),
         ] Facts::WARP;
-    /// Of doubles, 8 by 8 by 4.
-    Dmma "DMMA" { round: Round = Round } [result(4)] <- [r(RA).wide(2), r(RB).wide(2), r(RC).wide(4)] Facts::WARP;
+    /// Two registers of the results of four products of halves, 8 by 8 by 4.
+    HmmaQuad "HMMA.884" { types: QuadTypes = Type, step: QuadStep = Mode, a_rows: bool [".ROW" ".COL"] = LayoutA, b_rows: bool [".ROW" ".COL"] = LayoutB }
+        [result(2)] <- [r(RA).wide(2), r(RB).wide(2), r(RC).wide(2)] Facts::WARP;
+    Dmma "DMMA" { shape: DoubleShape = Size, round: Round = Round }
+        [result(2 * rows(shape == DoubleShape::M8n8k4))] <- [
+            r(RA).wide(2 << shape as u8), r(RB).wide(fragment([2, 2, 4, 8], shape as usize)), r(RC).wide(2 * rows(shape == DoubleShape::M8n8k4)),
+        ] Facts::WARP;
     Qmma "QMMA" { shape: QuarterShape = Size, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2 }
         [result(sums(f32))] <- [r(RA).wide(by_depth(shape == QuarterShape::M16n8k16, 4)), r(RB).wide(by_depth(shape == QuarterShape::M16n8k16, 2)), r(RC).wide(sums(f32))] Facts::WARP;
     // Sparse: of each four places of the first factor the metadata say which two are there.
@@ -468,6 +475,18 @@ operations! {
         [result(4)] <- [r(RA).wide(by_depth(shape == ByteShape::M16n8k32, 4)), r(RB).wide(by_depth(shape == ByteShape::M16n8k32, 4)), r(RC).wide(4), r(RE)] Facts::WARP;
     QmmaSp "QMMA.SP" { shape: QuarterShape = Size, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, selector: u8 = Imm2 }
         [result(sums(f32))] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(sums(f32)), r(RE)] Facts::WARP;
+    ImmaSpNibbles "IMMA.SP.S4" { shape: SparseNibbleShape = Size, a_signed: bool [".S4" ".U4"] = SrcType, b_signed: bool [".S4" ".U4"] = SrcType2, sat: bool [".SAT"] = Sat, selector: u8 = Imm2 }
+        [result(4)] <- [r(RA).wide(by_depth(shape == SparseNibbleShape::M16n8k64, 4)), r(RB).wide(by_depth(shape == SparseNibbleShape::M16n8k64, 4)), r(RC).wide(4), r(RE)] Facts::WARP;
+    // With factors of blocks: those of the first side, behind the metadata where it is sparse, those of the second, and
+    // which bytes of them and which threads' are meant.
+    QmmaScaled "QMMA.SF" { a: QuarterType = SrcType, b: QuarterType = SrcType2 }
+        [result(4)] <- [r(RA).wide(4), r(RB).wide(2), r(RC).wide(4), r(RE), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
+    QmmaSpScaled "QMMA.SF.SP" { a: QuarterType = SrcType, b: QuarterType = SrcType2, selector: u8 = Imm2 }
+        [result(4)] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(4), r(RE).wide(2), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
+    OmmaScaled "OMMA.SF" { format: ScaleFormat = Mode, blocks: ScaleBlocks = Scale }
+        [result(4)] <- [r(RA).wide(4), r(RB).wide(2), r(RC).wide(4), r(RE), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
+    OmmaSpScaled "OMMA.SF.SP" { format: ScaleFormat = Mode, blocks: ScaleBlocks = Scale, selector: u8 = Imm2 }
+        [result(4)] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(4), r(RE).wide(2), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
 
     // Products of a warp group: both factors by descriptors in shared memory, or the rows of the first in registers. Then what
     // is added, and whether it is. They are over where they stand: emission waits for them. The numbers of shapes are

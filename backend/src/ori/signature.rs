@@ -477,8 +477,8 @@ pub(super) const fn by_depth(half: bool, full: u8) -> u8 {
 }
 
 /// Registers of a factor by shape; that of the last also for those behind.
-pub(super) const fn fragment(registers: [u8; 3], shape: usize) -> u8 {
-    registers[if shape < registers.len() { shape } else { registers.len() - 1 }]
+pub(super) const fn fragment<const N: usize>(registers: [u8; N], shape: usize) -> u8 {
+    registers[if shape < N { shape } else { N - 1 }]
 }
 
 /// The space of an atomic that is not shared.

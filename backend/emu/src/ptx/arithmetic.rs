@@ -601,8 +601,11 @@ impl<'a> Block<'a> {
 /// The position of a set bit counted from a base upwards or downwards; all ones if there is none.
 fn nth_set(mask: u32, base: u32, offset: i64) -> u64 {
     const NONE: u64 = u32::MAX as u64;
+    if base >= u32::BITS {
+        return NONE;
+    }
     if offset == 0 {
-        return if base < 32 && mask >> base & 1 == 1 { base.into() } else { NONE };
+        return if mask >> base & 1 == 1 { base.into() } else { NONE };
     }
     let base = i64::from(base);
     let place = |i: i64| if offset > 0 { base + i } else { base - i };

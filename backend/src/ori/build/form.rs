@@ -52,7 +52,7 @@ impl<'a> Lowering<'a> {
                 self.one(instr, Op::Flo { sign: sign(), shift: instr.has(Mod::Shiftamt) }, A)
             }
             F::Popc | F::Clz | F::Bfind | F::Brev => self.count_bits(instr),
-            F::Fns => self.unsupported(instr, "needs a search over the bits"),
+            F::Fns => self.nth_bit(instr),
             F::Bfe => self.extract_bits(instr),
             F::Bfi => self.insert_bits(instr),
             F::Szext => self.one(instr, Op::Sgxt { sign: sign(), wrap: wraps(instr) }, AB),
@@ -284,9 +284,14 @@ impl<'a> Lowering<'a> {
             | F::MmaBits
             | F::MmaFp8
             | F::MmaKind => self.branch_around(|this| this.multiply_matrices(instr)),
-            F::MmaSpF16 | F::MmaSpBf16 | F::MmaSpTf32 | F::MmaSpInt8 | F::MmaSpFp8 | F::MmaSpKind => {
-                self.branch_around(|this| this.multiply_sparse(instr))
-            }
+            F::MmaSpF16
+            | F::MmaSpBf16
+            | F::MmaSpTf32
+            | F::MmaSpInt8
+            | F::MmaSpInt4
+            | F::MmaSpFp8
+            | F::MmaSpKind => self.branch_around(|this| this.multiply_sparse(instr)),
+            F::MmaBlockScale | F::MmaSpBlockScale => self.branch_around(|this| this.multiply_scaled(instr)),
             F::WmmaLoad | F::WmmaLoadC => self.branch_around(|this| this.load_fragment(instr)),
             F::WmmaStore => self.branch_around(|this| this.store_fragment(instr)),
             F::WmmaMmaF16 | F::WmmaMma | F::WmmaMmaInt4 | F::WmmaMmaBits => {
@@ -294,7 +299,7 @@ impl<'a> Lowering<'a> {
             }
             F::LdmatrixBytes | F::LdmatrixUnpack => self.branch_around(|this| this.load_byte_matrices(instr)),
             F::StmatrixBytes => self.branch_around(|this| this.store_byte_matrices(instr)),
-            F::MmaF16M8 => self.unsupported(instr, "matrices"),
+            F::MmaF16M8 => self.branch_around(|this| this.multiply_quads(instr)),
             F::Tex | F::Tld4 => self.branch_around(|this| this.read_texture(instr)),
             F::Txq | F::Suq => self.branch_around(|this| this.query_texture(instr)),
             F::Suld => self.branch_around(|this| this.load_surface(instr)),
@@ -321,9 +326,7 @@ impl<'a> Lowering<'a> {
             | F::Vmax4
             | F::Vset4 => self.compute_lanes(instr),
 
-            F::MmaBf16M8 | F::MmaBlockScale | F::MmaSpInt4 | F::MmaSpBlockScale | F::WmmaMmaInt4Wide => {
-                self.unsupported(instr, "matrices")
-            }
+            F::MmaBf16M8 | F::WmmaMmaInt4Wide => self.unsupported(instr, "matrices"),
             F::WgmmaMma => self.branch_around(|this| this.multiply_group(instr)),
             // A product is over where it stands.
             F::WgmmaFence | F::WgmmaCommitGroup | F::WgmmaWaitGroup => self.hint(instr),
