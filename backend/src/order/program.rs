@@ -160,6 +160,9 @@ impl Statement {
             | FormId::StAsync
             | FormId::StBulk
             | FormId::WgmmaMma
+            | FormId::WgmmaMmaSp
+            | FormId::WgmmaMmaBits
+            | FormId::WgmmaWaitGroup
             | FormId::ClusterlaunchcontrolTryCancel
             | FormId::RedAsync => return Some(Statement { what: What::Beside, ..other }),
             FormId::Ret => return Some(Statement { what: What::Return, ..other }),

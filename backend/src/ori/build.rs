@@ -21,6 +21,7 @@ mod copy;
 mod divide;
 mod divide_double;
 mod double;
+mod flight;
 mod float;
 mod form;
 mod group;
@@ -151,6 +152,8 @@ struct Lowering<'a> {
     prologue: Vec<Inst>,
     /// Lists of targets so far.
     tables: u32,
+    /// What fences and waits of products of warp groups are for.
+    products: flight::Products,
     descriptor: Option<Src>,
     shared_base: Option<Value>,
 }
@@ -229,6 +232,7 @@ impl<'a> Lowering<'a> {
             frame_top: None,
             prologue: Vec::new(),
             tables: 0,
+            products: flight::Products::default(),
             descriptor: None,
             shared_base: None,
         })

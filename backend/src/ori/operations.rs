@@ -460,8 +460,8 @@ operations! {
         [result(sums(f32))] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(sums(f32)), r(RE)] Facts::WARP;
 
     // Products of a warp group: both factors by descriptors in shared memory, or the rows of the first in registers. Then what
-    // is added, and whether it is. They are over where they stand: emission waits for them. The numbers of shapes are
-    // those of the encoding.
+    // is added, and whether it is. They go on behind the place where they stand; emission waits for them before their
+    // registers are touched. The numbers of shapes are those of the encoding.
     Hgmma "HGMMA" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB }
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     HgmmaRegisters "HGMMA.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
@@ -474,6 +474,14 @@ operations! {
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     QgmmaRegisters "QGMMA.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
         [result(registers)] <- [r(A).wide(4), uniform(At::In(Field::URb)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP, as &["QGMMA"];
+    /// Ends a group of products: the last one before it in its block says so, or one that does nothing.
+    EndGroup "ENDGROUP" [] <- [] Facts::GROUP, as &["HGMMA"];
+    /// Waits for all groups of products but so many of the last ones.
+    AwaitGroup "WARPGROUP.DEPBAR" { but: u8 = Imm2 } [] <- [] Facts::GROUP;
+    /// The sum of products that are over from here on, in its place.
+    Settle "SETTLE" { registers: u8 } [result(registers)] <- [r(RC).wide(registers)] Facts { guardable: false, ..Facts::FENCE }, as &["MOV"];
+    /// Registers that keep what they have until here, since a product may still read them. No instruction.
+    Hold "HOLD" [] <- [r(RA).wide(4)] Facts { guardable: false, ..Facts::FENCE }, as &["NOP"];
 
     // Barriers and control.
     /// Barrier, number of threads, and what a reduction reduces; its result is read by `B2R`. Legal, two registers are one

@@ -323,8 +323,9 @@ impl<'a> Lowering<'a> {
                 self.unsupported(instr, "matrices")
             }
             F::WgmmaMma => self.branch_around(|this| this.multiply_group(instr)),
-            // A product is over where it stands.
-            F::WgmmaFence | F::WgmmaCommitGroup | F::WgmmaWaitGroup => self.hint(instr),
+            F::WgmmaFence => self.fence_products(instr),
+            F::WgmmaCommitGroup => self.branch_around(|this| this.end_product_group(instr)),
+            F::WgmmaWaitGroup => self.branch_around(|this| this.wait_for_products(instr)),
             F::WgmmaMmaSp | F::WgmmaMmaBits => {
                 self.unsupported(instr, "sparse products of warp groups, or of bits")
             }
