@@ -31,6 +31,7 @@ mod logic;
 mod matrix;
 mod matrix_parts;
 mod memory;
+mod multimem;
 mod narrow;
 mod object;
 mod operand;

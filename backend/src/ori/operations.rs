@@ -259,6 +259,11 @@ operations! {
         Facts::access(Space::Global, Kind::Load, access.order, access.offset, size_bytes(access.size)), as &["LDG"];
     Stg "STG.E" { access: Access = Size } [] <- [address(), descriptor(), data(size_registers(access.size))]
         Facts::access(Space::Global, Kind::Store, access.order, access.offset, size_bytes(access.size)), as &["STG"];
+    /// What the copies of several devices behind one address come to.
+    Ldgmc "LDGMC" { op: AtomOp = Op, ty: ManyInt = Type, order: Order, offset: i32 = Offset } [result(many_int_registers(ty))] <- [address(), uniform(At::In(Field::UrBase))]
+        Facts::access(Space::Global, Kind::Load, order, offset, 4 * many_int_registers(ty));
+    LdgmcFloat "LDGMC.F" { op: ManyOp = Op, ty: ManyFloat = Type, order: Order, offset: i32 = Offset } [result(many_float_registers(ty))] <- [address(), uniform(At::In(Field::UrBase))]
+        Facts::access(Space::Global, Kind::Load, order, offset, 4 * many_float_registers(ty));
     /// Eight registers, in two halves. The size of the access is that of one of them.
     LdgWide "LDG.E.256" { access: Access = Size, level_two: EvictL2 = Scope } [result(4), UPPER4] <- [address(), descriptor()]
         Facts::access(Space::Global, Kind::Load, access.order, access.offset, 32), as &["LDG.256"];
@@ -351,8 +356,8 @@ operations! {
     Redas "REDAS" { op: AtomOp = Op, ty: AtomType = Type } [] <- [r(RA).wide(2), uniform(At::In(Field::UrBase)), data(atom_registers(ty))] Facts::FENCE;
 
     // Copies of blocks and tiles. In shared memory the address and that of a barrier object; sizes in units of 16 bytes, above
-    // them the blocks of the cluster that get the bytes.
-    BulkCopy "UBLKCP" { to: BulkPlace = Mode, from: BulkPlace = Mode2, multicast: bool [".MULTICAST"] = Flag }
+    // them the blocks of the cluster that get the bytes, or which bytes of each unit are copied.
+    BulkCopy "UBLKCP" { to: BulkPlace = Mode, from: BulkPlace = Mode2, multicast: bool [".MULTICAST"] = Flag, masked: bool [".DST_G_BYTE_MASK"] = Mask }
         [] <- [uniform(At::In(Field::UrBase)).wide(2), uniform(At::In(Field::Ur)).one_or_two(), uniform(At::In(Field::URb)), policy()] Facts::UNIFORM_FENCE;
     BulkReduce "UBLKRED" { to: BulkPlace = Mode, op: AtomOp = Op, ty: BulkType = Type }
         [] <- [uniform(At::In(Field::UrBase)).wide(2), uniform(At::In(Field::Ur)), uniform(At::In(Field::URb)), policy()] Facts::UNIFORM_FENCE;
