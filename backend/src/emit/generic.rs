@@ -23,6 +23,9 @@ impl Emitter<'_> {
             }
             // The registers are where the convention has them.
             Op::Params | Op::Results => Ok(()),
+            Op::Hold => Ok(()),
+            Op::Settle { registers } => self.settled(inst, registers),
+            Op::EndGroup => self.end_product_group(inst),
             Op::Call { .. } | Op::CallTo { .. } | Op::CallRoutine { .. } => self.call(inst),
             Op::Target { table } => self.target_entry(inst, table),
             Op::Locate { link } => self.locate(inst, link),

@@ -21,6 +21,7 @@ mod copy;
 mod divide;
 mod divide_double;
 mod double;
+mod flight;
 mod float;
 mod form;
 mod group;
@@ -34,6 +35,7 @@ mod matrix_quads;
 mod matrix_scaled;
 mod matrix_sparse;
 mod memory;
+mod multimem;
 mod narrow;
 mod nth_bit;
 mod object;
@@ -156,6 +158,8 @@ struct Lowering<'a> {
     prologue: Vec<Inst>,
     /// Lists of targets so far.
     tables: u32,
+    /// What fences and waits of products of warp groups are for.
+    products: flight::Products,
     descriptor: Option<Src>,
     shared_base: Option<Value>,
 }
@@ -235,6 +239,7 @@ impl<'a> Lowering<'a> {
             frame_top: None,
             prologue: Vec::new(),
             tables: 0,
+            products: flight::Products::default(),
             descriptor: None,
             shared_base: None,
         })

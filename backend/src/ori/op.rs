@@ -105,6 +105,15 @@ modifiers! {
     BulkType {
         U32 "", S32 ".S32", U64 ".U64", S64 ".S64", F16 ".F16.RN", F32 ".F32.RN", F64 ".F64.RN", Bf16 ".BF16.RN",
     }
+    /// What several devices have of an integer.
+    ManyInt { B32 ".32", S32 ".S32", B64 ".64", S64 ".S64" }
+    /// How their floats are combined: bytes and halves may be added as wider numbers.
+    ManyOp { Add ".ADD", Min ".MIN", Max ".MAX", AddF32 ".F32ADD", AddWide ".HPADD" }
+    ManyFloat {
+        F16x2 ".F16x2", F16x4 ".F16x4", F16x8 ".F16x8", Bf16x2 ".BF16x2", Bf16x4 ".BF16x4", Bf16x8 ".BF16x8",
+        E5m2x4 ".E5M2x4", E5m2x8 ".E5M2x8", E5m2x16 ".E5M2x16", E4m3x4 ".E4M3x4", E4m3x8 ".E4M3x8", E4m3x16 ".E4M3x16",
+        F32 ".F32", F32x2 ".F32x2", F32x4 ".F32x4", F64 ".F64",
+    }
     MapOp { Invalidate ".IV", Prefetch ".PF" }
     /// The factors of a warp group's product.
     GroupFormat { F16 "", Bf16 ".BF16", Tf32 ".TF32" }

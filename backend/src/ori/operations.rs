@@ -261,6 +261,11 @@ operations! {
         Facts::access(Space::Global, Kind::Load, access.order, access.offset, size_bytes(access.size)), as &["LDG"];
     Stg "STG.E" { access: Access = Size } [] <- [address(), descriptor(), data(size_registers(access.size))]
         Facts::access(Space::Global, Kind::Store, access.order, access.offset, size_bytes(access.size)), as &["STG"];
+    /// What the copies of several devices behind one address come to.
+    Ldgmc "LDGMC" { op: AtomOp = Op, ty: ManyInt = Type, order: Order, offset: i32 = Offset } [result(many_int_registers(ty))] <- [address(), uniform(At::In(Field::UrBase))]
+        Facts::access(Space::Global, Kind::Load, order, offset, 4 * many_int_registers(ty));
+    LdgmcFloat "LDGMC.F" { op: ManyOp = Op, ty: ManyFloat = Type, order: Order, offset: i32 = Offset } [result(many_float_registers(ty))] <- [address(), uniform(At::In(Field::UrBase))]
+        Facts::access(Space::Global, Kind::Load, order, offset, 4 * many_float_registers(ty));
     /// Eight registers, in two halves. The size of the access is that of one of them.
     LdgWide "LDG.E.256" { access: Access = Size, level_two: EvictL2 = Scope } [result(4), UPPER4] <- [address(), descriptor()]
         Facts::access(Space::Global, Kind::Load, access.order, access.offset, 32), as &["LDG.256"];
@@ -353,8 +358,8 @@ operations! {
     Redas "REDAS" { op: AtomOp = Op, ty: AtomType = Type } [] <- [r(RA).wide(2), uniform(At::In(Field::UrBase)), data(atom_registers(ty))] Facts::FENCE;
 
     // Copies of blocks and tiles. In shared memory the address and that of a barrier object; sizes in units of 16 bytes, above
-    // them the blocks of the cluster that get the bytes.
-    BulkCopy "UBLKCP" { to: BulkPlace = Mode, from: BulkPlace = Mode2, multicast: bool [".MULTICAST"] = Flag }
+    // them the blocks of the cluster that get the bytes, or which bytes of each unit are copied.
+    BulkCopy "UBLKCP" { to: BulkPlace = Mode, from: BulkPlace = Mode2, multicast: bool [".MULTICAST"] = Flag, masked: bool [".DST_G_BYTE_MASK"] = Mask }
         [] <- [uniform(At::In(Field::UrBase)).wide(2), uniform(At::In(Field::Ur)).one_or_two(), uniform(At::In(Field::URb)), policy()] Facts::UNIFORM_FENCE;
     BulkReduce "UBLKRED" { to: BulkPlace = Mode, op: AtomOp = Op, ty: BulkType = Type }
         [] <- [uniform(At::In(Field::UrBase)).wide(2), uniform(At::In(Field::Ur)), uniform(At::In(Field::URb)), policy()] Facts::UNIFORM_FENCE;
@@ -489,8 +494,8 @@ operations! {
         [result(4)] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(4), r(RE).wide(2), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
 
     // Products of a warp group: both factors by descriptors in shared memory, or the rows of the first in registers. Then what
-    // is added, and whether it is. They are over where they stand: emission waits for them. The numbers of shapes are
-    // those of the encoding.
+    // is added, and whether it is. They go on behind the place where they stand; emission waits for them before their
+    // registers are touched. The numbers of shapes are those of the encoding.
     Hgmma "HGMMA" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB }
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     HgmmaRegisters "HGMMA.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
@@ -503,6 +508,14 @@ operations! {
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     QgmmaRegisters "QGMMA.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
         [result(registers)] <- [r(A).wide(4), uniform(At::In(Field::URb)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP, as &["QGMMA"];
+    /// Ends a group of products: the last one before it in its block says so, or one that does nothing.
+    EndGroup "ENDGROUP" [] <- [] Facts::GROUP, as &["HGMMA"];
+    /// Waits for all groups of products but so many of the last ones.
+    AwaitGroup "WARPGROUP.DEPBAR" { but: u8 = Imm2 } [] <- [] Facts::GROUP;
+    /// The sum of products that are over from here on, in its place.
+    Settle "SETTLE" { registers: u8 } [result(registers)] <- [r(RC).wide(registers)] Facts { guardable: false, ..Facts::FENCE }, as &["MOV"];
+    /// Registers that keep what they have until here, since a product may still read them. No instruction.
+    Hold "HOLD" [] <- [r(RA).wide(4)] Facts { guardable: false, ..Facts::FENCE }, as &["NOP"];
 
     // Barriers and control.
     /// Barrier, number of threads, and what a reduction reduces; its result is read by `B2R`. Legal, two registers are one

@@ -115,7 +115,7 @@ choices! {
     IntType FloatType IntRound MembarScope BarMode DotMode MatchMode ReduxOp CctlOp QuerySpace LineOp MatrixLayout
     MatrixCount Routine HalfShape Tf32Shape ByteShape NibbleShape BitShape QuarterShape BitOp QuarterType
     DoubleShape SparseNibbleShape QuadTypes QuadStep ScaleFormat ScaleBlocks
-    ArriveMode Arrival CopiesArrive ViewOf BulkPlace BulkType MapOp GroupFormat Dims TensorMode
+    ArriveMode Arrival CopiesArrive ViewOf BulkPlace BulkType ManyInt ManyOp ManyFloat MapOp GroupFormat Dims TensorMode
 }
 
 /// Reads a decimal or `0x` number.

@@ -10,8 +10,8 @@ pub use super::operations::{facts, signature};
 use crate::ori::ir::{Dst, File, Inst, Src, SrcKind};
 use crate::ori::memory::Space;
 use crate::ori::op::{
-    AtomType, ByteLayout, CasSize, FloatType, IntType, MatrixCount, MemSize, Sr, SurfDims, SurfType, TexDims,
-    TexLevel, TexRead,
+    AtomType, ByteLayout, CasSize, FloatType, IntType, ManyFloat, ManyInt, MatrixCount, MemSize, Sr,
+    SurfDims, SurfType, TexDims, TexLevel, TexRead,
 };
 use sass::Field;
 use smallvec::SmallVec;
@@ -258,6 +258,23 @@ pub(super) const fn carry(at: Field) -> SrcSlot {
 }
 
 /// A 64-bit address, or a 32-bit one of a windowed space.
+/// The registers of a reduction over devices.
+pub const fn many_int_registers(ty: ManyInt) -> u8 {
+    match ty {
+        ManyInt::B32 | ManyInt::S32 => 1,
+        ManyInt::B64 | ManyInt::S64 => 2,
+    }
+}
+
+pub const fn many_float_registers(ty: ManyFloat) -> u8 {
+    use ManyFloat as M;
+    match ty {
+        M::F32 | M::F16x2 | M::Bf16x2 | M::E5m2x4 | M::E4m3x4 => 1,
+        M::F64 | M::F32x2 | M::F16x4 | M::Bf16x4 | M::E5m2x8 | M::E4m3x8 => 2,
+        M::F32x4 | M::F16x8 | M::Bf16x8 | M::E5m2x16 | M::E4m3x16 => 4,
+    }
+}
+
 pub(super) fn address() -> SrcSlot {
     r(At::In(Field::Ra)).one_or_two()
 }

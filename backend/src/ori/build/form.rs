@@ -198,7 +198,7 @@ impl<'a> Lowering<'a> {
                 let policy = self.source(instr, 1, ScalarType::U64)?;
                 self.result(instr, policy)
             }
-            F::CreatepolicyRange => self.unsupported(instr, "cache eviction policies of ranges"),
+            F::CreatepolicyRange => self.create_range_policy(instr),
             F::Mapa => self.address_in_block(instr),
             F::Getctarank => self.block_of_address(instr),
             F::MovVector => self.unsupported(instr, "copies of whole vectors"),
@@ -267,9 +267,11 @@ impl<'a> Lowering<'a> {
                 self.unsupported(instr, "releasing asynchronous stores")
             }
             F::StBulk => self.clear_block(instr),
-            F::MultimemLdReduce | F::MultimemSt | F::MultimemRed => {
-                self.unsupported(instr, "multimem addresses")
-            }
+            F::MultimemLdReduce => self.branch_around(|this| this.load_of_devices(instr)),
+            // A store or reduction is one, whoever holds the memory.
+            F::MultimemSt => self.store(instr),
+            F::MultimemRed if self.has_vector(instr) => self.update_vector(instr),
+            F::MultimemRed => self.atomic(instr),
             F::TensormapReplace => self.branch_around(|this| this.replace_in_map(instr)),
             F::TensormapCpFenceproxy => self.branch_around(|this| this.copy_map(instr)),
             F::Ldmatrix => self.branch_around(|this| this.load_matrices(instr)),
@@ -328,8 +330,9 @@ impl<'a> Lowering<'a> {
 
             F::MmaBf16M8 | F::WmmaMmaInt4Wide => self.unsupported(instr, "matrices"),
             F::WgmmaMma => self.branch_around(|this| this.multiply_group(instr)),
-            // A product is over where it stands.
-            F::WgmmaFence | F::WgmmaCommitGroup | F::WgmmaWaitGroup => self.hint(instr),
+            F::WgmmaFence => self.fence_products(instr),
+            F::WgmmaCommitGroup => self.branch_around(|this| this.end_product_group(instr)),
+            F::WgmmaWaitGroup => self.branch_around(|this| this.wait_for_products(instr)),
             F::WgmmaMmaSp | F::WgmmaMmaBits => {
                 self.unsupported(instr, "sparse products of warp groups, or of bits")
             }
