@@ -20,6 +20,7 @@ pub mod ptx;
 mod quads;
 pub mod sparse;
 mod system;
+mod tensor;
 pub mod tensormap;
 pub mod texture;
 mod transfers;

@@ -16,6 +16,7 @@ mod memory;
 mod operand;
 mod sync;
 mod system;
+mod tensor;
 #[cfg(test)]
 mod testing;
 mod texture;
@@ -25,6 +26,7 @@ use crate::copies::Copies;
 use crate::device::Device;
 use crate::launch::{Fault, FaultKind, Launch, WARP, Work};
 use crate::memory::UNWRITTEN;
+use crate::tensor::TensorMemory;
 use crate::transfers::Transfers;
 use decode::Step as Instruction;
 use ptx_backend::input::{Env, Symbol};
@@ -307,6 +309,9 @@ struct Block<'a> {
     ctaid: [u32; 3],
     /// Of every block of the cluster.
     shared: Vec<Vec<u8>>,
+    /// Words that the system reserves, and tensor memory, of every block.
+    reserved: Vec<Vec<u8>>,
+    tensor: Vec<TensorMemory>,
     warps: Vec<Warp>,
     barriers: [sync::Barrier; 16],
     cluster: cluster::Cluster,
@@ -325,6 +330,8 @@ impl<'a> Block<'a> {
             device,
             ctaid: ctaids[0],
             shared: vec![vec![UNWRITTEN; bytes]; ctaids.len()],
+            reserved: vec![vec![0; tensor::WORDS_BYTES]; ctaids.len()],
+            tensor: vec![TensorMemory::default(); if machine.uses_tensor() { ctaids.len() } else { 0 }],
             warps: warps(),
             barriers: Default::default(),
             cluster: cluster::Cluster::new(ctaids, warps),

@@ -41,6 +41,7 @@ mod ssa;
 mod stack;
 mod statement;
 mod symbol;
+mod tensor;
 mod tensormap;
 mod texture;
 mod uniform;

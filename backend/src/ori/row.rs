@@ -115,6 +115,7 @@ choices! {
     IntType FloatType IntRound MembarScope BarMode DotMode MatchMode ReduxOp CctlOp QuerySpace LineOp MatrixLayout
     MatrixCount Routine HalfShape Tf32Shape ByteShape NibbleShape BitShape QuarterShape BitOp QuarterType
     ArriveMode Arrival CopiesArrive ViewOf BulkPlace BulkType MapOp GroupFormat Dims TensorMode
+    TensorKind TensorCollect TensorLanes TensorCount TensorCopy TensorFormat TensorStat TensorStatType TensorScales
 }
 
 /// Reads a decimal or `0x` number.

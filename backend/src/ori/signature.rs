@@ -10,7 +10,8 @@ pub use super::operations::{facts, signature};
 use crate::ori::ir::{Dst, File, Inst, Src, SrcKind};
 use crate::ori::memory::Space;
 use crate::ori::op::{
-    AtomType, ByteLayout, CasSize, FloatType, IntType, MatrixCount, MemSize, Sr, SurfDims, TexDims,
+    AtomType, ByteLayout, CasSize, FloatType, IntType, MatrixCount, MemSize, Sr, SurfDims, TensorCount,
+    TensorLanes, TexDims,
 };
 use sass::Field;
 use smallvec::SmallVec;
@@ -396,6 +397,27 @@ pub const fn texture_coordinates(dims: TexDims) -> u8 {
         TexDims::D1 => 1,
         TexDims::D2 | TexDims::A1 => 2,
         TexDims::D3 | TexDims::A2 => 4,
+    }
+}
+
+/// Registers that a warp's access of tensor memory moves.
+pub const fn tensor_registers(lanes: TensorLanes, count: TensorCount) -> u8 {
+    let row: u32 = match lanes {
+        TensorLanes::L16B256 => 4,
+        TensorLanes::L16B128 => 2,
+        _ => 1,
+    };
+    // No access moves more than 128.
+    let log = count as u8;
+    if row << log > 128 { 128 } else { (row << log) as u8 }
+}
+
+/// Registers that say which lanes of tensor memory a product does not write, or which columns are zero.
+pub(super) const fn tensor_mask(pair: bool, weights: bool) -> u8 {
+    match (weights, pair) {
+        (true, _) => 2,
+        (false, false) => 4,
+        (false, true) => 8,
     }
 }
 
