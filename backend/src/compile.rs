@@ -74,6 +74,7 @@ pub fn compile(
             coop_groups: assembled.coop_groups,
             uses_convergence_barriers: assembled.uses_convergence_barriers,
             reads_ctaid_z: ori.facts.reads_ctaid_z,
+            tensor: ori.facts.tensor,
             symbols: ori.facts.symbols,
             max_registers: limit,
             params: block.offsets,

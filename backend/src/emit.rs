@@ -16,6 +16,7 @@ pub(crate) mod listing;
 mod memory;
 mod products;
 mod switch;
+mod tensor;
 mod texture;
 mod warp;
 

@@ -137,6 +137,7 @@ pub struct Attributes {
     /// Byte offsets of calls of functions that the driver provides.
     pub system_calls: Vec<u32>,
     pub reads_ctaid_z: bool,
+    pub tensor: ori::ir::TensorUse,
     /// Symbols whose address the code reads from bank 4 (see [`layout::address_slot`]).
     pub symbols: Vec<input::Symbol>,
     /// The most registers per thread that the launch bounds and the options leave.

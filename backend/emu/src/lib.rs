@@ -21,6 +21,7 @@ pub mod ptx;
 mod quads;
 pub mod sparse;
 mod system;
+mod tensor;
 pub mod tensormap;
 pub mod texture;
 pub mod trace;

@@ -17,6 +17,7 @@ mod operand;
 mod record;
 mod sync;
 mod system;
+mod tensor;
 #[cfg(test)]
 pub(crate) mod testing;
 mod texture;
@@ -26,6 +27,7 @@ use crate::copies::Copies;
 use crate::device::Device;
 use crate::launch::{Fault, FaultKind, Launch, WARP, Work};
 use crate::memory::UNWRITTEN;
+use crate::tensor::TensorMemory;
 use crate::trace::Trace;
 use crate::transfers::Transfers;
 use decode::Step as Instruction;
@@ -355,6 +357,9 @@ struct Block<'a> {
     ctaid: [u32; 3],
     /// Of every block of the cluster.
     shared: Vec<Vec<u8>>,
+    /// Words that the system reserves, and tensor memory, of every block.
+    reserved: Vec<Vec<u8>>,
+    tensor: Vec<TensorMemory>,
     warps: Vec<Warp>,
     barriers: [sync::Barrier; 16],
     cluster: cluster::Cluster,
@@ -375,6 +380,8 @@ impl<'a> Block<'a> {
             device,
             ctaid: ctaids[0],
             shared: vec![vec![UNWRITTEN; bytes]; ctaids.len()],
+            reserved: vec![vec![0; tensor::WORDS_BYTES]; ctaids.len()],
+            tensor: vec![TensorMemory::default(); if machine.uses_tensor() { ctaids.len() } else { 0 }],
             warps: warps(),
             barriers: Default::default(),
             cluster: cluster::Cluster::new(ctaids, warps),

@@ -68,7 +68,20 @@ impl Linker<'_> {
             self.part_symbols(&mut symbols, loaded, binding, &mut parts);
         }
         symbols.extend(loaded.reserved.into_iter().flat_map(|section| self.reserved_symbols(section)));
-        if !loaded.shared.is_empty() && self.reserved_shared_bytes() > 0 {
+        if let Some(section) = loaded.reserved
+            && self.tensor_words_bytes() > 0
+        {
+            symbols.push(Symbol {
+                name: "__nv_reservedSMEM_tcgen05_partition".into(),
+                section: Some(section),
+                binding: Binding::Weak,
+                kind: SymbolKind::Object,
+                other: 0,
+                value: self.reserved_shared_bytes(),
+                size: self.tensor_words_bytes(),
+            });
+        }
+        if (!loaded.shared.is_empty() || self.tensor_words_bytes() > 0) && self.reserved_shared_bytes() > 0 {
             symbols.push(Symbol {
                 name: ".nv.reservedSmem.cap".into(),
                 section: None,

@@ -44,6 +44,8 @@ impl Emitter<'_> {
             | Op::IgmmaRegisters { .. }
             | Op::Qgmma { .. }
             | Op::QgmmaRegisters { .. } => self.group_product(inst),
+            Op::TmemLoadHalves { .. } | Op::TmemStoreHalves { .. } => self.tensor_halves(inst),
+            Op::TmemProduct { scale, .. } => self.tensor_product(inst, scale),
             Op::R2ur => self.uniform_copy(inst),
             Op::Membar { .. } | Op::Errbar | Op::Cctl { .. } => self.fence(inst),
             _ => {

@@ -53,8 +53,7 @@ pub fn write_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
 pub fn forwards(sm: Sm, producer: &Inst, consumer: &Inst, read: &RegUse) -> bool {
     let both = |is: &dyn Fn(&Inst) -> bool| is(producer) && is(consumer);
     let eight_rows = |inst: &Inst| matches!(inst.text(Field::Size), None | Some(".8x8x4"));
-    let sum =
-        both(&is_group_product) || both(&|inst| inst.class(sm) == Class::Dmma && eight_rows(inst));
+    let sum = both(&is_group_product) || both(&|inst| inst.class(sm) == Class::Dmma && eight_rows(inst));
     sum && read.role == Role::C
 }
 

@@ -48,6 +48,7 @@ mod ssa;
 mod stack;
 mod statement;
 mod symbol;
+mod tensor;
 mod tensormap;
 mod texture;
 mod uniform;

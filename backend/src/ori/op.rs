@@ -121,8 +121,30 @@ modifiers! {
     Dims { D1 ".1D", D2 ".2D", D3 ".3D", D4 ".4D", D5 ".5D" }
     /// Which elements make up a tile: a box, or columns of an image.
     TensorMode { Tiled "", Im2col ".IM2COL", W ".W", W128 ".W128" }
-    /// Shared or global memory.
-    ViewOf { Shared ".S", Global ".G" }
+    /// Shared, global or tensor memory.
+    ViewOf { Shared ".S", Global ".G", Tensor ".T" }
+    /// The factors of a product in tensor memory: of 16 bits or more, integers, of a byte, and of half a byte.
+    TensorKind { Half "", Integer ".I8", Quarter ".F8", Nibble ".F4" }
+    /// What becomes of the buffer that collects the first factor.
+    TensorCollect { Discard "", Keep ".A_KEEP", Last ".A_REUSE", Reuse ".A_REUSE.A_KEEP" }
+    /// Lanes and bits of a row that a warp moves at a time; the halves of a warp can have columns of their own.
+    TensorLanes {
+        L32B32 "", L16B64 ".16dp64bit", L16B128 ".16dp128bit", L16B256 ".16dp256bit", Lower ".16dp32bit_t0_t15",
+        Upper ".16dp32bit_t16_t31",
+    }
+    /// How often the row is repeated.
+    TensorCount { X1 "", X2 ".x2", X4 ".x4", X8 ".x8", X16 ".x16", X32 ".x32", X64 ".x64", X128 ".x128" }
+    /// Lanes and bits that a copy fills; the fewer there are, the more often they are written.
+    TensorCopy {
+        L128B256 "", L4B256 ".4dp256bit", L128B128 ".128dp128bit", L64Pairs02 ".2x64dp128bit_lw02_lw13",
+        L64Pairs01 ".2x64dp128bit_lw01_lw23", L32 ".4x32dp128bit",
+    }
+    /// Elements of a copy in shared memory, which become bytes.
+    TensorFormat { Bytes "", Nibbles ".U4x16P64", Sextets ".U6x16P32" }
+    TensorStat { Max ".MAX", MaxAbs ".MAXABS", Min ".MIN", MinAbs ".MINABS" }
+    TensorStatType { U32 "", S32 ".S32", F32 ".F32" }
+    /// Blocks that have a scale factor: the whole depth of a step, or more of them.
+    TensorScales { Wide "", Fine ".4X" or ".BLOCK16" }
     /// Whether matrices of shared memory are moved as they are or transposed.
     MatrixLayout { Rows ".M88", Columns ".MT88" }
     /// Elements of matrices of bytes in memory, which narrower ones become.
@@ -237,6 +259,11 @@ impl Op {
     /// Control goes elsewhere and comes back.
     pub const fn is_call(&self) -> bool {
         self.calls_function() || matches!(self, Op::CallRoutine { .. })
+    }
+
+    /// Its uniform results are those of the threads that execute it together: others that come later overwrite them.
+    pub const fn makes_uniform_of_group(&self) -> bool {
+        matches!(self, Op::Redux { .. } | Op::Elect | Op::R2ur | Op::Voteu { .. } | Op::TmemTake { .. })
     }
 
     /// A call by the calling convention of functions, whose code is not here.

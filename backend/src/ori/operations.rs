@@ -250,6 +250,8 @@ operations! {
     Umov "UMOV" [UR] <- [uniform_or_imm(B)] UNIFORM;
     /// (a << shift) + b.
     Ulea "ULEA" { shift: u8 = Imm2 } [UR] <- [uniform(A), uniform_or_imm(B)] UNIFORM;
+    /// The first where the predicate holds.
+    Usel "USEL" [UR] <- [uniform(A), uniform_or_imm(B), up(Field::Pp)] UNIFORM;
     S2ur "S2UR" { sr: Sr = Special } [UR] <- [] Facts::special(sr).uniform();
     /// Of the threads that execute it together, those whose guard holds have one value. It belongs to these threads: others
     /// that come later overwrite it.
@@ -516,6 +518,60 @@ operations! {
     Settle "SETTLE" { registers: u8 } [result(registers)] <- [r(RC).wide(registers)] Facts { guardable: false, ..Facts::FENCE }, as &["MOV"];
     /// Registers that keep what they have until here, since a product may still read them. No instruction.
     Hold "HOLD" [] <- [r(RA).wide(4)] Facts { guardable: false, ..Facts::FENCE }, as &["NOP"];
+
+    // Tensor memory: 128 lanes of 512 columns of 32 bits. The uniform datapath serves all threads that execute an operation
+    // together at once. An address has the lane in its upper half and the column in its lower one.
+    /// Takes so many units of 32 columns: the first of them, and whether there were as many.
+    TmemTake "UTCATOMSWS.FIND_AND_SET" { pair: bool [".2CTA"] = Size, align: bool [".ALIGN"] = Mode } [UR, UP] <- [uniform(At::In(Field::URb))] Facts::UNIFORM_FENCE;
+    /// Gives the units back whose bits are zero.
+    TmemGive "UTCATOMSWS.AND" [] <- [uniform(At::In(Field::URb))] Facts::UNIFORM_FENCE, as &["UTCATOMSWS"];
+    /// Blocks that wait to be started need no longer wait for what this one may take.
+    TmemYield "UVIRTCOUNT.DEALLOC.SMPOOL" [] <- [uniform_or_imm(A)] Facts::UNIFORM_FENCE, as &["UVIRTCOUNT"];
+    TmemLoad "LDTM" { lanes: TensorLanes = Type, count: TensorCount = Size, pack: bool [".PACK16BIT"] = Mode, offset: i32 = Offset }
+        [result(tensor_registers(lanes, count))] <- [uniform(At::In(Field::UrBase))] Facts::FENCE.convergent();
+    /// The halves of the warp from columns of their own, so many behind each other.
+    TmemLoadHalves "LDTM.HALVES" { count: TensorCount = Size, pack: bool [".PACK16BIT"] = Mode, offset: i32 = Offset, behind: i32 }
+        [result(tensor_registers(TensorLanes::Lower, count))] <- [uniform(At::In(Field::UrBase))] Facts::FENCE.convergent(), as &["LDTM"];
+    TmemStore "STTM" { lanes: TensorLanes = Type, count: TensorCount = Size, pack: bool [".EXPAND16BIT"] = Mode, offset: i32 = Offset }
+        [] <- [uniform(At::In(Field::UrBase)), data(tensor_registers(lanes, count))] Facts::FENCE.convergent();
+    TmemStoreHalves "STTM.HALVES" { count: TensorCount = Size, pack: bool [".EXPAND16BIT"] = Mode, offset: i32 = Offset, behind: i32 }
+        [] <- [uniform(At::In(Field::UrBase)), data(tensor_registers(TensorLanes::Lower, count))] Facts::FENCE.convergent(), as &["STTM"];
+    /// Waits for loads from tensor memory.
+    TmemLoaded "NOP.TENSOR" [] <- [] Facts::FENCE, as &["NOP"];
+    /// Factors by descriptors, the first perhaps in tensor memory; the sum; where the metadata of a sparse factor are, and what
+    /// is multiplied; lanes that are not written, or columns that are zero; whether the sum before is added.
+    TmemProduct "UTCMMA" {
+        kind: TensorKind, tensor: bool [".TENSOR"], pair: bool [".2CTA"] = Size, weights: bool [".WS"] = Mode, shift: bool [".ASHIFT"] = Flag,
+        collect: TensorCollect = LayoutA, buffer: u8 = LayoutB, scale: u8
+    } [] <- [
+        uniform(At::In(Field::URa)).wide(registers_if(!tensor, 2)), uniform(At::In(Field::URb)).wide(2), uniform(At::In(Field::URc)),
+        uniform(At::In(Field::UrBase)).wide(2), uniform(At::In(Field::Ur)).wide(tensor_mask(pair, weights)), up(Field::Pp),
+    ] Facts::UNIFORM_FENCE, as match (kind, tensor) {
+        (TensorKind::Half, false) => &["UTCHMMA"],
+        (TensorKind::Half, true) => &["UTCHMMA.TENSOR"],
+        (TensorKind::Integer, false) => &["UTCIMMA"],
+        (TensorKind::Integer, true) => &["UTCIMMA.TENSOR"],
+        (_, false) => &["UTCQMMA"],
+        (_, true) => &["UTCQMMA.TENSOR"],
+    };
+    /// The same with factors for blocks of rows and columns, both in tensor memory.
+    TmemProductScaled "UTCMMA.SCALED" { kind: TensorKind, tensor: bool [".TENSOR"], pair: bool [".2CTA"] = Size, scales: TensorScales = Scale, collect: TensorCollect = LayoutA } [] <- [
+        uniform(At::In(Field::URa)).wide(registers_if(!tensor, 2)), uniform(At::In(Field::URb)).wide(2), uniform(At::In(Field::URc)),
+        uniform(At::In(Field::UrBase)).wide(2), uniform(At::In(Field::Ur)).wide(2), up(Field::Pp),
+    ] Facts::UNIFORM_FENCE, as match (kind == TensorKind::Nibble, tensor) {
+        (false, false) => &["UTCQMMA.SCALED"],
+        (false, true) => &["UTCQMMA.SCALED.TENSOR"],
+        (true, false) => &["UTCOMMA"],
+        (true, true) => &["UTCOMMA.TENSOR"],
+    };
+    /// From shared memory.
+    TmemCopyIn "UTCCP.T.S" { pair: bool [".2CTA"] = Size, shape: TensorCopy = Type, format: TensorFormat = SrcType, offset: i32 = Offset }
+        [] <- [uniform(At::In(Field::UrBase)), uniform(At::In(Field::URb)).wide(2)] Facts::UNIFORM_FENCE, as &["UTCCP"];
+    /// Moves rows down by one.
+    TmemShift "UTCSHIFT.DOWN" { pair: bool [".2CTA"] = Size, offset: i32 = Offset } [] <- [uniform(At::In(Field::UrBase))] Facts::UNIFORM_FENCE, as &["UTCSHIFT"];
+    /// An arrival at a barrier object when what was started before is over; in several blocks of the cluster.
+    TmemCommit "UTCBAR" { pair: bool [".2CTA"] = Size, multicast: bool [".MULTICAST"] = Flag }
+        [] <- [uniform(At::In(Field::UrBase)), uniform(At::In(Field::URb)), uniform(At::In(Field::URc))] Facts::UNIFORM_FENCE;
 
     // Barriers and control.
     /// Barrier, number of threads, and what a reduction reduces; its result is read by `B2R`. Legal, two registers are one

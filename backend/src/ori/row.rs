@@ -116,6 +116,7 @@ choices! {
     MatrixCount Routine HalfShape Tf32Shape ByteShape NibbleShape BitShape QuarterShape BitOp QuarterType
     DoubleShape SparseNibbleShape QuadTypes QuadStep ScaleFormat ScaleBlocks
     ArriveMode Arrival CopiesArrive ViewOf BulkPlace BulkType ManyInt ManyOp ManyFloat MapOp GroupFormat Dims TensorMode
+    TensorKind TensorCollect TensorLanes TensorCount TensorCopy TensorFormat TensorStat TensorStatType TensorScales
 }
 
 /// Reads a decimal or `0x` number.

@@ -11,7 +11,7 @@ use crate::ori::ir::{Dst, File, Inst, Src, SrcKind};
 use crate::ori::memory::Space;
 use crate::ori::op::{
     AtomType, ByteLayout, CasSize, FloatType, IntType, ManyFloat, ManyInt, MatrixCount, MemSize, Sr,
-    SurfDims, SurfType, TexDims, TexLevel, TexRead,
+    SurfDims, SurfType, TensorCount, TensorLanes, TexDims, TexLevel, TexRead,
 };
 use sass::Field;
 use smallvec::SmallVec;
@@ -442,6 +442,27 @@ pub const fn texture_extra(read: TexRead, dims: TexDims, level: TexLevel, more: 
         0 => 1,
         3 => 4,
         words => words,
+    }
+}
+
+/// Registers that a warp's access of tensor memory moves.
+pub const fn tensor_registers(lanes: TensorLanes, count: TensorCount) -> u8 {
+    let row: u32 = match lanes {
+        TensorLanes::L16B256 => 4,
+        TensorLanes::L16B128 => 2,
+        _ => 1,
+    };
+    // No access moves more than 128.
+    let log = count as u8;
+    if row << log > 128 { 128 } else { (row << log) as u8 }
+}
+
+/// Registers that say which lanes of tensor memory a product does not write, or which columns are zero.
+pub(super) const fn tensor_mask(pair: bool, weights: bool) -> u8 {
+    match (weights, pair) {
+        (true, _) => 2,
+        (false, false) => 4,
+        (false, true) => 8,
     }
 }
 

@@ -60,6 +60,7 @@ impl Block<'_> {
             What::Barrier(name) => self.barrier_object(w, active, pc, name)?,
             What::Bulk(name) => self.bulk(w, active, pc, name)?,
             What::Texture(name) => self.texture(w, active, pc, name)?,
+            What::Tensor(name) => self.tensor(w, active, pc, name)?,
             What::Warpgroup => {
                 if !self.warpgroup(w, active, pc)? {
                     // Waits for other warps of the group.

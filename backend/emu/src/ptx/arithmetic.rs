@@ -353,6 +353,18 @@ impl<'a> Block<'a> {
             F::WgmmaFence | F::WgmmaCommitGroup | F::WgmmaWaitGroup | F::WgmmaMma | F::WgmmaMmaSp => {
                 self.meet(w, pc, mask, instr)
             }
+            F::Tcgen05Alloc
+            | F::Tcgen05Dealloc
+            | F::Tcgen05RelinquishAllocPermit
+            | F::Tcgen05Ld
+            | F::Tcgen05St
+            | F::Tcgen05Wait => self.meet(w, pc, mask, instr),
+            F::Tcgen05Cp
+            | F::Tcgen05Mma
+            | F::Tcgen05MmaWs
+            | F::Tcgen05MmaBlockScale
+            | F::Tcgen05Commit
+            | F::Tcgen05Fence => self.tensor_alone(w, mask, instr),
             F::Setmaxnreg => self.meet(w, pc, mask, instr),
             F::BarrierCluster | F::Mapa | F::Getctarank => self.cluster(w, mask, instr),
             F::StAsync

@@ -336,21 +336,22 @@ impl<'a> Lowering<'a> {
             F::WgmmaMmaSp | F::WgmmaMmaBits => {
                 self.unsupported(instr, "sparse products of warp groups, or of bits")
             }
-            F::Tcgen05Alloc
-            | F::Tcgen05Dealloc
-            | F::Tcgen05RelinquishAllocPermit
-            | F::Tcgen05Ld
-            | F::Tcgen05LdRed
-            | F::Tcgen05LdSpcompress
-            | F::Tcgen05St
-            | F::Tcgen05Wait
-            | F::Tcgen05Cp
-            | F::Tcgen05Shift
-            | F::Tcgen05Mma
-            | F::Tcgen05MmaBlockScale
-            | F::Tcgen05MmaWs
-            | F::Tcgen05Commit
-            | F::Tcgen05Fence => self.unsupported(instr, "tensor memory"),
+            F::Tcgen05Alloc => self.branch_around(|this| this.take_columns(instr)),
+            F::Tcgen05Dealloc => self.branch_around(|this| this.give_columns(instr)),
+            F::Tcgen05RelinquishAllocPermit => self.branch_around(|this| this.take_no_more_columns(instr)),
+            F::Tcgen05Ld => self.branch_around(|this| this.load_tensor(instr)),
+            F::Tcgen05St => self.branch_around(|this| this.store_tensor(instr)),
+            F::Tcgen05Wait => self.branch_around(|this| this.wait_for_tensor(instr)),
+            F::Tcgen05Cp => self.copy_into_tensor(instr),
+            F::Tcgen05Shift => self.shift_tensor(instr),
+            F::Tcgen05Mma | F::Tcgen05MmaWs => self.multiply_tensor(instr),
+            F::Tcgen05MmaBlockScale => self.multiply_tensor_scaled(instr),
+            F::Tcgen05Commit => self.commit_tensor(instr),
+            // A thread's operations are in order, and the barrier between threads that it belongs to orders them.
+            F::Tcgen05Fence => self.hint(instr),
+            F::Tcgen05LdRed | F::Tcgen05LdSpcompress => {
+                self.unsupported(instr, "statistics of loads from tensor memory")
+            }
 
             F::Trap => self.one(instr, Op::Bpt { trap: true }, &[]),
             F::Brkpt => self.one(instr, Op::Bpt { trap: false }, &[]),
