@@ -106,9 +106,19 @@ impl Job {
             let Some(bytes) = bytes else { return timed };
             let Ok(theirs) = cubin::kernel(bytes, &case.kernel, &prepared.device) else { continue };
             let time = |kernel: &Kernel| {
-                clock::time(kernel, &prepared.launch, &mut prepared.device.clone(), Setting::default())
+                let mut device = prepared.device.clone();
+                let report = clock::time(kernel, &prepared.launch, &mut device, Setting::default());
+                let report = report.map_err(|fault| fault.to_string())?;
+                case::same(prepared, &interpreted.expected, &device).map(|()| report)
             };
-            let (Ok(a), Ok(b)) = (time(&ours), time(&theirs)) else { continue };
+            let (a, b) = match (time(&ours), time(&theirs)) {
+                (Ok(a), Ok(b)) => (a, b),
+                (Err(how), _) => {
+                    println!("WRONG sm_{} {name}: {how}", self.target);
+                    continue;
+                }
+                (Ok(_), Err(_)) => continue,
+            };
             timed.push(Timed {
                 name: name.clone(),
                 target: self.target,

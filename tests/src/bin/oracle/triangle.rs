@@ -107,7 +107,7 @@ pub(crate) struct Interpreted {
     /// The least target that the kernel is for, and in a suffix the only one.
     least: Sm,
     pub(crate) prepared: Prepared,
-    expected: Device,
+    pub(crate) expected: Device,
 }
 
 impl Interpreted {
