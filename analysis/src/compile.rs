@@ -17,19 +17,21 @@ use ptx_backend::join::{Part, Program};
 use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
 use ptx_backend::{CodegenError, CompiledFunction, Resources};
-use ptx_isa::ScalarType;
+use ptx_isa::{Facts, FormId, ScalarType};
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 use text_size::TextSize;
 
+use crate::check::limits::uses;
 use crate::check::lints;
 use crate::db::{Cancelled, Database, Db, Options, SourceFile};
 use crate::debug_data::{self, Piece};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::items::{Item, items};
+use crate::items::{Item, item, items};
 use crate::lines::Positions;
 use crate::lower::{function, lower};
 use crate::module::{architecture, header, module};
-use crate::reach::wanted;
+use crate::reach::{aliasee, wanted};
 
 /// A compiled function, or why there is none.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
@@ -53,6 +55,7 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
             (functions.get_mut(index as usize), whole.functions.get(index as usize))
         {
             slot.clone_from(signature);
+            slot.waits = may_wait(db, file, index);
         }
     }
     let variables = whole.variables.iter().map(|variable| Variable {
@@ -83,7 +86,49 @@ fn blank() -> Signature {
         params: Vec::new(),
         external: false,
         noreturn: false,
+        waits: true,
     }
+}
+
+/// Whether a function, or one that it calls, may wait for other threads of its warp. Only what is reached is asked.
+fn may_wait(db: &dyn Db, file: SourceFile, function: u32) -> bool {
+    let module = module(db, file);
+    let relocatable = Options::get(db).relocatable(db);
+    let mut seen = FxHashSet::default();
+    let mut pending = vec![function];
+    while let Some(index) = pending.pop() {
+        if !seen.insert(index) {
+            continue;
+        }
+        let signature = &module.env.functions[index as usize];
+        if signature.is_of_driver() {
+            continue;
+        }
+        if let Some(aliased) = aliasee(module, index) {
+            pending.push(aliased);
+            continue;
+        }
+        // Another module may have another one of the name.
+        let is_replaced = relocatable && signature.linkage == Linkage::Weak;
+        let item = item(db, file, module.function_items[index as usize].item);
+        let Some(item) = item.filter(|&item| !is_replaced && !waits_itself(db, item)) else { return true };
+        pending.extend(uses(db, item).functions());
+    }
+    false
+}
+
+/// A body waits in operations of the whole warp, and in what it calls by address, which may be anything. What has no body
+/// here is not known.
+#[salsa::tracked]
+fn waits_itself<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
+    let Some(function) = function(db, item).as_ref() else { return true };
+    function.body.iter().any(|statement| {
+        let Stmt::Instr(instruction) = statement else { return false };
+        let form = ptx_isa::form(instruction.opcode.form);
+        let called = |operand: &Operand| matches!(operand, Operand::Symbol(Symbol::Function(_), 0));
+        form.facts.has(Facts::CONVERGENT)
+            || instruction.opcode.form == FormId::Call && !instruction.operands.iter().any(called)
+    })
 }
 
 /// The environment that a function is compiled in.

@@ -482,5 +482,6 @@ fn empty_signature() -> Signature {
         params: Vec::new(),
         external: true,
         noreturn: false,
+        waits: true,
     }
 }
