@@ -18,9 +18,10 @@ use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
 use ptx_backend::{CodegenError, CompiledFunction, Resources};
 use ptx_isa::{Facts, FormId, ScalarType};
+use ptx_syntax::{SyntaxKind, lex};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
-use text_size::TextSize;
+use text_size::{TextRange, TextSize};
 
 use crate::check::limits::uses;
 use crate::check::lints;
@@ -355,6 +356,8 @@ pub struct Linked {
     pub kernels: Vec<LinkedKernel>,
     /// Bytes of variables, and of constant banks 3 and 4.
     pub sizes: Sizes,
+    /// Positions name files that the text does not.
+    pub lacks_files: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -456,6 +459,12 @@ pub fn link_watched(
         vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("not linked: {error}"))]
     };
     let text = file.text(db);
+    if target.relocatable
+        && let Some((range, what)) = not_in_objects(text)
+    {
+        let message = format!("not compiled: `{what}` in an object");
+        return Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, message)]);
+    }
     let may_have = match options.lines {
         LineTables::Given => text.contains(".loc"),
         LineTables::Always => true,
@@ -480,6 +489,7 @@ pub fn link_watched(
         let read = || debug_data::read(db, file, &module.env, row, target.relocatable, &pieces);
         has_debug.then(read).flatten()
     };
+    let lacks_files = positions.as_ref().is_some_and(Positions::lacks_files);
     if target.relocatable {
         let lines = positions.map(|mut positions| {
             for (function, &item) in linked.iter().zip(&compiled_items) {
@@ -492,7 +502,7 @@ pub fn link_watched(
         let object =
             cubin::object(&program, &linked, &target, &options.arguments, lines.as_ref(), debug.as_ref());
         let cubin = object.map_err(not_linked)?;
-        return Ok(Linked { cubin, kernels: Vec::new(), sizes: Default::default() });
+        return Ok(Linked { cubin, kernels: Vec::new(), sizes: Default::default(), lacks_files });
     }
     let mut joined = Vec::new();
     for function in linked.iter().rev().filter(|function| function.code.entry) {
@@ -541,9 +551,36 @@ pub fn link_watched(
     };
     let debug = debug(linked.iter().map(place).collect());
     match cubin::link(&program, &kernels, &target, &options.arguments, lines.as_ref(), debug.as_ref()) {
-        Ok((cubin, sizes)) => Ok(Linked { cubin, kernels: reports, sizes }),
+        Ok((cubin, sizes)) => Ok(Linked { cubin, kernels: reports, sizes, lacks_files }),
         Err(error) => Err(not_linked(error)),
     }
+}
+
+/// What other modules would count on, and objects of ours do not have: other registers that functions preserve, and
+/// functions and variables that several modules share.
+fn not_in_objects(text: &str) -> Option<(TextRange, &str)> {
+    const WORDS: [&str; 3] = [".abi_preserve", ".abi_preserve_control", ".unified"];
+    if !text.contains(WORDS[0]) && !text.contains(WORDS[2]) {
+        return None;
+    }
+    let mut at = TextSize::new(0);
+    let mut found = None;
+    for token in lex(text) {
+        let range = TextRange::at(at, token.len.into());
+        at = range.end();
+        let word = &text[range];
+        match found {
+            // Of addresses `.unified` says something else.
+            Some((_, ".unified")) if token.kind.is_trivia() => {}
+            Some((_, ".unified")) if word != "(" => found = None,
+            Some(_) => return found,
+            None => {}
+        }
+        if token.kind == SyntaxKind::DOT_WORD && WORDS.contains(&word) {
+            found = Some((range, word));
+        }
+    }
+    found
 }
 
 /// The name of the function that a place is in.
