@@ -73,6 +73,7 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
         version: whole.version,
         target: whole.target,
         address_size: whole.address_size,
+        independent_samplers: whole.independent_samplers,
         variables: variables.collect(),
         functions,
     })

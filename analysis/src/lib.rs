@@ -19,7 +19,6 @@ pub mod items;
 mod lines;
 pub mod lower;
 pub mod module;
-pub mod occupancy;
 pub mod reach;
 pub mod scope;
 pub mod signature;
@@ -34,6 +33,7 @@ pub use db::{
     CacheModifier, CacheModifiers, CancellationToken, Cancelled, Database, Db, LaunchBounds, Options,
     SourceFile, catch_cancelled,
 };
+pub use ptx_backend::occupancy;
 pub use text::Text;
 
 /// Every lint, for lists and explanations.

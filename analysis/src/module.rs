@@ -470,6 +470,7 @@ impl Builder {
             version: header.version_or_newest(),
             target: header.target.sm.unwrap_or(Sm::new(75)),
             address_size: header.address_size,
+            independent_samplers: header.target.has_independent_samplers(),
             variables: self.variables,
             functions: self.functions,
         };

@@ -8,6 +8,7 @@
 mod data;
 mod debug;
 mod elf;
+mod handles;
 mod info;
 mod lines;
 mod linkable;
@@ -188,6 +189,10 @@ impl<'a> Linker<'a> {
         ] {
             pending.extend(self.relocation_sections(name, data.as_ref().map_or(&[], |d| &d.relocs)));
         }
+        let handles = self.handle_relocations();
+        for (name, relocs) in &handles {
+            pending.extend(self.relocation_sections(name, relocs));
+        }
         pending.extend(self.relocation_sections(".debug_frame", &frame_relocs));
         let loaded = self.loaded_sections(slots, constants, globals);
         let names = self.name_all(&about, &loaded, &code_bytes);
@@ -280,6 +285,7 @@ mod tests {
             version: PtxVersion::new(8, 0),
             target: Sm::new(75),
             address_size: 64,
+            independent_samplers: false,
             variables,
             functions: vec![],
         };

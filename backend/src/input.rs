@@ -21,6 +21,8 @@ pub struct Env {
     pub target: Sm,
     /// 64 or 32.
     pub address_size: u8,
+    /// `texmode_independent`: textures do not bring their samplers.
+    pub independent_samplers: bool,
     /// Module-scope variables, in text order. [`Symbol::Global`] indexes it.
     pub variables: Vec<Variable>,
     /// Every function that the module declares, once, in order of first appearance.

@@ -7,7 +7,7 @@ use crate::CodegenError;
 use crate::input::{Init, InitReloc, Linkage, SrcId, Symbol as Name, Variable};
 use crate::join::Program;
 use crate::layout;
-use ptx_isa::Space;
+use ptx_isa::{Space, TypeKind};
 use std::cmp::Reverse;
 
 /// A file begins its sections where their alignment wants it, so no alignment may make it much longer.
@@ -57,7 +57,7 @@ pub(super) struct Globals {
 
 /// A global variable that this module defines.
 fn has_place(v: &Variable) -> bool {
-    v.space == Space::Global && v.linkage != Linkage::Extern
+    v.space == Space::Global && v.linkage != Linkage::Extern && v.ty.kind() != TypeKind::Opaque
 }
 
 /// Appends a variable's bytes at offset `at` of a section, and its relocations.

@@ -32,7 +32,14 @@ pub(super) enum Attribute {
     KparamInfoV2 = 0x45,
     SyscallOffsets = 0x46,
     NumBarriers = 0x4c,
+    /// Code that the driver runs before a kernel's own.
+    AtEntryFragments = 0x4f,
     SparseMmaMask = 0x50,
+    BindlessTextureBank = 0x15,
+    BindlessSurfaceBank = 0x16,
+    Tcgen05OneCtaUsed = 0x51,
+    Tcgen05TwoCtaUsed = 0x52,
+    ReservedSmemUsed = 0x41,
     MercuryIsaVersion = 0x5f,
 }
 

@@ -46,7 +46,12 @@ pub(super) const R_CUDA_ABS32_HI_32: u32 = 57;
 pub(super) const R_CUDA_ABS16_32: u32 = 59;
 pub(super) const R_CUDA_CONST_FIELD21_38: u32 = 66;
 
-/// Relocations: a 64-bit address, and a 64-bit generic address.
+/// Relocations: the numbers of textures, samplers (in the upper bits of a word, and as a word) and surfaces.
+pub(super) const R_CUDA_TEX_HEADER_INDEX: u32 = 6;
+pub(super) const R_CUDA_SAMP_HEADER_INDEX: u32 = 7;
+pub(super) const R_CUDA_SAMP_HEADER_INDEX_0: u32 = 101;
+pub(super) const R_CUDA_SURF_HEADER_INDEX: u32 = 52;
+/// Relocations: addresses of 32 and 64 bits, and a 64-bit generic address.
 pub(super) const R_CUDA_32: u32 = 1;
 pub(super) const R_CUDA_64: u32 = 2;
 pub(super) const R_CUDA_G64: u32 = 4;

@@ -8,6 +8,7 @@ use super::numbers::{
 };
 use super::{LinkFunction, Linker, info, lines, note};
 use crate::input::Symbol;
+use crate::ori::ir::TensorUse;
 use ptx_isa::Space;
 
 /// What `.nv.rel.action` holds: how the one relocation of its kind is applied.
@@ -163,7 +164,7 @@ impl Linker<'_> {
             shared.extend(self.shared_section(0, text).map(|section| (0, section)));
         }
         let reserved = rela.then(|| {
-            let size = self.reserved_shared_bytes();
+            let size = self.reserved_shared_bytes() + self.tensor_words_bytes();
             self.zero_section(".nv.shared.reserved.0".into(), SHF_WRITE | SHF_ALLOC, 1, size)
         });
         let zeroed = (globals.zeroed_bytes > 0).then(|| {
@@ -223,6 +224,16 @@ impl Linker<'_> {
     /// Shared memory that the system keeps for itself in every block.
     pub(super) fn reserved_shared_bytes(&self) -> u64 {
         self.target.cubin.reserved_shared
+    }
+
+    /// Words behind these in which columns of tensor memory are noted.
+    pub(super) fn tensor_words_bytes(&self) -> u64 {
+        const BYTES: u64 = 0x20;
+        let takes = |f: &&LinkFunction<'_>| {
+            let uses = f.code.attributes.tensor;
+            uses.has(TensorUse::COLUMNS) || uses.has(TensorUse::COLUMNS_OF_PAIR)
+        };
+        if self.functions.iter().any(|f| takes(&f)) { BYTES } else { 0 }
     }
 
     fn constant_section(&mut self, name: &str, align: u64, bytes: Vec<u8>, segment: Segment) -> SectionId {

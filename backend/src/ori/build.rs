@@ -21,16 +21,23 @@ mod copy;
 mod divide;
 mod divide_double;
 mod double;
+mod flight;
 mod float;
 mod form;
 mod group;
 mod half;
+mod handle;
 mod integer;
 mod logic;
 mod matrix;
 mod matrix_parts;
+mod matrix_quads;
+mod matrix_scaled;
+mod matrix_sparse;
 mod memory;
+mod multimem;
 mod narrow;
+mod nth_bit;
 mod object;
 mod operand;
 mod proxy;
@@ -41,6 +48,7 @@ mod ssa;
 mod stack;
 mod statement;
 mod symbol;
+mod tensor;
 mod tensormap;
 mod texture;
 mod uniform;
@@ -151,6 +159,8 @@ struct Lowering<'a> {
     prologue: Vec<Inst>,
     /// Lists of targets so far.
     tables: u32,
+    /// What fences and waits of products of warp groups are for.
+    products: flight::Products,
     descriptor: Option<Src>,
     shared_base: Option<Value>,
 }
@@ -230,6 +240,7 @@ impl<'a> Lowering<'a> {
             frame_top: None,
             prologue: Vec::new(),
             tables: 0,
+            products: flight::Products::default(),
             descriptor: None,
             shared_base: None,
         })
