@@ -57,7 +57,7 @@ pub fn compile(
         let src = assembled.lines.get(at as usize / WORD).copied().flatten();
         src.is_some_and(|src| asked.contains(&src))
     };
-    let (coop_groups, own): (Vec<(u32, u32)>, Vec<(u32, u32)>) =
+    let (coop_groups, own): (Vec<_>, Vec<_>) =
         assembled.coop_groups.iter().partition(|(at, _)| is_asked(*at));
     Ok(CompiledFunction {
         name: func.name.clone(),
