@@ -17,19 +17,22 @@ use ptx_backend::join::{Part, Program};
 use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
 use ptx_backend::{CodegenError, CompiledFunction, Resources};
-use ptx_isa::ScalarType;
+use ptx_isa::{Facts, FormId, ScalarType};
+use ptx_syntax::{SyntaxKind, lex};
 use rayon::prelude::*;
-use text_size::TextSize;
+use rustc_hash::FxHashSet;
+use text_size::{TextRange, TextSize};
 
+use crate::check::limits::uses;
 use crate::check::lints;
 use crate::db::{Cancelled, Database, Db, Options, SourceFile};
 use crate::debug_data::{self, Piece};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::items::{Item, items};
+use crate::items::{Item, item, items};
 use crate::lines::Positions;
 use crate::lower::{function, lower};
 use crate::module::{architecture, header, module};
-use crate::reach::wanted;
+use crate::reach::{aliasee, wanted};
 
 /// A compiled function, or why there is none.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
@@ -53,6 +56,7 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
             (functions.get_mut(index as usize), whole.functions.get(index as usize))
         {
             slot.clone_from(signature);
+            slot.waits = may_wait(db, file, index);
         }
     }
     let variables = whole.variables.iter().map(|variable| Variable {
@@ -84,7 +88,49 @@ fn blank() -> Signature {
         params: Vec::new(),
         external: false,
         noreturn: false,
+        waits: true,
     }
+}
+
+/// Whether a function, or one that it calls, may wait for other threads of its warp. Only what is reached is asked.
+fn may_wait(db: &dyn Db, file: SourceFile, function: u32) -> bool {
+    let module = module(db, file);
+    let relocatable = Options::get(db).relocatable(db);
+    let mut seen = FxHashSet::default();
+    let mut pending = vec![function];
+    while let Some(index) = pending.pop() {
+        if !seen.insert(index) {
+            continue;
+        }
+        let signature = &module.env.functions[index as usize];
+        if signature.is_of_driver() {
+            continue;
+        }
+        if let Some(aliased) = aliasee(module, index) {
+            pending.push(aliased);
+            continue;
+        }
+        // Another module may have another one of the name.
+        let is_replaced = relocatable && signature.linkage == Linkage::Weak;
+        let item = item(db, file, module.function_items[index as usize].item);
+        let Some(item) = item.filter(|&item| !is_replaced && !waits_itself(db, item)) else { return true };
+        pending.extend(uses(db, item).functions());
+    }
+    false
+}
+
+/// A body waits in operations of the whole warp, and in what it calls by address, which may be anything. What has no body
+/// here is not known.
+#[salsa::tracked]
+fn waits_itself<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
+    let Some(function) = function(db, item).as_ref() else { return true };
+    function.body.iter().any(|statement| {
+        let Stmt::Instr(instruction) = statement else { return false };
+        let form = ptx_isa::form(instruction.opcode.form);
+        let called = |operand: &Operand| matches!(operand, Operand::Symbol(Symbol::Function(_), 0));
+        form.facts.has(Facts::CONVERGENT)
+            || instruction.opcode.form == FormId::Call && !instruction.operands.iter().any(called)
+    })
 }
 
 /// The environment that a function is compiled in.
@@ -311,6 +357,8 @@ pub struct Linked {
     pub kernels: Vec<LinkedKernel>,
     /// Bytes of variables, and of constant banks 3 and 4.
     pub sizes: Sizes,
+    /// Positions name files that the text does not.
+    pub lacks_files: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -412,6 +460,12 @@ pub fn link_watched(
         vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("not linked: {error}"))]
     };
     let text = file.text(db);
+    if target.relocatable
+        && let Some((range, what)) = not_in_objects(text)
+    {
+        let message = format!("not compiled: `{what}` in an object");
+        return Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, message)]);
+    }
     let may_have = match options.lines {
         LineTables::Given => text.contains(".loc"),
         LineTables::Always => true,
@@ -436,6 +490,7 @@ pub fn link_watched(
         let read = || debug_data::read(db, file, &module.env, row, target.relocatable, &pieces);
         has_debug.then(read).flatten()
     };
+    let lacks_files = positions.as_ref().is_some_and(Positions::lacks_files);
     if target.relocatable {
         let lines = positions.map(|mut positions| {
             for (function, &item) in linked.iter().zip(&compiled_items) {
@@ -448,7 +503,7 @@ pub fn link_watched(
         let object =
             cubin::object(&program, &linked, &target, &options.arguments, lines.as_ref(), debug.as_ref());
         let cubin = object.map_err(not_linked)?;
-        return Ok(Linked { cubin, kernels: Vec::new(), sizes: Default::default() });
+        return Ok(Linked { cubin, kernels: Vec::new(), sizes: Default::default(), lacks_files });
     }
     let mut joined = Vec::new();
     for function in linked.iter().rev().filter(|function| function.code.entry) {
@@ -497,9 +552,36 @@ pub fn link_watched(
     };
     let debug = debug(linked.iter().map(place).collect());
     match cubin::link(&program, &kernels, &target, &options.arguments, lines.as_ref(), debug.as_ref()) {
-        Ok((cubin, sizes)) => Ok(Linked { cubin, kernels: reports, sizes }),
+        Ok((cubin, sizes)) => Ok(Linked { cubin, kernels: reports, sizes, lacks_files }),
         Err(error) => Err(not_linked(error)),
     }
+}
+
+/// What other modules would count on, and objects of ours do not have: other registers that functions preserve, and
+/// functions and variables that several modules share.
+fn not_in_objects(text: &str) -> Option<(TextRange, &str)> {
+    const WORDS: [&str; 3] = [".abi_preserve", ".abi_preserve_control", ".unified"];
+    if !text.contains(WORDS[0]) && !text.contains(WORDS[2]) {
+        return None;
+    }
+    let mut at = TextSize::new(0);
+    let mut found = None;
+    for token in lex(text) {
+        let range = TextRange::at(at, token.len.into());
+        at = range.end();
+        let word = &text[range];
+        match found {
+            // Of addresses `.unified` says something else.
+            Some((_, ".unified")) if token.kind.is_trivia() => {}
+            Some((_, ".unified")) if word != "(" => found = None,
+            Some(_) => return found,
+            None => {}
+        }
+        if token.kind == SyntaxKind::DOT_WORD && WORDS.contains(&word) {
+            found = Some((range, word));
+        }
+    }
+    found
 }
 
 /// The name of the function that a place is in.

@@ -339,3 +339,90 @@ fn expression(bytes: &mut [u8], address: usize, frame: Option<i64>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile::{compile_function, functions};
+    use crate::lower::function;
+    use crate::module::module;
+    use ptx_isa::Sm;
+
+    const TEXT: &str = "\
+.version 8.0
+.target sm_90, debug
+.address_size 64
+.global .b32 g;
+.entry k(.param .b64 p, .param .b32 n) {
+	.local .align 8 .b8 depot[16];
+	.shared .b32 s;
+	.reg .b32 %r<3>;
+	.reg .b64 %d<3>;
+begin:
+	ld.param.b64 %d1, [p];
+	ld.param.b32 %r1, [n];
+	st.local.b32 [depot + 4], %r1;
+middle:
+	st.volatile.global.b32 [%d1], %r1;
+	ret;
+end:
+}
+.section .debug_str { .b8 65, 0 name: .b8 66, 0 }
+.section .debug_info {
+	.b32 name
+	.b32 .debug_str
+	.b32 .debug_line
+	.b64 begin
+	.b64 middle
+	.b64 end
+	.b32 end-end
+	.b32 name-name
+	.b8 3
+	.b64 n
+	.b8 3
+	.b64 depot
+	.b8 35, 4, 3
+	.b64 s
+	.b64 g
+	.b16 -2
+}
+";
+
+    #[test]
+    fn names_become_places() {
+        let db = Database::default();
+        let file = db.add_file(TEXT.to_owned());
+        let item = functions(&db, file).next().unwrap();
+        let compiled = compile_function(&db, item).as_ref().unwrap().clone();
+        let code = compiled.as_ref().as_ref().unwrap();
+        let input = function(&db, item).as_ref().unwrap();
+        let pieces = [Piece { item, input, code, place: Some((0, 32)) }];
+        let target = Target::of(Sm::new(90)).unwrap();
+        let debug = read(&db, file, &module(&db, file).env, target, false, &pieces).unwrap();
+        assert_eq!(debug.sections[0].bytes, [65, 0, 66, 0]);
+        let DebugSection { name, bytes, references } = &debug.sections[1];
+        assert_eq!(name, ".debug_info");
+        let section = |name: &str, offset| Referred::Section { name: name.into(), offset };
+        let to: Vec<&Referred> = references.iter().map(|reference| &reference.to).collect();
+        let end = code.code.len() as u64 * 16 + 32;
+        let Referred::Code { function: 0, offset } = *to[4] else { panic!("{to:?}") };
+        assert!(32 < offset && offset < end, "{offset}");
+        assert_eq!(
+            to,
+            [
+                &section(".debug_str", 2),
+                &section(".debug_str", 0),
+                &section(".debug_line", 0),
+                &Referred::Code { function: 0, offset: 32 },
+                to[4],
+                &Referred::Code { function: 0, offset: end },
+                &Referred::Variable(0),
+            ]
+        );
+        // A parameter in the constant bank, a variable below the end of the frame, and one of no known place.
+        assert_eq!(bytes[44..53], [3, 0x18, 2, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(bytes[53..64], [FRAME, 0x70, 0x96, 0x96, 0x96, 0x96, 0x96, 0x96, 0x96, 35, 4]);
+        assert_eq!(bytes[64..73], [NOTHING; 9]);
+        assert_eq!(bytes[81..], [0xfe, 0xff]);
+    }
+}

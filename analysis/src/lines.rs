@@ -136,6 +136,12 @@ impl Positions {
         !self.starts.is_empty()
     }
 
+    /// Whether a position names a file that the text does not.
+    pub(crate) fn lacks_files(&self) -> bool {
+        let is_named = |file: u32| self.lines.files.iter().any(|known| known.number == file);
+        self.lines.places.iter().any(|place| !is_named(place.file))
+    }
+
     pub(crate) fn finish(self) -> Lines {
         self.lines
     }

@@ -353,6 +353,7 @@ impl Builder {
                 if decl.has_body && !self.has_body[index] {
                     self.functions[index] = Signature {
                         noreturn: signature.noreturn || self.functions[index].noreturn,
+                        waits: true,
                         ..decl.signature
                     };
                     self.function_items[index] = at;

@@ -51,7 +51,7 @@ fn pointed_to(variable: &Variable) -> impl Iterator<Item = u32> {
 }
 
 /// The function that another name stands for.
-fn aliasee(module: &Module, index: u32) -> Option<u32> {
+pub(crate) fn aliasee(module: &Module, index: u32) -> Option<u32> {
     let name = &module.env.functions[index as usize].name;
     let (_, aliasee) = module.aliases.iter().find(|(alias, _)| alias == name)?;
     module.env.functions.iter().position(|function| function.name == *aliasee).map(|index| index as u32)

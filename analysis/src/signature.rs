@@ -243,6 +243,7 @@ fn function(heading: &Heading<'_>, text: &str) -> ItemDecl {
         params,
         external: !has_body,
         noreturn: heading.is_noreturn(),
+        waits: true,
     };
     let shapes = Shapes { returns: return_shapes, params: param_shapes };
     ItemDecl::Function(Box::new(FunctionDecl { signature, shapes, has_body }))

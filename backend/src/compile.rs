@@ -2,12 +2,14 @@
 
 use crate::assemble::JumpTable;
 use crate::hazard;
-use crate::input::{Env, Function, SrcId};
+use crate::input::{Env, Function, SrcId, Stmt};
 use crate::ori::{build, ir, text};
 use crate::session::Session;
 use crate::target::Target;
 use crate::{Attributes, CodegenError, CompiledFunction, Options, Resources};
 use crate::{assemble, emit, order, phases, registers, sched};
+use ptx_isa::Facts;
+use rustc_hash::FxHashSet;
 use sass::Sm;
 
 /// Compiles a function. It depends on its own body, the module's environment and the options, nothing else.
@@ -50,6 +52,13 @@ pub fn compile(
     let parameters_end = u32::from(block.first) + block.bytes;
     let const0_bytes = if handles.words.is_empty() { parameters_end } else { handles.end() };
     let stack_bytes = emit::frame_bytes(&ori.frame);
+    let asked: FxHashSet<SrcId> = func.body.iter().filter_map(warp_operation).collect();
+    let is_asked = |at: u32| {
+        let src = assembled.lines.get(at as usize / WORD).copied().flatten();
+        src.is_some_and(|src| asked.contains(&src))
+    };
+    let (coop_groups, own): (Vec<_>, Vec<_>) =
+        assembled.coop_groups.iter().partition(|(at, _)| is_asked(*at));
     Ok(CompiledFunction {
         name: func.name.clone(),
         entry: func.entry,
@@ -71,7 +80,8 @@ pub fn compile(
         attributes: Attributes {
             exits: assembled.exits,
             system_calls: assembled.system_calls,
-            coop_groups: assembled.coop_groups,
+            coop_groups,
+            own_warp_operations: own.into_iter().map(|(at, _)| at).collect(),
             uses_convergence_barriers: assembled.uses_convergence_barriers,
             reads_ctaid_z: ori.facts.reads_ctaid_z,
             tensor: ori.facts.tensor,
@@ -82,6 +92,19 @@ pub fn compile(
             handles,
         },
     })
+}
+
+/// Bytes of an instruction.
+const WORD: usize = 16;
+
+/// A statement that threads of a warp execute together.
+fn warp_operation(stmt: &Stmt) -> Option<SrcId> {
+    match stmt {
+        Stmt::Instr(instr) if ptx_isa::form(instr.opcode.form).facts.has(Facts::CONVERGENT) => {
+            Some(instr.src)
+        }
+        _ => None,
+    }
 }
 
 /// The stage of construction.

@@ -40,7 +40,19 @@ pub struct Signature {
     /// Declared without a body in this module.
     pub external: bool,
     pub noreturn: bool,
+    /// It may wait for other threads of its warp, or do so through what it calls; true where that is not known.
+    pub waits: bool,
 }
+
+impl Signature {
+    /// A function that the driver provides. None waits for other threads.
+    pub fn is_of_driver(&self) -> bool {
+        self.external && DRIVER.contains(&self.name.as_str())
+    }
+}
+
+/// Functions that the driver provides, which kernels may call.
+const DRIVER: [&str; 4] = ["vprintf", "malloc", "free", "__assertfail"];
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Linkage {

@@ -267,6 +267,7 @@ impl Whole<'_, '_> {
             let (all, more) = (&mut kernel.attributes, &own.attributes);
             all.exits.extend(more.exits.iter().map(|at| at + base));
             all.coop_groups.extend(more.coop_groups.iter().map(|(at, mask)| (at + base, *mask)));
+            all.own_warp_operations.extend(more.own_warp_operations.iter().map(|at| at + base));
             all.system_calls.extend(more.system_calls.iter().map(|at| at + base));
             all.uses_convergence_barriers |= more.uses_convergence_barriers;
             all.reads_ctaid_z |= more.reads_ctaid_z;

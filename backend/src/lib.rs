@@ -133,6 +133,8 @@ pub struct Attributes {
     pub exits: Vec<u32>,
     /// Warp-synchronous instructions: offset and mask register (all ones: a constant mask).
     pub coop_groups: Vec<(u32, u32)>,
+    /// Byte offsets of instructions of the whole warp that no statement of the input asks for.
+    pub own_warp_operations: Vec<u32>,
     pub uses_convergence_barriers: bool,
     /// Byte offsets of calls of functions that the driver provides.
     pub system_calls: Vec<u32>,

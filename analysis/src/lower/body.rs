@@ -497,5 +497,6 @@ fn empty_signature() -> Signature {
         params: Vec::new(),
         external: true,
         noreturn: false,
+        waits: true,
     }
 }

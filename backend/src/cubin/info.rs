@@ -20,6 +20,7 @@ pub(super) enum Attribute {
     CoopGroupMaskRegids = 0x29,
     MaxStackSize = 0x23,
     Regcount = 0x2f,
+    IntWarpWideInstrOffsets = 0x31,
     IndirectBranchTargets = 0x34,
     /// Without a public name; present on sm_80 to sm_88.
     Workaround35 = 0x35,

@@ -131,6 +131,9 @@ impl Linker<'_> {
             r.byte(Attribute::NumBarriers, f.code.resources.barriers as u8);
         }
         r.half(Attribute::MercuryIsaVersion, if rela { 0x0101 } else { 0 });
+        if !attributes.own_warp_operations.is_empty() {
+            r.words(Attribute::IntWarpWideInstrOffsets, &attributes.own_warp_operations);
+        }
         if !attributes.coop_groups.is_empty() {
             let masks: Vec<u32> = attributes.coop_groups.iter().map(|g| g.1).collect();
             let offsets: Vec<u32> = attributes.coop_groups.iter().map(|g| g.0).collect();

@@ -56,7 +56,11 @@ pub(super) fn report(
 
 fn warn(options: &Options, linked: &Linked, log: &mut Log) -> bool {
     let kind = if options.warnings_are_errors { Kind::Error } else { Kind::Warning };
-    let mut any = false;
+    let mut any = linked.lacks_files && !options.quiet;
+    if any {
+        let message = ".loc directive without .file directive is found, line information in generated binary may not be complete";
+        log.say(kind, message);
+    }
     for kernel in linked.kernels.iter().filter(|_| !options.quiet) {
         let (name, frame) = (&kernel.name, kernel.frame);
         if options.warn_on_local_memory && frame.bytes > 0 {

@@ -16,13 +16,6 @@ use crate::ori::op::{Callee, MemSize, Op};
 use ptx_isa::{ScalarType, Space};
 use smallvec::SmallVec;
 
-/// Functions that the driver provides, which kernels may call. None waits for other threads.
-const SYSTEM: [&str; 4] = ["vprintf", "malloc", "free", "__assertfail"];
-
-fn is_system(signature: &Signature) -> bool {
-    signature.external && SYSTEM.contains(&signature.name.as_str())
-}
-
 /// Bytes of one parameter of a function. PTX has no limit; each four are a value of the IR.
 const MOST_BYTES: u32 = 1 << 16;
 
@@ -86,14 +79,16 @@ impl<'a> Lowering<'a> {
         }
         let mut target: SmallVec<[Src; 1]> = SmallVec::new();
         let op = match direct {
-            Some(_) if signature.linkage == Linkage::Extern && !is_system(signature) && !self.relocatable => {
+            Some(_)
+                if signature.linkage == Linkage::Extern && !signature.is_of_driver() && !self.relocatable =>
+            {
                 return self.unsupported(instr, &format!("the external function '{}'", signature.name));
             }
-            Some(i) if is_system(signature) && !self.relocatable => {
+            Some(i) if signature.is_of_driver() && !self.relocatable => {
                 target.push(self.function_slot(i)?);
                 Op::CallTo { absolute: true }
             }
-            Some(function) => Op::Call { callee: Callee { function, waits: true } },
+            Some(function) => Op::Call { callee: Callee { function, waits: signature.waits } },
             None => {
                 let address = self.read(parts.target, ScalarType::U64)?;
                 target.push(if self.relocatable { address } else { self.call_target(address) });
