@@ -14,6 +14,7 @@ mod instruction;
 mod memory;
 mod operand;
 pub(crate) mod parameter;
+mod parameters;
 mod plain;
 mod position;
 mod section;
@@ -309,10 +310,15 @@ pub fn function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Function>> 
     let launch = Options::get(db).launch(db).of(function.launch);
     let caches = Options::get(db).caches(db);
     let same_launch = !function.entry || launch == function.launch;
-    if same_launch && caches == CacheModifiers::default() {
+    let has_old_parameters =
+        parameters::are_in_body(&function, crate::module::header(db, item.file(db)).version);
+    if same_launch && caches == CacheModifiers::default() && !has_old_parameters {
         return Some(function);
     }
     let mut function = Function::clone(&function);
+    if has_old_parameters {
+        parameters::leave_body(&mut function);
+    }
     if function.entry {
         function.launch = launch;
     }

@@ -107,6 +107,8 @@ pub struct LaunchWords {
     pub dynamic_shared: u16,
     /// `%envreg0`; the others follow.
     pub environment: u16,
+    /// `%envreg16`, where the second half of them is elsewhere, and not about the launch.
+    pub late_environment: Option<u16>,
     /// `%reserved_smem_offset_end`; `%reserved_smem_offset_1` follows.
     pub reserved_end: Option<u16>,
     pub clusters: Option<ClusterWords>,
@@ -191,6 +193,7 @@ const TURING_WORDS: DriverWords = DriverWords {
         stride: 0,
         dynamic_shared: 0x2c,
         environment: 0x88,
+        late_environment: None,
         reserved_end: None,
         clusters: None,
     },
@@ -217,6 +220,7 @@ const HOPPER_WORDS: DriverWords = DriverWords {
         stride: 0,
         dynamic_shared: 0x2c,
         environment: 0x40,
+        late_environment: None,
         reserved_end: Some(0x68),
         clusters: Some(ClusterWords {
             blocks_x: 0x144,
@@ -249,6 +253,7 @@ const BLACKWELL_WORDS: DriverWords = DriverWords {
         stride: 0xa0,
         dynamic_shared: 0x2ac,
         environment: 0x250,
+        late_environment: Some(0xd0),
         reserved_end: Some(0x278),
         clusters: Some(ClusterWords {
             blocks_x: 0x2a0,

@@ -225,7 +225,7 @@ pub fn parse(ptx: &str) -> Result<Arc<Module>, String> {
         let lowered = ptx_analysis::lower::lower(&db, item);
         let start = usize::from(item.offset(&db));
         let statements = lowered.map.statements.iter().map(|range| start + usize::from(range.start()));
-        Some((lowered.function.clone()?, statements.collect()))
+        Some((ptx_analysis::lower::function(&db, item).clone()?, statements.collect()))
     });
     let module = module(&db, file);
     let aliases = module.aliases.iter().map(|(name, of)| (name.to_string(), of.to_string())).collect();

@@ -95,6 +95,11 @@ impl Walker<'_> {
         let returns = self.passed(parts.returns);
         let arguments = self.passed(parts.arguments);
         let Some(shapes) = shapes else { return };
+        // A function with several results is called without the convention that has no place for short registers.
+        if shapes.returns.len() <= 1 {
+            self.refuse_short(parts.returns, &shapes.returns);
+            self.refuse_short(parts.arguments, &shapes.params);
+        }
         self.agree(range, parts.returns, returns, &shapes.returns, true);
         self.agree(range, parts.arguments, arguments, &shapes.params, false);
     }
@@ -245,12 +250,25 @@ impl Walker<'_> {
         }
     }
 
+    /// Refuses register parameters that the calling convention has no place for.
+    fn refuse_short(&mut self, list: Option<&SyntaxNode>, formals: &[Shape]) {
+        let nodes = list.into_iter().flat_map(SyntaxNode::children).map(|node| node.text_range());
+        for (range, formal) in nodes.collect::<Vec<_>>().into_iter().zip(formals) {
+            if formal.space == Space::Reg && is_unpassable(formal.ty) {
+                let ty = formal.ty.text();
+                let message =
+                    format!("a `.reg .{ty}` parameter cannot be passed, it is shorter than a register");
+                self.report(
+                    Diagnostic::new(&OPERAND_TYPE, range, message).note("pass 32 bits, or a `.param`"),
+                );
+            }
+        }
+    }
+
     fn agree_one(&mut self, passed: &Passed, formal: &Shape, range: TextRange, is_result: bool) {
         let ty = formal.ty;
         if formal.space == Space::Reg && is_unpassable(ty) {
-            let message =
-                format!("a `.reg .{}` parameter cannot be passed, it is shorter than a register", ty.text());
-            self.report(Diagnostic::new(&OPERAND_TYPE, range, message).note("pass 32 bits, or a `.param`"));
+            // Said by `refuse_short` where it may not be.
             return;
         }
         let actual = match passed {

@@ -147,7 +147,7 @@ impl<'db> Walker<'db> {
             _ => {}
         }
         let words: SmallVec<[&str; 8]> = suffixes.iter().map(|&suffix| &self.slice(suffix)[1..]).collect();
-        let resolution = match ptx_isa::resolve(self.slice(mnemonic), &words) {
+        let resolution = match self.resolve(self.slice(mnemonic), &words) {
             Ok(opcode) => return Some(self.resolved(key, opcode)),
             Err(ResolveError::NoRow { since }) => {
                 let gate = ptx_isa::Gate { ptx: since, ..ptx_isa::Gate::BASE };
@@ -170,6 +170,13 @@ impl<'db> Walker<'db> {
         None
     }
 
+    /// What a name is in a module of this version, for the target that it names.
+    fn resolve(&self, mnemonic: &str, suffixes: &[&str]) -> Result<Opcode, ResolveError> {
+        let version = self.header.version_or_newest();
+        let target = self.header.target.sm;
+        ptx_isa::resolve_in(mnemonic, suffixes, version, target.unwrap_or(ptx_isa::Sm::new(75)))
+    }
+
     /// Remembers what a dotted name was found to be.
     fn resolved(&mut self, name: &'db str, opcode: Opcode) -> Resolved {
         let signature = self.signatures.len() as u32;
@@ -190,7 +197,7 @@ impl<'db> Walker<'db> {
                 let mut words = name.split('.');
                 let mnemonic = words.next()?;
                 let words: SmallVec<[&str; 8]> = words.collect();
-                let opcode = ptx_isa::resolve(mnemonic, &words).ok()?;
+                let opcode = self.resolve(mnemonic, &words).ok()?;
                 self.resolved(name, opcode)
             }
         };

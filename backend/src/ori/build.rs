@@ -100,6 +100,9 @@ pub fn build(env: &Env, func: &Function, options: &Options, checkpoint: &dyn Fn(
     if env.address_size != 64 {
         return Err(CodegenError::unsupported(at, "32-bit addressing"));
     }
+    if func.params.iter().any(|param| param.ty.kind() == ptx_isa::TypeKind::Opaque) {
+        return Err(CodegenError::unsupported(at, "a parameter that is a texture, a sampler or a surface"));
+    }
     let mut lowering = Lowering::new(env, func, options, target)?;
     lowering.body(checkpoint)?;
     checkpoint();

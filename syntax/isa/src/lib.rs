@@ -9,6 +9,7 @@ mod gate;
 mod lookup;
 mod model;
 mod names;
+mod old;
 mod opcode;
 mod resolve;
 mod signature;
@@ -27,6 +28,7 @@ pub use model::{
     Presence, Role, Rule, Sparse, Then, Values, When, Window,
 };
 pub use names::{Directive, DirectiveKind, PRAGMAS, Pragma, PragmaArgument, Site, is_reserved};
+pub use old::resolve_in;
 pub use opcode::{MAX_MODS, MAX_TYPES, Mod, Opcode, Suffix};
 pub use resolve::{ResolveError, forms_of, gates, is_mnemonic, mnemonics, resolve, suggestions, title};
 pub use signature::{Expected, ExpectedLanes, ExpectedType, Signature, Target, signature};

@@ -94,7 +94,6 @@ impl SpecialReg {
             IsExplicitCluster | ClusteridX | ClusteridY | ClusteridZ | NclusteridX | NclusteridY
             | NclusteridZ | ClusterCtaidX | ClusterCtaidY | ClusterCtaidZ | ClusterNctaidX
             | ClusterNctaidY | ClusterNctaidZ | ClusterCtarank | ClusterNctarank => Gate::since(7, 8, 90),
-            _ if self as u8 >= Envreg0 as u8 && self as u8 <= Envreg31 as u8 => Gate::since(2, 1, 10),
             _ => Gate::BASE,
         }
     }

@@ -101,6 +101,11 @@ impl Lowering<'_> {
             R::CurrentGraphExec => bank0(words.graph_exec),
             R::Nsmid => bank0(words.sm_count),
             R::DynamicSmemSize => self.launch_word(words.launch.dynamic_shared),
+            r if (R::Envreg16..=R::Envreg31).contains(&r)
+                && let Some(late) = words.launch.late_environment =>
+            {
+                bank0(late + 4 * axis(R::Envreg16))
+            }
             r if (R::Envreg0..=R::Envreg31).contains(&r) => {
                 self.launch_word(words.launch.environment + 4 * axis(R::Envreg0))
             }

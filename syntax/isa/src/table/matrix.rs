@@ -124,7 +124,12 @@ const WMMA_MATRIX: Operand = addr_at("p", Base::named(0).memory().copied());
 const WMMA_HALF: &[Mod] = &[M16n16k16, M8n32k16, M32n8k16];
 const WMMA_SHAPE: Group = req(&[M16n16k16, M8n32k16, M32n8k16, M16n16k8, M8n8k4, M8n8k32, M8n8k128]);
 const WMMA_SPACE: Group = opt(&[Global, Shared, SharedCta]);
+/// Before, `wmma` did not say it.
+const WMMA_ALIGNED: Rule = has(&[Aligned]).since(6, 3, 70);
+const WMMA_WIDE: Rule = has(&[M8n32k16, M32n8k16]).since(6, 1, 70);
 const WMMA_ACCUMULATOR: &[Rule] = &[
+    WMMA_ALIGNED,
+    WMMA_WIDE,
     on(F64).needs(&[M8n8k4]),
     on(t![F16]).needs(WMMA_HALF),
     has(&[M8n8k4]).types(F64),
@@ -167,7 +172,7 @@ pub(super) const ROWS: &[Form] = &[
     form(F::MmaSpFp8).name(&[SPARSE, SYNC, ALIGNED, req(&[M16n8k64]), ROW, COL]).ty(&[t![F16 F32], FP8, FP8, t![F16 F32]]).ops(SPARSE_OPS).facts(WARP).since(8, 4, 89).rules(&[lacks(&[]).same(0, 3), ORDERED, on(t![F16]).needs(&[SpOrderedMetadata]), on(t![F16]).gate(CONSUMER)]),
     form(F::MmaSpKind).name(&[req(&[SpOrderedMetadata]), SYNC, ALIGNED, req(&[M16n8k64]), ROW, COL, req(F8_KINDS)]).ty(&[t![F16 F32], NARROW, NARROW, t![F16 F32]]).ops(SPARSE_OPS).facts(WARP).gate(BLOCK).rules(&[has(MX).types_at(1, FP8), has(MX).types_at(2, FP8), has(&[KindMxf4nvf4]).since(8, 7, 100), NARROW_B, lacks(&[]).same(0, 3), on(t![F16]).gate(CONSUMER), on_second(NARROW.without(FP8)).gate(CONSUMER)]),
     form(F::MmaSpBlockScale).name(&[req(&[SpOrderedMetadata]), SYNC, ALIGNED, req(&[M16n8k64, M16n8k128]), ROW, COL, req(MX), req(&[BlockScale]), SCALE]).ty(&[F32, NARROW, NARROW, F32, t![Ue8m0 Ue4m3]]).ops(SPARSE_SCALED).facts(WARP).gate(CONSUMER).rules(MX_SPARSE_RULES),
-    form(F::WmmaLoad).name(&[key(&[Load]), key(&[A, B]), SYNC, ALIGNED, LAYOUT, WMMA_SHAPE, WMMA_SPACE]).ty(&[t![F16 Bf16 Tf32 F64 U8 S8 U4 S4 B1]]).ops(&[dst_vector("r", FREE), WMMA_MATRIX, src("stride", I32).optional()]).facts(WARP.or(Fact::READS)).since(6, 3, 70).rules(&[
+    form(F::WmmaLoad).name(&[key(&[Load]), key(&[A, B]), SYNC, ALIGNED, LAYOUT, WMMA_SHAPE, WMMA_SPACE]).ty(&[t![F16 Bf16 Tf32 F64 U8 S8 U4 S4 B1]]).ops(&[dst_vector("r", FREE), WMMA_MATRIX, src("stride", I32).optional()]).facts(WARP.or(Fact::READS)).since(6, 0, 70).rules(&[WMMA_ALIGNED, WMMA_WIDE,
         has(&[A]).operand("r", Column::Type(OperandType::Fragment(Matrix::A))), has(&[A]).lanes("r", Lanes::Fragment(Matrix::A)),
         has(&[B]).operand("r", Column::Type(OperandType::Fragment(Matrix::B))), has(&[B]).lanes("r", Lanes::Fragment(Matrix::B)),
        
@@ -175,9 +180,9 @@ pub(super) const ROWS: &[Form] = &[
         has(&[A]).on(t![U4 S4 B1]).excludes(&[Col]), has(&[B]).on(t![U4 S4 B1]).excludes(&[Row]),
         on(INT8).since(6, 3, 72), on(t![U4 S4 B1]).since(6, 3, 75), on(t![Bf16 Tf32 F64]).since(7, 0, 80), has(&[SharedCta]).since(7, 8, 70),
     ]),
-    form(F::WmmaLoadC).name(&[key(&[Load]), key(&[C]), SYNC, ALIGNED, LAYOUT, WMMA_SHAPE, WMMA_SPACE]).ty(&[t![F16 F32 F64 S32]]).ops(&[Operand { role: Role::Destination, ..fragment("r", Matrix::C) }, WMMA_MATRIX, src("stride", I32).optional()]).facts(WARP.or(Fact::READS)).since(6, 3, 70).rules(WMMA_ACCUMULATOR),
-    form(F::WmmaStore).name(&[key(&[Store]), key(&[D]), SYNC, ALIGNED, LAYOUT, WMMA_SHAPE, WMMA_SPACE]).ty(&[t![F16 F32 F64 S32]]).ops(&[WMMA_MATRIX, fragment("r", Matrix::D), src("stride", I32).optional()]).facts(WARP.or(Fact::WRITES)).since(6, 3, 70).rules(WMMA_ACCUMULATOR),
-    form(F::WmmaMmaF16).name(&[key(&[Mma]), SYNC, ALIGNED, LAYOUT, LAYOUT, req(WMMA_HALF), opt(&[Satfinite])]).ty(&[t![F16 F32], t![F16 F32]]).ops(ABC).facts(WARP).since(6, 3, 70).rules(&[has(&[Satfinite]).gate(Gate::since(6, 3, 70).until(6, 5, 70))]),
+    form(F::WmmaLoadC).name(&[key(&[Load]), key(&[C]), SYNC, ALIGNED, LAYOUT, WMMA_SHAPE, WMMA_SPACE]).ty(&[t![F16 F32 F64 S32]]).ops(&[Operand { role: Role::Destination, ..fragment("r", Matrix::C) }, WMMA_MATRIX, src("stride", I32).optional()]).facts(WARP.or(Fact::READS)).since(6, 0, 70).rules(WMMA_ACCUMULATOR),
+    form(F::WmmaStore).name(&[key(&[Store]), key(&[D]), SYNC, ALIGNED, LAYOUT, WMMA_SHAPE, WMMA_SPACE]).ty(&[t![F16 F32 F64 S32]]).ops(&[WMMA_MATRIX, fragment("r", Matrix::D), src("stride", I32).optional()]).facts(WARP.or(Fact::WRITES)).since(6, 0, 70).rules(WMMA_ACCUMULATOR),
+    form(F::WmmaMmaF16).name(&[key(&[Mma]), SYNC, ALIGNED, LAYOUT, LAYOUT, req(WMMA_HALF), opt(&[Satfinite])]).ty(&[t![F16 F32], t![F16 F32]]).ops(ABC).facts(WARP).since(6, 0, 70).rules(&[WMMA_ALIGNED, WMMA_WIDE, has(&[Satfinite]).gate(Gate::since(6, 0, 70).until(6, 5, 70))]),
     form(F::WmmaMma).name(&[key(&[Mma]), SYNC, ALIGNED, LAYOUT, LAYOUT, req(&[M16n16k16, M8n32k16, M32n8k16, M16n16k8, M8n8k4]), ROUND, opt(&[Satfinite])]).ty(&[t![F32 F64 S32], t![Bf16 Tf32 F64 U8 S8], t![Bf16 Tf32 F64 U8 S8], t![F32 F64 S32]]).ops(ABC).facts(WARP).since(6, 3, 72).rules(&[
         on_second(t![Bf16 Tf32]).types(F32), on_second(F64).types(F64), on_second(INT8).types(S32), lacks(&[]).same(0, 3),
         on_second(t![Bf16 Tf32 F64]).same(1, 2), on_second(INT8).types_at(2, INT8),

@@ -1,0 +1,65 @@
+//! Parameters of kernels that stand in the body, where the first versions have them.
+
+use ptx_backend::input::{AddressBase, Function, Operand, Param, Stmt, Symbol, Variable};
+use ptx_isa::{PtxVersion, Space};
+
+/// From here on kernels have lists of parameters, and what a body declares is for calls.
+const LISTS: PtxVersion = PtxVersion::new(1, 4);
+
+/// Whether the variables of a kernel's body in the space of parameters are its parameters.
+pub(super) fn are_in_body(function: &Function, version: Option<PtxVersion>) -> bool {
+    let in_body = |variable: &Variable| variable.space == Space::Param;
+    function.entry && version.is_some_and(|version| version < LISTS) && function.locals.iter().any(in_body)
+}
+
+/// Makes parameters of them. As variables of the body they stay, and nothing names them.
+pub(super) fn leave_body(function: &mut Function) {
+    let mut moved = vec![None; function.locals.len()];
+    let mut end = function.params.last().map_or(0, |last| last.offset + last.size);
+    for (variable, moved) in function.locals.iter().zip(&mut moved) {
+        if variable.space != Space::Param {
+            continue;
+        }
+        let offset = end.checked_next_multiple_of(variable.align.max(1)).unwrap_or(u32::MAX);
+        let size = u32::try_from(variable.size).unwrap_or(u32::MAX);
+        end = offset.saturating_add(size);
+        *moved = Some(Symbol::Param(function.params.len() as u32));
+        function.params.push(Param {
+            name: variable.name.clone(),
+            ty: variable.ty,
+            size,
+            align: variable.align,
+            offset,
+            reg: None,
+            pointer: None,
+        });
+    }
+    for stmt in &mut function.body {
+        if let Stmt::Instr(instr) = stmt {
+            instr.operands.iter_mut().for_each(|operand| rename(operand, &moved));
+        }
+    }
+}
+
+fn rename(operand: &mut Operand, moved: &[Option<Symbol>]) {
+    let new = |symbol: Symbol| match symbol {
+        Symbol::Local(i) => moved.get(i as usize).copied().flatten().unwrap_or(symbol),
+        symbol => symbol,
+    };
+    match operand {
+        Operand::Symbol(symbol, _) => *symbol = new(*symbol),
+        Operand::Address(address) => {
+            if let AddressBase::Symbol(symbol) = &mut address.base {
+                *symbol = new(*symbol);
+            }
+        }
+        Operand::Vector(parts) | Operand::List(parts) => {
+            parts.iter_mut().for_each(|part| rename(part, moved))
+        }
+        Operand::Pair(pair) => {
+            rename(&mut pair.0, moved);
+            rename(&mut pair.1, moved);
+        }
+        _ => {}
+    }
+}
