@@ -129,8 +129,6 @@ pub struct ClusterWords {
 /// What a cubin says of the hardware.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cubin {
-    /// The low byte of `e_flags`.
-    pub flags: u32,
     /// Relocations carry addends, and the header names the Mercury version.
     pub rela: bool,
     /// The flag with number 0x35 is written, for a workaround.
@@ -143,11 +141,6 @@ pub struct Cubin {
     pub counts_initial_blocks: bool,
     /// Bytes of the section of reserved shared memory.
     pub reserved_shared: u64,
-    /// Newer hardware of the family may finalise the code again, which it may not where sections for that would be
-    /// expected and are not written.
-    pub refinalises: bool,
-    /// Which hardware that is.
-    pub finalise_mask: u32,
     /// `-v` counts the bank, since the driver's words lie before the parameters in it.
     pub counts_bank_0: bool,
 }
@@ -290,15 +283,12 @@ const SM_75: Target = Target {
     own_texture_levels: false,
     uniform_registers: 63,
     cubin: Cubin {
-        flags: 4,
         rela: false,
         workaround_35: false,
         call_relocation: 58,
         workaround: Some(1),
         counts_initial_blocks: false,
         reserved_shared: 0,
-        refinalises: true,
-        finalise_mask: 0,
         counts_bank_0: true,
     },
 };
@@ -355,30 +345,19 @@ const SM_100: Target = Target {
     sm: 100,
     driver: &BLACKWELL_WORDS,
     tall_double_products: false,
-    cubin: Cubin {
-        flags: 2,
-        counts_initial_blocks: true,
-        reserved_shared: 0x40,
-        refinalises: false,
-        finalise_mask: 9,
-        ..SM_90.cubin
-    },
+    cubin: Cubin { counts_initial_blocks: true, reserved_shared: 0x40, ..SM_90.cubin },
     ..SM_90
 };
 
-const SM_110: Target = Target {
-    sm: 110,
-    limits: Limits { warps: 48, blocks: 24, ..SM_100.limits },
-    cubin: Cubin { finalise_mask: 0, ..SM_100.cubin },
-    ..SM_100
-};
+const SM_110: Target =
+    Target { sm: 110, limits: Limits { warps: 48, blocks: 24, ..SM_100.limits }, ..SM_100 };
 
 const SM_120: Target = Target {
     sm: 120,
     own_texture_levels: true,
     limits: Limits { warps: 48, blocks: 24, shared: 100 * KB, shared_per_block: 99 * KB, ..SM_100.limits },
     ordered_metadata: true,
-    cubin: Cubin { workaround: Some(0), finalise_mask: 0x50, ..SM_100.cubin },
+    cubin: Cubin { workaround: Some(0), ..SM_100.cubin },
     ..SM_100
 };
 
@@ -403,10 +382,10 @@ pub(crate) static TARGETS: [Target; 12] = [
     },
     SM_90,
     SM_100,
-    Target { sm: 103, cubin: Cubin { finalise_mask: 0, ..SM_100.cubin }, ..SM_100 },
+    Target { sm: 103, ..SM_100 },
     SM_110,
     SM_120,
-    Target { sm: 121, cubin: Cubin { finalise_mask: 0, ..SM_120.cubin }, ..SM_120 },
+    Target { sm: 121, ..SM_120 },
 ];
 
 impl Target {

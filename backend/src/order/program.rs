@@ -111,7 +111,8 @@ impl Statement {
         };
         let what = match instr.opcode.form {
             FormId::Ld | FormId::Ldu => What::Load,
-            FormId::St => What::Store,
+            FormId::St | FormId::MultimemSt => What::Store,
+            FormId::MultimemRed => What::Update,
             FormId::Atom | FormId::Red | FormId::AtomVector | FormId::RedVector => What::Update,
             FormId::Ldmatrix | FormId::LdmatrixBytes | FormId::LdmatrixUnpack => What::Load,
             FormId::WmmaLoad | FormId::WmmaLoadC => What::Load,
@@ -160,6 +161,20 @@ impl Statement {
             | FormId::StAsync
             | FormId::StBulk
             | FormId::WgmmaMma
+            | FormId::WgmmaMmaSp
+            | FormId::WgmmaMmaBits
+            | FormId::WgmmaWaitGroup
+            | FormId::Tcgen05Alloc
+            | FormId::Tcgen05Dealloc
+            | FormId::Tcgen05RelinquishAllocPermit
+            | FormId::Tcgen05Ld
+            | FormId::Tcgen05St
+            | FormId::Tcgen05Cp
+            | FormId::Tcgen05Shift
+            | FormId::Tcgen05Mma
+            | FormId::Tcgen05MmaWs
+            | FormId::Tcgen05MmaBlockScale
+            | FormId::Tcgen05Commit
             | FormId::ClusterlaunchcontrolTryCancel
             | FormId::RedAsync => return Some(Statement { what: What::Beside, ..other }),
             FormId::Ret => return Some(Statement { what: What::Return, ..other }),

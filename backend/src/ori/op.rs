@@ -105,6 +105,15 @@ modifiers! {
     BulkType {
         U32 "", S32 ".S32", U64 ".U64", S64 ".S64", F16 ".F16.RN", F32 ".F32.RN", F64 ".F64.RN", Bf16 ".BF16.RN",
     }
+    /// What several devices have of an integer.
+    ManyInt { B32 ".32", S32 ".S32", B64 ".64", S64 ".S64" }
+    /// How their floats are combined: bytes and halves may be added as wider numbers.
+    ManyOp { Add ".ADD", Min ".MIN", Max ".MAX", AddF32 ".F32ADD", AddWide ".HPADD" }
+    ManyFloat {
+        F16x2 ".F16x2", F16x4 ".F16x4", F16x8 ".F16x8", Bf16x2 ".BF16x2", Bf16x4 ".BF16x4", Bf16x8 ".BF16x8",
+        E5m2x4 ".E5M2x4", E5m2x8 ".E5M2x8", E5m2x16 ".E5M2x16", E4m3x4 ".E4M3x4", E4m3x8 ".E4M3x8", E4m3x16 ".E4M3x16",
+        F32 ".F32", F32x2 ".F32x2", F32x4 ".F32x4", F64 ".F64",
+    }
     MapOp { Invalidate ".IV", Prefetch ".PF" }
     /// The factors of a warp group's product.
     GroupFormat { F16 "", Bf16 ".BF16", Tf32 ".TF32" }
@@ -112,8 +121,30 @@ modifiers! {
     Dims { D1 ".1D", D2 ".2D", D3 ".3D", D4 ".4D", D5 ".5D" }
     /// Which elements make up a tile: a box, or columns of an image.
     TensorMode { Tiled "", Im2col ".IM2COL", W ".W", W128 ".W128" }
-    /// Shared or global memory.
-    ViewOf { Shared ".S", Global ".G" }
+    /// Shared, global or tensor memory.
+    ViewOf { Shared ".S", Global ".G", Tensor ".T" }
+    /// The factors of a product in tensor memory: of 16 bits or more, integers, of a byte, and of half a byte.
+    TensorKind { Half "", Integer ".I8", Quarter ".F8", Nibble ".F4" }
+    /// What becomes of the buffer that collects the first factor.
+    TensorCollect { Discard "", Keep ".A_KEEP", Last ".A_REUSE", Reuse ".A_REUSE.A_KEEP" }
+    /// Lanes and bits of a row that a warp moves at a time; the halves of a warp can have columns of their own.
+    TensorLanes {
+        L32B32 "", L16B64 ".16dp64bit", L16B128 ".16dp128bit", L16B256 ".16dp256bit", Lower ".16dp32bit_t0_t15",
+        Upper ".16dp32bit_t16_t31",
+    }
+    /// How often the row is repeated.
+    TensorCount { X1 "", X2 ".x2", X4 ".x4", X8 ".x8", X16 ".x16", X32 ".x32", X64 ".x64", X128 ".x128" }
+    /// Lanes and bits that a copy fills; the fewer there are, the more often they are written.
+    TensorCopy {
+        L128B256 "", L4B256 ".4dp256bit", L128B128 ".128dp128bit", L64Pairs02 ".2x64dp128bit_lw02_lw13",
+        L64Pairs01 ".2x64dp128bit_lw01_lw23", L32 ".4x32dp128bit",
+    }
+    /// Elements of a copy in shared memory, which become bytes.
+    TensorFormat { Bytes "", Nibbles ".U4x16P64", Sextets ".U6x16P32" }
+    TensorStat { Max ".MAX", MaxAbs ".MAXABS", Min ".MIN", MinAbs ".MINABS" }
+    TensorStatType { U32 "", S32 ".S32", F32 ".F32" }
+    /// Blocks that have a scale factor: the whole depth of a step, or more of them.
+    TensorScales { Wide "", Fine ".4X" or ".BLOCK16" }
     /// Whether matrices of shared memory are moved as they are or transposed.
     MatrixLayout { Rows ".M88", Columns ".MT88" }
     /// Elements of matrices of bytes in memory, which narrower ones become.
@@ -166,13 +197,20 @@ modifiers! {
         TruncatedQuotientF64 ".TRUNCATED_QUOTIENT_F64", TruncatedRootF64 ".TRUNCATED_ROOT_F64",
     }
     /// What a texture's coordinates are; of arrays the number of the layer stands first.
-    TexDims { D1 ".1D" or "1D", D2 ".2D" or "2D", D3 ".3D" or "3D", A1 ".ARRAY_1D" or "ARRAY_1D", A2 ".ARRAY_2D" or "ARRAY_2D" }
+    TexDims { D1 ".1D" or "1D", D2 ".2D" or "2D", D3 ".3D" or "3D", A1 ".ARRAY_1D" or "ARRAY_1D", A2 ".ARRAY_2D" or "ARRAY_2D", Cube ".CUBE" or "CUBE", Cubes ".ARRAY_CUBE" or "ARRAY_CUBE" }
     /// How the level of a texture is chosen: by itself, the first, or as given.
     TexLevel { Own "", First ".LZ", Given ".LL" }
-    /// What of a texture is read: filtered elements, one element, one channel of four neighbours.
-    TexRead { Sample ".SAMPLE", Fetch ".FETCH", GatherR ".GATHER_R", GatherG ".GATHER_G", GatherB ".GATHER_B", GatherA ".GATHER_A" }
+    /// What of a texture is read: filtered elements, by given derivatives or not; one element, or one of its samples; one
+    /// channel of four neighbours.
+    TexRead {
+        Sample ".SAMPLE", Derive ".DERIVE", Fetch ".FETCH", FetchSample ".FETCH_SAMPLE", GatherR ".GATHER_R", GatherG ".GATHER_G", GatherB ".GATHER_B", GatherA ".GATHER_A",
+    }
     /// What a surface's coordinates are; of arrays the number of the layer stands last.
     SurfDims { D1 ".1D", D2 ".2D", D3 ".3D", A1 ".1D_ARRAY", A2 ".2D_ARRAY" }
+    /// Where the handle of a texture or a surface is: a constant or uniform registers, or a register.
+    HandleAt { Shared "", Register ".B" }
+    /// What a reduction of a surface takes its operands for; elements are as wide as those of the surface.
+    SurfType { U32 "", S32 ".S32", U64 ".U64", S64 ".S64", Element ".SD32", Element64 ".SD64" }
     /// What an access outside of a surface does: nothing, that of the nearest element, or an error.
     SurfClamp { Ignore ".IGN", Clamp "", Trap ".TRAP" }
     /// Floats of a byte and less.
@@ -221,6 +259,11 @@ impl Op {
     /// Control goes elsewhere and comes back.
     pub const fn is_call(&self) -> bool {
         self.calls_function() || matches!(self, Op::CallRoutine { .. })
+    }
+
+    /// Its uniform results are those of the threads that execute it together: others that come later overwrite them.
+    pub const fn makes_uniform_of_group(&self) -> bool {
+        matches!(self, Op::Redux { .. } | Op::Elect | Op::R2ur | Op::Voteu { .. } | Op::TmemTake { .. })
     }
 
     /// A call by the calling convention of functions, whose code is not here.

@@ -166,9 +166,14 @@ fn wishes(func: &Function, frequency: &[f32]) -> Vec<Affinity> {
                 }
             }
         }
-        // What a product of a warp group adds to is overwritten by the sum.
-        for inst in block.insts.iter().filter(|inst| facts(&inst.op) == Facts::GROUP) {
-            if let (Some(sum), Some(old)) = (inst.defs().next(), inst.srcs.iter().rev().nth(1)) {
+        // What a product of a warp group adds to is overwritten by the sum, which stays there.
+        for inst in &block.insts {
+            let old = match inst.op {
+                Op::Settle { .. } => inst.srcs.first(),
+                _ if facts(&inst.op) == Facts::GROUP => inst.srcs.iter().rev().nth(1),
+                _ => continue,
+            };
+            if let (Some(sum), Some(old)) = (inst.defs().next(), old) {
                 add(func, &mut wishes, (sum, 0), old, 2.0 * frequency[b.index()]);
             }
         }

@@ -46,6 +46,8 @@ impl Block<'_> {
             global: &mut self.device.global,
             shared: &mut self.shared,
             shared_written: &mut [],
+            reserved: &mut self.reserved,
+            reserved_base: self.machine.target.cubin.reserved_shared,
             rank: self.cluster.rank(),
             shared_base: self.machine.target.shared_base.into(),
             local: &mut self.warps[w].local[lane * bytes..][..bytes],
@@ -380,7 +382,7 @@ fn multicast_words(ty: &str) -> Option<usize> {
         None => (ty.trim_start_matches('.'), 1),
     };
     let bits = match ty {
-        "" | "S32" | "U32" | "F32" => 32,
+        "" | "32" | "S32" | "U32" | "F32" => 32,
         "64" | "S64" | "U64" | "F64" => 64,
         "F16" | "BF16" => 16,
         "E4M3" | "E5M2" => 8,

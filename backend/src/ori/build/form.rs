@@ -198,7 +198,7 @@ impl<'a> Lowering<'a> {
                 let policy = self.source(instr, 1, ScalarType::U64)?;
                 self.result(instr, policy)
             }
-            F::CreatepolicyRange => self.unsupported(instr, "cache eviction policies of ranges"),
+            F::CreatepolicyRange => self.create_range_policy(instr),
             F::Mapa => self.address_in_block(instr),
             F::Getctarank => self.block_of_address(instr),
             F::MovVector => self.unsupported(instr, "copies of whole vectors"),
@@ -267,9 +267,11 @@ impl<'a> Lowering<'a> {
                 self.unsupported(instr, "releasing asynchronous stores")
             }
             F::StBulk => self.clear_block(instr),
-            F::MultimemLdReduce | F::MultimemSt | F::MultimemRed => {
-                self.unsupported(instr, "multimem addresses")
-            }
+            F::MultimemLdReduce => self.branch_around(|this| this.load_of_devices(instr)),
+            // A store or reduction is one, whoever holds the memory.
+            F::MultimemSt => self.store(instr),
+            F::MultimemRed if self.has_vector(instr) => self.update_vector(instr),
+            F::MultimemRed => self.atomic(instr),
             F::TensormapReplace => self.branch_around(|this| this.replace_in_map(instr)),
             F::TensormapCpFenceproxy => self.branch_around(|this| this.copy_map(instr)),
             F::Ldmatrix => self.branch_around(|this| this.load_matrices(instr)),
@@ -303,8 +305,10 @@ impl<'a> Lowering<'a> {
             F::Tex | F::Tld4 => self.branch_around(|this| this.read_texture(instr)),
             F::Txq | F::Suq => self.branch_around(|this| this.query_texture(instr)),
             F::Suld => self.branch_around(|this| this.load_surface(instr)),
-            F::Sust => self.branch_around(|this| this.store_surface(instr)),
-            F::Istypep | F::SustFormatted | F::Sured => self.unsupported(instr, "textures and surfaces"),
+            F::Sust => self.branch_around(|this| this.store_surface(instr, false)),
+            F::SustFormatted => self.branch_around(|this| this.store_surface(instr, true)),
+            F::Sured => self.branch_around(|this| this.reduce_surface(instr)),
+            F::Istypep => self.test_handle(instr),
             F::Vadd | F::Vsub | F::Vabsdiff | F::Vmin | F::Vmax | F::Vshl | F::Vshr | F::Vset => {
                 self.compute_part(instr)
             }
@@ -326,26 +330,28 @@ impl<'a> Lowering<'a> {
 
             F::MmaBf16M8 | F::WmmaMmaInt4Wide => self.unsupported(instr, "matrices"),
             F::WgmmaMma => self.branch_around(|this| this.multiply_group(instr)),
-            // A product is over where it stands.
-            F::WgmmaFence | F::WgmmaCommitGroup | F::WgmmaWaitGroup => self.hint(instr),
+            F::WgmmaFence => self.fence_products(instr),
+            F::WgmmaCommitGroup => self.branch_around(|this| this.end_product_group(instr)),
+            F::WgmmaWaitGroup => self.branch_around(|this| this.wait_for_products(instr)),
             F::WgmmaMmaSp | F::WgmmaMmaBits => {
                 self.unsupported(instr, "sparse products of warp groups, or of bits")
             }
-            F::Tcgen05Alloc
-            | F::Tcgen05Dealloc
-            | F::Tcgen05RelinquishAllocPermit
-            | F::Tcgen05Ld
-            | F::Tcgen05LdRed
-            | F::Tcgen05LdSpcompress
-            | F::Tcgen05St
-            | F::Tcgen05Wait
-            | F::Tcgen05Cp
-            | F::Tcgen05Shift
-            | F::Tcgen05Mma
-            | F::Tcgen05MmaBlockScale
-            | F::Tcgen05MmaWs
-            | F::Tcgen05Commit
-            | F::Tcgen05Fence => self.unsupported(instr, "tensor memory"),
+            F::Tcgen05Alloc => self.branch_around(|this| this.take_columns(instr)),
+            F::Tcgen05Dealloc => self.branch_around(|this| this.give_columns(instr)),
+            F::Tcgen05RelinquishAllocPermit => self.branch_around(|this| this.take_no_more_columns(instr)),
+            F::Tcgen05Ld => self.branch_around(|this| this.load_tensor(instr)),
+            F::Tcgen05St => self.branch_around(|this| this.store_tensor(instr)),
+            F::Tcgen05Wait => self.branch_around(|this| this.wait_for_tensor(instr)),
+            F::Tcgen05Cp => self.copy_into_tensor(instr),
+            F::Tcgen05Shift => self.shift_tensor(instr),
+            F::Tcgen05Mma | F::Tcgen05MmaWs => self.multiply_tensor(instr),
+            F::Tcgen05MmaBlockScale => self.multiply_tensor_scaled(instr),
+            F::Tcgen05Commit => self.commit_tensor(instr),
+            // A thread's operations are in order, and the barrier between threads that it belongs to orders them.
+            F::Tcgen05Fence => self.hint(instr),
+            F::Tcgen05LdRed | F::Tcgen05LdSpcompress => {
+                self.unsupported(instr, "statistics of loads from tensor memory")
+            }
 
             F::Trap => self.one(instr, Op::Bpt { trap: true }, &[]),
             F::Brkpt => self.one(instr, Op::Bpt { trap: false }, &[]),
