@@ -137,8 +137,11 @@ impl Statement {
             FormId::FenceProxy if instr.opcode.has(Mod::Alias) => {
                 return Some(Statement { what: What::Alias, reach: Reach::System, ..other });
             }
-            FormId::MbarrierInit
-            | FormId::MbarrierExpectTx
+            // An object lies in shared memory, and whoever makes one only writes it.
+            FormId::MbarrierInit => {
+                return Some(Statement { what: What::Store, place: Place::Shared, ..other });
+            }
+            FormId::MbarrierExpectTx
             | FormId::MbarrierCompleteTx
             | FormId::MbarrierArrive
             | FormId::MbarrierArriveDrop
@@ -188,7 +191,16 @@ impl Statement {
             }
             _ => return Some(other),
         };
+        let matrices = matches!(
+            instr.opcode.form,
+            FormId::Ldmatrix
+                | FormId::LdmatrixBytes
+                | FormId::LdmatrixUnpack
+                | FormId::Stmatrix
+                | FormId::StmatrixBytes
+        );
         let place = match () {
+            () if matrices => Place::Shared,
             () if called && what == What::Load && (has(Mod::Param) || has(Mod::ParamFunc)) => Place::Local,
             () if [Mod::Const, Mod::Param, Mod::ParamEntry, Mod::ParamFunc, Mod::Nc].into_iter().any(has) => {
                 return None;
