@@ -54,6 +54,8 @@ pub(super) enum What {
     Alias,
     /// On a barrier object, or something that goes on beside the thread: ordered with everything.
     Beside,
+    /// Makes a barrier object: a store, by whatever instruction.
+    Make,
     /// Not known here: what it does to memory is ordered with everything.
     Other,
 }
@@ -139,7 +141,7 @@ impl Statement {
             }
             // An object lies in shared memory, and whoever makes one only writes it.
             FormId::MbarrierInit => {
-                return Some(Statement { what: What::Store, place: Place::Shared, ..other });
+                return Some(Statement { what: What::Make, place: Place::Shared, ..other });
             }
             FormId::MbarrierExpectTx
             | FormId::MbarrierCompleteTx
@@ -230,7 +232,7 @@ impl Statement {
     }
 
     pub(super) fn is_access(&self) -> bool {
-        matches!(self.what, What::Load | What::Store | What::Update | What::Copy)
+        matches!(self.what, What::Load | What::Store | What::Update | What::Copy | What::Make)
     }
 
     /// The memory that it accesses.
@@ -264,7 +266,8 @@ impl Statement {
             | What::Fence
             | What::Sync
             | What::Alias
-            | What::Beside => true,
+            | What::Beside
+            | What::Make => true,
             What::Other | What::Return => false,
         }
     }
