@@ -148,8 +148,10 @@ impl<'a> Checker<'a> {
                 What::Call if of(events, Part::Call).next().is_none() => Err("its call is missing"),
                 What::Call => Ok(()),
                 // Its fences alone do nothing that it is for.
-                What::Beside if !events.iter().any(|e| e.part.does()) => Err("its operation is missing"),
-                What::Beside => Ok(()),
+                What::Beside | What::Make if !events.iter().any(|e| e.part.does()) => {
+                    Err("its operation is missing")
+                }
+                What::Beside | What::Make => Ok(()),
                 What::Sync if events.is_empty() => Err("its barrier is missing"),
                 What::Sync => Ok(()),
                 What::Alias => self.has_alias_fence(statement, events),

@@ -182,11 +182,9 @@ fn reductions_in_a_loop_that_threads_leave_one_by_one() {
 
 #[test]
 fn what_is_not_compiled_is_refused_where_it_stands() {
-    for body in [
-        "mov.v2.b32 {%r0, %r1}, {%r2, %r3};",
-        "mov.v4.b32 {%r0, %r1, %r2, %r3}, {%r4, %r5, %r6, %r7};",
-        "mov.v2.b64 {%d2, %d3}, {%d0, %d1};",
-    ] {
+    for body in
+        ["fma.rz.bf16 %h0, %h1, %h2, %h3;", "addc.u16 %h0, %h1, %h2;", "isspacep.param::entry %p0, %d0;"]
+    {
         let case = small("sm_80", body);
         let db = ptx_analysis::Database::default();
         let file = db.add_frozen_file(case.ptx.as_str());

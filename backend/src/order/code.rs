@@ -120,7 +120,7 @@ impl Code {
             // A warp's exchange waits for its threads, but orders no memory, and textures are waited for by counting too.
             let exchanges = matches!(statement.what, What::Other | What::Load | What::Store | What::Update);
             let waits = (part == Part::Barrier && exchanges)
-                || (part == Part::Await && !matches!(statement.what, What::Wait | What::Beside));
+                || (part == Part::Await && !matches!(statement.what, What::Wait | What::Beside | What::Make));
             // What calls and returns pass in memory is known to caller and callee alone.
             let passes = matches!(statement.what, What::Call | What::Return) && is_local(inst);
             if waits || passes {
@@ -192,7 +192,7 @@ fn has_part(statement: &Statement, part: Part) -> bool {
         What::Sync => part == Part::Barrier,
         What::Fence | What::Alias => fence || part == Part::Invalidate,
         What::Other => statement.addressed || !part.is_access(),
-        What::Beside => !matches!(part, Part::Copy | Part::Close | Part::Call),
+        What::Beside | What::Make => !matches!(part, Part::Copy | Part::Close | Part::Call),
         What::Call | What::Return => true,
     }
 }

@@ -54,6 +54,8 @@ pub(super) enum What {
     Alias,
     /// On a barrier object, or something that goes on beside the thread: ordered with everything.
     Beside,
+    /// Makes a barrier object: a store, by whatever instruction.
+    Make,
     /// Not known here: what it does to memory is ordered with everything.
     Other,
 }
@@ -137,8 +139,11 @@ impl Statement {
             FormId::FenceProxy if instr.opcode.has(Mod::Alias) => {
                 return Some(Statement { what: What::Alias, reach: Reach::System, ..other });
             }
-            FormId::MbarrierInit
-            | FormId::MbarrierExpectTx
+            // An object lies in shared memory, and whoever makes one only writes it.
+            FormId::MbarrierInit => {
+                return Some(Statement { what: What::Make, place: Place::Shared, ..other });
+            }
+            FormId::MbarrierExpectTx
             | FormId::MbarrierCompleteTx
             | FormId::MbarrierArrive
             | FormId::MbarrierArriveDrop
@@ -188,7 +193,16 @@ impl Statement {
             }
             _ => return Some(other),
         };
+        let matrices = matches!(
+            instr.opcode.form,
+            FormId::Ldmatrix
+                | FormId::LdmatrixBytes
+                | FormId::LdmatrixUnpack
+                | FormId::Stmatrix
+                | FormId::StmatrixBytes
+        );
         let place = match () {
+            () if matrices => Place::Shared,
             () if called && what == What::Load && (has(Mod::Param) || has(Mod::ParamFunc)) => Place::Local,
             () if [Mod::Const, Mod::Param, Mod::ParamEntry, Mod::ParamFunc, Mod::Nc].into_iter().any(has) => {
                 return None;
@@ -218,7 +232,7 @@ impl Statement {
     }
 
     pub(super) fn is_access(&self) -> bool {
-        matches!(self.what, What::Load | What::Store | What::Update | What::Copy)
+        matches!(self.what, What::Load | What::Store | What::Update | What::Copy | What::Make)
     }
 
     /// The memory that it accesses.
@@ -252,7 +266,8 @@ impl Statement {
             | What::Fence
             | What::Sync
             | What::Alias
-            | What::Beside => true,
+            | What::Beside
+            | What::Make => true,
             What::Other | What::Return => false,
         }
     }

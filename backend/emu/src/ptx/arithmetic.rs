@@ -249,6 +249,7 @@ impl<'a> Block<'a> {
             F::SetpInt | F::SetpFloat | F::SetpHalf => self.set_predicate(w, mask, instr),
             F::SetInt | F::SetFloat | F::SetHalf | F::SetHalfResult => self.set(w, mask, instr),
             F::Mov => self.mov(w, mask, instr),
+            F::MovVector => self.mov_vector(w, mask, instr),
             F::Bra => {
                 let target = self.program.label(operand(instr, 0)?)?;
                 each(mask).for_each(|lane| self.warps[w].pc[lane] = target);
@@ -571,6 +572,19 @@ impl<'a> Block<'a> {
     }
 
     /// Moves, and values taken apart into vectors or put together from them.
+    /// All elements are read before any is written.
+    fn mov_vector(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let t = ty(&instr.opcode, 0)?;
+        let (Operand::Vector(to), Operand::Vector(from)) = (operand(instr, 0)?, operand(instr, 1)?) else {
+            return unsupported(instr);
+        };
+        let values = from.iter().map(|source| self.gather(w, mask, source, t)).collect::<Step<Vec<_>>>()?;
+        for (d, values) in to.iter().zip(values) {
+            each(mask).try_for_each(|lane| self.put(w, lane, d, t, values[lane]))?;
+        }
+        Ok(())
+    }
+
     fn mov(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         let t = ty(&instr.opcode, 0)?;
         match (operand(instr, 0)?, operand(instr, 1)?) {

@@ -154,6 +154,7 @@ impl<'a> Lowering<'a> {
             (false, _) => Ok(result),
             (true, FloatType::F32) => Ok(self.saturate(false, result)),
             (true, FloatType::F16) => Ok(self.saturate_half(result)),
+            (true, FloatType::F64) => Ok(self.saturate_double(result)),
             _ => self.unsupported(instr, ".sat of this type"),
         }
     }
@@ -324,9 +325,12 @@ impl<'a> Lowering<'a> {
         let pack = Op::F2fp { bf16, round, relu, sat };
         match round {
             Round::Rn | Round::Rz if self.encodes(&pack) => Ok(self.reg(pack, &[Src::ZERO, src])),
-            _ if bf16 || relu || sat => self.unsupported(instr, "this rounding on the target"),
+            _ if relu || sat => self.unsupported(instr, "this rounding on the target"),
             _ => {
                 let op = Op::F2f { to, from: FloatType::F32, round, ftz: false, sat: false };
+                if !self.encodes(&op) {
+                    return self.unsupported(instr, "this rounding on the target");
+                }
                 Ok(self.reg(op, &[src]))
             }
         }

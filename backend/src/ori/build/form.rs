@@ -201,7 +201,7 @@ impl<'a> Lowering<'a> {
             F::CreatepolicyRange => self.create_range_policy(instr),
             F::Mapa => self.address_in_block(instr),
             F::Getctarank => self.block_of_address(instr),
-            F::MovVector => self.unsupported(instr, "copies of whole vectors"),
+            F::MovVector => self.mov_vector(instr),
             F::AtomVector | F::RedVector => self.update_vector(instr),
             F::FenceProxy | F::FenceProxySpace => self.fence_async(instr),
             F::FenceSyncRestrict | F::FenceMbarrierInit | F::FenceProxyAsyncGeneric => {

@@ -1,6 +1,7 @@
 //! Bitwise logic, shifts, byte permutation and selection.
 
 use super::integer::lut;
+use super::memory::elements;
 use super::operand::{known, registers};
 use super::{Lowering, Result, Statement};
 use crate::input::Operand;
@@ -271,6 +272,18 @@ impl<'a> Lowering<'a> {
     }
 
     /// Writes the equal parts of a value, lowest first.
+    /// `mov` of whole vectors: all elements are read before any is written.
+    pub(super) fn mov_vector(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let ty = self.type_of(instr, 0)?;
+        let (dsts, srcs) =
+            (elements(instr, self.operand(instr, 0)?), elements(instr, self.operand(instr, 1)?));
+        if dsts.len() != srcs.len() {
+            return self.unsupported(instr, "a vector of another length");
+        }
+        let values = srcs.iter().map(|src| self.read(src, ty)).collect::<Result<Vec<Src>>>()?;
+        dsts.iter().zip(values).try_for_each(|(dst, value)| self.write(dst, value))
+    }
+
     fn unpack(&mut self, elements: &[Operand], src: Src, ty: ScalarType) -> Result<()> {
         let bits = ty.bits() / elements.len().max(1) as u32;
         let count = registers(ty);
