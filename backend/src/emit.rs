@@ -16,6 +16,7 @@ pub(crate) mod listing;
 mod memory;
 mod products;
 mod switch;
+mod tensor;
 mod texture;
 mod warp;
 
@@ -103,7 +104,7 @@ fn frame_align(frame: &ir::Frame) -> u32 {
 }
 
 /// Variables want more than the stack pointer has where the function starts.
-fn is_realigned(frame: &ir::Frame) -> bool {
+pub(crate) fn is_realigned(frame: &ir::Frame) -> bool {
     frame.local_align > frame.entry_align
 }
 

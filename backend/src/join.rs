@@ -270,6 +270,7 @@ impl Whole<'_, '_> {
             all.system_calls.extend(more.system_calls.iter().map(|at| at + base));
             all.uses_convergence_barriers |= more.uses_convergence_barriers;
             all.reads_ctaid_z |= more.reads_ctaid_z;
+            all.tensor.add(more.tensor);
             for symbol in &more.symbols {
                 if !all.symbols.contains(symbol) {
                     all.symbols.push(*symbol);

@@ -19,6 +19,7 @@ pub mod join;
 pub mod layout;
 pub mod legalize;
 pub mod mach;
+pub mod occupancy;
 pub mod order;
 pub mod ori;
 pub mod phase;
@@ -136,10 +137,15 @@ pub struct Attributes {
     /// Byte offsets of calls of functions that the driver provides.
     pub system_calls: Vec<u32>,
     pub reads_ctaid_z: bool,
+    pub tensor: ori::ir::TensorUse,
     /// Symbols whose address the code reads from bank 4 (see [`layout::address_slot`]).
     pub symbols: Vec<input::Symbol>,
     /// The most registers per thread that the launch bounds and the options leave.
     pub max_registers: u32,
     /// Where each parameter of a kernel is, from the first byte of all.
     pub params: Vec<u32>,
+    /// Where each variable of the body is, from the start of the frame; `None` for those elsewhere.
+    pub locals: Vec<Option<u32>>,
+    /// Words of a kernel's constant bank for textures, samplers and surfaces that are variables.
+    pub handles: layout::HandleWords,
 }

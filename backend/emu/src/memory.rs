@@ -161,6 +161,9 @@ pub struct View<'a> {
     pub shared: &'a mut [Vec<u8>],
     /// The bytes of `shared` that hold something; empty: all.
     pub shared_written: &'a mut [Vec<bool>],
+    /// Words of shared memory that the system reserves, of every block, and where they start; empty where none are used.
+    pub reserved: &'a mut [Vec<u8>],
+    pub reserved_base: u64,
     /// The own block's rank.
     pub rank: usize,
     /// Added to offsets of `shared` to give addresses.
@@ -179,6 +182,8 @@ impl<'a> View<'a> {
             global,
             shared: &mut [],
             shared_written: &mut [],
+            reserved: &mut [],
+            reserved_base: 0,
             rank: 0,
             shared_base: 0,
             local: &mut [],
@@ -244,6 +249,12 @@ impl View<'_> {
                 let rank = (address >> RANK_SHIFT) as usize;
                 let start = (address & ((1 << RANK_SHIFT) - 1)).checked_sub(self.shared_base);
                 let reaches = rank == self.rank || space == Space::Cluster;
+                let offset = address & ((1 << RANK_SHIFT) - 1);
+                if let Some(words) = self.reserved.get_mut(rank).filter(|_| reaches)
+                    && let Some(range) = within(words, offset.checked_sub(self.reserved_base))
+                {
+                    return Ok((&mut words[range], Default::default(), "shared"));
+                }
                 let shared = self.shared.get_mut(rank).filter(|_| reaches);
                 let written = self.shared_written.get_mut(rank).map(|written| &mut written[..]);
                 shared.and_then(|shared| {
@@ -319,6 +330,8 @@ mod tests {
             global: &mut global,
             shared: &mut shared,
             shared_written: &mut [],
+            reserved: &mut [],
+            reserved_base: 0,
             rank: 0,
             shared_base: 0x400,
             local: &mut local,

@@ -19,6 +19,7 @@ mod mbarrier;
 mod memory;
 mod race;
 mod sync;
+mod tensor;
 mod texture;
 mod video;
 mod warpgroup;
@@ -28,6 +29,7 @@ use crate::copies::Copies;
 use crate::device::Device;
 use crate::launch::{Fault, FaultKind, Launch, WARP, Work};
 use crate::memory::UNWRITTEN;
+use crate::tensor::TensorMemory;
 use crate::transfers::Transfers;
 use decode::Program;
 use ptx_backend::input::{Env, Function};
@@ -189,6 +191,8 @@ struct Block<'a> {
     races: &'a mut race::Races,
     cluster: cluster::Cluster,
     transfers: Transfers<bulk::Reduction<'a>>,
+    /// Tensor memory of every block, where one has taken some.
+    tensor: Vec<TensorMemory>,
     /// Instructions so far, which stand for time.
     clock: u64,
 }
@@ -220,6 +224,7 @@ impl<'a> Block<'a> {
             races,
             cluster: cluster::Cluster::new(ctaids, warps),
             transfers: Transfers::default(),
+            tensor: Vec::new(),
             clock: 0,
         }
     }

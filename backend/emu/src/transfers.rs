@@ -173,6 +173,16 @@ impl<R: Copy> Transfers<R> {
         over
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.under_way.len()
+    }
+
+    /// Whom the transfers after the first so many tell, and their bytes.
+    pub(crate) fn since(&self, first: usize) -> Vec<(Done, u32)> {
+        let new = self.under_way.get(first..).unwrap_or_default();
+        new.iter().map(|t| (t.done, t.pieces.iter().map(|piece| piece.size).sum())).collect()
+    }
+
     /// Takes all there are, in the order in which they began.
     pub(crate) fn finish_all(&mut self) -> Vec<Transfer<R>> {
         std::mem::take(&mut self.under_way)

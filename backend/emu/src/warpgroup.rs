@@ -14,7 +14,7 @@ const UNIT: u64 = 16;
 
 /// The layout of a factor, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Layout {
+pub(crate) struct Layout {
     start: u64,
     leading: u64,
     stride: u64,
@@ -32,8 +32,25 @@ impl Layout {
         Ok(Layout { start: field(0), leading: field(16), stride: field(32), width })
     }
 
+    /// Of a product in tensor memory: there are more ways to swizzle, in other numbers.
+    pub(crate) fn of_tensor(descriptor: u64) -> Result<Layout, FaultKind> {
+        let mode = match descriptor >> 61 {
+            0 => 0,
+            2 => 1,
+            4 => 2,
+            6 => 3,
+            mode => return Err(FaultKind::Unsupported(format!("a descriptor with swizzle {mode}"))),
+        };
+        if descriptor >> 52 & 1 == 1 {
+            return Err(FaultKind::Unsupported("a descriptor with an absolute distance".into()));
+        }
+        // The rest is where it is for warp groups.
+        const SAME: u64 = 0x000e_3fff_3fff_3fff;
+        Layout::of(descriptor & SAME | mode << 62)
+    }
+
     /// The address of an element: the row of the first factor or the column of the second, and its k.
-    fn address(self, transposed: bool, mn: usize, k: usize, bytes: u64) -> u64 {
+    pub(crate) fn address(self, transposed: bool, mn: usize, k: usize, bytes: u64) -> u64 {
         let Layout { start, leading, stride, width } = self;
         let (mn, k) = (mn as u64, k as u64);
         let per = UNIT / bytes;

@@ -96,7 +96,8 @@ impl Inst {
 
     /// Sources may be read after issue: overwriting one needs a read scoreboard.
     pub fn reads_late(&self, sm: Sm) -> bool {
-        if self.is_fixed_to_uniform(sm) {
+        // A load from tensor memory has its address when it issues, and no way to tell of it.
+        if self.is_fixed_to_uniform(sm) || self.form().mnemonic == "LDTM" {
             return false;
         }
         matches!(

@@ -6,8 +6,9 @@ use super::symbols::Names;
 use super::{LinkFunction, Linker};
 use crate::assemble::JumpTable;
 use crate::input::{Param, Symbol as Name};
+use crate::ori::ir::TensorUse;
 use crate::target::SMALL_PARAM_BYTES;
-use ptx_isa::Space;
+use ptx_isa::{ScalarType, Space};
 
 impl Linker<'_> {
     pub(super) fn module_records(&self, names: &Names) -> Vec<u8> {
@@ -87,11 +88,37 @@ impl Linker<'_> {
                 r.words(Attribute::KparamInfo, &[0, place, p.size << 18 | 0x1f << 12 | pointee(p, rela)]);
             }
         }
+        let uses = |what| attributes.tensor.has(what);
+        let columns =
+            [(TensorUse::COLUMNS, TENSOR_FRAGMENT), (TensorUse::COLUMNS_OF_PAIR, TENSOR_FRAGMENT_OF_PAIR)];
+        let fragments: Vec<u32> = columns.iter().filter(|row| uses(row.0)).map(|row| row.1).collect();
+        if !fragments.is_empty() && f.input.entry {
+            r.words(Attribute::AtEntryFragments, &fragments);
+            r.flag(Attribute::ReservedSmemUsed);
+        }
         if rela {
-            r.half(Attribute::SparseMmaMask, 0);
+            r.half(
+                Attribute::SparseMmaMask,
+                if uses(TensorUse::SPARSE) { SPARSE_TENSOR_PRODUCTS } else { 0 },
+            );
+        }
+        if uses(TensorUse::ALONE) {
+            r.flag(Attribute::Tcgen05OneCtaUsed);
+        }
+        if uses(TensorUse::PAIR) {
+            r.flag(Attribute::Tcgen05TwoCtaUsed);
         }
         if f.input.entry {
             r.half(Attribute::MaxregCount, attributes.max_registers as u16);
+        }
+        let handles = self.handle_kinds(f);
+        let (textures, surfaces) =
+            (handles.contains(&ScalarType::TexRef), handles.contains(&ScalarType::SurfRef));
+        if surfaces && !rela {
+            r.byte(Attribute::BindlessSurfaceBank, 0);
+        }
+        if textures && !rela {
+            r.byte(Attribute::BindlessTextureBank, 0);
         }
         let externs: Vec<u32> = match self.options.relocatable {
             true => names.externs.iter().map(|(_, symbol)| symbol.0).collect(),
@@ -111,7 +138,8 @@ impl Linker<'_> {
             r.words(Attribute::CoopGroupInstrOffsets, &offsets);
         }
         if self.target.cubin.counts_initial_blocks && f.input.entry {
-            r.byte(Attribute::VrcCtaInitCount, 0);
+            let count = if uses(TensorUse::MEMORY) { BLOCKS_WITH_TENSOR_MEMORY } else { 0 };
+            r.byte(Attribute::VrcCtaInitCount, count);
         }
         if !attributes.system_calls.is_empty() {
             r.words(Attribute::SyscallOffsets, &attributes.system_calls);
@@ -146,10 +174,22 @@ impl Linker<'_> {
                 bank(&mut r);
             }
             workaround(&mut r);
+            if !handles.is_empty() {
+                r.byte(Attribute::BindlessTextureBank, 0);
+                r.byte(Attribute::BindlessSurfaceBank, 0);
+            }
         }
         r.into_bytes()
     }
 }
+
+/// The code before a kernel that clears the reserved words in which columns of tensor memory are noted.
+const TENSOR_FRAGMENT: u32 = 6;
+const TENSOR_FRAGMENT_OF_PAIR: u32 = 7;
+/// That products of sparse factors are among those in tensor memory.
+const SPARSE_TENSOR_PRODUCTS: u16 = 0x40;
+/// What a block takes of the count that keeps others from starting, until it gives up taking columns.
+const BLOCKS_WITH_TENSOR_MEMORY: u8 = 0x80;
 
 /// For each indirect branch where it is, a word of flags, how many targets it has, and these. A record has room for 64 KB.
 fn branch_targets(tables: &[JumpTable]) -> Vec<Vec<u32>> {

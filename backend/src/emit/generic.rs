@@ -33,8 +33,10 @@ impl Emitter<'_> {
             Op::Bssy { .. } => self.set_barrier(inst),
             Op::Bar { .. } => self.barrier(inst),
             Op::Warpsync => self.warpsync(inst),
-            Op::Handle => self.handle(inst),
-            Op::Tex { .. } | Op::Txq { .. } | Op::Suld { .. } | Op::Sust { .. } => self.texture(inst),
+            Op::Tex { .. } | Op::Txq { .. } => self.texture(inst),
+            Op::Suld { .. } | Op::Sust { .. } | Op::SustElements { .. } | Op::Sured { .. } => {
+                self.surface(inst)
+            }
             Op::Bpt { .. } => self.stop(inst),
             Op::Hgmma { .. }
             | Op::HgmmaRegisters { .. }
@@ -42,6 +44,8 @@ impl Emitter<'_> {
             | Op::IgmmaRegisters { .. }
             | Op::Qgmma { .. }
             | Op::QgmmaRegisters { .. } => self.group_product(inst),
+            Op::TmemLoadHalves { .. } | Op::TmemStoreHalves { .. } => self.tensor_halves(inst),
+            Op::TmemProduct { scale, .. } => self.tensor_product(inst, scale),
             Op::R2ur => self.uniform_copy(inst),
             Op::Membar { .. } | Op::Errbar | Op::Cctl { .. } => self.fence(inst),
             _ => {

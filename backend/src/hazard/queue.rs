@@ -48,10 +48,12 @@ pub fn write_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
     }
 }
 
-/// Whether the unit hands a result to a later instruction of its own before it is anywhere else: sums of products.
+/// Whether the unit hands a result to a later instruction of its own before it is anywhere else: sums of products, of
+/// doubles where they have eight rows.
 pub fn forwards(sm: Sm, producer: &Inst, consumer: &Inst, read: &RegUse) -> bool {
     let both = |is: &dyn Fn(&Inst) -> bool| is(producer) && is(consumer);
-    let sum = both(&is_group_product) || both(&|inst| inst.class(sm) == Class::Dmma);
+    let eight_rows = |inst: &Inst| matches!(inst.text(Field::Size), None | Some(".8x8x4"));
+    let sum = both(&is_group_product) || both(&|inst| inst.class(sm) == Class::Dmma && eight_rows(inst));
     sum && read.role == Role::C
 }
 

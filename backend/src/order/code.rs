@@ -220,6 +220,7 @@ fn part(sm: Sm, inst: &Inst) -> Option<Part> {
         "CCTL" if inst.text(Field::Op).is_none_or(|op| op == ".IVALL") => Part::Invalidate,
         "CCTL" => Part::Other,
         "BAR" | "WARPSYNC" => Part::Barrier,
+        "LDTM" => Part::Other,
         _ => match inst.class(sm) {
             Class::Store | Class::Atomic | Class::Async | Class::Sync => Part::Other,
             _ => return None,

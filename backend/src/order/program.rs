@@ -164,6 +164,17 @@ impl Statement {
             | FormId::WgmmaMmaSp
             | FormId::WgmmaMmaBits
             | FormId::WgmmaWaitGroup
+            | FormId::Tcgen05Alloc
+            | FormId::Tcgen05Dealloc
+            | FormId::Tcgen05RelinquishAllocPermit
+            | FormId::Tcgen05Ld
+            | FormId::Tcgen05St
+            | FormId::Tcgen05Cp
+            | FormId::Tcgen05Shift
+            | FormId::Tcgen05Mma
+            | FormId::Tcgen05MmaWs
+            | FormId::Tcgen05MmaBlockScale
+            | FormId::Tcgen05Commit
             | FormId::ClusterlaunchcontrolTryCancel
             | FormId::RedAsync => return Some(Statement { what: What::Beside, ..other }),
             FormId::Ret => return Some(Statement { what: What::Return, ..other }),

@@ -26,13 +26,18 @@ mod float;
 mod form;
 mod group;
 mod half;
+mod handle;
 mod integer;
 mod logic;
 mod matrix;
 mod matrix_parts;
+mod matrix_quads;
+mod matrix_scaled;
+mod matrix_sparse;
 mod memory;
 mod multimem;
 mod narrow;
+mod nth_bit;
 mod object;
 mod operand;
 mod proxy;
@@ -43,6 +48,7 @@ mod ssa;
 mod stack;
 mod statement;
 mod symbol;
+mod tensor;
 mod tensormap;
 mod texture;
 mod uniform;
@@ -164,7 +170,7 @@ impl<'a> Lowering<'a> {
         let used = control::shared_symbols(env, func);
         let shared = SharedLayout::new(env, func, target, |symbol| used.contains(&symbol));
         let mut locals = layout::local_layout(&func.locals);
-        let convention = Self::own_convention(func)?;
+        let convention = Self::own_convention(func);
         let (passed, results) = call::outgoing(env, func);
         let taken = stack::taken_align(func);
         let below = (passed + results).next_multiple_of(locals.align.max(taken.unwrap_or(1)).max(1));
@@ -193,6 +199,7 @@ impl<'a> Lowering<'a> {
             facts: ir::Facts::default(),
         };
         out.facts.relocatable = options.relocatable;
+        out.facts.locals.clone_from(&locals.offsets);
         out.facts.shared_bytes = within(MAX_SHARED_BYTES, shared.static_bytes, "shared")?;
         out.frame.local_bytes = within(MAX_LOCAL_BYTES, locals.size, "local")?;
         if !func.entry && options.relocatable {
@@ -239,17 +246,15 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    fn own_convention(func: &Function) -> Result<Convention> {
+    fn own_convention(func: &Function) -> Convention {
         if func.entry {
-            return Ok(Convention {
+            return Convention {
                 params: Vec::new(),
                 results: abi::Results::Registers(Vec::new()),
                 stack_bytes: 0,
-            });
+            };
         }
-        abi::convention(&func.params, &func.returns).ok_or_else(|| {
-            CodegenError::unsupported(SrcId::default(), "results of more than 48 bytes together")
-        })
+        abi::convention(&func.params, &func.returns)
     }
 
     fn body(&mut self, checkpoint: &dyn Fn()) -> Result<()> {

@@ -135,13 +135,41 @@ pub struct Facts {
     /// Highest named barrier in use, plus one.
     pub barriers: u8,
     pub reads_ctaid_z: bool,
+    pub tensor: TensorUse,
     /// A linker fills in the addresses of functions and variables.
     pub relocatable: bool,
     /// Symbols whose address is read from its bank 4 slot ([`crate::layout::address_slot`]), each once.
     pub symbols: Vec<crate::input::Symbol>,
+    /// Where variables of the body are, from the start of the frame; `None` for those elsewhere.
+    pub locals: Vec<Option<u32>>,
     /// Statements with effects that control does not reach or whose guard does not hold, as far as one of their
     /// operations was removed for it.
     pub never: Vec<SrcId>,
+}
+
+/// What a function does with tensor memory, which the driver is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TensorUse(pub u8);
+
+impl TensorUse {
+    /// Operations of one block, or of a pair.
+    pub const ALONE: TensorUse = TensorUse(1);
+    pub const PAIR: TensorUse = TensorUse(2);
+    /// It takes columns or gives them back, for one block or for a pair.
+    pub const COLUMNS: TensorUse = TensorUse(4);
+    pub const COLUMNS_OF_PAIR: TensorUse = TensorUse(8);
+    /// It has columns.
+    pub const MEMORY: TensorUse = TensorUse(16);
+    /// Products of sparse factors.
+    pub const SPARSE: TensorUse = TensorUse(32);
+
+    pub fn add(&mut self, more: TensorUse) {
+        self.0 |= more.0;
+    }
+
+    pub fn has(self, what: TensorUse) -> bool {
+        self.0 & what.0 != 0
+    }
 }
 
 #[derive(Clone, Debug, Default)]

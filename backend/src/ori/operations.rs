@@ -31,6 +31,8 @@ const RA: At = At::In(Field::Ra);
 const RB: At = At::In(Field::Rb);
 const RC: At = At::In(Field::Rc);
 const RE: At = At::In(Field::Re);
+const SCALE_B: At = At::In(Field::Rd2);
+const SCALE_SELECTORS: At = At::In(Field::Ur);
 
 #[rustfmt::skip]
 operations! {
@@ -248,6 +250,8 @@ operations! {
     Umov "UMOV" [UR] <- [uniform_or_imm(B)] UNIFORM;
     /// (a << shift) + b.
     Ulea "ULEA" { shift: u8 = Imm2 } [UR] <- [uniform(A), uniform_or_imm(B)] UNIFORM;
+    /// The first where the predicate holds.
+    Usel "USEL" [UR] <- [uniform(A), uniform_or_imm(B), up(Field::Pp)] UNIFORM;
     S2ur "S2UR" { sr: Sr = Special } [UR] <- [] Facts::special(sr).uniform();
     /// Of the threads that execute it together, those whose guard holds have one value. It belongs to these threads: others
     /// that come later overwrite it.
@@ -406,18 +410,28 @@ operations! {
     /// With `object` the thread sleeps for a barrier object.
     Nanosleep "NANOSLEEP" { object: bool [".SYNCS"] = Mode2 } [] <- [alu(B)] Facts::SYNC.pinned();
 
-    // Textures and surfaces, whose handle is a word of constant bank 0 or, on targets that take none, in uniform registers.
-    /// The handle in a constant, in the form that textures take.
-    Handle "HANDLE" [UR2] <- [constant()] UNIFORM, as &["LDCU", "ULDC"];
-    /// The four channels, and whether they are there. Coordinates, and the level where one is given.
-    Tex "TEXTURE" { read: TexRead, level: TexLevel, dims: TexDims, word: i32 } [R2, UPPER2]
-        <- [r(RA).wide(texture_coordinates(dims)), r(RB), descriptor()] Facts::FENCE, as &["TEX"];
-    /// The width, the height, or the depth.
-    Txq "TXQ" { mask: u8, word: i32 } [R] <- [descriptor()] Facts::FENCE;
-    Suld "SULD" { dims: SurfDims, size: MemSize, clamp: SurfClamp, word: i32 }
-        [result(size_registers(size))] <- [r(RA).wide(surface_coordinates(dims)), descriptor()] Facts::FENCE;
-    Sust "SUST" { dims: SurfDims, size: MemSize, clamp: SurfClamp, word: i32 }
-        [] <- [r(RA).wide(surface_coordinates(dims)), descriptor(), r(RB).wide(size_registers(size))] Facts::FENCE;
+    // Textures and surfaces, whose handle is a word of constant bank 0 or in a register; on targets that take neither, in
+    // uniform registers.
+    /// The four channels, and whether some are not there. Coordinates, and what follows them: see `texture_extra`.
+    Tex "TEXTURE" { read: TexRead, level: TexLevel, dims: TexDims, offsets: bool [".AOFFI"], compare: bool [".DC"], handle: HandleAt, word: i32 }
+        [R2, UPPER2, P.optional()] <- [
+            r(RA).wide(texture_place(read, dims, offsets, handle == HandleAt::Register)),
+            r(RB).wide(texture_extra(read, dims, level, [offsets, compare, handle == HandleAt::Register])),
+            descriptor(),
+        ] Facts::FENCE, as &["TEX"];
+    /// The width, the height, or the depth of a level, behind the handle if that is in a register.
+    Txq "TXQ" { mask: u8, handle: HandleAt, word: i32 } [R] <- [r(RA).wide(registers_if(handle == HandleAt::Register, 2)), descriptor()] Facts::FENCE;
+    /// Of a surface: coordinates, and a handle in a register.
+    Suld "SULD" { evict: Evict = Evict, dims: SurfDims = Dims, size: MemSize = Size, order: Order = Order, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
+        [result(size_registers(size))] <- [r(RA).wide(surface_coordinates(dims)), r(RC), descriptor()] Facts::FENCE;
+    Sust "SUST" { evict: Evict = Evict, dims: SurfDims = Dims, size: MemSize = Size, order: Order = Order, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
+        [] <- [r(RA).wide(surface_coordinates(dims)), r(RC), descriptor(), r(RB).wide(size_registers(size))] Facts::FENCE;
+    /// Channels in the format of the surface.
+    SustElements "SUST.P" { evict: Evict = Evict, dims: SurfDims = Dims, size: MemSize, order: Order = Order, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
+        [] <- [r(RA).wide(surface_coordinates(dims)), r(RC), descriptor(), r(RB).wide(size_registers(size))] Facts::FENCE;
+    /// The first coordinate counts bytes or, with `elements`, elements.
+    Sured "SURED" { elements: bool [".P" ".BA"], dims: SurfDims = Dims, op: AtomOp = Op, ty: SurfType = Type, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
+        [] <- [r(RA).wide(surface_coordinates(dims)), r(RC), descriptor(), r(RB).wide(surface_operand(ty))] Facts::FENCE;
 
     // Matrices, of which each thread of the warp has some elements.
     /// Matrices of 8 by 8 halves from shared memory; each thread gives the address of a row.
@@ -450,8 +464,13 @@ operations! {
         [result(rows(shape == BitShape::M8n8k128))] <- [
             r(RA).wide(fragment([1, 2, 4], shape as usize)), r(RB).wide(fragment([1, 1, 2], shape as usize)), r(RC).wide(rows(shape == BitShape::M8n8k128)),
         ] Facts::WARP;
-    /// Of doubles, 8 by 8 by 4.
-    Dmma "DMMA" { round: Round = Round } [result(4)] <- [r(RA).wide(2), r(RB).wide(2), r(RC).wide(4)] Facts::WARP;
+    /// Two registers of the results of four products of halves, 8 by 8 by 4.
+    HmmaQuad "HMMA.884" { types: QuadTypes = Type, step: QuadStep = Mode, a_rows: bool [".ROW" ".COL"] = LayoutA, b_rows: bool [".ROW" ".COL"] = LayoutB }
+        [result(2)] <- [r(RA).wide(2), r(RB).wide(2), r(RC).wide(2)] Facts::WARP;
+    Dmma "DMMA" { shape: DoubleShape = Size, round: Round = Round }
+        [result(2 * rows(shape == DoubleShape::M8n8k4))] <- [
+            r(RA).wide(2 << shape as u8), r(RB).wide(fragment([2, 2, 4, 8], shape as usize)), r(RC).wide(2 * rows(shape == DoubleShape::M8n8k4)),
+        ] Facts::WARP;
     Qmma "QMMA" { shape: QuarterShape = Size, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2 }
         [result(sums(f32))] <- [r(RA).wide(by_depth(shape == QuarterShape::M16n8k16, 4)), r(RB).wide(by_depth(shape == QuarterShape::M16n8k16, 2)), r(RC).wide(sums(f32))] Facts::WARP;
     // Sparse: of each four places of the first factor the metadata say which two are there.
@@ -463,6 +482,18 @@ operations! {
         [result(4)] <- [r(RA).wide(by_depth(shape == ByteShape::M16n8k32, 4)), r(RB).wide(by_depth(shape == ByteShape::M16n8k32, 4)), r(RC).wide(4), r(RE)] Facts::WARP;
     QmmaSp "QMMA.SP" { shape: QuarterShape = Size, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, selector: u8 = Imm2 }
         [result(sums(f32))] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(sums(f32)), r(RE)] Facts::WARP;
+    ImmaSpNibbles "IMMA.SP.S4" { shape: SparseNibbleShape = Size, a_signed: bool [".S4" ".U4"] = SrcType, b_signed: bool [".S4" ".U4"] = SrcType2, sat: bool [".SAT"] = Sat, selector: u8 = Imm2 }
+        [result(4)] <- [r(RA).wide(by_depth(shape == SparseNibbleShape::M16n8k64, 4)), r(RB).wide(by_depth(shape == SparseNibbleShape::M16n8k64, 4)), r(RC).wide(4), r(RE)] Facts::WARP;
+    // With factors of blocks: those of the first side, behind the metadata where it is sparse, those of the second, and
+    // which bytes of them and which threads' are meant.
+    QmmaScaled "QMMA.SF" { a: QuarterType = SrcType, b: QuarterType = SrcType2 }
+        [result(4)] <- [r(RA).wide(4), r(RB).wide(2), r(RC).wide(4), r(RE), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
+    QmmaSpScaled "QMMA.SF.SP" { a: QuarterType = SrcType, b: QuarterType = SrcType2, selector: u8 = Imm2 }
+        [result(4)] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(4), r(RE).wide(2), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
+    OmmaScaled "OMMA.SF" { format: ScaleFormat = Mode, blocks: ScaleBlocks = Scale }
+        [result(4)] <- [r(RA).wide(4), r(RB).wide(2), r(RC).wide(4), r(RE), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
+    OmmaSpScaled "OMMA.SF.SP" { format: ScaleFormat = Mode, blocks: ScaleBlocks = Scale, selector: u8 = Imm2 }
+        [result(4)] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(4), r(RE).wide(2), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
 
     // Products of a warp group: both factors by descriptors in shared memory, or the rows of the first in registers. Then what
     // is added, and whether it is. They go on behind the place where they stand; emission waits for them before their
@@ -487,6 +518,60 @@ operations! {
     Settle "SETTLE" { registers: u8 } [result(registers)] <- [r(RC).wide(registers)] Facts { guardable: false, ..Facts::FENCE }, as &["MOV"];
     /// Registers that keep what they have until here, since a product may still read them. No instruction.
     Hold "HOLD" [] <- [r(RA).wide(4)] Facts { guardable: false, ..Facts::FENCE }, as &["NOP"];
+
+    // Tensor memory: 128 lanes of 512 columns of 32 bits. The uniform datapath serves all threads that execute an operation
+    // together at once. An address has the lane in its upper half and the column in its lower one.
+    /// Takes so many units of 32 columns: the first of them, and whether there were as many.
+    TmemTake "UTCATOMSWS.FIND_AND_SET" { pair: bool [".2CTA"] = Size, align: bool [".ALIGN"] = Mode } [UR, UP] <- [uniform(At::In(Field::URb))] Facts::UNIFORM_FENCE;
+    /// Gives the units back whose bits are zero.
+    TmemGive "UTCATOMSWS.AND" [] <- [uniform(At::In(Field::URb))] Facts::UNIFORM_FENCE, as &["UTCATOMSWS"];
+    /// Blocks that wait to be started need no longer wait for what this one may take.
+    TmemYield "UVIRTCOUNT.DEALLOC.SMPOOL" [] <- [uniform_or_imm(A)] Facts::UNIFORM_FENCE, as &["UVIRTCOUNT"];
+    TmemLoad "LDTM" { lanes: TensorLanes = Type, count: TensorCount = Size, pack: bool [".PACK16BIT"] = Mode, offset: i32 = Offset }
+        [result(tensor_registers(lanes, count))] <- [uniform(At::In(Field::UrBase))] Facts::FENCE.convergent();
+    /// The halves of the warp from columns of their own, so many behind each other.
+    TmemLoadHalves "LDTM.HALVES" { count: TensorCount = Size, pack: bool [".PACK16BIT"] = Mode, offset: i32 = Offset, behind: i32 }
+        [result(tensor_registers(TensorLanes::Lower, count))] <- [uniform(At::In(Field::UrBase))] Facts::FENCE.convergent(), as &["LDTM"];
+    TmemStore "STTM" { lanes: TensorLanes = Type, count: TensorCount = Size, pack: bool [".EXPAND16BIT"] = Mode, offset: i32 = Offset }
+        [] <- [uniform(At::In(Field::UrBase)), data(tensor_registers(lanes, count))] Facts::FENCE.convergent();
+    TmemStoreHalves "STTM.HALVES" { count: TensorCount = Size, pack: bool [".EXPAND16BIT"] = Mode, offset: i32 = Offset, behind: i32 }
+        [] <- [uniform(At::In(Field::UrBase)), data(tensor_registers(TensorLanes::Lower, count))] Facts::FENCE.convergent(), as &["STTM"];
+    /// Waits for loads from tensor memory.
+    TmemLoaded "NOP.TENSOR" [] <- [] Facts::FENCE, as &["NOP"];
+    /// Factors by descriptors, the first perhaps in tensor memory; the sum; where the metadata of a sparse factor are, and what
+    /// is multiplied; lanes that are not written, or columns that are zero; whether the sum before is added.
+    TmemProduct "UTCMMA" {
+        kind: TensorKind, tensor: bool [".TENSOR"], pair: bool [".2CTA"] = Size, weights: bool [".WS"] = Mode, shift: bool [".ASHIFT"] = Flag,
+        collect: TensorCollect = LayoutA, buffer: u8 = LayoutB, scale: u8
+    } [] <- [
+        uniform(At::In(Field::URa)).wide(registers_if(!tensor, 2)), uniform(At::In(Field::URb)).wide(2), uniform(At::In(Field::URc)),
+        uniform(At::In(Field::UrBase)).wide(2), uniform(At::In(Field::Ur)).wide(tensor_mask(pair, weights)), up(Field::Pp),
+    ] Facts::UNIFORM_FENCE, as match (kind, tensor) {
+        (TensorKind::Half, false) => &["UTCHMMA"],
+        (TensorKind::Half, true) => &["UTCHMMA.TENSOR"],
+        (TensorKind::Integer, false) => &["UTCIMMA"],
+        (TensorKind::Integer, true) => &["UTCIMMA.TENSOR"],
+        (_, false) => &["UTCQMMA"],
+        (_, true) => &["UTCQMMA.TENSOR"],
+    };
+    /// The same with factors for blocks of rows and columns, both in tensor memory.
+    TmemProductScaled "UTCMMA.SCALED" { kind: TensorKind, tensor: bool [".TENSOR"], pair: bool [".2CTA"] = Size, scales: TensorScales = Scale, collect: TensorCollect = LayoutA } [] <- [
+        uniform(At::In(Field::URa)).wide(registers_if(!tensor, 2)), uniform(At::In(Field::URb)).wide(2), uniform(At::In(Field::URc)),
+        uniform(At::In(Field::UrBase)).wide(2), uniform(At::In(Field::Ur)).wide(2), up(Field::Pp),
+    ] Facts::UNIFORM_FENCE, as match (kind == TensorKind::Nibble, tensor) {
+        (false, false) => &["UTCQMMA.SCALED"],
+        (false, true) => &["UTCQMMA.SCALED.TENSOR"],
+        (true, false) => &["UTCOMMA"],
+        (true, true) => &["UTCOMMA.TENSOR"],
+    };
+    /// From shared memory.
+    TmemCopyIn "UTCCP.T.S" { pair: bool [".2CTA"] = Size, shape: TensorCopy = Type, format: TensorFormat = SrcType, offset: i32 = Offset }
+        [] <- [uniform(At::In(Field::UrBase)), uniform(At::In(Field::URb)).wide(2)] Facts::UNIFORM_FENCE, as &["UTCCP"];
+    /// Moves rows down by one.
+    TmemShift "UTCSHIFT.DOWN" { pair: bool [".2CTA"] = Size, offset: i32 = Offset } [] <- [uniform(At::In(Field::UrBase))] Facts::UNIFORM_FENCE, as &["UTCSHIFT"];
+    /// An arrival at a barrier object when what was started before is over; in several blocks of the cluster.
+    TmemCommit "UTCBAR" { pair: bool [".2CTA"] = Size, multicast: bool [".MULTICAST"] = Flag }
+        [] <- [uniform(At::In(Field::UrBase)), uniform(At::In(Field::URb)), uniform(At::In(Field::URc))] Facts::UNIFORM_FENCE;
 
     // Barriers and control.
     /// Barrier, number of threads, and what a reduction reduces; its result is read by `B2R`. Legal, two registers are one

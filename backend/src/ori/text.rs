@@ -136,6 +136,9 @@ fn facts_text(facts: &Facts) -> Vec<String> {
     if facts.reads_ctaid_z {
         text.push("ctaid_z".to_owned());
     }
+    if facts.tensor.0 != 0 {
+        text.push(format!("tensor={}", facts.tensor.0));
+    }
     for symbol in &facts.symbols {
         let (kind, index) = match symbol {
             Symbol::Global(i) => ("global", i),
@@ -372,6 +375,9 @@ fn parse_header(func: &mut Function, line: &str) -> Result<(), String> {
                 }
                 ("facts", "relocatable") => func.facts.relocatable = true,
                 ("facts", "ctaid_z") => func.facts.reads_ctaid_z = true,
+                ("facts", "tensor") => {
+                    func.facts.tensor.0 = value.try_into().map_err(|_| "no such use of tensor memory")?;
+                }
                 ("facts", "global") => func.facts.symbols.push(Symbol::Global(value)),
                 ("facts", "local") => func.facts.symbols.push(Symbol::Local(value)),
                 ("facts", "param") => func.facts.symbols.push(Symbol::Param(value)),

@@ -97,7 +97,7 @@ impl Copies {
     }
 
     fn note(&mut self, func: &Function, inst: &Inst) {
-        if matches!(inst.op, Op::Redux { .. } | Op::Elect | Op::R2ur | Op::Voteu { .. }) {
+        if inst.op.makes_uniform_of_group() {
             inst.defs().for_each(|dst| self.of_group[dst.index()] = true);
         }
         let ([Dst::Value(dst)], true) = (&inst.dsts[..], inst.guard.is_true()) else { return };

@@ -22,6 +22,10 @@ pub(crate) struct InstFacts {
     pub(crate) settles: bool,
     /// Raises the scoreboard that counts groups of copies, in this place.
     pub(crate) ends_copies: Option<Told>,
+    /// Reads tensor memory, which others may write once [`Self::awaits_tensor`] has let them.
+    pub(crate) loads_tensor: bool,
+    /// Loads from tensor memory must be over.
+    pub(crate) awaits_tensor: bool,
     /// A fence that is over only when this scoreboard tells.
     pub(crate) fences_late: Option<Told>,
     /// Such fences must be over before it.
@@ -58,6 +62,8 @@ impl InstFacts {
                 "UTMACMDFLUSH" => Some(Told::Read),
                 _ => None,
             },
+            loads_tensor: mnemonic == "LDTM",
+            awaits_tensor: mnemonic == "NOP",
             fences_late: inst.fences_late(sm),
             // A wait for products waits for nothing else.
             fenced: inst.form().name != "WARPGROUP.DEPBAR"

@@ -35,11 +35,15 @@ struct Pending {
     loads: u8,
     /// Set by a fence that is not over.
     fences: u8,
+    /// Set by a load from tensor memory.
+    tensor: u8,
 }
 
 impl Pending {
     fn unite(&mut self, other: &Pending) -> bool {
         let mut changed = self.loads | other.loads != self.loads || self.fences | other.fences != self.fences;
+        changed |= self.tensor | other.tensor != self.tensor;
+        self.tensor |= other.tensor;
         self.loads |= other.loads;
         self.fences |= other.fences;
         self.taken |= other.taken;
@@ -76,6 +80,7 @@ impl Pending {
         self.taken &= !mask;
         self.loads &= !mask;
         self.fences &= !mask;
+        self.tensor &= !mask;
     }
 
     fn add_writes<'r>(&mut self, scoreboard: u8, registers: impl Iterator<Item = &'r RegUse>) {
@@ -153,6 +158,9 @@ fn record(state: &mut Pending, facts: &InstFacts, write_sb: Option<u8>, read_sb:
         if facts.loads {
             state.loads |= 1 << s;
         }
+        if facts.loads_tensor {
+            state.tensor |= 1 << s;
+        }
     }
     if let Some(s) = read_sb {
         state.add_reads(s, facts.late_reads());
@@ -175,7 +183,8 @@ fn ordering_waits(facts: &InstFacts, state: &Pending) -> u8 {
     }
     let loads = if facts.invalidates { state.loads } else { 0 };
     let fences = if facts.fenced { state.fences } else { 0 };
-    loads | fences
+    let tensor = if facts.awaits_tensor { state.tensor } else { 0 };
+    loads | fences | tensor
 }
 
 /// Where in its block a register is next written or read at all, scanning backwards.

@@ -47,6 +47,7 @@ pub(super) enum What {
     Bulk(&'static str),
     Texture(&'static str),
     Warpgroup,
+    Tensor(&'static str),
     Unknown,
 }
 
@@ -144,6 +145,8 @@ fn step(sm: Sm, inst: Inst) -> Result<Step> {
         What::Bulk(name)
     } else if let Some(name) = find(super::texture::MNEMONICS) {
         What::Texture(name)
+    } else if let Some(name) = find(super::tensor::MNEMONICS) {
+        What::Tensor(name)
     } else if find(super::warpgroup::MNEMONICS).is_some() {
         What::Warpgroup
     } else if let Some(name) = find(SYNC) {

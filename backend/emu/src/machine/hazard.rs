@@ -81,7 +81,7 @@ impl Facts {
 }
 
 /// `DEPBAR.LE SB0, 0x4`: the scoreboard and what it counts at most, where that is more than nothing.
-fn counted_wait(inst: &Inst) -> Option<(u8, usize)> {
+pub(crate) fn counted_wait(inst: &Inst) -> Option<(u8, usize)> {
     let scoreboard = inst.get(Field::Scoreboard).filter(|_| inst.form().mnemonic == "DEPBAR")?;
     let left = inst.get(Field::Imm2).filter(|&left| left > 0)?;
     Some((1 << scoreboard, left as usize))

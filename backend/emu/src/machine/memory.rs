@@ -46,6 +46,8 @@ impl Block<'_> {
             global: &mut self.device.global,
             shared: &mut self.shared,
             shared_written: &mut [],
+            reserved: &mut self.reserved,
+            reserved_base: self.machine.target.cubin.reserved_shared,
             rank: self.cluster.rank(),
             shared_base: self.machine.target.shared_base.into(),
             local: &mut self.warps[w].local[lane * bytes..][..bytes],

@@ -50,6 +50,8 @@ impl Block<'_> {
             global: &mut self.device.global,
             shared: &mut self.shared,
             shared_written: &mut self.shared_written,
+            reserved: &mut [],
+            reserved_base: 0,
             rank: self.cluster.rank(),
             shared_base: SHARED_BASE,
             local_end: local.len() as u64,

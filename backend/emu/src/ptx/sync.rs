@@ -267,6 +267,12 @@ impl Block<'_> {
             | FormId::WgmmaWaitGroup
             | FormId::WgmmaMma
             | FormId::WgmmaMmaSp => self.warpgroup(w, mask, instr),
+            FormId::Tcgen05Alloc
+            | FormId::Tcgen05Dealloc
+            | FormId::Tcgen05RelinquishAllocPermit
+            | FormId::Tcgen05Ld
+            | FormId::Tcgen05St
+            | FormId::Tcgen05Wait => self.tensor_together(w, mask, instr),
             // Registers are what the program has of them.
             FormId::Setmaxnreg => Ok(()),
             _ => self.matrix(w, mask, instr),

@@ -131,10 +131,6 @@ impl<'a> Lowering<'a> {
         self.result(instr, policy)
     }
 
-    fn masked(&mut self, value: Src, mask: u32) -> Src {
-        self.reg(Op::Lop3 { lut: lut::A & lut::B }, &[value, Src::imm(mask), Src::ZERO])
-    }
-
     fn united(&mut self, a: Src, b: Src) -> Src {
         self.reg(Op::Lop3 { lut: lut::A | lut::B }, &[a, b, Src::ZERO])
     }

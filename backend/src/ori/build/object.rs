@@ -32,7 +32,7 @@ const PHASE_AT: u32 = 31;
 
 /// The address of an object: a register, a uniform register and a number, as the operations take it.
 #[derive(Clone, Copy)]
-struct At {
+pub(super) struct At {
     address: Src,
     base: Src,
     offset: i32,
@@ -46,7 +46,7 @@ impl<'a> Lowering<'a> {
 
     /// The address operand. Where there is a unit, the low word of a generic address is one in the shared memory of the
     /// cluster.
-    fn object(&mut self, instr: &Statement<'a>, i: usize) -> Result<At> {
+    pub(super) fn object(&mut self, instr: &Statement<'a>, i: usize) -> Result<At> {
         let named = instr.any_of(&[Mod::Shared, Mod::SharedCta]).is_some();
         if !self.has_unit() && !self.encodes(&Op::AtomsArrive { offset: 0 }) {
             return self.unsupported(instr, "barrier objects on this target");
@@ -63,6 +63,13 @@ impl<'a> Lowering<'a> {
             }
             _ => Ok(At { address, base, offset }),
         }
+    }
+
+    /// All of it in one register.
+    pub(super) fn object_address(&mut self, at: At) -> Src {
+        let At { address, base, offset } = at;
+        let address = if address == Src::ZERO { base } else { self.based(address, base) };
+        if offset == 0 { address } else { self.add(address, Src::imm(offset as u32)) }
     }
 
     /// `mbarrier.init`.

@@ -3,7 +3,7 @@
 use super::operand::known;
 use super::{Lowering, Result};
 use crate::ori::ir::{Dst, File, Inst, Src, SrcKind, SrcMods, Term};
-use crate::ori::op::Op;
+use crate::ori::op::{Op, VoteMode, lut};
 
 /// The threads whose values go into uniform registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +53,18 @@ impl Lowering<'_> {
         value.into()
     }
 
-    /// The same, never a number other than zero.
+    /// A predicate of the chosen thread in the uniform datapath.
+    pub(super) fn uniform_predicate(&mut self, src: Src, Chosen(chosen): Chosen) -> Src {
+        if matches!(src.kind, SrcKind::Pred(_)) {
+            return src;
+        }
+        let held = if chosen.is_true() { src } else { self.plop3(lut::A & lut::B, src, chosen, Src::TRUE) };
+        let value = self.new_value(File::UP, 1);
+        self.push(Inst::new(Op::Voteu { mode: VoteMode::Any }, &[Dst::Value(value)], &[held], self.src));
+        value.into()
+    }
+
+    /// A 32-bit source of the chosen thread in a uniform register, never a number other than zero.
     pub(super) fn uniform_register(&mut self, src: Src, chosen: Chosen) -> Src {
         let src = self.uniform(src, chosen);
         let op = match src.kind {

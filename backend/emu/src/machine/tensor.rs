@@ -1,0 +1,222 @@
+//! Tensor memory: its allocation, loads and stores of warps, and what goes on beside the threads, which is over where it
+//! begins; who is told of that learns it late.
+
+use super::{Block, Machine, Result};
+use crate::launch::FaultKind;
+use crate::matrix::Fragment;
+use crate::memory::{RANK_SHIFT, Space};
+use crate::tensor::{Access, Factor, Kind, Product, Rows, Shape};
+use crate::transfers::{Done, Transfer};
+use sass::{Field, Inst};
+
+/// Mnemonics of what has to do with it.
+pub(super) const MNEMONICS: &[&str] = &[
+    "UTCATOMSWS",
+    "UVIRTCOUNT",
+    "LDTM",
+    "STTM",
+    "UTCHMMA",
+    "UTCIMMA",
+    "UTCQMMA",
+    "UTCOMMA",
+    "UTCCP",
+    "UTCBAR",
+];
+
+/// Bytes of shared memory that the system reserves for the notes of which columns a block has.
+pub(super) const WORDS_BYTES: usize = 0x20;
+
+const LOWER_HALF: u32 = 0xffff;
+
+impl Machine<'_> {
+    pub(super) fn uses_tensor(&self) -> bool {
+        self.code.iter().any(|step| MNEMONICS.contains(&step.inst.form().mnemonic))
+    }
+}
+
+/// How a warp's registers lie, and the threads that take part; `None` for what is not executed.
+fn access(inst: &Inst) -> Option<(Access, u32)> {
+    let (shape, threads, row) = match inst.text(Field::Type)? {
+        "" => (Shape::L32B32, u32::MAX, 1),
+        ".16dp64bit" => (Shape::L16B64, u32::MAX, 1),
+        ".16dp128bit" => (Shape::L16B128, u32::MAX, 2),
+        ".16dp256bit" => (Shape::L16B256, u32::MAX, 4),
+        ".16dp32bit_t0_t15" => (Shape::L16B32, LOWER_HALF, 1),
+        ".16dp32bit_t16_t31" => (Shape::L16B32, !LOWER_HALF, 1),
+        _ => return None,
+    };
+    let registers = row << inst.get(Field::Size)?;
+    Some((Access { shape, registers, packed: inst.get(Field::Mode) == Some(1) }, threads))
+}
+
+impl Block<'_> {
+    pub(super) fn tensor(&mut self, w: usize, active: u32, at: u32, name: &str) -> Result<()> {
+        let step = &self.machine.code[at as usize];
+        let inst = &step.inst;
+        let unsupported = || Err(FaultKind::Unsupported(sass::print(self.machine.sm, inst, 0)));
+        if inst.get(Field::Size) == Some(1) && !matches!(name, "LDTM" | "STTM") {
+            // For a pair of blocks.
+            return unsupported();
+        }
+        let uniform = |field: Field| {
+            let index = inst.get(field).unwrap_or(0) as usize;
+            if index == usize::from(self.machine.sm.urz()) { 0 } else { self.warps[w].uniform[index] }
+        };
+        let rank = self.cluster.rank();
+        let (rd, pd) = (step.rd, step.pd);
+        match (name, inst.form().name) {
+            (_, "UTCATOMSWS.FIND_AND_SET") => {
+                let first = self.tensor[rank].take(uniform(Field::URb))?;
+                self.set_uniform(w, rd, first.unwrap_or(u32::MAX));
+                self.set_predicate(w, 0, true, pd, first.is_some());
+                Ok(())
+            }
+            (_, "UTCATOMSWS") if inst.text(Field::Op) == Some(".AND") => {
+                let mask = uniform(Field::URb);
+                self.tensor[rank].keep(mask);
+                Ok(())
+            }
+            ("UVIRTCOUNT", _) => Ok(()),
+            (_, "LDTM" | "STTM") => self.move_tensor(w, active, at),
+            (_, "UTCCP") => self.copy_into_tensor(w, at),
+            (_, "UTCBAR") => self.commit_tensor(w, at),
+            ("UTCHMMA" | "UTCIMMA" | "UTCQMMA" | "UTCOMMA", _) => self.multiply_tensor(w, at),
+            _ => unsupported(),
+        }
+    }
+
+    fn uniform_word(&self, w: usize, index: usize) -> u32 {
+        if index == usize::from(self.machine.sm.urz()) { 0 } else { self.warps[w].uniform[index] }
+    }
+
+    /// The address in tensor memory of an access.
+    fn tensor_address(&self, w: usize, inst: &Inst) -> u32 {
+        let base = self.uniform_word(w, inst.get(Field::UrBase).unwrap_or(0) as usize);
+        base.wrapping_add(inst.get(Field::Offset).unwrap_or(0) as u32)
+    }
+
+    fn uniform_pair(&self, w: usize, index: usize) -> u64 {
+        u64::from(self.uniform_word(w, index + 1)) << 32 | u64::from(self.uniform_word(w, index))
+    }
+
+    fn move_tensor(&mut self, w: usize, active: u32, at: u32) -> Result<()> {
+        let step = &self.machine.code[at as usize];
+        let inst = &step.inst;
+        let Some((access, threads)) = access(inst) else {
+            return Err(FaultKind::Unsupported(sass::print(self.machine.sm, inst, 0)));
+        };
+        if active != u32::MAX {
+            return Err(FaultKind::Malformed("an access of tensor memory without some threads".into()));
+        }
+        let (rank, address) = (self.cluster.rank(), self.tensor_address(w, inst));
+        if inst.form().mnemonic == "LDTM" {
+            let rd = step.rd;
+            let result = access.load(&self.tensor[rank], w, threads, address)?;
+            for (i, values) in result.iter().enumerate() {
+                for lane in super::each(threads) {
+                    let register = if rd == 255 { 255 } else { rd + i as u8 };
+                    self.set_register(w, lane, register, values[lane]);
+                }
+            }
+            return Ok(());
+        }
+        let first = inst.get(Field::Rb).unwrap_or(255) as usize;
+        let values: Fragment = (0..access.registers)
+            .map(|i| {
+                let register = if first == 255 { 255 } else { first + i };
+                std::array::from_fn(|lane| self.warps[w].registers[register * super::WARP + lane])
+            })
+            .collect();
+        access.store(&mut self.tensor[rank], w, threads, address, &values)
+    }
+
+    fn copy_into_tensor(&mut self, w: usize, at: u32) -> Result<()> {
+        let inst = &self.machine.code[at as usize].inst;
+        let rows = match (inst.text(Field::Type), inst.get(Field::SrcType)) {
+            (Some(""), Some(0)) => Rows::Wide,
+            (Some(".128dp128bit"), Some(0)) => Rows::All,
+            (Some(".2x64dp128bit_lw02_lw13"), Some(0)) => Rows::Pairs02,
+            (Some(".2x64dp128bit_lw01_lw23"), Some(0)) => Rows::Pairs01,
+            (Some(".4x32dp128bit"), Some(0)) => Rows::Quarter,
+            _ => return Err(FaultKind::Unsupported(sass::print(self.machine.sm, inst, 0))),
+        };
+        let address = self.tensor_address(w, inst);
+        let descriptor = self.uniform_pair(w, inst.get(Field::URb).unwrap_or(0) as usize);
+        self.with_tensor(w, |memory, read| rows.copy(memory, address, descriptor, read))
+    }
+
+    /// Does something with the block's tensor memory, and reads numbers of its shared memory by address and size.
+    fn with_tensor(
+        &mut self,
+        w: usize,
+        does: impl FnOnce(&mut crate::tensor::TensorMemory, &mut dyn FnMut(u64, u32) -> Result<u64>) -> Result<()>,
+    ) -> Result<()> {
+        let rank = self.cluster.rank();
+        let base = (rank as u64) << RANK_SHIFT;
+        let mut memory = std::mem::take(&mut self.tensor[rank]);
+        let mut view = self.view(w, 0);
+        let result = does(&mut memory, &mut |address, size| view.load(Space::Shared, base | address, size));
+        self.tensor[rank] = memory;
+        result
+    }
+
+    fn commit_tensor(&mut self, w: usize, at: u32) -> Result<()> {
+        let inst = &self.machine.code[at as usize].inst;
+        let object = u64::from(self.tensor_address(w, inst));
+        let ranks = match inst.get(Field::Flag) {
+            Some(1) => self.uniform_word(w, inst.get(Field::URc).unwrap_or(0) as usize),
+            _ => 1 << (object >> RANK_SHIFT),
+        };
+        let thread = (self.cluster.rank(), w, 0);
+        for rank in (0..16).filter(|rank| ranks >> rank & 1 == 1) {
+            let barrier = object & !(0xff << RANK_SHIFT) | rank << RANK_SHIFT;
+            let done = Done::Arrival { barrier, thread, copies: 0, counts_bytes: false };
+            self.transfers.begin(Transfer { pieces: Vec::new(), reduces: None, done });
+        }
+        Ok(())
+    }
+
+    fn multiply_tensor(&mut self, w: usize, at: u32) -> Result<()> {
+        let step = &self.machine.code[at as usize];
+        let inst = &step.inst;
+        let unsupported = || Err(FaultKind::Unsupported(sass::print(self.machine.sm, inst, 0)));
+        let field = |field| inst.get(field).unwrap_or(0) as usize;
+        let name = inst.form().name;
+        let kind = match (inst.form().mnemonic, name.contains(".SCALED")) {
+            ("UTCHMMA", _) => Kind::Half,
+            ("UTCIMMA", _) => Kind::Integer,
+            ("UTCQMMA", false) => Kind::Quarter,
+            ("UTCQMMA", true) => Kind::QuarterScaled,
+            _ => Kind::NibbleScaled { fine: inst.text(Field::Scale).is_some_and(|text| !text.is_empty()) },
+        };
+        if inst.get(Field::Flag) == Some(1) {
+            return unsupported();
+        }
+        let weights = inst.get(Field::Mode) == Some(1);
+        let scaled = matches!(kind, Kind::QuarterScaled | Kind::NibbleScaled { .. });
+        let first = field(Field::URa);
+        let description = field(Field::UrBase);
+        let mask = field(Field::Ur);
+        let words = |w: usize| -> [u32; 4] { std::array::from_fn(|i| self.uniform_word(w, mask + i)) };
+        let masked = !scaled && mask != usize::from(self.machine.sm.urz());
+        if masked && weights {
+            return unsupported();
+        }
+        let product = Product {
+            kind,
+            sum: self.uniform_word(w, field(Field::URc)),
+            a: match name.ends_with(".TENSOR") {
+                true => Factor::Tensor(self.uniform_word(w, first)),
+                false => Factor::Shared(self.uniform_pair(w, first)),
+            },
+            b: self.uniform_pair(w, field(Field::URb)),
+            description: self.uniform_word(w, description + 1),
+            without: if masked { words(w) } else { [0; 4] },
+            adds: self.holds(w, 0, true, step.predicates[0]),
+            scale: inst.get(Field::Imm2).unwrap_or(0) as u32,
+            factors: if scaled { [words(w)[0], words(w)[1]] } else { [0; 2] },
+            weights,
+        };
+        self.with_tensor(w, |memory, read| product.compute(memory, read))
+    }
+}

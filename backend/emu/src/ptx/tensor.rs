@@ -1,0 +1,270 @@
+//! Tensor memory. What goes on beside the threads is over where it begins; who is told of that learns it late.
+
+use super::arithmetic::unsupported;
+use super::{Block, Step, WARP, each};
+use crate::launch::FaultKind;
+use crate::matrix::Fragment;
+use crate::memory::{RANK_SHIFT, Space};
+use crate::tensor::{Access, Factor, Kind, Product, Rows, Shape, TensorMemory, UNIT};
+use crate::transfers::{Done, Transfer};
+use ptx_backend::input::{Instr, Operand};
+use ptx_isa::{FormId, Mod, ScalarType};
+
+const LOWER_HALF: u32 = 0xffff;
+
+/// How a warp's registers lie in tensor memory.
+fn access(instr: &Instr, registers: usize) -> Option<Access> {
+    let op = &instr.opcode;
+    let shapes = [
+        (Mod::N32x32b, Shape::L32B32),
+        (Mod::N16x64b, Shape::L16B64),
+        (Mod::N16x128b, Shape::L16B128),
+        (Mod::N16x256b, Shape::L16B256),
+        (Mod::N16x32bx2, Shape::L16B32),
+    ];
+    let shape = shapes.iter().find(|row| op.has(row.0))?.1;
+    Some(Access { shape, registers, packed: op.has(Mod::Pack16b) || op.has(Mod::Unpack16b) })
+}
+
+fn parts(operand: &Operand) -> &[Operand] {
+    match operand {
+        Operand::Vector(parts) => parts,
+        one => std::slice::from_ref(one),
+    }
+}
+
+impl Block<'_> {
+    fn tensor_memory(&mut self) -> &mut TensorMemory {
+        let blocks = self.shared.len();
+        if self.tensor.is_empty() {
+            self.tensor.resize(blocks, TensorMemory::default());
+        }
+        let rank = self.cluster.rank();
+        &mut self.tensor[rank]
+    }
+
+    /// What the threads of a warp do together.
+    pub(super) fn tensor_together(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        self.races.cut();
+        if mask != u32::MAX {
+            let text = "an operation of tensor memory without some threads";
+            return Err(FaultKind::Malformed(text.into()));
+        }
+        if instr.opcode.has(Mod::CtaGroup2) {
+            return unsupported(instr);
+        }
+        let number = |block: &Self, at: usize| -> Step<u32> {
+            same(&block.gather(w, mask, &instr.operands[at], ScalarType::U32)?)
+        };
+        match instr.opcode.form {
+            FormId::Tcgen05Alloc => {
+                let columns = number(self, 1)?;
+                let Some(first) = self.tensor_memory().take(columns / UNIT)? else {
+                    // Comes here again.
+                    each(mask).for_each(|lane| self.warps[w].pc[lane] -= 1);
+                    return Ok(());
+                };
+                let to = self.address(w, 0, &instr.operands[0])?;
+                let space = super::memory::space(instr);
+                self.view(w, 0).store(space, to, 4, u64::from(first * UNIT))
+            }
+            FormId::Tcgen05Dealloc => {
+                let (address, columns) = (number(self, 0)?, number(self, 1)?);
+                self.tensor_memory().give((address & 0xffff) / UNIT, columns / UNIT)
+            }
+            FormId::Tcgen05Ld => self.load_tensor(w, mask, instr),
+            FormId::Tcgen05St => self.store_tensor(w, mask, instr),
+            _ => Ok(()),
+        }
+    }
+
+    fn tensor_address(&self, w: usize, mask: u32, operand: &Operand) -> Step<u32> {
+        let first = mask.trailing_zeros() as usize % WARP;
+        let address = self.address(w, first, operand)?;
+        for lane in each(mask) {
+            if self.address(w, lane, operand)? != address {
+                return Err(FaultKind::Malformed("threads differ in an address of tensor memory".into()));
+            }
+        }
+        Ok(address as u32)
+    }
+
+    /// Where each half of the warp accesses; of most shapes both alike.
+    fn tensor_halves(&self, instr: &Instr, at: usize, address: u32) -> Step<Vec<(u32, u32)>> {
+        if !instr.opcode.has(Mod::N16x32bx2) {
+            return Ok(vec![(u32::MAX, address)]);
+        }
+        let Some(Operand::Int(behind)) = instr.operands.get(at) else { return unsupported(instr) };
+        Ok(vec![(LOWER_HALF, address), (!LOWER_HALF, address.wrapping_add(*behind as u32))])
+    }
+
+    fn load_tensor(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let places = parts(&instr.operands[0]);
+        let Some(access) = access(instr, places.len()) else { return unsupported(instr) };
+        let address = self.tensor_address(w, mask, &instr.operands[1])?;
+        for (threads, address) in self.tensor_halves(instr, 2, address)? {
+            let result = access.load(self.tensor_memory(), w, threads, address)?;
+            for (place, values) in places.iter().zip(&result) {
+                for lane in each(threads) {
+                    self.put(w, lane, place, ScalarType::B32, values[lane].into())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn store_tensor(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let Some(last) = instr.operands.last() else { return unsupported(instr) };
+        let values: Fragment = parts(last)
+            .iter()
+            .map(|part| Ok(self.gather(w, mask, part, ScalarType::B32)?.map(|value| value as u32)))
+            .collect::<Step<_>>()?;
+        let Some(access) = access(instr, values.len()) else { return unsupported(instr) };
+        let address = self.tensor_address(w, mask, &instr.operands[0])?;
+        for (threads, address) in self.tensor_halves(instr, 1, address)? {
+            access.store(self.tensor_memory(), w, threads, address, &values)?;
+        }
+        Ok(())
+    }
+
+    /// What each thread does for itself.
+    pub(super) fn tensor_alone(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        self.races.cut();
+        if instr.opcode.has(Mod::CtaGroup2) {
+            return unsupported(instr);
+        }
+        for lane in each(mask) {
+            match instr.opcode.form {
+                FormId::Tcgen05Fence => {}
+                FormId::Tcgen05Cp => self.copy_into_tensor(w, lane, instr)?,
+                FormId::Tcgen05Commit => self.commit_tensor(w, lane, instr)?,
+                _ => self.multiply_tensor(w, lane, instr)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn one(&self, w: usize, lane: usize, operand: &Operand, ty: ScalarType) -> Step<u64> {
+        Ok(self.gather(w, 1 << lane, operand, ty)?[lane])
+    }
+
+    /// Does something with the block's tensor memory, and reads numbers of its shared memory by address and size.
+    fn with_tensor(
+        &mut self,
+        w: usize,
+        does: impl FnOnce(&mut TensorMemory, &mut dyn FnMut(u64, u32) -> Step<u64>) -> Step<()>,
+    ) -> Step<()> {
+        let rank = self.cluster.rank();
+        let mut memory = std::mem::take(self.tensor_memory());
+        let base = self.cluster.base();
+        let mut view = self.view(w, 0);
+        let result = does(&mut memory, &mut |address, size| view.load(Space::Shared, base | address, size));
+        self.tensor[rank] = memory;
+        result
+    }
+
+    fn copy_into_tensor(&mut self, w: usize, lane: usize, instr: &Instr) -> Step<()> {
+        let op = &instr.opcode;
+        if op.types().next().is_some() {
+            return unsupported(instr);
+        }
+        let rows = match () {
+            () if op.has(Mod::N128x256b) => Rows::Wide,
+            () if op.has(Mod::N128x128b) => Rows::All,
+            () if op.has(Mod::N32x128b) => Rows::Quarter,
+            () if op.has(Mod::Warpx20213) => Rows::Pairs02,
+            () if op.has(Mod::Warpx20123) => Rows::Pairs01,
+            () => return unsupported(instr),
+        };
+        let address = self.address(w, lane, &instr.operands[0])? as u32;
+        let descriptor = self.one(w, lane, &instr.operands[1], ScalarType::U64)?;
+        self.with_tensor(w, |memory, read| rows.copy(memory, address, descriptor, read))
+    }
+
+    fn commit_tensor(&mut self, w: usize, lane: usize, instr: &Instr) -> Step<()> {
+        let space = super::memory::space(instr);
+        let address = self.address(w, lane, &instr.operands[0])?;
+        let object = self.view(w, lane).in_cluster(space, address)?;
+        let ranks = match instr.opcode.has(Mod::MulticastCluster) {
+            true => self.one(w, lane, &instr.operands[1], ScalarType::U16)?,
+            false => 1 << (object >> RANK_SHIFT),
+        };
+        let thread = (self.cluster.rank(), w, lane);
+        for rank in (0..16).filter(|rank| ranks >> rank & 1 == 1) {
+            let barrier = object & !(0xff << RANK_SHIFT) | rank << RANK_SHIFT;
+            let done = Done::Arrival { barrier, thread, copies: 0, counts_bytes: false };
+            self.transfers.begin(Transfer { pieces: Vec::new(), reduces: None, done });
+        }
+        Ok(())
+    }
+
+    fn multiply_tensor(&mut self, w: usize, lane: usize, instr: &Instr) -> Step<()> {
+        let op = &instr.opcode;
+        let operands = &instr.operands;
+        if op.has(Mod::Sp) || op.has(Mod::Ashift) {
+            return unsupported(instr);
+        }
+        let fine = op.has(Mod::ScaleVec4X) || op.has(Mod::Block16);
+        let (kind, scaled) = match () {
+            () if op.has(Mod::KindF16) || op.has(Mod::KindTf32) => (Kind::Half, false),
+            () if op.has(Mod::KindI8) => (Kind::Integer, false),
+            () if op.has(Mod::KindF8f6f4) => (Kind::Quarter, false),
+            () if op.has(Mod::KindMxf8f6f4) => (Kind::QuarterScaled, true),
+            () if op.has(Mod::KindMxf4) || op.has(Mod::KindMxf4nvf4) => (Kind::NibbleScaled { fine }, true),
+            () => return unsupported(instr),
+        };
+        let weights = op.form == FormId::Tcgen05MmaWs;
+        let a = match &operands[1] {
+            place @ Operand::Address(_) => Factor::Tensor(self.address(w, lane, place)? as u32),
+            descriptor => Factor::Shared(self.one(w, lane, descriptor, ScalarType::U64)?),
+        };
+        let description = self.one(w, lane, &operands[3], ScalarType::U32)? as u32;
+        if kind == Kind::Half && op.has(Mod::KindTf32) != (description >> 7 & 7 == 2) {
+            return Err(FaultKind::Malformed("a description of another kind of product".into()));
+        }
+        let mut next = 4;
+        let mut factors = [0; 2];
+        if scaled {
+            factors =
+                [self.address(w, lane, &operands[4])? as u32, self.address(w, lane, &operands[5])? as u32];
+            next = 6;
+        }
+        let mut without = [0; 4];
+        if let Some(Operand::Vector(words)) = operands.get(next) {
+            for (to, word) in without.iter_mut().zip(words.iter()) {
+                *to = self.one(w, lane, word, ScalarType::B32)? as u32;
+            }
+            next += 1;
+        }
+        let adds = match &operands[next] {
+            Operand::Int(number) => *number != 0,
+            predicate => self.one(w, lane, predicate, ScalarType::Pred)? != 0,
+        };
+        let scale = match operands.get(next + 1) {
+            None => 0,
+            Some(Operand::Int(scale)) if !weights && kind == Kind::Half => *scale as u32,
+            Some(_) => return unsupported(instr),
+        };
+        let product = Product {
+            kind,
+            sum: self.address(w, lane, &operands[0])? as u32,
+            a,
+            b: self.one(w, lane, &operands[2], ScalarType::U64)?,
+            description,
+            without,
+            adds,
+            scale,
+            factors,
+            weights,
+        };
+        self.with_tensor(w, |memory, read| product.compute(memory, read))
+    }
+}
+
+/// The one value that all lanes have.
+fn same(values: &[u64; WARP]) -> Step<u32> {
+    match values.iter().all(|value| *value == values[0]) {
+        true => Ok(values[0] as u32),
+        false => Err(FaultKind::Malformed("threads differ in what must be the same".into())),
+    }
+}

@@ -1,0 +1,583 @@
+//! Tensor memory: 128 lanes of 512 columns of 32 bits, which blocks take columns of; how the registers of a warp lie in it, and
+//! products that accumulate in it.
+//!
+//! An address has the lane in its upper half and the column in its lower one. Source: the PTX manual's chapter on
+//! `tcgen05`. What it shows in figures alone (where rows of 64 lie, factors of blocks) is our reading of them for both
+//! executions.
+
+use crate::float::{F16, F32};
+use crate::launch::{FaultKind, WARP};
+use crate::matrix::{Element, Fragment};
+use crate::memory::UNWRITTEN;
+use crate::narrow::{E2M1, E2M3, E3M2, E4M3, E5M2, Narrow, scale};
+use crate::warpgroup::Layout;
+
+const LANES: usize = 128;
+const COLUMNS: usize = 512;
+/// Lanes that a warp reaches.
+const QUARTER: usize = 32;
+/// Columns that are taken together, and how many of these there are.
+pub(crate) const UNIT: u32 = 32;
+const UNITS: u32 = COLUMNS as u32 / UNIT;
+/// Bytes that a product reads of each row.
+const DEPTH_BYTES: usize = 32;
+
+type Result<T> = std::result::Result<T, FaultKind>;
+
+fn unsupported<T>(what: &str) -> Result<T> {
+    Err(FaultKind::Unsupported(format!("tensor memory: {what}")))
+}
+
+fn malformed<T>(what: impl Into<String>) -> Result<T> {
+    Err(FaultKind::Malformed(what.into()))
+}
+
+/// The tensor memory of a block.
+#[derive(Clone, Debug)]
+pub(crate) struct TensorMemory {
+    /// By lane, then by column.
+    words: Vec<u32>,
+    /// Units that are taken.
+    taken: u32,
+}
+
+impl Default for TensorMemory {
+    fn default() -> Self {
+        TensorMemory { words: vec![u32::from_le_bytes([UNWRITTEN; 4]); LANES * COLUMNS], taken: 0 }
+    }
+}
+
+/// So many units from one on.
+fn units(first: u32, count: u32) -> u32 {
+    (((1u64 << count.min(UNITS)) - 1) << first) as u32
+}
+
+impl TensorMemory {
+    /// Takes so many units, a power of two, and gives the first; `None` while there are not as many.
+    pub(crate) fn take(&mut self, count: u32) -> Result<Option<u32>> {
+        if !count.is_power_of_two() || count > UNITS {
+            return malformed(format!("{count} units of tensor memory"));
+        }
+        let free = |first: &u32| self.taken & units(*first, count) == 0;
+        let first = (0..UNITS).step_by(count as usize).find(free);
+        self.taken |= first.map_or(0, |first| units(first, count));
+        Ok(first)
+    }
+
+    /// Gives units back.
+    pub(crate) fn give(&mut self, first: u32, count: u32) -> Result<()> {
+        let given = units(first, count);
+        if first + count > UNITS || self.taken & given != given {
+            return malformed("columns are given back that the block has not");
+        }
+        self.taken &= !given;
+        Ok(())
+    }
+
+    /// Keeps the units of a mask.
+    pub(crate) fn keep(&mut self, mask: u32) {
+        self.taken &= mask;
+    }
+
+    fn index(&self, lane: usize, column: usize) -> Result<usize> {
+        if lane >= LANES || column >= COLUMNS || self.taken >> (column as u32 / UNIT) & 1 == 0 {
+            let address = (lane << 16 | column) as u64;
+            return Err(FaultKind::OutOfBounds { space: "tensor", address, size: 4 });
+        }
+        Ok(lane * COLUMNS + column)
+    }
+
+    fn get(&self, lane: usize, column: usize) -> Result<u32> {
+        Ok(self.words[self.index(lane, column)?])
+    }
+
+    fn set(&mut self, lane: usize, column: usize, word: u32) -> Result<()> {
+        let index = self.index(lane, column)?;
+        self.words[index] = word;
+        Ok(())
+    }
+}
+
+fn split(address: u32) -> (usize, usize) {
+    ((address >> 16) as usize, (address & 0xffff) as usize)
+}
+
+/// Lanes and bits that a warp moves at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Shape {
+    L32B32,
+    L16B64,
+    L16B128,
+    L16B256,
+    /// The halves of the warp have columns of their own.
+    L16B32,
+}
+
+/// What a warp loads or stores.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Access {
+    pub(crate) shape: Shape,
+    pub(crate) registers: usize,
+    /// Registers hold the lower halves of two columns.
+    pub(crate) packed: bool,
+}
+
+impl Access {
+    /// The lane and the column of a thread's register, counted from the address; of a packed one the first of two columns.
+    fn place(self, thread: usize, register: usize) -> (usize, usize) {
+        let (lane, column) = match self.shape {
+            Shape::L32B32 => (thread, register),
+            Shape::L16B64 => (thread / 4 + thread % 2 * 8, register * 2 + thread / 2 % 2),
+            Shape::L16B128 => (thread / 4 + register % 2 * 8, register / 2 * 4 + thread % 4),
+            Shape::L16B256 => {
+                (thread / 4 + register / 2 % 2 * 8, register / 4 * 8 + thread % 4 * 2 + register % 2)
+            }
+            Shape::L16B32 => (thread % 16, register),
+        };
+        (lane, if self.packed { 2 * column } else { column })
+    }
+
+    /// Where the access of a warp starts.
+    fn start(self, warp: usize, address: u32) -> Result<(usize, usize)> {
+        let (lane, column) = split(address);
+        let own = warp % 4 * QUARTER;
+        if lane == own || lane == own + 16 && self.shape != Shape::L32B32 {
+            return Ok((lane, column));
+        }
+        malformed(format!("warp {warp} accesses lane {lane} of tensor memory"))
+    }
+
+    /// What the threads of a mask load; zero in the others.
+    pub(crate) fn load(
+        self,
+        memory: &TensorMemory,
+        warp: usize,
+        mask: u32,
+        address: u32,
+    ) -> Result<Fragment> {
+        let (lane, column) = self.start(warp, address)?;
+        let mut result = vec![[0; WARP]; self.registers];
+        for thread in (0..WARP).filter(|thread| mask >> thread & 1 == 1) {
+            for (register, values) in result.iter_mut().enumerate() {
+                let (down, right) = self.place(thread, register);
+                let (lane, column) = (lane + down, column + right);
+                let word = memory.get(lane, column)?;
+                values[thread] = match self.packed {
+                    true => word & 0xffff | memory.get(lane, column + 1)? << 16,
+                    false => word,
+                };
+            }
+        }
+        Ok(result)
+    }
+
+    pub(crate) fn store(
+        self,
+        memory: &mut TensorMemory,
+        warp: usize,
+        mask: u32,
+        address: u32,
+        values: &Fragment,
+    ) -> Result<()> {
+        let (lane, column) = self.start(warp, address)?;
+        for thread in (0..WARP).filter(|thread| mask >> thread & 1 == 1) {
+            for (register, values) in values.iter().enumerate() {
+                let (down, right) = self.place(thread, register);
+                let (lane, column) = (lane + down, column + right);
+                match self.packed {
+                    true => {
+                        memory.set(lane, column, values[thread] & 0xffff)?;
+                        memory.set(lane, column + 1, values[thread] >> 16)?;
+                    }
+                    false => memory.set(lane, column, values[thread])?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows that a copy brings from shared memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rows {
+    /// Of 32 bytes, one for each lane.
+    Wide,
+    /// Of 16 bytes, for each lane.
+    All,
+    /// For 64 lanes: the first 32 also for the third quarter, or for the second.
+    Pairs02,
+    Pairs01,
+    /// For each quarter the same.
+    Quarter,
+}
+
+impl Rows {
+    fn row(self, lane: usize) -> usize {
+        match self {
+            Rows::Wide | Rows::All => lane,
+            Rows::Pairs02 => lane % 64,
+            Rows::Pairs01 => lane / 64 * QUARTER + lane % QUARTER,
+            Rows::Quarter => lane % QUARTER,
+        }
+    }
+
+    /// Copies; `read` gives numbers of shared memory by address and size.
+    pub(crate) fn copy(
+        self,
+        memory: &mut TensorMemory,
+        address: u32,
+        descriptor: u64,
+        mut read: impl FnMut(u64, u32) -> Result<u64>,
+    ) -> Result<()> {
+        let (first, column) = split(address);
+        if first != 0 {
+            return malformed("a copy to another lane than the first");
+        }
+        let layout = Layout::of_tensor(descriptor)?;
+        let words = if self == Rows::Wide { 8 } else { 4 };
+        for (lane, i) in (0..LANES).flat_map(|lane| (0..words).map(move |i| (lane, i))) {
+            let from = layout.address(false, self.row(lane), i, 4);
+            memory.set(lane, column + i, read(from, 4)? as u32)?;
+        }
+        Ok(())
+    }
+}
+
+/// What products multiply, as their instructions tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Floats of 16 bits or more.
+    Half,
+    Integer,
+    /// Floats of at most eight bits.
+    Quarter,
+    /// The same with factors for blocks.
+    QuarterScaled,
+    /// Floats of four bits with factors for blocks, two or `fine` four in each row.
+    NibbleScaled {
+        fine: bool,
+    },
+}
+
+/// Where the first factor is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Factor {
+    Shared(u64),
+    Tensor(u32),
+}
+
+/// A product D = A·B + D.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Product {
+    pub(crate) kind: Kind,
+    /// Where the sum is.
+    pub(crate) sum: u32,
+    pub(crate) a: Factor,
+    pub(crate) b: u64,
+    /// Types, extents and layouts.
+    pub(crate) description: u32,
+    /// Lanes that are not written.
+    pub(crate) without: [u32; 4],
+    pub(crate) adds: bool,
+    /// What is added is divided by two to this power.
+    pub(crate) scale: u32,
+    /// Where the factors for blocks are.
+    pub(crate) factors: [u32; 2],
+    /// The second factor is kept rather than the first.
+    pub(crate) weights: bool,
+}
+
+/// An element of a factor: what it is, and its bits in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Stored {
+    element: Element,
+    bits: usize,
+    /// Sixteen take 16 bytes, however narrow they are.
+    padded: bool,
+}
+
+impl Stored {
+    fn plain(element: Element) -> Stored {
+        Stored { element, bits: element.bits() as usize, padded: false }
+    }
+
+    fn narrow(format: Narrow, bits: usize, padded: bool) -> Stored {
+        Stored { element: Element::Nibble(format), bits, padded }
+    }
+
+    /// The number that the bits of an element of shared memory are.
+    fn read(
+        self,
+        layout: Layout,
+        transposed: bool,
+        mn: usize,
+        k: usize,
+        read: &mut impl FnMut(u64, u32) -> Result<u64>,
+    ) -> Result<u64> {
+        if self.bits >= 8 {
+            let bytes = self.bits as u64 / 8;
+            return read(layout.address(transposed, mn, k, bytes), bytes as u32);
+        }
+        if transposed {
+            return unsupported("transposed factors of less than eight bits");
+        }
+        let per = if self.padded { 16 } else { 128 / self.bits };
+        let unit = layout.address(false, mn, k / per * 16, 1);
+        let bit = k % per * self.bits;
+        let byte = |at: usize, read: &mut dyn FnMut(u64, u32) -> Result<u64>| read(unit + at as u64, 1);
+        let low = byte(bit / 8, read)?;
+        let high = if bit % 8 + self.bits > 8 { byte(bit / 8 + 1, read)? } else { 0 };
+        Ok((high << 8 | low) >> (bit % 8) & ((1 << self.bits) - 1))
+    }
+
+    /// The same of a lane of tensor memory.
+    fn load(self, memory: &TensorMemory, lane: usize, column: usize, k: usize) -> Result<u64> {
+        if self.padded {
+            return unsupported("factors of less than eight bits that are not in shared memory");
+        }
+        let per = 32 / self.bits;
+        let word = u64::from(memory.get(lane, column + k / per)?);
+        Ok(word >> (k % per * self.bits) & ((1 << self.bits) - 1))
+    }
+}
+
+/// What a description says.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Described {
+    rows: usize,
+    columns: usize,
+    depth: usize,
+    factors: [Stored; 2],
+    negated: [bool; 2],
+    transposed: [bool; 2],
+    /// The sum has halves.
+    half: bool,
+    saturates: bool,
+    /// Factors of blocks: how many in a row, the first byte of each side, and whether they are powers of two.
+    blocks: usize,
+    bytes: [usize; 2],
+    powers: bool,
+}
+
+impl Product {
+    fn described(&self) -> Result<Described> {
+        let field = |at: u32, bits: u32| self.description >> at & ((1 << bits) - 1);
+        if field(2, 1) != 0 {
+            return unsupported("sparse factors");
+        }
+        let scaled = matches!(self.kind, Kind::QuarterScaled | Kind::NibbleScaled { .. });
+        let stored = |format: u32| -> Result<Stored> {
+            Ok(match (self.kind, format) {
+                (Kind::Half, 0) => Stored::plain(Element::F16),
+                (Kind::Half, 1) => Stored::plain(Element::Bf16),
+                (Kind::Half, 2) => Stored::plain(Element::Tf32),
+                (Kind::Integer, 0 | 1) => Stored::plain(Element::Integer { bits: 8, signed: format == 1 }),
+                (Kind::Quarter | Kind::QuarterScaled, 0) => Stored::plain(Element::Narrow(E4M3)),
+                (Kind::Quarter | Kind::QuarterScaled, 1) => Stored::plain(Element::Narrow(E5M2)),
+                (Kind::Quarter | Kind::QuarterScaled, 3) => Stored::narrow(E2M3, 6, true),
+                (Kind::Quarter | Kind::QuarterScaled, 4) => Stored::narrow(E3M2, 6, true),
+                (Kind::Quarter | Kind::QuarterScaled, 5) => Stored::narrow(E2M1, 4, true),
+                (Kind::NibbleScaled { .. }, 1) => Stored::narrow(E2M1, 4, false),
+                _ => return malformed(format!("a product of elements of type {format}")),
+            })
+        };
+        let factors = [stored(field(7, 3))?, stored(field(10, 3))?];
+        if self.kind == Kind::Half && (factors[0].bits != factors[1].bits) {
+            return malformed("a product of elements of several sizes");
+        }
+        let half = match (scaled, self.kind, field(4, 2)) {
+            (true, ..) => false,
+            (_, Kind::Integer, 2) | (_, Kind::Half | Kind::Quarter, 1) => false,
+            (_, Kind::Half | Kind::Quarter, 0) => true,
+            (.., ty) => return malformed(format!("a sum of type {ty}")),
+        };
+        let depth = match self.kind {
+            Kind::Half => DEPTH_BYTES * 8 / factors[0].bits,
+            Kind::NibbleScaled { .. } => 64,
+            _ => DEPTH_BYTES,
+        };
+        let (rows, columns) = (field(24, 5) as usize * 16, field(17, 6) as usize * 8);
+        let few = rows == 64 && !self.weights && !scaled;
+        if (rows != 128 && !few) || columns == 0 || columns > 256 {
+            return unsupported(&format!("a product of {rows} rows and {columns} columns"));
+        }
+        let blocks = match self.kind {
+            Kind::NibbleScaled { fine: true } => 4,
+            Kind::NibbleScaled { fine: false } => 2,
+            _ => 1,
+        };
+        Ok(Described {
+            rows,
+            columns,
+            depth,
+            factors,
+            negated: [field(13, 1) == 1, field(14, 1) == 1],
+            transposed: [field(15, 1) == 1, field(16, 1) == 1],
+            half,
+            saturates: field(3, 1) == 1,
+            blocks,
+            bytes: [field(29, 2) as usize, field(4, 2) as usize],
+            powers: field(23, 1) == 1,
+        })
+    }
+
+    /// Computes the product; `read` gives numbers of shared memory by address and size.
+    pub(crate) fn compute(
+        &self,
+        memory: &mut TensorMemory,
+        mut read: impl FnMut(u64, u32) -> Result<u64>,
+    ) -> Result<()> {
+        let what = self.described()?;
+        let scaled = matches!(self.kind, Kind::QuarterScaled | Kind::NibbleScaled { .. });
+        let (top, left) = split(self.sum);
+        // Of 64 rows each quarter of the lanes has 16.
+        let lane = |row: usize| if what.rows == 64 { row / 16 * QUARTER + row % 16 } else { row };
+        if !(top == 0 || top == 16 && what.rows == 64) {
+            return malformed("a sum that starts in another lane");
+        }
+        let ks = || 0..what.depth;
+        let mut a = Vec::with_capacity(what.rows * what.depth);
+        for (row, k) in (0..what.rows).flat_map(|row| ks().map(move |k| (row, k))) {
+            let stored = what.factors[0];
+            a.push(match self.a {
+                Factor::Shared(descriptor) => {
+                    stored.read(Layout::of_tensor(descriptor)?, what.transposed[0], row, k, &mut read)?
+                }
+                Factor::Tensor(address) => {
+                    let (start, column) = split(address);
+                    stored.load(memory, start + lane(row), column, k)?
+                }
+            });
+        }
+        let layout = Layout::of_tensor(self.b)?;
+        let mut b = Vec::with_capacity(what.columns * what.depth);
+        for (column, k) in (0..what.columns).flat_map(|column| ks().map(move |k| (column, k))) {
+            b.push(what.factors[1].read(layout, what.transposed[1], column, k, &mut read)?);
+        }
+        let is_out = |lane: usize| self.without[lane / QUARTER] >> (lane % QUARTER) & 1 == 1;
+        if self.kind == Kind::Integer {
+            return self.add_integers(memory, &what, [&a, &b], |row| top + lane(row), is_out, left);
+        }
+        let floats = |side: usize, bits: &[u64]| -> Vec<f64> {
+            let sign = if what.negated[side] { -1.0 } else { 1.0 };
+            bits.iter().map(|&bits| sign * what.factors[side].element.float(bits)).collect()
+        };
+        let (mut a, mut b) = (floats(0, &a), floats(1, &b));
+        if scaled {
+            for (side, numbers) in [&mut a, &mut b].into_iter().enumerate() {
+                for (i, number) in numbers.iter_mut().enumerate() {
+                    let (mn, k) = (i / what.depth, i % what.depth);
+                    *number *= self.block_factor(memory, &what, side, mn, k * what.blocks / what.depth)?;
+                }
+            }
+        }
+        for (row, column) in (0..what.rows).flat_map(|row| (0..what.columns).map(move |n| (row, n))) {
+            let at = top + lane(row);
+            if is_out(at) {
+                continue;
+            }
+            let format = if what.half { F16 } else { F32 };
+            let start = match self.adds {
+                true => {
+                    let word = memory.get(at, left + column)?;
+                    let bits = if what.half { word & 0xffff } else { word };
+                    format.to_f64(bits.into()) / f64::from(1u32 << self.scale)
+                }
+                false => 0.0,
+            };
+            let pairs = a[row * what.depth..].iter().zip(&b[column * what.depth..]).take(what.depth);
+            let sum = pairs.fold(start, |sum, (x, y)| sum + x * y);
+            memory.set(at, left + column, format.from_f64(sum) as u32)?;
+        }
+        Ok(())
+    }
+
+    fn add_integers(
+        &self,
+        memory: &mut TensorMemory,
+        what: &Described,
+        [a, b]: [&[u64]; 2],
+        lane: impl Fn(usize) -> usize,
+        is_out: impl Fn(usize) -> bool,
+        left: usize,
+    ) -> Result<()> {
+        for (row, column) in (0..what.rows).flat_map(|row| (0..what.columns).map(move |n| (row, n))) {
+            let at = lane(row);
+            if is_out(at) {
+                continue;
+            }
+            let start = if self.adds { memory.get(at, left + column)? as i32 } else { 0 };
+            let pairs = a[row * what.depth..].iter().zip(&b[column * what.depth..]).take(what.depth);
+            let [x, y] = what.factors.map(|stored| stored.element);
+            let sum = pairs.fold(i64::from(start), |sum, (&a, &b)| sum + x.integer(a) * y.integer(b));
+            let sum = if what.saturates { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
+            memory.set(at, left + column, sum as u32)?;
+        }
+        Ok(())
+    }
+
+    /// The factor of a block of a row or a column: 32 of them are in the lanes of a column, four blocks in its bytes. All
+    /// quarters of the lanes have the same.
+    fn block_factor(
+        &self,
+        memory: &TensorMemory,
+        what: &Described,
+        side: usize,
+        mn: usize,
+        block: usize,
+    ) -> Result<f64> {
+        let (_, column) = split(self.factors[side]);
+        let word = memory.get(mn % QUARTER, column + mn / QUARTER)?;
+        let code = (word >> (8 * ((what.bytes[side] + block) % 4))) as u8;
+        Ok(match what.powers {
+            true => scale::to_f64(code),
+            false => Element::Narrow(E4M3).float(u64::from(code & 0x7f)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_taken_and_given_back() {
+        let mut memory = TensorMemory::default();
+        assert_eq!(memory.take(8), Ok(Some(0)));
+        assert_eq!(memory.take(4), Ok(Some(8)));
+        assert_eq!(memory.take(8), Ok(None));
+        memory.give(0, 8).unwrap();
+        assert!(memory.give(0, 8).is_err() && memory.take(3).is_err());
+        assert_eq!(memory.take(8), Ok(Some(0)));
+    }
+
+    /// Every shape has each word of its lanes once.
+    #[test]
+    fn registers_lie_apart() {
+        let shapes = [(Shape::L32B32, 4), (Shape::L16B64, 4), (Shape::L16B128, 4), (Shape::L16B256, 8)];
+        for (shape, registers) in shapes {
+            let access = Access { shape, registers, packed: false };
+            let mut places: Vec<(usize, usize)> = (0..WARP)
+                .flat_map(|thread| (0..registers).map(move |register| access.place(thread, register)))
+                .collect();
+            places.sort_unstable();
+            places.dedup();
+            assert_eq!(places.len(), WARP * registers, "{shape:?}");
+            let lanes = if shape == Shape::L32B32 { 32 } else { 16 };
+            assert!(places.iter().all(|place| place.0 < lanes && place.1 < WARP * registers / lanes));
+        }
+    }
+
+    #[test]
+    fn what_is_stored_is_loaded() {
+        let mut memory = TensorMemory::default();
+        memory.take(2).unwrap();
+        let access = Access { shape: Shape::L16B128, registers: 2, packed: true };
+        let values = vec![std::array::from_fn(|i| i as u32 * 0x1_0003), std::array::from_fn(|i| !(i as u32))];
+        let address = 48 << 16 | 8;
+        access.store(&mut memory, 5, u32::MAX, address, &values).unwrap();
+        assert_eq!(access.load(&memory, 1, u32::MAX, address), Ok(values));
+        assert!(access.load(&memory, 0, u32::MAX, address).is_err());
+        assert!(access.load(&memory, 1, u32::MAX, 48 << 16 | 60).is_err());
+    }
+}

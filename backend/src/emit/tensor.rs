@@ -1,0 +1,37 @@
+//! Tensor memory, where a row is not enough.
+
+use super::Emitter;
+use crate::CodegenError;
+use crate::mach::Effect;
+use crate::ori::ir::Inst;
+use crate::ori::op::Op;
+use sass::Field;
+
+const FENCE: Effect = Effect::Fence { pinned: false };
+
+impl Emitter<'_> {
+    /// An access of which each half of the warp has columns of its own is one for each.
+    pub(super) fn tensor_halves(&mut self, inst: &Inst) -> Result<(), CodegenError> {
+        let (Op::TmemLoadHalves { offset, behind, .. } | Op::TmemStoreHalves { offset, behind, .. }) =
+            inst.op
+        else {
+            return Ok(());
+        };
+        let halves = [(".16dp32bit_t0_t15", offset), (".16dp32bit_t16_t31", offset.wrapping_add(behind))];
+        for (lanes, offset) in halves {
+            let mut half = self.by_row(inst)?;
+            half.text(Field::Type, lanes).value(Field::Offset, i64::from(offset) as u64);
+            self.push(half, Some(inst.src), FENCE)?;
+        }
+        Ok(())
+    }
+
+    /// Not all products can scale the sum that they add to.
+    pub(super) fn tensor_product(&mut self, inst: &Inst, scale: u8) -> Result<(), CodegenError> {
+        let mut product = self.by_row(inst)?;
+        if scale != 0 {
+            product.value(Field::Imm2, scale.into());
+        }
+        self.push(product, Some(inst.src), FENCE)
+    }
+}
