@@ -6,6 +6,7 @@
 
 use crate::launch::{FaultKind, WARP};
 use crate::matrix::{Element, Fragment, Product as Tile, Sum, total};
+use crate::sparse::Metadata;
 
 /// Rows that a warp computes.
 const ROWS: usize = 16;
@@ -103,18 +104,22 @@ impl Product {
         self.columns / if self.sum == Sum::F16 { 4 } else { 2 }
     }
 
-    /// The rows of one of the four warps. `start` is what is added to; `read` gives numbers of shared memory by
-    /// address and size.
+    /// The rows of one of the four warps. `metadata` tells which elements of the first factor are there, if not all are;
+    /// `start` is what is added to; `read` gives numbers of shared memory by address and size.
     pub(crate) fn quarter(
         &self,
         warp: usize,
-        first: &Factor,
+        (first, metadata): (&Factor, Option<Metadata<'_>>),
         second: u64,
         start: Option<&Fragment>,
         mut read: impl FnMut(u64, u32) -> Result<u64, FaultKind>,
     ) -> Result<Fragment, FaultKind> {
         let mut load = |layout: Layout, side: usize, mn: usize, k: usize| {
             let element = if side == 0 { self.a } else { self.b };
+            if element.bits() == 1 {
+                // Those of a byte from the lowest on.
+                return Ok(read(layout.address(false, mn, k / 8, 1), 1)? >> (k % 8) & 1);
+            }
             let bytes = element.bits() / 8;
             read(layout.address(self.transposed[side], mn, k, bytes.into()), bytes)
         };
@@ -124,8 +129,10 @@ impl Product {
         };
         let (flip_a, flip_b) = (sign(0, self.a), sign(1, self.b));
         let tile = Tile { rows: ROWS, depth: self.depth, a: self.a, b: self.b, sum: self.sum };
+        // Of each row the elements that are there.
+        let kept = if metadata.is_some() { self.depth / 2 } else { self.depth };
         let mut a = Vec::new();
-        for (row, k) in (0..ROWS).flat_map(|row| (0..self.depth).map(move |k| (row, k))) {
+        for (row, k) in (0..ROWS).flat_map(|row| (0..kept).map(move |k| (row, k))) {
             let bits = match first {
                 Factor::Registers(fragment) => tile.a(fragment, row, k),
                 Factor::Shared(descriptor) => load(Layout::of(*descriptor)?, 0, warp % 4 * ROWS + row, k)?,
@@ -137,6 +144,13 @@ impl Product {
         for (column, k) in (0..self.columns).flat_map(|column| (0..self.depth).map(move |k| (column, k))) {
             b.push(load(layout, 1, column, k)? ^ flip_b);
         }
+        // Which element of a column each of them meets.
+        let meets: Vec<Vec<(usize, usize)>> = (0..ROWS)
+            .map(|row| match &metadata {
+                Some(metadata) => metadata.places(&tile, row).collect(),
+                None => (0..self.depth).map(|k| (k, k)).collect(),
+            })
+            .collect();
         let half = self.sum == Sum::F16;
         let mut result = vec![[0; WARP]; self.result_registers()];
         for (row, column) in (0..ROWS).flat_map(|row| (0..self.columns).map(move |column| (row, column))) {
@@ -145,8 +159,8 @@ impl Product {
             let (register, shift) = if half { (position / 2, position % 2 * 16) } else { (position, 0) };
             let bits = if half { 0xffff } else { u32::MAX };
             let old = start.map_or(0, |start| start[register][lane] >> shift & bits);
-            let factors = a[row * self.depth..].iter().zip(&b[column * self.depth..]).take(self.depth);
-            let factors = factors.map(|(&a, &b)| (a, b));
+            let (a, b) = (&a[row * kept..], &b[column * self.depth..]);
+            let factors = meets[row].iter().map(|&(place, k)| (a[place], b[k]));
             let sum = total(self.a, self.b, self.sum, factors, old.into()) as u32;
             result[register][lane] |= (sum & bits) << shift;
         }

@@ -23,7 +23,7 @@ impl Emitter<'_> {
             }
             // The registers are where the convention has them.
             Op::Params | Op::Results => Ok(()),
-            Op::Hold => Ok(()),
+            Op::Hold { .. } => Ok(()),
             Op::Settle { registers } => self.settled(inst, registers),
             Op::EndGroup => self.end_product_group(inst),
             Op::Call { .. } | Op::CallTo { .. } | Op::CallRoutine { .. } => self.call(inst),
@@ -43,7 +43,15 @@ impl Emitter<'_> {
             | Op::Igmma { .. }
             | Op::IgmmaRegisters { .. }
             | Op::Qgmma { .. }
-            | Op::QgmmaRegisters { .. } => self.group_product(inst),
+            | Op::QgmmaRegisters { .. }
+            | Op::HgmmaSparse { .. }
+            | Op::HgmmaSparseRegisters { .. }
+            | Op::IgmmaSparse { .. }
+            | Op::IgmmaSparseRegisters { .. }
+            | Op::QgmmaSparse { .. }
+            | Op::QgmmaSparseRegisters { .. }
+            | Op::Bgmma { .. }
+            | Op::BgmmaRegisters { .. } => self.group_product(inst),
             Op::TmemLoadHalves { .. } | Op::TmemStoreHalves { .. } => self.tensor_halves(inst),
             Op::TmemProduct { scale, .. } => self.tensor_product(inst, scale),
             Op::R2ur => self.uniform_copy(inst),

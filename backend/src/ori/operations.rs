@@ -510,6 +510,24 @@ operations! {
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     QgmmaRegisters "QGMMA.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
         [result(registers)] <- [r(A).wide(4), uniform(At::In(Field::URb)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP, as &["QGMMA"];
+    // The same of a first factor of which half of the elements are there, and the register that says which.
+    HgmmaSparse "HGMMA.SP" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB, selector: u8 = Imm2 }
+        [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RE), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
+    HgmmaSparseRegisters "HGMMA.SP.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA, selector: u8 = Imm2 }
+        [result(registers)] <- [r(A).wide(4), uniform(At::In(Field::URb)).wide(4), r(RE), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP, as &["HGMMA.SP"];
+    IgmmaSparse "IGMMA.SP" { shape: u8 = Size, registers: u8, a_signed: bool [".S8" ".U8"] = SrcType, b_signed: bool [".S8" ".U8"] = SrcType2, sat: bool [".SAT"] = Sat }
+        [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RE), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
+    IgmmaSparseRegisters "IGMMA.SP.R" { shape: u8 = Size, registers: u8, a_signed: bool [".S8" ".U8"] = SrcType, b_signed: bool [".S8" ".U8"] = SrcType2, sat: bool [".SAT"] = Sat }
+        [result(registers)] <- [r(A).wide(4), uniform(At::In(Field::URb)).wide(4), r(RE), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP, as &["IGMMA.SP"];
+    QgmmaSparse "QGMMA.SP" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, layout: u8 = LayoutB }
+        [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RE), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
+    QgmmaSparseRegisters "QGMMA.SP.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
+        [result(registers)] <- [r(A).wide(4), uniform(At::In(Field::URb)).wide(4), r(RE), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP, as &["QGMMA.SP"];
+    /// Counts of ones in the conjunction of bits.
+    Bgmma "BGMMA" { shape: u8 = Size, registers: u8 }
+        [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
+    BgmmaRegisters "BGMMA.R" { shape: u8 = Size, registers: u8 }
+        [result(registers)] <- [r(A).wide(4), uniform(At::In(Field::URb)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP, as &["BGMMA"];
     /// Ends a group of products: the last one before it in its block says so, or one that does nothing.
     EndGroup "ENDGROUP" [] <- [] Facts::GROUP, as &["HGMMA"];
     /// Waits for all groups of products but so many of the last ones.
@@ -517,7 +535,7 @@ operations! {
     /// The sum of products that are over from here on, in its place.
     Settle "SETTLE" { registers: u8 } [result(registers)] <- [r(RC).wide(registers)] Facts { guardable: false, ..Facts::FENCE }, as &["MOV"];
     /// Registers that keep what they have until here, since a product may still read them. No instruction.
-    Hold "HOLD" [] <- [r(RA).wide(4)] Facts { guardable: false, ..Facts::FENCE }, as &["NOP"];
+    Hold "HOLD" { registers: u8 } [] <- [r(RA).wide(registers)] Facts { guardable: false, ..Facts::FENCE }, as &["NOP"];
 
     // Tensor memory: 128 lanes of 512 columns of 32 bits. The uniform datapath serves all threads that execute an operation
     // together at once. An address has the lane in its upper half and the column in its lower one.

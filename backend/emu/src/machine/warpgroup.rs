@@ -5,11 +5,12 @@ use crate::launch::FaultKind;
 use crate::matrix::{Element, Fragment, Sum};
 use crate::memory::{RANK_SHIFT, Space};
 use crate::narrow::{E4M3, E5M2};
+use crate::sparse::Metadata;
 use crate::warpgroup::{Factor, Product};
 use sass::{Field, Inst};
 
 /// Mnemonics of products and of what orders them.
-pub(super) const MNEMONICS: &[&str] = &["HGMMA", "IGMMA", "QGMMA", "WARPGROUP"];
+pub(super) const MNEMONICS: &[&str] = &["HGMMA", "IGMMA", "QGMMA", "BGMMA", "WARPGROUP"];
 
 /// Warps of a group.
 const WARPS: usize = 4;
@@ -39,7 +40,7 @@ fn product(inst: &Inst) -> Option<Product> {
     let float_sum = if text(Field::Type) == ".F16" { Sum::F16 } else { Sum::F32 };
     let quarter = |field| Element::Narrow(if text(field) == ".E5M2" { E5M2 } else { E4M3 });
     let byte = |field| Element::Integer { bits: 8, signed: text(field) == ".S8" };
-    let (a, b, sum) = match inst.form().name {
+    let (a, b, sum) = match inst.form().mnemonic {
         "HGMMA" => {
             let element = match text(Field::SrcType) {
                 ".BF16" => Element::Bf16,
@@ -50,6 +51,10 @@ fn product(inst: &Inst) -> Option<Product> {
         }
         "QGMMA" => (quarter(Field::SrcType), quarter(Field::SrcType2), float_sum),
         "IGMMA" => (byte(Field::SrcType), byte(Field::SrcType2), Sum::S32(inst.get(Field::Sat) == Some(1))),
+        "BGMMA" => {
+            let bit = Element::Integer { bits: 1, signed: false };
+            (bit, bit, Sum::S32(false))
+        }
         _ => return None,
     };
     let mut extents = text(Field::Size).trim_start_matches('.').split('x').map(str::parse);
@@ -66,7 +71,7 @@ fn product(inst: &Inst) -> Option<Product> {
 
 /// Whether an instruction is a product of a warp group.
 pub(super) fn is_product(inst: &Inst) -> bool {
-    matches!(inst.form().mnemonic, "HGMMA" | "IGMMA" | "QGMMA")
+    matches!(inst.form().mnemonic, "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA")
 }
 
 /// Whether a product has no result: it ends a group without products.
@@ -161,12 +166,15 @@ impl Block<'_> {
             Some(first) => Factor::Registers(values(&self.warps[w], first, 4)),
             None => Factor::Shared(begun.descriptors[0]),
         };
+        let held = inst.get(Field::Re).map(|register| values(&self.warps[w], register, 1));
+        let selector = inst.get(Field::Imm2).unwrap_or(0) as usize;
+        let metadata = held.as_ref().map(|words| Metadata { register: &words[0], selector });
         let source = inst.get(Field::Rc).filter(|&first| first != 255 && begun.adds);
         let start = source.map(|first| values(&self.warps[w], first, count));
         let base = (self.cluster.rank() as u64) << RANK_SHIFT;
         let mut view = self.view(w, 0);
         let read = |address: u64, size: u32| view.load(Space::Shared, base | address, size);
-        let result = product.quarter(w, &factor, begun.descriptors[1], start.as_ref(), read)?;
+        let result = product.quarter(w, (&factor, metadata), begun.descriptors[1], start.as_ref(), read)?;
         for (i, values) in result.iter().enumerate() {
             for (lane, value) in values.iter().enumerate() {
                 self.set_register(w, lane, step.rd + i as u8, *value);

@@ -351,9 +351,12 @@ impl<'a> Block<'a> {
             | F::MbarrierTryWait
             | F::MbarrierPendingCount
             | F::CpAsyncMbarrierArrive => self.mbarrier(w, mask, instr),
-            F::WgmmaFence | F::WgmmaCommitGroup | F::WgmmaWaitGroup | F::WgmmaMma | F::WgmmaMmaSp => {
-                self.meet(w, pc, mask, instr)
-            }
+            F::WgmmaFence
+            | F::WgmmaCommitGroup
+            | F::WgmmaWaitGroup
+            | F::WgmmaMma
+            | F::WgmmaMmaSp
+            | F::WgmmaMmaBits => self.meet(w, pc, mask, instr),
             F::Tcgen05Alloc
             | F::Tcgen05Dealloc
             | F::Tcgen05RelinquishAllocPermit

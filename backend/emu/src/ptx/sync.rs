@@ -266,7 +266,8 @@ impl Block<'_> {
             | FormId::WgmmaCommitGroup
             | FormId::WgmmaWaitGroup
             | FormId::WgmmaMma
-            | FormId::WgmmaMmaSp => self.warpgroup(w, mask, instr),
+            | FormId::WgmmaMmaSp
+            | FormId::WgmmaMmaBits => self.warpgroup(w, mask, instr),
             FormId::Tcgen05Alloc
             | FormId::Tcgen05Dealloc
             | FormId::Tcgen05RelinquishAllocPermit

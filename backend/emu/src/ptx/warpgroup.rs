@@ -10,6 +10,7 @@ use crate::launch::FaultKind;
 use crate::matrix::{Element, Fragment, Sum};
 use crate::memory::Space;
 use crate::narrow::{E4M3, E5M2};
+use crate::sparse::Metadata;
 use crate::warpgroup::{Factor, Product};
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, Opcode, ScalarType};
@@ -27,7 +28,16 @@ struct Begun {
     result: Vec<usize>,
     factor: Result<Vec<usize>, u64>,
     second: u64,
+    /// The register that tells which elements of a sparse factor are there, and which threads have it.
+    metadata: Option<(usize, usize)>,
     adds: bool,
+}
+
+impl Begun {
+    /// The registers that it reads.
+    fn sources(&self) -> impl Iterator<Item = &usize> {
+        self.factor.iter().flatten().chain(self.metadata.iter().map(|(register, _)| register))
+    }
 }
 
 /// The products of a warp.
@@ -76,6 +86,7 @@ fn element(ty: ScalarType) -> Option<Element> {
         ScalarType::E5m2 => Some(Element::Narrow(E5M2)),
         ScalarType::U8 => Some(Element::Integer { bits: 8, signed: false }),
         ScalarType::S8 => Some(Element::Integer { bits: 8, signed: true }),
+        ScalarType::B1 => Some(Element::Integer { bits: 1, signed: false }),
         _ => None,
     }
 }
@@ -114,9 +125,9 @@ impl Block<'_> {
 
     fn begin_product(&mut self, w: usize, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
-        if op.form != FormId::WgmmaMma {
-            return unsupported(instr);
-        }
+        let sparse = op.form == FormId::WgmmaMmaSp;
+        // Where the operands begin that follow the factors and what belongs to them.
+        let rest = if sparse { 5 } else { 3 };
         let operands = &instr.operands;
         let integer = |at: usize| match operands.get(at) {
             Some(Operand::Int(value)) => *value,
@@ -134,10 +145,10 @@ impl Block<'_> {
             _ => Sum::S32(op.has(Mod::Satfinite)),
         };
         let transposed = match in_registers {
-            true => [false, integer(6) == 1],
-            false => [integer(6) == 1, integer(7) == 1],
+            true => [false, integer(rest + 3) == 1],
+            false => [integer(rest + 3) == 1, integer(rest + 4) == 1],
         };
-        let negated = [integer(4) == -1, integer(5) == -1];
+        let negated = [integer(rest + 1) == -1, integer(rest + 2) == -1];
         let product = Product { columns, depth, a, b, sum, negated, transposed };
         let descriptor = |block: &Self, at: usize| -> Step<u64> {
             let operand = match &operands[at] {
@@ -151,7 +162,11 @@ impl Block<'_> {
             false => Err(descriptor(self, 1)?),
         };
         let second = descriptor(self, 2)?;
-        let adds = match &operands[3] {
+        let metadata = match sparse {
+            true => Some((registers(&operands[3])?[0], integer(4) as usize)),
+            false => None,
+        };
+        let adds = match &operands[rest] {
             Operand::Int(value) => *value != 0,
             operand => same(&self.gather(w, u32::MAX, operand, ScalarType::Pred)?)? != 0,
         };
@@ -182,9 +197,10 @@ impl Block<'_> {
             }
         }
         let products = &mut self.warps[w].products;
-        products.in_flight.extend(result.iter().chain(factor.iter().flatten()));
+        let begun = Begun { group: products.closed, product, result, factor, second, metadata, adds };
+        products.in_flight.extend(begun.result.iter().chain(begun.sources()));
         products.count += 1;
-        products.begun.push(Begun { group: products.closed, product, result, factor, second, adds });
+        products.begun.push(begun);
         Ok(())
     }
 
@@ -212,9 +228,8 @@ impl Block<'_> {
         }
         let products = &mut self.warps[w].products;
         let left = products.begun.iter();
-        products.in_flight = left
-            .flat_map(|begun| begun.result.iter().chain(begun.factor.iter().flatten()).copied())
-            .collect();
+        products.in_flight =
+            left.flat_map(|begun| begun.result.iter().chain(begun.sources()).copied()).collect();
         Ok(())
     }
 
@@ -230,11 +245,14 @@ impl Block<'_> {
             Ok(registers) => Factor::Registers(values(&self.warps[w], registers)),
             Err(descriptor) => Factor::Shared(*descriptor),
         };
+        let held = begun.metadata.map(|(register, selector)| (values(&self.warps[w], &[register]), selector));
         let start = begun.adds.then(|| values(&self.warps[w], &begun.result));
         let base = self.cluster.base();
         let mut view = self.view(w, 0);
         let read = |address: u64, size: u32| view.load(Space::Shared, base | address, size);
-        let result = begun.product.quarter(w, &factor, begun.second, start.as_ref(), read)?;
+        let metadata =
+            held.as_ref().map(|(words, selector)| Metadata { register: &words[0], selector: *selector });
+        let result = begun.product.quarter(w, (&factor, metadata), begun.second, start.as_ref(), read)?;
         let warp = &mut self.warps[w];
         for (&register, values) in begun.result.iter().zip(&result) {
             warp.written[register] = u32::MAX;

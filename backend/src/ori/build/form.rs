@@ -329,13 +329,12 @@ impl<'a> Lowering<'a> {
             | F::Vset4 => self.compute_lanes(instr),
 
             F::MmaBf16M8 | F::WmmaMmaInt4Wide => self.unsupported(instr, "matrices"),
-            F::WgmmaMma => self.branch_around(|this| this.multiply_group(instr)),
+            F::WgmmaMma | F::WgmmaMmaSp | F::WgmmaMmaBits => {
+                self.branch_around(|this| this.multiply_group(instr))
+            }
             F::WgmmaFence => self.fence_products(instr),
             F::WgmmaCommitGroup => self.branch_around(|this| this.end_product_group(instr)),
             F::WgmmaWaitGroup => self.branch_around(|this| this.wait_for_products(instr)),
-            F::WgmmaMmaSp | F::WgmmaMmaBits => {
-                self.unsupported(instr, "sparse products of warp groups, or of bits")
-            }
             F::Tcgen05Alloc => self.branch_around(|this| this.take_columns(instr)),
             F::Tcgen05Dealloc => self.branch_around(|this| this.give_columns(instr)),
             F::Tcgen05RelinquishAllocPermit => self.branch_around(|this| this.take_no_more_columns(instr)),

@@ -10,7 +10,7 @@ use super::{Lowering, Result, Statement};
 use crate::input::{Instr, Operand, RegId, Stmt};
 use crate::ori::ir::{Dst, File, Src, SrcKind};
 use crate::ori::op::{GroupFormat, Op, QuarterType, VoteMode};
-use ptx_isa::{Mod, ScalarType};
+use ptx_isa::{FormId, Mod, ScalarType};
 use std::collections::BTreeSet;
 
 /// How each factor is read.
@@ -20,13 +20,96 @@ struct Factor {
     transposed: bool,
 }
 
+/// What decides about the operation, besides the types of the factors.
+struct Product {
+    sum: ScalarType,
+    /// Columns, in units of eight, and what a thread has of them.
+    eighths: u8,
+    registers: u8,
+    in_registers: bool,
+    /// The threads that tell which elements of a sparse first factor are there.
+    selector: Option<u8>,
+    factors: [Factor; 2],
+}
+
+impl Product {
+    fn operation(&self, a: ScalarType, b: ScalarType, sat: bool) -> Option<Op> {
+        use ScalarType as T;
+        // Counts of bits and of bytes have fewer widths: four and less, then every second.
+        let width = if self.eighths <= 4 { self.eighths - 1 } else { self.eighths / 2 + 1 };
+        let Product { registers, in_registers, .. } = *self;
+        match (a, b) {
+            (T::F16, T::F16) => Some(self.halves(GroupFormat::F16)),
+            (T::Bf16, T::Bf16) => Some(self.halves(GroupFormat::Bf16)),
+            (T::Tf32, T::Tf32) => Some(self.halves(GroupFormat::Tf32)),
+            (T::S8 | T::U8, T::S8 | T::U8) => {
+                let (a_signed, b_signed) = (a == T::S8, b == T::S8);
+                // Dense and sparse shapes take turns, and one of three codes is unused.
+                let shape = 3 * width + u8::from(self.selector.is_some());
+                Some(match (in_registers, self.selector) {
+                    (false, None) => Op::Igmma { shape, registers, a_signed, b_signed, sat },
+                    (true, None) => Op::IgmmaRegisters { shape, registers, a_signed, b_signed, sat },
+                    (false, _) => Op::IgmmaSparse { shape, registers, a_signed, b_signed, sat },
+                    (true, _) => Op::IgmmaSparseRegisters { shape, registers, a_signed, b_signed, sat },
+                })
+            }
+            (T::B1, T::B1) if self.selector.is_none() => Some(match in_registers {
+                true => Op::BgmmaRegisters { shape: width, registers },
+                false => Op::Bgmma { shape: width, registers },
+            }),
+            _ => Some(self.quarters(quarter(a)?, quarter(b)?)),
+        }
+    }
+
+    fn halves(&self, format: GroupFormat) -> Op {
+        let Product { registers, in_registers, factors: [first, second], .. } = *self;
+        let layout = match in_registers {
+            true => bit(second.transposed, 0) | bit(second.negated, 1),
+            false => {
+                bit(first.transposed, 0)
+                    | bit(second.transposed, 1)
+                    | bit(second.negated, 2)
+                    | bit(first.negated, 3)
+            }
+        };
+        // Dense shapes of halves come first, then those of words; sparse ones the other way round.
+        let words = format == GroupFormat::Tf32;
+        let shape = self.eighths - 1 + if words == self.selector.is_none() { 32 } else { 0 };
+        let (f32, negated) = (self.sum == ScalarType::F32, first.negated);
+        match (in_registers, self.selector) {
+            (false, None) => Op::Hgmma { shape, registers, f32, format, layout },
+            (true, None) => Op::HgmmaRegisters { shape, registers, f32, format, layout, negated },
+            (false, Some(selector)) => Op::HgmmaSparse { shape, registers, f32, format, layout, selector },
+            (true, Some(selector)) => {
+                Op::HgmmaSparseRegisters { shape, registers, f32, format, layout, negated, selector }
+            }
+        }
+    }
+
+    fn quarters(&self, a: QuarterType, b: QuarterType) -> Op {
+        let Product { registers, in_registers, factors: [first, second], .. } = *self;
+        let (shape, f32, negated) = (self.eighths - 1, self.sum == ScalarType::F32, first.negated);
+        let layout = bit(second.negated, 0) | if in_registers { 0 } else { bit(negated, 1) };
+        match (in_registers, self.selector.is_some()) {
+            (false, false) => Op::Qgmma { shape, registers, f32, a, b, layout },
+            (true, false) => Op::QgmmaRegisters { shape, registers, f32, a, b, layout, negated },
+            (false, true) => Op::QgmmaSparse { shape, registers, f32, a, b, layout },
+            (true, true) => Op::QgmmaSparseRegisters { shape, registers, f32, a, b, layout, negated },
+        }
+    }
+}
+
+fn bit(flag: bool, at: u8) -> u8 {
+    u8::from(flag) << at
+}
+
 impl<'a> Lowering<'a> {
-    /// `wgmma.mma_async`.
+    /// `wgmma.mma_async`, of a dense or sparse first factor.
     pub(super) fn multiply_group(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Aligned]);
         let shape = instr.take_text(|text| {
             let (columns, depth) = text.strip_prefix("m64n")?.split_once('k')?;
-            Some((columns.parse::<u8>().unwrap_or(0), depth.parse::<u8>().ok()?))
+            Some((columns.parse::<u8>().unwrap_or(0), depth.parse::<u16>().ok()?))
         });
         let Some((columns, _)) = shape else { return self.malformed("a product without its shape") };
         // 256 columns do not fit a byte.
@@ -34,9 +117,15 @@ impl<'a> Lowering<'a> {
         let [sum, a, b] = [0, 1, 2].map(|i| instr.ty(i).unwrap_or(ScalarType::F16));
         let registers = eighths * if sum == ScalarType::F16 { 2 } else { 4 };
         let in_registers = matches!(self.operand(instr, 1)?, Operand::Vector(_));
-        let adds = self.adds_to_sum(instr)?;
+        let sparse = instr.form() == FormId::WgmmaMmaSp;
+        let selector = match sparse {
+            true => self.immediate(instr, 4)? as u8,
+            false => 0,
+        };
+        let mut next = if sparse { 5 } else { 3 };
+        let adds = self.adds_to_sum(instr, next)?;
+        next += 1;
         let mut factors = [Factor::default(); 2];
-        let mut next = 4;
         if sum != ScalarType::S32 {
             for factor in &mut factors {
                 factor.negated = self.immediate(instr, next)? == u32::MAX;
@@ -49,61 +138,11 @@ impl<'a> Lowering<'a> {
                 next += 1;
             }
         }
-        let bit = |flag: bool, at: u8| u8::from(flag) << at;
-        let [first, second] = factors;
-        let halves = |format| {
-            let layout = match in_registers {
-                true => bit(second.transposed, 0) | bit(second.negated, 1),
-                false => {
-                    bit(first.transposed, 0)
-                        | bit(second.transposed, 1)
-                        | bit(second.negated, 2)
-                        | bit(first.negated, 3)
-                }
-            };
-            let shape = eighths - 1 + if format == GroupFormat::Tf32 { 32 } else { 0 };
-            let f32 = sum == ScalarType::F32;
-            match in_registers {
-                true => Op::HgmmaRegisters { shape, registers, f32, format, layout, negated: first.negated },
-                false => Op::Hgmma { shape, registers, f32, format, layout },
-            }
-        };
-        let op = match (a, b) {
-            (ScalarType::F16, ScalarType::F16) => halves(GroupFormat::F16),
-            (ScalarType::Bf16, ScalarType::Bf16) => halves(GroupFormat::Bf16),
-            (ScalarType::Tf32, ScalarType::Tf32) => halves(GroupFormat::Tf32),
-            (ScalarType::S8 | ScalarType::U8, ScalarType::S8 | ScalarType::U8) => {
-                let (a_signed, b_signed) = (a == ScalarType::S8, b == ScalarType::S8);
-                let sat = instr.has(Mod::Satfinite);
-                // Widths of four and less, then every second; dense and sparse shapes take turns.
-                let width = if eighths <= 4 { eighths - 1 } else { eighths / 2 + 1 };
-                let shape = 3 * width;
-                match in_registers {
-                    true => Op::IgmmaRegisters { shape, registers, a_signed, b_signed, sat },
-                    false => Op::Igmma { shape, registers, a_signed, b_signed, sat },
-                }
-            }
-            _ => {
-                let (Some(a), Some(b)) = (quarter(a), quarter(b)) else {
-                    return self.unsupported(instr, "factors of these types");
-                };
-                let (shape, f32) = (eighths - 1, sum == ScalarType::F32);
-                match in_registers {
-                    true => Op::QgmmaRegisters {
-                        shape,
-                        registers,
-                        f32,
-                        a,
-                        b,
-                        layout: bit(second.negated, 0),
-                        negated: first.negated,
-                    },
-                    false => {
-                        let layout = bit(second.negated, 0) | bit(first.negated, 1);
-                        Op::Qgmma { shape, registers, f32, a, b, layout }
-                    }
-                }
-            }
+        let sat = instr.has(Mod::Satfinite);
+        let product =
+            Product { sum, eighths, registers, in_registers, selector: sparse.then_some(selector), factors };
+        let Some(op) = product.operation(a, b, sat) else {
+            return self.unsupported(instr, "factors of these types");
         };
         if !self.encodes(&op) {
             return self.unsupported(instr, "warp group products on this target");
@@ -139,12 +178,15 @@ impl<'a> Lowering<'a> {
                 uniform.into()
             }
         };
+        if sparse {
+            srcs.push(self.source(instr, 3, ScalarType::B32)?);
+        }
         srcs.extend([old, adds]);
         let rows = in_registers.then_some(srcs[0]);
         let result = self.wide(registers, op, &srcs);
         if let Some(rows) = rows {
             // The sum is elsewhere.
-            self.effect(Op::Hold, &[rows]);
+            self.effect(Op::Hold { registers: ROWS }, &[rows]);
         }
         for (i, place) in places.iter().enumerate() {
             let part = self.part(result, i as u8);
@@ -217,7 +259,17 @@ impl<'a> Lowering<'a> {
         for rows in self.vectors(products, 1) {
             let rows = self.values_of(&rows)?;
             if matches!(rows.kind, SrcKind::Value(_)) {
-                self.effect(Op::Hold, &[rows]);
+                self.effect(Op::Hold { registers: ROWS }, &[rows]);
+            }
+        }
+        // What tells which elements of theirs are there.
+        let sparse = |at: &&usize| matches!(&self.func.body[**at], Stmt::Instr(i) if i.opcode.form == FormId::WgmmaMmaSp);
+        let held: BTreeSet<RegId> =
+            products.iter().filter(sparse).flat_map(|&at| vector(&self.func.body[at], 3)).collect();
+        for register in held {
+            let held = self.values_of(&[register])?;
+            if held.value().is_some() {
+                self.effect(Op::Hold { registers: 1 }, &[held]);
             }
         }
         Ok(())
@@ -230,8 +282,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// Whether the sum before is added.
-    fn adds_to_sum(&mut self, instr: &Statement<'a>) -> Result<Src> {
-        let operand = self.operand(instr, 3)?;
+    fn adds_to_sum(&mut self, instr: &Statement<'a>, i: usize) -> Result<Src> {
+        let operand = self.operand(instr, i)?;
         match operand {
             Operand::Int(adds) => Ok(Src::new(SrcKind::Pred(*adds != 0))),
             _ => self.read(operand, ScalarType::Pred),
@@ -245,10 +297,17 @@ const MOST_FENCED: usize = 128;
 /// The most groups that a wait leaves.
 const MOST_LEFT: u8 = 7;
 
-/// The registers of a product's sum or first factor. Empty where that is no vector of registers.
+/// Registers of a first factor.
+const ROWS: u8 = 4;
+
+/// The registers of an operand of a product. Empty where it has something else.
 fn vector(product: &Stmt, operand: usize) -> Vec<RegId> {
     let Stmt::Instr(Instr { operands, .. }) = product else { return Vec::new() };
-    let Some(Operand::Vector(elements)) = operands.get(operand) else { return Vec::new() };
+    let elements = match operands.get(operand) {
+        Some(Operand::Vector(elements)) => &elements[..],
+        Some(one) => std::slice::from_ref(one),
+        None => &[],
+    };
     let register = |element: &Operand| match element {
         Operand::Reg(register) => Some(*register),
         _ => None,
