@@ -59,6 +59,15 @@ pub struct Place {
     pub align: u32,
     /// Bytes in all; zero where that is not known.
     pub size: u64,
+    /// What of the function has the same name.
+    pub hides: Option<Hidden>,
+}
+
+/// A parameter or result that a `.param` variable of the body hides. The assembler knows them by their names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hidden {
+    Parameter,
+    Result,
 }
 
 /// What an instruction check may look at besides the instruction.

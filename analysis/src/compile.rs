@@ -23,11 +23,12 @@ use text_size::TextSize;
 
 use crate::check::lints;
 use crate::db::{Cancelled, Database, Db, Options, SourceFile};
+use crate::debug_data::{self, Piece};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::items::{Item, items};
 use crate::lines::Positions;
 use crate::lower::{function, lower};
-use crate::module::{architecture, module};
+use crate::module::{architecture, header, module};
 use crate::reach::wanted;
 
 /// A compiled function, or why there is none.
@@ -68,6 +69,7 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
         version: whole.version,
         target: whole.target,
         address_size: whole.address_size,
+        independent_samplers: whole.independent_samplers,
         variables: variables.collect(),
         functions,
     })
@@ -287,6 +289,8 @@ pub struct LinkOptions {
     /// Recorded in the cubin as the tool's command line.
     pub arguments: String,
     pub lines: LineTables,
+    /// Debug data is passed through, as it is for a module whose target says `debug`.
+    pub debug: bool,
 }
 
 /// When line tables are written.
@@ -407,11 +411,45 @@ pub fn link_watched(
         let range = text_size::TextRange::empty(0.into());
         vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("not linked: {error}"))]
     };
-    if target.relocatable {
-        let object = cubin::object(&program, &linked, &target, &options.arguments).map_err(not_linked)?;
-        return Ok(Linked { cubin: object, kernels: Vec::new(), sizes: Default::default() });
-    }
+    let text = file.text(db);
+    let may_have = match options.lines {
+        LineTables::Given => text.contains(".loc"),
+        LineTables::Always => true,
+        LineTables::Never => false,
+    };
+    let positions = may_have.then(|| Positions::read(text));
+    let positions = positions.filter(|p| options.lines == LineTables::Always || p.any());
     let Some(row) = Target::of(target.sm) else { return Err(errors) };
+    let says_debug = || header(db, file).target.options.iter().any(|option| option == "debug");
+    let has_debug = options.lines != LineTables::Never && (options.debug || says_debug());
+    // `places`: where the code of each function is.
+    let debug = |places: Vec<Option<(usize, u64)>>| {
+        let pieces = linked.iter().zip(&compiled_items).zip(places);
+        let pieces: Vec<Piece<'_, '_>> = pieces
+            .map(|((function, &item), place)| Piece {
+                item,
+                input: function.input,
+                code: function.code,
+                place,
+            })
+            .collect();
+        let read = || debug_data::read(db, file, &module.env, row, target.relocatable, &pieces);
+        has_debug.then(read).flatten()
+    };
+    if target.relocatable {
+        let lines = positions.map(|mut positions| {
+            for (function, &item) in linked.iter().zip(&compiled_items) {
+                positions.add_code(db, file, std::iter::once((item, function.code, 0)));
+            }
+            positions.finish()
+        });
+        let places: Vec<_> = (0..linked.len()).map(|function| Some((function, 0))).collect();
+        let debug = debug(places);
+        let object =
+            cubin::object(&program, &linked, &target, &options.arguments, lines.as_ref(), debug.as_ref());
+        let cubin = object.map_err(not_linked)?;
+        return Ok(Linked { cubin, kernels: Vec::new(), sizes: Default::default() });
+    }
     let mut joined = Vec::new();
     for function in linked.iter().rev().filter(|function| function.code.entry) {
         joined.push((*function, program.join(*function, row).map_err(not_linked)?));
@@ -435,14 +473,6 @@ pub fn link_watched(
     let reports = reports.collect();
     let kernels: Vec<Kernel<'_>> =
         joined.iter().map(|(own, joined)| Kernel { input: own.input, joined }).collect();
-    let text = file.text(db);
-    let may_have = match options.lines {
-        LineTables::Given => text.contains(".loc"),
-        LineTables::Always => true,
-        LineTables::Never => false,
-    };
-    let positions = may_have.then(|| Positions::read(text));
-    let positions = positions.filter(|p| options.lines == LineTables::Always || p.any());
     let lines = positions.map(|mut positions| {
         let place = |name: &str, entry: bool| {
             linked.iter().position(|f| f.input.entry == entry && f.input.name == name)
@@ -451,11 +481,22 @@ pub fn link_watched(
             let parts = joined.parts.iter().filter_map(|part| Some((place(&part.name, false)?, part.start)));
             let pieces = place(&own.input.name, true).map(|at| (at, 0)).into_iter().chain(parts);
             let pieces = pieces.map(|(at, start)| (compiled_items[at], linked[at].code, start));
-            positions.add_kernel(db, file, pieces);
+            positions.add_code(db, file, pieces);
         }
         positions.finish()
     });
-    match cubin::link(&program, &kernels, &target, &options.arguments, lines.as_ref()) {
+    // A function of several kernels is described where the first has it.
+    let place = |function: &LinkFunction<'_>| {
+        joined.iter().enumerate().find_map(|(kernel, (own, joined))| {
+            if function.code.entry {
+                return (own.input.name == function.input.name).then_some((kernel, 0));
+            }
+            let part = joined.parts.iter().find(|part| part.name == function.input.name)?;
+            Some((kernel, part.start))
+        })
+    };
+    let debug = debug(linked.iter().map(place).collect());
+    match cubin::link(&program, &kernels, &target, &options.arguments, lines.as_ref(), debug.as_ref()) {
         Ok((cubin, sizes)) => Ok(Linked { cubin, kernels: reports, sizes }),
         Err(error) => Err(not_linked(error)),
     }

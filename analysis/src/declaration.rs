@@ -374,7 +374,11 @@ impl<'t> HeadReader<'t> {
     /// The head, or what is missing in it.
     pub(crate) fn finish(self) -> Result<Head, &'static str> {
         let space = self.space.ok_or("state space")?;
-        let ty = self.ty.ok_or("type")?;
+        let ty = match self.ty.ok_or("type")? {
+            // The old way to declare a texture: the type is that of its number.
+            ScalarType::U32 | ScalarType::U64 if self.head.words.texture.is_some() => ScalarType::TexRef,
+            ty => ty,
+        };
         let managed = self.head.words.managed.is_some();
         Ok(Head { space, ty, managed, ..self.head })
     }

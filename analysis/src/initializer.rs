@@ -33,8 +33,10 @@ pub struct NamedReloc {
     pub name: SmolStr,
     pub addend: i64,
     pub generic: bool,
-    /// 4 or 8; 1 for a byte that a mask selected and that no neighbours complete.
+    /// 4 or 8; 1 for a byte that a mask selected.
     pub size: u8,
+    /// Which byte the mask selected, counted from the lowest.
+    pub byte: u8,
 }
 
 /// An evaluated initialiser.
@@ -221,6 +223,7 @@ impl Reader<'_> {
                     addend,
                     generic,
                     size: size.min(8) as u8,
+                    byte: 0,
                 });
                 self.store(offset, &[0; 8][..size.min(8) as usize]);
             }
@@ -231,7 +234,8 @@ impl Reader<'_> {
                     return;
                 }
                 let name = SmolStr::new(&self.text[name]);
-                self.address_byte(offset, NamedReloc { at: offset, name, addend, generic, size: 1 }, shift);
+                let byte = shift / 8;
+                self.result.relocs.push(NamedReloc { at: offset, name, addend, generic, size: 1, byte });
                 self.store(offset, &[0]);
             }
             number => match encode(number, self.head.ty) {
@@ -243,24 +247,6 @@ impl Reader<'_> {
                 }
             },
         }
-    }
-
-    /// Bytes of one address in order make a whole one.
-    fn address_byte(&mut self, offset: u64, byte: NamedReloc, shift: u8) {
-        let position = u64::from(shift / 8);
-        if let Some(last) = self.result.relocs.last_mut()
-            && position > 0
-            && last.at + position == offset
-            && (&last.name, last.addend, last.generic) == (&byte.name, byte.addend, byte.generic)
-        {
-            last.size = match position {
-                3 => 4,
-                7 => 8,
-                _ => last.size,
-            };
-            return;
-        }
-        self.result.relocs.push(byte);
     }
 
     fn mismatch(&mut self, node: &SyntaxNode, what: &str) {

@@ -7,6 +7,7 @@ pub mod check;
 pub mod compile;
 pub mod constant;
 pub mod db;
+mod debug_data;
 pub mod declaration;
 pub mod diagnostic;
 pub mod dump;
@@ -18,7 +19,6 @@ pub mod items;
 mod lines;
 pub mod lower;
 pub mod module;
-pub mod occupancy;
 pub mod reach;
 pub mod scope;
 pub mod signature;
@@ -33,6 +33,7 @@ pub use db::{
     CacheModifier, CacheModifiers, CancellationToken, Cancelled, Database, Db, LaunchBounds, Options,
     SourceFile, catch_cancelled,
 };
+pub use ptx_backend::occupancy;
 pub use text::Text;
 
 /// Every lint, for lists and explanations.

@@ -75,8 +75,9 @@ impl Positions {
         labels
     }
 
-    /// Adds where the code of a kernel comes from: its own and that of its functions, each with its first byte.
-    pub(crate) fn add_kernel<'db, 'c>(
+    /// Adds where the code of a section comes from: a kernel's own and that of its functions, each with its first byte, or
+    /// one function's of an object.
+    pub(crate) fn add_code<'db, 'c>(
         &mut self,
         db: &'db Database,
         file: SourceFile,

@@ -21,6 +21,7 @@ use crate::db::{Db, Options, SourceFile};
 use crate::declaration::Shape;
 use crate::declare_lint;
 use crate::diagnostic::Lint;
+use crate::initializer::NamedReloc;
 use crate::items::{Item, Part, items, parts};
 use crate::lower::heading::Headings;
 use crate::signature::{
@@ -225,7 +226,7 @@ pub fn module(db: &dyn Db, file: SourceFile) -> Module {
 struct Builder {
     variables: Vec<Variable>,
     functions: Vec<Signature>,
-    relocs: Vec<(usize, Box<[crate::initializer::NamedReloc]>)>,
+    relocs: Vec<(usize, Box<[NamedReloc]>)>,
     names: FxHashMap<SmolStr, Named>,
     registers: Vec<RegisterDecl>,
     variable_items: Vec<Place>,
@@ -456,8 +457,8 @@ impl Builder {
                 .iter()
                 .filter_map(|reloc| {
                     let symbol = self.symbol(&reloc.name)?;
-                    let (at, addend, generic, size) = (reloc.at, reloc.addend, reloc.generic, reloc.size);
-                    Some(InitReloc { at, symbol, addend, generic, size })
+                    let NamedReloc { at, addend, generic, size, byte, .. } = *reloc;
+                    Some(InitReloc { at, symbol, addend, generic, size, byte })
                 })
                 .collect();
             if !resolved.is_empty() {
@@ -468,6 +469,7 @@ impl Builder {
             version: header.version_or_newest(),
             target: header.target.sm.unwrap_or(Sm::new(75)),
             address_size: header.address_size,
+            independent_samplers: header.target.has_independent_samplers(),
             variables: self.variables,
             functions: self.functions,
         };

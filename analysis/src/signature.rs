@@ -53,6 +53,13 @@ pub struct TargetDecl {
     pub options: Box<[SmolStr]>,
 }
 
+impl TargetDecl {
+    /// Textures do not bring their samplers.
+    pub fn has_independent_samplers(&self) -> bool {
+        self.options.iter().any(|option| option == "texmode_independent")
+    }
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub struct VariableDecl {
     pub shape: Shape,

@@ -16,8 +16,6 @@ pub const RETURN_ADDRESS: u8 = 20;
 /// its frame. No parameter is there; the second is preserved.
 pub const STACK_END: u8 = 3;
 pub const FRAME: u8 = 2;
-/// The most bytes that registers pass.
-const MOST_IN_REGISTERS: u32 = 4 * (END - FIRST) as u32;
 /// Kernels and functions that take part in calls use as many registers at least, as ptxas counts them.
 pub const FEWEST_REGISTERS: u32 = 24;
 /// The stack pointer is a multiple of as many bytes wherever a function is called.
@@ -59,8 +57,12 @@ pub struct Convention {
 pub enum Results {
     /// From these registers on, parallel to the results.
     Registers(Vec<u8>),
-    /// In memory of the caller of so many bytes, whose address in local memory is in the first register.
-    Memory(u32),
+    /// In memory of the caller, whose address in local memory is in the first register.
+    Memory {
+        /// Where each begins.
+        starts: Vec<u32>,
+        bytes: u32,
+    },
 }
 
 /// Registers that one bit of a set stands for, the first of them lowest.
@@ -88,22 +90,38 @@ pub fn words(param: &Param) -> u32 {
     param.size.div_ceil(4).max(1)
 }
 
-/// The convention for a function with these parameters and results. `None` if it has several results that registers do
-/// not hold together.
-pub fn convention(params: &[Param], returns: &[Param]) -> Option<Convention> {
+/// Whether a parameter of a function takes as many bytes as a call passes: `.param .b8 list[]`.
+pub fn is_open(param: &Param) -> bool {
+    param.size == 0
+}
+
+/// The convention for a function with these parameters and results.
+pub fn convention(params: &[Param], returns: &[Param]) -> Convention {
     let mut free = Free(0);
-    let results = match returns {
-        [only] if only.size > MOST_IN_REGISTERS => {
+    let mut taken = Free(0);
+    let in_registers: Option<Vec<u8>> = returns.iter().map(|result| taken.take(result)).collect();
+    let results = match in_registers {
+        Some(places) => Results::Registers(places),
+        None => {
             free.0 = 1;
-            Results::Memory(only.size)
-        }
-        _ => {
-            let mut free = Free(0);
-            Results::Registers(returns.iter().map(|result| free.take(result)).collect::<Option<_>>()?)
+            // ptxas has its own ways for several results; none of them reaches another module.
+            let mut bytes = 0u32;
+            let place = |result: &Param| {
+                let start = bytes;
+                bytes = bytes.saturating_add(4 * words(result));
+                start
+            };
+            let starts = returns.iter().map(place).collect();
+            Results::Memory { starts, bytes }
         }
     };
     let mut stack_bytes = 0u32;
     let mut place = |param: &Param| {
+        if is_open(param) {
+            // The last; what follows is as long as the call has it.
+            stack_bytes = stack_bytes.next_multiple_of(param.align.max(4));
+            return Place::Stack(stack_bytes);
+        }
         if let Some(register) = free.take(param) {
             return Place::Registers(register);
         }
@@ -112,7 +130,7 @@ pub fn convention(params: &[Param], returns: &[Param]) -> Option<Convention> {
         Place::Stack(start)
     };
     let params = params.iter().map(&mut place).collect();
-    Some(Convention { params, results, stack_bytes })
+    Convention { params, results, stack_bytes }
 }
 
 #[cfg(test)]
@@ -135,7 +153,7 @@ mod tests {
     }
 
     fn places(list: &[(u32, u32)]) -> Vec<Place> {
-        convention(&params(list), &[]).unwrap().params
+        convention(&params(list), &[]).params
     }
 
     #[test]
@@ -159,9 +177,17 @@ mod tests {
 
     #[test]
     fn large_results_are_in_memory_of_the_caller() {
-        let of = |size| convention(&params(&[(4, 4), (8, 8)]), &params(&[(size, 8)])).unwrap();
+        let of = |size| convention(&params(&[(4, 4), (8, 8)]), &params(&[(size, 8)]));
         assert_eq!(of(48).results, Results::Registers(vec![4]));
-        assert_eq!(of(64).results, Results::Memory(64));
+        assert_eq!(of(64).results, Results::Memory { starts: vec![0], bytes: 64 });
         assert_eq!(of(64).params, [Place::Registers(5), Place::Registers(6)]);
+        let many = convention(&[], &params(&[(8, 8); 7]));
+        assert_eq!(many.results, Results::Memory { starts: vec![0, 8, 16, 24, 32, 40, 48], bytes: 56 });
+    }
+
+    #[test]
+    fn lists_of_open_length_are_on_the_stack() {
+        assert_eq!(places(&[(4, 4), (0, 8)]), [Place::Registers(4), Place::Stack(0)]);
+        assert_eq!(places(&[(48, 16), (4, 4), (0, 8)])[2], Place::Stack(8));
     }
 }

@@ -43,6 +43,12 @@ pub fn compile(
     session.over("order", String::new);
 
     let block = target.place_params(if func.entry { &func.params } else { &[] });
+    let handles = match func.entry {
+        true => crate::layout::handle_words(env, func, target),
+        false => crate::layout::HandleWords::default(),
+    };
+    let parameters_end = u32::from(block.first) + block.bytes;
+    let const0_bytes = if handles.words.is_empty() { parameters_end } else { handles.end() };
     let stack_bytes = emit::frame_bytes(&ori.frame);
     Ok(CompiledFunction {
         name: func.name.clone(),
@@ -58,7 +64,7 @@ pub fn compile(
             spill_load_bytes: ori.frame.spill_loads,
             shared_bytes: ori.facts.shared_bytes,
             barriers: u32::from(ori.facts.barriers),
-            const0_bytes: u32::from(block.first) + block.bytes,
+            const0_bytes,
         },
         links: assembled.links,
         tables: assembled.tables,
@@ -72,6 +78,8 @@ pub fn compile(
             symbols: ori.facts.symbols,
             max_registers: limit,
             params: block.offsets,
+            locals: if emit::is_realigned(&ori.frame) { Vec::new() } else { ori.facts.locals },
+            handles,
         },
     })
 }

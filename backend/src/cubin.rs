@@ -6,7 +6,9 @@
 //! `docs/cubin.md`.
 
 mod data;
+mod debug;
 mod elf;
+mod handles;
 mod info;
 mod lines;
 mod linkable;
@@ -17,6 +19,7 @@ mod relocations;
 mod sections;
 mod symbols;
 
+pub use debug::{Debug, DebugSection, Reference, Referred};
 pub use lines::{File, Inlined, Lines, Place, Row};
 pub use linkable::object;
 
@@ -26,7 +29,8 @@ use crate::target::Target;
 use crate::{CodegenError, CompiledFunction, Options};
 use data::{Data, Referent, Reloc};
 use elf::{Body, Format, Image, SectionId};
-use numbers::R_CUDA_64;
+use note::Unwound;
+use numbers::{EF_CUDA_SASS, R_CUDA_64};
 use sections::{About, Loaded, Tables};
 use symbols::Names;
 
@@ -48,6 +52,7 @@ pub fn link(
     options: &Options,
     arguments: &str,
     lines: Option<&Lines>,
+    debug: Option<&Debug>,
 ) -> Result<(Vec<u8>, Sizes), CodegenError> {
     let target = Target::of(options.sm)
         .ok_or_else(|| CodegenError::unsupported(SrcId(0), format!("code for {}", options.sm)))?;
@@ -55,7 +60,7 @@ pub fn link(
         .iter()
         .map(|kernel| LinkFunction { input: kernel.input, code: &kernel.joined.kernel })
         .collect();
-    Linker::new(program, kernels, &functions, options, target).run(arguments, lines)
+    Linker::new(program, kernels, &functions, options, target).run(arguments, lines, debug)
 }
 
 /// Bytes of a module's variables and of the constant banks that its kernels share.
@@ -106,24 +111,62 @@ impl<'a> Linker<'a> {
         }
     }
 
-    fn run(mut self, arguments: &str, lines: Option<&Lines>) -> Result<(Vec<u8>, Sizes), CodegenError> {
+    /// The code of kernels, and of the functions in it: whose it is, where it starts, and what unwinds it.
+    fn unwound(&self) -> Vec<(usize, u64, Unwound)> {
+        let sm = sass::Sm(self.options.sm.number as u8);
+        let mut all = Vec::new();
+        for (i, kernel) in self.kernels.iter().enumerate() {
+            let code = &kernel.joined.kernel.code;
+            let parts = &kernel.joined.parts;
+            let own = parts.first().map_or(code.len() as u64 * 16, |part| part.start);
+            let pieces = std::iter::once((0, own)).chain(parts.iter().map(|part| (part.start, part.bytes)));
+            for (start, code_bytes) in pieces {
+                let words = code.get((start / 16) as usize..((start + code_bytes) / 16) as usize);
+                let frame = debug::frame(sm, words.unwrap_or_default());
+                all.push((i, start, Unwound { code_bytes, frame }));
+            }
+        }
+        all
+    }
+
+    fn run(
+        mut self,
+        arguments: &str,
+        lines: Option<&Lines>,
+        debug: Option<&Debug>,
+    ) -> Result<(Vec<u8>, Sizes), CodegenError> {
         let code_bytes: Vec<u64> = self.functions.iter().map(|f| f.code.code.len() as u64 * 16).collect();
-        let (frames, frame_addresses) = note::debug_frame(&code_bytes);
+        let unwound = self.unwound();
+        let (frames, frame_addresses) =
+            note::debug_frame(&unwound.iter().map(|(.., unwound)| *unwound).collect::<Vec<_>>());
         let frame_relocs: Vec<Reloc> = frame_addresses
             .iter()
-            .enumerate()
-            .map(|(i, &at)| Reloc { at, symbol: Referent::Kernel(i), kind: R_CUDA_64, addend: 0 })
+            .zip(&unwound)
+            .map(|(&at, &(kernel, start, _))| Reloc {
+                at,
+                symbol: Referent::Kernel(kernel),
+                kind: R_CUDA_64,
+                addend: start as i64,
+            })
             .rev()
             .collect();
+        let sections = debug.map_or(&[][..], |debug| &debug.sections);
+        let (mut debug_bytes, mut debug_relocs) = (Vec::new(), Vec::new());
+        for section in sections {
+            let (bytes, relocs) = section.resolved(&self.env.variables);
+            debug_bytes.push((section.name.as_str(), bytes));
+            debug_relocs.push((section.name.as_str(), relocs));
+        }
 
         let tables = lines.map(|lines| Tables {
             source: lines.source(&code_bytes),
-            machine: lines.machine(&code_bytes),
-            strings: lines.strings.clone(),
+            machine: lines.machine(&code_bytes, false),
+            // With all debug data it is one of them.
+            strings: if debug.is_some() { Vec::new() } else { lines.strings.clone() },
             text: lines.text.clone(),
         });
         let line_relocs = tables.as_ref().map(|t| [t.source.relocs.clone(), t.machine.relocs.clone()]);
-        let about = self.about_sections(arguments, frames, tables);
+        let about = self.about_sections(arguments, frames, tables, debug_bytes);
         let (slots, constants, globals) = (self.address_slots()?, self.constant_data()?, self.global_data()?);
         let bytes = |data: &Option<Data>| data.as_ref().map_or(0, |data| data.bytes.len() as u64);
         let sizes = Sizes {
@@ -136,12 +179,19 @@ impl<'a> Linker<'a> {
             pending.extend(self.relocation_sections(".debug_line", source));
             pending.extend(self.relocation_sections(".nv_debug_line_sass", machine));
         }
+        for (name, relocs) in &debug_relocs {
+            pending.extend(self.relocation_sections(name, relocs));
+        }
         for (name, data) in [
             (".nv.constant4", &slots),
             (".nv.constant3", &constants),
             (".nv.global.init", &globals.initialised),
         ] {
             pending.extend(self.relocation_sections(name, data.as_ref().map_or(&[], |d| &d.relocs)));
+        }
+        let handles = self.handle_relocations();
+        for (name, relocs) in &handles {
+            pending.extend(self.relocation_sections(name, relocs));
         }
         pending.extend(self.relocation_sections(".debug_frame", &frame_relocs));
         let loaded = self.loaded_sections(slots, constants, globals);
@@ -152,7 +202,7 @@ impl<'a> Linker<'a> {
         let sm = self.options.sm;
         let format = Format {
             relocatable: false,
-            e_flags: lines::format_version(lines) << 24 | u32::from(sm.number) << 8 | self.target.cubin.flags,
+            e_flags: about.cuda_note.0 << 24 | u32::from(sm.number) << 8 | EF_CUDA_SASS,
             plain_header_segment: self.target.cubin.rela,
         };
         let written = self.image.write(format);
@@ -208,8 +258,14 @@ mod tests {
 
     /// A module with one kernel that exits, a constant, a zeroed and an initialised global.
     fn sample(sm: u16) -> Vec<u8> {
-        let reference =
-            crate::input::InitReloc { at: 0, symbol: Name::Global(0), addend: 4, generic: true, size: 8 };
+        let reference = crate::input::InitReloc {
+            at: 0,
+            symbol: Name::Global(0),
+            addend: 4,
+            generic: true,
+            size: 8,
+            byte: 0,
+        };
         let variables = vec![
             variable("zeroed", Space::Global, None),
             variable("pointer", Space::Global, Some(Init { bytes: vec![0; 8], relocs: vec![reference] })),
@@ -229,6 +285,7 @@ mod tests {
             version: PtxVersion::new(8, 0),
             target: Sm::new(75),
             address_size: 64,
+            independent_samplers: false,
             variables,
             functions: vec![],
         };
@@ -272,10 +329,10 @@ mod tests {
         let function = LinkFunction { input: &input, code: &code };
         let program = Program::new(&env, &[function], &[]);
         if relocatable {
-            return object(&program, &[function], &options, "-arch test");
+            return object(&program, &[function], &options, "-arch test", None, None);
         }
         let joined = program.join(function, Target::of(options.sm).unwrap())?;
-        link(&program, &[Kernel { input: &input, joined: &joined }], &options, "-arch test", None)
+        link(&program, &[Kernel { input: &input, joined: &joined }], &options, "-arch test", None, None)
             .map(|(bytes, _)| bytes)
     }
 
@@ -300,13 +357,19 @@ mod tests {
     fn objects_leave_places_to_the_linker() {
         let foreign =
             Variable { linkage: Linkage::Extern, size: 4, ..variable("foreign", Space::Global, None) };
-        let reference =
-            crate::input::InitReloc { at: 0, symbol: Name::Global(0), addend: 0, generic: true, size: 8 };
+        let reference = crate::input::InitReloc {
+            at: 0,
+            symbol: Name::Global(0),
+            addend: 0,
+            generic: true,
+            size: 8,
+            byte: 0,
+        };
         let pointer =
             variable("pointer", Space::Global, Some(Init { bytes: vec![0; 8], relocs: vec![reference] }));
         let unused = Variable { name: "unused".into(), ..foreign.clone() };
         let shared = variable("words", Space::Shared, None);
-        for sm in [75, 80, 90] {
+        for sm in [75, 80, 90, 100] {
             let variables = vec![foreign.clone(), pointer.clone(), shared.clone(), unused.clone()];
             let bytes = made(sm, variables, true).unwrap();
             let file = ElfFile64::<Endianness>::parse(&*bytes).unwrap();
@@ -321,7 +384,6 @@ mod tests {
             assert_eq!(initial.size(), 24);
             assert_eq!(file.section_by_name(".nv.callgraph").unwrap().size(), 32);
         }
-        assert!(made(100, Vec::new(), true).is_err());
     }
 
     #[test]

@@ -74,6 +74,7 @@ pub fn emit(func: &Function, sm: Sm, target: &Target) -> Result<Code, CodegenErr
             emitter.end_block(None);
         }
     }
+    products::settle(sm, &mut emitter.blocks);
     emitter.routines()?;
     let mut facts = func.facts.clone();
     facts.never.append(&mut emitter.never);
@@ -103,7 +104,7 @@ fn frame_align(frame: &ir::Frame) -> u32 {
 }
 
 /// Variables want more than the stack pointer has where the function starts.
-fn is_realigned(frame: &ir::Frame) -> bool {
+pub(crate) fn is_realigned(frame: &ir::Frame) -> bool {
     frame.local_align > frame.entry_align
 }
 
@@ -136,10 +137,7 @@ struct Emitter<'a> {
 impl Emitter<'_> {
     /// Closes the block being emitted; control goes on behind it or to `target`.
     fn end_block(&mut self, target: Option<BlockId>) {
-        let mut insts = std::mem::take(&mut self.out);
-        if insts.iter().any(|inst| products::is_product(&inst.inst)) {
-            products::join(self.sm, &mut insts);
-        }
+        let insts = std::mem::take(&mut self.out);
         let always =
             insts.last().is_some_and(|i| i.effect == Effect::Control && i.inst.get(Field::Guard) == Some(PT));
         let next = (!always).then_some(BlockId(self.blocks.len() as u32 + 1));

@@ -16,7 +16,7 @@ mod flow;
 mod queue;
 mod state;
 
-pub use queue::{Queue, ends_group_products, forwards, read_queue, waits, write_queue};
+pub use queue::{Queue, ends_product_group, forwards, group_wait, read_queue, waits, write_queue};
 
 use flow::Flow;
 pub(crate) use flow::is_unconditional;
@@ -260,8 +260,8 @@ impl Checker<'_> {
             let texture = |p: &InProgress| self.facts[p.at as usize].write_queue == Some(Queue::Texture);
             state.pending.retain(|p| !(texture(p) && p.told_by >> scoreboard & 1 == 1 && p.behind >= but));
         }
-        if ends_group_products(inst) {
-            state.pending.retain(|p| self.facts[p.at as usize].write_queue != Some(Queue::WarpGroup));
+        if let Some(left) = group_wait(inst) {
+            state.pending.retain(|p| !self.is_of_product(p) || p.behind <= left);
         }
         if let Some(found) = found {
             // A `DEPBAR` looks at its own operands later.
@@ -365,6 +365,11 @@ impl Checker<'_> {
         }
     }
 
+    /// What products of groups of warps do counts the groups that have ended since, and no scoreboards.
+    fn is_of_product(&self, p: &InProgress) -> bool {
+        self.facts[p.at as usize].write_queue == Some(Queue::WarpGroup)
+    }
+
     /// Guards whose predicates are among the written registers tell nothing from now on.
     fn forget_guards(&self, state: &mut State, writes: &[RegUse]) {
         if !writes.iter().any(|w| matches!(w.file, RegFile::P | RegFile::UP)) {
@@ -460,6 +465,11 @@ impl Checker<'_> {
             // A result comes after its sources are read. Uniform registers are read at issue by everybody.
             let late = facts.reads.iter().enumerate().filter(|(_, r)| r.file == RegFile::R);
             add(&mut state.pending, at, guard, late, Access::LateRead, |_| (told_by, SCOREBOARD));
+        }
+        if ends_product_group(inst) {
+            for p in state.pending.iter_mut().filter(|p| self.is_of_product(p)) {
+                p.behind = p.behind.saturating_add(1).min(MOST_BEHIND);
+            }
         }
     }
 }

@@ -21,6 +21,8 @@ pub struct Env {
     pub target: Sm,
     /// 64 or 32.
     pub address_size: u8,
+    /// `texmode_independent`: textures do not bring their samplers.
+    pub independent_samplers: bool,
     /// Module-scope variables, in text order. [`Symbol::Global`] indexes it.
     pub variables: Vec<Variable>,
     /// Every function that the module declares, once, in order of first appearance.
@@ -107,8 +109,10 @@ pub struct InitReloc {
     pub addend: i64,
     /// `generic(sym)`.
     pub generic: bool,
-    /// 4 or 8.
+    /// 4 or 8; 1 for a byte of it.
     pub size: u8,
+    /// Which byte of the address, counted from the lowest; 0 for a whole one.
+    pub byte: u8,
 }
 
 /// A function with a body.

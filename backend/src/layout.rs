@@ -3,9 +3,9 @@
 //! Every offset is a function of the module environment and the one body, never of other bodies, so a
 //! function's code stays valid while its neighbours are edited.
 
-use crate::input::{Env, Function, Linkage, Symbol, Variable};
+use crate::input::{AddressBase, Env, Function, Linkage, Operand, Stmt, Symbol, Variable};
 use crate::target::Target;
-use ptx_isa::Space;
+use ptx_isa::{ScalarType, Space, TypeKind};
 
 /// The constant bank of `.const` variables.
 pub const CONST_BANK: u8 = 3;
@@ -33,6 +33,103 @@ fn align_up(offset: u64, align: u32) -> u64 {
 /// Is it shared memory whose size the launch gives?
 fn is_dynamic(v: &Variable) -> bool {
     v.space == Space::Shared && v.size == 0
+}
+
+/// What a module's variable is a handle of, if it is one. It has no place in memory.
+pub fn opaque(env: &Env, symbol: Symbol) -> Option<ScalarType> {
+    let Symbol::Global(i) = symbol else { return None };
+    env.variables.get(i as usize).and_then(opaque_kind)
+}
+
+fn opaque_kind(v: &Variable) -> Option<ScalarType> {
+    (v.ty.kind() == TypeKind::Opaque).then_some(v.ty)
+}
+
+/// What the driver writes into one word of a kernel's constant bank 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HandleWord {
+    /// The number of a texture, a sampler or a surface.
+    One(Symbol),
+    /// Those of a texture and a sampler.
+    Pair(Symbol, Symbol),
+}
+
+/// The words of a kernel's textures, samplers and surfaces that are variables.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HandleWords {
+    /// The first byte in constant bank 0.
+    pub start: u32,
+    /// Four bytes each: textures and samplers as the body names them first, then surfaces.
+    pub words: Vec<HandleWord>,
+}
+
+impl HandleWords {
+    /// Where a word is in constant bank 0.
+    pub fn offset(&self, word: HandleWord) -> Option<u16> {
+        let index = self.words.iter().position(|other| *other == word)?;
+        u16::try_from(self.start + 4 * index as u32).ok()
+    }
+
+    /// The byte behind the last.
+    pub fn end(&self) -> u32 {
+        self.start.saturating_add(4 * self.words.len() as u32)
+    }
+
+    /// Where each variable's number goes; two variables may share a word.
+    pub fn places(&self) -> impl Iterator<Item = (u32, Symbol)> + '_ {
+        (self.start..).step_by(4).zip(&self.words).flat_map(|(at, word)| {
+            let named = match *word {
+                HandleWord::One(symbol) => [Some(symbol), None],
+                HandleWord::Pair(texture, sampler) => [Some(texture), Some(sampler)],
+            };
+            named.into_iter().flatten().map(move |symbol| (at, symbol))
+        })
+    }
+}
+
+/// Lays them out behind the parameters.
+pub fn handle_words(env: &Env, func: &Function, target: &Target) -> HandleWords {
+    let mut words = Vec::new();
+    let mut add = |word| {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    };
+    if env.variables.iter().any(|v| opaque_kind(v).is_some()) {
+        for stmt in &func.body {
+            let Stmt::Instr(instr) = stmt else { continue };
+            instr.operands.iter().for_each(|operand| name_handles(env, target, operand, &mut add));
+        }
+    }
+    let is_surface = |word: &HandleWord| matches!(word, HandleWord::One(s) if opaque(env, *s) == Some(ScalarType::SurfRef));
+    words.sort_by_key(is_surface);
+    let params = target.place_params(if func.entry { &func.params } else { &[] });
+    let end = u32::from(params.first).saturating_add(params.bytes);
+    HandleWords { start: end.checked_next_multiple_of(4).unwrap_or(u32::MAX), words }
+}
+
+fn name_handles(env: &Env, target: &Target, operand: &Operand, add: &mut impl FnMut(HandleWord)) {
+    let named = |operand: &Operand| match operand {
+        Operand::Symbol(symbol, _) => opaque(env, *symbol).map(|_| *symbol),
+        Operand::Address(address) => match address.base {
+            AddressBase::Symbol(symbol) => opaque(env, symbol).map(|_| symbol),
+            _ => None,
+        },
+        _ => None,
+    };
+    match operand {
+        Operand::List(parts) => match &parts[..] {
+            [texture, sampler, _] if !target.uniform_handles => match (named(texture), named(sampler)) {
+                (Some(texture), Some(sampler)) => add(HandleWord::Pair(texture, sampler)),
+                (texture, sampler) => {
+                    texture.into_iter().chain(sampler).for_each(|s| add(HandleWord::One(s)))
+                }
+            },
+            parts => parts.iter().for_each(|part| name_handles(env, target, part, add)),
+        },
+        Operand::Vector(parts) => parts.iter().for_each(|part| name_handles(env, target, part, add)),
+        _ => named(operand).into_iter().for_each(|symbol| add(HandleWord::One(symbol))),
+    }
 }
 
 /// The shared memory of one kernel.
@@ -172,7 +269,9 @@ pub fn address_slot(env: &Env, symbol: Symbol) -> Option<u16> {
 /// alone counts, since a function is compiled without knowing those that it does not mention.
 fn slots(env: &Env) -> impl Iterator<Item = Symbol> {
     let variables = |global: bool| {
-        let is = move |v: &Variable| (v.space == Space::Global && v.linkage != Linkage::Extern) == global;
+        let is = move |v: &Variable| {
+            (v.space == Space::Global && v.linkage != Linkage::Extern) == global && opaque_kind(v).is_none()
+        };
         let all = (0..).zip(&env.variables).filter(move |(_, v)| is(v));
         all.map(|(i, _)| Symbol::Global(i))
     };
@@ -183,7 +282,6 @@ fn slots(env: &Env) -> impl Iterator<Item = Symbol> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ptx_isa::ScalarType;
 
     #[test]
     fn sizes_do_not_wrap() {

@@ -19,6 +19,7 @@ pub mod join;
 pub mod layout;
 pub mod legalize;
 pub mod mach;
+pub mod occupancy;
 pub mod order;
 pub mod ori;
 pub mod phase;
@@ -143,4 +144,8 @@ pub struct Attributes {
     pub max_registers: u32,
     /// Where each parameter of a kernel is, from the first byte of all.
     pub params: Vec<u32>,
+    /// Where each variable of the body is, from the start of the frame; `None` for those elsewhere.
+    pub locals: Vec<Option<u32>>,
+    /// Words of a kernel's constant bank for textures, samplers and surfaces that are variables.
+    pub handles: layout::HandleWords,
 }

@@ -31,6 +31,8 @@ impl Routine {
             Routine::QuotientF64 => "quotient_f64",
             Routine::RootF64 => "root_f64",
             Routine::ReciprocalRootF64 => "reciprocal_root_f64",
+            Routine::TruncatedQuotientF64 => "truncated_quotient_f64",
+            Routine::TruncatedRootF64 => "truncated_root_f64",
         }
     }
 
@@ -42,6 +44,8 @@ impl Routine {
             Routine::QuotientF64 => include_str!("runtime/quotient_f64.ori"),
             Routine::RootF64 => include_str!("runtime/root_f64.ori"),
             Routine::ReciprocalRootF64 => include_str!("runtime/reciprocal_root_f64.ori"),
+            Routine::TruncatedQuotientF64 => include_str!("runtime/truncated_quotient_f64.ori"),
+            Routine::TruncatedRootF64 => include_str!("runtime/truncated_root_f64.ori"),
         }
     }
 }

@@ -34,6 +34,9 @@ pub fn schedule(code: &mut Code, options: Options, checkpoint: &dyn Fn()) {
             list::reorder(sm, &mut block.insts, facts, checkpoint);
         }
     }
+    for (block, facts) in code.blocks.iter().zip(&mut facts) {
+        InstFacts::arrive_for_products(&block.insts, facts);
+    }
     settle_copies(code, &mut facts);
     deps::assign(code, &facts, checkpoint);
 }

@@ -24,7 +24,10 @@ pub struct Target {
     pub clusters: bool,
     /// R1 is loaded from the constant bank by `LDC` rather than by `MOV`.
     pub loads_stack_pointer: bool,
-    pub sparse_products: SparseProducts,
+    /// Sparse products ask for metadata that name the places of each four in ascending order.
+    pub ordered_metadata: bool,
+    /// Products of doubles with 16 rows are one operation; elsewhere ptxas makes them of those with eight.
+    pub tall_double_products: bool,
     /// Loads of shared memory that do nothing, before a copy to it that comes after something else.
     pub loads_before_copies: u8,
     /// The same before an arrival at a barrier object behind copies; such a function has three before copies too.
@@ -123,22 +126,9 @@ pub struct ClusterWords {
     pub aggregate_shared: u16,
 }
 
-/// What sparse matrix products ask for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SparseProducts {
-    /// Nothing.
-    Any,
-    /// ptxas puts uniform instructions that do nothing after them.
-    Spaced,
-    /// Metadata that name the places of each four in ascending order.
-    Ordered,
-}
-
 /// What a cubin says of the hardware.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cubin {
-    /// The low byte of `e_flags`.
-    pub flags: u32,
     /// Relocations carry addends, and the header names the Mercury version.
     pub rela: bool,
     /// The flag with number 0x35 is written, for a workaround.
@@ -151,11 +141,6 @@ pub struct Cubin {
     pub counts_initial_blocks: bool,
     /// Bytes of the section of reserved shared memory.
     pub reserved_shared: u64,
-    /// Newer hardware of the family may finalise the code again, which it may not where sections for that would be
-    /// expected and are not written.
-    pub refinalises: bool,
-    /// Which hardware that is.
-    pub finalise_mask: u32,
     /// `-v` counts the bank, since the driver's words lie before the parameters in it.
     pub counts_bank_0: bool,
 }
@@ -289,7 +274,8 @@ const SM_75: Target = Target {
     shared_base: 0,
     clusters: false,
     loads_stack_pointer: false,
-    sparse_products: SparseProducts::Any,
+    ordered_metadata: false,
+    tall_double_products: false,
     loads_before_copies: 0,
     loads_before_arrivals: 0,
     warp_slots: Some(32),
@@ -297,15 +283,12 @@ const SM_75: Target = Target {
     own_texture_levels: false,
     uniform_registers: 63,
     cubin: Cubin {
-        flags: 4,
         rela: false,
         workaround_35: false,
         call_relocation: 58,
         workaround: Some(1),
         counts_initial_blocks: false,
         reserved_shared: 0,
-        refinalises: true,
-        finalise_mask: 0,
         counts_bank_0: true,
     },
 };
@@ -323,7 +306,6 @@ const SM_80: Target = Target {
     driver: &AMPERE_WORDS,
     loads_before_arrivals: 4,
     warp_slots: Some(64),
-    sparse_products: SparseProducts::Spaced,
     cubin: Cubin { workaround_35: true, workaround: None, ..SM_75.cubin },
     ..SM_75
 };
@@ -333,7 +315,6 @@ const SM_86: Target = Target {
     sm: 86,
     limits: Limits { warps: 48, blocks: 16, shared: 100 * KB, shared_per_block: 99 * KB, ..SM_80.limits },
     warp_slots: Some(48),
-    sparse_products: SparseProducts::Any,
     ..SM_80
 };
 
@@ -345,7 +326,7 @@ const SM_90: Target = Target {
     shared_base: 0x400,
     clusters: true,
     loads_stack_pointer: true,
-    sparse_products: SparseProducts::Any,
+    tall_double_products: true,
     loads_before_copies: 3,
     loads_before_arrivals: 0,
     warp_slots: None,
@@ -363,30 +344,20 @@ const SM_90: Target = Target {
 const SM_100: Target = Target {
     sm: 100,
     driver: &BLACKWELL_WORDS,
-    cubin: Cubin {
-        flags: 2,
-        counts_initial_blocks: true,
-        reserved_shared: 0x40,
-        refinalises: false,
-        finalise_mask: 9,
-        ..SM_90.cubin
-    },
+    tall_double_products: false,
+    cubin: Cubin { counts_initial_blocks: true, reserved_shared: 0x40, ..SM_90.cubin },
     ..SM_90
 };
 
-const SM_110: Target = Target {
-    sm: 110,
-    limits: Limits { warps: 48, blocks: 24, ..SM_100.limits },
-    cubin: Cubin { finalise_mask: 0, ..SM_100.cubin },
-    ..SM_100
-};
+const SM_110: Target =
+    Target { sm: 110, limits: Limits { warps: 48, blocks: 24, ..SM_100.limits }, ..SM_100 };
 
 const SM_120: Target = Target {
     sm: 120,
     own_texture_levels: true,
     limits: Limits { warps: 48, blocks: 24, shared: 100 * KB, shared_per_block: 99 * KB, ..SM_100.limits },
-    sparse_products: SparseProducts::Ordered,
-    cubin: Cubin { workaround: Some(0), finalise_mask: 0x50, ..SM_100.cubin },
+    ordered_metadata: true,
+    cubin: Cubin { workaround: Some(0), ..SM_100.cubin },
     ..SM_100
 };
 
@@ -411,10 +382,10 @@ pub(crate) static TARGETS: [Target; 12] = [
     },
     SM_90,
     SM_100,
-    Target { sm: 103, cubin: Cubin { finalise_mask: 0, ..SM_100.cubin }, ..SM_100 },
+    Target { sm: 103, ..SM_100 },
     SM_110,
     SM_120,
-    Target { sm: 121, cubin: Cubin { finalise_mask: 0, ..SM_120.cubin }, ..SM_120 },
+    Target { sm: 121, ..SM_120 },
 ];
 
 impl Target {

@@ -218,6 +218,7 @@ impl Task<'_> {
             entries: options.entries.clone(),
             arguments: command_line.to_owned(),
             lines: options.lines,
+            debug: options.debug,
         };
         ptx_analysis::link_watched(db, file, &link, &mut |name| clock.compiled(name))
     }

@@ -16,8 +16,7 @@ import tempfile
 HERE = pathlib.Path(__file__).parent / "linking"
 PTXAS = os.environ.get("PTXAS", "ptxas")
 BUILT = pathlib.Path(os.environ.get("PTX_BUILT", "target/release"))
-# nvlink takes objects of later targets only with the code that its finaliser reads, which we do not write.
-TARGETS = "sm_75,sm_80,sm_86,sm_89,sm_90"
+TARGETS = "sm_75,sm_80,sm_86,sm_89,sm_90,sm_100,sm_103,sm_120"
 HEADER = re.compile(r"^\.(version|target|address_size|extern)\b.*$", re.M)
 
 

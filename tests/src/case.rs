@@ -131,6 +131,8 @@ pub struct Case {
     pub unchecked: bool,
     /// Targets that it is not for: ptxas's code is wrong, or what it needs is not executed.
     pub except: Vec<u32>,
+    /// Textures, samplers and surfaces that are variables of the module: their names, and what they hold.
+    pub bound: Vec<(String, Texture, Vec<u8>)>,
     /// Instructions of warps after which a run is given up, where it is not the usual number.
     pub steps: Option<u64>,
 }
@@ -146,6 +148,7 @@ impl Case {
             arguments,
             unchecked: false,
             except: Vec::new(),
+            bound: Vec::new(),
             steps: None,
         }
     }
@@ -268,6 +271,12 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
     let (mut params, mut places, mut pointers) = (Vec::new(), Vec::new(), Vec::new());
     let mut buffers: Vec<_> =
         device.variables.iter().map(|(_, address)| (*address, Compare::Exact)).collect();
+    for (name, texture, bytes) in &case.bound {
+        let address = device.global.add(bytes.clone());
+        buffers.push((address, Compare::Exact));
+        device.bind(&input.env, name, device.textures.len());
+        device.textures.push(Texture { address, ..texture.clone() });
+    }
     let declared = &input.function.params;
     if declared.len() != case.arguments.len() {
         return Err(format!("{} parameters, {} arguments", declared.len(), case.arguments.len()));

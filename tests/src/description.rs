@@ -19,6 +19,7 @@
 //! tensor f16 64x32 16x8 32         # a map of the buffer before: extents, the box, bytes of a swizzled row (16: not swizzled)
 //! tensor f16 64x32 16x8 32 zero    # the same with a tensor of its own, whose contents and comparison follow as a buffer's
 //! texture f32x4 8x2 small 2 linear # a texture or a surface: element, extents and contents
+//! bind NAME f32x4 8x2 small 2      # the same for a variable of the module; a sampler is a texture of which nothing is read
 //! ```
 //!
 //! A map is passed by its address, or by value where the parameter has its 128 bytes.
@@ -137,6 +138,11 @@ fn setting(case: &mut Case, first: &str, words: &[&str]) -> Option<()> {
         "bytes" => {
             let (bytes, _) = contents("u8", number(0)? as usize, &words[1..])?;
             case.arguments.push(Argument::Bytes(bytes));
+        }
+        "bind" => {
+            let (name, words) = words.split_first()?;
+            let (texture, bytes) = texture(words)?;
+            case.bound.push(((*name).to_owned(), texture, bytes));
         }
         "texture" => {
             let (texture, bytes) = texture(words)?;

@@ -205,7 +205,7 @@ fn words(site: Site, head: &Head, gates: &Gates, out: &mut Findings) {
             let diagnostic = Diagnostic::new(&REMOVED_FORM, range, message);
             out.push(diagnostic.note("declare the texture as `.global .texref name;`"));
         }
-        if !matches!(head.ty, ScalarType::U32 | ScalarType::U64) {
+        if head.ty != ScalarType::TexRef {
             let message = format!("a `.tex` is a `.u32` or `.u64`, not a `.{}`", head.ty.text());
             out.push(Diagnostic::new(&BAD_DECLARATION, words.ty.unwrap_or(range), message));
         }

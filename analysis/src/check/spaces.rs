@@ -10,7 +10,7 @@ use text_size::TextRange;
 use super::brackets;
 use super::operands::is_sum;
 use super::textures::INDIRECT;
-use super::{Context, Statement, lints};
+use super::{Context, Hidden, Statement, lints};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 
@@ -135,14 +135,23 @@ fn respaced(
     diagnostic.fix(format!("access `{word}`"), statement.suffixes[index], word)
 }
 
-/// Results of a function are written and its parameters read, not the other way round.
+/// Results of a function are written and its parameters read, not the other way round. What has the name of one counts
+/// as that one.
 fn direction(ctx: &Context<'_>, mnemonic: &str, address: Address, range: TextRange) -> Option<Diagnostic> {
-    let what = match (mnemonic, address.base) {
-        ("ld", AddressBase::Symbol(Symbol::Return(_))) => "a result of this function, which is only written",
-        ("st", AddressBase::Symbol(Symbol::Param(_))) => "a parameter of this function, which is only read",
+    let AddressBase::Symbol(symbol) = address.base else { return None };
+    let hides = || ctx.variables.get(&symbol).and_then(|place| place.hides);
+    let what = match (mnemonic, symbol) {
+        ("ld", Symbol::Return(_)) => "is a result of this function, which is only written",
+        ("st", Symbol::Param(_)) => "is a parameter of this function, which is only read",
+        ("ld", Symbol::Local(_)) if hides() == Some(Hidden::Result) => {
+            "has the name of a result of this function, which is only written"
+        }
+        ("st", Symbol::Local(_)) if hides() == Some(Hidden::Parameter) => {
+            "has the name of a parameter of this function, which is only read"
+        }
         _ => return None,
     };
-    let message = format!("`{}` is {what}", ctx.slice(range));
+    let message = format!("`{}` {what}", ctx.slice(range));
     Some(Diagnostic::new(&STATE_SPACE, range, message))
 }
 

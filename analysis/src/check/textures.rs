@@ -22,7 +22,7 @@ const SAMPLER: Gate = Gate::since(4, 3, 30);
 const RESIDENCY: Gate = Gate::since(7, 1, 60);
 
 pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Findings) {
-    let is_independent = ctx.header.target.options.iter().any(|option| option == "texmode_independent");
+    let is_independent = ctx.header.target.has_independent_samplers();
     let wanted: &[ScalarType] = match statement.form.mnemonic() {
         "tex" | "tld4" if is_independent => &[ScalarType::TexRef, ScalarType::SamplerRef],
         "tex" | "tld4" => &[ScalarType::TexRef],

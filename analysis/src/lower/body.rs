@@ -12,7 +12,7 @@ use super::heading::{Heading, List};
 use super::parameter::{Kind, Layout};
 use super::walker::Walker;
 use crate::check::declarations::{self, Site};
-use crate::check::{Place, debug, directives, limits, lints, pragmas};
+use crate::check::{Hidden, Place, debug, directives, limits, lints, pragmas};
 use crate::declaration::{self, BAD_DECLARATION, Shape};
 use crate::diagnostic::Diagnostic;
 use crate::elements;
@@ -155,7 +155,8 @@ impl<'db> Walker<'db> {
                 .then(|| self.names.register(id, None, 0));
             let param = Param { reg, ..layout.add(&parameter.kind, self.slice(range)) };
             let size = u64::from(param.size);
-            self.variables.insert(symbol, Place { space, ty, is_array: shape.is_array(), align, size });
+            let place = Place { space, ty, is_array: shape.is_array(), align, size, hides: None };
+            self.variables.insert(symbol, place);
             let entity = reg.map_or(Entity::Symbol(symbol), Entity::Register);
             self.occur(range, entity, Access::Declaration);
             if is_input {
@@ -320,13 +321,21 @@ impl<'db> Walker<'db> {
         }
     }
 
+    /// What of the function a variable of its body hides.
+    fn hidden(&self, space: Space, name: &str) -> Option<Hidden> {
+        let is_in = |params: &[Param]| space == Space::Param && params.iter().any(|param| param.name == name);
+        let parameter = is_in(&self.function.params).then_some(Hidden::Parameter);
+        parameter.or_else(|| is_in(&self.function.returns).then_some(Hidden::Result))
+    }
+
     /// Adds the next local variable, which `id` declares.
     pub(super) fn add_local(&mut self, id: DeclId, shape: Shape, variable: Variable) {
         let symbol = Symbol::Local(self.function.locals.len() as u32);
         let Shape { space, ty, align, .. } = shape;
         self.map.locals.push(id);
         let size = if shape.is_open() { 0 } else { shape.bytes() };
-        self.variables.insert(symbol, Place { space, ty, is_array: shape.is_array(), align, size });
+        let hides = self.hidden(space, &variable.name);
+        self.variables.insert(symbol, Place { space, ty, is_array: shape.is_array(), align, size, hides });
         self.local_shapes.push(shape);
         if matches!(space, Space::Shared | Space::Const) {
             self.storage.push((space, limits::Block { bytes: variable.size, align: variable.align }));

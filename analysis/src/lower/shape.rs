@@ -489,7 +489,10 @@ impl<'db> Body<'_, 'db> {
             Symbol::Return(_) => b'q',
             Symbol::Function(_) => return None,
         };
-        let &Place { space, ty, is_array, align, .. } = self.walker.variables.get(&symbol)?;
+        let &Place { space, ty, is_array, align, hides: None, .. } = self.walker.variables.get(&symbol)?
+        else {
+            return None;
+        };
         self.walker.occur(range, Entity::Symbol(symbol), Access::Read);
         let array = if is_array { code::ARRAY } else { 0 };
         let place = (space as u64) << 8 | (ty as u64) << 16 | array | u64::from(align) << 32;

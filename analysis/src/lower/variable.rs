@@ -14,7 +14,7 @@ use crate::declaration::{Declaration, Declarator, Head};
 use crate::diagnostic::Diagnostic;
 use crate::elements;
 use crate::ide::Access;
-use crate::initializer::{self, INITIAL_VALUE, InitialValue, Initializer, NameUse};
+use crate::initializer::{self, INITIAL_VALUE, InitialValue, Initializer, NameUse, NamedReloc};
 use crate::module::Global;
 use crate::scope::Entity;
 
@@ -139,8 +139,8 @@ impl Walker<'_> {
                     }
                 };
                 if let Some(symbol) = symbol {
-                    let (at, addend, generic, size) = (reloc.at, reloc.addend, reloc.generic, reloc.size);
-                    relocs.push(InitReloc { at, symbol, addend, generic, size });
+                    let NamedReloc { at, addend, generic, size, byte, .. } = reloc;
+                    relocs.push(InitReloc { at, symbol, addend, generic, size, byte });
                 }
             }
             Init { bytes: value.bytes, relocs }

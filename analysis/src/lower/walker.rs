@@ -185,7 +185,8 @@ impl<'db> Walker<'db> {
         if let Some(Global::Variable { index, space, ty, is_array, align, size, .. }) = found {
             // An array whose size is open counts as one element.
             let size = if *is_array && *size <= u64::from(ty.bytes()) { 0 } else { *size };
-            let place = Place { space: *space, ty: *ty, is_array: *is_array, align: *align, size };
+            let place =
+                Place { space: *space, ty: *ty, is_array: *is_array, align: *align, size, hides: None };
             self.variables.insert(Symbol::Global(*index), place);
         }
         found.as_ref()

@@ -69,17 +69,26 @@ pub fn kernel(bytes: &[u8], name: &str, device: &Device) -> Result<Kernel, Cubin
     let mut kernel = Kernel {
         sm,
         code: Vec::new(),
+        registers: registers(&data(find(".nv.info")), sections[text].info, text, &symbols),
         shared_bytes: find(&format!(".nv.shared.{name}")).map_or(0, |i| sections[i].size as u32),
         stack_bytes: 0,
         bank2,
         bank3: data(bank3),
         bank4: data(bank4),
         function_words: Vec::new(),
+        handles: Vec::new(),
         places: places(&data(find(&format!(".nv.info.{name}")))),
     };
     kernel.shared_bytes = kernel.shared_bytes.saturating_sub(reserved_shared(sm)).max(shared_bytes);
     let mut functions = function_words(device, &sections, &symbols, initial)?;
+    let parameters = find(&format!(".nv.constant0.{name}"));
     for &Relocation { section, offset, kind, symbol, addend } in &relocations {
+        if Some(section) == parameters && link::is_handle(kind) {
+            let unknown = || CubinError(format!("nothing is bound to {}", symbols[symbol].name));
+            let handle = device.bound_handle(symbols[symbol].name).ok_or_else(unknown)?;
+            kernel.handles.push((offset as u32, link::handle_bits(kind, handle)));
+            continue;
+        }
         let text = start(section);
         if text.is_none() && ![bank4, initial].contains(&Some(section))
             || text.is_some() && link::changes_nothing(kind)
@@ -133,22 +142,43 @@ fn tables(texts: &[usize], sections: &[Section<'_>]) -> (Vec<u8>, Vec<(usize, u6
     (bank, starts)
 }
 
-/// Where the parameters of a kernel are, by their order, from its attributes.
-fn places(mut attributes: &[u8]) -> Vec<u32> {
-    /// What has a size, and what is an attribute of a parameter: its index, its order and its place.
+/// Attributes, each with its value; without one where it is in the attribute's own word.
+fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     const SIZED: u8 = 4;
+    std::iter::from_fn(move || {
+        let [format, attribute, low, high, rest @ ..] = bytes else { return None };
+        let size = if *format == SIZED { usize::from(u16::from_le_bytes([*low, *high])) } else { 0 };
+        let (value, rest) = rest.split_at_checked(size)?;
+        bytes = rest;
+        Some((*attribute, value))
+    })
+}
+
+/// The registers of a thread: from the attributes of the file, or from the `sh_info` of the section of the code.
+fn registers(file: &[u8], info: usize, section: usize, symbols: &[Symbol<'_>]) -> u32 {
+    /// A function's symbol and its registers.
+    const REGISTERS: u8 = 0x2f;
+    const SHIFT: u32 = 24;
+    let own = |(attribute, value): (u8, &[u8])| {
+        let symbol = symbols.get(number(value.get(..4)?) as usize)?;
+        let is_own = attribute == REGISTERS && symbol.section == section;
+        Some(number(value.get(4..8)?) as u32).filter(|_| is_own)
+    };
+    attributes(file).find_map(own).unwrap_or(info as u32 >> SHIFT)
+}
+
+/// Where the parameters of a kernel are, by their order, from its attributes.
+fn places(bytes: &[u8]) -> Vec<u32> {
+    /// An attribute of a parameter: its index, its order and its place.
     const PARAMETER: u8 = 0x17;
     const PARAMETER_OF_MANY: u8 = 0x45;
     let mut places = Vec::new();
-    while let [format, attribute, low, high, rest @ ..] = attributes {
-        let size = if *format == SIZED { usize::from(u16::from_le_bytes([*low, *high])) } else { 0 };
-        let Some((value, rest)) = rest.split_at_checked(size) else { break };
+    for (attribute, value) in attributes(bytes) {
         if let (PARAMETER | PARAMETER_OF_MANY, Some(order), Some(place)) =
-            (*attribute, value.get(4..6), value.get(6..8))
+            (attribute, value.get(4..6), value.get(6..8))
         {
             places.push((number(order), number(place) as u32));
         }
-        attributes = rest;
     }
     places.sort_unstable();
     places.into_iter().map(|(_, place)| place).collect()

@@ -4,7 +4,7 @@ use crate::launch::FaultKind;
 use crate::memory::{Global, number};
 use crate::texture::Texture;
 use ptx_backend::input::{Env, Symbol};
-use ptx_isa::Space;
+use ptx_isa::{Space, TypeKind};
 
 /// Memory and the places of the module's variables.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,6 +20,8 @@ pub struct Device {
     pub function_words: Vec<u64>,
     /// Textures and surfaces, by the number in their handles.
     pub textures: Vec<Texture>,
+    /// The numbers of those that are bound to variables, by name.
+    pub bound: Vec<(String, usize)>,
     /// What was printed, by call.
     pub output: Vec<String>,
 }
@@ -51,6 +53,7 @@ impl Device {
             let mut bytes = variable.init.as_ref().map(|init| init.bytes.clone()).unwrap_or_default();
             bytes.resize(variable.size as usize, 0);
             match variable.space {
+                _ if variable.ty.kind() == TypeKind::Opaque => {}
                 Space::Global => {
                     let address = global.add(bytes);
                     variables.push((variable.name.clone(), address));
@@ -65,8 +68,9 @@ impl Device {
             }
         }
         let constants = global.add(bank);
-        let (function_words, textures, output) = (Vec::new(), Vec::new(), Vec::new());
-        let mut device = Device { global, variables, places, constants, function_words, textures, output };
+        let (function_words, textures, bound, output) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut device =
+            Device { global, variables, places, constants, function_words, textures, bound, output };
         for (i, variable) in env.variables.iter().enumerate() {
             let Some(init) = &variable.init else { continue };
             for reloc in &init.relocs {
@@ -74,7 +78,7 @@ impl Device {
                 let value = match reloc.symbol {
                     Symbol::Global(symbol) => device.generic(env, symbol as usize).unwrap_or(0),
                     Symbol::Function(function) => {
-                        if variable.space == Space::Global {
+                        if variable.space == Space::Global && reloc.size == 8 {
                             device.function_words.push(place + reloc.at);
                         }
                         code_address(function)
@@ -91,7 +95,8 @@ impl Device {
                 let Some(field) = field else {
                     return Err(FaultKind::Malformed("an address outside".into()));
                 };
-                field.copy_from_slice(&value.to_le_bytes()[..size]);
+                let first = usize::from(reloc.byte);
+                field.copy_from_slice(&value.to_le_bytes()[first..first + size]);
             }
         }
         Ok(device)
@@ -106,6 +111,23 @@ impl Device {
     pub fn generic(&self, env: &Env, variable: usize) -> Option<u64> {
         let place = self.place(variable)?;
         Some(if env.variables[variable].space == Space::Const { self.constants + place } else { place })
+    }
+
+    /// Binds an object to a variable of the module.
+    pub fn bind(&mut self, env: &Env, name: &str, index: usize) {
+        let handle = crate::texture::handle(index);
+        for (variable, place) in env.variables.iter().zip(&mut self.places) {
+            if variable.name == name {
+                *place = Some(handle | crate::texture::kind(variable.ty));
+            }
+        }
+        self.bound.push((name.to_owned(), index));
+    }
+
+    /// The handle of a texture, a sampler or a surface that is a variable.
+    pub fn bound_handle(&self, name: &str) -> Option<u64> {
+        let (_, index) = self.bound.iter().find(|(known, _)| known == name)?;
+        Some(crate::texture::handle(*index))
     }
 
     /// The address of a global variable by name.

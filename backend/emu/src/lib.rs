@@ -7,6 +7,7 @@
 //! [`Fault`], never a guess.
 
 pub mod approximate;
+pub mod clock;
 mod copies;
 pub mod cubin;
 pub mod device;
@@ -23,6 +24,7 @@ mod system;
 mod tensor;
 pub mod tensormap;
 pub mod texture;
+pub mod trace;
 mod transfers;
 mod warpgroup;
 

@@ -14,11 +14,12 @@ mod hazard;
 mod matrix;
 mod memory;
 mod operand;
+mod record;
 mod sync;
 mod system;
 mod tensor;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod texture;
 mod warpgroup;
 
@@ -27,8 +28,10 @@ use crate::device::Device;
 use crate::launch::{Fault, FaultKind, Launch, WARP, Work};
 use crate::memory::UNWRITTEN;
 use crate::tensor::TensorMemory;
+use crate::trace::Trace;
 use crate::transfers::Transfers;
 use decode::Step as Instruction;
+pub(crate) use hazard::counted_wait;
 use ptx_backend::input::{Env, Symbol};
 use ptx_backend::join::Joined;
 use ptx_backend::layout;
@@ -54,6 +57,8 @@ type Result<T> = std::result::Result<T, FaultKind>;
 pub struct Kernel {
     pub sm: Sm,
     pub code: Vec<u128>,
+    /// Of a thread.
+    pub registers: u32,
     /// Static shared memory in bytes, without what the target reserves.
     pub shared_bytes: u32,
     /// Bytes of stack that the code asks for; the machine gives at least `STACK_BYTES`.
@@ -64,6 +69,8 @@ pub struct Kernel {
     pub bank4: Vec<u8>,
     /// Words of global memory that hold addresses of functions, and what this code has for these.
     pub function_words: Vec<(u64, u64)>,
+    /// Places in constant bank 0, and the bits of handles there.
+    pub handles: Vec<(u32, u64)>,
     /// Where each parameter starts, if the file tells: ptxas aligns them in their bank, not in their block.
     pub places: Vec<u32>,
 }
@@ -96,7 +103,7 @@ impl Kernel {
         let mut bank3 = device.constant_bytes().to_vec();
         for (i, variable) in env.variables.iter().enumerate() {
             for reloc in variable.init.iter().flat_map(|init| &init.relocs) {
-                let Some(number) = number(reloc.symbol) else { continue };
+                let Some(number) = number(reloc.symbol).filter(|_| reloc.size == 8) else { continue };
                 let at = device.place(i).unwrap_or(0) + reloc.at;
                 let field = bank3.get_mut(at as usize..at as usize + 8);
                 match (variable.space, field) {
@@ -109,12 +116,14 @@ impl Kernel {
         Kernel {
             sm,
             code: function.code.to_vec(),
+            registers: function.resources.registers,
             shared_bytes: function.resources.shared_bytes,
             stack_bytes: function.resources.stack_bytes,
             bank2: joined.constants.clone(),
             bank3,
             bank4,
             function_words,
+            handles: bound_handles(env, &function.attributes.handles, sm, device),
             places: function.attributes.params.clone(),
         }
     }
@@ -136,6 +145,20 @@ impl Kernel {
     }
 }
 
+/// What the driver writes for textures, samplers and surfaces that are variables.
+fn bound_handles(env: &Env, words: &layout::HandleWords, sm: Sm, device: &Device) -> Vec<(u32, u64)> {
+    let target = Target::of(ptx_isa::Sm::new(sm.0.into()));
+    let shifts = target.is_some_and(|target| !target.uniform_handles);
+    let bits = |(at, symbol)| {
+        let Symbol::Global(i) = symbol else { return None };
+        let variable = env.variables.get(i as usize)?;
+        let handle = device.bound_handle(&variable.name)?;
+        let is_sampler = variable.ty == ptx_isa::ScalarType::SamplerRef;
+        Some((at, if shifts && is_sampler { handle << crate::texture::SAMPLER_SHIFT } else { handle }))
+    };
+    words.places().filter_map(bits).collect()
+}
+
 /// Runs a kernel.
 ///
 /// # Errors
@@ -154,6 +177,26 @@ pub fn run_covering(
     device: &mut Device,
     covered: &mut Vec<bool>,
 ) -> std::result::Result<Work, Fault> {
+    run_watched(kernel, launch, device, covered, &mut None)
+}
+
+/// Runs a kernel and writes down what its warps do.
+///
+/// # Errors
+/// As [`run`].
+pub fn trace(kernel: &Kernel, launch: &Launch, device: &mut Device) -> std::result::Result<Trace, Fault> {
+    let mut recorder = Some(Box::default());
+    run_watched(kernel, launch, device, &mut Vec::new(), &mut recorder)?;
+    Ok(recorder.map(|recorder: Box<record::Recorder>| recorder.trace).unwrap_or_default())
+}
+
+fn run_watched(
+    kernel: &Kernel,
+    launch: &Launch,
+    device: &mut Device,
+    covered: &mut Vec<bool>,
+    recorder: &mut Option<Box<record::Recorder>>,
+) -> std::result::Result<Work, Fault> {
     let sm = ptx_isa::Sm::new(kernel.sm.0.into());
     let target = Target::of(sm).ok_or_else(|| FaultKind::Unsupported(format!("{sm}")).at(0))?;
     let code = decode::decode(kernel)?;
@@ -171,8 +214,13 @@ pub fn run_covering(
         let mut block = Block::new(&machine, device, &ctaids);
         block.covered = std::mem::take(covered);
         block.covered.resize(machine.code.len(), false);
+        block.recorder = recorder.take();
+        if let Some(recorder) = &mut block.recorder {
+            recorder.begin(ctaids.len(), block.warps.len());
+        }
         let result = block.run(&mut work);
         *covered = std::mem::take(&mut block.covered);
+        *recorder = block.recorder.take();
         result.map_err(|(pc, kind)| kind.at(pc as usize))?;
     }
     // Those that the kernel has not changed are again what all have for them.
@@ -318,6 +366,8 @@ struct Block<'a> {
     transfers: Transfers<bulk::Reduction>,
     /// Instructions that acted in some thread.
     covered: Vec<bool>,
+    /// Writes down what the warps do, where somebody wants to know.
+    recorder: Option<Box<record::Recorder>>,
 }
 
 impl<'a> Block<'a> {
@@ -337,6 +387,7 @@ impl<'a> Block<'a> {
             cluster: cluster::Cluster::new(ctaids, warps),
             transfers: Transfers::default(),
             covered: Vec::new(),
+            recorder: None,
         }
     }
 

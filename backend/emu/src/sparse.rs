@@ -29,6 +29,11 @@ impl Metadata<'_> {
         self.register[(held + lane) % WARP] >> shift & 0xf
     }
 
+    /// Whether the places of each group are named in ascending order.
+    pub fn is_ordered(&self, product: &Product) -> bool {
+        (0..product.rows).all(|row| self.places(product, row).is_sorted_by_key(|(_, column)| column))
+    }
+
     /// The elements of a row that are there: the place among them, and the column.
     pub fn places(&self, product: &Product, row: usize) -> impl Iterator<Item = (usize, usize)> {
         let bits = product.a.bits();

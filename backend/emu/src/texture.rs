@@ -7,6 +7,7 @@
 use crate::float::{F16, F32};
 use crate::launch::FaultKind;
 use crate::memory::{Space, View, number};
+use ptx_isa::ScalarType;
 
 /// What a coordinate outside stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -56,6 +57,20 @@ pub fn handle(index: usize) -> u64 {
     FIRST + index as u64
 }
 
+/// Where a sampler's number is in a word with that of a texture, and its bits.
+pub(crate) const SAMPLER_SHIFT: u32 = 20;
+const SAMPLER: u64 = 0x7ff;
+
+/// The bits of a handle that tell what it is of.
+pub(crate) fn kind(ty: ScalarType) -> u64 {
+    match ty {
+        ScalarType::TexRef => 1 << 61,
+        ScalarType::SamplerRef => 1 << 62,
+        ScalarType::SurfRef => 1 << 63,
+        _ => 0,
+    }
+}
+
 /// The object of a handle.
 pub(crate) fn find(textures: &[Texture], handle: u64) -> Result<&Texture, FaultKind> {
     let index = (handle & INDEX).checked_sub(FIRST);
@@ -63,10 +78,64 @@ pub(crate) fn find(textures: &[Texture], handle: u64) -> Result<&Texture, FaultK
     found.ok_or_else(|| FaultKind::Malformed(format!("{handle:#x} is no handle of a texture or a surface")))
 }
 
+/// The object of a handle, sampled as that of another, or as one says that stands in the handle's upper bits.
+pub(crate) fn find_sampled(
+    textures: &[Texture],
+    handle: u64,
+    sampler: Option<u64>,
+) -> Result<Texture, FaultKind> {
+    let own = Some(handle >> SAMPLER_SHIFT & SAMPLER).filter(|number| *number != 0);
+    let object = find(textures, handle)?.clone();
+    let Some(sampler) = sampler.or(own) else { return Ok(object) };
+    let sampler = find(textures, sampler)?;
+    let (linear, normalized, border) = (sampler.linear, sampler.normalized, sampler.border);
+    Ok(Texture { linear, normalized, border, ..object })
+}
+
+/// What is done beside reading a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Extras {
+    /// Elements from the place.
+    pub(crate) offsets: [i32; 3],
+    /// Bits of a float. Elements become whether it is less than theirs, or the same.
+    pub(crate) compared: Option<u32>,
+}
+
+/// The face of a cube in a direction, and the place on it, from minus one to one.
+fn face([x, y, z]: [f64; 3]) -> (u32, f64, f64) {
+    let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
+    let (face, s, t, m) = match () {
+        () if ax >= ay && ax >= az => {
+            if x >= 0.0 {
+                (0, -z, -y, ax)
+            } else {
+                (1, z, -y, ax)
+            }
+        }
+        () if ay >= az => {
+            if y >= 0.0 {
+                (2, x, z, ay)
+            } else {
+                (3, x, -z, ay)
+            }
+        }
+        () => {
+            if z >= 0.0 {
+                (4, x, -y, az)
+            } else {
+                (5, -x, -y, az)
+            }
+        }
+    };
+    (face, s / m, t / m)
+}
+
 /// Where a texture is read.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Place {
     Sample([f32; 3]),
+    /// Of a cube, whose faces are layers.
+    Direction([f32; 3]),
     /// An element by its numbers.
     Element([i64; 3]),
 }
@@ -135,19 +204,28 @@ impl Texture {
     }
 
     /// Four registers of what is at a place.
-    pub(crate) fn fetch(&self, view: &mut View<'_>, layer: u32, place: Place) -> Result<[u32; 4], FaultKind> {
-        let coordinates = match place {
+    pub(crate) fn fetch(
+        &self,
+        view: &mut View<'_>,
+        layer: u32,
+        place: Place,
+        extras: &Extras,
+    ) -> Result<[u32; 4], FaultKind> {
+        let moved = |at: [i64; 3]| [0, 1, 2].map(|d| at[d] + i64::from(extras.offsets[d]));
+        let (layer, coordinates) = match place {
             Place::Element(at) => {
-                let raw = self.raw(view, layer, at)?;
-                return Ok(self.result(raw.map(|raw| self.to_f64(raw)), raw));
+                let raw = self.raw(view, layer, moved(at))?;
+                return Ok(self.result(raw.map(|raw| self.compared(raw, extras)), raw));
             }
-            Place::Sample(coordinates) => self.scaled(coordinates),
+            Place::Sample(coordinates) => (layer, self.scaled(coordinates)),
+            Place::Direction(direction) => self.on_face(layer, direction),
         };
         if !self.linear || !self.is_float() {
-            let raw = self.raw(view, layer, coordinates.map(|x| x.floor() as i64))?;
-            return Ok(self.result(raw.map(|raw| self.to_f64(raw)), raw));
+            let raw = self.raw(view, layer, moved(coordinates.map(|x| x.floor() as i64)))?;
+            return Ok(self.result(raw.map(|raw| self.compared(raw, extras)), raw));
         }
         let (corner, weights) = linear(coordinates, self.dimensions());
+        let corner = moved(corner);
         let mut sums = [0.0; 4];
         for i in 0..1 << self.dimensions() {
             let offset = [0, 1, 2].map(|d| i64::from(i >> d & 1));
@@ -155,7 +233,7 @@ impl Texture {
                 .map(|d| if offset[d] == 1 { weights[d] } else { 1.0 - weights[d] })
                 .product();
             let raw = self.raw(view, layer, [0, 1, 2].map(|d| corner[d] + offset[d]))?;
-            sums.iter_mut().zip(raw).for_each(|(sum, raw)| *sum += weight * self.to_f64(raw));
+            sums.iter_mut().zip(raw).for_each(|(sum, raw)| *sum += weight * self.compared(raw, extras));
         }
         Ok(self.result(sums, [0; 4]))
     }
@@ -165,15 +243,37 @@ impl Texture {
         &self,
         view: &mut View<'_>,
         layer: u32,
-        coordinates: [f32; 3],
+        place: Place,
         channel: usize,
+        extras: &Extras,
     ) -> Result<[u32; 4], FaultKind> {
-        let ([x, y, z], _) = linear(self.scaled(coordinates), 2);
+        let (layer, coordinates) = match place {
+            Place::Sample(coordinates) => (layer, self.scaled(coordinates)),
+            Place::Direction(direction) => self.on_face(layer, direction),
+            Place::Element(_) => return Err(FaultKind::Malformed("a gather at an element".into())),
+        };
+        let ([x, y, z], _) = linear(coordinates, 2);
         let mut result = [0; 4];
         for (value, (dx, dy)) in result.iter_mut().zip([(0, 1), (1, 1), (1, 0), (0, 0)]) {
-            *value = self.fetch(view, layer, Place::Element([x + dx, y + dy, z]))?[channel];
+            *value = self.fetch(view, layer, Place::Element([x + dx, y + dy, z]), extras)?[channel];
         }
         Ok(result)
+    }
+
+    /// A channel as a number, or whether what it is compared with is not more.
+    fn compared(&self, raw: u64, extras: &Extras) -> f64 {
+        let number = self.to_f64(raw);
+        match extras.compared {
+            Some(bits) => f64::from(u8::from(f64::from(f32::from_bits(bits)) <= number)),
+            None => number,
+        }
+    }
+
+    /// The layer and the place of a face; each cube has six layers, the first two across the first axis.
+    fn on_face(&self, cube: u32, direction: [f32; 3]) -> (u32, [f64; 3]) {
+        let (face, s, t) = face(direction.map(f64::from));
+        let along = |x: f64, d: usize| (x + 1.0) / 2.0 * f64::from(self.extent[d].max(1));
+        (6 * cube + face, [along(s, 0), along(t, 1), 0.0])
     }
 
     fn scaled(&self, coordinates: [f32; 3]) -> [f64; 3] {
@@ -185,6 +285,25 @@ impl Texture {
 
     fn dimensions(&self) -> usize {
         1 + self.extent.iter().rposition(|&extent| extent > 1).unwrap_or(0)
+    }
+
+    /// The same of elements: where one is whose first coordinate counts them, and its bytes.
+    pub(crate) fn surface_element(
+        &self,
+        layer: u32,
+        [x, y, z]: [i64; 3],
+        outside: Outside,
+    ) -> Result<Option<u64>, FaultKind> {
+        let bytes = self.element_bytes();
+        self.surface(layer, [x * i64::from(bytes), y, z], bytes, outside)
+    }
+
+    /// An element of words of 32 bits, as it is stored.
+    pub(crate) fn encoded(&self, words: &[u32]) -> Result<Vec<u8>, FaultKind> {
+        if self.bytes != 4 {
+            return Err(FaultKind::Unsupported("narrow elements of surfaces".into()));
+        }
+        Ok(words.iter().take(self.channels as usize).flat_map(|word| word.to_le_bytes()).collect())
     }
 
     /// Bytes of the element row that a surface access names, whose first coordinate counts bytes. `None`: nothing is
@@ -260,7 +379,10 @@ mod tests {
 
     fn sample(texture: &Texture, global: &mut Global, x: f32, y: f32) -> f32 {
         let mut view = View::of_global(global);
-        f32::from_bits(texture.fetch(&mut view, 0, Place::Sample([x, y, 0.0])).expect("it is read")[0])
+        f32::from_bits(
+            texture.fetch(&mut view, 0, Place::Sample([x, y, 0.0]), &Extras::default()).expect("it is read")
+                [0],
+        )
     }
 
     #[test]

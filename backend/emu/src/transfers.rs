@@ -63,6 +63,24 @@ impl<R: Copy> Transfer<R> {
         Transfer { pieces: vec![Piece { from, to, size }], reduces: None, done }
     }
 
+    /// Of each 16 bytes those that have a bit.
+    pub(crate) fn masked(mut self, mask: u16) -> Transfer<R> {
+        let byte = |piece: &Piece, i: u32| Piece {
+            from: match &piece.from {
+                From::Memory(space, address) => From::Memory(*space, address + u64::from(i)),
+                From::Bytes(bytes) => From::Bytes(vec![bytes[i as usize]]),
+            },
+            to: (piece.to.0, piece.to.1 + u64::from(i)),
+            size: 1,
+        };
+        let bytes = |piece: &Piece| {
+            let kept = (0..piece.size).filter(|i| mask >> (i % 16) & 1 == 1);
+            kept.map(|i| byte(piece, i)).collect::<Vec<Piece>>()
+        };
+        self.pieces = self.pieces.iter().flat_map(bytes).collect();
+        self
+    }
+
     /// Reads what has not been read yet.
     pub(crate) fn fetch(&mut self, view: &mut View<'_>) -> Result<(), FaultKind> {
         for piece in &mut self.pieces {
@@ -153,6 +171,16 @@ impl<R: Copy> Transfers<R> {
             std::mem::take(&mut self.under_way).into_iter().partition(|transfer| limit.covers(transfer.done));
         self.under_way = rest;
         over
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.under_way.len()
+    }
+
+    /// Whom the transfers after the first so many tell, and their bytes.
+    pub(crate) fn since(&self, first: usize) -> Vec<(Done, u32)> {
+        let new = self.under_way.get(first..).unwrap_or_default();
+        new.iter().map(|t| (t.done, t.pieces.iter().map(|piece| piece.size).sum())).collect()
     }
 
     /// Takes all there are, in the order in which they began.

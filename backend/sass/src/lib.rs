@@ -19,6 +19,7 @@ mod lz4;
 pub mod model;
 mod parse;
 mod print;
+pub mod rate;
 mod roles;
 pub mod speed;
 mod table;

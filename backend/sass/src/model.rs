@@ -399,10 +399,14 @@ pub enum Count {
     By2(Field, &'static [u8], Field, &'static [u8]),
     /// By the sum of several fields' counts; a field that the form lacks counts nothing.
     Sum(&'static [(Field, &'static [u8])]),
+    /// So many more than another count.
+    Plus(u8, &'static Count),
     /// Another count, where a flag is set at most so many.
     AtMost(Field, u8, &'static Count),
-    /// Another count and, where a flag is set, what a third has beyond so many.
-    Beyond(Field, u8, &'static Count, &'static Count),
+    /// Of two counts the first or, where a flag is set, half of both, rounded up, at most two.
+    First(Field, &'static Count, &'static Count),
+    /// What that leaves of both.
+    Second(Field, &'static Count, &'static Count),
 }
 
 /// When an operand or a modifier is part of the text.

@@ -125,13 +125,18 @@ impl Inst {
                 .filter(|(field, _)| self.has(*field))
                 .map(|(field, counts)| by(*field, counts))
                 .sum(),
+            Count::Plus(more, count) => more + self.count(count),
             Count::AtMost(flag, most, count) => {
                 let count = self.count(count);
                 if self.get(flag) == Some(1) { count.min(most) } else { count }
             }
-            Count::Beyond(flag, most, count, whole) => {
-                let beyond = self.count(whole).saturating_sub(most);
-                self.count(count) + if self.get(flag) == Some(1) { beyond } else { 0 }
+            Count::First(flag, a, b) => {
+                let (a, b) = (self.count(a), self.count(b));
+                if self.get(flag) == Some(1) { (a + b).div_ceil(2).min(2) } else { a }
+            }
+            Count::Second(flag, a, b) => {
+                let both = self.count(a) + self.count(b);
+                both - self.count(&Count::First(flag, a, b))
             }
         }
     }

@@ -2,12 +2,12 @@
 
 use super::Linker;
 use super::elf::SectionId;
-use super::numbers::{R_CUDA_64, R_CUDA_G64};
+use super::numbers::{R_CUDA_8_0, R_CUDA_64, R_CUDA_G8_0, R_CUDA_G64};
 use crate::CodegenError;
-use crate::input::{Init, Linkage, SrcId, Symbol as Name, Variable};
+use crate::input::{Init, InitReloc, Linkage, SrcId, Symbol as Name, Variable};
 use crate::join::Program;
 use crate::layout;
-use ptx_isa::Space;
+use ptx_isa::{Space, TypeKind};
 use std::cmp::Reverse;
 
 /// A file begins its sections where their alignment wants it, so no alignment may make it much longer.
@@ -44,6 +44,8 @@ pub(super) enum Referent {
     Kernel(usize),
     /// A function of the driver.
     Extern(u32),
+    /// A section of an object, by its number among those that others refer to.
+    Section(usize),
 }
 
 pub(super) struct Globals {
@@ -55,7 +57,7 @@ pub(super) struct Globals {
 
 /// A global variable that this module defines.
 fn has_place(v: &Variable) -> bool {
-    v.space == Space::Global && v.linkage != Linkage::Extern
+    v.space == Space::Global && v.linkage != Linkage::Extern && v.ty.kind() != TypeKind::Opaque
 }
 
 /// Appends a variable's bytes at offset `at` of a section, and its relocations.
@@ -74,17 +76,19 @@ fn append_variable(
     for reloc in &init.relocs {
         let symbol = match reloc.symbol {
             Name::Global(symbol) => symbol,
-            Name::Function(function) if relocatable && reloc.size == 8 => {
+            Name::Function(function) if relocatable => {
+                let kind = kind_of(v, reloc, [R_CUDA_64, R_CUDA_8_0])?;
                 let symbol = Referent::Extern(function);
-                data.relocs.push(Reloc { at: at + reloc.at, symbol, kind: R_CUDA_64, addend: reloc.addend });
+                data.relocs.push(Reloc { at: at + reloc.at, symbol, kind, addend: reloc.addend });
                 continue;
             }
             Name::Function(function) => {
                 let number = program.address(function).unwrap_or(0);
                 let bytes = u64::from(number).wrapping_add_signed(reloc.addend).to_le_bytes();
                 let start = (at + reloc.at) as usize;
-                let field = data.bytes.get_mut(start..start + usize::from(reloc.size));
-                let (Some(field), Some(bytes)) = (field, bytes.get(..usize::from(reloc.size))) else {
+                let (size, first) = (usize::from(reloc.size), usize::from(reloc.byte));
+                let field = data.bytes.get_mut(start..start + size);
+                let (Some(field), Some(bytes)) = (field, bytes.get(first..first + size)) else {
                     let what = format!("an address outside of '{}'", v.name);
                     return Err(CodegenError::internal(SrcId(0), "cubin", what));
                 };
@@ -96,20 +100,23 @@ fn append_variable(
                 return Err(CodegenError::unsupported(SrcId(0), what));
             }
         };
-        if reloc.size != 8 {
-            return Err(CodegenError::unsupported(
-                SrcId(0),
-                format!("a {}-byte address in the initialiser of '{}'", reloc.size, v.name),
-            ));
-        }
-        data.relocs.push(Reloc {
-            at: at + reloc.at,
-            symbol: Referent::Variable(symbol),
-            kind: R_CUDA_G64,
-            addend: reloc.addend,
-        });
+        let kind = kind_of(v, reloc, [R_CUDA_G64, R_CUDA_G8_0])?;
+        let symbol = Referent::Variable(symbol);
+        data.relocs.push(Reloc { at: at + reloc.at, symbol, kind, addend: reloc.addend });
     }
     Ok(())
+}
+
+/// The relocation for a whole address, or for one of its bytes, whose kinds follow that of the lowest.
+fn kind_of(v: &Variable, reloc: &InitReloc, [whole, lowest]: [u32; 2]) -> Result<u32, CodegenError> {
+    match (reloc.size, reloc.byte) {
+        (8, 0) => Ok(whole),
+        (1, byte @ 0..8) => Ok(lowest + u32::from(byte)),
+        (size, _) => {
+            let what = format!("a {size}-byte address in the initialiser of '{}'", v.name);
+            Err(CodegenError::unsupported(SrcId(0), what))
+        }
+    }
 }
 
 impl Linker<'_> {

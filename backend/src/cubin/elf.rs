@@ -101,6 +101,9 @@ pub(super) enum SymbolKind {
     Section,
     /// A variable in an object.
     Variable,
+    Texture,
+    Sampler,
+    Surface,
 }
 
 impl Symbol {
@@ -116,6 +119,9 @@ impl Symbol {
             SymbolKind::Function => elf::STT_FUNC,
             SymbolKind::Section => elf::STT_SECTION,
             SymbolKind::Variable => elf::SymbolType(13),
+            SymbolKind::Texture => elf::SymbolType(10),
+            SymbolKind::Sampler => elf::SymbolType(11),
+            SymbolKind::Surface => elf::SymbolType(12),
         };
         elf::SymbolInfo(binding.0 << 4 | kind.0)
     }

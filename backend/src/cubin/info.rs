@@ -1,7 +1,5 @@
 //! `.nv.info` records: what the driver must know of a module and of each kernel.
 
-use crate::target::Target;
-
 /// Attribute numbers, with the names that `cuobjdump -elf` prints (`EIATTR_…`).
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
@@ -36,6 +34,8 @@ pub(super) enum Attribute {
     /// Code that the driver runs before a kernel's own.
     AtEntryFragments = 0x4f,
     SparseMmaMask = 0x50,
+    BindlessTextureBank = 0x15,
+    BindlessSurfaceBank = 0x16,
     Tcgen05OneCtaUsed = 0x51,
     Tcgen05TwoCtaUsed = 0x52,
     ReservedSmemUsed = 0x41,
@@ -80,14 +80,12 @@ impl Records {
 /// Driver ABI that the cubins are written for: CUDA 13.0.
 pub(super) const API_VERSION: u16 = 0x82;
 
-/// One record of `.nv.compat`: which other hardware may take the code.
-pub(super) fn compat(sm: ptx_isa::Sm, target: &Target) -> Vec<u8> {
+/// The records of `.nv.compat`: which other hardware may take the code. The last would name hardware whose finaliser
+/// reads what this file has no section of.
+pub(super) fn compat(sm: ptx_isa::Sm) -> Vec<u8> {
     let accelerator = u8::from(sm.feature == ptx_isa::Feature::Arch);
-    let refinalise = u8::from(target.cubin.refinalises);
-    let mut out =
-        vec![2, 9, accelerator, 0, 2, 2, 1, 0, 2, 5, 5, 0, 3, 7, 1, 1, 2, 3, 0, 0, 2, 6, refinalise, 0];
+    let mut out = vec![2, 9, accelerator, 0, 2, 2, 1, 0, 2, 5, 5, 0, 3, 7, 1, 1, 2, 3, 0, 0, 2, 6, 1, 0];
     out.extend([4, 11, 8, 0]);
-    out.extend(target.cubin.finalise_mask.to_le_bytes());
-    out.extend(0u32.to_le_bytes());
+    out.extend([0; 8]);
     out
 }

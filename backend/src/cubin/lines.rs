@@ -54,6 +54,11 @@ pub struct Row {
     pub ptx_line: u32,
 }
 
+const TEXT_SECTION: &str = ".nv_debug_ptx_txt";
+/// FNV-1a.
+const HASH_START: u32 = 0x811c_9dc5;
+const HASH_FACTOR: u32 = 0x0100_0193;
+
 const LINE_BASE: i64 = -5;
 const LINE_RANGE: i64 = 14;
 const OPCODE_BASE: u8 = 10;
@@ -77,15 +82,6 @@ const SET_ADDRESS: u8 = 2;
 /// NVIDIA's: the rows that follow are inlined at a row of this sequence, counted from 1; 0: not at all. Then the
 /// offset of the function's name in `.debug_str`.
 const INLINED_AT: u8 = 0x90;
-
-/// The top byte of `e_flags`: what a reader of line tables has to know.
-pub(super) fn format_version(lines: Option<&Lines>) -> u32 {
-    match lines {
-        None => 6,
-        Some(lines) if lines.places.iter().any(|place| place.inlined.is_some()) => 10,
-        Some(_) => 9,
-    }
-}
 
 /// A section, and the relocations of its sequences' addresses.
 pub(super) struct Section {
@@ -144,16 +140,30 @@ impl Lines {
         program.row(at, file, line, context.unwrap_or((0, 0)))
     }
 
-    /// `.nv_debug_line_sass`.
-    pub(super) fn machine(&self, code_bytes: &[u64]) -> Section {
-        let mut program = Program::new(&[]);
+    /// The section with the PTX text. In objects its name tells it from those of others.
+    pub(super) fn text_name(&self, relocatable: bool) -> String {
+        if !relocatable {
+            return TEXT_SECTION.to_owned();
+        }
+        let hash = self
+            .text
+            .iter()
+            .fold(HASH_START, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(HASH_FACTOR));
+        format!("{TEXT_SECTION}.{hash}")
+    }
+
+    /// `.nv_debug_line_sass`. In objects it names the section of the text.
+    pub(super) fn machine(&self, code_bytes: &[u64], relocatable: bool) -> Section {
+        let text = File { number: 1, name: self.text_name(relocatable), ..File::default() };
+        let files = if relocatable { &[text][..] } else { &[] };
+        let mut program = Program::new(files);
         for (i, (rows, &end)) in self.kernels.iter().zip(code_bytes).enumerate() {
             program.start(i);
             let mut last = 0;
             for row in rows.iter().filter(|row| row.ptx_line > 0) {
                 if row.ptx_line != last {
                     last = row.ptx_line;
-                    program.row(row.at, 0, last, (0, 0));
+                    program.row(row.at, relocatable.into(), last, (0, 0));
                 }
             }
             program.end(end);
@@ -317,7 +327,7 @@ fn special(lines: i64, bytes: u64) -> Option<u8> {
 }
 
 /// A number in LEB128.
-fn unsigned(out: &mut Vec<u8>, mut value: u64) {
+pub(super) fn unsigned(out: &mut Vec<u8>, mut value: u64) {
     loop {
         let low = (value & 0x7f) as u8;
         value >>= 7;
@@ -393,7 +403,7 @@ mod tests {
              1f0029001000101"
         );
         assert_eq!(source.relocs[0].at, 0x3e);
-        let machine = lines.machine(&[0x100]);
+        let machine = lines.machine(&[0x100], false);
         assert_eq!(
             hex(&machine.bytes[0x1a..]),
             "0009020000000000000000040003040 1f70305022001f0f1f1f10290010001 01".replace(' ', "")

@@ -6,8 +6,11 @@
 //! before sm_90.
 
 use super::data::{Data, Referent, Reloc};
+use super::debug::{Debug, frame};
 use super::elf::{Binding, Body, Format, Image, Section, SectionId, Symbol, SymbolId, SymbolKind};
 use super::info::{Attribute, Records, compat};
+use super::lines::Lines;
+use super::note::Unwound;
 use super::numbers::*;
 use super::symbols::Names;
 use super::{LinkFunction, Linker, note};
@@ -29,7 +32,8 @@ const COMMON_ENTRY: u64 = 68;
 /// What code adds to indices of lists of targets.
 const TABLE_BIAS: i64 = 0x8000;
 
-/// Makes an object of all functions of a module. `arguments` is recorded as the tool's command line.
+/// Makes an object of all functions of a module. `arguments` is recorded as the tool's command line; `lines` has rows for
+/// each function.
 ///
 /// # Errors
 /// `Unsupported` for what objects of ours do not have yet.
@@ -38,15 +42,19 @@ pub fn object(
     functions: &[LinkFunction<'_>],
     options: &Options,
     arguments: &str,
+    lines: Option<&Lines>,
+    debug: Option<&Debug>,
 ) -> Result<Vec<u8>, CodegenError> {
     let target = Target::of(options.sm)
         .ok_or_else(|| CodegenError::unsupported(SrcId(0), format!("code for {}", options.sm)))?;
-    if target.cubin.rela && !target.cubin.refinalises {
-        let what =
-            format!("objects for {}: linkers want the code that their finaliser reads beside it", options.sm);
-        return Err(CodegenError::unsupported(SrcId(0), what));
+    if let Some(function) = functions.iter().find(|function| function.input.returns.len() > 1) {
+        let what = format!(
+            "'{}' has several results, which the calling convention of objects has no place for",
+            function.input.name
+        );
+        return Err(CodegenError::Limit { at: SrcId(0), what });
     }
-    Linker::new(program, &[], functions, options, target).object(arguments)
+    Linker::new(program, &[], functions, options, target).object(arguments, lines, debug)
 }
 
 /// What a relocation of code or data names.
@@ -72,7 +80,12 @@ struct Open {
 }
 
 impl Linker<'_> {
-    fn object(mut self, arguments: &str) -> Result<Vec<u8>, CodegenError> {
+    fn object(
+        mut self,
+        arguments: &str,
+        lines: Option<&Lines>,
+        debug: Option<&Debug>,
+    ) -> Result<Vec<u8>, CodegenError> {
         let (globals, constants) = (self.global_data()?, self.constant_data()?);
         let of_name: FxHashMap<&str, usize> =
             self.functions.iter().enumerate().map(|(i, f)| (f.code.name.as_str(), i)).collect();
@@ -97,8 +110,47 @@ impl Linker<'_> {
 
         // Sections that describe the code. Tools look for the notes after the frames.
         let sizes: Vec<u64> = code.iter().map(|words| words.len() as u64 * WORD).collect();
-        let (frame_bytes, frame_addresses) = note::debug_frame(&sizes);
+        let sm = sass::Sm(self.options.sm.number as u8);
+        let unwound: Vec<Unwound> = code
+            .iter()
+            .zip(&sizes)
+            .map(|(words, &code_bytes)| Unwound { code_bytes, frame: frame(sm, words) })
+            .collect();
+        let (frame_bytes, frame_addresses) = note::debug_frame(&unwound);
         let frames = self.image.add_section(Self::plain(".debug_frame", SHT_PROGBITS, 0, 1, frame_bytes));
+        let mut line_tables = Vec::new();
+        if let Some(lines) = lines {
+            let text_name = lines.text_name(true);
+            for (name, table) in
+                [(".debug_line", lines.source(&sizes)), (".nv_debug_line_sass", lines.machine(&sizes, true))]
+            {
+                let id = self.image.add_section(Self::plain(name, SHT_PROGBITS, 0, 1, table.bytes));
+                line_tables.push((name, id, table.relocs));
+            }
+            // With all debug data they are one of them.
+            let strings: &[u8] = if debug.is_some() { &[] } else { &lines.strings };
+            for (name, bytes) in [(".debug_str", strings), (&*text_name, &lines.text)] {
+                if !bytes.is_empty() {
+                    self.image.add_section(Self::plain(name, SHT_PROGBITS, 0, 1, bytes.to_vec()));
+                }
+            }
+        }
+        // Sections that debug data name, and what stands in these for others.
+        let mut named_sections: Vec<(&str, SectionId)> = Vec::new();
+        let own = debug.map_or(&[][..], |debug| &debug.sections);
+        for section in own {
+            let bytes = section.bytes.clone();
+            let id = self.image.add_section(Self::plain(section.name.as_str(), SHT_PROGBITS, 0, 1, bytes));
+            named_sections.push((&section.name, id));
+        }
+        named_sections.extend(line_tables.iter().map(|&(name, id, _)| (name, id)));
+        for section in own {
+            let find = |name: &str| named_sections.iter().position(|(known, _)| *known == name);
+            let relocs = section.relocs(&self.env.variables, &find);
+            let id = find(&section.name).map(|at| named_sections[at].1);
+            line_tables
+                .extend(id.filter(|_| !relocs.is_empty()).map(|id| (section.name.as_str(), id, relocs)));
+        }
         let tool_note = self.image.add_section(Self::plain(
             ".note.nv.tkinfo",
             SHT_NOTE,
@@ -112,7 +164,7 @@ impl Linker<'_> {
         let cuda_note = self.image.add_section(cuda_note);
         let module_info = self.section(".nv.info", SHT_CUDA_INFO, 0, 4, 0);
         if self.target.cubin.rela {
-            let bytes = compat(self.options.sm, self.target);
+            let bytes = compat(self.options.sm);
             let compat = self.image.add_section(Self::plain(".nv.compat", SHT_CUDA_COMPAT, 0, 4, bytes));
             let note = self.image.section_mut(cuda_note);
             note.flags |= SHF_INFO;
@@ -138,6 +190,12 @@ impl Linker<'_> {
         let initial_relocs = data_relocs(&mut self, ".nv.global.init", globals.initialised.as_ref());
         let constant_relocs = data_relocs(&mut self, ".nv.constant3", constants.as_ref());
 
+        let line_tables: Vec<(SectionId, SectionId, Vec<Reloc>)> = line_tables
+            .into_iter()
+            .map(|(name, id, relocs)| {
+                (self.section(&format!(".rela{name}"), SHT_RELA, SHF_INFO, 8, 24), id, relocs)
+            })
+            .collect();
         let frame_relocs = self.section(".rela.debug_frame", SHT_RELA, SHF_INFO, 8, 24);
 
         // Sections that are loaded.
@@ -215,6 +273,9 @@ impl Linker<'_> {
             table.add(section(name, id), None);
         }
         table.add(section(".debug_frame", frames), Some(Key::Frames));
+        for (i, &(name, id)) in named_sections.iter().enumerate() {
+            table.add(section(name, id), Some(Key::Debug(i)));
+        }
         for i in 0..names.len() {
             table.add(section(&format!(".text.{}", names[i]), text[i]), None);
             if let Some(id) = parameters[i] {
@@ -302,6 +363,23 @@ impl Linker<'_> {
         let ids = table.finish(&mut self.image);
         let id = |named: Named| ids.get(&Key::Named(named)).copied().unwrap_or(SymbolId(0));
 
+        let env = self.env;
+        let entries = |relocs: &[Reloc]| -> Vec<u8> {
+            let bytes = relocs.iter().flat_map(|reloc| {
+                let named = match reloc.symbol {
+                    Referent::Variable(i) => Some(Named::Variable(i)),
+                    Referent::Extern(i) => by_index(env, i),
+                    Referent::Kernel(i) => Some(Named::Own(i)),
+                    Referent::Section(i) => {
+                        let symbol = ids.get(&Key::Debug(i)).copied().unwrap_or(SymbolId(0));
+                        return entry(reloc.at, symbol, reloc.kind, reloc.addend);
+                    }
+                };
+                entry(reloc.at, named.map_or(SymbolId(0), id), reloc.kind, reloc.addend)
+            });
+            bytes.collect()
+        };
+
         // What names symbols.
         for i in 0..names.len() {
             let f = self.functions[i];
@@ -338,16 +416,12 @@ impl Linker<'_> {
             (constant_relocs, constant3, constants.as_ref()),
         ] {
             let (Some(section), Some(of), Some(data)) = (section, of, data) else { continue };
-            let bytes = data.relocs.iter().flat_map(|reloc: &Reloc| {
-                let named = match reloc.symbol {
-                    Referent::Variable(i) => Some(Named::Variable(i)),
-                    Referent::Extern(i) => by_index(self.env, i),
-                    Referent::Kernel(_) => None,
-                };
-                entry(reloc.at, named.map_or(SymbolId(0), id), reloc.kind, reloc.addend)
-            });
-            let bytes = bytes.collect();
+            let bytes = entries(&data.relocs);
             self.fill(section, of, bytes);
+        }
+        for (section, of, relocs) in &line_tables {
+            let bytes = entries(relocs);
+            self.fill(*section, *of, bytes);
         }
         let frames_id = ids.get(&Key::Frames).copied().unwrap_or(SymbolId(0));
         let described = frame_addresses.iter().enumerate().flat_map(|(i, &at)| {
@@ -360,7 +434,7 @@ impl Linker<'_> {
         self.image.section_mut(module_info).body = Body::Bytes(self.object_records(&id));
         self.describe_calls(call_graph, prototypes, &open, &foreign, &by_index, &id);
         let format = Format {
-            e_flags: 0x0600_0000 | u32::from(self.options.sm.number) << 8 | self.target.cubin.flags,
+            e_flags: cuda_note.0 << 24 | u32::from(self.options.sm.number) << 8 | EF_CUDA_SASS,
             plain_header_segment: self.target.cubin.rela,
             relocatable: true,
         };
@@ -651,6 +725,8 @@ enum Key {
     Parameters(usize),
     /// The frame description.
     Frames,
+    /// A section that debug data name.
+    Debug(usize),
 }
 
 /// Symbols in the making; local ones come first.

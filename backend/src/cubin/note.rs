@@ -53,21 +53,44 @@ const FRAME_COMMON: [u8; 40] = [
 ];
 const FRAME_COMMON_TAIL: [u8; 8] = [0x08, 0x81, 0x80, 0x80, 0x28, 0, 0, 0]; // same_value R1
 
-/// `.debug_frame` for functions of the given code sizes, and the offset of each one's address.
-pub(super) fn debug_frame(code_bytes: &[u64]) -> (Vec<u8>, Vec<u64>) {
+/// The code of a function to a debugger that unwinds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Unwound {
+    pub(super) code_bytes: u64,
+    /// From which byte on its frame is there, and how large it is.
+    pub(super) frame: Option<(u32, u32)>,
+}
+
+/// `.debug_frame` for functions, and the offset of each one's address.
+pub(super) fn debug_frame(functions: &[Unwound]) -> (Vec<u8>, Vec<u64>) {
     let (mut out, mut addresses) = (Vec::new(), Vec::new());
-    for &size in code_bytes {
+    for function in functions {
         let common = out.len() as u64;
         out.extend(FRAME_COMMON);
         out.extend(FRAME_COMMON_TAIL);
+        let rules = rules(function.frame);
         out.extend(0xffff_ffff_u32.to_le_bytes());
-        out.extend(0x2c_u64.to_le_bytes());
+        out.extend((24 + rules.len() as u64).to_le_bytes());
         out.extend(common.to_le_bytes());
         addresses.push(out.len() as u64);
         out.extend(0u64.to_le_bytes());
-        out.extend(size.to_le_bytes());
-        // advance_loc4 4 twice, def_cfa R1 0.
-        out.extend([4, 4, 0, 0, 0, 4, 4, 0, 0, 0, 0x0c, 0x81, 0x80, 0x80, 0x28, 0, 0, 0, 0, 0]);
+        out.extend(function.code_bytes.to_le_bytes());
+        out.extend(rules);
     }
     (out, addresses)
+}
+
+/// Where the caller's frame ends: at R1, and so many bytes above once a function has its own.
+fn rules(frame: Option<(u32, u32)>) -> Vec<u8> {
+    // advance_loc4 4 twice, def_cfa R1 0.
+    const NONE: [u8; 20] = [4, 4, 0, 0, 0, 4, 4, 0, 0, 0, 0x0c, 0x81, 0x80, 0x80, 0x28, 0, 0, 0, 0, 0];
+    let Some((at, bytes)) = frame else { return NONE.to_vec() };
+    // def_cfa R1 0, advance_loc4 by units of four bytes, def_cfa R1 size.
+    let mut out = vec![0x0c, 0x81, 0x80, 0x80, 0x28, 0, 4];
+    out.extend((at / 4).to_le_bytes());
+    out.extend([0x0c, 0x81, 0x80, 0x80, 0x28]);
+    super::lines::unsigned(&mut out, bytes.into());
+    // Up to a multiple of four with operations that do nothing.
+    out.resize(out.len().next_multiple_of(4), 0);
+    out
 }

@@ -20,6 +20,10 @@ pub(super) const SHF_ALLOC: u64 = 2;
 pub(super) const SHF_EXEC: u64 = 4;
 pub(super) const SHF_INFO: u64 = 0x40;
 
+/// In `e_flags`: the file has machine code, and nothing from which other hardware of the family makes its own. Files with
+/// that too, which ptxas writes from sm_100 on, have 2 in its place.
+pub(super) const EF_CUDA_SASS: u32 = 4;
+
 /// `st_other` of an entry point.
 pub(super) const STO_CUDA_ENTRY: u8 = 0x10;
 /// `st_other` of the reserved shared memory's alias.
@@ -42,6 +46,15 @@ pub(super) const R_CUDA_ABS32_HI_32: u32 = 57;
 pub(super) const R_CUDA_ABS16_32: u32 = 59;
 pub(super) const R_CUDA_CONST_FIELD21_38: u32 = 66;
 
-/// Relocations: a 64-bit address, and a 64-bit generic address.
+/// Relocations: the numbers of textures, samplers (in the upper bits of a word, and as a word) and surfaces.
+pub(super) const R_CUDA_TEX_HEADER_INDEX: u32 = 6;
+pub(super) const R_CUDA_SAMP_HEADER_INDEX: u32 = 7;
+pub(super) const R_CUDA_SAMP_HEADER_INDEX_0: u32 = 101;
+pub(super) const R_CUDA_SURF_HEADER_INDEX: u32 = 52;
+/// Relocations: addresses of 32 and 64 bits, and a 64-bit generic address.
+pub(super) const R_CUDA_32: u32 = 1;
 pub(super) const R_CUDA_64: u32 = 2;
 pub(super) const R_CUDA_G64: u32 = 4;
+/// The lowest byte of either; the kinds of the other seven follow.
+pub(super) const R_CUDA_8_0: u32 = 76;
+pub(super) const R_CUDA_G8_0: u32 = 84;

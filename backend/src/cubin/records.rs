@@ -8,7 +8,7 @@ use crate::assemble::JumpTable;
 use crate::input::{Param, Symbol as Name};
 use crate::ori::ir::TensorUse;
 use crate::target::SMALL_PARAM_BYTES;
-use ptx_isa::Space;
+use ptx_isa::{ScalarType, Space};
 
 impl Linker<'_> {
     pub(super) fn module_records(&self, names: &Names) -> Vec<u8> {
@@ -111,6 +111,15 @@ impl Linker<'_> {
         if f.input.entry {
             r.half(Attribute::MaxregCount, attributes.max_registers as u16);
         }
+        let handles = self.handle_kinds(f);
+        let (textures, surfaces) =
+            (handles.contains(&ScalarType::TexRef), handles.contains(&ScalarType::SurfRef));
+        if surfaces && !rela {
+            r.byte(Attribute::BindlessSurfaceBank, 0);
+        }
+        if textures && !rela {
+            r.byte(Attribute::BindlessTextureBank, 0);
+        }
         let externs: Vec<u32> = match self.options.relocatable {
             true => names.externs.iter().map(|(_, symbol)| symbol.0).collect(),
             false => self.externs(f, names).map(|symbol| symbol.0).collect(),
@@ -165,6 +174,10 @@ impl Linker<'_> {
                 bank(&mut r);
             }
             workaround(&mut r);
+            if !handles.is_empty() {
+                r.byte(Attribute::BindlessTextureBank, 0);
+                r.byte(Attribute::BindlessSurfaceBank, 0);
+            }
         }
         r.into_bytes()
     }

@@ -1,11 +1,14 @@
 //! Relocations of data and of the frame description.
 
-use super::Linker;
 use super::data::{Referent, Reloc};
 use super::elf::{Body, Image, SectionId, SymbolId};
 use super::numbers::{SHF_INFO, SHT_REL, SHT_RELA};
 use super::sections::{About, Loaded};
 use super::symbols::Names;
+use super::{LinkFunction, Linker};
+
+/// The name of a kernel's constant bank 0, without that of the kernel.
+pub(super) const PARAMETERS: &str = ".nv.constant0.";
 
 /// A relocation section whose entries wait for the symbols.
 pub(super) struct PendingRelocs<'n> {
@@ -62,6 +65,8 @@ impl Linker<'_> {
                     Referent::Extern(i) => {
                         names.externs.iter().find(|(index, _)| *index == i).map_or(SymbolId(0), |(_, id)| *id)
                     }
+                    // Sections of executables are resolved.
+                    Referent::Section(_) => SymbolId(0),
                 };
                 bytes.extend(r.at.to_le_bytes());
                 bytes.extend((u64::from(symbol.0) << 32 | u64::from(r.kind)).to_le_bytes());
@@ -74,6 +79,10 @@ impl Linker<'_> {
                 ".nv.constant3" => loaded.constant3,
                 ".nv.global.init" => loaded.init,
                 ".debug_frame" => Some(about.frame),
+                _ if of.starts_with(PARAMETERS) => {
+                    let own = |f: &LinkFunction<'_>| of.strip_prefix(PARAMETERS) == Some(&*f.code.name);
+                    self.functions.iter().position(own).map(|i| loaded.parameters[i])
+                }
                 _ => about.lines.iter().find(|(name, _)| *name == of).map(|&(_, section)| section),
             };
             let section = self.image.section_mut(section);

@@ -17,8 +17,8 @@ const REL_ACTION: [u8; 16] = [0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0,
 /// Sections that describe the file.
 pub(super) struct About {
     pub(super) frame: SectionId,
-    /// Line tables, and what belongs to them, by name.
-    pub(super) lines: Vec<(&'static str, SectionId)>,
+    /// Line tables and debug data, by name.
+    pub(super) lines: Vec<(String, SectionId)>,
     pub(super) tool_note: SectionId,
     pub(super) cuda_note: SectionId,
     pub(super) module_info: SectionId,
@@ -60,6 +60,7 @@ impl Linker<'_> {
         arguments: &str,
         frames: Vec<u8>,
         tables: Option<Tables>,
+        debug: Vec<(&str, Vec<u8>)>,
     ) -> About {
         let frame = self.image.add_section(Self::plain(".debug_frame", SHT_PROGBITS, 0, 1, frames));
         let mut lines = Vec::new();
@@ -71,9 +72,14 @@ impl Linker<'_> {
                 (".nv_debug_ptx_txt", tables.text, true),
             ] {
                 if always || !bytes.is_empty() {
-                    lines.push((name, self.image.add_section(Self::plain(name, SHT_PROGBITS, 0, 1, bytes))));
+                    let id = self.image.add_section(Self::plain(name, SHT_PROGBITS, 0, 1, bytes));
+                    lines.push((name.to_owned(), id));
                 }
             }
+        }
+        for (name, bytes) in debug {
+            let id = self.image.add_section(Self::plain(name, SHT_PROGBITS, 0, 1, bytes));
+            lines.push((name.to_owned(), id));
         }
         let tool_note = Self::plain(".note.nv.tkinfo", SHT_NOTE, 0x200_0000, 4, note::tool(arguments));
         let tool_note = self.image.add_section(tool_note);
@@ -83,8 +89,7 @@ impl Linker<'_> {
         let cuda_note = self.image.add_section(cuda_note);
         let module_info = self.linked(Self::plain(".nv.info", SHT_CUDA_INFO, 0, 4, Vec::new()));
         if self.target.cubin.rela {
-            let compat =
-                Self::plain(".nv.compat", SHT_CUDA_COMPAT, 0, 4, info::compat(self.options.sm, self.target));
+            let compat = Self::plain(".nv.compat", SHT_CUDA_COMPAT, 0, 4, info::compat(self.options.sm));
             let compat = self.image.add_section(compat);
             let note = self.image.section_mut(cuda_note);
             note.flags |= SHF_INFO;

@@ -36,7 +36,7 @@ impl Linker<'_> {
         symbols.push(section_symbol(about.tool_note, ".note.nv.tkinfo"));
         symbols.push(section_symbol(about.cuda_note, ".note.nv.cuinfo"));
         symbols.push(section_symbol(about.frame, ".debug_frame"));
-        symbols.extend(about.lines.iter().map(|&(name, section)| section_symbol(section, name)));
+        symbols.extend(about.lines.iter().map(|(name, section)| section_symbol(*section, name)));
         symbols.push(section_symbol(about.callgraph, ".nv.callgraph"));
         symbols.extend(about.action.map(|section| section_symbol(section, ".nv.rel.action")));
         for (name, section) in [
@@ -63,7 +63,7 @@ impl Linker<'_> {
         self.resolve_places(loaded.init, loaded.zeroed, loaded.constant3);
         let mut parts = vec![Vec::new(); self.kernels.len()];
         self.part_symbols(&mut symbols, loaded, Binding::Local, &mut parts);
-        let variables = self.variable_symbols(&mut symbols);
+        let mut variables = self.variable_symbols(&mut symbols);
         for binding in [Binding::Global, Binding::Weak] {
             self.part_symbols(&mut symbols, loaded, binding, &mut parts);
         }
@@ -118,6 +118,7 @@ impl Linker<'_> {
                 size: 0,
             });
         }
+        self.handle_symbols(&mut symbols, &mut variables);
         self.image.set_symbols(symbols);
         Names { parameters, variables, kernels, parts, externs }
     }

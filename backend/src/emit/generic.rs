@@ -23,6 +23,9 @@ impl Emitter<'_> {
             }
             // The registers are where the convention has them.
             Op::Params | Op::Results => Ok(()),
+            Op::Hold => Ok(()),
+            Op::Settle { registers } => self.settled(inst, registers),
+            Op::EndGroup => self.end_product_group(inst),
             Op::Call { .. } | Op::CallTo { .. } | Op::CallRoutine { .. } => self.call(inst),
             Op::Target { table } => self.target_entry(inst, table),
             Op::Locate { link } => self.locate(inst, link),
@@ -30,8 +33,10 @@ impl Emitter<'_> {
             Op::Bssy { .. } => self.set_barrier(inst),
             Op::Bar { .. } => self.barrier(inst),
             Op::Warpsync => self.warpsync(inst),
-            Op::Handle => self.handle(inst),
-            Op::Tex { .. } | Op::Txq { .. } | Op::Suld { .. } | Op::Sust { .. } => self.texture(inst),
+            Op::Tex { .. } | Op::Txq { .. } => self.texture(inst),
+            Op::Suld { .. } | Op::Sust { .. } | Op::SustElements { .. } | Op::Sured { .. } => {
+                self.surface(inst)
+            }
             Op::Bpt { .. } => self.stop(inst),
             Op::Hgmma { .. }
             | Op::HgmmaRegisters { .. }

@@ -1,24 +1,74 @@
-//! Products of warp groups that follow each other go on together: one wait for all of them.
+//! Products of warp groups go on beside the code; nothing touches their registers before they are over.
 //!
-//! Before: each is in a group of its own, which is waited for behind it. After: where nothing stands between two but
-//! computations on other registers, the first is not waited for, and the second ends the group of both.
+//! Before: a product may have any registers, in every block groups end where the input has their end, and waits are those
+//! of the input. Each product has an arrival before it.
+//! After: control leaves a block with all its groups ended. Where an instruction touches a register that a product still
+//! reads or writes, a wait stands before it that leaves no more groups than have begun since. Products that follow each
+//! other share an arrival.
+//!
+//! A program that keeps to the rules of `wgmma` gets no waits but its own, as long as the allocator gives no register of a
+//! product to another value. Either way the code is right.
 
-use crate::mach::{Effect, MachInst};
+use crate::mach::{Block, Effect, MachInst};
 use sass::{Field, Inst, RegFile, RegUse, Role, Sm};
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
 
-/// The registers of products under way: of sums, and of rows.
-#[derive(Default)]
-struct Busy(Vec<RegUse>);
+/// What the field of a product that may end a group says: it does, or not.
+pub(super) const GROUP: u64 = 0;
+pub(super) const NO_GROUP: u64 = 7;
 
-impl Busy {
-    fn touches(&self, of: &RegUse) -> bool {
-        self.0.iter().any(|busy| overlap(busy, of))
+/// More groups than a wait can leave.
+const MANY: u8 = 9;
+
+fn is_product(inst: &Inst) -> bool {
+    matches!(inst.form().mnemonic, "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA")
+}
+
+fn is_arrival(inst: &Inst) -> bool {
+    inst.form().name == "WARPGROUP.ARRIVE"
+}
+
+/// How many groups a wait leaves.
+fn wait(inst: &Inst) -> Option<u8> {
+    (inst.form().name == "WARPGROUP.DEPBAR").then(|| inst.get(Field::Imm2).unwrap_or(0) as u8)
+}
+
+fn ends_group(inst: &Inst) -> bool {
+    is_product(inst) && inst.get(Field::Scoreboard) == Some(GROUP)
+}
+
+/// Ends a group with the last product, if one has begun that is in none.
+pub(super) fn close(insts: &mut [MachInst]) -> bool {
+    match insts.iter_mut().rev().find(|made| is_product(&made.inst)) {
+        Some(last) if !ends_group(&last.inst) => {
+            last.inst.set(Field::Scoreboard, GROUP);
+            true
+        }
+        _ => false,
     }
+}
 
-    /// A sum that is one of these is added to in its place.
-    fn goes_on(&self, sum: &RegUse) -> bool {
-        !self.touches(sum) || self.0.iter().any(|busy| (busy.index, busy.count) == (sum.index, sum.count))
+/// Makes the products of a function right.
+pub(super) fn settle(sm: Sm, blocks: &mut [Block]) {
+    if !blocks.iter().flat_map(|block| &block.insts).any(|made| is_product(&made.inst)) {
+        return;
     }
+    for block in blocks.iter_mut() {
+        close(&mut block.insts);
+    }
+    // Waits are only added, and what one is added for is over before it from then on.
+    while add_waits(sm, blocks) {}
+    for block in blocks {
+        share_arrivals(sm, &mut block.insts);
+    }
+}
+
+/// The general registers of an instruction.
+fn general(sm: Sm, inst: &Inst) -> SmallVec<[RegUse; 4]> {
+    let mut all = SmallVec::new();
+    inst.uses(sm).filter(|of| of.file == RegFile::R && of.count > 0).for_each(|of| all.push(of));
+    all
 }
 
 fn overlap(a: &RegUse, b: &RegUse) -> bool {
@@ -26,60 +76,147 @@ fn overlap(a: &RegUse, b: &RegUse) -> bool {
     u16::from(a.index) < end(b) && u16::from(b.index) < end(a)
 }
 
-/// The general registers of an instruction.
-fn general(sm: Sm, inst: &Inst) -> Vec<RegUse> {
-    let mut all = Vec::new();
-    inst.uses(sm).filter(|of| of.file == RegFile::R && of.count > 0).for_each(|of| all.push(of));
-    all
+/// A product under way.
+#[derive(Clone, PartialEq, Eq)]
+struct Begun {
+    /// The block and the place there of the product.
+    at: (usize, usize),
+    used: SmallVec<[RegUse; 4]>,
+    /// The fewest groups that have ended since it began, its own included.
+    ended: u8,
 }
 
-pub(super) fn is_product(inst: &Inst) -> bool {
-    matches!(inst.form().mnemonic, "HGMMA" | "IGMMA" | "QGMMA")
+impl Begun {
+    /// Whether an instruction that uses registers has to wait for it.
+    fn hinders(&self, inst: &Inst, used: &[RegUse]) -> bool {
+        if matches!(inst.form().mnemonic, "CALL" | "RET" | "EXIT") {
+            return true;
+        }
+        let sum = |of: &&RegUse| of.role == Role::Dst;
+        // What is added to in its place is added to in order.
+        let (own, theirs) = (used.iter().find(sum), self.used.iter().find(sum));
+        let goes_on = is_product(inst)
+            && own.zip(theirs).is_some_and(|(a, b)| (a.index, a.count) == (b.index, b.count));
+        let conflicts = |mine: &RegUse, its: &RegUse| {
+            let written = [mine, its].map(|of| matches!(of.role, Role::Dst | Role::C));
+            let in_order = goes_on && written == [true, true];
+            overlap(mine, its) && !in_order && (mine.role == Role::Dst || its.role == Role::Dst)
+        };
+        used.iter().any(|mine| self.used.iter().any(|its| conflicts(mine, its)))
+    }
 }
 
-/// Joins the products of one block.
-pub(super) fn join(sm: Sm, insts: &mut Vec<MachInst>) {
-    let mut busy = Busy::default();
-    // What was written since the first of them.
-    let mut fresh = Busy::default();
-    // The last product; its wait follows it.
-    let mut last: Option<usize> = None;
+/// Products under way at a point, by their places.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct InFlight(Vec<Begun>);
+
+impl InFlight {
+    /// Passes an instruction.
+    fn pass(&mut self, sm: Sm, inst: &Inst, at: (usize, usize)) {
+        if let Some(left) = wait(inst) {
+            self.0.retain(|begun| begun.ended <= left);
+        }
+        if is_product(inst) {
+            self.0.retain(|begun| begun.at != at);
+            let place = self.0.partition_point(|begun| begun.at < at);
+            self.0.insert(place, Begun { at, used: general(sm, inst), ended: 0 });
+            if ends_group(inst) {
+                self.0.iter_mut().for_each(|begun| begun.ended = (begun.ended + 1).min(MANY));
+            }
+        }
+    }
+
+    /// Adds what is under way on another path; tells whether that is news.
+    fn unite(&mut self, other: &InFlight) -> bool {
+        let mut changed = false;
+        for new in &other.0 {
+            match self.0.binary_search_by_key(&new.at, |begun| begun.at) {
+                Ok(i) => {
+                    changed |= new.ended < self.0[i].ended;
+                    self.0[i].ended = self.0[i].ended.min(new.ended);
+                }
+                Err(i) => {
+                    self.0.insert(i, new.clone());
+                    changed = true;
+                }
+            }
+        }
+        changed
+    }
+}
+
+/// Adds waits where products that are under way hinder an instruction. False if there are none.
+fn add_waits(sm: Sm, blocks: &mut [Block]) -> bool {
+    let mut entry: Vec<InFlight> = vec![InFlight::default(); blocks.len()];
+    let mut work: BTreeSet<usize> = (0..blocks.len()).collect();
+    while let Some(b) = work.pop_first() {
+        let mut state = entry[b].clone();
+        for (at, made) in blocks[b].insts.iter().enumerate() {
+            state.pass(sm, &made.inst, (b, at));
+        }
+        for next in &blocks[b].successors {
+            if entry[next.index()].unite(&state) {
+                work.insert(next.index());
+            }
+        }
+    }
+    let mut added = false;
+    for (b, (block, mut state)) in blocks.iter_mut().zip(entry).enumerate() {
+        let mut made = Vec::with_capacity(block.insts.len());
+        for (at, inst) in std::mem::take(&mut block.insts).into_iter().enumerate() {
+            let used = general(sm, &inst.inst);
+            let hinder = state.0.iter().filter(|begun| begun.hinders(&inst.inst, &used));
+            if let Some(ended) = hinder.map(|begun| begun.ended).min() {
+                // Its group is open: that ends with the last product before this.
+                if ended == 0 && close(&mut made) {
+                    state.0.iter_mut().for_each(|begun| begun.ended = (begun.ended + 1).min(MANY));
+                }
+                let left = ended.max(1) - 1;
+                // It comes before the arrival.
+                let place = made.len()
+                    - usize::from(made.last().is_some_and(|last: &MachInst| is_arrival(&last.inst)));
+                let wait = wait_for(sm, left);
+                state.pass(sm, &wait.inst, (b, at));
+                made.insert(place, wait);
+                added = true;
+            }
+            state.pass(sm, &inst.inst, (b, at));
+            made.push(inst);
+        }
+        block.insts = made;
+    }
+    added
+}
+
+/// A wait that leaves so many groups.
+fn wait_for(sm: Sm, left: u8) -> MachInst {
+    let form = sass::lookup(sm, "WARPGROUP.DEPBAR", "").expect("who has products can wait for them");
+    let mut inst = Inst::new(form);
+    inst.set(Field::Imm2, left.into());
+    MachInst { inst, src: None, target: None, link: None, effect: Effect::Fence { pinned: true } }
+}
+
+/// Removes arrivals before which no register of their product was written since the one before.
+fn share_arrivals(sm: Sm, insts: &mut Vec<MachInst>) {
+    let mut fresh: Option<Vec<RegUse>> = None;
     let mut dead = vec![false; insts.len()];
     for at in 0..insts.len() {
         let inst = &insts[at].inst;
-        let name = inst.form().name;
         if is_product(inst) {
             let used = general(sm, inst);
-            // Registers written after an arrival need another arrival.
-            let joins = used.iter().all(|of| {
-                !fresh.touches(of) && if of.role == Role::A { !busy.touches(of) } else { busy.goes_on(of) }
-            });
-            match last {
-                Some(before) if joins => {
-                    dead[before + 1] = true;
-                    dead[at - 1] = true;
-                    insts[before].inst.set(Field::Scoreboard, NO_GROUP);
-                }
-                _ => {
-                    busy.0.clear();
-                    fresh.0.clear();
+            let touched = |fresh: &[RegUse]| fresh.iter().any(|of| used.iter().any(|own| overlap(of, own)));
+            if at > 0 && is_arrival(&insts[at - 1].inst) {
+                dead[at - 1] = fresh.as_ref().is_some_and(|fresh| !touched(fresh));
+                if !dead[at - 1] {
+                    fresh = Some(Vec::new());
                 }
             }
-            busy.0.extend(used);
-            last = Some(at);
-        } else if name != "WARPGROUP.DEPBAR" && name != "WARPGROUP.ARRIVE" {
-            let plain = matches!(insts[at].effect, Effect::None | Effect::Convergent);
-            let used = general(sm, inst);
-            if !plain || used.iter().any(|of| busy.touches(of)) {
-                (busy, fresh, last) = Default::default();
-            } else if last.is_some() {
-                fresh.0.extend(used.into_iter().filter(|of| of.role == Role::Dst));
-            }
+        } else if wait(inst).is_some() {
+            fresh = None;
+        } else if let Some(fresh) = &mut fresh {
+            fresh.extend(general(sm, inst).into_iter().filter(|of| of.role == Role::Dst));
         }
     }
     let mut dead = dead.into_iter();
     insts.retain(|_| !dead.next().unwrap_or(false));
 }
-
-/// It ends no group.
-const NO_GROUP: u64 = 7;

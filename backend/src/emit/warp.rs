@@ -1,12 +1,13 @@
 //! Barriers, and what else of control needs more than a row.
 
-use super::Emitter;
 use super::builder::{Builder, PHASE, is_imm};
 use super::generic::operand;
+use super::{Emitter, products};
 use crate::CodegenError;
+use crate::input::SrcId;
 use crate::mach::{Effect, MachInst};
 use crate::ori::ir::{Dst, File, Inst, Reg, Src, SrcKind};
-use crate::ori::op::{BarMode, Op};
+use crate::ori::op::{BarMode, GroupFormat, Op};
 use crate::ori::operations::signature;
 use crate::ori::signature::Width;
 use sass::Field;
@@ -80,7 +81,7 @@ impl Emitter<'_> {
         self.push(bar, Some(inst.src), FENCE)
     }
 
-    /// A product of a warp group, in the registers of what is added, and the wait for it.
+    /// A product of a warp group, in the registers of what is added. It ends no group.
     pub(super) fn group_product(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         let pinned = Effect::Fence { pinned: true };
         let mut inst = inst.clone();
@@ -90,33 +91,47 @@ impl Emitter<'_> {
         };
         let Width::Exactly(count) = signature(&inst.op).dsts[0].width else { return Ok(()) };
         if let SrcKind::Reg(old) = inst.srcs[at].kind {
-            let rows = match inst.srcs[0].kind {
-                SrcKind::Reg(Reg { file: File::R, index }) => Some(index),
-                _ => None,
-            };
-            let overlaps = |index: u8| index < sum.index + count && sum.index < index + 4;
-            if old != sum && rows.is_some_and(overlaps) {
-                return Err(CodegenError::unsupported(inst.src, "a sum in the registers of a factor"));
-            }
-            let mut order: Vec<u8> = (0..count).collect();
-            if old.index < sum.index {
-                order.reverse();
-            }
-            for i in order.into_iter().filter(|_| old != sum) {
-                let register = |of: Reg| Reg { index: of.index + i, ..of };
-                let (to, from) = (Dst::Reg(register(sum)), Src::new(SrcKind::Reg(register(old))));
-                self.mov(&to, &from, Some(inst.src))?;
-            }
+            self.move_run(sum, old, count, inst.src)?;
             inst.srcs[at].kind = SrcKind::Reg(sum);
         }
         let arrive = Builder::new(self.sm, inst.src, "WARPGROUP.ARRIVE", "")?;
         self.push(arrive, Some(inst.src), pinned)?;
         let mut product = self.by_row(&inst)?;
-        product.text(Field::Scoreboard, "gsb0");
-        self.push(product, Some(inst.src), pinned)?;
-        let mut wait = Builder::new(self.sm, inst.src, "WARPGROUP.DEPBAR", "")?;
-        wait.value(Field::Imm2, 0);
-        self.push(wait, Some(inst.src), pinned)
+        product.value(Field::Scoreboard, products::NO_GROUP);
+        self.push(product, Some(inst.src), pinned)
+    }
+
+    /// Moves registers that follow each other.
+    fn move_run(&mut self, to: Reg, from: Reg, count: u8, at: SrcId) -> Result<(), CodegenError> {
+        let mut order: Vec<u8> = (0..count).collect();
+        if from.index < to.index {
+            order.reverse();
+        }
+        for i in order.into_iter().filter(|_| from != to) {
+            let register = |of: Reg| Reg { index: of.index + i, ..of };
+            self.mov(&Dst::Reg(register(to)), &Src::new(SrcKind::Reg(register(from))), Some(at))?;
+        }
+        Ok(())
+    }
+
+    /// A sum where its products left it, which is where the allocator wants it.
+    pub(super) fn settled(&mut self, inst: &Inst, registers: u8) -> Result<(), CodegenError> {
+        match (inst.dsts.first(), operand(inst, 0)?.kind) {
+            (Some(Dst::Reg(to)), SrcKind::Reg(from)) => self.move_run(*to, from, registers, inst.src),
+            _ => Ok(()),
+        }
+    }
+
+    /// The last product of the block ends its group; where there is none, one that computes nothing.
+    pub(super) fn end_product_group(&mut self, inst: &Inst) -> Result<(), CodegenError> {
+        if products::close(&mut self.out) {
+            return Ok(());
+        }
+        let nothing = Op::Hgmma { shape: 0, registers: 2, f32: false, format: GroupFormat::F16, layout: 0 };
+        let product = Inst::new(nothing, &[Dst::Sink], &[Src::ZERO, Src::ZERO, Src::FALSE], inst.src);
+        let mut product = self.by_row(&product)?;
+        product.value(Field::Scoreboard, products::GROUP);
+        self.push(product, Some(inst.src), Effect::Fence { pinned: true })
     }
 
     /// `R2UR`: newer targets say whether it takes the value of a chosen thread.

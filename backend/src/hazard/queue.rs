@@ -48,16 +48,23 @@ pub fn write_queue(sm: Sm, inst: &Inst) -> Option<Queue> {
     }
 }
 
-/// Whether the unit hands a result to a later instruction of its own before it is anywhere else: sums of products.
+/// Whether the unit hands a result to a later instruction of its own before it is anywhere else: sums of products, of
+/// doubles where they have eight rows.
 pub fn forwards(sm: Sm, producer: &Inst, consumer: &Inst, read: &RegUse) -> bool {
     let both = |is: &dyn Fn(&Inst) -> bool| is(producer) && is(consumer);
-    both(&is_group_product) || (both(&|inst| inst.class(sm) == Class::Dmma) && read.role == Role::C)
+    let eight_rows = |inst: &Inst| matches!(inst.text(Field::Size), None | Some(".8x8x4"));
+    let sum = both(&is_group_product) || both(&|inst| inst.class(sm) == Class::Dmma && eight_rows(inst));
+    sum && read.role == Role::C
 }
 
-/// Whether an instruction waits for products of groups of warps. For how many of the latest it does not wait is not
-/// considered.
-pub fn ends_group_products(inst: &Inst) -> bool {
-    inst.form().name == "WARPGROUP.DEPBAR"
+/// How many of the latest groups of products of groups of warps an instruction does not wait for, if it waits for them.
+pub fn group_wait(inst: &Inst) -> Option<u8> {
+    (inst.form().name == "WARPGROUP.DEPBAR").then(|| inst.get(Field::Imm2).unwrap_or(0) as u8)
+}
+
+/// Whether the products of groups of warps that began before, this one included, are a group from now on.
+pub fn ends_product_group(inst: &Inst) -> bool {
+    is_group_product(inst) && inst.get(Field::Scoreboard) == Some(0)
 }
 
 /// A product of a group of warps, which goes on beside the code: `WARPGROUP.DEPBAR` tells of it.

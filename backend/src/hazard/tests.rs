@@ -56,6 +56,43 @@ fn fixed_latencies_need_their_cycles() {
     );
 }
 
+/// A wait for products of warp groups ends those of all groups but the latest ones.
+#[test]
+fn products_end_by_groups() {
+    let found = |wait: &str, last: &str| {
+        let lines = [
+            "s1: HGMMA.64x8x16.F32 R24, gdesc[UR4], RZ, !UPT, gsb0",
+            "s1: HGMMA.64x8x16.F32 R28, R32, gdesc[UR8], RZ, !UPT, gsb0",
+            wait,
+            last,
+        ];
+        let sm = Sm(90);
+        let parse = |(at, line): (usize, &&str)| {
+            let (_, text) = line.split_once(": ").expect("control: text");
+            let mut inst = sass::parse(sm, text, at as u64 * 16).expect("an instruction");
+            (inst.control.stall, inst.control.yield_) = (15, true);
+            inst
+        };
+        let code: Vec<Inst> = lines.iter().enumerate().map(parse).collect();
+        check(sm, &code, &[]).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let (but_one, all) = ("s2: WARPGROUP.DEPBAR.LE gsb0, 0x1", "s2: WARPGROUP.DEPBAR.LE gsb0, 0x0");
+    assert_eq!(found(but_one, "s5: FADD R0, R24, R25"), [""; 0]);
+    assert_eq!(
+        found(but_one, "s5: FADD R0, R28, R24"),
+        ["0x0030: ReadAfterWrite of R28 after 0x0010, no wait"]
+    );
+    assert_eq!(found(but_one, "s5: FADD R0, R32, R33"), [""; 0]);
+    assert_eq!(found(but_one, "s5: MOV R33, 0x1"), ["0x0030: WriteAfterRead of R33 after 0x0010, no wait"]);
+    assert_eq!(found(all, "s5: FADD R33, R28, R24"), [""; 0]);
+    // A factor is no sum that is added to in order.
+    assert_eq!(found("s1: NOP", "s1: HGMMA.64x8x16.F32 R24, gdesc[UR4], R24"), [""; 0]);
+    assert_eq!(
+        found("s1: NOP", "s1: HGMMA.64x8x16.F32 R40, R24, gdesc[UR8], RZ, !UPT")[0],
+        "0x0030: ReadAfterWrite of R24 after 0x0000, no wait"
+    );
+}
+
 /// Where the threads are together a `BRA.DIV` falls through, and what follows it is in progress where paths join.
 #[test]
 fn a_branch_for_diverged_threads_may_not_be_taken() {

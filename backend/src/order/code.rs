@@ -105,7 +105,7 @@ impl Code {
                 continue;
             }
             let Some(rank) = line.and_then(|src| program.rank(src)) else {
-                if is_constant(inst) {
+                if is_constant(inst) || awaits_registers(inst) {
                     continue;
                 }
                 let src = line.unwrap_or_default();
@@ -231,6 +231,11 @@ fn part(sm: Sm, inst: &Inst) -> Option<Part> {
 /// `@!PT`: it does nothing.
 fn is_never(inst: &Inst) -> bool {
     inst.get(Field::Guard) == Some(PT) && inst.get(Field::GuardNot) == Some(1)
+}
+
+/// A wait for products of warp groups, which stands where their registers are wanted, whatever statement that is of.
+fn awaits_registers(inst: &Inst) -> bool {
+    inst.form().name == "WARPGROUP.DEPBAR"
 }
 
 fn is_constant(inst: &Inst) -> bool {

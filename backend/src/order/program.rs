@@ -117,7 +117,8 @@ impl Statement {
         };
         let what = match instr.opcode.form {
             FormId::Ld | FormId::Ldu => What::Load,
-            FormId::St => What::Store,
+            FormId::St | FormId::MultimemSt => What::Store,
+            FormId::MultimemRed => What::Update,
             FormId::Atom | FormId::Red | FormId::AtomVector | FormId::RedVector => What::Update,
             FormId::Ldmatrix | FormId::LdmatrixBytes | FormId::LdmatrixUnpack => What::Load,
             FormId::WmmaLoad | FormId::WmmaLoadC => What::Load,
@@ -166,6 +167,9 @@ impl Statement {
             | FormId::StAsync
             | FormId::StBulk
             | FormId::WgmmaMma
+            | FormId::WgmmaMmaSp
+            | FormId::WgmmaMmaBits
+            | FormId::WgmmaWaitGroup
             | FormId::Tcgen05Alloc
             | FormId::Tcgen05Dealloc
             | FormId::Tcgen05RelinquishAllocPermit

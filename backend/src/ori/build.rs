@@ -21,16 +21,23 @@ mod copy;
 mod divide;
 mod divide_double;
 mod double;
+mod flight;
 mod float;
 mod form;
 mod group;
 mod half;
+mod handle;
 mod integer;
 mod logic;
 mod matrix;
 mod matrix_parts;
+mod matrix_quads;
+mod matrix_scaled;
+mod matrix_sparse;
 mod memory;
+mod multimem;
 mod narrow;
+mod nth_bit;
 mod object;
 mod operand;
 mod proxy;
@@ -152,6 +159,8 @@ struct Lowering<'a> {
     prologue: Vec<Inst>,
     /// Lists of targets so far.
     tables: u32,
+    /// What fences and waits of products of warp groups are for.
+    products: flight::Products,
     descriptor: Option<Src>,
     shared_base: Option<Value>,
 }
@@ -161,7 +170,7 @@ impl<'a> Lowering<'a> {
         let used = control::shared_symbols(env, func);
         let shared = SharedLayout::new(env, func, target, |symbol| used.contains(&symbol));
         let mut locals = layout::local_layout(&func.locals);
-        let convention = Self::own_convention(func)?;
+        let convention = Self::own_convention(func);
         let (passed, results) = call::outgoing(env, func);
         let taken = stack::taken_align(func);
         let below = (passed + results).next_multiple_of(locals.align.max(taken.unwrap_or(1)).max(1));
@@ -190,6 +199,7 @@ impl<'a> Lowering<'a> {
             facts: ir::Facts::default(),
         };
         out.facts.relocatable = options.relocatable;
+        out.facts.locals.clone_from(&locals.offsets);
         out.facts.shared_bytes = within(MAX_SHARED_BYTES, shared.static_bytes, "shared")?;
         out.frame.local_bytes = within(MAX_LOCAL_BYTES, locals.size, "local")?;
         if !func.entry && options.relocatable {
@@ -230,22 +240,21 @@ impl<'a> Lowering<'a> {
             frame_top: None,
             prologue: Vec::new(),
             tables: 0,
+            products: flight::Products::default(),
             descriptor: None,
             shared_base: None,
         })
     }
 
-    fn own_convention(func: &Function) -> Result<Convention> {
+    fn own_convention(func: &Function) -> Convention {
         if func.entry {
-            return Ok(Convention {
+            return Convention {
                 params: Vec::new(),
                 results: abi::Results::Registers(Vec::new()),
                 stack_bytes: 0,
-            });
+            };
         }
-        abi::convention(&func.params, &func.returns).ok_or_else(|| {
-            CodegenError::unsupported(SrcId::default(), "results of more than 48 bytes together")
-        })
+        abi::convention(&func.params, &func.returns)
     }
 
     fn body(&mut self, checkpoint: &dyn Fn()) -> Result<()> {

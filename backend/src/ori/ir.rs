@@ -140,6 +140,8 @@ pub struct Facts {
     pub relocatable: bool,
     /// Symbols whose address is read from its bank 4 slot ([`crate::layout::address_slot`]), each once.
     pub symbols: Vec<crate::input::Symbol>,
+    /// Where variables of the body are, from the start of the frame; `None` for those elsewhere.
+    pub locals: Vec<Option<u32>>,
     /// Statements with effects that control does not reach or whose guard does not hold, as far as one of their
     /// operations was removed for it.
     pub never: Vec<SrcId>,

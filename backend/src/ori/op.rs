@@ -105,6 +105,15 @@ modifiers! {
     BulkType {
         U32 "", S32 ".S32", U64 ".U64", S64 ".S64", F16 ".F16.RN", F32 ".F32.RN", F64 ".F64.RN", Bf16 ".BF16.RN",
     }
+    /// What several devices have of an integer.
+    ManyInt { B32 ".32", S32 ".S32", B64 ".64", S64 ".S64" }
+    /// How their floats are combined: bytes and halves may be added as wider numbers.
+    ManyOp { Add ".ADD", Min ".MIN", Max ".MAX", AddF32 ".F32ADD", AddWide ".HPADD" }
+    ManyFloat {
+        F16x2 ".F16x2", F16x4 ".F16x4", F16x8 ".F16x8", Bf16x2 ".BF16x2", Bf16x4 ".BF16x4", Bf16x8 ".BF16x8",
+        E5m2x4 ".E5M2x4", E5m2x8 ".E5M2x8", E5m2x16 ".E5M2x16", E4m3x4 ".E4M3x4", E4m3x8 ".E4M3x8", E4m3x16 ".E4M3x16",
+        F32 ".F32", F32x2 ".F32x2", F32x4 ".F32x4", F64 ".F64",
+    }
     MapOp { Invalidate ".IV", Prefetch ".PF" }
     /// The factors of a warp group's product.
     GroupFormat { F16 "", Bf16 ".BF16", Tf32 ".TF32" }
@@ -153,6 +162,18 @@ modifiers! {
     NibbleShape { M8n8k32 ".8832", M16n8k32 ".16832", M16n8k64 ".16864" }
     BitShape { M8n8k128 ".88128", M16n8k128 ".168128", M16n8k256 ".168256" }
     QuarterShape { M16n8k16 ".16816", M16n8k32 ".16832", M16n8k64 ".16864" }
+    /// Of doubles; targets with one shape alone do not name it.
+    DoubleShape { M8n8k4 "" or ".8x8x4", M16n8k4 ".16x8x4", M16n8k8 ".16x8x8", M16n8k16 ".16x8x16" }
+    /// Of nibbles, sparse.
+    SparseNibbleShape { M16n8k64 ".16864", M16n8k128 ".168128" }
+    /// Types of the result and of what it is added to, of four products in a warp.
+    QuadTypes { Halves ".F16.F16", Mixed ".F32.F16", Singles ".F32.F32" }
+    /// Which two registers of the result a part of such products makes.
+    QuadStep { First ".STEP0", Second ".STEP1", Third ".STEP2", Fourth ".STEP3" }
+    /// Factors of blocks: powers of two, or floats of a byte.
+    ScaleFormat { E8 ".E8", Ue4m3 ".UE4M3" }
+    /// Blocks along the depth.
+    ScaleBlocks { Two "", Four ".4X" }
     /// Integers that a packing conversion makes.
     PackType { U8 ".U8", S8 ".S8", U16 ".U16", S16 ".S16", U2 ".U2", S2 ".S2", U4 ".U4", S4 ".S4" }
     /// What a packing conversion keeps below its results, of the third source: its low half, 24 or 28 bits.
@@ -173,15 +194,23 @@ modifiers! {
     Routine {
         DivideU64 ".DIVIDE_U64", QuotientF32 ".QUOTIENT_F32", RootF32 ".ROOT_F32", QuotientF64 ".QUOTIENT_F64",
         RootF64 ".ROOT_F64", ReciprocalRootF64 ".RECIPROCAL_ROOT_F64",
+        TruncatedQuotientF64 ".TRUNCATED_QUOTIENT_F64", TruncatedRootF64 ".TRUNCATED_ROOT_F64",
     }
     /// What a texture's coordinates are; of arrays the number of the layer stands first.
-    TexDims { D1 ".1D" or "1D", D2 ".2D" or "2D", D3 ".3D" or "3D", A1 ".ARRAY_1D" or "ARRAY_1D", A2 ".ARRAY_2D" or "ARRAY_2D" }
+    TexDims { D1 ".1D" or "1D", D2 ".2D" or "2D", D3 ".3D" or "3D", A1 ".ARRAY_1D" or "ARRAY_1D", A2 ".ARRAY_2D" or "ARRAY_2D", Cube ".CUBE" or "CUBE", Cubes ".ARRAY_CUBE" or "ARRAY_CUBE" }
     /// How the level of a texture is chosen: by itself, the first, or as given.
     TexLevel { Own "", First ".LZ", Given ".LL" }
-    /// What of a texture is read: filtered elements, one element, one channel of four neighbours.
-    TexRead { Sample ".SAMPLE", Fetch ".FETCH", GatherR ".GATHER_R", GatherG ".GATHER_G", GatherB ".GATHER_B", GatherA ".GATHER_A" }
+    /// What of a texture is read: filtered elements, by given derivatives or not; one element, or one of its samples; one
+    /// channel of four neighbours.
+    TexRead {
+        Sample ".SAMPLE", Derive ".DERIVE", Fetch ".FETCH", FetchSample ".FETCH_SAMPLE", GatherR ".GATHER_R", GatherG ".GATHER_G", GatherB ".GATHER_B", GatherA ".GATHER_A",
+    }
     /// What a surface's coordinates are; of arrays the number of the layer stands last.
     SurfDims { D1 ".1D", D2 ".2D", D3 ".3D", A1 ".1D_ARRAY", A2 ".2D_ARRAY" }
+    /// Where the handle of a texture or a surface is: a constant or uniform registers, or a register.
+    HandleAt { Shared "", Register ".B" }
+    /// What a reduction of a surface takes its operands for; elements are as wide as those of the surface.
+    SurfType { U32 "", S32 ".S32", U64 ".U64", S64 ".S64", Element ".SD32", Element64 ".SD64" }
     /// What an access outside of a surface does: nothing, that of the nearest element, or an error.
     SurfClamp { Ignore ".IGN", Clamp "", Trap ".TRAP" }
     /// Floats of a byte and less.

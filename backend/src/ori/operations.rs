@@ -31,6 +31,8 @@ const RA: At = At::In(Field::Ra);
 const RB: At = At::In(Field::Rb);
 const RC: At = At::In(Field::Rc);
 const RE: At = At::In(Field::Re);
+const SCALE_B: At = At::In(Field::Rd2);
+const SCALE_SELECTORS: At = At::In(Field::Ur);
 
 #[rustfmt::skip]
 operations! {
@@ -261,6 +263,11 @@ operations! {
         Facts::access(Space::Global, Kind::Load, access.order, access.offset, size_bytes(access.size)), as &["LDG"];
     Stg "STG.E" { access: Access = Size } [] <- [address(), descriptor(), data(size_registers(access.size))]
         Facts::access(Space::Global, Kind::Store, access.order, access.offset, size_bytes(access.size)), as &["STG"];
+    /// What the copies of several devices behind one address come to.
+    Ldgmc "LDGMC" { op: AtomOp = Op, ty: ManyInt = Type, order: Order, offset: i32 = Offset } [result(many_int_registers(ty))] <- [address(), uniform(At::In(Field::UrBase))]
+        Facts::access(Space::Global, Kind::Load, order, offset, 4 * many_int_registers(ty));
+    LdgmcFloat "LDGMC.F" { op: ManyOp = Op, ty: ManyFloat = Type, order: Order, offset: i32 = Offset } [result(many_float_registers(ty))] <- [address(), uniform(At::In(Field::UrBase))]
+        Facts::access(Space::Global, Kind::Load, order, offset, 4 * many_float_registers(ty));
     /// Eight registers, in two halves. The size of the access is that of one of them.
     LdgWide "LDG.E.256" { access: Access = Size, level_two: EvictL2 = Scope } [result(4), UPPER4] <- [address(), descriptor()]
         Facts::access(Space::Global, Kind::Load, access.order, access.offset, 32), as &["LDG.256"];
@@ -353,8 +360,8 @@ operations! {
     Redas "REDAS" { op: AtomOp = Op, ty: AtomType = Type } [] <- [r(RA).wide(2), uniform(At::In(Field::UrBase)), data(atom_registers(ty))] Facts::FENCE;
 
     // Copies of blocks and tiles. In shared memory the address and that of a barrier object; sizes in units of 16 bytes, above
-    // them the blocks of the cluster that get the bytes.
-    BulkCopy "UBLKCP" { to: BulkPlace = Mode, from: BulkPlace = Mode2, multicast: bool [".MULTICAST"] = Flag }
+    // them the blocks of the cluster that get the bytes, or which bytes of each unit are copied.
+    BulkCopy "UBLKCP" { to: BulkPlace = Mode, from: BulkPlace = Mode2, multicast: bool [".MULTICAST"] = Flag, masked: bool [".DST_G_BYTE_MASK"] = Mask }
         [] <- [uniform(At::In(Field::UrBase)).wide(2), uniform(At::In(Field::Ur)).one_or_two(), uniform(At::In(Field::URb)), policy()] Facts::UNIFORM_FENCE;
     BulkReduce "UBLKRED" { to: BulkPlace = Mode, op: AtomOp = Op, ty: BulkType = Type }
         [] <- [uniform(At::In(Field::UrBase)).wide(2), uniform(At::In(Field::Ur)), uniform(At::In(Field::URb)), policy()] Facts::UNIFORM_FENCE;
@@ -403,18 +410,28 @@ operations! {
     /// With `object` the thread sleeps for a barrier object.
     Nanosleep "NANOSLEEP" { object: bool [".SYNCS"] = Mode2 } [] <- [alu(B)] Facts::SYNC.pinned();
 
-    // Textures and surfaces, whose handle is a word of constant bank 0 or, on targets that take none, in uniform registers.
-    /// The handle in a constant, in the form that textures take.
-    Handle "HANDLE" [UR2] <- [constant()] UNIFORM, as &["LDCU", "ULDC"];
-    /// The four channels, and whether they are there. Coordinates, and the level where one is given.
-    Tex "TEXTURE" { read: TexRead, level: TexLevel, dims: TexDims, word: i32 } [R2, UPPER2]
-        <- [r(RA).wide(texture_coordinates(dims)), r(RB), descriptor()] Facts::FENCE, as &["TEX"];
-    /// The width, the height, or the depth.
-    Txq "TXQ" { mask: u8, word: i32 } [R] <- [descriptor()] Facts::FENCE;
-    Suld "SULD" { dims: SurfDims, size: MemSize, clamp: SurfClamp, word: i32 }
-        [result(size_registers(size))] <- [r(RA).wide(surface_coordinates(dims)), descriptor()] Facts::FENCE;
-    Sust "SUST" { dims: SurfDims, size: MemSize, clamp: SurfClamp, word: i32 }
-        [] <- [r(RA).wide(surface_coordinates(dims)), descriptor(), r(RB).wide(size_registers(size))] Facts::FENCE;
+    // Textures and surfaces, whose handle is a word of constant bank 0 or in a register; on targets that take neither, in
+    // uniform registers.
+    /// The four channels, and whether some are not there. Coordinates, and what follows them: see `texture_extra`.
+    Tex "TEXTURE" { read: TexRead, level: TexLevel, dims: TexDims, offsets: bool [".AOFFI"], compare: bool [".DC"], handle: HandleAt, word: i32 }
+        [R2, UPPER2, P.optional()] <- [
+            r(RA).wide(texture_place(read, dims, offsets, handle == HandleAt::Register)),
+            r(RB).wide(texture_extra(read, dims, level, [offsets, compare, handle == HandleAt::Register])),
+            descriptor(),
+        ] Facts::FENCE, as &["TEX"];
+    /// The width, the height, or the depth of a level, behind the handle if that is in a register.
+    Txq "TXQ" { mask: u8, handle: HandleAt, word: i32 } [R] <- [r(RA).wide(registers_if(handle == HandleAt::Register, 2)), descriptor()] Facts::FENCE;
+    /// Of a surface: coordinates, and a handle in a register.
+    Suld "SULD" { evict: Evict = Evict, dims: SurfDims = Dims, size: MemSize = Size, order: Order = Order, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
+        [result(size_registers(size))] <- [r(RA).wide(surface_coordinates(dims)), r(RC), descriptor()] Facts::FENCE;
+    Sust "SUST" { evict: Evict = Evict, dims: SurfDims = Dims, size: MemSize = Size, order: Order = Order, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
+        [] <- [r(RA).wide(surface_coordinates(dims)), r(RC), descriptor(), r(RB).wide(size_registers(size))] Facts::FENCE;
+    /// Channels in the format of the surface.
+    SustElements "SUST.P" { evict: Evict = Evict, dims: SurfDims = Dims, size: MemSize, order: Order = Order, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
+        [] <- [r(RA).wide(surface_coordinates(dims)), r(RC), descriptor(), r(RB).wide(size_registers(size))] Facts::FENCE;
+    /// The first coordinate counts bytes or, with `elements`, elements.
+    Sured "SURED" { elements: bool [".P" ".BA"], dims: SurfDims = Dims, op: AtomOp = Op, ty: SurfType = Type, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
+        [] <- [r(RA).wide(surface_coordinates(dims)), r(RC), descriptor(), r(RB).wide(surface_operand(ty))] Facts::FENCE;
 
     // Matrices, of which each thread of the warp has some elements.
     /// Matrices of 8 by 8 halves from shared memory; each thread gives the address of a row.
@@ -447,8 +464,13 @@ operations! {
         [result(rows(shape == BitShape::M8n8k128))] <- [
             r(RA).wide(fragment([1, 2, 4], shape as usize)), r(RB).wide(fragment([1, 1, 2], shape as usize)), r(RC).wide(rows(shape == BitShape::M8n8k128)),
         ] Facts::WARP;
-    /// Of doubles, 8 by 8 by 4.
-    Dmma "DMMA" { round: Round = Round } [result(4)] <- [r(RA).wide(2), r(RB).wide(2), r(RC).wide(4)] Facts::WARP;
+    /// Two registers of the results of four products of halves, 8 by 8 by 4.
+    HmmaQuad "HMMA.884" { types: QuadTypes = Type, step: QuadStep = Mode, a_rows: bool [".ROW" ".COL"] = LayoutA, b_rows: bool [".ROW" ".COL"] = LayoutB }
+        [result(2)] <- [r(RA).wide(2), r(RB).wide(2), r(RC).wide(2)] Facts::WARP;
+    Dmma "DMMA" { shape: DoubleShape = Size, round: Round = Round }
+        [result(2 * rows(shape == DoubleShape::M8n8k4))] <- [
+            r(RA).wide(2 << shape as u8), r(RB).wide(fragment([2, 2, 4, 8], shape as usize)), r(RC).wide(2 * rows(shape == DoubleShape::M8n8k4)),
+        ] Facts::WARP;
     Qmma "QMMA" { shape: QuarterShape = Size, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2 }
         [result(sums(f32))] <- [r(RA).wide(by_depth(shape == QuarterShape::M16n8k16, 4)), r(RB).wide(by_depth(shape == QuarterShape::M16n8k16, 2)), r(RC).wide(sums(f32))] Facts::WARP;
     // Sparse: of each four places of the first factor the metadata say which two are there.
@@ -460,10 +482,22 @@ operations! {
         [result(4)] <- [r(RA).wide(by_depth(shape == ByteShape::M16n8k32, 4)), r(RB).wide(by_depth(shape == ByteShape::M16n8k32, 4)), r(RC).wide(4), r(RE)] Facts::WARP;
     QmmaSp "QMMA.SP" { shape: QuarterShape = Size, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, selector: u8 = Imm2 }
         [result(sums(f32))] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(sums(f32)), r(RE)] Facts::WARP;
+    ImmaSpNibbles "IMMA.SP.S4" { shape: SparseNibbleShape = Size, a_signed: bool [".S4" ".U4"] = SrcType, b_signed: bool [".S4" ".U4"] = SrcType2, sat: bool [".SAT"] = Sat, selector: u8 = Imm2 }
+        [result(4)] <- [r(RA).wide(by_depth(shape == SparseNibbleShape::M16n8k64, 4)), r(RB).wide(by_depth(shape == SparseNibbleShape::M16n8k64, 4)), r(RC).wide(4), r(RE)] Facts::WARP;
+    // With factors of blocks: those of the first side, behind the metadata where it is sparse, those of the second, and
+    // which bytes of them and which threads' are meant.
+    QmmaScaled "QMMA.SF" { a: QuarterType = SrcType, b: QuarterType = SrcType2 }
+        [result(4)] <- [r(RA).wide(4), r(RB).wide(2), r(RC).wide(4), r(RE), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
+    QmmaSpScaled "QMMA.SF.SP" { a: QuarterType = SrcType, b: QuarterType = SrcType2, selector: u8 = Imm2 }
+        [result(4)] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(4), r(RE).wide(2), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
+    OmmaScaled "OMMA.SF" { format: ScaleFormat = Mode, blocks: ScaleBlocks = Scale }
+        [result(4)] <- [r(RA).wide(4), r(RB).wide(2), r(RC).wide(4), r(RE), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
+    OmmaSpScaled "OMMA.SF.SP" { format: ScaleFormat = Mode, blocks: ScaleBlocks = Scale, selector: u8 = Imm2 }
+        [result(4)] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(4), r(RE).wide(2), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
 
     // Products of a warp group: both factors by descriptors in shared memory, or the rows of the first in registers. Then what
-    // is added, and whether it is. They are over where they stand: emission waits for them. The numbers of shapes are
-    // those of the encoding.
+    // is added, and whether it is. They go on behind the place where they stand; emission waits for them before their
+    // registers are touched. The numbers of shapes are those of the encoding.
     Hgmma "HGMMA" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB }
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     HgmmaRegisters "HGMMA.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
@@ -476,6 +510,14 @@ operations! {
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     QgmmaRegisters "QGMMA.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
         [result(registers)] <- [r(A).wide(4), uniform(At::In(Field::URb)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP, as &["QGMMA"];
+    /// Ends a group of products: the last one before it in its block says so, or one that does nothing.
+    EndGroup "ENDGROUP" [] <- [] Facts::GROUP, as &["HGMMA"];
+    /// Waits for all groups of products but so many of the last ones.
+    AwaitGroup "WARPGROUP.DEPBAR" { but: u8 = Imm2 } [] <- [] Facts::GROUP;
+    /// The sum of products that are over from here on, in its place.
+    Settle "SETTLE" { registers: u8 } [result(registers)] <- [r(RC).wide(registers)] Facts { guardable: false, ..Facts::FENCE }, as &["MOV"];
+    /// Registers that keep what they have until here, since a product may still read them. No instruction.
+    Hold "HOLD" [] <- [r(RA).wide(4)] Facts { guardable: false, ..Facts::FENCE }, as &["NOP"];
 
     // Tensor memory: 128 lanes of 512 columns of 32 bits. The uniform datapath serves all threads that execute an operation
     // together at once. An address has the lane in its upper half and the column in its lower one.

@@ -111,10 +111,11 @@ macro_rules! choices {
 }
 
 choices! {
-    Round ICmp FCmp Bool Sign MemSize Order Evict EvictL2 Prefetch ShfType ShflMode VoteMode MufuFunc HalfFunc AtomOp AtomType CasSize PackType PackKept PackSat PairType ScaleRound ScaleType RandomRound FloatRedux ByteFormat StoreFormat StoreLayout ByteLayout TexDims TexLevel TexRead SurfDims SurfClamp
+    Round ICmp FCmp Bool Sign MemSize Order Evict EvictL2 Prefetch ShfType ShflMode VoteMode MufuFunc HalfFunc AtomOp AtomType CasSize PackType PackKept PackSat PairType ScaleRound ScaleType RandomRound FloatRedux ByteFormat StoreFormat StoreLayout ByteLayout TexDims TexLevel TexRead HandleAt SurfDims SurfClamp SurfType
     IntType FloatType IntRound MembarScope BarMode DotMode MatchMode ReduxOp CctlOp QuerySpace LineOp MatrixLayout
     MatrixCount Routine HalfShape Tf32Shape ByteShape NibbleShape BitShape QuarterShape BitOp QuarterType
-    ArriveMode Arrival CopiesArrive ViewOf BulkPlace BulkType MapOp GroupFormat Dims TensorMode
+    DoubleShape SparseNibbleShape QuadTypes QuadStep ScaleFormat ScaleBlocks
+    ArriveMode Arrival CopiesArrive ViewOf BulkPlace BulkType ManyInt ManyOp ManyFloat MapOp GroupFormat Dims TensorMode
     TensorKind TensorCollect TensorLanes TensorCount TensorCopy TensorFormat TensorStat TensorStatType TensorScales
 }
 

@@ -10,8 +10,8 @@ pub use super::operations::{facts, signature};
 use crate::ori::ir::{Dst, File, Inst, Src, SrcKind};
 use crate::ori::memory::Space;
 use crate::ori::op::{
-    AtomType, ByteLayout, CasSize, FloatType, IntType, MatrixCount, MemSize, Sr, SurfDims, TensorCount,
-    TensorLanes, TexDims,
+    AtomType, ByteLayout, CasSize, FloatType, IntType, ManyFloat, ManyInt, MatrixCount, MemSize, Sr,
+    SurfDims, SurfType, TensorCount, TensorLanes, TexDims, TexLevel, TexRead,
 };
 use sass::Field;
 use smallvec::SmallVec;
@@ -258,6 +258,23 @@ pub(super) const fn carry(at: Field) -> SrcSlot {
 }
 
 /// A 64-bit address, or a 32-bit one of a windowed space.
+/// The registers of a reduction over devices.
+pub const fn many_int_registers(ty: ManyInt) -> u8 {
+    match ty {
+        ManyInt::B32 | ManyInt::S32 => 1,
+        ManyInt::B64 | ManyInt::S64 => 2,
+    }
+}
+
+pub const fn many_float_registers(ty: ManyFloat) -> u8 {
+    use ManyFloat as M;
+    match ty {
+        M::F32 | M::F16x2 | M::Bf16x2 | M::E5m2x4 | M::E4m3x4 => 1,
+        M::F64 | M::F32x2 | M::F16x4 | M::Bf16x4 | M::E5m2x8 | M::E4m3x8 => 2,
+        M::F32x4 | M::F16x8 | M::Bf16x8 | M::E5m2x16 | M::E4m3x16 => 4,
+    }
+}
+
 pub(super) fn address() -> SrcSlot {
     r(At::In(Field::Ra)).one_or_two()
 }
@@ -306,7 +323,6 @@ pub(super) const fn barrier() -> SrcSlot {
 
 pub(super) const R: DstSlot = result(1);
 pub(super) const R2: DstSlot = result(2);
-pub(super) const UR2: DstSlot = uniform_result(2);
 /// The last two of four registers.
 pub(super) const UPPER2: DstSlot = DstSlot::new(File::R, Width::Exactly(2), Field::Rd2);
 /// A statistic of what is loaded.
@@ -398,7 +414,36 @@ pub const fn texture_coordinates(dims: TexDims) -> u8 {
     match dims {
         TexDims::D1 => 1,
         TexDims::D2 | TexDims::A1 => 2,
-        TexDims::D3 | TexDims::A2 => 4,
+        TexDims::D3 | TexDims::A2 | TexDims::Cube | TexDims::Cubes => 4,
+    }
+}
+
+/// Registers in front: the coordinates and, with derivatives, a handle in a register and a word of offsets too.
+pub const fn texture_place(read: TexRead, dims: TexDims, offsets: bool, bindless: bool) -> u8 {
+    match read {
+        TexRead::Derive if offsets || bindless => 4,
+        TexRead::Derive if matches!(dims, TexDims::A2) => 4,
+        _ => texture_coordinates(dims),
+    }
+}
+
+/// Registers of what follows: derivatives, or a handle in a register, the level, offsets, and the sample or what is compared
+/// with.
+pub const fn texture_extra(read: TexRead, dims: TexDims, level: TexLevel, more: [bool; 3]) -> u8 {
+    let [offsets, compare, bindless] = more;
+    let words = match (read, dims) {
+        (TexRead::Derive, TexDims::D1 | TexDims::A1) => 2,
+        (TexRead::Derive, _) => 4,
+        _ => {
+            let level = matches!(level, TexLevel::Given) as u8;
+            let sample = matches!(read, TexRead::FetchSample) as u8;
+            level + sample + offsets as u8 + compare as u8 + bindless as u8
+        }
+    };
+    match words {
+        0 => 1,
+        3 => 4,
+        words => words,
     }
 }
 
@@ -429,6 +474,14 @@ pub const fn surface_coordinates(dims: SurfDims) -> u8 {
         SurfDims::D1 => 1,
         SurfDims::D2 | SurfDims::A1 => 2,
         SurfDims::D3 | SurfDims::A2 => 4,
+    }
+}
+
+/// Registers of the operand of a surface's reduction.
+pub const fn surface_operand(ty: SurfType) -> u8 {
+    match ty {
+        SurfType::U32 | SurfType::S32 | SurfType::Element => 1,
+        SurfType::U64 | SurfType::S64 | SurfType::Element64 => 2,
     }
 }
 
@@ -464,8 +517,8 @@ pub(super) const fn by_depth(half: bool, full: u8) -> u8 {
 }
 
 /// Registers of a factor by shape; that of the last also for those behind.
-pub(super) const fn fragment(registers: [u8; 3], shape: usize) -> u8 {
-    registers[if shape < registers.len() { shape } else { registers.len() - 1 }]
+pub(super) const fn fragment<const N: usize>(registers: [u8; N], shape: usize) -> u8 {
+    registers[if shape < N { shape } else { N - 1 }]
 }
 
 /// The space of an atomic that is not shared.

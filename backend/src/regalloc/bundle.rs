@@ -72,6 +72,8 @@ pub(crate) struct Bundles {
 /// Where the first register of a value may be: a multiple of this.
 pub(crate) fn alignment(file: File, width: u8) -> u8 {
     match file {
+        // ptxas places 16 registers, the factor of a product of doubles, at multiples of 16.
+        File::R if width == 16 => 16,
         File::R => width.next_power_of_two().min(if width > 4 { 8 } else { 4 }),
         File::UR => width.next_power_of_two().min(8),
         File::P | File::UP | File::B => 1,
@@ -164,9 +166,14 @@ fn wishes(func: &Function, frequency: &[f32]) -> Vec<Affinity> {
                 }
             }
         }
-        // What a product of a warp group adds to is overwritten by the sum.
-        for inst in block.insts.iter().filter(|inst| facts(&inst.op) == Facts::GROUP) {
-            if let (Some(sum), Some(old)) = (inst.defs().next(), inst.srcs.iter().rev().nth(1)) {
+        // What a product of a warp group adds to is overwritten by the sum, which stays there.
+        for inst in &block.insts {
+            let old = match inst.op {
+                Op::Settle { .. } => inst.srcs.first(),
+                _ if facts(&inst.op) == Facts::GROUP => inst.srcs.iter().rev().nth(1),
+                _ => continue,
+            };
+            if let (Some(sum), Some(old)) = (inst.defs().next(), old) {
                 add(func, &mut wishes, (sum, 0), old, 2.0 * frequency[b.index()]);
             }
         }

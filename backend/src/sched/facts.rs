@@ -37,7 +37,7 @@ pub(crate) struct InstFacts {
 impl InstFacts {
     pub(crate) fn new(sm: Sm, inst: &Inst) -> InstFacts {
         let mnemonic = name(inst);
-        let product = matches!(mnemonic, "HGMMA" | "IGMMA" | "QGMMA");
+        let product = matches!(mnemonic, "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA");
         let (mut reads, mut writes) = (SmallVec::new(), SmallVec::new());
         inst.uses(sm).for_each(|used| match used.role {
             Role::Dst => writes.push(used),
@@ -56,9 +56,7 @@ impl InstFacts {
             late: inst.reads_late(sm) && !product,
             loads: matches!(mnemonic, "LD" | "LDG" | "LDS" | "ATOM" | "ATOMG" | "ATOMS"),
             invalidates: mnemonic == "CCTL" && !inst.text(Field::Op).is_some_and(|op| op.starts_with(".PF")),
-            settles: product
-                || mnemonic == "WARPGROUP"
-                || mnemonic == "UTMACCTL" && inst.text(Field::Op) == Some(".IV"),
+            settles: mnemonic == "UTMACCTL" && inst.text(Field::Op) == Some(".IV"),
             ends_copies: match mnemonic {
                 "LDGDEPBAR" => Some(Told::Written),
                 "UTMACMDFLUSH" => Some(Told::Read),
@@ -67,16 +65,34 @@ impl InstFacts {
             loads_tensor: mnemonic == "LDTM",
             awaits_tensor: mnemonic == "NOP",
             fences_late: inst.fences_late(sm),
-            fenced: matches!(
-                inst.class(sm),
-                Class::Load | Class::Store | Class::Atomic | Class::Texture | Class::Async | Class::Sync
-            ),
+            // A wait for products waits for nothing else.
+            fenced: inst.form().name != "WARPGROUP.DEPBAR"
+                && matches!(
+                    inst.class(sm),
+                    Class::Load | Class::Store | Class::Atomic | Class::Texture | Class::Async | Class::Sync
+                ),
             issue: inst.issue_cycles(sm),
         }
     }
 
     pub(crate) fn of(sm: Sm, insts: &[MachInst]) -> Vec<InstFacts> {
         insts.iter().map(|i| InstFacts::new(sm, &i.inst)).collect()
+    }
+
+    /// An arrival touches what the products behind it do: they take what was written before it, and themselves wait for
+    /// no scoreboard.
+    pub(crate) fn arrive_for_products(insts: &[MachInst], facts: &mut [InstFacts]) {
+        let (mut taken, mut results): (Vec<RegUse>, Vec<RegUse>) = Default::default();
+        for (made, facts) in insts.iter().zip(facts).rev() {
+            if facts.product {
+                taken.extend(facts.reads.iter().chain(&facts.writes).filter(|of| of.file == RegFile::R));
+                results.extend(facts.writes.iter().copied());
+            } else if made.inst.form().name == "WARPGROUP.ARRIVE" {
+                facts.late = false;
+                facts.writes.extend(results.drain(..));
+                facts.reads.extend(taken.drain(..).map(|of| RegUse { role: Role::A, ..of }));
+            }
+        }
     }
 
     /// Sources that are read after issue; predicates never are.

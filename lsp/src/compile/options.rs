@@ -42,6 +42,8 @@ pub(super) struct Options {
     /// The three above win over what kernels say.
     pub(super) overrides_directives: bool,
     pub(super) lines: LineTables,
+    /// Debug data is passed through.
+    pub(super) debug: bool,
     pub(super) caches: CacheModifiers,
     pub(super) entries: Vec<String>,
     /// Threads that compile functions.
@@ -89,6 +91,7 @@ impl Default for Options {
             min_blocks: None,
             overrides_directives: false,
             lines: LineTables::Given,
+            debug: false,
             caches: CacheModifiers::default(),
             entries: Vec::new(),
             threads: None,
@@ -251,7 +254,7 @@ impl Reader {
         o.warn_on_spills = has("warn-on-spills");
         o.warn_on_local_memory = has("warn-on-local-memory-usage");
         o.warn_on_doubles = has("warn-on-double-precision-use");
-        // With `--device-debug` too, which otherwise asks for more than there is.
+        o.debug = has("device-debug");
         let asked = has("generate-line-info") || has("device-debug");
         o.lines = match has("suppress-debug-info") {
             true => LineTables::Never,
@@ -471,9 +474,7 @@ impl Reader {
             self.warn("Conflicting options --device-debug and --generate-line-info specified, ignoring --generate-line-info option");
         }
         if debug && !has("suppress-debug-info") {
-            self.warn(
-                "option 'device-debug' is not supported yet: of debug sections only line tables are written",
-            );
+            self.warn("option 'device-debug': the registers of variables are not described yet");
         }
         if has("g-tensor-memory-access-check") && !has("gno-tensor-memory-access-check") {
             self.warn("option 'g-tensor-memory-access-check' is not supported yet: accesses are not checked");

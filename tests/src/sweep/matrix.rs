@@ -37,6 +37,8 @@ const SCALED: &[Mod] = &[Mod::KindMxf8f6f4, Mod::KindMxf4, Mod::KindMxf4nvf4];
 const WARP: usize = 32;
 /// Which two of four positions are there, the first in the lower bits.
 const PAIRS: [u32; 6] = [0x4, 0x8, 0xc, 0x9, 0xd, 0xe];
+/// The same with the second in the lower bits, where the order does not matter. ptxas does not put 6 in order.
+const REVERSED: [u32; 5] = [0x1, 0x2, 0x3, 0x7, 0xb];
 /// Which of two elements that take two positions each.
 const HALVES: [u32; 2] = [0x4, 0xe];
 
@@ -183,7 +185,11 @@ fn kernel(name: &str, opcode: &Opcode, signature: &Signature, turn: u64) -> Opti
             }
             ("e", ..) => {
                 let wide = opcode.ty(1) == Some(ScalarType::Tf32);
-                let fields = if wide { &HALVES[..] } else { &PAIRS[..] };
+                let fields = match (wide, opcode.has(Mod::SpOrderedMetadata)) {
+                    (true, _) => HALVES.to_vec(),
+                    (_, true) => PAIRS.to_vec(),
+                    _ => [&PAIRS[..], &REVERSED].concat(),
+                };
                 let registers = kernel.load("e", 1, 32, &mut |random| {
                     let field = |random: &mut Random| fields[random.below(fields.len() as u64) as usize];
                     (0..8).fold(0, |word, i| word | u64::from(field(random)) << (4 * i))

@@ -7,7 +7,7 @@ pub(super) struct Section<'a> {
     pub(super) name: &'a str,
     kind: u64,
     link: usize,
-    info: usize,
+    pub(super) info: usize,
     pub(super) size: usize,
     pub(super) data: &'a [u8],
 }

@@ -87,6 +87,19 @@ fn change(kind: u64) -> Option<Change> {
     })
 }
 
+/// TEX_HEADER_INDEX, SAMP_HEADER_INDEX, SURF_HEADER_INDEX and SAMP_HEADER_INDEX_0.
+pub(super) fn is_handle(kind: u64) -> bool {
+    matches!(kind, 6 | SAMPLER | 52 | 101)
+}
+
+/// The relocation that puts a sampler's number above that of a texture.
+const SAMPLER: u64 = 7;
+
+/// What one of these puts into a word.
+pub(super) fn handle_bits(kind: u64, handle: u64) -> u64 {
+    if kind == SAMPLER { handle << crate::texture::SAMPLER_SHIFT } else { handle }
+}
+
 /// Whether a relocation of code puts nothing into it.
 pub(super) fn changes_nothing(kind: u64) -> bool {
     matches!(change(kind), Some(Change::Nothing))

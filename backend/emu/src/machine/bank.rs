@@ -36,6 +36,12 @@ pub(super) fn filled(kernel: &Kernel, target: &Target, launch: &Launch, constant
     }
     cluster::constants(target, launch, &mut bank);
     bank.extend(kernel.params(launch));
+    for &(at, bits) in &kernel.handles {
+        let at = at as usize;
+        bank.resize(bank.len().max(at + 4), 0);
+        let word = u32::from_le_bytes([bank[at], bank[at + 1], bank[at + 2], bank[at + 3]]) | bits as u32;
+        bank[at..at + 4].copy_from_slice(&word.to_le_bytes());
+    }
     // Loads of whole words may touch the bytes after the last.
     bank.resize(bank.len().next_multiple_of(16), 0);
     bank

@@ -7,6 +7,7 @@
 //! code looks at them.
 
 use super::decode::Step;
+use super::record::Meeting;
 use super::{Block, Result, WARP, each};
 use crate::launch::FaultKind;
 use crate::memory::Space;
@@ -154,7 +155,13 @@ impl Block<'_> {
         let layout = Layout::of(self.machine.sm);
         let mut view = self.view(0, 0);
         let before = view.load(Space::Cluster, address, 8)?;
-        view.store(Space::Cluster, address, 8, layout.arrive(before, arrival)?)?;
+        let after = layout.arrive(before, arrival)?;
+        view.store(Space::Cluster, address, 8, after)?;
+        if (before ^ after) & PHASE != 0
+            && let Some(recorder) = &mut self.recorder
+        {
+            recorder.end_phase(Meeting::Object(address));
+        }
         Ok(before)
     }
 

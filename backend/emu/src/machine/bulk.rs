@@ -104,7 +104,7 @@ impl Block<'_> {
             _ => (Space::Global, pair(from)),
         };
         let masked = inst.get(Field::Mask) == Some(1);
-        if masked || inst.get(Field::Flag2) == Some(1) || inst.get(Field::Flag3) == Some(1) {
+        if (masked && into_shared) || inst.get(Field::Flag2) == Some(1) || inst.get(Field::Flag3) == Some(1) {
             return Err(FaultKind::Unsupported(sass::print(self.machine.sm, inst, 0)));
         }
         let (destination, barrier) = (u64::from(uniform[to]), u64::from(uniform[to + 1]));
@@ -116,7 +116,10 @@ impl Block<'_> {
         if !into_shared {
             self.view(w, 0).reaches(Space::Global, far, size)?;
             let done = self.transfers.group((self.cluster.rank(), w, 0));
-            let transfer = Transfer::copy(bytes, (Space::Global, far), size, done);
+            let mut transfer = Transfer::copy(bytes, (Space::Global, far), size, done);
+            if masked {
+                transfer = transfer.masked((extent >> 16) as u16);
+            }
             self.transfers.begin(Transfer { reduces, ..transfer });
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! Blocks of a cluster: which of them runs, their common barrier, and what the driver tells them.
 
+use super::record::Meeting;
 use super::{Block, Result, State, Warp, each, sync};
 use crate::launch::{FaultKind, Launch};
 use ptx_backend::target::Target;
@@ -89,6 +90,9 @@ impl Block<'_> {
         let mut warps = self.warps.iter().chain(parked.flat_map(|(_, block)| &block.warps));
         if warps.all(|warp| each(warp.live()).all(|lane| warp.arrivals[lane] > passed)) {
             self.cluster.passed += 1;
+            if let Some(recorder) = &mut self.recorder {
+                recorder.end_phase(Meeting::Cluster);
+            }
         }
         let passed = self.cluster.passed;
         for w in 0..self.warps.len() {

@@ -11,9 +11,7 @@ use super::decode::Step;
 use super::warpgroup::is_product;
 use super::{Block, Result};
 use crate::launch::FaultKind;
-use ptx_backend::hazard::{
-    Queue, SCOREBOARD_DELAY, ends_group_products, forwards, read_queue, waits, write_queue,
-};
+use ptx_backend::hazard::{Queue, SCOREBOARD_DELAY, forwards, read_queue, waits, write_queue};
 use ptx_backend::mach::flat;
 use sass::{Class, Field, Inst, RegFile, RegUse, Role, Sm, latency};
 use std::ops::Range;
@@ -33,7 +31,6 @@ pub(super) struct Facts {
     atomic: bool,
     /// Comes back when the memory queue has read the sources of all before.
     drains: bool,
-    ends_group_products: bool,
     read_queue: Option<Queue>,
     write_queue: Option<Queue>,
     stall: u64,
@@ -71,7 +68,6 @@ impl Facts {
             late: inst.reads_late(sm),
             atomic: inst.class(sm) == Class::Atomic,
             drains: inst.form().mnemonic == "BAR" && inst.get(Field::Flag) == Some(0),
-            ends_group_products: ends_group_products(inst),
             read_queue: read_queue(sm, inst),
             write_queue: write_queue(sm, inst),
             // A zero lets the hardware pause, for longer than a scoreboard takes to be seen.
@@ -85,7 +81,7 @@ impl Facts {
 }
 
 /// `DEPBAR.LE SB0, 0x4`: the scoreboard and what it counts at most, where that is more than nothing.
-fn counted_wait(inst: &Inst) -> Option<(u8, usize)> {
+pub(crate) fn counted_wait(inst: &Inst) -> Option<(u8, usize)> {
     let scoreboard = inst.get(Field::Scoreboard).filter(|_| inst.form().mnemonic == "DEPBAR")?;
     let left = inst.get(Field::Imm2).filter(|&left| left > 0)?;
     Some((1 << scoreboard, left as usize))
@@ -213,13 +209,6 @@ impl Timing {
             self.wait_but(code, scoreboard, left, group);
         }
         self.order += 1;
-        if facts.ends_group_products {
-            for access in &mut self.in_progress {
-                if code[access.at as usize].facts.write_queue == Some(Queue::WarpGroup) {
-                    access.lanes &= !group;
-                }
-            }
-        }
         // Only these threads' clock tells of what is theirs.
         self.in_progress
             .retain(|access| access.lanes != 0 && (access.lanes & !group != 0 || now < access.until()));

@@ -17,6 +17,10 @@ use sass::{Field, Inst};
 pub(super) const MNEMONICS: &[&str] =
     &["HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "OMMA", "LDSM", "STSM", "MOVM"];
 
+/// From this generation on ptxas puts the metadata of sparse products of integers and halves in order where the program
+/// does not.
+const ORDERED_METADATA: u8 = 120;
+
 fn text_of(inst: &Inst, field: Field) -> &'static str {
     inst.text(field).unwrap_or("")
 }
@@ -151,6 +155,11 @@ impl Block<'_> {
                 let held = self.fragment(w, register(Field::Re), 2);
                 let selector = inst.get(Field::Imm2).unwrap_or(0) as usize;
                 let metadata = sparse.then_some(Metadata { register: &held[0], selector });
+                let ordered = machine.sm.0 >= ORDERED_METADATA
+                    && matches!(product.a, Element::F16 | Element::Integer { .. });
+                if ordered && metadata.is_some_and(|held| !held.is_ordered(&product)) {
+                    return Err(FaultKind::Malformed("metadata that are not in order".into()));
+                }
                 let result = if form.contains(".SF") {
                     let second = self.fragment(w, register(Field::Rd2), 1);
                     // What the uniform register says was seen in ptxas's code: two bits for a byte, one or two for threads.

@@ -382,7 +382,7 @@ fn multicast_words(ty: &str) -> Option<usize> {
         None => (ty.trim_start_matches('.'), 1),
     };
     let bits = match ty {
-        "" | "S32" | "U32" | "F32" => 32,
+        "" | "32" | "S32" | "U32" | "F32" => 32,
         "64" | "S64" | "U64" | "F64" => 64,
         "F16" | "BF16" => 16,
         "E4M3" | "E5M2" => 8,

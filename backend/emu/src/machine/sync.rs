@@ -1,6 +1,7 @@
 //! Control flow, convergence, barriers, and what the lanes of a warp do together.
 
 use super::decode::What;
+use super::record::Meeting;
 use super::{Block, Group, INSTRUCTION, Machine, Result, State, WARP, Warp, each};
 use crate::float::F32;
 use crate::launch::FaultKind;
@@ -48,6 +49,8 @@ impl Block<'_> {
             self.finish_bulk(w, 0)?;
         }
         self.issue(w, g, active)?;
+        let transfers = self.transfers.count();
+        self.record(w, pc, active)?;
         match step.what {
             What::Sync(name) => return self.sync(w, g, active, name),
             _ if active == 0 => {}
@@ -61,6 +64,7 @@ impl Block<'_> {
             What::Warpgroup => {
                 if !self.warpgroup(w, active, pc)? {
                     // Waits for other warps of the group.
+                    self.unrecord();
                     self.warps[w].went_back = true;
                     return Ok(());
                 }
@@ -73,6 +77,7 @@ impl Block<'_> {
                 )));
             }
         }
+        self.record_effects(w, pc, active, transfers)?;
         self.warps[w].groups[g].pc = pc + 1;
         Ok(())
     }
@@ -535,6 +540,10 @@ impl Block<'_> {
             return Err(FaultKind::Malformed(format!("barrier {id}")));
         };
         barrier.expected = count as u32;
+        let rank = self.cluster.rank();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.meet_block(rank, id as u32, inst.get(Field::Mode) != Some(1));
+        }
         match inst.get(Field::Mode) {
             Some(1) => {
                 barrier.arrived += active.count_ones();
@@ -576,6 +585,10 @@ impl Block<'_> {
                 continue;
             }
             self.barriers[id] = Barrier::default();
+            let rank = self.cluster.rank();
+            if let Some(recorder) = &mut self.recorder {
+                recorder.end_phase(Meeting::Block(rank, id as u32));
+            }
             for w in 0..self.warps.len() {
                 if self.warps[w].lanes(state) == 0 {
                     continue;

@@ -108,7 +108,7 @@ impl Block<'_> {
                 Ok(())
             }
             ("UVIRTCOUNT", _) => Ok(()),
-            (_, "LDTM" | "STTM") => self.move_tensor(w, active, at),
+            (_, "LDTM" | "LDTM.STAT" | "STTM") => self.move_tensor(w, active, at),
             (_, "UTCCP") if !is_for_pair(inst) => self.copy_into_tensor(w, at),
             (_, "UTCBAR") => self.commit_tensor(w, at),
             ("UTCHMMA" | "UTCIMMA" | "UTCQMMA" | "UTCOMMA", _) => self.multiply_tensor(w, at),

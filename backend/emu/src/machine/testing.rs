@@ -7,18 +7,20 @@ use ptx_isa::PtxVersion;
 use sass::Sm;
 
 /// Instructions with their stall counts, scoreboards, waits and reuse flags, `s4 w0 r1 ?01 u1: TEXT`; the last ends
-/// the threads.
-pub(super) fn kernel(sm: Sm, lines: &[impl AsRef<str>]) -> Kernel {
+/// the threads. `y` lets the scheduler turn to another warp.
+pub(crate) fn kernel(sm: Sm, lines: &[impl AsRef<str>]) -> Kernel {
     let lines = lines.iter().map(AsRef::as_ref).chain(["s5: EXIT"]);
     Kernel {
         sm,
         code: lines.enumerate().map(|(at, line)| word(sm, at as u64 * sass::INST_BYTES, line)).collect(),
+        registers: 32,
         shared_bytes: 1024,
         stack_bytes: 0,
         bank2: Vec::new(),
         bank3: Vec::new(),
         bank4: Vec::new(),
         function_words: Vec::new(),
+        handles: Vec::new(),
         places: Vec::new(),
     }
 }
@@ -34,6 +36,7 @@ fn word(sm: Sm, address: u64, line: &str) -> u128 {
             "w" => inst.control.write_sb = Some(value()),
             "r" => inst.control.read_sb = Some(value()),
             "u" => inst.control.reuse = value(),
+            "y" => inst.control.yield_ = true,
             "?" => inst.control.wait = number.bytes().map(|b| 1 << (b - b'0')).sum(),
             _ => panic!("{field}"),
         }
@@ -42,11 +45,12 @@ fn word(sm: Sm, address: u64, line: &str) -> u128 {
 }
 
 /// A device with an empty module.
-pub(super) fn device(sm: Sm) -> Device {
+pub(crate) fn device(sm: Sm) -> Device {
     let env = Env {
         version: PtxVersion::NEWEST,
         target: ptx_isa::Sm::new(sm.0.into()),
         address_size: 64,
+        independent_samplers: false,
         variables: Vec::new(),
         functions: Vec::new(),
     };

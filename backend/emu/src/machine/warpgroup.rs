@@ -69,6 +69,23 @@ pub(super) fn is_product(inst: &Inst) -> bool {
     matches!(inst.form().mnemonic, "HGMMA" | "IGMMA" | "QGMMA")
 }
 
+/// Whether a product has no result: it ends a group without products.
+fn is_empty(inst: &Inst) -> bool {
+    inst.get(Field::Rd) == Some(RZ)
+}
+
+const RZ: u64 = 255;
+
+/// The descriptors of both factors. `pair` reads two uniform registers.
+fn descriptors(inst: &Inst, pair: impl Fn(u64) -> u64) -> Result<[u64; 2]> {
+    match (inst.get(Field::URa), inst.get(Field::URb)) {
+        (Some(both), _) => Ok([pair(both), pair(both + 2)]),
+        // Named is the pair in front, which would have the first factor's.
+        (None, Some(second)) => Ok([0, pair(second + 2)]),
+        _ => Err(FaultKind::Malformed(format!("{} without descriptors", inst.form().name))),
+    }
+}
+
 impl Block<'_> {
     /// Whether the group may go on; if not it comes here again.
     pub(super) fn warpgroup(&mut self, w: usize, active: u32, at: u32) -> Result<bool> {
@@ -80,16 +97,14 @@ impl Block<'_> {
         match inst.form().name {
             "WARPGROUP.ARRIVE" => Ok(true),
             "WARPGROUP.DEPBAR" => self.wait_products(w, inst.get(Field::Imm2).unwrap_or(0) as u32),
-            name if is_product(inst) && product(inst).is_some() => {
+            _ if product(inst).is_some() => {
                 let pair = |index: u64| {
                     let uniform = &self.warps[w].uniform;
                     u64::from(uniform[index as usize + 1]) << 32 | u64::from(uniform[index as usize])
                 };
-                let descriptors = match (inst.get(Field::URa), inst.get(Field::URb)) {
-                    (Some(both), _) => [pair(both), pair(both + 2)],
-                    // Named is the pair in front, which would have the first factor's.
-                    (None, Some(second)) => [0, pair(second + 2)],
-                    _ => return Err(FaultKind::Malformed(format!("{name} without descriptors"))),
+                let descriptors = match is_empty(inst) {
+                    true => [0, 0],
+                    false => descriptors(inst, pair)?,
                 };
                 let adds = self.holds(w, 0, true, self.machine.code[at as usize].accumulates());
                 let closes = inst.get(Field::Scoreboard) == Some(0);
@@ -133,7 +148,7 @@ impl Block<'_> {
         let begun = self.warps[w].products.begun.remove(0);
         let step = &self.machine.code[begun.at as usize];
         let inst = &step.inst;
-        let Some(product) = product(inst) else { return Ok(()) };
+        let Some(product) = product(inst).filter(|_| !is_empty(inst)) else { return Ok(()) };
         let count = product.result_registers();
         let values = |warp: &super::Warp, first: u64, count: usize| -> Fragment {
             let of = |i: usize| {

@@ -290,7 +290,10 @@ impl<'a> Block<'a> {
             | F::Vmin4
             | F::Vmax4
             | F::Vset4 => self.video(w, pc, mask, instr),
-            F::Tex | F::Tld4 | F::Txq | F::Suq | F::Suld | F::Sust => self.texture(w, mask, instr),
+            F::Tex | F::Tld4 | F::Txq | F::Suq | F::Suld | F::Sust | F::SustFormatted | F::Sured => {
+                self.texture(w, mask, instr)
+            }
+            F::Istypep => self.test_handle(w, mask, instr),
             F::Alloca | F::Stacksave | F::Stackrestore => self.stack(w, mask, instr),
             F::Trap => Err(FaultKind::Trap),
             F::Membar | F::Fence => {
@@ -611,8 +614,11 @@ impl<'a> Block<'a> {
 /// The position of a set bit counted from a base upwards or downwards; all ones if there is none.
 fn nth_set(mask: u32, base: u32, offset: i64) -> u64 {
     const NONE: u64 = u32::MAX as u64;
+    if base >= u32::BITS {
+        return NONE;
+    }
     if offset == 0 {
-        return if base < 32 && mask >> base & 1 == 1 { base.into() } else { NONE };
+        return if mask >> base & 1 == 1 { base.into() } else { NONE };
     }
     let base = i64::from(base);
     let place = |i: i64| if offset > 0 { base + i } else { base - i };

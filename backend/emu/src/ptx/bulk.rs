@@ -111,7 +111,7 @@ impl<'a> Block<'a> {
             _ => return unsupported(instr),
         };
         let half = op.types().any(is_half);
-        if op.has(Mod::CpMask) || half && !op.has(Mod::Add) {
+        if half && !op.has(Mod::Add) {
             return unsupported(instr);
         }
         let sizes = self.gather(w, mask, &instr.operands[2], ScalarType::U32)?;
@@ -119,6 +119,10 @@ impl<'a> Block<'a> {
             Some(operand) if op.has(Mod::MulticastCluster) => {
                 Some(self.gather(w, mask, operand, ScalarType::U16)?)
             }
+            _ => None,
+        };
+        let kept = match instr.operands.get(3 + usize::from(op.has(Mod::L2CacheHint))) {
+            Some(operand) if op.has(Mod::CpMask) => Some(self.gather(w, mask, operand, ScalarType::U16)?),
             _ => None,
         };
         let reduces = match op.form {
@@ -143,7 +147,10 @@ impl<'a> Block<'a> {
             if to == Space::Global {
                 self.view(w, lane).reaches(to, destination, size)?;
                 let done = self.transfers.group((self.cluster.rank(), w, lane));
-                let transfer = Transfer::copy(bytes, (to, destination), size, done);
+                let mut transfer = Transfer::copy(bytes, (to, destination), size, done);
+                if let Some(kept) = kept {
+                    transfer = transfer.masked(kept[lane] as u16);
+                }
                 self.transfers.begin(Transfer { reduces, ..transfer });
                 continue;
             }

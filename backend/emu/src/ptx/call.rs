@@ -96,16 +96,27 @@ impl Block<'_> {
         Ok(self.get(w, lane, value)?.to_le_bytes()[..size as usize].to_vec())
     }
 
+    /// Of a variable that a call passes whole.
+    fn bytes_of(&self, argument: &Operand) -> u32 {
+        let Operand::Symbol(Symbol::Local(local), _) = argument else { return 0 };
+        let bytes = self.program.code.local_bytes.get(*local as usize);
+        bytes.and_then(|bytes| u32::try_from(*bytes).ok()).unwrap_or(0)
+    }
+
     fn enter(&mut self, w: usize, lane: usize, pc: u32, callee: u32, arguments: &[Operand]) -> Step<()> {
         let program = self.program;
         let function = &program.code.functions[callee as usize];
-        if function.params.len() != arguments.len() {
+        let open = function.params.last().is_some_and(Formal::is_open);
+        if function.params.len() != arguments.len() && !(open && function.params.len() == arguments.len() + 1)
+        {
             return Err(FaultKind::Malformed("a call with another number of arguments".into()));
         }
         let mut passed = Vec::with_capacity(arguments.len());
         for (formal, argument) in function.params.iter().zip(arguments) {
-            passed.push(self.argument(w, lane, argument, formal.size)?);
+            let size = if formal.is_open() { self.bytes_of(argument) } else { formal.size };
+            passed.push(self.argument(w, lane, argument, size)?);
         }
+        let open_bytes = if open { passed.get(function.params.len() - 1).map_or(0, Vec::len) } else { 0 };
         let warp = &mut self.warps[w];
         let frame = Frame {
             call: pc,
@@ -115,7 +126,8 @@ impl Block<'_> {
             registers: function.registers.clone().map(|register| warp.take(lane, register)).collect(),
         };
         warp.frames[lane].push(frame);
-        warp.frame[lane] = warp.grow(lane, function.frame_align, function.frame_bytes)?;
+        let bytes = function.frame_bytes + open_bytes as u64;
+        warp.frame[lane] = warp.grow(lane, function.frame_align, bytes)?;
         warp.pc[lane] = function.entry;
         for (formal, bytes) in function.params.iter().zip(passed) {
             match formal.at {

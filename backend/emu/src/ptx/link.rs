@@ -64,6 +64,8 @@ pub(super) struct Code {
     pub(super) labels: Vec<u32>,
     pub(super) targets: Vec<Vec<LabelId>>,
     pub(super) locals: Vec<Place>,
+    /// Bytes of each of them.
+    pub(super) local_bytes: Vec<u64>,
     pub(super) params: Vec<Place>,
     pub(super) returns: Vec<Place>,
     /// Bytes of static shared memory; where dynamic shared memory starts.
@@ -145,7 +147,7 @@ impl Code {
         let mut frame = Frame { bytes: 0, align: 16 };
         let returns = formals(&function.returns, &base, &mut frame);
         self.returns.extend(returns.iter().map(Formal::place));
-        let params = if function.entry {
+        let mut params = if function.entry {
             self.param_bytes = function.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
             self.params.extend(function.params.iter().map(|param| Place::Fixed(param.offset.into())));
             Vec::new()
@@ -172,6 +174,14 @@ impl Code {
                 _ => Place::Nowhere,
             };
             self.locals.push(place);
+            self.local_bytes.push(variable.size);
+        }
+        if let Some(last) = params.last_mut().filter(|formal| formal.is_open())
+            && let Place::Frame(start) = frame.add(0, 16)
+        {
+            last.at = Slot::Frame(start);
+            self.params.pop();
+            self.params.push(last.place());
         }
         let mut labels = vec![u32::MAX; function.labels as usize];
         for statement in &function.body {
@@ -229,6 +239,11 @@ impl Frame {
 }
 
 impl Formal {
+    /// A parameter that takes as many bytes as a call passes. It is the last of its frame.
+    pub(super) fn is_open(&self) -> bool {
+        self.size == 0
+    }
+
     fn place(&self) -> Place {
         match self.at {
             Slot::Register(_) => Place::Nowhere,

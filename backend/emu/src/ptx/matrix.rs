@@ -233,7 +233,12 @@ impl Block<'_> {
     ) -> Step<([u32; WARP], usize, usize)> {
         let register = self.word(w, rest.next())?;
         let selectors = rest.next().map_or(&[][..], parts);
-        Ok((register, constant(selectors.first())?, constant(selectors.get(1))?))
+        let selector = |i: usize| match selectors.get(i) {
+            Some(Operand::Int(value)) => Ok(*value as usize),
+            // The same for the whole warp.
+            other => Ok(self.word(w, other)?[0] as usize & 3),
+        };
+        Ok((register, selector(0)?, selector(1)?))
     }
 
     /// The addresses of the rows of `count` matrices, in the order of the lanes that give them.

@@ -1,6 +1,6 @@
 //! The shared memory of other blocks, and memory that several devices hold.
 //!
-//! The shape "u" adds a uniform register to the address, "d" a descriptor.
+//! The shape "d" has a descriptor, where others add a uniform register to the address.
 
 use super::memory::{ADDRESS_DESC, EXTENDED, OFFSET, RED_OP, address_beside, data, descriptor};
 use super::*;
@@ -100,13 +100,13 @@ const UNIFORM_ORDER: Piece = choice_from(
 pub(super) const ROWS: &[Family] = &[
     Family::new("STAS", 0xdbd, "", Store, &[STORE_SIZE, based(90, Urz::Beside32), data(STORE_COUNT)]).ones(one(91)).sm(90, 255),
     Family::new("REDAS", 0xdbe, "", Store, &[RED_OP, REDUCTION_TYPE, based(72, Urz::Beside32), data(REDUCTION_COUNT)]).ones(one(91)).sm(90, 255).reserved(one(90)),
-    Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, based(70, Urz::Shown)]).ones(LOAD).sm(90, 90).labelled("u").reserved(one(77) | one(79)),
+    Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, based(70, Urz::Shown)]).ones(LOAD).sm(90, 90).reserved(one(77) | one(79)),
     Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, DESCRIBED]).ones(LOAD | one(70) | one(71)).sm(90, 90).labelled("d").reserved(one(77) | one(79)),
-    Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, based(81, Urz::Shown)]).ones(LOAD).sm(100, 255).labelled("u").reserved(one(77) | one(79)),
+    Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, based(81, Urz::Shown)]).ones(LOAD).sm(100, 255).reserved(one(77) | one(79)),
     Family::new("LDGMC", 0x9a4, "", Load, &[EXTENDED, INT_OP, INT_TYPE, ORDER, INT_LOADED, DESCRIBED]).ones(LOAD | one(81) | one(82)).sm(100, 255).labelled("d").reserved(one(77) | one(79)),
-    Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP, FLOAT_TYPE, ROUNDED, ORDER, FLOAT_LOADED, based(70, Urz::Shown)]).ones(LOAD).sm(90, 90).labelled("u").reserved(one(77) | one(79)),
+    Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP, FLOAT_TYPE, ROUNDED, ORDER, FLOAT_LOADED, based(70, Urz::Shown)]).ones(LOAD).sm(90, 90).reserved(one(77) | one(79)),
     Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP, FLOAT_TYPE, ROUNDED, ORDER, FLOAT_LOADED, DESCRIBED]).ones(LOAD | one(70) | one(71)).sm(90, 90).labelled("d").reserved(one(77) | one(79)),
-    Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP_100, FLOAT_TYPE_100, ROUNDED, ORDER, FLOAT_LOADED, based(81, Urz::Shown)]).ones(LOAD).sm(100, 255).labelled("u").reserved(one(77) | one(79)),
+    Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP_100, FLOAT_TYPE_100, ROUNDED, ORDER, FLOAT_LOADED, based(81, Urz::Shown)]).ones(LOAD).sm(100, 255).reserved(one(77) | one(79)),
     Family::new("LDGMC.F", 0x9a5, "", Load, &[EXTENDED, FLOAT_OP_100, FLOAT_TYPE_100, ROUNDED, ORDER, FLOAT_LOADED, DESCRIBED]).ones(LOAD | one(81) | one(82)).sm(100, 255).labelled("d").reserved(one(77) | one(79)),
     Family::new("USTGR", 0x377, "", Store, &[
         EXTENDED, Piece::Text(".NA"), UNIFORM_EVICT, STORED_SIZE, UNIFORM_ORDER,

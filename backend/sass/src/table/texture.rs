@@ -26,51 +26,64 @@ const FIRST_TWO: &[u8] = &[0, 1, 1, 2, 1, 2, 2, 2, 1, 2, 2, 2, 2, 2, 2, 2];
 const LAST_TWO: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1, 2];
 
 const RESIDENT: Piece = optional(PD_OPERAND);
-const HIGH: Piece = op(counted(reg_at(Field::Rd2, 64, Role::Dst), Count::By(Field::Mask, LAST_TWO)));
-const LOW: Piece = op(counted(RD_OPERAND, Count::By(Field::Mask, FIRST_TWO)));
+const HIGH: Piece = op(counted(reg_at(Field::Rd2, 64, Role::Dst), halved(&Count::By(Field::Mask, LAST_TWO))));
+const LOW: Piece = op(counted(RD_OPERAND, halved(&Count::By(Field::Mask, FIRST_TWO))));
+/// Two halves are in one register.
+const fn halved(count: &'static Count) -> Count {
+    Count::AtMost(Field::Round, 1, count)
+}
 const COORDINATE: Piece = op(counted(reg_at(Field::Ra, 24, Role::A), Count::By(Field::Dims, COORDINATES)));
-/// With `.SCR` the first two coordinates are here and the others in front of what follows them.
-const PACKED_COORDINATE: Piece = op(counted(reg_at(Field::Ra, 24, Role::A), PACKED_COUNT));
-const PACKED_COUNT: Count = Count::AtMost(Field::Flag, PACKED, &ALL_COORDINATES);
-const PACKED: u8 = 2;
+/// With `.SCR` all that there is in registers is evenly in both operands.
+const fn first_of(behind: &'static Count) -> Piece {
+    op(counted(reg_at(Field::Ra, 24, Role::A), Count::First(Field::Flag, &ALL_COORDINATES, behind)))
+}
+const fn second_of(behind: &'static Count) -> RegOperand {
+    counted(EXTRA_OPERAND, Count::Second(Field::Flag, &ALL_COORDINATES, behind))
+}
 const ALL_COORDINATES: Count = Count::By(Field::Dims, COORDINATES);
 const EXTRA_OPERAND: RegOperand = reg_at(Field::Rb, 32, Role::B);
 /// What follows the coordinates: level of detail, offsets, value to compare with; shown unless none.
-const LEVEL_EXTRA: Piece = optional(counted(
-    EXTRA_OPERAND,
-    beyond_packed(&Count::Sum(&[
-        (Field::Lod, &[0, 0, 1, 1, 1, 2, 0, 0, 0, 1, 1]),
-        (Field::Offsets, &[0, 1, 0]),
-        (Field::Compare, &[0, 1]),
-    ])),
-));
-const FETCH_EXTRA: Piece = optional(counted(
-    EXTRA_OPERAND,
-    beyond_packed(&Count::Sum(&[
-        (Field::Lod, &[0, 0, 0, 1]),
-        (Field::Offsets, &[0, 1, 0]),
-        (Field::Compare, &[0, 1]),
-    ])),
-));
-const FETCH_EXTRA_100: Piece = optional(counted(
-    EXTRA_OPERAND,
-    beyond_packed(&Count::Sum(&[
-        (Field::Lod, &[0, 1]),
-        (Field::Offsets, &[0, 1, 0]),
-        (Field::Compare, &[0, 1]),
-    ])),
-));
-const fn beyond_packed(own: &'static Count) -> Count {
-    Count::Beyond(Field::Flag, PACKED, own, &ALL_COORDINATES)
-}
-const GATHER_EXTRA: Piece = optional(counted(
-    EXTRA_OPERAND,
-    Count::Sum(&[(Field::Offsets, &[0, 1, 2, 0]), (Field::Compare, &[0, 1])]),
-));
-const DERIVATIVES: Piece = optional(counted(EXTRA_OPERAND, Count::By(Field::Dims, &[2, 4, 1, 1, 2, 4])));
+const LEVEL_EXTRA: Piece = optional(second_of(&BEHIND_SAMPLED));
+const LEVEL_PLACE: Piece = first_of(&BEHIND_SAMPLED);
+const BEHIND_SAMPLED: Count = Count::Sum(&[
+    (Field::Lod, &[0, 0, 1, 1, 1, 2, 0, 0, 0, 1, 1]),
+    (Field::Offsets, &[0, 1, 0]),
+    (Field::Compare, &[0, 1]),
+]);
+const FETCH_EXTRA: Piece = optional(second_of(&BEHIND_FETCHED));
+const FETCH_PLACE: Piece = first_of(&BEHIND_FETCHED);
+const BEHIND_FETCHED: Count =
+    Count::Sum(&[(Field::Lod, &[0, 0, 0, 1]), (Field::Offsets, &[0, 1, 0]), (Field::Compare, &[0, 1])]);
+const FETCH_EXTRA_100: Piece = optional(second_of(&BEHIND_FETCHED_100));
+const FETCH_PLACE_100: Piece = first_of(&BEHIND_FETCHED_100);
+const BEHIND_FETCHED_100: Count =
+    Count::Sum(&[(Field::Lod, &[0, 1]), (Field::Offsets, &[0, 1, 0]), (Field::Compare, &[0, 1])]);
+const GATHER_EXTRA: Piece = optional(second_of(&BEHIND_GATHERED));
+const GATHER_PLACE: Piece = first_of(&BEHIND_GATHERED);
+const BEHIND_GATHERED: Count = Count::Sum(&[(Field::Offsets, &[0, 1, 2, 0]), (Field::Compare, &[0, 1])]);
+const DERIVATIVES: Piece = optional(counted(EXTRA_OPERAND, DERIVATIVE_COUNT));
+const DERIVATIVE_COUNT: Count = Count::By(Field::Dims, &[2, 4, 1, 1, 2, 4]);
+/// Coordinates, and offsets behind them, which share a register with the number of a layer: one too many is counted there.
+const DERIVED_COORDINATE: Piece = op(counted(reg_at(Field::Ra, 24, Role::A), DERIVED_COUNT));
+const DERIVED_COUNT: Count = Count::Sum(&[(Field::Dims, COORDINATES), (Field::Offsets, &[0, 1, 0])]);
+/// The same behind a handle.
+const DERIVED_COORDINATE_R: Piece =
+    op(counted(reg_at(Field::Ra, 24, Role::A), Count::Plus(1, &DERIVED_COUNT)));
 const EXTRA: Piece = optional(EXTRA_OPERAND);
-/// The same where the register is never left out.
-const LEVEL_PRESENT: Piece = op(EXTRA_OPERAND);
+/// The same where the register is never left out, since the handle is in it; the rest follows.
+const LEVEL_PRESENT: Piece = op(second_of(&WITH_SAMPLED));
+const LEVEL_PLACE_R: Piece = first_of(&WITH_SAMPLED);
+const WITH_SAMPLED: Count = Count::Plus(1, &BEHIND_SAMPLED);
+const FETCH_PRESENT: Piece = op(second_of(&WITH_FETCHED));
+const FETCH_PLACE_R: Piece = first_of(&WITH_FETCHED);
+const WITH_FETCHED: Count = Count::Plus(1, &BEHIND_FETCHED);
+const GATHER_PRESENT: Piece = op(second_of(&WITH_GATHERED));
+const GATHER_PLACE_R: Piece = first_of(&WITH_GATHERED);
+const WITH_GATHERED: Count = Count::Plus(1, &BEHIND_GATHERED);
+const DERIVATIVES_PRESENT: Piece = op(counted(EXTRA_OPERAND, DERIVATIVE_COUNT));
+const HANDLE_PRESENT: Piece = op(EXTRA_OPERAND);
+/// The level whose extents a query asks for, behind a handle.
+const QUERIED_LEVEL_R: Piece = op(counted(RA_OPERAND, Count::Fixed(2)));
 
 const SCALAR: Piece = flag(Field::Flag, 60, &["", ".SCR"]);
 /// A handle in a register.
@@ -156,32 +169,32 @@ pub(super) const TEX: [Family; 5] = by_handle!(TEX, Texture, [0xb60 0xf60 0x361]
     [SCALAR], [HALVES, LEVEL, OFFSETS, COMPARE, EVICT, DERIVATIVE, NODEP],
     [SCALAR, HALVES, LEVEL_100, OFFSETS_100, COMPARE, EVICT, DERIVATIVE_100, NODEP],
     [SCALAR, HALVES, LEVEL_120, OFFSETS_120, UNIFORM_INDEX, COMPARE, EVICT, DERIVATIVE_120, NODEP],
-    [RESIDENT, HIGH, LOW, PACKED_COORDINATE, LEVEL_EXTRA], [RESIDENT, HIGH, LOW, PACKED_COORDINATE, LEVEL_PRESENT],
-    [RESIDENT, HIGH, LOW, PACKED_COORDINATE, LEVEL_EXTRA], [HANDLE, SAMPLER], [dims(SAMPLED_DIMS, 0), MASK]);
+    [RESIDENT, HIGH, LOW, LEVEL_PLACE, LEVEL_EXTRA], [RESIDENT, HIGH, LOW, LEVEL_PLACE_R, LEVEL_PRESENT],
+    [RESIDENT, HIGH, LOW, LEVEL_PLACE, LEVEL_EXTRA], [HANDLE, SAMPLER], [dims(SAMPLED_DIMS, 0), MASK]);
 
 #[rustfmt::skip]
 pub(super) const TLD: [Family; 5] = by_handle!(TLD, Texture, [0xb66 0xf66 0x367],
     [SCALAR], [HALVES, FETCH_LEVEL, OFFSETS, EVICT, SAMPLES, CLAMP_LEVEL, NODEP],
     [SCALAR, HALVES, FETCH_LEVEL_100, OFFSETS_100, EVICT, SAMPLES_100, CLAMP_LEVEL_100, NODEP],
     [SCALAR, HALVES, FETCH_LEVEL_120, OFFSETS_120, UNIFORM_INDEX, EVICT, SAMPLES_120, CLAMP_LEVEL_100, NODEP],
-    [RESIDENT, HIGH, LOW, PACKED_COORDINATE, FETCH_EXTRA], [RESIDENT, HIGH, LOW, PACKED_COORDINATE, LEVEL_PRESENT],
-    [RESIDENT, HIGH, LOW, PACKED_COORDINATE, FETCH_EXTRA_100], [HANDLE, SAMPLER], [dims(FETCHED_DIMS, 0), MASK]);
+    [RESIDENT, HIGH, LOW, FETCH_PLACE, FETCH_EXTRA], [RESIDENT, HIGH, LOW, FETCH_PLACE_R, FETCH_PRESENT],
+    [RESIDENT, HIGH, LOW, FETCH_PLACE_100, FETCH_EXTRA_100], [HANDLE, SAMPLER], [dims(FETCHED_DIMS, 0), MASK]);
 
 #[rustfmt::skip]
 pub(super) const TLD4: [Family; 5] = by_handle!(TLD4, Texture, [0xb63 0xf63 0x364],
     [SCALAR, COMPONENT], [HALVES, GATHER_OFFSETS, COMPARE, EVICT, NODEP],
     [SCALAR, COMPONENT, HALVES, GATHER_OFFSETS, COMPARE, EVICT, NODEP],
     [SCALAR, COMPONENT, HALVES, GATHER_OFFSETS_120, UNIFORM_INDEX, COMPARE, EVICT, NODEP],
-    [RESIDENT, HIGH, LOW, COORDINATE, GATHER_EXTRA], [RESIDENT, HIGH, LOW, COORDINATE, LEVEL_PRESENT],
-    [RESIDENT, HIGH, LOW, COORDINATE, GATHER_EXTRA], [HANDLE, SAMPLER], [dims(GATHERED_DIMS, 1), MASK]);
+    [RESIDENT, HIGH, LOW, GATHER_PLACE, GATHER_EXTRA], [RESIDENT, HIGH, LOW, GATHER_PLACE_R, GATHER_PRESENT],
+    [RESIDENT, HIGH, LOW, GATHER_PLACE, GATHER_EXTRA], [HANDLE, SAMPLER], [dims(GATHERED_DIMS, 1), MASK]);
 
 #[rustfmt::skip]
 pub(super) const TXD: [Family; 5] = by_handle!(TXD, Texture, [0xb6c 0xf6c 0x36d],
     [], [HALVES, CLAMPED, OFFSETS, EVICT, NODEP],
     [HALVES, CLAMPED, OFFSETS_100, EVICT, NODEP],
     [HALVES, CLAMPED_120, OFFSETS_120, UNIFORM_INDEX, EVICT, NODEP],
-    [RESIDENT, HIGH, LOW, COORDINATE, DERIVATIVES], [RESIDENT, HIGH, LOW, COORDINATE, LEVEL_PRESENT],
-    [RESIDENT, HIGH, LOW, COORDINATE, DERIVATIVES], [HANDLE, SAMPLER], [dims(DERIVED_DIMS, 0), MASK]);
+    [RESIDENT, HIGH, LOW, DERIVED_COORDINATE, DERIVATIVES], [RESIDENT, HIGH, LOW, DERIVED_COORDINATE_R, DERIVATIVES_PRESENT],
+    [RESIDENT, HIGH, LOW, DERIVED_COORDINATE, DERIVATIVES], [HANDLE, SAMPLER], [dims(DERIVED_DIMS, 0), MASK]);
 
 /// The level of detail that a fetch would have.
 #[rustfmt::skip]
@@ -189,7 +202,7 @@ pub(super) const TMML: [Family; 5] = by_handle!(TMML, Texture, [0xb69 0xf69 0x36
     [], [Piece::Text(".LOD"), DERIVATIVE, NODEP],
     [Piece::Text(".LOD"), LEVEL_DERIVATIVE_100, NODEP],
     [Piece::Text(".LOD"), DERIVATIVE_120, NODEP],
-    [HIGH, LOW, COORDINATE, EXTRA], [HIGH, LOW, COORDINATE, LEVEL_PRESENT],
+    [HIGH, LOW, COORDINATE, EXTRA], [HIGH, LOW, COORDINATE, HANDLE_PRESENT],
     [HIGH, LOW, COORDINATE, EXTRA], [HANDLE, UNUSED_SAMPLER], [dims(SAMPLED_DIMS, 0), MASK]);
 
 #[rustfmt::skip]
@@ -197,7 +210,7 @@ pub(super) const TXQ: &[Family] = &[
     Family::new("TXQ", 0xb6f, "", Texture, &[BINDLESS, NODEP, HIGH, LOW, RA, QUERY, BANK, WORD, QUERIED]).sm(75, 90).labelled("c"),
     Family::new("TXQ", 0xf6f, "", Texture, &[NODEP, HIGH, LOW, RA, QUERY, HANDLE, DISTANCE, QUERIED]).ones(UNIFORM).sm(75, 90).labelled("u"),
     Family::new("TXQ", 0xf6f, "", Texture, &[NODEP, HIGH, LOW, RA, QUERY, HANDLE, NO_DISTANCE, QUERIED]).ones(UNIFORM).sm(100, 255).labelled("u"),
-    Family::new("TXQ", 0x370, "", Texture, &[IN_REGISTER, NODEP, HIGH, LOW, RA, QUERY, QUERIED]).ones(REGISTER).labelled("r"),
+    Family::new("TXQ", 0x370, "", Texture, &[IN_REGISTER, NODEP, HIGH, LOW, QUERIED_LEVEL_R, QUERY, QUERIED]).ones(REGISTER).labelled("r"),
 ];
 const NO_DISTANCE: Piece = Piece::Op(Operand::Literal("0x0"));
 

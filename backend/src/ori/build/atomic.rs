@@ -2,6 +2,7 @@
 
 use super::atomic_loop::{Word, WordPlace};
 use super::memory::{Target, elements, scope};
+use super::multimem;
 use super::operand::registers;
 use super::{Lowering, Result, Statement};
 use crate::input::Operand;
@@ -93,7 +94,8 @@ fn vector(ty: ScalarType, elements: usize) -> Option<AtomType> {
 
 /// What an atomic operation promises other threads.
 fn order(instr: &Statement<'_>) -> Order {
-    let scope = scope(instr).unwrap_or(Scope::Gpu);
+    let widest = if multimem::is_of_devices(instr.form()) { Scope::Sys } else { Scope::Gpu };
+    let scope = scope(instr).unwrap_or(widest);
     let orders = [
         (Mod::Relaxed, Order::Relaxed(scope)),
         (Mod::Acquire, Order::Acquire(scope)),
@@ -115,6 +117,10 @@ impl<'a> Lowering<'a> {
             instr.ignore(&[Mod::Noftz]);
         }
         let first = usize::from(instr.form() == FormId::Atom);
+        if multimem::is_of_devices(instr.form()) {
+            // Each device adds as it does without.
+            instr.ignore(&[Mod::AccF32, Mod::AccF16]);
+        }
         let target = self.target(instr, first)?;
         let order = order(instr);
         self.release_before(instr);
@@ -205,6 +211,10 @@ impl<'a> Lowering<'a> {
             instr.ignore(&[Mod::Noftz]);
         }
         let first = usize::from(instr.form() == FormId::AtomVector);
+        if multimem::is_of_devices(instr.form()) {
+            // Each device adds as it does without.
+            instr.ignore(&[Mod::AccF32, Mod::AccF16]);
+        }
         let target = self.target(instr, first)?;
         let order = order(instr);
         let values = elements(instr, self.operand(instr, first + 1)?);

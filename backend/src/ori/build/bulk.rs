@@ -62,8 +62,11 @@ impl<'a> Lowering<'a> {
         let multicast = instr.has(Mod::MulticastCluster);
         let blocks = if multicast { Some(self.source(instr, next, ScalarType::U16)?) } else { None };
         next += usize::from(multicast);
-        let size = self.bulk_size(instr, 2, blocks)?;
         let policy = self.cache_policy(instr, next)?;
+        next += usize::from(policy.is_some());
+        let masked = instr.has(Mod::CpMask);
+        let bytes = if masked { Some(self.source(instr, next, ScalarType::U16)?) } else { None };
+        let size = self.bulk_size(instr, 2, blocks.or(bytes))?;
         let place = |shared| if shared { BulkPlace::Shared } else { BulkPlace::Global };
         let op = match operation {
             Some((op, ty)) => Op::BulkReduce { to: place(to_shared), op, ty },
@@ -71,8 +74,12 @@ impl<'a> Lowering<'a> {
                 to: place(to_shared),
                 from: place(matches!(source, Place::Shared(_))),
                 multicast,
+                masked,
             },
         };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "this copy on the target");
+        }
         self.one_by_one(|this, chosen| {
             let destination = this.uniform_pack(&destination, chosen);
             let source = match source {
@@ -117,11 +124,11 @@ impl<'a> Lowering<'a> {
         Ok(if offset == 0 { address } else { self.add_pair(address, super::operand::halves(offset as u64)) })
     }
 
-    /// A size in its units, and above it which blocks of the cluster get the bytes.
-    fn bulk_size(&mut self, instr: &Statement<'a>, i: usize, blocks: Option<Src>) -> Result<Src> {
+    /// A size in its units, and above it which blocks of the cluster get the bytes, or which bytes of each unit are copied.
+    fn bulk_size(&mut self, instr: &Statement<'a>, i: usize, mask: Option<Src>) -> Result<Src> {
         let size = self.source(instr, i, ScalarType::U32)?;
         let units = self.shift_right(size, UNIT, false);
-        Ok(self.halves_packed(units, blocks.unwrap_or(Src::ZERO)))
+        Ok(self.halves_packed(units, mask.unwrap_or(Src::ZERO)))
     }
 
     fn halves_packed(&mut self, low: Src, high: Src) -> Src {

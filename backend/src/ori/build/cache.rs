@@ -4,7 +4,9 @@ use super::memory::Target;
 use super::uniform::Chosen;
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::Src;
-use crate::ori::op::{LineOp, MapOp, Op};
+use crate::ori::op::{
+    Bool, FloatType, ICmp, IntRound, IntType, LineOp, MapOp, MufuFunc, Op, Round, ShfType, Sign, lut,
+};
 use ptx_isa::{Mod, ScalarType};
 
 /// A policy's high word has its kind, both priorities and the fraction from this bit on.
@@ -12,30 +14,125 @@ const KIND_AT: u32 = 20;
 /// A fraction of accesses has the first priority, the others the second.
 const FRACTIONAL: u32 = 0x100;
 
+/// Parts of a range have the first priority.
+const RANGE: u32 = 0x180;
+/// What a fraction is multiplied by: all of it is fifteen, one less than there are.
+const SIXTEENTHS: f32 = 15.99;
+/// A range has at most 127 pages, of at least 4096 bytes each; both as powers of two.
+const PAGES_LOG: u32 = 7;
+const MOST_PAGES: u32 = 127;
+const SMALLEST_PAGE: u32 = 12;
+
+/// The priorities of a policy.
+fn priorities(instr: &Statement<'_>) -> Option<(u32, u32)> {
+    let priorities = instr.take_each(&[
+        (Mod::L2EvictUnchanged, 0x0),
+        (Mod::L2EvictFirst, 0x1),
+        (Mod::L2EvictLast, 0x2),
+        (Mod::L2EvictNormal, 0x3),
+    ]);
+    match priorities[..] {
+        [first] => Some((first, 0)),
+        [first, second] => Some((first, second)),
+        _ => None,
+    }
+}
+
 impl<'a> Lowering<'a> {
     /// `createpolicy.fractional`, of a fraction that is known: sixteenths, rounded up.
     pub(super) fn create_policy(&mut self, instr: &Statement<'a>) -> Result<()> {
-        let priorities = instr.take_each(&[
-            (Mod::L2EvictUnchanged, 0x0),
-            (Mod::L2EvictFirst, 0x1),
-            (Mod::L2EvictLast, 0x2),
-            (Mod::L2EvictNormal, 0x3),
-        ]);
-        let (first, second) = match priorities[..] {
-            [first] => (first, 0),
-            [first, second] => (first, second),
-            _ => return self.malformed("a policy without a priority"),
+        let Some((first, second)) = priorities(instr) else {
+            return self.malformed("a policy without a priority");
         };
         let sixteenths = match instr.operand(1) {
             None => 16,
             Some(fraction) => match super::operand::literal(fraction, ScalarType::F32) {
                 Some(bits) => (f32::from_bits(bits as u32) * 16.0).ceil().clamp(1.0, 16.0) as u32,
-                None => return self.unsupported(instr, "a fraction in a register"),
+                None => {
+                    let fraction = self.source(instr, 1, ScalarType::F32)?;
+                    return self.create_changing_policy(
+                        instr,
+                        FRACTIONAL | first << 5 | second << 4,
+                        fraction,
+                    );
+                }
             },
         };
         let kind = FRACTIONAL | first << 5 | second << 4 | (sixteenths - 1);
         let policy = self.pack(&[Src::ZERO, Src::imm(kind << KIND_AT)]);
         self.result(instr, policy)
+    }
+
+    /// A policy of a fraction that is known when the code runs: sixteenths, rounded down.
+    fn create_changing_policy(&mut self, instr: &Statement<'a>, kind: u32, fraction: Src) -> Result<()> {
+        let scale = Op::Fmul { ftz: false, round: Round::Rn, sat: false };
+        let scaled = self.reg(scale, &[fraction, Src::imm(SIXTEENTHS.to_bits())]);
+        let truncate =
+            Op::F2i { ftz: false, to: IntType::U32, from: FloatType::F32, round: IntRound::Trunc, ntz: true };
+        let sixteenths = self.reg(truncate, &[scaled]);
+        let sixteenths = self.masked(sixteenths, 0xf);
+        let kind = self.united(sixteenths, Src::imm(kind));
+        let high = self.shift_left(kind, Src::imm(KIND_AT));
+        let policy = self.pack(&[Src::ZERO, high]);
+        self.result(instr, policy)
+    }
+
+    /// `createpolicy.range`: pages of a size that 127 of them hold the whole range, the first page and their number.
+    pub(super) fn create_range_policy(&mut self, instr: &Statement<'a>) -> Result<()> {
+        instr.ignore(&[Mod::Global]);
+        let Some((first, second)) = priorities(instr) else {
+            return self.malformed("a policy without a priority");
+        };
+        let address = self.address(instr, 1)?;
+        let Target::Wide { address, offset, .. } = self.wide_target(address, false)? else {
+            return self.malformed("a global address in another space");
+        };
+        let mut start = self.pair(address);
+        if offset != 0 {
+            start = self.add_pair(start, super::operand::halves(offset as u64));
+        }
+        let [primary, total] =
+            [self.source(instr, 2, ScalarType::U32)?, self.source(instr, 3, ScalarType::U32)?];
+        // The power of two of a page.
+        let float = self.reg(Op::I2f { to: FloatType::F32, from: IntType::U32, round: Round::Rn }, &[total]);
+        let log = self.reg(Op::Mufu { func: MufuFunc::Lg2 }, &[float]);
+        let ceil =
+            Op::F2i { ftz: false, to: IntType::U32, from: FloatType::F32, round: IntRound::Ceil, ntz: true };
+        let log = self.reg(ceil, &[log]);
+        let page = self.add(log, Src::imm(PAGES_LOG.wrapping_neg()));
+        let signed = Op::Imnmx { sign: Sign::S32 };
+        let page = self.reg(signed, &[page, Src::imm(SMALLEST_PAGE), Src::FALSE]);
+        let size = self.shift_left(Src::imm(1), page);
+        let reach = self.add(primary, Src::imm(u32::MAX));
+        let reach = self.add(reach, size);
+        let end = self.add_pair(start, [reach, Src::ZERO]);
+        let [from, to] = [start, end].map(|[low, high]| {
+            let low = self
+                .reg(Op::Shf { right: true, wrap: false, ty: ShfType::U64, hi: false }, &[low, page, high]);
+            [low, self.shift_right_by(high, page, false)]
+        });
+        let count = self.subtract_pair(to, from);
+        let few = self.compare_pair(ICmp::Lt, false, count, [Src::imm(MOST_PAGES), Src::ZERO]);
+        let count = self.reg(Op::Sel, &[count[0], Src::imm(MOST_PAGES), few]);
+        let mut word = Src::imm(RANGE | first << 5 | second << 4);
+        let kind = self.add(page, Src::imm(SMALLEST_PAGE.wrapping_neg()));
+        for (value, mask, shift) in [(kind, 0xf, 8), (from[0], 0x7f, 7), (count, 0x7f, 5)] {
+            let value = self.masked(value, mask);
+            word = self.united(word, value);
+            word = self.shift_left(word, Src::imm(shift));
+        }
+        // A range of nothing has no priority.
+        let none = self.pred(
+            Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bool_: Bool::And, ex: false },
+            &[total, Src::ZERO, Src::TRUE],
+        );
+        let high = self.reg(Op::Sel, &[Src::imm(RANGE << KIND_AT), word, none]);
+        let policy = self.pack(&[Src::ZERO, high]);
+        self.result(instr, policy)
+    }
+
+    fn united(&mut self, a: Src, b: Src) -> Src {
+        self.reg(Op::Lop3 { lut: lut::A | lut::B }, &[a, b, Src::ZERO])
     }
 
     /// The descriptor of an access: its cache policy, if it has one as its last operand, else that of the window. Threads

@@ -23,8 +23,8 @@ fn is_system(signature: &Signature) -> bool {
     signature.external && SYSTEM.contains(&signature.name.as_str())
 }
 
-/// More bytes of one parameter than PTX allows.
-const MOST_BYTES: u32 = 1 << 14;
+/// Bytes of one parameter of a function. PTX has no limit; each four are a value of the IR.
+const MOST_BYTES: u32 = 1 << 16;
 
 /// The parts of a call.
 struct Parts<'a> {
@@ -77,8 +77,12 @@ impl<'a> Lowering<'a> {
             },
         };
         let convention = self.convention(&signature.params, &signature.returns)?;
-        if signature.params.len() != parts.arguments.len() || signature.returns.len() != parts.returns.len() {
-            return self.unsupported(instr, "a variable number of arguments");
+        let (formals, given) = (signature.params.len(), parts.arguments.len());
+        let open = signature.params.last().is_some_and(abi::is_open);
+        if given != formals && !(open && given + 1 == formals)
+            || signature.returns.len() != parts.returns.len()
+        {
+            return self.malformed("a call with another number of arguments than the declaration has");
         }
         let mut target: SmallVec<[Src; 1]> = SmallVec::new();
         let op = match direct {
@@ -97,7 +101,7 @@ impl<'a> Lowering<'a> {
             }
         };
         let mut passed: Vec<(u8, Src)> = Vec::new();
-        if let Results::Memory(_) = convention.results {
+        if let Results::Memory { .. } = convention.results {
             let start = self.results_at;
             let end = self.stack_end();
             passed.push((abi::FIRST, self.offset_from(end, start)));
@@ -146,10 +150,12 @@ impl<'a> Lowering<'a> {
         for word in results.iter_mut().flatten() {
             *word = self.reg(Op::Fix, &[*word]);
         }
-        if let (Results::Memory(bytes), Some(words)) = (&convention.results, results.first_mut()) {
-            for i in 0..bytes.div_ceil(4) {
-                let offset = (self.results_at + 4 * i) as i32;
-                words.push(self.reg(Op::Ldl { size: MemSize::B32, offset }, &[end]));
+        if let Results::Memory { starts, .. } = &convention.results {
+            for ((result, start), words) in signature.returns.iter().zip(starts).zip(&mut results) {
+                for i in 0..abi::words(result) {
+                    let offset = (self.results_at + start + 4 * i) as i32;
+                    words.push(self.reg(Op::Ldl { size: MemSize::B32, offset }, &[end]));
+                }
             }
         }
         for ((operand, param), words) in parts.returns.iter().zip(&signature.returns).zip(results) {
@@ -159,12 +165,10 @@ impl<'a> Lowering<'a> {
     }
 
     fn convention(&self, params: &[Param], returns: &[Param]) -> Result<Convention> {
-        let too_large = |param: &Param| param.size > MOST_BYTES;
-        match abi::convention(params, returns) {
-            Some(convention) if !params.iter().chain(returns).any(too_large) => Ok(convention),
-            Some(_) => Err(CodegenError::unsupported(self.src, "a parameter of more than 16 KB")),
-            None => Err(CodegenError::unsupported(self.src, "results of more than 48 bytes together")),
+        if params.iter().chain(returns).any(|param| param.size > MOST_BYTES) {
+            return Err(CodegenError::unsupported(self.src, "a parameter of more than 64 KB"));
         }
+        Ok(abi::convention(params, returns))
     }
 
     /// A copy in a register of the calling convention.
@@ -201,10 +205,10 @@ impl<'a> Lowering<'a> {
 
     /// What an operand passes for a parameter.
     fn argument(&mut self, operand: &Operand, param: &Param) -> Result<Vec<Src>> {
-        let count = abi::words(param);
         if let Operand::Symbol(symbol @ Symbol::Local(_), 0) = *operand
             && self.is_parameter(symbol)
         {
+            let count = if abi::is_open(param) { open_words(self.func, operand) } else { abi::words(param) };
             return Ok((0..count).map(|i| self.read_word(symbol, i)).collect());
         }
         let bits = match (param.ty, param.size) {
@@ -371,7 +375,7 @@ impl<'a> Lowering<'a> {
             copies.push(Inst::new(Op::Fix, &[Dst::Value(value)], &[pinned.into()], lowering.src));
             Src::from(value)
         };
-        if let Results::Memory(_) = self.convention.results {
+        if let Results::Memory { .. } = self.convention.results {
             self.result_address = Some(take(self, abi::FIRST));
         }
         let func = self.func;
@@ -440,15 +444,17 @@ impl<'a> Lowering<'a> {
                     srcs.push(self.fix_into(register, word));
                 }
             }
-            Results::Memory(bytes) => {
+            Results::Memory { starts, .. } => {
                 let Some(address) = self.result_address else {
                     return self.malformed("no place for the results");
                 };
-                for i in 0..bytes.div_ceil(4) {
-                    let word = self.read_word(Symbol::Return(0), i);
-                    if word.kind != SrcKind::Undef {
-                        let op = Op::Stl { size: MemSize::B32, offset: 4 * i as i32 };
-                        self.effect(op, &[address, word]);
+                for (i, (result, start)) in func.returns.iter().zip(starts).enumerate() {
+                    let words = self.given_words(i as u32, result)?;
+                    for (offset, word) in (start..).step_by(4).zip(words) {
+                        if word.kind != SrcKind::Undef {
+                            let op = Op::Stl { size: MemSize::B32, offset: offset as i32 };
+                            self.effect(op, &[address, word]);
+                        }
                     }
                 }
             }
@@ -494,6 +500,33 @@ impl<'a> Lowering<'a> {
     }
 }
 
+/// Bytes that a call passes for a parameter of open length.
+fn open_bytes(func: &crate::input::Function, signature: &Signature, instr: &crate::input::Instr) -> u32 {
+    if !signature.params.last().is_some_and(abi::is_open) {
+        return 0;
+    }
+    let lists =
+        instr.operands.iter().skip_while(|operand| !matches!(operand, Operand::Symbol(..) | Operand::Reg(_)));
+    let arguments = lists.skip(1).find_map(|operand| match operand {
+        Operand::List(arguments) => Some(&arguments[..]),
+        _ => None,
+    });
+    let last =
+        arguments.filter(|arguments| arguments.len() == signature.params.len()).and_then(|all| all.last());
+    last.map_or(0, |operand| 4 * open_words(func, operand))
+}
+
+/// Words of what is passed for a parameter of open length.
+fn open_words(func: &crate::input::Function, operand: &Operand) -> u32 {
+    let size = match *operand {
+        Operand::Symbol(Symbol::Local(i), 0) => {
+            func.locals.get(i as usize).map_or(0, |variable| variable.size)
+        }
+        _ => 0,
+    };
+    u32::try_from(size.min(MOST_BYTES.into())).unwrap_or(MOST_BYTES).div_ceil(4)
+}
+
 /// What the calls of a function need of its frame: bytes of parameters, and of large results behind them.
 pub(super) fn outgoing(env: &crate::input::Env, func: &crate::input::Function) -> (u32, u32) {
     let (mut params, mut results) = (0, 0);
@@ -507,11 +540,10 @@ pub(super) fn outgoing(env: &crate::input::Env, func: &crate::input::Function) -
             Operand::Prototype(prototype) => Some(&**prototype),
             _ => None,
         });
-        let Some(convention) = signature.and_then(|s| abi::convention(&s.params, &s.returns)) else {
-            continue;
-        };
-        params = params.max(convention.stack_bytes);
-        if let Results::Memory(bytes) = convention.results {
+        let Some(signature) = signature else { continue };
+        let convention = abi::convention(&signature.params, &signature.returns);
+        params = params.max(convention.stack_bytes.saturating_add(open_bytes(func, signature, instr)));
+        if let Results::Memory { bytes, .. } = convention.results {
             results = results.max(bytes);
         }
     }

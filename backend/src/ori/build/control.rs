@@ -1,6 +1,6 @@
 //! Basic blocks, branches and the end of the thread.
 
-use super::{Lowering, Result, Run, Statement};
+use super::{Lowering, Result, Run, Statement, flight};
 use crate::CodegenError;
 use crate::input::{AddressBase, Env, Function, LabelId, Operand, Stmt, Symbol};
 use crate::layout;
@@ -80,17 +80,20 @@ impl<'a> Lowering<'a> {
     /// Makes blocks for the runs that control reaches from the first.
     fn reach(&mut self, runs: &mut [Run], run_of_label: &[Option<usize>]) -> Result<()> {
         let mut edges = vec![0u32; runs.len()];
+        let mut successors = vec![Vec::new(); runs.len()];
         let mut reached = vec![false; runs.len()];
         let mut work = vec![0];
         reached[0] = true;
         while let Some(i) = work.pop() {
-            for next in self.successors(&runs[i], i + 1, runs.len(), run_of_label)? {
+            successors[i] = self.successors(&runs[i], i + 1, runs.len(), run_of_label)?;
+            for &next in &successors[i] {
                 edges[next] += 1;
                 if !std::mem::replace(&mut reached[next], true) {
                     work.push(next);
                 }
             }
         }
+        self.products = flight::follow(&self.func.body, runs, &successors);
         if edges[0] > 0 {
             // The entry block has no predecessors.
             let entry = self.new_block(0);

@@ -4,7 +4,8 @@
 //! range, which tests on the high words find out. Other operands are the runtime library's ([`crate::runtime`]).
 
 use super::divide::double;
-use super::float::{magnitude, negated};
+use super::float::{magnitude, negated, rounding};
+use super::integer::lut;
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::Src;
 use crate::ori::op::{Bool, FCmp, ICmp, MufuFunc, Op, Round, Routine};
@@ -21,10 +22,14 @@ const LEAST_DIVIDEND: u32 = 0x0360_0000;
 impl<'a> Lowering<'a> {
     /// `div`, `rcp` and `sqrt` of .f64.
     pub(super) fn divide_double(&mut self, instr: &Statement<'a>) -> Result<()> {
-        // The one rounding that there is here.
-        instr.ignore(&[Mod::Rn]);
+        // ptxas flushes no doubles.
+        instr.ignore(&[Mod::Ftz]);
         let ty = ScalarType::F64;
         let a = self.source(instr, 1, ty)?;
+        let round = rounding(instr);
+        if round != Round::Rn {
+            return self.divide_double_directed(instr, a, round);
+        }
         let result = match instr.form() {
             FormId::SqrtF64 => self.root_of_double(a),
             FormId::RcpF64 => {
@@ -37,6 +42,28 @@ impl<'a> Lowering<'a> {
             }
         };
         self.result(instr, result)
+    }
+
+    /// The same rounded otherwise than to nearest: what is rounded to zero, and one more where the mode goes away from it.
+    fn divide_double_directed(&mut self, instr: &Statement<'a>, a: Src, round: Round) -> Result<()> {
+        let one = [Src::ZERO, Src::imm(ONE)];
+        let (routine, words) = match instr.form() {
+            FormId::SqrtF64 => (Routine::TruncatedRootF64, self.pair(a).to_vec()),
+            FormId::RcpF64 => (Routine::TruncatedQuotientF64, [one, self.pair(a)].concat()),
+            _ => {
+                let b = self.source(instr, 2, ScalarType::F64)?;
+                (Routine::TruncatedQuotientF64, [self.pair(a), self.pair(b)].concat())
+            }
+        };
+        let [low, high, inexact] = self.compute(routine, &words);
+        if round == Round::Rz {
+            return self.result_pair(instr, [low, high]);
+        }
+        let sign = self.shift_right(high, 31, false);
+        let away = if round == Round::Rp { lut::A & !lut::B } else { lut::A & lut::B };
+        let more = self.lop3(away, inexact, sign, Src::ZERO);
+        let rounded = self.add_pair([low, high], [more, Src::ZERO]);
+        self.result_pair(instr, rounded)
     }
 
     /// A double in registers of its own, both halves nameable.

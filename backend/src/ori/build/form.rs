@@ -52,7 +52,7 @@ impl<'a> Lowering<'a> {
                 self.one(instr, Op::Flo { sign: sign(), shift: instr.has(Mod::Shiftamt) }, A)
             }
             F::Popc | F::Clz | F::Bfind | F::Brev => self.count_bits(instr),
-            F::Fns => self.unsupported(instr, "needs a search over the bits"),
+            F::Fns => self.nth_bit(instr),
             F::Bfe => self.extract_bits(instr),
             F::Bfi => self.insert_bits(instr),
             F::Szext => self.one(instr, Op::Sgxt { sign: sign(), wrap: wraps(instr) }, AB),
@@ -198,7 +198,7 @@ impl<'a> Lowering<'a> {
                 let policy = self.source(instr, 1, ScalarType::U64)?;
                 self.result(instr, policy)
             }
-            F::CreatepolicyRange => self.unsupported(instr, "cache eviction policies of ranges"),
+            F::CreatepolicyRange => self.create_range_policy(instr),
             F::Mapa => self.address_in_block(instr),
             F::Getctarank => self.block_of_address(instr),
             F::MovVector => self.unsupported(instr, "copies of whole vectors"),
@@ -267,9 +267,11 @@ impl<'a> Lowering<'a> {
                 self.unsupported(instr, "releasing asynchronous stores")
             }
             F::StBulk => self.clear_block(instr),
-            F::MultimemLdReduce | F::MultimemSt | F::MultimemRed => {
-                self.unsupported(instr, "multimem addresses")
-            }
+            F::MultimemLdReduce => self.branch_around(|this| this.load_of_devices(instr)),
+            // A store or reduction is one, whoever holds the memory.
+            F::MultimemSt => self.store(instr),
+            F::MultimemRed if self.has_vector(instr) => self.update_vector(instr),
+            F::MultimemRed => self.atomic(instr),
             F::TensormapReplace => self.branch_around(|this| this.replace_in_map(instr)),
             F::TensormapCpFenceproxy => self.branch_around(|this| this.copy_map(instr)),
             F::Ldmatrix => self.branch_around(|this| this.load_matrices(instr)),
@@ -284,9 +286,14 @@ impl<'a> Lowering<'a> {
             | F::MmaBits
             | F::MmaFp8
             | F::MmaKind => self.branch_around(|this| this.multiply_matrices(instr)),
-            F::MmaSpF16 | F::MmaSpBf16 | F::MmaSpTf32 | F::MmaSpInt8 | F::MmaSpFp8 | F::MmaSpKind => {
-                self.branch_around(|this| this.multiply_sparse(instr))
-            }
+            F::MmaSpF16
+            | F::MmaSpBf16
+            | F::MmaSpTf32
+            | F::MmaSpInt8
+            | F::MmaSpInt4
+            | F::MmaSpFp8
+            | F::MmaSpKind => self.branch_around(|this| this.multiply_sparse(instr)),
+            F::MmaBlockScale | F::MmaSpBlockScale => self.branch_around(|this| this.multiply_scaled(instr)),
             F::WmmaLoad | F::WmmaLoadC => self.branch_around(|this| this.load_fragment(instr)),
             F::WmmaStore => self.branch_around(|this| this.store_fragment(instr)),
             F::WmmaMmaF16 | F::WmmaMma | F::WmmaMmaInt4 | F::WmmaMmaBits => {
@@ -294,12 +301,14 @@ impl<'a> Lowering<'a> {
             }
             F::LdmatrixBytes | F::LdmatrixUnpack => self.branch_around(|this| this.load_byte_matrices(instr)),
             F::StmatrixBytes => self.branch_around(|this| this.store_byte_matrices(instr)),
-            F::MmaF16M8 => self.unsupported(instr, "matrices"),
+            F::MmaF16M8 => self.branch_around(|this| this.multiply_quads(instr)),
             F::Tex | F::Tld4 => self.branch_around(|this| this.read_texture(instr)),
             F::Txq | F::Suq => self.branch_around(|this| this.query_texture(instr)),
             F::Suld => self.branch_around(|this| this.load_surface(instr)),
-            F::Sust => self.branch_around(|this| this.store_surface(instr)),
-            F::Istypep | F::SustFormatted | F::Sured => self.unsupported(instr, "textures and surfaces"),
+            F::Sust => self.branch_around(|this| this.store_surface(instr, false)),
+            F::SustFormatted => self.branch_around(|this| this.store_surface(instr, true)),
+            F::Sured => self.branch_around(|this| this.reduce_surface(instr)),
+            F::Istypep => self.test_handle(instr),
             F::Vadd | F::Vsub | F::Vabsdiff | F::Vmin | F::Vmax | F::Vshl | F::Vshr | F::Vset => {
                 self.compute_part(instr)
             }
@@ -319,12 +328,11 @@ impl<'a> Lowering<'a> {
             | F::Vmax4
             | F::Vset4 => self.compute_lanes(instr),
 
-            F::MmaBf16M8 | F::MmaBlockScale | F::MmaSpInt4 | F::MmaSpBlockScale | F::WmmaMmaInt4Wide => {
-                self.unsupported(instr, "matrices")
-            }
+            F::MmaBf16M8 | F::WmmaMmaInt4Wide => self.unsupported(instr, "matrices"),
             F::WgmmaMma => self.branch_around(|this| this.multiply_group(instr)),
-            // A product is over where it stands.
-            F::WgmmaFence | F::WgmmaCommitGroup | F::WgmmaWaitGroup => self.hint(instr),
+            F::WgmmaFence => self.fence_products(instr),
+            F::WgmmaCommitGroup => self.branch_around(|this| this.end_product_group(instr)),
+            F::WgmmaWaitGroup => self.branch_around(|this| this.wait_for_products(instr)),
             F::WgmmaMmaSp | F::WgmmaMmaBits => {
                 self.unsupported(instr, "sparse products of warp groups, or of bits")
             }
@@ -337,7 +345,7 @@ impl<'a> Lowering<'a> {
             F::Tcgen05Cp => self.copy_into_tensor(instr),
             F::Tcgen05Shift => self.shift_tensor(instr),
             F::Tcgen05Mma | F::Tcgen05MmaWs => self.multiply_tensor(instr),
-            F::Tcgen05MmaBlockScale => self.multiply_scaled(instr),
+            F::Tcgen05MmaBlockScale => self.multiply_tensor_scaled(instr),
             F::Tcgen05Commit => self.commit_tensor(instr),
             // A thread's operations are in order, and the barrier between threads that it belongs to orders them.
             F::Tcgen05Fence => self.hint(instr),

@@ -1,15 +1,17 @@
 //! `wgmma`: products of four warps, of factors in shared memory behind descriptors.
 //!
-//! A product is over when the thread goes on behind it: the instruction ends a group of its own and waits for it, as the
-//! vendor's assembler has it where it cannot tell that nothing touches the registers meanwhile. So fences have nothing to
-//! order, and waits nothing to wait for.
+//! A product goes on beside the code until a wait ends its group. Its sum has the registers of what it is added to; what
+//! is read of it later is not told from what is read of any other value, and emission sees to it that all products that
+//! have a register are over where the code touches it (`emit/products.rs`). Factors in registers live until the wait.
 
+use super::flight::Around;
 use super::uniform::Chosen;
 use super::{Lowering, Result, Statement};
-use crate::input::Operand;
+use crate::input::{Instr, Operand, RegId, Stmt};
 use crate::ori::ir::{Dst, File, Src, SrcKind};
 use crate::ori::op::{GroupFormat, Op, QuarterType, VoteMode};
 use ptx_isa::{Mod, ScalarType};
+use std::collections::BTreeSet;
 
 /// How each factor is read.
 #[derive(Clone, Copy, Default)]
@@ -138,12 +140,93 @@ impl<'a> Lowering<'a> {
             }
         };
         srcs.extend([old, adds]);
+        let rows = in_registers.then_some(srcs[0]);
         let result = self.wide(registers, op, &srcs);
+        if let Some(rows) = rows {
+            // The sum is elsewhere.
+            self.effect(Op::Hold, &[rows]);
+        }
         for (i, place) in places.iter().enumerate() {
             let part = self.part(result, i as u8);
             self.write(place, part)?;
         }
         Ok(())
+    }
+
+    /// `wgmma.commit_group`.
+    pub(super) fn end_product_group(&mut self, instr: &Statement<'a>) -> Result<()> {
+        instr.ignore(&[Mod::Aligned]);
+        if !self.encodes(&Op::EndGroup) {
+            return self.unsupported(instr, "warp group products on this target");
+        }
+        self.effect(Op::EndGroup, &[]);
+        Ok(())
+    }
+
+    /// `wgmma.wait_group`. The sums of products that it ends are there from here on, and their rows have lived until here.
+    pub(super) fn wait_for_products(&mut self, instr: &Statement<'a>) -> Result<()> {
+        instr.ignore(&[Mod::Aligned]);
+        let Operand::Int(but) = self.operand(instr, 0)? else {
+            return self.malformed("a wait without a number");
+        };
+        let op = Op::AwaitGroup { but: u8::try_from(*but).unwrap_or(MOST_LEFT).min(MOST_LEFT) };
+        if !self.encodes(&op) {
+            return self.unsupported(instr, "warp group products on this target");
+        }
+        self.effect(op, &[]);
+        let Around { over, left, .. } = self.products.remove(&self.src).unwrap_or_default();
+        let busy: BTreeSet<RegId> = left.into_iter().flat_map(|at| vector(&self.func.body[at], 0)).collect();
+        let sums = self.vectors(&over, 0);
+        self.hold_rows(&over)?;
+        for sum in sums.iter().filter(|sum| sum.iter().all(|register| !busy.contains(register))) {
+            let registers = sum.len() as u8;
+            let value = self.values_of(sum)?;
+            if !matches!(value.kind, SrcKind::Value(_)) {
+                continue;
+            }
+            let value = self.wide(registers, Op::Settle { registers }, &[value]);
+            for (i, register) in sum.iter().enumerate() {
+                let part = self.part(value, i as u8);
+                self.write(&Operand::Reg(*register), part)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `wgmma.fence`. The products behind it have their rows from before it: emission lets products arrive where a
+    /// register of theirs was written since another did.
+    pub(super) fn fence_products(&mut self, instr: &Statement<'a>) -> Result<()> {
+        instr.ignore(&[Mod::Aligned]);
+        let next = self.products.remove(&self.src).unwrap_or_default().next;
+        let registers = |operand: usize| -> usize { self.vectors(&next, operand).iter().map(Vec::len).sum() };
+        // Where they take much of the file, each product has an arrival of its own instead.
+        if registers(0) + registers(1) > MOST_FENCED {
+            return Ok(());
+        }
+        self.hold_rows(&next)
+    }
+
+    /// The registers of an operand of products, each once.
+    fn vectors(&self, products: &BTreeSet<usize>, operand: usize) -> BTreeSet<Vec<RegId>> {
+        let vectors = products.iter().map(|&at| vector(&self.func.body[at], operand));
+        vectors.filter(|of| of.len() > 1).collect()
+    }
+
+    /// Keeps the rows of products where they are until here.
+    fn hold_rows(&mut self, products: &BTreeSet<usize>) -> Result<()> {
+        for rows in self.vectors(products, 1) {
+            let rows = self.values_of(&rows)?;
+            if matches!(rows.kind, SrcKind::Value(_)) {
+                self.effect(Op::Hold, &[rows]);
+            }
+        }
+        Ok(())
+    }
+
+    /// What registers of 32 bits hold, as one value.
+    fn values_of(&mut self, registers: &[RegId]) -> Result<Src> {
+        let operands: Vec<Operand> = registers.iter().map(|register| Operand::Reg(*register)).collect();
+        self.kept(&operands, ScalarType::B32)
     }
 
     /// Whether the sum before is added.
@@ -154,6 +237,23 @@ impl<'a> Lowering<'a> {
             _ => self.read(operand, ScalarType::Pred),
         }
     }
+}
+
+/// The most registers of products that all have their rows before a fence: half of the file.
+const MOST_FENCED: usize = 128;
+
+/// The most groups that a wait leaves.
+const MOST_LEFT: u8 = 7;
+
+/// The registers of a product's sum or first factor. Empty where that is no vector of registers.
+fn vector(product: &Stmt, operand: usize) -> Vec<RegId> {
+    let Stmt::Instr(Instr { operands, .. }) = product else { return Vec::new() };
+    let Some(Operand::Vector(elements)) = operands.get(operand) else { return Vec::new() };
+    let register = |element: &Operand| match element {
+        Operand::Reg(register) => Some(*register),
+        _ => None,
+    };
+    elements.iter().map(register).collect::<Option<_>>().unwrap_or_default()
 }
 
 fn quarter(ty: ScalarType) -> Option<QuarterType> {

@@ -8,11 +8,10 @@ use super::{Lowering, Result, Statement};
 use crate::input::Address;
 use crate::ori::ir::Src;
 use crate::ori::op::{
-    BitOp, BitShape, ByteFormat, ByteLayout, ByteShape, HalfShape, MatrixCount, MatrixLayout, NibbleShape,
-    Op, QuarterShape, QuarterType, Round, StoreFormat, StoreLayout, Tf32Shape,
+    BitOp, BitShape, ByteFormat, ByteLayout, ByteShape, DoubleShape, HalfShape, MatrixCount, MatrixLayout,
+    NibbleShape, Op, QuarterShape, QuarterType, Round, StoreFormat, StoreLayout, Tf32Shape,
 };
 use crate::ori::signature::{Width, signature};
-use crate::target::SparseProducts;
 use ptx_isa::{FormId, Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
@@ -153,7 +152,13 @@ impl<'a> Lowering<'a> {
                 let rounds =
                     [(Mod::Rn, Round::Rn), (Mod::Rz, Round::Rz), (Mod::Rm, Round::Rm), (Mod::Rp, Round::Rp)];
                 let round = instr.take(&rounds).unwrap_or(Round::Rn);
-                instr.take(&[(Mod::M8n8k4, ())]).map(|()| Op::Dmma { round })
+                let shapes = [
+                    (Mod::M8n8k4, DoubleShape::M8n8k4),
+                    (Mod::M16n8k4, DoubleShape::M16n8k4),
+                    (Mod::M16n8k8, DoubleShape::M16n8k8),
+                    (Mod::M16n8k16, DoubleShape::M16n8k16),
+                ];
+                instr.take(&shapes).map(|shape| Op::Dmma { shape, round })
             }
             FormId::MmaInt8 => instr
                 .take(&[
@@ -191,80 +196,6 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// `mma.sp`, whose first factor lacks half of its elements.
-    pub(super) fn multiply_sparse(&mut self, instr: &Statement<'a>) -> Result<()> {
-        instr.ignore(&[Mod::Row, Mod::Col]);
-        let ordered = instr.any_of(&[Mod::Sp, Mod::SpOrderedMetadata]) == Some(Mod::SpOrderedMetadata);
-        match self.target.sparse_products {
-            SparseProducts::Any => {}
-            SparseProducts::Ordered if ordered => {}
-            SparseProducts::Ordered => return self.unsupported(instr, "metadata in any order on the target"),
-            SparseProducts::Spaced => return self.unsupported(instr, "sparse products on the target"),
-        }
-        let selector = self.immediate(instr, 5)? as u8;
-        let Some(op) = self.sparse_operation(instr, selector)?.filter(|op| self.encodes(op)) else {
-            return self.unsupported(instr, "this shape and type on the target");
-        };
-        let mut srcs = [Src::ZERO; 4];
-        for (i, src) in srcs.iter_mut().take(3).enumerate() {
-            *src = self.fragment(instr, i + 1)?;
-        }
-        srcs[3] = self.source(instr, 4, ScalarType::B32)?;
-        self.product(instr, op, &srcs)
-    }
-
-    fn sparse_operation(&self, instr: &Statement<'a>, selector: u8) -> Result<Option<Op>> {
-        let (to, a, b) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?, self.type_of(instr, 2)?);
-        let f32 = to == ScalarType::F32;
-        if self.type_of(instr, 3)? != to {
-            return self.unsupported(instr, "sums of two types");
-        }
-        let half = |this: &Statement<'_>| {
-            this.take(&[
-                (Mod::M16n8k8, HalfShape::M16n8k8),
-                (Mod::M16n8k16, HalfShape::M16n8k16),
-                (Mod::M16n8k32, HalfShape::M16n8k32),
-            ])
-        };
-        Ok(match instr.form() {
-            FormId::MmaSpF16 | FormId::MmaSpBf16 => {
-                half(instr).map(|shape| Op::HmmaSp { shape, f32, bf16: a == ScalarType::Bf16, selector })
-            }
-            FormId::MmaSpTf32 => half(instr).map(|shape| Op::HmmaSpTf32 { shape, f32, selector }),
-            FormId::MmaSpInt8 => instr
-                .take(&[(Mod::M16n8k32, ByteShape::M16n8k32), (Mod::M16n8k64, ByteShape::M16n8k64)])
-                .map(|shape| Op::ImmaSp {
-                    shape,
-                    a_signed: a.is_signed(),
-                    b_signed: b.is_signed(),
-                    sat: instr.has(Mod::Satfinite),
-                    selector,
-                }),
-            FormId::MmaSpFp8 | FormId::MmaSpKind => {
-                instr.ignore(&[Mod::KindF8f6f4]);
-                let (Some(a), Some(b)) = (quarter(a), quarter(b)) else { return Ok(None) };
-                instr.take(&[(Mod::M16n8k64, QuarterShape::M16n8k64)]).map(|shape| Op::QmmaSp {
-                    shape,
-                    f32,
-                    a,
-                    b,
-                    selector,
-                })
-            }
-            _ => None,
-        })
-    }
-
-    /// The registers of a fragment, one after the other.
-    fn fragment(&mut self, instr: &Statement<'a>, i: usize) -> Result<Src> {
-        let operand = self.operand(instr, i)?;
-        let ty = match self.type_of(instr, i)? {
-            ScalarType::F64 => ScalarType::F64,
-            _ => ScalarType::B32,
-        };
-        self.stored(elements(instr, operand), ty)
-    }
-
     /// An operation of the whole warp whose result is a fragment.
     fn product(&mut self, instr: &Statement<'a>, op: Op, srcs: &[Src]) -> Result<()> {
         let Some(Width::Exactly(width)) = signature(&op).dsts.first().map(|dst| dst.width) else {
@@ -279,7 +210,12 @@ impl<'a> Lowering<'a> {
         self.write_product(instr, &words, matches!(op, Op::Dmma { .. }))
     }
 
-    fn write_product(&mut self, instr: &Statement<'a>, words: &[Src], doubles: bool) -> Result<()> {
+    pub(super) fn write_product(
+        &mut self,
+        instr: &Statement<'a>,
+        words: &[Src],
+        doubles: bool,
+    ) -> Result<()> {
         let ty = if doubles { ScalarType::F64 } else { ScalarType::B32 };
         let dsts = elements(instr, self.operand(instr, 0)?);
         if dsts.len() * if doubles { 2 } else { 1 } != words.len() {
@@ -289,7 +225,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-fn quarter(ty: ScalarType) -> Option<QuarterType> {
+/// Floats of a byte and less.
+pub(super) fn quarter(ty: ScalarType) -> Option<QuarterType> {
     match ty {
         ScalarType::E4m3 => Some(QuarterType::E4m3),
         ScalarType::E5m2 => Some(QuarterType::E5m2),

@@ -6,7 +6,9 @@
 use super::integer::lut;
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::Src;
-use crate::ori::op::{BitOp, BitShape, ByteShape, HalfShape, NibbleShape, Op, QuarterShape, QuarterType};
+use crate::ori::op::{
+    BitOp, BitShape, ByteShape, DoubleShape, HalfShape, NibbleShape, Op, QuarterShape, QuarterType,
+};
 use crate::ori::signature::{Width, signature};
 
 impl<'a> Lowering<'a> {
@@ -17,7 +19,8 @@ impl<'a> Lowering<'a> {
         op: Op,
         [a, b, c]: [&[Src]; 3],
     ) -> Result<Vec<Src>> {
-        if self.encodes(&op) {
+        let tall = matches!(op, Op::Dmma { shape, .. } if shape != DoubleShape::M8n8k4);
+        if self.encodes(&op) && (!tall || self.target.tall_double_products) {
             let srcs = [a, b, c].map(|words| if words.len() == 1 { words[0] } else { self.pack(words) });
             let Some(Width::Exactly(width)) = signature(&op).dsts.first().map(|dst| dst.width) else {
                 return self.malformed("a product without a result");
@@ -54,6 +57,20 @@ impl<'a> Lowering<'a> {
             }
             Op::ImmaNibbles { shape, a_signed, b_signed, sat } => {
                 self.multiply_nibbles(instr, shape, (a_signed, b_signed), sat, [a, b, c])
+            }
+            Op::Dmma { shape: DoubleShape::M8n8k4, .. } => {
+                self.unsupported(instr, "this shape and type on the target")
+            }
+            // A register of the first factor has a row of the upper half of the matrix, the next one a row of the lower.
+            Op::Dmma { round, .. } => {
+                let eight = Op::Dmma { shape: DoubleShape::M8n8k4, round };
+                let mut sums = [c[..4].to_vec(), c[4..].to_vec()];
+                for (a, b) in a.chunks(4).zip(b.chunks(2)) {
+                    for (sums, a) in sums.iter_mut().zip(a.chunks(2)) {
+                        *sums = self.multiply_words(instr, eight, [a, b, sums])?;
+                    }
+                }
+                Ok(sums.concat())
             }
             Op::Bmma { shape, op } => self.multiply_bits(instr, shape, op, [a, b, c]),
             Op::Qmma { shape, f32, a: of_a, b: of_b } => {
@@ -93,12 +110,24 @@ impl<'a> Lowering<'a> {
             NibbleShape::M16n8k64 => ByteShape::M16n8k32,
         };
         let op = Op::Imma { shape, a_signed, b_signed, sat: false };
+        self.multiply_by_nibble(c, sat, |this, odd, sums| {
+            let a: Vec<Src> = a.iter().map(|word| this.nibbles_as_bytes(*word, odd, a_signed)).collect();
+            let b: Vec<Src> = b.iter().map(|word| this.nibbles_as_bytes(*word, odd, b_signed)).collect();
+            this.multiply_words(instr, op, [&a, &b, &sums])
+        })
+    }
+
+    /// The even nibbles' product, then the odd ones': `product` adds to the sums that it is given.
+    pub(super) fn multiply_by_nibble(
+        &mut self,
+        c: &[Src],
+        sat: bool,
+        mut product: impl FnMut(&mut Self, bool, Vec<Src>) -> Result<Vec<Src>>,
+    ) -> Result<Vec<Src>> {
         // These products are far from overflow.
         let mut sums = if sat { vec![Src::ZERO; c.len()] } else { c.to_vec() };
         for odd in [false, true] {
-            let a: Vec<Src> = a.iter().map(|word| self.nibbles_as_bytes(*word, odd, a_signed)).collect();
-            let b: Vec<Src> = b.iter().map(|word| self.nibbles_as_bytes(*word, odd, b_signed)).collect();
-            sums = self.multiply_words(instr, op, [&a, &b, &sums])?;
+            sums = product(self, odd, sums)?;
         }
         if !sat {
             return Ok(sums);
@@ -114,7 +143,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Every second four bits of a register as bytes.
-    fn nibbles_as_bytes(&mut self, word: Src, odd: bool, signed: bool) -> Src {
+    pub(super) fn nibbles_as_bytes(&mut self, word: Src, odd: bool, signed: bool) -> Src {
         let word = if odd { self.shift_right(word, 4, false) } else { word };
         let bytes = self.lop3(lut::A & lut::B, word, Src::imm(0x0f0f_0f0f), Src::ZERO);
         if !signed {

@@ -3,6 +3,7 @@
 //! Kernel parameters and `.const` variables at known offsets are operands, not loads. What acquire, release
 //! and the fences become: observation of ptxas 13.0.88.
 
+use super::multimem;
 use super::operand::{known, registers};
 use super::symbol::{Place, STACK};
 use super::{Lowering, Result, Statement};
@@ -189,7 +190,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn target(&mut self, instr: &Statement<'a>, i: usize) -> Result<Target> {
         let address = self.address(instr, i)?;
         match space(instr) {
-            None => self.wide_target(address, true),
+            None => self.wide_target(address, !multimem::is_of_devices(instr.form())),
             Some(Mod::Global) => self.wide_target(address, false),
             Some(Mod::Shared | Mod::SharedCta) => self.shared_target(instr, address),
             Some(Mod::SharedCluster) => self.cluster_target(instr, address),

@@ -22,7 +22,14 @@ impl Sample {
     pub(crate) fn new(text: &str) -> Sample {
         let version = PtxVersion::new(8, 8);
         let target = Sm::new(80);
-        let env = Env { version, target, address_size: 64, variables: Vec::new(), functions: Vec::new() };
+        let env = Env {
+            version,
+            target,
+            address_size: 64,
+            independent_samplers: false,
+            variables: Vec::new(),
+            functions: Vec::new(),
+        };
         let func =
             Function { name: "sample".into(), entry: true, linkage: Linkage::Visible, ..Function::default() };
         let (registers, labels, symbols) = Default::default();

@@ -702,6 +702,37 @@ fn double_division_is_exact() {
     }
 }
 
+/// Rounded down, up and to zero: the neighbours of what is rounded to nearest, or that itself where it is exact.
+#[test]
+fn directed_double_division_brackets_the_result() {
+    type Case = (&'static str, fn(f64, f64) -> f64);
+    let cases: [Case; 3] = [
+        ("div.{}.f64 %fd9, %fd1, %fd2", |a, b| a / b),
+        ("rcp.{}.f64 %fd9, %fd1", |a, _| 1.0 / a),
+        ("sqrt.{}.f64 %fd9, %fd1", |a, _| a.sqrt()),
+    ];
+    for (body, nearest) in cases {
+        let kernels = ["rm", "rp", "rz"].map(|mode| Kernel::new(80, &body.replace("{}", mode), "%fd9"));
+        for input in doubles() {
+            let [a, b, ..] = input.map(f64::from_bits);
+            let want = nearest(a, b);
+            for error in [-1, 0, 1] {
+                let [low, high, zero] = kernels.each_ref().map(|k| f64::from_bits(k.run(input, error)));
+                if want.is_nan() {
+                    assert!(low.is_nan() && high.is_nan() && zero.is_nan(), "{body} of {a:e} {b:e}");
+                    continue;
+                }
+                let around = low <= want && want <= high && (low == high || low.next_up() == high);
+                let expected = if want.is_sign_negative() { high } else { low };
+                assert!(
+                    around && zero.to_bits() == expected.to_bits() && (low == want || high == want),
+                    "{body} of {a:e} {b:e}, error {error}: {low:e} {high:e} {zero:e}, nearest {want:e}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn directed_float_division_brackets_the_quotient() {
     let [down, up] = ["rm", "rp"].map(|m| Kernel::new(80, &format!("div.{m}.f32 %f9, %f1, %f2"), "%f9"));

@@ -65,6 +65,9 @@ impl<'a> Lowering<'a> {
         if let Symbol::Function(_) = symbol {
             return Ok(Place::Linked(symbol));
         }
+        if layout::opaque(self.env, symbol).is_some() {
+            return self.refuse("an access to a texture or surface as to memory");
+        }
         let Some(variable) = layout::variable(self.env, self.func, symbol) else {
             return self.malformed(format!("{symbol:?} is not a variable"));
         };
@@ -145,6 +148,12 @@ impl<'a> Lowering<'a> {
 
     /// The 64-bit address of a symbol in its own space.
     pub(super) fn symbol_address(&mut self, symbol: Symbol, offset: i64) -> Result<Src> {
+        if let Some(kind) = layout::opaque(self.env, symbol) {
+            if offset != 0 {
+                return self.refuse("a place inside of a texture or surface that is a variable");
+            }
+            return self.variable_handle(symbol, kind);
+        }
         let low = match self.place(symbol)? {
             Place::Shared(base) => {
                 let at = base.wrapping_add(offset as u32);

@@ -679,7 +679,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// `tcgen05.mma` with `.block_scale`.
-    pub(super) fn multiply_scaled(&mut self, instr: &Statement<'a>) -> Result<()> {
+    pub(super) fn multiply_tensor_scaled(&mut self, instr: &Statement<'a>) -> Result<()> {
         let pair = self.of_pair(instr);
         instr.ignore(&[Mod::BlockScale]);
         let kind = instr.any_of(&[Mod::KindMxf8f6f4, Mod::KindMxf4, Mod::KindMxf4nvf4]);

@@ -248,12 +248,22 @@ impl<'a> Lowering<'a> {
     /// `st.bulk`: zeros.
     pub(super) fn clear_block(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Weak]);
-        let local = instr.has(Mod::SharedCta);
-        if !local || !self.encodes(&Op::ClearBlock) {
-            return self.unsupported(instr, "of generic addresses, or on this target");
+        if !self.encodes(&Op::ClearBlock) {
+            return self.unsupported(instr, "on this target");
         }
         instr.operand(2);
-        let address = self.shared_address(instr, 0)?;
+        let address = match instr.has(Mod::SharedCta) {
+            true => self.shared_address(instr, 0)?,
+            // Shared memory is what it may name: the low word of its window's addresses.
+            false => {
+                let address = self.address(instr, 0)?;
+                let Target::Wide { address, offset, .. } = self.wide_target(address, true)? else {
+                    return self.malformed("a generic address in another space");
+                };
+                let low = self.part(address, 0);
+                self.add(low, Src::imm(offset as u32))
+            }
+        };
         let size = self.source(instr, 1, ScalarType::U32)?;
         let units = self.shift_right(size, 3, false);
         self.one_by_one(|this, chosen| {

@@ -1,223 +1,521 @@
-//! Textures and surfaces by handles that are parameters of the kernel.
+//! Textures and surfaces. What their instructions become: observation of ptxas 13.0.88.
 
+use super::handle::Handle;
 use super::memory::elements;
+use super::operand::known;
 use super::{Lowering, Result, Statement};
-use crate::input::{AddressBase, Operand};
-use crate::ori::ir::{Dst, File, Inst, Src, SrcKind};
-use crate::ori::op::{MemSize, Op, SurfClamp, SurfDims, TexDims, TexLevel, TexRead};
-use crate::ori::signature::{size_registers, surface_coordinates, texture_coordinates};
+use crate::input::Operand;
+use crate::ori::ir::{Dst, File, Inst, Src};
+use crate::ori::memory::{Order, Scope};
+use crate::ori::op::{
+    AtomOp, Evict, FloatType, HandleAt, IntType, MemSize, MufuFunc, Op, Round, SurfClamp, SurfDims, SurfType,
+    TexDims, TexLevel, TexRead, lut,
+};
+use crate::ori::signature::{size_registers, surface_coordinates, texture_extra, texture_place};
 use ptx_isa::{Mod, ScalarType};
 
 /// The most that the number of a layer can be.
 const LAST_LAYER: u32 = 0xffff;
 /// A level below all, which gives the first.
 const BELOW_LEVELS: f32 = -32.0;
+/// Bits of each offset.
+const OFFSET_BITS: u32 = 4;
+/// What separates the offsets of a gather, and their bits.
+const GATHER_OFFSET: (u32, u32) = (8, 6);
 
-/// A handle: the word of constant bank 0, or uniform registers.
-#[derive(Clone, Copy)]
-struct Handle {
-    word: i32,
-    register: Src,
+/// Where a texture is read: the words of its place, with the number of a layer apart.
+struct Spot {
+    dims: TexDims,
+    layer: Option<Src>,
+    words: Vec<Src>,
+    /// The number of a sample.
+    sample: Option<Src>,
 }
 
-impl<'a> Lowering<'a> {
-    /// The handle that an operand names.
-    fn texture_handle(&mut self, instr: &Statement<'a>, operand: &Operand) -> Result<Handle> {
-        let register = match operand {
-            Operand::Reg(reg) => *reg,
-            Operand::Address(address) if address.offset == 0 => match address.base {
-                AddressBase::Reg(reg) => reg,
-                _ => return self.unsupported(instr, "a texture or surface that is a variable"),
-            },
-            _ => return self.unsupported(instr, "a texture or surface that is a variable"),
-        };
-        let source = self.read(&Operand::Reg(register), ScalarType::U64)?;
-        let constant = match source.kind {
-            SrcKind::Const(constant) if constant.bank == 0 => constant,
-            _ => return self.unsupported(instr, "a handle that is no parameter of the kernel"),
-        };
-        if !self.target.uniform_handles {
-            return Ok(Handle { word: i32::from(constant.offset / 4), register: Src::ZERO });
-        }
-        let value = self.new_value(File::UR, 2);
-        let low = Src::constant(0, constant.offset);
-        self.push(Inst::new(Op::Handle, &[Dst::Value(value)], &[low], self.src));
-        Ok(Handle { word: 0, register: value.into() })
-    }
+/// What stands behind the place.
+#[derive(Default)]
+struct Extras {
+    level: Option<Src>,
+    derivatives: Vec<Src>,
+    offsets: Option<Src>,
+    compared: Option<Src>,
+}
 
-    /// The handle and the coordinates of an operand, all of which are words.
-    fn sampled(&mut self, instr: &Statement<'a>, i: usize) -> Result<(Handle, Vec<Src>)> {
+/// The geometries, how many coordinates each has, and whether a layer's number is in front of them.
+const GEOMETRIES: [(Mod, (TexDims, usize, bool)); 9] = [
+    (Mod::D1d, (TexDims::D1, 1, false)),
+    (Mod::D2d, (TexDims::D2, 2, false)),
+    (Mod::D3d, (TexDims::D3, 3, false)),
+    (Mod::A1d, (TexDims::A1, 1, true)),
+    (Mod::A2d, (TexDims::A2, 2, true)),
+    (Mod::Cube, (TexDims::Cube, 3, false)),
+    (Mod::Acube, (TexDims::Cubes, 3, true)),
+    (Mod::D2dms, (TexDims::D2, 2, false)),
+    (Mod::A2dms, (TexDims::A2, 2, true)),
+];
+
+impl<'a> Lowering<'a> {
+    /// What stands in the brackets: the handles, and the words of the coordinates.
+    fn sampled(&mut self, instr: &Statement<'a>, i: usize) -> Result<(&'a [Operand], Vec<Src>)> {
         let Operand::List(parts) = self.operand(instr, i)? else {
             return self.malformed("a texture without coordinates");
         };
-        let [handle, vector] = &parts[..] else {
-            return self.unsupported(instr, "a sampler of its own");
+        let Some((vector, handles)) = parts.split_last() else {
+            return self.malformed("a texture without coordinates");
         };
-        let handle = self.texture_handle(instr, handle)?;
+        let words = self.words_of(vector)?;
+        Ok((handles, words))
+    }
+
+    fn words_of(&mut self, vector: &Operand) -> Result<Vec<Src>> {
         let words = match vector {
             Operand::Vector(words) => &words[..],
             single => std::slice::from_ref(single),
         };
-        let words =
-            words.iter().map(|word| self.read(word, ScalarType::B32)).collect::<Result<Vec<Src>>>()?;
-        Ok((handle, words))
+        words.iter().map(|word| self.read(word, ScalarType::B32)).collect()
     }
 
-    /// So many words in registers that follow each other.
-    fn coordinates(&mut self, mut words: Vec<Src>, used: usize, registers: u8) -> Src {
-        words.truncate(used);
+    /// Words in registers that follow each other.
+    fn in_registers(&mut self, mut words: Vec<Src>, registers: u8) -> Src {
+        if words.is_empty() {
+            return Src::ZERO;
+        }
         words.resize(usize::from(registers), Src::UNDEF);
         if registers == 1 { self.in_register(words[0]) } else { self.pack(&words) }
     }
 
+    fn spot(&mut self, instr: &Statement<'a>, words: Vec<Src>) -> Result<Spot> {
+        let has_samples = instr.any_of(&[Mod::D2dms, Mod::A2dms]).is_some();
+        let Some((dims, count, has_layer)) = instr.take(&GEOMETRIES) else {
+            return self.unsupported(instr, "this geometry");
+        };
+        let before = usize::from(has_samples) + usize::from(has_layer);
+        if words.len() < before + count {
+            return self.malformed("a texture with fewer coordinates than its geometry has");
+        }
+        let sample = has_samples.then_some(words[0]);
+        let layer = has_layer.then(|| self.minimum(false, true, words[before - 1], Src::imm(LAST_LAYER)));
+        let mut words = words[before..before + count].to_vec();
+        if matches!(dims, TexDims::Cube | TexDims::Cubes) {
+            words = self.onto_cube(&words);
+        }
+        Ok(Spot { dims, layer, words, sample })
+    }
+
+    /// A direction, stretched to the cube whose faces are at a distance of one.
+    fn onto_cube(&mut self, direction: &[Src]) -> Vec<Src> {
+        let most = |this: &mut Self, a: Src, b: Src| {
+            let op = Op::Fmnmx { ftz: false, nan: false, xor: false };
+            this.reg(op, &[a, b, Src::FALSE])
+        };
+        let magnitudes: Vec<Src> = direction.iter().map(|word| super::float::magnitude(*word)).collect();
+        let longest = most(self, magnitudes[0], magnitudes[1]);
+        let longest = most(self, magnitudes[2], longest);
+        let scale = self.reg(Op::Mufu { func: MufuFunc::Rcp }, &[longest]);
+        let multiply = Op::Fmul { ftz: false, round: Round::Rn, sat: false };
+        direction.iter().map(|word| self.reg(multiply, &[*word, scale])).collect()
+    }
+
+    /// Offsets of places as one word, each with so many bits at so many bits' distance.
+    fn packed_offsets(&mut self, offsets: &[Src], (distance, bits): (u32, u32)) -> Src {
+        let mut packed = offsets[0];
+        for (i, offset) in (1..).zip(&offsets[1..]) {
+            let mask = ((1 << bits) - 1) << (i * distance);
+            packed = match (known(packed), known(*offset)) {
+                (Some(low), Some(high)) => Src::imm(low & !mask | high << (i * distance) & mask),
+                _ => {
+                    let high = self.shift_left(*offset, Src::imm(i * distance));
+                    self.lop3(lut::SELECT, packed, Src::imm(mask), high)
+                }
+            };
+        }
+        match known(packed) {
+            Some(low) if offsets.len() == 1 => Src::imm(low & ((1 << bits) - 1)),
+            _ => packed,
+        }
+    }
+
+    /// What follows the place: the level or derivatives, offsets, and what is compared with.
+    fn extras(&mut self, instr: &Statement<'a>, dims: usize, gathers: bool) -> Result<Extras> {
+        let mut extras = Extras::default();
+        let mut next = 2;
+        if instr.has(Mod::Level) {
+            extras.level = Some(self.source(instr, next, ScalarType::B32)?);
+            next += 1;
+        } else if instr.has(Mod::Grad) {
+            let mut both = Vec::new();
+            for i in [next, next + 1] {
+                let vector = self.operand(instr, i)?;
+                let words = self.words_of(vector)?;
+                if words.len() < dims {
+                    return self.malformed("fewer derivatives than coordinates");
+                }
+                both.push(words);
+            }
+            extras.derivatives = (0..dims).flat_map(|d| [both[0][d], both[1][d]]).collect();
+            next += 2;
+        }
+        let mut compared = next;
+        if let Some(vector @ Operand::Vector(_)) = instr.peek_operands().get(next) {
+            let offsets = self.words_of(vector)?;
+            self.operand(instr, next)?;
+            if offsets.len() < dims {
+                return self.malformed("fewer offsets than coordinates");
+            }
+            let format = if gathers { GATHER_OFFSET } else { (OFFSET_BITS, OFFSET_BITS) };
+            extras.offsets = Some(self.packed_offsets(&offsets[..dims], format));
+            compared += 1;
+        }
+        match instr.peek_operands().get(compared) {
+            None => {}
+            // The vendor's assembler drops numbers.
+            Some(Operand::Reg(_)) => extras.compared = Some(self.source(instr, compared, ScalarType::B32)?),
+            Some(_) => {
+                return self.unsupported(instr, "a number to compare with, or an offset without braces");
+            }
+        }
+        Ok(extras)
+    }
+
     /// `tex` and `tld4`.
     pub(super) fn read_texture(&mut self, instr: &Statement<'a>) -> Result<()> {
-        // There are always four elements.
-        instr.ignore(&[Mod::V4]);
+        // The types tell how many elements there are.
+        instr.ignore(&[Mod::V2, Mod::V4]);
         let (to, from) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?);
-        if to.bits() != 32 {
-            return self.unsupported(instr, &format!("the type .{}", to.text()));
-        }
         let gather = instr.take(&[
             (Mod::R, TexRead::GatherR),
             (Mod::G, TexRead::GatherG),
             (Mod::B, TexRead::GatherB),
             (Mod::A, TexRead::GatherA),
         ]);
-        let integers = from == ScalarType::S32;
-        let read = gather.unwrap_or(if integers { TexRead::Fetch } else { TexRead::Sample });
-        let geometries = [
-            (Mod::D1d, TexDims::D1),
-            (Mod::D2d, TexDims::D2),
-            (Mod::D3d, TexDims::D3),
-            (Mod::A1d, TexDims::A1),
-            (Mod::A2d, TexDims::A2),
-        ];
-        let Some(mut dims) = instr.take(&geometries) else {
-            return self.unsupported(instr, "this geometry");
+        let (handles, words) = self.sampled(instr, 1)?;
+        let spot = self.spot(instr, words)?;
+        let extras = self.extras(instr, spot.words.len(), gather.is_some())?;
+        // The level of a texture that has no others.
+        let base = instr.has(Mod::Base);
+        let has_sampler = handles.len() > 1;
+        let mut spot = spot;
+        let read = match gather {
+            Some(gather) => gather,
+            None if spot.sample.is_some() => TexRead::FetchSample,
+            None if !extras.derivatives.is_empty() => TexRead::Derive,
+            None if from == ScalarType::S32 && !has_sampler => TexRead::Fetch,
+            None => TexRead::Sample,
         };
-        let used = match dims {
-            TexDims::D1 => 1,
-            TexDims::D2 | TexDims::A1 => 2,
-            TexDims::D3 | TexDims::A2 => 3,
+        if from == ScalarType::S32 && has_sampler && spot.sample.is_none() {
+            if !matches!(read, TexRead::Sample) || extras.level.is_some() {
+                return self.unsupported(instr, "a level or derivatives at whole numbers with a sampler");
+            }
+            let convert = Op::I2f { to: FloatType::F32, from: IntType::S32, round: Round::Rn };
+            spot.words = spot.words.iter().map(|word| self.reg(convert, &[*word])).collect();
+        }
+        let whole = from == ScalarType::S32 || base;
+        let (level, given) = match (read, extras.level) {
+            (TexRead::Fetch | TexRead::Sample, Some(level)) => (TexLevel::Given, Some(level)),
+            (TexRead::Fetch | TexRead::FetchSample, _) => (TexLevel::First, None),
+            (TexRead::Sample, None) if !self.target.own_texture_levels => {
+                (TexLevel::Given, Some(Src::imm(BELOW_LEVELS.to_bits())))
+            }
+            (TexRead::Sample, None) if whole => (TexLevel::First, None),
+            _ => (TexLevel::Own, None),
         };
-        let (handle, mut words) = self.sampled(instr, 1)?;
-        if words.len() < used {
-            return self.malformed("a texture with fewer coordinates than its geometry has");
+        let is_compared = extras.compared.is_some();
+        if is_compared && !matches!(read, TexRead::Sample) && gather.is_none()
+            || !extras.derivatives.is_empty()
+                && matches!(spot.dims, TexDims::D3 | TexDims::Cube | TexDims::Cubes)
+        {
+            return self.unsupported(instr, "derivatives of three coordinates, or with a comparison");
         }
-        if matches!(dims, TexDims::A1 | TexDims::A2) {
-            words[0] = self.minimum(false, true, words[0], Src::imm(LAST_LAYER));
-        }
-        let mut used = used;
-        if dims == TexDims::D1 && read == TexRead::Sample {
+        if spot.dims == TexDims::D1 && matches!(read, TexRead::Sample | TexRead::Derive) {
             // A line is a plane of which nothing but the first row is read.
-            (dims, used) = (TexDims::D2, 2);
-            words.truncate(1);
-            words.push(Src::ZERO);
+            spot.dims = TexDims::D2;
+            spot.words.push(Src::ZERO);
         }
-        let (level, given) = match read {
-            TexRead::Fetch => (TexLevel::First, Src::ZERO),
-            TexRead::Sample if instr.has(Mod::Level) => {
-                let level = self.source(instr, 2, ScalarType::F32)?;
-                (TexLevel::Given, self.in_register(level))
+        let results = self.with_handle(instr, handles, |this, handle, matched| {
+            let at = if handle.register.is_some() { HandleAt::Register } else { HandleAt::Shared };
+            let offsets = extras.offsets.is_some();
+            let bindless = at == HandleAt::Register;
+            let (place, behind) = this.texture_words(&spot, &extras, given, read, handle.register);
+            let place = this.in_registers(place, texture_place(read, spot.dims, offsets, bindless));
+            let more = [offsets, is_compared, bindless];
+            let behind = this.in_registers(behind, texture_extra(read, spot.dims, level, more));
+            let results =
+                [this.new_value(File::R, 2), this.new_value(File::R, 2), this.new_value(File::P, 1)];
+            let op = Op::Tex {
+                read,
+                level,
+                dims: spot.dims,
+                offsets,
+                compare: is_compared,
+                handle: at,
+                word: handle.word,
+            };
+            let mut inst =
+                Inst::new(op, &results.map(Dst::Value), &[place, behind, handle.uniform], this.src);
+            if !matches!(instr.peek_operands().first(), Some(Operand::Pair(_))) {
+                inst.dsts.pop();
             }
-            TexRead::Sample if !self.target.own_texture_levels => {
-                let below = self.in_register(Src::imm(BELOW_LEVELS.to_bits()));
-                (TexLevel::Given, below)
+            this.push_for(matched, inst);
+            Ok(results)
+        })?;
+        let words: Vec<Src> =
+            results[..2].iter().flat_map(|pair| (0..2).map(|i| Src::part(*pair, i))).collect();
+        let dsts = match self.operand(instr, 0)? {
+            Operand::Pair(pair) => {
+                // The machine says what is missing.
+                self.write(&pair.1, Src::from(results[2]).not())?;
+                &pair.0
             }
-            _ => (TexLevel::Own, Src::ZERO),
+            dsts => dsts,
         };
-        let coordinates = self.coordinates(words, used, texture_coordinates(dims));
-        let results = [self.new_value(File::R, 2), self.new_value(File::R, 2)];
-        let op = Op::Tex { read, level, dims, word: handle.word };
-        self.push(Inst::new(op, &results.map(Dst::Value), &[coordinates, given, handle.register], self.src));
-        let words: Vec<Src> = results.iter().flat_map(|pair| (0..2).map(|i| Src::part(*pair, i))).collect();
-        let dsts = self.operand(instr, 0)?;
-        if matches!(dsts, Operand::Pair(_)) {
-            return self.unsupported(instr, "whether elements are there");
-        }
-        self.write_elements(elements(instr, dsts), &words, ScalarType::B32)
+        self.write_texels(elements(instr, dsts), &words, to)
     }
 
-    /// `txq` and `suq` of extents.
+    /// The words of the place, and those behind it.
+    fn texture_words(
+        &mut self,
+        spot: &Spot,
+        extras: &Extras,
+        level: Option<Src>,
+        read: TexRead,
+        handle: Option<Src>,
+    ) -> (Vec<Src>, Vec<Src>) {
+        if read != TexRead::Derive {
+            let place = spot.layer.iter().chain(&spot.words).copied().collect();
+            let behind = [handle, level, extras.offsets, spot.sample, extras.compared];
+            return (place, behind.into_iter().flatten().collect());
+        }
+        // The number of the layer and the offsets are one word.
+        const SHIFT: u32 = 16;
+        let layer = match extras.offsets {
+            None => spot.layer,
+            Some(offsets) => {
+                let high = self.shift_left(offsets, Src::imm(SHIFT));
+                let low = spot.layer.unwrap_or(Src::ZERO);
+                Some(self.lop3(lut::SELECT, low, Src::imm(0xfff << SHIFT), high))
+            }
+        };
+        let place = handle.into_iter().chain(spot.words.iter().copied()).chain(layer).collect();
+        let mut derivatives = extras.derivatives.clone();
+        if spot.dims == TexDims::D2 {
+            derivatives.resize(4, Src::ZERO);
+        }
+        (place, derivatives)
+    }
+
+    /// Assigns the four channels, in the type of the result.
+    fn write_texels(&mut self, dsts: &[Operand], words: &[Src], to: ScalarType) -> Result<()> {
+        match to {
+            ScalarType::F16 | ScalarType::F16x2 => {
+                let halves: Vec<Src> =
+                    words.chunks(2).map(|pair| self.packed_halves(pair[0], pair[1])).collect();
+                let ty = if to == ScalarType::F16 { ScalarType::B16 } else { ScalarType::B32 };
+                self.write_elements(dsts, &halves, ty)
+            }
+            _ => self.write_elements(dsts, words, ScalarType::B32),
+        }
+    }
+
+    /// Two floats as halves of one register.
+    fn packed_halves(&mut self, low: Src, high: Src) -> Src {
+        let op = Op::F2fp { sat: false, relu: false, bf16: false, round: Round::Rn };
+        if self.encodes(&op) {
+            return self.reg(op, &[high, low]);
+        }
+        let narrow =
+            Op::F2f { ftz: false, to: FloatType::F16, from: FloatType::F32, round: Round::Rn, sat: false };
+        let [low, high] = [low, high].map(|word| self.reg(narrow, &[word]));
+        self.halves_of(low, high)
+    }
+
+    /// `txq` and `suq`.
     pub(super) fn query_texture(&mut self, instr: &Statement<'a>) -> Result<()> {
         let extents = [(Mod::Width, 1), (Mod::Height, 2), (Mod::Depth, 4)];
         let Some(mask) = instr.take(&extents) else {
             return self.unsupported(instr, "other than extents");
         };
         let operand = self.operand(instr, 1)?;
-        let handle = self.texture_handle(instr, operand)?;
-        let op = Op::Txq { mask, word: handle.word };
-        let extent = self.reg(op, &[handle.register]);
-        self.result(instr, extent)
+        let level = match instr.has(Mod::Level) {
+            true => self.source(instr, 2, ScalarType::B32)?,
+            false => Src::ZERO,
+        };
+        let extent = self.with_handle(instr, std::slice::from_ref(operand), |this, handle, matched| {
+            let (at, place) = match handle.register {
+                Some(register) => (HandleAt::Register, this.pack(&[register, level])),
+                None if level == Src::ZERO => (HandleAt::Shared, level),
+                None => (HandleAt::Shared, this.in_register(level)),
+            };
+            let extent = this.new_value(File::R, 1);
+            let op = Op::Txq { mask, handle: at, word: handle.word };
+            let inst = Inst::new(op, &[Dst::Value(extent)], &[place, handle.uniform], this.src);
+            this.push_for(matched, inst);
+            Ok(extent)
+        })?;
+        self.result(instr, extent.into())
     }
 
-    /// The geometry, the size of all elements, and what accesses outside do.
-    fn surface(&self, instr: &Statement<'a>, bytes: u32) -> Result<(SurfDims, MemSize, SurfClamp)> {
-        let geometries = [
-            (Mod::D1d, SurfDims::D1),
-            (Mod::D2d, SurfDims::D2),
-            (Mod::D3d, SurfDims::D3),
-            (Mod::A1d, SurfDims::A1),
-            (Mod::A2d, SurfDims::A2),
-        ];
-        let Some(dims) = instr.take(&geometries) else { return self.unsupported(instr, "this geometry") };
+    /// `istypep`: the upper word of a handle tells what it is of.
+    pub(super) fn test_handle(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let kind = self.type_of(instr, 0)?;
+        let Some(bits) = super::handle::kind_bits(kind) else {
+            return self.unsupported(instr, "a handle of another kind");
+        };
+        let handle = self.source_pair(instr, 1, ScalarType::U64)?;
+        let masked = self.reg(Op::Lop3 { lut: 0xc0 }, &[handle[1], Src::imm(bits), Src::ZERO]);
+        let is = self.compare(crate::ori::op::ICmp::Eq, false, masked, Src::imm(bits));
+        self.result(instr, is)
+    }
+
+    /// What accesses of a surface outside of it do.
+    fn surface_clamp(&self, instr: &Statement<'a>) -> Result<SurfClamp> {
         let clamps =
             [(Mod::Zero, SurfClamp::Ignore), (Mod::Clamp, SurfClamp::Clamp), (Mod::Trap, SurfClamp::Trap)];
-        let Some(clamp) = instr.take(&clamps) else {
-            return self.malformed("a surface without its clamping");
-        };
-        let size = match bytes {
+        match instr.take(&clamps) {
+            Some(clamp) => Ok(clamp),
+            None => self.malformed("a surface without its clamping"),
+        }
+    }
+
+    fn surface_size(&self, instr: &Statement<'a>, bytes: u32) -> Result<MemSize> {
+        Ok(match bytes {
             1 => MemSize::U8,
             2 => MemSize::U16,
             4 => MemSize::B32,
             8 => MemSize::B64,
             16 => MemSize::B128,
             _ => return self.unsupported(instr, "a vector of this size"),
-        };
-        Ok((dims, size, clamp))
+        })
     }
 
-    /// A surface's coordinates as the machine takes them: the number of the layer last.
-    fn surface_place(&mut self, mut words: Vec<Src>, dims: SurfDims) -> Result<Src> {
-        let used = match dims {
-            SurfDims::D1 => 1,
-            SurfDims::D2 | SurfDims::A1 => 2,
-            SurfDims::D3 | SurfDims::A2 => 3,
+    /// How a surface's access goes through the caches.
+    fn surface_caching(&self, instr: &Statement<'a>) -> (Evict, Order) {
+        let (near, far) = (Order::Relaxed(Scope::Cta), Order::Relaxed(Scope::Sys));
+        let operators = [
+            (Mod::Ca, (Evict::Normal, near)),
+            (Mod::Wb, (Evict::Normal, near)),
+            (Mod::Cs, (Evict::First, near)),
+            (Mod::Cg, (Evict::Normal, far)),
+            (Mod::Cv, (Evict::Normal, far)),
+            (Mod::Wt, (Evict::Normal, far)),
+        ];
+        instr.take(&operators).unwrap_or((Evict::Normal, near))
+    }
+
+    /// A surface's geometry, handle and coordinates as the machine takes them: the number of the layer last.
+    fn surface_place(&mut self, instr: &Statement<'a>, i: usize) -> Result<(SurfDims, &'a [Operand], Src)> {
+        let geometries = [
+            (Mod::D1d, (SurfDims::D1, 1)),
+            (Mod::D2d, (SurfDims::D2, 2)),
+            (Mod::D3d, (SurfDims::D3, 3)),
+            (Mod::A1d, (SurfDims::A1, 2)),
+            (Mod::A2d, (SurfDims::A2, 3)),
+        ];
+        let Some((dims, used)) = instr.take(&geometries) else {
+            return self.unsupported(instr, "this geometry");
         };
+        let (handles, mut words) = self.sampled(instr, i)?;
         if words.len() < used {
             return self.malformed("a surface with fewer coordinates than its geometry has");
         }
+        words.truncate(used);
         if matches!(dims, SurfDims::A1 | SurfDims::A2) {
-            words[..used].rotate_left(1);
+            words.rotate_left(1);
         }
-        Ok(self.coordinates(words, used, surface_coordinates(dims)))
+        let place = self.in_registers(words, surface_coordinates(dims));
+        Ok((dims, handles, place))
     }
 
     /// `suld.b`.
     pub(super) fn load_surface(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let dsts = elements(instr, self.operand(instr, 0)?);
-        let (dims, size, clamp) = self.surface(instr, dsts.len() as u32 * ty.bytes())?;
-        let (handle, words) = self.sampled(instr, 1)?;
-        let place = self.surface_place(words, dims)?;
-        let op = Op::Suld { dims, size, clamp, word: handle.word };
+        let size = self.surface_size(instr, dsts.len() as u32 * ty.bytes())?;
+        let (clamp, (evict, order)) = (self.surface_clamp(instr)?, self.surface_caching(instr));
+        let (dims, handles, place) = self.surface_place(instr, 1)?;
         let count = size_registers(size);
-        let value = self.wide(count, op, &[place, handle.register]);
+        let value = self.with_handle(instr, handles, |this, handle, matched| {
+            let (at, word) = (handle.at(), handle.word);
+            let op = Op::Suld { evict, dims, size, order, clamp, handle: at, word };
+            let value = this.new_value(File::R, count);
+            let srcs = [place, handle.register.unwrap_or(Src::ZERO), handle.uniform];
+            this.push_for(matched, Inst::new(op, &[Dst::Value(value)], &srcs, this.src));
+            Ok(Src::from(value))
+        })?;
         let words: Vec<Src> =
             if count == 1 { vec![value] } else { (0..count).map(|i| self.part(value, i)).collect() };
         self.write_elements(dsts, &words, ty)
     }
 
-    /// `sust.b`.
-    pub(super) fn store_surface(&mut self, instr: &Statement<'a>) -> Result<()> {
+    /// `sust.b`, and `sust.p` whose channels the surface's format tells.
+    pub(super) fn store_surface(&mut self, instr: &Statement<'a>, formatted: bool) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let srcs = elements(instr, self.operand(instr, 1)?);
-        let (dims, size, clamp) = self.surface(instr, srcs.len() as u32 * ty.bytes())?;
-        let (handle, words) = self.sampled(instr, 0)?;
-        let place = self.surface_place(words, dims)?;
+        let size = self.surface_size(instr, srcs.len() as u32 * ty.bytes())?;
+        let (clamp, (evict, order)) = (self.surface_clamp(instr)?, self.surface_caching(instr));
+        let (dims, handles, place) = self.surface_place(instr, 0)?;
         let data = self.stored(srcs, ty)?;
-        self.effect(Op::Sust { dims, size, clamp, word: handle.word }, &[place, handle.register, data]);
-        Ok(())
+        self.with_handle(instr, handles, |this, handle, matched| {
+            let (at, word) = (handle.at(), handle.word);
+            let op = match formatted {
+                true => Op::SustElements { evict, dims, size, order, clamp, handle: at, word },
+                false => Op::Sust { evict, dims, size, order, clamp, handle: at, word },
+            };
+            let srcs = [place, handle.register.unwrap_or(Src::ZERO), handle.uniform, data];
+            this.push_for(matched, Inst::new(op, &[], &srcs, this.src));
+            Ok(())
+        })
+    }
+
+    /// `sured`.
+    pub(super) fn reduce_surface(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let ty = self.type_of(instr, 0)?;
+        let operations = [
+            (Mod::Add, AtomOp::Add),
+            (Mod::Min, AtomOp::Min),
+            (Mod::Max, AtomOp::Max),
+            (Mod::And, AtomOp::And),
+            (Mod::Or, AtomOp::Or),
+        ];
+        let Some(op) = instr.take(&operations) else {
+            return self.malformed("a reduction without its operation");
+        };
+        instr.ignore(&[Mod::B]);
+        let elements = instr.has(Mod::P);
+        let compares = matches!(op, AtomOp::Min | AtomOp::Max);
+        let ty = match ty {
+            ScalarType::B32 if elements && compares => SurfType::Element,
+            ScalarType::B64 if elements && compares => SurfType::Element64,
+            ScalarType::B32 | ScalarType::U32 => SurfType::U32,
+            ScalarType::S32 => SurfType::S32,
+            ScalarType::U64 | ScalarType::B64 => SurfType::U64,
+            ScalarType::S64 => SurfType::S64,
+            _ => return self.unsupported(instr, "this type"),
+        };
+        let clamp = self.surface_clamp(instr)?;
+        let (dims, handles, place) = self.surface_place(instr, 0)?;
+        let bits =
+            if crate::ori::signature::surface_operand(ty) == 2 { ScalarType::B64 } else { ScalarType::B32 };
+        let data = self.source(instr, 1, bits)?;
+        self.with_handle(instr, handles, |this, handle, matched| {
+            let op = Op::Sured { elements, dims, op, ty, clamp, handle: handle.at(), word: handle.word };
+            let srcs = [place, handle.register.unwrap_or(Src::ZERO), handle.uniform, data];
+            this.push_for(matched, Inst::new(op, &[], &srcs, this.src));
+            Ok(())
+        })
+    }
+
+    /// An operation of the threads for which a predicate holds.
+    fn push_for(&mut self, matched: Src, mut inst: Inst) {
+        if !matched.is_true() {
+            inst.guard = matched;
+            inst.old.extend(inst.dsts.iter().map(|_| Src::UNDEF));
+        }
+        self.push(inst);
+    }
+}
+
+impl Handle {
+    fn at(&self) -> HandleAt {
+        if self.register.is_some() { HandleAt::Register } else { HandleAt::Shared }
     }
 }

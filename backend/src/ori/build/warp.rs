@@ -7,7 +7,7 @@
 use super::operand::known;
 use super::{Lowering, Result, Statement};
 use crate::input::Operand;
-use crate::ori::ir::{Dst, File, Src};
+use crate::ori::ir::{Dst, File, Inst, Src};
 use crate::ori::op::{
     BARRIER_BITS, BarMode, FloatRedux, FloatType, MatchMode, Op, ReduxOp, ShflMode, VoteMode,
 };
@@ -216,7 +216,12 @@ impl<'a> Lowering<'a> {
 
     /// All threads of a warp come to an `.aligned` operation of the block together.
     pub(super) fn join_all(&mut self) {
-        self.effect(Op::Warpsync, &[Src::imm(u32::MAX)]);
+        // They do not part within a block.
+        let all = [Src::imm(u32::MAX)];
+        let meet = |inst: &Inst| inst.op == Op::Warpsync && inst.guard.is_true() && inst.srcs[..] == all;
+        if !self.out.block(self.block).insts.iter().any(meet) {
+            self.effect(Op::Warpsync, &all);
+        }
     }
 
     /// The barrier's number and, where given, how many threads meet.

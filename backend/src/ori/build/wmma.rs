@@ -11,7 +11,8 @@ use crate::input::Operand;
 use crate::ori::ir::Src;
 use crate::ori::memory::Order;
 use crate::ori::op::{
-    Access, BitOp, BitShape, ByteShape, FloatType, HalfShape, MemSize, NibbleShape, Op, Round, Sr, Tf32Shape,
+    Access, BitOp, BitShape, ByteShape, DoubleShape, FloatType, HalfShape, MemSize, NibbleShape, Op, Round,
+    Sr, Tf32Shape,
 };
 use ptx_isa::{FormId, Mod, ScalarType};
 
@@ -410,7 +411,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Two floats as halves of one register.
-    fn float_halves(&mut self, pair: &[Src]) -> Src {
+    pub(super) fn float_halves(&mut self, pair: &[Src]) -> Src {
         let pack = Op::F2fp { bf16: false, round: Round::Rn, relu: false, sat: false };
         if self.encodes(&pack) {
             return self.reg(pack, &[pair[1], pair[0]]);
@@ -440,7 +441,7 @@ fn wmma_operation(
         ScalarType::F64 => {
             let rounds =
                 [(Mod::Rn, Round::Rn), (Mod::Rz, Round::Rz), (Mod::Rm, Round::Rm), (Mod::Rp, Round::Rp)];
-            Op::Dmma { round: instr.take(&rounds).unwrap_or(Round::Rn) }
+            Op::Dmma { shape: DoubleShape::M8n8k4, round: instr.take(&rounds).unwrap_or(Round::Rn) }
         }
         ScalarType::U8 | ScalarType::S8 => {
             let shape = if whole { ByteShape::M16n8k16 } else { ByteShape::M8n8k16 };

@@ -1,13 +1,16 @@
-//! `oracle --run FILE.ptx FILE.cases [--target NN] [--level N] [--cubin FILE] [--steps N] [--out FOLDER]`: launches of
+//! `oracle --run FILE.ptx FILE.cases [--target NN] [--level N] [--cubin FILE] [--steps N] [--clock] [--out FOLDER]`: launches of
 //! any file, without NVIDIA's tools.
 //!
 //! Each case runs in the interpreter and as our code for the target (by default the module's own), and, of a cubin that
 //! is given, as its kernel of that name. What they leave in memory is compared; with `--out` it is written to
-//! `CASE.EXECUTION.BUFFER`, buffers counted from 0 with the module's variables first.
+//! `CASE.EXECUTION.BUFFER`, buffers counted from 0 with the module's variables first. With `--clock` the cycles are told, and
+//! what warps spend at each instruction.
 
+use crate::clock::explain;
 use conformance::case::{self, Case, Prepared};
 use conformance::description::{self, Described};
 use ptx_emu::Device;
+use ptx_emu::clock::{self, Setting};
 use ptx_emu::machine::Kernel;
 use ptx_isa::Sm;
 use std::path::{Path, PathBuf};
@@ -19,29 +22,32 @@ struct Arguments {
     level: u8,
     cubin: Option<PathBuf>,
     steps: Option<u64>,
+    clock: bool,
     out: Option<PathBuf>,
 }
 
 const USAGE: &str =
-    "--run FILE.ptx FILE.cases [--target NN] [--level N] [--cubin FILE] [--steps N] [--out FOLDER]";
+    "--run FILE.ptx FILE.cases [--target NN] [--level N] [--cubin FILE] [--steps N] [--clock] [--out FOLDER]";
 
 impl Arguments {
     fn parse<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Arguments> {
         let mut files = Vec::new();
         let (mut target, mut level, mut cubin, mut steps, mut out) = (None, 3, None, None, None);
+        let mut clock = false;
         while let Some(word) = words.next() {
             match word {
                 "--target" => target = Some(words.next()?.trim_start_matches("sm_").parse().ok()?),
                 "--level" => level = words.next()?.parse().ok()?,
                 "--cubin" => cubin = Some(words.next()?.into()),
                 "--steps" => steps = Some(words.next()?.parse().ok()?),
+                "--clock" => clock = true,
                 "--out" => out = Some(words.next()?.into()),
                 _ if word.starts_with('-') => return None,
                 file => files.push(PathBuf::from(file)),
             }
         }
         let [ptx, cases] = <[PathBuf; 2]>::try_from(files).ok()?;
-        Some(Arguments { ptx, cases, target, level, cubin, steps, out })
+        Some(Arguments { ptx, cases, target, level, cubin, steps, clock, out })
     }
 }
 
@@ -93,12 +99,18 @@ fn launch(name: &str, case: &Case, arguments: &Arguments, cubin: Option<&[u8]>) 
     let mut agree = true;
     for (execution, kernel) in [("compiled", Some(ours)), ("cubin", given)] {
         let Some(kernel) = kernel else { continue };
-        let outcome = kernel.and_then(|kernel| case::execute(&prepared, &kernel)).and_then(|device| {
+        let run = kernel.as_ref().map_err(Clone::clone);
+        let outcome = run.and_then(|kernel| case::execute(&prepared, kernel)).and_then(|device| {
             leave(execution, &device)?;
             case::same(&prepared, &expected, &device)
         });
         println!("  {execution}: {}", outcome.as_ref().err().map_or("agrees", |how| how.as_str()));
         agree &= outcome.is_ok();
+        if let (Ok(kernel), true) = (kernel, arguments.clock) {
+            let mut device = prepared.device.clone();
+            let report = clock::time(&kernel, &prepared.launch, &mut device, Setting::default());
+            println!("{}", report.map_or_else(|fault| fault.to_string(), |report| explain(&kernel, &report)));
+        }
     }
     Ok(agree)
 }

@@ -7,6 +7,7 @@
 //! interpreter does.
 //!
 //! `oracle --execute TEXT [TARGET] [FOLDER…]` runs only the cases that contain a text, with listings of those that differ;
+//! `oracle --clock TEXT [TARGET] [FOLDER…]` times them, see [`clock`];
 //! `oracle --order FILE-OR-FOLDER…` runs the order checker on ptxas's code alone;
 //! `oracle --run FILE.ptx FILE.cases …` runs described launches of any file, see [`launch`];
 //! `oracle --cubins [--target sm_NN] FILE-OR-FOLDER…` lists how our cubins differ from ptxas's, see [`cubins`], and
@@ -14,6 +15,7 @@
 //! `oracle --execute "program SEED" TARGET` makes a random program that differs small; `oracle --pack FOLDER TARGET` packs
 //! the cases for a machine with a GPU.
 
+mod clock;
 mod code;
 mod corpus;
 mod cubins;
@@ -65,6 +67,12 @@ fn main() -> ExitCode {
     let rest = || arguments[1..].iter().map(String::as_str);
     let result = match arguments.first().map(String::as_str) {
         Some("--execute") => execute(rest().next().unwrap_or_default(), rest().skip(1)),
+        Some("--clock") => {
+            let scratch = scratch_folder();
+            let result = clock::command(rest().next().unwrap_or_default(), rest().skip(1), &scratch);
+            let _ = std::fs::remove_dir_all(&scratch);
+            result.map(|()| true)
+        }
         Some("--texts") => texts::run(rest()),
         Some("--cubins") => cubins::run(rest()),
         Some("--run") => launch::run(rest()),
@@ -91,8 +99,10 @@ fn compare(paths: impl Iterator<Item = PathBuf>) -> Result<bool, String> {
     let cpu = measure(&tools, &pairs, &outcomes, &scratch);
     let (launched, absent) = corpus::find(&files)?;
     let executed = triangle::run(&tools, &triangle::TARGETS, "", &launched, &scratch, EXECUTION);
+    let timed = clock::run(&tools, &triangle::TARGETS, "", &launched, &scratch, false)?;
     let _ = std::fs::remove_dir_all(&scratch);
     let compared = report(&pairs, &outcomes?, cpu);
+    clock::report(&timed, false);
     println!();
     Ok(report_execution(&executed, absent) && compared)
 }

@@ -43,7 +43,7 @@ struct Named {
 
 /// The module that a kernel is assembled in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Module {
+pub(crate) enum Module {
     /// One with many others.
     Any,
     Own,
@@ -99,14 +99,14 @@ pub(crate) struct Triangle {
 }
 
 /// A case as the interpreter leaves it, and its kernels in ptxas's code.
-struct Interpreted {
+pub(crate) struct Interpreted {
     name: String,
     ptx: String,
     kernel: String,
     module: Module,
     /// The least target that the kernel is for, and in a suffix the only one.
     least: Sm,
-    prepared: Prepared,
+    pub(crate) prepared: Prepared,
     expected: Device,
 }
 
@@ -115,7 +115,12 @@ impl Interpreted {
         Interpreted::run(name, case, module, &case::input(&case.ptx, &case.kernel)?)
     }
 
-    fn run(name: &str, case: &Case, module: Module, input: &case::Input) -> Result<Interpreted, String> {
+    pub(crate) fn run(
+        name: &str,
+        case: &Case,
+        module: Module,
+        input: &case::Input,
+    ) -> Result<Interpreted, String> {
         let (prepared, expected) = case::interpret(case, input)?;
         let kernel = input.function.name.clone();
         let least = input.env.target;
@@ -136,7 +141,7 @@ impl Interpreted {
     }
 
     /// The architecture of a target's number that has the kernel's instructions.
-    fn architecture(&self, target: u32) -> Option<Sm> {
+    pub(crate) fn architecture(&self, target: u32) -> Option<Sm> {
         let architecture = Sm { number: target as u16, feature: self.least.feature };
         self.least.runs_on(architecture).is_ok().then_some(architecture)
     }
@@ -390,16 +395,16 @@ impl Part {
     }
 }
 
-struct Assembler<'a> {
-    tools: &'a Tools,
-    folder: PathBuf,
+pub(crate) struct Assembler<'a> {
+    pub(crate) tools: &'a Tools,
+    pub(crate) folder: PathBuf,
 }
 
 impl Assembler<'_> {
     /// A cubin with the kernels of the cases, which share a module or need none. `None` where ptxas refuses one.
     ///
     /// `PTX_CUBINS` names a folder in which cubins are kept for another run.
-    fn assemble(&self, target: u32, cases: &[Interpreted]) -> Option<Vec<u8>> {
+    pub(crate) fn assemble(&self, target: u32, cases: &[Interpreted]) -> Option<Vec<u8>> {
         let module = match cases {
             [Interpreted { module: Module::Own | Module::Relocatable, ptx, .. }, ..] => ptx.clone(),
             _ => together(target, cases)?,

@@ -1,11 +1,11 @@
 //! How many blocks of a kernel fit on a multiprocessor, and what stops the next one.
 //!
-//! The limits are those of [`ptx_backend::target`]; the granularities come from the occupancy chapter of the Best
+//! The limits are those of [`crate::target`]; the granularities come from the occupancy chapter of the Best
 //! Practices Guide.
 
-pub use ptx_backend::target::{MAX_THREADS_PER_BLOCK, WARP};
+pub use crate::target::{MAX_THREADS_PER_BLOCK, WARP};
 
-use ptx_backend::target::{Limits, SM_REGISTERS, Target};
+use crate::target::{Limits, SM_REGISTERS, Target};
 use ptx_isa::Sm;
 use std::fmt;
 

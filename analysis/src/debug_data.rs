@@ -1,0 +1,341 @@
+//! The debug data of a text, `.section .debug_info { … }` and others: their bytes, and what names in them mean.
+//!
+//! A label of a body is where the code of the statements behind it begins. A parameter of a kernel is a place in constant
+//! memory, a `.local` variable one below the frame of the caller. What has no place that a debugger could know of, such as
+//! shared memory of a kernel, gets an expression that gives none.
+
+use ptx_backend::CompiledFunction;
+use ptx_backend::cubin::{Debug, DebugSection, Reference, Referred};
+use ptx_backend::input::{Env, Function};
+use ptx_backend::target::Target;
+use ptx_isa::Space;
+use ptx_syntax::{SyntaxKind, lex};
+use rustc_hash::FxHashMap;
+
+use crate::db::{Database, SourceFile};
+use crate::items::Item;
+use crate::lower::lower;
+
+/// `DW_OP_addr`, which stands before the address of a variable.
+const ADDRESS: u8 = 3;
+/// `DW_OP_fbreg`: so many bytes from the end of the frame.
+const FRAME: u8 = 0x91;
+/// `DW_OP_nop`.
+const NOTHING: u8 = 0x96;
+
+/// A function of the module with its code.
+pub(crate) struct Piece<'db, 'c> {
+    pub(crate) item: Item<'db>,
+    pub(crate) input: &'c Function,
+    pub(crate) code: &'c CompiledFunction,
+    /// The linked section that its code is in, and where it starts there; `None` for what no kernel reaches.
+    pub(crate) place: Option<(usize, u64)>,
+}
+
+type Word<'t> = (SyntaxKind, &'t str, u32);
+
+/// A field that names something.
+struct Use<'t> {
+    at: usize,
+    bytes: usize,
+    name: &'t str,
+    addend: i64,
+    /// What is taken off it.
+    less: Option<&'t str>,
+}
+
+struct Section<'t> {
+    name: &'t str,
+    bytes: Vec<u8>,
+    uses: Vec<Use<'t>>,
+}
+
+/// What the labels of a text stand for.
+#[derive(Default)]
+struct Labels<'t> {
+    /// The section and the byte in it.
+    data: FxHashMap<&'t str, (usize, usize)>,
+    /// Where a label of a body stands in the text.
+    code: FxHashMap<&'t str, u32>,
+}
+
+/// Reads the debug data of a file. `None` where it has none.
+pub(crate) fn read(
+    db: &Database,
+    file: SourceFile,
+    env: &Env,
+    target: &Target,
+    relocatable: bool,
+    pieces: &[Piece<'_, '_>],
+) -> Option<Debug> {
+    let words = words(file.text(db));
+    let (sections, labels) = sections(&words);
+    if sections.is_empty() {
+        return None;
+    }
+    let places: Vec<CodePlaces> = pieces.iter().map(|piece| CodePlaces::of(db, piece)).collect();
+    let mut resolver = Resolver { env, target, relocatable, pieces, places, labels };
+    let resolved = sections.iter().map(|section| resolver.section(section, &sections)).collect();
+    Some(Debug { sections: resolved })
+}
+
+fn words(text: &str) -> Vec<Word<'_>> {
+    let mut at = 0;
+    let mut words = Vec::new();
+    for token in lex(text) {
+        let end = at + token.len as usize;
+        if !token.kind.is_trivia() {
+            words.push((token.kind, &text[at..end], at as u32));
+        }
+        at = end;
+    }
+    words
+}
+
+fn sections<'t>(words: &[Word<'t>]) -> (Vec<Section<'t>>, Labels<'t>) {
+    let mut sections = Vec::new();
+    let mut labels = Labels::default();
+    let mut rest = words;
+    while let Some((&(kind, word, start), after)) = rest.split_first() {
+        rest = after;
+        match (word, after) {
+            (".section", [(_, name, _), (_, "{", _), body @ ..]) => {
+                let (section, end) = section(name, body, sections.len(), &mut labels);
+                sections.push(section);
+                rest = &body[end..];
+            }
+            (_, [(_, ":", _), ..]) if kind == SyntaxKind::IDENT => {
+                labels.code.entry(word).or_insert(start);
+            }
+            _ => {}
+        }
+    }
+    (sections, labels)
+}
+
+/// Reads what stands between the braces of a section; the number of words.
+fn section<'t>(
+    name: &'t str,
+    body: &[Word<'t>],
+    number: usize,
+    labels: &mut Labels<'t>,
+) -> (Section<'t>, usize) {
+    let mut out = Section { name, bytes: Vec::new(), uses: Vec::new() };
+    let (mut at, mut width) = (0, 1);
+    let word = |at: usize| body.get(at).map_or("}", |&(_, word, _)| word);
+    while word(at) != "}" {
+        match word(at) {
+            ".b8" => width = 1,
+            ".b16" => width = 2,
+            ".b32" => width = 4,
+            ".b64" => width = 8,
+            "," => {}
+            label if word(at + 1) == ":" => {
+                labels.data.insert(label, (number, out.bytes.len()));
+                at += 1;
+            }
+            value => {
+                let is_negative = value == "-";
+                at += usize::from(is_negative);
+                let place = out.bytes.len();
+                match number_of(word(at)) {
+                    Some(number) => {
+                        let number = if is_negative { number.wrapping_neg() } else { number };
+                        out.bytes.extend(&number.to_le_bytes()[..width]);
+                    }
+                    None => {
+                        let mut named =
+                            Use { at: place, bytes: width, name: word(at), addend: 0, less: None };
+                        match (word(at + 1), number_of(word(at + 2))) {
+                            ("+", Some(addend)) => named.addend = addend as i64,
+                            ("-", Some(addend)) => named.addend = (addend as i64).wrapping_neg(),
+                            ("-", None) => named.less = Some(word(at + 2)),
+                            _ => at = at.wrapping_sub(2),
+                        }
+                        at = at.wrapping_add(2);
+                        out.uses.push(named);
+                        out.bytes.extend(&[0; 8][..width]);
+                    }
+                }
+            }
+        }
+        at += 1;
+    }
+    (out, at.min(body.len()))
+}
+
+fn number_of(word: &str) -> Option<u64> {
+    let digits = word.trim_end_matches(['u', 'U']);
+    match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => digits.parse().ok(),
+    }
+}
+
+/// Where the statements of a function have their code.
+struct CodePlaces {
+    /// In the text: the function's item.
+    text: std::ops::Range<u32>,
+    /// By their place in the text: statements, and the first byte of the code of each or of any behind it.
+    starts: Vec<(u32, u64)>,
+    bytes: u64,
+}
+
+impl CodePlaces {
+    fn of(db: &Database, piece: &Piece<'_, '_>) -> CodePlaces {
+        let start = u32::from(piece.item.offset(db));
+        let text = start..start + piece.item.text(db).len() as u32;
+        let map = &lower(db, piece.item).map;
+        let bytes = piece.code.code.len() as u64 * 16;
+        let mut first: FxHashMap<u32, u64> = FxHashMap::default();
+        for (at, src) in (0u64..).step_by(16).zip(piece.code.lines.iter()) {
+            if let Some(range) = src.and_then(|src| map.statement(src)) {
+                first.entry(start + u32::from(range.start())).or_insert(at);
+            }
+        }
+        let mut starts: Vec<(u32, u64)> = first.into_iter().collect();
+        starts.sort_unstable();
+        let mut least = bytes;
+        for (_, at) in starts.iter_mut().rev() {
+            least = least.min(*at);
+            *at = least;
+        }
+        CodePlaces { text, starts, bytes }
+    }
+
+    /// The byte of code at a place in the text.
+    fn at(&self, place: u32) -> u64 {
+        match self.starts.partition_point(|&(start, _)| start < place) {
+            0 => 0,
+            next => self.starts.get(next).map_or(self.bytes, |&(_, at)| at),
+        }
+    }
+}
+
+struct Resolver<'a, 'db, 'c, 't> {
+    env: &'a Env,
+    target: &'a Target,
+    relocatable: bool,
+    pieces: &'a [Piece<'db, 'c>],
+    places: Vec<CodePlaces>,
+    labels: Labels<'t>,
+}
+
+/// What a name in a section stands for.
+enum Meaning {
+    Number(u64),
+    Code(usize, u64),
+    Data(usize, usize),
+    Variable(u32),
+    /// Bytes below the end of a frame.
+    Frame(i64),
+    Nothing,
+}
+
+impl<'t> Resolver<'_, '_, '_, 't> {
+    fn section(&mut self, section: &Section<'t>, all: &[Section<'t>]) -> DebugSection {
+        let mut bytes = section.bytes.clone();
+        let mut references = Vec::new();
+        for named in &section.uses {
+            let (at, end) = (named.at, named.at + named.bytes);
+            let to = match (self.meaning(named.name, all), named.less) {
+                (meaning, Some(less)) => {
+                    let difference = self.difference(&meaning, &self.meaning(less, all)).unwrap_or(0);
+                    bytes[at..end].copy_from_slice(&difference.to_le_bytes()[..named.bytes]);
+                    continue;
+                }
+                (Meaning::Code(piece, offset), None) if named.bytes == 8 => {
+                    let Some((function, start)) = self.pieces[piece].place else { continue };
+                    Referred::Code { function, offset: start + offset.saturating_add_signed(named.addend) }
+                }
+                (Meaning::Variable(i), None) if named.bytes == 8 => Referred::Variable(i),
+                (Meaning::Data(number, offset), None) if named.bytes == 4 => Referred::Section {
+                    name: all[number].name.to_owned(),
+                    offset: (offset as u32).wrapping_add(named.addend as u32),
+                },
+                (Meaning::Number(number), None) => {
+                    let number = number.wrapping_add_signed(named.addend);
+                    bytes[at..end].copy_from_slice(&number.to_le_bytes()[..named.bytes]);
+                    continue;
+                }
+                (Meaning::Frame(offset), None) if named.bytes == 8 => {
+                    expression(&mut bytes, at, Some(offset + named.addend));
+                    continue;
+                }
+                _ if named.name.starts_with('.') && named.bytes == 4 => {
+                    Referred::Section { name: named.name.to_owned(), offset: named.addend as u32 }
+                }
+                _ => {
+                    expression(&mut bytes, at, None);
+                    continue;
+                }
+            };
+            references.push(Reference { at: at as u64, to });
+        }
+        DebugSection { name: section.name.to_owned(), bytes, references }
+    }
+
+    fn difference(&self, from: &Meaning, less: &Meaning) -> Option<u64> {
+        match (from, less) {
+            (Meaning::Code(a, from), Meaning::Code(b, less)) if a == b => Some(from.wrapping_sub(*less)),
+            (Meaning::Data(a, from), Meaning::Data(b, less)) if a == b => {
+                Some((*from as u64).wrapping_sub(*less as u64))
+            }
+            _ => None,
+        }
+    }
+
+    fn meaning(&self, name: &str, all: &[Section<'t>]) -> Meaning {
+        if let Some(&(section, offset)) = self.labels.data.get(name) {
+            return Meaning::Data(section, offset);
+        }
+        if name.starts_with('.') {
+            let known = all.iter().position(|section| section.name == name);
+            return known.map_or(Meaning::Nothing, |section| Meaning::Data(section, 0));
+        }
+        if let Some(&place) = self.labels.code.get(name)
+            && let Some(piece) = self.places.iter().position(|own| own.text.contains(&place))
+        {
+            return Meaning::Code(piece, self.places[piece].at(place));
+        }
+        if let Some(i) = self.env.variables.iter().position(|variable| variable.name == name) {
+            let is_known = match self.env.variables[i].space {
+                Space::Global | Space::Const => true,
+                _ => self.relocatable,
+            };
+            return if is_known { Meaning::Variable(i as u32) } else { Meaning::Nothing };
+        }
+        self.pieces.iter().find_map(|piece| self.own(piece, name)).unwrap_or(Meaning::Nothing)
+    }
+
+    /// A function's own thing of a name.
+    fn own(&self, piece: &Piece<'_, '_>, name: &str) -> Option<Meaning> {
+        let parameters = if piece.input.entry { &piece.input.params[..] } else { &[] };
+        if let Some(i) = parameters.iter().position(|param| param.name == name) {
+            let block = self.target.place_params(parameters);
+            return Some(Meaning::Number(u64::from(block.first) + u64::from(block.offsets[i])));
+        }
+        let local = piece.input.locals.iter().position(|variable| variable.name == name)?;
+        let offset = piece.code.attributes.locals.get(local).copied().flatten();
+        let below = |at: u32| i64::from(at) - i64::from(piece.code.resources.stack_bytes);
+        Some(offset.map_or(Meaning::Nothing, |at| Meaning::Frame(below(at))))
+    }
+}
+
+/// Puts an expression of the same length in the place of an address and of the operation that takes it.
+fn expression(bytes: &mut [u8], address: usize, frame: Option<i64>) {
+    let Some(start) = address.checked_sub(1).filter(|&at| bytes[at] == ADDRESS) else { return };
+    let Some(field) = bytes.get_mut(start..start + 9) else { return };
+    field.fill(NOTHING);
+    let Some(mut offset) = frame else { return };
+    field[0] = FRAME;
+    for place in &mut field[1..] {
+        let low = (offset & 0x7f) as u8;
+        offset >>= 7;
+        let is_last = offset == 0 && low & 0x40 == 0 || offset == -1 && low & 0x40 != 0;
+        *place = if is_last { low } else { low | 0x80 };
+        if is_last {
+            break;
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What an instruction asks of the multiprocessor whenever it is issued.
+
+use crate::machine::counted_wait;
+use ptx_backend::hazard::waits;
+use sass::rate::{Figure, Pipe, figure, rate};
+use sass::{Class, Field, Inst, RegFile, Role, Sm};
+
+#[derive(Clone, Debug)]
+pub(super) struct Cost {
+    pub(super) stall: u64,
+    /// The warp does not issue in the next cycle.
+    pub(super) yields: bool,
+    /// Scoreboards that are at zero when it issues, one bit each, and one that counts no more than so many.
+    pub(super) waits: u8,
+    pub(super) counted: Option<(u8, u32)>,
+    pub(super) write_sb: Option<u8>,
+    pub(super) read_sb: Option<u8>,
+    pub(super) busy: [Option<(Pipe, u32)>; 2],
+    /// Registers that are read at issue: operand slot and number; and the slots whose caches keep theirs.
+    pub(super) operands: Vec<(usize, u8)>,
+    pub(super) kept: u8,
+    /// The line of a constant bank that an operand comes from; what is loaded from there comes later instead.
+    pub(super) constant: Option<Constant>,
+    pub(super) loads_constant: bool,
+    pub(super) what: What,
+}
+
+/// What becomes of the instruction after issue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum What {
+    /// Nothing but its stall count, or a result that is there so many cycles after the pipe has begun.
+    Computes(u64),
+    Memory(Access),
+    /// Holds the warp for so many cycles.
+    Holds(u64),
+    /// The copies so far are a group.
+    ClosesCopies,
+    ClosesBulkCopies,
+    /// A product of a warp group; it ends a group.
+    GroupProduct(bool),
+    /// Waits until no more than so many groups of products are under way.
+    WaitsForProducts(usize),
+}
+
+/// A memory instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Access {
+    pub(super) kind: AccessKind,
+    /// Registers of a lane's data and of its address.
+    pub(super) words: u32,
+    pub(super) address_registers: u32,
+    /// The first-level cache is passed by.
+    pub(super) strong: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AccessKind {
+    Load,
+    Store,
+    Atomic,
+    /// From global to shared memory beside the registers.
+    Copy,
+    /// Between lanes, or to a barrier object: nothing but the queue and so many cycles.
+    Exchange(u32),
+}
+
+/// A bank and a line of it.
+pub(super) type Constant = (u64, u64);
+
+const CONSTANT_LINE: u64 = 64;
+
+impl Cost {
+    pub(super) fn of(sm: Sm, inst: &Inst) -> Cost {
+        let control = inst.control;
+        let rate = rate(sm, inst);
+        let mut operands = Vec::new();
+        for read in inst.reads(sm).filter(|read| read.file == RegFile::R && !inst.reads_late(sm)) {
+            let slot = match read.role {
+                Role::A => 0,
+                Role::B => 1,
+                Role::C => 2,
+                _ => continue,
+            };
+            operands.extend((read.index..read.index.saturating_add(read.count)).map(|index| (slot, index)));
+        }
+        let what = what(sm, inst, rate.result);
+        Cost {
+            stall: match control.stall {
+                0 => figure(sm, Figure::Pause).into(),
+                stall => u64::from(stall),
+            } + jump(sm, inst),
+            yields: control.yield_ && control.stall < 2,
+            waits: waits(inst),
+            counted: counted_wait(inst).map(|(bit, left)| (bit.trailing_zeros() as u8, left as u32)),
+            write_sb: control.write_sb,
+            read_sb: control.read_sb,
+            busy: rate.busy,
+            operands,
+            kept: control.reuse,
+            constant: constant(inst),
+            loads_constant: matches!(inst.form().mnemonic, "LDC" | "LDCU"),
+            what,
+        }
+    }
+}
+
+/// What it costs beyond its stall count to go to an address in a register.
+fn jump(sm: Sm, inst: &Inst) -> u64 {
+    match inst.form().mnemonic {
+        "BRX" | "BRXU" | "RET" | "JMX" | "JMXU" => figure(sm, Figure::Indirect).into(),
+        _ => 0,
+    }
+}
+
+/// The line of an operand `c[bank][offset]`; an index is taken to stay near.
+fn constant(inst: &Inst) -> Option<Constant> {
+    Some((inst.get(Field::CBank)?, inst.get(Field::COffset)? / CONSTANT_LINE))
+}
+
+fn what(sm: Sm, inst: &Inst, result: Option<u32>) -> What {
+    let of = |name| figure(sm, name);
+    let form = inst.form();
+    let exchange = |cycles| access(sm, inst, AccessKind::Exchange(cycles));
+    match form.mnemonic {
+        "LDGSTS" => access(sm, inst, AccessKind::Copy),
+        "LDGDEPBAR" => What::ClosesCopies,
+        "UTMACMDFLUSH" => What::ClosesBulkCopies,
+        "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA" => What::GroupProduct(inst.get(Field::Scoreboard) == Some(0)),
+        "WARPGROUP" if form.name == "WARPGROUP.DEPBAR" => {
+            What::WaitsForProducts(inst.get(Field::Imm2).unwrap_or(0) as usize)
+        }
+        "MEMBAR" => What::Holds(
+            of(match inst.text(Field::Scope) {
+                Some(".CTA" | ".SM") => Figure::FenceBlock,
+                Some(".SYS") => Figure::FenceSystem,
+                _ => Figure::FenceDevice,
+            })
+            .into(),
+        ),
+        "NANOSLEEP" | "YIELD" => What::Holds(of(Figure::Pause).into()),
+        "MATCH" => exchange(of(Figure::Match)),
+        "SYNCS" | "ARRIVES" => exchange(of(Figure::Object)),
+        "SHFL" | "MOVM" | "B2R" | "QSPC" => exchange(of(Figure::Shared)),
+        _ => match inst.class(sm) {
+            Class::Load => access(sm, inst, AccessKind::Load),
+            Class::Store => access(sm, inst, AccessKind::Store),
+            Class::Atomic if matches!(form.mnemonic, "RED" | "REDG") => access(sm, inst, AccessKind::Store),
+            Class::Atomic => access(sm, inst, AccessKind::Atomic),
+            Class::Texture => exchange(of(Figure::Texture)),
+            Class::Async => exchange(of(Figure::Object)),
+            _ => What::Computes(result.unwrap_or(0).into()),
+        },
+    }
+}
+
+fn access(sm: Sm, inst: &Inst, kind: AccessKind) -> What {
+    let registers = |role: Role| -> u32 {
+        let reads = inst.reads(sm).filter(|read| read.file == RegFile::R && read.role == role);
+        reads.map(|read| u32::from(read.count)).sum()
+    };
+    let written: u32 =
+        inst.writes(sm).filter(|def| def.file == RegFile::R).map(|def| u32::from(def.count)).sum();
+    let strong = inst
+        .text(Field::Order)
+        .is_some_and(|order| [".GPU", ".SYS", ".MMIO"].iter().any(|of| order.contains(of)));
+    What::Memory(Access {
+        kind,
+        words: written.max(registers(Role::Data)).max(1),
+        address_registers: registers(Role::Address).max(registers(Role::A)),
+        strong,
+    })
+}

@@ -1,0 +1,193 @@
+//! The path of memory instructions: a queue and an address unit in each partition, one request at a time for the
+//! multiprocessor, then shared memory or the first-level cache, and what lies beyond.
+
+use super::cost::{Access, AccessKind};
+use crate::trace::Line;
+use sass::Sm;
+use sass::rate::{Figure, figure};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Bytes of a line of the first-level cache, and of a sector.
+const LINE_BYTES: u64 = 128;
+const SECTOR_BYTES: u64 = 32;
+/// Bandwidths are counted in parts of a cycle.
+const PARTS: u64 = 256;
+
+/// When a memory instruction is done with what.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Done {
+    /// The queue has a place again, and the sources have been read.
+    pub(super) sources: u64,
+    pub(super) result: u64,
+}
+
+/// What an access finds where it goes.
+pub(super) enum Place<'a> {
+    /// Passes over shared memory.
+    Shared(u64),
+    Lines(&'a [Line]),
+    /// Neither, such as exchanges between lanes.
+    Nowhere,
+}
+
+pub(super) struct Memory {
+    sm: Sm,
+    /// By partition: when the address unit is free.
+    address_free: [u64; 4],
+    request_free: u64,
+    /// When the data of shared memory and the first-level cache have passed.
+    data_free: u64,
+    l1: Cache,
+    /// In parts of a cycle.
+    l2_free: u64,
+    dram_free: u64,
+    /// The sectors that were touched, where the second-level cache is cold.
+    touched: Option<HashSet<(u64, u8)>>,
+}
+
+impl Memory {
+    /// The memory of a multiprocessor whose blocks together have so many bytes of shared memory.
+    pub(super) fn new(sm: Sm, shared: u64, cold: bool) -> Memory {
+        let unified = u64::from(figure(sm, Figure::L1Kilobytes)) * 1024;
+        let lines = unified.saturating_sub(shared).max(16 * 1024) / LINE_BYTES;
+        Memory {
+            sm,
+            address_free: [0; 4],
+            request_free: 0,
+            data_free: 0,
+            l1: Cache { capacity: lines as usize, ..Cache::default() },
+            l2_free: 0,
+            dram_free: 0,
+            touched: cold.then(HashSet::new),
+        }
+    }
+
+    fn of(&self, name: Figure) -> u64 {
+        figure(self.sm, name).into()
+    }
+
+    /// Passes a memory instruction on that a partition issues now.
+    pub(super) fn access(&mut self, partition: usize, now: u64, access: Access, place: &Place<'_>) -> Done {
+        let words = u64::from(access.words);
+        let start = now.max(self.address_free[partition]);
+        let address = self
+            .of(Figure::Address)
+            .max(self.of(Figure::AddressRegister) * u64::from(access.address_registers));
+        // Passes that the width of the access does not explain are conflicts, and hold up the partition's next access.
+        let conflicts = match *place {
+            Place::Shared(passes) => passes.saturating_sub(words),
+            _ => 0,
+        };
+        self.address_free[partition] = start + address.max(1) + self.of(Figure::Conflict) * conflicts;
+        let grant = start.max(self.request_free);
+        self.request_free = grant + self.of(Figure::Request);
+        let passed = self.pass(grant, words, place);
+        let release = match access.kind {
+            AccessKind::Store => self.of(Figure::StoreRelease) + self.of(Figure::ReleaseWord) * (words - 1),
+            AccessKind::Copy => self.of(Figure::CopyRelease),
+            _ => self.of(Figure::LoadRelease),
+        };
+        let waited = passed - grant;
+        let shared = self.of(Figure::Shared) + self.of(Figure::Conflict) * conflicts;
+        let result = match (access.kind, place) {
+            (AccessKind::Exchange(cycles), _) => grant + u64::from(cycles),
+            (_, Place::Nowhere) => grant + self.of(Figure::L1),
+            (_, Place::Shared(_)) => grant + waited.min(words) + shared,
+            (AccessKind::Store, Place::Lines(lines)) => {
+                let bytes = lines.iter().map(|line| sectors(line.sectors)).sum::<u64>() * SECTOR_BYTES;
+                self.beyond(grant, bytes, self.of(Figure::L2Bytes))
+            }
+            (kind, Place::Lines(lines)) => {
+                let by_l1 = kind != AccessKind::Atomic && !access.strong;
+                // Wide loads come a little later: 2 cycles for two words, 6 for four.
+                let wide = 2 * (words - 1).min(3);
+                waited + wide + self.load(grant, lines, by_l1)
+            }
+        };
+        Done { sources: grant + release, result }
+    }
+
+    /// When data of shared memory or the first-level cache has passed.
+    fn pass(&mut self, grant: u64, words: u64, place: &Place<'_>) -> u64 {
+        let cycles = match *place {
+            Place::Nowhere => return grant,
+            Place::Shared(passes) => passes * LINE_BYTES / self.of(Figure::SharedBytes),
+            Place::Lines(lines) => {
+                let bytes = words.min(lines.len() as u64) * LINE_BYTES;
+                (lines.len() as u64).max(bytes / self.of(Figure::L1Bytes).max(1))
+            }
+        };
+        let begins = grant.max(self.data_free);
+        self.data_free = begins + cycles;
+        begins
+    }
+
+    /// When a load of lines has its last byte.
+    fn load(&mut self, grant: u64, lines: &[Line], by_l1: bool) -> u64 {
+        let (mut missing, mut untouched) = (0, 0);
+        for line in lines {
+            let absent = if by_l1 { self.l1.take(line) } else { line.sectors };
+            missing += sectors(absent);
+            for sector in (0..4).filter(|sector| absent >> sector & 1 == 1) {
+                let first =
+                    self.touched.as_mut().is_some_and(|touched| touched.insert((line.number, sector)));
+                untouched += u64::from(first);
+            }
+        }
+        if missing == 0 {
+            return grant + self.of(Figure::L1);
+        }
+        let l2 = self.beyond(grant, missing * SECTOR_BYTES, self.of(Figure::L2Bytes)) + self.of(Figure::L2);
+        if untouched == 0 {
+            return l2;
+        }
+        let bytes = untouched * SECTOR_BYTES;
+        let begins = (grant * PARTS).max(self.dram_free);
+        self.dram_free = begins + bytes * PARTS / self.of(Figure::DramBytes).max(1);
+        l2.max(begins / PARTS + self.of(Figure::Dram))
+    }
+
+    /// When bytes for the second-level cache begin to pass.
+    fn beyond(&mut self, now: u64, bytes: u64, bandwidth: u64) -> u64 {
+        let begins = (now * PARTS).max(self.l2_free);
+        self.l2_free = begins + bytes * PARTS / bandwidth.max(1);
+        begins / PARTS
+    }
+
+    /// When a bulk copy is over that begins now.
+    pub(super) fn transfer(&mut self, now: u64, bytes: u64) -> u64 {
+        let bandwidth = self.of(Figure::L2Bytes);
+        let begins = self.beyond(now, bytes, bandwidth);
+        begins + self.of(Figure::Transfer) + bytes / bandwidth.max(1)
+    }
+}
+
+fn sectors(mask: u8) -> u64 {
+    mask.count_ones().into()
+}
+
+/// The first-level cache: whole lines by age, of which some sectors are there.
+#[derive(Default)]
+struct Cache {
+    capacity: usize,
+    lines: HashMap<u64, (u8, u64)>,
+    by_age: BTreeMap<u64, u64>,
+    time: u64,
+}
+
+impl Cache {
+    /// Touches a line and takes its sectors in: those that were not there.
+    fn take(&mut self, line: &Line) -> u8 {
+        self.time += 1;
+        let (present, used) = self.lines.get(&line.number).copied().unwrap_or((0, 0));
+        self.by_age.remove(&used);
+        self.by_age.insert(self.time, line.number);
+        self.lines.insert(line.number, (present | line.sectors, self.time));
+        if self.lines.len() > self.capacity
+            && let Some((_, oldest)) = self.by_age.pop_first()
+        {
+            self.lines.remove(&oldest);
+        }
+        line.sectors & !present
+    }
+}

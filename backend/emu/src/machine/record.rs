@@ -1,0 +1,331 @@
+//! Writes down what warps do, for the [clock](crate::clock).
+
+use super::decode::What;
+use super::{Block, Result, each};
+use crate::memory::{Space, in_window, space_of};
+use crate::trace::{Arrival, Detail, EventId, Issued, Line, Trace, Wait};
+use crate::transfers::Done;
+use sass::Field;
+use std::collections::HashMap;
+
+const LINE_BYTES: u64 = 128;
+const SECTOR_BYTES: u64 = 32;
+const BANKS: u64 = 32;
+
+/// What threads can arrive at and wait for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Meeting {
+    /// A barrier of the block of a rank.
+    Block(usize, u32),
+    Cluster,
+    /// A barrier object, by its address in the cluster.
+    Object(u64),
+}
+
+/// The trace so far, and the phases under way.
+#[derive(Debug, Default)]
+pub(super) struct Recorder {
+    pub(super) trace: Trace,
+    /// Whose turn it is: the rank of the block, and the warp.
+    turn: (usize, usize),
+    /// The event that ends the phase under way.
+    open: HashMap<Meeting, EventId>,
+    /// The event that ended the phase before.
+    over: HashMap<Meeting, EventId>,
+    /// The phase of the cluster's barrier at which a warp has arrived last.
+    arrived: HashMap<(usize, usize), EventId>,
+    /// Where a warp looked at a barrier object in vain, and what it had issued before.
+    looked: HashMap<(usize, usize), (u32, usize)>,
+}
+
+impl Recorder {
+    /// Begins a cluster with blocks of so many warps.
+    pub(super) fn begin(&mut self, blocks: usize, warps: usize) {
+        self.open.clear();
+        self.over.clear();
+        self.arrived.clear();
+        self.looked.clear();
+        self.trace.clusters.push(vec![vec![Vec::new(); warps]; blocks]);
+    }
+
+    fn issued(&mut self) -> Option<&mut Vec<Issued>> {
+        let (rank, w) = self.turn;
+        self.trace.clusters.last_mut()?.get_mut(rank)?.get_mut(w)
+    }
+
+    fn issue(&mut self, turn: (usize, usize), at: u32, acts: bool) {
+        self.turn = turn;
+        let first = self.trace.details.len() as u32;
+        if let Some(issued) = self.issued() {
+            issued.push(Issued { at, first, count: 0, acts });
+        }
+    }
+
+    /// Adds to the instruction that was issued last.
+    fn add(&mut self, detail: Detail) {
+        self.trace.details.push(detail);
+        if let Some(last) = self.issued().and_then(|issued| issued.last_mut()) {
+            last.count += 1;
+        }
+    }
+
+    /// The warp arrives at the phase that is under way.
+    pub(super) fn arrive(&mut self, meeting: Meeting, when: Arrival) {
+        let events = &mut self.trace.events;
+        let event = *self.open.entry(meeting).or_insert_with(|| {
+            events.push(0);
+            events.len() as EventId - 1
+        });
+        events[event as usize] += 1;
+        if meeting == Meeting::Cluster {
+            self.arrived.insert(self.turn, event);
+        }
+        self.add(Detail::Arrives(event, when));
+    }
+
+    /// The warp arrives at a barrier of its block, and perhaps waits there.
+    pub(super) fn meet_block(&mut self, rank: usize, id: u32, waits: bool) {
+        let meeting = Meeting::Block(rank, id);
+        self.arrive(meeting, Arrival::AtOnce);
+        if let Some(&event) = self.open.get(&meeting).filter(|_| waits) {
+            self.add(Detail::Waits(event, Wait::Block));
+        }
+    }
+
+    /// A phase is over.
+    pub(super) fn end_phase(&mut self, meeting: Meeting) {
+        if let Some(event) = self.open.remove(&meeting) {
+            self.over.insert(meeting, event);
+        }
+    }
+
+    /// A look at a barrier object: turns of a loop that looked in vain are left out, since a warp that waits issues nothing.
+    fn look(&mut self, object: Option<u64>, at: u32) {
+        let turn = self.turn;
+        let Some(issued) = self.issued() else { return };
+        let now = issued.len();
+        match self.looked.get(&turn).copied() {
+            Some((same, before)) if same == at && before < now => {
+                if let Some(issued) = self.issued() {
+                    let last = issued.pop();
+                    issued.truncate(before - 1);
+                    issued.extend(last);
+                }
+            }
+            _ => {}
+        }
+        match object {
+            None => {
+                let now = self.issued().map_or(0, |issued| issued.len());
+                self.looked.insert(turn, (at, now));
+            }
+            Some(object) => {
+                self.looked.remove(&turn);
+                if let Some(&event) = self.over.get(&Meeting::Object(object)) {
+                    self.add(Detail::Waits(event, Wait::Object));
+                }
+            }
+        }
+    }
+}
+
+impl Block<'_> {
+    /// Before an instruction acts: that it was issued, the memory that it touches and what it arrives at.
+    pub(super) fn record(&mut self, w: usize, at: u32, active: u32) -> Result<()> {
+        let Some(mut recorder) = self.recorder.take() else { return Ok(()) };
+        recorder.issue((self.cluster.rank(), w), at, active != 0);
+        let result = if active == 0 { Ok(()) } else { self.record_details(&mut recorder, w, at, active) };
+        self.recorder = Some(recorder);
+        result
+    }
+
+    fn record_details(&self, recorder: &mut Recorder, w: usize, at: u32, active: u32) -> Result<()> {
+        let step = &self.machine.code[at as usize];
+        let inst = &step.inst;
+        match step.what {
+            What::Memory("LDC" | "ULDC" | "LDCU" | "QSPC") => {}
+            What::Memory(name) => {
+                let narrow = matches!(name, "LDS" | "STS" | "ATOMS" | "LDL" | "STL");
+                let mut addresses = Vec::new();
+                for lane in each(active) {
+                    addresses.push(self.address(w, lane, at, narrow)?);
+                }
+                let bytes = access_bytes(inst);
+                let first = addresses.first().copied().unwrap_or(0);
+                match name {
+                    "LDS" | "STS" => recorder.add(Detail::Shared { passes: passes(&addresses, bytes) }),
+                    "ATOMS" => recorder.add(Detail::Shared { passes: serial_passes(&addresses) }),
+                    "LDL" | "STL" => recorder.lines(&local(&addresses, w, self.cluster.rank()), bytes),
+                    "LD" | "ST" | "ATOM" if space_of(first) == Space::Shared => {
+                        let addresses: Vec<u64> = addresses.into_iter().map(in_window).collect();
+                        recorder.add(Detail::Shared { passes: passes(&addresses, bytes) });
+                    }
+                    _ => recorder.lines(&addresses, bytes),
+                }
+            }
+            What::Matrix("LDSM" | "STSM") => {
+                let count = 1usize << inst.get(Field::Size).unwrap_or(0).min(2);
+                let mut sum = 0;
+                for rows in (0..8 * count).collect::<Vec<_>>().chunks(8) {
+                    let mut addresses = Vec::new();
+                    for &row in rows {
+                        addresses.push(self.address(w, row, at, true)?);
+                    }
+                    sum += passes_of(&addresses, 16);
+                }
+                recorder.add(Detail::Shared { passes: sum });
+            }
+            What::Barrier(_) if matches!(inst.form().name, "SYNCS.ARRIVE" | "ATOMS.ARRIVE") => {
+                let mut objects = Vec::new();
+                for lane in each(active) {
+                    let object = self.address(w, lane, at, true)?;
+                    if !objects.contains(&object) {
+                        objects.push(object);
+                        recorder.arrive(Meeting::Object(object), Arrival::AtOnce);
+                    }
+                }
+            }
+            What::Sync("UCGABAR_ARV") => recorder.arrive(Meeting::Cluster, Arrival::AtOnce),
+            What::Sync("UCGABAR_WAIT") => {
+                if let Some(&event) = recorder.arrived.get(&recorder.turn) {
+                    recorder.add(Detail::Waits(event, Wait::Cluster));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// After an instruction has acted: the transfers that it has begun, and whether it saw the end of a phase.
+    pub(super) fn record_effects(&mut self, w: usize, at: u32, active: u32, transfers: usize) -> Result<()> {
+        let Some(mut recorder) = self.recorder.take() else { return Ok(()) };
+        for (done, bytes) in self.transfers.since(transfers) {
+            match done {
+                Done::Bytes { barrier, count } => {
+                    recorder.arrive(Meeting::Object(barrier), Arrival::Transfer(count));
+                }
+                Done::Arrival { barrier, .. } => {
+                    recorder.arrive(Meeting::Object(barrier), Arrival::AfterCopies);
+                }
+                // Nobody but the warp waits for it, by a scoreboard.
+                Done::Group { .. } => recorder.add(Detail::Moves { bytes }),
+            }
+        }
+        let step = &self.machine.code[at as usize];
+        if step.inst.form().name == "SYNCS.PHASECHK" && active != 0 {
+            let lane = active.trailing_zeros() as usize;
+            let over =
+                self.holds(w, lane, false, super::operand::Predicate { index: step.pd, negated: false });
+            let object = self.address(w, lane, at, true);
+            recorder.look(over.then_some(object?), at);
+        }
+        self.recorder = Some(recorder);
+        Ok(())
+    }
+
+    /// The instruction issued last comes again.
+    pub(super) fn unrecord(&mut self) {
+        if let Some(recorder) = &mut self.recorder
+            && let Some(issued) = recorder.issued()
+        {
+            issued.pop();
+        }
+    }
+}
+
+impl Recorder {
+    fn lines(&mut self, addresses: &[u64], bytes: u64) {
+        let first = self.trace.lines.len();
+        for &address in addresses {
+            let end = address + bytes.max(1);
+            let mut sector = address / SECTOR_BYTES;
+            while sector * SECTOR_BYTES < end {
+                let number = sector * SECTOR_BYTES / LINE_BYTES;
+                let bit = 1u8 << (sector % (LINE_BYTES / SECTOR_BYTES));
+                match self.trace.lines[first..].iter_mut().find(|line| line.number == number) {
+                    Some(line) => line.sectors |= bit,
+                    None => self.trace.lines.push(Line { number, sectors: bit }),
+                }
+                sector += 1;
+            }
+        }
+        let count = (self.trace.lines.len() - first) as u16;
+        self.add(Detail::Global { first: first as u32, count });
+    }
+}
+
+/// Bytes that a lane's access moves.
+fn access_bytes(inst: &sass::Inst) -> u64 {
+    match (inst.form().name, inst.text(Field::Size)) {
+        ("LDG.256" | "STG.256", _) => 32,
+        ("LDGSTS", Some(".128")) => 16,
+        ("LDGSTS", Some(".64")) => 8,
+        ("LDGSTS", _) => 4,
+        (_, Some(".128" | ".U.128")) => 16,
+        (_, Some(".64")) => 8,
+        (_, Some(".U8" | ".S8")) => 1,
+        (_, Some(".U16" | ".S16")) => 2,
+        _ => match inst.text(Field::Type) {
+            Some(".64" | ".U64" | ".S64" | ".F64.RN") => 8,
+            _ => 4,
+        },
+    }
+}
+
+/// Local memory is laid out word by word, the lanes of a warp beside each other.
+fn local(addresses: &[u64], w: usize, rank: usize) -> Vec<u64> {
+    let stack = ((rank << 16 | w) as u64 + 1) << 40;
+    addresses.iter().enumerate().map(|(i, address)| stack + address / 4 * LINE_BYTES + 4 * i as u64).collect()
+}
+
+/// Passes over shared memory: lanes of 8 and 16 bytes go by halves and quarters of the warp.
+fn passes(addresses: &[u64], bytes: u64) -> u16 {
+    let group = (BANKS * 4 / bytes.max(4)).max(1) as usize;
+    addresses.chunks(group).map(|part| passes_of(part, bytes)).sum()
+}
+
+/// The most different words of one bank.
+fn passes_of(addresses: &[u64], bytes: u64) -> u16 {
+    let mut words: Vec<u64> =
+        addresses.iter().flat_map(|&address| address / 4..(address + bytes.max(1)).div_ceil(4)).collect();
+    words.sort_unstable();
+    words.dedup();
+    let mut banks = [0; BANKS as usize];
+    words.iter().for_each(|word| banks[(word % BANKS) as usize] += 1);
+    banks.into_iter().max().unwrap_or(1).max(1)
+}
+
+/// Atomics of one word follow each other.
+fn serial_passes(addresses: &[u64]) -> u16 {
+    let same = |address: &u64| addresses.iter().filter(|other| *other == address).count() as u16;
+    addresses.iter().map(same).max().unwrap_or(1).max(passes_of(addresses, 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passes_over_shared_memory() {
+        let strided = |stride: u64| -> Vec<u64> { (0..32).map(|lane| 0x400 + lane * stride).collect() };
+        assert_eq!(passes(&strided(4), 4), 1);
+        assert_eq!(passes(&strided(0), 4), 1);
+        assert_eq!(passes(&strided(8), 4), 2);
+        assert_eq!(passes(&strided(128), 4), 32);
+        assert_eq!(passes(&strided(132), 4), 1);
+        assert_eq!(passes(&strided(8), 8), 2);
+        assert_eq!(passes(&strided(16), 16), 4);
+        assert_eq!(serial_passes(&strided(0)), 32);
+    }
+
+    #[test]
+    fn lines_have_the_sectors_that_were_touched() {
+        let mut recorder = Recorder::default();
+        recorder.begin(1, 1);
+        recorder.issue((0, 0), 0, true);
+        let addresses: Vec<u64> = (0..32).map(|lane| 0x1000 + 8 * lane).collect();
+        recorder.lines(&addresses, 4);
+        let lines: Vec<(u64, u8)> = recorder.trace.lines.iter().map(|l| (l.number, l.sectors)).collect();
+        assert_eq!(lines, [(0x20, 15), (0x21, 15)]);
+    }
+}

@@ -1,0 +1,110 @@
+//! What a text has for debuggers, `.section .debug_info` and others, passed through.
+//!
+//! Whoever reads the text knows the bytes and what they name. Here names of code and variables become relocations, as in
+//! ptxas's files; in objects those of sections too, since the linker puts sections of one name together.
+
+use super::data::{Referent, Reloc};
+use super::numbers::{R_CUDA_32, R_CUDA_64, R_CUDA_G64};
+use crate::input::Variable;
+use ptx_isa::Space;
+use sass::{Field, Sm};
+
+/// The debug data of a module.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Debug {
+    pub sections: Vec<DebugSection>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DebugSection {
+    /// With its dot.
+    pub name: String,
+    pub bytes: Vec<u8>,
+    pub references: Vec<Reference>,
+}
+
+/// A field that names something whose place is not known before the file is linked or loaded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reference {
+    pub at: u64,
+    pub to: Referred,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Referred {
+    /// Eight bytes: a place in the code of a kernel, or in an object of a function, by its position among those linked.
+    Code { function: usize, offset: u64 },
+    /// Eight bytes: a variable of the module.
+    Variable(u32),
+    /// Four bytes: so many from the start of the section of this name.
+    Section { name: String, offset: u32 },
+}
+
+impl DebugSection {
+    /// The bytes and relocations in an executable, where sections are what they are.
+    pub(super) fn resolved(&self, variables: &[Variable]) -> (Vec<u8>, Vec<Reloc>) {
+        let mut bytes = self.bytes.clone();
+        for reference in &self.references {
+            let Referred::Section { offset, .. } = &reference.to else { continue };
+            let at = reference.at as usize;
+            if let Some(field) = bytes.get_mut(at..at + 4) {
+                field.copy_from_slice(&offset.to_le_bytes());
+            }
+        }
+        (bytes, self.relocs(variables, &|_| None))
+    }
+
+    /// The relocations; `section` numbers the sections that have symbols.
+    pub(super) fn relocs(
+        &self,
+        variables: &[Variable],
+        section: &dyn Fn(&str) -> Option<usize>,
+    ) -> Vec<Reloc> {
+        let reloc = |reference: &Reference| {
+            let (symbol, kind, addend) = match &reference.to {
+                Referred::Code { function, offset } => {
+                    (Referent::Kernel(*function), R_CUDA_64, i64::try_from(*offset).ok()?)
+                }
+                Referred::Variable(i) => {
+                    let is_constant = variables.get(*i as usize)?.space == Space::Const;
+                    (Referent::Variable(*i), if is_constant { R_CUDA_G64 } else { R_CUDA_64 }, 0)
+                }
+                Referred::Section { name, offset } => {
+                    (Referent::Section(section(name)?), R_CUDA_32, i64::from(*offset))
+                }
+            };
+            Some(Reloc { at: reference.at, symbol, kind, addend })
+        };
+        self.references.iter().rev().filter_map(reloc).collect()
+    }
+}
+
+/// Instructions among which one makes room for a function's frame, if it has one.
+const PROLOGUE: usize = 64;
+/// The stack pointer.
+const R1: u64 = 1;
+
+/// Where the frame of a function begins to be there: the byte behind the instruction that lowers the stack pointer, and
+/// the frame's size. `None` too where the frame is moved down further.
+pub(super) fn frame(sm: Sm, code: &[u128]) -> Option<(u32, u32)> {
+    let changes = |word: &u128| {
+        let inst = sass::decode(sm, *word)?;
+        (inst.get(Field::Rd) == Some(R1)).then_some(inst)
+    };
+    let lowered = |inst: &sass::Inst| {
+        let is_sum = matches!(inst.form().mnemonic, "IADD3" | "VIADD") && inst.get(Field::Ra) == Some(R1);
+        is_sum.then(|| inst.get(Field::Imm32)).flatten().map(|imm| (imm as u32).wrapping_neg())
+    };
+    let mut found = None;
+    for (place, word) in (1u32..).zip(code.iter().take(PROLOGUE)) {
+        let Some(inst) = changes(word) else { continue };
+        match lowered(&inst) {
+            Some(bytes) if found.is_none() && bytes < 1 << 31 => found = Some((place * 16, bytes)),
+            // The way back.
+            Some(_) => break,
+            None if found.is_some() => return None,
+            None => {}
+        }
+    }
+    found
+}

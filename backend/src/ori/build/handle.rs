@@ -1,0 +1,182 @@
+//! Handles of textures, samplers and surfaces: those of variables are words behind the parameters, which the driver fills
+//! in; any other is a value. From the generation on that has them in uniform registers, threads with other handles than
+//! their neighbours have their turn.
+
+use super::uniform::Chosen;
+use super::{Lowering, Result, Statement};
+use crate::CodegenError;
+use crate::input::{AddressBase, Operand, Symbol};
+use crate::layout::{self, HandleWord};
+use crate::ori::ir::{Dst, File, Inst, Src, SrcKind, Term};
+use crate::ori::op::{ICmp, Op, lut};
+use ptx_isa::ScalarType;
+
+/// The bits of a texture's number; those of a sampler's follow in the same word, up to sm_89.
+const TEXTURE: u32 = 0xf_ffff;
+const SAMPLER_SHIFT: u32 = 20;
+/// Set in the low word of variables' handles, up to sm_89.
+const VARIABLE: u32 = 0x8000_0000;
+
+/// Where an instruction finds its handle.
+#[derive(Clone, Copy)]
+pub(super) struct Handle {
+    /// The word of constant bank 0, where it is in neither of the others.
+    pub(super) word: i32,
+    pub(super) register: Option<Src>,
+    /// Uniform registers of the texture and the sampler.
+    pub(super) uniform: Src,
+}
+
+/// The bit of a handle's upper word that tells what it is of.
+pub(super) fn kind_bits(ty: ScalarType) -> Option<u32> {
+    Some(match ty {
+        ScalarType::TexRef => 1 << 29,
+        ScalarType::SamplerRef => 1 << 30,
+        ScalarType::SurfRef => 1 << 31,
+        _ => return None,
+    })
+}
+
+impl<'a> Lowering<'a> {
+    /// Has `act` read by a handle, for the threads that it is told: all, or those that have this handle.
+    pub(super) fn with_handle<T>(
+        &mut self,
+        instr: &Statement<'a>,
+        handles: &[Operand],
+        act: impl FnOnce(&mut Self, Handle, Src) -> Result<T>,
+    ) -> Result<T> {
+        let (texture, sampler) = match handles {
+            [texture] => (texture, None),
+            [texture, sampler] if self.env.independent_samplers => (texture, Some(sampler)),
+            _ => return self.unsupported(instr, "a sampler of its own in the unified texture mode"),
+        };
+        if self.target.uniform_handles {
+            let mut words = vec![self.handle_word(instr, texture)?];
+            if let Some(sampler) = sampler {
+                words.push(self.handle_word(instr, sampler)?);
+            }
+            return self.with_uniform_handle(&words, act);
+        }
+        let low = match (self.opaque_symbol(texture), sampler.map(|sampler| self.opaque_symbol(sampler))) {
+            (Some(texture), Some(Some(sampler))) => self.variable_word(HandleWord::Pair(texture, sampler))?,
+            (_, None) => self.handle_word(instr, texture)?,
+            _ => {
+                let low = self.handle_word(instr, texture)?;
+                let high = self.sampler_bits(instr, sampler.unwrap_or(texture))?;
+                self.lop3(lut::SELECT, high, Src::imm(TEXTURE), low)
+            }
+        };
+        let handle = match low.kind {
+            SrcKind::Const(constant) if constant.bank == 0 => {
+                Handle { word: i32::from(constant.offset / 4), register: None, uniform: Src::ZERO }
+            }
+            _ => Handle { word: 0, register: Some(self.in_register(low)), uniform: Src::ZERO },
+        };
+        act(self, handle, Src::TRUE)
+    }
+
+    fn with_uniform_handle<T>(
+        &mut self,
+        words: &[Src],
+        act: impl FnOnce(&mut Self, Handle, Src) -> Result<T>,
+    ) -> Result<T> {
+        let handle = |uniform| Handle { word: 0, register: None, uniform };
+        let both = |words: &[Src]| [words[0], words.get(1).copied().unwrap_or(Src::ZERO)];
+        if words.iter().all(|word| matches!(word.kind, SrcKind::Const(_))) {
+            let pair = self.uniform_pack(&both(words), Chosen::all(Src::TRUE));
+            return act(self, handle(pair), Src::TRUE);
+        }
+        let (again, done) = (self.new_block(2), self.new_block(1));
+        self.end(Term::Jump(again));
+        self.start(again);
+        let chosen = self.new_value(File::P, 1);
+        self.push(Inst::new(Op::Elect, &[Dst::Value(chosen), Dst::Sink], &[], self.src));
+        let uniform: Vec<Src> =
+            words.iter().map(|word| self.uniform(*word, Chosen::all(chosen.into()))).collect();
+        let mut matched = Src::TRUE;
+        for (word, uniform) in words.iter().zip(&uniform) {
+            if !matches!(word.kind, SrcKind::Const(_)) {
+                let equal = self.compare(ICmp::Eq, false, *word, *uniform);
+                matched = if matched.is_true() { equal } else { self.and(matched, equal) };
+            }
+        }
+        let pair = self.uniform_pack(&both(&uniform), Chosen::all(Src::TRUE));
+        let result = act(self, handle(pair), matched)?;
+        self.end(Term::Branch { cond: matched.not(), then: again, els: done, uniform: false });
+        self.start(done);
+        Ok(result)
+    }
+
+    fn and(&mut self, a: Src, b: Src) -> Src {
+        self.plop3(lut::A & lut::B, a, b, Src::TRUE)
+    }
+
+    /// The variable that an operand names.
+    fn opaque_symbol(&self, operand: &Operand) -> Option<Symbol> {
+        let symbol = match *operand {
+            Operand::Symbol(symbol, 0) => symbol,
+            Operand::Address(address) if address.offset == 0 => match address.base {
+                AddressBase::Symbol(symbol) => symbol,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        layout::opaque(self.env, symbol).map(|_| symbol)
+    }
+
+    /// The low word of the handle that an operand is, or names.
+    pub(super) fn handle_word(&mut self, instr: &Statement<'a>, operand: &Operand) -> Result<Src> {
+        if let Some(symbol) = self.opaque_symbol(operand) {
+            return self.variable_word(HandleWord::One(symbol));
+        }
+        let register = match operand {
+            Operand::Reg(reg) => *reg,
+            Operand::Address(address) if address.offset == 0 => match address.base {
+                AddressBase::Reg(reg) => reg,
+                _ => return self.unsupported(instr, "a texture or surface without a handle"),
+            },
+            _ => return self.unsupported(instr, "a texture or surface without a handle"),
+        };
+        let handle = self.read(&Operand::Reg(register), ScalarType::U64)?;
+        Ok(self.part(handle, 0))
+    }
+
+    /// The bits of a sampler where they stand in a word with a texture's.
+    fn sampler_bits(&mut self, instr: &Statement<'a>, sampler: &Operand) -> Result<Src> {
+        let word = self.handle_word(instr, sampler)?;
+        if self.opaque_symbol(sampler).is_some() {
+            return Ok(word);
+        }
+        Ok(self.shift_left(word, Src::imm(SAMPLER_SHIFT)))
+    }
+
+    /// The word that the driver fills in for a variable.
+    fn variable_word(&self, word: HandleWord) -> Result<Src> {
+        if !self.func.entry || self.relocatable {
+            return Err(CodegenError::unsupported(
+                self.src,
+                "a texture or surface that is a variable, outside of a kernel",
+            ));
+        }
+        match layout::handle_words(self.env, self.func, self.target).offset(word) {
+            Some(offset) => Ok(Src::constant(0, offset)),
+            None => self.malformed("a texture without a word in the constant bank"),
+        }
+    }
+
+    /// The handle of a variable as a value.
+    pub(super) fn variable_handle(&mut self, symbol: Symbol, kind: ScalarType) -> Result<Src> {
+        let word = self.variable_word(HandleWord::One(symbol))?;
+        let low = if self.target.uniform_handles {
+            word
+        } else {
+            let number = match kind {
+                ScalarType::SamplerRef => self.shift_right(word, SAMPLER_SHIFT, false),
+                _ => word,
+            };
+            self.reg(Op::Lop3 { lut: 0xfc }, &[number, Src::imm(VARIABLE), Src::ZERO])
+        };
+        let high = Src::imm(kind_bits(kind).unwrap_or(0));
+        Ok(self.pack(&[low, high]))
+    }
+}
