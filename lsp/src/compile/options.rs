@@ -741,7 +741,6 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_said() {
-        assert!(told("-g a")[0].contains("not supported yet"));
         assert!(told("-fmad=false -pic true -ret-end a")[0].contains("return-at-end"));
         assert!(parsed("-device-stack-protector false a").is_ok());
         assert!(wrong("-device-stack-protector true a").contains("not supported yet"));
