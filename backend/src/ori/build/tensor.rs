@@ -41,7 +41,7 @@ const PHASE_AT: u32 = 31;
 const IN_BLOCK: Src = Src::imm(0x0654);
 /// Bits of an address that are the column.
 const COLUMN: u32 = 0xffff;
-/// No descriptor has columns of zeros, and no product leaves lanes out.
+/// The mask of a product that leaves out neither lanes nor columns.
 const ALL: Src = Src::ZERO;
 
 /// Where the first factor of a product is.
