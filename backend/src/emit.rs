@@ -339,7 +339,9 @@ b1:
         use crate::ori::{ir::Block, op::Op, operations};
         use std::collections::BTreeMap;
         let mut emitted: BTreeMap<String, bool> = BTreeMap::new();
-        for target in [75, 80, 90, 100, 120].map(|sm| Target::of(ptx_isa::Sm::new(sm)).expect("a target")) {
+        for target in
+            [75, 80, 90, 100, 103, 120].map(|sm| Target::of(ptx_isa::Sm::new(sm)).expect("a target"))
+        {
             for op in operations::samples().into_iter().filter(|op| !matches!(op, Op::Bssy { .. })) {
                 let signature = signature(&op);
                 let register = |file: File, width: Width, n: usize| {

@@ -380,7 +380,7 @@ impl<'a> Block<'a> {
             device,
             ctaid: ctaids[0],
             shared: vec![vec![UNWRITTEN; bytes]; ctaids.len()],
-            reserved: vec![vec![0; tensor::WORDS_BYTES]; ctaids.len()],
+            reserved: (0..ctaids.len()).map(tensor::reserved_words).collect(),
             tensor: vec![TensorMemory::default(); if machine.uses_tensor() { ctaids.len() } else { 0 }],
             warps: warps(),
             barriers: Default::default(),

@@ -193,6 +193,8 @@ struct Block<'a> {
     transfers: Transfers<bulk::Reduction<'a>>,
     /// Tensor memory of every block, where one has taken some.
     tensor: Vec<TensorMemory>,
+    /// Units that blocks have taken for the others of their pairs, by rank, the oldest first.
+    tensor_given: Vec<(usize, u32)>,
     /// Instructions so far, which stand for time.
     clock: u64,
 }
@@ -225,6 +227,7 @@ impl<'a> Block<'a> {
             cluster: cluster::Cluster::new(ctaids, warps),
             transfers: Transfers::default(),
             tensor: Vec::new(),
+            tensor_given: Vec::new(),
             clock: 0,
         }
     }

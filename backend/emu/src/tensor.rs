@@ -53,14 +53,16 @@ fn units(first: u32, count: u32) -> u32 {
 }
 
 impl TensorMemory {
-    /// Takes so many units, a power of two, and gives the first; `None` while there are not as many.
-    pub(crate) fn take(&mut self, count: u32) -> Result<Option<u32>> {
+    /// Takes so many units, a power of two, of one block or the same of several, and gives the first; `None` while there are
+    /// not as many.
+    pub(crate) fn take(blocks: &mut [TensorMemory], count: u32) -> Result<Option<u32>> {
         if !count.is_power_of_two() || count > UNITS {
             return malformed(format!("{count} units of tensor memory"));
         }
-        let free = |first: &u32| self.taken & units(*first, count) == 0;
-        let first = (0..UNITS).step_by(count as usize).find(free);
-        self.taken |= first.map_or(0, |first| units(first, count));
+        let taken = blocks.iter().fold(0, |taken, block| taken | block.taken);
+        let first = (0..UNITS).step_by(count as usize).find(|first| taken & units(*first, count) == 0);
+        let own = first.map_or(0, |first| units(first, count));
+        blocks.iter_mut().for_each(|block| block.taken |= own);
         Ok(first)
     }
 
@@ -197,6 +199,42 @@ impl Access {
     }
 }
 
+/// What a statistic compares.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Compared {
+    Unsigned,
+    Signed,
+    /// Floats, or their magnitudes; of NaNs and numbers perhaps the NaN.
+    Floats {
+        magnitudes: bool,
+        nan: bool,
+    },
+}
+
+/// The least or the greatest of the words that each thread has.
+pub(crate) fn extremum(loaded: &Fragment, compared: Compared, greatest: bool) -> [u32; WARP] {
+    std::array::from_fn(|thread| {
+        let words = loaded.iter().map(|values| values[thread]);
+        let pick = |a: u32, b: u32| match compared {
+            Compared::Unsigned => {
+                if greatest {
+                    a.max(b)
+                } else {
+                    a.min(b)
+                }
+            }
+            Compared::Signed => {
+                let (a, b) = (a as i32, b as i32);
+                (if greatest { a.max(b) } else { a.min(b) }) as u32
+            }
+            Compared::Floats { nan, .. } => F32.extremum(a.into(), b.into(), greatest, nan) as u32,
+        };
+        let magnitudes = matches!(compared, Compared::Floats { magnitudes: true, .. });
+        let words = words.map(|word| if magnitudes { word & !(1 << 31) } else { word });
+        words.reduce(pick).unwrap_or(0)
+    })
+}
+
 /// Rows that a copy brings from shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rows {
@@ -277,7 +315,7 @@ pub(crate) struct Product {
     /// Types, extents and layouts.
     pub(crate) description: u32,
     /// Lanes that are not written.
-    pub(crate) without: [u32; 4],
+    pub(crate) without: [u32; 8],
     pub(crate) adds: bool,
     /// What is added is divided by two to this power.
     pub(crate) scale: u32,
@@ -285,6 +323,8 @@ pub(crate) struct Product {
     pub(crate) factors: [u32; 2],
     /// The second factor is kept rather than the first.
     pub(crate) weights: bool,
+    /// Each of two blocks has half of the rows, and half of the columns of the second factor.
+    pub(crate) pair: bool,
 }
 
 /// An element of a factor: what it is, and its bits in memory.
@@ -344,6 +384,7 @@ impl Stored {
 /// What a description says.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Described {
+    /// Of each block.
     rows: usize,
     columns: usize,
     depth: usize,
@@ -357,6 +398,31 @@ struct Described {
     blocks: usize,
     bytes: [usize; 2],
     powers: bool,
+}
+
+/// Where the sum of a block lies.
+struct Sum<'a> {
+    what: &'a Described,
+    without: &'a [u32],
+    top: usize,
+    left: usize,
+    pair: bool,
+}
+
+impl Sum<'_> {
+    /// The lane and the column of an element; `None` for those that are not written. Of 64 rows each quarter of the lanes has
+    /// 16, or where a pair of blocks has as many each, each half of the lanes has half of the columns.
+    fn place(&self, row: usize, column: usize) -> Option<(usize, usize)> {
+        let half = self.what.columns / 2;
+        let (lane, column) = match (self.what.rows, self.pair) {
+            (64, false) => (row / 16 * QUARTER + row % 16, column),
+            (64, true) => (row + column / half * 64, column % half),
+            _ => (row, column),
+        };
+        let lane = self.top + lane;
+        let out = self.without[lane / QUARTER] >> (lane % QUARTER) & 1 == 1;
+        (!out).then_some((lane, self.left + column))
+    }
 }
 
 impl Product {
@@ -397,6 +463,7 @@ impl Product {
             _ => DEPTH_BYTES,
         };
         let (rows, columns) = (field(24, 5) as usize * 16, field(17, 6) as usize * 8);
+        let rows = if self.pair { rows / 2 } else { rows };
         let few = rows == 64 && !self.weights && !scaled;
         if (rows != 128 && !few) || columns == 0 || columns > 256 {
             return unsupported(&format!("a product of {rows} rows and {columns} columns"));
@@ -421,97 +488,106 @@ impl Product {
         })
     }
 
-    /// Computes the product; `read` gives numbers of shared memory by address and size.
+    /// Computes the product in the memories of the block, or of both. `read` gives numbers of a block's shared memory by
+    /// address and size.
     pub(crate) fn compute(
         &self,
-        memory: &mut TensorMemory,
-        mut read: impl FnMut(u64, u32) -> Result<u64>,
+        memories: &mut [TensorMemory],
+        mut read: impl FnMut(usize, u64, u32) -> Result<u64>,
     ) -> Result<()> {
         let what = self.described()?;
-        let scaled = matches!(self.kind, Kind::QuarterScaled | Kind::NibbleScaled { .. });
         let (top, left) = split(self.sum);
-        // Of 64 rows each quarter of the lanes has 16.
-        let lane = |row: usize| if what.rows == 64 { row / 16 * QUARTER + row % 16 } else { row };
-        if !(top == 0 || top == 16 && what.rows == 64) {
+        if !(top == 0 || (top == 16 && what.rows == 64 && !self.pair)) {
             return malformed("a sum that starts in another lane");
         }
-        let ks = || 0..what.depth;
+        let each = what.columns / memories.len();
+        let layout = Layout::of_tensor(self.b)?;
+        let mut b = Vec::with_capacity(what.columns * what.depth);
+        for (column, k) in (0..what.columns).flat_map(|column| (0..what.depth).map(move |k| (column, k))) {
+            let mut read = |address, size| read(column / each, address, size);
+            b.push(what.factors[1].read(layout, what.transposed[1], column % each, k, &mut read)?);
+        }
+        for (block, memory) in memories.iter_mut().enumerate() {
+            let a = self.first_factor(&what, memory, |address, size| read(block, address, size))?;
+            let sum = Sum { without: &self.without[4 * block..], top, left, what: &what, pair: self.pair };
+            match self.kind {
+                Kind::Integer => self.add_integers(memory, &sum, [&a, &b])?,
+                _ => self.add_floats(memory, &sum, [&a, &b])?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers that the rows of a block have.
+    fn first_factor(
+        &self,
+        what: &Described,
+        memory: &TensorMemory,
+        mut read: impl FnMut(u64, u32) -> Result<u64>,
+    ) -> Result<Vec<u64>> {
+        let stored = what.factors[0];
         let mut a = Vec::with_capacity(what.rows * what.depth);
-        for (row, k) in (0..what.rows).flat_map(|row| ks().map(move |k| (row, k))) {
-            let stored = what.factors[0];
+        for (row, k) in (0..what.rows).flat_map(|row| (0..what.depth).map(move |k| (row, k))) {
             a.push(match self.a {
                 Factor::Shared(descriptor) => {
                     stored.read(Layout::of_tensor(descriptor)?, what.transposed[0], row, k, &mut read)?
                 }
+                Factor::Tensor(_) if self.pair && what.rows == 64 => {
+                    return unsupported("few rows of a pair of blocks that are not in shared memory");
+                }
                 Factor::Tensor(address) => {
                     let (start, column) = split(address);
-                    stored.load(memory, start + lane(row), column, k)?
+                    let lane = if what.rows == 64 { row / 16 * QUARTER + row % 16 } else { row };
+                    stored.load(memory, start + lane, column, k)?
                 }
             });
         }
-        let layout = Layout::of_tensor(self.b)?;
-        let mut b = Vec::with_capacity(what.columns * what.depth);
-        for (column, k) in (0..what.columns).flat_map(|column| ks().map(move |k| (column, k))) {
-            b.push(what.factors[1].read(layout, what.transposed[1], column, k, &mut read)?);
-        }
-        let is_out = |lane: usize| self.without[lane / QUARTER] >> (lane % QUARTER) & 1 == 1;
-        if self.kind == Kind::Integer {
-            return self.add_integers(memory, &what, [&a, &b], |row| top + lane(row), is_out, left);
-        }
-        let floats = |side: usize, bits: &[u64]| -> Vec<f64> {
+        Ok(a)
+    }
+
+    fn add_floats(&self, memory: &mut TensorMemory, sum: &Sum<'_>, bits: [&[u64]; 2]) -> Result<()> {
+        let what = sum.what;
+        let mut factors = [0, 1].map(|side| -> Vec<f64> {
             let sign = if what.negated[side] { -1.0 } else { 1.0 };
-            bits.iter().map(|&bits| sign * what.factors[side].element.float(bits)).collect()
-        };
-        let (mut a, mut b) = (floats(0, &a), floats(1, &b));
-        if scaled {
-            for (side, numbers) in [&mut a, &mut b].into_iter().enumerate() {
+            bits[side].iter().map(|&bits| sign * what.factors[side].element.float(bits)).collect()
+        });
+        if matches!(self.kind, Kind::QuarterScaled | Kind::NibbleScaled { .. }) {
+            for (side, numbers) in factors.iter_mut().enumerate() {
                 for (i, number) in numbers.iter_mut().enumerate() {
                     let (mn, k) = (i / what.depth, i % what.depth);
-                    *number *= self.block_factor(memory, &what, side, mn, k * what.blocks / what.depth)?;
+                    *number *= self.block_factor(memory, what, side, mn, k * what.blocks / what.depth)?;
                 }
             }
         }
+        let [a, b] = factors;
+        let format = if what.half { F16 } else { F32 };
         for (row, column) in (0..what.rows).flat_map(|row| (0..what.columns).map(move |n| (row, n))) {
-            let at = top + lane(row);
-            if is_out(at) {
-                continue;
-            }
-            let format = if what.half { F16 } else { F32 };
+            let Some((lane, place)) = sum.place(row, column) else { continue };
             let start = match self.adds {
                 true => {
-                    let word = memory.get(at, left + column)?;
+                    let word = memory.get(lane, place)?;
                     let bits = if what.half { word & 0xffff } else { word };
                     format.to_f64(bits.into()) / f64::from(1u32 << self.scale)
                 }
                 false => 0.0,
             };
             let pairs = a[row * what.depth..].iter().zip(&b[column * what.depth..]).take(what.depth);
-            let sum = pairs.fold(start, |sum, (x, y)| sum + x * y);
-            memory.set(at, left + column, format.from_f64(sum) as u32)?;
+            let total = pairs.fold(start, |total, (x, y)| total + x * y);
+            memory.set(lane, place, format.from_f64(total) as u32)?;
         }
         Ok(())
     }
 
-    fn add_integers(
-        &self,
-        memory: &mut TensorMemory,
-        what: &Described,
-        [a, b]: [&[u64]; 2],
-        lane: impl Fn(usize) -> usize,
-        is_out: impl Fn(usize) -> bool,
-        left: usize,
-    ) -> Result<()> {
+    fn add_integers(&self, memory: &mut TensorMemory, sum: &Sum<'_>, [a, b]: [&[u64]; 2]) -> Result<()> {
+        let what = sum.what;
+        let [x, y] = what.factors.map(|stored| stored.element);
         for (row, column) in (0..what.rows).flat_map(|row| (0..what.columns).map(move |n| (row, n))) {
-            let at = lane(row);
-            if is_out(at) {
-                continue;
-            }
-            let start = if self.adds { memory.get(at, left + column)? as i32 } else { 0 };
+            let Some((lane, place)) = sum.place(row, column) else { continue };
+            let start = if self.adds { memory.get(lane, place)? as i32 } else { 0 };
             let pairs = a[row * what.depth..].iter().zip(&b[column * what.depth..]).take(what.depth);
-            let [x, y] = what.factors.map(|stored| stored.element);
-            let sum = pairs.fold(i64::from(start), |sum, (&a, &b)| sum + x.integer(a) * y.integer(b));
-            let sum = if what.saturates { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
-            memory.set(at, left + column, sum as u32)?;
+            let total = pairs.fold(i64::from(start), |total, (&a, &b)| total + x.integer(a) * y.integer(b));
+            let total = if what.saturates { total.clamp(i32::MIN.into(), i32::MAX.into()) } else { total };
+            memory.set(lane, place, total as u32)?;
         }
         Ok(())
     }
@@ -542,13 +618,13 @@ mod tests {
 
     #[test]
     fn columns_are_taken_and_given_back() {
-        let mut memory = TensorMemory::default();
-        assert_eq!(memory.take(8), Ok(Some(0)));
-        assert_eq!(memory.take(4), Ok(Some(8)));
-        assert_eq!(memory.take(8), Ok(None));
-        memory.give(0, 8).unwrap();
-        assert!(memory.give(0, 8).is_err() && memory.take(3).is_err());
-        assert_eq!(memory.take(8), Ok(Some(0)));
+        let mut blocks = [TensorMemory::default(), TensorMemory::default()];
+        assert_eq!(TensorMemory::take(&mut blocks[..1], 8), Ok(Some(0)));
+        assert_eq!(TensorMemory::take(&mut blocks, 4), Ok(Some(8)));
+        assert_eq!(TensorMemory::take(&mut blocks[..1], 8), Ok(None));
+        blocks[0].give(0, 8).unwrap();
+        assert!(blocks[0].give(0, 8).is_err() && TensorMemory::take(&mut blocks, 3).is_err());
+        assert_eq!(TensorMemory::take(&mut blocks, 8), Ok(Some(0)));
     }
 
     /// Every shape has each word of its lanes once.
@@ -571,7 +647,7 @@ mod tests {
     #[test]
     fn what_is_stored_is_loaded() {
         let mut memory = TensorMemory::default();
-        memory.take(2).unwrap();
+        TensorMemory::take(std::slice::from_mut(&mut memory), 2).unwrap();
         let access = Access { shape: Shape::L16B128, registers: 2, packed: true };
         let values = vec![std::array::from_fn(|i| i as u32 * 0x1_0003), std::array::from_fn(|i| !(i as u32))];
         let address = 48 << 16 | 8;

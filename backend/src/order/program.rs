@@ -74,8 +74,8 @@ pub(super) struct Statement {
     /// Memory with side effects.
     pub(super) once: bool,
     pub(super) guarded: bool,
-    /// Its instructions are in branches on how the kernel was launched.
-    pub(super) by_launch: bool,
+    /// Its instructions are in branches: on how the kernel was launched, or of one thread of the warp.
+    pub(super) in_branches: bool,
     /// It has an address, so it may access memory.
     pub(super) addressed: bool,
     /// What a copy reads.
@@ -99,7 +99,13 @@ impl Statement {
             releases: false,
             once: false,
             guarded: instr.guard.is_some(),
-            by_launch: instr.opcode.form == FormId::BarrierCluster,
+            in_branches: matches!(
+                instr.opcode.form,
+                FormId::BarrierCluster
+                    | FormId::Tcgen05Alloc
+                    | FormId::Tcgen05Dealloc
+                    | FormId::Tcgen05RelinquishAllocPermit
+            ),
             addressed: instr.operands.iter().any(|operand| matches!(operand, Operand::Address(_))),
             source: None,
             groups: None,
@@ -173,6 +179,7 @@ impl Statement {
             | FormId::Tcgen05Dealloc
             | FormId::Tcgen05RelinquishAllocPermit
             | FormId::Tcgen05Ld
+            | FormId::Tcgen05LdRed
             | FormId::Tcgen05St
             | FormId::Tcgen05Cp
             | FormId::Tcgen05Shift

@@ -547,6 +547,9 @@ operations! {
     TmemYield "UVIRTCOUNT.DEALLOC.SMPOOL" [] <- [uniform_or_imm(A)] Facts::UNIFORM_FENCE, as &["UVIRTCOUNT"];
     TmemLoad "LDTM" { lanes: TensorLanes = Type, count: TensorCount = Size, pack: bool [".PACK16BIT"] = Mode, offset: i32 = Offset }
         [result(tensor_registers(lanes, count))] <- [uniform(At::In(Field::UrBase))] Facts::FENCE.convergent();
+    /// The least or the greatest of the loaded words too.
+    TmemLoadStat "LDTM.STAT" { lanes: TensorLanes = Type, count: TensorCount = Size, op: TensorStat = Op, ty: TensorStatType = SrcType, nan: bool [".NAN"] = Mode, offset: i32 = Offset }
+        [result(tensor_registers(lanes, count)), STAT] <- [uniform(At::In(Field::UrBase))] Facts::FENCE.convergent();
     /// The halves of the warp from columns of their own, so many behind each other.
     TmemLoadHalves "LDTM.HALVES" { count: TensorCount = Size, pack: bool [".PACK16BIT"] = Mode, offset: i32 = Offset, behind: i32 }
         [result(tensor_registers(TensorLanes::Lower, count))] <- [uniform(At::In(Field::UrBase))] Facts::FENCE.convergent(), as &["LDTM"];

@@ -325,6 +325,8 @@ pub(super) const R: DstSlot = result(1);
 pub(super) const R2: DstSlot = result(2);
 /// The last two of four registers.
 pub(super) const UPPER2: DstSlot = DstSlot::new(File::R, Width::Exactly(2), Field::Rd2);
+/// A statistic of what is loaded.
+pub(super) const STAT: DstSlot = DstSlot::new(File::R, Width::Exactly(1), Field::Rd2);
 /// The upper half of eight registers.
 pub(super) const UPPER4: DstSlot = DstSlot::new(File::R, Width::Exactly(4), Field::Rd2);
 pub(super) const P: DstSlot = DstSlot::new(File::P, Width::Exactly(1), Field::Pd);

@@ -5,9 +5,10 @@ use super::{Block, Machine, Result};
 use crate::launch::FaultKind;
 use crate::matrix::Fragment;
 use crate::memory::{RANK_SHIFT, Space};
-use crate::tensor::{Access, Factor, Kind, Product, Rows, Shape};
+use crate::tensor::{Access, Compared, Factor, Kind, Product, Rows, Shape, TensorMemory, extremum};
 use crate::transfers::{Done, Transfer};
 use sass::{Field, Inst};
+use std::ops::Range;
 
 /// Mnemonics of what has to do with it.
 pub(super) const MNEMONICS: &[&str] = &[
@@ -24,7 +25,17 @@ pub(super) const MNEMONICS: &[&str] = &[
 ];
 
 /// Bytes of shared memory that the system reserves for the notes of which columns a block has.
-pub(super) const WORDS_BYTES: usize = 0x20;
+const WORDS_BYTES: usize = 0x20;
+
+/// What the driver leaves there for a block. Blocks of a pair wait for each other by an object for one arrival; the first one
+/// of even rank need not wait.
+pub(super) fn reserved_words(rank: usize) -> Vec<u8> {
+    const OBJECT: u64 = 0x7fff_f800_001f_fffe;
+    let mut words = vec![0; WORDS_BYTES];
+    words[0x08..0x10].copy_from_slice(&OBJECT.to_le_bytes());
+    words[0x10] = u8::from(rank.is_multiple_of(2));
+    words
+}
 
 const LOWER_HALF: u32 = 0xffff;
 
@@ -46,7 +57,30 @@ fn access(inst: &Inst) -> Option<(Access, u32)> {
         _ => return None,
     };
     let registers = row << inst.get(Field::Size)?;
-    Some((Access { shape, registers, packed: inst.get(Field::Mode) == Some(1) }, threads))
+    let packed = inst.get(Field::Mode) == Some(1) && inst.form().name != "LDTM.STAT";
+    Some((Access { shape, registers, packed }, threads))
+}
+
+/// What a load tells of the words, and whether it is the greatest.
+fn statistic(inst: &Inst) -> (Compared, bool) {
+    let op = inst.text(Field::Op).unwrap_or("");
+    let compared = match inst.text(Field::SrcType) {
+        Some(".F32") => {
+            Compared::Floats { magnitudes: op.ends_with("ABS"), nan: inst.get(Field::Mode) == Some(1) }
+        }
+        Some(".S32") => Compared::Signed,
+        _ => Compared::Unsigned,
+    };
+    (compared, op.starts_with(".MAX"))
+}
+
+fn is_for_pair(inst: &Inst) -> bool {
+    inst.get(Field::Size) == Some(1)
+}
+
+/// The blocks that an operation is for.
+fn blocks(rank: usize, pair: bool) -> Range<usize> {
+    if pair { rank & !1..(rank | 1) + 1 } else { rank..rank + 1 }
 }
 
 impl Block<'_> {
@@ -54,10 +88,6 @@ impl Block<'_> {
         let step = &self.machine.code[at as usize];
         let inst = &step.inst;
         let unsupported = || Err(FaultKind::Unsupported(sass::print(self.machine.sm, inst, 0)));
-        if inst.get(Field::Size) == Some(1) && !matches!(name, "LDTM" | "STTM") {
-            // For a pair of blocks.
-            return unsupported();
-        }
         let uniform = |field: Field| {
             let index = inst.get(field).unwrap_or(0) as usize;
             if index == usize::from(self.machine.sm.urz()) { 0 } else { self.warps[w].uniform[index] }
@@ -66,7 +96,8 @@ impl Block<'_> {
         let (rd, pd) = (step.rd, step.pd);
         match (name, inst.form().name) {
             (_, "UTCATOMSWS.FIND_AND_SET") => {
-                let first = self.tensor[rank].take(uniform(Field::URb))?;
+                let count = uniform(Field::URb);
+                let first = TensorMemory::take(&mut self.tensor[blocks(rank, is_for_pair(inst))], count)?;
                 self.set_uniform(w, rd, first.unwrap_or(u32::MAX));
                 self.set_predicate(w, 0, true, pd, first.is_some());
                 Ok(())
@@ -77,8 +108,8 @@ impl Block<'_> {
                 Ok(())
             }
             ("UVIRTCOUNT", _) => Ok(()),
-            (_, "LDTM" | "STTM") => self.move_tensor(w, active, at),
-            (_, "UTCCP") => self.copy_into_tensor(w, at),
+            (_, "LDTM" | "LDTM.STAT" | "STTM") => self.move_tensor(w, active, at),
+            (_, "UTCCP") if !is_for_pair(inst) => self.copy_into_tensor(w, at),
             (_, "UTCBAR") => self.commit_tensor(w, at),
             ("UTCHMMA" | "UTCIMMA" | "UTCQMMA" | "UTCOMMA", _) => self.multiply_tensor(w, at),
             _ => unsupported(),
@@ -112,6 +143,13 @@ impl Block<'_> {
         if inst.form().mnemonic == "LDTM" {
             let rd = step.rd;
             let result = access.load(&self.tensor[rank], w, threads, address)?;
+            if let Some(register) = inst.get(Field::Rd2) {
+                let (compared, greatest) = statistic(inst);
+                let found = extremum(&result, compared, greatest);
+                for lane in super::each(threads) {
+                    self.set_register(w, lane, register as u8, found[lane]);
+                }
+            }
             for (i, values) in result.iter().enumerate() {
                 for lane in super::each(threads) {
                     let register = if rd == 255 { 255 } else { rd + i as u8 };
@@ -142,21 +180,30 @@ impl Block<'_> {
         };
         let address = self.tensor_address(w, inst);
         let descriptor = self.uniform_pair(w, inst.get(Field::URb).unwrap_or(0) as usize);
-        self.with_tensor(w, |memory, read| rows.copy(memory, address, descriptor, read))
+        let own = blocks(self.cluster.rank(), false);
+        self.with_tensor(w, own, |memories, read| {
+            rows.copy(&mut memories[0], address, descriptor, |address, size| read(0, address, size))
+        })
     }
 
-    /// Does something with the block's tensor memory, and reads numbers of its shared memory by address and size.
+    /// Does something with the tensor memory of blocks, and reads numbers of their shared memory by address and size.
     fn with_tensor(
         &mut self,
         w: usize,
-        does: impl FnOnce(&mut crate::tensor::TensorMemory, &mut dyn FnMut(u64, u32) -> Result<u64>) -> Result<()>,
+        blocks: Range<usize>,
+        does: impl FnOnce(&mut [TensorMemory], &mut dyn FnMut(usize, u64, u32) -> Result<u64>) -> Result<()>,
     ) -> Result<()> {
-        let rank = self.cluster.rank();
-        let base = (rank as u64) << RANK_SHIFT;
-        let mut memory = std::mem::take(&mut self.tensor[rank]);
+        if blocks.end > self.tensor.len() {
+            return Err(FaultKind::Malformed("a pair of blocks in a cluster of one".into()));
+        }
+        let mut memories = std::mem::take(&mut self.tensor);
         let mut view = self.view(w, 0);
-        let result = does(&mut memory, &mut |address, size| view.load(Space::Shared, base | address, size));
-        self.tensor[rank] = memory;
+        let first = blocks.start;
+        let result = does(&mut memories[blocks], &mut |block, address, size| {
+            let base = ((first + block) as u64) << RANK_SHIFT;
+            view.load(Space::Cluster, base | address, size)
+        });
+        self.tensor = memories;
         result
     }
 
@@ -197,7 +244,8 @@ impl Block<'_> {
         let first = field(Field::URa);
         let description = field(Field::UrBase);
         let mask = field(Field::Ur);
-        let words = |w: usize| -> [u32; 4] { std::array::from_fn(|i| self.uniform_word(w, mask + i)) };
+        let pair = is_for_pair(inst);
+        let words = |w: usize| -> [u32; 8] { std::array::from_fn(|i| self.uniform_word(w, mask + i)) };
         let masked = !scaled && mask != usize::from(self.machine.sm.urz());
         if masked && weights {
             return unsupported();
@@ -211,12 +259,14 @@ impl Block<'_> {
             },
             b: self.uniform_pair(w, field(Field::URb)),
             description: self.uniform_word(w, description + 1),
-            without: if masked { words(w) } else { [0; 4] },
+            without: if masked { words(w) } else { [0; 8] },
             adds: self.holds(w, 0, true, step.predicates[0]),
             scale: inst.get(Field::Imm2).unwrap_or(0) as u32,
             factors: if scaled { [words(w)[0], words(w)[1]] } else { [0; 2] },
             weights,
+            pair,
         };
-        self.with_tensor(w, |memory, read| product.compute(memory, read))
+        let blocks = blocks(self.cluster.rank(), pair);
+        self.with_tensor(w, blocks, |memories, read| product.compute(memories, read))
     }
 }

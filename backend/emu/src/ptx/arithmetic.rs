@@ -361,6 +361,7 @@ impl<'a> Block<'a> {
             | F::Tcgen05Dealloc
             | F::Tcgen05RelinquishAllocPermit
             | F::Tcgen05Ld
+            | F::Tcgen05LdRed
             | F::Tcgen05St
             | F::Tcgen05Wait => self.meet(w, pc, mask, instr),
             F::Tcgen05Cp

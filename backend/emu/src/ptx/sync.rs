@@ -272,6 +272,7 @@ impl Block<'_> {
             | FormId::Tcgen05Dealloc
             | FormId::Tcgen05RelinquishAllocPermit
             | FormId::Tcgen05Ld
+            | FormId::Tcgen05LdRed
             | FormId::Tcgen05St
             | FormId::Tcgen05Wait => self.tensor_together(w, mask, instr),
             // Registers are what the program has of them.

@@ -1,14 +1,15 @@
 //! Tensor memory. What goes on beside the threads is over where it begins; who is told of that learns it late.
 
-use super::arithmetic::unsupported;
+use super::arithmetic::{ty, unsupported};
 use super::{Block, Step, WARP, each};
 use crate::launch::FaultKind;
 use crate::matrix::Fragment;
 use crate::memory::{RANK_SHIFT, Space};
-use crate::tensor::{Access, Factor, Kind, Product, Rows, Shape, TensorMemory, UNIT};
+use crate::tensor::{Access, Compared, Factor, Kind, Product, Rows, Shape, TensorMemory, UNIT, extremum};
 use crate::transfers::{Done, Transfer};
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, ScalarType};
+use std::ops::Range;
 
 const LOWER_HALF: u32 = 0xffff;
 
@@ -24,6 +25,17 @@ fn access(instr: &Instr, registers: usize) -> Option<Access> {
     ];
     let shape = shapes.iter().find(|row| op.has(row.0))?.1;
     Some(Access { shape, registers, packed: op.has(Mod::Pack16b) || op.has(Mod::Unpack16b) })
+}
+
+/// The least or the greatest of what each thread loads.
+fn statistic(instr: &Instr, loaded: &Fragment) -> Step<[u32; WARP]> {
+    let op = &instr.opcode;
+    let compared = match ty(op, 0)? {
+        ScalarType::F32 => Compared::Floats { magnitudes: op.has(Mod::Abs), nan: op.has(Mod::Nan) },
+        ScalarType::S32 => Compared::Signed,
+        _ => Compared::Unsigned,
+    };
+    Ok(extremum(loaded, compared, op.has(Mod::Max)))
 }
 
 fn parts(operand: &Operand) -> &[Operand] {
@@ -50,16 +62,14 @@ impl Block<'_> {
             let text = "an operation of tensor memory without some threads";
             return Err(FaultKind::Malformed(text.into()));
         }
-        if instr.opcode.has(Mod::CtaGroup2) {
-            return unsupported(instr);
-        }
+        let pair = instr.opcode.has(Mod::CtaGroup2);
         let number = |block: &Self, at: usize| -> Step<u32> {
             same(&block.gather(w, mask, &instr.operands[at], ScalarType::U32)?)
         };
         match instr.opcode.form {
             FormId::Tcgen05Alloc => {
                 let columns = number(self, 1)?;
-                let Some(first) = self.tensor_memory().take(columns / UNIT)? else {
+                let Some(first) = self.take_units(pair, columns / UNIT)? else {
                     // Comes here again.
                     each(mask).for_each(|lane| self.warps[w].pc[lane] -= 1);
                     return Ok(());
@@ -72,7 +82,7 @@ impl Block<'_> {
                 let (address, columns) = (number(self, 0)?, number(self, 1)?);
                 self.tensor_memory().give((address & 0xffff) / UNIT, columns / UNIT)
             }
-            FormId::Tcgen05Ld => self.load_tensor(w, mask, instr),
+            FormId::Tcgen05Ld | FormId::Tcgen05LdRed => self.load_tensor(w, mask, instr),
             FormId::Tcgen05St => self.store_tensor(w, mask, instr),
             _ => Ok(()),
         }
@@ -99,12 +109,16 @@ impl Block<'_> {
     }
 
     fn load_tensor(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
+        let reduces = instr.opcode.form == FormId::Tcgen05LdRed;
         let places = parts(&instr.operands[0]);
         let Some(access) = access(instr, places.len()) else { return unsupported(instr) };
-        let address = self.tensor_address(w, mask, &instr.operands[1])?;
-        for (threads, address) in self.tensor_halves(instr, 2, address)? {
+        let at = if reduces { 2 } else { 1 };
+        let address = self.tensor_address(w, mask, &instr.operands[at])?;
+        for (threads, address) in self.tensor_halves(instr, at + 1, address)? {
             let result = access.load(self.tensor_memory(), w, threads, address)?;
-            for (place, values) in places.iter().zip(&result) {
+            let found = if reduces { Some(statistic(instr, &result)?) } else { None };
+            let found = found.iter().map(|found| (&parts(&instr.operands[1])[0], found));
+            for (place, values) in places.iter().zip(&result).chain(found) {
                 for lane in each(threads) {
                     self.put(w, lane, place, ScalarType::B32, values[lane].into())?;
                 }
@@ -130,9 +144,6 @@ impl Block<'_> {
     /// What each thread does for itself.
     pub(super) fn tensor_alone(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         self.races.cut();
-        if instr.opcode.has(Mod::CtaGroup2) {
-            return unsupported(instr);
-        }
         for lane in each(mask) {
             match instr.opcode.form {
                 FormId::Tcgen05Fence => {}
@@ -148,24 +159,56 @@ impl Block<'_> {
         Ok(self.gather(w, 1 << lane, operand, ty)?[lane])
     }
 
-    /// Does something with the block's tensor memory, and reads numbers of its shared memory by address and size.
+    /// Does something with the tensor memory of the block or of its pair, and reads numbers of their shared memory by address
+    /// and size.
     fn with_tensor(
         &mut self,
         w: usize,
-        does: impl FnOnce(&mut TensorMemory, &mut dyn FnMut(u64, u32) -> Step<u64>) -> Step<()>,
+        pair: bool,
+        does: impl FnOnce(&mut [TensorMemory], &mut dyn FnMut(usize, u64, u32) -> Step<u64>) -> Step<()>,
     ) -> Step<()> {
-        let rank = self.cluster.rank();
-        let mut memory = std::mem::take(self.tensor_memory());
-        let base = self.cluster.base();
+        self.tensor_memory();
+        let blocks = self.blocks(pair)?;
+        let mut memories = std::mem::take(&mut self.tensor);
         let mut view = self.view(w, 0);
-        let result = does(&mut memory, &mut |address, size| view.load(Space::Shared, base | address, size));
-        self.tensor[rank] = memory;
+        let first = blocks.start;
+        let result = does(&mut memories[blocks], &mut |block, address, size| {
+            let base = ((first + block) as u64) << RANK_SHIFT;
+            view.load(Space::Cluster, base | address, size)
+        });
+        self.tensor = memories;
         result
+    }
+
+    /// The blocks that an operation is for.
+    fn blocks(&self, pair: bool) -> Step<Range<usize>> {
+        let rank = self.cluster.rank();
+        let blocks = if pair { rank & !1..(rank | 1) + 1 } else { rank..rank + 1 };
+        if blocks.end > self.shared.len() {
+            return Err(FaultKind::Malformed("a pair of blocks in a cluster of one".into()));
+        }
+        Ok(blocks)
+    }
+
+    /// Takes units. Of a pair the block of even rank takes them for both, and the other one has them when it asks.
+    fn take_units(&mut self, pair: bool, count: u32) -> Step<Option<u32>> {
+        self.tensor_memory();
+        let blocks = self.blocks(pair)?;
+        let rank = self.cluster.rank();
+        if pair && rank % 2 == 1 {
+            let given = self.tensor_given.iter().position(|given| given.0 == rank);
+            return Ok(given.map(|given| self.tensor_given.remove(given).1));
+        }
+        let first = TensorMemory::take(&mut self.tensor[blocks], count)?;
+        if let Some(first) = first.filter(|_| pair) {
+            self.tensor_given.push((rank + 1, first));
+        }
+        Ok(first)
     }
 
     fn copy_into_tensor(&mut self, w: usize, lane: usize, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
-        if op.types().next().is_some() {
+        if op.types().next().is_some() || op.has(Mod::CtaGroup2) {
             return unsupported(instr);
         }
         let rows = match () {
@@ -178,7 +221,9 @@ impl Block<'_> {
         };
         let address = self.address(w, lane, &instr.operands[0])? as u32;
         let descriptor = self.one(w, lane, &instr.operands[1], ScalarType::U64)?;
-        self.with_tensor(w, |memory, read| rows.copy(memory, address, descriptor, read))
+        self.with_tensor(w, false, |memories, read| {
+            rows.copy(&mut memories[0], address, descriptor, |address, size| read(0, address, size))
+        })
     }
 
     fn commit_tensor(&mut self, w: usize, lane: usize, instr: &Instr) -> Step<()> {
@@ -229,7 +274,7 @@ impl Block<'_> {
                 [self.address(w, lane, &operands[4])? as u32, self.address(w, lane, &operands[5])? as u32];
             next = 6;
         }
-        let mut without = [0; 4];
+        let mut without = [0; 8];
         if let Some(Operand::Vector(words)) = operands.get(next) {
             for (to, word) in without.iter_mut().zip(words.iter()) {
                 *to = self.one(w, lane, word, ScalarType::B32)? as u32;
@@ -256,8 +301,9 @@ impl Block<'_> {
             scale,
             factors,
             weights,
+            pair: op.has(Mod::CtaGroup2),
         };
-        self.with_tensor(w, |memory, read| product.compute(memory, read))
+        self.with_tensor(w, product.pair, |memories, read| product.compute(memories, read))
     }
 }
 

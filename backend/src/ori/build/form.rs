@@ -348,9 +348,8 @@ impl<'a> Lowering<'a> {
             F::Tcgen05Commit => self.commit_tensor(instr),
             // A thread's operations are in order, and the barrier between threads that it belongs to orders them.
             F::Tcgen05Fence => self.hint(instr),
-            F::Tcgen05LdRed | F::Tcgen05LdSpcompress => {
-                self.unsupported(instr, "statistics of loads from tensor memory")
-            }
+            F::Tcgen05LdRed => self.branch_around(|this| this.load_tensor_reduced(instr)),
+            F::Tcgen05LdSpcompress => self.unsupported(instr, "loads that compress"),
 
             F::Trap => self.one(instr, Op::Bpt { trap: true }, &[]),
             F::Brkpt => self.one(instr, Op::Bpt { trap: false }, &[]),

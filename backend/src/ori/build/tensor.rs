@@ -13,16 +13,19 @@ use crate::input::{AddressBase, Operand};
 use crate::ori::ir::{Dst, File, Inst, Src, SrcKind, TensorUse, Term};
 use crate::ori::memory::{Order, Scope};
 use crate::ori::op::{
-    AtomOp, AtomType, Bool, ICmp, MemSize, Op, Sign, TensorCollect, TensorCopy, TensorCount, TensorFormat,
-    TensorKind, TensorLanes, TensorScales, ViewOf, lut,
+    Arrival, ArriveMode, AtomOp, AtomType, Bool, ICmp, MemSize, Op, Sign, TensorCollect, TensorCopy,
+    TensorCount, TensorFormat, TensorKind, TensorLanes, TensorScales, TensorStat, TensorStatType, ViewOf,
+    lut,
 };
 use crate::ori::signature::tensor_registers;
 use ptx_isa::{FormId, Mod, ScalarType};
 
 /// Columns that are taken together, as a power of two.
 const UNIT: u32 = 5;
-/// Bytes behind the start of the reserved words: which units the block has, which of these are the first of an allocation, and
-/// whether it takes no more.
+/// Bytes behind the start of the reserved words: an object by which blocks of a pair wait for each other, and its phase; which
+/// units the block has, which of these are the first of an allocation, and whether it takes no more.
+const PEER_OBJECT: i32 = 0x08;
+const PEER_PHASE: i32 = 0x10;
 const TAKEN: i32 = 0x14;
 const FIRST: i32 = 0x18;
 const NO_MORE: i32 = 0x1c;
@@ -32,9 +35,13 @@ const TAKE_DELAY: u8 = 0x36;
 const TRY_AGAIN: u32 = 100;
 /// What gives up the permission to take columns.
 const PERMISSION: u32 = 0x80;
+/// The bit of a word of an object that is its phase.
+const PHASE_AT: u32 = 31;
+/// The low three bytes of the third source below the first byte of the first: an address in another block.
+const IN_BLOCK: Src = Src::imm(0x0654);
 /// Bits of an address that are the column.
 const COLUMN: u32 = 0xffff;
-/// No descriptor has columns of zeros, and no product leaves lanes out.
+/// The mask of a product that leaves out neither lanes nor columns.
 const ALL: Src = Src::ZERO;
 
 /// Where the first factor of a product is.
@@ -152,9 +159,6 @@ impl<'a> Lowering<'a> {
         let pair = self.columns_of_pair(instr);
         self.uses_tensor(TensorUse::MEMORY);
         self.has_tensor_memory(instr, &Op::TmemTake { pair, align: true })?;
-        if pair {
-            return self.unsupported(instr, "columns of a pair of blocks");
-        }
         let to = self.object(instr, 0)?;
         let to = self.object_address(to);
         let count = self.source(instr, 1, ScalarType::U32)?;
@@ -171,30 +175,86 @@ impl<'a> Lowering<'a> {
                     this.effect(Op::Bpt { trap: true }, &[]);
                     Ok(())
                 },
-                |this| {
-                    let unit = this.take_units(count);
-                    let taken = this.ones(count);
-                    let taken = this.shift_left(taken, unit);
-                    this.update_word(AtomOp::Or, words, TAKEN, taken);
-                    let first = this.shift_left(Src::imm(1), unit);
-                    this.update_word(AtomOp::Or, words, FIRST, first);
-                    let column = this.shift_left(unit, Src::imm(UNIT));
-                    this.store_word(to, 0, MemSize::B32, column);
-                    Ok(())
+                |this| match pair {
+                    true => this.take_for_pair(to, words, count),
+                    false => {
+                        let unit = this.take_units(count, false);
+                        this.note_units(to, words, unit, count);
+                        Ok(())
+                    }
                 },
             )
         })
     }
 
+    /// Notes units that are the block's now, and writes their first column.
+    fn note_units(&mut self, to: Src, words: Src, unit: Src, count: Src) {
+        let taken = self.ones(count);
+        let taken = self.shift_left(taken, unit);
+        self.update_word(AtomOp::Or, words, TAKEN, taken);
+        let first = self.shift_left(Src::imm(1), unit);
+        self.update_word(AtomOp::Or, words, FIRST, first);
+        let column = self.shift_left(unit, Src::imm(UNIT));
+        self.store_word(to, 0, MemSize::B32, column);
+    }
+
+    /// The block of a pair with the even rank takes columns for both, and tells the other one the first unit.
+    fn take_for_pair(&mut self, to: Src, words: Src, count: Src) -> Result<()> {
+        let rank = self.s2r(sr::CLUSTER_CTA_ID);
+        let odd = self.lop3(lut::A & lut::B, rank, Src::imm(1), Src::ZERO);
+        let odd = self.is_other(odd, Src::ZERO);
+        let peer = self.lop3(lut::A ^ lut::B, rank, Src::imm(1), Src::ZERO);
+        let object = self.add(words, Src::imm(PEER_OBJECT as u32));
+        let object = self.reg(Op::Prmt, &[peer, IN_BLOCK, object]);
+        let there = self.reg(Op::Prmt, &[peer, IN_BLOCK, to]);
+        let arrive = |what| Op::SyncsArrive { mode: ArriveMode::Remote, drop: false, what, offset: 0 };
+        self.either(
+            odd,
+            |this| {
+                this.wait_for_peer(words);
+                let unit = this.load_word(to, 0, MemSize::B32);
+                this.note_units(to, words, unit, count);
+                this.guarded(arrive(Arrival::One), &[Dst::Sink], &[object, Src::ZERO, Src::ZERO], &[]);
+                this.update_word(AtomOp::Xor, words, PEER_PHASE, Src::imm(1));
+                Ok(())
+            },
+            |this| {
+                let unit = this.take_units(count, true);
+                this.wait_for_peer(words);
+                let bytes = this.in_register(Src::imm(4));
+                let srcs = [object, Src::ZERO, bytes];
+                this.guarded(arrive(Arrival::OneAndBytes), &[Dst::Sink], &srcs, &[]);
+                let place = this.pack(&[there, object]);
+                this.effect(Op::Stas { size: MemSize::B32 }, &[place, Src::ZERO, unit]);
+                this.note_units(to, words, unit, count);
+                this.update_word(AtomOp::Xor, words, PEER_PHASE, Src::imm(1));
+                Ok(())
+            },
+        )
+    }
+
+    /// Waits until the other block of the pair has come as far.
+    fn wait_for_peer(&mut self, words: Src) {
+        let phase = self.load_word(words, PEER_PHASE, MemSize::B32);
+        let phase = self.shift_left(phase, Src::imm(PHASE_AT));
+        let (again, done) = (self.new_block(2), self.new_block(1));
+        self.end(Term::Jump(again));
+        self.start(again);
+        let op = Op::SyncsPhasechk { wait: true, offset: PEER_OBJECT };
+        let over = self.pred(op, &[words, Src::ZERO, phase]);
+        self.end(Term::Branch { cond: over, then: done, els: again, uniform: false });
+        self.start(done);
+    }
+
     /// The first of so many units, once they are there.
-    fn take_units(&mut self, count: Src) -> Src {
+    fn take_units(&mut self, count: Src, pair: bool) -> Src {
         let (first, again, done) = (self.new_block(2), self.new_block(1), self.new_block(1));
         self.end(Term::Jump(first));
         self.start(first);
         self.effect(Op::Depbar { but: TAKE_DELAY }, &[]);
         let count = self.uniform_register(count, Chosen::all(Src::TRUE));
         let (unit, found) = (self.new_value(File::UR, 1), self.new_value(File::UP, 1));
-        let take = Op::TmemTake { pair: false, align: true };
+        let take = Op::TmemTake { pair, align: true };
         self.push(Inst::new(take, &[Dst::Value(unit), Dst::Value(found)], &[count], self.src));
         let unit = self.reg(Op::Mov, &[unit.into()]);
         let flag = self.new_value(File::UR, 1);
@@ -339,6 +399,48 @@ impl<'a> Lowering<'a> {
             self.write(to, part)?;
         }
         Ok(())
+    }
+
+    /// `tcgen05.ld.red`: the least or the greatest of what each thread loads too.
+    pub(super) fn load_tensor_reduced(&mut self, instr: &Statement<'a>) -> Result<()> {
+        let (lanes, count) = self.tensor_shape(instr)?;
+        let greatest = instr.any_of(&[Mod::Min, Mod::Max]) == Some(Mod::Max);
+        let op = match (greatest, instr.has(Mod::Abs)) {
+            (true, false) => TensorStat::Max,
+            (true, true) => TensorStat::MaxAbs,
+            (false, false) => TensorStat::Min,
+            (false, true) => TensorStat::MinAbs,
+        };
+        let nan = instr.has(Mod::Nan);
+        let ty = match self.type_of(instr, 0)? {
+            ScalarType::F32 => TensorStatType::F32,
+            ScalarType::S32 => TensorStatType::S32,
+            _ => TensorStatType::U32,
+        };
+        let (place, offset) = self.tensor_place(instr, 2)?;
+        let Some(lanes) = lanes else {
+            return self.unsupported(instr, "statistics of columns of each half of the warp");
+        };
+        let op = Op::TmemLoadStat { lanes, count, op, ty, nan, offset };
+        self.has_tensor_memory(instr, &op)?;
+        let places = self.elements_of(instr, 0)?;
+        let width = tensor_registers(lanes, count);
+        let [stat] = self.elements_of(instr, 1)? else {
+            return self.malformed("several statistics of a load");
+        };
+        if places.len() != usize::from(width) {
+            return self.malformed("a load of other registers than its shape has");
+        }
+        self.join_all();
+        let place = self.uniform_register(place, Chosen::all(Src::TRUE));
+        let (loaded, reduced) = (self.new_value(File::R, width), self.new_value(File::R, 1));
+        let dsts = [Dst::Value(loaded), Dst::Value(reduced)];
+        self.push(Inst::new(op, &dsts, &[place], self.src));
+        for (i, to) in places.iter().enumerate() {
+            let part = self.part(loaded.into(), i as u8);
+            self.write(to, part)?;
+        }
+        self.write(stat, reduced.into())
     }
 
     fn elements_of(&mut self, instr: &Statement<'a>, i: usize) -> Result<&'a [Operand]> {
