@@ -307,7 +307,6 @@ mod tests {
             locals: vec![],
             labels: 0,
             targets: vec![],
-            nounroll: Default::default(),
             body: vec![],
             parts: vec![],
             launch: Default::default(),

@@ -13,5 +13,4 @@ pub mod fold;
 pub mod predication;
 pub mod routines;
 pub mod split_phis;
-pub mod unroll;
 pub mod value_numbering;

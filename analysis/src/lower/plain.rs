@@ -363,16 +363,13 @@ impl<'s, 'db> Body<'s, 'db> {
         }
     }
 
-    /// `.pragma "nounroll";`
+    /// `.pragma "nounroll";`, which does nothing but pass or not.
     fn pragma(&mut self, start: usize) -> Option<()> {
         let end = start + memchr(b'\n', &self.text.as_bytes()[start..])?;
         self.key.clear();
         self.key.push(u8::from(self.walker.function.entry));
         self.key.extend_from_slice(&self.text.as_bytes()[start..end]);
         if self.memory.pragmas.contains(self.key.as_slice()) {
-            if self.text[start..end].contains("\"nounroll\"") {
-                self.walker.nounroll(crate::check::pragmas::Site::KernelBody);
-            }
             self.pos = end;
             return Some(());
         }

@@ -179,8 +179,6 @@ pub struct Block {
     pub term: Term,
     /// Statement of the terminator.
     pub term_src: SrcId,
-    /// A pragma says that the loop that begins here is not to be unrolled.
-    pub keeps_turns: bool,
 }
 
 /// `dst` takes `args[p]` when control comes from block `p`; one argument per predecessor.

@@ -210,7 +210,6 @@ pub fn merge_chains(func: &mut Function) {
             block.insts.extend(next.insts);
             block.term = next.term;
             block.term_src = next.term_src;
-            block.keeps_turns |= next.keeps_turns;
             merged[to.index()] = true;
             home[to.index()] = b;
         }
