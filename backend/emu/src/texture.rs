@@ -57,11 +57,11 @@ pub fn handle(index: usize) -> u64 {
     FIRST + index as u64
 }
 
-/// Where a sampler's number is in a word with that of a texture, and its bits.
+/// The position of a sampler's index in a word that it shares with a texture's, and its bits.
 pub(crate) const SAMPLER_SHIFT: u32 = 20;
 const SAMPLER: u64 = 0x7ff;
 
-/// The bits of a handle that tell what it is of.
+/// The bits of a handle that say whether it is of a texture, a sampler or a surface.
 pub(crate) fn kind(ty: ScalarType) -> u64 {
     match ty {
         ScalarType::TexRef => 1 << 61,
@@ -78,7 +78,7 @@ pub(crate) fn find(textures: &[Texture], handle: u64) -> Result<&Texture, FaultK
     found.ok_or_else(|| FaultKind::Malformed(format!("{handle:#x} is no handle of a texture or a surface")))
 }
 
-/// The object of a handle, sampled as that of another, or as one says that stands in the handle's upper bits.
+/// The texture of a handle, with the sampler of another handle or of the index in the handle's upper bits.
 pub(crate) fn find_sampled(
     textures: &[Texture],
     handle: u64,
@@ -92,10 +92,10 @@ pub(crate) fn find_sampled(
     Ok(Texture { linear, normalized, border, ..object })
 }
 
-/// What is done beside reading a place.
+/// Options of a texture read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Extras {
-    /// Elements from the place.
+    /// An offset in elements.
     pub(crate) offsets: [i32; 3],
     /// Bits of a float. Elements become whether it is less than theirs, or the same.
     pub(crate) compared: Option<u32>,

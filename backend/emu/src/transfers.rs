@@ -177,7 +177,7 @@ impl<R: Copy> Transfers<R> {
         self.under_way.len()
     }
 
-    /// Whom the transfers after the first so many tell, and their bytes.
+    /// What completes each transfer from number `first` on, and its bytes.
     pub(crate) fn since(&self, first: usize) -> Vec<(Done, u32)> {
         let new = self.under_way.get(first..).unwrap_or_default();
         new.iter().map(|t| (t.done, t.pieces.iter().map(|piece| piece.size).sum())).collect()

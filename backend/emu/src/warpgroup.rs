@@ -33,7 +33,7 @@ impl Layout {
         Ok(Layout { start: field(0), leading: field(16), stride: field(32), width })
     }
 
-    /// Of a product in tensor memory: there are more ways to swizzle, in other numbers.
+    /// The descriptor of a product in tensor memory, which has more swizzle modes, with other numbers.
     pub(crate) fn of_tensor(descriptor: u64) -> Result<Layout, FaultKind> {
         let mode = match descriptor >> 61 {
             0 => 0,
@@ -104,8 +104,8 @@ impl Product {
         self.columns / if self.sum == Sum::F16 { 4 } else { 2 }
     }
 
-    /// The rows of one of the four warps. `metadata` tells which elements of the first factor are there, if not all are;
-    /// `start` is what is added to; `read` gives numbers of shared memory by address and size.
+    /// Computes the rows of one of the four warps. `metadata` is that of a sparse first factor, `start` is the accumulator,
+    /// and `read` reads shared memory at an address, with a size.
     pub(crate) fn quarter(
         &self,
         warp: usize,

@@ -17,8 +17,7 @@ use sass::{Field, Inst};
 pub(super) const MNEMONICS: &[&str] =
     &["HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "OMMA", "LDSM", "STSM", "MOVM"];
 
-/// From this generation on ptxas puts the metadata of sparse products of integers and halves in order where the program
-/// does not.
+/// The first SM for which ptxas sorts the metadata of sparse integer and 16-bit float products that are not `.ordered_metadata`.
 const ORDERED_METADATA: u8 = 120;
 
 fn text_of(inst: &Inst, field: Field) -> &'static str {

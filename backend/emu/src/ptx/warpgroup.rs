@@ -28,7 +28,7 @@ struct Begun {
     result: Vec<usize>,
     factor: Result<Vec<usize>, u64>,
     second: u64,
-    /// The register that tells which elements of a sparse factor are there, and which threads have it.
+    /// The register with the metadata of a sparse factor, and the selector of the threads that supply it.
     metadata: Option<(usize, usize)>,
     adds: bool,
 }
