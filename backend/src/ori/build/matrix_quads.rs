@@ -1,8 +1,8 @@
-//! `mma.m8n8k4`: four products of 8 by 8 by 4 halves, each by four neighbouring threads of the lower half of the warp
-//! and the four of the upper half that have the same place there.
+//! `mma.m8n8k4` with `.f16`: four products of 8 by 8 by 4 in a warp. Four neighbouring threads of the lower half of the warp
+//! and the corresponding four of the upper half compute each of them.
 //!
-//! Where the machine has no such product, threads give each other the halves and compute with floats. Sums have the
-//! order that ptxas gives them.
+//! On targets without this instruction, the threads exchange elements by shuffles and compute in `.f32`. The order of the
+//! additions is that of ptxas.
 
 use super::integer::lut;
 use super::memory::elements;
@@ -12,21 +12,21 @@ use crate::ori::ir::{Dst, File, Inst, Src};
 use crate::ori::op::{ICmp, Op, QuadStep, QuadTypes, Round, ShflMode};
 use ptx_isa::{Mod, ScalarType};
 
-/// How many a product sums up.
+/// The depth of a product, K.
 const DEPTH: usize = 4;
-/// From a thread of a product in the lower half of the warp to that in the upper one.
+/// The distance between corresponding threads of the lower and the upper half of the warp.
 const UPPER: u32 = 16;
 const STEPS: [QuadStep; 4] = [QuadStep::First, QuadStep::Second, QuadStep::Third, QuadStep::Fourth];
 
-/// What along the depth belongs to one row or column, as floats.
+/// The elements of one row of A or column of B, as `.f32`.
 type Line = [Src; DEPTH];
 
-/// Where a thread finds what others hold.
+/// Where a thread finds elements that other threads hold.
 struct Place {
     lane: Src,
-    /// Bits from a register's start to the half that a thread with an odd or even number takes.
+    /// The bit offset of the half of a register that this thread takes; it depends on the parity of its lane.
     half: Src,
-    /// Whether the thread is one of the last two of its four.
+    /// Whether this is one of the last two threads of its four.
     late: Src,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Lowering<'a> {
             .collect()
     }
 
-    /// The thread's row of the first factor.
+    /// This thread's row of A.
     fn quad_row(&mut self, place: &Place, by_row: bool, words: &[Src]) -> Line {
         if by_row {
             return self.quad_line(words);
@@ -145,7 +145,7 @@ impl<'a> Lowering<'a> {
         rows
     }
 
-    /// All columns of the second factor.
+    /// All columns of B.
     fn quad_columns(&mut self, place: &Place, by_row: bool, words: &[Src]) -> Vec<Line> {
         let first = self.masked(place.lane, 0xc);
         let mut lines = Vec::new();
@@ -210,7 +210,7 @@ impl<'a> Lowering<'a> {
         starts
     }
 
-    /// What another thread of the warp has in a register.
+    /// The value that another thread of the warp has in a register.
     fn word_of(&mut self, word: Src, lane: Src) -> Src {
         let word = self.in_register(word);
         self.shuffle_word(word, lane)
@@ -231,7 +231,7 @@ impl<'a> Lowering<'a> {
         self.half_as_float(half)
     }
 
-    /// The low half as a float.
+    /// The low half, converted from `.f16` to `.f32`.
     fn half_as_float(&mut self, word: Src) -> Src {
         let op = Op::Hadd2 { bf16: false, ftz: false, sat: false, f32: true };
         self.reg(op, &[Src::ZERO.neg(), word])
@@ -242,7 +242,7 @@ impl<'a> Lowering<'a> {
         self.lop3(lut::A & lut::B, word, Src::imm(mask), Src::ZERO)
     }
 
-    /// `SHFL.IDX`: what the thread with that number of the warp has.
+    /// `SHFL.IDX`: the value in the given lane of the warp.
     pub(super) fn shuffle_word(&mut self, word: Src, lane: Src) -> Src {
         let value = self.new_value(File::R, 1);
         let srcs = [word, lane, Src::imm(0x1f)];
