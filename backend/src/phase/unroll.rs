@@ -1,21 +1,22 @@
-//! Loop unrolling: turns of a short loop that surely follow each other become one turn of a longer one.
+//! Loop unrolling of short innermost loops.
 //!
-//! Innermost loops count: those that go on by one test at their end, of a sum that a constant is added to in every turn,
-//! against what does not change in the loop. Where both ends are known the loop becomes straight code. Else a loop of
-//! several turns, entered and repeated only where so many are left, stands before the loop as it was, which takes the rest:
+//! A loop is unrolled if its only exit test is at its end and compares an induction variable with constant step against a
+//! loop-invariant limit. If the trip count is known and small, the loop becomes straight-line code. Otherwise an unrolled loop
+//! is placed before the original one. A guard ensures that it runs only while enough iterations are left; the original loop
+//! runs the remainder:
 //!
 //! ```text
-//!             ┌────────────── guard: are enough turns left?
+//!             ┌────────────── guard: are enough iterations left?
 //!             │ yes               │ no
 //!             ▼                   │
-//!   ┌──► several turns            │
+//!   ┌──► several iterations       │
 //!   └─yes─ guard                  │
 //!             │ no                │
 //!           test ────────────► the loop ──► after
 //!             └──────────────────────────────┘
 //! ```
 //!
-//! Before and after: SSA. Loops that a pragma says to leave alone stay, and so do those in which threads act together.
+//! Before and after: SSA. Loops with `.pragma "nounroll"` are left alone, and so are those with convergent operations.
 
 use crate::CodegenError;
 use crate::input::SrcId;
@@ -28,14 +29,14 @@ use crate::phase::edit::{Defs, for_each_use_mut, known, normalize_predicate, par
 use crate::phases::Context;
 use rustc_hash::FxHashMap;
 
-/// Turns in one.
+/// Iterations in one iteration of the unrolled loop.
 const TURNS: u32 = 4;
-/// Operations of a loop that is unrolled.
+/// The most operations of a loop that is unrolled.
 const LONGEST: usize = 40;
-/// Operations of a loop that becomes straight code, all turns together, and how many turns it has at most.
+/// The most operations of all iterations of a loop that becomes straight-line code, and the most iterations.
 const LONGEST_STRAIGHT: usize = 256;
 const MOST_TURNS: u32 = 32;
-/// Operations that unrolling adds to a function.
+/// The most operations that unrolling adds to a function.
 const MOST_ADDED: usize = 4000;
 
 pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenError> {
@@ -47,7 +48,7 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
             inner[parent.0 as usize] = false;
         }
     }
-    // What a loop needs is about itself and the blocks that enter it, which others do not change but by name.
+    // The conditions concern a loop and the blocks that enter it. Unrolling other loops only renames values there.
     let mut added = 0;
     let headers: Vec<BlockId> =
         loops.loops.iter().zip(&inner).filter(|(_, inner)| **inner).map(|(l, _)| l.header).collect();
@@ -79,17 +80,17 @@ pub fn run(func: &mut Function, context: &Context<'_>) -> Result<(), CodegenErro
     Ok(())
 }
 
-/// The blocks of a loop in an order in which control passes them, the header first.
+/// The blocks of a loop in the order of control flow, the header first.
 fn body(loops: &Loops, cfg: &Cfg, id: LoopId) -> Vec<BlockId> {
     cfg.order.iter().copied().filter(|&b| loops.contains(id, b)).collect()
 }
 
 /// A loop with one test, at its end.
 struct Counted {
-    /// In an order in which control passes them: the header first, the block with the test last.
+    /// The blocks in the order of control flow: the header first, the block with the test last.
     body: Vec<BlockId>,
     exit: BlockId,
-    /// The loop goes on where the tested sum, of the value in the phi of that index and a constant, compares so with the limit.
+    /// The loop continues while `cmp` holds between the header's phi of this index plus `offset` and `limit`.
     phi: usize,
     offset: u32,
     step: i32,
@@ -98,7 +99,7 @@ struct Counted {
     limit: Src,
 }
 
-/// What stands for the values of a loop in a copy of it.
+/// Maps the values of a loop to those of a copy.
 type Map = FxHashMap<Value, Src>;
 
 impl Counted {
@@ -185,7 +186,7 @@ impl Counted {
         self.body.iter().map(|&b| func.block(b).insts.len()).sum()
     }
 
-    /// How many turns the loop takes, where that is known and not too many to count.
+    /// The trip count, if it is known and small.
     fn turns(&self, func: &Function, cfg: &Cfg) -> Option<u32> {
         let header = self.header();
         let phi = &func.block(header).phis[self.phi];
@@ -228,12 +229,12 @@ impl Counted {
         }
     }
 
-    /// What the header's phis take from the end of a turn.
+    /// The values that the header's phis take from the end of an iteration.
     fn carried(&self, func: &Function) -> Vec<Src> {
         crate::phase::branches::arguments_from(func, self.header(), self.last())
     }
 
-    /// All blocks that enter the loop go through a new one: it, and what the header's phis take from there.
+    /// Adds a preheader. Returns it, and the values that the header's phis take from there.
     fn enter(&self, func: &mut Function, cfg: &Cfg) -> (BlockId, Vec<Src>) {
         let (header, last) = (self.header(), self.last());
         let entries: Vec<BlockId> = cfg.preds(header).iter().copied().filter(|&b| b != last).collect();
@@ -269,7 +270,7 @@ impl Counted {
         (entry, values)
     }
 
-    /// The loop is left through a block of its own, in which phis hold what is read after the loop.
+    /// Adds a dedicated exit block, whose phis hold the values that are read after the loop.
     fn leave(&self, func: &mut Function) -> BlockId {
         let (last, exit) = (self.last(), self.exit);
         let mut inside = vec![false; func.blocks.len()];
@@ -317,8 +318,8 @@ impl Counted {
         after
     }
 
-    /// A copy of a turn that begins with `values` in the header's phis: its blocks, in the order of the body, and what stands for
-    /// what. The blocks are not in the layout yet.
+    /// Copies the body, with `values` for the header's phis. Returns the new blocks, in the order of the body, and the map of
+    /// values. The blocks are not in the layout yet.
     fn copy(&self, func: &mut Function, values: &[Src]) -> (Vec<BlockId>, Map) {
         let mut map = Map::default();
         for (phi, value) in func.block(self.header()).phis.iter().zip(values) {
@@ -369,7 +370,7 @@ impl Counted {
         (blocks, map)
     }
 
-    /// All turns one after the other, and the loop is no more.
+    /// Replaces the loop by all its iterations in sequence.
     fn straighten(&self, func: &mut Function, cfg: &Cfg, turns: u32) {
         let (entry, mut values) = self.enter(func, cfg);
         let after = self.leave(func);
@@ -397,7 +398,7 @@ impl Counted {
         func.layout.splice(place..place, all);
     }
 
-    /// A loop of several turns before the loop.
+    /// Adds an unrolled loop before the loop.
     fn unroll(&self, func: &mut Function, cfg: &Cfg) {
         let (header, last) = (self.header(), self.last());
         let term_src = func.block(last).term_src;
@@ -405,7 +406,7 @@ impl Counted {
         let (entry, start) = self.enter(func, cfg);
         let after = self.leave(func);
 
-        // The phis of the longer loop, and its turns.
+        // The phis of the unrolled loop, and its iterations.
         let turn: Vec<Value> = (0..start.len())
             .map(|i| {
                 let data = func.value(func.block(header).phis[i].dst);
@@ -462,8 +463,8 @@ impl Counted {
         func.layout.splice(place..place, all);
     }
 
-    /// Whether so many turns are left, the one that begins with `value` included, that all of a longer one may follow: its
-    /// tests but the last hold. `begins` holds where that first turn is one of the loop's.
+    /// Whether enough iterations are left for one of the unrolled loop, counting the one that begins with `value`: all its
+    /// tests but the last hold. `begins` says whether that first iteration is executed.
     fn guard(&self, func: &mut Function, b: BlockId, value: Src, begins: Src, at: SrcId) -> Src {
         let add = |func: &mut Function, srcs: [Src; 3]| -> Src {
             let dst = func.new_value(File::R, 1);
@@ -475,7 +476,7 @@ impl Counted {
             0 => value,
             offset => add(func, [value, Src::imm(offset), Src::ZERO]),
         };
-        // How far the limit is, in the direction of the steps.
+        // The distance to the limit, in the direction of the steps.
         let (from, to) = if self.step > 0 { (tested, self.limit) } else { (self.limit, tested) };
         let distance = add(func, [to, from.neg(), Src::ZERO]);
         let test = |func: &mut Function, cmp, sign, a, b_, with| -> Src {
@@ -494,7 +495,7 @@ impl Counted {
     }
 }
 
-/// The value and the constant of which an operand is the sum.
+/// Splits an operand into a value and a constant that is added to it.
 fn added(func: &Function, defs: &Defs, src: Src) -> Option<(Src, u32)> {
     let inst = defs.of_src(func, &src)?;
     if inst.op != (Op::Iadd3 { x: false }) || inst.dsts.first() != src.value().map(Dst::Value).as_ref() {
@@ -543,7 +544,7 @@ fn redirect(term: &mut Term, from: BlockId, to: BlockId) {
     }
 }
 
-/// The comparison that holds where this one does not.
+/// The negated comparison.
 fn inverted(cmp: ICmp) -> Option<ICmp> {
     Some(match cmp {
         ICmp::Lt => ICmp::Ge,
@@ -556,7 +557,7 @@ fn inverted(cmp: ICmp) -> Option<ICmp> {
     })
 }
 
-/// The comparison of the operands the other way round.
+/// The comparison with its operands swapped.
 fn mirrored(cmp: ICmp) -> Option<ICmp> {
     Some(match cmp {
         ICmp::Lt => ICmp::Gt,
