@@ -166,7 +166,7 @@ fn wishes(func: &Function, frequency: &[f32]) -> Vec<Affinity> {
                 }
             }
         }
-        // What a product of a warp group adds to is overwritten by the sum, which stays there.
+        // A warp group product overwrites its accumulator in place.
         for inst in &block.insts {
             let old = match inst.op {
                 Op::Settle { .. } => inst.srcs.first(),
