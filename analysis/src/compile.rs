@@ -357,7 +357,7 @@ pub struct Linked {
     pub kernels: Vec<LinkedKernel>,
     /// Bytes of variables, and of constant banks 3 and 4.
     pub sizes: Sizes,
-    /// Positions name files that the text does not.
+    /// Whether positions refer to files that the text does not declare.
     pub lacks_files: bool,
 }
 

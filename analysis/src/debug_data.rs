@@ -176,7 +176,7 @@ fn number_of(word: &str) -> Option<u64> {
 struct CodePlaces {
     /// In the text: the function's item.
     text: std::ops::Range<u32>,
-    /// By their place in the text: statements, and the first byte of the code of each or of any behind it.
+    /// Pairs of a statement's position in the text and the offset of its code, or of the next code after it; sorted.
     starts: Vec<(u32, u64)>,
     bytes: u64,
 }

@@ -114,7 +114,7 @@ pub(crate) enum Shape {
     L16B32,
 }
 
-/// What a warp loads or stores.
+/// The shape of a warp's load or store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Access {
     pub(crate) shape: Shape,
@@ -124,7 +124,8 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// The lane and the column of a thread's register, counted from the address; of a packed one the first of two columns.
+    /// The lane and the column of a thread's register, relative to the address. A packed register has two columns, of which
+    /// this is the first.
     fn place(self, thread: usize, register: usize) -> (usize, usize) {
         let (lane, column) = match self.shape {
             Shape::L32B32 => (thread, register),

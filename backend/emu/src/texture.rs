@@ -97,11 +97,11 @@ pub(crate) fn find_sampled(
 pub(crate) struct Extras {
     /// An offset in elements.
     pub(crate) offsets: [i32; 3],
-    /// Bits of a float. Elements become whether it is less than theirs, or the same.
+    /// The bits of a float to compare with. An element becomes one if the float is less than or equal to it, else zero.
     pub(crate) compared: Option<u32>,
 }
 
-/// The face of a cube in a direction, and the place on it, from minus one to one.
+/// The face of a cube in a direction, and the coordinates on it, from minus one to one.
 fn face([x, y, z]: [f64; 3]) -> (u32, f64, f64) {
     let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
     let (face, s, t, m) = match () {
@@ -260,7 +260,7 @@ impl Texture {
         Ok(result)
     }
 
-    /// A channel as a number, or whether what it is compared with is not more.
+    /// A channel as a number, or the result of its depth comparison.
     fn compared(&self, raw: u64, extras: &Extras) -> f64 {
         let number = self.to_f64(raw);
         match extras.compared {

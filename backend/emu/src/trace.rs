@@ -58,7 +58,7 @@ pub(crate) enum Arrival {
     Transfer(u32),
 }
 
-/// What a warp waits at.
+/// What a warp waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wait {
     Block,

@@ -63,7 +63,7 @@ impl<R: Copy> Transfer<R> {
         Transfer { pieces: vec![Piece { from, to, size }], reduces: None, done }
     }
 
-    /// Of each 16 bytes those that have a bit.
+    /// Only the bytes of each 16 whose bits are set.
     pub(crate) fn masked(mut self, mask: u16) -> Transfer<R> {
         let byte = |piece: &Piece, i: u32| Piece {
             from: match &piece.from {

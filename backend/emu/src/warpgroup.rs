@@ -129,7 +129,7 @@ impl Product {
         };
         let (flip_a, flip_b) = (sign(0, self.a), sign(1, self.b));
         let tile = Tile { rows: ROWS, depth: self.depth, a: self.a, b: self.b, sum: self.sum };
-        // Of each row the elements that are there.
+        // The stored elements of each row.
         let kept = if metadata.is_some() { self.depth / 2 } else { self.depth };
         let mut a = Vec::new();
         for (row, k) in (0..ROWS).flat_map(|row| (0..kept).map(move |k| (row, k))) {
@@ -144,7 +144,7 @@ impl Product {
         for (column, k) in (0..self.columns).flat_map(|column| (0..self.depth).map(move |k| (column, k))) {
             b.push(load(layout, 1, column, k)? ^ flip_b);
         }
-        // Which element of a column each of them meets.
+        // The element of a column that each of them is multiplied by.
         let meets: Vec<Vec<(usize, usize)>> = (0..ROWS)
             .map(|row| match &metadata {
                 Some(metadata) => metadata.places(&tile, row).collect(),

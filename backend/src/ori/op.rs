@@ -105,7 +105,7 @@ modifiers! {
     BulkType {
         U32 "", S32 ".S32", U64 ".U64", S64 ".S64", F16 ".F16.RN", F32 ".F32.RN", F64 ".F64.RN", Bf16 ".BF16.RN",
     }
-    /// What several devices have of an integer.
+    /// Integer types of a reduction over devices.
     ManyInt { B32 ".32", S32 ".S32", B64 ".64", S64 ".S64" }
     /// How their floats are combined: bytes and halves may be added as wider numbers.
     ManyOp { Add ".ADD", Min ".MIN", Max ".MAX", AddF32 ".F32ADD", AddWide ".HPADD" }
@@ -127,7 +127,7 @@ modifiers! {
     TensorKind { Half "", Integer ".I8", Quarter ".F8", Nibble ".F4" }
     /// Use of the collector buffer of A.
     TensorCollect { Discard "", Keep ".A_KEEP", Last ".A_REUSE", Reuse ".A_REUSE.A_KEEP" }
-    /// Lanes and bits of a row that a warp moves at a time; the halves of a warp can have columns of their own.
+    /// Lanes and bits of a row that a warp moves at a time; the halves of a warp may use different columns.
     TensorLanes {
         L32B32 "", L16B64 ".16dp64bit", L16B128 ".16dp128bit", L16B256 ".16dp256bit", Lower ".16dp32bit_t0_t15",
         Upper ".16dp32bit_t16_t31",

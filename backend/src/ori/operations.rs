@@ -263,7 +263,7 @@ operations! {
         Facts::access(Space::Global, Kind::Load, access.order, access.offset, size_bytes(access.size)), as &["LDG"];
     Stg "STG.E" { access: Access = Size } [] <- [address(), descriptor(), data(size_registers(access.size))]
         Facts::access(Space::Global, Kind::Store, access.order, access.offset, size_bytes(access.size)), as &["STG"];
-    /// What the copies of several devices behind one address come to.
+    /// The reduction of the copies that several devices have at a multimem address.
     Ldgmc "LDGMC" { op: AtomOp = Op, ty: ManyInt = Type, order: Order, offset: i32 = Offset } [result(many_int_registers(ty))] <- [address(), uniform(At::In(Field::UrBase))]
         Facts::access(Space::Global, Kind::Load, order, offset, 4 * many_int_registers(ty));
     LdgmcFloat "LDGMC.F" { op: ManyOp = Op, ty: ManyFloat = Type, order: Order, offset: i32 = Offset } [result(many_float_registers(ty))] <- [address(), uniform(At::In(Field::UrBase))]

@@ -72,7 +72,7 @@ pub(crate) struct Bundles {
 /// Where the first register of a value may be: a multiple of this.
 pub(crate) fn alignment(file: File, width: u8) -> u8 {
     match file {
-        // ptxas places 16 registers, the factor of a product of doubles, at multiples of 16.
+        // ptxas aligns 16 registers, a factor of an `.f64` product, to 16.
         File::R if width == 16 => 16,
         File::R => width.next_power_of_two().min(if width > 4 { 8 } else { 4 }),
         File::UR => width.next_power_of_two().min(8),

@@ -58,7 +58,7 @@ pub(super) enum AccessKind {
     Load,
     Store,
     Atomic,
-    /// From global to shared memory beside the registers.
+    /// An asynchronous copy from global to shared memory.
     Copy,
     /// An exchange between lanes or an operation on a barrier object: it takes the queue and the given number of cycles.
     Exchange(u32),
@@ -104,7 +104,7 @@ impl Cost {
     }
 }
 
-/// What it costs beyond its stall count to go to an address in a register.
+/// The cost of a branch to an address in a register, beyond its stall count.
 fn jump(sm: Sm, inst: &Inst) -> u64 {
     match inst.form().mnemonic {
         "BRX" | "BRXU" | "RET" | "JMX" | "JMXU" => figure(sm, Figure::Indirect).into(),
@@ -112,7 +112,7 @@ fn jump(sm: Sm, inst: &Inst) -> u64 {
     }
 }
 
-/// The line of an operand `c[bank][offset]`; an index is taken to stay near.
+/// The line of an operand `c[bank][offset]`; an index is assumed to stay within it.
 fn constant(inst: &Inst) -> Option<Constant> {
     Some((inst.get(Field::CBank)?, inst.get(Field::COffset)? / CONSTANT_LINE))
 }

@@ -12,7 +12,7 @@ const LINE_BYTES: u64 = 128;
 const SECTOR_BYTES: u64 = 32;
 const BANKS: u64 = 32;
 
-/// What threads can arrive at and wait for.
+/// A barrier that threads can arrive at and wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Meeting {
     /// A barrier of the block of a rank.
@@ -208,7 +208,7 @@ impl Block<'_> {
                 Done::Arrival { barrier, .. } => {
                     recorder.arrive(Meeting::Object(barrier), Arrival::AfterCopies);
                 }
-                // Nobody but the warp waits for it, by a scoreboard.
+                // Only the warp itself waits for it, by a scoreboard.
                 Done::Group { .. } => recorder.add(Detail::Moves { bytes }),
             }
         }

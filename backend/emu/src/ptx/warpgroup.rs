@@ -126,7 +126,7 @@ impl Block<'_> {
     fn begin_product(&mut self, w: usize, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
         let sparse = op.form == FormId::WgmmaMmaSp;
-        // Where the operands begin that follow the factors and what belongs to them.
+        // The index of the first operand after the factors and their metadata.
         let rest = if sparse { 5 } else { 3 };
         let operands = &instr.operands;
         let integer = |at: usize| match operands.get(at) {

@@ -164,7 +164,7 @@ impl<'a> Lowering<'a> {
         let loads = form == F::CpAsyncBulkTensorLoad;
         let (map, coordinates) = self.tensor(instr, usize::from(loads))?;
         if coordinates.len() != dims as usize + 1 {
-            return self.unsupported(instr, "coordinates of other rows");
+            return self.unsupported(instr, "gather and scatter modes");
         }
         let pair = instr.has(Mod::CtaGroup2);
         let multicast = instr.has(Mod::MulticastCluster);

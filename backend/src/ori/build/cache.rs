@@ -16,7 +16,7 @@ const FRACTIONAL: u32 = 0x100;
 
 /// Parts of a range have the first priority.
 const RANGE: u32 = 0x180;
-/// What a fraction is multiplied by: all of it is fifteen, one less than there are.
+/// The factor for fractions. The field counts sixteenths less one, so the whole is fifteen.
 const SIXTEENTHS: f32 = 15.99;
 /// A range has at most 127 pages, of at least 4096 bytes each; both as powers of two.
 const PAGES_LOG: u32 = 7;
@@ -63,7 +63,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, policy)
     }
 
-    /// A policy of a fraction that is known when the code runs: sixteenths, rounded down.
+    /// A policy for a fraction that is known only at run time: sixteenths, rounded down.
     fn create_changing_policy(&mut self, instr: &Statement<'a>, kind: u32, fraction: Src) -> Result<()> {
         let scale = Op::Fmul { ftz: false, round: Round::Rn, sat: false };
         let scaled = self.reg(scale, &[fraction, Src::imm(SIXTEENTHS.to_bits())]);

@@ -264,7 +264,7 @@ impl<'a> Lowering<'a> {
             F::MbarrierPendingCount => self.pending_count(instr),
             F::StAsync | F::RedAsync => self.store_asynchronously(instr),
             F::StAsyncRelease | F::RedAsyncRelease => {
-                self.unsupported(instr, "releasing asynchronous stores")
+                self.unsupported(instr, "asynchronous stores with release semantics")
             }
             F::StBulk => self.clear_block(instr),
             F::MultimemLdReduce => self.branch_around(|this| this.load_of_devices(instr)),

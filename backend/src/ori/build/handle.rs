@@ -48,7 +48,7 @@ impl<'a> Lowering<'a> {
         let (texture, sampler) = match handles {
             [texture] => (texture, None),
             [texture, sampler] if self.env.independent_samplers => (texture, Some(sampler)),
-            _ => return self.unsupported(instr, "a sampler of its own in the unified texture mode"),
+            _ => return self.unsupported(instr, "a separate sampler in unified texture mode"),
         };
         if self.target.uniform_handles {
             let mut words = vec![self.handle_word(instr, texture)?];

@@ -51,7 +51,7 @@ impl<'a> Lowering<'a> {
             let (a, b) = (self.pack(a), self.pack(b));
             let mut sums = Vec::new();
             for (i, step) in STEPS.into_iter().enumerate().take(steps) {
-                // Two steps share what is halves and becomes floats.
+                // With an `.f16` accumulator and `.f32` results, two steps share its registers.
                 let from = if types == QuadTypes::Mixed { i & !1 } else { 2 * i };
                 let start = self.pack(&c[from..from + 2]);
                 let sum = self.wide(2, quad(step), &[a, b, start]);
@@ -123,7 +123,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// The rows of the first factor of which the thread has sums: its own or the one before, and the second behind that.
+    /// The rows of A for which the thread has results: its own or the one before, and the second row after that.
     fn quad_row_pair(&mut self, place: &Place, by_row: bool, words: &[Src]) -> [Line; 2] {
         if by_row {
             let first = self.masked(place.lane, 0x1d);
@@ -167,7 +167,7 @@ impl<'a> Lowering<'a> {
         lines
     }
 
-    /// The columns of the second factor of which the thread has sums: two neighbours of the first four, and of the others.
+    /// The columns of B for which the thread has results: two neighbours among the first four, and two among the last four.
     fn quad_four_columns(&mut self, place: &Place, by_row: bool, words: &[Src]) -> Vec<Line> {
         let mut lines = Vec::new();
         if !by_row {
@@ -194,7 +194,7 @@ impl<'a> Lowering<'a> {
         lines
     }
 
-    /// What float sums are added to, where rows of halves hold it: each thread has a row of eight.
+    /// The accumulators of `.f32` results where C is `.f16`: each thread has a row of eight.
     fn quad_starts(&mut self, place: &Place, words: &[Src]) -> Vec<Src> {
         let first = self.masked(place.lane, 0x1d);
         let mut starts = vec![Src::ZERO; 8];

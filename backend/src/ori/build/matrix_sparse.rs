@@ -58,7 +58,7 @@ impl<'a> Lowering<'a> {
         let (to, a, b) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?, self.type_of(instr, 2)?);
         let f32 = to == ScalarType::F32;
         if self.type_of(instr, 3)? != to {
-            return self.unsupported(instr, "sums of two types");
+            return self.unsupported(instr, "an accumulator of another type than the result");
         }
         let (a_signed, b_signed) = (a.is_signed(), b.is_signed());
         let half = |this: &Statement<'_>| {
@@ -201,7 +201,7 @@ impl<'a> Lowering<'a> {
     fn put_in_order(&mut self, op: &Op, factors: &mut Factors) {
         let wide = matches!(op, Op::HmmaSp { .. });
         let metadata = factors.metadata;
-        // Per group, whether the first place is behind the second, of two bits each.
+        // For each group, whether the first position, of two bits, is greater than the second.
         let second = self.shift_right(metadata, 2, false);
         let above = self.lop3(lut::A & !lut::B, metadata, second, Src::ZERO);
         let not_below = self.lop3(lut::A | !lut::B, metadata, second, Src::ZERO);

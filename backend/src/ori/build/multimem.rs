@@ -104,7 +104,7 @@ impl<'a> Lowering<'a> {
         let wider = [ManyOp::AddF32, ManyOp::AddWide].map(|op| Op::LdgmcFloat { op, ty, order, offset });
         match wider.into_iter().find(|op| self.encodes(op)) {
             Some(op) => Ok(op),
-            None => self.unsupported(instr, "sums of wider numbers on the target"),
+            None => self.unsupported(instr, "this accumulation precision on the target"),
         }
     }
 }

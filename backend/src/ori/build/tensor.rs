@@ -419,7 +419,7 @@ impl<'a> Lowering<'a> {
         };
         let (place, offset) = self.tensor_place(instr, 2)?;
         let Some(lanes) = lanes else {
-            return self.unsupported(instr, "statistics of columns of each half of the warp");
+            return self.unsupported(instr, "a reduction with .16x32bx2");
         };
         let op = Op::TmemLoadStat { lanes, count, op, ty, nan, offset };
         self.has_tensor_memory(instr, &op)?;
@@ -652,7 +652,7 @@ impl<'a> Lowering<'a> {
             } else if kind == TensorKind::Half {
                 scale = self.immediate(instr, next)? as u8 & 0xf;
             } else {
-                return self.unsupported(instr, "a sum that is scaled");
+                return self.unsupported(instr, "a scaled accumulator");
             }
         }
         let op = Op::TmemProduct {

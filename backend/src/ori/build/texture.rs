@@ -172,7 +172,7 @@ impl<'a> Lowering<'a> {
             // ptxas ignores immediates here.
             Some(Operand::Reg(_)) => extras.compared = Some(self.source(instr, compared, ScalarType::B32)?),
             Some(_) => {
-                return self.unsupported(instr, "a number to compare with, or an offset without braces");
+                return self.unsupported(instr, "an immediate reference value, or an offset without braces");
             }
         }
         Ok(extras)
@@ -205,7 +205,8 @@ impl<'a> Lowering<'a> {
         };
         if from == ScalarType::S32 && has_sampler && spot.sample.is_none() {
             if !matches!(read, TexRead::Sample) || extras.level.is_some() {
-                return self.unsupported(instr, "a level or derivatives at whole numbers with a sampler");
+                return self
+                    .unsupported(instr, "a level or derivatives with integer coordinates and a sampler");
             }
             let convert = Op::I2f { to: FloatType::F32, from: IntType::S32, round: Round::Rn };
             spot.words = spot.words.iter().map(|word| self.reg(convert, &[*word])).collect();
@@ -225,7 +226,7 @@ impl<'a> Lowering<'a> {
             || !extras.derivatives.is_empty()
                 && matches!(spot.dims, TexDims::D3 | TexDims::Cube | TexDims::Cubes)
         {
-            return self.unsupported(instr, "derivatives of three coordinates, or with a comparison");
+            return self.unsupported(instr, "derivatives with three coordinates or a depth comparison");
         }
         if spot.dims == TexDims::D1 && matches!(read, TexRead::Sample | TexRead::Derive) {
             // A line is a plane of which nothing but the first row is read.
