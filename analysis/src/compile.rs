@@ -557,8 +557,8 @@ pub fn link_watched(
     }
 }
 
-/// Finds directives that other modules would rely on and our objects do not implement: `.abi_preserve`, which changes the
-/// registers that a function preserves, and `.unified` functions and variables.
+/// Finds directives that other modules would rely on and our objects do not implement: `.abi_preserve`, which changes
+/// the registers that a function preserves, and `.unified` functions and variables.
 fn not_in_objects(text: &str) -> Option<(TextRange, &str)> {
     const WORDS: [&str; 3] = [".abi_preserve", ".abi_preserve_control", ".unified"];
     if !text.contains(WORDS[0]) && !text.contains(WORDS[2]) {

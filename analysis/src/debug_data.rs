@@ -1,8 +1,8 @@
 //! Reads the debug sections of a PTX text, such as `.section .debug_info { … }`: their bytes, and the names in them.
 //!
-//! A label in a body becomes the address of the code of the statements after it. A kernel parameter becomes an offset in
-//! constant bank 0, and a `.local` variable an offset below the end of the frame. Variables without an address that a
-//! debugger could use, such as shared memory of a kernel, get an empty location expression.
+//! A label in a body becomes the address of the code of the statements after it. A kernel parameter becomes an offset
+//! in constant bank 0, and a `.local` variable an offset below the end of the frame. Variables without an address that
+//! a debugger could use, such as shared memory of a kernel, get an empty location expression.
 
 use ptx_backend::CompiledFunction;
 use ptx_backend::cubin::{Debug, DebugSection, Reference, Referred};

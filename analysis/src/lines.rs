@@ -75,8 +75,8 @@ impl Positions {
         labels
     }
 
-    /// Adds the line rows of a section. It has a kernel and its functions, each with the offset of its code, or in objects
-    /// one function.
+    /// Adds the line rows of a section. It has a kernel and its functions, each with the offset of its code, or in
+    /// objects one function.
     pub(crate) fn add_code<'db, 'c>(
         &mut self,
         db: &'db Database,

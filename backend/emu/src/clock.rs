@@ -1,17 +1,18 @@
 //! The clock estimates how many cycles a launch takes on one multiprocessor.
 //!
-//! The emulator runs a kernel and records a trace of each warp. The clock replays the trace on a model of a multiprocessor:
+//! The emulator runs a kernel and records a trace of each warp. The clock replays the trace on a model of a
+//! multiprocessor:
 //!
 //! - Each of four partitions issues one instruction per cycle, as stall counts, yields and scoreboards allow.
 //! - Pipes are busy for the cycles in `latency/rates.csv` of `sass`.
 //! - Each register bank reads one register per cycle, unless an operand cache holds it.
-//! - Memory instructions go through queues, address units, and the first-level cache or shared memory. Beyond these, the
-//!   latencies and bandwidths of `latency/sm.csv` apply.
+//! - Memory instructions go through queues, address units, and the first-level cache or shared memory. Beyond these,
+//!   the latencies and bandwidths of `latency/sm.csv` apply.
 //!
 //! The grid is taken to be the share of one multiprocessor, which holds as many blocks at once as their registers and
-//! shared memory allow. The blocks of a cluster run together. Data is in the second-level cache before its first use, unless
-//! [`Setting::cold`] says otherwise. Not modelled: instruction caches, contention with other multiprocessors, and events
-//! that wake a diverged warp early.
+//! shared memory allow. The blocks of a cluster run together. Data is in the second-level cache before its first use,
+//! unless [`Setting::cold`] says otherwise. Not modelled: instruction caches, contention with other multiprocessors,
+//! and events that wake a diverged warp early.
 //!
 //! The clock is meant for comparing two versions of a kernel. The sources report errors of about 15 % for the absolute
 //! figures of similar models.

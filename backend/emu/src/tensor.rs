@@ -1,8 +1,8 @@
 //! Tensor memory: its allocation, the layouts of warps' registers in it, and the products that accumulate in it.
 //!
-//! It has 128 lanes of 512 columns of 32 bits, which blocks allocate by columns. An address has the lane in its upper half and
-//! the column in its lower half. The source is the PTX manual's chapter on `tcgen05`. Where the manual has only figures (the
-//! layout of 64 rows, scale factors), both executions share our reading of them.
+//! It has 128 lanes of 512 columns of 32 bits, which blocks allocate by columns. An address has the lane in its upper
+//! half and the column in its lower half. The source is the PTX manual's chapter on `tcgen05`. Where the manual has
+//! only figures (the layout of 64 rows, scale factors), both executions share our reading of them.
 
 use crate::float::{F16, F32};
 use crate::launch::{FaultKind, WARP};
@@ -52,8 +52,8 @@ fn units(first: u32, count: u32) -> u32 {
 }
 
 impl TensorMemory {
-    /// Allocates a number of units, a power of two, in one block or at the same place in several; returns the first unit.
-    /// `None` if too few are free.
+    /// Allocates a number of units, a power of two, in one block or at the same place in several; returns the first
+    /// unit. `None` if too few are free.
     pub(crate) fn take(blocks: &mut [TensorMemory], count: u32) -> Result<Option<u32>> {
         if !count.is_power_of_two() || count > UNITS {
             return malformed(format!("{count} units of tensor memory"));
@@ -124,8 +124,8 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// The lane and the column of a thread's register, relative to the address. A packed register has two columns, of which
-    /// this is the first.
+    /// The lane and the column of a thread's register, relative to the address. A packed register has two columns, of
+    /// which this is the first.
     fn place(self, thread: usize, register: usize) -> (usize, usize) {
         let (lane, column) = match self.shape {
             Shape::L32B32 => (thread, register),
@@ -410,8 +410,8 @@ struct Sum<'a> {
 }
 
 impl Sum<'_> {
-    /// The lane and the column of an element; `None` for those that are not written. With 64 rows, each quarter of the lanes
-    /// has 16 rows. With 64 rows in each block of a pair, each half of the lanes has half of the columns.
+    /// The lane and the column of an element; `None` for those that are not written. With 64 rows, each quarter of the
+    /// lanes has 16 rows. With 64 rows in each block of a pair, each half of the lanes has half of the columns.
     fn place(&self, row: usize, column: usize) -> Option<(usize, usize)> {
         let half = self.what.columns / 2;
         let (lane, column) = match (self.what.rows, self.pair) {
@@ -488,8 +488,8 @@ impl Product {
         })
     }
 
-    /// Computes the product in the memory of one block or of a pair. `read` reads a block's shared memory at an address, with
-    /// a size.
+    /// Computes the product in the memory of one block or of a pair. `read` reads a block's shared memory at an
+    /// address, with a size.
     pub(crate) fn compute(
         &self,
         memories: &mut [TensorMemory],
@@ -592,8 +592,8 @@ impl Product {
         Ok(())
     }
 
-    /// The scale factor of a block of a row or a column. A column of tensor memory has those of 32 rows in its lanes, and of
-    /// four blocks in its bytes. All quarters of the lanes have the same.
+    /// The scale factor of a block of a row or a column. A column of tensor memory has those of 32 rows in its lanes,
+    /// and of four blocks in its bytes. All quarters of the lanes have the same.
     fn block_factor(
         &self,
         memory: &TensorMemory,

@@ -1,5 +1,5 @@
-//! The trace of a launch: for each warp the instructions that it issued in order, the memory that they accessed, and the
-//! arrivals that ended each wait. The [clock](crate::clock) replays it.
+//! The trace of a launch: for each warp the instructions that it issued in order, the memory that they accessed, and
+//! the arrivals that ended each wait. The [clock](crate::clock) replays it.
 
 /// The trace of a launch. Its size is proportional to the number of instructions issued.
 #[derive(Debug, Default)]

@@ -104,8 +104,8 @@ impl Product {
         self.columns / if self.sum == Sum::F16 { 4 } else { 2 }
     }
 
-    /// Computes the rows of one of the four warps. `metadata` is that of a sparse first factor, `start` is the accumulator,
-    /// and `read` reads shared memory at an address, with a size.
+    /// Computes the rows of one of the four warps. `metadata` is that of a sparse first factor, `start` is the
+    /// accumulator, and `read` reads shared memory at an address, with a size.
     pub(crate) fn quarter(
         &self,
         warp: usize,

@@ -1,8 +1,9 @@
 //! Throughput and latency figures of a multiprocessor, for a model of execution time.
 //!
-//! `latency/rates.csv` says which pipes each kind of instruction uses, and for how many cycles; `latency/sm.csv` has the
-//! other figures of a multiprocessor. Both have a column per generation. The sources are NVIDIA's white papers and guides,
-//! Jia et al. (2018, 2019), Luo et al. (2025), Huerta et al. (MICRO 2025), and public measurements of single boards.
+//! `latency/rates.csv` says which pipes each kind of instruction uses, and for how many cycles; `latency/sm.csv` has
+//! the other figures of a multiprocessor. Both have a column per generation. The sources are NVIDIA's white papers and
+//! guides, Jia et al. (2018, 2019), Luo et al. (2025), Huerta et al. (MICRO 2025), and public measurements of single
+//! boards.
 //!
 //! The correctness of code never depends on these figures. The distances that code must keep are in [`crate::latency`].
 
@@ -54,7 +55,8 @@ named! {
         AddressRegister "address_register",
         /// Between two requests of the partitions to the memory pipeline.
         Request "request",
-        /// From a request until the sources of a load or a store have been read; and the time for each word after the first.
+        /// From a request until the sources of a load or a store have been read; and the time for each word after the
+        /// first.
         LoadRelease "load_release",
         StoreRelease "store_release",
         ReleaseWord "release_word",

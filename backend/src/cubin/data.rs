@@ -107,7 +107,8 @@ fn append_variable(
     Ok(())
 }
 
-/// The relocation for a whole address or for one of its bytes. The kinds for the bytes are consecutive, lowest byte first.
+/// The relocation for a whole address or for one of its bytes. The kinds for the bytes are consecutive, lowest byte
+/// first.
 fn kind_of(v: &Variable, reloc: &InitReloc, [whole, lowest]: [u32; 2]) -> Result<u32, CodegenError> {
     match (reloc.size, reloc.byte) {
         (8, 0) => Ok(whole),

@@ -1,7 +1,7 @@
 //! Debug sections of the PTX text, such as `.section .debug_info`, passed through to the cubin.
 //!
-//! The front end supplies the bytes and the names in them. Names of code and variables become relocations, as in ptxas's
-//! files. In objects, names of sections do too, since the linker concatenates sections of one name.
+//! The front end supplies the bytes and the names in them. Names of code and variables become relocations, as in
+//! ptxas's files. In objects, names of sections do too, since the linker concatenates sections of one name.
 
 use super::data::{Referent, Reloc};
 use super::numbers::{R_CUDA_32, R_CUDA_64, R_CUDA_G64};
@@ -32,8 +32,8 @@ pub struct Reference {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Referred {
-    /// Eight bytes: an offset in the code of a kernel, or, in objects, of a function, which is given by its index among those
-    /// linked.
+    /// Eight bytes: an offset in the code of a kernel, or, in objects, of a function, which is given by its index among
+    /// those linked.
     Code { function: usize, offset: u64 },
     /// Eight bytes: a variable of the module.
     Variable(u32),
@@ -85,8 +85,8 @@ const PROLOGUE: usize = 64;
 /// The stack pointer.
 const R1: u64 = 1;
 
-/// The offset of the byte after the instruction that lowers the stack pointer, and the frame's size. `None` if there is no
-/// such instruction, or if the code lowers the stack pointer further.
+/// The offset of the byte after the instruction that lowers the stack pointer, and the frame's size. `None` if there is
+/// no such instruction, or if the code lowers the stack pointer further.
 pub(super) fn frame(sm: Sm, code: &[u128]) -> Option<(u32, u32)> {
     let changes = |word: &u128| {
         let inst = sass::decode(sm, *word)?;

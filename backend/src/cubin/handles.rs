@@ -1,5 +1,5 @@
-//! Texture, sampler and surface variables. They are symbols without an address; the driver writes their indices into the
-//! constant bank of each kernel.
+//! Texture, sampler and surface variables. They are symbols without an address; the driver writes their indices into
+//! the constant bank of each kernel.
 
 use super::data::{Referent, Reloc};
 use super::elf::{Binding, Image, Symbol, SymbolId, SymbolKind};

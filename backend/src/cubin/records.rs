@@ -191,7 +191,8 @@ const TENSOR_FRAGMENT: u32 = 6;
 const TENSOR_FRAGMENT_OF_PAIR: u32 = 7;
 /// The kernel has sparse `tcgen05` products.
 const SPARSE_TENSOR_PRODUCTS: u16 = 0x40;
-/// A block's share of the count that keeps other blocks from starting. It holds this until it gives up allocating columns.
+/// A block's share of the count that keeps other blocks from starting. It holds this until it gives up allocating
+/// columns.
 const BLOCKS_WITH_TENSOR_MEMORY: u8 = 0x80;
 
 /// For each indirect branch where it is, a word of flags, how many targets it has, and these. A record has room for 64 KB.

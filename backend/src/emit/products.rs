@@ -1,12 +1,13 @@
-//! Warp group products run asynchronously. This pass ensures that no instruction conflicts with their registers before they
-//! complete.
+//! Warp group products run asynchronously. This pass ensures that no instruction conflicts with their registers before
+//! they complete.
 //!
-//! Before: products may use any registers. Group ends and waits are those of the input. An arrival precedes each product.
-//! After: every group is closed at the end of its block. A wait precedes each instruction that conflicts with a register of
-//! a product in flight; it leaves only groups that began after that product's. Consecutive products share an arrival.
+//! Before: products may use any registers. Group ends and waits are those of the input. An arrival precedes each
+//! product. After: every group is closed at the end of its block. A wait precedes each instruction that conflicts with
+//! a register of a product in flight; it leaves only groups that began after that product's. Consecutive products share
+//! an arrival.
 //!
-//! A program that obeys the rules of `wgmma` gets no further waits, unless the allocator gave a register of a product in
-//! flight to another value. The code is correct in either case.
+//! A program that obeys the rules of `wgmma` gets no further waits, unless the allocator gave a register of a product
+//! in flight to another value. The code is correct in either case.
 
 use crate::mach::{Block, Effect, MachInst};
 use sass::{Field, Inst, RegFile, RegUse, Role, Sm};

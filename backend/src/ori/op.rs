@@ -123,7 +123,8 @@ modifiers! {
     TensorMode { Tiled "", Im2col ".IM2COL", W ".W", W128 ".W128" }
     /// Shared, global or tensor memory.
     ViewOf { Shared ".S", Global ".G", Tensor ".T" }
-    /// Element types of a `tcgen05` product: floats of 16 bits or more, integers, floats of at most 8 bits, and of 4 bits.
+    /// Element types of a `tcgen05` product: floats of 16 bits or more, integers, floats of at most 8 bits, and of 4
+    /// bits.
     TensorKind { Half "", Integer ".I8", Quarter ".F8", Nibble ".F4" }
     /// Use of the collector buffer of A.
     TensorCollect { Discard "", Keep ".A_KEEP", Last ".A_REUSE", Reuse ".A_REUSE.A_KEEP" }
@@ -200,8 +201,8 @@ modifiers! {
     TexDims { D1 ".1D" or "1D", D2 ".2D" or "2D", D3 ".3D" or "3D", A1 ".ARRAY_1D" or "ARRAY_1D", A2 ".ARRAY_2D" or "ARRAY_2D", Cube ".CUBE" or "CUBE", Cubes ".ARRAY_CUBE" or "ARRAY_CUBE" }
     /// How the level of a texture is chosen: by itself, the first, or as given.
     TexLevel { Own "", First ".LZ", Given ".LL" }
-    /// How a texture is read: sampled, with explicit derivatives or not; one element or one of its samples fetched; or one
-    /// channel of four neighbours gathered.
+    /// How a texture is read: sampled, with explicit derivatives or not; one element or one of its samples fetched; or
+    /// one channel of four neighbours gathered.
     TexRead {
         Sample ".SAMPLE", Derive ".DERIVE", Fetch ".FETCH", FetchSample ".FETCH_SAMPLE", GatherR ".GATHER_R", GatherG ".GATHER_G", GatherB ".GATHER_B", GatherA ".GATHER_A",
     }
@@ -261,7 +262,8 @@ impl Op {
         self.calls_function() || matches!(self, Op::CallRoutine { .. })
     }
 
-    /// Its uniform results belong to the threads that execute it together; threads that execute it later overwrite them.
+    /// Its uniform results belong to the threads that execute it together; threads that execute it later overwrite
+    /// them.
     pub const fn makes_uniform_of_group(&self) -> bool {
         matches!(self, Op::Redux { .. } | Op::Elect | Op::R2ur | Op::Voteu { .. } | Op::TmemTake { .. })
     }

@@ -410,8 +410,8 @@ operations! {
     /// With `object` the thread sleeps for a barrier object.
     Nanosleep "NANOSLEEP" { object: bool [".SYNCS"] = Mode2 } [] <- [alu(B)] Facts::SYNC.pinned();
 
-    // Textures and surfaces. The handle is a word of constant bank 0 or in a register; on targets that take neither, it is in
-    // uniform registers.
+    // Textures and surfaces. The handle is a word of constant bank 0 or in a register; on targets that take neither, it
+    // is in uniform registers.
     /// Results: the four channels, and whether some are not resident. For the operands after the coordinates see
     /// `texture_extra`.
     Tex "TEXTURE" { read: TexRead, level: TexLevel, dims: TexDims, offsets: bool [".AOFFI"], compare: bool [".DC"], handle: HandleAt, word: i32 }
@@ -485,8 +485,8 @@ operations! {
         [result(sums(f32))] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(sums(f32)), r(RE)] Facts::WARP;
     ImmaSpNibbles "IMMA.SP.S4" { shape: SparseNibbleShape = Size, a_signed: bool [".S4" ".U4"] = SrcType, b_signed: bool [".S4" ".U4"] = SrcType2, sat: bool [".SAT"] = Sat, selector: u8 = Imm2 }
         [result(4)] <- [r(RA).wide(by_depth(shape == SparseNibbleShape::M16n8k64, 4)), r(RB).wide(by_depth(shape == SparseNibbleShape::M16n8k64, 4)), r(RC).wide(4), r(RE)] Facts::WARP;
-    // With scale factors: those of A, after the metadata if A is sparse; those of B; and the selectors of the bytes and threads
-    // that supply them.
+    // With scale factors: those of A, after the metadata if A is sparse; those of B; and the selectors of the bytes and
+    // threads that supply them.
     QmmaScaled "QMMA.SF" { a: QuarterType = SrcType, b: QuarterType = SrcType2 }
         [result(4)] <- [r(RA).wide(4), r(RB).wide(2), r(RC).wide(4), r(RE), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
     QmmaSpScaled "QMMA.SF.SP" { a: QuarterType = SrcType, b: QuarterType = SrcType2, selector: u8 = Imm2 }
@@ -497,8 +497,8 @@ operations! {
         [result(4)] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(4), r(RE).wide(2), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
 
     // Products of a warp group: both factors by descriptors in shared memory, or the rows of the first in registers. Then what
-    // is added, and whether it is. They run asynchronously; emission adds waits before instructions that conflict with their
-    // registers. The numbers of shapes are those of the encoding.
+    // is added, and whether it is. They run asynchronously; emission adds waits before instructions that conflict with
+    // their registers. The numbers of shapes are those of the encoding.
     Hgmma "HGMMA" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB }
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     HgmmaRegisters "HGMMA.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
@@ -538,8 +538,8 @@ operations! {
     /// Keeps registers live up to here, because a product may still read them. Emits no instruction.
     Hold "HOLD" { registers: u8 } [] <- [r(RA).wide(registers)] Facts { guardable: false, ..Facts::FENCE }, as &["NOP"];
 
-    // Tensor memory: 128 lanes of 512 columns of 32 bits. The uniform datapath acts once for all threads that execute an
-    // operation together. An address has the lane in its upper half and the column in its lower half.
+    // Tensor memory: 128 lanes of 512 columns of 32 bits. The uniform datapath acts once for all threads that execute
+    // an operation together. An address has the lane in its upper half and the column in its lower half.
     /// Allocates a number of units of 32 columns. Results: the first unit, and whether enough were free.
     TmemTake "UTCATOMSWS.FIND_AND_SET" { pair: bool [".2CTA"] = Size, align: bool [".ALIGN"] = Mode } [UR, UP] <- [uniform(At::In(Field::URb))] Facts::UNIFORM_FENCE;
     /// Frees the units whose bits are zero.
@@ -560,8 +560,8 @@ operations! {
         [] <- [uniform(At::In(Field::UrBase)), data(tensor_registers(TensorLanes::Lower, count))] Facts::FENCE.convergent(), as &["STTM"];
     /// Waits for loads from tensor memory.
     TmemLoaded "NOP.TENSOR" [] <- [] Facts::FENCE, as &["NOP"];
-    /// Operands: A by descriptor or in tensor memory; B by descriptor; the accumulator; the address of the metadata and the
-    /// instruction descriptor; the mask of disabled lanes or zero columns; whether the accumulator is added.
+    /// Operands: A by descriptor or in tensor memory; B by descriptor; the accumulator; the address of the metadata and
+    /// the instruction descriptor; the mask of disabled lanes or zero columns; whether the accumulator is added.
     TmemProduct "UTCMMA" {
         kind: TensorKind, tensor: bool [".TENSOR"], pair: bool [".2CTA"] = Size, weights: bool [".WS"] = Mode, shift: bool [".ASHIFT"] = Flag,
         collect: TensorCollect = LayoutA, buffer: u8 = LayoutB, scale: u8
@@ -591,7 +591,8 @@ operations! {
         [] <- [uniform(At::In(Field::UrBase)), uniform(At::In(Field::URb)).wide(2)] Facts::UNIFORM_FENCE, as &["UTCCP"];
     /// Shifts rows down by one.
     TmemShift "UTCSHIFT.DOWN" { pair: bool [".2CTA"] = Size, offset: i32 = Offset } [] <- [uniform(At::In(Field::UrBase))] Facts::UNIFORM_FENCE, as &["UTCSHIFT"];
-    /// Arrives at a barrier object when earlier operations have completed; with `multicast`, in several blocks of the cluster.
+    /// Arrives at a barrier object when earlier operations have completed; with `multicast`, in several blocks of the
+    /// cluster.
     TmemCommit "UTCBAR" { pair: bool [".2CTA"] = Size, multicast: bool [".MULTICAST"] = Flag }
         [] <- [uniform(At::In(Field::UrBase)), uniform(At::In(Field::URb)), uniform(At::In(Field::URc))] Facts::UNIFORM_FENCE;
 

@@ -418,7 +418,8 @@ pub const fn texture_coordinates(dims: TexDims) -> u8 {
     }
 }
 
-/// Registers of the first operand: the coordinates and, with derivatives, also a handle in a register and a word of offsets.
+/// Registers of the first operand: the coordinates and, with derivatives, also a handle in a register and a word of
+/// offsets.
 pub const fn texture_place(read: TexRead, dims: TexDims, offsets: bool, bindless: bool) -> u8 {
     match read {
         TexRead::Derive if offsets || bindless => 4,

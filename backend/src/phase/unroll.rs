@@ -1,9 +1,9 @@
 //! Loop unrolling of short innermost loops.
 //!
-//! A loop is unrolled if its only exit test is at its end and compares an induction variable with constant step against a
-//! loop-invariant limit. If the trip count is known and small, the loop becomes straight-line code. Otherwise an unrolled loop
-//! is placed before the original one. A guard ensures that it runs only while enough iterations are left; the original loop
-//! runs the remainder:
+//! A loop is unrolled if its only exit test is at its end and compares an induction variable with constant step against
+//! a loop-invariant limit. If the trip count is known and small, the loop becomes straight-line code. Otherwise an
+//! unrolled loop is placed before the original one. A guard ensures that it runs only while enough iterations are left;
+//! the original loop runs the remainder:
 //!
 //! ```text
 //!             ┌────────────── guard: are enough iterations left?
@@ -318,8 +318,8 @@ impl Counted {
         after
     }
 
-    /// Copies the body, with `values` for the header's phis. Returns the new blocks, in the order of the body, and the map of
-    /// values. The blocks are not in the layout yet.
+    /// Copies the body, with `values` for the header's phis. Returns the new blocks, in the order of the body, and the
+    /// map of values. The blocks are not in the layout yet.
     fn copy(&self, func: &mut Function, values: &[Src]) -> (Vec<BlockId>, Map) {
         let mut map = Map::default();
         for (phi, value) in func.block(self.header()).phis.iter().zip(values) {
@@ -463,8 +463,8 @@ impl Counted {
         func.layout.splice(place..place, all);
     }
 
-    /// Whether enough iterations are left for one of the unrolled loop, counting the one that begins with `value`: all its
-    /// tests but the last hold. `begins` says whether that first iteration is executed.
+    /// Whether enough iterations are left for one of the unrolled loop, counting the one that begins with `value`: all
+    /// its tests but the last hold. `begins` says whether that first iteration is executed.
     fn guard(&self, func: &mut Function, b: BlockId, value: Src, begins: Src, at: SrcId) -> Src {
         let add = |func: &mut Function, srcs: [Src; 3]| -> Src {
             let dst = func.new_value(File::R, 1);

@@ -79,8 +79,8 @@ impl InstFacts {
         insts.iter().map(|i| InstFacts::new(sm, &i.inst)).collect()
     }
 
-    /// An arrival counts as using the registers of the products after it. They see what was written before it, and do not wait
-    /// for scoreboards themselves.
+    /// An arrival counts as using the registers of the products after it. They see what was written before it, and do
+    /// not wait for scoreboards themselves.
     pub(crate) fn arrive_for_products(insts: &[MachInst], facts: &mut [InstFacts]) {
         let (mut taken, mut results): (Vec<RegUse>, Vec<RegUse>) = Default::default();
         for (made, facts) in insts.iter().zip(facts).rev() {

@@ -9,7 +9,8 @@ const ALIGNED: PtxVersion = PtxVersion::new(6, 3);
 /// The first SM that supports subnormal `.f32` numbers.
 const SUBNORMALS: u16 = 20;
 
-/// Resolves an instruction name as a module of `version` for `target` means it, with the modifiers that are implied there.
+/// Resolves an instruction name as a module of `version` for `target` means it, with the modifiers that are implied
+/// there.
 ///
 /// # Errors
 /// Why the name as written is invalid.

@@ -19,7 +19,8 @@ pub(super) struct Cost {
     /// Registers that are read at issue: operand slot and number; and the slots whose caches keep theirs.
     pub(super) operands: Vec<(usize, u8)>,
     pub(super) kept: u8,
-    /// The constant bank line that is accessed. For an operand a miss delays the issue; for a load it delays the result.
+    /// The constant bank line that is accessed. For an operand a miss delays the issue; for a load it delays the
+    /// result.
     pub(super) constant: Option<Constant>,
     pub(super) loads_constant: bool,
     pub(super) what: What,
@@ -60,7 +61,8 @@ pub(super) enum AccessKind {
     Atomic,
     /// An asynchronous copy from global to shared memory.
     Copy,
-    /// An exchange between lanes or an operation on a barrier object: it takes the queue and the given number of cycles.
+    /// An exchange between lanes or an operation on a barrier object: it takes the queue and the given number of
+    /// cycles.
     Exchange(u32),
 }
 

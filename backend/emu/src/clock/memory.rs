@@ -1,5 +1,6 @@
-//! The path of memory instructions. Each partition has a queue and an address unit. The multiprocessor takes one request at
-//! a time, which goes to shared memory or the first-level cache, and on a miss to the second-level cache and memory.
+//! The path of memory instructions. Each partition has a queue and an address unit. The multiprocessor takes one
+//! request at a time, which goes to shared memory or the first-level cache, and on a miss to the second-level cache and
+//! memory.
 
 use super::cost::{Access, AccessKind};
 use crate::trace::Line;

@@ -234,8 +234,8 @@ impl<'a> Multiprocessor<'a> {
         self.resident -= freed;
     }
 
-    /// Picks the warp that issues: the last one again, or the youngest that can. Records why the others cannot, and when that
-    /// may change.
+    /// Picks the warp that issues: the last one again, or the youngest that can. Records why the others cannot, and
+    /// when that may change.
     fn choose(
         &self,
         index: usize,

@@ -17,7 +17,8 @@ use sass::{Field, Inst};
 pub(super) const MNEMONICS: &[&str] =
     &["HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "OMMA", "LDSM", "STSM", "MOVM"];
 
-/// The first SM for which ptxas sorts the metadata of sparse integer and 16-bit float products that are not `.ordered_metadata`.
+/// The first SM for which ptxas sorts the metadata of sparse integer and 16-bit float products that are not
+/// `.ordered_metadata`.
 const ORDERED_METADATA: u8 = 120;
 
 fn text_of(inst: &Inst, field: Field) -> &'static str {

@@ -99,8 +99,8 @@ impl Recorder {
         }
     }
 
-    /// Records a test of a barrier object. Iterations of a polling loop that failed are left out, since a waiting warp issues
-    /// nothing.
+    /// Records a test of a barrier object. Iterations of a polling loop that failed are left out, since a waiting warp
+    /// issues nothing.
     fn look(&mut self, object: Option<u64>, at: u32) {
         let turn = self.turn;
         let Some(issued) = self.issued() else { return };
@@ -197,7 +197,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// After an instruction has executed, records the transfers that it has begun, and whether it saw the end of a phase.
+    /// After an instruction has executed, records the transfers that it has begun, and whether it saw the end of a
+    /// phase.
     pub(super) fn record_effects(&mut self, w: usize, at: u32, active: u32, transfers: usize) -> Result<()> {
         let Some(mut recorder) = self.recorder.take() else { return Ok(()) };
         for (done, bytes) in self.transfers.since(transfers) {

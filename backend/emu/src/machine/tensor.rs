@@ -1,5 +1,5 @@
-//! Executes `tcgen05` machine code: allocation of tensor memory, loads and stores, and asynchronous operations. The latter
-//! complete where they are issued; their arrivals at barrier objects are delayed.
+//! Executes `tcgen05` machine code: allocation of tensor memory, loads and stores, and asynchronous operations. The
+//! latter complete where they are issued; their arrivals at barrier objects are delayed.
 
 use super::{Block, Machine, Result};
 use crate::launch::FaultKind;
@@ -27,8 +27,8 @@ pub(super) const MNEMONICS: &[&str] = &[
 /// The reserved bytes of shared memory in which a block records its columns.
 const WORDS_BYTES: usize = 0x20;
 
-/// The initial contents of these bytes. The blocks of a pair wait for each other by an object for one arrival; the block of
-/// even rank does not wait for the first phase.
+/// The initial contents of these bytes. The blocks of a pair wait for each other by an object for one arrival; the
+/// block of even rank does not wait for the first phase.
 pub(super) fn reserved_words(rank: usize) -> Vec<u8> {
     const OBJECT: u64 = 0x7fff_f800_001f_fffe;
     let mut words = vec![0; WORDS_BYTES];
@@ -186,7 +186,8 @@ impl Block<'_> {
         })
     }
 
-    /// Calls a function with the tensor memory of blocks and a reader of their shared memory, which takes an address and a size.
+    /// Calls a function with the tensor memory of blocks and a reader of their shared memory, which takes an address
+    /// and a size.
     fn with_tensor(
         &mut self,
         w: usize,

@@ -1,6 +1,6 @@
 //! Textures and surfaces. The coordinates are in consecutive registers, after the layer index if there is one. Further
-//! operands are in the registers of the second source. `.SCR` splits all of them evenly between the two sources. The first
-//! two channels that are written go to one destination, the others to another.
+//! operands are in the registers of the second source. `.SCR` splits all of them evenly between the two sources. The
+//! first two channels that are written go to one destination, the others to another.
 
 use super::decode::Step;
 use super::operand::{Kind, Source};
@@ -88,8 +88,8 @@ impl Block<'_> {
         }
     }
 
-    /// The object of the handle. The handle is in a register, a constant or uniform registers; the second uniform register has
-    /// the sampler, if any.
+    /// The object of the handle. The handle is in a register, a constant or uniform registers; the second uniform
+    /// register has the sampler, if any.
     fn texture_object(&self, w: usize, step: &Step, handle: Option<u32>) -> Result<Texture> {
         const NONE: u64 = 255;
         let uniform = |register: u64| self.warps[w].uniform[register as usize];

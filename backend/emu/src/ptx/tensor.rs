@@ -159,8 +159,8 @@ impl Block<'_> {
         Ok(self.gather(w, 1 << lane, operand, ty)?[lane])
     }
 
-    /// Calls a function with the tensor memory of the block or of its pair, and a reader of their shared memory, which takes
-    /// an address and a size.
+    /// Calls a function with the tensor memory of the block or of its pair, and a reader of their shared memory, which
+    /// takes an address and a size.
     fn with_tensor(
         &mut self,
         w: usize,

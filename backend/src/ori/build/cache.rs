@@ -77,7 +77,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, policy)
     }
 
-    /// `createpolicy.range`: pages of a size that 127 of them hold the whole range, the first page and their number.
+    /// `createpolicy.range`: the page size, such that 127 pages hold the whole range, the first page and their number.
     pub(super) fn create_range_policy(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Global]);
         let Some((first, second)) = priorities(instr) else {
@@ -93,7 +93,7 @@ impl<'a> Lowering<'a> {
         }
         let [primary, total] =
             [self.source(instr, 2, ScalarType::U32)?, self.source(instr, 3, ScalarType::U32)?];
-        // The power of two of a page.
+        // The binary logarithm of the page size.
         let float = self.reg(Op::I2f { to: FloatType::F32, from: IntType::U32, round: Round::Rn }, &[total]);
         let log = self.reg(Op::Mufu { func: MufuFunc::Lg2 }, &[float]);
         let ceil =

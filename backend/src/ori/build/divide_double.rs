@@ -44,7 +44,8 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// The same for directed rounding: the result rounded toward zero, plus one unit where the mode rounds away from zero.
+    /// The same for directed rounding: the result rounded toward zero, plus one unit where the mode rounds away from
+    /// zero.
     fn divide_double_directed(&mut self, instr: &Statement<'a>, a: Src, round: Round) -> Result<()> {
         let one = [Src::ZERO, Src::imm(ONE)];
         let (routine, words) = match instr.form() {

@@ -1,5 +1,5 @@
-//! Finds the warp group products that each wait completes. Until then their register operands stay live, and nothing reads
-//! their accumulators.
+//! Finds the warp group products that each wait completes. Until then their register operands stay live, and nothing
+//! reads their accumulators.
 
 use super::Run;
 use crate::input::{Instr, Operand, SrcId, Stmt};

@@ -268,7 +268,7 @@ impl<'a> Lowering<'a> {
             }
             F::StBulk => self.clear_block(instr),
             F::MultimemLdReduce => self.branch_around(|this| this.load_of_devices(instr)),
-            // A store or reduction is one, whoever holds the memory.
+            // Multimem stores and reductions are ordinary ones; the memory system replicates them.
             F::MultimemSt => self.store(instr),
             F::MultimemRed if self.has_vector(instr) => self.update_vector(instr),
             F::MultimemRed => self.atomic(instr),

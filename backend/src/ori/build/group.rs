@@ -1,7 +1,7 @@
 //! `wgmma`: products of four warps, of factors in shared memory behind descriptors.
 //!
-//! A product runs asynchronously until a wait completes its group. Its result is in the registers of the accumulator. The IR
-//! reads it like any other value; emission adds waits where code touches a register of a product in flight
+//! A product runs asynchronously until a wait completes its group. Its result is in the registers of the accumulator.
+//! The IR reads it like any other value; emission adds waits where code touches a register of a product in flight
 //! (`emit/products.rs`). Factors in registers stay live until the wait.
 
 use super::flight::Around;
@@ -205,8 +205,8 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// `wgmma.wait_group`. The results of the products that it completes are available from here on, and their operands in
-    /// registers are live up to here.
+    /// `wgmma.wait_group`. The results of the products that it completes are available from here on, and their operands
+    /// in registers are live up to here.
     pub(super) fn wait_for_products(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Aligned]);
         let Operand::Int(but) = self.operand(instr, 0)? else {
@@ -236,8 +236,8 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// `wgmma.fence`. The register operands of the products after it are computed before it, because emission needs a new
-    /// arrival wherever a register of a product was written since the previous arrival.
+    /// `wgmma.fence`. The register operands of the products after it are computed before it, because emission needs a
+    /// new arrival wherever a register of a product was written since the previous arrival.
     pub(super) fn fence_products(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Aligned]);
         let next = self.products.remove(&self.src).unwrap_or_default().next;
@@ -276,7 +276,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// What registers of 32 bits hold, as one value.
+    /// Packs 32-bit registers into one value.
     fn values_of(&mut self, registers: &[RegId]) -> Result<Src> {
         let operands: Vec<Operand> = registers.iter().map(|register| Operand::Reg(*register)).collect();
         self.kept(&operands, ScalarType::B32)

@@ -1,6 +1,6 @@
-//! Handles of textures, samplers and surfaces. The handle of a variable is a word after the parameters, which the driver
-//! fills in; any other handle is a value. On targets that take handles in uniform registers, groups of threads with
-//! different handles take turns.
+//! Handles of textures, samplers and surfaces. The handle of a variable is a word after the parameters, which the
+//! driver fills in; any other handle is a value. On targets that take handles in uniform registers, groups of threads
+//! with different handles take turns.
 
 use super::uniform::Chosen;
 use super::{Lowering, Result, Statement};

@@ -1,8 +1,8 @@
-//! `mma.m8n8k4` with `.f16`: four products of 8 by 8 by 4 in a warp. Four neighbouring threads of the lower half of the warp
-//! and the corresponding four of the upper half compute each of them.
+//! `mma.m8n8k4` with `.f16`: four products of 8 by 8 by 4 in a warp. Four neighbouring threads of the lower half of the
+//! warp and the corresponding four of the upper half compute each of them.
 //!
-//! On targets without this instruction, the threads exchange elements by shuffles and compute in `.f32`. The order of the
-//! additions is that of ptxas.
+//! On targets without this instruction, the threads exchange elements by shuffles and compute in `.f32`. The order of
+//! the additions is that of ptxas.
 
 use super::integer::lut;
 use super::memory::elements;
@@ -167,7 +167,8 @@ impl<'a> Lowering<'a> {
         lines
     }
 
-    /// The columns of B for which the thread has results: two neighbours among the first four, and two among the last four.
+    /// The columns of B for which the thread has results: two neighbours among the first four, and two among the last
+    /// four.
     fn quad_four_columns(&mut self, place: &Place, by_row: bool, words: &[Src]) -> Vec<Line> {
         let mut lines = Vec::new();
         if !by_row {

@@ -1,8 +1,8 @@
 //! `mma.sp`: A stores two of each group of four elements of a row, and metadata gives their positions.
 //!
-//! A register of A holds two 16-bit elements, of one group, or four 8-bit elements, of two groups. A pair of 4-bit elements
-//! counts as one 8-bit element. The metadata of a group is four bits: the positions of its first and its second element. It is
-//! in registers of the threads that the selector chooses.
+//! A register of A holds two 16-bit elements, of one group, or four 8-bit elements, of two groups. A pair of 4-bit
+//! elements counts as one 8-bit element. The metadata of a group is four bits: the positions of its first and its
+//! second element. It is in registers of the threads that the selector chooses.
 
 use super::integer::lut;
 use super::matrix::quarter;

@@ -1,8 +1,9 @@
 //! `tcgen05`: tensor memory, and products that accumulate in it.
 //!
-//! The uniform datapath starts asynchronous operations, once for all threads that execute an instruction together, so the
-//! threads take turns. Warp-wide operations take one address. A block records its columns in words of reserved shared memory,
-//! which code that the driver runs before the kernel clears. Observed on ptxas 13.0.88; see `docs/tensor.md`.
+//! The uniform datapath starts asynchronous operations, once for all threads that execute an instruction together, so
+//! the threads take turns. Warp-wide operations take one address. A block records its columns in words of reserved
+//! shared memory, which code that the driver runs before the kernel clears. Observed on ptxas 13.0.88; see
+//! `docs/tensor.md`.
 
 use super::operand::known;
 use super::special::sr;
@@ -21,8 +22,8 @@ use ptx_isa::{FormId, Mod, ScalarType};
 
 /// The binary logarithm of the columns of an allocation unit.
 const UNIT: u32 = 5;
-/// Offsets in the reserved words: an object by which the blocks of a pair wait for each other, and its phase; the units that
-/// the block holds, those that are the first of an allocation, and whether it has given up allocating.
+/// Offsets in the reserved words: an object by which the blocks of a pair wait for each other, and its phase; the units
+/// that the block holds, those that are the first of an allocation, and whether it has given up allocating.
 const PEER_OBJECT: i32 = 0x08;
 const PEER_PHASE: i32 = 0x10;
 const TAKEN: i32 = 0x14;
@@ -36,8 +37,8 @@ const TRY_AGAIN: u32 = 100;
 const PERMISSION: u32 = 0x80;
 /// The bit of a barrier object's word that has the phase.
 const PHASE_AT: u32 = 31;
-/// The `PRMT` selector of an address in another block: the low three bytes of the third source, below the low byte of the
-/// first, which is the block's rank.
+/// The `PRMT` selector of an address in another block: the low three bytes of the third source, below the low byte of
+/// the first, which is the block's rank.
 const IN_BLOCK: Src = Src::imm(0x0654);
 /// The bits of an address that have the column.
 const COLUMN: u32 = 0xffff;

@@ -1,7 +1,7 @@
 //! `oracle --clock TEXT [TARGET] [FOLDER…]` compares the cycles of our code and of ptxas's, by the emulator's clock.
 //!
-//! It prints a line per described kernel, the worst last, and geometric means. With a text and a target it also prints the
-//! cycles of each instruction.
+//! It prints a line per described kernel, the worst last, and geometric means. With a text and a target it also prints
+//! the cycles of each instruction.
 
 use crate::corpus::{self, Launched};
 use crate::tools::Tools;
