@@ -190,7 +190,7 @@ fn add_waits(sm: Sm, blocks: &mut [Block]) -> bool {
 
 /// A wait that leaves the given number of groups in flight.
 fn wait_for(sm: Sm, left: u8) -> MachInst {
-    let form = sass::lookup(sm, "WARPGROUP.DEPBAR", "").expect("who has products can wait for them");
+    let form = sass::lookup(sm, "WARPGROUP.DEPBAR", "").expect("every SM with products has the wait");
     let mut inst = Inst::new(form);
     inst.set(Field::Imm2, left.into());
     MachInst { inst, src: None, target: None, link: None, effect: Effect::Fence { pinned: true } }
