@@ -162,7 +162,7 @@ impl Block<'_> {
                 }
                 let result = if form.contains(".SF") {
                     let second = self.fragment(w, register(Field::Rd2), 1);
-                    // What the uniform register says was seen in ptxas's code: two bits for a byte, one or two for threads.
+                    // The layout of the uniform register is that of ptxas's code: two bits for a byte, one or two for threads.
                     let bits =
                         self.warps[w].uniform[usize::from(inst.get(Field::Ur).unwrap_or(0) as u8)] as usize;
                     let first = &held[usize::from(sparse)];
