@@ -59,11 +59,11 @@ pub struct Place {
     pub align: u32,
     /// Bytes in all; zero where that is not known.
     pub size: u64,
-    /// What of the function has the same name.
+    /// The parameter or result of the same name.
     pub hides: Option<Hidden>,
 }
 
-/// A parameter or result that a `.param` variable of the body hides. The assembler knows them by their names.
+/// A parameter or result that a `.param` variable of the body hides. ptxas identifies them by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hidden {
     Parameter,

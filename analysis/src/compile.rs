@@ -92,7 +92,7 @@ fn blank() -> Signature {
     }
 }
 
-/// Whether a function, or one that it calls, may wait for other threads of its warp. Only what is reached is asked.
+/// Whether a function, or one that it calls, may wait for other threads of its warp. Visits reachable functions only.
 fn may_wait(db: &dyn Db, file: SourceFile, function: u32) -> bool {
     let module = module(db, file);
     let relocatable = Options::get(db).relocatable(db);
@@ -110,7 +110,7 @@ fn may_wait(db: &dyn Db, file: SourceFile, function: u32) -> bool {
             pending.push(aliased);
             continue;
         }
-        // Another module may have another one of the name.
+        // Another module may define a strong function of the same name.
         let is_replaced = relocatable && signature.linkage == Linkage::Weak;
         let item = item(db, file, module.function_items[index as usize].item);
         let Some(item) = item.filter(|&item| !is_replaced && !waits_itself(db, item)) else { return true };
@@ -119,8 +119,8 @@ fn may_wait(db: &dyn Db, file: SourceFile, function: u32) -> bool {
     false
 }
 
-/// A body waits in operations of the whole warp, and in what it calls by address, which may be anything. What has no body
-/// here is not known.
+/// Whether a body has a warp-wide operation or a call through an address, whose callee is unknown. True as well for
+/// functions without a body here.
 #[salsa::tracked]
 fn waits_itself<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
     let Some(function) = function(db, item).as_ref() else { return true };
@@ -335,7 +335,7 @@ pub struct LinkOptions {
     /// Recorded in the cubin as the tool's command line.
     pub arguments: String,
     pub lines: LineTables,
-    /// Debug data is passed through, as it is for a module whose target says `debug`.
+    /// Whether to pass debug data through. Modules with `.target …, debug` always have theirs passed through.
     pub debug: bool,
 }
 
@@ -357,7 +357,7 @@ pub struct Linked {
     pub kernels: Vec<LinkedKernel>,
     /// Bytes of variables, and of constant banks 3 and 4.
     pub sizes: Sizes,
-    /// Positions name files that the text does not.
+    /// Whether positions refer to files that the text does not declare.
     pub lacks_files: bool,
 }
 
@@ -476,7 +476,7 @@ pub fn link_watched(
     let Some(row) = Target::of(target.sm) else { return Err(errors) };
     let says_debug = || header(db, file).target.options.iter().any(|option| option == "debug");
     let has_debug = options.lines != LineTables::Never && (options.debug || says_debug());
-    // `places`: where the code of each function is.
+    // `places`: the section and offset of each function's code.
     let debug = |places: Vec<Option<(usize, u64)>>| {
         let pieces = linked.iter().zip(&compiled_items).zip(places);
         let pieces: Vec<Piece<'_, '_>> = pieces
@@ -557,8 +557,8 @@ pub fn link_watched(
     }
 }
 
-/// What other modules would count on, and objects of ours do not have: other registers that functions preserve, and
-/// functions and variables that several modules share.
+/// Finds directives that other modules would rely on and our objects do not implement: `.abi_preserve`, which changes
+/// the registers that a function preserves, and `.unified` functions and variables.
 fn not_in_objects(text: &str) -> Option<(TextRange, &str)> {
     const WORDS: [&str; 3] = [".abi_preserve", ".abi_preserve_control", ".unified"];
     if !text.contains(WORDS[0]) && !text.contains(WORDS[2]) {
@@ -571,7 +571,7 @@ fn not_in_objects(text: &str) -> Option<(TextRange, &str)> {
         at = range.end();
         let word = &text[range];
         match found {
-            // Of addresses `.unified` says something else.
+            // In an address, `.unified` means something else.
             Some((_, ".unified")) if token.kind.is_trivia() => {}
             Some((_, ".unified")) if word != "(" => found = None,
             Some(_) => return found,

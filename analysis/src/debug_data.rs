@@ -1,8 +1,8 @@
-//! The debug data of a text, `.section .debug_info { … }` and others: their bytes, and what names in them mean.
+//! Reads the debug sections of a PTX text, such as `.section .debug_info { … }`: their bytes, and the names in them.
 //!
-//! A label of a body is where the code of the statements behind it begins. A parameter of a kernel is a place in constant
-//! memory, a `.local` variable one below the frame of the caller. What has no place that a debugger could know of, such as
-//! shared memory of a kernel, gets an expression that gives none.
+//! A label in a body becomes the address of the code of the statements after it. A kernel parameter becomes an offset
+//! in constant bank 0, and a `.local` variable an offset below the end of the frame. Variables without an address that
+//! a debugger could use, such as shared memory of a kernel, get an empty location expression.
 
 use ptx_backend::CompiledFunction;
 use ptx_backend::cubin::{Debug, DebugSection, Reference, Referred};
@@ -16,9 +16,9 @@ use crate::db::{Database, SourceFile};
 use crate::items::Item;
 use crate::lower::lower;
 
-/// `DW_OP_addr`, which stands before the address of a variable.
+/// `DW_OP_addr`, which precedes the address of a variable.
 const ADDRESS: u8 = 3;
-/// `DW_OP_fbreg`: so many bytes from the end of the frame.
+/// `DW_OP_fbreg`: an offset in bytes from the end of the frame.
 const FRAME: u8 = 0x91;
 /// `DW_OP_nop`.
 const NOTHING: u8 = 0x96;
@@ -28,19 +28,19 @@ pub(crate) struct Piece<'db, 'c> {
     pub(crate) item: Item<'db>,
     pub(crate) input: &'c Function,
     pub(crate) code: &'c CompiledFunction,
-    /// The linked section that its code is in, and where it starts there; `None` for what no kernel reaches.
+    /// The linked section with its code, and the code's offset in it; `None` for functions that no kernel reaches.
     pub(crate) place: Option<(usize, u64)>,
 }
 
 type Word<'t> = (SyntaxKind, &'t str, u32);
 
-/// A field that names something.
+/// A field whose value is given by a name.
 struct Use<'t> {
     at: usize,
     bytes: usize,
     name: &'t str,
     addend: i64,
-    /// What is taken off it.
+    /// The name whose value is subtracted.
     less: Option<&'t str>,
 }
 
@@ -50,12 +50,12 @@ struct Section<'t> {
     uses: Vec<Use<'t>>,
 }
 
-/// What the labels of a text stand for.
+/// The labels of a text.
 #[derive(Default)]
 struct Labels<'t> {
-    /// The section and the byte in it.
+    /// Labels in sections: the section, and the byte in it.
     data: FxHashMap<&'t str, (usize, usize)>,
-    /// Where a label of a body stands in the text.
+    /// Labels in bodies: their position in the text.
     code: FxHashMap<&'t str, u32>,
 }
 
@@ -113,7 +113,7 @@ fn sections<'t>(words: &[Word<'t>]) -> (Vec<Section<'t>>, Labels<'t>) {
     (sections, labels)
 }
 
-/// Reads what stands between the braces of a section; the number of words.
+/// Reads the contents of a section between its braces; returns the number of words read.
 fn section<'t>(
     name: &'t str,
     body: &[Word<'t>],
@@ -172,11 +172,11 @@ fn number_of(word: &str) -> Option<u64> {
     }
 }
 
-/// Where the statements of a function have their code.
+/// Maps the statements of a function to their code.
 struct CodePlaces {
     /// In the text: the function's item.
     text: std::ops::Range<u32>,
-    /// By their place in the text: statements, and the first byte of the code of each or of any behind it.
+    /// Pairs of a statement's position in the text and the offset of its code, or of the next code after it; sorted.
     starts: Vec<(u32, u64)>,
     bytes: u64,
 }
@@ -221,7 +221,7 @@ struct Resolver<'a, 'db, 'c, 't> {
     labels: Labels<'t>,
 }
 
-/// What a name in a section stands for.
+/// What a name in a section refers to.
 enum Meaning {
     Number(u64),
     Code(usize, u64),
@@ -308,7 +308,7 @@ impl<'t> Resolver<'_, '_, '_, 't> {
         self.pieces.iter().find_map(|piece| self.own(piece, name)).unwrap_or(Meaning::Nothing)
     }
 
-    /// A function's own thing of a name.
+    /// Looks a name up among a function's own parameters and variables.
     fn own(&self, piece: &Piece<'_, '_>, name: &str) -> Option<Meaning> {
         let parameters = if piece.input.entry { &piece.input.params[..] } else { &[] };
         if let Some(i) = parameters.iter().position(|param| param.name == name) {
@@ -322,7 +322,7 @@ impl<'t> Resolver<'_, '_, '_, 't> {
     }
 }
 
-/// Puts an expression of the same length in the place of an address and of the operation that takes it.
+/// Replaces an address and its `DW_OP_addr` by an expression of the same length.
 fn expression(bytes: &mut [u8], address: usize, frame: Option<i64>) {
     let Some(start) = address.checked_sub(1).filter(|&at| bytes[at] == ADDRESS) else { return };
     let Some(field) = bytes.get_mut(start..start + 9) else { return };

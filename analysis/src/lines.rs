@@ -75,8 +75,8 @@ impl Positions {
         labels
     }
 
-    /// Adds where the code of a section comes from: a kernel's own and that of its functions, each with its first byte, or
-    /// one function's of an object.
+    /// Adds the line rows of a section. It has a kernel and its functions, each with the offset of its code, or in
+    /// objects one function.
     pub(crate) fn add_code<'db, 'c>(
         &mut self,
         db: &'db Database,
@@ -136,7 +136,7 @@ impl Positions {
         !self.starts.is_empty()
     }
 
-    /// Whether a position names a file that the text does not.
+    /// Whether a position refers to a file that the text does not declare.
     pub(crate) fn lacks_files(&self) -> bool {
         let is_named = |file: u32| self.lines.files.iter().any(|known| known.number == file);
         self.lines.places.iter().any(|place| !is_named(place.file))

@@ -54,7 +54,7 @@ pub struct TargetDecl {
 }
 
 impl TargetDecl {
-    /// Textures do not bring their samplers.
+    /// Textures and samplers have separate handles.
     pub fn has_independent_samplers(&self) -> bool {
         self.options.iter().any(|option| option == "texmode_independent")
     }

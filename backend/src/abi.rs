@@ -57,7 +57,7 @@ pub struct Convention {
 pub enum Results {
     /// From these registers on, parallel to the results.
     Registers(Vec<u8>),
-    /// In memory of the caller, whose address in local memory is in the first register.
+    /// In local memory of the caller; the first register has the address.
     Memory {
         /// Where each begins.
         starts: Vec<u32>,
@@ -90,7 +90,7 @@ pub fn words(param: &Param) -> u32 {
     param.size.div_ceil(4).max(1)
 }
 
-/// Whether a parameter of a function takes as many bytes as a call passes: `.param .b8 list[]`.
+/// Whether a parameter has open length, such as `.param .b8 list[]`: its size is what a call passes.
 pub fn is_open(param: &Param) -> bool {
     param.size == 0
 }
@@ -104,7 +104,7 @@ pub fn convention(params: &[Param], returns: &[Param]) -> Convention {
         Some(places) => Results::Registers(places),
         None => {
             free.0 = 1;
-            // ptxas has its own ways for several results; none of them reaches another module.
+            // For several results we need not follow ptxas: such functions are never visible to other modules.
             let mut bytes = 0u32;
             let place = |result: &Param| {
                 let start = bytes;
@@ -118,7 +118,7 @@ pub fn convention(params: &[Param], returns: &[Param]) -> Convention {
     let mut stack_bytes = 0u32;
     let mut place = |param: &Param| {
         if is_open(param) {
-            // The last; what follows is as long as the call has it.
+            // This parameter is the last; the call determines its length.
             stack_bytes = stack_bytes.next_multiple_of(param.align.max(4));
             return Place::Stack(stack_bytes);
         }

@@ -111,7 +111,7 @@ impl<'a> Linker<'a> {
         }
     }
 
-    /// The code of kernels, and of the functions in it: whose it is, where it starts, and what unwinds it.
+    /// The code of kernels and of the functions in their sections: its owner, its start, and its unwinding data.
     fn unwound(&self) -> Vec<(usize, u64, Unwound)> {
         let sm = sass::Sm(self.options.sm.number as u8);
         let mut all = Vec::new();

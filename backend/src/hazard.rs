@@ -365,7 +365,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What products of groups of warps do counts the groups that have ended since, and no scoreboards.
+    /// Warp group products complete by groups and set no scoreboards.
     fn is_of_product(&self, p: &InProgress) -> bool {
         self.facts[p.at as usize].write_queue == Some(Queue::WarpGroup)
     }

@@ -21,7 +21,7 @@ pub struct Env {
     pub target: Sm,
     /// 64 or 32.
     pub address_size: u8,
-    /// `texmode_independent`: textures do not bring their samplers.
+    /// `texmode_independent`: textures and samplers have separate handles.
     pub independent_samplers: bool,
     /// Module-scope variables, in text order. [`Symbol::Global`] indexes it.
     pub variables: Vec<Variable>,
@@ -40,12 +40,12 @@ pub struct Signature {
     /// Declared without a body in this module.
     pub external: bool,
     pub noreturn: bool,
-    /// It may wait for other threads of its warp, or do so through what it calls; true where that is not known.
+    /// Whether it, or a function that it calls, may wait for other threads of its warp; true if unknown.
     pub waits: bool,
 }
 
 impl Signature {
-    /// A function that the driver provides. None waits for other threads.
+    /// Whether the driver provides the function. Such functions never wait for other threads.
     pub fn is_of_driver(&self) -> bool {
         self.external && DRIVER.contains(&self.name.as_str())
     }

@@ -35,7 +35,7 @@ fn is_dynamic(v: &Variable) -> bool {
     v.space == Space::Shared && v.size == 0
 }
 
-/// What a module's variable is a handle of, if it is one. It has no place in memory.
+/// The kind of handle that a module's variable is, if it is one. Such variables have no memory.
 pub fn opaque(env: &Env, symbol: Symbol) -> Option<ScalarType> {
     let Symbol::Global(i) = symbol else { return None };
     env.variables.get(i as usize).and_then(opaque_kind)
@@ -45,37 +45,37 @@ fn opaque_kind(v: &Variable) -> Option<ScalarType> {
     (v.ty.kind() == TypeKind::Opaque).then_some(v.ty)
 }
 
-/// What the driver writes into one word of a kernel's constant bank 0.
+/// The contents of a word that the driver writes into a kernel's constant bank 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HandleWord {
-    /// The number of a texture, a sampler or a surface.
+    /// The index of a texture, a sampler or a surface.
     One(Symbol),
-    /// Those of a texture and a sampler.
+    /// The indices of a texture and a sampler.
     Pair(Symbol, Symbol),
 }
 
-/// The words of a kernel's textures, samplers and surfaces that are variables.
+/// The words of the texture, sampler and surface variables that a kernel uses.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HandleWords {
-    /// The first byte in constant bank 0.
+    /// The offset of the first word in constant bank 0.
     pub start: u32,
-    /// Four bytes each: textures and samplers as the body names them first, then surfaces.
+    /// Four bytes each: textures and samplers in the order of first use, then surfaces.
     pub words: Vec<HandleWord>,
 }
 
 impl HandleWords {
-    /// Where a word is in constant bank 0.
+    /// The offset of a word in constant bank 0.
     pub fn offset(&self, word: HandleWord) -> Option<u16> {
         let index = self.words.iter().position(|other| *other == word)?;
         u16::try_from(self.start + 4 * index as u32).ok()
     }
 
-    /// The byte behind the last.
+    /// The end of the words.
     pub fn end(&self) -> u32 {
         self.start.saturating_add(4 * self.words.len() as u32)
     }
 
-    /// Where each variable's number goes; two variables may share a word.
+    /// The offset for each variable's index; two variables may share a word.
     pub fn places(&self) -> impl Iterator<Item = (u32, Symbol)> + '_ {
         (self.start..).step_by(4).zip(&self.words).flat_map(|(at, word)| {
             let named = match *word {
@@ -87,7 +87,7 @@ impl HandleWords {
     }
 }
 
-/// Lays them out behind the parameters.
+/// Lays the words out after the parameters.
 pub fn handle_words(env: &Env, func: &Function, target: &Target) -> HandleWords {
     let mut words = Vec::new();
     let mut add = |word| {

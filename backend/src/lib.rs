@@ -133,7 +133,7 @@ pub struct Attributes {
     pub exits: Vec<u32>,
     /// Warp-synchronous instructions: offset and mask register (all ones: a constant mask).
     pub coop_groups: Vec<(u32, u32)>,
-    /// Byte offsets of instructions of the whole warp that no statement of the input asks for.
+    /// Byte offsets of warp-wide instructions that the compiler added.
     pub own_warp_operations: Vec<u32>,
     pub uses_convergence_barriers: bool,
     /// Byte offsets of calls of functions that the driver provides.
@@ -148,6 +148,6 @@ pub struct Attributes {
     pub params: Vec<u32>,
     /// Where each variable of the body is, from the start of the frame; `None` for those elsewhere.
     pub locals: Vec<Option<u32>>,
-    /// Words of a kernel's constant bank for textures, samplers and surfaces that are variables.
+    /// Words of a kernel's constant bank for texture, sampler and surface variables.
     pub handles: layout::HandleWords,
 }

@@ -24,9 +24,9 @@ pub struct Target {
     pub clusters: bool,
     /// R1 is loaded from the constant bank by `LDC` rather than by `MOV`.
     pub loads_stack_pointer: bool,
-    /// Sparse products ask for metadata that name the places of each four in ascending order.
+    /// Sparse products require metadata whose positions ascend within each group of four.
     pub ordered_metadata: bool,
-    /// Products of doubles with 16 rows are one operation; elsewhere ptxas makes them of those with eight.
+    /// `.f64` products with 16 rows are one operation; elsewhere they are composed of products with eight rows.
     pub tall_double_products: bool,
     /// Loads of shared memory that do nothing, before a copy to it that comes after something else.
     pub loads_before_copies: u8,

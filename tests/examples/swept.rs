@@ -1,4 +1,4 @@
-//! Runs the kernels of the sweep whose instruction contains a text, on all targets: `swept TEXT`.
+//! `swept TEXT` runs the kernels of the sweep whose instruction contains TEXT, on all targets.
 
 use conformance::case::differences;
 use conformance::sweep;

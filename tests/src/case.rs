@@ -131,7 +131,7 @@ pub struct Case {
     pub unchecked: bool,
     /// Targets that it is not for: ptxas's code is wrong, or what it needs is not executed.
     pub except: Vec<u32>,
-    /// Textures, samplers and surfaces that are variables of the module: their names, and what they hold.
+    /// The texture, sampler and surface variables of the module: their names and contents.
     pub bound: Vec<(String, Texture, Vec<u8>)>,
     /// Instructions of warps after which a run is given up, where it is not the usual number.
     pub steps: Option<u64>,

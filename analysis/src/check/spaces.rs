@@ -135,8 +135,8 @@ fn respaced(
     diagnostic.fix(format!("access `{word}`"), statement.suffixes[index], word)
 }
 
-/// Results of a function are written and its parameters read, not the other way round. What has the name of one counts
-/// as that one.
+/// Results of a function may only be written, and its parameters only read. A variable with the name of one counts as
+/// that one.
 fn direction(ctx: &Context<'_>, mnemonic: &str, address: Address, range: TextRange) -> Option<Diagnostic> {
     let AddressBase::Symbol(symbol) = address.base else { return None };
     let hides = || ctx.variables.get(&symbol).and_then(|place| place.hides);

@@ -321,7 +321,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// What of the function a variable of its body hides.
+    /// The parameter or result that a variable of the body hides.
     fn hidden(&self, space: Space, name: &str) -> Option<Hidden> {
         let is_in = |params: &[Param]| space == Space::Param && params.iter().any(|param| param.name == name);
         let parameter = is_in(&self.function.params).then_some(Hidden::Parameter);

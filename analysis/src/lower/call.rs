@@ -95,7 +95,7 @@ impl Walker<'_> {
         let returns = self.passed(parts.returns);
         let arguments = self.passed(parts.arguments);
         let Some(shapes) = shapes else { return };
-        // A function with several results is called without the convention that has no place for short registers.
+        // Functions with several results do not follow the convention that excludes short registers.
         if shapes.returns.len() <= 1 {
             self.refuse_short(parts.returns, &shapes.returns);
             self.refuse_short(parts.arguments, &shapes.params);
@@ -268,7 +268,7 @@ impl Walker<'_> {
     fn agree_one(&mut self, passed: &Passed, formal: &Shape, range: TextRange, is_result: bool) {
         let ty = formal.ty;
         if formal.space == Space::Reg && is_unpassable(ty) {
-            // Said by `refuse_short` where it may not be.
+            // `refuse_short` reports it where it is not allowed.
             return;
         }
         let actual = match passed {

@@ -170,7 +170,7 @@ impl<'db> Walker<'db> {
         None
     }
 
-    /// What a name is in a module of this version, for the target that it names.
+    /// Resolves an instruction name for the module's version and target.
     fn resolve(&self, mnemonic: &str, suffixes: &[&str]) -> Result<Opcode, ResolveError> {
         let version = self.header.version_or_newest();
         let target = self.header.target.sm;

@@ -1,18 +1,18 @@
-//! Parameters of kernels that stand in the body, where the first versions have them.
+//! Kernel parameters that are declared in the body, as in the first PTX versions.
 
 use ptx_backend::input::{AddressBase, Function, Operand, Param, Stmt, Symbol, Variable};
 use ptx_isa::{PtxVersion, Space};
 
-/// From here on kernels have lists of parameters, and what a body declares is for calls.
+/// The first version with parameter lists. From it on, `.param` variables of a body are for calls.
 const LISTS: PtxVersion = PtxVersion::new(1, 4);
 
-/// Whether the variables of a kernel's body in the space of parameters are its parameters.
+/// Whether the `.param` variables of a kernel's body are its parameters.
 pub(super) fn are_in_body(function: &Function, version: Option<PtxVersion>) -> bool {
     let in_body = |variable: &Variable| variable.space == Space::Param;
     function.entry && version.is_some_and(|version| version < LISTS) && function.locals.iter().any(in_body)
 }
 
-/// Makes parameters of them. As variables of the body they stay, and nothing names them.
+/// Turns them into parameters. They also remain variables of the body, unused.
 pub(super) fn leave_body(function: &mut Function) {
     let mut moved = vec![None; function.locals.len()];
     let mut end = function.params.last().map_or(0, |last| last.offset + last.size);

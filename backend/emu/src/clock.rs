@@ -1,16 +1,21 @@
-//! The clock: how many cycles a launch takes on one multiprocessor.
+//! The clock estimates how many cycles a launch takes on one multiprocessor.
 //!
-//! The emulator runs a kernel and writes down what each warp did; the clock replays that on a model of a multiprocessor.
-//! Four partitions issue one instruction per cycle each, as the control words allow: stall counts, yields, scoreboards.
-//! Pipes are busy for as long as `latency/rates.csv` of `sass` says, register banks give one register per cycle unless an
-//! operand cache holds it, and memory instructions go through queues, address units, the first-level cache or shared memory,
-//! and beyond that through latencies and bandwidths of `latency/sm.csv`.
+//! The emulator runs a kernel and records a trace of each warp. The clock replays the trace on a model of a
+//! multiprocessor:
 //!
-//! The grid is taken as the share of one multiprocessor, which holds as many blocks at once as their registers and shared
-//! memory allow; the blocks of a cluster run together. Data is in the second-level cache before it is touched, unless
-//! [`Setting::cold`] says otherwise. Not modelled: caches of
-//! instructions, contention with other multiprocessors, what wakes a warp of several groups early. Ratios of two versions of a
-//! kernel are what it is for; the sources claim errors of about 15 % for absolute figures of a model like this one.
+//! - Each of four partitions issues one instruction per cycle, as stall counts, yields and scoreboards allow.
+//! - Pipes are busy for the cycles in `latency/rates.csv` of `sass`.
+//! - Each register bank reads one register per cycle, unless an operand cache holds it.
+//! - Memory instructions go through queues, address units, and the first-level cache or shared memory. Beyond these,
+//!   the latencies and bandwidths of `latency/sm.csv` apply.
+//!
+//! The grid is taken to be the share of one multiprocessor, which holds as many blocks at once as their registers and
+//! shared memory allow. The blocks of a cluster run together. Data is in the second-level cache before its first use,
+//! unless [`Setting::cold`] says otherwise. Not modelled: instruction caches, contention with other multiprocessors,
+//! and events that wake a diverged warp early.
+//!
+//! The clock is meant for comparing two versions of a kernel. The sources report errors of about 15 % for the absolute
+//! figures of similar models.
 
 mod cost;
 mod memory;
@@ -29,7 +34,7 @@ use ptx_backend::occupancy::{BlockUse, occupancy};
 /// The circumstances of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Setting {
-    /// Memory is not in the second-level cache when it is first touched.
+    /// Data is not in the second-level cache when it is first accessed.
     pub cold: bool,
 }
 
@@ -38,15 +43,15 @@ pub struct Setting {
 pub enum Reason {
     /// Its stall count, or a result of known latency.
     Stall,
-    /// A scoreboard: a result of memory or of a slow pipe, or sources that are still to be read.
+    /// A scoreboard: a result of memory or of a slow pipe, or sources that have not been read yet.
     Scoreboard,
     /// The pipe, or the ports of the registers, are busy.
     Pipe,
     /// The queue of memory instructions is full.
     Queue,
-    /// Other warps, at a barrier or for a barrier object; or a fence.
+    /// It waits for other warps at a barrier or barrier object, or for a fence.
     Barrier,
-    /// An operand in a constant bank that is not in its cache yet.
+    /// An operand missed the constant cache.
     Constant,
     /// Another warp of the partition issued.
     NotChosen,
@@ -83,22 +88,22 @@ impl Reason {
 /// Cycles by reason, in the order of [`Reason::ALL`].
 pub type Lost = [u64; Reason::ALL.len()];
 
-/// What warps spent at an instruction.
+/// The time that warps spent at one instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spent {
     pub issued: u64,
-    /// Cycles for which warps were about to issue it and did not.
+    /// Cycles in which it was a warp's next instruction and did not issue.
     pub waited: Lost,
 }
 
-/// Where the time went.
+/// The cycles of a launch, and their causes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// Until the last warp was done.
+    /// Cycles until the last warp ended.
     pub cycles: u64,
-    /// Instructions of warps.
+    /// Warp instructions issued.
     pub issued: u64,
-    /// Cycles in which a partition issued nothing, all four together.
+    /// Cycles in which a partition issued nothing, summed over the four.
     pub lost: Lost,
     /// By instruction of the code.
     pub instructions: Vec<Spent>,

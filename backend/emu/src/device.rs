@@ -20,7 +20,7 @@ pub struct Device {
     pub function_words: Vec<u64>,
     /// Textures and surfaces, by the number in their handles.
     pub textures: Vec<Texture>,
-    /// The numbers of those that are bound to variables, by name.
+    /// The indices of the objects that are bound to variables, by name.
     pub bound: Vec<(String, usize)>,
     /// What was printed, by call.
     pub output: Vec<String>,
@@ -124,7 +124,7 @@ impl Device {
         self.bound.push((name.to_owned(), index));
     }
 
-    /// The handle of a texture, a sampler or a surface that is a variable.
+    /// The handle of a texture, sampler or surface variable.
     pub fn bound_handle(&self, name: &str) -> Option<u64> {
         let (_, index) = self.bound.iter().find(|(known, _)| known == name)?;
         Some(crate::texture::handle(*index))

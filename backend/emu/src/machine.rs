@@ -145,7 +145,7 @@ impl Kernel {
     }
 }
 
-/// What the driver writes for textures, samplers and surfaces that are variables.
+/// The words that the driver writes for texture, sampler and surface variables.
 fn bound_handles(env: &Env, words: &layout::HandleWords, sm: Sm, device: &Device) -> Vec<(u32, u64)> {
     let target = Target::of(ptx_isa::Sm::new(sm.0.into()));
     let shifts = target.is_some_and(|target| !target.uniform_handles);
@@ -180,7 +180,7 @@ pub fn run_covering(
     run_watched(kernel, launch, device, covered, &mut None)
 }
 
-/// Runs a kernel and writes down what its warps do.
+/// Runs a kernel and records a trace of its warps.
 ///
 /// # Errors
 /// As [`run`].
@@ -357,7 +357,7 @@ struct Block<'a> {
     ctaid: [u32; 3],
     /// Of every block of the cluster.
     shared: Vec<Vec<u8>>,
-    /// Words that the system reserves, and tensor memory, of every block.
+    /// The reserved words of shared memory and the tensor memory of every block.
     reserved: Vec<Vec<u8>>,
     tensor: Vec<TensorMemory>,
     warps: Vec<Warp>,
@@ -366,7 +366,7 @@ struct Block<'a> {
     transfers: Transfers<bulk::Reduction>,
     /// Instructions that acted in some thread.
     covered: Vec<bool>,
-    /// Writes down what the warps do, where somebody wants to know.
+    /// Records the trace, if one was asked for.
     recorder: Option<Box<record::Recorder>>,
 }
 
@@ -380,7 +380,10 @@ impl<'a> Block<'a> {
             device,
             ctaid: ctaids[0],
             shared: vec![vec![UNWRITTEN; bytes]; ctaids.len()],
-            reserved: (0..ctaids.len()).map(tensor::reserved_words).collect(),
+            reserved: match machine.uses_tensor() {
+                true => (0..ctaids.len()).map(tensor::reserved_words).collect(),
+                false => Vec::new(),
+            },
             tensor: vec![TensorMemory::default(); if machine.uses_tensor() { ctaids.len() } else { 0 }],
             warps: warps(),
             barriers: Default::default(),

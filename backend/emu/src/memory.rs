@@ -161,7 +161,7 @@ pub struct View<'a> {
     pub shared: &'a mut [Vec<u8>],
     /// The bytes of `shared` that hold something; empty: all.
     pub shared_written: &'a mut [Vec<bool>],
-    /// Words of shared memory that the system reserves, of every block, and where they start; empty where none are used.
+    /// The reserved words of every block's shared memory, and their address; empty if none are used.
     pub reserved: &'a mut [Vec<u8>],
     pub reserved_base: u64,
     /// The own block's rank.

@@ -191,9 +191,9 @@ struct Block<'a> {
     races: &'a mut race::Races,
     cluster: cluster::Cluster,
     transfers: Transfers<bulk::Reduction<'a>>,
-    /// Tensor memory of every block, where one has taken some.
+    /// The tensor memory of every block, once one has allocated some.
     tensor: Vec<TensorMemory>,
-    /// Units that blocks have taken for the others of their pairs, by rank, the oldest first.
+    /// For each rank, the units that the other block of the pair has allocated for it, oldest first.
     tensor_given: Vec<(usize, u32)>,
     /// Instructions so far, which stand for time.
     clock: u64,

@@ -29,7 +29,7 @@ impl Metadata<'_> {
         self.register[(held + lane) % WARP] >> shift & 0xf
     }
 
-    /// Whether the places of each group are named in ascending order.
+    /// Whether the metadata of each group is in ascending order.
     pub fn is_ordered(&self, product: &Product) -> bool {
         (0..product.rows).all(|row| self.places(product, row).is_sorted_by_key(|(_, column)| column))
     }

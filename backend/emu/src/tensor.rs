@@ -1,9 +1,8 @@
-//! Tensor memory: 128 lanes of 512 columns of 32 bits, which blocks take columns of; how the registers of a warp lie in it, and
-//! products that accumulate in it.
+//! Tensor memory: its allocation, the layouts of warps' registers in it, and the products that accumulate in it.
 //!
-//! An address has the lane in its upper half and the column in its lower one. Source: the PTX manual's chapter on
-//! `tcgen05`. What it shows in figures alone (where rows of 64 lie, factors of blocks) is our reading of them for both
-//! executions.
+//! It has 128 lanes of 512 columns of 32 bits, which blocks allocate by columns. An address has the lane in its upper
+//! half and the column in its lower half. The source is the PTX manual's chapter on `tcgen05`. Where the manual has
+//! only figures (the layout of 64 rows, scale factors), both executions share our reading of them.
 
 use crate::float::{F16, F32};
 use crate::launch::{FaultKind, WARP};
@@ -14,12 +13,12 @@ use crate::warpgroup::Layout;
 
 const LANES: usize = 128;
 const COLUMNS: usize = 512;
-/// Lanes that a warp reaches.
+/// The number of lanes that a warp can access.
 const QUARTER: usize = 32;
-/// Columns that are taken together, and how many of these there are.
+/// The columns of an allocation unit, and the number of units.
 pub(crate) const UNIT: u32 = 32;
 const UNITS: u32 = COLUMNS as u32 / UNIT;
-/// Bytes that a product reads of each row.
+/// The bytes of each row that a product reads.
 const DEPTH_BYTES: usize = 32;
 
 type Result<T> = std::result::Result<T, FaultKind>;
@@ -37,7 +36,7 @@ fn malformed<T>(what: impl Into<String>) -> Result<T> {
 pub(crate) struct TensorMemory {
     /// By lane, then by column.
     words: Vec<u32>,
-    /// Units that are taken.
+    /// A bit for each allocated unit.
     taken: u32,
 }
 
@@ -47,14 +46,14 @@ impl Default for TensorMemory {
     }
 }
 
-/// So many units from one on.
+/// The mask of a number of units from the first on.
 fn units(first: u32, count: u32) -> u32 {
     (((1u64 << count.min(UNITS)) - 1) << first) as u32
 }
 
 impl TensorMemory {
-    /// Takes so many units, a power of two, of one block or the same of several, and gives the first; `None` while there are
-    /// not as many.
+    /// Allocates a number of units, a power of two, in one block or at the same place in several; returns the first
+    /// unit. `None` if too few are free.
     pub(crate) fn take(blocks: &mut [TensorMemory], count: u32) -> Result<Option<u32>> {
         if !count.is_power_of_two() || count > UNITS {
             return malformed(format!("{count} units of tensor memory"));
@@ -66,7 +65,7 @@ impl TensorMemory {
         Ok(first)
     }
 
-    /// Gives units back.
+    /// Frees units.
     pub(crate) fn give(&mut self, first: u32, count: u32) -> Result<()> {
         let given = units(first, count);
         if first + count > UNITS || self.taken & given != given {
@@ -76,7 +75,7 @@ impl TensorMemory {
         Ok(())
     }
 
-    /// Keeps the units of a mask.
+    /// Frees the units outside a mask.
     pub(crate) fn keep(&mut self, mask: u32) {
         self.taken &= mask;
     }
@@ -104,18 +103,18 @@ fn split(address: u32) -> (usize, usize) {
     ((address >> 16) as usize, (address & 0xffff) as usize)
 }
 
-/// Lanes and bits that a warp moves at a time.
+/// The lanes and bits that a warp moves at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shape {
     L32B32,
     L16B64,
     L16B128,
     L16B256,
-    /// The halves of the warp have columns of their own.
+    /// The halves of the warp access different columns.
     L16B32,
 }
 
-/// What a warp loads or stores.
+/// The shape of a warp's load or store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Access {
     pub(crate) shape: Shape,
@@ -125,7 +124,8 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// The lane and the column of a thread's register, counted from the address; of a packed one the first of two columns.
+    /// The lane and the column of a thread's register, relative to the address. A packed register has two columns, of
+    /// which this is the first.
     fn place(self, thread: usize, register: usize) -> (usize, usize) {
         let (lane, column) = match self.shape {
             Shape::L32B32 => (thread, register),
@@ -139,7 +139,7 @@ impl Access {
         (lane, if self.packed { 2 * column } else { column })
     }
 
-    /// Where the access of a warp starts.
+    /// The address at which the access of a warp starts.
     fn start(self, warp: usize, address: u32) -> Result<(usize, usize)> {
         let (lane, column) = split(address);
         let own = warp % 4 * QUARTER;
@@ -149,7 +149,7 @@ impl Access {
         malformed(format!("warp {warp} accesses lane {lane} of tensor memory"))
     }
 
-    /// What the threads of a mask load; zero in the others.
+    /// The words that the threads of a mask load; zero in other threads.
     pub(crate) fn load(
         self,
         memory: &TensorMemory,
@@ -199,19 +199,19 @@ impl Access {
     }
 }
 
-/// What a statistic compares.
+/// The type of the values that a statistic compares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Compared {
     Unsigned,
     Signed,
-    /// Floats, or their magnitudes; of NaNs and numbers perhaps the NaN.
+    /// Floats, or their magnitudes; a NaN may win over numbers.
     Floats {
         magnitudes: bool,
         nan: bool,
     },
 }
 
-/// The least or the greatest of the words that each thread has.
+/// The minimum or maximum of the words that each thread has.
 pub(crate) fn extremum(loaded: &Fragment, compared: Compared, greatest: bool) -> [u32; WARP] {
     std::array::from_fn(|thread| {
         let words = loaded.iter().map(|values| values[thread]);
@@ -235,7 +235,7 @@ pub(crate) fn extremum(loaded: &Fragment, compared: Compared, greatest: bool) ->
     })
 }
 
-/// Rows that a copy brings from shared memory.
+/// The rows that a copy moves from shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rows {
     /// Of 32 bytes, one for each lane.
@@ -259,7 +259,7 @@ impl Rows {
         }
     }
 
-    /// Copies; `read` gives numbers of shared memory by address and size.
+    /// Copies. `read` reads shared memory at an address, with a size.
     pub(crate) fn copy(
         self,
         memory: &mut TensorMemory,
@@ -281,7 +281,7 @@ impl Rows {
     }
 }
 
-/// What products multiply, as their instructions tell.
+/// The kind of a product, from its instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Floats of 16 bits or more.
@@ -289,9 +289,9 @@ pub(crate) enum Kind {
     Integer,
     /// Floats of at most eight bits.
     Quarter,
-    /// The same with factors for blocks.
+    /// The same with scale factors.
     QuarterScaled,
-    /// Floats of four bits with factors for blocks, two or `fine` four in each row.
+    /// Floats of four bits with scale factors: two in each row, or four with `fine`.
     NibbleScaled {
         fine: bool,
     },
@@ -308,18 +308,18 @@ pub(crate) enum Factor {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Product {
     pub(crate) kind: Kind,
-    /// Where the sum is.
+    /// The address of the accumulator.
     pub(crate) sum: u32,
     pub(crate) a: Factor,
     pub(crate) b: u64,
-    /// Types, extents and layouts.
+    /// The instruction descriptor: types, shape and layouts.
     pub(crate) description: u32,
-    /// Lanes that are not written.
+    /// The lanes that are not written.
     pub(crate) without: [u32; 8],
     pub(crate) adds: bool,
-    /// What is added is divided by two to this power.
+    /// The accumulator is divided by two to this power before the addition.
     pub(crate) scale: u32,
-    /// Where the factors for blocks are.
+    /// The addresses of the scale factors.
     pub(crate) factors: [u32; 2],
     /// The second factor is kept rather than the first.
     pub(crate) weights: bool,
@@ -345,7 +345,7 @@ impl Stored {
         Stored { element: Element::Nibble(format), bits, padded }
     }
 
-    /// The number that the bits of an element of shared memory are.
+    /// Decodes an element of shared memory.
     fn read(
         self,
         layout: Layout,
@@ -370,7 +370,7 @@ impl Stored {
         Ok((high << 8 | low) >> (bit % 8) & ((1 << self.bits) - 1))
     }
 
-    /// The same of a lane of tensor memory.
+    /// Decodes an element of a lane of tensor memory.
     fn load(self, memory: &TensorMemory, lane: usize, column: usize, k: usize) -> Result<u64> {
         if self.padded {
             return unsupported("factors of less than eight bits that are not in shared memory");
@@ -381,7 +381,7 @@ impl Stored {
     }
 }
 
-/// What a description says.
+/// A decoded instruction descriptor.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Described {
     /// Of each block.
@@ -391,16 +391,16 @@ struct Described {
     factors: [Stored; 2],
     negated: [bool; 2],
     transposed: [bool; 2],
-    /// The sum has halves.
+    /// The accumulator is `.f16`.
     half: bool,
     saturates: bool,
-    /// Factors of blocks: how many in a row, the first byte of each side, and whether they are powers of two.
+    /// Scale factors: how many in a row, the first byte of each side, and whether they are powers of two.
     blocks: usize,
     bytes: [usize; 2],
     powers: bool,
 }
 
-/// Where the sum of a block lies.
+/// The layout of a block's accumulator.
 struct Sum<'a> {
     what: &'a Described,
     without: &'a [u32],
@@ -410,8 +410,8 @@ struct Sum<'a> {
 }
 
 impl Sum<'_> {
-    /// The lane and the column of an element; `None` for those that are not written. Of 64 rows each quarter of the lanes has
-    /// 16, or where a pair of blocks has as many each, each half of the lanes has half of the columns.
+    /// The lane and the column of an element; `None` for those that are not written. With 64 rows, each quarter of the
+    /// lanes has 16 rows. With 64 rows in each block of a pair, each half of the lanes has half of the columns.
     fn place(&self, row: usize, column: usize) -> Option<(usize, usize)> {
         let half = self.what.columns / 2;
         let (lane, column) = match (self.what.rows, self.pair) {
@@ -488,8 +488,8 @@ impl Product {
         })
     }
 
-    /// Computes the product in the memories of the block, or of both. `read` gives numbers of a block's shared memory by
-    /// address and size.
+    /// Computes the product in the memory of one block or of a pair. `read` reads a block's shared memory at an
+    /// address, with a size.
     pub(crate) fn compute(
         &self,
         memories: &mut [TensorMemory],
@@ -518,7 +518,7 @@ impl Product {
         Ok(())
     }
 
-    /// The numbers that the rows of a block have.
+    /// The row numbers of a block.
     fn first_factor(
         &self,
         what: &Described,
@@ -592,8 +592,8 @@ impl Product {
         Ok(())
     }
 
-    /// The factor of a block of a row or a column: 32 of them are in the lanes of a column, four blocks in its bytes. All
-    /// quarters of the lanes have the same.
+    /// The scale factor of a block of a row or a column. A column of tensor memory has those of 32 rows in its lanes,
+    /// and of four blocks in its bytes. All quarters of the lanes have the same.
     fn block_factor(
         &self,
         memory: &TensorMemory,
@@ -627,7 +627,7 @@ mod tests {
         assert_eq!(TensorMemory::take(&mut blocks, 8), Ok(Some(0)));
     }
 
-    /// Every shape has each word of its lanes once.
+    /// Every shape covers each word of its lanes once.
     #[test]
     fn registers_lie_apart() {
         let shapes = [(Shape::L32B32, 4), (Shape::L16B64, 4), (Shape::L16B128, 4), (Shape::L16B256, 8)];

@@ -57,11 +57,11 @@ pub fn handle(index: usize) -> u64 {
     FIRST + index as u64
 }
 
-/// Where a sampler's number is in a word with that of a texture, and its bits.
+/// The position of a sampler's index in a word that it shares with a texture's, and its bits.
 pub(crate) const SAMPLER_SHIFT: u32 = 20;
 const SAMPLER: u64 = 0x7ff;
 
-/// The bits of a handle that tell what it is of.
+/// The bits of a handle that say whether it is of a texture, a sampler or a surface.
 pub(crate) fn kind(ty: ScalarType) -> u64 {
     match ty {
         ScalarType::TexRef => 1 << 61,
@@ -78,7 +78,7 @@ pub(crate) fn find(textures: &[Texture], handle: u64) -> Result<&Texture, FaultK
     found.ok_or_else(|| FaultKind::Malformed(format!("{handle:#x} is no handle of a texture or a surface")))
 }
 
-/// The object of a handle, sampled as that of another, or as one says that stands in the handle's upper bits.
+/// The texture of a handle, with the sampler of another handle or of the index in the handle's upper bits.
 pub(crate) fn find_sampled(
     textures: &[Texture],
     handle: u64,
@@ -92,16 +92,16 @@ pub(crate) fn find_sampled(
     Ok(Texture { linear, normalized, border, ..object })
 }
 
-/// What is done beside reading a place.
+/// Options of a texture read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Extras {
-    /// Elements from the place.
+    /// An offset in elements.
     pub(crate) offsets: [i32; 3],
-    /// Bits of a float. Elements become whether it is less than theirs, or the same.
+    /// The bits of a float to compare with. An element becomes one if the float is less than or equal to it, else zero.
     pub(crate) compared: Option<u32>,
 }
 
-/// The face of a cube in a direction, and the place on it, from minus one to one.
+/// The face of a cube in a direction, and the coordinates on it, from minus one to one.
 fn face([x, y, z]: [f64; 3]) -> (u32, f64, f64) {
     let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
     let (face, s, t, m) = match () {
@@ -260,7 +260,7 @@ impl Texture {
         Ok(result)
     }
 
-    /// A channel as a number, or whether what it is compared with is not more.
+    /// A channel as a number, or the result of its depth comparison.
     fn compared(&self, raw: u64, extras: &Extras) -> f64 {
         let number = self.to_f64(raw);
         match extras.compared {

@@ -1,15 +1,15 @@
-//! What the warps of a launch did, in their order: the instructions that they issued, the memory that these touched, and
-//! which waits ended by which arrivals. The [clock](crate::clock) replays it.
+//! The trace of a launch: for each warp the instructions that it issued in order, the memory that they accessed, and
+//! the arrivals that ended each wait. The [clock](crate::clock) replays it.
 
-/// A launch. All memory that a trace takes is in proportion to the instructions issued.
+/// The trace of a launch. Its size is proportional to the number of instructions issued.
 #[derive(Debug, Default)]
 pub struct Trace {
-    /// By cluster, block and warp.
+    /// Indexed by cluster, block and warp.
     pub(crate) clusters: Vec<Vec<Vec<Vec<Issued>>>>,
     pub(crate) details: Vec<Detail>,
-    /// The lines of global memory that accesses touched.
+    /// The lines of global memory that were accessed.
     pub(crate) lines: Vec<Line>,
-    /// By event: how many arrivals it takes.
+    /// The number of arrivals that each event takes.
     pub(crate) events: Vec<u32>,
 }
 
@@ -17,17 +17,17 @@ pub struct Trace {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Issued {
     pub(crate) at: u32,
-    /// A range of the details.
+    /// The range of its details.
     pub(crate) first: u32,
     pub(crate) count: u16,
-    /// The guard held in some thread.
+    /// Whether the guard was true in some thread.
     pub(crate) acts: bool,
 }
 
 /// The number of an event, such as the end of a phase of a barrier.
 pub(crate) type EventId = u32;
 
-/// 128 bytes of global memory and which 32-byte sectors of them were touched.
+/// A line of 128 bytes of global memory, and which of its 32-byte sectors were accessed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
     pub(crate) number: u64,
@@ -36,15 +36,15 @@ pub(crate) struct Line {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Detail {
-    /// Passes over shared memory.
+    /// An access to shared memory, and its passes.
     Shared { passes: u16 },
     /// A range of the lines.
     Global { first: u32, count: u16 },
-    /// A bulk copy of so many bytes out of shared memory.
+    /// A bulk copy of `bytes` from shared memory.
     Moves { bytes: u32 },
     /// An arrival.
     Arrives(EventId, Arrival),
-    /// The warp goes on after the event.
+    /// The warp waits for the event.
     Waits(EventId, Wait),
 }
 
@@ -52,13 +52,13 @@ pub(crate) enum Detail {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
     AtOnce,
-    /// When the copies that the warp has begun are over.
+    /// After the copies that the warp has begun are complete.
     AfterCopies,
-    /// When a bulk copy of so many bytes is over.
+    /// After a bulk copy of this many bytes is complete.
     Transfer(u32),
 }
 
-/// What a warp waits at.
+/// What a warp waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wait {
     Block,

@@ -63,7 +63,7 @@ impl<R: Copy> Transfer<R> {
         Transfer { pieces: vec![Piece { from, to, size }], reduces: None, done }
     }
 
-    /// Of each 16 bytes those that have a bit.
+    /// Only the bytes of each 16 whose bits are set.
     pub(crate) fn masked(mut self, mask: u16) -> Transfer<R> {
         let byte = |piece: &Piece, i: u32| Piece {
             from: match &piece.from {
@@ -177,7 +177,7 @@ impl<R: Copy> Transfers<R> {
         self.under_way.len()
     }
 
-    /// Whom the transfers after the first so many tell, and their bytes.
+    /// What completes each transfer from number `first` on, and its bytes.
     pub(crate) fn since(&self, first: usize) -> Vec<(Done, u32)> {
         let new = self.under_way.get(first..).unwrap_or_default();
         new.iter().map(|t| (t.done, t.pieces.iter().map(|piece| piece.size).sum())).collect()

@@ -33,7 +33,7 @@ impl Layout {
         Ok(Layout { start: field(0), leading: field(16), stride: field(32), width })
     }
 
-    /// Of a product in tensor memory: there are more ways to swizzle, in other numbers.
+    /// The descriptor of a product in tensor memory, which has more swizzle modes, with other numbers.
     pub(crate) fn of_tensor(descriptor: u64) -> Result<Layout, FaultKind> {
         let mode = match descriptor >> 61 {
             0 => 0,
@@ -104,8 +104,8 @@ impl Product {
         self.columns / if self.sum == Sum::F16 { 4 } else { 2 }
     }
 
-    /// The rows of one of the four warps. `metadata` tells which elements of the first factor are there, if not all are;
-    /// `start` is what is added to; `read` gives numbers of shared memory by address and size.
+    /// Computes the rows of one of the four warps. `metadata` is that of a sparse first factor, `start` is the
+    /// accumulator, and `read` reads shared memory at an address, with a size.
     pub(crate) fn quarter(
         &self,
         warp: usize,
@@ -129,7 +129,7 @@ impl Product {
         };
         let (flip_a, flip_b) = (sign(0, self.a), sign(1, self.b));
         let tile = Tile { rows: ROWS, depth: self.depth, a: self.a, b: self.b, sum: self.sum };
-        // Of each row the elements that are there.
+        // The stored elements of each row.
         let kept = if metadata.is_some() { self.depth / 2 } else { self.depth };
         let mut a = Vec::new();
         for (row, k) in (0..ROWS).flat_map(|row| (0..kept).map(move |k| (row, k))) {
@@ -144,7 +144,7 @@ impl Product {
         for (column, k) in (0..self.columns).flat_map(|column| (0..self.depth).map(move |k| (column, k))) {
             b.push(load(layout, 1, column, k)? ^ flip_b);
         }
-        // Which element of a column each of them meets.
+        // The element of a column that each of them is multiplied by.
         let meets: Vec<Vec<(usize, usize)>> = (0..ROWS)
             .map(|row| match &metadata {
                 Some(metadata) => metadata.places(&tile, row).collect(),

@@ -96,7 +96,7 @@ impl Inst {
 
     /// Sources may be read after issue: overwriting one needs a read scoreboard.
     pub fn reads_late(&self, sm: Sm) -> bool {
-        // A load from tensor memory has its address when it issues, and no way to tell of it.
+        // A load from tensor memory reads its address at issue, and cannot set a scoreboard for it.
         if self.is_fixed_to_uniform(sm) || self.form().mnemonic == "LDTM" {
             return false;
         }

@@ -399,13 +399,13 @@ pub enum Count {
     By2(Field, &'static [u8], Field, &'static [u8]),
     /// By the sum of several fields' counts; a field that the form lacks counts nothing.
     Sum(&'static [(Field, &'static [u8])]),
-    /// So many more than another count.
+    /// A number more than another count.
     Plus(u8, &'static Count),
     /// Another count, where a flag is set at most so many.
     AtMost(Field, u8, &'static Count),
-    /// Of two counts the first or, where a flag is set, half of both, rounded up, at most two.
+    /// The first of two counts; if a flag is set, half of their sum, rounded up, at most two.
     First(Field, &'static Count, &'static Count),
-    /// What that leaves of both.
+    /// The rest of the sum of the two counts.
     Second(Field, &'static Count, &'static Count),
 }
 

@@ -1,9 +1,11 @@
-//! How fast a multiprocessor issues and answers: what a model of its time needs.
+//! Throughput and latency figures of a multiprocessor, for a model of execution time.
 //!
-//! `latency/rates.csv` says which pipes a kind of instruction keeps busy, and for how many clocks; `latency/sm.csv` has the
-//! other figures of a multiprocessor. Both have a column per generation and name their sources: the white papers and
-//! guides of NVIDIA, Jia et al. (2018, 2019), Luo et al. (2025), Huerta et al. (MICRO 2025), and public measurements of
-//! single boards. None of it decides whether code is correct; distances that code must keep are in [`crate::latency`].
+//! `latency/rates.csv` says which pipes each kind of instruction uses, and for how many cycles; `latency/sm.csv` has
+//! the other figures of a multiprocessor. Both have a column per generation. The sources are NVIDIA's white papers and
+//! guides, Jia et al. (2018, 2019), Luo et al. (2025), Huerta et al. (MICRO 2025), and public measurements of single
+//! boards.
+//!
+//! The correctness of code never depends on these figures. The distances that code must keep are in [`crate::latency`].
 
 use crate::class::Class;
 use crate::expand::{form, forms};
@@ -29,7 +31,7 @@ macro_rules! named {
 }
 
 named! {
-    /// A unit that executes one instruction at a time for some clocks.
+    /// A unit that executes one instruction at a time, for some cycles each.
     Pipe {
         Fma "fma", Heavy "heavy", Alu "alu", Shift "shift", Half "half", Fp64 "fp64", Xu "xu", Uniform "udp",
         Constant "constant", Tensor "tensor", SharedFp64 "sm.fp64", System "sm.system",
@@ -37,41 +39,42 @@ named! {
 }
 
 impl Pipe {
-    /// The four partitions of a multiprocessor share the unit.
+    /// Whether the four partitions of a multiprocessor share the unit.
     pub fn is_shared(self) -> bool {
         matches!(self, Pipe::SharedFp64 | Pipe::System)
     }
 }
 
 named! {
-    /// A figure of a multiprocessor, in clocks where nothing else is said.
+    /// A figure of a multiprocessor, in cycles unless stated otherwise.
     Figure {
-        /// Memory instructions that a partition takes before one has been passed on.
+        /// The number of memory instructions that a partition's queue holds.
         Queue "queue",
-        /// Between two addresses that a partition computes: at least, and for each register of the address.
+        /// Between two address computations of a partition: the minimum, and the time for each register of the address.
         Address "address",
         AddressRegister "address_register",
-        /// Between two requests that the partitions pass on.
+        /// Between two requests of the partitions to the memory pipeline.
         Request "request",
-        /// From a request until the sources of a load or a store have been read, and more for each word beyond the first.
+        /// From a request until the sources of a load or a store have been read; and the time for each word after the
+        /// first.
         LoadRelease "load_release",
         StoreRelease "store_release",
         ReleaseWord "release_word",
-        /// Until a load has its result from shared memory, the caches and memory.
+        /// Latency of loads from shared memory, the caches and memory.
         Shared "shared",
         L1 "l1",
         L2 "l2",
         Dram "dram",
-        /// Bytes per clock.
+        /// Bytes per cycle.
         SharedBytes "shared_bytes",
         L1Bytes "l1_bytes",
         L2Bytes "l2_bytes",
         DramBytes "dram_bytes",
-        /// The first-level cache and shared memory together.
+        /// The size of the first-level cache and shared memory together, in KB.
         L1Kilobytes "l1_kilobytes",
-        /// For each further pass over shared memory.
+        /// The cost of each further pass over shared memory.
         Conflict "conflict",
-        /// Until a result is there that comes from neither memory nor a pipe of known length.
+        /// Latency of results of variable latency that do not come from memory.
         Double "double",
         Special "special",
         System "system",
@@ -82,13 +85,13 @@ named! {
         ReduceQuickly "reduce_quickly",
         Match "match",
         Texture "texture",
-        /// Until an operand in a constant bank is there that was never used before.
+        /// The first access to a constant bank line.
         ConstantMiss "constant_miss",
-        /// From the last arrival at a block's barrier until its warps go on, and more for each warp.
+        /// From the last arrival at a block's barrier until its warps continue; and the time for each warp.
         Barrier "barrier",
         BarrierWarp "barrier_warp",
         ClusterBarrier "cluster_barrier",
-        /// Until an operation on a barrier object is seen.
+        /// Until an operation on a barrier object is visible.
         Object "object",
         FenceBlock "fence_block",
         FenceDevice "fence_device",
@@ -96,12 +99,12 @@ named! {
         /// After a branch to an address in a register.
         Indirect "indirect",
         CopyRelease "copy_release",
-        /// From the start of a bulk copy until its first byte is there.
+        /// From the start of a bulk copy until its first byte arrives.
         Transfer "transfer",
         /// A stall count of zero.
         Pause "pause",
-        /// For which 2,048 multiply-adds keep the tensor pipe busy: sums of halves and of singles, `.tf32`, bytes, floats
-        /// of a byte, four and one bits, doubles; products of warp groups.
+        /// Cycles for which 2,048 multiply-adds keep the tensor pipe busy: with accumulators of `.f16` and of `.f32`,
+        /// `.tf32`, 8-bit integers, 8-bit floats, 4-bit and 1-bit integers, `.f64`; and products of warp groups.
         HalfProduct "half_product",
         Product "product",
         SingleProduct "single_product",
@@ -114,23 +117,23 @@ named! {
     }
 }
 
-/// The clocks that [`Figure::Product`] and its kin count for.
+/// The multiply-adds that [`Figure::Product`] and its variants give the time for.
 const PRODUCT: u64 = 2048;
 
-/// What an instruction asks of the units.
+/// The pipes that an instruction uses, and its latency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rate {
-    /// Pipes, and the clocks for which each is busy.
+    /// Pipes, and the cycles for which each is busy.
     pub busy: [Option<(Pipe, u32)>; 2],
-    /// Until the result is there, where a scoreboard tells and memory does not decide.
+    /// The latency of a result that a scoreboard signals, unless it comes from memory.
     pub result: Option<u32>,
 }
 
-/// First generation of each column.
+/// The first SM of each column.
 const GENERATIONS: [u8; 7] = [75, 80, 86, 89, 90, 100, 120];
 
 struct Table {
-    /// By generation and form.
+    /// Indexed by generation and form.
     rates: [Vec<Rate>; GENERATIONS.len()],
     figures: [[u32; Figure::COUNT]; GENERATIONS.len()],
 }
@@ -159,7 +162,7 @@ fn figures() -> [[u32; Figure::COUNT]; GENERATIONS.len()] {
     figures
 }
 
-/// A row names forms, mnemonics and, after a colon, classes; the most exact name counts.
+/// The rate of a form. A row names forms, mnemonics and, after a colon, classes; the most specific name wins.
 fn form_rate(id: FormId, generation: usize, figures: &[u32; Figure::COUNT]) -> Rate {
     let form = form(id);
     let class = format!(":{:?}", form.class);
@@ -184,7 +187,8 @@ pub fn figure(sm: Sm, figure: Figure) -> u32 {
     TABLE.figures[column(sm)][figure as usize]
 }
 
-/// What an instruction asks of the units. Memory and barriers answer as their state is; for these the rate is empty.
+/// The rate of an instruction. It is empty for memory instructions and barriers, whose time depends on the state of the
+/// machine.
 pub fn rate(sm: Sm, inst: &Inst) -> Rate {
     if let Some((each, products)) = products(sm, inst) {
         let clocks = products * u64::from(each) / PRODUCT;
@@ -193,7 +197,7 @@ pub fn rate(sm: Sm, inst: &Inst) -> Rate {
     TABLE.rates[column(sm)].get(usize::from(inst.form.0)).copied().unwrap_or_default()
 }
 
-/// Of a product of matrices, the clocks for 2,048 multiply-adds and how many of these a warp's part has.
+/// For a matrix product: the figure for 2,048 multiply-adds, and how many multiply-adds a warp's part has.
 fn products(sm: Sm, inst: &Inst) -> Option<(u32, u64)> {
     use Figure::*;
     let name = inst.form().name;

@@ -44,7 +44,7 @@ pub(super) enum Referent {
     Kernel(usize),
     /// A function of the driver.
     Extern(u32),
-    /// A section of an object, by its number among those that others refer to.
+    /// A section of an object, by its index among the sections that are referred to.
     Section(usize),
 }
 
@@ -107,7 +107,8 @@ fn append_variable(
     Ok(())
 }
 
-/// The relocation for a whole address, or for one of its bytes, whose kinds follow that of the lowest.
+/// The relocation for a whole address or for one of its bytes. The kinds for the bytes are consecutive, lowest byte
+/// first.
 fn kind_of(v: &Variable, reloc: &InitReloc, [whole, lowest]: [u32; 2]) -> Result<u32, CodegenError> {
     match (reloc.size, reloc.byte) {
         (8, 0) => Ok(whole),

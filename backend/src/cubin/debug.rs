@@ -1,7 +1,7 @@
-//! What a text has for debuggers, `.section .debug_info` and others, passed through.
+//! Debug sections of the PTX text, such as `.section .debug_info`, passed through to the cubin.
 //!
-//! Whoever reads the text knows the bytes and what they name. Here names of code and variables become relocations, as in
-//! ptxas's files; in objects those of sections too, since the linker puts sections of one name together.
+//! The front end supplies the bytes and the names in them. Names of code and variables become relocations, as in
+//! ptxas's files. In objects, names of sections do too, since the linker concatenates sections of one name.
 
 use super::data::{Referent, Reloc};
 use super::numbers::{R_CUDA_32, R_CUDA_64, R_CUDA_G64};
@@ -23,7 +23,7 @@ pub struct DebugSection {
     pub references: Vec<Reference>,
 }
 
-/// A field that names something whose place is not known before the file is linked or loaded.
+/// A field whose value is not known before the file is linked or loaded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reference {
     pub at: u64,
@@ -32,16 +32,17 @@ pub struct Reference {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Referred {
-    /// Eight bytes: a place in the code of a kernel, or in an object of a function, by its position among those linked.
+    /// Eight bytes: an offset in the code of a kernel, or, in objects, of a function, which is given by its index among
+    /// those linked.
     Code { function: usize, offset: u64 },
     /// Eight bytes: a variable of the module.
     Variable(u32),
-    /// Four bytes: so many from the start of the section of this name.
+    /// Four bytes: an offset from the start of the section of this name.
     Section { name: String, offset: u32 },
 }
 
 impl DebugSection {
-    /// The bytes and relocations in an executable, where sections are what they are.
+    /// The bytes and relocations in an executable, where references between sections are resolved.
     pub(super) fn resolved(&self, variables: &[Variable]) -> (Vec<u8>, Vec<Reloc>) {
         let mut bytes = self.bytes.clone();
         for reference in &self.references {
@@ -79,13 +80,13 @@ impl DebugSection {
     }
 }
 
-/// Instructions among which one makes room for a function's frame, if it has one.
+/// Instructions that are searched for the one that allocates a function's frame.
 const PROLOGUE: usize = 64;
 /// The stack pointer.
 const R1: u64 = 1;
 
-/// Where the frame of a function begins to be there: the byte behind the instruction that lowers the stack pointer, and
-/// the frame's size. `None` too where the frame is moved down further.
+/// The offset of the byte after the instruction that lowers the stack pointer, and the frame's size. `None` if there is
+/// no such instruction, or if the code lowers the stack pointer further.
 pub(super) fn frame(sm: Sm, code: &[u128]) -> Option<(u32, u32)> {
     let changes = |word: &u128| {
         let inst = sass::decode(sm, *word)?;
@@ -100,7 +101,7 @@ pub(super) fn frame(sm: Sm, code: &[u128]) -> Option<(u32, u32)> {
         let Some(inst) = changes(word) else { continue };
         match lowered(&inst) {
             Some(bytes) if found.is_none() && bytes < 1 << 31 => found = Some((place * 16, bytes)),
-            // The way back.
+            // The epilogue.
             Some(_) => break,
             None if found.is_some() => return None,
             None => {}

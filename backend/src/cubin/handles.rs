@@ -1,5 +1,5 @@
-//! Textures, samplers and surfaces that are variables: symbols without a place, whose numbers the driver writes into the
-//! constant bank of each kernel.
+//! Texture, sampler and surface variables. They are symbols without an address; the driver writes their indices into
+//! the constant bank of each kernel.
 
 use super::data::{Referent, Reloc};
 use super::elf::{Binding, Image, Symbol, SymbolId, SymbolKind};
@@ -13,7 +13,7 @@ use crate::layout;
 use ptx_isa::ScalarType;
 
 impl Linker<'_> {
-    /// The words of a kernel: where each is in its constant bank, and the variable.
+    /// A kernel's words for handles: the offset in the constant bank, the variable, and its kind.
     fn handles(&self, f: &LinkFunction<'_>) -> Vec<(u32, u32, ScalarType)> {
         let variable = |(at, symbol)| match symbol {
             Name::Global(i) => Some((at, i, layout::opaque(self.env, symbol)?)),
@@ -22,12 +22,12 @@ impl Linker<'_> {
         f.code.attributes.handles.places().filter_map(variable).collect()
     }
 
-    /// What a kernel's variables of this sort are.
+    /// The kinds of the handles that a kernel uses.
     pub(super) fn handle_kinds(&self, f: &LinkFunction<'_>) -> Vec<ScalarType> {
         self.handles(f).into_iter().map(|(.., kind)| kind).collect()
     }
 
-    /// The relocations of each kernel's constant bank 0, with its section's name.
+    /// The relocations of each kernel's constant bank 0, with the name of its section.
     pub(super) fn handle_relocations(&self) -> Vec<(String, Vec<Reloc>)> {
         let sampler = match self.target.uniform_handles {
             true => R_CUDA_SAMP_HEADER_INDEX_0,
@@ -47,7 +47,7 @@ impl Linker<'_> {
         self.functions.iter().map(of_kernel).filter(|(_, relocs): &(_, Vec<_>)| !relocs.is_empty()).collect()
     }
 
-    /// Adds the symbols of those that kernels name, and notes their numbers.
+    /// Adds the symbols of the variables that kernels use, and records their symbol indices.
     pub(super) fn handle_symbols(&self, symbols: &mut Vec<Symbol>, variables: &mut [SymbolId]) {
         for (_, variable, kind) in self.functions.iter().flat_map(|f| self.handles(f)) {
             let id = &mut variables[variable as usize];

@@ -81,8 +81,8 @@ impl Records {
 /// Driver ABI that the cubins are written for: CUDA 13.0.
 pub(super) const API_VERSION: u16 = 0x82;
 
-/// The records of `.nv.compat`: which other hardware may take the code. The last would name hardware whose finaliser
-/// reads what this file has no section of.
+/// The records of `.nv.compat`, which say what other hardware may use the code. The last one concerns finalisers, which
+/// need sections that this file does not have.
 pub(super) fn compat(sm: ptx_isa::Sm) -> Vec<u8> {
     let accelerator = u8::from(sm.feature == ptx_isa::Feature::Arch);
     let mut out = vec![2, 9, accelerator, 0, 2, 2, 1, 0, 2, 5, 5, 0, 3, 7, 1, 1, 2, 3, 0, 0, 2, 6, 1, 0];

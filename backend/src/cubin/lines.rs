@@ -140,7 +140,8 @@ impl Lines {
         program.row(at, file, line, context.unwrap_or((0, 0)))
     }
 
-    /// The section with the PTX text. In objects its name tells it from those of others.
+    /// The section with the PTX text. In objects its name has a hash, so that it is distinct from that of other
+    /// objects.
     pub(super) fn text_name(&self, relocatable: bool) -> String {
         if !relocatable {
             return TEXT_SECTION.to_owned();

@@ -135,7 +135,7 @@ impl Linker<'_> {
                 }
             }
         }
-        // Sections that debug data name, and what stands in these for others.
+        // Sections that debug data refers to, and the relocations in debug sections.
         let mut named_sections: Vec<(&str, SectionId)> = Vec::new();
         let own = debug.map_or(&[][..], |debug| &debug.sections);
         for section in own {
@@ -725,7 +725,7 @@ enum Key {
     Parameters(usize),
     /// The frame description.
     Frames,
-    /// A section that debug data name.
+    /// A section that debug data refers to.
     Debug(usize),
 }
 

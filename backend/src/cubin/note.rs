@@ -53,15 +53,15 @@ const FRAME_COMMON: [u8; 40] = [
 ];
 const FRAME_COMMON_TAIL: [u8; 8] = [0x08, 0x81, 0x80, 0x80, 0x28, 0, 0, 0]; // same_value R1
 
-/// The code of a function to a debugger that unwinds.
+/// The code of a function, as unwinding needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Unwound {
     pub(super) code_bytes: u64,
-    /// From which byte on its frame is there, and how large it is.
+    /// The offset from which its frame exists, and the size of the frame.
     pub(super) frame: Option<(u32, u32)>,
 }
 
-/// `.debug_frame` for functions, and the offset of each one's address.
+/// `.debug_frame` for functions, and the offset of the address field of each.
 pub(super) fn debug_frame(functions: &[Unwound]) -> (Vec<u8>, Vec<u64>) {
     let (mut out, mut addresses) = (Vec::new(), Vec::new());
     for function in functions {
@@ -80,7 +80,7 @@ pub(super) fn debug_frame(functions: &[Unwound]) -> (Vec<u8>, Vec<u64>) {
     (out, addresses)
 }
 
-/// Where the caller's frame ends: at R1, and so many bytes above once a function has its own.
+/// The CFA rules: R1, and after the function has allocated its frame R1 plus the frame's size.
 fn rules(frame: Option<(u32, u32)>) -> Vec<u8> {
     // advance_loc4 4 twice, def_cfa R1 0.
     const NONE: [u8; 20] = [4, 4, 0, 0, 0, 4, 4, 0, 0, 0, 0x0c, 0x81, 0x80, 0x80, 0x28, 0, 0, 0, 0, 0];
@@ -90,7 +90,7 @@ fn rules(frame: Option<(u32, u32)>) -> Vec<u8> {
     out.extend((at / 4).to_le_bytes());
     out.extend([0x0c, 0x81, 0x80, 0x80, 0x28]);
     super::lines::unsigned(&mut out, bytes.into());
-    // Up to a multiple of four with operations that do nothing.
+    // Padded to a multiple of four with `DW_CFA_nop`.
     out.resize(out.len().next_multiple_of(4), 0);
     out
 }

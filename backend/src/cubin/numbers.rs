@@ -20,8 +20,8 @@ pub(super) const SHF_ALLOC: u64 = 2;
 pub(super) const SHF_EXEC: u64 = 4;
 pub(super) const SHF_INFO: u64 = 0x40;
 
-/// In `e_flags`: the file has machine code, and nothing from which other hardware of the family makes its own. Files with
-/// that too, which ptxas writes from sm_100 on, have 2 in its place.
+/// In `e_flags`: the file has machine code only. From sm_100 on ptxas writes 2, for files with sections from which
+/// other hardware of the family generates its own code.
 pub(super) const EF_CUDA_SASS: u32 = 4;
 
 /// `st_other` of an entry point.
@@ -46,7 +46,7 @@ pub(super) const R_CUDA_ABS32_HI_32: u32 = 57;
 pub(super) const R_CUDA_ABS16_32: u32 = 59;
 pub(super) const R_CUDA_CONST_FIELD21_38: u32 = 66;
 
-/// Relocations: the numbers of textures, samplers (in the upper bits of a word, and as a word) and surfaces.
+/// Relocations: the indices of textures, samplers (in the upper bits of a word, and as a whole word) and surfaces.
 pub(super) const R_CUDA_TEX_HEADER_INDEX: u32 = 6;
 pub(super) const R_CUDA_SAMP_HEADER_INDEX: u32 = 7;
 pub(super) const R_CUDA_SAMP_HEADER_INDEX_0: u32 = 101;

@@ -186,12 +186,13 @@ impl Linker<'_> {
     }
 }
 
-/// The code before a kernel that clears the reserved words in which columns of tensor memory are noted.
+/// Requests the driver's code that clears, before a kernel, the reserved words in which blocks record their columns.
 const TENSOR_FRAGMENT: u32 = 6;
 const TENSOR_FRAGMENT_OF_PAIR: u32 = 7;
-/// That products of sparse factors are among those in tensor memory.
+/// The kernel has sparse `tcgen05` products.
 const SPARSE_TENSOR_PRODUCTS: u16 = 0x40;
-/// What a block takes of the count that keeps others from starting, until it gives up taking columns.
+/// A block's share of the count that keeps other blocks from starting. It holds this until it gives up allocating
+/// columns.
 const BLOCKS_WITH_TENSOR_MEMORY: u8 = 0x80;
 
 /// For each indirect branch where it is, a word of flags, how many targets it has, and these. A record has room for 64 KB.

@@ -65,7 +65,7 @@ impl Linker<'_> {
                     Referent::Extern(i) => {
                         names.externs.iter().find(|(index, _)| *index == i).map_or(SymbolId(0), |(_, id)| *id)
                     }
-                    // Sections of executables are resolved.
+                    // In executables, references to sections are resolved.
                     Referent::Section(_) => SymbolId(0),
                 };
                 bytes.extend(r.at.to_le_bytes());

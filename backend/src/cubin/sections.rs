@@ -226,7 +226,7 @@ impl Linker<'_> {
         self.target.cubin.reserved_shared
     }
 
-    /// Words behind these in which columns of tensor memory are noted.
+    /// Further words, in which a block records its columns of tensor memory.
     pub(super) fn tensor_words_bytes(&self) -> u64 {
         const BYTES: u64 = 0x20;
         let takes = |f: &&LinkFunction<'_>| {

@@ -1,24 +1,24 @@
-//! Products of warp groups go on beside the code; nothing touches their registers before they are over.
+//! Warp group products run asynchronously. This pass ensures that no instruction conflicts with their registers before
+//! they complete.
 //!
-//! Before: a product may have any registers, in every block groups end where the input has their end, and waits are those
-//! of the input. Each product has an arrival before it.
-//! After: control leaves a block with all its groups ended. Where an instruction touches a register that a product still
-//! reads or writes, a wait stands before it that leaves no more groups than have begun since. Products that follow each
-//! other share an arrival.
+//! Before: products may use any registers. Group ends and waits are those of the input. An arrival precedes each
+//! product. After: every group is closed at the end of its block. A wait precedes each instruction that conflicts with
+//! a register of a product in flight; it leaves only groups that began after that product's. Consecutive products share
+//! an arrival.
 //!
-//! A program that keeps to the rules of `wgmma` gets no waits but its own, as long as the allocator gives no register of a
-//! product to another value. Either way the code is right.
+//! A program that obeys the rules of `wgmma` gets no further waits, unless the allocator gave a register of a product
+//! in flight to another value. The code is correct in either case.
 
 use crate::mach::{Block, Effect, MachInst};
 use sass::{Field, Inst, RegFile, RegUse, Role, Sm};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
-/// What the field of a product that may end a group says: it does, or not.
+/// Values of the field that says whether a product ends a group.
 pub(super) const GROUP: u64 = 0;
 pub(super) const NO_GROUP: u64 = 7;
 
-/// More groups than a wait can leave.
+/// A count above the most groups that a wait can leave in flight. Counts saturate here.
 const MANY: u8 = 9;
 
 fn is_product(inst: &Inst) -> bool {
@@ -29,7 +29,7 @@ fn is_arrival(inst: &Inst) -> bool {
     inst.form().name == "WARPGROUP.ARRIVE"
 }
 
-/// How many groups a wait leaves.
+/// The number of groups that a wait leaves in flight.
 fn wait(inst: &Inst) -> Option<u8> {
     (inst.form().name == "WARPGROUP.DEPBAR").then(|| inst.get(Field::Imm2).unwrap_or(0) as u8)
 }
@@ -38,7 +38,7 @@ fn ends_group(inst: &Inst) -> bool {
     is_product(inst) && inst.get(Field::Scoreboard) == Some(GROUP)
 }
 
-/// Ends a group with the last product, if one has begun that is in none.
+/// Ends a group with the last product, if that is in no group yet.
 pub(super) fn close(insts: &mut [MachInst]) -> bool {
     match insts.iter_mut().rev().find(|made| is_product(&made.inst)) {
         Some(last) if !ends_group(&last.inst) => {
@@ -49,7 +49,7 @@ pub(super) fn close(insts: &mut [MachInst]) -> bool {
     }
 }
 
-/// Makes the products of a function right.
+/// Closes groups, adds the missing waits, and removes redundant arrivals.
 pub(super) fn settle(sm: Sm, blocks: &mut [Block]) {
     if !blocks.iter().flat_map(|block| &block.insts).any(|made| is_product(&made.inst)) {
         return;
@@ -57,14 +57,14 @@ pub(super) fn settle(sm: Sm, blocks: &mut [Block]) {
     for block in blocks.iter_mut() {
         close(&mut block.insts);
     }
-    // Waits are only added, and what one is added for is over before it from then on.
+    // This terminates: waits are only added, and each one resolves the conflict that it was added for.
     while add_waits(sm, blocks) {}
     for block in blocks {
         share_arrivals(sm, &mut block.insts);
     }
 }
 
-/// The general registers of an instruction.
+/// The general registers that an instruction uses.
 fn general(sm: Sm, inst: &Inst) -> SmallVec<[RegUse; 4]> {
     let mut all = SmallVec::new();
     inst.uses(sm).filter(|of| of.file == RegFile::R && of.count > 0).for_each(|of| all.push(of));
@@ -76,13 +76,13 @@ fn overlap(a: &RegUse, b: &RegUse) -> bool {
     u16::from(a.index) < end(b) && u16::from(b.index) < end(a)
 }
 
-/// A product under way.
+/// A product in flight.
 #[derive(Clone, PartialEq, Eq)]
 struct Begun {
-    /// The block and the place there of the product.
+    /// The block of the product, and its index there.
     at: (usize, usize),
     used: SmallVec<[RegUse; 4]>,
-    /// The fewest groups that have ended since it began, its own included.
+    /// The minimum over all paths of the groups closed since it began, its own included.
     ended: u8,
 }
 
@@ -93,7 +93,7 @@ impl Begun {
             return true;
         }
         let sum = |of: &&RegUse| of.role == Role::Dst;
-        // What is added to in its place is added to in order.
+        // Products with the same accumulator registers accumulate in order.
         let (own, theirs) = (used.iter().find(sum), self.used.iter().find(sum));
         let goes_on = is_product(inst)
             && own.zip(theirs).is_some_and(|(a, b)| (a.index, a.count) == (b.index, b.count));
@@ -106,12 +106,12 @@ impl Begun {
     }
 }
 
-/// Products under way at a point, by their places.
+/// The products in flight at a point, sorted by position.
 #[derive(Clone, Default, PartialEq, Eq)]
 struct InFlight(Vec<Begun>);
 
 impl InFlight {
-    /// Passes an instruction.
+    /// Advances past an instruction.
     fn pass(&mut self, sm: Sm, inst: &Inst, at: (usize, usize)) {
         if let Some(left) = wait(inst) {
             self.0.retain(|begun| begun.ended <= left);
@@ -126,7 +126,7 @@ impl InFlight {
         }
     }
 
-    /// Adds what is under way on another path; tells whether that is news.
+    /// Merges the state of another path; returns whether this one changed.
     fn unite(&mut self, other: &InFlight) -> bool {
         let mut changed = false;
         for new in &other.0 {
@@ -145,7 +145,7 @@ impl InFlight {
     }
 }
 
-/// Adds waits where products that are under way hinder an instruction. False if there are none.
+/// Adds waits where an instruction conflicts with products in flight. Returns whether it added any.
 fn add_waits(sm: Sm, blocks: &mut [Block]) -> bool {
     let mut entry: Vec<InFlight> = vec![InFlight::default(); blocks.len()];
     let mut work: BTreeSet<usize> = (0..blocks.len()).collect();
@@ -167,7 +167,7 @@ fn add_waits(sm: Sm, blocks: &mut [Block]) -> bool {
             let used = general(sm, &inst.inst);
             let hinder = state.0.iter().filter(|begun| begun.hinders(&inst.inst, &used));
             if let Some(ended) = hinder.map(|begun| begun.ended).min() {
-                // Its group is open: that ends with the last product before this.
+                // Its group is open, so close it with the last product before this instruction.
                 if ended == 0 && close(&mut made) {
                     state.0.iter_mut().for_each(|begun| begun.ended = (begun.ended + 1).min(MANY));
                 }
@@ -188,15 +188,15 @@ fn add_waits(sm: Sm, blocks: &mut [Block]) -> bool {
     added
 }
 
-/// A wait that leaves so many groups.
+/// A wait that leaves the given number of groups in flight.
 fn wait_for(sm: Sm, left: u8) -> MachInst {
-    let form = sass::lookup(sm, "WARPGROUP.DEPBAR", "").expect("who has products can wait for them");
+    let form = sass::lookup(sm, "WARPGROUP.DEPBAR", "").expect("every SM with products has the wait");
     let mut inst = Inst::new(form);
     inst.set(Field::Imm2, left.into());
     MachInst { inst, src: None, target: None, link: None, effect: Effect::Fence { pinned: true } }
 }
 
-/// Removes arrivals before which no register of their product was written since the one before.
+/// Removes an arrival if no register of its product was written since the previous arrival.
 fn share_arrivals(sm: Sm, insts: &mut Vec<MachInst>) {
     let mut fresh: Option<Vec<RegUse>> = None;
     let mut dead = vec![false; insts.len()];

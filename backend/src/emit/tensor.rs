@@ -1,4 +1,4 @@
-//! Tensor memory, where a row is not enough.
+//! Emission of tensor memory operations that a row of the table does not describe completely.
 
 use super::Emitter;
 use crate::CodegenError;
@@ -10,7 +10,7 @@ use sass::Field;
 const FENCE: Effect = Effect::Fence { pinned: false };
 
 impl Emitter<'_> {
-    /// An access of which each half of the warp has columns of its own is one for each.
+    /// An access in which the halves of the warp use different columns takes two instructions.
     pub(super) fn tensor_halves(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         let (Op::TmemLoadHalves { offset, behind, .. } | Op::TmemStoreHalves { offset, behind, .. }) =
             inst.op
@@ -26,7 +26,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Not all products can scale the sum that they add to.
+    /// Not all products can scale their accumulator.
     pub(super) fn tensor_product(&mut self, inst: &Inst, scale: u8) -> Result<(), CodegenError> {
         let mut product = self.by_row(inst)?;
         if scale != 0 {

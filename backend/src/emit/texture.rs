@@ -40,7 +40,7 @@ impl Emitter<'_> {
                     _ => {
                         builder.text(Field::Lod, level.text());
                         builder.flag(Field::Compare, read == TexRead::FetchSample);
-                        // A level that there is not is the nearest that there is.
+                        // A level that does not exist is replaced by the nearest one that does.
                         builder.flag(Field::Mode2, level == TexLevel::Given);
                     }
                 }
@@ -135,7 +135,7 @@ fn channel(read: TexRead) -> Option<&'static str> {
     }
 }
 
-/// The channels of a store that converts them.
+/// The channels of a converting store.
 fn channels(size: MemSize) -> &'static str {
     match size {
         MemSize::B128 => "",

@@ -81,7 +81,7 @@ impl Emitter<'_> {
         self.push(bar, Some(inst.src), FENCE)
     }
 
-    /// A product of a warp group, in the registers of what is added. It ends no group.
+    /// A product of a warp group, with its result in the registers of the accumulator. It ends no group.
     pub(super) fn group_product(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         let pinned = Effect::Fence { pinned: true };
         let mut inst = inst.clone();
@@ -101,7 +101,7 @@ impl Emitter<'_> {
         self.push(product, Some(inst.src), pinned)
     }
 
-    /// Moves registers that follow each other.
+    /// Moves consecutive registers.
     fn move_run(&mut self, to: Reg, from: Reg, count: u8, at: SrcId) -> Result<(), CodegenError> {
         let mut order: Vec<u8> = (0..count).collect();
         if from.index < to.index {
@@ -114,7 +114,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A sum where its products left it, which is where the allocator wants it.
+    /// The accumulator of completed products. It needs no moves if the allocator kept it in their registers.
     pub(super) fn settled(&mut self, inst: &Inst, registers: u8) -> Result<(), CodegenError> {
         match (inst.dsts.first(), operand(inst, 0)?.kind) {
             (Some(Dst::Reg(to)), SrcKind::Reg(from)) => self.move_run(*to, from, registers, inst.src),
@@ -122,7 +122,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The last product of the block ends its group; where there is none, one that computes nothing.
+    /// Marks the last product of the block as the end of its group, or adds an empty product.
     pub(super) fn end_product_group(&mut self, inst: &Inst) -> Result<(), CodegenError> {
         if products::close(&mut self.out) {
             return Ok(());

@@ -57,12 +57,12 @@ pub fn forwards(sm: Sm, producer: &Inst, consumer: &Inst, read: &RegUse) -> bool
     sum && read.role == Role::C
 }
 
-/// How many of the latest groups of products of groups of warps an instruction does not wait for, if it waits for them.
+/// If an instruction waits for warp group products: the number of latest groups that it leaves in flight.
 pub fn group_wait(inst: &Inst) -> Option<u8> {
     (inst.form().name == "WARPGROUP.DEPBAR").then(|| inst.get(Field::Imm2).unwrap_or(0) as u8)
 }
 
-/// Whether the products of groups of warps that began before, this one included, are a group from now on.
+/// Whether an instruction closes the current group of warp group products, itself included.
 pub fn ends_product_group(inst: &Inst) -> bool {
     is_group_product(inst) && inst.get(Field::Scoreboard) == Some(0)
 }

@@ -56,7 +56,7 @@ fn fixed_latencies_need_their_cycles() {
     );
 }
 
-/// A wait for products of warp groups ends those of all groups but the latest ones.
+/// A wait for warp group products completes those of all groups but the latest ones.
 #[test]
 fn products_end_by_groups() {
     let found = |wait: &str, last: &str| {

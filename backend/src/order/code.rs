@@ -233,7 +233,8 @@ fn is_never(inst: &Inst) -> bool {
     inst.get(Field::Guard) == Some(PT) && inst.get(Field::GuardNot) == Some(1)
 }
 
-/// A wait for products of warp groups, which stands where their registers are wanted, whatever statement that is of.
+/// A wait for warp group products. Emission may place it before any instruction that needs their registers, so its
+/// position follows no statement.
 fn awaits_registers(inst: &Inst) -> bool {
     inst.form().name == "WARPGROUP.DEPBAR"
 }

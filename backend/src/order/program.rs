@@ -145,7 +145,7 @@ impl Statement {
             FormId::FenceProxy if instr.opcode.has(Mod::Alias) => {
                 return Some(Statement { what: What::Alias, reach: Reach::System, ..other });
             }
-            // An object lies in shared memory, and whoever makes one only writes it.
+            // A barrier object is in shared memory, and its initialisation only writes.
             FormId::MbarrierInit => {
                 return Some(Statement { what: What::Make, place: Place::Shared, ..other });
             }

@@ -162,7 +162,7 @@ struct Lowering<'a> {
     prologue: Vec<Inst>,
     /// Lists of targets so far.
     tables: u32,
-    /// What fences and waits of products of warp groups are for.
+    /// The warp group products that fences and waits affect.
     products: flight::Products,
     descriptor: Option<Src>,
     shared_base: Option<Value>,

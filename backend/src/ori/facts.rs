@@ -69,8 +69,8 @@ impl Facts {
     pub const FENCE: Facts = Facts { effect: Effect::Everything, ..Facts::PURE };
     /// That, done by the uniform datapath once for all threads that execute it together, whatever their guards.
     pub const UNIFORM_FENCE: Facts = Facts::FENCE.uniform().convergent();
-    /// Done by four warps, which read shared memory. All threads of a warp come together, so none of it is elsewhere
-    /// while it waits.
+    /// Executed by four warps, which read shared memory. All threads of a warp execute it together, so none of them
+    /// runs other code while it waits.
     pub const GROUP: Facts = Facts { pinned: true, ..Facts::FENCE.convergent() };
     /// Waits for other threads.
     pub const SYNC: Facts = Facts { waits: true, ..Facts::FENCE };

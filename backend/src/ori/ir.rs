@@ -140,14 +140,14 @@ pub struct Facts {
     pub relocatable: bool,
     /// Symbols whose address is read from its bank 4 slot ([`crate::layout::address_slot`]), each once.
     pub symbols: Vec<crate::input::Symbol>,
-    /// Where variables of the body are, from the start of the frame; `None` for those elsewhere.
+    /// Offsets of the body's variables from the start of the frame; `None` for variables outside the frame.
     pub locals: Vec<Option<u32>>,
     /// Statements with effects that control does not reach or whose guard does not hold, as far as one of their
     /// operations was removed for it.
     pub never: Vec<SrcId>,
 }
 
-/// What a function does with tensor memory, which the driver is told.
+/// A function's use of tensor memory, which the cubin tells the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TensorUse(pub u8);
 
@@ -155,10 +155,10 @@ impl TensorUse {
     /// Operations of one block, or of a pair.
     pub const ALONE: TensorUse = TensorUse(1);
     pub const PAIR: TensorUse = TensorUse(2);
-    /// It takes columns or gives them back, for one block or for a pair.
+    /// It allocates or frees columns, for one block or for a pair.
     pub const COLUMNS: TensorUse = TensorUse(4);
     pub const COLUMNS_OF_PAIR: TensorUse = TensorUse(8);
-    /// It has columns.
+    /// It accesses tensor memory.
     pub const MEMORY: TensorUse = TensorUse(16);
     /// Products of sparse factors.
     pub const SPARSE: TensorUse = TensorUse(32);

@@ -105,7 +105,7 @@ modifiers! {
     BulkType {
         U32 "", S32 ".S32", U64 ".U64", S64 ".S64", F16 ".F16.RN", F32 ".F32.RN", F64 ".F64.RN", Bf16 ".BF16.RN",
     }
-    /// What several devices have of an integer.
+    /// Integer types of a reduction over devices.
     ManyInt { B32 ".32", S32 ".S32", B64 ".64", S64 ".S64" }
     /// How their floats are combined: bytes and halves may be added as wider numbers.
     ManyOp { Add ".ADD", Min ".MIN", Max ".MAX", AddF32 ".F32ADD", AddWide ".HPADD" }
@@ -123,27 +123,28 @@ modifiers! {
     TensorMode { Tiled "", Im2col ".IM2COL", W ".W", W128 ".W128" }
     /// Shared, global or tensor memory.
     ViewOf { Shared ".S", Global ".G", Tensor ".T" }
-    /// The factors of a product in tensor memory: of 16 bits or more, integers, of a byte, and of half a byte.
+    /// Element types of a `tcgen05` product: floats of 16 bits or more, integers, floats of at most 8 bits, and of 4
+    /// bits.
     TensorKind { Half "", Integer ".I8", Quarter ".F8", Nibble ".F4" }
-    /// What becomes of the buffer that collects the first factor.
+    /// Use of the collector buffer of A.
     TensorCollect { Discard "", Keep ".A_KEEP", Last ".A_REUSE", Reuse ".A_REUSE.A_KEEP" }
-    /// Lanes and bits of a row that a warp moves at a time; the halves of a warp can have columns of their own.
+    /// Lanes and bits of a row that a warp moves at a time; the halves of a warp may use different columns.
     TensorLanes {
         L32B32 "", L16B64 ".16dp64bit", L16B128 ".16dp128bit", L16B256 ".16dp256bit", Lower ".16dp32bit_t0_t15",
         Upper ".16dp32bit_t16_t31",
     }
-    /// How often the row is repeated.
+    /// How often that is repeated.
     TensorCount { X1 "", X2 ".x2", X4 ".x4", X8 ".x8", X16 ".x16", X32 ".x32", X64 ".x64", X128 ".x128" }
-    /// Lanes and bits that a copy fills; the fewer there are, the more often they are written.
+    /// Lanes and bits of a copy; shapes with fewer lanes are replicated.
     TensorCopy {
         L128B256 "", L4B256 ".4dp256bit", L128B128 ".128dp128bit", L64Pairs02 ".2x64dp128bit_lw02_lw13",
         L64Pairs01 ".2x64dp128bit_lw01_lw23", L32 ".4x32dp128bit",
     }
-    /// Elements of a copy in shared memory, which become bytes.
+    /// Elements of a copy in shared memory, which are widened to bytes.
     TensorFormat { Bytes "", Nibbles ".U4x16P64", Sextets ".U6x16P32" }
     TensorStat { Max ".MAX", MaxAbs ".MAXABS", Min ".MIN", MinAbs ".MINABS" }
     TensorStatType { U32 "", S32 ".S32", F32 ".F32" }
-    /// Blocks that have a scale factor: the whole depth of a step, or more of them.
+    /// Granularity of scale factors: the default, or smaller blocks.
     TensorScales { Wide "", Fine ".4X" or ".BLOCK16" }
     /// Whether matrices of shared memory are moved as they are or transposed.
     MatrixLayout { Rows ".M88", Columns ".MT88" }
@@ -162,17 +163,17 @@ modifiers! {
     NibbleShape { M8n8k32 ".8832", M16n8k32 ".16832", M16n8k64 ".16864" }
     BitShape { M8n8k128 ".88128", M16n8k128 ".168128", M16n8k256 ".168256" }
     QuarterShape { M16n8k16 ".16816", M16n8k32 ".16832", M16n8k64 ".16864" }
-    /// Of doubles; targets with one shape alone do not name it.
+    /// Shapes of `.f64` products; targets with only one shape do not name it.
     DoubleShape { M8n8k4 "" or ".8x8x4", M16n8k4 ".16x8x4", M16n8k8 ".16x8x8", M16n8k16 ".16x8x16" }
-    /// Of nibbles, sparse.
+    /// Shapes of sparse products of 4-bit integers.
     SparseNibbleShape { M16n8k64 ".16864", M16n8k128 ".168128" }
-    /// Types of the result and of what it is added to, of four products in a warp.
+    /// Types of the result and of the accumulator of `mma.m8n8k4`.
     QuadTypes { Halves ".F16.F16", Mixed ".F32.F16", Singles ".F32.F32" }
-    /// Which two registers of the result a part of such products makes.
+    /// Steps of `mma.m8n8k4`; each computes two registers of the result.
     QuadStep { First ".STEP0", Second ".STEP1", Third ".STEP2", Fourth ".STEP3" }
-    /// Factors of blocks: powers of two, or floats of a byte.
+    /// Scale factors: powers of two, or 8-bit floats.
     ScaleFormat { E8 ".E8", Ue4m3 ".UE4M3" }
-    /// Blocks along the depth.
+    /// The number of blocks along K.
     ScaleBlocks { Two "", Four ".4X" }
     /// Integers that a packing conversion makes.
     PackType { U8 ".U8", S8 ".S8", U16 ".U16", S16 ".S16", U2 ".U2", S2 ".S2", U4 ".U4", S4 ".S4" }
@@ -200,8 +201,8 @@ modifiers! {
     TexDims { D1 ".1D" or "1D", D2 ".2D" or "2D", D3 ".3D" or "3D", A1 ".ARRAY_1D" or "ARRAY_1D", A2 ".ARRAY_2D" or "ARRAY_2D", Cube ".CUBE" or "CUBE", Cubes ".ARRAY_CUBE" or "ARRAY_CUBE" }
     /// How the level of a texture is chosen: by itself, the first, or as given.
     TexLevel { Own "", First ".LZ", Given ".LL" }
-    /// What of a texture is read: filtered elements, by given derivatives or not; one element, or one of its samples; one
-    /// channel of four neighbours.
+    /// How a texture is read: sampled, with explicit derivatives or not; one element or one of its samples fetched; or
+    /// one channel of four neighbours gathered.
     TexRead {
         Sample ".SAMPLE", Derive ".DERIVE", Fetch ".FETCH", FetchSample ".FETCH_SAMPLE", GatherR ".GATHER_R", GatherG ".GATHER_G", GatherB ".GATHER_B", GatherA ".GATHER_A",
     }
@@ -209,7 +210,7 @@ modifiers! {
     SurfDims { D1 ".1D", D2 ".2D", D3 ".3D", A1 ".1D_ARRAY", A2 ".2D_ARRAY" }
     /// Where the handle of a texture or a surface is: a constant or uniform registers, or a register.
     HandleAt { Shared "", Register ".B" }
-    /// What a reduction of a surface takes its operands for; elements are as wide as those of the surface.
+    /// The type of a surface reduction; elements are as wide as those of the surface.
     SurfType { U32 "", S32 ".S32", U64 ".U64", S64 ".S64", Element ".SD32", Element64 ".SD64" }
     /// What an access outside of a surface does: nothing, that of the nearest element, or an error.
     SurfClamp { Ignore ".IGN", Clamp "", Trap ".TRAP" }
@@ -261,7 +262,8 @@ impl Op {
         self.calls_function() || matches!(self, Op::CallRoutine { .. })
     }
 
-    /// Its uniform results are those of the threads that execute it together: others that come later overwrite them.
+    /// Its uniform results belong to the threads that execute it together; threads that execute it later overwrite
+    /// them.
     pub const fn makes_uniform_of_group(&self) -> bool {
         matches!(self, Op::Redux { .. } | Op::Elect | Op::R2ur | Op::Voteu { .. } | Op::TmemTake { .. })
     }

@@ -263,7 +263,7 @@ operations! {
         Facts::access(Space::Global, Kind::Load, access.order, access.offset, size_bytes(access.size)), as &["LDG"];
     Stg "STG.E" { access: Access = Size } [] <- [address(), descriptor(), data(size_registers(access.size))]
         Facts::access(Space::Global, Kind::Store, access.order, access.offset, size_bytes(access.size)), as &["STG"];
-    /// What the copies of several devices behind one address come to.
+    /// The reduction of the copies that several devices have at a multimem address.
     Ldgmc "LDGMC" { op: AtomOp = Op, ty: ManyInt = Type, order: Order, offset: i32 = Offset } [result(many_int_registers(ty))] <- [address(), uniform(At::In(Field::UrBase))]
         Facts::access(Space::Global, Kind::Load, order, offset, 4 * many_int_registers(ty));
     LdgmcFloat "LDGMC.F" { op: ManyOp = Op, ty: ManyFloat = Type, order: Order, offset: i32 = Offset } [result(many_float_registers(ty))] <- [address(), uniform(At::In(Field::UrBase))]
@@ -410,23 +410,24 @@ operations! {
     /// With `object` the thread sleeps for a barrier object.
     Nanosleep "NANOSLEEP" { object: bool [".SYNCS"] = Mode2 } [] <- [alu(B)] Facts::SYNC.pinned();
 
-    // Textures and surfaces, whose handle is a word of constant bank 0 or in a register; on targets that take neither, in
-    // uniform registers.
-    /// The four channels, and whether some are not there. Coordinates, and what follows them: see `texture_extra`.
+    // Textures and surfaces. The handle is a word of constant bank 0 or in a register; on targets that take neither, it
+    // is in uniform registers.
+    /// Results: the four channels, and whether some are not resident. For the operands after the coordinates see
+    /// `texture_extra`.
     Tex "TEXTURE" { read: TexRead, level: TexLevel, dims: TexDims, offsets: bool [".AOFFI"], compare: bool [".DC"], handle: HandleAt, word: i32 }
         [R2, UPPER2, P.optional()] <- [
             r(RA).wide(texture_place(read, dims, offsets, handle == HandleAt::Register)),
             r(RB).wide(texture_extra(read, dims, level, [offsets, compare, handle == HandleAt::Register])),
             descriptor(),
         ] Facts::FENCE, as &["TEX"];
-    /// The width, the height, or the depth of a level, behind the handle if that is in a register.
+    /// Queries the width, height or depth of a level. The level follows the handle if that is in a register.
     Txq "TXQ" { mask: u8, handle: HandleAt, word: i32 } [R] <- [r(RA).wide(registers_if(handle == HandleAt::Register, 2)), descriptor()] Facts::FENCE;
-    /// Of a surface: coordinates, and a handle in a register.
+    /// Surface load. Operands: coordinates, and a handle in a register.
     Suld "SULD" { evict: Evict = Evict, dims: SurfDims = Dims, size: MemSize = Size, order: Order = Order, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
         [result(size_registers(size))] <- [r(RA).wide(surface_coordinates(dims)), r(RC), descriptor()] Facts::FENCE;
     Sust "SUST" { evict: Evict = Evict, dims: SurfDims = Dims, size: MemSize = Size, order: Order = Order, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
         [] <- [r(RA).wide(surface_coordinates(dims)), r(RC), descriptor(), r(RB).wide(size_registers(size))] Facts::FENCE;
-    /// Channels in the format of the surface.
+    /// Surface store with conversion to the format of the surface.
     SustElements "SUST.P" { evict: Evict = Evict, dims: SurfDims = Dims, size: MemSize, order: Order = Order, clamp: SurfClamp = Clamp, handle: HandleAt, word: i32 }
         [] <- [r(RA).wide(surface_coordinates(dims)), r(RC), descriptor(), r(RB).wide(size_registers(size))] Facts::FENCE;
     /// The first coordinate counts bytes or, with `elements`, elements.
@@ -484,8 +485,8 @@ operations! {
         [result(sums(f32))] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(sums(f32)), r(RE)] Facts::WARP;
     ImmaSpNibbles "IMMA.SP.S4" { shape: SparseNibbleShape = Size, a_signed: bool [".S4" ".U4"] = SrcType, b_signed: bool [".S4" ".U4"] = SrcType2, sat: bool [".SAT"] = Sat, selector: u8 = Imm2 }
         [result(4)] <- [r(RA).wide(by_depth(shape == SparseNibbleShape::M16n8k64, 4)), r(RB).wide(by_depth(shape == SparseNibbleShape::M16n8k64, 4)), r(RC).wide(4), r(RE)] Facts::WARP;
-    // With factors of blocks: those of the first side, behind the metadata where it is sparse, those of the second, and
-    // which bytes of them and which threads' are meant.
+    // With scale factors: those of A, after the metadata if A is sparse; those of B; and the selectors of the bytes and
+    // threads that supply them.
     QmmaScaled "QMMA.SF" { a: QuarterType = SrcType, b: QuarterType = SrcType2 }
         [result(4)] <- [r(RA).wide(4), r(RB).wide(2), r(RC).wide(4), r(RE), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
     QmmaSpScaled "QMMA.SF.SP" { a: QuarterType = SrcType, b: QuarterType = SrcType2, selector: u8 = Imm2 }
@@ -496,8 +497,8 @@ operations! {
         [result(4)] <- [r(RA).wide(4), r(RB).wide(4), r(RC).wide(4), r(RE).wide(2), r(SCALE_B), uniform(SCALE_SELECTORS)] Facts::WARP;
 
     // Products of a warp group: both factors by descriptors in shared memory, or the rows of the first in registers. Then what
-    // is added, and whether it is. They go on behind the place where they stand; emission waits for them before their
-    // registers are touched. The numbers of shapes are those of the encoding.
+    // is added, and whether it is. They run asynchronously; emission adds waits before instructions that conflict with
+    // their registers. The numbers of shapes are those of the encoding.
     Hgmma "HGMMA" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB }
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     HgmmaRegisters "HGMMA.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
@@ -510,7 +511,7 @@ operations! {
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     QgmmaRegisters "QGMMA.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
         [result(registers)] <- [r(A).wide(4), uniform(At::In(Field::URb)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP, as &["QGMMA"];
-    // The same of a first factor of which half of the elements are there, and the register that says which.
+    // The same with a sparse first factor and a register with its metadata.
     HgmmaSparse "HGMMA.SP" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB, selector: u8 = Imm2 }
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RE), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     HgmmaSparseRegisters "HGMMA.SP.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, format: GroupFormat = SrcType, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA, selector: u8 = Imm2 }
@@ -523,34 +524,34 @@ operations! {
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RE), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     QgmmaSparseRegisters "QGMMA.SP.R" { shape: u8 = Size, registers: u8, f32: bool [".F32" ".F16"] = Type, a: QuarterType = SrcType, b: QuarterType = SrcType2, layout: u8 = LayoutB, negated: bool [".NEG"] = NegA }
         [result(registers)] <- [r(A).wide(4), uniform(At::In(Field::URb)).wide(4), r(RE), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP, as &["QGMMA.SP"];
-    /// Counts of ones in the conjunction of bits.
+    /// Population counts of the conjunction of bits.
     Bgmma "BGMMA" { shape: u8 = Size, registers: u8 }
         [result(registers)] <- [uniform(At::In(Field::URa)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP;
     BgmmaRegisters "BGMMA.R" { shape: u8 = Size, registers: u8 }
         [result(registers)] <- [r(A).wide(4), uniform(At::In(Field::URb)).wide(4), r(RC).wide(registers), up(Field::Pp)] Facts::GROUP, as &["BGMMA"];
-    /// Ends a group of products: the last one before it in its block says so, or one that does nothing.
+    /// Ends a group of products. The last product before it in its block is marked, or an empty product is added.
     EndGroup "ENDGROUP" [] <- [] Facts::GROUP, as &["HGMMA"];
-    /// Waits for all groups of products but so many of the last ones.
+    /// Waits for all groups of products except the given number of latest ones.
     AwaitGroup "WARPGROUP.DEPBAR" { but: u8 = Imm2 } [] <- [] Facts::GROUP;
-    /// The sum of products that are over from here on, in its place.
+    /// A new name for the accumulator of completed products, in the same registers.
     Settle "SETTLE" { registers: u8 } [result(registers)] <- [r(RC).wide(registers)] Facts { guardable: false, ..Facts::FENCE }, as &["MOV"];
-    /// Registers that keep what they have until here, since a product may still read them. No instruction.
+    /// Keeps registers live up to here, because a product may still read them. Emits no instruction.
     Hold "HOLD" { registers: u8 } [] <- [r(RA).wide(registers)] Facts { guardable: false, ..Facts::FENCE }, as &["NOP"];
 
-    // Tensor memory: 128 lanes of 512 columns of 32 bits. The uniform datapath serves all threads that execute an operation
-    // together at once. An address has the lane in its upper half and the column in its lower one.
-    /// Takes so many units of 32 columns: the first of them, and whether there were as many.
+    // Tensor memory: 128 lanes of 512 columns of 32 bits. The uniform datapath acts once for all threads that execute
+    // an operation together. An address has the lane in its upper half and the column in its lower half.
+    /// Allocates a number of units of 32 columns. Results: the first unit, and whether enough were free.
     TmemTake "UTCATOMSWS.FIND_AND_SET" { pair: bool [".2CTA"] = Size, align: bool [".ALIGN"] = Mode } [UR, UP] <- [uniform(At::In(Field::URb))] Facts::UNIFORM_FENCE;
-    /// Gives the units back whose bits are zero.
+    /// Frees the units whose bits are zero.
     TmemGive "UTCATOMSWS.AND" [] <- [uniform(At::In(Field::URb))] Facts::UNIFORM_FENCE, as &["UTCATOMSWS"];
-    /// Blocks that wait to be started need no longer wait for what this one may take.
+    /// Lets blocks start that wait because this one may still allocate columns.
     TmemYield "UVIRTCOUNT.DEALLOC.SMPOOL" [] <- [uniform_or_imm(A)] Facts::UNIFORM_FENCE, as &["UVIRTCOUNT"];
     TmemLoad "LDTM" { lanes: TensorLanes = Type, count: TensorCount = Size, pack: bool [".PACK16BIT"] = Mode, offset: i32 = Offset }
         [result(tensor_registers(lanes, count))] <- [uniform(At::In(Field::UrBase))] Facts::FENCE.convergent();
-    /// The least or the greatest of the loaded words too.
+    /// Also computes the minimum or maximum of the loaded words.
     TmemLoadStat "LDTM.STAT" { lanes: TensorLanes = Type, count: TensorCount = Size, op: TensorStat = Op, ty: TensorStatType = SrcType, nan: bool [".NAN"] = Mode, offset: i32 = Offset }
         [result(tensor_registers(lanes, count)), STAT] <- [uniform(At::In(Field::UrBase))] Facts::FENCE.convergent();
-    /// The halves of the warp from columns of their own, so many behind each other.
+    /// The halves of the warp load from different columns, at a distance of `behind`.
     TmemLoadHalves "LDTM.HALVES" { count: TensorCount = Size, pack: bool [".PACK16BIT"] = Mode, offset: i32 = Offset, behind: i32 }
         [result(tensor_registers(TensorLanes::Lower, count))] <- [uniform(At::In(Field::UrBase))] Facts::FENCE.convergent(), as &["LDTM"];
     TmemStore "STTM" { lanes: TensorLanes = Type, count: TensorCount = Size, pack: bool [".EXPAND16BIT"] = Mode, offset: i32 = Offset }
@@ -559,8 +560,8 @@ operations! {
         [] <- [uniform(At::In(Field::UrBase)), data(tensor_registers(TensorLanes::Lower, count))] Facts::FENCE.convergent(), as &["STTM"];
     /// Waits for loads from tensor memory.
     TmemLoaded "NOP.TENSOR" [] <- [] Facts::FENCE, as &["NOP"];
-    /// Factors by descriptors, the first perhaps in tensor memory; the sum; where the metadata of a sparse factor are, and what
-    /// is multiplied; lanes that are not written, or columns that are zero; whether the sum before is added.
+    /// Operands: A by descriptor or in tensor memory; B by descriptor; the accumulator; the address of the metadata and
+    /// the instruction descriptor; the mask of disabled lanes or zero columns; whether the accumulator is added.
     TmemProduct "UTCMMA" {
         kind: TensorKind, tensor: bool [".TENSOR"], pair: bool [".2CTA"] = Size, weights: bool [".WS"] = Mode, shift: bool [".ASHIFT"] = Flag,
         collect: TensorCollect = LayoutA, buffer: u8 = LayoutB, scale: u8
@@ -575,7 +576,7 @@ operations! {
         (_, false) => &["UTCQMMA"],
         (_, true) => &["UTCQMMA.TENSOR"],
     };
-    /// The same with factors for blocks of rows and columns, both in tensor memory.
+    /// The same with scale factors of A and B, both in tensor memory.
     TmemProductScaled "UTCMMA.SCALED" { kind: TensorKind, tensor: bool [".TENSOR"], pair: bool [".2CTA"] = Size, scales: TensorScales = Scale, collect: TensorCollect = LayoutA } [] <- [
         uniform(At::In(Field::URa)).wide(registers_if(!tensor, 2)), uniform(At::In(Field::URb)).wide(2), uniform(At::In(Field::URc)),
         uniform(At::In(Field::UrBase)).wide(2), uniform(At::In(Field::Ur)).wide(2), up(Field::Pp),
@@ -585,12 +586,13 @@ operations! {
         (true, false) => &["UTCOMMA"],
         (true, true) => &["UTCOMMA.TENSOR"],
     };
-    /// From shared memory.
+    /// Copies from shared memory to tensor memory.
     TmemCopyIn "UTCCP.T.S" { pair: bool [".2CTA"] = Size, shape: TensorCopy = Type, format: TensorFormat = SrcType, offset: i32 = Offset }
         [] <- [uniform(At::In(Field::UrBase)), uniform(At::In(Field::URb)).wide(2)] Facts::UNIFORM_FENCE, as &["UTCCP"];
-    /// Moves rows down by one.
+    /// Shifts rows down by one.
     TmemShift "UTCSHIFT.DOWN" { pair: bool [".2CTA"] = Size, offset: i32 = Offset } [] <- [uniform(At::In(Field::UrBase))] Facts::UNIFORM_FENCE, as &["UTCSHIFT"];
-    /// An arrival at a barrier object when what was started before is over; in several blocks of the cluster.
+    /// Arrives at a barrier object when earlier operations have completed; with `multicast`, in several blocks of the
+    /// cluster.
     TmemCommit "UTCBAR" { pair: bool [".2CTA"] = Size, multicast: bool [".MULTICAST"] = Flag }
         [] <- [uniform(At::In(Field::UrBase)), uniform(At::In(Field::URb)), uniform(At::In(Field::URc))] Facts::UNIFORM_FENCE;
 

@@ -325,7 +325,7 @@ pub(super) const R: DstSlot = result(1);
 pub(super) const R2: DstSlot = result(2);
 /// The last two of four registers.
 pub(super) const UPPER2: DstSlot = DstSlot::new(File::R, Width::Exactly(2), Field::Rd2);
-/// A statistic of what is loaded.
+/// The minimum or maximum of the loaded words.
 pub(super) const STAT: DstSlot = DstSlot::new(File::R, Width::Exactly(1), Field::Rd2);
 /// The upper half of eight registers.
 pub(super) const UPPER4: DstSlot = DstSlot::new(File::R, Width::Exactly(4), Field::Rd2);
@@ -418,7 +418,8 @@ pub const fn texture_coordinates(dims: TexDims) -> u8 {
     }
 }
 
-/// Registers in front: the coordinates and, with derivatives, a handle in a register and a word of offsets too.
+/// Registers of the first operand: the coordinates and, with derivatives, also a handle in a register and a word of
+/// offsets.
 pub const fn texture_place(read: TexRead, dims: TexDims, offsets: bool, bindless: bool) -> u8 {
     match read {
         TexRead::Derive if offsets || bindless => 4,
@@ -427,8 +428,8 @@ pub const fn texture_place(read: TexRead, dims: TexDims, offsets: bool, bindless
     }
 }
 
-/// Registers of what follows: derivatives, or a handle in a register, the level, offsets, and the sample or what is compared
-/// with.
+/// Registers of the operands after the coordinates: derivatives, or a handle in a register, the level, offsets, and the
+/// sample index or the reference value of a depth comparison.
 pub const fn texture_extra(read: TexRead, dims: TexDims, level: TexLevel, more: [bool; 3]) -> u8 {
     let [offsets, compare, bindless] = more;
     let words = match (read, dims) {

@@ -72,7 +72,7 @@ pub(crate) struct Bundles {
 /// Where the first register of a value may be: a multiple of this.
 pub(crate) fn alignment(file: File, width: u8) -> u8 {
     match file {
-        // ptxas places 16 registers, the factor of a product of doubles, at multiples of 16.
+        // ptxas aligns 16 registers, a factor of an `.f64` product, to 16.
         File::R if width == 16 => 16,
         File::R => width.next_power_of_two().min(if width > 4 { 8 } else { 4 }),
         File::UR => width.next_power_of_two().min(8),
@@ -166,7 +166,7 @@ fn wishes(func: &Function, frequency: &[f32]) -> Vec<Affinity> {
                 }
             }
         }
-        // What a product of a warp group adds to is overwritten by the sum, which stays there.
+        // A warp group product overwrites its accumulator in place.
         for inst in &block.insts {
             let old = match inst.op {
                 Op::Settle { .. } => inst.srcs.first(),

@@ -22,9 +22,9 @@ pub(crate) struct InstFacts {
     pub(crate) settles: bool,
     /// Raises the scoreboard that counts groups of copies, in this place.
     pub(crate) ends_copies: Option<Told>,
-    /// Reads tensor memory, which others may write once [`Self::awaits_tensor`] has let them.
+    /// Reads tensor memory. Other operations may overwrite it only after [`Self::awaits_tensor`].
     pub(crate) loads_tensor: bool,
-    /// Loads from tensor memory must be over.
+    /// Loads from tensor memory must have completed.
     pub(crate) awaits_tensor: bool,
     /// A fence that is over only when this scoreboard tells.
     pub(crate) fences_late: Option<Told>,
@@ -65,7 +65,7 @@ impl InstFacts {
             loads_tensor: mnemonic == "LDTM",
             awaits_tensor: mnemonic == "NOP",
             fences_late: inst.fences_late(sm),
-            // A wait for products waits for nothing else.
+            // A wait for products has no other effect.
             fenced: inst.form().name != "WARPGROUP.DEPBAR"
                 && matches!(
                     inst.class(sm),
@@ -79,8 +79,8 @@ impl InstFacts {
         insts.iter().map(|i| InstFacts::new(sm, &i.inst)).collect()
     }
 
-    /// An arrival touches what the products behind it do: they take what was written before it, and themselves wait for
-    /// no scoreboard.
+    /// An arrival counts as using the registers of the products after it. They see what was written before it, and do
+    /// not wait for scoreboards themselves.
     pub(crate) fn arrive_for_products(insts: &[MachInst], facts: &mut [InstFacts]) {
         let (mut taken, mut results): (Vec<RegUse>, Vec<RegUse>) = Default::default();
         for (made, facts) in insts.iter().zip(facts).rev() {

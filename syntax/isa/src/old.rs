@@ -1,20 +1,19 @@
-//! What modules of old versions leave out of an instruction's name, and what old targets mean by it.
-//!
-//! Observation of ptxas 13.0.88.
+//! Modifiers that old PTX versions omit and old targets imply, as observed on ptxas 13.0.88.
 
 use crate::{FormId, Mod, Opcode, PtxVersion, ResolveError, ScalarType, Sm, resolve};
 
-/// From here on approximate functions and roundings are named.
+/// The first version that requires `.approx` and rounding modifiers.
 const NAMED: PtxVersion = PtxVersion::new(1, 4);
-/// From here on `wmma` says that all threads of the warp execute it.
+/// The first version that requires `.aligned` on `wmma`.
 const ALIGNED: PtxVersion = PtxVersion::new(6, 3);
-/// The first target that keeps subnormal floats.
+/// The first SM that supports subnormal `.f32` numbers.
 const SUBNORMALS: u16 = 20;
 
-/// The opcode of a name in a module of a version and for a target: with what the name leaves out there.
+/// Resolves an instruction name as a module of `version` for `target` means it, with the modifiers that are implied
+/// there.
 ///
 /// # Errors
-/// What is wrong with the name as written.
+/// Why the name as written is invalid.
 pub fn resolve_in(
     mnemonic: &str,
     suffixes: &[&str],
@@ -29,7 +28,7 @@ pub fn resolve_in(
         suffixes.push(implied.text());
         opcode = resolve(mnemonic, &suffixes).or(opcode);
         if implied == Mod::Aligned {
-            // Every `wmma` means it, and the version does not have the word.
+            // Every `wmma` implies `.aligned`, and this version does not have the modifier.
             return opcode.map(|opcode| without(&opcode, implied));
         }
     }
@@ -59,7 +58,7 @@ fn implied(form: FormId, mnemonic: &str, version: PtxVersion) -> Option<Mod> {
     }
 }
 
-/// Whether an instruction on single floats reads and gives no subnormal ones where the target has none.
+/// Whether an instruction flushes subnormal numbers to zero on targets that do not support them.
 fn flushes(opcode: &Opcode) -> bool {
     let has = |ty| opcode.types().any(|other| other == ty);
     has(ScalarType::F32) && !has(ScalarType::F64) && !opcode.has(Mod::Ftz)

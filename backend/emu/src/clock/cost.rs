@@ -1,4 +1,4 @@
-//! What an instruction asks of the multiprocessor whenever it is issued.
+//! The resources that an instruction uses each time it is issued.
 
 use crate::machine::counted_wait;
 use ptx_backend::hazard::waits;
@@ -10,7 +10,7 @@ pub(super) struct Cost {
     pub(super) stall: u64,
     /// The warp does not issue in the next cycle.
     pub(super) yields: bool,
-    /// Scoreboards that are at zero when it issues, one bit each, and one that counts no more than so many.
+    /// Scoreboards that must be zero when it issues, one bit each, and one that must not exceed the given count.
     pub(super) waits: u8,
     pub(super) counted: Option<(u8, u32)>,
     pub(super) write_sb: Option<u8>,
@@ -19,26 +19,27 @@ pub(super) struct Cost {
     /// Registers that are read at issue: operand slot and number; and the slots whose caches keep theirs.
     pub(super) operands: Vec<(usize, u8)>,
     pub(super) kept: u8,
-    /// The line of a constant bank that an operand comes from; what is loaded from there comes later instead.
+    /// The constant bank line that is accessed. For an operand a miss delays the issue; for a load it delays the
+    /// result.
     pub(super) constant: Option<Constant>,
     pub(super) loads_constant: bool,
     pub(super) what: What,
 }
 
-/// What becomes of the instruction after issue.
+/// The effect of the instruction after issue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum What {
-    /// Nothing but its stall count, or a result that is there so many cycles after the pipe has begun.
+    /// Only its stall count applies, or its result is ready the given number of cycles after the pipe has begun.
     Computes(u64),
     Memory(Access),
-    /// Holds the warp for so many cycles.
+    /// Holds the warp for the given number of cycles.
     Holds(u64),
-    /// The copies so far are a group.
+    /// Closes the group of copies.
     ClosesCopies,
     ClosesBulkCopies,
-    /// A product of a warp group; it ends a group.
+    /// A product of a warp group, and whether it ends a group.
     GroupProduct(bool),
-    /// Waits until no more than so many groups of products are under way.
+    /// Waits until at most the given number of groups of products are in flight.
     WaitsForProducts(usize),
 }
 
@@ -46,10 +47,10 @@ pub(super) enum What {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Access {
     pub(super) kind: AccessKind,
-    /// Registers of a lane's data and of its address.
+    /// The number of registers of a lane's data, and of its address.
     pub(super) words: u32,
     pub(super) address_registers: u32,
-    /// The first-level cache is passed by.
+    /// It bypasses the first-level cache.
     pub(super) strong: bool,
 }
 
@@ -58,9 +59,10 @@ pub(super) enum AccessKind {
     Load,
     Store,
     Atomic,
-    /// From global to shared memory beside the registers.
+    /// An asynchronous copy from global to shared memory.
     Copy,
-    /// Between lanes, or to a barrier object: nothing but the queue and so many cycles.
+    /// An exchange between lanes or an operation on a barrier object: it takes the queue and the given number of
+    /// cycles.
     Exchange(u32),
 }
 
@@ -104,7 +106,7 @@ impl Cost {
     }
 }
 
-/// What it costs beyond its stall count to go to an address in a register.
+/// The cost of a branch to an address in a register, beyond its stall count.
 fn jump(sm: Sm, inst: &Inst) -> u64 {
     match inst.form().mnemonic {
         "BRX" | "BRXU" | "RET" | "JMX" | "JMXU" => figure(sm, Figure::Indirect).into(),
@@ -112,7 +114,7 @@ fn jump(sm: Sm, inst: &Inst) -> u64 {
     }
 }
 
-/// The line of an operand `c[bank][offset]`; an index is taken to stay near.
+/// The line of an operand `c[bank][offset]`; an index is assumed to stay within it.
 fn constant(inst: &Inst) -> Option<Constant> {
     Some((inst.get(Field::CBank)?, inst.get(Field::COffset)? / CONSTANT_LINE))
 }

@@ -1,5 +1,6 @@
-//! The path of memory instructions: a queue and an address unit in each partition, one request at a time for the
-//! multiprocessor, then shared memory or the first-level cache, and what lies beyond.
+//! The path of memory instructions. Each partition has a queue and an address unit. The multiprocessor takes one
+//! request at a time, which goes to shared memory or the first-level cache, and on a miss to the second-level cache and
+//! memory.
 
 use super::cost::{Access, AccessKind};
 use crate::trace::Line;
@@ -10,20 +11,20 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// Bytes of a line of the first-level cache, and of a sector.
 const LINE_BYTES: u64 = 128;
 const SECTOR_BYTES: u64 = 32;
-/// Bandwidths are counted in parts of a cycle.
+/// The parts of a cycle in which bandwidth is counted.
 const PARTS: u64 = 256;
 
-/// When a memory instruction is done with what.
+/// The cycles at which a memory instruction completes its steps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
-    /// The queue has a place again, and the sources have been read.
+    /// It has left the queue, and its sources have been read.
     pub(super) sources: u64,
     pub(super) result: u64,
 }
 
-/// What an access finds where it goes.
+/// Where an access goes.
 pub(super) enum Place<'a> {
-    /// Passes over shared memory.
+    /// Shared memory, in this many passes.
     Shared(u64),
     Lines(&'a [Line]),
     /// Neither, such as exchanges between lanes.
@@ -32,21 +33,21 @@ pub(super) enum Place<'a> {
 
 pub(super) struct Memory {
     sm: Sm,
-    /// By partition: when the address unit is free.
+    /// The cycle from which each partition's address unit is free.
     address_free: [u64; 4],
     request_free: u64,
-    /// When the data of shared memory and the first-level cache have passed.
+    /// The cycle from which the data path of shared memory and the first-level cache is free.
     data_free: u64,
     l1: Cache,
     /// In parts of a cycle.
     l2_free: u64,
     dram_free: u64,
-    /// The sectors that were touched, where the second-level cache is cold.
+    /// The sectors accessed so far, if the second-level cache starts cold.
     touched: Option<HashSet<(u64, u8)>>,
 }
 
 impl Memory {
-    /// The memory of a multiprocessor whose blocks together have so many bytes of shared memory.
+    /// The memory of a multiprocessor. `shared` is the bytes of shared memory of all its resident blocks.
     pub(super) fn new(sm: Sm, shared: u64, cold: bool) -> Memory {
         let unified = u64::from(figure(sm, Figure::L1Kilobytes)) * 1024;
         let lines = unified.saturating_sub(shared).max(16 * 1024) / LINE_BYTES;
@@ -66,7 +67,7 @@ impl Memory {
         figure(self.sm, name).into()
     }
 
-    /// Passes a memory instruction on that a partition issues now.
+    /// Handles a memory instruction that a partition issues now.
     pub(super) fn access(&mut self, partition: usize, now: u64, access: Access, place: &Place<'_>) -> Done {
         let words = u64::from(access.words);
         let start = now.max(self.address_free[partition]);
@@ -166,7 +167,7 @@ fn sectors(mask: u8) -> u64 {
     mask.count_ones().into()
 }
 
-/// The first-level cache: whole lines by age, of which some sectors are there.
+/// The first-level cache: lines in order of age, each with the sectors that are present.
 #[derive(Default)]
 struct Cache {
     capacity: usize,
@@ -176,7 +177,7 @@ struct Cache {
 }
 
 impl Cache {
-    /// Touches a line and takes its sectors in: those that were not there.
+    /// Accesses a line and adds its sectors; returns those that missed.
     fn take(&mut self, line: &Line) -> u8 {
         self.time += 1;
         let (present, used) = self.lines.get(&line.number).copied().unwrap_or((0, 0));

@@ -1,4 +1,4 @@
-//! Four partitions that issue, cycle by cycle, what the warps of a trace did.
+//! Replays the warps of a trace, cycle by cycle, on the four partitions of a multiprocessor.
 
 use super::cost::{AccessKind, Constant, Cost, What};
 use super::memory::{Memory, Place};
@@ -12,15 +12,15 @@ use std::collections::{BinaryHeap, HashSet};
 
 const PARTITIONS: usize = 4;
 const SCOREBOARDS: usize = 6;
-/// From the last multiplication of a product of a warp group until it is over.
+/// Cycles from the last multiplication of a warp group product until it completes.
 const DRAIN: u64 = 32;
 
-/// What happens at a later time.
+/// A future event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Later {
-    /// A scoreboard of a warp counts one less.
+    /// A scoreboard of a warp is decremented.
     Scoreboard(usize, u8),
-    /// A memory queue has a place again.
+    /// A partition's memory queue has one entry fewer.
     Place(usize),
     Arrives(EventId),
 }
@@ -30,16 +30,16 @@ struct Warp<'a> {
     next: usize,
     /// The cluster that it belongs to.
     cluster: usize,
-    /// May not issue before, because of itself or because of others.
+    /// The first cycles at which it may issue again: `stalled` for its own reasons, `held` because of other warps.
     stalled: u64,
     held: u64,
     /// Waits for an event.
     waits: Option<(EventId, Wait)>,
     scoreboards: [u32; SCOREBOARDS],
-    /// When its copies are over: those of threads, and bulk copies out of shared memory.
+    /// The cycles at which its copies complete: those of threads, and bulk copies from shared memory.
     copies: u64,
     bulk_copies: u64,
-    /// When the products under way are over, and those of the groups that it has closed.
+    /// The cycles at which its products in flight complete, and those of the groups that it has closed.
     products: u64,
     groups: Vec<u64>,
 }
@@ -62,7 +62,7 @@ struct Partition {
     warps: Vec<usize>,
     last: usize,
     ports: Ports,
-    /// Nothing issues before: operands are being read.
+    /// Nothing issues before this cycle, while operands are being read.
     reading: u64,
     busy: [u64; Pipe::COUNT],
     /// Memory instructions in the queue.
@@ -73,25 +73,25 @@ pub(super) struct Multiprocessor<'a> {
     sm: Sm,
     costs: Vec<Cost>,
     trace: &'a Trace,
-    /// That fit at once.
+    /// The number of blocks that are resident at once.
     blocks: usize,
     now: u64,
     warps: Vec<Warp<'a>>,
     partitions: [Partition; PARTITIONS],
     shared_busy: [u64; Pipe::COUNT],
     memory: Memory,
-    /// Lines of constant banks that operands, and that loads have touched: each have a cache of their own.
+    /// Constant bank lines accessed so far. Operands and loads have separate caches.
     constants: HashSet<(bool, Constant)>,
     events: Vec<Event>,
     later: BinaryHeap<Reverse<(u64, Later)>>,
-    /// By cluster that has begun: warps that are not done.
+    /// For each cluster that has begun, the number of warps that have not ended.
     live: Vec<usize>,
     resident: usize,
     report: Report,
 }
 
 impl<'a> Multiprocessor<'a> {
-    /// A multiprocessor that is to run what a trace of some code tells, so many blocks at once.
+    /// A multiprocessor that replays a trace of `code`, with at most `blocks` blocks resident.
     pub(super) fn new(
         sm: Sm,
         code: &[Inst],
@@ -202,7 +202,7 @@ impl<'a> Multiprocessor<'a> {
                 Err(reason) => *idle = Some(reason),
             }
         }
-        // A warp that waits for what never comes would have been a deadlock in the emulator.
+        // A wait that never ends would have been a deadlock in the emulator.
         let passed = if next == u64::MAX { 1 } else { next.saturating_sub(self.now).max(1) };
         for reason in idle.into_iter().flatten() {
             self.report.lost[reason as usize] += passed;
@@ -214,7 +214,7 @@ impl<'a> Multiprocessor<'a> {
         self.retire();
     }
 
-    /// Ends the warps that have issued all they did.
+    /// Retires the warps that have issued all their instructions.
     fn retire(&mut self) {
         let (warps, live) = (&self.warps, &mut self.live);
         let mut freed = 0;
@@ -234,7 +234,8 @@ impl<'a> Multiprocessor<'a> {
         self.resident -= freed;
     }
 
-    /// The warp that issues: the last one again, or the youngest that can. Notes why others cannot, and when that may change.
+    /// Picks the warp that issues: the last one again, or the youngest that can. Records why the others cannot, and
+    /// when that may change.
     fn choose(
         &self,
         index: usize,
@@ -332,7 +333,7 @@ impl<'a> Multiprocessor<'a> {
         None
     }
 
-    /// Cycles from the end of an event until those go on who wait for it.
+    /// Cycles from the end of an event until the warps that wait for it continue.
     fn after_wait(&self, event: EventId, what: Wait) -> u64 {
         let arrivals = u64::from(self.trace.events[event as usize]);
         match what {
@@ -351,7 +352,7 @@ impl<'a> Multiprocessor<'a> {
         self.report.issued += 1;
         self.report.instructions[at].issued += 1;
 
-        // An operand that its cache does not have holds the warp up before the instruction.
+        // A constant cache miss of an operand delays the warp before the instruction.
         let loads_constant = self.costs[at].loads_constant;
         let missed =
             self.costs[at].constant.is_some_and(|line| self.constants.insert((loads_constant, line)));
@@ -393,7 +394,7 @@ impl<'a> Multiprocessor<'a> {
         }
     }
 
-    /// What goes on after an instruction has issued: when its sources have been read, and when its result is there.
+    /// Schedules what follows the issue of an instruction: the reading of its sources, and its result.
     fn effects(&mut self, index: usize, warp: usize, now: u64, issued: &Issued, what: What) -> (u64, u64) {
         let first = issued.first as usize;
         let details = &self.trace.details[first..first + usize::from(issued.count)];

@@ -1,5 +1,5 @@
-//! The ports of a partition's registers: two banks, even and odd registers, each of which gives one register per cycle; and the
-//! operand caches, which give what the instruction before was told to keep.
+//! The read ports of a partition's register file. It has two banks, for even and odd registers, each of which reads one
+//! register per cycle. Operand caches supply registers that the previous instruction marked for reuse.
 
 use super::cost::Cost;
 
@@ -13,7 +13,7 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    /// Reads an instruction's operands: the cycles that takes.
+    /// Reads an instruction's operands; returns the cycles that it takes.
     pub(super) fn read(&mut self, warp: usize, cost: &Cost) -> u64 {
         let mut read: Vec<u8> = Vec::new();
         for &(slot, register) in &cost.operands {

@@ -92,10 +92,10 @@ pub(super) fn is_handle(kind: u64) -> bool {
     matches!(kind, 6 | SAMPLER | 52 | 101)
 }
 
-/// The relocation that puts a sampler's number above that of a texture.
+/// The relocation that puts a sampler's index above a texture's index.
 const SAMPLER: u64 = 7;
 
-/// What one of these puts into a word.
+/// The bits that one of these relocations puts into a word.
 pub(super) fn handle_bits(kind: u64, handle: u64) -> u64 {
     if kind == SAMPLER { handle << crate::texture::SAMPLER_SHIFT } else { handle }
 }

@@ -17,8 +17,8 @@ use sass::{Field, Inst};
 pub(super) const MNEMONICS: &[&str] =
     &["HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "OMMA", "LDSM", "STSM", "MOVM"];
 
-/// From this generation on ptxas puts the metadata of sparse products of integers and halves in order where the program
-/// does not.
+/// The first SM for which ptxas sorts the metadata of sparse integer and 16-bit float products that are not
+/// `.ordered_metadata`.
 const ORDERED_METADATA: u8 = 120;
 
 fn text_of(inst: &Inst, field: Field) -> &'static str {
@@ -162,7 +162,7 @@ impl Block<'_> {
                 }
                 let result = if form.contains(".SF") {
                     let second = self.fragment(w, register(Field::Rd2), 1);
-                    // What the uniform register says was seen in ptxas's code: two bits for a byte, one or two for threads.
+                    // The layout of the uniform register is that of ptxas's code: two bits for a byte, one or two for threads.
                     let bits =
                         self.warps[w].uniform[usize::from(inst.get(Field::Ur).unwrap_or(0) as u8)] as usize;
                     let first = &held[usize::from(sparse)];

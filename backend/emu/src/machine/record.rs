@@ -1,4 +1,4 @@
-//! Writes down what warps do, for the [clock](crate::clock).
+//! Records the trace of a launch for the [clock](crate::clock).
 
 use super::decode::What;
 use super::{Block, Result, each};
@@ -12,7 +12,7 @@ const LINE_BYTES: u64 = 128;
 const SECTOR_BYTES: u64 = 32;
 const BANKS: u64 = 32;
 
-/// What threads can arrive at and wait for.
+/// A barrier that threads can arrive at and wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Meeting {
     /// A barrier of the block of a rank.
@@ -22,24 +22,24 @@ pub(super) enum Meeting {
     Object(u64),
 }
 
-/// The trace so far, and the phases under way.
+/// The trace so far, and the current phases of barriers.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     pub(super) trace: Trace,
-    /// Whose turn it is: the rank of the block, and the warp.
+    /// The warp that executes: the rank of its block, and its number.
     turn: (usize, usize),
-    /// The event that ends the phase under way.
+    /// The event that ends the current phase.
     open: HashMap<Meeting, EventId>,
-    /// The event that ended the phase before.
+    /// The event that ended the previous phase.
     over: HashMap<Meeting, EventId>,
     /// The phase of the cluster's barrier at which a warp has arrived last.
     arrived: HashMap<(usize, usize), EventId>,
-    /// Where a warp looked at a barrier object in vain, and what it had issued before.
+    /// Where a warp tested a barrier object without success, and what it had issued before.
     looked: HashMap<(usize, usize), (u32, usize)>,
 }
 
 impl Recorder {
-    /// Begins a cluster with blocks of so many warps.
+    /// Begins a cluster; each block has the given number of warps.
     pub(super) fn begin(&mut self, blocks: usize, warps: usize) {
         self.open.clear();
         self.over.clear();
@@ -69,7 +69,7 @@ impl Recorder {
         }
     }
 
-    /// The warp arrives at the phase that is under way.
+    /// The warp arrives at the current phase.
     pub(super) fn arrive(&mut self, meeting: Meeting, when: Arrival) {
         let events = &mut self.trace.events;
         let event = *self.open.entry(meeting).or_insert_with(|| {
@@ -99,7 +99,8 @@ impl Recorder {
         }
     }
 
-    /// A look at a barrier object: turns of a loop that looked in vain are left out, since a warp that waits issues nothing.
+    /// Records a test of a barrier object. Iterations of a polling loop that failed are left out, since a waiting warp
+    /// issues nothing.
     fn look(&mut self, object: Option<u64>, at: u32) {
         let turn = self.turn;
         let Some(issued) = self.issued() else { return };
@@ -130,7 +131,7 @@ impl Recorder {
 }
 
 impl Block<'_> {
-    /// Before an instruction acts: that it was issued, the memory that it touches and what it arrives at.
+    /// Before an instruction executes, records its issue, the memory that it accesses and its arrivals.
     pub(super) fn record(&mut self, w: usize, at: u32, active: u32) -> Result<()> {
         let Some(mut recorder) = self.recorder.take() else { return Ok(()) };
         recorder.issue((self.cluster.rank(), w), at, active != 0);
@@ -196,7 +197,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// After an instruction has acted: the transfers that it has begun, and whether it saw the end of a phase.
+    /// After an instruction has executed, records the transfers that it has begun, and whether it saw the end of a
+    /// phase.
     pub(super) fn record_effects(&mut self, w: usize, at: u32, active: u32, transfers: usize) -> Result<()> {
         let Some(mut recorder) = self.recorder.take() else { return Ok(()) };
         for (done, bytes) in self.transfers.since(transfers) {
@@ -207,7 +209,7 @@ impl Block<'_> {
                 Done::Arrival { barrier, .. } => {
                     recorder.arrive(Meeting::Object(barrier), Arrival::AfterCopies);
                 }
-                // Nobody but the warp waits for it, by a scoreboard.
+                // Only the warp itself waits for it, by a scoreboard.
                 Done::Group { .. } => recorder.add(Detail::Moves { bytes }),
             }
         }
@@ -254,7 +256,7 @@ impl Recorder {
     }
 }
 
-/// Bytes that a lane's access moves.
+/// The number of bytes that a lane's access moves.
 fn access_bytes(inst: &sass::Inst) -> u64 {
     match (inst.form().name, inst.text(Field::Size)) {
         ("LDG.256" | "STG.256", _) => 32,
@@ -284,7 +286,7 @@ fn passes(addresses: &[u64], bytes: u64) -> u16 {
     addresses.chunks(group).map(|part| passes_of(part, bytes)).sum()
 }
 
-/// The most different words of one bank.
+/// The largest number of different words in one bank.
 fn passes_of(addresses: &[u64], bytes: u64) -> u16 {
     let mut words: Vec<u64> =
         addresses.iter().flat_map(|&address| address / 4..(address + bytes.max(1)).div_ceil(4)).collect();
@@ -295,7 +297,7 @@ fn passes_of(addresses: &[u64], bytes: u64) -> u16 {
     banks.into_iter().max().unwrap_or(1).max(1)
 }
 
-/// Atomics of one word follow each other.
+/// Atomics on the same word are serialized.
 fn serial_passes(addresses: &[u64]) -> u16 {
     let same = |address: &u64| addresses.iter().filter(|other| *other == address).count() as u16;
     addresses.iter().map(same).max().unwrap_or(1).max(passes_of(addresses, 4))

@@ -1,5 +1,5 @@
-//! Tensor memory: its allocation, loads and stores of warps, and what goes on beside the threads, which is over where it
-//! begins; who is told of that learns it late.
+//! Executes `tcgen05` machine code: allocation of tensor memory, loads and stores, and asynchronous operations. The
+//! latter complete where they are issued; their arrivals at barrier objects are delayed.
 
 use super::{Block, Machine, Result};
 use crate::launch::FaultKind;
@@ -10,7 +10,7 @@ use crate::transfers::{Done, Transfer};
 use sass::{Field, Inst};
 use std::ops::Range;
 
-/// Mnemonics of what has to do with it.
+/// Mnemonics of the instructions on tensor memory.
 pub(super) const MNEMONICS: &[&str] = &[
     "UTCATOMSWS",
     "UVIRTCOUNT",
@@ -24,11 +24,11 @@ pub(super) const MNEMONICS: &[&str] = &[
     "UTCBAR",
 ];
 
-/// Bytes of shared memory that the system reserves for the notes of which columns a block has.
+/// The reserved bytes of shared memory in which a block records its columns.
 const WORDS_BYTES: usize = 0x20;
 
-/// What the driver leaves there for a block. Blocks of a pair wait for each other by an object for one arrival; the first one
-/// of even rank need not wait.
+/// The initial contents of these bytes. The blocks of a pair wait for each other by an object for one arrival; the
+/// block of even rank does not wait for the first phase.
 pub(super) fn reserved_words(rank: usize) -> Vec<u8> {
     const OBJECT: u64 = 0x7fff_f800_001f_fffe;
     let mut words = vec![0; WORDS_BYTES];
@@ -45,7 +45,7 @@ impl Machine<'_> {
     }
 }
 
-/// How a warp's registers lie, and the threads that take part; `None` for what is not executed.
+/// The layout of a warp's registers, and the threads that take part; `None` for shapes that are not executed.
 fn access(inst: &Inst) -> Option<(Access, u32)> {
     let (shape, threads, row) = match inst.text(Field::Type)? {
         "" => (Shape::L32B32, u32::MAX, 1),
@@ -61,7 +61,7 @@ fn access(inst: &Inst) -> Option<(Access, u32)> {
     Some((Access { shape, registers, packed }, threads))
 }
 
-/// What a load tells of the words, and whether it is the greatest.
+/// The statistic that a load computes, and whether it is the maximum.
 fn statistic(inst: &Inst) -> (Compared, bool) {
     let op = inst.text(Field::Op).unwrap_or("");
     let compared = match inst.text(Field::SrcType) {
@@ -78,7 +78,7 @@ fn is_for_pair(inst: &Inst) -> bool {
     inst.get(Field::Size) == Some(1)
 }
 
-/// The blocks that an operation is for.
+/// The blocks that an operation affects.
 fn blocks(rank: usize, pair: bool) -> Range<usize> {
     if pair { rank & !1..(rank | 1) + 1 } else { rank..rank + 1 }
 }
@@ -186,7 +186,8 @@ impl Block<'_> {
         })
     }
 
-    /// Does something with the tensor memory of blocks, and reads numbers of their shared memory by address and size.
+    /// Calls a function with the tensor memory of blocks and a reader of their shared memory, which takes an address
+    /// and a size.
     fn with_tensor(
         &mut self,
         w: usize,

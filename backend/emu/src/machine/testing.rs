@@ -7,7 +7,7 @@ use ptx_isa::PtxVersion;
 use sass::Sm;
 
 /// Instructions with their stall counts, scoreboards, waits and reuse flags, `s4 w0 r1 ?01 u1: TEXT`; the last ends
-/// the threads. `y` lets the scheduler turn to another warp.
+/// the threads. `y` lets the scheduler switch to another warp.
 pub(crate) fn kernel(sm: Sm, lines: &[impl AsRef<str>]) -> Kernel {
     let lines = lines.iter().map(AsRef::as_ref).chain(["s5: EXIT"]);
     Kernel {

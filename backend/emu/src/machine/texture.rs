@@ -1,6 +1,6 @@
-//! Textures and surfaces. Coordinates lie in registers one behind the other, a layer's number first; what follows is in
-//! those of the second source. `.SCR` splits all of it evenly between the two. The first two channels that are written go to
-//! one destination, the others to another.
+//! Textures and surfaces. The coordinates are in consecutive registers, after the layer index if there is one. Further
+//! operands are in the registers of the second source. `.SCR` splits all of them evenly between the two sources. The
+//! first two channels that are written go to one destination, the others to another.
 
 use super::decode::Step;
 use super::operand::{Kind, Source};
@@ -13,7 +13,7 @@ use sass::Field;
 
 pub(super) const MNEMONICS: &[&str] = &["TEX", "TLD", "TLD4", "TXD", "TXQ", "SULD", "SUST", "SURED"];
 
-/// How many coordinates the instruction has, whether a layer's number comes first, and what it is of.
+/// The number of coordinates, whether a layer index comes first, and the geometry.
 #[derive(Clone, Copy)]
 struct Geometry {
     count: usize,
@@ -40,7 +40,7 @@ fn is_bindless(step: &Step) -> bool {
     step.inst.form().shape == "r"
 }
 
-/// The words that a texture instruction has in its registers.
+/// The register operands of a texture instruction.
 struct Words {
     layer: u32,
     place: [u32; 3],
@@ -88,8 +88,8 @@ impl Block<'_> {
         }
     }
 
-    /// The object that the handle tells: one in a register, a constant, or uniform registers, of which the second has the
-    /// sampler if there is one.
+    /// The object of the handle. The handle is in a register, a constant or uniform registers; the second uniform
+    /// register has the sampler, if any.
     fn texture_object(&self, w: usize, step: &Step, handle: Option<u32>) -> Result<Texture> {
         const NONE: u64 = 255;
         let uniform = |register: u64| self.warps[w].uniform[register as usize];
@@ -120,7 +120,7 @@ impl Block<'_> {
         }
     }
 
-    /// What stands in the registers of a texture instruction.
+    /// Reads the register operands of a texture instruction.
     fn texture_words(&self, w: usize, lane: usize, step: &Step, geometry: Geometry, name: &str) -> Words {
         let is = |field| step.inst.get(field) == Some(1);
         let bindless = usize::from(is_bindless(step));
@@ -167,7 +167,7 @@ impl Block<'_> {
         let offset = |i: i32| ((words.offsets >> (i * distance)) as i32) << (32 - bits) >> (32 - bits);
         let extras = Extras {
             offsets: [offset(0), offset(1), if name == "TLD4" { 0 } else { offset(2) }],
-            // Of fetches this tells that there are samples.
+            // In fetches this bit means that the texture has samples.
             compared: (name != "TLD" && step.inst.get(Field::Compare) == Some(1)).then_some(words.compared),
         };
         let place = match name {
@@ -184,7 +184,7 @@ impl Block<'_> {
             _ => object.fetch(&mut view, words.layer, place, &extras)?,
         };
         self.channels(w, lane, step, values);
-        // Everything is there; the predicate tells what is not.
+        // Everything is resident, so the predicate is false.
         self.set_predicate(w, lane, false, step.pd, false);
         Ok(())
     }

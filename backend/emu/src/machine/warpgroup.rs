@@ -74,7 +74,7 @@ pub(super) fn is_product(inst: &Inst) -> bool {
     matches!(inst.form().mnemonic, "HGMMA" | "IGMMA" | "QGMMA" | "BGMMA")
 }
 
-/// Whether a product has no result: it ends a group without products.
+/// Whether a product has no result and only ends a group.
 fn is_empty(inst: &Inst) -> bool {
     inst.get(Field::Rd) == Some(RZ)
 }

@@ -1,4 +1,4 @@
-//! Tensor memory. What goes on beside the threads is over where it begins; who is told of that learns it late.
+//! Executes `tcgen05` in PTX. Asynchronous operations complete where they are issued; their arrivals are delayed.
 
 use super::arithmetic::{ty, unsupported};
 use super::{Block, Step, WARP, each};
@@ -13,7 +13,7 @@ use std::ops::Range;
 
 const LOWER_HALF: u32 = 0xffff;
 
-/// How a warp's registers lie in tensor memory.
+/// The layout of a warp's registers in tensor memory.
 fn access(instr: &Instr, registers: usize) -> Option<Access> {
     let op = &instr.opcode;
     let shapes = [
@@ -27,7 +27,7 @@ fn access(instr: &Instr, registers: usize) -> Option<Access> {
     Some(Access { shape, registers, packed: op.has(Mod::Pack16b) || op.has(Mod::Unpack16b) })
 }
 
-/// The least or the greatest of what each thread loads.
+/// The minimum or maximum of the words that each thread loads.
 fn statistic(instr: &Instr, loaded: &Fragment) -> Step<[u32; WARP]> {
     let op = &instr.opcode;
     let compared = match ty(op, 0)? {
@@ -55,7 +55,7 @@ impl Block<'_> {
         &mut self.tensor[rank]
     }
 
-    /// What the threads of a warp do together.
+    /// Executes the warp-wide operations.
     pub(super) fn tensor_together(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         self.races.cut();
         if mask != u32::MAX {
@@ -70,7 +70,7 @@ impl Block<'_> {
             FormId::Tcgen05Alloc => {
                 let columns = number(self, 1)?;
                 let Some(first) = self.take_units(pair, columns / UNIT)? else {
-                    // Comes here again.
+                    // The statement is executed again.
                     each(mask).for_each(|lane| self.warps[w].pc[lane] -= 1);
                     return Ok(());
                 };
@@ -99,7 +99,7 @@ impl Block<'_> {
         Ok(address as u32)
     }
 
-    /// Where each half of the warp accesses; of most shapes both alike.
+    /// The address that each half of the warp accesses; equal for most shapes.
     fn tensor_halves(&self, instr: &Instr, at: usize, address: u32) -> Step<Vec<(u32, u32)>> {
         if !instr.opcode.has(Mod::N16x32bx2) {
             return Ok(vec![(u32::MAX, address)]);
@@ -141,7 +141,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// What each thread does for itself.
+    /// Executes the operations of single threads.
     pub(super) fn tensor_alone(&mut self, w: usize, mask: u32, instr: &Instr) -> Step<()> {
         self.races.cut();
         for lane in each(mask) {
@@ -159,8 +159,8 @@ impl Block<'_> {
         Ok(self.gather(w, 1 << lane, operand, ty)?[lane])
     }
 
-    /// Does something with the tensor memory of the block or of its pair, and reads numbers of their shared memory by address
-    /// and size.
+    /// Calls a function with the tensor memory of the block or of its pair, and a reader of their shared memory, which
+    /// takes an address and a size.
     fn with_tensor(
         &mut self,
         w: usize,
@@ -180,7 +180,7 @@ impl Block<'_> {
         result
     }
 
-    /// The blocks that an operation is for.
+    /// The blocks that an operation affects.
     fn blocks(&self, pair: bool) -> Step<Range<usize>> {
         let rank = self.cluster.rank();
         let blocks = if pair { rank & !1..(rank | 1) + 1 } else { rank..rank + 1 };
@@ -190,7 +190,7 @@ impl Block<'_> {
         Ok(blocks)
     }
 
-    /// Takes units. Of a pair the block of even rank takes them for both, and the other one has them when it asks.
+    /// Allocates units. In a pair the block of even rank allocates for both; the other one gets them when it asks.
     fn take_units(&mut self, pair: bool, count: u32) -> Step<Option<u32>> {
         self.tensor_memory();
         let blocks = self.blocks(pair)?;
@@ -307,7 +307,7 @@ impl Block<'_> {
     }
 }
 
-/// The one value that all lanes have.
+/// The value of an operand that must be the same in all lanes.
 fn same(values: &[u64; WARP]) -> Step<u32> {
     match values.iter().all(|value| *value == values[0]) {
         true => Ok(values[0] as u32),

@@ -8,7 +8,7 @@ use crate::texture::{self, Channel, Extras, Outside, Place, Texture};
 use ptx_backend::input::{Instr, Operand};
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// How many coordinates a geometry has, whether a layer's number comes first, and what it is of.
+/// The number of coordinates of a geometry, whether a layer index comes first, and its kind.
 #[derive(Clone, Copy)]
 struct Geometry {
     count: usize,
@@ -49,7 +49,7 @@ impl Block<'_> {
         }
     }
 
-    /// The handle that an operand tells a lane.
+    /// The handle that an operand has in a lane.
     fn handle(&self, w: usize, lane: usize, handle: &Operand) -> Step<u64> {
         match handle {
             Operand::Address(_) => self.address(w, lane, handle),
@@ -61,7 +61,7 @@ impl Block<'_> {
         texture::find(&self.device.textures, self.handle(w, lane, handle)?).cloned()
     }
 
-    /// The object of a texture's handle, sampled as that of another says.
+    /// The texture of one handle with the sampler of another.
     fn sampled_object(&self, w: usize, lane: usize, handles: &[Operand]) -> Step<Option<Texture>> {
         let (texture, sampler) = match handles {
             [texture] => (texture, None),
@@ -91,7 +91,7 @@ impl Block<'_> {
         Ok(if geometry.has_layer { (first, rest) } else { (0, [words[0], words[1], words[2]]) })
     }
 
-    /// Offsets, and a value to compare with, behind the level or the derivatives.
+    /// The operands after the level or the derivatives: offsets, and a reference value for depth comparison.
     fn extras(&self, w: usize, lane: usize, operands: &[Operand], gathers: bool) -> Step<Extras> {
         let mut extras = Extras::default();
         let mut rest = operands;
@@ -115,7 +115,7 @@ impl Block<'_> {
         let Some(geometry) = geometry(instr) else { return unsupported(instr) };
         let Operand::List(parts) = &instr.operands[1] else { return unsupported(instr) };
         let Some((vector, handles)) = parts.split_last() else { return unsupported(instr) };
-        // There is one level, whatever is said of it.
+        // Textures have one level, whichever one is requested.
         let before = 2 + usize::from(op.has(Mod::Level)) + 2 * usize::from(op.has(Mod::Grad));
         let behind = instr.operands.get(before..).unwrap_or_default();
         if op.has(Mod::Grad) && (geometry.count == 3 || behind.iter().any(|o| matches!(o, Operand::Reg(_)))) {

@@ -28,7 +28,7 @@ struct Begun {
     result: Vec<usize>,
     factor: Result<Vec<usize>, u64>,
     second: u64,
-    /// The register that tells which elements of a sparse factor are there, and which threads have it.
+    /// The register with the metadata of a sparse factor, and the selector of the threads that supply it.
     metadata: Option<(usize, usize)>,
     adds: bool,
 }
@@ -126,7 +126,7 @@ impl Block<'_> {
     fn begin_product(&mut self, w: usize, instr: &Instr) -> Step<()> {
         let op = &instr.opcode;
         let sparse = op.form == FormId::WgmmaMmaSp;
-        // Where the operands begin that follow the factors and what belongs to them.
+        // The index of the first operand after the factors and their metadata.
         let rest = if sparse { 5 } else { 3 };
         let operands = &instr.operands;
         let integer = |at: usize| match operands.get(at) {

@@ -138,7 +138,7 @@ const fn row(name: &'static str, opcode: u16, ones: u128, pieces: &'static [Piec
     Family::new(name, opcode, "", Async, pieces).uniform().ones(one(91) | ones).sm(100, 110)
 }
 
-/// Of products by what they multiply. Those named `.TENSOR` have their first factor in tensor memory.
+/// Products by element type. Those with `.TENSOR` in their names have A in tensor memory.
 const INTEGER: u128 = one(72);
 const QUARTER: u128 = one(72) | one(73);
 const NIBBLE: u128 = one(63);

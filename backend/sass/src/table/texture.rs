@@ -63,14 +63,14 @@ const GATHER_PLACE: Piece = first_of(&BEHIND_GATHERED);
 const BEHIND_GATHERED: Count = Count::Sum(&[(Field::Offsets, &[0, 1, 2, 0]), (Field::Compare, &[0, 1])]);
 const DERIVATIVES: Piece = optional(counted(EXTRA_OPERAND, DERIVATIVE_COUNT));
 const DERIVATIVE_COUNT: Count = Count::By(Field::Dims, &[2, 4, 1, 1, 2, 4]);
-/// Coordinates, and offsets behind them, which share a register with the number of a layer: one too many is counted there.
+/// Coordinates, then offsets. Offsets share a register with the layer index, so with both the count is one too high.
 const DERIVED_COORDINATE: Piece = op(counted(reg_at(Field::Ra, 24, Role::A), DERIVED_COUNT));
 const DERIVED_COUNT: Count = Count::Sum(&[(Field::Dims, COORDINATES), (Field::Offsets, &[0, 1, 0])]);
-/// The same behind a handle.
+/// The same, after a handle.
 const DERIVED_COORDINATE_R: Piece =
     op(counted(reg_at(Field::Ra, 24, Role::A), Count::Plus(1, &DERIVED_COUNT)));
 const EXTRA: Piece = optional(EXTRA_OPERAND);
-/// The same where the register is never left out, since the handle is in it; the rest follows.
+/// The same where the register is always present, because it has the handle. The other operands follow it.
 const LEVEL_PRESENT: Piece = op(second_of(&WITH_SAMPLED));
 const LEVEL_PLACE_R: Piece = first_of(&WITH_SAMPLED);
 const WITH_SAMPLED: Count = Count::Plus(1, &BEHIND_SAMPLED);
@@ -82,7 +82,7 @@ const GATHER_PLACE_R: Piece = first_of(&WITH_GATHERED);
 const WITH_GATHERED: Count = Count::Plus(1, &BEHIND_GATHERED);
 const DERIVATIVES_PRESENT: Piece = op(counted(EXTRA_OPERAND, DERIVATIVE_COUNT));
 const HANDLE_PRESENT: Piece = op(EXTRA_OPERAND);
-/// The level whose extents a query asks for, behind a handle.
+/// A handle, then the level of a query.
 const QUERIED_LEVEL_R: Piece = op(counted(RA_OPERAND, Count::Fixed(2)));
 
 const SCALAR: Piece = flag(Field::Flag, 60, &["", ".SCR"]);

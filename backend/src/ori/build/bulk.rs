@@ -124,7 +124,7 @@ impl<'a> Lowering<'a> {
         Ok(if offset == 0 { address } else { self.add_pair(address, super::operand::halves(offset as u64)) })
     }
 
-    /// A size in its units, and above it which blocks of the cluster get the bytes, or which bytes of each unit are copied.
+    /// A size in units, and in the upper bits the mask of the receiving blocks of the cluster or of the copied bytes.
     fn bulk_size(&mut self, instr: &Statement<'a>, i: usize, mask: Option<Src>) -> Result<Src> {
         let size = self.source(instr, i, ScalarType::U32)?;
         let units = self.shift_right(size, UNIT, false);
@@ -164,7 +164,7 @@ impl<'a> Lowering<'a> {
         let loads = form == F::CpAsyncBulkTensorLoad;
         let (map, coordinates) = self.tensor(instr, usize::from(loads))?;
         if coordinates.len() != dims as usize + 1 {
-            return self.unsupported(instr, "coordinates of other rows");
+            return self.unsupported(instr, "gather and scatter modes");
         }
         let pair = instr.has(Mod::CtaGroup2);
         let multicast = instr.has(Mod::MulticastCluster);

@@ -16,7 +16,7 @@ const FRACTIONAL: u32 = 0x100;
 
 /// Parts of a range have the first priority.
 const RANGE: u32 = 0x180;
-/// What a fraction is multiplied by: all of it is fifteen, one less than there are.
+/// The factor for fractions. The field counts sixteenths less one, so the whole is fifteen.
 const SIXTEENTHS: f32 = 15.99;
 /// A range has at most 127 pages, of at least 4096 bytes each; both as powers of two.
 const PAGES_LOG: u32 = 7;
@@ -63,7 +63,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, policy)
     }
 
-    /// A policy of a fraction that is known when the code runs: sixteenths, rounded down.
+    /// A policy for a fraction that is known only at run time: sixteenths, rounded down.
     fn create_changing_policy(&mut self, instr: &Statement<'a>, kind: u32, fraction: Src) -> Result<()> {
         let scale = Op::Fmul { ftz: false, round: Round::Rn, sat: false };
         let scaled = self.reg(scale, &[fraction, Src::imm(SIXTEENTHS.to_bits())]);
@@ -77,7 +77,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, policy)
     }
 
-    /// `createpolicy.range`: pages of a size that 127 of them hold the whole range, the first page and their number.
+    /// `createpolicy.range`: the page size, such that 127 pages hold the whole range, the first page and their number.
     pub(super) fn create_range_policy(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Global]);
         let Some((first, second)) = priorities(instr) else {
@@ -93,7 +93,7 @@ impl<'a> Lowering<'a> {
         }
         let [primary, total] =
             [self.source(instr, 2, ScalarType::U32)?, self.source(instr, 3, ScalarType::U32)?];
-        // The power of two of a page.
+        // The binary logarithm of the page size.
         let float = self.reg(Op::I2f { to: FloatType::F32, from: IntType::U32, round: Round::Rn }, &[total]);
         let log = self.reg(Op::Mufu { func: MufuFunc::Lg2 }, &[float]);
         let ceil =

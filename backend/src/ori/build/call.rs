@@ -511,7 +511,7 @@ fn open_bytes(func: &crate::input::Function, signature: &Signature, instr: &crat
     last.map_or(0, |operand| 4 * open_words(func, operand))
 }
 
-/// Words of what is passed for a parameter of open length.
+/// The words of an argument for a parameter of open length.
 fn open_words(func: &crate::input::Function, operand: &Operand) -> u32 {
     let size = match *operand {
         Operand::Symbol(Symbol::Local(i), 0) => {

@@ -44,7 +44,8 @@ impl<'a> Lowering<'a> {
         self.result(instr, result)
     }
 
-    /// The same rounded otherwise than to nearest: what is rounded to zero, and one more where the mode goes away from it.
+    /// The same for directed rounding: the result rounded toward zero, plus one unit where the mode rounds away from
+    /// zero.
     fn divide_double_directed(&mut self, instr: &Statement<'a>, a: Src, round: Round) -> Result<()> {
         let one = [Src::ZERO, Src::imm(ONE)];
         let (routine, words) = match instr.form() {

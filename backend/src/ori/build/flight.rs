@@ -1,4 +1,5 @@
-//! Which products of warp groups each wait ends: until then their factors in registers live, and nothing reads their sums.
+//! Finds the warp group products that each wait completes. Until then their register operands stay live, and nothing
+//! reads their accumulators.
 
 use super::Run;
 use crate::input::{Instr, Operand, SrcId, Stmt};
@@ -6,34 +7,34 @@ use ptx_isa::FormId;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// More groups than a wait can leave.
+/// A count above the most groups that a wait can leave in flight. Counts saturate here.
 const MANY: u8 = 9;
 
-/// Groups closed since a product began, the fewest and the most of all paths. The first of them is its own.
+/// The groups closed since a product began, as minimum and maximum over all paths. The first of them is its own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Closed {
     fewest: u8,
     most: u8,
 }
 
-/// Products under way, by the places of their statements.
+/// The products in flight, by statement index.
 type InFlight = BTreeMap<usize, Closed>;
 
-/// What a fence or wait is for, by the places of the products' statements.
+/// The products that a fence or wait affects, by statement index.
 #[derive(Default)]
 pub(super) struct Around {
-    /// They follow the fence in its block.
+    /// Those that follow the fence in its block.
     pub(super) next: BTreeSet<usize>,
-    /// On some path they are over behind the wait.
+    /// Those that the wait completes on some path.
     pub(super) over: BTreeSet<usize>,
-    /// On some path they are not.
+    /// Those that are still in flight after it on some path.
     pub(super) left: BTreeSet<usize>,
 }
 
-/// That of each fence and wait.
+/// The products that each fence and wait affects.
 pub(super) type Products = FxHashMap<SrcId, Around>;
 
-/// Follows the products of a body. `successors` are those of each run.
+/// Follows the products of a body along all paths. `successors` has the successors of each run.
 pub(super) fn follow(body: &[Stmt], runs: &[Run], successors: &[Vec<usize>]) -> Products {
     let mut products = Products::default();
     if !body.iter().any(|stmt| matches!(stmt, Stmt::Instr(instr) if is_product(instr.opcode.form))) {
@@ -64,7 +65,7 @@ fn is_product(form: FormId) -> bool {
     matches!(form, FormId::WgmmaMma | FormId::WgmmaMmaSp | FormId::WgmmaMmaBits)
 }
 
-/// Finds the products behind each fence of a block, up to the next one.
+/// Finds the products after each fence of a block, up to the next fence.
 fn fences(body: &[Stmt], run: &Run, products: &mut Products) {
     let mut next = BTreeSet::new();
     for at in run.statements.clone().rev() {
@@ -79,7 +80,7 @@ fn fences(body: &[Stmt], run: &Run, products: &mut Products) {
     }
 }
 
-/// Passes a statement. One under a guard may do nothing.
+/// Advances past a statement. A guarded one may have no effect.
 fn pass(at: usize, instr: &Instr, state: &mut InFlight, products: &mut Products) {
     let surely = u8::from(instr.guard.is_none());
     match instr.opcode.form {
@@ -106,7 +107,7 @@ fn pass(at: usize, instr: &Instr, state: &mut InFlight, products: &mut Products)
     }
 }
 
-/// Adds what is under way on another path; tells whether that is news.
+/// Merges the state of another path; returns whether `into` changed.
 fn unite(into: &mut InFlight, from: &InFlight) -> bool {
     let mut changed = false;
     for (&at, new) in from {

@@ -264,11 +264,11 @@ impl<'a> Lowering<'a> {
             F::MbarrierPendingCount => self.pending_count(instr),
             F::StAsync | F::RedAsync => self.store_asynchronously(instr),
             F::StAsyncRelease | F::RedAsyncRelease => {
-                self.unsupported(instr, "releasing asynchronous stores")
+                self.unsupported(instr, "asynchronous stores with release semantics")
             }
             F::StBulk => self.clear_block(instr),
             F::MultimemLdReduce => self.branch_around(|this| this.load_of_devices(instr)),
-            // A store or reduction is one, whoever holds the memory.
+            // Multimem stores and reductions are ordinary ones; the memory system replicates them.
             F::MultimemSt => self.store(instr),
             F::MultimemRed if self.has_vector(instr) => self.update_vector(instr),
             F::MultimemRed => self.atomic(instr),

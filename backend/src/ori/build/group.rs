@@ -1,8 +1,8 @@
 //! `wgmma`: products of four warps, of factors in shared memory behind descriptors.
 //!
-//! A product goes on beside the code until a wait ends its group. Its sum has the registers of what it is added to; what
-//! is read of it later is not told from what is read of any other value, and emission sees to it that all products that
-//! have a register are over where the code touches it (`emit/products.rs`). Factors in registers live until the wait.
+//! A product runs asynchronously until a wait completes its group. Its result is in the registers of the accumulator.
+//! The IR reads it like any other value; emission adds waits where code touches a register of a product in flight
+//! (`emit/products.rs`). Factors in registers stay live until the wait.
 
 use super::flight::Around;
 use super::uniform::Chosen;
@@ -20,14 +20,14 @@ struct Factor {
     transposed: bool,
 }
 
-/// What decides about the operation, besides the types of the factors.
+/// The properties that select the operation, besides the types of the factors.
 struct Product {
     sum: ScalarType,
-    /// Columns, in units of eight, and what a thread has of them.
+    /// Columns in units of eight, and a thread's registers of the accumulator.
     eighths: u8,
     registers: u8,
     in_registers: bool,
-    /// The threads that tell which elements of a sparse first factor are there.
+    /// The selector of the threads that supply the metadata of a sparse first factor.
     selector: Option<u8>,
     factors: [Factor; 2],
 }
@@ -185,7 +185,7 @@ impl<'a> Lowering<'a> {
         let rows = in_registers.then_some(srcs[0]);
         let result = self.wide(registers, op, &srcs);
         if let Some(rows) = rows {
-            // The sum is elsewhere.
+            // The result is in other registers.
             self.effect(Op::Hold { registers: ROWS }, &[rows]);
         }
         for (i, place) in places.iter().enumerate() {
@@ -205,7 +205,8 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// `wgmma.wait_group`. The sums of products that it ends are there from here on, and their rows have lived until here.
+    /// `wgmma.wait_group`. The results of the products that it completes are available from here on, and their operands
+    /// in registers are live up to here.
     pub(super) fn wait_for_products(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Aligned]);
         let Operand::Int(but) = self.operand(instr, 0)? else {
@@ -235,26 +236,26 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// `wgmma.fence`. The products behind it have their rows from before it: emission lets products arrive where a
-    /// register of theirs was written since another did.
+    /// `wgmma.fence`. The register operands of the products after it are computed before it, because emission needs a
+    /// new arrival wherever a register of a product was written since the previous arrival.
     pub(super) fn fence_products(&mut self, instr: &Statement<'a>) -> Result<()> {
         instr.ignore(&[Mod::Aligned]);
         let next = self.products.remove(&self.src).unwrap_or_default().next;
         let registers = |operand: usize| -> usize { self.vectors(&next, operand).iter().map(Vec::len).sum() };
-        // Where they take much of the file, each product has an arrival of its own instead.
+        // If they take too much of the register file, each product has its own arrival instead.
         if registers(0) + registers(1) > MOST_FENCED {
             return Ok(());
         }
         self.hold_rows(&next)
     }
 
-    /// The registers of an operand of products, each once.
+    /// The registers of one operand of several products, without duplicates.
     fn vectors(&self, products: &BTreeSet<usize>, operand: usize) -> BTreeSet<Vec<RegId>> {
         let vectors = products.iter().map(|&at| vector(&self.func.body[at], operand));
         vectors.filter(|of| of.len() > 1).collect()
     }
 
-    /// Keeps the rows of products where they are until here.
+    /// Keeps the register operands of products live up to here.
     fn hold_rows(&mut self, products: &BTreeSet<usize>) -> Result<()> {
         for rows in self.vectors(products, 1) {
             let rows = self.values_of(&rows)?;
@@ -262,7 +263,7 @@ impl<'a> Lowering<'a> {
                 self.effect(Op::Hold { registers: ROWS }, &[rows]);
             }
         }
-        // What tells which elements of theirs are there.
+        // The metadata of sparse factors.
         let sparse = |at: &&usize| matches!(&self.func.body[**at], Stmt::Instr(i) if i.opcode.form == FormId::WgmmaMmaSp);
         let held: BTreeSet<RegId> =
             products.iter().filter(sparse).flat_map(|&at| vector(&self.func.body[at], 3)).collect();
@@ -275,7 +276,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// What registers of 32 bits hold, as one value.
+    /// Packs 32-bit registers into one value.
     fn values_of(&mut self, registers: &[RegId]) -> Result<Src> {
         let operands: Vec<Operand> = registers.iter().map(|register| Operand::Reg(*register)).collect();
         self.kept(&operands, ScalarType::B32)
@@ -291,16 +292,16 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// The most registers of products that all have their rows before a fence: half of the file.
+/// The most registers that the operands of products may occupy at a fence: half of the register file.
 const MOST_FENCED: usize = 128;
 
-/// The most groups that a wait leaves.
+/// The most groups that a wait can leave in flight.
 const MOST_LEFT: u8 = 7;
 
 /// Registers of a first factor.
 const ROWS: u8 = 4;
 
-/// The registers of an operand of a product. Empty where it has something else.
+/// The registers of an operand of a product; empty if the operand is not in registers.
 fn vector(product: &Stmt, operand: usize) -> Vec<RegId> {
     let Stmt::Instr(Instr { operands, .. }) = product else { return Vec::new() };
     let elements = match operands.get(operand) {

@@ -1,6 +1,6 @@
-//! Handles of textures, samplers and surfaces: those of variables are words behind the parameters, which the driver fills
-//! in; any other is a value. From the generation on that has them in uniform registers, threads with other handles than
-//! their neighbours have their turn.
+//! Handles of textures, samplers and surfaces. The handle of a variable is a word after the parameters, which the
+//! driver fills in; any other handle is a value. On targets that take handles in uniform registers, groups of threads
+//! with different handles take turns.
 
 use super::uniform::Chosen;
 use super::{Lowering, Result, Statement};
@@ -11,23 +11,23 @@ use crate::ori::ir::{Dst, File, Inst, Src, SrcKind, Term};
 use crate::ori::op::{ICmp, Op, lut};
 use ptx_isa::ScalarType;
 
-/// The bits of a texture's number; those of a sampler's follow in the same word, up to sm_89.
+/// The bits of a texture's index; those of a sampler's follow in the same word, up to sm_89.
 const TEXTURE: u32 = 0xf_ffff;
 const SAMPLER_SHIFT: u32 = 20;
-/// Set in the low word of variables' handles, up to sm_89.
+/// This bit is set in the low word of variables' handles, up to sm_89.
 const VARIABLE: u32 = 0x8000_0000;
 
 /// Where an instruction finds its handle.
 #[derive(Clone, Copy)]
 pub(super) struct Handle {
-    /// The word of constant bank 0, where it is in neither of the others.
+    /// The word of constant bank 0, if the handle is in no register.
     pub(super) word: i32,
     pub(super) register: Option<Src>,
     /// Uniform registers of the texture and the sampler.
     pub(super) uniform: Src,
 }
 
-/// The bit of a handle's upper word that tells what it is of.
+/// The bit of a handle's upper word that marks its kind.
 pub(super) fn kind_bits(ty: ScalarType) -> Option<u32> {
     Some(match ty {
         ScalarType::TexRef => 1 << 29,
@@ -38,7 +38,7 @@ pub(super) fn kind_bits(ty: ScalarType) -> Option<u32> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Has `act` read by a handle, for the threads that it is told: all, or those that have this handle.
+    /// Calls `act` with a handle and the predicate of the threads to act for: all, or those that have this handle.
     pub(super) fn with_handle<T>(
         &mut self,
         instr: &Statement<'a>,
@@ -48,7 +48,7 @@ impl<'a> Lowering<'a> {
         let (texture, sampler) = match handles {
             [texture] => (texture, None),
             [texture, sampler] if self.env.independent_samplers => (texture, Some(sampler)),
-            _ => return self.unsupported(instr, "a sampler of its own in the unified texture mode"),
+            _ => return self.unsupported(instr, "a separate sampler in unified texture mode"),
         };
         if self.target.uniform_handles {
             let mut words = vec![self.handle_word(instr, texture)?];
@@ -124,7 +124,7 @@ impl<'a> Lowering<'a> {
         layout::opaque(self.env, symbol).map(|_| symbol)
     }
 
-    /// The low word of the handle that an operand is, or names.
+    /// The low word of an operand's handle, which is a value or that of a variable.
     pub(super) fn handle_word(&mut self, instr: &Statement<'a>, operand: &Operand) -> Result<Src> {
         if let Some(symbol) = self.opaque_symbol(operand) {
             return self.variable_word(HandleWord::One(symbol));
@@ -141,7 +141,7 @@ impl<'a> Lowering<'a> {
         Ok(self.part(handle, 0))
     }
 
-    /// The bits of a sampler where they stand in a word with a texture's.
+    /// A sampler's bits, shifted to their position in a word with a texture's.
     fn sampler_bits(&mut self, instr: &Statement<'a>, sampler: &Operand) -> Result<Src> {
         let word = self.handle_word(instr, sampler)?;
         if self.opaque_symbol(sampler).is_some() {

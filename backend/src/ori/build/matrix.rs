@@ -137,7 +137,7 @@ impl<'a> Lowering<'a> {
         let (to, a, b) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?, self.type_of(instr, 2)?);
         let (f32, c) = (to == ScalarType::F32, self.type_of(instr, 3)?);
         if c != to {
-            return self.unsupported(instr, "sums of two types");
+            return self.unsupported(instr, "an accumulator of another type than the result");
         }
         let (a_signed, b_signed) = (a.is_signed(), b.is_signed());
         let sat = instr.has(Mod::Satfinite);

@@ -1,8 +1,8 @@
-//! `mma.m8n8k4`: four products of 8 by 8 by 4 halves, each by four neighbouring threads of the lower half of the warp
-//! and the four of the upper half that have the same place there.
+//! `mma.m8n8k4` with `.f16`: four products of 8 by 8 by 4 in a warp. Four neighbouring threads of the lower half of the
+//! warp and the corresponding four of the upper half compute each of them.
 //!
-//! Where the machine has no such product, threads give each other the halves and compute with floats. Sums have the
-//! order that ptxas gives them.
+//! On targets without this instruction, the threads exchange elements by shuffles and compute in `.f32`. The order of
+//! the additions is that of ptxas.
 
 use super::integer::lut;
 use super::memory::elements;
@@ -12,21 +12,21 @@ use crate::ori::ir::{Dst, File, Inst, Src};
 use crate::ori::op::{ICmp, Op, QuadStep, QuadTypes, Round, ShflMode};
 use ptx_isa::{Mod, ScalarType};
 
-/// How many a product sums up.
+/// The depth of a product, K.
 const DEPTH: usize = 4;
-/// From a thread of a product in the lower half of the warp to that in the upper one.
+/// The distance between corresponding threads of the lower and the upper half of the warp.
 const UPPER: u32 = 16;
 const STEPS: [QuadStep; 4] = [QuadStep::First, QuadStep::Second, QuadStep::Third, QuadStep::Fourth];
 
-/// What along the depth belongs to one row or column, as floats.
+/// The elements of one row of A or column of B, as `.f32`.
 type Line = [Src; DEPTH];
 
-/// Where a thread finds what others hold.
+/// Where a thread finds elements that other threads hold.
 struct Place {
     lane: Src,
-    /// Bits from a register's start to the half that a thread with an odd or even number takes.
+    /// The bit offset of the half of a register that this thread takes; it depends on the parity of its lane.
     half: Src,
-    /// Whether the thread is one of the last two of its four.
+    /// Whether this is one of the last two threads of its four.
     late: Src,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Lowering<'a> {
             let (a, b) = (self.pack(a), self.pack(b));
             let mut sums = Vec::new();
             for (i, step) in STEPS.into_iter().enumerate().take(steps) {
-                // Two steps share what is halves and becomes floats.
+                // With an `.f16` accumulator and `.f32` results, two steps share its registers.
                 let from = if types == QuadTypes::Mixed { i & !1 } else { 2 * i };
                 let start = self.pack(&c[from..from + 2]);
                 let sum = self.wide(2, quad(step), &[a, b, start]);
@@ -108,7 +108,7 @@ impl<'a> Lowering<'a> {
             .collect()
     }
 
-    /// The thread's row of the first factor.
+    /// This thread's row of A.
     fn quad_row(&mut self, place: &Place, by_row: bool, words: &[Src]) -> Line {
         if by_row {
             return self.quad_line(words);
@@ -123,7 +123,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// The rows of the first factor of which the thread has sums: its own or the one before, and the second behind that.
+    /// The rows of A for which the thread has results: its own or the one before, and the second row after that.
     fn quad_row_pair(&mut self, place: &Place, by_row: bool, words: &[Src]) -> [Line; 2] {
         if by_row {
             let first = self.masked(place.lane, 0x1d);
@@ -145,7 +145,7 @@ impl<'a> Lowering<'a> {
         rows
     }
 
-    /// All columns of the second factor.
+    /// All columns of B.
     fn quad_columns(&mut self, place: &Place, by_row: bool, words: &[Src]) -> Vec<Line> {
         let first = self.masked(place.lane, 0xc);
         let mut lines = Vec::new();
@@ -167,7 +167,8 @@ impl<'a> Lowering<'a> {
         lines
     }
 
-    /// The columns of the second factor of which the thread has sums: two neighbours of the first four, and of the others.
+    /// The columns of B for which the thread has results: two neighbours among the first four, and two among the last
+    /// four.
     fn quad_four_columns(&mut self, place: &Place, by_row: bool, words: &[Src]) -> Vec<Line> {
         let mut lines = Vec::new();
         if !by_row {
@@ -194,7 +195,7 @@ impl<'a> Lowering<'a> {
         lines
     }
 
-    /// What float sums are added to, where rows of halves hold it: each thread has a row of eight.
+    /// The accumulators of `.f32` results where C is `.f16`: each thread has a row of eight.
     fn quad_starts(&mut self, place: &Place, words: &[Src]) -> Vec<Src> {
         let first = self.masked(place.lane, 0x1d);
         let mut starts = vec![Src::ZERO; 8];
@@ -210,7 +211,7 @@ impl<'a> Lowering<'a> {
         starts
     }
 
-    /// What another thread of the warp has in a register.
+    /// The value that another thread of the warp has in a register.
     fn word_of(&mut self, word: Src, lane: Src) -> Src {
         let word = self.in_register(word);
         self.shuffle_word(word, lane)
@@ -231,7 +232,7 @@ impl<'a> Lowering<'a> {
         self.half_as_float(half)
     }
 
-    /// The low half as a float.
+    /// The low half, converted from `.f16` to `.f32`.
     fn half_as_float(&mut self, word: Src) -> Src {
         let op = Op::Hadd2 { bf16: false, ftz: false, sat: false, f32: true };
         self.reg(op, &[Src::ZERO.neg(), word])
@@ -242,7 +243,7 @@ impl<'a> Lowering<'a> {
         self.lop3(lut::A & lut::B, word, Src::imm(mask), Src::ZERO)
     }
 
-    /// `SHFL.IDX`: what the thread with that number of the warp has.
+    /// `SHFL.IDX`: the value in the given lane of the warp.
     pub(super) fn shuffle_word(&mut self, word: Src, lane: Src) -> Src {
         let value = self.new_value(File::R, 1);
         let srcs = [word, lane, Src::imm(0x1f)];

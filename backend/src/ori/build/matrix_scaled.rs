@@ -1,4 +1,4 @@
-//! `mma` with `.block_scale`: blocks of a row of the first factor and of a column of the second have a factor in common.
+//! `mma` with `.block_scale`: each block of a row of A and of a column of B has a scale factor.
 
 use super::matrix::quarter;
 use super::memory::elements;
@@ -10,7 +10,7 @@ use crate::ori::op::{Op, ScaleBlocks, ScaleFormat};
 use ptx_isa::{FormId, Mod, ScalarType};
 
 impl<'a> Lowering<'a> {
-    /// `mma` and `mma.sp` with factors of blocks.
+    /// `mma` and `mma.sp` with scale factors.
     pub(super) fn multiply_scaled(&mut self, instr: &Statement<'a>) -> Result<()> {
         // Each form has one layout of each factor, a depth for each kind, and metadata in order.
         let depths = [Mod::M16n8k32, Mod::M16n8k64, Mod::M16n8k128];

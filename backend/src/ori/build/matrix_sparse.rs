@@ -1,8 +1,8 @@
-//! `mma.sp`: of each four places of a row of the first factor two are there, and metadata say which.
+//! `mma.sp`: A stores two of each group of four elements of a row, and metadata gives their positions.
 //!
-//! Of 16-bit elements a register of the factor has the two of one group of four. Of smaller ones it has those of two
-//! groups, a byte each; pairs of nibbles are bytes in this. The four bits for a group, in the registers of threads
-//! that the selector chooses, name the place of the first and of the second.
+//! A register of A holds two 16-bit elements, of one group, or four 8-bit elements, of two groups. A pair of 4-bit
+//! elements counts as one 8-bit element. The metadata of a group is four bits: the positions of its first and its
+//! second element. It is in registers of the threads that the selector chooses.
 
 use super::integer::lut;
 use super::matrix::quarter;
@@ -14,9 +14,9 @@ use crate::ori::op::{ByteShape, HalfShape, Op, QuarterShape, SparseNibbleShape};
 use crate::ori::signature::{Width, signature};
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// The first thread of each four.
+/// The mask of a lane number that gives the first thread of its four.
 const FOUR: u32 = 0x1c;
-/// Bytes of a register in their order, for `PRMT`.
+/// The `PRMT` selector that keeps the order of the bytes.
 const IN_ORDER: u32 = 0x3210;
 
 /// The registers of a product's operands.
@@ -25,7 +25,7 @@ struct Factors {
     b: Vec<Src>,
     c: Vec<Src>,
     metadata: Src,
-    /// The threads of each four whose metadata count.
+    /// The selector of the threads of each four that supply the metadata.
     selector: u8,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Lowering<'a> {
         let [a, b, c] = words.try_into().unwrap_or_default();
         let mut factors = Factors { a, b, c, metadata, selector };
         self.join_all();
-        // Of each two single floats one is there: there is no order.
+        // `.tf32` stores one of each two elements, so there is no order.
         if !ordered && self.target.ordered_metadata && !matches!(op, Op::HmmaSpTf32 { .. }) {
             self.put_in_order(&op, &mut factors);
         }
@@ -58,7 +58,7 @@ impl<'a> Lowering<'a> {
         let (to, a, b) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?, self.type_of(instr, 2)?);
         let f32 = to == ScalarType::F32;
         if self.type_of(instr, 3)? != to {
-            return self.unsupported(instr, "sums of two types");
+            return self.unsupported(instr, "an accumulator of another type than the result");
         }
         let (a_signed, b_signed) = (a.is_signed(), b.is_signed());
         let half = |this: &Statement<'_>| {
@@ -155,7 +155,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// All bytes of the first factor, zeros among them, in the registers of dense products of half the depth.
+    /// Expands A with zeros into the registers of dense products of half the depth.
     fn dense_bytes(&mut self, factors: &Factors) -> Vec<Src> {
         let lane = self.s2r(sr::LANE_ID);
         let four = self.masked(lane, FOUR);
@@ -197,11 +197,11 @@ impl<'a> Lowering<'a> {
         dense
     }
 
-    /// Has the metadata name the two places of each group in ascending order, and the elements follow.
+    /// Sorts the two positions of each group in the metadata, and their elements accordingly.
     fn put_in_order(&mut self, op: &Op, factors: &mut Factors) {
         let wide = matches!(op, Op::HmmaSp { .. });
         let metadata = factors.metadata;
-        // Per group, whether the first place is behind the second, of two bits each.
+        // For each group, whether the first position, of two bits, is greater than the second.
         let second = self.shift_right(metadata, 2, false);
         let above = self.lop3(lut::A & !lut::B, metadata, second, Src::ZERO);
         let not_below = self.lop3(lut::A | !lut::B, metadata, second, Src::ZERO);

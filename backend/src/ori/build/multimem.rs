@@ -1,4 +1,4 @@
-//! `multimem.ld_reduce`: what the copies of several devices behind one address come to.
+//! `multimem.ld_reduce`: the reduction of the copies that several devices have at a multimem address.
 
 use super::memory::{Target, elements};
 use super::{Lowering, Result, Statement};
@@ -9,12 +9,12 @@ use crate::ori::operations::signature;
 use crate::ori::signature::Width;
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// Whether the addresses of a form are those of several devices: global ones, whatever they are called.
+/// Whether a form takes multimem addresses, which are global addresses.
 pub(super) fn is_of_devices(form: FormId) -> bool {
     matches!(form, FormId::MultimemLdReduce | FormId::MultimemSt | FormId::MultimemRed)
 }
 
-/// The hardware's type for floats in so many elements.
+/// The hardware's type for a vector of floats.
 fn floats(ty: ScalarType, elements: usize) -> Option<ManyFloat> {
     use ManyFloat as M;
     use ScalarType as S;
@@ -46,7 +46,7 @@ impl<'a> Lowering<'a> {
         instr.any_of(&[Mod::V2, Mod::V4, Mod::V8]).is_some()
     }
 
-    /// `multimem.ld_reduce`. It is as strong as can be, whatever is asked for.
+    /// `multimem.ld_reduce`. It always has the strongest order and scope.
     pub(super) fn load_of_devices(&mut self, instr: &Statement<'a>) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let dsts = elements(instr, self.operand(instr, 0)?);
@@ -104,7 +104,7 @@ impl<'a> Lowering<'a> {
         let wider = [ManyOp::AddF32, ManyOp::AddWide].map(|op| Op::LdgmcFloat { op, ty, order, offset });
         match wider.into_iter().find(|op| self.encodes(op)) {
             Some(op) => Ok(op),
-            None => self.unsupported(instr, "sums of wider numbers on the target"),
+            None => self.unsupported(instr, "this accumulation precision on the target"),
         }
     }
 }

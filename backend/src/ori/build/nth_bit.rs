@@ -1,4 +1,4 @@
-//! `fns`: the place of the n-th bit that is set, from a place upwards or downwards.
+//! `fns`: the position of the n-th set bit, counted upwards or downwards from a position.
 
 use super::{Lowering, Result, Statement};
 use crate::ori::ir::Src;
@@ -11,13 +11,13 @@ impl<'a> Lowering<'a> {
         let mask = self.source(instr, 1, ty)?;
         let (base, offset) = (self.source(instr, 2, ty)?, self.source(instr, 3, ty)?);
         let (mask, base, offset) = (self.in_register(mask), self.in_register(base), self.in_register(offset));
-        // Downwards is upwards in the mirror.
+        // Searching downwards is searching upwards in the reversed word.
         let downwards = self.compare(ICmp::Lt, true, offset, Src::ZERO);
         let mirrored = self.reg(Op::Brev, &[mask]);
         let mask = self.select(downwards, mirrored, mask, 1);
         let place = self.subtract(Src::imm(31), base);
         let first = self.select(downwards, place, base, 1);
-        // Zero stands for the first, if that is set.
+        // Zero asks for the bit at the position itself, if it is set.
         let zero = self.compare(ICmp::Eq, true, offset, Src::ZERO);
         let count = self.reg(Op::Iabs, &[offset]);
         let count = self.select(zero, Src::imm(1), count, 1);
@@ -29,7 +29,7 @@ impl<'a> Lowering<'a> {
         let bits = self.lop3(lut::A & lut::B, mask, window, Src::ZERO);
         let total = self.reg(Op::Popc, &[bits]);
         let missing = self.compare(ICmp::Lt, false, total, count);
-        // In which half of the bits it is, of that in which half, and so on.
+        // Binary search by the population count of halves.
         let (mut rest, mut count, mut place) = (bits, count, Src::ZERO);
         for half in [16, 8, 4, 2, 1] {
             let low = self.lop3(lut::A & lut::B, rest, Src::imm((1 << half) - 1), Src::ZERO);

@@ -702,7 +702,7 @@ fn double_division_is_exact() {
     }
 }
 
-/// Rounded down, up and to zero: the neighbours of what is rounded to nearest, or that itself where it is exact.
+/// Rounding down, up and toward zero gives a neighbour of the result rounded to nearest, or that result if it is exact.
 #[test]
 fn directed_double_division_brackets_the_result() {
     type Case = (&'static str, fn(f64, f64) -> f64);

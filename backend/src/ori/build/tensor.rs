@@ -1,9 +1,9 @@
 //! `tcgen05`: tensor memory, and products that accumulate in it.
 //!
-//! What goes on beside the threads the uniform datapath starts, once for all threads that execute it together, so each
-//! thread has its turn. What a warp does as a whole takes one address. The words in which a block notes what it has of tensor
-//! memory lie in shared memory that the system reserves; code that the driver runs before a kernel's own clears them.
-//! Observation of ptxas 13.0.88; see `docs/tensor.md`.
+//! The uniform datapath starts asynchronous operations, once for all threads that execute an instruction together, so
+//! the threads take turns. Warp-wide operations take one address. A block records its columns in words of reserved
+//! shared memory, which code that the driver runs before the kernel clears. Observed on ptxas 13.0.88; see
+//! `docs/tensor.md`.
 
 use super::operand::known;
 use super::special::sr;
@@ -20,28 +20,29 @@ use crate::ori::op::{
 use crate::ori::signature::tensor_registers;
 use ptx_isa::{FormId, Mod, ScalarType};
 
-/// Columns that are taken together, as a power of two.
+/// The binary logarithm of the columns of an allocation unit.
 const UNIT: u32 = 5;
-/// Bytes behind the start of the reserved words: an object by which blocks of a pair wait for each other, and its phase; which
-/// units the block has, which of these are the first of an allocation, and whether it takes no more.
+/// Offsets in the reserved words: an object by which the blocks of a pair wait for each other, and its phase; the units
+/// that the block holds, those that are the first of an allocation, and whether it has given up allocating.
 const PEER_OBJECT: i32 = 0x08;
 const PEER_PHASE: i32 = 0x10;
 const TAKEN: i32 = 0x14;
 const FIRST: i32 = 0x18;
 const NO_MORE: i32 = 0x1c;
-/// What ptxas has in this place: it holds at once.
+/// The operand that ptxas uses here; this wait never blocks.
 const TAKE_DELAY: u8 = 0x36;
-/// Nanoseconds between two tries to take columns.
+/// Nanoseconds between two attempts to allocate columns.
 const TRY_AGAIN: u32 = 100;
-/// What gives up the permission to take columns.
+/// The operand that gives up the permission to allocate.
 const PERMISSION: u32 = 0x80;
-/// The bit of a word of an object that is its phase.
+/// The bit of a barrier object's word that has the phase.
 const PHASE_AT: u32 = 31;
-/// The low three bytes of the third source below the first byte of the first: an address in another block.
+/// The `PRMT` selector of an address in another block: the low three bytes of the third source, below the low byte of
+/// the first, which is the block's rank.
 const IN_BLOCK: Src = Src::imm(0x0654);
-/// Bits of an address that are the column.
+/// The bits of an address that have the column.
 const COLUMN: u32 = 0xffff;
-/// The mask of a product that leaves out neither lanes nor columns.
+/// The mask of a product that disables neither lanes nor columns.
 const ALL: Src = Src::ZERO;
 
 /// Where the first factor of a product is.
@@ -54,7 +55,7 @@ enum Factor {
 impl<'a> Lowering<'a> {
     /// Whether the operation is for two blocks.
     fn of_pair(&mut self, instr: &Statement<'a>) -> bool {
-        // One block alone, as without.
+        // `.cta_group::1` is the default.
         instr.ignore(&[Mod::CtaGroup1]);
         let pair = instr.has(Mod::CtaGroup2);
         self.uses_tensor(if pair { TensorUse::PAIR } else { TensorUse::ALONE });
@@ -65,7 +66,7 @@ impl<'a> Lowering<'a> {
         self.out.facts.tensor.add(what);
     }
 
-    /// Whether columns are taken or given back for two blocks.
+    /// Whether columns are allocated or freed for a pair of blocks.
     fn columns_of_pair(&mut self, instr: &Statement<'a>) -> bool {
         let pair = self.of_pair(instr);
         self.uses_tensor(if pair { TensorUse::COLUMNS_OF_PAIR } else { TensorUse::COLUMNS });
@@ -83,7 +84,7 @@ impl<'a> Lowering<'a> {
         self.reg(Op::Lea { shift: 24 }, &[rank, start])
     }
 
-    /// Has one of the threads that come together do something.
+    /// Has one of the threads that execute the statement together act.
     fn by_one(&mut self, effects: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let chosen = self.new_value(File::P, 1);
         self.guarded(Op::Elect, &[Dst::Value(chosen), Dst::Sink], &[], &[]);
@@ -143,7 +144,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// So many ones.
+    /// A mask of this many ones.
     fn ones(&mut self, count: Src) -> Src {
         match known(count) {
             Some(count) => Src::imm(1u32.checked_shl(count).unwrap_or(0).wrapping_sub(1)),
@@ -154,7 +155,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// `tcgen05.alloc`: waits until there are as many columns, and writes where they are.
+    /// `tcgen05.alloc`: waits until enough columns are free, allocates them, and writes their address.
     pub(super) fn take_columns(&mut self, instr: &Statement<'a>) -> Result<()> {
         let pair = self.columns_of_pair(instr);
         self.uses_tensor(TensorUse::MEMORY);
@@ -187,7 +188,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// Notes units that are the block's now, and writes their first column.
+    /// Records units that the block now holds, and writes their first column.
     fn note_units(&mut self, to: Src, words: Src, unit: Src, count: Src) {
         let taken = self.ones(count);
         let taken = self.shift_left(taken, unit);
@@ -198,7 +199,7 @@ impl<'a> Lowering<'a> {
         self.store_word(to, 0, MemSize::B32, column);
     }
 
-    /// The block of a pair with the even rank takes columns for both, and tells the other one the first unit.
+    /// In a pair, the block of even rank allocates columns for both and sends the first unit to the other block.
     fn take_for_pair(&mut self, to: Src, words: Src, count: Src) -> Result<()> {
         let rank = self.s2r(sr::CLUSTER_CTA_ID);
         let odd = self.lop3(lut::A & lut::B, rank, Src::imm(1), Src::ZERO);
@@ -233,7 +234,7 @@ impl<'a> Lowering<'a> {
         )
     }
 
-    /// Waits until the other block of the pair has come as far.
+    /// Waits until the other block of the pair has reached this point.
     fn wait_for_peer(&mut self, words: Src) {
         let phase = self.load_word(words, PEER_PHASE, MemSize::B32);
         let phase = self.shift_left(phase, Src::imm(PHASE_AT));
@@ -246,7 +247,7 @@ impl<'a> Lowering<'a> {
         self.start(done);
     }
 
-    /// The first of so many units, once they are there.
+    /// Allocates units, waiting until enough are free; returns the first.
     fn take_units(&mut self, count: Src, pair: bool) -> Src {
         let (first, again, done) = (self.new_block(2), self.new_block(1), self.new_block(1));
         self.end(Term::Jump(first));
@@ -321,7 +322,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// An address in tensor memory: what its register has, and a number.
+    /// An address in tensor memory, as a register and an offset.
     fn tensor_place(&mut self, instr: &Statement<'a>, i: usize) -> Result<(Src, i32)> {
         self.uses_tensor(TensorUse::MEMORY);
         let Operand::Address(address) = self.operand(instr, i)? else {
@@ -337,13 +338,13 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The same in one register.
+    /// An address in tensor memory in one register.
     fn tensor_address(&mut self, instr: &Statement<'a>, i: usize) -> Result<Src> {
         let (place, offset) = self.tensor_place(instr, i)?;
         Ok(if offset == 0 { place } else { self.add(place, Src::imm(offset as u32)) })
     }
 
-    /// The shape of an access; `None`: columns of its own for each half of the warp.
+    /// The shape of an access; `None` if the halves of the warp access different columns.
     fn tensor_shape(&mut self, instr: &Statement<'a>) -> Result<(Option<TensorLanes>, TensorCount)> {
         use TensorCount as C;
         use TensorLanes as L;
@@ -401,7 +402,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// `tcgen05.ld.red`: the least or the greatest of what each thread loads too.
+    /// `tcgen05.ld.red`: also the minimum or maximum of the words that each thread loads.
     pub(super) fn load_tensor_reduced(&mut self, instr: &Statement<'a>) -> Result<()> {
         let (lanes, count) = self.tensor_shape(instr)?;
         let greatest = instr.any_of(&[Mod::Min, Mod::Max]) == Some(Mod::Max);
@@ -419,7 +420,7 @@ impl<'a> Lowering<'a> {
         };
         let (place, offset) = self.tensor_place(instr, 2)?;
         let Some(lanes) = lanes else {
-            return self.unsupported(instr, "statistics of columns of each half of the warp");
+            return self.unsupported(instr, "a reduction with .16x32bx2");
         };
         let op = Op::TmemLoadStat { lanes, count, op, ty, nan, offset };
         self.has_tensor_memory(instr, &op)?;
@@ -540,7 +541,7 @@ impl<'a> Lowering<'a> {
     /// `tcgen05.commit`.
     pub(super) fn commit_tensor(&mut self, instr: &Statement<'a>) -> Result<()> {
         let pair = self.of_pair(instr);
-        // The one thing that it tells, and where objects are.
+        // The only kind of completion, and the only state space of objects.
         instr.ignore(&[Mod::MbarrierArriveOne, Mod::SharedCluster]);
         self.uses_tensor(TensorUse::MEMORY);
         let multicast = instr.has(Mod::MulticastCluster);
@@ -590,7 +591,7 @@ impl<'a> Lowering<'a> {
         collect.unwrap_or(TensorCollect::Discard)
     }
 
-    /// The buffer of the second factor and what becomes of it, as the machine numbers them.
+    /// The collector buffer of B and its use, in the machine's encoding.
     fn buffers(instr: &Statement<'a>) -> u8 {
         let number = instr.take_text(|text| {
             let (buffer, what) = text.strip_prefix("collector::b")?.split_once("::")?;
@@ -652,7 +653,7 @@ impl<'a> Lowering<'a> {
             } else if kind == TensorKind::Half {
                 scale = self.immediate(instr, next)? as u8 & 0xf;
             } else {
-                return self.unsupported(instr, "a sum that is scaled");
+                return self.unsupported(instr, "a scaled accumulator");
             }
         }
         let op = Op::TmemProduct {

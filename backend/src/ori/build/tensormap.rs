@@ -254,7 +254,7 @@ impl<'a> Lowering<'a> {
         instr.operand(2);
         let address = match instr.has(Mod::SharedCta) {
             true => self.shared_address(instr, 0)?,
-            // Shared memory is what it may name: the low word of its window's addresses.
+            // The address must be in shared memory, so the low word of a generic address suffices.
             false => {
                 let address = self.address(instr, 0)?;
                 let Target::Wide { address, offset, .. } = self.wide_target(address, true)? else {

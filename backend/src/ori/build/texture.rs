@@ -1,4 +1,4 @@
-//! Textures and surfaces. What their instructions become: observation of ptxas 13.0.88.
+//! Textures and surfaces. The lowering follows the output of ptxas 13.0.88.
 
 use super::handle::Handle;
 use super::memory::elements;
@@ -20,19 +20,19 @@ const LAST_LAYER: u32 = 0xffff;
 const BELOW_LEVELS: f32 = -32.0;
 /// Bits of each offset.
 const OFFSET_BITS: u32 = 4;
-/// What separates the offsets of a gather, and their bits.
+/// The distance in bits between the offsets of a gather, and the bits of each.
 const GATHER_OFFSET: (u32, u32) = (8, 6);
 
-/// Where a texture is read: the words of its place, with the number of a layer apart.
+/// The coordinates of a texture access, with the layer index kept apart.
 struct Spot {
     dims: TexDims,
     layer: Option<Src>,
     words: Vec<Src>,
-    /// The number of a sample.
+    /// The sample index.
     sample: Option<Src>,
 }
 
-/// What stands behind the place.
+/// The operands after the coordinates.
 #[derive(Default)]
 struct Extras {
     level: Option<Src>,
@@ -41,7 +41,7 @@ struct Extras {
     compared: Option<Src>,
 }
 
-/// The geometries, how many coordinates each has, and whether a layer's number is in front of them.
+/// The geometries, the number of coordinates of each, and whether a layer index precedes them.
 const GEOMETRIES: [(Mod, (TexDims, usize, bool)); 9] = [
     (Mod::D1d, (TexDims::D1, 1, false)),
     (Mod::D2d, (TexDims::D2, 2, false)),
@@ -55,7 +55,7 @@ const GEOMETRIES: [(Mod, (TexDims, usize, bool)); 9] = [
 ];
 
 impl<'a> Lowering<'a> {
-    /// What stands in the brackets: the handles, and the words of the coordinates.
+    /// Reads the bracketed operand: the handles, and the words of the coordinates.
     fn sampled(&mut self, instr: &Statement<'a>, i: usize) -> Result<(&'a [Operand], Vec<Src>)> {
         let Operand::List(parts) = self.operand(instr, i)? else {
             return self.malformed("a texture without coordinates");
@@ -75,7 +75,7 @@ impl<'a> Lowering<'a> {
         words.iter().map(|word| self.read(word, ScalarType::B32)).collect()
     }
 
-    /// Words in registers that follow each other.
+    /// Puts words into consecutive registers.
     fn in_registers(&mut self, mut words: Vec<Src>, registers: u8) -> Src {
         if words.is_empty() {
             return Src::ZERO;
@@ -102,7 +102,7 @@ impl<'a> Lowering<'a> {
         Ok(Spot { dims, layer, words, sample })
     }
 
-    /// A direction, stretched to the cube whose faces are at a distance of one.
+    /// Scales a direction to the surface of the cube whose faces are at a distance of one.
     fn onto_cube(&mut self, direction: &[Src]) -> Vec<Src> {
         let most = |this: &mut Self, a: Src, b: Src| {
             let op = Op::Fmnmx { ftz: false, nan: false, xor: false };
@@ -116,7 +116,7 @@ impl<'a> Lowering<'a> {
         direction.iter().map(|word| self.reg(multiply, &[*word, scale])).collect()
     }
 
-    /// Offsets of places as one word, each with so many bits at so many bits' distance.
+    /// Packs offsets into one word, each `bits` wide and `distance` bits after the previous one.
     fn packed_offsets(&mut self, offsets: &[Src], (distance, bits): (u32, u32)) -> Src {
         let mut packed = offsets[0];
         for (i, offset) in (1..).zip(&offsets[1..]) {
@@ -135,7 +135,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// What follows the place: the level or derivatives, offsets, and what is compared with.
+    /// Reads the operands after the coordinates: the level or derivatives, offsets, and the reference value of a depth
+    /// comparison.
     fn extras(&mut self, instr: &Statement<'a>, dims: usize, gathers: bool) -> Result<Extras> {
         let mut extras = Extras::default();
         let mut next = 2;
@@ -168,10 +169,10 @@ impl<'a> Lowering<'a> {
         }
         match instr.peek_operands().get(compared) {
             None => {}
-            // The vendor's assembler drops numbers.
+            // ptxas ignores immediates here.
             Some(Operand::Reg(_)) => extras.compared = Some(self.source(instr, compared, ScalarType::B32)?),
             Some(_) => {
-                return self.unsupported(instr, "a number to compare with, or an offset without braces");
+                return self.unsupported(instr, "an immediate reference value, or an offset without braces");
             }
         }
         Ok(extras)
@@ -179,7 +180,7 @@ impl<'a> Lowering<'a> {
 
     /// `tex` and `tld4`.
     pub(super) fn read_texture(&mut self, instr: &Statement<'a>) -> Result<()> {
-        // The types tell how many elements there are.
+        // The types give the number of elements.
         instr.ignore(&[Mod::V2, Mod::V4]);
         let (to, from) = (self.type_of(instr, 0)?, self.type_of(instr, 1)?);
         let gather = instr.take(&[
@@ -191,7 +192,7 @@ impl<'a> Lowering<'a> {
         let (handles, words) = self.sampled(instr, 1)?;
         let spot = self.spot(instr, words)?;
         let extras = self.extras(instr, spot.words.len(), gather.is_some())?;
-        // The level of a texture that has no others.
+        // The level of a texture with a single level.
         let base = instr.has(Mod::Base);
         let has_sampler = handles.len() > 1;
         let mut spot = spot;
@@ -204,7 +205,8 @@ impl<'a> Lowering<'a> {
         };
         if from == ScalarType::S32 && has_sampler && spot.sample.is_none() {
             if !matches!(read, TexRead::Sample) || extras.level.is_some() {
-                return self.unsupported(instr, "a level or derivatives at whole numbers with a sampler");
+                return self
+                    .unsupported(instr, "a level or derivatives with integer coordinates and a sampler");
             }
             let convert = Op::I2f { to: FloatType::F32, from: IntType::S32, round: Round::Rn };
             spot.words = spot.words.iter().map(|word| self.reg(convert, &[*word])).collect();
@@ -224,7 +226,7 @@ impl<'a> Lowering<'a> {
             || !extras.derivatives.is_empty()
                 && matches!(spot.dims, TexDims::D3 | TexDims::Cube | TexDims::Cubes)
         {
-            return self.unsupported(instr, "derivatives of three coordinates, or with a comparison");
+            return self.unsupported(instr, "derivatives with three coordinates or a depth comparison");
         }
         if spot.dims == TexDims::D1 && matches!(read, TexRead::Sample | TexRead::Derive) {
             // A line is a plane of which nothing but the first row is read.
@@ -262,7 +264,7 @@ impl<'a> Lowering<'a> {
             results[..2].iter().flat_map(|pair| (0..2).map(|i| Src::part(*pair, i))).collect();
         let dsts = match self.operand(instr, 0)? {
             Operand::Pair(pair) => {
-                // The machine says what is missing.
+                // The machine's predicate means "not resident".
                 self.write(&pair.1, Src::from(results[2]).not())?;
                 &pair.0
             }
@@ -271,7 +273,7 @@ impl<'a> Lowering<'a> {
         self.write_texels(elements(instr, dsts), &words, to)
     }
 
-    /// The words of the place, and those behind it.
+    /// The words of the two register operands: coordinates, and the rest.
     fn texture_words(
         &mut self,
         spot: &Spot,
@@ -285,7 +287,7 @@ impl<'a> Lowering<'a> {
             let behind = [handle, level, extras.offsets, spot.sample, extras.compared];
             return (place, behind.into_iter().flatten().collect());
         }
-        // The number of the layer and the offsets are one word.
+        // The layer index and the offsets share a word.
         const SHIFT: u32 = 16;
         let layer = match extras.offsets {
             None => spot.layer,
@@ -316,7 +318,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Two floats as halves of one register.
+    /// Converts two floats to `.f16` and packs them into one register.
     fn packed_halves(&mut self, low: Src, high: Src) -> Src {
         let op = Op::F2fp { sat: false, relu: false, bf16: false, round: Round::Rn };
         if self.encodes(&op) {
@@ -354,7 +356,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, extent.into())
     }
 
-    /// `istypep`: the upper word of a handle tells what it is of.
+    /// `istypep`: the upper word of a handle has its kind.
     pub(super) fn test_handle(&mut self, instr: &Statement<'a>) -> Result<()> {
         let kind = self.type_of(instr, 0)?;
         let Some(bits) = super::handle::kind_bits(kind) else {
@@ -366,7 +368,7 @@ impl<'a> Lowering<'a> {
         self.result(instr, is)
     }
 
-    /// What accesses of a surface outside of it do.
+    /// The behaviour of surface accesses out of bounds.
     fn surface_clamp(&self, instr: &Statement<'a>) -> Result<SurfClamp> {
         let clamps =
             [(Mod::Zero, SurfClamp::Ignore), (Mod::Clamp, SurfClamp::Clamp), (Mod::Trap, SurfClamp::Trap)];
@@ -401,7 +403,7 @@ impl<'a> Lowering<'a> {
         instr.take(&operators).unwrap_or((Evict::Normal, near))
     }
 
-    /// A surface's geometry, handle and coordinates as the machine takes them: the number of the layer last.
+    /// A surface's geometry, handle and coordinates in the machine's order: the layer index comes last.
     fn surface_place(&mut self, instr: &Statement<'a>, i: usize) -> Result<(SurfDims, &'a [Operand], Src)> {
         let geometries = [
             (Mod::D1d, (SurfDims::D1, 1)),
@@ -446,7 +448,7 @@ impl<'a> Lowering<'a> {
         self.write_elements(dsts, &words, ty)
     }
 
-    /// `sust.b`, and `sust.p` whose channels the surface's format tells.
+    /// `sust.b`, and `sust.p`, which converts to the format of the surface.
     pub(super) fn store_surface(&mut self, instr: &Statement<'a>, formatted: bool) -> Result<()> {
         let ty = self.type_of(instr, 0)?;
         let srcs = elements(instr, self.operand(instr, 1)?);
@@ -504,7 +506,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// An operation of the threads for which a predicate holds.
+    /// Emits an operation for the threads whose predicate is true.
     fn push_for(&mut self, matched: Src, mut inst: Inst) {
         if !matched.is_true() {
             inst.guard = matched;

@@ -1,7 +1,7 @@
-//! `oracle --clock TEXT [TARGET] [FOLDER…]`: the time that described kernels take, ours and ptxas's, by the emulator's clock.
+//! `oracle --clock TEXT [TARGET] [FOLDER…]` compares the cycles of our code and of ptxas's, by the emulator's clock.
 //!
-//! A line per kernel, the worst last, and geometric means. With a text and a target, where our time and that of ptxas goes,
-//! instruction by instruction.
+//! It prints a line per described kernel, the worst last, and geometric means. With a text and a target it also prints
+//! the cycles of each instruction.
 
 use crate::corpus::{self, Launched};
 use crate::tools::Tools;
@@ -22,7 +22,7 @@ pub(crate) struct Timed {
     pub(crate) cycles: [u64; 2],
     pub(crate) issued: [u64; 2],
     pub(crate) registers: [u32; 2],
-    /// Where the time goes, for each.
+    /// The cycles of each instruction, for each compiler.
     explained: String,
 }
 
@@ -38,7 +38,7 @@ struct Job {
     cases: Vec<(String, Case)>,
 }
 
-/// Times the described kernels of this package and of files, on `targets`, whose name contains `only`.
+/// Times the described kernels whose name contains `only`, of this package and of `files`, on `targets`.
 ///
 /// # Errors
 /// A folder that cannot be read.
@@ -87,7 +87,7 @@ pub(crate) fn run(
 }
 
 impl Job {
-    /// The cases that both compilers have code for and whose code runs.
+    /// The cases that both compilers compile and the emulator runs.
     fn run(&self, assembler: &Assembler<'_>, explains: bool) -> Vec<Timed> {
         let Some(module) = self.cases.first().and_then(|(_, case)| case::parse(&case.ptx).ok()) else {
             return Vec::new();
@@ -135,7 +135,7 @@ impl Job {
     }
 }
 
-/// The code with what warps spent at each instruction.
+/// A listing of the code with the cycles of each instruction.
 pub(crate) fn explain(kernel: &Kernel, report: &Report) -> String {
     let lost: Vec<String> = Reason::ALL
         .iter()
@@ -165,7 +165,7 @@ pub(crate) fn explain(kernel: &Kernel, report: &Report) -> String {
     text
 }
 
-/// Prints what was timed; the means.
+/// Prints the figures; returns the means.
 pub(crate) fn report(timed: &[Timed], lists: bool) {
     for t in timed.iter().filter(|_| lists) {
         println!(
