@@ -144,7 +144,7 @@ impl<'a> Checker<'a> {
                 continue;
             }
             let present = match statement.what {
-                What::Other | What::Return => Ok(()),
+                What::Image | What::Other | What::Return => Ok(()),
                 What::Call if of(events, Part::Call).next().is_none() => Err("its call is missing"),
                 What::Call => Ok(()),
                 // Its fences alone do nothing that it is for.
@@ -300,7 +300,7 @@ impl<'a> Checker<'a> {
             if statement.volatile {
                 volatile.push(place, event.rank);
             }
-            if statement.is_access() {
+            if statement.is_access() || statement.what == What::Image {
                 for of in statement.places() {
                     places[of as usize].push(place, event.rank);
                     if statement.is_ordering() {

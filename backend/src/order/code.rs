@@ -191,7 +191,7 @@ fn has_part(statement: &Statement, part: Part) -> bool {
         What::Wait => matches!(part, Part::Close | Part::Await),
         What::Sync => part == Part::Barrier,
         What::Fence | What::Alias => fence || part == Part::Invalidate,
-        What::Other => statement.addressed || !part.is_access(),
+        What::Image | What::Other => statement.addressed || !part.is_access(),
         What::Beside | What::Make => !matches!(part, Part::Copy | Part::Close | Part::Call),
         What::Call | What::Return => true,
     }

@@ -56,6 +56,9 @@ pub(super) enum What {
     Beside,
     /// Makes a barrier object: a store, by whatever instruction.
     Make,
+    /// On a texture or a surface. That is another proxy (PTX ISA, "Memory Consistency Model", "Proxies"): without a proxy fence,
+    /// nothing orders it with accesses of memory by addresses.
+    Image,
     /// Not known here: what it does to memory is ordered with everything.
     Other,
 }
@@ -189,6 +192,9 @@ impl Statement {
             | FormId::Tcgen05Commit
             | FormId::ClusterlaunchcontrolTryCancel
             | FormId::RedAsync => return Some(Statement { what: What::Beside, ..other }),
+            FormId::Suld | FormId::Sust | FormId::SustFormatted | FormId::Sured => {
+                return Some(Statement { what: What::Image, ..other });
+            }
             FormId::Ret => return Some(Statement { what: What::Return, ..other }),
             FormId::Call => return Some(Statement { what: What::Call, ..other }),
             FormId::Membar | FormId::Fence => {
@@ -249,7 +255,7 @@ impl Statement {
 
     /// Nothing passes it.
     pub(super) fn is_hard(&self) -> bool {
-        !self.is_access()
+        !self.is_access() && self.what != What::Image
     }
 
     /// Its order is seen by reads too.
@@ -275,7 +281,7 @@ impl Statement {
             | What::Alias
             | What::Beside
             | What::Make => true,
-            What::Other | What::Return => false,
+            What::Image | What::Other | What::Return => false,
         }
     }
 
@@ -290,6 +296,10 @@ impl Statement {
 
     /// It stays before `later`, or behind it, where both access the same bytes.
     pub(super) fn conflicts(&self, other: &Statement) -> bool {
+        let images = [self, other].map(|statement| statement.what == What::Image);
+        if images.contains(&true) {
+            return images == [true; 2];
+        }
         let reads = |reader: &Statement, writer: &Statement| {
             reader.source.is_some_and(|source| source.overlaps(writer.place)) && writer.is_ordering()
         };

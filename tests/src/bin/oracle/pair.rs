@@ -160,7 +160,11 @@ fn inspect(cubin: &Path, failures: &mut Vec<String>, whose: &str) -> Inspected {
     for function in &functions {
         counts.all += 1;
         let Some(code) = &function.code else {
-            let at = function.words.iter().position(|&word| sass::decode(sm, word).is_none()).unwrap_or(0);
+            let at = function
+                .words
+                .iter()
+                .position(|&word| sass::decode_tolerant(sm, word).is_none())
+                .unwrap_or(0);
             failures.push(format!(
                 "{whose}: {}: {:#06x}: {:#034x} does not decode",
                 function.name,
