@@ -30,7 +30,7 @@ use crate::{CodegenError, CompiledFunction, Options};
 use data::{Data, Referent, Reloc};
 use elf::{Body, Format, Image, SectionId};
 use note::Unwound;
-use numbers::{EF_CUDA_SASS, R_CUDA_64};
+use numbers::R_CUDA_64;
 use sections::{About, Loaded, Tables};
 use symbols::Names;
 
@@ -202,7 +202,7 @@ impl<'a> Linker<'a> {
         let sm = self.options.sm;
         let format = Format {
             relocatable: false,
-            e_flags: about.cuda_note.0 << 24 | u32::from(sm.number) << 8 | EF_CUDA_SASS,
+            e_flags: about.cuda_note.0 << 24 | u32::from(sm.number) << 8 | self.target.cubin.executable_flags,
             plain_header_segment: self.target.cubin.rela,
         };
         let written = self.image.write(format);
@@ -393,6 +393,7 @@ mod tests {
             let file = ElfFile64::<Endianness>::parse(&*bytes).unwrap();
             let header = file.elf_header();
             assert_eq!(header.e_flags(Endianness::Little).0 >> 8 & 0xff, u32::from(sm));
+            assert_eq!(header.e_flags(Endianness::Little).0 & 0xff, if sm < 100 { 4 } else { 2 });
             let text = file.section_by_name(".text.kernel").unwrap();
             assert_eq!(text.size(), 128);
             assert_eq!(text.align(), 128);

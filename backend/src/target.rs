@@ -131,6 +131,8 @@ pub struct ClusterWords {
 /// What a cubin says of the hardware.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cubin {
+    /// The low byte of `e_flags` in executables; nvJitLink refuses others.
+    pub executable_flags: u32,
     /// Relocations carry addends, and the header names the Mercury version.
     pub rela: bool,
     /// The flag with number 0x35 is written, for a workaround.
@@ -288,6 +290,7 @@ const SM_75: Target = Target {
     own_texture_levels: false,
     uniform_registers: 63,
     cubin: Cubin {
+        executable_flags: 4,
         rela: false,
         workaround_35: false,
         call_relocation: 58,
@@ -350,7 +353,7 @@ const SM_100: Target = Target {
     sm: 100,
     driver: &BLACKWELL_WORDS,
     tall_double_products: false,
-    cubin: Cubin { counts_initial_blocks: true, reserved_shared: 0x40, ..SM_90.cubin },
+    cubin: Cubin { executable_flags: 2, counts_initial_blocks: true, reserved_shared: 0x40, ..SM_90.cubin },
     ..SM_90
 };
 

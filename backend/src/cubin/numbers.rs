@@ -20,8 +20,8 @@ pub(super) const SHF_ALLOC: u64 = 2;
 pub(super) const SHF_EXEC: u64 = 4;
 pub(super) const SHF_INFO: u64 = 0x40;
 
-/// In `e_flags`: the file has machine code only. From sm_100 on ptxas writes 2, for files with sections from which
-/// other hardware of the family generates its own code.
+/// In `e_flags` of an object: it has machine code only. From sm_100 on ptxas writes 2, for files with sections from which
+/// other hardware of the family generates its own code, and nvlink wants these sections then.
 pub(super) const EF_CUDA_SASS: u32 = 4;
 
 /// `st_other` of an entry point.

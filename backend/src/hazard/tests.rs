@@ -85,7 +85,7 @@ fn products_end_by_groups() {
     assert_eq!(found(but_one, "s5: FADD R0, R32, R33"), [""; 0]);
     assert_eq!(found(but_one, "s5: MOV R33, 0x1"), ["0x0030: WriteAfterRead of R33 after 0x0010, no wait"]);
     assert_eq!(found(all, "s5: FADD R33, R28, R24"), [""; 0]);
-    // A factor is no sum that is added to in order.
+    // Unlike the accumulator, a factor is not forwarded within the unit.
     assert_eq!(found("s1: NOP", "s1: HGMMA.64x8x16.F32 R24, gdesc[UR4], R24"), [""; 0]);
     assert_eq!(
         found("s1: NOP", "s1: HGMMA.64x8x16.F32 R40, R24, gdesc[UR8], RZ, !UPT")[0],

@@ -84,7 +84,7 @@ fn shared_memory() {
     let chain = ["s2 w0: LDS R0, [R0]", "s1 ?0: NOP"];
     assert_eq!(each(86, 32, &start("s6: MOV R0, RZ"), &chain), 2500);
     assert_eq!(each(90, 32, &start("s6: MOV R0, 0x400"), &chain), 3000);
-    // Loads that nobody waits for: the address unit of one partition, the requests of four.
+    // Loads without a dependent instruction: one partition is bound by its address unit, four by the shared request port.
     let load = ["s1: LDS R2, [R0]"];
     assert_eq!(each(86, 32, &start("s6: MOV R0, RZ"), &load), 400);
     assert_eq!(each(86, 128, &start("s6: MOV R0, RZ"), &load) / 10, 80);

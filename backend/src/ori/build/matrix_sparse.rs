@@ -46,7 +46,7 @@ impl<'a> Lowering<'a> {
         let [a, b, c] = words.try_into().unwrap_or_default();
         let mut factors = Factors { a, b, c, metadata, selector };
         self.join_all();
-        // `.tf32` stores one of each two elements, so there is no order.
+        // `.tf32` keeps one of every two elements, so the metadata has only one possible order.
         if !ordered && self.target.ordered_metadata && !matches!(op, Op::HmmaSpTf32 { .. }) {
             self.put_in_order(&op, &mut factors);
         }
