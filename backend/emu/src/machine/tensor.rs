@@ -88,10 +88,7 @@ impl Block<'_> {
         let step = &self.machine.code[at as usize];
         let inst = &step.inst;
         let unsupported = || Err(FaultKind::Unsupported(sass::print(self.machine.sm, inst, 0)));
-        let uniform = |field: Field| {
-            let index = inst.get(field).unwrap_or(0) as usize;
-            if index == usize::from(self.machine.sm.urz()) { 0 } else { self.warps[w].uniform[index] }
-        };
+        let uniform = |field: Field| self.uniform_word(w, inst.get(field).unwrap_or(0) as usize);
         let rank = self.cluster.rank();
         let (rd, pd) = (step.rd, step.pd);
         match (name, inst.form().name) {
