@@ -1,34 +1,26 @@
-//! From an item's tree to the backend's input, with everything wrong on the way.
+//! From an item's text to the backend's input, with everything wrong on the way.
 //!
-//! One walk over the tree resolves names and instructions, builds the position-free [`Function`], records where
+//! One walk over the item's [flat tree](ptx_syntax::flat) resolves names and instructions, builds the position-free [`Function`], records where
 //! each statement and name stands, and runs the checks. It never fails: a function with errors has no
 //! [`Function`], and all diagnostics are kept with their default levels; [`crate::ide::diagnostics`] applies settings
 //! and suppressions later, so that changing a setting repeats no walk, unless it turns on [`crate::check::Extras`].
 
 mod body;
 pub mod call;
-pub(crate) mod cursor;
-mod global;
-pub(crate) mod heading;
 mod instruction;
-mod memory;
 mod operand;
-pub(crate) mod parameter;
 mod parameters;
-mod plain;
-mod position;
-mod section;
-mod shape;
+mod passed;
 mod variable;
 mod walker;
 
 use std::iter;
 use std::sync::Arc;
 
-use heading::Headings;
 use ptx_backend::input::{Function, SrcId, Stmt, Symbol};
 use ptx_isa::Space;
 use ptx_syntax::ItemKind;
+use ptx_syntax::flat::FlatTree;
 use text_size::{TextRange, TextSize};
 use walker::Walker;
 
@@ -63,13 +55,6 @@ pub struct Occurrence {
     pub range: TextRange,
     pub entity: Entity,
     pub access: Access,
-}
-
-impl Occurrence {
-    /// Whether it names a variable or a function.
-    fn is_symbol(&self) -> bool {
-        matches!(self.entity, Entity::Symbol(_))
-    }
 }
 
 impl SourceMap {
@@ -245,8 +230,8 @@ impl ItemFindings {
 /// Walks items of a file one after the other.
 struct Session<'db> {
     walker: Walker<'db>,
-    memory: memory::Memory,
-    headings: Headings<'db>,
+    /// That of the item at hand.
+    tree: FlatTree,
 }
 
 impl<'db> Session<'db> {
@@ -257,50 +242,32 @@ impl<'db> Session<'db> {
         parts: impl Iterator<Item = Part<'db>>,
         work: impl FnOnce(&mut Self) -> T,
     ) -> T {
-        let passed = memory::passed(db, file);
-        let mut session =
-            Self { walker: Walker::new(db, file), memory: passed.take(), headings: Headings::default() };
+        let mut session = Self { walker: Walker::new(db, file), tree: FlatTree::default() };
         let functions = parts.filter(|part| part.kind(db).is_function());
         if let Some(longest) = functions.map(|part| part.text(db)).max_by_key(|text| text.len()) {
             session.walker.reserve(longest);
         }
-        let result = work(&mut session);
-        passed.give_back(session.memory);
-        result
+        work(&mut session)
     }
 
-    /// Walks an item, by its tree only where that must be.
     fn walk(&mut self, part: Part<'db>) {
         self.walker.begin(part);
-        if !self.walk_text(part.kind(self.walker.db)) {
-            self.walker.begin(part);
-            self.walker.tree(part.item(self.walker.db));
-        }
-    }
-
-    /// Walks an item by its text. False where that has to be done by its tree.
-    fn walk_text(&mut self, kind: ItemKind) -> bool {
-        let text = self.walker.text;
-        match kind {
-            ItemKind::Entry | ItemKind::Func => {
-                plain::walk(&mut self.walker, &mut self.memory, &mut self.headings)
-            }
-            ItemKind::Variable => {
-                let declaration = self.headings.read_variable(text);
-                declaration.map(|declaration| self.walker.module_variable(declaration)).is_some()
-            }
-            ItemKind::Section => section::is_plain(text, &self.walker.gates),
-            _ => false,
+        // Of debug data as PTX 1.x wrote it nothing is looked into.
+        if part.kind(self.walker.db) != ItemKind::Trivia {
+            self.tree.parse(self.walker.text);
+            self.walker.item(part.kind(self.walker.db), &self.tree);
         }
     }
 }
 
-/// Walks the tree of an item. [`lower`] gives the same, by a shorter way where there is one.
-pub fn walk_tree<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
-    let mut walker = Walker::new(db, item.file(db));
-    walker.begin(Part::new(db, item));
-    walker.tree(item);
-    walker.lowered()
+/// Walks an item and checks every instruction, also those like one that has passed. [`lower`] gives the same.
+pub fn walk_without_shapes<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
+    let part = Part::new(db, item);
+    Session::run(db, item.file(db), iter::once(part), |session| {
+        session.walker.passed = passed::Passed::of_nothing();
+        session.walk(part);
+        session.walker.lowered()
+    })
 }
 
 /// The function alone, launched and with its memory cached as the options say: equal after an edit that changes only comments, blanks and places.

@@ -9,6 +9,7 @@
 use ptx_backend::input::{Env, Init, InitReloc, Linkage, Signature, Symbol, Variable};
 use ptx_isa::{PtxVersion, ScalarType, Sm, Space};
 use ptx_syntax::ItemKind;
+use ptx_syntax::flat::FlatTree;
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::sync::Arc;
@@ -23,7 +24,6 @@ use crate::declare_lint;
 use crate::diagnostic::Lint;
 use crate::initializer::NamedReloc;
 use crate::items::{Item, Part, items, parts};
-use crate::lower::heading::Headings;
 use crate::signature::{
     FunctionDecl, ItemDecl, RegisterDecl, Shapes, TargetDecl, VariableDecl, item_decl, read_decl,
 };
@@ -211,10 +211,10 @@ pub fn module(db: &dyn Db, file: SourceFile) -> Module {
     let mut builder = Builder::default();
     builder.reserve(parts(db, file).filter(|part| part.kind(db).is_function()).count());
     directives::check(db, file, header, &mut builder.findings);
-    let (is_frozen, mut headings) = (file.is_frozen(db), Headings::default());
+    let (is_frozen, mut tree) = (file.is_frozen(db), FlatTree::default());
     for (part, ordinal) in parts(db, file).zip(0..) {
         let decl = match is_frozen {
-            true => read_decl(db, part, &mut headings),
+            true => read_decl(db, part, &mut tree),
             false => item_decl(db, part.item(db)).clone(),
         };
         builder.item(ordinal, decl);

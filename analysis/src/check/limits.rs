@@ -9,8 +9,8 @@ use super::Gates;
 use super::lints::HARDWARE_LIMIT;
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::Diagnostic;
+use crate::heading::Parameter;
 use crate::items::{Item, item, items};
-use crate::lower::parameter::Parameter;
 use crate::lower::{all_findings, findings, lower};
 use crate::module::{architecture, module};
 use crate::reach::is_chosen;
@@ -40,10 +40,10 @@ fn total(mut blocks: Vec<Block>) -> u64 {
 }
 
 /// Bytes of the parameters of a kernel, in their order.
-pub(crate) fn parameter_bytes(parameters: &[Parameter]) -> u64 {
-    parameters.iter().fold(0u64, |end, Parameter { kind, .. }| {
-        let start = end.checked_next_multiple_of(u64::from(kind.shape.align)).unwrap_or(u64::MAX);
-        start.saturating_add(kind.bytes)
+pub(crate) fn parameter_bytes(parameters: &[Parameter<'_>]) -> u64 {
+    parameters.iter().fold(0u64, |end, parameter| {
+        let start = end.checked_next_multiple_of(u64::from(parameter.shape.align)).unwrap_or(u64::MAX);
+        start.saturating_add(parameter.bytes)
     })
 }
 

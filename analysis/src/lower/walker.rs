@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use text_size::TextRange;
 
+use super::passed::Passed;
 use super::{ItemFindings, Lowered, Occurrence, SourceMap};
 use crate::check::externals::SEPARATE_COMPILATION;
 use crate::check::{self, Gates, Place, debug, limits, lints};
@@ -45,6 +46,7 @@ pub(super) struct Walker<'db> {
     pub(super) resolutions: FxHashMap<&'db str, Resolution>,
     /// What the operands of the opcodes must be.
     pub(super) signatures: Vec<Rc<ptx_isa::Signature>>,
+    pub(super) passed: Passed,
 
     // What follows is about one item.
     pub(super) part: Option<Part<'db>>,
@@ -55,6 +57,8 @@ pub(super) struct Walker<'db> {
     pub(super) is_video: bool,
     /// The instruction at hand jumps to a label.
     pub(super) is_branch: bool,
+    /// The operand at hand is an element of a vector.
+    pub(super) is_element: bool,
     pub(super) names: Names<'db>,
     globals: FxHashMap<&'db str, &'db Option<Global>>,
     /// What `names` declares is added at the end.
@@ -102,11 +106,13 @@ impl<'db> Walker<'db> {
             module_registers: module::module_registers(db, file),
             resolutions: FxHashMap::default(),
             signatures: Vec::new(),
+            passed: Passed::default(),
             part: None,
             text: "",
             variables: FxHashMap::default(),
             is_video: false,
             is_branch: false,
+            is_element: false,
             names: Names::default(),
             globals: FxHashMap::default(),
             map: SourceMap::default(),
@@ -134,6 +140,7 @@ impl<'db> Walker<'db> {
         clear(&mut self.variables);
         self.is_video = false;
         self.is_branch = false;
+        self.is_element = false;
         self.names.clear();
         clear(&mut self.globals);
         self.map.clear();

@@ -14,7 +14,6 @@ use crate::db::{Db, SourceFile};
 use crate::diagnostic::{Applicability, Diagnostic, TextEdit};
 use crate::ide::Access;
 use crate::items::Item;
-use crate::lower::heading::Headings;
 use crate::lower::source_map;
 use crate::scope::{DeclKind, Declaration, Entity, split_number};
 
@@ -258,7 +257,7 @@ fn length_of(db: &dyn Db, item: Item<'_>, declaration: &Declaration) -> Option<T
 
 /// Where a declaration can be put so that all of the function sees it, and the blanks in front of it there.
 fn start_of_body(db: &dyn Db, item: Item<'_>) -> Option<(TextSize, String)> {
-    let start = Headings::default().read(item.text(db))?.body? + TextSize::of('{');
+    let start = crate::heading::start_of_body(item.text(db))?;
     let behind = &item.text(db)[start.into()..];
     let blanks = &behind[..behind.len() - behind.trim_ascii_start().len()];
     let indent = blanks.rsplit_once('\n').map(|(_, indent)| indent);
