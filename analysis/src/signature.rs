@@ -8,10 +8,9 @@ use ptx_backend::input::{Init, Param, Signature, Variable};
 use ptx_isa::{PtxVersion, ScalarType, Sm, Space};
 use ptx_syntax::ast::literal;
 use ptx_syntax::flat::{FlatTree, Node};
-use ptx_syntax::{ItemKind, SyntaxKind};
+use ptx_syntax::{ItemKind, SyntaxKind, is_word};
 use smol_str::SmolStr;
 
-use crate::check::debug;
 use crate::db::Db;
 use crate::declaration::{self, Declaration, Declarator, Head, Shape};
 use crate::diagnostic::Findings;
@@ -106,7 +105,7 @@ pub(crate) fn read_decl<'db>(db: &'db dyn Db, part: Part<'db>, tree: &mut FlatTr
             let is_info = name.starts_with(".debug_info");
             return if is_info { ItemDecl::DebugInfo } else { ItemDecl::None };
         }
-        ItemKind::File => return ItemDecl::File(debug::file_number(text)),
+        ItemKind::File => return ItemDecl::File(file_number(text)),
         _ => {}
     }
     // A body says nothing to others.
@@ -159,6 +158,13 @@ fn declared_in(node: Node<'_>, text: &str) -> ItemDecl {
         }
         _ => ItemDecl::None,
     }
+}
+
+/// The number of the file that a `.file` item names.
+fn file_number(text: &str) -> Option<u64> {
+    let rest = text[text.find(".file")?..].strip_prefix(".file")?.trim_start();
+    let digits = rest.bytes().take_while(|&byte| is_word(byte) || byte == b'%').count();
+    Some(literal::integer(&rest[..digits]).ok()?.value)
 }
 
 /// Reads `8.0`.

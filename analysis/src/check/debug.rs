@@ -52,13 +52,6 @@ pub(crate) fn file(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findings
     }
 }
 
-/// The number of the file that a `.file` item names.
-pub(crate) fn file_number(text: &str) -> Option<u64> {
-    let rest = text[text.find(".file")?..].strip_prefix(".file")?.trim_start();
-    let digits = rest.bytes().take_while(|&byte| is_word(byte)).count();
-    Some(literal::integer(&rest[..digits]).ok()?.value)
-}
-
 /// The positions that the `.loc` directives of a body have named so far.
 #[derive(Default)]
 pub(crate) struct Positions(FxHashSet<[u64; 3]>);

@@ -7,11 +7,12 @@ use ptx_backend::input::Linkage;
 use ptx_isa::{Gate, PtxVersion, ScalarType, Space, TypeKind};
 use text_size::TextRange;
 
+use super::Gates;
 use super::textures::TEXTURE_MODE;
-use super::{Gates, externals};
 use crate::declaration::{BAD_DECLARATION, BAD_SIZE, Declarator, Head};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings, Lint};
+use crate::externals;
 use crate::heading::Parameter;
 use crate::initializer::INITIAL_VALUE;
 use crate::module::Header;

@@ -8,17 +8,17 @@ use ptx_syntax::flat::{FlatTree, Node};
 use ptx_syntax::{ItemKind, SyntaxKind};
 use text_size::{TextRange, TextSize};
 
-use super::call::CALL_TARGET;
 use super::walker::Walker;
 use crate::check::declarations::{self, Site};
-use crate::check::{Hidden, Place, debug, directives, limits, lints, pragmas};
+use crate::check::lints::CALL_TARGET;
+use crate::check::{Hidden, VariableFacts, debug, directives, limits, lints, pragmas};
 use crate::declaration::{self, BAD_DECLARATION, Shape};
 use crate::diagnostic::Diagnostic;
 use crate::heading::{Heading, Layout, List, Parameter};
-use crate::ide::Access;
 use crate::module::{self, Global, REDEFINITION};
 use crate::scope::{DeclId, DeclKind, Declaration, Entity};
 use crate::signature::{self, Shapes};
+use crate::source_map::Usage;
 
 impl<'db> Walker<'db> {
     /// Walks the tree of the item.
@@ -65,7 +65,7 @@ impl<'db> Walker<'db> {
                 false => self.global(name).map(Global::symbol),
             };
             if let Some(symbol) = symbol {
-                self.occur(range, Entity::Symbol(symbol), Access::Declaration);
+                self.occur(range, Entity::Symbol(symbol), Usage::Declaration);
             }
         }
         let site = match (heading.name, self.function.entry) {
@@ -147,10 +147,10 @@ impl<'db> Walker<'db> {
                 .then(|| self.names.register(id, None, 0));
             let param = Param { reg, ..layout.add(parameter, self.slice(range)) };
             let size = u64::from(param.size);
-            let place = Place { space, ty, is_array: shape.is_array(), align, size, hides: None };
+            let place = VariableFacts { space, ty, is_array: shape.is_array(), align, size, hides: None };
             self.variables.insert(symbol, place);
             let entity = reg.map_or(Entity::Symbol(symbol), Entity::Register);
-            self.occur(range, entity, Access::Declaration);
+            self.occur(range, entity, Usage::Declaration);
             if is_input {
                 self.function.params.push(param);
                 self.map.params.push(id);
@@ -201,7 +201,7 @@ impl<'db> Walker<'db> {
                     self.survey.label();
                     self.code.label(label);
                     let range = self.names.declarations[self.names.labels[label.0 as usize].0 as usize].range;
-                    self.occur(range, Entity::Label(label), Access::Declaration);
+                    self.occur(range, Entity::Label(label), Usage::Declaration);
                     label.0 += 1;
                 }
                 SyntaxKind::BLOCK => self.block(child),
@@ -306,7 +306,7 @@ impl<'db> Walker<'db> {
             }
             let symbol = Symbol::Local(self.function.locals.len() as u32);
             let id = self.declare(range, visible, DeclKind::Symbol(symbol));
-            self.occur(range, Entity::Symbol(symbol), Access::Declaration);
+            self.occur(range, Entity::Symbol(symbol), Usage::Declaration);
             let variable = self.variable_value(&head, &declarator, range);
             self.add_local(id, Shape::new(&head, &declarator), variable);
         }
@@ -326,7 +326,8 @@ impl<'db> Walker<'db> {
         self.map.locals.push(id);
         let size = if shape.is_open() { 0 } else { shape.bytes() };
         let hides = self.hidden(space, &variable.name);
-        self.variables.insert(symbol, Place { space, ty, is_array: shape.is_array(), align, size, hides });
+        self.variables
+            .insert(symbol, VariableFacts { space, ty, is_array: shape.is_array(), align, size, hides });
         self.local_shapes.push(shape);
         if matches!(space, Space::Shared | Space::Const) {
             self.storage.push((space, limits::Block { bytes: variable.size, align: variable.align }));
@@ -352,7 +353,7 @@ impl<'db> Walker<'db> {
             }
             match self.find_name(name.text_range()) {
                 Some(Entity::Label(label)) => {
-                    self.occur(name.text_range(), Entity::Label(label), Access::Read);
+                    self.occur(name.text_range(), Entity::Label(label), Usage::Read);
                     labels.push(label);
                 }
                 _ => {
@@ -395,7 +396,7 @@ impl<'db> Walker<'db> {
             match self.global(self.slice(range)) {
                 Some(Global::Function { index, signature, shapes }) => {
                     first.get_or_insert_with(|| (Signature::clone(signature), Arc::clone(shapes)));
-                    self.occur(range, Entity::Symbol(Symbol::Function(*index)), Access::Read);
+                    self.occur(range, Entity::Symbol(Symbol::Function(*index)), Usage::Read);
                 }
                 Some(Global::Variable { .. }) => {
                     let message = format!("`{}` is a variable, expected a function", self.slice(range));
@@ -443,7 +444,7 @@ impl<'db> Walker<'db> {
         };
         let range = name.text_range();
         let id = self.declare(range, block, kind);
-        self.occur(range, entity, Access::Declaration);
+        self.occur(range, entity, Usage::Declaration);
         Some(id)
     }
 }

@@ -9,19 +9,14 @@ use text_size::TextRange;
 
 use super::walker::Walker;
 use crate::check::immediates::CONSTANT_TYPE;
+use crate::check::lints::CALL_TARGET;
 use crate::check::operands::{OPERAND_CLASS, OPERAND_COUNT};
 use crate::check::types::OPERAND_TYPE;
 use crate::declaration::Shape;
-use crate::declare_lint;
 use crate::diagnostic::Diagnostic;
 use crate::module::Global;
 use crate::scope::{DeclKind, Entity};
 use crate::signature::Shapes;
-
-declare_lint! {
-    /// A call does not say what is called, or something that cannot be called.
-    pub CALL_TARGET = "E0208" "call-target", Error, since "0.1.0"
-}
 
 /// An argument or a result of a call.
 enum Passed {

@@ -14,8 +14,8 @@ use crate::check::types::{OPERAND_TYPE, gather};
 use crate::check::vectors::VECTOR_SIZE;
 use crate::check::{self, lints, spelling, video};
 use crate::diagnostic::{Diagnostic, Findings, Severity};
-use crate::ide::Access;
 use crate::scope::Entity;
+use crate::source_map::Usage;
 
 /// An instruction's name, looked up.
 #[derive(Clone, Copy)]
@@ -231,8 +231,8 @@ impl<'db> Walker<'db> {
         for (i, row) in bound.iter().flatten().enumerate() {
             let access = match row.role {
                 Role::Source => continue,
-                Role::Destination => Access::Write,
-                Role::Both => Access::ReadWrite,
+                Role::Destination => Usage::Write,
+                Role::Both => Usage::ReadWrite,
             };
             if matches!(lowered.operands[i], Some(Operand::Address(_) | Operand::Symbol(..)) | None) {
                 continue;

@@ -8,14 +8,14 @@ use smol_str::SmolStr;
 use text_size::TextRange;
 
 use super::walker::Walker;
-use crate::check::externals;
 use crate::check::lints::{self, Expected};
 use crate::constant::{self, Value};
 use crate::declaration::BAD_CONSTANT;
 use crate::diagnostic::Diagnostic;
-use crate::ide::Access;
+use crate::externals;
 use crate::module::{self, Global};
 use crate::scope::{DeclKind, Entity, split_number};
+use crate::source_map::Usage;
 
 impl<'db> Walker<'db> {
     /// What a name means here, without recording a use.
@@ -123,29 +123,29 @@ impl<'db> Walker<'db> {
             return Some(match self.names.declarations[id.0 as usize].kind {
                 DeclKind::Register { lanes: 1, .. } => {
                     let register = self.names.register(id, number, 0);
-                    self.occur(range, Entity::Register(register), Access::Read);
+                    self.occur(range, Entity::Register(register), Usage::Read);
                     Operand::Reg(register)
                 }
                 DeclKind::Register { lanes, .. } => {
                     let registers: Vec<_> =
                         (0..lanes).map(|lane| self.names.register(id, number, lane)).collect();
-                    self.occur(range, Entity::Register(registers[0]), Access::Read);
+                    self.occur(range, Entity::Register(registers[0]), Usage::Read);
                     Operand::Vector(registers.into_iter().map(Operand::Reg).collect())
                 }
                 DeclKind::Label(label) => {
-                    self.occur(range, Entity::Label(label), Access::Read);
+                    self.occur(range, Entity::Label(label), Usage::Read);
                     Operand::Label(label)
                 }
                 DeclKind::Symbol(symbol) => {
-                    self.occur(range, Entity::Symbol(symbol), Access::Read);
+                    self.occur(range, Entity::Symbol(symbol), Usage::Read);
                     Operand::Symbol(symbol, 0)
                 }
                 DeclKind::Targets(index) => {
-                    self.occur(range, Entity::Targets(index), Access::Read);
+                    self.occur(range, Entity::Targets(index), Usage::Read);
                     Operand::Targets(index)
                 }
                 DeclKind::Prototype(index) => {
-                    self.occur(range, Entity::Prototype(index), Access::Read);
+                    self.occur(range, Entity::Prototype(index), Usage::Read);
                     Operand::Prototype(Box::new(self.prototypes.get(index as usize)?.clone()))
                 }
             });
@@ -156,7 +156,7 @@ impl<'db> Walker<'db> {
         if let Some(global) = self.global(name) {
             let symbol = global.symbol();
             let is_extern = is_extern(Some(global));
-            self.occur(range, Entity::Symbol(symbol), Access::Read);
+            self.occur(range, Entity::Symbol(symbol), Usage::Read);
             if is_extern {
                 self.diagnostics.extend(externals::function(name, range));
             }
@@ -193,7 +193,7 @@ impl<'db> Walker<'db> {
                 return None;
             }
             let register = self.names.register(id, number, lane);
-            self.occur(name, Entity::Register(register), Access::Read);
+            self.occur(name, Entity::Register(register), Usage::Read);
             return Some(Operand::Reg(register));
         }
         let whole = format!("{}{suffix}", self.slice(name));

@@ -17,8 +17,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::walker::Walker;
-use crate::check::Place;
-use crate::ide::Access;
+use crate::check::VariableFacts;
+use crate::source_map::Usage;
 
 /// Most shapes that are known at a time, some megabytes. The largest programs have a few thousand.
 const MOST: usize = 1 << 14;
@@ -29,7 +29,7 @@ pub(super) struct Passed {
     /// Most of them.
     most: usize,
     /// How an instruction of each accesses what its names mean, in text order.
-    shapes: FxHashMap<Box<[u64]>, SmallVec<[Access; 8]>>,
+    shapes: FxHashMap<Box<[u64]>, SmallVec<[Usage; 8]>>,
     /// The shape of the instruction at hand, one code for each name and constant: what it is in the lowest byte, then
     /// three bytes about it, of which the last are bits, and four for more.
     shape: Vec<u64>,
@@ -263,7 +263,8 @@ impl Reader<'_, '_> {
             Symbol::Return(_) => b'q',
             Symbol::Function(_) => return None,
         };
-        let &Place { space, ty, is_array, align, hides: None, .. } = self.walker.variables.get(&symbol)?
+        let &VariableFacts { space, ty, is_array, align, hides: None, .. } =
+            self.walker.variables.get(&symbol)?
         else {
             return None;
         };

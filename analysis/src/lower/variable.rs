@@ -10,14 +10,14 @@ use super::body::first_word;
 use super::operand::is_extern;
 use super::walker::Walker;
 use crate::check::declarations::{self, Site};
-use crate::check::externals;
 use crate::check::lints;
 use crate::declaration::{Declaration, Declarator, Head};
 use crate::diagnostic::Diagnostic;
-use crate::ide::Access;
+use crate::externals;
 use crate::initializer::{self, INITIAL_VALUE, InitialValue, NameUse, NamedReloc};
 use crate::module::Global;
 use crate::scope::Entity;
+use crate::source_map::Usage;
 
 impl Walker<'_> {
     /// A declaration at module scope: its parts are reported here, its meaning is the module's.
@@ -35,7 +35,7 @@ impl Walker<'_> {
         for declarator in declaration.declarators {
             let Some(range) = declarator.name else { continue };
             if let Some(symbol) = self.global(self.slice(range)).map(Global::symbol) {
-                self.occur(range, Entity::Symbol(symbol), Access::Declaration);
+                self.occur(range, Entity::Symbol(symbol), Usage::Declaration);
             }
             self.initial_value(&declaration.head, &declarator);
         }
@@ -47,7 +47,7 @@ impl Walker<'_> {
         self.diagnostics.extend(self.gates.check(&Gate::since(6, 3, 30), ".alias", first_word(node), ""));
         for name in node.children() {
             let range = name.text_range();
-            let access = if name.kind() == SyntaxKind::NAME_REF { Access::Read } else { Access::Declaration };
+            let access = if name.kind() == SyntaxKind::NAME_REF { Usage::Read } else { Usage::Declaration };
             if let Some(symbol) = self.global(self.slice(range)).map(Global::symbol) {
                 self.occur(range, Entity::Symbol(symbol), access);
             }
@@ -85,7 +85,7 @@ impl Walker<'_> {
             }
             _ => return self.undefined(range, lints::Expected::Symbol),
         };
-        self.occur(range, Entity::Symbol(symbol), Access::Read);
+        self.occur(range, Entity::Symbol(symbol), Usage::Read);
         let text = self.slice(range);
         if is_extern(self.global(text)) {
             self.diagnostics.extend(externals::function(text, range));

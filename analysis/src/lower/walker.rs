@@ -12,18 +12,20 @@ use smol_str::SmolStr;
 use text_size::TextRange;
 
 use super::passed::Passed;
-use super::{ItemFindings, Lowered, Occurrence, SourceMap};
-use crate::check::externals::SEPARATE_COMPILATION;
-use crate::check::{self, Gates, Place, debug, limits, lints};
+use super::{ItemFindings, Lowered};
+use crate::check::{self, Gates, VariableFacts, debug, limits};
 use crate::db::{Db, SourceFile};
 use crate::declaration::Shape;
 use crate::diagnostic::{Diagnostic, Findings, Severity};
+use crate::externals::SEPARATE_COMPILATION;
 use crate::flow::{Code, Flow, Survey};
-use crate::ide::Access;
 use crate::items::Part;
 use crate::module::{self, Global, Header, Name};
 use crate::scope::{Entity, Names, clear};
 use crate::signature::{RegisterDecl, Shapes};
+use crate::source_map::Usage;
+use crate::source_map::{Occurrence, SourceMap};
+use crate::syntax_errors;
 
 /// An instruction's dotted name, looked up once per function.
 #[derive(Clone, Copy)]
@@ -52,7 +54,7 @@ pub(super) struct Walker<'db> {
     pub(super) part: Option<Part<'db>>,
     pub(super) text: &'db str,
     /// What the variables mentioned are.
-    pub(super) variables: FxHashMap<Symbol, Place>,
+    pub(super) variables: FxHashMap<Symbol, VariableFacts>,
     /// The instruction is one of the video instructions, whose operands have signs and selectors.
     pub(super) is_video: bool,
     /// The instruction at hand jumps to a label.
@@ -169,7 +171,7 @@ impl<'db> Walker<'db> {
 
     pub(super) fn syntax_errors(&mut self, errors: &[SyntaxError]) {
         for error in errors {
-            self.report(lints::syntax_error(error, self.text));
+            self.report(syntax_errors::finding(error, self.text));
             self.broken.push(error.range);
             self.incomplete = true;
         }
@@ -192,14 +194,20 @@ impl<'db> Walker<'db> {
         if let Some(Global::Variable { index, space, ty, is_array, align, size, .. }) = found {
             // An array whose size is open counts as one element.
             let size = if *is_array && *size <= u64::from(ty.bytes()) { 0 } else { *size };
-            let place =
-                Place { space: *space, ty: *ty, is_array: *is_array, align: *align, size, hides: None };
+            let place = VariableFacts {
+                space: *space,
+                ty: *ty,
+                is_array: *is_array,
+                align: *align,
+                size,
+                hides: None,
+            };
             self.variables.insert(Symbol::Global(*index), place);
         }
         found.as_ref()
     }
 
-    pub(super) fn occur(&mut self, range: TextRange, entity: Entity, access: Access) {
+    pub(super) fn occur(&mut self, range: TextRange, entity: Entity, access: Usage) {
         self.map.occurrences.push(Occurrence { range, entity, access });
     }
 

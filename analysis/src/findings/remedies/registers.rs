@@ -12,10 +12,10 @@ use crate::check::lints::{UNDEFINED_REGISTER, UNDEFINED_SYMBOL};
 use crate::check::types::OPERAND_TYPE;
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::{Applicability, Diagnostic, TextEdit};
-use crate::ide::Access;
 use crate::items::Item;
 use crate::lower::source_map;
 use crate::scope::{DeclKind, Declaration, Entity, split_number};
+use crate::source_map::Usage;
 
 /// What the uses of an undeclared register want of it.
 #[derive(Clone, Copy, Debug)]
@@ -403,7 +403,7 @@ fn only_use(
     let mut uses = map
         .occurrences
         .iter()
-        .filter(|o| o.access != Access::Declaration && map.declaration_of(o.entity) == Some(id));
+        .filter(|o| o.access != Usage::Declaration && map.declaration_of(o.entity) == Some(id));
     let mut all = None;
     for (count, occurrence) in uses.by_ref().enumerate() {
         let here = use_at(db, item, occurrence.range.start())?.ty?;
