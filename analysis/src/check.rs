@@ -183,7 +183,7 @@ impl<'a> Body<'a> {
 }
 
 /// Whether it finds anything depends on the shape of the instruction alone, and on the values of its constants where
-/// the signature limits them: `crate::lower::shape` says what that is.
+/// the signature limits them: `crate::lower`'s `passed` says what that is.
 pub type StatementCheck = fn(&Context<'_>, &Statement<'_>, &mut Findings);
 pub type BodyCheck = fn(&Body<'_>, &mut Findings);
 

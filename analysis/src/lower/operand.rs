@@ -119,13 +119,12 @@ impl<'db> Walker<'db> {
 
     fn name(&mut self, range: TextRange) -> Option<Operand> {
         let name = self.slice(range);
+        if let Some(register) = self.names.scalar(name) {
+            self.occur(range, Entity::Register(register), Usage::Read);
+            return Some(Operand::Reg(register));
+        }
         if let Some((id, number)) = self.names.find(name) {
             return Some(match self.names.declarations[id.0 as usize].kind {
-                DeclKind::Register { lanes: 1, .. } => {
-                    let register = self.names.register(id, number, 0);
-                    self.occur(range, Entity::Register(register), Usage::Read);
-                    Operand::Reg(register)
-                }
                 DeclKind::Register { lanes, .. } => {
                     let registers: Vec<_> =
                         (0..lanes).map(|lane| self.names.register(id, number, lane)).collect();
