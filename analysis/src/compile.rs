@@ -224,7 +224,7 @@ fn too_large(db: &dyn Db, file: SourceFile, input: &Function) -> Option<CodegenE
     // No statement is to blame.
     let at = SrcId(u32::MAX);
     let what =
-        format!("{statements} statements are too many to compile while typing; save the file to compile");
+        format!("{statements} statements are too many to compile while typing; save the file to compile it");
     Some(CodegenError::Unsupported { at, what })
 }
 
@@ -320,7 +320,7 @@ pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
         }
         CodegenError::Limit { what, .. } => Diagnostic::new(&lints::HARDWARE_LIMIT, range, what.clone()),
         CodegenError::Internal { phase, what, .. } => {
-            Diagnostic::new(&lints::INTERNAL, range, format!("the compiler failed in {phase}: {what}")).note(
+            Diagnostic::new(&lints::INTERNAL, range, format!("internal compiler error in {phase}: {what}")).note(
                 "this is a defect of the compiler, not of the program; the function has no machine code",
             )
         }
@@ -457,13 +457,13 @@ pub fn link_watched(
     let program = Program::new(&module.env, &linked, &aliases);
     let not_linked = |error: CodegenError| {
         let range = text_size::TextRange::empty(0.into());
-        vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("not linked: {error}"))]
+        vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("cannot link the module: {error}"))]
     };
     let text = file.text(db);
     if target.relocatable
         && let Some((range, what)) = not_in_objects(text)
     {
-        let message = format!("not compiled: `{what}` in an object");
+        let message = format!("`{what}` is not supported yet in relocatable output (`-c`)");
         return Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, message)]);
     }
     let may_have = match options.lines {

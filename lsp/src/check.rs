@@ -38,8 +38,7 @@ const FINDINGS: u8 = 1;
 const USAGE: u8 = 2;
 const INTERNAL: u8 = 3;
 
-const STATUSES: &str = "Exit status: 0 without findings, 1 with findings, 2 for wrong usage and for files that cannot be \
-read or written, 3 for a defect of ptx-check.";
+const STATUSES: &str = "Exit status: 0 without findings, 1 with findings, 2 for usage errors and files that cannot be read or written, 3 for internal errors of ptx-check.";
 
 /// Files in flight at once: bounds memory when a folder holds thousands.
 const BATCH: usize = 64;

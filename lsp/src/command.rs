@@ -19,8 +19,7 @@ struct Arguments {
     command: Option<Command>,
 }
 
-const STATUSES: &str = "Exit status: 0 after `shutdown` and `exit`, 1 after `exit` alone, 2 for wrong usage and for files \
-that cannot be read.";
+const STATUSES: &str = "Exit status: 0 after `shutdown` and `exit`, 1 after `exit` without `shutdown`, 2 for usage errors and files that cannot be read.";
 
 #[derive(Subcommand, Debug)]
 enum Command {

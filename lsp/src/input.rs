@@ -30,7 +30,7 @@ pub fn read(path: &Path, largest: u64) -> io::Result<Input> {
     let file = File::open(path)?;
     let found = file.metadata()?;
     if found.is_dir() {
-        return Err(io::Error::new(ErrorKind::IsADirectory, "this is a folder, not a file"));
+        return Err(io::Error::new(ErrorKind::IsADirectory, "is a folder, not a file"));
     }
     if found.is_file() && found.len() > largest << 20 {
         return Err(too_large(largest));
@@ -48,12 +48,12 @@ fn bounded(reader: impl Read, largest: u64) -> io::Result<Vec<u8>> {
 
 fn too_large(largest: u64) -> io::Error {
     let way_out = if largest < MOST { "; `--max-input-size MIB` raises the limit" } else { "" };
-    io::Error::new(ErrorKind::FileTooLarge, format!("more than {largest} MiB{way_out}"))
+    io::Error::new(ErrorKind::FileTooLarge, format!("larger than {largest} MiB{way_out}"))
 }
 
 fn text(name: String, bytes: Vec<u8>) -> io::Result<Input> {
     if let Some(kind) = binary(&bytes) {
-        return Err(io::Error::new(ErrorKind::InvalidData, format!("this is {kind}, not PTX text")));
+        return Err(io::Error::new(ErrorKind::InvalidData, format!("is {kind}, not PTX text")));
     }
     let (text, replaced) = decode(bytes);
     Ok(Input { name, text, replaced })
@@ -74,8 +74,8 @@ fn decode(bytes: Vec<u8>) -> (String, Option<usize>) {
 fn binary(bytes: &[u8]) -> Option<&'static str> {
     const START: usize = 8192;
     match bytes {
-        [0x7f, b'E', b'L', b'F', ..] => return Some("an ELF file such as a cubin (which `sass dis` reads)"),
-        [0x50, 0xed, 0x55, 0xba, ..] => return Some("a fatbin (which `sass dis` reads)"),
+        [0x7f, b'E', b'L', b'F', ..] => return Some("an ELF file such as a cubin (use `sass dis` to read it)"),
+        [0x50, 0xed, 0x55, 0xba, ..] => return Some("a fatbin (use `sass dis` to read it)"),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return Some("UTF-16"),
         _ => {}
     }

@@ -60,7 +60,7 @@ impl Project {
         match fs::read_to_string(path) {
             Ok(text) => Project::parse(&text).map_err(|error| format!("{}:{error}", path.display())),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                Err(format!("{}: no such file", path.display()))
+                Err(format!("{}: file does not exist", path.display()))
             }
             Err(error) => Err(format!("{}: {error}", path.display())),
         }

@@ -54,11 +54,11 @@ pub(crate) fn kernel_parameters(bytes: u64, range: TextRange, gates: &Gates) -> 
     }
     let has_more = gates.version >= PtxVersion::new(8, 1);
     if has_more && bytes <= MORE_PARAMETERS {
-        let what = format!("{bytes} bytes of parameters, more than {PARAMETERS},");
+        let what = format!("a parameter list of {bytes} bytes (more than {PARAMETERS})");
         return gates.check_phrase(&Gate::since(8, 1, 70), what, range);
     }
     let most = if has_more { MORE_PARAMETERS } else { PARAMETERS };
-    let message = format!("the kernel has {bytes} bytes of parameters, {most} are possible");
+    let message = format!("kernel parameters take {bytes} bytes; the limit is {most}");
     let diagnostic = Diagnostic::new(&HARDWARE_LIMIT, range, message);
     Some(diagnostic.note("pass a pointer to a structure instead"))
 }
@@ -134,7 +134,7 @@ pub(crate) fn check<'db>(
         && let Some(item) = items(db, file).iter().copied().find(|&item| declares(db, item, Space::Const))
     {
         let range = name_or_start(db, item);
-        let message = format!("the module has {constants} bytes of `.const`, {CONSTANTS} are possible");
+        let message = format!("`.const` variables of the module take {constants} bytes; the limit is {CONSTANTS}");
         out.push((item, Diagnostic::new(&HARDWARE_LIMIT, range, message)));
     }
     if total(in_space(Space::Shared).map(block).chain(locals(Space::Shared)).collect()) <= limit {
@@ -149,8 +149,8 @@ pub(crate) fn check<'db>(
             let Some(item) = item(db, file, place.item) else { continue };
             let range = name_or_start(db, item);
             let name = &function.name;
-            let message = format!("`{name}` has {bytes} bytes of static shared memory, {limit} are possible");
-            let note = "memory whose size the launch gives, `.extern .shared name[]`, may be larger";
+            let message = format!("`{name}` uses {bytes} bytes of static shared memory; the limit is {limit}");
+            let note = "dynamic shared memory, declared as `.extern .shared name[]`, can be larger";
             out.push((item, Diagnostic::new(&HARDWARE_LIMIT, range, message).note(note)));
         }
     }

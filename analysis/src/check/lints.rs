@@ -7,19 +7,19 @@ use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Lint, Severity};
 
 declare_lint! {
-    /// The text holds a character that PTX does not use.
+    /// The file contains a character that is not allowed in PTX.
     pub BAD_CHARACTER = "E0001" "bad-character", Error, since "0.1.0"
 }
 declare_lint! {
-    /// A comment or string is not closed.
+    /// A comment or string is not terminated.
     pub UNTERMINATED = "E0002" "unterminated", Error, since "0.1.0"
 }
 declare_lint! {
-    /// A number has bad digits or too many of them.
+    /// A number is malformed.
     pub BAD_NUMBER = "E0003" "bad-number", Error, since "0.1.0"
 }
 declare_lint! {
-    /// The grammar wants something else here.
+    /// A token is not allowed at this position.
     pub UNEXPECTED = "E0004" "unexpected", Error, since "0.1.0"
 }
 declare_lint! {
@@ -27,53 +27,53 @@ declare_lint! {
     pub MISSING_SEMICOLON = "E0005" "missing-semicolon", Error, since "0.1.0"
 }
 declare_lint! {
-    /// A bracket has no partner.
+    /// A brace, bracket or parenthesis is unmatched.
     pub UNBALANCED = "E0006" "unbalanced", Error, since "0.1.0"
 }
 declare_lint! {
-    /// Nesting or the number of errors is beyond the limit.
+    /// The nesting depth or the number of errors exceeds a limit.
     pub LIMIT = "E0007" "limit", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// The file holds bytes that are not UTF-8.
+    /// The file contains bytes that are not valid UTF-8.
     pub INVALID_UTF8 = "E0008" "invalid-utf8", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// A register is used that is not declared.
+    /// A register is used but not declared.
     pub UNDEFINED_REGISTER = "E0202" "undefined-register", Error, since "0.1.0"
 }
 declare_lint! {
-    /// A branch goes to a label that does not exist in its scope.
+    /// A branch target is not defined in this scope.
     pub UNDEFINED_LABEL = "E0203" "undefined-label", Error, since "0.1.0"
 }
 declare_lint! {
-    /// A name is used that nothing declares.
+    /// A name is used but not declared.
     pub UNDEFINED_SYMBOL = "E0204" "undefined-symbol", Error, since "0.1.0"
 }
 declare_lint! {
-    /// No instruction has this name.
+    /// The instruction does not exist.
     pub UNKNOWN_INSTRUCTION = "E0210" "unknown-instruction", Error, since "0.1.0"
 }
 declare_lint! {
-    /// An instruction does not take this modifier or type.
+    /// The instruction does not take this modifier or type.
     pub BAD_MODIFIER = "E0211" "bad-modifier", Error, since "0.1.0"
 }
 declare_lint! {
-    /// An instruction lacks a modifier or type that it must have.
+    /// The instruction lacks a required modifier or type.
     pub MISSING_MODIFIER = "E0212" "missing-modifier", Error, since "0.1.0"
 }
 declare_lint! {
-    /// Something other than a predicate stands where only a predicate can.
+    /// An operand must be a predicate.
     pub PREDICATE = "E0305" "predicate", Error, since "0.1.0"
 }
 declare_lint! {
-    /// Something in brackets is not an address.
+    /// An address operand is invalid.
     pub ADDRESS = "E0306" "bad-address", Error, since "0.1.0"
 }
 declare_lint! {
-    /// The instruction table does not describe this instruction yet, so nothing about it is checked.
+    /// The instruction is not checked because it is not in the instruction table yet.
     pub NOT_CHECKED = "I0601" "not-checked", Information, since "0.1.0"
 }
 declare_lint! {
@@ -81,11 +81,11 @@ declare_lint! {
     pub NOT_COMPILED = "I0602" "not-compiled", Information, since "0.1.0"
 }
 declare_lint! {
-    /// The function exceeds a limit of the hardware.
+    /// The function exceeds a hardware limit.
     pub HARDWARE_LIMIT = "E0603" "hardware-limit", Error, since "0.1.0"
 }
 declare_lint! {
-    /// The compiler contradicted itself; this is a defect of it and not of the program.
+    /// Internal compiler error: a defect of the compiler, not of the program.
     pub INTERNAL = "W0604" "internal", Warning, since "0.1.0"
 }
 
@@ -224,21 +224,21 @@ pub fn syntax_error(error: &SyntaxError, text: &str) -> Diagnostic {
     diagnostic.reported = syntax_place(error, text);
     match &error.remedy {
         _ if error.code == ErrorCode::MissingSemicolon => {
-            diagnostic.sure_fix("add `;`", TextRange::empty(error.range.start()), ";")
+            diagnostic.sure_fix("insert `;`", TextRange::empty(error.range.start()), ";")
         }
         None if error.code == ErrorCode::Unbalanced && text[error.range] == *"{" => {
             let end = TextRange::empty(TextSize::of(text.trim_end()));
-            diagnostic.fix("close it with `}`", end, "\n}")
+            diagnostic.fix("insert the closing `}`", end, "\n}")
         }
         Some(Remedy::Insert(missing)) => {
             let before = text[..error.range.start().into()].trim_end_matches([' ', '\t']);
             let at = TextRange::empty(TextSize::of(before));
-            diagnostic.sure_fix(format!("add `{missing}`"), at, *missing)
+            diagnostic.sure_fix(format!("insert `{missing}`"), at, *missing)
         }
         Some(Remedy::Replace(new)) if new.is_empty() => {
             diagnostic.sure_fix(format!("remove `{}`", &text[error.range]), error.range, "")
         }
-        Some(Remedy::Replace(new)) => diagnostic.sure_fix(format!("write `{new}`"), error.range, new.clone()),
+        Some(Remedy::Replace(new)) => diagnostic.sure_fix(format!("change to `{new}`"), error.range, new.clone()),
         None => diagnostic,
     }
 }
@@ -282,7 +282,7 @@ pub fn undefined(
         Expected::Label => "label",
         Expected::Symbol => "name",
     };
-    let diagnostic = Diagnostic::new(lint_of(expected), range, format!("there is no {what} `{name}` here"));
+    let diagnostic = Diagnostic::new(lint_of(expected), range, format!("{what} `{name}` is not declared in this scope"));
     match nearest(name, visible) {
         Some(near) => diagnostic.fix(format!("change to `{near}`"), range, near),
         None => diagnostic,

@@ -85,7 +85,7 @@ pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<Inl
             let found = of_item(db, file, item)?;
             let label = match &found.resources {
                 Ok(resources) => label(resources, found.occupancy),
-                Err(_) if is_too_large(db, item) => "too large to compile while typing".to_owned(),
+                Err(_) if is_too_large(db, item) => "not compiled: too large to compile while typing".to_owned(),
                 Err(_) => return None,
             };
             let text = &file.text(db)[usize::from(found.range.end())..];
@@ -135,10 +135,10 @@ pub(super) fn summary(found: &FunctionResources) -> String {
         bytes => parts.push(format!("{bytes} bytes spilled")),
     }
     if resources.stack_bytes > 0 {
-        parts.push(format!("{} bytes stack", resources.stack_bytes));
+        parts.push(format!("{} bytes of stack", resources.stack_bytes));
     }
     if resources.shared_bytes > 0 {
-        parts.push(format!("{} bytes shared", resources.shared_bytes));
+        parts.push(format!("{} bytes of shared memory", resources.shared_bytes));
     }
     if let Some(occupancy) = found.occupancy {
         parts.push(format!("{}% occupancy, limited by {}", occupancy.percent(), occupancy.limiter));
@@ -167,8 +167,7 @@ pub(super) fn details(found: &FunctionResources) -> String {
     );
     if let Some(occupancy) = found.occupancy {
         text.push_str(&format!(
-            "\nWith {} threads per block: {} blocks and {} of {} warps per multiprocessor, {}%. The next block is \
-             stopped by {}.\n",
+            "\nWith {} threads per CTA, {} CTAs and {} of {} warps are resident per multiprocessor ({}%), limited by {}.\n",
             found.threads,
             occupancy.blocks,
             occupancy.warps,

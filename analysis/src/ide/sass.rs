@@ -36,7 +36,7 @@ fn view(db: &dyn Db, file: SourceFile, item: Item<'_>) -> Option<SassView> {
     let _ = writeln!(out, "// {} for {sm}: {} registers", compiled.name, compiled.resources.registers);
     let _ = writeln!(
         out,
-        "// B: scoreboards waited for, R and W: scoreboards released, Y: yield, S: cycles; live: registers"
+        "// B: scoreboards waited on; R, W: scoreboards set; Y: yield; S: stall cycles; live: live registers"
     );
     lines.extend([None, None]);
     let mut previous = None;

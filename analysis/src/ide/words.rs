@@ -40,8 +40,8 @@ pub(super) fn type_words(ty: ScalarType) -> String {
 pub(super) fn target(name: &str) -> Option<String> {
     let sm = Sm::parse(name)?;
     let suffix = match name.trim_start_matches("sm_").trim_start_matches(|c: char| c.is_ascii_digit()) {
-        "a" => "; with the features of this architecture alone: the code runs on no other",
-        "f" => "; with the features of its family: the code runs on later members of it",
+        "a" => "; uses features of this architecture; the code runs on no other architecture",
+        "f" => "; uses features of this family; the code runs on this and later architectures of the family",
         _ => "; the code runs on this and later architectures",
     };
     Some(format!("`{name}`: since PTX ISA {}{suffix}\n", sm.since()))

@@ -54,17 +54,17 @@ fn hover_on_instruction() {
         ```ptx
         add.s32 d, a, b
         ```
-        every version and target"#]]
+        all versions and targets"#]]
     .assert_eq(&head.join("\n"));
     let forms: Vec<&str> = hover.markdown.lines().filter(|line| line.starts_with("- ")).collect();
     expect![[r#"
         - `d`: written; a register; `.s32`
         - `a`: read; a register or a constant; `.s32`
         - `b`: read; a register or a constant; `.s32`
-        - **`add{.sat}.type d, a, b`** ◂ this form: every version and target
+        - **`add{.sat}.type d, a, b`** ◂ this form: all versions and targets
         - `add.cc.type d, a, b`: PTX ISA 1.2
-        - `add{.rn|rz|rm|rp}{.ftz}{.sat}.f32 d, a, b`: every version and target
-        - `add{.rn|rz|rm|rp}.f64 d, a, b`: every version and target
+        - `add{.rn|rz|rm|rp}{.ftz}{.sat}.f32 d, a, b`: all versions and targets
+        - `add{.rn|rz|rm|rp}.f64 d, a, b`: all versions and targets
         - `add{.rn|rz|rm|rp}{.ftz}.f32x2 d, a, b`: PTX ISA 8.6, sm_100 or higher
         - `add{.rn|rz|rm|rp}{.sat}.f32.f16|bf16 d, a, c`: PTX ISA 8.6, sm_100 or higher
         - `add{.rn}{.ftz}{.sat}.type d, a, b`: PTX ISA 4.2, sm_53 or higher"#]]
@@ -193,7 +193,7 @@ fn rename_label() {
         7:4 DONE -> END
         8:0 DONE -> END"#]]
     .assert_eq(&edits.join("\n"));
-    expect!["`1x` is not a name in PTX"].assert_eq(&ide::rename(&db, file, offset, "1x").unwrap_err());
+    expect!["`1x` is not a valid PTX name"].assert_eq(&ide::rename(&db, file, offset, "1x").unwrap_err());
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn fix_all(s: &Snapshot) -> Option<CodeActionOrCommand> {
     let fixed = ide::fix_all(&s.db, text);
     let edits = vec![s.lines().edit(&fixed.edit(text)?)];
     Some(CodeActionOrCommand::CodeAction(CodeAction {
-        title: format!("Make all {} fixes that need no asking", fixed.made.len()),
+        title: format!("Apply all {} safe fixes", fixed.made.len()),
         kind: Some(FIX_ALL),
         edit: Some(changes(s, edits)),
         ..Default::default()
