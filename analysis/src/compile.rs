@@ -286,6 +286,19 @@ pub fn check_all(db: &Database, file: SourceFile) {
     });
 }
 
+/// What is said of something that the compiler does not support. `what` is a noun phrase, after the mnemonic where an
+/// instruction is the reason: the whole name of the instruction is shown.
+fn unsupported(db: &dyn Db, item: Item<'_>, at: SrcId, what: &str) -> String {
+    let name = || {
+        let statement = &item.text(db)[lower(db, item).map.statement(at)?];
+        let (mnemonic, reason) = what.split_once(": ")?;
+        let words = statement.split(|c: char| c.is_ascii_whitespace() || c == ';');
+        let name = words.into_iter().find(|word| word.split('.').next() == Some(mnemonic))?;
+        Some(format!("`{name}` is not supported yet: {reason}"))
+    };
+    name().unwrap_or_else(|| format!("`{}` cannot be compiled yet: {what}", item.name(db)))
+}
+
 /// Why a function has no machine code though nothing in it is wrong and the compiler has not seen it.
 fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     let lowered = lower(db, item);
@@ -295,17 +308,18 @@ fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     }
     let name = lowered.map.name_range().unwrap_or_default();
     let (range, what) = match lowered.not_understood {
-        Some(statement) => (statement, "a statement that is not understood yet"),
-        None if lowered.function.is_some() => (name, "the module has no target"),
-        None => (name, "a declaration that is not understood yet"),
+        Some(statement) => (statement, "unsupported statement"),
+        None if lowered.function.is_some() => (name, "no target in the module"),
+        None => (name, "unsupported declaration"),
     };
-    Some(Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: {what}")))
+    let message = format!("`{}` cannot be compiled yet: {what}", item.name(db));
+    Some(Diagnostic::new(&lints::NOT_COMPILED, range, message))
 }
 
 /// That a function has no machine code, where nothing says why: it must not be missing from a file in silence.
 fn without_code(db: &dyn Db, item: Item<'_>) -> Diagnostic {
     let range = lower(db, item).map.name_range().unwrap_or_default();
-    Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: `{}` has errors", item.name(db)))
+    Diagnostic::new(&lints::NOT_COMPILED, range, format!("`{}` is not compiled: it has errors", item.name(db)))
 }
 
 /// What the compiler says about an item, relative to it.
@@ -315,8 +329,8 @@ pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     let map = &lower(db, item).map;
     let range = map.statement(error.at()).or_else(|| map.name_range()).unwrap_or_default();
     Some(match error {
-        CodegenError::Unsupported { what, .. } => {
-            Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: {what}"))
+        CodegenError::Unsupported { at, what } => {
+            Diagnostic::new(&lints::NOT_COMPILED, range, unsupported(db, item, *at, what))
         }
         CodegenError::Limit { what, .. } => Diagnostic::new(&lints::HARDWARE_LIMIT, range, what.clone()),
         CodegenError::Internal { phase, what, .. } => {

@@ -377,6 +377,7 @@ fn emitted(arguments: &Arguments, emit: Emit, db: &Database, file: SourceFile) -
             }
         }
         if emit == Emit::Sass
+            && function.resources.is_ok()
             && let Some(view) = ide::sass_view(db, file, &function.name)
         {
             match arguments.format {

@@ -171,14 +171,14 @@ mod tests {
     async fn broken_headers_are_reported_once_and_skipped() {
         let good = "Content-Length: 2\r\n\r\nok";
         let cases = [
-            ("X: 1\r\n\r\n{\"a\":1}", "a header without Content-Length"),
+            ("X: 1\r\n\r\n{\"a\":1}", "header without Content-Length"),
             ("Content-Length: -1\r\n\r\n{\"a\":1}\r\n", "Content-Length is not a number: `-1`"),
             ("Content-Length: 1x\r\n\r\n", "Content-Length is not a number: `1x`"),
-            ("noise\r\nmore noise", "bytes outside a message"),
-            ("\u{feff}", "bytes outside a message"),
+            ("noise\r\nmore noise", "unexpected bytes between messages"),
+            ("\u{feff}", "unexpected bytes between messages"),
             (
                 "Content-Length: 268435457\r\n\r\n{\"text\": \"Content-Length: 3\"}",
-                "a message of 268435457 bytes; the limit is 268435456",
+                "message of 268435457 bytes exceeds the limit of 268435456",
             ),
             (
                 "Content-Length: 99999999999999999999\r\n\r\n",

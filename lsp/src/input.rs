@@ -119,10 +119,10 @@ mod tests {
     fn inputs_are_bounded() {
         let endless = || io::repeat(b' ');
         let error = bounded(endless(), 1).unwrap_err();
-        assert_eq!(error.to_string(), "more than 1 MiB; `--max-input-size MIB` raises the limit");
+        assert_eq!(error.to_string(), "larger than 1 MiB; `--max-input-size MIB` raises the limit");
         assert_eq!(bounded(endless().take(1 << 20), 1).unwrap().len(), 1 << 20);
         let error = read(Path::new(env!("CARGO_MANIFEST_DIR")), 1).unwrap_err();
-        assert_eq!(error.to_string(), "this is a folder, not a file");
+        assert_eq!(error.to_string(), "is a folder, not a file");
         assert_eq!(read(Path::new("no such file"), 1).unwrap_err().kind(), ErrorKind::NotFound);
     }
 }

@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn offsets_are_followed_through_registers() {
         let body = "add.u32 %r3, %r1, 4; ld.shared.u32 %r4, [%r3]; ld.shared.v2.u32 {%r4, %r5}, [%r3+8];";
-        assert_eq!(found(body), ["%r3: an access of 8 bytes is aligned to 8, which byte 12 of `s` is not"]);
+        assert_eq!(found(body), ["%r3: 8-byte access at offset 12 of `s` is misaligned"]);
         assert_eq!(found("add.u32 %r3, %r1, %r2; ld.shared.u32 %r4, [%r3+2];"), Vec::<String>::new());
     }
 

@@ -195,6 +195,7 @@ fn count(ctx: &Context<'_>, statement: &Statement<'_>) -> Diagnostic {
         (0, 0) => "no operands".to_owned(),
         (1, 1) => "1 operand".to_owned(),
         (a, b) if a == b => format!("{a} operands"),
+        (a, b) if b == a + 1 => format!("{a} or {b} operands"),
         (a, b) => format!("{a} to {b} operands"),
     };
     let range = match statement.ranges.get(most) {

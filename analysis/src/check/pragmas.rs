@@ -85,12 +85,17 @@ fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut 
         }
         Argument::Ignored => {}
         Argument::Count if digits(argument).is_some_and(|digits| digits.bytes().any(|b| b != b'0')) => {}
-        Argument::Count => report(format!("pragma `{name}` takes a positive integer, found `{argument}`")),
+        Argument::Count => report(format!("pragma `{name}` takes a positive integer{}", found(argument))),
         // Nothing looks at the statements of a device function that is not compiled on its own.
         Argument::Mask if site == Site::FunctionBody || !gates.is_compiled() => {}
         Argument::Mask if digits(argument).is_some() => {}
-        Argument::Mask => report(format!("pragma `{name}` takes a byte mask, found `{argument}`")),
+        Argument::Mask => report(format!("pragma `{name}` takes a byte mask{}", found(argument))),
     }
+}
+
+/// `, found …`; empty without an argument.
+fn found(argument: &str) -> String {
+    if argument.is_empty() { String::new() } else { format!(", found `{argument}`") }
 }
 
 /// The digits of an integer as C writes it, of whatever size.

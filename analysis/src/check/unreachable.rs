@@ -71,8 +71,8 @@ mod tests {
         assert_eq!(
             found,
             [
-                "add.u32 %r1, %r1, 1; bra A; C: exit;: control never comes here",
-                "exit;: control never comes here",
+                "add.u32 %r1, %r1, 1; bra A; C: exit;: unreachable code",
+                "exit;: unreachable code",
             ]
         );
     }

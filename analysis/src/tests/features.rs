@@ -100,13 +100,13 @@ fn hover_on_parts_of_statements() {
         first("add.b$0ogus %r1, %r2, 3;"),
     ];
     expect![[r#"
-        `.ftz`: takes and gives subnormal `.f32` values as zero of the same sign  ```ptx fma.rn.ftz.f32 d, a, b, c
+        `.ftz`: flushes subnormal `.f32` inputs and results to zero, keeping the sign  ```ptx fma.rn.ftz.f32 d, a, b, c
         `1.0` as `.f32`, bits `0f3F800000`
-        `.L2::cache_hint`: a cache policy follows as the last operand: 64 bits made by `createpolicy` (PTX ISA 7.4, sm_80 or higher)  ```ptx ld.global.L2::cache_hint.f32 d, [a], cache-policy
+        `.L2::cache_hint`: the last operand is a 64-bit cache policy from `createpolicy` (PTX ISA 7.4, sm_80 or higher)  ```ptx ld.global.L2::cache_hint.f32 d, [a], cache-policy
         `.b32`: untyped, 32 bits  ```ptx lop3.b32 d, a, b, c, immLut
         `202` = `0xca`
         ```ptx .local .align 4 .b8 stack[16] ``` 
-        `nounroll`: do not unroll the loop that begins here, or any loop of the function or module  PTX ISA 2.0, sm_20 or higher
+        `nounroll`: do not unroll this loop, or any loop of the function or module  PTX ISA 2.0, sm_20 or higher
         ```ptx .sreg .u32 %clusterid.x ``` index of the cluster in the grid
         `add.bogus`  --- 
     "#]].assert_eq(&hovers.concat());
@@ -333,7 +333,7 @@ fn findings_are_bounded() {
     let found = ide::diagnostics(&db, file);
     let again = |d: &&crate::diagnostic::Diagnostic| d.lint.code == "E0201";
     assert_eq!(found.iter().filter(again).count(), Findings::LIMIT);
-    assert_eq!(found.iter().rfind(again).unwrap().notes, ["more of these are not reported"]);
+    assert_eq!(found.iter().rfind(again).unwrap().notes, ["further findings of this kind are not shown"]);
     assert!(found.iter().any(|d| d.lint.code == "E0202"), "other lints have room of their own");
 }
 
@@ -449,8 +449,8 @@ fn large_functions_wait_for_a_save() {
         let notes = ide::compile_diagnostics(db, file);
         (hint, notes.first().map(|note| note.message.clone()))
     };
-    let message = "not compiled: 4 statements are too many to compile while typing; save the file to compile";
-    assert_eq!(shown(&db), ("too large to compile while typing".to_owned(), Some(message.to_owned())));
+    let message = "not compiled: 4 statements are too many to compile while typing; save the file to compile it";
+    assert_eq!(shown(&db), ("not compiled: too large to compile while typing".to_owned(), Some(message.to_owned())));
     let offset = TextSize::new(text.find("mov.u32").expect("it is there") as u32);
     let hover = ide::hover(&db, file, offset).expect("a hover").markdown;
     assert!(hover.contains(message), "{hover}");

@@ -126,18 +126,18 @@ mod tests {
     fn counts_are_of_arrivals() {
         let arrive = "mbarrier.arrive.shared.b64 _, [b]; ret;";
         let found = messages(&format!("mov.b32 %n, 0; mbarrier.init.shared.b64 [b], %n; {arrive}"));
-        assert_eq!(found, ["a barrier object waits for 1 to 1048575 arrivals, not 0"]);
+        assert_eq!(found, ["expected an arrival count from 1 to 1048575, found 0"]);
         assert!(messages(&format!("mbarrier.init.shared.b64 [b], 1048575; {arrive}")).is_empty());
-        assert_eq!(messages(arrive), ["nothing in this kernel initialises a barrier object"]);
+        assert_eq!(messages(arrive), ["this kernel never initializes an mbarrier object"]);
         let found = messages("mbarrier.arrive.shared.b64 _, [b]; mbarrier.init.shared.b64 [b], 1; ret;");
-        assert_eq!(found, ["no path to here initialises a barrier object"]);
+        assert_eq!(found, ["this mbarrier object is used before it is initialized on any path"]);
     }
 
     #[test]
     fn bytes_are_expected() {
         let init = "mbarrier.init.shared.b64 [b], 1;";
         let found = messages(&format!("{init} {LOAD} mbarrier.arrive.shared.b64 _, [b]; ret;"));
-        assert_eq!(found, ["nothing in this kernel tells a barrier object to expect the bytes of this copy"]);
+        assert_eq!(found, ["nothing in this kernel adds the bytes of this copy to the expected count (`expect_tx`)"]);
         let found = messages(&format!("{init} {LOAD} mbarrier.arrive.expect_tx.shared.b64 _, [b], 64; ret;"));
         assert!(found.is_empty());
     }

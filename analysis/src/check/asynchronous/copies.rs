@@ -84,16 +84,16 @@ mod tests {
             none
         );
         assert_eq!(messages(&format!("A: cp.async.wait_all; {COPY} @%p bra A; ret;")), none);
-        assert_eq!(messages(&format!("cp.async.wait_all; {COPY} ret;")), ["nothing waits for this copy"]);
+        assert_eq!(messages(&format!("cp.async.wait_all; {COPY} ret;")), ["this asynchronous copy is never waited for"]);
     }
 
     #[test]
     fn groups_need_commits() {
         let found = messages(&format!("{COPY} cp.async.wait_group 0; ret;"));
-        assert_eq!(found, ["nothing commits a group, so this waits for nothing"]);
+        assert_eq!(found, ["no cp.async group is ever committed, so this wait has no effect"]);
         let found = messages(&format!("{BULK} cp.async.bulk.wait_group 0; ret;"));
-        assert_eq!(found, ["nothing commits this copy to a group, so nothing can wait for it"]);
+        assert_eq!(found, ["this bulk copy is never committed to a bulk async-group, so no wait covers it"]);
         let found = messages(&format!("{BULK} cp.async.bulk.commit_group; ret;"));
-        assert_eq!(found, ["nothing waits for the group of this copy"]);
+        assert_eq!(found, ["the bulk async-group of this copy is never waited for"]);
     }
 }

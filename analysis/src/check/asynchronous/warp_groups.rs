@@ -168,19 +168,19 @@ mod tests {
         let name = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16";
         assert_eq!(
             found(&format!("{PRODUCT} {COMMIT} {wait}")),
-            [format!("{name}: no `wgmma.fence` comes before this product: it may read registers too early")]
+            [format!("{name}: missing `wgmma.fence` before this `wgmma.mma_async`: it may read registers before they are written")]
         );
         assert_eq!(
             found(&format!("{FENCE} {PRODUCT} {wait}")),
-            [format!("{name}: nothing commits this product to a group, so nothing can wait for it")]
+            [format!("{name}: this `wgmma.mma_async` is never committed to a wgmma-group, so no wait covers it")]
         );
         assert_eq!(
             found(&format!("{FENCE} {PRODUCT} {COMMIT} ret;")),
-            ["wgmma.commit_group.sync.aligned: nothing waits for this group"]
+            ["wgmma.commit_group.sync.aligned: this wgmma-group is never waited for"]
         );
         assert_eq!(
             found(&format!("{COMMIT} {wait}")),
-            ["wgmma.commit_group.sync.aligned: no product comes before this: the group is empty"]
+            ["wgmma.commit_group.sync.aligned: this commits an empty wgmma-group: no `wgmma.mma_async` precedes it"]
         );
     }
 
