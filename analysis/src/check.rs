@@ -6,6 +6,7 @@
 //! page of the lint in `docs/lints` is its test.
 
 mod asynchronous;
+mod braces;
 mod brackets;
 pub(crate) mod debug;
 pub(crate) mod declarations;
@@ -25,7 +26,7 @@ pub(crate) mod spelling;
 pub(crate) mod suppressions;
 pub(crate) mod textures;
 pub(crate) mod types;
-mod unassigned;
+pub(crate) mod unassigned;
 mod unreachable;
 pub(crate) mod unused;
 pub mod vectors;

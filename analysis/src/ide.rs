@@ -23,7 +23,7 @@ mod symbols;
 mod tokens;
 mod words;
 
-pub use actions::code_actions;
+pub use actions::{code_actions, ignorable};
 pub use completion::completions;
 pub use diagnostics::{check_all, compile_diagnostics, diagnostics, diagnostics_for};
 pub use fix_all::{Fixed, apply, fix_all, new_errors};

@@ -15,7 +15,7 @@ declare_lint! {
 
 declare_lint! {
     /// The instruction is not available on the target of the module.
-    pub(super) TARGET_GATE = "E0402" "target-gate", Error, since "0.1.0"
+    pub(crate) TARGET_GATE = "E0402" "target-gate", Error, since "0.1.0"
 }
 
 /// Lengths of 32 bits; those with a sign have always been taken.

@@ -3,6 +3,7 @@
 use ptx_syntax::{ErrorCode, Remedy, SyntaxError};
 use text_size::{TextRange, TextSize};
 
+use super::braces;
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Lint, Severity};
 
@@ -227,8 +228,18 @@ pub fn syntax_error(error: &SyntaxError, text: &str) -> Diagnostic {
             diagnostic.sure_fix("insert `;`", TextRange::empty(error.range.start()), ";")
         }
         None if error.code == ErrorCode::Unbalanced && text[error.range] == *"{" => {
-            let end = TextRange::empty(TextSize::of(text.trim_end()));
-            diagnostic.fix("insert the closing `}`", end, "\n}")
+            match braces::inside(text, error.range) {
+                Some(unclosed) => {
+                    diagnostic.range = unclosed.open;
+                    let indent = " ".repeat(braces::indent(text, unclosed.open.start()));
+                    let before = TextRange::empty(unclosed.before);
+                    diagnostic.fix("insert the closing `}`", before, format!("{indent}}}\n"))
+                }
+                None => {
+                    let end = TextRange::empty(TextSize::of(text.trim_end()));
+                    diagnostic.fix("insert the closing `}`", end, "\n}")
+                }
+            }
         }
         Some(Remedy::Insert(missing)) => {
             let before = text[..error.range.start().into()].trim_end_matches([' ', '\t']);

@@ -19,7 +19,8 @@ declare_lint! {
     pub(crate) BAD_SUPPRESSION = "W0523" "bad-suppression", Warning, since "0.1.0"
 }
 
-const MARK: &str = "ptx-ignore";
+/// The word that starts such a comment.
+pub(crate) const MARK: &str = "ptx-ignore";
 
 /// A comment, in file offsets.
 struct Comment {

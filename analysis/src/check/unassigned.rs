@@ -19,12 +19,12 @@ use crate::scope::DeclKind;
 
 declare_lint! {
     /// A register is read but never written before.
-    pub(super) UNASSIGNED_READ = "W0507" "unassigned-read", Warning, since "0.1.0"
+    pub(crate) UNASSIGNED_READ = "W0507" "unassigned-read", Warning, since "0.1.0"
 }
 
 declare_lint! {
     /// A register is read that is written on some paths only.
-    pub(super) MAYBE_UNASSIGNED = "W0519" "maybe-unassigned", Allow, since "0.1.0"
+    pub(crate) MAYBE_UNASSIGNED = "W0519" "maybe-unassigned", Allow, since "0.1.0"
 }
 
 const NONE: u32 = u32::MAX;

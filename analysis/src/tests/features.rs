@@ -304,6 +304,29 @@ fn fixes_are_offered() {
 }
 
 #[test]
+fn lints_are_ignored_on_their_line() {
+    let ignored = |body: &str| {
+        let (db, file, offset) = open(body);
+        let here = TextRange::empty(offset);
+        let is_ignore = |action: &ide::CodeAction| action.title == "Ignore W0507 on this line";
+        let action = ide::code_actions(&db, file, here).into_iter().find(is_ignore).expect("it is offered");
+        let [edit] = &action.edits[..] else { panic!("{action:?}") };
+        let mut text = file.text(&db).to_string();
+        text.replace_range(std::ops::Range::<usize>::from(edit.range), &edit.text);
+        let file = db.add_file(text.as_str());
+        assert_eq!(ide::diagnostics(&db, file), []);
+        text.lines().filter(|line| line.contains("ptx-ignore")).collect::<Vec<_>>().join("\n")
+    };
+    let body = ".reg .b32 %r<3>;\nadd.s32 %r1, %r$02, 1;";
+    assert_eq!(ignored(&format!("{body}\nret;")), "add.s32 %r1, %r2, 1; // ptx-ignore: W0507");
+    assert_eq!(
+        ignored(&format!("{body} // ptx-ignore: W0522 -- later\nret;")),
+        "add.s32 %r1, %r2, 1; // ptx-ignore: W0507, W0522 -- later"
+    );
+    assert_eq!(ignored(&format!("{body} // a sum\nret;")), "// ptx-ignore: W0507");
+}
+
+#[test]
 fn signature_names_the_operand() {
     let (db, file, offset) = open(".reg .b32 %r<3>;\nadd.s32 %r1, $0");
     let help = ide::signature_help(&db, file, offset).unwrap();

@@ -480,12 +480,12 @@ mod tests {
     fn shapes_and_buffers_are_spelled_out() {
         assert_eq!(
             Mod::M16n8k16.about(),
-            "the shape of the product: `a` is 16 by 16, `b` 16 by 8, `d` 16 by 8"
+            "shape of the matrix product: `a` is 16×16, `b` is 16×8, `d` is 16×8"
         );
         assert_eq!(Mod::M8n16.about(), "matrices of 8 rows and 16 columns");
         assert_eq!(
             Mod::CollectorB1Lastuse.about(),
-            "the collector buffer 1 of matrix `b`: the operand is taken from it for the last time"
+            "collector buffer 1 of matrix `b`: takes the operand from the buffer for the last time"
         );
     }
 }
