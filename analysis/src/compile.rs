@@ -223,9 +223,7 @@ fn too_large(db: &dyn Db, file: SourceFile, input: &Function) -> Option<CodegenE
     }
     // No statement is to blame.
     let at = SrcId(u32::MAX);
-    let what =
-        format!("{statements} statements are too many to compile while typing; save the file to compile it");
-    Some(CodegenError::Unsupported { at, what })
+    Some(CodegenError::Unsupported { at, what: format!("{statements} statements") })
 }
 
 /// Whether a function has no code because it is too large to be compiled while its file is edited.
@@ -289,6 +287,12 @@ pub fn check_all(db: &Database, file: SourceFile) {
 /// What is said of something that the compiler does not support. `what` is a noun phrase, after the mnemonic where an
 /// instruction is the reason: the whole name of the instruction is shown.
 fn unsupported(db: &dyn Db, item: Item<'_>, at: SrcId, what: &str) -> String {
+    if is_too_large(db, item) {
+        let name = item.name(db);
+        return format!(
+            "`{name}` is too large to compile while typing ({what}); save the file to compile it"
+        );
+    }
     let name = || {
         let statement = &item.text(db)[lower(db, item).map.statement(at)?];
         let (mnemonic, reason) = what.split_once(": ")?;
@@ -319,7 +323,11 @@ fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
 /// That a function has no machine code, where nothing says why: it must not be missing from a file in silence.
 fn without_code(db: &dyn Db, item: Item<'_>) -> Diagnostic {
     let range = lower(db, item).map.name_range().unwrap_or_default();
-    Diagnostic::new(&lints::NOT_COMPILED, range, format!("`{}` is not compiled: it has errors", item.name(db)))
+    Diagnostic::new(
+        &lints::NOT_COMPILED,
+        range,
+        format!("`{}` is not compiled: it has errors", item.name(db)),
+    )
 }
 
 /// What the compiler says about an item, relative to it.
@@ -334,9 +342,10 @@ pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
         }
         CodegenError::Limit { what, .. } => Diagnostic::new(&lints::HARDWARE_LIMIT, range, what.clone()),
         CodegenError::Internal { phase, what, .. } => {
-            Diagnostic::new(&lints::INTERNAL, range, format!("internal compiler error in {phase}: {what}")).note(
-                "this is a defect of the compiler, not of the program; the function has no machine code",
-            )
+            Diagnostic::new(&lints::INTERNAL, range, format!("internal compiler error in {phase}: {what}"))
+                .note(
+                    "this is a defect of the compiler, not of the program; the function has no machine code",
+                )
         }
     })
 }

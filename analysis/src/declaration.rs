@@ -299,7 +299,8 @@ impl<'t> HeadReader<'t> {
         let word = Word::parse(text);
         let rank = word.rank();
         if rank < self.rank || (rank == self.rank && matches!(word, Word::Linkage(_) | Word::Lanes(_))) {
-            let message = format!("`{text}` is out of order; the order is linkage, state space, vector size, type");
+            let message =
+                format!("`{text}` is out of order; the order is linkage, state space, vector size, type");
             out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
         }
         self.rank = self.rank.max(rank);

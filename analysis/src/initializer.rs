@@ -195,7 +195,11 @@ impl Reader<'_> {
         let size = u64::from(self.head.ty.bytes());
         let offset = at.saturating_mul(size);
         if offset >= MAX_BYTES {
-            self.out.push(Diagnostic::new(&BAD_SIZE, node.text_range(), "initializer exceeds the maximum size of a variable"));
+            self.out.push(Diagnostic::new(
+                &BAD_SIZE,
+                node.text_range(),
+                "initializer exceeds the maximum size of a variable",
+            ));
             return;
         }
         let value = match constant::evaluate(node, self.text) {

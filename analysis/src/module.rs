@@ -278,7 +278,8 @@ impl Builder {
     fn file(&mut self, item: u32, number: u64) {
         let at = Place { item, declarator: 0 };
         if let Some(earlier) = self.files.insert(number, at) {
-            let finding = self.find(&REDEFINITION, Some(at), format!("file index {number} is defined more than once"));
+            let finding =
+                self.find(&REDEFINITION, Some(at), format!("file index {number} is defined more than once"));
             finding.related = Some((earlier, "first defined here"));
             finding.noticed = Noticed::NextItem;
         }
@@ -304,10 +305,12 @@ impl Builder {
                 let is_extern = variable.linkage == Linkage::Extern;
                 if !self.variable_shapes[index].is_same_type(&shape) {
                     let (was, is) = (&self.variable_shapes[index], &shape);
-                    let message = format!("conflicting types for `{name}`: `{is}`, previously declared as `{was}`");
+                    let message =
+                        format!("conflicting types for `{name}`: `{is}`, previously declared as `{was}`");
                     self.mismatch(at, place, message);
                 } else if was_extern && variable.linkage == Linkage::Internal {
-                    let message = format!("`{name}` was declared `.extern`, so its definition must be `.visible`");
+                    let message =
+                        format!("`{name}` was declared `.extern`, so its definition must be `.visible`");
                     self.mismatch(at, place, message);
                 } else if !was_extern && !is_extern {
                     self.redefinition(at, place, name);
@@ -346,7 +349,10 @@ impl Builder {
                 } else if let Some(difference) =
                     linking::redeclaration(&self.functions[index], &self.shapes[index], &decl)
                 {
-                    let message = format!("conflicting declaration of `{}`: previously declared {difference}", signature.name);
+                    let message = format!(
+                        "conflicting declaration of `{}`: previously declared {difference}",
+                        signature.name
+                    );
                     self.mismatch(at, place, message);
                     self.findings.last_mut().expect("just pushed").noticed = Noticed::Parameters;
                 }

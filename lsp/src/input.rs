@@ -74,7 +74,9 @@ fn decode(bytes: Vec<u8>) -> (String, Option<usize>) {
 fn binary(bytes: &[u8]) -> Option<&'static str> {
     const START: usize = 8192;
     match bytes {
-        [0x7f, b'E', b'L', b'F', ..] => return Some("an ELF file such as a cubin (use `sass dis` to read it)"),
+        [0x7f, b'E', b'L', b'F', ..] => {
+            return Some("an ELF file such as a cubin (use `sass dis` to read it)");
+        }
         [0x50, 0xed, 0x55, 0xba, ..] => return Some("a fatbin (use `sass dis` to read it)"),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return Some("UTF-16"),
         _ => {}

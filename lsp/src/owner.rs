@@ -354,7 +354,10 @@ impl Owner {
             return false;
         };
         if version <= open.document.version() {
-            tracing::warn!("change for {uri} ignored: version {} is followed by {version}", open.document.version());
+            tracing::warn!(
+                "change for {uri} ignored: version {} is followed by {version}",
+                open.document.version()
+            );
         }
         open.document.apply(version, changes);
         true

@@ -22,8 +22,8 @@ use ptx_isa::Sm;
 use serde::Deserialize;
 use toml::Spanned;
 use tower_lsp::lsp_types::{
-    CreateFile, DocumentChangeOperation, DocumentChanges, OneOf, OptionalVersionedTextDocumentIdentifier, Position,
-    Range, ResourceOp, TextDocumentEdit, TextEdit, Url, WorkspaceEdit,
+    CreateFile, DocumentChangeOperation, DocumentChanges, OneOf, OptionalVersionedTextDocumentIdentifier,
+    Position, Range, ResourceOp, TextDocumentEdit, TextEdit, Url, WorkspaceEdit,
 };
 
 /// The name of the file.

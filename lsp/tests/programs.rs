@@ -193,7 +193,7 @@ fn inputs_that_are_no_text_give_one_message() {
     fs::write(folder.path().join("elf.ptx"), b"\x7fELF\x02\x01\x01").expect("a file");
     fs::create_dir(folder.path().join("empty")).expect("a folder");
     for (name, message) in
-        [("noise.ptx", "this is a binary file"), ("elf.ptx", "`sass dis` reads"), ("none.ptx", "o such file")]
+        [("noise.ptx", "is a binary file"), ("elf.ptx", "use `sass dis`"), ("none.ptx", "o such file")]
     {
         for (program, failed) in [(CHECK, 2), (COMPILE, 255), (SERVER, 2)] {
             let arguments =

@@ -57,11 +57,7 @@ fn check(kind: SyntaxKind, text: &str) -> Option<(ErrorCode, std::borrow::Cow<'s
         }
         SyntaxKind::HASH_LINE => hash_line(text),
         SyntaxKind::LINE_COMMENT | SyntaxKind::BLOCK_COMMENT | SyntaxKind::STRING if !text.is_ascii() => {
-            Some((
-                ErrorCode::BadCharacter,
-                "non-ASCII character; ptxas rejects it even in comments"
-                    .into(),
-            ))
+            Some((ErrorCode::BadCharacter, "non-ASCII character; ptxas rejects it even in comments".into()))
         }
         SyntaxKind::BAD_CHAR => Some((ErrorCode::BadCharacter, bad_character(text).into())),
         _ => None,
@@ -117,7 +113,8 @@ fn bad_character(text: &str) -> String {
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {
         (Some('\0'), _) => {
-            "unexpected NUL byte; PTX extracted from a binary often ends with one that must be removed".to_owned()
+            "unexpected NUL byte; PTX extracted from a binary often ends with one that must be removed"
+                .to_owned()
         }
         (Some('\u{FEFF}'), _) => "unexpected byte order mark; PTX must be plain ASCII".to_owned(),
         (Some(first), None) if first.is_ascii_control() => {

@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn indentation_tells_which() {
-        assert_eq!(found("k\n{\n  {\n    ret;\n  ret;\n}\n"), Some((6, 25)));
+        assert_eq!(found("k\n{\n  {\n    ret;\n  ret;\n}\n"), Some((6, 24)));
         // The innermost, where the mistake shifts all partners.
         assert_eq!(found("k\n{\n  {\n    {\n      ret;\n  }\n}\n"), Some((12, 25)));
         assert_eq!(found("k\n{\n  {\n    ret;\n  }\n"), None);

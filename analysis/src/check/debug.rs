@@ -108,7 +108,9 @@ impl Positions {
                 && !is_known(caller)
             {
                 let [file, line, column] = caller;
-                let message = format!("`inlined_at` refers to location {file} {line} {column}, which no earlier `.loc` defines");
+                let message = format!(
+                    "`inlined_at` refers to location {file} {line} {column}, which no earlier `.loc` defines"
+                );
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, clause.text_range(), message));
             }
         }
@@ -244,8 +246,7 @@ fn data(range: TextRange, gates: &Gates, text: &str, out: &mut Findings) {
             // Comments stand between values in hand-written text only; the tree has accepted them.
             None if value.contains("/*") || value.contains("//") => {}
             None => {
-                let message =
-                    "expected a number, a label, a section name, a label plus a number, or a difference of labels";
+                let message = "expected a number, a label, a section name, a label plus a number, or a difference of labels";
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), message));
             }
         }

@@ -185,7 +185,10 @@ fn words(site: Site, head: &Head, gates: &Gates, out: &mut Findings) {
         }
     }
     if let Some(range) = words.unified {
-        out.push(externals::report(range, "`.unified` variables are shared between modules and need separate compilation".to_owned()));
+        out.push(externals::report(
+            range,
+            "`.unified` variables are shared between modules and need separate compilation".to_owned(),
+        ));
     }
     if let Some(range) = words.pointer
         && matches!(site, Site::Function | Site::Result)
@@ -206,7 +209,8 @@ fn words(site: Site, head: &Head, gates: &Gates, out: &mut Findings) {
             out.push(diagnostic.note("declare the texture as `.global .texref name;`"));
         }
         if head.ty != ScalarType::TexRef {
-            let message = format!("expected `.u32` or `.u64` for a `.tex` variable, found `.{}`", head.ty.text());
+            let message =
+                format!("expected `.u32` or `.u64` for a `.tex` variable, found `.{}`", head.ty.text());
             out.push(Diagnostic::new(&BAD_DECLARATION, words.ty.unwrap_or(range), message));
         }
     }
@@ -249,11 +253,7 @@ fn types(d: &Declared<'_>, header: &Header, out: &mut Findings) {
     }
     if head.ty == ScalarType::Pred && !d.site.is_prototype() {
         if !d.is_scalar() {
-            d.report(
-                out,
-                &BAD_DECLARATION,
-                "a predicate cannot be an array or a vector".to_owned(),
-            );
+            d.report(out, &BAD_DECLARATION, "a predicate cannot be an array or a vector".to_owned());
         } else if head.space != Space::Reg {
             let message = format!("predicate `{}` must be declared in `.reg`", d.name());
             d.report(out, &MISPLACED, message);
@@ -317,7 +317,8 @@ fn variable(d: &Declared<'_>, header: &Header, out: &mut Findings) {
     if d.site == Site::Body
         && let Some(range) = head.words.linkage
     {
-        let message = "linkage directives are not allowed inside a function; declare the variable at module scope";
+        let message =
+            "linkage directives are not allowed inside a function; declare the variable at module scope";
         out.push(Diagnostic::new(&MISPLACED, range, message));
     }
     let is_old = header.version_or_newest() < CALLING_CONVENTION;
@@ -328,7 +329,8 @@ fn variable(d: &Declared<'_>, header: &Header, out: &mut Findings) {
             Space::Local => "`.local` variables",
             _ => "`.param` variables",
         };
-        let message = format!("{what} must be declared inside a function, but `{}` is at module scope", d.name());
+        let message =
+            format!("{what} must be declared inside a function, but `{}` is at module scope", d.name());
         d.report(out, &MISPLACED, message);
     }
     if d.is_incomplete && !is_extern && d.declarator.initializer.is_none() {
@@ -341,7 +343,10 @@ fn variable(d: &Declared<'_>, header: &Header, out: &mut Findings) {
         if !matches!(head.space, Space::Global | Space::Const) {
             report(format!("a `.{}` variable cannot have an initializer", head.space.text()));
         } else if is_extern {
-            report(format!("`{}` is `.extern` and cannot have an initializer; only its definition can", d.name()));
+            report(format!(
+                "`{}` is `.extern` and cannot have an initializer; only its definition can",
+                d.name()
+            ));
         }
         if d.declarator.count.is_some() {
             report("a parameterized name such as `x<4>` cannot have an initializer".to_owned());
@@ -362,11 +367,16 @@ fn parameter(d: &Declared<'_>, out: &mut Findings) {
     let space = head.space.text();
     match d.site {
         Site::Kernel if head.space != Space::Param => {
-            d.report(out, &BAD_PARAMETER, format!("kernel parameter `{name}` must be in `.param`, not `.{space}`"));
+            d.report(
+                out,
+                &BAD_PARAMETER,
+                format!("kernel parameter `{name}` must be in `.param`, not `.{space}`"),
+            );
         }
         Site::Kernel => {}
         _ if !matches!(head.space, Space::Param | Space::Reg) => {
-            let message = format!("function parameter `{name}` must be in `.param` or `.reg`, not `.{space}`");
+            let message =
+                format!("function parameter `{name}` must be in `.param` or `.reg`, not `.{space}`");
             d.report(out, &BAD_PARAMETER, message);
         }
         _ => {}

@@ -187,7 +187,11 @@ fn values(found: &Found<'_>, gates: &Gates, out: &mut Findings) {
         if bits == Some(0) && positive {
             out.push(Diagnostic::new(&BAD_SIZE, range, format!("`{word}` must be at least 1")));
         } else if bits.is_none_or(|bits| bits > most) {
-            out.push(Diagnostic::new(&BAD_SIZE, range, format!("`{word}` must be at most {most}, found {value}")));
+            out.push(Diagnostic::new(
+                &BAD_SIZE,
+                range,
+                format!("`{word}` must be at most {most}, found {value}"),
+            ));
         }
     }
     if word == ".maxnctapersm" && gates.version >= PtxVersion::new(2, 1) {
@@ -252,6 +256,8 @@ fn together(all: &[Found<'_>], end: TextSize, out: &mut Findings) {
     {
         let message = format!("`{}` is ignored without `.maxntid` or `.reqntid`", found.word);
         let diagnostic = Diagnostic::new(&IGNORED_DIRECTIVE, found.range, message).reported_at(end);
-        out.push(diagnostic.note("the number of CTAs per multiprocessor depends on the number of threads per CTA"));
+        out.push(
+            diagnostic.note("the number of CTAs per multiprocessor depends on the number of threads per CTA"),
+        );
     }
 }

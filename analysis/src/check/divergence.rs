@@ -274,9 +274,15 @@ mod tests {
     fn masks_of_absent_lanes() {
         let body = "setp.gt.u32 %p1, %r1, 3; @%p1 bra A;\n\
                     bar.warp.sync 0xf; bar.warp.sync 0x1f; A: mov.u32 %r4, 0; ret;";
-        assert_eq!(masks(body), ["0x1f: `membermask` includes lane 4, which cannot execute this instruction"]);
+        assert_eq!(
+            masks(body),
+            ["0x1f: `membermask` includes lane 4, which cannot execute this instruction"]
+        );
         let body = "setp.gt.u32 %p1, %r1, 3; @%p1 shfl.sync.idx.b32 %r3, %r1, 0, 31, -1; ret;";
-        assert_eq!(masks(body), ["-1: `membermask` includes lanes 0 to 3, which cannot execute this instruction"]);
+        assert_eq!(
+            masks(body),
+            ["-1: `membermask` includes lanes 0 to 3, which cannot execute this instruction"]
+        );
     }
 
     #[test]

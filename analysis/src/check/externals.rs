@@ -18,7 +18,8 @@ fn is_provided(name: &str) -> bool {
 
 /// An `.extern` function is called or its address taken.
 pub(crate) fn function(name: &str, range: TextRange) -> Option<Diagnostic> {
-    (!is_provided(name)).then(|| report(range, format!("`.extern` function `{name}` is not defined in this module")))
+    (!is_provided(name))
+        .then(|| report(range, format!("`.extern` function `{name}` is not defined in this module")))
 }
 
 pub(crate) const WAY_OUT: &str = "if the module is linked with others, compile it with `--compile-only`";

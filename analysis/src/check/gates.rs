@@ -144,14 +144,15 @@ impl Gates {
                     Some(sm) if sm.number < OLDEST_COMPILED && self.is_compiled() => {
                         diagnostic.note(format!("the module targets {}, which is newer", self.target))
                     }
-                    Some(sm) => {
-                        diagnostic.note(format!("the module targets {}; `.target {sm}` supports it", self.target))
-                    }
+                    Some(sm) => diagnostic
+                        .note(format!("the module targets {}; `.target {sm}` supports it", self.target)),
                     None => diagnostic,
                 }
             }
-            GateError::Removed(_) => Diagnostic::new(&TARGET_GATE, range, message)
-                .note(format!("the module declares `.version {}` and `.target {}`", self.version, self.target)),
+            GateError::Removed(_) => Diagnostic::new(&TARGET_GATE, range, message).note(format!(
+                "the module declares `.version {}` and `.target {}`",
+                self.version, self.target
+            )),
         };
         Some(Diagnostic { gate: Some(*gate), ..diagnostic })
     }

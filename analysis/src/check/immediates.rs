@@ -194,7 +194,9 @@ fn field(row: &Expected, element: &Operand, values: Values, range: TextRange) ->
     let message = match element {
         Operand::Reg(_) => return None,
         Operand::Int(value) if values.contains(*value) => return None,
-        Operand::Int(value) => format!("{value} is out of range for an element of `{}`: expected {values}", row.name),
+        Operand::Int(value) => {
+            format!("{value} is out of range for an element of `{}`: expected {values}", row.name)
+        }
         _ => format!("`{}` must be a vector of integer constants", row.name),
     };
     Some(Diagnostic::new(&CONSTANT_RANGE, range, message))

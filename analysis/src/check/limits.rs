@@ -134,7 +134,8 @@ pub(crate) fn check<'db>(
         && let Some(item) = items(db, file).iter().copied().find(|&item| declares(db, item, Space::Const))
     {
         let range = name_or_start(db, item);
-        let message = format!("`.const` variables of the module take {constants} bytes; the limit is {CONSTANTS}");
+        let message =
+            format!("`.const` variables of the module take {constants} bytes; the limit is {CONSTANTS}");
         out.push((item, Diagnostic::new(&HARDWARE_LIMIT, range, message)));
     }
     if total(in_space(Space::Shared).map(block).chain(locals(Space::Shared)).collect()) <= limit {
@@ -149,7 +150,8 @@ pub(crate) fn check<'db>(
             let Some(item) = item(db, file, place.item) else { continue };
             let range = name_or_start(db, item);
             let name = &function.name;
-            let message = format!("`{name}` uses {bytes} bytes of static shared memory; the limit is {limit}");
+            let message =
+                format!("`{name}` uses {bytes} bytes of static shared memory; the limit is {limit}");
             let note = "dynamic shared memory, declared as `.extern .shared name[]`, can be larger";
             out.push((item, Diagnostic::new(&HARDWARE_LIMIT, range, message).note(note)));
         }

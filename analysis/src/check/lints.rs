@@ -249,7 +249,9 @@ pub fn syntax_error(error: &SyntaxError, text: &str) -> Diagnostic {
         Some(Remedy::Replace(new)) if new.is_empty() => {
             diagnostic.sure_fix(format!("remove `{}`", &text[error.range]), error.range, "")
         }
-        Some(Remedy::Replace(new)) => diagnostic.sure_fix(format!("change to `{new}`"), error.range, new.clone()),
+        Some(Remedy::Replace(new)) => {
+            diagnostic.sure_fix(format!("change to `{new}`"), error.range, new.clone())
+        }
         None => diagnostic,
     }
 }
@@ -293,7 +295,8 @@ pub fn undefined(
         Expected::Label => "label",
         Expected::Symbol => "name",
     };
-    let diagnostic = Diagnostic::new(lint_of(expected), range, format!("{what} `{name}` is not declared in this scope"));
+    let diagnostic =
+        Diagnostic::new(lint_of(expected), range, format!("{what} `{name}` is not declared in this scope"));
     match nearest(name, visible) {
         Some(near) => diagnostic.fix(format!("change to `{near}`"), range, near),
         None => diagnostic,

@@ -126,9 +126,7 @@ impl Access<'_> {
     fn report(&self, name: &str, range: TextRange, out: &mut Findings) {
         let Self { place, offset, bytes } = *self;
         if self.is_misaligned() {
-            let message = format!(
-                "{bytes}-byte access at offset {offset} of `{name}` is misaligned"
-            );
+            let message = format!("{bytes}-byte access at offset {offset} of `{name}` is misaligned");
             let note = format!("`{name}` is aligned to {} bytes", place.align);
             out.push(Diagnostic::new(&MISALIGNED, range, message).note(note));
         }

@@ -177,7 +177,8 @@ fn exchanged(ctx: &Context<'_>, statement: &Statement<'_>, rows: &[&Expected]) -
     }
     let range = statement.ranges[0].cover(statement.ranges[1]);
     let (here, there) = (ctx.slice(statement.ranges[0]), ctx.slice(statement.ranges[1]));
-    let order = if is_address(first) { "the address must come first" } else { "the address must come second" };
+    let order =
+        if is_address(first) { "the address must come first" } else { "the address must come second" };
     let message = format!("operands of `{}` are in the wrong order", statement.form.mnemonic());
     let title = format!("change to `{there}, {here}`");
     Some(Diagnostic::new(&OPERAND_CLASS, range, message).note(order).fix(
@@ -274,7 +275,8 @@ fn transposition(statement: &Statement<'_>, rows: &[&Expected], out: &mut Findin
         let in_registers = matches!(statement.operands.get(1), Some(Some(input::Operand::Vector(_))));
         if is_written == in_registers {
             let what = if in_registers { "must not have the" } else { "requires the" };
-            let message = format!("with matrix `a` in this place, the instruction {what} operand `imm-trans-a`");
+            let message =
+                format!("with matrix `a` in this place, the instruction {what} operand `imm-trans-a`");
             let note = "only a matrix in shared memory can be transposed";
             out.push(Diagnostic::new(&OPERAND_COUNT, statement.ranges[1], message).note(note));
         }

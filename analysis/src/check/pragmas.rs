@@ -65,7 +65,10 @@ fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut 
     let Some(pragma) = known.filter(|p| argument.is_empty() || !matches!(p.argument, Argument::None)) else {
         if site == Site::Module {
             let message = format!("`{content}` is not a module-scope pragma");
-            out.push(Diagnostic::new(&BAD_PRAGMA, range, message).note("the only module-scope pragma is \"nounroll\""));
+            out.push(
+                Diagnostic::new(&BAD_PRAGMA, range, message)
+                    .note("the only module-scope pragma is \"nounroll\""),
+            );
         } else {
             let message = format!("unknown pragma `{content}` is ignored");
             out.push(Diagnostic::new(&UNKNOWN_PRAGMA, range, message));
@@ -75,7 +78,9 @@ fn string(content: &str, range: TextRange, site: Site, gates: &Gates, out: &mut 
     out.extend(gates.check(&pragma.gate, name, range, ""));
     let mut report = |message: String| out.push(Diagnostic::new(&BAD_PRAGMA, range, message));
     if pragma.of_statements && !site.is_body() {
-        report(format!("pragma `{name}` must be inside a function body, before the statement that it applies to"));
+        report(format!(
+            "pragma `{name}` must be inside a function body, before the statement that it applies to"
+        ));
         return;
     }
     match pragma.argument {

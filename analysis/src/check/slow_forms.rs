@@ -25,7 +25,8 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         && let Some(range) = suffix(".sp")
     {
         let message = "`mma.sp` is expected to have reduced performance on future architectures";
-        let note = "`mma.sp::ordered_metadata` does the same if the indices in the metadata are in increasing order";
+        let note =
+            "`mma.sp::ordered_metadata` does the same if the indices in the metadata are in increasing order";
         let diagnostic = Diagnostic::new(&SLOW_FORM, range, message).note(note);
         out.push(diagnostic.fix("change to `.sp::ordered_metadata`", range, ".sp::ordered_metadata"));
     }
@@ -34,7 +35,8 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         && !MULTICAST.contains(ctx.gates.target)
         && let Some(range) = suffix(".multicast::cluster")
     {
-        let message = format!("`.multicast::cluster` is expected to have reduced performance on {}", ctx.gates.target);
+        let message =
+            format!("`.multicast::cluster` is expected to have reduced performance on {}", ctx.gates.target);
         let note = format!("it has full performance on {MULTICAST}");
         out.push(Diagnostic::new(&SLOW_FORM, range, message).note(note));
     }

@@ -223,7 +223,10 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
                 };
                 return match fits {
                     true => None,
-                    false => bad(format!("`{name}` is `.{}`, expected a 32-bit address of tensor memory", ty.text())),
+                    false => bad(format!(
+                        "`{name}` is `.{}`, expected a 32-bit address of tensor memory",
+                        ty.text()
+                    )),
                 };
             }
             if !integer || ty.bits() > 64 {
@@ -231,7 +234,10 @@ fn access(ctx: &Context<'_>, target: Target, address: Address, range: TextRange)
                 return bad(format!("`{name}` is `.{text}`, expected an integer address of at most 64 bits"));
             }
             if target.base.size == AddressSize::Copied && ty.bits() < 32 {
-                return bad(format!("`{name}` is {} bits wide, expected a 32-bit or 64-bit address", ty.bits()));
+                return bad(format!(
+                    "`{name}` is {} bits wide, expected a 32-bit or 64-bit address",
+                    ty.bits()
+                ));
             }
             let far = matches!(target.space, Space::Generic | Space::Global);
             let compiled = ctx.gates.is_compiled();
@@ -306,7 +312,8 @@ fn movable(ctx: &Context<'_>, target: Target, operand: &Operand, range: TextRang
                 return None;
             }
             let place = ctx.variables.get(symbol).filter(|place| place.ty.kind() == TypeKind::Opaque)?;
-            let message = format!("`{}` is a `.{}`, not a variable in memory", ctx.slice(range), place.ty.text());
+            let message =
+                format!("`{}` is a `.{}`, not a variable in memory", ctx.slice(range), place.ty.text());
             return Some(Diagnostic::new(&lints::ADDRESS, range, message));
         }
         Operand::Address(Address { base: AddressBase::Reg(register), .. }) => *register,
@@ -317,7 +324,8 @@ fn movable(ctx: &Context<'_>, target: Target, operand: &Operand, range: TextRang
     let ty = ctx.register_type(register);
     let integer = matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
     let fits = ty.bits() == 64 || integer && ty.bits() == 32 && target.space == Space::Shared;
-    let message = || format!("`{}` is `.{}`, which does not have the width of an address", ctx.slice(range), ty.text());
+    let message =
+        || format!("`{}` is `.{}`, which does not have the width of an address", ctx.slice(range), ty.text());
     (!fits).then(|| Diagnostic::new(&lints::ADDRESS, range, message()))
 }
 
@@ -329,7 +337,8 @@ fn writes(statement: &Statement<'_>) -> bool {
 /// A function reads its own parameters only.
 fn input_parameter(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Option<Diagnostic> {
     let Symbol::Param(_) = symbol else { return None };
-    let message = format!("`{}` is an input parameter of this function and cannot be written", ctx.slice(range));
+    let message =
+        format!("`{}` is an input parameter of this function and cannot be written", ctx.slice(range));
     Some(Diagnostic::new(&STATE_SPACE, range, message))
 }
 
@@ -337,7 +346,8 @@ fn input_parameter(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Optio
 fn argument(ctx: &Context<'_>, symbol: Symbol, range: TextRange) -> Option<Diagnostic> {
     let is_argument = matches!(symbol, Symbol::Local(_))
         && ctx.variables.get(&symbol).is_some_and(|place| place.space == Space::Param);
-    let message = || format!("cannot take the address of `{}`: it is an argument of a call", ctx.slice(range));
+    let message =
+        || format!("cannot take the address of `{}`: it is an argument of a call", ctx.slice(range));
     is_argument.then(|| Diagnostic::new(&lints::ADDRESS, range, message()))
 }
 

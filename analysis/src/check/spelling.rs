@@ -243,9 +243,11 @@ pub(crate) fn unresolved(
             let words = name.words();
             suggest(diagnostic, mnemonic, "", near, Spelling::Misspelt, |near| name.judge(near, &words))
         }
-        ResolveError::NoRow { .. } => {
-            Diagnostic::new(&NOT_CHECKED, range, format!("`{word}` is not checked: the instruction table does not describe this form"))
-        }
+        ResolveError::NoRow { .. } => Diagnostic::new(
+            &NOT_CHECKED,
+            range,
+            format!("`{word}` is not checked: the instruction table does not describe this form"),
+        ),
         ResolveError::UnknownSuffix { index } => {
             let message = format!("`{}` is not a modifier or type of any instruction", name.spelled(*index));
             let note =

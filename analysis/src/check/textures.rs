@@ -87,8 +87,7 @@ fn list(ctx: &Context<'_>, wanted: &[ScalarType], parts: &[Operand], range: Text
             out.push(Diagnostic::new(&TEXTURE_MODE, range, message).note(note));
         }
         ([_, _], [_]) => {
-            let message =
-                "missing sampler: independent texture mode requires `[texture, sampler, …]`";
+            let message = "missing sampler: independent texture mode requires `[texture, sampler, …]`";
             out.push(Diagnostic::new(&TEXTURE_MODE, range, message));
         }
         _ => {
@@ -105,8 +104,10 @@ fn is_reference(ctx: &Context<'_>, symbol: Symbol) -> bool {
 
 fn handle(ctx: &Context<'_>, operand: &Operand, wanted: ScalarType, range: TextRange) -> Option<Diagnostic> {
     let bad = |found: &str| {
-        let message =
-            format!("expected a `.{}` or a 64-bit register that holds its address, found {found}", wanted.text());
+        let message = format!(
+            "expected a `.{}` or a 64-bit register that holds its address, found {found}",
+            wanted.text()
+        );
         Some(Diagnostic::new(&lints::ADDRESS, range, message))
     };
     match operand {

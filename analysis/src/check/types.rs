@@ -316,7 +316,9 @@ fn relation(row: &Expected, wider: bool) -> String {
                     "a signed, unsigned or untyped register of this size can hold it"
                 }
                 TypeKind::Opaque => "textures, samplers and surfaces are passed as 64-bit addresses",
-                _ if is_untyped_only(ty) => "registers cannot have this type; use an untyped register of its size",
+                _ if is_untyped_only(ty) => {
+                    "registers cannot have this type; use an untyped register of its size"
+                }
                 TypeKind::Float | TypeKind::Packed if wider => {
                     "a register of this type, or an untyped register of at least its size, can hold it"
                 }
@@ -333,7 +335,9 @@ fn relation(row: &Expected, wider: bool) -> String {
         ExpectedType::Length => {
             ("a length".to_owned(), "a length is an integer; a 32-bit one must be `.u32` or `.s32`")
         }
-        ExpectedType::Word => ("32 bits wide or a predicate".to_owned(), "the type of the register does not matter"),
+        ExpectedType::Word => {
+            ("32 bits wide or a predicate".to_owned(), "the type of the register does not matter")
+        }
         ExpectedType::OrDescriptor(_) => {
             ("a matrix".to_owned(), "it is passed in registers, or in shared memory through a descriptor")
         }

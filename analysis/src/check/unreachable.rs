@@ -42,10 +42,9 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
             continue;
         }
         let name = jump.opcode.form.mnemonic();
-        let mut diagnostic =
-            Diagnostic::new(&UNREACHABLE_CODE, start.cover(*end), "unreachable code")
-                .related(place, format!("execution never continues past this `{name}`"))
-                .unnecessary();
+        let mut diagnostic = Diagnostic::new(&UNREACHABLE_CODE, start.cover(*end), "unreachable code")
+            .related(place, format!("execution never continues past this `{name}`"))
+            .unnecessary();
         if places.len() <= MOST_EDITS {
             let edits = places.iter().map(|&range| TextEdit::new(range, "")).collect();
             diagnostic.offer("remove the unreachable code", edits, Applicability::MaybeIncorrect);
@@ -70,10 +69,7 @@ mod tests {
         let found = lines("@%p1 bra B; ret;\nA: add.u32 %r1, %r1, 1; bra A; C: exit; B: ret; exit;");
         assert_eq!(
             found,
-            [
-                "add.u32 %r1, %r1, 1; bra A; C: exit;: unreachable code",
-                "exit;: unreachable code",
-            ]
+            ["add.u32 %r1, %r1, 1; bra A; C: exit;: unreachable code", "exit;: unreachable code",]
         );
     }
 

@@ -20,7 +20,8 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
         && let [Some(Operand::Vector(_)), Some(Operand::Vector(_))] = statement.operands
     {
         let message = "cannot copy a vector to a vector without `.v2` or `.v4`";
-        let note = "without a vector modifier, `mov` packs elements into one register or unpacks one register";
+        let note =
+            "without a vector modifier, `mov` packs elements into one register or unpacks one register";
         out.push(Diagnostic::new(&VECTOR_SIZE, statement.ranges[1], message).note(note));
     }
     counted(ctx, statement, out);

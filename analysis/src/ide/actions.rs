@@ -4,8 +4,8 @@ use text_size::{TextRange, TextSize};
 
 use crate::check::suppressions::{BAD_SUPPRESSION, MARK};
 use crate::db::{Database, SourceFile};
-use crate::ide::locate::items_in;
 use crate::diagnostic::{Lint, TextEdit};
+use crate::ide::locate::items_in;
 use crate::ide::{ActionKind, Applicability, CodeAction, Command, diagnostics};
 use crate::lower::lower;
 

@@ -41,12 +41,12 @@ fn type_words(form: &Form, ty: OperandType) -> String {
         OperandType::Length => "`.u32`, `.s32` or 64-bit integer".to_owned(),
         OperandType::Word => "32 bits, or a predicate".to_owned(),
         OperandType::Fragment(_) => "matrix fragment".to_owned(),
-        OperandType::FragmentOrDescriptor(_) => {
-            "matrix fragment, or 64-bit matrix descriptor".to_owned()
-        }
+        OperandType::FragmentOrDescriptor(_) => "matrix fragment, or 64-bit matrix descriptor".to_owned(),
         OperandType::Coordinates(i) => format!("coordinates of {}", suffix(i)),
         OperandType::AddressOf(i, _) => format!("{}, or the address of a variable", suffix(i)),
-        OperandType::Address(base) if base.window == Window::Tensor => "32-bit tensor memory address".to_owned(),
+        OperandType::Address(base) if base.window == Window::Tensor => {
+            "32-bit tensor memory address".to_owned()
+        }
         OperandType::Address(_) => String::new(),
         OperandType::Free => String::new(),
     }
@@ -125,8 +125,9 @@ pub(super) fn table(mnemonic: &str) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let mut out =
-        String::from("| operand | access | accepts | type | restrictions | forms |\n|---|---|---|---|---|---|\n");
+    let mut out = String::from(
+        "| operand | access | accepts | type | restrictions | forms |\n|---|---|---|---|---|---|\n",
+    );
     for (row, mut numbers) in rows {
         numbers.dedup();
         let all = numbers.len() == forms.len();

@@ -205,7 +205,8 @@ pub fn pages() -> Vec<Page> {
     }
     pages.push(Page { path: "instructions.md".to_owned(), text: list });
     summary += "- [Diagnostics](diagnostics.md)\n";
-    let mut list = String::from("# Diagnostics\n\n| code | name | level | description |\n|---|---|---|---|\n");
+    let mut list =
+        String::from("# Diagnostics\n\n| code | name | level | description |\n|---|---|---|---|\n");
     let mut lints = LINTS.to_vec();
     lints.sort_by_key(|lint| lint.code);
     for lint in lints {

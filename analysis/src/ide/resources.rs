@@ -93,7 +93,9 @@ pub fn inlay_hints(db: &Database, file: SourceFile, range: TextRange) -> Vec<Inl
             let found = of_item(db, file, item)?;
             let label = match &found.resources {
                 Ok(resources) => label(resources, found.occupancy),
-                Err(_) if is_too_large(db, item) => "not compiled: too large to compile while typing".to_owned(),
+                Err(_) if is_too_large(db, item) => {
+                    "not compiled: too large to compile while typing".to_owned()
+                }
                 Err(_) => "not compiled".to_owned(),
             };
             let text = &file.text(db)[usize::from(found.range.end())..];

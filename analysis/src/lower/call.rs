@@ -79,13 +79,18 @@ impl Walker<'_> {
                 let is_address = matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed)
                     && matches!(ty.bits(), 32 | 64);
                 if !is_address {
-                    let message = format!("`{}` is `.{}` and cannot hold the address of a function", self.slice(target), ty.text());
+                    let message = format!(
+                        "`{}` is `.{}` and cannot hold the address of a function",
+                        self.slice(target),
+                        ty.text()
+                    );
                     self.report(Diagnostic::new(&OPERAND_TYPE, target, message));
                 }
                 self.indirect(target, parts.prototype)
             }
             Some(_) => {
-                let message = format!("cannot call `{}`: it is not a function or register", self.slice(target));
+                let message =
+                    format!("cannot call `{}`: it is not a function or register", self.slice(target));
                 self.report(Diagnostic::new(&CALL_TARGET, target, message));
                 None
             }
@@ -114,7 +119,9 @@ impl Walker<'_> {
         }
         let shapes = Arc::clone(shapes);
         if let Some(prototype) = prototype {
-            let message = format!("a call of function `{name}` takes no prototype; prototypes are for calls through a register");
+            let message = format!(
+                "a call of function `{name}` takes no prototype; prototypes are for calls through a register"
+            );
             let range = prototype.text_range();
             self.report(Diagnostic::new(&CALL_TARGET, range, message));
         }
@@ -139,9 +146,8 @@ impl Walker<'_> {
             Some(_) => None,
         };
         if shapes.is_none() {
-            let message = format!(
-                "`{name}` is not a `.callprototype`, a `.calltargets` list or an array of functions"
-            );
+            let message =
+                format!("`{name}` is not a `.callprototype`, a `.calltargets` list or an array of functions");
             self.report(Diagnostic::new(&CALL_TARGET, range, message));
         }
         shapes
@@ -256,10 +262,10 @@ impl Walker<'_> {
         for (range, formal) in nodes.collect::<Vec<_>>().into_iter().zip(formals) {
             if formal.space == Space::Reg && is_unpassable(formal.ty) {
                 let ty = formal.ty.text();
-                let message =
-                    format!("cannot pass a `.reg .{ty}` parameter: it is smaller than a register");
+                let message = format!("cannot pass a `.reg .{ty}` parameter: it is smaller than a register");
                 self.report(
-                    Diagnostic::new(&OPERAND_TYPE, range, message).note("pass 32 bits in a register, or use `.param`"),
+                    Diagnostic::new(&OPERAND_TYPE, range, message)
+                        .note("pass 32 bits in a register, or use `.param`"),
                 );
             }
         }

@@ -249,7 +249,8 @@ impl<'db> Walker<'db> {
             Ok(Value::F64(value)) => Some(Operand::F64(value.to_bits())),
             Ok(Value::Address { .. } | Value::AddressByte { .. }) if !is_name_plus_constant(node) => {
                 let message = "expected a name, a name plus a constant, or a constant";
-                let note = "addresses are resolved at link time, so a constant can only be added after the name";
+                let note =
+                    "addresses are resolved at link time, so a constant can only be added after the name";
                 self.report(Diagnostic::new(&BAD_CONSTANT, node.text_range(), message).note(note));
                 self.incomplete = true;
                 None
@@ -400,7 +401,8 @@ impl<'db> Walker<'db> {
         };
         let is_scalar = self.variables.get(&symbol).is_some_and(|place| !place.is_array);
         if is_scalar || matches!(symbol, Symbol::Function(_)) {
-            let message = format!("`{}` is not an array and cannot be indexed", self.slice(name.text_range()));
+            let message =
+                format!("`{}` is not an array and cannot be indexed", self.slice(name.text_range()));
             self.report(Diagnostic::new(&lints::ADDRESS, name.text_range(), message));
             return None;
         }

@@ -111,7 +111,9 @@ impl Walker<'_> {
                 )
             }
             None if name.generic => format!("`{text}` is a function; `generic()` applies only to variables"),
-            None if name.addend != 0 => format!("`{text}` is a function; an offset cannot be added to its address"),
+            None if name.addend != 0 => {
+                format!("`{text}` is a function; an offset cannot be added to its address")
+            }
             None => return,
         };
         self.report(Diagnostic::new(&INITIAL_VALUE, range, message));

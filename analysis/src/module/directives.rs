@@ -85,7 +85,8 @@ enum State {
 }
 
 fn missing_version(out: &mut Vec<Finding>, at: Option<Place>) -> &mut Finding {
-    let finding = find(out, &MISSING_VERSION, at, "expected `.version` at the start of the module".to_owned());
+    let finding =
+        find(out, &MISSING_VERSION, at, "expected `.version` at the start of the module".to_owned());
     finding.note = Some("a module starts with `.version` and `.target`".to_owned());
     finding
 }
@@ -132,11 +133,13 @@ fn target_name(header: &Header, sm: Sm, spelling: &str, at: Option<Place>, out: 
     if sm.current() != sm && header.version_or_newest() >= sm.current().since() {
         let message = format!("{sm} is called {} since PTX ISA {}", sm.current(), sm.current().since());
         let finding = find(out, &TARGET_NAME, at, message);
-        finding.note = Some(format!("assemblers of that version do not generate code for an architecture named {sm}"));
+        finding.note =
+            Some(format!("assemblers of that version do not generate code for an architecture named {sm}"));
     } else if spelling.starts_with("compute_") {
         let message = format!("`{spelling}` is treated as {sm}");
-        find(out, &TARGET_NAME, at, message).note =
-            Some("`compute_NN` names a virtual architecture and is meant for the command line only".to_owned());
+        find(out, &TARGET_NAME, at, message).note = Some(
+            "`compute_NN` names a virtual architecture and is meant for the command line only".to_owned(),
+        );
     } else if spelling != sm.to_string() {
         let message = format!("`{spelling}` is treated as {sm}");
         find(out, &TARGET_NAME, at, message).note =
@@ -173,7 +176,9 @@ fn target(
                 let message = format!("code for {sm} does not run on {architecture}");
                 let finding = find(out, &ARCHITECTURE, at, message);
                 finding.note = Some(match mismatch {
-                    Mismatch::Older => format!("{architecture} is older and lacks features that {sm} code can use"),
+                    Mismatch::Older => {
+                        format!("{architecture} is older and lacks features that {sm} code can use")
+                    }
                     Mismatch::OneArchitecture => format!("code for {sm} runs only on that architecture"),
                     Mismatch::Family => format!("code for {sm} runs only on later members of its family"),
                 });
@@ -181,7 +186,8 @@ fn target(
             if let Some(version) = header.version
                 && version < sm.since()
             {
-                let message = format!("{sm} requires PTX ISA {}, but the module declares {version}", sm.since());
+                let message =
+                    format!("{sm} requires PTX ISA {}, but the module declares {version}", sm.since());
                 find(out, &UNKNOWN_TARGET, at, message);
             } else {
                 target_name(header, sm, &decl.spelling, at, out);
@@ -194,7 +200,9 @@ fn target(
             "debug" => {
                 let mut sections = parts(db, file).filter(|part| part.kind(db) == ItemKind::Section);
                 if !sections.any(|part| *item_decl(db, part.item(db)) == ItemDecl::DebugInfo) {
-                    let message = "`.target` has option `debug`, but the module has no `.section .debug_info`".to_owned();
+                    let message =
+                        "`.target` has option `debug`, but the module has no `.section .debug_info`"
+                            .to_owned();
                     find(out, &CONFLICTING_DIRECTIVES, at, message);
                 }
             }

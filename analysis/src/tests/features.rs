@@ -108,7 +108,7 @@ fn hover_on_parts_of_statements() {
         ```ptx .local .align 4 .b8 stack[16] ``` 
         `nounroll`: do not unroll this loop, or any loop of the function or module  PTX ISA 2.0, sm_20 or higher
         ```ptx .sreg .u32 %clusterid.x ``` index of the cluster in the grid
-        `add.bogus`  --- 
+        `add.bogus`  not compiled: the function has errors 
     "#]].assert_eq(&hovers.concat());
 }
 
@@ -299,7 +299,8 @@ fn fixes_are_offered() {
     let titles: Vec<&str> = actions.iter().map(|action| action.title.as_str()).collect();
     expect![[r#"
         change to `add`
-        Explain E0210"#]]
+        Explain E0210
+        Show SASS of kernel"#]]
     .assert_eq(&titles.join("\n"));
 }
 
@@ -327,6 +328,28 @@ fn lints_are_ignored_on_their_line() {
 }
 
 #[test]
+fn one_mistake_is_one_finding() {
+    let found = |text: &str| {
+        let db = Database::default();
+        let found = ide::diagnostics(&db, db.add_file(text));
+        found.iter().map(|d| (d.lint.code, d.related.len())).collect::<Vec<_>>()
+    };
+    let body =
+        ".reg .b32 %r<9>;\nmov.b32 %r1, 1;\nredux.sync.add.u32 %r2, %r1, -1;\ncp.async.wait_all;\nret;";
+    let module = |version: &str, target: &str| {
+        format!(
+            ".version {version}\n.target {target}\n.entry k() {{\n{body}\n}}\n.entry l() {{\n{body}\n}}\n"
+        )
+    };
+    // One for each function, with the other statement and the directive.
+    assert_eq!(found(&module("9.0", "sm_75")), [("E0402", 2), ("E0402", 2)]);
+    // The target needs the version that the instructions need.
+    assert_eq!(found(&module("6.0", "sm_80")), [("E0403", 1)]);
+    let body = ".reg .b32 %r<9>;\nmad.lo.u32 %r1, %r2, %r3, %r4;\nadd.u32 %r1, %r5, %r6;\nret;";
+    assert_eq!(found(&kernel(body)), [("W0507", 2), ("W0507", 1)]);
+}
+
+#[test]
 fn signature_names_the_operand() {
     let (db, file, offset) = open(".reg .b32 %r<3>;\nadd.s32 %r1, $0");
     let help = ide::signature_help(&db, file, offset).unwrap();
@@ -342,7 +365,7 @@ fn a_function_that_never_reaches_the_compiler_says_where_and_why() {
     let found = ide::compile_diagnostics(&db, file);
     let text: Vec<String> =
         found.iter().map(|d| format!("{}: {}", shown(&db, file, d.range), d.message)).collect();
-    expect!["9:0 mov.u32 %r2, %r1+4;: not compiled: a statement that is not understood yet"]
+    expect!["9:0 mov.u32 %r2, %r1+4;: `kernel` cannot be compiled yet: unsupported statement"]
         .assert_eq(&text.join("\n"));
 }
 
@@ -472,8 +495,11 @@ fn large_functions_wait_for_a_save() {
         let notes = ide::compile_diagnostics(db, file);
         (hint, notes.first().map(|note| note.message.clone()))
     };
-    let message = "not compiled: 4 statements are too many to compile while typing; save the file to compile it";
-    assert_eq!(shown(&db), ("not compiled: too large to compile while typing".to_owned(), Some(message.to_owned())));
+    let message = "`kernel` is too large to compile while typing (4 statements); save the file to compile it";
+    assert_eq!(
+        shown(&db),
+        ("not compiled: too large to compile while typing".to_owned(), Some(message.to_owned()))
+    );
     let offset = TextSize::new(text.find("mov.u32").expect("it is there") as u32);
     let hover = ide::hover(&db, file, offset).expect("a hover").markdown;
     assert!(hover.contains(message), "{hover}");

@@ -736,7 +736,7 @@ mod tests {
         assert_eq!((o.sm, o.verbose, &*o.entries), (Sm::new(80), true, &["k".to_owned()][..]));
         assert_eq!(o.sources, [Source::File("b.ptx".into()), Source::File("a.ptx".into())]);
         std::fs::write(&path, format!("-optf {}", path.display())).unwrap();
-        assert!(wrong(&format!("-optf {}", path.display())).contains("name each other"));
+        assert!(wrong(&format!("-optf {}", path.display())).contains("include each other"));
     }
 
     #[test]

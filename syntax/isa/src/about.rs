@@ -45,7 +45,9 @@ impl ScalarType {
         use ScalarType as T;
         Some(match self {
             T::Pred => "true or false; allowed only in `.reg`",
-            T::B8 | T::U8 | T::S8 => "in memory 8 bits; in registers, `mov` and arithmetic need 16 bits or more",
+            T::B8 | T::U8 | T::S8 => {
+                "in memory 8 bits; in registers, `mov` and arithmetic need 16 bits or more"
+            }
             T::F16 => "IEEE half precision: 5 bits of exponent, 10 bits of fraction",
             T::Bf16 => "upper half of an `.f32`: 8 bits of exponent, 7 bits of fraction",
             T::Tf32 => "`.f32` with 10 significant bits of fraction, in a `.b32` register",
@@ -70,9 +72,7 @@ impl ScalarType {
             T::E4m3x4 | T::E5m2x4 | T::E2m1x4 | T::E2m3x4 | T::E3m2x4 | T::Ue8m0x4 => {
                 "four narrow floats, the first in the lowest part"
             }
-            T::B1 | T::U4 | T::S4 | T::U2 | T::S2 => {
-                "packed in 32-bit registers; operand of matrix products"
-            }
+            T::B1 | T::U4 | T::S4 | T::U2 | T::S2 => "packed in 32-bit registers; operand of matrix products",
             T::B4x16 => "16 elements of 4 bits",
             T::B6x16P32 => "16 elements of 6 bits and 32 bits of padding",
             T::B4x16P64 => "16 elements of 4 bits and 64 bits of padding",
@@ -113,7 +113,10 @@ const ABOUT: &[(&str, &str)] = &[
     ("wide", "full product: the result is twice as wide as the operands"),
     ("shiftamt", "returns the left shift that moves the bit to the top, not its position"),
     ("wrap", "takes the shift amount modulo the width"),
-    ("clamp", "clamps the shift amount to the width; for surfaces: clamps coordinates to the nearest element"),
+    (
+        "clamp",
+        "clamps the shift amount to the width; for surfaces: clamps coordinates to the nearest element",
+    ),
     ("l", "shifts left"),
     ("r", "shifts right; for textures: first component"),
     ("finite", "neither infinite nor NaN"),
@@ -277,7 +280,10 @@ const ABOUT: &[(&str, &str)] = &[
     ("reduce", "reduces into memory"),
     ("prefetch", "prefetches data into a cache"),
     ("mbarrier", "signals an mbarrier object when the copies complete"),
-    ("mbarrier::complete_tx::bytes", "completion adds the copied bytes to the tx-count of an mbarrier object"),
+    (
+        "mbarrier::complete_tx::bytes",
+        "completion adds the copied bytes to the tx-count of an mbarrier object",
+    ),
     ("mbarrier::arrive::one", "completion arrives once on an mbarrier object"),
     ("mbarrier_init", "orders the initialization of mbarrier objects before their use in the cluster"),
     ("multicast::cluster", "copies to the same offset in each CTA of a mask"),
@@ -409,7 +415,10 @@ const ABOUT: &[(&str, &str)] = &[
     ("kind::tf32", "operands of type `.tf32`"),
     ("kind::f8f6f4", "operands are 8-bit, 6-bit or 4-bit floats and may differ in type"),
     ("kind::i8", "operands are 8-bit integers"),
-    ("kind::mxf8f6f4", "operands are 8-bit, 6-bit or 4-bit floats; 32 elements share a scale of type `.ue8m0`"),
+    (
+        "kind::mxf8f6f4",
+        "operands are 8-bit, 6-bit or 4-bit floats; 32 elements share a scale of type `.ue8m0`",
+    ),
     ("kind::mxf4", "operands of type `.e2m1`; 32 elements share a scale of type `.ue8m0`"),
     (
         "kind::mxf4nvf4",

@@ -116,7 +116,9 @@ impl SpecialReg {
             ClusteridX | ClusteridY | ClusteridZ => "index of the cluster in the grid",
             NclusteridX | NclusteridY | NclusteridZ => "number of clusters of the grid in this dimension",
             ClusterCtaidX | ClusterCtaidY | ClusterCtaidZ => "index of the CTA in the cluster",
-            ClusterNctaidX | ClusterNctaidY | ClusterNctaidZ => "number of CTAs of the cluster in this dimension",
+            ClusterNctaidX | ClusterNctaidY | ClusterNctaidZ => {
+                "number of CTAs of the cluster in this dimension"
+            }
             ClusterCtarank => "flat index of the CTA in the cluster",
             ClusterNctarank => "number of CTAs in the cluster",
             LanemaskEq => "mask with the bit of this lane",

@@ -71,11 +71,7 @@ pub(super) fn param_list(p: &mut Parser<'_>) {
     }
     if !p.eat(R_PAREN) {
         if p.at(EOF) {
-            p.error_at(
-                crate::ErrorCode::Unbalanced,
-                open,
-                "unclosed `(`, expected `)` after the parameters",
-            );
+            p.error_at(crate::ErrorCode::Unbalanced, open, "unclosed `(`, expected `)` after the parameters");
         } else {
             p.error_expected("`,` or `)`");
         }

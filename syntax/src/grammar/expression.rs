@@ -131,10 +131,8 @@ fn check_address(p: &mut Parser<'_>) {
             PLUS => at += 1,
             EOF | SEMICOLON => return,
             MINUS => {
-                return p.nth_error(
-                    at,
-                    "expected `+` or `]` after the base of an address, found `-`; use `+-`",
-                );
+                return p
+                    .nth_error(at, "expected `+` or `]` after the base of an address, found `-`; use `+-`");
             }
             _ => return p.nth_error(at, "expected `+` or `]` after the base of an address"),
         }
@@ -143,10 +141,7 @@ fn check_address(p: &mut Parser<'_>) {
         match p.nth(at) {
             // An index, a vector or a second name.
             IDENT if is_named => {
-                return p.nth_error(
-                    at,
-                    "expected a constant offset: an address has only one register",
-                );
+                return p.nth_error(at, "expected a constant offset: an address has only one register");
             }
             L_BRACK | L_BRACE | UNDERSCORE | IDENT => break,
             COMMA | R_BRACK | R_BRACE | SEMICOLON | EOF => return,

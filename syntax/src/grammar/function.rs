@@ -127,7 +127,9 @@ pub(super) fn function_directives(p: &mut Parser<'_>) {
                     Directive::parse(&word[1..]).filter(|known| known.site.intersects(Site::FUNCTION));
                 if known.is_none() {
                     let range = p.current_range();
-                    p.error_here(format!("expected a directive, `{{` or `;` in the function header, found `{word}`"));
+                    p.error_here(format!(
+                        "expected a directive, `{{` or `;` in the function header, found `{word}`"
+                    ));
                     let names = Directive::ALL.iter().filter(|known| known.site.intersects(Site::FUNCTION));
                     if let [near, ..] = ptx_isa::suggestions(&word[1..], names.map(|known| known.name))[..] {
                         p.mend(range, Remedy::Replace(format!(".{near}").into()));

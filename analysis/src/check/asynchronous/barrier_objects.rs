@@ -75,7 +75,8 @@ fn missing(inventory: &Inventory<'_, '_>, out: &mut Findings) {
         && !inventory.of(&[Kind::BarrierArrive]).any(expects)
         && let Some(site) = inventory.of(&[Kind::CompletesBytes]).next()
     {
-        let message = "nothing in this kernel adds the bytes of this copy to the expected count (`expect_tx`)";
+        let message =
+            "nothing in this kernel adds the bytes of this copy to the expected count (`expect_tx`)";
         report(inventory, site, message, out);
     }
 }
@@ -99,10 +100,9 @@ fn ignored(inventory: &Inventory<'_, '_>, out: &mut Findings) {
         if !is_read[result.0 as usize] {
             let name = if site.instr.opcode.has(Mod::TryWait) { "try_wait" } else { "test_wait" };
             let message = format!("the result of `{name}` is never read");
-            out.push(
-                Diagnostic::new(&IGNORED_WAIT, place, message)
-                    .note("a wait can return before the phase completes; repeat it in a loop until it returns true"),
-            );
+            out.push(Diagnostic::new(&IGNORED_WAIT, place, message).note(
+                "a wait can return before the phase completes; repeat it in a loop until it returns true",
+            ));
         }
     }
 }
@@ -137,7 +137,10 @@ mod tests {
     fn bytes_are_expected() {
         let init = "mbarrier.init.shared.b64 [b], 1;";
         let found = messages(&format!("{init} {LOAD} mbarrier.arrive.shared.b64 _, [b]; ret;"));
-        assert_eq!(found, ["nothing in this kernel adds the bytes of this copy to the expected count (`expect_tx`)"]);
+        assert_eq!(
+            found,
+            ["nothing in this kernel adds the bytes of this copy to the expected count (`expect_tx`)"]
+        );
         let found = messages(&format!("{init} {LOAD} mbarrier.arrive.expect_tx.shared.b64 _, [b], 64; ret;"));
         assert!(found.is_empty());
     }

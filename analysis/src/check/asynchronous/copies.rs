@@ -84,7 +84,10 @@ mod tests {
             none
         );
         assert_eq!(messages(&format!("A: cp.async.wait_all; {COPY} @%p bra A; ret;")), none);
-        assert_eq!(messages(&format!("cp.async.wait_all; {COPY} ret;")), ["this asynchronous copy is never waited for"]);
+        assert_eq!(
+            messages(&format!("cp.async.wait_all; {COPY} ret;")),
+            ["this asynchronous copy is never waited for"]
+        );
     }
 
     #[test]

@@ -71,7 +71,8 @@ fn straight(inventory: &Inventory<'_, '_>, out: &mut Findings) {
 fn report(inventory: &Inventory<'_, '_>, write: Instr<'_>, reader: Instr<'_>, out: &mut Findings) {
     let body = inventory.body;
     let (Some(write), Some(reader)) = (body.map.statement(write.src), body.name(reader)) else { return };
-    let message = "asynchronous read of shared memory is not ordered after the preceding writes: no proxy fence";
+    let message =
+        "asynchronous read of shared memory is not ordered after the preceding writes: no proxy fence";
     out.push(
         Diagnostic::new(&PROXY_FENCE, reader, message)
             .related(write, "written here")

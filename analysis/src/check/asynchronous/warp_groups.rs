@@ -168,11 +168,15 @@ mod tests {
         let name = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16";
         assert_eq!(
             found(&format!("{PRODUCT} {COMMIT} {wait}")),
-            [format!("{name}: missing `wgmma.fence` before this `wgmma.mma_async`: it may read registers before they are written")]
+            [format!(
+                "{name}: missing `wgmma.fence` before this `wgmma.mma_async`: it may read registers before they are written"
+            )]
         );
         assert_eq!(
             found(&format!("{FENCE} {PRODUCT} {wait}")),
-            [format!("{name}: this `wgmma.mma_async` is never committed to a wgmma-group, so no wait covers it")]
+            [format!(
+                "{name}: this `wgmma.mma_async` is never committed to a wgmma-group, so no wait covers it"
+            )]
         );
         assert_eq!(
             found(&format!("{FENCE} {PRODUCT} {COMMIT} ret;")),
@@ -180,7 +184,9 @@ mod tests {
         );
         assert_eq!(
             found(&format!("{COMMIT} {wait}")),
-            ["wgmma.commit_group.sync.aligned: this commits an empty wgmma-group: no `wgmma.mma_async` precedes it"]
+            [
+                "wgmma.commit_group.sync.aligned: this commits an empty wgmma-group: no `wgmma.mma_async` precedes it"
+            ]
         );
     }
 

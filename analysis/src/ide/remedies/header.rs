@@ -114,7 +114,11 @@ fn unknown(db: &dyn Db, file: SourceFile, diagnostic: &mut Diagnostic) {
         && version > PtxVersion::NEWEST
     {
         let newest = PtxVersion::NEWEST.to_string();
-        offer(version_number(db, file), newest.clone(), format!("change to {newest}, the newest known version"));
+        offer(
+            version_number(db, file),
+            newest.clone(),
+            format!("change to {newest}, the newest known version"),
+        );
     }
     if let Some(sm) = header.target.sm
         && !Sm::KNOWN.contains(&sm)

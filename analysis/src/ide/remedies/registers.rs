@@ -114,7 +114,8 @@ impl Registers {
         {
             let place = declaration.range + item.offset(db);
             let prefix = &item.text(db)[declaration.range];
-            diagnostic.relate(place, format!("last register of `{prefix}<{count}>` is `{prefix}{}`", count - 1));
+            diagnostic
+                .relate(place, format!("last register of `{prefix}<{count}>` is `{prefix}{}`", count - 1));
             let needed = self.highest.get(&place.start()).copied().unwrap_or(number).saturating_add(1);
             if holds(declared, ty)
                 && let Some(length) = length_of(db, item, declaration)
