@@ -67,7 +67,7 @@ enum Emit {
 /// Checks PTX files as ptxas would, with exact ranges and fixes.
 #[derive(Parser, Debug)]
 #[command(name = "ptx-check", version, after_help = STATUSES)]
-struct Arguments {
+pub struct Arguments {
     /// Files, folders (searched for .ptx), or - for standard input.
     #[arg(required_unless_present_any = ["explain", "docs"])]
     paths: Vec<PathBuf>,
