@@ -5,7 +5,7 @@ if exists('b:current_syntax')
 endif
 syntax case match
 
-syntax match ptxSassModifier /\.[A-Za-z][A-Za-z0-9_]*/
+syntax match ptxSassModifier /\.[A-Za-z0-9][A-Za-z0-9_]*/
 syntax match ptxSassNumber /\<-\?[0-9]\+\>/
 syntax match ptxSassNumber /\<-\?0x[0-9a-fA-F]\+\>/
 syntax match ptxSassNumber /\<[0-9]\+\.[0-9]*\%([eE][-+]\?[0-9]\+\)\?/
@@ -13,6 +13,7 @@ syntax match ptxSassMnemonic /\<\%(UGETNEXTWORKID\|ENDCOLLECTIVE\|UCGABAR_WAIT\|
 syntax match ptxSassRegister /\<R\%([0-9]\+\|Z\)\>/
 syntax match ptxSassUniform /\<UR\%([0-9]\+\|Z\)\>/
 syntax match ptxSassPredicate /@\?!\?\<U\?P\%([0-9]\+\|T\)\>/
+syntax match ptxSassSpecial /\<SRZ\>/
 syntax match ptxSassSpecial /\<SR_[A-Za-z0-9_]\+\%(\.[XYZ]\)\?/
 syntax match ptxSassBank /\<c\ze\[/
 syntax match ptxSassLabel /\.L_x_[0-9]\+/

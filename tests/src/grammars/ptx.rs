@@ -94,13 +94,17 @@ pub(super) fn textmate() -> Value {
                     { "name": "entity.name.function.ptx", "match": format!("{START}{NAME}") }
                 ]
             },
-            "section": {
-                "match": r"(?<![\w$%])(\.section)\s+(\.?[\w.$]+)",
-                "captures": {
-                    "1": { "name": "keyword.other.directive.ptx" },
-                    "2": { "name": "keyword.other.directive.section.ptx" }
-                }
-            },
+            "section": { "patterns": [
+                {
+                    "match": r"(?<![\w$%])(\.section)\s+(\.?[\w.$]+)",
+                    "captures": {
+                        "1": { "name": "keyword.other.directive.ptx" },
+                        "2": { "name": "keyword.other.directive.section.ptx" }
+                    }
+                },
+                // Data refers to other sections.
+                { "name": "keyword.other.directive.section.ptx", "match": r"(?<![\w$%])\.debug_\w+" }
+            ] },
             "targets": {
                 "begin": directive(&[K::Control]) + r"|(?<![\w$%])\.alias(?![\w$:])",
                 "beginCaptures": { "0": { "name": "keyword.other.directive.ptx" } },
@@ -119,7 +123,7 @@ pub(super) fn textmate() -> Value {
             },
             "jump": instruction(
                 &format!(r"{START}(?:bra|brx)(?=[.\s])(?!\s*:)"),
-                &["predicate", "register", "jump-target"],
+                &["predicate", "register", "number", "jump-target"],
             ),
             "call": instruction(
                 &format!(r"{START}call(?=[.\s])(?!\s*:)"),
@@ -155,7 +159,7 @@ pub(super) fn textmate() -> Value {
             },
             "predicate": { "name": "keyword.control.predicate.ptx", "match": format!(r"{START}%p\d*{END}") },
             "register": { "name": "variable.other.register.ptx", "match": format!(r"{START}%[\w$]+") },
-            "component": { "name": "variable.language.component.ptx", "match": format!(r"(?<=[\w$])\.[xyzwrgba]{END}") },
+            "component": { "name": "variable.language.component.ptx", "match": format!(r"(?<=[\w$])\.(?:[xyzwrgba]|[bh][0-7]{{1,4}}){END}") },
             "number": { "patterns": [
                 { "name": "constant.numeric.float.ptx", "match": format!(r"{START}0[fF][0-9a-fA-F]{{8}}{END}") },
                 { "name": "constant.numeric.float.ptx", "match": format!(r"{START}0[dD][0-9a-fA-F]{{16}}{END}") },
@@ -199,6 +203,7 @@ syntax match ptxDirective /\.\%({directives}\)\>:\@!/
 syntax match ptxDirective /\.\%({mods}\)\>:\@!/
 syntax match ptxDirective /@@dwarf/
 syntax match ptxSection /\%(\.section\s\+\)\@<=\.\?[A-Za-z0-9_.$]\+/
+syntax match ptxSection /\.debug_[a-z0-9_]\+/
 syntax match ptxType /\.\%({types}\)\>:\@!/
 
 syntax match ptxModifier /\_s*\.\%({mods}\)\>:\@!/ contained nextgroup=ptxModifier,ptxModifierType
@@ -214,7 +219,7 @@ syntax match ptxPredicate /%p[0-9]*\>/
 syntax match ptxGuard /@!\?\s*[A-Za-z0-9_$%]\+\ze\s/ contains=ptxPredicate
 syntax match ptxSpecial /%\%({specials}\)\>\%(\.[xyzwrgb]\>\)\?/
 syntax match ptxSpecial /\<WARP_SZ\>/
-syntax match ptxComponent /\%(%[A-Za-z0-9_$]\+\)\@<=\.[xyzwrgba]\>/
+syntax match ptxComponent /\%(%[A-Za-z0-9_$]\+\)\@<=\.\%([xyzwrgba]\|[bh][0-7]\{{1,4}}\)\>/
 
 syntax match ptxNumber /\<[0-9]\+\%([eE][+-]\?[0-9]\+\)\?U\?\>/
 syntax match ptxNumber /\<0[xX][0-9a-fA-F]\+U\?\>/

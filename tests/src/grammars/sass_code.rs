@@ -49,12 +49,13 @@ pub(super) fn textmate() -> Value {
             { "name": "variable.other.constant.uniform.ptx-sass", "match": r"\bUR(?:\d+|Z)\b" },
             { "name": "variable.other.register.ptx-sass", "match": r"\bR(?:\d+|Z)\b" },
             { "name": "keyword.control.predicate.ptx-sass", "match": r"\bU?P(?:\d+|T)\b" },
-            { "name": "variable.language.special.ptx-sass", "match": r"\bSR_\w+(?:\.[XYZ])?|\bSB\d\b|\bB\d+\b|\bPR\b" },
+            { "name": "variable.language.special.ptx-sass", "match": r"\bSRZ\b|\bSR_\w+(?:\.[XYZ])?|\bSB\d\b|\bB\d+\b|\bPR\b" },
             { "name": "support.constant.bank.ptx-sass", "match": r"\bc(?:x)?(?=\[)|\bdesc(?=\[)|\bgdesc(?=\[)" },
             { "name": "constant.numeric.hex.ptx-sass", "match": r"(?<![\w.])-?0x[0-9a-fA-F]+\b" },
             { "name": "constant.numeric.float.ptx-sass", "match": r"(?<![\w.])[-+]?(?:\d+\.\d*(?:[eE][-+]?\d+)?|INF|QNAN)\b" },
             { "name": "constant.numeric.ptx-sass", "match": r"(?<![\w.])-?\d+\b" },
-            { "name": "storage.modifier.ptx-sass", "match": r"\.[A-Za-z]\w*" }
+            { "name": "storage.modifier.ptx-sass", "match": r"\.[A-Za-z0-9]\w*" },
+            { "name": "support.constant.geometry.ptx-sass", "match": r"\b(?:[1-3]D|[A-Z][A-Z0-9_]+)\b" }
         ]
     })
 }
@@ -69,7 +70,7 @@ if exists('b:current_syntax')
 endif
 syntax case match
 
-syntax match ptxSassModifier /\.[A-Za-z][A-Za-z0-9_]*/
+syntax match ptxSassModifier /\.[A-Za-z0-9][A-Za-z0-9_]*/
 syntax match ptxSassNumber /\<-\?[0-9]\+\>/
 syntax match ptxSassNumber /\<-\?0x[0-9a-fA-F]\+\>/
 syntax match ptxSassNumber /\<[0-9]\+\.[0-9]*\%([eE][-+]\?[0-9]\+\)\?/
@@ -77,6 +78,7 @@ syntax match ptxSassMnemonic /\<\%({mnemonics}\)\>\ze[. ;]/ nextgroup=ptxSassMod
 syntax match ptxSassRegister /\<R\%([0-9]\+\|Z\)\>/
 syntax match ptxSassUniform /\<UR\%([0-9]\+\|Z\)\>/
 syntax match ptxSassPredicate /@\?!\?\<U\?P\%([0-9]\+\|T\)\>/
+syntax match ptxSassSpecial /\<SRZ\>/
 syntax match ptxSassSpecial /\<SR_[A-Za-z0-9_]\+\%(\.[XYZ]\)\?/
 syntax match ptxSassBank /\<c\ze\[/
 syntax match ptxSassLabel /\.L_x_[0-9]\+/
