@@ -34,8 +34,8 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     private timer: NodeJS.Timeout | undefined;
     private readonly mark = vscode.window.createTextEditorDecorationType({
         isWholeLine: true,
-        backgroundColor: new vscode.ThemeColor('editor.rangeHighlightBackground'),
-        overviewRulerColor: new vscode.ThemeColor('editorOverviewRuler.rangeHighlightForeground'),
+        backgroundColor: new vscode.ThemeColor('editor.selectionHighlightBackground'),
+        overviewRulerColor: new vscode.ThemeColor('editorOverviewRuler.selectionHighlightForeground'),
     });
     private readonly stale = vscode.window.createTextEditorDecorationType({ opacity: '0.45' });
     private readonly note = vscode.window.createTextEditorDecorationType({
@@ -119,11 +119,12 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
     }
 
     private moved(editor: vscode.TextEditor): void {
-        if (!this.shown || !this.isOpen) {
+        // New text moves the cursor of an editor that nobody is in.
+        if (!this.shown || !this.isOpen || editor !== vscode.window.activeTextEditor) {
             return;
         }
-        this.decorate(editor);
-        if (editor.document.languageId === 'ptx' && editor === vscode.window.activeTextEditor) {
+        this.decorate();
+        if (editor.document.languageId === 'ptx') {
             const line = editor.selection.active.line;
             const known = this.shown.lines.flatMap(range => (range ? [range.start.line, range.end.line] : []));
             const isInside = this.isSource(editor.document.uri) && this.shown.version === editor.document.version
@@ -165,8 +166,8 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         return source !== undefined && source.version !== this.shown?.version;
     }
 
-    /** Marks the lines that belong to the cursor's, in both directions. `moved` is the editor whose cursor counts. */
-    private decorate(moved: vscode.TextEditor | undefined = vscode.window.activeTextEditor): void {
+    /** Marks the lines that belong to the cursor's, in both directions. */
+    private decorate(): void {
         const editors = vscode.window.visibleTextEditors;
         const views = editors.filter(editor => editor.document.uri.scheme === SCHEME);
         const sources = editors.filter(editor => this.isSource(editor.document.uri));
@@ -184,15 +185,15 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
             view.setDecorations(this.note, isStale && this.reason ? [note] : []);
         }
         // Ranges of an older text mean nothing in the new one.
-        const cursor = isStale ? undefined : moved;
-        const own = cursor && views.includes(cursor) ? lines[cursor.selection.active.line] : undefined;
-        const source = cursor && sources.includes(cursor) ? cursor : own ? undefined : isStale ? undefined : sources[0];
+        const cursor = isStale ? undefined : vscode.window.activeTextEditor;
         if (cursor && views.includes(cursor)) {
+            const own = lines[cursor.selection.active.line];
             const range = own ? new vscode.Range(own.start.line, 0, own.end.line, 0) : undefined;
             sources.forEach(editor => this.highlight(editor, range ? [range] : [], true));
             const together = lines.flatMap((other, i) => (own && other?.start.line === own.start.line ? [line(i)] : []));
             views.forEach(editor => this.highlight(editor, together, false));
         } else {
+            const source = isStale ? undefined : (sources.find(editor => editor === cursor) ?? sources[0]);
             const at = source?.selection.active.line;
             const marked = lines.flatMap((range, i) => (range && at !== undefined && range.start.line <= at && at <= range.end.line ? [line(i)] : []));
             views.forEach(editor => this.highlight(editor, marked, true));

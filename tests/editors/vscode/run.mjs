@@ -50,6 +50,7 @@ const parts = {
         const folder = project('whole');
         const w = await Workbench.start({ extension, folder, settings: { 'ptx.server.path': server } });
         try {
+            await w.press('Control+B');
             await w.open('two.ptx', 'fma.rn.f32');
             await until('lens and hint with registers', async () => (await w.page.locator('.codelens-decoration', { hasText: 'registers' }).count()) > 0
                 && /occupancy/.test(await w.text()));
@@ -57,7 +58,7 @@ const parts = {
             const [mnemonic, modifier, type, register, label] = await until('colours', async () => {
                 const colours = [
                     await w.colour('mad.lo.s32', 'mad'), await w.colour('mad.lo.s32', '.lo'), await w.colour('mad.lo.s32', '.s32'),
-                    await w.colour('mad.lo.s32', '%r5'), await w.colour('@%p1 bra', 'DONE'),
+                    await w.colour('mad.lo.s32', '%r5'), await w.colour('@%p1 bra', 'done'),
                 ];
                 return colours.every(Boolean) && colours;
             });
@@ -122,7 +123,7 @@ const parts = {
             await w.press('F8', 'Escape');
             await w.press('Control+.');
             await w.page.waitForSelector('.action-widget:visible', { timeout: 20000 });
-            const fixes = await w.page.locator('.action-widget').innerText();
+            const fixes = await w.page.locator('.action-widget:visible').first().innerText();
             assert(/;/.test(fixes), fixes);
             await w.press('Enter');
             await until('end of the error', async () => (await w.editor(0).locator('.squiggly-error').count()) === 0);
@@ -147,10 +148,8 @@ const parts = {
             await asked.getByRole('button', { name: 'Start' }).click();
             await until('server after the button', () => Workbench.processes(server).length);
             saw('asked after the fourth crash, and started by the button');
-        } catch (error) {
-            await w.picture('failed');
-            throw error;
         } finally {
+            await w.picture(`vscode-${path.basename(folder)}-end`);
             await w.stop();
         }
     },
@@ -166,6 +165,7 @@ const parts = {
             saw('the server is the user\'s, and what the workspace names is not started');
             await w.picture('vscode-restricted');
         } finally {
+            await w.picture(`vscode-${path.basename(folder)}-end`);
             await w.stop();
         }
     },
@@ -185,13 +185,14 @@ const parts = {
             await w.picture('vscode-missing');
             saw('a message with three buttons, and colours');
             await message.getByRole('button', { name: 'Show Log' }).click();
-            await until('log', () => w.page.locator('.panel .view-line', { hasText: '/none/ptx-lsp' }).count());
+            await until('log', async () => /none\/ptx-lsp/.test(await w.page.locator('.part.panel').innerText()));
             await w.line('fma.rn.f32').first().click();
             await w.quick('>PTX: Show SASS for This Function', 'Show SASS for This Function');
             await w.notification('is not running').waitFor({ timeout: 20000 });
             saw('the log, and commands that say why they can do nothing');
             assert(!sprung(folder), 'a setting of the workspace chose the server');
         } finally {
+            await w.picture(`vscode-${path.basename(folder)}-end`);
             await w.stop();
         }
     },

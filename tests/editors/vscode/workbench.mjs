@@ -14,7 +14,7 @@ const SETTINGS = {
     'workbench.startupEditor': 'none', 'telemetry.telemetryLevel': 'off', 'chat.disableAIFeatures': true,
     'extensions.autoCheckUpdates': false, 'extensions.autoUpdate': false, 'git.enabled': false,
     'workbench.enableExperiments': false, 'workbench.secondarySideBar.defaultVisibility': 'hidden',
-    'editor.inlayHints.enabled': 'on', 'editor.minimap.enabled': false, 'editor.hover.delay': 100,
+    'files.autoSave': 'off', 'breadcrumbs.enabled': false,     'editor.inlayHints.enabled': 'on', 'editor.minimap.enabled': false, 'editor.hover.delay': 100,
     'workbench.colorTheme': 'Default Dark Modern', 'editor.fontFamily': 'DejaVu Sans Mono', 'editor.fontSize': 13,
     'workbench.layoutControl.enabled': false, 'window.commandCenter': false, 'explorer.autoReveal': false,
     'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never',

@@ -170,7 +170,7 @@ pub(super) fn textmate() -> Value {
             ] },
             "constant": { "patterns": [
                 { "name": "variable.language.constant.ptx", "match": format!(r"{START}WARP_SZ{END}") },
-                { "name": "support.constant.target.ptx", "match": format!(r"{START}(?:sm_\d+[af]?|texmode_unified|texmode_independent|map_f64_to_f32|debug){END}") }
+                { "name": "constant.language.target.ptx", "match": format!(r"{START}(?:sm_\d+[af]?|texmode_unified|texmode_independent|map_f64_to_f32|debug){END}") }
             ] }
         }
     })
