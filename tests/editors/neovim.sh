@@ -29,7 +29,7 @@ FILES="$work/saxpy.ptx $(echo "$root"/tests/kernels/{atomics,video,functions,swi
 # Without a server the user is told what to do, and files are coloured.
 missing=$(SERVER=/none "$nvim" --headless --clean -u init.lua +'edit saxpy.ptx' \
   +"lua io.stdout:write('colour: ', vim.fn.synIDattr(vim.fn.synID(26, 5, 1), 'name'), '\n')" +PtxSass \
-  +'checkhealth ptx' +'%print' +'qa!' 2>&1)
+  +'checkhealth ptx' +'%print' +'sleep 50m' +'qa!' 2>&1)
 for text in 'not on the PATH' 'colour: ptxMnemonic' 'checkhealth ptx' 'ERROR the language server'; do
   grep -q "$text" <<<"$missing" || { printf 'FAIL without a server: no "%s" in\n%s\n' "$text" "$missing"; exit 1; }
 done

@@ -24,14 +24,14 @@ syntax match ptxSassComment /\/\/.*$/
 syntax match ptxSassComment /^#.*$/
 syntax match ptxSassComment /\/\* 0x[0-9a-f]* \*\//
 
-highlight default link ptxSassModifier StorageClass
+highlight default link ptxSassModifier Special
 highlight default link ptxSassNumber Number
 highlight default link ptxSassMnemonic Statement
 highlight default link ptxSassRegister Identifier
 highlight default link ptxSassUniform Constant
 highlight default link ptxSassPredicate Conditional
-highlight default link ptxSassSpecial Special
-highlight default link ptxSassBank Special
+highlight default link ptxSassSpecial Constant
+highlight default link ptxSassBank Constant
 highlight default link ptxSassLabel Label
 highlight default link ptxSassControl NonText
 highlight default link ptxSassAddress LineNr

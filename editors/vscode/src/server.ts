@@ -66,7 +66,10 @@ export class Server implements vscode.Disposable {
             },
         });
         this.running = client;
-        await client.start().catch(error => this.log.appendLine(String(error)));
+        await client.start().catch(error => {
+            this.log.appendLine(String(error));
+            void this.offerHelp(command, error);
+        });
     }
 
     async restart(): Promise<void> {

@@ -16,7 +16,11 @@ fn whole() -> Vec<&'static str> {
 
 fn directives(of: impl Fn(DirectiveKind) -> bool) -> impl Iterator<Item = &'static str> {
     // `@@dwarf` is not dotted.
-    Directive::ALL.iter().filter(move |row| of(row.kind)).map(|row| row.name).filter(|name| !name.starts_with('@'))
+    Directive::ALL
+        .iter()
+        .filter(move |row| of(row.kind))
+        .map(|row| row.name)
+        .filter(|name| !name.starts_with('@'))
 }
 
 /// Special registers without their `%` and without their components.
@@ -240,7 +244,7 @@ syntax sync minlines=200
 highlight default link ptxDirective PreProc
 highlight default link ptxSection PreProc
 highlight default link ptxType Type
-highlight default link ptxModifier StorageClass
+highlight default link ptxModifier Special
 highlight default link ptxModifierType Type
 highlight default link ptxMnemonic Statement
 highlight default link ptxFunction Function
@@ -248,8 +252,8 @@ highlight default link ptxTarget Constant
 highlight default link ptxRegister Identifier
 highlight default link ptxPredicate Conditional
 highlight default link ptxGuard Conditional
-highlight default link ptxSpecial Special
-highlight default link ptxComponent Special
+highlight default link ptxSpecial Constant
+highlight default link ptxComponent Constant
 highlight default link ptxNumber Number
 highlight default link ptxFloat Float
 highlight default link ptxLabel Label

@@ -29,8 +29,8 @@ end
 
 -- Groups of the server's tokens that Neovim has no colours for, as in syntax/ptx.vim.
 local COLOURS = {
-  keyword = 'PreProc', ['function'] = 'Statement', modifier = 'StorageClass', type = 'Type', variable = 'Identifier',
-  predicate = 'Conditional', enumMember = 'Special', method = 'Function', label = 'Label',
+  keyword = 'PreProc', ['function'] = 'Statement', modifier = 'Special', type = 'Type', variable = 'Identifier',
+  predicate = 'Conditional', enumMember = 'Constant', method = 'Function', label = 'Label',
 }
 
 local function set_colours()

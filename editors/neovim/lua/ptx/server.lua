@@ -24,7 +24,10 @@ end
 function M.look()
   local missing = M.missing()
   if missing then
-    vim.notify('ptx: ' .. missing .. '. See :checkhealth ptx', vim.log.levels.ERROR)
+    -- Not now: an error in an autocommand would stop the others, those of the colours among them.
+    vim.schedule(function()
+      vim.notify('ptx: ' .. missing .. '. See :checkhealth ptx', vim.log.levels.ERROR)
+    end)
   end
 end
 
