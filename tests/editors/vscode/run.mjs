@@ -1,6 +1,6 @@
 // What a user of VS Code sees: in the workbench of code-server, with the extension as it is packaged.
 //
-//   node tests/editors/vscode/run.mjs EXTENSION.vsix SERVER [PART…]
+//   node tests/editors/vscode/run.mjs EXTENSION.vsix WITH-SERVER.vsix SERVER [PART…]
 
 import assert from 'node:assert';
 import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Workbench, until } from './workbench.mjs';
 
-const [extension, given, ...chosen] = process.argv.slice(2);
+const [extension, bundled, given, ...chosen] = process.argv.slice(2);
 const root = path.resolve(import.meta.dirname, '../../..');
 const work = mkdtempSync(path.join(tmpdir(), 'ptx-vscode-'));
 // A path of its own tells our servers from others.
@@ -168,6 +168,22 @@ const parts = {
             assert(!sprung(folder), 'a setting of the workspace chose the server');
             saw('the server is the user\'s, and what the workspace names is not started');
             await w.picture('vscode-restricted');
+        } finally {
+            await w.picture(`vscode-${path.basename(folder)}-end`);
+            await w.stop();
+        }
+    },
+
+    // The package for this platform needs nothing else.
+    async 'with the server inside'() {
+        if (!bundled) throw new Error('no package with a server was given');
+        const folder = project('bundled');
+        const w = await Workbench.start({ extension: bundled, folder });
+        try {
+            await w.open('saxpy.ptx', 'fma.rn.f32');
+            await until('lens', () => w.page.locator('.codelens-decoration', { hasText: 'registers' }).count());
+            assert(Workbench.processes(server).length === 0 && !sprung(folder), 'it is the server of the package');
+            saw('registers without any setting');
         } finally {
             await w.picture(`vscode-${path.basename(folder)}-end`);
             await w.stop();
