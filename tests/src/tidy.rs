@@ -18,6 +18,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ptx-emu", &["ptx-isa", "ptx-backend", "sass"]),
     ("ptx-analysis", &["ptx-isa", "ptx-syntax", "ptx-backend", "sass"]),
     ("ptx-analyzer", &["ptx-isa", "ptx-syntax", "ptx-backend", "ptx-analysis", "sass"]),
+    ("ptx-check-hook", &["ptx-analyzer"]),
 ];
 
 /// Each of these has one home.
