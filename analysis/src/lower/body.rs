@@ -337,7 +337,7 @@ impl<'db> Walker<'db> {
         let hides = self.hidden(space, &variable.name);
         self.variables.insert(symbol, Place { space, ty, is_array: shape.is_array(), align, size, hides });
         self.local_shapes.push(shape);
-        if matches!(space, Space::Shared | Space::Const) {
+        if matches!(space, Space::Shared | Space::Const | Space::Global) {
             self.storage.push((space, limits::Block { bytes: variable.size, align: variable.align }));
         }
         self.function.locals.push(variable);
