@@ -65,8 +65,9 @@ def printed(verbose):
 
 def used(report):
     """By function, what cuobjdump prints."""
-    found = re.findall(r"Function (\S+):\s+REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:\d+(?: CONSTANT\[0\]:(\d+))?", report)
-    return {name: tuple(int(number or 0) for number in numbers) for name, *numbers in found}
+    found = re.findall(r"Function (\S+):\s+REG:(\d+) STACK:(\d+) SHARED:(\d+)(.*)", report)
+    bank = lambda rest: int(m[1]) if (m := re.search(r"CONSTANT\[0\]:(\d+)", rest)) else 0
+    return {name: (*map(int, numbers), bank(rest)) for name, *numbers, rest in found}
 
 
 def read(path, target, folder, wrong):
