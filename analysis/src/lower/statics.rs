@@ -7,8 +7,7 @@ use ptx_isa::Space;
 use std::sync::Arc;
 
 use super::rename::{rename_locals, renamed};
-use super::{all_findings, lower};
-use crate::compile::functions;
+use super::{all_findings, functions, lower};
 use crate::db::{Db, SourceFile};
 use crate::items::Item;
 use crate::module::module;
