@@ -56,7 +56,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Disp
         }
         const answer = await this.ask(source, place);
         if (!answer) {
-            void vscode.window.showInformationMessage('No compiled function here.');
+            void vscode.window.showInformationMessage('PTX: there is no function at the cursor.');
             return;
         }
         const uri = this.keep(source, answer);

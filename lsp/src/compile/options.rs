@@ -176,13 +176,13 @@ impl Reader {
     fn take(&mut self, row: &'static Row, value: OsString, depth: usize) -> Result<(), String> {
         match row.long {
             "input-as-string" => {
-                let text = value.into_string().map_err(|_| "the input is no UTF-8 text".to_owned())?;
+                let text = value.into_string().map_err(|_| "the input is not UTF-8 text".to_owned())?;
                 self.files.push(Source::Text(text));
                 return Ok(());
             }
             "options-file" => {
                 if depth == MOST_DEPTH {
-                    return Err("Files of options name each other".to_owned());
+                    return Err("options files include each other".to_owned());
                 }
                 for name in value.to_string_lossy().split(',') {
                     let read = input::read(Path::new(name), 1);
@@ -275,7 +275,7 @@ impl Reader {
             o.lines = LineTables::Never;
         }
         if asked && o.sources.len() > 1 {
-            self.warn("line tables of several inputs are not supported yet: none are written");
+            self.warn("line tables of several inputs are not supported yet; none are written");
         }
         if let Some(path) = self.value("output-file") {
             self.options.output = path.into();
@@ -481,10 +481,10 @@ impl Reader {
             self.warn("Conflicting options --device-debug and --generate-line-info specified, ignoring --generate-line-info option");
         }
         if debug && !has("suppress-debug-info") {
-            self.warn("option 'device-debug': the registers of variables are not described yet");
+            self.warn("option 'device-debug': register variables are not described yet");
         }
         if has("g-tensor-memory-access-check") && !has("gno-tensor-memory-access-check") {
-            self.warn("option 'g-tensor-memory-access-check' is not supported yet: accesses are not checked");
+            self.warn("option 'g-tensor-memory-access-check' is not supported yet; accesses are not checked");
         }
     }
 }
@@ -743,7 +743,7 @@ mod tests {
         assert_eq!((o.sm, o.verbose, &*o.entries), (Sm::new(80), true, &["k".to_owned()][..]));
         assert_eq!(o.sources, [Source::File("b.ptx".into()), Source::File("a.ptx".into())]);
         std::fs::write(&path, format!("-optf {}", path.display())).unwrap();
-        assert!(wrong(&format!("-optf {}", path.display())).contains("name each other"));
+        assert!(wrong(&format!("-optf {}", path.display())).contains("include each other"));
     }
 
     #[test]

@@ -17,7 +17,7 @@ function M.show_sass(params)
       return vim.notify('ptx: ' .. err.message, vim.log.levels.ERROR)
     end
     if not view or view == vim.NIL then
-      return vim.notify('ptx: no compiled function here', vim.log.levels.INFO)
+      return vim.notify('ptx: there is no function at the cursor', vim.log.levels.INFO)
     end
     M.open(source, view)
   end, source)

@@ -63,7 +63,7 @@ pub(super) const OPTIONS: &[Row] = &[
     // There is no such bank.
     row("disable-optimizer-constants", "disable-optimizer-consts", Nothing, Holds),
     row("disable-warnings", "w", Nothing, Honoured),
-    row("dont-merge-basicblocks", "no-bb-merge", Nothing, Missing("blocks are merged")),
+    row("dont-merge-basicblocks", "no-bb-merge", Nothing, Missing("blocks are still merged")),
     row("entry", "e", List, Honoured),
     row("extensible-whole-program", "ewp", Nothing, Refused),
     // Whoever contracts multiplications and additions that do not say `fma` has to ask for it.
@@ -93,7 +93,7 @@ pub(super) const OPTIONS: &[Row] = &[
     row("position-independent-code", "pic", Truth, Holds),
     row("preserve-relocs", "preserve-relocs", Nothing, Refused),
     row("register-usage-level", "regUsageLevel", Number, Honoured),
-    row("return-at-end", "ret-end", Nothing, Missing("returns stay where they are best")),
+    row("return-at-end", "ret-end", Nothing, Missing("return instructions are placed freely")),
     row("sanitize", "sanitize", Word(&["memcheck", "threadsteer"]), Refused),
     row("sp-bounds-check", "sp-bounds-check", Nothing, Missing("the stack is not checked")),
     row("split-compile", "split-compile", Number, Honoured),
