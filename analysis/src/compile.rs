@@ -6,10 +6,14 @@
 
 #![expect(unused_lifetimes, reason = "interned structs need the lifetime and use it in generated code")]
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
+use ptx_backend::abi::Known;
+use ptx_backend::calls::{self, leads_back};
 use ptx_backend::cubin::{self, Kernel, LinkFunction, Sizes};
+use ptx_backend::inline::{self, Inlined};
 use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
 };
@@ -57,6 +61,7 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
         {
             slot.clone_from(signature);
             slot.waits = may_wait(db, file, index);
+            slot.known = known(db, file, index);
         }
     }
     let variables = whole.variables.iter().map(|variable| Variable {
@@ -89,6 +94,7 @@ fn blank() -> Signature {
         external: false,
         noreturn: false,
         waits: true,
+        known: None,
     }
 }
 
@@ -117,6 +123,43 @@ fn may_wait(db: &dyn Db, file: SourceFile, function: u32) -> bool {
         pending.extend(uses(db, item).functions());
     }
     false
+}
+
+/// What a call of a function overwrites, where its callers may rely on that.
+fn known(db: &dyn Db, file: SourceFile, index: u32) -> Option<Known> {
+    if !is_private(db, file, index) {
+        return None;
+    }
+    compile_function(db, body_of(db, file, index)?).as_deref()?.as_ref().ok()?.known
+}
+
+/// Whether all that calls a function is known, and none of it is called by the function itself.
+fn is_private(db: &dyn Db, file: SourceFile, index: u32) -> bool {
+    let module = module(db, file);
+    let Some(signature) = module.env.functions.get(index as usize) else { return false };
+    let is_alias = module.aliases.iter().any(|(alias, of)| [alias, of].iter().any(|&n| *n == signature.name));
+    inlines(db, file)
+        && !Options::get(db).relocatable(db)
+        && !signature.entry
+        && !is_alias
+        && !taken_addresses(db, file).contains(&index)
+        && !leads_back(index, &|index| function(db, body_of(db, file, index)?).as_deref())
+}
+
+/// The functions of a file that may be called by their addresses.
+#[salsa::tracked]
+fn taken_addresses(db: &dyn Db, file: SourceFile) -> BTreeSet<u32> {
+    let mut taken = BTreeSet::new();
+    calls::add_pointed_to(&module(db, file).env, &mut taken);
+    for input in functions(db, file).filter_map(|item| function(db, item).as_ref()) {
+        calls::add_taken(input, &mut taken);
+    }
+    taken
+}
+
+/// Whether functions are compiled for their callers. Debuggers know them as they were written.
+fn inlines(db: &dyn Db, file: SourceFile) -> bool {
+    Options::get(db).opt_level(db) > 0 && !header(db, file).target.options.iter().any(|o| o == "debug")
 }
 
 /// Whether a body has a warp-wide operation or a call through an address, whose callee is unknown. True as well for
@@ -200,8 +243,59 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
     if let Some(error) = too_large(db, item.file(db), input) {
         return Some(Arc::new(Err(error)));
     }
-    let env = function_env(db, item.file(db), input);
-    Some(Arc::new(compile(db, env, input, &options)))
+    let file = item.file(db);
+    let is_private = !input.entry && *serves_known_callers(db, item);
+    if let Some(inlined) = inlined(db, item) {
+        let env = function_env(db, file, &inlined.function);
+        if let Ok(mut code) = compile(db, env, &inlined.function, &options, is_private) {
+            inlined.restore(&mut code);
+            return Some(Arc::new(Ok(code)));
+        }
+        // It may be that a callee is to blame, or that inlining asks for too much.
+    }
+    let env = function_env(db, file, input);
+    let code = compile(db, env, input, &options, is_private);
+    Some(Arc::new(match code {
+        Err(CodegenError::Limit { .. }) if is_private => compile(db, env, input, &options, false),
+        code => code,
+    }))
+}
+
+/// As [`is_private`]. A query of its own, since it asks the module for more than code may depend on.
+#[salsa::tracked]
+fn serves_known_callers<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
+    let (file, name) = (item.file(db), item.name(db));
+    let mut functions = (0..).zip(&module(db, file).env.functions);
+    let own = functions.find(|(_, function)| !function.entry && function.name == *name);
+    own.is_some_and(|(index, _)| body_of(db, file, index) == Some(item) && is_private(db, file, index))
+}
+
+/// A function with small ones in place of calls of them; `None` where nothing is inlined.
+#[salsa::tracked]
+pub fn inlined<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Inlined>> {
+    let input = function(db, item).as_ref()?;
+    let file = item.file(db);
+    if !inlines(db, file) {
+        return None;
+    }
+    inline::inline(input, &|index| inlinable(db, file, index)).map(Arc::new)
+}
+
+/// A function that may be inlined.
+fn inlinable<'db>(db: &'db dyn Db, file: SourceFile, index: u32) -> Option<&'db Function> {
+    let module = module(db, file);
+    let signature = module.env.functions.get(index as usize)?;
+    // Another module may define a strong function of the same name.
+    let is_replaced = Options::get(db).relocatable(db) && signature.linkage == Linkage::Weak;
+    if is_replaced || aliasee(module, index).is_some() {
+        return None;
+    }
+    function(db, body_of(db, file, index)?).as_deref()
+}
+
+/// The item of a function, by its ordinal in the module.
+pub(crate) fn body_of(db: &dyn Db, file: SourceFile, function: u32) -> Option<Item<'_>> {
+    item(db, file, module(db, file).function_items.get(function as usize)?.item)
 }
 
 /// The most registers that functions may use: what the launch bounds of every kernel of the file leave.
@@ -234,11 +328,20 @@ pub(crate) fn is_too_large(db: &dyn Db, item: Item<'_>) -> bool {
 }
 
 /// One compilation: cancelled by unwinding, and a panic of the compiler is its own error.
-fn compile(db: &dyn Db, env: &Env, input: &Function, options: &ptx_backend::Options) -> Compiled {
+fn compile(
+    db: &dyn Db,
+    env: &Env,
+    input: &Function,
+    options: &ptx_backend::Options,
+    is_private: bool,
+) -> Compiled {
     let checkpoint = || db.unwind_if_revision_cancelled();
     let result = catch_unwind(AssertUnwindSafe(|| {
         let mut session = Session::new(&checkpoint);
-        ptx_backend::compile(env, input, options, &mut session)
+        match is_private {
+            true => ptx_backend::compile_private(env, input, options, &mut session),
+            false => ptx_backend::compile(env, input, options, &mut session),
+        }
     }));
     result.unwrap_or_else(|payload| {
         if payload.is::<Cancelled>() {
@@ -476,6 +579,10 @@ pub fn link_watched(
     let Some(row) = Target::of(target.sm) else { return Err(errors) };
     let says_debug = || header(db, file).target.options.iter().any(|option| option == "debug");
     let has_debug = options.lines != LineTables::Never && (options.debug || says_debug());
+    let positions = positions.map(|mut positions| {
+        positions.has_debug_data = has_debug;
+        positions
+    });
     // `places`: the section and offset of each function's code.
     let debug = |places: Vec<Option<(usize, u64)>>| {
         let pieces = linked.iter().zip(&compiled_items).zip(places);
@@ -494,7 +601,7 @@ pub fn link_watched(
     if target.relocatable {
         let lines = positions.map(|mut positions| {
             for (function, &item) in linked.iter().zip(&compiled_items) {
-                positions.add_code(db, file, std::iter::once((item, function.code, 0)));
+                positions.add_code(db, std::iter::once((item, function.code, 0)));
             }
             positions.finish()
         });
@@ -536,7 +643,7 @@ pub fn link_watched(
             let parts = joined.parts.iter().filter_map(|part| Some((place(&part.name, false)?, part.start)));
             let pieces = place(&own.input.name, true).map(|at| (at, 0)).into_iter().chain(parts);
             let pieces = pieces.map(|(at, start)| (compiled_items[at], linked[at].code, start));
-            positions.add_code(db, file, pieces);
+            positions.add_code(db, pieces);
         }
         positions.finish()
     });

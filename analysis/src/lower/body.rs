@@ -483,5 +483,6 @@ fn empty_signature() -> Signature {
         external: true,
         noreturn: false,
         waits: true,
+        known: None,
     }
 }
