@@ -6,7 +6,6 @@
 
 #![expect(unused_lifetimes, reason = "interned structs need the lifetime and use it in generated code")]
 
-use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
@@ -27,16 +26,19 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use text_size::{TextRange, TextSize};
 
-use crate::check::limits::uses;
+use crate::callees::{body_of, inlined, is_private, serves_known_callers};
 use crate::check::lints;
+use crate::check::suppressions::Suppressions;
 use crate::db::{Cancelled, Database, Db, Options, SourceFile};
 use crate::debug_data::{self, Piece};
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::findings;
 use crate::items::{Item, item, items};
 use crate::lines::Positions;
+pub use crate::lower::functions;
 use crate::lower::{function, lower};
 use crate::module::{architecture, header, module};
-use crate::reach::{aliasee, wanted};
+use crate::reach::{aliasee, uses, wanted};
 
 /// A compiled function, or why there is none.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
@@ -131,35 +133,6 @@ fn known(db: &dyn Db, file: SourceFile, index: u32) -> Option<Known> {
         return None;
     }
     compile_function(db, body_of(db, file, index)?).as_deref()?.as_ref().ok()?.known
-}
-
-/// Whether all that calls a function is known, and none of it is called by the function itself.
-fn is_private(db: &dyn Db, file: SourceFile, index: u32) -> bool {
-    let module = module(db, file);
-    let Some(signature) = module.env.functions.get(index as usize) else { return false };
-    let is_alias = module.aliases.iter().any(|(alias, of)| [alias, of].iter().any(|&n| *n == signature.name));
-    inlines(db, file)
-        && !Options::get(db).relocatable(db)
-        && !signature.entry
-        && !is_alias
-        && !taken_addresses(db, file).contains(&index)
-        && !leads_back(index, &|index| function(db, body_of(db, file, index)?).as_deref())
-}
-
-/// The functions of a file that may be called by their addresses.
-#[salsa::tracked]
-fn taken_addresses(db: &dyn Db, file: SourceFile) -> BTreeSet<u32> {
-    let mut taken = BTreeSet::new();
-    calls::add_pointed_to(&module(db, file).env, &mut taken);
-    for input in functions(db, file).filter_map(|item| function(db, item).as_ref()) {
-        calls::add_taken(input, &mut taken);
-    }
-    taken
-}
-
-/// Whether functions are compiled for their callers. Debuggers know them as they were written.
-fn inlines(db: &dyn Db, file: SourceFile) -> bool {
-    Options::get(db).opt_level(db) > 0 && !header(db, file).target.options.iter().any(|o| o == "debug")
 }
 
 /// Whether a body has a warp-wide operation or a call through an address, whose callee is unknown. True as well for
@@ -261,43 +234,6 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
     }))
 }
 
-/// As [`is_private`]. A query of its own, since it asks the module for more than code may depend on.
-#[salsa::tracked]
-fn serves_known_callers<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
-    let (file, name) = (item.file(db), item.name(db));
-    let mut functions = (0..).zip(&module(db, file).env.functions);
-    let own = functions.find(|(_, function)| !function.entry && function.name == *name);
-    own.is_some_and(|(index, _)| body_of(db, file, index) == Some(item) && is_private(db, file, index))
-}
-
-/// A function with small ones in place of calls of them; `None` where nothing is inlined.
-#[salsa::tracked]
-pub fn inlined<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Inlined>> {
-    let input = function(db, item).as_ref()?;
-    let file = item.file(db);
-    if !inlines(db, file) {
-        return None;
-    }
-    inline::inline(input, &|index| inlinable(db, file, index)).map(Arc::new)
-}
-
-/// A function that may be inlined.
-fn inlinable<'db>(db: &'db dyn Db, file: SourceFile, index: u32) -> Option<&'db Function> {
-    let module = module(db, file);
-    let signature = module.env.functions.get(index as usize)?;
-    // Another module may define a strong function of the same name.
-    let is_replaced = Options::get(db).relocatable(db) && signature.linkage == Linkage::Weak;
-    if is_replaced || aliasee(module, index).is_some() {
-        return None;
-    }
-    function(db, body_of(db, file, index)?).as_deref()
-}
-
-/// The item of a function, by its ordinal in the module.
-pub(crate) fn body_of(db: &dyn Db, file: SourceFile, function: u32) -> Option<Item<'_>> {
-    item(db, file, module(db, file).function_items.get(function as usize)?.item)
-}
-
 /// The most registers that functions may use: what the launch bounds of every kernel of the file leave.
 #[salsa::tracked]
 fn callee_registers(db: &dyn Db, file: SourceFile) -> u32 {
@@ -317,9 +253,7 @@ fn too_large(db: &dyn Db, file: SourceFile, input: &Function) -> Option<CodegenE
     }
     // No statement is to blame.
     let at = SrcId(u32::MAX);
-    let what =
-        format!("{statements} statements are too many to compile while typing; save the file to compile");
-    Some(CodegenError::Unsupported { at, what })
+    Some(CodegenError::Unsupported { at, what: format!("{statements} statements") })
 }
 
 /// Whether a function has no code because it is too large to be compiled while its file is edited.
@@ -356,12 +290,14 @@ fn compile(
     })
 }
 
-/// The functions of a file that have a body, in text order.
-pub fn functions<'db>(db: &'db dyn Db, file: SourceFile) -> impl Iterator<Item = Item<'db>> {
-    items(db, file)
-        .iter()
-        .copied()
-        .filter(move |&item| item.kind(db).is_function() && lower(db, item).has_body)
+/// What the compiler adds. Compiles everything that is not compiled yet.
+pub fn compile_diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
+    let mut all = Vec::new();
+    for &item in items(db, file) {
+        let found = compile_diagnostic(db, item);
+        all.extend(found.map(|d| d.shifted(item.offset(db))));
+    }
+    findings::finish(db, file, all, &Suppressions::of(db, file))
 }
 
 /// Compiles every function of a file on all cores. `progress` is called with the number done and the total, in
@@ -389,6 +325,25 @@ pub fn check_all(db: &Database, file: SourceFile) {
     });
 }
 
+/// What is said of something that the compiler does not support. `what` is a noun phrase, after the mnemonic where an
+/// instruction is the reason: the whole name of the instruction is shown.
+fn unsupported(db: &dyn Db, item: Item<'_>, at: SrcId, what: &str) -> String {
+    if is_too_large(db, item) {
+        let name = item.name(db);
+        return format!(
+            "`{name}` is too large to compile while typing ({what}); save the file to compile it"
+        );
+    }
+    let name = || {
+        let statement = &item.text(db)[lower(db, item).map.statement(at)?];
+        let (mnemonic, reason) = what.split_once(": ")?;
+        let words = statement.split(|c: char| c.is_ascii_whitespace() || c == ';');
+        let name = words.into_iter().find(|word| word.split('.').next() == Some(mnemonic))?;
+        Some(format!("`{name}` is not supported yet: {reason}"))
+    };
+    name().unwrap_or_else(|| format!("`{}` cannot be compiled yet: {what}", item.name(db)))
+}
+
 /// Why a function has no machine code though nothing in it is wrong and the compiler has not seen it.
 fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     let lowered = lower(db, item);
@@ -398,17 +353,22 @@ fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     }
     let name = lowered.map.name_range().unwrap_or_default();
     let (range, what) = match lowered.not_understood {
-        Some(statement) => (statement, "a statement that is not understood yet"),
-        None if lowered.function.is_some() => (name, "the module has no target"),
-        None => (name, "a declaration that is not understood yet"),
+        Some(statement) => (statement, "unsupported statement"),
+        None if lowered.function.is_some() => (name, "no target in the module"),
+        None => (name, "unsupported declaration"),
     };
-    Some(Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: {what}")))
+    let message = format!("`{}` cannot be compiled yet: {what}", item.name(db));
+    Some(Diagnostic::new(&lints::NOT_COMPILED, range, message))
 }
 
 /// That a function has no machine code, where nothing says why: it must not be missing from a file in silence.
 fn without_code(db: &dyn Db, item: Item<'_>) -> Diagnostic {
     let range = lower(db, item).map.name_range().unwrap_or_default();
-    Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: `{}` has errors", item.name(db)))
+    Diagnostic::new(
+        &lints::NOT_COMPILED,
+        range,
+        format!("`{}` is not compiled: it has errors", item.name(db)),
+    )
 }
 
 /// What the compiler says about an item, relative to it.
@@ -418,14 +378,15 @@ pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     let map = &lower(db, item).map;
     let range = map.statement(error.at()).or_else(|| map.name_range()).unwrap_or_default();
     Some(match error {
-        CodegenError::Unsupported { what, .. } => {
-            Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: {what}"))
+        CodegenError::Unsupported { at, what } => {
+            Diagnostic::new(&lints::NOT_COMPILED, range, unsupported(db, item, *at, what))
         }
         CodegenError::Limit { what, .. } => Diagnostic::new(&lints::HARDWARE_LIMIT, range, what.clone()),
         CodegenError::Internal { phase, what, .. } => {
-            Diagnostic::new(&lints::INTERNAL, range, format!("the compiler failed in {phase}: {what}")).note(
-                "this is a defect of the compiler, not of the program; the function has no machine code",
-            )
+            Diagnostic::new(&lints::INTERNAL, range, format!("internal compiler error in {phase}: {what}"))
+                .note(
+                    "this is a defect of the compiler, not of the program; the function has no machine code",
+                )
         }
     })
 }
@@ -522,7 +483,7 @@ pub fn link_watched(
     options: &LinkOptions,
     compiled: &mut dyn FnMut(&str),
 ) -> Result<Linked, Vec<Diagnostic>> {
-    let mut errors = crate::ide::diagnostics_for(db, file, &options.entries);
+    let mut errors = findings::diagnostics_for(db, file, &options.entries);
     errors.retain(|diagnostic| diagnostic.severity == Severity::Error);
     if !errors.is_empty() {
         return Err(errors);
@@ -560,13 +521,13 @@ pub fn link_watched(
     let program = Program::new(&module.env, &linked, &aliases);
     let not_linked = |error: CodegenError| {
         let range = text_size::TextRange::empty(0.into());
-        vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("not linked: {error}"))]
+        vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("cannot link the module: {error}"))]
     };
     let text = file.text(db);
     if target.relocatable
         && let Some((range, what)) = not_in_objects(text)
     {
-        let message = format!("not compiled: `{what}` in an object");
+        let message = format!("`{what}` is not supported yet in relocatable output (`-c`)");
         return Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, message)]);
     }
     let may_have = match options.lines {

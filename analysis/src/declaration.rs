@@ -5,33 +5,32 @@
 
 use ptx_backend::input::{Linkage, Pointer};
 use ptx_isa::{ScalarType, Space};
-use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use ptx_syntax::flat::Node;
+use ptx_syntax::{NodeOrToken, SyntaxKind};
 use smallvec::SmallVec;
-use text_size::{TextRange, TextSize};
+use text_size::TextRange;
 
 use crate::constant::{self, Value};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
-use crate::elements::{elements, tokens};
-use crate::initializer::Initializer;
 
 declare_lint! {
-    /// A declaration lacks a part, has one twice, or has parts that exclude each other.
+    /// A declaration is incomplete, has a duplicate part, or combines parts that exclude each other.
     pub BAD_DECLARATION = "E0101" "bad-declaration", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// Two directives of a function exclude each other.
+    /// Two directives of a function cannot be combined.
     pub CONFLICTING_DIRECTIVES = "E0108" "conflicting-directives", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// A size, an alignment or a dimension is not a sensible constant.
+    /// A size, alignment or dimension is not a valid constant.
     pub BAD_SIZE = "E0102" "bad-size", Error, since "0.1.0"
 }
 
 declare_lint! {
-    /// A constant expression has no value.
+    /// A constant expression is invalid or has no value.
     pub BAD_CONSTANT = "E0103" "bad-constant", Error, since "0.1.0"
 }
 
@@ -76,30 +75,7 @@ pub struct Words {
     pub texture: Option<TextRange>,
 }
 
-impl Words {
-    fn map(&mut self, change: impl Fn(TextRange) -> TextRange) {
-        let Self { linkage, ty, lanes, align, managed, unified, pointer, bank, texture } = self;
-        for range in [linkage, ty, lanes, align, managed, unified, pointer, bank, texture] {
-            *range = range.map(&change);
-        }
-    }
-}
-
 impl Head {
-    /// The same head further on in the text.
-    pub(crate) fn moved(&self, offset: TextSize) -> Self {
-        let mut head = self.clone();
-        head.words.map(|range| range + offset);
-        head
-    }
-
-    /// The same head nearer to the start of the text.
-    pub(crate) fn moved_back(&self, offset: TextSize) -> Self {
-        let mut head = self.clone();
-        head.words.map(|range| range - offset);
-        head
-    }
-
     /// Bytes of one element, lanes included.
     pub fn element_bytes(&self) -> u64 {
         u64::from(self.ty.bytes()) * u64::from(self.lanes)
@@ -113,21 +89,21 @@ impl Head {
 }
 
 /// One declared name.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Declarator {
+#[derive(Clone, Debug)]
+pub struct Declarator<'t> {
     /// `None` where the name is missing; the parser has reported it.
     pub name: Option<TextRange>,
     /// `%r<10>`: 10.
     pub count: Option<u32>,
     /// Outermost first; `None` for `[]`.
     pub dimensions: SmallVec<[Option<u64>; 2]>,
-    pub initializer: Option<Initializer>,
+    pub initializer: Option<Node<'t>>,
 }
 
 /// Most declarations declare one name.
-pub type Declarators = SmallVec<[Declarator; 1]>;
+pub type Declarators<'t> = SmallVec<[Declarator<'t>; 1]>;
 
-impl Declarator {
+impl Declarator<'_> {
     /// A scalar.
     pub(crate) fn new(name: Option<TextRange>) -> Self {
         Self { name, count: None, dimensions: SmallVec::new(), initializer: None }
@@ -153,7 +129,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    pub fn new(head: &Head, declarator: &Declarator) -> Self {
+    pub fn new(head: &Head, declarator: &Declarator<'_>) -> Self {
         Self {
             space: head.space,
             ty: head.ty,
@@ -208,10 +184,10 @@ impl std::fmt::Display for Shape {
 }
 
 /// A declaration with everything it declares.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Declaration {
+#[derive(Clone, Debug)]
+pub struct Declaration<'t> {
     pub head: Head,
-    pub declarators: Declarators,
+    pub declarators: Declarators<'t>,
 }
 
 /// What a word of a declaration says.
@@ -289,17 +265,14 @@ impl<'t> HeadReader<'t> {
         Self { text, head, space: None, ty: None, rank: 0 }
     }
 
-    pub(crate) fn has_type(&self) -> bool {
-        self.ty.is_some()
-    }
-
     /// The word at `range`. `None` when it is no word of a declaration, which is reported.
     pub(crate) fn word(&mut self, range: TextRange, out: &mut Findings) -> Option<()> {
         let text = &self.text[range];
         let word = Word::parse(text);
         let rank = word.rank();
         if rank < self.rank || (rank == self.rank && matches!(word, Word::Linkage(_) | Word::Lanes(_))) {
-            let message = format!("`{text}` does not stand here: linkage, space, vector, type is the order");
+            let message =
+                format!("`{text}` is out of order; the order is linkage, state space, vector size, type");
             out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
         }
         self.rank = self.rank.max(rank);
@@ -313,7 +286,7 @@ impl<'t> HeadReader<'t> {
                 if text == ".tex" {
                     words.texture = Some(range);
                 }
-                self.space.replace(space).map(|_| "a declaration has one state space")
+                self.space.replace(space).map(|_| "duplicate state space in declaration")
             }
             Word::Lanes(lanes) => {
                 (self.head.lanes, words.lanes) = (lanes, Some(range));
@@ -321,10 +294,10 @@ impl<'t> HeadReader<'t> {
             }
             Word::Type(ty) => {
                 words.ty = Some(range);
-                self.ty.replace(ty).map(|_| "a declaration has one type")
+                self.ty.replace(ty).map(|_| "duplicate type in declaration")
             }
             Word::Unknown => {
-                let message = format!("`{text}` is neither a state space nor a type");
+                let message = format!("`{text}` is not a state space or type");
                 out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
                 return None;
             }
@@ -343,7 +316,7 @@ impl<'t> HeadReader<'t> {
     /// Reports what stands at `range` behind the vector or the type.
     fn precedes_vector(&self, range: TextRange, out: &mut Findings) {
         if self.rank >= Word::Lanes(2).rank() {
-            let message = "alignment and attributes stand in front of the vector and the type";
+            let message = "alignment and attributes must precede the vector size and the type";
             out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
         }
     }
@@ -357,7 +330,7 @@ impl<'t> HeadReader<'t> {
         out: &mut Findings,
     ) {
         if self.ty.is_none() || self.head.words.pointer.replace(range).is_some() {
-            let message = "`.ptr` stands once, behind the type of a parameter";
+            let message = "`.ptr` must appear once, after the type of a parameter";
             out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
         }
         let align = align.and_then(|(range, value)| alignment(value, range, out));
@@ -385,35 +358,37 @@ impl<'t> HeadReader<'t> {
 }
 
 /// Reads a `VARIABLE` or `PARAM` node. `None` when it has no type or no space, which is reported.
-pub fn read(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<Declaration> {
+pub fn read<'t>(node: Node<'t>, text: &str, out: &mut Findings) -> Option<Declaration<'t>> {
     let mut reader = HeadReader::new(text);
     let mut declarators = Declarators::new();
     // A parameter holds its name and dimensions itself.
     let mut own = Declarator::new(None);
-    for element in elements(node) {
+    for element in node.elements() {
         match element {
-            NodeOrToken::Token(token) if token.is(SyntaxKind::DOT_WORD) => reader.word(token.range, out)?,
+            NodeOrToken::Token(token) if token.kind == SyntaxKind::DOT_WORD => {
+                reader.word(token.range, out)?
+            }
             NodeOrToken::Token(_) => {}
             NodeOrToken::Node(child) => match child.kind() {
-                SyntaxKind::ALIGN => reader.align(child.text_range(), integer_in(&child, text), out),
+                SyntaxKind::ALIGN => reader.align(child.text_range(), integer_in(child, text), out),
                 SyntaxKind::ATTRIBUTE_LIST => {
                     reader.precedes_vector(child.text_range(), out);
-                    attributes(&child, text, &mut reader.head.words, out);
+                    attributes(child, text, &mut reader.head.words, out);
                 }
                 SyntaxKind::BANK => reader.head.words.bank = Some(child.text_range()),
                 SyntaxKind::POINTER => {
-                    let align = child.children().find(|child| child.kind() == SyntaxKind::ALIGN);
-                    let align = align.and_then(|node| Some((node.text_range(), integer_in(&node, text)?)));
+                    let align = child.child(SyntaxKind::ALIGN);
+                    let align = align.and_then(|node| Some((node.text_range(), integer_in(node, text)?)));
                     if node.kind() == SyntaxKind::VARIABLE {
-                        let message = "`.ptr` describes parameters, not variables";
+                        let message = "`.ptr` applies only to parameters, not to variables";
                         out.push(Diagnostic::new(&BAD_DECLARATION, child.text_range(), message));
                     }
-                    let space = tokens(&child, SyntaxKind::DOT_WORD).get(1).map(|&word| &text[word]);
+                    let space = child.tokens(SyntaxKind::DOT_WORD).nth(1).map(|word| &text[word]);
                     reader.pointer(child.text_range(), space, align, out);
                 }
-                SyntaxKind::DECLARATOR => declarators.push(declarator(&child, text, out)),
+                SyntaxKind::DECLARATOR => declarators.push(declarator(child, text, out)),
                 SyntaxKind::NAME => own.name = Some(child.text_range()),
-                SyntaxKind::ARRAY_DIMENSION => own.dimensions.push(dimension(&child, text, out)),
+                SyntaxKind::ARRAY_DIMENSION => own.dimensions.push(dimension(child, text, out)),
                 _ => {}
             },
         }
@@ -426,7 +401,7 @@ pub fn read(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<Declara
         Err(missing) => {
             if !declarators.is_empty() {
                 let range = declarators.iter().find_map(|d| d.name).unwrap_or(node.text_range());
-                let message = format!("this declaration has no {missing}");
+                let message = format!("declaration has no {missing}");
                 out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
             }
             None
@@ -435,7 +410,7 @@ pub fn read(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<Declara
 }
 
 /// `.attribute(.managed, .unified(1, 2))`
-fn attributes(node: &SyntaxNode, text: &str, words: &mut Words, out: &mut Findings) {
+fn attributes(node: Node<'_>, text: &str, words: &mut Words, out: &mut Findings) {
     for attribute in node.children().filter(|child| child.kind() == SyntaxKind::ATTRIBUTE) {
         let range = attribute.text_range();
         let word =
@@ -445,11 +420,11 @@ fn attributes(node: &SyntaxNode, text: &str, words: &mut Words, out: &mut Findin
             (".managed", 0) => words.managed = Some(range),
             (".unified", 2) => words.unified = Some(range),
             (".managed" | ".unified", _) => {
-                let message = "`.managed` has no arguments, `.unified` has two integers";
+                let message = "`.managed` takes no arguments, `.unified` takes two integers";
                 out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
             }
             _ => {
-                let message = format!("`{word}` is no attribute, expected `.managed` or `.unified`");
+                let message = format!("unknown attribute `{word}`, expected `.managed` or `.unified`");
                 out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
             }
         }
@@ -457,15 +432,15 @@ fn attributes(node: &SyntaxNode, text: &str, words: &mut Words, out: &mut Findin
 }
 
 /// The value of the first number directly in `node`.
-pub fn integer_in(node: &SyntaxNode, text: &str) -> Option<i64> {
-    let number = *tokens(node, SyntaxKind::INT).first()?;
+pub fn integer_in(node: Node<'_>, text: &str) -> Option<i64> {
+    let number = node.tokens(SyntaxKind::INT).next()?;
     constant::literal_value(&text[number])?.as_int()
 }
 
 /// The value of the expression below `node`.
-pub fn integer_below(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<i64> {
+pub fn integer_below(node: Node<'_>, text: &str, out: &mut Findings) -> Option<i64> {
     let expression = node.first_child()?;
-    match constant::evaluate(&expression, text) {
+    match constant::evaluate(expression, text) {
         Ok(Value::Int { value, .. }) => Some(value),
         Ok(_) => {
             out.push(Diagnostic::new(&BAD_CONSTANT, expression.text_range(), "expected an integer constant"));
@@ -482,35 +457,35 @@ fn alignment(value: i64, range: TextRange, out: &mut Findings) -> Option<u32> {
     match constant::narrow(value) {
         Some(bytes) if bytes.is_power_of_two() => Some(bytes),
         _ => {
-            let message = format!("an alignment is a power of two, not {value}");
+            let message = format!("alignment must be a power of two, found {value}");
             out.push(Diagnostic::new(&BAD_SIZE, range, message));
             None
         }
     }
 }
 
-fn dimension(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<u64> {
+fn dimension(node: Node<'_>, text: &str, out: &mut Findings) -> Option<u64> {
     // The assembler lets pass what no memory holds.
     Some((integer_below(node, text, out)? as u64).min(MAX_BYTES))
 }
 
-fn declarator(node: &SyntaxNode, text: &str, out: &mut Findings) -> Declarator {
+fn declarator<'t>(node: Node<'t>, text: &str, out: &mut Findings) -> Declarator<'t> {
     let mut result = Declarator::new(None);
     for child in node.children() {
         match child.kind() {
             SyntaxKind::NAME => result.name = Some(child.text_range()),
             SyntaxKind::REGISTER_RANGE => {
-                if let Some(value) = integer_in(&child, text) {
+                if let Some(value) = integer_in(child, text) {
                     result.count = constant::narrow(value).filter(|&count| count <= MAX_RANGE);
                     if result.count.is_none() {
-                        let message = format!("{value} is no number of registers");
+                        let message = format!("{value} is not a valid number of registers");
                         out.push(Diagnostic::new(&BAD_SIZE, child.text_range(), message));
                         result.count = Some(0);
                     }
                 }
             }
-            SyntaxKind::ARRAY_DIMENSION => result.dimensions.push(dimension(&child, text, out)),
-            SyntaxKind::INITIALIZER => result.initializer = Some(Initializer::Tree(child)),
+            SyntaxKind::ARRAY_DIMENSION => result.dimensions.push(dimension(child, text, out)),
+            SyntaxKind::INITIALIZER => result.initializer = Some(child),
             _ => {}
         }
     }

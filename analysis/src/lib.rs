@@ -3,6 +3,7 @@
 //! Protocol-neutral: offsets in, plain data out. Inside an item all ranges are relative to the item; only
 //! [`ide`] speaks in file offsets.
 
+mod callees;
 pub mod check;
 pub mod compile;
 pub mod constant;
@@ -11,17 +12,22 @@ mod debug_data;
 pub mod declaration;
 pub mod diagnostic;
 pub mod dump;
-mod elements;
+mod externals;
+mod findings;
 pub mod flow;
+mod heading;
 pub mod ide;
 pub mod initializer;
 pub mod items;
 mod lines;
+mod locate;
 pub mod lower;
 pub mod module;
 pub mod reach;
 pub mod scope;
 pub mod signature;
+pub mod source_map;
+mod syntax_errors;
 mod text;
 
 pub use check::lints::INVALID_UTF8;

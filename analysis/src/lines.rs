@@ -10,10 +10,10 @@ use ptx_backend::input::SrcId;
 use ptx_syntax::{SyntaxKind, lex};
 use rustc_hash::FxHashMap;
 
-use crate::compile::{body_of, inlined};
+use crate::callees::{body_of, inlined};
 use crate::db::{Database, SourceFile};
-use crate::ide;
 use crate::items::Item;
+use crate::items::line_index;
 use crate::lower::lower;
 use crate::module::module;
 
@@ -113,7 +113,7 @@ impl Positions {
         let own = self.starts.get(first).is_some_and(|&start| start < end).then_some(first as u32);
         // What precedes the first statement's code stands for the opening of the body.
         let body = item.text(db).find('{').map_or(offset, |brace| offset + brace as u32);
-        let line = ide::line_index(db, item.file(db)).line_col(body.into()).line + 1;
+        let line = line_index(db, item.file(db)).line_col(body.into()).line + 1;
         let mut last = (own, line);
         rows.push(Row { at: start, place: last.0, ptx_line: last.1 });
         let inlined = code.inlined.as_ref().and_then(|lines| Some((lines, inlined(db, item).as_ref()?)));
@@ -148,7 +148,7 @@ impl Positions {
         let offset = u32::from(item.offset(db));
         let at = offset + u32::from(lower(db, item).map.statement(src)?.start());
         let place = self.given(at).checked_sub(1).filter(|&place| place >= self.given(offset));
-        let line = ide::line_index(db, item.file(db)).line_col(at.into()).line + 1;
+        let line = line_index(db, item.file(db)).line_col(at.into()).line + 1;
         Some((place.map(|place| place as u32), line))
     }
 

@@ -328,7 +328,7 @@ impl Owner {
 
     fn close(&mut self, uri: &Url) {
         let Some(open) = self.documents.remove(uri) else { return };
-        self.db.clear_file(open.file);
+        ide::clear_file(&mut self.db, open.file);
         self.spare.push(open.file);
         if self.spare.len() > SPARE + 2 * self.documents.len() {
             self.renew_database();
@@ -350,11 +350,14 @@ impl Owner {
     /// Applies changes to the rope. False for an unknown document or an old version.
     fn edit(&mut self, uri: &Url, version: i32, changes: Vec<TextDocumentContentChangeEvent>) -> bool {
         let Some(open) = self.documents.get_mut(uri) else {
-            tracing::warn!("change of {uri}, which is not open");
+            tracing::warn!("change for {uri} ignored: the document is not open");
             return false;
         };
         if version <= open.document.version() {
-            tracing::warn!("change of {uri} from version {} to {version}", open.document.version());
+            tracing::warn!(
+                "change for {uri} ignored: version {} is followed by {version}",
+                open.document.version()
+            );
         }
         open.document.apply(version, changes);
         true

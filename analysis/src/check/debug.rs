@@ -4,8 +4,9 @@
 //! and not through the tree.
 
 use ptx_isa::Gate;
+use ptx_syntax::SyntaxKind;
 use ptx_syntax::ast::literal;
-use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use ptx_syntax::flat::Node;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use text_size::{TextRange, TextSize};
@@ -20,32 +21,30 @@ use crate::items::parts;
 use crate::module::REDEFINITION;
 
 declare_lint! {
-    /// A source position or a piece of debug data makes no sense.
+    /// A source location or other debug data is invalid.
     pub(crate) BAD_DEBUG_DATA = "E0114" "bad-debug-data", Error, since "0.1.0"
 }
 
 /// Labels in sections came with this version.
-pub(crate) const LABELS: Gate = Gate::since(7, 0, 10);
+const LABELS: Gate = Gate::since(7, 0, 10);
 /// Differences of labels came with this one.
-pub(crate) const DIFFERENCES: Gate = Gate::since(7, 5, 10);
+const DIFFERENCES: Gate = Gate::since(7, 5, 10);
 
 /// Labels with an offset came with this version.
-pub(crate) const OFFSETS: Gate = Gate::since(3, 2, 10);
+const OFFSETS: Gate = Gate::since(3, 2, 10);
 /// Times and sizes of files came with this version.
 const FILE_TIMES: Gate = Gate::since(3, 2, 10);
 
 /// Checks a `FILE_DIRECTIVE`.
-pub(crate) fn file(node: &SyntaxNode, gates: &Gates, text: &str, out: &mut Findings) {
-    let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
-    let numbers = tokens.filter(|token| token.kind() == SyntaxKind::INT).map(|token| token.text_range());
-    for (index, range) in numbers.enumerate() {
+pub(crate) fn file(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
+    for (index, range) in node.tokens(SyntaxKind::INT).enumerate() {
         match index {
             0 if literal::integer(&text[range]).is_ok_and(|i| constant::narrow(i.value as i64).is_none()) => {
-                out.push(Diagnostic::new(&BAD_SIZE, range, "a file has a number of 32 bits"));
+                out.push(Diagnostic::new(&BAD_SIZE, range, "file index does not fit in 32 bits"));
             }
-            1 => out.extend(gates.check(&FILE_TIMES, ".file with a time", range, "")),
+            1 => out.extend(gates.check(&FILE_TIMES, "`.file` with a timestamp", range, "")),
             3 => {
-                let message = "a file has a number, a name, a time and a size";
+                let message = "too many arguments: `.file` takes an index, a name, a timestamp and a size";
                 out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
             }
             _ => {}
@@ -53,62 +52,49 @@ pub(crate) fn file(node: &SyntaxNode, gates: &Gates, text: &str, out: &mut Findi
     }
 }
 
-/// The number of the file that a `.file` item names.
-pub(crate) fn file_number(text: &str) -> Option<u64> {
-    let rest = text[text.find(".file")?..].strip_prefix(".file")?.trim_start();
-    let digits = rest.bytes().take_while(|&byte| is_word(byte)).count();
-    Some(literal::integer(&rest[..digits]).ok()?.value)
-}
-
 /// The positions that the `.loc` directives of a body have named so far.
 #[derive(Default)]
 pub(crate) struct Positions(FxHashSet<[u64; 3]>);
 
 impl Positions {
-    /// Remembers the position of a `.loc`.
-    pub(crate) fn pass(&mut self, position: [u64; 3]) {
-        self.0.insert(position);
-    }
-
-    pub(crate) fn contains(&self, position: [u64; 3]) -> bool {
-        self.0.contains(&position)
-    }
-
     /// Checks a `LOC_DIRECTIVE`. Gives the label of its `function_name`, which may be in any section, if that is not the
     /// name of a section itself. `is_known` tells
     /// whether something before the body names a position.
     pub(crate) fn check(
         &mut self,
-        node: &SyntaxNode,
+        node: Node<'_>,
         text: &str,
         is_known: impl Fn([u64; 3]) -> bool,
         out: &mut Findings,
     ) -> Option<TextRange> {
         let own = position(node, text, out)?;
         let is_new = self.0.insert(own);
-        let clauses: Vec<SyntaxNode> = node.children().collect();
+        let count = node.children().count();
         let mut label = None;
-        for (index, clause) in clauses.iter().enumerate() {
+        for (index, clause) in node.children().enumerate() {
             let is_function = clause.kind() == SyntaxKind::LOC_FUNCTION;
-            if is_function == (index == 1) || clauses.len() == 1 {
-                let message = "an inlined position has `function_name` and then `inlined_at`";
+            if is_function == (index == 1) || count == 1 {
+                let message = "an inlined location needs `function_name` followed by `inlined_at`";
                 let range = clause.text_range();
                 let diagnostic = Diagnostic::new(&BAD_DECLARATION, range, message);
                 // Only what follows tells that the second clause is missing.
-                let is_all = is_function && clauses.len() == 1;
+                let is_all = is_function && count == 1;
                 out.push(if is_all { diagnostic.reported_at(range.end()) } else { diagnostic });
                 return None;
             }
             if is_function {
-                let name = clause.descendants().find(|node| node.kind() == SyntaxKind::NAME_REF);
-                let name = name.map(|name| name.text_range());
+                // Alone, or with bytes after it.
+                let sum = clause.child(SyntaxKind::BINARY_EXPR).unwrap_or(clause);
+                let name = sum.child(SyntaxKind::NAME_REF).map(Node::text_range);
                 label = name.filter(|&name| !text[name].starts_with('.'));
             } else if let Some(caller) = position(clause, text, out)
                 && (!self.0.contains(&caller) || is_new && caller == own)
                 && !is_known(caller)
             {
                 let [file, line, column] = caller;
-                let message = format!("no `.loc` before this one names the position {file} {line} {column}");
+                let message = format!(
+                    "`inlined_at` refers to location {file} {line} {column}, which no earlier `.loc` defines"
+                );
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, clause.text_range(), message));
             }
         }
@@ -117,14 +103,12 @@ impl Positions {
 }
 
 /// The three numbers directly in a node.
-fn position(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<[u64; 3]> {
+fn position(node: Node<'_>, text: &str, out: &mut Findings) -> Option<[u64; 3]> {
     let mut numbers = [0; 3];
-    let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
-    for (i, token) in tokens.filter(|token| token.kind() == SyntaxKind::INT).take(3).enumerate() {
-        let range = token.text_range();
+    for (i, range) in node.tokens(SyntaxKind::INT).take(3).enumerate() {
         numbers[i] = literal::integer(&text[range]).ok()?.value;
         if constant::narrow(numbers[i] as i64).is_none() {
-            out.push(Diagnostic::new(&BAD_SIZE, range, "a position has 32-bit numbers"));
+            out.push(Diagnostic::new(&BAD_SIZE, range, "source location number does not fit in 32 bits"));
         }
     }
     Some(numbers)
@@ -177,22 +161,17 @@ const fn is_word(byte: u8) -> bool {
 }
 
 /// Checks the contents of a `SECTION` without syntax errors.
-pub(crate) fn section(node: &SyntaxNode, gates: &Gates, text: &str, out: &mut Findings) {
+pub(crate) fn section(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
     let mut labels: FxHashMap<&str, TextRange> = FxHashMap::default();
-    let mut at = node.text_range().start();
-    // Green nodes have no places of their own, and walking them costs nothing.
-    for child in node.green().children() {
-        let range = TextRange::at(at, child.text_len());
-        at += child.text_len();
-        let NodeOrToken::Node(child) = child else { continue };
-        if child.kind().0 == SyntaxKind::SECTION_DATA as u16 {
-            data(range, gates, text, out);
-        } else if child.kind().0 == SyntaxKind::LABEL as u16 {
-            let length = child.children().next().map_or(TextSize::new(0), |name| name.text_len());
-            let name = TextRange::at(range.start(), length);
+    for child in node.children() {
+        if child.kind() == SyntaxKind::SECTION_DATA {
+            data(child.text_range(), gates, text, out);
+        } else if child.kind() == SyntaxKind::LABEL
+            && let Some(name) = child.first_child().map(Node::text_range)
+        {
             out.extend(gates.check(&LABELS, &text[name], name, ""));
             if let Some(first) = labels.insert(&text[name], name) {
-                let message = format!("the label `{}` is defined twice", &text[name]);
+                let message = format!("label `{}` is defined more than once", &text[name]);
                 out.push(Diagnostic::new(&REDEFINITION, name, message).related(first, "first defined here"));
             }
         }
@@ -214,7 +193,7 @@ fn data(range: TextRange, gates: &Gates, text: &str, out: &mut Findings) {
     };
     let Some((least, most)) = limits else {
         let range = TextRange::at(range.start(), TextSize::of(word));
-        let message = format!("section data is `.b8`, `.b16`, `.b32` or `.b64`, not `{word}`");
+        let message = format!("expected `.b8`, `.b16`, `.b32` or `.b64` in section data, found `{word}`");
         out.push(Diagnostic::new(&BAD_DEBUG_DATA, range, message));
         return;
     };
@@ -226,16 +205,16 @@ fn data(range: TextRange, gates: &Gates, text: &str, out: &mut Findings) {
         let place = || TextRange::at(range.start() + TextSize::new(offset as u32), TextSize::of(value));
         match Value::read(value) {
             Some(Value::Number(number)) if number < least || number > most => {
-                let message = format!("{number} does not fit into `{word}`");
+                let message = format!("{number} does not fit in `{word}`");
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), message));
             }
             // Alone in its line, a zero has no sign.
             Some(Value::Number(0)) if value.starts_with('-') && values.trim() == value && word != ".b64" => {
-                out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), format!("-0 does not fit into `{word}`")));
+                out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), format!("-0 does not fit in `{word}`")));
             }
             Some(Value::Number(_)) => {}
             Some(_) if matches!(word, ".b8" | ".b16") => {
-                let message = format!("an address does not fit into `{word}`");
+                let message = format!("an address does not fit in `{word}`");
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), message));
             }
             Some(Value::Label) => {}
@@ -244,8 +223,7 @@ fn data(range: TextRange, gates: &Gates, text: &str, out: &mut Findings) {
             // Comments stand between values in hand-written text only; the tree has accepted them.
             None if value.contains("/*") || value.contains("//") => {}
             None => {
-                let message =
-                    "section data is a number, a label, a section, one plus a number, or a difference";
+                let message = "expected a number, a label, a section name, a label plus a number, or a difference of labels";
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), message));
             }
         }

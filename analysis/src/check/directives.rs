@@ -1,21 +1,21 @@
 //! Directives between the header of a function and its body.
 
 use ptx_isa::{Directive, Gate, PtxVersion};
-use ptx_syntax::{SyntaxKind, SyntaxNode};
-use smallvec::SmallVec;
-use text_size::{TextRange, TextSize};
+use ptx_syntax::SyntaxKind;
+use ptx_syntax::flat::Node;
+use text_size::TextSize;
 
 use super::Gates;
 use super::declarations::REMOVED_FORM;
-use crate::constant::{self, Value};
-use crate::declaration::{BAD_CONSTANT, BAD_DECLARATION, BAD_SIZE, CONFLICTING_DIRECTIVES};
+use crate::constant;
+use crate::declaration::{BAD_DECLARATION, BAD_SIZE, CONFLICTING_DIRECTIVES};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
-use crate::lower::heading::Heading;
+use crate::heading::{FunctionDirective, Heading};
 use crate::occupancy;
 
 declare_lint! {
-    /// A directive of a kernel or of a function has no effect without another one, or beside it.
+    /// A directive has no effect without another one, or because of another one.
     pub(crate) IGNORED_DIRECTIVE = "W0503" "ignored-directive", Warning, since "0.1.0"
 }
 
@@ -23,34 +23,6 @@ declare_lint! {
 const MAX_PRESERVED: u32 = 239;
 /// Predicates and barrier registers that a callee can promise to keep.
 const MAX_PRESERVED_CONTROL: u32 = 11;
-
-/// A directive with its arguments.
-#[derive(PartialEq, Debug)]
-pub(crate) struct Found<'t> {
-    pub(crate) word: &'t str,
-    range: TextRange,
-    /// `None` where an argument is no integer, which is reported.
-    arguments: Arguments,
-}
-
-type Arguments = SmallVec<[(TextRange, Option<i64>); 3]>;
-
-impl<'t> Found<'t> {
-    pub(crate) fn new(word: &'t str, range: TextRange, arguments: Arguments, out: &mut Findings) -> Self {
-        if let Some((most, _)) = shape(word)
-            && let Some(&(range, _)) = arguments.get(most)
-        {
-            let message = format!("`{word}` has at most {most} arguments");
-            out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
-        }
-        Self { word, range, arguments }
-    }
-
-    /// An argument that is an integer of 32 bits.
-    pub(crate) fn value(&self, argument: usize) -> Option<u32> {
-        self.arguments.get(argument)?.1.and_then(constant::narrow)
-    }
-}
 
 /// The most arguments of a directive and whether it belongs to kernels, by name.
 fn shape(word: &str) -> Option<(usize, bool)> {
@@ -67,21 +39,25 @@ fn shape(word: &str) -> Option<(usize, bool)> {
 /// Checks the directives of a function or a prototype. Most of what is wrong with them together is found out at `end`.
 pub(crate) fn check(heading: &Heading<'_>, gates: &Gates, text: &str, end: TextSize, out: &mut Findings) {
     let (is_entry, has_body) = (heading.is_entry(text), heading.body.is_some());
-    for list in &heading.attributes {
+    for &list in &heading.attributes {
         attributes(list, gates, text, out);
     }
     for pragma in heading.pragmas.iter().filter(|_| !is_entry && has_body) {
-        let message = "only kernels have pragmas here, a function has them in its body";
+        let message = "`.pragma` is not allowed before the body of a function; put it inside the body";
         out.push(Diagnostic::new(&BAD_DECLARATION, pragma.text_range(), message));
     }
     declaration_gates(heading, is_entry, gates, text, out);
     let all = &heading.directives;
-    let mut preserved: Vec<&Found<'_>> = Vec::new();
+    let mut preserved: Vec<&FunctionDirective<'_>> = Vec::new();
     for (index, found) in all.iter().enumerate() {
-        let Some((_, of_kernels)) = shape(found.word) else { continue };
+        let Some((most, of_kernels)) = shape(found.word) else { continue };
+        if let Some(&(range, _)) = found.arguments.get(most) {
+            let message = format!("`{}` takes at most {most} arguments", found.word);
+            out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+        }
         if of_kernels != is_entry {
             let owner = if of_kernels { "kernels" } else { "device functions" };
-            let message = format!("`{}` is a directive of {owner}", found.word);
+            let message = format!("`{}` applies only to {owner}", found.word);
             out.push(Diagnostic::new(&BAD_DECLARATION, found.range, message).fix(
                 "remove it",
                 found.range,
@@ -94,18 +70,18 @@ pub(crate) fn check(heading: &Heading<'_>, gates: &Gates, text: &str, end: TextS
         }
         values(found, gates, out);
         if found.word == ".noreturn" && heading.has_results() {
-            let message = "a function with results returns";
+            let message = "a function that returns a value cannot be `.noreturn`";
             out.push(Diagnostic::new(&CONFLICTING_DIRECTIVES, found.range, message));
         }
         if found.word == ".noreturn" && index > 0 {
-            let message = "`.noreturn` stands once, before the other directives";
+            let message = "`.noreturn` must appear once, before the other directives";
             out.push(Diagnostic::new(&BAD_DECLARATION, found.range, message));
         }
         if found.word.starts_with(".abi") {
             if let Some(first) = preserved.iter().find(|first| first.word == found.word) {
-                let message = format!("`{}` stands twice", found.word);
+                let message = format!("duplicate `{}`", found.word);
                 let diagnostic = Diagnostic::new(&CONFLICTING_DIRECTIVES, found.range, message);
-                out.push(diagnostic.related(first.range, "first here"));
+                out.push(diagnostic.related(first.range, "first used here"));
             }
             preserved.push(found);
         }
@@ -114,7 +90,7 @@ pub(crate) fn check(heading: &Heading<'_>, gates: &Gates, text: &str, end: TextS
         together(all, end, out);
         crowded(all, gates, out);
         if !has_body && let Some(first) = all.first() {
-            let message = "a kernel that is declared and not defined has no directives";
+            let message = "directives are not allowed on a kernel declaration without a body";
             out.push(Diagnostic::new(&BAD_DECLARATION, first.range, message));
         }
     }
@@ -126,7 +102,7 @@ fn declaration_gates(heading: &Heading<'_>, is_entry: bool, gates: &Gates, text:
         match &text[range] {
             ".weak" => out.extend(gates.check(&Gate::since(3, 1, 20), ".weak", range, "")),
             ".entry" if is_entry && heading.body.is_none() => {
-                let what = "a kernel without a body".to_owned();
+                let what = "a kernel declaration without a body".to_owned();
                 out.extend(gates.check_phrase(&Gate::since(3, 0, 10), what, range));
             }
             _ => {}
@@ -135,45 +111,20 @@ fn declaration_gates(heading: &Heading<'_>, is_entry: bool, gates: &Gates, text:
 }
 
 /// `.attribute(.unified(1, 2))` of a device function.
-fn attributes(list: &SyntaxNode, gates: &Gates, text: &str, out: &mut Findings) {
+fn attributes(list: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
     for attribute in list.children().filter(|child| child.kind() == SyntaxKind::ATTRIBUTE) {
         let range = attribute.text_range();
         if text[range].starts_with(".unified") {
             out.extend(gates.check(&Gate::since(9, 0, 90), ".attribute(.unified)", range, ""));
         } else {
-            let message = "the attribute of a function is `.unified`";
+            let message = "`.unified` is the only attribute of a function";
             out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
         }
     }
 }
 
-/// Reads a `FUNCTION_DIRECTIVE`.
-pub(crate) fn read<'t>(node: &SyntaxNode, text: &'t str, out: &mut Findings) -> Found<'t> {
-    let all = &text[node.text_range()];
-    let word = &all
-        [..all[1..].find(|c: char| !(c == '_' || c.is_ascii_alphanumeric())).map_or(all.len(), |at| at + 1)];
-    let range = TextRange::at(node.text_range().start(), TextSize::of(word));
-    let mut arguments = Arguments::new();
-    for child in node.children() {
-        let range = child.text_range();
-        let value = match constant::evaluate(&child, text) {
-            Ok(Value::Int { value, .. }) if child.kind() == SyntaxKind::LITERAL => Some(value),
-            Ok(_) => {
-                out.push(Diagnostic::new(&BAD_CONSTANT, range, "expected an integer, written as a number"));
-                None
-            }
-            Err(error) => {
-                out.push(Diagnostic::new(&BAD_CONSTANT, error.range, error.message));
-                None
-            }
-        };
-        arguments.push((range, value));
-    }
-    Found::new(word, range, arguments, out)
-}
-
 /// The values of a directive's arguments.
-fn values(found: &Found<'_>, gates: &Gates, out: &mut Findings) {
+fn values(found: &FunctionDirective<'_>, gates: &Gates, out: &mut Findings) {
     let word = found.word;
     let positive = matches!(word, ".maxntid" | ".reqntid" | ".minnctapersm" | ".maxnctapersm" | ".maxnreg");
     let most = match word {
@@ -185,20 +136,24 @@ fn values(found: &Found<'_>, gates: &Gates, out: &mut Findings) {
         let Some(value) = value else { continue };
         let bits = constant::narrow(value);
         if bits == Some(0) && positive {
-            out.push(Diagnostic::new(&BAD_SIZE, range, format!("`{word}` is at least 1")));
+            out.push(Diagnostic::new(&BAD_SIZE, range, format!("`{word}` must be at least 1")));
         } else if bits.is_none_or(|bits| bits > most) {
-            out.push(Diagnostic::new(&BAD_SIZE, range, format!("`{word}` is at most {most}, not {value}")));
+            out.push(Diagnostic::new(
+                &BAD_SIZE,
+                range,
+                format!("`{word}` must be at most {most}, found {value}"),
+            ));
         }
     }
     if word == ".maxnctapersm" && gates.version >= PtxVersion::new(2, 1) {
-        let message = "PTX ISA 2.1 removed `.maxnctapersm`";
+        let message = "`.maxnctapersm` was removed in PTX ISA 2.1";
         let diagnostic = Diagnostic::new(&REMOVED_FORM, found.range, message);
         out.push(diagnostic.fix("change to `.minnctapersm`", found.range, ".minnctapersm"));
     }
 }
 
 /// More blocks than a multiprocessor holds at once.
-fn crowded(all: &[Found<'_>], gates: &Gates, out: &mut Findings) {
+fn crowded(all: &[FunctionDirective<'_>], gates: &Gates, out: &mut Findings) {
     let find = |word: &str| all.iter().find(|found| found.word == word);
     let (Some(wanted), Some(block)) = (find(".minnctapersm"), find(".maxntid").or(find(".reqntid"))) else {
         return;
@@ -210,11 +165,11 @@ fn crowded(all: &[Found<'_>], gates: &Gates, out: &mut Findings) {
     let most = limits.blocks.min(limits.warps / warps.max(1));
     if gates.is_compiled() && blocks > most {
         let message = format!(
-            "`.minnctapersm {blocks}` is ignored: at most {most} such blocks fit on {}",
+            "`.minnctapersm {blocks}` is ignored: at most {most} CTAs of this size fit on a multiprocessor of {}",
             gates.target
         );
         let note = format!(
-            "a multiprocessor holds {} blocks and {} warps, a block has {warps}",
+            "a multiprocessor holds {} CTAs and {} warps; a CTA of this kernel has {warps} warps",
             limits.blocks, limits.warps
         );
         out.push(Diagnostic::new(&IGNORED_DIRECTIVE, wanted.range, message).note(note));
@@ -222,15 +177,15 @@ fn crowded(all: &[Found<'_>], gates: &Gates, out: &mut Findings) {
 }
 
 /// Directives that exclude or need each other.
-fn together(all: &[Found<'_>], end: TextSize, out: &mut Findings) {
+fn together(all: &[FunctionDirective<'_>], end: TextSize, out: &mut Findings) {
     let find = |word: &str| all.iter().find(|found| found.word == word);
     for (one, other) in [(".maxntid", ".reqntid"), (".maxclusterrank", ".reqnctapercluster")] {
         if let (Some(one), Some(other)) = (find(one), find(other)) {
             let (first, second) =
                 if one.range.start() < other.range.start() { (one, other) } else { (other, one) };
-            let message = format!("a kernel has `{}` or `{}`, not both", first.word, second.word);
+            let message = format!("`{}` and `{}` cannot be combined", first.word, second.word);
             let diagnostic = Diagnostic::new(&CONFLICTING_DIRECTIVES, second.range, message)
-                .related(first.range, "because of this");
+                .related(first.range, "conflicts with this");
             let is_late = first.word.ends_with("ntid");
             out.push(if is_late { diagnostic.reported_at(end) } else { diagnostic });
         }
@@ -241,7 +196,7 @@ fn together(all: &[Found<'_>], end: TextSize, out: &mut Findings) {
         let missing: Vec<&str> =
             [".reqntid", ".reqnctapercluster"].into_iter().filter(|word| !has(word)).collect();
         if !missing.is_empty() {
-            let message = format!("`.blocksareclusters` needs `{}`", missing.join("` and `"));
+            let message = format!("`.blocksareclusters` requires `{}`", missing.join("` and `"));
             out.push(Diagnostic::new(&CONFLICTING_DIRECTIVES, found.range, message).reported_at(end));
         }
     }
@@ -252,6 +207,8 @@ fn together(all: &[Found<'_>], end: TextSize, out: &mut Findings) {
     {
         let message = format!("`{}` is ignored without `.maxntid` or `.reqntid`", found.word);
         let diagnostic = Diagnostic::new(&IGNORED_DIRECTIVE, found.range, message).reported_at(end);
-        out.push(diagnostic.note("how many blocks fit depends on how many threads a block has"));
+        out.push(
+            diagnostic.note("the number of CTAs per multiprocessor depends on the number of threads per CTA"),
+        );
     }
 }

@@ -8,24 +8,24 @@ use ptx_isa::{FormId, Mod, Space};
 use rustc_hash::{FxHashMap, FxHashSet};
 use text_size::TextRange;
 
-use super::{Body, Place};
+use super::{Body, VariableFacts};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 use crate::flow::{Flow, Instr};
 use crate::scope::Entity;
 
 declare_lint! {
-    /// An access is at an address that is no multiple of its size.
+    /// An access is misaligned.
     pub(super) MISALIGNED = "W0510" "misaligned-access", Warning, since "0.1.0"
 }
 
 declare_lint! {
-    /// An access reaches beyond the variable that it names.
+    /// An access is out of bounds of the variable.
     pub(super) OUT_OF_BOUNDS = "W0518" "out-of-bounds", Warning, since "0.1.0"
 }
 
 declare_lint! {
-    /// A variable in local memory is indexed by a register, so that it cannot be kept in registers.
+    /// A `.local` variable is indexed by a register, so it cannot be kept in registers.
     pub(super) INDEXED_LOCAL = "W0511" "indexed-local", Allow, since "0.1.0"
 }
 
@@ -48,7 +48,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
             match flow.address(address) {
                 Some((symbol, Some(offset))) => {
                     let Some(place) = body.variables.get(&symbol) else { continue };
-                    let access = Access { place, offset, bytes };
+                    let access = MemoryAccess { place, offset, bytes };
                     if access.is_misaligned() || access.is_outside() {
                         let range = base(body, flow, instr, address);
                         access.report(names.of(symbol), range, out);
@@ -61,7 +61,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
                         let range = base(body, flow, instr, address);
                         let name = names.of(symbol);
                         let message =
-                            format!("this register is an index into `{name}`, which stays in local memory");
+                            format!("`{name}` is indexed by this register, so it stays in local memory");
                         out.push(Diagnostic::new(&INDEXED_LOCAL, range, message));
                     }
                 }
@@ -104,13 +104,13 @@ fn accesses(instr: Instr<'_>) -> Option<[u32; 4]> {
 }
 
 /// An access to so many bytes at an offset in a variable.
-struct Access<'a> {
-    place: &'a Place,
+struct MemoryAccess<'a> {
+    place: &'a VariableFacts,
     offset: i64,
     bytes: u32,
 }
 
-impl Access<'_> {
+impl MemoryAccess<'_> {
     fn is_misaligned(&self) -> bool {
         // The start of the variable is a multiple of its alignment, and of nothing more as far as anyone knows.
         let known = self.bytes.min(self.place.align);
@@ -126,18 +126,16 @@ impl Access<'_> {
     fn report(&self, name: &str, range: TextRange, out: &mut Findings) {
         let Self { place, offset, bytes } = *self;
         if self.is_misaligned() {
-            let message = format!(
-                "an access of {bytes} bytes is aligned to {bytes}, which byte {offset} of `{name}` is not"
-            );
-            let note = format!("`{name}` itself is aligned to {}", place.align);
+            let message = format!("{bytes}-byte access at offset {offset} of `{name}` is misaligned");
+            let note = format!("`{name}` is aligned to {} bytes", place.align);
             out.push(Diagnostic::new(&MISALIGNED, range, message).note(note));
         }
         if self.is_outside() {
             let size = place.size;
             let message = match offset {
-                0 => format!("an access of {bytes} bytes reaches beyond `{name}`, which has {size}"),
+                0 => format!("{bytes}-byte access is out of bounds: the size of `{name}` is {size} bytes"),
                 _ => format!(
-                    "an access of {bytes} bytes at byte {offset} is not inside `{name}`, which has {size}"
+                    "{bytes}-byte access at offset {offset} is out of bounds: the size of `{name}` is {size} bytes"
                 ),
             };
             out.push(Diagnostic::new(&OUT_OF_BOUNDS, range, message));
@@ -192,7 +190,7 @@ mod tests {
     #[test]
     fn offsets_are_followed_through_registers() {
         let body = "add.u32 %r3, %r1, 4; ld.shared.u32 %r4, [%r3]; ld.shared.v2.u32 {%r4, %r5}, [%r3+8];";
-        assert_eq!(found(body), ["%r3: an access of 8 bytes is aligned to 8, which byte 12 of `s` is not"]);
+        assert_eq!(found(body), ["%r3: 8-byte access at offset 12 of `s` is misaligned"]);
         assert_eq!(found("add.u32 %r3, %r1, %r2; ld.shared.u32 %r4, [%r3+2];"), Vec::<String>::new());
     }
 

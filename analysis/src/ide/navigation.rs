@@ -5,9 +5,9 @@ use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, Db, SourceFile};
 use crate::diagnostic::TextEdit;
-use crate::ide::locate::{Found, module_target, name_at};
-use crate::ide::{Access, Reference, Target};
+use crate::ide::{Reference, Target, Usage};
 use crate::items::{Item, items};
+use crate::locate::{Found, module_target, name_at};
 use crate::lower::lower;
 use crate::scope::{DeclId, DeclKind, Entity};
 
@@ -94,8 +94,8 @@ fn uses(db: &dyn Db, file: SourceFile, subject: Subject<'_>) -> Vec<Reference> {
 
 fn add_declaration(db: &dyn Db, item: Item<'_>, id: DeclId, all: &mut Vec<Reference>) {
     let range = lower(db, item).map.declarations[id.0 as usize].range;
-    if !range.is_empty() && !all.iter().any(|reference| reference.access == Access::Declaration) {
-        let reference = Reference { range: range + item.offset(db), access: Access::Declaration };
+    if !range.is_empty() && !all.iter().any(|reference| reference.access == Usage::Declaration) {
+        let reference = Reference { range: range + item.offset(db), access: Usage::Declaration };
         let at = all.partition_point(|other| other.range.start() < reference.range.start());
         all.insert(at, reference);
     }
@@ -125,12 +125,12 @@ pub fn rename(
     offset: TextSize,
     new_name: &str,
 ) -> Result<Vec<TextEdit>, String> {
-    let (subject, range) = subject(db, file, offset).ok_or("there is no name here")?;
+    let (subject, range) = subject(db, file, offset).ok_or("no name at this position")?;
     if one_of_range(db, subject).is_some() {
-        return Err("this register is one of a range; rename the declaration of the range".to_owned());
+        return Err("this register belongs to a range; rename the declaration of the range".to_owned());
     }
     if !is_identifier(new_name) {
-        return Err(format!("`{new_name}` is not a name in PTX"));
+        return Err(format!("`{new_name}` is not a valid PTX name"));
     }
     let text = file.text(db);
     let old_name = &text[range];
@@ -142,7 +142,7 @@ pub fn rename(
         Subject::Module(_) => crate::module::module(db, file).names.contains_key(new_name),
     };
     if taken {
-        return Err(format!("`{new_name}` is declared already"));
+        return Err(format!("`{new_name}` is already declared"));
     }
     let edits = uses(db, file, subject).into_iter().map(|reference| {
         // A member of a range keeps its number.

@@ -2,25 +2,21 @@
 
 use ptx_backend::input::Symbol;
 use ptx_isa::{ScalarType, Space, TypeKind};
-use ptx_syntax::{SyntaxKind, SyntaxNode};
+use ptx_syntax::SyntaxKind;
+use ptx_syntax::flat::Node;
 use std::sync::Arc;
 use text_size::TextRange;
 
 use super::walker::Walker;
 use crate::check::immediates::CONSTANT_TYPE;
+use crate::check::lints::CALL_TARGET;
 use crate::check::operands::{OPERAND_CLASS, OPERAND_COUNT};
 use crate::check::types::OPERAND_TYPE;
 use crate::declaration::Shape;
-use crate::declare_lint;
 use crate::diagnostic::Diagnostic;
 use crate::module::Global;
 use crate::scope::{DeclKind, Entity};
 use crate::signature::Shapes;
-
-declare_lint! {
-    /// A call does not say what is called, or something that cannot be called.
-    pub CALL_TARGET = "E0208" "call-target", Error, since "0.1.0"
-}
 
 /// An argument or a result of a call.
 enum Passed {
@@ -34,27 +30,27 @@ enum Passed {
 
 /// The parts of a call: results, target, arguments, prototype.
 struct Parts<'n> {
-    returns: Option<&'n SyntaxNode>,
-    target: &'n SyntaxNode,
-    arguments: Option<&'n SyntaxNode>,
-    prototype: Option<&'n SyntaxNode>,
+    returns: Option<Node<'n>>,
+    target: Node<'n>,
+    arguments: Option<Node<'n>>,
+    prototype: Option<Node<'n>>,
 }
 
 impl<'n> Parts<'n> {
-    fn of(operands: &'n [SyntaxNode]) -> Option<Self> {
-        let is_list = |node: &&SyntaxNode| node.kind() == SyntaxKind::ARGUMENT_LIST;
+    fn of(operands: &[Node<'n>]) -> Option<Self> {
+        let is_list = |node: &Node<'_>| node.kind() == SyntaxKind::ARGUMENT_LIST;
         let (returns, rest) = match operands.split_first() {
-            Some((first, rest)) if is_list(&first) => (Some(first), rest),
+            Some((first, rest)) if is_list(first) => (Some(*first), rest),
             _ => (None, operands),
         };
-        let (target, rest) = rest.split_first()?;
+        let (&target, rest) = rest.split_first()?;
         let (arguments, rest) = match rest.split_first() {
-            Some((first, rest)) if is_list(&first) => (Some(first), rest),
+            Some((first, rest)) if is_list(first) => (Some(*first), rest),
             _ => (None, rest),
         };
         match (target.kind(), rest) {
             (SyntaxKind::NAME_REF, []) => Some(Self { returns, target, arguments, prototype: None }),
-            (SyntaxKind::NAME_REF, [last]) => {
+            (SyntaxKind::NAME_REF, &[last]) => {
                 Some(Self { returns, target, arguments, prototype: Some(last) })
             }
             _ => None,
@@ -64,10 +60,10 @@ impl<'n> Parts<'n> {
 
 impl Walker<'_> {
     /// Checks a call whose operands are read.
-    pub(super) fn call(&mut self, range: TextRange, operands: &[SyntaxNode]) {
+    pub(super) fn call(&mut self, range: TextRange, operands: &[Node<'_>]) {
         let Some(parts) = Parts::of(operands) else {
             let message =
-                "a call is `call (results), target, (arguments), prototype`, with a name for the target";
+                "expected `call (results), target, (arguments), prototype` with a name as the target";
             self.report(Diagnostic::new(&CALL_TARGET, range, message));
             return;
         };
@@ -79,13 +75,18 @@ impl Walker<'_> {
                 let is_address = matches!(ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed)
                     && matches!(ty.bits(), 32 | 64);
                 if !is_address {
-                    let message = format!("`{}` is `.{}`, no address", self.slice(target), ty.text());
+                    let message = format!(
+                        "`{}` is `.{}` and cannot hold the address of a function",
+                        self.slice(target),
+                        ty.text()
+                    );
                     self.report(Diagnostic::new(&OPERAND_TYPE, target, message));
                 }
                 self.indirect(target, parts.prototype)
             }
             Some(_) => {
-                let message = format!("`{}` is neither a function nor a register", self.slice(target));
+                let message =
+                    format!("cannot call `{}`: it is not a function or register", self.slice(target));
                 self.report(Diagnostic::new(&CALL_TARGET, target, message));
                 None
             }
@@ -104,17 +105,19 @@ impl Walker<'_> {
         self.agree(range, parts.arguments, arguments, &shapes.params, false);
     }
 
-    fn direct(&mut self, target: TextRange, prototype: Option<&SyntaxNode>) -> Option<Arc<Shapes>> {
+    fn direct(&mut self, target: TextRange, prototype: Option<Node<'_>>) -> Option<Arc<Shapes>> {
         let name = self.slice(target);
         let Some(Global::Function { signature, shapes, .. }) = self.global(name) else { return None };
         if signature.entry {
-            let message = format!("`{name}` is a kernel, only device functions are called");
+            let message = format!("cannot call kernel `{name}`; only device functions can be called");
             self.report(Diagnostic::new(&CALL_TARGET, target, message));
             return None;
         }
         let shapes = Arc::clone(shapes);
         if let Some(prototype) = prototype {
-            let message = format!("`{name}` is a function, a prototype describes calls through a register");
+            let message = format!(
+                "a call of function `{name}` takes no prototype; prototypes are for calls through a register"
+            );
             let range = prototype.text_range();
             self.report(Diagnostic::new(&CALL_TARGET, range, message));
         }
@@ -122,9 +125,9 @@ impl Walker<'_> {
     }
 
     /// The parameters that the prototype of an indirect call names.
-    fn indirect(&mut self, target: TextRange, prototype: Option<&SyntaxNode>) -> Option<Arc<Shapes>> {
+    fn indirect(&mut self, target: TextRange, prototype: Option<Node<'_>>) -> Option<Arc<Shapes>> {
         let Some(prototype) = prototype else {
-            let message = "a call through a register needs a prototype behind the arguments";
+            let message = "an indirect call requires a prototype after the arguments";
             let note = "declare one: `name: .callprototype (result) _ (parameters);`";
             self.report(Diagnostic::new(&CALL_TARGET, target, message).note(note));
             return None;
@@ -139,9 +142,8 @@ impl Walker<'_> {
             Some(_) => None,
         };
         if shapes.is_none() {
-            let message = format!(
-                "`{name}` is no prototype: expected a `.callprototype`, a `.calltargets` or an array of functions"
-            );
+            let message =
+                format!("`{name}` is not a `.callprototype`, a `.calltargets` list or an array of functions");
             self.report(Diagnostic::new(&CALL_TARGET, range, message));
         }
         shapes
@@ -163,12 +165,12 @@ impl Walker<'_> {
     }
 
     /// What is passed; `None` for what cannot be, which is reported.
-    fn passed(&mut self, list: Option<&SyntaxNode>) -> Vec<Option<Passed>> {
-        let nodes = list.into_iter().flat_map(SyntaxNode::children);
-        nodes.map(|node| self.passed_one(&node)).collect()
+    fn passed(&mut self, list: Option<Node<'_>>) -> Vec<Option<Passed>> {
+        let nodes = list.into_iter().flat_map(Node::children);
+        nodes.map(|node| self.passed_one(node)).collect()
     }
 
-    fn passed_one(&mut self, node: &SyntaxNode) -> Option<Passed> {
+    fn passed_one(&mut self, node: Node<'_>) -> Option<Passed> {
         let range = node.text_range();
         match node.kind() {
             SyntaxKind::SINK => return Some(Passed::Nothing),
@@ -178,13 +180,13 @@ impl Walker<'_> {
                     Ok(crate::constant::Value::Int { .. }) => Some(Passed::Integer),
                     Ok(_) => Some(Passed::Float),
                     Err(_) => {
-                        self.cannot_pass(range, "no name and no constant");
+                        self.cannot_pass(range, "not a name or constant");
                         None
                     }
                 };
             }
             _ => {
-                self.cannot_pass(range, "no name and no constant");
+                self.cannot_pass(range, "not a name or constant");
                 return None;
             }
         }
@@ -205,11 +207,11 @@ impl Walker<'_> {
                 self.cannot_pass(range, &format!("in `.{}`", shape.space.text()));
             }
             Some(Entity::Symbol(Symbol::Param(_) | Symbol::Return(_))) => {
-                self.cannot_pass(range, "a parameter of this function, and must be copied first");
+                self.cannot_pass(range, "a parameter of this function; copy it first");
             }
-            Some(_) => self.cannot_pass(range, "neither a register nor a `.param` variable of this body"),
+            Some(_) => self.cannot_pass(range, "not a register or a `.param` variable of this function"),
             None if ptx_isa::SpecialReg::parse(name).is_some() => {
-                self.cannot_pass(range, "a special register, and must be moved first");
+                self.cannot_pass(range, "a special register; move it to a register first");
             }
             None => {}
         }
@@ -217,8 +219,8 @@ impl Walker<'_> {
     }
 
     fn cannot_pass(&mut self, range: TextRange, what: &str) {
-        let message = format!("`{}` cannot be passed, it is {what}", self.slice(range));
-        let note = "arguments are registers, `.param` variables of the body, and constants";
+        let message = format!("cannot pass `{}`: it is {what}", self.slice(range));
+        let note = "an argument must be a register, a `.param` variable of this function or a constant";
         self.report(Diagnostic::new(&OPERAND_CLASS, range, message).note(note));
     }
 
@@ -226,7 +228,7 @@ impl Walker<'_> {
     fn agree(
         &mut self,
         call: TextRange,
-        list: Option<&SyntaxNode>,
+        list: Option<Node<'_>>,
         passed: Vec<Option<Passed>>,
         formals: &[Shape],
         is_result: bool,
@@ -234,14 +236,14 @@ impl Walker<'_> {
         let what = if is_result { "result" } else { "argument" };
         let optional = usize::from(!is_result && formals.last().is_some_and(Shape::is_open));
         if passed.len() > formals.len() || passed.len() + optional < formals.len() {
-            let range = list.map_or(call, SyntaxNode::text_range);
+            let range = list.map_or(call, Node::text_range);
             let plural = if formals.len() == 1 { "" } else { "s" };
-            let message = format!("{} {what}{plural} expected, found {}", formals.len(), passed.len());
+            let message = format!("expected {} {what}{plural}, found {}", formals.len(), passed.len());
             self.report(Diagnostic::new(&OPERAND_COUNT, range, message));
             return;
         }
         let nodes: Vec<TextRange> =
-            list.into_iter().flat_map(SyntaxNode::children).map(|node| node.text_range()).collect();
+            list.into_iter().flat_map(Node::children).map(|node| node.text_range()).collect();
         for ((passed, formal), range) in passed.into_iter().zip(formals).zip(nodes) {
             match passed {
                 Some(passed) => self.agree_one(&passed, formal, range, is_result),
@@ -251,15 +253,15 @@ impl Walker<'_> {
     }
 
     /// Refuses register parameters that the calling convention has no place for.
-    fn refuse_short(&mut self, list: Option<&SyntaxNode>, formals: &[Shape]) {
-        let nodes = list.into_iter().flat_map(SyntaxNode::children).map(|node| node.text_range());
+    fn refuse_short(&mut self, list: Option<Node<'_>>, formals: &[Shape]) {
+        let nodes = list.into_iter().flat_map(Node::children).map(|node| node.text_range());
         for (range, formal) in nodes.collect::<Vec<_>>().into_iter().zip(formals) {
             if formal.space == Space::Reg && is_unpassable(formal.ty) {
                 let ty = formal.ty.text();
-                let message =
-                    format!("a `.reg .{ty}` parameter cannot be passed, it is shorter than a register");
+                let message = format!("cannot pass a `.reg .{ty}` parameter: it is smaller than a register");
                 self.report(
-                    Diagnostic::new(&OPERAND_TYPE, range, message).note("pass 32 bits, or a `.param`"),
+                    Diagnostic::new(&OPERAND_TYPE, range, message)
+                        .note("pass 32 bits in a register, or use `.param`"),
                 );
             }
         }
@@ -283,7 +285,7 @@ impl Walker<'_> {
                         _ => !is_float,
                     };
                 if !fits {
-                    let message = format!("this constant does not fit a parameter `{formal}`");
+                    let message = format!("this constant does not match parameter type `{formal}`");
                     self.report(Diagnostic::new(&CONSTANT_TYPE, range, message));
                 }
                 return;
@@ -292,11 +294,11 @@ impl Walker<'_> {
         };
         let name = self.slice(range);
         if !is_passable(actual, formal) {
-            let message = format!("`{name}` is `{actual}`, the parameter is `{formal}`");
+            let message = format!("`{name}` is `{actual}`, but the parameter is `{formal}`");
             self.report(Diagnostic::new(&OPERAND_TYPE, range, message));
         } else if actual.align != formal.align {
             let message = format!(
-                "`{name}` is aligned to {} bytes, the parameter `{formal}` to {}",
+                "`{name}` has an alignment of {} bytes, but parameter `{formal}` has {}",
                 actual.align, formal.align
             );
             self.report(Diagnostic::new(&OPERAND_TYPE, range, message));

@@ -1,0 +1,51 @@
+//! What a module leaves to other modules, which only separate compilation joins to it.
+
+use text_size::TextRange;
+
+use crate::declare_lint;
+use crate::diagnostic::Diagnostic;
+
+declare_lint! {
+    /// The module uses a symbol of another module but is compiled as a whole program.
+    pub SEPARATE_COMPILATION = "E0115" "separate-compilation", Error, since "0.1.0"
+}
+
+/// Functions that the vendor's runtime defines for every program.
+fn is_provided(name: &str) -> bool {
+    matches!(name, "vprintf" | "vfprintf" | "malloc" | "free" | "__assertfail")
+        || name.starts_with("__cuda_syscall")
+}
+
+/// An `.extern` function is called or its address taken.
+pub(crate) fn function(name: &str, range: TextRange) -> Option<Diagnostic> {
+    (!is_provided(name))
+        .then(|| report(range, format!("`.extern` function `{name}` is not defined in this module")))
+}
+
+pub(crate) const WAY_OUT: &str = "if the module is linked with others, compile it with `--compile-only`";
+
+/// A finding with the way out of it.
+pub(crate) fn report(range: TextRange, message: String) -> Diagnostic {
+    Diagnostic::new(&SEPARATE_COMPILATION, range, message).note(WAY_OUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Database;
+    use crate::ide::diagnostics;
+
+    #[test]
+    fn arrays_that_the_module_defines_have_a_size() {
+        let found = |text: &str| {
+            let db = Database::default();
+            let file = db.add_file(format!(".version 9.0\n.target sm_90\n{text}"));
+            diagnostics(&db, file).into_iter().filter(|d| d.lint == &SEPARATE_COMPILATION).count()
+        };
+        assert_eq!(found(".extern .global .b8 t[];"), 1);
+        assert_eq!(found(".extern .const .b8 t[]; .extern .const .b8 t[];"), 1);
+        assert_eq!(found(".extern .global .b8 t[]; .visible .global .b8 t[4];"), 0);
+        assert_eq!(found(".visible .global .b8 t[4]; .extern .global .b8 t[];"), 0);
+        assert_eq!(found(".extern .shared .b8 t[]; .extern .global .b8 u[4];"), 0);
+    }
+}

@@ -1,0 +1,162 @@
+//! Findings that only repeat another one of their statement in other words.
+//!
+//! Checks do not know of each other, so that each stands alone and a statement may be judged by any of them. Where one
+//! mistake makes several of them speak, the one that comes nearest to it stays.
+
+use std::collections::hash_map::Entry;
+
+use ptx_isa::{PtxVersion, TargetSet};
+use rustc_hash::FxHashMap;
+use text_size::{TextRange, TextSize};
+
+use crate::check::gates::TARGET_GATE;
+use crate::check::unassigned::{MAYBE_UNASSIGNED, UNASSIGNED_READ};
+use crate::db::{Db, SourceFile};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::items::item_around;
+use crate::lower::source_map;
+use crate::module::{UNKNOWN_TARGET, VERSION_GATE, header};
+
+/// Findings of a statement that are compared with each other.
+const COMPARED: usize = 16;
+
+/// Leaves out what follows from other findings, which are in text order.
+pub(super) fn prune(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
+    if findings.len() < 2 {
+        return;
+    }
+    let mut kept: Vec<bool> = vec![true; findings.len()];
+    let mut first = 0;
+    while first < findings.len() {
+        let statement = statement(db, file, findings[first].range);
+        let is_inside = |d: &Diagnostic| statement.contains_range(d.range);
+        let count = findings[first..].iter().take(COMPARED).take_while(|d| is_inside(d)).count().max(1);
+        let group = &findings[first..first + count];
+        for (index, one) in group.iter().enumerate() {
+            let follows = |other: &Diagnostic| other.severity == Severity::Error && follows(one, other);
+            kept[first + index] = !group.iter().enumerate().any(|(at, other)| {
+                // Of two equals the first stays.
+                at != index && follows(other) && (at < index || !self::follows(other, one))
+            });
+        }
+        first += count;
+    }
+    let mut kept = kept.into_iter();
+    findings.retain(|_| kept.next().unwrap_or(true));
+    header_first(db, file, findings);
+    merge(db, file, findings);
+}
+
+/// A target that needs a newer version says so itself: what that version brings is not reported again.
+fn header_first(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
+    let header = header(db, file);
+    let (Some(version), Some(sm)) = (header.version, header.target.sm) else { return };
+    let is_too_old = version < sm.since() && findings.iter().any(|d| d.lint == &UNKNOWN_TARGET);
+    if is_too_old {
+        let is_brought =
+            |d: &Diagnostic| d.gate.is_some_and(|gate| gate.late.is_none() && gate.ptx <= sm.since());
+        findings.retain(|d| d.lint != &VERSION_GATE || !is_brought(d));
+    }
+}
+
+/// What one change resolves wherever it is reported.
+#[derive(PartialEq, Eq, Hash)]
+enum Cause {
+    /// The version that the function needs.
+    Version(TextSize, PtxVersion),
+    /// The targets that the function needs.
+    Target(TextSize, TargetSet),
+    /// The statement that reads registers without a value.
+    Unwritten(TextSize, &'static str),
+}
+
+fn cause(db: &dyn Db, file: SourceFile, finding: &Diagnostic) -> Option<Cause> {
+    let function = || item_around(db, file, finding.range).map(|item| item.offset(db));
+    match finding.lint {
+        lint if lint == &VERSION_GATE => {
+            let gate = finding.gate.filter(|gate| gate.late.is_none())?;
+            Some(Cause::Version(function()?, gate.ptx))
+        }
+        lint if lint == &TARGET_GATE => {
+            let gate = finding.gate.filter(|gate| gate.removed.is_none())?;
+            Some(Cause::Target(function()?, gate.targets))
+        }
+        lint if lint == &UNASSIGNED_READ || lint == &MAYBE_UNASSIGNED => {
+            Some(Cause::Unwritten(statement(db, file, finding.range).start(), lint.code))
+        }
+        _ => None,
+    }
+}
+
+/// Places that a finding marks for others that it speaks for.
+const MARKED: usize = 8;
+
+/// Lets the first finding of a cause speak for the others.
+fn merge(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
+    let mut first: FxHashMap<Cause, usize> = FxHashMap::default();
+    let mut counts: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut merged: Vec<Diagnostic> = Vec::with_capacity(findings.len());
+    for finding in findings.drain(..) {
+        let Some(cause) = cause(db, file, &finding) else {
+            merged.push(finding);
+            continue;
+        };
+        match first.entry(cause) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(merged.len());
+                merged.push(finding);
+            }
+            Entry::Occupied(known) => {
+                let count = counts.entry(*known.get()).or_default();
+                *count += 1;
+                if *count <= MARKED {
+                    merged[*known.get()].relate(finding.range, finding.message);
+                }
+            }
+        }
+    }
+    for (index, count) in counts {
+        if count > MARKED {
+            merged[index].notes.push(format!("{} more like this are not shown", count - MARKED));
+        }
+    }
+    *findings = merged;
+}
+
+/// The statement around a finding; the finding itself where there is none.
+fn statement(db: &dyn Db, file: SourceFile, range: TextRange) -> TextRange {
+    let around = || {
+        let item = item_around(db, file, range)?;
+        let offset = item.offset(db);
+        let map = source_map(db, item);
+        let statement = map.statement_at((range - offset).start()).and_then(|src| map.statement(src))?;
+        Some(statement + offset)
+    };
+    around().filter(|statement| statement.contains_range(range)).unwrap_or(range)
+}
+
+/// Names that nothing declares.
+const NAMES: &[&str] = &["E0202", "E0203", "E0204"];
+/// What an operand is, and what it is in another respect.
+const SHAPE: &[&str] = &["E0302", "E0307"];
+const NATURE: &[&str] = &["E0303", "E0304", "E0305", "E0306", "E0308"];
+
+/// Whether a finding says nothing that another one of its statement does not say.
+fn follows(one: &Diagnostic, other: &Diagnostic) -> bool {
+    let (code, cause) = (one.lint.code, other.lint.code);
+    let touches = one.range.intersect(other.range).is_some_and(|both| !both.is_empty());
+    match cause {
+        // What is no text cannot be understood either.
+        "E0001" | "E0003" | "E0004" | "E0006" => {
+            one.range == other.range && code != cause || NAMES.contains(&code) && code != "E0202"
+        }
+        // What is written behind a word of another language is of that language too.
+        "E0210" => code == "E0004" || NAMES.contains(&code),
+        // A call of something unknown has operands of any kind.
+        "E0204" => code == "E0302" && !touches,
+        "E0302" | "E0307" => other.range.contains_range(one.range) && NATURE.contains(&code),
+        "E0308" => code == "E0308" && one.range == other.range,
+        "E0301" => SHAPE.contains(&code) || NATURE.contains(&code),
+        _ => false,
+    }
+}
