@@ -34,6 +34,24 @@ const HOMES: &[(&str, &str)] = &[
     ("tempfile", "ptx-analyzer"),
 ];
 
+/// The modules of the analysis from the lowest floor up. Each uses those before it and its own parts, and no other.
+const FLOORS: &[&[&str]] = &[
+    // The text and its items.
+    &["text", "diagnostic", "syntax_errors", "db", "items"],
+    // What items declare, and the module that they make.
+    &["externals", "constant", "declaration", "initializer", "heading", "signature", "module"],
+    // Names of a function, and where they stand.
+    &["scope", "source_map"],
+    // What can be said of a function: control flow and values, then the checks.
+    &["flow", "check"],
+    // The walk over an item, which hands each instruction and each body to the checks.
+    &["lower"],
+    // The file as a whole.
+    &["reach", "locate", "findings"],
+    &["debug_data", "lines", "compile"],
+    &["ide", "dump"],
+];
+
 /// The tests may use everything.
 const TESTS: &str = "conformance";
 
@@ -98,6 +116,31 @@ fn given_packages_have_one_home() {
     }
 }
 
+/// The modules of this package that a line of code names by their full paths.
+fn named_modules(line: &str) -> impl Iterator<Item = &str> {
+    let names = line.split("crate::").skip(1);
+    names.filter_map(|rest| rest.split(|c: char| !(c == '_' || c.is_ascii_alphanumeric())).next())
+}
+
+#[test]
+fn the_analysis_is_built_in_floors() {
+    let order: Vec<&str> = FLOORS.concat();
+    let floor = |module: &str| order.iter().position(|&name| name == module);
+    let source = root().join("analysis/src");
+    for path in sources("rs").iter().filter(|path| path.starts_with(&source)) {
+        let inside = path.strip_prefix(&source).expect("it starts so").with_extension("");
+        let module = inside.iter().next().and_then(|name| name.to_str()).unwrap_or_default();
+        if matches!(module, "lib" | "tests") {
+            continue;
+        }
+        let own = floor(module).unwrap_or_else(|| panic!("{module} has no floor"));
+        let text = std::fs::read_to_string(path).expect("a text file");
+        for used in code(&text).flat_map(named_modules).filter_map(floor) {
+            assert!(used <= own, "{}: {module} may not know {}", path.display(), order[used]);
+        }
+    }
+}
+
 /// The source files that git would track, relative to the root.
 fn sources(extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -157,7 +200,9 @@ fn compares_sm(line: &str) -> bool {
         let name = left.trim_end().rsplit(|c: char| !(c.is_alphanumeric() || "._".contains(c))).next();
         name.is_some_and(|n| n.split('.').any(|part| part == "sm") || n.ends_with("target.number"))
     };
-    let is_number = |right: &str| right.trim_start().starts_with(|c: char| c.is_ascii_digit());
+    // A constant is a number by another name.
+    let is_number =
+        |right: &str| right.trim_start().starts_with(|c: char| c.is_ascii_digit() || c.is_ascii_uppercase());
     let compared = ["<=", ">=", "==", "!=", " < ", " > "].iter().any(|operator| {
         line.match_indices(operator)
             .any(|(at, _)| is_sm(&line[..at]) && is_number(&line[at + operator.len()..]))
@@ -173,12 +218,19 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn targets_are_data() {
     assert!(
-        compares_sm("if self.sm >= 90 {") && compares_sm("sm.0 < 80 => 5,") && !compares_sm("a.sm == b.sm")
+        compares_sm("if self.sm >= 90 {")
+            && compares_sm("sm.0 < 80 => 5,")
+            && compares_sm("sm.0 >= FIRST")
+            && !compares_sm("a.sm == b.sm")
     );
     let root = root();
     for path in sources("rs") {
-        let inside = ["backend/src", "lsp/src"].iter().any(|folder| path.starts_with(root.join(folder)));
-        let is_test = path.file_stem().is_some_and(|name| name == "semantics" || name == "tests");
+        let inside = ["backend/src", "backend/emu/src", "lsp/src"]
+            .iter()
+            .any(|folder| path.starts_with(root.join(folder)));
+        let is_test = path
+            .file_stem()
+            .is_some_and(|name| ["semantics", "tests", "carries"].iter().any(|test| name == *test));
         if !inside || is_test || path.ends_with("backend/src/target.rs") {
             continue;
         }

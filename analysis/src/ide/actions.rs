@@ -3,8 +3,8 @@
 use text_size::TextRange;
 
 use crate::db::{Database, SourceFile};
-use crate::ide::locate::items_in;
 use crate::ide::{ActionKind, Applicability, CodeAction, Command, diagnostics};
+use crate::locate::items_in;
 use crate::lower::lower;
 
 /// What can be done about a range.
