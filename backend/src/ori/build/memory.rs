@@ -199,7 +199,12 @@ impl<'a> Lowering<'a> {
     pub(super) fn target(&mut self, instr: &Statement<'a>, i: usize) -> Result<Target> {
         let address = self.address(instr, i)?;
         match space(instr) {
-            None => self.wide_target(address, !multimem::is_of_devices(instr.form())),
+            None => {
+                // These are for global memory whatever they say.
+                let global = multimem::is_of_devices(instr.form())
+                    || matches!(instr.form(), FormId::StAsyncRelease | FormId::RedAsyncRelease);
+                self.wide_target(address, !global)
+            }
             Some(Mod::Global) => self.wide_target(address, false),
             Some(Mod::Shared | Mod::SharedCta) => self.shared_target(instr, address),
             Some(Mod::SharedCluster) => self.cluster_target(instr, address),
