@@ -205,14 +205,14 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
         return Some(Arc::new(Err(error)));
     }
     if uses_module_registers(db, item) && *functions_use_module_registers(db, item.file(db)) {
-        let what = "registers of module scope where functions use them".into();
+        let what = "module-scope registers that carry values between functions".into();
         return Some(Arc::new(Err(CodegenError::Unsupported { at: SrcId(u32::MAX), what })));
     }
     let env = function_env(db, item.file(db), input);
     Some(Arc::new(compile(db, env, input, &options)))
 }
 
-/// Whether a body names registers of module scope. They are declared outside of it.
+/// Whether a body uses module-scope registers. Their declarations are outside of the item, with an empty range.
 fn uses_module_registers(db: &dyn Db, item: Item<'_>) -> bool {
     if module_registers(db, item.file(db)).is_empty() {
         return false;
@@ -224,7 +224,7 @@ fn uses_module_registers(db: &dyn Db, item: Item<'_>) -> bool {
     map.registers.iter().any(is_outside)
 }
 
-/// Whether registers of module scope carry values between functions. Where kernels alone use them, each has its own.
+/// Whether module-scope registers carry values between functions. If only kernels use them, each kernel has its own.
 #[salsa::tracked]
 fn functions_use_module_registers(db: &dyn Db, file: SourceFile) -> bool {
     functions(db, file).any(|item| item.kind(db) == ItemKind::Func && uses_module_registers(db, item))
