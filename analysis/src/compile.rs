@@ -9,7 +9,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
+use ptx_backend::abi::Known;
+use ptx_backend::calls::{self, leads_back};
 use ptx_backend::cubin::{self, Kernel, LinkFunction, Sizes};
+use ptx_backend::inline::{self, Inlined};
 use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
 };
@@ -23,6 +26,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use text_size::{TextRange, TextSize};
 
+use crate::callees::{body_of, inlined, is_private, serves_known_callers};
 use crate::check::lints;
 use crate::check::suppressions::Suppressions;
 use crate::db::{Cancelled, Database, Db, Options, SourceFile};
@@ -61,6 +65,7 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
         {
             slot.clone_from(signature);
             slot.waits = may_wait(db, file, index);
+            slot.known = known(db, file, index);
         }
     }
     let variables = whole.variables.iter().map(|variable| Variable {
@@ -93,6 +98,7 @@ fn blank() -> Signature {
         external: false,
         noreturn: false,
         waits: true,
+        known: None,
     }
 }
 
@@ -121,6 +127,14 @@ fn may_wait(db: &dyn Db, file: SourceFile, function: u32) -> bool {
         pending.extend(uses(db, item).functions());
     }
     false
+}
+
+/// What a call of a function overwrites, where its callers may rely on that.
+fn known(db: &dyn Db, file: SourceFile, index: u32) -> Option<Known> {
+    if !is_private(db, file, index) {
+        return None;
+    }
+    compile_function(db, body_of(db, file, index)?).as_deref()?.as_ref().ok()?.known
 }
 
 /// Whether a body has a warp-wide operation or a call through an address, whose callee is unknown. True as well for
@@ -204,12 +218,26 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
     if let Some(error) = too_large(db, item.file(db), input) {
         return Some(Arc::new(Err(error)));
     }
-    if uses_module_registers(db, item) && *functions_use_module_registers(db, item.file(db)) {
+    let file = item.file(db);
+    if uses_module_registers(db, item) && *functions_use_module_registers(db, file) {
         let what = "module-scope registers that carry values between functions".into();
         return Some(Arc::new(Err(CodegenError::Unsupported { at: SrcId(u32::MAX), what })));
     }
-    let env = function_env(db, item.file(db), input);
-    Some(Arc::new(compile(db, env, input, &options)))
+    let is_private = !input.entry && *serves_known_callers(db, item);
+    if let Some(inlined) = inlined(db, item) {
+        let env = function_env(db, file, &inlined.function);
+        if let Ok(mut code) = compile(db, env, &inlined.function, &options, is_private) {
+            inlined.restore(&mut code);
+            return Some(Arc::new(Ok(code)));
+        }
+        // It may be that a callee is to blame, or that inlining asks for too much.
+    }
+    let env = function_env(db, file, input);
+    let code = compile(db, env, input, &options, is_private);
+    Some(Arc::new(match code {
+        Err(CodegenError::Limit { .. }) if is_private => compile(db, env, input, &options, false),
+        code => code,
+    }))
 }
 
 /// Whether a body uses module-scope registers. Their declarations are outside of the item, with an empty range.
@@ -258,11 +286,20 @@ pub(crate) fn is_too_large(db: &dyn Db, item: Item<'_>) -> bool {
 }
 
 /// One compilation: cancelled by unwinding, and a panic of the compiler is its own error.
-fn compile(db: &dyn Db, env: &Env, input: &Function, options: &ptx_backend::Options) -> Compiled {
+fn compile(
+    db: &dyn Db,
+    env: &Env,
+    input: &Function,
+    options: &ptx_backend::Options,
+    is_private: bool,
+) -> Compiled {
     let checkpoint = || db.unwind_if_revision_cancelled();
     let result = catch_unwind(AssertUnwindSafe(|| {
         let mut session = Session::new(&checkpoint);
-        ptx_backend::compile(env, input, options, &mut session)
+        match is_private {
+            true => ptx_backend::compile_private(env, input, options, &mut session),
+            false => ptx_backend::compile(env, input, options, &mut session),
+        }
     }));
     result.unwrap_or_else(|payload| {
         if payload.is::<Cancelled>() {
@@ -528,6 +565,10 @@ pub fn link_watched(
     let Some(row) = Target::of(target.sm) else { return Err(errors) };
     let says_debug = || header(db, file).target.options.iter().any(|option| option == "debug");
     let has_debug = options.lines != LineTables::Never && (options.debug || says_debug());
+    let positions = positions.map(|mut positions| {
+        positions.has_debug_data = has_debug;
+        positions
+    });
     // `places`: the section and offset of each function's code.
     let debug = |places: Vec<Option<(usize, u64)>>| {
         let pieces = linked.iter().zip(&compiled_items).zip(places);
@@ -546,7 +587,7 @@ pub fn link_watched(
     if target.relocatable {
         let lines = positions.map(|mut positions| {
             for (function, &item) in linked.iter().zip(&compiled_items) {
-                positions.add_code(db, file, std::iter::once((item, function.code, 0)));
+                positions.add_code(db, std::iter::once((item, function.code, 0)));
             }
             positions.finish()
         });
@@ -588,7 +629,7 @@ pub fn link_watched(
             let parts = joined.parts.iter().filter_map(|part| Some((place(&part.name, false)?, part.start)));
             let pieces = place(&own.input.name, true).map(|at| (at, 0)).into_iter().chain(parts);
             let pieces = pieces.map(|(at, start)| (compiled_items[at], linked[at].code, start));
-            positions.add_code(db, file, pieces);
+            positions.add_code(db, pieces);
         }
         positions.finish()
     });

@@ -1,6 +1,6 @@
 //! A kernel and the functions that it may call as one piece of code, as ptxas has them in a kernel's section.
 //!
-//! Functions are compiled one by one and know of each other the declarations alone. Here each kernel gets its copies of
+//! Functions are compiled one by one and know of each other the declarations, and at most what they overwrite. Here each kernel gets its copies of
 //! those it reaches, one after the other, and what they have of each other is filled in: targets of calls, where to
 //! return to, places of shared variables, and what stands for the address of a function. That is its offset in the
 //! kernel's constant bank 2, where the kernel has the function's start: so the number is the same in all kernels.

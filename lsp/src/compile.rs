@@ -3,6 +3,7 @@
 //! The output is written only if nothing of the input is missing from it.
 
 mod clock;
+mod definition;
 mod log;
 mod options;
 mod resources;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 
 use crate::{output, terminal, threads};
 use clock::{Clock, Stage};
+pub use definition::definition;
 use log::{FAILED, Kind, Log};
 use options::{Options, Source};
 use ptx_analysis::check::SEPARATE_COMPILATION;

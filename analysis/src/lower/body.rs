@@ -482,5 +482,6 @@ fn empty_signature() -> Signature {
         external: true,
         noreturn: false,
         waits: true,
+        known: None,
     }
 }

@@ -15,7 +15,7 @@ use ptx_isa::{Mod, Sm};
 
 use super::log::Kind;
 use crate::input;
-use table::{Effect, OPTIONS, Row, Value};
+pub(super) use table::{Effect, OPTIONS, Row, Value};
 
 /// What is compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -557,7 +557,7 @@ fn find(name: &str, value: &mut Option<OsString>) -> Option<&'static Row> {
 }
 
 /// The values of `-arch`.
-fn targets() -> impl Iterator<Item = Sm> {
+pub(super) fn targets() -> impl Iterator<Item = Sm> {
     Sm::KNOWN.into_iter().filter(|sm| Sm::COMPILED.contains(&sm.number))
 }
 
