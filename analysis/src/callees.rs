@@ -9,6 +9,7 @@ use ptx_backend::input::{Function, Linkage};
 
 use crate::db::{Db, Options, SourceFile};
 use crate::items::{Item, item};
+use crate::lower::statics::whole_env;
 use crate::lower::{function, functions};
 use crate::module::{header, module};
 use crate::reach::aliasee;
@@ -58,7 +59,7 @@ pub(crate) fn is_private(db: &dyn Db, file: SourceFile, index: u32) -> bool {
 #[salsa::tracked]
 fn taken_addresses(db: &dyn Db, file: SourceFile) -> BTreeSet<u32> {
     let mut taken = BTreeSet::new();
-    calls::add_pointed_to(&module(db, file).env, &mut taken);
+    calls::add_pointed_to(whole_env(db, file), &mut taken);
     for input in functions(db, file).filter_map(|item| function(db, item).as_ref()) {
         calls::add_taken(input, &mut taken);
     }

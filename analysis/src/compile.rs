@@ -218,7 +218,7 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
     }
     let file = item.file(db);
     if uses_module_registers(db, item) && *functions_use_module_registers(db, file) {
-        let what = "registers of module scope where functions use them".into();
+        let what = "module-scope registers that carry values between functions".into();
         return Some(Arc::new(Err(CodegenError::Unsupported { at: SrcId(u32::MAX), what })));
     }
     let is_private = !input.entry && *serves_known_callers(db, item);
@@ -238,7 +238,7 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
     }))
 }
 
-/// Whether a body names registers of module scope. They are declared outside of it.
+/// Whether a body uses module-scope registers. Their declarations are outside of the item, with an empty range.
 fn uses_module_registers(db: &dyn Db, item: Item<'_>) -> bool {
     if module_registers(db, item.file(db)).is_empty() {
         return false;
@@ -250,7 +250,7 @@ fn uses_module_registers(db: &dyn Db, item: Item<'_>) -> bool {
     map.registers.iter().any(is_outside)
 }
 
-/// Whether registers of module scope carry values between functions. Where kernels alone use them, each has its own.
+/// Whether module-scope registers carry values between functions. If only kernels use them, each kernel has its own.
 #[salsa::tracked]
 fn functions_use_module_registers(db: &dyn Db, file: SourceFile) -> bool {
     functions(db, file).any(|item| item.kind(db) == ItemKind::Func && uses_module_registers(db, item))

@@ -206,7 +206,7 @@ fn registers_that_functions_share_are_refused() {
         let db = ptx_analysis::Database::default();
         let file = db.add_frozen_file(text);
         let found = ptx_analysis::ide::compile_diagnostics(&db, file);
-        let found = found.iter().filter(|d| d.message.contains("module scope"));
+        let found = found.iter().filter(|d| d.message.contains("module-scope registers"));
         found.map(|d| text[d.range].to_owned()).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(refused(text), "next calls alone");
