@@ -21,7 +21,7 @@ use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
 use ptx_backend::{CodegenError, CompiledFunction, Resources};
 use ptx_isa::{Facts, FormId, ScalarType};
-use ptx_syntax::{SyntaxKind, lex};
+use ptx_syntax::{ItemKind, SyntaxKind, lex};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use text_size::{TextRange, TextSize};
@@ -36,9 +36,11 @@ use crate::findings;
 use crate::items::{Item, item, items};
 use crate::lines::Positions;
 pub use crate::lower::functions;
+pub use crate::lower::statics::whole_env;
 use crate::lower::{function, lower};
-use crate::module::{architecture, header, module};
+use crate::module::{architecture, header, module, module_registers};
 use crate::reach::{aliasee, uses, wanted};
+use crate::scope::RegisterName;
 
 /// A compiled function, or why there is none.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
@@ -55,7 +57,7 @@ pub struct Mentions<'db> {
 /// of a large module mention none or the same few.
 #[salsa::tracked]
 pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'db>) -> Arc<Env> {
-    let whole = &module(db, file).env;
+    let whole = whole_env(db, file);
     let mut functions: Vec<Signature> = whole.functions.iter().map(|_| blank()).collect();
     for &index in mentions.functions(db) {
         if let (Some(slot), Some(signature)) =
@@ -217,6 +219,10 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
         return Some(Arc::new(Err(error)));
     }
     let file = item.file(db);
+    if uses_module_registers(db, item) && *functions_use_module_registers(db, file) {
+        let what = "registers of module scope where functions use them".into();
+        return Some(Arc::new(Err(CodegenError::Unsupported { at: SrcId(u32::MAX), what })));
+    }
     let is_private = !input.entry && *serves_known_callers(db, item);
     if let Some(inlined) = inlined(db, item) {
         let env = function_env(db, file, &inlined.function);
@@ -232,6 +238,24 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
         Err(CodegenError::Limit { .. }) if is_private => compile(db, env, input, &options, false),
         code => code,
     }))
+}
+
+/// Whether a body names registers of module scope. They are declared outside of it.
+fn uses_module_registers(db: &dyn Db, item: Item<'_>) -> bool {
+    if module_registers(db, item.file(db)).is_empty() {
+        return false;
+    }
+    let map = &lower(db, item).map;
+    let is_outside = |register: &RegisterName| {
+        map.declarations.get(register.declaration.0 as usize).is_some_and(|found| found.range.is_empty())
+    };
+    map.registers.iter().any(is_outside)
+}
+
+/// Whether registers of module scope carry values between functions. Where kernels alone use them, each has its own.
+#[salsa::tracked]
+fn functions_use_module_registers(db: &dyn Db, file: SourceFile) -> bool {
+    functions(db, file).any(|item| item.kind(db) == ItemKind::Func && uses_module_registers(db, item))
 }
 
 /// The most registers that functions may use: what the launch bounds of every kernel of the file leave.
@@ -518,7 +542,8 @@ pub fn link_watched(
     let module = module(db, file);
     let aliases: Vec<(String, String)> =
         module.aliases.iter().map(|(name, of)| (name.to_string(), of.to_string())).collect();
-    let program = Program::new(&module.env, &linked, &aliases);
+    let env = whole_env(db, file);
+    let program = Program::new(env, &linked, &aliases);
     let not_linked = |error: CodegenError| {
         let range = text_size::TextRange::empty(0.into());
         vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("cannot link the module: {error}"))]
@@ -555,7 +580,7 @@ pub fn link_watched(
                 place,
             })
             .collect();
-        let read = || debug_data::read(db, file, &module.env, row, target.relocatable, &pieces);
+        let read = || debug_data::read(db, file, env, row, target.relocatable, &pieces);
         has_debug.then(read).flatten()
     };
     let lacks_files = positions.as_ref().is_some_and(Positions::lacks_files);

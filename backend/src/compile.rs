@@ -202,6 +202,7 @@ pub fn generate(
     let registers = registers::assign(ori, target, limit, options, session)?.registers;
     session.over(alloc, || text::print(ori));
     let mut code = emit::emit(ori, sm, target)?;
+    ori.facts.never.clone_from(&code.facts.never);
     session.over(mach, || code.to_string());
     sched::schedule(&mut code, sched::Options { reorder: options.opt_level > 0 }, session.checkpoint);
     session.over(scheduled, || code.to_string());

@@ -133,6 +133,8 @@ pub struct Case {
     pub arguments: Vec<Argument>,
     /// Reading what was never written and races are no faults.
     pub unchecked: bool,
+    /// All blocks run at once.
+    pub together: bool,
     /// Targets that it is not for: ptxas's code is wrong, or what it needs is not executed.
     pub except: Vec<u32>,
     /// The texture, sampler and surface variables of the module: their names and contents.
@@ -151,6 +153,7 @@ impl Case {
             dynamic_shared: 0,
             arguments,
             unchecked: false,
+            together: false,
             except: Vec::new(),
             bound: Vec::new(),
             steps: None,
@@ -243,7 +246,7 @@ pub fn parse(ptx: &str) -> Result<Arc<Module>, String> {
     let module = module(&db, file);
     let aliases = module.aliases.iter().map(|(name, of)| (name.to_string(), of.to_string())).collect();
     Ok(Arc::new(Module {
-        env: module.env.clone(),
+        env: Arc::clone(ptx_analysis::compile::whole_env(&db, file)),
         functions: all.collect(),
         aliases,
         messages: diagnostics.iter().map(|d| d.message.clone()).collect(),
@@ -341,6 +344,7 @@ pub fn prepare(case: &Case, input: &Input) -> Result<Prepared, String> {
     }
     let mut launch = Launch { strict: !case.unchecked, places, ..Launch::new(1, 1, params) };
     (launch.grid, launch.block, launch.dynamic_shared) = (case.grid, case.block, case.dynamic_shared);
+    launch.together = case.together;
     launch.cluster = input.function.launch.reqnctapercluster;
     launch.steps = case.steps.unwrap_or(launch.steps);
     Ok(Prepared { device, launch, buffers, pointers })
