@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ptx_backend::calls::{self, leads_back};
 use ptx_backend::inline::{self, Inlined};
-use ptx_backend::input::{Function, Linkage};
+use ptx_backend::input::Function;
 
 use crate::db::{Db, Options, SourceFile};
 use crate::items::{Item, item};
@@ -29,9 +29,7 @@ pub(crate) fn inlined<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Inlin
 fn inlinable<'db>(db: &'db dyn Db, file: SourceFile, index: u32) -> Option<&'db Function> {
     let module = module(db, file);
     let signature = module.env.functions.get(index as usize)?;
-    // Another module may define a strong function of the same name.
-    let is_replaced = Options::get(db).relocatable(db) && signature.linkage == Linkage::Weak;
-    if is_replaced || aliasee(module, index).is_some() {
+    if signature.entry || aliasee(module, index).is_some() {
         return None;
     }
     function(db, body_of(db, file, index)?).as_deref()
@@ -48,7 +46,6 @@ pub(crate) fn is_private(db: &dyn Db, file: SourceFile, index: u32) -> bool {
     let Some(signature) = module.env.functions.get(index as usize) else { return false };
     let is_alias = module.aliases.iter().any(|(alias, of)| [alias, of].iter().any(|&n| *n == signature.name));
     inlines(db, file)
-        && !Options::get(db).relocatable(db)
         && !signature.entry
         && !is_alias
         && !taken_addresses(db, file).contains(&index)
@@ -66,9 +63,13 @@ fn taken_addresses(db: &dyn Db, file: SourceFile) -> BTreeSet<u32> {
     taken
 }
 
-/// Whether functions are compiled for their callers. Debuggers know them as they were written.
+/// Whether functions are compiled for their callers. Debuggers know them as they were written, and so do linkers: in
+/// objects all calls keep the calling convention.
 fn inlines(db: &dyn Db, file: SourceFile) -> bool {
-    Options::get(db).opt_level(db) > 0 && !header(db, file).target.options.iter().any(|o| o == "debug")
+    let options = Options::get(db);
+    options.opt_level(db) > 0
+        && !options.relocatable(db)
+        && !header(db, file).target.options.iter().any(|o| o == "debug")
 }
 
 /// As [`is_private`]. A query of its own, since it asks the module for more than code may depend on.

@@ -1,8 +1,9 @@
 //! The calling convention of device functions: where parameters and results are, and what a call leaves as it was.
 //!
 //! By observation of ptxas 13.0.88, the same on all targets. ptxas uses it wherever caller and callee do not know each
-//! other; calls inside a module may have registers of their own there. Here every call keeps the convention, so that a
-//! function's code depends on nothing but the declarations of what it calls.
+//! other; calls inside a module may have registers of their own there. Here parameters and results are where the
+//! convention has them in every call. What a call leaves as it was depends on the callee: [`Known`] tells it for functions
+//! whose code is made before their callers'.
 
 use crate::input::Param;
 use crate::ori::ir::{File, Reg};

@@ -264,13 +264,18 @@ impl<'a> Inliner<'_, 'a> {
     /// How an operand passes for a parameter, or a result goes to an operand.
     fn passed(&self, caller: &Caller<'_>, operand: &Operand, param: &Param) -> Option<Passed> {
         match *operand {
-            Operand::Symbol(Symbol::Local(i), 0) => {
+            Operand::Symbol(Symbol::Local(i), 0) if param.reg.is_none() => {
                 let local = caller.names.local(i);
                 let variable = self.out.function.locals.get(local as usize)?;
                 let same = variable.space == Space::Param && variable.size == u64::from(param.size);
                 same.then_some(Passed::Local(local))
             }
             Operand::Sink => Some(Passed::Nowhere),
+            Operand::Reg(_) if param.reg.is_some() && move_type(param).is_some() => Some(Passed::Register),
+            Operand::Int(_) if param.reg.is_some() && param.ty != ScalarType::Pred => {
+                move_type(param).map(|_| Passed::Register)
+            }
+            _ if param.reg.is_some() => None,
             Operand::Reg(_) | Operand::Int(_)
                 if matches!(param.size, 4 | 8) && param.ty.bytes() == param.size =>
             {
@@ -299,8 +304,13 @@ impl<'a> Inliner<'_, 'a> {
         };
         for ((passed, param), i) in params.iter().zip(&function.params).zip(0..) {
             let local = self.place(passed, param);
-            if let (Passed::Value, Some(value)) = (passed, arguments.get(i)) {
-                self.access(caller, instr, "st", local, param, value);
+            match (passed, arguments.get(i)) {
+                (Passed::Value, Some(value)) => self.access(caller, instr, "st", local, param, value),
+                (Passed::Register, Some(value)) => {
+                    let value = caller.names.operand(value);
+                    self.mov(caller, instr, param, |reg| [Operand::Reg(names.reg(reg)), value]);
+                }
+                _ => {}
             }
             names.params.push(local);
         }
@@ -319,12 +329,19 @@ impl<'a> Inliner<'_, 'a> {
         let frame = self.out.frames.len() as u32;
         self.out.frames.push(Frame { function: callee, call: instr.src, parent });
         let end = self.new_label();
-        let results = names.returns.clone();
+        let (results, regs) = (names.returns.clone(), names.regs);
         let body = Caller { body: &function.body, parts: &function.parts, names, frame: Some((frame, end)) };
         self.body(&body);
         for (i, (to, param)) in given.iter().zip(&function.returns).enumerate() {
-            if let (Passed::Value, Some(register)) = (to, returns.get(i)) {
-                self.access(caller, instr, "ld", results[i], param, register);
+            match (to, returns.get(i)) {
+                (Passed::Value, Some(register)) => {
+                    self.access(caller, instr, "ld", results[i], param, register);
+                }
+                (Passed::Register, Some(register)) => {
+                    let register = caller.names.operand(register);
+                    self.mov(caller, instr, param, |reg| [register, Operand::Reg(RegId(reg.0 + regs))]);
+                }
+                _ => {}
             }
         }
         if let Some((_, behind)) = around {
@@ -336,7 +353,7 @@ impl<'a> Inliner<'_, 'a> {
     fn place(&mut self, passed: &Passed, param: &Param) -> u32 {
         match *passed {
             Passed::Local(local) => local,
-            Passed::Value | Passed::Nowhere => self.new_local(Variable {
+            Passed::Value | Passed::Register | Passed::Nowhere => self.new_local(Variable {
                 name: param.name.clone(),
                 space: Space::Param,
                 linkage: Default::default(),
@@ -368,6 +385,20 @@ impl<'a> Inliner<'_, 'a> {
         new
     }
 
+    /// Moves a value to or from a parameter that is a register.
+    fn mov(
+        &mut self,
+        caller: &Caller<'_>,
+        instr: &Instr,
+        param: &Param,
+        operands: impl FnOnce(RegId) -> [Operand; 2],
+    ) {
+        let (Some(ty), Some(reg)) = (move_type(param), param.reg) else { return };
+        let Ok(opcode) = ptx_isa::resolve("mov", &[ty]) else { return };
+        let src = self.number(caller, instr.src);
+        self.push(Instr { src, opcode, guard: None, operands: Operands::from_iter(operands(reg)) });
+    }
+
     /// Stores a value to a `.param` variable, or loads it from there.
     fn access(
         &mut self,
@@ -386,6 +417,17 @@ impl<'a> Inliner<'_, 'a> {
         let value = caller.names.operand(value);
         let operands = if mnemonic == "st" { [place, value] } else { [value, place] };
         self.push(Instr { src, opcode, guard: None, operands: Operands::from_iter(operands) });
+    }
+}
+
+/// The type that moves a parameter which is a register.
+fn move_type(param: &Param) -> Option<&'static str> {
+    match (param.ty, param.size) {
+        (ScalarType::Pred, _) => Some("pred"),
+        (_, 2) => Some("b16"),
+        (_, 4) => Some("b32"),
+        (_, 8) => Some("b64"),
+        _ => None,
     }
 }
 
@@ -419,6 +461,8 @@ enum Passed {
     Local(u32),
     /// By a store before the body, or a load behind.
     Value,
+    /// By a move before the body, or one behind: it is a register of the body.
+    Register,
     Nowhere,
 }
 
@@ -480,7 +524,7 @@ fn fits(function: &Function) -> bool {
     // A variable in shared memory is one for all calls.
     let is_own = |variable: &Variable| matches!(variable.space, Space::Local | Space::Param | Space::Reg);
     !function.entry
-        && words.all(|param| param.reg.is_none() && param.ty != ScalarType::Pred && !abi::is_open(param))
+        && words.all(|param| !abi::is_open(param) && (param.reg.is_some() || param.ty != ScalarType::Pred))
         && function.locals.iter().all(|variable| is_own(variable) && variable.init.is_none())
         && function.body.iter().all(|stmt| match stmt {
             Stmt::Label(_) => true,
