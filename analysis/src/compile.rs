@@ -225,9 +225,7 @@ fn too_large(db: &dyn Db, file: SourceFile, input: &Function) -> Option<CodegenE
     }
     // No statement is to blame.
     let at = SrcId(u32::MAX);
-    let what =
-        format!("{statements} statements are too many to compile while typing; save the file to compile");
-    Some(CodegenError::Unsupported { at, what })
+    Some(CodegenError::Unsupported { at, what: format!("{statements} statements") })
 }
 
 /// Whether a function has no code because it is too large to be compiled while its file is edited.
@@ -290,6 +288,25 @@ pub fn check_all(db: &Database, file: SourceFile) {
     });
 }
 
+/// What is said of something that the compiler does not support. `what` is a noun phrase, after the mnemonic where an
+/// instruction is the reason: the whole name of the instruction is shown.
+fn unsupported(db: &dyn Db, item: Item<'_>, at: SrcId, what: &str) -> String {
+    if is_too_large(db, item) {
+        let name = item.name(db);
+        return format!(
+            "`{name}` is too large to compile while typing ({what}); save the file to compile it"
+        );
+    }
+    let name = || {
+        let statement = &item.text(db)[lower(db, item).map.statement(at)?];
+        let (mnemonic, reason) = what.split_once(": ")?;
+        let words = statement.split(|c: char| c.is_ascii_whitespace() || c == ';');
+        let name = words.into_iter().find(|word| word.split('.').next() == Some(mnemonic))?;
+        Some(format!("`{name}` is not supported yet: {reason}"))
+    };
+    name().unwrap_or_else(|| format!("`{}` cannot be compiled yet: {what}", item.name(db)))
+}
+
 /// Why a function has no machine code though nothing in it is wrong and the compiler has not seen it.
 fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     let lowered = lower(db, item);
@@ -299,17 +316,22 @@ fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     }
     let name = lowered.map.name_range().unwrap_or_default();
     let (range, what) = match lowered.not_understood {
-        Some(statement) => (statement, "a statement that is not understood yet"),
-        None if lowered.function.is_some() => (name, "the module has no target"),
-        None => (name, "a declaration that is not understood yet"),
+        Some(statement) => (statement, "unsupported statement"),
+        None if lowered.function.is_some() => (name, "no target in the module"),
+        None => (name, "unsupported declaration"),
     };
-    Some(Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: {what}")))
+    let message = format!("`{}` cannot be compiled yet: {what}", item.name(db));
+    Some(Diagnostic::new(&lints::NOT_COMPILED, range, message))
 }
 
 /// That a function has no machine code, where nothing says why: it must not be missing from a file in silence.
 fn without_code(db: &dyn Db, item: Item<'_>) -> Diagnostic {
     let range = lower(db, item).map.name_range().unwrap_or_default();
-    Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: `{}` has errors", item.name(db)))
+    Diagnostic::new(
+        &lints::NOT_COMPILED,
+        range,
+        format!("`{}` is not compiled: it has errors", item.name(db)),
+    )
 }
 
 /// What the compiler says about an item, relative to it.
@@ -319,14 +341,15 @@ pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     let map = &lower(db, item).map;
     let range = map.statement(error.at()).or_else(|| map.name_range()).unwrap_or_default();
     Some(match error {
-        CodegenError::Unsupported { what, .. } => {
-            Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: {what}"))
+        CodegenError::Unsupported { at, what } => {
+            Diagnostic::new(&lints::NOT_COMPILED, range, unsupported(db, item, *at, what))
         }
         CodegenError::Limit { what, .. } => Diagnostic::new(&lints::HARDWARE_LIMIT, range, what.clone()),
         CodegenError::Internal { phase, what, .. } => {
-            Diagnostic::new(&lints::INTERNAL, range, format!("the compiler failed in {phase}: {what}")).note(
-                "this is a defect of the compiler, not of the program; the function has no machine code",
-            )
+            Diagnostic::new(&lints::INTERNAL, range, format!("internal compiler error in {phase}: {what}"))
+                .note(
+                    "this is a defect of the compiler, not of the program; the function has no machine code",
+                )
         }
     })
 }
@@ -461,13 +484,13 @@ pub fn link_watched(
     let program = Program::new(&module.env, &linked, &aliases);
     let not_linked = |error: CodegenError| {
         let range = text_size::TextRange::empty(0.into());
-        vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("not linked: {error}"))]
+        vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("cannot link the module: {error}"))]
     };
     let text = file.text(db);
     if target.relocatable
         && let Some((range, what)) = not_in_objects(text)
     {
-        let message = format!("not compiled: `{what}` in an object");
+        let message = format!("`{what}` is not supported yet in relocatable output (`-c`)");
         return Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, message)]);
     }
     let may_have = match options.lines {

@@ -20,6 +20,7 @@ mod program;
 use crate::assemble::JumpTable;
 use crate::input::{Function, SrcId};
 use crate::layout::local_layout;
+use crate::target::Target;
 use code::{Code, Event, Part};
 use distance::Addresses;
 use program::{Place, Program, Reach, Statement, What};
@@ -76,6 +77,7 @@ pub fn check(function: &Function, sm: Sm, insts: &[Inst], claims: Claims<'_>) ->
         program: &program,
         code: &code,
         sm,
+        clusters: Target::of_generation(sm).is_none_or(|target| target.clusters),
         insts,
         spills: claims.spills,
         budget: PAIRS * insts.len(),
@@ -84,9 +86,6 @@ pub fn check(function: &Function, sm: Sm, insts: &[Inst], claims: Claims<'_>) ->
     checker.blocks()?;
     checker.fences()
 }
-
-/// From here on blocks of a cluster see each other's shared memory, and report errors to each other.
-const FIRST_SM_WITH_CLUSTERS: u8 = 90;
 
 /// The instructions of one kind.
 fn of(events: &[Event], part: Part) -> impl Iterator<Item = &Event> {
@@ -102,6 +101,8 @@ struct Checker<'a> {
     program: &'a Program,
     code: &'a Code,
     sm: Sm,
+    /// Blocks of a cluster see each other's shared memory, and report errors to each other.
+    clusters: bool,
     insts: &'a [Inst],
     spills: &'a [bool],
     budget: usize,
@@ -227,10 +228,9 @@ impl<'a> Checker<'a> {
                 return Err("no ERRBAR before its access");
             }
         }
-        // Before sm_90 no other block sees shared memory.
-        let invalidates = statement.acquires
-            && beyond_block
-            && (statement.place != Place::Shared || self.sm.0 >= FIRST_SM_WITH_CLUSTERS);
+        // Without clusters no other block sees shared memory.
+        let invalidates =
+            statement.acquires && beyond_block && (statement.place != Place::Shared || self.clusters);
         // A path with an access of its own, such as a loop that one memory needs, comes by the same invalidation as the others.
         let follows = |event: &Event| {
             self.precedes(first, event) && !own_accesses().any(|access| self.precedes(event, access))
@@ -243,7 +243,7 @@ impl<'a> Checker<'a> {
 
     /// There are as many as the target has, all where they should be.
     fn has_error_barriers(&self, events: &[Event], is_in_place: impl Fn(&Event) -> bool) -> bool {
-        let wanted = if self.sm.0 >= FIRST_SM_WITH_CLUSTERS { 2 } else { 1 };
+        let wanted = if self.clusters { 2 } else { 1 };
         of(events, Part::ErrorBarrier).count() >= wanted && of(events, Part::ErrorBarrier).all(is_in_place)
     }
 

@@ -402,6 +402,11 @@ impl Target {
         TARGETS.iter().find(|t| t.sm == sm.number)
     }
 
+    /// The row of the target that runs the machine code of a generation.
+    pub fn of_generation(sm: sass::Sm) -> Option<&'static Target> {
+        Target::of(Sm::new(sm.0.into()))
+    }
+
     /// The row of a target, or of the nearest older one.
     pub fn nearest(sm: Sm) -> Option<&'static Target> {
         TARGETS.iter().rev().find(|t| t.sm <= sm.number)

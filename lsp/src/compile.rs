@@ -3,6 +3,7 @@
 //! The output is written only if nothing of the input is missing from it.
 
 mod clock;
+mod definition;
 mod log;
 mod options;
 mod resources;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 
 use crate::{output, terminal, threads};
 use clock::{Clock, Stage};
+pub use definition::definition;
 use log::{FAILED, Kind, Log};
 use options::{Options, Source};
 use ptx_analysis::check::SEPARATE_COMPILATION;
@@ -85,31 +87,33 @@ const VERSION: &str = concat!(
 const USAGE: &str = "\
 Usage  : ptxc [options] <ptx file>,...
 
-The options are those of ptxas 13.0, in its spellings: long names with two dashes, short names with one, values after
-`=` or as the next argument. What the output would lack is warned of or refused, by name. The most used:
+ptxc takes the options of ptxas 13.0: long names with two dashes, short names with one, values after `=` or as the next
+argument. Options that are not supported yet cause a warning or an error. Common options:
 
-  --gpu-name      -arch sm_NN       target (default sm_75); compute_NN and lto_NN check only
-  --output-file   -o FILE           output (default elf.o)
-  --opt-level     -O N              optimisation level, 0 to 3 (default 3)
-  --maxrregcount  -maxrregcount N   most registers per thread
-  --maxntid, --minnctapersm         launch bounds of kernels without; --override-directive-values: of all
-  --entry         -e NAME,...       only these entries and what they call
-  --input-as-string -ias TEXT       an input that is no file
-  --options-file  -optf FILE        more options
-  --split-compile N                 compile functions with so many threads; 0: one for each core
+  --gpu-name      -arch sm_NN       target (default sm_75); with compute_NN or lto_NN, only check
+  --output-file   -o FILE           output file (default elf.o)
+  --opt-level     -O N              optimization level, 0 to 3 (default 3)
+  --maxrregcount  -maxrregcount N   maximum number of registers per thread
+  --maxntid, --minnctapersm         launch bounds of kernels without them, or of all kernels
+                                    with --override-directive-values
+  --entry         -e NAME,...       compile only these entries and the functions they call
+  --input-as-string -ias TEXT       PTX text instead of an input file
+  --options-file  -optf FILE        file with more options
+  --split-compile N                 compile with N threads; 0: one per core
   --verbose       -v                print the resources of each function
   --disable-warnings -w, --warning-as-error -Werror
   --warn-on-spills, --warn-on-local-memory-usage, --warn-on-double-precision-use
   --compiler-stats time,memory,phase-wise
-                                    print times and the peak of memory
-  --fdevice-time-trace FILE         add times to a file of trace events
-  --list-version                    print the versions of PTX
+                                    print times and peak memory usage
+  --fdevice-time-trace FILE         append times to a trace event file
+  --list-version                    print the supported PTX ISA versions
   --help -h, --version -V
-and of its own:
-  -knob DUMPIR=STAGE                print the code after a stage of the compiler; a wrong name lists them
-  --max-input-size MIB              refuse larger files (default 256, at most 4095)
 
-Exit status: 0, or 255 if anything is wrong. The output is then not written, and an older one stays as it was.
+Options of ptxc only:
+  -knob DUMPIR=STAGE                print the code after a compiler stage; an unknown name lists the stages
+  --max-input-size MIB              reject larger files (default 256, maximum 4095)
+
+Exit status: 0 on success, 255 on errors. On errors, no output is written and an existing output file is unchanged.
 ";
 
 /// Compiles; what is to be printed goes to the log.

@@ -240,6 +240,6 @@ fn function_words(
 
 /// Bytes of shared memory that the target keeps for itself, and sections count.
 fn reserved_shared(sm: Sm) -> u32 {
-    let target = ptx_backend::target::Target::of(ptx_isa::Sm::new(sm.0.into()));
+    let target = ptx_backend::target::Target::of_generation(sm);
     target.map_or(0, |target| target.shared_base)
 }

@@ -147,7 +147,7 @@ impl Kernel {
 
 /// The words that the driver writes for texture, sampler and surface variables.
 fn bound_handles(env: &Env, words: &layout::HandleWords, sm: Sm, device: &Device) -> Vec<(u32, u64)> {
-    let target = Target::of(ptx_isa::Sm::new(sm.0.into()));
+    let target = Target::of_generation(sm);
     let shifts = target.is_some_and(|target| !target.uniform_handles);
     let bits = |(at, symbol)| {
         let Symbol::Global(i) = symbol else { return None };
@@ -197,8 +197,8 @@ fn run_watched(
     covered: &mut Vec<bool>,
     recorder: &mut Option<Box<record::Recorder>>,
 ) -> std::result::Result<Work, Fault> {
-    let sm = ptx_isa::Sm::new(kernel.sm.0.into());
-    let target = Target::of(sm).ok_or_else(|| FaultKind::Unsupported(format!("{sm}")).at(0))?;
+    let target = Target::of_generation(kernel.sm)
+        .ok_or_else(|| FaultKind::Unsupported(format!("sm_{}", kernel.sm.0)).at(0))?;
     let code = decode::decode(kernel)?;
     // Code that has its constants in another order than the device needs a window with them.
     let constants = match kernel.bank3.starts_with(device.constant_bytes()) {

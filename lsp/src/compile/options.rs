@@ -15,7 +15,7 @@ use ptx_isa::{Mod, Sm};
 
 use super::log::Kind;
 use crate::input;
-use table::{Effect, OPTIONS, Row, Value};
+pub(super) use table::{Effect, OPTIONS, Row, Value};
 
 /// What is compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -171,13 +171,13 @@ impl Reader {
     fn take(&mut self, row: &'static Row, value: OsString, depth: usize) -> Result<(), String> {
         match row.long {
             "input-as-string" => {
-                let text = value.into_string().map_err(|_| "the input is no UTF-8 text".to_owned())?;
+                let text = value.into_string().map_err(|_| "the input is not UTF-8 text".to_owned())?;
                 self.files.push(Source::Text(text));
                 return Ok(());
             }
             "options-file" => {
                 if depth == MOST_DEPTH {
-                    return Err("Files of options name each other".to_owned());
+                    return Err("options files include each other".to_owned());
                 }
                 for name in value.to_string_lossy().split(',') {
                     let read = input::read(Path::new(name), 1);
@@ -268,7 +268,7 @@ impl Reader {
             o.lines = LineTables::Never;
         }
         if asked && o.sources.len() > 1 {
-            self.warn("line tables of several inputs are not supported yet: none are written");
+            self.warn("line tables of several inputs are not supported yet; none are written");
         }
         if let Some(path) = self.value("output-file") {
             self.options.output = path.into();
@@ -474,10 +474,10 @@ impl Reader {
             self.warn("Conflicting options --device-debug and --generate-line-info specified, ignoring --generate-line-info option");
         }
         if debug && !has("suppress-debug-info") {
-            self.warn("option 'device-debug': the registers of variables are not described yet");
+            self.warn("option 'device-debug': register variables are not described yet");
         }
         if has("g-tensor-memory-access-check") && !has("gno-tensor-memory-access-check") {
-            self.warn("option 'g-tensor-memory-access-check' is not supported yet: accesses are not checked");
+            self.warn("option 'g-tensor-memory-access-check' is not supported yet; accesses are not checked");
         }
     }
 }
@@ -550,7 +550,7 @@ fn find(name: &str, value: &mut Option<OsString>) -> Option<&'static Row> {
 }
 
 /// The values of `-arch`.
-fn targets() -> impl Iterator<Item = Sm> {
+pub(super) fn targets() -> impl Iterator<Item = Sm> {
     Sm::KNOWN.into_iter().filter(|sm| Sm::COMPILED.contains(&sm.number))
 }
 
@@ -736,7 +736,7 @@ mod tests {
         assert_eq!((o.sm, o.verbose, &*o.entries), (Sm::new(80), true, &["k".to_owned()][..]));
         assert_eq!(o.sources, [Source::File("b.ptx".into()), Source::File("a.ptx".into())]);
         std::fs::write(&path, format!("-optf {}", path.display())).unwrap();
-        assert!(wrong(&format!("-optf {}", path.display())).contains("name each other"));
+        assert!(wrong(&format!("-optf {}", path.display())).contains("include each other"));
     }
 
     #[test]

@@ -12,7 +12,8 @@ use super::{Block, Result, WARP, each};
 use crate::launch::FaultKind;
 use crate::memory::Space;
 use crate::transfers::{Done, Transfer};
-use sass::{Field, Sm};
+use ptx_backend::target::Target;
+use sass::Field;
 
 /// Mnemonics that operate on barrier objects.
 pub(super) const MNEMONICS: &[&str] = &["SYNCS", "ARRIVES"];
@@ -41,8 +42,9 @@ struct Arrival {
 }
 
 impl Layout {
-    fn of(sm: Sm) -> Layout {
-        if sm.0 < 90 { SM80 } else { SM90 }
+    /// Objects that blocks of a cluster share count bytes too.
+    fn of(target: &Target) -> Layout {
+        if target.clusters { SM90 } else { SM80 }
     }
 
     fn get(word: u64, (low, bits): (u32, u32)) -> u64 {
@@ -152,7 +154,7 @@ impl Block<'_> {
 
     /// The word before an arrival.
     fn arrive(&mut self, address: u64, arrival: Arrival) -> Result<u64> {
-        let layout = Layout::of(self.machine.sm);
+        let layout = Layout::of(self.machine.target);
         let mut view = self.view(0, 0);
         let before = view.load(Space::Cluster, address, 8)?;
         let after = layout.arrive(before, arrival)?;

@@ -17,10 +17,6 @@ use sass::{Field, Inst};
 pub(super) const MNEMONICS: &[&str] =
     &["HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "OMMA", "LDSM", "STSM", "MOVM"];
 
-/// The first SM for which ptxas sorts the metadata of sparse integer and 16-bit float products that are not
-/// `.ordered_metadata`.
-const ORDERED_METADATA: u8 = 120;
-
 fn text_of(inst: &Inst, field: Field) -> &'static str {
     inst.text(field).unwrap_or("")
 }
@@ -155,7 +151,7 @@ impl Block<'_> {
                 let held = self.fragment(w, register(Field::Re), 2);
                 let selector = inst.get(Field::Imm2).unwrap_or(0) as usize;
                 let metadata = sparse.then_some(Metadata { register: &held[0], selector });
-                let ordered = machine.sm.0 >= ORDERED_METADATA
+                let ordered = machine.target.ordered_metadata
                     && matches!(product.a, Element::F16 | Element::Integer { .. });
                 if ordered && metadata.is_some_and(|held| !held.is_ordered(&product)) {
                     return Err(FaultKind::Malformed("metadata that are not in order".into()));

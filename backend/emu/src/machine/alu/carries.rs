@@ -30,8 +30,7 @@ fn numbers(count: usize) -> Vec<[u64; 3]> {
 fn results(sm: Sm, lines: &[String], numbers: &[[u64; 3]]) -> Vec<u64> {
     let uniform = lines[0].starts_with('U');
     let memory = |address| if sm.0 < 90 { format!("[{address}]") } else { format!("desc[UR2][{address}]") };
-    let params =
-        ptx_backend::target::Target::of(ptx_isa::Sm::new(sm.0.into())).expect("a target").driver.params;
+    let params = ptx_backend::target::Target::of_generation(sm).expect("a target").driver.params;
     let mut code = vec![
         format!("s15 w0: LDC.64 R0, c[0x0][{params:#x}]"),
         "s15 w1: S2R R2, SR_LANEID".into(),
