@@ -3,7 +3,7 @@
 use ptx_isa::Gate;
 use ptx_syntax::SyntaxKind;
 use ptx_syntax::ast::literal;
-use ptx_syntax::flat::Node;
+use ptx_syntax::flat::{FlatTree, Node};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use text_size::TextRange;
@@ -114,15 +114,12 @@ fn position(node: Node<'_>, text: &str, out: &mut Findings) -> Option<[u64; 3]> 
 /// The labels of all sections of a file.
 #[salsa::tracked]
 pub(crate) fn section_labels(db: &dyn Db, file: SourceFile) -> FxHashSet<SmolStr> {
-    let mut labels = FxHashSet::default();
+    let (mut labels, mut tree) = (FxHashSet::default(), FlatTree::default());
     for part in parts(db, file).filter(|part| part.kind(db) == ptx_syntax::ItemKind::Section) {
         let text = part.text(db);
-        for (end, _) in text.match_indices(':') {
-            let name = word_before(text, end);
-            if !name.is_empty() {
-                labels.insert(SmolStr::new(name));
-            }
-        }
+        tree.parse(text);
+        let nodes = tree.root().children().filter(|child| child.kind() == SyntaxKind::LABEL);
+        labels.extend(nodes.filter_map(Node::first_child).map(|name| SmolStr::new(&text[name.text_range()])));
     }
     labels
 }
@@ -145,16 +142,6 @@ pub(crate) fn first_positions(db: &dyn Db, file: SourceFile) -> FxHashMap<[u64; 
         }
     }
     first
-}
-
-fn word_before(text: &str, end: usize) -> &str {
-    let text = text[..end].trim_end();
-    let start = text.bytes().rev().take_while(|&byte| is_word(byte)).count();
-    &text[text.len() - start..]
-}
-
-const fn is_word(byte: u8) -> bool {
-    ptx_syntax::is_word(byte) || byte == b'%'
 }
 
 /// Checks the contents of a `SECTION` without syntax errors.
