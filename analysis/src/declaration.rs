@@ -437,22 +437,6 @@ pub fn integer_in(node: Node<'_>, text: &str) -> Option<i64> {
     constant::literal_value(&text[number])?.as_int()
 }
 
-/// The value of the expression below `node`.
-pub fn integer_below(node: Node<'_>, text: &str, out: &mut Findings) -> Option<i64> {
-    let expression = node.first_child()?;
-    match constant::evaluate(expression, text) {
-        Ok(Value::Int { value, .. }) => Some(value),
-        Ok(_) => {
-            out.push(Diagnostic::new(&BAD_CONSTANT, expression.text_range(), "expected an integer constant"));
-            None
-        }
-        Err(error) => {
-            out.push(Diagnostic::new(&BAD_CONSTANT, error.range, error.message));
-            None
-        }
-    }
-}
-
 fn alignment(value: i64, range: TextRange, out: &mut Findings) -> Option<u32> {
     match constant::narrow(value) {
         Some(bytes) if bytes.is_power_of_two() => Some(bytes),
@@ -464,9 +448,16 @@ fn alignment(value: i64, range: TextRange, out: &mut Findings) -> Option<u32> {
     }
 }
 
+/// The number of elements. The assembler lets pass what no memory holds.
 fn dimension(node: Node<'_>, text: &str, out: &mut Findings) -> Option<u64> {
-    // The assembler lets pass what no memory holds.
-    Some((integer_below(node, text, out)? as u64).min(MAX_BYTES))
+    let expression = node.first_child()?;
+    let (range, message) = match constant::evaluate(expression, text) {
+        Ok(Value::Int { value, .. }) => return Some((value as u64).min(MAX_BYTES)),
+        Ok(_) => (expression.text_range(), "expected an integer constant"),
+        Err(error) => (error.range, error.message),
+    };
+    out.push(Diagnostic::new(&BAD_CONSTANT, range, message));
+    None
 }
 
 fn declarator<'t>(node: Node<'t>, text: &str, out: &mut Findings) -> Declarator<'t> {

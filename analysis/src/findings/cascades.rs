@@ -3,6 +3,7 @@
 //! Checks do not know of each other, so that each stands alone and a statement may be judged by any of them. Where one
 //! mistake makes several of them speak, the one that comes nearest to it stays.
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 
 use ptx_isa::{PtxVersion, TargetSet};
@@ -94,7 +95,7 @@ const MARKED: usize = 8;
 /// Lets the first finding of a cause speak for the others.
 fn merge(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
     let mut first: FxHashMap<Cause, usize> = FxHashMap::default();
-    let mut counts: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     let mut merged: Vec<Diagnostic> = Vec::with_capacity(findings.len());
     for finding in findings.drain(..) {
         let Some(cause) = cause(db, file, &finding) else {

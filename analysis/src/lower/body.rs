@@ -36,8 +36,11 @@ impl<'db> Walker<'db> {
                     self.module_variable(declaration);
                 }
             }
-            SyntaxKind::SECTION => self.section(node),
-            SyntaxKind::FILE_DIRECTIVE => self.file_directive(node),
+            // Its syntax errors were reported.
+            SyntaxKind::SECTION if self.broken.is_empty() => {
+                debug::section(node, &self.gates, self.text, &mut self.diagnostics);
+            }
+            SyntaxKind::FILE_DIRECTIVE => debug::file(node, &self.gates, self.text, &mut self.diagnostics),
             SyntaxKind::LOC_DIRECTIVE => self.misplaced_loc(node),
             SyntaxKind::ALIAS => self.alias(node),
             SyntaxKind::PRAGMA => self.pragma(node, pragmas::Site::Module),
@@ -238,13 +241,6 @@ impl<'db> Walker<'db> {
         }
     }
 
-    /// A section of debug data; its syntax errors were reported.
-    pub(super) fn section(&mut self, node: Node<'_>) {
-        if self.broken.is_empty() {
-            debug::section(node, &self.gates, self.text, &mut self.diagnostics);
-        }
-    }
-
     /// `@@DWARF`: debug data as PTX 1.x wrote it.
     pub(super) fn dwarf(&mut self) {
         if self.header.version_or_newest() >= PtxVersion::new(2, 0) {
@@ -254,10 +250,6 @@ impl<'db> Walker<'db> {
             let message = "`@@DWARF` was removed in PTX ISA 2.0; use `.section`";
             self.report(Diagnostic::new(&declarations::REMOVED_FORM, range, message));
         }
-    }
-
-    pub(super) fn file_directive(&mut self, node: Node<'_>) {
-        debug::file(node, &self.gates, self.text, &mut self.diagnostics);
     }
 
     pub(super) fn misplaced_loc(&mut self, node: Node<'_>) {

@@ -108,9 +108,9 @@ fn directive_statement(p: &mut Parser<'_>) {
 
 /// A name that stands alone in its line and looks like those that labels have.
 fn is_bare_label(p: &Parser<'_>) -> bool {
+    let is_alone = p.nth_at_line_start(1) && p.at_line_start() && matches!(p.nth(1), IDENT | AT | DOT_WORD);
     let name = p.current_text();
-    let is_label = name.starts_with(['$', '_']) || !name.bytes().any(|byte| byte.is_ascii_lowercase());
-    is_label && p.at_line_start() && p.nth_at_line_start(1) && matches!(p.nth(1), IDENT | AT | DOT_WORD)
+    is_alone && (name.starts_with(['$', '_']) || !name.bytes().any(|byte| byte.is_ascii_lowercase()))
 }
 
 /// A label, or one of the directives that have a label for a name.
