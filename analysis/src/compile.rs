@@ -18,7 +18,7 @@ use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
 use ptx_backend::{CodegenError, CompiledFunction, Resources};
 use ptx_isa::{Facts, FormId, ScalarType};
-use ptx_syntax::{SyntaxKind, lex};
+use ptx_syntax::{ItemKind, SyntaxKind, lex};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use text_size::{TextRange, TextSize};
@@ -32,9 +32,11 @@ use crate::findings;
 use crate::items::{Item, item, items};
 use crate::lines::Positions;
 pub use crate::lower::functions;
+pub use crate::lower::statics::whole_env;
 use crate::lower::{function, lower};
-use crate::module::{architecture, header, module};
+use crate::module::{architecture, header, module, module_registers};
 use crate::reach::{aliasee, uses, wanted};
+use crate::scope::RegisterName;
 
 /// A compiled function, or why there is none.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
@@ -51,7 +53,7 @@ pub struct Mentions<'db> {
 /// of a large module mention none or the same few.
 #[salsa::tracked]
 pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'db>) -> Arc<Env> {
-    let whole = &module(db, file).env;
+    let whole = whole_env(db, file);
     let mut functions: Vec<Signature> = whole.functions.iter().map(|_| blank()).collect();
     for &index in mentions.functions(db) {
         if let (Some(slot), Some(signature)) =
@@ -202,8 +204,30 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
     if let Some(error) = too_large(db, item.file(db), input) {
         return Some(Arc::new(Err(error)));
     }
+    if uses_module_registers(db, item) && *functions_use_module_registers(db, item.file(db)) {
+        let what = "registers of module scope where functions use them".into();
+        return Some(Arc::new(Err(CodegenError::Unsupported { at: SrcId(u32::MAX), what })));
+    }
     let env = function_env(db, item.file(db), input);
     Some(Arc::new(compile(db, env, input, &options)))
+}
+
+/// Whether a body names registers of module scope. They are declared outside of it.
+fn uses_module_registers(db: &dyn Db, item: Item<'_>) -> bool {
+    if module_registers(db, item.file(db)).is_empty() {
+        return false;
+    }
+    let map = &lower(db, item).map;
+    let is_outside = |register: &RegisterName| {
+        map.declarations.get(register.declaration.0 as usize).is_some_and(|found| found.range.is_empty())
+    };
+    map.registers.iter().any(is_outside)
+}
+
+/// Whether registers of module scope carry values between functions. Where kernels alone use them, each has its own.
+#[salsa::tracked]
+fn functions_use_module_registers(db: &dyn Db, file: SourceFile) -> bool {
+    functions(db, file).any(|item| item.kind(db) == ItemKind::Func && uses_module_registers(db, item))
 }
 
 /// The most registers that functions may use: what the launch bounds of every kernel of the file leave.
@@ -225,9 +249,7 @@ fn too_large(db: &dyn Db, file: SourceFile, input: &Function) -> Option<CodegenE
     }
     // No statement is to blame.
     let at = SrcId(u32::MAX);
-    let what =
-        format!("{statements} statements are too many to compile while typing; save the file to compile");
-    Some(CodegenError::Unsupported { at, what })
+    Some(CodegenError::Unsupported { at, what: format!("{statements} statements") })
 }
 
 /// Whether a function has no code because it is too large to be compiled while its file is edited.
@@ -290,6 +312,25 @@ pub fn check_all(db: &Database, file: SourceFile) {
     });
 }
 
+/// What is said of something that the compiler does not support. `what` is a noun phrase, after the mnemonic where an
+/// instruction is the reason: the whole name of the instruction is shown.
+fn unsupported(db: &dyn Db, item: Item<'_>, at: SrcId, what: &str) -> String {
+    if is_too_large(db, item) {
+        let name = item.name(db);
+        return format!(
+            "`{name}` is too large to compile while typing ({what}); save the file to compile it"
+        );
+    }
+    let name = || {
+        let statement = &item.text(db)[lower(db, item).map.statement(at)?];
+        let (mnemonic, reason) = what.split_once(": ")?;
+        let words = statement.split(|c: char| c.is_ascii_whitespace() || c == ';');
+        let name = words.into_iter().find(|word| word.split('.').next() == Some(mnemonic))?;
+        Some(format!("`{name}` is not supported yet: {reason}"))
+    };
+    name().unwrap_or_else(|| format!("`{}` cannot be compiled yet: {what}", item.name(db)))
+}
+
 /// Why a function has no machine code though nothing in it is wrong and the compiler has not seen it.
 fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     let lowered = lower(db, item);
@@ -299,17 +340,22 @@ fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     }
     let name = lowered.map.name_range().unwrap_or_default();
     let (range, what) = match lowered.not_understood {
-        Some(statement) => (statement, "a statement that is not understood yet"),
-        None if lowered.function.is_some() => (name, "the module has no target"),
-        None => (name, "a declaration that is not understood yet"),
+        Some(statement) => (statement, "unsupported statement"),
+        None if lowered.function.is_some() => (name, "no target in the module"),
+        None => (name, "unsupported declaration"),
     };
-    Some(Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: {what}")))
+    let message = format!("`{}` cannot be compiled yet: {what}", item.name(db));
+    Some(Diagnostic::new(&lints::NOT_COMPILED, range, message))
 }
 
 /// That a function has no machine code, where nothing says why: it must not be missing from a file in silence.
 fn without_code(db: &dyn Db, item: Item<'_>) -> Diagnostic {
     let range = lower(db, item).map.name_range().unwrap_or_default();
-    Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: `{}` has errors", item.name(db)))
+    Diagnostic::new(
+        &lints::NOT_COMPILED,
+        range,
+        format!("`{}` is not compiled: it has errors", item.name(db)),
+    )
 }
 
 /// What the compiler says about an item, relative to it.
@@ -319,14 +365,15 @@ pub fn compile_diagnostic(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     let map = &lower(db, item).map;
     let range = map.statement(error.at()).or_else(|| map.name_range()).unwrap_or_default();
     Some(match error {
-        CodegenError::Unsupported { what, .. } => {
-            Diagnostic::new(&lints::NOT_COMPILED, range, format!("not compiled: {what}"))
+        CodegenError::Unsupported { at, what } => {
+            Diagnostic::new(&lints::NOT_COMPILED, range, unsupported(db, item, *at, what))
         }
         CodegenError::Limit { what, .. } => Diagnostic::new(&lints::HARDWARE_LIMIT, range, what.clone()),
         CodegenError::Internal { phase, what, .. } => {
-            Diagnostic::new(&lints::INTERNAL, range, format!("the compiler failed in {phase}: {what}")).note(
-                "this is a defect of the compiler, not of the program; the function has no machine code",
-            )
+            Diagnostic::new(&lints::INTERNAL, range, format!("internal compiler error in {phase}: {what}"))
+                .note(
+                    "this is a defect of the compiler, not of the program; the function has no machine code",
+                )
         }
     })
 }
@@ -458,16 +505,17 @@ pub fn link_watched(
     let module = module(db, file);
     let aliases: Vec<(String, String)> =
         module.aliases.iter().map(|(name, of)| (name.to_string(), of.to_string())).collect();
-    let program = Program::new(&module.env, &linked, &aliases);
+    let env = whole_env(db, file);
+    let program = Program::new(env, &linked, &aliases);
     let not_linked = |error: CodegenError| {
         let range = text_size::TextRange::empty(0.into());
-        vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("not linked: {error}"))]
+        vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("cannot link the module: {error}"))]
     };
     let text = file.text(db);
     if target.relocatable
         && let Some((range, what)) = not_in_objects(text)
     {
-        let message = format!("not compiled: `{what}` in an object");
+        let message = format!("`{what}` is not supported yet in relocatable output (`-c`)");
         return Err(vec![Diagnostic::new(&lints::NOT_COMPILED, range, message)]);
     }
     let may_have = match options.lines {
@@ -491,7 +539,7 @@ pub fn link_watched(
                 place,
             })
             .collect();
-        let read = || debug_data::read(db, file, &module.env, row, target.relocatable, &pieces);
+        let read = || debug_data::read(db, file, env, row, target.relocatable, &pieces);
         has_debug.then(read).flatten()
     };
     let lacks_files = positions.as_ref().is_some_and(Positions::lacks_files);

@@ -97,7 +97,7 @@ pub fn dump(db: &Database, file: SourceFile, stage: &str, only: Option<&str>) ->
     if out.is_empty()
         && let Some(name) = only
     {
-        return Err(format!("nothing to show of `{name}` at this stage"));
+        return Err(format!("`{name}` has no output at this stage"));
     }
     Ok(out)
 }
@@ -114,7 +114,7 @@ pub fn of_compiler(db: &Database, file: SourceFile, stage: &str) -> Result<Strin
 fn item_of_compiler(db: &Database, file: SourceFile, item: Item<'_>, stage: &str) -> Result<String, String> {
     let Some(stage) = stages().find(|known| *known == stage) else {
         let known: Vec<&str> = stages().collect();
-        return Err(format!("unknown stage `{stage}` of the compiler; the stages are {}", known.join(", ")));
+        return Err(format!("unknown compiler stage `{stage}`; the stages are {}", known.join(", ")));
     };
     let (Some(input), Some(options)) = (function(db, item), backend_options(db, file)) else {
         return Ok(String::new());

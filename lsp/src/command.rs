@@ -8,23 +8,23 @@ use crate::{dump, manual, terminal};
 
 const USAGE: u8 = 2;
 
-/// The language server for PTX, over standard input and output. Editors start it without arguments.
+/// Language server for PTX on standard input and output. Editors start it without arguments.
 #[derive(Parser, Debug)]
 #[command(name = "ptx-lsp", version, after_help = STATUSES)]
 pub struct Arguments {
-    /// Serve over standard input and output, as without arguments.
+    /// Use standard input and output (the default).
     #[arg(long)]
     stdio: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
-const STATUSES: &str = "Exit status: 0 after `shutdown` and `exit`, 1 after `exit` alone, 2 for wrong usage and for files \
-that cannot be read.";
+const STATUSES: &str = "Exit status: 0 after `shutdown` and `exit`, 1 after `exit` without `shutdown`, 2 for usage \
+errors and files that cannot be read.";
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Print what a stage of the analysis or of the compiler makes of a file, for developers.
+    /// Print the output of a stage of the analysis or compiler (for developers).
     Dump(dump::Arguments),
     /// Write manual pages and shell completions of all programs below a folder.
     Manual(manual::Arguments),

@@ -230,7 +230,7 @@ pub fn parse(ptx: &str) -> Result<Arc<Module>, String> {
     let module = module(&db, file);
     let aliases = module.aliases.iter().map(|(name, of)| (name.to_string(), of.to_string())).collect();
     Ok(Arc::new(Module {
-        env: module.env.clone(),
+        env: Arc::clone(ptx_analysis::compile::whole_env(&db, file)),
         functions: all.collect(),
         aliases,
         messages: diagnostics.iter().map(|d| d.message.clone()).collect(),

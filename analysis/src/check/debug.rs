@@ -21,7 +21,7 @@ use crate::items::parts;
 use crate::module::REDEFINITION;
 
 declare_lint! {
-    /// A source position or a piece of debug data makes no sense.
+    /// A source location or other debug data is invalid.
     pub(crate) BAD_DEBUG_DATA = "E0114" "bad-debug-data", Error, since "0.1.0"
 }
 
@@ -40,11 +40,11 @@ pub(crate) fn file(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findings
     for (index, range) in node.tokens(SyntaxKind::INT).enumerate() {
         match index {
             0 if literal::integer(&text[range]).is_ok_and(|i| constant::narrow(i.value as i64).is_none()) => {
-                out.push(Diagnostic::new(&BAD_SIZE, range, "a file has a number of 32 bits"));
+                out.push(Diagnostic::new(&BAD_SIZE, range, "file index does not fit in 32 bits"));
             }
-            1 => out.extend(gates.check(&FILE_TIMES, ".file with a time", range, "")),
+            1 => out.extend(gates.check(&FILE_TIMES, "`.file` with a timestamp", range, "")),
             3 => {
-                let message = "a file has a number, a name, a time and a size";
+                let message = "too many arguments: `.file` takes an index, a name, a timestamp and a size";
                 out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
             }
             _ => {}
@@ -74,7 +74,7 @@ impl Positions {
         for (index, clause) in node.children().enumerate() {
             let is_function = clause.kind() == SyntaxKind::LOC_FUNCTION;
             if is_function == (index == 1) || count == 1 {
-                let message = "an inlined position has `function_name` and then `inlined_at`";
+                let message = "an inlined location needs `function_name` followed by `inlined_at`";
                 let range = clause.text_range();
                 let diagnostic = Diagnostic::new(&BAD_DECLARATION, range, message);
                 // Only what follows tells that the second clause is missing.
@@ -92,7 +92,9 @@ impl Positions {
                 && !is_known(caller)
             {
                 let [file, line, column] = caller;
-                let message = format!("no `.loc` before this one names the position {file} {line} {column}");
+                let message = format!(
+                    "`inlined_at` refers to location {file} {line} {column}, which no earlier `.loc` defines"
+                );
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, clause.text_range(), message));
             }
         }
@@ -106,7 +108,7 @@ fn position(node: Node<'_>, text: &str, out: &mut Findings) -> Option<[u64; 3]> 
     for (i, range) in node.tokens(SyntaxKind::INT).take(3).enumerate() {
         numbers[i] = literal::integer(&text[range]).ok()?.value;
         if constant::narrow(numbers[i] as i64).is_none() {
-            out.push(Diagnostic::new(&BAD_SIZE, range, "a position has 32-bit numbers"));
+            out.push(Diagnostic::new(&BAD_SIZE, range, "source location number does not fit in 32 bits"));
         }
     }
     Some(numbers)
@@ -169,7 +171,7 @@ pub(crate) fn section(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findi
         {
             out.extend(gates.check(&LABELS, &text[name], name, ""));
             if let Some(first) = labels.insert(&text[name], name) {
-                let message = format!("the label `{}` is defined twice", &text[name]);
+                let message = format!("label `{}` is defined more than once", &text[name]);
                 out.push(Diagnostic::new(&REDEFINITION, name, message).related(first, "first defined here"));
             }
         }
@@ -191,7 +193,7 @@ fn data(range: TextRange, gates: &Gates, text: &str, out: &mut Findings) {
     };
     let Some((least, most)) = limits else {
         let range = TextRange::at(range.start(), TextSize::of(word));
-        let message = format!("section data is `.b8`, `.b16`, `.b32` or `.b64`, not `{word}`");
+        let message = format!("expected `.b8`, `.b16`, `.b32` or `.b64` in section data, found `{word}`");
         out.push(Diagnostic::new(&BAD_DEBUG_DATA, range, message));
         return;
     };
@@ -203,16 +205,16 @@ fn data(range: TextRange, gates: &Gates, text: &str, out: &mut Findings) {
         let place = || TextRange::at(range.start() + TextSize::new(offset as u32), TextSize::of(value));
         match Value::read(value) {
             Some(Value::Number(number)) if number < least || number > most => {
-                let message = format!("{number} does not fit into `{word}`");
+                let message = format!("{number} does not fit in `{word}`");
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), message));
             }
             // Alone in its line, a zero has no sign.
             Some(Value::Number(0)) if value.starts_with('-') && values.trim() == value && word != ".b64" => {
-                out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), format!("-0 does not fit into `{word}`")));
+                out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), format!("-0 does not fit in `{word}`")));
             }
             Some(Value::Number(_)) => {}
             Some(_) if matches!(word, ".b8" | ".b16") => {
-                let message = format!("an address does not fit into `{word}`");
+                let message = format!("an address does not fit in `{word}`");
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), message));
             }
             Some(Value::Label) => {}
@@ -221,8 +223,7 @@ fn data(range: TextRange, gates: &Gates, text: &str, out: &mut Findings) {
             // Comments stand between values in hand-written text only; the tree has accepted them.
             None if value.contains("/*") || value.contains("//") => {}
             None => {
-                let message =
-                    "section data is a number, a label, a section, one plus a number, or a difference";
+                let message = "expected a number, a label, a section name, a label plus a number, or a difference of labels";
                 out.push(Diagnostic::new(&BAD_DEBUG_DATA, place(), message));
             }
         }

@@ -87,7 +87,7 @@ impl<'db> Walker<'db> {
         self.incomplete |= heading.name.is_none();
         if self.has_body && self.function.linkage == Linkage::Extern {
             let range = self.map.occurrences.first().map_or(visible, |name| name.range);
-            let message = "an `.extern` function is defined elsewhere and has no body".to_owned();
+            let message = "an `.extern` function is defined elsewhere and cannot have a body".to_owned();
             self.report(Diagnostic::new(&BAD_DECLARATION, range, message).reported_at(end));
         }
     }
@@ -170,7 +170,7 @@ impl<'db> Walker<'db> {
             && name != "_"
         {
             let earlier = self.names.declarations[previous.0 as usize].range;
-            let message = format!("`{name}` is declared twice in this scope");
+            let message = format!("`{name}` is declared more than once in this scope");
             // Labels are declared before everything else of their block.
             let (first, second) =
                 if earlier.start() < range.start() { (earlier, range) } else { (range, earlier) };
@@ -233,7 +233,7 @@ impl<'db> Walker<'db> {
             return;
         };
         if !debug::section_labels(self.db, self.file).contains(&self.text[label]) {
-            let message = format!("no section has the label `{}`", &self.text[label]);
+            let message = format!("label `{}` is not defined in any section", &self.text[label]);
             self.report(Diagnostic::new(&debug::BAD_DEBUG_DATA, label, message));
         }
     }
@@ -251,7 +251,7 @@ impl<'db> Walker<'db> {
             let start = self.text.find("@@").unwrap_or(0);
             let word = self.text[start..].split_ascii_whitespace().next().unwrap_or_default();
             let range = TextRange::at(TextSize::new(start as u32), TextSize::of(word));
-            let message = "`@@DWARF` is no longer written, PTX ISA 2.0 replaced it by `.section`";
+            let message = "`@@DWARF` was removed in PTX ISA 2.0; use `.section`";
             self.report(Diagnostic::new(&declarations::REMOVED_FORM, range, message));
         }
     }
@@ -261,7 +261,7 @@ impl<'db> Walker<'db> {
     }
 
     pub(super) fn misplaced_loc(&mut self, node: Node<'_>) {
-        let message = "`.loc` stands in functions, before the instructions of that line";
+        let message = "`.loc` must be inside a function, before the instructions of the line";
         self.report(Diagnostic::new(&BAD_DECLARATION, first_word(node), message));
     }
 
@@ -329,7 +329,7 @@ impl<'db> Walker<'db> {
         self.variables
             .insert(symbol, VariableFacts { space, ty, is_array: shape.is_array(), align, size, hides });
         self.local_shapes.push(shape);
-        if matches!(space, Space::Shared | Space::Const) {
+        if matches!(space, Space::Shared | Space::Const | Space::Global) {
             self.storage.push((space, limits::Block { bytes: variable.size, align: variable.align }));
         }
         self.function.locals.push(variable);
@@ -375,7 +375,7 @@ impl<'db> Walker<'db> {
                 labels.push(found);
                 continue;
             }
-            let message = format!("there is no label `{label}` here");
+            let message = format!("label `{label}` is not declared in this scope");
             self.report(Diagnostic::new(&lints::UNDEFINED_LABEL, name.cover(range.text_range()), message));
             self.incomplete = true;
             break;
@@ -399,7 +399,7 @@ impl<'db> Walker<'db> {
                     self.occur(range, Entity::Symbol(Symbol::Function(*index)), Usage::Read);
                 }
                 Some(Global::Variable { .. }) => {
-                    let message = format!("`{}` is a variable, expected a function", self.slice(range));
+                    let message = format!("expected a function, found variable `{}`", self.slice(range));
                     self.report(Diagnostic::new(&CALL_TARGET, range, message));
                 }
                 None => self.undefined(range, lints::Expected::Symbol),

@@ -2,8 +2,9 @@
 //! last one does not.
 //!
 //! A block marked `ptx` is a module, one marked `ptx body` the body of a kernel, `ptx arch=sm_90` is assembled for
-//! that, and `ptx compile` is compiled too. Below a line with a finding
-//! stands `// ^^^ error[CODE]: start of the message`, the carets below the text that it marks.
+//! that, and `ptx compile` is compiled too. The line after one with a finding is
+//! `// ^^^ error[CODE]: start of the message`, with the carets below the marked text. `UPDATE_EXPECT=1 cargo test` rewrites
+//! the messages, not the carets.
 
 use ptx_isa::Sm;
 
@@ -115,6 +116,14 @@ fn check(lint: &'static Lint) -> Result<(), String> {
                 && (to.col.max(from.col + 1) == *end || to.line > from.line)
         };
         if !found.iter().filter(here).any(|d| d.to_string().starts_with(rest.as_str())) {
+            let code = rest.split(']').next().unwrap_or_default();
+            let new = found.iter().filter(here).map(Diagnostic::to_string).find(|d| d.starts_with(code));
+            if let (Some(new), Some(_)) = (new, std::env::var_os("UPDATE_EXPECT")) {
+                let page = format!("{}/docs/lints/{}.md", env!("CARGO_MANIFEST_DIR"), lint.code);
+                let text = std::fs::read_to_string(&page).expect("the page of a lint");
+                std::fs::write(&page, text.replace(rest.as_str(), &new)).expect("the page of a lint");
+                continue;
+            }
             let all: Vec<String> =
                 found.iter().map(|d| format!("{:?} {d}", lines.line_col(d.range.start()))).collect();
             return Err(format!("line {line}, column {start}: expected `{rest}`, found {all:#?}"));

@@ -81,7 +81,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         }
         const answer = await this.ask(source, place);
         if (!answer) {
-            void vscode.window.showInformationMessage('PTX: there is no machine code here. The cursor is in no function, or the function has errors.');
+            void vscode.window.showInformationMessage('PTX: the cursor is not inside a function.');
             return;
         }
         this.take(answer);

@@ -30,10 +30,10 @@ impl LiteralError {
                     16 => "hexadecimal",
                     _ => "decimal",
                 };
-                format!("`{digit}` is not a digit of the {base} number `{text}`")
+                format!("`{digit}` is not a digit of {base} number `{text}`")
             }
             LiteralError::TooLarge => format!("`{text}` does not fit in 64 bits"),
-            LiteralError::TooSmall => format!("`{text}` is too near to zero for 64 bits"),
+            LiteralError::TooSmall => format!("`{text}` is too small for a 64-bit float"),
             LiteralError::WrongDigitCount { expected, found } => {
                 format!("expected {expected} hexadecimal digits in `{text}`, found {found}")
             }

@@ -192,8 +192,7 @@ function M.show(name)
     if err then
       return vim.notify('ptx: ' .. err.message, vim.log.levels.ERROR)
     elseif not answer then
-      return vim.notify('ptx: there is no machine code here. The cursor is in no function, or the function has errors.',
-        vim.log.levels.INFO)
+      return vim.notify('ptx: the cursor is not inside a function', vim.log.levels.INFO)
     end
     take(source, answer, tick)
     if vim.fn.bufwinid(view.buffer) < 0 then
