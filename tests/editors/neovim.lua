@@ -74,8 +74,8 @@ local ok, failure = pcall(function()
   vim.api.nvim_buf_set_text(buffer, line, #whole - 1, line, #whole, { '' })
   wait('diagnostic of a missing semicolon', function() return #vim.diagnostic.get(buffer) > 0 end)
   local at = vim.diagnostic.get(buffer)[1]
-  vim.api.nvim_win_set_cursor(0, { at.lnum + 1, at.col })
-  vim.lsp.buf.code_action({ apply = true, filter = function(action) return action.kind == 'quickfix' and action.edit end })
+  vim.lsp.buf.code_action({ apply = true, range = { start = { at.lnum + 1, at.col }, ['end'] = { at.end_lnum + 1, at.end_col } },
+    filter = function(action) return action.kind == 'quickfix' and action.title:find(';', 1, true) end })
   wait('mended line', function()
     return vim.api.nvim_buf_get_lines(buffer, line, line + 1, false)[1] == whole and #vim.diagnostic.get(buffer) == 0
   end)
