@@ -6,22 +6,22 @@
 #
 # The dependencies are those of the lock file.
 set -euo pipefail
-out=$(realpath -m "$1") platform=${2:-} server=${3:+$(realpath "$3")}
+mkdir -p "$1"
+out=$(cd "$1" && pwd) platform=${2:-} server=${3:-}
+[ -z "$server" ] || server=$(cd "$(dirname "$server")" && pwd)/$(basename "$server")
 cd "$(dirname "$0")/.."
-root=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp -r editors/vscode/. "$work"
+cp -rp editors/vscode/. "$work"
 rm -rf "$work/server" "$work/out"
 cp LICENSE CHANGELOG.md "$work"
 cd "$work"
-[ -d node_modules ] || npm ci --ignore-scripts --silent
+[ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --ignore-scripts --silent
 if [ -n "$server" ]; then
   mkdir server
   cp "$server" server/
   chmod +x server/*
 fi
-mkdir -p "$out"
 # esbuild has put the one dependency into the bundle.
 npx --no-install vsce package --no-dependencies ${platform:+--target "$platform"} \
   --out "$out/ptx-analyzer${platform:+-$platform}.vsix"

@@ -69,6 +69,26 @@ local ok, failure = pcall(function()
   vim.cmd('silent undo')
   wait('end of the diagnostic', function() return #vim.diagnostic.get(buffer) == 0 end)
 
+  -- A quick fix mends the line.
+  local whole = vim.api.nvim_buf_get_lines(buffer, line, line + 1, false)[1]
+  vim.api.nvim_buf_set_text(buffer, line, #whole - 1, line, #whole, { '' })
+  wait('diagnostic of a missing semicolon', function() return #vim.diagnostic.get(buffer) > 0 end)
+  local at = vim.diagnostic.get(buffer)[1]
+  vim.lsp.buf.code_action({ apply = true, range = { start = { at.lnum + 1, at.col }, ['end'] = { at.end_lnum + 1, at.end_col } },
+    filter = function(action) return action.kind == 'quickfix' and action.title:find(';', 1, true) end })
+  wait('mended line', function()
+    return vim.api.nvim_buf_get_lines(buffer, line, line + 1, false)[1] == whole and #vim.diagnostic.get(buffer) == 0
+  end)
+
+  -- Completion knows where it is.
+  vim.fn.append(line + 1, '    ld.global.')
+  local after = client:request_sync('textDocument/completion', {
+    textDocument = vim.lsp.util.make_text_document_params(buffer), position = { line = line + 1, character = 14 },
+  }, 20000, buffer)
+  local items = after and after.result and (after.result.items or after.result) or {}
+  assert(vim.iter(items):any(function(item) return item.label:find('u32') end), vim.inspect(#items))
+  vim.cmd('silent undo')
+
   -- Opening marks the machine code of the statement under the cursor.
   vim.api.nvim_win_set_cursor(0, { line + 1, column })
   vim.cmd.PtxSass()

@@ -19,6 +19,8 @@ interface Shown extends Answer {
     source: vscode.Uri;
     /** Of the source's text that was compiled. */
     version: number;
+    /** Without, the text says why there is none. */
+    hasCode: boolean;
 }
 
 export const SCHEME = 'ptx-sass';
@@ -97,10 +99,16 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         const version = document?.version ?? 0;
         const parameters = { textDocument: { uri: source.toString() }, ...place };
         const answer = await this.server.client?.sendRequest<Answer | null>('ptx/sassView', parameters).catch(() => null);
-        return answer ? { ...answer, source, version } : undefined;
+        return answer ? { ...answer, source, version, hasCode: /^\/\*/m.test(answer.text) } : undefined;
     }
 
     private take(shown: Shown): void {
+        if (!shown.hasCode && this.shown?.hasCode && this.shown.function === shown.function && this.isSource(shown.source)) {
+            // The code as it was is worth more than the reason alone.
+            this.reason = shown.text.replace(/^\/\/ /, '').trim();
+            this.decorate();
+            return;
+        }
         const isNew = this.shown?.text !== shown.text;
         this.shown = shown;
         this.reason = '';
@@ -155,7 +163,7 @@ export class SassView implements vscode.TextDocumentContentProvider, vscode.Fold
         if (answer) {
             this.take(answer);
         } else if (place.function) {
-            this.reason = 'older than the text, which has errors or is no longer there';
+            this.reason = 'there is no such function any more';
             this.decorate();
         }
     }

@@ -37,15 +37,17 @@ export class Server implements vscode.Disposable {
 
     async start(): Promise<void> {
         const command = this.path();
+        // Not the workspace's folder, which some systems search for programs first.
+        const cwd = this.context.extensionPath;
         try {
-            const { stdout } = await promisify(execFile)(command, ['--version'], { timeout: 10_000 });
+            const { stdout } = await promisify(execFile)(command, ['--version'], { timeout: 10_000, cwd });
             this.log.appendLine(`${new Date().toISOString()} ${command}: ${stdout.trim()}`);
         } catch (error) {
             this.log.appendLine(`${new Date().toISOString()} ${command}: ${String(error)}`);
             void this.offerHelp(command, error);
             return;
         }
-        const server: ServerOptions = { command, args: ['--stdio'] };
+        const server: ServerOptions = { command, args: ['--stdio'], options: { cwd } };
         const client = new LanguageClient('ptx', 'PTX', server, {
             documentSelector: [{ language: 'ptx' }],
             initializationOptions: settings(),

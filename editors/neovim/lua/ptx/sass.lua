@@ -94,7 +94,16 @@ local function ask(source, place, take)
   end, source)
 end
 
+local function has_code(text)
+  return text:find('^/%*') or text:find('\n/%*')
+end
+
 local function take(source, answer, tick)
+  if not has_code(answer.text) and is_open() and view.has_code and view.name == answer['function'] and view.source == source then
+    -- The code as it was is worth more than the reason alone.
+    view.reason = vim.trim(answer.text:gsub('^// ', ''))
+    return
+  end
   local buffer = view and vim.api.nvim_buf_is_valid(view.buffer) and view.buffer
   if not buffer then
     buffer = vim.api.nvim_create_buf(false, true)
@@ -102,7 +111,8 @@ local function take(source, answer, tick)
     vim.bo[buffer].bufhidden = 'wipe'
     vim.bo[buffer].filetype = 'ptx-sass'
   end
-  view = { source = source, buffer = buffer, name = answer['function'], lines = answer.lines, tick = tick }
+  view = { source = source, buffer = buffer, name = answer['function'], lines = answer.lines, tick = tick,
+    has_code = has_code(answer.text) }
   local text = vim.split(answer.text:gsub('\n$', ''), '\n')
   if not vim.deep_equal(text, vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) then
     vim.bo[buffer].modifiable = true
@@ -120,7 +130,7 @@ local function refresh(source, place)
     if answer then
       take(source, answer, tick)
     elseif place['function'] then
-      view.reason = 'older than the text, which has errors or is no longer there'
+      view.reason = 'there is no such function any more'
     end
     decorate()
   end)
