@@ -74,7 +74,7 @@ fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: Instr<'_>, o
             && let Some(branch) = flow.uniformity().divergent(block)
         {
             let message =
-                format!("`{name}` may be executed by only part of a warp: it follows a divergent branch");
+                format!("`{name}` may be executed by only part of a warp: it follows a branch that may diverge");
             out.push(parted(body, flow, branch, Diagnostic::new(&VARYING_BRANCH, place, message)));
         }
         return;
