@@ -57,11 +57,11 @@ async function start(context: vscode.ExtensionContext, pages: Pages): Promise<vo
 /** Says that the server can't be started, and what to do. */
 async function offerHelp(context: vscode.ExtensionContext, command: string, error: unknown): Promise<void> {
     const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    const reason = isMissing ? 'there is no such program' : String((error as Error).message ?? error);
+    const reason = isMissing ? 'the program does not exist' : String((error as Error).message ?? error);
     const setPath = 'Set the Path';
     const install = 'How to Install';
     const answer = await vscode.window.showErrorMessage(
-        `PTX: the language server "${command}" can't be started: ${reason}.`, setPath, install);
+        `PTX: the language server "${command}" cannot be started: ${reason}.`, setPath, install);
     if (answer === setPath) {
         await vscode.commands.executeCommand('workbench.action.openSettings', 'ptx.server.path');
     } else if (answer === install) {
