@@ -6,13 +6,11 @@
 //! page of the lint in `docs/lints` is its test.
 
 mod asynchronous;
-mod braces;
 mod brackets;
 pub(crate) mod debug;
 pub(crate) mod declarations;
 pub(crate) mod directives;
 mod divergence;
-pub(crate) mod externals;
 pub(crate) mod gates;
 pub(crate) mod immediates;
 pub mod limits;
@@ -33,7 +31,7 @@ pub mod vectors;
 pub(crate) mod video;
 mod warp_sync;
 
-pub use externals::SEPARATE_COMPILATION;
+pub use crate::externals::SEPARATE_COMPILATION;
 pub use gates::Gates;
 pub use lints::{LINTS, lint, setting};
 pub use operands::{bind, describe as describe_class};
@@ -46,13 +44,13 @@ use text_size::{TextRange, TextSize};
 use crate::db::{Db, Options};
 use crate::diagnostic::{Findings, Severity};
 use crate::flow::{Flow, Instr};
-use crate::lower::SourceMap;
 use crate::module::Header;
 use crate::scope::RegisterName;
+use crate::source_map::SourceMap;
 
 /// Where a variable lies and what it consists of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct VariableFacts {
     pub space: Space,
     pub ty: ScalarType,
     pub is_array: bool,
@@ -76,7 +74,7 @@ pub struct Context<'a> {
     pub header: &'a Header,
     pub gates: Gates,
     /// What the variables mentioned so far are.
-    pub variables: &'a FxHashMap<Symbol, Place>,
+    pub variables: &'a FxHashMap<Symbol, VariableFacts>,
     pub registers: &'a [RegisterName],
     /// The item's text.
     pub text: &'a str,
@@ -140,7 +138,7 @@ pub struct Body<'a> {
     pub text: &'a str,
     pub function: &'a Function,
     /// What the variables that it mentions are.
-    pub variables: &'a FxHashMap<Symbol, Place>,
+    pub variables: &'a FxHashMap<Symbol, VariableFacts>,
     extras: Extras,
     /// `None` when names or statements could not be read, so that absence of a use proves nothing.
     flow: Option<Flow<'a>>,
@@ -151,7 +149,7 @@ impl<'a> Body<'a> {
     pub(crate) fn new(
         function: &'a Function,
         flow: Option<Flow<'a>>,
-        variables: &'a FxHashMap<Symbol, Place>,
+        variables: &'a FxHashMap<Symbol, VariableFacts>,
         map: &'a SourceMap,
         text: &'a str,
         extras: Extras,
@@ -185,7 +183,7 @@ impl<'a> Body<'a> {
 }
 
 /// Whether it finds anything depends on the shape of the instruction alone, and on the values of its constants where
-/// the signature limits them: `crate::lower::shape` says what that is.
+/// the signature limits them: `crate::lower`'s `passed` says what that is.
 pub type StatementCheck = fn(&Context<'_>, &Statement<'_>, &mut Findings);
 pub type BodyCheck = fn(&Body<'_>, &mut Findings);
 

@@ -23,16 +23,18 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use text_size::{TextRange, TextSize};
 
-use crate::check::limits::uses;
 use crate::check::lints;
+use crate::check::suppressions::Suppressions;
 use crate::db::{Cancelled, Database, Db, Options, SourceFile};
 use crate::debug_data::{self, Piece};
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::findings;
 use crate::items::{Item, item, items};
 use crate::lines::Positions;
+pub use crate::lower::functions;
 use crate::lower::{function, lower};
 use crate::module::{architecture, header, module};
-use crate::reach::{aliasee, wanted};
+use crate::reach::{aliasee, uses, wanted};
 
 /// A compiled function, or why there is none.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
@@ -251,12 +253,14 @@ fn compile(db: &dyn Db, env: &Env, input: &Function, options: &ptx_backend::Opti
     })
 }
 
-/// The functions of a file that have a body, in text order.
-pub fn functions<'db>(db: &'db dyn Db, file: SourceFile) -> impl Iterator<Item = Item<'db>> {
-    items(db, file)
-        .iter()
-        .copied()
-        .filter(move |&item| item.kind(db).is_function() && lower(db, item).has_body)
+/// What the compiler adds. Compiles everything that is not compiled yet.
+pub fn compile_diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
+    let mut all = Vec::new();
+    for &item in items(db, file) {
+        let found = compile_diagnostic(db, item);
+        all.extend(found.map(|d| d.shifted(item.offset(db))));
+    }
+    findings::finish(db, file, all, &Suppressions::of(db, file))
 }
 
 /// Compiles every function of a file on all cores. `progress` is called with the number done and the total, in
@@ -442,7 +446,7 @@ pub fn link_watched(
     options: &LinkOptions,
     compiled: &mut dyn FnMut(&str),
 ) -> Result<Linked, Vec<Diagnostic>> {
-    let mut errors = crate::ide::diagnostics_for(db, file, &options.entries);
+    let mut errors = findings::diagnostics_for(db, file, &options.entries);
     errors.retain(|diagnostic| diagnostic.severity == Severity::Error);
     if !errors.is_empty() {
         return Err(errors);

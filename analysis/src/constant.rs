@@ -4,11 +4,10 @@
 //! expression may hold at most one address, to which integers are added; the address stays symbolic and the
 //! caller resolves its name.
 
+use ptx_syntax::SyntaxKind;
 use ptx_syntax::ast::literal::{self, Float};
-use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use ptx_syntax::flat::Node;
 use text_size::TextRange;
-
-use crate::elements::tokens;
 
 /// What an expression is worth.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -60,7 +59,7 @@ pub struct ConstantError {
 type Result<T> = std::result::Result<T, ConstantError>;
 
 /// Evaluates an expression node. `text` is the item's text.
-pub fn evaluate(node: &SyntaxNode, text: &str) -> Result<Value> {
+pub fn evaluate(node: Node<'_>, text: &str) -> Result<Value> {
     let fail = |message| Err(ConstantError { range: node.text_range(), message });
     match node.kind() {
         SyntaxKind::LITERAL => {
@@ -68,7 +67,7 @@ pub fn evaluate(node: &SyntaxNode, text: &str) -> Result<Value> {
         }
         SyntaxKind::NAME_REF => Ok(Value::Address { name: node.text_range(), addend: 0, generic: false }),
         SyntaxKind::PAREN_EXPR => match node.first_child() {
-            Some(inner) => evaluate(&inner, text),
+            Some(inner) => evaluate(inner, text),
             None => fail("expected an expression"),
         },
         SyntaxKind::PREFIX_EXPR => prefix(node, text),
@@ -79,7 +78,7 @@ pub fn evaluate(node: &SyntaxNode, text: &str) -> Result<Value> {
                 return fail("expected `condition ? value : value`");
             };
             // What is not chosen has a value too.
-            match (evaluate(&condition, text)?, evaluate(&yes, text)?, evaluate(&no, text)?) {
+            match (evaluate(condition, text)?, evaluate(yes, text)?, evaluate(no, text)?) {
                 (Value::Int { value, .. }, yes @ Value::Int { .. }, no @ Value::Int { .. }) => {
                     Ok(if value == 0 { no } else { yes })
                 }
@@ -93,14 +92,14 @@ pub fn evaluate(node: &SyntaxNode, text: &str) -> Result<Value> {
                 Some(".s64") => false,
                 _ => return fail("constants can be converted only to `.s64` and `.u64`"),
             };
-            match evaluate(&inner, text)? {
+            match evaluate(inner, text)? {
                 Value::Int { value, .. } => Ok(Value::Int { value, unsigned }),
                 _ => fail("only integer constants can be converted"),
             }
         }
         SyntaxKind::CALL_EXPR => {
             let generic = text[node.text_range()].trim_start().starts_with("generic");
-            match node.last_child().map(|inner| evaluate(&inner, text)) {
+            match node.last_child().map(|inner| evaluate(inner, text)) {
                 Some(Ok(Value::Address { name, addend, .. })) if generic => {
                     Ok(Value::Address { name, addend, generic: true })
                 }
@@ -130,20 +129,19 @@ pub fn literal_value(text: &str) -> Option<Value> {
     })
 }
 
-fn word<'t>(node: &SyntaxNode, text: &'t str, kind: SyntaxKind) -> Option<&'t str> {
-    tokens(node, kind).first().map(|&range| &text[range])
+fn word<'t>(node: Node<'_>, text: &'t str, kind: SyntaxKind) -> Option<&'t str> {
+    node.tokens(kind).next().map(|range| &text[range])
 }
 
-/// The operator of a prefix or binary expression: its first token that is not trivia.
-fn operator(node: &SyntaxNode) -> Option<SyntaxKind> {
-    let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
-    tokens.map(|token| token.kind()).find(|kind| !kind.is_trivia())
+/// The operator of a prefix or binary expression: its first token.
+fn operator(node: Node<'_>) -> Option<SyntaxKind> {
+    node.own_tokens().next().map(|token| token.kind)
 }
 
-fn prefix(node: &SyntaxNode, text: &str) -> Result<Value> {
+fn prefix(node: Node<'_>, text: &str) -> Result<Value> {
     let fail = |message| Err(ConstantError { range: node.text_range(), message });
     let Some(inner) = node.last_child() else { return fail("expected an expression") };
-    let value = evaluate(&inner, text)?;
+    let value = evaluate(inner, text)?;
     if matches!(value, Value::F32(_)) && inner.kind() == SyntaxKind::LITERAL {
         return fail("the bits of `0f…` include the sign; `-` is not allowed");
     }
@@ -160,13 +158,13 @@ fn prefix(node: &SyntaxNode, text: &str) -> Result<Value> {
     })
 }
 
-fn binary(node: &SyntaxNode, text: &str) -> Result<Value> {
+fn binary(node: Node<'_>, text: &str) -> Result<Value> {
     let fail = |message| Err(ConstantError { range: node.text_range(), message });
     let mut operands = node.children();
     let (Some(left), Some(right)) = (operands.next(), operands.next()) else {
         return fail("expected two operands");
     };
-    let (left, right) = (evaluate(&left, text)?, evaluate(&right, text)?);
+    let (left, right) = (evaluate(left, text)?, evaluate(right, text)?);
     let Some(operator) = operator(node) else { return fail("expected an operator") };
     match (left, right) {
         (Value::Int { value: a, unsigned: ua }, Value::Int { value: b, unsigned: ub }) => {
@@ -257,15 +255,15 @@ fn float(operator: SyntaxKind, a: f64, b: f64) -> Option<Value> {
 }
 
 /// `0xFF00(name)`: the second byte of an address.
-fn mask(node: &SyntaxNode, text: &str) -> Result<Value> {
+fn mask(node: Node<'_>, text: &str) -> Result<Value> {
     let fail = |message| Err(ConstantError { range: node.text_range(), message });
     let mut parts = node.children();
     let (Some(mask), Some(inner)) = (parts.next(), parts.next()) else {
         return fail("expected `0xFF(name)`");
     };
-    let bits = evaluate(&mask, text)?.as_int().unwrap_or(0) as u64;
+    let bits = evaluate(mask, text)?.as_int().unwrap_or(0) as u64;
     let shift = bits.trailing_zeros() & !7;
-    match evaluate(&inner, text)? {
+    match evaluate(inner, text)? {
         Value::Address { name, addend, generic } if bits != 0 && bits >> shift == 0xFF => {
             Ok(Value::AddressByte { name, addend, generic, shift: shift as u8 })
         }

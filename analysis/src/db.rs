@@ -238,16 +238,6 @@ impl Database {
         Options::get(self).set_live_limit(self).with_durability(Durability::HIGH).to(statements);
     }
 
-    /// Empties a file that nobody needs any more and frees what was derived from it. The file itself can't be taken
-    /// back; it can have the text of the next one.
-    pub fn clear_file(&mut self, file: SourceFile) {
-        self.set_text(file, "");
-        self.set_compiles_all(file, false);
-        // A result is freed when the next one takes its place, and those of an item when its file has none.
-        crate::ide::diagnostics(self, file);
-        crate::ide::line_index(self, file);
-    }
-
     pub fn set_target_override(&mut self, target: Option<Sm>) {
         Options::get(self).set_target(self).with_durability(Durability::HIGH).to(target);
     }

@@ -5,15 +5,14 @@
 
 use ptx_backend::input::{Linkage, Pointer};
 use ptx_isa::{ScalarType, Space};
-use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use ptx_syntax::flat::Node;
+use ptx_syntax::{NodeOrToken, SyntaxKind};
 use smallvec::SmallVec;
-use text_size::{TextRange, TextSize};
+use text_size::TextRange;
 
 use crate::constant::{self, Value};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
-use crate::elements::{elements, tokens};
-use crate::initializer::Initializer;
 
 declare_lint! {
     /// A declaration is incomplete, has a duplicate part, or combines parts that exclude each other.
@@ -76,30 +75,7 @@ pub struct Words {
     pub texture: Option<TextRange>,
 }
 
-impl Words {
-    fn map(&mut self, change: impl Fn(TextRange) -> TextRange) {
-        let Self { linkage, ty, lanes, align, managed, unified, pointer, bank, texture } = self;
-        for range in [linkage, ty, lanes, align, managed, unified, pointer, bank, texture] {
-            *range = range.map(&change);
-        }
-    }
-}
-
 impl Head {
-    /// The same head further on in the text.
-    pub(crate) fn moved(&self, offset: TextSize) -> Self {
-        let mut head = self.clone();
-        head.words.map(|range| range + offset);
-        head
-    }
-
-    /// The same head nearer to the start of the text.
-    pub(crate) fn moved_back(&self, offset: TextSize) -> Self {
-        let mut head = self.clone();
-        head.words.map(|range| range - offset);
-        head
-    }
-
     /// Bytes of one element, lanes included.
     pub fn element_bytes(&self) -> u64 {
         u64::from(self.ty.bytes()) * u64::from(self.lanes)
@@ -113,21 +89,21 @@ impl Head {
 }
 
 /// One declared name.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Declarator {
+#[derive(Clone, Debug)]
+pub struct Declarator<'t> {
     /// `None` where the name is missing; the parser has reported it.
     pub name: Option<TextRange>,
     /// `%r<10>`: 10.
     pub count: Option<u32>,
     /// Outermost first; `None` for `[]`.
     pub dimensions: SmallVec<[Option<u64>; 2]>,
-    pub initializer: Option<Initializer>,
+    pub initializer: Option<Node<'t>>,
 }
 
 /// Most declarations declare one name.
-pub type Declarators = SmallVec<[Declarator; 1]>;
+pub type Declarators<'t> = SmallVec<[Declarator<'t>; 1]>;
 
-impl Declarator {
+impl Declarator<'_> {
     /// A scalar.
     pub(crate) fn new(name: Option<TextRange>) -> Self {
         Self { name, count: None, dimensions: SmallVec::new(), initializer: None }
@@ -153,7 +129,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    pub fn new(head: &Head, declarator: &Declarator) -> Self {
+    pub fn new(head: &Head, declarator: &Declarator<'_>) -> Self {
         Self {
             space: head.space,
             ty: head.ty,
@@ -208,10 +184,10 @@ impl std::fmt::Display for Shape {
 }
 
 /// A declaration with everything it declares.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Declaration {
+#[derive(Clone, Debug)]
+pub struct Declaration<'t> {
     pub head: Head,
-    pub declarators: Declarators,
+    pub declarators: Declarators<'t>,
 }
 
 /// What a word of a declaration says.
@@ -287,10 +263,6 @@ impl<'t> HeadReader<'t> {
             words: Words::default(),
         };
         Self { text, head, space: None, ty: None, rank: 0 }
-    }
-
-    pub(crate) fn has_type(&self) -> bool {
-        self.ty.is_some()
     }
 
     /// The word at `range`. `None` when it is no word of a declaration, which is reported.
@@ -386,35 +358,37 @@ impl<'t> HeadReader<'t> {
 }
 
 /// Reads a `VARIABLE` or `PARAM` node. `None` when it has no type or no space, which is reported.
-pub fn read(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<Declaration> {
+pub fn read<'t>(node: Node<'t>, text: &str, out: &mut Findings) -> Option<Declaration<'t>> {
     let mut reader = HeadReader::new(text);
     let mut declarators = Declarators::new();
     // A parameter holds its name and dimensions itself.
     let mut own = Declarator::new(None);
-    for element in elements(node) {
+    for element in node.elements() {
         match element {
-            NodeOrToken::Token(token) if token.is(SyntaxKind::DOT_WORD) => reader.word(token.range, out)?,
+            NodeOrToken::Token(token) if token.kind == SyntaxKind::DOT_WORD => {
+                reader.word(token.range, out)?
+            }
             NodeOrToken::Token(_) => {}
             NodeOrToken::Node(child) => match child.kind() {
-                SyntaxKind::ALIGN => reader.align(child.text_range(), integer_in(&child, text), out),
+                SyntaxKind::ALIGN => reader.align(child.text_range(), integer_in(child, text), out),
                 SyntaxKind::ATTRIBUTE_LIST => {
                     reader.precedes_vector(child.text_range(), out);
-                    attributes(&child, text, &mut reader.head.words, out);
+                    attributes(child, text, &mut reader.head.words, out);
                 }
                 SyntaxKind::BANK => reader.head.words.bank = Some(child.text_range()),
                 SyntaxKind::POINTER => {
-                    let align = child.children().find(|child| child.kind() == SyntaxKind::ALIGN);
-                    let align = align.and_then(|node| Some((node.text_range(), integer_in(&node, text)?)));
+                    let align = child.child(SyntaxKind::ALIGN);
+                    let align = align.and_then(|node| Some((node.text_range(), integer_in(node, text)?)));
                     if node.kind() == SyntaxKind::VARIABLE {
                         let message = "`.ptr` applies only to parameters, not to variables";
                         out.push(Diagnostic::new(&BAD_DECLARATION, child.text_range(), message));
                     }
-                    let space = tokens(&child, SyntaxKind::DOT_WORD).get(1).map(|&word| &text[word]);
+                    let space = child.tokens(SyntaxKind::DOT_WORD).nth(1).map(|word| &text[word]);
                     reader.pointer(child.text_range(), space, align, out);
                 }
-                SyntaxKind::DECLARATOR => declarators.push(declarator(&child, text, out)),
+                SyntaxKind::DECLARATOR => declarators.push(declarator(child, text, out)),
                 SyntaxKind::NAME => own.name = Some(child.text_range()),
-                SyntaxKind::ARRAY_DIMENSION => own.dimensions.push(dimension(&child, text, out)),
+                SyntaxKind::ARRAY_DIMENSION => own.dimensions.push(dimension(child, text, out)),
                 _ => {}
             },
         }
@@ -436,7 +410,7 @@ pub fn read(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<Declara
 }
 
 /// `.attribute(.managed, .unified(1, 2))`
-fn attributes(node: &SyntaxNode, text: &str, words: &mut Words, out: &mut Findings) {
+fn attributes(node: Node<'_>, text: &str, words: &mut Words, out: &mut Findings) {
     for attribute in node.children().filter(|child| child.kind() == SyntaxKind::ATTRIBUTE) {
         let range = attribute.text_range();
         let word =
@@ -458,15 +432,15 @@ fn attributes(node: &SyntaxNode, text: &str, words: &mut Words, out: &mut Findin
 }
 
 /// The value of the first number directly in `node`.
-pub fn integer_in(node: &SyntaxNode, text: &str) -> Option<i64> {
-    let number = *tokens(node, SyntaxKind::INT).first()?;
+pub fn integer_in(node: Node<'_>, text: &str) -> Option<i64> {
+    let number = node.tokens(SyntaxKind::INT).next()?;
     constant::literal_value(&text[number])?.as_int()
 }
 
 /// The value of the expression below `node`.
-pub fn integer_below(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<i64> {
+pub fn integer_below(node: Node<'_>, text: &str, out: &mut Findings) -> Option<i64> {
     let expression = node.first_child()?;
-    match constant::evaluate(&expression, text) {
+    match constant::evaluate(expression, text) {
         Ok(Value::Int { value, .. }) => Some(value),
         Ok(_) => {
             out.push(Diagnostic::new(&BAD_CONSTANT, expression.text_range(), "expected an integer constant"));
@@ -490,18 +464,18 @@ fn alignment(value: i64, range: TextRange, out: &mut Findings) -> Option<u32> {
     }
 }
 
-fn dimension(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<u64> {
+fn dimension(node: Node<'_>, text: &str, out: &mut Findings) -> Option<u64> {
     // The assembler lets pass what no memory holds.
     Some((integer_below(node, text, out)? as u64).min(MAX_BYTES))
 }
 
-fn declarator(node: &SyntaxNode, text: &str, out: &mut Findings) -> Declarator {
+fn declarator<'t>(node: Node<'t>, text: &str, out: &mut Findings) -> Declarator<'t> {
     let mut result = Declarator::new(None);
     for child in node.children() {
         match child.kind() {
             SyntaxKind::NAME => result.name = Some(child.text_range()),
             SyntaxKind::REGISTER_RANGE => {
-                if let Some(value) = integer_in(&child, text) {
+                if let Some(value) = integer_in(child, text) {
                     result.count = constant::narrow(value).filter(|&count| count <= MAX_RANGE);
                     if result.count.is_none() {
                         let message = format!("{value} is not a valid number of registers");
@@ -510,8 +484,8 @@ fn declarator(node: &SyntaxNode, text: &str, out: &mut Findings) -> Declarator {
                     }
                 }
             }
-            SyntaxKind::ARRAY_DIMENSION => result.dimensions.push(dimension(&child, text, out)),
-            SyntaxKind::INITIALIZER => result.initializer = Some(Initializer::Tree(child)),
+            SyntaxKind::ARRAY_DIMENSION => result.dimensions.push(dimension(child, text, out)),
+            SyntaxKind::INITIALIZER => result.initializer = Some(child),
             _ => {}
         }
     }

@@ -21,7 +21,7 @@ use ptx_backend::input::{Address, AddressBase, Function, Guard, Operand, RegId, 
 use rustc_hash::FxHashMap;
 use text_size::TextRange;
 
-use crate::lower::{Occurrence, SourceMap};
+use crate::source_map::{Occurrence, SourceMap};
 
 pub use accesses::{Accesses, RegisterAccess};
 pub use code::{Code, Instr};

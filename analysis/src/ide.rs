@@ -5,17 +5,13 @@
 //! file at the end.
 
 mod actions;
-mod cascades;
 mod completion;
-mod diagnostics;
 mod fix_all;
 mod folding;
 mod hover;
-mod locate;
 mod navigation;
 mod operands;
 mod reference;
-mod remedies;
 mod resources;
 mod sass;
 mod signature_help;
@@ -23,9 +19,12 @@ mod symbols;
 mod tokens;
 mod words;
 
+pub use crate::compile::{check_all, compile_diagnostics};
+pub use crate::findings::{diagnostics, diagnostics_for};
+pub use crate::locate::Target;
+pub use crate::source_map::Usage;
 pub use actions::{code_actions, ignorable};
 pub use completion::completions;
-pub use diagnostics::{check_all, compile_diagnostics, diagnostics, diagnostics_for};
 pub use fix_all::{Fixed, apply, fix_all, new_errors};
 pub use folding::folding_ranges;
 pub use hover::hover;
@@ -43,8 +42,20 @@ use std::sync::Arc;
 
 use text_size::{TextRange, TextSize};
 
+use crate::db::{Database, SourceFile};
+
 /// The text index of a file: lines and columns.
 pub use crate::items::line_index;
+
+/// Empties a file that nobody needs any more and frees what was derived from it. The file itself can't be taken
+/// back; it can have the text of the next one.
+pub fn clear_file(db: &mut Database, file: SourceFile) {
+    db.set_text(file, "");
+    db.set_compiles_all(file, false);
+    // A result is freed when the next one takes its place, and those of an item when its file has none.
+    diagnostics(db, file);
+    line_index(db, file);
+}
 
 /// Markdown about the thing at `range`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,30 +64,11 @@ pub struct Hover {
     pub markdown: String,
 }
 
-/// A place in the file.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Target {
-    /// All of it: the declaration, the function.
-    pub full: TextRange,
-    /// Its name.
-    pub focus: TextRange,
-}
-
-/// How a name is used at a place.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Access {
-    Declaration,
-    Read,
-    Write,
-    /// Both at once, as the data operand of some instructions.
-    ReadWrite,
-}
-
 /// A use of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Reference {
     pub range: TextRange,
-    pub access: Access,
+    pub access: Usage,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,7 +1,8 @@
 //! Initial values of variables: bytes and the addresses to patch into them.
 
 use ptx_isa::{ScalarType, TypeKind};
-use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use ptx_syntax::SyntaxKind;
+use ptx_syntax::flat::Node;
 use smol_str::SmolStr;
 use text_size::TextRange;
 
@@ -50,31 +51,6 @@ pub struct InitialValue {
     pub names: Vec<NameUse>,
 }
 
-/// What stands behind the `=` of a declaration.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Initializer {
-    Tree(SyntaxNode),
-    /// Nothing but numbers that fit the variable.
-    Numbers {
-        range: TextRange,
-        value: InitialValue,
-    },
-}
-
-impl Initializer {
-    pub fn range(&self) -> TextRange {
-        match self {
-            Self::Tree(node) => node.text_range(),
-            Self::Numbers { range, .. } => *range,
-        }
-    }
-
-    /// The names in it and what is wrong with it come from its tree alone.
-    pub(crate) fn is_tree(&self) -> bool {
-        matches!(self, Self::Tree(_))
-    }
-}
-
 /// A name whose address an initialiser takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NameUse {
@@ -86,18 +62,14 @@ pub struct NameUse {
     pub addend: i64,
 }
 
-/// Evaluates the initialiser of a variable. Missing values are zero.
+/// Evaluates the `INITIALIZER` of a variable. Missing values are zero.
 pub fn read(
-    initializer: &Initializer,
+    node: Node<'_>,
     head: &Head,
     dimensions: &[Option<u64>],
     text: &str,
     out: &mut Findings,
 ) -> InitialValue {
-    let node = match initializer {
-        Initializer::Tree(node) => node,
-        Initializer::Numbers { value, .. } => return value.clone(),
-    };
     let mut reader = Reader { head, text, out, result: InitialValue::default() };
     let lanes = u64::from(head.lanes);
     if let Some(value) = node.first_child() {
@@ -108,7 +80,7 @@ pub fn read(
         }
         // `[0]` is open like `[]`.
         let shape: Vec<Option<u64>> = dimensions.iter().map(|d| d.filter(|&count| count > 0)).collect();
-        let end = reader.value(&value, &shape, 0);
+        let end = reader.value(value, &shape, 0);
         reader.result.elements = end.div_ceil(lanes);
     }
     reader.result
@@ -123,7 +95,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads a value of the given shape at scalar element `at`; gives the element behind it.
-    fn value(&mut self, node: &SyntaxNode, shape: &[Option<u64>], at: u64) -> u64 {
+    fn value(&mut self, node: Node<'_>, shape: &[Option<u64>], at: u64) -> u64 {
         let is_list = node.kind() == SyntaxKind::INITIALIZER_LIST;
         let lanes = u64::from(self.head.lanes);
         let Some((&count, inner)) = shape.split_first() else {
@@ -147,7 +119,7 @@ impl Reader<'_> {
                 self.out.push(Diagnostic::new(&TOO_MANY_VALUES, child.text_range(), message));
                 break;
             }
-            self.value(&child, inner, next);
+            self.value(child, inner, next);
             next = next.saturating_add(stride);
         }
         if count.is_none() && next == at {
@@ -157,7 +129,7 @@ impl Reader<'_> {
     }
 
     /// The lanes of a vector, all of them.
-    fn vector(&mut self, node: &SyntaxNode, at: u64) {
+    fn vector(&mut self, node: Node<'_>, at: u64) {
         let lanes = usize::from(self.head.lanes);
         if node.children().count() != lanes {
             let message = format!("expected {lanes} values for an element of type `.v{lanes}`");
@@ -166,14 +138,14 @@ impl Reader<'_> {
         }
         for (lane, child) in node.children().enumerate() {
             match child.kind() {
-                SyntaxKind::INITIALIZER_LIST => self.mismatch(&child, "a list"),
-                _ => self.element(&child, at.saturating_add(lane as u64)),
+                SyntaxKind::INITIALIZER_LIST => self.mismatch(child, "a list"),
+                _ => self.element(child, at.saturating_add(lane as u64)),
             }
         }
     }
 
     /// Braces around the value of a scalar: only textures, samplers and surfaces have fields.
-    fn fields(&mut self, node: &SyntaxNode) {
+    fn fields(&mut self, node: Node<'_>) {
         if self.head.ty == ScalarType::F16x2 {
             return;
         }
@@ -183,7 +155,7 @@ impl Reader<'_> {
         }
         for child in node.children() {
             if child.kind() == SyntaxKind::FIELD_INITIALIZER {
-                opaque::field(&child, self.head.ty, self.text, self.out);
+                opaque::field(child, self.head.ty, self.text, self.out);
             } else {
                 let message = "expected `field = value` in the initializer of a texture, sampler or surface";
                 self.out.push(Diagnostic::new(&INITIAL_VALUE, child.text_range(), message));
@@ -191,7 +163,7 @@ impl Reader<'_> {
         }
     }
 
-    fn element(&mut self, node: &SyntaxNode, at: u64) {
+    fn element(&mut self, node: Node<'_>, at: u64) {
         let size = u64::from(self.head.ty.bytes());
         let offset = at.saturating_mul(size);
         if offset >= MAX_BYTES {
@@ -253,7 +225,7 @@ impl Reader<'_> {
         }
     }
 
-    fn mismatch(&mut self, node: &SyntaxNode, what: &str) {
+    fn mismatch(&mut self, node: Node<'_>, what: &str) {
         let ty = self.head.ty.text();
         self.out.push(Diagnostic::new(
             &INITIAL_VALUE,
@@ -272,16 +244,15 @@ impl Reader<'_> {
 }
 
 /// `name`, `generic(name)`, and either plus a constant.
-fn is_address(node: &SyntaxNode) -> bool {
+fn is_address(node: Node<'_>) -> bool {
     match node.kind() {
         SyntaxKind::NAME_REF => true,
         SyntaxKind::CALL_EXPR => node.last_child().is_some_and(|name| name.kind() == SyntaxKind::NAME_REF),
         SyntaxKind::BINARY_EXPR => {
-            let mut tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
-            let is_sum = tokens.any(|token| token.kind() == SyntaxKind::PLUS);
+            let is_sum = node.tokens(SyntaxKind::PLUS).next().is_some();
             // The constant behind the first `+` may itself be a difference.
             node.first_child()
-                .is_some_and(|left| is_address(&left) && (is_sum || left.kind() == SyntaxKind::BINARY_EXPR))
+                .is_some_and(|left| is_address(left) && (is_sum || left.kind() == SyntaxKind::BINARY_EXPR))
         }
         _ => false,
     }

@@ -10,8 +10,8 @@ use ptx_syntax::{SyntaxKind, lex};
 use rustc_hash::FxHashMap;
 
 use crate::db::{Database, SourceFile};
-use crate::ide;
 use crate::items::Item;
+use crate::items::line_index;
 use crate::lower::lower;
 
 /// What a text says of its source.
@@ -100,7 +100,7 @@ impl Positions {
         rows: &mut Vec<Row>,
     ) {
         let (lowered, offset) = (lower(db, item), u32::from(item.offset(db)));
-        let index = ide::line_index(db, file);
+        let index = line_index(db, file);
         let line = |at: u32| index.line_col(at.into()).line + 1;
         let given = |at: u32| self.starts.partition_point(|&start| start <= at);
         let first = given(offset);

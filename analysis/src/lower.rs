@@ -1,141 +1,33 @@
-//! From an item's tree to the backend's input, with everything wrong on the way.
+//! From an item's text to the backend's input, with everything wrong on the way.
 //!
-//! One walk over the tree resolves names and instructions, builds the position-free [`Function`], records where
+//! One walk over the item's [flat tree](ptx_syntax::flat) resolves names and instructions, builds the position-free [`Function`], records where
 //! each statement and name stands, and runs the checks. It never fails: a function with errors has no
 //! [`Function`], and all diagnostics are kept with their default levels; [`crate::ide::diagnostics`] applies settings
 //! and suppressions later, so that changing a setting repeats no walk, unless it turns on [`crate::check::Extras`].
 
 mod body;
 pub mod call;
-pub(crate) mod cursor;
-mod global;
-pub(crate) mod heading;
 mod instruction;
-mod memory;
 mod operand;
-pub(crate) mod parameter;
 mod parameters;
-mod plain;
-mod position;
-mod section;
-mod shape;
+mod passed;
 mod variable;
 mod walker;
 
 use std::iter;
 use std::sync::Arc;
 
-use heading::Headings;
-use ptx_backend::input::{Function, SrcId, Stmt, Symbol};
+use ptx_backend::input::{Function, Stmt};
 use ptx_isa::Space;
 use ptx_syntax::ItemKind;
+use ptx_syntax::flat::FlatTree;
 use text_size::{TextRange, TextSize};
 use walker::Walker;
 
 use crate::db::{CacheModifiers, Db, Options, SourceFile};
 use crate::diagnostic::Diagnostic;
-use crate::ide::Access;
 use crate::items::{Item, Part, items, parts};
-use crate::scope::{DeclId, Declaration, Entity, RegisterName};
-
-/// Where things stand in an item. Ranges are relative to the item.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct SourceMap {
-    /// Instructions, by [`SrcId`].
-    pub statements: Vec<TextRange>,
-    pub declarations: Vec<Declaration>,
-    /// By [`RegId`](ptx_backend::input::RegId).
-    pub registers: Vec<RegisterName>,
-    /// By [`LabelId`](ptx_backend::input::LabelId).
-    pub labels: Vec<DeclId>,
-    pub locals: Vec<DeclId>,
-    pub params: Vec<DeclId>,
-    pub returns: Vec<DeclId>,
-    pub targets: Vec<DeclId>,
-    pub prototypes: Vec<DeclId>,
-    /// Every name that means something, in text order.
-    pub occurrences: Vec<Occurrence>,
-}
-
-/// A name at a place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Occurrence {
-    pub range: TextRange,
-    pub entity: Entity,
-    pub access: Access,
-}
-
-impl Occurrence {
-    /// Whether it names a variable or a function.
-    fn is_symbol(&self) -> bool {
-        matches!(self.entity, Entity::Symbol(_))
-    }
-}
-
-impl SourceMap {
-    /// Makes it empty, with its memory.
-    fn clear(&mut self) {
-        let Self { statements, declarations, registers, labels, occurrences, .. } = self;
-        statements.clear();
-        declarations.clear();
-        registers.clear();
-        labels.clear();
-        occurrences.clear();
-        let Self { locals, params, returns, targets, prototypes, .. } = self;
-        [locals, params, returns, targets, prototypes].into_iter().for_each(Vec::clear);
-    }
-
-    fn shrink_to_fit(&mut self) {
-        let Self { statements, declarations, registers, labels, occurrences, .. } = self;
-        statements.shrink_to_fit();
-        declarations.shrink_to_fit();
-        registers.shrink_to_fit();
-        labels.shrink_to_fit();
-        occurrences.shrink_to_fit();
-        let Self { locals, params, returns, targets, prototypes, .. } = self;
-        [locals, params, returns, targets, prototypes].into_iter().for_each(Vec::shrink_to_fit);
-    }
-
-    /// The declaration of a name of this item; `None` for names of module scope.
-    pub fn declaration_of(&self, entity: Entity) -> Option<DeclId> {
-        match entity {
-            Entity::Register(register) => Some(self.registers.get(register.0 as usize)?.declaration),
-            Entity::Label(label) => self.labels.get(label.0 as usize).copied(),
-            Entity::Symbol(Symbol::Local(i)) => self.locals.get(i as usize).copied(),
-            Entity::Symbol(Symbol::Param(i)) => self.params.get(i as usize).copied(),
-            Entity::Symbol(Symbol::Return(i)) => self.returns.get(i as usize).copied(),
-            Entity::Symbol(Symbol::Global(_) | Symbol::Function(_)) => None,
-            Entity::Targets(i) => self.targets.get(i as usize).copied(),
-            Entity::Prototype(i) => self.prototypes.get(i as usize).copied(),
-        }
-    }
-
-    /// The name at an offset, its end included.
-    pub fn occurrence_at(&self, offset: TextSize) -> Option<&Occurrence> {
-        let after = self.occurrences.partition_point(|occurrence| occurrence.range.start() <= offset);
-        self.occurrences[..after].last().filter(|occurrence| occurrence.range.contains_inclusive(offset))
-    }
-
-    /// The instruction at an offset: the last one that starts at or before it, if it reaches there.
-    pub fn statement_at(&self, offset: TextSize) -> Option<SrcId> {
-        let after = self.statements.partition_point(|range| range.start() <= offset);
-        let index = after.checked_sub(1)?;
-        self.statements[index].contains_inclusive(offset).then_some(SrcId(index as u32))
-    }
-
-    /// The name of the function or variable that the item declares.
-    pub fn name_range(&self) -> Option<TextRange> {
-        let is_name = |o: &&Occurrence| {
-            o.access == Access::Declaration
-                && matches!(o.entity, Entity::Symbol(Symbol::Global(_) | Symbol::Function(_)))
-        };
-        self.occurrences.iter().find(is_name).map(|occurrence| occurrence.range)
-    }
-
-    pub fn statement(&self, src: SrcId) -> Option<TextRange> {
-        self.statements.get(src.0 as usize).copied()
-    }
-}
+use crate::source_map::SourceMap;
 
 /// What the walk over an item gives.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -222,6 +114,14 @@ impl FileFindings {
     }
 }
 
+/// The functions of a file that have a body, in text order.
+pub fn functions<'db>(db: &'db dyn Db, file: SourceFile) -> impl Iterator<Item = Item<'db>> {
+    items(db, file)
+        .iter()
+        .copied()
+        .filter(move |&item| item.kind(db).is_function() && lower(db, item).has_body)
+}
+
 /// Where things stand in an item with findings.
 pub(crate) fn source_map<'db>(db: &'db dyn Db, item: Item<'db>) -> &'db SourceMap {
     findings(db, item).map.as_ref().unwrap_or_else(|| &lower(db, item).map)
@@ -245,8 +145,8 @@ impl ItemFindings {
 /// Walks items of a file one after the other.
 struct Session<'db> {
     walker: Walker<'db>,
-    memory: memory::Memory,
-    headings: Headings<'db>,
+    /// That of the item at hand.
+    tree: FlatTree,
 }
 
 impl<'db> Session<'db> {
@@ -257,50 +157,32 @@ impl<'db> Session<'db> {
         parts: impl Iterator<Item = Part<'db>>,
         work: impl FnOnce(&mut Self) -> T,
     ) -> T {
-        let passed = memory::passed(db, file);
-        let mut session =
-            Self { walker: Walker::new(db, file), memory: passed.take(), headings: Headings::default() };
+        let mut session = Self { walker: Walker::new(db, file), tree: FlatTree::default() };
         let functions = parts.filter(|part| part.kind(db).is_function());
         if let Some(longest) = functions.map(|part| part.text(db)).max_by_key(|text| text.len()) {
             session.walker.reserve(longest);
         }
-        let result = work(&mut session);
-        passed.give_back(session.memory);
-        result
+        work(&mut session)
     }
 
-    /// Walks an item, by its tree only where that must be.
     fn walk(&mut self, part: Part<'db>) {
         self.walker.begin(part);
-        if !self.walk_text(part.kind(self.walker.db)) {
-            self.walker.begin(part);
-            self.walker.tree(part.item(self.walker.db));
-        }
-    }
-
-    /// Walks an item by its text. False where that has to be done by its tree.
-    fn walk_text(&mut self, kind: ItemKind) -> bool {
-        let text = self.walker.text;
-        match kind {
-            ItemKind::Entry | ItemKind::Func => {
-                plain::walk(&mut self.walker, &mut self.memory, &mut self.headings)
-            }
-            ItemKind::Variable => {
-                let declaration = self.headings.read_variable(text);
-                declaration.map(|declaration| self.walker.module_variable(declaration)).is_some()
-            }
-            ItemKind::Section => section::is_plain(text, &self.walker.gates),
-            _ => false,
+        // Of debug data as PTX 1.x wrote it nothing is looked into.
+        if part.kind(self.walker.db) != ItemKind::Trivia {
+            self.tree.parse(self.walker.text);
+            self.walker.item(part.kind(self.walker.db), &self.tree);
         }
     }
 }
 
-/// Walks the tree of an item. [`lower`] gives the same, by a shorter way where there is one.
-pub fn walk_tree<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
-    let mut walker = Walker::new(db, item.file(db));
-    walker.begin(Part::new(db, item));
-    walker.tree(item);
-    walker.lowered()
+/// Walks an item and checks every instruction, also those like one that has passed. [`lower`] gives the same.
+pub fn walk_without_shapes<'db>(db: &'db dyn Db, item: Item<'db>) -> Lowered {
+    let part = Part::new(db, item);
+    Session::run(db, item.file(db), iter::once(part), |session| {
+        session.walker.passed = passed::Passed::of_nothing();
+        session.walk(part);
+        session.walker.lowered()
+    })
 }
 
 /// The function alone, launched and with its memory cached as the options say: equal after an edit that changes only comments, blanks and places.

@@ -9,6 +9,7 @@
 use ptx_backend::input::{Env, Init, InitReloc, Linkage, Signature, Symbol, Variable};
 use ptx_isa::{PtxVersion, ScalarType, Sm, Space};
 use ptx_syntax::ItemKind;
+use ptx_syntax::flat::FlatTree;
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::sync::Arc;
@@ -16,14 +17,13 @@ use std::sync::Arc;
 mod directives;
 mod linking;
 
-use crate::check::externals::{self, SEPARATE_COMPILATION};
 use crate::db::{Db, Options, SourceFile};
 use crate::declaration::Shape;
 use crate::declare_lint;
 use crate::diagnostic::Lint;
+use crate::externals::{self, SEPARATE_COMPILATION};
 use crate::initializer::NamedReloc;
 use crate::items::{Item, Part, items, parts};
-use crate::lower::heading::Headings;
 use crate::signature::{
     FunctionDecl, ItemDecl, RegisterDecl, Shapes, TargetDecl, VariableDecl, item_decl, read_decl,
 };
@@ -56,6 +56,11 @@ declare_lint! {
 declare_lint! {
     /// A function is declared but not defined.
     pub UNDEFINED_FUNCTION = "E0207" "undefined-function", Error, since "0.1.0"
+}
+
+declare_lint! {
+    /// The instruction requires a newer `.version`.
+    pub(crate) VERSION_GATE = "E0401" "version-gate", Error, since "0.1.0"
 }
 
 declare_lint! {
@@ -142,9 +147,9 @@ pub struct Module {
     pub names: FxHashMap<SmolStr, Named>,
     pub registers: Box<[RegisterDecl]>,
     /// Where each variable of `env` is declared: the item and which of its names.
-    pub variable_items: Box<[Place]>,
+    pub variable_items: Box<[DeclaredName]>,
     /// Where each function is declared: its definition, or else its first declaration.
-    pub function_items: Box<[Place]>,
+    pub function_items: Box<[DeclaredName]>,
     /// Second names of functions, `.alias`, and what they stand for.
     pub aliases: Box<[(SmolStr, SmolStr)]>,
     /// The parameters of the functions of `env`, as declared.
@@ -159,12 +164,12 @@ pub struct Module {
 pub struct Named {
     pub symbol: Symbol,
     /// Where it is first declared.
-    pub first: Place,
+    pub first: DeclaredName,
 }
 
 /// A declared name of an item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct DeclaredName {
     /// Ordinal in the file.
     pub item: u32,
     /// Ordinal among the names that the item declares.
@@ -176,10 +181,10 @@ pub struct Place {
 pub struct Finding {
     pub lint: &'static Lint,
     /// `None`: the start of the file.
-    pub at: Option<Place>,
+    pub at: Option<DeclaredName>,
     pub message: String,
     pub note: Option<String>,
-    pub related: Option<(Place, &'static str)>,
+    pub related: Option<(DeclaredName, &'static str)>,
     /// Where the assembler notices it, when not at `at`.
     pub noticed: Noticed,
 }
@@ -198,7 +203,7 @@ pub enum Noticed {
 fn find<'a>(
     findings: &'a mut Vec<Finding>,
     lint: &'static Lint,
-    at: Option<Place>,
+    at: Option<DeclaredName>,
     message: String,
 ) -> &'a mut Finding {
     findings.push(Finding { lint, at, message, note: None, related: None, noticed: Noticed::There });
@@ -211,10 +216,10 @@ pub fn module(db: &dyn Db, file: SourceFile) -> Module {
     let mut builder = Builder::default();
     builder.reserve(parts(db, file).filter(|part| part.kind(db).is_function()).count());
     directives::check(db, file, header, &mut builder.findings);
-    let (is_frozen, mut headings) = (file.is_frozen(db), Headings::default());
+    let (is_frozen, mut tree) = (file.is_frozen(db), FlatTree::default());
     for (part, ordinal) in parts(db, file).zip(0..) {
         let decl = match is_frozen {
-            true => read_decl(db, part, &mut headings),
+            true => read_decl(db, part, &mut tree),
             false => item_decl(db, part.item(db)).clone(),
         };
         builder.item(ordinal, decl);
@@ -229,12 +234,12 @@ struct Builder {
     relocs: Vec<(usize, Box<[NamedReloc]>)>,
     names: FxHashMap<SmolStr, Named>,
     registers: Vec<RegisterDecl>,
-    variable_items: Vec<Place>,
-    function_items: Vec<Place>,
+    variable_items: Vec<DeclaredName>,
+    function_items: Vec<DeclaredName>,
     has_body: Vec<bool>,
     aliases: Vec<(SmolStr, SmolStr)>,
     /// By number.
-    files: FxHashMap<u64, Place>,
+    files: FxHashMap<u64, DeclaredName>,
     /// Parallel to `functions`.
     shapes: Vec<Arc<Shapes>>,
     /// Parallel to `variables`.
@@ -250,7 +255,7 @@ impl Builder {
         self.shapes.reserve(functions);
     }
 
-    fn find(&mut self, lint: &'static Lint, at: Option<Place>, message: String) -> &mut Finding {
+    fn find(&mut self, lint: &'static Lint, at: Option<DeclaredName>, message: String) -> &mut Finding {
         find(&mut self.findings, lint, at, message)
     }
 
@@ -259,11 +264,11 @@ impl Builder {
     }
 
     fn item(&mut self, item: u32, decl: ItemDecl) {
-        let at = Place { item, declarator: 0 };
+        let at = DeclaredName { item, declarator: 0 };
         match decl {
             ItemDecl::Variables(variables) => {
                 for (decl, declarator) in variables.into_iter().zip(0..) {
-                    self.variable(Place { item, declarator }, decl);
+                    self.variable(DeclaredName { item, declarator }, decl);
                 }
             }
             ItemDecl::Registers(registers) => self.registers.extend(registers),
@@ -276,7 +281,7 @@ impl Builder {
     }
 
     fn file(&mut self, item: u32, number: u64) {
-        let at = Place { item, declarator: 0 };
+        let at = DeclaredName { item, declarator: 0 };
         if let Some(earlier) = self.files.insert(number, at) {
             let finding =
                 self.find(&REDEFINITION, Some(at), format!("file index {number} is defined more than once"));
@@ -285,16 +290,16 @@ impl Builder {
         }
     }
 
-    fn redefinition(&mut self, at: Place, earlier: Place, name: &str) {
+    fn redefinition(&mut self, at: DeclaredName, earlier: DeclaredName, name: &str) {
         let finding = self.find(&REDEFINITION, Some(at), format!("`{name}` is defined more than once"));
         finding.related = Some((earlier, "first defined here"));
     }
 
-    fn mismatch(&mut self, at: Place, earlier: Place, message: String) {
+    fn mismatch(&mut self, at: DeclaredName, earlier: DeclaredName, message: String) {
         self.find(&PROTOTYPE_MISMATCH, Some(at), message).related = Some((earlier, "first declared here"));
     }
 
-    fn variable(&mut self, at: Place, decl: VariableDecl) {
+    fn variable(&mut self, at: DeclaredName, decl: VariableDecl) {
         let VariableDecl { variable, shape, relocs } = decl;
         let name = &variable.name;
         match self.symbol(name) {
@@ -337,7 +342,7 @@ impl Builder {
         }
     }
 
-    fn function(&mut self, at: Place, decl: FunctionDecl) {
+    fn function(&mut self, at: DeclaredName, decl: FunctionDecl) {
         let signature = &decl.signature;
         match self.symbol(&signature.name) {
             Some(Symbol::Function(index)) => {
@@ -381,7 +386,7 @@ impl Builder {
     }
 
     /// A second name of a function. It is declared as a function before, and so is the one it stands for.
-    fn alias(&mut self, at: Place, name: &SmolStr, aliasee: &SmolStr) {
+    fn alias(&mut self, at: DeclaredName, name: &SmolStr, aliasee: &SmolStr) {
         if let Some((_, other)) = self.aliases.iter().find(|(alias, _)| alias == name) {
             let message = format!("`{name}` is already an alias of `{other}`");
             self.find(&BAD_ALIAS, Some(at), message);

@@ -1,13 +1,15 @@
-//! Which functions a cubin of chosen kernels consists of.
+//! What functions use of the module, and which of them a cubin of chosen kernels consists of.
 
 use ptx_backend::input::{Symbol, Variable};
+use ptx_isa::Space;
 use rustc_hash::FxHashSet;
 
-use crate::check::limits::uses;
-use crate::compile::functions;
+use crate::check::limits::Block;
 use crate::db::{Db, SourceFile};
 use crate::items::{Item, item};
+use crate::lower::{functions, lower};
 use crate::module::{Module, module};
+use crate::scope::Entity;
 
 /// The functions with a body that these kernels need: they, what they mention, and what variables point to. In text
 /// order; without names, all functions of the file.
@@ -34,6 +36,55 @@ pub fn wanted<'db>(db: &'db dyn Db, file: SourceFile, entries: &[String]) -> Vec
         pending.extend(uses(db, item).functions());
     }
     functions(db, file).filter(|item| reached.contains(item)).collect()
+}
+
+/// What an item takes of shared memory itself, and whom it calls.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Uses {
+    own: Box<[Block]>,
+    variables: Box<[u32]>,
+    functions: Box<[u32]>,
+}
+
+impl Uses {
+    /// The functions that are called or whose addresses are taken, as ordinals of the module.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = u32> {
+        self.functions.iter().copied()
+    }
+
+    /// The variables of the module that are mentioned.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = u32> {
+        self.variables.iter().copied()
+    }
+
+    /// The shared memory that the body declares.
+    pub(crate) fn own(&self) -> impl Iterator<Item = Block> {
+        self.own.iter().copied()
+    }
+}
+
+#[salsa::tracked]
+pub(crate) fn uses<'db>(db: &'db dyn Db, item: Item<'db>) -> Uses {
+    let lowered = lower(db, item);
+    let own = lowered.storage.iter().filter(|(space, _)| *space == Space::Shared);
+    let (mut variables, mut functions) = (FxHashSet::default(), FxHashSet::default());
+    for occurrence in &lowered.map.occurrences {
+        match occurrence.entity {
+            Entity::Symbol(Symbol::Global(index)) => _ = variables.insert(index),
+            Entity::Symbol(Symbol::Function(index)) => _ = functions.insert(index),
+            _ => {}
+        }
+    }
+    let sorted = |set: FxHashSet<u32>| {
+        let mut all: Vec<u32> = set.into_iter().collect();
+        all.sort_unstable();
+        all.into()
+    };
+    Uses {
+        own: own.map(|&(_, block)| block).collect(),
+        variables: sorted(variables),
+        functions: sorted(functions),
+    }
 }
 
 /// Whether a kernel is one of those chosen, which are all without names.

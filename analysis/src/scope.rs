@@ -121,10 +121,40 @@ fn stem_bit(stem: &str) -> u64 {
 
 /// `%rd12`: a name of a short stem without digits, and a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Numbered {
+struct Numbered {
     /// The bytes behind the `%`, the first one lowest, and zeros.
-    pub stem: u64,
-    pub number: u32,
+    stem: u64,
+    number: u32,
+}
+
+impl Numbered {
+    /// Reads the name of a register.
+    ///
+    /// Half of a program are such names. A loop over their bytes ends where no processor expects it; this has none.
+    fn of(name: &str) -> Option<Self> {
+        const ONES: u64 = 0x0101_0101_0101_0101;
+        const HIGH: u64 = 0x80 * ONES;
+        let name = name.as_bytes().strip_prefix(b"%")?;
+        let mut bytes = [0; 8];
+        bytes.get_mut(..name.len())?.copy_from_slice(name);
+        let bytes = u64::from_le_bytes(bytes);
+        // Of each byte below 0x80 the high bit of a sum says whether it is at least 0x80 less the constant.
+        let values = bytes ^ (u64::from(b'0') * ONES);
+        let no_digit = (values + 0x76 * ONES) & HIGH;
+        let stem_bits = (!no_digit & HIGH).trailing_zeros() & !7;
+        let in_stem = 1u64.checked_shl(stem_bits)? - 1;
+        let digit_bits = (no_digit >> stem_bits).trailing_zeros().min(64 - stem_bits) & !7;
+        let is_all = (stem_bits + digit_bits) as usize == 8 * name.len();
+        if stem_bits == 0 || !is_all || !bytes.to_le_bytes().is_ascii() {
+            return None;
+        }
+        // The number with zeros before it; then two, four and eight digits become one.
+        let number = (values >> stem_bits) << (64 - digit_bits);
+        let number = (number.wrapping_mul(10) + (number >> 8)) & 0x00FF_00FF_00FF_00FF;
+        let number = (number.wrapping_mul(100) + (number >> 16)) & 0x0000_FFFF_0000_FFFF;
+        let number = (number.wrapping_mul(10_000) + (number >> 32)) as u32;
+        Some(Self { stem: bytes & in_stem, number })
+    }
 }
 
 /// Ranges of registers by their stems, as long as no scope closes and nothing of their stems is declared.
@@ -226,13 +256,6 @@ impl<'t> Names<'t> {
         self.scopes.len()
     }
 
-    /// Makes room for so many names in the innermost scope.
-    pub fn reserve(&mut self, names: usize) {
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.names.reserve(names);
-        }
-    }
-
     /// Declares `name` in the innermost scope. Gives the earlier declaration of the same name there, if any;
     /// the later one then wins.
     pub fn declare(&mut self, name: &'t str, declaration: Declaration) -> (DeclId, Option<DeclId>) {
@@ -306,7 +329,7 @@ impl<'t> Names<'t> {
     }
 
     /// Remembers what `find` gave for a name, if all names of its stem mean the same range.
-    pub fn remember(&mut self, name: &str, declaration: DeclId) {
+    fn remember(&mut self, name: &str, declaration: DeclId) {
         let stem = stem(name);
         let Some(short) = short_stem(stem) else { return };
         let bit = stem_bit(stem);
@@ -325,9 +348,23 @@ impl<'t> Names<'t> {
         }
     }
 
+    /// What a name means, if it is that of a scalar register.
+    #[inline]
+    pub fn scalar(&mut self, name: &str) -> Option<RegId> {
+        if let Some(found) = Numbered::of(name).and_then(|numbered| self.recall(numbered)) {
+            return Some(found);
+        }
+        let (declaration, number) = self.find(name)?;
+        let DeclKind::Register { lanes: 1, .. } = self.declarations[declaration.0 as usize].kind else {
+            return None;
+        };
+        self.remember(name, declaration);
+        Some(self.register(declaration, number, 0))
+    }
+
     /// The register that a numbered name means, where its stem is remembered.
-    #[inline(always)]
-    pub fn recall(&mut self, numbered: Numbered) -> Option<(RegId, ScalarType)> {
+    #[inline]
+    fn recall(&mut self, numbered: Numbered) -> Option<RegId> {
         let range = self.recent.get(numbered)?;
         let (declaration, number, ty) = (range.declaration, Some(numbered.number), range.ty);
         let Some(cell) = self.dense.get_mut(range.dense as usize + numbered.number as usize) else {
@@ -337,13 +374,13 @@ impl<'t> Names<'t> {
             {
                 range.dense = start;
             }
-            return Some((register, ty));
+            return Some(register);
         };
         if *cell == 0 {
             *cell = self.registers.len() as u32 + 1;
             self.registers.push(RegisterName { declaration, number, lane: 0, ty });
         }
-        Some((RegId(*cell - 1), ty))
+        Some(RegId(*cell - 1))
     }
 
     /// A register of a declaration, numbered on first mention.
@@ -380,15 +417,6 @@ impl<'t> Names<'t> {
             _ => self.sparse.entry((declaration, slot)).or_default(),
         };
         (cell, ty)
-    }
-
-    /// Takes back the numbers of registers, all but the first `kept`.
-    pub fn renumber_from(&mut self, kept: usize) {
-        for index in kept..self.registers.len() {
-            let RegisterName { declaration, number, lane, .. } = self.registers[index];
-            *self.cell(declaration, number, lane).0 = 0;
-        }
-        self.registers.truncate(kept);
     }
 
     /// Every name visible now, for suggestions: ranges give their first names.
@@ -469,6 +497,27 @@ mod tests {
     }
 
     #[test]
+    fn names_are_a_stem_and_a_number() {
+        let read = |name: &str| {
+            Numbered::of(name).map(|Numbered { stem, number }| {
+                let stem = stem.to_le_bytes();
+                let length = stem.iter().position(|&byte| byte == 0).unwrap_or(8);
+                (std::str::from_utf8(&stem[..length]).unwrap().to_owned(), number)
+            })
+        };
+        let found = |stem: &str, number| Some((stem.to_owned(), number));
+        assert_eq!(read("%r1"), found("r", 1));
+        assert_eq!(read("%rd12345"), found("rd", 12345));
+        assert_eq!(read("%p007"), found("p", 7));
+        assert_eq!(read("%Zaz9"), found("Zaz", 9));
+        assert_eq!(read("%r987654"), found("r", 987_654));
+        assert_eq!(read("%r1234567"), found("r", 1_234_567));
+        for other in ["%r12345678", "%p", "r1", "%r1x", "%r1_", "%1r", "%12", "%", "", "%\u{e9}1"] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
+
+    #[test]
     fn what_is_remembered_is_what_is_found() {
         let numbered = |number| Numbered { stem: b'r'.into(), number };
         let mut names = Names::default();
@@ -480,22 +529,22 @@ mod tests {
         names.close();
         assert_eq!(names.recall(numbered(1)), None);
         names.remember("%r1", range);
-        assert_eq!(names.recall(numbered(1)), Some((one, ScalarType::B32)));
+        assert_eq!(names.recall(numbered(1)), Some(one));
         let two = RegId(1);
-        assert_eq!(names.recall(numbered(2)), Some((two, ScalarType::B32)));
+        assert_eq!(names.recall(numbered(2)), Some(two));
         // Not in the range; another stem in the same slot.
         assert_eq!(names.recall(numbered(4)), None);
         assert_eq!(names.recall(Numbered { stem: 0, number: 1 }), None);
         // An inner name hides one of them.
         names.open();
-        assert_eq!(names.recall(numbered(1)), Some((one, ScalarType::B32)));
+        assert_eq!(names.recall(numbered(1)), Some(one));
         names.declare("%r2", register(None));
         assert_eq!(names.recall(numbered(1)), None);
         names.remember("%r1", range);
         assert_eq!(names.recall(numbered(2)), None);
         names.close();
         names.remember("%r1", range);
-        assert_eq!(names.recall(numbered(2)), Some((two, ScalarType::B32)));
+        assert_eq!(names.recall(numbered(2)), Some(two));
     }
 
     #[test]
@@ -505,11 +554,11 @@ mod tests {
         names.open();
         let (outer, _) = names.declare("%rd", register(Some(4)));
         names.declare("%r", register(Some(4)));
-        let one = names.recall(numbered(1)).unwrap().0;
+        let one = names.recall(numbered(1)).unwrap();
         assert_eq!((one, None), (names.register(outer, Some(1), 0), names.recall(numbered(4))));
         names.open();
         let (inner, _) = names.declare("%rd", register(Some(2)));
-        let other = names.recall(numbered(1)).unwrap().0;
+        let other = names.recall(numbered(1)).unwrap();
         assert_eq!((other, None), (names.register(inner, Some(1), 0), names.recall(numbered(2))));
         names.close();
         assert_eq!(names.recall(numbered(1)), None);

@@ -7,18 +7,16 @@
 use ptx_backend::input::{Init, Param, Signature, Variable};
 use ptx_isa::{PtxVersion, ScalarType, Sm, Space};
 use ptx_syntax::ast::literal;
-use ptx_syntax::{ItemKind, SyntaxKind};
+use ptx_syntax::flat::{FlatTree, Node};
+use ptx_syntax::{ItemKind, SyntaxKind, is_word};
 use smol_str::SmolStr;
 
-use crate::check::debug;
 use crate::db::Db;
 use crate::declaration::{self, Declaration, Declarator, Head, Shape};
 use crate::diagnostic::Findings;
-use crate::elements::tokens;
+use crate::heading::{Heading, Layout, List};
 use crate::initializer::{self, NamedReloc};
-use crate::items::{Item, Part, parse};
-use crate::lower::heading::{Heading, Headings, List};
-use crate::lower::parameter::{Layout, Parameter};
+use crate::items::{Item, Part};
 
 /// What an item declares.
 #[derive(Clone, PartialEq, Debug)]
@@ -93,11 +91,11 @@ pub struct Shapes {
 
 #[salsa::tracked]
 pub fn item_decl<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
-    read_decl(db, Part::new(db, item), &mut Headings::default())
+    read_decl(db, Part::new(db, item), &mut FlatTree::default())
 }
 
-/// What an item declares, for those who keep it themselves.
-pub(crate) fn read_decl<'db>(db: &'db dyn Db, part: Part<'db>, headings: &mut Headings<'db>) -> ItemDecl {
+/// What an item declares, for those who keep it themselves. `tree` is used for the item's.
+pub(crate) fn read_decl<'db>(db: &'db dyn Db, part: Part<'db>, tree: &mut FlatTree) -> ItemDecl {
     let text = part.text(db);
     // The kinds that declare nothing are often large: debug data.
     match part.kind(db) {
@@ -107,30 +105,22 @@ pub(crate) fn read_decl<'db>(db: &'db dyn Db, part: Part<'db>, headings: &mut He
             let is_info = name.starts_with(".debug_info");
             return if is_info { ItemDecl::DebugInfo } else { ItemDecl::None };
         }
-        ItemKind::File => return ItemDecl::File(debug::file_number(text)),
+        ItemKind::File => return ItemDecl::File(file_number(text)),
         _ => {}
     }
     // A body says nothing to others.
-    if part.kind(db).is_function()
-        && let Some(heading) = headings.read(text)
-    {
-        return function(heading, text);
+    if !(part.kind(db).is_function() && tree.parse_heading(text)) {
+        tree.parse(text);
     }
-    if part.kind(db) == ItemKind::Variable
-        && let Some(declaration) = headings.read_variable(text)
-    {
-        return variables(declaration, text);
-    }
-    declared_by_tree(db, part.item(db))
+    declared_in(tree.root(), text)
 }
 
 /// What an item declares, from its tree.
-pub(crate) fn declared_by_tree<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDecl {
-    let (text, node) = (item.text(db), parse(db, item).syntax());
-    let words = |kind: SyntaxKind| tokens(&node, kind).into_iter().map(|range| &text[range]);
+fn declared_in(node: Node<'_>, text: &str) -> ItemDecl {
+    let words = |kind: SyntaxKind| node.tokens(kind).map(|range| &text[range]);
     match node.kind() {
         SyntaxKind::VERSION_DIRECTIVE => {
-            let range = |kind: SyntaxKind| tokens(&node, kind).first().copied();
+            let range = |kind: SyntaxKind| node.tokens(kind).next();
             let found = range(SyntaxKind::DOT_WORD).zip(range(SyntaxKind::FLOAT)).filter(|(word, number)| {
                 // Nothing but blanks stands between.
                 text[usize::from(word.end())..number.start().into()]
@@ -156,9 +146,9 @@ pub(crate) fn declared_by_tree<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDec
             },
             None => None,
         }),
-        SyntaxKind::VARIABLE => declaration::read(&node, text, &mut Findings::default())
+        SyntaxKind::VARIABLE => declaration::read(node, text, &mut Findings::default())
             .map_or(ItemDecl::None, |declaration| variables(declaration, text)),
-        SyntaxKind::FUNCTION => function(&Heading::read_tree(&node, text, &mut Findings::default()), text),
+        SyntaxKind::FUNCTION => function(&Heading::read(node, text, &mut Findings::default()), text),
         SyntaxKind::ALIAS => {
             let mut names = node.children().map(|child| SmolStr::new(&text[child.text_range()]));
             match (names.next(), names.next()) {
@@ -168,6 +158,13 @@ pub(crate) fn declared_by_tree<'db>(db: &'db dyn Db, item: Item<'db>) -> ItemDec
         }
         _ => ItemDecl::None,
     }
+}
+
+/// The number of the file that a `.file` item names.
+fn file_number(text: &str) -> Option<u64> {
+    let rest = text[text.find(".file")?..].strip_prefix(".file")?.trim_start();
+    let digits = rest.bytes().take_while(|&byte| is_word(byte) || byte == b'%').count();
+    Some(literal::integer(&rest[..digits]).ok()?.value)
 }
 
 /// Reads `8.0`.
@@ -182,9 +179,9 @@ pub(crate) fn target(word: &str) -> Option<Sm> {
     Sm::parse(word).or_else(|| Sm::parse(word.trim_end_matches(|c: char| c.is_ascii_lowercase())))
 }
 
-fn variables(declaration: Declaration, text: &str) -> ItemDecl {
+fn variables(declaration: Declaration<'_>, text: &str) -> ItemDecl {
     let Declaration { head, declarators } = declaration;
-    let name = |declarator: &Declarator| declarator.name.map(|range| &text[range]);
+    let name = |declarator: &Declarator<'_>| declarator.name.map(|range| &text[range]);
     if head.space == Space::Reg {
         let registers = declarators.iter().filter_map(|declarator| {
             let (ty, lanes, count) = (head.ty, head.lanes, declarator.count);
@@ -202,14 +199,14 @@ fn variables(declaration: Declaration, text: &str) -> ItemDecl {
 /// A variable with its initialiser evaluated; names of other variables stay names.
 pub fn variable(
     head: &Head,
-    declarator: &Declarator,
+    declarator: &Declarator<'_>,
     name: &str,
     text: &str,
 ) -> (Variable, Box<[NamedReloc]>) {
     let mut init = None;
     let mut relocs: Box<[NamedReloc]> = Box::default();
     let mut elements = declarator.elements();
-    if let Some(initializer) = &declarator.initializer {
+    if let Some(initializer) = declarator.initializer {
         let value =
             initializer::read(initializer, head, &declarator.dimensions, text, &mut Findings::default());
         elements = elements.or(Some(value.elements));
@@ -250,14 +247,14 @@ fn function(heading: &Heading<'_>, text: &str) -> ItemDecl {
 }
 
 /// The parameters of a list, laid out in order.
-pub(crate) fn parameters(list: &List, text: &str) -> (Vec<Param>, Box<[Shape]>) {
+pub(crate) fn parameters(list: &List<'_>, text: &str) -> (Vec<Param>, Box<[Shape]>) {
     let mut layout = Layout::default();
     let mut params = Vec::with_capacity(list.parameters.len());
     let mut shapes = Vec::with_capacity(list.parameters.len());
-    for Parameter { kind, name, .. } in &list.parameters {
-        if let Some(name) = *name {
-            params.push(layout.add(kind, &text[name]));
-            shapes.push(kind.shape.clone());
+    for parameter in &list.parameters {
+        if let Some(name) = parameter.name() {
+            params.push(layout.add(parameter, &text[name]));
+            shapes.push(parameter.shape.clone());
         }
     }
     (params, shapes.into())

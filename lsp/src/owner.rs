@@ -328,7 +328,7 @@ impl Owner {
 
     fn close(&mut self, uri: &Url) {
         let Some(open) = self.documents.remove(uri) else { return };
-        self.db.clear_file(open.file);
+        ide::clear_file(&mut self.db, open.file);
         self.spare.push(open.file);
         if self.spare.len() > SPARE + 2 * self.documents.len() {
             self.renew_database();

@@ -1,6 +1,7 @@
 //! Properties that hold for every input, as plain functions for a fuzzer.
 
-use crate::{SyntaxNode, lex, parse_file, parse_item, split};
+use crate::flat::{FlatTree, Node};
+use crate::{NodeOrToken, SyntaxKind, SyntaxNode, lex, parse_file, parse_item, split};
 
 fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -59,6 +60,35 @@ pub fn check_parse_item(bytes: &[u8]) {
     let item = parse_item(&text);
     assert!(item.syntax().text() == text.as_str());
     check_errors(&item, text.len());
+    let mut tree = FlatTree::default();
+    tree.parse(&text);
+    assert_eq!(tree.errors, item.errors);
+    check_flat(tree.root(), &item.syntax());
+}
+
+/// Both trees have the same nodes and tokens in the same places, but for blanks and comments.
+fn check_flat(flat: Node<'_>, node: &SyntaxNode) {
+    assert_eq!(flat.kind(), node.kind());
+    let is_apart = |element: &crate::SyntaxElement| {
+        let is_rest = |token: crate::SyntaxToken| {
+            token.kind() == SyntaxKind::SKIPPED && token.text_range().end() == node.text_range().end()
+        };
+        // What a parser that gave up has left is in the lossless tree alone.
+        let first = element.as_node().and_then(SyntaxNode::first_token);
+        element.kind().is_trivia() || node.parent().is_none() && first.is_some_and(is_rest)
+    };
+    let mut others = node.children_with_tokens().filter(|element| !is_apart(element));
+    for element in flat.elements() {
+        match (element, others.next()) {
+            (NodeOrToken::Node(flat), Some(NodeOrToken::Node(node))) => check_flat(flat, &node),
+            (NodeOrToken::Token(flat), Some(NodeOrToken::Token(token))) => {
+                assert_eq!((flat.kind, flat.range), (token.kind(), token.text_range()));
+            }
+            (NodeOrToken::Node(flat), None) => assert_eq!(flat.kind(), SyntaxKind::ERROR),
+            (flat, other) => panic!("{flat:?} is not {other:?}"),
+        }
+    }
+    assert_eq!(others.next(), None);
 }
 
 fn check_errors(parse: &crate::Parse, len: usize) {

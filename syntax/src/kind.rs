@@ -197,6 +197,11 @@ impl SyntaxKind {
         matches!(self, SyntaxKind::LINE_COMMENT | SyntaxKind::BLOCK_COMMENT)
     }
 
+    /// Whether it is that of a node; the others are those of tokens.
+    pub(crate) const fn is_node(self) -> bool {
+        self as u16 >= SyntaxKind::SOURCE_FILE as u16
+    }
+
     /// A number in a tree that this crate did not build is an `ERROR`.
     pub(crate) fn from_raw(raw: u16) -> SyntaxKind {
         ALL.get(usize::from(raw)).copied().unwrap_or(SyntaxKind::ERROR)

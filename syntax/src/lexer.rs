@@ -8,7 +8,9 @@ use text_size::TextSize;
 
 use crate::SyntaxKind::{self, *};
 use crate::ast::literal;
+use crate::flat::Significant;
 use crate::scan;
+use crate::validate::Faults;
 
 /// A token; its start is the sum of the lengths before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +42,45 @@ pub fn lex(text: &str) -> Vec<Token> {
     tokens
 }
 
+/// Adds the tokens of `text` that are neither blanks nor comments. Those of a heading end with the first brace, which
+/// is closed at once.
+pub(crate) fn significant(text: &str, is_heading: bool, tokens: &mut Vec<Significant>) -> Faults {
+    let bytes = text.as_bytes();
+    let mut faults = Faults::default();
+    if u32::try_from(bytes.len()).is_err() {
+        return faults;
+    }
+    let mut pos = 0;
+    // `#` may come here; and the next token is the first of its line.
+    let (mut opens_hash_line, mut line_start) = (true, true);
+    while pos < bytes.len() {
+        let (kind, end) = token(bytes, pos, opens_hash_line);
+        if kind == WHITESPACE {
+            let has_break = bytes[pos..end].contains(&b'\n');
+            opens_hash_line |= has_break;
+            line_start |= has_break;
+            pos = end;
+            continue;
+        }
+        opens_hash_line = false;
+        faults.check(kind, text, pos, end);
+        if kind.is_trivia() {
+            // A line comment ends before its line break, which is in the blanks behind it.
+            line_start |= kind != LINE_COMMENT && bytes[pos..end].contains(&b'\n');
+            pos = end;
+            continue;
+        }
+        tokens.push(Significant { kind, line_start, start: pos as u32, len: (end - pos) as u32 });
+        line_start = false;
+        pos = end;
+        if is_heading && kind == L_BRACE {
+            tokens.push(Significant { kind: R_BRACE, line_start, start: pos as u32, len: 0 });
+            break;
+        }
+    }
+    faults
+}
+
 /// Where the first token begins that is neither blank nor comment and stands at `at` or behind it, or the end. A token
 /// begins at `at`.
 pub fn next_token(text: &str, at: TextSize) -> TextSize {
@@ -62,7 +103,7 @@ pub fn next_token(text: &str, at: TextSize) -> TextSize {
 }
 
 /// The kind and end of the token at `pos`.
-fn token(bytes: &[u8], pos: usize, line_start: bool) -> (SyntaxKind, usize) {
+pub(crate) fn token(bytes: &[u8], pos: usize, line_start: bool) -> (SyntaxKind, usize) {
     let next = bytes.get(pos + 1).copied().unwrap_or(0);
     let one = |kind| (kind, pos + 1);
     let two = |kind| (kind, pos + 2);

@@ -9,7 +9,7 @@
 
 pub mod ast;
 mod error;
-mod event;
+pub mod flat;
 #[doc(hidden)]
 pub mod fuzz;
 mod grammar;
@@ -32,6 +32,5 @@ pub use rowan::{Direction, GreenNode, NodeOrToken, TextRange, TextSize, TokenAtO
 pub use scan::{Next, is_word, word_end};
 pub use split::{ItemKind, RawItem, split};
 pub use tree::{
-    Parse, PtxLanguage, StatementParser, SyntaxElement, SyntaxNode, SyntaxToken, dump, parse_file,
-    parse_function_header, parse_item,
+    Parse, PtxLanguage, StatementParser, SyntaxElement, SyntaxNode, SyntaxToken, dump, parse_file, parse_item,
 };

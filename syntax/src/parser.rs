@@ -1,6 +1,6 @@
 //! The cursor that the grammar works with: look-ahead, markers, errors and limits.
 //!
-//! The parser sees tokens without trivia and produces events. It always ends: nesting is bounded by `MAX_NESTING`,
+//! The parser sees tokens without trivia and writes a [`FlatTree`]. It always ends: nesting is bounded by `MAX_NESTING`,
 //! and a grammar that looks too often without consuming anything is told that the text has ended.
 
 use std::borrow::Cow;
@@ -8,8 +8,7 @@ use std::cell::Cell;
 
 use text_size::{TextRange, TextSize};
 
-use crate::event::Event;
-use crate::lexer::Token;
+use crate::flat::{Element, FlatTree};
 use crate::{ErrorCode, Remedy, SyntaxError, SyntaxKind};
 
 /// Brackets and blocks may be nested this deep. Real code stays below twenty.
@@ -28,22 +27,10 @@ const MAX_ERROR_TOKENS: usize = 1_000;
 /// Looks without a step forward before the parser gives up.
 const MAX_LOOKS: u32 = 10_000;
 
-/// A token with its position.
-#[derive(Clone, Copy, Debug)]
-struct Significant {
-    kind: SyntaxKind,
-    /// A line break lies between the token before and this one.
-    line_start: bool,
-    start: u32,
-    len: u32,
-}
-
 pub(crate) struct Parser<'t> {
     text: &'t str,
-    tokens: Vec<Significant>,
+    tree: FlatTree,
     pos: usize,
-    events: Vec<Event>,
-    errors: Vec<SyntaxError>,
     /// Errors found, reported or not.
     faults: usize,
     nesting: u32,
@@ -54,36 +41,13 @@ pub(crate) struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
-    pub(crate) fn new(text: &'t str, tokens: &[Token]) -> Parser<'t> {
-        let mut significant = Vec::with_capacity(tokens.len() / 2 + 1);
-        let mut start = 0;
-        let mut line_start = true;
-        for token in tokens {
-            if token.kind.is_trivia() {
-                // A line comment ends before its line break, which is in the blanks behind it.
-                line_start |= token.kind != SyntaxKind::LINE_COMMENT
-                    && text.as_bytes()[start as usize..(start + token.len) as usize].contains(&b'\n');
-            } else {
-                significant.push(Significant { kind: token.kind, line_start, start, len: token.len });
-                line_start = false;
-            }
-            start += token.len;
-        }
-        Parser {
-            text,
-            events: Vec::with_capacity(significant.len() * 2 + 8),
-            tokens: significant,
-            pos: 0,
-            errors: Vec::new(),
-            faults: 0,
-            nesting: 0,
-            height: 0,
-            looks: Cell::new(0),
-        }
+    /// `tree` has the tokens of the text and nothing else.
+    pub(crate) fn new(text: &'t str, tree: FlatTree) -> Parser<'t> {
+        Parser { text, tree, pos: 0, faults: 0, nesting: 0, height: 0, looks: Cell::new(0) }
     }
 
-    pub(crate) fn finish(self) -> (Vec<Event>, Vec<SyntaxError>) {
-        (self.events, self.errors)
+    pub(crate) fn finish(self) -> FlatTree {
+        self.tree
     }
 
     // Looking.
@@ -95,7 +59,7 @@ impl<'t> Parser<'t> {
     }
 
     pub(crate) fn nth(&self, n: usize) -> SyntaxKind {
-        self.tokens.get(self.pos + n).map_or(SyntaxKind::EOF, |token| token.kind)
+        self.tree.tokens.get(self.pos + n).map_or(SyntaxKind::EOF, |token| token.kind)
     }
 
     pub(crate) fn at(&self, kind: SyntaxKind) -> bool {
@@ -108,7 +72,7 @@ impl<'t> Parser<'t> {
     }
 
     pub(crate) fn nth_text(&self, n: usize) -> &'t str {
-        match self.tokens.get(self.pos + n) {
+        match self.tree.tokens.get(self.pos + n) {
             Some(token) => &self.text[token.start as usize..(token.start + token.len) as usize],
             None => "",
         }
@@ -125,7 +89,7 @@ impl<'t> Parser<'t> {
     }
 
     pub(crate) fn nth_at_line_start(&self, n: usize) -> bool {
-        self.tokens.get(self.pos + n).is_some_and(|token| token.line_start)
+        self.tree.tokens.get(self.pos + n).is_some_and(|token| token.line_start)
     }
 
     /// Whether nothing, not even a blank, lies between the token before and the current one.
@@ -135,7 +99,7 @@ impl<'t> Parser<'t> {
 
     pub(crate) fn nth_is_joint(&self, n: usize) -> bool {
         let at = self.pos + n;
-        match (self.tokens.get(at), at.checked_sub(1).and_then(|before| self.tokens.get(before))) {
+        match (self.tree.tokens.get(at), at.checked_sub(1).and_then(|before| self.tree.tokens.get(before))) {
             (Some(token), Some(before)) => before.start + before.len == token.start,
             _ => false,
         }
@@ -143,31 +107,32 @@ impl<'t> Parser<'t> {
 
     /// The range of the current token; empty at the end of the last token when there is none.
     pub(crate) fn current_range(&self) -> TextRange {
-        match self.tokens.get(self.pos) {
-            Some(token) => TextRange::at(TextSize::new(token.start), TextSize::new(token.len)),
+        match self.tree.tokens.get(self.pos) {
+            Some(token) => token.range(),
             None => TextRange::empty(self.previous_end()),
         }
     }
 
     /// The token before the current one.
     pub(crate) fn previous(&self) -> SyntaxKind {
-        let before = self.pos.checked_sub(1).and_then(|before| self.tokens.get(before));
+        let before = self.pos.checked_sub(1).and_then(|before| self.tree.tokens.get(before));
         before.map_or(SyntaxKind::EOF, |token| token.kind)
     }
 
     /// The end of the token before the current one.
     pub(crate) fn previous_end(&self) -> TextSize {
-        let before = self.pos.checked_sub(1).and_then(|before| self.tokens.get(before));
+        let before = self.pos.checked_sub(1).and_then(|before| self.tree.tokens.get(before));
         TextSize::new(before.map_or(0, |token| token.start + token.len))
     }
 
     // Consuming.
 
     pub(crate) fn bump(&mut self) {
-        if self.pos < self.tokens.len() {
+        if let Some(token) = self.tree.tokens.get(self.pos) {
+            let kind = token.kind;
+            self.push(kind);
             self.pos += 1;
             self.looks.set(0);
-            self.events.push(Event::Token);
         }
     }
 
@@ -264,9 +229,8 @@ impl<'t> Parser<'t> {
 
     /// Reports `message` at the token `n` behind the current one.
     pub(crate) fn nth_error(&mut self, n: usize, message: &'static str) {
-        if let Some(token) = self.tokens.get(self.pos + n) {
-            let range = TextRange::at(TextSize::new(token.start), TextSize::new(token.len));
-            self.error_at(ErrorCode::Unexpected, range, message);
+        if let Some(token) = self.tree.tokens.get(self.pos + n) {
+            self.error_at(ErrorCode::Unexpected, token.range(), message);
         }
     }
 
@@ -278,23 +242,25 @@ impl<'t> Parser<'t> {
     ) {
         self.faults += 1;
         if self.faults > MAX_FAULTS {
-            self.tokens.truncate(self.pos);
+            self.tree.tokens.truncate(self.pos);
         }
         // A second complaint about the same place is an echo of the first.
-        if self.errors.last().is_some_and(|last| last.range == range) || self.errors.len() > MAX_ERRORS {
+        if self.tree.errors.last().is_some_and(|last| last.range == range)
+            || self.tree.errors.len() > MAX_ERRORS
+        {
             return;
         }
-        if self.errors.len() == MAX_ERRORS {
+        if self.tree.errors.len() == MAX_ERRORS {
             let message = "too many syntax errors; further errors in this item are not reported".into();
-            self.errors.push(SyntaxError { code: ErrorCode::Limit, range, message, remedy: None });
+            self.tree.errors.push(SyntaxError { code: ErrorCode::Limit, range, message, remedy: None });
             return;
         }
-        self.errors.push(SyntaxError { code, range, message: message.into(), remedy: None });
+        self.tree.errors.push(SyntaxError { code, range, message: message.into(), remedy: None });
     }
 
     /// Says what mends the error at `range`, which was just reported.
     pub(crate) fn mend(&mut self, range: TextRange, remedy: Remedy) {
-        if let Some(error) = self.errors.last_mut().filter(|error| error.range == range) {
+        if let Some(error) = self.tree.errors.last_mut().filter(|error| error.range == range) {
             error.remedy.get_or_insert(remedy);
         }
     }
@@ -331,38 +297,46 @@ impl<'t> Parser<'t> {
     // Nodes.
 
     pub(crate) fn start(&mut self) -> Marker {
-        self.events.push(Event::Nothing);
-        Marker { event: self.events.len() - 1 }
+        self.push(SyntaxKind::EOF);
+        Marker { element: self.tree.elements.len() - 1 }
+    }
+
+    /// Adds an element that has nothing in it yet.
+    #[inline]
+    fn push(&mut self, kind: SyntaxKind) {
+        let next = self.tree.elements.len() as u32 + 1;
+        self.tree.elements.push(Element { kind, token: self.pos as u32, next });
     }
 }
 
 /// A node that is open. Left alone, it becomes part of its parent.
 pub(crate) struct Marker {
-    event: usize,
+    element: usize,
 }
 
 impl Marker {
     pub(crate) fn complete(self, p: &mut Parser<'_>, kind: SyntaxKind) -> CompletedMarker {
-        p.events[self.event] = Event::Start { kind, parent: 0 };
-        let first = self.event + 1;
-        let inside = &p.events[first..];
+        let elements = &mut p.tree.elements;
+        let first = self.element + 1;
+        let inside = &elements[first..];
         if kind == SyntaxKind::ERROR
             && inside.len() > MAX_ERROR_TOKENS
-            && inside.iter().all(|event| matches!(event, Event::Token))
+            && inside.iter().all(|element| !element.kind.is_node())
         {
-            let tokens = inside.len() as u32;
-            p.events.truncate(first);
-            p.events.push(Event::Skipped { tokens });
+            elements.truncate(first + 1);
+            elements[first].kind = SyntaxKind::SKIPPED;
         }
-        p.events.push(Event::Finish);
-        CompletedMarker { event: self.event, kind }
+        let next = elements.len() as u32;
+        let element = &mut elements[self.element];
+        (element.kind, element.next) = (kind, next);
+        CompletedMarker { element: self.element, kind }
     }
 }
 
 /// A node that is closed.
 #[derive(Clone, Copy)]
 pub(crate) struct CompletedMarker {
-    event: usize,
+    element: usize,
     kind: SyntaxKind,
 }
 
@@ -371,12 +345,14 @@ impl CompletedMarker {
         self.kind
     }
 
-    /// Opens a node that will be the parent of this one.
+    /// Opens a node that will be the parent of this one, which is the last that was closed.
     pub(crate) fn precede(self, p: &mut Parser<'_>) -> Marker {
-        let marker = p.start();
-        if let Event::Start { parent, .. } = &mut p.events[self.event] {
-            *parent = (marker.event - self.event) as u32;
-        }
-        marker
+        let elements = &mut p.tree.elements;
+        // Operands are small, and `MAX_NESTING` bounds how often one is moved.
+        let first = elements[self.element];
+        elements[self.element..].iter_mut().for_each(|element| element.next += 1);
+        elements.insert(self.element, Element { kind: SyntaxKind::EOF, ..first });
+        elements[self.element].next = self.element as u32 + 1;
+        Marker { element: self.element }
     }
 }

@@ -72,22 +72,6 @@ pub fn split(text: &str) -> Vec<RawItem> {
     items
 }
 
-/// Where the first brace outside of comments and strings opens: the body, in the item of a function.
-pub(crate) fn body_start(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let mut splitter = Splitter::new(text);
-    let mut line_start = true;
-    loop {
-        line_start = splitter.skip_trivia(line_start);
-        match *bytes.get(splitter.pos)? {
-            b'{' => return Some(splitter.pos),
-            b'"' => splitter.pos = scan::string_end(bytes, splitter.pos).0,
-            byte if scan::is_word(byte) => splitter.pos = scan::word_end(bytes, splitter.pos),
-            _ => splitter.skip_char(),
-        }
-    }
-}
-
 /// The line break before `pos`, if only blanks are between.
 fn line_break_before(bytes: &[u8], pos: usize) -> Option<usize> {
     let before = bytes[..pos].iter().rposition(|&byte| byte == b'\n' || !scan::is_blank(byte))?;

@@ -3,39 +3,66 @@
 use text_size::{TextRange, TextSize};
 
 use crate::ast::literal;
-use crate::lexer::Token;
 use crate::{ErrorCode, Remedy, SyntaxError, SyntaxKind, scan};
 
 /// More bad tokens than this in one item help nobody.
 const MAX_ERRORS: usize = 200;
 
-/// Adds the errors of the tokens of `text` to `errors`.
-pub(crate) fn tokens(text: &str, tokens: &[Token], errors: &mut Vec<SyntaxError>) {
-    let mut start = 0;
-    let mut budget = MAX_ERRORS;
-    for token in tokens {
-        let end = start + token.len as usize;
-        if let Some((code, message)) = check(token.kind, &text[start..end]) {
-            let remedy = remedy(token.kind, &text[start..end]);
-            let range = TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32));
-            // The parser may have wondered about the same token; the reason is here.
-            errors.retain(|error| error.range != range);
-            errors.push(SyntaxError { code, range, message, remedy });
-            budget -= 1;
-            if budget == 0 {
-                return;
+/// What is wrong with the tokens of a text.
+#[derive(Debug, Default)]
+pub(crate) struct Faults {
+    errors: Vec<SyntaxError>,
+    /// The text ends in a comment that is not closed.
+    ends_in_open_comment: bool,
+}
+
+impl Faults {
+    /// Checks the next token that is not blank.
+    #[inline]
+    pub(crate) fn check(&mut self, kind: SyntaxKind, text: &str, start: usize, end: usize) {
+        let is_plain = match kind {
+            // Most numbers are short and decimal.
+            SyntaxKind::INT => {
+                let digits = &text.as_bytes()[start..end];
+                let is_decimal = digits.iter().all(u8::is_ascii_digit);
+                digits.len() == 1 || digits.len() < 19 && digits[0] != b'0' && is_decimal
             }
+            SyntaxKind::FLOAT
+            | SyntaxKind::STRING
+            | SyntaxKind::LINE_COMMENT
+            | SyntaxKind::BLOCK_COMMENT
+            | SyntaxKind::HASH_LINE
+            | SyntaxKind::BAD_CHAR => false,
+            _ => true,
+        };
+        if !is_plain && self.errors.len() < MAX_ERRORS {
+            self.check_text(kind, text, start, end);
         }
-        start = end;
+    }
+
+    #[inline(never)]
+    fn check_text(&mut self, kind: SyntaxKind, text: &str, start: usize, end: usize) {
+        let token = &text[start..end];
+        if let Some((code, message)) = check(kind, token) {
+            let range = TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32));
+            self.errors.push(SyntaxError { code, range, message, remedy: remedy(kind, token) });
+            self.ends_in_open_comment |= kind == SyntaxKind::BLOCK_COMMENT && code == ErrorCode::Unterminated;
+        }
     }
 }
 
-/// Whether the text ends inside a block comment.
-pub(crate) fn ends_in_open_comment(text: &str, tokens: &[Token]) -> bool {
-    tokens.last().is_some_and(|token| {
-        let start = text.len() - token.len as usize;
-        token.kind == SyntaxKind::BLOCK_COMMENT && !scan::block_comment_end(text.as_bytes(), start).1
-    })
+/// Adds what is wrong with the tokens to the errors of the parser.
+pub(crate) fn merge(faults: Faults, errors: &mut Vec<SyntaxError>) {
+    if faults.ends_in_open_comment {
+        // What is missing after it is in it.
+        errors.retain(|error| error.code != ErrorCode::Unbalanced);
+    }
+    for fault in faults.errors {
+        // The parser may have wondered about the same token; the reason is here.
+        errors.retain(|error| error.range != fault.range);
+        errors.push(fault);
+    }
+    errors.sort_by_key(|error| (error.range.start(), error.range.end()));
 }
 
 fn check(kind: SyntaxKind, text: &str) -> Option<(ErrorCode, std::borrow::Cow<'static, str>)> {

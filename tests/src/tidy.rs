@@ -34,6 +34,24 @@ const HOMES: &[(&str, &str)] = &[
     ("tempfile", "ptx-analyzer"),
 ];
 
+/// The modules of the analysis from the lowest floor up. Each uses those before it and its own parts, and no other.
+const FLOORS: &[&[&str]] = &[
+    // The text and its items.
+    &["text", "diagnostic", "syntax_errors", "db", "items"],
+    // What items declare, and the module that they make.
+    &["externals", "constant", "declaration", "initializer", "heading", "signature", "module"],
+    // Names of a function, and where they stand.
+    &["scope", "source_map"],
+    // What can be said of a function: control flow and values, then the checks.
+    &["flow", "check"],
+    // The walk over an item, which hands each instruction and each body to the checks.
+    &["lower"],
+    // The file as a whole.
+    &["reach", "locate", "findings"],
+    &["debug_data", "lines", "compile"],
+    &["ide", "dump"],
+];
+
 /// The tests may use everything.
 const TESTS: &str = "conformance";
 
@@ -94,6 +112,31 @@ fn given_packages_have_one_home() {
         for (package, home) in HOMES {
             let at_home = name == *home || name == TESTS;
             assert!(at_home || !depends_on.contains(*package), "{package} belongs to {home}, not {name}");
+        }
+    }
+}
+
+/// The modules of this package that a line of code names by their full paths.
+fn named_modules(line: &str) -> impl Iterator<Item = &str> {
+    let names = line.split("crate::").skip(1);
+    names.filter_map(|rest| rest.split(|c: char| !(c == '_' || c.is_ascii_alphanumeric())).next())
+}
+
+#[test]
+fn the_analysis_is_built_in_floors() {
+    let order: Vec<&str> = FLOORS.concat();
+    let floor = |module: &str| order.iter().position(|&name| name == module);
+    let source = root().join("analysis/src");
+    for path in sources("rs").iter().filter(|path| path.starts_with(&source)) {
+        let inside = path.strip_prefix(&source).expect("it starts so").with_extension("");
+        let module = inside.iter().next().and_then(|name| name.to_str()).unwrap_or_default();
+        if matches!(module, "lib" | "tests") {
+            continue;
+        }
+        let own = floor(module).unwrap_or_else(|| panic!("{module} has no floor"));
+        let text = std::fs::read_to_string(path).expect("a text file");
+        for used in code(&text).flat_map(named_modules).filter_map(floor) {
+            assert!(used <= own, "{}: {module} may not know {}", path.display(), order[used]);
         }
     }
 }

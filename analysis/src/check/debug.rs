@@ -4,8 +4,9 @@
 //! and not through the tree.
 
 use ptx_isa::Gate;
+use ptx_syntax::SyntaxKind;
 use ptx_syntax::ast::literal;
-use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use ptx_syntax::flat::Node;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smol_str::SmolStr;
 use text_size::{TextRange, TextSize};
@@ -25,20 +26,18 @@ declare_lint! {
 }
 
 /// Labels in sections came with this version.
-pub(crate) const LABELS: Gate = Gate::since(7, 0, 10);
+const LABELS: Gate = Gate::since(7, 0, 10);
 /// Differences of labels came with this one.
-pub(crate) const DIFFERENCES: Gate = Gate::since(7, 5, 10);
+const DIFFERENCES: Gate = Gate::since(7, 5, 10);
 
 /// Labels with an offset came with this version.
-pub(crate) const OFFSETS: Gate = Gate::since(3, 2, 10);
+const OFFSETS: Gate = Gate::since(3, 2, 10);
 /// Times and sizes of files came with this version.
 const FILE_TIMES: Gate = Gate::since(3, 2, 10);
 
 /// Checks a `FILE_DIRECTIVE`.
-pub(crate) fn file(node: &SyntaxNode, gates: &Gates, text: &str, out: &mut Findings) {
-    let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
-    let numbers = tokens.filter(|token| token.kind() == SyntaxKind::INT).map(|token| token.text_range());
-    for (index, range) in numbers.enumerate() {
+pub(crate) fn file(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
+    for (index, range) in node.tokens(SyntaxKind::INT).enumerate() {
         match index {
             0 if literal::integer(&text[range]).is_ok_and(|i| constant::narrow(i.value as i64).is_none()) => {
                 out.push(Diagnostic::new(&BAD_SIZE, range, "file index does not fit in 32 bits"));
@@ -53,55 +52,40 @@ pub(crate) fn file(node: &SyntaxNode, gates: &Gates, text: &str, out: &mut Findi
     }
 }
 
-/// The number of the file that a `.file` item names.
-pub(crate) fn file_number(text: &str) -> Option<u64> {
-    let rest = text[text.find(".file")?..].strip_prefix(".file")?.trim_start();
-    let digits = rest.bytes().take_while(|&byte| is_word(byte)).count();
-    Some(literal::integer(&rest[..digits]).ok()?.value)
-}
-
 /// The positions that the `.loc` directives of a body have named so far.
 #[derive(Default)]
 pub(crate) struct Positions(FxHashSet<[u64; 3]>);
 
 impl Positions {
-    /// Remembers the position of a `.loc`.
-    pub(crate) fn pass(&mut self, position: [u64; 3]) {
-        self.0.insert(position);
-    }
-
-    pub(crate) fn contains(&self, position: [u64; 3]) -> bool {
-        self.0.contains(&position)
-    }
-
     /// Checks a `LOC_DIRECTIVE`. Gives the label of its `function_name`, which may be in any section, if that is not the
     /// name of a section itself. `is_known` tells
     /// whether something before the body names a position.
     pub(crate) fn check(
         &mut self,
-        node: &SyntaxNode,
+        node: Node<'_>,
         text: &str,
         is_known: impl Fn([u64; 3]) -> bool,
         out: &mut Findings,
     ) -> Option<TextRange> {
         let own = position(node, text, out)?;
         let is_new = self.0.insert(own);
-        let clauses: Vec<SyntaxNode> = node.children().collect();
+        let count = node.children().count();
         let mut label = None;
-        for (index, clause) in clauses.iter().enumerate() {
+        for (index, clause) in node.children().enumerate() {
             let is_function = clause.kind() == SyntaxKind::LOC_FUNCTION;
-            if is_function == (index == 1) || clauses.len() == 1 {
+            if is_function == (index == 1) || count == 1 {
                 let message = "an inlined location needs `function_name` followed by `inlined_at`";
                 let range = clause.text_range();
                 let diagnostic = Diagnostic::new(&BAD_DECLARATION, range, message);
                 // Only what follows tells that the second clause is missing.
-                let is_all = is_function && clauses.len() == 1;
+                let is_all = is_function && count == 1;
                 out.push(if is_all { diagnostic.reported_at(range.end()) } else { diagnostic });
                 return None;
             }
             if is_function {
-                let name = clause.descendants().find(|node| node.kind() == SyntaxKind::NAME_REF);
-                let name = name.map(|name| name.text_range());
+                // Alone, or with bytes after it.
+                let sum = clause.child(SyntaxKind::BINARY_EXPR).unwrap_or(clause);
+                let name = sum.child(SyntaxKind::NAME_REF).map(Node::text_range);
                 label = name.filter(|&name| !text[name].starts_with('.'));
             } else if let Some(caller) = position(clause, text, out)
                 && (!self.0.contains(&caller) || is_new && caller == own)
@@ -119,11 +103,9 @@ impl Positions {
 }
 
 /// The three numbers directly in a node.
-fn position(node: &SyntaxNode, text: &str, out: &mut Findings) -> Option<[u64; 3]> {
+fn position(node: Node<'_>, text: &str, out: &mut Findings) -> Option<[u64; 3]> {
     let mut numbers = [0; 3];
-    let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
-    for (i, token) in tokens.filter(|token| token.kind() == SyntaxKind::INT).take(3).enumerate() {
-        let range = token.text_range();
+    for (i, range) in node.tokens(SyntaxKind::INT).take(3).enumerate() {
         numbers[i] = literal::integer(&text[range]).ok()?.value;
         if constant::narrow(numbers[i] as i64).is_none() {
             out.push(Diagnostic::new(&BAD_SIZE, range, "source location number does not fit in 32 bits"));
@@ -179,19 +161,14 @@ const fn is_word(byte: u8) -> bool {
 }
 
 /// Checks the contents of a `SECTION` without syntax errors.
-pub(crate) fn section(node: &SyntaxNode, gates: &Gates, text: &str, out: &mut Findings) {
+pub(crate) fn section(node: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
     let mut labels: FxHashMap<&str, TextRange> = FxHashMap::default();
-    let mut at = node.text_range().start();
-    // Green nodes have no places of their own, and walking them costs nothing.
-    for child in node.green().children() {
-        let range = TextRange::at(at, child.text_len());
-        at += child.text_len();
-        let NodeOrToken::Node(child) = child else { continue };
-        if child.kind().0 == SyntaxKind::SECTION_DATA as u16 {
-            data(range, gates, text, out);
-        } else if child.kind().0 == SyntaxKind::LABEL as u16 {
-            let length = child.children().next().map_or(TextSize::new(0), |name| name.text_len());
-            let name = TextRange::at(range.start(), length);
+    for child in node.children() {
+        if child.kind() == SyntaxKind::SECTION_DATA {
+            data(child.text_range(), gates, text, out);
+        } else if child.kind() == SyntaxKind::LABEL
+            && let Some(name) = child.first_child().map(Node::text_range)
+        {
             out.extend(gates.check(&LABELS, &text[name], name, ""));
             if let Some(first) = labels.insert(&text[name], name) {
                 let message = format!("label `{}` is defined more than once", &text[name]);

@@ -7,13 +7,14 @@ use ptx_backend::input::Linkage;
 use ptx_isa::{Gate, PtxVersion, ScalarType, Space, TypeKind};
 use text_size::TextRange;
 
+use super::Gates;
 use super::textures::TEXTURE_MODE;
-use super::{Gates, externals};
-use crate::declaration::{BAD_DECLARATION, BAD_SIZE, Declaration, Declarator, Head};
+use crate::declaration::{BAD_DECLARATION, BAD_SIZE, Declarator, Head};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings, Lint};
+use crate::externals;
+use crate::heading::Parameter;
 use crate::initializer::INITIAL_VALUE;
-use crate::lower::parameter::Parameter;
 use crate::module::Header;
 
 declare_lint! {
@@ -84,7 +85,7 @@ const fn is_instruction_type(ty: ScalarType) -> bool {
 struct Declared<'a> {
     site: Site,
     head: &'a Head,
-    declarator: &'a Declarator,
+    declarator: &'a Declarator<'a>,
     name: TextRange,
     text: &'a str,
     is_array: bool,
@@ -114,12 +115,12 @@ impl Declared<'_> {
 /// Everything that is wrong with a declaration.
 pub(crate) fn check(
     site: Site,
-    declaration: &Declaration,
+    head: &Head,
+    declarators: &[Declarator<'_>],
     (header, gates): (&Header, &Gates),
     text: &str,
     out: &mut Findings,
 ) {
-    let head = &declaration.head;
     if let Some(range) = head.words.ty
         && !is_written(head.ty)
     {
@@ -129,11 +130,11 @@ pub(crate) fn check(
     }
     words(site, head, gates, out);
     // Vectors of these types, and arrays of 128 bits, are taken everywhere.
-    let is_scalar = declaration.declarators.iter().any(|d| d.dimensions.is_empty());
+    let is_scalar = declarators.iter().any(|d| d.dimensions.is_empty());
     if head.lanes == 1 && (is_scalar || head.ty == ScalarType::F16x2) {
         type_gate(head, gates, out);
     }
-    for declarator in &declaration.declarators {
+    for declarator in declarators {
         let Some(name) = declarator.name else { continue };
         let declared = Declared {
             site,
@@ -337,8 +338,8 @@ fn variable(d: &Declared<'_>, header: &Header, out: &mut Findings) {
         let message = format!("array `{}` has no size; only `.extern` arrays can omit it", d.name());
         d.report(out, &BAD_SIZE, message);
     }
-    if let Some(value) = &d.declarator.initializer {
-        let range = value.range();
+    if let Some(value) = d.declarator.initializer {
+        let range = value.text_range();
         let mut report = |message: String| out.push(Diagnostic::new(&INITIAL_VALUE, range, message));
         if !matches!(head.space, Space::Global | Space::Const) {
             report(format!("a `.{}` variable cannot have an initializer", head.space.text()));
@@ -391,8 +392,12 @@ fn parameter(d: &Declared<'_>, out: &mut Findings) {
     if d.declarator.count.is_some() {
         d.report(out, &BAD_PARAMETER, "a parameter cannot be a range of names".to_owned());
     }
-    if let Some(value) = &d.declarator.initializer {
-        out.push(Diagnostic::new(&BAD_PARAMETER, value.range(), "a parameter cannot have an initializer"));
+    if let Some(value) = d.declarator.initializer {
+        out.push(Diagnostic::new(
+            &BAD_PARAMETER,
+            value.text_range(),
+            "a parameter cannot have an initializer",
+        ));
     }
     if matches!(d.site, Site::Function | Site::Result) {
         if name == "_" {
@@ -410,17 +415,17 @@ fn parameter(d: &Declared<'_>, out: &mut Findings) {
 }
 
 /// What the parameters of a list say about each other.
-pub(crate) fn check_list(site: Site, parameters: &[Parameter], gates: &Gates, out: &mut Findings) {
-    let is_open = |d: &Declarator| matches!(d.dimensions.first(), Some(None | Some(0)));
+pub(crate) fn check_list(site: Site, parameters: &[Parameter<'_>], gates: &Gates, out: &mut Findings) {
+    let is_open = |d: &Declarator<'_>| matches!(d.dimensions.first(), Some(None | Some(0)));
     let says_something = match site.is_result() {
         true => parameters.len() > 1,
-        false => parameters.iter().any(|p| is_open(&p.kind.declarator)),
+        false => parameters.iter().any(|p| is_open(&p.declarator)),
     };
     if !says_something {
         return;
     }
-    let declared: Vec<(&Head, &Declarator, TextRange)> =
-        parameters.iter().filter_map(|p| Some((&p.kind.head, &p.kind.declarator, p.name?))).collect();
+    let declared: Vec<(&Head, &Declarator<'_>, TextRange)> =
+        parameters.iter().filter_map(|p| Some((&p.head, &p.declarator, p.name()?))).collect();
     if site.is_result() && declared.len() > 1 {
         let in_memory = declared.iter().find(|(head, ..)| head.space == Space::Param);
         if let Some(&(_, _, range)) = in_memory {

@@ -1,17 +1,17 @@
 //! Directives between the header of a function and its body.
 
 use ptx_isa::{Directive, Gate, PtxVersion};
-use ptx_syntax::{SyntaxKind, SyntaxNode};
-use smallvec::SmallVec;
-use text_size::{TextRange, TextSize};
+use ptx_syntax::SyntaxKind;
+use ptx_syntax::flat::Node;
+use text_size::TextSize;
 
 use super::Gates;
 use super::declarations::REMOVED_FORM;
-use crate::constant::{self, Value};
-use crate::declaration::{BAD_CONSTANT, BAD_DECLARATION, BAD_SIZE, CONFLICTING_DIRECTIVES};
+use crate::constant;
+use crate::declaration::{BAD_DECLARATION, BAD_SIZE, CONFLICTING_DIRECTIVES};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
-use crate::lower::heading::Heading;
+use crate::heading::{FunctionDirective, Heading};
 use crate::occupancy;
 
 declare_lint! {
@@ -23,34 +23,6 @@ declare_lint! {
 const MAX_PRESERVED: u32 = 239;
 /// Predicates and barrier registers that a callee can promise to keep.
 const MAX_PRESERVED_CONTROL: u32 = 11;
-
-/// A directive with its arguments.
-#[derive(PartialEq, Debug)]
-pub(crate) struct Found<'t> {
-    pub(crate) word: &'t str,
-    range: TextRange,
-    /// `None` where an argument is no integer, which is reported.
-    arguments: Arguments,
-}
-
-type Arguments = SmallVec<[(TextRange, Option<i64>); 3]>;
-
-impl<'t> Found<'t> {
-    pub(crate) fn new(word: &'t str, range: TextRange, arguments: Arguments, out: &mut Findings) -> Self {
-        if let Some((most, _)) = shape(word)
-            && let Some(&(range, _)) = arguments.get(most)
-        {
-            let message = format!("`{word}` takes at most {most} arguments");
-            out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
-        }
-        Self { word, range, arguments }
-    }
-
-    /// An argument that is an integer of 32 bits.
-    pub(crate) fn value(&self, argument: usize) -> Option<u32> {
-        self.arguments.get(argument)?.1.and_then(constant::narrow)
-    }
-}
 
 /// The most arguments of a directive and whether it belongs to kernels, by name.
 fn shape(word: &str) -> Option<(usize, bool)> {
@@ -67,7 +39,7 @@ fn shape(word: &str) -> Option<(usize, bool)> {
 /// Checks the directives of a function or a prototype. Most of what is wrong with them together is found out at `end`.
 pub(crate) fn check(heading: &Heading<'_>, gates: &Gates, text: &str, end: TextSize, out: &mut Findings) {
     let (is_entry, has_body) = (heading.is_entry(text), heading.body.is_some());
-    for list in &heading.attributes {
+    for &list in &heading.attributes {
         attributes(list, gates, text, out);
     }
     for pragma in heading.pragmas.iter().filter(|_| !is_entry && has_body) {
@@ -76,9 +48,13 @@ pub(crate) fn check(heading: &Heading<'_>, gates: &Gates, text: &str, end: TextS
     }
     declaration_gates(heading, is_entry, gates, text, out);
     let all = &heading.directives;
-    let mut preserved: Vec<&Found<'_>> = Vec::new();
+    let mut preserved: Vec<&FunctionDirective<'_>> = Vec::new();
     for (index, found) in all.iter().enumerate() {
-        let Some((_, of_kernels)) = shape(found.word) else { continue };
+        let Some((most, of_kernels)) = shape(found.word) else { continue };
+        if let Some(&(range, _)) = found.arguments.get(most) {
+            let message = format!("`{}` takes at most {most} arguments", found.word);
+            out.push(Diagnostic::new(&BAD_DECLARATION, range, message));
+        }
         if of_kernels != is_entry {
             let owner = if of_kernels { "kernels" } else { "device functions" };
             let message = format!("`{}` applies only to {owner}", found.word);
@@ -135,7 +111,7 @@ fn declaration_gates(heading: &Heading<'_>, is_entry: bool, gates: &Gates, text:
 }
 
 /// `.attribute(.unified(1, 2))` of a device function.
-fn attributes(list: &SyntaxNode, gates: &Gates, text: &str, out: &mut Findings) {
+fn attributes(list: Node<'_>, gates: &Gates, text: &str, out: &mut Findings) {
     for attribute in list.children().filter(|child| child.kind() == SyntaxKind::ATTRIBUTE) {
         let range = attribute.text_range();
         if text[range].starts_with(".unified") {
@@ -147,33 +123,8 @@ fn attributes(list: &SyntaxNode, gates: &Gates, text: &str, out: &mut Findings) 
     }
 }
 
-/// Reads a `FUNCTION_DIRECTIVE`.
-pub(crate) fn read<'t>(node: &SyntaxNode, text: &'t str, out: &mut Findings) -> Found<'t> {
-    let all = &text[node.text_range()];
-    let word = &all
-        [..all[1..].find(|c: char| !(c == '_' || c.is_ascii_alphanumeric())).map_or(all.len(), |at| at + 1)];
-    let range = TextRange::at(node.text_range().start(), TextSize::of(word));
-    let mut arguments = Arguments::new();
-    for child in node.children() {
-        let range = child.text_range();
-        let value = match constant::evaluate(&child, text) {
-            Ok(Value::Int { value, .. }) if child.kind() == SyntaxKind::LITERAL => Some(value),
-            Ok(_) => {
-                out.push(Diagnostic::new(&BAD_CONSTANT, range, "expected an integer literal"));
-                None
-            }
-            Err(error) => {
-                out.push(Diagnostic::new(&BAD_CONSTANT, error.range, error.message));
-                None
-            }
-        };
-        arguments.push((range, value));
-    }
-    Found::new(word, range, arguments, out)
-}
-
 /// The values of a directive's arguments.
-fn values(found: &Found<'_>, gates: &Gates, out: &mut Findings) {
+fn values(found: &FunctionDirective<'_>, gates: &Gates, out: &mut Findings) {
     let word = found.word;
     let positive = matches!(word, ".maxntid" | ".reqntid" | ".minnctapersm" | ".maxnctapersm" | ".maxnreg");
     let most = match word {
@@ -202,7 +153,7 @@ fn values(found: &Found<'_>, gates: &Gates, out: &mut Findings) {
 }
 
 /// More blocks than a multiprocessor holds at once.
-fn crowded(all: &[Found<'_>], gates: &Gates, out: &mut Findings) {
+fn crowded(all: &[FunctionDirective<'_>], gates: &Gates, out: &mut Findings) {
     let find = |word: &str| all.iter().find(|found| found.word == word);
     let (Some(wanted), Some(block)) = (find(".minnctapersm"), find(".maxntid").or(find(".reqntid"))) else {
         return;
@@ -226,7 +177,7 @@ fn crowded(all: &[Found<'_>], gates: &Gates, out: &mut Findings) {
 }
 
 /// Directives that exclude or need each other.
-fn together(all: &[Found<'_>], end: TextSize, out: &mut Findings) {
+fn together(all: &[FunctionDirective<'_>], end: TextSize, out: &mut Findings) {
     let find = |word: &str| all.iter().find(|found| found.word == word);
     for (one, other) in [(".maxntid", ".reqntid"), (".maxclusterrank", ".reqnctapercluster")] {
         if let (Some(one), Some(other)) = (find(one), find(other)) {

@@ -7,11 +7,7 @@ use text_size::{TextRange, TextSize};
 use super::{Context, Statement, warp_sync};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
-
-declare_lint! {
-    /// The instruction requires a newer `.version`.
-    pub(crate) VERSION_GATE = "E0401" "version-gate", Error, since "0.1.0"
-}
+use crate::module::VERSION_GATE;
 
 declare_lint! {
     /// The instruction is not available on the target of the module.

@@ -1,28 +1,17 @@
-//! How much memory kernels and modules may use.
+//! How much memory the parameters of a kernel may use.
 
-use ptx_backend::input::{Linkage, Symbol, Variable};
-use ptx_isa::{Feature, Gate, PtxVersion, Sm, Space};
-use rustc_hash::FxHashSet;
+use ptx_isa::{Gate, PtxVersion};
 use text_size::TextRange;
 
 use super::Gates;
 use super::lints::HARDWARE_LIMIT;
-use crate::db::{Db, SourceFile};
 use crate::diagnostic::Diagnostic;
-use crate::items::{Item, item, items};
-use crate::lower::parameter::Parameter;
-use crate::lower::{all_findings, findings, lower};
-use crate::module::{architecture, module};
-use crate::reach::is_chosen;
-use crate::scope::Entity;
+use crate::heading::Parameter;
 
 /// Bytes of parameters that every kernel may have.
 const PARAMETERS: u64 = 4352;
 /// Bytes of parameters from PTX ISA 8.1 on.
 const MORE_PARAMETERS: u64 = 32764;
-/// Bytes of constants of a module.
-const CONSTANTS: u64 = 64 << 10;
-
 /// A piece of memory: bytes and alignment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
@@ -30,20 +19,11 @@ pub struct Block {
     pub align: u32,
 }
 
-/// Bytes of blocks laid out with the strictest alignment first.
-fn total(mut blocks: Vec<Block>) -> u64 {
-    blocks.sort_by_key(|block| std::cmp::Reverse(block.align));
-    blocks.iter().fold(0u64, |end, block| {
-        let start = end.checked_next_multiple_of(u64::from(block.align.max(1))).unwrap_or(u64::MAX);
-        start.saturating_add(block.bytes)
-    })
-}
-
 /// Bytes of the parameters of a kernel, in their order.
-pub(crate) fn parameter_bytes(parameters: &[Parameter]) -> u64 {
-    parameters.iter().fold(0u64, |end, Parameter { kind, .. }| {
-        let start = end.checked_next_multiple_of(u64::from(kind.shape.align)).unwrap_or(u64::MAX);
-        start.saturating_add(kind.bytes)
+pub(crate) fn parameter_bytes(parameters: &[Parameter<'_>]) -> u64 {
+    parameters.iter().fold(0u64, |end, parameter| {
+        let start = end.checked_next_multiple_of(u64::from(parameter.shape.align)).unwrap_or(u64::MAX);
+        start.saturating_add(parameter.bytes)
     })
 }
 
@@ -61,140 +41,4 @@ pub(crate) fn kernel_parameters(bytes: u64, range: TextRange, gates: &Gates) -> 
     let message = format!("kernel parameters take {bytes} bytes; the limit is {most}");
     let diagnostic = Diagnostic::new(&HARDWARE_LIMIT, range, message);
     Some(diagnostic.note("pass a pointer to a structure instead"))
-}
-
-/// Bytes of static shared memory of a block.
-const fn shared_limit(target: Sm) -> u64 {
-    match (target.number, target.feature) {
-        (120.., Feature::Arch) => 99 << 10,
-        (_, Feature::Arch) => 227 << 10,
-        _ => 48 << 10,
-    }
-}
-
-/// What an item takes of shared memory itself, and whom it calls.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Uses {
-    own: Box<[Block]>,
-    variables: Box<[u32]>,
-    functions: Box<[u32]>,
-}
-
-impl Uses {
-    /// The functions that are called or whose addresses are taken, as ordinals of the module.
-    pub(crate) fn functions(&self) -> impl Iterator<Item = u32> {
-        self.functions.iter().copied()
-    }
-}
-
-#[salsa::tracked]
-pub(crate) fn uses<'db>(db: &'db dyn Db, item: Item<'db>) -> Uses {
-    let lowered = lower(db, item);
-    let own = lowered.storage.iter().filter(|(space, _)| *space == Space::Shared);
-    let (mut variables, mut functions) = (FxHashSet::default(), FxHashSet::default());
-    for occurrence in &lowered.map.occurrences {
-        match occurrence.entity {
-            Entity::Symbol(Symbol::Global(index)) => _ = variables.insert(index),
-            Entity::Symbol(Symbol::Function(index)) => _ = functions.insert(index),
-            _ => {}
-        }
-    }
-    let sorted = |set: FxHashSet<u32>| {
-        let mut all: Vec<u32> = set.into_iter().collect();
-        all.sort_unstable();
-        all.into()
-    };
-    Uses {
-        own: own.map(|&(_, block)| block).collect(),
-        variables: sorted(variables),
-        functions: sorted(functions),
-    }
-}
-
-/// Checks the sizes of everything together, for the kernels of these names or for all. Only files without other errors
-/// are laid out at all.
-pub(crate) fn check<'db>(
-    db: &'db dyn Db,
-    file: SourceFile,
-    entries: &[String],
-) -> Vec<(Item<'db>, Diagnostic)> {
-    let mut out = Vec::new();
-    let module = module(db, file);
-    let Some(target) = architecture(db, file) else { return out };
-    let limit = shared_limit(target);
-    let block = |variable: &Variable| Block { bytes: variable.size, align: variable.align };
-    let in_space = |space| module.env.variables.iter().filter(move |variable| variable.space == space);
-    let found = all_findings(db, file);
-    let locals = |space| {
-        let storage = found.iter().flat_map(|(_, found)| &found.storage);
-        storage.filter(move |(found, _)| *found == space).map(|&(_, block)| block)
-    };
-    let constants = total(in_space(Space::Const).map(block).chain(locals(Space::Const)).collect());
-    if constants > CONSTANTS
-        && let Some(item) = items(db, file).iter().copied().find(|&item| declares(db, item, Space::Const))
-    {
-        let range = name_or_start(db, item);
-        let message =
-            format!("`.const` variables of the module take {constants} bytes; the limit is {CONSTANTS}");
-        out.push((item, Diagnostic::new(&HARDWARE_LIMIT, range, message)));
-    }
-    if total(in_space(Space::Shared).map(block).chain(locals(Space::Shared)).collect()) <= limit {
-        return out;
-    }
-    for (function, place) in module.env.functions.iter().zip(&module.function_items) {
-        if !function.entry || !is_chosen(entries, &function.name) {
-            continue;
-        }
-        let bytes = shared_bytes(db, file, place.item);
-        if bytes > limit {
-            let Some(item) = item(db, file, place.item) else { continue };
-            let range = name_or_start(db, item);
-            let name = &function.name;
-            let message =
-                format!("`{name}` uses {bytes} bytes of static shared memory; the limit is {limit}");
-            let note = "dynamic shared memory, declared as `.extern .shared name[]`, can be larger";
-            out.push((item, Diagnostic::new(&HARDWARE_LIMIT, range, message).note(note)));
-        }
-    }
-    out
-}
-
-fn declares(db: &dyn Db, item: Item<'_>, space: Space) -> bool {
-    findings(db, item).storage.iter().any(|(found, _)| *found == space)
-        || item.kind(db) == ptx_syntax::ItemKind::Variable && item.text(db).contains(space.text())
-}
-
-fn name_or_start(db: &dyn Db, item: Item<'_>) -> TextRange {
-    lower(db, item).map.name_range().unwrap_or_else(|| TextRange::empty(0.into()))
-}
-
-/// The shared memory that a kernel and everything it calls use.
-fn shared_bytes(db: &dyn Db, file: SourceFile, kernel: u32) -> u64 {
-    let module = module(db, file);
-    let mut blocks = Vec::new();
-    let mut seen_items = FxHashSet::default();
-    let mut seen_variables = FxHashSet::default();
-    let mut pending = vec![kernel];
-    while let Some(index) = pending.pop() {
-        if !seen_items.insert(index) {
-            continue;
-        }
-        let Some(item) = item(db, file, index) else { continue };
-        let uses = uses(db, item);
-        blocks.extend(uses.own.iter().copied());
-        for &index in &uses.variables {
-            let variable = &module.env.variables[index as usize];
-            // An open size is dynamic memory.
-            if variable.space == Space::Shared && variable.size > 0 && seen_variables.insert(index) {
-                blocks.push(Block { bytes: variable.size, align: variable.align });
-            }
-        }
-        let callees = uses.functions.iter().map(|&index| (index, module.function_items[index as usize].item));
-        pending.extend(
-            callees
-                .filter(|&(index, _)| module.env.functions[index as usize].linkage != Linkage::Extern)
-                .map(|(_, item)| item),
-        );
-    }
-    total(blocks)
 }

@@ -1,40 +1,10 @@
 //! The list of all lints, and the findings of the walk itself: names and instructions that do not exist.
 
-use ptx_syntax::{ErrorCode, Remedy, SyntaxError};
-use text_size::{TextRange, TextSize};
+use text_size::TextRange;
 
-use super::braces;
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Lint, Severity};
-
-declare_lint! {
-    /// The file contains a character that is not allowed in PTX.
-    pub BAD_CHARACTER = "E0001" "bad-character", Error, since "0.1.0"
-}
-declare_lint! {
-    /// A comment or string is not terminated.
-    pub UNTERMINATED = "E0002" "unterminated", Error, since "0.1.0"
-}
-declare_lint! {
-    /// A number is malformed.
-    pub BAD_NUMBER = "E0003" "bad-number", Error, since "0.1.0"
-}
-declare_lint! {
-    /// A token is not allowed at this position.
-    pub UNEXPECTED = "E0004" "unexpected", Error, since "0.1.0"
-}
-declare_lint! {
-    /// A statement does not end with `;`.
-    pub MISSING_SEMICOLON = "E0005" "missing-semicolon", Error, since "0.1.0"
-}
-declare_lint! {
-    /// A brace, bracket or parenthesis is unmatched.
-    pub UNBALANCED = "E0006" "unbalanced", Error, since "0.1.0"
-}
-declare_lint! {
-    /// The nesting depth or the number of errors exceeds a limit.
-    pub LIMIT = "E0007" "limit", Error, since "0.1.0"
-}
+use crate::syntax_errors;
 
 declare_lint! {
     /// The file contains bytes that are not valid UTF-8.
@@ -53,6 +23,11 @@ declare_lint! {
     /// A name is used but not declared.
     pub UNDEFINED_SYMBOL = "E0204" "undefined-symbol", Error, since "0.1.0"
 }
+declare_lint! {
+    /// The target of a call is missing or cannot be called.
+    pub CALL_TARGET = "E0208" "call-target", Error, since "0.1.0"
+}
+
 declare_lint! {
     /// The instruction does not exist.
     pub UNKNOWN_INSTRUCTION = "E0210" "unknown-instruction", Error, since "0.1.0"
@@ -92,13 +67,13 @@ declare_lint! {
 
 /// Every lint, by code.
 pub static LINTS: &[&Lint] = &[
-    &BAD_CHARACTER,
-    &UNTERMINATED,
-    &BAD_NUMBER,
-    &UNEXPECTED,
-    &MISSING_SEMICOLON,
-    &UNBALANCED,
-    &LIMIT,
+    &syntax_errors::BAD_CHARACTER,
+    &syntax_errors::UNTERMINATED,
+    &syntax_errors::BAD_NUMBER,
+    &syntax_errors::UNEXPECTED,
+    &syntax_errors::MISSING_SEMICOLON,
+    &syntax_errors::UNBALANCED,
+    &syntax_errors::LIMIT,
     &INVALID_UTF8,
     &crate::declaration::BAD_DECLARATION,
     &crate::declaration::BAD_SIZE,
@@ -113,12 +88,12 @@ pub static LINTS: &[&Lint] = &[
     &super::declarations::REMOVED_FORM,
     &super::pragmas::BAD_PRAGMA,
     &super::debug::BAD_DEBUG_DATA,
-    &super::externals::SEPARATE_COMPILATION,
+    &crate::externals::SEPARATE_COMPILATION,
     &crate::module::REDEFINITION,
     &crate::module::PROTOTYPE_MISMATCH,
     &crate::module::BAD_ALIAS,
     &crate::module::UNDEFINED_FUNCTION,
-    &crate::lower::call::CALL_TARGET,
+    &CALL_TARGET,
     &super::textures::TEXTURE_MODE,
     &UNDEFINED_REGISTER,
     &UNDEFINED_LABEL,
@@ -135,7 +110,7 @@ pub static LINTS: &[&Lint] = &[
     &super::spaces::STATE_SPACE,
     &PREDICATE,
     &ADDRESS,
-    &super::gates::VERSION_GATE,
+    &crate::module::VERSION_GATE,
     &super::gates::TARGET_GATE,
     &crate::module::UNKNOWN_TARGET,
     &crate::module::ADDRESS_SIZE,
@@ -197,73 +172,13 @@ pub fn setting(name: &str, level: &str) -> Result<(&'static Lint, Severity), Str
             "`{name}` is an error and cannot be set to `{}`; only warnings and hints (W…, I…) can",
             level.text()
         );
-        return Err(if lint == &super::externals::SEPARATE_COMPILATION {
+        return Err(if lint == &crate::externals::SEPARATE_COMPILATION {
             message + "; to check part of a program, use `--compile-only` or `compile-only = true`"
         } else {
             message
         });
     }
     Ok((lint, level))
-}
-
-/// The lint of a class of syntax errors.
-fn syntax(code: ErrorCode) -> &'static Lint {
-    match code {
-        ErrorCode::BadCharacter => &BAD_CHARACTER,
-        ErrorCode::Unterminated => &UNTERMINATED,
-        ErrorCode::BadNumber => &BAD_NUMBER,
-        ErrorCode::Unexpected => &UNEXPECTED,
-        ErrorCode::MissingSemicolon => &MISSING_SEMICOLON,
-        ErrorCode::Unbalanced => &UNBALANCED,
-        ErrorCode::Limit => &LIMIT,
-    }
-}
-
-/// The finding about a syntax error.
-pub fn syntax_error(error: &SyntaxError, text: &str) -> Diagnostic {
-    let mut diagnostic = Diagnostic::new(syntax(error.code), error.range, error.message.clone());
-    diagnostic.reported = syntax_place(error, text);
-    match &error.remedy {
-        _ if error.code == ErrorCode::MissingSemicolon => {
-            diagnostic.sure_fix("insert `;`", TextRange::empty(error.range.start()), ";")
-        }
-        None if error.code == ErrorCode::Unbalanced && text[error.range] == *"{" => {
-            match braces::inside(text, error.range) {
-                Some(unclosed) => {
-                    diagnostic.range = unclosed.open;
-                    let indent = " ".repeat(braces::indent(text, unclosed.open.start()));
-                    let before = TextRange::empty(unclosed.before);
-                    diagnostic.fix("insert the closing `}`", before, format!("{indent}}}\n"))
-                }
-                None => {
-                    let end = TextRange::empty(TextSize::of(text.trim_end()));
-                    diagnostic.fix("insert the closing `}`", end, "\n}")
-                }
-            }
-        }
-        Some(Remedy::Insert(missing)) => {
-            let before = text[..error.range.start().into()].trim_end_matches([' ', '\t']);
-            let at = TextRange::empty(TextSize::of(before));
-            diagnostic.sure_fix(format!("insert `{missing}`"), at, *missing)
-        }
-        Some(Remedy::Replace(new)) if new.is_empty() => {
-            diagnostic.sure_fix(format!("remove `{}`", &text[error.range]), error.range, "")
-        }
-        Some(Remedy::Replace(new)) => {
-            diagnostic.sure_fix(format!("change to `{new}`"), error.range, new.clone())
-        }
-        None => diagnostic,
-    }
-}
-
-/// Where the assembler notices a syntax error, when that is behind the place where it is: at the next token.
-fn syntax_place(error: &SyntaxError, text: &str) -> Option<TextSize> {
-    match error.code {
-        ErrorCode::Unbalanced if text[error.range] == *"{" => Some(TextSize::of(text)),
-        // Something is missing behind the last token.
-        _ if error.range.is_empty() => Some(error.range.end()),
-        _ => None,
-    }
 }
 
 /// What an undefined name should have been.

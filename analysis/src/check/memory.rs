@@ -8,7 +8,7 @@ use ptx_isa::{FormId, Mod, Space};
 use rustc_hash::{FxHashMap, FxHashSet};
 use text_size::TextRange;
 
-use super::{Body, Place};
+use super::{Body, VariableFacts};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 use crate::flow::{Flow, Instr};
@@ -48,7 +48,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
             match flow.address(address) {
                 Some((symbol, Some(offset))) => {
                     let Some(place) = body.variables.get(&symbol) else { continue };
-                    let access = Access { place, offset, bytes };
+                    let access = MemoryAccess { place, offset, bytes };
                     if access.is_misaligned() || access.is_outside() {
                         let range = base(body, flow, instr, address);
                         access.report(names.of(symbol), range, out);
@@ -104,13 +104,13 @@ fn accesses(instr: Instr<'_>) -> Option<[u32; 4]> {
 }
 
 /// An access to so many bytes at an offset in a variable.
-struct Access<'a> {
-    place: &'a Place,
+struct MemoryAccess<'a> {
+    place: &'a VariableFacts,
     offset: i64,
     bytes: u32,
 }
 
-impl Access<'_> {
+impl MemoryAccess<'_> {
     fn is_misaligned(&self) -> bool {
         // The start of the variable is a multiple of its alignment, and of nothing more as far as anyone knows.
         let known = self.bytes.min(self.place.align);

@@ -1,7 +1,8 @@
 //! `.pragma`: which strings mean something, where, and with which argument.
 
 use ptx_isa::{PRAGMAS, PragmaArgument as Argument};
-use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use ptx_syntax::SyntaxKind;
+use ptx_syntax::flat::Node;
 use text_size::TextRange;
 
 use super::Gates;
@@ -35,12 +36,9 @@ impl Site {
 }
 
 /// Checks the strings of a `PRAGMA`.
-pub(crate) fn check(node: &SyntaxNode, site: Site, gates: &Gates, text: &str, out: &mut Findings) {
-    for token in node.children_with_tokens().filter_map(NodeOrToken::into_token) {
-        let range = token.text_range();
-        if token.kind() == SyntaxKind::STRING
-            && let Some(content) = text[range][1..].strip_suffix('"')
-        {
+pub(crate) fn check(node: Node<'_>, site: Site, gates: &Gates, text: &str, out: &mut Findings) {
+    for range in node.tokens(SyntaxKind::STRING) {
+        if let Some(content) = text[range][1..].strip_suffix('"') {
             string(content, range, site, gates, out);
         }
     }

@@ -98,7 +98,8 @@ fn list(ctx: &Context<'_>, wanted: &[ScalarType], parts: &[Operand], range: Text
 }
 
 fn is_reference(ctx: &Context<'_>, symbol: Symbol) -> bool {
-    let is_opaque = |place: &super::Place| matches!(place.ty, ScalarType::TexRef | ScalarType::SurfRef);
+    let is_opaque =
+        |place: &super::VariableFacts| matches!(place.ty, ScalarType::TexRef | ScalarType::SurfRef);
     ctx.variables.get(&symbol).is_some_and(is_opaque)
 }
 

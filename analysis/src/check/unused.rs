@@ -10,8 +10,8 @@ use text_size::TextRange;
 use super::Body;
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
-use crate::ide::Access;
 use crate::scope::{DeclKind, Entity};
+use crate::source_map::Usage;
 
 declare_lint! {
     /// No branch targets this label.
@@ -33,7 +33,7 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
         return;
     }
     let mut used = vec![false; body.map.declarations.len()];
-    for occurrence in body.map.occurrences.iter().filter(|o| o.access != Access::Declaration) {
+    for occurrence in body.map.occurrences.iter().filter(|o| o.access != Usage::Declaration) {
         if let Some(declaration) = body.map.declaration_of(occurrence.entity) {
             used[declaration.0 as usize] = true;
         }
@@ -65,7 +65,7 @@ fn is_needless(body: &Body<'_>, write: TextRange) -> bool {
     let first = map.occurrences.partition_point(|o| o.range.start() < statement.start());
     let inside = map.occurrences[first..].iter().take_while(|o| o.range.end() <= statement.end());
     !MORE.into_iter().any(|more| facts.has(more))
-        && inside.filter(|o| o.access == Access::Write).count() == 1
+        && inside.filter(|o| o.access == Usage::Write).count() == 1
         && !matches!(instr.operands.first(), Some(Operand::Vector(_) | Operand::Pair(_)))
 }
 
@@ -75,10 +75,10 @@ fn unread(body: &Body<'_>, out: &mut Findings) {
     let map = body.map;
     let mut read = vec![false; map.registers.len()];
     let mut written = vec![None; map.registers.len()];
-    for occurrence in map.occurrences.iter().filter(|o| o.access != Access::Declaration) {
+    for occurrence in map.occurrences.iter().filter(|o| o.access != Usage::Declaration) {
         let Entity::Register(register) = occurrence.entity else { continue };
         match occurrence.access {
-            Access::Write => _ = written[register.0 as usize].get_or_insert(occurrence.range),
+            Usage::Write => _ = written[register.0 as usize].get_or_insert(occurrence.range),
             _ => read[register.0 as usize] = true,
         }
     }

@@ -2,8 +2,8 @@
 
 use ptx_backend::input::{RegId, SrcId};
 
-use crate::ide::Access;
 use crate::scope::Entity;
+use crate::source_map::Usage;
 
 /// The names in each statement: noted as they are found, and a fifth of their size, since nearly all time of the
 /// analyses is in walking them.
@@ -25,13 +25,13 @@ impl Name {
     const OTHER: Self = Self(0);
 
     #[inline]
-    fn new(entity: Entity, access: Access) -> Self {
+    fn new(entity: Entity, access: Usage) -> Self {
         let Entity::Register(register) = entity else { return Self::OTHER };
         let access = match access {
-            Access::Declaration => 0,
-            Access::Read => Self::READS,
-            Access::Write => Self::WRITES,
-            Access::ReadWrite => Self::READS | Self::WRITES,
+            Usage::Declaration => 0,
+            Usage::Read => Self::READS,
+            Usage::Write => Self::WRITES,
+            Usage::ReadWrite => Self::READS | Self::WRITES,
         };
         Self(register.0 << 2 | access)
     }
@@ -70,7 +70,7 @@ impl Accesses {
 
     /// Notes the names of the next statement.
     #[inline]
-    pub(super) fn note(&mut self, names: impl Iterator<Item = (Entity, Access)>) {
+    pub(super) fn note(&mut self, names: impl Iterator<Item = (Entity, Usage)>) {
         self.starts.push(self.names.len() as u32);
         self.names.extend(names.map(|(entity, access)| Name::new(entity, access)));
     }

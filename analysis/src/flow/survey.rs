@@ -5,8 +5,8 @@ use ptx_backend::input::SrcId;
 use ptx_isa::{Facts, FormId};
 
 use super::{Accesses, Code, Instr};
-use crate::ide::Access;
 use crate::scope::Entity;
+use crate::source_map::Usage;
 
 /// What kinds of statements a body has, and where the rare ones are.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ impl Survey {
 
     /// Notes the next statement of the body: an instruction, with all names in it.
     #[inline]
-    pub fn instruction(&mut self, form: FormId, names: impl Iterator<Item = (Entity, Access)>) {
+    pub fn instruction(&mut self, form: FormId, names: impl Iterator<Item = (Entity, Usage)>) {
         self.forms[form as usize / 64] |= 1 << (form as usize % 64);
         if is_notable(form) {
             self.landmark();

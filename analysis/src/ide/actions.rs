@@ -5,8 +5,8 @@ use text_size::{TextRange, TextSize};
 use crate::check::suppressions::{BAD_SUPPRESSION, MARK};
 use crate::db::{Database, SourceFile};
 use crate::diagnostic::{Lint, TextEdit};
-use crate::ide::locate::items_in;
 use crate::ide::{ActionKind, Applicability, CodeAction, Command, diagnostics};
+use crate::locate::items_in;
 use crate::lower::lower;
 
 /// What can be done about a range.

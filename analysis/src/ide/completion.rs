@@ -8,12 +8,12 @@ use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, Db, SourceFile};
 use crate::diagnostic::TextEdit;
-use crate::ide::locate::spot;
 use crate::ide::reference::{modifier_needs, needs};
 use crate::ide::signature_help::{operand_at, spelled, statement_before, word_before};
 use crate::ide::words;
 use crate::ide::{Completion, CompletionKind};
 use crate::items::Item;
+use crate::locate::spot;
 use crate::lower::lower;
 use crate::module::module;
 use crate::scope::DeclKind;

@@ -10,13 +10,13 @@ use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, Db, SourceFile};
 use crate::ide::Hover;
-use crate::ide::locate::{Found, module_target, name_at, spot};
 use crate::ide::operands;
 use crate::ide::reference::{marked_forms, needs};
 use crate::ide::resources::{details, not_compiled, of_item};
 use crate::ide::sass::statement_sass;
 use crate::ide::words::{self, code, kind_name};
 use crate::items::{Item, items, line_index, parse};
+use crate::locate::{Found, module_target, name_at, spot};
 use crate::lower::lower;
 use crate::module::module;
 use crate::scope::{DeclId, DeclKind, Entity};
@@ -87,11 +87,11 @@ fn entity(db: &dyn Db, file: SourceFile, item: Item<'_>, entity: Entity) -> Opti
                 .map
                 .occurrences
                 .iter()
-                .filter(|o| o.entity == entity && o.access != crate::ide::Access::Declaration);
+                .filter(|o| o.entity == entity && o.access != crate::source_map::Usage::Declaration);
             let (mut reads, mut writes) = (0, 0);
             for occurrence in uses {
                 match occurrence.access {
-                    crate::ide::Access::Write => writes += 1,
+                    crate::source_map::Usage::Write => writes += 1,
                     _ => reads += 1,
                 }
             }

@@ -5,9 +5,9 @@ use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, Db, SourceFile};
 use crate::diagnostic::TextEdit;
-use crate::ide::locate::{Found, module_target, name_at};
-use crate::ide::{Access, Reference, Target};
+use crate::ide::{Reference, Target, Usage};
 use crate::items::{Item, items};
+use crate::locate::{Found, module_target, name_at};
 use crate::lower::lower;
 use crate::scope::{DeclId, DeclKind, Entity};
 
@@ -94,8 +94,8 @@ fn uses(db: &dyn Db, file: SourceFile, subject: Subject<'_>) -> Vec<Reference> {
 
 fn add_declaration(db: &dyn Db, item: Item<'_>, id: DeclId, all: &mut Vec<Reference>) {
     let range = lower(db, item).map.declarations[id.0 as usize].range;
-    if !range.is_empty() && !all.iter().any(|reference| reference.access == Access::Declaration) {
-        let reference = Reference { range: range + item.offset(db), access: Access::Declaration };
+    if !range.is_empty() && !all.iter().any(|reference| reference.access == Usage::Declaration) {
+        let reference = Reference { range: range + item.offset(db), access: Usage::Declaration };
         let at = all.partition_point(|other| other.range.start() < reference.range.start());
         all.insert(at, reference);
     }

@@ -11,9 +11,9 @@ use text_size::{TextRange, TextSize};
 use crate::compile::{compile_function, functions};
 use crate::db::{Database, Db, SourceFile};
 use crate::ide::SassView;
-use crate::ide::locate::spot;
 use crate::ide::resources::not_compiled;
 use crate::items::Item;
+use crate::locate::spot;
 use crate::lower::lower;
 use crate::module::architecture;
 

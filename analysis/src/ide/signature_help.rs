@@ -5,8 +5,8 @@ use text_size::{TextRange, TextSize};
 
 use crate::db::{Database, SourceFile};
 use crate::ide::SignatureHelp;
-use crate::ide::locate::spot;
 use crate::ide::operands;
+use crate::locate::spot;
 
 /// The operands of the instruction around an offset, and which one the offset is in.
 pub fn signature_help(db: &Database, file: SourceFile, offset: TextSize) -> Option<SignatureHelp> {

@@ -5,9 +5,9 @@ use ptx_isa::Space;
 use ptx_syntax::ItemKind;
 
 use crate::db::{Database, Db, SourceFile};
-use crate::ide::locate::trimmed;
-use crate::ide::{Access, DocumentSymbol, SymbolKind};
+use crate::ide::{DocumentSymbol, SymbolKind, Usage};
 use crate::items::{Item, items};
+use crate::locate::trimmed;
 use crate::lower::lower;
 use crate::scope::{DeclKind, Entity};
 use crate::signature::{ItemDecl, item_decl};
@@ -36,7 +36,7 @@ fn item_symbols(db: &dyn Db, item: Item<'_>) -> Vec<DocumentSymbol> {
         }
         ItemDecl::Variables(variables) => {
             let map = &lower(db, item).map;
-            let names = map.occurrences.iter().filter(|o| o.access == Access::Declaration);
+            let names = map.occurrences.iter().filter(|o| o.access == Usage::Declaration);
             let offset = item.offset(db);
             let symbols = variables.iter().zip(names).map(|(decl, name)| {
                 let variable = &decl.variable;
@@ -75,7 +75,7 @@ fn members(db: &dyn Db, item: Item<'_>) -> Vec<DocumentSymbol> {
     let lowered = lower(db, item);
     let (text, offset) = (item.text(db), item.offset(db));
     let members =
-        lowered.map.occurrences.iter().filter(|o| o.access == Access::Declaration).filter_map(|occurrence| {
+        lowered.map.occurrences.iter().filter(|o| o.access == Usage::Declaration).filter_map(|occurrence| {
             let kind = match occurrence.entity {
                 Entity::Label(_) => SymbolKind::Label,
                 Entity::Symbol(Symbol::Param(_) | Symbol::Return(_)) => SymbolKind::Parameter,

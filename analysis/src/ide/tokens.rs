@@ -7,11 +7,12 @@ use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxToken};
 use text_size::TextRange;
 
 use crate::db::{Database, Db, SourceFile};
-use crate::ide::locate::items_in;
-use crate::ide::{Access, SemanticToken, TokenKind};
+use crate::ide::{SemanticToken, TokenKind, Usage};
 use crate::items::{Item, parse};
-use crate::lower::{SourceMap, lower};
+use crate::locate::items_in;
+use crate::lower::lower;
 use crate::scope::Entity;
+use crate::source_map::SourceMap;
 
 /// The tokens of the file, or of the items that a range touches.
 pub fn semantic_tokens(db: &Database, file: SourceFile, range: Option<TextRange>) -> Vec<SemanticToken> {
@@ -44,7 +45,7 @@ fn item_tokens(db: &dyn Db, item: Item<'_>, out: &mut Vec<SemanticToken>) {
             None => token_kind(&token, &text[range]),
         };
         if let Some(kind) = kind {
-            let declaration = occurrence.is_some_and(|o| o.access == Access::Declaration);
+            let declaration = occurrence.is_some_and(|o| o.access == Usage::Declaration);
             out.push(SemanticToken { range: range + offset, kind, declaration });
         }
     }

@@ -1,7 +1,8 @@
 //! Fields of textures, samplers and surfaces: `{ filter_mode = linear }`.
 
 use ptx_isa::ScalarType;
-use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use ptx_syntax::SyntaxKind;
+use ptx_syntax::flat::Node;
 
 use super::INITIAL_VALUE;
 use crate::constant;
@@ -29,10 +30,8 @@ fn fields(ty: ScalarType) -> [&'static [&'static str]; 3] {
 }
 
 /// Checks a `FIELD_INITIALIZER` of a variable of an opaque type.
-pub(super) fn field(node: &SyntaxNode, ty: ScalarType, text: &str, out: &mut Findings) {
-    let mut tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
-    if let Some(name) = tokens.find(|token| token.kind() == SyntaxKind::IDENT) {
-        let range = name.text_range();
+pub(super) fn field(node: Node<'_>, ty: ScalarType, text: &str, out: &mut Findings) {
+    if let Some(range) = node.tokens(SyntaxKind::IDENT).next() {
         let known = fields(ty);
         if !known.iter().any(|names| names.contains(&&text[range])) {
             let message = format!("`.{}` has no field `{}`", ty.text(), &text[range]);
@@ -52,7 +51,7 @@ pub(super) fn field(node: &SyntaxNode, ty: ScalarType, text: &str, out: &mut Fin
             out.push(Diagnostic::new(&INITIAL_VALUE, range, "expected a single value for a field"));
         }
         _ => {
-            if let Err(error) = constant::evaluate(&value, text) {
+            if let Err(error) = constant::evaluate(value, text) {
                 out.push(Diagnostic::new(&BAD_CONSTANT, error.range, error.message));
             }
         }

@@ -4,59 +4,48 @@ use std::sync::Arc;
 
 use ptx_backend::input::{LabelId, Launch, Linkage, Param, Signature, Symbol, Variable};
 use ptx_isa::{PtxVersion, Space};
-use ptx_syntax::{ItemKind, NodeOrToken, SyntaxKind, SyntaxNode};
+use ptx_syntax::flat::{FlatTree, Node};
+use ptx_syntax::{ItemKind, SyntaxKind};
 use text_size::{TextRange, TextSize};
 
-use super::call::CALL_TARGET;
-use super::heading::{Heading, List};
-use super::parameter::{Kind, Layout};
 use super::walker::Walker;
 use crate::check::declarations::{self, Site};
-use crate::check::{Hidden, Place, debug, directives, limits, lints, pragmas};
+use crate::check::lints::CALL_TARGET;
+use crate::check::{Hidden, VariableFacts, debug, directives, limits, lints, pragmas};
 use crate::declaration::{self, BAD_DECLARATION, Shape};
 use crate::diagnostic::Diagnostic;
-use crate::elements;
-use crate::ide::Access;
-use crate::items::{Item, parse};
+use crate::heading::{Heading, Layout, List, Parameter};
 use crate::module::{self, Global, REDEFINITION};
 use crate::scope::{DeclId, DeclKind, Declaration, Entity};
 use crate::signature::{self, Shapes};
+use crate::source_map::Usage;
 
 impl<'db> Walker<'db> {
     /// Walks the tree of the item.
-    pub(super) fn tree(&mut self, item: Item<'db>) {
-        let parsed = parse(self.db, item);
-        self.syntax_errors(&parsed.errors);
-        match item.kind(self.db) {
-            ItemKind::Dwarf => return self.dwarf(),
-            ItemKind::Trivia => return,
-            _ => {}
-        }
-        let node = parsed.syntax();
+    pub(super) fn item(&mut self, kind: ItemKind, tree: &FlatTree) {
+        self.syntax_errors(&tree.errors);
+        let node = tree.root();
         match node.kind() {
+            _ if kind == ItemKind::Dwarf => self.dwarf(),
             SyntaxKind::FUNCTION => {
-                let heading = Heading::read_tree(&node, self.text, &mut self.diagnostics);
-                let block = node.children().find(|child| child.kind() == SyntaxKind::BLOCK);
-                self.function(&heading, |walker| {
-                    block.iter().for_each(|block| walker.statements(block, block.text_range()))
-                });
+                let heading = Heading::read(node, self.text, &mut self.diagnostics);
+                self.function(&heading);
             }
             SyntaxKind::VARIABLE => {
-                if let Some(declaration) = declaration::read(&node, self.text, &mut self.diagnostics) {
+                if let Some(declaration) = declaration::read(node, self.text, &mut self.diagnostics) {
                     self.module_variable(declaration);
                 }
             }
-            SyntaxKind::SECTION => self.section(&node),
-            SyntaxKind::FILE_DIRECTIVE => self.file_directive(&node),
-            SyntaxKind::LOC_DIRECTIVE => self.misplaced_loc(&node),
-            SyntaxKind::ALIAS => self.alias(&node),
-            SyntaxKind::PRAGMA => self.pragma(&node, pragmas::Site::Module),
+            SyntaxKind::SECTION => self.section(node),
+            SyntaxKind::FILE_DIRECTIVE => self.file_directive(node),
+            SyntaxKind::LOC_DIRECTIVE => self.misplaced_loc(node),
+            SyntaxKind::ALIAS => self.alias(node),
+            SyntaxKind::PRAGMA => self.pragma(node, pragmas::Site::Module),
             _ => {}
         }
     }
 
-    /// Walks a function. `body` walks its body, in the scope of the parameters.
-    pub(super) fn function(&mut self, heading: &Heading<'db>, body: impl FnOnce(&mut Self)) {
+    fn function(&mut self, heading: &Heading<'_>) {
         self.names.open();
         self.module_registers();
         self.names.open();
@@ -76,7 +65,7 @@ impl<'db> Walker<'db> {
                 false => self.global(name).map(Global::symbol),
             };
             if let Some(symbol) = symbol {
-                self.occur(range, Entity::Symbol(symbol), Access::Declaration);
+                self.occur(range, Entity::Symbol(symbol), Usage::Declaration);
             }
         }
         let site = match (heading.name, self.function.entry) {
@@ -85,12 +74,13 @@ impl<'db> Walker<'db> {
             (Some(_), false) => Site::Function,
         };
         self.parameters(&heading.parameters, visible, site);
-        for pragma in &heading.pragmas {
+        for &pragma in &heading.pragmas {
             self.pragma(pragma, pragmas::Site::Kernel);
         }
-        if heading.body.is_some() {
+        if let Some(body) = heading.body {
             self.has_body = true;
-            body(self);
+            // In the scope of the parameters.
+            self.statements(body, body.text_range());
         }
         self.names.close();
         self.names.close();
@@ -116,21 +106,23 @@ impl<'db> Walker<'db> {
     }
 
     /// Checks the parameters of a list, alone and together.
-    fn parameter_list(&mut self, list: &List, site: Site) {
+    fn parameter_list(&mut self, list: &List<'_>, site: Site) {
         for parameter in &list.parameters {
-            if parameter.kind.passes(site) {
-                continue;
-            }
-            let (found, context) = (self.diagnostics.count(), (self.header, &self.gates));
-            declarations::check(site, &parameter.declaration(), context, self.text, &mut self.diagnostics);
-            if self.diagnostics.count() == found {
-                parameter.kind.pass(site);
-            }
+            let declarators = std::slice::from_ref(&parameter.declarator);
+            let context = (self.header, &self.gates);
+            declarations::check(
+                site,
+                &parameter.head,
+                declarators,
+                context,
+                self.text,
+                &mut self.diagnostics,
+            );
         }
         declarations::check_list(site, &list.parameters, &self.gates, &mut self.diagnostics);
     }
 
-    fn parameters(&mut self, list: &List, visible: TextRange, site: Site) {
+    fn parameters(&mut self, list: &List<'_>, visible: TextRange, site: Site) {
         let is_input = site != Site::Result;
         let mut layout = Layout::default();
         self.parameter_list(list, site);
@@ -139,8 +131,8 @@ impl<'db> Walker<'db> {
             self.diagnostics.extend(limits::kernel_parameters(bytes, list.range, &self.gates));
         }
         for parameter in &list.parameters {
-            let Some(range) = parameter.name else { continue };
-            let Kind { shape, declarator, .. } = &*parameter.kind;
+            let Some(range) = parameter.name() else { continue };
+            let Parameter { shape, declarator, .. } = parameter;
             let Shape { space, ty, lanes, align, .. } = *shape;
             let index =
                 if is_input { self.function.params.len() } else { self.function.returns.len() } as u32;
@@ -153,12 +145,12 @@ impl<'db> Walker<'db> {
             let id = self.declare(range, visible, kind);
             let reg = (is_register && declarator.count.is_none() && lanes == 1)
                 .then(|| self.names.register(id, None, 0));
-            let param = Param { reg, ..layout.add(&parameter.kind, self.slice(range)) };
+            let param = Param { reg, ..layout.add(parameter, self.slice(range)) };
             let size = u64::from(param.size);
-            let place = Place { space, ty, is_array: shape.is_array(), align, size, hides: None };
+            let place = VariableFacts { space, ty, is_array: shape.is_array(), align, size, hides: None };
             self.variables.insert(symbol, place);
             let entity = reg.map_or(Entity::Symbol(symbol), Entity::Register);
-            self.occur(range, entity, Access::Declaration);
+            self.occur(range, entity, Usage::Declaration);
             if is_input {
                 self.function.params.push(param);
                 self.map.params.push(id);
@@ -189,39 +181,39 @@ impl<'db> Walker<'db> {
         id
     }
 
-    fn block(&mut self, block: &SyntaxNode) {
+    fn block(&mut self, block: Node<'_>) {
         self.names.open();
         self.statements(block, block.text_range());
         self.names.close();
     }
 
     /// Contents of a block, in the scope that is open and reaches over `visible`.
-    pub(super) fn statements(&mut self, block: &SyntaxNode, visible: TextRange) {
+    pub(super) fn statements(&mut self, block: Node<'_>, visible: TextRange) {
         let first_label = self.labels_of(block);
         let mut label = first_label;
         for child in block.children() {
             self.step();
             let was_incomplete = self.incomplete;
             match child.kind() {
-                SyntaxKind::INSTRUCTION => self.instruction(&child),
-                SyntaxKind::VARIABLE => self.variable(&child, visible),
+                SyntaxKind::INSTRUCTION => self.instruction(child),
+                SyntaxKind::VARIABLE => self.variable(child, visible),
                 SyntaxKind::LABEL => {
                     self.survey.label();
                     self.code.label(label);
                     let range = self.names.declarations[self.names.labels[label.0 as usize].0 as usize].range;
-                    self.occur(range, Entity::Label(label), Access::Declaration);
+                    self.occur(range, Entity::Label(label), Usage::Declaration);
                     label.0 += 1;
                 }
-                SyntaxKind::BLOCK => self.block(&child),
-                SyntaxKind::LOC_DIRECTIVE => self.loc(&child),
+                SyntaxKind::BLOCK => self.block(child),
+                SyntaxKind::LOC_DIRECTIVE => self.loc(child),
                 SyntaxKind::PRAGMA => {
                     let is_entry = self.function.entry;
                     let site = if is_entry { pragmas::Site::KernelBody } else { pragmas::Site::FunctionBody };
-                    self.pragma(&child, site);
+                    self.pragma(child, site);
                 }
-                SyntaxKind::BRANCH_TARGETS => self.branch_targets(&child, visible),
-                SyntaxKind::CALL_TARGETS => self.call_targets(&child, visible),
-                SyntaxKind::CALL_PROTOTYPE => self.prototype(&child, visible),
+                SyntaxKind::BRANCH_TARGETS => self.branch_targets(child, visible),
+                SyntaxKind::CALL_TARGETS => self.call_targets(child, visible),
+                SyntaxKind::CALL_PROTOTYPE => self.prototype(child, visible),
                 SyntaxKind::ERROR => self.incomplete = true,
                 _ => {}
             }
@@ -231,7 +223,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    fn loc(&mut self, node: &SyntaxNode) {
+    fn loc(&mut self, node: Node<'_>) {
         let (db, file, part) = (self.db, self.file, self.part);
         let is_known = |position| {
             let first = debug::first_positions(db, file).get(&position);
@@ -247,7 +239,7 @@ impl<'db> Walker<'db> {
     }
 
     /// A section of debug data; its syntax errors were reported.
-    pub(super) fn section(&mut self, node: &SyntaxNode) {
+    pub(super) fn section(&mut self, node: Node<'_>) {
         if self.broken.is_empty() {
             debug::section(node, &self.gates, self.text, &mut self.diagnostics);
         }
@@ -264,46 +256,45 @@ impl<'db> Walker<'db> {
         }
     }
 
-    pub(super) fn file_directive(&mut self, node: &SyntaxNode) {
+    pub(super) fn file_directive(&mut self, node: Node<'_>) {
         debug::file(node, &self.gates, self.text, &mut self.diagnostics);
     }
 
-    pub(super) fn misplaced_loc(&mut self, node: &SyntaxNode) {
+    pub(super) fn misplaced_loc(&mut self, node: Node<'_>) {
         let message = "`.loc` must be inside a function, before the instructions of the line";
-        self.report(Diagnostic::new(&BAD_DECLARATION, elements::first_word(node), message));
+        self.report(Diagnostic::new(&BAD_DECLARATION, first_word(node), message));
     }
 
-    pub(super) fn pragma(&mut self, node: &SyntaxNode, site: pragmas::Site) {
+    pub(super) fn pragma(&mut self, node: Node<'_>, site: pragmas::Site) {
         pragmas::check(node, site, &self.gates, self.text, &mut self.diagnostics);
     }
 
     /// Declares the labels of a block, those of inner blocks not; gives the first.
-    fn labels_of(&mut self, block: &SyntaxNode) -> LabelId {
+    fn labels_of(&mut self, block: Node<'_>) -> LabelId {
         let first = LabelId(self.names.labels.len() as u32);
         let visible = block.text_range();
-        let mut at = visible.start();
-        // Green nodes have no places of their own, and walking them costs nothing.
-        for child in block.green().children() {
-            let length = child.text_len();
-            if let NodeOrToken::Node(node) = child
-                && node.kind().0 == SyntaxKind::LABEL as u16
-            {
-                let name = node.children().next().map_or(TextSize::new(0), |name| name.text_len());
-                let label = LabelId(self.names.labels.len() as u32);
-                self.declare(TextRange::at(at, name), visible, DeclKind::Label(label));
-            }
-            at += length;
+        for node in block.children().filter(|child| child.kind() == SyntaxKind::LABEL) {
+            let label = LabelId(self.names.labels.len() as u32);
+            let name = node.first_child().unwrap_or(node);
+            self.declare(name.text_range(), visible, DeclKind::Label(label));
         }
         first
     }
 
-    fn variable(&mut self, node: &SyntaxNode, block: TextRange) {
+    fn variable(&mut self, node: Node<'_>, block: TextRange) {
         let Some(declaration) = declaration::read(node, self.text, &mut self.diagnostics) else {
             self.incomplete = true;
             return;
         };
         let context = (self.header, &self.gates);
-        declarations::check(Site::Body, &declaration, context, self.text, &mut self.diagnostics);
+        declarations::check(
+            Site::Body,
+            &declaration.head,
+            &declaration.declarators,
+            context,
+            self.text,
+            &mut self.diagnostics,
+        );
         let head = declaration.head;
         for declarator in declaration.declarators {
             let Some(range) = declarator.name else { continue };
@@ -315,7 +306,7 @@ impl<'db> Walker<'db> {
             }
             let symbol = Symbol::Local(self.function.locals.len() as u32);
             let id = self.declare(range, visible, DeclKind::Symbol(symbol));
-            self.occur(range, Entity::Symbol(symbol), Access::Declaration);
+            self.occur(range, Entity::Symbol(symbol), Usage::Declaration);
             let variable = self.variable_value(&head, &declarator, range);
             self.add_local(id, Shape::new(&head, &declarator), variable);
         }
@@ -335,7 +326,8 @@ impl<'db> Walker<'db> {
         self.map.locals.push(id);
         let size = if shape.is_open() { 0 } else { shape.bytes() };
         let hides = self.hidden(space, &variable.name);
-        self.variables.insert(symbol, Place { space, ty, is_array: shape.is_array(), align, size, hides });
+        self.variables
+            .insert(symbol, VariableFacts { space, ty, is_array: shape.is_array(), align, size, hides });
         self.local_shapes.push(shape);
         if matches!(space, Space::Shared | Space::Const) {
             self.storage.push((space, limits::Block { bytes: variable.size, align: variable.align }));
@@ -343,22 +335,25 @@ impl<'db> Walker<'db> {
         self.function.locals.push(variable);
     }
 
-    fn branch_targets(&mut self, node: &SyntaxNode, block: TextRange) {
+    fn branch_targets(&mut self, node: Node<'_>, block: TextRange) {
         let index = self.function.targets.len() as u32;
         let Some(id) = self.named_list(node, block, DeclKind::Targets(index), Entity::Targets(index)) else {
             return;
         };
         self.map.targets.push(id);
         let mut labels = Vec::new();
-        for name in node.children().filter(|child| child.kind() == SyntaxKind::NAME_REF) {
-            let range = name.next_sibling().filter(|next| next.kind() == SyntaxKind::REGISTER_RANGE);
-            if let Some(range) = range {
-                self.numbered_labels(name.text_range(), &range, &mut labels);
+        let mut children = node.children().peekable();
+        while let Some(name) = children.next() {
+            if name.kind() != SyntaxKind::NAME_REF {
+                continue;
+            }
+            if let Some(range) = children.next_if(|next| next.kind() == SyntaxKind::REGISTER_RANGE) {
+                self.numbered_labels(name.text_range(), range, &mut labels);
                 continue;
             }
             match self.find_name(name.text_range()) {
                 Some(Entity::Label(label)) => {
-                    self.occur(name.text_range(), Entity::Label(label), Access::Read);
+                    self.occur(name.text_range(), Entity::Label(label), Usage::Read);
                     labels.push(label);
                 }
                 _ => {
@@ -371,7 +366,7 @@ impl<'db> Walker<'db> {
     }
 
     /// `name<2>`: the labels `name0` and `name1`. No name is written that could be counted as theirs.
-    fn numbered_labels(&mut self, name: TextRange, range: &SyntaxNode, labels: &mut Vec<LabelId>) {
+    fn numbered_labels(&mut self, name: TextRange, range: Node<'_>, labels: &mut Vec<LabelId>) {
         let count = declaration::integer_in(range, self.text).unwrap_or(0);
         for number in 0..count {
             let label = format!("{}{number}", self.slice(name));
@@ -387,7 +382,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    fn call_targets(&mut self, node: &SyntaxNode, block: TextRange) {
+    fn call_targets(&mut self, node: Node<'_>, block: TextRange) {
         // Kept as a prototype: that of the first function named.
         let index = self.prototypes.len() as u32;
         let Some(id) = self.named_list(node, block, DeclKind::Prototype(index), Entity::Prototype(index))
@@ -401,7 +396,7 @@ impl<'db> Walker<'db> {
             match self.global(self.slice(range)) {
                 Some(Global::Function { index, signature, shapes }) => {
                     first.get_or_insert_with(|| (Signature::clone(signature), Arc::clone(shapes)));
-                    self.occur(range, Entity::Symbol(Symbol::Function(*index)), Access::Read);
+                    self.occur(range, Entity::Symbol(Symbol::Function(*index)), Usage::Read);
                 }
                 Some(Global::Variable { .. }) => {
                     let message = format!("expected a function, found variable `{}`", self.slice(range));
@@ -416,14 +411,14 @@ impl<'db> Walker<'db> {
         self.prototype_shapes.push(shapes);
     }
 
-    fn prototype(&mut self, node: &SyntaxNode, block: TextRange) {
+    fn prototype(&mut self, node: Node<'_>, block: TextRange) {
         let index = self.prototypes.len() as u32;
         let Some(id) = self.named_list(node, block, DeclKind::Prototype(index), Entity::Prototype(index))
         else {
             return;
         };
         self.map.prototypes.push(id);
-        let heading = Heading::read_tree(node, self.text, &mut self.diagnostics);
+        let heading = Heading::read(node, self.text, &mut self.diagnostics);
         directives::check(&heading, &self.gates, self.text, node.text_range().end(), &mut self.diagnostics);
         let mut result = empty_signature();
         let mut all = Shapes::default();
@@ -438,21 +433,25 @@ impl<'db> Walker<'db> {
 
     fn named_list(
         &mut self,
-        node: &SyntaxNode,
+        node: Node<'_>,
         block: TextRange,
         kind: DeclKind,
         entity: Entity,
     ) -> Option<DeclId> {
-        let name = node.children().find(|child| child.kind() == SyntaxKind::NAME);
-        let Some(name) = name else {
+        let Some(name) = node.child(SyntaxKind::NAME) else {
             self.incomplete = true;
             return None;
         };
         let range = name.text_range();
         let id = self.declare(range, block, kind);
-        self.occur(range, entity, Access::Declaration);
+        self.occur(range, entity, Usage::Declaration);
         Some(id)
     }
+}
+
+/// The word that a directive begins with.
+pub(super) fn first_word(node: Node<'_>) -> TextRange {
+    node.tokens(SyntaxKind::DOT_WORD).next().unwrap_or_else(|| node.text_range())
 }
 
 fn launch(heading: &Heading<'_>) -> Launch {

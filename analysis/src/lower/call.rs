@@ -2,25 +2,21 @@
 
 use ptx_backend::input::Symbol;
 use ptx_isa::{ScalarType, Space, TypeKind};
-use ptx_syntax::{SyntaxKind, SyntaxNode};
+use ptx_syntax::SyntaxKind;
+use ptx_syntax::flat::Node;
 use std::sync::Arc;
 use text_size::TextRange;
 
 use super::walker::Walker;
 use crate::check::immediates::CONSTANT_TYPE;
+use crate::check::lints::CALL_TARGET;
 use crate::check::operands::{OPERAND_CLASS, OPERAND_COUNT};
 use crate::check::types::OPERAND_TYPE;
 use crate::declaration::Shape;
-use crate::declare_lint;
 use crate::diagnostic::Diagnostic;
 use crate::module::Global;
 use crate::scope::{DeclKind, Entity};
 use crate::signature::Shapes;
-
-declare_lint! {
-    /// The target of a call is missing or cannot be called.
-    pub CALL_TARGET = "E0208" "call-target", Error, since "0.1.0"
-}
 
 /// An argument or a result of a call.
 enum Passed {
@@ -34,27 +30,27 @@ enum Passed {
 
 /// The parts of a call: results, target, arguments, prototype.
 struct Parts<'n> {
-    returns: Option<&'n SyntaxNode>,
-    target: &'n SyntaxNode,
-    arguments: Option<&'n SyntaxNode>,
-    prototype: Option<&'n SyntaxNode>,
+    returns: Option<Node<'n>>,
+    target: Node<'n>,
+    arguments: Option<Node<'n>>,
+    prototype: Option<Node<'n>>,
 }
 
 impl<'n> Parts<'n> {
-    fn of(operands: &'n [SyntaxNode]) -> Option<Self> {
-        let is_list = |node: &&SyntaxNode| node.kind() == SyntaxKind::ARGUMENT_LIST;
+    fn of(operands: &[Node<'n>]) -> Option<Self> {
+        let is_list = |node: &Node<'_>| node.kind() == SyntaxKind::ARGUMENT_LIST;
         let (returns, rest) = match operands.split_first() {
-            Some((first, rest)) if is_list(&first) => (Some(first), rest),
+            Some((first, rest)) if is_list(first) => (Some(*first), rest),
             _ => (None, operands),
         };
-        let (target, rest) = rest.split_first()?;
+        let (&target, rest) = rest.split_first()?;
         let (arguments, rest) = match rest.split_first() {
-            Some((first, rest)) if is_list(&first) => (Some(first), rest),
+            Some((first, rest)) if is_list(first) => (Some(*first), rest),
             _ => (None, rest),
         };
         match (target.kind(), rest) {
             (SyntaxKind::NAME_REF, []) => Some(Self { returns, target, arguments, prototype: None }),
-            (SyntaxKind::NAME_REF, [last]) => {
+            (SyntaxKind::NAME_REF, &[last]) => {
                 Some(Self { returns, target, arguments, prototype: Some(last) })
             }
             _ => None,
@@ -64,7 +60,7 @@ impl<'n> Parts<'n> {
 
 impl Walker<'_> {
     /// Checks a call whose operands are read.
-    pub(super) fn call(&mut self, range: TextRange, operands: &[SyntaxNode]) {
+    pub(super) fn call(&mut self, range: TextRange, operands: &[Node<'_>]) {
         let Some(parts) = Parts::of(operands) else {
             let message =
                 "expected `call (results), target, (arguments), prototype` with a name as the target";
@@ -109,7 +105,7 @@ impl Walker<'_> {
         self.agree(range, parts.arguments, arguments, &shapes.params, false);
     }
 
-    fn direct(&mut self, target: TextRange, prototype: Option<&SyntaxNode>) -> Option<Arc<Shapes>> {
+    fn direct(&mut self, target: TextRange, prototype: Option<Node<'_>>) -> Option<Arc<Shapes>> {
         let name = self.slice(target);
         let Some(Global::Function { signature, shapes, .. }) = self.global(name) else { return None };
         if signature.entry {
@@ -129,7 +125,7 @@ impl Walker<'_> {
     }
 
     /// The parameters that the prototype of an indirect call names.
-    fn indirect(&mut self, target: TextRange, prototype: Option<&SyntaxNode>) -> Option<Arc<Shapes>> {
+    fn indirect(&mut self, target: TextRange, prototype: Option<Node<'_>>) -> Option<Arc<Shapes>> {
         let Some(prototype) = prototype else {
             let message = "an indirect call requires a prototype after the arguments";
             let note = "declare one: `name: .callprototype (result) _ (parameters);`";
@@ -169,12 +165,12 @@ impl Walker<'_> {
     }
 
     /// What is passed; `None` for what cannot be, which is reported.
-    fn passed(&mut self, list: Option<&SyntaxNode>) -> Vec<Option<Passed>> {
-        let nodes = list.into_iter().flat_map(SyntaxNode::children);
-        nodes.map(|node| self.passed_one(&node)).collect()
+    fn passed(&mut self, list: Option<Node<'_>>) -> Vec<Option<Passed>> {
+        let nodes = list.into_iter().flat_map(Node::children);
+        nodes.map(|node| self.passed_one(node)).collect()
     }
 
-    fn passed_one(&mut self, node: &SyntaxNode) -> Option<Passed> {
+    fn passed_one(&mut self, node: Node<'_>) -> Option<Passed> {
         let range = node.text_range();
         match node.kind() {
             SyntaxKind::SINK => return Some(Passed::Nothing),
@@ -232,7 +228,7 @@ impl Walker<'_> {
     fn agree(
         &mut self,
         call: TextRange,
-        list: Option<&SyntaxNode>,
+        list: Option<Node<'_>>,
         passed: Vec<Option<Passed>>,
         formals: &[Shape],
         is_result: bool,
@@ -240,14 +236,14 @@ impl Walker<'_> {
         let what = if is_result { "result" } else { "argument" };
         let optional = usize::from(!is_result && formals.last().is_some_and(Shape::is_open));
         if passed.len() > formals.len() || passed.len() + optional < formals.len() {
-            let range = list.map_or(call, SyntaxNode::text_range);
+            let range = list.map_or(call, Node::text_range);
             let plural = if formals.len() == 1 { "" } else { "s" };
             let message = format!("expected {} {what}{plural}, found {}", formals.len(), passed.len());
             self.report(Diagnostic::new(&OPERAND_COUNT, range, message));
             return;
         }
         let nodes: Vec<TextRange> =
-            list.into_iter().flat_map(SyntaxNode::children).map(|node| node.text_range()).collect();
+            list.into_iter().flat_map(Node::children).map(|node| node.text_range()).collect();
         for ((passed, formal), range) in passed.into_iter().zip(formals).zip(nodes) {
             match passed {
                 Some(passed) => self.agree_one(&passed, formal, range, is_result),
@@ -257,8 +253,8 @@ impl Walker<'_> {
     }
 
     /// Refuses register parameters that the calling convention has no place for.
-    fn refuse_short(&mut self, list: Option<&SyntaxNode>, formals: &[Shape]) {
-        let nodes = list.into_iter().flat_map(SyntaxNode::children).map(|node| node.text_range());
+    fn refuse_short(&mut self, list: Option<Node<'_>>, formals: &[Shape]) {
+        let nodes = list.into_iter().flat_map(Node::children).map(|node| node.text_range());
         for (range, formal) in nodes.collect::<Vec<_>>().into_iter().zip(formals) {
             if formal.space == Space::Reg && is_unpassable(formal.ty) {
                 let ty = formal.ty.text();

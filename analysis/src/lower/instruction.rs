@@ -1,21 +1,21 @@
 //! Instructions: name, guard, operands, and the checks of each.
 
 use ptx_backend::input::{Guard, Operand, SrcId};
-use ptx_isa::{Opcode, ResolveError, Role, ScalarType, Values};
-use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use ptx_isa::{Opcode, ResolveError, Role, ScalarType};
+use ptx_syntax::flat::Node;
+use ptx_syntax::{NodeOrToken, SyntaxKind};
 use smallvec::SmallVec;
 use std::rc::Rc;
-use text_size::{TextRange, TextSize};
+use text_size::TextRange;
 
-use super::Occurrence;
 use super::operand::first_component;
 use super::walker::{Resolution, Walker};
 use crate::check::types::{OPERAND_TYPE, gather};
 use crate::check::vectors::VECTOR_SIZE;
 use crate::check::{self, lints, spelling, video};
 use crate::diagnostic::{Diagnostic, Findings, Severity};
-use crate::elements::{elements, tokens};
-use crate::ide::Access;
+use crate::scope::Entity;
+use crate::source_map::Usage;
 
 /// An instruction's name, looked up.
 #[derive(Clone, Copy)]
@@ -35,7 +35,7 @@ struct Lowered {
 }
 
 impl<'db> Walker<'db> {
-    pub(super) fn instruction(&mut self, node: &SyntaxNode) {
+    pub(super) fn instruction(&mut self, node: Node<'_>) {
         let mut is_call = false;
         // The guard comes before the name, and that of the instruction before says nothing about it.
         (self.is_branch, self.is_video) = (false, false);
@@ -43,30 +43,30 @@ impl<'db> Walker<'db> {
         let range = node.text_range();
         let names = self.map.occurrences.len();
         self.map.statements.push(range);
-        let mut guard = None;
+        let (mut guard, mut has_guard) = (None, false);
         let mut mnemonic = None;
         let mut suffixes: SmallVec<[TextRange; 8]> = SmallVec::new();
-        let mut lowered =
-            Lowered { operands: SmallVec::new(), ranges: SmallVec::new(), occurrences: SmallVec::new() };
-        for element in elements(node) {
+        let mut nodes: SmallVec<[Node<'_>; 6]> = SmallVec::new();
+        let mut operands: SmallVec<[Option<Operand>; 6]> = SmallVec::new();
+        let mut occurrences: SmallVec<[usize; 6]> = SmallVec::new();
+        for element in node.elements() {
             match element {
-                NodeOrToken::Token(token) if token.is(SyntaxKind::IDENT) => {
+                NodeOrToken::Token(token) if token.kind == SyntaxKind::IDENT => {
                     mnemonic = Some(token.range);
                     let name = self.slice(token.range);
                     is_call = name == "call";
                     self.is_branch = name == "bra";
                     self.is_video = name.starts_with('v') && name != "vote";
                 }
-                NodeOrToken::Token(token) if token.is(SyntaxKind::DOT_WORD) => suffixes.push(token.range),
+                NodeOrToken::Token(token) if token.kind == SyntaxKind::DOT_WORD => suffixes.push(token.range),
                 NodeOrToken::Token(_) => {}
                 NodeOrToken::Node(child) => match child.kind() {
-                    SyntaxKind::GUARD => guard = self.guard(&child),
+                    SyntaxKind::GUARD => (guard, has_guard) = (self.guard(child), true),
                     SyntaxKind::BANK => self.incomplete = true,
                     _ => {
-                        lowered.occurrences.push(self.map.occurrences.len());
-                        let operand = self.operand(&child);
-                        lowered.operands.push(operand);
-                        lowered.ranges.push(child.text_range());
+                        occurrences.push(self.map.occurrences.len());
+                        operands.push(self.operand(child));
+                        nodes.push(child);
                     }
                 },
             }
@@ -76,16 +76,28 @@ impl<'db> Walker<'db> {
             return;
         };
         let name = suffixes.last().map_or(mnemonic, |last| mnemonic.cover(*last));
+        let is_broken = self.is_broken(range);
+        // What calls say of their arguments, and video instructions of the parts of theirs, is no part of a shape.
+        let may_pass = !is_broken && !is_call && !self.is_video && guard.is_some() == has_guard;
+        let known = if may_pass { self.resolutions.get(self.slice(name)).copied() } else { None };
+        if let Some(Resolution::Opcode(opcode, _, signature)) = known {
+            let all = nodes.iter().copied().zip(operands.iter().map(Option::as_ref));
+            if self.has_passed(names, signature, guard, all) {
+                self.add(src, &opcode, guard, operands, names);
+                return;
+            }
+        }
+        let ranges: SmallVec<[TextRange; 6]> = nodes.iter().map(|node| node.text_range()).collect();
+        let lowered = Lowered { operands, ranges, occurrences };
+        let found = self.diagnostics.count();
         let Some(resolved) = self.opcode(range, name, mnemonic, &suffixes, &lowered) else {
             self.incomplete = true;
             return;
         };
-        if is_call && !self.is_broken(range) {
-            let operands: SmallVec<[SyntaxNode; 4]> =
-                node.children().filter(|child| child.kind() != SyntaxKind::GUARD).collect();
-            self.call(range, &operands);
+        if is_call && !is_broken {
+            self.call(range, &nodes);
         }
-        if !self.is_broken(range) {
+        if !is_broken {
             self.check(range, name, &suffixes, resolved, &lowered);
         }
         if self.is_video {
@@ -94,25 +106,40 @@ impl<'db> Walker<'db> {
                 self.function.parts.extend(part);
             }
         }
+        if may_pass && self.diagnostics.count() == found {
+            let all = nodes.iter().copied().zip(lowered.operands.iter().map(Option::as_ref));
+            self.remember(names, resolved.signature, guard, all);
+        }
         if lowered.operands.iter().all(Option::is_some) {
-            let first = self.code.operands.len();
-            self.code.operands.extend(lowered.operands.into_iter().flatten());
-            let names = &self.map.occurrences[names..];
-            self.survey
-                .instruction(resolved.opcode.form, names.iter().map(|name| (name.entity, name.access)));
-            if names.iter().any(Occurrence::is_symbol) {
-                self.survey.names_symbols();
-            }
-            self.code.instruction(src, &resolved.opcode, guard, first);
+            self.add(src, &resolved.opcode, guard, lowered.operands, names);
         } else {
             self.incomplete = true;
         }
     }
 
-    fn guard(&mut self, node: &SyntaxNode) -> Option<Guard> {
+    /// Adds an instruction whose operands are all known and whose names are all but the first so many.
+    fn add(
+        &mut self,
+        src: SrcId,
+        opcode: &Opcode,
+        guard: Option<Guard>,
+        operands: SmallVec<[Option<Operand>; 6]>,
+        names: usize,
+    ) {
+        let first = self.code.operands.len();
+        self.code.operands.extend(operands.into_iter().flatten());
+        let names = &self.map.occurrences[names..];
+        self.survey.instruction(opcode.form, names.iter().map(|name| (name.entity, name.access)));
+        if names.iter().any(|name| matches!(name.entity, Entity::Symbol(_))) {
+            self.survey.names_symbols();
+        }
+        self.code.instruction(src, opcode, guard, first);
+    }
+
+    fn guard(&mut self, node: Node<'_>) -> Option<Guard> {
         let name = node.first_child()?;
-        let negated = !tokens(node, SyntaxKind::BANG).is_empty();
-        match self.operand(&name)? {
+        let negated = node.tokens(SyntaxKind::BANG).next().is_some();
+        match self.operand(name)? {
             Operand::Reg(reg) if self.names.registers[reg.0 as usize].ty == ScalarType::Pred => {
                 Some(Guard { reg, negated })
             }
@@ -186,69 +213,6 @@ impl<'db> Walker<'db> {
         Resolved { opcode, available, signature }
     }
 
-    /// Whether the instructions of a dotted name take some constants only. `None` if it is wrong, which is not reported.
-    pub(super) fn limits_constants(&mut self, name: &'db str) -> Option<bool> {
-        let Resolved { signature, .. } = match self.resolutions.get(name) {
-            Some(&Resolution::Opcode(opcode, available, signature)) => {
-                Resolved { opcode, available, signature }
-            }
-            Some(_) => return None,
-            None => {
-                let mut words = name.split('.');
-                let mnemonic = words.next()?;
-                let words: SmallVec<[&str; 8]> = words.collect();
-                let opcode = self.resolve(mnemonic, &words).ok()?;
-                self.resolved(name, opcode)
-            }
-        };
-        Some(self.signatures[signature as usize].operands.iter().any(|operand| {
-            operand.values != Values::Any || operand.gated.is_some() || operand.gated_sink.is_some()
-        }))
-    }
-
-    /// The opcode of an instruction that was read without a tree, if it is right. Its operands and names are all but the first so many,
-    /// and the names get their accesses.
-    pub(super) fn passes(
-        &mut self,
-        name: TextRange,
-        range: TextRange,
-        operands: usize,
-        names: usize,
-    ) -> Option<Opcode> {
-        let operands = &self.code.operands[operands..];
-        let mut suffixes: SmallVec<[TextRange; 8]> = SmallVec::new();
-        let text = self.slice(name);
-        let at = |start: usize, end: usize| {
-            TextRange::new(TextSize::new(start as u32), TextSize::new(end as u32)) + name.start()
-        };
-        let mut dots = text.match_indices('.').map(|(dot, _)| dot).chain([text.len()]);
-        let mut start = dots.next().unwrap_or(0);
-        let mnemonic = at(0, start);
-        for end in dots {
-            suffixes.push(at(start, end));
-            start = end;
-        }
-        let ranges = operand_ranges(self.text, TextRange::new(name.end(), range.end() - TextSize::of(';')));
-        if ranges.len() != operands.len() {
-            return None;
-        }
-        let occurrences = ranges.iter().map(|operand| {
-            let is_before = |name: &Occurrence| name.range.start() < operand.start();
-            names + self.map.occurrences[names..].partition_point(is_before)
-        });
-        let lowered = Lowered {
-            occurrences: occurrences.collect(),
-            operands: operands.iter().cloned().map(Some).collect(),
-            ranges,
-        };
-        let resolved = self.opcode(range, name, mnemonic, &suffixes, &lowered)?;
-        let found = std::mem::take(&mut self.diagnostics);
-        self.check(range, name, &suffixes, resolved, &lowered);
-        let passes = self.diagnostics.is_empty();
-        self.diagnostics = found;
-        passes.then_some(resolved.opcode)
-    }
-
     fn check(
         &mut self,
         range: TextRange,
@@ -267,8 +231,8 @@ impl<'db> Walker<'db> {
         for (i, row) in bound.iter().flatten().enumerate() {
             let access = match row.role {
                 Role::Source => continue,
-                Role::Destination => Access::Write,
-                Role::Both => Access::ReadWrite,
+                Role::Destination => Usage::Write,
+                Role::Both => Usage::ReadWrite,
             };
             if matches!(lowered.operands[i], Some(Operand::Address(_) | Operand::Symbol(..)) | None) {
                 continue;
@@ -377,32 +341,4 @@ impl<'db> Walker<'db> {
         self.run_checks(&statement, &mut found);
         found.iter().all(|diagnostic| diagnostic.severity != Severity::Error)
     }
-}
-
-/// Where the operands are in a text that has nothing else but blanks.
-fn operand_ranges(text: &str, range: TextRange) -> SmallVec<[TextRange; 6]> {
-    let mut ranges: SmallVec<[TextRange; 6]> = SmallVec::new();
-    let mut depth = 0;
-    let mut start = range.start();
-    let mut end = |at: TextSize| {
-        let operand = &text[TextRange::new(start, at)];
-        let blanks = TextSize::of(operand) - TextSize::of(operand.trim_ascii_start());
-        ranges.push(TextRange::at(start + blanks, TextSize::of(operand.trim_ascii())));
-        start = at + TextSize::of(',');
-    };
-    for (at, byte) in (u32::from(range.start())..).zip(text[range].bytes()) {
-        match byte {
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth -= 1,
-            b',' if depth == 0 => end(TextSize::new(at)),
-            _ => {}
-        }
-    }
-    end(range.end());
-    if let [only] = ranges.as_slice()
-        && only.is_empty()
-    {
-        ranges.clear();
-    }
-    ranges
 }

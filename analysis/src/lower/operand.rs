@@ -2,20 +2,20 @@
 
 use ptx_backend::input::{Address, AddressBase, Linkage, Operand, Symbol};
 use ptx_isa::{ScalarType, SpecialReg};
-use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode};
+use ptx_syntax::SyntaxKind;
+use ptx_syntax::flat::Node;
 use smol_str::SmolStr;
 use text_size::TextRange;
 
 use super::walker::Walker;
-use crate::check::externals;
 use crate::check::lints::{self, Expected};
 use crate::constant::{self, Value};
 use crate::declaration::BAD_CONSTANT;
 use crate::diagnostic::Diagnostic;
-use crate::elements::tokens;
-use crate::ide::Access;
+use crate::externals;
 use crate::module::{self, Global};
 use crate::scope::{DeclKind, Entity, split_number};
+use crate::source_map::Usage;
 
 impl<'db> Walker<'db> {
     /// What a name means here, without recording a use.
@@ -73,7 +73,7 @@ impl<'db> Walker<'db> {
     }
 
     /// `None`: the operand is wrong, which is reported.
-    pub(super) fn operand(&mut self, node: &SyntaxNode) -> Option<Operand> {
+    pub(super) fn operand(&mut self, node: Node<'_>) -> Option<Operand> {
         match node.kind() {
             SyntaxKind::NAME_REF => self.name(node.text_range()),
             SyntaxKind::ADDRESS => {
@@ -85,7 +85,7 @@ impl<'db> Walker<'db> {
             SyntaxKind::PAIR => {
                 let mut parts = node.children();
                 let (first, second) = (parts.next()?, parts.next()?);
-                let (first, second) = (self.operand(&first), self.operand(&second));
+                let (first, second) = (self.operand(first), self.operand(second));
                 // `d|_` is `d`.
                 if let (Some(first @ Operand::Reg(_)), Some(Operand::Sink)) = (&first, &second) {
                     return Some(first.clone());
@@ -103,47 +103,48 @@ impl<'db> Walker<'db> {
         }
     }
 
-    fn elements(&mut self, node: &SyntaxNode) -> Option<Vec<Operand>> {
+    fn elements(&mut self, node: Node<'_>) -> Option<Vec<Operand>> {
         let mut elements = Vec::with_capacity(4);
         let mut complete = true;
+        let was_element = std::mem::replace(&mut self.is_element, node.kind() == SyntaxKind::VECTOR);
         for child in node.children() {
-            match self.operand(&child) {
+            match self.operand(child) {
                 Some(element) => elements.push(element),
                 None => complete = false,
             }
         }
+        self.is_element = was_element;
         complete.then_some(elements)
     }
 
     fn name(&mut self, range: TextRange) -> Option<Operand> {
         let name = self.slice(range);
+        if let Some(register) = self.names.scalar(name) {
+            self.occur(range, Entity::Register(register), Usage::Read);
+            return Some(Operand::Reg(register));
+        }
         if let Some((id, number)) = self.names.find(name) {
             return Some(match self.names.declarations[id.0 as usize].kind {
-                DeclKind::Register { lanes: 1, .. } => {
-                    let register = self.names.register(id, number, 0);
-                    self.occur(range, Entity::Register(register), Access::Read);
-                    Operand::Reg(register)
-                }
                 DeclKind::Register { lanes, .. } => {
                     let registers: Vec<_> =
                         (0..lanes).map(|lane| self.names.register(id, number, lane)).collect();
-                    self.occur(range, Entity::Register(registers[0]), Access::Read);
+                    self.occur(range, Entity::Register(registers[0]), Usage::Read);
                     Operand::Vector(registers.into_iter().map(Operand::Reg).collect())
                 }
                 DeclKind::Label(label) => {
-                    self.occur(range, Entity::Label(label), Access::Read);
+                    self.occur(range, Entity::Label(label), Usage::Read);
                     Operand::Label(label)
                 }
                 DeclKind::Symbol(symbol) => {
-                    self.occur(range, Entity::Symbol(symbol), Access::Read);
+                    self.occur(range, Entity::Symbol(symbol), Usage::Read);
                     Operand::Symbol(symbol, 0)
                 }
                 DeclKind::Targets(index) => {
-                    self.occur(range, Entity::Targets(index), Access::Read);
+                    self.occur(range, Entity::Targets(index), Usage::Read);
                     Operand::Targets(index)
                 }
                 DeclKind::Prototype(index) => {
-                    self.occur(range, Entity::Prototype(index), Access::Read);
+                    self.occur(range, Entity::Prototype(index), Usage::Read);
                     Operand::Prototype(Box::new(self.prototypes.get(index as usize)?.clone()))
                 }
             });
@@ -154,7 +155,7 @@ impl<'db> Walker<'db> {
         if let Some(global) = self.global(name) {
             let symbol = global.symbol();
             let is_extern = is_extern(Some(global));
-            self.occur(range, Entity::Symbol(symbol), Access::Read);
+            self.occur(range, Entity::Symbol(symbol), Usage::Read);
             if is_extern {
                 self.diagnostics.extend(externals::function(name, range));
             }
@@ -170,10 +171,9 @@ impl<'db> Walker<'db> {
     }
 
     /// `%tid.x`, `%v.y` of a declared vector, `%r1.b0` of the video instructions.
-    fn component(&mut self, node: &SyntaxNode) -> Option<Operand> {
+    fn component(&mut self, node: Node<'_>) -> Option<Operand> {
         let name = node.first_child()?.text_range();
-        let suffix = node.children_with_tokens().filter_map(NodeOrToken::into_token).last()?;
-        let suffix = self.slice(suffix.text_range());
+        let suffix = self.slice(node.own_tokens().last()?.range);
         if let Some((id, number)) = self.names.find(self.slice(name))
             && let DeclKind::Register { lanes, .. } = self.names.declarations[id.0 as usize].kind
         {
@@ -192,7 +192,7 @@ impl<'db> Walker<'db> {
                 return None;
             }
             let register = self.names.register(id, number, lane);
-            self.occur(name, Entity::Register(register), Access::Read);
+            self.occur(name, Entity::Register(register), Usage::Read);
             return Some(Operand::Reg(register));
         }
         let whole = format!("{}{suffix}", self.slice(name));
@@ -215,19 +215,19 @@ impl<'db> Walker<'db> {
     }
 
     /// `!%p`, or a constant.
-    fn negated(&mut self, node: &SyntaxNode) -> Option<Operand> {
+    fn negated(&mut self, node: Node<'_>) -> Option<Operand> {
         let Some(inner) = node.first_child() else {
             self.incomplete = true;
             return None;
         };
         if self.is_video && inner.kind() == SyntaxKind::COMPONENT {
-            return self.component(&inner);
+            return self.component(inner);
         }
         if inner.kind() != SyntaxKind::NAME_REF {
             return self.constant(node);
         }
         match self.name(inner.text_range())? {
-            operand if self.is_video && tokens(node, SyntaxKind::BANG).is_empty() => Some(operand),
+            operand if self.is_video && node.tokens(SyntaxKind::BANG).next().is_none() => Some(operand),
             Operand::Reg(register) if self.names.registers[register.0 as usize].ty == ScalarType::Pred => {
                 Some(Operand::NotPred(register))
             }
@@ -239,7 +239,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    fn constant(&mut self, node: &SyntaxNode) -> Option<Operand> {
+    fn constant(&mut self, node: Node<'_>) -> Option<Operand> {
         if node.kind() == SyntaxKind::INDEX_EXPR {
             return self.indexed(node).map(|(symbol, offset)| Operand::Symbol(symbol, offset));
         }
@@ -259,8 +259,7 @@ impl<'db> Walker<'db> {
                 Operand::Symbol(symbol, _) => Some(Operand::Symbol(symbol, addend)),
                 // The assembler takes `%r1+4` for an operand; what it does with it is not documented.
                 other => {
-                    let is_element = node.parent().is_some_and(|parent| parent.kind() == SyntaxKind::VECTOR);
-                    if is_element {
+                    if self.is_element {
                         let message = "a register with an offset is not allowed here";
                         self.report(Diagnostic::new(&BAD_CONSTANT, node.text_range(), message));
                     }
@@ -283,9 +282,8 @@ impl<'db> Walker<'db> {
     }
 
     /// The word behind the bracket is `.unified`.
-    fn address_suffix(&mut self, node: &SyntaxNode) {
-        let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
-        let suffix = tokens.map(|token| token.text_range()).find(|&range| self.slice(range).starts_with('.'));
+    fn address_suffix(&mut self, node: Node<'_>) {
+        let suffix = node.tokens(SyntaxKind::DOT_WORD).next();
         if let Some(range) = suffix
             && self.slice(range) != ".unified"
         {
@@ -295,20 +293,20 @@ impl<'db> Walker<'db> {
     }
 
     /// `[a]`, `[a+8]`, `[64]`; several parts, as of textures and tensor maps, are a list.
-    fn address(&mut self, node: &SyntaxNode) -> Option<Operand> {
+    fn address(&mut self, node: Node<'_>) -> Option<Operand> {
         let mut children = node.children();
         let Some(first) = children.next() else {
             self.incomplete = true;
             return None;
         };
         let Some(second) = children.next() else {
-            let (base, offset) = self.base(&first)?;
+            let (base, offset) = self.base(first)?;
             return Some(Operand::Address(Address { base, offset }));
         };
         let mut parts = Vec::with_capacity(2);
         let mut complete = true;
         for child in [first, second].into_iter().chain(children) {
-            match self.operand(&child) {
+            match self.operand(child) {
                 Some(part) => parts.push(part),
                 None => complete = false,
             }
@@ -316,7 +314,7 @@ impl<'db> Walker<'db> {
         complete.then(|| Operand::List(parts.into()))
     }
 
-    fn base(&mut self, node: &SyntaxNode) -> Option<(AddressBase, i64)> {
+    fn base(&mut self, node: Node<'_>) -> Option<(AddressBase, i64)> {
         match node.kind() {
             SyntaxKind::NAME_REF | SyntaxKind::COMPONENT => match self.operand(node)? {
                 Operand::Reg(register) => Some((AddressBase::Reg(register), 0)),
@@ -339,14 +337,13 @@ impl<'db> Walker<'db> {
                 let mut parts = node.children();
                 let (left, right) = (parts.next()?, parts.next()?);
                 let is_sum = |kind| matches!(kind, SyntaxKind::PLUS | SyntaxKind::MINUS);
-                let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
-                let operator = tokens.map(|token| token.kind()).find(|&kind| is_sum(kind));
+                let operator = node.own_tokens().map(|token| token.kind).find(|&kind| is_sum(kind));
                 let Some(operator) = operator else { return self.absolute(node) };
                 if left.kind() == SyntaxKind::LITERAL && right.kind() != SyntaxKind::LITERAL {
                     return self.absolute(node);
                 }
-                let (base, offset) = self.base(&left)?;
-                let right = match constant::evaluate(&right, self.text) {
+                let (base, offset) = self.base(left)?;
+                let right = match constant::evaluate(right, self.text) {
                     Ok(Value::Int { value, .. }) => value,
                     Ok(_) => {
                         let message = "the offset of an address must be an integer constant";
@@ -377,7 +374,7 @@ impl<'db> Walker<'db> {
         }
     }
 
-    fn absolute(&mut self, node: &SyntaxNode) -> Option<(AddressBase, i64)> {
+    fn absolute(&mut self, node: Node<'_>) -> Option<(AddressBase, i64)> {
         match self.constant(node)? {
             Operand::Int(value) => Some((AddressBase::Absolute, value)),
             Operand::Symbol(symbol, offset) => Some((AddressBase::Symbol(symbol), offset)),
@@ -391,10 +388,10 @@ impl<'db> Walker<'db> {
     }
 
     /// `table[3]`: the address of an element.
-    fn indexed(&mut self, node: &SyntaxNode) -> Option<(Symbol, i64)> {
+    fn indexed(&mut self, node: Node<'_>) -> Option<(Symbol, i64)> {
         let mut parts = node.children();
         let (name, index) = (parts.next()?, parts.next()?);
-        let Operand::Symbol(symbol, _) = self.operand(&name)? else {
+        let Operand::Symbol(symbol, _) = self.operand(name)? else {
             let message = "only variables can be indexed";
             self.report(Diagnostic::new(&lints::ADDRESS, name.text_range(), message));
             return None;
@@ -406,7 +403,7 @@ impl<'db> Walker<'db> {
             self.report(Diagnostic::new(&lints::ADDRESS, name.text_range(), message));
             return None;
         }
-        let index = match constant::evaluate(&index, self.text) {
+        let index = match constant::evaluate(index, self.text) {
             Ok(Value::Int { value, .. }) => value,
             _ => {
                 let message = "an index must be an integer constant";
@@ -434,16 +431,13 @@ pub(super) fn is_extern(global: Option<&Global>) -> bool {
 }
 
 /// `name+4`, with any constant behind the first sign.
-fn is_name_plus_constant(node: &SyntaxNode) -> bool {
+fn is_name_plus_constant(node: Node<'_>) -> bool {
     if node.kind() != SyntaxKind::BINARY_EXPR {
         return false;
     }
-    let tokens = node.children_with_tokens().filter_map(NodeOrToken::into_token);
     match node.first_child() {
-        Some(left) if left.kind() == SyntaxKind::NAME_REF => {
-            tokens.map(|token| token.kind()).any(|kind| kind == SyntaxKind::PLUS)
-        }
-        Some(left) => is_name_plus_constant(&left),
+        Some(left) if left.kind() == SyntaxKind::NAME_REF => node.tokens(SyntaxKind::PLUS).next().is_some(),
+        Some(left) => is_name_plus_constant(left),
         None => false,
     }
 }

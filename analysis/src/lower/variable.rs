@@ -2,51 +2,52 @@
 
 use ptx_backend::input::{Init, InitReloc, Symbol, Variable};
 use ptx_isa::{Gate, Space};
-use ptx_syntax::{SyntaxKind, SyntaxNode};
+use ptx_syntax::SyntaxKind;
+use ptx_syntax::flat::Node;
 use text_size::TextRange;
 
+use super::body::first_word;
 use super::operand::is_extern;
 use super::walker::Walker;
 use crate::check::declarations::{self, Site};
-use crate::check::externals;
 use crate::check::lints;
 use crate::declaration::{Declaration, Declarator, Head};
 use crate::diagnostic::Diagnostic;
-use crate::elements;
-use crate::ide::Access;
-use crate::initializer::{self, INITIAL_VALUE, InitialValue, Initializer, NameUse, NamedReloc};
+use crate::externals;
+use crate::initializer::{self, INITIAL_VALUE, InitialValue, NameUse, NamedReloc};
 use crate::module::Global;
 use crate::scope::Entity;
+use crate::source_map::Usage;
 
 impl Walker<'_> {
     /// A declaration at module scope: its parts are reported here, its meaning is the module's.
-    pub(super) fn module_variable(&mut self, declaration: Declaration) {
+    pub(super) fn module_variable(&mut self, declaration: Declaration<'_>) {
         let context = (self.header, &self.gates);
-        declarations::check(Site::Module, &declaration, context, self.text, &mut self.diagnostics);
+        declarations::check(
+            Site::Module,
+            &declaration.head,
+            &declaration.declarators,
+            context,
+            self.text,
+            &mut self.diagnostics,
+        );
         self.names.open();
         for declarator in declaration.declarators {
             let Some(range) = declarator.name else { continue };
             if let Some(symbol) = self.global(self.slice(range)).map(Global::symbol) {
-                self.occur(range, Entity::Symbol(symbol), Access::Declaration);
+                self.occur(range, Entity::Symbol(symbol), Usage::Declaration);
             }
-            if declarator.initializer.as_ref().is_some_and(Initializer::is_tree) {
-                self.initial_value(&declaration.head, &declarator);
-            }
+            self.initial_value(&declaration.head, &declarator);
         }
         self.names.close();
     }
 
     /// An `.alias`: its names are the module's to judge.
-    pub(super) fn alias(&mut self, node: &SyntaxNode) {
-        self.diagnostics.extend(self.gates.check(
-            &Gate::since(6, 3, 30),
-            ".alias",
-            elements::first_word(node),
-            "",
-        ));
+    pub(super) fn alias(&mut self, node: Node<'_>) {
+        self.diagnostics.extend(self.gates.check(&Gate::since(6, 3, 30), ".alias", first_word(node), ""));
         for name in node.children() {
             let range = name.text_range();
-            let access = if name.kind() == SyntaxKind::NAME_REF { Access::Read } else { Access::Declaration };
+            let access = if name.kind() == SyntaxKind::NAME_REF { Usage::Read } else { Usage::Declaration };
             if let Some(symbol) = self.global(self.slice(range)).map(Global::symbol) {
                 self.occur(range, Entity::Symbol(symbol), access);
             }
@@ -54,8 +55,8 @@ impl Walker<'_> {
     }
 
     /// Evaluates an initialiser and records the names in it.
-    fn initial_value(&mut self, head: &Head, declarator: &Declarator) -> Option<InitialValue> {
-        let initializer = declarator.initializer.as_ref()?;
+    fn initial_value(&mut self, head: &Head, declarator: &Declarator<'_>) -> Option<InitialValue> {
+        let initializer = declarator.initializer?;
         let value =
             initializer::read(initializer, head, &declarator.dimensions, self.text, &mut self.diagnostics);
         for &name in &value.names {
@@ -84,7 +85,7 @@ impl Walker<'_> {
             }
             _ => return self.undefined(range, lints::Expected::Symbol),
         };
-        self.occur(range, Entity::Symbol(symbol), Access::Read);
+        self.occur(range, Entity::Symbol(symbol), Usage::Read);
         let text = self.slice(range);
         if is_extern(self.global(text)) {
             self.diagnostics.extend(externals::function(text, range));
@@ -122,7 +123,7 @@ impl Walker<'_> {
     pub(super) fn variable_value(
         &mut self,
         head: &Head,
-        declarator: &Declarator,
+        declarator: &Declarator<'_>,
         name: TextRange,
     ) -> Variable {
         let value = self.initial_value(head, declarator);

@@ -11,18 +11,21 @@ use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use text_size::TextRange;
 
-use super::{ItemFindings, Lowered, Occurrence, SourceMap};
-use crate::check::externals::SEPARATE_COMPILATION;
-use crate::check::{self, Gates, Place, debug, limits, lints};
+use super::passed::Passed;
+use super::{ItemFindings, Lowered};
+use crate::check::{self, Gates, VariableFacts, debug, limits};
 use crate::db::{Db, SourceFile};
 use crate::declaration::Shape;
 use crate::diagnostic::{Diagnostic, Findings, Severity};
+use crate::externals::SEPARATE_COMPILATION;
 use crate::flow::{Code, Flow, Survey};
-use crate::ide::Access;
 use crate::items::Part;
 use crate::module::{self, Global, Header, Name};
 use crate::scope::{Entity, Names, clear};
 use crate::signature::{RegisterDecl, Shapes};
+use crate::source_map::Usage;
+use crate::source_map::{Occurrence, SourceMap};
+use crate::syntax_errors;
 
 /// An instruction's dotted name, looked up once per function.
 #[derive(Clone, Copy)]
@@ -45,16 +48,19 @@ pub(super) struct Walker<'db> {
     pub(super) resolutions: FxHashMap<&'db str, Resolution>,
     /// What the operands of the opcodes must be.
     pub(super) signatures: Vec<Rc<ptx_isa::Signature>>,
+    pub(super) passed: Passed,
 
     // What follows is about one item.
     pub(super) part: Option<Part<'db>>,
     pub(super) text: &'db str,
     /// What the variables mentioned are.
-    pub(super) variables: FxHashMap<Symbol, Place>,
+    pub(super) variables: FxHashMap<Symbol, VariableFacts>,
     /// The instruction is one of the video instructions, whose operands have signs and selectors.
     pub(super) is_video: bool,
     /// The instruction at hand jumps to a label.
     pub(super) is_branch: bool,
+    /// The operand at hand is an element of a vector.
+    pub(super) is_element: bool,
     pub(super) names: Names<'db>,
     globals: FxHashMap<&'db str, &'db Option<Global>>,
     /// What `names` declares is added at the end.
@@ -102,11 +108,13 @@ impl<'db> Walker<'db> {
             module_registers: module::module_registers(db, file),
             resolutions: FxHashMap::default(),
             signatures: Vec::new(),
+            passed: Passed::default(),
             part: None,
             text: "",
             variables: FxHashMap::default(),
             is_video: false,
             is_branch: false,
+            is_element: false,
             names: Names::default(),
             globals: FxHashMap::default(),
             map: SourceMap::default(),
@@ -134,6 +142,7 @@ impl<'db> Walker<'db> {
         clear(&mut self.variables);
         self.is_video = false;
         self.is_branch = false;
+        self.is_element = false;
         self.names.clear();
         clear(&mut self.globals);
         self.map.clear();
@@ -162,7 +171,7 @@ impl<'db> Walker<'db> {
 
     pub(super) fn syntax_errors(&mut self, errors: &[SyntaxError]) {
         for error in errors {
-            self.report(lints::syntax_error(error, self.text));
+            self.report(syntax_errors::finding(error, self.text));
             self.broken.push(error.range);
             self.incomplete = true;
         }
@@ -185,14 +194,20 @@ impl<'db> Walker<'db> {
         if let Some(Global::Variable { index, space, ty, is_array, align, size, .. }) = found {
             // An array whose size is open counts as one element.
             let size = if *is_array && *size <= u64::from(ty.bytes()) { 0 } else { *size };
-            let place =
-                Place { space: *space, ty: *ty, is_array: *is_array, align: *align, size, hides: None };
+            let place = VariableFacts {
+                space: *space,
+                ty: *ty,
+                is_array: *is_array,
+                align: *align,
+                size,
+                hides: None,
+            };
             self.variables.insert(Symbol::Global(*index), place);
         }
         found.as_ref()
     }
 
-    pub(super) fn occur(&mut self, range: TextRange, entity: Entity, access: Access) {
+    pub(super) fn occur(&mut self, range: TextRange, entity: Entity, access: Usage) {
         self.map.occurrences.push(Occurrence { range, entity, access });
     }
 

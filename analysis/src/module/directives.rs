@@ -4,19 +4,18 @@ use ptx_isa::{Mismatch, PtxVersion, Sm};
 use ptx_syntax::ItemKind;
 
 use super::{
-    ADDRESS_SIZE, ARCHITECTURE, Finding, Header, MISSING_TARGET, MISSING_VERSION, Noticed, Place,
-    TARGET_NAME, UNKNOWN_TARGET, find,
+    ADDRESS_SIZE, ARCHITECTURE, DeclaredName, Finding, Header, MISSING_TARGET, MISSING_VERSION, Noticed,
+    TARGET_NAME, UNKNOWN_TARGET, VERSION_GATE, find,
 };
-use crate::check::gates::VERSION_GATE;
-use crate::check::lints::UNEXPECTED;
 use crate::db::{Db, Options, SourceFile};
 use crate::declaration::CONFLICTING_DIRECTIVES;
 use crate::items::{Item, parts};
 use crate::signature::{ItemDecl, TargetDecl, item_decl};
+use crate::syntax_errors::UNEXPECTED;
 
 /// Checks the header directives of a file, and those that stand where none belongs.
 pub(super) fn check(db: &dyn Db, file: SourceFile, header: &Header, out: &mut Vec<Finding>) {
-    let place = |ordinal: usize| Place { item: ordinal as u32, declarator: 0 };
+    let place = |ordinal: usize| DeclaredName { item: ordinal as u32, declarator: 0 };
     let real = parts(db, file).enumerate().filter(|(_, part)| part.kind(db) != ItemKind::Trivia);
     let mut state = State::Version;
     let mut at = None;
@@ -84,7 +83,7 @@ enum State {
     Rest,
 }
 
-fn missing_version(out: &mut Vec<Finding>, at: Option<Place>) -> &mut Finding {
+fn missing_version(out: &mut Vec<Finding>, at: Option<DeclaredName>) -> &mut Finding {
     let finding =
         find(out, &MISSING_VERSION, at, "expected `.version` at the start of the module".to_owned());
     finding.note = Some("a module starts with `.version` and `.target`".to_owned());
@@ -98,7 +97,7 @@ fn has_line_marker<'db>(db: &'db dyn Db, item: Item<'db>) -> bool {
     lines.find(|line| line.starts_with(['.', '#'])).is_some_and(|line| line.starts_with("#line"))
 }
 
-fn version(header: &Header, at: Option<Place>, out: &mut Vec<Finding>) {
+fn version(header: &Header, at: Option<DeclaredName>, out: &mut Vec<Finding>) {
     let message = match header.version {
         None => "invalid PTX ISA version, expected one such as `9.0`".to_owned(),
         Some(found) if found > PtxVersion::NEWEST => {
@@ -114,7 +113,13 @@ fn version(header: &Header, at: Option<Place>, out: &mut Vec<Finding>) {
 /// The version that came with `.address_size`.
 const ADDRESS_SIZES: PtxVersion = PtxVersion::new(2, 3);
 
-fn address_size(db: &dyn Db, item: Item<'_>, header: &Header, at: Option<Place>, out: &mut Vec<Finding>) {
+fn address_size(
+    db: &dyn Db,
+    item: Item<'_>,
+    header: &Header,
+    at: Option<DeclaredName>,
+    out: &mut Vec<Finding>,
+) {
     if header.version.is_some_and(|version| version < ADDRESS_SIZES) {
         find(out, &VERSION_GATE, at, format!("`.address_size` requires PTX ISA {ADDRESS_SIZES}"));
     }
@@ -129,7 +134,7 @@ fn address_size(db: &dyn Db, item: Item<'_>, header: &Header, at: Option<Place>,
 }
 
 /// The assembler is lenient about names: `sm_90c` is sm_90 to it, and sm_101 runs on its successor alone.
-fn target_name(header: &Header, sm: Sm, spelling: &str, at: Option<Place>, out: &mut Vec<Finding>) {
+fn target_name(header: &Header, sm: Sm, spelling: &str, at: Option<DeclaredName>, out: &mut Vec<Finding>) {
     if sm.current() != sm && header.version_or_newest() >= sm.current().since() {
         let message = format!("{sm} is called {} since PTX ISA {}", sm.current(), sm.current().since());
         let finding = find(out, &TARGET_NAME, at, message);
@@ -154,7 +159,7 @@ fn target(
     file: SourceFile,
     header: &Header,
     decl: &TargetDecl,
-    at: Option<Place>,
+    at: Option<DeclaredName>,
     out: &mut Vec<Finding>,
 ) {
     if !decl.starts_with_target {

@@ -78,7 +78,7 @@ fn comment_before_the_header() {
     check(
         ".version",
         "// a comment\n.version",
-        expect!["items 1, parse 1, item_decl 1, module 0, lower 0, environment 0, compile_function 0"],
+        expect!["items 1, parse 0, item_decl 1, module 0, lower 0, environment 0, compile_function 0"],
     );
 }
 

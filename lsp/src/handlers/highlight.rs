@@ -1,7 +1,7 @@
 //! `textDocument/documentHighlight`: the uses of the name under the cursor, reads and writes apart.
 
 use crate::owner::Snapshot;
-use ptx_analysis::ide::{self, Access};
+use ptx_analysis::ide::{self, Usage};
 use tower_lsp::lsp_types::{DocumentHighlight, DocumentHighlightKind, Position};
 
 pub fn handle(s: &Snapshot, position: Position) -> Option<Vec<DocumentHighlight>> {
@@ -13,9 +13,9 @@ pub fn handle(s: &Snapshot, position: Position) -> Option<Vec<DocumentHighlight>
             .map(|r| DocumentHighlight {
                 range: lines.range(r.range),
                 kind: Some(match r.access {
-                    Access::Declaration => DocumentHighlightKind::TEXT,
-                    Access::Read => DocumentHighlightKind::READ,
-                    Access::Write | Access::ReadWrite => DocumentHighlightKind::WRITE,
+                    Usage::Declaration => DocumentHighlightKind::TEXT,
+                    Usage::Read => DocumentHighlightKind::READ,
+                    Usage::Write | Usage::ReadWrite => DocumentHighlightKind::WRITE,
                 }),
             })
             .collect(),

@@ -1,7 +1,7 @@
 //! `textDocument/references`.
 
 use crate::owner::Snapshot;
-use ptx_analysis::ide::{self, Access};
+use ptx_analysis::ide::{self, Usage};
 use tower_lsp::lsp_types::{Location, Position};
 
 pub fn handle(s: &Snapshot, position: Position, include_declaration: bool) -> Option<Vec<Location>> {
@@ -10,7 +10,7 @@ pub fn handle(s: &Snapshot, position: Position, include_declaration: bool) -> Op
     Some(
         found
             .iter()
-            .filter(|r| include_declaration || r.access != Access::Declaration)
+            .filter(|r| include_declaration || r.access != Usage::Declaration)
             .map(|r| Location::new(s.uri.clone(), lines.range(r.range)))
             .collect(),
     )

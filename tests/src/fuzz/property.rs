@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 
 use lsp_types::{Position, Range, TextDocumentContentChangeEvent};
 use ptx_analysis::items::items;
-use ptx_analysis::lower::{lower, walk_tree};
+use ptx_analysis::lower::{lower, walk_without_shapes};
 use ptx_analysis::{Database, LinkOptions, SourceFile, dump, ide};
 use ptx_analyzer::document::{Document, Encoding};
 use text_size::{TextRange, TextSize};
@@ -23,7 +23,7 @@ pub struct Property {
 
 pub const PROPERTIES: &[Property] = &[
     Property { name: "syntax", check: syntax, replays: 60 },
-    Property { name: "plain", check: plain, replays: 40 },
+    Property { name: "shapes", check: shapes, replays: 40 },
     Property { name: "document", check: document, replays: 40 },
     Property { name: "edits", check: edits, replays: 15 },
     Property { name: "features", check: features, replays: 10 },
@@ -41,12 +41,13 @@ fn syntax(case: &Case) {
     }
 }
 
-/// Bodies give the same with a tree and without. All texts at once, so that shapes repeat.
-fn plain(case: &Case) {
+/// Items give the same whether or not what has passed is checked again. All texts at once, so that shapes repeat.
+fn shapes(case: &Case) {
     let text = case.texts.concat() + &case.texts[0];
     let (db, file) = database(case, &text);
     for &item in items(&db, file) {
-        assert!(*lower(&db, item) == walk_tree(&db, item), "another way, another end: {}", item.name(&db));
+        let anew = walk_without_shapes(&db, item);
+        assert!(*lower(&db, item) == anew, "another way, another end: {}", item.name(&db));
     }
     // One walk for all items is like a walk for each.
     let frozen = db.add_frozen_file(text);

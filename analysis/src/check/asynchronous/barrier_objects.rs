@@ -7,8 +7,8 @@ use super::{Inventory, Kind};
 use crate::declare_lint;
 use crate::diagnostic::{Diagnostic, Findings};
 use crate::flow::{Site, Value};
-use crate::ide::Access;
 use crate::scope::Entity;
+use crate::source_map::Usage;
 
 declare_lint! {
     /// A kernel uses an mbarrier object without a required operation.
@@ -88,7 +88,7 @@ fn ignored(inventory: &Inventory<'_, '_>, out: &mut Findings) {
     let body = inventory.body;
     let mut is_read = vec![false; body.map.registers.len()];
     for occurrence in &body.map.occurrences {
-        if let (Entity::Register(register), Access::Read | Access::ReadWrite) =
+        if let (Entity::Register(register), Usage::Read | Usage::ReadWrite) =
             (occurrence.entity, occurrence.access)
         {
             is_read[register.0 as usize] = true;

@@ -10,8 +10,8 @@ use super::name_words;
 use crate::check::gates::nearest;
 use crate::db::{Db, Options, SourceFile};
 use crate::diagnostic::{Applicability, Diagnostic, TextEdit};
-use crate::ide::locate::trimmed;
 use crate::items::{Item, items, parse, parts};
+use crate::locate::trimmed;
 use crate::module::{
     ADDRESS_SIZE, MISSING_TARGET, MISSING_VERSION, TARGET_NAME, UNKNOWN_TARGET, effective_target, header,
 };

@@ -4,8 +4,8 @@ use ptx_syntax::{StatementParser, SyntaxKind, SyntaxNode, lex};
 use text_size::{TextRange, TextSize};
 
 use crate::db::Db;
+use crate::heading::start_of_body;
 use crate::items::{Item, parse};
-use crate::lower::heading::Headings;
 use crate::lower::source_map;
 
 /// A tree with the statement at an offset of an item; its ranges are those of the item. It is the tree of the whole item
@@ -30,8 +30,9 @@ fn place(db: &dyn Db, item: Item<'_>, offset: TextSize) -> Option<TextRange> {
         return Some(range);
     }
     let text = item.text(db);
-    let body = || Some(Headings::default().read(text)?.body? + TextSize::of('{'));
-    let mut start = before.map_or_else(body, |range| Some(range.end())).filter(|&start| start <= offset)?;
+    let mut start = before
+        .map_or_else(|| start_of_body(text), |range| Some(range.end()))
+        .filter(|&start| start <= offset)?;
     let end = instructions.get(behind).map_or(TextSize::of(text), |range| range.start());
     let mut at = start;
     for token in lex(&text[TextRange::new(start, end)]) {

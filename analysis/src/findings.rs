@@ -1,20 +1,19 @@
 //! All findings of a file, in file offsets, with levels and suppressions applied.
 
+mod cascades;
+mod remedies;
+mod sizes;
+
 use ptx_syntax::SyntaxKind;
 use text_size::{TextRange, TextSize};
 
-use crate::check::limits;
 use crate::check::suppressions::Suppressions;
-use crate::compile::compile_diagnostic;
 use crate::db::{Database, Db, Options, SourceFile};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::ide::locate::place_range;
-use crate::ide::{cascades, remedies};
-use crate::items::{item, items, parse};
+use crate::items::{item, parse};
+use crate::locate::place_range;
 use crate::lower::all_findings;
-use crate::module::{Noticed, Place, module};
-
-pub use crate::compile::check_all;
+use crate::module::{DeclaredName, Noticed, module};
 
 /// What the checks find. Nothing is compiled.
 pub fn diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
@@ -30,7 +29,7 @@ pub fn diagnostics_for(db: &Database, file: SourceFile, entries: &[String]) -> V
         all.extend(reported.map(|d| d.clone().shifted(offset)));
     }
     if all.iter().all(|diagnostic| diagnostic.lint.default != Severity::Error) {
-        let found = limits::check(db, file, entries);
+        let found = sizes::check(db, file, entries);
         all.extend(found.into_iter().map(|(item, d)| d.shifted(item.offset(db))));
     }
     let suppressions = Suppressions::of(db, file);
@@ -39,16 +38,6 @@ pub fn diagnostics_for(db: &Database, file: SourceFile, entries: &[String]) -> V
     cascades::prune(db, file, &mut all);
     remedies::complete(db, file, &mut all);
     all
-}
-
-/// What the compiler adds. Compiles everything that is not compiled yet.
-pub fn compile_diagnostics(db: &Database, file: SourceFile) -> Vec<Diagnostic> {
-    let mut all = Vec::new();
-    for &item in items(db, file) {
-        let found = compile_diagnostic(db, item);
-        all.extend(found.map(|d| d.shifted(item.offset(db))));
-    }
-    finish(db, file, all, &Suppressions::of(db, file))
 }
 
 fn is_reported(db: &dyn Db, diagnostic: &Diagnostic) -> bool {
@@ -74,7 +63,7 @@ fn module_findings(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
         .collect()
 }
 
-fn noticed(db: &dyn Db, file: SourceFile, at: Place, noticed: Noticed) -> Option<TextSize> {
+fn noticed(db: &dyn Db, file: SourceFile, at: DeclaredName, noticed: Noticed) -> Option<TextSize> {
     let item = item(db, file, at.item)?;
     match noticed {
         Noticed::There => None,
@@ -87,7 +76,7 @@ fn noticed(db: &dyn Db, file: SourceFile, at: Place, noticed: Noticed) -> Option
     }
 }
 
-fn finish(
+pub(crate) fn finish(
     db: &dyn Db,
     file: SourceFile,
     mut all: Vec<Diagnostic>,

@@ -12,11 +12,10 @@ use crate::check::lints::{UNDEFINED_REGISTER, UNDEFINED_SYMBOL};
 use crate::check::types::OPERAND_TYPE;
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::{Applicability, Diagnostic, TextEdit};
-use crate::ide::Access;
 use crate::items::Item;
-use crate::lower::heading::Headings;
 use crate::lower::source_map;
 use crate::scope::{DeclKind, Declaration, Entity, split_number};
+use crate::source_map::Usage;
 
 /// What the uses of an undeclared register want of it.
 #[derive(Clone, Copy, Debug)]
@@ -259,7 +258,7 @@ fn length_of(db: &dyn Db, item: Item<'_>, declaration: &Declaration) -> Option<T
 
 /// Where a declaration can be put so that all of the function sees it, and the blanks in front of it there.
 fn start_of_body(db: &dyn Db, item: Item<'_>) -> Option<(TextSize, String)> {
-    let start = Headings::default().read(item.text(db))?.body? + TextSize::of('{');
+    let start = crate::heading::start_of_body(item.text(db))?;
     let behind = &item.text(db)[start.into()..];
     let blanks = &behind[..behind.len() - behind.trim_ascii_start().len()];
     let indent = blanks.rsplit_once('\n').map(|(_, indent)| indent);
@@ -405,7 +404,7 @@ fn only_use(
     let mut uses = map
         .occurrences
         .iter()
-        .filter(|o| o.access != Access::Declaration && map.declaration_of(o.entity) == Some(id));
+        .filter(|o| o.access != Usage::Declaration && map.declaration_of(o.entity) == Some(id));
     let mut all = None;
     for (count, occurrence) in uses.by_ref().enumerate() {
         let here = use_at(db, item, occurrence.range.start())?.ty?;

@@ -9,13 +9,13 @@ use ptx_isa::{PtxVersion, TargetSet};
 use rustc_hash::FxHashMap;
 use text_size::{TextRange, TextSize};
 
-use crate::check::gates::{TARGET_GATE, VERSION_GATE};
+use crate::check::gates::TARGET_GATE;
 use crate::check::unassigned::{MAYBE_UNASSIGNED, UNASSIGNED_READ};
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::items::item_around;
 use crate::lower::source_map;
-use crate::module::{UNKNOWN_TARGET, header};
+use crate::module::{UNKNOWN_TARGET, VERSION_GATE, header};
 
 /// Findings of a statement that are compared with each other.
 const COMPARED: usize = 16;

@@ -13,14 +13,15 @@ use ptx_backend::input::Symbol;
 use ptx_syntax::{NodeOrToken, SyntaxKind, SyntaxNode, SyntaxToken};
 use text_size::{TextRange, TextSize};
 
-use crate::check::lints::UNEXPECTED;
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::Diagnostic;
-use crate::ide::Access;
-use crate::ide::locate::module_target;
 use crate::items::{Item, item_around};
-use crate::lower::{Occurrence, source_map};
+use crate::locate::module_target;
+use crate::lower::source_map;
 use crate::scope::{DeclKind, Entity};
+use crate::source_map::Occurrence;
+use crate::source_map::Usage;
+use crate::syntax_errors::UNEXPECTED;
 
 /// Findings of a file that are completed: people fix the first ones first, and a file of many megabytes can be wrong
 /// at every other byte.
@@ -115,7 +116,7 @@ fn occurrences<'db>(
     all[first..]
         .iter()
         .take_while(move |occurrence| occurrence.range.end() <= range.end())
-        .filter(|occurrence| occurrence.access != Access::Declaration)
+        .filter(|occurrence| occurrence.access != Usage::Declaration)
 }
 
 /// Where a name is declared, in the file, and as what.

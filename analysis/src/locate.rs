@@ -3,22 +3,31 @@
 use text_size::{TextRange, TextSize};
 
 use crate::db::{Db, SourceFile};
-use crate::ide::Target;
 use crate::items::{Item, item, item_at, items, parse};
-use crate::lower::{Occurrence, lower};
-use crate::module::{Place, module};
+use crate::lower::lower;
+use crate::module::{DeclaredName, module};
 use crate::scope::{DeclId, Entity};
+use crate::source_map::{Occurrence, Usage};
 use ptx_backend::input::Symbol;
+
+/// A place in the file.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Target {
+    /// All of it: the declaration, the function.
+    pub full: TextRange,
+    /// Its name.
+    pub focus: TextRange,
+}
 
 /// An item and an offset inside it.
 #[derive(Clone, Copy)]
-pub(super) struct Spot<'db> {
-    pub(super) item: Item<'db>,
+pub(crate) struct Spot<'db> {
+    pub(crate) item: Item<'db>,
     /// Relative to the item.
-    pub(super) offset: TextSize,
+    pub(crate) offset: TextSize,
 }
 
-pub(super) fn spot<'db>(db: &'db dyn Db, file: SourceFile, offset: TextSize) -> Option<Spot<'db>> {
+pub(crate) fn spot<'db>(db: &'db dyn Db, file: SourceFile, offset: TextSize) -> Option<Spot<'db>> {
     let item = item_at(db, file, offset)?;
     let text = item.text(db);
     // Offsets behind the end or inside a character are those of the place before.
@@ -28,14 +37,14 @@ pub(super) fn spot<'db>(db: &'db dyn Db, file: SourceFile, offset: TextSize) -> 
 
 /// What stands at an offset.
 #[derive(Clone, Copy)]
-pub(super) enum Found {
+pub(crate) enum Found {
     Name(Occurrence),
     /// A declaration whose registers are not mentioned here one by one.
     Declaration(DeclId, TextRange),
 }
 
 /// The name at an offset, also when the offset is at its end.
-pub(super) fn name_at<'db>(
+pub(crate) fn name_at<'db>(
     db: &'db dyn Db,
     file: SourceFile,
     offset: TextSize,
@@ -56,7 +65,7 @@ pub(super) fn name_at<'db>(
 }
 
 /// Items that overlap a range of the file.
-pub(super) fn items_in<'db>(
+pub(crate) fn items_in<'db>(
     db: &'db dyn Db,
     file: SourceFile,
     range: Option<TextRange>,
@@ -67,9 +76,9 @@ pub(super) fn items_in<'db>(
 }
 
 /// Where a name of module scope is declared, in the file.
-pub(super) fn module_target(db: &dyn Db, file: SourceFile, symbol: Symbol) -> Option<Target> {
+pub(crate) fn module_target(db: &dyn Db, file: SourceFile, symbol: Symbol) -> Option<Target> {
     let module = module(db, file);
-    let place: Place = match symbol {
+    let place: DeclaredName = match symbol {
         Symbol::Global(index) => *module.variable_items.get(index as usize)?,
         Symbol::Function(index) => *module.function_items.get(index as usize)?,
         Symbol::Local(_) | Symbol::Param(_) | Symbol::Return(_) => return None,
@@ -80,10 +89,10 @@ pub(super) fn module_target(db: &dyn Db, file: SourceFile, symbol: Symbol) -> Op
 }
 
 /// The place in the file where an item declares a name.
-pub(super) fn place_range(db: &dyn Db, file: SourceFile, place: Place) -> Option<TextRange> {
+pub(crate) fn place_range(db: &dyn Db, file: SourceFile, place: DeclaredName) -> Option<TextRange> {
     let item = item(db, file, place.item)?;
     let declared = lower(db, item).map.occurrences.iter().filter(|o| {
-        o.access == super::Access::Declaration
+        o.access == Usage::Declaration
             && matches!(o.entity, Entity::Symbol(Symbol::Global(_) | Symbol::Function(_)))
     });
     let name = declared.map(|occurrence| occurrence.range + item.offset(db)).nth(place.declarator as usize);
@@ -92,13 +101,12 @@ pub(super) fn place_range(db: &dyn Db, file: SourceFile, place: Place) -> Option
 
 fn declared_name(db: &dyn Db, item: Item<'_>, symbol: Symbol) -> Option<TextRange> {
     let mut all = lower(db, item).map.occurrences.iter();
-    let declared =
-        |o: &&Occurrence| o.access == super::Access::Declaration && o.entity == Entity::Symbol(symbol);
+    let declared = |o: &&Occurrence| o.access == Usage::Declaration && o.entity == Entity::Symbol(symbol);
     all.find(declared).map(|occurrence| occurrence.range)
 }
 
 /// The item in the file without the blanks and comments before it.
-pub(super) fn trimmed(db: &dyn Db, item: Item<'_>) -> TextRange {
+pub(crate) fn trimmed(db: &dyn Db, item: Item<'_>) -> TextRange {
     let root = parse(db, item).syntax();
     let first = root.children_with_tokens().find(|element| !element.kind().is_trivia());
     let start = first.map_or(TextSize::new(0), |element| element.text_range().start());

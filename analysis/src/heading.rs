@@ -1,0 +1,198 @@
+//! The heading of a function: everything before its body.
+//!
+//! What a heading declares and what is wrong with it is found out from this alone.
+
+use ptx_backend::input::{Linkage, Param};
+use ptx_syntax::flat::{FlatTree, Node};
+use ptx_syntax::{NodeOrToken, SyntaxKind};
+use smallvec::SmallVec;
+use text_size::{TextRange, TextSize};
+
+use crate::constant::{self, Value};
+use crate::declaration::{self, BAD_CONSTANT, Declaration, Declarator, Head, Shape};
+use crate::diagnostic::{Diagnostic, Findings};
+
+/// Everything before the body of a function, or all of a prototype.
+#[derive(Debug, Default)]
+pub(crate) struct Heading<'t> {
+    /// Linkage, `.entry` or `.func`.
+    pub(crate) words: SmallVec<[TextRange; 2]>,
+    pub(crate) name: Option<TextRange>,
+    /// The list before the name.
+    pub(crate) results: List<'t>,
+    pub(crate) parameters: List<'t>,
+    pub(crate) directives: SmallVec<[FunctionDirective<'t>; 2]>,
+    pub(crate) attributes: Vec<Node<'t>>,
+    pub(crate) pragmas: Vec<Node<'t>>,
+    pub(crate) body: Option<Node<'t>>,
+}
+
+/// A list of parameters in parentheses. One that is not written is empty.
+#[derive(Debug, Default)]
+pub(crate) struct List<'t> {
+    pub(crate) range: TextRange,
+    /// Those that could be read.
+    pub(crate) parameters: Vec<Parameter<'t>>,
+    /// Something is in it, read or not.
+    has_some: bool,
+}
+
+/// A parameter or a result.
+#[derive(Debug)]
+pub(crate) struct Parameter<'t> {
+    pub(crate) head: Head,
+    pub(crate) declarator: Declarator<'t>,
+    pub(crate) shape: Shape,
+    /// Bytes; zero where the size is open.
+    pub(crate) bytes: u64,
+}
+
+/// A directive with its arguments.
+#[derive(Debug)]
+pub(crate) struct FunctionDirective<'t> {
+    pub(crate) word: &'t str,
+    pub(crate) range: TextRange,
+    /// `None` where an argument is no integer, which is reported.
+    pub(crate) arguments: SmallVec<[(TextRange, Option<i64>); 3]>,
+}
+
+impl<'t> Heading<'t> {
+    /// Reads a `FUNCTION` or a `CALL_PROTOTYPE`.
+    pub(crate) fn read(node: Node<'t>, text: &'t str, out: &mut Findings) -> Self {
+        let mut heading = Self::default();
+        // The name of a prototype is its label and stands first; a name like that of a function may be left out.
+        let is_function = node.kind() == SyntaxKind::FUNCTION;
+        let mut is_named = false;
+        for element in node.elements() {
+            match element {
+                NodeOrToken::Token(token) => match token.kind {
+                    SyntaxKind::DOT_WORD => heading.words.push(token.range),
+                    kind => is_named |= matches!(kind, SyntaxKind::UNDERSCORE | SyntaxKind::IDENT),
+                },
+                NodeOrToken::Node(child) => match child.kind() {
+                    SyntaxKind::NAME if is_function => {
+                        is_named = true;
+                        heading.name = Some(child.text_range());
+                    }
+                    SyntaxKind::PARAM_LIST => {
+                        let is_first = !is_named && !heading.results.has_some;
+                        let list = if is_first { &mut heading.results } else { &mut heading.parameters };
+                        list.read(child, text, out);
+                    }
+                    SyntaxKind::FUNCTION_DIRECTIVE => {
+                        heading.directives.push(FunctionDirective::read(child, text, out));
+                    }
+                    SyntaxKind::ATTRIBUTE_LIST => heading.attributes.push(child),
+                    SyntaxKind::PRAGMA => heading.pragmas.push(child),
+                    SyntaxKind::BLOCK => heading.body = Some(child),
+                    _ => {}
+                },
+            }
+        }
+        heading
+    }
+
+    pub(crate) fn is_entry(&self, text: &str) -> bool {
+        self.words.iter().any(|&word| &text[word] == ".entry")
+    }
+
+    pub(crate) fn linkage(&self, text: &str) -> Linkage {
+        let mut words = self.words.iter().rev();
+        words.find_map(|&word| declaration::linkage(&text[word])).unwrap_or(Linkage::Internal)
+    }
+
+    pub(crate) fn has_results(&self) -> bool {
+        self.results.has_some
+    }
+
+    pub(crate) fn is_noreturn(&self) -> bool {
+        self.directives.iter().any(|directive| directive.word == ".noreturn")
+    }
+}
+
+impl<'t> List<'t> {
+    fn read(&mut self, node: Node<'t>, text: &str, out: &mut Findings) {
+        self.range = node.text_range();
+        for child in node.children() {
+            self.has_some = true;
+            if child.kind() == SyntaxKind::PARAM
+                && let Some(Declaration { head, declarators }) = declaration::read(child, text, out)
+            {
+                let parameters = declarators.into_iter();
+                self.parameters.extend(parameters.map(|declarator| Parameter::new(head.clone(), declarator)));
+            }
+        }
+    }
+}
+
+impl<'t> Parameter<'t> {
+    fn new(head: Head, declarator: Declarator<'t>) -> Self {
+        let shape = Shape::new(&head, &declarator);
+        let bytes = declarator.elements().unwrap_or(0).saturating_mul(head.element_bytes());
+        Self { head, declarator, shape, bytes }
+    }
+
+    /// `None` where the name is missing; the parser has reported it.
+    pub(crate) fn name(&self) -> Option<TextRange> {
+        self.declarator.name
+    }
+}
+
+impl<'t> FunctionDirective<'t> {
+    /// Reads a `FUNCTION_DIRECTIVE`.
+    fn read(node: Node<'t>, text: &'t str, out: &mut Findings) -> Self {
+        let range = node.tokens(SyntaxKind::DOT_WORD).next().unwrap_or_default();
+        let all = &text[range];
+        let is_other = |c: char| !(c == '_' || c.is_ascii_alphanumeric());
+        let word = &all[..all[1..].find(is_other).map_or(all.len(), |at| at + 1)];
+        let arguments = node.children().map(|child| {
+            let range = child.text_range();
+            let value = match constant::evaluate(child, text) {
+                Ok(Value::Int { value, .. }) if child.kind() == SyntaxKind::LITERAL => Some(value),
+                Ok(_) => {
+                    let message = "expected an integer literal";
+                    out.push(Diagnostic::new(&BAD_CONSTANT, range, message));
+                    None
+                }
+                Err(error) => {
+                    out.push(Diagnostic::new(&BAD_CONSTANT, error.range, error.message));
+                    None
+                }
+            };
+            (range, value)
+        });
+        let arguments = arguments.collect();
+        Self { word, range: TextRange::at(range.start(), TextSize::of(word)), arguments }
+    }
+
+    /// An argument that is an integer of 32 bits.
+    pub(crate) fn value(&self, argument: usize) -> Option<u32> {
+        self.arguments.get(argument)?.1.and_then(constant::narrow)
+    }
+}
+
+/// What follows the brace that opens the body of the function in a text, if nothing is wrong with what is before it.
+pub(crate) fn start_of_body(text: &str) -> Option<TextSize> {
+    let mut tree = FlatTree::default();
+    let is_right = tree.parse_heading(text);
+    let body = tree.root().child(SyntaxKind::BLOCK).filter(|_| is_right)?;
+    Some(body.text_range().start() + TextSize::of('{'))
+}
+
+/// Lays out parameters one behind the other.
+#[derive(Default)]
+pub(crate) struct Layout {
+    /// Bytes so far.
+    end: u32,
+}
+
+impl Layout {
+    /// The next parameter, with this name.
+    pub(crate) fn add(&mut self, parameter: &Parameter<'_>, name: &str) -> Param {
+        let size = u32::try_from(parameter.bytes).unwrap_or(u32::MAX);
+        let Shape { ty, align, .. } = parameter.shape;
+        let offset = self.end.checked_next_multiple_of(align).unwrap_or(u32::MAX);
+        self.end = offset.saturating_add(size);
+        Param { name: name.to_owned(), ty, size, align, offset, reg: None, pointer: parameter.head.pointer }
+    }
+}

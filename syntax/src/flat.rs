@@ -1,0 +1,199 @@
+//! The tree as the parser writes it: nodes and tokens in one list, each node followed by what is in it.
+//!
+//! There is one grammar, and all that read PTX read this list. [`crate::tree`] makes a lossless tree of it, for
+//! editors. The walk over an item reads it in place: it takes three words an element, blanks and comments are not in
+//! it, and its memory serves one text after the other.
+
+use rowan::NodeOrToken;
+use text_size::{TextRange, TextSize};
+
+use crate::parser::Parser;
+use crate::{SyntaxError, SyntaxKind, grammar, lexer, validate};
+
+/// A token that is neither blank nor comment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Significant {
+    pub(crate) kind: SyntaxKind,
+    /// A line break lies between the token before and this one.
+    pub(crate) line_start: bool,
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+}
+
+impl Significant {
+    pub(crate) fn range(self) -> TextRange {
+        TextRange::at(TextSize::new(self.start), TextSize::new(self.len))
+    }
+}
+
+/// A node or a token.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Element {
+    /// [`SyntaxKind::EOF`] for a node that was given up: what is in it belongs to its parent.
+    pub(crate) kind: SyntaxKind,
+    /// Index of the first token in it, or of the next one if it is empty.
+    pub(crate) token: u32,
+    /// Index of the element after it and all that is in it.
+    pub(crate) next: u32,
+}
+
+/// The tree of an item or of statements, and what is wrong with the text.
+#[derive(Debug, Default)]
+pub struct FlatTree {
+    pub(crate) tokens: Vec<Significant>,
+    pub(crate) elements: Vec<Element>,
+    /// In text order.
+    pub errors: Vec<SyntaxError>,
+    /// Of the text.
+    pub(crate) length: u32,
+}
+
+impl FlatTree {
+    /// Parses the text of an item. The root is the node of the item; text after it is an `ERROR` in it.
+    pub fn parse(&mut self, text: &str) {
+        self.read(text, false, grammar::item);
+    }
+
+    /// Parses the text of a function as if its body were empty. False if the heading has errors: then the rest of the
+    /// text may decide what it means.
+    pub fn parse_heading(&mut self, text: &str) -> bool {
+        self.read(text, true, grammar::item);
+        self.errors.is_empty()
+    }
+
+    pub(crate) fn parse_statements(&mut self, text: &str) {
+        self.read(text, false, grammar::statements);
+    }
+
+    fn read(&mut self, text: &str, is_heading: bool, entry: fn(&mut Parser<'_>)) {
+        self.tokens.clear();
+        self.elements.clear();
+        self.errors.clear();
+        let lexed = lexer::significant(text, is_heading, &mut self.tokens);
+        self.length = text.len() as u32;
+        let mut parser = Parser::new(text, std::mem::take(self));
+        entry(&mut parser);
+        *self = parser.finish();
+        validate::merge(lexed, &mut self.errors);
+    }
+
+    /// The node of all. There is one as soon as something has been parsed.
+    pub fn root(&self) -> Node<'_> {
+        Node { tree: self, index: 0 }
+    }
+
+    pub(crate) fn range(&self, index: u32) -> TextRange {
+        let element = self.elements[index as usize];
+        let first = element.token as usize;
+        let end =
+            self.elements.get(element.next as usize).map_or(self.tokens.len(), |next| next.token as usize);
+        let start = self.tokens.get(first).map_or(self.length, |token| token.start).into();
+        let end = if first < end { self.tokens[end - 1].range().end() } else { start };
+        TextRange::new(start, end)
+    }
+}
+
+/// A node of a [`FlatTree`].
+#[derive(Clone, Copy)]
+pub struct Node<'t> {
+    tree: &'t FlatTree,
+    index: u32,
+}
+
+impl<'t> Node<'t> {
+    fn element(self) -> Element {
+        self.tree.elements[self.index as usize]
+    }
+
+    #[inline]
+    pub fn kind(self) -> SyntaxKind {
+        self.element().kind
+    }
+
+    /// From its first token to its last one. That of the root is all of the text.
+    pub fn text_range(self) -> TextRange {
+        match self.index {
+            0 => TextRange::up_to(TextSize::new(self.tree.length)),
+            index => self.tree.range(index),
+        }
+    }
+
+    /// The nodes and tokens directly in it.
+    #[inline]
+    pub fn elements(self) -> Elements<'t> {
+        Elements { tree: self.tree, at: self.index + 1, end: self.element().next }
+    }
+
+    /// The nodes directly in it.
+    #[inline]
+    pub fn children(self) -> impl Iterator<Item = Node<'t>> + Clone {
+        self.elements().filter_map(NodeOrToken::into_node)
+    }
+
+    pub fn first_child(self) -> Option<Node<'t>> {
+        self.children().next()
+    }
+
+    pub fn last_child(self) -> Option<Node<'t>> {
+        self.children().last()
+    }
+
+    /// The first node of a kind directly in it.
+    pub fn child(self, kind: SyntaxKind) -> Option<Node<'t>> {
+        self.children().find(|child| child.kind() == kind)
+    }
+
+    /// The tokens directly in it.
+    pub fn own_tokens(self) -> impl Iterator<Item = Token> {
+        self.elements().filter_map(NodeOrToken::into_token)
+    }
+
+    /// The tokens of a kind directly in it.
+    pub fn tokens(self, kind: SyntaxKind) -> impl Iterator<Item = TextRange> {
+        self.own_tokens().filter(move |token| token.kind == kind).map(|token| token.range)
+    }
+}
+
+impl std::fmt::Debug for Node<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}@{:?}", self.kind(), self.text_range())
+    }
+}
+
+/// A token in its place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Token {
+    pub kind: SyntaxKind,
+    pub range: TextRange,
+}
+
+/// The nodes and tokens directly in a node, in text order.
+#[derive(Clone)]
+pub struct Elements<'t> {
+    tree: &'t FlatTree,
+    at: u32,
+    end: u32,
+}
+
+impl<'t> Iterator for Elements<'t> {
+    type Item = NodeOrToken<Node<'t>, Token>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.at < self.end {
+            let (index, element) = (self.at, self.tree.elements[self.at as usize]);
+            self.at = element.next;
+            if element.kind.is_node() {
+                return Some(NodeOrToken::Node(Node { tree: self.tree, index }));
+            }
+            if element.kind != SyntaxKind::EOF {
+                let range = match element.kind {
+                    SyntaxKind::SKIPPED => self.tree.range(index),
+                    _ => self.tree.tokens[element.token as usize].range(),
+                };
+                return Some(NodeOrToken::Token(Token { kind: element.kind, range }));
+            }
+        }
+        None
+    }
+}
