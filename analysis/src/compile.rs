@@ -9,7 +9,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
+use ptx_backend::abi::Known;
+use ptx_backend::calls::{self, leads_back};
 use ptx_backend::cubin::{self, Kernel, LinkFunction, Sizes};
+use ptx_backend::inline::{self, Inlined};
 use ptx_backend::input::{
     AddressBase, Env, Function, Linkage, Operand, Signature, SrcId, Stmt, Symbol, Variable,
 };
@@ -18,11 +21,12 @@ use ptx_backend::session::Session;
 use ptx_backend::target::{MAX_REGISTERS, Target};
 use ptx_backend::{CodegenError, CompiledFunction, Resources};
 use ptx_isa::{Facts, FormId, ScalarType};
-use ptx_syntax::{SyntaxKind, lex};
+use ptx_syntax::{ItemKind, SyntaxKind, lex};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use text_size::{TextRange, TextSize};
 
+use crate::callees::{body_of, inlined, is_private, serves_known_callers};
 use crate::check::lints;
 use crate::check::suppressions::Suppressions;
 use crate::db::{Cancelled, Database, Db, Options, SourceFile};
@@ -32,9 +36,11 @@ use crate::findings;
 use crate::items::{Item, item, items};
 use crate::lines::Positions;
 pub use crate::lower::functions;
+pub use crate::lower::statics::whole_env;
 use crate::lower::{function, lower};
-use crate::module::{architecture, header, module};
+use crate::module::{architecture, header, module, module_registers};
 use crate::reach::{aliasee, uses, wanted};
+use crate::scope::RegisterName;
 
 /// A compiled function, or why there is none.
 pub type Compiled = Result<CompiledFunction, CodegenError>;
@@ -51,7 +57,7 @@ pub struct Mentions<'db> {
 /// of a large module mention none or the same few.
 #[salsa::tracked]
 pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'db>) -> Arc<Env> {
-    let whole = &module(db, file).env;
+    let whole = whole_env(db, file);
     let mut functions: Vec<Signature> = whole.functions.iter().map(|_| blank()).collect();
     for &index in mentions.functions(db) {
         if let (Some(slot), Some(signature)) =
@@ -59,6 +65,7 @@ pub fn environment<'db>(db: &'db dyn Db, file: SourceFile, mentions: Mentions<'d
         {
             slot.clone_from(signature);
             slot.waits = may_wait(db, file, index);
+            slot.known = known(db, file, index);
         }
     }
     let variables = whole.variables.iter().map(|variable| Variable {
@@ -91,6 +98,7 @@ fn blank() -> Signature {
         external: false,
         noreturn: false,
         waits: true,
+        known: None,
     }
 }
 
@@ -119,6 +127,14 @@ fn may_wait(db: &dyn Db, file: SourceFile, function: u32) -> bool {
         pending.extend(uses(db, item).functions());
     }
     false
+}
+
+/// What a call of a function overwrites, where its callers may rely on that.
+fn known(db: &dyn Db, file: SourceFile, index: u32) -> Option<Known> {
+    if !is_private(db, file, index) {
+        return None;
+    }
+    compile_function(db, body_of(db, file, index)?).as_deref()?.as_ref().ok()?.known
 }
 
 /// Whether a body has a warp-wide operation or a call through an address, whose callee is unknown. True as well for
@@ -202,8 +218,44 @@ pub fn compile_function<'db>(db: &'db dyn Db, item: Item<'db>) -> Option<Arc<Com
     if let Some(error) = too_large(db, item.file(db), input) {
         return Some(Arc::new(Err(error)));
     }
-    let env = function_env(db, item.file(db), input);
-    Some(Arc::new(compile(db, env, input, &options)))
+    let file = item.file(db);
+    if uses_module_registers(db, item) && *functions_use_module_registers(db, file) {
+        let what = "registers of module scope where functions use them".into();
+        return Some(Arc::new(Err(CodegenError::Unsupported { at: SrcId(u32::MAX), what })));
+    }
+    let is_private = !input.entry && *serves_known_callers(db, item);
+    if let Some(inlined) = inlined(db, item) {
+        let env = function_env(db, file, &inlined.function);
+        if let Ok(mut code) = compile(db, env, &inlined.function, &options, is_private) {
+            inlined.restore(&mut code);
+            return Some(Arc::new(Ok(code)));
+        }
+        // It may be that a callee is to blame, or that inlining asks for too much.
+    }
+    let env = function_env(db, file, input);
+    let code = compile(db, env, input, &options, is_private);
+    Some(Arc::new(match code {
+        Err(CodegenError::Limit { .. }) if is_private => compile(db, env, input, &options, false),
+        code => code,
+    }))
+}
+
+/// Whether a body names registers of module scope. They are declared outside of it.
+fn uses_module_registers(db: &dyn Db, item: Item<'_>) -> bool {
+    if module_registers(db, item.file(db)).is_empty() {
+        return false;
+    }
+    let map = &lower(db, item).map;
+    let is_outside = |register: &RegisterName| {
+        map.declarations.get(register.declaration.0 as usize).is_some_and(|found| found.range.is_empty())
+    };
+    map.registers.iter().any(is_outside)
+}
+
+/// Whether registers of module scope carry values between functions. Where kernels alone use them, each has its own.
+#[salsa::tracked]
+fn functions_use_module_registers(db: &dyn Db, file: SourceFile) -> bool {
+    functions(db, file).any(|item| item.kind(db) == ItemKind::Func && uses_module_registers(db, item))
 }
 
 /// The most registers that functions may use: what the launch bounds of every kernel of the file leave.
@@ -234,11 +286,20 @@ pub(crate) fn is_too_large(db: &dyn Db, item: Item<'_>) -> bool {
 }
 
 /// One compilation: cancelled by unwinding, and a panic of the compiler is its own error.
-fn compile(db: &dyn Db, env: &Env, input: &Function, options: &ptx_backend::Options) -> Compiled {
+fn compile(
+    db: &dyn Db,
+    env: &Env,
+    input: &Function,
+    options: &ptx_backend::Options,
+    is_private: bool,
+) -> Compiled {
     let checkpoint = || db.unwind_if_revision_cancelled();
     let result = catch_unwind(AssertUnwindSafe(|| {
         let mut session = Session::new(&checkpoint);
-        ptx_backend::compile(env, input, options, &mut session)
+        match is_private {
+            true => ptx_backend::compile_private(env, input, options, &mut session),
+            false => ptx_backend::compile(env, input, options, &mut session),
+        }
     }));
     result.unwrap_or_else(|payload| {
         if payload.is::<Cancelled>() {
@@ -481,7 +542,8 @@ pub fn link_watched(
     let module = module(db, file);
     let aliases: Vec<(String, String)> =
         module.aliases.iter().map(|(name, of)| (name.to_string(), of.to_string())).collect();
-    let program = Program::new(&module.env, &linked, &aliases);
+    let env = whole_env(db, file);
+    let program = Program::new(env, &linked, &aliases);
     let not_linked = |error: CodegenError| {
         let range = text_size::TextRange::empty(0.into());
         vec![Diagnostic::new(&lints::NOT_COMPILED, range, format!("cannot link the module: {error}"))]
@@ -503,6 +565,10 @@ pub fn link_watched(
     let Some(row) = Target::of(target.sm) else { return Err(errors) };
     let says_debug = || header(db, file).target.options.iter().any(|option| option == "debug");
     let has_debug = options.lines != LineTables::Never && (options.debug || says_debug());
+    let positions = positions.map(|mut positions| {
+        positions.has_debug_data = has_debug;
+        positions
+    });
     // `places`: the section and offset of each function's code.
     let debug = |places: Vec<Option<(usize, u64)>>| {
         let pieces = linked.iter().zip(&compiled_items).zip(places);
@@ -514,14 +580,14 @@ pub fn link_watched(
                 place,
             })
             .collect();
-        let read = || debug_data::read(db, file, &module.env, row, target.relocatable, &pieces);
+        let read = || debug_data::read(db, file, env, row, target.relocatable, &pieces);
         has_debug.then(read).flatten()
     };
     let lacks_files = positions.as_ref().is_some_and(Positions::lacks_files);
     if target.relocatable {
         let lines = positions.map(|mut positions| {
             for (function, &item) in linked.iter().zip(&compiled_items) {
-                positions.add_code(db, file, std::iter::once((item, function.code, 0)));
+                positions.add_code(db, std::iter::once((item, function.code, 0)));
             }
             positions.finish()
         });
@@ -563,7 +629,7 @@ pub fn link_watched(
             let parts = joined.parts.iter().filter_map(|part| Some((place(&part.name, false)?, part.start)));
             let pieces = place(&own.input.name, true).map(|at| (at, 0)).into_iter().chain(parts);
             let pieces = pieces.map(|(at, start)| (compiled_items[at], linked[at].code, start));
-            positions.add_code(db, file, pieces);
+            positions.add_code(db, pieces);
         }
         positions.finish()
     });

@@ -241,6 +241,7 @@ fn function(heading: &Heading<'_>, text: &str) -> ItemDecl {
         external: !has_body,
         noreturn: heading.is_noreturn(),
         waits: true,
+        known: None,
     };
     let shapes = Shapes { returns: return_shapes, params: param_shapes };
     ItemDecl::Function(Box::new(FunctionDecl { signature, shapes, has_body }))

@@ -33,6 +33,37 @@ pub const fn is_preserved(reg: Reg) -> bool {
     }
 }
 
+/// What a call of a function overwrites whose code is made before its callers'. Such a function takes and gives words as
+/// the convention has it, and preserves nothing but R1 and R2.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Known {
+    /// The first register of the pair with the address where it returns to.
+    pub return_address: u8,
+    /// A bit for each register that it overwrites, the return address not counted.
+    pub general: [u128; 2],
+}
+
+impl Known {
+    /// One that overwrites no general register, and of the other files what any function may.
+    pub const fn new(return_address: u8) -> Known {
+        Known { return_address, general: [0; 2] }
+    }
+
+    pub const fn has(&self, reg: Reg) -> bool {
+        match reg.file {
+            File::R => self.general[(reg.index >> 7) as usize] >> (reg.index & 127) & 1 == 1,
+            File::P | File::B | File::UR | File::UP => !is_preserved(reg),
+        }
+    }
+
+    /// The stack pointer is as it was when a function returns.
+    pub fn add(&mut self, index: u8) {
+        if index != 1 {
+            self.general[usize::from(index >> 7)] |= 1 << (index & 127);
+        }
+    }
+}
+
 /// Where a parameter or a result is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {

@@ -67,7 +67,7 @@ enum Emit {
 /// Check PTX files as ptxas does, with exact source ranges and fixes.
 #[derive(Parser, Debug)]
 #[command(name = "ptx-check", version, after_help = STATUSES)]
-struct Arguments {
+pub struct Arguments {
     /// Files, folders (searched for .ptx files), or `-` for standard input.
     #[arg(required_unless_present_any = ["explain", "docs"])]
     paths: Vec<PathBuf>,

@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::{dump, terminal};
+use crate::{dump, manual, terminal};
 
 const USAGE: u8 = 2;
 
 /// Language server for PTX on standard input and output. Editors start it without arguments.
 #[derive(Parser, Debug)]
 #[command(name = "ptx-lsp", version, after_help = STATUSES)]
-struct Arguments {
+pub struct Arguments {
     /// Use standard input and output (the default).
     #[arg(long)]
     stdio: bool,
@@ -26,12 +26,15 @@ errors and files that cannot be read.";
 enum Command {
     /// Print the output of a stage of the analysis or compiler (for developers).
     Dump(dump::Arguments),
+    /// Write manual pages and shell completions of all programs below a folder.
+    Manual(manual::Arguments),
 }
 
 /// Runs the server, or what the process's arguments ask for.
 pub fn main() -> ExitCode {
     match Arguments::try_parse() {
         Ok(Arguments { command: Some(Command::Dump(arguments)), .. }) => dump::main(&arguments, USAGE),
+        Ok(Arguments { command: Some(Command::Manual(arguments)), .. }) => manual::main(&arguments, USAGE),
         Ok(Arguments { command: None, .. }) => crate::serve_stdio(),
         Err(error) => terminal::stop("ptx-lsp", &error, USAGE),
     }

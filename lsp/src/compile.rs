@@ -3,6 +3,7 @@
 //! The output is written only if nothing of the input is missing from it.
 
 mod clock;
+mod definition;
 mod log;
 mod options;
 mod resources;
@@ -19,12 +20,13 @@ use std::process::ExitCode;
 
 use crate::{output, terminal, threads};
 use clock::{Clock, Stage};
+pub use definition::definition;
 use log::{FAILED, Kind, Log};
 use options::{Options, Source};
 use ptx_analysis::check::SEPARATE_COMPILATION;
 use ptx_analysis::diagnostic::Levels;
 use ptx_analysis::ide::{self, Diagnostic, Severity};
-use ptx_analysis::module::module;
+use ptx_analysis::module::{effective_target, module};
 use ptx_analysis::{Database, LaunchBounds, LinkOptions, Linked, SourceFile};
 use ptx_isa::PtxVersion;
 use source::Text;
@@ -162,6 +164,10 @@ fn compile(options: &Options, text: Text, command_line: &str, clock: &mut Clock,
     task.run(command_line, clock, log)
 }
 
+const SLOW: &str = "is expected to have substantially reduced performance on some future architectures";
+/// Where `.multicast::cluster` is fast, as ptxas lists it.
+const MULTICAST_TARGETS: &str = "sm_90a/sm_100a/sm_100f/sm_103a/sm_103f/sm_110a/sm_110f";
+
 /// One compilation.
 struct Task<'a> {
     options: &'a Options,
@@ -273,6 +279,23 @@ impl Task<'_> {
         log.say_at(name, line, kind, &d.message);
     }
 
+    /// What ptxas says of a form that is expected to be slow.
+    fn advice(&self, d: &Diagnostic) -> Option<(Kind, String)> {
+        if d.lint.name != "slow-form" {
+            return None;
+        }
+        let word = &self.text.text[d.range];
+        if word == ".sp" {
+            let advice = "Modifier '.sp::ordered_metadata' should be used on instruction 'mma' instead of modifier '.sp' as it";
+            return (!self.options.allows_sparse).then(|| (Kind::Info, advice.to_owned()));
+        }
+        let target = effective_target(self.db, self.file)?;
+        let advice = format!(
+            "'{word}' modifier on instruction 'cp.async.bulk{{.tensor}}' should be used on .target '{MULTICAST_TARGETS}' instead of .target '{target}'"
+        );
+        (!self.options.allows_multicast).then(|| (Kind::Warning, format!("{advice} as this feature")))
+    }
+
     /// Prints errors and warnings. True if any forbids output.
     fn report(&self, found: &[Diagnostic], log: &mut Log) -> bool {
         let options = self.options;
@@ -282,6 +305,15 @@ impl Task<'_> {
         };
         let mut failed = false;
         for d in found {
+            if let Some((kind, advice)) = self.advice(d) {
+                let kind = if kind == Kind::Warning { warning } else { Some(kind) };
+                if let Some(kind) = kind {
+                    failed |= kind == Kind::Error;
+                    let (name, line) = self.text.place(d.range.start().into());
+                    log.say_at(name, line, kind, format_args!("Advisory: {advice} {SLOW}"));
+                }
+                continue;
+            }
             let kind = match d.severity {
                 Severity::Error => Kind::Error,
                 Severity::Warning => match warning {

@@ -87,6 +87,55 @@ fn no_output_lacks_a_function() {
     assert_eq!(fs::read(folder.join("a.cubin")).expect("a cubin"), old);
 }
 
+/// A function that is refused costs itself alone: the others are checked and compiled all the same.
+#[test]
+fn one_bad_function_among_many() {
+    let kernel = |n: usize, body: &str| {
+        format!(
+            ".visible .entry k{n}(.param .u64 p)\n{{\n.reg .b32 %r<4>;\n.reg .b16 %h<4>;\n{body}\nret;\n}}\n"
+        )
+    };
+    // Not compiled, though nothing is wrong with it.
+    const REFUSED: &str = "fma.rz.bf16 %h0, %h1, %h2, %h3;";
+    let text = |bad: &[(usize, &str)]| {
+        let body = |n| bad.iter().find(|(at, _)| *at == n).map_or("mov.u32 %r1, 5;", |(_, body)| body);
+        let kernels: Vec<String> = (0..800).map(|n| kernel(n, body(n))).collect();
+        format!(".version 9.0\n.target sm_90\n.address_size 64\n{}", kernels.concat())
+    };
+    let folder = folder(&[
+        ("good.ptx", &text(&[])),
+        ("bad.ptx", &text(&[(400, REFUSED)])),
+        ("two.ptx", &text(&[(2, REFUSED), (799, REFUSED)])),
+        ("wrong.ptx", &text(&[(400, REFUSED), (700, "add.u32 %r1, %r2, %h1;")])),
+    ]);
+    let compiled = |name: &str| {
+        let (status, said) = run(COMPILE, folder.path(), &["-w", "-arch=sm_90", name, "-o", "out.cubin"]);
+        let written = names(folder.path()).contains(&"out.cubin".to_owned());
+        let refusals =
+            said.lines().filter(|line| line.contains("not compiled: ")).map(|line| line.to_owned());
+        assert_eq!(status == 0, written, "{name}: {said}");
+        assert!(
+            status == 0 || said.ends_with("ptxc fatal   : Ptx assembly aborted due to errors\n"),
+            "{said}"
+        );
+        (status, refusals.collect::<Vec<_>>(), said)
+    };
+    let at = |n: usize, message: &str, name: &str| {
+        let line = 3 + 7 * n + 5;
+        message.starts_with(&format!("ptxc {name}, line {line}; error   : not compiled: "))
+            && message.ends_with(&format!(" (in function 'k{n}')"))
+    };
+    let (status, refused, said) = compiled("bad.ptx");
+    assert_eq!((status, refused.len(), said.lines().count()), (255, 1, 2), "{said}");
+    assert!(at(400, &refused[0], "bad.ptx"), "{said}");
+    // All of them are named, and what is wrong comes first.
+    let (_, refused, said) = compiled("two.ptx");
+    assert!(refused.len() == 2 && at(2, &refused[0], "two.ptx") && at(799, &refused[1], "two.ptx"), "{said}");
+    let (status, refused, said) = compiled("wrong.ptx");
+    assert!(status == 255 && refused.is_empty() && said.contains("wrong.ptx, line "), "{said}");
+    assert_eq!(compiled("good.ptx").0, 0);
+}
+
 #[test]
 fn entries_bring_what_they_call_and_nothing_else() {
     let large = ".visible .entry large()\n{\n.reg .b32 %r;\n.shared .b8 s[100000];\nld.shared.u32 %r, [s];\nst.shared.u32 [s], %r;\nret;\n}\n";

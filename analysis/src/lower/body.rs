@@ -329,7 +329,7 @@ impl<'db> Walker<'db> {
         self.variables
             .insert(symbol, VariableFacts { space, ty, is_array: shape.is_array(), align, size, hides });
         self.local_shapes.push(shape);
-        if matches!(space, Space::Shared | Space::Const) {
+        if matches!(space, Space::Shared | Space::Const | Space::Global) {
             self.storage.push((space, limits::Block { bytes: variable.size, align: variable.align }));
         }
         self.function.locals.push(variable);
@@ -482,5 +482,6 @@ fn empty_signature() -> Signature {
         external: true,
         noreturn: false,
         waits: true,
+        known: None,
     }
 }

@@ -15,7 +15,7 @@ use ptx_isa::{Mod, Sm};
 
 use super::log::Kind;
 use crate::input;
-use table::{Effect, OPTIONS, Row, Value};
+pub(super) use table::{Effect, OPTIONS, Row, Value};
 
 /// What is compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,6 +54,9 @@ pub(super) struct Options {
     pub(super) warn_on_spills: bool,
     pub(super) warn_on_local_memory: bool,
     pub(super) warn_on_doubles: bool,
+    /// Forms of these are expected to be slow: not to be said.
+    pub(super) allows_multicast: bool,
+    pub(super) allows_sparse: bool,
     pub(super) stats: Stats,
     /// A trace file, to which what was done is added.
     pub(super) trace: Option<PathBuf>,
@@ -101,6 +104,8 @@ impl Default for Options {
             warn_on_spills: false,
             warn_on_local_memory: false,
             warn_on_doubles: false,
+            allows_multicast: false,
+            allows_sparse: false,
             stats: Stats::default(),
             trace: None,
             shown: Vec::new(),
@@ -254,6 +259,8 @@ impl Reader {
         o.warn_on_spills = has("warn-on-spills");
         o.warn_on_local_memory = has("warn-on-local-memory-usage");
         o.warn_on_doubles = has("warn-on-double-precision-use");
+        o.allows_multicast = has("suppress-async-bulk-multicast-advisory-warning");
+        o.allows_sparse = has("suppress-sparse-mma-advisory-info");
         o.debug = has("device-debug");
         let asked = has("generate-line-info") || has("device-debug");
         o.lines = match has("suppress-debug-info") {
@@ -550,7 +557,7 @@ fn find(name: &str, value: &mut Option<OsString>) -> Option<&'static Row> {
 }
 
 /// The values of `-arch`.
-fn targets() -> impl Iterator<Item = Sm> {
+pub(super) fn targets() -> impl Iterator<Item = Sm> {
     Sm::KNOWN.into_iter().filter(|sm| Sm::COMPILED.contains(&sm.number))
 }
 
