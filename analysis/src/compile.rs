@@ -375,11 +375,11 @@ fn not_lowered(db: &dyn Db, item: Item<'_>) -> Option<Diagnostic> {
     }
     let name = lowered.map.name_range().unwrap_or_default();
     let (range, what) = match lowered.not_understood {
-        Some(statement) => (statement, "unsupported statement"),
-        None if lowered.function.is_some() => (name, "no target in the module"),
-        None => (name, "unsupported declaration"),
+        Some(statement) => (statement, "cannot be compiled yet: unsupported statement"),
+        None if lowered.function.is_some() => (name, "is not compiled: the module has no target"),
+        None => (name, "cannot be compiled yet: unsupported declaration"),
     };
-    let message = format!("`{}` cannot be compiled yet: {what}", item.name(db));
+    let message = format!("`{}` {what}", item.name(db));
     Some(Diagnostic::new(&lints::NOT_COMPILED, range, message))
 }
 

@@ -218,7 +218,7 @@ impl Reader<'_> {
                 Some(bytes) => self.store(offset, &bytes.to_le_bytes()[..size.min(16) as usize]),
                 None => {
                     let what =
-                        if number.as_int().is_some() { "an integer" } else { "a floating-point number" };
+                        if number.as_int().is_some() { "an integer" } else { "a floating-point constant" };
                     self.mismatch(node, what);
                 }
             },

@@ -355,7 +355,7 @@ impl Owner {
         };
         if version <= open.document.version() {
             tracing::warn!(
-                "change for {uri} ignored: version {} is followed by {version}",
+                "unordered change for {uri}: version {} is followed by {version}",
                 open.document.version()
             );
         }

@@ -111,8 +111,8 @@ fn one_bad_function_among_many() {
     let compiled = |name: &str| {
         let (status, said) = run(COMPILE, folder.path(), &["-w", "-arch=sm_90", name, "-o", "out.cubin"]);
         let written = names(folder.path()).contains(&"out.cubin".to_owned());
-        let refusals = said.lines().filter(|line| line.contains(" is not supported yet: "));
-        let refusals = refusals.map(|line| line.to_owned());
+        let refusals =
+            said.lines().filter(|line| line.contains(" is not supported yet: ")).map(|line| line.to_owned());
         assert_eq!(status == 0, written, "{name}: {said}");
         assert!(
             status == 0 || said.ends_with("ptxc fatal   : Ptx assembly aborted due to errors\n"),

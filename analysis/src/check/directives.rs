@@ -15,7 +15,7 @@ use crate::heading::{FunctionDirective, Heading};
 use crate::occupancy;
 
 declare_lint! {
-    /// A directive has no effect without another one, or because of another one.
+    /// A directive is ignored because another one is missing or conflicts with it.
     pub(crate) IGNORED_DIRECTIVE = "W0503" "ignored-directive", Warning, since "0.1.0"
 }
 

@@ -73,8 +73,9 @@ fn aligned(body: &Body<'_>, flow: &Flow<'_>, block: BlockId, instr: Instr<'_>, o
         if may_be_parted(flow, block)
             && let Some(branch) = flow.uniformity().divergent(block)
         {
-            let message =
-                format!("`{name}` may be executed by only part of a warp: it follows a divergent branch");
+            let message = format!(
+                "`{name}` may be executed by only part of a warp: it follows a branch that may diverge"
+            );
             out.push(parted(body, flow, branch, Diagnostic::new(&VARYING_BRANCH, place, message)));
         }
         return;

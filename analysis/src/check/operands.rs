@@ -74,12 +74,14 @@ fn beside(ctx: &Context<'_>, statement: &Statement<'_>, rows: &[&Expected], out:
             && rows.iter().any(|row| row.name == other)
             && !class.intersects(exact(operand, ctx.registers))
         {
-            let message = format!(
-                "expected {} for `{}` when `{other}` is present, found `{}`",
-                row.name,
-                describe(class),
-                ctx.slice(range)
-            );
+            let (name, found) = (row.name, ctx.slice(range));
+            let message = match class {
+                Class::NONE => format!("operands `{name}` and `{other}` cannot be combined"),
+                _ => format!(
+                    "operand `{name}` must be {} when `{other}` is present, found `{found}`",
+                    describe(class)
+                ),
+            };
             out.push(Diagnostic::new(&OPERAND_CLASS, range, message));
         }
     }
@@ -314,8 +316,8 @@ fn class(
     let message = format!("expected {}, found {}", describe(row.class), name(operand));
     let instruction = ctx.slice(statement.name);
     let role = match row.role {
-        Role::Destination => "is written",
-        Role::Source => "is read",
+        Role::Destination => "is a destination",
+        Role::Source => "is a source",
         Role::Both => "is read and written",
     };
     let note = format!("operand `{}` of `{instruction}` {role}", row.name);
@@ -346,7 +348,7 @@ fn class(
                 .fix(title, range, text)
         }
         (input::Operand::Sink, _) => {
-            diagnostic.note("`_` discards a result, where the instruction allows that")
+            diagnostic.note("`_` can only discard a result, and only where the instruction allows it")
         }
         _ => diagnostic,
     });

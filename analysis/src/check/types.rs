@@ -342,8 +342,8 @@ fn relation(row: &Expected, wider: bool) -> String {
             ("a matrix".to_owned(), "it is passed in registers, or in shared memory through a descriptor")
         }
         ExpectedType::Coordinates(..) => (
-            "coordinates".to_owned(),
-            "all coordinates have the type named by the instruction, except that an array index is an integer",
+            "a vector of coordinates".to_owned(),
+            "all of them have the type named by the instruction, except that an array index is an integer",
         ),
         ExpectedType::Address(_) | ExpectedType::Free => ("a name".to_owned(), "it has no type"),
     };

@@ -67,12 +67,12 @@ pub(super) fn check(body: &Body<'_>, out: &mut Findings) {
             Before::Never => {}
         }
         reported.insert(candidate.register);
-        let diagnostic =
-            Diagnostic::new(&UNASSIGNED_READ, candidate.range, format!("`{name}` is read but never written"));
-        out.push(match blocks {
-            [] => diagnostic.note("no instruction in this function writes it"),
-            _ => diagnostic.note("no path from the function entry to this read writes it"),
-        });
+        let (message, note) = match blocks {
+            [] => ("is read but never written", "its value is undefined"),
+            _ => ("is read before it is written", "no path from the function entry to this read writes it"),
+        };
+        let message = format!("`{name}` {message}");
+        out.push(Diagnostic::new(&UNASSIGNED_READ, candidate.range, message).note(note));
     }
 }
 

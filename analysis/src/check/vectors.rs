@@ -54,6 +54,9 @@ pub(super) fn check(ctx: &Context<'_>, statement: &Statement<'_>, out: &mut Find
                 ExpectedLanes::Exactly(1) => {
                     format!("expected one element, found {found}; the instruction has no `.v{found}`")
                 }
+                ExpectedLanes::OrBare(&[]) => {
+                    format!("expected a scalar, found a vector of {found} elements")
+                }
                 lanes => format!("expected a vector of {}, found {found}", describe(lanes)),
             };
             let diagnostic = Diagnostic::new(&VECTOR_SIZE, range, message);
@@ -118,10 +121,12 @@ fn describe(lanes: ExpectedLanes) -> String {
     match lanes {
         ExpectedLanes::Exactly(1) | ExpectedLanes::Any => "1 element".to_owned(),
         ExpectedLanes::Exactly(count) => format!("{count} elements"),
-        ExpectedLanes::OrBare(&[]) => "no elements".to_owned(),
         ExpectedLanes::Of(counts) | ExpectedLanes::OrBare(counts) => {
             let counts: Vec<String> = counts.iter().map(u8::to_string).collect();
-            format!("{} elements", counts.join(" or "))
+            match counts.as_slice() {
+                [first @ .., last] if !first.is_empty() => format!("{} or {last} elements", first.join(", ")),
+                counts => format!("{} elements", counts.concat()),
+            }
         }
     }
 }

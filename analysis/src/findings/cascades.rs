@@ -102,6 +102,10 @@ fn merge(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
             merged.push(finding);
             continue;
         };
+        let label = match cause {
+            Cause::Version(..) | Cause::Target(..) => "same requirement".to_owned(),
+            Cause::Unwritten(..) => format!("same for `{}`", &file.text(db)[finding.range]),
+        };
         match first.entry(cause) {
             Entry::Vacant(vacant) => {
                 vacant.insert(merged.len());
@@ -111,14 +115,14 @@ fn merge(db: &dyn Db, file: SourceFile, findings: &mut Vec<Diagnostic>) {
                 let count = counts.entry(*known.get()).or_default();
                 *count += 1;
                 if *count <= MARKED {
-                    merged[*known.get()].relate(finding.range, finding.message);
+                    merged[*known.get()].relate(finding.range, label);
                 }
             }
         }
     }
     for (index, count) in counts {
         if count > MARKED {
-            merged[index].notes.push(format!("{} more like this are not shown", count - MARKED));
+            merged[index].notes.push(format!("and {} more", count - MARKED));
         }
     }
     *findings = merged;

@@ -275,9 +275,9 @@ fn instruction(
             if lines.len() > SHOWN {
                 let _ = writeln!(out, "// {} more", lines.len() - SHOWN);
             }
-            let _ = writeln!(out, "```\n\n{live} registers live");
+            let _ = writeln!(out, "```\n\n{live} live registers");
         }
-        Some(_) => out.push_str("\nno machine code of its own\n"),
+        Some(_) => out.push_str("\nno machine code for this statement\n"),
         None => {
             let _ = writeln!(out, "\n{}", not_compiled(db, file, item).0);
         }

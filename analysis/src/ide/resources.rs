@@ -79,7 +79,14 @@ pub(super) fn not_compiled(db: &dyn Db, file: SourceFile, item: Item<'_>) -> (St
     let place = Some(diagnostic.range + item.offset(db)).filter(|_| is_statement);
     let line = |at: TextRange| format!(" (line {})", line_index(db, file).line_col(at.start()).line + 1);
     let line = place.map(line).unwrap_or_default();
-    (format!("not compiled: {}{line}", diagnostic.message), place)
+    // The function is the one that the text is shown at.
+    let own = |rest: &str| format!("`{}` {rest}: ", item.name(db));
+    let message = diagnostic.message.as_str();
+    let why = message
+        .strip_prefix(&own("cannot be compiled yet"))
+        .or(message.strip_prefix(&own("is not compiled")))
+        .unwrap_or(message);
+    (format!("not compiled: {why}{line}"), place)
 }
 
 /// Registers and occupancy at the ends of the lines with the names of the functions in a range.

@@ -130,8 +130,8 @@ export class Server implements vscode.Disposable {
 
     private async offerHelp(command: string, error: unknown): Promise<void> {
         const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-        const reason = isMissing ? 'there is no such program' : String((error as Error).message ?? error).split('\n')[0];
-        const message = `PTX: the language server "${command}" can't be started: ${reason}. Files are coloured, but not checked.`;
+        const reason = isMissing ? 'the program does not exist' : String((error as Error).message ?? error).split('\n')[0];
+        const message = `PTX: the language server "${command}" cannot be started: ${reason}. Files are highlighted, but not checked.`;
         await this.choose('error', message, ['Set Path', 'Download', 'Show Log']);
     }
 

@@ -195,7 +195,10 @@ pub enum GateError {
 impl fmt::Display for GateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            GateError::Target(targets) => write!(f, "requires {targets}"),
+            GateError::Target(targets) => match targets.to_string() {
+                several if several.contains(", ") => write!(f, "requires one of {several}"),
+                only => write!(f, "requires {only}"),
+            },
             GateError::Version(version) => write!(f, "requires PTX ISA {version}"),
             GateError::Removed(removal) => {
                 write!(f, "was removed in PTX ISA {} for {}", removal.since, removal.targets)

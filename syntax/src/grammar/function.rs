@@ -66,14 +66,14 @@ pub(super) fn is_declaration_word(word: &str) -> bool {
 fn function(p: &mut Parser<'_>, is_entry: bool) -> SyntaxKind {
     while p.at_word(".attribute") {
         if is_entry {
-            p.error_expected("a kernel name; kernels have no attributes");
+            p.error_expected("a kernel name (kernels have no attributes)");
         }
         declaration::attribute_list(p);
     }
     // Results come before the name.
     if p.at(L_PAREN) {
         if is_entry {
-            p.error_expected("a kernel name; kernels have no return parameters");
+            p.error_expected("a kernel name (kernels have no return parameters)");
         }
         declaration::param_list(p);
     }

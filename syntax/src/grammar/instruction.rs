@@ -9,11 +9,15 @@ use crate::parser::Parser;
 /// `@!p name.suffix.suffix operand, operand;`
 pub(super) fn instruction(p: &mut Parser<'_>) {
     let marker = p.start();
-    if p.at(AT) || is_guard_without_at(p) {
+    let is_guarded = p.at(AT) || is_guard_without_at(p);
+    if is_guarded {
         guard(p);
     }
     if !p.at(IDENT) {
-        p.error_expected("an instruction");
+        match is_guarded && p.at(L_BRACE) {
+            true => p.error_here("expected an instruction, found `{`; a guard cannot apply to a block"),
+            false => p.error_expected("an instruction"),
+        }
         if !at_statement_start(p) {
             skip_statement(p);
         }

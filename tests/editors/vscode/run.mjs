@@ -195,7 +195,7 @@ const parts = {
         const w = await Workbench.start({ extension, folder, settings: { 'ptx.server.path': '/none/ptx-lsp' } });
         try {
             await w.open('saxpy.ptx', 'fma.rn.f32');
-            const message = w.notification("can't be started");
+            const message = w.notification('cannot be started');
             await message.waitFor({ timeout: 30000 });
             for (const name of ['Set Path', 'Download', 'Show Log']) {
                 assert.strictEqual(await message.getByRole('button', { name }).count(), 1, name);

@@ -75,7 +75,9 @@ impl<'a> Lowering<'a> {
                 Ok(self.pred(Op::Dsetp { cmp, bool_: c.bool_ }, &[a, b, with]))
             }
             (_, TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed) => {
-                let Some(cmp) = c.integer else { return self.unsupported(instr, "with an unordered comparison") };
+                let Some(cmp) = c.integer else {
+                    return self.unsupported(instr, "with an unordered comparison");
+                };
                 if c.ty.bits() == 64 {
                     let (a, b) = (self.source_pair(instr, 1, c.ty)?, self.source_pair(instr, 2, c.ty)?);
                     return Ok(self.compare_pair_with(cmp, !c.unsigned, a, b, c.bool_, with));

@@ -543,8 +543,10 @@ impl<'a> Lowering<'a> {
         let form = instr.form();
         if ty.bits() == 16 && (instr.has(Mod::Cc) || form == FormId::Madc && instr.has(Mod::Hi)) {
             // ptxas takes the upper half of a product of 32 bits, which is the sign.
-            return self
-                .unsupported(instr, "with carries out of 16-bit integers, and upper halves of their products");
+            return self.unsupported(
+                instr,
+                "with carries out of 16-bit integers, and upper halves of their products",
+            );
         }
         let minus = matches!(form, FormId::SubCc | FormId::Subc);
         let takes = matches!(form, FormId::Addc | FormId::Subc | FormId::Madc);

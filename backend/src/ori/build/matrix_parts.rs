@@ -207,7 +207,9 @@ impl<'a> Lowering<'a> {
         let parts = match shape {
             QuarterShape::M16n8k16 => 1,
             QuarterShape::M16n8k32 => 2,
-            QuarterShape::M16n8k64 => return self.unsupported(instr, "of this shape and type on this target"),
+            QuarterShape::M16n8k64 => {
+                return self.unsupported(instr, "of this shape and type on this target");
+            }
         };
         // Narrower floats stand in the middle of their byte.
         let bytes = |of: QuarterType| matches!(of, QuarterType::E4m3 | QuarterType::E5m2);

@@ -308,8 +308,7 @@ impl<'a> Lowering<'a> {
                     Place::Local(at) => (STACK, at),
                     Place::Incoming(at) => (self.incoming(), at),
                     _ => {
-                        return self
-                            .unsupported(instr, "on a variable of another state space");
+                        return self.unsupported(instr, "on a variable of another state space");
                     }
                 };
                 let at = i64::from(at).saturating_add(address.offset);

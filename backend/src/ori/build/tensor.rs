@@ -334,7 +334,9 @@ impl<'a> Lowering<'a> {
         match address.base {
             AddressBase::Reg(reg) => Ok((self.read(&Operand::Reg(reg), ScalarType::U32)?, offset)),
             AddressBase::Absolute => Ok((Src::imm(offset as u32), 0)),
-            AddressBase::Symbol(_) => self.unsupported(instr, "with the address of a symbol in tensor memory"),
+            AddressBase::Symbol(_) => {
+                self.unsupported(instr, "with the address of a symbol in tensor memory")
+            }
         }
     }
 

@@ -208,8 +208,10 @@ impl<'a> Lowering<'a> {
         };
         if from == ScalarType::S32 && has_sampler && spot.sample.is_none() {
             if !matches!(read, TexRead::Sample) || extras.level.is_some() {
-                return self
-                    .unsupported(instr, "with a level or derivatives with integer coordinates and a sampler");
+                return self.unsupported(
+                    instr,
+                    "with a level or derivatives with integer coordinates and a sampler",
+                );
             }
             let convert = Op::I2f { to: FloatType::F32, from: IntType::S32, round: Round::Rn };
             spot.words = spot.words.iter().map(|word| self.reg(convert, &[*word])).collect();
